@@ -1,0 +1,61 @@
+package lessor
+
+// BusySource says where the busy rating came from.
+type BusySource string
+
+// The sources of a busy rating.
+const (
+	BusyHost       BusySource = "host"
+	BusySet        BusySource = "set"
+	BusyFailClosed BusySource = "fail_closed"
+)
+
+// BusyInputs are the measurements behind a rating that was sampled from the host.
+type BusyInputs struct {
+	CPUPercent    float64 `json:"cpu_percent"`
+	MemoryPercent float64 `json:"memory_percent"`
+	P95MS         float64 `json:"p95_ms"`
+	ErrorShare    float64 `json:"error_share"`
+	InFlight      int     `json:"in_flight"`
+	Requests      int     `json:"requests"`
+	SampledAt     Instant `json:"sampled_at"`
+}
+
+// Capacity is what the store may lease now.
+type Capacity struct {
+	TotalUnits     int        `json:"total_units"`
+	ReserveUnits   int        `json:"reserve_units"`
+	Busy           int        `json:"busy"`
+	BusySource     BusySource `json:"busy_source"`
+	Inputs         BusyInputs `json:"inputs"`
+	UsableUnits    int        `json:"usable_units"`
+	LeasedUnits    int        `json:"leased_units"`
+	AvailableUnits int        `json:"available_units"`
+}
+
+// Status is the state of the whole scheduler on one screen.
+type Status struct {
+	Capacity
+	QueueDepth   QueueDepth `json:"queue_depth"`
+	ActiveLeases int        `json:"active_leases"`
+	BrakeUntil   Instant    `json:"brake_until"`
+	Draining     bool       `json:"draining"`
+}
+
+// QueueDepth counts the jobs that are queued and due, by priority.
+type QueueDepth struct {
+	High       int `json:"high"`
+	Normal     int `json:"normal"`
+	Low        int `json:"low"`
+	Background int `json:"background"`
+}
+
+// Worker is somebody who asked for work or beat in the last five minutes.
+type Worker struct {
+	WorkerID   string   `json:"worker_id"`
+	LastSeenAt Instant  `json:"last_seen_at"`
+	Leases     int      `json:"leases"`
+	Units      int      `json:"units"`
+	Types      []string `json:"types"`
+	Agent      string   `json:"agent"`
+}

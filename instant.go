@@ -1,0 +1,62 @@
+package lessor
+
+import (
+	"bytes"
+	"time"
+)
+
+// Instant is a point in time in milliseconds since 1970 UTC; zero means "never" or "not yet". It is what the stores
+// keep and what the wire shows (RFC 3339, milliseconds, Z), so comparing two of them compares what users see, and no
+// monotonic reading or zone can slip in.
+type Instant int64
+
+// wireTime is how instants look on the wire.
+const wireTime = "2006-01-02T15:04:05.000Z"
+
+// At returns the instant of t, cut to the millisecond.
+func At(t time.Time) Instant { return Instant(t.UnixMilli()) }
+
+// Add returns i moved by d, cut to the millisecond.
+func (i Instant) Add(d time.Duration) Instant { return i + Instant(d.Milliseconds()) }
+
+// Sub returns the time from j to i.
+func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i-j) * time.Millisecond }
+
+// IsZero reports whether i is not set.
+func (i Instant) IsZero() bool { return i == 0 }
+
+// Time returns i as a time in UTC.
+func (i Instant) Time() time.Time { return time.UnixMilli(int64(i)).UTC() }
+
+// String returns the wire form, or "-" for an instant that is not set.
+func (i Instant) String() string {
+	if i == 0 {
+		return "-"
+	}
+	return i.Time().Format(wireTime)
+}
+
+// MarshalJSON writes the wire form, or null for an instant that is not set.
+func (i Instant) MarshalJSON() ([]byte, error) {
+	if i == 0 {
+		return []byte("null"), nil
+	}
+	b := make([]byte, 0, len(wireTime)+2)
+	b = append(b, '"')
+	b = i.Time().AppendFormat(b, wireTime)
+	return append(b, '"'), nil
+}
+
+// UnmarshalJSON reads any RFC 3339 time, or null.
+func (i *Instant) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*i = 0
+		return nil
+	}
+	var t time.Time
+	if err := t.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	*i = At(t)
+	return nil
+}

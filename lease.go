@@ -1,0 +1,97 @@
+package lessor
+
+import "encoding/json"
+
+// Lease is the right of one worker to run one job until ExpiresAt.
+type Lease struct {
+	ID               LeaseID `json:"lease_id"`
+	JobID            JobID   `json:"job_id"`
+	WorkerID         string  `json:"worker_id"`
+	CapacityUnits    int     `json:"capacity_units"`
+	IssuedAt         Instant `json:"issued_at"`
+	ExpiresAt        Instant `json:"expires_at"`
+	LastHeartbeat    Instant `json:"last_heartbeat"`
+	Fence            int64   `json:"fence"`
+	TTLMS            int64   `json:"ttl_ms"`
+	HeartbeatAfterMS int64   `json:"heartbeat_after_ms"`
+}
+
+// LeaseRequest is a worker's question for work.
+type LeaseRequest struct {
+	WorkerID    *string  `json:"worker_id"`
+	MaxUnits    *int64   `json:"max_units,omitempty"`
+	Types       []string `json:"types,omitempty"`
+	MaxLeases   *int64   `json:"max_leases,omitempty"`
+	WaitMS      *int64   `json:"wait_ms,omitempty"`
+	RequestID   *string  `json:"request_id,omitempty"`
+	TTLMS       *int64   `json:"ttl_ms,omitempty"`
+	WorkspaceID *string  `json:"workspace_id,omitempty"`
+}
+
+// Grant is one lease together with the job it is for.
+type Grant struct {
+	Lease Lease `json:"lease"`
+	Job   Job   `json:"job"`
+}
+
+// DenialCode says why there is no lease now.
+type DenialCode string
+
+// The reasons for a denial.
+const (
+	NoCapacity      DenialCode = "no_capacity"
+	NextJobTooLarge DenialCode = "next_job_too_large"
+	NoEligibleJob   DenialCode = "no_eligible_job"
+	Draining        DenialCode = "draining"
+)
+
+// Denial is "no lease now, ask again in RetryAfterMS": a normal answer, not an error.
+type Denial struct {
+	Denied       bool       `json:"denied"`
+	Code         DenialCode `json:"code"`
+	Reason       string     `json:"reason"`
+	RetryAfterMS int64      `json:"retry_after_ms"`
+}
+
+// Heartbeat is a worker's sign that it still runs a leased job.
+type Heartbeat struct {
+	WorkerID   *string         `json:"worker_id"`
+	Progress   *float64        `json:"progress,omitempty"`
+	Message    *string         `json:"message,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+	TTLMS      *int64          `json:"ttl_ms,omitempty"`
+}
+
+// HeartbeatAnswer says until when the lease lives now and when to beat again.
+type HeartbeatAnswer struct {
+	OK               bool    `json:"ok"`
+	ExpiresAt        Instant `json:"expires_at"`
+	HeartbeatAfterMS int64   `json:"heartbeat_after_ms"`
+	CancelRequested  bool    `json:"cancel_requested"`
+}
+
+// Completion is a worker's last word on an attempt.
+type Completion struct {
+	WorkerID   *string         `json:"worker_id"`
+	Status     *string         `json:"status"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Error      *string         `json:"error,omitempty"`
+	Retryable  *bool           `json:"retryable,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+}
+
+// LeaseCompletion is a Completion inside a batch, naming its lease.
+type LeaseCompletion struct {
+	LeaseID   *string         `json:"lease_id"`
+	Status    *string         `json:"status"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     *string         `json:"error,omitempty"`
+	Retryable *bool           `json:"retryable,omitempty"`
+}
+
+// Release gives a lease back without costing the job an attempt.
+type Release struct {
+	WorkerID   *string         `json:"worker_id"`
+	DelayMS    *int64          `json:"delay_ms,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+}
