@@ -1,0 +1,76 @@
+# `make` alone prints what there is to make. Everything but lint, race and deadcode needs only Go, git and make;
+# lint and deadcode fetch and build the tools pinned in tools/go.mod, race needs a C compiler.
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+DATA     ?= ./lessor-data
+FUZZTIME ?= 10s
+BENCH    ?= .
+
+# The tools have a go.mod of their own, so that their dependencies stay out of ours.
+TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+
+# SQLite is C translated to Go. Instrumented it is more than ten times slower, and a race inside it would not be ours to
+# mend. The driver above it stays instrumented.
+NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test race fuzz cover bench lint deadcode fmt clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## start a server with demo tenants and workers; its data stays in ./lessor-data
+	bin/lessor serve --demo --data $(DATA)
+
+build: ## build bin/lessor: one static file, stamped with the version
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/lessor ./cmd/lessor
+
+test: ## vet and test everything, bench/ too
+	$(GO) vet ./...
+	$(GO) test ./...
+	@if [ -f bench/go.mod ]; then set -x; cd bench && $(GO) vet ./... && $(GO) test ./...; fi
+
+race: ## test under the race detector (needs cgo and a C compiler)
+	@set -- $$($(GO) env CC); \
+	if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v "$$1" >/dev/null; then \
+		echo "make race: the race detector needs cgo and a C compiler, and there is none here." >&2; \
+		echo "Install gcc (Debian: apt-get install gcc libc6-dev), unset CGO_ENABLED, and try again." >&2; \
+		exit 1; \
+	fi
+	$(GO) test -race $(NORACE) ./...
+
+fuzz: ## run every fuzz test for FUZZTIME each (10s)
+	@list=$$($(GO) test -list '^Fuzz' ./...) || { echo "$$list"; exit 1; }; \
+	pairs=$$(echo "$$list" | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2 ":" f[i]; n = 0 }'); \
+	[ -n "$$pairs" ] || echo "no fuzz tests"; \
+	for pair in $$pairs; do \
+		echo "== $$pair"; \
+		$(GO) test -run '^$$' -fuzz "^$${pair#*:}\$$" -fuzztime $(FUZZTIME) "$${pair%%:*}" || exit 1; \
+	done
+
+cover: ## test with coverage: the total here, line by line in bin/cover.html
+	@mkdir -p bin
+	$(GO) test -coverpkg=./... -coverprofile=bin/cover.out ./...
+	$(GO) tool cover -html=bin/cover.out -o bin/cover.html
+	@$(GO) tool cover -func=bin/cover.out | tail -n 1
+
+bench: ## print the tables of bench/ and run the Go benchmarks that match BENCH (all)
+	@if [ -f bench/go.mod ]; then set -x; cd bench && $(GO) run .; else echo "no bench/ module here"; fi
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+lint: ## golangci-lint (vet and staticcheck in it) and gofumpt, as .golangci.yml says
+	$(TOOL) golangci-lint run ./...
+	@if [ -f bench/go.mod ]; then set -x; cd bench && $(TOOL) golangci-lint run ./...; fi
+	@bad=$$($(TOOL) gofumpt -modpath lessor -l .) || exit 1; \
+	[ -z "$$bad" ] || { echo "not formatted (make fmt mends it):"; echo "$$bad"; exit 1; }
+
+deadcode: ## list functions that neither a program nor a test can reach
+	$(TOOL) deadcode -test ./...
+
+fmt: ## format all Go files: gofumpt, imports in three groups
+	$(TOOL) golangci-lint fmt ./...
+	@if [ -f bench/go.mod ]; then set -x; cd bench && $(TOOL) golangci-lint fmt ./...; fi
+
+clean: ## remove bin/; the data of `make run` stays
+	rm -rf bin
