@@ -1,0 +1,67 @@
+package rules
+
+import (
+	"time"
+
+	"lessor"
+)
+
+// busyFailClosed is the rating when nobody has sampled the host lately: almost nothing is leased.
+const busyFailClosed = 8
+
+// sampleLife is how long a sample counts.
+const sampleLife = 30 * time.Second
+
+// Points are the thresholds of one measurement, from the highest; reaching the first gives as many points as there are
+// thresholds.
+type Points []float64
+
+func (p Points) of(v float64) int {
+	for i, limit := range p {
+		if v >= limit {
+			return len(p) - i
+		}
+	}
+	return 0
+}
+
+// BusyPoints are the thresholds of every measurement.
+type BusyPoints struct {
+	CPUPercent    Points
+	MemoryPercent Points
+	P95MS         Points
+	ErrorShare    Points
+	InFlight      Points
+}
+
+// DefaultBusyPoints are the thresholds of the contract.
+func DefaultBusyPoints() BusyPoints {
+	return BusyPoints{
+		CPUPercent:    Points{95, 85, 70, 50},
+		MemoryPercent: Points{95, 85, 70},
+		P95MS:         Points{1500, 800, 400},
+		ErrorShare:    Points{0.10, 0.03, 0.01},
+		InFlight:      Points{100, 50},
+	}
+}
+
+// Rate returns the busy rating of one sample, 0..10. Without requests the API's figures give no points.
+func Rate(in lessor.BusyInputs, p BusyPoints) int {
+	sum := p.CPUPercent.of(in.CPUPercent) + p.MemoryPercent.of(in.MemoryPercent) + p.InFlight.of(float64(in.InFlight))
+	if in.Requests > 0 {
+		sum += p.P95MS.of(in.P95MS) + p.ErrorShare.of(in.ErrorShare)
+	}
+	return min(sum, MaxBusy)
+}
+
+// Busy returns the rating in force at now and where it comes from: what was set, else the last sample, else fail closed.
+func Busy(set *int, in lessor.BusyInputs, p BusyPoints, now lessor.Instant) (int, lessor.BusySource) {
+	switch {
+	case set != nil:
+		return *set, lessor.BusySet
+	case in.SampledAt == 0 || now.Sub(in.SampledAt).Abs() > sampleLife: // the future: the clock stepped back since
+		return busyFailClosed, lessor.BusyFailClosed
+	default:
+		return Rate(in, p), lessor.BusyHost
+	}
+}

@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"fmt"
+
+	"lessor"
+)
+
+// Change is what an operator's or submitter's wish does to a job: it moves, or its lease is marked, or nothing happens.
+type Change struct {
+	Next  *Next  // where the job goes; nil = it stays
+	Mark  bool   // the live lease now carries a cancel request
+	Notes []Note // what the record gets besides the attempt
+}
+
+// Cancel decides a request to cancel a job. A job that waits ends at once; a held one is marked, so that its worker
+// hears of it at the next heartbeat, or with force loses its lease now. A job that is cancelled already stays so.
+func Cancel(s *Standing, force bool, actor string, now lessor.Instant) (Change, error) {
+	switch s.Place {
+	case InQueue, Delayed:
+		a := Attempt{Turn: s.Turn, EndedAt: now, Outcome: OutcomeCancelled, Reason: ReasonCancelled, Actor: actor}
+		a.Turn.Steps++
+		n := finish(a, nil)
+		return Change{Next: &n, Notes: []Note{{
+			Job: s.Turn.Job, Fence: s.Turn.Fence, At: now, From: s.State(), To: lessor.Cancelled,
+			Actor: actor, Reason: ReasonCancelled, Attempt: s.Turn.Attempt, QueuedAt: s.Turn.QueuedAt,
+		}}}, nil
+	case Leased:
+		return cancelHeld(s.Held, force, actor, now)
+	case Ended:
+		if s.Done.State == lessor.Cancelled {
+			return Change{}, nil
+		}
+		return Change{}, wrongState(s.Done.State, "cancelled")
+	}
+	return Change{}, lessor.ErrJobNotFound
+}
+
+func cancelHeld(h *Held, force bool, actor string, now lessor.Instant) (Change, error) {
+	var c Change
+	if h.CancelAt == 0 {
+		c.Mark = true
+		h.CancelAt = now
+		c.Notes = []Note{{
+			Job: h.Turn.Job, Fence: h.Turn.Fence, Held: true, At: now, From: h.State(), To: h.State(),
+			Actor: actor, Reason: "cancel_requested", Lease: h.ID, Attempt: h.Turn.Attempt,
+		}}
+	}
+	if !force {
+		return c, nil
+	}
+	n, err := Conclude(h, End{Outcome: OutcomeCancelled, Reason: ReasonForced, Actor: actor}, Retries{}, now, 0)
+	c.Next, c.Mark = &n, false
+	return c, err
+}
+
+// Retry decides an operator's wish to run a job again: a final one is queued with at least one more attempt, one that waits
+// for its retry is due now.
+func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
+	from := s.Wait.State
+	t := s.Turn
+	t.QueuedAt = now
+	t.Steps++
+	next := &Next{Place: InQueue}
+	switch {
+	case s.Place == Ended && s.Done.State != lessor.Completed:
+		from = s.Done.State
+		t.MaxAttempts = max(t.MaxAttempts, t.Attempt+1)
+		if a := s.Done.Attempt; !a.Lease.IsZero() {
+			next.Attempt = &a
+		}
+	case s.Place == Delayed && from != lessor.Queued:
+	default:
+		return Change{}, wrongState(s.State(), "retried")
+	}
+	next.Turn = t
+	return Change{Next: next, Notes: []Note{{
+		Job: t.Job, Fence: t.Fence, At: now, From: from, To: lessor.Queued, Actor: actor, Reason: "retried", Attempt: t.Attempt,
+	}}}, nil
+}
+
+func wrongState(is lessor.State, verb string) error {
+	return &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("the job is %s and cannot be %s", is, verb)}
+}

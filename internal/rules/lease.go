@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"time"
+
+	"lessor"
+)
+
+// Effective returns when a lease ends, whoever asks and wherever it is shown: never before the floor (our own downtime is
+// not charged), nor while a watcher holds it. A lease whose last beat lies in the future was beaten on a clock
+// that has since stepped back: it is judged by the floor alone.
+func Effective(h *Held, now lessor.Instant, s Serving) lessor.Instant {
+	end := h.ExpiresAt
+	if ahead(h, now) {
+		end = 0
+	}
+	return max(end, s.Since.Add(h.TTL), h.WatchUntil)
+}
+
+// ahead reports whether h was last beaten on a clock that has since stepped back far enough to move the floor. After a
+// smaller step the old floor stands, and under it alone every lease that was just beaten would be over.
+func ahead(h *Held, now lessor.Instant) bool { return h.BeatAt.Sub(now) > maxGap }
+
+// RuntimeEnd returns when a lease ends however often it is beaten; 0 = never. It is never before the floor.
+func RuntimeEnd(h *Held, s Serving) lessor.Instant {
+	if h.MaxRuntime == 0 {
+		return 0
+	}
+	return max(h.IssuedAt.Add(h.MaxRuntime), s.Since.Add(h.TTL), h.WatchUntil)
+}
+
+// Over tells how a lease that nobody ended has ended by itself at now: OutcomeExpired when its heart stopped,
+// OutcomeFailed when its running time is used up, "" while it lives. If nobody could have accepted a heartbeat just
+// now, nothing has lapsed.
+func Over(h *Held, now lessor.Instant, s Serving) Outcome {
+	if now.Sub(s.LastBeat).Abs() > maxGap {
+		return ""
+	}
+	if end := RuntimeEnd(h, s); end != 0 && now >= end {
+		return OutcomeFailed
+	}
+	if now >= Effective(h, now, s) {
+		return OutcomeExpired
+	}
+	return ""
+}
+
+// NextLook returns when a lease that lives now may be over.
+func NextLook(h *Held, now lessor.Instant, s Serving) lessor.Instant {
+	end := Effective(h, now, s)
+	if r := RuntimeEnd(h, s); r != 0 {
+		end = min(end, r)
+	}
+	return end
+}
+
+// Touch refuses a call of worker on a lease that is gone, over, or another's, in this order.
+func Touch(h *Held, worker string, now lessor.Instant, s Serving) error {
+	if h == nil {
+		return lessor.ErrLeaseNotFound
+	}
+	if o := Over(h, now, s); o != "" {
+		if h.CancelAt != 0 {
+			o = OutcomeCancelled // as the sweep will conclude it
+		}
+		return &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "the lease is over", EndedReason: string(o)}
+	}
+	if h.Worker != worker {
+		return lessor.ErrWorkerMismatch
+	}
+	return nil
+}
+
+// Beat extends h for the worker that sent a heartbeat; ttl is its new ttl plus grace, 0 to keep the old. ExpiresAt never
+// moves backwards.
+func Beat(h *Held, worker string, ttl time.Duration, now lessor.Instant, s Serving) error {
+	if err := Touch(h, worker, now, s); err != nil {
+		return err
+	}
+	end := s.Since.Add(h.TTL) // a shorter ttl lowers the floor of this lease, not what it was promised before
+	if !ahead(h, now) {
+		end = max(end, h.ExpiresAt)
+	}
+	if ttl != 0 {
+		h.TTL = ttl
+	}
+	if h.FirstBeatAt == 0 {
+		h.FirstBeatAt = now
+	}
+	end = max(end, now.Add(h.TTL))
+	h.BeatAt, h.ExpiresAt = now, end
+	return nil
+}
+
+// Grant makes the lease of a job that is taken from the queue. Its fence is larger than every fence of the job before, and
+// still rises when the store was restored from an older copy.
+func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Duration, now lessor.Instant) *Held {
+	t.Attempt++
+	t.Steps++
+	t.Fence = max(t.Fence+1, int64(now))
+	return &Held{
+		ID: id, Turn: t, Tenant: spec.Lane.Tenant, LockKey: spec.Lane.LockKey, Units: spec.Lane.Units,
+		Worker: worker, TTL: ttl, MaxRuntime: spec.MaxRuntime,
+		IssuedAt: now, BeatAt: now, ExpiresAt: now.Add(ttl),
+	}
+}
+
+// Pace returns after how long a worker should beat again: a third of the ttl, so that two beats may be lost.
+func Pace(ttl time.Duration) time.Duration { return ttl / 3 }

@@ -1,0 +1,46 @@
+package rules
+
+import (
+	"slices"
+
+	"lessor"
+)
+
+// maxPage is the largest page of a list.
+const maxPage = 1000
+
+// CheckLimit refuses a page size outside 1..1000.
+func CheckLimit(limit int) error {
+	var c check
+	c.page(limit)
+	return c.err()
+}
+
+func (c *check) page(limit int) {
+	if limit < 1 || limit > maxPage {
+		c.fail("limit", "must be 1 to %d, not %d", maxPage, limit)
+	}
+}
+
+// CheckList refuses a filter that can never match.
+func CheckList(f lessor.JobFilter) error {
+	var c check
+	c.page(f.Limit)
+	if f.State != "" && !slices.Contains(lessor.States(), f.State) {
+		c.fail("state", "must be one of %v, not %q", lessor.States(), f.State)
+	}
+	if f.Type != "" {
+		c.text("type", &f.Type, 1, maxType, "")
+	}
+	if f.Tag != "" {
+		c.text("tag", &f.Tag, 1, maxTag, "")
+	}
+	return c.err()
+}
+
+// BadCursor refuses a cursor that no list gave.
+func BadCursor() error {
+	var c check
+	c.fail("cursor", "is not one that this list gave")
+	return c.err()
+}

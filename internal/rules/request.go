@@ -1,0 +1,165 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"lessor"
+)
+
+// The limits of what a worker may ask.
+const (
+	maxWorker    = 200
+	maxTypes     = 200
+	maxLeases    = 500
+	maxWait      = 30 * time.Second
+	minTTL       = 100 * time.Millisecond
+	maxTTL       = 12 * time.Hour
+	maxUnitsAsk  = math.MaxInt32
+	maxWorkspace = 200
+	maxMessage   = 500
+	maxError     = 8 << 10
+	maxDelay     = 30 * 24 * time.Hour
+	maxReason    = 200
+)
+
+// Ask is a lease request that was found in order.
+type Ask struct {
+	Worker      string
+	Types       []string // empty = all
+	MaxUnits    int      // 0 = any
+	MaxLeases   int
+	Wait        time.Duration
+	RequestID   string
+	TTL         time.Duration // 0 = the server's
+	WorkspaceID string
+}
+
+// Request checks a lease request.
+func Request(r *lessor.LeaseRequest) (Ask, error) {
+	if r.WorkerID == nil {
+		return Ask{}, Missing("worker_id")
+	}
+	var c check
+	a := Ask{
+		Worker:    c.text("worker_id", r.WorkerID, 1, maxWorker, ""),
+		Types:     r.Types,
+		MaxUnits:  int(c.number("max_units", r.MaxUnits, 1, maxUnitsAsk, 0)),
+		MaxLeases: int(c.number("max_leases", r.MaxLeases, 1, maxLeases, 1)),
+		Wait:      c.millis("wait_ms", r.WaitMS, 0, maxWait, 0),
+		RequestID: c.text("request_id", r.RequestID, 1, maxKey, ""),
+		TTL:       c.millis("ttl_ms", r.TTLMS, minTTL, maxTTL, 0),
+	}
+	a.WorkspaceID = c.text("workspace_id", r.WorkspaceID, 1, maxWorkspace, "")
+	if len(r.Types) > maxTypes {
+		c.fail("types", "must be at most %d, not %d", maxTypes, len(r.Types))
+		return a, c.err()
+	}
+	for i := range r.Types {
+		c.text(fmt.Sprintf("types[%d]", i), &r.Types[i], 1, maxType, "")
+	}
+	return a, c.err()
+}
+
+// BeatAsk is a heartbeat that was found in order.
+type BeatAsk struct {
+	Worker string
+	TTL    time.Duration // 0 = as before
+	Report Report
+}
+
+// Heartbeat checks a heartbeat.
+func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
+	if b.WorkerID == nil {
+		return BeatAsk{}, Missing("worker_id")
+	}
+	var c check
+	a := BeatAsk{
+		Worker: c.text("worker_id", b.WorkerID, 1, maxWorker, ""),
+		TTL:    c.millis("ttl_ms", b.TTLMS, minTTL, maxTTL, 0),
+		Report: Report{Progress: b.Progress, Message: b.Message, Checkpoint: c.checkpoint(b.Checkpoint)},
+	}
+	if p := b.Progress; p != nil && !(*p >= 0 && *p <= 1) {
+		c.fail("progress", "must be 0 to 1")
+	}
+	c.text("message", b.Message, 0, maxMessage, "")
+	return a, c.err()
+}
+
+// checkpoint returns a checkpoint as sent; null keeps the one before.
+func (c *check) checkpoint(raw json.RawMessage) json.RawMessage {
+	if len(raw) > maxCheckpoint {
+		c.fail("checkpoint", "must be at most %d bytes, not %d", maxCheckpoint, len(raw))
+	}
+	return nullToNil(raw)
+}
+
+func nullToNil(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// Completion checks a worker's last word on an attempt and returns the end it asks for, with the last checkpoint.
+// prefix goes before the names of wrong fields.
+func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
+	if d.WorkerID == nil {
+		return End{}, Report{}, Missing("worker_id")
+	}
+	if d.Status == nil {
+		return End{}, Report{}, Missing(prefix + "status")
+	}
+	var c check
+	worker := c.text("worker_id", d.WorkerID, 1, maxWorker, "") // one for the whole batch, so without the prefix
+	c.prefix = prefix
+	e := End{Actor: worker, Result: nullToNil(d.Result), Final: d.Retryable != nil && !*d.Retryable}
+	if d.Error != nil {
+		e.Error = *d.Error
+		if len(e.Error) > maxError {
+			c.fail("error", "must be at most %d bytes, not %d", maxError, len(e.Error))
+		}
+		c.text("error", d.Error, 0, math.MaxInt, "") // its length is counted in bytes, above
+	}
+	switch Said(*d.Status) {
+	case SaidCompleted, SaidFailed, SaidCancelled:
+		e.Said, e.Outcome, e.Reason = Said(*d.Status), Outcome(*d.Status), *d.Status
+	default:
+		c.fail("status", "must be completed, failed or cancelled, not %q", *d.Status)
+	}
+	report := Report{Checkpoint: c.checkpoint(d.Checkpoint)}
+	return e, report, c.err()
+}
+
+// Release checks a release and returns the end it asks for, with the last checkpoint.
+func Release(r *lessor.Release) (End, Report, error) {
+	if r.WorkerID == nil {
+		return End{}, Report{}, Missing("worker_id")
+	}
+	var c check
+	e := End{
+		Outcome: OutcomeReleased, Said: SaidReleased, Reason: string(SaidReleased),
+		Actor: c.text("worker_id", r.WorkerID, 1, maxWorker, ""),
+		Delay: c.millis("delay_ms", r.DelayMS, 0, maxDelay, 0),
+	}
+	report := Report{Checkpoint: c.checkpoint(r.Checkpoint)}
+	return e, report, c.err()
+}
+
+// Revoke checks an operator's reason and returns the end of the attempt.
+func Revoke(reason, actor string) (End, error) {
+	var c check
+	c.text("reason", &reason, 0, maxReason, "")
+	return End{Outcome: OutcomeFailed, Reason: ReasonRevoked, Actor: actor, Error: reason}, c.err()
+}
+
+// WorkerID checks the worker of a batched call.
+func WorkerID(worker *string) (string, error) {
+	if worker == nil {
+		return "", Missing("worker_id")
+	}
+	var c check
+	return c.text("worker_id", worker, 1, maxWorker, ""), c.err()
+}

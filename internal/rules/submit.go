@@ -1,0 +1,190 @@
+package rules
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"lessor"
+)
+
+// The limits of a submission.
+const (
+	maxType       = 120
+	maxKey        = 200
+	minLockKey    = 3
+	maxLockKey    = 200
+	maxTags       = 20
+	maxTag        = 80
+	maxClass      = 80
+	maxAttempts   = 50
+	maxRuntimeS   = 366 * 24 * 60 * 60 // longer is a mistake in units
+	maxBackoff    = 30 * 24 * time.Hour
+	defaultClass  = "default"
+	maxCheckpoint = 64 << 10
+)
+
+// SubmitConfig is what submissions are held against.
+type SubmitConfig struct {
+	MaxAttempts  int
+	BackoffFirst time.Duration
+	BackoffMax   time.Duration
+	PayloadLimit int
+	FitUnits     int // total − reserve: a job that needs more can never run
+}
+
+// Submit turns a submission into a job's spec, with defaults applied, or refuses it. wall is the tenant of the caller's
+// token, if it is bound to one; prefix goes before the names of wrong fields ("jobs[3]." in a batch).
+func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, prefix string) (*Spec, error) {
+	if sub.Type == nil {
+		return nil, Missing(prefix + "type")
+	}
+	payload, err := object(sub.Payload, prefix+"payload")
+	if err != nil {
+		return nil, err
+	}
+	c := check{prefix: prefix}
+	tenant := c.tenant(sub.TenantID)
+	if wall != nil && sub.TenantID != nil && tenant != *wall {
+		return nil, &lessor.Error{Code: lessor.CodeForbidden, Detail: "this token is for another tenant"}
+	}
+	if wall != nil {
+		tenant = *wall
+	}
+	if len(payload) > cfg.PayloadLimit {
+		return nil, &lessor.Error{Code: lessor.CodePayloadTooLarge, Detail: fmt.Sprintf("%spayload is %d bytes; the limit is %d", prefix, len(payload), cfg.PayloadLimit)}
+	}
+	s := &Spec{
+		Lane: Lane{
+			Tenant: tenant, Type: c.text("type", sub.Type, 1, maxType, ""),
+			Class: c.text("fairness_class", sub.FairnessClass, 1, maxClass, defaultClass), Priority: c.priority(sub.Priority),
+			Unique: sub.Unique != nil && *sub.Unique, Units: c.units(sub.RequestedUnits, cfg.FitUnits),
+			LockKey: c.text("lock_key", sub.LockKey, minLockKey, maxLockKey, ""),
+		},
+		Payload: payload, Tags: c.tags(sub.Tags), IdempotencyKey: c.text("idempotency_key", sub.IdempotencyKey, 1, maxKey, ""),
+		MaxRuntime:  time.Duration(c.number("max_runtime_s", sub.MaxRuntimeS, 1, maxRuntimeS, 0)) * time.Second,
+		MaxAttempts: int(c.number("max_attempts", sub.MaxAttempts, 1, maxAttempts, int64(cfg.MaxAttempts))),
+		RunAt:       c.instant("run_at", sub.RunAt), BackoffFirst: cfg.BackoffFirst, BackoffMax: cfg.BackoffMax,
+	}
+	c.backoff(s, sub.Backoff)
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	if s.IdempotencyKey != "" {
+		s.BodyHash = bodyHash(s)
+	}
+	return s, nil
+}
+
+// object returns a JSON object as sent; absent gives {}.
+func object(raw json.RawMessage, field string) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+		return json.RawMessage("{}"), nil
+	}
+	if raw[0] != '{' {
+		return nil, wrongType(field, "an object")
+	}
+	return raw, nil
+}
+
+func (c *check) priority(v *string) lessor.Priority {
+	if v == nil {
+		return lessor.Normal
+	}
+	p, ok := lessor.ParsePriority(*v)
+	if !ok {
+		c.fail("priority", "must be high, normal, low or background, not %q", *v)
+	}
+	return p
+}
+
+func (c *check) units(v *int64, fit int) int {
+	if v == nil {
+		return 1
+	}
+	switch {
+	case *v < 1:
+		c.fail("requested_units", "must be at least 1, not %d", *v)
+	case *v > int64(fit):
+		c.fail("requested_units", "can never fit: %d units are asked for and total less reserve is %d", *v, fit)
+	}
+	return int(*v)
+}
+
+func (c *check) tags(tags []string) []string {
+	if len(tags) > maxTags {
+		c.fail("tags", "must be at most %d, not %d", maxTags, len(tags))
+		return nil
+	}
+	if len(tags) == 0 {
+		return nil // absent and empty are the same body
+	}
+	for i, t := range tags {
+		c.text(fmt.Sprintf("tags[%d]", i), &t, 1, maxTag, "")
+	}
+	return tags
+}
+
+func (c *check) tenant(v *string) lessor.TenantID {
+	if v == nil {
+		return lessor.TenantID{}
+	}
+	u, err := lessor.ParseUUID(*v)
+	if err != nil {
+		c.fail("tenant_id", "%v", err)
+	}
+	return lessor.TenantID{UUID: u}
+}
+
+func (c *check) instant(field string, v *string) lessor.Instant {
+	if v == nil {
+		return 0
+	}
+	t, err := time.Parse(time.RFC3339, *v)
+	t = t.UTC() // as it will be shown: a zone can carry it into a year of five digits
+	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
+		c.fail(field, "must be a time like 2026-02-06T20:10:00.000Z, not %q", *v)
+		return 0
+	}
+	return lessor.At(t)
+}
+
+func (c *check) backoff(s *Spec, ask *lessor.BackoffAsk) {
+	if ask == nil {
+		return
+	}
+	s.BackoffFirst = c.millis("backoff.first_ms", ask.FirstMS, 0, maxBackoff, s.BackoffFirst)
+	if ask.MaxMS == nil {
+		s.BackoffMax = max(s.BackoffMax, s.BackoffFirst)
+		return
+	}
+	s.BackoffMax = c.millis("backoff.max_ms", ask.MaxMS, 0, maxBackoff, 0)
+	if s.BackoffFirst > s.BackoffMax {
+		c.fail("backoff.max_ms", "must not be less than first_ms (%d)", s.BackoffFirst.Milliseconds())
+	}
+}
+
+// bodyHash tells whether two submissions ask for the same, after defaults: payloads are compared as values, so spacing
+// and the order of fields do not count, and numbers count as written.
+func bodyHash(s *Spec) [32]byte {
+	payload := []byte(s.Payload)
+	dec := json.NewDecoder(bytes.NewReader(payload))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) == nil {
+		if canonical, err := json.Marshal(v); err == nil {
+			payload = canonical
+		}
+	}
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	l := s.Lane
+	_ = enc.Encode([]any{
+		l.Class, l.Priority, l.Type, l.Unique, l.Units, l.LockKey, string(payload), s.Tags, s.MaxRuntime, s.MaxAttempts,
+		s.BackoffFirst, s.BackoffMax, s.RunAt,
+	}) // a hash accepts everything, and every value here can be encoded
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"fmt"
+
+	"lessor"
+)
+
+// WhyInputs is what stands between a job and its run.
+type WhyInputs struct {
+	Standing *Standing
+	Now      lessor.Instant
+	Serving  Serving
+	Place    *int // in its own line, from 1
+	Draining bool
+	Capacity lessor.Capacity
+
+	TenantPaused, ClassPaused, DefinitionBlocked     bool
+	TenantRunning, TenantCap, ClassRunning, ClassCap int
+	LockHolder                                       string // "" = the lock is free
+	LockUntil                                        lessor.Instant
+	KeptUnits                                        int  // of a starving job for which units are kept; 0 = none
+	Asked                                            bool // somebody asked for this type lately
+}
+
+// Why tells why a job does not run now, in the order in which a grant would stumble over it. A walled caller learns no
+// figures of the whole scheduler.
+func Why(in WhyInputs, walled bool) []lessor.Reason {
+	r := reasons{}
+	st := in.Standing
+	switch st.Place {
+	case Leased:
+		r.add(string(st.State()), "held by %s until %s", st.Held.Worker, Effective(st.Held, in.Now, in.Serving))
+		return r
+	case Ended:
+		r.add(string(st.State()), "ended at %s", st.Done.Attempt.EndedAt)
+		return r
+	case Delayed:
+		r.add("not_due", "due at %s", st.Wait.Until)
+		return r
+	}
+	r.blocked(in)
+	r.units(in, walled)
+	if !in.Asked {
+		r.add("no_worker", "no worker has asked for type %q in the last 5 minutes", st.Spec.Lane.Type)
+	}
+	if len(r) == 0 {
+		r.add("waiting_turn", "it is number %d of its line; others are served first", place(in.Place))
+	}
+	return r
+}
+
+type reasons []lessor.Reason
+
+func (r *reasons) add(code, format string, args ...any) {
+	*r = append(*r, lessor.Reason{Code: code, Detail: fmt.Sprintf(format, args...)})
+}
+
+// blocked tells what skips the job whatever is free.
+func (r *reasons) blocked(in WhyInputs) {
+	if in.Draining {
+		r.add("draining", "the scheduler grants nothing until it is told to go on")
+	}
+	if in.TenantPaused {
+		r.add("tenant_paused", "its tenant is paused")
+	}
+	if in.ClassPaused {
+		r.add("class_paused", "its fairness class is paused")
+	}
+	if in.DefinitionBlocked {
+		r.add("circuit_open", "its definition is paused or its circuit is open")
+	}
+	if in.TenantCap > 0 && in.TenantRunning >= in.TenantCap {
+		r.add("tenant_cap", "its tenant holds %d of %d leases", in.TenantRunning, in.TenantCap)
+	}
+	if in.ClassCap > 0 && in.ClassRunning >= in.ClassCap {
+		r.add("class_cap", "its fairness class holds %d of %d leases", in.ClassRunning, in.ClassCap)
+	}
+	if in.LockHolder != "" {
+		r.add("lock_held", "lock %q is held by %s until %s", in.Standing.Spec.Lane.LockKey, in.LockHolder, in.LockUntil)
+	}
+}
+
+// units tells what is missing of the capacity.
+func (r *reasons) units(in WhyInputs, walled bool) {
+	need, c := in.Standing.Spec.Lane.Units, in.Capacity
+	switch {
+	case need <= c.AvailableUnits && in.KeptUnits == 0:
+	case walled:
+		r.add("units", "it needs %d units; not enough are free", need)
+	case in.KeptUnits > 0:
+		r.add("units_kept", "free units are kept for a job that needs %d and has waited long", in.KeptUnits)
+	default:
+		r.add("units", "it needs %d units; %d of %d usable are free", need, c.AvailableUnits, c.UsableUnits)
+		if c.Busy > 0 {
+			r.add("busy", "the busy rating is %d (%s)", c.Busy, c.BusySource)
+		}
+	}
+}
+
+func place(p *int) int {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
