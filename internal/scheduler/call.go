@@ -1,0 +1,96 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"lessor"
+	"lessor/internal/batch"
+)
+
+// op is something that waits for a commit.
+type op interface {
+	base() *call
+	size() int // bytes that it brings into the transaction, about
+}
+
+// call is the part that all ops share: one caller that waits for one answer.
+type call struct {
+	done  chan struct{}
+	err   error
+	state atomic.Int32
+}
+
+// The life of a call: it waits, and is then either answered or abandoned by its caller, never both.
+const (
+	callWaiting int32 = iota
+	callAnswered
+	callAbandoned
+)
+
+func newCall() call { return call{done: make(chan struct{})} }
+
+func (c *call) base() *call { return c }
+
+// answer ends the caller's waiting; false means that it is no longer there.
+func (c *call) answer(err error) bool {
+	if !c.state.CompareAndSwap(callWaiting, callAnswered) {
+		return false
+	}
+	c.err = err
+	close(c.done)
+	return true
+}
+
+func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
+
+// do puts o into the next batch and waits for its answer. If ctx ends first, the caller goes and the operation may still
+// happen.
+func (s *Scheduler) do(ctx context.Context, o op) error {
+	switch err := s.calls.Put(o); {
+	case errors.Is(err, batch.ErrFull):
+		return &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many calls are waiting for the store", RetryAfter: time.Second}
+	case err != nil:
+		return errStopping
+	}
+	c := o.base()
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		if c.state.CompareAndSwap(callWaiting, callAbandoned) {
+			return ctx.Err()
+		}
+		<-c.done
+		return c.err
+	}
+}
+
+// lookCall reads the fold between two commits.
+type lookCall struct {
+	call
+	fn func()
+}
+
+func (*lookCall) size() int { return 0 }
+
+// look runs fn while nobody changes the fold.
+func (s *Scheduler) look(ctx context.Context, fn func()) error {
+	return s.do(ctx, &lookCall{call: newCall(), fn: fn})
+}
+
+// changeCall is something rare that has the transaction for itself for a moment.
+type changeCall struct {
+	call
+	fn func(ctx context.Context, p *pass) error
+}
+
+func (*changeCall) size() int { return 1 << 10 }
+
+// change runs fn inside the next commit. A refusal that fn returns is its caller's answer and undoes nothing of others, so fn
+// refuses before it writes.
+func (s *Scheduler) change(ctx context.Context, fn func(ctx context.Context, p *pass) error) error {
+	return s.do(ctx, &changeCall{call: newCall(), fn: fn})
+}

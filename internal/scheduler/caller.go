@@ -1,0 +1,48 @@
+package scheduler
+
+import "lessor"
+
+// Caller is who asks: every operation of the API takes one.
+type Caller struct {
+	// Actor is how the record names the caller: a token's name, or "local" for tokenless calls.
+	Actor string
+	// Tenant walls the caller in: it sees, changes and leases only this tenant's. nil = no wall.
+	Tenant *lessor.TenantID
+	// TraceID is the W3C trace id of the call, 32 hexadecimal digits, or "".
+	TraceID string
+	// Agent is the program that calls (User-Agent), for the list of workers.
+	Agent string
+}
+
+// sees reports whether the caller may know of something that belongs to tenant t.
+func (c Caller) sees(t lessor.TenantID) bool { return c.Tenant == nil || *c.Tenant == t }
+
+// Submitted is the answer to one submission.
+type Submitted struct {
+	Job      lessor.Job
+	Existing bool // the idempotency key was known: this is the first job
+}
+
+// LeaseAnswer is the answer to one lease of a batched call. Err is a refusal (*lessor.Error) or nil.
+type LeaseAnswer struct {
+	LeaseID string
+	Beat    lessor.HeartbeatAnswer // of a heartbeat that was accepted
+	Err     error
+}
+
+// CapacityChange is the body of PUT /capacity. A nil pointer was left out and stays as it is; Reset names the fields that were
+// null and return to the configuration.
+type CapacityChange struct {
+	TotalUnits      *int64
+	Busy            *int64
+	ExpiresInS      *int64
+	ResetTotalUnits bool
+	ResetBusy       bool
+}
+
+// Streamed is one entry of the stream of all records. Gap means that entries before it were left out.
+type Streamed struct {
+	ID    uint64
+	Event lessor.StreamEvent
+	Gap   bool
+}

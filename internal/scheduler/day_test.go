@@ -1,0 +1,173 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// day is a day of work by many workers, of which some crash, and what was seen of it.
+type day struct {
+	*world
+	rnd   *rand.Rand
+	mu    sync.Mutex
+	until map[lessor.LeaseID]lessor.Instant // when each lease that is held ends if nobody beats
+	runs  int
+	lost  int // leases whose worker crashed
+	early int
+	late  int
+}
+
+func TestDayOfWorkers(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits, cfg.ReserveUnits = 30, 2
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(w.ctx, 24*time.Hour)
+		defer cancel()
+		d := &day{world: w, rnd: rand.New(rand.NewPCG(1, 2)), until: map[lessor.LeaseID]lessor.Instant{}}
+		stream, err := w.Subscribe(ctx, anybody, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		all.Go(func() { d.watch(stream) })
+		all.Go(func() { d.submitAll(ctx) })
+		for i := range 20 {
+			all.Go(func() { d.work(ctx, fmt.Sprintf("worker-%d", i)) })
+		}
+		all.Go(func() { d.checkCapacity(ctx, 28) })
+		all.Wait()
+		w.noDrift()
+		t.Logf("%d runs, %d leases lost with their workers", d.runs, d.lost)
+		if d.runs < 3000 || d.lost < 100 {
+			t.Errorf("%d runs and %d lost leases are too few to say anything", d.runs, d.lost)
+		}
+		if d.early > 0 || d.late > 0 {
+			t.Errorf("%d leases expired early, %d more than 2 s late", d.early, d.late)
+		}
+	})
+}
+
+func (d *day) chance(n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rnd.IntN(n) == 0
+}
+
+func (d *day) between(least, most time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return least + time.Duration(d.rnd.Int64N(int64(most-least)))
+}
+
+func rest(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+func (d *day) submitAll(ctx context.Context) {
+	for rest(ctx, d.between(5*time.Second, 30*time.Second)) {
+		units := int64(1 + d.between(0, 3))
+		if _, err := d.Submit(ctx, anybody, lessor.Submission{Type: new("generic"), RequestedUnits: &units}); err != nil && ctx.Err() == nil {
+			d.t.Errorf("submit: %v", err)
+		}
+	}
+}
+
+func (d *day) work(ctx context.Context, worker string) {
+	for ctx.Err() == nil {
+		grants, denial, err := d.Request(ctx, anybody, lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(30_000))})
+		switch {
+		case err != nil:
+			if ctx.Err() == nil {
+				d.t.Errorf("request: %v", err)
+			}
+			return
+		case denial != nil:
+			rest(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
+		default:
+			d.run(ctx, grants[0])
+		}
+	}
+}
+
+func (d *day) run(ctx context.Context, g lessor.Grant) {
+	d.note(g.Lease.ID, g.Lease.ExpiresAt)
+	crashes := d.chance(10)
+	for left := d.between(10*time.Second, 300*time.Second); left > 0; left -= 20 * time.Second {
+		a, err := d.Heartbeat(ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID})
+		if err != nil {
+			if ctx.Err() == nil {
+				d.t.Errorf("heartbeat of a worker that never was silent: %v", err)
+			}
+			return
+		}
+		d.note(g.Lease.ID, a.ExpiresAt)
+		if crashes && d.chance(3) {
+			d.mu.Lock()
+			d.lost++
+			d.mu.Unlock()
+			rest(ctx, d.between(time.Minute, 10*time.Minute))
+			return
+		}
+		if !rest(ctx, min(left, 20*time.Second)) {
+			return
+		}
+	}
+	err := d.Complete(ctx, anybody, g.Lease.ID, lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: new("completed")})
+	if err != nil && ctx.Err() == nil {
+		d.t.Errorf("complete: %v", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runs++
+	delete(d.until, g.Lease.ID)
+}
+
+func (d *day) note(id lessor.LeaseID, until lessor.Instant) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.until[id] = until
+}
+
+// watch holds every expiry against what the lease's worker was told.
+func (d *day) watch(stream <-chan scheduler.Streamed) {
+	for e := range stream {
+		if e.Gap {
+			d.t.Error("the stream left something out")
+		}
+		if e.Event.To != lessor.Expired {
+			continue
+		}
+		d.mu.Lock()
+		switch until := d.until[*e.Event.LeaseID]; {
+		case e.Event.At < until:
+			d.early++
+		case e.Event.At > until.Add(2*time.Second):
+			d.late++
+		}
+		d.mu.Unlock()
+	}
+}
+
+func (d *day) checkCapacity(ctx context.Context, usable int) {
+	for rest(ctx, time.Minute) {
+		st, err := d.Status(ctx, anybody)
+		if err != nil {
+			return
+		}
+		if st.LeasedUnits > usable || st.UsableUnits != usable {
+			d.t.Errorf("%d of %d units are leased, want at most %d", st.LeasedUnits, st.UsableUnits, usable)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// faulty is a store that fails when it is told to.
+type faulty struct {
+	scheduler.Store
+	fail    atomic.Pointer[error]           // every Update fails with it, before it begins
+	refuse  func(specs []*rules.Spec) error // of Insert
+	after   func()                          // between the commit and its answer
+	updates atomic.Int64
+}
+
+func (f *faulty) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
+	f.updates.Add(1)
+	if err := f.fail.Load(); err != nil {
+		return *err
+	}
+	err := f.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(faultyTx{tx, f}) })
+	if err == nil && f.after != nil {
+		f.after()
+	}
+	return err
+}
+
+func (f *faulty) Serve(ctx context.Context) (rules.Serving, error) {
+	if err := f.fail.Load(); err != nil {
+		return rules.Serving{}, *err
+	}
+	return f.Store.Serve(ctx)
+}
+
+type faultyTx struct {
+	scheduler.Tx
+	f *faulty
+}
+
+func (t faultyTx) Insert(ctx context.Context, specs []*rules.Spec) error {
+	if t.f.refuse != nil {
+		if err := t.f.refuse(specs); err != nil {
+			return err
+		}
+	}
+	return t.Tx.Insert(ctx, specs)
+}
+
+// inFaultyWorld runs test over a store that can be made to fail.
+func inFaultyWorld(t *testing.T, test func(t *testing.T, w *world, f *faulty)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &faulty{}
+		w := &world{t: t, ctx: t.Context(), path: t.TempDir() + "/lessor.db", cfg: config()}
+		w.wrap = func(s scheduler.Store) scheduler.Store { f.Store = s; return f }
+		w.start()
+		defer func() { w.halt() }()
+		test(t, w, f)
+	})
+}
+
+func TestOneBadCallDoesNotFailTheOthers(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		f.refuse = func(specs []*rules.Spec) error {
+			for _, s := range specs {
+				if s.Lane.Type == "guilty" {
+					return fmt.Errorf("a value: %w", scheduler.ErrBadCall)
+				}
+			}
+			return nil
+		}
+		const n = 31
+		var good, bad atomic.Int64
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				typ := "generic"
+				if i == 13 {
+					typ = "guilty"
+				}
+				_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: &typ})
+				switch {
+				case err == nil:
+					good.Add(1)
+				case typ == "guilty" && errors.Is(err, scheduler.ErrBadCall):
+					bad.Add(1)
+				default:
+					t.Errorf("%s: %v", typ, err)
+				}
+			})
+		}
+		all.Wait()
+		if good.Load() != n-1 || bad.Load() != 1 {
+			t.Errorf("%d calls were answered and %d refused, want %d and 1", good.Load(), bad.Load(), n-1)
+		}
+		if got := w.depth(); got != n-1 {
+			t.Errorf("%d jobs are queued, want %d", got, n-1)
+		}
+		w.noDrift()
+	})
+}
+
+func (w *world) depth() int {
+	w.t.Helper()
+	st, err := w.Status(w.ctx, anybody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d := st.QueueDepth
+	return d.High + d.Normal + d.Low + d.Background
+}
+
+func TestFullStoreRefusesExpiresNothingAndGoesOnByItself(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		job := w.submit(nil)
+		g := w.lease("worker-1", nil)
+		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
+		f.fail.Store(&full)
+		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+		if e := w.wantCode(err, lessor.CodeUnavailable); e.RetryAfter == 0 || e.OutcomeUnknown {
+			t.Errorf("retry after %v, outcome unknown %v; want a pause and nothing changed", e.RetryAfter, e.OutcomeUnknown)
+		}
+		for range 30 {
+			time.Sleep(10 * time.Second)
+			_, err := w.beat(g)
+			w.wantCode(err, lessor.CodeUnavailable)
+		}
+		f.fail.Store(nil)
+		time.Sleep(time.Second)
+		w.mustBeat(g) // five ttl later: the outage was not charged
+		w.wantState(job.ID, lessor.Running)
+		if err := w.Ready(); err != nil {
+			t.Errorf("not ready after the fault is gone: %v", err)
+		}
+	})
+}
+
+func TestBrokenStoreEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &faulty{}
+		w := &world{t: t, ctx: t.Context(), path: t.TempDir() + "/lessor.db", cfg: config()}
+		w.wrap = func(s scheduler.Store) scheduler.Store { f.Store = s; return f }
+		w.start()
+		w.halt()
+		w.start()
+		defer w.store.(*faulty).Store.Close()
+		broken := fmt.Errorf("fsync: %w", scheduler.ErrBroken)
+		f.fail.Store(&broken)
+		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+		w.wantCode(err, lessor.CodeUnavailable)
+		_, err = w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+		w.wantCode(err, lessor.CodeUnavailable)
+	})
+}
+
+func TestLostCommitAnswerIsToldAsUnknown(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		lost := fmt.Errorf("connection: %w", scheduler.ErrUnknownOutcome)
+		f.fail.Store(&lost)
+		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+		if e := w.wantCode(err, lessor.CodeUnavailable); !e.OutcomeUnknown {
+			t.Error("the outcome is not said to be unknown")
+		}
+	})
+}
+
+func TestAnswersAfterCommit(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		var committed, answered atomic.Bool
+		f.after = func() {
+			time.Sleep(time.Second)
+			if answered.Load() {
+				t.Error("the call was answered before the commit was durable")
+			}
+			committed.Store(true)
+			f.after = nil
+		}
+		w.submit(nil)
+		answered.Store(true)
+		if !committed.Load() {
+			t.Error("the call was answered although nothing was committed")
+		}
+	})
+}
+
+func TestConcurrentCallsShareCommits(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		const n = 256
+		f.after = func() { f.after = nil; time.Sleep(time.Second) } // all others come while the first is being committed
+		before := f.updates.Load()
+		var all sync.WaitGroup
+		for range n {
+			all.Go(func() { w.submit(nil) })
+		}
+		all.Wait()
+		if commits := f.updates.Load() - before; commits > 3 {
+			t.Errorf("%d calls took %d commits, want one for the first and one for the others", n, commits)
+		}
+	})
+}
+
+func TestStallOfOurOwnIsNotChargedToWorkers(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		job := w.submit(nil)
+		g := w.lease("worker-1", nil)
+		w.mustBeat(g)
+		f.after = func() { f.after = nil; time.Sleep(10 * time.Minute) } // the disk takes its time
+		w.submit(nil)
+		w.wantState(job.ID, lessor.Running)
+		time.Sleep(30 * time.Second)
+		w.mustBeat(g)
+	})
+}

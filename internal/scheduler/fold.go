@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/lanes"
+	"lessor/internal/rules"
+)
+
+// fold is what the tables amount to: the order of turns, who holds what, and when to look at which lease. It follows
+// every commit and can be rebuilt from the tables at any time; no row is kept for it.
+type fold struct {
+	index   *lanes.Index
+	lanes   map[rules.Lane]rules.LaneID
+	holders map[string]holding
+	looks   lookHeap
+	serving rules.Serving
+
+	sweptAt lessor.Instant
+	dueAt   lessor.Instant // when the next waiting job is due; 0 = none waits
+	purgeAt lessor.Instant
+	woke    bool // something changed that may let a parked request have its lease
+}
+
+// holding is what one worker holds.
+type holding struct{ leases, units int }
+
+// rebuild folds the tables anew.
+func (s *Scheduler) rebuild(ctx context.Context) error {
+	f := &fold{
+		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[string]holding{}, woke: true,
+	}
+	err := s.store.View(ctx, func(v View) error { return s.load(ctx, v, f) })
+	if err != nil {
+		return fmt.Errorf("rebuild the fold: %w", err)
+	}
+	s.fold = f
+	s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+	return nil
+}
+
+func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
+	if err = s.settings.load(ctx, v); err != nil {
+		return err
+	}
+	err = v.EachLane(ctx, func(id rules.LaneID, l rules.Lane) error {
+		f.lanes[l] = id
+		f.index.Add(id, l)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = v.EachLease(ctx, func(h *rules.Held) error {
+		f.hold(h)
+		f.look(h.ID, rules.NextLook(h, v.Now(), v.Serving()))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = v.EachQueued(ctx, func(t rules.Turn) error {
+		f.index.Enqueue(t)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f.dueAt, err = v.NextDue(ctx)
+	return err
+}
+
+// lanesOf gives each spec the number of its lane.
+func (f *fold) lanesOf(ctx context.Context, tx Tx, specs []*rules.Spec) error {
+	var unknown []rules.Lane
+	asked := map[rules.Lane]bool{}
+	for _, s := range specs {
+		if _, ok := f.lanes[s.Lane]; !ok && !asked[s.Lane] {
+			unknown, asked[s.Lane] = append(unknown, s.Lane), true
+		}
+	}
+	if len(unknown) > 0 {
+		ids, err := tx.Lanes(ctx, unknown)
+		if err != nil {
+			return err
+		}
+		for i, l := range unknown {
+			f.lanes[l] = ids[i]
+			f.index.Add(ids[i], l)
+		}
+	}
+	for _, s := range specs {
+		s.LaneID = f.lanes[s.Lane]
+	}
+	return nil
+}
+
+func (f *fold) enqueue(t rules.Turn) {
+	f.index.Enqueue(t)
+	f.woke = true
+}
+
+// waits notes that a job is due at an instant.
+func (f *fold) waits(until lessor.Instant) {
+	if f.dueAt == 0 || until < f.dueAt {
+		f.dueAt = until
+	}
+}
+
+// hold counts a live lease whose job is not in the queue any more.
+func (f *fold) hold(h *rules.Held) {
+	f.index.Hold(h.Turn.Lane)
+	f.holds(h)
+}
+
+func (f *fold) holds(h *rules.Held) {
+	w := f.holders[h.Worker]
+	f.holders[h.Worker] = holding{w.leases + 1, w.units + h.Units}
+}
+
+// free gives back what a lease held.
+func (f *fold) free(h *rules.Held) {
+	f.index.Free(h.Turn.Lane)
+	f.woke = true
+	w := f.holders[h.Worker]
+	if w.leases <= 1 {
+		delete(f.holders, h.Worker)
+		return
+	}
+	f.holders[h.Worker] = holding{w.leases - 1, w.units - h.Units}
+}
+
+// look plans to look at a lease when it may be over. A lease that was beaten since is looked at in vain and planned
+// anew: one look a ttl and lease, instead of an index that every heartbeat has to change.
+func (f *fold) look(id lessor.LeaseID, at lessor.Instant) { heap.Push(&f.looks, lookAt{id, at}) }
+
+// sweepDue reports whether leases are to be looked at.
+func (f *fold) sweepDue(now lessor.Instant, sweep time.Duration) bool {
+	at, ok := f.nextLook(sweep)
+	return ok && at <= now
+}
+
+// nextLook returns when the next lease may be over, but not sooner than a quarter of the sweep after the last look, so
+// that leases which end one after the other share a commit.
+func (f *fold) nextLook(sweep time.Duration) (lessor.Instant, bool) {
+	if len(f.looks) == 0 {
+		return 0, false
+	}
+	return max(f.looks[0].at, f.sweptAt.Add(sweep/4)), true
+}
+
+func (f *fold) due(now lessor.Instant) bool { return f.dueAt != 0 && f.dueAt <= now }
+
+type lookAt struct {
+	id lessor.LeaseID
+	at lessor.Instant
+}
+
+// lookHeap orders leases by when they may be over.
+type lookHeap []lookAt
+
+func (h lookHeap) Len() int           { return len(h) }
+func (h lookHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h lookHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *lookHeap) Push(x any)        { *h = append(*h, x.(lookAt)) }
+
+// Pop removes the last element, as container/heap asks.
+func (h *lookHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

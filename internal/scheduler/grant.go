@@ -1,0 +1,262 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"lessor"
+	"lessor/internal/lanes"
+	"lessor/internal/rules"
+)
+
+// round is one handing-out of jobs to all who ask.
+type round struct {
+	p      *pass
+	denied map[kind]*lessor.Denial // what this round has nothing for, so that equals need not look again
+	taken  []taken
+	shown  []*requestCall // that get again what they were granted before
+	again  map[*requestCall][]*rules.Held
+	firsts map[RequestRef]*requestCall // the first of each repeatable request in this round
+	twins  map[*requestCall]*requestCall
+}
+
+// kind is a filter and whether unique jobs are skipped.
+type kind struct {
+	filter string
+	holder bool
+}
+
+// taken is a job that left the queue for a request, and its lease once it is made.
+type taken struct {
+	call *requestCall
+	turn rules.Turn
+	held *rules.Held
+}
+
+// starving is a job that has been first and did not fit.
+type starving struct {
+	lane  rules.LaneID
+	seq   int64
+	units int
+	since lessor.Instant
+}
+
+// grant hands out jobs: first to parked requests, if something happened since they were parked, then to new ones, each in
+// the order they came.
+func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
+	f := p.s.fold
+	r := &round{
+		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{},
+		firsts: map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
+	}
+	if err := r.recall(ctx, fresh); err != nil {
+		return err
+	}
+	if f.woke {
+		f.woke = false
+		for _, c := range p.s.parked {
+			if err := r.serve(ctx, c, true); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range fresh {
+		c.until = p.now.Add(c.ask.Wait)
+		p.s.workers.asked(c.caller, c.ask, p.now)
+		if err := r.serve(ctx, c, false); err != nil {
+			return err
+		}
+	}
+	if err := r.lease(ctx); err != nil {
+		return err
+	}
+	return r.answer(ctx, fresh)
+}
+
+// recall finds what repeated requests were granted before.
+func (r *round) recall(ctx context.Context, calls []*requestCall) error {
+	var refs []RequestRef
+	for _, c := range calls {
+		if c.ask.RequestID != "" {
+			refs = append(refs, refOf(c))
+		}
+	}
+	found, err := r.p.tx.Requested(ctx, refs)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		for _, h := range found[refOf(c)] {
+			if rules.Over(h, r.p.now, r.p.serving) == "" && c.caller.sees(h.Tenant) {
+				r.again[c] = append(r.again[c], h)
+			}
+		}
+	}
+	return nil
+}
+
+func refOf(c *requestCall) RequestRef {
+	return RequestRef{Worker: c.ask.Worker, RequestID: c.ask.RequestID}
+}
+
+// serve takes from the queue what one request gets, or says why it gets nothing.
+func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
+	if c.abandoned() {
+		return nil
+	}
+	c.grants, c.denial = nil, nil
+	if c.ask.RequestID != "" {
+		if parked {
+			if err := r.recall(ctx, []*requestCall{c}); err != nil {
+				return err
+			}
+		}
+		if r.again[c] != nil {
+			r.shown = append(r.shown, c)
+			return nil
+		}
+		if first := r.firsts[refOf(c)]; first != nil {
+			r.twins[c] = first
+			return nil
+		}
+		r.firsts[refOf(c)] = c
+	}
+	r.fill(c)
+	return nil
+}
+
+// fill takes up to as many jobs as c asks for, each counted before the next is chosen.
+func (r *round) fill(c *requestCall) {
+	f := r.p.s.fold
+	holds := f.holders[c.ask.Worker].leases > 0
+	left := c.ask.MaxUnits
+	for n := 0; n < c.ask.MaxLeases; n++ {
+		k := kind{c.kind, holds || n > 0}
+		denial := r.denied[k]
+		if denial == nil || left != c.ask.MaxUnits {
+			var pick lanes.Pick
+			if pick, denial = r.next(c, left, k.holder); denial == nil {
+				r.taken = append(r.taken, taken{call: c, turn: f.index.Take(pick)})
+				if left > 0 {
+					left -= pick.Lane.Units
+					if left == 0 {
+						return
+					}
+				}
+				continue
+			}
+			if left == c.ask.MaxUnits {
+				r.denied[k] = denial
+			}
+		}
+		if n == 0 {
+			c.denial = denial
+		}
+		return
+	}
+}
+
+// next chooses the job whose turn it is for c, in the order that the contract gives.
+func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *lessor.Denial) {
+	s, p := r.p.s, r.p
+	capacity := s.capacity(p.now)
+	if d := rules.Admit(capacity, s.settings.Draining); d != nil {
+		return lanes.Pick{}, d
+	}
+	c.filter.MaxUnits, c.filter.Usable, c.filter.SkipUnique = maxUnits, capacity.UsableUnits, holder
+	pick, ok := s.fold.index.Next(&c.filter)
+	kept := s.kept(p.now, capacity)
+	if kept != nil && (!ok || pick.Turn.Seq != kept.seq) {
+		return lanes.Pick{}, rules.Fit(kept.units, min(capacity.AvailableUnits, kept.units-1))
+	}
+	if !ok {
+		return lanes.Pick{}, rules.NoneLeft(p.now, s.nextChange())
+	}
+	d := rules.Fit(pick.Lane.Units, capacity.AvailableUnits)
+	if d == nil {
+		return pick, nil
+	}
+	s.starve(pick, p.now)
+	if !s.cfg.Backfill || kept != nil {
+		return lanes.Pick{}, d
+	}
+	c.filter.Usable = capacity.AvailableUnits
+	if pick, ok = s.fold.index.Next(&c.filter); !ok {
+		return lanes.Pick{}, d
+	}
+	return pick, nil
+}
+
+// starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
+func (s *Scheduler) starve(pick lanes.Pick, now lessor.Instant) {
+	if s.reserve.since == 0 || !s.fold.index.Eligible(s.reserve.lane, s.reserve.seq) {
+		s.reserve = starving{lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, since: now}
+	}
+}
+
+// kept returns the job for which freed units are kept, nil if there is none: one that has starved for long enough, could
+// be granted now but for its size, and could fit.
+func (s *Scheduler) kept(now lessor.Instant, c lessor.Capacity) *starving {
+	k := &s.reserve
+	if k.since == 0 {
+		return nil
+	}
+	if !s.fold.index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
+		*k = starving{}
+		return nil
+	}
+	if !rules.Starving(k.since, now) {
+		return nil
+	}
+	return k
+}
+
+// nextChange is when the queue may change by itself.
+func (s *Scheduler) nextChange() lessor.Instant {
+	next := s.fold.dueAt
+	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok && (next == 0 || at < next) {
+		next = at
+	}
+	return next
+}
+
+// lease makes the leases of all jobs that were taken, and moves the jobs.
+func (r *round) lease(ctx context.Context) error {
+	if len(r.taken) == 0 {
+		return nil
+	}
+	p := r.p
+	ids := make([]lessor.JobID, len(r.taken))
+	for i := range r.taken {
+		ids[i] = r.taken[i].turn.Job
+	}
+	specs, err := p.tx.Specs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range r.taken {
+		t := &r.taken[i]
+		spec := specs[t.turn.Job]
+		if spec == nil {
+			return fmt.Errorf("job %s is queued and has no job row: %w", t.turn.Job, ErrMoved)
+		}
+		t.held = p.held(t, spec)
+		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
+		p.s.fold.holds(t.held)
+		p.s.fold.look(t.held.ID, rules.NextLook(t.held, p.now, p.serving))
+		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
+	}
+	p.stats.Granted += len(r.taken)
+	return p.flush(ctx)
+}
+
+func (p *pass) held(t *taken, spec *rules.Spec) *rules.Held {
+	ask := t.call.ask
+	ttl := ask.TTL
+	if ttl == 0 {
+		ttl = p.s.cfg.TTL
+	}
+	h := rules.Grant(lessor.LeaseID{UUID: newUUID()}, t.turn, spec, ask.Worker, ttl+p.s.cfg.Grace, p.now)
+	h.RequestID, h.WorkspaceID = ask.RequestID, ask.WorkspaceID
+	return h
+}

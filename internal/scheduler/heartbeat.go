@@ -1,0 +1,114 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// beatCall is one heartbeat, or a batch of them by one worker.
+type beatCall struct {
+	call
+	caller Caller
+	beats  []beat
+}
+
+type beat struct {
+	id     lessor.LeaseID
+	ask    rules.BeatAsk
+	answer lessor.HeartbeatAnswer
+	err    error
+}
+
+func (c *beatCall) size() int {
+	n := 0
+	for i := range c.beats {
+		n += 100 + len(c.beats[i].ask.Report.Checkpoint)
+	}
+	return n
+}
+
+// Heartbeat keeps a lease alive; the first one turns its job from leased to running.
+func (s *Scheduler) Heartbeat(ctx context.Context, c Caller, id lessor.LeaseID, b lessor.Heartbeat) (lessor.HeartbeatAnswer, error) {
+	ask, err := rules.Heartbeat(&b)
+	if err != nil {
+		return lessor.HeartbeatAnswer{}, err
+	}
+	if ask.TTL != 0 {
+		ask.TTL += s.cfg.Grace
+	}
+	o := &beatCall{call: newCall(), caller: c, beats: []beat{{id: id, ask: ask}}}
+	if err := s.do(ctx, o); err != nil {
+		return lessor.HeartbeatAnswer{}, err
+	}
+	return o.beats[0].answer, s.explain(ctx, c, id, o.beats[0].err)
+}
+
+// HeartbeatAll keeps many leases of one worker alive and answers each for itself, in the order asked.
+func (s *Scheduler) HeartbeatAll(ctx context.Context, c Caller, worker string, leaseIDs []string) ([]LeaseAnswer, error) {
+	if err := rules.BatchSize("lease_ids", len(leaseIDs)); err != nil {
+		return nil, err
+	}
+	if _, err := rules.WorkerID(&worker); err != nil {
+		return nil, err
+	}
+	o := &beatCall{call: newCall(), caller: c, beats: make([]beat, len(leaseIDs))}
+	for i, text := range leaseIDs {
+		o.beats[i] = beat{id: leaseID(text), ask: rules.BeatAsk{Worker: worker}}
+	}
+	if err := s.do(ctx, o); err != nil {
+		return nil, err
+	}
+	answers := make([]LeaseAnswer, len(leaseIDs))
+	for i, b := range o.beats {
+		answers[i] = LeaseAnswer{LeaseID: leaseIDs[i], Beat: b.answer, Err: b.err}
+	}
+	return answers, s.explainAll(ctx, c, answers)
+}
+
+// leaseID reads a lease id; an ill-formed one is the zero id, which no lease has.
+func leaseID(text string) lessor.LeaseID {
+	u, _ := lessor.ParseUUID(text) // ill-formed and unknown are answered alike
+	return lessor.LeaseID{UUID: u}
+}
+
+// beat decides the heartbeats of this pass.
+func (p *pass) beat(calls []*beatCall) {
+	for _, c := range calls {
+		for i := range c.beats {
+			p.beatOne(c.caller, &c.beats[i])
+		}
+	}
+}
+
+func (p *pass) beatOne(c Caller, b *beat) {
+	h := p.leases[b.id]
+	if h != nil && !c.sees(h.Tenant) {
+		h = nil
+	}
+	first := h != nil && h.FirstBeatAt == 0
+	if b.err = rules.Beat(h, b.ask.Worker, b.ask.TTL, p.now, p.serving); b.err != nil {
+		return
+	}
+	p.changed[h.ID] = h
+	p.stats.Beats++
+	p.s.workers.beat(c, h.Worker, p.now)
+	if first {
+		p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
+	}
+	if r := b.ask.Report; r.Progress != nil || r.Message != nil || r.Checkpoint != nil {
+		p.report(h, r)
+	}
+	b.answer = lessor.HeartbeatAnswer{
+		OK: true, ExpiresAt: rules.Effective(h, p.now, p.serving), HeartbeatAfterMS: pace(h.TTL), CancelRequested: h.CancelAt != 0,
+	}
+}
+
+func (p *pass) report(h *rules.Held, r rules.Report) {
+	r.Job, r.At = h.Turn.Job, p.now
+	p.reports = append(p.reports, r)
+}
+
+func pace(ttl time.Duration) int64 { return rules.Pace(ttl).Milliseconds() }

@@ -1,0 +1,161 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// view runs fn on a snapshot and turns a store's fault into what a caller can act on.
+func (s *Scheduler) view(ctx context.Context, verb string, fn func(View) error) error {
+	if err := s.store.View(ctx, fn); err != nil {
+		return storeRefusal(fmt.Errorf("%s: %w", verb, err))
+	}
+	return nil
+}
+
+// Job returns one job.
+func (s *Scheduler) Job(ctx context.Context, c Caller, id lessor.JobID) (lessor.Job, error) {
+	var st *rules.Standing
+	err := s.view(ctx, "load job", func(v View) error {
+		all, err := v.Standings(ctx, []lessor.JobID{id})
+		st = all[id]
+		return err
+	})
+	if err != nil {
+		return lessor.Job{}, err
+	}
+	if st == nil || !c.sees(st.Spec.Lane.Tenant) {
+		return lessor.Job{}, lessor.ErrJobNotFound
+	}
+	return rules.Show(st), nil
+}
+
+// Jobs lists jobs, newest first, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Jobs(ctx context.Context, c Caller, f lessor.JobFilter) ([]lessor.Job, string, error) {
+	q, err := listQuery(c, f)
+	if err != nil {
+		return nil, "", err
+	}
+	var page ListPage
+	err = s.view(ctx, "list jobs", func(v View) (err error) {
+		page, err = v.List(ctx, q)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	jobs := make([]lessor.Job, len(page.Standings))
+	for i, st := range page.Standings {
+		jobs[i] = rules.Show(st)
+	}
+	return jobs, cursor(page.Next), nil
+}
+
+func cursor(id *lessor.JobID) string {
+	if id == nil {
+		return ""
+	}
+	return id.String()
+}
+
+func listQuery(c Caller, f lessor.JobFilter) (ListQuery, error) {
+	q := ListQuery{State: f.State, Type: f.Type, Tag: f.Tag, Tenant: f.Tenant, Limit: f.Limit}
+	if c.Tenant != nil {
+		if f.Tenant != nil && *f.Tenant != *c.Tenant {
+			return q, &lessor.Error{Code: lessor.CodeForbidden, Detail: "this token is for another tenant"}
+		}
+		q.Tenant = c.Tenant
+	}
+	if f.Cursor != "" {
+		u, err := lessor.ParseUUID(f.Cursor)
+		if err != nil {
+			return q, rules.BadCursor()
+		}
+		q.After = &lessor.JobID{UUID: u}
+	}
+	return q, rules.CheckList(f)
+}
+
+// Events returns a job's record, oldest first, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Events(ctx context.Context, c Caller, id lessor.JobID, limit int, after string) ([]lessor.Event, string, error) {
+	if err := rules.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	skip := 0
+	if after != "" {
+		var err error
+		if skip, err = strconv.Atoi(after); err != nil || skip < 0 {
+			return nil, "", rules.BadCursor()
+		}
+	}
+	var h *rules.History
+	err := s.view(ctx, "load record", func(v View) (err error) {
+		h, err = v.History(ctx, id)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if h == nil || !c.sees(h.Standing.Spec.Lane.Tenant) {
+		return nil, "", lessor.ErrJobNotFound
+	}
+	events := rules.Record(h)
+	events = events[min(skip, len(events)):]
+	if len(events) > limit {
+		return events[:limit], strconv.Itoa(skip + limit), nil
+	}
+	return events, "", nil
+}
+
+// Leases lists live leases, newest first, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Leases(ctx context.Context, c Caller, worker string, limit int, after string) ([]lessor.Lease, string, error) {
+	if err := rules.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	q := LeaseQuery{Worker: worker, Tenant: c.Tenant, Limit: limit + 1}
+	if after != "" {
+		u, err := lessor.ParseUUID(after)
+		if err != nil {
+			return nil, "", rules.BadCursor()
+		}
+		q.After = &lessor.LeaseID{UUID: u}
+	}
+	leases := []lessor.Lease{}
+	err := s.view(ctx, "list leases", func(v View) error {
+		held, err := v.LeaseList(ctx, q)
+		for _, h := range held {
+			leases = append(leases, rules.ShowLease(h, v.Now(), v.Serving()))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(leases) > limit {
+		return leases[:limit], leases[limit-1].ID.String(), nil
+	}
+	return leases, "", nil
+}
+
+// Backup writes a consistent copy of the store.
+func (s *Scheduler) Backup(ctx context.Context, w io.Writer) error {
+	if err := s.store.Backup(ctx, w); err != nil {
+		return storeRefusal(fmt.Errorf("back up: %w", err))
+	}
+	return nil
+}
+
+// Check looks at the health of the store, and whether the fold still equals the tables.
+func (s *Scheduler) Check(ctx context.Context) []Finding {
+	findings := s.store.Check(ctx)
+	drift := Finding{Name: "fold", OK: true, Detail: "counts in memory equal the tables"}
+	if err := s.Drift(ctx); err != nil {
+		drift = Finding{Name: "fold", Detail: err.Error()}
+	}
+	return append(findings, drift)
+}

@@ -1,0 +1,106 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lessor"
+	"lessor/internal/lanes"
+	"lessor/internal/rules"
+)
+
+// maxParked bounds the requests that wait for work.
+const maxParked = 20000
+
+// requestCall is a worker's question for work. It may be parked: kept over many commits until there is something for it or
+// its time is up.
+type requestCall struct {
+	call
+	ctx    context.Context
+	caller Caller
+	ask    rules.Ask
+	filter lanes.Filter
+	kind   string         // requests with equal filters have equal kinds
+	until  lessor.Instant // answer at the latest then; 0 = not yet set
+	grants []lessor.Grant
+	denial *lessor.Denial
+}
+
+func (c *requestCall) size() int { return 256 * c.ask.MaxLeases }
+
+// Request answers with at least one grant, or a denial, or a refusal.
+func (s *Scheduler) Request(ctx context.Context, c Caller, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error) {
+	ask, err := rules.Request(&r)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &requestCall{call: newCall(), ctx: ctx, caller: c, ask: ask}
+	o.filter = lanes.Filter{Types: ask.Types, Tenant: c.Tenant}
+	o.kind = kindOf(o)
+	if err := s.do(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	return o.grants, o.denial, nil
+}
+
+// kindOf names what a request filters on: two requests of one kind see the same first job, but for unique ones.
+func kindOf(o *requestCall) string {
+	types := slices.Clone(o.ask.Types)
+	slices.Sort(types)
+	var b strings.Builder
+	if t := o.caller.Tenant; t != nil {
+		b.Write(t.UUID[:])
+	}
+	b.WriteString(strconv.Itoa(o.ask.MaxUnits))
+	for _, t := range types {
+		b.WriteByte(0)
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+// answerRequests answers the requests of a commit: those that got something or do not wait now, the others stay parked.
+func (s *Scheduler) answerRequests(fresh []*requestCall) {
+	s.unpark(func(r *requestCall) bool { return s.settle(r) })
+	for _, r := range fresh {
+		if s.settle(r) {
+			continue
+		}
+		if len(s.parked) >= maxParked {
+			r.answer(nil)
+			continue
+		}
+		s.parked = append(s.parked, r)
+	}
+}
+
+// settle answers r if it has nothing to wait for, and reports whether r is dealt with. A lease whose worker has gone is given
+// back with its attempt.
+func (s *Scheduler) settle(r *requestCall) bool {
+	wait := len(r.grants) == 0 && r.ask.Wait > 0 && r.denial.Code != lessor.Draining
+	if wait && !r.abandoned() {
+		return false
+	}
+	if !r.answer(nil) {
+		s.giveBack(r)
+	}
+	return true
+}
+
+func (s *Scheduler) giveBack(r *requestCall) {
+	end := rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "client_gone", Actor: rules.ActorScheduler}
+	o := &endCall{call: newCall()}
+	for _, g := range r.grants {
+		o.ends = append(o.ends, ending{id: g.Lease.ID, end: end})
+	}
+	if len(o.ends) > 0 {
+		_ = s.calls.Put(o) // if there is no room, the lease expires by itself
+	}
+}
+
+// unpark removes the parked requests for which gone returns true.
+func (s *Scheduler) unpark(gone func(*requestCall) bool) {
+	s.parked = slices.DeleteFunc(s.parked, gone)
+}

@@ -1,0 +1,141 @@
+// Package scheduler grants, renews and ends leases: one transaction a batch of operations, in which it loads, decides
+// with internal/rules and saves, and after whose commit it answers.
+//
+// Who touches what: callers put calls into a queue and wait. One goroutine, Run, takes them in batches and is the only one
+// that writes the store and the fold (the order of turns and the counts in memory). Reads that need the store use a
+// snapshot of their own; reads that need the fold are calls like any other.
+//
+// Promises, each with its test: an answer is given only after the commit (TestAnswersAfterCommit); a lease that is over
+// changes nothing (TestOverLeaseChangesNothing); no lease ends early (TestDayOfWorkers, TestFloorAfterStall); counts are
+// a fold of the rows and never drift (TestFoldNeverDrifts).
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lessor"
+	"lessor/internal/batch"
+	"lessor/internal/lanes"
+	"lessor/internal/rules"
+)
+
+// Config says how a scheduler decides. New fills what is zero with the documented defaults.
+type Config struct {
+	TTL, Grace       time.Duration
+	Sweep            time.Duration // how far behind the end of leases may be noticed, at most
+	Brake            rules.BrakeConfig
+	TotalUnits       int
+	ReserveUnits     int
+	Percent          rules.Percent
+	Busy             *int // a fixed rating; nil = sampled
+	BusyPoints       rules.BusyPoints
+	Backfill         bool
+	TenantCap        int // leases a named tenant may hold at once
+	Jobs             rules.SubmitConfig
+	MaxInterruptions int
+	Retention        time.Duration // of ended jobs; 0 = for ever
+	// Sample measures the host for the busy rating; nil = no samples.
+	Sample func() (lessor.BusyInputs, error)
+	// Observe is told about every commit; nil = nobody.
+	Observe func(Stats)
+	// Random is uniform in [0, 1); nil = math/rand.
+	Random func() float64
+}
+
+// Stats is what one commit did.
+type Stats struct {
+	Calls      int
+	Took       time.Duration
+	Submitted  int
+	Granted    int
+	Denied     map[lessor.DenialCode]int
+	Beats      int
+	Ended      map[rules.Outcome]int
+	MassExpiry bool  // the brake was pulled
+	Err        error // the commit failed
+}
+
+// Scheduler is the one decider over a store.
+type Scheduler struct {
+	cfg   Config
+	store Store
+	calls *batch.Queue[op]
+
+	fit      atomic.Int64 // total − reserve, for submissions
+	fold     *fold        // nil = must be rebuilt
+	parked   []*requestCall
+	settings settings
+	reserve  starving
+
+	workers  workers
+	stream   stream
+	sampling sampling
+
+	mu     sync.Mutex
+	status error // nil = ready
+}
+
+var errStarting = errors.New("starting")
+
+// The bounds of the line of waiting calls, and of one commit.
+var (
+	lineLimit  = batch.Limit{Calls: 16384, Bytes: 256 << 20}
+	batchLimit = batch.Limit{Calls: 2048, Bytes: 1 << 20}
+)
+
+// New returns a scheduler over store. Nothing happens until Run.
+func New(store Store, cfg Config) *Scheduler {
+	if cfg.Random == nil {
+		cfg.Random = rand.Float64
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(Stats) {}
+	}
+	cfg.Brake.TTL = cfg.TTL + cfg.Grace
+	return &Scheduler{
+		cfg: cfg, store: store, status: errStarting,
+		calls: batch.New(lineLimit, op.size),
+	}
+}
+
+// Run answers calls until ctx is done, then refuses what still waits. It returns nil on a clean stop, and an error that
+// wraps ErrBroken when the store can no longer be trusted.
+func (s *Scheduler) Run(ctx context.Context) error {
+	defer s.refuseAll()
+	var background sync.WaitGroup
+	defer background.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.sample(ctx)
+	background.Go(func() { s.sampleLoop(ctx) })
+	if err := s.loop(ctx); err != nil {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	return nil
+}
+
+// Ready returns nil when calls can be answered, else why not.
+func (s *Scheduler) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+func (s *Scheduler) setStatus(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = err
+}
+
+func (s *Scheduler) tenantPolicy(id lessor.TenantID) lanes.Policy {
+	if id.IsZero() {
+		return lanes.Policy{Weight: 1}
+	}
+	return lanes.Policy{Weight: 1, Cap: s.cfg.TenantCap}
+}

@@ -1,0 +1,146 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// settings are what operators set at run time. They are kept in the store and win over the configuration.
+type settings struct {
+	TotalUnits *int           `json:"total_units,omitempty"`
+	Busy       *int           `json:"busy,omitempty"`
+	Until      lessor.Instant `json:"until,omitempty"` // when TotalUnits and Busy end; 0 = never
+	Draining   bool           `json:"draining,omitempty"`
+}
+
+const settingsName = "operator"
+
+func (s *settings) load(ctx context.Context, v View) error {
+	*s = settings{}
+	raw, err := v.Setting(ctx, settingsName)
+	if err != nil || raw == nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, s); err != nil {
+		return fmt.Errorf("read setting %s: %w", settingsName, err)
+	}
+	return nil
+}
+
+// total returns the units in force.
+func (s *Scheduler) total() int {
+	if s.settings.TotalUnits != nil {
+		return *s.settings.TotalUnits
+	}
+	return s.cfg.TotalUnits
+}
+
+// lapseSettings drops what was set until a time that has passed.
+func (s *Scheduler) lapseSettings(now lessor.Instant) {
+	if s.settings.Until != 0 && now >= s.settings.Until {
+		s.settings.TotalUnits, s.settings.Busy, s.settings.Until = nil, nil, 0
+		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+	}
+}
+
+// capacity returns what may be leased at now.
+func (s *Scheduler) capacity(now lessor.Instant) lessor.Capacity {
+	s.lapseSettings(now)
+	c := lessor.Capacity{TotalUnits: s.total(), ReserveUnits: s.cfg.ReserveUnits, Inputs: s.sampling.last(), LeasedUnits: s.fold.index.Leased()}
+	set := s.settings.Busy
+	if set == nil {
+		set = s.cfg.Busy
+	}
+	c.Busy, c.BusySource = rules.Busy(set, c.Inputs, s.cfg.BusyPoints, now)
+	c.UsableUnits = rules.Usable(c.TotalUnits, c.ReserveUnits, c.Busy, s.cfg.Percent)
+	c.AvailableUnits = max(0, c.UsableUnits-c.LeasedUnits)
+	return c
+}
+
+// Capacity returns what may be leased now.
+func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error) {
+	err = s.look(ctx, func() { c = s.capacity(s.fold.serving.LastBeat) })
+	return c, err
+}
+
+// SetCapacity changes the units and the busy rating until told otherwise, and keeps that over restarts.
+func (s *Scheduler) SetCapacity(ctx context.Context, _ Caller, ch CapacityChange) (c lessor.Capacity, err error) {
+	if err := rules.CheckCapacity(ch.TotalUnits, ch.Busy, ch.ExpiresInS, s.cfg.ReserveUnits); err != nil {
+		return c, err
+	}
+	err = s.set(ctx, func(now lessor.Instant, n *settings) {
+		n.TotalUnits = overlay(n.TotalUnits, ch.TotalUnits, ch.ResetTotalUnits)
+		n.Busy = overlay(n.Busy, ch.Busy, ch.ResetBusy)
+		n.Until = 0
+		if ch.ExpiresInS != nil {
+			n.Until = now.Add(time.Duration(*ch.ExpiresInS) * time.Second)
+		}
+	})
+	if err != nil {
+		return c, err
+	}
+	return s.Capacity(ctx)
+}
+
+func overlay(old *int, v *int64, reset bool) *int {
+	switch {
+	case v != nil:
+		n := int(*v)
+		return &n
+	case reset:
+		return nil
+	}
+	return old
+}
+
+// SetDraining stops or resumes granting, and keeps that over restarts.
+func (s *Scheduler) SetDraining(ctx context.Context, c Caller, draining bool) (lessor.Status, error) {
+	if err := s.set(ctx, func(_ lessor.Instant, n *settings) { n.Draining = draining }); err != nil {
+		return lessor.Status{}, err
+	}
+	return s.Status(ctx, c)
+}
+
+func (s *Scheduler) set(ctx context.Context, alter func(lessor.Instant, *settings)) error {
+	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		s.lapseSettings(p.now)
+		next := s.settings
+		alter(p.now, &next)
+		raw, err := json.Marshal(next)
+		if err != nil {
+			return fmt.Errorf("write setting %s: %w", settingsName, err)
+		}
+		if err := p.tx.SaveSetting(ctx, settingsName, raw); err != nil {
+			return err
+		}
+		s.settings = next // if the commit fails, the fold and with it the settings are loaded again
+		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+		s.fold.woke = true
+		return nil
+	})
+}
+
+// Status returns the state of the whole scheduler. It tells about all tenants, so no tenant's caller may see it.
+func (s *Scheduler) Status(ctx context.Context, c Caller) (st lessor.Status, err error) {
+	if c.Tenant != nil {
+		return st, &lessor.Error{Code: lessor.CodeForbidden, Detail: "a tenant's token does not see the whole scheduler"}
+	}
+	err = s.look(ctx, func() {
+		now := s.fold.serving.LastBeat
+		d := s.fold.index.Depth()
+		st = lessor.Status{
+			Capacity:     s.capacity(now),
+			QueueDepth:   lessor.QueueDepth{High: d[lessor.High], Normal: d[lessor.Normal], Low: d[lessor.Low], Background: d[lessor.Background]},
+			ActiveLeases: s.fold.index.Leases(), Draining: s.settings.Draining,
+		}
+		if until := s.fold.serving.BrakeUntil; until > now {
+			st.BrakeUntil = until
+		}
+	})
+	return st, err
+}

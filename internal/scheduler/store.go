@@ -1,0 +1,217 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Store keeps jobs, leases and their record. It loads and saves; it decides nothing. storetest says what it must do.
+//
+// Errors of its methods are faults, but for the four below, which a store wraps so that the scheduler can tell what to
+// do about them.
+type Store interface {
+	// Update runs fn in one write transaction and returns after its commit is durable. Writers run one at a time. If fn
+	// returns an error, or the commit fails, nothing was changed, unless the error is ErrUnknownOutcome.
+	Update(ctx context.Context, fn func(Tx) error) error
+	// View runs fn on one consistent snapshot of what was committed. Views run beside each other and beside Update.
+	View(ctx context.Context, fn func(View) error) error
+	// Serve notes that a heartbeat could be accepted now (rules.Serve). Update does the same as its first act.
+	Serve(ctx context.Context) (rules.Serving, error)
+	// Backup writes a consistent copy of the store, as of one commit, while writers go on.
+	Backup(ctx context.Context, w io.Writer) error
+	// Check looks at the store's own health (settings, integrity, version) and reports what it finds.
+	Check(ctx context.Context) []Finding
+	Close() error
+}
+
+// Errors that a store tells apart.
+var (
+	// ErrFull: there is no space. Nothing was changed; it may go on by itself.
+	ErrFull = errors.New("store is full")
+	// ErrUnreachable: the store did not answer. Nothing was changed.
+	ErrUnreachable = errors.New("store is out of reach")
+	// ErrUnknownOutcome: the answer to a commit was lost.
+	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
+	// ErrBroken: an I/O error after which nothing that was written can be trusted. The process must stop.
+	ErrBroken = errors.New("store is broken")
+	// ErrBadCall: the store refused a value. One call of the batch is guilty; the others may be tried without it.
+	ErrBadCall = errors.New("store refused a value")
+	// ErrMoved: a row was not where a Move said it was. The index no longer matches the tables and must be rebuilt.
+	ErrMoved = errors.New("row is not where it was")
+)
+
+// Finding is one line of a store's health check.
+type Finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Tx is one write transaction. All methods take and return many at once. A method that is given nothing does nothing.
+type Tx interface {
+	View
+
+	// Lanes returns the numbers of lanes, registering those not yet known. Numbers are for ever.
+	Lanes(ctx context.Context, lanes []rules.Lane) ([]rules.LaneID, error)
+	// Seqs reserves n places in line, larger than all before, and returns the first.
+	Seqs(ctx context.Context, n int) (int64, error)
+	// Keys finds the jobs that hold idempotency keys.
+	Keys(ctx context.Context, keys []Key) (map[Key]KeyHolder, error)
+	// Insert writes new jobs and their idempotency keys. Where they wait is a Move from rules.Nowhere.
+	Insert(ctx context.Context, specs []*rules.Spec) error
+
+	// Leases returns the live lease rows with these ids, lapsed or not, for change in this transaction.
+	Leases(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error)
+	// Requested returns the live leases that were granted under these requests.
+	Requested(ctx context.Context, refs []RequestRef) (map[RequestRef][]*rules.Held, error)
+	// SaveLeases writes what a heartbeat, a cancel request or a watch changed in live leases: ExpiresAt, FirstBeatAt, BeatAt, TTL,
+	// CancelAt, WatchUntil, Reattached.
+	SaveLeases(ctx context.Context, held []*rules.Held) error
+	// SaveReports merges progress, message and checkpoint: a nil field keeps what was there.
+	SaveReports(ctx context.Context, reports []rules.Report) error
+
+	// SaveServing keeps the floor and the brake.
+	SaveServing(ctx context.Context, s rules.Serving) error
+
+	// Due returns waiting jobs whose time has come, the earliest first.
+	Due(ctx context.Context, now lessor.Instant, limit int) ([]Waiting, error)
+	// Move takes each job's row from its place to the next, with the record of it. A row that is not where its Move says
+	// is ErrMoved and fails the transaction. No job is in two Moves of one call.
+	Move(ctx context.Context, moves []Move) error
+	// Note appends entries to jobs' records.
+	Note(ctx context.Context, notes []rules.Note) error
+
+	// SaveSetting stores a named value; nil removes it.
+	SaveSetting(ctx context.Context, name string, value []byte) error
+	// SaveToken and DeleteToken keep access tokens; DeleteToken reports whether there was one.
+	SaveToken(ctx context.Context, t Token) error
+	DeleteToken(ctx context.Context, id lessor.TokenID) (bool, error)
+
+	// Purge removes up to limit jobs that ended before the instant, with everything about them, and returns how many.
+	Purge(ctx context.Context, before lessor.Instant, limit int) (int, error)
+}
+
+// View is what can be read.
+type View interface {
+	// Now is the store's clock, one value for the whole transaction or snapshot.
+	Now() lessor.Instant
+	// Serving is the floor under all leases, as of Now.
+	Serving() rules.Serving
+
+	// Standings returns what is known about jobs; unknown ids are left out.
+	Standings(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error)
+	// Specs returns what jobs are, without where they are; unknown ids are left out.
+	Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error)
+	// Reports returns what jobs last reported; those that never did are left out.
+	Reports(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error)
+	// List returns standings that match q, newest job first, and whether more may follow the last one looked at.
+	List(ctx context.Context, q ListQuery) (ListPage, error)
+	// History returns what the record of one job is told from; nil if there is no such job.
+	History(ctx context.Context, id lessor.JobID) (*rules.History, error)
+	// LeaseEnds tells how leases that are over ended; those not remembered are left out.
+	LeaseEnds(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]LeaseEnd, error)
+	// LeaseList returns live leases, newest first, of one worker or of all ("").
+	LeaseList(ctx context.Context, q LeaseQuery) ([]*rules.Held, error)
+
+	// EachLane, EachQueued and EachLease read whole tables, for the index in memory; each stops at fn's first error.
+	EachLane(ctx context.Context, fn func(rules.LaneID, rules.Lane) error) error
+	EachQueued(ctx context.Context, fn func(rules.Turn) error) error
+	EachLease(ctx context.Context, fn func(*rules.Held) error) error
+	// NextDue is when the next waiting job is due; 0 if none waits.
+	NextDue(ctx context.Context) (lessor.Instant, error)
+
+	// Setting returns a named value, nil if it is not set.
+	Setting(ctx context.Context, name string) ([]byte, error)
+	// Tokens returns all access tokens, newest first.
+	Tokens(ctx context.Context) ([]Token, error)
+}
+
+// Move takes one job's row from one place to another. "Moves delete first": the row at From must be there.
+type Move struct {
+	From rules.Place
+	To   rules.Place
+	// Turn is what the row at To carries (InQueue, Delayed); its Job and Seq also name the row at From for InQueue and Delayed.
+	Turn rules.Turn
+	// Held is the lease that ends (From == Leased) or begins (To == Leased).
+	Held *rules.Held
+	// Wait is for To == Delayed.
+	Wait rules.Wait
+	// Attempt is the attempt that ended and after which the job goes on, if there was one.
+	Attempt *rules.Attempt
+	// Done is for To == Ended.
+	Done *rules.Done
+}
+
+// Waiting is a job that waits for its time.
+type Waiting struct {
+	Turn rules.Turn
+	Wait rules.Wait
+}
+
+// Key is an idempotency key of one tenant.
+type Key struct {
+	Tenant lessor.TenantID
+	Key    string
+}
+
+// KeyHolder is the job that was submitted under a key, and what its body was.
+type KeyHolder struct {
+	Job      lessor.JobID
+	BodyHash [32]byte
+}
+
+// RequestRef names a lease request that may be repeated.
+type RequestRef struct {
+	Worker    string
+	RequestID string
+}
+
+// LeaseEnd is how a lease that is over ended.
+type LeaseEnd struct {
+	Worker  string
+	Tenant  lessor.TenantID
+	Outcome rules.Outcome
+	Said    rules.Said
+	Reason  string
+}
+
+// ListQuery selects jobs, newest first, after the job named After.
+type ListQuery struct {
+	State  lessor.State
+	Type   string
+	Tag    string
+	Tenant *lessor.TenantID
+	After  *lessor.JobID
+	Limit  int
+}
+
+// ListPage is one page of a list. A store may look at a bounded number of jobs for one page, so a page may hold fewer
+// than were asked for, or none, and still have a successor.
+type ListPage struct {
+	Standings []*rules.Standing
+	// Next is the last job looked at, if others may follow.
+	Next *lessor.JobID
+}
+
+// LeaseQuery selects live leases, newest first, after the lease named After.
+type LeaseQuery struct {
+	Worker string
+	Tenant *lessor.TenantID
+	After  *lessor.LeaseID
+	Limit  int
+}
+
+// Token is an access token as it is stored: never the token itself.
+type Token struct {
+	ID        lessor.TokenID
+	Hash      [32]byte
+	Name      string
+	Role      string
+	Tenant    *lessor.TenantID
+	CreatedAt lessor.Instant
+	ExpiresAt lessor.Instant // 0 = never
+}

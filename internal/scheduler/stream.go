@@ -1,0 +1,171 @@
+package scheduler
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"lessor"
+)
+
+// The stream of all records remembers this many entries for those who come back, and lets a slow follower be this many
+// behind before it leaves some out.
+const (
+	streamMemory = 4096
+	streamBuffer = 1024
+)
+
+// streamLinger is how long entries are remembered after the last follower left.
+const streamLinger = time.Minute
+
+// maxFollowers bounds the streams open at once.
+const maxFollowers = 1000
+
+// stream hands committed entries to those who follow. It never holds up a commit: who cannot keep up gets a gap.
+type stream struct {
+	mu        sync.Mutex
+	last      uint64
+	memory    []Streamed
+	followers map[*follower]struct{}
+	leftAt    time.Time
+	closed    bool
+}
+
+type follower struct {
+	tenant *lessor.TenantID
+	c      chan Streamed
+	gap    bool
+}
+
+// active reports whether entries are worth making.
+func (s *stream) active() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.followers) > 0 || !s.leftAt.IsZero() && time.Since(s.leftAt) < streamLinger
+}
+
+// publish hands out the entries of one commit.
+func (s *stream) publish(events []lessor.StreamEvent) {
+	if len(events) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		s.last++
+		entry := Streamed{ID: s.last, Event: e}
+		if len(s.memory) == streamMemory {
+			s.memory = append(s.memory[:0], s.memory[streamMemory/2:]...)
+		}
+		s.memory = append(s.memory, entry)
+		for f := range s.followers {
+			f.offer(entry)
+		}
+	}
+}
+
+func (f *follower) offer(e Streamed) {
+	if f.tenant != nil && *f.tenant != e.Event.TenantID {
+		return
+	}
+	e.Gap = f.gap
+	select {
+	case f.c <- e:
+		f.gap = false
+	default:
+		f.gap = true
+	}
+}
+
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for f := range s.followers {
+		delete(s.followers, f)
+		close(f.c)
+	}
+}
+
+// Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until ctx
+// is done; the channel is then closed. An entry with Gap set follows after others were left out.
+func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (<-chan Streamed, error) {
+	st := &s.stream
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.closed {
+		return nil, errStopping
+	}
+	if len(st.followers) >= maxFollowers {
+		return nil, &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many event streams are open", RetryAfter: time.Second}
+	}
+	f := &follower{tenant: c.Tenant, c: make(chan Streamed, streamBuffer)}
+	if after > 0 && after != st.last {
+		f.gap = after > st.last || len(st.memory) == 0 || st.memory[0].ID > after+1
+		for _, e := range st.memory {
+			if e.ID > after || after > st.last {
+				f.offer(e)
+			}
+		}
+	}
+	if st.followers == nil {
+		st.followers = map[*follower]struct{}{}
+	}
+	st.followers[f] = struct{}{}
+	context.AfterFunc(ctx, func() { st.leave(f) })
+	return f.c, nil
+}
+
+func (s *stream) leave(f *follower) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.followers[f]; !ok {
+		return
+	}
+	delete(s.followers, f)
+	close(f.c)
+	s.leftAt = time.Now()
+}
+
+// tell adds an entry to what the followers of this commit get, if there are any.
+func (p *pass) tell(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
+	if p.following == unknown {
+		p.following = no
+		if p.s.stream.active() {
+			p.following = yes
+		}
+	}
+	if p.following == yes {
+		p.events = append(p.events, lessor.StreamEvent{Event: event(), JobID: job, TenantID: tenant})
+	}
+}
+
+// following says whether anybody follows the records; it is asked once a pass.
+type following uint8
+
+const (
+	unknown following = iota
+	no
+	yes
+)
+
+// trace gives the entries of this pass their trace ids.
+func (p *pass) trace(ctx context.Context) error {
+	if len(p.events) == 0 {
+		return nil
+	}
+	ids := make([]lessor.JobID, len(p.events))
+	for i := range p.events {
+		ids[i] = p.events[i].JobID
+	}
+	specs, err := p.tx.Specs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range p.events {
+		if s := specs[p.events[i].JobID]; s != nil {
+			p.events[i].TraceID = s.TraceID
+		}
+	}
+	return nil
+}

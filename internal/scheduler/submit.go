@@ -1,0 +1,240 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// submitCall is one submission, or a batch that is stored whole or not at all.
+type submitCall struct {
+	call
+	specs []*rules.Spec
+	batch bool
+	out   []Submitted
+}
+
+func (c *submitCall) size() int {
+	n := 0
+	for _, s := range c.specs {
+		n += len(s.Payload) + 200
+	}
+	return n
+}
+
+// Submit stores a job. A known idempotency key gives the first job.
+func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission) (Submitted, error) {
+	spec, err := s.spec(c, &sub, "")
+	if err != nil {
+		return Submitted{}, err
+	}
+	o := &submitCall{call: newCall(), specs: []*rules.Spec{spec}}
+	if err := s.do(ctx, o); err != nil {
+		return Submitted{}, err
+	}
+	return o.out[0], nil
+}
+
+// SubmitBatch stores jobs, all or none, and answers in the same order.
+func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Submission) ([]Submitted, error) {
+	if err := rules.BatchSize("jobs", len(subs)); err != nil {
+		return nil, err
+	}
+	o := &submitCall{call: newCall(), specs: make([]*rules.Spec, len(subs))}
+	for i := range subs {
+		spec, err := s.spec(c, &subs[i], fmt.Sprintf("jobs[%d].", i))
+		if err != nil {
+			return nil, err
+		}
+		o.specs[i] = spec
+	}
+	o.batch = true
+	if err := s.do(ctx, o); err != nil {
+		return nil, err
+	}
+	return o.out, nil
+}
+
+// spec turns one submission into a job that can be stored, with its id made before the transaction.
+func (s *Scheduler) spec(c Caller, sub *lessor.Submission, prefix string) (*rules.Spec, error) {
+	cfg := s.cfg.Jobs
+	cfg.FitUnits = int(s.fit.Load())
+	spec, err := rules.Submit(sub, c.Tenant, cfg, prefix)
+	if err != nil {
+		return nil, err
+	}
+	spec.ID = lessor.JobID{UUID: newUUID()}
+	spec.Actor, spec.TraceID = c.Actor, c.TraceID
+	if spec.TraceID == "" {
+		spec.TraceID = traceOf(spec.ID)
+	}
+	return spec, nil
+}
+
+// newUUID returns a uuid v7: ids sort by when they were made.
+func newUUID() lessor.UUID { return lessor.UUID(uuid.Must(uuid.NewV7())) }
+
+// traceOf makes a trace id from a job's id, for a job that was submitted outside any trace.
+func traceOf(id lessor.JobID) string { return fmt.Sprintf("%x", id.UUID[:]) }
+
+// submit stores the new jobs of this pass.
+func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	known, err := p.knownKeys(ctx, calls)
+	if err != nil {
+		return err
+	}
+	var fresh []*rules.Spec
+	for _, c := range calls {
+		c.out, c.err = make([]Submitted, len(c.specs)), nil
+		news, err := p.admit(c, known)
+		if err != nil {
+			c.err = err
+			continue
+		}
+		fresh = append(fresh, news...)
+	}
+	if err := p.store(ctx, fresh); err != nil {
+		return err
+	}
+	return p.showSubmitted(ctx, calls, known)
+}
+
+func (p *pass) knownKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
+	var keys []Key
+	for _, c := range calls {
+		for _, s := range c.specs {
+			if s.IdempotencyKey != "" {
+				keys = append(keys, keyOf(s))
+			}
+		}
+	}
+	known, err := p.tx.Keys(ctx, keys)
+	if known == nil {
+		known = map[Key]KeyHolder{}
+	}
+	return known, err
+}
+
+func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey} }
+
+// admit returns the specs of one call that are new, or refuses the call because one of its keys was used for something
+// else. Keys that this pass gives away are added to known, so that the same key twice in one pass is one job.
+func (p *pass) admit(c *submitCall, known map[Key]KeyHolder) ([]*rules.Spec, error) {
+	var news []*rules.Spec
+	given := map[Key]KeyHolder{}
+	for i, s := range c.specs {
+		if s.IdempotencyKey == "" {
+			news = append(news, s)
+			continue
+		}
+		k := keyOf(s)
+		holder, ok := known[k]
+		if !ok {
+			holder, ok = given[k]
+		}
+		switch {
+		case !ok:
+			given[k] = KeyHolder{Job: s.ID, BodyHash: s.BodyHash}
+			news = append(news, s)
+		case holder.BodyHash != s.BodyHash:
+			return nil, keyConflict(i, c.batch)
+		default:
+			c.out[i].Existing = true
+		}
+	}
+	for k, h := range given {
+		known[k] = h
+	}
+	return news, nil
+}
+
+func keyConflict(i int, batch bool) error {
+	field := "idempotency_key"
+	if batch {
+		field = fmt.Sprintf("jobs[%d].%s", i, field)
+	}
+	return &lessor.Error{
+		Code: lessor.CodeConflict, Detail: "the idempotency key was used with another body",
+		Fields: []lessor.FieldError{{Field: field, Message: "was used with another body"}},
+	}
+}
+
+// store writes new jobs and puts each where it waits.
+func (p *pass) store(ctx context.Context, specs []*rules.Spec) error {
+	if len(specs) == 0 {
+		return nil
+	}
+	if err := p.s.fold.lanesOf(ctx, p.tx, specs); err != nil {
+		return err
+	}
+	first, err := p.tx.Seqs(ctx, len(specs))
+	if err != nil {
+		return err
+	}
+	for i, s := range specs {
+		s.Seq, s.CreatedAt = first+int64(i), p.now
+		if s.RunAt <= p.now {
+			s.RunAt = 0
+		}
+	}
+	if err := p.tx.Insert(ctx, specs); err != nil {
+		return err
+	}
+	for _, s := range specs {
+		p.enqueueNew(s)
+	}
+	p.stats.Submitted += len(specs)
+	return p.flush(ctx)
+}
+
+func (p *pass) enqueueNew(s *rules.Spec) {
+	t := rules.Turn{
+		Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: p.now,
+	}
+	p.tell(s.ID, s.Lane.Tenant, func() lessor.Event { return rules.Submitted(s) })
+	if s.RunAt != 0 {
+		w := rules.Wait{Until: s.RunAt, State: lessor.Queued}
+		p.moves = append(p.moves, Move{From: rules.Nowhere, To: rules.Delayed, Turn: t, Wait: w})
+		p.s.fold.waits(w.Until)
+		return
+	}
+	p.moves = append(p.moves, Move{From: rules.Nowhere, To: rules.InQueue, Turn: t})
+	p.s.fold.enqueue(t)
+}
+
+// showSubmitted fills the answers: new jobs as they were stored, known ones as they stand now.
+func (p *pass) showSubmitted(ctx context.Context, calls []*submitCall, known map[Key]KeyHolder) error {
+	var ids []lessor.JobID
+	for _, c := range calls {
+		for i, s := range c.specs {
+			if c.err == nil && c.out[i].Existing {
+				ids = append(ids, known[keyOf(s)].Job)
+			}
+		}
+	}
+	standings, err := p.tx.Standings(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		for i, s := range c.specs {
+			switch {
+			case c.err != nil:
+			case c.out[i].Existing:
+				if st := standings[known[keyOf(s)].Job]; st != nil {
+					c.out[i].Job = rules.Show(st)
+				}
+			default:
+				c.out[i].Job = rules.Show(&rules.Standing{Spec: s, Place: rules.InQueue, Turn: rules.Turn{MaxAttempts: s.MaxAttempts}})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package scheduler
+
+import (
+	"context"
+
+	"lessor"
+)
+
+// Tokens returns all access tokens, newest first.
+func (s *Scheduler) Tokens(ctx context.Context) (tokens []Token, err error) {
+	err = s.view(ctx, "load tokens", func(v View) (err error) {
+		tokens, err = v.Tokens(ctx)
+		return err
+	})
+	return tokens, err
+}
+
+// SaveToken stores a token.
+func (s *Scheduler) SaveToken(ctx context.Context, t Token) error {
+	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		return p.tx.SaveToken(ctx, t)
+	})
+}
+
+// DeleteToken ends a token.
+func (s *Scheduler) DeleteToken(ctx context.Context, id lessor.TokenID) error {
+	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		found, err := p.tx.DeleteToken(ctx, id)
+		if err == nil && !found {
+			return lessor.ErrTokenNotFound
+		}
+		return err
+	})
+}

@@ -1,0 +1,53 @@
+package scheduler
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Why tells why a job does not run now, the first reason first.
+func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.Why, error) {
+	var w lessor.Why
+	err := s.change(ctx, func(ctx context.Context, p *pass) error {
+		st, err := p.standing(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		in := rules.WhyInputs{Standing: st, Now: p.now, Draining: s.settings.Draining, Capacity: s.capacity(p.now)}
+		if st.Place == rules.InQueue {
+			if err := p.whyQueued(ctx, st, &in); err != nil {
+				return err
+			}
+		}
+		w = lessor.Why{JobID: id, Place: in.Place, Reasons: rules.Why(in, c.Tenant != nil)}
+		return nil
+	})
+	return w, err
+}
+
+// whyQueued finds out what stands before a queued job.
+func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyInputs) error {
+	index := p.s.fold.index
+	if place, ok := index.Place(st.Turn.Lane, st.Turn.Seq); ok {
+		in.Place = &place
+	}
+	b := index.Blocked(st.Turn.Lane)
+	in.TenantPaused, in.TenantRunning, in.TenantCap = b.TenantPaused, b.TenantRunning, b.TenantCap
+	in.ClassPaused, in.ClassRunning, in.ClassCap = b.ClassPaused, b.ClassRunning, b.ClassCap
+	in.DefinitionBlocked = b.DefinitionBlocked
+	in.Asked = p.s.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)
+	if k := p.s.kept(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {
+		in.KeptUnits = k.units
+	}
+	if !b.LockHeld {
+		return nil
+	}
+	return p.tx.EachLease(ctx, func(h *rules.Held) error {
+		if h.Tenant == st.Spec.Lane.Tenant && h.LockKey == st.Spec.Lane.LockKey {
+			in.LockHolder, in.LockUntil = h.Worker, rules.Effective(h, p.now, p.serving)
+		}
+		return nil
+	})
+}
