@@ -1,0 +1,62 @@
+package node
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// local is who calls from inside the program.
+var local = scheduler.Caller{Actor: "local"}
+
+// Submit stores a job; existed says that its idempotency key was known and this is the first job.
+func (n *Node) Submit(ctx context.Context, s lessor.Submission) (job lessor.Job, existed bool, err error) {
+	r, err := n.scheduler.Submit(ctx, local, s)
+	return r.Job, r.Existing, err
+}
+
+// SubmitBatch stores jobs, all or none.
+func (n *Node) SubmitBatch(ctx context.Context, subs []lessor.Submission) ([]lessor.Job, error) {
+	rs, err := n.scheduler.SubmitBatch(ctx, local, subs)
+	jobs := make([]lessor.Job, len(rs))
+	for i, r := range rs {
+		jobs[i] = r.Job
+	}
+	return jobs, err
+}
+
+// Job returns one job.
+func (n *Node) Job(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
+	return n.scheduler.Job(ctx, local, id)
+}
+
+// Cancel ends a waiting job, or asks the worker of a held one to stop; force takes the lease away now.
+func (n *Node) Cancel(ctx context.Context, id lessor.JobID, force bool) (lessor.Job, error) {
+	return n.scheduler.Cancel(ctx, local, id, force)
+}
+
+// Request asks for work: the answer is at least one grant, or a denial, or an error.
+func (n *Node) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error) {
+	return n.scheduler.Request(ctx, local, r)
+}
+
+// Heartbeat keeps a lease alive.
+func (n *Node) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Heartbeat) (lessor.HeartbeatAnswer, error) {
+	return n.scheduler.Heartbeat(ctx, local, id, b)
+}
+
+// Complete ends an attempt as its worker says.
+func (n *Node) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Completion) error {
+	return n.scheduler.Complete(ctx, local, id, d)
+}
+
+// Release gives a lease back without costing the job an attempt.
+func (n *Node) Release(ctx context.Context, id lessor.LeaseID, r lessor.Release) error {
+	return n.scheduler.Release(ctx, local, id, r)
+}
+
+// Status returns the state of the whole scheduler.
+func (n *Node) Status(ctx context.Context) (lessor.Status, error) {
+	return n.scheduler.Status(ctx, local)
+}

@@ -1,0 +1,166 @@
+// Package node is the whole server inside a Go program: store, scheduler and API, with or without a network.
+//
+//	n, err := node.Open(ctx, node.Config{Data: "./lessor-data"}, nil)
+//	go n.Run(ctx)                       // or n.Serve(ctx, listener) to answer HTTP as well
+//	job, err := n.Submit(ctx, lessor.Submission{Type: &typ})
+//
+// Calls made here are trusted: they pass no token and see all tenants. To speak HTTP without a network, give a
+// client.Client the Transport.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+
+	"lessor/internal/config"
+	"lessor/internal/host"
+	"lessor/internal/httpapi"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+	"lessor/internal/store/sqlite"
+	"lessor/internal/telemetry"
+	"lessor/internal/token"
+)
+
+// Config says how a node works. The zero value is the documented default of every setting.
+type Config = config.Config
+
+// ErrBroken is wrapped by what Run and Serve return when the store can no longer be trusted: the process must end, and
+// start again once the disk is in order.
+var ErrBroken = scheduler.ErrBroken
+
+// Version is the version of this program, set when it is built.
+var Version = "dev"
+
+// Node is one server.
+type Node struct {
+	cfg       Config
+	log       *slog.Logger
+	store     *sqlite.Store
+	scheduler *scheduler.Scheduler
+	tokens    *token.Book
+	telemetry *telemetry.Telemetry
+	api       *httpapi.API
+	first     bool
+}
+
+// Open opens the store, which no other process may have open, and prepares everything; nothing runs until Run or Serve.
+// A nil log is silent.
+func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	n := &Node{cfg: cfg, log: log, telemetry: telemetry.New()}
+	if err := n.openStore(ctx); err != nil {
+		return nil, err
+	}
+	sched, err := n.schedulerConfig()
+	if err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	n.scheduler = scheduler.New(n.store, sched)
+	n.tokens = token.NewBook(n.scheduler.Tokens)
+	if err := n.adminToken(ctx); err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	n.api = httpapi.New(httpapi.Config{
+		Scheduler: n.scheduler, Tokens: n.tokens, Telemetry: n.telemetry, Log: log,
+		ListenAddr: cfg.Listen, AuthRequired: cfg.Auth == config.AuthRequired, Hosts: cfg.HTTP.Hosts,
+		PayloadLimit: int64(cfg.Jobs.PayloadLimit), Version: Version,
+	})
+	return n, nil
+}
+
+func (n *Node) openStore(ctx context.Context) error {
+	loc, err := config.ParseStore(n.cfg.Store)
+	if err != nil {
+		return fmt.Errorf("store %w", err)
+	}
+	if loc.Kind != config.SQLite {
+		return errors.New("store: this release keeps its data in SQLite only; use sqlite:PATH")
+	}
+	if err := os.MkdirAll(n.cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	n.store, err = sqlite.Open(ctx, sqlite.Config{Path: loc.Path})
+	if err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	return nil
+}
+
+// schedulerConfig turns the settings into what the scheduler is held to.
+func (n *Node) schedulerConfig() (scheduler.Config, error) {
+	c := n.cfg
+	sc := scheduler.Config{
+		TTL: c.Lease.TTL, Grace: c.Lease.Grace, Sweep: c.Lease.Sweep,
+		Brake:      rules.BrakeConfig{SharePercent: c.Lease.BrakeShare, Min: c.Lease.BrakeMin, Rate: c.Lease.BrakeRate},
+		TotalUnits: c.Capacity.TotalUnits, ReserveUnits: c.Capacity.ReserveUnits, Backfill: c.Capacity.Backfill,
+		Percent: rules.Percent(c.Capacity.Percent), BusyPoints: busyPoints(c.Capacity.Points),
+		TenantCap: c.Tenants.DefaultCap, MaxInterruptions: c.Jobs.MaxInterruptions, Retention: c.Retention.Jobs,
+		Jobs: rules.SubmitConfig{
+			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,
+			PayloadLimit: int(c.Jobs.PayloadLimit),
+		},
+		Observe: n.observe,
+	}
+	if c.Capacity.Busy.Set {
+		sc.Busy = &c.Capacity.Busy.Rating
+		return sc, nil
+	}
+	sampler, err := host.New()
+	if err != nil {
+		return sc, fmt.Errorf("measure the host: %w", err)
+	}
+	sc.Sample = n.sample(sampler)
+	return sc, nil
+}
+
+// FirstStart reports whether this start made the admin token.
+func (n *Node) FirstStart() bool { return n.first }
+
+// Handler answers the HTTP API. It works while Run or Serve does.
+func (n *Node) Handler() http.Handler { return n.api }
+
+// Run works until ctx is done, without a network.
+func (n *Node) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer cancel()
+	background.Go(func() {
+		n.tokens.Run(ctx, func(err error) { n.log.Warn("tokens could not be read again; those known go on working", "error", err) })
+	})
+	return n.scheduler.Run(ctx)
+}
+
+// Serve works until ctx is done, answering HTTP on ln, which it closes. It returns nil after a clean stop.
+func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	web := make(chan error, 1)
+	// HTTP ends first, so that what was accepted is still answered: the scheduler runs on until the last request is.
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go func() {
+		web <- httpapi.Serve(ctx, ln, n.api)
+		stop()
+	}()
+	err := n.Run(work)
+	cancel(err)
+	return errors.Join(err, <-web)
+}
+
+// Close closes the store. Run and Serve must have returned.
+func (n *Node) Close() error { return n.store.Close() }
