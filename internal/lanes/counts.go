@@ -1,0 +1,86 @@
+package lanes
+
+import (
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Leased returns the units of all leases.
+func (x *Index) Leased() int { return x.units }
+
+// Leases returns how many leases there are.
+func (x *Index) Leases() int { return x.leases }
+
+// Depth returns how many jobs are queued, by priority.
+func (x *Index) Depth() [lessor.Priorities]int { return x.depth }
+
+// TenantRunning returns how many leases a tenant has.
+func (x *Index) TenantRunning(id lessor.TenantID) int {
+	if t := x.tenants[id]; t != nil {
+		return t.running
+	}
+	return 0
+}
+
+// ClassRunning returns how many leases a class has.
+func (x *Index) ClassRunning(id lessor.TenantID, name string) int {
+	if c := x.classes[named{x.tenants[id], name}]; c != nil {
+		return c.running
+	}
+	return 0
+}
+
+// LockHolders returns how many leases hold a lock key of a tenant: 0 or 1, but while other nodes' news are on the way.
+func (x *Index) LockHolders(id lessor.TenantID, key string) int {
+	if k := x.locks[named{x.tenants[id], key}]; k != nil {
+		return k.holders
+	}
+	return 0
+}
+
+// Counts is all that an index counts, without what is zero. Two indexes of the same tables have equal Counts.
+type Counts struct {
+	Depth   [lessor.Priorities]int
+	Leases  int
+	Units   int
+	Lanes   map[rules.LaneID]int // queued
+	Tenants map[lessor.TenantID]int
+	Classes map[Owned]int
+	Locks   map[Owned]int
+}
+
+// Owned is the name of a class or of a lock key, with whose it is.
+type Owned struct {
+	Tenant lessor.TenantID
+	Name   string
+}
+
+// Counts returns all counts, for the check that they have not drifted from the tables. It looks at every lane.
+func (x *Index) Counts() Counts {
+	c := Counts{
+		Depth: x.depth, Leases: x.leases, Units: x.units,
+		Lanes: map[rules.LaneID]int{}, Tenants: map[lessor.TenantID]int{},
+		Classes: map[Owned]int{}, Locks: map[Owned]int{},
+	}
+	for _, l := range x.lanes.items {
+		if l.line != nil { // each is there twice
+			c.Lanes[l.id] = l.line.n
+		}
+	}
+	for id, t := range x.tenants {
+		if t.running != 0 {
+			c.Tenants[id] = t.running
+		}
+	}
+	for k, v := range x.classes {
+		if v.running != 0 {
+			c.Classes[Owned{k.tenant.id, k.name}] = v.running
+		}
+	}
+	for k, v := range x.locks {
+		if v.holders != 0 {
+			c.Locks[Owned{k.tenant.id, k.name}] = v.holders
+		}
+	}
+	return c
+}

@@ -1,0 +1,73 @@
+package lanes
+
+import "lessor/internal/rules"
+
+// Enqueue puts a job that is queued and due into the line of its lane, which must be known. The order of calls does not
+// matter: a job's place is its seq, so one that was retried is where it was. A job that is there already is replaced.
+func (x *Index) Enqueue(t rules.Turn) {
+	l := x.known(t.Lane)
+	if l.line == nil {
+		l.line = x.newLine()
+	}
+	var e entry
+	e.write(&t)
+	if l.line.insert(&e) {
+		x.depth[l.shape().priority]++
+	}
+	if pos := x.lanes.pos[l.nums[0]]; pos == absent || t.Seq < l.seats[0].lanes[pos].key {
+		x.placeLane(l)
+	}
+}
+
+// Remove takes a job out of the queue without granting it; false when it was not there.
+func (x *Index) Remove(id rules.LaneID, seq int64) (t rules.Turn, ok bool) {
+	l := x.known(id)
+	if ok = x.unqueue(l, seq, &t); ok {
+		x.placeLane(l)
+	}
+	return t, ok
+}
+
+// unqueue takes a job out of its line and writes it to t. The caller places the lane.
+func (x *Index) unqueue(l *lane, seq int64, t *rules.Turn) bool {
+	if l.line == nil {
+		return false
+	}
+	i, j, found := l.line.head, l.line.runs[l.line.head].off, true
+	if l.line.first().seq != seq {
+		if i, j, found = l.line.find(seq); !found {
+			return false
+		}
+	}
+	l.line.runs[i].es[j].read(t, l.id)
+	l.line.remove(i, j)
+	x.depth[l.shape().priority]--
+	if l.line.n == 0 {
+		x.dropLine(l.line)
+		l.line = nil
+	}
+	return true
+}
+
+// A lane whose jobs come one by one takes its line from the spare ones and gives it back, so that it neither allocates
+// for each job nor keeps memory while idle. Large ones go to the collector.
+const (
+	spareLines   = 256
+	spareEntries = 32
+)
+
+func (x *Index) newLine() *line {
+	n := len(x.spare)
+	if n == 0 {
+		return &line{}
+	}
+	l := x.spare[n-1]
+	x.spare = x.spare[:n-1]
+	return l
+}
+
+func (x *Index) dropLine(l *line) {
+	if len(x.spare) < spareLines && cap(l.runs[l.head].es) <= spareEntries {
+		x.spare = append(x.spare, l)
+	}
+}
