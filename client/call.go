@@ -1,0 +1,185 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"lessor"
+)
+
+// Where the routes are.
+const (
+	scheduler = "/api/system/scheduler"
+	admin     = "/api/admin"
+)
+
+// Bounds of what is read from an answer. A list or a batch of grants carries up to 1000 jobs with payloads of up to
+// 256 KiB; everything else is one object.
+const (
+	maxObject = 16 << 20
+	maxList   = 512 << 20
+)
+
+// Pauses between rounds of tries: long enough for a restart to be noticed, short enough for a heartbeat.
+const (
+	firstPause = 100 * time.Millisecond
+	maxPause   = time.Second
+)
+
+// call is one call of the API, to be sent to whichever server answers.
+type call struct {
+	method string
+	path   string
+	query  url.Values
+	body   any // nil = none
+	// safe: repeating it is harmless even if the first was received.
+	safe bool
+	// hold is how long the server may take beyond a usual try.
+	hold  time.Duration
+	limit int64 // of the answer in bytes; 0 = maxObject
+}
+
+// do makes the call, on another server if need be, and decodes the answer into the value given (nil = discard it).
+func (c *Client) do(ctx context.Context, k call, into any) (status int, err error) {
+	var body []byte
+	if k.body != nil {
+		if body, err = json.Marshal(k.body); err != nil {
+			return 0, fmt.Errorf("encode request: %w", err)
+		}
+	}
+	err = c.eachTry(ctx, k.safe, func(base string) error {
+		status, err = c.try(ctx, base, k, body, into)
+		return err
+	})
+	return status, err
+}
+
+// eachTry calls try with one server after the other until it succeeds or a repetition makes no sense.
+func (c *Client) eachTry(ctx context.Context, safe bool, try func(base string) error) error {
+	for n := 1; ; n++ {
+		place, base := c.servers.current()
+		err := try(base)
+		if err == nil {
+			return nil
+		}
+		again, received := repeatable(err)
+		if again {
+			c.servers.leave(place)
+		}
+		if !again || received && !safe || n >= c.servers.tries() || ctx.Err() != nil {
+			return err
+		}
+		if n%len(c.servers.urls) != 0 {
+			continue // a server that was not asked yet
+		}
+		if !pause(ctx, roundPause(n/len(c.servers.urls), err)) {
+			return err
+		}
+	}
+}
+
+// repeatable tells whether another try could succeed, and whether the failed one may have been received.
+func repeatable(err error) (again, received bool) {
+	if u, ok := errors.AsType[*UnreachableError](err); ok {
+		return true, u.MayHaveArrived
+	}
+	if e, ok := errors.AsType[*lessor.Error](err); ok && e.Code == lessor.CodeUnavailable {
+		return true, e.OutcomeUnknown
+	}
+	return false, true
+}
+
+// roundPause is the pause after the n-th round: doubling, at least what the server asked for within maxPause, and
+// jittered so that many clients do not come back at once.
+func roundPause(n int, err error) time.Duration {
+	d := min(firstPause<<min(n-1, 10), maxPause)
+	if e, ok := errors.AsType[*lessor.Error](err); ok {
+		d = max(d, min(e.RetryAfter, maxPause))
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// pause waits and reports whether ctx let it.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// try asks one server once.
+func (c *Client) try(ctx context.Context, base string, k call, body []byte, into any) (status int, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+k.hold, errTimeout)
+	defer cancel()
+	resp, err := c.send(ctx, base, k, body, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	limit := k.limit
+	if limit == 0 {
+		limit = maxObject
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return 0, unreachable(ctx, base, true, fmt.Errorf("read answer: %w", err))
+	case int64(len(data)) > limit:
+		return 0, fmt.Errorf("answer of %s is larger than %d MiB: ask for fewer at once", base, limit>>20)
+	case into == nil:
+		return resp.StatusCode, nil
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return 0, fmt.Errorf("decode answer of %s to %s %s: %w", base, k.method, k.path, err)
+	}
+	return resp.StatusCode, nil
+}
+
+// send sends the request and returns an answer of status 2xx; every other answer is an error.
+func (c *Client) send(ctx context.Context, base string, k call, body []byte, header http.Header) (*http.Response, error) {
+	target := base + k.path
+	if len(k.query) > 0 {
+		target += "?" + k.query.Encode()
+	}
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, k.method, target, content)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	maps.Copy(req.Header, header)
+	req.Header.Set("User-Agent", c.agent)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if tp := traceparent(ctx); tp != "" {
+		req.Header.Set("Traceparent", tp)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, unreachable(ctx, base, !neverSent(err), err)
+	}
+	if resp.StatusCode/100 != 2 {
+		defer resp.Body.Close()
+		return nil, refusal(base, k, resp)
+	}
+	return resp, nil
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"iter"
+	"net/http"
+	"time"
+
+	"lessor"
+)
+
+// LeaseAnswer is the answer to one lease of a batched call.
+type LeaseAnswer struct {
+	LeaseID lessor.LeaseID
+	Beat    lessor.HeartbeatAnswer // of a heartbeat that was accepted
+	Err     error                  // a *lessor.Error, or nil
+}
+
+var errEmptyGrant = errors.New("the server granted a request without a lease")
+
+// Request asks for work: the answer is at least one grant, or a denial, or an error. A request without a request id is
+// given one, so that a repetition returns the same grant instead of a second.
+func (c *Client) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error) {
+	if r.RequestID == nil {
+		r.RequestID = new(rand.Text())
+	}
+	var hold time.Duration
+	if r.WaitMS != nil {
+		hold = time.Duration(*r.WaitMS) * time.Millisecond
+	}
+	var answer struct {
+		lessor.Denial
+		Lease  *lessor.Lease  `json:"lease"`
+		Job    *lessor.Job    `json:"job"`
+		Grants []lessor.Grant `json:"grants"`
+	}
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: scheduler + "/leases/request", body: r, safe: true, hold: hold, limit: maxList,
+	}, &answer)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case answer.Denied:
+		return nil, &answer.Denial, nil
+	case answer.Lease != nil && answer.Job != nil:
+		return []lessor.Grant{{Lease: *answer.Lease, Job: *answer.Job}}, nil, nil
+	case len(answer.Grants) == 0:
+		return nil, nil, errEmptyGrant
+	}
+	return answer.Grants, nil, nil
+}
+
+// Heartbeat keeps a lease alive.
+func (c *Client) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Heartbeat) (lessor.HeartbeatAnswer, error) {
+	var answer lessor.HeartbeatAnswer
+	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/heartbeat"), body: b, safe: true}, &answer)
+	return answer, err
+}
+
+// HeartbeatAll keeps 1 to 1000 leases of one worker alive and answers for each, in the order asked.
+func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.LeaseID) ([]LeaseAnswer, error) {
+	return c.batch(ctx, "/leases/heartbeat", struct {
+		WorkerID string           `json:"worker_id"`
+		LeaseIDs []lessor.LeaseID `json:"lease_ids"`
+	}{worker, ids})
+}
+
+// Complete ends an attempt: completed, failed or cancelled. The same call again is answered the same.
+func (c *Client) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Completion) error {
+	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/complete"), body: d, safe: true}, nil)
+	return err
+}
+
+// CompleteAll ends 1 to 1000 attempts of one worker and answers for each, in the order asked.
+func (c *Client) CompleteAll(ctx context.Context, worker string, ds []lessor.LeaseCompletion) ([]LeaseAnswer, error) {
+	return c.batch(ctx, "/leases/complete", struct {
+		WorkerID string                   `json:"worker_id"`
+		Leases   []lessor.LeaseCompletion `json:"leases"`
+	}{worker, ds})
+}
+
+// Release gives a lease back: the job is queued in its place and the attempt does not count.
+func (c *Client) Release(ctx context.Context, id lessor.LeaseID, r lessor.Release) error {
+	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/release"), body: r, safe: true}, nil)
+	return err
+}
+
+// Revoke takes a lease away from its worker: the attempt fails and is retried as usual.
+func (c *Client) Revoke(ctx context.Context, id lessor.LeaseID, reason string) error {
+	body := struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/revoke"), body: body}, nil)
+	return err
+}
+
+// Leases returns one page of the live leases, newest first, of one worker or of all (""), and the cursor of the next
+// page, "" at the end.
+func (c *Client) Leases(ctx context.Context, worker string, limit int, cursor string) (leases []lessor.Lease, next string, err error) {
+	q := page(limit, cursor)
+	set(q, "worker_id", worker)
+	var answer struct {
+		Leases     []lessor.Lease `json:"leases"`
+		NextCursor *string        `json:"next_cursor"`
+	}
+	_, err = c.read(ctx, scheduler+"/leases", q, maxObject, &answer)
+	return answer.Leases, deref(answer.NextCursor), err
+}
+
+// AllLeases returns all live leases of one worker or of all (""). It ends at the first error.
+func (c *Client) AllLeases(ctx context.Context, worker string) iter.Seq2[lessor.Lease, error] {
+	return eachPage("", func(cursor string) ([]lessor.Lease, string, error) {
+		return c.Leases(ctx, worker, maxPage, cursor)
+	})
+}
+
+// batch makes a call that answers each lease for itself; both batched calls are safe to repeat.
+func (c *Client) batch(ctx context.Context, path string, body any) ([]LeaseAnswer, error) {
+	var answer struct {
+		Results []struct {
+			lessor.HeartbeatAnswer
+			LeaseID     lessor.LeaseID `json:"lease_id"`
+			Code        lessor.Code    `json:"code"`
+			Detail      string         `json:"detail"`
+			EndedReason string         `json:"ended_reason"`
+		} `json:"results"`
+	}
+	_, err := c.do(ctx, call{method: http.MethodPost, path: scheduler + path, body: body, safe: true}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]LeaseAnswer, len(answer.Results))
+	for i, r := range answer.Results {
+		answers[i] = LeaseAnswer{LeaseID: r.LeaseID, Beat: r.HeartbeatAnswer}
+		if !r.OK {
+			answers[i].Err = &lessor.Error{Code: r.Code, Detail: r.Detail, EndedReason: r.EndedReason}
+		}
+	}
+	return answers, nil
+}
+
+func leasePath(id lessor.LeaseID, rest string) string {
+	return scheduler + "/leases/" + id.String() + rest
+}

@@ -1,0 +1,105 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lessor"
+)
+
+func streamEvent(id int) string {
+	return fmt.Sprintf("id: %d\nevent: job\ndata: {\"seq\":%d,\"to\":\"queued\",\"job_id\":%q}\n\n", id, id, jobA)
+}
+
+func TestWatchResumesAfterTheLastEntry(t *testing.T) {
+	var resumed []string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		last := r.Header.Get("Last-Event-ID")
+		resumed = append(resumed, last)
+		switch last {
+		case "":
+			_, _ = io.WriteString(w, ": hello\n\n"+streamEvent(1)+streamEvent(2)+"id: 3\ndata: {\"cut")
+		case "2":
+			_, _ = io.WriteString(w, "id: 5\nevent: gap\ndata: {}\n\n"+streamEvent(6))
+		default:
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got []string
+	for e, err := range connect(t, s.URL).Watch(ctx, "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %d %t", e.ID, e.Event.Seq, e.Gap))
+		if e.ID == "6" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"1 1 false", "2 2 false", "5 0 true", "6 6 false"}, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"", "2"}, resumed); diff != "" {
+		t.Errorf("resumed after (-want +got):\n%s", diff)
+	}
+}
+
+func TestWatchGoesToTheNextServerAndEndsWithItsContext(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, streamEvent(1))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	for e, err := range connect(t, gone(t), s.URL).Watch(ctx, "0") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; e.Event.JobID != jobID(jobA) {
+			t.Errorf("entry = %+v", e)
+		}
+		cancel()
+	}
+	if n != 1 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+func TestWatchEndsWithARefusal(t *testing.T) {
+	s := serve(t, say(http.StatusUnauthorized, `{"code":"unauthenticated"}`))
+	var last error
+	for _, err := range connect(t, s.URL).Watch(t.Context(), "") {
+		last = err
+	}
+	if lessor.CodeOf(last) != lessor.CodeUnauthenticated || len(s.requests()) != 1 {
+		t.Errorf("err = %v", last)
+	}
+}
+
+func TestReadEventBoundsAndJoinsLines(t *testing.T) {
+	r := bufio.NewReaderSize(strings.NewReader("retry: 5\n:\n\nid\ndata: a\r\ndata:b\n\n"), maxEventLine)
+	e, err := readEvent(r)
+	if err != nil || string(e.data) != "a\nb" {
+		t.Errorf("event = %+v, err %v", e, err)
+	}
+	long := bufio.NewReaderSize(strings.NewReader("data: "+strings.Repeat("x", maxEventLine)+"\n\n"), maxEventLine)
+	if _, err := readEvent(long); !errors.Is(err, errLongLine) {
+		t.Errorf("a long line gave %v", err)
+	}
+	many := bufio.NewReaderSize(strings.NewReader(strings.Repeat("data: "+strings.Repeat("x", 1<<18)+"\n", 6)+"\n"), maxEventLine)
+	if _, err := readEvent(many); !errors.Is(err, errLongLine) {
+		t.Errorf("many long lines gave %v", err)
+	}
+}
