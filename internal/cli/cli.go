@@ -1,0 +1,107 @@
+// Package cli is the lessor command: a table of commands, one file each.
+//
+// A command decodes its arguments, makes one call of the client (serve starts a node instead) and prints the answer: a
+// table for people, or with --json the same shape as the API. It decides nothing.
+//
+// Exit codes, which scripts rely on: 0 done, 1 refused (by the server, or a lease request was denied), 2 wrong usage, 3
+// fault (no server could be reached, or something broke). An error is one line on standard error that begins with
+// "lessor: " and says what to do next.
+package cli
+
+import (
+	"context"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// IO is what the command reads and writes.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Environ  []string
+}
+
+// app is what all commands share: one run of the program.
+type app struct {
+	IO
+	reach   reachFlags
+	json    bool
+	started bool // the arguments were right and a command began
+}
+
+// Main runs the command that args name and returns the exit code. SIGINT and SIGTERM end ctx; a second one ends the
+// process at once.
+func Main(ctx context.Context, args []string, io IO) int {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // from the first signal on, signals do what they do by default
+	a := &app{IO: io}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.started {
+		err = usagef("%w (see --help)", err)
+	}
+	a.report(ctx, err)
+	return exitCode(err)
+}
+
+// rootCommand is the table of commands.
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lessor",
+		Short: "Leases for work: a job scheduler whose jobs live on heartbeats",
+		Long: `Lessor hands out jobs under leases. A lease lives on heartbeats; when the heart stops, the job goes to
+somebody else.
+
+Start a server:     lessor serve
+Submit a job:       lessor submit hello --payload '{"name":"world"}'
+See what happens:   lessor jobs`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          a.run(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.AddGroup(
+		&cobra.Group{ID: "server", Title: "Server:"},
+		&cobra.Group{ID: "work", Title: "Jobs and leases:"},
+		&cobra.Group{ID: "operate", Title: "Operation:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand())
+	add("work", a.submitCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand())
+	add("operate", a.capacityCommand(), a.drainCommand(), a.tokenCommand())
+	root.AddCommand(a.versionCommand())
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// run marks that a command began: what fails before is wrong usage.
+func (a *app) run(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		return fn(cmd, args)
+	}
+}
+
+// getenv returns a variable of the environment, "" if it is not set.
+func (a *app) getenv(name string) string {
+	for _, e := range a.Environ {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

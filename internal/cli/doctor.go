@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lessor"
+	"lessor/client"
+)
+
+// maxSkew is how far the clocks may differ, besides the time that the answer took; the server's is read to the second.
+// Leases do not depend on it, but ages shown here do.
+const maxSkew = 2 * time.Second
+
+func (a *app) doctorCommand() *cobra.Command {
+	cmd := a.reaching(&cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong: server, token, clock, store",
+		Long:  "Doctor checks what it can and prints one line for each check. The exit code is 1 if something is wrong.",
+		Args:  cobra.NoArgs,
+	})
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		c, err := a.client()
+		if err != nil {
+			return err
+		}
+		findings, err := examine(cmd.Context(), c)
+		return errors.Join(a.printFindings(findings), err)
+	})
+	return cmd
+}
+
+// examine makes the checks in order of dependence; without a server there is nothing else to look at.
+func examine(ctx context.Context, c *client.Client) ([]client.Finding, error) {
+	var all []client.Finding
+	found := func(name string, err error, detail string) bool {
+		if err != nil {
+			detail = explain(err)
+		}
+		all = append(all, client.Finding{Name: name, OK: err == nil, Detail: detail})
+		return err == nil
+	}
+	err := c.Ready(ctx)
+	found("server", err, "reachable and ready")
+	if lessor.CodeOf(err) == "" && err != nil {
+		return all, err
+	}
+	found("clock", checkClock(ctx, c), "agrees with this machine's")
+	_, err = c.Status(ctx)
+	found("access", err, "may read the scheduler's state")
+	store, err := c.Doctor(ctx)
+	if !found("admin token", err, "is valid") {
+		return all, nil
+	}
+	return append(all, store...), nil
+}
+
+// checkClock compares the server's clock with the time before and after the question.
+func checkClock(ctx context.Context, c *client.Client) error {
+	before := time.Now()
+	at, err := c.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	if skew := max(before.Sub(at), time.Until(at)); skew > maxSkew {
+		return fmt.Errorf("the server's clock differs from this machine's by %s: check both against a time server", span(skew))
+	}
+	return nil
+}
+
+func (a *app) printFindings(findings []client.Finding) error {
+	if a.json {
+		if err := a.printJSON(struct {
+			Findings []client.Finding `json:"findings"`
+		}{findings}); err != nil {
+			return err
+		}
+	}
+	t, bad := newTable(a.Out), 0
+	for _, f := range findings {
+		mark := "ok"
+		if !f.OK {
+			mark = "WRONG"
+			bad++
+		}
+		if !a.json {
+			t.row(mark, f.Name, f.Detail)
+		}
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return refusedError{fmt.Errorf("%d of %d checks found something wrong", bad, len(findings))}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"lessor"
+)
+
+// printJSON prints v as one indented document.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.Out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// say prints one line.
+func (a *app) say(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
+
+// note prints one line that is not part of the output.
+func (a *app) note(format string, args ...any) { fmt.Fprintf(a.Err, "lessor: "+format+"\n", args...) }
+
+// table prints aligned columns.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(w io.Writer) table { return table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
+
+func (t table) row(cells ...string) {
+	for i, c := range cells {
+		if c = clean(c); c == "" {
+			c = "-"
+		}
+		cells[i] = c
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
+
+func (t table) flush() error { return t.w.Flush() }
+
+// clean makes text from jobs and workers harmless: a control character could otherwise rewrite the reader's terminal.
+func clean(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+// age tells how long ago an instant is, in its largest unit.
+func age(i lessor.Instant, now time.Time) string {
+	if i.IsZero() {
+		return "-"
+	}
+	return span(now.Sub(i.Time()))
+}
+
+// until tells how far away an instant is.
+func until(i lessor.Instant, now time.Time) string {
+	if i.IsZero() {
+		return "-"
+	}
+	if d := i.Time().Sub(now); d > 0 {
+		if d > time.Second {
+			d = d.Round(time.Second) // the answer took its milliseconds: what began as 60s shall not show as 59s
+		}
+		return "in " + span(d)
+	}
+	return "now"
+}
+
+func span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// tenantName shows the tenant of jobs without one as nothing.
+func tenantName(t lessor.TenantID) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.String()
+}
+
+// text returns what p points to, "" for nil.
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}

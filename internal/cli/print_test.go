@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/client"
+)
+
+func TestAges(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0ms", 999 * time.Millisecond: "999ms", time.Second: "1s", 119 * time.Second: "119s", 2 * time.Minute: "2m",
+		119 * time.Minute: "119m", 2 * time.Hour: "2h", 47 * time.Hour: "47h", 48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("span(%s) = %q, want %q", d, got, want)
+		}
+	}
+	now := time.UnixMilli(1_000_000)
+	for in, want := range map[lessor.Instant]string{
+		0: "-", 1_000_000: "now", 1_000_500: "in 500ms", 1_059_990: "in 60s", 999_000: "now",
+	} {
+		if got := until(in, now); got != want {
+			t.Errorf("until(%d) = %q, want %q", in, got, want)
+		}
+	}
+	if got := age(0, now) + age(997_000, now); got != "-3s" {
+		t.Errorf("age gave %q", got)
+	}
+}
+
+func TestCleanLeavesNothingThatATerminalObeys(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": "plain", "grün ✓": "grün ✓", "a\x1b[2Jb": `a\x1b[2Jb`, "a\nb": `a\nb`, "a\tb": `a\tb`, "\u202eevil": `\u202eevil`, "\xff": `\xff`,
+	} {
+		if got := clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	refused := &lessor.Error{Code: lessor.CodeConflict}
+	for _, tt := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{refused, 1},
+		{deniedError{}, 1},
+		{refusedError{errors.New("x")}, 1},
+		{fmt.Errorf("wrapped: %w", refused), 1},
+		{usagef("x"), 2},
+		{&lessor.Error{Code: lessor.CodeUnavailable}, 3},
+		{&lessor.Error{Code: lessor.CodeInternal}, 3},
+		{&client.UnreachableError{Err: errors.New("x")}, 3},
+		{context.Canceled, 3},
+		{errors.New("disk"), 3},
+		{errors.Join(refused, nil), 1},
+		{errors.Join(refused, errors.New("disk")), 3},
+		{errors.Join(usagef("x"), refused), 2},
+	} {
+		if got := exitCode(tt.err); got != tt.want {
+			t.Errorf("exitCode(%v) = %d, want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestAnAmbiguousFailureIsSaid(t *testing.T) {
+	text := explain(&client.UnreachableError{Server: "http://s", MayHaveArrived: true, Err: errors.New("EOF")})
+	if !strings.Contains(text, "may have been received") || !strings.Contains(text, "http://s (EOF)") {
+		t.Error(text)
+	}
+}
+
+func TestAnInterruptedCommandSaysSo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	(&app{IO: IO{Err: &out}}).report(ctx, fmt.Errorf("x: %w", context.Canceled))
+	if out.String() != "lessor: interrupted\n" {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestMeterMovesAtMostFiveTimesASecond(t *testing.T) {
+	var out bytes.Buffer
+	m := &meter{to: &out, verb: "copied"}
+	for range 1000 {
+		if _, err := m.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(out.String(), "copied"); m.bytes != 1000<<20 || n < 1 || n > 100 {
+		t.Errorf("%d bytes in %d lines", m.bytes, n)
+	}
+}

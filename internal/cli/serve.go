@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"lessor/client"
+	"lessor/internal/config"
+	"lessor/internal/demo"
+	"lessor/node"
+)
+
+// serveSettings are the settings that people set by hand: flag and key.
+var serveSettings = []struct{ flag, key, usage string }{
+	{"listen", "listen", "address to listen on"},
+	{"data", "data", "folder for everything that is kept"},
+	{"store", "store", "where jobs are kept: sqlite:PATH (default: lessor.db in the data folder)"},
+	{"workspace", "workspace", "folder for the files of running commands; has no effect yet (default: workspace in the data folder)"},
+	{"log", "telemetry.log", "form of the log: text or json"},
+	{"log-level", "telemetry.log_level", "least level that is logged: debug, info, warn or error"},
+}
+
+type serveFlags struct {
+	file              string
+	demo, printConfig bool
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a server",
+		Long: `Serve runs a server until it gets SIGINT or SIGTERM; a second signal ends it at once.
+
+Every setting is a key of the YAML file, an environment variable (lease.ttl is LESSOR_LEASE_TTL) and, where people set
+it by hand, a flag. A flag wins over the environment, the environment over the file, the file over the default. See
+docs/configuration.md for all keys.`,
+		Example: `  lessor serve
+  lessor serve --demo
+  lessor serve --config /etc/lessor.yaml --print-config
+  LESSOR_LEASE_TTL=30s lessor serve --listen 127.0.0.1:8080 --data /var/lib/lessor`,
+		Args: cobra.NoArgs,
+	}
+	defaults := config.Default()
+	shown := map[string]string{"listen": defaults.Listen, "data": defaults.Data, "log": defaults.Telemetry.Log, "log-level": defaults.Telemetry.LogLevel}
+	for _, s := range serveSettings {
+		usage := s.usage
+		if d := shown[s.flag]; d != "" {
+			usage += " (default " + d + ")"
+		}
+		cmd.Flags().String(s.flag, "", usage)
+	}
+	cmd.Flags().StringVar(&f.file, "config", "", "YAML file with settings (LESSOR_CONFIG)")
+	cmd.Flags().BoolVar(&f.demo, "demo", false, "simulate tenants and workers on jobs of types demo.*")
+	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print each setting, its value and where it came from, and end")
+	completes(cmd, "log", oneOf("text", "json"))
+	completes(cmd, "log-level", oneOf("debug", "info", "warn", "error"))
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, f) })
+	return cmd
+}
+
+func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
+	loaded, err := a.loadConfig(cmd, f.file)
+	if err != nil {
+		return usageError{err}
+	}
+	if f.printConfig {
+		return loaded.Print(a.Out)
+	}
+	log := a.logger(loaded.Config)
+	for _, name := range loaded.Unused {
+		log.Warn("environment variable is no setting and has no effect", "name", name)
+	}
+	ctx := cmd.Context()
+	ln, err := listen(ctx, loaded.Listen)
+	if err != nil {
+		return err
+	}
+	n, err := node.Open(ctx, loaded.Config, log)
+	if errors.Is(err, context.Canceled) {
+		return ln.Close() // told to stop before it began: as clean as later
+	}
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	a.greet(n, loaded.Config, ln.Addr())
+	stop := context.AfterFunc(ctx, func() { a.note("stopping; what was accepted is answered first, a second signal ends it at once") })
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var background sync.WaitGroup
+	if f.demo {
+		background.Go(func() {
+			if err := a.demo(ctx, n, loaded.Config, ln.Addr()); err != nil {
+				log.Error("demo ended", "error", err)
+			}
+		})
+	}
+	err = n.Serve(ctx, ln)
+	cancel()
+	background.Wait()
+	return errors.Join(err, n.Close())
+}
+
+func (a *app) loadConfig(cmd *cobra.Command, file string) (config.Loaded, error) {
+	if file == "" {
+		file = a.getenv("LESSOR_CONFIG")
+	}
+	sources := config.Sources{File: file, Environ: a.Environ}
+	for _, s := range serveSettings {
+		if f := cmd.Flags().Lookup(s.flag); f.Changed {
+			sources.Flags = append(sources.Flags, config.Flag{Key: s.key, Name: "--" + s.flag, Value: f.Value.String()})
+		}
+	}
+	return config.Load(sources)
+}
+
+// logger writes to standard error, as standard output belongs to whoever started the server.
+func (a *app) logger(cfg config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Telemetry.LogLevel)); err != nil {
+		level = slog.LevelInfo // the setting was checked
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if cfg.Telemetry.Log == "json" {
+		return slog.New(slog.NewJSONHandler(a.Err, opts))
+	}
+	return slog.New(slog.NewTextHandler(a.Err, opts))
+}
+
+// listen takes the port before anything else is touched.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use: is another `lessor serve` running? choose another address with --listen", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return ln, nil
+}
+
+// greet says what a newcomer needs next. The first line is relied on by scripts.
+func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
+	a.say("listening on http://%s", addr)
+	a.say("store        %s", cfg.Store)
+	switch {
+	case cfg.AdminToken != "":
+		a.say("admin token  as set by admin_token")
+	case n.FirstStart():
+		a.say("admin token  in %s (made now, readable by you only)", n.TokenFile())
+	default:
+		a.say("admin token  in %s", n.TokenFile())
+	}
+	server := ""
+	if near := reachable(addr); near != client.DefaultServer {
+		server = " --server " + near
+	}
+	a.say("first job    lessor submit hello --payload '{\"name\":\"world\"}'%s", server)
+}
+
+// reachable returns the server's address for callers on this machine: one that listens on all addresses is called by
+// none of them.
+func reachable(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)
+	}
+	return "http://" + addr.String()
+}
+
+func (a *app) demo(ctx context.Context, n *node.Node, cfg config.Config, addr net.Addr) error {
+	token := cfg.AdminToken
+	if token == "" {
+		raw, err := os.ReadFile(n.TokenFile())
+		if err != nil {
+			return fmt.Errorf("read the admin token: %w", err)
+		}
+		token = strings.TrimSpace(string(raw))
+	}
+	return demo.Run(ctx, demo.Config{Server: reachable(addr), Token: token, Out: a.Out})
+}

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lessor"
+)
+
+type submitFlags struct {
+	payload, priority, tenant, key, runAt, lock, class string
+	units, maxAttempts                                 int64
+	tags                                               []string
+	unique                                             bool
+	maxRuntime                                         duration
+}
+
+func (a *app) submitCommand() *cobra.Command {
+	var f submitFlags
+	cmd := a.reaching(&cobra.Command{
+		Use:   "submit TYPE",
+		Short: "Submit a job and print its id",
+		Example: `  lessor submit hello --payload '{"name":"world"}'
+  lessor submit report --payload @report.json --priority high --tag nightly
+  lessor submit mail --key order-17 --run-at +10m --max-attempts 3`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	})
+	cmd.Flags().StringVar(&f.payload, "payload", "", "JSON object for the worker: JSON, @FILE or - for standard input")
+	cmd.Flags().StringVar(&f.priority, "priority", "", "high, normal, low or background (default normal)")
+	cmd.Flags().Int64Var(&f.units, "units", 0, "units of capacity it needs (default 1)")
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant it is for")
+	cmd.Flags().StringVar(&f.key, "key", "", "idempotency key: the same key gives the same job")
+	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "tag; may be given several times")
+	cmd.Flags().StringVar(&f.runAt, "run-at", "", "not before this time: RFC 3339, or +DURATION from now")
+	cmd.Flags().BoolVar(&f.unique, "unique", false, "only for a worker that holds no other lease")
+	cmd.Flags().StringVar(&f.lock, "lock", "", "lock key: never two jobs of a tenant with one lock at once")
+	cmd.Flags().StringVar(&f.class, "class", "", "fairness class inside the tenant")
+	cmd.Flags().Int64Var(&f.maxAttempts, "max-attempts", 0, "how often it may be tried (default 5)")
+	cmd.Flags().Var(&f.maxRuntime, "max-runtime", "longest run of one attempt, in whole seconds")
+	completes(cmd, "priority", oneOf(priorities()...))
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.submit(cmd, args[0], f) })
+	return cmd
+}
+
+func (a *app) submit(cmd *cobra.Command, jobType string, f submitFlags) error {
+	s := lessor.Submission{
+		Type:           &jobType,
+		Priority:       given(cmd, "priority", f.priority),
+		RequestedUnits: given(cmd, "units", f.units),
+		Unique:         given(cmd, "unique", f.unique),
+		IdempotencyKey: given(cmd, "key", f.key),
+		Tags:           f.tags,
+		MaxAttempts:    given(cmd, "max-attempts", f.maxAttempts),
+		TenantID:       given(cmd, "tenant", f.tenant),
+		FairnessClass:  given(cmd, "class", f.class),
+		LockKey:        given(cmd, "lock", f.lock),
+	}
+	var err error
+	if s.MaxRuntimeS, err = seconds(cmd, "max-runtime", f.maxRuntime); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("payload") {
+		if s.Payload, err = a.readJSON("--payload", f.payload); err != nil {
+			return err
+		}
+	}
+	if cmd.Flags().Changed("run-at") {
+		at, err := parseInstant("--run-at", f.runAt, time.Now())
+		if err != nil {
+			return err
+		}
+		s.RunAt = &at
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	job, err := c.Submit(cmd.Context(), s)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		return a.printJSON(job.Job)
+	}
+	a.say("%s", job.ID)
+	return nil
+}
+
+func priorities() []string {
+	names := make([]string, lessor.Priorities)
+	for i := range names {
+		names[i] = lessor.Priority(i).String()
+	}
+	return names
+}

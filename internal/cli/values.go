@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lessor"
+	"lessor/internal/config"
+)
+
+// maxInput bounds a payload or result that is read from a file or standard input: no server takes more.
+const maxInput = 16 << 20
+
+// duration is a flag like 90s, 2m or 7d.
+type duration struct{ time.Duration }
+
+func (d *duration) Set(s string) (err error) {
+	d.Duration, err = config.ParseDuration(s)
+	return err
+}
+func (d *duration) String() string { return config.FormatDuration(d.Duration) }
+func (d *duration) Type() string   { return "duration" }
+
+// readJSON reads a flag that is JSON itself, @FILE, or - for standard input.
+func (a *app) readJSON(flag, value string) (json.RawMessage, error) {
+	data := []byte(value)
+	var err error
+	if value == "-" {
+		data, err = io.ReadAll(io.LimitReader(a.In, maxInput+1))
+	} else if path, ok := strings.CutPrefix(value, "@"); ok {
+		data, err = readFile(path)
+	}
+	switch {
+	case err != nil:
+		return nil, usagef("%s: %w", flag, err)
+	case len(data) > maxInput:
+		return nil, usagef("%s: is larger than 16 MiB", flag)
+	case !json.Valid(data):
+		return nil, usagef("%s: is not JSON; give JSON, @FILE or - for standard input", flag)
+	}
+	return data, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	return io.ReadAll(io.LimitReader(f, maxInput+1))
+}
+
+// parseInstant reads an RFC 3339 time, or +DURATION from now.
+func parseInstant(flag, value string, now time.Time) (string, error) {
+	if after, ok := strings.CutPrefix(value, "+"); ok {
+		d, err := config.ParseDuration(after)
+		if err != nil {
+			return "", usagef("%s: %q %w", flag, value, err)
+		}
+		return lessor.At(now.Add(d)).String(), nil
+	}
+	if _, err := time.Parse(time.RFC3339, value); err != nil {
+		return "", usagef("%s: %q is neither a time like 2026-02-06T20:10:00Z nor +DURATION like +10m", flag, value)
+	}
+	return value, nil
+}
+
+func parseID(what, s string) (lessor.UUID, error) {
+	u, err := lessor.ParseUUID(s)
+	if err != nil {
+		return u, usagef("%s %q: %w", what, s, err)
+	}
+	return u, nil
+}
+
+func jobIDs(args []string) ([]lessor.JobID, error) {
+	ids := make([]lessor.JobID, len(args))
+	for i, s := range args {
+		u, err := parseID("job", s)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = lessor.JobID{UUID: u}
+	}
+	return ids, nil
+}
+
+func leaseID(s string) (lessor.LeaseID, error) {
+	u, err := parseID("lease", s)
+	return lessor.LeaseID{UUID: u}, err
+}
+
+// tenantFlag reads --tenant; nil if it was not given.
+func tenantFlag(s string) (*lessor.TenantID, error) {
+	if s == "" {
+		return nil, nil
+	}
+	u, err := parseID("--tenant", s)
+	return &lessor.TenantID{UUID: u}, err
+}
+
+// given returns the value of a flag that was set, nil for one that was not.
+func given[T any](cmd *cobra.Command, flag string, value T) *T {
+	if !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	return &value
+}
+
+// milliseconds returns a duration flag that was set in the wire's unit.
+func milliseconds(cmd *cobra.Command, flag string, d duration) *int64 {
+	return given(cmd, flag, d.Milliseconds())
+}
+
+var errWholeSeconds = errors.New("is not a whole number of seconds")
+
+// seconds returns a duration flag that was set in whole seconds.
+func seconds(cmd *cobra.Command, flag string, d duration) (*int64, error) {
+	if d.Duration%time.Second != 0 {
+		return nil, usageError{fmt.Errorf("--%s: %s %w", flag, d.String(), errWholeSeconds)}
+	}
+	return given(cmd, flag, int64(d.Seconds())), nil
+}
+
+// oneOf completes these words.
+func oneOf[T ~string](words ...T) cobra.CompletionFunc {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// completes registers a flag's completion; the flag exists.
+func completes(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
+		panic(err)
+	}
+}

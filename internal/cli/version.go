@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"lessor/node"
+)
+
+// version is what this program is.
+type version struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
+	cmd.RunE = a.run(func(*cobra.Command, []string) error {
+		v := readVersion()
+		if a.json {
+			return a.printJSON(v)
+		}
+		a.say("lessor %s (%s, %s)", v.Version, v.Go, v.Platform)
+		return nil
+	})
+	return cmd
+}
+
+// readVersion tells the version that was set when the program was built, and what the Go toolchain knows.
+func readVersion() version {
+	v := version{Version: node.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v.Revision = s.Value
+		}
+	}
+	return v
+}
