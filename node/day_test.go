@@ -1,4 +1,4 @@
-package scheduler_test
+package node
 
 import (
 	"context"
@@ -6,15 +6,17 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lessor"
-	"lessor/internal/scheduler"
+	"lessor/client"
 )
 
 // day is a day of work by many workers, of which some crash, and what was seen of it.
 type day struct {
-	*world
+	*client.Client
+	t     *testing.T
 	rnd   *rand.Rand
 	mu    sync.Mutex
 	until map[lessor.LeaseID]lessor.Instant // when each lease that is held ends if nobody beats
@@ -24,26 +26,28 @@ type day struct {
 	late  int
 }
 
+// TestDayOfWorkers runs a whole node, with its HTTP API, for a day of twenty workers. No lease may expire early or more
+// than 2 s late, and capacity is never exceeded.
 func TestDayOfWorkers(t *testing.T) {
-	cfg := config()
-	cfg.TotalUnits, cfg.ReserveUnits = 30, 2
-	inWorld(t, cfg, func(t *testing.T, w *world) {
-		ctx, cancel := context.WithTimeout(w.ctx, 24*time.Hour)
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{Data: t.TempDir()}
+		cfg.Capacity.TotalUnits, cfg.Capacity.ReserveUnits = 30, 2
+		cfg.Capacity.Busy.Set = true
+		n, c := up(t, cfg)
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
-		d := &day{world: w, rnd: rand.New(rand.NewPCG(1, 2)), until: map[lessor.LeaseID]lessor.Instant{}}
-		stream, err := w.Subscribe(ctx, anybody, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := &day{Client: c, t: t, rnd: rand.New(rand.NewPCG(1, 2)), until: map[lessor.LeaseID]lessor.Instant{}}
 		var all sync.WaitGroup
-		all.Go(func() { d.watch(stream) })
+		all.Go(func() { d.watch(ctx) })
 		all.Go(func() { d.submitAll(ctx) })
 		for i := range 20 {
 			all.Go(func() { d.work(ctx, fmt.Sprintf("worker-%d", i)) })
 		}
 		all.Go(func() { d.checkCapacity(ctx, 28) })
 		all.Wait()
-		w.noDrift()
+		if err := n.scheduler.Drift(t.Context()); err != nil {
+			t.Errorf("the fold drifted: %v", err)
+		}
 		t.Logf("%d runs, %d leases lost with their workers", d.runs, d.lost)
 		if d.runs < 3000 || d.lost < 100 {
 			t.Errorf("%d runs and %d lost leases are too few to say anything", d.runs, d.lost)
@@ -78,7 +82,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 func (d *day) submitAll(ctx context.Context) {
 	for rest(ctx, d.between(5*time.Second, 30*time.Second)) {
 		units := int64(1 + d.between(0, 3))
-		if _, err := d.Submit(ctx, anybody, lessor.Submission{Type: new("generic"), RequestedUnits: &units}); err != nil && ctx.Err() == nil {
+		if _, err := d.Submit(ctx, lessor.Submission{Type: new("generic"), RequestedUnits: &units}); err != nil && ctx.Err() == nil {
 			d.t.Errorf("submit: %v", err)
 		}
 	}
@@ -86,7 +90,7 @@ func (d *day) submitAll(ctx context.Context) {
 
 func (d *day) work(ctx context.Context, worker string) {
 	for ctx.Err() == nil {
-		grants, denial, err := d.Request(ctx, anybody, lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(30_000))})
+		grants, denial, err := d.Request(ctx, lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(30_000))})
 		switch {
 		case err != nil:
 			if ctx.Err() == nil {
@@ -105,7 +109,7 @@ func (d *day) run(ctx context.Context, g lessor.Grant) {
 	d.note(g.Lease.ID, g.Lease.ExpiresAt)
 	crashes := d.chance(10)
 	for left := d.between(10*time.Second, 300*time.Second); left > 0; left -= 20 * time.Second {
-		a, err := d.Heartbeat(ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID})
+		a, err := d.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID})
 		if err != nil {
 			if ctx.Err() == nil {
 				d.t.Errorf("heartbeat of a worker that never was silent: %v", err)
@@ -124,7 +128,7 @@ func (d *day) run(ctx context.Context, g lessor.Grant) {
 			return
 		}
 	}
-	err := d.Complete(ctx, anybody, g.Lease.ID, lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: new("completed")})
+	err := d.Complete(ctx, g.Lease.ID, lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: new("completed")})
 	if err != nil && ctx.Err() == nil {
 		d.t.Errorf("complete: %v", err)
 	}
@@ -141,8 +145,11 @@ func (d *day) note(id lessor.LeaseID, until lessor.Instant) {
 }
 
 // watch holds every expiry against what the lease's worker was told.
-func (d *day) watch(stream <-chan scheduler.Streamed) {
-	for e := range stream {
+func (d *day) watch(ctx context.Context) {
+	for e, err := range d.Watch(ctx, "") {
+		if err != nil {
+			return
+		}
 		if e.Gap {
 			d.t.Error("the stream left something out")
 		}
@@ -162,7 +169,7 @@ func (d *day) watch(stream <-chan scheduler.Streamed) {
 
 func (d *day) checkCapacity(ctx context.Context, usable int) {
 	for rest(ctx, time.Minute) {
-		st, err := d.Status(ctx, anybody)
+		st, err := d.Status(ctx)
 		if err != nil {
 			return
 		}

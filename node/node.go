@@ -4,8 +4,7 @@
 //	go n.Run(ctx)                       // or n.Serve(ctx, listener) to answer HTTP as well
 //	job, err := n.Submit(ctx, lessor.Submission{Type: &typ})
 //
-// Calls made here are trusted: they pass no token and see all tenants. To speak HTTP without a network, give a
-// client.Client the Transport.
+// Calls made here are trusted: they pass no token and see all tenants. To speak HTTP without a network, Serve on a Pipe.
 package node
 
 import (
@@ -53,6 +52,11 @@ type Node struct {
 // Open opens the store, which no other process may have open, and prepares everything; nothing runs until Run or Serve.
 // A nil log is silent.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
+	return open(ctx, cfg, log, sqlite.Config{})
+}
+
+// open is Open with the store's own settings, which tests choose for speed.
+func open(ctx context.Context, cfg Config, log *slog.Logger, db sqlite.Config) (*Node, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -61,7 +65,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	n := &Node{cfg: cfg, log: log, telemetry: telemetry.New()}
-	if err := n.openStore(ctx); err != nil {
+	if err := n.openStore(ctx, db); err != nil {
 		return nil, err
 	}
 	sched, err := n.schedulerConfig()
@@ -81,7 +85,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
 	return n, nil
 }
 
-func (n *Node) openStore(ctx context.Context) error {
+func (n *Node) openStore(ctx context.Context, db sqlite.Config) error {
 	loc, err := config.ParseStore(n.cfg.Store)
 	if err != nil {
 		return fmt.Errorf("store %w", err)
@@ -92,7 +96,8 @@ func (n *Node) openStore(ctx context.Context) error {
 	if err := os.MkdirAll(n.cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}
-	n.store, err = sqlite.Open(ctx, sqlite.Config{Path: loc.Path})
+	db.Path = loc.Path
+	n.store, err = sqlite.Open(ctx, db)
 	if err != nil {
 		return fmt.Errorf("open store: %w", err)
 	}

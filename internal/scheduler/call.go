@@ -81,7 +81,7 @@ func (s *Scheduler) look(ctx context.Context, fn func()) error {
 	return s.do(ctx, &lookCall{call: newCall(), fn: fn})
 }
 
-// changeCall is something rare that has the transaction for itself for a moment.
+// changeCall is something rare that has a transaction for itself.
 type changeCall struct {
 	call
 	fn func(ctx context.Context, p *pass) error
@@ -89,8 +89,8 @@ type changeCall struct {
 
 func (*changeCall) size() int { return 1 << 10 }
 
-// change runs fn inside the next commit. A refusal that fn returns is its caller's answer and undoes nothing of others, so fn
-// refuses before it writes.
+// change runs fn in a transaction of its own. A refusal that fn returns is its caller's answer: fn refuses
+// before it changes anything.
 func (s *Scheduler) change(ctx context.Context, fn func(ctx context.Context, p *pass) error) error {
 	return s.do(ctx, &changeCall{call: newCall(), fn: fn})
 }

@@ -28,7 +28,7 @@ type decision func(st *rules.Standing, now lessor.Instant) (rules.Change, error)
 func (s *Scheduler) alter(ctx context.Context, c Caller, id lessor.JobID, decide decision) (lessor.Job, error) {
 	var job lessor.Job
 	err := s.change(ctx, func(ctx context.Context, p *pass) error {
-		st, err := p.standing(ctx, c, id)
+		st, err := p.lock(ctx, c, id)
 		if err != nil {
 			return err
 		}
@@ -39,8 +39,12 @@ func (s *Scheduler) alter(ctx context.Context, c Caller, id lessor.JobID, decide
 		if err := p.apply(ctx, st, ch); err != nil {
 			return err
 		}
-		if st, err = p.standing(ctx, c, id); err != nil {
-			return err
+		all, err := p.tx.Standings(ctx, []lessor.JobID{id})
+		if err != nil {
+			return fmt.Errorf("load job: %w", err)
+		}
+		if st = all[id]; st == nil {
+			return fmt.Errorf("job %s is in no place: %w", id, ErrMoved)
 		}
 		job = rules.Show(st)
 		return nil
@@ -48,9 +52,9 @@ func (s *Scheduler) alter(ctx context.Context, c Caller, id lessor.JobID, decide
 	return job, err
 }
 
-// standing loads one job that the caller may see.
-func (p *pass) standing(ctx context.Context, c Caller, id lessor.JobID) (*rules.Standing, error) {
-	all, err := p.tx.Standings(ctx, []lessor.JobID{id})
+// lock loads one job that the caller may see and keeps it where it is.
+func (p *pass) lock(ctx context.Context, c Caller, id lessor.JobID) (*rules.Standing, error) {
+	all, err := p.tx.Lock(ctx, []lessor.JobID{id})
 	if err != nil {
 		return nil, fmt.Errorf("load job: %w", err)
 	}
@@ -58,7 +62,7 @@ func (p *pass) standing(ctx context.Context, c Caller, id lessor.JobID) (*rules.
 	if st == nil || !c.sees(st.Spec.Lane.Tenant) {
 		return nil, lessor.ErrJobNotFound
 	}
-	return st, nil
+	return st, p.follow(ctx)
 }
 
 // apply writes what was decided about a job, and brings the fold along.
@@ -84,7 +88,7 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 		p.leave(st.Held, *ch.Next)
 	default:
 		if st.Place == rules.InQueue {
-			p.s.fold.index.Remove(st.Turn.Lane, st.Turn.Seq)
+			p.s.fold.remove(st.Turn)
 		}
 		turn := ch.Next.Turn
 		if ch.Next.Place == rules.Ended {

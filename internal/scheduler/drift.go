@@ -14,12 +14,10 @@ func (s *Scheduler) Drift(ctx context.Context) error {
 	var have, want lanes.Counts
 	var holders, held map[string]holding
 	err := s.change(ctx, func(ctx context.Context, p *pass) error {
-		f := &fold{index: lanes.New(s.tenantPolicy), lanes: s.fold.lanes, holders: map[string]holding{}}
-		keep := s.settings
+		f := s.newFold()
 		if err := s.load(ctx, p.tx, f); err != nil {
 			return err
 		}
-		s.settings = keep
 		have, want = s.fold.index.Counts(), f.index.Counts()
 		holders, held = s.fold.holders, f.holders
 		if !reflect.DeepEqual(holders, held) {

@@ -21,6 +21,9 @@ func (p *pass) promote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
 	for _, w := range due {
 		t := rules.Promote(w.Turn, w.Wait, p.now)
 		p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.InQueue, Turn: t})
@@ -40,22 +43,23 @@ const (
 	purgeLimit = 500
 )
 
-// purge removes jobs whose retention is over, a page a commit.
-func (p *pass) purge(ctx context.Context) error {
-	f := p.s.fold
-	if f.purgeAt > p.now {
+// purge removes jobs whose retention is over, a page a transaction.
+func (s *Scheduler) purge(ctx context.Context) error {
+	now := s.fold.serving.LastBeat
+	if s.fold.purgeAt > now {
 		return nil
 	}
-	f.purgeAt = p.now.Add(purgeEvery)
-	if p.s.cfg.Retention == 0 {
+	s.fold.purgeAt = now.Add(purgeEvery)
+	if s.cfg.Retention == 0 {
 		return nil
 	}
-	n, err := p.tx.Purge(ctx, p.now.Add(-p.s.cfg.Retention), purgeLimit)
-	if err != nil {
+	n := 0
+	_, err := s.transact(ctx, 0, func(p *pass) (err error) {
+		n, err = p.tx.Purge(ctx, p.now.Add(-s.cfg.Retention), purgeLimit)
 		return err
+	})
+	if err == nil && n == purgeLimit {
+		s.fold.purgeAt = now.Add(serveEvery)
 	}
-	if n == purgeLimit {
-		f.purgeAt = p.now.Add(serveEvery)
-	}
-	return nil
+	return err
 }

@@ -156,6 +156,10 @@ type tale struct {
 
 func TestRecordTellsTheWholeLife(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
+		stream, err := w.Subscribe(t.Context(), anybody, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		job := w.submit(nil)
 		g := w.lease("worker-1", nil)
 		w.mustBeat(g)
@@ -192,6 +196,11 @@ func TestRecordTellsTheWholeLife(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
+		}
+		for i, want := range events {
+			if diff := cmp.Diff(want, (<-stream).Event.Event); diff != "" {
+				t.Errorf("entry %d of the stream differs from the record (-record +stream):\n%s", i+1, diff)
+			}
 		}
 		page, next, err := w.Events(w.ctx, anybody, job.ID, 4, "")
 		if err != nil || len(page) != 4 || next == "" {

@@ -11,81 +11,91 @@ import (
 // sweepLimit bounds the leases looked at in one commit; the rest follow in the next.
 const sweepLimit = 2000
 
-// expire ends leases that are over: at most as many as the brake allows.
-func (p *pass) expire(ctx context.Context) error {
+// suspect returns the leases that look as if they were over. The others are planned for later.
+func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err error) {
 	f := p.s.fold
 	if !f.sweepDue(p.now, p.s.cfg.Sweep) {
-		return nil
+		return nil, nil
 	}
 	var ids []lessor.LeaseID
 	for len(f.looks) > 0 && f.looks[0].at <= p.now && len(ids) < sweepLimit {
 		ids = append(ids, heap.Pop(&f.looks).(lookAt).id)
 	}
-	lapsed, err := p.over(ctx, ids)
-	if err != nil {
-		return err
-	}
-	elapsed := p.now.Sub(f.sweptAt)
-	f.sweptAt = p.now
-	if len(lapsed) == 0 {
-		return nil
-	}
-	var silence rules.Silence
-	err = p.tx.EachLease(ctx, func(h *rules.Held) error {
-		if p.ended[h.ID] == (LeaseEnd{}) {
-			silence.Count(p.current(h), p.now, p.serving)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	next, allowed, pulled := rules.Brake(silence, p.serving, p.now, elapsed, p.s.cfg.Brake)
-	if next != p.serving {
-		p.serving, p.stats.MassExpiry = next, pulled
-		if err := p.tx.SaveServing(ctx, next); err != nil {
-			return err
-		}
-	}
-	allowed = min(allowed, len(lapsed))
-	for _, h := range lapsed[allowed:] {
-		f.look(h.ID, max(p.now.Add(p.s.cfg.Sweep), rules.NextLook(h, p.now, p.serving)))
-	}
-	return p.lapse(ctx, lapsed[:allowed])
-}
-
-// over looks at leases again: those that live are planned for later, those whose running time is used up end now, and
-// those whose heart stopped are returned.
-func (p *pass) over(ctx context.Context, ids []lessor.LeaseID) (lapsed []*rules.Held, err error) {
-	leases, err := p.tx.Leases(ctx, ids)
+	leases, err := p.tx.Peek(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	var spent []*rules.Held
 	for _, id := range ids {
-		h := leases[id]
-		if _, gone := p.ended[id]; gone || h == nil {
+		switch h := leases[id]; {
+		case h == nil:
+		case rules.Over(h, p.now, p.serving) == "":
+			p.planLook(h)
+		default:
+			suspects = append(suspects, id)
+		}
+	}
+	p.sweptFor, f.sweptAt = p.now.Sub(f.sweptAt), p.now
+	return suspects, nil
+}
+
+func (p *pass) planLook(h *rules.Held) {
+	p.s.fold.look(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
+}
+
+// expire judges the suspects again, now that nobody else can change them, and ends those that are over: of those whose heart
+// stopped, at most as many as the brake allows.
+func (p *pass) expire(ctx context.Context) error {
+	var lapsed, spent []*rules.Held
+	for _, id := range p.suspects {
+		h := p.leases[id]
+		if h == nil {
 			continue
 		}
-		h = p.current(h)
 		switch rules.Over(h, p.now, p.serving) {
 		case rules.OutcomeExpired:
 			lapsed = append(lapsed, h)
 		case rules.OutcomeFailed:
 			spent = append(spent, h)
 		default:
-			p.s.fold.look(id, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
+			p.planLook(h)
 		}
 	}
-	return lapsed, p.lapse(ctx, spent)
+	if len(lapsed) > 0 {
+		allowed, err := p.brake(ctx)
+		if err != nil {
+			return err
+		}
+		allowed = min(allowed, len(lapsed))
+		for _, h := range lapsed[allowed:] {
+			p.s.fold.look(h.ID, max(p.now.Add(p.s.cfg.Sweep), rules.NextLook(h, p.now, p.serving)))
+		}
+		lapsed = lapsed[:allowed]
+	}
+	return p.lapse(ctx, append(spent, lapsed...))
 }
 
-// current returns a lease as this pass has changed it.
-func (p *pass) current(h *rules.Held) *rules.Held {
-	if c := p.changed[h.ID]; c != nil {
-		return c
+// brake asks how many of the leases that lapsed may be ended now.
+func (p *pass) brake(ctx context.Context) (allowed int, err error) {
+	var silence rules.Silence
+	err = p.tx.EachLease(ctx, func(h *rules.Held) error {
+		if _, gone := p.ended[h.ID]; gone {
+			return nil
+		}
+		if c := p.changed[h.ID]; c != nil {
+			h = c
+		}
+		silence.Count(h, p.now, p.serving)
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
-	return h
+	next, allowed, pulled := rules.Brake(silence, p.serving, p.now, p.sweptFor, p.s.cfg.Brake)
+	if next == p.serving {
+		return allowed, nil
+	}
+	p.serving, p.stats.MassExpiry = next, pulled
+	return allowed, p.tx.SaveServing(ctx, next)
 }
 
 // lapse ends leases that are over by themselves.

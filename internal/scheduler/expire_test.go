@@ -132,7 +132,7 @@ func TestBrakeSparesManySilentWorkers(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		w.mustBeat(grants[0])
-		time.Sleep(30 * time.Second)
+		time.Sleep(29*time.Second + time.Second/2)
 		w.wantState(grants[0].Job.ID, lessor.Running)
 		w.wantState(grants[1].Job.ID, lessor.Expired) // no second brake
 		pulled := 0

@@ -20,6 +20,9 @@ type fold struct {
 	looks   lookHeap
 	serving rules.Serving
 
+	position Position // how far the changes of other nodes are in it
+	delta    *delta   // what this pass does to it, for other nodes; nil = there are none
+
 	sweptAt lessor.Instant
 	dueAt   lessor.Instant // when the next waiting job is due; 0 = none waits
 	purgeAt lessor.Instant
@@ -31,10 +34,13 @@ type holding struct{ leases, units int }
 
 // rebuild folds the tables anew.
 func (s *Scheduler) rebuild(ctx context.Context) error {
-	f := &fold{
-		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[string]holding{}, woke: true,
-	}
-	err := s.store.View(ctx, func(v View) error { return s.load(ctx, v, f) })
+	f := s.newFold()
+	err := s.store.View(ctx, func(v View) error {
+		if err := s.settings.load(ctx, v); err != nil {
+			return err
+		}
+		return s.load(ctx, v, f)
+	})
 	if err != nil {
 		return fmt.Errorf("rebuild the fold: %w", err)
 	}
@@ -43,8 +49,15 @@ func (s *Scheduler) rebuild(ctx context.Context) error {
 	return nil
 }
 
+func (s *Scheduler) newFold() *fold {
+	return &fold{
+		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[string]holding{}, woke: true,
+	}
+}
+
+// load folds what one snapshot shows.
 func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
-	if err = s.settings.load(ctx, v); err != nil {
+	if f.position, err = v.Position(ctx); err != nil {
 		return err
 	}
 	err = v.EachLane(ctx, func(id rules.LaneID, l rules.Lane) error {
@@ -99,13 +112,52 @@ func (f *fold) lanesOf(ctx context.Context, tx Tx, specs []*rules.Spec) error {
 	return nil
 }
 
+// The changes of this node's own commits; each is recorded for the other nodes.
+
 func (f *fold) enqueue(t rules.Turn) {
 	f.index.Enqueue(t)
 	f.woke = true
+	if f.delta != nil {
+		f.delta.queued(t)
+	}
+}
+
+// remove takes a turn out of the queue that gets no lease.
+func (f *fold) remove(t rules.Turn) {
+	f.index.Remove(t.Lane, t.Seq)
+	if f.delta != nil {
+		f.delta.removed(t.Lane, t.Seq)
+	}
 }
 
 // waits notes that a job is due at an instant.
 func (f *fold) waits(until lessor.Instant) {
+	f.waitsUntil(until)
+	if f.delta != nil {
+		f.delta.waits(until)
+	}
+}
+
+// grants counts a new lease, whose turn the index has given away already.
+func (f *fold) grants(h *rules.Held, look lessor.Instant) {
+	f.holds(h)
+	f.look(h.ID, look)
+	if f.delta != nil {
+		f.delta.taken(h, look)
+	}
+}
+
+// free gives back what a lease held.
+func (f *fold) free(h *rules.Held) {
+	f.frees(h)
+	if f.delta != nil {
+		f.delta.freed(h)
+	}
+}
+
+// The same for changes of whichever node.
+
+func (f *fold) waitsUntil(until lessor.Instant) {
 	if f.dueAt == 0 || until < f.dueAt {
 		f.dueAt = until
 	}
@@ -117,21 +169,24 @@ func (f *fold) hold(h *rules.Held) {
 	f.holds(h)
 }
 
-func (f *fold) holds(h *rules.Held) {
-	w := f.holders[h.Worker]
-	f.holders[h.Worker] = holding{w.leases + 1, w.units + h.Units}
+func (f *fold) holds(h *rules.Held) { f.holder(h.Worker, 1, h.Units) }
+
+func (f *fold) frees(h *rules.Held) {
+	f.index.Free(h.Turn.Lane)
+	f.holder(h.Worker, -1, -h.Units)
+	f.woke = true
 }
 
-// free gives back what a lease held.
-func (f *fold) free(h *rules.Held) {
-	f.index.Free(h.Turn.Lane)
-	f.woke = true
-	w := f.holders[h.Worker]
-	if w.leases <= 1 {
-		delete(f.holders, h.Worker)
+// holder counts what a worker holds. With several nodes an end may be seen before its grant, so that a count may be below
+// zero for a moment.
+func (f *fold) holder(worker string, leases, units int) {
+	w := f.holders[worker]
+	w = holding{w.leases + leases, w.units + units}
+	if w == (holding{}) {
+		delete(f.holders, worker)
 		return
 	}
-	f.holders[h.Worker] = holding{w.leases - 1, w.units - h.Units}
+	f.holders[worker] = w
 }
 
 // look plans to look at a lease when it may be over. A lease that was beaten since is looked at in vain and planned

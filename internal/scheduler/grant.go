@@ -45,6 +45,12 @@ type starving struct {
 // the order they came.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	f := p.s.fold
+	if len(fresh) == 0 && !(f.woke && len(p.s.parked) > 0) {
+		return nil
+	}
+	if err := p.gate(ctx); err != nil {
+		return err
+	}
 	r := &round{
 		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{},
 		firsts: map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
@@ -242,8 +248,7 @@ func (r *round) lease(ctx context.Context) error {
 		}
 		t.held = p.held(t, spec)
 		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
-		p.s.fold.holds(t.held)
-		p.s.fold.look(t.held.ID, rules.NextLook(t.held, p.now, p.serving))
+		p.s.fold.grants(t.held, rules.NextLook(t.held, p.now, p.serving))
 		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
 	}
 	p.stats.Granted += len(r.taken)

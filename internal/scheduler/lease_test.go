@@ -246,7 +246,7 @@ func TestOverLeaseChangesNothing(t *testing.T) {
 		err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID})
 		w.wantCode(err, lessor.CodeLeaseNotFound)
 		w.wantCode(w.Revoke(w.ctx, anybody, g.Lease.ID, ""), lessor.CodeLeaseNotFound)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second / 2)
 		w.wantState(job.ID, lessor.Expired)
 	})
 }

@@ -13,6 +13,9 @@ import (
 // a late timer is not taken for an outage.
 const serveEvery = 250 * time.Millisecond
 
+// followEvery is how often a node on which requests wait looks at what other nodes did: they are woken within 150 ms.
+const followEvery = 100 * time.Millisecond
+
 // retryStore is how long to wait before the fold is rebuilt again after the store failed.
 const retryStore = 500 * time.Millisecond
 
@@ -45,8 +48,14 @@ func (s *Scheduler) turn(ctx context.Context) (time.Duration, error) {
 		return retryStore, err
 	}
 	w := s.gather()
-	if w.empty() && !s.timeIsUp(serving.LastBeat) {
-		return s.idle(serving.LastBeat), nil
+	if w.empty() {
+		if err := s.followIdle(ctx); err != nil {
+			s.setStatus(err)
+			return retryStore, err
+		}
+		if !s.timeIsUp(serving.LastBeat) {
+			return s.idle(serving.LastBeat), nil
+		}
 	}
 	if err := s.commit(ctx, w); err != nil {
 		s.setStatus(err)
@@ -72,6 +81,18 @@ func (s *Scheduler) serve(ctx context.Context) (rules.Serving, error) {
 	return serving, nil
 }
 
+// followIdle brings the fold up to date between commits, so that parked requests hear of what other nodes did.
+func (s *Scheduler) followIdle(ctx context.Context) error {
+	if !s.store.Shared() {
+		return nil
+	}
+	err := s.store.View(ctx, func(v View) error { return s.follow(ctx, v) })
+	if errors.Is(err, errStale) {
+		return s.rebuild(ctx)
+	}
+	return err
+}
+
 // timeIsUp reports whether something is to be done although nobody called.
 func (s *Scheduler) timeIsUp(now lessor.Instant) bool {
 	return s.fold.sweepDue(now, s.cfg.Sweep) || s.fold.due(now) || s.fold.purgeAt <= now || s.fold.woke && len(s.parked) > 0
@@ -80,8 +101,8 @@ func (s *Scheduler) timeIsUp(now lessor.Instant) bool {
 // idle answers parked requests whose time is up and returns how long the loop may rest.
 func (s *Scheduler) idle(now lessor.Instant) time.Duration {
 	next := now.Add(serveEvery)
-	if s.fold == nil {
-		return retryStore
+	if len(s.parked) > 0 && s.store.Shared() {
+		next = now.Add(followEvery)
 	}
 	s.unpark(func(r *requestCall) bool {
 		if r.until <= now {

@@ -71,6 +71,7 @@ type Scheduler struct {
 	fold     *fold        // nil = must be rebuilt
 	parked   []*requestCall
 	settings settings
+	reload   bool // another node changed the settings
 	reserve  starving
 
 	workers  workers

@@ -108,6 +108,9 @@ func (s *Scheduler) SetDraining(ctx context.Context, c Caller, draining bool) (l
 
 func (s *Scheduler) set(ctx context.Context, alter func(lessor.Instant, *settings)) error {
 	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		if err := p.gate(ctx); err != nil {
+			return err
+		}
 		s.lapseSettings(p.now)
 		next := s.settings
 		alter(p.now, &next)
@@ -121,6 +124,9 @@ func (s *Scheduler) set(ctx context.Context, alter func(lessor.Instant, *setting
 		s.settings = next // if the commit fails, the fold and with it the settings are loaded again
 		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
 		s.fold.woke = true
+		if s.fold.delta != nil {
+			s.fold.delta.settings()
+		}
 		return nil
 	})
 }

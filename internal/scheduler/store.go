@@ -25,6 +25,9 @@ type Store interface {
 	Backup(ctx context.Context, w io.Writer) error
 	// Check looks at the store's own health (settings, integrity, version) and reports what it finds.
 	Check(ctx context.Context) []Finding
+	// Shared reports whether other nodes may write the store too. If so, every commit that changes the fold publishes how,
+	// and whoever decides about grants follows first.
+	Shared() bool
 	Close() error
 }
 
@@ -40,6 +43,8 @@ var (
 	ErrBroken = errors.New("store is broken")
 	// ErrBadCall: the store refused a value. One call of the batch is guilty; the others may be tried without it.
 	ErrBadCall = errors.New("store refused a value")
+	// ErrAgain: the transaction met another node's and lost. Nothing was changed; the same batch may be repeated at once.
+	ErrAgain = errors.New("transaction must be repeated")
 	// ErrMoved: a row was not where a Move said it was. The index no longer matches the tables and must be rebuilt.
 	ErrMoved = errors.New("row is not where it was")
 )
@@ -52,6 +57,10 @@ type Finding struct {
 }
 
 // Tx is one write transaction. All methods take and return many at once. A method that is given nothing does nothing.
+//
+// Nodes lock in one order, so that they never wait for each other in a circle: keys and new jobs (Claim, Insert), lease rows
+// (Leases), waiting jobs (Due), the gate, queue rows and new leases (Move). Lock is for a transaction of its own. What a
+// method that locks returns is as it was after the waiting, and so is Now.
 type Tx interface {
 	View
 
@@ -59,12 +68,16 @@ type Tx interface {
 	Lanes(ctx context.Context, lanes []rules.Lane) ([]rules.LaneID, error)
 	// Seqs reserves n places in line, larger than all before, and returns the first.
 	Seqs(ctx context.Context, n int) (int64, error)
-	// Keys finds the jobs that hold idempotency keys.
-	Keys(ctx context.Context, keys []Key) (map[Key]KeyHolder, error)
-	// Insert writes new jobs and their idempotency keys. Where they wait is a Move from rules.Nowhere.
+	// Claim gives each free idempotency key to the job of its first claim, and returns who holds each key then. Unclaim
+	// takes back keys that this transaction gave.
+	Claim(ctx context.Context, claims []Claim) (map[Key]KeyHolder, error)
+	Unclaim(ctx context.Context, keys []Key) error
+	// Insert writes new jobs. Where they wait is a Move from rules.Nowhere.
 	Insert(ctx context.Context, specs []*rules.Spec) error
 
-	// Leases returns the live lease rows with these ids, lapsed or not, for change in this transaction.
+	// Peek returns the live lease rows with these ids, lapsed or not, without waiting for anybody; Leases locks them for change
+	// in this transaction.
+	Peek(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error)
 	Leases(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error)
 	// Requested returns the live leases that were granted under these requests.
 	Requested(ctx context.Context, refs []RequestRef) (map[RequestRef][]*rules.Held, error)
@@ -73,6 +86,14 @@ type Tx interface {
 	SaveLeases(ctx context.Context, held []*rules.Held) error
 	// SaveReports merges progress, message and checkpoint: a nil field keeps what was there.
 	SaveReports(ctx context.Context, reports []rules.Report) error
+
+	// Lock returns what is known about jobs, like Standings, and keeps them where they are until the end of the transaction.
+	Lock(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error)
+	// Gate waits until no other node decides about grants: only who holds it may take rows from the queue, or change what
+	// grants depend on. It is held until the end of the transaction.
+	Gate(ctx context.Context) error
+	// Publish tells the other nodes what this transaction does to the fold. Once a transaction, as its last act.
+	Publish(ctx context.Context, data []byte) error
 
 	// SaveServing keeps the floor and the brake.
 	SaveServing(ctx context.Context, s rules.Serving) error
@@ -124,6 +145,13 @@ type View interface {
 	// NextDue is when the next waiting job is due; 0 if none waits.
 	NextDue(ctx context.Context) (lessor.Instant, error)
 
+	// LanesByID returns the lanes with these numbers; unknown ones are left out.
+	LanesByID(ctx context.Context, ids []rules.LaneID) (map[rules.LaneID]rules.Lane, error)
+	// Position is how far the other nodes' streams of changes are; Changes returns what they published after a position, each
+	// stream in its order. Both are empty for a store that is not shared.
+	Position(ctx context.Context) (Position, error)
+	Changes(ctx context.Context, after Position) ([]Change, error)
+
 	// Setting returns a named value, nil if it is not set.
 	Setting(ctx context.Context, name string) ([]byte, error)
 	// Tokens returns all access tokens, newest first.
@@ -157,6 +185,22 @@ type Key struct {
 	Tenant lessor.TenantID
 	Key    string
 }
+
+// Claim asks for an idempotency key for a job.
+type Claim struct {
+	Key
+	KeyHolder
+}
+
+// Change is what one commit of another node did to the fold.
+type Change struct {
+	Stream int64
+	N      int64 // counts the changes of a stream from 1, without gaps
+	Data   []byte
+}
+
+// Position is the last change seen of each stream.
+type Position map[int64]int64
 
 // KeyHolder is the job that was submitted under a key, and what its body was.
 type KeyHolder struct {

@@ -86,73 +86,80 @@ func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	known, err := p.knownKeys(ctx, calls)
+	holders, err := p.claim(ctx, calls)
 	if err != nil {
 		return err
 	}
 	var fresh []*rules.Spec
 	for _, c := range calls {
-		c.out, c.err = make([]Submitted, len(c.specs)), nil
-		news, err := p.admit(c, known)
-		if err != nil {
-			c.err = err
+		c.out = make([]Submitted, len(c.specs))
+		if c.err != nil {
 			continue
 		}
-		fresh = append(fresh, news...)
+		for i, s := range c.specs {
+			if s.IdempotencyKey != "" && holders[keyOf(s)].Job != s.ID {
+				c.out[i].Existing = true
+				continue
+			}
+			fresh = append(fresh, s)
+		}
 	}
 	if err := p.store(ctx, fresh); err != nil {
 		return err
 	}
-	return p.showSubmitted(ctx, calls, known)
-}
-
-func (p *pass) knownKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
-	var keys []Key
-	for _, c := range calls {
-		for _, s := range c.specs {
-			if s.IdempotencyKey != "" {
-				keys = append(keys, keyOf(s))
-			}
-		}
-	}
-	known, err := p.tx.Keys(ctx, keys)
-	if known == nil {
-		known = map[Key]KeyHolder{}
-	}
-	return known, err
+	return p.showSubmitted(ctx, calls, holders)
 }
 
 func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey} }
 
-// admit returns the specs of one call that are new, or refuses the call because one of its keys was used for something
-// else. Keys that this pass gives away are added to known, so that the same key twice in one pass is one job.
-func (p *pass) admit(c *submitCall, known map[Key]KeyHolder) ([]*rules.Spec, error) {
-	var news []*rules.Spec
-	given := map[Key]KeyHolder{}
-	for i, s := range c.specs {
-		if s.IdempotencyKey == "" {
-			news = append(news, s)
+// claim settles whose the idempotency keys are, and refuses each call that used a key with another body. What a refused call
+// had claimed is free again, and those that came behind it in this pass get their chance: hence the rounds.
+func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
+	for _, c := range calls {
+		c.err = nil
+	}
+	for {
+		var claims []Claim
+		for _, c := range calls {
+			for _, s := range c.specs {
+				if c.err == nil && s.IdempotencyKey != "" {
+					claims = append(claims, Claim{keyOf(s), KeyHolder{Job: s.ID, BodyHash: s.BodyHash}})
+				}
+			}
+		}
+		holders, err := p.tx.Claim(ctx, claims)
+		if err != nil {
+			return nil, err
+		}
+		free := refuseConflicts(calls, holders)
+		if len(free) == 0 {
+			return holders, nil
+		}
+		if err := p.tx.Unclaim(ctx, free); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// refuseConflicts refuses the calls that used a key with another body, and returns the keys that these calls hold.
+func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key) {
+	for _, c := range calls {
+		if c.err != nil {
 			continue
 		}
-		k := keyOf(s)
-		holder, ok := known[k]
-		if !ok {
-			holder, ok = given[k]
+		for i, s := range c.specs {
+			if s.IdempotencyKey != "" && holders[keyOf(s)].BodyHash != s.BodyHash {
+				c.err = keyConflict(i, c.batch)
+				break
+			}
 		}
-		switch {
-		case !ok:
-			given[k] = KeyHolder{Job: s.ID, BodyHash: s.BodyHash}
-			news = append(news, s)
-		case holder.BodyHash != s.BodyHash:
-			return nil, keyConflict(i, c.batch)
-		default:
-			c.out[i].Existing = true
+		for _, s := range c.specs {
+			if c.err != nil && s.IdempotencyKey != "" && holders[keyOf(s)].Job == s.ID {
+				free = append(free, keyOf(s))
+			}
 		}
 	}
-	for k, h := range given {
-		known[k] = h
-	}
-	return news, nil
+	return free
 }
 
 func keyConflict(i int, batch bool) error {
@@ -210,12 +217,12 @@ func (p *pass) enqueueNew(s *rules.Spec) {
 }
 
 // showSubmitted fills the answers: new jobs as they were stored, known ones as they stand now.
-func (p *pass) showSubmitted(ctx context.Context, calls []*submitCall, known map[Key]KeyHolder) error {
+func (p *pass) showSubmitted(ctx context.Context, calls []*submitCall, holders map[Key]KeyHolder) error {
 	var ids []lessor.JobID
 	for _, c := range calls {
 		for i, s := range c.specs {
 			if c.err == nil && c.out[i].Existing {
-				ids = append(ids, known[keyOf(s)].Job)
+				ids = append(ids, holders[keyOf(s)].Job)
 			}
 		}
 	}
@@ -228,7 +235,7 @@ func (p *pass) showSubmitted(ctx context.Context, calls []*submitCall, known map
 			switch {
 			case c.err != nil:
 			case c.out[i].Existing:
-				if st := standings[known[keyOf(s)].Job]; st != nil {
+				if st := standings[holders[keyOf(s)].Job]; st != nil {
 					c.out[i].Job = rules.Show(st)
 				}
 			default:

@@ -11,7 +11,7 @@ import (
 func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.Why, error) {
 	var w lessor.Why
 	err := s.change(ctx, func(ctx context.Context, p *pass) error {
-		st, err := p.standing(ctx, c, id)
+		st, err := p.lock(ctx, c, id)
 		if err != nil {
 			return err
 		}

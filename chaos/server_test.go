@@ -1,0 +1,98 @@
+package chaos
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor/client"
+)
+
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+// build makes the binary once for all tests.
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "lessor-chaos")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "lessor")
+	if out, err := exec.Command("go", "build", "-o", binary, "lessor/cmd/lessor").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build lessor: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// server is one `lessor serve` that can be killed and started again on the same folder and port.
+type server struct {
+	t    *testing.T
+	data string
+	env  []string
+	addr string
+	cmd  *exec.Cmd
+}
+
+func start(t *testing.T, env ...string) *server {
+	t.Helper()
+	s := &server{t: t, data: t.TempDir(), env: env, addr: "127.0.0.1:0"}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// start runs the server and returns when it listens.
+func (s *server) start() {
+	s.t.Helper()
+	s.cmd = exec.Command(binary, "serve", "--data", s.data, "--listen", s.addr)
+	s.cmd.Env = append(os.Environ(), s.env...)
+	s.cmd.Stderr = os.Stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if _, url, ok := strings.Cut(lines.Text(), "listening on http://"); ok {
+			s.addr = strings.Fields(url)[0]
+			go func() {
+				for lines.Scan() { // keep the pipe empty, so that the server never waits for us
+				}
+			}()
+			return
+		}
+	}
+	s.t.Fatalf("the server did not say where it listens (%v)", lines.Err())
+}
+
+// kill is kill -9 of the process that this test started.
+func (s *server) kill() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill() // it may have ended
+	_ = s.cmd.Wait()         // it was killed
+	s.cmd = nil
+}
+
+func (s *server) client() *client.Client {
+	s.t.Helper()
+	c, err := client.New(client.Config{Server: "http://" + s.addr, Timeout: 5 * time.Second})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.Close)
+	return c
+}

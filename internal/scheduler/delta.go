@@ -1,0 +1,128 @@
+package scheduler
+
+import (
+	"encoding/binary"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// delta is what one commit did to the fold, packed, for the other nodes of the store. It is a list of steps in the order
+// they were made: a kind, then what the kind needs. A new kind goes to the end of the list; a node that meets a kind it
+// does not know rebuilds its fold, so that nodes of two releases can work side by side.
+type delta struct{ data []byte }
+
+// The kinds of steps.
+const (
+	stepQueued   byte = iota + 1 // a turn came into the queue
+	stepRemoved                  // a turn left the queue without a lease
+	stepTaken                    // a turn left the queue for a lease
+	stepFreed                    // a lease ended
+	stepWaits                    // a job waits for an instant
+	stepSettings                 // operators changed something
+)
+
+func (d *delta) ints(vs ...int64) {
+	for _, v := range vs {
+		d.data = binary.AppendVarint(d.data, v)
+	}
+}
+
+func (d *delta) text(s string) {
+	d.ints(int64(len(s)))
+	d.data = append(d.data, s...)
+}
+
+func (d *delta) queued(t rules.Turn) {
+	d.data = append(append(d.data, stepQueued), t.Job.UUID[:]...)
+	d.ints(int64(t.Lane), t.Seq, int64(t.Attempt), int64(t.MaxAttempts), int64(t.Interruptions), t.Fence, int64(t.Steps), int64(t.QueuedAt))
+}
+
+func (d *delta) removed(lane rules.LaneID, seq int64) {
+	d.data = append(d.data, stepRemoved)
+	d.ints(int64(lane), seq)
+}
+
+func (d *delta) taken(h *rules.Held, look lessor.Instant) {
+	d.data = append(append(d.data, stepTaken), h.ID.UUID[:]...)
+	d.ints(int64(h.Turn.Lane), h.Turn.Seq, int64(h.Units), int64(look))
+	d.text(h.Worker)
+}
+
+func (d *delta) freed(h *rules.Held) {
+	d.data = append(d.data, stepFreed)
+	d.ints(int64(h.Turn.Lane), int64(h.Units))
+	d.text(h.Worker)
+}
+
+func (d *delta) waits(until lessor.Instant) {
+	d.data = append(d.data, stepWaits)
+	d.ints(int64(until))
+}
+
+func (d *delta) settings() { d.data = append(d.data, stepSettings) }
+
+// reader takes a delta apart. After the first thing it cannot read it returns zeros and remembers that.
+type reader struct {
+	data []byte
+	bad  bool
+}
+
+func (r *reader) kind() (byte, bool) {
+	if len(r.data) == 0 || r.bad {
+		return 0, false
+	}
+	k := r.data[0]
+	r.data = r.data[1:]
+	return k, true
+}
+
+func (r *reader) int() int64 {
+	v, n := binary.Varint(r.data)
+	if n <= 0 {
+		r.bad, r.data = true, nil
+		return 0
+	}
+	r.data = r.data[n:]
+	return v
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n < 0 || n > len(r.data) {
+		r.bad, r.data = true, nil
+		return nil
+	}
+	b := r.data[:n]
+	r.data = r.data[n:]
+	return b
+}
+
+func (r *reader) uuid() (u lessor.UUID) {
+	copy(u[:], r.bytes(len(u)))
+	return u
+}
+
+func (r *reader) turn() rules.Turn {
+	t := rules.Turn{Job: lessor.JobID{UUID: r.uuid()}}
+	t.Lane, t.Seq = rules.LaneID(r.int()), r.int()
+	t.Attempt, t.MaxAttempts, t.Interruptions = int(r.int()), int(r.int()), int(r.int())
+	t.Fence, t.Steps, t.QueuedAt = r.int(), int(r.int()), lessor.Instant(r.int())
+	return t
+}
+
+// held returns as much of a lease as the fold needs.
+func (r *reader) held(named bool) (h rules.Held, look lessor.Instant) {
+	if named {
+		h.ID = lessor.LeaseID{UUID: r.uuid()}
+	}
+	h.Turn.Lane = rules.LaneID(r.int())
+	if named {
+		h.Turn.Seq = r.int()
+	}
+	h.Units = int(r.int())
+	if named {
+		look = lessor.Instant(r.int())
+	}
+	h.Worker = string(r.bytes(int(r.int())))
+	return h, look
+}

@@ -1,0 +1,148 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// pass is one transaction on its way: what was loaded, and what is to be saved.
+type pass struct {
+	s       *Scheduler
+	tx      Tx
+	now     lessor.Instant
+	serving rules.Serving
+	stats   Stats
+
+	leases    map[lessor.LeaseID]*rules.Held // loaded for change; nil value = gone
+	suspects  []lessor.LeaseID               // of these, those that may be over
+	sweptFor  time.Duration                  // since the sweep before
+	changed   map[lessor.LeaseID]*rules.Held
+	ended     map[lessor.LeaseID]LeaseEnd // in this pass
+	moves     []Move
+	notes     []rules.Note
+	reports   []rules.Report
+	events    []lessor.StreamEvent
+	following following
+}
+
+// begin runs fn inside a transaction and publishes what it did to the fold.
+func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
+	p.tx = tx
+	p.look()
+	p.changed, p.ended = map[lessor.LeaseID]*rules.Held{}, map[lessor.LeaseID]LeaseEnd{}
+	p.leases = map[lessor.LeaseID]*rules.Held{}
+	f := p.s.fold
+	if p.s.store.Shared() {
+		f.delta = &delta{}
+	}
+	if err := fn(p); err != nil {
+		return err
+	}
+	if err := p.trace(ctx); err != nil {
+		return fmt.Errorf("tell: %w", err)
+	}
+	if f.delta == nil {
+		return nil
+	}
+	data := f.delta.data
+	f.delta = nil
+	return tx.Publish(ctx, data)
+}
+
+// look reads the store's clock again: after every wait for a lock, because time has passed.
+func (p *pass) look() { p.now, p.serving = p.tx.Now(), p.tx.Serving() }
+
+// follow brings the fold up to date after rows were locked, so that nothing is decided from what they were before.
+func (p *pass) follow(ctx context.Context) error {
+	p.look()
+	return p.s.follow(ctx, p.tx)
+}
+
+// gate keeps other nodes from granting, and brings the fold up to date with all they granted.
+func (p *pass) gate(ctx context.Context) error {
+	if err := p.tx.Gate(ctx); err != nil {
+		return err
+	}
+	return p.follow(ctx)
+}
+
+// run does the work of the hot calls, in the order in which all nodes lock. Ends come before grants, so that what they free
+// is handed out in the same commit.
+func (p *pass) run(ctx context.Context, w *work) error {
+	steps := []struct {
+		verb string
+		do   func() error
+	}{
+		{"submit", func() error { return p.submit(ctx, w.submits) }},
+		{"load leases", func() error { return p.loadLeases(ctx, w) }},
+		{"heartbeat", func() error { p.beat(w.beats); return nil }},
+		{"end leases", func() error { return p.end(ctx, w.ends) }},
+		{"expire leases", func() error { return p.expire(ctx) }},
+		{"save leases", func() error { return p.save(ctx) }},
+		{"promote", func() error { return p.promote(ctx) }},
+		{"grant", func() error { return p.grant(ctx, w.requests) }},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.verb, err)
+		}
+	}
+	return nil
+}
+
+// loadLeases reads, once for the whole batch, the leases that its calls name and those that may be over.
+func (p *pass) loadLeases(ctx context.Context, w *work) error {
+	suspects, err := p.suspect(ctx)
+	if err != nil {
+		return err
+	}
+	ids := suspects
+	for _, c := range w.beats {
+		for i := range c.beats {
+			ids = append(ids, c.beats[i].id)
+		}
+	}
+	for _, c := range w.ends {
+		for i := range c.ends {
+			ids = append(ids, c.ends[i].id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	leases, err := p.tx.Leases(ctx, ids)
+	if err != nil {
+		return err
+	}
+	p.leases, p.suspects = leases, suspects
+	return p.follow(ctx)
+}
+
+// save writes what beats and ends decided.
+func (p *pass) save(ctx context.Context) error {
+	held := make([]*rules.Held, 0, len(p.changed))
+	for _, h := range p.changed {
+		held = append(held, h)
+	}
+	if err := p.tx.SaveLeases(ctx, held); err != nil {
+		return err
+	}
+	if err := p.tx.SaveReports(ctx, p.reports); err != nil {
+		return err
+	}
+	return p.flush(ctx)
+}
+
+// flush writes the moves and notes decided so far, so that what follows in this pass builds on them.
+func (p *pass) flush(ctx context.Context) error {
+	moves, notes := p.moves, p.notes
+	p.moves, p.notes = nil, nil
+	if err := p.tx.Move(ctx, moves); err != nil {
+		return err
+	}
+	return p.tx.Note(ctx, notes)
+}
