@@ -24,7 +24,7 @@ run: build ## start a server with demo tenants and workers; its data stays in ./
 	bin/lessor serve --demo --data $(DATA)
 
 build: ## build bin/lessor: one static file, stamped with the version
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/lessor ./cmd/lessor
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X lessor/node.Version=$(VERSION)' -o bin/lessor ./cmd/lessor
 
 test: ## vet and test everything, bench/ too
 	$(GO) vet ./...

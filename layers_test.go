@@ -42,7 +42,7 @@ var layers = map[string]layer{
 	"internal/batch": {},
 	"internal/scheduler": {
 		imports: []string{".", "internal/rules", "internal/lanes", "internal/batch"},
-		libs:    []string{"github.com/google/uuid", "golang.org/x/sync"},
+		libs:    []string{"github.com/google/uuid"},
 		tests:   []string{"internal/store/sqlite"},
 	},
 
@@ -62,12 +62,13 @@ var layers = map[string]layer{
 
 	// Neighbours of the core: each knows the words and one thing of the outside.
 	"internal/token": {
-		imports: []string{"."},
-		libs:    []string{"github.com/google/uuid", "github.com/google/renameio/v2"},
+		imports: []string{".", "internal/scheduler"},
+		libs:    []string{"github.com/google/uuid"},
 	},
 	"internal/telemetry": {
-		imports: []string{"."},
+		imports: []string{".", "internal/scheduler"},
 		libs:    []string{"github.com/prometheus/client_golang"},
+		tests:   []string{"internal/rules"},
 	},
 	"internal/host": {
 		imports: []string{"."},
@@ -75,7 +76,7 @@ var layers = map[string]layer{
 	},
 	"internal/config": {
 		imports: []string{"."},
-		libs:    []string{"github.com/goccy/go-yaml", "github.com/caarlos0/env/v11"},
+		libs:    []string{"github.com/goccy/go-yaml"},
 	},
 
 	// Transport: decode, call, encode. Rules only to check what was sent.
@@ -97,17 +98,20 @@ var layers = map[string]layer{
 			".", "internal/rules", "internal/lanes", "internal/batch", "internal/scheduler", "internal/store/sqlite",
 			"internal/token", "internal/telemetry", "internal/host", "internal/config", "internal/httpapi",
 		},
-		libs:  []string{"golang.org/x/sync"},
+		libs:  []string{"github.com/google/renameio/v2"},
 		tests: []string{"client"},
 	},
 
 	// The programs.
 	"internal/demo": {imports: []string{".", "client"}, tests: []string{"node", "internal/config"}},
 	"internal/cli": {
-		imports: []string{".", "client", "node", "internal/config", "internal/demo"},
+		imports: []string{".", "client", "node", "internal/config", "internal/demo", "internal/store/sqlite"},
 		libs:    []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	"cmd/lessor": {imports: []string{"internal/cli"}},
+
+	// The proofs against real processes.
+	"chaos": {tests: []string{".", "client"}},
 }
 
 // testLibs may be imported by every test: comparison, properties, leaks, scripts. No assertion library.

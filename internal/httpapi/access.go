@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+	"lessor/internal/token"
+)
+
+var (
+	errNoToken  = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "a token is needed: Authorization: Bearer …"}
+	errBadToken = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "the token is not valid"}
+	errScope    = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token lacks the right to do this"}
+	errBound    = &lessor.Error{Code: lessor.CodeForbidden, Detail: "this concerns all tenants; a token bound to one is refused"}
+	errTenant   = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token is for another tenant"}
+	errNoBook   = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is starting", RetryAfter: time.Second}
+)
+
+// identify says who calls, or refuses who may not use the scope. A token that is sent is always checked, also where none
+// is needed, so that a wrong one is noticed where it is set and not where it is first needed.
+func (a *API) identify(r *http.Request, scope token.Scope) (scheduler.Caller, error) {
+	if scope == token.Public {
+		return scheduler.Caller{Actor: "anonymous"}, nil
+	}
+	if !a.tokens.Loaded() {
+		return scheduler.Caller{}, errNoBook
+	}
+	if len(r.Header.Values("Authorization")) == 0 {
+		if scope.NeedsToken() || !a.isLocal(r) || !token.Operator.Allows(scope) {
+			return scheduler.Caller{}, errNoToken
+		}
+		return scheduler.Caller{Actor: "local"}, nil
+	}
+	t, ok := a.tokens.Find(bearer(r.Header), lessor.At(time.Now()))
+	if !ok {
+		return scheduler.Caller{}, errBadToken
+	}
+	return holder(t, scope)
+}
+
+// holder is the caller who holds t, if t has the scope.
+func holder(t scheduler.Token, scope token.Scope) (scheduler.Caller, error) {
+	switch {
+	case !token.Role(t.Role).Allows(scope):
+		return scheduler.Caller{}, errScope
+	case t.Tenant != nil && scope.RefusesTenants():
+		return scheduler.Caller{}, errBound
+	case t.Name == "":
+		return scheduler.Caller{Actor: t.ID.String(), Tenant: t.Tenant}, nil
+	}
+	return scheduler.Caller{Actor: t.Name, Tenant: t.Tenant}, nil
+}
+
+// bearer returns the token of an Authorization header, "" if there is not exactly one of that kind.
+func bearer(h http.Header) string {
+	vs := h.Values("Authorization")
+	if len(vs) != 1 {
+		return ""
+	}
+	scheme, secret, _ := strings.Cut(vs[0], " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(secret)
+}
+
+// isLocal is the loopback rule: on a loopback address, a caller on this machine needs no token, as long as there are no
+// tenants to wall off from each other. A proxy on this machine would make the whole world local, so whatever looks like
+// one is not.
+func (a *API) isLocal(r *http.Request) bool {
+	return a.tokenless && !a.tokens.Bound() && isLoopbackPeer(r.RemoteAddr) && isLoopback(hostOf(r.Host)) && !isForwarded(r.Header)
+}
+
+// isLoopbackPeer reports whether a connection comes from this machine. "pipe" is the address of net.Pipe, which does not
+// leave the process.
+func isLoopbackPeer(remote string) bool {
+	if remote == "pipe" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(remote)
+	return err == nil && isLoopback(host)
+}
+
+// forwarding are the headers by which proxies are known, besides all that begin with X-Forwarded.
+var forwarding = []string{
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Original-Host",
+	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "X-Envoy-External-Address", "X-Proxyuser-Ip", "Client-Ip",
+}
+
+func isForwarded(h http.Header) bool {
+	for _, name := range forwarding {
+		if _, ok := h[name]; ok {
+			return true
+		}
+	}
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded") {
+			return true
+		}
+	}
+	return false
+}
+
+// ownTenant refuses a caller who is bound to a tenant and names another. What is no uuid is left to those who judge
+// values.
+func (c *call) ownTenant(named *string) error {
+	if c.caller.Tenant == nil || named == nil {
+		return nil
+	}
+	if u, err := lessor.ParseUUID(*named); err == nil && u != c.caller.Tenant.UUID {
+		return errTenant
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+// Package httpapi is the HTTP API of the scheduler: it decodes requests, calls the scheduler, and encodes its answers.
+//
+// Every route stands in one table (routes.go) with its scope, its limits and its types; the mux, the access check, the
+// OpenAPI document and the tests are made from that table, so that a route which is not in it cannot exist.
+//
+// It promises: a request that is refused reached nothing behind it; every answer that is not a success is a problem
+// document with a stable code and the request's trace id (errors.go); no fault shows its detail to a caller, and each is
+// logged once; nothing a caller sends ends the process. It decides nothing about jobs and leases: whether a value is
+// allowed is for rules, whether a field exists and has the right JSON type is decided here (decode.go).
+//
+// A request passes: Host, cross-origin, path and method, access, query, body, handler.
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+
+	"lessor"
+	"lessor/internal/scheduler"
+	"lessor/internal/telemetry"
+	"lessor/internal/token"
+)
+
+// Config is what an API is made of. Scheduler, Tokens and Telemetry are required.
+type Config struct {
+	Scheduler *scheduler.Scheduler
+	Tokens    *token.Book
+	Telemetry *telemetry.Telemetry
+	Log       *slog.Logger // nil = silent
+	// ListenAddr is where the server listens, as configured. It decides whether the loopback rule holds and which Host
+	// headers are accepted.
+	ListenAddr string
+	// AuthRequired ends the loopback rule: everybody needs a token.
+	AuthRequired bool
+	// Hosts are further names this server is reached by, without port.
+	Hosts []string
+	// PayloadLimit bounds the body of a submission in bytes; 0 = 256 KiB.
+	PayloadLimit int64
+	// Version is shown in the OpenAPI document.
+	Version string
+}
+
+// API answers HTTP requests.
+type API struct {
+	scheduler *scheduler.Scheduler
+	tokens    *token.Book
+	telemetry *telemetry.Telemetry
+	log       *slog.Logger
+	hosts     hosts
+	tokenless bool // callers without a token may be let in: the loopback rule
+	origins   *http.CrossOriginProtection
+	mux       *http.ServeMux
+	document  []byte // OpenAPI
+	polls     gate
+	streams   gate
+}
+
+const defaultPayloadLimit = 256 << 10
+
+// New returns the API, ready to serve.
+func New(cfg Config) *API {
+	if cfg.PayloadLimit == 0 {
+		cfg.PayloadLimit = defaultPayloadLimit
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &API{
+		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, log: cfg.Log,
+		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(),
+		polls: gate{most: maxPolls}, streams: gate{most: maxStreams},
+	}
+	a.tokenless = a.hosts.listensOnLoopback && !cfg.AuthRequired
+	table := routes(cfg.PayloadLimit)
+	a.mux = newMux(table)
+	a.document = openAPI(table, cfg.Version)
+	return a
+}
+
+// ServeHTTP answers one request.
+func (a *API) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	c := &call{api: a, r: r, seen: a.telemetry.Begin(), trace: continueTrace(r.Header)}
+	c.w = &writer{ResponseWriter: rw, call: c}
+	defer c.end()
+	defer c.rescue()
+	h := c.w.Header()
+	h.Set("Traceparent", c.trace.parent())
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if err := a.admit(r); err != nil {
+		c.refuse(err)
+		return
+	}
+	a.mux.ServeHTTP(c.w, r)
+}
+
+// admit checks what must hold for every request, whatever it asks for.
+func (a *API) admit(r *http.Request) error {
+	if !a.hosts.accept(r.Host) {
+		return &lessor.Error{Code: lessor.CodeForbidden, Detail: "this server is not known by the name in the Host header"}
+	}
+	if err := a.origins.Check(r); err != nil {
+		return &lessor.Error{Code: lessor.CodeForbidden, Detail: "cross-origin requests from browsers are refused"}
+	}
+	if !isClean(r.URL.EscapedPath()) {
+		return errNoRoute
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"time"
+
+	"lessor"
+)
+
+// handle is a handler, with the type of the body it takes.
+type handle struct {
+	run   func(*call) error
+	in    reflect.Type // nil = no body
+	limit int64        // of the body, in bytes
+}
+
+// plain is a handler without a body.
+func plain(h func(*call) error) handle { return handle{run: h} }
+
+// takes is a handler with a body of type T, decoded strictly. A body may be left out where no field of T is required.
+func takes[T any](limit int64, h func(*call, *T) error) handle {
+	in := reflect.TypeFor[T]()
+	return handle{in: in, limit: limit, run: func(c *call) error {
+		b, err := c.body(limit)
+		if err != nil {
+			return err
+		}
+		v := new(T)
+		if err := decode(b, v); err != nil {
+			return err
+		}
+		return h(c, v)
+	}}
+}
+
+// slowest is the least speed at which a body may come, in bytes a second, besides the time every request has. Whoever
+// sends one has shown a token or is on this machine.
+const slowest = 256 * kib
+
+// body reads the request's body.
+func (c *call) body(limit int64) ([]byte, error) {
+	if c.r.ContentLength > limit {
+		return nil, errTooLarge(limit)
+	}
+	rc := http.NewResponseController(c.w)
+	_ = rc.SetReadDeadline(time.Now().Add(readTime + time.Duration(limit/slowest)*time.Second))
+	b, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit))
+	switch {
+	case tooLarge(err):
+		return nil, errTooLarge(limit)
+	case err != nil && c.r.Context().Err() != nil:
+		return nil, c.r.Context().Err()
+	case err != nil:
+		return nil, badBody("could not be read to its end")
+	}
+	// From here on the connection is read only to notice that the client left, which takes as long as it takes.
+	_ = rc.SetReadDeadline(time.Time{})
+	return b, nil
+}
+
+func errTooLarge(limit int64) error {
+	return &lessor.Error{Code: lessor.CodePayloadTooLarge, Detail: fmt.Sprintf("the body is larger than %d bytes", limit)}
+}
+
+// badBody refuses a body as a whole.
+func badBody(message string) error { return badField("body", message) }
+
+// badField refuses a field whose place or type is wrong.
+func badField(field, message string) error {
+	return &lessor.Error{
+		Code: lessor.CodeInvalidRequest, Detail: "the request is not well-formed",
+		Fields: []lessor.FieldError{{Field: field, Message: message}},
+	}
+}
+
+// badValue refuses a field whose type is right and whose value is not.
+func badValue(field, message string) error {
+	return &lessor.Error{
+		Code: lessor.CodeInvalidValue, Detail: "a value is not allowed",
+		Fields: []lessor.FieldError{{Field: field, Message: message}},
+	}
+}

@@ -1,0 +1,125 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"lessor"
+	"lessor/internal/scheduler"
+	"lessor/internal/telemetry"
+)
+
+// call is one request on its way from the mux to its answer.
+type call struct {
+	api    *API
+	w      *writer
+	r      *http.Request
+	route  *route // nil until it is found
+	trace  trace
+	caller scheduler.Caller
+	query  url.Values
+	seen   *telemetry.Request
+}
+
+// writer remembers what was answered.
+type writer struct {
+	http.ResponseWriter
+	call   *call
+	status int // 0 = nothing was sent yet
+}
+
+func (w *writer) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// run takes a call whose route is known through access and query to its handler.
+func (c *call) run() error {
+	if c.route.unrated {
+		c.seen.Ignore()
+	}
+	caller, err := c.api.identify(c.r, c.route.scope)
+	if err != nil {
+		return err
+	}
+	c.caller = caller
+	c.caller.TraceID = c.trace.given
+	c.caller.Agent = shorten(strings.ToValidUTF8(c.r.UserAgent(), ""), maxAgent)
+	if err := c.readQuery(); err != nil {
+		return err
+	}
+	if c.route.stream {
+		c.deadlines(time.Time{}, time.Time{})
+	}
+	return c.route.handle.run(c)
+}
+
+// maxAgent bounds what is kept of a User-Agent.
+const maxAgent = 200
+
+// deadlines replaces the server's time limits for this request; the zero time is none. A recorder in a test has none to
+// replace, which is fine.
+func (c *call) deadlines(read, write time.Time) {
+	rc := http.NewResponseController(c.w)
+	_ = rc.SetReadDeadline(read)
+	_ = rc.SetWriteDeadline(write)
+}
+
+// encoding passes payloads on as they were sent, also with escapes that are no characters, which JSON permits.
+var encoding = json.JoinOptions(jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
+// answer sends v as JSON.
+func (c *call) answer(status int, v any) error {
+	return c.send(status, "application/json", v)
+}
+
+func (c *call) send(status int, contentType string, v any) error {
+	b, err := json.Marshal(v, encoding)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", contentType)
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(append(b, '\n')) // a client that is gone cannot be told
+	return nil
+}
+
+// done is the answer to what needs none.
+type done struct {
+	OK bool `json:"ok"`
+}
+
+// jobID is the id in the path. An ill-formed one is the id of no job.
+func (c *call) jobID() (lessor.JobID, error) {
+	u, err := lessor.ParseUUID(c.r.PathValue("job_id"))
+	if err != nil {
+		return lessor.JobID{}, lessor.ErrJobNotFound
+	}
+	return lessor.JobID{UUID: u}, nil
+}
+
+// leaseID is the id in the path. An ill-formed one is the id of no lease.
+func (c *call) leaseID() (lessor.LeaseID, error) {
+	u, err := lessor.ParseUUID(c.r.PathValue("lease_id"))
+	if err != nil {
+		return lessor.LeaseID{}, lessor.ErrLeaseNotFound
+	}
+	return lessor.LeaseID{UUID: u}, nil
+}

@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// settable is a number that can be set, reset by null, or left as it is.
+type settable struct {
+	reset bool
+	value *int64
+}
+
+// UnmarshalJSONFrom tells null from absent, which no other body needs.
+func (s *settable) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == jsontext.KindNull {
+		s.reset = true
+		return d.SkipValue()
+	}
+	return json.UnmarshalDecode(d, &s.value)
+}
+
+// capacityBody is the body of PUT /capacity.
+type capacityBody struct {
+	TotalUnits settable `json:"total_units,omitzero"`
+	Busy       settable `json:"busy,omitzero"`
+	ExpiresInS *int64   `json:"expires_in_s,omitempty"`
+}
+
+type drainBody struct {
+	Draining *bool `json:"draining"`
+}
+
+type workerList struct {
+	Workers    []lessor.Worker `json:"workers"`
+	NextCursor *string         `json:"next_cursor"`
+}
+
+func (c *call) capacity() error {
+	capacity, err := c.api.scheduler.Capacity(c.r.Context())
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, capacity)
+}
+
+func (c *call) setCapacity(b *capacityBody) error {
+	capacity, err := c.api.scheduler.SetCapacity(c.r.Context(), c.caller, scheduler.CapacityChange{
+		TotalUnits: b.TotalUnits.value, ResetTotalUnits: b.TotalUnits.reset,
+		Busy: b.Busy.value, ResetBusy: b.Busy.reset, ExpiresInS: b.ExpiresInS,
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, capacity)
+}
+
+func (c *call) status() error {
+	status, err := c.api.scheduler.Status(c.r.Context(), c.caller)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, status)
+}
+
+func (c *call) drain(b *drainBody) error {
+	status, err := c.api.scheduler.SetDraining(c.r.Context(), c.caller, *b.Draining)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, status)
+}
+
+func (c *call) workers() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	all, err := c.api.scheduler.Workers(c.r.Context(), c.caller)
+	if err != nil {
+		return err
+	}
+	page, next, err := pageOf(all, func(w lessor.Worker) string { return newestFirst(w.LastSeenAt) + w.WorkerID }, limit, c.query.Get("cursor"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, workerList{page, next})
+}
+
+// newestFirst is a key by which later instants sort first: the complement turns the order round, and all instants since
+// 1970 have 16 digits then.
+func newestFirst(i lessor.Instant) string { return strconv.FormatUint(^uint64(i), 16) }

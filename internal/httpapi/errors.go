@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"lessor"
+)
+
+// statuses maps every code to its HTTP status. A new code goes here and nowhere else.
+var statuses = map[lessor.Code]int{
+	lessor.CodeInvalidRequest:   http.StatusBadRequest,
+	lessor.CodeInvalidValue:     http.StatusUnprocessableEntity,
+	lessor.CodeUnauthenticated:  http.StatusUnauthorized,
+	lessor.CodeForbidden:        http.StatusForbidden,
+	lessor.CodeWorkerMismatch:   http.StatusForbidden,
+	lessor.CodeLeaseNotFound:    http.StatusNotFound,
+	lessor.CodeJobNotFound:      http.StatusNotFound,
+	lessor.CodeTokenNotFound:    http.StatusNotFound,
+	lessor.CodeRouteNotFound:    http.StatusNotFound,
+	lessor.CodeMethodNotAllowed: http.StatusMethodNotAllowed,
+	lessor.CodeConflict:         http.StatusConflict,
+	lessor.CodePayloadTooLarge:  http.StatusRequestEntityTooLarge,
+	lessor.CodeRateLimited:      http.StatusTooManyRequests,
+	lessor.CodeUnavailable:      http.StatusServiceUnavailable,
+	lessor.CodeInternal:         http.StatusInternalServerError,
+}
+
+// statusClientGone is what the metrics show for a caller that left before its answer.
+const statusClientGone = 499
+
+// problem is a refusal on the wire (RFC 9457).
+type problem struct {
+	Type        string              `json:"type"`
+	Title       string              `json:"title"`
+	Status      int                 `json:"status"`
+	Code        lessor.Code         `json:"code"`
+	Detail      string              `json:"detail"`
+	TraceID     string              `json:"trace_id"`
+	Errors      []lessor.FieldError `json:"errors,omitempty"`
+	EndedReason string              `json:"ended_reason,omitempty"`
+	Outcome     string              `json:"outcome,omitempty"`
+}
+
+// refuse answers with what went wrong: a refusal as it is, a fault without its detail, which goes to the log. A fault
+// after the answer began cuts the connection, so that the caller cannot take half an answer for a whole one.
+func (c *call) refuse(err error) {
+	if errors.Is(err, context.Canceled) && c.r.Context().Err() != nil {
+		c.w.status = statusClientGone
+		return
+	}
+	e := c.refusal(err)
+	if c.w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	h := c.w.Header()
+	if e.Code == lessor.CodeUnauthenticated {
+		h.Set("WWW-Authenticate", `Bearer realm="lessor"`)
+	}
+	if e.Code == lessor.CodeRateLimited || e.Code == lessor.CodeUnavailable {
+		h.Set("Retry-After", strconv.Itoa(retryAfter(e.RetryAfter)))
+	}
+	p := problem{
+		Type: "about:blank", Title: http.StatusText(statuses[e.Code]), Status: statuses[e.Code], Code: e.Code, Detail: e.Detail,
+		TraceID: c.trace.id, Errors: e.Fields, EndedReason: e.EndedReason,
+	}
+	if e.OutcomeUnknown {
+		p.Outcome = "unknown"
+	}
+	if err := c.send(p.Status, "application/problem+json", p); err != nil {
+		panic(err) // a problem can always be encoded
+	}
+}
+
+// refusal returns what the caller is told; what it must not be told is logged here, and only here.
+func (c *call) refusal(err error) *lessor.Error {
+	var e *lessor.Error
+	if errors.As(err, &e) && (e == errInternal || statuses[e.Code] != 0 && e.Code != lessor.CodeInternal) {
+		return e
+	}
+	c.log(err.Error())
+	return errInternal
+}
+
+// errInternal is all that callers learn of a fault. It is not logged; the fault is.
+var errInternal = &lessor.Error{
+	Code: lessor.CodeInternal, Detail: "something went wrong here; the server's log has it under this trace id",
+}
+
+func (c *call) log(what string, attrs ...slog.Attr) {
+	path := ""
+	if c.route != nil {
+		path = c.route.path
+	}
+	attrs = append(attrs, slog.String("error", what), slog.String("trace_id", c.trace.id), slog.String("method", shorten(c.r.Method, 20)), slog.String("route", path))
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed", attrs...)
+}
+
+// rescue turns a panic of a handler into an answer.
+func (c *call) rescue() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(v) // the server's own way of cutting a connection
+	}
+	c.log(fmt.Sprintf("panic: %v", v), slog.String("stack", string(debug.Stack())))
+	if c.w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	c.refuse(errInternal)
+}
+
+// end counts the request.
+func (c *call) end() {
+	path := ""
+	if c.route != nil {
+		path = c.route.path
+	}
+	status := c.w.status
+	if status == 0 {
+		status = http.StatusOK // net/http answers 200 for a handler that wrote nothing
+	}
+	c.seen.End(path, c.r.Method, status)
+}
+
+// retryAfter rounds up to the whole seconds that the header can say.
+func retryAfter(d time.Duration) int {
+	return max(1, int(math.Ceil(d.Seconds())))
+}

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// hosts says by which names this server may be called. A browser that was led here by a name of somebody else's (DNS
+// rebinding) shows that name in the Host header, and is refused.
+type hosts struct {
+	listensOnLoopback bool
+	anyAddress        bool // it listens on all addresses: an address cannot be rebound, so each is accepted
+	names             map[string]bool
+}
+
+func newHosts(listen string, extra []string) hosts {
+	host := hostOf(listen)
+	h := hosts{names: map[string]bool{}}
+	addr, err := netip.ParseAddr(host)
+	switch {
+	case host == "" || err == nil && addr.IsUnspecified():
+		h.anyAddress = true
+	case isLoopback(host):
+		h.listensOnLoopback = true
+	}
+	for _, name := range append(extra, host) {
+		if name = hostOf(name); name != "" {
+			h.names[name] = true
+		}
+	}
+	return h
+}
+
+func (h hosts) accept(header string) bool {
+	host := hostOf(header)
+	if isLoopback(host) || h.names[host] && host != "" {
+		return true
+	}
+	_, err := netip.ParseAddr(host)
+	return h.anyAddress && err == nil
+}
+
+// hostOf returns the name or address of a Host header or listen address, without port, brackets and final dot.
+func hostOf(s string) string {
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		s = host
+	} else if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		s = s[1 : len(s)-1]
+	}
+	return strings.ToLower(strings.TrimSuffix(s, "."))
+}
+
+// isLoopback reports whether a name or address is of this machine and reachable from it alone.
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}

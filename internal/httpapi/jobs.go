@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"lessor"
+)
+
+type jobList struct {
+	Jobs       []lessor.Job `json:"jobs"`
+	NextCursor *string      `json:"next_cursor"`
+}
+
+// jobBatch is the body of a batch submission.
+type jobBatch struct {
+	Jobs []lessor.Submission `json:"jobs"`
+}
+
+// submitted is the answer to a batch, in the order of its jobs.
+type submitted struct {
+	Jobs []lessor.Job `json:"jobs"`
+}
+
+type eventList struct {
+	Events     []lessor.Event `json:"events"`
+	NextCursor *string        `json:"next_cursor"`
+}
+
+type cancelBody struct {
+	Force *bool `json:"force,omitempty"`
+}
+
+// empty is a body without fields.
+type empty struct{}
+
+func (c *call) submit(s *lessor.Submission) error {
+	if err := c.ownTenant(s.TenantID); err != nil {
+		return err
+	}
+	got, err := c.api.scheduler.Submit(c.r.Context(), c.caller, *s)
+	if err != nil {
+		return err
+	}
+	status := http.StatusCreated
+	if got.Existing {
+		status = http.StatusOK
+	}
+	return c.answer(status, got.Job)
+}
+
+func (c *call) submitAll(b *jobBatch) error {
+	for i := range b.Jobs {
+		if err := c.ownTenant(b.Jobs[i].TenantID); err != nil {
+			return err
+		}
+	}
+	got, err := c.api.scheduler.SubmitBatch(c.r.Context(), c.caller, b.Jobs)
+	if err != nil {
+		return err
+	}
+	jobs := make([]lessor.Job, len(got))
+	for i := range got {
+		jobs[i] = got[i].Job
+	}
+	return c.answer(http.StatusCreated, submitted{jobs})
+}
+
+func (c *call) jobs() error {
+	f, err := c.jobFilter()
+	if err != nil {
+		return err
+	}
+	jobs, next, err := c.api.scheduler.Jobs(c.r.Context(), c.caller, f)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, jobList{jobs, cursorOf(next)})
+}
+
+func (c *call) job() error {
+	id, err := c.jobID()
+	if err != nil {
+		return err
+	}
+	job, err := c.api.scheduler.Job(c.r.Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, job)
+}
+
+func (c *call) jobEvents() error {
+	id, err := c.jobID()
+	if err != nil {
+		return err
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	events, next, err := c.api.scheduler.Events(c.r.Context(), c.caller, id, limit, c.query.Get("cursor"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, eventList{events, cursorOf(next)})
+}
+
+func (c *call) why() error {
+	id, err := c.jobID()
+	if err != nil {
+		return err
+	}
+	why, err := c.api.scheduler.Why(c.r.Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, why)
+}
+
+func (c *call) cancel(b *cancelBody) error {
+	id, err := c.jobID()
+	if err != nil {
+		return err
+	}
+	job, err := c.api.scheduler.Cancel(c.r.Context(), c.caller, id, b.Force != nil && *b.Force)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, job)
+}
+
+func (c *call) retry(*empty) error {
+	id, err := c.jobID()
+	if err != nil {
+		return err
+	}
+	job, err := c.api.scheduler.Retry(c.r.Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, job)
+}

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// beatBatch is the body of a batched heartbeat.
+type beatBatch struct {
+	WorkerID *string  `json:"worker_id"`
+	LeaseIDs []string `json:"lease_ids"`
+}
+
+// completionBatch is the body of a batched completion.
+type completionBatch struct {
+	WorkerID *string                  `json:"worker_id"`
+	Leases   []lessor.LeaseCompletion `json:"leases"`
+}
+
+// results answers a batch lease by lease, in the order asked.
+type results[T any] struct {
+	Results []result[T] `json:"results"`
+}
+
+// result is one lease's answer: what a single call would have got, or its refusal.
+type result[T any] struct {
+	ok      *T
+	refused *leaseRefused
+}
+
+// MarshalJSONTo writes the one that is there.
+func (r result[T]) MarshalJSONTo(e *jsontext.Encoder) error {
+	if r.ok != nil {
+		return json.MarshalEncode(e, r.ok)
+	}
+	return json.MarshalEncode(e, r.refused)
+}
+
+// variants tells the OpenAPI document what a result may be.
+func (result[T]) variants() []any { return []any{*new(T), leaseRefused{}} }
+
+type leaseBeaten struct {
+	LeaseID string `json:"lease_id"`
+	lessor.HeartbeatAnswer
+}
+
+type leaseEnded struct {
+	LeaseID string `json:"lease_id"`
+	OK      bool   `json:"ok"`
+}
+
+type leaseRefused struct {
+	LeaseID     string      `json:"lease_id"`
+	OK          bool        `json:"ok"`
+	Status      int         `json:"status"`
+	Code        lessor.Code `json:"code"`
+	EndedReason *string     `json:"ended_reason"`
+}
+
+func (c *call) heartbeatAll(b *beatBatch) error {
+	answers, err := c.api.scheduler.HeartbeatAll(c.r.Context(), c.caller, *b.WorkerID, b.LeaseIDs)
+	if err != nil {
+		return err
+	}
+	return answerAll(c, answers, func(a scheduler.LeaseAnswer) leaseBeaten { return leaseBeaten{a.LeaseID, a.Beat} })
+}
+
+func (c *call) completeAll(b *completionBatch) error {
+	answers, err := c.api.scheduler.CompleteAll(c.r.Context(), c.caller, *b.WorkerID, b.Leases)
+	if err != nil {
+		return err
+	}
+	return answerAll(c, answers, func(a scheduler.LeaseAnswer) leaseEnded { return leaseEnded{a.LeaseID, true} })
+}
+
+// answerAll sends one result for each answer.
+func answerAll[T any](c *call, answers []scheduler.LeaseAnswer, ok func(scheduler.LeaseAnswer) T) error {
+	rs := results[T]{Results: make([]result[T], len(answers))}
+	for i, a := range answers {
+		if a.Err != nil {
+			e := c.refusal(a.Err)
+			rs.Results[i].refused = &leaseRefused{LeaseID: a.LeaseID, Status: statuses[e.Code], Code: e.Code, EndedReason: cursorOf(e.EndedReason)}
+			continue
+		}
+		v := ok(a)
+		rs.Results[i].ok = &v
+	}
+	return c.answer(http.StatusOK, rs)
+}

@@ -1,0 +1,135 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"lessor"
+)
+
+// granted is the answer to a request for one lease.
+type granted struct {
+	Denied bool         `json:"denied"`
+	Lease  lessor.Lease `json:"lease"`
+	Job    lessor.Job   `json:"job"`
+}
+
+// grantedAll is the answer to a request that named max_leases.
+type grantedAll struct {
+	Denied bool           `json:"denied"`
+	Grants []lessor.Grant `json:"grants"`
+}
+
+type leaseList struct {
+	Leases     []lessor.Lease `json:"leases"`
+	NextCursor *string        `json:"next_cursor"`
+}
+
+type revokeBody struct {
+	Reason *string `json:"reason,omitempty"`
+}
+
+func (c *call) requestLease(r *lessor.LeaseRequest) error {
+	ctx := c.r.Context()
+	if r.WaitMS != nil && *r.WaitMS > 0 {
+		held, release, err := c.hold(&c.api.polls, "poll", time.Duration(min(*r.WaitMS, maxWaitMS))*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = held
+	}
+	grants, denial, err := c.api.scheduler.Request(ctx, c.caller, *r)
+	switch {
+	case err != nil:
+		return heldErr(ctx, err)
+	case denial != nil && c.caller.Tenant != nil:
+		return c.answer(http.StatusOK, withoutFigures(*denial))
+	case denial != nil:
+		return c.answer(http.StatusOK, denial)
+	case r.MaxLeases != nil:
+		return c.answer(http.StatusOK, grantedAll{Grants: grants})
+	}
+	return c.answer(http.StatusOK, granted{Lease: grants[0].Lease, Job: grants[0].Job})
+}
+
+// maxWaitMS is the longest a connection is kept for a request that waits; longer ones are refused by rules.
+const maxWaitMS = 30000
+
+// withoutFigures says the same without the cluster's numbers, which are made of other tenants' leases.
+func withoutFigures(d lessor.Denial) lessor.Denial {
+	switch d.Code {
+	case lessor.NoCapacity:
+		d.Reason = "No capacity"
+	case lessor.NextJobTooLarge:
+		d.Reason = "Next job needs more units than are available"
+	case lessor.NoEligibleJob:
+		d.Reason = "No eligible jobs"
+	case lessor.Draining:
+		d.Reason = "Draining"
+	default:
+		d.Reason = "Denied"
+	}
+	return d
+}
+
+func (c *call) heartbeat(b *lessor.Heartbeat) error {
+	id, err := c.leaseID()
+	if err != nil {
+		return err
+	}
+	answer, err := c.api.scheduler.Heartbeat(c.r.Context(), c.caller, id, *b)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, answer)
+}
+
+func (c *call) complete(d *lessor.Completion) error {
+	id, err := c.leaseID()
+	if err != nil {
+		return err
+	}
+	if err := c.api.scheduler.Complete(c.r.Context(), c.caller, id, *d); err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, done{true})
+}
+
+func (c *call) release(r *lessor.Release) error {
+	id, err := c.leaseID()
+	if err != nil {
+		return err
+	}
+	if err := c.api.scheduler.Release(c.r.Context(), c.caller, id, *r); err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, done{true})
+}
+
+func (c *call) revoke(b *revokeBody) error {
+	id, err := c.leaseID()
+	if err != nil {
+		return err
+	}
+	reason := ""
+	if b.Reason != nil {
+		reason = *b.Reason
+	}
+	if err := c.api.scheduler.Revoke(c.r.Context(), c.caller, id, reason); err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, done{true})
+}
+
+func (c *call) leases() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	leases, next, err := c.api.scheduler.Leases(c.r.Context(), c.caller, c.query.Get("worker_id"), limit, c.query.Get("cursor"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, leaseList{leases, cursorOf(next)})
+}

@@ -1,0 +1,93 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"lessor"
+)
+
+var errNoRoute = &lessor.Error{Code: lessor.CodeRouteNotFound, Detail: "no such route"}
+
+// place is all routes of one path, by method.
+type place map[string]*route
+
+// newMux registers the table. Nothing else may register a pattern: TestOnlyTheTableMakesPatterns.
+func newMux(table []route) *http.ServeMux {
+	places := map[string]place{}
+	for i := range table {
+		rt := &table[i]
+		if places[rt.path] == nil {
+			places[rt.path] = place{}
+		}
+		places[rt.path][rt.method] = rt
+	}
+	mux := http.NewServeMux()
+	for path, p := range places {
+		mux.Handle(path, p)
+	}
+	if places["/"] == nil {
+		mux.Handle("/", place(nil))
+	}
+	return mux
+}
+
+// ServeHTTP finds the route by its method. It is called by the mux, inside API.ServeHTTP.
+func (p place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	own, ok := w.(*writer)
+	if !ok {
+		panic("the mux is served by somebody else than the API")
+	}
+	c, method := own.call, r.Method
+	if method == http.MethodHead && p[http.MethodGet] != nil && !p[http.MethodGet].stream {
+		method = http.MethodGet
+	}
+	rt, ok := p[method]
+	switch {
+	case len(p) == 0:
+		c.refuse(errNoRoute)
+	case !ok:
+		w.Header().Set("Allow", strings.Join(p.methods(), ", "))
+		c.refuse(&lessor.Error{Code: lessor.CodeMethodNotAllowed, Detail: "this route does not have the method " + shorten(r.Method, 20)})
+	default:
+		c.route = rt
+		if err := c.run(); err != nil {
+			c.refuse(err)
+		}
+	}
+}
+
+func (p place) methods() []string {
+	ms := make([]string, 0, len(p)+1)
+	for m, rt := range p {
+		ms = append(ms, m)
+		if m == http.MethodGet && !rt.stream {
+			ms = append(ms, http.MethodHead)
+		}
+	}
+	slices.Sort(ms)
+	return ms
+}
+
+// isClean reports whether a path is one that the mux would not redirect to another spelling: a client that sends such a
+// path has a mistake, and a redirect would hide it.
+func isClean(path string) bool {
+	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") {
+		return false
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// shorten keeps what callers sent from filling answers and logs.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"strings"
+)
+
+// trace is the request's place in a W3C trace.
+type trace struct {
+	id    string // 32 hexadecimal digits
+	given string // id if the caller sent it, else ""
+	flags string
+}
+
+// continueTrace joins the trace that the caller sent, or begins one. A header that is not well-formed counts as none
+// (W3C Trace Context, 3.2.2.3).
+func continueTrace(h http.Header) trace {
+	if vs := h.Values("Traceparent"); len(vs) == 1 {
+		if id, flags, ok := parseTraceparent(vs[0]); ok {
+			return trace{id: id, given: id, flags: flags}
+		}
+	}
+	return trace{id: randomHex(16), flags: "00"}
+}
+
+// parent is what the answer carries: the trace, and a span of our own.
+func (t trace) parent() string { return "00-" + t.id + "-" + randomHex(8) + "-" + t.flags }
+
+// parseTraceparent reads version-trace-parent-flags. A version we do not know may have more behind the flags.
+func parseTraceparent(s string) (id, flags string, ok bool) {
+	parts := strings.SplitN(s, "-", 5)
+	if len(parts) < 4 || len(parts) == 5 && parts[0] == "00" {
+		return "", "", false
+	}
+	version, id, parent, flags := parts[0], parts[1], parts[2], parts[3]
+	ok = isHex(version, 2) && version != "ff" && isHex(id, 32) && strings.Trim(id, "0") != "" &&
+		isHex(parent, 16) && strings.Trim(parent, "0") != "" && isHex(flags, 2)
+	return id, flags, ok
+}
+
+// isHex reports whether s is n lower-case hexadecimal digits.
+func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789abcdef") == "" }
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,136 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+func answer(t *Telemetry, took time.Duration, status int) {
+	r := t.Begin()
+	time.Sleep(took) // the bubble's clock
+	r.End("/x", "GET", status)
+}
+
+func TestWindowRatesOnlyTheLastMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tel := New()
+		if p95, share, flight, n := tel.APIWindow(time.Now()); p95 != 0 || share != 0 || flight != 0 || n != 0 {
+			t.Fatalf("without requests: p95 %v, share %v, in flight %d, requests %d; want zeros", p95, share, flight, n)
+		}
+		for range 90 {
+			answer(tel, 100*time.Millisecond, 200)
+		}
+		for range 10 {
+			answer(tel, 900*time.Millisecond, 503)
+		}
+		p95, share, flight, n := tel.APIWindow(time.Now())
+		if p95 < 800 || p95 > 1000 || share != 0.1 || flight != 0 || n != 100 {
+			t.Fatalf("p95 %v, share %v, in flight %d, requests %d; want about 900, 0.1, 0, 100", p95, share, flight, n)
+		}
+		time.Sleep(61 * time.Second)
+		if p95, share, _, n := tel.APIWindow(time.Now()); p95 != 0 || share != 0 || n != 0 {
+			t.Fatalf("a minute later: p95 %v, share %v, requests %d; want zeros", p95, share, n)
+		}
+	})
+}
+
+func TestHeldAndIgnoredRequestsAreNotRated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tel := New()
+		poll, stream, health, plain := tel.Begin(), tel.Begin(), tel.Begin(), tel.Begin()
+		poll.Hold("poll")
+		stream.Hold("stream")
+		health.Ignore()
+		if _, _, flight, _ := tel.APIWindow(time.Now()); flight != 1 {
+			t.Errorf("in flight %d, want 1: the plain one", flight)
+		}
+		time.Sleep(20 * time.Second)
+		poll.End("/poll", "POST", 500)
+		stream.End("/events", "GET", 500)
+		health.End("/health/ready", "GET", 503)
+		p95, share, flight, n := tel.APIWindow(time.Now())
+		if p95 != 0 || share != 1 || flight != 1 || n != 1 {
+			t.Errorf("p95 %v, share %v, in flight %d, requests %d; want 0, 1 (the poll failed), 1, 1", p95, share, flight, n)
+		}
+		plain.End("/x", "GET", 200)
+		if _, _, flight, _ := tel.APIWindow(time.Now()); flight != 0 {
+			t.Errorf("in flight %d at the end, want 0", flight)
+		}
+	})
+}
+
+// Both sides of each threshold of the busy rating must be told apart.
+func TestPercentileIsWithinAFewPercent(t *testing.T) {
+	for _, ms := range []float64{0.05, 1, 40, 380, 430, 760, 850, 1400, 1600, 30000} {
+		var w window
+		now := time.Unix(1000, 0)
+		for range 200 {
+			w.add(now, time.Duration(ms*float64(time.Millisecond)), 200)
+		}
+		s := w.at(now)
+		got := percentile(s.latency[:], s.timed, 0.95)
+		if ms >= 1 && (got < ms*0.9 || got > ms*1.1) {
+			t.Errorf("p95 of %v ms is given as %v", ms, got)
+		}
+	}
+}
+
+func scrape(t *testing.T, tel *Telemetry) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	tel.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	b, err := io.ReadAll(w.Body)
+	if err != nil || w.Code != 200 {
+		t.Fatalf("scrape: %d %v", w.Code, err)
+	}
+	return string(b)
+}
+
+func TestScrapeShowsWhatHappened(t *testing.T) {
+	tel := New()
+	ready := false
+	tel.Gauges(func() (lessor.Status, bool) {
+		s := lessor.Status{ActiveLeases: 3, Draining: true, QueueDepth: lessor.QueueDepth{Low: 7}}
+		s.LeasedUnits, s.Busy = 12, 8
+		return s, ready
+	})
+	if strings.Contains(scrape(t, tel), "lessor_queue_depth") {
+		t.Error("figures that are not known are shown")
+	}
+	ready = true
+	tel.Observe(scheduler.Stats{
+		Calls: 5, Took: time.Millisecond, Submitted: 2, Granted: 1, Beats: 4,
+		Denied: map[lessor.DenialCode]int{lessor.NoCapacity: 3}, Ended: map[rules.Outcome]int{rules.OutcomeCompleted: 6}, MassExpiry: true,
+	})
+	tel.Observe(scheduler.Stats{Calls: 1, Submitted: 100, Err: fmt.Errorf("commit: %w", scheduler.ErrFull)})
+	tel.Observe(scheduler.Stats{Calls: 1, Err: errors.New("odd")})
+	r := tel.Begin()
+	r.End("/a/{id}", "BREW", 404)
+	tel.Begin().End("", "GET", 404)
+	got := scrape(t, tel)
+	for _, want := range []string{
+		`lessor_queue_depth{priority="low"} 7`, `lessor_capacity_units{kind="leased"} 12`, `lessor_busy_rating 8`,
+		`lessor_active_leases 3`, `lessor_draining 1`,
+		`lessor_jobs_submitted_total 2`, `lessor_leases_granted_total 1`, `lessor_heartbeats_total 4`,
+		`lessor_lease_denials_total{code="no_capacity"} 3`, `lessor_leases_ended_total{outcome="completed"} 6`,
+		`lessor_mass_expiry_brakes_total 1`, `lessor_commit_calls_count 3`,
+		`lessor_store_errors_total{kind="full"} 1`, `lessor_store_errors_total{kind="other"} 1`,
+		`lessor_http_requests_total{method="other",route="/a/{id}",status="404"} 1`,
+		`lessor_http_requests_total{method="GET",route="none",status="404"} 1`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("the scrape lacks %s", want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package token decides who may do what: roles, the scopes they have, and the book of tokens that are valid.
+//
+// A token is 256 random bits; the store and the book know only its hash. The book is a copy in memory of the tokens in
+// the store: changes made through this process show at once (Put, Remove), those of other nodes at the next Refresh.
+// Until it was filled for the first time the book trusts nobody.
+//
+// Called by httpapi. The loopback rule, which is about connections and not about tokens, is there.
+package token
+
+import (
+	"context"
+	"crypto/subtle"
+	"sync"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// refreshEvery bounds how long a token that another node deleted still works here.
+const refreshEvery = 5 * time.Second
+
+// Book holds the valid tokens.
+type Book struct {
+	load func(context.Context) ([]scheduler.Token, error)
+
+	mu      sync.RWMutex
+	loaded  bool
+	changes int // counts Put and Remove, so that a Refresh that overlaps one is not believed
+	byHash  map[[32]byte]scheduler.Token
+	bound   int // tokens that are bound to a tenant
+}
+
+// NewBook returns an empty book that is filled from load, usually (*scheduler.Scheduler).Tokens.
+func NewBook(load func(context.Context) ([]scheduler.Token, error)) *Book {
+	return &Book{load: load, byHash: map[[32]byte]scheduler.Token{}}
+}
+
+// Refresh reads the tokens from the store. On an error the book stays as it was.
+func (b *Book) Refresh(ctx context.Context) error {
+	for {
+		b.mu.RLock()
+		before := b.changes
+		b.mu.RUnlock()
+		tokens, err := b.load(ctx)
+		if err != nil {
+			return err
+		}
+		if b.fill(tokens, before) {
+			return nil
+		}
+	}
+}
+
+// fill replaces the book's content, unless it changed since the tokens were read.
+func (b *Book) fill(tokens []scheduler.Token, before int) bool {
+	byHash, bound := make(map[[32]byte]scheduler.Token, len(tokens)), 0
+	for _, t := range tokens {
+		byHash[t.Hash] = t
+		if t.Tenant != nil {
+			bound++
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.changes != before {
+		return false
+	}
+	b.byHash, b.bound, b.loaded = byHash, bound, true
+	return true
+}
+
+// Run refreshes the book until ctx is done. Errors go to report; the book keeps what it knew.
+func (b *Book) Run(ctx context.Context, report func(error)) {
+	tick := time.NewTicker(refreshEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := b.Refresh(ctx); err != nil && ctx.Err() == nil {
+			report(err)
+		}
+	}
+}
+
+// Put adds a token that was just saved.
+func (b *Book) Put(t scheduler.Token) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changes++
+	if _, known := b.byHash[t.Hash]; !known && t.Tenant != nil {
+		b.bound++
+	}
+	b.byHash[t.Hash] = t
+}
+
+// Remove forgets a token that was just deleted.
+func (b *Book) Remove(id lessor.TokenID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changes++
+	for hash, t := range b.byHash {
+		if t.ID == id {
+			delete(b.byHash, hash)
+			if t.Tenant != nil {
+				b.bound--
+			}
+			return
+		}
+	}
+}
+
+// Find returns the token with this secret, if there is one and it has not expired. Looking up a hash tells a caller who
+// measures time nothing about the secrets of others; the comparison in constant time is the second wall.
+func (b *Book) Find(secret string, now lessor.Instant) (scheduler.Token, bool) {
+	hash := Hash(secret)
+	b.mu.RLock()
+	t, ok := b.byHash[hash]
+	b.mu.RUnlock()
+	if !ok || subtle.ConstantTimeCompare(t.Hash[:], hash[:]) != 1 {
+		return scheduler.Token{}, false
+	}
+	if t.ExpiresAt != 0 && now >= t.ExpiresAt {
+		return scheduler.Token{}, false
+	}
+	return t, true
+}
+
+// Loaded reports whether the book was ever filled.
+func (b *Book) Loaded() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.loaded
+}
+
+// Bound reports whether any token is bound to a tenant, expired or not: from then on there are walls to keep, and nobody
+// is let in without a token.
+func (b *Book) Bound() bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.bound > 0
+}
+
+// Len is the number of tokens.
+func (b *Book) Len() int {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return len(b.byHash)
+}

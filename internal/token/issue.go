@@ -1,0 +1,68 @@
+package token
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// The limits of a token.
+const (
+	maxName      = 200
+	maxExpiresIn = 10 * 366 * 24 * 60 * 60 // seconds; longer is a mistake in units, and "never" can be said
+)
+
+// Ask is what a new token shall be. Only Role is required; what is nil is "none" or "never".
+type Ask struct {
+	Role             *string `json:"role"`
+	TenantID         *string `json:"tenantId,omitempty"`
+	ExpiresInSeconds *int64  `json:"expiresInSeconds,omitempty"`
+	Name             *string `json:"name,omitempty"`
+}
+
+// Issue makes a token as asked and returns it with its secret, or refuses.
+func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
+	var wrong []lessor.FieldError
+	fail := func(field, format string, args ...any) {
+		wrong = append(wrong, lessor.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	secret := NewSecret()
+	t := scheduler.Token{ID: lessor.TokenID{UUID: lessor.UUID(uuid.Must(uuid.NewV7()))}, Hash: Hash(secret), CreatedAt: now}
+	role, ok := ParseRole(*a.Role)
+	if !ok {
+		fail("role", "must be viewer, submitter, worker, operator or admin")
+	}
+	t.Role = string(role)
+	if a.Name != nil {
+		t.Name = *a.Name
+		if n := utf8.RuneCountInString(t.Name); n < 1 || n > maxName {
+			fail("name", "must be 1 to %d characters long, not %d", maxName, n)
+		}
+	}
+	if s := a.ExpiresInSeconds; s != nil {
+		if *s < 1 || *s > maxExpiresIn {
+			fail("expiresInSeconds", "must be 1 to %d, not %d", maxExpiresIn, *s)
+		}
+		t.ExpiresAt = now + lessor.Instant(*s)*1000
+	}
+	if a.TenantID != nil {
+		id, err := lessor.ParseUUID(*a.TenantID)
+		switch {
+		case err != nil:
+			fail("tenantId", "%v", err)
+		case id.IsZero():
+			fail("tenantId", "the nil uuid is the tenant of jobs without one; a token cannot be bound to it")
+		case role == Admin:
+			fail("tenantId", "an admin token cannot be bound to a tenant: administration is for all of them")
+		}
+		t.Tenant = &lessor.TenantID{UUID: id}
+	}
+	if len(wrong) > 0 {
+		return scheduler.Token{}, "", &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "a value is not allowed", Fields: wrong}
+	}
+	return t, secret, nil
+}

@@ -1,0 +1,88 @@
+package token
+
+import "slices"
+
+// Role says what the holder of a token is for.
+type Role string
+
+// The roles. Operator has what viewer, submitter and worker have together, and more; admin has everything.
+const (
+	Viewer    Role = "viewer"
+	Submitter Role = "submitter"
+	Worker    Role = "worker"
+	Operator  Role = "operator"
+	Admin     Role = "admin"
+)
+
+// Roles lists every role, the least first.
+func Roles() []Role { return []Role{Viewer, Submitter, Worker, Operator, Admin} }
+
+// ParseRole reads the wire name of a role.
+func ParseRole(s string) (Role, bool) {
+	return Role(s), slices.Contains(Roles(), Role(s))
+}
+
+// Scope is what a route needs. The zero value is not a scope: a route without a declared one is refused to everybody.
+type Scope string
+
+// The scopes.
+const (
+	Public      Scope = "public"       // nobody is asked who they are
+	Describe    Scope = "describe"     // the description of the API
+	Observe     Scope = "observe"      // metrics: figures of the whole cluster
+	Read        Scope = "read"         // status, workers, the stream of records
+	ReadJob     Scope = "read_job"     // one job by its id
+	ReadJobs    Scope = "read_jobs"    // lists of jobs, their records, why they wait
+	Submit      Scope = "submit"       // submit, cancel, retry
+	ReadLeases  Scope = "read_leases"  // the list of leases
+	Lease       Scope = "lease"        // request, heartbeat, complete, release
+	Revoke      Scope = "revoke"       // end somebody else's lease
+	ReadFigures Scope = "read_figures" // capacity
+	SetCapacity Scope = "set_capacity"
+	Drain       Scope = "drain"
+	Administer  Scope = "administer"
+)
+
+// grant says who has a scope.
+type grant struct {
+	roles []Role
+	// needsToken: also on a loopback address, where tokenless callers are operators otherwise.
+	needsToken bool
+	// noTenant: refused to tokens that are bound to a tenant, because it shows or changes what all tenants share.
+	noTenant bool
+}
+
+// scopes is the whole of who may do what.
+var scopes = map[Scope]grant{
+	Public:      {},
+	Describe:    {roles: Roles()},
+	Observe:     {roles: []Role{Viewer, Operator, Admin}, noTenant: true},
+	Read:        {roles: []Role{Viewer, Operator, Admin}},
+	ReadJob:     {roles: []Role{Viewer, Submitter, Worker, Operator, Admin}},
+	ReadJobs:    {roles: []Role{Viewer, Submitter, Operator, Admin}},
+	Submit:      {roles: []Role{Submitter, Operator, Admin}},
+	ReadLeases:  {roles: []Role{Viewer, Worker, Operator, Admin}},
+	Lease:       {roles: []Role{Worker, Operator, Admin}},
+	Revoke:      {roles: []Role{Operator, Admin}, needsToken: true},
+	ReadFigures: {roles: []Role{Viewer, Worker, Operator, Admin}, noTenant: true},
+	SetCapacity: {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
+	Drain:       {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
+	Administer:  {roles: []Role{Admin}, needsToken: true, noTenant: true},
+}
+
+// Known reports whether s is one of the scopes.
+func (s Scope) Known() bool {
+	_, ok := scopes[s]
+	return ok
+}
+
+// NeedsToken reports whether tokenless callers are refused on every address.
+func (s Scope) NeedsToken() bool { return scopes[s].needsToken }
+
+// RefusesTenants reports whether tokens bound to a tenant are refused.
+func (s Scope) RefusesTenants() bool { return scopes[s].noTenant }
+
+// Allows reports whether the role has the scope. Public is for everybody; an unknown scope is for nobody.
+func (r Role) Allows(s Scope) bool {
+	return s == Public || slices.Contains(scopes[s].roles, r)
+}
