@@ -73,6 +73,7 @@ func open(ctx context.Context, cfg Config, log *slog.Logger, db sqlite.Config) (
 		return nil, errors.Join(err, n.store.Close())
 	}
 	n.scheduler = scheduler.New(n.store, sched)
+	n.telemetry.Gauges(n.gauges)
 	n.tokens = token.NewBook(n.scheduler.Tokens)
 	if err := n.adminToken(ctx); err != nil {
 		return nil, errors.Join(err, n.store.Close())

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -20,6 +21,17 @@ func (n *Node) observe(s scheduler.Stats) {
 	if s.Err != nil {
 		n.log.Error("a commit failed", "calls", s.Calls, "error", s.Err)
 	}
+}
+
+// scrapeTimeout bounds what a scrape of the metrics waits for the scheduler.
+const scrapeTimeout = time.Second
+
+// gauges is what the metrics show of the scheduler's state.
+func (n *Node) gauges() (lessor.Status, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	st, err := n.scheduler.Status(ctx, local)
+	return st, err == nil
 }
 
 // sample measures the host and the API for the busy rating.
