@@ -83,8 +83,7 @@ func (e *Error) Is(target error) bool {
 
 // CodeOf returns the code of a refusal, or "" for a nil error and for faults.
 func CodeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""

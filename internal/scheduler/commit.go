@@ -106,8 +106,7 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 
 // faultOnly is nil for a refusal: it is an answer, not a failure of the commit.
 func faultOnly(err error) error {
-	var refusal *lessor.Error
-	if errors.As(err, &refusal) {
+	if _, refused := errors.AsType[*lessor.Error](err); refused {
 		return nil
 	}
 	return err

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"container/heap"
 	"context"
 
 	"lessor"
@@ -19,7 +18,7 @@ func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err erro
 	}
 	var ids []lessor.LeaseID
 	for len(f.looks) > 0 && f.looks[0].at <= p.now && len(ids) < sweepLimit {
-		ids = append(ids, heap.Pop(&f.looks).(lookAt).id)
+		ids = append(ids, f.popLook())
 	}
 	leases, err := p.tx.Peek(ctx, ids)
 	if err != nil {

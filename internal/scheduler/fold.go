@@ -193,6 +193,13 @@ func (f *fold) holder(worker string, leases, units int) {
 // anew: one look a ttl and lease, instead of an index that every heartbeat has to change.
 func (f *fold) look(id lessor.LeaseID, at lessor.Instant) { heap.Push(&f.looks, lookAt{id, at}) }
 
+// popLook returns the lease that is to be looked at first.
+func (f *fold) popLook() lessor.LeaseID {
+	id := f.looks[0].id
+	heap.Pop(&f.looks)
+	return id
+}
+
 // sweepDue reports whether leases are to be looked at.
 func (f *fold) sweepDue(now lessor.Instant, sweep time.Duration) bool {
 	at, ok := f.nextLook(sweep)
@@ -221,7 +228,7 @@ type lookHeap []lookAt
 func (h lookHeap) Len() int           { return len(h) }
 func (h lookHeap) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h lookHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *lookHeap) Push(x any)        { *h = append(*h, x.(lookAt)) }
+func (h *lookHeap) Push(x any)        { *h = append(*h, x.(lookAt)) } //nolint:errcheck // only look pushes
 
 // Pop removes the last element, as container/heap asks.
 func (h *lookHeap) Pop() any {

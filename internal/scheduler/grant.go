@@ -176,7 +176,7 @@ func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *le
 		return lanes.Pick{}, rules.Fit(kept.units, min(capacity.AvailableUnits, kept.units-1))
 	}
 	if !ok {
-		return lanes.Pick{}, rules.NoneLeft(p.now, s.nextChange())
+		return lanes.Pick{}, rules.NoneLeft(p.now, s.nextChange(c.caller))
 	}
 	d := rules.Fit(pick.Lane.Units, capacity.AvailableUnits)
 	if d == nil {
@@ -217,8 +217,11 @@ func (s *Scheduler) kept(now lessor.Instant, c lessor.Capacity) *starving {
 	return k
 }
 
-// nextChange is when the queue may change by itself.
-func (s *Scheduler) nextChange() lessor.Instant {
+// nextChange is when the queue may change by itself. A walled caller is not told: it would learn when others' jobs are due.
+func (s *Scheduler) nextChange(c Caller) lessor.Instant {
+	if c.Tenant != nil {
+		return 0
+	}
 	next := s.fold.dueAt
 	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok && (next == 0 || at < next) {
 		next = at

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -185,7 +186,7 @@ func (w *world) wantState(id lessor.JobID, want lessor.State) lessor.Job {
 // wantCode fails unless err is a refusal with this code.
 func (w *world) wantCode(err error, want lessor.Code) *lessor.Error {
 	w.t.Helper()
-	e, ok := err.(*lessor.Error)
+	e, ok := errors.AsType[*lessor.Error](err)
 	if !ok || e.Code != want {
 		w.t.Fatalf("got %v, want a refusal %s", err, want)
 	}
