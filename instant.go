@@ -2,6 +2,7 @@ package lessor
 
 import (
 	"bytes"
+	"errors"
 	"time"
 )
 
@@ -56,6 +57,9 @@ func (i *Instant) UnmarshalJSON(b []byte) error {
 	var t time.Time
 	if err := t.UnmarshalJSON(b); err != nil {
 		return err
+	}
+	if y := t.UTC().Year(); y < 0 || y > 9999 {
+		return errors.New("time is outside the years 0 to 9999 in UTC")
 	}
 	*i = At(t)
 	return nil

@@ -43,7 +43,7 @@ var layers = map[string]layer{
 	"internal/scheduler": {
 		imports: []string{".", "internal/rules", "internal/lanes", "internal/batch"},
 		libs:    []string{"github.com/google/uuid"},
-		tests:   []string{"internal/store/sqlite"},
+		tests:   []string{"internal/store/sqlite", "internal/store/postgres", "internal/pgtest"},
 	},
 
 	// Stores load and save. Only here is there a database driver.
@@ -55,6 +55,12 @@ var layers = map[string]layer{
 		},
 		tests: []string{"internal/store/storetest"},
 	},
+	"internal/store/postgres": {
+		imports: []string{".", "internal/rules", "internal/scheduler"},
+		libs:    []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
+		tests:   []string{"internal/store/storetest", "internal/pgtest"},
+	},
+	"internal/pgtest": {libs: []string{"github.com/jackc/pgx/v5"}}, // a throwaway server, for tests only
 	"internal/store/storetest": {
 		imports: []string{".", "internal/rules", "internal/scheduler"},
 		libs:    testLibs,

@@ -65,8 +65,8 @@ func TestBusyFailsClosedWithoutAFreshSample(t *testing.T) {
 		{"sampled 30 s ahead", nil, sampled(after(30 * time.Second)), 1, lessor.BusyHost},
 		{"sampled 30 s + 1 ms ahead: the clock stepped back", nil, sampled(after(30*time.Second + time.Millisecond)), 8, lessor.BusyFailClosed},
 		{"never sampled", nil, lessor.BusyInputs{}, 8, lessor.BusyFailClosed},
-		{"set, and sampled", ptr(0), sampled(start), 0, lessor.BusySet},
-		{"set, and never sampled", ptr(10), lessor.BusyInputs{}, 10, lessor.BusySet},
+		{"set, and sampled", new(0), sampled(start), 0, lessor.BusySet},
+		{"set, and never sampled", new(10), lessor.BusyInputs{}, 10, lessor.BusySet},
 	} {
 		rating, source := Busy(c.set, c.in, DefaultBusyPoints(), start)
 		if rating != c.rating || source != c.source {

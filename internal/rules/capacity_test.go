@@ -113,18 +113,18 @@ func TestCheckCapacityBounds(t *testing.T) {
 		field, message      string // "" = accepted
 	}{
 		{"nothing", nil, nil, nil, "", ""},
-		{"one unit more than the reserve", ptr[int64](6), nil, nil, "", ""},
-		{"as many as the reserve", ptr[int64](5), nil, nil, "total_units", "must be 6 to 1000000000, not 5"},
-		{"most units", ptr[int64](1_000_000_000), nil, nil, "", ""},
-		{"one more", ptr[int64](1_000_000_001), nil, nil, "total_units", "must be 6 to 1000000000, not 1000000001"},
-		{"busy 0", nil, ptr[int64](0), nil, "", ""},
-		{"busy -1", nil, ptr[int64](-1), nil, "busy", "must be 0 to 10, not -1"},
-		{"busy 10", nil, ptr[int64](10), nil, "", ""},
-		{"busy 11", nil, ptr[int64](11), nil, "busy", "must be 0 to 10, not 11"},
-		{"for a second", nil, nil, ptr[int64](1), "", ""},
-		{"for no time", nil, nil, ptr[int64](0), "expires_in_s", "must be 1 to 31622400, not 0"},
-		{"for 366 days", nil, nil, ptr[int64](31622400), "", ""},
-		{"for a second more", nil, nil, ptr[int64](31622401), "expires_in_s", "must be 1 to 31622400, not 31622401"},
+		{"one unit more than the reserve", new(int64(6)), nil, nil, "", ""},
+		{"as many as the reserve", new(int64(5)), nil, nil, "total_units", "must be 6 to 1000000000, not 5"},
+		{"most units", new(int64(1_000_000_000)), nil, nil, "", ""},
+		{"one more", new(int64(1_000_000_001)), nil, nil, "total_units", "must be 6 to 1000000000, not 1000000001"},
+		{"busy 0", nil, new(int64(0)), nil, "", ""},
+		{"busy -1", nil, new(int64(-1)), nil, "busy", "must be 0 to 10, not -1"},
+		{"busy 10", nil, new(int64(10)), nil, "", ""},
+		{"busy 11", nil, new(int64(11)), nil, "busy", "must be 0 to 10, not 11"},
+		{"for a second", nil, nil, new(int64(1)), "", ""},
+		{"for no time", nil, nil, new(int64(0)), "expires_in_s", "must be 1 to 31622400, not 0"},
+		{"for 366 days", nil, nil, new(int64(31622400)), "", ""},
+		{"for a second more", nil, nil, new(int64(31622401)), "expires_in_s", "must be 1 to 31622400, not 31622401"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := CheckCapacity(c.total, c.busy, c.expiry, 5)

@@ -65,7 +65,7 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	switch {
 	case s.Place == Ended && s.Done.State != lessor.Completed:
 		from = s.Done.State
-		t.MaxAttempts = max(t.MaxAttempts, t.Attempt+1)
+		t.MaxAttempts, t.Interruptions = max(t.MaxAttempts, t.Attempt+1), 0
 		if a := s.Done.Attempt; !a.Lease.IsZero() {
 			next.Attempt = &a
 		}

@@ -94,14 +94,14 @@ func TestConcludeKeepsWhatTheAttemptWas(t *testing.T) {
 		{"completed", ends["completed"], Next{Place: Ended, Done: &Done{State: "completed", Attempt: attempt(ends["completed"]), Result: []byte(`{"ok":1}`)}}},
 		{"failed for good", ends["failed for good"], Next{Place: Ended, Done: &Done{State: "failed", Attempt: attempt(ends["failed for good"])}}},
 		{"failed", ends["failed"], Next{
-			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(500 * time.Millisecond), State: lessor.Failed}, Attempt: ptr(attempt(ends["failed"])),
+			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(500 * time.Millisecond), State: lessor.Failed}, Attempt: new(attempt(ends["failed"])),
 		}},
 		{"expired", ends["lapsed"], Next{
-			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(time.Second), State: lessor.Expired}, Attempt: ptr(attempt(ends["lapsed"])),
+			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(time.Second), State: lessor.Expired}, Attempt: new(attempt(ends["lapsed"])),
 		}},
-		{"released", ends["released"], Next{Place: InQueue, Turn: given, Attempt: ptr(attempt(ends["released"]))}},
+		{"released", ends["released"], Next{Place: InQueue, Turn: given, Attempt: new(attempt(ends["released"]))}},
 		{"released for later", later, Next{
-			Place: Delayed, Turn: given, Wait: Wait{Until: now.Add(time.Minute), State: lessor.Queued}, Attempt: ptr(attempt(ends["released"])),
+			Place: Delayed, Turn: given, Wait: Wait{Until: now.Add(time.Minute), State: lessor.Queued}, Attempt: new(attempt(ends["released"])),
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -15,8 +15,6 @@ const start lessor.Instant = 1_770_408_600_000
 // after returns the instant d after the start.
 func after(d time.Duration) lessor.Instant { return start.Add(d) }
 
-func ptr[T any](v T) *T { return &v }
-
 func jobID(n byte) lessor.JobID {
 	return lessor.JobID{UUID: lessor.UUID{0: 1, 15: n}}
 }

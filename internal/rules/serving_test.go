@@ -26,6 +26,8 @@ func TestFloorMovesAfterAGapOrAStep(t *testing.T) {
 		{"a stall of 1 s + 1 ms that the wall clock did not see", 0, time.Second + ms, false, true},
 		{"a start within 1 s of the last service", time.Second, 0, true, false},
 		{"a start 1 s + 1 ms after the last service", time.Second + ms, 0, true, true},
+		{"a start 1 s before the last service: the clock was set back meanwhile", -time.Second, 0, true, false},
+		{"a start 1 s + 1 ms before the last service", -time.Second - ms, 0, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			last := Tick{Wall: start, Mono: time.Hour}

@@ -162,6 +162,9 @@ func (c *check) backoff(s *Spec, ask *lessor.BackoffAsk) {
 		return
 	}
 	s.BackoffMax = c.millis("backoff.max_ms", ask.MaxMS, 0, maxBackoff, 0)
+	if ask.FirstMS == nil {
+		s.BackoffFirst = min(s.BackoffFirst, s.BackoffMax)
+	}
 	if s.BackoffFirst > s.BackoffMax {
 		c.fail("backoff.max_ms", "must not be less than first_ms (%d)", s.BackoffFirst.Milliseconds())
 	}

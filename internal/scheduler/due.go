@@ -28,7 +28,9 @@ func (p *pass) promote(ctx context.Context) error {
 		t := rules.Promote(w.Turn, w.Wait, p.now)
 		p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.InQueue, Turn: t})
 		f.enqueue(t)
-		p.tell(t.Job, f.index.Lane(t.Lane).Tenant, func() lessor.Event { e, _ := rules.CameDue(t, w.Wait); return e })
+		if e, ok := rules.CameDue(t, w.Wait); ok {
+			p.tell(t.Job, f.index.Lane(t.Lane).Tenant, func() lessor.Event { return e })
+		}
 	}
 	if err := p.flush(ctx); err != nil {
 		return err

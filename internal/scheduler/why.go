@@ -15,7 +15,7 @@ func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 		if err != nil {
 			return err
 		}
-		in := rules.WhyInputs{Standing: st, Now: p.now, Draining: s.settings.Draining, Capacity: s.capacity(p.now)}
+		in := rules.WhyInputs{Standing: st, Now: p.now, Serving: p.serving, Draining: s.settings.Draining, Capacity: s.capacity(p.now)}
 		if st.Place == rules.InQueue {
 			if err := p.whyQueued(ctx, st, &in); err != nil {
 				return err
