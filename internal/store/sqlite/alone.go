@@ -1,0 +1,38 @@
+package sqlite
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// What several nodes need and one process that owns its file does not: its one writer locks everything there is.
+
+// Shared implements scheduler.Store.
+func (*Store) Shared() bool { return false }
+
+// Peek implements scheduler.Tx.
+func (t *tx) Peek(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error) {
+	return t.Leases(ctx, ids)
+}
+
+// Lock implements scheduler.Tx.
+func (t *tx) Lock(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
+	return t.Standings(ctx, ids)
+}
+
+// Gate implements scheduler.Tx.
+func (*tx) Gate(context.Context) error { return nil }
+
+// Publish implements scheduler.Tx.
+func (*tx) Publish(context.Context, []byte) error { return nil }
+
+// Position implements scheduler.View.
+func (*view) Position(context.Context) (scheduler.Position, error) { return nil, nil }
+
+// Changes implements scheduler.View.
+func (*view) Changes(context.Context, scheduler.Position) ([]scheduler.Change, error) {
+	return nil, nil
+}

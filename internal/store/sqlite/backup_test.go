@@ -1,0 +1,162 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"lessor/internal/scheduler"
+)
+
+func TestBackupUnderLoad(t *testing.T) {
+	s := openAt(t, Config{})
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	load.Go(func() {
+		for ctx.Err() == nil {
+			held := leased(t, s, 20)
+			update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held[:10]), completed) })
+		}
+	})
+	last := 0
+	for range 5 {
+		leased(t, s, 10)
+		name := filepath.Join(dir, "copy.db")
+		var copied bytes.Buffer
+		if err := s.Backup(t.Context(), &copied); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, copied.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, err := Verify(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n <= last {
+			t.Fatalf("%d jobs in a copy, after %d in the one before", n, last)
+		}
+		last = n
+	}
+	stop()
+	load.Wait()
+	left(t, dir, "copy.db")
+	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+	restored := openAt(t, Config{Path: filepath.Join(dir, "copy.db")}) // and it works
+	leased(t, restored, 1)
+}
+
+// left fails the test unless the folder holds these files and no others.
+func left(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
+
+func TestBackupThatIsCutOff(t *testing.T) {
+	s := openAt(t, Config{})
+	leased(t, s, 50)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Backup(ctx, &bytes.Buffer{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that the context was cancelled", err)
+	}
+	if err := s.Backup(t.Context(), failing{}); !errors.Is(err, errEnough) {
+		t.Errorf("got %v, want the receiver's error", err)
+	}
+	old := s.path + copySuffix + "123"
+	if err := os.WriteFile(old, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := openAt(t, Config{Path: s.path})
+	left(t, filepath.Dir(again.path), "lessor.db", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errEnough }
+
+// TestVerifyFindsWhatIsWrong breaks a copy in every way that Verify looks for.
+func TestVerifyFindsWhatIsWrong(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", ""},
+		{"a job in no place", "delete from queue", "in no place or in several"},
+		{"a job in two places", "insert into delayed select *, 1, 'queued' from queue", "in no place or in several"},
+		{"a queued row of another seq", "update queue set seq = seq + 1000", "in no place or in several"},
+		{"a lease without a job", "update lease set job = randomblob(16)", "in no place or in several"},
+		{"only rows without jobs", "delete from job; delete from idempotency", "queued rows without a job"},
+		{"a job without a lane", "delete from lane", "jobs without a lane"},
+		{"a key without a job", "insert into idempotency values (x'00', 'k', x'01', x'02')", "keys without a job"},
+		{"another program's database", "drop table goose_db_version", "no database of lessor"},
+		{"a newer schema", "insert into goose_db_version (version_id, is_applied) values (77, 1)", "version 77"},
+		{"a damaged index", "pragma writable_schema = on; delete from sqlite_schema where name = 'lease_lock'", "damaged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := openAt(t, Config{})
+			leased(t, s, 2)
+			specs := drafts(3)
+			update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
+			name := filepath.Join(t.TempDir(), "copy.db")
+			if err := s.copyInto(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			run(t, name, c.text)
+			n, err := Verify(t.Context(), name)
+			if c.want == "" && (err != nil || n != 5) {
+				t.Errorf("a good copy: %d jobs, %v", n, err)
+			}
+			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+			left(t, filepath.Dir(name), "copy.db")
+		})
+	}
+}
+
+// run executes statements on a database from outside.
+func run(t *testing.T, path, text string) {
+	t.Helper()
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlitex.ExecuteScript(conn, text, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVerifyRefusesALiveDatabase(t *testing.T) {
+	s := openAt(t, Config{})
+	leased(t, s, 2)
+	if _, err := Verify(t.Context(), s.path); err == nil || !strings.Contains(err.Error(), "write-ahead log") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	if _, err := Verify(t.Context(), s.path+".none"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v for a file that is not there", err)
+	}
+	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+}

@@ -1,0 +1,84 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// cpu returns the processor time that this process has used.
+func cpu(b *testing.B) time.Duration {
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// perOp runs one transaction a turn of the loop and reports what each of its n operations took.
+func perOp(b *testing.B, s *Store, n int, fn func(scheduler.Tx) error) {
+	b.ReportAllocs()
+	start, turns := cpu(b), 0
+	for b.Loop() {
+		if err := s.Update(b.Context(), fn); err != nil {
+			b.Fatal(err)
+		}
+		turns++
+	}
+	ops := float64(turns * n)
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/ops, "µs/op")
+	b.ReportMetric(float64((cpu(b)-start).Microseconds())/ops, "cpu-µs/op")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkLifecycle commits, at synchronous FULL, as many submissions, grants, first heartbeats and ends at a time. An op is
+// one whole life.
+func BenchmarkLifecycle(b *testing.B) {
+	for _, n := range []int{64, 512} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := openAt(b, Config{Synchronous: "FULL"})
+			ctx := b.Context()
+			var submitted []*rules.Spec
+			var granted, beaten []lessor.LeaseID
+			perOp(b, s, n, func(tx scheduler.Tx) error {
+				if err := beat(ctx, tx, granted); err != nil {
+					return err
+				}
+				if err := finish(ctx, tx, beaten, completed); err != nil {
+					return err
+				}
+				specs := drafts(n)
+				if err := submit(ctx, tx, specs); err != nil {
+					return err
+				}
+				held, err := grant(ctx, tx, submitted)
+				submitted, granted, beaten = specs, leaseIDs(held), granted
+				return err
+			})
+		})
+	}
+}
+
+// BenchmarkBeat commits heartbeats at synchronous FULL, of 1 and of 64 leases at a time: what group commit is worth.
+func BenchmarkBeat(b *testing.B) {
+	for _, n := range []int{1, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var clock hands
+			cfg := clock.config()
+			cfg.Synchronous = "FULL"
+			s := openAt(b, cfg)
+			ids := leaseIDs(leased(b, s, 1000))[:n]
+			perOp(b, s, n, func(tx scheduler.Tx) error {
+				clock.pass(time.Millisecond) // a beat that changes nothing is not written
+				return beat(b.Context(), tx, ids)
+			})
+		})
+	}
+}

@@ -1,0 +1,51 @@
+//go:build darwin || linux
+
+package sqlite
+
+import (
+	"errors"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"lessor/internal/scheduler"
+)
+
+// TestIOErrorStopsAllWrites lets the kernel refuse to write. After that nothing is acknowledged any more, whatever the
+// next write would do: what a failed write or fsync left on the disk is not known.
+func TestIOErrorStopsAllWrites(t *testing.T) {
+	s := openAt(t, Config{})
+	held := leased(t, s, 3)
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	small := limit
+	small.Cur = 64 << 10 // of any file, the WAL too
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Update(t.Context(), func(tx scheduler.Tx) error { return submit(t.Context(), tx, drafts(5, large)) })
+	if e := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); e != nil {
+		t.Fatal(e)
+	}
+	if !errors.Is(err, scheduler.ErrBroken) {
+		t.Fatalf("a write that the kernel refused: %v, want ErrBroken", err)
+	}
+	err = s.Update(t.Context(), func(tx scheduler.Tx) error { return beat(t.Context(), tx, leaseIDs(held)) })
+	if !errors.Is(err, scheduler.ErrBroken) {
+		t.Errorf("a write after it: %v, want ErrBroken", err)
+	}
+	if _, err := s.Serve(t.Context()); !errors.Is(err, scheduler.ErrBroken) {
+		t.Errorf("serving after it: %v, want ErrBroken", err)
+	}
+	look(t, s, func(v scheduler.View) error { // what was acknowledged can still be read
+		got, err := v.LeaseList(t.Context(), scheduler.LeaseQuery{Limit: 10})
+		if len(got) != 3 {
+			t.Errorf("%d leases, want 3", len(got))
+		}
+		return err
+	})
+}

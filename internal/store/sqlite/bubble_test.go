@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// TestInABubble lives through a lease's day in fake time: opened, beaten, viewed, backed up and closed inside.
+func TestInABubble(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lessor.db")
+	for range 2 { // the second finds what the first left
+		synctest.Test(t, func(t *testing.T) {
+			s, err := Open(t.Context(), Config{Path: path, Synchronous: "OFF"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := leased(t, s, 5)
+			start := time.Now()
+			for time.Since(start) < 24*time.Hour {
+				time.Sleep(20 * time.Second)
+				update(t, s, func(tx scheduler.Tx) error { return beat(t.Context(), tx, leaseIDs(held)) })
+			}
+			synctest.Wait()
+			look(t, s, func(v scheduler.View) error {
+				got, err := v.LeaseList(t.Context(), scheduler.LeaseQuery{Limit: 1})
+				if err == nil && got[0].ExpiresAt != v.Now().Add(time.Minute) {
+					t.Errorf("it is %v, and the lease expires at %v", v.Now(), got[0].ExpiresAt)
+				}
+				return err
+			})
+			// Without a heartbeat it lapses by the store's clock, once the floor is past.
+			time.Sleep(2 * time.Minute)
+			for range 70 {
+				time.Sleep(time.Second)
+				if _, err := s.Serve(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			update(t, s, func(tx scheduler.Tx) error {
+				leases, err := tx.Leases(t.Context(), leaseIDs(held[:1]))
+				if err == nil && rules.Over(leases[held[0].ID], tx.Now(), tx.Serving()) != rules.OutcomeExpired {
+					t.Error("a lease without heartbeats lives on")
+				}
+				return err
+			})
+			update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held), completed) })
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestCloseWaits: an update that is under way ends as it began, those behind it are refused.
+func TestCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "lessor.db"), Synchronous: "OFF"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := make(chan error, 3)
+		go func() {
+			results <- s.Update(t.Context(), func(tx scheduler.Tx) error {
+				time.Sleep(time.Second)
+				return tx.SaveSetting(t.Context(), "a", []byte("b"))
+			})
+		}()
+		synctest.Wait()
+		go func() { results <- s.Update(t.Context(), func(scheduler.Tx) error { return nil }) }()
+		go func() { results <- s.Close() }()
+		if err := <-results; err == nil {
+			t.Error("an update began while the store was closing")
+		}
+		for range 2 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,265 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// TestCachesFollowTables ends random transactions in every way, and compares what is cached with what is stored.
+func TestCachesFollowTables(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(r *rapid.T) {
+		s, err := Open(t.Context(), Config{Path: filepath.Join(dir, uuid().String()), Synchronous: "OFF"})
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer s.Close()
+		r.Repeat(map[string]func(*rapid.T){
+			"transaction": func(r *rapid.T) {
+				end := rapid.SampledFrom([]error{nil, nil, errEnough, scheduler.ErrMoved, scheduler.ErrBadCall}).Draw(r, "end")
+				err := s.Update(r.Context(), func(tx scheduler.Tx) error { return anything(r, tx, end) })
+				if !errors.Is(err, end) {
+					r.Fatal(err)
+				}
+			},
+			"": func(r *rapid.T) { compareCaches(r, s) },
+		})
+	})
+}
+
+// anything submits, grants, beats and ends, and then fails as it is told.
+func anything(r *rapid.T, tx scheduler.Tx, end error) error {
+	ctx, locked := r.Context(), func(s *rules.Spec) { s.Lane.LockKey = s.ID.String() }
+	specs := drafts(rapid.IntRange(0, 20).Draw(r, "jobs"), locked)
+	if err := submit(ctx, tx, specs); err != nil {
+		return err
+	}
+	if _, err := grant(ctx, tx, specs[len(specs)/2:]); err != nil {
+		return err
+	}
+	var all []lessor.LeaseID
+	if err := tx.EachLease(ctx, func(h *rules.Held) error {
+		all = append(all, h.ID)
+		return nil
+	}); err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b lessor.LeaseID) int { return slices.Compare(a.UUID[:], b.UUID[:]) })
+	if err := beat(ctx, tx, all[:len(all)/2]); err != nil {
+		return err
+	}
+	if err := finish(ctx, tx, all[:rapid.IntRange(0, len(all)).Draw(r, "ends")], completed); err != nil {
+		return err
+	}
+	switch {
+	case errors.Is(end, scheduler.ErrMoved):
+		return tx.SaveLeases(ctx, []*rules.Held{{ID: lessor.LeaseID{UUID: uuid()}}})
+	case errors.Is(end, scheduler.ErrBadCall):
+		twice := &rules.Spec{ID: lessor.JobID{UUID: uuid()}}
+		return tx.Insert(ctx, []*rules.Spec{twice, twice})
+	}
+	return end
+}
+
+func compareCaches(r *rapid.T, s *Store) {
+	if err := s.enter(r.Context()); err != nil {
+		r.Fatal(err)
+	}
+	defer s.leave()
+	v := view{conn: s.writer.conn}
+	stored := newLeaseCache()
+	if err := v.eachLeaseRow(stored.put); err != nil {
+		r.Fatal(err)
+	}
+	same(r, "leases", s.leases.held, stored.held)
+	same(r, "requests", s.leases.requests, stored.requests)
+	lanes := map[rules.Lane]rules.LaneID{}
+	if err := v.EachLane(r.Context(), func(id rules.LaneID, l rules.Lane) error {
+		lanes[l] = id
+		return nil
+	}); err != nil {
+		r.Fatal(err)
+	}
+	for l, id := range s.lanes {
+		if lanes[l] != id {
+			r.Fatalf("lane %+v is cached as %d and stored as %d", l, id, lanes[l])
+		}
+	}
+	bytes := 0
+	for id, spec := range s.specs.specs {
+		bytes += specSize(spec)
+		got, err := v.spec(id)
+		if err != nil {
+			r.Fatal(err)
+		}
+		same(r, "spec", spec, got)
+	}
+	if bytes != s.specs.bytes {
+		r.Fatalf("specs of %d bytes are counted as %d", bytes, s.specs.bytes)
+	}
+}
+
+func same[T any](r *rapid.T, what string, cached, stored T) {
+	if !reflect.DeepEqual(cached, stored) { // cmp.Diff takes a hundred times as long
+		r.Fatalf("%s: not as stored (-table +cache):\n%s", what, cmp.Diff(stored, cached))
+	}
+}
+
+func TestSpecCacheIsBounded(t *testing.T) {
+	c := newSpecCache(100 * specOverhead)
+	specs := drafts(10_000, func(s *rules.Spec) { s.Payload = make([]byte, specOverhead) })
+	for i, s := range specs {
+		c.put(s)
+		if i%3 == 0 {
+			c.drop(s.ID)
+		}
+		if i%10 == 0 {
+			c.put(s) // again, under the same id
+		}
+		if c.bytes > c.max || len(c.order) > 2*len(c.specs)+1024 {
+			t.Fatalf("after %d: %d bytes of %d, %d ids for %d specs", i, c.bytes, c.max, len(c.order), len(c.specs))
+		}
+	}
+	if n := len(c.specs); n != 49 {
+		t.Errorf("%d specs are at hand, want the 50 that fit but for the last, which was dropped", n)
+	}
+	newest := slices.MaxFunc(slices.Collect(maps.Keys(c.specs)), func(a, b lessor.JobID) int { return slices.Compare(a.UUID[:], b.UUID[:]) })
+	if newest != specs[len(specs)-2].ID {
+		t.Errorf("the newest spec is not at hand")
+	}
+	huge := drafts(1, func(s *rules.Spec) { s.Payload = make([]byte, c.max) })[0]
+	c.put(huge)
+	if c.find(huge.ID) != nil || c.bytes != 0 {
+		t.Errorf("a spec larger than the cache: %d bytes", c.bytes)
+	}
+}
+
+func TestLaneCacheIsBounded(t *testing.T) {
+	s := openAt(t, Config{})
+	for i := range maxLanes - 5 {
+		s.lanes[rules.Lane{Type: "filler", Units: i}] = 0
+	}
+	lanes := make([]rules.Lane, 10)
+	for i := range lanes {
+		lanes[i] = rules.Lane{Type: "t", LockKey: fmt.Sprint(i)}
+	}
+	register := func() (ids []rules.LaneID) {
+		update(t, s, func(tx scheduler.Tx) (err error) {
+			ids, err = tx.Lanes(t.Context(), lanes)
+			return err
+		})
+		return ids
+	}
+	first := register()
+	if n := len(s.lanes); n != 5 {
+		t.Errorf("%d lanes are cached, want the 5 that came when it was full", n)
+	}
+	if again := register(); !slices.Equal(first, again) {
+		t.Errorf("lanes that were forgotten got new numbers: %v, %v", first, again)
+	}
+}
+
+// TestGrantSoonAfterSubmissionReadsNothing: its spec is the one that was submitted, and is let go with the grant.
+func TestGrantSoonAfterSubmissionReadsNothing(t *testing.T) {
+	s := openAt(t, Config{})
+	specs := drafts(1)
+	ids := []lessor.JobID{specs[0].ID}
+	find := func() (spec *rules.Spec) {
+		update(t, s, func(tx scheduler.Tx) error {
+			found, err := tx.Specs(t.Context(), ids)
+			spec = found[ids[0]]
+			return err
+		})
+		return spec
+	}
+	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
+	if find() != specs[0] {
+		t.Error("the spec was read again")
+	}
+	update(t, s, func(tx scheduler.Tx) error {
+		_, err := grant(t.Context(), tx, specs)
+		return err
+	})
+	if got := find(); got == specs[0] || got == nil {
+		t.Error("the spec is kept after the grant, or gone")
+	}
+	if s.specs.bytes != 0 {
+		t.Errorf("%d bytes of specs are left", s.specs.bytes)
+	}
+}
+
+// TestPurgeLeavesNoRow looks at the tables: what belonged to a job that is gone would never be found again.
+func TestPurgeLeavesNoRow(t *testing.T) {
+	s := openAt(t, Config{})
+	ctx := t.Context()
+	held := leased(t, s, 3)
+	update(t, s, func(tx scheduler.Tx) error {
+		return finish(ctx, tx, leaseIDs(held), rules.End{Outcome: rules.OutcomeReleased})
+	})
+	update(t, s, func(tx scheduler.Tx) error {
+		for i, h := range held {
+			turn, job := h.Turn, h.Turn.Job
+			done := &rules.Done{State: lessor.Cancelled, Attempt: rules.Attempt{Turn: turn, EndedAt: 1}}
+			key := scheduler.Claim{Key: scheduler.Key{Key: fmt.Sprint(i)}, KeyHolder: scheduler.KeyHolder{Job: job}}
+			_, claimed := tx.Claim(ctx, []scheduler.Claim{key})
+			if err := errors.Join(
+				claimed, tx.Note(ctx, []rules.Note{{Job: job}}), tx.SaveReports(ctx, []rules.Report{{Job: job}}),
+				tx.Move(ctx, []scheduler.Move{{From: rules.InQueue, To: rules.Ended, Turn: turn, Done: done}}),
+			); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	run(t, s.path, "update job set idempotency_key = (select key from idempotency where job = job.id)")
+	tables := []string{"job", "idempotency", "attempt", "done", "note", "report"}
+	rows := func() (all []int64) {
+		for _, table := range tables {
+			n, err := count(s.writer.conn, "select count(*) from "+table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, n)
+		}
+		return all
+	}
+	if got := rows(); !slices.Equal(got, []int64{3, 3, 3, 3, 3, 3}) {
+		t.Fatalf("rows in %v before the purge: %v, want 3 each", tables, got)
+	}
+	update(t, s, func(tx scheduler.Tx) error {
+		_, err := tx.Purge(ctx, 2, 10)
+		return err
+	})
+	if got := rows(); !slices.Equal(got, make([]int64, len(tables))) {
+		t.Errorf("rows in %v after the purge: %v, want none", tables, got)
+	}
+}
+
+// TestLongRun looks whether the caches shrink again: nothing may grow with the jobs that were.
+func TestLongRun(t *testing.T) {
+	s := openAt(t, Config{})
+	for range 200 {
+		held := leased(t, s, 50)
+		update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held), completed) })
+		update(t, s, func(tx scheduler.Tx) error {
+			_, err := tx.Purge(t.Context(), tx.Now().Add(time.Hour), 100)
+			return err
+		})
+	}
+	if n, m, o := len(s.leases.held), len(s.specs.specs), len(s.specs.order); n != 0 || m != 0 || o > 1024 {
+		t.Errorf("%d leases, %d specs and an order of %d are left of nothing", n, m, o)
+	}
+}

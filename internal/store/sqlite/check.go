@@ -1,0 +1,115 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"lessor/internal/scheduler"
+)
+
+const (
+	// checkTime bounds the reading of all pages; a database too large for it is checked up to there.
+	checkTime = 10 * time.Second
+	// lowSpace is where free space is worth a word: a day of a busy server.
+	lowSpace = 1 << 30
+	// largeWAL is where the WAL says that something holds up the checkpoints.
+	largeWAL = 256 << 20
+)
+
+// Check implements scheduler.Store.
+func (s *Store) Check(ctx context.Context) []scheduler.Finding {
+	findings := []scheduler.Finding{
+		{Name: "sqlite version", OK: true, Detail: sqlite.Version},
+		{Name: "ownership", OK: s.owner != nil, Detail: s.path + ".lock is held by this process"},
+		s.checkSize(s.path, "database file", 0),
+		s.checkSize(s.path+"-wal", "write-ahead log", largeWAL),
+		s.checkSpace(),
+	}
+	findings = append(findings, s.checkWriter(ctx)...)
+	return append(findings, s.checkPages(ctx)...)
+}
+
+func finding(name string, err error, format string, a ...any) scheduler.Finding {
+	if err != nil {
+		return scheduler.Finding{Name: name, Detail: err.Error()}
+	}
+	return scheduler.Finding{Name: name, OK: true, Detail: fmt.Sprintf(format, a...)}
+}
+
+func (s *Store) checkSize(path, name string, limit int64) scheduler.Finding {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && limit > 0 { // the WAL comes with the first write
+		return finding(name, nil, "none")
+	}
+	if err != nil {
+		return finding(name, err, "")
+	}
+	f := finding(name, nil, "%s, %d KiB", path, st.Size()>>10)
+	f.OK = limit == 0 || st.Size() <= limit
+	return f
+}
+
+func (s *Store) checkSpace() scheduler.Finding {
+	free, err := freeSpace(filepath.Dir(s.path))
+	f := finding("free space", err, "%d MiB", free>>20)
+	f.OK = f.OK && free >= lowSpace
+	return f
+}
+
+// checkWriter looks at the settings that the promises stand on, where they are set.
+func (s *Store) checkWriter(ctx context.Context) []scheduler.Finding {
+	if err := s.enter(ctx); err != nil {
+		return []scheduler.Finding{finding("writer", err, "")}
+	}
+	defer s.leave()
+	mode, err := text(s.writer.conn, "pragma journal_mode")
+	journal := finding("journal_mode", err, "%s", mode)
+	journal.OK = journal.OK && mode == "wal"
+	level, err := count(s.writer.conn, "pragma synchronous")
+	synchronous := finding("synchronous", err, "%s", [...]string{"OFF", "NORMAL", "FULL", "EXTRA"}[level&3])
+	synchronous.OK = synchronous.OK && level >= 2
+	writes := scheduler.Finding{Name: "writes", OK: !s.ill, Detail: "the last one succeeded"}
+	if s.ill {
+		writes.Detail = "the last one failed"
+	}
+	return []scheduler.Finding{journal, synchronous, writes}
+}
+
+// checkPages looks at the schema and reads through the file.
+func (s *Store) checkPages(ctx context.Context) []scheduler.Finding {
+	limited, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	conn, err := s.take(limited)
+	if err != nil {
+		return []scheduler.Finding{finding("reader", err, "")}
+	}
+	version, err := schemaVersion(conn)
+	schema := finding("schema version", fault("read schema version", err), "%d", version)
+	damage, err := text(conn, "pragma quick_check(1)")
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		damage, err = fmt.Sprintf("ok as far as %s reach", checkTime), nil
+	}
+	pages := finding("quick_check", fault("check pages", err), "%s", damage)
+	pages.OK = pages.OK && damage[:min(2, len(damage))] == "ok"
+	back := fault("end check", s.giveBack(conn))
+	if back != nil {
+		return []scheduler.Finding{schema, pages, finding("reader", back, "")}
+	}
+	return []scheduler.Finding{schema, pages}
+}
+
+// text returns the text that a query answers with.
+func text(conn *sqlite.Conn, q string) (s string, err error) {
+	err = query(conn, q, nil, func(r *row) error {
+		s = r.text()
+		return nil
+	})
+	return s, err
+}

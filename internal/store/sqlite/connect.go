@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+const (
+	// busyTimeout bounds how long a write waits for somebody who holds the file's lock from outside (a shell, say). We
+	// are alone in the file otherwise, so there is nothing to wait for. SQLite sleeps in real time, also in a bubble.
+	busyTimeout = 5 * time.Second
+	// Page caches. The writer's holds the hot ends of all tables at a million jobs.
+	writerCacheKiB = 64 << 10
+	readerCacheKiB = 8 << 10
+	// checkpointPages is how long the WAL grows before the writer copies it back, 16 MiB: seldom enough to merge most
+	// writes of a page, often enough to bound recovery.
+	checkpointPages = 4000
+	// walKeepBytes is what the WAL is cut back to after a long reader had let it grow.
+	walKeepBytes = 64 << 20
+)
+
+// writer is the one connection that writes, and checkpoints. Its statements are kept: finding one by its text costs a
+// lookup and two calls each time.
+type writer struct {
+	conn *sqlite.Conn
+
+	begin, commit, rollback *sqlite.Stmt
+
+	job, queue, delayed, lease, attempt, done, note bulk
+
+	takeQueued, takeDelayed, takeLeased, takeDone *sqlite.Stmt
+	saveLease, saveReport, saveSetting            *sqlite.Stmt
+	addLane                                       *sqlite.Stmt
+}
+
+func openWriter(path, synchronous string) (_ *writer, err error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, fault("open the writer", err)
+	}
+	w := &writer{conn: conn}
+	defer func() {
+		if err != nil {
+			_ = conn.Close() // the first error says why
+		}
+	}()
+	conn.SetBusyTimeout(busyTimeout)
+	if err := setWAL(conn); err != nil {
+		return nil, err
+	}
+	for _, pragma := range []string{
+		"synchronous = " + synchronous,
+		"fullfsync = on", // macOS: its fsync alone does not reach the disk
+		"foreign_keys = off",
+		"temp_store = memory",
+		fmt.Sprintf("cache_size = -%d", writerCacheKiB),
+		fmt.Sprintf("wal_autocheckpoint = %d", checkpointPages),
+		fmt.Sprintf("journal_size_limit = %d", walKeepBytes),
+	} {
+		if err := sqlitex.ExecuteTransient(conn, "pragma "+pragma, nil); err != nil {
+			return nil, fault("set "+pragma, err)
+		}
+	}
+	if err := w.prepare(); err != nil {
+		return nil, fault("prepare statements", err)
+	}
+	return w, nil
+}
+
+// setWAL turns the write-ahead log on, and refuses where it cannot be: on file systems without shared memory, which are
+// network file systems as a rule, views would block writers and locks do not hold.
+func setWAL(conn *sqlite.Conn) error {
+	var mode string
+	err := sqlitex.ExecuteTransient(conn, "pragma journal_mode = wal", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			mode = stmt.ColumnText(0)
+			return nil
+		},
+	})
+	if err != nil {
+		return fault("set journal_mode", err)
+	}
+	if mode != "wal" {
+		return fmt.Errorf("journal_mode is %q and not wal: is the file on a network file system?", mode)
+	}
+	return nil
+}
+
+func (w *writer) prepare() (err error) {
+	for _, p := range []struct {
+		stmt **sqlite.Stmt
+		text string
+	}{
+		{&w.begin, "begin immediate"},
+		{&w.commit, "commit"},
+		{&w.rollback, "rollback"},
+		{&w.takeQueued, "delete from queue where seq = ? and job = ?"},
+		{&w.takeDelayed, "delete from delayed where seq = ? and job = ?"},
+		{&w.takeLeased, "delete from lease where seq = ? and id = ?"},
+		{&w.takeDone, "delete from done where seq = ? and job = ?"},
+		{&w.saveLease, saveLease},
+		{&w.saveReport, saveReport},
+		{&w.saveSetting, saveSetting},
+		{&w.addLane, addLane},
+	} {
+		if *p.stmt, err = w.conn.Prepare(p.text); err != nil {
+			return err
+		}
+	}
+	for _, p := range []struct {
+		bulk           *bulk
+		table, columns string
+	}{
+		{&w.job, "job", jobColumns},
+		{&w.queue, "queue", turnColumns},
+		{&w.delayed, "delayed", waitingColumns},
+		{&w.lease, "lease", leaseColumns},
+		{&w.attempt, "attempt", attemptColumns},
+		{&w.done, "done", doneColumns},
+		{&w.note, "note", noteColumns},
+	} {
+		if *p.bulk, err = newBulk(w.conn, p.table, p.columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openReaders opens the connections of views. They wait for a lock, which is rare, until their context ends.
+func openReaders(path string, n int) (*sqlitex.Pool, error) {
+	if n <= 0 {
+		n = defaultReaders
+	}
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
+		Flags: sqlite.OpenReadOnly, PoolSize: n,
+		PrepareConn: func(conn *sqlite.Conn) error {
+			return sqlitex.ExecuteTransient(conn, fmt.Sprintf("pragma cache_size = -%d", readerCacheKiB), nil)
+		},
+	})
+	return pool, fault("open readers", err)
+}
+
+func parseSynchronous(s string) (string, error) {
+	switch s = strings.ToUpper(s); s {
+	case "":
+		return "FULL", nil
+	case "FULL", "NORMAL", "OFF":
+		return s, nil
+	}
+	return "", fmt.Errorf("synchronous is %q and not FULL, NORMAL or OFF", s)
+}
+
+// take lends a reader. Its statements are interrupted when ctx ends.
+func (s *Store) take(ctx context.Context) (*sqlite.Conn, error) {
+	select {
+	case <-s.closed:
+		return nil, errClosed
+	default:
+	}
+	conn, err := s.readers.Take(ctx)
+	if err == nil {
+		return conn, nil
+	}
+	select {
+	case <-s.closed:
+		return nil, errClosed
+	default:
+		return nil, readFault(ctx, "take a reader", err)
+	}
+}
+
+// giveBack returns a reader. Its context may be done, and a rollback must run even so.
+func (s *Store) giveBack(conn *sqlite.Conn) error {
+	conn.SetInterrupt(nil)
+	var err error
+	if !conn.AutocommitEnabled() {
+		err = query(conn, "rollback", nil, nil)
+	}
+	s.readers.Put(conn)
+	return err
+}

@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+const (
+	laneColumns = "tenant, class, priority, type, is_unique, units, lock_key, definition"
+	addLane     = "insert into lane (" + laneColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?)"
+	findLane    = "select id from lane where tenant = ? and class = ? and priority = ? and type = ? and is_unique = ?" +
+		" and units = ? and lock_key = ? and definition = ?"
+
+	// maxLanes bounds the lanes known without a read, about 20 MB. Every lock key has lanes of its own, so there may be
+	// as many as jobs.
+	maxLanes = 100_000
+)
+
+func bindLane(a *args, l *rules.Lane) {
+	a.id(l.Tenant.UUID)
+	a.text(l.Class)
+	a.int(int64(l.Priority))
+	a.text(l.Type)
+	a.flag(l.Unique)
+	a.int(int64(l.Units))
+	a.text(l.LockKey)
+	a.text(l.Definition)
+}
+
+func readLane(r *row) rules.Lane {
+	return rules.Lane{
+		Tenant:     lessor.TenantID{UUID: r.id()},
+		Class:      r.text(),
+		Priority:   lessor.Priority(r.int()),
+		Type:       r.text(),
+		Unique:     r.flag(),
+		Units:      int(r.int()),
+		LockKey:    r.text(),
+		Definition: r.text(),
+	}
+}
+
+// Lanes implements scheduler.Tx.
+func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error) {
+	ids := make([]rules.LaneID, len(lanes))
+	err := t.do("register lanes", func() error {
+		for i := range lanes {
+			id, err := t.lane(&lanes[i])
+			if err != nil {
+				return err
+			}
+			ids[i] = id
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
+func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
+	known := t.store.lanes
+	if id, ok := known[*l]; ok {
+		return id, nil
+	}
+	var id rules.LaneID
+	err := query(t.conn, findLane, func(a *args) { bindLane(a, l) }, func(r *row) error {
+		id = rules.LaneID(r.int())
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if id == 0 {
+		bindLane(&args{stmt: t.w.addLane}, l)
+		if err := exec(t.w.addLane); err != nil {
+			return 0, err
+		}
+		id = rules.LaneID(t.conn.LastInsertRowID())
+	}
+	if len(known) >= maxLanes {
+		clear(known)
+	}
+	known[*l] = id
+	return id, nil
+}
+
+// EachLane implements scheduler.View, in the order of their numbers.
+func (v *view) EachLane(ctx context.Context, fn func(rules.LaneID, rules.Lane) error) error {
+	err := query(v.conn, "select id, "+laneColumns+" from lane order by id", nil, func(r *row) error {
+		return fn(rules.LaneID(r.int()), readLane(r))
+	})
+	return readFault(ctx, "read lanes", err)
+}
+
+const readLaneByID = "select " + laneColumns + " from lane where id = ?"
+
+// LanesByID implements scheduler.View.
+func (v *view) LanesByID(ctx context.Context, ids []rules.LaneID) (map[rules.LaneID]rules.Lane, error) {
+	lanes := make(map[rules.LaneID]rules.Lane, len(ids))
+	for _, id := range ids {
+		err := query(v.conn, readLaneByID, func(a *args) { a.int(int64(id)) }, func(r *row) error {
+			lanes[id] = readLane(r)
+			return nil
+		})
+		if err != nil {
+			return nil, readFault(ctx, "read lanes", err)
+		}
+	}
+	return lanes, nil
+}

@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver that goose works through
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrate brings the schema up to date, on a connection of its own that is closed when it returns. It refuses a schema
+// that is newer than this program.
+func migrate(ctx context.Context, path, synchronous string) (err error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", fileURI(path, "_pragma", "synchronous("+synchronous+")"))
+	if err != nil {
+		return fault("open for migration", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	is, knows, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fault("read schema version", err)
+	}
+	if err := checkVersion(is, knows); err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fault("migrate", err)
+	}
+	return nil
+}
+
+func checkVersion(is, knows int64) error {
+	if is > knows {
+		return fmt.Errorf("its schema is version %d, and this program knows versions up to %d: use a newer lessor", is, knows)
+	}
+	return nil
+}
+
+// knownVersion is the schema version that this program brings a database to.
+func knownVersion() (int64, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	var newest int64
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, err
+		}
+		newest = max(newest, n)
+	}
+	return newest, nil
+}
+
+// fileURI names a file for SQLite, with one parameter; the path may hold any character.
+func fileURI(path, name, value string) string {
+	u := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{name: {value}}.Encode()}
+	return u.String()
+}

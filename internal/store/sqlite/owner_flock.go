@@ -1,0 +1,34 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile returns the locked file, or nil if somebody else holds the lock. The lock goes with the process, however it
+// ends; the file stays, since removing it would let two processes lock two files of one name.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+func unlockFile(f *os.File) error { return f.Close() }

@@ -1,0 +1,23 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// lockFile makes the file, or returns nil if it is there. Without flock the file outlives a process that was killed, and
+// has to be removed by hand.
+func lockFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+func unlockFile(f *os.File) error {
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

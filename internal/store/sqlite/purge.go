@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"context"
+
+	"lessor"
+)
+
+const (
+	readEnded = "select done.seq, done.job, tenant, job.idempotency_key from done" +
+		" cross join job on job.id = done.job cross join lane on lane.id = done.lane where ended_at < +? order by ended_at limit +?"
+	dropDone = "delete from done where seq = ?"
+	dropKey  = "delete from idempotency where tenant = ? and key = ? and job = ?"
+)
+
+// purges remove what is kept under a job's id.
+var purges = []string{
+	"delete from attempt where job = ?",
+	"delete from note where job = ?",
+	"delete from report where job = ?",
+	"delete from job where id = ?",
+}
+
+// ended is a job that can go.
+type ended struct {
+	seq    int64
+	job    lessor.JobID
+	tenant lessor.UUID
+	key    string
+}
+
+// Purge implements scheduler.Tx, the jobs that ended first going first.
+func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (int, error) {
+	var page []ended
+	err := t.do("purge", func() error {
+		err := query(t.conn, readEnded,
+			func(a *args) {
+				a.instant(before)
+				a.int(int64(max(0, limit)))
+			},
+			func(r *row) error {
+				page = append(page, ended{seq: r.int(), job: lessor.JobID{UUID: r.id()}, tenant: r.id(), key: r.text()})
+				return nil
+			})
+		for _, e := range page {
+			if err == nil {
+				err = t.purge(e)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(page), nil
+}
+
+func (t *tx) purge(e ended) error {
+	if err := query(t.conn, dropDone, func(a *args) { a.int(e.seq) }, nil); err != nil {
+		return err
+	}
+	if e.key != "" {
+		if err := query(t.conn, dropKey, func(a *args) {
+			a.id(e.tenant)
+			a.text(e.key)
+			a.id(e.job.UUID)
+		}, nil); err != nil {
+			return err
+		}
+	}
+	for _, text := range purges {
+		if err := query(t.conn, text, func(a *args) { a.id(e.job.UUID) }, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// Versions before 3.51.3 can corrupt a WAL under two checkpointers. The library is compiled in, so the build asserts it.
+const _ = uint(sqlite.VersionNumber - 3_051_003)
+
+// Config says where the database is and how it is opened.
+type Config struct {
+	// Path is the database file. It is made if it does not exist; its folder is not.
+	Path string
+	// Synchronous is SQLite's setting of that name. "" is FULL, which the promises need. NORMAL and OFF lose acknowledged
+	// changes when power fails: for tests.
+	Synchronous string
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Mono is a monotonic clock beside Now, from any fixed moment on. nil takes the monotonic reading that Now's times
+	// carry; without one a step of the clock shows only as a gap.
+	Mono func() time.Duration
+	// Readers is how many views can run at a time; 0 is 4.
+	Readers int
+}
+
+// defaultReaders is enough to keep both cores of a small machine busy while one reader waits for the disk.
+const defaultReaders = 4
+
+// Store is a scheduler.Store in one SQLite file.
+type Store struct {
+	path    string
+	clock   *clock
+	owner   *owner
+	readers *sqlitex.Pool
+
+	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
+	turn   chan struct{}
+	closed chan struct{}
+	close  func() error
+
+	// All below belongs to who has the turn.
+	writer *writer
+	leases *leaseCache
+	specs  *specCache
+	lanes  map[rules.Lane]rules.LaneID
+	seqs   seqs
+	// ill says that the last write failed for a reason that others will meet too. Until one succeeds nobody could have
+	// accepted a heartbeat, and the time is not counted as served.
+	ill bool
+	// broken is the I/O error after which nothing is written any more.
+	broken error
+}
+
+var _ scheduler.Store = (*Store)(nil)
+
+// Open opens the database, brings its schema up to date, and owns the file until Close. It refuses a file that another
+// process owns, that cannot be written, that a newer program wrote, or that lies where SQLite cannot keep a WAL.
+func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
+	path, err := prepareFile(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	s := &Store{
+		path: path, clock: newClock(cfg),
+		turn: make(chan struct{}, 1), closed: make(chan struct{}),
+		leases: newLeaseCache(), specs: newSpecCache(specCacheBytes), lanes: map[rules.Lane]rules.LaneID{},
+	}
+	s.close = sync.OnceValue(s.shut)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open database %s: %w", path, err)
+			s.turn <- struct{}{}
+			_ = s.Close() // the first error says why
+		}
+	}()
+	if s.owner, err = own(path); err != nil {
+		return nil, err
+	}
+	if err := s.connect(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	tick := s.clock.read()
+	s.clock.keep(tick, s.clock.at(tick))
+	s.turn <- struct{}{}
+	return s, nil
+}
+
+// prepareFile makes the file if there is none, readable by its owner only (payloads and token hashes are in it), and
+// returns its true path, so that two names of one file share one lock.
+func prepareFile(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+func (s *Store) connect(ctx context.Context, cfg Config) error {
+	synchronous, err := parseSynchronous(cfg.Synchronous)
+	if err != nil {
+		return err
+	}
+	if err := removeOldCopies(s.path); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.path, synchronous); err != nil {
+		return err
+	}
+	if s.writer, err = openWriter(s.path, synchronous); err != nil {
+		return err
+	}
+	s.readers, err = openReaders(s.path, cfg.Readers)
+	return err
+}
+
+// load fills the caches from the tables.
+func (s *Store) load() error {
+	v := view{conn: s.writer.conn}
+	if err := v.eachLeaseRow(s.leases.put); err != nil {
+		return fault("load leases", err)
+	}
+	return fault("load places in line", s.seqs.load(s.writer.conn))
+}
+
+// Close waits for the update that is under way, ends the views, and gives the file up. It may be called more than once.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	close(s.closed)
+	<-s.turn
+	var firstErr error
+	keep := func(err error) {
+		if firstErr == nil && err != nil {
+			firstErr = fault("close database", err)
+		}
+	}
+	// Readers first: the last connection to close removes the WAL, and only the writer can.
+	if s.readers != nil {
+		keep(s.readers.Close())
+	}
+	if s.writer != nil {
+		keep(s.writer.conn.Close())
+	}
+	if s.owner != nil {
+		keep(s.owner.release())
+	}
+	return firstErr
+}

@@ -1,0 +1,32 @@
+package sqlite
+
+import (
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// tx is one write transaction. The first fault of any of its methods spoils it: what follows is answered with that fault,
+// since SQLite may have rolled back and would run further statements each for itself.
+type tx struct {
+	view
+	store *Store
+	w     *writer
+	err   error
+
+	seqLimit int64          // the mark up to which this transaction reserved places in line
+	granted  []lessor.JobID // jobs whose specs are not needed again soon
+
+	// What a Move takes apart, by the table it goes to.
+	toQueue, toDelayed, toLease, toDone, toAttempt []*scheduler.Move
+}
+
+var _ scheduler.Tx = (*tx)(nil)
+
+// do runs a write, unless the transaction is spoilt.
+func (t *tx) do(verb string, write func() error) error {
+	if t.err != nil {
+		return t.err
+	}
+	t.err = fault(verb, write())
+	return t.err
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// errOver is what a transaction answers when it is used after its end.
+var errOver = errors.New("the transaction is over")
+
+// probeSetting is written by the first transactions after a failed write: only a write that reached the disk shows that
+// heartbeats can be accepted again.
+const probeSetting = "sqlite.probe"
+
+// Update implements scheduler.Store. ctx ends the waiting for a turn; what has begun is not interrupted.
+func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	return s.run(fn)
+}
+
+// Serve implements scheduler.Store. It waits for its turn like a heartbeat would, so that a writer who is stuck does not
+// count as serving.
+func (s *Store) Serve(ctx context.Context) (rules.Serving, error) {
+	if err := s.enter(ctx); err != nil {
+		return s.clock.known(), err
+	}
+	defer s.leave()
+	if s.ill {
+		err := s.run(func(scheduler.Tx) error { return nil })
+		return s.clock.known(), err
+	}
+	tick := s.clock.read()
+	s.clock.keep(tick, s.clock.at(tick))
+	return s.clock.known(), nil
+}
+
+// enter waits for the turn. A context that is done gets none, even if one is free.
+func (s *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
+	}
+	select {
+	case <-s.turn:
+	case <-s.closed:
+		return errClosed
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
+	}
+	select {
+	case <-s.closed: // both were ready
+		s.leave()
+		return errClosed
+	default:
+	}
+	if s.broken != nil {
+		s.leave()
+		return s.broken
+	}
+	return nil
+}
+
+func (s *Store) leave() { s.turn <- struct{}{} }
+
+// run is one transaction of who has the turn.
+func (s *Store) run(fn func(scheduler.Tx) error) error {
+	if err := exec(s.writer.begin); err != nil {
+		return s.lost(fault("begin", err))
+	}
+	tick := s.clock.read() // after begin: nothing is waited for from here on
+	t := &tx{
+		view:  view{conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick)},
+		store: s, w: s.writer,
+	}
+	committed := false
+	defer func() { // also when fn panics
+		t.err = errOver
+		if !committed {
+			s.undo()
+		}
+	}()
+	served := t.serving
+	var refused error
+	if s.ill {
+		t.err = fault("probe", s.writer.setting(probeSetting, []byte(tick.Wall.String())))
+	}
+	if t.err == nil {
+		refused = fn(t)
+	}
+	switch {
+	case t.err != nil: // whatever fn made of it, the transaction is spoilt
+		return s.lost(errors.Join(t.err, unless(refused, t.err)))
+	case refused != nil:
+		s.clock.keep(tick, served)
+		return refused
+	}
+	if err := exec(s.writer.commit); err != nil {
+		return s.lost(fault("commit", err))
+	}
+	committed = true
+	s.ill = false
+	s.clock.keep(tick, t.serving)
+	s.settle(t)
+	return nil
+}
+
+// lost notes what a failed transaction says about the store. A value that was refused and a row that has moved say
+// nothing against it.
+func (s *Store) lost(err error) error {
+	switch {
+	case errors.Is(err, scheduler.ErrBadCall), errors.Is(err, scheduler.ErrMoved):
+	case errors.Is(err, scheduler.ErrBroken):
+		s.ill, s.broken = true, err
+	default:
+		s.ill = true
+	}
+	return err
+}
+
+// settle makes the caches those of a transaction that was committed.
+func (s *Store) settle(t *tx) {
+	s.leases.keep()
+	s.seqs.limit = max(s.seqs.limit, t.seqLimit)
+	for _, id := range t.granted {
+		s.specs.drop(id)
+	}
+}
+
+// undo takes back what a failed transaction did, in the file and in the caches. A full disk or an I/O error has already
+// ended the transaction. Lanes and specs are simply forgotten: they are read again when they are needed.
+func (s *Store) undo() {
+	s.leases.undo()
+	clear(s.lanes)
+	s.specs.clear()
+	if s.writer.conn.AutocommitEnabled() {
+		return
+	}
+	if err := exec(s.writer.rollback); err != nil && s.broken == nil {
+		s.broken = fmt.Errorf("%w: %w", scheduler.ErrBroken, fault("roll back", err))
+	}
+}

@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// astray counts what must not be: jobs that are not in exactly one place, rows in a place without a job, and rows whose
+// lane is not known.
+var astray = []struct{ what, text string }{
+	{"jobs that are in no place or in several", `select count(*) from job j where
+		exists (select 1 from queue where seq = j.seq and job = j.id) + exists (select 1 from delayed where seq = j.seq and job = j.id) +
+		exists (select 1 from lease where seq = j.seq and job = j.id) + exists (select 1 from done where seq = j.seq and job = j.id) <> 1`},
+	{"queued rows without a job", `select count(*) from queue p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
+	{"delayed rows without a job", `select count(*) from delayed p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
+	{"leases without a job", `select count(*) from lease p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
+	{"ended rows without a job", `select count(*) from done p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
+	{"jobs without a lane", `select count(*) from job where not exists (select 1 from lane where id = job.lane)`},
+	{"idempotency keys without a job", `select count(*) from idempotency i where not exists (select 1 from job where id = i.job)`},
+}
+
+// Verify reads the copy of a database that Backup made, whole, and returns how many jobs are in it. It takes no
+// ownership, writes nothing, and leaves nothing beside the copy.
+func Verify(ctx context.Context, path string) (jobs int, err error) {
+	conn, err := openCopy(path)
+	if err != nil {
+		return 0, fmt.Errorf("verify %s: %w", path, err)
+	}
+	defer func() {
+		conn.SetInterrupt(nil)
+		err = errors.Join(err, conn.Close())
+	}()
+	conn.SetInterrupt(ctx.Done())
+	jobs, err = verify(conn)
+	return jobs, readFault(ctx, "verify "+path, err)
+}
+
+// openCopy opens a database that nobody changes. What is still in a WAL would be passed over.
+func openCopy(path string) (*sqlite.Conn, error) {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(full); err != nil {
+		return nil, err
+	}
+	if wal, err := os.Stat(full + "-wal"); err == nil && wal.Size() > 0 {
+		return nil, errors.New("it has a write-ahead log beside it: this is a database in use, or one that was not closed, and no copy")
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	conn, err := sqlite.OpenConn(fileURI(full, "immutable", "1"), sqlite.OpenReadOnly|sqlite.OpenURI)
+	return conn, fault("open", err)
+}
+
+func verify(conn *sqlite.Conn) (jobs int, err error) {
+	knows, err := knownVersion()
+	if err != nil {
+		return 0, err
+	}
+	var damage string
+	err = query(conn, "pragma integrity_check(1)", nil, func(r *row) error {
+		damage = r.text()
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("check integrity: %w", err)
+	}
+	if damage != "ok" {
+		return 0, fmt.Errorf("it is damaged: %s", damage)
+	}
+	is, err := schemaVersion(conn)
+	if err != nil {
+		return 0, fmt.Errorf("it is no database of lessor: %w", err)
+	}
+	if err := checkVersion(is, knows); err != nil {
+		return 0, err
+	}
+	for _, a := range astray {
+		n, err := count(conn, a.text)
+		if err != nil {
+			return 0, fmt.Errorf("look for %s: %w", a.what, err)
+		}
+		if n != 0 {
+			return 0, fmt.Errorf("it has %d %s", n, a.what)
+		}
+	}
+	n, err := count(conn, "select count(*) from job")
+	return int(n), err
+}
+
+func schemaVersion(conn *sqlite.Conn) (int64, error) {
+	return count(conn, "select max(version_id) from goose_db_version where is_applied")
+}
+
+// count returns the number that a query answers with.
+func count(conn *sqlite.Conn, text string) (n int64, err error) {
+	err = query(conn, text, nil, func(r *row) error {
+		n = r.int()
+		return nil
+	})
+	return n, err
+}

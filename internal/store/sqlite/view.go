@@ -1,0 +1,45 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"zombiezen.com/go/sqlite"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// view reads one snapshot: a reader's, or what the writer's transaction sees.
+type view struct {
+	conn    *sqlite.Conn
+	now     lessor.Instant
+	serving rules.Serving
+}
+
+var _ scheduler.View = (*view)(nil)
+
+// View implements scheduler.Store. It ends when ctx does.
+func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err error) {
+	conn, err := s.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fault("end view", s.giveBack(conn))) }()
+	// A snapshot is taken by the first read. Taken before the clock is looked at, it holds nothing from the future.
+	if err := query(conn, "begin", nil, nil); err != nil {
+		return readFault(ctx, "begin view", err)
+	}
+	nothing := func(*row) error { return nil }
+	if err := query(conn, "select 1 from setting limit 1", nil, nothing); err != nil {
+		return readFault(ctx, "begin view", err)
+	}
+	return fn(&view{conn: conn, now: s.clock.read().Wall, serving: s.clock.known()})
+}
+
+// Now implements scheduler.View.
+func (v *view) Now() lessor.Instant { return v.now }
+
+// Serving implements scheduler.View.
+func (v *view) Serving() rules.Serving { return v.serving }

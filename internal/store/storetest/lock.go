@@ -1,0 +1,57 @@
+package storetest
+
+import (
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// lockReads compares what locks with what only reads, inside a transaction that has changed something.
+func lockReads(b *bed) {
+	ids := []lessor.JobID{b.jobID()}
+	for _, s := range b.crowd() {
+		ids = append(ids, s.Spec.ID)
+	}
+	h := b.grant(b.queued(), "w1", full)
+	gone := b.grant(b.queued(), "w1")
+	b.end(gone, completed)
+	b.update(func(tx scheduler.Tx) error {
+		ctx := b.Context()
+		beaten := *h
+		beaten.ExpiresAt++
+		b.must(tx.SaveLeases(ctx, []*rules.Held{&beaten}))
+		want := map[lessor.LeaseID]*rules.Held{h.ID: &beaten}
+		peeked, err := tx.Peek(ctx, []lessor.LeaseID{h.ID, gone.ID, b.leaseID()})
+		b.must(err)
+		b.same("leases, peeked at", peeked, want)
+		peeked[h.ID].ExpiresAt = 1 // a copy
+		locked, err := tx.Leases(ctx, []lessor.LeaseID{h.ID, gone.ID, b.leaseID()})
+		b.must(err)
+		b.same("leases, locked", locked, want)
+		read, err := tx.Standings(ctx, ids)
+		b.must(err)
+		standings, err := tx.Lock(ctx, ids)
+		b.must(err)
+		b.same("standings, locked", standings, read)
+		return tx.Gate(ctx)
+	})
+}
+
+// aloneNoOthers: a store that is not shared takes what it is told for other nodes, and has nothing to tell of them.
+func aloneNoOthers(b *bed) {
+	if b.Shared() {
+		b.Skip("this store is shared")
+	}
+	b.update(func(tx scheduler.Tx) error {
+		b.must(tx.Gate(b.Context()))
+		return tx.Publish(b.Context(), []byte("news"))
+	})
+	b.view(func(v scheduler.View) error {
+		position, err := v.Position(b.Context())
+		b.must(err)
+		b.same("position", position, nil)
+		changes, err := v.Changes(b.Context(), position)
+		b.same("changes", changes, nil)
+		return err
+	})
+}

@@ -1,0 +1,217 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// likeTheModel runs random sequences of what the scheduler does, a few steps a transaction, some of which fail, and
+// compares the store with a map after each.
+func likeTheModel(b *bed) {
+	rapid.Check(b.T, func(r *rapid.T) {
+		m := &model{bed: b, jobs: map[lessor.JobID]rules.Standing{}, failures: map[lessor.JobID]string{}}
+		r.Repeat(map[string]func(*rapid.T){
+			"transaction": m.transaction,
+			"":            m.compare,
+		})
+	})
+}
+
+// model is what the store should hold about the jobs of one sequence.
+type model struct {
+	bed      *bed
+	jobs     map[lessor.JobID]rules.Standing
+	failures map[lessor.JobID]string // the error of the last attempt that failed, and after which the job went on
+}
+
+// step is one thing that the scheduler does to a job, decided by package rules.
+type step struct {
+	name  string
+	fits  func(*rules.Standing) bool
+	apply func(*model, scheduler.Tx, *rules.Standing) error
+}
+
+var steps = []step{
+	{"grant", at(rules.InQueue), (*model).grant},
+	{"beat", at(rules.Leased), (*model).beat},
+	{"complete", at(rules.Leased), ending(completed)},
+	{"fail", at(rules.Leased), ending(failed)},
+	{"fail for good", at(rules.Leased), ending(fatal)},
+	{"lapse", at(rules.Leased), ending(expired)},
+	{"release", at(rules.Leased), ending(released)},
+	{"delay", at(rules.Leased), ending(rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Delay: time.Hour})},
+	{"promote", at(rules.Delayed), (*model).promote},
+	{"cancel", at(rules.InQueue, rules.Delayed), changing(cancel)},
+	{"retry", func(s *rules.Standing) bool {
+		return s.Place == rules.Ended && s.Done.State != lessor.Completed || s.Place == rules.Delayed && s.Wait.State != lessor.Queued
+	}, changing(retry)},
+	{"report", at(rules.Leased), (*model).report},
+}
+
+func at(places ...rules.Place) func(*rules.Standing) bool {
+	return func(s *rules.Standing) bool { return slices.Contains(places, s.Place) }
+}
+
+// transaction submits a job or two, takes a few steps, and commits unless it is told to fail.
+func (m *model) transaction(r *rapid.T) {
+	jobs, failures := maps.Clone(m.jobs), maps.Clone(m.failures)
+	fails := rapid.IntRange(0, 4).Draw(r, "fails") == 0
+	err := m.bed.Update(m.bed.Context(), func(tx scheduler.Tx) error {
+		for range rapid.IntRange(0, 2).Draw(r, "submissions") {
+			if err := m.submit(tx, rapid.Bool().Draw(r, "later")); err != nil {
+				return err
+			}
+		}
+		for range rapid.IntRange(0, 6).Draw(r, "steps") {
+			if err := m.step(r, tx); err != nil {
+				return err
+			}
+		}
+		if fails {
+			return errTest
+		}
+		return nil
+	})
+	switch {
+	case fails && errors.Is(err, errTest):
+		m.jobs, m.failures = jobs, failures
+	case err != nil:
+		r.Fatal(err)
+	}
+}
+
+func (m *model) step(r *rapid.T, tx scheduler.Tx) error {
+	ids := slices.SortedFunc(maps.Keys(m.jobs), func(a, b lessor.JobID) int { return slices.Compare(a.UUID[:], b.UUID[:]) })
+	if len(ids) == 0 {
+		return nil
+	}
+	s := m.jobs[rapid.SampledFrom(ids).Draw(r, "job")]
+	possible := slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return !st.fits(&s) })
+	if len(possible) == 0 {
+		return nil
+	}
+	i := rapid.IntRange(0, len(possible)-1).Draw(r, "step")
+	if err := possible[i].apply(m, tx, &s); err != nil {
+		return fmt.Errorf("%s: %w", possible[i].name, err)
+	}
+	m.jobs[s.Spec.ID] = s
+	return nil
+}
+
+func (m *model) submit(tx scheduler.Tx, waits bool) error {
+	spec := m.bed.draft(func(s *rules.Spec) {
+		if waits {
+			later(s)
+		}
+	})
+	if err := insert(m.bed.Context(), tx, spec); err != nil {
+		return err
+	}
+	move := enqueue(spec, tx.Now())
+	m.jobs[spec.ID] = rules.Standing{Spec: spec, Place: move.To, Turn: move.Turn, Wait: move.Wait}
+	return tx.Move(m.bed.Context(), []scheduler.Move{move})
+}
+
+func (m *model) grant(tx scheduler.Tx, s *rules.Standing) error {
+	move := m.bed.grantMove(s.Spec, s.Turn, "w1", tx.Now())
+	s.Place, s.Turn, s.Held = rules.Leased, move.Held.Turn, move.Held
+	return tx.Move(m.bed.Context(), []scheduler.Move{move})
+}
+
+func (m *model) beat(tx scheduler.Tx, s *rules.Standing) error {
+	h := *s.Held
+	if err := rules.Beat(&h, h.Worker, 0, tx.Now(), tx.Serving()); err != nil {
+		return err
+	}
+	s.Held = &h
+	return tx.SaveLeases(m.bed.Context(), []*rules.Held{&h})
+}
+
+func ending(e rules.End) func(*model, scheduler.Tx, *rules.Standing) error {
+	return func(m *model, tx scheduler.Tx, s *rules.Standing) error {
+		move, err := endMove(s.Held, e, tx.Now())
+		if err != nil {
+			return err
+		}
+		m.arrive(s, move)
+		return tx.Move(m.bed.Context(), []scheduler.Move{move})
+	}
+}
+
+func (m *model) promote(tx scheduler.Tx, s *rules.Standing) error {
+	move := scheduler.Move{From: rules.Delayed, To: rules.InQueue, Turn: rules.Promote(s.Turn, s.Wait, tx.Now())}
+	m.arrive(s, move)
+	return tx.Move(m.bed.Context(), []scheduler.Move{move})
+}
+
+func changing(decide func(*rules.Standing, lessor.Instant) (rules.Change, error)) func(*model, scheduler.Tx, *rules.Standing) error {
+	return func(m *model, tx scheduler.Tx, s *rules.Standing) error {
+		c, err := decide(s, tx.Now())
+		if err != nil {
+			return err
+		}
+		move := changeMove(s, c)
+		m.arrive(s, move)
+		return tx.Move(m.bed.Context(), []scheduler.Move{move})
+	}
+}
+
+func (m *model) report(tx scheduler.Tx, s *rules.Standing) error {
+	s.Report = &rules.Report{Job: s.Spec.ID, Progress: new(float64(s.Turn.Steps)), At: tx.Now()}
+	return tx.SaveReports(m.bed.Context(), []rules.Report{*s.Report})
+}
+
+// arrive is what a move does to a standing.
+func (m *model) arrive(s *rules.Standing, move scheduler.Move) {
+	if a := move.Attempt; a != nil && (a.Outcome == rules.OutcomeFailed || a.Outcome == rules.OutcomeExpired) {
+		m.failures[s.Spec.ID] = said(a)
+	}
+	s.Place, s.Turn, s.Wait, s.Done, s.Held = move.To, move.Turn, move.Wait, move.Done, nil
+	s.LastError = m.failures[s.Spec.ID]
+	if move.Done != nil {
+		s.Turn, s.LastError = move.Done.Attempt.Turn, said(&move.Done.Attempt)
+	}
+}
+
+// said is the error that an attempt leaves.
+func said(a *rules.Attempt) string {
+	if a.Error == "" && (a.Outcome == rules.OutcomeFailed || a.Outcome == rules.OutcomeExpired) {
+		return a.Reason
+	}
+	return a.Error
+}
+
+// compare holds all that is stored against the model.
+func (m *model) compare(r *rapid.T) {
+	err := m.bed.View(m.bed.Context(), func(v scheduler.View) error {
+		got, err := v.Standings(m.bed.Context(), slices.Collect(maps.Keys(m.jobs)))
+		if err != nil {
+			return err
+		}
+		want := map[lessor.JobID]*rules.Standing{}
+		for id, s := range m.jobs {
+			want[id] = &s
+		}
+		if reflect.DeepEqual(got, want) { // which takes a hundredth of the time
+			return nil
+		}
+		if d := cmp.Diff(want, got, asStored); d != "" {
+			r.Fatalf("the store is not like the model (-model +store):\n%s", d)
+		}
+		return nil
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+}

@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+func (b *bed) purge(before lessor.Instant, limit int) (n int) {
+	b.Helper()
+	b.update(func(tx scheduler.Tx) (err error) {
+		n, err = tx.Purge(b.Context(), before, limit)
+		return err
+	})
+	return n
+}
+
+// endedAt completes a job at an instant, with everything about it that can be stored.
+func (b *bed) endedAt(at lessor.Instant, key string) *rules.Spec {
+	b.Helper()
+	s := b.queued(func(s *rules.Spec) { s.IdempotencyKey = key })
+	b.end(b.grant(s, "w1"), released)
+	h := b.grant(s, "w1")
+	b.update(func(tx scheduler.Tx) error {
+		m, err := endMove(h, completed, at)
+		if err != nil {
+			return err
+		}
+		if err := tx.Note(b.Context(), []rules.Note{{Job: s.ID, Reason: "noted"}}); err != nil {
+			return err
+		}
+		if err := tx.SaveReports(b.Context(), []rules.Report{{Job: s.ID, Message: new("m"), At: 1}}); err != nil {
+			return err
+		}
+		return tx.Move(b.Context(), []scheduler.Move{m})
+	})
+	return s
+}
+
+func purgeLeavesOthers(b *bed) {
+	var old []*rules.Spec
+	for i := range 5 {
+		old = append(old, b.endedAt(lessor.Instant(100+i), ""))
+	}
+	stays := []lessor.JobID{b.endedAt(200, "").ID, b.queued().ID, b.queued(later).ID, b.grant(b.queued(), "w1").Turn.Job}
+	before := b.everything(stays...)
+	for _, step := range []struct {
+		before lessor.Instant
+		limit  int
+		want   int
+	}{{100, 10, 0}, {200, 0, 0}, {200, 2, 2}, {200, 10, 3}, {200, 10, 0}} {
+		if got := b.purge(step.before, step.limit); got != step.want {
+			b.Fatalf("purge before %d, at most %d: %d, want %d", step.before, step.limit, got, step.want)
+		}
+		if step.want == 2 {
+			for i, s := range old {
+				if gone := b.standing(s.ID) == nil; gone != (i < 2) {
+					b.Fatalf("after the two oldest were purged, number %d is gone: %v", i, gone)
+				}
+			}
+		}
+	}
+	b.same("what stays", b.everything(stays...), before)
+	for _, s := range old {
+		b.view(func(v scheduler.View) error {
+			reports, err := v.Reports(b.Context(), []lessor.JobID{s.ID})
+			if len(reports) != 0 || b.history(s.ID) != nil {
+				b.Fatal("something of a purged job is left")
+			}
+			return err
+		})
+	}
+	b.onePlaceEach()
+}
+
+func purgeFreesKey(b *bed) {
+	s := b.endedAt(100, "key-1")
+	keeps := b.endedAt(300, "key-2")
+	var ends map[lessor.LeaseID]scheduler.LeaseEnd
+	lease := b.standing(s.ID).Done.Attempt.Lease
+	b.purge(200, 10)
+	b.view(func(v scheduler.View) (err error) {
+		ends, err = v.LeaseEnds(b.Context(), []lessor.LeaseID{lease})
+		return err
+	})
+	b.same("the end of a purged job's lease", ends, nil)
+	again := b.queued(func(d *rules.Spec) { d.IdempotencyKey = "key-1" })
+	b.update(func(tx scheduler.Tx) error {
+		rivals := []scheduler.Claim{{Key: scheduler.Key{Tenant: acme, Key: "key-1"}}, {Key: scheduler.Key{Tenant: acme, Key: "key-2"}}}
+		got, err := tx.Claim(b.Context(), rivals)
+		b.same("holders", got, map[scheduler.Key]scheduler.KeyHolder{
+			{Tenant: acme, Key: "key-1"}: {Job: again.ID}, {Tenant: acme, Key: "key-2"}: {Job: keeps.ID},
+		})
+		return err
+	})
+}

@@ -1,0 +1,79 @@
+// Package storetest says what a scheduler.Store must do. Each driver's own test calls Run; what is not tested here is
+// not promised.
+//
+// The tests speak in moves that the scheduler makes, computed by package rules, and look at what is stored through View
+// alone, so that they hold for every driver.
+package storetest
+
+import (
+	"testing"
+
+	"lessor/internal/scheduler"
+)
+
+// Run tests a driver. fresh prepares an empty store and returns a function that opens it; it is called again after Close,
+// and then opens the same store.
+func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
+	for _, c := range []struct {
+		name string
+		test func(*bed)
+	}{
+		{"Insert/SpecsComeBackAsSent", specsComeBack},
+		{"Insert/PayloadBytesComeBackAsSent", payloadsComeBack},
+		{"Insert/LanesKeepTheirNumbers", lanesKeepNumbers},
+		{"Insert/SeqsRise", seqsRise},
+		{"Insert/OneJobAnID", oneJobAnID},
+		{"Insert/OneJobAKey", oneJobAKey},
+		{"Move/EveryPairOfPlaces", everyPair},
+		{"Move/RowThatIsNotThere", rowNotThere},
+		{"Move/FailureLeavesNothing", failureLeavesNothing},
+		{"Move/SwallowedFaultStillFails", swallowedFault},
+		{"Move/LockIsHeldOnce", lockHeldOnce},
+		{"Move/ManyInOneCall", manyInOneCall},
+		{"Move/LikeTheModel", likeTheModel},
+		{"Lease/BeatIsKept", beatIsKept},
+		{"Lease/CopiesMayBeChanged", copiesMayBeChanged},
+		{"Lease/FoundByRequest", foundByRequest},
+		{"Lease/EndIsRemembered", endIsRemembered},
+		{"Lease/ListNewestFirst", leaseList},
+		{"Lease/FailedBeatIsForgotten", failedBeatIsForgotten},
+		{"Lock/ReadsLikeStandings", lockReads},
+		{"Lock/AloneThereAreNoOthers", aloneNoOthers},
+		{"Delayed/DueInOrder", dueInOrder},
+		{"List/EveryFilter", everyFilter},
+		{"List/PagesNeitherRepeatNorLose", pagesNeitherRepeatNorLose},
+		{"List/CursorOfAJobThatLeft", cursorOfAJobThatLeft},
+		{"Record/HistoryInOrder", historyInOrder},
+		{"Record/ReplaysToTheState", replaysToTheState},
+		{"Record/LastError", lastError},
+		{"Report/Merges", reportsMerge},
+		{"Setting/SavedAndRemoved", settings},
+		{"Token/SavedAndRemoved", tokens},
+		{"Purge/LeavesOthersAlone", purgeLeavesOthers},
+		{"Purge/FreesTheKey", purgeFreesKey},
+		{"Serving/KeptWithTheCommit", servingKept},
+		{"View/SeesASnapshot", viewSeesSnapshot},
+		{"View/NeverHalfATransaction", neverHalf},
+		{"View/EachStopsAtTheFirstError", eachStops},
+		{"Update/OneAtATime", oneAtATime},
+		{"Update/NothingGivenNothingDone", nothingGiven},
+		{"Update/ContextEndsTheWaiting", contextEndsWaiting},
+		{"Restart/AcknowledgedIsThere", restartKeeps},
+		{"Restart/LeasesAndRequestsAreThere", restartKeepsLeases},
+		{"Restart/SeqsGoOn", restartSeqs},
+		{"Restart/ClosedAnswersUnreachable", closedAnswers},
+		{"Backup/StreamsACopy", backupStreams},
+		{"Check/NothingWrong", checkFindsNothing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			open := fresh(t)
+			b := &bed{T: t, open: open, Store: open()}
+			t.Cleanup(func() {
+				if err := b.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			})
+			c.test(b)
+		})
+	}
+}
