@@ -72,7 +72,8 @@ type Tx interface {
 	// takes back keys that this transaction gave.
 	Claim(ctx context.Context, claims []Claim) (map[Key]KeyHolder, error)
 	Unclaim(ctx context.Context, keys []Key) error
-	// Insert writes new jobs. Where they wait is a Move from rules.Nowhere.
+	// Insert writes new jobs, each under an id that is not there yet. Where they wait is a Move from rules.Nowhere. The store
+	// may keep the specs: they are not changed any more.
 	Insert(ctx context.Context, specs []*rules.Spec) error
 
 	// Peek returns the live lease rows with these ids, lapsed or not, without waiting for anybody; Leases locks them for change
@@ -125,7 +126,8 @@ type View interface {
 
 	// Standings returns what is known about jobs; unknown ids are left out.
 	Standings(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error)
-	// Specs returns what jobs are, without where they are; unknown ids are left out.
+	// Specs returns what jobs are, without where they are and without BodyHash; unknown ids are left out. They are shared and
+	// must not be changed.
 	Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error)
 	// Reports returns what jobs last reported; those that never did are left out.
 	Reports(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error)
