@@ -113,7 +113,8 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 		Brake:      rules.BrakeConfig{SharePercent: c.Lease.BrakeShare, Min: c.Lease.BrakeMin, Rate: c.Lease.BrakeRate},
 		TotalUnits: c.Capacity.TotalUnits, ReserveUnits: c.Capacity.ReserveUnits, Backfill: c.Capacity.Backfill,
 		Percent: rules.Percent(c.Capacity.Percent), BusyPoints: busyPoints(c.Capacity.Points),
-		TenantCap: c.Tenants.DefaultCap, MaxInterruptions: c.Jobs.MaxInterruptions, Retention: c.Retention.Jobs,
+		TenantCap: c.Tenants.DefaultCap, MaxInterruptions: c.Jobs.MaxInterruptions,
+		Retention: scheduler.Retention{Jobs: c.Retention.Jobs, Audit: c.Retention.Audit},
 		Jobs: rules.SubmitConfig{
 			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,
 			PayloadLimit: int(c.Jobs.PayloadLimit),

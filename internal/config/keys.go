@@ -92,7 +92,7 @@ func Keys() []Key {
 		later(truth("recovery.clean_unknown", func(c *Config) *bool { return &c.Recovery.CleanUnknown })),
 
 		span("retention.jobs", func(c *Config) *time.Duration { return &c.Retention.Jobs }, shortest, maxKeep),
-		later(span("retention.audit", func(c *Config) *time.Duration { return &c.Retention.Audit }, shortest, maxKeep)),
+		span("retention.audit", func(c *Config) *time.Duration { return &c.Retention.Audit }, shortest, maxKeep),
 		later(span("retention.workspaces", func(c *Config) *time.Duration { return &c.Retention.Workspaces }, shortest, maxKeep)),
 
 		later(hidePassword(text("alerts.webhook", "empty, or an http or https URL", func(c *Config) *string { return &c.Alerts.Webhook }, isURL))),

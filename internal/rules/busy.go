@@ -9,8 +9,8 @@ import (
 // busyFailClosed is the rating when nobody has sampled the host lately: almost nothing is leased.
 const busyFailClosed = 8
 
-// sampleLife is how long a sample counts.
-const sampleLife = 30 * time.Second
+// SampleLife is how long a sample counts.
+const SampleLife = 30 * time.Second
 
 // Points are the thresholds of one measurement, from the highest; reaching the first gives as many points as there are
 // thresholds.
@@ -54,12 +54,20 @@ func Rate(in lessor.BusyInputs, p BusyPoints) int {
 	return min(sum, MaxBusy)
 }
 
+// BusyOf returns the rating of several nodes: the highest sampled one counts, one that was set stays.
+func BusyOf(own int, source lessor.BusySource, highest int) int {
+	if source != lessor.BusyHost {
+		return own
+	}
+	return max(own, highest)
+}
+
 // Busy returns the rating in force at now and where it comes from: what was set, else the last sample, else fail closed.
 func Busy(set *int, in lessor.BusyInputs, p BusyPoints, now lessor.Instant) (int, lessor.BusySource) {
 	switch {
 	case set != nil:
 		return *set, lessor.BusySet
-	case in.SampledAt == 0 || now.Sub(in.SampledAt).Abs() > sampleLife: // the future: the clock stepped back since
+	case in.SampledAt == 0 || now.Sub(in.SampledAt).Abs() > SampleLife: // the future: the clock stepped back since
 		return busyFailClosed, lessor.BusyFailClosed
 	default:
 		return Rate(in, p), lessor.BusyHost

@@ -74,3 +74,21 @@ func TestBusyFailsClosedWithoutAFreshSample(t *testing.T) {
 		}
 	}
 }
+
+func TestHighestRatingOfAllNodesCounts(t *testing.T) {
+	for _, c := range []struct {
+		own     int
+		source  lessor.BusySource
+		highest int
+		want    int
+	}{
+		{3, lessor.BusyHost, 5, 5},
+		{5, lessor.BusyHost, 3, 5},
+		{3, lessor.BusySet, 9, 3},
+		{8, lessor.BusyFailClosed, 2, 8},
+	} {
+		if got := BusyOf(c.own, c.source, c.highest); got != c.want {
+			t.Errorf("own %d (%s), highest %d: %d, want %d", c.own, c.source, c.highest, got, c.want)
+		}
+	}
+}

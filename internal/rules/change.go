@@ -63,6 +63,8 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	t.Steps++
 	next := &Next{Place: InQueue}
 	switch {
+	case s.Spec.Payload == nil:
+		return Change{}, &lessor.Error{Code: lessor.CodeConflict, Detail: "the job's payload is no longer kept; submit it again"}
 	case s.Place == Ended && s.Done.State != lessor.Completed:
 		from = s.Done.State
 		t.MaxAttempts, t.Interruptions = max(t.MaxAttempts, t.Attempt+1), 0

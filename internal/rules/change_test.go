@@ -10,20 +10,23 @@ import (
 // turn is that of a job which was leased twice, then queued again a minute after the start.
 var turn = Turn{Job: jobID(1), Lane: 7, Seq: 9, Attempt: 2, MaxAttempts: 5, Interruptions: 1, Fence: 77, Steps: 6, QueuedAt: after(time.Minute)}
 
-func queuedJob() *Standing { return &Standing{Place: InQueue, Turn: turn} }
+// kept is a job whose payload has not been stripped.
+var kept = &Spec{Payload: []byte(`{}`)}
+
+func queuedJob() *Standing { return &Standing{Spec: kept, Place: InQueue, Turn: turn} }
 
 func waitingJob(state lessor.State) *Standing {
-	return &Standing{Place: Delayed, Turn: turn, Wait: Wait{Until: after(time.Hour), State: state}}
+	return &Standing{Spec: kept, Place: Delayed, Turn: turn, Wait: Wait{Until: after(time.Hour), State: state}}
 }
 
 func heldJob(changes ...func(*Held)) *Standing {
 	h := lease(changes...)
-	return &Standing{Place: Leased, Turn: h.Turn, Held: h}
+	return &Standing{Spec: kept, Place: Leased, Turn: h.Turn, Held: h}
 }
 
 func endedJob(state lessor.State) *Standing {
 	a := Attempt{Turn: turn, Lease: leaseID(3), Worker: "w1", EndedAt: start, Outcome: Outcome(state)}
-	return &Standing{Place: Ended, Turn: turn, Done: &Done{State: state, Attempt: a}}
+	return &Standing{Spec: kept, Place: Ended, Turn: turn, Done: &Done{State: state, Attempt: a}}
 }
 
 func running(h *Held) { h.FirstBeatAt = after(time.Second) }
@@ -197,6 +200,13 @@ func TestRetryQueuesAJobThatEndedBadly(t *testing.T) {
 			same(t, "the change", got, want)
 		})
 	}
+}
+
+func TestRetryWithoutThePayloadIsAConflict(t *testing.T) {
+	s := endedJob(lessor.Failed)
+	s.Spec = &Spec{}
+	_, err := Retry(s, "olga", start)
+	refused(t, err, lessor.CodeConflict)
 }
 
 func TestRetryOfAnyOtherJobIsAConflict(t *testing.T) {

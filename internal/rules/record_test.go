@@ -128,7 +128,7 @@ func tell(record []lessor.Event) string {
 // TestRecordTellsAWholeLife reads the record of one job through everything that can happen to it.
 func TestRecordTellsAWholeLife(t *testing.T) {
 	now := start
-	spec := &Spec{ID: jobID(1), TraceID: "abc", Actor: "anna", CreatedAt: start}
+	spec := &Spec{Payload: []byte(`{}`), ID: jobID(1), TraceID: "abc", Actor: "anna", CreatedAt: start}
 	st := Standing{Spec: spec, Place: InQueue, Turn: Turn{Job: jobID(1), MaxAttempts: 2, Steps: 1, QueuedAt: start}}
 	h := History{}
 	tick := func() lessor.Instant { now = now.Add(time.Second); return now }

@@ -24,7 +24,7 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	return s.purge(ctx)
+	return s.retain(ctx)
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -36,32 +35,5 @@ func (p *pass) promote(ctx context.Context) error {
 		return err
 	}
 	f.dueAt, err = p.tx.NextDue(ctx)
-	return err
-}
-
-// How ended jobs are removed: in pages, so that no commit is long, and rarely.
-const (
-	purgeEvery = time.Minute
-	purgeLimit = 500
-)
-
-// purge removes jobs whose retention is over, a page a transaction.
-func (s *Scheduler) purge(ctx context.Context) error {
-	now := s.fold.serving.LastBeat
-	if s.fold.purgeAt > now {
-		return nil
-	}
-	s.fold.purgeAt = now.Add(purgeEvery)
-	if s.cfg.Retention == 0 {
-		return nil
-	}
-	n := 0
-	_, err := s.transact(ctx, 0, func(p *pass) (err error) {
-		n, err = p.tx.Purge(ctx, p.now.Add(-s.cfg.Retention), purgeLimit)
-		return err
-	})
-	if err == nil && n == purgeLimit {
-		s.fold.purgeAt = now.Add(serveEvery)
-	}
 	return err
 }

@@ -23,10 +23,10 @@ type fold struct {
 	position Position // how far the changes of other nodes are in it
 	delta    *delta   // what this pass does to it, for other nodes; nil = there are none
 
-	sweptAt lessor.Instant
-	dueAt   lessor.Instant // when the next waiting job is due; 0 = none waits
-	purgeAt lessor.Instant
-	woke    bool // something changed that may let a parked request have its lease
+	sweptAt  lessor.Instant
+	dueAt    lessor.Instant // when the next waiting job is due; 0 = none waits
+	retainAt lessor.Instant
+	woke     bool // something changed that may let a parked request have its lease
 }
 
 // holding is what one worker holds.

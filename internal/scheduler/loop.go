@@ -95,7 +95,7 @@ func (s *Scheduler) followIdle(ctx context.Context) error {
 
 // timeIsUp reports whether something is to be done although nobody called.
 func (s *Scheduler) timeIsUp(now lessor.Instant) bool {
-	return s.fold.sweepDue(now, s.cfg.Sweep) || s.fold.due(now) || s.fold.purgeAt <= now || s.fold.woke && len(s.parked) > 0
+	return s.fold.sweepDue(now, s.cfg.Sweep) || s.fold.due(now) || s.fold.retainAt <= now || s.fold.woke && len(s.parked) > 0
 }
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.

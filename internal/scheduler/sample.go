@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // sampleEvery is how often the host is measured: three samples within the life of one.
@@ -13,14 +14,15 @@ const sampleEvery = 10 * time.Second
 
 // sampling keeps the last measurement of the host.
 type sampling struct {
-	mu     sync.Mutex
-	inputs lessor.BusyInputs
+	mu      sync.Mutex
+	inputs  lessor.BusyInputs
+	highest int // rating of all nodes
 }
 
-func (s *sampling) last() lessor.BusyInputs {
+func (s *sampling) last() (in lessor.BusyInputs, highest int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inputs
+	return s.inputs, s.highest
 }
 
 // sample measures the host once. A failed measurement is no sample: without fresh ones the rating fails closed.
@@ -32,9 +34,13 @@ func (s *Scheduler) sample(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	highest, err := s.store.Rate(ctx, rules.Rate(in, s.cfg.BusyPoints), rules.SampleLife)
+	if err != nil {
+		return
+	}
 	s.sampling.mu.Lock()
 	defer s.sampling.mu.Unlock()
-	s.sampling.inputs = in
+	s.sampling.inputs, s.sampling.highest = in, highest
 }
 
 func (s *Scheduler) sampleLoop(ctx context.Context) {

@@ -39,7 +39,7 @@ type Config struct {
 	TenantCap        int // leases a named tenant may hold at once
 	Jobs             rules.SubmitConfig
 	MaxInterruptions int
-	Retention        time.Duration // of ended jobs; 0 = for ever
+	Retention        Retention
 	// Sample measures the host for the busy rating; nil = no samples.
 	Sample func() (lessor.BusyInputs, error)
 	// Observe is told about every commit; nil = nobody.

@@ -51,12 +51,14 @@ func (s *Scheduler) lapseSettings(now lessor.Instant) {
 // capacity returns what may be leased at now.
 func (s *Scheduler) capacity(now lessor.Instant) lessor.Capacity {
 	s.lapseSettings(now)
-	c := lessor.Capacity{TotalUnits: s.total(), ReserveUnits: s.cfg.ReserveUnits, Inputs: s.sampling.last(), LeasedUnits: s.fold.index.Leased()}
+	inputs, highest := s.sampling.last()
+	c := lessor.Capacity{TotalUnits: s.total(), ReserveUnits: s.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: s.fold.index.Leased()}
 	set := s.settings.Busy
 	if set == nil {
 		set = s.cfg.Busy
 	}
 	c.Busy, c.BusySource = rules.Busy(set, c.Inputs, s.cfg.BusyPoints, now)
+	c.Busy = rules.BusyOf(c.Busy, c.BusySource, highest)
 	c.UsableUnits = rules.Usable(c.TotalUnits, c.ReserveUnits, c.Busy, s.cfg.Percent)
 	c.AvailableUnits = max(0, c.UsableUnits-c.LeasedUnits)
 	return c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -21,6 +22,8 @@ type Store interface {
 	View(ctx context.Context, fn func(View) error) error
 	// Serve notes that a heartbeat could be accepted now (rules.Serve). Update does the same as its first act.
 	Serve(ctx context.Context) (rules.Serving, error)
+	// Rate notes this node's busy rating and returns the highest of all nodes that was noted within life.
+	Rate(ctx context.Context, busy int, life time.Duration) (int, error)
 	// Backup writes a consistent copy of the store, as of one commit, while writers go on.
 	Backup(ctx context.Context, w io.Writer) error
 	// Check looks at the store's own health (settings, integrity, version) and reports what it finds.
@@ -113,6 +116,9 @@ type Tx interface {
 	SaveToken(ctx context.Context, t Token) error
 	DeleteToken(ctx context.Context, id lessor.TokenID) (bool, error)
 
+	// Strip forgets what is large about up to limit jobs that ended before the instant (payload, result, report) and frees their
+	// idempotency keys; their record stays. It returns how many; each is stripped once, those that ended first going first.
+	Strip(ctx context.Context, before lessor.Instant, limit int) (int, error)
 	// Purge removes up to limit jobs that ended before the instant, with everything about them, and returns how many.
 	Purge(ctx context.Context, before lessor.Instant, limit int) (int, error)
 }

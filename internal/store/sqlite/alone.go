@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -12,6 +13,9 @@ import (
 
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return false }
+
+// Rate implements scheduler.Store: there is no other node.
+func (*Store) Rate(_ context.Context, busy int, _ time.Duration) (int, error) { return busy, nil }
 
 // Peek implements scheduler.Tx.
 func (t *tx) Peek(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error) {

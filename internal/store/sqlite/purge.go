@@ -59,14 +59,8 @@ func (t *tx) purge(e ended) error {
 	if err := query(t.conn, dropDone, func(a *args) { a.int(e.seq) }, nil); err != nil {
 		return err
 	}
-	if e.key != "" {
-		if err := query(t.conn, dropKey, func(a *args) {
-			a.id(e.tenant)
-			a.text(e.key)
-			a.id(e.job.UUID)
-		}, nil); err != nil {
-			return err
-		}
+	if err := t.freeKey(e); err != nil {
+		return err
 	}
 	for _, text := range purges {
 		if err := query(t.conn, text, func(a *args) { a.id(e.job.UUID) }, nil); err != nil {
@@ -74,4 +68,16 @@ func (t *tx) purge(e ended) error {
 		}
 	}
 	return nil
+}
+
+// freeKey lets the idempotency key of a job be used again.
+func (t *tx) freeKey(e ended) error {
+	if e.key == "" {
+		return nil
+	}
+	return query(t.conn, dropKey, func(a *args) {
+		a.id(e.tenant)
+		a.text(e.key)
+		a.id(e.job.UUID)
+	}, nil)
 }

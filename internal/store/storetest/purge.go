@@ -94,3 +94,36 @@ func purgeFreesKey(b *bed) {
 		return err
 	})
 }
+
+func stripForgetsWhatIsLarge(b *bed) {
+	first, twin := b.endedAt(100, "key-1"), b.endedAt(100, "")
+	young, waits := b.endedAt(200, "key-2"), b.queued()
+	untouched := b.everything(young.ID, waits.ID)
+	record := rules.Record(b.history(first.ID))
+	strip := func(limit int) (n int) {
+		b.update(func(tx scheduler.Tx) (err error) {
+			n, err = tx.Strip(b.Context(), 150, limit)
+			return err
+		})
+		return n
+	}
+	for i, want := range []int{1, 1, 0} {
+		if got := strip(1); got != want {
+			b.Fatalf("page %d of one: %d stripped, want %d", i+1, got, want)
+		}
+	}
+	for _, s := range []*rules.Spec{first, twin} {
+		st := b.standing(s.ID)
+		if st.Spec.Payload != nil || st.Done.Result != nil || st.Report != nil {
+			b.Fatalf("payload %q, result %q, report %v are left, want none", st.Spec.Payload, st.Done.Result, st.Report)
+		}
+	}
+	b.same("the record", rules.Record(b.history(first.ID)), record)
+	b.same("what is younger or has not ended", b.everything(young.ID, waits.ID), untouched)
+	rival := b.draft(func(s *rules.Spec) { s.IdempotencyKey = "key-1" })
+	b.update(func(tx scheduler.Tx) error {
+		got, err := tx.Claim(b.Context(), []scheduler.Claim{claimOf(rival)})
+		b.same("holder of a stripped job's key", got[claimOf(rival).Key], claimOf(rival).KeyHolder)
+		return err
+	})
+}

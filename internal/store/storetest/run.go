@@ -51,6 +51,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Token/SavedAndRemoved", tokens},
 		{"Purge/LeavesOthersAlone", purgeLeavesOthers},
 		{"Purge/FreesTheKey", purgeFreesKey},
+		{"Strip/ForgetsWhatIsLarge", stripForgetsWhatIsLarge},
 		{"Serving/KeptWithTheCommit", servingKept},
 		{"View/SeesASnapshot", viewSeesSnapshot},
 		{"View/NeverHalfATransaction", neverHalf},

@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+
+	"lessor"
+)
+
+// stripSetting remembers how far Strip has come, so that no job needs a mark of its own.
+const stripSetting = "sqlite.stripped"
+
+// stripped is the last job that was stripped: jobs go in the order of their ends, and of their seqs within one instant.
+type stripped struct {
+	EndedAt lessor.Instant `json:"ended_at"`
+	Seq     int64          `json:"seq"`
+}
+
+const readUnstripped = "select done.seq, done.job, tenant, job.idempotency_key, ended_at from done" +
+	" cross join job on job.id = done.job cross join lane on lane.id = done.lane" +
+	" where ended_at < +? and (ended_at, done.seq) > (+?, +?) order by ended_at, done.seq limit +?"
+
+// strips forget what is large about a job.
+var strips = []string{
+	"delete from report where job = ?",
+	"update job set payload = null where id = ?",
+}
+
+const stripResult = "update done set result = null where seq = ? and result is not null"
+
+// Strip implements scheduler.Tx.
+func (t *tx) Strip(ctx context.Context, before lessor.Instant, limit int) (int, error) {
+	var mark stripped
+	raw, err := t.Setting(ctx, stripSetting)
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &mark)
+	}
+	if err != nil {
+		return 0, readFault(ctx, "strip", err)
+	}
+	var page []ended
+	err = t.do("strip", func() error {
+		err := query(t.conn, readUnstripped,
+			func(a *args) {
+				a.instant(before)
+				a.instant(mark.EndedAt)
+				a.int(mark.Seq)
+				a.int(int64(max(0, limit)))
+			},
+			func(r *row) error {
+				page = append(page, ended{seq: r.int(), job: lessor.JobID{UUID: r.id()}, tenant: r.id(), key: r.text()})
+				mark = stripped{EndedAt: r.instant(), Seq: page[len(page)-1].seq}
+				return nil
+			})
+		for _, e := range page {
+			if err == nil {
+				err = t.strip(e)
+			}
+		}
+		return err
+	})
+	if err != nil || len(page) == 0 {
+		return 0, err
+	}
+	if raw, err = json.Marshal(mark); err != nil {
+		return 0, err
+	}
+	return len(page), t.SaveSetting(ctx, stripSetting, raw)
+}
+
+func (t *tx) strip(e ended) error {
+	if err := t.freeKey(e); err != nil {
+		return err
+	}
+	for _, text := range strips {
+		if err := query(t.conn, text, func(a *args) { a.id(e.job.UUID) }, nil); err != nil {
+			return err
+		}
+	}
+	return query(t.conn, stripResult, func(a *args) { a.int(e.seq) }, nil)
+}
