@@ -1,5 +1,7 @@
 package lanes
 
+import "slices"
+
 // heap is a four-way min-heap by key, then tie. Slots are 16 bytes and have no pointers: the four children of one are a
 // line of the cache. The item of a slot is a number in a roster, which also knows where each item is.
 type heap []slot
@@ -67,8 +69,8 @@ func (h heap) lower(pos []int32, by, floor int64) {
 	for i := range h {
 		h[i].key = max(h[i].key-by, floor)
 	}
-	for i := len(h) - 1; i >= 0; i-- { // keys that met at the floor are now ordered by their ties
-		h.down(pos, i, h[i])
+	for i, v := range slices.Backward(h) { // keys that met at the floor are now ordered by their ties
+		h.down(pos, i, v)
 	}
 }
 

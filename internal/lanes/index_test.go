@@ -56,8 +56,15 @@ func runLong(t *testing.T, seed uint64, steps int) *machine {
 		share int
 		do    func()
 	}{
-		{30, m.enqueue}, {30, m.take}, {26, m.free}, {2, m.takeSeq}, {1, m.hold}, {4, m.remove},
-		{1, m.setTenant}, {2, m.setClass}, {3, m.setDefinition},
+		{30, m.enqueue},
+		{30, m.take},
+		{26, m.free},
+		{2, m.takeSeq},
+		{1, m.hold},
+		{4, m.remove},
+		{1, m.setTenant},
+		{2, m.setClass},
+		{3, m.setDefinition},
 	}
 	for ; step < steps; step++ {
 		if len(m.o.queued) > 150 {

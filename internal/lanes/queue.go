@@ -33,8 +33,9 @@ func (x *Index) unqueue(l *lane, seq int64, t *rules.Turn) bool {
 	if l.line == nil {
 		return false
 	}
-	i, j, found := l.line.head, l.line.runs[l.line.head].off, true
+	i, j := l.line.head, l.line.runs[l.line.head].off
 	if l.line.first().seq != seq {
+		var found bool
 		if i, j, found = l.line.find(seq); !found {
 			return false
 		}

@@ -143,7 +143,7 @@ func TestOrderOfTurns(t *testing.T) {
 
 // TestSkippedKeepsPlace has an older job that is skipped and a younger one that is granted, then lets the older go.
 func TestSkippedKeepsPlace(t *testing.T) {
-	any := Filter{Usable: 1 << 40}
+	all := Filter{Usable: 1 << 40}
 	for _, c := range []struct {
 		name    string
 		lane    func(*rules.Lane) // of the older job
@@ -157,32 +157,32 @@ func TestSkippedKeepsPlace(t *testing.T) {
 		{name: "unique", filter: Filter{Usable: 9, SkipUnique: true}, lane: func(l *rules.Lane) { l.Unique = true }},
 		{name: "other tenant", filter: Filter{Usable: 9, Tenant: &acme}, lane: func(l *rules.Lane) { l.Tenant = bolt }},
 		{
-			name: "tenant paused", filter: any, lane: func(l *rules.Lane) { l.Tenant = bolt },
+			name: "tenant paused", filter: all, lane: func(l *rules.Lane) { l.Tenant = bolt },
 			block:   func(b *book) { b.SetTenant(bolt, Policy{Paused: true}) },
 			unblock: func(b *book) { b.SetTenant(bolt, Policy{}) },
 		},
 		{
-			name: "tenant at cap", filter: any, lane: func(l *rules.Lane) { l.Tenant = bolt },
+			name: "tenant at cap", filter: all, lane: func(l *rules.Lane) { l.Tenant = bolt },
 			block:   func(b *book) { b.SetTenant(bolt, Policy{Cap: 1}); b.Hold(1) },
 			unblock: func(b *book) { b.Free(1) },
 		},
 		{
-			name: "class paused", filter: any, lane: func(l *rules.Lane) { l.Class = "c" },
+			name: "class paused", filter: all, lane: func(l *rules.Lane) { l.Class = "c" },
 			block:   func(b *book) { b.SetClass(acme, "c", Policy{Paused: true}) },
 			unblock: func(b *book) { b.SetClass(acme, "c", Policy{}) },
 		},
 		{
-			name: "class at cap", filter: any, lane: func(l *rules.Lane) { l.Class = "c" },
+			name: "class at cap", filter: all, lane: func(l *rules.Lane) { l.Class = "c" },
 			block:   func(b *book) { b.Hold(1); b.SetClass(acme, "c", Policy{Cap: 1}) },
 			unblock: func(b *book) { b.Free(1) },
 		},
 		{
-			name: "lock held", filter: any, lane: func(l *rules.Lane) { l.LockKey = "k" },
+			name: "lock held", filter: all, lane: func(l *rules.Lane) { l.LockKey = "k" },
 			block:   func(b *book) { b.Hold(1) },
 			unblock: func(b *book) { b.Free(1) },
 		},
 		{
-			name: "definition blocked", filter: any, lane: func(l *rules.Lane) { l.Definition = "d" },
+			name: "definition blocked", filter: all, lane: func(l *rules.Lane) { l.Definition = "d" },
 			block:   func(b *book) { b.SetDefinition(acme, "d", true) },
 			unblock: func(b *book) { b.SetDefinition(acme, "d", false) },
 		},
