@@ -43,7 +43,7 @@ var layers = map[string]layer{
 	"internal/scheduler": {
 		imports: []string{".", "internal/rules", "internal/lanes", "internal/batch"},
 		libs:    []string{"github.com/google/uuid"},
-		tests:   []string{"internal/store/sqlite", "internal/store/postgres", "internal/pgtest"},
+		tests:   []string{"internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "github.com/jackc/pgx/v5"},
 	},
 
 	// Stores load and save. Only here is there a database driver.
@@ -102,7 +102,7 @@ var layers = map[string]layer{
 	"node": {
 		imports: []string{
 			".", "internal/rules", "internal/lanes", "internal/batch", "internal/scheduler", "internal/store/sqlite",
-			"internal/token", "internal/telemetry", "internal/host", "internal/config", "internal/httpapi",
+			"internal/store/postgres", "internal/token", "internal/telemetry", "internal/host", "internal/config", "internal/httpapi",
 		},
 		libs:  []string{"github.com/google/renameio/v2"},
 		tests: []string{"client"},

@@ -22,6 +22,7 @@ import (
 	"lessor/internal/httpapi"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres"
 	"lessor/internal/store/sqlite"
 	"lessor/internal/telemetry"
 	"lessor/internal/token"
@@ -41,7 +42,7 @@ var Version = "dev"
 type Node struct {
 	cfg       Config
 	log       *slog.Logger
-	store     *sqlite.Store
+	store     scheduler.Store
 	scheduler *scheduler.Scheduler
 	tokens    *token.Book
 	telemetry *telemetry.Telemetry
@@ -49,8 +50,8 @@ type Node struct {
 	first     bool
 }
 
-// Open opens the store, which no other process may have open, and prepares everything; nothing runs until Run or Serve.
-// A nil log is silent.
+// Open opens the store and prepares everything; nothing runs until Run or Serve. A SQLite file is one process's; a
+// PostgreSQL database may have as many nodes as you like. A nil log is silent.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
 	return open(ctx, cfg, log, sqlite.Config{})
 }
@@ -91,18 +92,24 @@ func (n *Node) openStore(ctx context.Context, db sqlite.Config) error {
 	if err != nil {
 		return fmt.Errorf("store %w", err)
 	}
-	if loc.Kind != config.SQLite {
-		return errors.New("store: this release keeps its data in SQLite only; use sqlite:PATH")
-	}
 	if err := os.MkdirAll(n.cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}
-	db.Path = loc.Path
-	n.store, err = sqlite.Open(ctx, db)
-	if err != nil {
-		return fmt.Errorf("open store: %w", err)
+	if loc.Kind == config.PostgreSQL {
+		n.store, err = opened(postgres.Open(ctx, postgres.Config{URL: loc.URL}))
+	} else {
+		db.Path = loc.Path
+		n.store, err = opened(sqlite.Open(ctx, db))
 	}
-	return nil
+	return err
+}
+
+// opened returns a store, and no store at all if it could not be opened.
+func opened[S scheduler.Store](s S, err error) (scheduler.Store, error) {
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return s, nil
 }
 
 // schedulerConfig turns the settings into what the scheduler is held to.

@@ -119,11 +119,11 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	}
 }
 
-func TestUnknownStoreIsRefused(t *testing.T) {
+func TestDatabaseOutOfReachIsRefused(t *testing.T) {
 	cfg := quiet(t)
-	cfg.Store = "postgres://localhost/lessor"
-	if _, err := Open(t.Context(), cfg, nil); err == nil || !strings.Contains(err.Error(), "sqlite:PATH") {
-		t.Errorf("got %v, want a refusal that says what to use", err)
+	cfg.Store = "postgres://nobody@127.0.0.1:1/lessor?connect_timeout=1"
+	if _, err := Open(t.Context(), cfg, nil); err == nil || !strings.Contains(err.Error(), "127.0.0.1") {
+		t.Errorf("got %v, want a refusal that names the host", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (r *round) answer(ctx context.Context, fresh []*requestCall) error {
 }
 
 func (r *round) count(c *requestCall) {
-	if c.denial == nil {
+	if len(c.grants) > 0 || c.denial == nil {
 		return
 	}
 	if r.p.stats.Denied == nil {

@@ -43,16 +43,21 @@ func (s *Scheduler) commitHot(ctx context.Context, w *work) error {
 		s.refuse(ops, err)
 		return s.rebuild(ctx)
 	}
-	for _, half := range [][]op{ops[:len(ops)/2], ops[len(ops)/2:]} {
-		if err := s.rebuild(ctx); err != nil {
-			s.refuse(half, err)
-			return err
-		}
-		if err := s.commitHot(ctx, s.sort(half)); err != nil {
-			return err
-		}
+	first, second := ops[:len(ops)/2], ops[len(ops)/2:]
+	if err := s.commitHalf(ctx, first); err != nil {
+		s.refuse(second, err)
+		return err
 	}
-	return nil
+	return s.commitHalf(ctx, second)
+}
+
+// commitHalf answers a part of a batch that failed, on a fold that is in no doubt.
+func (s *Scheduler) commitHalf(ctx context.Context, ops []op) error {
+	if err := s.rebuild(ctx); err != nil {
+		s.refuse(ops, err)
+		return err
+	}
+	return s.commitHot(ctx, s.sort(ops))
 }
 
 // commitChange runs one rare call. A refusal is its answer, and not a failure of the store.
@@ -94,13 +99,21 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 			s.fold.delta = nil
 			return nil, err
 		}
-		s.fold = nil
+		s.doubt()
 		if try == maxTries || !errors.Is(err, ErrAgain) && !errors.Is(err, errStale) {
 			return nil, err
 		}
 		if err := s.rebuild(ctx); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// doubt forgets what a failed transaction may have changed in memory.
+func (s *Scheduler) doubt() {
+	s.fold = nil
+	for _, r := range s.parked {
+		r.grants = nil // they were not committed; its last denial still holds
 	}
 }
 

@@ -4,32 +4,35 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-
-	"lessor/internal/lanes"
 )
 
-// Drift compares the fold with the tables, in one snapshot taken inside a transaction, so that nothing moves meanwhile. It
-// returns nil if they are equal.
-func (s *Scheduler) Drift(ctx context.Context) error {
-	var have, want lanes.Counts
-	var holders, held map[string]holding
-	err := s.change(ctx, func(ctx context.Context, p *pass) error {
-		f := s.newFold()
-		if err := s.load(ctx, p.tx, f); err != nil {
-			return err
-		}
-		have, want = s.fold.index.Counts(), f.index.Counts()
-		holders, held = s.fold.holders, f.holders
-		if !reflect.DeepEqual(holders, held) {
-			return fmt.Errorf("workers hold %v, the tables say %v", holders, held)
-		}
-		return nil
+// Drift compares the fold with one snapshot of the tables, between two commits. It returns nil if they are equal.
+func (s *Scheduler) Drift(ctx context.Context) (drift error) {
+	err := s.look(ctx, func() {
+		drift = s.store.View(ctx, func(v View) error {
+			if err := s.follow(ctx, v); err != nil {
+				return err
+			}
+			tables := s.newFold()
+			if err := s.load(ctx, v, tables); err != nil {
+				return err
+			}
+			return s.fold.differs(tables)
+		})
 	})
 	if err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(have, want) {
+	return drift
+}
+
+// differs tells what a fold holds that the tables do not.
+func (f *fold) differs(tables *fold) error {
+	if have, want := f.index.Counts(), tables.index.Counts(); !reflect.DeepEqual(have, want) {
 		return fmt.Errorf("counts in memory are %+v, the tables say %+v", have, want)
+	}
+	if !reflect.DeepEqual(f.holders, tables.holders) {
+		return fmt.Errorf("workers hold %v, the tables say %v", f.holders, tables.holders)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 	if c.abandoned() {
 		return nil
 	}
-	c.grants, c.denial = nil, nil
+	c.grants = nil
 	if c.ask.RequestID != "" {
 		if parked {
 			if err := r.recall(ctx, []*requestCall{c}); err != nil {

@@ -25,7 +25,7 @@ type requestCall struct {
 	kind   string         // requests with equal filters have equal kinds
 	until  lessor.Instant // answer at the latest then; 0 = not yet set
 	grants []lessor.Grant
-	denial *lessor.Denial
+	denial *lessor.Denial // the last; it counts while there is no grant
 }
 
 func (c *requestCall) size() int { return 256 * c.ask.MaxLeases }
@@ -42,7 +42,10 @@ func (s *Scheduler) Request(ctx context.Context, c Caller, r lessor.LeaseRequest
 	if err := s.do(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	return o.grants, o.denial, nil
+	if len(o.grants) > 0 {
+		return o.grants, nil, nil
+	}
+	return nil, o.denial, nil
 }
 
 // kindOf names what a request filters on: two requests of one kind see the same first job, but for unique ones.
@@ -79,8 +82,7 @@ func (s *Scheduler) answerRequests(fresh []*requestCall) {
 // settle answers r if it has nothing to wait for, and reports whether r is dealt with. A lease whose worker has gone is given
 // back with its attempt.
 func (s *Scheduler) settle(r *requestCall) bool {
-	wait := len(r.grants) == 0 && r.ask.Wait > 0 && r.denial.Code != lessor.Draining
-	if wait && !r.abandoned() {
+	if !r.abandoned() && len(r.grants) == 0 && r.ask.Wait > 0 && r.denial.Code != lessor.Draining {
 		return false
 	}
 	if !r.answer(nil) {

@@ -1,0 +1,183 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/pgtest"
+	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres"
+)
+
+var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
+	s, err := postgres.Open(ctx, postgres.Config{URL: url})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}}
+
+func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
+
+// nodes starts schedulers on one database, each with a store of its own, in real time.
+func nodes(t *testing.T, n int, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store) []*world {
+	t.Helper()
+	url := pool.Database(t)
+	ws := make([]*world, n)
+	for i := range ws {
+		ws[i] = node(t, url, cfg, wrap)
+	}
+	return ws
+}
+
+func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store) *world {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	if err != nil {
+		t.Fatalf("open store: %v", err)
+	}
+	w := &world{t: t, ctx: t.Context(), cfg: cfg, store: store}
+	if wrap != nil {
+		w.store = wrap(store)
+	}
+	w.Scheduler = scheduler.New(w.store, cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	w.halt = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run returned %v, want nil after a clean stop", err)
+		}
+		if err := store.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
+	t.Cleanup(w.halt)
+	w.eventually("ready", func() bool { return w.Ready() == nil })
+	return w
+}
+
+// eventually waits for something that real time brings.
+func (w *world) eventually(what string, ok func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not %s within 10 s", what)
+		}
+	}
+}
+
+func TestLifeOverThreeNodes(t *testing.T) {
+	ws := nodes(t, 3, config(), nil)
+	a, b, c := ws[0], ws[1], ws[2]
+	job := a.submit(nil)
+	g := b.lease("worker-1", waiting(5000))
+	if g.Job.ID != job.ID {
+		t.Fatalf("granted %v, want %v", g.Job.ID, job.ID)
+	}
+	c.mustBeat(g)
+	if err := a.Release(a.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID}); err != nil {
+		t.Fatalf("release on another node: %v", err)
+	}
+	g = c.lease("worker-2", waiting(5000))
+	if _, err := a.Cancel(a.ctx, anybody, job.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	if ans := b.mustBeat(g); !ans.CancelRequested {
+		t.Error("a cancel on one node is not told to a heartbeat on another")
+	}
+	b.mustComplete(g, "completed")
+	c.wantState(job.ID, lessor.Completed)
+	for _, w := range ws {
+		w.noDrift()
+	}
+}
+
+func TestWaitingRequestWakesAtAnotherNodesSubmission(t *testing.T) {
+	ws := nodes(t, 2, config(), nil)
+	granted := make(chan time.Time, 1)
+	go func() {
+		if g, _ := ws[1].ask("worker-1", waiting(10_000)); g != nil {
+			granted <- time.Now()
+		}
+	}()
+	time.Sleep(300 * time.Millisecond) // the request is parked; if not yet, it only wakes sooner
+	start := time.Now()
+	ws[0].submit(nil)
+	if took := (<-granted).Sub(start); took > time.Second {
+		t.Errorf("woken after %v, want about 100 ms", took)
+	} else {
+		t.Logf("woken after %v", took)
+	}
+}
+
+func TestSettingsReachOtherNodes(t *testing.T) {
+	ws := nodes(t, 2, config(), nil)
+	ws[1].submit(nil)
+	if _, err := ws[0].SetDraining(ws[0].ctx, anybody, true); err != nil {
+		t.Fatal(err)
+	}
+	if _, d := ws[1].ask("worker-1", nil); d == nil || d.Code != lessor.Draining {
+		t.Errorf("another node answers %+v, want draining", d)
+	}
+	if _, err := ws[1].SetCapacity(ws[1].ctx, anybody, scheduler.CapacityChange{Busy: new(int64(9))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ws[0].SetDraining(ws[0].ctx, anybody, false); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := ws[0].Capacity(ws[0].ctx); err != nil || c.Busy != 9 {
+		t.Errorf("busy is %d (%v) on the other node, want 9", c.Busy, err)
+	}
+}
+
+func TestNodesNeverGrantOneJobTwice(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits = 100_000
+	ws := nodes(t, 2, cfg, nil)
+	const jobs = 10_000
+	for i := range jobs / 1000 {
+		subs := make([]lessor.Submission, 1000)
+		for k := range subs {
+			subs[k] = lessor.Submission{Type: new("race")}
+		}
+		if _, err := ws[i%2].SubmitBatch(t.Context(), anybody, subs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	seen := map[lessor.JobID]string{}
+	var all sync.WaitGroup
+	for i := range 8 {
+		w, worker := ws[i%2], fmt.Sprintf("worker-%d", i)
+		all.Go(func() {
+			for {
+				grants, denial := w.askMany(worker, func(r *lessor.LeaseRequest) { r.MaxLeases = new(int64(7)) })
+				if denial != nil {
+					return
+				}
+				mu.Lock()
+				for _, g := range grants {
+					if first, twice := seen[g.Job.ID]; twice {
+						t.Errorf("job %v was granted to %s and to %s", g.Job.ID, first, worker)
+					}
+					seen[g.Job.ID] = worker
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	if len(seen) != jobs {
+		t.Errorf("%d jobs were granted, want %d", len(seen), jobs)
+	}
+	for _, w := range ws {
+		w.noDrift()
+	}
+}
