@@ -117,7 +117,7 @@ var layers = map[string]layer{
 	"cmd/lessor": {imports: []string{"internal/cli"}},
 
 	// The proofs against real processes.
-	"chaos": {tests: []string{".", "client"}},
+	"chaos": {tests: []string{".", "client", "internal/pgtest"}},
 }
 
 // testLibs may be imported by every test: comparison, properties, leaks, scripts. No assertion library.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,7 +40,9 @@ type server struct {
 	data string
 	env  []string
 	addr string
-	cmd  *exec.Cmd
+
+	mu  sync.Mutex
+	cmd *exec.Cmd
 }
 
 func start(t *testing.T, env ...string) *server {
@@ -53,15 +56,22 @@ func start(t *testing.T, env ...string) *server {
 // start runs the server and returns when it listens.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command(binary, "serve", "--data", s.data, "--listen", s.addr)
-	s.cmd.Env = append(os.Environ(), s.env...)
-	s.cmd.Stderr = os.Stderr
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
+	if err := s.try(); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+func (s *server) try() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cmd = exec.Command(binary, "serve", "--data", s.data, "--listen", s.addr)
+	s.cmd.Env = append(os.Environ(), s.env...)
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
 	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
+		return err
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -71,14 +81,17 @@ func (s *server) start() {
 				for lines.Scan() { // keep the pipe empty, so that the server never waits for us
 				}
 			}()
-			return
+			return nil
 		}
 	}
-	s.t.Fatalf("the server did not say where it listens (%v)", lines.Err())
+	_ = s.cmd.Wait() // it has said nothing and closed its output
+	return fmt.Errorf("the server did not say where it listens (%v)", lines.Err())
 }
 
 // kill is kill -9 of the process that this test started.
 func (s *server) kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.cmd == nil {
 		return
 	}
