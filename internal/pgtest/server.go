@@ -1,0 +1,167 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Options say how a server is started.
+type Options struct {
+	// Durable leaves fsync on, for tests that kill the server.
+	Durable bool
+	// Settings are added to those of the server, name=value.
+	Settings []string
+}
+
+// Server is a throwaway server, reached through a socket in its folder.
+type Server struct {
+	bin, dir string
+	options  Options
+	cmd      *exec.Cmd
+	exited   chan struct{}
+	release  func() error // lets the janitor go
+}
+
+// startTime bounds the start on a busy machine.
+const startTime = time.Minute
+
+// Start makes a database cluster in a new folder and starts a server on it. Stop must be called.
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	bin, err := Install(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("/tmp", "lessorpg") // short: the path of a socket may have 107 characters
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, dir: dir, options: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
+	if err := giveAway(dir); err != nil {
+		return nil, err
+	}
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb.Dir = dir
+	asPostgres(initdb)
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	if s.release, err = janitor(dir, s.data()); err != nil {
+		return nil, err
+	}
+	return s, s.Up(ctx)
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// Up starts the server again after Kill.
+func (s *Server) Up(ctx context.Context) error {
+	settings := []string{"listen_addresses=", "max_connections=200", "shared_buffers=128MB", "max_wal_size=1GB", "log_min_messages=warning"}
+	if !s.options.Durable {
+		settings = append(settings, "fsync=off", "full_page_writes=off")
+	}
+	args := []string{"-D", s.data(), "-k", s.dir}
+	for _, setting := range append(settings, s.options.Settings...) {
+		args = append(args, "-c", setting)
+	}
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the server has its own
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(s.bin, "postgres"), args...)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, log, log
+	asPostgres(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	s.exited = make(chan struct{})
+	go func(cmd *exec.Cmd, exited chan struct{}) {
+		_ = cmd.Wait() // how it ended is in the log
+		close(exited)
+	}(s.cmd, s.exited)
+	return s.await(ctx)
+}
+
+// await waits until the server answers.
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for {
+		c, err := pgconn.Connect(ctx, s.URL("postgres"))
+		if err == nil {
+			return c.Close(ctx)
+		}
+		pause := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-s.exited:
+			return fmt.Errorf("the server did not start:\n%s", s.Log())
+		case <-ctx.Done():
+			return fmt.Errorf("the server does not answer: %w\n%s", err, s.Log())
+		}
+	}
+}
+
+// URL returns the address of a database.
+func (s *Server) URL(database string) string {
+	return fmt.Sprintf("postgres://postgres@/%s?host=%s", url.PathEscape(database), url.QueryEscape(s.dir))
+}
+
+// Log returns the end of what the server had to say.
+func (s *Server) Log() string {
+	const tail = 4096
+	b, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(b[max(0, len(b)-tail):]))
+}
+
+// Kill ends the server as a power failure would, and waits until it is gone.
+func (s *Server) Kill() error {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return nil
+	}
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-s.exited
+	return nil
+}
+
+// Stop ends the server and removes everything.
+func (s *Server) Stop() error {
+	var err error
+	if s.cmd != nil && s.cmd.Process != nil {
+		err = s.cmd.Process.Signal(interrupt) // fast: clients are cut off
+		if errors.Is(err, os.ErrProcessDone) {
+			err = nil
+		}
+		select {
+		case <-s.exited:
+		case <-time.After(stopTime):
+			err = errors.Join(err, s.Kill())
+		}
+	}
+	if s.release != nil {
+		err = errors.Join(err, s.release())
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// stopTime is how long a server may take to end in good order.
+const stopTime = 10 * time.Second

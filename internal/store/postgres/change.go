@@ -1,0 +1,164 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+var (
+	newStream = sql("insert into stream (seen_at) values (floor(extract(epoch from clock_timestamp()) * 1000)::bigint) returning id")
+	// putChange fails if the stream is not registered any more: nobody would see its changes.
+	putChange = sql("with put as (insert into change (stream, n, at, void, data)" +
+		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint returning 1) select 1 / count(*) from put")
+	readChanges = sql("select c.stream, c.n, c.data from (select s.id, coalesce(a.n, 0) as n from stream s" +
+		" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id where s.id <> $3::bigint offset 0) p" +
+		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n order by n offset 0) c" +
+		" order by c.stream, c.n")
+	readPosition = sql("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
+)
+
+// stream is the series of changes that this store publishes.
+type stream struct {
+	id atomic.Int64 // 0 = there is none yet
+	n  int64        // the last number that was used; belongs to who writes
+	// followed is when the changes of others were last read, on the database's clock.
+	followed atomic.Int64
+	// next is the position from which they will be read next, as far as can be foreseen.
+	next atomic.Pointer[scheduler.Position]
+}
+
+// forget gives a stream up whose next number is not known. Its changes are another's from now on.
+func (s *stream) forget() {
+	s.id.Store(0)
+	s.n = 0
+}
+
+func (s *Store) newStream() error {
+	return s.writer.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
+		s.stream.n = 0
+		s.stream.id.Store(r.int())
+		return nil
+	}})
+}
+
+// Publish implements scheduler.Tx.
+func (t *tx) Publish(_ context.Context, data []byte) error {
+	if t.err == nil && len(data) > 0 {
+		t.news, t.wrote = data, true
+	}
+	return t.err
+}
+
+// errStreamLost: others took this node for dead and removed its stream.
+var errStreamLost = errors.New("the stream of this node is gone")
+
+// putChange adds the change row of a commit. Every commit that wrote has one: by its number a lost answer is settled.
+func (t *tx) putChange(n int64) {
+	t.conn.add(step{verb: "publish", stmt: putChange, guard: fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)},
+		int8Of(t.store.stream.id.Load()), int8Of(n), instantOf(t.now), append([]byte{}, t.news...))
+}
+
+// lostStream opens a new stream next time if err says that there is none.
+func (t *tx) lostStream(err error) error {
+	if errors.Is(err, errStreamLost) {
+		t.store.stream.forget()
+	}
+	return err
+}
+
+// keepFor is how long changes are kept for others to follow. forgetAfter is when a reader counts as having lost track: sooner.
+const (
+	keepFor     = time.Minute
+	forgetAfter = keepFor / 2
+)
+
+// Position implements scheduler.View.
+func (v *view) Position(context.Context) (scheduler.Position, error) {
+	p := scheduler.Position{}
+	err := v.query("read position", readPosition, func(r *row) error {
+		stream := r.int()
+		if n := r.int(); n > 0 {
+			p[stream] = n
+		}
+		return nil
+	}, int8Of(v.store.stream.id.Load()))
+	if !v.live { // in a transaction a position is taken to compare, not to follow from
+		v.store.stream.followed.Store(int64(v.now))
+	}
+	return p, err
+}
+
+// Changes implements scheduler.View. Whoever has not asked for so long that changes may be gone is told of a gap.
+func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler.Change, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	followed := lessor.Instant(v.store.stream.followed.Swap(int64(v.now)))
+	if followed != 0 && v.now.Sub(followed).Abs() > forgetAfter {
+		return []scheduler.Change{{N: -1}}, nil
+	}
+	read := v.ahead
+	if v.ahead = nil; read == nil || !maps.Equal(read.after, after) {
+		read = v.addChanges(maps.Clone(after))
+		if err := v.send("read changes"); err != nil {
+			return nil, err
+		}
+	}
+	next := read.after
+	if next == nil {
+		next = scheduler.Position{}
+	}
+	for _, c := range read.changes {
+		next[c.Stream] = c.N
+	}
+	v.store.stream.next.Store(&next)
+	return read.changes, nil
+}
+
+// following is one reading of the streams.
+type following struct {
+	after   scheduler.Position
+	changes []scheduler.Change
+}
+
+// addChanges adds a reading of the streams to the next round trip.
+func (v *view) addChanges(after scheduler.Position) *following {
+	f := &following{after: after}
+	streams, ns := emptyArray(oidInt8), emptyArray(oidInt8)
+	if len(after) > 0 {
+		r := v.scratch.reset()
+		for stream, n := range after {
+			r.row()
+			r.int(stream)
+			r.int(n)
+		}
+		params := r.params()
+		streams, ns = params[0], params[1]
+	}
+	v.add("read changes", step{stmt: readChanges, each: func(r *row) error {
+		f.changes = append(f.changes, scheduler.Change{Stream: r.int(), N: r.int(), Data: r.bytes()})
+		return nil
+	}}, streams, ns, int8Of(v.store.stream.id.Load()))
+	return f
+}
+
+// locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for
+// is read in the same trip, behind the lock.
+func (t *tx) locked(verb string) error {
+	var ahead *following
+	if next := t.store.stream.next.Load(); next != nil {
+		ahead = t.addChanges(maps.Clone(*next))
+	}
+	err := t.send(verb)
+	if err == nil {
+		t.ahead = ahead
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+const (
+	// leastVersion is the oldest server that is tested and still maintained by somebody.
+	leastVersion = 130000
+	// longOpen is where a transaction of anybody holds back vacuum long enough to slow the queue down.
+	longOpen = time.Minute
+	// largeSkew is where log lines of this machine and times of the store no longer match to a reader's eye. Leases do not
+	// mind: they live on the database's clock alone.
+	largeSkew = 2 * time.Second
+	// checkTime bounds the check.
+	checkTime = 10 * time.Second
+)
+
+var (
+	checkServer = sql("select current_setting('server_version'), current_setting('server_version_num')::bigint," +
+		" pg_is_in_recovery(), floor(extract(epoch from clock_timestamp()) * 1000)::bigint")
+	checkSetting = sql("select current_setting(name) from unnest($1::text[]) as name")
+	checkSchema  = sql("select coalesce(max(version_id), 0) from goose_db_version where is_applied")
+	checkOpen    = sql("select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint, count(xact_start)" +
+		" from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'")
+	checkTables = sql("select relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid) from pg_stat_user_tables" +
+		" where relname in ('queue', 'delayed', 'lease', 'change', 'serving') order by relname")
+)
+
+// durability lists the settings that the promises stand on, and what they must not be.
+var durability = []struct{ name, wrong, why string }{
+	{"fsync", "off", "acknowledged changes can be lost when power fails"},
+	{"full_page_writes", "off", "a power failure can damage pages"},
+	{"synchronous_commit", "off", "acknowledged changes can be lost when the server dies"},
+}
+
+// Check implements scheduler.Store.
+func (s *Store) Check(ctx context.Context) []scheduler.Finding {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	c, _, err := s.take(ctx)
+	if err != nil {
+		return []scheduler.Finding{finding("connection", err, "")}
+	}
+	var findings []scheduler.Finding
+	for _, check := range []func(*conn) ([]scheduler.Finding, error){checkMachine, checkDurability, checkVersion, checkAges, checkHot} {
+		found, bad := check(c)
+		findings = append(findings, found...)
+		if bad != nil {
+			err = bad
+			findings = append(findings, finding("check", bad, ""))
+			break
+		}
+	}
+	s.giveBack(c, err)
+	return findings
+}
+
+func finding(name string, err error, format string, a ...any) scheduler.Finding {
+	if err != nil {
+		return scheduler.Finding{Name: name, Detail: err.Error()}
+	}
+	return scheduler.Finding{Name: name, OK: true, Detail: fmt.Sprintf(format, a...)}
+}
+
+// judged is a finding that may be bad.
+func judged(ok bool, name, format string, a ...any) scheduler.Finding {
+	return scheduler.Finding{Name: name, OK: ok, Detail: fmt.Sprintf(format, a...)}
+}
+
+func checkMachine(c *conn) (found []scheduler.Finding, err error) {
+	before := time.Now()
+	err = c.once(step{verb: "check the server", stmt: checkServer, each: func(r *row) error {
+		name, version, replica, now := r.text(), r.int(), r.flag(), r.instant()
+		// The true difference is somewhere between those to the sending and to the answer.
+		skew := max(now.Sub(lessor.At(time.Now())), min(0, now.Sub(lessor.At(before))))
+		found = []scheduler.Finding{
+			judged(version >= leastVersion, "postgresql version", "%s", name),
+			judged(!replica, "takes writes", "in recovery: %v", replica),
+			judged(skew.Abs() <= largeSkew, "clock", "the database's clock differs from this machine's by about %v", skew),
+		}
+		return nil
+	}})
+	return found, err
+}
+
+func checkDurability(c *conn) (found []scheduler.Finding, err error) {
+	var names rows
+	for _, d := range durability {
+		names.row()
+		names.text(d.name)
+	}
+	err = c.once(step{verb: "check settings", stmt: checkSetting, each: func(r *row) error {
+		d, value := durability[len(found)], r.text()
+		f := judged(value != d.wrong, d.name, "%s", value)
+		if !f.OK {
+			f.Detail += ": " + d.why
+		}
+		found = append(found, f)
+		return nil
+	}}, names.params()...)
+	return found, err
+}
+
+func checkVersion(c *conn) (found []scheduler.Finding, err error) {
+	knows, err := knownVersion()
+	if err != nil {
+		return nil, err
+	}
+	err = c.once(step{verb: "check the schema", stmt: checkSchema, each: func(r *row) error {
+		is := r.int()
+		found = []scheduler.Finding{judged(is == knows, "schema version", "%d, and this program knows %d", is, knows)}
+		return nil
+	}})
+	return found, err
+}
+
+func checkAges(c *conn) (found []scheduler.Finding, err error) {
+	err = c.once(step{verb: "check transactions", stmt: checkOpen, each: func(r *row) error {
+		oldest, n := time.Duration(r.int())*time.Second, r.int()
+		found = []scheduler.Finding{judged(oldest < longOpen, "open transactions", "%d, the oldest since %v", n, oldest)}
+		return nil
+	}})
+	return found, err
+}
+
+const (
+	// manyDead and largeRow are where a hot table says that vacuum does not keep up: dead rows at any time, or the space
+	// that they once took for each row that is there now.
+	manyDead   = 500_000
+	largeTable = 256 << 20
+	largeRow   = 16 << 10
+)
+
+func checkHot(c *conn) (found []scheduler.Finding, err error) {
+	err = c.once(step{verb: "check tables", stmt: checkTables, each: func(r *row) error {
+		name, live, dead, size := r.text(), r.int(), r.int(), r.int()
+		ok := dead < max(manyDead, live) && (size < largeTable || size < largeRow*max(1, live))
+		found = append(found, judged(ok, "table "+name, "%d rows, %d dead, %d KiB", live, dead, size>>10))
+		return nil
+	}})
+	return found, err
+}

@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// connectTimeout bounds one attempt to reach the server.
+	connectTimeout = 5 * time.Second
+	// patience is how much longer than the server's own statement time-out an answer is waited for: beyond it the server or
+	// the way to it is gone.
+	patience = 5 * time.Second
+)
+
+// conn is one connection, and what its next round trip carries: statements are added and then sent together.
+type conn struct {
+	pg         *pgconn.PgConn
+	ctx        context.Context // ends the waiting for answers
+	wait       time.Duration   // for one round trip
+	unprepared bool
+	prepared   map[*statement]*pgconn.StatementDescription
+
+	batch *pgconn.Batch
+	steps []step
+	err   error // why something could not be added
+}
+
+// step is one statement of a round trip.
+type step struct {
+	verb string
+	stmt *statement
+	// each is called with every row; nil = they are passed over.
+	each func(*row) error
+	// tag gets what the server says it did.
+	tag *pgconn.CommandTag
+	// guard is what a division by zero in the statement means.
+	guard error
+}
+
+// dialer makes connections.
+type dialer struct {
+	config     *pgconn.Config
+	unprepared bool
+	wait       time.Duration
+}
+
+func newDialer(cfg Config) (*dialer, error) {
+	c, err := pgconn.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the address: %w", err) // pgconn leaves the password out
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = connectTimeout
+	}
+	if c.ValidateConnect == nil { // nothing is decided from a replica
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "lessor"
+	}
+	return &dialer{config: c, unprepared: cfg.Unprepared, wait: cfg.StatementTimeout + patience}, nil
+}
+
+func (d *dialer) dial(ctx context.Context) (*conn, error) {
+	pg, err := pgconn.ConnectConfig(ctx, d.config)
+	if err != nil {
+		return nil, fault("connect", err)
+	}
+	return &conn{
+		pg: pg, ctx: context.Background(), wait: d.wait, unprepared: d.unprepared,
+		prepared: map[*statement]*pgconn.StatementDescription{},
+	}, nil
+}
+
+// closeTimeout bounds a farewell.
+const closeTimeout = time.Second
+
+// close ends the connection; a transaction on it is rolled back by the server.
+func (c *conn) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return c.pg.Close(ctx)
+}
+
+// inBinary is the form of all parameters and results.
+var inBinary = []int16{1}
+
+// add puts a statement into the next round trip.
+func (c *conn) add(s step, params ...[]byte) {
+	if c.err != nil {
+		return
+	}
+	if c.batch == nil {
+		c.batch = &pgconn.Batch{}
+	}
+	c.steps = append(c.steps, s)
+	if c.unprepared {
+		c.batch.ExecParams(s.stmt.text, params, nil, inBinary, inBinary)
+		return
+	}
+	described := c.prepared[s.stmt]
+	if described == nil {
+		if described, c.err = c.prepare(s.stmt); c.err != nil {
+			c.err = fault(s.verb+": prepare", c.err)
+			return
+		}
+	}
+	c.batch.ExecStatement(described, params, inBinary, inBinary)
+}
+
+func (c *conn) prepare(s *statement) (*pgconn.StatementDescription, error) {
+	c.deadline()
+	described, err := c.pg.Prepare(c.ctx, fmt.Sprintf("lessor_%d", len(c.prepared)), s.text, nil)
+	if err == nil {
+		c.prepared[s] = described
+	}
+	return described, err
+}
+
+// deadline bounds the next round trip, without the goroutine that a context with a deadline would cost.
+func (c *conn) deadline() { _ = c.pg.Conn().SetDeadline(time.Now().Add(c.wait)) } // a closed connection says so when it is used
+
+// send makes the round trip. It returns the first fault: the server passes over what stands behind a statement that failed.
+// A function that refuses a row stops being called, and the rest is read for nothing; its error comes back as it is.
+func (c *conn) send() error {
+	batch, steps, err := c.batch, c.steps, c.err
+	c.batch, c.steps, c.err = nil, c.steps[:0], nil
+	if batch == nil || err != nil {
+		return err
+	}
+	c.deadline()
+	results := c.pg.ExecBatch(c.ctx, batch)
+	var stop error
+	n := 0
+	for ; results.NextResult(); n++ {
+		tag, refused, bad := read(results.ResultReader(), steps[n].each)
+		if bad != nil {
+			break // Close has it too
+		}
+		if stop == nil && refused != nil {
+			stop = refusal{refused}
+		}
+		if steps[n].tag != nil {
+			*steps[n].tag = tag
+		}
+	}
+	if bad := results.Close(); bad != nil {
+		return c.blame(steps[min(n, len(steps)-1)], bad)
+	}
+	return stop
+}
+
+// refusal is the error of a function that did not like a row: nothing against the connection.
+type refusal struct{ error }
+
+// read hands the rows of one result on.
+func read(r *pgconn.ResultReader, each func(*row) error) (tag pgconn.CommandTag, refused, bad error) {
+	var one row
+	for r.NextRow() {
+		if each != nil && refused == nil {
+			one = row{values: r.Values()}
+			refused = each(&one)
+		}
+	}
+	tag, bad = r.Close()
+	return tag, refused, bad
+}
+
+// blame says which step failed, and what that means to the scheduler.
+func (c *conn) blame(s step, err error) error {
+	var pg *pgconn.PgError
+	isServer := errors.As(err, &pg)
+	switch {
+	case isServer && s.guard != nil && pg.Code == divisionByZero:
+		return fmt.Errorf("%s: %w", s.verb, s.guard)
+	case c.ctx.Err() != nil: // says more than "connection closed"
+		return fmt.Errorf("%s: %w", s.verb, context.Cause(c.ctx))
+	}
+	return fault(s.verb, err)
+}
+
+// forget takes back what was added and not sent.
+func (c *conn) forget() { c.batch, c.steps, c.err = nil, c.steps[:0], nil }
+
+// once is a round trip of one statement.
+func (c *conn) once(s step, params ...[]byte) error {
+	c.add(s, params...)
+	return c.send()
+}

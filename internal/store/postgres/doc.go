@@ -1,0 +1,31 @@
+// Package postgres is a scheduler.Store in a PostgreSQL database that several nodes share. There is no leader.
+//
+// It loads and saves; it decides nothing. storetest says what it promises; what follows is how.
+//
+// A job is where its row is, as in package sqlite:
+//
+//	Insert ─► queue ◄────────► lease ─► done ─► Purge
+//	            ▲                │        │
+//	            └── delayed ◄────┘        └─► queue (an operator's retry)
+//
+// One connection writes, one serves, a few read. No session state is kept on any: time-outs and pinned plans are set inside each
+// transaction, so that pgbouncer may stand between in transaction mode.
+//
+// A transaction makes as few round trips as it can: what only writes is put off until the next read or the commit, and travels
+// with it. What must be true of it is checked by the server (a division by zero), so that nothing wrong commits.
+//
+// A commit is an entry in its node's stream of changes too. Whoever grants takes the gate, reads the other streams, decides.
+//
+//	node 1   1 2 3 4 5          each stream has numbers without gaps; a gap means "start again from the tables"
+//	node 2   1 2 (3) 4          (3) is void: a commit whose answer was lost, and that was found not to have happened
+//
+// Invariants:
+//   - Every job is in exactly one place at every commit (storetest).
+//   - All nodes wait for locks in one order and never in a circle (storetest Shared/LockOrder).
+//   - What is decided on is read after the last wait, and so is the clock (Shared/StaleLook).
+//   - A node that stops in a transaction holds nobody up for longer than the idle time-out (TestStoppedNode).
+//   - A commit whose answer was lost is settled before anybody is answered (TestAmbiguousCommit, TestTerminatedBackends).
+//   - Nothing of another node's changes is missed in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap).
+//   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor (TestStartMovesNoFloor).
+//   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table (TestPlans).
+package postgres

@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"lessor/internal/scheduler"
+)
+
+// errClosed is what a closed store answers.
+var errClosed = fmt.Errorf("%w: it was closed", scheduler.ErrUnreachable)
+
+// divisionByZero is how a statement that finds other rows than it was told of fails: inside the server, so that the COMMIT
+// behind it in the same round trip does not happen.
+const divisionByZero = "22012"
+
+// fault says what failed and what the scheduler can do about it.
+func fault(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if kind := kindOf(err); kind != nil && !errors.Is(err, kind) {
+		return fmt.Errorf("%s: %w: %w", verb, kind, err)
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}
+
+// kindOf returns which of the scheduler's errors err is, nil if none.
+func kindOf(err error) error {
+	for _, kind := range []error{
+		scheduler.ErrFull, scheduler.ErrUnreachable, scheduler.ErrUnknownOutcome, scheduler.ErrBadCall, scheduler.ErrAgain, scheduler.ErrMoved,
+	} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil // whoever asked does not want to know any more
+	}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return scheduler.ErrUnreachable // the connection, or what comes through it
+	}
+	switch pg.Code {
+	case "40001", "40P01", "55P03": // serialization, deadlock, lock time-out
+		return scheduler.ErrAgain
+	case "0A000": // a cached plan must not change its result type: the schema was changed under the connection
+		return scheduler.ErrAgain
+	case "53100":
+		return scheduler.ErrFull
+	case "57014": // statement time-out
+		return scheduler.ErrUnreachable
+	}
+	switch pg.Code[:2] {
+	case "22", "23":
+		return scheduler.ErrBadCall
+	case "42": // a statement of ours is wrong, or its table is not there
+		return nil
+	}
+	return scheduler.ErrUnreachable
+}
+
+// lives reports whether a connection is of use after err: the server said no to a statement and waits for the next.
+func lives(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.SeverityUnlocalized != "ERROR" && pg.Severity != "ERROR" {
+		return false
+	}
+	switch {
+	case pg.Code == "0A000", pg.Code == "25006", pg.Code == "57014", pg.Code == "26000": // stale plans, a primary no more, a stuck server, a pooler that forgot
+		return false
+	case strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "58"), strings.HasPrefix(pg.Code, "XX"):
+		return false
+	}
+	return true
+}

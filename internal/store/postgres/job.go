@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+const (
+	jobColumns = "id, lane, seq, tags, idempotency_key, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at, trace_id, actor, created_at, payload"
+	jobTypes   = "uiittiiiiiittiy"
+)
+
+var (
+	insertJobs = insertAll("job", jobColumns, jobTypes)
+	readJobs   = sql("select " + of("j", jobColumns) + ", " + of("n", laneColumns) + " from job j join lane n on n.id = j.lane" +
+		" where j.id = any($1::uuid[])")
+)
+
+// Insert implements scheduler.Tx. It keeps the specs, so they may not be changed any more. An id that is there already is
+// scheduler.ErrBadCall.
+func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
+	if len(specs) == 0 {
+		return t.err
+	}
+	r := t.scratch.reset()
+	for _, s := range specs {
+		r.row()
+		bindSpec(r, s)
+	}
+	t.inserted = append(t.inserted, specs...)
+	return t.write("insert jobs", step{stmt: insertJobs}, r.params()...)
+}
+
+func bindSpec(r *rows, s *rules.Spec) {
+	r.id(s.ID.UUID)
+	r.int(int64(s.LaneID))
+	r.int(s.Seq)
+	r.text(writeTags(s.Tags))
+	r.textOrNull(s.IdempotencyKey)
+	r.millis(s.MaxRuntime)
+	r.int(int64(s.MaxAttempts))
+	r.millis(s.BackoffFirst)
+	r.millis(s.BackoffMax)
+	r.instant(s.RunAt)
+	r.instant(s.TickAt)
+	r.text(s.TraceID)
+	r.text(s.Actor)
+	r.instant(s.CreatedAt)
+	r.bytesOrNull(s.Payload)
+}
+
+// readSpec reads all of a spec but its BodyHash, which Claim returns.
+func readSpec(r *row) (*rules.Spec, error) {
+	s := &rules.Spec{
+		ID:     lessor.JobID{UUID: r.id()},
+		LaneID: rules.LaneID(r.int()),
+		Seq:    r.int(),
+	}
+	var err error
+	if s.Tags, err = readTags(r.text()); err != nil {
+		return nil, err
+	}
+	s.IdempotencyKey = r.text()
+	s.MaxRuntime = r.millis()
+	s.MaxAttempts = int(r.int())
+	s.BackoffFirst = r.millis()
+	s.BackoffMax = r.millis()
+	s.RunAt = r.instant()
+	s.TickAt = r.instant()
+	s.TraceID = r.text()
+	s.Actor = r.text()
+	s.CreatedAt = r.instant()
+	s.Payload = r.bytes()
+	s.Lane = readLane(r)
+	return s, nil
+}
+
+const noTags = "[]"
+
+// writeTags makes one text of tags. JSON, so that it holds characters that a text of PostgreSQL cannot.
+func writeTags(tags []string) string {
+	if len(tags) == 0 {
+		return noTags
+	}
+	b, err := json.Marshal(tags)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return string(b)
+}
+
+func readTags(s string) (tags []string, err error) {
+	if s == noTags {
+		return nil, nil
+	}
+	err = json.Unmarshal([]byte(s), &tags)
+	return tags, err
+}
+
+// Specs implements scheduler.View.
+func (v *view) Specs(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error) {
+	specs := make(map[lessor.JobID]*rules.Spec, len(ids))
+	return specs, v.specs(ids, specs)
+}
+
+func (v *view) specs(ids []lessor.JobID, into map[lessor.JobID]*rules.Spec) error {
+	if len(ids) == 0 {
+		return v.err
+	}
+	return v.query("read jobs", readJobs, func(r *row) error {
+		s, err := readSpec(r)
+		if err == nil {
+			into[s.ID] = s
+		}
+		return err
+	}, idsOf(v, ids))
+}
+
+// Specs implements scheduler.Tx: those of jobs that came to this node lately are at hand. They are shared, and may not be
+// changed.
+func (t *tx) Specs(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error) {
+	specs := make(map[lessor.JobID]*rules.Spec, len(ids))
+	var unknown []lessor.JobID
+	for _, id := range ids {
+		if s := t.store.specs.find(id); s != nil {
+			specs[id] = s
+		} else {
+			unknown = append(unknown, id)
+		}
+	}
+	for _, s := range t.inserted { // in this very transaction
+		if len(unknown) == 0 {
+			break
+		}
+		unknown = deleteID(unknown, s, specs)
+	}
+	return specs, t.specs(unknown, specs)
+}
+
+// deleteID takes a spec's id out of those not known.
+func deleteID(unknown []lessor.JobID, s *rules.Spec, specs map[lessor.JobID]*rules.Spec) []lessor.JobID {
+	for i, id := range unknown {
+		if id == s.ID {
+			specs[id] = s
+			return append(unknown[:i], unknown[i+1:]...)
+		}
+	}
+	return unknown
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+const (
+	laneColumns = "tenant, class, priority, type, is_unique, units, lock_key, definition"
+	laneTypes   = "utitbitt"
+
+	// maxLanes bounds the lanes known without a read, about 20 MB. Every lock key has lanes of its own, so there may be
+	// as many as jobs.
+	maxLanes = 100_000
+)
+
+var (
+	addLanes      = sql("insert into lane (hash, " + laneColumns + ") " + unnest("y"+laneTypes) + " on conflict (hash) do nothing")
+	findLanes     = sql("select id, " + laneColumns + " from lane where hash = any($1::bytea[])")
+	readLanes     = sql("select id, " + laneColumns + " from lane order by id")
+	readLanesByID = sql("select id, " + laneColumns + " from lane where id = any($1::bigint[])")
+)
+
+func bindLane(r *rows, l *rules.Lane) {
+	r.id(l.Tenant.UUID)
+	r.text(l.Class)
+	r.int(int64(l.Priority))
+	r.text(l.Type)
+	r.flag(l.Unique)
+	r.int(int64(l.Units))
+	r.text(l.LockKey)
+	r.text(l.Definition)
+}
+
+func readLane(r *row) rules.Lane {
+	return rules.Lane{
+		Tenant:     lessor.TenantID{UUID: r.id()},
+		Class:      r.text(),
+		Priority:   lessor.Priority(r.int()),
+		Type:       r.text(),
+		Unique:     r.flag(),
+		Units:      int(r.int()),
+		LockKey:    r.text(),
+		Definition: r.text(),
+	}
+}
+
+// laneHash is what a lane is found by. Nodes of all releases must make the same: a new field is left out while it is empty.
+func laneHash(l *rules.Lane) [32]byte {
+	var b []byte
+	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	text(string(l.Tenant.UUID[:]))
+	text(l.Class)
+	b = binary.AppendVarint(b, int64(l.Priority))
+	text(l.Type)
+	if l.Unique {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	b = binary.AppendVarint(b, int64(l.Units))
+	text(l.LockKey)
+	text(l.Definition)
+	return sha256.Sum256(b)
+}
+
+// Lanes implements scheduler.Tx.
+func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	if err := t.learn(lanes); err != nil {
+		return nil, err
+	}
+	ids := make([]rules.LaneID, len(lanes))
+	for i, l := range lanes {
+		id, ok := t.lane(l)
+		if !ok {
+			return nil, fmt.Errorf("register lanes: %w: a lane is not there", scheduler.ErrAgain)
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+// lane returns the number of a lane that is known without a read.
+func (t *tx) lane(l rules.Lane) (rules.LaneID, bool) {
+	if id, ok := t.store.lanes[l]; ok {
+		return id, true
+	}
+	id, ok := t.lanes[l]
+	return id, ok
+}
+
+// learn registers the lanes that are not known. They are inserted in one order by all nodes: an insert waits for another
+// node's of the same lane.
+func (t *tx) learn(lanes []rules.Lane) error {
+	type hashed struct {
+		hash [32]byte
+		lane *rules.Lane
+	}
+	var unknown []hashed
+	for i := range lanes {
+		if _, ok := t.lane(lanes[i]); !ok {
+			unknown = append(unknown, hashed{laneHash(&lanes[i]), &lanes[i]})
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.SortFunc(unknown, func(a, b hashed) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+	unknown = slices.CompactFunc(unknown, func(a, b hashed) bool { return a.hash == b.hash })
+	r := t.scratch.reset()
+	for i := range unknown {
+		r.row()
+		r.bytes(unknown[i].hash[:])
+		bindLane(r, unknown[i].lane)
+	}
+	params := r.params()
+	if err := t.write("register lanes", step{stmt: addLanes}, params...); err != nil {
+		return err
+	}
+	if t.lanes == nil {
+		t.lanes = map[rules.Lane]rules.LaneID{}
+	}
+	return t.query("register lanes", findLanes, func(r *row) error {
+		id := rules.LaneID(r.int())
+		t.lanes[readLane(r)] = id
+		return nil
+	}, params[0])
+}
+
+// EachLane implements scheduler.View, in the order of their numbers.
+func (v *view) EachLane(_ context.Context, fn func(rules.LaneID, rules.Lane) error) error {
+	return v.query("read lanes", readLanes, func(r *row) error { return fn(rules.LaneID(r.int()), readLane(r)) })
+}
+
+// LanesByID implements scheduler.View.
+func (v *view) LanesByID(_ context.Context, ids []rules.LaneID) (map[rules.LaneID]rules.Lane, error) {
+	lanes := make(map[rules.LaneID]rules.Lane, len(ids))
+	if len(ids) == 0 {
+		return lanes, v.err
+	}
+	r := v.scratch.reset()
+	for _, id := range ids {
+		r.row()
+		r.int(int64(id))
+	}
+	err := v.query("read lanes", readLanesByID, func(r *row) error {
+		lanes[rules.LaneID(r.int())] = readLane(r)
+		return nil
+	}, r.params()...)
+	return lanes, err
+}

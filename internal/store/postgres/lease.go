@@ -1,0 +1,208 @@
+package postgres
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+const (
+	leaseColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, ttl_ms, max_runtime_ms, issued_at, expires_at, first_beat_at, beat_at, cancel_at, watch_until, reattached"
+	beatColumns  = "expires_at, first_beat_at, beat_at, ttl_ms, cancel_at, watch_until, reattached"
+	leaseTypes   = "u" + turnTypes + "utitttiiiiiiiib"
+)
+
+var (
+	peekLeases = sql("select " + leaseColumns + " from lease where id = any($1::uuid[])")
+	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in the order of
+	// ids, and so in one statement.
+	lockLeases = sql("select id, " + beatColumns + " from lease where id = any($1::uuid[]) order by id for no key update")
+	readLeases = sql("select " + leaseColumns + " from lease order by id")
+	requested  = sql("select " + of("l", leaseColumns) + " from (" + unnestAs("tt", "worker, request_id") + ") q" +
+		" join lease l on l.worker = q.worker and l.request_id = q.request_id order by l.id")
+	listLeases = sql("select " + leaseColumns + " from lease where id < $1::uuid and ($2::text = '' or worker = $2)" +
+		" and ($3::uuid is null or tenant = $3) order by id desc limit $4::bigint")
+	saveLeases = exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
+		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
+		" from ("+unnestAs("uiiiiiib",
+		"id, "+beatColumns)+") u where l.id = u.id", 8)
+)
+
+func bindLease(r *rows, h *rules.Held) {
+	r.id(h.ID.UUID)
+	bindTurn(r, &h.Turn)
+	r.id(h.Tenant.UUID)
+	r.textOrNull(h.LockKey)
+	r.int(int64(h.Units))
+	r.text(h.Worker)
+	r.textOrNull(h.RequestID)
+	r.textOrNull(h.WorkspaceID)
+	r.millis(h.TTL)
+	r.millis(h.MaxRuntime)
+	r.instant(h.IssuedAt)
+	r.instant(h.ExpiresAt)
+	r.instant(h.FirstBeatAt)
+	r.instant(h.BeatAt)
+	r.instant(h.CancelAt)
+	r.instant(h.WatchUntil)
+	r.flag(h.Reattached)
+}
+
+func readLease(r *row) *rules.Held {
+	return &rules.Held{
+		ID:          lessor.LeaseID{UUID: r.id()},
+		Turn:        readTurn(r),
+		Tenant:      lessor.TenantID{UUID: r.id()},
+		LockKey:     r.text(),
+		Units:       int(r.int()),
+		Worker:      r.text(),
+		RequestID:   r.text(),
+		WorkspaceID: r.text(),
+		TTL:         r.millis(),
+		MaxRuntime:  r.millis(),
+		IssuedAt:    r.instant(),
+		ExpiresAt:   r.instant(),
+		FirstBeatAt: r.instant(),
+		BeatAt:      r.instant(),
+		CancelAt:    r.instant(),
+		WatchUntil:  r.instant(),
+		Reattached:  r.flag(),
+	}
+}
+
+// readBeat reads what can change about a lease.
+func readBeat(r *row, h *rules.Held) {
+	h.ExpiresAt = r.instant()
+	h.FirstBeatAt = r.instant()
+	h.BeatAt = r.instant()
+	h.TTL = r.millis()
+	h.CancelAt = r.instant()
+	h.WatchUntil = r.instant()
+	h.Reattached = r.flag()
+}
+
+// Peek implements scheduler.Tx.
+func (t *tx) Peek(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error) {
+	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
+	if len(ids) == 0 || t.err != nil {
+		return leases, t.err
+	}
+	t.addPeek(ids, leases)
+	return leases, t.send("peek at leases")
+}
+
+func (t *tx) addPeek(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) {
+	t.add("peek at leases", step{stmt: peekLeases, each: func(r *row) error {
+		h := readLease(r)
+		into[h.ID] = h
+		return nil
+	}}, idsOf(&t.view, ids))
+}
+
+// Leases implements scheduler.Tx. What never changes is at hand for leases that this node granted; of the others it is read once
+// they are locked.
+func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error) {
+	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
+	if len(ids) == 0 || t.err != nil {
+		return leases, t.err
+	}
+	granted := t.store.granted
+	t.add("lock leases", step{stmt: lockLeases, each: func(r *row) error {
+		id := lessor.LeaseID{UUID: r.id()}
+		if known, ok := granted[id]; ok {
+			readBeat(r, &known)
+			leases[id] = &known
+		}
+		return nil
+	}}, idsOf(&t.view, ids))
+	var unknown []lessor.LeaseID
+	for _, id := range ids {
+		if _, ok := granted[id]; !ok {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) > 0 {
+		t.addPeek(unknown, leases)
+	}
+	t.look()
+	return leases, t.locked("lock leases")
+}
+
+// maxGranted bounds the leases whose unchanging part is at hand, about 15 MB.
+const maxGranted = 50_000
+
+// Requested implements scheduler.Tx, in the order the leases were granted: their ids rise.
+func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
+	found := make(map[scheduler.RequestRef][]*rules.Held)
+	if len(refs) == 0 || t.err != nil {
+		return found, t.err
+	}
+	r := t.scratch.reset()
+	asked := make(map[scheduler.RequestRef]bool, len(refs))
+	for _, ref := range refs {
+		if asked[ref] {
+			continue
+		}
+		asked[ref] = true
+		r.row()
+		r.text(ref.Worker)
+		r.text(ref.RequestID)
+	}
+	err := t.query("read requested leases", requested, func(r *row) error {
+		h := readLease(r)
+		ref := scheduler.RequestRef{Worker: h.Worker, RequestID: h.RequestID}
+		found[ref] = append(found[ref], h)
+		return nil
+	}, r.params()...)
+	return found, err
+}
+
+// SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved.
+func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
+	if len(held) == 0 {
+		return t.err
+	}
+	r := t.scratch.reset()
+	for _, h := range held {
+		r.row()
+		r.id(h.ID.UUID)
+		r.instant(h.ExpiresAt)
+		r.instant(h.FirstBeatAt)
+		r.instant(h.BeatAt)
+		r.millis(h.TTL)
+		r.instant(h.CancelAt)
+		r.instant(h.WatchUntil)
+		r.flag(h.Reattached)
+	}
+	return t.write("save leases", step{stmt: saveLeases, guard: scheduler.ErrMoved}, append(r.params(), int8Of(int64(len(held))))...)
+}
+
+// EachLease implements scheduler.View.
+func (v *view) EachLease(_ context.Context, fn func(*rules.Held) error) error {
+	return v.query("read leases", readLeases, func(r *row) error { return fn(readLease(r)) })
+}
+
+// afterAll is larger than every id that is given.
+var afterAll = lessor.UUID{
+	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+}
+
+// LeaseList implements scheduler.View. Lease ids rise with time, so the newest have the largest.
+func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) ([]*rules.Held, error) {
+	before := afterAll
+	if q.After != nil {
+		before = q.After.UUID
+	}
+	var tenant []byte
+	if q.Tenant != nil {
+		tenant = uuidOf(q.Tenant.UUID)
+	}
+	var held []*rules.Held
+	err := v.query("list leases", listLeases, func(r *row) error {
+		held = append(held, readLease(r))
+		return nil
+	}, uuidOf(before), textOf(q.Worker), tenant, int8Of(int64(max(0, q.Limit))))
+	return held, err
+}

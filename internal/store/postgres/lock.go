@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// Where a job's row is locked: in a lease or while it waits by waiting for whoever has it; behind the gate, where nothing is
+// waited for, in the queue, at its end, and again in the two others, in case it came there since.
+var (
+	holdLeased   = sql("select r.job from " + jobsIn("lease") + " order by r.id for no key update of r")
+	holdDelayed  = sql("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")
+	seizeLeased  = sql("select r.job from " + jobsIn("lease") + " for no key update of r skip locked")
+	seizeDelayed = sql("select r.job from " + jobsIn("delayed") + " for update of r skip locked")
+	seizeQueued  = sql("select r.job from " + jobsIn("queue") + " for update of r skip locked")
+	seizeDone    = sql("select r.job from " + jobsIn("done") + " for update of r skip locked")
+	pause        = sql("select pg_sleep(0.005 * $1::bigint)")
+	knownJobs    = sql("select id from job where id = any($1::uuid[])")
+)
+
+// jobsIn finds jobs in one of the places.
+func jobsIn(place string) string {
+	return place + " r join job j on j.seq = r.seq and j.id = r.job where j.id = any($1::uuid[])"
+}
+
+// lockTries is how often a job that moves is looked for.
+const lockTries = 5
+
+// Lock implements scheduler.Tx. A job that exists and cannot be caught is scheduler.ErrAgain.
+func (t *tx) Lock(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
+	standings := make(map[lessor.JobID]*rules.Standing, len(ids))
+	if len(ids) == 0 || t.err != nil {
+		return standings, t.err
+	}
+	if err := t.hold(ids); err != nil {
+		return nil, err
+	}
+	t.addStandings(ids, standings)
+	t.look()
+	return standings, t.locked("lock jobs")
+}
+
+// hold locks the rows of jobs wherever they are.
+func (t *tx) hold(ids []lessor.JobID) error {
+	left, err := t.seek(ids, knownJobs) // those that exist
+	if err != nil {
+		return err
+	}
+	if left, err = t.catch(left, holdLeased, holdDelayed); err != nil {
+		return err
+	}
+	for try := 0; len(left) > 0; try++ {
+		if try == lockTries {
+			return fmt.Errorf("lock jobs: %w: job %s moves on and on", scheduler.ErrAgain, left[0])
+		}
+		if err := t.Gate(context.Background()); err != nil {
+			return err
+		}
+		if try > 0 { // somebody has it for a moment
+			t.add("lock jobs", step{stmt: pause}, int8Of(int64(try)))
+		}
+		if left, err = t.catch(left, seizeQueued, seizeDone, seizeLeased, seizeDelayed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// catch returns the jobs that none of the statements found.
+func (t *tx) catch(ids []lessor.JobID, stmts ...*statement) ([]lessor.JobID, error) {
+	if len(ids) == 0 {
+		return nil, t.err
+	}
+	found, err := t.seek(ids, stmts...)
+	return slices.DeleteFunc(ids, func(id lessor.JobID) bool { return slices.Contains(found, id) }), err
+}
+
+// seek returns the jobs that the statements find.
+func (t *tx) seek(ids []lessor.JobID, stmts ...*statement) (found []lessor.JobID, err error) {
+	params := idsOf(&t.view, ids)
+	for _, s := range stmts {
+		t.add("lock jobs", step{stmt: s, each: func(r *row) error {
+			found = append(found, lessor.JobID{UUID: r.id()})
+			return nil
+		}}, params)
+	}
+	return found, t.send("lock jobs")
+}

@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	stdsql "database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+const (
+	// Nodes that start at once wait for the one that migrates, asking this often, this many times: three minutes.
+	lockPause = 250 * time.Millisecond
+	lockAsks  = 720
+	// migrateTries is for the tables that the waiting itself needs: nodes that make them at once get in each other's way.
+	migrateTries = 10
+)
+
+// migrate brings the schema up to date, on connections of its own that are closed when it returns. It refuses a schema that is
+// newer than this program.
+func migrate(ctx context.Context, url string, config *pgconn.Config) (err error) {
+	c, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("read the address: %w", err)
+	}
+	c.Config = *config
+	c.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // no session state: a pooler may stand between
+	db := stdlib.OpenDB(*c)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for try := 1; ; try++ {
+		err = migrateOnce(ctx, db)
+		if err == nil || try == migrateTries || !inTheWay(err) {
+			return err
+		}
+	}
+}
+
+// inTheWay reports whether another node made the same thing at the same moment.
+func inTheWay(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	switch pg.Code {
+	case "23505", "42P07", "42710", "40P01", "XX000": // exists already, in several words; "tuple concurrently updated"
+		return true
+	}
+	return false
+}
+
+func migrateOnce(ctx context.Context, db *stdsql.DB) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockPause, lockAsks), lock.WithTableLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithLocker(locker), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	is, knows, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fault("read schema version", err)
+	}
+	if is > knows {
+		return fmt.Errorf("its schema is version %d, and this program knows versions up to %d: use a newer lessor", is, knows)
+	}
+	if is == knows {
+		return nil
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fault("migrate", err)
+	}
+	return nil
+}
+
+// knownVersion is the schema version that this program brings a database to.
+func knownVersion() (int64, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	var newest int64
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, err
+		}
+		newest = max(newest, n)
+	}
+	return newest, nil
+}

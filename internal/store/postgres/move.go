@@ -1,0 +1,100 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+var placeParams = "(" + unnestAs("iu", "seq, job") + ") m"
+
+var (
+	takeQueued  = exactly("delete from queue r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
+	takeDelayed = exactly("delete from delayed r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
+	takeDone    = exactly("delete from done r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
+	takeLeased  = exactly("delete from lease where id = any($1::uuid[])", 1)
+
+	putQueue   = insertAll("queue", turnColumns, turnTypes)
+	putDelayed = insertAll("delayed", waitingColumns, waitingTypes)
+	putLease   = insertAll("lease", leaseColumns, leaseTypes)
+	putAttempt = insertAll("attempt", attemptColumns, attemptTypes)
+	putDone    = insertAll("done", doneColumns, doneTypes)
+)
+
+// Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
+func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
+	if len(moves) == 0 || t.err != nil {
+		return t.err
+	}
+	for i := range moves {
+		m := &moves[i]
+		if m.From > rules.Ended || m.To == rules.Nowhere || m.To > rules.Ended {
+			t.err = fmt.Errorf("%w: a job cannot move from place %d to %d", scheduler.ErrBadCall, m.From, m.To)
+			return t.err
+		}
+		if m.To == rules.Leased {
+			t.granted = append(t.granted, m.Held)
+		}
+		if m.From == rules.Leased {
+			t.ended = append(t.ended, m.Held.ID)
+		}
+	}
+	t.takeRows(moves)
+	t.putRows(moves)
+	return t.err
+}
+
+func (t *tx) takeRows(moves []scheduler.Move) {
+	t.take(moves, rules.Leased, takeLeased, func(r *rows, m *scheduler.Move) { r.id(m.Held.ID.UUID) })
+	place := func(r *rows, m *scheduler.Move) {
+		r.int(m.Turn.Seq)
+		r.id(m.Turn.Job.UUID)
+	}
+	t.take(moves, rules.Delayed, takeDelayed, place)
+	t.take(moves, rules.InQueue, takeQueued, place)
+	t.take(moves, rules.Ended, takeDone, place)
+}
+
+// take deletes the rows that are moved from one place.
+func (t *tx) take(moves []scheduler.Move, from rules.Place, s *statement, bind func(*rows, *scheduler.Move)) {
+	r, n := t.scratch.reset(), int64(0)
+	for i := range moves {
+		if moves[i].From == from {
+			r.row()
+			bind(r, &moves[i])
+			n++
+		}
+	}
+	if n > 0 {
+		_ = t.write("take rows from their place", step{stmt: s, guard: scheduler.ErrMoved}, append(r.params(), int8Of(n))...) // kept in t.err
+	}
+}
+
+func (t *tx) putRows(moves []scheduler.Move) {
+	to := func(p rules.Place) func(*scheduler.Move) bool {
+		return func(m *scheduler.Move) bool { return m.To == p }
+	}
+	t.put(moves, "queue", putQueue, to(rules.InQueue), func(r *rows, m *scheduler.Move) { bindTurn(r, &m.Turn) })
+	t.put(moves, "delay", putDelayed, to(rules.Delayed), func(r *rows, m *scheduler.Move) { bindWaiting(r, &m.Turn, m.Wait) })
+	t.put(moves, "lease", putLease, to(rules.Leased), func(r *rows, m *scheduler.Move) { bindLease(r, m.Held) })
+	t.put(moves, "record attempts", putAttempt, func(m *scheduler.Move) bool { return m.Attempt != nil },
+		func(r *rows, m *scheduler.Move) { bindAttempt(r, m.Attempt) })
+	t.put(moves, "end jobs", putDone, to(rules.Ended), func(r *rows, m *scheduler.Move) { bindDone(r, m.Done) })
+}
+
+// put inserts the rows of one table.
+func (t *tx) put(moves []scheduler.Move, verb string, s *statement, goes func(*scheduler.Move) bool, bind func(*rows, *scheduler.Move)) {
+	r, n := t.scratch.reset(), 0
+	for i := range moves {
+		if goes(&moves[i]) {
+			r.row()
+			bind(r, &moves[i])
+			n++
+		}
+	}
+	if n > 0 {
+		_ = t.write(verb, step{stmt: s}, r.params()...) // kept in t.err
+	}
+}

@@ -1,0 +1,288 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// whole names the statements that read a whole table because that is what they are for.
+var whole = []*statement{
+	readLanes, readQueue, readLeases, readTokens, readPosition, readChanges, trimDead, dropDead, readRatings,
+}
+
+// tiny tables are small: one row, or one a node.
+var tiny = []string{"serving", "stream", "stripped", "token", "setting"}
+
+// TestPlans reads the plans of every statement that a store uses, as they are used: generic, with the same settings. No table
+// that grows may be scanned or sorted as a whole, whether it is empty or full.
+func TestPlans(t *testing.T) {
+	url := pool.Database(t)
+	for _, jobs := range []int{0, 1000, 200_000} {
+		if jobs > 0 {
+			fill(t, url, jobs)
+		}
+		s := openAt(t, Config{URL: url, StatementTimeout: time.Minute})
+		exercise(t, s)
+		prepareRest(t, s)
+		c := s.writer
+		for range cap(s.readers) {
+			reader := <-s.readers
+			s.readers <- reader
+			if reader == nil {
+				continue
+			}
+			for stmt := range reader.prepared {
+				if c.prepared[stmt] == nil {
+					if _, err := c.prepare(stmt); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if len(c.prepared) < 60 {
+			t.Fatalf("%d statements were used, want all", len(c.prepared))
+		}
+		for stmt := range c.prepared {
+			plan, ok := explain(t, c, stmt)
+			if !ok {
+				continue // BEGIN and the like
+			}
+			for _, bad := range scans(plan) {
+				if !slices.Contains(whole, stmt) {
+					t.Errorf("%d jobs: %s in the plan of\n%s\n%s", jobs, bad, stmt.text, plan)
+				}
+			}
+		}
+	}
+}
+
+// scans returns the nodes of a plan that read a whole table that grows, or a whole index of one.
+func scans(plan string) (bad []string) {
+	lines := strings.Split(plan, "\n")
+	for i, line := range lines {
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "->"))
+		node, table, ok := strings.Cut(line, " on ")
+		if !ok || !strings.HasPrefix(node, "Seq Scan") && !strings.HasPrefix(node, "Index") && !strings.HasPrefix(node, "Bitmap") {
+			continue
+		}
+		table, _, _ = strings.Cut(table, " ")
+		bound := i+1 < len(lines) && strings.Contains(lines[i+1], "Index Cond:")
+		if !bound && !slices.Contains(tiny, table) {
+			bad = append(bad, line)
+		}
+	}
+	return bad
+}
+
+// explain returns the generic plan of a prepared statement.
+func explain(t *testing.T, c *conn, stmt *statement) (string, bool) {
+	t.Helper()
+	described := c.prepared[stmt]
+	nulls := strings.TrimSuffix(strings.Repeat("null,", len(described.ParamOIDs)), ",")
+	if nulls != "" {
+		nulls = "(" + nulls + ")"
+	}
+	c.deadline()
+	for _, step := range []func() error{
+		func() error { _, err := c.pg.Exec(t.Context(), "begin").ReadAll(); return err },
+		func() error {
+			return c.once(step{verb: "pin", stmt: pin}, pinned(time.Minute, time.Minute, time.Minute)...)
+		},
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results, err := c.pg.Exec(t.Context(), "explain (costs off) execute "+described.Name+nulls).ReadAll()
+	if _, back := c.pg.Exec(t.Context(), "rollback").ReadAll(); back != nil {
+		t.Fatal(back)
+	}
+	if err != nil {
+		if word, _, _ := strings.Cut(stmt.text, " "); slices.Contains([]string{"begin", "commit", "rollback"}, word) {
+			return "", false
+		}
+		t.Fatalf("explain %s: %v", stmt.text, err)
+	}
+	var lines []string
+	for _, values := range results[0].Rows {
+		lines = append(lines, string(values[0]))
+	}
+	return strings.Join(lines, "\n"), true
+}
+
+// fill stores jobs by the thousand in all places, and lets the server know.
+func fill(t *testing.T, url string, n int) {
+	t.Helper()
+	turn := "md5('j' || i)::uuid, 1, i, 1, 5, 0, i, 3, i"
+	//nolint:dupword // columns of one value
+	for _, text := range []string{
+		`insert into job (` + jobColumns + `) select md5('j' || i)::uuid, 1, i, '[]', null, 0, 5, 1000, 1000, 0, 0, 't', 'a', i, '{}' from generate_series(1, %[1]d) i on conflict do nothing`,
+		`insert into queue (` + turnColumns + `) select ` + turn + ` from generate_series(1, %[1]d, 4) i on conflict do nothing`,
+		`insert into delayed (` + waitingColumns + `) select ` + turn + `, 4000000000000 + i, 'queued' from generate_series(2, %[1]d, 4) i on conflict do nothing`,
+		`insert into lease (` + leaseColumns + `) select md5('l' || i)::uuid, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 60000, 0, i, i, i, i, 0, 0, false from generate_series(3, %[1]d, 4) i on conflict do nothing`,
+		`insert into done (` + doneColumns + `) select ` + turn + `, md5('l' || i)::uuid, 'w', i, i, i, 'completed', '', 'completed', 'w', '', 'completed', null from generate_series(4, %[1]d, 4) i on conflict do nothing`,
+		`insert into attempt (` + attemptColumns + `) select ` + turn + `, md5('l' || i)::uuid, 'w', i, i, i, 'failed', '', 'failed', 'w', '' from generate_series(1, %[1]d, 3) i on conflict do nothing`,
+		`insert into note (` + noteColumns + `) select md5('j' || i)::uuid, 1, false, i, 'queued', 'queued', 'a', 'r', null, 1, 1 from generate_series(1, %[1]d, 5) i`,
+		`insert into report (` + reportColumns + `) select md5('j' || i)::uuid, 0.5, null, null, i from generate_series(1, %[1]d, 5) i on conflict do nothing`,
+		`insert into idempotency (` + keyColumns + `) select md5('t')::uuid, 'k' || i, md5('j' || i)::uuid, '' from generate_series(1, %[1]d, 5) i on conflict do nothing`,
+		`insert into change (stream, n, at, void, data) select 1, i, i, false, '' from generate_series(1, %[1]d, 5) i on conflict do nothing`,
+		`insert into lane (hash, ` + laneColumns + `) select ('h' || i)::bytea, md5('t')::uuid, 'c', 1, 't' || i, false, 1, '', '' from generate_series(1, %[1]d, 20) i on conflict do nothing`,
+	} {
+		readAll(t, url, fmt.Sprintf(text, n), nil)
+	}
+	readAll(t, url, "analyze", nil)
+}
+
+var errUndo = errors.New("nothing of it is wanted")
+
+// exercise uses every statement once, and keeps nothing.
+func exercise(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := t.Context()
+	job, lease := lessor.JobID{UUID: lessor.UUID{1}}, lessor.LeaseID{UUID: lessor.UUID{2}}
+	reads := func(v scheduler.View) []error {
+		var errs []error
+		for _, state := range append(lessor.States(), "") {
+			_, err := v.List(ctx, scheduler.ListQuery{State: state, Type: "x", Tag: "x", After: &job, Limit: 1})
+			errs = append(errs, err)
+		}
+		_, standings := v.Standings(ctx, []lessor.JobID{job})
+		_, specs := v.Specs(ctx, []lessor.JobID{job})
+		_, reports := v.Reports(ctx, []lessor.JobID{job})
+		_, history := v.History(ctx, job)
+		_, ends := v.LeaseEnds(ctx, []lessor.LeaseID{lease})
+		_, leases := v.LeaseList(ctx, scheduler.LeaseQuery{Limit: 1})
+		_, due := v.NextDue(ctx)
+		_, lanes := v.LanesByID(ctx, []rules.LaneID{1})
+		_, position := v.Position(ctx)
+		_, changes := v.Changes(ctx, scheduler.Position{1: 1 << 40})
+		_, setting := v.Setting(ctx, "x")
+		_, tokens := v.Tokens(ctx)
+		return append(errs, standings, specs, reports, history, ends, leases, due, lanes, position, changes, setting, tokens,
+			v.EachLane(ctx, func(rules.LaneID, rules.Lane) error { return nil }),
+			v.EachQueued(ctx, func(rules.Turn) error { return nil }), v.EachLease(ctx, func(*rules.Held) error { return nil }))
+	}
+	if err := s.View(ctx, func(v scheduler.View) error { return errors.Join(reads(v)...) }); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Update(ctx, func(tx scheduler.Tx) error {
+		_, claim := tx.Claim(ctx, []scheduler.Claim{{Key: scheduler.Key{Key: "x"}}})
+		_, lanes := tx.Lanes(ctx, []rules.Lane{{Type: "x"}})
+		_, peek := tx.Peek(ctx, []lessor.LeaseID{lease})
+		_, leases := tx.Leases(ctx, []lessor.LeaseID{lease})
+		_, due := tx.Due(ctx, 1, 1)
+		_, lock := tx.Lock(ctx, []lessor.JobID{job})
+		_, requested := tx.Requested(ctx, []scheduler.RequestRef{{Worker: "x", RequestID: "x"}})
+		_, strip := tx.Strip(ctx, 1, 1)
+		_, purge := tx.Purge(ctx, 1, 1)
+		_, token := tx.DeleteToken(ctx, lessor.TokenID{})
+		return errors.Join(claim, tx.Unclaim(ctx, []scheduler.Key{{Key: "x"}}), lanes, peek, leases, due, lock, tx.Gate(ctx), requested, strip, purge, token,
+			tx.SaveReports(ctx, []rules.Report{{Job: job}}), tx.Note(ctx, []rules.Note{{Job: job}}), tx.SaveSetting(ctx, "x", nil),
+			tx.SaveSetting(ctx, "x", []byte("x")), tx.SaveToken(ctx, scheduler.Token{}), tx.Insert(ctx, []*rules.Spec{{ID: job}}), errUndo)
+	})
+	if !errors.Is(err, errUndo) {
+		t.Fatal(err)
+	}
+}
+
+// prepareRest prepares what would fail for want of rows.
+func prepareRest(t *testing.T, s *Store) {
+	t.Helper()
+	for _, stmt := range slices.Concat([]*statement{
+		saveLeases, takeQueued, takeDelayed, takeDone, takeLeased, putQueue, putDelayed, putLease, putAttempt, putDone, putChange,
+		saveServing, serve, lockServing, stayAlive, trimOwn, trimDead, dropDead, newestOwn, rate, readRatings, voidChange, readVoid,
+		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeDone, purgeDone, purgeKeys,
+		lockUnstripped, saveStripped, stripDone, nextBlocks,
+	}, purges, strips) {
+		if s.writer.prepared[stmt] == nil {
+			if _, err := s.writer.prepare(stmt); err != nil {
+				t.Fatalf("%s: %v", stmt.text, err)
+			}
+		}
+	}
+}
+
+// TestHeartbeatsAreHOT beats leases ten thousand times and asks the server how many of the new versions touched an index.
+func TestHeartbeatsAreHOT(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, Config{URL: url})
+	const leases, rounds = 500, 20
+	ids := hold(t, s, leases)
+	for range rounds {
+		err := s.Update(t.Context(), func(tx scheduler.Tx) error {
+			held, err := tx.Leases(t.Context(), ids)
+			if err != nil {
+				return err
+			}
+			var saved []*rules.Held
+			for _, h := range held {
+				if err := rules.Beat(h, "w1", 0, tx.Now(), tx.Serving()); err != nil {
+					return err
+				}
+				saved = append(saved, h)
+			}
+			return tx.SaveLeases(t.Context(), saved)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil { // a session reports what it did when it ends
+		t.Fatal(err)
+	}
+	var updates, hot int
+	for deadline := time.Now().Add(10 * time.Second); updates < leases*rounds && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		readAll(t, url, "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'lease'", func(values [][]byte) {
+			_, _ = fmt.Sscan(string(values[0]), &updates)
+			_, _ = fmt.Sscan(string(values[1]), &hot)
+		})
+	}
+	t.Logf("%d updates, %d of them HOT", updates, hot)
+	if updates != leases*rounds || hot*100 < updates*95 {
+		t.Errorf("%d updates, %d of them HOT; want %d, 95 %% of them HOT", updates, hot, leases*rounds)
+	}
+}
+
+// hold leases n new jobs.
+func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
+	t.Helper()
+	ctx := context.Background()
+	err := s.Update(ctx, func(tx scheduler.Tx) error {
+		lanes, err := tx.Lanes(ctx, []rules.Lane{{Type: "x", Units: 1}})
+		if err != nil {
+			return err
+		}
+		first, err := tx.Seqs(ctx, n)
+		if err != nil {
+			return err
+		}
+		var specs []*rules.Spec
+		var queue, grants []scheduler.Move
+		for i := range n {
+			spec := &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, i)}, LaneID: lanes[0], Seq: first + int64(i), MaxAttempts: 5}
+			turn := rules.Turn{Job: spec.ID, Lane: lanes[0], Seq: spec.Seq, MaxAttempts: 5}
+			h := rules.Grant(lessor.LeaseID{UUID: uuidAt(2, i)}, turn, spec, "w1", time.Minute, tx.Now())
+			specs, ids = append(specs, spec), append(ids, h.ID)
+			queue = append(queue, scheduler.Move{To: rules.InQueue, Turn: turn})
+			grants = append(grants, scheduler.Move{From: rules.InQueue, To: rules.Leased, Turn: turn, Held: h})
+		}
+		return errors.Join(tx.Insert(ctx, specs), tx.Move(ctx, queue), tx.Move(ctx, grants))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func uuidAt(kind byte, n int) lessor.UUID {
+	return lessor.UUID{0: kind, 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)}
+}

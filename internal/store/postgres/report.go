@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+const (
+	reportColumns = "job, progress, message, checkpoint, at"
+	reportTypes   = "uftyi"
+)
+
+var (
+	mergeReports = sql("insert into report as r (" + reportColumns + ") " + unnest(reportTypes) +
+		" on conflict (job) do update set progress = coalesce(excluded.progress, r.progress)," +
+		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at")
+	readReports = sql("select " + reportColumns + " from report where job = any($1::uuid[])")
+)
+
+// SaveReports implements scheduler.Tx.
+func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
+	if len(reports) == 0 {
+		return t.err
+	}
+	r := t.scratch.reset()
+	for _, report := range mergeTwins(reports) {
+		r.row()
+		r.id(report.Job.UUID)
+		r.realOrNull(report.Progress)
+		if report.Message != nil {
+			r.text(*report.Message)
+		} else {
+			r.null(oidText)
+		}
+		r.bytesOrNull(report.Checkpoint)
+		r.instant(report.At)
+	}
+	return t.write("save reports", step{stmt: mergeReports}, r.params()...)
+}
+
+// mergeTwins makes one report a job, in the order of jobs: one statement cannot change a row twice, and all nodes lock in one
+// order.
+func mergeTwins(reports []rules.Report) []rules.Report {
+	sorted := slices.Clone(reports)
+	slices.SortStableFunc(sorted, func(a, b rules.Report) int { return bytes.Compare(a.Job.UUID[:], b.Job.UUID[:]) })
+	merged := sorted[:0]
+	for _, r := range sorted {
+		n := len(merged)
+		if n == 0 || merged[n-1].Job != r.Job {
+			merged = append(merged, r)
+			continue
+		}
+		last := &merged[n-1]
+		last.At = r.At
+		if r.Progress != nil {
+			last.Progress = r.Progress
+		}
+		if r.Message != nil {
+			last.Message = r.Message
+		}
+		if r.Checkpoint != nil {
+			last.Checkpoint = r.Checkpoint
+		}
+	}
+	return merged
+}
+
+func readReport(r *row) *rules.Report {
+	return &rules.Report{
+		Job:        lessor.JobID{UUID: r.id()},
+		Progress:   r.realOrNil(),
+		Message:    r.textOrNil(),
+		Checkpoint: r.bytes(),
+		At:         r.instant(),
+	}
+}
+
+// Reports implements scheduler.View.
+func (v *view) Reports(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error) {
+	reports := make(map[lessor.JobID]*rules.Report)
+	if len(ids) == 0 || v.err != nil {
+		return reports, v.err
+	}
+	err := v.query("read reports", readReports, func(r *row) error {
+		report := readReport(r)
+		reports[report.Job] = report
+		return nil
+	}, idsOf(v, ids))
+	return reports, err
+}

@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor/internal/scheduler"
+)
+
+// A commit whose answer was lost either happened, or may still happen while its backend lives. To find out, and to settle it,
+// its change row is inserted as a void one under the same number. The insert waits for the old backend. If it finds the row
+// taken, the commit happened. If it gets in, the commit did not happen and cannot any more; the number is used up.
+var (
+	voidChange = sql("insert into change (stream, n, at, void, data) values ($1::bigint, $2::bigint," +
+		" floor(extract(epoch from clock_timestamp()) * 1000)::bigint, true, '') on conflict do nothing")
+	readVoid = sql("select void from change where stream = $1::bigint and n = $2::bigint")
+)
+
+const (
+	// resolveTime bounds the finding out: callers wait for it.
+	resolveTime = 5 * time.Second
+	// resolvePause is between two attempts, while the server is out of reach.
+	resolvePause = 100 * time.Millisecond
+)
+
+// resolve finds out what became of the commit with number n, whose answer was lost with why. If it cannot, it gives the
+// stream up: nobody knows its next number.
+func (s *Store) resolve(n int64, why error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTime)
+	defer cancel()
+	for {
+		committed, err := s.resolveOnce(ctx, n)
+		if err == nil {
+			s.stream.n = n
+			if committed {
+				return nil
+			}
+			return fmt.Errorf("%w: the connection was lost before the commit: %w", scheduler.ErrUnreachable, why)
+		}
+		pause := time.NewTimer(resolvePause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			s.stream.forget()
+			return fmt.Errorf("%w: %w; asking again: %w", scheduler.ErrUnknownOutcome, opaque{why}, opaque{err})
+		}
+	}
+}
+
+// opaque keeps the text of an error whose kind no longer counts.
+type opaque struct{ error }
+
+func (opaque) Unwrap() error { return nil }
+
+func (s *Store) resolveOnce(ctx context.Context, n int64) (committed bool, err error) {
+	c, err := s.dialer.dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = c.close() }()
+	c.ctx = ctx
+	id := s.stream.id.Load()
+	void := false
+	c.add(step{verb: "begin", stmt: begin})
+	c.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, resolveTime, resolveTime)...)
+	c.add(step{verb: "void the commit", stmt: voidChange}, int8Of(id), int8Of(n))
+	c.add(step{verb: "commit", stmt: commit})
+	c.add(step{verb: "read the change", stmt: readVoid, each: func(r *row) error {
+		void = r.flag()
+		return nil
+	}}, int8Of(id), int8Of(n))
+	err = c.send()
+	return err == nil && !void, err
+}

@@ -1,0 +1,65 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor/internal/scheduler"
+)
+
+const (
+	// seqBlock is how many places in line one value of the sequence stands for; the migration has the same figure.
+	seqBlock = 65536
+	// seqLife is how long a node gives places from one block. Longer, and jobs that come here would pass those that came to
+	// other nodes before.
+	seqLife = time.Second
+	// seqTries is how often blocks are asked for that follow each other, while other nodes take some too.
+	seqTries = 10
+)
+
+var nextBlocks = sql("select nextval('place') from generate_series(1, $1::bigint)")
+
+// seqs are places in line that this node has reserved. Those of a failed transaction are not given again.
+type seqs struct {
+	next, limit int64
+	until       time.Time
+}
+
+// stale reports that it is time for a new block.
+func (s *seqs) stale() bool { return s.limit-s.next < seqBlock/4 || time.Now().After(s.until) }
+
+// takeSeqs adds the taking of n blocks to the next round trip. Blocks that do not follow each other are no use together: the
+// last ones that do are kept.
+func (t *tx) takeSeqs(n int64) {
+	s := &t.store.seqs
+	s.next, s.limit = 0, 0
+	t.add("reserve places in line", step{stmt: nextBlocks, each: func(r *row) error {
+		block := r.int()
+		if block != s.limit {
+			s.next = block
+		}
+		s.limit, s.until = block+seqBlock, time.Now().Add(seqLife)
+		return nil
+	}}, int8Of(n))
+}
+
+// Seqs implements scheduler.Tx.
+func (t *tx) Seqs(_ context.Context, n int) (int64, error) {
+	if n <= 0 || t.err != nil {
+		return 0, t.err
+	}
+	s := &t.store.seqs
+	for try := 0; s.limit-s.next < int64(n); try++ {
+		if try == seqTries {
+			return 0, fmt.Errorf("reserve %d places in line: %w", n, scheduler.ErrAgain)
+		}
+		t.takeSeqs((int64(n) + seqBlock - 1) / seqBlock)
+		if err := t.send("reserve places in line"); err != nil {
+			return 0, err
+		}
+	}
+	first := s.next
+	s.next += int64(n)
+	return first, nil
+}

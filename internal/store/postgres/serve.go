@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// Serve runs in a transaction of its own, on a connection of its own, in one round trip: the row is locked first, so that the
+// clock is read after the waiting. The rule is rules.Serve's (TestServeLikeTheRules). If the commit is lost in a crash the gap
+// is found again, since floor and beat stand in one row: it need not wait for the disk.
+var (
+	lockServing = sql("select 1 from serving where id for no key update")
+	serve       = sql("update serving set last_beat = c.now," +
+		" since = case when abs(c.now - last_beat) > 1000 or $1::boolean then c.now else since end," +
+		" brake_until = case when c.now - last_beat < -1000 then 0 else brake_until end," +
+		" lapsed_at = case when c.now - last_beat < -1000 then 0 else lapsed_at end" +
+		" from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now offset 0) c where id" +
+		" returning last_beat, since, brake_until, lapsed_at")
+	noFlush = sql("select set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '1000', true)")
+)
+
+// serveTries is how often a Serve that met others, or a connection that had died, is repeated.
+const serveTries = 3
+
+// Serve implements scheduler.Store.
+func (s *Store) Serve(ctx context.Context) (serving rules.Serving, err error) {
+	err = s.asServer(ctx, func(c *conn) error {
+		sent := s.steps.since()
+		if serving, err = beat(c, false); err != nil {
+			return err
+		}
+		if s.steps.stepped(reading{at: serving.LastBeat, sent: sent, answer: s.steps.since()}) {
+			if serving, err = beat(c, true); err != nil {
+				return err
+			}
+		}
+		if bad := s.tidy(c, serving.LastBeat); bad != nil { // it can wait, and says nothing against serving
+			_ = c.close()
+			s.server = nil
+		}
+		return nil
+	})
+	return serving, err
+}
+
+// asServer runs fn on the connection that serves.
+func (s *Store) asServer(ctx context.Context, fn func(*conn) error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("wait to serve: %w", context.Cause(ctx))
+	}
+	select {
+	case <-s.closed:
+		return errClosed
+	case <-ctx.Done():
+		return fmt.Errorf("wait to serve: %w", context.Cause(ctx))
+	case s.serveTurn <- struct{}{}:
+	}
+	defer func() { <-s.serveTurn }()
+	select {
+	case <-s.closed: // both were ready
+		return errClosed
+	default:
+	}
+	for try := 1; ; try++ {
+		c, reused, err := s.serverConn(ctx)
+		if err != nil {
+			return err
+		}
+		if err = fn(c); err == nil {
+			return nil
+		}
+		_ = c.close() // whatever it says, it is of no more use
+		s.server = nil
+		if try == serveTries || !errors.Is(err, scheduler.ErrAgain) && !(reused && !lives(err)) {
+			return err
+		}
+	}
+}
+
+// serverConn returns the connection that serves, and whether it was used before.
+func (s *Store) serverConn(ctx context.Context) (*conn, bool, error) {
+	if s.server != nil {
+		return s.server, true, nil
+	}
+	c, err := s.dialer.dial(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	s.server = c
+	return c, false, nil
+}
+
+// beat notes that a heartbeat could be accepted now.
+func beat(c *conn, stepped bool) (serving rules.Serving, err error) {
+	flag := []byte{0}
+	if stepped {
+		flag[0] = 1
+	}
+	c.add(step{verb: "begin", stmt: begin})
+	c.add(step{verb: "begin", stmt: pin}, pinned(time.Second, time.Second, time.Second)...)
+	c.add(step{verb: "begin", stmt: noFlush})
+	c.add(step{verb: "lock serving", stmt: lockServing})
+	c.add(step{verb: "serve", stmt: serve, each: func(r *row) error {
+		serving = readServing(r)
+		return nil
+	}}, flag)
+	c.add(step{verb: "commit", stmt: commit})
+	return serving, c.send()
+}

@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// TestServeLikeTheRules holds the rule in SQL against the one in package rules, on both sides of each boundary.
+func TestServeLikeTheRules(t *testing.T) {
+	s := openAt(t, Config{URL: pool.Database(t)})
+	c, err := s.dialer.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.close() }()
+	for _, ago := range []time.Duration{
+		0, 300 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, time.Hour, 1e6 * time.Hour,
+		-300 * time.Millisecond, -700 * time.Millisecond, -1300 * time.Millisecond, -time.Hour,
+	} {
+		for _, stepped := range []bool{false, true} {
+			was := rules.Serving{Since: 5, BrakeUntil: 7, LapsedAt: 9}
+			readAll(t, s.cfg.URL, fmt.Sprintf("update serving set last_beat = floor(extract(epoch from clock_timestamp()) * 1000)::bigint - %d,"+
+				" since = 5, brake_until = 7, lapsed_at = 9", ago.Milliseconds()), nil)
+			readAll(t, s.cfg.URL, "select last_beat from serving", func(values [][]byte) { _, _ = fmt.Sscan(string(values[0]), &was.LastBeat) })
+			got, err := beat(c, stepped)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, now := rules.Tick{}, rules.Tick{Wall: got.LastBeat}
+			if stepped {
+				last, now.Mono = rules.Tick{Wall: 1, Mono: 1}, 1
+			}
+			if want := rules.Serve(was, last, now); got != want {
+				t.Errorf("last served %v ago, stepped %v: the store says %+v, the rules %+v", ago, stepped, got, want)
+			}
+		}
+	}
+}
+
+// TestSteps says which progress of the database's clock the time of the round trips can explain.
+func TestSteps(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name         string
+		progress     time.Duration // of the database's clock
+		sent, answer time.Duration // the second reading, on ours
+		firstTook    time.Duration
+		want         bool
+	}{
+		{"like ours", 250 * ms, 250 * ms, 251 * ms, ms, false},
+		{"a second ahead", 1250 * ms, 250 * ms, 250 * ms, 0, false},
+		{"more than a second ahead", 1252 * ms, 250 * ms, 251 * ms, 0, true},
+		{"more than a second ahead, but the second answer took that long", 1252 * ms, 250 * ms, 260 * ms, 0, false},
+		{"a second behind", -750 * ms, 250 * ms, 250 * ms, 0, false},
+		{"more than a second behind", -751 * ms, 250 * ms, 250 * ms, 0, true},
+		{"more than a second behind, but the first answer took that long", -751 * ms, 250 * ms, 250 * ms, 10 * ms, false},
+		{"an hour ahead after a long answer", time.Hour, 250 * ms, 5 * time.Second, 0, true},
+		{"stood still for a second", 0, 1001 * ms, 1002 * ms, ms, false},
+		{"stood still for longer", 0, 1002 * ms, 1003 * ms, ms, true},
+	} {
+		var s steps
+		const start = lessor.Instant(1_700_000_000_000)
+		if s.stepped(reading{at: start, sent: 0, answer: c.firstTook}) {
+			t.Errorf("%s: the first reading is a step", c.name)
+		}
+		got := s.stepped(reading{at: start.Add(c.progress), sent: c.sent, answer: c.answer})
+		if got != c.want {
+			t.Errorf("%s: a step: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestFloorAfterGap lets nobody serve for longer than a second: the floor moves, once, for all nodes.
+func TestFloorAfterGap(t *testing.T) {
+	url := pool.Database(t)
+	a, b := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+	serve := func(s *Store) rules.Serving {
+		t.Helper()
+		serving, err := s.Serve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return serving
+	}
+	first := serve(a)
+	for range 5 {
+		time.Sleep(300 * time.Millisecond) // b alone serves, and that is enough
+		serve(b)
+	}
+	if got := serve(a).Since; got != first.Since {
+		t.Errorf("one node was silent and the floor moved from %v to %v", first.Since, got)
+	}
+	time.Sleep(1200 * time.Millisecond)
+	var in rules.Serving
+	var now lessor.Instant
+	if err := a.Update(t.Context(), func(tx scheduler.Tx) error {
+		in, now = tx.Serving(), tx.Now()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if in.Since != now || in.LastBeat != now {
+		t.Errorf("after a gap a transaction of %v judges by %+v", now, in)
+	}
+	moved := serve(b)
+	if moved.Since == first.Since || moved.Since != moved.LastBeat {
+		t.Errorf("after a gap serving is %+v", moved)
+	}
+	if got := serve(a).Since; got != moved.Since {
+		t.Errorf("the floor moved twice, to %v and %v", moved.Since, got)
+	}
+}
+
+// TestStartMovesNoFloor: Open, View and Update leave the serving row alone.
+func TestStartMovesNoFloor(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, Config{URL: url})
+	if err := write(t.Context(), s, "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, url, "select last_beat, since from serving", func(values [][]byte) {
+		if string(values[0]) != "0" || string(values[1]) != "0" {
+			t.Errorf("nobody served, and the row says %q", values)
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// readStandings is one statement, and so sees one snapshot also inside a transaction: a job that moves is never seen twice or
+// nowhere.
+var readStandings = sql("select " + of("j", jobColumns) + ", " + of("n", laneColumns) + ", " + of("q", turnColumns) + ", " +
+	of("d", waitingColumns) + ", " + of("l", leaseColumns) + ", " + of("e", doneColumns) + ", " + of("r", reportColumns) +
+	", a.outcome, a.reason, a.error from job j join lane n on n.id = j.lane" +
+	" left join queue q on q.seq = j.seq and q.job = j.id left join delayed d on d.seq = j.seq and d.job = j.id" +
+	" left join lease l on l.seq = j.seq and l.job = j.id left join done e on e.seq = j.seq and e.job = j.id left join report r on r.job = j.id" +
+	" left join lateral (select outcome, reason, error from attempt where attempt.job = j.id and outcome in ('failed', 'expired')" +
+	" order by fence desc limit 1) a on e.seq is null where j.id = any($1::uuid[])")
+
+// Standings implements scheduler.View.
+func (v *view) Standings(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
+	standings := make(map[lessor.JobID]*rules.Standing, len(ids))
+	if len(ids) == 0 || v.err != nil {
+		return standings, v.err
+	}
+	v.addStandings(ids, standings)
+	return standings, v.send("read standings")
+}
+
+func (v *view) addStandings(ids []lessor.JobID, into map[lessor.JobID]*rules.Standing) {
+	v.add("read standings", step{stmt: readStandings, each: func(r *row) error {
+		s, err := readStanding(r)
+		if err == nil {
+			into[s.Spec.ID] = s
+		}
+		return err
+	}}, idsOf(v, ids))
+}
+
+func readStanding(r *row) (*rules.Standing, error) {
+	spec, err := readSpec(r)
+	if err != nil {
+		return nil, err
+	}
+	s := &rules.Standing{Spec: spec}
+	if present(r, turnColumns) {
+		s.Place, s.Turn = rules.InQueue, readTurn(r)
+	}
+	if present(r, waitingColumns) {
+		w := readWaiting(r)
+		s.Place, s.Turn, s.Wait = rules.Delayed, w.Turn, w.Wait
+	}
+	if present(r, leaseColumns) {
+		s.Held = readLease(r)
+		s.Place, s.Turn = rules.Leased, s.Held.Turn
+	}
+	if present(r, doneColumns) {
+		s.Done = readDone(r)
+		end := &s.Done.Attempt
+		s.Place, s.Turn, s.LastError = rules.Ended, end.Turn, lastError(end.Outcome, end.Reason, end.Error)
+	}
+	if present(r, reportColumns) {
+		s.Report = readReport(r)
+	}
+	if !r.isNull() {
+		s.LastError = lastError(rules.Outcome(r.text()), r.text(), r.text())
+	}
+	return s, nil
+}
+
+// present reports whether a joined row is there, and passes over its columns if not. The first column of none is ever null.
+func present(r *row, columns string) bool {
+	if r.isNull() {
+		r.skip(width(columns))
+		return false
+	}
+	return true
+}
+
+// History implements scheduler.View.
+func (v *view) History(_ context.Context, id lessor.JobID) (*rules.History, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	standings := map[lessor.JobID]*rules.Standing{}
+	h := &rules.History{}
+	v.addStandings([]lessor.JobID{id}, standings)
+	v.add("read attempts", step{stmt: readAttempts, each: func(r *row) error {
+		h.Attempts = append(h.Attempts, readAttempt(r))
+		return nil
+	}}, uuidOf(id.UUID))
+	v.add("read notes", step{stmt: readNotes, each: func(r *row) error {
+		h.Notes = append(h.Notes, readNote(r))
+		return nil
+	}}, uuidOf(id.UUID))
+	if err := v.send("read history"); err != nil || standings[id] == nil {
+		return nil, err
+	}
+	h.Standing = *standings[id]
+	return h, nil
+}

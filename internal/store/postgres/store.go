@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Config says where the database is and how it is used. Zero values mean the defaults.
+type Config struct {
+	// URL is a connection string, postgres://user@host/database or key=value, as libpq reads it. Several hosts may be named; the
+	// first that takes writes is used.
+	URL string
+	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses two more: one that
+	// writes, one that serves.
+	Readers int
+	// StatementTimeout bounds one statement of a write transaction; 0 is 5 s.
+	StatementTimeout time.Duration
+	// LockTimeout bounds the waiting for one lock of another node; 0 is 2 s. It must be longer than the two that follow, after
+	// which the locks of a node that stopped are free.
+	LockTimeout time.Duration
+	// IdleTimeout is how long a write transaction may do nothing before the server ends it; 0 is 1 s. GateTimeout is the same
+	// for one that keeps others from granting; 0 is 250 ms.
+	IdleTimeout time.Duration
+	GateTimeout time.Duration
+	// Unprepared sends every statement whole, for poolers that know no prepared statements (pgbouncer before 1.21).
+	Unprepared bool
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, def time.Duration) {
+		if *d <= 0 {
+			*d = def
+		}
+	}
+	set(&c.StatementTimeout, 5*time.Second)
+	set(&c.LockTimeout, 2*time.Second)
+	set(&c.IdleTimeout, time.Second)
+	set(&c.GateTimeout, 250*time.Millisecond)
+	if c.Readers <= 0 {
+		c.Readers = 4
+	}
+	return c
+}
+
+// Store is a scheduler.Store in a PostgreSQL database that other nodes may share.
+type Store struct {
+	cfg    Config
+	dialer *dialer
+	steps  steps
+
+	closed  chan struct{}
+	close   func() error
+	readers chan *conn // nil = not connected yet
+
+	// serveTurn holds one token while somebody serves; what follows is his.
+	serveTurn chan struct{}
+	server    *conn
+	tidied    tidied
+
+	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
+	turn chan struct{}
+	// All below belongs to who has the turn.
+	writer *conn
+	lanes  map[rules.Lane]rules.LaneID
+	specs  *specCache
+	// granted is what never changes about leases that this node granted.
+	granted map[lessor.LeaseID]rules.Held
+	seqs   seqs
+	// scratch is memory for parameters.
+	scratch rows
+
+	stream stream
+}
+
+// Open connects to the database and brings its schema up to date. It refuses a schema that a newer program made, and a
+// server that takes no writes.
+func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
+	cfg = cfg.withDefaults()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open database: %w", err)
+		}
+	}()
+	d, err := newDialer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, cfg.URL, d.config); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		cfg: cfg, dialer: d, steps: steps{start: time.Now()},
+		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
+		serveTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), granted: map[lessor.LeaseID]rules.Held{},
+	}
+	s.close = sync.OnceValue(s.shut)
+	for range cfg.Readers {
+		s.readers <- nil
+	}
+	s.turn <- struct{}{}
+	if err := s.connect(ctx); err != nil {
+		_ = s.Close() // the first error says why
+		return nil, err
+	}
+	return s, nil
+}
+
+// Shared implements scheduler.Store.
+func (*Store) Shared() bool { return true }
+
+// Close waits for what is under way and ends the connections. It may be called more than once.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shut() error {
+	close(s.closed)
+	<-s.turn
+	s.serveTurn <- struct{}{}
+	err := s.drain()
+	for _, c := range []*conn{s.writer, s.server} {
+		if c == nil {
+			continue
+		}
+		if bad := c.close(); err == nil {
+			err = bad
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("close database: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package postgres
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// tx is one write transaction. The first fault of any of its methods spoils it.
+//
+// What only writes is put off until the next reading, or until the commit, and travels with it: a fault shows there. All
+// checks are the server's, so that a transaction that is not what it should be cannot commit.
+type tx struct {
+	view
+	base  rules.Serving // the row that SaveServing was decided on
+	gated bool
+	wrote bool
+	news  []byte // what Publish was told
+
+	// What becomes known with the commit.
+	lanes    map[rules.Lane]rules.LaneID
+	inserted []*rules.Spec
+	granted  []*rules.Held
+	ended    []lessor.LeaseID
+}
+
+var _ scheduler.Tx = (*tx)(nil)
+
+// write puts a statement off.
+func (t *tx) write(verb string, s step, params ...[]byte) error {
+	t.wrote = true
+	t.add(verb, s, params...)
+	return t.err
+}
+
+// gateKey is the advisory lock that is the gate: "lessor".
+const gateKey = 0x6c6573736f72
+
+var (
+	gateIdle = sql("select set_config('idle_in_transaction_session_timeout', $1::text, true)")
+	gate     = sql("select pg_advisory_xact_lock($1::bigint)")
+)
+
+// Gate implements scheduler.Tx.
+func (t *tx) Gate(context.Context) error {
+	if t.gated || t.err != nil {
+		return t.err
+	}
+	t.add("gate", step{stmt: gate}, int8Of(gateKey))
+	t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
+	t.look()
+	err := t.locked("gate")
+	t.gated = err == nil
+	return err
+}

@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// view reads: one snapshot, or what a transaction sees.
+type view struct {
+	store *Store
+	conn  *conn
+	now   lessor.Instant
+	// row is the serving row as it was read; serving is what it means here: who writes could accept a heartbeat now (live).
+	row, serving rules.Serving
+	live         bool
+	saved        *rules.Serving
+	// ahead is a reading of the streams that somebody will ask for.
+	ahead *following
+	// err is the first fault. It spoils the rest: the server refuses everything until the end of the transaction.
+	err     error
+	scratch rows
+}
+
+var _ scheduler.View = (*view)(nil)
+
+// Plans are pinned: generic, and by index. Left to itself the planner changes to a scan while tables grow, and the rate falls
+// to a quarter in mid-run. All of it ends with the transaction, so that a pooler may give the next to another server.
+var (
+	begin     = sql("begin")
+	beginView = sql("begin transaction read only, isolation level repeatable read")
+	commit    = sql("commit")
+	rollback  = sql("rollback")
+	pin       = sql("select set_config('idle_in_transaction_session_timeout', $1::text, true), set_config('lock_timeout', $2::text, true)," +
+		" set_config('statement_timeout', $3::text, true), set_config('plan_cache_mode', 'force_generic_plan', true)," +
+		" set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)," +
+		" set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")
+)
+
+// pinned returns the parameters of pin.
+func pinned(idle, lock, stmt time.Duration) [][]byte {
+	ms := func(d time.Duration) []byte { return strconv.AppendInt(nil, d.Milliseconds(), 10) }
+	return [][]byte{ms(idle), ms(lock), ms(stmt)}
+}
+
+const (
+	// viewIdle bounds how long a view may think between two reads: an open snapshot keeps vacuum from its work.
+	viewIdle = 30 * time.Second
+	// viewTimeout bounds one read: that of a whole table, for the index in memory, takes half a second a million rows.
+	viewTimeout = 2 * time.Minute
+)
+
+// View implements scheduler.Store. It ends when ctx does.
+func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
+	v, err := s.beginView(ctx)
+	if err != nil {
+		return err
+	}
+	done := false
+	defer func() { // also when fn panics
+		if !done {
+			s.giveBack(v.conn, errors.New("given up"))
+		}
+	}()
+	err = fn(v)
+	done = true
+	if v.err == nil {
+		_ = v.flush("end view", step{stmt: commit}) // nothing was written: it costs the connection, not the reader
+	}
+	s.giveBack(v.conn, v.err)
+	return err
+}
+
+// beginView takes a snapshot, on a new connection if the one at hand has died since it was last used.
+func (s *Store) beginView(ctx context.Context) (*view, error) {
+	for {
+		c, reused, err := s.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v := &view{store: s, conn: c}
+		c.wait = viewTimeout + patience
+		c.add(step{verb: "begin view", stmt: beginView})
+		c.add(step{verb: "begin view", stmt: pin}, pinned(viewIdle, s.cfg.LockTimeout, viewTimeout)...)
+		v.look()
+		if err = c.send(); err == nil {
+			return v, nil
+		}
+		s.giveBack(c, err)
+		if !reused || lives(err) || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// Now implements scheduler.View.
+func (v *view) Now() lessor.Instant { return v.now }
+
+// Serving implements scheduler.View.
+func (v *view) Serving() rules.Serving { return v.serving }
+
+// add puts a statement into the next round trip, unless the view is spoilt.
+func (v *view) add(verb string, s step, params ...[]byte) {
+	if v.err == nil {
+		s.verb = verb
+		v.conn.add(s, params...)
+	}
+}
+
+// flush makes the round trip, with one more statement.
+func (v *view) flush(verb string, s step, params ...[]byte) error {
+	if v.err != nil {
+		return v.err
+	}
+	v.add(verb, s, params...)
+	return v.send(verb)
+}
+
+func (v *view) send(verb string) error {
+	if v.err != nil {
+		return v.err
+	}
+	v.ahead = nil // what was read ahead is for right after
+	err := v.conn.send()
+	if refused, ok := errors.AsType[refusal](err); ok {
+		return fmt.Errorf("%s: %w", verb, refused.error)
+	}
+	v.err = err
+	return err
+}
+
+// query reads with one statement.
+func (v *view) query(verb string, s *statement, each func(*row) error, params ...[]byte) error {
+	return v.flush(verb, step{stmt: s, each: each}, params...)
+}
+
+// ids returns an array of ids.
+func idsOf[T interface{ ~struct{ lessor.UUID } }](v *view, ids []T) []byte {
+	r := v.scratch.reset()
+	for _, id := range ids {
+		r.row()
+		r.id(struct{ lessor.UUID }(id).UUID)
+	}
+	if len(ids) == 0 {
+		return emptyArray(oidUUID)
+	}
+	return r.params()[0]
+}

@@ -1,0 +1,149 @@
+package storetest
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// both runs fn on two nodes at a time.
+func both(a, b *bed, fn func(node *bed, i int)) {
+	var wg sync.WaitGroup
+	for i, node := range []*bed{a, b} {
+		wg.Go(func() { fn(node, i) })
+	}
+	wg.Wait()
+}
+
+// gateExcludes counts in a setting from two nodes, which only the gate keeps from reading the same number.
+func gateExcludes(a, b *bed) {
+	const each = 60
+	both(a, b, func(node *bed, _ int) {
+		for range each {
+			node.update(func(tx scheduler.Tx) error {
+				if err := errors.Join(tx.Gate(node.Context()), tx.Gate(node.Context())); err != nil {
+					return err
+				}
+				value, err := tx.Setting(node.Context(), "count")
+				n, _ := strconv.Atoi(string(value)) // not set is 0
+				return errors.Join(err, tx.SaveSetting(node.Context(), "count", []byte(strconv.Itoa(n+1))))
+			})
+		}
+	})
+	a.view(func(v scheduler.View) error {
+		value, err := v.Setting(a.Context(), "count")
+		if string(value) != strconv.Itoa(2*each) {
+			a.Errorf("%d updates behind the gate counted to %s", 2*each, value)
+		}
+		return err
+	})
+}
+
+// oneJobAKeyRaced claims the same keys from two nodes at once: each has one holder, and both nodes hear of the same.
+func oneJobAKeyRaced(a, b *bed) {
+	for round := range 40 {
+		var got [2]map[scheduler.Key]scheduler.KeyHolder
+		both(a, b, func(node *bed, i int) {
+			var claims []scheduler.Claim
+			for k := range 5 {
+				key := scheduler.Key{Tenant: acme, Key: strconv.Itoa(round*5 + (k*(i+1)+i)%5)}
+				claims = append(claims, scheduler.Claim{Key: key, KeyHolder: scheduler.KeyHolder{Job: node.jobID()}})
+			}
+			node.update(func(tx scheduler.Tx) (err error) {
+				got[i], err = tx.Claim(node.Context(), claims)
+				return err
+			})
+		})
+		for k, holder := range got[0] {
+			if other, ok := got[1][k]; ok && other != holder {
+				a.Fatalf("key %s is held by %s, says one node, and by %s, says the other", k.Key, holder.Job, other.Job)
+			}
+		}
+	}
+}
+
+func oneNumberALane(a, b *bed) {
+	for round := range 30 {
+		lanes := make([]rules.Lane, 4)
+		for i := range lanes {
+			lanes[i] = a.draft().Lane
+			lanes[i].Type = strconv.Itoa(round*4 + i)
+		}
+		var got [2][]rules.LaneID
+		both(a, b, func(node *bed, i int) {
+			asked := lanes
+			if i == 1 {
+				asked = []rules.Lane{lanes[3], lanes[2], lanes[1], lanes[0]}
+			}
+			node.update(func(tx scheduler.Tx) (err error) {
+				got[i], err = tx.Lanes(node.Context(), asked)
+				return err
+			})
+		})
+		a.same("numbers of lanes", got[0], []rules.LaneID{got[1][3], got[1][2], got[1][1], got[1][0]})
+	}
+}
+
+func seqsAreNotShared(a, b *bed) {
+	taken := map[int64]int{}
+	var mu sync.Mutex
+	both(a, b, func(node *bed, i int) {
+		for range 50 {
+			node.update(func(tx scheduler.Tx) error {
+				first, err := tx.Seqs(node.Context(), 100)
+				mu.Lock()
+				defer mu.Unlock()
+				for n := first; n < first+100; n++ {
+					if _, twice := taken[n]; twice {
+						node.Fatalf("place %d was given twice", n)
+					}
+					taken[n] = i
+				}
+				return err
+			})
+		}
+	})
+}
+
+// restartMovesNoFloor: while one node serves, the start of another is no gap.
+func restartMovesNoFloor(a, b *bed) {
+	serve := func(node *bed) rules.Serving {
+		s, err := node.Serve(node.Context())
+		node.must(err)
+		return s
+	}
+	floor := serve(a).Since
+	if floor == 0 {
+		a.Fatal("the first to serve set no floor")
+	}
+	b.reopen()
+	if got := serve(b).Since; got != floor {
+		b.Fatalf("a node started and the floor went from %v to %v", floor, got)
+	}
+	b.update(func(tx scheduler.Tx) error {
+		if got := tx.Serving().Since; got != floor {
+			b.Fatalf("a node wrote and the floor is %v, not %v", got, floor)
+		}
+		return nil
+	})
+}
+
+func highestRating(a, b *bed) {
+	for _, c := range []struct {
+		node       *bed
+		busy, want int
+	}{{a, 3, 3}, {b, 7, 7}, {a, 2, 7}, {b, 1, 2}, {a, 0, 1}} {
+		got, err := c.node.Rate(c.node.Context(), c.busy, time.Minute)
+		c.node.must(err)
+		if got != c.want {
+			a.Fatalf("rated %d, the highest is %d, want %d", c.busy, got, c.want)
+		}
+	}
+	if got, err := a.Rate(a.Context(), 0, 0); err != nil || got != 0 {
+		a.Fatalf("ratings older than their life give %d, %v", got, err)
+	}
+}

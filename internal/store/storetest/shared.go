@@ -1,0 +1,224 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// RunShared tests a driver whose stores several nodes share. fresh prepares an empty store and returns a function that opens
+// it for one more node each time it is called.
+func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
+	for _, c := range []struct {
+		name string
+		test func(a, b *bed)
+	}{
+		{"Shared/LockOrder", lockOrder},
+		{"Shared/StaleLook", staleLook},
+		{"Shared/LateCommitOfAnOlderSeq", lateCommit},
+		{"Shared/CancelOfAMovingJob", cancelMoving},
+		{"Shared/ChangesHaveNoGaps", changesHaveNoGaps},
+		{"Shared/GateExcludes", gateExcludes},
+		{"Shared/OneJobAKey", oneJobAKeyRaced},
+		{"Shared/OneNumberALane", oneNumberALane},
+		{"Shared/SeqsAreNotShared", seqsAreNotShared},
+		{"Shared/RestartOfOneMovesNoFloor", restartMovesNoFloor},
+		{"Shared/HighestRatingCounts", highestRating},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			open := fresh(t)
+			const apart = 1 << 32 // so that the two make different ids
+			a, b := &bed{T: t, open: open, Store: open()}, &bed{T: t, open: open, Store: open(), count: apart}
+			for _, node := range []*bed{a, b} {
+				t.Cleanup(func() {
+					if err := node.Close(); err != nil {
+						t.Errorf("close: %v", err)
+					}
+				})
+			}
+			if !a.Shared() {
+				t.Fatal("this store is not shared")
+			}
+			c.test(a, b)
+		})
+	}
+}
+
+// staleLook changes a lease under a node that waits for it: that node sees what it was changed to, and a later clock.
+func staleLook(a, b *bed) {
+	h := a.grant(a.queued(), "w1")
+	locked, looked := make(chan lessor.Instant), make(chan *rules.Held)
+	const held = 200 * time.Millisecond
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		a.update(func(tx scheduler.Tx) error {
+			got, err := tx.Leases(a.Context(), []lessor.LeaseID{h.ID})
+			if err != nil {
+				return err
+			}
+			locked <- tx.Now()
+			time.Sleep(held) //nolint:forbidigo // the other node must wait in the server, which no clock of ours can drive
+			got[h.ID].ExpiresAt += 5000
+			return tx.SaveLeases(a.Context(), []*rules.Held{got[h.ID]})
+		})
+	})
+	at := <-locked
+	wg.Go(func() {
+		b.update(func(tx scheduler.Tx) error {
+			before := tx.Now()
+			got, err := tx.Leases(b.Context(), []lessor.LeaseID{h.ID})
+			if waited := tx.Now().Sub(before); waited < held/2 {
+				b.Errorf("the clock moved by %v while a lock was waited for, want about %v", waited, held)
+			}
+			if tx.Now().Sub(at) < held {
+				b.Errorf("now is %v, before the other node's commit", tx.Now())
+			}
+			looked <- got[h.ID]
+			return err
+		})
+	})
+	if got := <-looked; got == nil || got.ExpiresAt != h.ExpiresAt+5000 {
+		b.Errorf("the lease is seen as %+v, want it to end at %v", got, h.ExpiresAt+5000)
+	}
+	wg.Wait()
+}
+
+// lateCommit commits a job after another with a later place in line: a node that follows the streams sees both.
+func lateCommit(a, b *bed) {
+	follower := &bed{T: a.T, Store: a.open()}
+	defer func() { a.must(follower.Close()) }()
+	known := a.queued() // registers the lane, which would be waited for
+	position := follower.position()
+	reserved, commit := make(chan bool), make(chan bool)
+	older, newer := a.draft(), b.draft()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		a.update(func(tx scheduler.Tx) error {
+			if err := insert(a.Context(), tx, older); err != nil {
+				return err
+			}
+			close(reserved)
+			<-commit
+			return errors.Join(tx.Move(a.Context(), []scheduler.Move{enqueue(older, tx.Now())}), tx.Publish(a.Context(), []byte("older")))
+		})
+	})
+	<-reserved
+	b.update(func(tx scheduler.Tx) error {
+		return errors.Join(insert(b.Context(), tx, newer), tx.Move(b.Context(), []scheduler.Move{enqueue(newer, tx.Now())}),
+			tx.Publish(b.Context(), []byte("newer")))
+	})
+	b.same("news before the late commit", follower.follow(position), []string{"newer"})
+	close(commit)
+	wg.Wait()
+	if older.Seq > newer.Seq {
+		b.Fatalf("the test is not what it says: places %d and %d", older.Seq, newer.Seq)
+	}
+	b.same("news after it", follower.follow(position), []string{"older"})
+	var seqs []int64
+	b.view(func(v scheduler.View) error {
+		return v.EachQueued(b.Context(), func(t rules.Turn) error {
+			seqs = append(seqs, t.Seq)
+			return nil
+		})
+	})
+	b.same("the queue", seqs, []int64{known.Seq, older.Seq, newer.Seq})
+}
+
+// position is how far the streams of others are.
+func (b *bed) position() (p scheduler.Position) {
+	b.Helper()
+	b.view(func(v scheduler.View) (err error) {
+		p, err = v.Position(b.Context())
+		return err
+	})
+	return p
+}
+
+// follow returns what was published after p, and moves p behind it. A number that is missing fails the test.
+func (b *bed) follow(p scheduler.Position) (news []string) {
+	b.Helper()
+	b.view(func(v scheduler.View) error {
+		changes, err := v.Changes(b.Context(), p)
+		for _, c := range changes {
+			if c.N != p[c.Stream]+1 {
+				b.Fatalf("stream %d goes from %d to %d", c.Stream, p[c.Stream], c.N)
+			}
+			p[c.Stream] = c.N
+			if len(c.Data) > 0 {
+				news = append(news, string(c.Data))
+			}
+		}
+		return err
+	})
+	return news
+}
+
+// changesHaveNoGaps publishes from two nodes, with failures between, while a third follows.
+func changesHaveNoGaps(a, b *bed) {
+	const each = 200
+	follower := &bed{T: a.T, Store: a.open()}
+	defer func() { a.must(follower.Close()) }()
+	position := follower.position()
+	var writers sync.WaitGroup
+	for i, node := range []*bed{a, b} {
+		writers.Go(func() {
+			for n := range each {
+				err := node.Update(node.Context(), func(tx scheduler.Tx) error {
+					text := fmt.Sprintf("%d:%d", i, n)
+					if err := tx.SaveSetting(node.Context(), text, []byte("x")); err != nil {
+						return err
+					}
+					if n%7 == 3 {
+						return errTest
+					}
+					return tx.Publish(node.Context(), []byte(text))
+				})
+				if err != nil && !errors.Is(err, errTest) {
+					node.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan bool)
+	go func() { writers.Wait(); close(done) }()
+	seen, last := map[string]int{}, map[string]int{}
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		for _, text := range follower.follow(position) {
+			seen[text]++
+			node := text[:1]
+			n, _ := strconv.Atoi(text[2:]) // as written above
+			if was, ok := last[node]; ok && n <= was {
+				a.Fatalf("node %s published %d after %d", node, was, n)
+			}
+			last[node] = n
+		}
+	}
+	want := map[string]int{}
+	for n := range each {
+		if n%7 != 3 {
+			want[fmt.Sprintf("0:%d", n)], want[fmt.Sprintf("1:%d", n)] = 1, 1
+		}
+	}
+	a.same("what was published, and how often it was seen", seen, want)
+	for _, text := range a.follow(scheduler.Position{}) {
+		if text[0] == '0' {
+			a.Fatalf("a node is told its own news: %s", text)
+		}
+	}
+	if p := maps.Clone(position); len(follower.follow(p)) != 0 {
+		a.Fatal("there is news after the last")
+	}
+}
