@@ -209,13 +209,13 @@ func (k *cluster) checkJob(id lessor.JobID) int {
 			k.t.Error(err)
 			return 0
 		}
-		switch {
-		case e.To == lessor.Leased:
+		switch e.To {
+		case lessor.Leased:
 			if held || *e.Fence <= fence {
 				k.t.Errorf("job %v was leased with fence %d after %d, held %v", id, *e.Fence, fence, held)
 			}
 			held, fence = true, *e.Fence
-		case e.To == lessor.Queued || e.To == lessor.Expired || e.To == lessor.Completed:
+		case lessor.Queued, lessor.Expired, lessor.Completed:
 			held = false
 		}
 		if e.To == lessor.Expired || e.Reason == "released" || e.Reason == "client_gone" {

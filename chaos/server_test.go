@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -85,7 +86,7 @@ func (s *server) try() error {
 		}
 	}
 	_ = s.cmd.Wait() // it has said nothing and closed its output
-	return fmt.Errorf("the server did not say where it listens (%v)", lines.Err())
+	return errors.Join(errors.New("the server did not say where it listens"), lines.Err())
 }
 
 // kill is kill -9 of the process that this test started.
