@@ -15,7 +15,7 @@ TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test race fuzz cover bench lint deadcode fmt clean
+.PHONY: chaos help run build test race fuzz cover bench lint deadcode fmt clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,10 +26,14 @@ run: build ## start a server with demo tenants and workers; its data stays in ./
 build: ## build bin/lessor: one static file, stamped with the version
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X lessor/node.Version=$(VERSION)' -o bin/lessor ./cmd/lessor
 
-test: ## vet and test everything, bench/ too
+test: ## vet and test everything, on both stores, bench/ too; installs PostgreSQL where there is none
 	$(GO) vet ./...
+	$(GO) run ./internal/pgtest/install
 	$(GO) test ./...
 	@if [ -f bench/go.mod ]; then set -x; cd bench && $(GO) vet ./... && $(GO) test ./...; fi
+
+chaos: ## the large proofs: 3 nodes, 200 workers, 50,000 jobs, 30 node kills, 5 kills of the database
+	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 15m ./chaos
 
 race: ## test under the race detector (needs cgo and a C compiler)
 	@set -- $$($(GO) env CC); \
