@@ -35,7 +35,7 @@ func startNode(t testing.TB, url string, edits ...func(*scheduler.Config)) *node
 	for _, edit := range edits {
 		edit(&cfg)
 	}
-	n := &node{store: openAt(t, Config{URL: url})}
+	n := &node{store: openAt(t, Config{URL: url, GateTimeout: 5 * time.Second, IdleTimeout: 5 * time.Second, LockTimeout: 10 * time.Second})}
 	n.Scheduler = scheduler.New(n.store, cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -70,7 +70,7 @@ type Store struct {
 	specs  *specCache
 	// granted is what never changes about leases that this node granted.
 	granted map[lessor.LeaseID]rules.Held
-	seqs   seqs
+	seqs    seqs
 	// scratch is memory for parameters.
 	scratch rows
 

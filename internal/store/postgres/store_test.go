@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"lessor/internal/pgtest"
 	"lessor/internal/scheduler"
@@ -21,17 +22,22 @@ var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
 
 func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
+// patient is for tests that compare much inside a transaction, on a busy machine: the time-outs have tests of their own.
+func patient(url string) Config {
+	return Config{URL: url, IdleTimeout: 20 * time.Second, GateTimeout: 20 * time.Second, LockTimeout: 30 * time.Second, StatementTimeout: time.Minute}
+}
+
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) func() scheduler.Store {
 		url := pool.Database(t)
-		return func() scheduler.Store { return openAt(t, Config{URL: url}) }
+		return func() scheduler.Store { return openAt(t, patient(url)) }
 	})
 }
 
 func TestShared(t *testing.T) {
 	storetest.RunShared(t, func(t *testing.T) func() scheduler.Store {
 		url := pool.Database(t)
-		return func() scheduler.Store { return openAt(t, Config{URL: url}) }
+		return func() scheduler.Store { return openAt(t, patient(url)) }
 	})
 }
 

@@ -43,14 +43,18 @@ func gateExcludes(a, b *bed) {
 	})
 }
 
-// oneJobAKeyRaced claims the same keys from two nodes at once: each has one holder, and both nodes hear of the same.
+// oneJobAKeyRaced claims the same keys from two nodes at once, in opposite orders: each has one holder, and both nodes hear of the same.
 func oneJobAKeyRaced(a, b *bed) {
-	for round := range 40 {
+	const keys = 300
+	for round := range 15 {
 		var got [2]map[scheduler.Key]scheduler.KeyHolder
 		both(a, b, func(node *bed, i int) {
 			var claims []scheduler.Claim
-			for k := range 5 {
-				key := scheduler.Key{Tenant: acme, Key: strconv.Itoa(round*5 + (k*(i+1)+i)%5)}
+			for k := range keys {
+				if i == 1 {
+					k = keys - 1 - k
+				}
+				key := scheduler.Key{Tenant: acme, Key: strconv.Itoa(round*keys + k)}
 				claims = append(claims, scheduler.Claim{Key: key, KeyHolder: scheduler.KeyHolder{Job: node.jobID()}})
 			}
 			node.update(func(tx scheduler.Tx) (err error) {

@@ -26,6 +26,8 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/LateCommitOfAnOlderSeq", lateCommit},
 		{"Shared/CancelOfAMovingJob", cancelMoving},
 		{"Shared/ChangesHaveNoGaps", changesHaveNoGaps},
+		{"Shared/LeaseOfAnotherNode", leaseOfAnother},
+		{"Shared/FollowSeesTheLatest", followSeesLatest},
 		{"Shared/GateExcludes", gateExcludes},
 		{"Shared/OneJobAKey", oneJobAKeyRaced},
 		{"Shared/OneNumberALane", oneNumberALane},
@@ -89,6 +91,27 @@ func staleLook(a, b *bed) {
 		b.Errorf("the lease is seen as %+v, want it to end at %v", got, h.ExpiresAt+5000)
 	}
 	wg.Wait()
+}
+
+// leaseOfAnother changes and ends on one node what was granted on the other: both see the same.
+func leaseOfAnother(a, b *bed) {
+	h := a.grant(a.queued(), "w1", full)
+	for i, node := range []*bed{b, a, b} {
+		h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.TTL = h.ExpiresAt+5, h.IssuedAt+1, h.BeatAt+3, h.TTL+time.Second
+		h.CancelAt, h.WatchUntil, h.Reattached = h.IssuedAt+lessor.Instant(i), h.WatchUntil+1, i%2 == 0
+		node.update(func(tx scheduler.Tx) error { return tx.SaveLeases(node.Context(), []*rules.Held{h}) })
+		for _, reader := range []*bed{a, b} {
+			reader.same("lease", reader.leases(h.ID, a.leaseID()), map[lessor.LeaseID]*rules.Held{h.ID: h})
+		}
+	}
+	h.CancelAt = 0 // else its job would end too
+	b.end(h, released)
+	a.same("lease that ended on the other node", a.leases(h.ID), nil)
+	s := a.standing(h.Turn.Job).Spec
+	other := b.grant(s, "w2")
+	a.same("leases", a.leases(h.ID, other.ID), map[lessor.LeaseID]*rules.Held{other.ID: other})
+	a.end(other, completed)
+	b.same("lease that ended on the other node", b.leases(other.ID), nil)
 }
 
 // lateCommit commits a job after another with a later place in line: a node that follows the streams sees both.
@@ -159,6 +182,41 @@ func (b *bed) follow(p scheduler.Position) (news []string) {
 		return err
 	})
 	return news
+}
+
+// followSeesLatest: what was committed before Changes is asked is in the answer, wherever in a transaction that is.
+func followSeesLatest(a, b *bed) {
+	position := a.position()
+	publish := func(text string) {
+		b.update(func(tx scheduler.Tx) error { return tx.Publish(b.Context(), []byte(text)) })
+	}
+	publish("one")
+	a.same("in a view", a.follow(position), []string{"one"})
+	read := func(tx scheduler.Tx) (got string) {
+		changes, err := tx.Changes(a.Context(), position)
+		a.must(err)
+		for _, c := range changes {
+			position[c.Stream] = c.N
+			got += string(c.Data)
+		}
+		return got
+	}
+	a.update(func(tx scheduler.Tx) error {
+		publish("two")
+		a.must(tx.Gate(a.Context()))
+		a.same("behind the gate", read(tx), "two")
+		a.same("twice", read(tx), "")
+		return nil
+	})
+	a.update(func(tx scheduler.Tx) error {
+		_, err := tx.Due(a.Context(), 1, 1)
+		a.must(err)
+		publish("three")
+		_, err = tx.Setting(a.Context(), "x")
+		a.must(err)
+		a.same("after another read", read(tx), "three")
+		return nil
+	})
 }
 
 // changesHaveNoGaps publishes from two nodes, with failures between, while a third follows.
