@@ -9,22 +9,11 @@ import (
 
 // answer tells each request what it got: new leases, leases from before, or a denial.
 func (r *round) answer(ctx context.Context, fresh []*requestCall) error {
-	held := map[*requestCall][]*rules.Held{}
-	for i := range r.taken {
-		t := &r.taken[i]
-		held[t.call] = append(held[t.call], t.held)
-	}
-	for _, c := range r.shown {
-		held[c] = r.again[c]
-	}
-	jobs, err := r.jobs(ctx, held)
-	if err != nil {
+	if err := r.show(ctx); err != nil {
 		return err
 	}
-	for c, hs := range held {
-		for _, h := range hs {
-			c.grants = append(c.grants, lessor.Grant{Lease: rules.ShowLease(h, r.p.now, r.p.serving), Job: jobs[h.Turn.Job]})
-		}
+	if err := r.showAgain(ctx); err != nil {
+		return err
 	}
 	for c, first := range r.twins {
 		c.grants, c.denial = first.grants, first.denial
@@ -45,33 +34,63 @@ func (r *round) count(c *requestCall) {
 	r.p.stats.Denied[c.denial.Code]++
 }
 
-// jobs returns the leased jobs as their workers see them, with the last checkpoint of those that ran before.
-func (r *round) jobs(ctx context.Context, held map[*requestCall][]*rules.Held) (map[lessor.JobID]lessor.Job, error) {
-	var all, ran []lessor.JobID
-	for _, hs := range held {
-		for _, h := range hs {
+// show adds the new leases to the answers. Those of one request follow each other.
+func (r *round) show(ctx context.Context) error {
+	var ran []lessor.JobID
+	for i := range r.taken {
+		if mayHaveRun(r.taken[i].held) {
+			ran = append(ran, r.taken[i].turn.Job)
+		}
+	}
+	reports, err := r.p.tx.Reports(ctx, ran)
+	if err != nil {
+		return err
+	}
+	for i := range r.taken {
+		t := &r.taken[i]
+		if t.call.grants == nil {
+			t.call.grants = make([]lessor.Grant, 0, min(t.call.ask.MaxLeases, len(r.taken)-i))
+		}
+		t.call.grants = append(t.call.grants, r.p.shown(t.held, t.spec, reports[t.turn.Job]))
+	}
+	return nil
+}
+
+// showAgain answers repeated requests with the leases that they were granted before.
+func (r *round) showAgain(ctx context.Context) error {
+	if len(r.shown) == 0 {
+		return nil
+	}
+	var all []lessor.JobID
+	for _, c := range r.shown {
+		for _, h := range r.again[c] {
 			all = append(all, h.Turn.Job)
-			if h.Turn.Steps > 2 || h.FirstBeatAt != 0 { // more than submitted and granted
-				ran = append(ran, h.Turn.Job)
-			}
 		}
 	}
 	specs, err := r.p.tx.Specs(ctx, all)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	reports, err := r.p.tx.Reports(ctx, ran)
+	reports, err := r.p.tx.Reports(ctx, all)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	jobs := make(map[lessor.JobID]lessor.Job, len(all))
-	for _, hs := range held {
-		for _, h := range hs {
-			st := rules.Standing{Spec: specs[h.Turn.Job], Place: rules.Leased, Turn: h.Turn, Held: h, Report: reports[h.Turn.Job]}
-			if st.Spec != nil {
-				jobs[h.Turn.Job] = rules.Show(&st)
-			}
+	for _, c := range r.shown {
+		for _, h := range r.again[c] {
+			c.grants = append(c.grants, r.p.shown(h, specs[h.Turn.Job], reports[h.Turn.Job]))
 		}
 	}
-	return jobs, nil
+	return nil
+}
+
+// mayHaveRun reports whether a job may have left a checkpoint: its record has more than "submitted" and "granted".
+func mayHaveRun(h *rules.Held) bool { return h.Turn.Steps > 2 || h.FirstBeatAt != 0 }
+
+// shown is a lease and its job as its worker sees them, with the last checkpoint of a job that ran before.
+func (p *pass) shown(h *rules.Held, spec *rules.Spec, report *rules.Report) lessor.Grant {
+	g := lessor.Grant{Lease: rules.ShowLease(h, p.now, p.serving)}
+	if spec != nil {
+		g.Job = rules.Show(&rules.Standing{Spec: spec, Place: rules.Leased, Turn: h.Turn, Held: h, Report: report})
+	}
+	return g
 }

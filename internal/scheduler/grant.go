@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"lessor"
 	"lessor/internal/lanes"
@@ -26,11 +27,18 @@ type kind struct {
 	holder bool
 }
 
-// taken is a job that left the queue for a request, and its lease once it is made.
+// taken is a job that left the queue for a request, what it is, and its lease once it is made.
 type taken struct {
 	call *requestCall
 	turn rules.Turn
+	spec *rules.Spec
 	held *rules.Held
+}
+
+// lineTx is a transaction of a store that finds jobs by their places in line faster than by their ids. It returns them in the
+// order of the turns; nil for a job that is not known.
+type lineTx interface {
+	SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error)
 }
 
 // starving is a job that has been first and did not fit.
@@ -235,21 +243,16 @@ func (r *round) lease(ctx context.Context) error {
 		return nil
 	}
 	p := r.p
-	ids := make([]lessor.JobID, len(r.taken))
-	for i := range r.taken {
-		ids[i] = r.taken[i].turn.Job
-	}
-	specs, err := p.tx.Specs(ctx, ids)
-	if err != nil {
+	if err := r.readSpecs(ctx); err != nil {
 		return err
 	}
+	p.moves = slices.Grow(p.moves, len(r.taken))
 	for i := range r.taken {
 		t := &r.taken[i]
-		spec := specs[t.turn.Job]
-		if spec == nil {
+		if t.spec == nil {
 			return fmt.Errorf("job %s is queued and has no job row: %w", t.turn.Job, ErrMoved)
 		}
-		t.held = p.held(t, spec)
+		t.held = p.held(t)
 		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
 		p.s.fold.grants(t.held, rules.NextLook(t.held, p.now, p.serving))
 		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
@@ -258,13 +261,37 @@ func (r *round) lease(ctx context.Context) error {
 	return p.flush(ctx)
 }
 
-func (p *pass) held(t *taken, spec *rules.Spec) *rules.Held {
+// readSpecs reads what the jobs are that were taken, once for lease and answer.
+func (r *round) readSpecs(ctx context.Context) error {
+	if tx, ok := r.p.tx.(lineTx); ok {
+		turns := make([]rules.Turn, len(r.taken))
+		for i := range r.taken {
+			turns[i] = r.taken[i].turn
+		}
+		specs, err := tx.SpecsAt(ctx, turns)
+		for i := range specs {
+			r.taken[i].spec = specs[i]
+		}
+		return err
+	}
+	ids := make([]lessor.JobID, len(r.taken))
+	for i := range r.taken {
+		ids[i] = r.taken[i].turn.Job
+	}
+	specs, err := r.p.tx.Specs(ctx, ids)
+	for i := range r.taken {
+		r.taken[i].spec = specs[ids[i]]
+	}
+	return err
+}
+
+func (p *pass) held(t *taken) *rules.Held {
 	ask := t.call.ask
 	ttl := ask.TTL
 	if ttl == 0 {
 		ttl = p.s.cfg.TTL
 	}
-	h := rules.Grant(lessor.LeaseID{UUID: newUUID()}, t.turn, spec, ask.Worker, ttl+p.s.cfg.Grace, p.now)
+	h := rules.Grant(lessor.LeaseID{UUID: newUUID()}, t.turn, t.spec, ask.Worker, ttl+p.s.cfg.Grace, p.now)
 	h.RequestID, h.WorkspaceID = ask.RequestID, ask.WorkspaceID
 	return h
 }

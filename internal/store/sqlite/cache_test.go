@@ -81,7 +81,7 @@ func compareCaches(r *rapid.T, s *Store) {
 	defer s.leave()
 	v := view{conn: s.writer.conn}
 	stored := newLeaseCache()
-	if err := v.eachLeaseRow(stored.put); err != nil {
+	if err := v.eachLeaseRow(stored.load); err != nil {
 		r.Fatal(err)
 	}
 	same(r, "leases", s.leases.held, stored.held)
@@ -93,9 +93,22 @@ func compareCaches(r *rapid.T, s *Store) {
 	}); err != nil {
 		r.Fatal(err)
 	}
-	for l, id := range s.lanes {
-		if lanes[l] != id {
+	for l, id := range s.lanes.ids {
+		if lanes[l] != id || s.lanes.lanes[id] != l {
 			r.Fatalf("lane %+v is cached as %d and stored as %d", l, id, lanes[l])
+		}
+	}
+	same(r, "leases by seq", s.leases.index.live, stored.index.live)
+	line := newLine()
+	if err := line.load(s.writer.conn); err != nil {
+		r.Fatal(err)
+	}
+	same(r, "queued", s.line.queued, line.queued)
+	for key := range line.fresh.chunks {
+		for _, seq := range line.fresh.appendChunk(nil, key) {
+			if n, err := count(s.writer.conn, fmt.Sprintf("select count(*) from queue where seq = %d", seq)); err != nil || s.line.left(seq) != (n == 1) {
+				r.Fatalf("row %d: %d in the queue, and left over is %t (%v)", seq, n, s.line.left(seq), err)
+			}
 		}
 	}
 	bytes := 0
@@ -150,7 +163,7 @@ func TestSpecCacheIsBounded(t *testing.T) {
 func TestLaneCacheIsBounded(t *testing.T) {
 	s := openAt(t, Config{})
 	for i := range maxLanes - 5 {
-		s.lanes[rules.Lane{Type: "filler", Units: i}] = 0
+		s.lanes.put(rules.LaneID(i), rules.Lane{Type: "filler", Units: i})
 	}
 	lanes := make([]rules.Lane, 10)
 	for i := range lanes {
@@ -164,7 +177,7 @@ func TestLaneCacheIsBounded(t *testing.T) {
 		return ids
 	}
 	first := register()
-	if n := len(s.lanes); n != 5 {
+	if n := len(s.lanes.ids); n != 5 {
 		t.Errorf("%d lanes are cached, want the 5 that came when it was full", n)
 	}
 	if again := register(); !slices.Equal(first, again) {

@@ -14,9 +14,10 @@ const (
 	// busyTimeout bounds how long a write waits for somebody who holds the file's lock from outside (a shell, say). We
 	// are alone in the file otherwise, so there is nothing to wait for. SQLite sleeps in real time, also in a bubble.
 	busyTimeout = 5 * time.Second
-	// Page caches. The writer's holds the hot ends of all tables at a million jobs.
-	writerCacheKiB = 64 << 10
-	readerCacheKiB = 8 << 10
+	// cacheKiB is the page cache of a connection. It holds the hot ends and the inner pages of all tables at a million jobs; what
+	// is older the system caches. A larger one is dearer: once it is full, most commits walk through all of it
+	// (pcache1TruncateUnsafe), because a b-tree that is balanced borrows a page number beyond the end of the file.
+	cacheKiB = 8 << 10
 	// checkpointPages is how long the WAL grows before the writer copies it back, 16 MiB: seldom enough to merge most
 	// writes of a page, often enough to bound recovery.
 	checkpointPages = 4000
@@ -31,11 +32,12 @@ type writer struct {
 
 	begin, commit, rollback *sqlite.Stmt
 
-	job, queue, delayed, lease, attempt, done, note bulk
+	job, queue, delayed, lease, beat, attempt, done, note bulk
 
-	takeQueued, takeDelayed, takeLeased, takeDone *sqlite.Stmt
-	saveLease, saveReport, saveSetting            *sqlite.Stmt
-	addLane                                       *sqlite.Stmt
+	takeQueued, takeDelayed, takeLeased, takeBeat, takeDone *sqlite.Stmt
+	isQueued, readJob                                       *sqlite.Stmt
+	addGone, cutGone, dropQueued                            *sqlite.Stmt
+	saveReport, saveSetting, addLane                        *sqlite.Stmt
 }
 
 func openWriter(path, synchronous string) (_ *writer, err error) {
@@ -58,7 +60,7 @@ func openWriter(path, synchronous string) (_ *writer, err error) {
 		"fullfsync = on", // macOS: its fsync alone does not reach the disk
 		"foreign_keys = off",
 		"temp_store = memory",
-		fmt.Sprintf("cache_size = -%d", writerCacheKiB),
+		fmt.Sprintf("cache_size = -%d", cacheKiB),
 		fmt.Sprintf("wal_autocheckpoint = %d", checkpointPages),
 		fmt.Sprintf("journal_size_limit = %d", walKeepBytes),
 	} {
@@ -101,9 +103,14 @@ func (w *writer) prepare() (err error) {
 		{&w.rollback, "rollback"},
 		{&w.takeQueued, "delete from queue where seq = ? and job = ?"},
 		{&w.takeDelayed, "delete from delayed where seq = ? and job = ?"},
-		{&w.takeLeased, "delete from lease where seq = ? and id = ?"},
+		{&w.takeLeased, "delete from lease where n = ?"},
+		{&w.takeBeat, "delete from beat where n = ?"},
 		{&w.takeDone, "delete from done where seq = ? and job = ?"},
-		{&w.saveLease, saveLease},
+		{&w.isQueued, "select 1 from queue where seq = ? and job = ?"},
+		{&w.readJob, readJobAt},
+		{&w.addGone, addGone},
+		{&w.cutGone, cutGone},
+		{&w.dropQueued, dropQueued},
 		{&w.saveReport, saveReport},
 		{&w.saveSetting, saveSetting},
 		{&w.addLane, addLane},
@@ -113,18 +120,19 @@ func (w *writer) prepare() (err error) {
 		}
 	}
 	for _, p := range []struct {
-		bulk           *bulk
-		table, columns string
+		bulk          *bulk
+		into, columns string
 	}{
-		{&w.job, "job", jobColumns},
-		{&w.queue, "queue", turnColumns},
-		{&w.delayed, "delayed", waitingColumns},
-		{&w.lease, "lease", leaseColumns},
-		{&w.attempt, "attempt", attemptColumns},
-		{&w.done, "done", doneColumns},
-		{&w.note, "note", noteColumns},
+		{&w.job, "insert into job", jobColumns},
+		{&w.queue, "insert into queue", turnColumns},
+		{&w.delayed, "insert into delayed", waitingColumns},
+		{&w.lease, "insert into lease", grantColumns},
+		{&w.beat, "replace into beat", beatColumns},
+		{&w.attempt, "insert into attempt", attemptColumns},
+		{&w.done, "insert into done", doneColumns},
+		{&w.note, "insert into note", noteColumns},
 	} {
-		if *p.bulk, err = newBulk(w.conn, p.table, p.columns); err != nil {
+		if *p.bulk, err = newBulk(w.conn, p.into, p.columns); err != nil {
 			return err
 		}
 	}
@@ -139,7 +147,7 @@ func openReaders(path string, n int) (*sqlitex.Pool, error) {
 	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
 		Flags: sqlite.OpenReadOnly, PoolSize: n,
 		PrepareConn: func(conn *sqlite.Conn) error {
-			return sqlitex.ExecuteTransient(conn, fmt.Sprintf("pragma cache_size = -%d", readerCacheKiB), nil)
+			return sqlitex.ExecuteTransient(conn, fmt.Sprintf("pragma cache_size = -%d", cacheKiB), nil)
 		},
 	})
 	return pool, fault("open readers", err)

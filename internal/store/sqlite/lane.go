@@ -12,10 +12,6 @@ const (
 	addLane     = "insert into lane (" + laneColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?)"
 	findLane    = "select id from lane where tenant = ? and class = ? and priority = ? and type = ? and is_unique = ?" +
 		" and units = ? and lock_key = ? and definition = ?"
-
-	// maxLanes bounds the lanes known without a read, about 20 MB. Every lock key has lanes of its own, so there may be
-	// as many as jobs.
-	maxLanes = 100_000
 )
 
 func bindLane(a *args, l *rules.Lane) {
@@ -62,8 +58,7 @@ func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error
 }
 
 func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
-	known := t.store.lanes
-	if id, ok := known[*l]; ok {
+	if id, ok := t.store.lanes.ids[*l]; ok {
 		return id, nil
 	}
 	var id rules.LaneID
@@ -81,11 +76,22 @@ func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
 		}
 		id = rules.LaneID(t.conn.LastInsertRowID())
 	}
-	if len(known) >= maxLanes {
-		clear(known)
-	}
-	known[*l] = id
+	t.store.lanes.put(id, *l)
 	return id, nil
+}
+
+// laneAt returns the lane with a number, which is mostly known.
+func (t *tx) laneAt(id rules.LaneID) (rules.Lane, error) {
+	if l, ok := t.store.lanes.lanes[id]; ok {
+		return l, nil
+	}
+	var l rules.Lane
+	err := query(t.conn, readLaneByID, func(a *args) { a.int(int64(id)) }, func(r *row) error {
+		l = readLane(r)
+		t.store.lanes.put(id, l)
+		return nil
+	})
+	return l, err
 }
 
 // EachLane implements scheduler.View, in the order of their numbers.

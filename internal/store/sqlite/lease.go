@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"slices"
+	"math"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	leaseColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, ttl_ms," +
-		" max_runtime_ms, issued_at, expires_at, first_beat_at, beat_at, cancel_at, watch_until, reattached"
-	saveLease = "update lease set expires_at = ?, first_beat_at = ?, beat_at = ?, ttl_ms = ?, cancel_at = ?, watch_until = ?," +
-		" reattached = ? where seq = ? and id = ?"
+	heldColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms," +
+		" issued_at, granted_ttl_ms"
+	grantColumns = "n, " + heldColumns
+	leaseColumns = "lease.n, " + heldColumns + ", beat.n, " + changedColumns
+	leaseTables  = "lease left join beat on beat.n = lease.n"
 )
 
-func bindLease(a *args, h *rules.Held) {
+func bindLease(a *args, h *kept) {
+	a.int(h.n)
 	a.id(h.ID.UUID)
 	bindTurn(a, &h.Turn)
 	a.id(h.Tenant.UUID)
@@ -25,19 +27,13 @@ func bindLease(a *args, h *rules.Held) {
 	a.text(h.Worker)
 	a.textOrNull(h.RequestID)
 	a.textOrNull(h.WorkspaceID)
-	a.millis(h.TTL)
 	a.millis(h.MaxRuntime)
 	a.instant(h.IssuedAt)
-	a.instant(h.ExpiresAt)
-	a.instant(h.FirstBeatAt)
-	a.instant(h.BeatAt)
-	a.instant(h.CancelAt)
-	a.instant(h.WatchUntil)
-	a.flag(h.Reattached)
+	a.millis(h.TTL)
 }
 
-func readLease(r *row) *rules.Held {
-	return &rules.Held{
+func readLease(r *row) *kept {
+	h := &kept{n: r.int(), Held: rules.Held{
 		ID:          lessor.LeaseID{UUID: r.id()},
 		Turn:        readTurn(r),
 		Tenant:      lessor.TenantID{UUID: r.id()},
@@ -46,16 +42,12 @@ func readLease(r *row) *rules.Held {
 		Worker:      r.text(),
 		RequestID:   r.text(),
 		WorkspaceID: r.text(),
-		TTL:         r.millis(),
 		MaxRuntime:  r.millis(),
 		IssuedAt:    r.instant(),
-		ExpiresAt:   r.instant(),
-		FirstBeatAt: r.instant(),
-		BeatAt:      r.instant(),
-		CancelAt:    r.instant(),
-		WatchUntil:  r.instant(),
-		Reattached:  r.flag(),
-	}
+		TTL:         r.millis(),
+	}}
+	readBeat(r, h)
+	return h
 }
 
 // Leases implements scheduler.Tx. The leases are copies.
@@ -67,7 +59,7 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 	copies := make([]rules.Held, 0, len(ids))
 	for _, id := range ids {
 		if h := t.store.leases.held[id]; h != nil && leases[id] == nil {
-			copies = append(copies, *h)
+			copies = append(copies, h.Held)
 			leases[id] = &copies[len(copies)-1]
 		}
 	}
@@ -81,52 +73,20 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 	}
 	found := make(map[scheduler.RequestRef][]*rules.Held)
 	for _, ref := range refs {
-		held := slices.Clone(t.store.leases.requests[ref])
-		if len(held) == 0 {
-			continue
+		for _, h := range t.store.leases.requests[ref] {
+			found[ref] = append(found[ref], new(h.Held))
 		}
-		for i, h := range held {
-			held[i] = new(*h)
-		}
-		found[ref] = held
 	}
 	return found, nil
 }
 
-// SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved.
-func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
-	return t.do("save leases", func() error {
-		stmt := t.w.saveLease
-		for _, h := range held {
-			kept := t.store.leases.change(h)
-			if kept == nil {
-				return scheduler.ErrMoved
-			}
-			a := args{stmt: stmt}
-			a.instant(h.ExpiresAt)
-			a.instant(h.FirstBeatAt)
-			a.instant(h.BeatAt)
-			a.millis(h.TTL)
-			a.instant(h.CancelAt)
-			a.instant(h.WatchUntil)
-			a.flag(h.Reattached)
-			a.int(kept.Turn.Seq)
-			a.id(h.ID.UUID)
-			if err := t.one(stmt); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // EachLease implements scheduler.View.
 func (v *view) EachLease(ctx context.Context, fn func(*rules.Held) error) error {
-	return readFault(ctx, "read leases", v.eachLeaseRow(fn))
+	return readFault(ctx, "read leases", v.eachLeaseRow(func(h *kept) error { return fn(&h.Held) }))
 }
 
-func (v *view) eachLeaseRow(fn func(*rules.Held) error) error {
-	return query(v.conn, "select "+leaseColumns+" from lease order by id", nil, func(r *row) error {
+func (v *view) eachLeaseRow(fn func(*kept) error) error {
+	return query(v.conn, "select "+leaseColumns+" from "+leaseTables+" order by lease.n", nil, func(r *row) error {
 		return fn(readLease(r))
 	})
 }
@@ -137,27 +97,31 @@ func (t *tx) EachLease(_ context.Context, fn func(*rules.Held) error) error {
 		return t.err
 	}
 	for _, h := range t.store.leases.held {
-		if err := fn(new(*h)); err != nil {
+		if err := fn(new(h.Held)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// LeaseList implements scheduler.View. Lease ids rise with time, so the newest have the largest.
+// LeaseList implements scheduler.View, in the order of grants.
 func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) ([]*rules.Held, error) {
-	text := "select " + leaseColumns + " from lease where id < +?"
+	before, err := v.grantedBefore(q.After)
+	if err != nil {
+		return nil, readFault(ctx, "list leases", err)
+	}
+	text := "select " + leaseColumns + " from " + leaseTables + " where lease.n < +?"
 	if q.Worker != "" {
 		text += " and worker = ?"
 	}
 	if q.Tenant != nil {
 		text += " and tenant = ?"
 	}
-	text += " order by id desc limit +?"
+	text += " order by lease.n desc limit +?"
 	var held []*rules.Held
-	err := query(v.conn, text,
+	err = query(v.conn, text,
 		func(a *args) {
-			bindBefore(a, q.After)
+			a.int(before)
 			if q.Worker != "" {
 				a.text(q.Worker)
 			}
@@ -167,22 +131,32 @@ func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) ([]*rules.
 			a.int(int64(q.Limit))
 		},
 		func(r *row) error {
-			held = append(held, readLease(r))
+			held = append(held, &readLease(r).Held)
 			return nil
 		})
 	return held, readFault(ctx, "list leases", err)
 }
 
-// bindBefore binds the upper bound of a list: the id of the last page's end, or more than any id.
-func bindBefore(a *args, after *lessor.LeaseID) {
-	if after != nil {
-		a.id(after.UUID)
-		return
-	}
-	a.blob(afterAll[:])
-}
+// Both read live leases until they have found one: leases have no index by id, which every grant would have to write.
+const (
+	findLease  = "select n from lease where id = ? order by n desc limit 1"
+	findBefore = "select n + 1 from lease where id < +? order by n desc limit 1"
+)
 
-// afterAll is larger than every id, being longer than the largest.
-var afterAll = [17]byte{
-	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+// grantedBefore returns the bound of a list that goes on after a lease. If that has ended since, the list goes on with the
+// newest lease of a smaller id: ids rise with the grants, but for steps of the clock.
+func (v *view) grantedBefore(after *lessor.LeaseID) (n int64, err error) {
+	if after == nil {
+		return math.MaxInt64, nil
+	}
+	for _, text := range []string{findLease, findBefore} {
+		err = query(v.conn, text, func(a *args) { a.id(after.UUID) }, func(r *row) error {
+			n = r.int()
+			return nil
+		})
+		if n != 0 || err != nil {
+			break
+		}
+	}
+	return n, err
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"slices"
 
 	"lessor"
@@ -11,39 +12,56 @@ import (
 // leaseCache holds every live lease, as the running transaction sees it, so that heartbeats and ends read nothing. What a
 // transaction changes is noted, and taken back if it fails.
 type leaseCache struct {
-	held     map[lessor.LeaseID]*rules.Held
-	requests map[scheduler.RequestRef][]*rules.Held // in the order of their grants
+	held     map[lessor.LeaseID]*kept
+	requests map[scheduler.RequestRef][]*kept // in the order of their grants
+	last     int64                            // the number of the newest lease; those of a failed transaction are not given again
 	undos    []leaseUndo
+	index    *leaseIndex
+}
+
+// kept is a live lease, its number, and whether it has a row in beat.
+type kept struct {
+	rules.Held
+	n      int64
+	beaten bool
 }
 
 // leaseUndo is one lease before a change: added, removed (was), or changed (was, as in old).
 type leaseUndo struct {
-	added *rules.Held
-	was   *rules.Held
-	old   rules.Held
+	added *kept
+	was   *kept
+	old   kept
 }
 
 func newLeaseCache() *leaseCache {
-	return &leaseCache{held: map[lessor.LeaseID]*rules.Held{}, requests: map[scheduler.RequestRef][]*rules.Held{}}
+	return &leaseCache{held: map[lessor.LeaseID]*kept{}, requests: map[scheduler.RequestRef][]*kept{}, index: newLeaseIndex()}
 }
 
-// put takes in a lease without noting it.
-func (c *leaseCache) put(h *rules.Held) error {
+// load takes in a lease that was stored before.
+func (c *leaseCache) load(h *kept) error {
+	if !c.index.add(h.Turn.Seq, h.n) {
+		return fmt.Errorf("job %s has two leases", h.Turn.Job)
+	}
+	c.put(h)
+	return nil
+}
+
+func (c *leaseCache) put(h *kept) {
 	c.held[h.ID] = h
+	c.last = max(c.last, h.n)
 	if h.RequestID != "" {
 		ref := scheduler.RequestRef{Worker: h.Worker, RequestID: h.RequestID}
 		c.requests[ref] = append(c.requests[ref], h)
 	}
-	return nil
 }
 
-func (c *leaseCache) take(h *rules.Held) {
+func (c *leaseCache) take(h *kept) {
 	delete(c.held, h.ID)
 	if h.RequestID == "" {
 		return
 	}
 	ref := scheduler.RequestRef{Worker: h.Worker, RequestID: h.RequestID}
-	rest := slices.DeleteFunc(c.requests[ref], func(o *rules.Held) bool { return o == h })
+	rest := slices.DeleteFunc(c.requests[ref], func(o *kept) bool { return o == h })
 	if len(rest) == 0 {
 		delete(c.requests, ref)
 		return
@@ -51,50 +69,61 @@ func (c *leaseCache) take(h *rules.Held) {
 	c.requests[ref] = rest
 }
 
-// add takes in a copy of h.
-func (c *leaseCache) add(h *rules.Held) {
-	kept := new(*h)
-	_ = c.put(kept)
-	c.undos = append(c.undos, leaseUndo{added: kept})
+// add takes in a copy of h under the next number; nil if there is a lease with its id, or of its job.
+func (c *leaseCache) add(h *rules.Held) *kept {
+	if c.held[h.ID] != nil || !c.index.add(h.Turn.Seq, c.last+1) {
+		return nil
+	}
+	added := &kept{Held: *h, n: c.last + 1, beaten: !asGranted(h)}
+	c.put(added)
+	c.undos = append(c.undos, leaseUndo{added: added})
+	return added
 }
 
 // remove forgets a lease and returns what it was; nil if there is none.
-func (c *leaseCache) remove(id lessor.LeaseID) *rules.Held {
+func (c *leaseCache) remove(id lessor.LeaseID) *kept {
 	h := c.held[id]
 	if h == nil {
 		return nil
 	}
 	c.take(h)
+	c.index.end(h.Turn.Seq, h.n)
 	c.undos = append(c.undos, leaseUndo{was: h, old: *h})
 	return h
 }
 
 // change sets what may change in a live lease and returns how it is kept; nil if there is none.
-func (c *leaseCache) change(h *rules.Held) *rules.Held {
-	kept := c.held[h.ID]
-	if kept == nil {
+func (c *leaseCache) change(h *rules.Held) *kept {
+	now := c.held[h.ID]
+	if now == nil {
 		return nil
 	}
-	c.undos = append(c.undos, leaseUndo{was: kept, old: *kept})
-	kept.ExpiresAt, kept.FirstBeatAt, kept.BeatAt, kept.TTL = h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.TTL
-	kept.CancelAt, kept.WatchUntil, kept.Reattached = h.CancelAt, h.WatchUntil, h.Reattached
-	return kept
+	c.undos = append(c.undos, leaseUndo{was: now, old: *now})
+	now.ExpiresAt, now.FirstBeatAt, now.BeatAt, now.TTL = h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.TTL
+	now.CancelAt, now.WatchUntil, now.Reattached = h.CancelAt, h.WatchUntil, h.Reattached
+	now.beaten = true
+	return now
 }
 
 // keep ends a transaction that was committed.
-func (c *leaseCache) keep() { c.undos = c.undos[:0] }
+func (c *leaseCache) keep() {
+	c.undos = c.undos[:0]
+	c.index.keep()
+}
 
 // undo ends a transaction that failed.
 func (c *leaseCache) undo() {
 	for _, u := range slices.Backward(c.undos) {
 		if u.added != nil {
 			c.take(u.added)
+			c.index.unadd(u.added.Turn.Seq)
 			continue
 		}
 		*u.was = u.old
 		if c.held[u.was.ID] == nil {
-			_ = c.put(u.was)
+			c.put(u.was)
+			c.index.unend()
 		}
 	}
-	c.keep()
+	c.undos = c.undos[:0]
 }

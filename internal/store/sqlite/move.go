@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"zombiezen.com/go/sqlite"
@@ -32,26 +33,75 @@ func (t *tx) takeRow(m *scheduler.Move) error {
 	case rules.Nowhere:
 		return nil
 	case rules.InQueue:
-		a.stmt = t.w.takeQueued
+		return t.takeQueued(m)
+	case rules.Leased:
+		return t.takeLeased(m)
 	case rules.Delayed:
 		a.stmt = t.w.takeDelayed
 	case rules.Ended:
 		a.stmt = t.w.takeDone
-	case rules.Leased:
-		h := t.store.leases.remove(m.Held.ID)
-		if h == nil {
-			return scheduler.ErrMoved
-		}
-		a.stmt = t.w.takeLeased
-		a.int(h.Turn.Seq)
-		a.id(h.ID.UUID)
-		return t.one(a.stmt)
 	default:
 		return fmt.Errorf("%w: no such place", scheduler.ErrBadCall)
 	}
 	a.int(m.Turn.Seq)
 	a.id(m.Turn.Job.UUID)
 	return t.one(a.stmt)
+}
+
+// takeQueued takes a row from the queue. That of a job which is granted is left behind: see line.
+func (t *tx) takeQueued(m *scheduler.Move) error {
+	seq := m.Turn.Seq
+	if !t.store.line.queued.has(seq) {
+		return scheduler.ErrMoved
+	}
+	if m.To == rules.Leased {
+		if err := t.isQueued(&m.Turn); err != nil {
+			return err
+		}
+		t.store.line.leave(seq)
+		return nil
+	}
+	a := args{stmt: t.w.takeQueued}
+	a.int(seq)
+	a.id(m.Turn.Job.UUID)
+	if err := t.one(a.stmt); err != nil {
+		return err
+	}
+	t.store.line.remove(seq)
+	return nil
+}
+
+// isQueued makes sure that a place in the queue is the job's. A job has its seq for life, so a spec at hand proves it.
+func (t *tx) isQueued(turn *rules.Turn) error {
+	if s := t.store.specs.find(turn.Job); s != nil && s.Seq == turn.Seq {
+		return nil
+	}
+	a := args{stmt: t.w.isQueued}
+	a.int(turn.Seq)
+	a.id(turn.Job.UUID)
+	found, err := a.stmt.Step()
+	if err = errors.Join(err, a.stmt.Reset()); err != nil {
+		return err
+	}
+	if !found {
+		return scheduler.ErrMoved
+	}
+	return nil
+}
+
+func (t *tx) takeLeased(m *scheduler.Move) error {
+	h := t.store.leases.remove(m.Held.ID)
+	if h == nil {
+		return scheduler.ErrMoved
+	}
+	if h.beaten {
+		t.w.takeBeat.BindInt64(1, h.n)
+		if err := t.one(t.w.takeBeat); err != nil {
+			return err
+		}
+	}
+	t.w.takeLeased.BindInt64(1, h.n)
+	return t.one(t.w.takeLeased)
 }
 
 // one runs a statement that must change one row.
@@ -91,7 +141,7 @@ func (t *tx) sort(moves []scheduler.Move) error {
 }
 
 func (t *tx) putRows() error {
-	if err := t.w.queue.insert(len(t.toQueue), func(i int, a *args) { bindTurn(a, &t.toQueue[i].Turn) }); err != nil {
+	if err := t.putQueued(); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
 	if err := t.w.delayed.insert(len(t.toDelayed), func(i int, a *args) {
@@ -99,12 +149,7 @@ func (t *tx) putRows() error {
 	}); err != nil {
 		return fmt.Errorf("delayed: %w", err)
 	}
-	if err := t.w.lease.insert(len(t.toLease), func(i int, a *args) {
-		h := t.toLease[i].Held
-		bindLease(a, h)
-		t.store.leases.add(h)
-		t.granted = append(t.granted, h.Turn.Job)
-	}); err != nil {
+	if err := t.putLeased(); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
 	if err := t.w.attempt.insert(len(t.toAttempt), func(i int, a *args) { bindAttempt(a, t.toAttempt[i].Attempt) }); err != nil {
@@ -114,4 +159,37 @@ func (t *tx) putRows() error {
 		return fmt.Errorf("done: %w", err)
 	}
 	return nil
+}
+
+// putQueued puts rows into the queue. A row that an earlier grant of the job left there goes first.
+func (t *tx) putQueued() error {
+	l := t.store.line
+	for _, m := range t.toQueue {
+		if seq := m.Turn.Seq; l.left(seq) {
+			if err := t.dropLeft([]int64{seq}); err != nil {
+				return err
+			}
+		}
+		l.enqueue(m.Turn.Seq, m.From != rules.Nowhere)
+	}
+	return t.w.queue.insert(len(t.toQueue), func(i int, a *args) { bindTurn(a, &t.toQueue[i].Turn) })
+}
+
+func (t *tx) putLeased() error {
+	t.leased, t.beaten = t.leased[:0], t.beaten[:0]
+	for _, m := range t.toLease {
+		h := t.store.leases.add(m.Held)
+		if h == nil {
+			return fmt.Errorf("%w: lease %s, or one of its job, is there already", scheduler.ErrBadCall, m.Held.ID)
+		}
+		t.leased = append(t.leased, h)
+		if h.beaten {
+			t.beaten = append(t.beaten, h)
+		}
+		t.granted = append(t.granted, h.Turn.Job)
+	}
+	if err := t.w.lease.insert(len(t.leased), func(i int, a *args) { bindLease(a, t.leased[i]) }); err != nil {
+		return err
+	}
+	return t.saveBeats()
 }

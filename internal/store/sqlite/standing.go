@@ -10,7 +10,7 @@ import (
 const (
 	readQueuedOf = "select " + turnColumns + " from queue where seq = ? and job = ?"
 	readDelayOf  = "select " + waitingColumns + " from delayed where seq = ? and job = ?"
-	readLeaseOf  = "select " + leaseColumns + " from lease where seq = ? and job = ?"
+	readLeaseOf  = "select " + leaseColumns + " from " + leaseTables + " where lease.n = ? and job = ?"
 	readDoneOf   = "select " + doneColumns + " from done where seq = ? and job = ?"
 )
 
@@ -36,7 +36,8 @@ func (v *view) standing(id lessor.JobID) (*rules.Standing, error) {
 		return nil, err
 	}
 	s := &rules.Standing{Spec: spec}
-	for _, look := range []func(*rules.Standing) error{v.lookLeased, v.lookEnded, v.lookQueued, v.lookDelayed} {
+	// The queue comes last: a job that is nowhere else is in it, and a row there of any other job is left over.
+	for _, look := range []func(*rules.Standing) error{v.lookLeased, v.lookEnded, v.lookDelayed, v.lookQueued} {
 		if err := look(s); err != nil {
 			return nil, err
 		}
@@ -81,10 +82,22 @@ func (v *view) lookDelayed(s *rules.Standing) error {
 }
 
 func (v *view) lookLeased(s *rules.Standing) error {
-	return v.lookAt(readLeaseOf, s, func(r *row) {
-		s.Held = readLease(r)
-		s.Place, s.Turn = rules.Leased, s.Held.Turn
-	})
+	for _, n := range v.leases.find(s.Spec.Seq) {
+		err := query(v.conn, readLeaseOf,
+			func(a *args) {
+				a.int(n)
+				a.id(s.Spec.ID.UUID)
+			},
+			func(r *row) error {
+				s.Held = &readLease(r).Held
+				s.Place, s.Turn = rules.Leased, s.Held.Turn
+				return nil
+			})
+		if s.Place != rules.Nowhere || err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (v *view) lookEnded(s *rules.Standing) error {

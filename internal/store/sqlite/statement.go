@@ -187,9 +187,9 @@ type bulk struct {
 	args      args // kept here so that binding a row allocates nothing
 }
 
-func newBulk(conn *sqlite.Conn, table, columns string) (b bulk, err error) {
+func newBulk(conn *sqlite.Conn, into, columns string) (b bulk, err error) {
 	marks := "(?" + strings.Repeat(",?", strings.Count(columns, ",")) + ")"
-	head := "insert into " + table + " (" + columns + ") values "
+	head := into + " (" + columns + ") values "
 	if b.one, err = conn.Prepare(head + marks); err != nil {
 		return b, err
 	}

@@ -151,7 +151,11 @@ func TestPlans(t *testing.T) {
 	whole := map[string]bool{ // read to their ends by what they are for
 		"select id, " + laneColumns + " from lane order by id":                     true,
 		"select " + turnColumns + " from queue order by seq":                       true,
-		"select " + leaseColumns + " from lease order by id":                       true,
+		"select " + leaseColumns + " from " + leaseTables + " order by lease.n":    true,
+		"select seq from queue order by seq":                                       true,
+		"select n, seqs from gone order by n":                                      true,
+		findLease:                                                                  true, // live leases, for the later pages of a list
+		findBefore:                                                                 true,
 		"select " + tokenColumns + " from token order by created_at desc, id desc": true,
 		"select 1 from setting limit 1":                                            true,
 		"select min(until) from delayed":                                           true,

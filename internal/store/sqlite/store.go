@@ -11,7 +11,6 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -52,8 +51,9 @@ type Store struct {
 	// All below belongs to who has the turn.
 	writer *writer
 	leases *leaseCache
+	line   *line
 	specs  *specCache
-	lanes  map[rules.Lane]rules.LaneID
+	lanes  *laneCache
 	seqs   seqs
 	// ill says that the last write failed for a reason that others will meet too. Until one succeeds nobody could have
 	// accepted a heartbeat, and the time is not counted as served.
@@ -74,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	s := &Store{
 		path: path, clock: newClock(cfg),
 		turn: make(chan struct{}, 1), closed: make(chan struct{}),
-		leases: newLeaseCache(), specs: newSpecCache(specCacheBytes), lanes: map[rules.Lane]rules.LaneID{},
+		leases: newLeaseCache(), line: newLine(), specs: newSpecCache(specCacheBytes), lanes: newLaneCache(),
 	}
 	s.close = sync.OnceValue(s.shut)
 	defer func() {
@@ -136,8 +136,11 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 // load fills the caches from the tables.
 func (s *Store) load() error {
 	v := view{conn: s.writer.conn}
-	if err := v.eachLeaseRow(s.leases.put); err != nil {
+	if err := v.eachLeaseRow(s.leases.load); err != nil {
 		return fault("load leases", err)
+	}
+	if err := s.line.load(s.writer.conn); err != nil {
+		return fault("load the queue", err)
 	}
 	return fault("load places in line", s.seqs.load(s.writer.conn))
 }

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -34,12 +32,4 @@ func readTurn(r *row) rules.Turn {
 		Steps:         int(r.int()),
 		QueuedAt:      r.instant(),
 	}
-}
-
-// EachQueued implements scheduler.View, in the order of the line.
-func (v *view) EachQueued(ctx context.Context, fn func(rules.Turn) error) error {
-	err := query(v.conn, "select "+turnColumns+" from queue order by seq", nil, func(r *row) error {
-		return fn(readTurn(r))
-	})
-	return readFault(ctx, "read queue", err)
 }

@@ -18,6 +18,7 @@ type tx struct {
 
 	// What a Move takes apart, by the table it goes to.
 	toQueue, toDelayed, toLease, toDone, toAttempt []*scheduler.Move
+	leased, beaten                                 []*kept
 }
 
 var _ scheduler.Tx = (*tx)(nil)

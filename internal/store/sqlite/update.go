@@ -75,7 +75,7 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	}
 	tick := s.clock.read() // after begin: nothing is waited for from here on
 	t := &tx{
-		view:  view{conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick)},
+		view:  view{conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick), left: s.line.left, leases: s.leases.index},
 		store: s, w: s.writer,
 	}
 	committed := false
@@ -92,6 +92,9 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	}
 	if t.err == nil {
 		refused = fn(t)
+	}
+	if t.err == nil && refused == nil {
+		t.err = fault("tidy the queue", t.tidy())
 	}
 	switch {
 	case t.err != nil: // whatever fn made of it, the transaction is spoilt
@@ -126,6 +129,7 @@ func (s *Store) lost(err error) error {
 // settle makes the caches those of a transaction that was committed.
 func (s *Store) settle(t *tx) {
 	s.leases.keep()
+	s.line.keep()
 	s.seqs.limit = max(s.seqs.limit, t.seqLimit)
 	for _, id := range t.granted {
 		s.specs.drop(id)
@@ -136,7 +140,8 @@ func (s *Store) settle(t *tx) {
 // ended the transaction. Lanes and specs are simply forgotten: they are read again when they are needed.
 func (s *Store) undo() {
 	s.leases.undo()
-	clear(s.lanes)
+	s.line.undo()
+	s.lanes.clear()
 	s.specs.clear()
 	if s.writer.conn.AutocommitEnabled() {
 		return

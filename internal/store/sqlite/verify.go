@@ -15,12 +15,13 @@ import (
 // lane is not known.
 var astray = []struct{ what, text string }{
 	{"jobs that are in no place or in several", `select count(*) from job j where
-		exists (select 1 from queue where seq = j.seq and job = j.id) + exists (select 1 from delayed where seq = j.seq and job = j.id) +
-		exists (select 1 from lease where seq = j.seq and job = j.id) + exists (select 1 from done where seq = j.seq and job = j.id) <> 1`},
-	{"queued rows without a job", `select count(*) from queue p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
+		exists (select 1 from queue where seq = j.seq and job = j.id and seq not in left_over) + exists (select 1 from delayed where seq = j.seq and job = j.id) +
+		(select count(*) from held where seq = j.seq and job = j.id) + exists (select 1 from done where seq = j.seq and job = j.id) <> 1`},
+	{"queued rows without a job", `select count(*) from queue p where seq not in left_over and not exists (select 1 from job where id = p.job and seq = p.seq)`},
 	{"delayed rows without a job", `select count(*) from delayed p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
 	{"leases without a job", `select count(*) from lease p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
 	{"ended rows without a job", `select count(*) from done p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
+	{"heartbeats without a lease", `select count(*) from beat where n not in (select n from lease)`},
 	{"jobs without a lane", `select count(*) from job where not exists (select 1 from lane where id = job.lane)`},
 	{"idempotency keys without a job", `select count(*) from idempotency i where not exists (select 1 from job where id = i.job)`},
 }
@@ -82,6 +83,9 @@ func verify(conn *sqlite.Conn) (jobs int, err error) {
 	if err := checkVersion(is, knows); err != nil {
 		return 0, err
 	}
+	if err := prepareVerify(conn); err != nil {
+		return 0, fmt.Errorf("read leases and the queue: %w", err)
+	}
 	for _, a := range astray {
 		n, err := count(conn, a.text)
 		if err != nil {
@@ -93,6 +97,35 @@ func verify(conn *sqlite.Conn) (jobs int, err error) {
 	}
 	n, err := count(conn, "select count(*) from job")
 	return int(n), err
+}
+
+// prepareVerify makes temporary tables, in memory, of what the database has no index for: leases by seq, and which rows of
+// the queue are left over.
+func prepareVerify(conn *sqlite.Conn) error {
+	for _, text := range []string{
+		"pragma temp_store = memory",
+		"create temp table left_over (seq integer primary key)",
+		"create temp table held as select seq, job from lease",
+		"create index temp.held_seq on held (seq)",
+	} {
+		if err := query(conn, text, nil, func(*row) error { return nil }); err != nil {
+			return err
+		}
+	}
+	left, _, err := readGone(conn)
+	if err != nil {
+		return err
+	}
+	var seqs []int64
+	for _, key := range left.keys() {
+		seqs = left.appendChunk(seqs[:0], key)
+		for _, seq := range seqs {
+			if err := query(conn, "insert into left_over values (?)", func(a *args) { a.int(seq) }, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func schemaVersion(conn *sqlite.Conn) (int64, error) {

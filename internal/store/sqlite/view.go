@@ -16,6 +16,8 @@ type view struct {
 	conn    *sqlite.Conn
 	now     lessor.Instant
 	serving rules.Serving
+	leases  *leaseIndex
+	left    func(seq int64) bool // whether a row of the queue is left over; nil = not looked yet
 }
 
 var _ scheduler.View = (*view)(nil)
@@ -27,6 +29,8 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, fault("end view", s.giveBack(conn))) }()
+	began := s.leases.index.enter()
+	defer s.leases.index.leave(began)
 	// A snapshot is taken by the first read. Taken before the clock is looked at, it holds nothing from the future.
 	if err := query(conn, "begin", nil, nil); err != nil {
 		return readFault(ctx, "begin view", err)
@@ -35,7 +39,7 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err er
 	if err := query(conn, "select 1 from setting limit 1", nil, nothing); err != nil {
 		return readFault(ctx, "begin view", err)
 	}
-	return fn(&view{conn: conn, now: s.clock.read().Wall, serving: s.clock.known()})
+	return fn(&view{conn: conn, now: s.clock.read().Wall, serving: s.clock.known(), leases: s.leases.index})
 }
 
 // Now implements scheduler.View.

@@ -1,6 +1,6 @@
--- A job is where its row is: the job row never changes, narrow rows move between queue, delayed, lease and done. In all four
--- they are keyed by seq, the job's place in line, which it has for life: an integer is the cheapest key there is, and no
--- job is in one place twice.
+-- A job is where its row is: the job row never changes, narrow rows move between queue, delayed, lease and done. All are keyed
+-- by seq, the job's place in line, which it has for life: an integer is the cheapest key there is, and no job is in one
+-- place twice. Only a lease is keyed by the order of grants, so that grants write at one end of the table.
 -- Times are milliseconds since 1970 (0 = not set), ids are 16 bytes. A change of the schema is a new file with the
 -- next number; a file that was released is never edited.
 --
@@ -20,12 +20,11 @@ create table lane (
 	unique (tenant, class, priority, type, is_unique, units, lock_key, definition)
 ) strict;
 
--- What a job is. seq finds its row in the four places. The payload stands last, so that the other columns are read
--- without it.
+-- What a job is. The payload stands last, so that the other columns are read without it.
 create table job (
-	id               blob    primary key,
+	seq              integer primary key,
+	id               blob    not null unique,
 	lane             integer not null,
-	seq              integer not null,
 	tags             text    not null,
 	idempotency_key  text,
 	max_runtime_ms   integer not null,
@@ -38,7 +37,7 @@ create table job (
 	actor            text    not null,
 	created_at       integer not null,
 	payload          blob
-) without rowid, strict;
+) strict;
 
 create table idempotency (
 	tenant    blob not null,
@@ -48,7 +47,7 @@ create table idempotency (
 	primary key (tenant, key)
 ) without rowid, strict;
 
--- Queued and due.
+-- Queued and due, but for rows that a grant has left behind: see gone.
 create table queue (
 	seq           integer primary key,
 	job           blob    not null,
@@ -59,6 +58,13 @@ create table queue (
 	fence         integer not null,
 	steps         integer not null,
 	queued_at     integer not null
+) strict;
+
+-- Which rows of queue are left over from grants: a log, in the order of n, of seqs that left the queue and, below zero, of those
+-- that came back. The rows are deleted later, many at a time in the order of their keys, and then the log up to there.
+create table gone (
+	n    integer primary key,
+	seqs blob    not null
 ) strict;
 
 -- Waiting for its time (state queued) or for a retry (failed, expired).
@@ -77,13 +83,15 @@ create table delayed (
 ) strict;
 create index delayed_until on delayed (until);
 
--- Live leases. No index on expires_at: it changes at every heartbeat. lease_lock is the second wall behind the
--- scheduler's own count of held locks.
+-- Live leases, as they were granted; n rises with the grants. There is no index by id or seq: a grant writes at the end of
+-- this table alone, and what is live is also in memory. lease_lock is the second wall behind the scheduler's own count of
+-- held locks.
 create table lease (
-	seq            integer primary key,
-	id             blob    not null unique,
+	n              integer primary key,
+	id             blob    not null,
 	job            blob    not null,
 	lane           integer not null,
+	seq            integer not null,
 	attempt        integer not null,
 	max_attempts   integer not null,
 	interruptions  integer not null,
@@ -96,17 +104,24 @@ create table lease (
 	worker         text    not null,
 	request_id     text,
 	workspace_id   text,
-	ttl_ms         integer not null,
 	max_runtime_ms integer not null,
 	issued_at      integer not null,
-	expires_at     integer not null,
-	first_beat_at  integer not null,
-	beat_at        integer not null,
-	cancel_at      integer not null,
-	watch_until    integer not null,
-	reattached     integer not null
+	granted_ttl_ms integer not null
 ) strict;
 create unique index lease_lock on lease (tenant, lock_key) where lock_key is not null;
+
+-- What heartbeats, cancels and watchers changed in a lease, narrow because it is written at every heartbeat; without a row the
+-- lease is as it was granted. No index on expires_at: it changes each time.
+create table beat (
+	n             integer primary key,
+	expires_at    integer not null,
+	first_beat_at integer not null,
+	beat_at       integer not null,
+	ttl_ms        integer not null,
+	cancel_at     integer not null,
+	watch_until   integer not null,
+	reattached    integer not null
+) strict;
 
 -- Attempts after which the job went on.
 create table attempt (

@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"context"
+
+	"lessor/internal/rules"
+)
+
+const (
+	addGone    = "insert into gone (n, seqs) values (?, ?)"
+	cutGone    = "delete from gone where n <= +?"
+	dropQueued = "delete from queue where seq between +? and +?"
+)
+
+// tidy ends a transaction's work on the queue: it writes the log of what was granted, and deletes rows that earlier grants
+// left over.
+func (t *tx) tidy() error {
+	l := t.store.line
+	if len(l.log) > 0 {
+		l.last++
+		a := args{stmt: t.w.addGone}
+		a.int(l.last)
+		a.blob(l.log)
+		if err := exec(t.w.addGone); err != nil {
+			return err
+		}
+	}
+	if l.granted == 0 || l.due.n == 0 {
+		return nil
+	}
+	if err := t.dropLeft(l.slice()); err != nil || l.due.n > 0 {
+		return err
+	}
+	a := args{stmt: t.w.cutGone}
+	a.int(l.cut)
+	return exec(t.w.cutGone)
+}
+
+// dropLeft deletes left-over rows, those that lie side by side at once.
+func (t *tx) dropLeft(seqs []int64) error {
+	l := t.store.line
+	for len(seqs) > 0 {
+		n := 1
+		for n < len(seqs) && seqs[n] == seqs[n-1]+1 {
+			n++
+		}
+		a := args{stmt: t.w.dropQueued}
+		a.int(seqs[0])
+		a.int(seqs[n-1])
+		if err := exec(t.w.dropQueued); err != nil {
+			return err
+		}
+		for _, seq := range seqs[:n] {
+			l.set(&l.due, seq, false)
+		}
+		seqs = seqs[n:]
+	}
+	return nil
+}
+
+// isLeft tells which rows of the queue are left over, in this snapshot.
+func (v *view) isLeft() (func(seq int64) bool, error) {
+	if v.left == nil {
+		left, _, err := readGone(v.conn)
+		if err != nil {
+			return nil, err
+		}
+		v.left = left.has
+	}
+	return v.left, nil
+}
+
+// EachQueued implements scheduler.View, in the order of the line.
+func (v *view) EachQueued(ctx context.Context, fn func(rules.Turn) error) error {
+	left, err := v.isLeft()
+	if err == nil {
+		err = query(v.conn, "select "+turnColumns+" from queue order by seq", nil, func(r *row) error {
+			if t := readTurn(r); !left(t.Seq) {
+				return fn(t)
+			}
+			return nil
+		})
+	}
+	return readFault(ctx, "read queue", err)
+}

@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"zombiezen.com/go/sqlite"
+)
+
+const (
+	// fewLeft is how many left-over rows are no reason to do anything: a handful of pages of the log.
+	fewLeft = 4096
+	// leftShare is the part of the queue that may be left over. A page holds about 64 rows, so an eighth makes eight rows a
+	// page go with one write.
+	leftShare = 8
+)
+
+// line is what the table queue amounts to, as the running transaction sees it: which rows are jobs that are queued, and
+// which were left behind by grants.
+//
+// A grant from a long queue takes a row from the middle of it. To delete that row would be a page to write for each grant.
+// Instead its seq goes into the log gone, one row a commit, and the row stays. When enough rows are left over they are
+// deleted in the order of their keys, as many with each commit as it grants jobs, so that grants go on paying
+// for themselves; then the log is cut. A row that is left over is no place: who reads the queue reads the log too.
+type line struct {
+	queued seqSet
+	// fresh are left-over rows; due are those that are being deleted.
+	fresh, due seqSet
+	order      []int64 // the chunks of due, in order
+	last, cut  int64   // the newest row of the log, and up to which row it goes with the last of due
+	log        []byte  // what this transaction adds to the log
+	granted    int     // jobs that this transaction took from the queue
+	undos      []lineUndo
+}
+
+// lineUndo is a seq that was put into a set, or taken out of it.
+type lineUndo struct {
+	set *seqSet
+	seq int64
+	in  bool
+}
+
+func newLine() *line { return &line{queued: newSeqSet(), fresh: newSeqSet(), due: newSeqSet()} }
+
+func (l *line) set(set *seqSet, seq int64, in bool) {
+	if set.set(seq, in) {
+		l.undos = append(l.undos, lineUndo{set, seq, in})
+	}
+}
+
+// left reports whether the row of a seq is left over.
+func (l *line) left(seq int64) bool { return l.fresh.has(seq) || l.due.has(seq) }
+
+// enqueue notes a row that is put into the queue. If the job was there before, the log must not speak of it any more.
+func (l *line) enqueue(seq int64, before bool) {
+	l.set(&l.queued, seq, true)
+	if before {
+		l.log = binary.AppendVarint(l.log, -seq)
+		l.set(&l.fresh, seq, false)
+		l.set(&l.due, seq, false)
+	}
+}
+
+// leave notes a row that stays although its job was granted.
+func (l *line) leave(seq int64) {
+	l.set(&l.queued, seq, false)
+	l.set(&l.fresh, seq, true)
+	l.log = binary.AppendVarint(l.log, seq)
+	l.granted++
+}
+
+// remove notes a row that was deleted.
+func (l *line) remove(seq int64) { l.set(&l.queued, seq, false) }
+
+// limit is how many rows may be left over before they are deleted.
+func (l *line) limit() int { return max(fewLeft, l.queued.n/leftShare) }
+
+// slice returns the left-over rows that this transaction deletes, in order: as many as it granted, and twice as many if
+// the next lot is complete already.
+func (l *line) slice() []int64 {
+	n := l.granted
+	if l.fresh.n >= l.limit() {
+		n *= 2
+	}
+	var seqs []int64
+	for _, key := range l.order {
+		if len(seqs) >= n {
+			break
+		}
+		seqs = l.due.appendChunk(seqs, key)
+	}
+	return seqs[:min(n, len(seqs))]
+}
+
+// keep ends a transaction that was committed.
+func (l *line) keep() {
+	l.undos, l.log, l.granted = l.undos[:0], l.log[:0], 0
+	for len(l.order) > 0 && l.due.chunks[l.order[0]] == nil {
+		l.order = l.order[1:]
+	}
+	if l.due.n == 0 && l.fresh.n >= l.limit() {
+		l.fresh, l.due = l.due, l.fresh
+		l.order, l.cut = l.due.keys(), l.last
+	}
+}
+
+// undo ends a transaction that failed.
+func (l *line) undo() {
+	for _, u := range slices.Backward(l.undos) {
+		u.set.set(u.seq, !u.in)
+	}
+	l.undos, l.log, l.granted = l.undos[:0], l.log[:0], 0
+}
+
+// load reads the queue and the log.
+func (l *line) load(conn *sqlite.Conn) (err error) {
+	if l.fresh, l.last, err = readGone(conn); err != nil {
+		return err
+	}
+	return query(conn, "select seq from queue order by seq", nil, func(r *row) error {
+		if seq := r.int(); !l.fresh.has(seq) {
+			l.queued.set(seq, true)
+		}
+		return nil
+	})
+}
+
+var errBadLog = errors.New("the log of left-over rows cannot be read")
+
+// readGone reads the log: which rows of the queue are left over, and the number of its newest row.
+func readGone(conn *sqlite.Conn) (left seqSet, last int64, err error) {
+	left = newSeqSet()
+	err = query(conn, "select n, seqs from gone order by n", nil, func(r *row) error {
+		last = r.int()
+		for log := r.blob(); len(log) > 0; {
+			seq, n := binary.Varint(log)
+			if n <= 0 {
+				return errBadLog
+			}
+			left.set(max(seq, -seq), seq > 0)
+			log = log[n:]
+		}
+		return nil
+	})
+	return left, last, err
+}
