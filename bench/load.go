@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"lessor"
+)
+
+const (
+	bulk      = 1000       // jobs that one SubmitBatch takes at most
+	loaders   = 16         // batches that wait for a commit at a time
+	maxLeases = 500        // the most that one request can be given
+	maxTTL    = 43_200_000 // ms, so that no lease ends during a benchmark
+)
+
+// beater is the worker that holds the leases.
+var beater = "beater"
+
+// submit queues n jobs; tenant says whose the i-th is.
+func (s *server) submit(ctx context.Context, n int, tenant func(i int) *string) error {
+	typ := "bench"
+	return concurrently(ctx, loaders, (n+bulk-1)/bulk, func(ctx context.Context, _, item int) error {
+		first := item * bulk
+		subs := make([]lessor.Submission, min(bulk, n-first))
+		for i := range subs {
+			subs[i] = lessor.Submission{Type: &typ, Payload: []byte(payload), TenantID: tenant(first + i)}
+		}
+		if _, err := s.SubmitBatch(ctx, subs); err != nil {
+			return fmt.Errorf("submit a batch: %w", err)
+		}
+		return nil
+	})
+}
+
+// nobody is the tenant of jobs without one.
+func nobody(int) *string { return nil }
+
+// hold submits n jobs and takes their leases.
+func (s *server) hold(ctx context.Context, n int) ([]lessor.LeaseID, error) {
+	if err := s.submit(ctx, n, nobody); err != nil {
+		return nil, err
+	}
+	leases := make([]lessor.LeaseID, 0, n)
+	for len(leases) < n {
+		grants, denial, err := s.take(ctx, min(maxLeases, n-len(leases)))
+		switch {
+		case err != nil:
+			return nil, err
+		case denial != nil:
+			return nil, fmt.Errorf("%w: %s", errNoGrant, denial.Reason)
+		}
+		for _, g := range grants {
+			leases = append(leases, g.Lease.ID)
+		}
+	}
+	return leases, nil
+}
+
+// take requests n leases that do not end by themselves.
+func (s *server) take(ctx context.Context, n int) ([]lessor.Grant, *lessor.Denial, error) {
+	return s.Request(ctx, lessor.LeaseRequest{WorkerID: &beater, MaxLeases: new(int64(n)), TTLMS: new(int64(maxTTL))})
+}

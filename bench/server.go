@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+
+	"lessor/node"
+)
+
+// server is a Lessor in this process, over a database of its own. Its synchronous setting is the default, FULL.
+type server struct {
+	*node.Node
+	cfg   node.Config
+	addr  string // where it answers HTTP; "" = nowhere
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// manyUnits is a capacity that never binds.
+const manyUnits = 1_000_000
+
+// config is a node whose capacity does not bind and does not depend on what else the machine does.
+func config(folder string) node.Config {
+	cfg := node.Config{Data: folder, Listen: "127.0.0.1:0"}
+	cfg.Capacity.TotalUnits = manyUnits
+	cfg.Capacity.Busy.Set = true // rating 0
+	return cfg
+}
+
+// start starts a server; alter changes its settings. With ln it also answers HTTP there.
+func (b *bench) start(ctx context.Context, ln net.Listener, alter func(*node.Config)) (*server, error) {
+	folder, err := os.MkdirTemp(b.folder, "lessor-bench-")
+	if err != nil {
+		return nil, err
+	}
+	cfg := config(folder)
+	if alter != nil {
+		alter(&cfg)
+	}
+	s := &server{cfg: cfg}
+	if err := s.open(ctx, ln); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	return s, nil
+}
+
+func (s *server) open(ctx context.Context, ln net.Listener) error {
+	n, err := node.Open(ctx, s.cfg, nil)
+	if err != nil {
+		return err
+	}
+	s.Node, s.ended = n, make(chan error, 1)
+	ctx, s.stop = context.WithCancel(ctx)
+	if ln != nil {
+		s.addr = "http://" + ln.Addr().String()
+	}
+	go func() {
+		if ln != nil {
+			s.ended <- n.Serve(ctx, ln)
+			return
+		}
+		s.ended <- n.Run(ctx)
+	}()
+	return nil
+}
+
+// shut stops the server, unless that was done.
+func (s *server) shut() error {
+	if s.stop == nil {
+		return nil
+	}
+	s.stop()
+	s.stop = nil
+	return errors.Join(<-s.ended, s.Close())
+}
+
+// reopen closes the server and starts it over the same database: what it kept in memory is gone.
+func (s *server) reopen(ctx context.Context) error {
+	if err := s.shut(); err != nil {
+		return err
+	}
+	return s.open(ctx, nil)
+}
+
+// end stops the server and removes what it kept.
+func (s *server) end() error { return errors.Join(s.shut(), os.RemoveAll(s.cfg.Data)) }
