@@ -21,8 +21,7 @@ const (
 	// what it leaves in any case. Once it has begun it deletes one row for each job that it grants.
 	grantLeft = 8
 	grantFew  = 4096
-	// grantWarm is how many commits a server that was opened just now makes before it is timed: the first one makes the
-	// write-ahead log.
+	// grantWarm is how many commits a server that was opened just now makes before it is timed.
 	grantWarm = 16
 )
 
@@ -43,6 +42,11 @@ func grants(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.long.end()) }()
+	release, err := g.short.keepLog(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if err := g.load(ctx); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}

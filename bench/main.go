@@ -31,6 +31,8 @@ var benchmarks = []struct {
 	{"lifecycle", "submit, grant, first heartbeat, complete; beside River on SQLite", lifecycle},
 	{"beats", "heartbeats of 64 callers against one alone: group commit", beats},
 	{"grants", "a grant from a million queued jobs against one from a thousand", grants},
+	{"postgres", "the same life on PostgreSQL, one node and two; beside River on the same server", postgres},
+	{"heldopen", "the same life while somebody holds a transaction open", heldOpen},
 	{"latency", "from submission to start over HTTP, workers waiting", latency},
 }
 

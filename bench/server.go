@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
 
 	"lessor/node"
 )
@@ -82,6 +84,21 @@ func (s *server) reopen(ctx context.Context) error {
 		return err
 	}
 	return s.open(ctx, nil)
+}
+
+// keepLog keeps the write-ahead log over a reopen, by a connection of its own that does nothing: the last one to close would
+// remove it, and commits would then pay for a file that grows.
+func (s *server) keepLog(ctx context.Context) (release func() error, err error) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.cfg.Data, "lessor.db")+"?mode=ro")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	var n int
+	if err := db.QueryRowContext(ctx, "select count(*) from setting").Scan(&n); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db.Close, nil
 }
 
 // end stops the server and removes what it kept.

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"lessor/internal/pgtest"
+)
+
+// database is a throwaway PostgreSQL of which benchmarks use one fresh database after the other.
+type database struct {
+	*pgtest.Server
+	admin   *pgx.Conn
+	version string
+	parent  int // process id of the postmaster
+	made    int
+}
+
+// databaseSettings are those of a small server, durable, and large enough in WAL that a round is not measured in checkpoints.
+var databaseSettings = []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB"}
+
+func (b *bench) startDatabase(ctx context.Context) (_ *database, err error) {
+	server, err := pgtest.Start(ctx, pgtest.Options{Durable: true, Settings: databaseSettings})
+	if err != nil {
+		return nil, err
+	}
+	db := &database{Server: server}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.end())
+		}
+	}()
+	if db.admin, err = pgx.Connect(ctx, server.URL("postgres")); err != nil {
+		return nil, err
+	}
+	var backend int
+	var fsync, sync string
+	err = db.admin.QueryRow(ctx, "select pg_backend_pid(), current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')").
+		Scan(&backend, &db.version, &fsync, &sync)
+	if err == nil && (fsync != "on" || sync != "on") {
+		err = fmt.Errorf("fsync is %s and synchronous_commit is %s", fsync, sync)
+	}
+	if p, ok := readProcess(backend); ok {
+		db.parent = p.parent
+	}
+	return db, err
+}
+
+// end stops the server and removes what it kept.
+func (d *database) end() error {
+	var err error
+	if d.admin != nil {
+		err = d.admin.Close(context.Background())
+	}
+	return errors.Join(err, d.Stop())
+}
+
+// create makes an empty database. What was written before is on disk then, and not charged to who uses it.
+func (d *database) create(ctx context.Context) (name string, err error) {
+	d.made++
+	name = "bench_" + strconv.Itoa(d.made)
+	if _, err = d.admin.Exec(ctx, "create database "+name); err == nil {
+		_, err = d.admin.Exec(ctx, "checkpoint")
+	}
+	return name, err
+}
+
+func (d *database) drop(ctx context.Context, name string) error {
+	_, err := d.admin.Exec(context.WithoutCancel(ctx), "drop database "+name+" with (force)")
+	return err
+}
+
+// shared is what operations took of this process, and what of the database's.
+type shared struct{ own, database cost }
+
+// measure is the function measure with the database's share.
+func (d *database) measure(ops int, fn func() error) (s shared, err error) {
+	var before time.Duration
+	s.own, err = measure(ops, func() error {
+		before = d.cpuTime()
+		return fn()
+	})
+	s.database = s.own
+	s.database.cpu = d.cpuTime() - before
+	return s, err
+}
+
+func own(rounds []shared) (all []cost) {
+	for _, r := range rounds {
+		all = append(all, r.own)
+	}
+	return all
+}
+
+func theirs(rounds []shared) (all []cost) {
+	for _, r := range rounds {
+		all = append(all, r.database)
+	}
+	return all
+}
+
+// cpuTime is the user and system time of the server: the postmaster, its children, and those that have ended. Where there is
+// no /proc it is not known, and the tables show 0.
+func (d *database) cpuTime() time.Duration {
+	postmaster, ok := readProcess(d.parent)
+	if !ok {
+		return 0
+	}
+	total := postmaster.used + postmaster.usedByEnded
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		id, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := readProcess(id); ok && p.parent == d.parent {
+			total += p.used
+		}
+	}
+	return total
+}
+
+// process is what /proc says about one.
+type process struct {
+	parent            int
+	used, usedByEnded time.Duration
+}
+
+// tick is the unit of times in /proc: 100 a second on every Linux that Go runs on.
+const tick = 10 * time.Millisecond
+
+// readProcess reads /proc/ID/stat; a process that is gone is not ok. Its fields are counted behind the name, which may
+// contain anything.
+func readProcess(id int) (p process, ok bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
+	if err != nil {
+		return p, false
+	}
+	_, rest, found := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
+	fields := strings.Fields(rest)
+	const parent, user, endedSystem = 1, 11, 14
+	if !found || len(fields) <= endedSystem {
+		return p, false
+	}
+	var n [4]int
+	for i := range n {
+		if n[i], err = strconv.Atoi(fields[user+i]); err != nil {
+			return p, false
+		}
+	}
+	p.used, p.usedByEnded = time.Duration(n[0]+n[1])*tick, time.Duration(n[2]+n[3])*tick
+	p.parent, err = strconv.Atoi(fields[parent])
+	return p, err == nil
+}

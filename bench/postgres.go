@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lessor"
+	"lessor/node"
+)
+
+const (
+	postgresBound = 1.5 // times the rate of River, with one node
+	nodesBound    = 1.0 // with two nodes together
+)
+
+// postgres measures whole lives of jobs beside River on one PostgreSQL, in turns, so that both see the same machine.
+func postgres(ctx context.Context, b *bench) (err error) {
+	jobs := b.size.of(60_000, 20_000, 1_024)
+	rounds := b.size.of(3, 1, 1)
+	db, err := b.startDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.end()) }()
+	var best riverPGSetting
+	if b.peers {
+		if best, err = b.tuneRiverPG(ctx, db, jobs/3); err != nil {
+			return fmt.Errorf("river: %w", err)
+		}
+	}
+	var one, two, river []shared
+	for r := range rounds {
+		b.note("postgres: round %d of %d", r+1, rounds)
+		c, err := b.livesPG(ctx, db, 1, jobs)
+		if err != nil {
+			return err
+		}
+		one = append(one, c)
+		if b.peers {
+			if c, err = b.riverLivesPG(ctx, db, jobs, best); err != nil {
+				return fmt.Errorf("river: %w", err)
+			}
+			river = append(river, c)
+		}
+		if c, err = b.livesPG(ctx, db, 2, jobs); err != nil {
+			return fmt.Errorf("two nodes: %w", err)
+		}
+		two = append(two, c)
+	}
+	b.setting("%d jobs a round, %d rounds in turns, medians; payload %d bytes; a fresh database a round", jobs, rounds, len(payload))
+	b.setting("PostgreSQL %s, one server for all: %s", db.version, strings.Join(databaseSettings, ", "))
+	b.setting("Lessor: %d callers through node, each: Submit, Request, Heartbeat, Complete, one after the other", lifecycleCallers)
+	if b.peers {
+		b.setting("River: insert and work, no heartbeats; %v; fetch cooldown and poll 1 ms", best)
+	}
+	b.postgresTable(one, two, river)
+	return nil
+}
+
+func (b *bench) postgresTable(one, two, river []shared) {
+	rows := []string{
+		sharedRow("Lessor, one node", one, river),
+		sharedRow(fmt.Sprintf("Lessor, two nodes, %d callers each", lifecycleCallers/2), two, river),
+	}
+	if river != nil {
+		rows = append(rows, sharedRow("River", river, river))
+	}
+	b.table("|jobs/s|lowest|highest|CPU µs a job|times River|CPU µs a job, database", rows)
+	if river == nil {
+		return
+	}
+	rate := median(own(river), cost.rate)
+	b.atLeast("Lessor over River, one node", median(own(one), cost.rate)/rate, postgresBound)
+	b.atLeast("Lessor over River, two nodes together", median(own(two), cost.rate)/rate, nodesBound)
+}
+
+func sharedRow(name string, rounds, river []shared) string {
+	return fmt.Sprintf("%s|%.1f", lifeRow(name, own(rounds), own(river)), median(theirs(rounds), cost.cpuUS))
+}
+
+// livesPG has callers take jobs through their lives on nodes that share a fresh database. Each caller keeps to one node.
+func (b *bench) livesPG(ctx context.Context, db *database, nodes, jobs int) (c shared, err error) {
+	cluster, err := b.startNodes(ctx, db, nodes)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, cluster.end(ctx)) }()
+	live := cluster.live()
+	if err := concurrently(ctx, lifecycleCallers, min(jobs/8, 2*lifecycleCallers), live); err != nil { // warm-up
+		return c, err
+	}
+	return db.measure(jobs, func() error { return concurrently(ctx, lifecycleCallers, jobs, live) })
+}
+
+// cluster is some nodes in this process over a database of their own.
+type cluster struct {
+	db    *database
+	name  string
+	nodes []*server
+}
+
+func (b *bench) startNodes(ctx context.Context, db *database, n int) (_ *cluster, err error) {
+	c := &cluster{db: db}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.end(ctx))
+		}
+	}()
+	if c.name, err = db.create(ctx); err != nil {
+		return nil, err
+	}
+	for range n {
+		s, err := b.start(ctx, nil, func(cfg *node.Config) { cfg.Store = db.URL(c.name) })
+		if err != nil {
+			return nil, err
+		}
+		c.nodes = append(c.nodes, s)
+	}
+	return c, nil
+}
+
+// live returns what one caller does, again and again, with the node that is its own.
+func (c *cluster) live() func(ctx context.Context, caller, item int) error {
+	workers := names("worker", lifecycleCallers)
+	return func(ctx context.Context, caller, _ int) error {
+		sub := lessor.Submission{Type: new("bench"), Payload: []byte(payload)}
+		return c.nodes[caller%len(c.nodes)].live(ctx, &workers[caller], sub)
+	}
+}
+
+// end stops the nodes and drops their database.
+func (c *cluster) end(ctx context.Context) error {
+	var errs []error
+	for _, s := range c.nodes {
+		errs = append(errs, s.end())
+	}
+	if c.name != "" {
+		errs = append(errs, c.db.drop(ctx, c.name))
+	}
+	return errors.Join(errs...)
+}
