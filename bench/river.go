@@ -140,7 +140,7 @@ func riverInsertAndStart(ctx context.Context, client *river.Client[*sql.Tx], db 
 // openRiver opens the database as River advises for SQLite, one connection, with the same settings as ours.
 func openRiver(ctx context.Context, path string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)"+
-		"&_pragma=synchronous(full)&_pragma=cache_size(-65536)&_pragma=temp_store(memory)&_pragma=wal_autocheckpoint(4000)")
+		"&_pragma=synchronous(full)&_pragma=cache_size(-8192)&_pragma=temp_store(memory)&_pragma=wal_autocheckpoint(4000)")
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
@@ -49,12 +51,14 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 	return t.do("save leases", func() error {
 		t.beaten = t.beaten[:0]
 		for _, h := range held {
-			kept := t.store.leases.change(h)
-			if kept == nil {
+			now := t.store.leases.change(h)
+			if now == nil {
 				return scheduler.ErrMoved
 			}
-			t.beaten = append(t.beaten, kept)
+			t.beaten = append(t.beaten, now)
 		}
+		// In the order of their keys the next row is mostly beside the last one.
+		slices.SortFunc(t.beaten, func(a, b *kept) int { return cmp.Compare(a.n, b.n) })
 		return t.saveBeats()
 	})
 }

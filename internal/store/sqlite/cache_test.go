@@ -94,7 +94,7 @@ func compareCaches(r *rapid.T, s *Store) {
 		r.Fatal(err)
 	}
 	for l, id := range s.lanes.ids {
-		if lanes[l] != id || s.lanes.lanes[id] != l {
+		if lanes[l] != id || *s.lanes.lanes[id] != l {
 			r.Fatalf("lane %+v is cached as %d and stored as %d", l, id, lanes[l])
 		}
 	}

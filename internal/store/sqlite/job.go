@@ -143,23 +143,22 @@ func (t *tx) Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*r
 }
 
 // SpecsAt returns what jobs are, in the order of their turns; nil for a job that is not known. It is Specs for who
-// knows the jobs' places in line: a job is found by its seq in half the time, and what was read stays at hand.
+// knows the jobs' places in line: a job is found by its seq in half the time.
 func (t *tx) SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error) {
 	specs := make([]*rules.Spec, len(turns))
 	for i := range turns {
-		s := t.store.specs.find(turns[i].Job)
+		s := t.store.specs.findAt(&turns[i])
 		if s == nil {
 			var err error
 			if s, err = t.specAt(turns[i].Seq); err != nil {
 				return nil, readFault(ctx, "read jobs", err)
 			}
-			if s == nil || s.ID != turns[i].Job {
-				continue
-			}
-			t.store.specs.put(s)
 		}
-		specs[i] = s
+		if s != nil && s.ID == turns[i].Job {
+			specs[i] = s
+		}
 	}
+	t.read = specs
 	return specs, nil
 }
 

@@ -82,8 +82,8 @@ func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
 
 // laneAt returns the lane with a number, which is mostly known.
 func (t *tx) laneAt(id rules.LaneID) (rules.Lane, error) {
-	if l, ok := t.store.lanes.lanes[id]; ok {
-		return l, nil
+	if l := t.store.lanes.lanes[id]; l != nil {
+		return *l, nil
 	}
 	var l rules.Lane
 	err := query(t.conn, readLaneByID, func(a *args) { a.int(int64(id)) }, func(r *row) error {

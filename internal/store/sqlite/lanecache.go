@@ -9,18 +9,18 @@ const maxLanes = 100_000
 // laneCache holds the lanes that were met lately, by what they are and by their numbers.
 type laneCache struct {
 	ids   map[rules.Lane]rules.LaneID
-	lanes map[rules.LaneID]rules.Lane
+	lanes map[rules.LaneID]*rules.Lane
 }
 
 func newLaneCache() *laneCache {
-	return &laneCache{ids: map[rules.Lane]rules.LaneID{}, lanes: map[rules.LaneID]rules.Lane{}}
+	return &laneCache{ids: map[rules.Lane]rules.LaneID{}, lanes: map[rules.LaneID]*rules.Lane{}}
 }
 
 func (c *laneCache) put(id rules.LaneID, l rules.Lane) {
 	if len(c.ids) >= maxLanes {
 		c.clear()
 	}
-	c.ids[l], c.lanes[id] = id, l
+	c.ids[l], c.lanes[id] = id, &l
 }
 
 func (c *laneCache) clear() {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -26,11 +27,35 @@ type kept struct {
 	beaten bool
 }
 
-// leaseUndo is one lease before a change: added, removed (was), or changed (was, as in old).
+// leaseUndo is what a transaction did to one lease.
 type leaseUndo struct {
-	added *kept
-	was   *kept
-	old   kept
+	lease *kept
+	did   leaseChange
+	old   beaten // of a lease that was changed
+}
+
+type leaseChange uint8
+
+const (
+	leaseAdded leaseChange = iota
+	leaseRemoved
+	leaseChanged
+)
+
+// beaten is what may change in a live lease.
+type beaten struct {
+	expiresAt, firstBeatAt, beatAt, cancelAt, watchUntil lessor.Instant
+	ttl                                                  time.Duration
+	reattached, row                                      bool
+}
+
+func (h *kept) changeable() beaten {
+	return beaten{h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.CancelAt, h.WatchUntil, h.TTL, h.Reattached, h.beaten}
+}
+
+func (h *kept) change(b beaten) {
+	h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.CancelAt, h.WatchUntil = b.expiresAt, b.firstBeatAt, b.beatAt, b.cancelAt, b.watchUntil
+	h.TTL, h.Reattached, h.beaten = b.ttl, b.reattached, b.row
 }
 
 func newLeaseCache() *leaseCache {
@@ -76,7 +101,7 @@ func (c *leaseCache) add(h *rules.Held) *kept {
 	}
 	added := &kept{Held: *h, n: c.last + 1, beaten: !asGranted(h)}
 	c.put(added)
-	c.undos = append(c.undos, leaseUndo{added: added})
+	c.undos = append(c.undos, leaseUndo{lease: added, did: leaseAdded})
 	return added
 }
 
@@ -88,7 +113,7 @@ func (c *leaseCache) remove(id lessor.LeaseID) *kept {
 	}
 	c.take(h)
 	c.index.end(h.Turn.Seq, h.n)
-	c.undos = append(c.undos, leaseUndo{was: h, old: *h})
+	c.undos = append(c.undos, leaseUndo{lease: h, did: leaseRemoved})
 	return h
 }
 
@@ -98,10 +123,8 @@ func (c *leaseCache) change(h *rules.Held) *kept {
 	if now == nil {
 		return nil
 	}
-	c.undos = append(c.undos, leaseUndo{was: now, old: *now})
-	now.ExpiresAt, now.FirstBeatAt, now.BeatAt, now.TTL = h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.TTL
-	now.CancelAt, now.WatchUntil, now.Reattached = h.CancelAt, h.WatchUntil, h.Reattached
-	now.beaten = true
+	c.undos = append(c.undos, leaseUndo{lease: now, did: leaseChanged, old: now.changeable()})
+	now.change(beaten{h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.CancelAt, h.WatchUntil, h.TTL, h.Reattached, true})
 	return now
 }
 
@@ -114,15 +137,15 @@ func (c *leaseCache) keep() {
 // undo ends a transaction that failed.
 func (c *leaseCache) undo() {
 	for _, u := range slices.Backward(c.undos) {
-		if u.added != nil {
-			c.take(u.added)
-			c.index.unadd(u.added.Turn.Seq)
-			continue
-		}
-		*u.was = u.old
-		if c.held[u.was.ID] == nil {
-			c.put(u.was)
+		switch u.did {
+		case leaseAdded:
+			c.take(u.lease)
+			c.index.unadd(u.lease.Turn.Seq)
+		case leaseRemoved:
+			c.put(u.lease)
 			c.index.unend()
+		case leaseChanged:
+			u.lease.change(u.old)
 		}
 	}
 	c.undos = c.undos[:0]

@@ -31,6 +31,7 @@ type line struct {
 	last, cut  int64   // the newest row of the log, and up to which row it goes with the last of due
 	log        []byte  // what this transaction adds to the log
 	granted    int     // jobs that this transaction took from the queue
+	few        int     // left-over rows that are no reason to delete any
 	undos      []lineUndo
 }
 
@@ -41,7 +42,9 @@ type lineUndo struct {
 	in  bool
 }
 
-func newLine() *line { return &line{queued: newSeqSet(), fresh: newSeqSet(), due: newSeqSet()} }
+func newLine() *line {
+	return &line{queued: newSeqSet(), fresh: newSeqSet(), due: newSeqSet(), few: fewLeft}
+}
 
 func (l *line) set(set *seqSet, seq int64, in bool) {
 	if set.set(seq, in) {
@@ -74,7 +77,7 @@ func (l *line) leave(seq int64) {
 func (l *line) remove(seq int64) { l.set(&l.queued, seq, false) }
 
 // limit is how many rows may be left over before they are deleted.
-func (l *line) limit() int { return max(fewLeft, l.queued.n/leftShare) }
+func (l *line) limit() int { return max(l.few, l.queued.n/leftShare) }
 
 // slice returns the left-over rows that this transaction deletes, in order: as many as it granted, and twice as many if
 // the next lot is complete already.

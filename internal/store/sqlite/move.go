@@ -71,9 +71,11 @@ func (t *tx) takeQueued(m *scheduler.Move) error {
 	return nil
 }
 
-// isQueued makes sure that a place in the queue is the job's. A job has its seq for life, so a spec at hand proves it.
+// isQueued makes sure that a place in the queue is the job's. A job has its seq for life, so a spec that was read proves it;
+// those of grants were, in the same order.
 func (t *tx) isQueued(turn *rules.Turn) error {
-	if s := t.store.specs.find(turn.Job); s != nil && s.Seq == turn.Seq {
+	if len(t.read) > 0 && t.read[0] != nil && t.read[0].ID == turn.Job && t.read[0].Seq == turn.Seq {
+		t.read = t.read[1:]
 		return nil
 	}
 	a := args{stmt: t.w.isQueued}
@@ -186,8 +188,8 @@ func (t *tx) putLeased() error {
 		if h.beaten {
 			t.beaten = append(t.beaten, h)
 		}
-		t.granted = append(t.granted, h.Turn.Job)
 	}
+	t.granted = append(t.granted, t.leased...)
 	if err := t.w.lease.insert(len(t.leased), func(i int, a *args) { bindLease(a, t.leased[i]) }); err != nil {
 		return err
 	}

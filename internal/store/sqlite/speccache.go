@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"math"
+
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -18,21 +20,34 @@ type specCache struct {
 	max, bytes int
 	specs      map[lessor.JobID]*rules.Spec
 	order      []lessor.JobID // as they came; ids that were dropped since are passed over
+	floor      int64          // jobs of lower seqs are not looked for: with a long queue that is nearly all of them
 }
 
 func newSpecCache(limit int) *specCache {
-	return &specCache{max: limit, specs: map[lessor.JobID]*rules.Spec{}}
+	return &specCache{max: limit, specs: map[lessor.JobID]*rules.Spec{}, floor: math.MaxInt64}
 }
 
 func (c *specCache) find(id lessor.JobID) *rules.Spec { return c.specs[id] }
+
+// findAt is find for who knows the job's seq.
+func (c *specCache) findAt(t *rules.Turn) *rules.Spec {
+	if t.Seq < c.floor {
+		return nil
+	}
+	return c.specs[t.Job]
+}
 
 func (c *specCache) put(s *rules.Spec) {
 	c.drop(s.ID)
 	c.specs[s.ID] = s
 	c.bytes += specSize(s)
 	c.order = append(c.order, s.ID)
+	c.floor = min(c.floor, s.Seq)
 	for c.bytes > c.max {
-		c.drop(c.order[0])
+		if oldest := c.specs[c.order[0]]; oldest != nil {
+			c.floor = max(c.floor, oldest.Seq+1) // jobs come in the order of their seqs
+			c.drop(oldest.ID)
+		}
 		c.order = c.order[1:]
 	}
 	// Dropped ids are cleared away when they are most of the order.
@@ -60,7 +75,7 @@ func (c *specCache) drop(id lessor.JobID) {
 
 func (c *specCache) clear() {
 	clear(c.specs)
-	c.order, c.bytes = nil, 0
+	c.order, c.bytes, c.floor = nil, 0, math.MaxInt64
 }
 
 func specSize(s *rules.Spec) int { return specOverhead + len(s.Payload) }

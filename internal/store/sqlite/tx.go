@@ -1,7 +1,7 @@
 package sqlite
 
 import (
-	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -13,8 +13,9 @@ type tx struct {
 	w     *writer
 	err   error
 
-	seqLimit int64          // the mark up to which this transaction reserved places in line
-	granted  []lessor.JobID // jobs whose specs are not needed again soon
+	seqLimit int64         // the mark up to which this transaction reserved places in line
+	read     []*rules.Spec // that SpecsAt returned and no grant has used yet
+	granted  []*kept       // whose specs are not needed again soon
 
 	// What a Move takes apart, by the table it goes to.
 	toQueue, toDelayed, toLease, toDone, toAttempt []*scheduler.Move

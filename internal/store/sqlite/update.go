@@ -131,8 +131,10 @@ func (s *Store) settle(t *tx) {
 	s.leases.keep()
 	s.line.keep()
 	s.seqs.limit = max(s.seqs.limit, t.seqLimit)
-	for _, id := range t.granted {
-		s.specs.drop(id)
+	for _, h := range t.granted {
+		if s.specs.findAt(&h.Turn) != nil {
+			s.specs.drop(h.Turn.Job)
+		}
 	}
 }
 
