@@ -116,13 +116,18 @@ func (l *line) undo() {
 	l.undos, l.log, l.granted = l.undos[:0], l.log[:0], 0
 }
 
-// load reads the queue and the log.
-func (l *line) load(conn *sqlite.Conn) (err error) {
-	if l.fresh, l.last, err = readGone(conn); err != nil {
+// load reads the queue and the log. Some of what the log tells may have been deleted already.
+func (l *line) load(conn *sqlite.Conn) error {
+	gone, last, err := readGone(conn)
+	if err != nil {
 		return err
 	}
+	l.last = last
 	return query(conn, "select seq from queue order by seq", nil, func(r *row) error {
-		if seq := r.int(); !l.fresh.has(seq) {
+		seq := r.int()
+		if gone.has(seq) {
+			l.fresh.set(seq, true)
+		} else {
 			l.queued.set(seq, true)
 		}
 		return nil
