@@ -24,7 +24,11 @@ var examples = map[string]func() any{
 			lessor.Grant
 		})
 	},
-	"001_lease_denied.json": func() any { return new(lessor.Denial) },
+	"001_lease_denied.json":      func() any { return new(lessor.Denial) },
+	"002_envelope_cron.json":     func() any { return new(lessor.Envelope) },
+	"002_envelope_interval.json": func() any { return new(lessor.Envelope) },
+	"002_run_claimed.json":       func() any { return new(lessor.Run) },
+	"002_run_failed.json":        func() any { return new(lessor.Run) },
 }
 
 // Every example of the contract can be read without a field left over, and comes out again with every field and value it

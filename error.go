@@ -10,21 +10,26 @@ type Code string
 
 // The codes of refusals and faults. Each has one HTTP status, in internal/httpapi/errors.go.
 const (
-	CodeInvalidRequest   Code = "invalid_request"
-	CodeInvalidValue     Code = "invalid_value"
-	CodeUnauthenticated  Code = "unauthenticated"
-	CodeForbidden        Code = "forbidden"
-	CodeWorkerMismatch   Code = "worker_mismatch"
-	CodeLeaseNotFound    Code = "lease_not_found"
-	CodeJobNotFound      Code = "job_not_found"
-	CodeTokenNotFound    Code = "token_not_found"
-	CodeRouteNotFound    Code = "route_not_found"
-	CodeMethodNotAllowed Code = "method_not_allowed"
-	CodeConflict         Code = "conflict"
-	CodePayloadTooLarge  Code = "payload_too_large"
-	CodeRateLimited      Code = "rate_limited"
-	CodeUnavailable      Code = "unavailable"
-	CodeInternal         Code = "internal"
+	CodeInvalidRequest     Code = "invalid_request"
+	CodeInvalidValue       Code = "invalid_value"
+	CodeUnauthenticated    Code = "unauthenticated"
+	CodeForbidden          Code = "forbidden"
+	CodeWorkerMismatch     Code = "worker_mismatch"
+	CodeLeaseNotFound      Code = "lease_not_found"
+	CodeJobNotFound        Code = "job_not_found"
+	CodeTokenNotFound      Code = "token_not_found"
+	CodeDefinitionNotFound Code = "definition_not_found"
+	CodeRunNotFound        Code = "run_not_found"
+	CodeErrorNotFound      Code = "error_not_found"
+	CodeTenantNotFound     Code = "tenant_not_found"
+	CodeHandlerNotFound    Code = "handler_not_found"
+	CodeRouteNotFound      Code = "route_not_found"
+	CodeMethodNotAllowed   Code = "method_not_allowed"
+	CodeConflict           Code = "conflict"
+	CodePayloadTooLarge    Code = "payload_too_large"
+	CodeRateLimited        Code = "rate_limited"
+	CodeUnavailable        Code = "unavailable"
+	CodeInternal           Code = "internal"
 )
 
 // Error is a refusal: something the caller can act on. Two errors with the same code match under errors.Is.
@@ -51,16 +56,20 @@ type FieldError struct {
 
 // The refusals that callers compare with.
 var (
-	ErrLeaseNotFound  = &Error{Code: CodeLeaseNotFound, Detail: "no such lease, or it is over"}
-	ErrWorkerMismatch = &Error{Code: CodeWorkerMismatch, Detail: "the lease belongs to another worker"}
-	ErrJobNotFound    = &Error{Code: CodeJobNotFound, Detail: "no such job"}
-	ErrTokenNotFound  = &Error{Code: CodeTokenNotFound, Detail: "no such token"}
-	ErrConflict       = &Error{Code: CodeConflict}
-	ErrUnavailable    = &Error{Code: CodeUnavailable}
-	ErrRateLimited    = &Error{Code: CodeRateLimited}
-	ErrForbidden      = &Error{Code: CodeForbidden}
-	ErrInvalidRequest = &Error{Code: CodeInvalidRequest}
-	ErrInvalidValue   = &Error{Code: CodeInvalidValue}
+	ErrLeaseNotFound      = &Error{Code: CodeLeaseNotFound, Detail: "no such lease, or it is over"}
+	ErrWorkerMismatch     = &Error{Code: CodeWorkerMismatch, Detail: "the lease belongs to another worker"}
+	ErrJobNotFound        = &Error{Code: CodeJobNotFound, Detail: "no such job"}
+	ErrTokenNotFound      = &Error{Code: CodeTokenNotFound, Detail: "no such token"}
+	ErrDefinitionNotFound = &Error{Code: CodeDefinitionNotFound, Detail: "no such definition"}
+	ErrRunNotFound        = &Error{Code: CodeRunNotFound, Detail: "no such run"}
+	ErrErrorNotFound      = &Error{Code: CodeErrorNotFound, Detail: "no such error"}
+	ErrHandlerNotFound    = &Error{Code: CodeHandlerNotFound, Detail: "no such handler"}
+	ErrConflict           = &Error{Code: CodeConflict}
+	ErrUnavailable        = &Error{Code: CodeUnavailable}
+	ErrRateLimited        = &Error{Code: CodeRateLimited}
+	ErrForbidden          = &Error{Code: CodeForbidden}
+	ErrInvalidRequest     = &Error{Code: CodeInvalidRequest}
+	ErrInvalidValue       = &Error{Code: CodeInvalidValue}
 )
 
 // Error returns the code, the detail and the first field that is wrong.

@@ -18,6 +18,10 @@ type (
 	TenantID struct{ UUID }
 	// TokenID names an access token; it is not the token.
 	TokenID struct{ UUID }
+	// AlertID names an alert.
+	AlertID struct{ UUID }
+	// AuditID names an entry of the audit.
+	AuditID struct{ UUID }
 )
 
 var errUUID = errors.New("not a uuid of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")

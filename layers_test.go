@@ -35,13 +35,14 @@ type layer struct {
 var layers = map[string]layer{
 	// The words, and every decision.
 	".":              {pure: true},
-	"internal/rules": {pure: true, imports: []string{"."}},
+	"internal/cron":  {pure: true, imports: []string{"."}},
+	"internal/rules": {pure: true, imports: []string{".", "internal/cron"}},
 	"internal/lanes": {pure: true, imports: []string{".", "internal/rules"}},
 
 	// One transaction an operation; declares the seam that stores implement.
 	"internal/batch": {},
 	"internal/scheduler": {
-		imports: []string{".", "internal/rules", "internal/lanes", "internal/batch"},
+		imports: []string{".", "internal/rules", "internal/lanes", "internal/batch", "internal/schema"},
 		libs:    []string{"github.com/google/uuid"},
 		tests:   []string{"internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "github.com/jackc/pgx/v5"},
 	},
@@ -77,6 +78,9 @@ var layers = map[string]layer{
 		libs:    []string{"github.com/prometheus/client_golang"},
 		tests:   []string{"internal/rules"},
 	},
+	"internal/alert":    {},
+	"internal/manifest": {libs: []string{"github.com/goccy/go-yaml"}, tests: []string{"."}},
+	"internal/schema":   {libs: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
 	"internal/host": {
 		imports: []string{"."},
 		libs:    []string{"github.com/shirou/gopsutil/v4"},
@@ -96,24 +100,55 @@ var layers = map[string]layer{
 		tests: []string{"internal/store/sqlite", "github.com/getkin/kin-openapi"},
 	},
 
+	// What lies in a workspace: the shim writes it, the monitor reads it.
+	"internal/sentinel": {imports: []string{"."}, libs: []string{"github.com/google/renameio/v2"}},
+
+	// Judges what lies in a workspace, and asks the scheduler to act on it.
+	"internal/recovery": {
+		imports: []string{".", "internal/rules", "internal/scheduler", "internal/sentinel"},
+		tests:   []string{"internal/store/sqlite"},
+	},
+
 	// The other side of HTTP: it shares the words with the server, and no code.
 	"client": {imports: []string{"."}, tests: []string{"node", "internal/config"}},
+	"worker": {
+		imports: []string{".", "client"},
+		libs:    []string{"go.opentelemetry.io/otel"},
+		tests:   []string{"lessortest", "node", "worker/mailboxtest"},
+	},
+
+	"internal/executor": {imports: []string{".", "client", "internal/sentinel"}, tests: []string{"node", "internal/config"}},
+
+	// Agents: a model and its tools as the work of a message.
+	"worker/mailboxtest": {imports: []string{"worker"}, libs: testLibs},
+	"agent":              {imports: []string{"worker"}, libs: []string{"github.com/prometheus/client_golang"}},
+	"agent/openai":       {imports: []string{"agent"}},
 
 	// The wiring.
 	"node": {
 		imports: []string{
 			".", "internal/rules", "internal/lanes", "internal/batch", "internal/scheduler", "internal/store/sqlite",
-			"internal/store/postgres", "internal/token", "internal/telemetry", "internal/host", "internal/config", "internal/httpapi",
+			"internal/store/postgres", "internal/token", "internal/telemetry", "internal/host", "internal/config", "internal/httpapi", "internal/alert",
 		},
 		libs:  []string{"github.com/google/renameio/v2"},
 		tests: []string{"client"},
 	},
 
+	// The server for the tests of others, and what such others look like.
+	"lessortest":       {imports: []string{".", "client", "node", "worker"}},
+	"examples":         {tests: []string{".", "client", "node", "worker"}},
+	"examples/minimal": {imports: []string{"client", "worker"}},
+	"examples/drain":   {imports: []string{"client", "worker"}},
+	"examples/mailbox": {imports: []string{"client", "worker"}},
+	"examples/agent":   {imports: []string{"agent", "agent/openai", "client", "worker"}},
+
 	// The programs.
 	"internal/demo": {imports: []string{".", "client"}, tests: []string{"node", "internal/config"}},
 	"internal/cli": {
-		imports: []string{".", "client", "node", "internal/config", "internal/demo", "internal/store/sqlite"},
-		libs:    []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+		imports: []string{
+			".", "client", "node", "internal/config", "internal/demo", "internal/manifest", "internal/store/sqlite", "internal/executor", "internal/sentinel",
+		},
+		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	"cmd/lessor": {imports: []string{"internal/cli"}},
 

@@ -76,6 +76,17 @@ func wrongType(field, want string) error {
 	}
 }
 
+func tooLarge(field string, size, limit int) error {
+	return &lessor.Error{Code: lessor.CodePayloadTooLarge, Detail: fmt.Sprintf("%s is %d bytes; the limit is %d", field, size, limit)}
+}
+
+// WrongField refuses one field whose value is not allowed.
+func WrongField(field, format string, args ...any) error {
+	var c check
+	c.fail(field, format, args...)
+	return c.err()
+}
+
 // maxBatch is how many jobs or leases one call may name.
 const maxBatch = 1000
 

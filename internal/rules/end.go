@@ -15,6 +15,7 @@ const (
 	ReasonRevoked              = "revoked"
 	ReasonCancelled            = "cancelled"
 	ReasonForced               = "cancelled_by_force"
+	ReasonInvalidPayload       = "invalid_payload"
 )
 
 // ActorScheduler is how the record names what the scheduler did by itself.
@@ -96,6 +97,11 @@ func attemptOf(h *Held, e End, now lessor.Instant) Attempt {
 
 func finish(a Attempt, result json.RawMessage) Next {
 	return Next{Place: Ended, Done: &Done{State: lessor.State(a.Outcome), Attempt: a, Result: result}}
+}
+
+// Reject ends a job whose payload must not be handed out, under a lease that nobody was given.
+func Reject(h *Held, why string, now lessor.Instant) Next {
+	return finish(attemptOf(h, End{Outcome: OutcomeFailed, Reason: ReasonInvalidPayload, Actor: ActorScheduler, Error: why}, now), nil)
 }
 
 // Promote returns the turn of a waiting job whose time has come.

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"time"
 
 	"lessor"
 )
@@ -36,6 +37,35 @@ func CheckList(f lessor.JobFilter) error {
 		c.text("tag", &f.Tag, 1, maxTag, "")
 	}
 	return c.err()
+}
+
+// maxPreview bounds the ticks that are shown ahead.
+const maxPreview = 100
+
+// CheckCount refuses a number of ticks outside 1..100.
+func CheckCount(count int) error {
+	var c check
+	if count < 1 || count > maxPreview {
+		c.fail("count", "must be 1 to %d, not %d", maxPreview, count)
+	}
+	return c.err()
+}
+
+// CheckTicks refuses a filter that can never match, and returns the tick behind which the page begins.
+func CheckTicks(f lessor.TickFilter) (after lessor.Instant, err error) {
+	var c check
+	c.page(f.Limit)
+	if f.To != 0 && f.To < f.From {
+		c.fail("to", "must not be before from (%s)", f.From)
+	}
+	if err := c.err(); err != nil || f.Cursor == "" {
+		return 0, err
+	}
+	t, err := time.Parse(time.RFC3339, f.Cursor)
+	if err != nil {
+		return 0, BadCursor()
+	}
+	return lessor.At(t), nil
 }
 
 // BadCursor refuses a cursor that no list gave.

@@ -41,6 +41,8 @@ type Spec struct {
 	TraceID        string
 	Actor          string // who submitted it
 	CreatedAt      lessor.Instant
+	// ResumedFrom is the job that a new one goes on from. Its record tells it; it is not kept here.
+	ResumedFrom lessor.JobID
 }
 
 // Turn is a job's standing between and during attempts. It travels with the job from queue to lease and back.
@@ -92,6 +94,9 @@ func (h *Held) Steps() int {
 		n++
 	}
 	if h.CancelAt != 0 {
+		n++
+	}
+	if h.Reattached {
 		n++
 	}
 	return n
@@ -184,8 +189,12 @@ type Standing struct {
 	Held   *Held // Place == Leased
 	Done   *Done // Place == Ended
 	Report *Report
-	// LastError is the error of the last attempt that failed, for a job that goes on.
-	LastError string
+	// LastError is the error of the last attempt that failed, for a job that goes on, and ErrorLease its lease: of attempts after
+	// which the job went on.
+	LastError  string
+	ErrorLease lessor.LeaseID
+	// StartedAt is when the job was first granted; 0 = never.
+	StartedAt lessor.Instant
 }
 
 // Place is the table a job's moving row is in; the state follows from it.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"lessor"
@@ -54,13 +55,13 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 		tenant = *wall
 	}
 	if len(payload) > cfg.PayloadLimit {
-		return nil, &lessor.Error{Code: lessor.CodePayloadTooLarge, Detail: fmt.Sprintf("%spayload is %d bytes; the limit is %d", prefix, len(payload), cfg.PayloadLimit)}
+		return nil, tooLarge(prefix+"payload", len(payload), cfg.PayloadLimit)
 	}
 	s := &Spec{
 		Lane: Lane{
 			Tenant: tenant, Type: c.text("type", sub.Type, 1, maxType, ""),
 			Class: c.text("fairness_class", sub.FairnessClass, 1, maxClass, defaultClass), Priority: c.priority(sub.Priority),
-			Unique: sub.Unique != nil && *sub.Unique, Units: c.units(sub.RequestedUnits, cfg.FitUnits),
+			Unique: sub.Unique != nil && *sub.Unique, Units: c.units("requested_units", sub.RequestedUnits, cfg.FitUnits),
 			LockKey: c.text("lock_key", sub.LockKey, minLockKey, maxLockKey, ""),
 		},
 		Payload: payload, Tags: c.tags(sub.Tags), IdempotencyKey: c.text("idempotency_key", sub.IdempotencyKey, 1, maxKey, ""),
@@ -68,7 +69,9 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 		MaxAttempts: int(c.number("max_attempts", sub.MaxAttempts, 1, maxAttempts, int64(cfg.MaxAttempts))),
 		RunAt:       c.instant("run_at", sub.RunAt), BackoffFirst: cfg.BackoffFirst, BackoffMax: cfg.BackoffMax,
 	}
-	c.backoff(s, sub.Backoff)
+	if ask := sub.Backoff; ask != nil {
+		s.BackoffFirst, s.BackoffMax = c.bounds("backoff.first_ms", ask.FirstMS, "backoff.max_ms", ask.MaxMS, cfg)
+	}
 	if err := c.err(); err != nil {
 		return nil, err
 	}
@@ -101,15 +104,15 @@ func (c *check) priority(v *string) lessor.Priority {
 	return p
 }
 
-func (c *check) units(v *int64, fit int) int {
+func (c *check) units(field string, v *int64, fit int) int {
 	if v == nil {
 		return 1
 	}
 	switch {
 	case *v < 1:
-		c.fail("requested_units", "must be at least 1, not %d", *v)
+		c.fail(field, "must be at least 1, not %d", *v)
 	case *v > int64(fit):
-		c.fail("requested_units", "can never fit: %d units are asked for and total less reserve is %d", *v, fit)
+		c.fail(field, "can never fit: %d units are asked for and total less reserve is %d", *v, fit)
 	}
 	return int(*v)
 }
@@ -152,42 +155,43 @@ func (c *check) instant(field string, v *string) lessor.Instant {
 	return lessor.At(t)
 }
 
-func (c *check) backoff(s *Spec, ask *lessor.BackoffAsk) {
-	if ask == nil {
-		return
+// bounds returns the bounds of a backoff: what is not asked for is the server's, as far as it goes with what is.
+func (c *check) bounds(firstField string, firstMS *int64, mostField string, mostMS *int64, cfg SubmitConfig) (first, most time.Duration) {
+	first = c.millis(firstField, firstMS, 0, maxBackoff, cfg.BackoffFirst)
+	if mostMS == nil {
+		return first, max(cfg.BackoffMax, first)
 	}
-	s.BackoffFirst = c.millis("backoff.first_ms", ask.FirstMS, 0, maxBackoff, s.BackoffFirst)
-	if ask.MaxMS == nil {
-		s.BackoffMax = max(s.BackoffMax, s.BackoffFirst)
-		return
+	most = c.millis(mostField, mostMS, 0, maxBackoff, 0)
+	if firstMS == nil {
+		first = min(first, most)
 	}
-	s.BackoffMax = c.millis("backoff.max_ms", ask.MaxMS, 0, maxBackoff, 0)
-	if ask.FirstMS == nil {
-		s.BackoffFirst = min(s.BackoffFirst, s.BackoffMax)
+	if first > most {
+		c.fail(mostField, "must not be less than %s (%d)", strings.TrimPrefix(firstField, "backoff."), first.Milliseconds())
 	}
-	if s.BackoffFirst > s.BackoffMax {
-		c.fail("backoff.max_ms", "must not be less than first_ms (%d)", s.BackoffFirst.Milliseconds())
-	}
+	return first, most
 }
 
 // bodyHash tells whether two submissions ask for the same, after defaults: payloads are compared as values, so spacing
 // and the order of fields do not count, and numbers count as written.
 func bodyHash(s *Spec) [32]byte {
-	payload := []byte(s.Payload)
-	dec := json.NewDecoder(bytes.NewReader(payload))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) == nil {
-		if canonical, err := json.Marshal(v); err == nil {
-			payload = canonical
-		}
-	}
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	l := s.Lane
 	_ = enc.Encode([]any{
-		l.Class, l.Priority, l.Type, l.Unique, l.Units, l.LockKey, string(payload), s.Tags, s.MaxRuntime, s.MaxAttempts,
+		l.Class, l.Priority, l.Type, l.Unique, l.Units, l.LockKey, string(canonical(s.Payload)), s.Tags, s.MaxRuntime, s.MaxAttempts,
 		s.BackoffFirst, s.BackoffMax, s.RunAt,
 	}) // a hash accepts everything, and every value here can be encoded
 	return [32]byte(h.Sum(nil))
+}
+
+// canonical writes JSON in one form: fields in order, no spaces, numbers as they were written.
+func canonical(raw json.RawMessage) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return raw
+	}
+	b, _ := json.Marshal(v) // what was read can be written
+	return b
 }

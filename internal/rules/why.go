@@ -15,7 +15,8 @@ type WhyInputs struct {
 	Draining bool
 	Capacity lessor.Capacity
 
-	TenantPaused, ClassPaused, DefinitionBlocked     bool
+	TenantPaused, ClassPaused, DefinitionHeld        bool
+	Circuit                                          *Circuit // of its definition; nil = closed
 	TenantRunning, TenantCap, ClassRunning, ClassCap int
 	LockHolder                                       string // "" = the lock is free
 	LockUntil                                        lessor.Instant
@@ -67,8 +68,11 @@ func (r *reasons) blocked(in WhyInputs) {
 	if in.ClassPaused {
 		r.add("class_paused", "its fairness class is paused")
 	}
-	if in.DefinitionBlocked {
-		r.add("circuit_open", "its definition is paused or its circuit is open")
+	if in.DefinitionHeld {
+		r.add("definition_paused", "its definition %s is paused or disabled", in.Standing.Spec.Lane.Definition)
+	}
+	if in.Circuit.Blocks(in.Now) {
+		r.circuit(in.Circuit)
 	}
 	if in.TenantCap > 0 && in.TenantRunning >= in.TenantCap {
 		r.add("tenant_cap", "its tenant holds %d of %d leases", in.TenantRunning, in.TenantCap)
@@ -96,6 +100,14 @@ func (r *reasons) units(in WhyInputs, walled bool) {
 			r.add("busy", "the busy rating is %d (%s)", c.Busy, c.BusySource)
 		}
 	}
+}
+
+func (r *reasons) circuit(c *Circuit) {
+	if c.State == lessor.CircuitHalfOpen {
+		r.add("circuit_open", "the circuit of its definition %s is open; one of its jobs is being tried", c.Definition)
+		return
+	}
+	r.add("circuit_open", "the circuit of its definition %s is open until %s", c.Definition, c.RetryAt)
 }
 
 func place(p *int) int {

@@ -22,7 +22,8 @@ func stuck(changes ...func(*WhyInputs)) WhyInputs {
 }
 
 func blockAll(in *WhyInputs) {
-	in.Draining, in.TenantPaused, in.ClassPaused, in.DefinitionBlocked, in.Asked = true, true, true, true, false
+	in.Draining, in.TenantPaused, in.ClassPaused, in.DefinitionHeld, in.Asked = true, true, true, true, false
+	in.Circuit = &Circuit{Definition: "nightly", State: lessor.CircuitOpen, RetryAt: after(time.Hour)}
 	in.TenantRunning, in.ClassRunning = 25, 2
 	in.LockHolder, in.LockUntil = "w7", after(time.Minute)
 	in.Capacity.AvailableUnits = 3
@@ -33,7 +34,8 @@ func TestWhyTellsEveryReasonInTheOrderOfAGrant(t *testing.T) {
 		{Code: "draining", Detail: "the scheduler grants nothing until it is told to go on"},
 		{Code: "tenant_paused", Detail: "its tenant is paused"},
 		{Code: "class_paused", Detail: "its fairness class is paused"},
-		{Code: "circuit_open", Detail: "its definition is paused or its circuit is open"},
+		{Code: "definition_paused", Detail: "its definition nightly is paused or disabled"},
+		{Code: "circuit_open", Detail: "the circuit of its definition nightly is open until 2026-02-06T21:10:00.000Z"},
 		{Code: "tenant_cap", Detail: "its tenant holds 25 of 25 leases"},
 		{Code: "class_cap", Detail: "its fairness class holds 2 of 2 leases"},
 		{Code: "lock_held", Detail: `lock "door" is held by w7 until 2026-02-06T20:11:00.000Z`},
@@ -66,6 +68,8 @@ func TestWhyTellsOneReasonByItself(t *testing.T) {
 		{"one unit too few, told to a tenant", func(in *WhyInputs) { in.Capacity.AvailableUnits = 3 }, true, []lessor.Reason{{Code: "units", Detail: "it needs 4 units; not enough are free"}}},
 		{"units are kept for another", func(in *WhyInputs) { in.KeptUnits = 9 }, false, []lessor.Reason{{Code: "units_kept", Detail: "free units are kept for a job that needs 9 and has waited long"}}},
 		{"units are kept for another, told to a tenant", func(in *WhyInputs) { in.KeptUnits = 9 }, true, []lessor.Reason{{Code: "units", Detail: "it needs 4 units; not enough are free"}}},
+		{"one of its definition is being tried", func(in *WhyInputs) { in.Circuit = &Circuit{Definition: "nightly", State: lessor.CircuitHalfOpen} }, false, []lessor.Reason{{Code: "circuit_open", Detail: "the circuit of its definition nightly is open; one of its jobs is being tried"}}},
+		{"it may be tried itself", func(in *WhyInputs) { in.Circuit = &Circuit{State: lessor.CircuitOpen, RetryAt: start} }, false, []lessor.Reason{{Code: "waiting_turn", Detail: "it is number 3 of its line; others are served first"}}},
 		{"it is not due", waiting, false, []lessor.Reason{{Code: "not_due", Detail: "due at 2026-02-06T21:10:00.000Z"}}},
 		{"it runs, until its effective end", heldUnderFloor, false, []lessor.Reason{{Code: "leased", Detail: "held by w1 until 2026-02-06T20:11:30.000Z"}}},
 		{"it has ended", func(in *WhyInputs) { in.Standing = endedJob(lessor.Expired) }, false, []lessor.Reason{{Code: "expired", Detail: "ended at 2026-02-06T20:10:00.000Z"}}},

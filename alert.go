@@ -1,0 +1,55 @@
+package lessor
+
+import "encoding/json"
+
+// AlertKind is what an alert is about.
+type AlertKind string
+
+// The kinds of alerts.
+const (
+	AlertMassExpiry  AlertKind = "mass_expiry"
+	AlertCircuitOpen AlertKind = "circuit_open"
+	AlertNoWorker    AlertKind = "no_worker"
+	AlertStale       AlertKind = "stale"
+	AlertDead        AlertKind = "dead"
+	AlertHung        AlertKind = "hung"
+)
+
+// Alert is something that a person should know. It is raised once, and cleared when its cause is gone.
+type Alert struct {
+	ID        AlertID   `json:"id"`
+	Kind      AlertKind `json:"kind"`
+	Subject   string    `json:"subject"`
+	TenantID  TenantID  `json:"tenantId"`
+	Message   string    `json:"message"`
+	RaisedAt  Instant   `json:"raisedAt"`
+	ClearedAt Instant   `json:"clearedAt"`
+}
+
+// AlertFilter selects alerts for a list, newest first. Open leaves out those that are cleared.
+type AlertFilter struct {
+	Open   bool
+	Limit  int
+	Cursor string
+}
+
+// Audited is one entry of the audit: who changed what, and how it was before and after. Before and After are null where there was or
+// is nothing.
+type Audited struct {
+	ID      AuditID         `json:"id"`
+	At      Instant         `json:"at"`
+	Actor   string          `json:"actor"`
+	Action  string          `json:"action"`
+	Object  string          `json:"object"`
+	Before  json.RawMessage `json:"before"`
+	After   json.RawMessage `json:"after"`
+	TraceID string          `json:"traceId"`
+}
+
+// AuditFilter selects audit entries for a list, newest first. Zero fields do not filter.
+type AuditFilter struct {
+	Actor  string
+	Object string
+	Limit  int
+	Cursor string
+}

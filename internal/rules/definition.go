@@ -1,0 +1,269 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"lessor"
+	"lessor/internal/cron"
+)
+
+// The limits of a definition, and its defaults.
+const (
+	minName         = 3
+	maxName         = 120
+	maxEveryS       = 100 * 366 * 24 * 60 * 60 // longer is a mistake in units
+	maxTimeoutS     = 60 * 60
+	maxWindowS      = 7 * 24 * 60 * 60
+	maxJitterS      = 24 * 60 * 60
+	maxFailures     = 1000
+	maxCooldownS    = 30 * 24 * 60 * 60
+	maxZone         = 80
+	defaultAttempts = 5
+	defaultTimeoutS = 300
+	defaultWindowS  = 3600
+)
+
+// Definition is what a manifest registers, and how it stands.
+type Definition struct {
+	ID            string
+	Tenant        lessor.TenantID
+	Module        string // "" = none
+	Schedule      lessor.Schedule
+	Zone          string
+	Handler       string
+	LockKey       string
+	Class         string
+	Priority      lessor.Priority
+	Units         int
+	MaxAttempts   int
+	Timeout       time.Duration
+	BackoffFirst  time.Duration
+	BackoffMax    time.Duration
+	Enabled       bool
+	Overlap       lessor.Overlap
+	CatchUp       lessor.CatchUp
+	CatchUpWindow time.Duration
+	Jitter        time.Duration
+	Failures      int // in a row, that open the circuit
+	Cooldown      time.Duration
+	Payload       json.RawMessage
+
+	Paused    bool
+	Anchor    lessor.Instant // intervals count from here
+	NextTick  lessor.Instant // that is to be decided about next; 0 = none: paused or disabled
+	DueAt     lessor.Instant // NextTick with its jitter
+	CreatedAt lessor.Instant
+	UpdatedAt lessor.Instant
+}
+
+// DefineConfig is what definitions are held against.
+type DefineConfig struct {
+	Submit   SubmitConfig
+	Failures int
+	Cooldown time.Duration
+	// Zone finds a time zone by its IANA name.
+	Zone func(name string) (*time.Location, error)
+}
+
+// Define turns an envelope into a definition, with defaults applied, or refuses it. wall is the tenant of the caller's token, if
+// it is bound to one; prefix goes before the names of wrong fields ("jobs[3]." in a manifest).
+func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix string) (*Definition, error) {
+	if field := missingField(e, wall != nil); field != "" {
+		return nil, Missing(prefix + field)
+	}
+	payload, err := object(e.Payload, prefix+"payload")
+	if err != nil {
+		return nil, err
+	}
+	if len(payload) > cfg.Submit.PayloadLimit {
+		return nil, tooLarge(prefix+"payload", len(payload), cfg.Submit.PayloadLimit)
+	}
+	c := check{prefix: prefix}
+	d := &Definition{
+		ID: c.text("jobId", e.JobID, minName, maxName, ""), Handler: c.text("handlerId", e.HandlerID, minName, maxName, ""),
+		LockKey:     c.text("lockKey", e.LockKey, minLockKey, maxLockKey, ""),
+		Class:       c.text("fairnessClass", e.FairnessClass, 1, maxClass, defaultClass),
+		MaxAttempts: int(c.number("maxAttempts", e.MaxAttempts, 1, maxAttempts, defaultAttempts)),
+		Timeout:     c.seconds("timeoutSeconds", e.TimeoutSeconds, 1, maxTimeoutS, defaultTimeoutS),
+		Enabled:     e.IsEnabled == nil || *e.IsEnabled, Priority: c.priority(e.Priority),
+		Units: c.units("requestedUnits", e.RequestedUnits, cfg.Submit.FitUnits), Zone: c.text("timezone", e.Timezone, 1, maxZone, "UTC"),
+		Overlap:       oneOf(&c, "overlap", e.Overlap, lessor.OverlapSkip, lessor.OverlapQueueOne, lessor.OverlapAllow, lessor.OverlapCancelPrevious),
+		CatchUp:       oneOf(&c, "catchUp", e.CatchUp, lessor.CatchUpLatest, lessor.CatchUpNone, lessor.CatchUpAll),
+		CatchUpWindow: c.seconds("catchUpWindowSeconds", e.CatchUpWindowSeconds, 0, maxWindowS, defaultWindowS),
+		Jitter:        c.seconds("jitterSeconds", e.JitterSeconds, 0, maxJitterS, 0),
+		Payload:       payload, Failures: cfg.Failures, Cooldown: cfg.Cooldown,
+	}
+	if d.Tenant, err = c.owner(e.TenantID, wall); err != nil {
+		return nil, err
+	}
+	c.circuit(d, e.Circuit)
+	d.BackoffFirst, d.BackoffMax = c.kernelBackoff(e.Backoff, cfg.Submit)
+	c.schedule(d, e.Schedule, cfg.Zone)
+	return d, c.err()
+}
+
+func missingField(e *lessor.Envelope, walled bool) string {
+	switch {
+	case e.JobID == nil:
+		return "jobId"
+	case e.TenantID == nil && !walled:
+		return "tenantId"
+	case e.HandlerID == nil:
+		return "handlerId"
+	case e.LockKey == nil:
+		return "lockKey"
+	case e.Schedule == nil:
+		return "schedule"
+	case e.Schedule.Type == nil:
+		return "schedule.type"
+	case *e.Schedule.Type == lessor.ScheduleCron && e.Schedule.Cron == nil:
+		return "schedule.cron"
+	case *e.Schedule.Type == lessor.ScheduleInterval && e.Schedule.Seconds == nil:
+		return "schedule.seconds"
+	}
+	return ""
+}
+
+func (c *check) seconds(field string, v *int64, least, most, def int64) time.Duration {
+	return time.Duration(c.number(field, v, least, most, def)) * time.Second
+}
+
+// oneOf returns one of the values allowed; nil gives the first.
+func oneOf[T ~string](c *check, field string, v *string, allowed ...T) T {
+	if v == nil {
+		return allowed[0]
+	}
+	if !slices.Contains(allowed, T(*v)) {
+		c.fail(field, "must be one of %v, not %q", allowed, *v)
+	}
+	return T(*v)
+}
+
+// owner returns the tenant that a definition belongs to: a named one, and the caller's own if the caller is walled in.
+func (c *check) owner(v *string, wall *lessor.TenantID) (lessor.TenantID, error) {
+	if v == nil && wall != nil {
+		return *wall, nil
+	}
+	before := len(c.fields)
+	u := lessor.TenantID{}
+	parsed, err := lessor.ParseUUID(*v)
+	switch u.UUID = parsed; {
+	case err != nil:
+		c.fail("tenantId", "%v", err)
+	case u.IsZero():
+		c.fail("tenantId", "must not be the nil uuid: a definition belongs to a tenant")
+	}
+	if wall != nil && len(c.fields) == before && u != *wall {
+		return u, &lessor.Error{Code: lessor.CodeForbidden, Detail: "this token is for another tenant"}
+	}
+	return u, nil
+}
+
+func (c *check) circuit(d *Definition, ask *lessor.CircuitAsk) {
+	if ask == nil {
+		return
+	}
+	d.Failures = int(c.number("circuit.failures", ask.Failures, 1, maxFailures, int64(d.Failures)))
+	if ask.CooldownSeconds != nil {
+		d.Cooldown = c.seconds("circuit.cooldownSeconds", ask.CooldownSeconds, 1, maxCooldownS, 0)
+	}
+}
+
+func (c *check) kernelBackoff(ask *lessor.KernelBackoffAsk, cfg SubmitConfig) (first, most time.Duration) {
+	if ask == nil {
+		return cfg.BackoffFirst, cfg.BackoffMax
+	}
+	return c.bounds("backoff.firstMs", ask.FirstMS, "backoff.maxMs", ask.MaxMS, cfg)
+}
+
+func (c *check) schedule(d *Definition, ask *lessor.ScheduleAsk, zone func(string) (*time.Location, error)) {
+	d.Schedule = lessor.Schedule{Type: *ask.Type}
+	switch *ask.Type {
+	case lessor.ScheduleCron:
+		before := len(c.fields)
+		d.Schedule.Cron = c.text("schedule.cron", ask.Cron, minName, maxName, "")
+		if ask.Seconds != nil {
+			c.fail("schedule.seconds", "is for the type interval")
+		}
+		if len(c.fields) > before {
+			return
+		}
+		if _, err := cron.Parse(d.Schedule.Cron, d.ID); err != nil {
+			c.fail("schedule.cron", "%v", err)
+		}
+	case lessor.ScheduleInterval:
+		d.Schedule.Seconds = c.number("schedule.seconds", ask.Seconds, 1, maxEveryS, 0)
+		if ask.Cron != nil {
+			c.fail("schedule.cron", "is for the type cron")
+		}
+	default:
+		c.fail("schedule.type", "must be cron or interval, not %q", *ask.Type)
+	}
+	if _, err := zone(d.Zone); err != nil {
+		c.fail("timezone", "must be the IANA name of a time zone, like Europe/Berlin, not %q", d.Zone)
+	}
+}
+
+// Same reports whether two definitions say the same; how they stand does not count, nor do spaces in payloads.
+func (d *Definition) Same(o *Definition) bool {
+	return bytes.Equal(d.words(), o.words())
+}
+
+// words is what a definition says, in one form.
+func (d *Definition) words() []byte {
+	shown := ShowDefinition(d)
+	shown.Paused, shown.NextTickAt, shown.CreatedAt, shown.UpdatedAt, shown.ModuleID = false, 0, 0, 0, nil
+	shown.Payload = canonical(shown.Payload)
+	b, _ := json.Marshal(shown) // a payload that is JSON can be written again
+	return b
+}
+
+// Replace makes d take the place of old, which says something else: it keeps how old stands. Intervals count anew when the schedule
+// changed, and times in which it had no ticks are not caught up.
+func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Instant) {
+	d.Module, d.Paused, d.CreatedAt, d.UpdatedAt, d.Anchor = old.Module, old.Paused, old.CreatedAt, now, old.Anchor
+	if d.Schedule != old.Schedule || d.Zone != old.Zone {
+		d.Anchor = now
+	}
+	if d.Anchor != old.Anchor || old.NextTick == 0 || !d.Ticking() {
+		Aim(d, next(d), now)
+		return
+	}
+	d.aim(old.NextTick)
+}
+
+// Begin makes d a new definition.
+func Begin(d *Definition, next func(*Definition) Ticker, now lessor.Instant) {
+	d.CreatedAt, d.UpdatedAt, d.Anchor = now, now, now
+	Aim(d, next(d), now)
+}
+
+// SetPaused pauses or resumes a definition, and reports whether that changed it. Ticks of the time in which it was paused are not
+// caught up.
+func SetPaused(d *Definition, paused bool, next Ticker, now lessor.Instant) bool {
+	if d.Paused == paused {
+		return false
+	}
+	d.Paused, d.UpdatedAt = paused, now
+	Aim(d, next, now)
+	return true
+}
+
+// Ticking reports whether a definition has ticks.
+func (d *Definition) Ticking() bool { return d.Enabled && !d.Paused }
+
+// ShowDefinition returns a definition as callers see it.
+func ShowDefinition(d *Definition) lessor.Definition {
+	return lessor.Definition{
+		JobID: d.ID, TenantID: d.Tenant, Schedule: d.Schedule, HandlerID: d.Handler, LockKey: d.LockKey, MaxAttempts: d.MaxAttempts,
+		TimeoutSeconds: int64(d.Timeout / time.Second), FairnessClass: d.Class, IsEnabled: d.Enabled, Payload: d.Payload,
+		Priority: d.Priority, RequestedUnits: d.Units, Timezone: d.Zone, Overlap: d.Overlap, CatchUp: d.CatchUp,
+		CatchUpWindowSeconds: int64(d.CatchUpWindow / time.Second), JitterSeconds: int64(d.Jitter / time.Second),
+		Circuit:  lessor.CircuitBounds{Failures: d.Failures, CooldownSeconds: int64(d.Cooldown / time.Second)},
+		Backoff:  lessor.KernelBackoff{FirstMS: d.BackoffFirst.Milliseconds(), MaxMS: d.BackoffMax.Milliseconds()},
+		ModuleID: optional(d.Module), Paused: d.Paused, NextTickAt: d.NextTick, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
+	}
+}

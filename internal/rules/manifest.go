@@ -1,0 +1,148 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"lessor"
+)
+
+// maxManifest bounds the definitions of one manifest.
+const maxManifest = 1000
+
+// ManifestPlan is a manifest that was found in order.
+type ManifestPlan struct {
+	Module      string
+	Tenant      lessor.TenantID
+	Definitions []*Definition
+	Prune       bool
+	DryRun      bool
+}
+
+// Manifest checks a manifest; define turns each envelope into a definition. A job that names no tenant is the manifest's.
+func Manifest(m *lessor.Manifest, wall *lessor.TenantID, define func(e *lessor.Envelope, prefix string) (*Definition, error)) (*ManifestPlan, error) {
+	switch {
+	case m.ModuleID == nil:
+		return nil, Missing("moduleId")
+	case m.TenantID == nil && wall == nil:
+		return nil, Missing("tenantId")
+	case m.Jobs == nil:
+		return nil, Missing("jobs")
+	}
+	var c check
+	p := &ManifestPlan{Prune: m.Prune != nil && *m.Prune, DryRun: m.DryRun != nil && *m.DryRun}
+	p.Module = c.text("moduleId", m.ModuleID, 1, maxName, "")
+	c.text("version", m.Version, 1, maxName, "")
+	var err error
+	if p.Tenant, err = c.owner(m.TenantID, wall); err != nil {
+		return nil, err
+	}
+	if len(m.Jobs) > maxManifest {
+		c.fail("jobs", "must be at most %d, not %d", maxManifest, len(m.Jobs))
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	seen := map[string]int{}
+	for i := range m.Jobs {
+		d, err := p.define(&m.Jobs[i], fmt.Sprintf("jobs[%d].", i), define)
+		if err != nil {
+			return nil, err
+		}
+		if first, twice := seen[d.ID]; twice {
+			return nil, WrongField(fmt.Sprintf("jobs[%d].jobId", i), "is the same as that of jobs[%d]", first)
+		}
+		seen[d.ID] = i
+		p.Definitions = append(p.Definitions, d)
+	}
+	return p, nil
+}
+
+func (p *ManifestPlan) define(e *lessor.Envelope, prefix string, define func(*lessor.Envelope, string) (*Definition, error)) (*Definition, error) {
+	own := *e
+	if own.TenantID == nil {
+		tenant := p.Tenant.String()
+		own.TenantID = &tenant
+	}
+	d, err := define(&own, prefix)
+	if err != nil {
+		return nil, err
+	}
+	if d.Tenant != p.Tenant {
+		return nil, WrongField(prefix+"tenantId", "must be the manifest's (%s)", p.Tenant)
+	}
+	d.Module = p.Module
+	return d, nil
+}
+
+// IDs returns the ids of the manifest's definitions.
+func (p *ManifestPlan) IDs() []string {
+	ids := make([]string, len(p.Definitions))
+	for i, d := range p.Definitions {
+		ids[i] = d.ID
+	}
+	return ids
+}
+
+// Against says what the manifest does to the definitions that are there, by id, and which of them it removes. It refuses to take
+// another tenant's or module's.
+func (p *ManifestPlan) Against(old map[string]*Definition) (a lessor.Applied, removed []*Definition, err error) {
+	a = lessor.Applied{Created: []string{}, Changed: []string{}, Unchanged: []string{}, Removed: []string{}, DryRun: p.DryRun}
+	named := map[string]bool{}
+	for _, d := range p.Definitions {
+		named[d.ID] = true
+		was := old[d.ID]
+		if err := Owns(d, was); err != nil {
+			return a, nil, err
+		}
+		switch {
+		case was == nil:
+			a.Created = append(a.Created, d.ID)
+		case was.Module != p.Module:
+			return a, nil, &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("definition %s belongs to %s", d.ID, moduleName(was.Module))}
+		case was.Same(d):
+			a.Unchanged = append(a.Unchanged, d.ID)
+		default:
+			a.Changed = append(a.Changed, d.ID)
+		}
+	}
+	for id, d := range old {
+		if p.Prune && !named[id] && d.Module == p.Module && d.Tenant == p.Tenant {
+			removed = append(removed, d)
+			a.Removed = append(a.Removed, id)
+		}
+	}
+	slices.Sort(a.Removed)
+	return a, removed, nil
+}
+
+func moduleName(m string) string {
+	if m == "" {
+		return "no module: it was stored by itself"
+	}
+	return "module " + m
+}
+
+// Owns refuses to replace a definition of another tenant.
+func Owns(d, old *Definition) error {
+	if old != nil && old.Tenant != d.Tenant {
+		return &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("the id %s is taken by another tenant", d.ID)}
+	}
+	return nil
+}
+
+// maxSchema bounds the schema of a handler.
+const maxSchema = 64 << 10
+
+// CheckHandler refuses a handler that cannot be registered.
+func CheckHandler(id string, schema []byte) error {
+	if len(schema) == 0 {
+		return Missing("schema")
+	}
+	if len(schema) > maxSchema {
+		return tooLarge("schema", len(schema), maxSchema)
+	}
+	var c check
+	c.text("handlerId", &id, minName, maxName, "")
+	return c.err()
+}

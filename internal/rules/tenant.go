@@ -1,0 +1,32 @@
+package rules
+
+import "lessor"
+
+// The limits of what may be set for a tenant or a class.
+const (
+	maxWeight      = 10_000
+	maxConcurrency = 1_000_000
+)
+
+// Policy is what was set for a tenant, or for one of its classes.
+type Policy struct {
+	Tenant lessor.TenantID
+	Class  string // "" = the tenant itself
+	Weight int
+	Cap    int // leases at one time; 0 = not set
+	Paused bool
+}
+
+// SetPolicy turns what was asked into a policy, with defaults applied, or refuses it.
+func SetPolicy(tenant lessor.TenantID, class string, ask *lessor.TenantAsk) (Policy, error) {
+	var c check
+	if class != "" {
+		c.text("class", &class, 1, maxClass, "")
+	}
+	p := Policy{
+		Tenant: tenant, Class: class, Weight: int(c.number("weight", ask.Weight, 1, maxWeight, 1)),
+		Cap:    int(c.number("maxConcurrency", ask.MaxConcurrency, 1, maxConcurrency, 0)),
+		Paused: ask.Paused != nil && *ask.Paused,
+	}
+	return p, c.err()
+}

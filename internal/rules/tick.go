@@ -1,0 +1,263 @@
+package rules
+
+import (
+	"time"
+
+	"lessor"
+	"lessor/internal/cron"
+)
+
+// The bounds of one decision about a definition's ticks.
+const (
+	// onTime is how late a tick may be noticed and still count as fired in time: longer than a restart takes.
+	onTime = 10 * time.Second
+	// maxTickRows bounds the rows of one decision; the rest follow in the next.
+	maxTickRows = 1000
+	// maxCatchUp bounds the jobs that the policy "all" makes up for.
+	maxCatchUp = 1000
+	// maxCounted bounds the ticks that are counted one by one.
+	maxCounted = 1_000_000
+)
+
+// The reasons of ticks that were skipped.
+const (
+	TickSuperseded = "superseded" // a later tick was due as well, and catchUp is latest
+	TickLate       = "late"       // catchUp is none
+	TickOverLimit  = "catch_up_limit"
+	TickOverlap    = "overlap" // a job of an earlier tick has not ended
+)
+
+// TickRow is what became of one tick, or of all ticks From..To that lay before the catch-up window.
+type TickRow struct {
+	Definition string
+	Tenant     lessor.TenantID
+	At         lessor.Instant
+	Outcome    lessor.TickOutcome
+	Reason     string
+	Run        lessor.JobID // the job that it made, or the run that tells of an open circuit
+	From, To   lessor.Instant
+	Count      int64
+}
+
+// Ran reports whether the tick made a job.
+func (r *TickRow) Ran() bool {
+	return r.Outcome == lessor.TickFired || r.Outcome == lessor.TickCaughtUp
+}
+
+// OpenRuns counts the jobs of a definition that have not ended.
+type OpenRuns struct {
+	Waiting int // that were never granted
+	Others  int
+}
+
+// Ticker returns the first tick after an instant, 0 if there is none.
+type Ticker func(after lessor.Instant) lessor.Instant
+
+// TickerOf returns the ticks of a definition that was found in order.
+func TickerOf(d *Definition, loc *time.Location) Ticker {
+	if d.Schedule.Type == lessor.ScheduleInterval {
+		return cron.Interval{Every: time.Duration(d.Schedule.Seconds) * time.Second, Anchor: d.Anchor}.Next
+	}
+	schedule, err := cron.Parse(d.Schedule.Cron, d.ID)
+	if err != nil {
+		return func(lessor.Instant) lessor.Instant { return 0 } // it was stored by a release that understood it
+	}
+	return func(after lessor.Instant) lessor.Instant {
+		t := schedule.Next(after.Time(), loc)
+		if t.IsZero() {
+			return 0
+		}
+		return lessor.At(t)
+	}
+}
+
+// Aim sets the next tick of d to the first after an instant, or to none if it has no ticks.
+func Aim(d *Definition, next Ticker, after lessor.Instant) {
+	d.NextTick, d.DueAt = 0, 0
+	if d.Ticking() {
+		d.aim(next(after))
+	}
+}
+
+func (d *Definition) aim(tick lessor.Instant) {
+	d.NextTick, d.DueAt = tick, 0
+	if tick != 0 {
+		d.DueAt = d.due(tick)
+	}
+}
+
+func (d *Definition) due(tick lessor.Instant) lessor.Instant {
+	return tick.Add(cron.Jitter(d.ID, tick, d.Jitter))
+}
+
+// TickPlan is what is to be done about the ticks of a definition that are due.
+type TickPlan struct {
+	Rows   []TickRow
+	Cancel bool // the jobs that were open before
+}
+
+// Ticks decides about the ticks of d that are due at now, in their order, and aims d at the one after. Every tick inside the
+// catch-up window gets one row, all before it get one together. A long list is cut; d then stays due.
+func Ticks(d *Definition, next Ticker, circuit *Circuit, open OpenRuns, now lessor.Instant) TickPlan {
+	var p TickPlan
+	p.missed(d, next, now)
+	due := d.dueTicks(next, now)
+	for i, at := range due {
+		if len(p.Rows) == maxTickRows {
+			d.aim(at)
+			return p
+		}
+		p.decide(d, at, len(due)-i, circuit, &open, now)
+		d.aim(next(at))
+	}
+	return p
+}
+
+// missed counts the ticks before the window into one row.
+func (p *TickPlan) missed(d *Definition, next Ticker, now lessor.Instant) {
+	window := now.Add(-d.CatchUpWindow)
+	if d.NextTick >= window {
+		return
+	}
+	row := TickRow{Definition: d.ID, Tenant: d.Tenant, At: d.NextTick, Outcome: lessor.TickMissed, From: d.NextTick}
+	if every := lessor.Instant(d.Schedule.Seconds * 1000); every > 0 {
+		row.Count = int64((window - 1 - d.NextTick) / every)
+		row.To = d.NextTick + lessor.Instant(row.Count)*every
+		row.Count++
+		d.aim(row.To + every)
+	} else {
+		for t := d.NextTick; t != 0 && t < window && row.Count < maxCounted; t = next(t) {
+			row.To = t
+			row.Count++
+		}
+		d.aim(next(row.To))
+	}
+	p.Rows = append(p.Rows, row)
+}
+
+// dueTicks returns the ticks that are due, from the next on.
+func (d *Definition) dueTicks(next Ticker, now lessor.Instant) (due []lessor.Instant) {
+	for t := d.NextTick; t != 0 && d.due(t) <= now; t = next(t) {
+		due = append(due, t)
+	}
+	return due
+}
+
+// decide says what becomes of one tick; left counts the due ones from it on.
+func (p *TickPlan) decide(d *Definition, at lessor.Instant, left int, circuit *Circuit, open *OpenRuns, now lessor.Instant) {
+	row := TickRow{Definition: d.ID, Tenant: d.Tenant, At: at, Outcome: lessor.TickFired}
+	late := now.Sub(d.due(at)) > onTime
+	if late {
+		row.Outcome = lessor.TickCaughtUp
+	}
+	switch {
+	case d.CatchUp == lessor.CatchUpLatest && left > 1:
+		row.skip(TickSuperseded)
+	case d.CatchUp == lessor.CatchUpNone && late:
+		row.skip(TickLate)
+	case d.CatchUp == lessor.CatchUpAll && left > maxCatchUp:
+		row.skip(TickOverLimit)
+	case circuit.Blocks(now):
+		row.Outcome = lessor.TickCircuitOpen
+	case d.overlaps(*open):
+		row.skip(TickOverlap)
+	default:
+		if d.Overlap == lessor.OverlapCancelPrevious && open.Waiting+open.Others > 0 {
+			p.Cancel = true
+		}
+		open.Waiting++
+	}
+	p.Rows = append(p.Rows, row)
+}
+
+func (r *TickRow) skip(reason string) { r.Outcome, r.Reason = lessor.TickSkipped, reason }
+
+// overlaps reports whether a tick must not make a job because of those that are open.
+func (d *Definition) overlaps(open OpenRuns) bool {
+	switch d.Overlap {
+	case lessor.OverlapSkip:
+		return open.Waiting+open.Others > 0
+	case lessor.OverlapQueueOne:
+		return open.Waiting > 0
+	}
+	return false
+}
+
+// TickSpec is the job of a tick; at is 0 for a job that was asked for by hand.
+func TickSpec(d *Definition, at lessor.Instant) *Spec {
+	return &Spec{
+		Lane: Lane{
+			Tenant: d.Tenant, Class: d.Class, Priority: d.Priority, Type: d.Handler, Units: d.Units, LockKey: d.LockKey, Definition: d.ID,
+		},
+		Payload: d.Payload, MaxRuntime: d.Timeout, MaxAttempts: d.MaxAttempts, BackoffFirst: d.BackoffFirst, BackoffMax: d.BackoffMax,
+		TickAt: at, Actor: ActorScheduler,
+	}
+}
+
+// TickBackfill is the reason of ticks that were made up for by hand.
+const TickBackfill = "backfill"
+
+// Refill returns the rows of ticks that get a job by hand: of those that have no row yet, and of those that have one without a job,
+// which it replaces.
+func Refill(d *Definition, ticks []lessor.Instant, known []TickRow) (fresh, replaced []TickRow) {
+	rows := map[lessor.Instant]TickRow{}
+	for _, r := range known {
+		rows[r.At] = r
+	}
+	for _, at := range ticks {
+		row, was := rows[at]
+		switch {
+		case !was:
+			fresh = append(fresh, TickRow{Definition: d.ID, Tenant: d.Tenant, At: at, Outcome: lessor.TickCaughtUp, Reason: TickBackfill})
+		case !row.Ran():
+			row.Outcome, row.Reason = lessor.TickCaughtUp, TickBackfill
+			replaced = append(replaced, row)
+		}
+	}
+	return fresh, replaced
+}
+
+// ShowTick returns a tick as callers see it.
+func ShowTick(r *TickRow) lessor.Tick {
+	t := lessor.Tick{TickAt: r.At, Outcome: r.Outcome, Reason: optional(r.Reason), From: r.From, To: r.To, Count: max(1, r.Count)}
+	if !r.Run.IsZero() {
+		run := r.Run
+		t.RunID = &run
+	}
+	return t
+}
+
+// Preview returns the next ticks after an instant, whether or not the definition is paused.
+func Preview(next Ticker, after lessor.Instant, count int) []lessor.Instant {
+	ticks := make([]lessor.Instant, 0, count)
+	for t := next(after); t != 0 && len(ticks) < count; t = next(t) {
+		ticks = append(ticks, t)
+	}
+	return ticks
+}
+
+// maxBackfill bounds the ticks of one backfill.
+const maxBackfill = 1000
+
+// Backfill returns the ticks from..to, both included, or refuses a range that is not one, lies ahead, or holds too many.
+func Backfill(next Ticker, from, to, now lessor.Instant) ([]lessor.Instant, error) {
+	var c check
+	switch {
+	case to < from:
+		c.fail("to", "must not be before from (%s)", from)
+	case to > now:
+		c.fail("to", "must not be in the future; ticks to come fire by themselves")
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	var ticks []lessor.Instant
+	for t := next(from - 1); t != 0 && t <= to; t = next(t) {
+		if len(ticks) == maxBackfill {
+			c.fail("to", "at most %d ticks at once; %s is the last that fits", maxBackfill, ticks[maxBackfill-1])
+			return nil, c.err()
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks, nil
+}

@@ -1,0 +1,39 @@
+package lessor
+
+import "encoding/json"
+
+// TenantAsk is the body of a change to a tenant or to one of its classes. A nil field takes its default.
+type TenantAsk struct {
+	Weight         *int64 `json:"weight,omitempty"`
+	MaxConcurrency *int64 `json:"maxConcurrency,omitempty"`
+	Paused         *bool  `json:"paused,omitempty"`
+}
+
+// Tenant is who jobs are for, what was set for it, and what it has now. MaxConcurrency is null when there is no cap.
+type Tenant struct {
+	TenantID       TenantID `json:"tenantId"`
+	Weight         int      `json:"weight"`
+	MaxConcurrency *int     `json:"maxConcurrency"`
+	Paused         bool     `json:"paused"`
+	Leases         int      `json:"leases"`
+	Units          int      `json:"units"`
+	Queued         int      `json:"queued"`
+}
+
+// Class is a fairness class of a tenant.
+type Class struct {
+	TenantID       TenantID `json:"tenantId"`
+	Class          string   `json:"class"`
+	Weight         int      `json:"weight"`
+	MaxConcurrency *int     `json:"maxConcurrency"`
+	Paused         bool     `json:"paused"`
+	Leases         int      `json:"leases"`
+	Queued         int      `json:"queued"`
+}
+
+// Handler is a handler id and the JSON Schema that its payloads must meet.
+type Handler struct {
+	HandlerID string          `json:"handlerId"`
+	Schema    json.RawMessage `json:"schema"`
+	UpdatedAt Instant         `json:"updatedAt"`
+}
