@@ -1,0 +1,105 @@
+package alert
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// The headers of a delivery.
+const (
+	headerSignature = "X-Lessor-Signature"
+	headerDelivery  = "X-Lessor-Delivery"
+)
+
+// Waiting between attempts: from a second, so that a restart of the other side is hardly noticed, to five minutes, so
+// that an hour has some twenty attempts.
+const (
+	firstWait     = time.Second
+	maxWait       = 5 * time.Minute
+	maxRetryAfter = 15 * time.Minute // what the other side may ask for
+)
+
+// result is what came of an attempt.
+type result struct {
+	err   error // nil = delivered
+	again bool
+	after time.Duration // what the other side asked us to wait
+}
+
+// attempt posts a delivery once.
+func (s *Sender) attempt(ctx context.Context, d *delivery) result {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.Webhook, bytes.NewReader(d.body))
+	if err != nil {
+		return result{err: plain(err)}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "lessor")
+	req.Header.Set(headerDelivery, d.id)
+	if s.config.Secret != "" {
+		req.Header.Set(headerSignature, Signature(s.config.Secret, d.body))
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return result{err: plain(err), again: !errors.Is(err, errNotPublic)}
+	}
+	_ = res.Body.Close() // what it says does not matter, so it is not read
+	switch code := res.StatusCode; {
+	case code >= 200 && code < 300:
+		return result{}
+	case code >= 500 || code == http.StatusTooManyRequests:
+		after := retryAfter(res.Header.Get("Retry-After"), time.Now())
+		return result{err: fmt.Errorf("the webhook answered %d", code), again: true, after: after}
+	case code >= 300 && code < 400:
+		return result{err: fmt.Errorf("the webhook answered %d, and redirects are not followed", code)}
+	default:
+		return result{err: fmt.Errorf("the webhook answered %d", code)}
+	}
+}
+
+// Signature returns the header by which the other side knows that a body is ours.
+func Signature(secret string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// plain takes the address out of an error.
+func plain(err error) error {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		return outer.Err
+	}
+	return err
+}
+
+// backoff returns how long to wait after the n-th attempt: twice as long each time, half of it by chance, so that many
+// servers do not come back at once.
+func backoff(n int) time.Duration {
+	wait := maxWait
+	if n < 10 {
+		wait = min(maxWait, firstWait<<(n-1))
+	}
+	return wait/2 + rand.N(wait/2)
+}
+
+// retryAfter reads what the other side asks for, in seconds or as a date.
+func retryAfter(header string, now time.Time) time.Duration {
+	var d time.Duration
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		d = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		d = at.Sub(now)
+	}
+	return min(max(d, 0), maxRetryAfter)
+}

@@ -1,0 +1,129 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A shape says what may stand at a place.
+type shape struct {
+	kind   kind
+	fields map[string]shape // of an object; nil if any
+	each   *shape           // of a list
+}
+
+// The fields of a manifest and of the definitions in it; TestShapesFollowTheWords holds them to the API's.
+var (
+	manifestShape = shape{kind: object, fields: map[string]shape{
+		"moduleId": {kind: text},
+		"version":  {kind: text},
+		"tenantId": {kind: text},
+		"jobs":     {kind: list, each: &jobShape},
+		"prune":    {kind: boolean},
+		"dryRun":   {kind: boolean},
+	}}
+	jobShape = shape{kind: object, fields: map[string]shape{
+		"jobId":    {kind: text},
+		"tenantId": {kind: text},
+		"schedule": {kind: object, fields: map[string]shape{
+			"type": {kind: text}, "cron": {kind: text}, "seconds": {kind: number},
+		}},
+		"handlerId":            {kind: text},
+		"lockKey":              {kind: text},
+		"maxAttempts":          {kind: number},
+		"timeoutSeconds":       {kind: number},
+		"fairnessClass":        {kind: text},
+		"isEnabled":            {kind: boolean},
+		"payload":              {kind: object},
+		"priority":             {kind: text},
+		"requestedUnits":       {kind: number},
+		"timezone":             {kind: text},
+		"overlap":              {kind: text},
+		"catchUp":              {kind: text},
+		"catchUpWindowSeconds": {kind: number},
+		"jitterSeconds":        {kind: number},
+		"circuit":              {kind: object, fields: map[string]shape{"failures": {kind: number}, "cooldownSeconds": {kind: number}}},
+		"backoff":              {kind: object, fields: map[string]shape{"firstMs": {kind: number}, "maxMs": {kind: number}}},
+	}}
+)
+
+// maxErrors is how many mistakes are told at once.
+const maxErrors = 20
+
+// check gathers what is wrong with a file.
+type check struct {
+	file string
+	errs []error
+}
+
+func (c *check) refuse(v *value, format string, args ...any) {
+	if len(c.errs) < maxErrors {
+		c.errs = append(c.errs, fmt.Errorf("%s:%d:%d: %s", c.file, v.line, v.column, fmt.Sprintf(format, args...)))
+	}
+}
+
+// shape holds a value to its shape; name is what to call it.
+func (c *check) shape(v *value, s shape, name string) {
+	if v.kind != s.kind {
+		if v.kind != null { // as if left out
+			c.refuse(v, "%s must be %s, not %s%s", name, s.kind, v.kind, hint(v, s.kind))
+		}
+		return
+	}
+	for _, item := range v.items {
+		if s.each != nil {
+			c.shape(item, *s.each, "each of "+name)
+		}
+	}
+	seen := map[string]*value{}
+	for _, e := range v.members {
+		if first := seen[e.name]; first != nil {
+			c.refuse(e.key, "%s was given before, in line %d", e.name, first.line)
+		}
+		seen[e.name] = e.key
+		sub, known := s.fields[e.name]
+		switch {
+		case known:
+			c.shape(e.value, sub, e.name)
+		case s.fields != nil:
+			c.refuse(e.key, "%s has no field %q%s", name, e.name, nearest(e.name, s.fields))
+		default:
+			c.twice(e.value)
+		}
+	}
+}
+
+// twice refuses names that come twice inside a payload.
+func (c *check) twice(v *value) {
+	for _, item := range v.items {
+		c.twice(item)
+	}
+	c.shape(v, shape{kind: v.kind}, "payload")
+}
+
+// hint says what to write instead.
+func hint(v *value, want kind) string {
+	switch {
+	case want == text && (v.kind == number || v.kind == boolean):
+		return fmt.Sprintf(": write %q", v.scalar)
+	case want == boolean && v.kind == text:
+		return ": write true or false, without quotes"
+	case want == number && v.kind == text && isNumber(v.scalar):
+		return fmt.Sprintf(": write %s, without quotes", v.scalar)
+	}
+	return ""
+}
+
+// nearest names the fields that there are, or the one that was probably meant.
+func nearest(name string, fields map[string]shape) string {
+	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
+	names := slices.Sorted(maps.Keys(fields))
+	for _, field := range names {
+		if plain(field) == plain(name) {
+			return fmt.Sprintf(": did you mean %s?", field)
+		}
+	}
+	return ": there are " + strings.Join(names, ", ")
+}
