@@ -1,6 +1,8 @@
 package lanes
 
 import (
+	"slices"
+
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -28,6 +30,54 @@ func (x *Index) ClassRunning(id lessor.TenantID, name string) int {
 		return c.running
 	}
 	return 0
+}
+
+// Account is what a tenant or a class may have, and has.
+type Account struct {
+	Tenant  lessor.TenantID
+	Class   string // "" = the tenant itself
+	Policy  Policy
+	Running int // leases
+	Units   int // of a tenant's leases
+	Queued  int
+}
+
+// Tenants returns the accounts of all tenants that were ever seen or set, in no order.
+func (x *Index) Tenants() []Account {
+	all := make([]Account, 0, len(x.tenants))
+	for _, t := range x.tenants {
+		all = append(all, t.account())
+	}
+	return all
+}
+
+// Tenant returns the account of one tenant, as it is or would be.
+func (x *Index) Tenant(id lessor.TenantID) Account {
+	if t := x.tenants[id]; t != nil {
+		return t.account()
+	}
+	return Account{Tenant: id, Policy: x.tenantPolicy(id)}
+}
+
+func (t *tenant) account() Account {
+	return Account{Tenant: t.id, Policy: t.policy, Running: t.running, Units: t.units, Queued: t.queued}
+}
+
+// Classes returns the accounts of all classes of a tenant that were ever seen or set, in no order.
+func (x *Index) Classes(id lessor.TenantID) (all []Account) {
+	t := x.tenants[id]
+	for k, c := range x.classes {
+		if k.tenant == t {
+			all = append(all, Account{Tenant: id, Class: k.name, Policy: c.policy, Running: c.running, Queued: c.queued})
+		}
+	}
+	return all
+}
+
+// Waiting reports whether a job of a definition is queued.
+func (x *Index) Waiting(id lessor.TenantID, definition string) bool {
+	d := x.definitions[named{x.tenants[id], definition}]
+	return d != nil && slices.ContainsFunc(d.lanes, func(l *lane) bool { return l.line != nil })
 }
 
 // LockHolders returns how many leases hold a lock key of a tenant: 0 or 1, but while other nodes' news are on the way.

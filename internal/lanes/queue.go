@@ -12,7 +12,7 @@ func (x *Index) Enqueue(t rules.Turn) {
 	var e entry
 	e.write(&t)
 	if l.line.insert(&e) {
-		x.depth[l.shape().priority]++
+		x.deepen(l, 1)
 	}
 	if pos := x.lanes.pos[l.nums[0]]; pos == absent || t.Seq < l.seats[0].lanes[pos].key {
 		x.placeLane(l)
@@ -42,12 +42,20 @@ func (x *Index) unqueue(l *lane, seq int64, t *rules.Turn) bool {
 	}
 	l.line.runs[i].es[j].read(t, l.id)
 	l.line.remove(i, j)
-	x.depth[l.shape().priority]--
+	x.deepen(l, -1)
 	if l.line.n == 0 {
 		x.dropLine(l.line)
 		l.line = nil
 	}
 	return true
+}
+
+// deepen counts queued jobs wherever they are counted.
+func (x *Index) deepen(l *lane, jobs int) {
+	c := l.classShare()
+	x.depth[l.shape().priority] += jobs
+	c.class.queued += jobs
+	c.share.tenant.queued += jobs
 }
 
 // A lane whose jobs come one by one takes its line from the spare ones and gives it back, so that it neither allocates

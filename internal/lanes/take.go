@@ -53,6 +53,7 @@ func (x *Index) count(l *lane, leases int) {
 	}
 	was = t.open()
 	t.running += leases
+	t.units += leases * l.shape().units
 	if t.open() != was {
 		x.placeTenant(t)
 	}

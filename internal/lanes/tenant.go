@@ -19,6 +19,8 @@ type tenant struct {
 	id      lessor.TenantID
 	policy  Policy
 	running int // leases; below zero for a moment if an end was told before its grant
+	units   int // of these leases
+	queued  int
 	shares  [lessor.Priorities]*share
 }
 
@@ -29,6 +31,7 @@ type class struct {
 	name    string
 	policy  Policy
 	running int
+	queued  int
 	shares  [lessor.Priorities]*classShare
 }
 

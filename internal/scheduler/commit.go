@@ -24,6 +24,12 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	if err := s.tick(ctx); err != nil {
+		return err
+	}
+	if err := s.miss(ctx); err != nil {
+		return err
+	}
 	return s.retain(ctx)
 }
 
@@ -66,6 +72,9 @@ func (s *Scheduler) commitChange(ctx context.Context, c *changeCall) error {
 		if err := c.fn(ctx, p); err != nil {
 			return err
 		}
+		if err := p.judge(ctx); err != nil {
+			return err
+		}
 		return p.flush(ctx)
 	})
 	if err == nil {
@@ -93,6 +102,9 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 		p.stats.Calls, p.stats.Took, p.stats.Err = calls, time.Since(start), faultOnly(err)
 		s.cfg.Observe(p.stats)
 		if err == nil {
+			for _, a := range p.alerts {
+				s.cfg.Alert(a)
+			}
 			return p, nil
 		}
 		if p.stats.Err == nil { // refused before anything was changed: the fold is as it was

@@ -7,6 +7,9 @@ import (
 	"lessor/internal/rules"
 )
 
+// massExpiry is what the alert about the brake is about.
+const massExpiry = "leases"
+
 // sweepLimit bounds the leases looked at in one commit; the rest follow in the next.
 const sweepLimit = 2000
 
@@ -94,6 +97,13 @@ func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 		return allowed, nil
 	}
 	p.serving, p.stats.MassExpiry = next, pulled
+	if pulled {
+		err := p.raise(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{},
+			"many leases of several workers lapsed at once; nothing was ended, they have one more ttl")
+		if err != nil {
+			return 0, err
+		}
+	}
 	return allowed, p.tx.SaveServing(ctx, next)
 }
 

@@ -186,11 +186,23 @@ func (p *pass) leave(h *rules.Held, n rules.Next) {
 	p.moves = append(p.moves, Move{From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Wait: n.Wait, Attempt: n.Attempt, Done: n.Done})
 	p.s.fold.free(h)
 	p.arrive(n)
+	p.verdict(h, a.Outcome)
+	p.countEnd(a.Outcome)
+	p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, n) })
+}
+
+// verdict notes how an attempt of a definition's job ended.
+func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
+	if d := p.s.fold.index.Lane(h.Turn.Lane).Definition; d != "" {
+		p.verdicts = append(p.verdicts, verdict{definition: d, lease: h.ID, outcome: o})
+	}
+}
+
+func (p *pass) countEnd(o rules.Outcome) {
 	if p.stats.Ended == nil {
 		p.stats.Ended = map[rules.Outcome]int{}
 	}
-	p.stats.Ended[a.Outcome]++
-	p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, n) })
+	p.stats.Ended[o]++
 }
 
 // arrive brings the fold up to date with where a job went.

@@ -23,8 +23,13 @@ type fold struct {
 	position Position // how far the changes of other nodes are in it
 	delta    *delta   // what this pass does to it, for other nodes; nil = there are none
 
+	hindered hindrances
+	expected []expected      // jobs for which a worker should ask
+	missed   map[string]bool // definitions about which there is an alert that none does
 	sweptAt  lessor.Instant
 	dueAt    lessor.Instant // when the next waiting job is due; 0 = none waits
+	tickAt   lessor.Instant // when the next tick is due; 0 = none
+	trialAt  lessor.Instant // when the next open circuit may be tried; 0 = none
 	retainAt lessor.Instant
 	woke     bool // something changed that may let a parked request have its lease
 }
@@ -36,22 +41,23 @@ type holding struct{ leases, units int }
 func (s *Scheduler) rebuild(ctx context.Context) error {
 	f := s.newFold()
 	err := s.store.View(ctx, func(v View) error {
-		if err := s.settings.load(ctx, v); err != nil {
+		if err := s.load(ctx, v, f); err != nil {
 			return err
 		}
-		return s.load(ctx, v, f)
+		return s.loadSettings(ctx, v, f)
 	})
 	if err != nil {
 		return fmt.Errorf("rebuild the fold: %w", err)
 	}
 	s.fold = f
-	s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
 	return nil
 }
 
 func (s *Scheduler) newFold() *fold {
 	return &fold{
 		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[string]holding{}, woke: true,
+		hindered: hindrances{all: map[string]Hindrance{}, open: map[string]struct{}{}},
+		missed:   map[string]bool{},
 	}
 }
 
@@ -125,6 +131,14 @@ func (f *fold) enqueue(t rules.Turn) {
 // remove takes a turn out of the queue that gets no lease.
 func (f *fold) remove(t rules.Turn) {
 	f.index.Remove(t.Lane, t.Seq)
+	if f.delta != nil {
+		f.delta.removed(t.Lane, t.Seq)
+	}
+}
+
+// drop counts a turn that was taken and gets no lease after all.
+func (f *fold) drop(t rules.Turn) {
+	f.index.Free(t.Lane)
 	if f.delta != nil {
 		f.delta.removed(t.Lane, t.Seq)
 	}

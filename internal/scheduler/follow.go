@@ -57,8 +57,7 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 	}
 	if s.reload {
 		s.reload = false
-		err = s.settings.load(ctx, v)
-		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+		err = s.loadSettings(ctx, v, s.fold)
 	}
 	return err
 }

@@ -19,6 +19,7 @@ type round struct {
 	again  map[*requestCall][]*rules.Held
 	firsts map[RequestRef]*requestCall // the first of each repeatable request in this round
 	twins  map[*requestCall]*requestCall
+	trial  map[string]*rules.Circuit // open circuits of which one job may be tried
 }
 
 // kind is a filter and whether unique jobs are skipped.
@@ -41,14 +42,6 @@ type lineTx interface {
 	SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error)
 }
 
-// starving is a job that has been first and did not fit.
-type starving struct {
-	lane  rules.LaneID
-	seq   int64
-	units int
-	since lessor.Instant
-}
-
 // grant hands out jobs: first to parked requests, if something happened since they were parked, then to new ones, each in
 // the order they came.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
@@ -62,6 +55,9 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	r := &round{
 		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{},
 		firsts: map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
+	}
+	if err := r.trials(ctx); err != nil {
+		return err
 	}
 	if err := r.recall(ctx, fresh); err != nil {
 		return err
@@ -118,7 +114,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 	if c.abandoned() {
 		return nil
 	}
-	c.grants = nil
+	c.grants, c.got, c.left = nil, 0, c.ask.MaxUnits
 	if c.ask.RequestID != "" {
 		if parked {
 			if err := r.recall(ctx, []*requestCall{c}); err != nil {
@@ -143,27 +139,28 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 func (r *round) fill(c *requestCall) {
 	f := r.p.s.fold
 	holds := f.holders[c.ask.Worker].leases > 0
-	left := c.ask.MaxUnits
-	for n := 0; n < c.ask.MaxLeases; n++ {
-		k := kind{c.kind, holds || n > 0}
+	for c.got < c.ask.MaxLeases {
+		k := kind{c.kind, holds || c.got > 0}
 		denial := r.denied[k]
-		if denial == nil || left != c.ask.MaxUnits {
+		if denial == nil || c.left != c.ask.MaxUnits {
 			var pick lanes.Pick
-			if pick, denial = r.next(c, left, k.holder); denial == nil {
+			if pick, denial = r.next(c, c.left, k.holder); denial == nil {
 				r.taken = append(r.taken, taken{call: c, turn: f.index.Take(pick)})
-				if left > 0 {
-					left -= pick.Lane.Units
-					if left == 0 {
+				r.try(pick.Lane)
+				c.got++
+				if c.left > 0 {
+					c.left -= pick.Lane.Units
+					if c.left == 0 {
 						return
 					}
 				}
 				continue
 			}
-			if left == c.ask.MaxUnits {
+			if c.left == c.ask.MaxUnits {
 				r.denied[k] = denial
 			}
 		}
-		if n == 0 {
+		if c.got == 0 {
 			c.denial = denial
 		}
 		return
@@ -201,30 +198,6 @@ func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *le
 	return pick, nil
 }
 
-// starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
-func (s *Scheduler) starve(pick lanes.Pick, now lessor.Instant) {
-	if s.reserve.since == 0 || !s.fold.index.Eligible(s.reserve.lane, s.reserve.seq) {
-		s.reserve = starving{lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, since: now}
-	}
-}
-
-// kept returns the job for which freed units are kept, nil if there is none: one that has starved for long enough, could
-// be granted now but for its size, and could fit.
-func (s *Scheduler) kept(now lessor.Instant, c lessor.Capacity) *starving {
-	k := &s.reserve
-	if k.since == 0 {
-		return nil
-	}
-	if !s.fold.index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
-		*k = starving{}
-		return nil
-	}
-	if !rules.Starving(k.since, now) {
-		return nil
-	}
-	return k
-}
-
 // nextChange is when the queue may change by itself. A walled caller is not told: it would learn when others' jobs are due.
 func (s *Scheduler) nextChange(c Caller) lessor.Instant {
 	if c.Tenant != nil {
@@ -243,8 +216,14 @@ func (r *round) lease(ctx context.Context) error {
 		return nil
 	}
 	p := r.p
-	if err := r.readSpecs(ctx); err != nil {
-		return err
+	for lacking := []*requestCall{nil}; len(lacking) > 0; {
+		if err := r.readSpecs(ctx); err != nil {
+			return err
+		}
+		lacking = r.unfit()
+		for _, c := range lacking {
+			r.fill(c)
+		}
 	}
 	p.moves = slices.Grow(p.moves, len(r.taken))
 	for i := range r.taken {
@@ -258,6 +237,12 @@ func (r *round) lease(ctx context.Context) error {
 		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
 	}
 	p.stats.Granted += len(r.taken)
+	if err := r.tried(ctx); err != nil {
+		return err
+	}
+	if err := r.met(ctx); err != nil {
+		return err
+	}
 	return p.flush(ctx)
 }
 

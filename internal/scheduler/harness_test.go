@@ -26,6 +26,7 @@ type world struct {
 	store scheduler.Store
 	halt  func()
 	stats []scheduler.Stats
+	told  []lessor.Alert
 	mu    sync.Mutex
 }
 
@@ -39,7 +40,7 @@ func config() scheduler.Config {
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
 		Brake:  rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
 		Jobs:   rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
-		Random: func() float64 { return 0.5 },
+		Random: func() float64 { return 0.5 }, Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
 	}
 }
 
@@ -70,6 +71,11 @@ func (w *world) start() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.stats = append(w.stats, s)
+	}
+	cfg.Alert = func(a lessor.Alert) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.told = append(w.told, a)
 	}
 	w.Scheduler = scheduler.New(w.store, cfg)
 	ctx, cancel := context.WithCancel(context.Background())

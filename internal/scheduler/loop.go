@@ -95,11 +95,14 @@ func (s *Scheduler) followIdle(ctx context.Context) error {
 
 // timeIsUp reports whether something is to be done although nobody called.
 func (s *Scheduler) timeIsUp(now lessor.Instant) bool {
-	return s.fold.sweepDue(now, s.cfg.Sweep) || s.fold.due(now) || s.fold.retainAt <= now || s.fold.woke && len(s.parked) > 0
+	return s.fold.sweepDue(now, s.cfg.Sweep) || s.fold.due(now) || s.fold.tickDue(now) || s.fold.trialDue(now) || s.fold.missDue(now) || s.fold.retainAt <= now || s.fold.woke && len(s.parked) > 0
 }
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.
 func (s *Scheduler) idle(now lessor.Instant) time.Duration {
+	if s.fold.woke && len(s.parked) > 0 {
+		return time.Millisecond // what came after the grants of this commit may be for those who wait
+	}
 	next := now.Add(serveEvery)
 	if len(s.parked) > 0 && s.store.Shared() {
 		next = now.Add(followEvery)
@@ -115,8 +118,10 @@ func (s *Scheduler) idle(now lessor.Instant) time.Duration {
 	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok {
 		next = min(next, at)
 	}
-	if s.fold.dueAt != 0 {
-		next = min(next, s.fold.dueAt)
+	for _, at := range []lessor.Instant{s.fold.dueAt, s.fold.tickAt, s.fold.trialAt, s.fold.expectAt()} {
+		if at != 0 {
+			next = min(next, at)
+		}
 	}
 	return max(time.Millisecond, next.Sub(now))
 }

@@ -26,6 +26,9 @@ type pass struct {
 	notes     []rules.Note
 	reports   []rules.Report
 	events    []lessor.StreamEvent
+	verdicts  []verdict
+	alerts    []lessor.Alert
+	audited   []lessor.Audited
 	following following
 }
 
@@ -41,6 +44,9 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	}
 	if err := fn(p); err != nil {
 		return err
+	}
+	if err := tx.SaveAudit(ctx, p.audited); err != nil {
+		return fmt.Errorf("audit: %w", err)
 	}
 	if err := p.trace(ctx); err != nil {
 		return fmt.Errorf("tell: %w", err)
@@ -84,6 +90,7 @@ func (p *pass) run(ctx context.Context, w *work) error {
 		{"expire leases", func() error { return p.expire(ctx) }},
 		{"save leases", func() error { return p.save(ctx) }},
 		{"promote", func() error { return p.promote(ctx) }},
+		{"judge circuits", func() error { return p.judge(ctx) }},
 		{"grant", func() error { return p.grant(ctx, w.requests) }},
 	}
 	for _, step := range steps {

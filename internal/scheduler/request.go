@@ -24,6 +24,8 @@ type requestCall struct {
 	filter lanes.Filter
 	kind   string         // requests with equal filters have equal kinds
 	until  lessor.Instant // answer at the latest then; 0 = not yet set
+	got    int            // jobs taken for it in this round
+	left   int            // units it may still have in this round; 0 = any number
 	grants []lessor.Grant
 	denial *lessor.Denial // the last; it counts while there is no grant
 }

@@ -29,7 +29,7 @@ func (s *Scheduler) retain(ctx context.Context) error {
 	for _, stage := range []struct {
 		keep time.Duration
 		page func(Tx, context.Context, lessor.Instant, int) (int, error)
-	}{{s.cfg.Retention.Jobs, Tx.Strip}, {s.cfg.Retention.Audit, Tx.Purge}} {
+	}{{s.cfg.Retention.Jobs, Tx.Strip}, {s.cfg.Retention.Audit, Tx.Purge}, {s.cfg.Retention.Audit, Tx.PurgeKernel}} {
 		if stage.keep == 0 {
 			continue
 		}
@@ -45,5 +45,14 @@ func (s *Scheduler) retain(ctx context.Context) error {
 			s.fold.retainAt = now.Add(serveEvery)
 		}
 	}
-	return nil
+	return s.brakeIsOver(ctx)
+}
+
+// brakeIsOver clears the alert about the last brake once its time has passed.
+func (s *Scheduler) brakeIsOver(ctx context.Context) error {
+	if until := s.fold.serving.BrakeUntil; until == 0 || until > s.fold.serving.LastBeat {
+		return nil
+	}
+	_, err := s.transact(ctx, 0, func(p *pass) error { return p.clear(ctx, lessor.AlertMassExpiry, massExpiry) })
+	return err
 }

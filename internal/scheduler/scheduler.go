@@ -40,12 +40,21 @@ type Config struct {
 	Jobs             rules.SubmitConfig
 	MaxInterruptions int
 	Retention        Retention
+	Circuit          CircuitConfig // of definitions that do not say
+	// Alert is told about every alert that was raised or cleared, after its commit; nil = nobody.
+	Alert func(lessor.Alert)
 	// Sample measures the host for the busy rating; nil = no samples.
 	Sample func() (lessor.BusyInputs, error)
 	// Observe is told about every commit; nil = nobody.
 	Observe func(Stats)
 	// Random is uniform in [0, 1); nil = math/rand.
 	Random func() float64
+}
+
+// CircuitConfig says when circuits open, and for how long.
+type CircuitConfig struct {
+	Failures int
+	Cooldown time.Duration
 }
 
 // Stats is what one commit did.
@@ -74,6 +83,7 @@ type Scheduler struct {
 	reload   bool // another node changed the settings
 	reserve  starving
 
+	handlers atomic.Pointer[handlers]
 	workers  workers
 	stream   stream
 	sampling sampling
@@ -98,11 +108,16 @@ func New(store Store, cfg Config) *Scheduler {
 	if cfg.Observe == nil {
 		cfg.Observe = func(Stats) {}
 	}
+	if cfg.Alert == nil {
+		cfg.Alert = func(lessor.Alert) {}
+	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
-	return &Scheduler{
+	s := &Scheduler{
 		cfg: cfg, store: store, status: errStarting,
 		calls: batch.New(lineLimit, op.size),
 	}
+	s.handlers.Store(&handlers{})
+	return s
 }
 
 // Run answers calls until ctx is done, then refuses what still waits. It returns nil on a clean stop, and an error that

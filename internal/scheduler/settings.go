@@ -32,6 +32,39 @@ func (s *settings) load(ctx context.Context, v View) error {
 	return nil
 }
 
+// loadSettings reads all that operators and failures set: capacity, policies, what holds definitions back, schemas, and when the next
+// tick is due.
+func (s *Scheduler) loadSettings(ctx context.Context, v View, f *fold) error {
+	if err := s.settings.load(ctx, v); err != nil {
+		return err
+	}
+	s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+	policies, err := v.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range policies {
+		s.enact(f, p)
+	}
+	var hindered []Hindrance
+	err = v.EachHindrance(ctx, func(h Hindrance) error {
+		hindered = append(hindered, h)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	f.hinderAll(hindered)
+	if err := s.loadHandlers(ctx, v); err != nil {
+		return err
+	}
+	if err := f.loadMissed(ctx, v); err != nil {
+		return err
+	}
+	f.tickAt, err = v.NextTick(ctx)
+	return err
+}
+
 // total returns the units in force.
 func (s *Scheduler) total() int {
 	if s.settings.TotalUnits != nil {
@@ -71,11 +104,11 @@ func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error)
 }
 
 // SetCapacity changes the units and the busy rating until told otherwise, and keeps that over restarts.
-func (s *Scheduler) SetCapacity(ctx context.Context, _ Caller, ch CapacityChange) (c lessor.Capacity, err error) {
+func (s *Scheduler) SetCapacity(ctx context.Context, by Caller, ch CapacityChange) (c lessor.Capacity, err error) {
 	if err := rules.CheckCapacity(ch.TotalUnits, ch.Busy, ch.ExpiresInS, s.cfg.ReserveUnits); err != nil {
 		return c, err
 	}
-	err = s.set(ctx, func(now lessor.Instant, n *settings) {
+	err = s.set(ctx, by, "capacity", func(now lessor.Instant, n *settings) {
 		n.TotalUnits = overlay(n.TotalUnits, ch.TotalUnits, ch.ResetTotalUnits)
 		n.Busy = overlay(n.Busy, ch.Busy, ch.ResetBusy)
 		n.Until = 0
@@ -102,13 +135,13 @@ func overlay(old *int, v *int64, reset bool) *int {
 
 // SetDraining stops or resumes granting, and keeps that over restarts.
 func (s *Scheduler) SetDraining(ctx context.Context, c Caller, draining bool) (lessor.Status, error) {
-	if err := s.set(ctx, func(_ lessor.Instant, n *settings) { n.Draining = draining }); err != nil {
+	if err := s.set(ctx, c, "drain", func(_ lessor.Instant, n *settings) { n.Draining = draining }); err != nil {
 		return lessor.Status{}, err
 	}
 	return s.Status(ctx, c)
 }
 
-func (s *Scheduler) set(ctx context.Context, alter func(lessor.Instant, *settings)) error {
+func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter func(lessor.Instant, *settings)) error {
 	return s.change(ctx, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
@@ -123,12 +156,10 @@ func (s *Scheduler) set(ctx context.Context, alter func(lessor.Instant, *setting
 		if err := p.tx.SaveSetting(ctx, settingsName, raw); err != nil {
 			return err
 		}
+		p.audit(by, object+".changed", object, s.settings, next)
 		s.settings = next // if the commit fails, the fold and with it the settings are loaded again
 		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
-		s.fold.woke = true
-		if s.fold.delta != nil {
-			s.fold.delta.settings()
-		}
+		p.resettle()
 		return nil
 	})
 }

@@ -62,10 +62,11 @@ type Finding struct {
 // Tx is one write transaction. All methods take and return many at once. A method that is given nothing does nothing.
 //
 // Nodes lock in one order, so that they never wait for each other in a circle: keys and new jobs (Claim, Insert), lease rows
-// (Leases), waiting jobs (Due), the gate, queue rows and new leases (Move). Lock is for a transaction of its own. What a
+// (Leases), waiting jobs (Due), circuits, the gate, queue rows and new leases (Move). Lock is for a transaction of its own. What a
 // method that locks returns is as it was after the waiting, and so is Now.
 type Tx interface {
 	View
+	KernelTx
 
 	// Lanes returns the numbers of lanes, registering those not yet known. Numbers are for ever.
 	Lanes(ctx context.Context, lanes []rules.Lane) ([]rules.LaneID, error)
@@ -125,6 +126,8 @@ type Tx interface {
 
 // View is what can be read.
 type View interface {
+	KernelView
+
 	// Now is the store's clock, one value for the whole transaction or snapshot.
 	Now() lessor.Instant
 	// Serving is the floor under all leases, as of Now.
@@ -237,8 +240,13 @@ type ListQuery struct {
 	Type   string
 	Tag    string
 	Tenant *lessor.TenantID
-	After  *lessor.JobID
-	Limit  int
+	// Claimed leaves out jobs that were never granted; Status (not CIRCUIT_OPEN) also those whose run has another.
+	Claimed    bool
+	Status     lessor.RunStatus
+	Definition string // jobs of this definition alone
+	Trace      string // jobs with this trace id alone
+	After      *lessor.JobID
+	Limit      int
 }
 
 // ListPage is one page of a list. A store may look at a bounded number of jobs for one page, so a page may hold fewer

@@ -13,9 +13,10 @@ import (
 // submitCall is one submission, or a batch that is stored whole or not at all.
 type submitCall struct {
 	call
-	specs []*rules.Spec
-	batch bool
-	out   []Submitted
+	specs   []*rules.Spec
+	batch   bool
+	checked *handlers // the schemas that its payloads were held against
+	out     []Submitted
 }
 
 func (c *submitCall) size() int {
@@ -28,11 +29,12 @@ func (c *submitCall) size() int {
 
 // Submit stores a job. A known idempotency key gives the first job.
 func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission) (Submitted, error) {
-	spec, err := s.spec(c, &sub, "")
+	o := &submitCall{call: newCall(), checked: s.handlers.Load()}
+	spec, err := s.spec(c, &sub, o, "")
 	if err != nil {
 		return Submitted{}, err
 	}
-	o := &submitCall{call: newCall(), specs: []*rules.Spec{spec}}
+	o.specs = []*rules.Spec{spec}
 	if err := s.do(ctx, o); err != nil {
 		return Submitted{}, err
 	}
@@ -44,9 +46,9 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 	if err := rules.BatchSize("jobs", len(subs)); err != nil {
 		return nil, err
 	}
-	o := &submitCall{call: newCall(), specs: make([]*rules.Spec, len(subs))}
+	o := &submitCall{call: newCall(), specs: make([]*rules.Spec, len(subs)), checked: s.handlers.Load()}
 	for i := range subs {
-		spec, err := s.spec(c, &subs[i], fmt.Sprintf("jobs[%d].", i))
+		spec, err := s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i))
 		if err != nil {
 			return nil, err
 		}
@@ -60,11 +62,12 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 }
 
 // spec turns one submission into a job that can be stored, with its id made before the transaction.
-func (s *Scheduler) spec(c Caller, sub *lessor.Submission, prefix string) (*rules.Spec, error) {
-	cfg := s.cfg.Jobs
-	cfg.FitUnits = int(s.fit.Load())
-	spec, err := rules.Submit(sub, c.Tenant, cfg, prefix)
+func (s *Scheduler) spec(c Caller, sub *lessor.Submission, o *submitCall, prefix string) (*rules.Spec, error) {
+	spec, err := rules.Submit(sub, c.Tenant, s.submitConfig(), prefix)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.checked.check(spec.Lane.Type, spec.Payload, prefix); err != nil {
 		return nil, err
 	}
 	spec.ID = lessor.JobID{UUID: newUUID()}
@@ -73,6 +76,12 @@ func (s *Scheduler) spec(c Caller, sub *lessor.Submission, prefix string) (*rule
 		spec.TraceID = traceOf(spec.ID)
 	}
 	return spec, nil
+}
+
+func (s *Scheduler) submitConfig() rules.SubmitConfig {
+	cfg := s.cfg.Jobs
+	cfg.FitUnits = int(s.fit.Load())
+	return cfg
 }
 
 // newUUID returns a uuid v7: ids sort by when they were made.
@@ -116,7 +125,7 @@ func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.Idempot
 // had claimed is free again, and those that came behind it in this pass get their chance: hence the rounds.
 func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
 	for _, c := range calls {
-		c.err = nil
+		c.err = p.s.recheck(c)
 	}
 	for {
 		var claims []Claim
@@ -139,6 +148,24 @@ func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolde
 			return nil, err
 		}
 	}
+}
+
+// recheck holds payloads against schemas that came between the check and the commit.
+func (s *Scheduler) recheck(c *submitCall) error {
+	now := s.handlers.Load()
+	if now == c.checked {
+		return nil
+	}
+	for i, spec := range c.specs {
+		prefix := ""
+		if c.batch {
+			prefix = fmt.Sprintf("jobs[%d].", i)
+		}
+		if err := now.check(spec.Lane.Type, spec.Payload, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refuseConflicts refuses the calls that used a key with another body, and returns the keys that these calls hold.
@@ -206,6 +233,12 @@ func (p *pass) enqueueNew(s *rules.Spec) {
 		Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: p.now,
 	}
 	p.tell(s.ID, s.Lane.Tenant, func() lessor.Event { return rules.Submitted(s) })
+	if !s.ResumedFrom.IsZero() {
+		n := rules.Resumed(s, p.now)
+		p.notes = append(p.notes, n)
+		t.Steps++
+		p.tell(s.ID, s.Lane.Tenant, func() lessor.Event { return n.Event(t.Steps, n.From, "") })
+	}
 	if s.RunAt != 0 {
 		w := rules.Wait{Until: s.RunAt, State: lessor.Queued}
 		p.moves = append(p.moves, Move{From: rules.Nowhere, To: rules.Delayed, Turn: t, Wait: w})

@@ -16,19 +16,23 @@ func (s *Scheduler) Tokens(ctx context.Context) (tokens []Token, err error) {
 }
 
 // SaveToken stores a token.
-func (s *Scheduler) SaveToken(ctx context.Context, t Token) error {
+func (s *Scheduler) SaveToken(ctx context.Context, c Caller, t Token) error {
 	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		p.audit(c, "token.created", "token/"+t.ID.String(), nil, map[string]any{
+			"name": t.Name, "role": t.Role, "tenantId": t.Tenant, "expiresAt": t.ExpiresAt,
+		})
 		return p.tx.SaveToken(ctx, t)
 	})
 }
 
 // DeleteToken ends a token.
-func (s *Scheduler) DeleteToken(ctx context.Context, id lessor.TokenID) error {
+func (s *Scheduler) DeleteToken(ctx context.Context, c Caller, id lessor.TokenID) error {
 	return s.change(ctx, func(ctx context.Context, p *pass) error {
 		found, err := p.tx.DeleteToken(ctx, id)
 		if err == nil && !found {
 			return lessor.ErrTokenNotFound
 		}
+		p.audit(c, "token.deleted", "token/"+id.String(), nil, nil)
 		return err
 	})
 }

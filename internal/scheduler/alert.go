@@ -1,0 +1,111 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// raise stores an alert, unless there is one of this kind about this subject already.
+func (p *pass) raise(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
+	open, err := p.tx.OpenAlert(ctx, kind, subject)
+	if err != nil || open != nil {
+		return err
+	}
+	return p.saveAlert(ctx, lessor.Alert{
+		ID: lessor.AlertID{UUID: newUUID()}, Kind: kind, Subject: subject, TenantID: tenant, Message: message, RaisedAt: p.now,
+	})
+}
+
+// clear ends the alert of this kind about this subject, if there is one.
+func (p *pass) clear(ctx context.Context, kind lessor.AlertKind, subject string) error {
+	open, err := p.tx.OpenAlert(ctx, kind, subject)
+	if err != nil || open == nil {
+		return err
+	}
+	open.ClearedAt = p.now
+	return p.saveAlert(ctx, *open)
+}
+
+func (p *pass) saveAlert(ctx context.Context, a lessor.Alert) error {
+	p.alerts = append(p.alerts, a)
+	return p.tx.SaveAlerts(ctx, []lessor.Alert{a})
+}
+
+// Alerts lists alerts, newest first, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Alerts(ctx context.Context, c Caller, f lessor.AlertFilter) ([]lessor.Alert, string, error) {
+	if err := rules.CheckLimit(f.Limit); err != nil {
+		return nil, "", err
+	}
+	q := AlertQuery{Tenant: c.Tenant, Open: f.Open, Limit: f.Limit + 1}
+	if f.Cursor != "" {
+		u, err := lessor.ParseUUID(f.Cursor)
+		if err != nil {
+			return nil, "", rules.BadCursor()
+		}
+		q.After = &lessor.AlertID{UUID: u}
+	}
+	found := []lessor.Alert{}
+	err := s.view(ctx, "list alerts", func(v View) error {
+		as, err := v.AlertList(ctx, q)
+		found = append(found, as...)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, more := cut(found, f.Limit)
+	next := ""
+	if more {
+		next = page[len(page)-1].ID.String()
+	}
+	return page, next, nil
+}
+
+// audit notes who changed what; nil is nothing before or after.
+func (p *pass) audit(c Caller, action, object string, before, after any) {
+	p.audited = append(p.audited, lessor.Audited{
+		ID: lessor.AuditID{UUID: newUUID()}, At: p.now, Actor: c.Actor, Action: action, Object: object,
+		Before: written(before), After: written(after), TraceID: c.TraceID,
+	})
+}
+
+func written(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null") // what is shown elsewhere can be written here
+	}
+	return b
+}
+
+// Audit lists who changed what, newest first, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Audit(ctx context.Context, f lessor.AuditFilter) ([]lessor.Audited, string, error) {
+	if err := rules.CheckLimit(f.Limit); err != nil {
+		return nil, "", err
+	}
+	q := AuditQuery{Actor: f.Actor, Object: f.Object, Limit: f.Limit + 1}
+	if f.Cursor != "" {
+		u, err := lessor.ParseUUID(f.Cursor)
+		if err != nil {
+			return nil, "", rules.BadCursor()
+		}
+		q.After = &lessor.AuditID{UUID: u}
+	}
+	found := []lessor.Audited{}
+	err := s.view(ctx, "list the audit", func(v View) error {
+		es, err := v.AuditList(ctx, q)
+		found = append(found, es...)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, more := cut(found, f.Limit)
+	next := ""
+	if more {
+		next = page[len(page)-1].ID.String()
+	}
+	return page, next, nil
+}

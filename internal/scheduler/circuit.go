@@ -1,0 +1,179 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// verdict is the end of one attempt of a definition's job.
+type verdict struct {
+	definition string
+	lease      lessor.LeaseID
+	outcome    rules.Outcome
+}
+
+// judge counts the ends of this pass into the circuits of their definitions.
+func (p *pass) judge(ctx context.Context) error {
+	verdicts := p.verdicts
+	if len(verdicts) == 0 {
+		return nil
+	}
+	p.verdicts = nil
+	var ids []string
+	seen := map[string]bool{}
+	for _, v := range verdicts {
+		if !seen[v.definition] {
+			ids, seen[v.definition] = append(ids, v.definition), true
+		}
+	}
+	circuits, err := p.tx.LockCircuits(ctx, ids, true)
+	if err != nil {
+		return err
+	}
+	p.look()
+	definitions, err := p.tx.Definitions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	before := map[string]rules.Circuit{}
+	for id, c := range circuits {
+		before[id] = *c
+	}
+	for _, v := range verdicts {
+		d, c := definitions[v.definition], circuits[v.definition]
+		if d == nil || c == nil {
+			continue // the definition is gone
+		}
+		c.Tenant = d.Tenant
+		if err := p.switched(ctx, c, c.Count(v.outcome, v.lease, d, p.now)); err != nil {
+			return err
+		}
+	}
+	var changed []*rules.Circuit
+	for id, c := range circuits {
+		if *c != before[id] && definitions[id] != nil {
+			changed = append(changed, c)
+		}
+	}
+	return p.saveCircuits(ctx, changed)
+}
+
+// switched tells people that a circuit opened or closed.
+func (p *pass) switched(ctx context.Context, c *rules.Circuit, change rules.CircuitChange) error {
+	object := "circuit/" + c.Definition
+	scheduler := Caller{Actor: rules.ActorScheduler}
+	switch change {
+	case rules.CircuitOpened:
+		p.audit(scheduler, "circuit.opened", object, nil, rules.ShowCircuit(c))
+		return p.raise(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant,
+			fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt))
+	case rules.CircuitClosed:
+		p.audit(scheduler, "circuit.closed", object, nil, rules.ShowCircuit(c))
+		return p.clear(ctx, lessor.AlertCircuitOpen, c.Definition)
+	}
+	return nil
+}
+
+func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
+	if len(cs) == 0 {
+		return nil
+	}
+	for _, c := range cs {
+		if p.s.fold.broken(c) {
+			p.resettle()
+		}
+	}
+	return p.tx.SaveCircuits(ctx, cs)
+}
+
+// trials lets one job each of the definitions go whose open circuit may be tried. Under the gate nothing is waited for: a
+// circuit that another node counts into waits for the next grant.
+func (r *round) trials(ctx context.Context) error {
+	f := r.p.s.fold
+	ids := f.tries(r.p.now)
+	if len(ids) == 0 {
+		return nil
+	}
+	circuits, err := r.p.tx.LockCircuits(ctx, ids, false)
+	if err != nil {
+		return err
+	}
+	r.trial = map[string]*rules.Circuit{}
+	for id, c := range circuits {
+		if c.Ready(r.p.now) {
+			r.trial[id] = c
+			f.index.SetDefinition(f.hindered.all[id].Tenant, id, false)
+		}
+	}
+	return nil
+}
+
+// try keeps the other jobs of a definition back once one of them is tried.
+func (r *round) try(lane rules.Lane) {
+	if c := r.trial[lane.Definition]; c != nil {
+		r.p.s.fold.index.SetDefinition(lane.Tenant, lane.Definition, true)
+	}
+}
+
+// tried stores which leases are trials, and keeps back again what was not asked for.
+func (r *round) tried(ctx context.Context) error {
+	var changed []*rules.Circuit
+	for i := range r.taken {
+		id := r.taken[i].spec.Lane.Definition
+		if c := r.trial[id]; c != nil {
+			c.Try(r.taken[i].held.ID)
+			changed = append(changed, c)
+			delete(r.trial, id)
+		}
+	}
+	for id := range r.trial {
+		r.p.s.fold.hinder(r.p.s.fold.hindered.all[id])
+	}
+	return r.p.saveCircuits(ctx, changed)
+}
+
+// ResetCircuit closes a definition's circuit by hand.
+func (s *Scheduler) ResetCircuit(ctx context.Context, c Caller, id string) (lessor.Definition, error) {
+	return s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
+		circuits, err := p.tx.LockCircuits(ctx, []string{id}, true)
+		if err != nil {
+			return err
+		}
+		circuit := circuits[id]
+		if circuit == nil || circuit.Idle() {
+			return nil
+		}
+		circuit.Tenant = d.Tenant
+		was := rules.ShowCircuit(circuit)
+		circuit.Reset()
+		p.audit(c, "circuit.reset", "circuit/"+id, was, rules.ShowCircuit(circuit))
+		if err := p.clear(ctx, lessor.AlertCircuitOpen, id); err != nil {
+			return err
+		}
+		return p.saveCircuits(ctx, []*rules.Circuit{circuit})
+	})
+}
+
+// Circuits lists the circuits of definitions that failed lately, by id, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Circuits(ctx context.Context, c Caller, limit int, after string) ([]lessor.Circuit, string, error) {
+	if err := rules.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	var found []*rules.Circuit
+	err := s.view(ctx, "list circuits", func(v View) (err error) {
+		found, err = v.Circuits(ctx, CircuitQuery{Tenant: c.Tenant, After: after, Limit: limit + 1})
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, more := cut(found, limit)
+	next := ""
+	if more {
+		next = page[len(page)-1].Definition
+	}
+	return each(page, rules.ShowCircuit), next, nil
+}

@@ -1,0 +1,279 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// PutDefinition stores a definition whole and reports whether it is new. What it says already changes nothing.
+func (s *Scheduler) PutDefinition(ctx context.Context, c Caller, id string, e lessor.Envelope) (shown lessor.Definition, created bool, err error) {
+	d, err := s.define(c, &e, "")
+	if err != nil {
+		return shown, false, err
+	}
+	if d.ID != id {
+		return shown, false, rules.WrongField("jobId", "must equal the id in the path")
+	}
+	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+		old, err := p.lockDefinitions(ctx, []string{id})
+		if err != nil {
+			return err
+		}
+		if err := rules.Owns(d, old[id]); err != nil {
+			return err
+		}
+		if old[id] != nil {
+			d.Module = old[id].Module
+		}
+		created = old[id] == nil
+		return p.put(ctx, c, []*rules.Definition{d}, old)
+	})
+	return rules.ShowDefinition(d), created, err
+}
+
+// define turns an envelope into a definition, and holds its payload against the schema of its handler.
+func (s *Scheduler) define(c Caller, e *lessor.Envelope, prefix string) (*rules.Definition, error) {
+	d, err := rules.Define(e, c.Tenant, s.defineConfig(), prefix)
+	if err != nil {
+		return nil, err
+	}
+	return d, s.handlers.Load().check(d.Handler, d.Payload, prefix)
+}
+
+func (s *Scheduler) defineConfig() rules.DefineConfig {
+	return rules.DefineConfig{
+		Submit: s.submitConfig(), Failures: s.cfg.Circuit.Failures, Cooldown: s.cfg.Circuit.Cooldown, Zone: time.LoadLocation,
+	}
+}
+
+// ticker returns the ticks of a definition. A zone that is no longer known counts as UTC.
+func ticker(d *rules.Definition) rules.Ticker {
+	loc, err := time.LoadLocation(d.Zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	return rules.TickerOf(d, loc)
+}
+
+// lockDefinitions loads definitions for change, alone among all nodes. One that is new on two nodes at once is met by the second
+// after the gate, and is then like any other.
+func (p *pass) lockDefinitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error) {
+	locked, err := p.tx.LockDefinitions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.gate(ctx); err != nil {
+		return nil, err
+	}
+	seen, err := p.tx.Definitions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if len(seen) != len(locked) {
+		return nil, ErrAgain
+	}
+	return locked, nil
+}
+
+// put stores definitions that differ from what was there, with who did it.
+func (p *pass) put(ctx context.Context, c Caller, ds []*rules.Definition, old map[string]*rules.Definition) error {
+	var changed []*rules.Definition
+	for _, d := range ds {
+		was := old[d.ID]
+		switch {
+		case was == nil:
+			rules.Begin(d, ticker, p.now)
+			p.audit(c, "definition.created", "definition/"+d.ID, nil, rules.ShowDefinition(d))
+		case was.Same(d):
+			*d = *was
+			continue
+		default:
+			rules.Replace(d, was, ticker, p.now)
+			p.audit(c, "definition.changed", "definition/"+d.ID, rules.ShowDefinition(was), rules.ShowDefinition(d))
+		}
+		changed = append(changed, d)
+	}
+	return p.saveDefinitions(ctx, changed)
+}
+
+// saveDefinitions writes definitions and brings the fold of every node along.
+func (p *pass) saveDefinitions(ctx context.Context, ds []*rules.Definition) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	if err := p.tx.SaveDefinitions(ctx, ds); err != nil {
+		return err
+	}
+	f := p.s.fold
+	for _, d := range ds {
+		f.held(d)
+		f.ticksAt(d.DueAt)
+	}
+	p.resettle()
+	return nil
+}
+
+// oneDefinition runs decide on one definition that the caller may see, locked for change, and returns it as it is then.
+func (s *Scheduler) oneDefinition(ctx context.Context, c Caller, id string, decide func(ctx context.Context, p *pass, d *rules.Definition) error) (shown lessor.Definition, err error) {
+	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+		locked, err := p.lockDefinitions(ctx, []string{id})
+		if err != nil {
+			return err
+		}
+		d := locked[id]
+		if d == nil || !c.sees(d.Tenant) {
+			return lessor.ErrDefinitionNotFound
+		}
+		if err := decide(ctx, p, d); err != nil {
+			return err
+		}
+		shown = rules.ShowDefinition(d)
+		return nil
+	})
+	return shown, err
+}
+
+// SetPaused pauses or resumes a definition: no ticks, and its queued jobs wait.
+func (s *Scheduler) SetPaused(ctx context.Context, c Caller, id string, paused bool) (lessor.Definition, error) {
+	return s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
+		was := rules.ShowDefinition(d)
+		if !rules.SetPaused(d, paused, ticker(d), p.now) {
+			return nil
+		}
+		action := "definition.resumed"
+		if paused {
+			action = "definition.paused"
+		}
+		p.audit(c, action, "definition/"+id, was, rules.ShowDefinition(d))
+		return p.saveDefinitions(ctx, []*rules.Definition{d})
+	})
+}
+
+// DeleteDefinition removes a definition and cancels its jobs that wait; those that run go on, and all runs stay.
+func (s *Scheduler) DeleteDefinition(ctx context.Context, c Caller, id string) error {
+	_, err := s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
+		return p.deleteDefinitions(ctx, c, []*rules.Definition{d})
+	})
+	return err
+}
+
+func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Definition) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, d := range ds {
+		ids = append(ids, d.ID)
+		p.audit(c, "definition.deleted", "definition/"+d.ID, rules.ShowDefinition(d), nil)
+		p.s.fold.unhinder(d.ID)
+	}
+	if err := p.cancelOpen(ctx, c.Actor, ids, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {
+		return err
+	}
+	p.resettle()
+	return p.tx.DeleteDefinitions(ctx, ids)
+}
+
+// maxOpenRuns bounds the open jobs of one definition that are looked at.
+const maxOpenRuns = 10_000
+
+// cancelOpen cancels jobs of definitions that have not ended, of those that match.
+func (p *pass) cancelOpen(ctx context.Context, actor string, definitions []string, match func(*rules.Standing) bool) error {
+	open, err := p.tx.OpenRuns(ctx, definitions, maxOpenRuns)
+	if err != nil {
+		return err
+	}
+	var jobs []lessor.JobID
+	for _, runs := range open {
+		for _, r := range runs {
+			jobs = append(jobs, r.Job)
+		}
+	}
+	standings, err := p.tx.Lock(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	for _, id := range jobs {
+		st := standings[id]
+		if st == nil || st.Place == rules.Ended || !match(st) {
+			continue
+		}
+		ch, err := rules.Cancel(st, false, actor, p.now)
+		if err != nil {
+			return err
+		}
+		if err := p.apply(ctx, st, ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Definition returns one definition.
+func (s *Scheduler) Definition(ctx context.Context, c Caller, id string) (lessor.Definition, error) {
+	d, err := s.definition(ctx, c, id)
+	if err != nil {
+		return lessor.Definition{}, err
+	}
+	return rules.ShowDefinition(d), nil
+}
+
+func (s *Scheduler) definition(ctx context.Context, c Caller, id string) (d *rules.Definition, err error) {
+	err = s.view(ctx, "load definition", func(v View) error {
+		found, err := v.Definitions(ctx, []string{id})
+		d = found[id]
+		return err
+	})
+	if err == nil && (d == nil || !c.sees(d.Tenant)) {
+		err = lessor.ErrDefinitionNotFound
+	}
+	return d, err
+}
+
+// Definitions lists definitions by their ids, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Definitions(ctx context.Context, c Caller, f lessor.DefinitionFilter) ([]lessor.Definition, string, error) {
+	if err := rules.CheckLimit(f.Limit); err != nil {
+		return nil, "", err
+	}
+	tenant, err := c.within(f.Tenant)
+	if err != nil {
+		return nil, "", err
+	}
+	var found []*rules.Definition
+	err = s.view(ctx, "list definitions", func(v View) (err error) {
+		found, err = v.DefinitionList(ctx, DefinitionQuery{Tenant: tenant, Module: f.Module, After: f.Cursor, Limit: f.Limit + 1})
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, more := cut(found, f.Limit)
+	next := ""
+	if more {
+		next = page[len(page)-1].ID
+	}
+	return each(page, rules.ShowDefinition), next, nil
+}
+
+// cut returns a page of a list that was asked for one more than it holds, and whether there was one.
+func cut[T any](list []T, limit int) ([]T, bool) {
+	if len(list) > limit {
+		return list[:limit], true
+	}
+	return list, false
+}
+
+// each returns what show makes of each.
+func each[T, S any](list []T, show func(T) S) []S {
+	out := make([]S, len(list))
+	for i := range list {
+		out[i] = show(list[i])
+	}
+	return out
+}

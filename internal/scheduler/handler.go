@@ -1,0 +1,146 @@
+package scheduler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/schema"
+)
+
+// handlers are the schemas that payloads must meet, by handler id. A set is never changed: a new one takes its place.
+type handlers map[string]handler
+
+type handler struct {
+	lessor.Handler
+	schema *schema.Schema
+}
+
+// check refuses a payload that breaks the schema of its handler; prefix goes before the names of wrong fields.
+func (h *handlers) check(id string, payload json.RawMessage, prefix string) error {
+	if h == nil {
+		return nil
+	}
+	known, ok := (*h)[id]
+	if !ok {
+		return nil
+	}
+	faults := known.schema.Check(payload)
+	if len(faults) == 0 {
+		return nil
+	}
+	e := &lessor.Error{Code: lessor.CodeInvalidValue, Detail: fmt.Sprintf("the payload breaks the schema of handler %s", id)}
+	for _, f := range faults {
+		e.Fields = append(e.Fields, lessor.FieldError{Field: prefix + f.Field, Message: f.Message})
+	}
+	return e
+}
+
+// newer reports whether a job was stored before the schema of its type, or under the payload of a definition that may have been.
+func (h *handlers) newer(spec *rules.Spec) bool {
+	known, ok := (*h)[spec.Lane.Type]
+	return ok && (spec.CreatedAt <= known.UpdatedAt || spec.Lane.Definition != "")
+}
+
+// loadHandlers reads all schemas; those that did not change are not compiled again.
+func (s *Scheduler) loadHandlers(ctx context.Context, v View) error {
+	stored, err := v.Handlers(ctx)
+	if err != nil {
+		return err
+	}
+	was, next := s.handlers.Load(), handlers{}
+	for _, h := range stored {
+		compiled := (*was)[h.HandlerID].schema
+		if compiled == nil || !bytes.Equal((*was)[h.HandlerID].Schema, h.Schema) {
+			if compiled, err = schema.Compile(h.Schema); err != nil {
+				return fmt.Errorf("compile the schema of handler %s: %w", h.HandlerID, err)
+			}
+		}
+		next[h.HandlerID] = handler{h, compiled}
+	}
+	s.handlers.Store(&next)
+	return nil
+}
+
+// SetHandler registers the JSON Schema of a handler, and reports whether the handler is new.
+func (s *Scheduler) SetHandler(ctx context.Context, c Caller, id string, raw json.RawMessage) (h lessor.Handler, created bool, err error) {
+	if err := rules.CheckHandler(id, raw); err != nil {
+		return h, false, err
+	}
+	if _, err := schema.Compile(raw); err != nil {
+		return h, false, rules.WrongField("schema", "%v", err)
+	}
+	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+		if err := p.gate(ctx); err != nil {
+			return err
+		}
+		was, known := (*s.handlers.Load())[id]
+		if h = was.Handler; known && bytes.Equal(was.Schema, raw) {
+			return nil
+		}
+		created = !known
+		h = lessor.Handler{HandlerID: id, Schema: raw, UpdatedAt: p.now}
+		var before any
+		if known {
+			before = was.Handler
+		}
+		p.audit(c, "handler.changed", "handler/"+id, before, h)
+		if err := p.tx.SaveHandler(ctx, h); err != nil {
+			return err
+		}
+		p.resettle()
+		return s.loadHandlers(ctx, p.tx)
+	})
+	return h, created, err
+}
+
+// Handlers lists handlers by id.
+func (s *Scheduler) Handlers(ctx context.Context) (list []lessor.Handler, err error) {
+	err = s.view(ctx, "list handlers", func(v View) (err error) {
+		list, err = v.Handlers(ctx)
+		return err
+	})
+	return list, err
+}
+
+// unfit ends the jobs of this round whose payload breaks a schema that is newer than they are, and returns the requests that lack
+// a job for it. Such a job is never handed out: its record shows a grant that failed at once.
+func (r *round) unfit() (lacking []*requestCall) {
+	book := r.p.s.handlers.Load()
+	if len(*book) == 0 {
+		return nil
+	}
+	fit := r.taken[:0]
+	for _, t := range r.taken {
+		if t.held != nil || t.spec == nil || !book.newer(t.spec) {
+			fit = append(fit, t)
+			continue
+		}
+		refusal := book.check(t.spec.Lane.Type, t.spec.Payload, "")
+		if refusal == nil {
+			fit = append(fit, t)
+			continue
+		}
+		r.p.reject(&t, refusal)
+		t.call.got--
+		if t.call.ask.MaxUnits > 0 {
+			t.call.left += t.spec.Lane.Units
+		}
+		lacking = append(lacking, t.call)
+	}
+	r.taken = fit
+	return lacking
+}
+
+// reject ends a job that was taken from the queue and must not be handed out.
+func (p *pass) reject(t *taken, why error) {
+	h := p.held(t)
+	next := rules.Reject(h, why.Error(), p.now)
+	p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Ended, Turn: t.turn, Done: next.Done})
+	p.s.fold.drop(t.turn)
+	p.countEnd(rules.OutcomeFailed)
+	p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, next) })
+}

@@ -1,0 +1,63 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// pageLimit is the size of pages that are read to the end.
+const pageLimit = 1000
+
+// Apply stores a module's definitions for one tenant, all or none, and with prune removes its others.
+func (s *Scheduler) Apply(ctx context.Context, c Caller, m lessor.Manifest) (lessor.Applied, error) {
+	plan, err := rules.Manifest(&m, c.Tenant, func(e *lessor.Envelope, prefix string) (*rules.Definition, error) { return s.define(c, e, prefix) })
+	if err != nil {
+		return lessor.Applied{}, err
+	}
+	var out lessor.Applied
+	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+		known, err := p.module(ctx, plan)
+		if err != nil {
+			return err
+		}
+		ids := plan.IDs()
+		for _, d := range known {
+			if !slices.Contains(ids, d.ID) {
+				ids = append(ids, d.ID)
+			}
+		}
+		old, err := p.lockDefinitions(ctx, ids)
+		if err != nil {
+			return err
+		}
+		var removed []*rules.Definition
+		if out, removed, err = plan.Against(old); err != nil || plan.DryRun {
+			return err
+		}
+		if err := p.deleteDefinitions(ctx, c, removed); err != nil {
+			return err
+		}
+		return p.put(ctx, c, plan.Definitions, old)
+	})
+	return out, err
+}
+
+// module returns the definitions that a manifest's module has for its tenant, if it is to prune them.
+func (p *pass) module(ctx context.Context, plan *rules.ManifestPlan) (all []*rules.Definition, err error) {
+	q := DefinitionQuery{Tenant: &plan.Tenant, Module: plan.Module, Limit: pageLimit}
+	for plan.Prune {
+		page, err := p.tx.DefinitionList(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < q.Limit {
+			break
+		}
+		q.After = page[len(page)-1].ID
+	}
+	return all, nil
+}

@@ -1,0 +1,176 @@
+package scheduler
+
+import (
+	"bytes"
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Runs lists the audit of runs, newest first, and the cursor of the next page ("" at the end). A page may be short and still
+// have a successor.
+func (s *Scheduler) Runs(ctx context.Context, c Caller, f lessor.RunFilter) ([]lessor.Run, string, error) {
+	if err := rules.CheckRuns(f); err != nil {
+		return nil, "", err
+	}
+	tenant, err := c.within(f.Tenant)
+	if err != nil {
+		return nil, "", err
+	}
+	var after *lessor.JobID
+	if f.Cursor != "" {
+		u, err := lessor.ParseUUID(f.Cursor)
+		if err != nil {
+			return nil, "", rules.BadCursor()
+		}
+		after = &lessor.JobID{UUID: u}
+	}
+	var jobs, ticks runPage
+	err = s.view(ctx, "list runs", func(v View) (err error) {
+		if f.Status != lessor.RunCircuitOpen {
+			if jobs, err = jobRuns(ctx, v, f, tenant, after); err != nil {
+				return err
+			}
+		}
+		if (f.Status == "" || f.Status == lessor.RunCircuitOpen) && f.Trace == "" {
+			ticks, err = circuitRuns(ctx, v, f, tenant, after)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	runs, next := merge(jobs, ticks, f.Limit)
+	return runs, next, nil
+}
+
+// runPage is a page of runs of one kind. Others may follow below next, if it is set.
+type runPage struct {
+	runs []lessor.Run
+	next *lessor.JobID
+}
+
+func jobRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID) (p runPage, err error) {
+	q := ListQuery{Tenant: tenant, Claimed: true, Status: f.Status, Trace: f.Trace, After: after, Limit: f.Limit}
+	if u, err := lessor.ParseUUID(f.JobID); err == nil { // a plain job's id is its run's
+		return oneRun(ctx, v, f, tenant, after, lessor.JobID{UUID: u})
+	}
+	q.Definition = f.JobID
+	page, err := v.List(ctx, q)
+	if err != nil {
+		return p, err
+	}
+	for _, st := range page.Standings {
+		if r, ran := rules.RunOf(st); ran {
+			p.runs = append(p.runs, r)
+		}
+	}
+	p.next = page.Next
+	return p, nil
+}
+
+func oneRun(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID, id lessor.JobID) (p runPage, err error) {
+	found, err := v.Standings(ctx, []lessor.JobID{id})
+	if err != nil || found[id] == nil || after != nil {
+		return p, err
+	}
+	r, ran := rules.RunOf(found[id])
+	if ran && r.JobID == f.JobID && (tenant == nil || *tenant == r.TenantID) && (f.Status == "" || f.Status == r.Status) && (f.Trace == "" || f.Trace == r.TraceID) {
+		p.runs = []lessor.Run{r}
+	}
+	return p, nil
+}
+
+func circuitRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID) (p runPage, err error) {
+	rows, err := v.CircuitTicks(ctx, CircuitTickQuery{Definition: f.JobID, Tenant: tenant, After: after, Limit: f.Limit})
+	if err != nil {
+		return p, err
+	}
+	for i := range rows {
+		p.runs = append(p.runs, rules.CircuitRun(&rows[i], traceOf(rows[i].Run)))
+	}
+	if len(rows) == f.Limit {
+		p.next = &rows[len(rows)-1].Run
+	}
+	return p, nil
+}
+
+// merge puts two pages into one order, and returns the cursor behind the last run taken. Nothing is taken from below where one of
+// the pages was cut.
+func merge(a, b runPage, limit int) ([]lessor.Run, string) {
+	runs := []lessor.Run{}
+	next := later(a.next, b.next)
+	for len(runs) < limit && len(a.runs)+len(b.runs) > 0 {
+		from := &a
+		if len(a.runs) == 0 || len(b.runs) > 0 && older(a.runs[0].RunID, b.runs[0].RunID) {
+			from = &b
+		}
+		r := from.runs[0]
+		if next != nil && older(r.RunID, *next) {
+			break
+		}
+		from.runs = from.runs[1:]
+		runs = append(runs, r)
+	}
+	switch {
+	case len(a.runs)+len(b.runs) > 0 && len(runs) > 0:
+		return runs, runs[len(runs)-1].RunID.String()
+	case next != nil:
+		return runs, next.String()
+	}
+	return runs, ""
+}
+
+func older(a, b lessor.JobID) bool { return bytes.Compare(a.UUID[:], b.UUID[:]) < 0 }
+
+// later returns the one of two cursors that a page must not go below.
+func later(a, b *lessor.JobID) *lessor.JobID {
+	if a == nil || b != nil && older(*a, *b) {
+		return b
+	}
+	return a
+}
+
+// RunAudit returns the audit of one run.
+func (s *Scheduler) RunAudit(ctx context.Context, c Caller, id lessor.JobID) (run lessor.Run, err error) {
+	found := false
+	err = s.view(ctx, "load run", func(v View) error {
+		standings, err := v.Standings(ctx, []lessor.JobID{id})
+		if err != nil {
+			return err
+		}
+		if st := standings[id]; st != nil {
+			run, found = rules.RunOf(st)
+			return nil
+		}
+		rows, err := v.CircuitTicks(ctx, CircuitTickQuery{Run: &id, Limit: 1})
+		if len(rows) > 0 {
+			run, found = rules.CircuitRun(&rows[0], traceOf(id)), true
+		}
+		return err
+	})
+	if err == nil && (!found || !c.sees(run.TenantID)) {
+		return lessor.Run{}, lessor.ErrRunNotFound
+	}
+	return run, err
+}
+
+// RunError returns what went wrong in the attempt that a reference names.
+func (s *Scheduler) RunError(ctx context.Context, c Caller, ref string) (e lessor.RunError, err error) {
+	var a *rules.Attempt
+	var tenant lessor.TenantID
+	err = s.view(ctx, "load error", func(v View) (err error) {
+		a, tenant, err = v.AttemptOf(ctx, leaseID(ref))
+		return err
+	})
+	if err != nil {
+		return e, err
+	}
+	if a != nil && c.sees(tenant) {
+		if e, failed := rules.ErrorOf(a); failed {
+			return e, nil
+		}
+	}
+	return e, lessor.ErrErrorNotFound
+}

@@ -1,0 +1,39 @@
+package scheduler
+
+import (
+	"lessor"
+	"lessor/internal/lanes"
+	"lessor/internal/rules"
+)
+
+// starving is a job that has been first and did not fit.
+type starving struct {
+	lane  rules.LaneID
+	seq   int64
+	units int
+	since lessor.Instant
+}
+
+// starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
+func (s *Scheduler) starve(pick lanes.Pick, now lessor.Instant) {
+	if s.reserve.since == 0 || !s.fold.index.Eligible(s.reserve.lane, s.reserve.seq) {
+		s.reserve = starving{lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, since: now}
+	}
+}
+
+// kept returns the job for which freed units are kept, nil if there is none: one that has starved for long enough, could
+// be granted now but for its size, and could fit.
+func (s *Scheduler) kept(now lessor.Instant, c lessor.Capacity) *starving {
+	k := &s.reserve
+	if k.since == 0 {
+		return nil
+	}
+	if !s.fold.index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
+		*k = starving{}
+		return nil
+	}
+	if !rules.Starving(k.since, now) {
+		return nil
+	}
+	return k
+}

@@ -1,0 +1,191 @@
+package scheduler
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"lessor"
+	"lessor/internal/lanes"
+	"lessor/internal/rules"
+)
+
+var errOtherTenant = &lessor.Error{Code: lessor.CodeForbidden, Detail: "this token is for another tenant"}
+
+// within returns the tenant that a caller's question is about: its own if it is walled in, else the one it names, if any.
+func (c Caller) within(asked *lessor.TenantID) (*lessor.TenantID, error) {
+	if c.Tenant == nil {
+		return asked, nil
+	}
+	if asked != nil && *asked != *c.Tenant {
+		return nil, errOtherTenant
+	}
+	return c.Tenant, nil
+}
+
+// policy returns what a stored policy means: a cap that is not set is the default.
+func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
+	v := lanes.Policy{Weight: p.Weight, Cap: p.Cap, Paused: p.Paused}
+	if p.Cap == 0 && p.Class == "" {
+		v.Cap = s.tenantPolicy(p.Tenant).Cap
+	}
+	return v
+}
+
+// enact brings the order of turns along with a policy.
+func (s *Scheduler) enact(f *fold, p rules.Policy) {
+	if p.Class == "" {
+		f.index.SetTenant(p.Tenant, s.policy(p))
+		return
+	}
+	f.index.SetClass(p.Tenant, p.Class, s.policy(p))
+}
+
+// setPolicy stores what was asked for a tenant or a class, under the gate, so that every grant after the commit obeys it.
+func (s *Scheduler) setPolicy(ctx context.Context, c Caller, next rules.Policy, object string, show func() any) error {
+	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		if err := p.gate(ctx); err != nil {
+			return err
+		}
+		before := show()
+		s.enact(s.fold, next) // if the commit fails, the fold is rebuilt
+		p.audit(c, object+".changed", objectOf(next), before, show())
+		p.resettle()
+		return p.tx.SavePolicy(ctx, next)
+	})
+}
+
+func objectOf(p rules.Policy) string {
+	if p.Class == "" {
+		return "tenant/" + p.Tenant.String()
+	}
+	return "tenant/" + p.Tenant.String() + "/class/" + p.Class
+}
+
+// SetTenant stores a tenant's weight, cap and pause.
+func (s *Scheduler) SetTenant(ctx context.Context, c Caller, id lessor.TenantID, ask lessor.TenantAsk) (shown lessor.Tenant, err error) {
+	if !c.sees(id) {
+		return shown, errOtherTenant
+	}
+	next, err := rules.SetPolicy(id, "", &ask)
+	if err != nil {
+		return shown, err
+	}
+	err = s.setPolicy(ctx, c, next, "tenant", func() any {
+		shown = showTenant(s.fold.index.Tenant(id))
+		return shown
+	})
+	return shown, err
+}
+
+// SetClass stores the weight, cap and pause of a tenant's fairness class.
+func (s *Scheduler) SetClass(ctx context.Context, c Caller, id lessor.TenantID, class string, ask lessor.TenantAsk) (shown lessor.Class, err error) {
+	if !c.sees(id) {
+		return shown, errOtherTenant
+	}
+	next, err := rules.SetPolicy(id, class, &ask)
+	if err != nil {
+		return shown, err
+	}
+	err = s.setPolicy(ctx, c, next, "class", func() any {
+		shown = s.class(id, class)
+		return shown
+	})
+	return shown, err
+}
+
+// Tenants lists tenants by id, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after string) ([]lessor.Tenant, string, error) {
+	if err := rules.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	var all []lanes.Account
+	err := s.look(ctx, func() {
+		if c.Tenant != nil {
+			all = []lanes.Account{s.fold.index.Tenant(*c.Tenant)}
+			return
+		}
+		all = s.fold.index.Tenants()
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortFunc(all, func(a, b lanes.Account) int { return bytes.Compare(a.Tenant.UUID[:], b.Tenant.UUID[:]) })
+	if after != "" {
+		u, err := lessor.ParseUUID(after)
+		if err != nil {
+			return nil, "", rules.BadCursor()
+		}
+		i, found := slices.BinarySearchFunc(all, u, func(a lanes.Account, u lessor.UUID) int { return bytes.Compare(a.Tenant.UUID[:], u[:]) })
+		if found {
+			i++
+		}
+		all = all[i:]
+	}
+	page, more := cut(all, limit)
+	next := ""
+	if more {
+		next = page[len(page)-1].Tenant.String()
+	}
+	return each(page, showTenant), next, nil
+}
+
+// Tenant returns one tenant; one that was never seen has the defaults.
+func (s *Scheduler) Tenant(ctx context.Context, c Caller, id lessor.TenantID) (t lessor.Tenant, err error) {
+	if !c.sees(id) {
+		return t, errOtherTenant
+	}
+	err = s.look(ctx, func() { t = showTenant(s.fold.index.Tenant(id)) })
+	return t, err
+}
+
+// Classes lists the fairness classes of a tenant by name.
+func (s *Scheduler) Classes(ctx context.Context, c Caller, id lessor.TenantID) (list []lessor.Class, err error) {
+	if !c.sees(id) {
+		return nil, errOtherTenant
+	}
+	err = s.look(ctx, func() { list = each(s.fold.index.Classes(id), showClass) })
+	slices.SortFunc(list, func(a, b lessor.Class) int { return cmp.Compare(a.Class, b.Class) })
+	return list, err
+}
+
+// Class returns one class of a tenant; one that was never seen has the defaults.
+func (s *Scheduler) Class(ctx context.Context, c Caller, id lessor.TenantID, class string) (shown lessor.Class, err error) {
+	if !c.sees(id) {
+		return shown, errOtherTenant
+	}
+	err = s.look(ctx, func() { shown = s.class(id, class) })
+	return shown, err
+}
+
+func (s *Scheduler) class(id lessor.TenantID, class string) lessor.Class {
+	for _, a := range s.fold.index.Classes(id) {
+		if a.Class == class {
+			return showClass(a)
+		}
+	}
+	return showClass(lanes.Account{Tenant: id, Class: class})
+}
+
+func showTenant(a lanes.Account) lessor.Tenant {
+	return lessor.Tenant{
+		TenantID: a.Tenant, Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy), Paused: a.Policy.Paused,
+		Leases: a.Running, Units: a.Units, Queued: a.Queued,
+	}
+}
+
+func showClass(a lanes.Account) lessor.Class {
+	return lessor.Class{
+		TenantID: a.Tenant, Class: a.Class, Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy),
+		Paused: a.Policy.Paused, Leases: a.Running, Queued: a.Queued,
+	}
+}
+
+// capOf is a cap as callers see it: null when there is none.
+func capOf(p lanes.Policy) *int {
+	if p.Cap == 0 {
+		return nil
+	}
+	return &p.Cap
+}

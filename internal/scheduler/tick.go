@@ -1,0 +1,203 @@
+package scheduler
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// tickBatch bounds the definitions whose ticks one transaction decides about.
+const tickBatch = 100
+
+// tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is needed.
+func (s *Scheduler) tick(ctx context.Context) error {
+	if !s.fold.tickDue(s.fold.serving.LastBeat) {
+		return nil
+	}
+	_, err := s.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
+	return err
+}
+
+func (f *fold) tickDue(now lessor.Instant) bool { return f.tickAt != 0 && f.tickAt <= now }
+
+func (p *pass) tick(ctx context.Context) error {
+	due, err := p.tx.DueDefinitions(ctx, p.now, tickBatch)
+	if err != nil {
+		return err
+	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if err := p.fire(ctx, due); err != nil {
+		return err
+	}
+	next, err := p.tx.NextTick(ctx)
+	if len(due) == 0 && next != 0 {
+		next = max(next, p.now.Add(serveEvery)) // another node is at it
+	}
+	p.s.fold.tickAt = next
+	return err
+}
+
+// fire writes what becomes of the due ticks of definitions, and makes their jobs.
+func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	ids := make([]string, len(ds))
+	for i, d := range ds {
+		ids[i] = d.ID
+	}
+	open, err := p.tx.OpenRuns(ctx, ids, maxOpenRuns)
+	if err != nil {
+		return err
+	}
+	var rows []rules.TickRow
+	var specs []*rules.Spec
+	var cancel []string
+	for _, d := range ds {
+		h := p.s.fold.hindered.all[d.ID]
+		plan := rules.Ticks(d, ticker(d), &h.Circuit, countOpen(open[d.ID]), p.now)
+		if plan.Cancel {
+			cancel = append(cancel, d.ID)
+		}
+		for _, row := range plan.Rows {
+			switch {
+			case row.Ran():
+				spec := tickSpec(d, row.At)
+				row.Run = spec.ID
+				specs = append(specs, spec)
+			case row.Outcome == lessor.TickCircuitOpen:
+				row.Run = lessor.JobID{UUID: newUUID()}
+			}
+			rows = append(rows, row)
+		}
+	}
+	if len(cancel) > 0 {
+		if err := p.cancelOpen(ctx, rules.ActorScheduler, cancel, func(*rules.Standing) bool { return true }); err != nil {
+			return err
+		}
+	}
+	if err := p.store(ctx, specs); err != nil {
+		return err
+	}
+	if err := p.tx.SaveTicks(ctx, rows); err != nil {
+		return err
+	}
+	for _, spec := range specs {
+		p.s.fold.expect(spec, p.now)
+	}
+	return p.tx.SaveDefinitions(ctx, ds)
+}
+
+func countOpen(runs []OpenRun) (open rules.OpenRuns) {
+	for _, r := range runs {
+		if r.Claimed {
+			open.Others++
+		} else {
+			open.Waiting++
+		}
+	}
+	return open
+}
+
+// tickSpec is the job of a tick, ready to be stored.
+func tickSpec(d *rules.Definition, at lessor.Instant) *rules.Spec {
+	spec := rules.TickSpec(d, at)
+	spec.ID = lessor.JobID{UUID: newUUID()}
+	spec.TraceID = traceOf(spec.ID)
+	return spec
+}
+
+// Trigger makes a job of a definition now, whatever its schedule says, and returns its id.
+func (s *Scheduler) Trigger(ctx context.Context, c Caller, id string) (run lessor.JobID, err error) {
+	_, err = s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
+		spec := tickSpec(d, 0)
+		spec.Actor, run = c.Actor, spec.ID
+		if c.TraceID != "" {
+			spec.TraceID = c.TraceID
+		}
+		p.audit(c, "definition.triggered", "definition/"+id, nil, map[string]any{"runId": run})
+		return p.store(ctx, []*rules.Spec{spec})
+	})
+	return run, err
+}
+
+// Backfill makes the jobs of past ticks that have none, and returns how many it made.
+func (s *Scheduler) Backfill(ctx context.Context, c Caller, id string, from, to lessor.Instant) (created int, err error) {
+	_, err = s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
+		ticks, err := rules.Backfill(ticker(d), from, to, p.now)
+		if err != nil {
+			return err
+		}
+		known, err := p.tx.TickList(ctx, TickQuery{Definition: id, Tenant: d.Tenant, From: from, To: to, Limit: maxTicks})
+		if err != nil {
+			return err
+		}
+		rows, replaced := rules.Refill(d, ticks, known)
+		var specs []*rules.Spec
+		for _, rows := range [][]rules.TickRow{rows, replaced} {
+			for i := range rows {
+				spec := tickSpec(d, rows[i].At)
+				spec.Actor, rows[i].Run = c.Actor, spec.ID
+				specs = append(specs, spec)
+			}
+		}
+		created = len(specs)
+		p.audit(c, "definition.backfilled", "definition/"+id, nil, map[string]any{"from": from, "to": to, "created": created})
+		if err := p.store(ctx, specs); err != nil {
+			return err
+		}
+		if err := p.tx.ReplaceTicks(ctx, replaced); err != nil {
+			return err
+		}
+		return p.tx.SaveTicks(ctx, rows)
+	})
+	return created, err
+}
+
+// maxTicks is more ticks than one range may hold.
+const maxTicks = 2000
+
+// NextTicks returns the next ticks of a definition, also of one that is paused.
+func (s *Scheduler) NextTicks(ctx context.Context, c Caller, id string, count int) ([]lessor.Instant, error) {
+	if err := rules.CheckCount(count); err != nil {
+		return nil, err
+	}
+	d, err := s.definition(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	var now lessor.Instant
+	if err := s.look(ctx, func() { now = s.fold.serving.LastBeat }); err != nil {
+		return nil, err
+	}
+	return rules.Preview(ticker(d), now, count), nil
+}
+
+// Ticks lists what became of a definition's ticks, oldest first, and the cursor of the next page ("" at the end).
+func (s *Scheduler) Ticks(ctx context.Context, c Caller, id string, f lessor.TickFilter) ([]lessor.Tick, string, error) {
+	q, err := rules.CheckTicks(f)
+	if err != nil {
+		return nil, "", err
+	}
+	d, err := s.definition(ctx, c, id)
+	if err != nil {
+		return nil, "", err
+	}
+	var rows []rules.TickRow
+	err = s.view(ctx, "list ticks", func(v View) (err error) {
+		rows, err = v.TickList(ctx, TickQuery{Definition: id, Tenant: d.Tenant, From: f.From, To: f.To, After: q, Limit: f.Limit + 1})
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, more := cut(rows, f.Limit)
+	next := ""
+	if more {
+		next = page[len(page)-1].At.String()
+	}
+	return each(page, func(r rules.TickRow) lessor.Tick { return rules.ShowTick(&r) }), next, nil
+}

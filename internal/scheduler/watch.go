@@ -1,0 +1,206 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Watched is what a monitor of sentinels needs to know about a job.
+type Watched struct {
+	Job    lessor.JobID
+	Tenant lessor.TenantID
+	State  lessor.State
+	Final  bool  // nothing more happens to it
+	Fence  int64 // of its last lease
+	Held   *rules.Held
+	Now    lessor.Instant
+	Over   bool // the lease has lapsed, and the sweep will end it
+	// EndsAt is when the lease ends without a beat, Unbeaten how long it was not beaten, our own downtime left out.
+	EndsAt   lessor.Instant
+	Unbeaten time.Duration
+	// EndedAt is when a final job ended.
+	EndedAt lessor.Instant
+}
+
+// Watched returns what is known about jobs; unknown ones are left out.
+func (s *Scheduler) Watched(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]Watched, error) {
+	all := make(map[lessor.JobID]Watched, len(ids))
+	err := s.view(ctx, "load jobs", func(v View) error {
+		standings, err := v.Standings(ctx, ids)
+		for id, st := range standings {
+			all[id] = watched(st.Spec.Lane.Tenant, st.Turn, st.Held, v)
+			w := all[id]
+			w.State, w.Final = st.State(), st.Place == rules.Ended
+			if w.Final {
+				w.EndedAt = st.Done.Attempt.EndedAt
+			}
+			all[id] = w
+		}
+		return err
+	})
+	return all, err
+}
+
+// WorkspaceLeases returns the live leases that were requested with a workspace's id.
+func (s *Scheduler) WorkspaceLeases(ctx context.Context, workspace string) (all []Watched, err error) {
+	err = s.view(ctx, "load leases", func(v View) error {
+		return v.EachLease(ctx, func(h *rules.Held) error {
+			if h.WorkspaceID == workspace {
+				own := *h
+				all = append(all, watched(h.Tenant, h.Turn, &own, v))
+			}
+			return nil
+		})
+	})
+	return all, err
+}
+
+func watched(tenant lessor.TenantID, t rules.Turn, h *rules.Held, v View) Watched {
+	w := Watched{Job: t.Job, Tenant: tenant, Fence: t.Fence, Held: h, Now: v.Now()}
+	if h != nil {
+		w.State, w.Over = h.State(), rules.Over(h, v.Now(), v.Serving()) != ""
+		w.EndsAt, w.Unbeaten = rules.Effective(h, v.Now(), v.Serving()), rules.Unbeaten(h, v.Now(), v.Serving())
+	}
+	return w
+}
+
+// Outcome tells how the attempt of a job with this fence ended; "" if it has not, or is not remembered.
+func (s *Scheduler) Outcome(ctx context.Context, id lessor.JobID, fence int64) (o rules.Outcome, err error) {
+	err = s.view(ctx, "load job", func(v View) error {
+		h, err := v.History(ctx, id)
+		if err != nil || h == nil {
+			return err
+		}
+		attempts := h.Attempts
+		if h.Standing.Done != nil {
+			attempts = append(attempts, h.Standing.Done.Attempt)
+		}
+		for i := range attempts {
+			if attempts[i].Turn.Fence == fence {
+				o = attempts[i].Outcome
+			}
+		}
+		return nil
+	})
+	return o, err
+}
+
+// Watch holds live leases until an instant each: they do not end before it by themselves. Those that are over are left out.
+func (s *Scheduler) Watch(ctx context.Context, until map[lessor.LeaseID]lessor.Instant) error {
+	return s.mark(ctx, until, func(p *pass, h *rules.Held) []rules.Note {
+		h.WatchUntil = until[h.ID]
+		return nil
+	})
+}
+
+// Reattach notes that the commands under leases were found alive after a restart.
+func (s *Scheduler) Reattach(ctx context.Context, found ...lessor.LeaseID) error {
+	ids := make(map[lessor.LeaseID]lessor.Instant, len(found))
+	for _, id := range found {
+		ids[id] = 0
+	}
+	return s.mark(ctx, ids, func(p *pass, h *rules.Held) []rules.Note {
+		return rules.Reattach(h, p.now)
+	})
+}
+
+// mark changes live leases, and what the record says about them.
+func (s *Scheduler) mark(ctx context.Context, ids map[lessor.LeaseID]lessor.Instant, change func(p *pass, h *rules.Held) []rules.Note) error {
+	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		all := make([]lessor.LeaseID, 0, len(ids))
+		for id := range ids {
+			all = append(all, id)
+		}
+		leases, err := p.tx.Leases(ctx, all)
+		if err != nil {
+			return fmt.Errorf("load leases: %w", err)
+		}
+		p.look()
+		var changed []*rules.Held
+		for _, id := range all {
+			h := leases[id]
+			if h == nil || rules.Over(h, p.now, p.serving) != "" {
+				continue
+			}
+			began := h.FirstBeatAt == 0
+			notes := change(p, h)
+			if began && h.FirstBeatAt != 0 {
+				p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
+			}
+			for _, n := range notes {
+				p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return n.Event(h.Steps(), n.From, "") })
+			}
+			p.notes = append(p.notes, notes...)
+			changed = append(changed, h)
+		}
+		return p.tx.SaveLeases(ctx, changed)
+	})
+}
+
+// Bury ends a lease whose command is dead: the attempt fails, and is retried as usual.
+func (s *Scheduler) Bury(ctx context.Context, c Caller, id lessor.LeaseID, why string) error {
+	end := rules.End{Outcome: rules.OutcomeFailed, Reason: rules.ReasonHeartbeatStopped, Actor: c.Actor, Error: why}
+	return s.endOne(ctx, c, ending{id: id, end: end})
+}
+
+// Conclude ends a lease as the exit record of its command says, for a command that ended while nobody looked.
+func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d lessor.Completion) error {
+	end, report, err := rules.Completion(&d, "")
+	if err != nil {
+		return err
+	}
+	return s.endOne(ctx, c, ending{id: id, end: end, report: report})
+}
+
+// Resume makes a new job from one that failed for good, with its payload and, if asked for, its last checkpoint.
+func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromCheckpoint bool) (next lessor.JobID, err error) {
+	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+		st, err := p.lock(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		spec, err := rules.Resume(st, p.now)
+		if err != nil {
+			return err
+		}
+		spec.ID, spec.Actor = lessor.JobID{UUID: newUUID()}, c.Actor
+		next = spec.ID
+		p.audit(c, "job.resumed", "job/"+id.String(), nil, map[string]any{"newJobId": next, "fromCheckpoint": fromCheckpoint})
+		if err := p.store(ctx, []*rules.Spec{spec}); err != nil {
+			return err
+		}
+		if st.Report == nil || st.Report.Checkpoint == nil || !fromCheckpoint {
+			return nil
+		}
+		return p.tx.SaveReports(ctx, []rules.Report{{Job: next, Checkpoint: st.Report.Checkpoint, At: p.now}})
+	})
+	return next, err
+}
+
+// Raise stores alerts, but none of whose kind there is one about its subject already.
+func (s *Scheduler) Raise(ctx context.Context, alerts ...lessor.Alert) error {
+	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		for _, a := range alerts {
+			if err := p.raise(ctx, a.Kind, a.Subject, a.TenantID, a.Message); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Clear ends the alerts of these kinds about these subjects, if there are any.
+func (s *Scheduler) Clear(ctx context.Context, alerts ...lessor.Alert) error {
+	return s.change(ctx, func(ctx context.Context, p *pass) error {
+		for _, a := range alerts {
+			if err := p.clear(ctx, a.Kind, a.Subject); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

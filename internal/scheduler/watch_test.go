@@ -1,0 +1,146 @@
+package scheduler_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+func TestWatchedLeaseOutlivesItsTTL(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		g := w.lease("worker-1", func(r *lessor.LeaseRequest) { r.WorkspaceID = new("here") })
+		if err := w.Watch(w.ctx, map[lessor.LeaseID]lessor.Instant{g.Lease.ID: now().Add(5 * time.Minute)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(4 * time.Minute)
+		w.wantState(g.Job.ID, lessor.Leased)
+		held, err := w.WorkspaceLeases(w.ctx, "here")
+		if err != nil || len(held) != 1 || held[0].Held.ID != g.Lease.ID || held[0].Over {
+			t.Fatalf("leases of the workspace: %+v, %v", held, err)
+		}
+		if err := w.Reattach(w.ctx, g.Lease.ID); err != nil {
+			t.Fatal(err)
+		}
+		if j := w.wantState(g.Job.ID, lessor.Running); !j.Reattached {
+			t.Error("it is not shown as reattached")
+		}
+		time.Sleep(59 * time.Second)
+		w.mustBeat(g)
+		w.mustComplete(g, "completed")
+		record, _, err := w.Events(w.ctx, anybody, g.Job.ID, 10, "")
+		if err != nil || len(record) != 5 || record[3].Reason != "reattached" || record[4].Seq != 5 {
+			t.Errorf("record: %+v, %v", record, err)
+		}
+		all, err := w.Watched(w.ctx, []lessor.JobID{g.Job.ID, {}})
+		if v := all[g.Job.ID]; err != nil || len(all) != 1 || !v.Final || v.State != lessor.Completed || v.Fence != g.Lease.Fence {
+			t.Errorf("watched: %+v, %v", all, err)
+		}
+	})
+}
+
+func TestReattachedLeaseStillEndsWithoutBeats(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		g := w.lease("worker-1", nil)
+		if err := w.Reattach(w.ctx, g.Lease.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(62 * time.Second)
+		w.wantState(g.Job.ID, lessor.Queued)
+	})
+}
+
+func TestBuriedAttemptIsRetried(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		g := w.lease("worker-1", nil)
+		if err := w.Bury(w.ctx, anybody, g.Lease.ID, "Heartbeat stopped"); err != nil {
+			t.Fatal(err)
+		}
+		j := w.wantState(g.Job.ID, lessor.Failed)
+		if j.Error == nil || *j.Error != "Heartbeat stopped" || j.RetryAt == 0 {
+			t.Errorf("job: %+v", j)
+		}
+		w.wantCode(w.Bury(w.ctx, anybody, g.Lease.ID, "again"), lessor.CodeLeaseNotFound)
+	})
+}
+
+func TestExitRecordCompletesAJob(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		g := w.lease("worker-1", nil)
+		d := lessor.Completion{WorkerID: new("worker-1"), Status: new("completed"), Result: json.RawMessage(`{"n":1}`)}
+		if err := w.Conclude(w.ctx, anybody, g.Lease.ID, d); err != nil {
+			t.Fatal(err)
+		}
+		if j := w.wantState(g.Job.ID, lessor.Completed); string(j.Result) != `{"n":1}` {
+			t.Errorf("result: %s", j.Result)
+		}
+	})
+}
+
+func TestResumedJobGoesOnFromItsCheckpoint(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		old := w.submit(func(s *lessor.Submission) {
+			s.Payload, s.MaxAttempts, s.IdempotencyKey = json.RawMessage(`{"a":1}`), new(int64(1)), new("once")
+		})
+		g := w.lease("worker-1", nil)
+		if _, err := w.Resume(w.ctx, anybody, old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
+			t.Error("a running job was resumed")
+		}
+		if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: new("worker-1"), Checkpoint: json.RawMessage(`{"page":7}`)}); err != nil {
+			t.Fatal(err)
+		}
+		w.mustComplete(g, "failed")
+		for _, c := range []struct {
+			from bool
+			want string
+		}{{true, `{"page":7}`}, {false, `null`}} {
+			id, err := w.Resume(w.ctx, anybody, old.ID, c.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := w.lease("worker-1", nil)
+			if g.Job.ID != id || string(g.Job.Payload) != `{"a":1}` || string(g.Job.Checkpoint) != c.want {
+				t.Errorf("resumed as %s with payload %s and checkpoint %s, want %s", g.Job.ID, g.Job.Payload, g.Job.Checkpoint, c.want)
+			}
+			record, _, err := w.Events(w.ctx, anybody, id, 10, "")
+			if err != nil || !strings.HasPrefix(record[1].Reason, "resumed_from "+old.ID.String()) {
+				t.Errorf("record: %+v, %v", record, err)
+			}
+			w.mustComplete(g, "completed")
+		}
+		if _, err := w.Resume(w.ctx, anybody, lessor.JobID{}, true); w.wantCode(err, lessor.CodeJobNotFound) == nil {
+			t.Error("an unknown job was resumed")
+		}
+	})
+}
+
+func TestOutcomeOfAnAttemptIsRememberedByItsFence(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		job := w.submit(func(s *lessor.Submission) { s.MaxAttempts = new(int64(2)) })
+		first := w.lease("worker-1", nil)
+		want := func(fence int64, want rules.Outcome) {
+			t.Helper()
+			if got, err := w.Outcome(w.ctx, job.ID, fence); err != nil || got != want {
+				t.Errorf("attempt with fence %d ended %q (%v), want %q", fence, got, err, want)
+			}
+		}
+		want(first.Lease.Fence, "")
+		time.Sleep(65 * time.Second)
+		want(first.Lease.Fence, rules.OutcomeExpired)
+		second := w.lease("worker-1", nil)
+		w.mustComplete(second, "failed")
+		want(first.Lease.Fence, rules.OutcomeExpired)
+		want(second.Lease.Fence, rules.OutcomeFailed)
+		all, err := w.Watched(w.ctx, []lessor.JobID{job.ID})
+		if v := all[job.ID]; err != nil || !v.Final || v.EndedAt != now() {
+			t.Errorf("watched: %+v, %v; want it ended now", all, err)
+		}
+	})
+}
