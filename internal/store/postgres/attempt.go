@@ -15,9 +15,9 @@ const (
 
 var (
 	readAttempts  = sql("select " + attemptColumns + " from attempt where job = $1::uuid order by fence")
-	readLeaseEnds = sql("select lease, worker, tenant, outcome, said, reason from done join lane on lane.id = done.lane" +
+	readLeaseEnds = sql("select lease, worker, lane.tenant, outcome, said, reason from done join lane on lane.id = done.lane" +
 		" where lease = any($1::uuid[]) and lease is not null" +
-		" union all select lease, worker, tenant, outcome, said, reason from attempt join lane on lane.id = attempt.lane" +
+		" union all select lease, worker, lane.tenant, outcome, said, reason from attempt join lane on lane.id = attempt.lane" +
 		" where lease = any($1::uuid[])")
 )
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 
 	"lessor"
@@ -31,7 +32,9 @@ func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 		bindSpec(r, s)
 	}
 	t.inserted = append(t.inserted, specs...)
-	return t.write("insert jobs", step{stmt: insertJobs}, r.params()...)
+	_ = t.write("insert jobs", step{stmt: insertJobs}, r.params()...) // kept in t.err
+	t.insertRuns(specs)
+	return t.err
 }
 
 func bindSpec(r *rows, s *rules.Spec) {
@@ -46,7 +49,7 @@ func bindSpec(r *rows, s *rules.Spec) {
 	r.millis(s.BackoffMax)
 	r.instant(s.RunAt)
 	r.instant(s.TickAt)
-	r.text(s.TraceID)
+	r.text(storedTrace(s))
 	r.text(s.Actor)
 	r.instant(s.CreatedAt)
 	r.bytesOrNull(s.Payload)
@@ -70,12 +73,27 @@ func readSpec(r *row) (*rules.Spec, error) {
 	s.BackoffMax = r.millis()
 	s.RunAt = r.instant()
 	s.TickAt = r.instant()
-	s.TraceID = r.text()
+	if s.TraceID = r.text(); s.TraceID == "" {
+		s.TraceID = madeUpTrace(s.ID)
+	}
 	s.Actor = r.text()
 	s.CreatedAt = r.instant()
 	s.Payload = r.bytes()
 	s.Lane = readLane(r)
 	return s, nil
+}
+
+// madeUpTrace is the trace id of a job that was submitted without one.
+func madeUpTrace(id lessor.JobID) string { return hex.EncodeToString(id.UUID[:]) }
+
+// storedTrace is "" for a trace id that was made up: it need not be kept, nor found.
+func storedTrace(s *rules.Spec) string {
+	var made [2 * len(lessor.UUID{})]byte
+	hex.Encode(made[:], s.ID.UUID[:])
+	if s.TraceID == string(made[:]) {
+		return ""
+	}
+	return s.TraceID
 }
 
 const noTags = "[]"

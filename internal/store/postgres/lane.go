@@ -132,15 +132,20 @@ func (t *tx) learn(lanes []rules.Lane) error {
 		t.lanes = map[rules.Lane]rules.LaneID{}
 	}
 	return t.query("register lanes", findLanes, func(r *row) error {
-		id := rules.LaneID(r.int())
-		t.lanes[readLane(r)] = id
+		id, l := rules.LaneID(r.int()), readLane(r)
+		t.lanes[l] = id
+		t.store.owners.learn(id, &l)
 		return nil
 	}, params[0])
 }
 
 // EachLane implements scheduler.View, in the order of their numbers.
 func (v *view) EachLane(_ context.Context, fn func(rules.LaneID, rules.Lane) error) error {
-	return v.query("read lanes", readLanes, func(r *row) error { return fn(rules.LaneID(r.int()), readLane(r)) })
+	return v.query("read lanes", readLanes, func(r *row) error {
+		id, l := rules.LaneID(r.int()), readLane(r)
+		v.store.owners.learn(id, &l)
+		return fn(id, l)
+	})
 }
 
 // LanesByID implements scheduler.View.
@@ -155,7 +160,9 @@ func (v *view) LanesByID(_ context.Context, ids []rules.LaneID) (map[rules.LaneI
 		r.int(int64(id))
 	}
 	err := v.query("read lanes", readLanesByID, func(r *row) error {
-		lanes[rules.LaneID(r.int())] = readLane(r)
+		id, l := rules.LaneID(r.int()), readLane(r)
+		v.store.owners.learn(id, &l)
+		lanes[id] = l
 		return nil
 	}, r.params()...)
 	return lanes, err

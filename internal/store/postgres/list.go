@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"maps"
-	"math"
 	"slices"
 
 	"lessor"
@@ -18,37 +17,7 @@ const (
 	firstRead, largestRead = 128, 4096
 )
 
-// The tables of a list, newest job first: job, lane, state and place in line of every row below a bound. They are ordered by
-// seq, which is how the places are keyed, but listAll by job id. Both are given at submission and never change, so pages
-// neither repeat nor lose a job that stays where it is.
-var (
-	listAll  = sql("select id, lane, '', seq from job where id < $1::uuid order by id desc limit $2::bigint")
-	listHeld = sql("select job, lane, case first_beat_at when 0 then 'leased' else 'running' end, seq from lease" +
-		" where seq < $1::bigint order by seq desc limit $2::bigint")
-	listDone = sql("select job, lane, state, seq from done where seq < $1::bigint order by seq desc limit $2::bigint")
-	listOver = sql("select job, lane, state, seq from delayed where seq < $1::bigint" +
-		" union all select job, lane, state, seq from done where seq < $1::bigint order by seq desc limit $2::bigint")
-	listQueued = sql("select job, lane, 'queued' as state, seq from queue where seq < $1::bigint" +
-		" union all select job, lane, state, seq from delayed where seq < $1::bigint order by seq desc limit $2::bigint")
-
-	seqBehind  = sql("select id, seq from job where id <= $1::uuid order by id desc limit 1")
-	readTagsOf = sql("select id, tags from job where id = any($1::uuid[])")
-)
-
-// listOf returns the tables that jobs in a state are in.
-func listOf(s lessor.State) *statement {
-	switch s {
-	case lessor.Queued:
-		return listQueued
-	case lessor.Leased, lessor.Running:
-		return listHeld
-	case lessor.Completed, lessor.Cancelled:
-		return listDone
-	case lessor.Failed, lessor.Expired: // for good, or until the retry
-		return listOver
-	}
-	return listAll
-}
+var readTagsOf = sql("select id, tags from job where id = any($1::uuid[])")
 
 // List implements scheduler.View. It looks at no more than lookedPerPage jobs.
 func (v *view) List(ctx context.Context, q scheduler.ListQuery) (scheduler.ListPage, error) {
@@ -69,18 +38,10 @@ func (v *view) List(ctx context.Context, q scheduler.ListQuery) (scheduler.ListP
 	return page, nil
 }
 
-// listed is one job that is looked at.
-type listed struct {
-	job   lessor.JobID
-	lane  rules.LaneID
-	state lessor.State
-	seq   int64
-}
-
 // match returns the ids of one page, and the last job looked at if there are others behind it.
 func (v *view) match(ctx context.Context, q scheduler.ListQuery) (ids []lessor.JobID, next *lessor.JobID, err error) {
-	stmt := listOf(q.State)
-	bound, err := v.bound(stmt, q.After)
+	src := sourceOf(q)
+	bound, err := v.bound(src, q.After)
 	if q.Limit <= 0 || err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +49,7 @@ func (v *view) match(ctx context.Context, q scheduler.ListQuery) (ids []lessor.J
 	looked, size := 0, max(firstRead, min(q.Limit+1, largestRead))
 	for {
 		size = min(size, lookedPerPage+1-looked)
-		batch, err := v.read(stmt, bound, size)
+		batch, err := v.read(src, bound, size)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -109,51 +70,14 @@ func (v *view) match(ctx context.Context, q scheduler.ListQuery) (ids []lessor.J
 		if len(batch) < size {
 			return ids, nil, nil
 		}
-		bound = int8Of(batch[len(batch)-1].seq)
-		if stmt == listAll {
-			bound = uuidOf(batch[len(batch)-1].job.UUID)
-		}
+		bound = src.behind(batch[len(batch)-1])
 		size = min(4*size, largestRead)
 	}
 }
 
-func (v *view) read(stmt *statement, bound []byte, size int) ([]listed, error) {
-	batch := make([]listed, 0, size)
-	err := v.query("list jobs", stmt, func(r *row) error {
-		batch = append(batch, listed{
-			job: lessor.JobID{UUID: r.id()}, lane: rules.LaneID(r.int()), state: lessor.State(r.text()), seq: r.int(),
-		})
-		return nil
-	}, bound, int8Of(int64(size)))
-	return batch, err
-}
-
-// bound returns where a page begins.
-func (v *view) bound(stmt *statement, after *lessor.JobID) ([]byte, error) {
-	switch {
-	case stmt == listAll && after == nil:
-		return uuidOf(afterAll), v.err
-	case stmt == listAll:
-		return uuidOf(after.UUID), v.err
-	case after == nil:
-		return int8Of(math.MaxInt64), v.err
-	}
-	seq := int64(0) // there is no older job
-	// The job itself, or if it is gone by now the next older one.
-	err := v.query("list jobs", seqBehind, func(r *row) error {
-		found := lessor.JobID{UUID: r.id()}
-		seq = r.int()
-		if found != *after {
-			seq++
-		}
-		return nil
-	}, uuidOf(after.UUID))
-	return int8Of(seq), err
-}
-
 // filter returns which of the jobs match.
 func (v *view) filter(ctx context.Context, q scheduler.ListQuery, batch []listed, lanes map[rules.LaneID]rules.Lane) (map[lessor.JobID]bool, error) {
-	if q.Type != "" || q.Tenant != nil {
+	if q.Type != "" || q.Tenant != nil || q.Definition != "" {
 		if err := v.meet(ctx, batch, lanes); err != nil {
 			return nil, err
 		}
@@ -162,7 +86,8 @@ func (v *view) filter(ctx context.Context, q scheduler.ListQuery, batch []listed
 	var ids []lessor.JobID
 	for _, l := range batch {
 		lane := lanes[l.lane]
-		if (q.State == "" || l.state == q.State) && (q.Type == "" || lane.Type == q.Type) && (q.Tenant == nil || lane.Tenant == *q.Tenant) {
+		if l.fits(q) && (q.Type == "" || lane.Type == q.Type) && (q.Tenant == nil || lane.Tenant == *q.Tenant) &&
+			(q.Definition == "" || lane.Definition == q.Definition) {
 			fits[l.job] = true
 			ids = append(ids, l.job)
 		}

@@ -13,18 +13,19 @@ var placeParams = "(" + unnestAs("iu", "seq, job") + ") m"
 var (
 	takeQueued  = exactly("delete from queue r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
 	takeDelayed = exactly("delete from delayed r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
-	takeDone    = exactly("delete from done r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
 	takeLeased  = exactly("delete from lease where id = any($1::uuid[])", 1)
 
-	putQueue   = insertAll("queue", turnColumns, turnTypes)
-	putDelayed = insertAll("delayed", waitingColumns, waitingTypes)
-	putLease   = insertAll("lease", leaseColumns, leaseTypes)
-	putAttempt = insertAll("attempt", attemptColumns, attemptTypes)
-	putDone    = insertAll("done", doneColumns, doneTypes)
+	// Rows of jobs that were granted before name their owner.
+	putQueue        = insertAll("queue", turnColumns, turnTypes)
+	putQueueAgain   = insertAll("queue", turnColumns+", tenant, definition", turnTypes+"ut")
+	putDelayed      = insertAll("delayed", waitingColumns, waitingTypes)
+	putDelayedAgain = insertAll("delayed", waitingColumns+", tenant, definition", waitingTypes+"ut")
+	putLease        = insertAll("lease", leaseColumns+", definition", leaseTypes+"t")
+	putAttempt      = insertAll("attempt", attemptColumns, attemptTypes)
 )
 
 // Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
-func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
+func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 	if len(moves) == 0 || t.err != nil {
 		return t.err
 	}
@@ -41,8 +42,12 @@ func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 			t.ended = append(t.ended, m.Held.ID)
 		}
 	}
+	if err := t.meetOwners(ctx, moves); err != nil {
+		return err
+	}
 	t.takeRows(moves)
 	t.putRows(moves)
+	t.closeRuns(moves)
 	return t.err
 }
 
@@ -73,15 +78,29 @@ func (t *tx) take(moves []scheduler.Move, from rules.Place, s *statement, bind f
 }
 
 func (t *tx) putRows(moves []scheduler.Move) {
-	to := func(p rules.Place) func(*scheduler.Move) bool {
-		return func(m *scheduler.Move) bool { return m.To == p }
+	first := func(p rules.Place) func(*scheduler.Move) bool {
+		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence == 0 }
 	}
-	t.put(moves, "queue", putQueue, to(rules.InQueue), func(r *rows, m *scheduler.Move) { bindTurn(r, &m.Turn) })
-	t.put(moves, "delay", putDelayed, to(rules.Delayed), func(r *rows, m *scheduler.Move) { bindWaiting(r, &m.Turn, m.Wait) })
-	t.put(moves, "lease", putLease, to(rules.Leased), func(r *rows, m *scheduler.Move) { bindLease(r, m.Held) })
+	again := func(p rules.Place) func(*scheduler.Move) bool {
+		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence != 0 }
+	}
+	t.put(moves, "queue", putQueue, first(rules.InQueue), func(r *rows, m *scheduler.Move) { bindTurn(r, &m.Turn) })
+	t.put(moves, "queue", putQueueAgain, again(rules.InQueue), func(r *rows, m *scheduler.Move) {
+		bindTurn(r, &m.Turn)
+		t.bindOwner(r, m)
+	})
+	t.put(moves, "delay", putDelayed, first(rules.Delayed), func(r *rows, m *scheduler.Move) { bindWaiting(r, &m.Turn, m.Wait) })
+	t.put(moves, "delay", putDelayedAgain, again(rules.Delayed), func(r *rows, m *scheduler.Move) {
+		bindWaiting(r, &m.Turn, m.Wait)
+		t.bindOwner(r, m)
+	})
+	t.put(moves, "lease", putLease, func(m *scheduler.Move) bool { return m.To == rules.Leased }, func(r *rows, m *scheduler.Move) {
+		bindLease(r, m.Held)
+		r.textOrNull(t.owners[laneOf(m)].definition)
+	})
 	t.put(moves, "record attempts", putAttempt, func(m *scheduler.Move) bool { return m.Attempt != nil },
 		func(r *rows, m *scheduler.Move) { bindAttempt(r, m.Attempt) })
-	t.put(moves, "end jobs", putDone, to(rules.Ended), func(r *rows, m *scheduler.Move) { bindDone(r, m.Done) })
+	t.putDone(moves)
 }
 
 // put inserts the rows of one table.

@@ -41,6 +41,15 @@ func exactly(change string, params int) *statement {
 		" select 1 / (case when count(*) = $" + strconv.Itoa(params+1) + "::bigint then 1 else 0 end) from hit")
 }
 
+// excluded sets all columns but the first, the key, to those of the row that was not inserted because of it.
+func excluded(columns string) string {
+	names := strings.Split(columns, ", ")[1:]
+	for i, name := range names {
+		names[i] = name + " = excluded." + name
+	}
+	return strings.Join(names, ", ")
+}
+
 // of puts a table's alias before each column.
 func of(alias, columns string) string {
 	names := strings.Split(columns, ", ")

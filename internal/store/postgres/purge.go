@@ -12,7 +12,6 @@ var (
 	lockEnded = sql("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +
 		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint order by ended_at, seq limit $2::bigint" +
 		" for update skip locked) d join job j on j.id = d.job join lane n on n.id = d.lane")
-	purgeDone = sql("delete from done where seq = any($1::bigint[])")
 	purgeKeys = sql("delete from idempotency i using (" + unnestAs("utu", "tenant, key, job") + ") k" +
 		" where i.tenant = k.tenant and i.key = k.key and i.job = k.job")
 	purges = []*statement{

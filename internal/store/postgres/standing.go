@@ -11,11 +11,11 @@ import (
 // nowhere.
 var readStandings = sql("select " + of("j", jobColumns) + ", " + of("n", laneColumns) + ", " + of("q", turnColumns) + ", " +
 	of("d", waitingColumns) + ", " + of("l", leaseColumns) + ", " + of("e", doneColumns) + ", " + of("r", reportColumns) +
-	", a.outcome, a.reason, a.error from job j join lane n on n.id = j.lane" +
+	", a.outcome, a.reason, a.error, a.lease, coalesce(e.started_at, (select granted_at from attempt where attempt.job = j.id order by fence limit 1)) from job j join lane n on n.id = j.lane" +
 	" left join queue q on q.seq = j.seq and q.job = j.id left join delayed d on d.seq = j.seq and d.job = j.id" +
 	" left join lease l on l.seq = j.seq and l.job = j.id left join done e on e.seq = j.seq and e.job = j.id left join report r on r.job = j.id" +
-	" left join lateral (select outcome, reason, error from attempt where attempt.job = j.id and outcome in ('failed', 'expired')" +
-	" order by fence desc limit 1) a on e.seq is null where j.id = any($1::uuid[])")
+	" left join lateral (select outcome, reason, error, lease from attempt where attempt.job = j.id and outcome in ('failed', 'expired')" +
+	" order by fence desc limit 1) a on true where j.id = any($1::uuid[])")
 
 // Standings implements scheduler.View.
 func (v *view) Standings(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
@@ -62,9 +62,10 @@ func readStanding(r *row) (*rules.Standing, error) {
 	if present(r, reportColumns) {
 		s.Report = readReport(r)
 	}
-	if !r.isNull() {
-		s.LastError = lastError(rules.Outcome(r.text()), r.text(), r.text())
+	if failed := lastError(rules.Outcome(r.text()), r.text(), r.text()); s.Place != rules.Ended {
+		s.LastError = failed
 	}
+	s.ErrorLease.UUID, s.StartedAt = r.id(), r.instant()
 	return s, nil
 }
 

@@ -75,6 +75,7 @@ type Store struct {
 	scratch rows
 
 	stream stream
+	owners owners
 }
 
 // Open connects to the database and brings its schema up to date. It refuses a schema that a newer program made, and a

@@ -18,6 +18,9 @@ type tx struct {
 	gated bool
 	wrote bool
 	news  []byte // what Publish was told
+	// missing are definitions that LockDefinitions did not find.
+	missing map[string]bool
+	owners  map[rules.LaneID]owner // of the jobs that Move was told of
 
 	// What becomes known with the commit.
 	lanes    map[rules.Lane]rules.LaneID

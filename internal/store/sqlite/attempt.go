@@ -13,11 +13,15 @@ const (
 	attemptColumns = turnColumns + ", " + endColumns
 
 	readAttempts  = "select " + attemptColumns + " from attempt where job = ? order by fence"
-	readLastError = "select outcome, reason, error from attempt where job = ? and outcome in ('failed', 'expired')" +
+	readLastError = "select outcome, reason, error, lease from attempt where job = ? and outcome in ('failed', 'expired')" +
 		" order by fence desc limit 1"
+	readFirstGrant = "select granted_at from attempt where job = ? order by fence limit 1"
 
 	endOfAttempt = "select worker, tenant, outcome, said, reason from attempt join lane on lane.id = attempt.lane where lease = ?"
 	endOfDone    = "select worker, tenant, outcome, said, reason from done join lane on lane.id = done.lane where lease = ?"
+
+	attemptOf     = "select " + attemptColumns + ", tenant from attempt join lane on lane.id = attempt.lane where lease = ?"
+	lastAttemptOf = "select " + attemptColumns + ", tenant from done join lane on lane.id = done.lane where lease = ?"
 )
 
 func bindAttempt(a *args, t *rules.Attempt) {
@@ -63,6 +67,15 @@ func lastError(outcome rules.Outcome, reason, said string) string {
 	return said
 }
 
+// firstGrant returns when the first attempt began after which the job went on; 0 if there is none.
+func (v *view) firstGrant(id lessor.JobID) (at lessor.Instant, err error) {
+	err = query(v.conn, readFirstGrant, func(a *args) { a.id(id.UUID) }, func(r *row) error {
+		at = r.instant()
+		return nil
+	})
+	return at, err
+}
+
 // LeaseEnds implements scheduler.View.
 func (v *view) LeaseEnds(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]scheduler.LeaseEnd, error) {
 	ends := make(map[lessor.LeaseID]scheduler.LeaseEnd)
@@ -84,4 +97,18 @@ func (v *view) LeaseEnds(ctx context.Context, ids []lessor.LeaseID) (map[lessor.
 		}
 	}
 	return ends, nil
+}
+
+// AttemptOf implements scheduler.KernelView.
+func (v *view) AttemptOf(ctx context.Context, id lessor.LeaseID) (made *rules.Attempt, tenant lessor.TenantID, err error) {
+	for _, text := range []string{lastAttemptOf, attemptOf} {
+		err = query(v.conn, text, func(a *args) { a.id(id.UUID) }, func(r *row) error {
+			made, tenant = new(readAttempt(r)), lessor.TenantID{UUID: r.id()}
+			return nil
+		})
+		if made != nil || err != nil {
+			break
+		}
+	}
+	return made, tenant, readFault(ctx, "read an attempt", err)
 }

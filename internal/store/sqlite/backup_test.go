@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -112,6 +113,10 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		{"a lease without a job", "update lease set job = randomblob(16)", "in no place or in several"},
 		{"only rows without jobs", "delete from job; delete from idempotency", "queued rows without a job"},
 		{"a job without a lane", "delete from lane", "jobs without a lane"},
+		{"a job that its definition does not list", "delete from definition_job", "that their definition does not list"},
+		{"a list with another's job", "insert into definition_job select 'hourly', job, open from definition_job", "that are not their definition's"},
+		{"a list of jobs that ended", "update definition_job set open = 0", "that are open and have ended, or neither"},
+		{"a circuit without a definition", "insert into circuit values ('d', x'00', 'open', 1, 1, 1, null)", "circuits without a definition"},
 		{"a key without a job", "insert into idempotency values (x'00', 'k', x'01', x'02')", "keys without a job"},
 		{"another program's database", "drop table goose_db_version", "no database of lessor"},
 		{"a newer schema", "insert into goose_db_version (version_id, is_applied) values (77, 1)", "version 77"},
@@ -120,7 +125,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := openAt(t, Config{})
 			leased(t, s, 2)
-			specs := drafts(3)
+			specs := drafts(3, func(s *rules.Spec) { s.Lane.Definition = "nightly" })
 			update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
 			name := filepath.Join(t.TempDir(), "copy.db")
 			if err := s.copyInto(t.Context(), name); err != nil {

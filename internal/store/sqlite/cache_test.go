@@ -246,7 +246,13 @@ func TestGrantSoonAfterSubmissionReadsNothing(t *testing.T) {
 func TestPurgeLeavesNoRow(t *testing.T) {
 	s := openAt(t, Config{})
 	ctx := t.Context()
-	held := leased(t, s, 3)
+	specs := drafts(3, func(s *rules.Spec) { s.Lane.Definition = "nightly" })
+	update(t, s, func(tx scheduler.Tx) error { return submit(ctx, tx, specs) })
+	var held []*rules.Held
+	update(t, s, func(tx scheduler.Tx) (err error) {
+		held, err = grant(ctx, tx, specs)
+		return err
+	})
 	update(t, s, func(tx scheduler.Tx) error {
 		return finish(ctx, tx, leaseIDs(held), rules.End{Outcome: rules.OutcomeReleased})
 	})
@@ -266,7 +272,7 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 		return nil
 	})
 	run(t, s.path, "update job set idempotency_key = (select key from idempotency where job = job.id)")
-	tables := []string{"job", "idempotency", "attempt", "done", "note", "report"}
+	tables := []string{"job", "idempotency", "attempt", "done", "note", "report", "definition_job"}
 	rows := func() (all []int64) {
 		for _, table := range tables {
 			n, err := count(s.writer.conn, "select count(*) from "+table)
@@ -277,7 +283,7 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 		}
 		return all
 	}
-	if got := rows(); !slices.Equal(got, []int64{3, 3, 3, 3, 3, 3}) {
+	if got := rows(); !slices.Equal(got, []int64{3, 3, 3, 3, 3, 3, 3}) {
 		t.Fatalf("rows in %v before the purge: %v, want 3 each", tables, got)
 	}
 	update(t, s, func(tx scheduler.Tx) error {

@@ -33,11 +33,12 @@ type writer struct {
 	begin, commit, rollback *sqlite.Stmt
 
 	job, queue, delayed, lease, beat, attempt, done, note bulk
+	run, definition, tick, audit                          bulk
 
 	takeQueued, takeDelayed, takeLeased, takeBeat, takeDone *sqlite.Stmt
 	isQueued, readJob                                       *sqlite.Stmt
 	addGone, cutGone, dropQueued                            *sqlite.Stmt
-	saveReport, saveSetting, addLane                        *sqlite.Stmt
+	saveReport, saveSetting, addLane, markRun               *sqlite.Stmt
 }
 
 func openWriter(path, synchronous string) (_ *writer, err error) {
@@ -114,6 +115,7 @@ func (w *writer) prepare() (err error) {
 		{&w.saveReport, saveReport},
 		{&w.saveSetting, saveSetting},
 		{&w.addLane, addLane},
+		{&w.markRun, markRun},
 	} {
 		if *p.stmt, err = w.conn.Prepare(p.text); err != nil {
 			return err
@@ -131,6 +133,10 @@ func (w *writer) prepare() (err error) {
 		{&w.attempt, "insert into attempt", attemptColumns},
 		{&w.done, "insert into done", doneColumns},
 		{&w.note, "insert into note", noteColumns},
+		{&w.run, "insert into definition_job", runColumns},
+		{&w.definition, "replace into definition", definitionColumns},
+		{&w.tick, "insert into tick", tickColumns},
+		{&w.audit, "insert into audit", auditColumns},
 	} {
 		if *p.bulk, err = newBulk(w.conn, p.into, p.columns); err != nil {
 			return err

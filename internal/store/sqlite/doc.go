@@ -14,12 +14,16 @@
 // their grants, and found by their jobs in memory (leaseIndex); what heartbeats change in them is in beat. A grant leaves its
 // row in the queue, where it counts for nothing, and the log gone tells so until it is deleted (line).
 //
+// A job of a definition is also listed in definition_job, and there it is open until it is in done. Nothing is written there for
+// other jobs.
+//
 // One connection writes and checkpoints; who has the turn has it, its caches and its statements. Views read on
 // connections of their own, each a snapshot. At synchronous FULL an Update that returned is on the disk.
 //
 // Invariants:
 //   - Every job is in exactly one place at every commit (storetest, Verify).
 //   - A row that a grant left in the queue shows nowhere (TestLeftRowsAreNoPlace, TestJobComesBackIntoTheQueue).
+//   - A definition's jobs that are not in done are its open ones, at every commit (storetest, Verify).
 //   - A job has one lease at most (TestJobHasOneLease, Verify).
 //   - The caches (live leases, the queue's seqs, lanes, late specs, places in line) are those of the tables at the end of
 //     each transaction, committed or not (TestCachesFollowTables).

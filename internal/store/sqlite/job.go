@@ -29,7 +29,7 @@ func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 		for _, s := range specs {
 			t.store.specs.put(s)
 		}
-		return nil
+		return t.insertRuns(specs)
 	})
 }
 

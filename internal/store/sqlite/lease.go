@@ -137,6 +137,28 @@ func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) ([]*rules.
 	return held, readFault(ctx, "list leases", err)
 }
 
+// LockList implements scheduler.KernelView.
+func (v *view) LockList(ctx context.Context, q scheduler.LockQuery) (held []*rules.Held, err error) {
+	w := &where{}
+	w.and("lock_key is not null", nil)
+	if q.Tenant != nil {
+		w.and("tenant = ?", func(a *args) { a.id(q.Tenant.UUID) })
+	}
+	w.and("(tenant, lock_key) > (+?, +?)", func(a *args) {
+		if q.After != nil {
+			a.id(q.After.Tenant.UUID)
+			a.text(q.After.Key)
+			return
+		}
+		a.blob([]byte{}) // before every tenant
+		a.text("")
+	})
+	err = v.page("select "+leaseColumns+" from "+leaseTables, w, "tenant, lock_key", q.Limit, func(r *row) {
+		held = append(held, &readLease(r).Held)
+	})
+	return held, readFault(ctx, "list locks", err)
+}
+
 // Both read live leases until they have found one: leases have no index by id, which every grant would have to write.
 const (
 	findLease  = "select n from lease where id = ? order by n desc limit 1"

@@ -22,7 +22,10 @@ func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 		if err := t.sort(moves); err != nil {
 			return err
 		}
-		return t.putRows()
+		if err := t.putRows(); err != nil {
+			return err
+		}
+		return t.markRuns(moves)
 	})
 }
 
@@ -157,7 +160,7 @@ func (t *tx) putRows() error {
 	if err := t.w.attempt.insert(len(t.toAttempt), func(i int, a *args) { bindAttempt(a, t.toAttempt[i].Attempt) }); err != nil {
 		return fmt.Errorf("attempt: %w", err)
 	}
-	if err := t.w.done.insert(len(t.toDone), func(i int, a *args) { bindDone(a, t.toDone[i].Done) }); err != nil {
+	if err := t.putDone(); err != nil {
 		return fmt.Errorf("done: %w", err)
 	}
 	return nil
@@ -194,4 +197,16 @@ func (t *tx) putLeased() error {
 		return err
 	}
 	return t.saveBeats()
+}
+
+func (t *tx) putDone() error {
+	t.started = t.started[:0]
+	for _, m := range t.toDone {
+		at, err := t.startedAt(&m.Done.Attempt)
+		if err != nil {
+			return err
+		}
+		t.started = append(t.started, at)
+	}
+	return t.w.done.insert(len(t.toDone), func(i int, a *args) { bindDone(a, t.toDone[i].Done, t.started[i]) })
 }

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	readEnded = "select done.seq, done.job, tenant, job.idempotency_key from done" +
+	readEnded = "select done.seq, done.job, tenant, job.idempotency_key, definition from done" +
 		" cross join job on job.id = done.job cross join lane on lane.id = done.lane where ended_at < +? order by ended_at limit +?"
 	dropDone = "delete from done where seq = ?"
 	dropKey  = "delete from idempotency where tenant = ? and key = ? and job = ?"
@@ -23,10 +23,11 @@ var purges = []string{
 
 // ended is a job that can go.
 type ended struct {
-	seq    int64
-	job    lessor.JobID
-	tenant lessor.UUID
-	key    string
+	seq        int64
+	job        lessor.JobID
+	tenant     lessor.UUID
+	key        string
+	definition string
 }
 
 // Purge implements scheduler.Tx, the jobs that ended first going first.
@@ -39,7 +40,9 @@ func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (int, er
 				a.int(int64(max(0, limit)))
 			},
 			func(r *row) error {
-				page = append(page, ended{seq: r.int(), job: lessor.JobID{UUID: r.id()}, tenant: r.id(), key: r.text()})
+				page = append(page, ended{
+					seq: r.int(), job: lessor.JobID{UUID: r.id()}, tenant: r.id(), key: r.text(), definition: r.text(),
+				})
 				return nil
 			})
 		for _, e := range page {
@@ -62,6 +65,9 @@ func (t *tx) purge(e ended) error {
 	if err := t.freeKey(e); err != nil {
 		return err
 	}
+	if err := t.dropRun(e); err != nil {
+		return err
+	}
 	for _, text := range purges {
 		if err := query(t.conn, text, func(a *args) { a.id(e.job.UUID) }, nil); err != nil {
 			return err
@@ -80,4 +86,39 @@ func (t *tx) freeKey(e ended) error {
 		a.text(e.key)
 		a.id(e.job.UUID)
 	}, nil)
+}
+
+// dropRun takes a job from its definition's list.
+func (t *tx) dropRun(e ended) error {
+	if e.definition == "" {
+		return nil
+	}
+	return query(t.conn, dropRun, func(a *args) {
+		a.text(e.definition)
+		a.id(e.job.UUID)
+	}, nil)
+}
+
+// kernelPurges remove what came before an instant, the oldest first.
+var kernelPurges = []string{
+	"delete from tick where (definition, tick_at) in (select definition, tick_at from tick where tick_at < +? order by tick_at limit +?)",
+	"delete from alert where id in (select id from alert where cleared_at > 0 and cleared_at < +? order by cleared_at limit +?)",
+	"delete from audit where id in (select id from audit where at < +? order by at limit +?)",
+}
+
+// PurgeKernel implements scheduler.KernelTx.
+func (t *tx) PurgeKernel(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
+	err = t.do("purge", func() error {
+		for _, text := range kernelPurges {
+			if err := query(t.conn, text, func(a *args) {
+				a.instant(before)
+				a.int(int64(max(0, limit)))
+			}, nil); err != nil {
+				return err
+			}
+			n += t.conn.Changes()
+		}
+		return nil
+	})
+	return n, err
 }

@@ -36,25 +36,47 @@ func (v *view) standing(id lessor.JobID) (*rules.Standing, error) {
 		return nil, err
 	}
 	s := &rules.Standing{Spec: spec}
-	// The queue comes last: a job that is nowhere else is in it, and a row there of any other job is left over.
-	for _, look := range []func(*rules.Standing) error{v.lookLeased, v.lookEnded, v.lookDelayed, v.lookQueued} {
-		if err := look(s); err != nil {
-			return nil, err
-		}
-		if s.Place != rules.Nowhere {
-			break
-		}
+	if err := v.findPlace(s); err != nil {
+		return nil, err
 	}
 	if s.Report, err = v.report(id); err != nil {
 		return nil, err
 	}
-	if s.Place != rules.Ended {
-		err = query(v.conn, readLastError, func(a *args) { a.id(id.UUID) }, func(r *row) error {
-			s.LastError = lastError(rules.Outcome(r.text()), r.text(), r.text())
-			return nil
-		})
+	if s.Turn.Fence != 0 {
+		err = v.lookBack(s)
 	}
 	return s, err
+}
+
+// findPlace finds where a job is, of which ID and Seq are known.
+func (v *view) findPlace(s *rules.Standing) error {
+	// The queue comes last: a job that is nowhere else is in it, and a row there of any other job is left over.
+	for _, look := range []func(*rules.Standing) error{v.lookLeased, v.lookEnded, v.lookDelayed, v.lookQueued} {
+		if err := look(s); err != nil || s.Place != rules.Nowhere {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookBack adds what attempts tell after which the job went on.
+func (v *view) lookBack(s *rules.Standing) error {
+	err := query(v.conn, readLastError, func(a *args) { a.id(s.Spec.ID.UUID) }, func(r *row) error {
+		said := lastError(rules.Outcome(r.text()), r.text(), r.text())
+		s.ErrorLease = lessor.LeaseID{UUID: r.id()}
+		if s.Place != rules.Ended {
+			s.LastError = said
+		}
+		return nil
+	})
+	if s.Place == rules.Ended || err != nil {
+		return err
+	}
+	s.StartedAt, err = v.firstGrant(s.Spec.ID)
+	if s.StartedAt == 0 && s.Place == rules.Leased {
+		s.StartedAt = s.Held.IssuedAt
+	}
+	return err
 }
 
 // lookAt reads a job's row in one place, if it is there.
@@ -102,7 +124,7 @@ func (v *view) lookLeased(s *rules.Standing) error {
 
 func (v *view) lookEnded(s *rules.Standing) error {
 	return v.lookAt(readDoneOf, s, func(r *row) {
-		s.Done = readDone(r)
+		s.Done, s.StartedAt = readDone(r)
 		end := &s.Done.Attempt
 		s.Place, s.Turn, s.LastError = rules.Ended, end.Turn, lastError(end.Outcome, end.Reason, end.Error)
 	})

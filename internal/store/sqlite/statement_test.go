@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -28,7 +31,9 @@ func busyDay(t *testing.T, s *Store) {
 		update(t, s, func(tx scheduler.Tx) error {
 			return finish(ctx, tx, ids[20:30], rules.End{Outcome: rules.OutcomeFailed, Reason: "failed"})
 		})
-		specs := drafts(3, func(s *rules.Spec) { s.IdempotencyKey, s.Tags = s.ID.String(), []string{"red"} })
+		specs := drafts(3, func(s *rules.Spec) {
+			s.IdempotencyKey, s.Tags, s.Lane.Definition = s.ID.String(), []string{"red"}, "nightly"
+		})
 		update(t, s, func(tx scheduler.Tx) error {
 			if err := submit(ctx, tx, specs); err != nil {
 				return err
@@ -57,12 +62,42 @@ func busyDay(t *testing.T, s *Store) {
 			if _, err := tx.DeleteToken(ctx, lessor.TokenID{UUID: uuid()}); err != nil {
 				return err
 			}
+			if err := busyKernel(ctx, tx, i); err != nil {
+				return err
+			}
 			_, err := tx.Purge(ctx, tx.Now()-lessor.Instant(i), 3)
 			return err
+		})
+		update(t, s, func(tx scheduler.Tx) error {
+			held, err := grant(ctx, tx, specs[:2])
+			if err != nil {
+				return err
+			}
+			return finish(ctx, tx, leaseIDs(held[:1]), completed)
 		})
 		look(t, s, func(v scheduler.View) error { return readAll(t, v, specs[0].ID, ids) })
 		update(t, s, func(tx scheduler.Tx) error { return readAll(t, tx, specs[0].ID, ids) })
 	}
+}
+
+// busyKernel calls every method that writes about definitions.
+func busyKernel(ctx context.Context, tx scheduler.KernelTx, i int) error {
+	id := fmt.Sprintf("definition-%d", i)
+	d := &rules.Definition{ID: id, Module: "ledger", Enabled: i%3 == 0, DueAt: lessor.Instant(i)}
+	tick := rules.TickRow{Definition: id, At: lessor.Instant(i), Outcome: lessor.TickCircuitOpen, Run: lessor.JobID{UUID: uuid()}}
+	alert := lessor.Alert{ID: lessor.AlertID{UUID: uuid()}, Kind: lessor.AlertDead, Subject: id, ClearedAt: lessor.Instant(i % 2)}
+	_, err1 := tx.LockDefinitions(ctx, []string{id})
+	_, err2 := tx.DueDefinitions(ctx, lessor.Instant(i), 3)
+	_, err3 := tx.LockCircuits(ctx, []string{id}, true)
+	_, err4 := tx.PurgeKernel(ctx, lessor.Instant(i-5), 3)
+	return errors.Join(
+		err1, err2, err3, err4, tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.DeleteDefinitions(ctx, []string{fmt.Sprintf("definition-%d", i-9)}),
+		tx.SaveTicks(ctx, []rules.TickRow{tick}), tx.ReplaceTicks(ctx, []rules.TickRow{tick}),
+		tx.SaveCircuits(ctx, []*rules.Circuit{{Definition: id, State: lessor.CircuitOpen}, {Definition: "idle"}}),
+		tx.SavePolicy(ctx, rules.Policy{Weight: i}), tx.SaveAlerts(ctx, []lessor.Alert{alert}),
+		tx.SaveHandler(ctx, lessor.Handler{HandlerID: id, Schema: []byte("{}")}), tx.SaveHandler(ctx, lessor.Handler{HandlerID: "none"}),
+		tx.SaveAudit(ctx, []lessor.Audited{{ID: lessor.AuditID{UUID: uuid()}, At: lessor.Instant(i)}}),
+	)
 }
 
 // readAll calls every method of a view.
@@ -76,6 +111,12 @@ func readAll(t *testing.T, v scheduler.View, job lessor.JobID, leases []lessor.L
 		if _, err = v.List(ctx, scheduler.ListQuery{State: state, After: page.Next, Limit: 3}); err != nil {
 			return err
 		}
+	}
+	if err := listAllRuns(ctx, v); err != nil {
+		return err
+	}
+	if err := readKernel(ctx, v, leases); err != nil {
+		return err
 	}
 	_, err1 := v.LeaseEnds(ctx, leases)
 	_, err2 := v.History(ctx, job)
@@ -92,6 +133,55 @@ func readAll(t *testing.T, v scheduler.View, job lessor.JobID, leases []lessor.L
 		}
 	}
 	return nil
+}
+
+// listAllRuns asks for runs in every way.
+func listAllRuns(ctx context.Context, v scheduler.View) error {
+	q := scheduler.ListQuery{Claimed: true, Limit: 2}
+	for _, q.Status = range append(lessor.RunStatuses(), "") {
+		for _, q.Definition = range []string{"", "nightly"} {
+			for _, q.Trace = range []string{"", "4bf92f3577b34da6a3ce929d0e0e4736"} {
+				if _, err := v.List(ctx, q); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readKernel calls every method of a view that is about definitions, with every filter alone and with all.
+func readKernel(ctx context.Context, v scheduler.KernelView, leases []lessor.LeaseID) error {
+	var errs []error
+	keep := func(_ any, err error) { errs = append(errs, err) }
+	tenant, run := lessor.TenantID{}, lessor.JobID{UUID: uuid()}
+	for _, tenant := range []*lessor.TenantID{nil, &tenant} {
+		for _, name := range []string{"", "ledger"} {
+			keep(v.DefinitionList(ctx, scheduler.DefinitionQuery{Tenant: tenant, Module: name, After: name, Limit: 3}))
+			keep(v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Tenant: tenant, Definition: name, Limit: 3}))
+			keep(v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Tenant: tenant, Definition: name, Run: &run, After: &run, Limit: 3}))
+			keep(v.AuditList(ctx, scheduler.AuditQuery{Actor: name, Limit: 3}))
+			keep(v.AuditList(ctx, scheduler.AuditQuery{Actor: name, Object: "o", After: &lessor.AuditID{UUID: uuid()}, Limit: 3}))
+		}
+		for _, open := range []bool{false, true} {
+			keep(v.AlertList(ctx, scheduler.AlertQuery{Tenant: tenant, Open: open, Limit: 3}))
+			keep(v.AlertList(ctx, scheduler.AlertQuery{Tenant: tenant, Open: open, After: &lessor.AlertID{UUID: uuid()}, Limit: 3}))
+		}
+		keep(v.Circuits(ctx, scheduler.CircuitQuery{Tenant: tenant, After: "c", Limit: 3}))
+		keep(v.LockList(ctx, scheduler.LockQuery{Tenant: tenant, Limit: 3}))
+		keep(v.LockList(ctx, scheduler.LockQuery{Tenant: tenant, After: &scheduler.LockName{Key: "k"}, Limit: 3}))
+	}
+	keep(v.TickList(ctx, scheduler.TickQuery{Definition: "d", Limit: 3}))
+	keep(v.TickList(ctx, scheduler.TickQuery{Definition: "d", From: 1, To: 5, After: 2, Limit: 3}))
+	keep(v.Definitions(ctx, []string{"definition-1"}))
+	keep(v.NextTick(ctx))
+	keep(v.OpenRuns(ctx, []string{"nightly"}, 3))
+	keep(v.Policies(ctx))
+	keep(v.Handlers(ctx))
+	keep(v.OpenAlert(ctx, lessor.AlertDead, "definition-1"))
+	keep(nil, v.EachHindrance(ctx, func(scheduler.Hindrance) error { return nil }))
+	_, _, err := v.AttemptOf(ctx, leases[0])
+	return errors.Join(append(errs, err)...)
 }
 
 // statements returns all that a connection keeps, which the library does not show.
@@ -159,6 +249,10 @@ func TestPlans(t *testing.T) {
 		"select " + tokenColumns + " from token order by created_at desc, id desc": true,
 		"select 1 from setting limit 1":                                            true,
 		"select min(until) from delayed":                                           true,
+		readPolicies:                                                               true, // as many as tenants and classes that were set
+		readHandlers:                                                               true,
+		readHeld:                                                                   true, // an index of what is held
+		readOpen:                                                                   true, // and one of what is open
 	}
 	texts := map[string]bool{}
 	for _, conn := range []*sqlite.Conn{s.writer.conn, reader(t, s)} {
@@ -176,6 +270,9 @@ func TestPlans(t *testing.T) {
 		if strings.Contains(p, "TEMP B-TREE") || strings.Contains(p, "SCAN ") && !strings.Contains(p, "SCAN CONSTANT ROW") && !strings.Contains(p, "-ROW VALUES") {
 			t.Errorf("%s\nsorts, or reads a whole table: %s", text, p)
 		}
+	}
+	if p := plan(t, s.writer.conn, readOpened); !strings.Contains(p, "definition_job_open") {
+		t.Errorf("open runs are looked for among all that were: %s", p)
 	}
 	if seen < 30 {
 		t.Errorf("only %d plans were looked at", seen)

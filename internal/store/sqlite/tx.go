@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
@@ -20,9 +21,13 @@ type tx struct {
 	// What a Move takes apart, by the table it goes to.
 	toQueue, toDelayed, toLease, toDone, toAttempt []*scheduler.Move
 	leased, beaten                                 []*kept
+	started                                        []lessor.Instant // first grants of what goes to done
 }
 
-var _ scheduler.Tx = (*tx)(nil)
+var (
+	_ scheduler.Tx       = (*tx)(nil)
+	_ scheduler.KernelTx = (*tx)(nil)
+)
 
 // do runs a write, unless the transaction is spoilt.
 func (t *tx) do(verb string, write func() error) error {

@@ -11,8 +11,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// astray counts what must not be: jobs that are not in exactly one place, rows in a place without a job, and rows whose
-// lane is not known.
+// astray counts what must not be: jobs that are not in exactly one place, rows in a place without a job, rows whose lane is not
+// known, and lists of definitions' jobs that do not match the places.
 var astray = []struct{ what, text string }{
 	{"jobs that are in no place or in several", `select count(*) from job j where
 		exists (select 1 from queue where seq = j.seq and job = j.id and seq not in left_over) + exists (select 1 from delayed where seq = j.seq and job = j.id) +
@@ -23,6 +23,13 @@ var astray = []struct{ what, text string }{
 	{"ended rows without a job", `select count(*) from done p where not exists (select 1 from job where id = p.job and seq = p.seq)`},
 	{"heartbeats without a lease", `select count(*) from beat where n not in (select n from lease)`},
 	{"jobs without a lane", `select count(*) from job where not exists (select 1 from lane where id = job.lane)`},
+	{"jobs that their definition does not list", `select count(*) from job cross join lane on lane.id = job.lane where lane.definition <> ''
+		and not exists (select 1 from definition_job where definition = lane.definition and job = job.id)`},
+	{"listed jobs that are not their definition's", `select count(*) from definition_job d where not exists
+		(select 1 from job join lane on lane.id = job.lane where job.id = d.job and lane.definition = d.definition)`},
+	{"listed jobs that are open and have ended, or neither", `select count(*) from definition_job d where d.open =
+		exists (select 1 from job cross join done on done.seq = job.seq where job.id = d.job)`},
+	{"circuits without a definition", `select count(*) from circuit where definition not in (select id from definition)`},
 	{"idempotency keys without a job", `select count(*) from idempotency i where not exists (select 1 from job where id = i.job)`},
 }
 

@@ -20,7 +20,11 @@ import (
 // compares the store with a map after each.
 func likeTheModel(b *bed) {
 	rapid.Check(b.T, func(r *rapid.T) {
-		m := &model{bed: b, jobs: map[lessor.JobID]rules.Standing{}, failures: map[lessor.JobID]string{}}
+		b.count++
+		m := &model{
+			bed: b, definition: fmt.Sprintf("sequence-%d", b.count),
+			jobs: map[lessor.JobID]rules.Standing{}, failures: map[lessor.JobID]string{},
+		}
 		r.Repeat(map[string]func(*rapid.T){
 			"transaction": m.transaction,
 			"":            m.compare,
@@ -30,9 +34,10 @@ func likeTheModel(b *bed) {
 
 // model is what the store should hold about the jobs of one sequence.
 type model struct {
-	bed      *bed
-	jobs     map[lessor.JobID]rules.Standing
-	failures map[lessor.JobID]string // the error of the last attempt that failed, and after which the job went on
+	bed        *bed
+	definition string // that some jobs are of
+	jobs       map[lessor.JobID]rules.Standing
+	failures   map[lessor.JobID]string // the error of the last attempt that failed, and after which the job went on
 }
 
 // step is one thing that the scheduler does to a job, decided by package rules.
@@ -69,7 +74,7 @@ func (m *model) transaction(r *rapid.T) {
 	fails := rapid.IntRange(0, 4).Draw(r, "fails") == 0
 	err := m.bed.Update(m.bed.Context(), func(tx scheduler.Tx) error {
 		for range rapid.IntRange(0, 2).Draw(r, "submissions") {
-			if err := m.submit(tx, rapid.Bool().Draw(r, "later")); err != nil {
+			if err := m.submit(tx, rapid.Bool().Draw(r, "later"), rapid.Bool().Draw(r, "of the definition")); err != nil {
 				return err
 			}
 		}
@@ -92,7 +97,7 @@ func (m *model) transaction(r *rapid.T) {
 }
 
 func (m *model) step(r *rapid.T, tx scheduler.Tx) error {
-	ids := slices.SortedFunc(maps.Keys(m.jobs), func(a, b lessor.JobID) int { return slices.Compare(a.UUID[:], b.UUID[:]) })
+	ids := slices.SortedFunc(maps.Keys(m.jobs), olderJob)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -109,10 +114,15 @@ func (m *model) step(r *rapid.T, tx scheduler.Tx) error {
 	return nil
 }
 
-func (m *model) submit(tx scheduler.Tx, waits bool) error {
+func olderJob(a, b lessor.JobID) int { return slices.Compare(a.UUID[:], b.UUID[:]) }
+
+func (m *model) submit(tx scheduler.Tx, waits, defined bool) error {
 	spec := m.bed.draft(func(s *rules.Spec) {
 		if waits {
 			later(s)
+		}
+		if defined {
+			s.Lane.Definition = m.definition
 		}
 	})
 	if err := insert(m.bed.Context(), tx, spec); err != nil {
@@ -126,6 +136,9 @@ func (m *model) submit(tx scheduler.Tx, waits bool) error {
 func (m *model) grant(tx scheduler.Tx, s *rules.Standing) error {
 	move := m.bed.grantMove(s.Spec, s.Turn, "w1", tx.Now())
 	s.Place, s.Turn, s.Held = rules.Leased, move.Held.Turn, move.Held
+	if s.StartedAt == 0 {
+		s.StartedAt = tx.Now()
+	}
 	return tx.Move(m.bed.Context(), []scheduler.Move{move})
 }
 
@@ -175,7 +188,7 @@ func (m *model) report(tx scheduler.Tx, s *rules.Standing) error {
 // arrive is what a move does to a standing.
 func (m *model) arrive(s *rules.Standing, move scheduler.Move) {
 	if a := move.Attempt; a != nil && (a.Outcome == rules.OutcomeFailed || a.Outcome == rules.OutcomeExpired) {
-		m.failures[s.Spec.ID] = said(a)
+		m.failures[s.Spec.ID], s.ErrorLease = said(a), a.Lease
 	}
 	s.Place, s.Turn, s.Wait, s.Done, s.Held = move.To, move.Turn, move.Wait, move.Done, nil
 	s.LastError = m.failures[s.Spec.ID]
@@ -202,7 +215,11 @@ func (m *model) compare(r *rapid.T) {
 		want := map[lessor.JobID]*rules.Standing{}
 		for id, s := range m.jobs {
 			want[id] = &s
+			if got := got[id]; got != nil && got.Place == rules.Leased && got.StartedAt == 0 {
+				got.StartedAt = got.Held.IssuedAt // a store need not know it during the first attempt
+			}
 		}
+		m.compareRuns(r, v)
 		if reflect.DeepEqual(got, want) { // which takes a hundredth of the time
 			return nil
 		}
@@ -213,5 +230,19 @@ func (m *model) compare(r *rapid.T) {
 	})
 	if err != nil {
 		r.Fatal(err)
+	}
+}
+
+// compareRuns holds the open runs of the definition against the model.
+func (m *model) compareRuns(r *rapid.T, v scheduler.View) {
+	var want []scheduler.OpenRun
+	for _, id := range slices.SortedFunc(maps.Keys(m.jobs), olderJob) {
+		if s := m.jobs[id]; s.Spec.Lane.Definition != "" && s.Place != rules.Ended {
+			want = append(want, scheduler.OpenRun{Job: id, Claimed: s.Turn.Fence != 0})
+		}
+	}
+	got, err := v.OpenRuns(m.bed.Context(), []string{m.definition}, len(m.jobs)+1)
+	if !slices.Equal(got[m.definition], want) || err != nil {
+		r.Fatalf("open runs are not like the model, or %v (-model +store):\n%s", err, cmp.Diff(want, got[m.definition]))
 	}
 }

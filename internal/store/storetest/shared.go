@@ -34,6 +34,11 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/SeqsAreNotShared", seqsAreNotShared},
 		{"Shared/RestartOfOneMovesNoFloor", restartMovesNoFloor},
 		{"Shared/HighestRatingCounts", highestRating},
+		{"Shared/EachTickOnce", eachTickOnce},
+		{"Shared/NoFailureIsLost", noFailureIsLost},
+		{"Shared/LockedCircuitIsLeftOut", lockedCircuitIsLeftOut},
+		{"Shared/LockedDefinitionIsWaitedFor", lockedDefinitionIsWaitedFor},
+		{"Shared/NewDefinitionIsNotOverwritten", newDefinitionIsNotOverwritten},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			open := fresh(t)

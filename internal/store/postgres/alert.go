@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+const (
+	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at"
+	alertTypes   = "uttutii"
+	selectAlert  = "select " + alertColumns + " from alert"
+)
+
+var (
+	saveAlerts = sql("insert into alert (" + alertColumns + ") " + unnest(alertTypes) + " on conflict (id) do update set " + excluded(alertColumns))
+	openAlert  = sql(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text")
+	listAlerts = variants(selectAlert+" where id < $3::uuid", " order by id desc limit $4::bigint",
+		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})
+)
+
+func bindAlert(r *rows, a *lessor.Alert) {
+	r.id(a.ID.UUID)
+	r.text(string(a.Kind))
+	r.text(a.Subject)
+	r.id(a.TenantID.UUID)
+	r.text(a.Message)
+	r.instant(a.RaisedAt)
+	r.instant(a.ClearedAt)
+}
+
+func readAlert(r *row) lessor.Alert {
+	return lessor.Alert{
+		ID:        lessor.AlertID{UUID: r.id()},
+		Kind:      lessor.AlertKind(r.text()),
+		Subject:   r.text(),
+		TenantID:  lessor.TenantID{UUID: r.id()},
+		Message:   r.text(),
+		RaisedAt:  r.instant(),
+		ClearedAt: r.instant(),
+	}
+}
+
+// SaveAlerts implements scheduler.KernelTx. A second open alert of one kind about one subject is scheduler.ErrBadCall.
+func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
+	if len(as) == 0 {
+		return t.err
+	}
+	r := t.scratch.reset()
+	for i := range as {
+		r.row()
+		bindAlert(r, &as[i])
+	}
+	return t.write("save alerts", step{stmt: saveAlerts}, r.params()...)
+}
+
+// OpenAlert implements scheduler.KernelView.
+func (v *view) OpenAlert(_ context.Context, kind lessor.AlertKind, subject string) (open *lessor.Alert, err error) {
+	err = v.query("read the open alert", openAlert, func(r *row) error {
+		open = new(readAlert(r))
+		return nil
+	}, textOf(string(kind)), textOf(subject))
+	return open, err
+}
+
+// AlertList implements scheduler.KernelView.
+func (v *view) AlertList(_ context.Context, q scheduler.AlertQuery) (as []lessor.Alert, err error) {
+	filters := [][]byte{idOrNil(q.Tenant), nil}
+	if q.Open {
+		filters[1] = boolOf(true)
+	}
+	err = v.page("list alerts", listAlerts, filters, func(r *row) { as = append(as, readAlert(r)) }, before(q.After), limitOf(q.Limit))
+	return as, err
+}

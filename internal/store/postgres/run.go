@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+var (
+	insertRuns = insertAll("definition_job", "definition, job, open", "tub")
+	closeRuns  = sql("update definition_job o set open = false from (" + unnestAs("tu", "definition, job") + ") u" +
+		" where o.definition = u.definition and o.job = u.job")
+	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
+	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence) > 0 from (select unnest($1::text[]) as id) d" +
+		" cross join lateral (select job from definition_job where definition = d.id and open order by job limit $2::bigint) o" +
+		" join job j on j.id = o.job left join queue q on q.seq = j.seq and q.job = j.id" +
+		" left join delayed w on w.seq = j.seq and w.job = j.id left join lease l on l.seq = j.seq and l.job = j.id order by d.id, o.job")
+	readAttemptOf = sql("select " + of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.lease = $1::uuid" +
+		" union all select " + of("a", attemptColumns) + ", n.tenant from attempt a join lane n on n.id = a.lane where a.lease = $1")
+)
+
+// insertRuns lists new jobs under their definitions.
+func (t *tx) insertRuns(specs []*rules.Spec) {
+	r, n := t.scratch.reset(), 0
+	for _, s := range specs {
+		if s.Lane.Definition != "" {
+			r.row()
+			r.text(s.Lane.Definition)
+			r.id(s.ID.UUID)
+			r.flag(true)
+			n++
+		}
+	}
+	if n > 0 {
+		_ = t.write("insert jobs of definitions", step{stmt: insertRuns}, r.params()...) // kept in t.err
+	}
+}
+
+// closeRuns follows jobs of definitions into done.
+func (t *tx) closeRuns(moves []scheduler.Move) {
+	t.put(moves, "close runs", closeRuns,
+		func(m *scheduler.Move) bool { return m.To == rules.Ended && t.owners[laneOf(m)].definition != "" },
+		func(r *rows, m *scheduler.Move) {
+			r.text(t.owners[laneOf(m)].definition)
+			r.id(m.Done.Attempt.Turn.Job.UUID)
+		})
+}
+
+// OpenRuns implements scheduler.KernelView.
+func (v *view) OpenRuns(_ context.Context, definitions []string, limit int) (map[string][]scheduler.OpenRun, error) {
+	open := make(map[string][]scheduler.OpenRun)
+	if len(definitions) == 0 || v.err != nil {
+		return open, v.err
+	}
+	err := v.query("read open runs", readOpenRuns, func(r *row) error {
+		definition := r.text()
+		open[definition] = append(open[definition], scheduler.OpenRun{Job: lessor.JobID{UUID: r.id()}, Claimed: r.flag()})
+		return nil
+	}, textsOf(v, definitions), limitOf(limit))
+	return open, err
+}
+
+// AttemptOf implements scheduler.KernelView.
+func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (a *rules.Attempt, tenant lessor.TenantID, err error) {
+	err = v.query("read an attempt", readAttemptOf, func(r *row) error {
+		a = new(readAttempt(r))
+		tenant.UUID = r.id()
+		return nil
+	}, uuidOf(id.UUID))
+	return a, tenant, err
+}

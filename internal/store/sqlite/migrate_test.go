@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"database/sql"
+	"io/fs"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pressly/goose/v3"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// beforeKernel fills a database of version 1 with six jobs of one definition and a plain one: waiting, granted once and ended, granted
+// twice and ended, granted and then cancelled without a lease, never granted and cancelled, failed twice and waiting; completed.
+const beforeKernel = `
+insert into lane values (1, zeroblob(16), 'default', 1, 'mail', 0, 1, '', 'nightly'), (2, zeroblob(16), 'default', 1, 'mail', 0, 1, '', '');
+insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at, trace_id, actor, created_at, payload)
+	select n, unhex(format('%032x', n)), iif(n = 7, 2, 1), '[]', 0, 5, 0, 0, 0, 0, iif(n = 2, 'given', format('%032x', n)), 'a', 1, x'7b7d'
+	from (select column1 as n from (values (1), (2), (3), (4), (5), (6), (7)));
+insert into queue select 1, id, 1, 0, 5, 0, 0, 1, 1 from job where seq = 1;
+insert into delayed select 6, id, 1, 2, 5, 0, 30, 6, 1, 99, 'failed' from job where seq = 6;
+insert into done select seq, id, lane, 1, 5, 0, iif(seq = 5, 0, 40), 5, 1, 'completed', unhex(format('%032x', 100 + seq)), 'w', 400, 0, 500, 'completed', '', '', 'a', '', null
+	from job where seq in (2, 3, 4, 5, 7);
+update done set state = 'cancelled', outcome = 'cancelled', lease = null, granted_at = 0 where seq in (4, 5);
+insert into attempt select id, 1, seq, 1, 5, 0, fence, 3, 1, unhex(format('%032x', 1000 * seq + fence)), 'w', fence * 10, 0, fence * 10 + 5, outcome, '', '', 'a', ''
+	from job join (select column1 as n, column2 as fence, column3 as outcome
+		from (values (3, 30, 'released'), (4, 30, 'failed'), (6, 20, 'failed'), (6, 30, 'expired'))) on n = seq;
+`
+
+// TestKernelMigrationKeepsWhatWas: what the new tables say about jobs of before is what it would be had they always been there.
+func TestKernelMigrationKeepsWhatWas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lessor.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(beforeKernel); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, Config{Path: path})
+	look(t, s, func(v scheduler.View) error {
+		page, err := v.List(t.Context(), scheduler.ListQuery{Definition: "nightly", Limit: 10})
+		if err != nil {
+			return err
+		}
+		started := map[byte]lessor.Instant{}
+		for _, standing := range page.Standings {
+			started[standing.Spec.ID.UUID[15]] = standing.StartedAt
+		}
+		if d := cmp.Diff(map[byte]lessor.Instant{1: 0, 2: 400, 3: 300, 4: 300, 5: 0, 6: 200}, started); d != "" {
+			t.Errorf("first grants of the definition's jobs (-want +got):\n%s", d)
+		}
+		job := func(n byte) lessor.JobID { return lessor.JobID{UUID: lessor.UUID{15: n}} }
+		open, err := v.OpenRuns(t.Context(), []string{"nightly"}, 10)
+		if d := cmp.Diff(map[string][]scheduler.OpenRun{"nightly": {{Job: job(1)}, {Job: job(6), Claimed: true}}}, open); d != "" {
+			t.Errorf("open runs (-want +got):\n%s", d)
+		}
+		if err != nil {
+			return err
+		}
+		page, err = v.List(t.Context(), scheduler.ListQuery{Trace: "given", Limit: 10})
+		if len(page.Standings) != 1 || page.Standings[0].Spec.ID != job(2) {
+			t.Errorf("jobs of the trace that was given: %+v, want the second", page.Standings)
+		}
+		return err
+	})
+	name := filepath.Join(t.TempDir(), "copy.db")
+	if err := s.copyInto(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Verify(t.Context(), name); n != 7 || err != nil {
+		t.Errorf("a copy of it: %d jobs, %v", n, err)
+	}
+	update(t, s, func(tx scheduler.Tx) error { // and its jobs go on
+		turn := rules.Turn{Job: lessor.JobID{UUID: lessor.UUID{15: 1}}, Lane: 1, Seq: 1}
+		done := &rules.Done{State: lessor.Cancelled, Attempt: rules.Attempt{Turn: turn, EndedAt: 1, Outcome: rules.OutcomeCancelled}}
+		return tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Ended, Turn: turn, Done: done}})
+	})
+}

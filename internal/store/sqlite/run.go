@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+const (
+	runColumns = "definition, job, open"
+	markRun    = "update definition_job set open = ? where definition = ? and job = ?"
+	dropRun    = "delete from definition_job where definition = ? and job = ?"
+	// By itself SQLite would take the primary key, and pass over all that have ended.
+	readOpened = "select job.seq, job.id from definition_job indexed by definition_job_open" +
+		" cross join job on job.id = definition_job.job where open and definition = ? order by definition_job.job limit +?"
+)
+
+// insertRuns lists new jobs under their definitions.
+func (t *tx) insertRuns(specs []*rules.Spec) error {
+	var of []*rules.Spec
+	for _, s := range specs {
+		if s.Lane.Definition != "" {
+			of = append(of, s)
+		}
+	}
+	return t.w.run.insert(len(of), func(i int, a *args) {
+		a.text(of[i].Lane.Definition)
+		a.id(of[i].ID.UUID)
+		a.flag(true)
+	})
+}
+
+// markRuns follows jobs of definitions into done, and out of it.
+func (t *tx) markRuns(moves []scheduler.Move) error {
+	for i := range moves {
+		m := &moves[i]
+		if (m.From == rules.Ended) == (m.To == rules.Ended) {
+			continue
+		}
+		turn := &m.Turn
+		if m.To == rules.Ended {
+			turn = &m.Done.Attempt.Turn
+		}
+		lane, err := t.laneAt(turn.Lane)
+		if err != nil {
+			return err
+		}
+		if lane.Definition == "" {
+			continue
+		}
+		a := args{stmt: t.w.markRun}
+		a.flag(m.To != rules.Ended)
+		a.text(lane.Definition)
+		a.id(turn.Job.UUID)
+		if err := t.one(a.stmt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OpenRuns implements scheduler.KernelView.
+func (v *view) OpenRuns(ctx context.Context, definitions []string, limit int) (map[string][]scheduler.OpenRun, error) {
+	open := make(map[string][]scheduler.OpenRun)
+	for _, d := range definitions {
+		runs, err := v.openRuns(d, limit)
+		if err != nil {
+			return nil, readFault(ctx, "read open runs", err)
+		}
+		if len(runs) > 0 {
+			open[d] = runs
+		}
+	}
+	return open, nil
+}
+
+func (v *view) openRuns(definition string, limit int) (runs []scheduler.OpenRun, err error) {
+	err = query(v.conn, readOpened,
+		func(a *args) {
+			a.text(definition)
+			a.int(int64(max(0, limit)))
+		},
+		func(r *row) error {
+			s := &rules.Standing{Spec: &rules.Spec{Seq: r.int(), ID: lessor.JobID{UUID: r.id()}}}
+			if err := v.findPlace(s); err != nil {
+				return err
+			}
+			runs = append(runs, scheduler.OpenRun{Job: s.Spec.ID, Claimed: s.Turn.Fence != 0})
+			return nil
+		})
+	return runs, err
+}

@@ -1,0 +1,129 @@
+package storetest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+func (b *bed) circuits(ids ...string) (got map[string]*rules.Circuit) {
+	b.Helper()
+	for _, wait := range []bool{true, false} {
+		b.update(func(tx scheduler.Tx) (err error) {
+			got, err = tx.LockCircuits(b.Context(), ids, wait)
+			return err
+		})
+	}
+	return got
+}
+
+func (b *bed) saveCircuits(cs ...*rules.Circuit) {
+	b.Helper()
+	b.update(func(tx scheduler.Tx) error { return tx.SaveCircuits(b.Context(), cs) })
+}
+
+// circuitList reads a list to its end, two circuits a page.
+func (b *bed) circuitList(tenant *lessor.TenantID) []*rules.Circuit {
+	b.Helper()
+	return look(b, "circuits", func(v scheduler.View) (got []*rules.Circuit, err error) {
+		for q := (scheduler.CircuitQuery{Tenant: tenant, Limit: 2}); ; {
+			page, err := v.Circuits(b.Context(), q)
+			if len(page) == 0 || err != nil {
+				return got, err
+			}
+			b.upTo(len(page), q.Limit)
+			got = append(got, page...)
+			q.After = page[len(page)-1].Definition
+		}
+	})
+}
+
+func circuitsWithoutRow(b *bed) {
+	b.saveDefinitions(b.definition("d"), b.definition("e", func(d *rules.Definition) { d.Tenant = globex }))
+	never := map[string]*rules.Circuit{"d": {Definition: "d", Tenant: acme}, "e": {Definition: "e", Tenant: globex}}
+	b.same("circuits that never failed", b.circuits("d", "e", "no definition"), never)
+	b.same("circuits to list", b.circuitList(nil), nil)
+	open := &rules.Circuit{
+		Definition: "d", Tenant: acme, State: lessor.CircuitHalfOpen, Failures: 5, OpenedAt: 100, RetryAt: 200, Trial: b.leaseID(),
+	}
+	counted := &rules.Circuit{Definition: "e", Tenant: globex, Failures: 2}
+	b.saveCircuits(open, counted)
+	b.same("circuits", b.circuits("d", "e"), map[string]*rules.Circuit{"d": open, "e": counted})
+	b.same("circuits to list", b.circuitList(nil), []*rules.Circuit{open, counted})
+	open.Reset()
+	counted.Failures = 3
+	b.saveCircuits(open, counted)
+	b.same("circuits after a reset", b.circuits("d", "e"), map[string]*rules.Circuit{"d": never["d"], "e": counted})
+	b.same("circuits to list after a reset", b.circuitList(nil), []*rules.Circuit{counted})
+}
+
+func circuitLists(b *bed) {
+	var all []*rules.Circuit
+	for i, id := range []string{"Zebra", "a", "a.b", "a_b", "ab", "ä"} {
+		b.saveDefinitions(b.definition(id, func(d *rules.Definition) { d.Tenant = tenant(byte(i % 2)) }))
+		all = append(all, &rules.Circuit{Definition: id, Tenant: tenant(byte(i % 2)), State: lessor.CircuitOpen, Failures: i})
+	}
+	mixed := slices.Clone(all)
+	slices.Reverse(mixed)
+	b.saveCircuits(mixed...)
+	b.same("circuits", b.circuitList(nil), all)
+	zero, none := tenant(0), tenant(7)
+	b.same("circuits of one tenant", b.circuitList(&zero), []*rules.Circuit{all[0], all[2], all[4]})
+	b.same("circuits of nobody", b.circuitList(&none), nil)
+}
+
+// eachHindrance saves definitions that are held or not, with circuits in every state.
+func eachHindrance(b *bed) {
+	states := []*rules.Circuit{
+		nil,
+		{Failures: 2},
+		{State: lessor.CircuitClosed, Failures: 3},
+		{State: lessor.CircuitOpen, Failures: 5, OpenedAt: 1, RetryAt: 2},
+		{State: lessor.CircuitHalfOpen, Failures: 5, OpenedAt: 1, RetryAt: 2, Trial: b.leaseID()},
+	}
+	var want []scheduler.Hindrance
+	for i, state := range states {
+		for j, edit := range []func(*rules.Definition){
+			running, func(*rules.Definition) {}, func(d *rules.Definition) { d.Paused, d.Enabled = false, false }, func(d *rules.Definition) { d.Enabled = false },
+		} {
+			d := b.definition(fmt.Sprintf("d-%d-%d", i, j), edit)
+			b.saveDefinitions(d)
+			h := scheduler.Hindrance{
+				Definition: d.ID, Tenant: acme, Held: d.Paused || !d.Enabled, Circuit: rules.Circuit{Definition: d.ID, Tenant: acme},
+			}
+			if state != nil {
+				h.Circuit = *state
+				h.Circuit.Definition, h.Circuit.Tenant = d.ID, acme
+				b.saveCircuits(&h.Circuit)
+			}
+			if h.Held || h.Circuit.State == lessor.CircuitOpen || h.Circuit.State == lessor.CircuitHalfOpen {
+				want = append(want, h)
+			}
+		}
+	}
+	got := look(b, "hindrances", func(v scheduler.View) (got []scheduler.Hindrance, err error) {
+		err = v.EachHindrance(b.Context(), func(h scheduler.Hindrance) error {
+			got = append(got, h)
+			return nil
+		})
+		slices.SortFunc(got, func(a, b scheduler.Hindrance) int { return cmp.Compare(a.Definition, b.Definition) })
+		return got, err
+	})
+	b.same("hindrances", got, want)
+	b.view(func(v scheduler.View) error {
+		n := 0
+		err := v.EachHindrance(b.Context(), func(scheduler.Hindrance) error {
+			n++
+			return errTest
+		})
+		if n != 1 || !errors.Is(err, errTest) {
+			b.Errorf("after the first error it went on to %d, and returned %v", n, err)
+		}
+		return nil
+	})
+}
