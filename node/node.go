@@ -16,7 +16,9 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	_ "time/tzdata" // schedules name zones, and not every machine has them
 
+	"lessor/internal/alert"
 	"lessor/internal/config"
 	"lessor/internal/host"
 	"lessor/internal/httpapi"
@@ -47,6 +49,7 @@ type Node struct {
 	tokens    *token.Book
 	telemetry *telemetry.Telemetry
 	api       *httpapi.API
+	alerts    *alert.Sender // nil = nobody is told but the log
 	first     bool
 }
 
@@ -68,6 +71,9 @@ func open(ctx context.Context, cfg Config, log *slog.Logger, db sqlite.Config) (
 	n := &Node{cfg: cfg, log: log, telemetry: telemetry.New()}
 	if err := n.openStore(ctx, db); err != nil {
 		return nil, err
+	}
+	if err := n.openAlerts(); err != nil {
+		return nil, errors.Join(err, n.store.Close())
 	}
 	sched, err := n.schedulerConfig()
 	if err != nil {
@@ -126,7 +132,8 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,
 			PayloadLimit: int(c.Jobs.PayloadLimit),
 		},
-		Observe: n.observe,
+		Circuit: scheduler.CircuitConfig{Failures: c.Circuit.Failures, Cooldown: c.Circuit.Cooldown},
+		Observe: n.observe, Alert: n.alert,
 	}
 	if c.Capacity.Busy.Set {
 		sc.Busy = &c.Capacity.Busy.Rating
@@ -156,6 +163,9 @@ func (n *Node) Run(ctx context.Context) error {
 	background.Go(func() {
 		n.tokens.Run(ctx, func(err error) { n.log.Warn("tokens could not be read again; those known go on working", "error", err) })
 	})
+	if n.alerts != nil {
+		background.Go(func() { n.alerts.Run(ctx) })
+	}
 	return n.scheduler.Run(ctx)
 }
 

@@ -2,10 +2,13 @@ package node
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
 	"lessor"
+	"lessor/internal/alert"
 	"lessor/internal/config"
 	"lessor/internal/host"
 	"lessor/internal/rules"
@@ -15,12 +18,45 @@ import (
 // observe is told about every commit.
 func (n *Node) observe(s scheduler.Stats) {
 	n.telemetry.Observe(s)
-	if s.MassExpiry {
-		n.log.Warn("mass_expiry: many leases of several workers lapsed at once; nothing was ended, they have one more ttl")
-	}
 	if s.Err != nil {
 		n.log.Error("a commit failed", "calls", s.Calls, "error", s.Err)
 	}
+}
+
+// alert tells people about an alert that was raised or cleared.
+func (n *Node) alert(a lessor.Alert) {
+	if a.ClearedAt != 0 {
+		n.log.Info("alert cleared", "kind", a.Kind, "subject", a.Subject, "alert", a.ID)
+	} else {
+		n.log.Warn("alert: "+a.Message, "kind", a.Kind, "subject", a.Subject, "tenant", a.TenantID, "alert", a.ID)
+	}
+	if n.alerts == nil {
+		return
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		n.log.Error("an alert cannot be written", "alert", a.ID, "error", err)
+		return
+	}
+	n.alerts.Send(a.ID.String(), body)
+}
+
+// openAlerts prepares the webhook, if one is configured.
+func (n *Node) openAlerts() (err error) {
+	c := n.cfg.Alerts
+	if c.Webhook == "" {
+		return nil
+	}
+	n.alerts, err = alert.New(alert.Config{
+		Webhook: c.Webhook, Secret: c.WebhookSecret, AllowHosts: c.AllowHosts,
+		Dropped: func(id string, why error) {
+			n.log.Error("an alert did not reach the webhook", "alert", id, "error", why)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("alerts.webhook: %w", err)
+	}
+	return nil
 }
 
 // scrapeTimeout bounds what a scrape of the metrics waits for the scheduler.

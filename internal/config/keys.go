@@ -43,7 +43,7 @@ func Keys() []Key {
 		text("listen", "HOST:PORT, port 0 to 65535", func(c *Config) *string { return &c.Listen }, isAddress),
 		text("data", "a folder", func(c *Config) *string { return &c.Data }, isPath),
 		hidePassword(text("store", "sqlite:PATH or postgres://USER@HOST/DATABASE", func(c *Config) *string { return &c.Store }, isStore)),
-		later(text("workspace", "a folder", func(c *Config) *string { return &c.Workspace }, isPath)),
+		text("workspace", "a folder", func(c *Config) *string { return &c.Workspace }, isPath),
 		secret(text("admin_token", "empty, or 8 to 200 visible ASCII characters", func(c *Config) *string { return &c.AdminToken }, isToken)),
 		text("auth", "loopback-open or required", func(c *Config) *Auth { return &c.Auth }, oneOf(LoopbackOpen, AuthRequired)),
 
@@ -74,15 +74,15 @@ func Keys() []Key {
 		number("jobs.max_interruptions", func(c *Config) *int { return &c.Jobs.MaxInterruptions }, 0, maxCount),
 		size("jobs.payload_limit", func(c *Config) *Size { return &c.Jobs.PayloadLimit }, KiB, 16*MiB),
 
-		later(number("circuit.failures", func(c *Config) *int { return &c.Circuit.Failures }, 1, maxCount)),
-		later(span("circuit.cooldown", func(c *Config) *time.Duration { return &c.Circuit.Cooldown }, shortest, maxSpan)),
+		number("circuit.failures", func(c *Config) *int { return &c.Circuit.Failures }, 1, maxCount),
+		span("circuit.cooldown", func(c *Config) *time.Duration { return &c.Circuit.Cooldown }, shortest, maxSpan),
 
-		later(span("sentinel.interval", func(c *Config) *time.Duration { return &c.Sentinel.Interval }, shortest, maxSpan)),
+		span("sentinel.interval", func(c *Config) *time.Duration { return &c.Sentinel.Interval }, shortest, maxSpan),
 		later(span("sentinel.scan", func(c *Config) *time.Duration { return &c.Sentinel.Scan }, shortest, maxSpan)),
 		later(span("sentinel.stale_after", func(c *Config) *time.Duration { return &c.Sentinel.StaleAfter }, shortest, maxSpan)),
 		later(span("sentinel.dead_after", func(c *Config) *time.Duration { return &c.Sentinel.DeadAfter }, shortest, maxSpan)),
 
-		later(span("executor.kill_grace", func(c *Config) *time.Duration { return &c.Executor.KillGrace }, 0, time.Hour)),
+		span("executor.kill_grace", func(c *Config) *time.Duration { return &c.Executor.KillGrace }, 0, time.Hour),
 
 		later(span("recovery.limit", func(c *Config) *time.Duration { return &c.Recovery.Limit }, shortest, maxSpan)),
 		later(span("recovery.watch", func(c *Config) *time.Duration { return &c.Recovery.Watch }, shortest, maxSpan)),
@@ -95,9 +95,9 @@ func Keys() []Key {
 		span("retention.audit", func(c *Config) *time.Duration { return &c.Retention.Audit }, shortest, maxKeep),
 		later(span("retention.workspaces", func(c *Config) *time.Duration { return &c.Retention.Workspaces }, shortest, maxKeep)),
 
-		later(hidePassword(text("alerts.webhook", "empty, or an http or https URL", func(c *Config) *string { return &c.Alerts.Webhook }, isURL))),
-		later(secret(text("alerts.webhook_secret", "empty, or 8 to 200 visible ASCII characters", func(c *Config) *string { return &c.Alerts.WebhookSecret }, isToken))),
-		later(hosts("alerts.allow_hosts", func(c *Config) *[]string { return &c.Alerts.AllowHosts })),
+		hidePassword(text("alerts.webhook", "empty, or an http or https URL", func(c *Config) *string { return &c.Alerts.Webhook }, isURL)),
+		secret(text("alerts.webhook_secret", "empty, or 8 to 200 visible ASCII characters", func(c *Config) *string { return &c.Alerts.WebhookSecret }, isToken)),
+		hosts("alerts.allow_hosts", func(c *Config) *[]string { return &c.Alerts.AllowHosts }),
 
 		later(hidePassword(text("telemetry.otlp_endpoint", "empty, or an http or https URL", func(c *Config) *string { return &c.Telemetry.OTLPEndpoint }, isURL))),
 		text("telemetry.log", "text or json", func(c *Config) *string { return &c.Telemetry.Log }, oneOf("text", "json")),

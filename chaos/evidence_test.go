@@ -1,0 +1,174 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/client"
+)
+
+const tickTenant = "00000000-0000-0000-0000-00000000000a"
+
+// everySecond is the body of a definition that ticks each second.
+func everySecond(id string) lessor.Envelope {
+	return lessor.Envelope{
+		JobID: &id, HandlerID: new("tick.run"), LockKey: new("lock." + id), Schedule: &lessor.ScheduleAsk{Type: new("interval"), Seconds: new(int64(1))},
+		CatchUp: new("all"), Overlap: new("allow"),
+	}
+}
+
+// TestEvidenceB: three processes on one PostgreSQL, 200 definitions at 1 s intervals for a minute, nodes killed and started again all
+// the time: every tick has exactly one row, and every row its job.
+func TestEvidenceB(t *testing.T) {
+	const definitions, minute = 200, 60 * time.Second
+	k := newCluster(t, 0)
+	m := lessor.Manifest{ModuleID: new("evidence"), Version: new("1"), TenantID: new(tickTenant)}
+	for i := range definitions {
+		m.Jobs = append(m.Jobs, everySecond(fmt.Sprintf("tick.%03d", i)))
+	}
+	if _, err := k.c.Apply(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	kills := 0
+	for end := time.Now().Add(minute); time.Now().Before(end); kills++ {
+		time.Sleep(500*time.Millisecond + rand.N(time.Second))
+		s := k.nodes[rand.IntN(len(k.nodes))]
+		s.kill()
+		time.Sleep(rand.N(500 * time.Millisecond))
+		for s.try() != nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	for i := range definitions {
+		if _, err := k.c.Pause(t.Context(), *m.Jobs[i].JobID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ticks := 0
+	runs := map[lessor.JobID]bool{}
+	for i := range definitions {
+		ticks += checkTicks(t, k.c, *m.Jobs[i].JobID, minute, runs)
+	}
+	jobs := 0
+	for _, err := range k.c.AllJobs(t.Context(), lessor.JobFilter{Limit: 1000}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs++
+	}
+	if jobs != ticks || len(runs) != ticks {
+		t.Errorf("%d ticks made %d jobs and name %d", ticks, jobs, len(runs))
+	}
+	t.Logf("%d ticks of %d definitions over %d kills of nodes: one row and one job each", ticks, definitions, kills)
+}
+
+// checkTicks holds that a definition's ticks follow each other without a gap or a double, from its first to its pause.
+func checkTicks(t *testing.T, c *client.Client, id string, least time.Duration, runs map[lessor.JobID]bool) (n int) {
+	t.Helper()
+	d, err := c.Definition(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := d.CreatedAt.Add(time.Second)
+	for k, err := range c.AllTicks(t.Context(), id, lessor.TickFilter{Limit: 1000}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.TickAt != next || k.RunID == nil || runs[*k.RunID] {
+			t.Fatalf("%s: the row %+v comes where that of %s should", id, k, next)
+		}
+		runs[*k.RunID] = true
+		next = next.Add(time.Second)
+		n++
+	}
+	if told := next.Sub(d.CreatedAt); told < least {
+		t.Errorf("%s: ticks of %v are told, want of %v", id, told, least)
+	}
+	return n
+}
+
+// workerVariable makes this test binary a worker: the server's address.
+const workerVariable = "LESSOR_CHAOS_WORKER"
+
+// doomed is a worker that takes a job and beats until it is killed.
+func doomed(server string) {
+	c, err := client.New(client.Config{Server: server})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	grants, _, err := c.Request(context.Background(), lessor.LeaseRequest{WorkerID: new("doomed"), WaitMS: new(int64(30_000))})
+	if err != nil || len(grants) == 0 {
+		fmt.Println("no job:", err)
+		return
+	}
+	for {
+		_, err := c.Heartbeat(context.Background(), grants[0].Lease.ID, lessor.Heartbeat{WorkerID: new("doomed")})
+		fmt.Println("beat", err)
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// TestEvidenceC: a worker that is killed in mid-run loses its lease, another runs the job again, and `attempts` says so.
+func TestEvidenceC(t *testing.T) {
+	s := start(t, "LESSOR_LEASE_TTL=1s", "LESSOR_CAPACITY_BUSY=0")
+	c := s.client()
+	m := lessor.Manifest{ModuleID: new("evidence"), Version: new("1"), TenantID: new(tickTenant), Jobs: []lessor.Envelope{everySecond("tick.once")}}
+	m.Jobs[0].Schedule.Seconds = new(int64(3600))
+	if _, err := c.Apply(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	run, err := c.Trigger(t.Context(), "tick.once")
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := exec.Command(os.Args[0], "-test.run=^$")
+	worker.Env = append(os.Environ(), workerVariable+"=http://"+s.addr)
+	out := &strings.Builder{}
+	var mu sync.Mutex
+	worker.Stdout = writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return out.Write(p)
+	})
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if j, err := c.Job(t.Context(), run); err == nil && j.State == lessor.Running {
+			break
+		}
+		if time.Now().After(deadline) {
+			_ = worker.Process.Kill()
+			mu.Lock()
+			t.Fatalf("the worker did not begin: %s", out)
+		}
+	}
+	if err := worker.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = worker.Wait() // it was killed
+	grants, _, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: new("heir"), WaitMS: new(int64(30_000))})
+	if err != nil || len(grants) != 1 || grants[0].Job.ID != run {
+		t.Fatalf("another worker gets %+v, %v", grants, err)
+	}
+	if err := c.Complete(t.Context(), grants[0].Lease.ID, lessor.Completion{WorkerID: new("heir"), Status: new("completed")}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Run(t.Context(), run)
+	if err != nil || r.Attempts != 2 || r.Status != lessor.RunSuccess {
+		t.Errorf("the run is %+v, %v; want two attempts and a success", r, err)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
