@@ -40,8 +40,8 @@ func (s *stream) forget() {
 	s.n = 0
 }
 
-func (s *Store) newStream() error {
-	return s.writer.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
+func (s *Store) newStream(c *conn) error {
+	return c.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
 		s.stream.n = 0
 		s.stream.id.Store(r.int())
 		return nil
@@ -63,14 +63,6 @@ var errStreamLost = errors.New("the stream of this node is gone")
 func (t *tx) putChange(n int64) {
 	t.conn.add(step{verb: "publish", stmt: putChange, guard: fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)},
 		int8Of(t.store.stream.id.Load()), int8Of(n), instantOf(t.now), append([]byte{}, t.news...))
-}
-
-// lostStream opens a new stream next time if err says that there is none.
-func (t *tx) lostStream(err error) error {
-	if errors.Is(err, errStreamLost) {
-		t.store.stream.forget()
-	}
-	return err
 }
 
 // keepFor is how long changes are kept for others to follow. forgetAfter is when a reader counts as having lost track: sooner.
@@ -149,16 +141,35 @@ func (v *view) addChanges(after scheduler.Position) *following {
 	return f
 }
 
-// locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for
-// is read in the same trip, behind the lock.
-func (t *tx) locked(verb string) error {
+// locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for is
+// read in the same trip, behind the lock.
+func (t *tx) locked(verb string, lock func()) error {
 	var ahead *following
-	if next := t.store.stream.next.Load(); next != nil {
-		ahead = t.addChanges(maps.Clone(*next))
-	}
+	t.addLock(lock, &ahead)
 	err := t.send(verb)
 	if err == nil {
 		t.ahead = ahead
 	}
 	return err
+}
+
+// lockedFirst is locked before what was put off, which goes on waiting, and before the transaction on its way has landed. It is for locks on what
+// neither has changed.
+func (t *tx) lockedFirst(lock func()) error {
+	if t.err != nil {
+		return t.err
+	}
+	var ahead *following
+	if t.err = t.conn.pass(func() { t.addLock(lock, &ahead) }); t.err == nil {
+		t.ahead = ahead
+	}
+	return t.err
+}
+
+func (t *tx) addLock(lock func(), ahead **following) {
+	lock()
+	t.look()
+	if next := t.store.stream.next.Load(); next != nil {
+		*ahead = t.addChanges(maps.Clone(*next))
+	}
 }

@@ -108,12 +108,20 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 	if len(ids) == 0 || t.err != nil {
 		return leases, t.err
 	}
+	lock := func() { t.addLeases(ids, leases) }
+	if t.leased {
+		return leases, t.locked("lock leases", lock)
+	}
+	return leases, t.lockedFirst(lock)
+}
+
+func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) {
 	granted := t.store.granted
 	t.add("lock leases", step{stmt: lockLeases, each: func(r *row) error {
 		id := lessor.LeaseID{UUID: r.id()}
 		if known, ok := granted[id]; ok {
 			readBeat(r, &known)
-			leases[id] = &known
+			into[id] = &known
 		}
 		return nil
 	}}, idsOf(&t.view, ids))
@@ -124,10 +132,8 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 		}
 	}
 	if len(unknown) > 0 {
-		t.addPeek(unknown, leases)
+		t.addPeek(unknown, into)
 	}
-	t.look()
-	return leases, t.locked("lock leases")
 }
 
 // maxGranted bounds the leases whose unchanging part is at hand, about 15 MB.
@@ -176,6 +182,7 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 		r.instant(h.WatchUntil)
 		r.flag(h.Reattached)
 	}
+	t.leased = true
 	return t.write("save leases", step{stmt: saveLeases, guard: scheduler.ErrMoved}, append(r.params(), int8Of(int64(len(held))))...)
 }
 

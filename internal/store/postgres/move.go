@@ -41,6 +41,7 @@ func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 			t.ended = append(t.ended, m.Held.ID)
 		}
 	}
+	t.leased = t.leased || len(t.granted)+len(t.ended) > 0
 	t.takeRows(moves)
 	t.putRows(moves)
 	return t.err

@@ -33,7 +33,7 @@ func TestPlans(t *testing.T) {
 		s := openAt(t, Config{URL: url, StatementTimeout: time.Minute})
 		exercise(t, s)
 		prepareRest(t, s)
-		c := s.writer
+		c := s.writers[0]
 		for range cap(s.readers) {
 			reader := <-s.readers
 			s.readers <- reader
@@ -203,8 +203,8 @@ func prepareRest(t *testing.T, s *Store) {
 		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeDone, purgeDone, purgeKeys,
 		lockUnstripped, saveStripped, stripDone, nextBlocks,
 	}, purges, strips) {
-		if s.writer.prepared[stmt] == nil {
-			if _, err := s.writer.prepare(stmt); err != nil {
+		if s.writers[0].prepared[stmt] == nil {
+			if _, err := s.writers[0].prepare(stmt); err != nil {
 				t.Fatalf("%s: %v", stmt.text, err)
 			}
 		}

@@ -60,7 +60,10 @@ func (w *wire) through(s *Store) {
 		c, err := dial(ctx, network, addr)
 		return &wireConn{Conn: c, wire: w}, err
 	}
-	s.drop()
+	for _, c := range s.writers {
+		_ = c.close()
+	}
+	s.writers = nil
 }
 
 type wireConn struct {

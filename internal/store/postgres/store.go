@@ -15,8 +15,8 @@ type Config struct {
 	// URL is a connection string, postgres://user@host/database or key=value, as libpq reads it. Several hosts may be named; the
 	// first that takes writes is used.
 	URL string
-	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses two more: one that
-	// writes, one that serves.
+	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses three more: two that
+	// write, one that serves.
 	Readers int
 	// StatementTimeout bounds one statement of a write transaction; 0 is 5 s.
 	StatementTimeout time.Duration
@@ -65,8 +65,10 @@ type Store struct {
 	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
 	turn chan struct{}
 	// All below belongs to who has the turn.
-	writer *conn
-	lanes  map[rules.Lane]rules.LaneID
+	// writers are the connections that no transaction uses now: two at most, one for a commit on its way and one for what comes next.
+	writers []*conn
+	flight  *flight
+	lanes   map[rules.Lane]rules.LaneID
 	specs  *specCache
 	// granted is what never changes about leases that this node granted.
 	granted map[lessor.LeaseID]rules.Held
@@ -104,10 +106,12 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		s.readers <- nil
 	}
 	s.turn <- struct{}{}
-	if err := s.connect(ctx); err != nil {
+	c, _, err := s.connect(ctx)
+	if err != nil {
 		_ = s.Close() // the first error says why
 		return nil, err
 	}
+	s.keep(c)
 	return s, nil
 }
 
@@ -121,11 +125,12 @@ func (s *Store) shut() error {
 	close(s.closed)
 	<-s.turn
 	s.serveTurn <- struct{}{}
+	_ = s.land() // who sent it is told
 	err := s.drain()
-	for _, c := range []*conn{s.writer, s.server} {
-		if c == nil {
-			continue
-		}
+	if s.server != nil {
+		s.keep(s.server)
+	}
+	for _, c := range s.writers {
 		if bad := c.close(); err == nil {
 			err = bad
 		}

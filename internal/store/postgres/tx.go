@@ -17,6 +17,8 @@ type tx struct {
 	base  rules.Serving // the row that SaveServing was decided on
 	gated bool
 	wrote bool
+	// leased says that changes of lease rows were put off.
+	leased bool
 	news  []byte // what Publish was told
 
 	// What becomes known with the commit.
@@ -48,10 +50,13 @@ func (t *tx) Gate(context.Context) error {
 	if t.gated || t.err != nil {
 		return t.err
 	}
-	t.add("gate", step{stmt: gate}, int8Of(gateKey))
-	t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
-	t.look()
-	err := t.locked("gate")
+	if err := t.await(); err != nil {
+		return err
+	}
+	err := t.lockedFirst(func() {
+		t.add("gate", step{stmt: gate}, int8Of(gateKey))
+		t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
+	})
 	t.gated = err == nil
 	return err
 }

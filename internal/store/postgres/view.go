@@ -21,6 +21,8 @@ type view struct {
 	row, serving rules.Serving
 	live         bool
 	saved        *rules.Serving
+	// before is the commit that was on its way when this transaction began, until it is waited for.
+	before *flight
 	// ahead is a reading of the streams that somebody will ask for.
 	ahead *following
 	// err is the first fault. It spoils the rest: the server refuses everything until the end of the transaction.
@@ -123,6 +125,14 @@ func (v *view) flush(verb string, s step, params ...[]byte) error {
 }
 
 func (v *view) send(verb string) error {
+	if err := v.await(); err != nil {
+		return err
+	}
+	return v.trip(verb)
+}
+
+// trip is send before the transaction on its way has landed.
+func (v *view) trip(verb string) error {
 	if v.err != nil {
 		return v.err
 	}
