@@ -10,7 +10,15 @@ import (
 
 // commit answers w: everything that is hot in one transaction, each rare change in one of its own.
 func (s *Scheduler) commit(ctx context.Context, w *work) error {
-	if err := s.commitHot(ctx, w); err != nil {
+	hot := s.commitHot
+	if s.sender != nil {
+		hot = s.fly
+	}
+	err := hot(ctx, w)
+	if err == nil && (len(w.changes) > 0 || s.retainDue()) {
+		err = s.land(ctx)
+	}
+	if err != nil {
 		for _, c := range w.changes {
 			c.answer(storeRefusal(err))
 		}
@@ -24,7 +32,10 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	return s.retain(ctx)
+	if s.retainDue() {
+		return s.retain(ctx)
+	}
+	return nil
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch
@@ -93,6 +104,7 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 		p.stats.Calls, p.stats.Took, p.stats.Err = calls, time.Since(start), faultOnly(err)
 		s.cfg.Observe(p.stats)
 		if err == nil {
+			s.fold.serving = p.served()
 			return p, nil
 		}
 		if p.stats.Err == nil { // refused before anything was changed: the fold is as it was
@@ -100,13 +112,18 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 			return nil, err
 		}
 		s.doubt()
-		if try == maxTries || !errors.Is(err, ErrAgain) && !errors.Is(err, errStale) {
+		if try == maxTries || !repeatable(err) {
 			return nil, err
 		}
 		if err := s.rebuild(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// repeatable reports whether a transaction failed in such a way that it may succeed on a fold that is rebuilt.
+func repeatable(err error) bool {
+	return errors.Is(err, ErrAgain) || errors.Is(err, errStale) || errors.Is(err, errBehind)
 }
 
 // doubt forgets what a failed transaction may have changed in memory.
@@ -136,6 +153,6 @@ func (s *Scheduler) conclude(p *pass, w *work) {
 	for _, c := range w.ends {
 		c.answer(nil)
 	}
-	s.answerRequests(w.requests)
+	s.answerRequests(w.requests, p.now)
 	s.stream.publish(p.events)
 }

@@ -63,12 +63,15 @@ type Stats struct {
 
 // Scheduler is the one decider over a store.
 type Scheduler struct {
-	cfg   Config
-	store Store
-	calls *batch.Queue[op]
+	cfg    Config
+	store  Store
+	sender Sender // the store, if it is one; else nil
+	calls  *batch.Queue[op]
 
 	fit      atomic.Int64 // total − reserve, for submissions
 	fold     *fold        // nil = must be rebuilt
+	flight   *flight      // nil = the fold equals the tables
+	servedAt time.Time
 	parked   []*requestCall
 	settings settings
 	reload   bool // another node changed the settings
@@ -99,8 +102,9 @@ func New(store Store, cfg Config) *Scheduler {
 		cfg.Observe = func(Stats) {}
 	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
+	sender, _ := store.(Sender)
 	return &Scheduler{
-		cfg: cfg, store: store, status: errStarting,
+		cfg: cfg, store: store, sender: sender, status: errStarting,
 		calls: batch.New(lineLimit, op.size),
 	}
 }

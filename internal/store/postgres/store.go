@@ -69,7 +69,7 @@ type Store struct {
 	writers []*conn
 	flight  *flight
 	lanes   map[rules.Lane]rules.LaneID
-	specs  *specCache
+	specs   *specCache
 	// granted is what never changes about leases that this node granted.
 	granted map[lessor.LeaseID]rules.Held
 	seqs    seqs

@@ -19,7 +19,7 @@ type tx struct {
 	wrote bool
 	// leased says that changes of lease rows were put off.
 	leased bool
-	news  []byte // what Publish was told
+	news   []byte // what Publish was told
 
 	// What becomes known with the commit.
 	lanes    map[rules.Lane]rules.LaneID
