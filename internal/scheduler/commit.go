@@ -10,11 +10,7 @@ import (
 
 // commit answers w: everything that is hot in one transaction, each rare change in one of its own.
 func (s *Scheduler) commit(ctx context.Context, w *work) error {
-	hot := s.commitHot
-	if s.sender != nil {
-		hot = s.fly
-	}
-	err := hot(ctx, w)
+	err := s.start(ctx, w)
 	if err == nil && (len(w.changes) > 0 || s.retainDue()) {
 		err = s.land(ctx)
 	}
@@ -36,6 +32,18 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 		return s.retain(ctx)
 	}
 	return nil
+}
+
+// start answers the hot calls, or has their commit on its way.
+func (s *Scheduler) start(ctx context.Context, w *work) error {
+	if s.alone() {
+		return s.fly(ctx, w)
+	}
+	if err := s.land(ctx); err != nil {
+		s.refuse(w.hot(), err)
+		return err
+	}
+	return s.commitHot(ctx, w)
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch

@@ -24,6 +24,15 @@ var errBehind = errors.New("the commit before failed or took too long")
 // nothing happens for a second.
 const longFlight = 500 * time.Millisecond
 
+// crowdedFor is how long a node that met another's changes counts as one of several.
+const crowdedFor = time.Second
+
+// alone reports whether the store is one that sends, and no other node works on it now. Among several a node's own work and the database's
+// overlap by themselves, and a second transaction would only make batches smaller and the gate dearer.
+func (s *Scheduler) alone() bool {
+	return s.sender != nil && s.fold.serving.LastBeat.Sub(s.fold.metAt) > crowdedFor
+}
+
 // fly does the work of the hot calls in one transaction and returns when its commit is on its way.
 func (s *Scheduler) fly(ctx context.Context, w *work) error {
 	f := &flight{p: &pass{s: s}, w: w, start: time.Now(), done: make(chan struct{})}

@@ -20,8 +20,9 @@ type fold struct {
 	looks   lookHeap
 	serving rules.Serving
 
-	position Position // how far the changes of other nodes are in it
-	delta    *delta   // what this pass does to it, for other nodes; nil = there are none
+	position Position       // how far the changes of other nodes are in it
+	metAt    lessor.Instant // when there was last one
+	delta    *delta         // what this pass does to it, for other nodes; nil = there are none
 
 	sweptAt  lessor.Instant
 	dueAt    lessor.Instant // when the next waiting job is due; 0 = none waits

@@ -17,6 +17,8 @@ type tx struct {
 	base  rules.Serving // the row that SaveServing was decided on
 	gated bool
 	wrote bool
+	// sent says that nobody will wait for the commit at once. All writes travel with it then, even if the gate is held for longer.
+	sent bool
 	// leased says that changes of lease rows were put off.
 	leased bool
 	news   []byte // what Publish was told
@@ -50,13 +52,18 @@ func (t *tx) Gate(context.Context) error {
 	if t.gated || t.err != nil {
 		return t.err
 	}
-	if err := t.await(); err != nil {
-		return err
-	}
-	err := t.lockedFirst(func() {
+	lock := func() {
 		t.add("gate", step{stmt: gate}, int8Of(gateKey))
 		t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
-	})
+	}
+	err := t.await()
+	switch {
+	case err != nil:
+	case t.sent:
+		err = t.lockedFirst(lock)
+	default:
+		err = t.locked("gate", lock)
+	}
 	t.gated = err == nil
 	return err
 }

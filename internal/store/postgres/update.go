@@ -20,7 +20,7 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 		return err
 	}
 	defer s.leave()
-	f, err := s.transact(ctx, fn)
+	f, err := s.transact(ctx, false, fn)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait fun
 		return nil, err
 	}
 	defer s.leave()
-	f, err := s.transact(ctx, fn)
+	f, err := s.transact(ctx, true, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -43,11 +43,12 @@ func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait fun
 }
 
 // transact runs fn and sends its commit.
-func (s *Store) transact(ctx context.Context, fn func(scheduler.Tx) error) (*flight, error) {
+func (s *Store) transact(ctx context.Context, send bool, fn func(scheduler.Tx) error) (*flight, error) {
 	t, err := s.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
+	t.sent = send
 	return t.run(fn)
 }
 
