@@ -25,7 +25,7 @@ var errBehind = errors.New("the commit before failed or took too long")
 const longFlight = 500 * time.Millisecond
 
 // crowdedFor is how long a node that met another's changes counts as one of several.
-const crowdedFor = time.Second
+const crowdedFor = 10 * time.Second
 
 // alone reports whether the store is one that sends, and no other node works on it now. Among several a node's own work and the database's
 // overlap by themselves, and a second transaction would only make batches smaller and the gate dearer.

@@ -17,12 +17,15 @@ var (
 	// putChange fails if the stream is not registered any more: nobody would see its changes.
 	putChange = sql("with put as (insert into change (stream, n, at, void, data)" +
 		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint returning 1) select 1 / count(*) from put")
-	readChanges = sql("select c.stream, c.n, c.data from (select s.id, coalesce(a.n, 0) as n from stream s" +
-		" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id where s.id <> $3::bigint offset 0) p" +
+	readChanges = sql("select c.stream, c.n, c.data from (" + othersAt + ") p" +
 		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n order by n offset 0) c" +
 		" order by c.stream, c.n")
 	readPosition = sql("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
 )
+
+// othersAt is how far we have come in the stream of each other node.
+const othersAt = "select s.id, coalesce(a.n, 0) as n from stream s" +
+	" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id where s.id <> $3::bigint offset 0"
 
 // stream is the series of changes that this store publishes.
 type stream struct {
@@ -81,7 +84,8 @@ func (v *view) Position(context.Context) (scheduler.Position, error) {
 		}
 		return nil
 	}, int8Of(v.store.stream.id.Load()))
-	if !v.live { // in a transaction a position is taken to compare, not to follow from
+	v.store.epoch.Add(1) // who reads it has lost track
+	if !v.live {         // in a transaction a position is taken to compare, not to follow from
 		v.store.stream.followed.Store(int64(v.now))
 	}
 	return p, err
@@ -110,6 +114,9 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 	for _, c := range read.changes {
 		next[c.Stream] = c.N
 	}
+	if len(read.changes) > 0 {
+		v.store.epoch.Add(1)
+	}
 	v.store.stream.next.Store(&next)
 	return read.changes, nil
 }
@@ -123,22 +130,27 @@ type following struct {
 // addChanges adds a reading of the streams to the next round trip.
 func (v *view) addChanges(after scheduler.Position) *following {
 	f := &following{after: after}
-	streams, ns := emptyArray(oidInt8), emptyArray(oidInt8)
-	if len(after) > 0 {
-		r := v.scratch.reset()
-		for stream, n := range after {
-			r.row()
-			r.int(stream)
-			r.int(n)
-		}
-		params := r.params()
-		streams, ns = params[0], params[1]
-	}
+	streams, ns := v.positions(after)
 	v.add("read changes", step{stmt: readChanges, each: func(r *row) error {
 		f.changes = append(f.changes, scheduler.Change{Stream: r.int(), N: r.int(), Data: r.bytes()})
 		return nil
 	}}, streams, ns, int8Of(v.store.stream.id.Load()))
 	return f
+}
+
+// positions returns a position as two arrays.
+func (v *view) positions(p scheduler.Position) (streams, ns []byte) {
+	if len(p) == 0 {
+		return emptyArray(oidInt8), emptyArray(oidInt8)
+	}
+	r := v.scratch.reset()
+	for stream, n := range p {
+		r.row()
+		r.int(stream)
+		r.int(n)
+	}
+	params := r.params()
+	return params[0], params[1]
 }
 
 // locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for is
@@ -158,6 +170,9 @@ func (t *tx) locked(verb string, lock func()) error {
 func (t *tx) lockedFirst(lock func()) error {
 	if t.err != nil {
 		return t.err
+	}
+	if t.unsent { // what was put off begins with BEGIN
+		return t.locked("lock", lock)
 	}
 	var ahead *following
 	if t.err = t.conn.pass(func() { t.addLock(lock, &ahead) }); t.err == nil {

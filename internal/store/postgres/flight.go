@@ -18,6 +18,8 @@ type flight struct {
 	trip   trip
 	tag    pgconn.CommandTag
 
+	reckoned reckoning // what the guard read
+
 	done chan struct{} // closed when what follows is known
 	err  error
 	dead bool // its connection is of no more use
@@ -72,10 +74,19 @@ func (s *Store) land() error {
 	case f.n > 0 && (f.err == nil || f.dead): // resolved: the number is used up
 		s.stream.n = f.n
 	}
-	if f.err == nil {
-		f.tx.settle()
+	if f.err != nil {
+		s.epoch.Add(1) // whatever became of it
+		return f.err
 	}
-	return f.err
+	f.tx.settle()
+	if f.tx.guard {
+		s.reckoned.note(f.reckoned.at, f.reckoned.when)
+		s.stream.followed.Store(int64(f.reckoned.at))
+	}
+	if f.tx.saved != nil {
+		s.served.Store(nil)
+	}
+	return nil
 }
 
 // errBefore: a transaction built on one that failed.

@@ -35,13 +35,13 @@ func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 			return t.err
 		}
 		if m.To == rules.Leased {
-			t.granted = append(t.granted, m.Held)
+			t.granted, t.leased = append(t.granted, m.Held.Turn.Job), true
+			t.know(m.Held)
 		}
 		if m.From == rules.Leased {
-			t.ended = append(t.ended, m.Held.ID)
+			t.ended[m.Held.ID], t.leased = struct{}{}, true
 		}
 	}
-	t.leased = t.leased || len(t.granted)+len(t.ended) > 0
 	t.takeRows(moves)
 	t.putRows(moves)
 	return t.err

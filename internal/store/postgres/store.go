@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lessor"
@@ -66,17 +67,20 @@ type Store struct {
 	turn chan struct{}
 	// All below belongs to who has the turn.
 	// writers are the connections that no transaction uses now: two at most, one for a commit on its way and one for what comes next.
-	writers []*conn
-	flight  *flight
-	lanes   map[rules.Lane]rules.LaneID
-	specs   *specCache
-	// granted is what never changes about leases that this node granted.
-	granted map[lessor.LeaseID]rules.Held
-	seqs    seqs
+	writers  []*conn
+	flight   *flight
+	lanes    map[rules.Lane]rules.LaneID
+	specs    *specCache
+	leases   map[lessor.LeaseID]knownLease
+	seqs     seqs
+	reckoned reckoning
 	// scratch is memory for parameters.
 	scratch rows
 
 	stream stream
+	// epoch changes when another node was seen to write; served is what the last Serve answered, nil after it was changed.
+	epoch  atomic.Int64
+	served atomic.Pointer[rules.Serving]
 }
 
 // Open connects to the database and brings its schema up to date. It refuses a schema that a newer program made, and a
@@ -99,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		cfg: cfg, dialer: d, steps: steps{start: time.Now()},
 		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
 		serveTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), granted: map[lessor.LeaseID]rules.Held{},
+		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
 	}
 	s.close = sync.OnceValue(s.shut)
 	for range cfg.Readers {

@@ -21,13 +21,17 @@ type tx struct {
 	sent bool
 	// leased says that changes of lease rows were put off.
 	leased bool
-	news   []byte // what Publish was told
+	// guard says that the last statement makes sure that no other node came between.
+	guard bool
+	epoch int64  // when it began
+	news  []byte // what Publish was told
 
 	// What becomes known with the commit.
 	lanes    map[rules.Lane]rules.LaneID
 	inserted []*rules.Spec
-	granted  []*rules.Held
-	ended    []lessor.LeaseID
+	granted  []lessor.JobID
+	known    map[lessor.LeaseID]rules.Held
+	ended    map[lessor.LeaseID]struct{}
 }
 
 var _ scheduler.Tx = (*tx)(nil)
@@ -52,6 +56,9 @@ func (t *tx) Gate(context.Context) error {
 	if t.gated || t.err != nil {
 		return t.err
 	}
+	if t.guard {
+		t.now = max(t.now, t.store.reckoned.now())
+	}
 	lock := func() {
 		t.add("gate", step{stmt: gate}, int8Of(gateKey))
 		t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
@@ -59,6 +66,9 @@ func (t *tx) Gate(context.Context) error {
 	err := t.await()
 	switch {
 	case err != nil:
+	case t.guard:
+		lock()
+		err = t.err
 	case t.sent:
 		err = t.lockedFirst(lock)
 	default:

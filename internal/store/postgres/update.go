@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -44,11 +46,10 @@ func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait fun
 
 // transact runs fn and sends its commit.
 func (s *Store) transact(ctx context.Context, send bool, fn func(scheduler.Tx) error) (*flight, error) {
-	t, err := s.begin(ctx)
+	t, err := s.begin(ctx, send)
 	if err != nil {
 		return nil, err
 	}
-	t.sent = send
 	return t.run(fn)
 }
 
@@ -95,13 +96,16 @@ func (s *Store) connect(ctx context.Context) (c *conn, reused bool, err error) {
 func (s *Store) keep(c *conn) { s.writers = append(s.writers, c) }
 
 // begin begins a transaction, on a new connection if those at hand have died since they were last used.
-func (s *Store) begin(ctx context.Context) (*tx, error) {
+func (s *Store) begin(ctx context.Context, send bool) (*tx, error) {
 	for {
 		c, reused, err := s.connect(ctx)
 		if err == nil {
-			t := &tx{view: view{store: s, conn: c, live: true, scratch: s.scratch, before: s.flight}}
+			t := s.newTx(c, send)
 			c.add(step{verb: "begin", stmt: begin})
 			c.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, s.cfg.LockTimeout, s.cfg.StatementTimeout)...)
+			if send && reused && t.guarded() {
+				return t, nil
+			}
 			if s.seqs.stale() {
 				t.takeSeqs(1)
 			}
@@ -114,6 +118,13 @@ func (s *Store) begin(ctx context.Context) (*tx, error) {
 		if !reused || lives(err) {
 			return nil, err
 		}
+	}
+}
+
+func (s *Store) newTx(c *conn, send bool) *tx {
+	return &tx{
+		view: view{store: s, conn: c, live: true, scratch: s.scratch, before: s.flight},
+		sent: send, epoch: s.epoch.Load(), known: map[lessor.LeaseID]rules.Held{}, ended: map[lessor.LeaseID]struct{}{},
 	}
 }
 
@@ -157,6 +168,10 @@ func (t *tx) rollback(err error) {
 		return
 	}
 	t.conn.forget()
+	if t.unsent {
+		t.store.keep(t.conn)
+		return
+	}
 	if err := t.conn.once(step{verb: "roll back", stmt: rollback}); err != nil {
 		_ = t.conn.close()
 		return
@@ -180,11 +195,13 @@ func (t *tx) commit() (*flight, error) {
 		t.putServing()
 		t.putChange(f.n)
 	}
+	t.putGuard(f)
 	t.conn.add(step{verb: "commit", stmt: commit, tag: &f.tag})
 	if err := t.conn.err; err != nil { // nothing was sent
 		t.rollback(err)
 		return nil, err
 	}
+	t.unsent = false
 	f.trip = t.conn.start()
 	t.store.flight = f
 	return f, nil
@@ -208,17 +225,19 @@ func (t *tx) settle() {
 	for _, spec := range t.inserted {
 		s.specs.put(spec)
 	}
-	for _, h := range t.granted {
-		s.specs.drop(h.Turn.Job)
-		s.granted[h.ID] = *h
+	for _, id := range t.granted {
+		s.specs.drop(id)
 	}
-	for _, id := range t.ended {
-		delete(s.granted, id)
+	for id, h := range t.known {
+		s.leases[id] = knownLease{h, t.epoch}
 	}
-	for id := range s.granted {
-		if len(s.granted) <= maxGranted {
+	for id := range t.ended {
+		delete(s.leases, id)
+	}
+	for id := range s.leases {
+		if len(s.leases) <= maxKnown {
 			break
 		}
-		delete(s.granted, id)
+		delete(s.leases, id)
 	}
 }
