@@ -52,6 +52,19 @@ func (f *flight) wait() error {
 	return f.err
 }
 
+// succeeded reports whether there is a commit that is known to be durable.
+func (f *flight) succeeded() bool {
+	if f == nil {
+		return false
+	}
+	select {
+	case <-f.done:
+		return f.err == nil
+	default:
+		return false
+	}
+}
+
 // land makes the store what the commit on its way, if there is one, has made of it. It belongs to who has the turn.
 func (s *Store) land() error {
 	f := s.flight

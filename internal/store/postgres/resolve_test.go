@@ -32,6 +32,7 @@ type wire struct {
 	mu     sync.Mutex
 	next   fate
 	down   bool
+	writes int
 	missed chan func() // delivers what is late
 }
 
@@ -45,6 +46,13 @@ func (w *wire) cut(down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = down
+}
+
+// count is how often something was written.
+func (w *wire) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes
 }
 
 // through makes a store use the wire.
@@ -76,6 +84,7 @@ func (c *wireConn) Write(b []byte) (int, error) {
 	c.wire.mu.Lock()
 	f := c.wire.next
 	c.wire.next = passes
+	c.wire.writes++
 	c.wire.mu.Unlock()
 	switch f {
 	case lost:

@@ -46,6 +46,9 @@ func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait fun
 
 // transact runs fn and sends its commit.
 func (s *Store) transact(ctx context.Context, send bool, fn func(scheduler.Tx) error) (*flight, error) {
+	if s.flight.succeeded() {
+		_ = s.land() // it has nothing more to say
+	}
 	t, err := s.begin(ctx, send)
 	if err != nil {
 		return nil, err
