@@ -30,7 +30,7 @@ const crowdedFor = 10 * time.Second
 // alone reports whether the store is one that sends, and no other node works on it now. Among several a node's own work and the database's
 // overlap by themselves, and a second transaction would only make batches smaller and the gate dearer.
 func (s *Scheduler) alone() bool {
-	return s.sender != nil && s.fold.serving.LastBeat.Sub(s.fold.metAt) > crowdedFor
+	return s.sender != nil && s.fold.serving.LastBeat.Sub(s.fold.metAt) > s.crowdedFor
 }
 
 // fly does the work of the hot calls in one transaction and returns when its commit is on its way.

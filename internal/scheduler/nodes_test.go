@@ -37,7 +37,7 @@ func nodes(t *testing.T, n int, cfg scheduler.Config, wrap func(scheduler.Store)
 	return ws
 }
 
-func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store) *world {
+func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store, before ...func(*scheduler.Scheduler)) *world {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	if err != nil {
@@ -48,6 +48,9 @@ func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.St
 		w.store = wrap(store)
 	}
 	w.Scheduler = scheduler.New(w.store, cfg)
+	for _, do := range before {
+		do(w.Scheduler)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()

@@ -72,10 +72,12 @@ type Scheduler struct {
 	fold     *fold        // nil = must be rebuilt
 	flight   *flight      // nil = the fold equals the tables
 	servedAt time.Time
-	parked   []*requestCall
-	settings settings
-	reload   bool // another node changed the settings
-	reserve  starving
+	// crowdedFor is the constant, but in the test that has nodes take themselves to be alone all the time.
+	crowdedFor time.Duration
+	parked     []*requestCall
+	settings   settings
+	reload     bool // another node changed the settings
+	reserve    starving
 
 	workers  workers
 	stream   stream
@@ -104,7 +106,7 @@ func New(store Store, cfg Config) *Scheduler {
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
 	sender, _ := store.(Sender)
 	return &Scheduler{
-		cfg: cfg, store: store, sender: sender, status: errStarting,
+		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
 		calls: batch.New(lineLimit, op.size),
 	}
 }

@@ -37,7 +37,7 @@ func (f *flight) read() {
 	case err == nil:
 		f.err, f.dead = fmt.Errorf("commit: %w: the server answered %q", scheduler.ErrUnreachable, f.tag.String()), true
 	case answered(err):
-		f.err = err
+		f.err = f.tx.suspect(err)
 	default: // the connection was lost with the answer
 		f.err, f.dead = err, true
 		if f.n > 0 {

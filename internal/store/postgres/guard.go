@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -25,10 +26,10 @@ var errOthers = fmt.Errorf("%w: another node came between", scheduler.ErrAgain)
 // guardFor is how old what is known of the clock and of our serving may be: less than the gap that moves the floor.
 const guardFor = 500 * time.Millisecond
 
-// reckoning is the last reading of the database's clock, and when its answer came.
+// reckoning is a reading of the database's clock, when its answer came, and when the last answer came that it agrees with.
 type reckoning struct {
-	at   lessor.Instant
-	when time.Time
+	at            lessor.Instant
+	when, checked time.Time
 }
 
 // now is a time that the database's clock has reached by now, if it was not set back.
@@ -38,15 +39,16 @@ func (r reckoning) now() lessor.Instant { return r.at.Add(time.Since(r.when)) }
 func (r *reckoning) note(at lessor.Instant, when time.Time) {
 	reckoned := r.at.Add(when.Sub(r.when))
 	if r.when.IsZero() || at > reckoned || reckoned.Sub(at) > guardFor {
-		*r = reckoning{at, when}
+		r.at, r.when = at, when
 	}
+	r.checked = when
 }
 
 // guarded makes t a transaction that is one round trip, if enough is known.
 func (t *tx) guarded() bool {
 	s := t.store
 	served := s.served.Load()
-	if served == nil || s.stream.next.Load() == nil || s.seqs.stale() || time.Since(s.reckoned.when) > guardFor {
+	if served == nil || s.stream.next.Load() == nil || s.seqs.stale() || time.Since(s.reckoned.checked) > guardFor {
 		return false
 	}
 	t.now, t.row = s.reckoned.now(), *served
@@ -66,9 +68,18 @@ func (t *tx) putGuard(f *flight) {
 	streams, ns := t.positions(*t.store.stream.next.Load())
 	t.conn.add(step{verb: "guard", stmt: guard, guard: errOthers, each: func(r *row) error {
 		r.skip(1)
-		f.reckoned = reckoning{r.instant(), time.Now()}
+		f.reckoned.note(r.instant(), time.Now())
 		return nil
 	}}, streams, ns, int8Of(f.stream), instantOf(t.now))
+}
+
+// suspect says what a fault that the server answered with means in a guarded transaction: others may have caused it before the guard
+// could tell. Who repeats it finds out.
+func (t *tx) suspect(err error) error {
+	if !t.guard || errors.Is(err, errOthers) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errOthers, opaque{err})
 }
 
 // Changes implements scheduler.View. In a guarded transaction there are none: if there were it could not commit.

@@ -149,9 +149,15 @@ func (t *tx) run(fn func(scheduler.Tx) error) (f *flight, err error) {
 	switch {
 	case t.err != nil: // whatever fn made of it, the transaction is spoilt
 		t.rollback(t.err)
+		if t.guard && answered(t.err) {
+			return nil, t.suspect(t.err)
+		}
 		return nil, errors.Join(t.err, unless(refused, t.err))
 	case refused != nil:
 		t.rollback(nil)
+		if errors.Is(refused, scheduler.ErrMoved) {
+			return nil, t.suspect(refused)
+		}
 		return nil, refused
 	}
 	return t.commit()
