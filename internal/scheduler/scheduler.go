@@ -2,7 +2,8 @@
 // with internal/rules and saves, and after whose commit it answers.
 //
 // Who touches what: callers put calls into a queue and wait. One goroutine, Run, takes them in batches and is the only one
-// that writes the store and the fold (the order of turns and the counts in memory). Reads that need the store use a
+// that writes the store and the fold (the order of turns and the counts in memory); it may begin a batch while the commit of the one
+// before is on its way (flight.go). Reads that need the store use a
 // snapshot of their own; reads that need the fold are calls like any other.
 //
 // Promises, each with its test: an answer is given only after the commit (TestAnswersAfterCommit); a lease that is over
