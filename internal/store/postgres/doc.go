@@ -29,7 +29,7 @@
 //   - A node that stops in a transaction holds nobody up for longer than the idle time-out (TestStoppedNode).
 //   - A commit whose answer was lost is settled before anybody is answered (TestAmbiguousCommit, TestTerminatedBackends).
 //   - Nothing of another node's changes is missed in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap, TestGuard).
-//   - What was begun on top of a commit that fails fails too (TestFailureTakesTheNextWithIt).
+//   - A failed commit takes what was begun on top of it along (TestFailureTakesTheNextWithIt).
 //   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor (TestStartMovesNoFloor).
 //   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table (TestPlans).
 package postgres

@@ -74,7 +74,7 @@ func TestFailureTakesTheNextWithIt(t *testing.T) {
 func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alone bool) {
 	t.Helper()
 	wait, err := s.Send(t.Context(), func(sent scheduler.Tx) error {
-		alone = sent.(*tx).guard //nolint:errcheck // it is ours
+		alone = sent.(*tx).guard
 		held, err := sent.Leases(t.Context(), ids)
 		if err != nil {
 			return err

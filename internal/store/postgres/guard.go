@@ -106,7 +106,7 @@ const maxKnown = 50_000
 
 // atHand returns leases without a look at the table, if all of them are known for certain, and live.
 func (t *tx) atHand(ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, bool) {
-	if !t.guard || t.leased {
+	if !t.guard || t.leased || t.epoch != t.store.epoch.Load() {
 		return nil, false
 	}
 	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
