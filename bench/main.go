@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"runtime/pprof"
 	"syscall"
 	"time"
@@ -36,9 +37,15 @@ var benchmarks = []struct {
 	{"latency", "from submission to start over HTTP, workers waiting", latency},
 }
 
+// gcPercent is the setting of cmd/lessor, here for all sides.
+const gcPercent = 400
+
 var errMissed = errors.New("a bound was missed")
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)
 	stop()

@@ -10,7 +10,11 @@ import (
 
 // commit answers w: everything that is hot in one transaction, each rare change in one of its own.
 func (s *Scheduler) commit(ctx context.Context, w *work) error {
-	if err := s.commitHot(ctx, w); err != nil {
+	err := s.start(ctx, w)
+	if err == nil && (len(w.changes) > 0 || s.rareDue()) {
+		err = s.land(ctx)
+	}
+	if err != nil {
 		for _, c := range w.changes {
 			c.answer(storeRefusal(err))
 		}
@@ -24,13 +28,35 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if err := s.tick(ctx); err != nil {
+	if s.tickDue() {
+		if err := s.tick(ctx); err != nil {
+			return err
+		}
+	}
+	if s.missDue() {
+		if err := s.miss(ctx); err != nil {
+			return err
+		}
+	}
+	if s.retainDue() {
+		return s.retain(ctx)
+	}
+	return nil
+}
+
+// rareDue reports whether something besides the hot calls has a transaction of its own now.
+func (s *Scheduler) rareDue() bool { return s.tickDue() || s.missDue() || s.retainDue() }
+
+// start answers the hot calls, or has their commit on its way.
+func (s *Scheduler) start(ctx context.Context, w *work) error {
+	if s.alone() {
+		return s.fly(ctx, w)
+	}
+	if err := s.land(ctx); err != nil {
+		s.refuse(w.hot(), err)
 		return err
 	}
-	if err := s.miss(ctx); err != nil {
-		return err
-	}
-	return s.retain(ctx)
+	return s.commitHot(ctx, w)
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch
@@ -102,9 +128,8 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 		p.stats.Calls, p.stats.Took, p.stats.Err = calls, time.Since(start), faultOnly(err)
 		s.cfg.Observe(p.stats)
 		if err == nil {
-			for _, a := range p.alerts {
-				s.cfg.Alert(a)
-			}
+			s.fold.serving = p.served()
+			s.announce(p)
 			return p, nil
 		}
 		if p.stats.Err == nil { // refused before anything was changed: the fold is as it was
@@ -112,12 +137,24 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 			return nil, err
 		}
 		s.doubt()
-		if try == maxTries || !errors.Is(err, ErrAgain) && !errors.Is(err, errStale) {
+		if try == maxTries || !repeatable(err) {
 			return nil, err
 		}
 		if err := s.rebuild(ctx); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// repeatable reports whether a transaction failed in such a way that it may succeed on a fold that is rebuilt.
+func repeatable(err error) bool {
+	return errors.Is(err, ErrAgain) || errors.Is(err, errStale) || errors.Is(err, errBehind)
+}
+
+// announce tells about the alerts of a commit that is durable.
+func (s *Scheduler) announce(p *pass) {
+	for _, a := range p.alerts {
+		s.cfg.Alert(a)
 	}
 }
 
@@ -148,6 +185,6 @@ func (s *Scheduler) conclude(p *pass, w *work) {
 	for _, c := range w.ends {
 		c.answer(nil)
 	}
-	s.answerRequests(w.requests)
+	s.answerRequests(w.requests, p.now)
 	s.stream.publish(p.events)
 }

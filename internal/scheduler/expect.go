@@ -40,9 +40,9 @@ func (f *fold) expectAt() (next lessor.Instant) {
 	return next
 }
 
-func (f *fold) missDue(now lessor.Instant) bool {
-	at := f.expectAt()
-	return at != 0 && at <= now
+func (s *Scheduler) missDue() bool {
+	at := s.fold.expectAt()
+	return at != 0 && at <= s.fold.serving.LastBeat
 }
 
 // miss raises an alert about each definition whose job nobody has asked for in time.

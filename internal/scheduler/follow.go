@@ -25,6 +25,7 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
+	s.fold.metAt = v.Now()
 	if err := s.fold.meet(ctx, v, changes); err != nil {
 		return err
 	}

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"lessor"
-	"lessor/internal/rules"
 )
 
 // serveEvery is how often an idle scheduler notes that it serves: a quarter of the gap that moves the floor, so that
 // a late timer is not taken for an outage.
 const serveEvery = 250 * time.Millisecond
+
+// serveBusy is how often a busy one does: its transactions show as much to callers, and so it may be late by a few of them.
+const serveBusy = serveEvery / 2
 
 // followEvery is how often a node on which requests wait looks at what other nodes did: they are woken within 150 ms.
 const followEvery = 100 * time.Millisecond
@@ -24,15 +26,22 @@ func (s *Scheduler) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		do := s.turn
 		select {
 		case <-ctx.Done():
+			_ = s.land(ctx) // its callers are told
 			return nil
+		case <-s.landed():
+			do = s.rest
 		case <-s.calls.Ready():
 		case <-timer.C:
 		}
-		wait, err := s.turn(ctx)
-		if errors.Is(err, ErrBroken) {
+		wait, err := do(ctx)
+		if err != nil {
 			s.setStatus(err)
+			wait = retryStore
+		}
+		if errors.Is(err, ErrBroken) {
 			return err
 		}
 		timer.Reset(wait)
@@ -41,44 +50,68 @@ func (s *Scheduler) loop(ctx context.Context) error {
 
 // turn does what is to be done now and returns after how long to be called again if nothing arrives.
 func (s *Scheduler) turn(ctx context.Context) (time.Duration, error) {
-	serving, err := s.serve(ctx)
-	if err != nil {
-		s.setStatus(err)
-		s.refuse(s.calls.Take(batchLimit), err)
-		return retryStore, err
-	}
 	w := s.gather()
-	if w.empty() {
+	if err := s.prepare(ctx, w); err != nil {
+		s.refuse(w.all(), err)
+		return 0, err
+	}
+	if !w.empty() || s.timeIsUp() {
+		if err := s.commit(ctx, w); err != nil {
+			return 0, err
+		}
+	}
+	return s.idle(), nil
+}
+
+// rest answers the calls of a commit that has landed.
+func (s *Scheduler) rest(ctx context.Context) (time.Duration, error) {
+	if err := s.land(ctx); err != nil {
+		return 0, err
+	}
+	return s.idle(), nil
+}
+
+// prepare sees to it that w can be answered, and answers looks at the fold, which need no transaction.
+func (s *Scheduler) prepare(ctx context.Context, w *work) error {
+	if w.empty() || s.fold == nil || time.Since(s.servedAt) > serveBusy {
+		if err := s.serve(ctx); err != nil {
+			return err
+		}
+	}
+	if w.empty() && s.flight == nil {
 		if err := s.followIdle(ctx); err != nil {
-			s.setStatus(err)
-			return retryStore, err
-		}
-		if !s.timeIsUp(serving.LastBeat) {
-			return s.idle(serving.LastBeat), nil
+			return err
 		}
 	}
-	if err := s.commit(ctx, w); err != nil {
-		s.setStatus(err)
-		return retryStore, err
+	if len(w.looks) == 0 {
+		return nil
 	}
-	return s.idle(serving.LastBeat), nil
+	if err := s.land(ctx); err != nil {
+		return err
+	}
+	for _, c := range w.looks {
+		c.fn()
+		c.answer(nil)
+	}
+	return nil
 }
 
 // serve notes that calls can be answered, with a fold that equals the tables.
-func (s *Scheduler) serve(ctx context.Context) (rules.Serving, error) {
+func (s *Scheduler) serve(ctx context.Context) error {
 	if s.fold == nil {
 		if err := s.rebuild(ctx); err != nil {
-			return rules.Serving{}, err
+			return err
 		}
 	}
 	serving, err := s.store.Serve(ctx)
 	if err != nil {
+		_ = s.land(ctx) // its callers are told
 		s.fold = nil
-		return serving, err
+		return err
 	}
-	s.fold.serving = serving
+	s.fold.serving, s.servedAt = serving, time.Now()
 	s.setStatus(nil)
-	return serving, nil
+	return nil
 }
 
 // followIdle brings the fold up to date between commits, so that parked requests hear of what other nodes did.
@@ -94,20 +127,25 @@ func (s *Scheduler) followIdle(ctx context.Context) error {
 }
 
 // timeIsUp reports whether something is to be done although nobody called.
-func (s *Scheduler) timeIsUp(now lessor.Instant) bool {
-	return s.fold.sweepDue(now, s.cfg.Sweep) || s.fold.due(now) || s.fold.tickDue(now) || s.fold.trialDue(now) || s.fold.missDue(now) || s.fold.retainAt <= now || s.fold.woke && len(s.parked) > 0
+func (s *Scheduler) timeIsUp() bool {
+	f, now := s.fold, s.fold.serving.LastBeat
+	return f.sweepDue(now, s.cfg.Sweep) || f.due(now) || f.trialDue(now) || s.rareDue() || f.woke && len(s.parked) > 0
 }
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.
-func (s *Scheduler) idle(now lessor.Instant) time.Duration {
+func (s *Scheduler) idle() time.Duration {
 	if s.fold.woke && len(s.parked) > 0 {
 		return time.Millisecond // what came after the grants of this commit may be for those who wait
 	}
+	now := s.fold.serving.LastBeat
 	next := now.Add(serveEvery)
 	if len(s.parked) > 0 && s.store.Shared() {
 		next = now.Add(followEvery)
 	}
 	s.unpark(func(r *requestCall) bool {
+		if len(r.grants) > 0 { // by the commit on its way
+			return false
+		}
 		if r.until <= now {
 			r.answer(nil)
 			return true

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"lessor"
 	"lessor/internal/pgtest"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres"
 )
@@ -35,7 +37,7 @@ func nodes(t *testing.T, n int, cfg scheduler.Config, wrap func(scheduler.Store)
 	return ws
 }
 
-func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store) *world {
+func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store, before ...func(*scheduler.Scheduler)) *world {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	if err != nil {
@@ -46,6 +48,9 @@ func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.St
 		w.store = wrap(store)
 	}
 	w.Scheduler = scheduler.New(w.store, cfg)
+	for _, do := range before {
+		do(w.Scheduler)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
@@ -179,5 +184,36 @@ func TestNodesNeverGrantOneJobTwice(t *testing.T) {
 	}
 	for _, w := range ws {
 		w.noDrift()
+	}
+}
+
+// TestBrakeIsPulledOnceByAllNodes lets all leases fall silent while two nodes sweep: whoever finds it first pulls the brake for both.
+func TestBrakeIsPulledOnceByAllNodes(t *testing.T) {
+	var pulled, ended atomic.Int64
+	cfg := config()
+	cfg.TTL, cfg.Sweep = 3*time.Second, 50*time.Millisecond
+	cfg.Observe = func(s scheduler.Stats) {
+		if s.MassExpiry && s.Err == nil {
+			pulled.Add(1)
+		}
+		if s.Err == nil {
+			ended.Add(int64(s.Ended[rules.OutcomeExpired]))
+		}
+	}
+	ws := nodes(t, 2, cfg, nil)
+	for i := range 20 {
+		ws[0].submit(nil)
+		ws[i%2].lease(fmt.Sprintf("worker-%d", i%5), waiting(5000))
+	}
+	brake := func(w *world) bool {
+		st, err := w.Status(w.ctx, anybody)
+		return err == nil && !st.BrakeUntil.IsZero()
+	}
+	for _, w := range ws {
+		w.eventually("braked", func() bool { return brake(w) })
+	}
+	time.Sleep(10 * cfg.Sweep) // both have swept by then
+	if pulled.Load() != 1 || ended.Load() != 0 {
+		t.Errorf("the brake was pulled %d times and %d leases ended, want once and none", pulled.Load(), ended.Load())
 	}
 }

@@ -62,6 +62,12 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 // look reads the store's clock again: after every wait for a lock, because time has passed.
 func (p *pass) look() { p.now, p.serving = p.tx.Now(), p.tx.Serving() }
 
+// served is what the pass knows of our serving, as of its last look.
+func (p *pass) served() rules.Serving {
+	p.serving.LastBeat = p.now
+	return p.serving
+}
+
 // follow brings the fold up to date after rows were locked, so that nothing is decided from what they were before.
 func (p *pass) follow(ctx context.Context) error {
 	p.look()
@@ -89,6 +95,7 @@ func (p *pass) run(ctx context.Context, w *work) error {
 		{"end leases", func() error { return p.end(ctx, w.ends) }},
 		{"expire leases", func() error { return p.expire(ctx) }},
 		{"save leases", func() error { return p.save(ctx) }},
+		{"wait for the commit before", p.s.arrive},
 		{"promote", func() error { return p.promote(ctx) }},
 		{"judge circuits", func() error { return p.judge(ctx) }},
 		{"grant", func() error { return p.grant(ctx, w.requests) }},

@@ -119,6 +119,36 @@ func TestRacingNodesKeepEveryBound(t *testing.T) {
 	for range 2 {
 		ws = append(ws, node(t, url, raceConfig(fouls, granted), nil))
 	}
+	race(t, ws, fouls, granted)
+}
+
+// TestRacingNodesThatTakeThemselvesToBeAlone is the same with nodes that decide before they ask, and are wrong most of the time: what
+// they did comes to nothing then, and is repeated.
+func TestRacingNodesThatTakeThemselvesToBeAlone(t *testing.T) {
+	url, fouls, granted := arena(t)
+	var repeated atomic.Int64
+	cfg := raceConfig(fouls, granted)
+	observe := cfg.Observe
+	cfg.Observe = func(s scheduler.Stats) {
+		observe(s)
+		if errors.Is(s.Err, scheduler.ErrAgain) {
+			repeated.Add(1)
+		}
+	}
+	var ws []*world
+	for range 2 {
+		ws = append(ws, node(t, url, cfg, nil, (*scheduler.Scheduler).TakeForAlone))
+	}
+	race(t, ws, fouls, granted)
+	if repeated.Load() == 0 {
+		t.Error("no transaction was repeated: the nodes did not meet")
+	}
+	t.Logf("%d transactions were repeated", repeated.Load())
+}
+
+// race has callers contend on nodes, and asks the referee.
+func race(t *testing.T, ws []*world, fouls, granted *atomic.Int64) {
+	t.Helper()
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() { contend(ws, rand.New(rand.NewPCG(uint64(i), 1)), fmt.Sprintf("w%d", i), 150) })

@@ -66,11 +66,11 @@ func kindOf(o *requestCall) string {
 	return b.String()
 }
 
-// answerRequests answers the requests of a commit: those that got something or do not wait now, the others stay parked.
-func (s *Scheduler) answerRequests(fresh []*requestCall) {
-	s.unpark(func(r *requestCall) bool { return s.settle(r) })
+// answerRequests answers the requests of a commit: those that got something or wait no longer, the others stay parked.
+func (s *Scheduler) answerRequests(fresh []*requestCall, now lessor.Instant) {
+	s.unpark(func(r *requestCall) bool { return s.settle(r, now) })
 	for _, r := range fresh {
-		if s.settle(r) {
+		if s.settle(r, now) {
 			continue
 		}
 		if len(s.parked) >= maxParked {
@@ -83,8 +83,8 @@ func (s *Scheduler) answerRequests(fresh []*requestCall) {
 
 // settle answers r if it has nothing to wait for, and reports whether r is dealt with. A lease whose worker has gone is given
 // back with its attempt.
-func (s *Scheduler) settle(r *requestCall) bool {
-	if !r.abandoned() && len(r.grants) == 0 && r.ask.Wait > 0 && r.denial.Code != lessor.Draining {
+func (s *Scheduler) settle(r *requestCall, now lessor.Instant) bool {
+	if !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining {
 		return false
 	}
 	if !r.answer(nil) {

@@ -19,12 +19,11 @@ const (
 	retainLimit = 500
 )
 
+func (s *Scheduler) retainDue() bool { return s.fold.retainAt <= s.fold.serving.LastBeat }
+
 // retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
 func (s *Scheduler) retain(ctx context.Context) error {
 	now := s.fold.serving.LastBeat
-	if s.fold.retainAt > now {
-		return nil
-	}
 	s.fold.retainAt = now.Add(retainEvery)
 	for _, stage := range []struct {
 		keep time.Duration

@@ -2,7 +2,8 @@
 // with internal/rules and saves, and after whose commit it answers.
 //
 // Who touches what: callers put calls into a queue and wait. One goroutine, Run, takes them in batches and is the only one
-// that writes the store and the fold (the order of turns and the counts in memory). Reads that need the store use a
+// that writes the store and the fold (the order of turns and the counts in memory); it may begin a batch while the commit of the one
+// before is on its way (flight.go). Reads that need the store use a
 // snapshot of their own; reads that need the fold are calls like any other.
 //
 // Promises, each with its test: an answer is given only after the commit (TestAnswersAfterCommit); a lease that is over
@@ -72,16 +73,21 @@ type Stats struct {
 
 // Scheduler is the one decider over a store.
 type Scheduler struct {
-	cfg   Config
-	store Store
-	calls *batch.Queue[op]
+	cfg    Config
+	store  Store
+	sender Sender // the store, if it is one; else nil
+	calls  *batch.Queue[op]
 
 	fit      atomic.Int64 // total − reserve, for submissions
 	fold     *fold        // nil = must be rebuilt
-	parked   []*requestCall
-	settings settings
-	reload   bool // another node changed the settings
-	reserve  starving
+	flight   *flight      // nil = the fold equals the tables
+	servedAt time.Time
+	// crowdedFor is the constant, but in the test that has nodes take themselves to be alone all the time.
+	crowdedFor time.Duration
+	parked     []*requestCall
+	settings   settings
+	reload     bool // another node changed the settings
+	reserve    starving
 
 	handlers atomic.Pointer[handlers]
 	workers  workers
@@ -112,8 +118,9 @@ func New(store Store, cfg Config) *Scheduler {
 		cfg.Alert = func(lessor.Alert) {}
 	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
+	sender, _ := store.(Sender)
 	s := &Scheduler{
-		cfg: cfg, store: store, status: errStarting,
+		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
 		calls: batch.New(lineLimit, op.size),
 	}
 	s.handlers.Store(&handlers{})

@@ -34,6 +34,15 @@ type Store interface {
 	Close() error
 }
 
+// Sender is a store that can begin a transaction while the commit of the one before is on its way.
+type Sender interface {
+	// Send is Update that returns once the commit was sent; wait returns what Update would have. The next transaction may begin
+	// before that: until it has waited it only sees leases that it locks and keys that it claims, all else waits by itself. Its own
+	// commit is sent when the one before is durable; if that fails it fails too, with ErrAgain. It holds the gate for longer than
+	// Update, and is for a node that has the store to itself.
+	Send(ctx context.Context, fn func(Tx) error) (wait func() error, err error)
+}
+
 // Errors that a store tells apart.
 var (
 	// ErrFull: there is no space. Nothing was changed; it may go on by itself.

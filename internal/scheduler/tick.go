@@ -12,14 +12,13 @@ const tickBatch = 100
 
 // tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is needed.
 func (s *Scheduler) tick(ctx context.Context) error {
-	if !s.fold.tickDue(s.fold.serving.LastBeat) {
-		return nil
-	}
 	_, err := s.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
 	return err
 }
 
-func (f *fold) tickDue(now lessor.Instant) bool { return f.tickAt != 0 && f.tickAt <= now }
+func (s *Scheduler) tickDue() bool {
+	return s.fold.tickAt != 0 && s.fold.tickAt <= s.fold.serving.LastBeat
+}
 
 func (p *pass) tick(ctx context.Context) error {
 	due, err := p.tx.DueDefinitions(ctx, p.now, tickBatch)

@@ -1,5 +1,7 @@
 package scheduler
 
+import "runtime"
+
 // work is what one commit answers, by kind.
 type work struct {
 	submits  []*submitCall
@@ -7,14 +9,18 @@ type work struct {
 	ends     []*endCall
 	changes  []*changeCall
 	requests []*requestCall
+	looks    []*lookCall
 }
 
-func (w *work) empty() bool {
-	return len(w.submits)+len(w.beats)+len(w.ends)+len(w.changes)+len(w.requests) == 0
-}
+func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
 
-// gather takes the calls of the next commit. Looks at the fold are answered here: they need no transaction.
+// count is how many calls share a transaction.
+func (w *work) count() int { return len(w.submits) + len(w.beats) + len(w.ends) + len(w.requests) }
+
+// gather takes the calls of the next commit. Callers that were just answered call again first: one commit for many is cheaper than
+// two for few.
 func (s *Scheduler) gather() *work {
+	runtime.Gosched()
 	return s.sort(s.calls.Take(batchLimit))
 }
 
@@ -36,8 +42,7 @@ func (s *Scheduler) sort(ops []op) *work {
 		case *requestCall:
 			w.requests = append(w.requests, o)
 		case *lookCall:
-			o.fn()
-			o.answer(nil)
+			w.looks = append(w.looks, o)
 		}
 	}
 	return &w
@@ -56,6 +61,18 @@ func (w *work) hot() []op {
 		all = append(all, c)
 	}
 	for _, c := range w.requests {
+		all = append(all, c)
+	}
+	return all
+}
+
+// all returns every call.
+func (w *work) all() []op {
+	all := w.hot()
+	for _, c := range w.changes {
+		all = append(all, c)
+	}
+	for _, c := range w.looks {
 		all = append(all, c)
 	}
 	return all

@@ -17,12 +17,15 @@ var (
 	// putChange fails if the stream is not registered any more: nobody would see its changes.
 	putChange = sql("with put as (insert into change (stream, n, at, void, data)" +
 		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint returning 1) select 1 / count(*) from put")
-	readChanges = sql("select c.stream, c.n, c.data from (select s.id, coalesce(a.n, 0) as n from stream s" +
-		" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id where s.id <> $3::bigint offset 0) p" +
+	readChanges = sql("select c.stream, c.n, c.data from (" + othersAt + ") p" +
 		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n order by n offset 0) c" +
 		" order by c.stream, c.n")
 	readPosition = sql("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
 )
+
+// othersAt is how far we have come in the stream of each other node.
+const othersAt = "select s.id, coalesce(a.n, 0) as n from stream s" +
+	" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id where s.id <> $3::bigint offset 0"
 
 // stream is the series of changes that this store publishes.
 type stream struct {
@@ -40,8 +43,8 @@ func (s *stream) forget() {
 	s.n = 0
 }
 
-func (s *Store) newStream() error {
-	return s.writer.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
+func (s *Store) newStream(c *conn) error {
+	return c.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
 		s.stream.n = 0
 		s.stream.id.Store(r.int())
 		return nil
@@ -65,14 +68,6 @@ func (t *tx) putChange(n int64) {
 		int8Of(t.store.stream.id.Load()), int8Of(n), instantOf(t.now), append([]byte{}, t.news...))
 }
 
-// lostStream opens a new stream next time if err says that there is none.
-func (t *tx) lostStream(err error) error {
-	if errors.Is(err, errStreamLost) {
-		t.store.stream.forget()
-	}
-	return err
-}
-
 // keepFor is how long changes are kept for others to follow. forgetAfter is when a reader counts as having lost track: sooner.
 const (
 	keepFor     = time.Minute
@@ -89,7 +84,8 @@ func (v *view) Position(context.Context) (scheduler.Position, error) {
 		}
 		return nil
 	}, int8Of(v.store.stream.id.Load()))
-	if !v.live { // in a transaction a position is taken to compare, not to follow from
+	v.store.epoch.Add(1) // who reads it has lost track
+	if !v.live {         // in a transaction a position is taken to compare, not to follow from
 		v.store.stream.followed.Store(int64(v.now))
 	}
 	return p, err
@@ -118,6 +114,9 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 	for _, c := range read.changes {
 		next[c.Stream] = c.N
 	}
+	if len(read.changes) > 0 {
+		v.store.epoch.Add(1)
+	}
 	v.store.stream.next.Store(&next)
 	return read.changes, nil
 }
@@ -131,17 +130,7 @@ type following struct {
 // addChanges adds a reading of the streams to the next round trip.
 func (v *view) addChanges(after scheduler.Position) *following {
 	f := &following{after: after}
-	streams, ns := emptyArray(oidInt8), emptyArray(oidInt8)
-	if len(after) > 0 {
-		r := v.scratch.reset()
-		for stream, n := range after {
-			r.row()
-			r.int(stream)
-			r.int(n)
-		}
-		params := r.params()
-		streams, ns = params[0], params[1]
-	}
+	streams, ns := v.positions(after)
 	v.add("read changes", step{stmt: readChanges, each: func(r *row) error {
 		f.changes = append(f.changes, scheduler.Change{Stream: r.int(), N: r.int(), Data: r.bytes()})
 		return nil
@@ -149,16 +138,53 @@ func (v *view) addChanges(after scheduler.Position) *following {
 	return f
 }
 
-// locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for
-// is read in the same trip, behind the lock.
-func (t *tx) locked(verb string) error {
-	var ahead *following
-	if next := t.store.stream.next.Load(); next != nil {
-		ahead = t.addChanges(maps.Clone(*next))
+// positions returns a position as two arrays.
+func (v *view) positions(p scheduler.Position) (streams, ns []byte) {
+	if len(p) == 0 {
+		return emptyArray(oidInt8), emptyArray(oidInt8)
 	}
+	r := v.scratch.reset()
+	for stream, n := range p {
+		r.row()
+		r.int(stream)
+		r.int(n)
+	}
+	params := r.params()
+	return params[0], params[1]
+}
+
+// locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for is
+// read in the same trip, behind the lock.
+func (t *tx) locked(verb string, lock func()) error {
+	var ahead *following
+	t.addLock(lock, &ahead)
 	err := t.send(verb)
 	if err == nil {
 		t.ahead = ahead
 	}
 	return err
+}
+
+// lockedFirst is locked before what was put off, which goes on waiting, and before the transaction on its way has landed. It is for locks on what
+// neither has changed.
+func (t *tx) lockedFirst(lock func()) error {
+	if t.err != nil {
+		return t.err
+	}
+	if t.unsent { // what was put off begins with BEGIN
+		return t.locked("lock", lock)
+	}
+	var ahead *following
+	if t.err = t.conn.pass(func() { t.addLock(lock, &ahead) }); t.err == nil {
+		t.ahead = ahead
+	}
+	return t.err
+}
+
+func (t *tx) addLock(lock func(), ahead **following) {
+	lock()
+	t.look()
+	if next := t.store.stream.next.Load(); next != nil {
+		*ahead = t.addChanges(maps.Clone(*next))
+	}
 }

@@ -21,6 +21,7 @@ func (v *view) look() {
 		v.now, v.row = r.instant(), readServing(r)
 		v.serving = v.row
 		if v.live {
+			v.store.reckoned.note(v.now, time.Now())
 			v.serving = rules.Serve(v.row, rules.Tick{}, rules.Tick{Wall: v.now})
 		}
 		if v.saved != nil {

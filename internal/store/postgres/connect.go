@@ -125,34 +125,64 @@ func (c *conn) prepare(s *statement) (*pgconn.StatementDescription, error) {
 // deadline bounds the next round trip, without the goroutine that a context with a deadline would cost.
 func (c *conn) deadline() { _ = c.pg.Conn().SetDeadline(time.Now().Add(c.wait)) } // a closed connection says so when it is used
 
-// send makes the round trip. It returns the first fault: the server passes over what stands behind a statement that failed.
-// A function that refuses a row stops being called, and the rest is read for nothing; its error comes back as it is.
-func (c *conn) send() error {
-	batch, steps, err := c.batch, c.steps, c.err
-	c.batch, c.steps, c.err = nil, c.steps[:0], nil
-	if batch == nil || err != nil {
-		return err
+// trip is a round trip whose answers are still to be read.
+type trip struct {
+	conn    *conn
+	steps   []step
+	results *pgconn.MultiResultReader // nil = there is nothing to read
+	err     error
+}
+
+// start sends what was added.
+func (c *conn) start() trip {
+	t := trip{conn: c, steps: c.steps, err: c.err}
+	batch := c.batch
+	c.forget()
+	if batch == nil || t.err != nil {
+		return t
 	}
 	c.deadline()
-	results := c.pg.ExecBatch(c.ctx, batch)
+	t.results = c.pg.ExecBatch(c.ctx, batch)
+	return t
+}
+
+// finish reads the answers. It returns the first fault: the server passes over what stands behind a statement that failed.
+// A function that refuses a row stops being called, and the rest is read for nothing; its error comes back as it is.
+func (t trip) finish() error {
+	if t.results == nil {
+		return t.err
+	}
 	var stop error
 	n := 0
-	for ; results.NextResult(); n++ {
-		tag, refused, bad := read(results.ResultReader(), steps[n].each)
+	for ; t.results.NextResult(); n++ {
+		tag, refused, bad := read(t.results.ResultReader(), t.steps[n].each)
 		if bad != nil {
 			break // Close has it too
 		}
 		if stop == nil && refused != nil {
 			stop = refusal{refused}
 		}
-		if steps[n].tag != nil {
-			*steps[n].tag = tag
+		if t.steps[n].tag != nil {
+			*t.steps[n].tag = tag
 		}
 	}
-	if bad := results.Close(); bad != nil {
-		return c.blame(steps[min(n, len(steps)-1)], bad)
+	if bad := t.results.Close(); bad != nil {
+		return t.conn.blame(t.steps[min(n, len(t.steps)-1)], bad)
 	}
 	return stop
+}
+
+// send makes the round trip.
+func (c *conn) send() error { return c.start().finish() }
+
+// pass makes a round trip of what add adds, before what was added already.
+func (c *conn) pass(add func()) error {
+	batch, steps, err := c.batch, c.steps, c.err
+	c.forget()
+	add()
+	bad := c.send()
+	c.batch, c.steps, c.err = batch, steps, err
+	return bad
 }
 
 // refusal is the error of a function that did not like a row: nothing against the connection.
@@ -185,7 +215,7 @@ func (c *conn) blame(s step, err error) error {
 }
 
 // forget takes back what was added and not sent.
-func (c *conn) forget() { c.batch, c.steps, c.err = nil, c.steps[:0], nil }
+func (c *conn) forget() { c.batch, c.steps, c.err = nil, nil, nil }
 
 // once is a round trip of one statement.
 func (c *conn) once(s step, params ...[]byte) error {

@@ -39,12 +39,13 @@ func (t *tx) Due(_ context.Context, now lessor.Instant, limit int) ([]scheduler.
 		return nil, t.err
 	}
 	var due []scheduler.Waiting
-	t.add("lock due jobs", step{stmt: lockDue, each: func(r *row) error {
-		due = append(due, readWaiting(r))
-		return nil
-	}}, instantOf(now), int8Of(int64(limit)))
-	t.look()
-	return due, t.locked("lock due jobs")
+	err := t.locked("lock due jobs", func() {
+		t.add("lock due jobs", step{stmt: lockDue, each: func(r *row) error {
+			due = append(due, readWaiting(r))
+			return nil
+		}}, instantOf(now), int8Of(int64(limit)))
+	})
+	return due, err
 }
 
 // NextDue implements scheduler.View.

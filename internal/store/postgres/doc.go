@@ -8,11 +8,14 @@
 //	            ▲                │        │
 //	            └── delayed ◄────┘        └─► queue (an operator's retry)
 //
-// One connection writes, one serves, a few read. No session state is kept on any: time-outs and pinned plans are set inside each
+// Two connections write, one serves, a few read. No session state is kept on any: time-outs and pinned plans are set inside each
 // transaction, so that pgbouncer may stand between in transaction mode.
 //
 // A transaction makes as few round trips as it can: what only writes is put off until the next read or the commit, and travels
 // with it. What must be true of it is checked by the server (a division by zero), so that nothing wrong commits.
+//
+// A node that has the database to itself goes further (guard.go, flight.go): it decides without asking, in one round trip whose last
+// statement makes sure that nobody else wrote, and begins the next transaction while the commit is on its way.
 //
 // A commit is an entry in its node's stream of changes too. Whoever grants takes the gate, reads the other streams, decides.
 //
@@ -25,7 +28,8 @@
 //   - What is decided on is read after the last wait, and so is the clock (Shared/StaleLook).
 //   - A node that stops in a transaction holds nobody up for longer than the idle time-out (TestStoppedNode).
 //   - A commit whose answer was lost is settled before anybody is answered (TestAmbiguousCommit, TestTerminatedBackends).
-//   - Nothing of another node's changes is missed in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap).
+//   - Nothing of another node's changes is missed in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap, TestGuard).
+//   - A failed commit takes what was begun on top of it along (TestFailureTakesTheNextWithIt).
 //   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor (TestStartMovesNoFloor).
 //   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table (TestPlans).
 package postgres

@@ -46,14 +46,14 @@ func (t *tx) Claim(_ context.Context, claims []scheduler.Claim) (map[scheduler.K
 	if err := t.write("claim idempotency keys", step{stmt: claimKeys}, params...); err != nil {
 		return nil, err
 	}
-	err := t.query("claim idempotency keys", readKeys, func(r *row) error {
+	t.add("claim idempotency keys", step{stmt: readKeys, each: func(r *row) error {
 		k := scheduler.Key{Tenant: lessor.TenantID{UUID: r.id()}, Key: r.text()}
 		h := scheduler.KeyHolder{Job: lessor.JobID{UUID: r.id()}}
 		copy(h.BodyHash[:], r.value())
 		holders[k] = h
 		return nil
-	}, params[:2]...)
-	return holders, err
+	}}, params[:2]...)
+	return holders, t.trip("claim idempotency keys") // the insert waits for a key that is on its way
 }
 
 func compareKeys(a, b scheduler.Key) int {

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -108,30 +110,40 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 	if len(ids) == 0 || t.err != nil {
 		return leases, t.err
 	}
-	granted := t.store.granted
+	if known, ok := t.atHand(ids); ok {
+		return known, nil
+	}
+	lock := func() { t.addLeases(ids, leases) }
+	if t.leased {
+		return leases, t.locked("lock leases", lock)
+	}
+	return leases, t.lockedFirst(lock)
+}
+
+func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) {
+	known := t.store.leases
 	t.add("lock leases", step{stmt: lockLeases, each: func(r *row) error {
 		id := lessor.LeaseID{UUID: r.id()}
-		if known, ok := granted[id]; ok {
-			readBeat(r, &known)
-			leases[id] = &known
+		if k, ok := known[id]; ok {
+			readBeat(r, &k.held)
+			into[id] = &k.held
+			t.know(into[id])
 		}
 		return nil
 	}}, idsOf(&t.view, ids))
 	var unknown []lessor.LeaseID
 	for _, id := range ids {
-		if _, ok := granted[id]; !ok {
+		if _, ok := known[id]; !ok {
 			unknown = append(unknown, id)
 		}
 	}
 	if len(unknown) > 0 {
-		t.addPeek(unknown, leases)
+		t.addPeek(unknown, into)
 	}
-	t.look()
-	return leases, t.locked("lock leases")
 }
 
-// maxGranted bounds the leases whose unchanging part is at hand, about 15 MB.
-const maxGranted = 50_000
+// know keeps what a lease is after the commit.
+func (t *tx) know(h *rules.Held) { t.known[h.ID] = *h }
 
 // Requested implements scheduler.Tx, in the order the leases were granted: their ids rise.
 func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
@@ -159,13 +171,16 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 	return found, err
 }
 
-// SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved.
+// SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved. Rows that were not locked are changed in the order of
+// ids, as they are locked.
 func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 	if len(held) == 0 {
 		return t.err
 	}
+	slices.SortFunc(held, func(a, b *rules.Held) int { return bytes.Compare(a.ID.UUID[:], b.ID.UUID[:]) })
 	r := t.scratch.reset()
 	for _, h := range held {
+		t.know(h)
 		r.row()
 		r.id(h.ID.UUID)
 		r.instant(h.ExpiresAt)
@@ -176,6 +191,7 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 		r.instant(h.WatchUntil)
 		r.flag(h.Reattached)
 	}
+	t.leased = true
 	return t.write("save leases", step{stmt: saveLeases, guard: scheduler.ErrMoved}, append(r.params(), int8Of(int64(len(held))))...)
 }
 

@@ -40,9 +40,7 @@ func (t *tx) Lock(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rule
 	if err := t.hold(ids); err != nil {
 		return nil, err
 	}
-	t.addStandings(ids, standings)
-	t.look()
-	return standings, t.locked("lock jobs")
+	return standings, t.locked("lock jobs", func() { t.addStandings(ids, standings) })
 }
 
 // hold locks the rows of jobs wherever they are.

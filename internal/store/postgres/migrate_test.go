@@ -91,7 +91,7 @@ func TestUnprepared(t *testing.T) {
 	if _, err := s.Serve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.writer.prepared) != 0 {
-		t.Errorf("%d statements were prepared", len(s.writer.prepared))
+	if len(s.writers[0].prepared) != 0 {
+		t.Errorf("%d statements were prepared", len(s.writers[0].prepared))
 	}
 }

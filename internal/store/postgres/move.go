@@ -36,10 +36,11 @@ func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 			return t.err
 		}
 		if m.To == rules.Leased {
-			t.granted = append(t.granted, m.Held)
+			t.granted, t.leased = append(t.granted, m.Held.Turn.Job), true
+			t.know(m.Held)
 		}
 		if m.From == rules.Leased {
-			t.ended = append(t.ended, m.Held.ID)
+			t.ended[m.Held.ID], t.leased = struct{}{}, true
 		}
 	}
 	if err := t.meetOwners(ctx, moves); err != nil {

@@ -24,15 +24,13 @@ const (
 	resolvePause = 100 * time.Millisecond
 )
 
-// resolve finds out what became of the commit with number n, whose answer was lost with why. If it cannot, it gives the
-// stream up: nobody knows its next number.
-func (s *Store) resolve(n int64, why error) error {
+// resolve finds out what became of the commit with number n, whose answer was lost with why.
+func (s *Store) resolve(stream, n int64, why error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), resolveTime)
 	defer cancel()
 	for {
-		committed, err := s.resolveOnce(ctx, n)
+		committed, err := s.resolveOnce(ctx, stream, n)
 		if err == nil {
-			s.stream.n = n
 			if committed {
 				return nil
 			}
@@ -43,7 +41,6 @@ func (s *Store) resolve(n int64, why error) error {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			s.stream.forget()
 			return fmt.Errorf("%w: %w; asking again: %w", scheduler.ErrUnknownOutcome, opaque{why}, opaque{err})
 		}
 	}
@@ -54,23 +51,22 @@ type opaque struct{ error }
 
 func (opaque) Unwrap() error { return nil }
 
-func (s *Store) resolveOnce(ctx context.Context, n int64) (committed bool, err error) {
+func (s *Store) resolveOnce(ctx context.Context, stream, n int64) (committed bool, err error) {
 	c, err := s.dialer.dial(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = c.close() }()
 	c.ctx = ctx
-	id := s.stream.id.Load()
 	void := false
 	c.add(step{verb: "begin", stmt: begin})
 	c.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, resolveTime, resolveTime)...)
-	c.add(step{verb: "void the commit", stmt: voidChange}, int8Of(id), int8Of(n))
+	c.add(step{verb: "void the commit", stmt: voidChange}, int8Of(stream), int8Of(n))
 	c.add(step{verb: "commit", stmt: commit})
 	c.add(step{verb: "read the change", stmt: readVoid, each: func(r *row) error {
 		void = r.flag()
 		return nil
-	}}, int8Of(id), int8Of(n))
+	}}, int8Of(stream), int8Of(n))
 	err = c.send()
 	return err == nil && !void, err
 }

@@ -32,6 +32,7 @@ type wire struct {
 	mu     sync.Mutex
 	next   fate
 	down   bool
+	writes int
 	missed chan func() // delivers what is late
 }
 
@@ -47,6 +48,13 @@ func (w *wire) cut(down bool) {
 	w.down = down
 }
 
+// count is how often something was written.
+func (w *wire) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes
+}
+
 // through makes a store use the wire.
 func (w *wire) through(s *Store) {
 	w.missed = make(chan func(), 1)
@@ -60,7 +68,10 @@ func (w *wire) through(s *Store) {
 		c, err := dial(ctx, network, addr)
 		return &wireConn{Conn: c, wire: w}, err
 	}
-	s.drop()
+	for _, c := range s.writers {
+		_ = c.close()
+	}
+	s.writers = nil
 }
 
 type wireConn struct {
@@ -73,6 +84,7 @@ func (c *wireConn) Write(b []byte) (int, error) {
 	c.wire.mu.Lock()
 	f := c.wire.next
 	c.wire.next = passes
+	c.wire.writes++
 	c.wire.mu.Unlock()
 	switch f {
 	case lost:

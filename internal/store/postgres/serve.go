@@ -39,6 +39,7 @@ func (s *Store) Serve(ctx context.Context) (serving rules.Serving, err error) {
 				return err
 			}
 		}
+		s.served.Store(&serving)
 		if bad := s.tidy(c, serving.LastBeat); bad != nil { // it can wait, and says nothing against serving
 			_ = c.close()
 			s.server = nil

@@ -92,9 +92,9 @@ func TestOneBadCall(t *testing.T) {
 		if !errors.Is(err, scheduler.ErrBadCall) {
 			t.Errorf("%s: got error %v, want %v", name, err, scheduler.ErrBadCall)
 		}
-		writer := s.writer
-		if err := write(ctx, s, "after", nil); err != nil || s.writer != writer {
-			t.Errorf("%s: the next transaction: %v, on a new connection: %v", name, err, s.writer != writer)
+		writer := s.writers[0]
+		if err := write(ctx, s, "after", nil); err != nil || s.writers[0] != writer {
+			t.Errorf("%s: the next transaction: %v, on a new connection: %v", name, err, s.writers[0] != writer)
 		}
 		if has(t, s, name) {
 			t.Errorf("%s: something of its transaction stayed", name)

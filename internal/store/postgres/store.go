@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lessor"
@@ -15,8 +16,8 @@ type Config struct {
 	// URL is a connection string, postgres://user@host/database or key=value, as libpq reads it. Several hosts may be named; the
 	// first that takes writes is used.
 	URL string
-	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses two more: one that
-	// writes, one that serves.
+	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses three more: two that
+	// write, one that serves.
 	Readers int
 	// StatementTimeout bounds one statement of a write transaction; 0 is 5 s.
 	StatementTimeout time.Duration
@@ -65,17 +66,22 @@ type Store struct {
 	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
 	turn chan struct{}
 	// All below belongs to who has the turn.
-	writer *conn
-	lanes  map[rules.Lane]rules.LaneID
-	specs  *specCache
-	// granted is what never changes about leases that this node granted.
-	granted map[lessor.LeaseID]rules.Held
-	seqs    seqs
+	// writers are the connections that no transaction uses now: two at most, one for a commit on its way and one for what comes next.
+	writers  []*conn
+	flight   *flight
+	lanes    map[rules.Lane]rules.LaneID
+	specs    *specCache
+	leases   map[lessor.LeaseID]knownLease
+	seqs     seqs
+	reckoned reckoning
 	// scratch is memory for parameters.
 	scratch rows
 
 	stream stream
 	owners owners
+	// epoch changes when another node was seen to write; served is what the last Serve answered, nil after it was changed.
+	epoch  atomic.Int64
+	served atomic.Pointer[rules.Serving]
 }
 
 // Open connects to the database and brings its schema up to date. It refuses a schema that a newer program made, and a
@@ -98,17 +104,19 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		cfg: cfg, dialer: d, steps: steps{start: time.Now()},
 		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
 		serveTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), granted: map[lessor.LeaseID]rules.Held{},
+		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
 	}
 	s.close = sync.OnceValue(s.shut)
 	for range cfg.Readers {
 		s.readers <- nil
 	}
 	s.turn <- struct{}{}
-	if err := s.connect(ctx); err != nil {
+	c, _, err := s.connect(ctx)
+	if err != nil {
 		_ = s.Close() // the first error says why
 		return nil, err
 	}
+	s.keep(c)
 	return s, nil
 }
 
@@ -122,11 +130,12 @@ func (s *Store) shut() error {
 	close(s.closed)
 	<-s.turn
 	s.serveTurn <- struct{}{}
+	_ = s.land() // who sent it is told
 	err := s.drain()
-	for _, c := range []*conn{s.writer, s.server} {
-		if c == nil {
-			continue
-		}
+	if s.server != nil {
+		s.keep(s.server)
+	}
+	for _, c := range s.writers {
 		if bad := c.close(); err == nil {
 			err = bad
 		}

@@ -17,6 +17,13 @@ type tx struct {
 	base  rules.Serving // the row that SaveServing was decided on
 	gated bool
 	wrote bool
+	// sent says that nobody will wait for the commit at once. All writes travel with it then, even if the gate is held for longer.
+	sent bool
+	// leased says that changes of lease rows were put off.
+	leased bool
+	// guard says that the last statement makes sure that no other node came between.
+	guard bool
+	epoch int64  // when it began
 	news  []byte // what Publish was told
 	// missing are definitions that LockDefinitions did not find.
 	missing map[string]bool
@@ -25,8 +32,9 @@ type tx struct {
 	// What becomes known with the commit.
 	lanes    map[rules.Lane]rules.LaneID
 	inserted []*rules.Spec
-	granted  []*rules.Held
-	ended    []lessor.LeaseID
+	granted  []lessor.JobID
+	known    map[lessor.LeaseID]rules.Held
+	ended    map[lessor.LeaseID]struct{}
 }
 
 var _ scheduler.Tx = (*tx)(nil)
@@ -51,10 +59,24 @@ func (t *tx) Gate(context.Context) error {
 	if t.gated || t.err != nil {
 		return t.err
 	}
-	t.add("gate", step{stmt: gate}, int8Of(gateKey))
-	t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
-	t.look()
-	err := t.locked("gate")
+	if t.guard {
+		t.now = max(t.now, t.store.reckoned.now())
+	}
+	lock := func() {
+		t.add("gate", step{stmt: gate}, int8Of(gateKey))
+		t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
+	}
+	err := t.await()
+	switch {
+	case err != nil:
+	case t.guard:
+		lock()
+		err = t.err
+	case t.sent:
+		err = t.lockedFirst(lock)
+	default:
+		err = t.locked("gate", lock)
+	}
 	t.gated = err == nil
 	return err
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -20,9 +22,36 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 		return err
 	}
 	defer s.leave()
-	t, err := s.begin(ctx)
+	f, err := s.transact(ctx, false, fn)
 	if err != nil {
 		return err
+	}
+	f.read()
+	return s.land()
+}
+
+// Send implements scheduler.Sender. The connection of a commit on its way is read by a goroutine that ends with its answer.
+func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait func() error, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	f, err := s.transact(ctx, true, fn)
+	if err != nil {
+		return nil, err
+	}
+	go f.read()
+	return f.wait, nil
+}
+
+// transact runs fn and sends its commit.
+func (s *Store) transact(ctx context.Context, send bool, fn func(scheduler.Tx) error) (*flight, error) {
+	if s.flight.succeeded() {
+		_ = s.land() // it has nothing more to say
+	}
+	t, err := s.begin(ctx, send)
+	if err != nil {
+		return nil, err
 	}
 	return t.run(fn)
 }
@@ -50,85 +79,88 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.turn <- struct{}{} }
 
-// connect makes the connection that writes, if there is none, and the stream that its changes go to.
-func (s *Store) connect(ctx context.Context) (err error) {
-	if s.writer == nil {
-		if s.writer, err = s.dialer.dial(ctx); err != nil {
-			return err
-		}
+// connect returns a connection that writes, and whether it was used before. There is a stream then that its changes go to.
+func (s *Store) connect(ctx context.Context) (c *conn, reused bool, err error) {
+	if n := len(s.writers); n > 0 {
+		c, reused, s.writers = s.writers[n-1], true, s.writers[:n-1]
+	} else if c, err = s.dialer.dial(ctx); err != nil {
+		return nil, false, err
 	}
 	if s.stream.id.Load() == 0 {
-		if err := s.newStream(); err != nil {
-			s.drop()
-			return err
+		if err := s.newStream(c); err != nil {
+			_ = c.close() // the reason is known
+			return nil, reused, err
 		}
 	}
-	return nil
+	return c, reused, nil
 }
 
-// drop gives the connection that writes up.
-func (s *Store) drop() {
-	if s.writer != nil {
-		_ = s.writer.close() // the reason is known
-		s.writer = nil
-	}
-}
+// keep puts a connection whose transaction has ended back for the next one.
+func (s *Store) keep(c *conn) { s.writers = append(s.writers, c) }
 
-// begin begins a transaction, on a new connection if the one at hand has died since it was last used.
-func (s *Store) begin(ctx context.Context) (*tx, error) {
+// begin begins a transaction, on a new connection if those at hand have died since they were last used.
+func (s *Store) begin(ctx context.Context, send bool) (*tx, error) {
 	for {
-		reused := s.writer != nil
-		if err := s.connect(ctx); err != nil {
-			return nil, err
-		}
-		t := &tx{view: view{store: s, conn: s.writer, live: true, scratch: s.scratch}}
-		t.conn.add(step{verb: "begin", stmt: begin})
-		t.conn.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, s.cfg.LockTimeout, s.cfg.StatementTimeout)...)
-		if s.seqs.stale() {
-			t.takeSeqs(1)
-		}
-		t.look()
-		err := t.conn.send()
+		c, reused, err := s.connect(ctx)
 		if err == nil {
-			return t, nil
+			t := s.newTx(c, send)
+			c.add(step{verb: "begin", stmt: begin})
+			c.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, s.cfg.LockTimeout, s.cfg.StatementTimeout)...)
+			if send && reused && t.guarded() {
+				return t, nil
+			}
+			if s.seqs.stale() {
+				t.takeSeqs(1)
+			}
+			t.look()
+			if err = c.send(); err == nil {
+				return t, nil
+			}
+			_ = c.close() // the reason is known
 		}
-		s.drop()
 		if !reused || lives(err) {
 			return nil, err
 		}
 	}
 }
 
-// run is one transaction of who has the turn.
-func (t *tx) run(fn func(scheduler.Tx) error) error {
+func (s *Store) newTx(c *conn, send bool) *tx {
+	return &tx{
+		view: view{store: s, conn: c, live: true, scratch: s.scratch, before: s.flight},
+		sent: send, epoch: s.epoch.Load(), known: map[lessor.LeaseID]rules.Held{}, ended: map[lessor.LeaseID]struct{}{},
+	}
+}
+
+// run is one transaction of who has the turn, up to the sending of its commit.
+func (t *tx) run(fn func(scheduler.Tx) error) (f *flight, err error) {
 	over := false
 	defer func() { // also when fn panics
 		t.store.scratch = t.scratch
 		if !over {
-			t.store.drop()
-			t.undo()
+			_ = t.conn.close() // the panic says why
 		}
 		t.err = errOver
 	}()
 	refused := fn(t)
+	if t.err == nil && refused == nil {
+		_ = t.await() // kept in t.err
+	}
+	over = true
 	switch {
 	case t.err != nil: // whatever fn made of it, the transaction is spoilt
 		t.rollback(t.err)
-		over = true
-		return errors.Join(t.err, unless(refused, t.err))
+		if t.guard && answered(t.err) {
+			return nil, t.suspect(t.err)
+		}
+		return nil, errors.Join(t.err, unless(refused, t.err))
 	case refused != nil:
 		t.rollback(nil)
-		over = true
-		return refused
+		if errors.Is(refused, scheduler.ErrMoved) {
+			return nil, t.suspect(refused)
+		}
+		return nil, refused
 	}
-	err := t.commit()
-	over = true
-	if err != nil {
-		t.undo()
-		return err
-	}
-	t.settle()
-	return nil
+	return t.commit()
 }
 
 func unless(err, known error) error {
@@ -140,15 +172,20 @@ func unless(err, known error) error {
 
 // rollback ends a transaction that failed with err, nil if nothing is wrong with the connection.
 func (t *tx) rollback(err error) {
-	t.undo()
 	if err != nil && fatal(err) {
-		t.store.drop()
+		_ = t.conn.close() // the reason is known
 		return
 	}
 	t.conn.forget()
-	if err := t.conn.once(step{verb: "roll back", stmt: rollback}); err != nil {
-		t.store.drop()
+	if t.unsent {
+		t.store.keep(t.conn)
+		return
 	}
+	if err := t.conn.once(step{verb: "roll back", stmt: rollback}); err != nil {
+		_ = t.conn.close()
+		return
+	}
+	t.store.keep(t.conn)
 }
 
 // fatal reports whether a fault makes the connection useless. Faults that we made ourselves do not.
@@ -159,45 +196,24 @@ func fatal(err error) bool {
 	return errors.Is(err, scheduler.ErrUnreachable)
 }
 
-// commit makes the last round trip: what was put off, the change row, COMMIT. It counts only if the server says COMMIT: the
-// end of a transaction that failed is answered too, with ROLLBACK.
-func (t *tx) commit() error {
-	n := int64(0)
+// commit sends what was put off, the change row, COMMIT.
+func (t *tx) commit() (*flight, error) {
+	f := &flight{tx: t, stream: t.store.stream.id.Load(), done: make(chan struct{})}
 	if t.wrote {
-		n = t.store.stream.n + 1
+		f.n = t.store.stream.n + 1
 		t.putServing()
-		t.putChange(n)
+		t.putChange(f.n)
 	}
-	var tag pgconn.CommandTag
-	t.conn.add(step{verb: "commit", stmt: commit, tag: &tag})
+	t.putGuard(f)
+	t.conn.add(step{verb: "commit", stmt: commit, tag: &f.tag})
 	if err := t.conn.err; err != nil { // nothing was sent
 		t.rollback(err)
-		return err
+		return nil, err
 	}
-	err := t.conn.send()
-	switch {
-	case tag.String() == "COMMIT":
-		if err != nil {
-			t.store.drop() // the server died after it had answered
-		}
-	case err == nil:
-		err = fmt.Errorf("commit: %w: the server answered %q", scheduler.ErrUnreachable, tag.String())
-		t.store.drop()
-		return err
-	case answered(err):
-		t.rollback(err)
-		return t.lostStream(err)
-	default: // the connection was lost with the answer
-		t.store.drop()
-		if !t.wrote {
-			return err
-		}
-		return t.store.resolve(n, err)
-	}
-	if t.wrote {
-		t.store.stream.n = n
-	}
-	return nil
+	t.unsent = false
+	f.trip = t.conn.start()
+	t.store.flight = f
+	return f, nil
 }
 
 // answered reports whether the server itself refused a statement, so that nothing was committed.
@@ -218,20 +234,19 @@ func (t *tx) settle() {
 	for _, spec := range t.inserted {
 		s.specs.put(spec)
 	}
-	for _, h := range t.granted {
-		s.specs.drop(h.Turn.Job)
-		s.granted[h.ID] = *h
+	for _, id := range t.granted {
+		s.specs.drop(id)
 	}
-	for _, id := range t.ended {
-		delete(s.granted, id)
+	for id, h := range t.known {
+		s.leases[id] = knownLease{h, t.epoch}
 	}
-	for id := range s.granted {
-		if len(s.granted) <= maxGranted {
+	for id := range t.ended {
+		delete(s.leases, id)
+	}
+	for id := range s.leases {
+		if len(s.leases) <= maxKnown {
 			break
 		}
-		delete(s.granted, id)
+		delete(s.leases, id)
 	}
 }
-
-// undo forgets what a transaction that failed learned.
-func (t *tx) undo() { t.lanes, t.inserted, t.granted, t.ended = nil, nil, nil, nil }

@@ -21,6 +21,10 @@ type view struct {
 	row, serving rules.Serving
 	live         bool
 	saved        *rules.Serving
+	// unsent says that BEGIN is still to be sent.
+	unsent bool
+	// before is the commit that was on its way when this transaction began, until it is waited for.
+	before *flight
 	// ahead is a reading of the streams that somebody will ask for.
 	ahead *following
 	// err is the first fault. It spoils the rest: the server refuses everything until the end of the transaction.
@@ -123,10 +127,18 @@ func (v *view) flush(verb string, s step, params ...[]byte) error {
 }
 
 func (v *view) send(verb string) error {
+	if err := v.await(); err != nil {
+		return err
+	}
+	return v.trip(verb)
+}
+
+// trip is send before the transaction on its way has landed.
+func (v *view) trip(verb string) error {
 	if v.err != nil {
 		return v.err
 	}
-	v.ahead = nil // what was read ahead is for right after
+	v.ahead, v.unsent = nil, false // what was read ahead is for right after
 	err := v.conn.send()
 	if refused, ok := errors.AsType[refusal](err); ok {
 		return fmt.Errorf("%s: %w", verb, refused.error)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
@@ -149,5 +150,37 @@ func highestRating(a, b *bed) {
 	}
 	if got, err := a.Rate(a.Context(), 0, 0); err != nil || got != 0 {
 		a.Fatalf("ratings older than their life give %d, %v", got, err)
+	}
+}
+
+// servingRaced has two nodes decide about the brake from the same row. One saves it; the other must repeat, and sees what was
+// saved.
+func servingRaced(a, b *bed) {
+	const first, second = 100, 200
+	save := func(node *bed, brake lessor.Instant, before func()) (was lessor.Instant, err error) {
+		err = node.Update(node.Context(), func(tx scheduler.Tx) error {
+			s := tx.Serving()
+			was = s.BrakeUntil
+			before()
+			s.BrakeUntil, s.LapsedAt = brake, brake
+			return tx.SaveServing(node.Context(), s)
+		})
+		return was, err
+	}
+	nothing := func() {}
+	_, err := save(b, second, func() {
+		_, err := save(a, first, nothing)
+		a.must(err)
+	})
+	b.wants(err, scheduler.ErrAgain)
+	was, err := save(b, second, nothing)
+	b.must(err)
+	if was != first {
+		b.Errorf("the node that repeats sees the brake at %v, want %v", was, lessor.Instant(first))
+	}
+	got, err := a.Serve(a.Context())
+	a.must(err)
+	if got.BrakeUntil != second {
+		a.Errorf("the brake is at %v, want %v", got.BrakeUntil, lessor.Instant(second))
 	}
 }
