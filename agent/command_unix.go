@@ -1,0 +1,28 @@
+//go:build unix
+
+package agent
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup gives the command a process group of its own, which is killed as a whole when its context is done. end kills what
+// is left of it.
+func ownGroup(cmd *exec.Cmd) (end func()) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return os.ErrProcessDone
+		}
+		return err
+	}
+	return func() {
+		if cmd.Process != nil {
+			_ = cmd.Cancel() // mostly there is nothing left
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"lessor/worker"
+)
+
+// Defaults of a Loop.
+const (
+	// DefaultVisibility is how long a message is hidden before its first beat; it is one extension.
+	DefaultVisibility = worker.DefaultExtension
+	// DefaultDeadline bounds the work on one delivery.
+	DefaultDeadline = time.Hour
+)
+
+// maxConcurrency bounds how many requests one loop works on at once.
+const maxConcurrency = 1000
+
+// Pauses after a mailbox that could not be read.
+const (
+	firstPause = time.Second
+	maxPause   = 30 * time.Second
+)
+
+// Task is one delivery of a request.
+type Task[Req any] struct {
+	// ID is the message's, the same at every delivery.
+	ID string
+	// Delivery counts from 1.
+	Delivery int
+	Request  Req
+	// Vitals are for Inner.Run, and for work of one's own that beats by itself.
+	Vitals
+}
+
+// LoopConfig says what a Loop does. Requests and Execute are required.
+type LoopConfig[Req, Out any] struct {
+	// Requests are messages with a Req as JSON.
+	Requests worker.Mailbox
+	// Execute does the work of one request; Ask makes one that prompts a model.
+	Execute func(ctx context.Context, t *Task[Req]) (Out, error)
+	// DeadLetters takes requests whose last delivery failed, as a DeadLetter. nil means that an error is replied at once, and
+	// nothing is tried again.
+	DeadLetters worker.Mailbox
+	// Visibility is how long a message is hidden before its first beat. Zero means DefaultVisibility.
+	Visibility time.Duration
+	// Deadline bounds the work on one delivery. Zero means DefaultDeadline.
+	Deadline time.Duration
+	// Concurrency is how many requests are worked on at once. Zero means one.
+	Concurrency int
+	// Extender says how beats extend the lease of a message.
+	Extender worker.LeaseExtenderConfig
+	// Log is told what the sender of a request is not. nil means slog.Default.
+	Log *slog.Logger
+}
+
+// Loop receives requests, has each executed while its beats extend the message, replies, and acknowledges.
+type Loop[Req, Out any] struct {
+	cfg    LoopConfig[Req, Out]
+	places []Vitals // one for each request at a time
+}
+
+// NewLoop checks cfg. It starts nothing.
+func NewLoop[Req, Out any](cfg LoopConfig[Req, Out]) (*Loop[Req, Out], error) {
+	if cfg.Requests == nil || cfg.Execute == nil {
+		return nil, errors.New("a loop needs a mailbox of requests and something to execute")
+	}
+	if cfg.Concurrency < 0 || cfg.Concurrency > maxConcurrency {
+		return nil, fmt.Errorf("a concurrency of %d is not within 0..%d", cfg.Concurrency, maxConcurrency)
+	}
+	if cfg.Visibility == 0 {
+		cfg.Visibility = DefaultVisibility
+	}
+	if err := worker.CheckVisibility(cfg.Visibility); err != nil {
+		return nil, err
+	}
+	if cfg.Deadline <= 0 {
+		cfg.Deadline = DefaultDeadline
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if cfg.Extender.Log == nil {
+		cfg.Extender.Log = cfg.Log
+	}
+	l := &Loop[Req, Out]{cfg: cfg}
+	for range max(1, cfg.Concurrency) {
+		l.places = append(l.places, Vitals{&worker.Heartbeat{}, worker.NewLeaseExtender(cfg.Extender)})
+	}
+	return l, nil
+}
+
+// Heartbeats returns the heartbeats of the loop, for a worker.Watchdog: one for each request at a time. They also beat while
+// there is nothing to do, at least every worker.MaxWait.
+func (l *Loop[Req, Out]) Heartbeats() []*worker.Heartbeat {
+	all := make([]*worker.Heartbeat, len(l.places))
+	for i, v := range l.places {
+		all[i] = v.Heartbeat
+	}
+	return all
+}
+
+// Run works until ctx is done or the mailbox is closed, and returns when nothing runs any more. Requests under way when ctx
+// is done are given back at once.
+func (l *Loop[Req, Out]) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	for _, v := range l.places {
+		all.Go(func() { l.serve(ctx, v) })
+	}
+	all.Wait()
+	return nil
+}
+
+// serve handles one request after the other.
+func (l *Loop[Req, Out]) serve(ctx context.Context, v Vitals) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		v.Heartbeat.Beat()
+		_, err := l.next(ctx, v, worker.MaxWait)
+		switch {
+		case err == nil:
+			pause = firstPause
+			continue
+		case errors.Is(err, worker.ErrMailboxClosed) || ctx.Err() != nil:
+			return
+		}
+		l.cfg.Log.Warn("Requests cannot be received; trying again", "error", err, "pause", pause)
+		timer := time.NewTimer(pause/2 + rand.N(pause/2))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// Next handles one request, waiting for it up to wait, and reports whether there was one. It is for programs that want to
+// decide when to work, and must not run beside Run or itself.
+func (l *Loop[Req, Out]) Next(ctx context.Context, wait time.Duration) (handled bool, err error) {
+	return l.next(ctx, l.places[0], wait)
+}
+
+func (l *Loop[Req, Out]) next(ctx context.Context, v Vitals, wait time.Duration) (handled bool, err error) {
+	messages, err := l.cfg.Requests.Receive(ctx, 1, l.cfg.Visibility, wait)
+	if err != nil || len(messages) == 0 {
+		return false, err
+	}
+	out, err := l.execute(ctx, messages[0], v)
+	l.finish(ctx, messages[0], out, err)
+	return true, nil
+}
+
+// execute does the work of a message while its beats extend it. A panic is an error.
+func (l *Loop[Req, Out]) execute(ctx context.Context, m worker.Message, v Vitals) (out Out, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.Deadline, ErrDeadline)
+	defer cancel()
+	detach, err := v.Extender.Attach(ctx, m, v.Heartbeat)
+	if err != nil {
+		return out, err
+	}
+	defer detach()
+	defer func() {
+		if r := recover(); r != nil {
+			l.cfg.Log.Error("The work on a request panicked", "message", m.ID(), "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("the work panicked: %v", r)
+		}
+	}()
+	request, err := worker.DecodeBody[Req](m)
+	if err != nil {
+		return out, err
+	}
+	return l.cfg.Execute(ctx, &Task[Req]{ID: m.ID(), Delivery: m.Deliveries(), Request: request, Vitals: v})
+}

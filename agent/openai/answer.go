@@ -1,0 +1,136 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"lessor/agent"
+)
+
+// maxCalls bounds the calls of one answer: their places come from outside.
+const maxCalls = 128
+
+var (
+	errCut      = errors.New("the answer was cut off")
+	errTooLong  = errors.New("the answer came to the end of its tokens")
+	errFiltered = errors.New("the provider withheld the answer")
+)
+
+// gathering is an answer in the making.
+type gathering struct {
+	text   strings.Builder
+	calls  []agent.ToolCall
+	usage  agent.Usage
+	finish string
+}
+
+// readWhole reads an answer that is not streamed.
+func readWhole(r io.Reader) (agent.Reply, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return agent.Reply{}, &failure{err: fmt.Errorf("read answer: %w", err)}
+	}
+	var g gathering
+	if err := g.add(text); err != nil {
+		return agent.Reply{}, err
+	}
+	return g.reply()
+}
+
+// readStream reads server-sent events up to [DONE], calling heard at each.
+func readStream(r io.Reader, heard func()) (agent.Reply, error) {
+	var g gathering
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
+			data = bytes.TrimSpace(data)
+			heard()
+			if string(data) == "[DONE]" {
+				return g.reply()
+			}
+			if err := g.add(data); err != nil {
+				return agent.Reply{}, err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) && g.finish != "":
+			return g.reply() // some leave [DONE] out
+		case errors.Is(err, io.EOF):
+			return agent.Reply{}, &failure{err: errCut}
+		case err != nil:
+			return agent.Reply{}, &failure{err: fmt.Errorf("read answer: %w", err)}
+		}
+	}
+}
+
+// add takes one part of an answer, or a whole one.
+func (g *gathering) add(part []byte) error {
+	var a chatAnswer
+	if err := json.Unmarshal(part, &a); err != nil {
+		return fmt.Errorf("decode answer: %w", err)
+	}
+	if len(a.Error) > 0 && string(a.Error) != "null" {
+		return &failure{err: fmt.Errorf("the provider gave up: %s", a.Error[:min(len(a.Error), maxError)])}
+	}
+	if a.Usage != nil {
+		g.usage = agent.Usage{InputTokens: a.Usage.PromptTokens, OutputTokens: a.Usage.CompletionTokens}
+	}
+	if len(a.Choices) == 0 {
+		return nil // only the usage
+	}
+	choice := a.Choices[0]
+	if choice.FinishReason != "" {
+		g.finish = choice.FinishReason
+	}
+	for _, m := range []chatMessage{choice.Message, choice.Delta} {
+		if m.Content != nil {
+			g.text.WriteString(*m.Content)
+		}
+		for _, c := range m.ToolCalls {
+			if err := g.addCall(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addCall takes a call or a part of one: the first part has id and name, the others more of the arguments.
+func (g *gathering) addCall(c chatCall) error {
+	at := len(g.calls)
+	if c.Index != nil {
+		at = *c.Index
+	}
+	if at < 0 || at >= maxCalls || at > len(g.calls) {
+		return fmt.Errorf("the answer calls tool number %d after %d", at, len(g.calls))
+	}
+	if at == len(g.calls) {
+		g.calls = append(g.calls, agent.ToolCall{})
+	}
+	call := &g.calls[at]
+	if c.ID != "" {
+		call.ID = c.ID
+	}
+	call.Name += c.Function.Name
+	call.Arguments = append(call.Arguments, c.Function.Arguments...)
+	return nil
+}
+
+// reply is what came together.
+func (g *gathering) reply() (agent.Reply, error) {
+	switch g.finish {
+	case "length":
+		return agent.Reply{}, errTooLong
+	case "content_filter":
+		return agent.Reply{}, errFiltered
+	case "":
+		return agent.Reply{}, &failure{err: errCut}
+	}
+	return agent.Reply{Text: g.text.String(), Calls: g.calls, Usage: g.usage}, nil
+}

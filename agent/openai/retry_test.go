@@ -1,0 +1,120 @@
+package openai_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor/agent/openai"
+)
+
+func withCause(t *testing.T, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(t.Context(), d, cause)
+}
+
+func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		first       http.HandlerFunc
+		least, most time.Duration // the pause
+	}{
+		"429": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, 500 * time.Millisecond, time.Second},
+		"429 with seconds": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "20")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, 20 * time.Second, 20 * time.Second},
+		"503 with a date": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", time.Now().UTC().Add(30*time.Second).Format(http.TimeFormat))
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, 30 * time.Second, 30 * time.Second},
+		"429 for a day": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "86400")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, 2 * time.Minute, 2 * time.Minute},
+		"500":                 {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 500 * time.Millisecond, time.Second},
+		"cut stream":          {func(w http.ResponseWriter, _ *http.Request) { stream(w, hello) }, 500 * time.Millisecond, time.Second},
+		"done without an end": {func(w http.ResponseWriter, _ *http.Request) { stream(w, hello, "[DONE]") }, 500 * time.Millisecond, time.Second},
+		"error in the stream": {func(w http.ResponseWriter, _ *http.Request) { stream(w, hello, `{"error":{"message":"overloaded"}}`) }, 500 * time.Millisecond, time.Second},
+		"nothing":             {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 5 * time.Minute, 5*time.Minute + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var tries atomic.Int64
+				a := adapter(t, func(w http.ResponseWriter, r *http.Request) {
+					if tries.Add(1) == 1 {
+						c.first(w, r)
+						return
+					}
+					if body, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(body), `"Hi"`) {
+						t.Errorf("asked again with %q, err %v", body, err)
+					}
+					stream(w, hello, lo, stop, "[DONE]")
+				}, openai.Config{})
+				began := time.Now()
+				got, err := a.Complete(t.Context(), question)
+				if took := time.Since(began); err != nil || got.Text != "Hello" || tries.Load() != 2 || took < c.least || took > c.most {
+					t.Errorf("%q after %d tries and %s, err %v; want Hello after 2 and %s to %s", got.Text, tries.Load(), took, err, c.least, c.most)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatCannotGoBetterIsNotTriedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"400": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such model", http.StatusBadRequest) }, "400 Bad Request: no such model"},
+		"token limit": {func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, hello, `{"choices":[{"delta":{},"finish_reason":"length"}]}`, "[DONE]")
+		}, "end of its tokens"},
+		"filter": {func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, `{"choices":[{"delta":{},"finish_reason":"content_filter"}]}`, "[DONE]")
+		}, "withheld"},
+		"no JSON": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "Hello") }, "decode answer"},
+		"wild indexes": {func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, `{"choices":[{"delta":{"tool_calls":[{"index":1000000}]}}]}`)
+		}, "tool number 1000000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tries := 0
+				a := adapter(t, func(w http.ResponseWriter, r *http.Request) { tries++; c.answer(w, r) }, openai.Config{})
+				if _, err := a.Complete(t.Context(), question); err == nil || !strings.Contains(err.Error(), c.says) || tries != 1 {
+					t.Errorf("err %v after %d tries, want %q after one", err, tries, c.says)
+				}
+			})
+		})
+	}
+}
+
+func TestTriesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		a := adapter(t, func(w http.ResponseWriter, _ *http.Request) { tries++; w.WriteHeader(http.StatusBadGateway) }, openai.Config{})
+		if _, err := a.Complete(t.Context(), question); err == nil || tries != 4 {
+			t.Errorf("err %v after %d tries, want 4", err, tries)
+		}
+	})
+}
+
+func TestPauseEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("the caller is gone")
+		a := adapter(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, openai.Config{})
+		ctx, cancel := withCause(t, time.Second, gone)
+		defer cancel()
+		if _, err := a.Complete(ctx, question); !errors.Is(err, gone) {
+			t.Errorf("err %v", err)
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"lessor/agent"
+)
+
+// Bounds of what is read. The longest answer of any model is far below; an error is for people.
+const (
+	maxAnswer = 16 << 20
+	maxError  = 2 << 10
+)
+
+// Pauses between tries, and the longest that a provider may ask for.
+const (
+	firstPause = time.Second
+	maxPause   = 30 * time.Second
+	maxAsked   = 2 * time.Minute
+)
+
+// failure is one try that may go better the next time.
+type failure struct {
+	err   error
+	after time.Duration // as the provider asked
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// pauseAfter is the pause after the n-th try: doubling, jittered, at least what was asked for.
+func (f *failure) pauseAfter(n int) time.Duration {
+	d := min(firstPause<<min(n-1, 10), maxPause)
+	return max(d/2+rand.N(d/2), min(f.after, maxAsked))
+}
+
+var (
+	errTimeout = errors.New("the answer took too long")
+	errSilent  = errors.New("nothing came for too long")
+)
+
+// try asks once.
+func (a *Adapter) try(ctx context.Context, body []byte, beat func()) (agent.Reply, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := time.AfterFunc(a.cfg.Timeout, func() { cancel(errTimeout) })
+	defer limit.Stop()
+	silence := time.AfterFunc(a.cfg.Silence, func() { cancel(errSilent) })
+	defer silence.Stop()
+	heard := func() {
+		silence.Reset(a.cfg.Silence)
+		if beat != nil {
+			beat()
+		}
+	}
+	resp, err := a.send(ctx, body)
+	if err != nil {
+		return agent.Reply{}, err
+	}
+	defer resp.Body.Close()
+	heard()
+	content := &bounded{from: resp.Body, left: maxAnswer}
+	var reply agent.Reply
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+		reply, err = readStream(content, heard)
+	} else {
+		reply, err = readWhole(content)
+	}
+	if err != nil && ctx.Err() != nil {
+		return agent.Reply{}, a.broken(ctx, err)
+	}
+	return reply, a.hide(err)
+}
+
+// send sends the question and returns an answer of status 200.
+func (a *Adapter) send(ctx context.Context, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	if key := a.key(); key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := a.cfg.HTTP.Do(req)
+	if err != nil {
+		return nil, a.broken(ctx, err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what can be read is better than nothing
+	err = a.hide(fmt.Errorf("the provider answers %s: %s", resp.Status, strings.TrimSpace(string(text))))
+	if code := resp.StatusCode; code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500 {
+		return nil, &failure{err, retryAfter(resp.Header.Get("Retry-After"))}
+	}
+	return nil, err
+}
+
+// broken says why there is no answer: a connection that failed may be tried again, unless our own time is over.
+func (a *Adapter) broken(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout) || errors.Is(cause, errSilent):
+		return &failure{err: cause}
+	case cause != nil:
+		return cause
+	}
+	return &failure{err: a.hide(err)}
+}
+
+// hide removes the key from an error: a provider or a proxy may repeat what it was sent.
+func (a *Adapter) hide(err error) error {
+	key := a.key()
+	if err == nil || key == "" || !strings.Contains(err.Error(), key) {
+		return err
+	}
+	text := errors.New(strings.ReplaceAll(err.Error(), key, hiddenKey))
+	if f, again := errors.AsType[*failure](err); again {
+		return &failure{text, f.after}
+	}
+	return text
+}
+
+// retryAfter reads the header, which has seconds or a date.
+func retryAfter(header string) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return time.Until(at)
+	}
+	return 0
+}
+
+// bounded fails instead of reading more than it may.
+type bounded struct {
+	from io.Reader
+	left int
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+	}
+	n, err := b.from.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}

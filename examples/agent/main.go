@@ -1,0 +1,106 @@
+// Agent answers questions with a model and two tools. Every model call and every tool beats, and a beat extends the message:
+// an agent that hangs loses it to another. The model here is scripted, so that the program runs without a provider; with
+// LESSOR_MODEL_URL set to an endpoint that speaks OpenAI's chat completions it asks that one.
+//
+//	lessor submit questions --payload '{"city": "London"}'   the answer is the job's result
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"lessor/agent"
+	"lessor/agent/openai"
+	"lessor/client"
+	"lessor/worker"
+)
+
+// Question is the body of a message.
+type Question struct {
+	City string `json:"city"`
+}
+
+const citySchema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
+
+// tools are what the model can use.
+func tools() []agent.Tool {
+	type place struct {
+		City string `json:"city"`
+	}
+	forecast := agent.NewTool("forecast", "The weather of tomorrow in a city.", citySchema,
+		func(_ context.Context, t *agent.ToolContext, p place) (string, error) {
+			for range 3 { // pages of a slow service
+				t.Beat()
+			}
+			return "rain in " + p.City, nil
+		})
+	clock := agent.NewTool("clock", "The time of day in UTC.", "",
+		func(context.Context, *agent.ToolContext, struct{}) (string, error) {
+			return time.Now().UTC().Format(time.TimeOnly), nil
+		})
+	return []agent.Tool{forecast, clock}
+}
+
+// model returns the one to ask: for each question the script uses both tools, then answers.
+func model() (agent.Adapter, error) {
+	if url := os.Getenv("LESSOR_MODEL_URL"); url != "" {
+		return openai.New(openai.Config{
+			BaseURL: url, Key: openai.Key(os.Getenv("LESSOR_MODEL_KEY")), Model: cmp.Or(os.Getenv("LESSOR_MODEL"), "default"),
+		})
+	}
+	return agent.Script(
+		agent.Use("forecast", `{"city":"London"}`),
+		agent.Use("clock", `{}`),
+		agent.Say("Take an umbrella."),
+	), nil
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	c, err := client.New(client.Config{Server: os.Getenv("LESSOR_SERVER"), Token: os.Getenv("LESSOR_TOKEN")})
+	if err != nil {
+		return err
+	}
+	questions, err := worker.NewLessee(worker.LesseeConfig{Client: c, Type: "questions"})
+	if err != nil {
+		return err
+	}
+	executor, err := agent.NewExecutor(agent.ExecutorConfig{Tools: tools()})
+	if err != nil {
+		return err
+	}
+	adapter, err := model()
+	if err != nil {
+		return err
+	}
+	inner := &agent.Inner{Adapter: adapter, Executor: executor, Budget: agent.Budget{Calls: 10}}
+	loop, err := agent.NewLoop(agent.LoopConfig[Question, string]{
+		Requests: questions,
+		Execute: agent.Ask[Question, string](inner, func(q Question) []agent.Turn {
+			return []agent.Turn{{Role: agent.User, Text: "Do I need an umbrella in " + q.City + "?"}}
+		}),
+	})
+	if err != nil {
+		return err
+	}
+	if err := loop.Run(ctx); err != nil {
+		return err
+	}
+	for _, n := range executor.Counts() {
+		fmt.Fprintf(os.Stdout, "%+v\n", n)
+	}
+	return nil
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

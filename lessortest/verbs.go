@@ -1,0 +1,153 @@
+package lessortest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lessor"
+)
+
+const (
+	// patience is how long a test waits for what it wants, in its own time: whoever needs longer calls Advance before.
+	patience = time.Hour
+	// A test looks more rarely the longer it has waited, but never misses a state that lasts: an expired job is queued again
+	// after a second.
+	soonest = 10 * time.Millisecond
+	latest  = 500 * time.Millisecond
+)
+
+// Advance lets d pass.
+func (s *Server) Advance(d time.Duration) {
+	if d > 0 {
+		<-time.After(d)
+	}
+}
+
+// KillWorker ends every connection of a worker, now and from now on, as if its process had died: its leases expire by
+// themselves.
+func (s *Server) KillWorker(id string) { s.wire.kill(id) }
+
+// Expire lets a lease run out although its worker sends heartbeats, and returns when it has: none of them arrives. The worker
+// learns of it at its next heartbeat.
+func (s *Server) Expire(id lessor.LeaseID) {
+	s.t.Helper()
+	job := s.jobOf(id)
+	s.wire.deafen(id, true)
+	defer s.wire.deafen(id, false)
+	s.until(job, "to lose the lease "+id.String(), func(j lessor.Job) bool { return j.LeaseID == nil || *j.LeaseID != id })
+}
+
+func (s *Server) jobOf(id lessor.LeaseID) lessor.JobID {
+	s.t.Helper()
+	for l, err := range s.client.AllLeases(context.Background(), "") {
+		if err != nil {
+			s.t.Fatalf("lessortest: list leases: %v", err)
+		}
+		if l.ID == id {
+			return l.JobID
+		}
+	}
+	s.t.Fatalf("lessortest: there is no live lease %s", id)
+	return lessor.JobID{}
+}
+
+// Job returns a job as it is now.
+func (s *Server) Job(id lessor.JobID) lessor.Job {
+	s.t.Helper()
+	j, err := s.client.Job(context.Background(), id)
+	if err != nil {
+		s.t.Fatalf("lessortest: job %s: %v", id, err)
+	}
+	return j
+}
+
+// AssertState fails the test unless a job is in a state now.
+func (s *Server) AssertState(id lessor.JobID, want lessor.State) {
+	s.t.Helper()
+	if j := s.Job(id); j.State != want {
+		s.t.Fatalf("%s is %s, want %s%s", name(j), j.State, want, s.record(j))
+	}
+}
+
+// WaitFor waits, for at most an hour, until a job is in one of the states, and returns it.
+func (s *Server) WaitFor(id lessor.JobID, want ...lessor.State) lessor.Job {
+	s.t.Helper()
+	names := make([]string, len(want))
+	for i, state := range want {
+		names[i] = string(state)
+	}
+	return s.until(id, "to be "+strings.Join(names, " or "), func(j lessor.Job) bool { return slices.Contains(want, j.State) })
+}
+
+// WaitForEnd waits, for at most an hour, until a job is in a state that it will not leave, and returns it.
+func (s *Server) WaitForEnd(id lessor.JobID) lessor.Job {
+	s.t.Helper()
+	return s.until(id, "to end", func(j lessor.Job) bool {
+		switch j.State {
+		case lessor.Completed, lessor.Cancelled:
+			return true
+		case lessor.Failed, lessor.Expired:
+			return j.RetryAt.IsZero()
+		}
+		return false
+	})
+}
+
+// WaitForLease waits, for at most an hour, until somebody holds a job, and returns the lease.
+func (s *Server) WaitForLease(id lessor.JobID) lessor.Lease {
+	s.t.Helper()
+	j := s.until(id, "to be leased", func(j lessor.Job) bool { return j.LeaseID != nil })
+	for l, err := range s.client.AllLeases(context.Background(), "") {
+		if err != nil {
+			s.t.Fatalf("lessortest: list leases: %v", err)
+		}
+		if l.ID == *j.LeaseID {
+			return l
+		}
+	}
+	s.t.Fatalf("%s lost its lease at once%s", name(j), s.record(j))
+	return lessor.Lease{}
+}
+
+// until waits until a job is as wanted.
+func (s *Server) until(id lessor.JobID, want string, is func(lessor.Job) bool) lessor.Job {
+	s.t.Helper()
+	start := time.Now()
+	for {
+		j := s.Job(id)
+		if is(j) {
+			return j
+		}
+		waited := time.Since(start)
+		if waited > patience {
+			s.t.Fatalf("%s is %s after %s, want it %s%s", name(j), j.State, waited, want, s.record(j))
+		}
+		s.Advance(min(max(waited/100, soonest), latest))
+	}
+}
+
+func name(j lessor.Job) string { return fmt.Sprintf("job %s of type %s", j.ID, j.Type) }
+
+// record tells the life of a job, and why it does not run.
+func (s *Server) record(j lessor.Job) string {
+	var b strings.Builder
+	for e, err := range s.client.AllEvents(context.Background(), j.ID) {
+		if err != nil {
+			fmt.Fprintf(&b, "\n\tits record could not be read: %v", err)
+			break
+		}
+		fmt.Fprintf(&b, "\n\t%s  %s by %s (%s), attempt %d", e.At.Time().Format(time.TimeOnly+".000"), e.To, e.Actor, e.Reason, e.Attempt)
+	}
+	if j.Error != nil {
+		fmt.Fprintf(&b, "\n\terror: %s", *j.Error)
+	}
+	if why, err := s.client.Why(context.Background(), j.ID); err == nil {
+		for _, r := range why.Reasons {
+			fmt.Fprintf(&b, "\n\twhy not: %s", r.Detail)
+		}
+	}
+	return b.String()
+}

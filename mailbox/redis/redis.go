@@ -1,0 +1,175 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lessor/worker"
+)
+
+// Receivers that wait look again after these pauses, the first when something came lately. Redis can wake them, but a call
+// that blocks on the server does not end with its context.
+const (
+	firstLook = 5 * time.Millisecond
+	lastLook  = 100 * time.Millisecond
+)
+
+// Config says which mailbox. Client and Name are required.
+type Config struct {
+	// Client is used and not closed.
+	Client redis.UniversalClient
+	// Name has letters, digits, dots, hyphens and underscores, at most 200.
+	Name string
+	// MaxLength is how many messages the mailbox holds, dead letters included; it is checked by who sends. Zero means
+	// worker.DefaultMaxLength.
+	MaxLength int
+}
+
+// Mailbox is one end of a mailbox on Redis.
+type Mailbox struct {
+	cfg   Config
+	once  sync.Once
+	ended chan struct{}
+}
+
+var goodName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
+
+// New checks cfg. It does not connect.
+func New(cfg Config) (*Mailbox, error) {
+	switch {
+	case cfg.Client == nil:
+		return nil, errors.New("redis: no client")
+	case !goodName.MatchString(cfg.Name):
+		return nil, fmt.Errorf("redis: %q is not a name of letters, digits, dots, hyphens and underscores", cfg.Name)
+	}
+	if cfg.MaxLength <= 0 {
+		cfg.MaxLength = worker.DefaultMaxLength
+	}
+	return &Mailbox{cfg: cfg, ended: make(chan struct{})}, nil
+}
+
+// keys returns the keys of a mailbox in the order in which the scripts have them.
+func keys(name string) []string {
+	all := []string{"due", "last", "dead", "body", "count", "reply", "held"}
+	for i, k := range all {
+		all[i] = "lessor:{" + name + "}:" + k
+	}
+	return all
+}
+
+// run runs a script on the mailbox.
+func (b *Mailbox) run(ctx context.Context, s *redis.Script, args ...any) (any, error) {
+	answer, err := s.Run(ctx, b.cfg.Client, keys(b.cfg.Name), args...).Result()
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	return answer, nil
+}
+
+func (b *Mailbox) closed() bool {
+	select {
+	case <-b.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Send implements worker.Mailbox.
+func (b *Mailbox) Send(ctx context.Context, body []byte, replyTo worker.Mailbox) (id string, err error) {
+	if err := worker.CheckBody(body); err != nil {
+		return "", err
+	}
+	name := ""
+	if replyTo != nil {
+		other, same := replyTo.(*Mailbox)
+		if !same {
+			return "", fmt.Errorf("replies from a mailbox on Redis cannot go to a %T", replyTo)
+		}
+		name = other.cfg.Name
+	}
+	if b.closed() {
+		return "", worker.ErrMailboxClosed
+	}
+	return b.put(ctx, body, name)
+}
+
+func (b *Mailbox) put(ctx context.Context, body []byte, replyTo string) (id string, err error) {
+	id = rand.Text()
+	answer, err := b.run(ctx, sendScript, id, body, replyTo, b.cfg.MaxLength)
+	if err != nil {
+		return "", err
+	}
+	if answer != int64(1) {
+		return "", worker.ErrMailboxFull
+	}
+	return id, nil
+}
+
+// Receive implements worker.Mailbox.
+func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]worker.Message, error) {
+	if err := worker.CheckReceive(maxMessages, visibility, wait); err != nil {
+		return nil, err
+	}
+	until := time.Now().Add(wait)
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		if b.closed() {
+			return nil, worker.ErrMailboxClosed
+		}
+		answer, err := b.run(ctx, receiveScript, maxMessages, visibility.Microseconds(), rand.Text())
+		if err != nil {
+			return nil, err
+		}
+		messages, err := b.read(answer)
+		left := time.Until(until)
+		if err != nil || len(messages) > 0 || left <= 0 {
+			return messages, err
+		}
+		timer := time.NewTimer(min(left, pause))
+		select {
+		case <-timer.C:
+		case <-b.ended:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// DeadLetters implements worker.Mailbox.
+func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLetter, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	answer, err := b.run(ctx, deadScript, limit)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := rowsOf(answer, 3)
+	if err != nil {
+		return nil, err
+	}
+	letters := make([]worker.DeadLetter, len(rows))
+	for i, r := range rows {
+		letters[i] = worker.DeadLetter{ID: r[0], Body: []byte(r[1])}
+		if letters[i].Deliveries, err = number(r[2]); err != nil {
+			return nil, err
+		}
+	}
+	return letters, nil
+}
+
+// Close implements worker.Mailbox. What is in the mailbox stays there.
+func (b *Mailbox) Close() error {
+	b.once.Do(func() { close(b.ended) })
+	return nil
+}

@@ -1,0 +1,198 @@
+package sqs
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"lessor/worker"
+)
+
+// The attributes of our messages.
+const (
+	encodingAttribute = "lessor-encoding"
+	replyToAttribute  = "lessor-reply-to"
+	base64Encoding    = "base64"
+)
+
+// message is one delivery.
+type message struct {
+	box         *Mailbox
+	id, receipt string
+	body        []byte
+	deliveries  int
+	replyTo     string // URL of a queue; empty for none
+
+	mu    sync.Mutex
+	until time.Time // then the delivery is over
+}
+
+// message makes one of what was received.
+func (b *Mailbox) message(from types.Message, until time.Time) (*message, error) {
+	m := &message{
+		box: b, id: aws.ToString(from.MessageId), receipt: aws.ToString(from.ReceiptHandle),
+		replyTo: aws.ToString(from.MessageAttributes[replyToAttribute].StringValue), until: until,
+	}
+	var err error
+	if m.body, err = decode(from); err != nil {
+		return nil, err
+	}
+	count := from.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)]
+	if m.deliveries, err = strconv.Atoi(count); err != nil {
+		return nil, fmt.Errorf("sqs: message %s was received %q times", m.id, count)
+	}
+	return m, nil
+}
+
+func (m *message) ID() string      { return m.id }
+func (m *message) Receipt() string { return m.receipt }
+func (m *message) Body() []byte    { return m.body }
+func (m *message) Deliveries() int { return m.deliveries }
+
+// left returns how long the delivery lasts, or that it is over.
+func (m *message) left() (time.Duration, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if left := time.Until(m.until); left > 0 {
+		return left, nil
+	}
+	return 0, worker.ErrReceiptExpired
+}
+
+// last sets the end of the delivery.
+func (m *message) last(until time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.until = until
+}
+
+// Acknowledge implements worker.Message.
+func (m *message) Acknowledge(ctx context.Context) error {
+	if _, err := m.left(); err != nil {
+		return err
+	}
+	_, err := m.box.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &m.box.url, ReceiptHandle: &m.receipt})
+	if err == nil {
+		m.last(time.Time{})
+	}
+	return refusal("acknowledge", err)
+}
+
+// Nack implements worker.Message.
+func (m *message) Nack(ctx context.Context, delay time.Duration) error {
+	if err := worker.CheckVisibility(delay); err != nil {
+		return err
+	}
+	if _, err := m.left(); err != nil {
+		return err
+	}
+	if m.deliveries >= worker.MaxDeliveries {
+		delay = 0
+	}
+	err := m.hide(ctx, delay)
+	if err == nil {
+		m.last(time.Time{})
+	}
+	return refusal("nack", err)
+}
+
+// Extend implements worker.Message.
+func (m *message) Extend(ctx context.Context, d time.Duration) error {
+	if err := worker.CheckVisibility(d); err != nil {
+		return err
+	}
+	left, err := m.left()
+	if err != nil || d <= left {
+		return err
+	}
+	until := time.Now().Add(d) // before the queue counts: the delivery is over here no later than there
+	if err := m.hide(ctx, d); err != nil {
+		return refusal("extend", err)
+	}
+	m.last(until)
+	return nil
+}
+
+func (m *message) hide(ctx context.Context, d time.Duration) error {
+	_, err := m.box.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
+		QueueUrl: &m.box.url, ReceiptHandle: &m.receipt, VisibilityTimeout: seconds(d),
+	})
+	return err
+}
+
+// Reply implements worker.Message.
+func (m *message) Reply(ctx context.Context, body []byte) error {
+	if err := worker.CheckBody(body); err != nil {
+		return err
+	}
+	if _, err := m.left(); err != nil {
+		return err
+	}
+	if m.replyTo == "" {
+		return worker.ErrNoReplyTo
+	}
+	_, err := send(ctx, m.box.client, m.replyTo, body, "")
+	return err
+}
+
+// refusal turns what SQS says of a receipt into our word for it.
+func refusal(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, gone := errors.AsType[*types.MessageNotInflight](err); gone {
+		return worker.ErrReceiptExpired
+	}
+	if _, gone := errors.AsType[*types.ReceiptHandleIsInvalid](err); gone {
+		return worker.ErrReceiptExpired
+	}
+	return fmt.Errorf("sqs: %s: %w", verb, err)
+}
+
+// encode makes text of a body, as it is where SQS takes that.
+func encode(body []byte) (string, map[string]types.MessageAttributeValue) {
+	attributes := map[string]types.MessageAttributeValue{}
+	if isText(body) {
+		return string(body), attributes
+	}
+	attributes[encodingAttribute] = textValue(base64Encoding)
+	return base64.StdEncoding.EncodeToString(body), attributes
+}
+
+func decode(m types.Message) ([]byte, error) {
+	body := aws.ToString(m.Body)
+	if aws.ToString(m.MessageAttributes[encodingAttribute].StringValue) != base64Encoding {
+		return []byte(body), nil
+	}
+	decoded, err := base64.StdEncoding.DecodeString(body)
+	if err != nil {
+		return nil, fmt.Errorf("sqs: decode the body of message %s: %w", aws.ToString(m.MessageId), err)
+	}
+	return decoded, nil
+}
+
+// isText tells whether SQS takes the body: the characters of XML 1.0.
+func isText(body []byte) bool {
+	if !utf8.Valid(body) {
+		return false
+	}
+	for _, r := range string(body) {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			return false
+		}
+	}
+	return true
+}
+
+func textValue(s string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
+}

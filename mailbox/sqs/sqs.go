@@ -1,0 +1,194 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"lessor/worker"
+)
+
+// Config says which queue. Both are required.
+type Config struct {
+	Client *sqs.Client
+	// QueueURL is the queue's address.
+	QueueURL string
+}
+
+// Mailbox is one end of a queue.
+type Mailbox struct {
+	client    *sqs.Client
+	url, dead string // URLs of the queue and of its dead letters
+	ended     context.Context
+	end       context.CancelFunc
+}
+
+// Open reads the queue's redrive policy and returns a mailbox on it.
+func Open(ctx context.Context, cfg Config) (*Mailbox, error) {
+	if cfg.Client == nil || cfg.QueueURL == "" {
+		return nil, errors.New("sqs: no client, or no queue")
+	}
+	out, err := cfg.Client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &cfg.QueueURL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sqs: read the queue's attributes: %w", err)
+	}
+	var policy struct {
+		Target string      `json:"deadLetterTargetArn"`
+		Count  json.Number `json:"maxReceiveCount"` // a number or a text, as it was set
+	}
+	text := out.Attributes[string(types.QueueAttributeNameRedrivePolicy)]
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &policy); err != nil {
+			return nil, fmt.Errorf("sqs: read the redrive policy: %w", err)
+		}
+	}
+	if count, err := policy.Count.Int64(); err != nil || count != worker.MaxDeliveries || policy.Target == "" {
+		return nil, fmt.Errorf("sqs: the queue needs a redrive policy with maxReceiveCount %d, and has %q", worker.MaxDeliveries, text)
+	}
+	name := policy.Target[strings.LastIndexByte(policy.Target, ':')+1:]
+	dead, err := cfg.Client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	if err != nil {
+		return nil, fmt.Errorf("sqs: find the queue of dead letters: %w", err)
+	}
+	b := &Mailbox{client: cfg.Client, url: cfg.QueueURL, dead: aws.ToString(dead.QueueUrl)}
+	b.ended, b.end = context.WithCancel(context.Background()) // of the mailbox, whose Close ends it
+	return b, nil
+}
+
+// Send implements worker.Mailbox.
+func (b *Mailbox) Send(ctx context.Context, body []byte, replyTo worker.Mailbox) (id string, err error) {
+	if err := worker.CheckBody(body); err != nil {
+		return "", err
+	}
+	if b.ended.Err() != nil {
+		return "", worker.ErrMailboxClosed
+	}
+	url := ""
+	if replyTo != nil {
+		other, same := replyTo.(*Mailbox)
+		if !same {
+			return "", fmt.Errorf("replies from a mailbox on SQS cannot go to a %T", replyTo)
+		}
+		url = other.url
+	}
+	return send(ctx, b.client, b.url, body, url)
+}
+
+func send(ctx context.Context, client *sqs.Client, url string, body []byte, replyTo string) (id string, err error) {
+	text, attributes := encode(body)
+	if replyTo != "" {
+		attributes[replyToAttribute] = textValue(replyTo)
+	}
+	out, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &text, MessageAttributes: attributes})
+	if err != nil {
+		return "", fmt.Errorf("sqs: send: %w", err)
+	}
+	return aws.ToString(out.MessageId), nil
+}
+
+// Receive implements worker.Mailbox.
+func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]worker.Message, error) {
+	if err := worker.CheckReceive(maxMessages, visibility, wait); err != nil {
+		return nil, err
+	}
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.ended, cancel)()
+	if b.ended.Err() != nil {
+		return nil, worker.ErrMailboxClosed
+	}
+	got, err := b.receive(call, b.url, maxMessages, max(visibility, time.Second), wait)
+	switch {
+	case err != nil && b.ended.Err() != nil:
+		return nil, worker.ErrMailboxClosed
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, err
+	}
+	now := time.Now()
+	messages := make([]worker.Message, len(got))
+	for i, m := range got {
+		if messages[i], err = b.message(m, now.Add(visibility)); err != nil {
+			return nil, err
+		}
+		if visibility == 0 { // which the client cannot ask for at once
+			if err := b.show(ctx, b.url, m); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return messages, nil
+}
+
+func (b *Mailbox) receive(ctx context.Context, url string, maxMessages int, visibility, wait time.Duration) ([]types.Message, error) {
+	out, err := b.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: &url, MaxNumberOfMessages: int32(maxMessages), VisibilityTimeout: seconds(visibility), WaitTimeSeconds: seconds(wait),
+		MessageAttributeNames:       []string{encodingAttribute, replyToAttribute},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sqs: receive: %w", err)
+	}
+	return out.Messages, nil
+}
+
+// show ends the hiding of a message.
+func (b *Mailbox) show(ctx context.Context, url string, m types.Message) error {
+	_, err := b.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
+	if err != nil {
+		return fmt.Errorf("sqs: show: %w", err)
+	}
+	return nil
+}
+
+// seconds rounds up: a message hidden for too short a time would be worked on twice.
+func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
+
+// DeadLetters implements worker.Mailbox. Reading hides them for a moment from others who read.
+func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLetter, error) {
+	var read []types.Message
+	defer func() {
+		for _, m := range read { // not before, or they would be read again; at worst they show by themselves
+			_ = b.show(context.WithoutCancel(ctx), b.dead, m)
+		}
+	}()
+	for len(read) < limit {
+		got, err := b.receive(ctx, b.dead, min(limit-len(read), worker.MaxBatch), deadHidden, 0)
+		if err != nil {
+			return nil, err
+		}
+		if len(got) == 0 {
+			break
+		}
+		read = append(read, got...)
+	}
+	letters := make([]worker.DeadLetter, len(read))
+	for i, m := range read {
+		body, err := decode(m)
+		if err != nil {
+			return nil, err
+		}
+		letters[i] = worker.DeadLetter{ID: aws.ToString(m.MessageId), Body: body, Deliveries: worker.MaxDeliveries}
+	}
+	return letters, nil
+}
+
+// deadHidden is long enough to read a thousand.
+const deadHidden = time.Minute
+
+// Close implements worker.Mailbox. What is in the queue stays there. A message that was on its way to a receiver is delivered
+// again when its visibility is over.
+func (b *Mailbox) Close() error {
+	b.end()
+	return nil
+}

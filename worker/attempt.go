@@ -1,0 +1,96 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
+
+// attempt runs l's handler and decides how its lease ends.
+func (w *Worker) attempt(l *held) {
+	ctx, span := w.trace(l)
+	var result any
+	err := errGoexit
+	defer func() { // also when the handler ends the goroutine
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n\n%s", r, debug.Stack())
+		}
+		e, send := w.conclude(l, result, err)
+		endSpan(span, e, send, err)
+		w.returned(l, e, send)
+	}()
+	result, err = l.handler.call(ctx, w, l)
+}
+
+// conclude decides how l ends, now that its handler has returned. Where nothing is to be sent the lease is over, or will be.
+func (w *Worker) conclude(l *held, result any, err error) (e end, send bool) {
+	w.mu.Lock()
+	gone, stuck, silent := l.gone, l.stuck, l.silent
+	w.mu.Unlock()
+	if gone || stuck {
+		return end{}, false
+	}
+	if err == nil {
+		return completed(result), true
+	}
+	cause := context.Cause(l.ctx)
+	if back, ok := errors.AsType[*releaseError](err); ok {
+		return end{release: true, delay: back.delay}, true
+	}
+	if _, ok := errors.AsType[*permanentError](err); ok {
+		return failed(err, true), true
+	}
+	switch {
+	case errors.Is(cause, ErrCancelled):
+		return end{status: "cancelled"}, true
+	case errors.Is(cause, ErrDraining):
+		return end{release: true}, true
+	case errors.Is(cause, ErrLeaseLost) && silent: // the lapse of a silent lease costs an attempt, as it should
+		return end{}, false
+	case errors.Is(cause, ErrLeaseLost): // not heard of for too long, which is not the job's fault
+		return end{release: true}, true
+	}
+	return failed(err, false), true
+}
+
+func completed(result any) end {
+	if result == nil {
+		return end{status: "completed"}
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return failed(fmt.Errorf("encode result: %w", err), true)
+	}
+	return end{status: "completed", result: raw}
+}
+
+func failed(err error, final bool) end {
+	text := bounded(err.Error())
+	if text == "" {
+		text = "failed without a message"
+	}
+	return end{status: "failed", err: text, final: final}
+}
+
+// returned frees the slot of l and has its end sent.
+func (w *Worker) returned(l *held, e end, send bool) {
+	w.mu.Lock()
+	stuck := l.stuck
+	w.freeLocked(l)
+	if send && !stuck {
+		w.finishLocked(l, e)
+	} else {
+		w.forgetLocked(l)
+	}
+	w.mu.Unlock()
+	switch {
+	case stuck:
+		w.log.Warn("A handler returned after its lease was given up: its result is refused", l.attrs()...)
+	case !send:
+		w.log.Info("A handler returned after its lease was lost", l.attrs("cause", context.Cause(l.ctx))...)
+	}
+}

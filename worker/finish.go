@@ -1,0 +1,178 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"lessor"
+)
+
+// Bounds of one round of ends: what a batch may name, well under the 16 MiB it may weigh, and single calls at once.
+const (
+	maxEnds     = 1000
+	maxEndBytes = 4 << 20
+	maxReleases = 16
+)
+
+// end is how a lease is to end.
+type end struct {
+	release bool
+	delay   time.Duration   // of a release
+	status  string          // else: completed, failed or cancelled
+	result  json.RawMessage // of completed
+	err     string          // of failed
+	final   bool            // a failure that is not retried
+	again   bool            // the server refused what was sent first; this says so
+}
+
+func (e end) size() int { return 200 + len(e.result) + len(e.err) }
+
+func (e end) completion(worker *string) lessor.Completion {
+	d := lessor.Completion{WorkerID: worker, Status: &e.status, Result: e.result}
+	if e.err != "" {
+		d.Error, d.Retryable = &e.err, new(!e.final)
+	}
+	return d
+}
+
+// finishLocked has l's end sent, again and again until it is acknowledged or the lease is over.
+func (w *Worker) finishLocked(l *held, e end) {
+	l.phase, l.end = ending, e
+	w.ends = append(w.ends, l)
+	poke(w.ending)
+}
+
+// finish is the finishing loop: while one round of ends is under way, the next gather.
+func (w *Worker) finish(ctx context.Context) {
+	wait := firstPause
+	for {
+		ends, releases := w.takeEnds()
+		if len(ends)+len(releases) == 0 {
+			select {
+			case <-w.ending:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		var all sync.WaitGroup
+		all.Go(func() { ends = w.sendEnds(ctx, ends) })
+		releases = w.sendReleases(ctx, releases)
+		all.Wait()
+		if len(ends)+len(releases) == 0 {
+			wait = firstPause
+			continue
+		}
+		w.mu.Lock()
+		w.ends = slices.Concat(ends, releases, w.ends)
+		w.mu.Unlock()
+		if !pause(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, maxPause)
+	}
+}
+
+// takeEnds takes the oldest ends that fit into one round.
+func (w *Worker) takeEnds() (ends, releases []*held) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, size := 0, 0
+	for ; n < len(w.ends) && n < maxEnds && size < maxEndBytes; n++ {
+		l := w.ends[n]
+		size += l.end.size()
+		if l.end.release {
+			releases = append(releases, l)
+		} else {
+			ends = append(ends, l)
+		}
+	}
+	w.ends = slices.Delete(w.ends, 0, n)
+	return ends, releases
+}
+
+// sendEnds sends many ends in one call and returns those to be sent again.
+func (w *Worker) sendEnds(ctx context.Context, ends []*held) (again []*held) {
+	if len(ends) == 0 {
+		return nil
+	}
+	body := make([]lessor.LeaseCompletion, len(ends))
+	for i, l := range ends {
+		d := l.end.completion(nil)
+		body[i] = lessor.LeaseCompletion{LeaseID: new(l.id().String()), Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable}
+	}
+	answers, err := w.cfg.Client.CompleteAll(ctx, w.cfg.ID, body)
+	if err == nil && len(answers) != len(ends) {
+		err = errAnswers
+	}
+	for i, l := range ends {
+		switch {
+		case err == nil:
+			again = w.ended(again, l, answers[i].Err)
+		case refused(err): // one of them is to blame, which only a call of its own can tell
+			again = w.ended(again, l, w.cfg.Client.Complete(ctx, l.id(), l.end.completion(&w.cfg.ID)))
+		default:
+			again = w.ended(again, l, err)
+		}
+	}
+	return again
+}
+
+// sendReleases gives leases back, some at a time, and returns those to be sent again.
+func (w *Worker) sendReleases(ctx context.Context, releases []*held) (again []*held) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	slots := make(chan struct{}, maxReleases)
+	for _, l := range releases {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			err := w.cfg.Client.Release(ctx, l.id(), lessor.Release{WorkerID: &w.cfg.ID, DelayMS: new(l.end.delay.Milliseconds())})
+			mu.Lock()
+			defer mu.Unlock()
+			again = w.ended(again, l, err)
+		})
+	}
+	all.Wait()
+	return again
+}
+
+// refused reports whether the server will never take what was sent.
+func refused(err error) bool {
+	switch lessor.CodeOf(err) {
+	case lessor.CodeInvalidRequest, lessor.CodeInvalidValue, lessor.CodePayloadTooLarge, lessor.CodeConflict:
+		return true
+	}
+	return false
+}
+
+// ended takes the answer to l's end, and adds l to again if it has to be sent once more.
+func (w *Worker) ended(again []*held, l *held, err error) []*held {
+	switch {
+	case err == nil:
+	case over(err):
+		w.log.Warn("A lease was over before its end was acknowledged: the job may run again", l.attrs("end", l.end.name(), "error", err)...)
+	case !refused(err):
+		return append(again, l)
+	case l.end.again || l.end.release:
+		w.log.Error("The server refuses the end of a lease, which will expire", l.attrs("error", err)...)
+	default:
+		w.log.Warn("The server refuses the end of a lease: the attempt fails", l.attrs("end", l.end.name(), "error", err)...)
+		l.end = end{status: "failed", err: bounded("the server refused the result: " + err.Error()), final: true, again: true}
+		return append(again, l)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgetLocked(l)
+	return again
+}
+
+func (e end) name() string {
+	if e.release {
+		return "released"
+	}
+	return e.status
+}

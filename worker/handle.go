@@ -1,0 +1,82 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// ExtendOn says what keeps a job's lease alive.
+type ExtendOn uint8
+
+const (
+	// Progress extends a lease only while its handler beats: work that hangs goes to somebody else.
+	Progress ExtendOn = iota
+	// Life extends a lease for as long as its handler has not returned, whether or not it beats. It is for work that cannot
+	// beat, and pays with this: work that hangs is held until the process ends, or its max_runtime_s.
+	Life
+)
+
+// HandlerConfig says how jobs of one type are run.
+type HandlerConfig struct {
+	// Concurrency is how many jobs of this type may run at once. Zero means as many as the worker runs at all.
+	Concurrency int
+	// ExtendOn is Progress unless set.
+	ExtendOn ExtendOn
+}
+
+// Bounds of what a server can be asked for in one request.
+const (
+	maxTypes = 200
+	maxType  = 120
+)
+
+// handler runs jobs of one type.
+type handler struct {
+	jobType  string
+	limit    int // jobs at once
+	extendOn ExtendOn
+	call     func(ctx context.Context, w *Worker, l *held) (any, error)
+	running  int // guarded by Worker.mu
+}
+
+// Handle has w run jobs of one type with do. The payload is decoded into T as JSON; one that does not fit fails the attempt.
+// What do returns is the job's result, as JSON; an error fails the attempt, which is retried unless the error is Permanent;
+// Release gives the job back. A panic is an error with a stack. The context ends, with a cause, when the job must stop.
+//
+// It panics if the type is taken or no server would accept it, or if w runs already: these are mistakes in the program.
+func Handle[T any](w *Worker, jobType string, do func(ctx context.Context, job *Job[T]) (any, error), cfg ...HandlerConfig) {
+	var c HandlerConfig
+	if len(cfg) > 0 {
+		c = cfg[0]
+	}
+	h := &handler{jobType: jobType, limit: w.cfg.Concurrency, extendOn: c.ExtendOn}
+	if c.Concurrency > 0 {
+		h.limit = min(c.Concurrency, h.limit)
+	}
+	h.call = func(ctx context.Context, w *Worker, l *held) (any, error) {
+		job := &Job[T]{Job: l.grant.Job, Lease: l.grant.Lease, worker: w, held: l}
+		if err := json.Unmarshal(l.grant.Job.Payload, &job.Payload); err != nil {
+			return nil, fmt.Errorf("decode payload: %w", err)
+		}
+		return do(ctx, job)
+	}
+	w.register(h)
+}
+
+func (w *Worker) register(h *handler) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch n := utf8.RuneCountInString(h.jobType); {
+	case n < 1 || n > maxType:
+		panic(fmt.Sprintf("worker: a job type has 1 to %d characters, not %d", maxType, n))
+	case w.handlers[h.jobType] != nil:
+		panic(fmt.Sprintf("worker: %q has a handler already", h.jobType))
+	case len(w.handlers) == maxTypes:
+		panic(fmt.Sprintf("worker: at most %d types can be handled", maxTypes))
+	case w.begun:
+		panic("worker: Handle was called after Run")
+	}
+	w.handlers[h.jobType] = h
+}

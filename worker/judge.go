@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+)
+
+// judge finds out whether l's handler has to be stopped, has not obeyed, or is silent.
+func (w *Worker) judge(r *round, l *held, now moment) {
+	if l.phase == ending || l.stuck {
+		return
+	}
+	if !l.stopped.isZero() {
+		if in := w.cfg.KillGrace - l.stopped.until(now); in > 0 {
+			r.lookAgain(in)
+			return
+		}
+		l.stuck = true
+		w.stuck++
+		w.tellLocked()
+		r.stuck = append(r.stuck, l)
+		return
+	}
+	if in := w.left(l, now); in > 0 {
+		r.lookAgain(in)
+	} else {
+		l.silent = !l.extendable()
+		r.stop = append(r.stop, l)
+		return
+	}
+	if l.phase == granted || l.handler.extendOn == Life {
+		return
+	}
+	switch in := l.ttl*2/3 - l.beats.Elapsed(); {
+	case in > 0:
+		l.warned = false
+		r.lookAgain(in)
+	case !l.warned:
+		l.warned = true
+		r.silent = append(r.silent, l)
+	}
+}
+
+// tell does what look found, as far as it is not a call.
+func (w *Worker) tell(r round) {
+	for _, l := range r.silent {
+		w.log.Warn("No beat for two thirds of the lease's ttl: call Beat where the work moves, or set ExtendOn: worker.Life for this handler",
+			l.attrs("ttl", l.ttl)...)
+	}
+	for _, l := range r.stop {
+		w.stopLate(l)
+	}
+	for _, l := range r.stuck {
+		w.log.Warn("A handler has not returned within the kill grace: its slot stays taken, and its result will be refused",
+			l.attrs("kill_grace", w.cfg.KillGrace)...)
+	}
+}
+
+// stopLate ends the work on a lease that may soon be somebody else's.
+func (w *Worker) stopLate(l *held) {
+	why := fmt.Sprintf("no heartbeat was acknowledged for %s", l.ttl-w.margin(l.ttl))
+	if l.silent {
+		why = fmt.Sprintf("its handler has not beaten for %s", l.beats.Elapsed().Round(time.Millisecond))
+	}
+	w.mu.Lock()
+	waiting := l.phase == granted
+	if waiting {
+		w.freeLocked(l)
+		w.finishLocked(l, end{release: true})
+	}
+	w.mu.Unlock()
+	if !waiting {
+		w.stop(l, fmt.Errorf("%w: %s", ErrLeaseLost, why))
+	}
+}
+
+// stop ends the context of l's handler, once.
+func (w *Worker) stop(l *held, cause error) {
+	w.mu.Lock()
+	first := l.phase == running && l.stopped.isZero()
+	if first {
+		l.stopped = w.now()
+	}
+	w.mu.Unlock()
+	if !first {
+		return
+	}
+	w.log.Info("Stopping a handler", l.attrs("cause", cause)...)
+	l.cancel(cause)
+	w.poke()
+}

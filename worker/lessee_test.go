@@ -1,0 +1,58 @@
+package worker_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/lessortest"
+	"lessor/worker"
+	"lessor/worker/mailboxtest"
+)
+
+func TestLessee(t *testing.T) {
+	servers := map[testing.TB]*lessortest.Server{} // one a bubble
+	mailboxes := 0
+	mailboxtest.Run(t, mailboxtest.Config{
+		Open: func(t testing.TB) worker.Mailbox {
+			if servers[t] == nil {
+				servers[t] = lessortest.Start(t)
+			}
+			mailboxes++
+			return openLessee(t, servers[t], fmt.Sprintf("mailbox-%d", mailboxes))
+		},
+		Late:          2 * time.Second, // P6
+		MaxBody:       worker.LesseeMaxBody,
+		RepliesAnyway: true,
+	})
+}
+
+func openLessee(t testing.TB, s *lessortest.Server, jobType string) *worker.Lessee {
+	t.Helper()
+	box, err := worker.NewLessee(worker.LesseeConfig{Client: s.Client(), Type: jobType})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}
+
+func TestReplyIsTheResultOfTheJob(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		box := openLessee(t, s.Server, "letter")
+		id := s.Submit("letter", map[string]int{"n": 1}) // not by Send: the payload is the body
+		got, err := box.Receive(t.Context(), 1, time.Minute, 0)
+		if err != nil || len(got) != 1 || string(got[0].Body()) != `{"n":1}` {
+			t.Fatalf("received %v, %v; want the job's payload", got, err)
+		}
+		if err := got[0].Reply(t.Context(), []byte("well")); err != nil {
+			t.Fatal(err)
+		}
+		if err := got[0].Acknowledge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if job := s.WaitFor(id, lessor.Completed); string(job.Result) != `{"text":"well"}` {
+			t.Errorf("the result is %s, want the reply", job.Result)
+		}
+	})
+}

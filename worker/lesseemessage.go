@@ -1,0 +1,173 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"lessor"
+)
+
+// envelope is the payload of a job that is a message. Text is kept as text, so that people can read it.
+type envelope struct {
+	Text    *string `json:"text,omitempty"`
+	Bytes   []byte  `json:"bytes,omitempty"`
+	ReplyTo string  `json:"reply_to,omitempty"`
+}
+
+// seal returns the payload for body, in the shorter of its two forms.
+func seal(body []byte, replyTo string) (json.RawMessage, error) {
+	if err := CheckBody(body); err != nil {
+		return nil, err
+	}
+	if len(body) > LesseeMaxBody {
+		return nil, fmt.Errorf("a body of %d bytes: %w (1..%d)", len(body), ErrOutOfBounds, LesseeMaxBody)
+	}
+	sealed, err := json.Marshal(envelope{Bytes: body, ReplyTo: replyTo})
+	if err != nil {
+		return nil, fmt.Errorf("encode message: %w", err)
+	}
+	if !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 {
+		return sealed, nil
+	}
+	if text, err := json.Marshal(envelope{Text: new(string(body)), ReplyTo: replyTo}); err == nil && len(text) <= len(sealed) {
+		return text, nil
+	}
+	return sealed, nil
+}
+
+// unseal returns the body in a payload and where replies go. A job that somebody submitted by other means is its payload.
+func unseal(payload json.RawMessage) (body []byte, replyTo string) {
+	var e envelope
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.DisallowUnknownFields()
+	switch err := d.Decode(&e); {
+	case err != nil || e.Text == nil && e.Bytes == nil:
+		return payload, ""
+	case e.Text != nil:
+		return []byte(*e.Text), e.ReplyTo
+	}
+	return e.Bytes, e.ReplyTo
+}
+
+// lesseeMessage is a job under a lease.
+type lesseeMessage struct {
+	box        *Lessee
+	grant      lessor.Grant
+	deliveries int
+	body       []byte
+	replyTo    string
+
+	mu    sync.Mutex
+	ended bool // the server answers the same end twice alike, a mailbox does not
+	reply json.RawMessage
+}
+
+func (m *lesseeMessage) ID() string      { return m.grant.Job.ID.String() }
+func (m *lesseeMessage) Receipt() string { return m.grant.Lease.ID.String() }
+func (m *lesseeMessage) Body() []byte    { return m.body }
+func (m *lesseeMessage) Deliveries() int { return m.deliveries }
+
+// Acknowledge implements Message.
+func (m *lesseeMessage) Acknowledge(ctx context.Context) error {
+	m.mu.Lock()
+	result := m.reply
+	m.mu.Unlock()
+	return m.end("acknowledge message", func() error {
+		return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
+			WorkerID: &m.box.cfg.ID, Status: new("completed"), Result: result,
+		})
+	})
+}
+
+// Nack implements Message.
+func (m *lesseeMessage) Nack(ctx context.Context, delay time.Duration) error {
+	if err := CheckVisibility(delay); err != nil {
+		return err
+	}
+	if m.deliveries >= MaxDeliveries {
+		return m.bury(ctx)
+	}
+	return m.release(ctx, delay)
+}
+
+func (m *lesseeMessage) release(ctx context.Context, delay time.Duration) error {
+	return m.end("give message back", func() error {
+		return m.box.cfg.Client.Release(ctx, m.grant.Lease.ID, lessor.Release{WorkerID: &m.box.cfg.ID, DelayMS: new(delay.Milliseconds())})
+	})
+}
+
+// bury makes the message a dead letter.
+func (m *lesseeMessage) bury(ctx context.Context) error {
+	return m.end("make message a dead letter", func() error {
+		return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
+			WorkerID: &m.box.cfg.ID, Status: new("failed"), Retryable: new(false),
+			Error: new(fmt.Sprintf("delivered %d times and never acknowledged", MaxDeliveries)),
+		})
+	})
+}
+
+// Extend implements Message.
+func (m *lesseeMessage) Extend(ctx context.Context, d time.Duration) error {
+	if err := CheckVisibility(d); err != nil {
+		return err
+	}
+	return m.use("extend message", func() error {
+		_, err := m.box.cfg.Client.Heartbeat(ctx, m.grant.Lease.ID, lessor.Heartbeat{WorkerID: &m.box.cfg.ID, TTLMS: new(ttlOf(d))})
+		return err
+	})
+}
+
+// Reply implements Message. The latest reply is also the job's result, for whoever asks for it there.
+func (m *lesseeMessage) Reply(ctx context.Context, body []byte) error {
+	result, err := seal(body, "")
+	if err != nil {
+		return err
+	}
+	if err := m.Extend(ctx, 0); err != nil { // which finds out whether the delivery is over, and no more
+		return err
+	}
+	m.mu.Lock()
+	m.reply = result
+	m.mu.Unlock()
+	if m.replyTo == "" {
+		return nil
+	}
+	_, err = m.box.submit(ctx, m.replyTo, body, "")
+	return err
+}
+
+// end makes the last call of this delivery.
+func (m *lesseeMessage) end(verb string, call func() error) error {
+	return m.use(verb, func() error {
+		err := call()
+		if err == nil {
+			m.mu.Lock()
+			m.ended = true
+			m.mu.Unlock()
+		}
+		return err
+	})
+}
+
+// use makes a call unless this delivery is over.
+func (m *lesseeMessage) use(verb string, call func() error) error {
+	m.mu.Lock()
+	ended := m.ended
+	m.mu.Unlock()
+	if ended {
+		return ErrReceiptExpired
+	}
+	err := call()
+	switch {
+	case err == nil:
+		return nil
+	case over(err):
+		return fmt.Errorf("%s: %w: %w", verb, ErrReceiptExpired, err)
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}

@@ -1,0 +1,126 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/worker"
+)
+
+// A worker that cannot reach the server must stop before the lease can have ended, though this outage was the server's own.
+// The job is given back as soon as there is somebody to give it to, and costs nothing.
+func TestOutageLongerThanTheLeaseCostsNoAttempt(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		w := s.worker(worker.Config{TTL: 10 * time.Second})
+		causes := make(chan error, 1)
+		worker.Handle(w, "long", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			if job.Interruptions > 0 {
+				return nil, nil
+			}
+			err := beatUntil(ctx, job.Beat, time.Second)
+			causes <- context.Cause(ctx)
+			return nil, err
+		})
+		s.Run(w)
+		id := s.Submit("long", nil)
+		s.WaitFor(id, lessor.Running)
+		s.Restart(time.Minute)
+		if cause := <-causes; !errors.Is(cause, worker.ErrLeaseLost) || !strings.Contains(cause.Error(), "no heartbeat was acknowledged") {
+			t.Errorf("stopped because %v, want a lost lease for want of an answer", cause)
+		}
+		if job := s.WaitFor(id, lessor.Completed, lessor.Expired); job.State != lessor.Completed || job.Attempt != 1 || job.Interruptions != 1 {
+			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 1", job.State, job.Attempt, job.Interruptions)
+		}
+	})
+}
+
+func TestShortOutageIsNotNoticed(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		w := s.worker(worker.Config{})
+		worker.Handle(w, "long", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			ctx, done := context.WithTimeout(ctx, 5*time.Minute)
+			defer done()
+			_ = beatUntil(ctx, job.Beat, time.Second)
+			if errors.Is(context.Cause(ctx), worker.ErrLeaseLost) {
+				return nil, context.Cause(ctx)
+			}
+			return nil, nil
+		})
+		s.Run(w)
+		id := s.Submit("long", nil)
+		for range 4 {
+			s.Advance(30 * time.Second)
+			s.Restart(20 * time.Second)
+		}
+		if job := s.WaitFor(id, lessor.Completed, lessor.Failed, lessor.Expired); job.State != lessor.Completed || job.Attempt != 1 || job.Interruptions != 0 {
+			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 0", job.State, job.Attempt, job.Interruptions)
+		}
+	})
+}
+
+// The lease of a request that waited may be as old as the request: it is heard of before its handler starts.
+func TestGrantAfterALongWaitIsConfirmedFirst(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		r := &route{RoundTripper: s.Transport()}
+		w := s.worker(worker.Config{Client: over(t, r), TTL: 3 * time.Second})
+		beats := make(chan int, 2)
+		worker.Handle(w, "a", func(context.Context, *worker.Job[order]) (any, error) {
+			beats <- r.calls("heartbeat")
+			return nil, nil
+		})
+		s.Run(w)
+		s.Advance(10 * time.Second)
+		for range 2 {
+			if job := s.WaitFor(s.Submit("a", nil), lessor.Completed); job.Attempt != 1 || job.Interruptions != 0 {
+				t.Errorf("completed at attempt %d after %d interruptions, want 1 after 0", job.Attempt, job.Interruptions)
+			}
+		}
+		if first, second := <-beats, <-beats; first != 1 || second != 1 {
+			t.Errorf("%d and %d heartbeats before the handlers started; want 1 after a long wait, none after a short", first, second-first)
+		}
+	})
+}
+
+// Starting a handler pays for one extension, also after a grant that was confirmed.
+func TestStartIsTheFirstBeat(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		w := s.worker(worker.Config{TTL: 3 * time.Second})
+		worker.Handle(w, "silent", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
+			select {
+			case <-time.After(3300 * time.Millisecond):
+				return nil, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		s.Run(w)
+		for _, wait := range []time.Duration{0, 10 * time.Second} {
+			s.Advance(wait)
+			if job := s.WaitForEnd(s.Submit("silent", nil)); job.State != lessor.Completed || job.Attempt != 1 {
+				t.Errorf("%s at attempt %d after a request of %s, want completed at 1", job.State, job.Attempt, wait)
+			}
+		}
+	})
+}
+
+// An answer that was lost is asked for again, and nothing else is taken in its place.
+func TestLostGrantIsTheSameGrant(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		lost := 0
+		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool {
+			lost++
+			return verb == "request" && lost < 20
+		}}
+		w := s.worker(worker.Config{Client: over(t, r), TTL: time.Minute})
+		worker.Handle(w, "a", func(context.Context, *worker.Job[order]) (any, error) { return nil, nil })
+		id := s.Submit("a", nil)
+		s.Run(w)
+		if job := s.WaitFor(id, lessor.Completed); job.Attempt != 1 || lost < 20 {
+			t.Errorf("completed at attempt %d after %d lost answers, want 1 after 20", job.Attempt, lost)
+		}
+	})
+}
