@@ -10,6 +10,9 @@ BENCH    ?= .
 # The tools have a go.mod of their own, so that their dependencies stay out of ours.
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
+# Modules of their own, so that what they depend on stays out of ours.
+MODULES = bench mailbox/redis mailbox/sqs
+
 # SQLite is C translated to Go. Instrumented it is more than ten times slower, and a race inside it would not be ours to
 # mend. The driver above it stays instrumented.
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
@@ -26,14 +29,17 @@ run: build ## start a server with demo tenants and workers; its data stays in ./
 build: ## build bin/lessor: one static file, stamped with the version
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X lessor/node.Version=$(VERSION)' -o bin/lessor ./cmd/lessor
 
-test: ## vet and test everything, on both stores, bench/ too; installs PostgreSQL where there is none
+test: ## vet and test everything, on both stores, the modules below too; installs what is missing
 	$(GO) vet ./...
 	$(GO) run ./internal/pgtest/install
-	$(GO) test ./...
-	@if [ -f bench/go.mod ]; then set -x; cd bench && $(GO) vet ./... && $(GO) test ./...; fi
+	$(GO) run ./internal/need python3 curl
+	cd mailbox/redis && $(GO) run ./install
+	$(GO) test -timeout 20m ./...
+	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 
-chaos: ## the large proofs: 3 nodes, 200 workers, 50,000 jobs, 30 node kills, 5 kills of the database
+chaos: ## the large proofs: 3 nodes, 200 workers, 50,000 jobs, 30 node kills; an hour of a thousand leases
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 15m ./chaos
+	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 30m -run HourOf ./worker
 
 race: ## test under the race detector (needs cgo and a C compiler)
 	@set -- $$($(GO) env CC); \
@@ -65,7 +71,7 @@ bench: ## print the tables of bench/ and run the Go benchmarks that match BENCH 
 
 lint: ## golangci-lint (vet and staticcheck in it) and gofumpt, as .golangci.yml says
 	$(TOOL) golangci-lint run ./...
-	@if [ -f bench/go.mod ]; then set -x; cd bench && $(TOOL) golangci-lint run ./...; fi
+	@set -ex; for mod in $(MODULES); do (cd $$mod && $(TOOL) golangci-lint run ./...); done
 	@bad=$$($(TOOL) gofumpt -modpath lessor -l .) || exit 1; \
 	[ -z "$$bad" ] || { echo "not formatted (make fmt mends it):"; echo "$$bad"; exit 1; }
 
@@ -74,7 +80,7 @@ deadcode: ## list functions that neither a program nor a test can reach
 
 fmt: ## format all Go files: gofumpt, imports in three groups
 	$(TOOL) golangci-lint fmt ./...
-	@if [ -f bench/go.mod ]; then set -x; cd bench && $(TOOL) golangci-lint fmt ./...; fi
+	@set -ex; for mod in $(MODULES); do (cd $$mod && $(TOOL) golangci-lint fmt ./...); done
 
 clean: ## remove bin/; the data of `make run` stays
 	rm -rf bin

@@ -22,7 +22,6 @@ const (
 	CodeRunNotFound        Code = "run_not_found"
 	CodeErrorNotFound      Code = "error_not_found"
 	CodeTenantNotFound     Code = "tenant_not_found"
-	CodeHandlerNotFound    Code = "handler_not_found"
 	CodeRouteNotFound      Code = "route_not_found"
 	CodeMethodNotAllowed   Code = "method_not_allowed"
 	CodeConflict           Code = "conflict"
@@ -63,7 +62,6 @@ var (
 	ErrDefinitionNotFound = &Error{Code: CodeDefinitionNotFound, Detail: "no such definition"}
 	ErrRunNotFound        = &Error{Code: CodeRunNotFound, Detail: "no such run"}
 	ErrErrorNotFound      = &Error{Code: CodeErrorNotFound, Detail: "no such error"}
-	ErrHandlerNotFound    = &Error{Code: CodeHandlerNotFound, Detail: "no such handler"}
 	ErrConflict           = &Error{Code: CodeConflict}
 	ErrUnavailable        = &Error{Code: CodeUnavailable}
 	ErrRateLimited        = &Error{Code: CodeRateLimited}

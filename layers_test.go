@@ -63,6 +63,7 @@ var layers = map[string]layer{
 	},
 	"internal/pgtest":         {libs: []string{"github.com/jackc/pgx/v5"}}, // a throwaway server, for tests only
 	"internal/pgtest/install": {imports: []string{"internal/pgtest"}},
+	"internal/need":           {}, // programs that tests call
 	"internal/store/storetest": {
 		imports: []string{".", "internal/rules", "internal/scheduler"},
 		libs:    testLibs,
@@ -92,12 +93,12 @@ var layers = map[string]layer{
 
 	// Transport: decode, call, encode. Rules only to check what was sent.
 	"internal/httpapi": {
-		imports: []string{".", "internal/rules", "internal/scheduler", "internal/token", "internal/telemetry"},
+		imports: []string{".", "internal/rules", "internal/scheduler", "internal/token", "internal/telemetry", "internal/recovery"},
 		libs: []string{
 			"github.com/danielgtaylor/huma/v2", "github.com/swaggest", "github.com/go-json-experiment/json",
 			"github.com/prometheus/client_golang",
 		},
-		tests: []string{"internal/store/sqlite", "github.com/getkin/kin-openapi"},
+		tests: []string{"internal/store/sqlite", "internal/sentinel", "github.com/getkin/kin-openapi"},
 	},
 
 	// What lies in a workspace: the shim writes it, the monitor reads it.

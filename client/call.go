@@ -19,6 +19,7 @@ import (
 // Where the routes are.
 const (
 	scheduler = "/api/system/scheduler"
+	kernel    = "/api/kernel"
 	admin     = "/api/admin"
 )
 

@@ -1,4 +1,4 @@
-// Package client is Lessor's HTTP API as Go methods: submit jobs, hold leases, look around, administer.
+// Package client is Lessor's HTTP API as Go methods: submit jobs, hold leases, schedule, look around, administer.
 //
 // A Client speaks the words of package lessor and adds nothing to them. A refusal of the server comes back as the
 // *lessor.Error that the server made, so errors.Is(err, lessor.ErrLeaseNotFound) holds here as it does inside the

@@ -2,11 +2,15 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"lessor"
 )
 
 // maxPage is the largest page that a list may be asked for.
@@ -30,6 +34,28 @@ func set(q url.Values, name, value string) {
 	if value != "" {
 		q.Set(name, value)
 	}
+}
+
+func setTenant(q url.Values, tenant *lessor.TenantID) {
+	if tenant != nil {
+		q.Set("tenantId", tenant.String())
+	}
+}
+
+// kernelPage reads one page of a list of the kernel, which calls its entries name.
+func kernelPage[T any](ctx context.Context, c *Client, path, name string, q url.Values) (items []T, next string, err error) {
+	var answer map[string]json.RawMessage
+	if _, err := c.read(ctx, kernel+path, q, maxList, &answer); err != nil {
+		return nil, "", err
+	}
+	for field, into := range map[string]any{name: &items, "nextCursor": &next} {
+		if raw := answer[field]; raw != nil {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return nil, "", fmt.Errorf("decode %s of %s: %w", field, path, err)
+			}
+		}
+	}
+	return items, next, nil
 }
 
 func deref(s *string) string {

@@ -72,6 +72,7 @@ See what happens:   lessor jobs`,
 	root.AddGroup(
 		&cobra.Group{ID: "server", Title: "Server:"},
 		&cobra.Group{ID: "work", Title: "Jobs and leases:"},
+		&cobra.Group{ID: "schedule", Title: "Schedules, runs and tenants:"},
 		&cobra.Group{ID: "operate", Title: "Operation:"},
 	)
 	add := func(group string, commands ...*cobra.Command) {
@@ -81,9 +82,10 @@ See what happens:   lessor jobs`,
 		}
 	}
 	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand())
-	add("work", a.submitCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand())
-	add("operate", a.capacityCommand(), a.drainCommand(), a.tokenCommand())
-	root.AddCommand(a.versionCommand())
+	add("work", a.submitCommand(), a.workCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(), a.beatCommand(), a.progressCommand())
+	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(), a.handlersCommand())
+	add("operate", a.capacityCommand(), a.drainCommand(), a.alertsCommand(), a.auditCommand(), a.tokenCommand())
+	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
 	return root
 }

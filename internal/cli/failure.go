@@ -129,6 +129,10 @@ func nextStep(e *lessor.Error) string {
 		return "`lessor leases` shows those that live"
 	case lessor.CodeJobNotFound:
 		return "`lessor jobs` shows those there are"
+	case lessor.CodeDefinitionNotFound:
+		return "`lessor schedules` shows those there are"
+	case lessor.CodeRunNotFound:
+		return "`lessor runs` shows those there are; a run begins with the first claim of its job"
 	case lessor.CodeTokenNotFound:
 		return "`lessor token list` shows those there are"
 	case lessor.CodeUnavailable:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -24,9 +25,14 @@ func (f *listFlags) add(cmd *cobra.Command, what string) {
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
 
+// kernelCursor is how the kernel's lists call their cursor.
+const kernelCursor = "nextCursor"
+
 // list is a list of the API: how to read it and how to show it.
 type list[T any] struct {
 	name   string // of the list in JSON
+	noun   string // what people call its entries; "" = name
+	cursor string // of the cursor in JSON; "" = next_cursor
 	header []string
 	row    func(T) []string
 	page   func(limit int, cursor string) (items []T, next string, err error)
@@ -74,7 +80,7 @@ func (l list[T]) tablePrinter(a *app) printer[T] {
 			t.row(l.row(item)...)
 		}
 		if last && none {
-			a.note("no %s", l.name)
+			a.note("no %s", cmp.Or(l.noun, l.name))
 		}
 		if last && next != "" {
 			a.note("there are more: --all, or --cursor %s", next)
@@ -104,7 +110,7 @@ func (l list[T]) jsonPrinter(a *app) printer[T] {
 		if begin == "," {
 			begin = "\n  "
 		}
-		_, err := fmt.Fprintf(a.Out, "%s],\n  \"next_cursor\": %s\n}\n", begin, cursor)
+		_, err := fmt.Fprintf(a.Out, "%s],\n  %q: %s\n}\n", begin, cmp.Or(l.cursor, "next_cursor"), cursor)
 		return err
 	}
 }

@@ -24,7 +24,7 @@ var serveSettings = []struct{ flag, key, usage string }{
 	{"listen", "listen", "address to listen on"},
 	{"data", "data", "folder for everything that is kept"},
 	{"store", "store", "where jobs are kept: sqlite:PATH (default: lessor.db in the data folder)"},
-	{"workspace", "workspace", "folder for the files of running commands; has no effect yet (default: workspace in the data folder)"},
+	{"workspace", "workspace", "folder in which lessor work runs commands (default: workspace in the data folder)"},
 	{"log", "telemetry.log", "form of the log: text or json"},
 	{"log-level", "telemetry.log_level", "least level that is logged: debug, info, warn or error"},
 }

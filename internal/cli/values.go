@@ -28,6 +28,15 @@ func (d *duration) Set(s string) (err error) {
 func (d *duration) String() string { return config.FormatDuration(d.Duration) }
 func (d *duration) Type() string   { return "duration" }
 
+// size is a flag like 64MiB.
+type size struct{ config.Size }
+
+func (s *size) Set(text string) (err error) {
+	s.Size, err = config.ParseSize(text)
+	return err
+}
+func (s *size) Type() string { return "size" }
+
 // readJSON reads a flag that is JSON itself, @FILE, or - for standard input.
 func (a *app) readJSON(flag, value string) (json.RawMessage, error) {
 	data := []byte(value)
@@ -57,12 +66,15 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxInput+1))
 }
 
-// parseInstant reads an RFC 3339 time, or +DURATION from now.
+// parseInstant reads an RFC 3339 time, or +DURATION or -DURATION from now.
 func parseInstant(flag, value string, now time.Time) (string, error) {
-	if after, ok := strings.CutPrefix(value, "+"); ok {
-		d, err := config.ParseDuration(after)
+	if strings.HasPrefix(value, "+") || strings.HasPrefix(value, "-") {
+		d, err := config.ParseDuration(value[1:])
 		if err != nil {
 			return "", usagef("%s: %q %w", flag, value, err)
+		}
+		if value[0] == '-' {
+			d = -d
 		}
 		return lessor.At(now.Add(d)).String(), nil
 	}

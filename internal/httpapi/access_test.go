@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,10 +11,10 @@ import (
 	"lessor/internal/token"
 )
 
+var pathWord = regexp.MustCompile(`\{[^}]*\}`)
+
 // pathOf fills a pattern with ids of nothing.
-func pathOf(rt route) string {
-	return strings.NewReplacer("{job_id}", nowhere, "{lease_id}", nowhere, "{id}", nowhere).Replace(rt.path)
-}
+func pathOf(rt route) string { return pathWord.ReplaceAllString(rt.path, nowhere) }
 
 // Every role against every route: who lacks the scope is refused before anything else is looked at, who has it is not.
 func TestRolesReachTheRoutesOfTheirScopes(t *testing.T) {
@@ -43,6 +44,7 @@ func TestTokensBoundToATenantAreKeptFromWhatAllShare(t *testing.T) {
 		}
 		w := s.call(rt.method, pathOf(rt)+"?no_such_parameter=1", "{", with(secret))
 		refusesAll := strings.HasSuffix(rt.path, "/capacity") || strings.HasSuffix(rt.path, "/drain") ||
+			strings.HasPrefix(rt.path, kernel+"/handlers") || rt.path == kernel+"/audit" ||
 			strings.HasPrefix(rt.path, administration) || rt.path == "/metrics"
 		if got := w.Code == http.StatusForbidden; got != refusesAll {
 			t.Errorf("%s %s: %d; refused should be %v", rt.method, rt.path, w.Code, refusesAll)
@@ -157,6 +159,11 @@ func TestLoopbackRule(t *testing.T) {
 		{name: "drain", method: "PUT", path: scheduling + "/drain", want: needed},
 		{name: "revoke", method: "POST", path: scheduling + "/leases/" + nowhere + "/revoke", want: needed},
 		{name: "administration", path: administration + "/tokens", want: needed},
+		{name: "definitions", path: kernel + "/jobs", want: open},
+		{name: "definition deleted", method: "DELETE", path: kernel + "/jobs/none", want: 404},
+		{name: "handlers", path: kernel + "/handlers", want: open},
+		{name: "audit", path: kernel + "/audit", want: needed},
+		{name: "definitions elsewhere", server: func(c *Config) { c.ListenAddr = ":5377" }, path: kernel + "/jobs", want: needed},
 		{name: "bad token", edit: with(token.NewSecret()), want: needed},
 		{name: "empty token", edit: header("Authorization", "Bearer "), want: needed},
 		{name: "empty header", edit: header("Authorization", ""), want: needed},

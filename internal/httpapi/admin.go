@@ -49,7 +49,7 @@ func (c *call) makeToken(ask *token.Ask) error {
 	if c.api.tokens.Len() >= maxTokens {
 		return &lessor.Error{Code: lessor.CodeConflict, Detail: "there are too many tokens; delete some first"}
 	}
-	if err := c.api.scheduler.SaveToken(c.r.Context(), t); err != nil {
+	if err := c.api.scheduler.SaveToken(c.r.Context(), c.caller, t); err != nil {
 		return err
 	}
 	c.api.tokens.Put(t)
@@ -83,7 +83,7 @@ func (c *call) deleteToken() error {
 		return lessor.ErrTokenNotFound
 	}
 	id := lessor.TokenID{UUID: u}
-	if err := c.api.scheduler.DeleteToken(c.r.Context(), id); err != nil {
+	if err := c.api.scheduler.DeleteToken(c.r.Context(), c.caller, id); err != nil {
 		return err
 	}
 	c.api.tokens.Remove(id)

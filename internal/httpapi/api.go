@@ -16,16 +16,18 @@ import (
 	"net/http"
 
 	"lessor"
+	"lessor/internal/recovery"
 	"lessor/internal/scheduler"
 	"lessor/internal/telemetry"
 	"lessor/internal/token"
 )
 
-// Config is what an API is made of. Scheduler, Tokens and Telemetry are required.
+// Config is what an API is made of. Scheduler, Tokens, Telemetry and Recovery are required.
 type Config struct {
 	Scheduler *scheduler.Scheduler
 	Tokens    *token.Book
 	Telemetry *telemetry.Telemetry
+	Recovery  *recovery.Monitor
 	Log       *slog.Logger // nil = silent
 	// ListenAddr is where the server listens, as configured. It decides whether the loopback rule holds and which Host
 	// headers are accepted.
@@ -45,6 +47,7 @@ type API struct {
 	scheduler *scheduler.Scheduler
 	tokens    *token.Book
 	telemetry *telemetry.Telemetry
+	recovery  *recovery.Monitor
 	log       *slog.Logger
 	hosts     hosts
 	tokenless bool // callers without a token may be let in: the loopback rule
@@ -66,7 +69,7 @@ func New(cfg Config) *API {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	a := &API{
-		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, log: cfg.Log,
+		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, recovery: cfg.Recovery, log: cfg.Log,
 		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(),
 		polls: gate{most: maxPolls}, streams: gate{most: maxStreams},
 	}

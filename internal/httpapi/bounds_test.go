@@ -23,10 +23,20 @@ var requests = map[string]struct {
 	"Release":      {"POST", scheduling + "/leases/" + nowhere + "/release", map[string]any{"worker_id": "w"}},
 	"CapacityBody": {"PUT", scheduling + "/capacity", nil},
 	"TokenAsk":     {"POST", "/api/admin/tokens", map[string]any{"role": "viewer"}},
+	"Envelope": {"PUT", kernel + "/jobs/nightly", map[string]any{
+		"jobId": "nightly", "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "@daily"}, "handlerId": "posting", "lockKey": "posting",
+	}},
+	"Manifest":     {"POST", kernel + "/manifests", map[string]any{"moduleId": "m", "version": "1", "tenantId": tenantA, "jobs": []any{}}},
+	"TenantAsk":    {"PUT", kernel + "/tenants/" + tenantA, nil},
+	"BackfillBody": {"POST", kernel + "/jobs/none/backfill", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}},
 }
 
 // skipped are bounds that one value of one field cannot show.
-var skipped = []string{"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms", "Submission.requested_units", "CapacityBody.total_units"}
+var skipped = []string{
+	"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms", "Submission.requested_units", "CapacityBody.total_units",
+	// TestBoundsOfDefinitions: the id is in the path too, and jobs of a manifest must differ.
+	"Envelope.jobId", "Envelope.requestedUnits", "Manifest.jobs",
+}
 
 // What the document says about values is enforced by rules, in another package. Here each bound is met by a value on
 // either side: the one inside is not refused for this field, the one outside is.

@@ -17,13 +17,17 @@ import (
 
 // impossible are answers that the document allows by rule and that no request can provoke.
 var impossible = map[string]string{
-	"GET /health/live internal":                                  "it calls nothing",
-	"GET /health/live unavailable":                               "it says that the process answers",
-	"GET /openapi.json internal":                                 "it calls nothing",
-	"GET /metrics internal":                                      "it calls nothing",
-	"POST " + scheduling + "/jobs/{job_id}/cancel invalid_value": "its body has no values but true and false",
-	"POST " + scheduling + "/jobs/{job_id}/retry invalid_value":  "its body has no fields",
-	"PUT " + scheduling + "/drain invalid_value":                 "its body has no values but true and false",
+	"GET /health/live internal":                                    "it calls nothing",
+	"GET /health/live unavailable":                                 "it says that the process answers",
+	"GET /openapi.json internal":                                   "it calls nothing",
+	"GET /metrics internal":                                        "it calls nothing",
+	"POST " + scheduling + "/jobs/{job_id}/cancel invalid_value":   "its body has no values but true and false",
+	"POST " + scheduling + "/jobs/{job_id}/retry invalid_value":    "its body has no fields",
+	"PUT " + scheduling + "/drain invalid_value":                   "its body has no values but true and false",
+	"POST " + kernel + "/jobs/{jobId}/pause invalid_value":         "its body has no fields",
+	"POST " + kernel + "/jobs/{jobId}/resume invalid_value":        "its body has no fields",
+	"POST " + kernel + "/jobs/{jobId}/trigger invalid_value":       "its body has no fields",
+	"POST " + kernel + "/jobs/{jobId}/circuit/reset invalid_value": "its body has no fields",
 }
 
 // Every route is called, and every answer that the document has for it, success or refusal, is provoked and held to the
@@ -35,6 +39,7 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 	walkJobs(s)
 	walkLeases(s)
 	walkState(s)
+	walkKernel(s)
 	walkRefusals(s)
 	walkFaults(t, c)
 	table := routes(defaultPayloadLimit)
@@ -208,6 +213,8 @@ var bodies = map[string]string{
 	"/leases/heartbeat": `{"worker_id":"w","lease_ids":["x"]}`, "/leases/complete": `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
 	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`, "/leases/{lease_id}/complete": `{"worker_id":"w","status":"failed"}`,
 	"/leases/{lease_id}/release": `{"worker_id":"w"}`, "/drain": `{"draining":true}`, "/tokens": `{"role":"viewer"}`,
+	"/jobs/{jobId}": definition("nightly", tenantA), "/manifests": `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[]}`, "/handlers/{handlerId}": `{"schema":{}}`,
+	"/jobs/{jobId}/backfill": `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`,
 }
 
 // walkFaults calls every route of a server whose scheduler is broken, and of one that is not up yet.
@@ -220,7 +227,7 @@ func walkFaults(t *testing.T, c *contract) {
 	early := *s
 	early.API = New(Config{Scheduler: s.scheduler, Tokens: token.NewBook(s.scheduler.Tokens), Telemetry: s.telemetry, ListenAddr: testListen})
 	for _, rt := range routes(defaultPayloadLimit) {
-		short := strings.TrimPrefix(strings.TrimPrefix(rt.path, scheduling), administration)
+		short := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(rt.path, scheduling), administration), kernel)
 		body := ""
 		if rt.method != http.MethodGet {
 			body = bodies[short]

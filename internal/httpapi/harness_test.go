@@ -62,8 +62,8 @@ func testScheduler() scheduler.Config {
 	return scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
-		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
-		Jobs:  rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
+		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
+		Jobs: rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *server) issue(role, tenant string) string {
 	if err != nil {
 		s.t.Fatalf("issue: %v", err)
 	}
-	if err := s.scheduler.SaveToken(s.t.Context(), t); err != nil {
+	if err := s.scheduler.SaveToken(s.t.Context(), scheduler.Caller{Actor: "test"}, t); err != nil {
 		s.t.Fatalf("save token: %v", err)
 	}
 	s.tokens.Put(t)
@@ -162,6 +162,16 @@ func (s *server) call(method, path, body string, edit ...func(*http.Request)) *h
 func (s *server) api(method, path, body string, want int) map[string]any {
 	s.t.Helper()
 	w := s.call(method, scheduling+path, body, with(s.admin))
+	if w.Code != want {
+		s.t.Fatalf("%s %s: %d %s; want %d", method, path, w.Code, w.Body, want)
+	}
+	return decoded(s.t, w)
+}
+
+// kernel sends a request to the kernel's part of the API as admin, and wants this status.
+func (s *server) kernel(method, path, body string, want int) map[string]any {
+	s.t.Helper()
+	w := s.call(method, kernel+path, body, with(s.admin))
 	if w.Code != want {
 		s.t.Fatalf("%s %s: %d %s; want %d", method, path, w.Code, w.Body, want)
 	}

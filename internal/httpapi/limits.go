@@ -18,6 +18,7 @@ const (
 	bodyRequest = 64 * kib       // 200 types of 120 characters, escaped
 	bodyBeat    = (64 + 8) * kib // a checkpoint and its envelope
 	bodyBeats   = 64 * kib       // 1000 lease ids
+	bodySchema  = (64 + 8) * kib // a handler's schema and its envelope
 	bodyBatch   = 16 << 20
 	resultExtra = (64 + 64) * kib // what a completion may have besides its result: a checkpoint and 8 KiB of error, escaped
 

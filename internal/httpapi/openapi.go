@@ -88,6 +88,9 @@ func tagOf(path string) string {
 		tag, _, _ := strings.Cut(rest, "/")
 		return tag
 	}
+	if strings.HasPrefix(path, kernel) {
+		return "kernel"
+	}
 	if strings.HasPrefix(path, administration) {
 		return "admin"
 	}

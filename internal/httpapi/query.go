@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"time"
 
 	"lessor"
 )
@@ -33,7 +33,7 @@ func (c *call) readQuery() error {
 			return badField(shown, "is not a query parameter of this route")
 		case len(values) > 1:
 			return badField(shown, "is there twice")
-		case !utf8.ValidString(values[0]) || strings.ContainsRune(values[0], 0) || len(values[0]) > maxQuery:
+		case !isText(values[0]) || len(values[0]) > maxQuery:
 			return badValue(shown, "must be UTF-8 text without NUL characters, at most 1000 bytes")
 		}
 	}
@@ -67,15 +67,39 @@ func (c *call) jobFilter() (lessor.JobFilter, error) {
 	if f.State != "" && !slices.Contains(lessor.States(), f.State) {
 		return f, badValue("state", "must be one of a job's states")
 	}
-	if named := c.query.Get("tenant_id"); named != "" {
-		u, err := lessor.ParseUUID(named)
-		if err != nil {
-			return f, badValue("tenant_id", err.Error())
-		}
-		f.Tenant = &lessor.TenantID{UUID: u}
-		return f, c.ownTenant(&named)
+	f.Tenant, err = c.tenantNamed("tenant_id")
+	return f, err
+}
+
+// tenantNamed is the tenant that a query names, nil if it names none.
+func (c *call) tenantNamed(parameter string) (*lessor.TenantID, error) {
+	named := c.query.Get(parameter)
+	if named == "" {
+		return nil, nil
 	}
-	return f, nil
+	u, err := lessor.ParseUUID(named)
+	if err != nil {
+		return nil, badValue(parameter, err.Error())
+	}
+	return &lessor.TenantID{UUID: u}, c.ownTenant(&named)
+}
+
+// instantNamed is the time that a query names, 0 if it names none.
+func (c *call) instantNamed(parameter string) (lessor.Instant, error) {
+	s := c.query.Get(parameter)
+	if s == "" {
+		return 0, nil
+	}
+	return instant(parameter, s)
+}
+
+// instant reads a time.
+func instant(field, s string) (lessor.Instant, error) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return 0, badValue(field, "must be a time like 2026-02-06T20:10:00Z (RFC 3339)")
+	}
+	return lessor.At(t), nil
 }
 
 // cursorOf is a cursor on the wire: null at the end.

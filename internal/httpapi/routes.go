@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 
 	"lessor"
 	"lessor/internal/token"
@@ -43,8 +44,10 @@ const (
 
 // routes is the whole API. To add a route: words → rules → scheduler → a line here → client → cli → docs → contract test.
 func routes(payloadLimit int64) []route {
-	rs := append(jobRoutes(payloadLimit), leaseRoutes(payloadLimit)...)
-	return append(append(rs, stateRoutes()...), adminRoutes()...)
+	return slices.Concat(
+		jobRoutes(payloadLimit), leaseRoutes(payloadLimit), stateRoutes(),
+		definitionRoutes(payloadLimit), auditRoutes(), tenantRoutes(), adminRoutes(), recoveryRoutes(),
+	)
 }
 
 func jobRoutes(payloadLimit int64) []route {

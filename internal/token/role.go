@@ -30,7 +30,7 @@ const (
 	Public      Scope = "public"       // nobody is asked who they are
 	Describe    Scope = "describe"     // the description of the API
 	Observe     Scope = "observe"      // metrics: figures of the whole cluster
-	Read        Scope = "read"         // status, workers, the stream of records
+	Read        Scope = "read"         // status, workers, the stream of records; definitions, runs and all that belongs to them
 	ReadJob     Scope = "read_job"     // one job by its id
 	ReadJobs    Scope = "read_jobs"    // lists of jobs, their records, why they wait
 	Submit      Scope = "submit"       // submit, cancel, retry
@@ -40,7 +40,13 @@ const (
 	ReadFigures Scope = "read_figures" // capacity
 	SetCapacity Scope = "set_capacity"
 	Drain       Scope = "drain"
-	Administer  Scope = "administer"
+	Schedule    Scope = "schedule" // change definitions, circuits and tenants
+	// ReadHandlers is a worker's too, so that it can check its own payloads; SetHandler is not. SPEC 7 names capacity and handlers
+	// in one breath for workers, and capacity is theirs to read only: a new schema can fail every job of its type.
+	ReadHandlers Scope = "read_handlers"
+	SetHandler   Scope = "set_handler"
+	ReadAudit    Scope = "read_audit"
+	Administer   Scope = "administer"
 )
 
 // grant says who has a scope.
@@ -54,20 +60,24 @@ type grant struct {
 
 // scopes is the whole of who may do what.
 var scopes = map[Scope]grant{
-	Public:      {},
-	Describe:    {roles: Roles()},
-	Observe:     {roles: []Role{Viewer, Operator, Admin}, noTenant: true},
-	Read:        {roles: []Role{Viewer, Operator, Admin}},
-	ReadJob:     {roles: []Role{Viewer, Submitter, Worker, Operator, Admin}},
-	ReadJobs:    {roles: []Role{Viewer, Submitter, Operator, Admin}},
-	Submit:      {roles: []Role{Submitter, Operator, Admin}},
-	ReadLeases:  {roles: []Role{Viewer, Worker, Operator, Admin}},
-	Lease:       {roles: []Role{Worker, Operator, Admin}},
-	Revoke:      {roles: []Role{Operator, Admin}, needsToken: true},
-	ReadFigures: {roles: []Role{Viewer, Worker, Operator, Admin}, noTenant: true},
-	SetCapacity: {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
-	Drain:       {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
-	Administer:  {roles: []Role{Admin}, needsToken: true, noTenant: true},
+	Public:       {},
+	Describe:     {roles: Roles()},
+	Observe:      {roles: []Role{Viewer, Operator, Admin}, noTenant: true},
+	Read:         {roles: []Role{Viewer, Operator, Admin}},
+	ReadJob:      {roles: []Role{Viewer, Submitter, Worker, Operator, Admin}},
+	ReadJobs:     {roles: []Role{Viewer, Submitter, Operator, Admin}},
+	Submit:       {roles: []Role{Submitter, Operator, Admin}},
+	ReadLeases:   {roles: []Role{Viewer, Worker, Operator, Admin}},
+	Lease:        {roles: []Role{Worker, Operator, Admin}},
+	Revoke:       {roles: []Role{Operator, Admin}, needsToken: true},
+	ReadFigures:  {roles: []Role{Viewer, Worker, Operator, Admin}, noTenant: true},
+	SetCapacity:  {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
+	Drain:        {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
+	Schedule:     {roles: []Role{Operator, Admin}},
+	ReadHandlers: {roles: []Role{Viewer, Worker, Operator, Admin}, noTenant: true},
+	SetHandler:   {roles: []Role{Operator, Admin}, noTenant: true},
+	ReadAudit:    {roles: []Role{Admin}, needsToken: true, noTenant: true},
+	Administer:   {roles: []Role{Admin}, needsToken: true, noTenant: true},
 }
 
 // Known reports whether s is one of the scopes.

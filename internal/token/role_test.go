@@ -9,11 +9,11 @@ import (
 // The table of SPEC 7, "Access", written the other way round: per role, what it may.
 func TestRolesHaveTheScopesOfTheSpecification(t *testing.T) {
 	want := map[Role]string{
-		Viewer:    "public describe observe read read_job read_jobs read_leases read_figures",
+		Viewer:    "public describe observe read read_job read_jobs read_leases read_figures read_handlers",
 		Submitter: "public describe read_job read_jobs submit",
-		Worker:    "public describe read_job read_leases lease read_figures",
-		Operator:  "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures set_capacity drain",
-		Admin:     "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures set_capacity drain administer",
+		Worker:    "public describe read_job read_leases lease read_figures read_handlers",
+		Operator:  "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures set_capacity drain schedule read_handlers set_handler",
+		Admin:     "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures set_capacity drain schedule read_handlers set_handler read_audit administer",
 	}
 	for _, r := range Roles() {
 		for s := range scopes {
@@ -38,11 +38,11 @@ func TestUnknownScopesAndRolesAreAllowedNothing(t *testing.T) {
 
 func TestScopesThatConcernAllTenantsRefuseTenants(t *testing.T) {
 	for s := range scopes {
-		want := slices.Contains([]Scope{Observe, ReadFigures, SetCapacity, Drain, Administer}, s)
+		want := slices.Contains([]Scope{Observe, ReadFigures, SetCapacity, Drain, ReadHandlers, SetHandler, ReadAudit, Administer}, s)
 		if s.RefusesTenants() != want {
 			t.Errorf("%s refuses tenants: %v, want %v", s, s.RefusesTenants(), want)
 		}
-		want = slices.Contains([]Scope{Revoke, SetCapacity, Drain, Administer}, s)
+		want = slices.Contains([]Scope{Revoke, SetCapacity, Drain, ReadAudit, Administer}, s)
 		if s.NeedsToken() != want {
 			t.Errorf("%s needs a token: %v, want %v", s, s.NeedsToken(), want)
 		}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/manifest"
+)
+
+type applyFlags struct {
+	file          string
+	dryRun, prune bool
+}
+
+// appliedShown is what a manifest did or would do, and how the server stands apart from it.
+type appliedShown struct {
+	ModuleID string `json:"moduleId"`
+	lessor.Applied
+	Extra  []string `json:"extra"`  // of the module and tenant, not in the file, and not pruned
+	Paused []string `json:"paused"` // in the file, and paused by hand
+}
+
+func (a *app) schedulesApplyCommand() *cobra.Command {
+	var f applyFlags
+	cmd := &cobra.Command{
+		Use:   "apply",
+		Short: "Store the definitions of a manifest, all or none",
+		Long: `Apply reads manifests in YAML or JSON, one a document, and stores each whole or not at all. It shows what is created,
+changed field by field, and removed, and where the server has drifted from the file: definitions of the module that are
+not in it, and those that are paused by hand. Applying the same again changes nothing.`,
+		Example: `  lessor schedules apply -f jobs.yaml --dry-run
+  lessor schedules apply -f jobs.yaml --prune
+  generate-jobs | lessor schedules apply -f -`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVarP(&f.file, "file", "f", "", "file with the manifests, or - for standard input (required)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would change")
+	cmd.Flags().BoolVar(&f.prune, "prune", false, "remove the module's definitions that are not in the file")
+	if err := cmd.MarkFlagRequired("file"); err != nil {
+		panic(err) // the flag was just made
+	}
+	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		manifests, err := a.readManifests(f.file)
+		if err != nil {
+			return usageError{err}
+		}
+		c, err := a.client()
+		if err != nil {
+			return err
+		}
+		for _, m := range manifests {
+			if cmd.Flags().Changed("dry-run") {
+				m.DryRun = f.dryRun
+			}
+			if cmd.Flags().Changed("prune") {
+				m.Prune = f.prune
+			}
+			if err := a.apply(cmd.Context(), c, m); err != nil {
+				return placed(m, err)
+			}
+		}
+		return nil
+	})
+	return cmd
+}
+
+func (a *app) readManifests(file string) ([]*manifest.Manifest, error) {
+	if file == "-" {
+		raw, err := io.ReadAll(io.LimitReader(a.In, maxInput+1))
+		if err != nil {
+			return nil, err
+		}
+		return manifest.Read("standard input", raw)
+	}
+	raw, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Read(file, raw)
+}
+
+// placed says where in the file the fields are that the server refused.
+func placed(m *manifest.Manifest, err error) error {
+	e, ok := errors.AsType[*lessor.Error](err)
+	if !ok || len(e.Fields) == 0 {
+		return subjectError{"module " + m.ModuleID, err}
+	}
+	refusal := *e
+	refusal.Fields = slices.Clone(e.Fields)
+	for i, f := range refusal.Fields {
+		refusal.Fields[i].Field = m.Where(f.Field) + " " + f.Field
+	}
+	return &refusal
+}
+
+// apply asks what a manifest would do, does it unless that is all, and shows it.
+func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest) error {
+	var body lessor.Manifest
+	if err := json.Unmarshal(m.Body(), &body); err != nil {
+		return usagef("module %s: %w", m.ModuleID, err)
+	}
+	stored, err := storedBy(ctx, c, body)
+	if err != nil {
+		return err
+	}
+	shown := appliedShown{ModuleID: m.ModuleID, Extra: []string{}, Paused: []string{}}
+	if shown.Applied, err = c.Apply(ctx, body); err != nil {
+		return err
+	}
+	for id, d := range stored {
+		switch named := slices.Contains(m.JobIDs, id); {
+		case !named && !slices.Contains(shown.Removed, id):
+			shown.Extra = append(shown.Extra, id)
+		case named && d.Paused:
+			shown.Paused = append(shown.Paused, id)
+		}
+	}
+	slices.Sort(shown.Extra)
+	slices.Sort(shown.Paused)
+	if a.json {
+		return a.printJSON(shown)
+	}
+	a.showApplied(shown, stored, body)
+	return nil
+}
+
+// storedBy returns the definitions that a manifest's module has for its tenant.
+func storedBy(ctx context.Context, c *client.Client, m lessor.Manifest) (map[string]lessor.Definition, error) {
+	f := lessor.DefinitionFilter{Module: text(m.ModuleID), Limit: maxPage}
+	if m.TenantID != nil {
+		u, err := lessor.ParseUUID(*m.TenantID)
+		if err != nil {
+			return nil, nil // the server says what is wrong with it
+		}
+		f.Tenant = &lessor.TenantID{UUID: u}
+	}
+	stored := map[string]lessor.Definition{}
+	for d, err := range c.AllDefinitions(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		stored[d.JobID] = d
+	}
+	return stored, nil
+}
+
+func (a *app) showApplied(s appliedShown, stored map[string]lessor.Definition, m lessor.Manifest) {
+	line := func(sign, id, note string) { a.say("%s", clean(fmt.Sprintf("%s %s%s", sign, id, note))) }
+	for _, id := range s.Created {
+		line("+", id, "")
+	}
+	for _, id := range s.Changed {
+		line("~", id, "")
+		i := slices.IndexFunc(m.Jobs, func(e lessor.Envelope) bool { return text(e.JobID) == id })
+		for _, d := range differences(stored[id], m.Jobs[i]) {
+			a.say("    %s", clean(d))
+		}
+	}
+	for _, id := range s.Removed {
+		line("-", id, "")
+	}
+	for _, id := range s.Extra {
+		line("?", id, ": on the server, not in the file; --prune removes it")
+	}
+	for _, id := range s.Paused {
+		line("?", id, ": paused by hand")
+	}
+	did := ""
+	if s.DryRun {
+		did = " (dry run: nothing was changed)"
+	}
+	a.say("%s: %d created, %d changed, %d unchanged, %d removed%s", clean(s.ModuleID), len(s.Created), len(s.Changed), len(s.Unchanged), len(s.Removed), did)
+}

@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"lessor"
+)
+
+type definitionList struct {
+	Jobs       []lessor.Definition `json:"jobs"`
+	NextCursor *string             `json:"nextCursor"`
+}
+
+// definitionID is the id in the path. One that no definition can have is the id of none: not every store could look it up.
+func (c *call) definitionID() (string, error) {
+	id := c.r.PathValue("jobId")
+	if !isText(id) {
+		return "", lessor.ErrDefinitionNotFound
+	}
+	return id, nil
+}
+
+// isText reports whether s is what callers may name things by, and stores can keep.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+func (c *call) putDefinition(e *lessor.Envelope) error {
+	d, created, err := c.api.scheduler.PutDefinition(c.r.Context(), c.caller, c.r.PathValue("jobId"), *e)
+	if err != nil {
+		return err
+	}
+	return c.answer(stored(created), d)
+}
+
+// stored is the status of a PUT.
+func stored(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+func (c *call) definitions() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	tenant, err := c.tenantNamed("tenantId")
+	if err != nil {
+		return err
+	}
+	ds, next, err := c.api.scheduler.Definitions(c.r.Context(), c.caller, lessor.DefinitionFilter{
+		Tenant: tenant, Module: c.query.Get("moduleId"), Limit: limit, Cursor: c.query.Get("cursor"),
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, definitionList{ds, cursorOf(next)})
+}
+
+func (c *call) definition() error {
+	id, err := c.definitionID()
+	if err != nil {
+		return err
+	}
+	d, err := c.api.scheduler.Definition(c.r.Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, d)
+}
+
+func (c *call) deleteDefinition() error {
+	id, err := c.definitionID()
+	if err != nil {
+		return err
+	}
+	if err := c.api.scheduler.DeleteDefinition(c.r.Context(), c.caller, id); err != nil {
+		return err
+	}
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (c *call) apply(m *lessor.Manifest) error {
+	applied, err := c.api.scheduler.Apply(c.r.Context(), c.caller, *m)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, applied)
+}
+
+func (c *call) pause(*empty) error { return c.setPaused(true) }
+
+func (c *call) resume(*empty) error { return c.setPaused(false) }
+
+func (c *call) setPaused(paused bool) error {
+	id, err := c.definitionID()
+	if err != nil {
+		return err
+	}
+	d, err := c.api.scheduler.SetPaused(c.r.Context(), c.caller, id, paused)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, d)
+}
+
+func (c *call) resetCircuit(*empty) error {
+	id, err := c.definitionID()
+	if err != nil {
+		return err
+	}
+	d, err := c.api.scheduler.ResetCircuit(c.r.Context(), c.caller, id)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, d)
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"lessor"
+)
+
+type runList struct {
+	Runs       []lessor.Run `json:"runs"`
+	NextCursor *string      `json:"nextCursor"`
+}
+
+type circuitList struct {
+	Circuits   []lessor.Circuit `json:"circuits"`
+	NextCursor *string          `json:"nextCursor"`
+}
+
+type lockList struct {
+	Locks      []lessor.Lock `json:"locks"`
+	NextCursor *string       `json:"nextCursor"`
+}
+
+func (c *call) runs() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	tenant, err := c.tenantNamed("tenantId")
+	if err != nil {
+		return err
+	}
+	runs, next, err := c.api.scheduler.Runs(c.r.Context(), c.caller, lessor.RunFilter{
+		JobID: c.query.Get("jobId"), Tenant: tenant, Status: lessor.RunStatus(c.query.Get("status")), Trace: c.query.Get("traceId"),
+		Limit: limit, Cursor: c.query.Get("cursor"),
+	})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, runList{runs, cursorOf(next)})
+}
+
+func (c *call) runAudit() error {
+	u, err := lessor.ParseUUID(c.r.PathValue("runId"))
+	if err != nil {
+		return lessor.ErrRunNotFound
+	}
+	run, err := c.api.scheduler.RunAudit(c.r.Context(), c.caller, lessor.JobID{UUID: u})
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, run)
+}
+
+func (c *call) runError() error {
+	e, err := c.api.scheduler.RunError(c.r.Context(), c.caller, c.r.PathValue("ref"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, e)
+}
+
+func (c *call) circuits() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	circuits, next, err := c.api.scheduler.Circuits(c.r.Context(), c.caller, limit, c.query.Get("cursor"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, circuitList{circuits, cursorOf(next)})
+}
+
+func (c *call) locks() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	tenant, err := c.tenantNamed("tenantId")
+	if err != nil {
+		return err
+	}
+	locks, next, err := c.api.scheduler.Locks(c.r.Context(), c.caller, tenant, limit, c.query.Get("cursor"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, lockList{locks, cursorOf(next)})
+}

@@ -1,0 +1,45 @@
+// Command need makes sure that programs which tests call are there, installing Debian's packages of the same names where that is
+// possible.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+func main() {
+	var missing []string
+	for _, program := range os.Args[1:] {
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, program)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	if err := install(missing); err != nil {
+		fmt.Fprintf(os.Stderr, "need: %v\ntests need %s; install them (Debian: apt-get install %[2]s) and try again\n", err, strings.Join(missing, " "))
+		os.Exit(1)
+	}
+}
+
+func install(packages []string) error {
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("only root can install packages")
+	}
+	fmt.Fprintln(os.Stderr, "need: installing", strings.Join(packages, " "), "with apt-get, once")
+	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...)} {
+		cmd := exec.Command(apt, args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"context"
+	stdsql "database/sql"
+	"io/fs"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver's name
+	"github.com/pressly/goose/v3"
+
+	"lessor/internal/scheduler"
+)
+
+// TestKernelBackfill brings a database that holds jobs in every place from the first schema to this one: their runs are told as those
+// of jobs that were stored since.
+func TestKernelBackfill(t *testing.T) {
+	modern := pool.Database(t)
+	s := &stage{T: t, store: openAt(t, patient(modern))}
+	s.play("")
+	s.play("nightly")
+	want := readRuns(t, modern)
+	open := openJobs(t, modern)
+
+	old := pool.Bare(t)
+	migrateTo(t, old, 1)
+	for table, columns := range map[string]string{
+		"lane": "id, hash, " + laneColumns, "job": jobColumns, "queue": turnColumns, "delayed": waitingColumns, "lease": leaseColumns,
+		"attempt": attemptColumns, "done": doneColumns,
+	} {
+		copyTable(t, modern, old, table, columns)
+	}
+	store := openAt(t, patient(old))
+	if err := store.View(t.Context(), func(scheduler.View) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, readRuns(t, old)); d != "" || len(want) == 0 {
+		t.Errorf("%d runs, after the migration (-as stored +as migrated):\n%s", len(want), d)
+	}
+	if d := cmp.Diff(open, openJobs(t, old)); d != "" || len(open) == 0 {
+		t.Errorf("%d jobs of definitions, after the migration (-as stored +as migrated):\n%s", len(open), d)
+	}
+}
+
+// openJobs reads which jobs of definitions are open.
+func openJobs(t *testing.T, url string) map[string]string {
+	t.Helper()
+	jobs := map[string]string{}
+	readAll(t, url, "select definition || ' ' || job, open from definition_job", func(values [][]byte) { jobs[string(values[0])] = string(values[1]) })
+	return jobs
+}
+
+func migrateTo(t *testing.T, url string, version int64) {
+	t.Helper()
+	db, err := stdsql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(context.Background(), version); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copyTable copies the rows of a table to another database.
+func copyTable(t *testing.T, from, to, table, columns string) {
+	t.Helper()
+	readAll(t, from, "select quote_literal(coalesce(json_agg(r), '[]')::text) from (select "+columns+" from "+table+") r", func(values [][]byte) {
+		readAll(t, to, "insert into "+table+" ("+columns+") overriding system value select "+columns+
+			" from json_populate_recordset(null::"+table+", "+string(values[0])+")", nil)
+	})
+}
