@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -22,8 +23,9 @@ type flight struct {
 
 	done chan struct{} // closed when what follows is known
 	err  error
-	dead bool // its connection is of no more use
-	lost bool // nobody knows what became of it
+	told atomic.Bool // who sent it knows
+	dead bool        // its connection is of no more use
+	lost bool        // nobody knows what became of it
 }
 
 // read waits for the server's answer, and finds out what became of the commit if it is lost. A commit counts only if the server
@@ -49,17 +51,15 @@ func (f *flight) read() {
 
 func (f *flight) wait() error {
 	<-f.done
+	f.told.Store(true)
 	return f.err
 }
 
-// succeeded reports whether there is a commit that is known to be durable.
-func (f *flight) succeeded() bool {
-	if f == nil {
-		return false
-	}
+// over reports whether a commit is on its way no more, and nobody needs to be told that it failed.
+func (f *flight) over() bool {
 	select {
 	case <-f.done:
-		return f.err == nil
+		return f.err == nil || f.told.Load()
 	default:
 		return false
 	}

@@ -46,8 +46,8 @@ func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait fun
 
 // transact runs fn and sends its commit.
 func (s *Store) transact(ctx context.Context, send bool, fn func(scheduler.Tx) error) (*flight, error) {
-	if s.flight.succeeded() {
-		_ = s.land() // it has nothing more to say
+	if s.flight != nil && s.flight.over() {
+		_ = s.land() // who sent it is told
 	}
 	t, err := s.begin(ctx, send)
 	if err != nil {
