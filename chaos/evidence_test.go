@@ -102,17 +102,17 @@ const workerVariable = "LESSOR_CHAOS_WORKER"
 func doomed(server string) {
 	c, err := client.New(client.Config{Server: server})
 	if err != nil {
-		fmt.Println(err)
+		fmt.Fprintln(os.Stdout, err)
 		return
 	}
 	grants, _, err := c.Request(context.Background(), lessor.LeaseRequest{WorkerID: new("doomed"), WaitMS: new(int64(30_000))})
 	if err != nil || len(grants) == 0 {
-		fmt.Println("no job:", err)
+		fmt.Fprintln(os.Stdout, "no job:", err)
 		return
 	}
 	for {
 		_, err := c.Heartbeat(context.Background(), grants[0].Lease.ID, lessor.Heartbeat{WorkerID: new("doomed")})
-		fmt.Println("beat", err)
+		fmt.Fprintln(os.Stdout, "beat", err)
 		time.Sleep(100 * time.Millisecond)
 	}
 }

@@ -59,11 +59,11 @@ func endShims(t *testing.T, workspace string) {
 }
 
 // TestKilledServerAndRunnerLoseNoJob runs 50 commands while the server is killed 20 times, `lessor work` 20 times, and
-// both together 20 times. No job is lost, none begins twice, and every result is recorded.
+// both together 20 times. No job is lost, none begins twice, none is called dead, and every result is recorded.
 func TestKilledServerAndRunnerLoseNoJob(t *testing.T) {
 	const jobs, kills = 50, 20
-	s := start(t, "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0", "LESSOR_JOBS_BACKOFF_FIRST=10ms")
 	workspace, begun := t.TempDir(), filepath.Join(t.TempDir(), "begun")
+	s := start(t, append(watching(workspace), "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0", "LESSOR_JOBS_BACKOFF_FIRST=10ms")...)
 	script := `echo "$LESSOR_JOB_ID" >> ` + begun + `
 sleep $(sed 's/[^0-9.]//g' "$LESSOR_PAYLOAD_FILE")
 cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
@@ -99,6 +99,9 @@ cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
 		}
 	}
 	checkLong(t, c, ids, begun)
+	if failed, err := s.admin().FailedJobs(t.Context()); err != nil || len(failed.FailedJobs) != 0 {
+		t.Errorf("falsely dead: %+v, %v", failed, err)
+	}
 }
 
 // submitLong submits a job whose payload says how many seconds it takes.

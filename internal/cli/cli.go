@@ -84,7 +84,7 @@ See what happens:   lessor jobs`,
 	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand())
 	add("work", a.submitCommand(), a.workCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(), a.beatCommand(), a.progressCommand())
 	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(), a.handlersCommand())
-	add("operate", a.capacityCommand(), a.drainCommand(), a.alertsCommand(), a.auditCommand(), a.tokenCommand())
+	add("operate", a.capacityCommand(), a.drainCommand(), a.recoveryCommand(), a.alertsCommand(), a.auditCommand(), a.tokenCommand())
 	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
 	return root

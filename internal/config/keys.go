@@ -78,28 +78,28 @@ func Keys() []Key {
 		span("circuit.cooldown", func(c *Config) *time.Duration { return &c.Circuit.Cooldown }, shortest, maxSpan),
 
 		span("sentinel.interval", func(c *Config) *time.Duration { return &c.Sentinel.Interval }, shortest, maxSpan),
-		later(span("sentinel.scan", func(c *Config) *time.Duration { return &c.Sentinel.Scan }, shortest, maxSpan)),
-		later(span("sentinel.stale_after", func(c *Config) *time.Duration { return &c.Sentinel.StaleAfter }, shortest, maxSpan)),
-		later(span("sentinel.dead_after", func(c *Config) *time.Duration { return &c.Sentinel.DeadAfter }, shortest, maxSpan)),
+		span("sentinel.scan", func(c *Config) *time.Duration { return &c.Sentinel.Scan }, shortest, maxSpan),
+		span("sentinel.stale_after", func(c *Config) *time.Duration { return &c.Sentinel.StaleAfter }, shortest, maxSpan),
+		span("sentinel.dead_after", func(c *Config) *time.Duration { return &c.Sentinel.DeadAfter }, shortest, maxSpan),
 
 		span("executor.kill_grace", func(c *Config) *time.Duration { return &c.Executor.KillGrace }, 0, time.Hour),
 
-		later(span("recovery.limit", func(c *Config) *time.Duration { return &c.Recovery.Limit }, shortest, maxSpan)),
-		later(span("recovery.watch", func(c *Config) *time.Duration { return &c.Recovery.Watch }, shortest, maxSpan)),
-		later(span("recovery.poll", func(c *Config) *time.Duration { return &c.Recovery.Poll }, shortest, maxSpan)),
-		later(span("recovery.resumed_within", func(c *Config) *time.Duration { return &c.Recovery.ResumedWithin }, shortest, maxSpan)),
-		later(span("recovery.cleanup_delay", func(c *Config) *time.Duration { return &c.Recovery.CleanupDelay }, 0, maxSpan)),
-		later(truth("recovery.clean_unknown", func(c *Config) *bool { return &c.Recovery.CleanUnknown })),
+		span("recovery.limit", func(c *Config) *time.Duration { return &c.Recovery.Limit }, shortest, maxSpan),
+		span("recovery.watch", func(c *Config) *time.Duration { return &c.Recovery.Watch }, shortest, maxSpan),
+		span("recovery.poll", func(c *Config) *time.Duration { return &c.Recovery.Poll }, shortest, maxSpan),
+		span("recovery.resumed_within", func(c *Config) *time.Duration { return &c.Recovery.ResumedWithin }, shortest, maxSpan),
+		span("recovery.cleanup_delay", func(c *Config) *time.Duration { return &c.Recovery.CleanupDelay }, 0, maxSpan),
+		truth("recovery.clean_unknown", func(c *Config) *bool { return &c.Recovery.CleanUnknown }),
 
 		span("retention.jobs", func(c *Config) *time.Duration { return &c.Retention.Jobs }, shortest, maxKeep),
 		span("retention.audit", func(c *Config) *time.Duration { return &c.Retention.Audit }, shortest, maxKeep),
-		later(span("retention.workspaces", func(c *Config) *time.Duration { return &c.Retention.Workspaces }, shortest, maxKeep)),
+		span("retention.workspaces", func(c *Config) *time.Duration { return &c.Retention.Workspaces }, shortest, maxKeep),
 
 		hidePassword(text("alerts.webhook", "empty, or an http or https URL", func(c *Config) *string { return &c.Alerts.Webhook }, isURL)),
 		secret(text("alerts.webhook_secret", "empty, or 8 to 200 visible ASCII characters", func(c *Config) *string { return &c.Alerts.WebhookSecret }, isToken)),
 		hosts("alerts.allow_hosts", func(c *Config) *[]string { return &c.Alerts.AllowHosts }),
 
-		later(hidePassword(text("telemetry.otlp_endpoint", "empty, or an http or https URL", func(c *Config) *string { return &c.Telemetry.OTLPEndpoint }, isURL))),
+		hidePassword(text("telemetry.otlp_endpoint", "empty, or an http or https URL", func(c *Config) *string { return &c.Telemetry.OTLPEndpoint }, isURL)),
 		text("telemetry.log", "text or json", func(c *Config) *string { return &c.Telemetry.Log }, oneOf("text", "json")),
 		text("telemetry.log_level", "debug, info, warn or error", func(c *Config) *string { return &c.Telemetry.LogLevel }, oneOf("debug", "info", "warn", "error")),
 

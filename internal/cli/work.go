@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lessor/internal/config"
+	"lessor/internal/executor"
+)
+
+type workFlags struct {
+	types, env                                []string
+	concurrency, nice                         int
+	worker, workspace, file, extendOn, engine string
+	maxOutput, memory                         size
+	timeout                                   duration
+	shell, drainJobs                          bool
+}
+
+func (a *app) workCommand() *cobra.Command {
+	f := workFlags{maxOutput: size{64 * config.MiB}}
+	cmd := a.reaching(&cobra.Command{
+		Use:   "work --type TYPE -- COMMAND [ARGUMENT...]",
+		Short: "Lease jobs and run a command for each",
+		Long: `Work leases jobs of the given types and runs a command for each, in a folder of its own below the workspace:
+
+  LESSOR_PAYLOAD_FILE     the job's payload, JSON
+  LESSOR_RESULT_FILE      where to write the result, JSON; without it the result is {}
+  LESSOR_CHECKPOINT_FILE  the last checkpoint, JSON, if there is one; write it anew to keep a new one
+  LESSOR_JOB_ID, LESSOR_LEASE_ID, LESSOR_ATTEMPT, LESSOR_SESSION_ID
+
+Exit code 0 completes the job; any other fails it, with the end of its error output. "lessor beat" and "lessor progress"
+inside the command tell how it goes. Its output is in stdout.log and stderr.log of its folder.
+
+Each command is held by a detached process, the shim, which sends the heartbeats and reports the end. The command goes on
+when the server or this program is killed, and is found again. SIGTERM or SIGINT: no more jobs are asked for, and this
+program ends; running commands go on. With --drain-jobs it waits for them; a second signal ends it at once, and the
+commands still go on. See docs/long-jobs.md.`,
+		Example: `  lessor work --type render -- ./render.sh
+  lessor work --type mail --type report --concurrency 4 --timeout 10m -- python3 job.py
+  lessor work --type agent --extend-on progress --engine claude-code --env API_KEY -- ./agent
+  lessor work --type hello --shell -- 'jq .name "$LESSOR_PAYLOAD_FILE" > "$LESSOR_RESULT_FILE"'`,
+		Args: cobra.MinimumNArgs(1),
+	})
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.types, "type", nil, "type of job to ask for; may be given several times")
+	flags.IntVar(&f.concurrency, "concurrency", 1, "commands that run at once, counting those still running from before")
+	flags.StringVar(&f.extendOn, "extend-on", string(executor.Life), "what keeps the lease: life (the command runs) or progress (it writes output or calls lessor beat)")
+	flags.StringVar(&f.engine, "engine", "command", "what the sentinel file calls the program, like claude-code")
+	flags.StringVar(&f.workspace, "workspace", "", "folder in which commands run (LESSOR_WORKSPACE; default: workspace in the data folder)")
+	flags.StringVar(&f.worker, "worker", "", "name under which jobs are asked for; the workspace's id is added (default: this host and the types)")
+	flags.BoolVar(&f.shell, "shell", false, "give the command to /bin/sh")
+	flags.StringArrayVar(&f.env, "env", nil, "variable that the command gets besides PATH, HOME, LANG, LC_*, TZ and TMPDIR; may be given several times")
+	flags.Var(&f.maxOutput, "max-output", "most that is kept of standard output, and of error output")
+	flags.Var(&f.timeout, "timeout", "end a command that runs longer, and fail the job (default: never)")
+	flags.Var(&f.memory, "memory", "most address space of each process of a command, like 2GiB (default: no limit)")
+	flags.IntVar(&f.nice, "nice", 0, "added to the niceness of a command, up to 19")
+	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "when told to end, first wait for the running commands")
+	flags.StringVar(&f.file, "config", "", "YAML file with settings, of which sentinel.interval and executor.kill_grace count here (LESSOR_CONFIG)")
+	if err := cmd.MarkFlagRequired("type"); err != nil {
+		panic(err) // the flag exists
+	}
+	completes(cmd, "extend-on", oneOf(executor.Life, executor.Progress))
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.work(cmd, args, f) })
+	return cmd
+}
+
+func (a *app) work(cmd *cobra.Command, command []string, f workFlags) error {
+	loaded, err := a.workConfig(f)
+	if err != nil {
+		return usageError{err}
+	}
+	cfg, err := a.runnerConfig(loaded.Config, command, f)
+	if err != nil {
+		return err
+	}
+	r, err := executor.NewRunner(cfg)
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() { _ = r.Close() }() // nothing of ours is left to write
+	a.note("asking for %s as %s in %s", strings.Join(f.types, ", "), r.Worker(), loaded.Workspace)
+	return r.Run(cmd.Context())
+}
+
+// workConfig loads the settings that count for commands too: where they run, how often they show that they live, and how
+// long they may take to end.
+func (a *app) workConfig(f workFlags) (config.Loaded, error) {
+	file := f.file
+	if file == "" {
+		file = a.getenv("LESSOR_CONFIG")
+	}
+	sources := config.Sources{File: file, Environ: a.Environ}
+	for _, set := range []config.Flag{
+		{Key: "data", Name: "--data", Value: a.reach.data},
+		{Key: "workspace", Name: "--workspace", Value: f.workspace},
+	} {
+		if set.Value != "" {
+			sources.Flags = append(sources.Flags, set)
+		}
+	}
+	return config.Load(sources)
+}
+
+func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (executor.Config, error) {
+	switch {
+	case f.concurrency < 1:
+		return executor.Config{}, usagef("--concurrency: at least 1")
+	case f.nice < 0 || f.nice > 19:
+		return executor.Config{}, usagef("--nice: 0 to 19")
+	case f.extendOn != string(executor.Life) && f.extendOn != string(executor.Progress):
+		return executor.Config{}, usagef("--extend-on: %q is neither life nor progress", f.extendOn)
+	}
+	if !f.shell {
+		program, err := findProgram(command[0])
+		if err != nil {
+			return executor.Config{}, usageError{err}
+		}
+		command[0] = program
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return executor.Config{}, fmt.Errorf("find this program: %w", err)
+	}
+	token, err := a.token()
+	if err != nil {
+		return executor.Config{}, err
+	}
+	worker := f.worker
+	if worker == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return executor.Config{}, fmt.Errorf("find the host's name, give --worker: %w", err)
+		}
+		worker = host + "." + strings.Join(f.types, "+")
+	}
+	server := a.reach.server
+	if server == "" {
+		server = a.getenv("LESSOR_SERVER")
+	}
+	return executor.Config{
+		Server: server, Token: token, Workspace: cfg.Workspace, Worker: worker, Types: f.types,
+		Concurrency: f.concurrency, Wait: f.drainJobs, Shim: []string{self, "shim"}, Environ: a.Environ, Log: a.logger(cfg),
+		Task: executor.Task{
+			Command: command, Shell: f.shell, Env: f.env, Engine: f.engine, ExtendOn: executor.ExtendOn(f.extendOn),
+			MaxOutput: int64(f.maxOutput.Size), Timeout: f.timeout.Duration, Nice: f.nice, Memory: int64(f.memory.Size),
+			PulseEvery: cfg.Sentinel.Interval,
+			KillGrace:  max(cfg.Executor.KillGrace, time.Nanosecond), // 0s means at once here, not the default
+		},
+	}, nil
+}
+
+// findProgram returns the absolute path of a program: the command runs in another folder.
+func findProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}

@@ -1,0 +1,146 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"lessor/internal/sentinel"
+)
+
+const (
+	// groupPoll is how often a command that was told to end is looked at.
+	groupPoll = 20 * time.Millisecond
+	// drainOutput is how long output is still read after a command has ended. Only a process that left its group can
+	// hold it open for longer.
+	drainOutput = time.Second
+)
+
+// child is a running command.
+type child struct {
+	cmd   *exec.Cmd
+	pipes []*os.File // our ends of its output
+	pumps sync.WaitGroup
+}
+
+// argv returns what is started. Limits are set by a shell that then becomes the command: a process cannot set them for
+// another before it begins.
+func (t Task) argv() []string {
+	argv := t.Command
+	if t.Shell {
+		argv = []string{"/bin/sh", "-c", strings.Join(t.Command, " ")}
+	}
+	if t.Nice == 0 && t.Memory == 0 {
+		return argv
+	}
+	script := `exec "$@"`
+	if t.Nice != 0 {
+		script = fmt.Sprintf(`exec nice -n %d "$@"`, t.Nice)
+	}
+	if t.Memory != 0 {
+		script = fmt.Sprintf("ulimit -v %d && ", (t.Memory+1023)/1024) + script
+	}
+	return append([]string{"/bin/sh", "-c", script, "sh"}, argv...)
+}
+
+// startChild starts the command of o in its folder.
+func startChild(f *sentinel.Folder, o order, environ []string, out, errs *output) (*child, error) {
+	argv := o.Task.argv()
+	c := &child{cmd: exec.Command(argv[0], argv[1:]...)} //nolint:noctx // it outlives contexts: told to end by end, never by a bare SIGKILL
+	c.cmd.Dir = f.Path()
+	c.cmd.Env = append(allowed(environ, o.Task.Env), variables(f, o.Grant)...)
+	ownGroup(c.cmd)
+	var theirs []*os.File
+	for _, to := range []*output{out, errs} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, errors.Join(err, closeAll(theirs), closeAll(c.pipes))
+		}
+		c.pipes, theirs = append(c.pipes, r), append(theirs, w)
+		if to == out {
+			c.cmd.Stdout = w
+		} else {
+			c.cmd.Stderr = w
+		}
+	}
+	err := c.cmd.Start()
+	if err = errors.Join(err, closeAll(theirs)); err != nil {
+		return nil, errors.Join(err, closeAll(c.pipes))
+	}
+	for i, to := range []*output{out, errs} {
+		c.pumps.Go(func() { pump(c.pipes[i], to) })
+	}
+	return c, nil
+}
+
+// pump copies until the pipe ends or is closed.
+func pump(from *os.File, to *output) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			_, _ = to.Write(buf[:n]) // never fails
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func closeAll(files []*os.File) error {
+	var err error
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// wait returns when the command and all its output have ended. When stop is done, the command's group is asked to end,
+// and ended after grace.
+func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.cmd.Wait() // the state says it
+	}()
+	select {
+	case <-ended:
+	case <-stop.Done():
+		c.end(ended, grace)
+		<-ended
+	}
+	kill(c.cmd.Process) // what it started and left behind
+	late := time.AfterFunc(drainOutput, func() { _ = closeAll(c.pipes) })
+	c.pumps.Wait()
+	if late.Stop() {
+		_ = closeAll(c.pipes) // they were only read
+	}
+	return c.cmd.ProcessState
+}
+
+// end asks the group to end, and ends it after grace. A shell often ends before what it runs: the grace is for all.
+func (c *child) end(ended <-chan struct{}, grace time.Duration) {
+	terminate(c.cmd.Process)
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		kill(c.cmd.Process)
+		return
+	case <-ended:
+	}
+	look := time.NewTicker(groupPoll)
+	defer look.Stop()
+	for !groupGone(c.cmd.Process) {
+		select {
+		case <-over.C:
+			return // wait kills what is left
+		case <-look.C:
+		}
+	}
+}

@@ -1,0 +1,26 @@
+// Package executor runs a command for each leased job, so that the job survives the death of everything but itself.
+//
+// A Runner (`lessor work`) leases jobs and starts one detached shim process for each. From then on the shim owns the job:
+//
+//	lessor work ──starts──► shim ──owns──► command (its own process group)
+//	                         │
+//	                         ├─ .sentinel.json every interval       the pulse: somebody is there
+//	                         ├─ lease heartbeats                    the beat: the lease goes on
+//	                         ├─ stdout.log, stderr.log, up to a cap
+//	                         └─ .exit.json, then complete or fail   for as long as it takes
+//
+// What it promises:
+//   - Killing the server, the Runner or both does not touch a running command, and its result is recorded
+//     (TestKilledServerAndRunnerLoseNoJob).
+//   - One attempt at a time in a folder: the shim holds the folder's lock for its life, inherited from the Runner, so
+//     that there is no moment without a holder (TestHeldFolderIsAskedToStop).
+//   - A cancelled job and a lost lease reach the command: SIGTERM to its group, SIGKILL after the grace
+//     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record: it speaks for nobody.
+//   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).
+//
+// What it does not: kill a command whose shim was killed with SIGKILL. The command is an orphan then, fenced by its lost
+// lease; nobody keeps its process id.
+//
+// Inside a job `lessor beat` and `lessor progress` leave small files in the folder, which the shim looks for a few times
+// a second. Files need no address, outlive both sides, and cannot block either.
+package executor

@@ -1,0 +1,54 @@
+package executor
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+// usual are the variables that every command gets. Nothing else of the Runner's environment reaches it: that may hold
+// the token, and what others exported.
+var usual = []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}
+
+// network are the variables that the shim needs to reach the server as the Runner does.
+var network = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+}
+
+// allowed returns the usual variables of environ and those that are named.
+func allowed(environ, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return !slices.Contains(usual, name) && !strings.HasPrefix(name, "LC_") && !slices.Contains(names, name)
+	})
+}
+
+// variables are what a command is told about its job.
+func variables(f *sentinel.Folder, g lessor.Grant) []string {
+	return []string{
+		"LESSOR_JOB_ID=" + g.Job.ID.String(),
+		"LESSOR_LEASE_ID=" + g.Lease.ID.String(),
+		"LESSOR_ATTEMPT=" + strconv.Itoa(g.Job.Attempt),
+		"LESSOR_SESSION_ID=" + sessionID(g.Job),
+		"LESSOR_PAYLOAD_FILE=" + f.Join(payloadName),
+		"LESSOR_RESULT_FILE=" + f.Join(resultName),
+		"LESSOR_CHECKPOINT_FILE=" + f.Join(checkpointName),
+	}
+}
+
+// sessionID is the payload's session_id, if that can name a file, else the job's id.
+func sessionID(j lessor.Job) string {
+	var payload struct {
+		SessionID any `json:"session_id"`
+	}
+	if err := json.Unmarshal(j.Payload, &payload); err == nil {
+		if s, ok := payload.SessionID.(string); ok && sentinel.IsSessionID(s) {
+			return s
+		}
+	}
+	return j.ID.String()
+}

@@ -1,0 +1,248 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/config"
+	"lessor/internal/sentinel"
+	"lessor/node"
+)
+
+// TestMain lets the test binary be what `lessor` is to a shim and to a command.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "shim":
+			os.Exit(told(shimMain()))
+		case "beat":
+			os.Exit(told(inside(func(f *sentinel.Folder) error { return SendBeat(f, sentinel.Status(os.Getenv("STATUS"))) })))
+		case "progress":
+			os.Exit(told(inside(func(f *sentinel.Folder) error {
+				n, err := strconv.ParseFloat(os.Args[2], 64)
+				return errors.Join(err, SendProgress(f, n, os.Args[3]))
+			})))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func told(err error) int {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func shimMain() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	token, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	return RunShim(ctx, ShimConfig{
+		Folder: os.Args[2], Token: string(token), Environ: os.Environ(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+}
+
+func inside(fn func(*sentinel.Folder) error) error {
+	f, err := Inside(os.Getenv)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(f), f.Close())
+}
+
+// bench is a server and a workspace to run commands in.
+type bench struct {
+	t         *testing.T
+	client    *client.Client
+	server    string
+	workspace string
+}
+
+// testToken is long enough to be found wherever it does not belong.
+const testToken = "a-token-that-belongs-nowhere-else"
+
+func newBench(t *testing.T, ttl time.Duration) *bench {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Data, cfg.Store, cfg.AdminToken = t.TempDir(), "", testToken
+	cfg.Lease.TTL, cfg.Jobs.BackoffFirst, cfg.Capacity.Busy = ttl, 10*time.Millisecond, config.Busy{Set: true}
+	ctx, cancel := context.WithCancel(context.Background()) // it ends after the clean-up of shims
+	n, err := node.Open(ctx, cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := n.Serve(ctx, ln); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	b := &bench{t: t, server: "http://" + ln.Addr().String(), workspace: t.TempDir()}
+	b.client, err = client.New(client.Config{Server: b.server, Token: testToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.endShims()
+		b.client.Close()
+		cancel()
+		serving.Wait()
+		_ = n.Close()
+	})
+	return b
+}
+
+// endShims tells what still runs to end, so that no test leaves a process behind.
+func (b *bench) endShims() {
+	w, err := sentinel.Open(b.workspace)
+	if err != nil {
+		b.t.Error(err)
+		return
+	}
+	defer w.Close()
+	jobs, err := w.Jobs()
+	if err != nil {
+		b.t.Error(err)
+	}
+	for _, id := range jobs {
+		f, err := w.Folder(id)
+		if err != nil {
+			continue
+		}
+		if held, _ := f.Locked(); held {
+			_ = f.AskToStop(1 << 62)
+			await(b.t, "the shim of "+id.String()+" to end", func() bool { held, _ := f.Locked(); return !held })
+		}
+		_ = f.Close()
+	}
+}
+
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(15 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited 15 s for %s", what)
+		}
+	}
+}
+
+// work runs a Runner until the function that it returns is called.
+func (b *bench) work(change func(*Config), script string) (stop func()) {
+	b.t.Helper()
+	cfg := Config{
+		Server: b.server, Token: testToken, Workspace: b.workspace, Worker: "test", Types: []string{"t"},
+		Shim: []string{os.Args[0], "shim"}, Environ: append(os.Environ(), "LESSOR="+os.Args[0]), Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
+		Task: Task{
+			Command: []string{"/bin/sh", "-c", script}, Env: []string{"LESSOR"},
+			PulseEvery: 50 * time.Millisecond, KillGrace: 300 * time.Millisecond,
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	r, err := NewRunner(cfg)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := r.Run(ctx); err != nil {
+			b.t.Errorf("run: %v", err)
+		}
+	})
+	stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+		_ = r.Close()
+	})
+	b.t.Cleanup(stop)
+	return stop
+}
+
+func (b *bench) submit(payload string) lessor.JobID {
+	b.t.Helper()
+	j, err := b.client.Submit(b.t.Context(), lessor.Submission{Type: new("t"), Payload: []byte(payload)})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return j.Job.ID
+}
+
+// awaitJob waits until a job is as wanted and returns it.
+func (b *bench) awaitJob(id lessor.JobID, what string, is func(lessor.Job) bool) lessor.Job {
+	b.t.Helper()
+	var job lessor.Job
+	defer func() {
+		if b.t.Failed() {
+			b.t.Logf("the job is %+v\nthe shim says\n%s", job, b.read(id, shimLogName))
+		}
+	}()
+	await(b.t, "job to be "+what, func() bool {
+		var err error
+		if job, err = b.client.Job(b.t.Context(), id); err != nil {
+			b.t.Fatal(err)
+		}
+		return is(job)
+	})
+	return job
+}
+
+func (b *bench) awaitState(id lessor.JobID, want lessor.State) lessor.Job {
+	b.t.Helper()
+	return b.awaitJob(id, string(want), func(j lessor.Job) bool { return j.State == want })
+}
+
+func (b *bench) file(id lessor.JobID, name string) string {
+	return filepath.Join(b.workspace, "jobs", id.String(), name)
+}
+
+// read returns a file of a job's folder, "" if it is not there.
+func (b *bench) read(id lessor.JobID, name string) string {
+	raw, _ := os.ReadFile(b.file(id, name))
+	return string(raw)
+}
+
+func (b *bench) awaitFile(id lessor.JobID, name string) string {
+	b.t.Helper()
+	await(b.t, name, func() bool { return strings.HasSuffix(b.read(id, name), "\n") })
+	return strings.TrimSpace(b.read(id, name))
+}
+
+func (b *bench) folder(id lessor.JobID) *sentinel.Folder {
+	b.t.Helper()
+	w, err := sentinel.Open(b.workspace)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	f, err := w.MakeFolder(id)
+	if err = errors.Join(err, w.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = f.Close() })
+	return f
+}

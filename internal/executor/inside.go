@@ -1,0 +1,96 @@
+package executor
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"lessor/internal/sentinel"
+)
+
+// A command speaks to its shim through these files, each replaced whole. They are three so that none hides another that
+// was not yet looked at.
+const (
+	beatName     = ".beat"
+	statusName   = ".status"
+	progressName = ".progress"
+)
+
+func wordNames() []string { return []string{beatName, statusName, progressName} }
+
+// maxSignal bounds such a file: a message of 500 characters, escaped.
+const maxSignal = 16 << 10
+
+// maxMessage is the longest message that a server takes, in characters.
+const maxMessage = 500
+
+// word is what such a file says.
+type word struct {
+	// Nonce tells a word from the same word said before.
+	Nonce    string          `json:"nonce"`
+	Status   sentinel.Status `json:"status,omitempty"`
+	Progress *float64        `json:"progress,omitempty"`
+	Message  *string         `json:"message,omitempty"`
+}
+
+// ErrNoJob says that the caller does not run inside a job.
+var ErrNoJob = errors.New("LESSOR_PAYLOAD_FILE is not set: this is for use inside a job of `lessor work`")
+
+// Inside finds the folder of the job that the caller runs in; getenv reads the environment.
+func Inside(getenv func(string) string) (*sentinel.Folder, error) {
+	payload := getenv("LESSOR_PAYLOAD_FILE")
+	if payload == "" {
+		return nil, ErrNoJob
+	}
+	f, err := sentinel.OpenFolder(filepath.Dir(payload))
+	if err != nil {
+		return nil, fmt.Errorf("open the job's folder: %w", err)
+	}
+	return f, nil
+}
+
+// SendBeat says that the work moves, and if status is not empty what it does now.
+func SendBeat(f *sentinel.Folder, status sentinel.Status) error {
+	if status == "" {
+		return send(f, beatName, word{})
+	}
+	if !slices.Contains(sentinel.Statuses(), status) {
+		return fmt.Errorf("status %q is none of %q", status, sentinel.Statuses())
+	}
+	return send(f, statusName, word{Status: status})
+}
+
+// SendProgress says how much of the work is done, 0 to 1, with a message if it is not empty. It is a beat, too.
+func SendProgress(f *sentinel.Folder, progress float64, message string) error {
+	g := word{Progress: &progress}
+	if message != "" {
+		g.Message = &message
+	}
+	if err := g.check(); err != nil {
+		return err
+	}
+	return send(f, progressName, g)
+}
+
+// check says what the server would refuse.
+func (g word) check() error {
+	if g.Progress != nil && !(*g.Progress >= 0 && *g.Progress <= 1) { // also not a number
+		return errors.New("progress is a number from 0 to 1")
+	}
+	if g.Message != nil && len([]rune(*g.Message)) > maxMessage {
+		return fmt.Errorf("a message has at most %d characters", maxMessage)
+	}
+	return nil
+}
+
+func send(f *sentinel.Folder, name string, g word) error {
+	g.Nonce = rand.Text()
+	data, err := json.Marshal(g)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	return f.WriteFile(name, data)
+}

@@ -1,0 +1,87 @@
+package executor
+
+import (
+	"encoding/json"
+	"time"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+// news is what the command said of itself, and what of it the server does not know yet.
+type news struct {
+	status  sentinel.Status
+	movedAt time.Time
+	moved   bool // since the last heartbeat that was accepted
+	overdue bool // a heartbeat is due as soon as the command moves
+
+	progress       *float64
+	message        *string
+	checkpoint     json.RawMessage
+	lastCheckpoint []byte // as it was last found
+}
+
+// begin makes the start the first sign of progress.
+func (n *news) begin(at time.Time) { n.status, n.movedAt, n.moved = sentinel.Running, at, true }
+
+// moved notes a sign of progress.
+func (s *shim) moved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.news.movedAt, s.news.moved = time.Now(), true
+	if s.news.overdue {
+		s.news.overdue = false
+		notify(s.wake)
+	}
+}
+
+// mood is what the sentinel says of the command.
+func (s *shim) mood() (status sentinel.Status, movedAt time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.news.status, s.news.movedAt
+}
+
+// tell takes what the next heartbeat has to say, and reports whether one is due: always, or only after progress.
+func (s *shim) tell() (b lessor.Heartbeat, due bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.order.Task.ExtendOn == Progress && !s.news.moved {
+		s.news.overdue = true
+		return lessor.Heartbeat{}, false
+	}
+	b = lessor.Heartbeat{
+		WorkerID: &s.order.Grant.Lease.WorkerID,
+		Progress: s.news.progress, Message: s.news.message, Checkpoint: s.news.checkpoint,
+	}
+	s.news.moved, s.news.progress, s.news.message, s.news.checkpoint = false, nil, nil, nil
+	return b, true
+}
+
+// keep puts back what a heartbeat could not deliver, unless there is something newer.
+func (s *shim) keep(b lessor.Heartbeat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.news.moved = true
+	if s.news.progress == nil {
+		s.news.progress, s.news.message = b.Progress, b.Message
+	}
+	if s.news.checkpoint == nil {
+		s.news.checkpoint = b.Checkpoint
+	}
+}
+
+// lastCheckpoint is what the report of the end carries, nil if the server has it.
+func (s *shim) lastCheckpoint() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.news.checkpoint
+}
+
+// notify wakes whoever waits on c, now or at its next wait.
+func notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

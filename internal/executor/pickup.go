@@ -1,0 +1,107 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor"
+)
+
+// liveEvery is how often the shims of an earlier Runner are looked for. They tell us nothing, so the folder's lock is all
+// there is to look at.
+const liveEvery = 250 * time.Millisecond
+
+// pickUp counts the commands that an earlier Runner of this name left running, and starts those that it was granted but
+// did not come to start. It returns when the server was asked, or ctx is done.
+func (r *Runner) pickUp(ctx, following context.Context) error {
+	if err := r.countLive(following); err != nil {
+		return fmt.Errorf("look for commands of an earlier run: %w", err)
+	}
+	for failures := 1; ctx.Err() == nil; failures++ {
+		err := r.startGranted(ctx, following)
+		switch {
+		case err == nil:
+			return nil
+		case isFinal(err):
+			return fmt.Errorf("look for leases of an earlier run: %w", err)
+		case failures == 1:
+			r.cfg.Log.Warn("no server answers, trying again", "error", err)
+		}
+		pause(ctx, retryPause(failures))
+	}
+	return nil
+}
+
+// countLive counts every folder of this Runner that an attempt holds, also one whose lease is over by now.
+func (r *Runner) countLive(following context.Context) error {
+	jobs, err := r.w.Jobs()
+	if err != nil {
+		return err
+	}
+	for _, id := range jobs {
+		if r.isHeld(id) && r.lastLease(id).WorkerID == r.worker {
+			r.adopt(following, id)
+		}
+	}
+	return nil
+}
+
+// startGranted starts what was granted and has no folder that knows of it. A folder that does, and is free, is that of a
+// shim that was killed: its lease runs out, and the job is tried again.
+func (r *Runner) startGranted(ctx, following context.Context) error {
+	for lease, err := range r.client.AllLeases(ctx, r.worker) {
+		if err != nil {
+			return err
+		}
+		if r.isLive(lease.JobID) || r.lastLease(lease.JobID).ID == lease.ID {
+			continue
+		}
+		job, err := r.client.Job(ctx, lease.JobID)
+		if err != nil {
+			return err
+		}
+		if job.LeaseID != nil && *job.LeaseID == lease.ID {
+			r.take(following, lessor.Grant{Lease: lease, Job: job})
+		}
+	}
+	return nil
+}
+
+// isHeld reports whether an attempt runs in the folder of a job.
+func (r *Runner) isHeld(id lessor.JobID) bool {
+	f, err := r.w.Folder(id)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	held, err := f.Locked()
+	return held || err != nil
+}
+
+// lastLease returns the lease that a job's folder was last used under. A folder that cannot be read has none: starting a
+// job in it will say why.
+func (r *Runner) lastLease(id lessor.JobID) lessor.Lease {
+	f, err := r.w.Folder(id)
+	if err != nil {
+		return lessor.Lease{}
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	o, err := readOrder(f)
+	if err != nil {
+		return lessor.Lease{}
+	}
+	return o.Grant.Lease
+}
+
+// adopt counts a running command until its folder's lock is free.
+func (r *Runner) adopt(following context.Context, id lessor.JobID) {
+	r.cfg.Log.Info("still running from before", "job_id", id.String())
+	r.beside(id, func() { r.awaitFree(following, id) })
+}
+
+// awaitFree returns when the folder of a job is free, or following is done.
+func (r *Runner) awaitFree(following context.Context, id lessor.JobID) {
+	for r.isHeld(id) && pause(following, liveEvery) {
+	}
+}

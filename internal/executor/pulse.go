@@ -1,0 +1,55 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+// keepPulse writes the sentinel at every interval, whatever the command does.
+func (s *shim) keepPulse(ctx context.Context) {
+	tick := time.NewTicker(s.order.Task.PulseEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.restless:
+		}
+		s.pulse()
+	}
+}
+
+// pulse writes the sentinel. A failure is a warning, once until it works again: the command goes on.
+func (s *shim) pulse() {
+	s.seq++
+	status, movedAt := s.mood()
+	err := s.folder.WriteSentinel(sentinel.Sentinel{
+		JobID:         s.folder.Job(),
+		Status:        status,
+		LastHeartbeat: lessor.At(time.Now()),
+		WorkspacePath: s.folder.Path(),
+		SessionID:     sessionID(s.order.Grant.Job),
+		AgentEngine:   s.order.Task.Engine,
+		StartedAt:     lessor.At(s.started),
+		Seq:           s.seq,
+		Fence:         s.order.Grant.Lease.Fence,
+		LastProgress:  lessor.At(movedAt),
+	})
+	switch {
+	case err != nil && !s.silent:
+		s.log.Warn("sentinel is not written", "error", err)
+	case err == nil && s.silent:
+		s.log.Info("sentinel is written again")
+	}
+	s.silent = err != nil
+}
+
+func (s *shim) removeSentinel() {
+	if err := s.folder.RemoveSentinel(); err != nil {
+		s.log.Warn("sentinel is not removed", "error", err)
+	}
+}

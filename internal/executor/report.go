@@ -1,0 +1,148 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+const (
+	// maxResult is the largest result that every server takes.
+	maxResult = 256 << 10
+	// lastTry is how long a shim that is told to end still tries to say so.
+	lastTry = 5 * time.Second
+	// releaseDelay is how long a job that could not be run here is left alone.
+	releaseDelay = 5 * time.Second
+)
+
+// exit says how the command ended. cause is why it was told to end, nil if it was not; state is nil if it never began,
+// and said is the end of its error output, or why it did not begin.
+func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.Exit {
+	lease := s.order.Grant.Lease
+	e := sentinel.Exit{
+		JobID: lease.JobID, LeaseID: lease.ID, WorkerID: lease.WorkerID, Fence: lease.Fence, Attempt: s.order.Grant.Job.Attempt,
+		Status: lessor.Failed, ExitCode: -1, StartedAt: lessor.At(s.started), EndedAt: lessor.At(time.Now()),
+		Checkpoint: s.lastCheckpoint(),
+	}
+	how := "did not begin"
+	if state != nil {
+		e.ExitCode, e.Signal = state.ExitCode(), signalOf(state)
+		how = state.String()
+	}
+	var err error
+	switch {
+	case errors.Is(cause, errCancelled):
+		e.Status = lessor.Cancelled
+	case errors.Is(cause, errTimeout):
+		err = fmt.Errorf("ran longer than %s: %s", s.order.Task.Timeout, how)
+	case e.ExitCode != 0:
+		err = errors.New(how)
+	default:
+		if e.Result, err = s.result(); err == nil {
+			e.Status = lessor.Completed
+		}
+	}
+	if err != nil {
+		e.Error = failure(err.Error(), said)
+	}
+	return e
+}
+
+// failure is an error text that fits: how the command ended, and as much of what it said last as there is room for.
+func failure(how, said string) string {
+	how = cutText(how, maxError/2)
+	if said = cutText(said, maxError-len(how)-2); said == "" {
+		return how
+	}
+	return how + "\n" + said
+}
+
+// result reads what the command left as its result, {} if it left none.
+func (s *shim) result() (json.RawMessage, error) {
+	data, err := s.folder.ReadFile(resultName, maxResult)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(data) == 0:
+		return json.RawMessage("{}"), nil
+	case err != nil:
+		return nil, fmt.Errorf("the result cannot be taken: %w", err)
+	case !json.Valid(data):
+		return nil, errors.New("the result file is not JSON")
+	}
+	return data, nil
+}
+
+// writeExit writes the exit record and reports whether it did.
+func (s *shim) writeExit(e sentinel.Exit) bool {
+	err := s.folder.WriteExit(e)
+	if err != nil {
+		s.log.Warn("exit record is not written", "error", err)
+	}
+	return err == nil
+}
+
+// report tells the server how the attempt ended, for as long as it takes. If the shim is told to end meanwhile it tries
+// once more: the exit record speaks for it.
+func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
+	said := e.Completion()
+	return s.insist(ctx, func(ctx context.Context) error {
+		err := s.client.Complete(ctx, e.LeaseID, said)
+		switch {
+		case lessor.CodeOf(err) == lessor.CodeConflict && e.Status == lessor.Cancelled, isRefused(err):
+			said = lessor.Completion{
+				WorkerID: said.WorkerID, Status: new(string(lessor.Failed)),
+				Error: new(failure("the server refuses the report: "+err.Error(), e.Error)),
+			}
+		case err == nil:
+			s.log.Info("reported", "status", *said.Status, "exit_code", e.ExitCode)
+		}
+		return err
+	})
+}
+
+// release gives the lease back because of err: the job is for somebody else, later.
+func (s *shim) release(ctx context.Context, err error) error {
+	s.log.Warn("giving the lease back", "reason", err)
+	lease := s.order.Grant.Lease
+	r := lessor.Release{WorkerID: &lease.WorkerID, Checkpoint: s.lastCheckpoint()}
+	if !errors.Is(err, errTerminated) {
+		r.DelayMS = new(releaseDelay.Milliseconds())
+	}
+	return s.insist(ctx, func(ctx context.Context) error { return s.client.Release(ctx, lease.ID, r) })
+}
+
+// insist makes a call until it is accepted, the lease is over, or the folder is not ours any more, which says the
+// same. After the end of ctx it goes on for lastTry.
+func (s *shim) insist(ctx context.Context, call func(context.Context) error) error {
+	trying, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if pause(trying, lastTry) {
+			cancel()
+		}
+	})()
+	for failures := 1; ; failures++ {
+		err := call(trying)
+		switch {
+		case err == nil:
+			return nil
+		case isOver(err):
+			s.log.Warn("the lease was over before the end was reported", "error", err)
+			return nil
+		case trying.Err() != nil:
+			return fmt.Errorf("report the end: %w", err)
+		case failures == 1:
+			s.log.Warn("the end is not reported yet, trying again", "error", err)
+		}
+		if s.superseded() {
+			return fmt.Errorf("report the end: %w", errSuperseded)
+		}
+		pause(trying, retryPause(failures))
+	}
+}

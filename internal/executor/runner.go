@@ -1,0 +1,197 @@
+package executor
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/sentinel"
+)
+
+// Config says which jobs a Runner asks for and how it runs them. Types and Task.Command are required.
+type Config struct {
+	// Server and Token reach the server, as for a client. A shim is given both.
+	Server, Token string
+	// Workspace is the folder in which commands run.
+	Workspace string
+	// Worker is who asks. The workspace's id is added, so that two Runners with one name in two places stay two.
+	Worker string
+	Types  []string
+	// Concurrency is how many commands run at once, counting those that an earlier Runner of this name left running.
+	// Zero means 1.
+	Concurrency int
+	// Wait makes Run return only when the commands have ended.
+	Wait bool
+	Task Task
+	// Shim is the program and the arguments that run a shim; the folder of its job is added.
+	Shim []string
+	// Environ is where the variables of commands come from.
+	Environ []string
+	Log     *slog.Logger
+}
+
+// holdRequest is how long the server is asked to hold a request for which there is no job: the most it allows.
+const holdRequest = 30 * time.Second
+
+// Runner leases jobs and starts a shim for each.
+type Runner struct {
+	cfg    Config
+	w      *sentinel.Workspace
+	client *client.Client
+	worker string
+
+	freed chan struct{}  // a shim has ended
+	shims sync.WaitGroup // goroutines that start or follow a shim
+
+	mu   sync.Mutex
+	live map[lessor.JobID]int // how many of them each job has: a zombie, and the attempt that waits for its folder
+}
+
+// NewRunner checks cfg and opens the workspace. The caller closes the Runner.
+func NewRunner(cfg Config) (*Runner, error) {
+	switch {
+	case supported() != nil:
+		return nil, supported()
+	case len(cfg.Types) == 0 || len(cfg.Task.Command) == 0 || len(cfg.Shim) == 0:
+		return nil, errors.New("types, command and shim are required")
+	case cfg.Concurrency < 0 || cfg.Concurrency > maxConcurrency:
+		return nil, fmt.Errorf("concurrency is 1 to %d", maxConcurrency)
+	}
+	cfg.Concurrency = max(cfg.Concurrency, 1)
+	cfg.Task = cfg.Task.withDefaults()
+	c, err := client.New(client.Config{Server: cfg.Server, Token: cfg.Token, UserAgent: "lessor-work"})
+	if err != nil {
+		return nil, err
+	}
+	w, err := sentinel.Open(cfg.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{cfg: cfg, w: w, client: c, live: map[lessor.JobID]int{}, freed: make(chan struct{}, 1)}
+	r.worker = fmt.Sprintf("%.180s.%.8s", cfg.Worker, w.ID())
+	return r, nil
+}
+
+// maxConcurrency is the most leases that one request may ask for.
+const maxConcurrency = 500
+
+// Worker is the id under which the Runner asks for jobs.
+func (r *Runner) Worker() string { return r.worker }
+
+// Close lets go of the workspace. Commands go on.
+func (r *Runner) Close() error {
+	r.client.Close()
+	return r.w.Close()
+}
+
+// Run asks for jobs and runs them until ctx is done. Then it asks for no more and returns; the commands go on, and with
+// Wait it first waits for them. It returns an error when the server refuses it.
+func (r *Runner) Run(ctx context.Context) error {
+	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
+	defer r.shims.Wait()
+	defer unfollow()
+	if err := r.pickUp(ctx, following); err != nil {
+		return err
+	}
+	err := r.ask(ctx, following)
+	if ctx.Err() == nil {
+		return err
+	}
+	for r.cfg.Wait && r.running() > 0 {
+		<-r.freed
+	}
+	return nil
+}
+
+// ask leases jobs whenever fewer than allowed run, until ctx is done or the server refuses.
+func (r *Runner) ask(ctx, following context.Context) error {
+	request, failures := rand.Text(), 0
+	for ctx.Err() == nil {
+		free := r.cfg.Concurrency - r.running()
+		if free <= 0 {
+			select {
+			case <-r.freed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		asked := time.Now()
+		grants, denial, err := r.client.Request(ctx, lessor.LeaseRequest{
+			WorkerID: &r.worker, Types: r.cfg.Types, MaxLeases: new(int64(free)), WaitMS: new(holdRequest.Milliseconds()),
+			RequestID: &request, WorkspaceID: new(r.w.ID()),
+		})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			if isFinal(err) {
+				return fmt.Errorf("ask for jobs: %w", err)
+			}
+			if failures++; failures == 1 {
+				r.cfg.Log.Warn("no server answers, trying again", "error", err)
+			}
+			pause(ctx, retryPause(failures)) // with the same request id: what was granted unheard is not lost
+			continue
+		case denial != nil:
+			pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond-time.Since(asked))
+		}
+		request, failures = rand.Text(), 0
+		for _, g := range grants {
+			r.take(following, g)
+		}
+	}
+	return nil
+}
+
+// isFinal reports whether asking again cannot help.
+func isFinal(err error) bool {
+	switch lessor.CodeOf(err) {
+	case "", lessor.CodeUnavailable, lessor.CodeInternal, lessor.CodeRateLimited:
+		return false
+	default:
+		return true
+	}
+}
+
+// take starts a shim for a grant, beside the others.
+func (r *Runner) take(following context.Context, g lessor.Grant) {
+	r.beside(g.Job.ID, func() { r.follow(following, g) })
+}
+
+// beside runs fn, during which the job counts as running.
+func (r *Runner) beside(id lessor.JobID, fn func()) {
+	r.count(id, 1)
+	r.shims.Go(func() {
+		fn()
+		r.count(id, -1)
+		notify(r.freed)
+	})
+}
+
+func (r *Runner) count(id lessor.JobID, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live[id] += n; r.live[id] == 0 {
+		delete(r.live, id)
+	}
+}
+
+func (r *Runner) isLive(id lessor.JobID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.live[id] > 0
+}
+
+func (r *Runner) running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := 0
+	for _, n := range r.live {
+		sum += n
+	}
+	return sum
+}

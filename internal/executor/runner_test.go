@@ -1,0 +1,327 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// TestHeldFolderIsAskedToStop has an earlier attempt that obeys: the new one runs in its place, and keeps its lease while
+// it waits for longer than that lives by itself.
+func TestHeldFolderIsAskedToStop(t *testing.T) {
+	b := newBench(t, 500*time.Millisecond)
+	id := b.submit("{}")
+	f := b.folder(id)
+	held, err := f.Lock()
+	if err != nil || held == nil {
+		t.Fatalf("lock: %v, %v", held, err)
+	}
+	b.work(func(c *Config) { c.Task.KillGrace = 10 * time.Second }, "echo ran")
+	j := b.awaitJob(id, "leased", func(j lessor.Job) bool { return j.LeaseID != nil })
+	await(t, "the request to stop", func() bool { return b.read(id, ".stop") != "" })
+	if asked, err := f.AskedToStop(1); err != nil || !asked {
+		t.Errorf("an earlier attempt is asked to stop: %t, %v", asked, err)
+	}
+	time.Sleep(time.Second) // twice the ttl: without heartbeats the lease would be over
+	if out := b.read(id, "stdout.log"); out != "" {
+		t.Fatalf("two attempts ran at once: %q", out)
+	}
+	_ = held.Close()
+	done := b.awaitState(id, lessor.Completed)
+	if done.Attempt != j.Attempt || done.Attempt != 1 {
+		t.Errorf("granted as attempt %d, completed as %d", j.Attempt, done.Attempt)
+	}
+}
+
+// TestFolderThatStaysHeldGivesTheLeaseBack has an earlier attempt that does not obey.
+func TestFolderThatStaysHeldGivesTheLeaseBack(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	id := b.submit("{}")
+	held, err := b.folder(id).Lock()
+	if err != nil || held == nil {
+		t.Fatalf("lock: %v, %v", held, err)
+	}
+	defer held.Close()
+	b.work(func(c *Config) { c.Task.KillGrace = 50 * time.Millisecond }, "echo ran")
+	j := b.awaitJob(id, "given back", func(j lessor.Job) bool { return j.Interruptions == 1 })
+	why, err := b.client.Why(t.Context(), id)
+	if err != nil || j.State != lessor.Queued || len(why.Reasons) == 0 || why.Reasons[0].Code != "not_due" {
+		t.Errorf("given back as %s, and waits because of %+v (%v); want a delay", j.State, why.Reasons, err)
+	}
+}
+
+// TestSupersededShimEndsWithoutAWord has a real shim asked to stop by a newer attempt.
+func TestSupersededShimEndsWithoutAWord(t *testing.T) {
+	b := newBench(t, 30*time.Second)
+	stop := b.work(nil, `echo x > begun; sleep 30`)
+	id := b.submit("{}")
+	b.awaitFile(id, "begun")
+	stop()
+	f := b.folder(id)
+	s, err := f.Sentinel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.AskToStop(s.Fence); err != nil { // not lower than this: it is not meant
+		t.Fatal(err)
+	}
+	time.Sleep(3 * lookEvery)
+	if held, err := f.Locked(); err != nil || !held {
+		t.Fatalf("a request for earlier attempts ended this one: held %t, %v", held, err)
+	}
+	if err := f.AskToStop(s.Fence + 1); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the shim to end", func() bool { held, err := f.Locked(); return err == nil && !held })
+	if _, err := f.Exit(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("exit record: %v", err)
+	}
+}
+
+// TestShimOfARemovedFolderEnds cleans a folder away under a command that runs.
+func TestShimOfARemovedFolderEnds(t *testing.T) {
+	b := newBench(t, 30*time.Second)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.work(nil, `exec > `+pipe+`; sleep 30`)
+	id := b.submit("{}")
+	held, err := os.Open(pipe) // returns when the command has opened it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := os.RemoveAll(filepath.Join(b.workspace, "jobs", id.String())); err != nil {
+		t.Fatal(err)
+	}
+	_ = held.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.Copy(io.Discard, held); err != nil {
+		t.Fatalf("the command outlives its folder: %v", err)
+	}
+}
+
+// TestNextRunnerCountsWhatStillRuns lets a Runner go and starts another, which may run one command at once.
+func TestNextRunnerCountsWhatStillRuns(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	script := `echo x > begun; while [ ! -e go ]; do sleep 0.02; done`
+	stop := b.work(nil, script)
+	first := b.submit("{}")
+	b.awaitFile(first, "begun")
+	stop()
+	second := b.submit("{}")
+	b.work(nil, script)
+	time.Sleep(500 * time.Millisecond) // long enough for a Runner that does not count
+	if j, err := b.client.Job(t.Context(), second); err != nil || j.State != lessor.Queued {
+		t.Fatalf("the second job is %s (%v) while the first runs", j.State, err)
+	}
+	if err := os.WriteFile(b.file(first, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if j := b.awaitState(first, lessor.Completed); j.Attempt != 1 {
+		t.Errorf("the first job took %d attempts", j.Attempt)
+	}
+	b.awaitFile(second, "begun")
+	if err := os.WriteFile(b.file(second, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState(second, lessor.Completed)
+}
+
+// TestGrantedButNotStartedIsPickedUp is a Runner that was killed between the grant and the start.
+func TestGrantedButNotStartedIsPickedUp(t *testing.T) {
+	b := newBench(t, time.Minute)
+	id := b.submit(`{"n":3}`)
+	r, err := NewRunner(Config{Server: b.server, Workspace: b.workspace, Worker: "test", Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := r.Worker()
+	_ = r.Close()
+	if _, denial, err := b.client.Request(t.Context(), lessor.LeaseRequest{WorkerID: &worker, Types: []string{"t"}}); err != nil || denial != nil {
+		t.Fatalf("request: %v, %v", denial, err)
+	}
+	b.work(nil, `cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`)
+	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"n":3}` || j.Attempt != 1 {
+		t.Errorf("result %s, attempt %d", j.Result, j.Attempt)
+	}
+}
+
+// TestLeaseLivesOnProgressAlone runs a command that is silent in its first attempt and moves in its second, for twice
+// its lease's ttl. What `lessor beat` writes is written by the shell here: starting a program takes too long on a busy
+// machine.
+func TestLeaseLivesOnProgressAlone(t *testing.T) {
+	for name, move := range map[string]string{"output": "echo .", "beat": `echo "{\"nonce\":\"$i\"}" > new && mv new .beat`} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, time.Second)
+			b.work(func(c *Config) { c.Task.ExtendOn = Progress },
+				`[ $LESSOR_ATTEMPT = 1 ] && exec sleep 30; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do `+move+`; sleep 0.1; done`)
+			id := b.submit("{}")
+			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
+				t.Errorf("completed by attempt %d: the silent one should have lost its lease, and only that", j.Attempt)
+			}
+			expired := 0
+			for e, err := range b.client.AllEvents(t.Context(), id) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.To == lessor.Expired {
+					expired++
+				}
+			}
+			if expired != 1 {
+				t.Errorf("%d leases expired, want that of the silent attempt", expired)
+			}
+		})
+	}
+}
+
+// TestDrainWaitsForCommandsIfAsked ends a Runner with Wait while its command runs.
+func TestDrainWaitsForCommandsIfAsked(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	stop := b.work(func(c *Config) { c.Wait = true }, `echo x > begun; while [ ! -e go ]; do sleep 0.02; done`)
+	id := b.submit("{}")
+	b.awaitFile(id, "begun")
+	ended := make(chan struct{})
+	go func() {
+		stop()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		t.Fatal("it did not wait")
+	case <-time.After(300 * time.Millisecond):
+	}
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	b.awaitState(id, lessor.Completed)
+}
+
+func TestRefusedRunnerSaysSo(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	r, err := NewRunner(Config{Server: b.server, Token: "wrong-token", Workspace: b.workspace, Worker: "test", Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Run(t.Context()); lessor.CodeOf(err) != lessor.CodeUnauthenticated {
+		t.Errorf("run with a wrong token: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Run(ctx); err != nil {
+		t.Errorf("run when told to end: %v", err)
+	}
+}
+
+// TestFullDiskIsAWarning fills the workspace's file system while a command runs, and empties it again.
+func TestFullDiskIsAWarning(t *testing.T) {
+	b := newBench(t, 3*time.Second)
+	if err := syscall.Mount("tmpfs", b.workspace, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
+		t.Skipf("mounting a small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		b.endShims()
+		if err := syscall.Unmount(b.workspace, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	stop := b.work(nil, `echo x > begun; while [ ! -e go ]; do echo line; sleep 0.02; done; echo '{"n":1}' > "$LESSOR_RESULT_FILE"`)
+	id := b.submit("{}")
+	b.awaitFile(id, "begun")
+	full := b.workspace + "/full"
+	_ = os.WriteFile(full, make([]byte, 1<<20), 0o600) // writes what fits
+	await(t, "a warning", func() bool { return b.warned(id) })
+	f := b.folder(id)
+	before, err := f.Sentinel()
+	if err != nil {
+		t.Fatalf("the last sentinel that was written: %v", err)
+	}
+	if j, err := b.client.Job(t.Context(), id); err != nil || j.State != lessor.Running {
+		t.Fatalf("the job is %s, %v", j.State, err)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the pulse to come back", func() bool { s, err := f.Sentinel(); return err == nil && s.Seq > before.Seq })
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"n":1}` || j.Attempt != 1 {
+		t.Errorf("result %s, attempt %d", j.Result, j.Attempt)
+	}
+	stop()
+}
+
+// warned reports whether the pulse has stopped: on a full disk the shim's log is full, too, so the sentinel tells.
+func (b *bench) warned(id lessor.JobID) bool {
+	f := b.folder(id)
+	s, err := f.Sentinel()
+	if err != nil {
+		return false
+	}
+	time.Sleep(200 * time.Millisecond) // four pulses
+	again, err := f.Sentinel()
+	return err == nil && again.Seq == s.Seq
+}
+
+func TestOutputIsKeptUpToItsCap(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	seen := 0
+	o := &output{file: file, left: 10, seen: func() { seen++ }, warn: func(err error) { t.Errorf("warned: %v", err) }}
+	for _, s := range []string{"12345", "67890", "abc", strings.Repeat("é", maxError) + "\xff\x00 end\n"} {
+		if n, err := o.Write([]byte(s)); n != len(s) || err != nil {
+			t.Errorf("write %d bytes: %d, %v", len(s), n, err)
+		}
+	}
+	raw, err := os.ReadFile(file.Name())
+	if err != nil || string(raw) != "1234567890\n[the rest of the output was not kept]\n" {
+		t.Errorf("kept %q, %v", raw, err)
+	}
+	last := o.last(100)
+	if !strings.HasSuffix(last, "éé end") || len(last) > 100 || strings.ContainsRune(last, 0xfffd) || seen != 4 {
+		t.Errorf("the end is %q, seen %d", last, seen)
+	}
+}
+
+func TestOutputOnAFullDiskIsAWarning(t *testing.T) {
+	file, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer file.Close()
+	warned := 0
+	o := &output{file: file, left: 100, seen: func() {}, warn: func(error) { warned++ }}
+	for range 3 {
+		fmt.Fprint(o, "x")
+	}
+	if warned != 1 || o.last(10) != "xxx" {
+		t.Errorf("warned %d times, the end is %q", warned, o.last(10))
+	}
+}
+
+func TestLimitsAreSetBeforeTheCommand(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(func(c *Config) { c.Task.Nice, c.Task.Memory = 5, 1<<30 }, `echo "$(ulimit -v) $(nice)" > limits`)
+	id := b.submit("{}")
+	b.awaitState(id, lessor.Completed)
+	if got := b.awaitFile(id, "limits"); got != "1048576 5" {
+		t.Errorf("limits are %q, want 1 GiB and niceness 5", got)
+	}
+}

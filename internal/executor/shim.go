@@ -1,0 +1,192 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/sentinel"
+)
+
+// Why a command is told to end.
+var (
+	errCancelled  = errors.New("the job was cancelled")
+	errLeaseOver  = errors.New("the lease is over")
+	errSuperseded = errors.New("a newer attempt asked for the folder, or it was removed")
+	errTimeout    = errors.New("the command ran too long")
+	errTerminated = errors.New("the shim was told to end")
+)
+
+// ShimConfig says which job a shim runs and what it was given at its start.
+type ShimConfig struct {
+	// Folder is the job's.
+	Folder string
+	// Token is the access token; it reaches the shim through a pipe and goes nowhere else.
+	Token   string
+	Environ []string
+	Log     *slog.Logger
+}
+
+// shim runs one attempt.
+type shim struct {
+	order   order
+	folder  *sentinel.Folder
+	client  *client.Client
+	log     *slog.Logger
+	environ []string
+	started time.Time
+	stop    context.CancelCauseFunc // tells the command to end
+
+	seq      int64         // of the last pulse
+	silent   bool          // the last pulse could not be written
+	restless chan struct{} // the sentinel is to be written now
+	wake     chan struct{} // a heartbeat has something to tell
+	heard    [3][]byte     // what was last found under each of wordNames
+	warned   string        // the last thing in the folder that was warned of
+
+	mu   sync.Mutex
+	news news
+}
+
+// RunShim runs one attempt to its end. It returns when the end is reported, or the lease is over. ctx ends when the shim
+// is told to end: the command is, too, and the lease is given back.
+func RunShim(ctx context.Context, cfg ShimConfig) error {
+	f, err := sentinel.OpenFolder(cfg.Folder)
+	if err != nil {
+		return fmt.Errorf("open the job's folder: %w", err)
+	}
+	defer func() { _ = f.Close() }() // all that was written is synced
+	held, err := inherit(f)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeAll(held) }() // the folder is the next attempt's
+	o, err := readOrder(f)
+	if err != nil {
+		return err
+	}
+	c, err := client.New(client.Config{Server: o.Server, Token: cfg.Token, UserAgent: "lessor-shim"})
+	if err != nil {
+		return fmt.Errorf("reach the server: %w", err)
+	}
+	defer c.Close()
+	o.Task = o.Task.withDefaults()
+	s := &shim{
+		order: o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
+		restless: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+	}
+	return s.run(ctx)
+}
+
+// Files that a shim inherits.
+const (
+	lockFD  = 3 // the folder's lock, held
+	aliveFD = 4 // a pipe whose other end tells the Runner when the shim has ended
+)
+
+// inherit returns the files that the Runner left to us, the folder's lock first. They stay open as long as somebody refers
+// to them. Nobody else can start a shim: two attempts in one folder would be the end of both.
+func inherit(f *sentinel.Folder) ([]*os.File, error) {
+	files := []*os.File{inherited(lockFD, "lock"), inherited(aliveFD, "alive")}
+	if err := f.Holds(files[0]); err != nil {
+		return nil, fmt.Errorf("a shim is started by `lessor work`, which hands it the lock of its folder: %w", err)
+	}
+	return files, nil
+}
+
+func (s *shim) run(ctx context.Context) error {
+	if err := s.prepare(); err != nil {
+		return s.release(ctx, err)
+	}
+	stop, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(errTerminated) })()
+	s.stop, s.started = cancel, time.Now()
+	s.news.begin(s.started)
+	pulsing, endPulse := context.WithCancel(context.WithoutCancel(ctx))
+	var pulse sync.WaitGroup
+	s.pulse() // before the command begins, so that none runs without a sentinel
+	pulse.Go(func() { s.keepPulse(pulsing) })
+	exit, cause := s.runCommand(stop)
+	endPulse()
+	pulse.Wait()
+	defer s.removeSentinel() // at the latest now
+	switch {
+	case errors.Is(cause, errLeaseOver), errors.Is(cause, errSuperseded):
+		s.log.Warn("ended the command without a word", "reason", cause)
+		return nil
+	case errors.Is(cause, errTerminated) && exit.Status != lessor.Completed:
+		return s.release(ctx, cause)
+	}
+	if s.writeExit(exit) {
+		s.removeSentinel() // the exit record speaks from here on
+	}
+	return s.report(ctx, exit)
+}
+
+// runCommand runs the command while the lease is kept and the folder is watched. cause says why it was told to end, nil
+// if it ended by itself.
+func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error) {
+	out, errs := s.output(stdoutName), s.output(stderrName)
+	defer func() { _ = closeAll([]*os.File{out.file, errs.file}) }()  // what could not be written was warned of
+	running, ended := context.WithCancel(context.WithoutCancel(stop)) // the lease is kept until the command has ended
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer ended()
+	if t := s.order.Task.Timeout; t > 0 {
+		timer := time.AfterFunc(t, func() { s.stop(errTimeout) })
+		defer timer.Stop()
+	}
+	c, err := startChild(s.folder, s.order, s.environ, out, errs)
+	if err != nil {
+		return s.exit(nil, nil, cutText("start the command: "+err.Error(), maxError)), nil
+	}
+	beside.Go(func() { s.keepLease(running) })
+	beside.Go(func() { s.watch(running) })
+	state := c.wait(stop, s.order.Task.KillGrace)
+	cause = context.Cause(stop)
+	ended()
+	beside.Wait()
+	s.look() // the last word, said after the last look
+	return s.exit(state, cause, errs.last(maxError)), cause
+}
+
+// prepare leaves in the folder what the command will find there, and takes away what an earlier attempt left.
+func (s *shim) prepare() error {
+	err := s.folder.Tidy()
+	for _, name := range append([]string{resultName, checkpointName}, wordNames()...) {
+		err = errors.Join(err, s.folder.Remove(name))
+	}
+	err = errors.Join(err, s.folder.RemoveExit())
+	job := s.order.Grant.Job
+	err = errors.Join(err, s.folder.WriteFile(payloadName, job.Payload))
+	if len(job.Checkpoint) > 0 && string(job.Checkpoint) != "null" {
+		err = errors.Join(err, s.folder.WriteFile(checkpointName, job.Checkpoint))
+		s.news.lastCheckpoint = job.Checkpoint // the server has it
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the folder: %w", err)
+	}
+	return nil
+}
+
+// output keeps what the command writes in a file of the folder. Without the file the command still runs.
+func (s *shim) output(name string) *output {
+	o := &output{
+		seen: s.moved, left: s.order.Task.MaxOutput,
+		warn: func(err error) { s.log.Warn("output is not kept", "file", name, "error", err) },
+	}
+	f, err := s.folder.Create(name)
+	if err != nil {
+		o.warn(err)
+		return o
+	}
+	o.file = f
+	return o
+}

@@ -1,0 +1,233 @@
+package executor
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+func TestResultIsRecorded(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(nil, `cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"; echo out; echo err >&2; echo '{"step":2}' > "$LESSOR_CHECKPOINT_FILE"`)
+	id := b.submit(`{"n":1.50}`)
+	j := b.awaitState(id, lessor.Completed)
+	if string(j.Result) != `{"n":1.50}` || string(j.Checkpoint) != `{"step":2}` || j.Attempt != 1 {
+		t.Errorf("result %s, checkpoint %s, attempt %d", j.Result, j.Checkpoint, j.Attempt)
+	}
+	if out, errs := b.read(id, "stdout.log"), b.read(id, "stderr.log"); out != "out\n" || errs != "err\n" {
+		t.Errorf("stdout.log %q, stderr.log %q", out, errs)
+	}
+	f := b.folder(id)
+	e, err := f.Exit()
+	if err != nil || e.Status != lessor.Completed || e.ExitCode != 0 || string(e.Result) != `{"n":1.50}` || e.Attempt != 1 {
+		t.Errorf("exit record %+v, %v", e, err)
+	}
+	if _, err := f.Sentinel(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the sentinel of an ended job: %v", err)
+	}
+}
+
+func TestFailureCarriesTheEndOfTheErrorOutput(t *testing.T) {
+	for _, c := range []struct{ name, script, want string }{
+		{"exit code", `echo out; echo first >&2; echo 'last words' >&2; exit 7`, "exit status 7\nfirst\nlast words"},
+		{"signal", `kill -9 $$`, "signal: killed"},
+		{"no result", `echo '{' > "$LESSOR_RESULT_FILE"`, "the result file is not JSON"},
+		{"large result", `head -c 300000 /dev/zero > "$LESSOR_RESULT_FILE"`, "the result cannot be taken: too_large"},
+		{"linked result", `ln -s /etc/passwd "$LESSOR_RESULT_FILE"`, "the result cannot be taken: symlink"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, 5*time.Second)
+			b.work(nil, c.script)
+			id := b.submit("{}")
+			j := b.awaitJob(id, "failed", func(j lessor.Job) bool { return j.Error != nil })
+			if !strings.HasPrefix(*j.Error, c.want) {
+				t.Errorf("error %q, want %q", *j.Error, c.want)
+			}
+		})
+	}
+}
+
+func TestCommandThatCannotBeginFails(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(func(c *Config) { c.Task.Command = []string{"/nowhere/x"} }, "")
+	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
+	if !strings.Contains(*j.Error, "did not begin") || !strings.Contains(*j.Error, "/nowhere/x") {
+		t.Errorf("error %q", *j.Error)
+	}
+}
+
+// TestCommandSeesOnlyItsEnvironment looks for the token and for a secret of the Runner's everywhere a command could.
+func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
+	t.Setenv("SECRET", "s3cret")
+	t.Setenv("LESSOR_TOKEN", testToken)
+	t.Setenv("LC_ALL", "C")
+	b := newBench(t, 5*time.Second)
+	b.work(func(c *Config) { c.Task.Env = append(c.Task.Env, "WANTED"); c.Environ = append(c.Environ, "WANTED=w") },
+		`env | sort; tr '\0' '\n' < /proc/$PPID/environ; tr '\0' ' ' < /proc/$PPID/cmdline; cat .grant.json shim.log; ls /proc/self/fd`)
+	id := b.submit(`{"session_id":"abc"}`)
+	b.awaitState(id, lessor.Completed)
+	out := b.read(id, "stdout.log")
+	for _, secret := range []string{testToken, "s3cret", "SECRET"} {
+		if strings.Contains(out, secret) {
+			t.Errorf("a command can find %q:\n%s", secret, out)
+		}
+	}
+	folder := filepath.Join(b.workspace, "jobs", id.String())
+	for _, want := range []string{
+		"LESSOR_JOB_ID=" + id.String(), "LESSOR_ATTEMPT=1", "LESSOR_LEASE_ID=", "LESSOR_SESSION_ID=abc", "LC_ALL=C", "WANTED=w", "PATH=",
+		"LESSOR_PAYLOAD_FILE=" + folder + "/payload.json", "LESSOR_RESULT_FILE=" + folder + "/result.json",
+		"LESSOR_CHECKPOINT_FILE=" + folder + "/checkpoint.json", "PWD=" + folder,
+	} {
+		if !strings.Contains("\n"+out, "\n"+want) {
+			t.Errorf("%s is missing in\n%s", want, out)
+		}
+	}
+	if fds := strings.Fields(out)[len(strings.Fields(out))-1]; fds > "3" {
+		t.Errorf("a command has inherited file %s", fds)
+	}
+}
+
+// TestCancelReachesTheWholeGroup has a command whose child ignores SIGTERM and holds a pipe open until it ends.
+func TestCancelReachesTheWholeGroup(t *testing.T) {
+	b := newBench(t, 600*time.Millisecond)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.work(nil, `trap 'echo asked; exit 3' TERM; (trap '' TERM; exec > `+pipe+`; while :; do sleep 1; done) & wait`)
+	id := b.submit("{}")
+	held, err := os.Open(pipe) // returns when the child has opened it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if _, err := b.client.Cancel(t.Context(), id, false); err != nil {
+		t.Fatal(err)
+	}
+	_ = held.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.Copy(io.Discard, held); err != nil {
+		t.Fatalf("the child outlives its cancelled job: %v", err)
+	}
+	b.awaitState(id, lessor.Cancelled)
+	if out := b.read(id, "stdout.log"); out != "asked\n" {
+		t.Errorf("the command was not asked first: %q", out)
+	}
+	e, err := b.folder(id).Exit()
+	if err != nil || e.Status != lessor.Cancelled || e.ExitCode != 3 {
+		t.Errorf("exit record %+v, %v", e, err)
+	}
+}
+
+func TestTimeoutFailsTheJob(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(func(c *Config) { c.Task.Timeout = 200 * time.Millisecond }, `sleep 30`)
+	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
+	if !strings.HasPrefix(*j.Error, "ran longer than 200ms: signal: terminated") {
+		t.Errorf("error %q", *j.Error)
+	}
+}
+
+// TestForcedCancelLeavesNoWord ends the lease under a running command: the shim ends it and says nothing.
+func TestForcedCancelLeavesNoWord(t *testing.T) {
+	b := newBench(t, 600*time.Millisecond)
+	b.work(nil, `echo $$ > begun; sleep 30`)
+	id := b.submit("{}")
+	b.awaitFile(id, "begun")
+	if _, err := b.client.Cancel(t.Context(), id, true); err != nil {
+		t.Fatal(err)
+	}
+	f := b.folder(id)
+	await(t, "the shim to end", func() bool { held, err := f.Locked(); return err == nil && !held })
+	if _, err := f.Exit(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("exit record of a lease that was over: %v", err)
+	}
+	if _, err := f.Sentinel(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("sentinel of a lease that was over: %v", err)
+	}
+}
+
+// TestShimThatIsToldToEndGivesTheLeaseBack sends the shim what a stopping machine sends it.
+func TestShimThatIsToldToEndGivesTheLeaseBack(t *testing.T) {
+	b := newBench(t, 10*time.Second)
+	stop := b.work(nil, `echo $PPID > shim; echo '{"at":1}' > "$LESSOR_CHECKPOINT_FILE"; sleep 30`)
+	id := b.submit("{}")
+	shim, err := strconv.Atoi(b.awaitFile(id, "shim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	b.awaitFile(id, "checkpoint.json")
+	if err := syscall.Kill(shim, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	j := b.awaitState(id, lessor.Queued)
+	if j.Interruptions != 1 || string(j.Checkpoint) != `{"at":1}` {
+		t.Errorf("interruptions %d, checkpoint %s", j.Interruptions, j.Checkpoint)
+	}
+	b.work(nil, `cp "$LESSOR_CHECKPOINT_FILE" "$LESSOR_RESULT_FILE"`)
+	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"at":1}` {
+		t.Errorf("the next attempt did not get the checkpoint: %s", j.Result)
+	}
+}
+
+// TestKilledShimIsRetried kills the shim, and with it the command: the lease runs out, and another attempt runs.
+func TestKilledShimIsRetried(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		t.Run("group="+strconv.FormatBool(whole), func(t *testing.T) {
+			b := newBench(t, 700*time.Millisecond)
+			b.work(nil, `[ $LESSOR_ATTEMPT = 2 ] && exit 0; echo $PPID $$ > ids; exec sleep 3`)
+			id := b.submit("{}")
+			ids := strings.Fields(b.awaitFile(id, "ids"))
+			shim, _ := strconv.Atoi(ids[0])
+			command, _ := strconv.Atoi(ids[1])
+			if shim < 2 || command < 2 {
+				t.Fatalf("ids %q", ids)
+			}
+			if whole {
+				_ = syscall.Kill(-command, syscall.SIGKILL)
+			}
+			if err := syscall.Kill(shim, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
+				t.Errorf("completed by attempt %d", j.Attempt)
+			}
+		})
+	}
+}
+
+func TestBeatsAndProgressReachServerAndSentinel(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	never := func(c *Config) { c.Task.PulseEvery = time.Hour } // a new status does not wait for the next pulse
+	b.work(never, `STATUS=waiting "$LESSOR" beat && "$LESSOR" progress 0.4 'frame 4' && echo x > said; while [ ! -e go ]; do sleep 0.05; done`)
+	id := b.submit("{}")
+	b.awaitFile(id, "said")
+	j := b.awaitJob(id, "at 40 %", func(j lessor.Job) bool { return j.Progress != nil })
+	if *j.Progress != 0.4 || j.Message == nil || *j.Message != "frame 4" {
+		t.Errorf("progress %v, message %v", *j.Progress, j.Message)
+	}
+	f := b.folder(id)
+	var s sentinel.Sentinel
+	await(t, "the sentinel to wait", func() bool {
+		var err error
+		s, err = f.Sentinel()
+		return err == nil && s.Status == sentinel.Waiting
+	})
+	if s.AgentEngine != "command" || s.Fence == 0 || s.WorkspacePath != f.Path() || s.SessionID != id.String() || s.LastProgress.IsZero() {
+		t.Errorf("sentinel %+v", s)
+	}
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState(id, lessor.Completed)
+}

@@ -1,0 +1,157 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+// lockPoll is how often a held folder is tried again.
+const lockPoll = 50 * time.Millisecond
+
+var errHeld = errors.New("an earlier attempt holds the folder and does not end")
+
+// follow starts a shim for a grant and returns when the shim has ended, or following is done.
+func (r *Runner) follow(following context.Context, g lessor.Grant) {
+	log := r.cfg.Log.With("job_id", g.Job.ID.String(), "attempt", g.Job.Attempt)
+	alive, err := r.start(following, g)
+	switch {
+	case errors.Is(err, errStarted):
+		r.awaitFree(following, g.Job.ID)
+		return
+	case err != nil:
+		log.Warn("job is given back", "error", err)
+		r.giveBack(following, g)
+		return
+	}
+	log.Info("started", "type", g.Job.Type)
+	stop := context.AfterFunc(following, func() { _ = alive.pipe.Close() }) // the read below ends
+	_, _ = io.Copy(io.Discard, alive.pipe)
+	if !stop() {
+		return // the shim goes on
+	}
+	_ = alive.pipe.Close() // it was only read
+	if err := alive.cmd.Wait(); err != nil {
+		log.Warn("shim ended badly; its log is in the job's folder", "error", err, "folder", alive.cmd.Dir)
+		return
+	}
+	log.Info("ended")
+}
+
+// process is a shim under way.
+type process struct {
+	cmd  *exec.Cmd
+	pipe *os.File // ends with the shim
+}
+
+// errStarted says that this very lease has its shim already.
+var errStarted = errors.New("the lease has had its shim")
+
+// start prepares the folder of a grant and starts a shim in it.
+func (r *Runner) start(ctx context.Context, g lessor.Grant) (*process, error) {
+	f, err := r.w.MakeFolder(g.Job.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // all that was written is synced
+	held, err := r.lock(ctx, f, g)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = held.Close() }() // the shim has it now, or nobody
+	if o, err := readOrder(f); err == nil && o.Grant.Lease.ID == g.Lease.ID {
+		return nil, errStarted
+	}
+	if err := writeOrder(f, order{Grant: g, Server: r.cfg.Server, Task: r.cfg.Task}); err != nil {
+		return nil, err
+	}
+	return r.spawn(f, held)
+}
+
+// lock takes the folder's lock. If an earlier attempt holds it, that is asked to end and has the kill grace to do so,
+// while the new lease is kept.
+func (r *Runner) lock(ctx context.Context, f *sentinel.Folder, g lessor.Grant) (*os.File, error) {
+	var over <-chan time.Time
+	beat := time.NewTicker(time.Duration(max(g.Lease.HeartbeatAfterMS, 1)) * time.Millisecond)
+	defer beat.Stop()
+	again := time.NewTicker(lockPoll)
+	defer again.Stop()
+	for {
+		held, err := f.Lock()
+		if held != nil || err != nil {
+			return held, err
+		}
+		if over == nil {
+			if o, err := readOrder(f); err == nil && o.Grant.Lease.ID == g.Lease.ID {
+				return nil, errStarted
+			}
+			if err := f.AskToStop(g.Lease.Fence); err != nil {
+				return nil, err
+			}
+			over = time.After(r.cfg.Task.KillGrace + 4*lookEvery) // it must first see the request
+		}
+		select {
+		case <-again.C:
+		case <-beat.C:
+			_, err := r.client.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &r.worker})
+			if isOver(err) {
+				return nil, err
+			}
+		case <-over:
+			return nil, errHeld
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// spawn starts a shim that inherits the folder's lock, and the token through a pipe.
+func (r *Runner) spawn(f *sentinel.Folder, held *os.File) (*process, error) {
+	logFile, err := f.Create(shimLogName)
+	if err != nil {
+		return nil, err
+	}
+	alive, aliveEnd, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, logFile.Close())
+	}
+	token, tokenEnd, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, closeAll([]*os.File{logFile, alive, aliveEnd}))
+	}
+	argv := append(slices.Clone(r.cfg.Shim), f.Path())
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it outlives us
+	cmd.Dir = f.Path()
+	cmd.Env = allowed(r.cfg.Environ, slices.Concat(r.cfg.Task.Env, network))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = token, logFile, logFile
+	cmd.ExtraFiles = []*os.File{lockFD - 3: held, aliveFD - 3: aliveEnd}
+	detach(cmd)
+	_, err = io.WriteString(tokenEnd, r.cfg.Token) // far shorter than a pipe holds
+	if err == nil {
+		err = cmd.Start()
+	}
+	_ = closeAll([]*os.File{logFile, aliveEnd, token, tokenEnd}) // the shim has its own
+	if err != nil {
+		_ = alive.Close() // nothing will come
+		return nil, fmt.Errorf("start shim: %w", err)
+	}
+	return &process{cmd: cmd, pipe: alive}, nil
+}
+
+// giveBack releases a lease whose job could not be started here. If that fails it runs out by itself.
+func (r *Runner) giveBack(ctx context.Context, g lessor.Grant) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
+	defer cancel()
+	err := r.client.Release(ctx, g.Lease.ID, lessor.Release{WorkerID: &r.worker, DelayMS: new(releaseDelay.Milliseconds())})
+	if err != nil && !isOver(err) {
+		r.cfg.Log.Warn("lease is not given back; it runs out", "job_id", g.Job.ID.String(), "error", err)
+	}
+}

@@ -1,0 +1,20 @@
+// Package sentinel is what lies in a workspace: one folder a job, and in it the files by which a running command shows
+// that it lives and how it ended. The shim writes them, the server's monitor reads them; this package is the only one
+// that knows their names and forms.
+//
+//	{workspace}/.lessor-workspace             the workspace's id, made once
+//	{workspace}/jobs/{jobId}/.sentinel.json   the pulse of a running command, gone when it has ended
+//	{workspace}/jobs/{jobId}/.exit.json       how it ended, enough to complete the job when nobody saw it end
+//	{workspace}/jobs/{jobId}/.lock            held with flock for a shim's life: one attempt at a time in a folder
+//	{workspace}/jobs/{jobId}/.stop            attempts with a lower fence than this must end
+//
+// What it promises:
+//   - A reader sees a whole file or none: written under a name of its own, synced, renamed (TestReaderNeverSeesHalfAFile).
+//   - What is not a plain file of ours is reported with a Reason, never followed and never obeyed: links, pipes, devices,
+//     files that are too large, half-written or another job's (TestHostileSentinelsAreRefused). Nothing outside the
+//     workspace is opened, whatever links lie in it (TestLinksLeadNowhere).
+//   - No process id is stored, read or compared (TestNoProcessIDs).
+//   - A time in a file is kept as data. How old it is, and what follows, is the monitor's to judge.
+//
+// It decides nothing, starts no process and reads no clock.
+package sentinel

@@ -1,0 +1,65 @@
+package sentinel
+
+import (
+	"encoding/json"
+	"slices"
+
+	"lessor"
+)
+
+// Exit says how an attempt ended: all that its completion needs, so that a server can complete a job that ended unseen.
+type Exit struct {
+	JobID    lessor.JobID   `json:"jobId"`
+	LeaseID  lessor.LeaseID `json:"leaseId"`
+	WorkerID string         `json:"workerId"`
+	Fence    int64          `json:"fence"`
+	Attempt  int            `json:"attempt"`
+	// Status is completed, failed or cancelled, as a worker says it.
+	Status lessor.State `json:"status"`
+	// ExitCode is -1 for a command that a signal ended, or that never began.
+	ExitCode  int            `json:"exitCode"`
+	Signal    string         `json:"signal"`
+	StartedAt lessor.Instant `json:"startedAt"`
+	EndedAt   lessor.Instant `json:"endedAt"`
+	// Result, Checkpoint and Error are within the server's limits.
+	Result     json.RawMessage `json:"result"`
+	Checkpoint json.RawMessage `json:"checkpoint"`
+	Error      string          `json:"error"`
+}
+
+// Completion is the exit record as a worker would report it.
+func (e Exit) Completion() lessor.Completion {
+	c := lessor.Completion{
+		WorkerID: &e.WorkerID, Status: new(string(e.Status)), Result: e.Result, Checkpoint: e.Checkpoint,
+	}
+	if e.Error != "" {
+		c.Error = &e.Error
+	}
+	return c
+}
+
+// check says what is wrong with the exit record of job id, nil if nothing is.
+func (e *Exit) check(id lessor.JobID) error {
+	switch {
+	case e.JobID.IsZero():
+		return invalid(Malformed, "jobId is missing")
+	case e.JobID != id:
+		return invalid(OtherJob, "it is of job %s", e.JobID)
+	case !slices.Contains([]lessor.State{lessor.Completed, lessor.Failed, lessor.Cancelled}, e.Status):
+		return invalid(Malformed, "status %.20q is no end", e.Status)
+	case e.LeaseID.IsZero() || e.WorkerID == "" || e.Fence <= 0:
+		return invalid(Malformed, "leaseId, workerId or fence is missing")
+	}
+	return nil
+}
+
+func parseExit(id lessor.JobID, data []byte) (Exit, error) {
+	var e Exit
+	if err := decode(data, &e); err != nil {
+		return Exit{}, err
+	}
+	if err := e.check(id); err != nil {
+		return Exit{}, err
+	}
+	return e, nil
+}

@@ -1,0 +1,146 @@
+package sentinel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"lessor"
+)
+
+// Folder is the folder of one job, open. It stays the same folder when its name is taken by another.
+type Folder struct {
+	id   lessor.JobID
+	path string
+	root *os.Root
+}
+
+// Job is whose folder it is.
+func (f *Folder) Job() lessor.JobID { return f.id }
+
+// Path is where the folder is, absolute.
+func (f *Folder) Path() string { return f.path }
+
+// Join returns the absolute path of a file in the folder.
+func (f *Folder) Join(name string) string { return filepath.Join(f.path, name) }
+
+// Close lets go of the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+// Gone reports whether the folder was removed, or its place taken by another. When in doubt it was not.
+func (f *Folder) Gone() bool {
+	there, err := os.Lstat(f.path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	is, err := f.root.Stat(".")
+	return err == nil && !os.SameFile(there, is)
+}
+
+// HasSessionData reports whether a plain file of a session, {session}.*, lies in the folder.
+func (f *Folder) HasSessionData(session string) (bool, error) {
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	for {
+		page, err := dir.ReadDir(pageSize)
+		for _, entry := range page {
+			if entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), session+".") {
+				return true, nil
+			}
+		}
+		if err != nil || len(page) == 0 {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return false, err
+		}
+	}
+}
+
+// Lock takes the folder's lock, for as long as the file that it returns is open in any process. It is nil if somebody
+// else holds it.
+func (f *Folder) Lock() (*os.File, error) { return f.lock(os.O_CREATE, false) }
+
+// Locked reports whether somebody holds the folder's lock, that is, whether an attempt runs here. It asks for a shared
+// lock, so that those who only look do not disturb each other.
+func (f *Folder) Locked() (bool, error) {
+	file, err := f.lock(0, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case file == nil:
+		return true, nil
+	}
+	return false, file.Close()
+}
+
+// Holds reports, as a nil error, that an open file that was handed over is the folder's lock, and held.
+func (f *Folder) Holds(file *os.File) error {
+	want, err := f.root.Lstat(lockName)
+	if err != nil {
+		return err
+	}
+	is, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(want, is) {
+		return errors.New("it is another file")
+	}
+	if got, err := lock(file, false, false); err != nil || !got {
+		return errors.Join(errors.New("somebody else holds it"), err)
+	}
+	return nil
+}
+
+func (f *Folder) lock(create int, shared bool) (*os.File, error) {
+	file, err := f.root.OpenFile(lockName, os.O_RDWR|syscall.O_NONBLOCK|create, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", lockName, err)
+	}
+	got, err := lock(file, shared, false)
+	if err == nil && got {
+		return file, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("lock %s: %w", lockName, err)
+	}
+	_ = file.Close() // nothing was written
+	return nil, err
+}
+
+// maxStop is the length of a number with its line end, and some room.
+const maxStop = 32
+
+// AskToStop tells every attempt in the folder whose fence is lower than this one to end.
+func (f *Folder) AskToStop(below int64) error {
+	return f.WriteFile(stopName, []byte(strconv.FormatInt(below, 10)+"\n"))
+}
+
+// AskedToStop reports whether the attempt with this fence was told to end. A request that cannot be read is none: it
+// could come from anybody, and it must not end an attempt.
+func (f *Folder) AskedToStop(fence int64) (bool, error) {
+	data, err := f.ReadFile(stopName, maxStop)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	below, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		return false, invalid(Malformed, "%s holds no number", stopName)
+	}
+	return fence < below, nil
+}

@@ -1,0 +1,54 @@
+package sentinel
+
+import (
+	"fmt"
+	"io/fs"
+)
+
+// Reason names why a file is not obeyed.
+type Reason string
+
+// The reasons. Each is a file that our shim never makes.
+const (
+	Symlink     Reason = "symlink"
+	Pipe        Reason = "pipe"
+	Socket      Reason = "socket"
+	Device      Reason = "device"
+	Directory   Reason = "directory"
+	HardLink    Reason = "hard_link"
+	TooLarge    Reason = "too_large"
+	Malformed   Reason = "malformed"     // cut off, not JSON, or JSON of another kind
+	OtherJob    Reason = "other_job"     // of another job than the folder's
+	IllFormedID Reason = "ill_formed_id" // an id, or a folder's name, that no job can have
+	Unreadable  Reason = "unreadable"
+)
+
+// InvalidError says why a file was not obeyed.
+type InvalidError struct {
+	Reason Reason
+	Detail string
+}
+
+func (e *InvalidError) Error() string { return string(e.Reason) + ": " + e.Detail }
+
+func invalid(r Reason, format string, args ...any) error {
+	return &InvalidError{Reason: r, Detail: fmt.Sprintf(format, args...)}
+}
+
+// kindOf returns the reason to refuse a file of this kind, "" for a plain one.
+func kindOf(mode fs.FileMode) Reason {
+	switch {
+	case mode.IsRegular():
+		return ""
+	case mode&fs.ModeSymlink != 0:
+		return Symlink
+	case mode.IsDir():
+		return Directory
+	case mode&fs.ModeNamedPipe != 0:
+		return Pipe
+	case mode&fs.ModeSocket != 0:
+		return Socket
+	default:
+		return Device
+	}
+}
