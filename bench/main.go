@@ -34,6 +34,7 @@ var benchmarks = []struct {
 	{"grants", "a grant from a million queued jobs against one from a thousand", grants},
 	{"postgres", "the same life on PostgreSQL, one node and two; beside River on the same server", postgres},
 	{"heldopen", "the same life while somebody holds a transaction open", heldOpen},
+	{"due", "finding the due ones of 100,000 definitions against 1,000", due},
 	{"latency", "from submission to start over HTTP, workers waiting", latency},
 }
 
