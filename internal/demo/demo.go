@@ -42,10 +42,11 @@ const (
 )
 
 const intro = `
-  demo: three tenants submit jobs and four simulated workers run them, on types demo.* only.
+  demo: three tenants submit and schedule jobs, and four simulated workers run them, on types demo.* only.
         Leases last 5 s. demo-worker-4 dies in the middle of every third job: watch its lease
         expire and the job move to another worker.
         See it:   lessor jobs          lessor leases          lessor workers
+                  lessor schedules     lessor circuits        lessor runs
         Stop it:  Ctrl-C. What it submitted stays in the data folder; delete the folder to forget it.
 
 `
@@ -66,6 +67,7 @@ func Run(ctx context.Context, cfg Config) error {
 	d := &demo{client: c, out: cfg.Out}
 	d.tell("%s", intro)
 	var all sync.WaitGroup
+	all.Go(func() { d.schedule(ctx) })
 	all.Go(func() { d.submit(ctx) })
 	for n := 1; n <= 4; n++ {
 		all.Go(func() { d.work(ctx, n) })
@@ -104,7 +106,7 @@ func (d *demo) work(ctx context.Context, n int) {
 	name := fmt.Sprintf("demo-worker-%d", n)
 	wait, ask, most := int64(10_000), ttl.Milliseconds(), int64(1)
 	for jobs := 1; ctx.Err() == nil; {
-		grants, denial, err := d.client.Request(ctx, lessor.LeaseRequest{WorkerID: &name, Types: types, WaitMS: &wait, TTLMS: &ask, MaxLeases: &most})
+		grants, denial, err := d.client.Request(ctx, lessor.LeaseRequest{WorkerID: &name, Types: append([]string{flaky}, types...), WaitMS: &wait, TTLMS: &ask, MaxLeases: &most})
 		switch {
 		case err != nil:
 			pause(ctx, time.Second)
@@ -142,8 +144,11 @@ func (d *demo) run(ctx context.Context, name string, g lessor.Grant, dies bool) 
 			return
 		}
 	}
-	status := "completed"
-	_ = d.client.Complete(ctx, g.Lease.ID, lessor.Completion{WorkerID: &name, Status: &status}) // lost with the lease, if at all
+	done := lessor.Completion{WorkerID: &name, Status: new("completed")}
+	if g.Job.Type == flaky {
+		done.Status, done.Error = new("failed"), new("the demo makes it fail")
+	}
+	_ = d.client.Complete(ctx, g.Lease.ID, done) // lost with the lease, if at all
 }
 
 // giveBack releases a lease when the demo stops, so that the job does not have to expire.
