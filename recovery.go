@@ -191,7 +191,7 @@ type Resumed struct {
 // CleanupState is how far the removal of a folder is.
 type CleanupState string
 
-// The states of a cleanup. A dropped one was not needed any more: its Reason says why.
+// The states of a cleanup. A dropped one was not needed any more, a failed one is tried again: the Reason says why.
 const (
 	CleanupScheduled CleanupState = "scheduled"
 	CleanupDone      CleanupState = "done"
@@ -214,4 +214,10 @@ type Cleanup struct {
 	DueAt         Instant      `json:"dueAt"`
 	EndedAt       Instant      `json:"endedAt"`
 	Reason        *string      `json:"reason"`
+}
+
+// Scanned is the answer to a look that was asked for.
+type Scanned struct {
+	LastScan
+	Node string `json:"node"`
 }

@@ -1,0 +1,118 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// wanted is the alert that there should be about s, "" for none.
+func (m *Monitor) wanted(s *subject, now time.Time) lessor.AlertKind {
+	if s.watch != nil || s.err != nil && m.held(s) == nil {
+		return ""
+	}
+	v, _ := m.verdict(s, now)
+	switch {
+	case m.isHung(s, now):
+		return lessor.AlertHung
+	case v == rules.Stale:
+		return lessor.AlertStale
+	case v == rules.Dead:
+		return lessor.AlertDead
+	}
+	return ""
+}
+
+// alarm brings the alerts about subjects in line with their verdicts: one when a threshold is crossed, one when it clears.
+func (m *Monitor) alarm(ctx context.Context, some []*subject, now time.Time) error {
+	var raised, cleared []lessor.Alert
+	changed := map[*subject]lessor.AlertKind{}
+	for _, s := range some {
+		want := m.wanted(s, now)
+		if want == s.alert {
+			continue
+		}
+		changed[s] = want
+		if s.alert != "" {
+			cleared = append(cleared, lessor.Alert{Kind: s.alert, Subject: s.folder})
+		}
+		if want != "" {
+			raised = append(raised, lessor.Alert{Kind: want, Subject: s.folder, TenantID: s.facts.Tenant, Message: m.message(s, want, now)})
+		}
+	}
+	if len(cleared) > 0 {
+		if err := m.sched.Clear(ctx, cleared...); err != nil {
+			return err
+		}
+	}
+	if len(raised) > 0 {
+		if err := m.sched.Raise(ctx, raised...); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s, kind := range changed {
+		s.alert = kind
+	}
+	return nil
+}
+
+func (m *Monitor) message(s *subject, kind lessor.AlertKind, now time.Time) string {
+	age := s.age(now).Truncate(time.Second)
+	switch {
+	case kind == lessor.AlertHung:
+		return fmt.Sprintf("job %s pulses, but its lease expired for want of heartbeats; it was told to stop", s.folder)
+	case kind == lessor.AlertDead:
+		return fmt.Sprintf("job %s is dead: no pulse for %s", s.folder, age)
+	case s.record == nil:
+		return fmt.Sprintf("job %s has no sentinel %s after its lease was granted", s.folder, age)
+	}
+	return fmt.Sprintf("job %s is stale: no pulse for %s", s.folder, age)
+}
+
+// ourAlerts are the kinds that a monitor raises and clears.
+var ourAlerts = []lessor.AlertKind{lessor.AlertStale, lessor.AlertDead, lessor.AlertHung}
+
+// adoptAlerts takes over the alerts that are open from before, so that each is cleared when its cause is gone.
+func (m *Monitor) adoptAlerts(ctx context.Context) error {
+	for cursor := ""; ; {
+		page, next, err := m.sched.Alerts(ctx, monitor, lessor.AlertFilter{Open: true, Limit: factPage, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		if err := m.adopt(ctx, page); err != nil || next == "" {
+			return err
+		}
+		cursor = next
+	}
+}
+
+// adopt leaves alone what is about a job that runs in another node's workspace.
+func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
+	kinds := map[lessor.JobID]lessor.AlertKind{}
+	var ids []lessor.JobID
+	for _, a := range alerts {
+		u, err := lessor.ParseUUID(a.Subject)
+		if err == nil && slices.Contains(ourAlerts, a.Kind) {
+			kinds[lessor.JobID{UUID: u}] = a.Kind
+			ids = append(ids, lessor.JobID{UUID: u})
+		}
+	}
+	all := map[lessor.JobID]facts{}
+	if err := m.learn(ctx, all, ids); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, kind := range kinds {
+		if h := all[id].Held; h == nil || rules.Speaks(h, 0, m.workspace.ID()) {
+			m.subjectOf(id.String(), id).alert = kind
+		}
+	}
+	return nil
+}

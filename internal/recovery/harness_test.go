@@ -1,0 +1,326 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+	"lessor/internal/sentinel"
+	"lessor/internal/store/sqlite"
+)
+
+// world is a monitor beside a real scheduler over SQLite, and a real workspace, inside a bubble.
+type world struct {
+	*scheduler.Scheduler
+	t       *testing.T
+	ctx     context.Context
+	cfg     Config
+	sched   scheduler.Config
+	dir     string
+	ws      *sentinel.Workspace // as the commands have it
+	monitor *Monitor
+	halt    func()
+	mu      sync.Mutex
+	told    []lessor.Alert
+}
+
+var anybody = scheduler.Caller{Actor: "tester"}
+
+// settings are the documented defaults.
+func settings() Config {
+	return Config{
+		Node: "here", Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute,
+		Limit: 30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute,
+		CleanupDelay: 30 * time.Second, Keep: 7 * 24 * time.Hour,
+	}
+}
+
+func scheduling() scheduler.Config {
+	quiet := 0
+	return scheduler.Config{
+		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100_000, Percent: rules.DefaultPercent,
+		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
+		Brake:  rules.BrakeConfig{SharePercent: 100, Min: 100_000, Rate: 200},
+		Jobs:   rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
+		Random: func() float64 { return 0.5 }, Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
+	}
+}
+
+func inWorld(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, ctx: t.Context(), cfg: cfg, sched: scheduling(), dir: t.TempDir()}
+		var err error
+		if w.ws, err = sentinel.Open(w.workspace()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = w.ws.Close() }()
+		w.start()
+		defer func() { w.halt() }()
+		test(t, w)
+	})
+}
+
+func (w *world) workspace() string { return filepath.Join(w.dir, "workspace") }
+
+func (w *world) start() {
+	w.t.Helper()
+	store, err := sqlite.Open(w.ctx, sqlite.Config{Path: filepath.Join(w.dir, "lessor.db"), Synchronous: "OFF"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ws, err := sentinel.Open(w.workspace())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cfg := w.sched
+	cfg.Alert = func(a lessor.Alert) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.told = append(w.told, a)
+	}
+	w.Scheduler = scheduler.New(store, cfg)
+	w.cfg.Scheduler, w.cfg.Workspace = w.Scheduler, ws
+	w.monitor = New(w.cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			w.t.Errorf("the scheduler ended with %v", err)
+		}
+	})
+	running.Go(func() { w.monitor.Run(ctx) })
+	w.halt = func() {
+		cancel()
+		running.Wait()
+		if err := errors.Join(store.Close(), ws.Close()); err != nil {
+			w.t.Error(err)
+		}
+	}
+	synctest.Wait()
+}
+
+// restart is the death of a server and its next life.
+func (w *world) restart(down time.Duration) {
+	w.t.Helper()
+	w.halt()
+	time.Sleep(down)
+	w.start()
+}
+
+// pass lets time go by and everybody finish.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// command is a command under a lease, as its shim shows it.
+type command struct {
+	w     *world
+	grant lessor.Grant
+	id    lessor.JobID
+	seq   int64
+	off   time.Duration // its clock against ours
+}
+
+// command submits a job, leases it and writes its first pulse.
+func (w *world) command(edit ...func(*lessor.Submission)) *command {
+	w.t.Helper()
+	sub := lessor.Submission{Type: new("long")}
+	for _, e := range edit {
+		e(&sub)
+	}
+	if _, err := w.Submit(w.ctx, anybody, sub); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.take(nil)
+}
+
+// take leases the next job and writes the first pulse of its command.
+func (w *world) take(edit func(*lessor.LeaseRequest)) *command {
+	w.t.Helper()
+	r := lessor.LeaseRequest{WorkerID: new("worker"), WorkspaceID: new(w.ws.ID())}
+	if edit != nil {
+		edit(&r)
+	}
+	grants, denial, err := w.Request(w.ctx, anybody, r)
+	if err != nil || denial != nil {
+		w.t.Fatalf("no lease: %+v, %v", denial, err)
+	}
+	c := &command{w: w, grant: grants[0], id: grants[0].Job.ID}
+	c.pulse()
+	return c
+}
+
+// longTTL asks for a lease that outlives dead_after without a beat.
+func longTTL(r *lessor.LeaseRequest) { r.TTLMS = new((2 * time.Hour).Milliseconds()) }
+
+func (c *command) pulse() {
+	c.w.t.Helper()
+	c.seq++
+	c.write(sentinel.Sentinel{
+		JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now().Add(c.off)), SessionID: "session-1", AgentEngine: "agent",
+		StartedAt: c.grant.Lease.IssuedAt, Seq: c.seq, Fence: c.grant.Lease.Fence,
+	})
+}
+
+func (c *command) write(s sentinel.Sentinel) {
+	c.w.t.Helper()
+	f, err := c.w.ws.MakeFolder(c.id)
+	if err == nil {
+		err = errors.Join(f.WriteSentinel(s), f.Close())
+	}
+	if err != nil {
+		c.w.t.Fatal(err)
+	}
+}
+
+func (c *command) beat() {
+	c.w.t.Helper()
+	if _, err := c.w.Heartbeat(c.w.ctx, anybody, c.grant.Lease.ID, lessor.Heartbeat{WorkerID: new("worker")}); err != nil {
+		c.w.t.Fatalf("heartbeat: %v", err)
+	}
+}
+
+// live lets time go by while the command pulses every 30 s and beats every 20.
+func (c *command) live(d time.Duration) {
+	c.w.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		step := min(10*time.Second, time.Until(end))
+		time.Sleep(step)
+		switch at := time.Until(end); {
+		case at%(30*time.Second) == 0:
+			c.pulse()
+		case at%(20*time.Second) == 0:
+			c.beat()
+		}
+	}
+	synctest.Wait()
+}
+
+func (c *command) folder() string { return filepath.Join(c.w.ws.Path(), "jobs", c.id.String()) }
+
+func (c *command) exit(edit func(*sentinel.Exit)) {
+	c.w.t.Helper()
+	e := sentinel.Exit{
+		JobID: c.id, LeaseID: c.grant.Lease.ID, WorkerID: "worker", Fence: c.grant.Lease.Fence, Attempt: c.grant.Job.Attempt,
+		Status: lessor.Completed, Result: []byte(`{"n":1}`),
+	}
+	if edit != nil {
+		edit(&e)
+	}
+	f, err := c.w.ws.MakeFolder(c.id)
+	if err == nil {
+		err = errors.Join(f.WriteExit(e), f.Close())
+	}
+	if err != nil {
+		c.w.t.Fatal(err)
+	}
+}
+
+func (w *world) job(id lessor.JobID) lessor.Job {
+	w.t.Helper()
+	j, err := w.Job(w.ctx, anybody, id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return j
+}
+
+func (c *command) want(state lessor.State) lessor.Job {
+	c.w.t.Helper()
+	j := c.w.job(c.id)
+	if j.State != state {
+		c.w.t.Fatalf("job is %s (%v), want %s", j.State, text(j.Error), state)
+	}
+	return j
+}
+
+// wantEnd fails unless the job's attempt ended because of why.
+func (c *command) wantEnd(why string) {
+	c.w.t.Helper()
+	if j := c.w.job(c.id); text(j.Error) != why {
+		c.w.t.Fatalf("job is %s with the error %q, want %q", j.State, text(j.Error), why)
+	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// verdict is the one on the command now, "" if it is not listed.
+func (c *command) verdict() lessor.HeartbeatStatus {
+	c.w.t.Helper()
+	for _, j := range c.w.snapshot().Heartbeats().Jobs {
+		if j.JobID == c.id {
+			return j.Status
+		}
+	}
+	return ""
+}
+
+func (c *command) wantVerdict(want lessor.HeartbeatStatus) {
+	c.w.t.Helper()
+	if got := c.verdict(); got != want {
+		c.w.t.Errorf("it is %q, want %q", got, want)
+	}
+}
+
+func (c *command) exists() bool {
+	_, err := os.Lstat(c.folder())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.w.t.Error(err)
+	}
+	return err == nil
+}
+
+func (w *world) snapshot() Snapshot {
+	w.t.Helper()
+	s, err := w.monitor.Snapshot(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// wantAlerts fails unless these were raised (+) and cleared (-), in this order, since the last call.
+func (w *world) wantAlerts(want ...string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var got []string
+	for _, a := range w.told {
+		sign := "+"
+		if a.ClearedAt != 0 {
+			sign = "-"
+		}
+		got = append(got, sign+string(a.Kind))
+	}
+	w.told = nil
+	if !slices.Equal(got, want) {
+		w.t.Errorf("alerts %q, want %q", got, want)
+	}
+}
+
+func (w *world) status(id lessor.JobID) lessor.RecoveredStatus {
+	w.t.Helper()
+	for _, j := range w.snapshot().Status().Jobs {
+		if j.JobID == id {
+			return j.Status
+		}
+	}
+	return ""
+}

@@ -1,0 +1,229 @@
+package recovery
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// soon is how old the last look may be when somebody asks: reading often must not mean looking often.
+const soon = time.Second
+
+// Snapshot is what a monitor knew at one moment. All reports are told from one, so that they agree.
+type Snapshot struct {
+	node    string
+	entries []entry // by folder
+	results results
+	last    lessor.LastScan
+}
+
+// entry is one subject as it was judged.
+type entry struct {
+	folder    string
+	path      string
+	job       lessor.JobID
+	sentinel  lessor.SentinelShown // its fields, if there is a file
+	file      bool
+	verdict   rules.Verdict // "" = none
+	age       time.Duration
+	beat      lessor.Instant
+	engine    *string
+	fence     int64
+	live      bool // it speaks for a live lease
+	back      bool // that lease was reattached
+	watchedTo lessor.Instant
+}
+
+// Snapshot looks at the workspace, unless that was just done, and judges what is there now.
+func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
+	m.mu.Lock()
+	stale := m.lastAt.IsZero() || time.Since(m.lastAt) > max(soon, 10*time.Duration(m.last.DurationMS)*time.Millisecond)
+	m.mu.Unlock()
+	if stale {
+		if err := m.Scan(ctx); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	return m.Known(), nil
+}
+
+// Scan looks at the whole workspace now.
+func (m *Monitor) Scan(ctx context.Context) error { return m.inRun(ctx, m.scan) }
+
+// Known is what is known without looking.
+func (m *Monitor) Known() Snapshot {
+	now := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	snap := Snapshot{node: m.cfg.Node, results: m.results, last: m.last, entries: make([]entry, 0, len(m.subjects))}
+	snap.results.all = slices.Clone(m.results.all)
+	for _, s := range m.subjects {
+		snap.entries = append(snap.entries, m.entry(s, now))
+	}
+	slices.SortFunc(snap.entries, func(a, b entry) int { return strings.Compare(a.folder, b.folder) })
+	return snap
+}
+
+func (m *Monitor) entry(s *subject, now time.Time) entry {
+	h := m.held(s)
+	e := entry{folder: s.folder, path: pathOf(m.workspace, s.folder), job: s.job, file: s.record != nil || s.err != nil, fence: s.fence(), live: h != nil}
+	e.verdict, e.age = m.verdict(s, now)
+	if h != nil {
+		e.fence, e.back = h.Turn.Fence, h.Reattached
+	}
+	if s.watch != nil {
+		e.watchedTo = s.watch.until
+	}
+	e.sentinel = lessor.SentinelShown{JobID: s.folder, WorkspacePath: e.path, Known: s.facts.known, Valid: s.record != nil}
+	if s.err != nil {
+		e.sentinel.Error = new(s.err.Error())
+	}
+	if r := s.record; r != nil {
+		e.beat, e.engine = r.LastHeartbeat, given(r.AgentEngine)
+		e.sentinel.LastHeartbeat, e.sentinel.StartedAt = r.LastHeartbeat, r.StartedAt
+		e.sentinel.AgeSeconds, e.sentinel.Status = new(seconds(e.age)), new(lessor.HeartbeatStatus(e.verdict))
+		e.sentinel.SessionID, e.sentinel.AgentEngine = given(r.SessionID), e.engine
+		e.sentinel.Hung = m.isHung(s, now)
+	}
+	return e
+}
+
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// Heartbeats shows the verdict on every command.
+func (s Snapshot) Heartbeats() lessor.JobHeartbeats {
+	r := lessor.JobHeartbeats{Jobs: []lessor.JobHeartbeat{}, Node: s.node}
+	for _, e := range s.entries {
+		if e.file && !e.sentinel.Valid {
+			r.Summary.Invalid++
+		}
+		if e.verdict == "" {
+			continue
+		}
+		r.Summary.Total++
+		switch e.verdict {
+		case rules.Fresh:
+			r.Summary.Fresh++
+		case rules.Stale:
+			r.Summary.Stale++
+		case rules.Dead:
+			r.Summary.Dead++
+		}
+		r.Jobs = append(r.Jobs, lessor.JobHeartbeat{
+			JobID: e.job, LastHeartbeat: e.beat, AgeSeconds: seconds(e.age), Status: lessor.HeartbeatStatus(e.verdict), AgentEngine: e.engine,
+		})
+	}
+	return r
+}
+
+// Stale shows the stale ones.
+func (s Snapshot) Stale() lessor.StaleJobs {
+	r := lessor.StaleJobs{StaleJobs: []lessor.StaleJob{}, Node: s.node}
+	for _, e := range s.entries {
+		if e.verdict == rules.Stale {
+			r.StaleJobs = append(r.StaleJobs, lessor.StaleJob{
+				JobID: e.job, LastHeartbeat: e.beat, AgeMinutes: math.Floor(e.age.Minutes()*100) / 100,
+				WorkspacePath: e.path, RecommendedAction: "investigate",
+			})
+		}
+	}
+	return r
+}
+
+// Sentinels shows every sentinel file.
+func (s Snapshot) Sentinels() lessor.Sentinels {
+	r := lessor.Sentinels{Sentinels: []lessor.SentinelShown{}, Node: s.node}
+	for _, e := range s.entries {
+		if e.file {
+			r.Sentinels = append(r.Sentinels, e.sentinel)
+		}
+	}
+	return r
+}
+
+// Status shows what was found at the start and since, and what became of it.
+func (s Snapshot) Status() lessor.RecoveryStatus {
+	r := lessor.RecoveryStatus{
+		Recovery: lessor.RecoveryProgress{State: s.results.state(), StartedAt: s.results.startedAt, CompletedAt: s.results.endedAt},
+		Jobs:     []lessor.RecoveredJob{}, Node: s.node,
+	}
+	became := make(map[lessor.JobID]result, len(s.results.all))
+	for _, one := range s.results.all {
+		became[one.job] = one
+	}
+	for _, e := range s.entries {
+		if e.verdict == "" {
+			continue
+		}
+		r.Jobs = append(r.Jobs, lessor.RecoveredJob{
+			JobID: e.job, Status: e.status(became), LastHeartbeat: e.beat, AgeSeconds: new(seconds(e.age)), WatchDeadline: e.watchedTo,
+		})
+		delete(became, e.job)
+	}
+	for _, one := range became {
+		r.Jobs = append(r.Jobs, lessor.RecoveredJob{JobID: one.job, Status: one.status, LastHeartbeat: one.beat})
+	}
+	slices.SortFunc(r.Jobs, func(a, b lessor.RecoveredJob) int { return cmp.Compare(a.JobID.String(), b.JobID.String()) })
+	for _, j := range r.Jobs {
+		r.Summary.Total++
+		switch j.Status {
+		case lessor.RecoveredWatching:
+			r.Summary.Watching++
+		case lessor.RecoveredReattached:
+			r.Summary.Reattached++
+		case lessor.RecoveredDead:
+			r.Summary.Dead++
+		}
+	}
+	return r
+}
+
+// status tells what became of the attempt that an entry is about.
+func (e entry) status(became map[lessor.JobID]result) lessor.RecoveredStatus {
+	one, ok := became[e.job]
+	switch {
+	case e.watchedTo != 0:
+		return lessor.RecoveredWatching
+	case ok && one.fence == e.fence && (e.live || one.status == lessor.RecoveredDead):
+		return one.status
+	case e.live && e.back:
+		return lessor.RecoveredReattached
+	case e.live:
+		return lessor.RecoveredRunning
+	case e.verdict == rules.Dead:
+		return lessor.RecoveredDead
+	}
+	return lessor.RecoveredFailed
+}
+
+// Metrics counts what was recovered since the start.
+func (s Snapshot) Metrics() lessor.RecoveryMetrics {
+	r := lessor.RecoveryMetrics{
+		TotalJobs: s.Status().Summary.Total, ReattachedCount: s.results.reattached, FailedCount: s.results.dead, LastScan: s.last, Node: s.node,
+	}
+	if n := s.results.reattached + s.results.dead; n > 0 {
+		r.SuccessRate = new(float64(s.results.reattached) / float64(n))
+	}
+	if n := s.results.reattached; n > 0 {
+		r.AverageReattachSeconds = new(math.Round(s.results.took.Seconds()/float64(n)*1000) / 1000)
+	}
+	return r
+}
+
+// Cleanups shows the folders that are removed because their command is dead, newest first.
+func (m *Monitor) Cleanups() lessor.Cleanups {
+	return lessor.Cleanups{Cleanups: m.cleaner.list(), Node: m.cfg.Node}
+}

@@ -1,0 +1,210 @@
+package recovery
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+func TestUnseenEndIsCompleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit  func(*sentinel.Exit)
+		state lessor.State
+	}{
+		"completed":                   {nil, lessor.Completed},
+		"failed":                      {func(e *sentinel.Exit) { e.Status, e.Error = lessor.Failed, "exit status 3" }, lessor.Failed},
+		"cancelled, though not asked": {func(e *sentinel.Exit) { e.Status = lessor.Cancelled }, lessor.Failed},
+		"of another lease":            {func(e *sentinel.Exit) { e.LeaseID = lessor.LeaseID(e.JobID) }, lessor.Leased},
+		"of an older attempt":         {func(e *sentinel.Exit) { e.Fence-- }, lessor.Leased},
+		"of a fence never given":      {func(e *sentinel.Exit) { e.Fence++ }, lessor.Leased},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, settings(), func(t *testing.T, w *world) {
+				cmd := w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
+				w.halt()
+				time.Sleep(2 * time.Hour)
+				cmd.exit(c.edit)
+				if err := os.Remove(filepath.Join(cmd.folder(), ".sentinel.json")); err != nil {
+					t.Fatal(err)
+				}
+				w.start()
+				j := cmd.want(c.state)
+				if c.state == lessor.Completed && string(j.Result) != `{"n":1}` {
+					t.Errorf("result %s", j.Result)
+				}
+			})
+		})
+	}
+}
+
+// The shim was killed after it wrote the exit record and before it took the sentinel away.
+func TestExitRecordCountsThoughTheSentinelIsFresh(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		c := w.command()
+		c.exit(nil)
+		w.restart(time.Second)
+		c.want(lessor.Completed)
+		if _, err := os.Lstat(filepath.Join(c.folder(), ".sentinel.json")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the sentinel of an ended command: %v", err)
+		}
+	})
+}
+
+// The same while the server runs: the lease that misses beats gives it away.
+func TestExitRecordIsFoundByTheScan(t *testing.T) {
+	cfg := settings()
+	cfg.Scan = 20 * time.Second
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		c := w.command()
+		c.exit(nil)
+		w.pass(45 * time.Second)
+		c.want(lessor.Completed)
+		// The shim's own word comes late, and is answered the same.
+		if err := w.Complete(w.ctx, anybody, c.grant.Lease.ID, lessor.Completion{WorkerID: new("worker"), Status: new("completed"), Result: []byte(`{"n":1}`)}); err != nil {
+			t.Errorf("the shim's own report: %v", err)
+		}
+	})
+}
+
+func TestWatchesRunSideBySide(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		lost, pulses, beats := w.command(), w.command(), w.command()
+		w.restart(20 * time.Minute)
+		st := w.snapshot().Status()
+		if st.Recovery.State != lessor.RecoveryWatching || st.Summary != (lessor.RecoverySummary{Total: 3, Watching: 3}) {
+			t.Fatalf("status: %+v", st)
+		}
+		if want := lessor.At(time.Now().Add(5 * time.Minute)); st.Jobs[0].WatchDeadline != want {
+			t.Errorf("deadline %s, want %s", st.Jobs[0].WatchDeadline, want)
+		}
+		w.pass(2 * time.Minute) // over a ttl: the leases are held
+		for _, c := range []*command{lost, pulses, beats} {
+			c.want(lessor.Leased)
+		}
+		pulses.pulse()
+		beats.beat()
+		w.pass(10 * time.Second)
+		for _, c := range []*command{pulses, beats} {
+			if j := c.want(lessor.Running); !j.Reattached || j.LeaseID == nil || *j.LeaseID != c.grant.Lease.ID {
+				t.Errorf("job: %+v", j)
+			}
+		}
+		w.wantAlerts("+stale") // the one that beats and does not pulse; a watched job is left alone
+		for range 17 {
+			w.pass(10 * time.Second)
+			pulses.pulse()
+			pulses.beat()
+			beats.beat()
+		}
+		w.pass(0)
+		lost.wantEnd("Heartbeat not resumed after restart")
+		w.pass(time.Millisecond)
+		st = w.snapshot().Status()
+		if st.Recovery.State != lessor.RecoveryCompleted || st.Recovery.CompletedAt == 0 || st.Summary != (lessor.RecoverySummary{Total: 3, Reattached: 2, Dead: 1}) {
+			t.Errorf("status: %+v", st)
+		}
+		m := w.snapshot().Metrics()
+		if m.ReattachedCount != 2 || m.FailedCount != 1 || *m.SuccessRate != 2./3 || *m.AverageReattachSeconds != 130 {
+			t.Errorf("metrics: %+v", m)
+		}
+		w.pass(31 * time.Second)
+		if lost.exists() {
+			t.Error("the folder of the dead command is still there")
+		}
+	})
+}
+
+func TestTooOldIsDeadUnlessItsLeaseIsBeaten(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		lost, beats, pulses := w.command(), w.command(), w.command()
+		w.restart(31 * time.Minute)
+		w.pass(30 * time.Second)
+		beats.beat()
+		pulses.pulse()
+		w.pass(29 * time.Second)
+		lost.want(lessor.Leased)
+		w.pass(time.Second)
+		lost.wantEnd("Server restart, heartbeat not resumed")
+		for _, c := range []*command{beats, pulses} {
+			if j := c.want(lessor.Running); !j.Reattached {
+				t.Error("a command that was heard of is not reattached")
+			}
+		}
+	})
+}
+
+func TestBoundaryOfTheLimit(t *testing.T) {
+	for age, why := range map[time.Duration]string{
+		30*time.Minute - time.Millisecond: "Heartbeat not resumed after restart",
+		30 * time.Minute:                  "Server restart, heartbeat not resumed",
+	} {
+		inWorld(t, settings(), func(t *testing.T, w *world) {
+			c := w.command()
+			w.restart(age)
+			w.pass(5*time.Minute + time.Second)
+			c.wantEnd(why)
+		})
+	}
+}
+
+func TestStartWithoutCommandsIsIdle(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		st := w.snapshot().Status()
+		if st.Recovery != (lessor.RecoveryProgress{State: lessor.RecoveryIdle}) || len(st.Jobs) != 0 {
+			t.Errorf("status: %+v", st)
+		}
+		if m := w.snapshot().Metrics(); m.SuccessRate != nil || m.AverageReattachSeconds != nil || m.LastScan.At == 0 {
+			t.Errorf("metrics: %+v", m)
+		}
+	})
+}
+
+// The command died, its attempt was given up, and then it pulses again: no job changes, and it is told to stop.
+func TestBackFromTheDeadChangesNothing(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		c := w.command()
+		w.restart(10 * time.Minute)
+		w.pass(5*time.Minute + 500*time.Millisecond)
+		c.wantEnd("Heartbeat not resumed after restart")
+		next := w.leaseAgain(c)
+		c.pulse()
+		w.pass(time.Minute)
+		next.want(lessor.Leased)
+		if !c.exists() {
+			t.Error("the folder was removed though it pulses")
+		}
+	})
+}
+
+// leaseAgain leases the job of c again, elsewhere.
+func (w *world) leaseAgain(c *command) *command {
+	w.t.Helper()
+	time.Sleep(time.Second)
+	grants, denial, err := w.Request(w.ctx, anybody, lessor.LeaseRequest{WorkerID: new("other"), TTLMS: new(int64(600_000)), WaitMS: new(int64(5000))})
+	if err != nil || denial != nil || grants[0].Job.ID != c.id {
+		w.t.Fatalf("not leased again: %+v %v", denial, err)
+	}
+	return &command{w: w, grant: grants[0], id: c.id}
+}
+
+func TestAlertsOfAnEarlierLifeAreCleared(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		w.submit()
+		c := w.take(longTTL)
+		w.pass(3 * time.Minute)
+		w.wantAlerts("+stale")
+		w.halt()
+		c.exit(nil)
+		if err := os.Remove(filepath.Join(c.folder(), ".sentinel.json")); err != nil {
+			t.Fatal(err)
+		}
+		w.start()
+		w.wantAlerts("-stale")
+	})
+}

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"cmp"
+	"net"
+	"os"
+
+	"lessor"
+	"lessor/internal/recovery"
+	"lessor/internal/sentinel"
+)
+
+// openWorkspace opens the workspace, and prepares the monitor of what runs in it.
+func (n *Node) openWorkspace() (err error) {
+	if n.workspace, err = sentinel.Open(n.cfg.Workspace); err != nil {
+		return err
+	}
+	s, r := n.cfg.Sentinel, n.cfg.Recovery
+	n.recovery = recovery.New(recovery.Config{
+		Scheduler: n.scheduler, Workspace: n.workspace, Node: n.name(), Log: n.log,
+		Scan: s.Scan, StaleAfter: s.StaleAfter, DeadAfter: s.DeadAfter,
+		Limit: r.Limit, Watch: r.Watch, Poll: r.Poll, ResumedWithin: r.ResumedWithin,
+		CleanupDelay: r.CleanupDelay, CleanUnknown: r.CleanUnknown, Keep: n.cfg.Retention.Workspaces,
+	})
+	n.telemetry.Sentinels(func() lessor.HeartbeatSummary { return n.recovery.Known().Heartbeats().Summary })
+	return nil
+}
+
+// name tells this node from others in reports: its host, and the port that it was told to listen on.
+func (n *Node) name() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	_, port, err := net.SplitHostPort(n.cfg.Listen)
+	if err != nil {
+		port = ""
+	}
+	return net.JoinHostPort(cmp.Or(host, "localhost"), port)
+}
