@@ -29,6 +29,9 @@ var examples = map[string]func() any{
 	"002_envelope_interval.json": func() any { return new(lessor.Envelope) },
 	"002_run_claimed.json":       func() any { return new(lessor.Run) },
 	"002_run_failed.json":        func() any { return new(lessor.Run) },
+	"004_heartbeats.json":        func() any { return new(lessor.JobHeartbeats) },
+	"004_stale.json":             func() any { return new(lessor.StaleJobs) },
+	"004_health.json":            func() any { return new(lessor.JobHealth) },
 }
 
 // Every example of the contract can be read without a field left over, and comes out again with every field and value it
