@@ -10,7 +10,7 @@ import (
 )
 
 // What lives in a server is small beside what it makes and drops a second, so the collector may let the heap grow to five times of
-// it instead of twice: a fifth more jobs a second. The limit bounds that where much lives. GOGC or GOMEMLIMIT overrule both.
+// it instead of twice: it was a third of the CPU. The limit bounds that where much lives. GOGC or GOMEMLIMIT overrule both.
 const (
 	gcPercent   = 400
 	memoryLimit = 2 << 30

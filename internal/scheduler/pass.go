@@ -95,7 +95,7 @@ func (p *pass) run(ctx context.Context, w *work) error {
 		{"end leases", func() error { return p.end(ctx, w.ends) }},
 		{"expire leases", func() error { return p.expire(ctx) }},
 		{"save leases", func() error { return p.save(ctx) }},
-		{"wait for the commit before", p.s.arrive},
+		{"wait for the commit before", p.await},
 		{"promote", func() error { return p.promote(ctx) }},
 		{"judge circuits", func() error { return p.judge(ctx) }},
 		{"grant", func() error { return p.grant(ctx, w.requests) }},
@@ -106,6 +106,14 @@ func (p *pass) run(ctx context.Context, w *work) error {
 		}
 	}
 	return nil
+}
+
+// await waits for the commit before this pass, while the store works on what this one wrote so far.
+func (p *pass) await() error {
+	if tx, ok := p.tx.(Pusher); ok {
+		tx.Push()
+	}
+	return p.s.arrive()
 }
 
 // loadLeases reads, once for the whole batch, the leases that its calls name and those that may be over.

@@ -43,6 +43,9 @@ type Sender interface {
 	Send(ctx context.Context, fn func(Tx) error) (wait func() error, err error)
 }
 
+// Pusher is a transaction that can have the store work on what was put off, while the one before is waited for.
+type Pusher interface{ Push() }
+
 // Errors that a store tells apart.
 var (
 	// ErrFull: there is no space. Nothing was changed; it may go on by itself.

@@ -1,7 +1,5 @@
 package scheduler
 
-import "runtime"
-
 // work is what one commit answers, by kind.
 type work struct {
 	submits  []*submitCall
@@ -17,10 +15,8 @@ func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
 // count is how many calls share a transaction.
 func (w *work) count() int { return len(w.submits) + len(w.beats) + len(w.ends) + len(w.requests) }
 
-// gather takes the calls of the next commit. Callers that were just answered call again first: one commit for many is cheaper than
-// two for few.
+// gather takes the calls of the next commit.
 func (s *Scheduler) gather() *work {
-	runtime.Gosched()
 	return s.sort(s.calls.Take(batchLimit))
 }
 

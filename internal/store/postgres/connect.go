@@ -25,9 +25,10 @@ type conn struct {
 	unprepared bool
 	prepared   map[*statement]*pgconn.StatementDescription
 
-	batch *pgconn.Batch
-	steps []step
-	err   error // why something could not be added
+	pushed *trip // whose answers were not waited for; nil = none
+	batch  *pgconn.Batch
+	steps  []step
+	err    error // why something could not be added
 }
 
 // step is one statement of a round trip.
@@ -114,6 +115,9 @@ func (c *conn) add(s step, params ...[]byte) {
 }
 
 func (c *conn) prepare(s *statement) (*pgconn.StatementDescription, error) {
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
 	c.deadline()
 	described, err := c.pg.Prepare(c.ctx, fmt.Sprintf("lessor_%d", len(c.prepared)), s.text, nil)
 	if err == nil {
@@ -133,11 +137,29 @@ type trip struct {
 	err     error
 }
 
+// push sends what was added; its answers are read before anything else is sent.
+func (c *conn) push() {
+	t := c.start()
+	c.pushed = &t
+}
+
+// settle reads the answers to what was pushed.
+func (c *conn) settle() error {
+	t := c.pushed
+	if c.pushed = nil; t == nil {
+		return nil
+	}
+	return t.finish()
+}
+
 // start sends what was added.
 func (c *conn) start() trip {
 	t := trip{conn: c, steps: c.steps, err: c.err}
 	batch := c.batch
 	c.forget()
+	if err := c.settle(); err != nil {
+		t.err = err
+	}
 	if batch == nil || t.err != nil {
 		return t
 	}

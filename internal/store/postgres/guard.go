@@ -73,6 +73,14 @@ func (t *tx) putGuard(f *flight) {
 	}}, streams, ns, int8Of(f.stream), instantOf(t.now))
 }
 
+// Push implements scheduler.Pusher: what was put off so far depends on nothing that the commit on its way changes, or the guard fails it.
+func (t *tx) Push() {
+	if t.guard && t.before != nil && t.err == nil {
+		t.unsent = false
+		t.conn.push()
+	}
+}
+
 // suspect says what a fault that the server answered with means in a guarded transaction: others may have caused it before the guard
 // could tell. Who repeats it finds out.
 func (t *tx) suspect(err error) error {

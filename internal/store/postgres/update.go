@@ -177,6 +177,7 @@ func (t *tx) rollback(err error) {
 		return
 	}
 	t.conn.forget()
+	_ = t.conn.settle() // whatever it says, it is undone
 	if t.unsent {
 		t.store.keep(t.conn)
 		return
