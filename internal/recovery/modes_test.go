@@ -24,7 +24,9 @@ func TestFailureMode1HeartbeatWriteFails(t *testing.T) {
 		}
 		c.want(lessor.Running)
 		c.pulse() // there is space again
-		w.pass(time.Minute)
+		w.pass(30 * time.Second)
+		c.beat()
+		w.pass(30 * time.Second)
 		w.wantAlerts("-stale")
 	})
 }
