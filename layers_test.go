@@ -76,8 +76,8 @@ var layers = map[string]layer{
 	},
 	"internal/telemetry": {
 		imports: []string{".", "internal/scheduler"},
-		libs:    []string{"github.com/prometheus/client_golang"},
-		tests:   []string{"internal/rules"},
+		libs:    []string{"github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
+		tests:   []string{"internal/rules", "github.com/goccy/go-yaml"},
 	},
 	"internal/alert":    {},
 	"internal/manifest": {libs: []string{"github.com/goccy/go-yaml"}, tests: []string{"."}},
@@ -110,6 +110,13 @@ var layers = map[string]layer{
 		tests:   []string{"internal/store/sqlite"},
 	},
 
+	"internal/dashboard": {
+		imports: []string{".", "internal/rules", "internal/scheduler", "internal/token", "internal/recovery", "internal/httpapi"},
+		tests: []string{
+			"internal/store/sqlite", "internal/telemetry", "internal/sentinel", "github.com/chromedp/chromedp", "github.com/chromedp/cdproto",
+		},
+	},
+
 	// The other side of HTTP: it shares the words with the server, and no code.
 	"client": {imports: []string{"."}, tests: []string{"node", "internal/config"}},
 	"worker": {
@@ -130,9 +137,10 @@ var layers = map[string]layer{
 		imports: []string{
 			".", "internal/rules", "internal/lanes", "internal/batch", "internal/scheduler", "internal/store/sqlite",
 			"internal/store/postgres", "internal/token", "internal/telemetry", "internal/host", "internal/config", "internal/httpapi", "internal/alert",
+			"internal/recovery", "internal/sentinel", "internal/dashboard",
 		},
 		libs:  []string{"github.com/google/renameio/v2"},
-		tests: []string{"client"},
+		tests: []string{"client", "worker", "go.opentelemetry.io", "google.golang.org/protobuf"},
 	},
 
 	// The server for the tests of others, and what such others look like.
@@ -144,12 +152,13 @@ var layers = map[string]layer{
 	"examples/agent":   {imports: []string{"agent", "agent/openai", "client", "worker"}},
 
 	// The programs.
+	"internal/top":  {imports: []string{".", "client"}, libs: []string{"charm.land"}},
 	"internal/demo": {imports: []string{".", "client"}, tests: []string{"node", "internal/config"}},
 	"internal/cli": {
 		imports: []string{
-			".", "client", "node", "internal/config", "internal/demo", "internal/manifest", "internal/store/sqlite", "internal/executor", "internal/sentinel",
+			".", "client", "node", "internal/config", "internal/demo", "internal/manifest", "internal/store/sqlite", "internal/executor", "internal/sentinel", "internal/top",
 		},
-		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "charm.land/bubbletea/v2", "github.com/charmbracelet/x/term"},
 	},
 	"cmd/lessor": {imports: []string{"internal/cli"}},
 

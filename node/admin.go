@@ -20,6 +20,9 @@ import (
 // TokenFile is where the admin token is kept, readable by its owner only.
 func (n *Node) TokenFile() string { return filepath.Join(n.cfg.Data, "admin.token") }
 
+// LoginCode returns a code that opens the dashboard as admin once, within ten minutes: /login?code=….
+func (n *Node) LoginCode() string { return n.dashboard.Code(n.admin) }
+
 const adminName = "admin"
 
 // adminToken sees to it that there is an admin token: the one that was set, else the one in the file, else a new one. It
@@ -29,12 +32,13 @@ func (n *Node) adminToken(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.admin = token.Hash(secret)
 	err = n.store.Update(ctx, func(tx scheduler.Tx) error {
 		known, err := tx.Tokens(ctx)
 		if err != nil {
 			return err
 		}
-		hash := token.Hash(secret)
+		hash := n.admin
 		for _, t := range known {
 			if t.Hash == hash {
 				return nil

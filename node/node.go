@@ -20,10 +20,13 @@ import (
 
 	"lessor/internal/alert"
 	"lessor/internal/config"
+	"lessor/internal/dashboard"
 	"lessor/internal/host"
 	"lessor/internal/httpapi"
+	"lessor/internal/recovery"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/sentinel"
 	"lessor/internal/store/postgres"
 	"lessor/internal/store/sqlite"
 	"lessor/internal/telemetry"
@@ -44,17 +47,24 @@ var Version = "dev"
 type Node struct {
 	cfg       Config
 	log       *slog.Logger
+	level     *slog.LevelVar
 	store     scheduler.Store
 	scheduler *scheduler.Scheduler
 	tokens    *token.Book
 	telemetry *telemetry.Telemetry
+	traces    *telemetry.Traces
+	workspace *sentinel.Workspace
+	recovery  *recovery.Monitor
+	dashboard *dashboard.Dashboard
 	api       *httpapi.API
 	alerts    *alert.Sender // nil = nobody is told but the log
 	first     bool
+	admin     [32]byte // hash of the admin token
 }
 
 // Open opens the store and prepares everything; nothing runs until Run or Serve. A SQLite file is one process's; a
-// PostgreSQL database may have as many nodes as you like. A nil log is silent.
+// PostgreSQL database may have as many nodes as you like. A nil log is silent; cfg says the
+// least level that goes to it.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
 	return open(ctx, cfg, log, sqlite.Config{})
 }
@@ -68,7 +78,11 @@ func open(ctx context.Context, cfg Config, log *slog.Logger, db sqlite.Config) (
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{cfg: cfg, log: log, telemetry: telemetry.New()}
+	n := &Node{cfg: cfg, telemetry: telemetry.New()}
+	n.log, n.level = leveled(log, cfg.Telemetry.LogLevel)
+	if err := n.openTraces(); err != nil {
+		return nil, err
+	}
 	if err := n.openStore(ctx, db); err != nil {
 		return nil, err
 	}
@@ -85,10 +99,14 @@ func open(ctx context.Context, cfg Config, log *slog.Logger, db sqlite.Config) (
 	if err := n.adminToken(ctx); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
+	if err := n.openWorkspace(); err != nil {
+		return nil, errors.Join(err, n.store.Close())
+	}
+	n.dashboard = dashboard.New(dashboard.Config{Scheduler: n.scheduler, Tokens: n.tokens, Recovery: n.recovery, Log: n.log, Version: Version})
 	n.api = httpapi.New(httpapi.Config{
-		Scheduler: n.scheduler, Tokens: n.tokens, Telemetry: n.telemetry, Log: log,
+		Scheduler: n.scheduler, Tokens: n.tokens, Telemetry: n.telemetry, Traces: n.traces, Recovery: n.recovery, Log: n.log, Level: n.level,
 		ListenAddr: cfg.Listen, AuthRequired: cfg.Auth == config.AuthRequired, Hosts: cfg.HTTP.Hosts,
-		PayloadLimit: int64(cfg.Jobs.PayloadLimit), Version: Version,
+		PayloadLimit: int64(cfg.Jobs.PayloadLimit), Version: Version, Pages: n.dashboard.Serve,
 	})
 	return n, nil
 }
@@ -166,6 +184,9 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.alerts != nil {
 		background.Go(func() { n.alerts.Run(ctx) })
 	}
+	background.Go(func() { n.recovery.Run(ctx) })
+	background.Go(func() { n.dashboard.Run(ctx) })
+	background.Go(func() { n.traces.Run(ctx) })
 	return n.scheduler.Run(ctx)
 }
 
@@ -186,5 +207,5 @@ func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	return errors.Join(err, <-web)
 }
 
-// Close closes the store. Run and Serve must have returned.
-func (n *Node) Close() error { return n.store.Close() }
+// Close closes the store and the workspace. Run and Serve must have returned.
+func (n *Node) Close() error { return errors.Join(n.store.Close(), n.workspace.Close()) }

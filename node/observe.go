@@ -13,11 +13,13 @@ import (
 	"lessor/internal/host"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/telemetry"
 )
 
 // observe is told about every commit.
 func (n *Node) observe(s scheduler.Stats) {
 	n.telemetry.Observe(s)
+	n.dashboard.Observe(s)
 	if s.Err != nil {
 		n.log.Error("a commit failed", "calls", s.Calls, "error", s.Err)
 	}
@@ -28,7 +30,7 @@ func (n *Node) alert(a lessor.Alert) {
 	if a.ClearedAt != 0 {
 		n.log.Info("alert cleared", "kind", a.Kind, "subject", a.Subject, "alert", a.ID)
 	} else {
-		n.log.Warn("alert: "+a.Message, "kind", a.Kind, "subject", a.Subject, "tenant", a.TenantID, "alert", a.ID)
+		n.log.Warn("alert raised", "message", a.Message, "kind", a.Kind, "subject", a.Subject, "tenant_id", a.TenantID, "alert", a.ID)
 	}
 	if n.alerts == nil {
 		return
@@ -59,15 +61,27 @@ func (n *Node) openAlerts() (err error) {
 	return nil
 }
 
+// openTraces prepares the spans, if there is a collector for them.
+func (n *Node) openTraces() (err error) {
+	n.traces, err = telemetry.NewTraces(telemetry.TracesConfig{
+		Endpoint: n.cfg.Telemetry.OTLPEndpoint, Version: Version, Instance: n.name(),
+		Failed: func(err error) { n.log.Warn("spans could not be sent", "error", err) },
+	})
+	if err != nil {
+		return fmt.Errorf("telemetry.otlp_endpoint: %w", err)
+	}
+	return nil
+}
+
 // scrapeTimeout bounds what a scrape of the metrics waits for the scheduler.
 const scrapeTimeout = time.Second
 
 // gauges is what the metrics show of the scheduler's state.
-func (n *Node) gauges() (lessor.Status, bool) {
+func (n *Node) gauges() (scheduler.Figures, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	st, err := n.scheduler.Status(ctx, local)
-	return st, err == nil
+	f, err := n.scheduler.Figures(ctx)
+	return f, err == nil
 }
 
 // sample measures the host and the API for the busy rating.

@@ -10,13 +10,14 @@ import (
 	"lessor/client"
 )
 
-// trace begins the span of an attempt, in the trace of whoever submitted the job. Calls that the handler makes with client
-// carry it on, also where no tracing is set up.
+// trace begins the span of an attempt, in the trace of whoever submitted the job and below the server's span of the grant, whose
+// id is the random half of the lease's. Calls that the handler makes with client carry it on, also where no tracing is set up.
 func (w *Worker) trace(l *held) (context.Context, trace.Span) {
 	ctx, job := l.ctx, l.grant.Job
-	id, err := trace.TraceIDFromHex(job.TraceID)
-	if err == nil {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, Remote: true}))
+	if id, err := trace.TraceIDFromHex(job.TraceID); err == nil {
+		grant := trace.SpanContextConfig{TraceID: id, TraceFlags: trace.FlagsSampled, Remote: true}
+		copy(grant.SpanID[:], l.grant.Lease.ID.UUID[8:])
+		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(grant))
 	}
 	ctx, span := w.tracer.Start(ctx, job.Type, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 		attribute.String("lessor.job_id", job.ID.String()),
@@ -25,15 +26,8 @@ func (w *Worker) trace(l *held) (context.Context, trace.Span) {
 		attribute.Int("lessor.attempt", job.Attempt),
 		attribute.String("lessor.worker_id", w.cfg.ID),
 	))
-	sc := span.SpanContext()
-	traceID, spanID, flags := job.TraceID, sc.SpanID(), sc.TraceFlags()
-	if sc.IsValid() {
-		traceID = sc.TraceID().String()
-	} else {
-		copy(spanID[:], l.grant.Lease.ID.UUID[8:]) // the random half of a uuid v7
-	}
-	if err == nil || sc.IsValid() {
-		ctx = client.WithTraceparent(ctx, "00-"+traceID+"-"+spanID.String()+"-"+flags.String())
+	if sc := span.SpanContext(); sc.IsValid() {
+		ctx = client.WithTraceparent(ctx, "00-"+sc.TraceID().String()+"-"+sc.SpanID().String()+"-"+sc.TraceFlags().String())
 	}
 	return ctx, span
 }

@@ -129,34 +129,3 @@ func syncFolder(path string) error {
 	_ = d.Sync()
 	return d.Close()
 }
-
-// progress counts bytes on standard error, if a person looks at it.
-func (a *app) progress(verb string) io.Writer {
-	f, ok := a.Err.(*os.File)
-	if !ok {
-		return io.Discard
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return io.Discard
-	}
-	return &meter{to: f, verb: verb}
-}
-
-// meterEvery is how often the meter moves: as fast as one reads.
-const meterEvery = 200 * time.Millisecond
-
-type meter struct {
-	to    io.Writer
-	verb  string
-	bytes int64
-	shown time.Time
-}
-
-func (m *meter) Write(p []byte) (int, error) {
-	m.bytes += int64(len(p))
-	if now := time.Now(); now.Sub(m.shown) >= meterEvery {
-		m.shown = now
-		fmt.Fprintf(m.to, "\r%s %.1f MiB\x1b[K\r", m.verb, float64(m.bytes)/(1<<20))
-	}
-	return len(p), nil
-}

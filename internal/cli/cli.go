@@ -81,10 +81,10 @@ See what happens:   lessor jobs`,
 			root.AddCommand(c)
 		}
 	}
-	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand())
+	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand(), a.logLevelCommand(), a.benchCommand())
 	add("work", a.submitCommand(), a.workCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(), a.beatCommand(), a.progressCommand())
 	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(), a.handlersCommand())
-	add("operate", a.capacityCommand(), a.drainCommand(), a.recoveryCommand(), a.alertsCommand(), a.auditCommand(), a.tokenCommand())
+	add("operate", a.topCommand(), a.capacityCommand(), a.drainCommand(), a.recoveryCommand(), a.alertsCommand(), a.auditCommand(), a.tokenCommand())
 	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
 	return root

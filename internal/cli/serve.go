@@ -85,7 +85,9 @@ func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
 	if err != nil {
 		return err
 	}
-	n, err := node.Open(ctx, loaded.Config, log)
+	all := loaded.Config
+	all.Telemetry.LogLevel = "debug" // the node holds its log to a level itself, and lets it be changed
+	n, err := node.Open(ctx, loaded.Config, a.logger(all))
 	if errors.Is(err, context.Canceled) {
 		return ln.Close() // told to stop before it began: as clean as later
 	}
@@ -161,6 +163,11 @@ func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 		a.say("admin token  in %s (made now, readable by you only)", n.TokenFile())
 	default:
 		a.say("admin token  in %s", n.TokenFile())
+	}
+	if n.FirstStart() {
+		a.say("dashboard    %s/login?code=%s (opens once, within 10 min)", reachable(addr), n.LoginCode())
+	} else {
+		a.say("dashboard    %s", reachable(addr))
 	}
 	server := ""
 	if near := reachable(addr); near != client.DefaultServer {

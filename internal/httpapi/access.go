@@ -39,11 +39,11 @@ func (a *API) identify(r *http.Request, scope token.Scope) (scheduler.Caller, er
 	if !ok {
 		return scheduler.Caller{}, errBadToken
 	}
-	return holder(t, scope)
+	return Holder(t, scope)
 }
 
-// holder is the caller who holds t, if t has the scope.
-func holder(t scheduler.Token, scope token.Scope) (scheduler.Caller, error) {
+// Holder is the caller who holds t, if t has the scope.
+func Holder(t scheduler.Token, scope token.Scope) (scheduler.Caller, error) {
 	switch {
 	case !token.Role(t.Role).Allows(scope):
 		return scheduler.Caller{}, errScope

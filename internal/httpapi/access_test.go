@@ -159,6 +159,8 @@ func TestLoopbackRule(t *testing.T) {
 		{name: "drain", method: "PUT", path: scheduling + "/drain", want: needed},
 		{name: "revoke", method: "POST", path: scheduling + "/leases/" + nowhere + "/revoke", want: needed},
 		{name: "administration", path: administration + "/tokens", want: needed},
+		{name: "recovery", path: administration + "/recovery/jobs/heartbeats", want: needed},
+		{name: "health of a job", path: administration + "/jobs/" + nowhere + "/health", want: needed},
 		{name: "definitions", path: kernel + "/jobs", want: open},
 		{name: "definition deleted", method: "DELETE", path: kernel + "/jobs/none", want: 404},
 		{name: "handlers", path: kernel + "/handlers", want: open},

@@ -27,8 +27,11 @@ type Config struct {
 	Scheduler *scheduler.Scheduler
 	Tokens    *token.Book
 	Telemetry *telemetry.Telemetry
+	Traces    *telemetry.Traces // nil = none
 	Recovery  *recovery.Monitor
 	Log       *slog.Logger // nil = silent
+	// Level is what the log is held to, and can be changed by admins; nil = one that holds nothing.
+	Level *slog.LevelVar
 	// ListenAddr is where the server listens, as configured. It decides whether the loopback rule holds and which Host
 	// headers are accepted.
 	ListenAddr string
@@ -40,6 +43,8 @@ type Config struct {
 	PayloadLimit int64
 	// Version is shown in the OpenAPI document.
 	Version string
+	// Pages answers what is no route of the API; nil = nobody does.
+	Pages Pages
 }
 
 // API answers HTTP requests.
@@ -47,13 +52,16 @@ type API struct {
 	scheduler *scheduler.Scheduler
 	tokens    *token.Book
 	telemetry *telemetry.Telemetry
+	traces    *telemetry.Traces
 	recovery  *recovery.Monitor
 	log       *slog.Logger
+	level     *slog.LevelVar
 	hosts     hosts
 	tokenless bool // callers without a token may be let in: the loopback rule
 	origins   *http.CrossOriginProtection
 	mux       *http.ServeMux
 	document  []byte // OpenAPI
+	pages     Pages
 	polls     gate
 	streams   gate
 }
@@ -68,10 +76,13 @@ func New(cfg Config) *API {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Level == nil {
+		cfg.Level = new(slog.LevelVar)
+	}
 	a := &API{
-		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, recovery: cfg.Recovery, log: cfg.Log,
+		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, traces: cfg.Traces, recovery: cfg.Recovery, log: cfg.Log, level: cfg.Level,
 		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(),
-		polls: gate{most: maxPolls}, streams: gate{most: maxStreams},
+		polls: gate{most: maxPolls}, streams: gate{most: maxStreams}, pages: cfg.Pages,
 	}
 	a.tokenless = a.hosts.listensOnLoopback && !cfg.AuthRequired
 	table := routes(cfg.PayloadLimit)

@@ -22,6 +22,7 @@ var requests = map[string]struct {
 	"Completion":   {"POST", scheduling + "/leases/" + nowhere + "/complete", map[string]any{"worker_id": "w", "status": "failed"}},
 	"Release":      {"POST", scheduling + "/leases/" + nowhere + "/release", map[string]any{"worker_id": "w"}},
 	"CapacityBody": {"PUT", scheduling + "/capacity", nil},
+	"LevelBody":    {"PUT", administration + "/log-level", nil},
 	"TokenAsk":     {"POST", "/api/admin/tokens", map[string]any{"role": "viewer"}},
 	"Envelope": {"PUT", kernel + "/jobs/nightly", map[string]any{
 		"jobId": "nightly", "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "@daily"}, "handlerId": "posting", "lockKey": "posting",

@@ -24,6 +24,7 @@ type call struct {
 	caller scheduler.Caller
 	query  url.Values
 	seen   *telemetry.Request
+	span   telemetry.CallSpan
 }
 
 // writer remembers what was answered.
@@ -59,6 +60,7 @@ func (c *call) run() error {
 	if err != nil {
 		return err
 	}
+	c.beginSpan()
 	c.caller = caller
 	c.caller.TraceID = c.trace.given
 	c.caller.Agent = shorten(strings.ToValidUTF8(c.r.UserAgent(), ""), maxAgent)

@@ -17,17 +17,23 @@ import (
 
 // impossible are answers that the document allows by rule and that no request can provoke.
 var impossible = map[string]string{
-	"GET /health/live internal":                                    "it calls nothing",
-	"GET /health/live unavailable":                                 "it says that the process answers",
-	"GET /openapi.json internal":                                   "it calls nothing",
-	"GET /metrics internal":                                        "it calls nothing",
-	"POST " + scheduling + "/jobs/{job_id}/cancel invalid_value":   "its body has no values but true and false",
-	"POST " + scheduling + "/jobs/{job_id}/retry invalid_value":    "its body has no fields",
-	"PUT " + scheduling + "/drain invalid_value":                   "its body has no values but true and false",
-	"POST " + kernel + "/jobs/{jobId}/pause invalid_value":         "its body has no fields",
-	"POST " + kernel + "/jobs/{jobId}/resume invalid_value":        "its body has no fields",
-	"POST " + kernel + "/jobs/{jobId}/trigger invalid_value":       "its body has no fields",
-	"POST " + kernel + "/jobs/{jobId}/circuit/reset invalid_value": "its body has no fields",
+	"GET /health/live internal":                                        "it calls nothing",
+	"GET /health/live unavailable":                                     "it says that the process answers",
+	"GET /openapi.json internal":                                       "it calls nothing",
+	"GET " + administration + "/log-level internal":                    "it calls nothing",
+	"PUT " + administration + "/log-level internal":                    "it calls nothing",
+	"GET " + administration + "/pprof/{profile} internal":              "it calls nothing of the scheduler",
+	"GET /metrics internal":                                            "it calls nothing",
+	"POST " + scheduling + "/jobs/{job_id}/cancel invalid_value":       "its body has no values but true and false",
+	"POST " + scheduling + "/jobs/{job_id}/retry invalid_value":        "its body has no fields",
+	"PUT " + scheduling + "/drain invalid_value":                       "its body has no values but true and false",
+	"POST " + kernel + "/jobs/{jobId}/pause invalid_value":             "its body has no fields",
+	"POST " + kernel + "/jobs/{jobId}/resume invalid_value":            "its body has no fields",
+	"POST " + kernel + "/jobs/{jobId}/trigger invalid_value":           "its body has no fields",
+	"POST " + kernel + "/jobs/{jobId}/circuit/reset invalid_value":     "its body has no fields",
+	"POST " + administration + "/recovery/scan invalid_value":          "its body has no fields",
+	"POST " + administration + "/jobs/{jobId}/mark-dead invalid_value": "its body has no fields",
+	"POST " + administration + "/recovery/jobs/resume invalid_value":   "an id that is none is the id of no job",
 }
 
 // Every route is called, and every answer that the document has for it, success or refusal, is provoked and held to the
@@ -40,6 +46,8 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 	walkLeases(s)
 	walkState(s)
 	walkKernel(s)
+	walkRecovery(s)
+	walkDiagnostics(s)
 	walkRefusals(s)
 	walkFaults(t, c)
 	table := routes(defaultPayloadLimit)
@@ -212,9 +220,9 @@ var bodies = map[string]string{
 	"/jobs": `{"type":"x"}`, "/jobs/batch": `{"jobs":[{"type":"x"}]}`, "/leases/request": `{"worker_id":"w"}`,
 	"/leases/heartbeat": `{"worker_id":"w","lease_ids":["x"]}`, "/leases/complete": `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
 	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`, "/leases/{lease_id}/complete": `{"worker_id":"w","status":"failed"}`,
-	"/leases/{lease_id}/release": `{"worker_id":"w"}`, "/drain": `{"draining":true}`, "/tokens": `{"role":"viewer"}`,
+	"/leases/{lease_id}/release": `{"worker_id":"w"}`, "/drain": `{"draining":true}`, "/log-level": `{"level":"info"}`, "/tokens": `{"role":"viewer"}`,
 	"/jobs/{jobId}": definition("nightly", tenantA), "/manifests": `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[]}`, "/handlers/{handlerId}": `{"schema":{}}`,
-	"/jobs/{jobId}/backfill": `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`,
+	"/recovery/jobs/resume": `{"jobId":"` + nowhere + `"}`, "/jobs/{jobId}/backfill": `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`,
 }
 
 // walkFaults calls every route of a server whose scheduler is broken, and of one that is not up yet.

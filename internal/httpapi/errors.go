@@ -99,13 +99,29 @@ var errInternal = &lessor.Error{
 }
 
 func (c *call) log(what string, attrs ...slog.Attr) {
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed", append(append(attrs, slog.String("error", what)), c.about()...)...)
+}
+
+// about is what the log tells of a call: its trace, and the tenant, job and lease where they are known.
+func (c *call) about() []slog.Attr {
 	path := ""
 	if c.route != nil {
 		path = c.route.path
 	}
-	attrs = append(attrs, slog.String("error", what), slog.String("trace_id", c.trace.id), slog.String("method", shorten(c.r.Method, 20)), slog.String("route", path))
-	c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed", attrs...)
+	attrs := []slog.Attr{slog.String("trace_id", c.trace.id), slog.String("method", shorten(c.r.Method, 20)), slog.String("route", path)}
+	if c.caller.Tenant != nil {
+		attrs = append(attrs, slog.String("tenant_id", c.caller.Tenant.String()))
+	}
+	for _, name := range []string{"job_id", "lease_id"} {
+		if id := c.r.PathValue(name); id != "" {
+			attrs = append(attrs, slog.String(name, shorten(id, maxLoggedID)))
+		}
+	}
+	return attrs
 }
+
+// maxLoggedID is more than an id has; what is longer is none.
+const maxLoggedID = 40
 
 // rescue turns a panic of a handler into an answer.
 func (c *call) rescue() {
@@ -132,6 +148,10 @@ func (c *call) end() {
 	status := c.w.status
 	if status == 0 {
 		status = http.StatusOK // net/http answers 200 for a handler that wrote nothing
+	}
+	c.span.End(status)
+	if ctx := c.r.Context(); c.api.log.Enabled(ctx, slog.LevelDebug) {
+		c.api.log.LogAttrs(ctx, slog.LevelDebug, "request", append(c.about(), slog.Int("status", status))...)
 	}
 	c.seen.End(path, c.r.Method, status)
 }

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/recovery"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/sentinel"
 	"lessor/internal/store/sqlite"
 	"lessor/internal/telemetry"
 	"lessor/internal/token"
@@ -32,11 +34,12 @@ const (
 // server is an API over a real scheduler and store. Every answer that passes through it is held to the OpenAPI document.
 type server struct {
 	*API
-	t        *testing.T
-	admin    string // an admin token
-	log      *logged
-	contract *contract
-	stop     func() // stops the scheduler; to be called once
+	t         *testing.T
+	admin     string // an admin token
+	log       *logged
+	contract  *contract
+	workspace *sentinel.Workspace
+	stop      func() // stops the scheduler; to be called once
 }
 
 // logged is the server's log.
@@ -97,7 +100,8 @@ func start(t *testing.T, edit ...func(*Config)) *server {
 	}
 	cfg := Config{
 		Scheduler: sched, Tokens: token.NewBook(sched.Tokens), Telemetry: telemetry.New(), ListenAddr: testListen,
-		Log: slog.New(slog.NewTextHandler(s.log, nil)), Version: "test",
+		Recovery: s.watch(ctx, sched),
+		Log:      slog.New(slog.NewTextHandler(s.log, nil)), Version: "test",
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -108,6 +112,30 @@ func start(t *testing.T, edit ...func(*Config)) *server {
 	}
 	s.admin = s.issue("admin", "")
 	return s
+}
+
+// watch runs a monitor over a workspace of its own, until ctx is done.
+func (s *server) watch(ctx context.Context, sched *scheduler.Scheduler) *recovery.Monitor {
+	s.t.Helper()
+	ws, err := sentinel.Open(s.t.TempDir())
+	if err != nil {
+		s.t.Fatalf("open workspace: %v", err)
+	}
+	s.workspace = ws
+	m := recovery.New(recovery.Config{
+		Scheduler: sched, Workspace: ws, Node: "node-1", Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute,
+		Limit: 30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute,
+		CleanupDelay: 30 * time.Second, Keep: time.Hour,
+	})
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	stop := s.stop
+	s.stop = func() {
+		stop()
+		running.Wait()
+	}
+	s.t.Cleanup(func() { _ = ws.Close() })
+	return m
 }
 
 // issue makes a token.

@@ -41,11 +41,11 @@ func (c *call) submit(s *lessor.Submission) error {
 	if err != nil {
 		return err
 	}
-	status := http.StatusCreated
 	if got.Existing {
-		status = http.StatusOK
+		return c.answer(http.StatusOK, got.Job)
 	}
-	return c.answer(status, got.Job)
+	c.api.traces.Submitted(c.r.Context(), &got.Job)
+	return c.answer(http.StatusCreated, got.Job)
 }
 
 func (c *call) submitAll(b *jobBatch) error {
@@ -61,6 +61,9 @@ func (c *call) submitAll(b *jobBatch) error {
 	jobs := make([]lessor.Job, len(got))
 	for i := range got {
 		jobs[i] = got[i].Job
+		if !got[i].Existing {
+			c.api.traces.Submitted(c.r.Context(), &jobs[i])
+		}
 	}
 	return c.answer(http.StatusCreated, submitted{jobs})
 }

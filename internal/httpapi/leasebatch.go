@@ -75,6 +75,11 @@ func (c *call) completeAll(b *completionBatch) error {
 	if err != nil {
 		return err
 	}
+	for i, a := range answers {
+		if u, err := lessor.ParseUUID(a.LeaseID); err == nil && a.Err == nil {
+			c.api.traces.Ended(c.r.Context(), lessor.LeaseID{UUID: u}, *b.Leases[i].Status)
+		}
+	}
 	return answerAll(c, answers, func(a scheduler.LeaseAnswer) leaseEnded { return leaseEnded{a.LeaseID, true} })
 }
 

@@ -40,6 +40,7 @@ func (c *call) requestLease(r *lessor.LeaseRequest) error {
 		ctx = held
 	}
 	grants, denial, err := c.api.scheduler.Request(ctx, c.caller, *r)
+	c.api.traces.Granted(grants)
 	switch {
 	case err != nil:
 		return heldErr(ctx, err)
@@ -93,6 +94,7 @@ func (c *call) complete(d *lessor.Completion) error {
 	if err := c.api.scheduler.Complete(c.r.Context(), c.caller, id, *d); err != nil {
 		return err
 	}
+	c.api.traces.Ended(c.r.Context(), id, *d.Status)
 	return c.answer(http.StatusOK, done{true})
 }
 
@@ -104,6 +106,7 @@ func (c *call) release(r *lessor.Release) error {
 	if err := c.api.scheduler.Release(c.r.Context(), c.caller, id, *r); err != nil {
 		return err
 	}
+	c.api.traces.Ended(c.r.Context(), id, "released")
 	return c.answer(http.StatusOK, done{true})
 }
 
@@ -119,6 +122,7 @@ func (c *call) revoke(b *revokeBody) error {
 	if err := c.api.scheduler.Revoke(c.r.Context(), c.caller, id, reason); err != nil {
 		return err
 	}
+	c.api.traces.Ended(c.r.Context(), id, "revoked")
 	return c.answer(http.StatusOK, done{true})
 }
 

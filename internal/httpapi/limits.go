@@ -59,7 +59,7 @@ func (c *call) hold(g *gate, kind string, wait time.Duration) (ctx context.Conte
 	c.seen.Hold(kind)
 	c.deadlines(time.Time{}, time.Now().Add(wait+writeTime))
 	ctx, cancel := context.WithCancelCause(c.r.Context())
-	forget := context.AfterFunc(stopping(c.r.Context()), func() { cancel(errStopping) })
+	forget := context.AfterFunc(Stopping(c.r.Context()), func() { cancel(errStopping) })
 	return ctx, func() {
 		forget()
 		cancel(nil)

@@ -46,7 +46,9 @@ func (p place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt, ok := p[method]
 	switch {
 	case len(p) == 0:
-		c.refuse(errNoRoute)
+		if err := c.page(); err != nil {
+			c.refuse(err)
+		}
 	case !ok:
 		w.Header().Set("Allow", strings.Join(p.methods(), ", "))
 		c.refuse(&lessor.Error{Code: lessor.CodeMethodNotAllowed, Detail: "this route does not have the method " + shorten(r.Method, 20)})

@@ -31,6 +31,8 @@ var parameters = map[string]object{
 	"status":    enum(lessor.RunStatuses()...),
 	"traceId":   {"type": "string"},
 	"open":      {"type": "string", "enum": []any{"true", "false"}, "description": "true leaves out what is cleared."},
+	"profile":   {"type": "string", "enum": []any{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate", "profile", "trace"}},
+	"seconds":   {"type": "integer", "minimum": 1, "maximum": maxSeconds, "default": defaultSeconds},
 	"actor":     {"type": "string"},
 	"object":    {"type": "string", "description": "What was changed, like definition/nightly."},
 }
@@ -71,6 +73,7 @@ var bounds = map[string]object{
 	"BeatBatch.lease_ids":           {"minItems": 1, "maxItems": 1000},
 	"Release.worker_id":             {"minLength": 1, "maxLength": 200},
 	"Release.delay_ms":              {"minimum": 0},
+	"LevelBody.level":               {"enum": []any{"debug", "info", "warn", "error"}},
 	"CapacityBody.busy":             {"minimum": 0, "maximum": 10},
 	"CapacityBody.total_units":      {"minimum": 0},
 	"TokenAsk.role":                 {"enum": []any{"viewer", "submitter", "worker", "operator", "admin"}},

@@ -46,7 +46,7 @@ const (
 func routes(payloadLimit int64) []route {
 	return slices.Concat(
 		jobRoutes(payloadLimit), leaseRoutes(payloadLimit), stateRoutes(),
-		definitionRoutes(payloadLimit), auditRoutes(), tenantRoutes(), adminRoutes(), recoveryRoutes(),
+		definitionRoutes(payloadLimit), auditRoutes(), tenantRoutes(), adminRoutes(), diagnosticRoutes(), recoveryRoutes(),
 	)
 }
 

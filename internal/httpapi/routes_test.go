@@ -59,7 +59,7 @@ func pathNames(path string) (names []string) {
 	return names
 }
 
-// The routes of the specification, sections 4.1 and 4.2, and what of 4.3 is built.
+// The routes of the specification, section 4.
 func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 	want := strings.Fields(`
 		POST:/jobs POST:/jobs/batch GET:/jobs GET:/jobs/{job_id} GET:/jobs/{job_id}/events GET:/jobs/{job_id}/why
@@ -79,7 +79,12 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 		want = append(want, strings.Replace(r, ":", ":"+kernel, 1))
 	}
 	want = append(want, strings.Fields(`GET:/health/live GET:/health/ready GET:/metrics GET:/openapi.json POST:/api/admin/tokens
-		GET:/api/admin/tokens DELETE:/api/admin/tokens/{id} GET:/api/admin/backup GET:/api/admin/doctor`)...)
+		GET:/api/admin/tokens DELETE:/api/admin/tokens/{id} GET:/api/admin/backup GET:/api/admin/doctor
+		GET:/api/admin/log-level PUT:/api/admin/log-level GET:/api/admin/pprof/{profile}
+		GET:/api/admin/recovery/jobs/heartbeats GET:/api/admin/recovery/jobs/stale GET:/api/admin/jobs/{jobId}/health
+		GET:/api/admin/recovery/jobs/status GET:/api/admin/recovery/jobs/sentinels GET:/api/admin/recovery/jobs/metrics
+		GET:/api/admin/recovery/jobs/failed POST:/api/admin/recovery/jobs/resume POST:/api/admin/recovery/scan
+		POST:/api/admin/jobs/{jobId}/mark-dead GET:/api/admin/recovery/cleanups`)...)
 	var got []string
 	for _, rt := range routes(defaultPayloadLimit) {
 		got = append(got, rt.method+":"+rt.path)

@@ -23,9 +23,9 @@ const (
 // stoppingKey is where Serve leaves its context for handlers that hold requests open.
 type stoppingKey struct{}
 
-// stopping is done when the server that handles ctx's request begins to stop. Requests under way are to be finished
+// Stopping is done when the server that handles ctx's request begins to stop. Requests under way are to be finished
 // then, and those that only wait are to be ended.
-func stopping(ctx context.Context) context.Context {
+func Stopping(ctx context.Context) context.Context {
 	if stop, ok := ctx.Value(stoppingKey{}).(context.Context); ok {
 		return stop
 	}

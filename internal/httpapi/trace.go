@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
 	"strings"
+
+	"lessor/internal/token"
 )
 
 // trace is the request's place in a W3C trace.
@@ -27,6 +30,21 @@ func continueTrace(h http.Header) trace {
 
 // parent is what the answer carries: the trace, and a span of our own.
 func (t trace) parent() string { return "00-" + t.id + "-" + randomHex(8) + "-" + t.flags }
+
+// beginSpan makes the call a span, if traces are made. Polls and heartbeats without a trace of their own would drown the others.
+func (c *call) beginSpan() {
+	if c.api.traces == nil || c.route.unrated || c.route.scope == token.Lease && c.trace.given == "" {
+		return
+	}
+	sent := http.Header{}
+	if c.trace.given != "" {
+		sent = c.r.Header
+	}
+	var ctx context.Context
+	ctx, c.span = c.api.traces.Call(c.r.Context(), sent, c.trace.id, c.route.method, c.route.path)
+	c.r = c.r.WithContext(ctx)
+	c.w.Header().Set("Traceparent", c.span.Traceparent())
+}
 
 // parseTraceparent reads version-trace-parent-flags. A version we do not know may have more behind the flags.
 func parseTraceparent(s string) (id, flags string, ok bool) {

@@ -187,7 +187,7 @@ func (p *pass) leave(h *rules.Held, n rules.Next) {
 	p.s.fold.free(h)
 	p.arrive(n)
 	p.verdict(h, a.Outcome)
-	p.countEnd(a.Outcome)
+	p.stats.Ended = append(p.stats.Ended, EndedAttempt{a.Outcome, p.now.Sub(h.IssuedAt)})
 	p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, n) })
 }
 
@@ -196,13 +196,6 @@ func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
 	if d := p.s.fold.index.Lane(h.Turn.Lane).Definition; d != "" {
 		p.verdicts = append(p.verdicts, verdict{definition: d, lease: h.ID, outcome: o})
 	}
-}
-
-func (p *pass) countEnd(o rules.Outcome) {
-	if p.stats.Ended == nil {
-		p.stats.Ended = map[rules.Outcome]int{}
-	}
-	p.stats.Ended[o]++
 }
 
 // arrive brings the fold up to date with where a job went.

@@ -225,13 +225,14 @@ func (r *round) lease(ctx context.Context) error {
 			r.fill(c)
 		}
 	}
-	p.moves = slices.Grow(p.moves, len(r.taken))
+	p.moves, p.stats.Waited = slices.Grow(p.moves, len(r.taken)), slices.Grow(p.stats.Waited, len(r.taken))
 	for i := range r.taken {
 		t := &r.taken[i]
 		if t.spec == nil {
 			return fmt.Errorf("job %s is queued and has no job row: %w", t.turn.Job, ErrMoved)
 		}
 		t.held = p.held(t)
+		p.stats.Waited = append(p.stats.Waited, p.now.Sub(t.turn.QueuedAt))
 		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
 		p.s.fold.grants(t.held, rules.NextLook(t.held, p.now, p.serving))
 		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })

@@ -141,6 +141,6 @@ func (p *pass) reject(t *taken, why error) {
 	next := rules.Reject(h, why.Error(), p.now)
 	p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Ended, Turn: t.turn, Done: next.Done})
 	p.s.fold.drop(t.turn)
-	p.countEnd(rules.OutcomeFailed)
+	p.stats.Ended = append(p.stats.Ended, EndedAttempt{Outcome: rules.OutcomeFailed})
 	p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, next) })
 }

@@ -197,7 +197,11 @@ func TestBrakeIsPulledOnceByAllNodes(t *testing.T) {
 			pulled.Add(1)
 		}
 		if s.Err == nil {
-			ended.Add(int64(s.Ended[rules.OutcomeExpired]))
+			for _, e := range s.Ended {
+				if e.Outcome == rules.OutcomeExpired {
+					ended.Add(1)
+				}
+			}
 		}
 	}
 	ws := nodes(t, 2, cfg, nil)

@@ -52,6 +52,7 @@ func (s *Scheduler) sampleLoop(ctx context.Context) {
 			return
 		case <-t.C:
 			s.sample(ctx)
+			s.meet(ctx)
 		}
 	}
 }

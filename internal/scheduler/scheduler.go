@@ -64,11 +64,19 @@ type Stats struct {
 	Took       time.Duration
 	Submitted  int
 	Granted    int
+	Waited     []time.Duration // by each job that was granted, from queued to the grant
 	Denied     map[lessor.DenialCode]int
 	Beats      int
-	Ended      map[rules.Outcome]int
+	Ended      []EndedAttempt
+	Ticks      map[lessor.TickOutcome]int
 	MassExpiry bool  // the brake was pulled
 	Err        error // the commit failed
+}
+
+// EndedAttempt is how an attempt ended, and after how long.
+type EndedAttempt struct {
+	Outcome rules.Outcome
+	Took    time.Duration
 }
 
 // Scheduler is the one decider over a store.

@@ -24,6 +24,8 @@ type Store interface {
 	Serve(ctx context.Context) (rules.Serving, error)
 	// Rate notes this node's busy rating and returns the highest of all nodes that was noted within life.
 	Rate(ctx context.Context, busy int, life time.Duration) (int, error)
+	// Meet notes what this node knows of its workers, and returns what other nodes noted within life.
+	Meet(ctx context.Context, known []byte, life time.Duration) ([][]byte, error)
 	// Backup writes a consistent copy of the store, as of one commit, while writers go on.
 	Backup(ctx context.Context, w io.Writer) error
 	// Check looks at the store's own health (settings, integrity, version) and reports what it finds.

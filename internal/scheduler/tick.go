@@ -87,6 +87,10 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	for _, spec := range specs {
 		p.s.fold.expect(spec, p.now)
 	}
+	p.stats.Ticks = map[lessor.TickOutcome]int{}
+	for i := range rows {
+		p.stats.Ticks[rows[i].Outcome]++
+	}
 	return p.tx.SaveDefinitions(ctx, ds)
 }
 

@@ -11,9 +11,12 @@ import (
 type schedulerMetrics struct {
 	submitted   prometheus.Counter
 	granted     prometheus.Counter
+	waited      prometheus.Histogram
 	denied      *prometheus.CounterVec
 	beats       prometheus.Counter
 	ended       *prometheus.CounterVec
+	took        *prometheus.HistogramVec
+	ticks       *prometheus.CounterVec
 	massExpiry  prometheus.Counter
 	commitCalls prometheus.Histogram
 	commitTook  prometheus.Histogram
@@ -28,11 +31,20 @@ func newSchedulerMetrics() schedulerMetrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "lessor", Name: name, Help: help}, []string{label})
 	}
 	return schedulerMetrics{
-		submitted:  counter("jobs_submitted_total", "Jobs that were accepted."),
-		granted:    counter("leases_granted_total", "Leases that were granted."),
-		denied:     vec("lease_denials_total", "Lease requests that were denied, by code.", "code"),
-		beats:      counter("heartbeats_total", "Heartbeats that extended a lease."),
-		ended:      vec("leases_ended_total", "Leases that ended, by the attempt's outcome.", "outcome"),
+		submitted: counter("jobs_submitted_total", "Jobs that were accepted."),
+		granted:   counter("leases_granted_total", "Leases that were granted."),
+		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "lessor", Name: "queue_wait_seconds", Help: "Time from queued to the grant, a grant each.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 12), // 1 ms to 70 min
+		}),
+		denied: vec("lease_denials_total", "Lease requests that were denied, by code.", "code"),
+		beats:  counter("heartbeats_total", "Heartbeats that extended a lease."),
+		ended:  vec("leases_ended_total", "Leases that ended, by the attempt's outcome.", "outcome"),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "lessor", Name: "attempt_duration_seconds", Help: "Time from the grant to the end of the attempt, by its outcome.",
+			Buckets: prometheus.ExponentialBuckets(0.01, 4, 12), // 10 ms to 12 h, the longest ttl
+		}, []string{"outcome"}),
+		ticks:      vec("ticks_total", "Ticks of schedules, by what became of them.", "outcome"),
 		massExpiry: counter("mass_expiry_brakes_total", "How often the mass-expiry brake was pulled."),
 		commitCalls: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "lessor", Name: "commit_calls", Help: "Calls answered by one commit.",
@@ -48,7 +60,8 @@ func newSchedulerMetrics() schedulerMetrics {
 
 func (m *schedulerMetrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.submitted, m.granted, m.denied, m.beats, m.ended, m.massExpiry, m.commitCalls, m.commitTook, m.storeErrors,
+		m.submitted, m.granted, m.waited, m.denied, m.beats, m.ended, m.took, m.ticks, m.massExpiry,
+		m.commitCalls, m.commitTook, m.storeErrors,
 	}
 }
 
@@ -67,8 +80,20 @@ func (t *Telemetry) Observe(s scheduler.Stats) {
 	for code, n := range s.Denied {
 		m.denied.WithLabelValues(string(code)).Add(float64(n))
 	}
-	for outcome, n := range s.Ended {
-		m.ended.WithLabelValues(string(outcome)).Add(float64(n))
+	for _, d := range s.Waited {
+		m.waited.Observe(d.Seconds())
+	}
+	var ended prometheus.Counter
+	var took prometheus.Observer
+	for i, e := range s.Ended {
+		if i == 0 || e.Outcome != s.Ended[i-1].Outcome { // most end alike, and finding the series costs more than counting
+			ended, took = m.ended.WithLabelValues(string(e.Outcome)), m.took.WithLabelValues(string(e.Outcome))
+		}
+		ended.Inc()
+		took.Observe(e.Took.Seconds())
+	}
+	for outcome, n := range s.Ticks {
+		m.ticks.WithLabelValues(string(outcome)).Add(float64(n))
 	}
 	if s.MassExpiry {
 		m.massExpiry.Inc()

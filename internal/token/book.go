@@ -116,7 +116,11 @@ func (b *Book) Remove(id lessor.TokenID) {
 // Find returns the token with this secret, if there is one and it has not expired. Looking up a hash tells a caller who
 // measures time nothing about the secrets of others; the comparison in constant time is the second wall.
 func (b *Book) Find(secret string, now lessor.Instant) (scheduler.Token, bool) {
-	hash := Hash(secret)
+	return b.Valid(Hash(secret), now)
+}
+
+// Valid returns the token with this hash, if it still is one: what Find found before may have been deleted, or have expired.
+func (b *Book) Valid(hash [32]byte, now lessor.Instant) (scheduler.Token, bool) {
 	b.mu.RLock()
 	t, ok := b.byHash[hash]
 	b.mu.RUnlock()

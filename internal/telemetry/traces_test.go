@@ -1,0 +1,69 @@
+package telemetry
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+)
+
+func TestFailuresOfTheCollectorAreToldOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		tr, err := NewTraces(TracesConfig{Endpoint: "http://127.0.0.1:1", Failed: func(error) { told++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			tr.fail(errors.New("away"))
+			time.Sleep(time.Second)
+		}
+		if told != 2 {
+			t.Errorf("told %d times in 100 s, want 2", told)
+		}
+	})
+}
+
+func TestNoCollectorNoTraces(t *testing.T) {
+	tr, err := NewTraces(TracesConfig{})
+	if tr != nil || err != nil {
+		t.Fatalf("traces %v, %v without an endpoint", tr, err)
+	}
+	allocs := testing.AllocsPerRun(100, func() {
+		tr.Submitted(t.Context(), &lessor.Job{})
+		tr.Granted(nil)
+		tr.Ended(t.Context(), lessor.LeaseID{}, "completed")
+	})
+	if allocs > 1 { // the job above
+		t.Errorf("%v allocations for spans that nobody wants", allocs)
+	}
+	tr.Run(t.Context())
+}
+
+// TestLeaseTracesAreBounded leaves all leases without an end.
+func TestLeaseTracesAreBounded(t *testing.T) {
+	var m leaseTraces
+	id := func(n int) lessor.LeaseID {
+		return lessor.LeaseID{UUID: lessor.UUID{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}}
+	}
+	for n := range 5 * generation {
+		if !m.put(id(n), leaseTrace{}) {
+			t.Fatalf("lease %d was known", n)
+		}
+	}
+	if n := len(m.young) + len(m.old); n > 2*generation {
+		t.Errorf("%d leases are remembered, want at most %d", n, 2*generation)
+	}
+	last := id(5*generation - 1)
+	if m.put(last, leaseTrace{}) {
+		t.Error("the last lease is new twice")
+	}
+	if _, ok := m.take(last); !ok {
+		t.Error("the last lease is forgotten")
+	}
+	if _, ok := m.take(last); ok {
+		t.Error("a lease ends twice")
+	}
+}

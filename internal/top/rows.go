@@ -1,0 +1,122 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"lessor"
+)
+
+// row is one line of a tab.
+type row struct {
+	key    string // stays the same from snapshot to snapshot
+	job    *lessor.JobID
+	cells  []string
+	urgent bool
+}
+
+var headers = [tabs][]string{
+	leasesTab:  {"LEFT", "", "JOB", "WORKER", "UNITS", "HELD", "BEAT"},
+	queueTab:   {"JOB", "TYPE", "PRIORITY", "UNITS", "ATTEMPT", "WAITS", "TENANT"},
+	workersTab: {"WORKER", "SEEN", "LEASES", "UNITS", "TYPES", "AGENT"},
+	alertsTab:  {"KIND", "SUBJECT", "RAISED", "MESSAGE"},
+}
+
+// rows are the lines of the tab that is open and match the filter.
+func (m Model) rows() (rows []row) {
+	s := &m.snap
+	switch m.tab {
+	case leasesTab:
+		for i := range s.Leases {
+			rows = append(rows, leaseRow(&s.Leases[i], s.At))
+		}
+	case queueTab:
+		for i := range s.Queue {
+			rows = append(rows, jobRow(&s.Queue[i], s.At))
+		}
+	case workersTab:
+		for i := range s.Workers {
+			rows = append(rows, workerRow(&s.Workers[i], s.At))
+		}
+	case alertsTab:
+		for i := range s.Alerts {
+			a := &s.Alerts[i]
+			rows = append(rows, row{key: a.ID.String(), cells: []string{string(a.Kind), a.Subject, span(s.At.Sub(a.RaisedAt)), a.Message}, urgent: true})
+		}
+	}
+	matching := rows[:0]
+	for _, r := range rows {
+		for i := range r.cells {
+			r.cells[i] = clean(r.cells[i])
+		}
+		if strings.Contains(strings.ToLower(strings.Join(r.cells, " ")), strings.ToLower(m.filter)) {
+			matching = append(matching, r)
+		}
+	}
+	return matching
+}
+
+// A lease is urgent when less than a fifth of its ttl is left: its worker has missed beats.
+func leaseRow(l *lessor.Lease, now lessor.Instant) row {
+	left, ttl := max(0, l.ExpiresAt.Sub(now)), time.Duration(l.TTLMS)*time.Millisecond
+	return row{
+		key: l.ID.String(), job: &l.JobID, urgent: left < ttl/5,
+		cells: []string{span(left), bar(float64(left)/max(float64(ttl), 1), 10), l.JobID.String(), l.WorkerID, fmt.Sprint(l.CapacityUnits), span(now.Sub(l.IssuedAt)), beat(l, now)},
+	}
+}
+
+func beat(l *lessor.Lease, now lessor.Instant) string {
+	if l.LastHeartbeat == 0 {
+		return "none"
+	}
+	return span(now.Sub(l.LastHeartbeat))
+}
+
+func jobRow(j *lessor.Job, now lessor.Instant) row {
+	tenant := ""
+	if !j.TenantID.IsZero() {
+		tenant = j.TenantID.String()
+	}
+	return row{key: j.ID.String(), job: &j.ID, cells: []string{
+		j.ID.String(), j.Type, j.Priority.String(), fmt.Sprint(j.RequestedUnits), fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), span(now.Sub(j.UpdatedAt)), tenant,
+	}}
+}
+
+func workerRow(w *lessor.Worker, now lessor.Instant) row {
+	types := strings.Join(w.Types, ",")
+	if types == "" {
+		types = "all"
+	}
+	return row{key: w.WorkerID, cells: []string{w.WorkerID, span(now.Sub(w.LastSeenAt)), fmt.Sprint(w.Leases), fmt.Sprint(w.Units), types, w.Agent}}
+}
+
+// bar draws a share as width characters.
+func bar(share float64, width int) string {
+	full := int(min(max(share, 0), 1)*float64(width) + 0.5)
+	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
+}
+
+// span tells a duration in its largest unit.
+func span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// clean makes text from jobs and workers harmless: a control character could otherwise rewrite the reader's terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '·'
+	}, s)
+}

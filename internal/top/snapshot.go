@@ -1,0 +1,61 @@
+// Package top shows a scheduler on a terminal, live: leases with what is left of them, the queue, workers, alerts, and lets people
+// filter, inspect and cancel.
+//
+// It promises that nothing from a job or a worker reaches the terminal as a control sequence, and that a job is cancelled only
+// after a question. It decides nothing and keeps nothing. The command lessor top calls it.
+package top
+
+import (
+	"context"
+	"fmt"
+
+	"lessor"
+	"lessor/client"
+)
+
+// Snapshot is what is shown of one moment. Lists are cut at the limit with which they were read.
+type Snapshot struct {
+	At      lessor.Instant  `json:"at"`
+	Status  lessor.Status   `json:"status"`
+	Leases  []lessor.Lease  `json:"leases"`
+	Queue   []lessor.Job    `json:"queue"`
+	Workers []lessor.Worker `json:"workers"`
+	Alerts  []lessor.Alert  `json:"alerts"`
+}
+
+// Read asks the server for a snapshot with at most limit leases, jobs and alerts, newest first.
+func Read(ctx context.Context, c *client.Client, limit int, now lessor.Instant) (s Snapshot, err error) {
+	s.At = now
+	if s.Status, err = c.Status(ctx); err != nil {
+		return s, err
+	}
+	if s.Leases, _, err = c.Leases(ctx, "", limit, ""); err != nil {
+		return s, err
+	}
+	if s.Queue, _, err = c.Jobs(ctx, lessor.JobFilter{State: lessor.Queued, Limit: limit}); err != nil {
+		return s, err
+	}
+	if s.Workers, err = c.Workers(ctx); err != nil {
+		return s, err
+	}
+	s.Alerts, _, err = c.Alerts(ctx, lessor.AlertFilter{Open: true, Limit: limit})
+	return s, err
+}
+
+// Line tells the snapshot in one line.
+func (s *Snapshot) Line() string {
+	line := fmt.Sprintf("%s  queued %d  leases %d  units %d/%d  busy %d  workers %d  alerts %d",
+		s.At, s.queued(), s.Status.ActiveLeases, s.Status.LeasedUnits, s.Status.UsableUnits, s.Status.Busy, len(s.Workers), len(s.Alerts))
+	if s.Status.Draining {
+		line += "  draining"
+	}
+	if s.Status.BrakeUntil != 0 {
+		line += "  brake until " + s.Status.BrakeUntil.String()
+	}
+	return line
+}
+
+func (s *Snapshot) queued() int {
+	q := s.Status.QueueDepth
+	return q.High + q.Normal + q.Low + q.Background
+}

@@ -1,0 +1,178 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+)
+
+var (
+	bold     = lipgloss.NewStyle().Bold(true)
+	faint    = lipgloss.NewStyle().Faint(true)
+	selected = lipgloss.NewStyle().Reverse(true)
+	urgent   = lipgloss.NewStyle().Foreground(lipgloss.Color("1"))
+)
+
+// around is what stands above and below the rows: figures, tabs, header, and the line of keys.
+const around = 5
+
+// page is how many rows fit.
+func (m Model) page() int { return max(1, m.height-around) }
+
+// View draws the screen.
+func (m Model) View() tea.View {
+	body := m.table()
+	if m.shown != nil {
+		body = m.job()
+	}
+	if len(body) > m.page()+1 {
+		body = body[:m.page()+1]
+	}
+	for len(body) < m.page()+1 {
+		body = append(body, "")
+	}
+	lines := append([]string{m.figures(), m.tabLine(), ""}, body...)
+	lines = append(lines, m.footer())
+	for i := range lines {
+		lines[i] = lipgloss.NewStyle().Inline(true).MaxWidth(m.width).Render(lines[i])
+	}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	v.WindowTitle = "lessor top"
+	return v
+}
+
+func (m Model) figures() string {
+	s := &m.snap.Status
+	q := s.QueueDepth
+	line := bold.Render("lessor") + fmt.Sprintf("  units %s %d/%d  busy %d  queued %d (high %d, normal %d, low %d, background %d)",
+		bar(float64(s.LeasedUnits)/max(float64(s.UsableUnits), 1), 20), s.LeasedUnits, s.UsableUnits, s.Busy, m.snap.queued(), q.High, q.Normal, q.Low, q.Background)
+	if s.Draining {
+		line += urgent.Render("  draining")
+	}
+	if s.BrakeUntil != 0 {
+		line += urgent.Render("  mass-expiry brake")
+	}
+	return line
+}
+
+func (m Model) tabLine() string {
+	var parts []string
+	counts := [tabs]int{m.snap.Status.ActiveLeases, m.snap.queued(), len(m.snap.Workers), len(m.snap.Alerts)}
+	for i, name := range [tabs]string{"leases", "queue", "workers", "alerts"} {
+		text := fmt.Sprintf(" %d %s %d ", i+1, name, counts[i])
+		switch {
+		case i == m.tab:
+			text = selected.Render(text)
+		case i == alertsTab && counts[i] > 0:
+			text = urgent.Render(text)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
+}
+
+// table is the header and the rows that are in sight: those around the cursor.
+func (m Model) table() []string {
+	rows := m.rows()
+	first := max(0, min(m.cursor-m.page()/2, len(rows)-m.page()))
+	sight := rows[first:min(len(rows), first+m.page())]
+	widths := make([]int, len(headers[m.tab]))
+	for i, h := range headers[m.tab] {
+		widths[i] = lipgloss.Width(h)
+		for _, r := range sight {
+			widths[i] = max(widths[i], lipgloss.Width(r.cells[i]))
+		}
+	}
+	lines := []string{faint.Render(aligned(headers[m.tab], widths))}
+	for i, r := range sight {
+		line := aligned(r.cells, widths)
+		switch {
+		case first+i == m.cursor:
+			line = selected.Render(line)
+		case r.urgent:
+			line = urgent.Render(line)
+		}
+		lines = append(lines, line)
+	}
+	if len(rows) == 0 {
+		lines = append(lines, faint.Render(m.none()))
+	}
+	return lines
+}
+
+func (m Model) none() string {
+	if m.filter != "" {
+		return "nothing matches; esc clears the filter"
+	}
+	return [tabs]string{
+		"no leases: nobody works on anything", "nothing waits: lessor submit hello --payload '{\"name\":\"world\"}'",
+		"no worker was seen in the last five minutes", "no open alerts",
+	}[m.tab]
+}
+
+func aligned(cells []string, widths []int) string {
+	var b strings.Builder
+	for i, c := range cells {
+		b.WriteString(c + strings.Repeat(" ", widths[i]-lipgloss.Width(c)+2))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// job shows all that one looks for first.
+func (m Model) job() []string {
+	j := m.shown
+	text := func(p *string) string {
+		if p == nil {
+			return ""
+		}
+		return *p
+	}
+	progress := ""
+	if j.Progress != nil {
+		progress = fmt.Sprintf("%s %.0f %%", bar(*j.Progress, 20), *j.Progress*100)
+	}
+	var lines []string
+	for _, f := range [][2]string{
+		{"job", j.ID.String()},
+		{"type", j.Type},
+		{"state", string(j.State)},
+		{"attempt", fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts)},
+		{"progress", progress},
+		{"message", text(j.Message)},
+		{"error", text(j.Error)},
+		{"payload", string(j.Payload)},
+		{"result", string(j.Result)},
+		{"created", j.CreatedAt.String()},
+		{"trace", j.TraceID},
+		{"tenant", j.TenantID.String()},
+		{"tags", strings.Join(j.Tags, ", ")},
+	} {
+		if f[1] != "" {
+			lines = append(lines, bold.Render(fmt.Sprintf("%-9s", f[0]))+" "+clean(f[1]))
+		}
+	}
+	return lines
+}
+
+func (m Model) footer() string {
+	switch {
+	case m.asked != nil:
+		return urgent.Render("cancel job " + m.asked.String() + "? y = yes, any other key = no")
+	case m.typing:
+		return "filter: " + m.filter + "█   enter keeps it, esc clears it"
+	case m.notice != "":
+		return clean(m.notice)
+	case m.err != nil:
+		return urgent.Render(clean(m.err.Error()))
+	case m.shown != nil:
+		return faint.Render("esc back")
+	}
+	keys := "1-4 tab  ↑↓ move  / filter  enter inspect  c cancel  q quit"
+	if m.filter != "" {
+		keys = "filter: " + m.filter + "   " + keys
+	}
+	return faint.Render(keys)
+}

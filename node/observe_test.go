@@ -1,0 +1,69 @@
+package node
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+)
+
+// TestMetricsTellTheWork runs a job and a schedule whose circuit opens, and scrapes what that shows.
+func TestMetricsTellTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, c := up(t, quiet(t))
+		if _, err := c.Submit(t.Context(), lessor.Submission{Type: new("mail")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		work(t, c, "completed")
+		if _, err := c.Apply(t.Context(), nightly(60, func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			work(t, c, "failed")
+		}
+		time.Sleep(150 * time.Second)
+		w := httptest.NewRecorder()
+		n.telemetry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		for _, want := range []string{
+			`lessor_queue_wait_seconds_bucket{le="4.096"} 5`, `lessor_queue_wait_seconds_count 6`,
+			`lessor_attempt_duration_seconds_count{outcome="failed"} 5`, `lessor_attempt_duration_seconds_count{outcome="completed"} 1`,
+			`lessor_ticks_total{outcome="fired"} 5`, `lessor_ticks_total{outcome="circuitOpen"} 2`,
+			`lessor_circuits{state="open"} 1`, `lessor_circuits{state="halfOpen"} 0`, `lessor_alerts_open{kind="circuit_open"} 1`,
+		} {
+			if !strings.Contains(w.Body.String(), "\n"+want+"\n") {
+				name, _, _ := strings.Cut(want, "{")
+				t.Errorf("the scrape lacks %s; it has\n%s", want, linesWith(w.Body.String(), name))
+			}
+		}
+	})
+}
+
+func linesWith(text, part string) string {
+	var found []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.Contains(line, part) {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "\n")
+}
+
+func TestLogIsHeldToItsLevel(t *testing.T) {
+	var out bytes.Buffer
+	log, level := leveled(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})), "warn")
+	log = log.With("node", "a").WithGroup("g")
+	log.Info("quiet")
+	log.Warn("loud")
+	level.Set(slog.LevelDebug)
+	log.Debug("chatty", "k", "v")
+	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "loud") || !strings.Contains(got, "msg=chatty node=a g.k=v") {
+		t.Errorf("logged:\n%s", got)
+	}
+}
