@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -17,10 +18,11 @@ const (
 	maxWorkers = 20000
 )
 
-// workers remembers who asked for work or beat lately. It is this node's knowledge only and not stored.
+// workers remembers who asked for work or beat lately: on this node, and what other nodes told.
 type workers struct {
-	mu   sync.Mutex
-	seen map[workerKey]*sighting
+	mu     sync.Mutex
+	seen   map[workerKey]*sighting
+	others map[workerKey]sighting
 }
 
 // workerKey keeps tenants apart: two tenants may use one name.
@@ -90,12 +92,32 @@ func (w *workers) forget(now lessor.Instant) {
 func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k, s := range w.seen {
-		if now.Sub(s.at) <= workerLife && (!k.bound || k.tenant == tenant) && (len(s.types) == 0 || slices.Contains(s.types, typ)) {
+	for k, s := range w.all(now) {
+		if (!k.bound || k.tenant == tenant) && (len(s.types) == 0 || slices.Contains(s.types, typ)) {
 			return true
 		}
 	}
 	return false
+}
+
+// all returns those seen lately on any node, each once.
+func (w *workers) all(now lessor.Instant) iter.Seq2[workerKey, sighting] {
+	return func(yield func(workerKey, sighting) bool) {
+		for k, s := range w.seen {
+			last := *s
+			if o, met := w.others[k]; met && o.at > last.at {
+				last = o
+			}
+			if now.Sub(last.at) <= workerLife && !yield(k, last) {
+				return
+			}
+		}
+		for k, s := range w.others {
+			if w.seen[k] == nil && now.Sub(s.at) <= workerLife && !yield(k, s) {
+				return
+			}
+		}
+	}
 }
 
 // Workers lists those seen in the last five minutes, by name. A tenant's caller sees those that came with its tenant's
@@ -106,8 +128,8 @@ func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, err
 		now := s.fold.serving.LastBeat
 		s.workers.mu.Lock()
 		defer s.workers.mu.Unlock()
-		for k, seen := range s.workers.seen {
-			if now.Sub(seen.at) > workerLife || c.Tenant != nil && (!k.bound || k.tenant != *c.Tenant) {
+		for k, seen := range s.workers.all(now) {
+			if c.Tenant != nil && (!k.bound || k.tenant != *c.Tenant) {
 				continue
 			}
 			h := s.fold.holders[k.worker]

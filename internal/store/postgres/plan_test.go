@@ -207,7 +207,7 @@ func prepareRest(t *testing.T, s *Store) {
 		saveLeases, takeQueued, takeDelayed, takeDone, takeLeased, putQueue, putDelayed, putLease, putAttempt, putDone, putChange,
 		saveServing, serve, lockServing, stayAlive, trimOwn, trimDead, dropDead, newestOwn, rate, readRatings, voidChange, readVoid,
 		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeDone, purgeDone, purgeKeys,
-		lockUnstripped, saveStripped, stripDone, nextBlocks, guard,
+		lockUnstripped, saveStripped, stripDone, nextBlocks, guard, meet, readMet,
 	}, purges, strips, restOfKernel) {
 		prepare(stmt)
 	}

@@ -40,3 +40,6 @@ func (*view) Position(context.Context) (scheduler.Position, error) { return nil,
 func (*view) Changes(context.Context, scheduler.Position) ([]scheduler.Change, error) {
 	return nil, nil
 }
+
+// Meet implements scheduler.Store: there are no others.
+func (*Store) Meet(context.Context, []byte, time.Duration) ([][]byte, error) { return nil, nil }

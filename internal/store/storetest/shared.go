@@ -34,6 +34,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/SeqsAreNotShared", seqsAreNotShared},
 		{"Shared/RestartOfOneMovesNoFloor", restartMovesNoFloor},
 		{"Shared/HighestRatingCounts", highestRating},
+		{"Shared/NodesMeetWorkers", nodesMeetWorkers},
 		{"Shared/OneOfTwoSavesServing", servingRaced},
 		{"Shared/EachTickOnce", eachTickOnce},
 		{"Shared/NoFailureIsLost", noFailureIsLost},

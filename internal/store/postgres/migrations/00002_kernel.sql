@@ -5,6 +5,9 @@
 
 set local lock_timeout = '5s';
 
+-- Which workers a node has seen, for the others.
+alter table stream add column workers bytea, add column met_at bigint not null default 0;
+
 -- What a manifest registers. The row is the clock of its ticks: who decides about them has it locked. due_at = 0 means that
 -- there are none.
 create table definition (
