@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -75,7 +76,7 @@ func TestNodeWatchesItsWorkspaceAndServesMeanwhile(t *testing.T) {
 			t.Errorf("status: %+v", st)
 		}
 		metrics := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "http://127.0.0.1:5377/metrics", nil)
+		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:5377/metrics", nil)
 		r.RemoteAddr = "127.0.0.1:1"
 		n.Handler().ServeHTTP(metrics, r)
 		if body, _ := io.ReadAll(metrics.Body); !strings.Contains(string(body), `lessor_sentinels{verdict="stale"} 1`) {

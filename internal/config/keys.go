@@ -14,8 +14,6 @@ type Key struct {
 	Allowed string
 	// Secret values are never shown.
 	Secret bool
-	// Later marks a key that is accepted and checked so that one file works across releases, but has no effect yet.
-	Later bool
 
 	url   bool              // its value may hold a password
 	field func(*Config) any // a pointer to its field

@@ -7,7 +7,6 @@ import (
 )
 
 func secret(k Key) Key       { k.Secret = true; return k }
-func later(k Key) Key        { k.Later = true; return k }
 func hidePassword(k Key) Key { k.url = true; return k }
 
 func text[T ~string](name, allowed string, field func(*Config) *T, ok func(T) bool) Key {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,7 +36,7 @@ func install(packages []string) error {
 	}
 	fmt.Fprintln(os.Stderr, "need: installing", strings.Join(packages, " "), "with apt-get, once")
 	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...)} {
-		cmd := exec.Command(apt, args...)
+		cmd := exec.CommandContext(context.Background(), apt, args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)

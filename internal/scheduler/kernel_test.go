@@ -139,7 +139,11 @@ func TestTicksAfterADowntime(t *testing.T) {
 		edit func(*lessor.Envelope)
 		jobs int // made up for
 	}{
-		{0, nil, 0}, {30 * time.Second, nil, 1}, {time.Hour, nil, 1}, {2 * time.Hour, nil, 1}, {30 * 24 * time.Hour, nil, 1},
+		{0, nil, 0},
+		{30 * time.Second, nil, 1},
+		{time.Hour, nil, 1},
+		{2 * time.Hour, nil, 1},
+		{30 * 24 * time.Hour, nil, 1},
 		{2 * time.Hour, func(e *lessor.Envelope) { e.CatchUp = new("none") }, 0},
 		{30 * 24 * time.Hour, func(e *lessor.Envelope) { e.CatchUp, e.Overlap = new("all"), new("allow") }, 60},
 	} {
