@@ -1,0 +1,208 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/httpapi"
+	"lessor/internal/token"
+)
+
+func required(c *httpapi.Config) { c.AuthRequired = true }
+
+func TestStrangersAreLedToTheLogin(t *testing.T) {
+	w := start(t, required).world()
+	for _, path := range w.paths() {
+		v := w.visitor()
+		_, page := v.get(path)
+		has(t, page, "Access token")
+		if strings.Contains(page, "encoder-7") || strings.Contains(page, tenantA) {
+			t.Errorf("%s tells a stranger about jobs", path)
+		}
+		if status, _ := v.post("/jobs/" + w.queued.ID.String() + "/cancel"); status != http.StatusUnauthorized {
+			t.Errorf("a stranger's cancel is answered %d, want 401", status)
+		}
+	}
+}
+
+func TestLoginGoesOnWhereItBegan(t *testing.T) {
+	s := start(t, required)
+	v := s.visitor()
+	if status, _ := v.post("/login", "token", "wrong"); status != http.StatusUnauthorized {
+		t.Errorf("a wrong token is answered %d, want 401", status)
+	}
+	r, err := v.PostForm(s.url+"/login", url.Values{"token": {s.admin}, "next": {"/workers"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if r.Request.URL.Path != "/workers" || r.StatusCode != http.StatusOK {
+		t.Errorf("after the login: %s %d, want /workers", r.Request.URL, r.StatusCode)
+	}
+	for _, elsewhere := range []string{"//evil.example", `/\evil.example`, "https://evil.example", "/\tx"} {
+		if isOwn(elsewhere) {
+			t.Errorf("the login would go on at %q", elsewhere)
+		}
+	}
+	if status, page := v.post("/logout"); status != http.StatusOK || !strings.Contains(page, "Access token") {
+		t.Errorf("logout: %d", status)
+	}
+	if _, page := v.get("/workers"); !strings.Contains(page, "Access token") {
+		t.Error("the session outlived the logout")
+	}
+}
+
+func TestLinkOpensOnce(t *testing.T) {
+	s := start(t, required)
+	code := s.Code(token.Hash(s.admin))
+	looked := s.visitor()
+	if status, _ := looked.read(looked.Head(s.url + "/login?code=" + code)); status != http.StatusOK {
+		t.Errorf("HEAD of a link is answered %d", status)
+	}
+	if status, page := s.visitor().get("/login?code=" + code); status != http.StatusOK || !strings.Contains(page, "Overview</h1>") {
+		t.Fatalf("the link does not open the dashboard: %d %s", status, page)
+	}
+	if status, _ := s.visitor().get("/login?code=" + code); status != http.StatusUnauthorized {
+		t.Errorf("the second use of a link is answered %d, want 401", status)
+	}
+	var c codes
+	late := c.make([32]byte{}, time.Now().Add(-codeLife-time.Second))
+	if _, ok := c.use(late, time.Now()); ok {
+		t.Error("a link works after ten minutes")
+	}
+}
+
+func TestSessionsAreBoundedAndEnd(t *testing.T) {
+	var s sessions
+	now := time.Now()
+	first := s.begin([32]byte{1}, now)
+	if _, ok := s.find(first, now.Add(sessionLife)); ok {
+		t.Error("a session does not end")
+	}
+	for range maxSessions {
+		s.begin([32]byte{2}, now.Add(time.Second))
+	}
+	if _, ok := s.find(first, now); ok || len(s.all) != maxSessions {
+		t.Errorf("%d sessions, the oldest among them: %v", len(s.all), ok)
+	}
+}
+
+func TestDeletedTokenEndsItsSessions(t *testing.T) {
+	s := start(t, required)
+	v := s.as(s.issue("viewer", ""))
+	all, err := s.scheduler.Tokens(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Role == "viewer" {
+			s.tokens.Remove(one.ID)
+		}
+	}
+	if _, page := v.get("/jobs"); !strings.Contains(page, "Access token") {
+		t.Error("the session outlived its token")
+	}
+}
+
+func TestCookieIsForThisSiteAlone(t *testing.T) {
+	s := start(t)
+	v := s.visitor()
+	v.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	r, err := v.PostForm(s.url+"/login", url.Values{"token": {s.admin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	c := r.Cookies()[0]
+	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || strings.Contains(c.Value, s.admin) {
+		t.Errorf("cookie: %v", c)
+	}
+	csp := r.Header.Get("Content-Security-Policy")
+	if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		t.Errorf("policy: %q", csp)
+	}
+	foreign, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/login", strings.NewReader("token="+s.admin))
+	foreign.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	foreign.Header.Set("Sec-Fetch-Site", "cross-site")
+	if status, _ := v.read(v.Do(foreign)); status != http.StatusForbidden {
+		t.Errorf("a form on another site is answered %d, want 403", status)
+	}
+}
+
+// TestRolesSeeAndAct holds what each role may do: its pages, and a cancel, which only some may.
+func TestRolesSeeAndAct(t *testing.T) {
+	w := start(t, required).world()
+	for _, c := range []struct {
+		role, path string
+		see        int
+		cancel     int
+	}{
+		{"viewer", "/jobs", 200, 403},
+		{"viewer", "/audit", 403, 403},
+		{"viewer", "/recovery", 403, 403},
+		{"submitter", "/jobs", 200, 200},
+		{"submitter", "/workers", 403, 200},
+		{"worker", "/leases", 200, 403},
+		{"operator", "/schedules", 200, 200},
+		{"operator", "/audit", 403, 200},
+		{"admin", "/audit", 200, 200},
+		{"admin", "/recovery", 200, 200},
+	} {
+		v := w.as(w.issue(c.role, ""))
+		if status, _ := v.get(c.path); status != c.see {
+			t.Errorf("%s sees %s: %d, want %d", c.role, c.path, status, c.see)
+		}
+		job := w.submit(lessor.Submission{Type: new("x")})
+		if status, _ := v.post("/jobs/"+job.ID.String()+"/cancel", "back", "/login"); status != c.cancel {
+			t.Errorf("%s cancels: %d, want %d", c.role, status, c.cancel)
+		}
+	}
+	if _, page := w.as(w.issue("viewer", "")).get("/jobs/" + w.running.ID.String()); strings.Contains(page, "Revoke") || strings.Contains(page, "Cancel") {
+		t.Error("a viewer is shown buttons that would be refused")
+	}
+}
+
+func TestTenantsAreWalledOff(t *testing.T) {
+	w := start(t).world()
+	v := w.as(w.issue("operator", tenantB))
+	for _, path := range []string{"/", "/jobs", "/leases", "/workers", "/schedules", "/runs", "/tenants"} {
+		status, page := v.get(path)
+		if status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+		for _, foreign := range []string{tenantA, "video.encode", "nightly-invoices", "usable units"} {
+			if strings.Contains(page, foreign) {
+				t.Errorf("%s shows %q to another tenant", path, foreign)
+			}
+		}
+	}
+	for _, path := range []string{"/jobs/" + w.running.ID.String(), "/schedules/nightly-invoices", "/jobs/" + w.done.ID.String() + "/download/payload"} {
+		if status, _ := v.get(path); status != http.StatusNotFound {
+			t.Errorf("%s: %d, want 404", path, status)
+		}
+	}
+	if status, _ := v.post("/jobs/" + w.running.ID.String() + "/cancel"); status != http.StatusNotFound {
+		t.Errorf("cancel of another tenant's job: %d, want 404", status)
+	}
+}
+
+// TestLocalVisitorsAreOperators is the loopback rule: no token for what an operator may do, but for what always needs one.
+func TestLocalVisitorsAreOperators(t *testing.T) {
+	w := start(t).world()
+	v := w.visitor()
+	if status, _ := v.get("/jobs"); status != http.StatusOK {
+		t.Errorf("/jobs: %d", status)
+	}
+	for _, path := range []string{"/audit", "/recovery"} {
+		if status, page := v.get(path); status != http.StatusUnauthorized || !strings.Contains(page, "Log in with a token") {
+			t.Errorf("%s: %d, want 401 with a way to log in", path, status)
+		}
+	}
+	if status, _ := v.post("/leases/" + w.held.Lease.ID.String() + "/revoke"); status != http.StatusUnauthorized {
+		t.Errorf("revoke without a token: %d, want 401", status)
+	}
+}

@@ -1,0 +1,163 @@
+package dashboard
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// state is a job's state as the scheduler has it.
+func (s *server) state(id lessor.JobID) lessor.State {
+	s.t.Helper()
+	job, err := s.scheduler.Job(s.t.Context(), tester, id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return job.State
+}
+
+func TestActionsDoWhatTheySay(t *testing.T) {
+	w := start(t).world()
+	b := w.tab(t, w.admin)
+	b.open("/jobs/" + w.queued.ID.String())
+	b.press("Cancel")
+	b.wait(`document.body.innerText.includes("Cancelled.")`)
+	if got := w.state(w.queued.ID); got != lessor.Cancelled {
+		t.Errorf("after Cancel the job is %s", got)
+	}
+	b.press("Retry")
+	if got := w.state(w.queued.ID); got != lessor.Queued {
+		t.Errorf("after Retry the job is %s", got)
+	}
+	b.open("/jobs/" + w.running.ID.String())
+	b.press("Cancel")
+	b.wait(`document.body.innerText.includes("asked of the worker")`)
+	b.press("Cancel by force")
+	if got := w.state(w.running.ID); got != lessor.Cancelled {
+		t.Errorf("after Cancel by force the job is %s", got)
+	}
+	again := w.submit(lessor.Submission{Type: new("video.encode"), MaxAttempts: new(int64(1))})
+	w.lease("encoder-8", "video.encode")
+	b.open("/leases")
+	b.press("Revoke")
+	if got := w.state(again.ID); got != lessor.Failed {
+		t.Errorf("after Revoke the job is %s", got)
+	}
+}
+
+func TestScheduleActions(t *testing.T) {
+	w := start(t).world()
+	b := w.tab(t, w.admin)
+	b.open("/schedules")
+	b.press("Pause")
+	b.wait(`document.querySelector("table").innerText.includes("paused")`)
+	if def, err := w.scheduler.Definition(t.Context(), tester, "nightly-invoices"); err != nil || !def.Paused {
+		t.Errorf("after Pause: %v %v", def.Paused, err)
+	}
+	b.press("Resume")
+	b.wait(`document.querySelector("table").innerText.includes("active")`)
+	before, _, _ := w.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Type: "report.build", Limit: 100})
+	b.press("Trigger")
+	after, _, _ := w.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Type: "report.build", Limit: 100})
+	if len(after) != len(before)+1 {
+		t.Errorf("Trigger made %d jobs", len(after)-len(before))
+	}
+	b.open("/tenants")
+	b.js(`document.querySelector("input[name=weight]").value = "7"; document.querySelector("input[name=paused]").checked = true; true`)
+	b.press("Save")
+	if got, err := w.scheduler.Tenant(t.Context(), tester, tenant(tenantA)); err != nil || got.Weight != 7 || !got.Paused || *got.MaxConcurrency != 20 {
+		t.Errorf("after Save: %+v %v", got, err)
+	}
+	b.open("/recovery")
+	b.press("Scan now")
+	b.wait(`document.body.innerText.includes("The workspace was looked at.")`)
+}
+
+func TestOpenCircuitIsClosedByHand(t *testing.T) {
+	s := start(t)
+	s.define("fragile", "fragile.run", 3600)
+	for range 5 {
+		id, err := s.scheduler.Trigger(t.Context(), tester, "fragile")
+		if err != nil {
+			t.Fatalf("trigger: %v", err)
+		}
+		s.finish(s.lease("w", "fragile.run"), "failed", "broken")
+		if _, err := s.scheduler.Cancel(t.Context(), tester, id, true); err != nil {
+			t.Fatalf("cancel: %v", err)
+		}
+	}
+	v := s.visitor()
+	_, page := v.get("/schedules")
+	has(t, page, `s-open`, "Close circuit")
+	_, page = v.post("/schedules/fragile/reset")
+	has(t, page, "The circuit was closed.", `s-closed`)
+}
+
+func TestBulkCountsFirstAndTouchesOnlyWhatMatches(t *testing.T) {
+	w := start(t).world()
+	other := w.submit(lessor.Submission{Type: new("other")})
+	b := w.tab(t, w.admin)
+	b.open("/jobs?type=thumbnail.make")
+	b.press("Cancel…")
+	b.wait(`document.body.innerText.includes("3 jobs match")`)
+	if got := w.state(w.queued.ID); got != lessor.Queued {
+		t.Fatalf("the question alone made the job %s", got)
+	}
+	b.press("Cancel 3 jobs")
+	b.wait(`document.querySelector("h1").innerText.includes("completed")`) // by the live update
+	if got := b.text(`document.querySelector(".facts").innerText`); !strings.Contains(got, "3 of 3") {
+		t.Errorf("progress: %s", got)
+	}
+	if got := w.state(w.queued.ID); got != lessor.Cancelled {
+		t.Errorf("after the bulk cancel the job is %s", got)
+	}
+	if got := w.state(other.ID); got != lessor.Queued {
+		t.Errorf("a job that did not match is %s", got)
+	}
+	v := w.as(w.admin)
+	v.post("/jobs/bulk", "action", "retry", "count", "3", "type", "thumbnail.make")
+	for deadline := time.Now().Add(5 * time.Second); w.state(w.queued.ID) != lessor.Queued; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the bulk retry queued nothing")
+		}
+	}
+	if status, _ := v.post("/jobs/bulk", "action", "retry", "count", "10001"); status != http.StatusUnprocessableEntity {
+		t.Errorf("an operation without bound is answered %d", status)
+	}
+}
+
+func TestPageFollowsTheScheduler(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, s.admin)
+	b.open("/jobs")
+	b.wait(`document.querySelector("#live").innerText === "live" && document.body.innerText.includes("No jobs yet")`)
+	b.js(`window.before = true`)
+	job := s.submit(lessor.Submission{Type: new("came.later")})
+	b.wait(`window.before && document.body.innerText.includes("came.later")`)
+	b.open("/jobs/" + job.ID.String())
+	s.lease("w-1", "came.later")
+	b.wait(`document.querySelector(".countdown .left")`)
+	first := b.text(`document.querySelector(".countdown .left").innerText`)
+	b.wait(`document.querySelector(".countdown .left").innerText !== "` + first + `"`)
+}
+
+func TestDownloadsAreFiles(t *testing.T) {
+	s := start(t)
+	job := s.submit(lessor.Submission{Type: new("x"), Payload: []byte(`{"a":"<script>alert(1)</script>"}`)})
+	r, err := s.visitor().Get(s.url + "/jobs/" + job.ID.String() + "/download/payload")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, _ := io.ReadAll(r.Body)
+	if string(body) != `{"a":"<script>alert(1)</script>"}` {
+		t.Errorf("not as it was sent: %s", body)
+	}
+	if h := r.Header; !strings.HasPrefix(h.Get("Content-Disposition"), "attachment;") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("a browser might show it: %v", h)
+	}
+}

@@ -1,0 +1,75 @@
+package dashboard
+
+import (
+	"strings"
+	"testing"
+
+	"lessor"
+)
+
+// hostile is what somebody might store to take over the browser of whoever looks.
+var hostile = []string{
+	`<script>window.owned=1</script>`, `"><img src=x onerror="window.owned=1">`, `{{.}}{{template "layout" .}}`, "\u202egnp.exe\u202c", `javascript:window.owned=1`,
+	`' onfocus='window.owned=1' autofocus='`, `</code></td><svg onload=window.owned=1>`,
+}
+
+// TestStoredTextIsOnlyText puts hostile text into everything that callers name, and looks at every page in a browser.
+func TestStoredTextIsOnlyText(t *testing.T) {
+	w := start(t).world()
+	w.poison()
+	b := w.tab(t, w.admin)
+	jobs, _, err := w.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := w.paths()
+	for _, job := range jobs {
+		paths = append(paths, "/jobs/"+job.ID.String())
+	}
+	for _, text := range hostile {
+		paths = append(paths, "/jobs?tag="+escape(text)+"&type="+escape(text), "/runs?job_id="+escape(text), "/leases?worker_id="+escape(text),
+			"/audit?actor="+escape(text), "/login?next="+escape(text), "/jobs/bulk?action=cancel&type="+escape(text), "/?said="+escape(text), "/jobs?state="+escape(text))
+	}
+	shown := ""
+	for _, path := range paths {
+		b.open(path)
+		if b.js(`!!window.owned || !!document.querySelector("main script, main img, main [onerror], main [onfocus], main [onload], a[href^='javascript:']")`) {
+			t.Errorf("%s runs what was stored", path)
+		}
+		shown += b.text(`document.body.innerText`)
+	}
+	for _, text := range hostile {
+		if !strings.Contains(shown, text) {
+			t.Errorf("%q is shown nowhere, so nothing was tested", text)
+		}
+	}
+}
+
+func escape(s string) string {
+	return strings.NewReplacer("%", "%25", "&", "%26", "+", "%2B", "#", "%23", " ", "%20", `"`, "%22", "<", "%3C", ">", "%3E").Replace(s)
+}
+
+// poison stores hostile text in every field that takes text.
+func (w world) poison() {
+	for i, text := range hostile {
+		typ := "poison." + string(rune('a'+i))
+		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+		w.submit(lessor.Submission{
+			Type: new(text), Tags: []string{text}, Payload: []byte(`{"a":` + quoted + `}`), IdempotencyKey: new(text), LockKey: new("lock " + text), FairnessClass: new(typ),
+		})
+		w.submit(lessor.Submission{Type: &typ, MaxAttempts: new(int64(1))})
+		g := w.lease(text, typ)
+		w.beat(g, 0.5, text)
+		if i%2 == 0 {
+			w.finish(g, "failed", text)
+		}
+		if err := w.scheduler.Raise(w.t.Context(), lessor.Alert{Kind: lessor.AlertNoWorker, Subject: text, Message: text}); err != nil {
+			w.t.Fatalf("raise: %v", err)
+		}
+		caller := tester
+		caller.Actor, caller.Agent = text, text
+		if _, err := w.scheduler.SetTenant(w.t.Context(), caller, tenant(tenantA), lessor.TenantAsk{Weight: new(int64(i + 1))}); err != nil {
+			w.t.Fatalf("set tenant: %v", err)
+		}
+	}
+}

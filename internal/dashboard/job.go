@@ -1,0 +1,112 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"lessor"
+	"lessor/internal/token"
+)
+
+// maxEvents bounds how much of a record a page shows; a job that was retried for long has more.
+const maxEvents = 200
+
+// jobPage is all about one job.
+type jobPage struct {
+	Job       lessor.Job
+	Lease     *leaseRow
+	Why       *lessor.Why // of a job that waits
+	Events    []lessor.Event
+	More      bool // the record is longer
+	Timeline  timeline
+	Carries   []carried
+	CanCancel bool
+	CanRetry  bool
+	CanRevoke bool
+}
+
+// carried is something that a job carries, shown as text.
+type carried struct {
+	Name, Title, Text string
+}
+
+func (v *visit) job() (view, error) {
+	id, err := v.jobID()
+	if err != nil {
+		return view{}, err
+	}
+	ctx := v.r.Context()
+	p := jobPage{}
+	if p.Job, err = v.scheduler.Job(ctx, v.caller, id); err != nil {
+		return view{}, err
+	}
+	events, more, err := v.scheduler.Events(ctx, v.caller, id, maxEvents, "")
+	if err != nil {
+		return view{}, err
+	}
+	p.Events, p.More = events, more != ""
+	now := lessor.At(time.Now())
+	p.Timeline = newTimeline(p.Job, events, now)
+	if err := p.wait(ctx, v); err != nil {
+		return view{}, err
+	}
+	if p.Job.LeaseID != nil {
+		if p.Lease, err = v.leaseOf(ctx, p.Job, events); err != nil {
+			return view{}, err
+		}
+	}
+	p.carry()
+	open := p.Job.LeaseID != nil || p.Job.State == lessor.Queued || p.Job.RetryAt != 0
+	p.CanCancel = open && v.can(token.Submit)
+	p.CanRetry = p.Job.LeaseID == nil && p.Job.State != lessor.Queued && p.Job.State != lessor.Completed && v.can(token.Submit)
+	p.CanRevoke = p.Job.LeaseID != nil && v.can(token.Revoke)
+	return view{p.Job.Type, "job", p}, nil
+}
+
+// wait tells why a job that waits does not run.
+func (p *jobPage) wait(ctx context.Context, v *visit) error {
+	if p.Job.LeaseID != nil || p.Job.State != lessor.Queued && p.Job.RetryAt == 0 {
+		return nil
+	}
+	why, err := v.scheduler.Why(ctx, v.caller, p.Job.ID)
+	p.Why = &why
+	return err
+}
+
+// carry collects what the job carries.
+func (p *jobPage) carry() {
+	for _, c := range []struct {
+		name, title string
+		raw         []byte
+	}{{"payload", "Payload", p.Job.Payload}, {"result", "Result", p.Job.Result}, {"checkpoint", "Checkpoint", p.Job.Checkpoint}} {
+		if len(c.raw) > 0 && !bytes.Equal(c.raw, []byte("null")) {
+			p.Carries = append(p.Carries, carried{c.name, c.title, text(c.raw)})
+		}
+	}
+}
+
+// leaseOf finds a job's live lease among those of its worker, which the record names; nil if it has just ended.
+func (v *visit) leaseOf(ctx context.Context, job lessor.Job, events []lessor.Event) (*leaseRow, error) {
+	worker := ""
+	for _, e := range events {
+		if e.LeaseID != nil && *e.LeaseID == *job.LeaseID {
+			worker = e.Actor
+			break
+		}
+	}
+	if worker == "" || !v.can(token.ReadLeases) {
+		return nil, nil
+	}
+	list, _, err := v.scheduler.Leases(ctx, v.caller, worker, leasesLooked, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range list {
+		if l.ID == *job.LeaseID {
+			row := newLeaseRow(l, lessor.At(time.Now()))
+			return &row, nil
+		}
+	}
+	return nil, nil
+}

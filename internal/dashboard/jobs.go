@@ -1,0 +1,152 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"lessor"
+	"lessor/internal/token"
+)
+
+// pageSize is how many rows a list shows.
+const pageSize = 50
+
+// jobsPage is a list of jobs, and what it was filtered by.
+type jobsPage struct {
+	Filter jobFilter
+	States []lessor.State
+	Jobs   []lessor.Job
+	Next   string // address of the next page, "" at the end
+	CanAct bool
+}
+
+// jobFilter is a filter as it stands in an address.
+type jobFilter struct {
+	State, Type, Tenant, Tag string
+}
+
+func readFilter(q url.Values) jobFilter {
+	word := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+	return jobFilter{word("state"), word("type"), word("tenant_id"), word("tag")}
+}
+
+// Empty reports whether all jobs are meant.
+func (f jobFilter) Empty() bool { return f == jobFilter{} }
+
+// Query is the filter as part of an address.
+func (f jobFilter) Query() string {
+	q := url.Values{}
+	for name, value := range map[string]string{"state": f.State, "type": f.Type, "tenant_id": f.Tenant, "tag": f.Tag} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q.Encode()
+}
+
+// ask is the filter as the scheduler takes it.
+func (f jobFilter) ask() (lessor.JobFilter, error) {
+	a := lessor.JobFilter{State: lessor.State(f.State), Type: f.Type, Tag: f.Tag}
+	var err error
+	a.Tenant, err = readTenant(f.Tenant)
+	return a, err
+}
+
+// readTenant reads a tenant's id; none is nil.
+func readTenant(s string) (*lessor.TenantID, error) {
+	if s == "" {
+		return nil, nil
+	}
+	u, err := lessor.ParseUUID(s)
+	if err != nil {
+		return nil, &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "a tenant id is a uuid"}
+	}
+	return &lessor.TenantID{UUID: u}, nil
+}
+
+func (v *visit) jobs() (view, error) {
+	q := v.r.URL.Query()
+	p := jobsPage{Filter: readFilter(q), States: lessor.States(), CanAct: v.can(token.Submit)}
+	ask, err := p.Filter.ask()
+	if err != nil {
+		return view{}, err
+	}
+	ask.Limit, ask.Cursor = pageSize, q.Get("cursor")
+	var next string
+	p.Jobs, next, err = v.scheduler.Jobs(v.r.Context(), v.caller, ask)
+	p.Next = v.next(next)
+	return view{"Jobs", "jobs", p}, err
+}
+
+// next is the address of the page after this one.
+func (v *visit) next(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	q := v.r.URL.Query()
+	q.Set("cursor", cursor)
+	q.Del("said")
+	return v.r.URL.Path + "?" + q.Encode()
+}
+
+// jobID is the id in the path. An ill-formed one is the id of no job.
+func (v *visit) jobID() (lessor.JobID, error) {
+	u, err := lessor.ParseUUID(v.r.PathValue("id"))
+	if err != nil {
+		return lessor.JobID{}, lessor.ErrJobNotFound
+	}
+	return lessor.JobID{UUID: u}, nil
+}
+
+func (v *visit) cancel() error {
+	id, err := v.jobID()
+	if err != nil {
+		return err
+	}
+	job, err := v.scheduler.Cancel(v.r.Context(), v.caller, id, v.form.Get("force") != "")
+	if err != nil {
+		return err
+	}
+	said := "cancelled"
+	if job.State != lessor.Cancelled {
+		said = "cancelling"
+	}
+	return v.back("/jobs/"+id.String(), said)
+}
+
+func (v *visit) retry() error {
+	id, err := v.jobID()
+	if err != nil {
+		return err
+	}
+	if _, err := v.scheduler.Retry(v.r.Context(), v.caller, id); err != nil {
+		return err
+	}
+	return v.back("/jobs/"+id.String(), "retried")
+}
+
+// download sends what a job carries as a file, never as a page.
+func (v *visit) download() error {
+	id, err := v.jobID()
+	if err != nil {
+		return err
+	}
+	job, err := v.scheduler.Job(v.r.Context(), v.caller, id)
+	if err != nil {
+		return err
+	}
+	part := v.r.PathValue("part")
+	body := map[string][]byte{"payload": job.Payload, "result": job.Result, "checkpoint": job.Checkpoint}[part]
+	if body == nil {
+		return &lessor.Error{Code: lessor.CodeRouteNotFound, Detail: "the job has nothing of that name"}
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(part+"-"+id.String()+".json"))
+	h.Set("X-Content-Type-Options", "nosniff")
+	v.w.WriteHeader(http.StatusOK)
+	_, _ = v.w.Write(body) // a visitor who is gone cannot be told
+	return nil
+}

@@ -1,0 +1,96 @@
+package dashboard
+
+import (
+	"strings"
+	"time"
+
+	"lessor"
+	"lessor/internal/token"
+)
+
+// leasesPage lists live leases.
+type leasesPage struct {
+	Worker    string
+	Leases    []leaseRow
+	Next      string
+	CanRevoke bool
+}
+
+// leaseRow is one lease and how long it has left.
+type leaseRow struct {
+	lessor.Lease
+	Type    string
+	Left    float64 // per cent of its ttl
+	LeftFor time.Duration
+	Late    bool // less than a third is left: a beat is missing
+	Verdict lessor.HeartbeatStatus
+}
+
+func newLeaseRow(l lessor.Lease, now lessor.Instant) leaseRow {
+	row := leaseRow{Lease: l, LeftFor: max(0, l.ExpiresAt.Sub(now)), Verdict: lessor.HeartbeatUnknown}
+	row.Left = share(int(row.LeftFor.Milliseconds()), int(l.TTLMS))
+	row.Late = row.Left < 100.0/3
+	return row
+}
+
+func (v *visit) leases() (view, error) {
+	q := v.r.URL.Query()
+	p := leasesPage{Worker: strings.TrimSpace(q.Get("worker_id")), CanRevoke: v.can(token.Revoke)}
+	ctx := v.r.Context()
+	list, next, err := v.scheduler.Leases(ctx, v.caller, p.Worker, pageSize, q.Get("cursor"))
+	if err != nil {
+		return view{}, err
+	}
+	p.Next = v.next(next)
+	verdicts, now := v.verdicts(), lessor.At(time.Now())
+	for _, l := range list {
+		row := newLeaseRow(l, now)
+		if job, err := v.scheduler.Job(ctx, v.caller, l.JobID); err == nil {
+			row.Type = job.Type
+		}
+		if verdict, ok := verdicts[l.JobID]; ok {
+			row.Verdict = verdict
+		}
+		p.Leases = append(p.Leases, row)
+	}
+	return view{"Leases", "leases", p}, nil
+}
+
+// verdicts is what this node's monitor last thought of the commands in its workspace.
+func (v *visit) verdicts() map[lessor.JobID]lessor.HeartbeatStatus {
+	if v.recovery == nil {
+		return nil
+	}
+	jobs := v.recovery.Known().Heartbeats().Jobs
+	all := make(map[lessor.JobID]lessor.HeartbeatStatus, len(jobs))
+	for _, j := range jobs {
+		all[j.JobID] = j.Status
+	}
+	return all
+}
+
+func (v *visit) revoke() error {
+	u, err := lessor.ParseUUID(v.r.PathValue("id"))
+	if err != nil {
+		return lessor.ErrLeaseNotFound
+	}
+	if err := v.scheduler.Revoke(v.r.Context(), v.caller, lessor.LeaseID{UUID: u}, "revoked from the dashboard"); err != nil {
+		return err
+	}
+	return v.back("/leases", "revoked")
+}
+
+// workersPage lists those who asked for work lately.
+type workersPage struct {
+	Workers []lessor.Worker
+	More    int // not shown
+}
+
+// maxWorkers bounds the rows of the page; the list itself is bounded by the scheduler.
+const maxWorkers = 500
+
+func (v *visit) workers() (view, error) {
+	list, err := v.scheduler.Workers(v.r.Context(), v.caller)
+	p := workersPage{Workers: list[:min(len(list), maxWorkers)], More: max(0, len(list)-maxWorkers)}
+	return view{"Workers", "workers", p}, err
+}

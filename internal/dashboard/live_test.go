@@ -1,0 +1,100 @@
+package dashboard
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// part asks for the changing part of a page, as its script does.
+func (v *visitor) part(path string) string {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodGet, v.url+path, nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Header.Set(liveHeader, "1")
+	status, body := v.read(v.Do(r))
+	if status != http.StatusOK {
+		v.t.Fatalf("%s: %d %s", path, status, body)
+	}
+	return body
+}
+
+func TestStreamTellsOfACommitSoon(t *testing.T) {
+	s := start(t)
+	ctx, stop := context.WithTimeout(t.Context(), liveAtLeast-time.Second) // before it would speak without a reason
+	defer stop()
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/live", nil)
+	answer, err := s.visitor().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Scan() // the stream is open
+	s.submit(lessor.Submission{Type: new("x")})
+	for lines.Scan() {
+		if lines.Text() == "event: changed" {
+			return
+		}
+	}
+	t.Fatalf("the stream did not tell of a commit: %v", lines.Err())
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	s := start(t)
+	s.streams.Store(maxStreams)
+	if status, _ := s.visitor().get("/live"); status != http.StatusTooManyRequests {
+		t.Errorf("one stream too many is answered %d, want 429", status)
+	}
+	if n := s.streams.Load(); n != maxStreams {
+		t.Errorf("a refused stream is counted: %d", n)
+	}
+}
+
+// TestSharedPartsKeepRightsApart asks for the same page at once: those with the same rights share an answer, others do not.
+func TestSharedPartsKeepRightsApart(t *testing.T) {
+	w := start(t).world()
+	admin, viewer, bound := w.as(w.admin), w.as(w.issue("viewer", "")), w.as(w.issue("viewer", tenantB))
+	has(t, admin.part("/leases"), "Revoke", "encoder-7")
+	if page := viewer.part("/leases"); strings.Contains(page, "Revoke") || !strings.Contains(page, "encoder-7") {
+		t.Error("a viewer is given an admin's page")
+	}
+	if page := bound.part("/leases"); strings.Contains(page, "encoder-7") {
+		t.Error("a tenant is given a page of all tenants")
+	}
+}
+
+func TestPartsAreMadeOnceForAll(t *testing.T) {
+	var c cache
+	made := 0
+	render := func() ([]byte, error) { made++; return []byte("x"), nil }
+	for range 200 {
+		if _, err := c.get("a", render); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("made %d times, want once", made)
+	}
+	for _, p := range c.all {
+		p.since = p.since.Add(-liveEvery)
+	}
+	if _, err := c.get("a", render); err != nil || made != 2 {
+		t.Errorf("a part that is old is given again: made %d times, %v", made, err)
+	}
+	for i := range 2 * maxParts {
+		if _, err := c.get(string(rune(i+1000)), render); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.all) > maxParts {
+		t.Errorf("%d parts are kept, %d is the limit", len(c.all), maxParts)
+	}
+}

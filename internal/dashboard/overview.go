@@ -1,0 +1,133 @@
+package dashboard
+
+import (
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/token"
+)
+
+// overviewPage is the state of the system on one screen. Status and charts are about all tenants: nil for who is walled in by one.
+type overviewPage struct {
+	Status     *lessor.Status
+	Queue      []depth
+	Waiting    int
+	Leases     []stateCount
+	Throughput *chart
+	Depth      *chart
+	Alerts     []lessor.Alert
+	Tenant     *lessor.Tenant // of who is walled in
+	Newest     []lessor.Job
+	Pressure   []pressure
+}
+
+// depth is the queue of one priority.
+type depth struct {
+	Priority string
+	Jobs     int
+	Percent  float64
+}
+
+// stateCount is how many leases are in a state.
+type stateCount struct {
+	State string
+	Count int
+	Note  string
+}
+
+// pressure is one input of the busy rating.
+type pressure struct {
+	Name, Value string
+}
+
+const (
+	overviewAlerts = 20
+	overviewJobs   = 8
+	// leasesLooked bounds for how many leases the overview tells states apart.
+	leasesLooked = 200
+)
+
+func (v *visit) overview() (view, error) {
+	ctx := v.r.Context()
+	var p overviewPage
+	var err error
+	if p.Alerts, _, err = v.scheduler.Alerts(ctx, v.caller, lessor.AlertFilter{Open: true, Limit: overviewAlerts}); err != nil {
+		return view{}, err
+	}
+	if v.can(token.ReadJobs) {
+		if p.Newest, _, err = v.scheduler.Jobs(ctx, v.caller, lessor.JobFilter{Limit: overviewJobs}); err != nil {
+			return view{}, err
+		}
+	}
+	if v.caller.Tenant != nil {
+		t, err := v.scheduler.Tenant(ctx, v.caller, *v.caller.Tenant)
+		p.Tenant = &t
+		return view{"Overview", "overview", p}, err
+	}
+	st, err := v.scheduler.Status(ctx, v.caller)
+	if err != nil {
+		return view{}, err
+	}
+	p.fill(st)
+	p.Leases, err = v.leaseStates(st.ActiveLeases)
+	if err != nil {
+		return view{}, err
+	}
+	hour := v.history.last(time.Now())
+	through, depth := throughput(hour), depths(hour, p.Waiting)
+	p.Throughput, p.Depth = &through, &depth
+	return view{"Overview", "overview", p}, nil
+}
+
+func (p *overviewPage) fill(st lessor.Status) {
+	p.Status = &st
+	q := st.QueueDepth
+	p.Waiting = q.High + q.Normal + q.Low + q.Background
+	for i, n := range []int{q.High, q.Normal, q.Low, q.Background} {
+		p.Queue = append(p.Queue, depth{lessor.Priority(i).String(), n, share(n, p.Waiting)})
+	}
+	p.Pressure = pressures(st.Inputs)
+}
+
+// leaseStates tells how the newest leases are: beaten, not yet beaten, or near their end.
+func (v *visit) leaseStates(all int) ([]stateCount, error) {
+	if !v.can(token.ReadLeases) {
+		return nil, nil
+	}
+	list, _, err := v.scheduler.Leases(v.r.Context(), v.caller, "", leasesLooked, "")
+	if err != nil {
+		return nil, err
+	}
+	beating, leased, late := 0, 0, 0
+	now := lessor.At(time.Now())
+	for _, l := range list {
+		switch left := l.ExpiresAt.Sub(now); {
+		case left.Milliseconds()*3 < l.TTLMS:
+			late++
+		case l.LastHeartbeat == 0 || l.LastHeartbeat == l.IssuedAt:
+			leased++
+		default:
+			beating++
+		}
+	}
+	note := ""
+	if len(list) < all {
+		note = "of the newest " + count(len(list))
+	}
+	return []stateCount{{"running", beating, note}, {"leased", leased, note}, {"late", late, note}}, nil
+}
+
+// pressures are the measurements behind the busy rating, as people read them.
+func pressures(in lessor.BusyInputs) []pressure {
+	if in.SampledAt.IsZero() {
+		return nil
+	}
+	return []pressure{
+		{"CPU", fmt.Sprintf("%.0f %%", in.CPUPercent)},
+		{"memory", fmt.Sprintf("%.0f %%", in.MemoryPercent)},
+		{"API p95", fmt.Sprintf("%.0f ms", in.P95MS)},
+		{"API 5xx", fmt.Sprintf("%.1f %%", in.ErrorShare*100)},
+		{"in flight", fmt.Sprint(in.InFlight)},
+	}
+}

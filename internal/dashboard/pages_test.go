@@ -1,0 +1,68 @@
+package dashboard
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEveryPageShowsWhatThereIs(t *testing.T) {
+	w := start(t).world()
+	admin := w.as(w.admin)
+	for path, wants := range map[string][]string{
+		"/":                                {"<strong>4</strong> of 95 usable units", "no worker asks for thumbnail.make", "video.encode", `<span class="num">1</span> <span class="quiet">beating`},
+		"/jobs":                            {"video.encode", "mail.send", "monthly"},
+		"/jobs?type=mail.send":             {"mail.send"},
+		"/jobs/" + w.running.ID.String():   {"encoder-7", "42 %", "frame 4200 of 10000", "data-until="},
+		"/jobs/" + w.failed.ID.String():    {"connection refused by smtp.example.org", "Retry"},
+		"/jobs/" + w.done.ID.String():      {"2026-10", "r.pdf"},
+		"/jobs/" + w.queued.ID.String():    {"Why is it not running", "no_worker"},
+		"/leases":                          {"encoder-7", "video.encode", "unknown"},
+		"/workers":                         {"encoder-7", "test-agent/1.0"},
+		"/schedules":                       {"nightly-invoices", "every 3600 s", "closed"},
+		"/schedules/nightly-invoices":      {"Next ticks", "from"},
+		"/runs":                            {"SUCCESS", "FAILED", "connection refused"},
+		"/runs?trace_id=" + w.done.TraceID: {w.done.ID.String()},
+		"/tenants":                         {tenantA, tenantB},
+		"/recovery":                        {"node-1", "No command runs"},
+		"/audit":                           {"nightly-invoices"},
+		"/jobs/bulk?action=cancel&type=thumbnail.make": {"<strong>3</strong> jobs match"},
+	} {
+		status, page := admin.get(path)
+		if status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+		has(t, page, wants...)
+		if strings.Contains(page, "<no value>") || strings.Contains(page, "%!") {
+			t.Errorf("%s shows a value that it has not got:\n%s", path, page)
+		}
+	}
+}
+
+func TestEmptyPagesSayWhatToTypeNext(t *testing.T) {
+	s := start(t)
+	admin := s.as(s.admin)
+	for _, path := range []string{"/", "/jobs", "/leases", "/workers", "/schedules", "/runs", "/tenants", "/recovery"} {
+		status, page := admin.get(path)
+		if status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+		has(t, page, `class="empty"`, "<pre>")
+	}
+}
+
+func TestSchedulesShowWhatBecameOfTheirTicks(t *testing.T) {
+	s := start(t)
+	s.define("quick", "quick.run", 1)
+	v := s.visitor()
+	page := ""
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(page, "t-fired") || !strings.Contains(page, "t-skipped"); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no tick is shown as fired, or none as skipped for the one that runs:\n%s", page)
+		}
+		_, page = v.get("/schedules")
+	}
+	_, page = v.get("/schedules/quick")
+	has(t, page, `s-fired`, "Next ticks", "/jobs/")
+}

@@ -1,0 +1,71 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"lessor/internal/token"
+)
+
+// view is a page that is ready to be rendered: its template and what that shows.
+type view struct {
+	title    string
+	template string
+	page     any
+}
+
+// pages are what people look at, by path, each with the scope that the same question needs in the API.
+var pages = map[string]struct {
+	scope token.Scope
+	show  func(*visit) (view, error)
+}{
+	"/{$}":            {token.Read, (*visit).overview},
+	"/jobs":           {token.ReadJobs, (*visit).jobs},
+	"/jobs/{id}":      {token.ReadJobs, (*visit).job},
+	"/jobs/bulk":      {token.Submit, (*visit).bulkAsk},
+	"/jobs/bulk/{id}": {token.Submit, (*visit).bulkProgress},
+	"/leases":         {token.ReadLeases, (*visit).leases},
+	"/workers":        {token.Read, (*visit).workers},
+	"/schedules":      {token.Read, (*visit).schedules},
+	"/schedules/{id}": {token.Read, (*visit).schedule},
+	"/runs":           {token.Read, (*visit).runs},
+	"/tenants":        {token.Read, (*visit).tenants},
+	"/recovery":       {token.Administer, (*visit).showRecovery},
+	"/audit":          {token.ReadAudit, (*visit).audit},
+}
+
+// actions are what people do. Each ends with a redirect, so that a reload does not repeat it.
+var actions = map[string]struct {
+	scope token.Scope
+	do    func(*visit) error
+}{
+	"/jobs/{id}/cancel":         {token.Submit, (*visit).cancel},
+	"/jobs/{id}/retry":          {token.Submit, (*visit).retry},
+	"/jobs/bulk":                {token.Submit, (*visit).bulkStart},
+	"/leases/{id}/revoke":       {token.Revoke, (*visit).revoke},
+	"/schedules/{id}/pause":     {token.Schedule, (*visit).pauseSchedule},
+	"/schedules/{id}/resume":    {token.Schedule, (*visit).resumeSchedule},
+	"/schedules/{id}/trigger":   {token.Schedule, (*visit).trigger},
+	"/schedules/{id}/reset":     {token.Schedule, (*visit).resetCircuit},
+	"/tenants/{id}":             {token.Schedule, (*visit).setTenant},
+	"/recovery/scan":            {token.Administer, (*visit).scan},
+	"/recovery/{id}/mark-dead":  {token.Administer, (*visit).markDead},
+	"/recovery/{id}/resume-job": {token.Administer, (*visit).resumeJob},
+}
+
+func (d *Dashboard) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for path, p := range pages {
+		mux.HandleFunc("GET "+path, d.answer(p.scope, func(v *visit) error { return v.render(p.show) }))
+	}
+	for path, a := range actions {
+		mux.HandleFunc("POST "+path, d.answer(a.scope, a.do))
+	}
+	mux.HandleFunc("GET /jobs/{id}/download/{part}", d.answer(token.ReadJobs, (*visit).download))
+	mux.HandleFunc("GET /live", d.answer(token.Describe, (*visit).follow))
+	mux.HandleFunc("GET /login", d.answer(token.Public, (*visit).showLogin))
+	mux.HandleFunc("POST /login", d.answer(token.Public, (*visit).login))
+	mux.HandleFunc("POST /logout", d.answer(token.Public, (*visit).logout))
+	mux.HandleFunc("POST /theme", d.answer(token.Public, (*visit).setTheme))
+	mux.Handle("GET /static/", static())
+	return mux
+}

@@ -1,0 +1,140 @@
+package dashboard
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+	"lessor/internal/token"
+)
+
+// schedulesPage lists definitions.
+type schedulesPage struct {
+	Rows   []scheduleRow
+	Next   string
+	CanAct bool
+}
+
+// scheduleRow is a definition, what became of its last ticks, and its circuit.
+type scheduleRow struct {
+	lessor.Definition
+	Ticks   []lessor.Tick // oldest first
+	Circuit lessor.Circuit
+	Coming  []lessor.Instant
+}
+
+// Last is the newest tick, nil if there was none.
+func (r scheduleRow) Last() *lessor.Tick {
+	if len(r.Ticks) == 0 {
+		return nil
+	}
+	return &r.Ticks[len(r.Ticks)-1]
+}
+
+const (
+	schedulesShown = 25 // each costs two reads
+	stripTicks     = 30
+	ticksAhead     = 10
+	circuitsLooked = 1000
+)
+
+func (v *visit) schedules() (view, error) {
+	ctx := v.r.Context()
+	list, next, err := v.scheduler.Definitions(ctx, v.caller, lessor.DefinitionFilter{Limit: schedulesShown, Cursor: v.r.URL.Query().Get("cursor")})
+	if err != nil {
+		return view{}, err
+	}
+	p := schedulesPage{Next: v.next(next), CanAct: v.can(token.Schedule)}
+	circuits, err := v.circuits(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	for _, def := range list {
+		row, err := v.scheduleRow(ctx, def, circuits)
+		if err != nil {
+			return view{}, err
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return view{"Schedules", "schedules", p}, nil
+}
+
+// circuits are those of definitions that failed lately, by id; all others are closed.
+func (v *visit) circuits(ctx context.Context) (map[string]lessor.Circuit, error) {
+	list, _, err := v.scheduler.Circuits(ctx, v.caller, circuitsLooked, "")
+	all := make(map[string]lessor.Circuit, len(list))
+	for _, c := range list {
+		all[c.JobID] = c
+	}
+	return all, err
+}
+
+func (v *visit) scheduleRow(ctx context.Context, def lessor.Definition, circuits map[string]lessor.Circuit) (scheduleRow, error) {
+	row := scheduleRow{Definition: def, Circuit: lessor.Circuit{JobID: def.JobID, State: lessor.CircuitClosed}}
+	if c, ok := circuits[def.JobID]; ok {
+		row.Circuit = c
+	}
+	var err error
+	if row.Coming, err = v.scheduler.NextTicks(ctx, v.caller, def.JobID, ticksAhead); err != nil {
+		return row, err
+	}
+	ticks, _, err := v.scheduler.Ticks(ctx, v.caller, def.JobID, lessor.TickFilter{From: stripFrom(row.Coming), Limit: 4 * stripTicks})
+	row.Ticks = ticks[max(0, len(ticks)-stripTicks):]
+	return row, err
+}
+
+// stripFrom is where to begin reading ticks, which are told from the oldest, to find the newest without reading all: as far back as the
+// ticks ahead lie apart, twice what the strip shows.
+func stripFrom(coming []lessor.Instant) lessor.Instant {
+	now := lessor.At(time.Now())
+	if len(coming) < 2 {
+		return now.Add(-365 * 24 * time.Hour)
+	}
+	apart := coming[len(coming)-1].Sub(coming[0]) / time.Duration(len(coming)-1)
+	return now.Add(-2 * stripTicks * max(apart, time.Second))
+}
+
+// schedulePage is one definition with its preview.
+type schedulePage struct {
+	scheduleRow
+	Text   string // its payload
+	CanAct bool
+}
+
+func (v *visit) schedule() (view, error) {
+	ctx, id := v.r.Context(), v.r.PathValue("id")
+	def, err := v.scheduler.Definition(ctx, v.caller, id)
+	if err != nil {
+		return view{}, err
+	}
+	circuits, err := v.circuits(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	row, err := v.scheduleRow(ctx, def, circuits)
+	return view{def.JobID, "schedule", schedulePage{row, text(def.Payload), v.can(token.Schedule)}}, err
+}
+
+func (v *visit) pauseSchedule() error  { return v.setPaused(true, "paused") }
+func (v *visit) resumeSchedule() error { return v.setPaused(false, "resumed") }
+
+func (v *visit) setPaused(paused bool, said string) error {
+	if _, err := v.scheduler.SetPaused(v.r.Context(), v.caller, v.r.PathValue("id"), paused); err != nil {
+		return err
+	}
+	return v.back("/schedules", said)
+}
+
+func (v *visit) trigger() error {
+	if _, err := v.scheduler.Trigger(v.r.Context(), v.caller, v.r.PathValue("id")); err != nil {
+		return err
+	}
+	return v.back("/schedules", "triggered")
+}
+
+func (v *visit) resetCircuit() error {
+	if _, err := v.scheduler.ResetCircuit(v.r.Context(), v.caller, v.r.PathValue("id")); err != nil {
+		return err
+	}
+	return v.back("/schedules", "reset")
+}

@@ -1,0 +1,168 @@
+package dashboard
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"lessor"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// parse reads every page's template, each with the layout and the parts that all share.
+func parse() map[string]*template.Template {
+	funcs := template.FuncMap{
+		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "text": text, "span": span, "percent": percent, "bar": newBar,
+		"dict": dict,
+	}
+	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
+	names, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		panic(err) // the pattern is ours
+	}
+	all := map[string]*template.Template{}
+	for _, file := range names {
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
+		if name != "layout" && name != "parts" {
+			all[name] = template.Must(template.Must(base.Clone()).ParseFS(files, file))
+		}
+	}
+	return all
+}
+
+// static serves the style and the script, which only change with the program.
+func static() http.Handler {
+	server := http.FileServerFS(files)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=3600")
+		server.ServeHTTP(w, r)
+	})
+}
+
+// layout is what every page is given.
+type layout struct {
+	Title   string
+	Here    string // the section of the menu
+	URL     string
+	Actor   string
+	Role    string
+	Known   bool // is somebody
+	Session bool // can log out
+	Theme   string
+	Version string
+	Said    string
+	Page    any
+}
+
+func (v *visit) layout(shown view) layout {
+	l := layout{
+		Title: shown.title, URL: v.r.URL.RequestURI(), Known: v.known(), Session: v.held != nil, Theme: v.theme(), Version: v.version,
+		Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local", Role: "operator",
+	}
+	section, _, _ := strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
+	l.Here = "/" + section
+	if v.r.Method != http.MethodGet {
+		l.URL = "/"
+	}
+	if v.held != nil {
+		l.Role, l.Actor = v.held.Role, v.held.Name
+		if l.Actor == "" {
+			l.Actor = short(v.held.ID.String())
+		}
+		if v.held.Tenant != nil {
+			l.Role += " of " + short(v.held.Tenant.String())
+		}
+	}
+	return l
+}
+
+// sayings are what a page may say after an action: fixed words, so that a link cannot put others on it.
+var sayings = map[string]string{
+	"cancelled": "Cancelled.", "cancelling": "Cancel was asked of the worker.", "retried": "Queued again.", "revoked": "The lease was revoked.", "paused": "Paused.",
+	"resumed": "Resumed.", "triggered": "Triggered: a job was made now.", "reset": "The circuit was closed.", "set": "Saved.", "scanned": "The workspace was looked at.",
+	"dead": "Marked dead.", "requeued": "A new job goes on where it ended.",
+}
+
+// age says how long ago or ahead an instant is.
+func age(i lessor.Instant) string {
+	if i.IsZero() {
+		return "never"
+	}
+	d := time.Since(i.Time())
+	if d < 0 {
+		return "in " + span(-d)
+	}
+	return span(d) + " ago"
+}
+
+// span is a duration in its largest unit that makes sense.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return strconv.Itoa(int(d.Hours()/24)) + " d"
+}
+
+func instant(i lessor.Instant) string { return i.Time().Format("2006-01-02 15:04:05") + "Z" }
+
+func iso(i lessor.Instant) string { return i.String() }
+
+// short is an id as people compare them: its end, since the beginning of ids made together is the same.
+func short(id string) string {
+	if len(id) <= 12 {
+		return id
+	}
+	return "…" + id[len(id)-8:]
+}
+
+// count groups digits by thousands.
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// text shows JSON with lines, as it was sent.
+func text(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+func percent(f *float64) string {
+	if f == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*f*100)) + " %"
+}
+
+func newBar(p float64, class, label string) bar { return bar{p, class, label} }
+
+// dict joins what a part of a page is given.
+func dict(pairs ...any) map[string]any {
+	m := make(map[string]any, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if name, ok := pairs[i].(string); ok {
+			m[name] = pairs[i+1]
+		}
+	}
+	return m
+}

@@ -1,0 +1,77 @@
+package dashboard
+
+import (
+	"strconv"
+
+	"lessor"
+	"lessor/internal/token"
+)
+
+// tenantsPage lists tenants with what they use.
+type tenantsPage struct {
+	Rows   []tenantRow
+	Next   string
+	CanAct bool
+}
+
+// tenantRow is a tenant, its share of the units in use on this page, and the share that its weight is worth among those who want any.
+type tenantRow struct {
+	lessor.Tenant
+	Share, Fair float64
+	Capped      bool
+}
+
+func (v *visit) tenants() (view, error) {
+	list, next, err := v.scheduler.Tenants(v.r.Context(), v.caller, pageSize, v.r.URL.Query().Get("cursor"))
+	if err != nil {
+		return view{}, err
+	}
+	p := tenantsPage{Next: v.next(next), CanAct: v.can(token.Schedule)}
+	units, weights := 0, 0
+	for _, t := range list {
+		units += t.Units
+		if t.Units > 0 || t.Queued > 0 {
+			weights += t.Weight
+		}
+	}
+	for _, t := range list {
+		row := tenantRow{Tenant: t, Share: share(t.Units, units), Capped: t.MaxConcurrency != nil && t.Leases >= *t.MaxConcurrency}
+		if t.Units > 0 || t.Queued > 0 {
+			row.Fair = share(t.Weight, weights)
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return view{"Tenants", "tenants", p}, nil
+}
+
+// setTenant stores weight, cap and pause together, as the form shows them.
+func (v *visit) setTenant() error {
+	id, err := readTenant(v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	paused := v.form.Get("paused") != ""
+	ask := lessor.TenantAsk{Paused: &paused}
+	if ask.Weight, err = number(v.form.Get("weight"), "weight"); err != nil {
+		return err
+	}
+	if ask.MaxConcurrency, err = number(v.form.Get("cap"), "maxConcurrency"); err != nil {
+		return err
+	}
+	if _, err := v.scheduler.SetTenant(v.r.Context(), v.caller, *id, ask); err != nil {
+		return err
+	}
+	return v.back("/tenants", "set")
+}
+
+// number reads a field that may be empty.
+func number(s, field string) (*int64, error) {
+	if s == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return nil, &lessor.Error{Code: lessor.CodeInvalidValue, Detail: field + " must be a whole number"}
+	}
+	return &n, nil
+}

@@ -1,0 +1,194 @@
+package dashboard
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"lessor"
+	"lessor/internal/httpapi"
+	"lessor/internal/scheduler"
+	"lessor/internal/token"
+)
+
+// maxForm bounds what a form may send, in bytes.
+const maxForm = 16 << 10
+
+// visit is one request for a page.
+type visit struct {
+	*Dashboard
+	w       http.ResponseWriter
+	r       *http.Request
+	visitor httpapi.Visitor
+	held    *scheduler.Token // of the session; nil = none
+	caller  scheduler.Caller
+	form    url.Values // of a POST
+}
+
+var (
+	errLogin   = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "log in with a token to see this"}
+	errBadForm = &lessor.Error{Code: lessor.CodeInvalidRequest, Detail: "the form cannot be read"}
+)
+
+// answer wraps what a route does: who asks, whether they may, and what is shown when they may not.
+func (d *Dashboard) answer(scope token.Scope, do func(*visit) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{Dashboard: d, w: w, r: r}
+		v.visitor, _ = r.Context().Value(visitorKey{}).(httpapi.Visitor)
+		err := v.enter(scope)
+		if err == nil {
+			err = do(v)
+		}
+		if err != nil {
+			v.refuse(err)
+		}
+	}
+}
+
+// enter finds out who asks and refuses who may not.
+func (v *visit) enter(scope token.Scope) (err error) {
+	if v.r.Method == http.MethodPost {
+		body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
+		if err != nil {
+			return errBadForm
+		}
+		if v.form, err = url.ParseQuery(string(body)); err != nil {
+			return errBadForm
+		}
+	}
+	v.held = v.session()
+	v.caller, err = v.may(scope)
+	return err
+}
+
+// may returns the caller that the visitor is for a scope.
+func (v *visit) may(scope token.Scope) (scheduler.Caller, error) {
+	switch {
+	case scope == token.Public:
+		return scheduler.Caller{Actor: "anonymous"}, nil
+	case v.held != nil:
+		return httpapi.Holder(*v.held, scope)
+	case v.visitor.Local && token.Operator.Allows(scope) && !scope.NeedsToken():
+		return scheduler.Caller{Actor: "local"}, nil
+	}
+	return scheduler.Caller{}, errLogin
+}
+
+// can reports whether the visitor may use a scope, for buttons that would be refused.
+func (v *visit) can(scope token.Scope) bool {
+	_, err := v.may(scope)
+	return err == nil
+}
+
+// known reports whether the visitor is somebody at all.
+func (v *visit) known() bool { return v.held != nil || v.visitor.Local }
+
+// refuse shows what went wrong. Who is nobody yet is led to the login.
+func (v *visit) refuse(err error) {
+	var e *lessor.Error
+	if !errors.As(err, &e) || e.Code == lessor.CodeInternal {
+		if v.r.Context().Err() != nil {
+			return // whoever asked is gone
+		}
+		v.log.LogAttrs(v.r.Context(), slog.LevelError, "page failed", slog.String("error", err.Error()), slog.String("trace_id", v.visitor.TraceID))
+		e = &lessor.Error{Code: lessor.CodeInternal, Detail: "Something went wrong here; the server's log has it under trace id " + v.visitor.TraceID + "."}
+	}
+	if e == errLogin && !v.known() && v.r.Method == http.MethodGet {
+		v.redirect("/login?next=" + url.QueryEscape(v.r.URL.RequestURI()))
+		return
+	}
+	status := httpapi.Status(e.Code)
+	_ = v.write(status, view{http.StatusText(status), "refused", refused{status, e, v.held == nil}}) // rendering it cannot fail: tests
+}
+
+type refused struct {
+	Status int
+	Error  *lessor.Error
+	Login  bool // a token might help
+}
+
+func (v *visit) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }
+
+// back returns to the page that a form was on, with the name of what was done.
+func (v *visit) back(fallback, said string) error {
+	to := v.form.Get("back")
+	if !isOwn(to) {
+		to = fallback
+	}
+	u, err := url.Parse(to)
+	if err != nil {
+		return errBadForm
+	}
+	q := u.Query()
+	q.Set("said", said)
+	u.RawQuery = q.Encode()
+	v.redirect(u.String())
+	return nil
+}
+
+// isOwn reports whether a place to go to is a path of ours, and no other server's.
+func isOwn(to string) bool {
+	return len(to) < 2000 && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") && !strings.ContainsAny(to, "\\\r\n\t")
+}
+
+// render shows a page: whole, or only what changes in it for a page that follows the scheduler. That part is the same for all who have
+// the same rights, and made once a second for all of them.
+func (v *visit) render(show func(*visit) (view, error)) error {
+	if v.r.Header.Get(liveHeader) == "" {
+		shown, err := show(v)
+		if err != nil {
+			return err
+		}
+		return v.write(http.StatusOK, shown)
+	}
+	body, err := v.cache.get(v.rights()+" "+v.r.URL.RequestURI(), func() ([]byte, error) {
+		shown, err := show(v)
+		if err != nil {
+			return nil, err
+		}
+		return v.execute("main", shown)
+	})
+	if err != nil {
+		return err
+	}
+	v.send(http.StatusOK, body)
+	return nil
+}
+
+// rights names what a page depends on besides its address.
+func (v *visit) rights() string {
+	switch {
+	case v.held == nil:
+		return "local"
+	case v.held.Tenant != nil:
+		return v.held.Role + "@" + v.held.Tenant.String()
+	}
+	return v.held.Role
+}
+
+func (v *visit) write(status int, shown view) error {
+	body, err := v.execute("layout", shown)
+	if err != nil {
+		return err
+	}
+	v.send(status, body)
+	return nil
+}
+
+func (v *visit) execute(part string, shown view) ([]byte, error) {
+	var b bytes.Buffer
+	if err := v.templates[shown.template].ExecuteTemplate(&b, part, v.layout(shown)); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (v *visit) send(status int, body []byte) {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(body) // a visitor who is gone cannot be told
+}
