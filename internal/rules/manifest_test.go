@@ -72,15 +72,17 @@ func TestManifestSaysWhatItDoes(t *testing.T) {
 }
 
 func TestManifestIsRefusedWhole(t *testing.T) {
+	foreign := strings.Replace(entry("abc"), `{`, `{"tenantId": "03000000-0000-0000-0000-000000000005", `, 1)
+	many := strings.Split(strings.Repeat("{}|", 1000)+"{}", "|")
 	for body, want := range map[string]string{
-		`{"tenantId": "` + tenantName + `", "jobs": []}`:                                                      "moduleId: is required",
-		`{"moduleId": "m", "jobs": []}`:                                                                       "tenantId: is required",
-		`{"moduleId": "m", "tenantId": "x"}`:                                                                  "jobs: is required",
-		`{"moduleId": "", "tenantId": "` + tenantName + `", "jobs": []}`:                                      "moduleId: must be 1 to 120 characters long, not 0",
-		books(entry("abc"), entry("abc")):                                                                     "jobs[1].jobId: is the same as that of jobs[0]",
-		books(entry("abc"), entry("ab")):                                                                      "jobs[1].jobId: must be 3 to 120 characters long, not 2",
-		books(strings.Replace(entry("abc"), `{`, `{"tenantId": "03000000-0000-0000-0000-000000000005", `, 1)): "jobs[0].tenantId: must be the manifest's (" + tenantName + ")",
-		books(strings.Split(strings.Repeat("{}|", 1000)+"{}", "|")...):                                        "jobs: must be at most 1000, not 1001",
+		`{"tenantId": "` + tenantName + `", "jobs": []}`:                 "moduleId: is required",
+		`{"moduleId": "m", "jobs": []}`:                                  "tenantId: is required",
+		`{"moduleId": "m", "tenantId": "x"}`:                             "jobs: is required",
+		`{"moduleId": "", "tenantId": "` + tenantName + `", "jobs": []}`: "moduleId: must be 1 to 120 characters long, not 0",
+		books(entry("abc"), entry("abc")):                                "jobs[1].jobId: is the same as that of jobs[0]",
+		books(entry("abc"), entry("ab")):                                 "jobs[1].jobId: must be 3 to 120 characters long, not 2",
+		books(foreign):                                                   "jobs[0].tenantId: must be the manifest's (" + tenantName + ")",
+		books(many...):                                                   "jobs: must be at most 1000, not 1001",
 	} {
 		_, err := plan(t, body)
 		if got := firstField(err); got != want {

@@ -26,11 +26,16 @@ func Reattach(h *Held, now lessor.Instant) []Note {
 	}}
 }
 
-// Resume turns a job that is over, and did not succeed, into the submission of a new one: what it was, as of now.
-func Resume(s *Standing, now lessor.Instant) (*Spec, error) {
+// Resume turns a job that is over, and did not succeed, into the submission of a new one: what it was, as of now. One whose command is
+// dead may still wait for its retry; the new job takes its place.
+func Resume(s *Standing, dead bool, now lessor.Instant) (*Spec, error) {
+	over := s.Place == Ended && s.Done.State != lessor.Completed && s.Done.State != lessor.Cancelled
 	switch {
-	case s.Place != Ended || s.Done.State == lessor.Completed || s.Done.State == lessor.Cancelled:
-		return nil, &lessor.Error{Code: lessor.CodeConflict, Detail: "only a job that failed or expired for good can be resumed; this one is " + string(s.State())}
+	case !over && (s.Place != Delayed || !dead):
+		return nil, &lessor.Error{
+			Code:   lessor.CodeConflict,
+			Detail: "only a job that failed or expired for good, or whose command is dead, can be resumed; this one is " + string(s.State()),
+		}
 	case s.Spec.Payload == nil:
 		return nil, &lessor.Error{Code: lessor.CodeConflict, Detail: "the job's payload is no longer kept; submit it again"}
 	}

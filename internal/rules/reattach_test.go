@@ -27,7 +27,7 @@ func TestResumeIsForWhatFailedForGood(t *testing.T) {
 	spec := &Spec{ID: lessor.JobID{UUID: lessor.UUID{1}}, Payload: json.RawMessage(`{}`), IdempotencyKey: "k", RunAt: 5, Seq: 9, MaxAttempts: 3, TraceID: "trace"}
 	ended := func(s lessor.State) *Standing { return &Standing{Spec: spec, Place: Ended, Done: &Done{State: s}} }
 	for _, s := range []lessor.State{lessor.Failed, lessor.Expired} {
-		got, err := Resume(ended(s), after(0))
+		got, err := Resume(ended(s), false, after(0))
 		if err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
@@ -35,8 +35,12 @@ func TestResumeIsForWhatFailedForGood(t *testing.T) {
 	}
 	stripped := ended(lessor.Failed)
 	stripped.Spec = &Spec{}
-	for _, s := range []*Standing{ended(lessor.Completed), ended(lessor.Cancelled), {Spec: spec, Place: InQueue}, stripped} {
-		if _, err := Resume(s, after(0)); lessor.CodeOf(err) != lessor.CodeConflict {
+	waiting := &Standing{Spec: spec, Place: Delayed, Wait: Wait{State: lessor.Failed}}
+	if _, err := Resume(waiting, true, after(0)); err != nil {
+		t.Errorf("a dead command that waits for its retry: %v", err)
+	}
+	for _, s := range []*Standing{ended(lessor.Completed), ended(lessor.Cancelled), {Spec: spec, Place: InQueue}, waiting, stripped} {
+		if _, err := Resume(s, false, after(0)); lessor.CodeOf(err) != lessor.CodeConflict {
 			t.Errorf("%s is resumed: %v", s.State(), err)
 		}
 	}

@@ -163,9 +163,22 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromC
 		if err != nil {
 			return err
 		}
-		spec, err := rules.Resume(st, p.now)
+		dead, err := p.isDead(ctx, st)
 		if err != nil {
 			return err
+		}
+		spec, err := rules.Resume(st, dead, p.now)
+		if err != nil {
+			return err
+		}
+		if st.Place == rules.Delayed { // the new job instead of the retry, not beside it
+			ch, err := rules.Cancel(st, false, c.Actor, p.now)
+			if err != nil {
+				return err
+			}
+			if err := p.apply(ctx, st, ch); err != nil {
+				return err
+			}
 		}
 		spec.ID, spec.Actor = lessor.JobID{UUID: newUUID()}, c.Actor
 		next = spec.ID
@@ -179,6 +192,15 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromC
 		return p.tx.SaveReports(ctx, []rules.Report{{Job: next, Checkpoint: st.Report.Checkpoint, At: p.now}})
 	})
 	return next, err
+}
+
+// isDead reports whether the last attempt of a job that waits ended because its command fell silent.
+func (p *pass) isDead(ctx context.Context, st *rules.Standing) (bool, error) {
+	if st.Place != rules.Delayed || st.ErrorLease.IsZero() {
+		return false, nil
+	}
+	last, _, err := p.tx.AttemptOf(ctx, st.ErrorLease)
+	return last != nil && last.Reason == rules.ReasonHeartbeatStopped, err
 }
 
 // Raise stores alerts, but none of whose kind there is one about its subject already.

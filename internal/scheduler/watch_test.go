@@ -144,3 +144,32 @@ func TestOutcomeOfAnAttemptIsRememberedByItsFence(t *testing.T) {
 		}
 	})
 }
+
+func TestDeadJobIsResumedInsteadOfItsRetry(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		old := w.submit(nil)
+		g := w.lease("worker-1", nil)
+		w.mustComplete(g, "failed")
+		if _, err := w.Resume(w.ctx, anybody, old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
+			t.Error("a job that waits for an ordinary retry was resumed")
+		}
+		time.Sleep(time.Minute)
+		g = w.lease("worker-1", nil)
+		if err := w.Bury(w.ctx, anybody, g.Lease.ID, "Heartbeat stopped"); err != nil {
+			t.Fatal(err)
+		}
+		id, err := w.Resume(w.ctx, anybody, old.ID, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		w.wantState(old.ID, lessor.Cancelled)
+		if g := w.lease("worker-1", nil); g.Job.ID != id {
+			t.Errorf("granted %s, want the new job %s", g.Job.ID, id)
+		}
+		if _, d := w.ask("worker-2", nil); d == nil {
+			t.Error("the old job runs beside the new one")
+		}
+		w.noDrift()
+	})
+}
