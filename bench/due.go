@@ -74,11 +74,19 @@ func due(ctx context.Context, b *bench) (err error) {
 // dueOf measures one kind of store with few and with many definitions, in turns.
 func (b *bench) dueOf(ctx context.Context, open func(int) (scheduler.Store, error), rounds int) (few, many cost, err error) {
 	sides := []*dueSide{{size: fewDefinitions}, {size: manyDefinitions}}
+	defer func() {
+		for _, s := range sides {
+			if s.store != nil {
+				err = errors.Join(err, s.store.Close())
+			}
+		}
+	}()
 	for _, s := range sides {
-		if s.store, err = open(s.size); err != nil {
+		store, err := open(s.size)
+		if err != nil {
 			return few, many, err
 		}
-		defer func() { err = errors.Join(err, s.store.Close()) }()
+		s.store = store
 		b.note("due: storing %d definitions", s.size)
 		if err := s.fill(ctx); err != nil {
 			return few, many, err
