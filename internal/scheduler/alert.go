@@ -47,21 +47,8 @@ func (s *Scheduler) Alerts(ctx context.Context, c Caller, f lessor.AlertFilter) 
 		}
 		q.After = &lessor.AlertID{UUID: u}
 	}
-	found := []lessor.Alert{}
-	err := s.view(ctx, "list alerts", func(v View) error {
-		as, err := v.AlertList(ctx, q)
-		found = append(found, as...)
-		return err
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	page, more := cut(found, f.Limit)
-	next := ""
-	if more {
-		next = page[len(page)-1].ID.String()
-	}
-	return page, next, nil
+	return pageOf(ctx, s, "list alerts", f.Limit, func(a lessor.Alert) string { return a.ID.String() },
+		func(v View) ([]lessor.Alert, error) { return v.AlertList(ctx, q) })
 }
 
 // audit notes who changed what; nil is nothing before or after.
@@ -93,19 +80,21 @@ func (s *Scheduler) Audit(ctx context.Context, f lessor.AuditFilter) ([]lessor.A
 		}
 		q.After = &lessor.AuditID{UUID: u}
 	}
-	found := []lessor.Audited{}
-	err := s.view(ctx, "list the audit", func(v View) error {
-		es, err := v.AuditList(ctx, q)
-		found = append(found, es...)
+	return pageOf(ctx, s, "list the audit", f.Limit, func(e lessor.Audited) string { return e.ID.String() },
+		func(v View) ([]lessor.Audited, error) { return v.AuditList(ctx, q) })
+}
+
+// pageOf reads a list of one more than a page holds, and returns the page and the cursor of the next ("" at the end).
+func pageOf[T any](ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string, read func(View) ([]T, error)) ([]T, string, error) {
+	found := []T{}
+	err := s.view(ctx, verb, func(v View) error {
+		list, err := read(v)
+		found = append(found, list...)
 		return err
 	})
-	if err != nil {
-		return nil, "", err
+	page, more := cut(found, limit)
+	if err != nil || !more {
+		return page, "", err
 	}
-	page, more := cut(found, f.Limit)
-	next := ""
-	if more {
-		next = page[len(page)-1].ID.String()
-	}
-	return page, next, nil
+	return page, cursor(page[len(page)-1]), nil
 }

@@ -162,18 +162,8 @@ func (s *Scheduler) Circuits(ctx context.Context, c Caller, limit int, after str
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
-	var found []*rules.Circuit
-	err := s.view(ctx, "list circuits", func(v View) (err error) {
-		found, err = v.Circuits(ctx, CircuitQuery{Tenant: c.Tenant, After: after, Limit: limit + 1})
-		return err
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	page, more := cut(found, limit)
-	next := ""
-	if more {
-		next = page[len(page)-1].Definition
-	}
-	return each(page, rules.ShowCircuit), next, nil
+	q := CircuitQuery{Tenant: c.Tenant, After: after, Limit: limit + 1}
+	page, next, err := pageOf(ctx, s, "list circuits", limit, func(c *rules.Circuit) string { return c.Definition },
+		func(v View) ([]*rules.Circuit, error) { return v.Circuits(ctx, q) })
+	return each(page, rules.ShowCircuit), next, err
 }

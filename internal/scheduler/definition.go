@@ -245,20 +245,10 @@ func (s *Scheduler) Definitions(ctx context.Context, c Caller, f lessor.Definiti
 	if err != nil {
 		return nil, "", err
 	}
-	var found []*rules.Definition
-	err = s.view(ctx, "list definitions", func(v View) (err error) {
-		found, err = v.DefinitionList(ctx, DefinitionQuery{Tenant: tenant, Module: f.Module, After: f.Cursor, Limit: f.Limit + 1})
-		return err
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	page, more := cut(found, f.Limit)
-	next := ""
-	if more {
-		next = page[len(page)-1].ID
-	}
-	return each(page, rules.ShowDefinition), next, nil
+	q := DefinitionQuery{Tenant: tenant, Module: f.Module, After: f.Cursor, Limit: f.Limit + 1}
+	page, next, err := pageOf(ctx, s, "list definitions", f.Limit, func(d *rules.Definition) string { return d.ID },
+		func(v View) ([]*rules.Definition, error) { return v.DefinitionList(ctx, q) })
+	return each(page, rules.ShowDefinition), next, err
 }
 
 // cut returns a page of a list that was asked for one more than it holds, and whether there was one.
