@@ -154,10 +154,11 @@ func TestWorkerThatLeavesSomethingBehindFailsTheTest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		free := make(chan struct{})
-		worker.Handle(w, "mule", func(context.Context, *worker.Job[mail]) (any, error) { <-free; return nil, nil })
+		began, free := make(chan struct{}), make(chan struct{})
+		worker.Handle(w, "mule", func(context.Context, *worker.Job[mail]) (any, error) { close(began); <-free; return nil, nil })
 		stop := s.Run(w)
-		s.WaitForLease(s.Submit("mule", nil))
+		s.Submit("mule", nil)
+		<-began
 		stop()
 		close(free)
 		if !strings.Contains(u.text, "1 handlers did not return") {
