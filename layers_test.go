@@ -102,12 +102,12 @@ var layers = map[string]layer{
 	},
 
 	// What lies in a workspace: the shim writes it, the monitor reads it.
-	"internal/sentinel": {imports: []string{"."}, libs: []string{"github.com/google/renameio/v2"}},
+	"internal/sentinel": {imports: []string{"."}, libs: []string{"github.com/google/renameio/v2", "golang.org/x/sys"}},
 
 	// Judges what lies in a workspace, and asks the scheduler to act on it.
 	"internal/recovery": {
 		imports: []string{".", "internal/rules", "internal/scheduler", "internal/sentinel"},
-		tests:   []string{"internal/store/sqlite"},
+		tests:   []string{"internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "github.com/jackc/pgx/v5"},
 	},
 
 	"internal/dashboard": {
@@ -140,7 +140,7 @@ var layers = map[string]layer{
 			"internal/recovery", "internal/sentinel", "internal/dashboard",
 		},
 		libs:  []string{"github.com/google/renameio/v2"},
-		tests: []string{"client", "worker", "go.opentelemetry.io", "google.golang.org/protobuf"},
+		tests: []string{"client", "worker", "go.opentelemetry.io", "google.golang.org/protobuf", "internal/pgtest"},
 	},
 
 	// The server for the tests of others, and what such others look like.
@@ -158,7 +158,8 @@ var layers = map[string]layer{
 		imports: []string{
 			".", "client", "node", "internal/config", "internal/demo", "internal/manifest", "internal/store/sqlite", "internal/executor", "internal/sentinel", "internal/top",
 		},
-		libs: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "charm.land/bubbletea/v2", "github.com/charmbracelet/x/term"},
+		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "charm.land/bubbletea/v2", "github.com/charmbracelet/x/term"},
+		tests: []string{"golang.org/x/sys/unix"}, // a pseudo-terminal
 	},
 	"cmd/lessor": {imports: []string{"internal/cli"}},
 

@@ -110,7 +110,9 @@ func checkTarget(to string, force bool) error {
 // copyStore writes the store to f, durably, and closes it.
 func (a *app) copyStore(ctx context.Context, c *client.Client, f *os.File) (size int64, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err = c.Backup(ctx, io.MultiWriter(f, a.progress("copied")))
+	m := a.meter(mebibytes)
+	defer m.end()
+	size, err = c.Backup(ctx, io.MultiWriter(f, &copied{meter: m}))
 	if err != nil {
 		return size, err
 	}

@@ -63,7 +63,7 @@ type bench struct {
 	left    atomic.Int64
 	done    atomic.Int64
 	denials atomic.Int64
-	tell    func(done int64)
+	meter   *meter
 
 	mu   sync.Mutex
 	took map[string][]time.Duration // by call
@@ -73,7 +73,7 @@ type bench struct {
 var benchCalls = []string{"submit", "request", "heartbeat", "complete"}
 
 func (a *app) bench(ctx context.Context, c *client.Client, f benchFlags) error {
-	b := &bench{Client: c, kind: fmt.Sprintf("bench.%08x", rand.Uint32()), took: map[string][]time.Duration{}, tell: a.bar("jobs", int64(f.jobs))}
+	b := &bench{Client: c, kind: fmt.Sprintf("bench.%08x", rand.Uint32()), took: map[string][]time.Duration{}, meter: a.meter(jobsDone)}
 	b.left.Store(int64(f.jobs))
 	limited, cancel := context.WithTimeoutCause(ctx, f.timeout.Duration, fmt.Errorf("not done after %s: raise --timeout, or lower --jobs", f.timeout.String()))
 	defer cancel()
@@ -83,7 +83,7 @@ func (a *app) bench(ctx context.Context, c *client.Client, f benchFlags) error {
 	var callers sync.WaitGroup
 	for i := range f.concurrency {
 		callers.Go(func() {
-			if err := b.live(limited, fmt.Sprintf("%s-%d", b.kind, i)); err != nil {
+			if err := b.live(limited, fmt.Sprintf("%s-%d", b.kind, i), int64(f.jobs)); err != nil {
 				fail(err) // what one cannot do, the others cannot
 			}
 		})
@@ -91,7 +91,7 @@ func (a *app) bench(ctx context.Context, c *client.Client, f benchFlags) error {
 	callers.Wait()
 	took := time.Since(began)
 	if err := context.Cause(limited); b.done.Load() < int64(f.jobs) {
-		b.tell(int64(f.jobs)) // the bar goes away
+		b.meter.end()
 		return errors.Join(err, b.tidy(context.WithoutCancel(ctx)))
 	}
 	return a.printBench(b, f, took)
@@ -99,7 +99,7 @@ func (a *app) bench(ctx context.Context, c *client.Client, f benchFlags) error {
 
 // live takes jobs through their lives, one after the other, until there are enough or ctx is done. A call that was made is waited for:
 // what a server does after nobody listens could not be cleaned up.
-func (b *bench) live(until context.Context, worker string) error {
+func (b *bench) live(until context.Context, worker string, jobs int64) error {
 	ctx := context.WithoutCancel(until)
 	for until.Err() == nil && b.left.Add(-1) >= 0 {
 		err := b.time("submit", func() error {
@@ -124,7 +124,7 @@ func (b *bench) live(until context.Context, worker string) error {
 		}); err != nil {
 			return err
 		}
-		b.tell(b.done.Add(1))
+		b.meter.tell(b.done.Add(1), jobs)
 	}
 	return nil
 }

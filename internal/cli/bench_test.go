@@ -1,30 +1,9 @@
 package cli
 
 import (
-	"bytes"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
-
-func TestBarShowsHowFarItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		tell := bar(&out, "jobs", 100)
-		tell(0)
-		tell(1) // too soon to be seen
-		time.Sleep(meterEvery)
-		tell(50)
-		if got := out.String(); strings.Contains(got, " 1 of 100") || !strings.Contains(got, strings.Repeat("█", 15)+strings.Repeat("░", 15)+" 50 of 100 jobs") {
-			t.Errorf("shown: %q", got)
-		}
-		tell(100)
-		if got := out.String(); !strings.HasSuffix(got, "\r\x1b[K") {
-			t.Errorf("at the end the bar is left: %q", got)
-		}
-	})
-}
 
 func TestSummaryOfLatencies(t *testing.T) {
 	var took []time.Duration

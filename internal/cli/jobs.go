@@ -10,14 +10,14 @@ import (
 )
 
 type jobsFlags struct {
-	state, jobType, tenant, tag string
-	list                        listFlags
+	filter jobFilterFlags
+	list   listFlags
 }
 
 func (a *app) jobsCommand() *cobra.Command {
 	cmd := a.reaching(&cobra.Command{
 		Use:   "jobs",
-		Short: "List jobs; show, explain, cancel or retry one",
+		Short: "List jobs; show or explain one, cancel or retry some",
 		Example: `  lessor jobs
   lessor jobs list --state failed --type mail --all
   lessor jobs why 0196a1b2-…`,
@@ -33,19 +33,14 @@ func (a *app) jobsCommand() *cobra.Command {
 // listsJobs makes cmd the list of jobs: `jobs` and `jobs list` are the same.
 func (a *app) listsJobs(cmd *cobra.Command) {
 	var f jobsFlags
-	cmd.Flags().StringVar(&f.state, "state", "", "only jobs in this state")
-	cmd.Flags().StringVar(&f.jobType, "type", "", "only jobs of this type")
-	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only jobs of this tenant")
-	cmd.Flags().StringVar(&f.tag, "tag", "", "only jobs with this tag")
+	f.filter.add(cmd)
 	f.list.add(cmd, "jobs")
-	completes(cmd, "state", oneOf(lessor.States()...))
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.jobs(cmd, f) })
 }
 
 func (a *app) jobs(cmd *cobra.Command, f jobsFlags) error {
-	filter := lessor.JobFilter{State: lessor.State(f.state), Type: f.jobType, Tag: f.tag}
-	var err error
-	if filter.Tenant, err = tenantFlag(f.tenant); err != nil {
+	filter, err := f.filter.filter()
+	if err != nil {
 		return err
 	}
 	c, err := a.client()

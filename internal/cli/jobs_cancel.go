@@ -12,19 +12,20 @@ import (
 
 func (a *app) jobsCancelCommand() *cobra.Command {
 	var force bool
-	cmd := &cobra.Command{
-		Use:   "cancel ID…",
-		Short: "Cancel jobs",
+	cmd := a.jobsVerb(&cobra.Command{
+		Use:   "cancel [ID…]",
+		Short: "Cancel jobs, by id or by filter",
 		Long: `Cancel ends a job that waits at once. The worker of one that runs is asked to stop; the job ends when the worker
-obeys or its lease lapses. With --force the lease is taken away now.`,
-		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-	}
+obeys or its lease lapses. With --force the lease is taken away now.
+
+Jobs are named by their ids, or chosen by --state, --type, --tenant and --tag: then all that match are counted first, and nothing is
+done until you say yes.`,
+		Example: `  lessor jobs cancel 0196a1b2-…
+  lessor jobs cancel --state queued --type mail`,
+	}, &bulk{verb: "cancel", do: func(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
+		return c.Cancel(ctx, id, force)
+	}})
 	cmd.Flags().BoolVar(&force, "force", false, "take the lease away now instead of asking the worker")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
-		return a.eachJob(cmd, args, func(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
-			return c.Cancel(ctx, id, force)
-		})
-	})
 	return cmd
 }
 

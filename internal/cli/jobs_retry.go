@@ -10,15 +10,16 @@ import (
 )
 
 func (a *app) jobsRetryCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "retry ID…",
-		Short: "Try jobs again that failed, expired or were cancelled",
-		Long:  "Retry queues a job that ended without success for one more attempt, and makes one that waits for its retry due now.",
-		Args:  cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.run(func(cmd *cobra.Command, args []string) error {
-			return a.eachJob(cmd, args, func(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
-				return c.Retry(ctx, id)
-			})
-		}),
-	}
+	return a.jobsVerb(&cobra.Command{
+		Use:   "retry [ID…]",
+		Short: "Try jobs again that failed, expired or were cancelled, by id or by filter",
+		Long: `Retry queues a job that ended without success for one more attempt, and makes one that waits for its retry due now.
+
+Jobs are named by their ids, or chosen by --state, --type, --tenant and --tag: then all that match are counted first, and nothing is
+done until you say yes.`,
+		Example: `  lessor jobs retry 0196a1b2-…
+  lessor jobs retry --state failed --tag nightly`,
+	}, &bulk{verb: "retry", do: func(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
+		return c.Retry(ctx, id)
+	}})
 }

@@ -88,16 +88,3 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
-
-func TestMeterMovesAtMostFiveTimesASecond(t *testing.T) {
-	var out bytes.Buffer
-	m := &meter{to: &out, verb: "copied"}
-	for range 1000 {
-		if _, err := m.Write(make([]byte, 1<<20)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := strings.Count(out.String(), "copied"); m.bytes != 1000<<20 || n < 1 || n > 100 {
-		t.Errorf("%d bytes in %d lines", m.bytes, n)
-	}
-}

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"lessor"
+	"lessor/client"
+)
+
+const (
+	// maxBulk bounds the jobs of one bulk operation, whose ids are kept in memory. There may be more: it is repeated.
+	maxBulk = 100_000
+	// bulkCallers is how many calls are under way at once: the server answers them with one commit.
+	bulkCallers = 16
+)
+
+// jobFilterFlags choose jobs by what they are.
+type jobFilterFlags struct{ state, jobType, tenant, tag string }
+
+func (f *jobFilterFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.state, "state", "", "only jobs in this state")
+	cmd.Flags().StringVar(&f.jobType, "type", "", "only jobs of this type")
+	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only jobs of this tenant")
+	cmd.Flags().StringVar(&f.tag, "tag", "", "only jobs with this tag")
+	completes(cmd, "state", oneOf(lessor.States()...))
+}
+
+func (f jobFilterFlags) filter() (lessor.JobFilter, error) {
+	filter := lessor.JobFilter{State: lessor.State(f.state), Type: f.jobType, Tag: f.tag}
+	var err error
+	filter.Tenant, err = tenantFlag(f.tenant)
+	return filter, err
+}
+
+// bulk is something that is done to many jobs.
+type bulk struct {
+	verb   string
+	filter jobFilterFlags
+	yes    bool
+	do     func(context.Context, *client.Client, lessor.JobID) (lessor.Job, error)
+}
+
+// jobsVerb makes cmd do something to the jobs that are named, or to all that match a filter.
+func (a *app) jobsVerb(cmd *cobra.Command, b *bulk) *cobra.Command {
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	b.filter.add(cmd)
+	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it to all that match without asking")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		filtered := b.filter != jobFilterFlags{}
+		switch {
+		case filtered == (len(args) > 0):
+			return usagef("name jobs, or choose them by --state, --type, --tenant and --tag")
+		case filtered:
+			return a.bulk(cmd.Context(), b)
+		}
+		return a.eachJob(cmd, args, b.do)
+	})
+	return cmd
+}
+
+// bulkReport is what is printed about a bulk operation.
+type bulkReport struct {
+	Matched int  `json:"matched"`
+	More    bool `json:"more"` // than one operation takes
+	Changed int  `json:"changed"`
+	Skipped int  `json:"skipped"` // in a state that does not allow it
+}
+
+// bulk counts the jobs that match, asks, and does it to those it has counted.
+func (a *app) bulk(ctx context.Context, b *bulk) error {
+	filter, err := b.filter.filter()
+	if err != nil {
+		return err
+	}
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	ids, more, err := matching(ctx, c, filter)
+	if err != nil {
+		return err
+	}
+	report := bulkReport{Matched: len(ids), More: more}
+	if len(ids) > 0 {
+		if err := a.confirm(b, report); err != nil {
+			return err
+		}
+		if err := a.doAll(ctx, c, b, ids, &report); err != nil {
+			a.note("stopped after %d of %d jobs", report.Changed+report.Skipped, report.Matched)
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(report)
+	}
+	a.say("%s: %d matched, %d done, %d skipped", b.verb, report.Matched, report.Changed, report.Skipped)
+	if report.Skipped > 0 {
+		a.note("what was skipped is in a state that does not allow it")
+	}
+	if more {
+		a.note("there are more: repeat it")
+	}
+	return nil
+}
+
+// matching returns the ids of the newest jobs that match, and whether there are more than one operation takes.
+func matching(ctx context.Context, c *client.Client, f lessor.JobFilter) (ids []lessor.JobID, more bool, err error) {
+	f.Limit = maxPage
+	for job, err := range c.AllJobs(ctx, f) {
+		if err != nil {
+			return nil, false, err
+		}
+		if len(ids) == maxBulk {
+			return ids, true, nil
+		}
+		ids = append(ids, job.ID)
+	}
+	return ids, false, nil
+}
+
+// confirm asks a person. Who cannot be asked must have said yes before.
+func (a *app) confirm(b *bulk, r bulkReport) error {
+	count := fmt.Sprintf("%d jobs", r.Matched)
+	if r.Matched == 1 {
+		count = "1 job"
+	}
+	switch {
+	case b.yes:
+		return nil
+	case !isTerminal(a.In) || !isTerminal(a.Err):
+		return refusedError{fmt.Errorf("%s would be touched by this %s: repeat it with --yes", count, b.verb)}
+	}
+	fmt.Fprintf(a.Err, "%s %s? [y/N] ", b.verb, count)
+	line, err := bufio.NewReader(io.LimitReader(a.In, 100)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return refusedError{errors.New("nothing was changed")}
+	}
+	return nil
+}
+
+// doAll does it to each job, several at a time, until one fails. A refusal because of a job's state is about that job alone.
+func (a *app) doAll(ctx context.Context, c *client.Client, b *bulk, ids []lessor.JobID, r *bulkReport) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	m := a.meter(jobsDone)
+	defer m.end()
+	var next, changed, skipped atomic.Int64
+	var callers sync.WaitGroup
+	for range min(bulkCallers, len(ids)) {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				i := next.Add(1) - 1
+				if i >= int64(len(ids)) {
+					return
+				}
+				switch _, err := b.do(ctx, c, ids[i]); {
+				case err == nil:
+					changed.Add(1)
+				case isOther(err):
+					skipped.Add(1)
+				default:
+					fail(err)
+					return
+				}
+				m.tell(changed.Load()+skipped.Load(), int64(len(ids)))
+			}
+		})
+	}
+	callers.Wait()
+	r.Changed, r.Skipped = int(changed.Load()), int(skipped.Load())
+	return context.Cause(ctx)
+}
+
+// isOther reports whether a job has become another than the list told: it ended, was taken, or is gone.
+func isOther(err error) bool {
+	e, ok := errors.AsType[*lessor.Error](err)
+	return ok && (e.Code == lessor.CodeConflict || e.Code == lessor.CodeJobNotFound)
+}
