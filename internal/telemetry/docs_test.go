@@ -98,21 +98,29 @@ func TestUnknownFindsWhatDoesNotExist(t *testing.T) {
 	}
 }
 
-// TestGrafanaShowsMetricsThatExist reads the exprs of every panel.
-func TestGrafanaShowsMetricsThatExist(t *testing.T) {
-	var dashboard struct {
-		Panels []struct {
-			ID      int
-			Type    string
-			Title   string
-			Targets []struct{ Expr string }
-		}
+// grafana is as much of the Grafana dashboard as tests look at.
+type grafana struct {
+	Panels []struct {
+		ID      int
+		Type    string
+		Title   string
+		Targets []struct{ Expr string }
 	}
-	if err := json.Unmarshal(read(t, "../../deploy/grafana/lessor.json"), &dashboard); err != nil {
+}
+
+func readGrafana(t *testing.T) grafana {
+	t.Helper()
+	var g grafana
+	if err := json.Unmarshal(read(t, "../../deploy/grafana/lessor.json"), &g); err != nil {
 		t.Fatal(err)
 	}
+	return g
+}
+
+// TestGrafanaShowsMetricsThatExist reads the exprs of every panel.
+func TestGrafanaShowsMetricsThatExist(t *testing.T) {
 	metrics, ids, shown := described(t), map[int]bool{}, 0
-	for _, p := range dashboard.Panels {
+	for _, p := range readGrafana(t).Panels {
 		if ids[p.ID] {
 			t.Errorf("panel %q has the id of another", p.Title)
 		}

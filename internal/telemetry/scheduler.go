@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"lessor"
 	"lessor/internal/scheduler"
 )
 
@@ -23,12 +24,37 @@ type schedulerMetrics struct {
 	storeErrors *prometheus.CounterVec
 }
 
+// The values of labels.
+var (
+	denialCodes  = []string{string(lessor.NoCapacity), string(lessor.NextJobTooLarge), string(lessor.NoEligibleJob), string(lessor.Draining)}
+	endOutcomes  = []string{"completed", "failed", "expired", "released", "cancelled"}
+	tickOutcomes = []string{
+		string(lessor.TickFired), string(lessor.TickCaughtUp), string(lessor.TickSkipped), string(lessor.TickCircuitOpen), string(lessor.TickMissed),
+	}
+	storeErrors = []struct {
+		err  error
+		kind string
+	}{
+		{scheduler.ErrFull, "full"},
+		{scheduler.ErrUnreachable, "unreachable"},
+		{scheduler.ErrUnknownOutcome, "unknown_outcome"},
+		{scheduler.ErrBroken, "broken"},
+		{scheduler.ErrBadCall, "bad_call"},
+		{scheduler.ErrMoved, "moved"},
+	}
+)
+
 func newSchedulerMetrics() schedulerMetrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "lessor", Name: name, Help: help})
 	}
-	vec := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "lessor", Name: name, Help: help}, []string{label})
+	// Every value of a label is there from the start, with zero: of a series that appears with its first event Prometheus sees no increase.
+	vec := func(name, help, label string, values ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "lessor", Name: name, Help: help}, []string{label})
+		for _, value := range values {
+			v.WithLabelValues(value)
+		}
+		return v
 	}
 	return schedulerMetrics{
 		submitted: counter("jobs_submitted_total", "Jobs that were accepted."),
@@ -37,14 +63,14 @@ func newSchedulerMetrics() schedulerMetrics {
 			Namespace: "lessor", Name: "queue_wait_seconds", Help: "Time from queued to the grant, a grant each.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 12), // 1 ms to 70 min
 		}),
-		denied: vec("lease_denials_total", "Lease requests that were denied, by code.", "code"),
+		denied: vec("lease_denials_total", "Lease requests that were denied, by code.", "code", denialCodes...),
 		beats:  counter("heartbeats_total", "Heartbeats that extended a lease."),
-		ended:  vec("leases_ended_total", "Leases that ended, by the attempt's outcome.", "outcome"),
+		ended:  vec("leases_ended_total", "Leases that ended, by the attempt's outcome.", "outcome", endOutcomes...),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "lessor", Name: "attempt_duration_seconds", Help: "Time from the grant to the end of the attempt, by its outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 4, 12), // 10 ms to 12 h, the longest ttl
 		}, []string{"outcome"}),
-		ticks:      vec("ticks_total", "Ticks of schedules, by what became of them.", "outcome"),
+		ticks:      vec("ticks_total", "Ticks of schedules, by what became of them.", "outcome", tickOutcomes...),
 		massExpiry: counter("mass_expiry_brakes_total", "How often the mass-expiry brake was pulled."),
 		commitCalls: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "lessor", Name: "commit_calls", Help: "Calls answered by one commit.",
@@ -54,7 +80,7 @@ func newSchedulerMetrics() schedulerMetrics {
 			Namespace: "lessor", Name: "commit_duration_seconds", Help: "Time of one commit.",
 			Buckets: prometheus.ExponentialBuckets(0.000125, 2, 15), // an fsync on fast flash to a stalled disk: 0.125 ms to 2 s
 		}),
-		storeErrors: vec("store_errors_total", "Commits that failed, by kind.", "kind"),
+		storeErrors: vec("store_errors_total", "Commits that failed, by kind.", "kind", errorKinds()...),
 	}
 }
 
@@ -100,22 +126,23 @@ func (t *Telemetry) Observe(s scheduler.Stats) {
 	}
 }
 
+// otherKind is the kind of errors that the table does not know.
+const otherKind = "other"
+
 // kindOf names the kind of a store's error.
 func kindOf(err error) string {
-	for _, k := range []struct {
-		err  error
-		name string
-	}{
-		{scheduler.ErrFull, "full"},
-		{scheduler.ErrUnreachable, "unreachable"},
-		{scheduler.ErrUnknownOutcome, "unknown_outcome"},
-		{scheduler.ErrBroken, "broken"},
-		{scheduler.ErrBadCall, "bad_call"},
-		{scheduler.ErrMoved, "moved"},
-	} {
+	for _, k := range storeErrors {
 		if errors.Is(err, k.err) {
-			return k.name
+			return k.kind
 		}
 	}
-	return "other"
+	return otherKind
+}
+
+func errorKinds() []string {
+	kinds := []string{otherKind}
+	for _, k := range storeErrors {
+		kinds = append(kinds, k.kind)
+	}
+	return kinds
 }

@@ -144,6 +144,20 @@ func TestScrapeShowsWhatHappened(t *testing.T) {
 	}
 }
 
+// TestCountersBeginAtZero: of a series that appears with its first event Prometheus sees no increase, and an alert on it would not fire.
+func TestCountersBeginAtZero(t *testing.T) {
+	got := scrape(t, New())
+	want := []string{`lessor_ticks_total{outcome="missed"} 0`, `lessor_store_errors_total{kind="broken"} 0`, `lessor_store_errors_total{kind="other"} 0`}
+	for _, o := range []rules.Outcome{rules.OutcomeCompleted, rules.OutcomeFailed, rules.OutcomeExpired, rules.OutcomeReleased, rules.OutcomeCancelled} {
+		want = append(want, fmt.Sprintf("lessor_leases_ended_total{outcome=%q} 0", o))
+	}
+	for _, line := range append(want, `lessor_lease_denials_total{code="draining"} 0`) {
+		if !strings.Contains(got, line+"\n") {
+			t.Errorf("a new server does not show %s", line)
+		}
+	}
+}
+
 // BenchmarkObserve tells what a grant and its end cost the scheduler's loop in metrics, in a commit of 100 each.
 func BenchmarkObserve(b *testing.B) {
 	s := scheduler.Stats{Calls: 200, Took: time.Millisecond, Granted: 100, Waited: make([]time.Duration, 100), Ended: make([]scheduler.EndedAttempt, 100)}

@@ -1,0 +1,162 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+const deployed = "../../deploy/prometheus"
+
+// program finds one of Prometheus' programs.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("no %s; `make test` installs it (Debian: apt-get install prometheus): %v", name, err)
+	}
+	return path
+}
+
+// TestPrometheusRunsTheAlertRules has Prometheus' own tool read the rules and run alerts_test.yaml, in which every alert fires, and does not.
+func TestPrometheusRunsTheAlertRules(t *testing.T) {
+	for _, args := range [][]string{{"check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
+		cmd := exec.CommandContext(t.Context(), program(t, "promtool"), args...)
+		cmd.Dir = deployed
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	var file struct {
+		Tests []struct {
+			Cases []struct {
+				Alert string           `yaml:"alertname"`
+				Fires []map[string]any `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	if err := yaml.Unmarshal(read(t, filepath.Join(deployed, "alerts_test.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, test := range file.Tests {
+		for _, c := range test.Cases {
+			if len(c.Fires) > 0 {
+				fires[c.Alert] = true
+			} else {
+				silent[c.Alert] = true
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllSubmatch(read(t, filepath.Join(deployed, "alerts.yaml")), -1) {
+		if name := string(m[1]); !fires[name] || !silent[name] {
+			t.Errorf("%s is tested to fire: %v, and not to: %v", name, fires[name], silent[name])
+		}
+	}
+}
+
+// TestPrometheusScrapesRulesAndQueries runs Prometheus over a scrape of ours: it loads the rules, and answers every query of the Grafana dashboard.
+func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
+	tel := New()
+	tel.Gauges(func() (scheduler.Figures, bool) { return scheduler.Figures{}, true })
+	tel.Sentinels(func() lessor.HeartbeatSummary { return lessor.HeartbeatSummary{} })
+	node := httptest.NewServer(tel.Handler())
+	defer node.Close()
+	ask := startPrometheus(t, strings.TrimPrefix(node.URL, "http://"))
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(ask("query", "query", `lessor_ticks_total{outcome="missed",job="lessor"}`), `"outcome":"missed"`); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("Prometheus never scraped a metric of ours")
+		}
+	}
+	var rules struct {
+		Data struct {
+			Groups []struct {
+				Rules []struct{ Name, Health, LastError string }
+			}
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		answer := ask("rules", "type", "alert")
+		if err := json.Unmarshal([]byte(answer), &rules); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(answer, `"health":"unknown"`) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("Prometheus never evaluated the rules: %s", answer)
+		}
+	}
+	if len(rules.Data.Groups) != 1 || len(rules.Data.Groups[0].Rules) < 10 {
+		t.Fatalf("loaded: %+v", rules)
+	}
+	for _, r := range rules.Data.Groups[0].Rules {
+		if r.Health != "ok" {
+			t.Errorf("%s: %s %s", r.Name, r.Health, r.LastError)
+		}
+	}
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*")
+	for _, p := range readGrafana(t).Panels {
+		for _, target := range p.Targets {
+			if answer := ask("query", "query", variables.Replace(target.Expr)); !strings.HasPrefix(answer, `{"status":"success"`) {
+				t.Errorf("panel %q: %s: %s", p.Title, target.Expr, answer)
+			}
+		}
+	}
+}
+
+// startPrometheus runs a Prometheus that scrapes target as the docs say, and returns a way to ask its API.
+func startPrometheus(t *testing.T, target string) (ask func(what, name, value string) string) {
+	t.Helper()
+	rules, err := filepath.Abs(filepath.Join(deployed, "alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\nscrape_configs: [{job_name: lessor, static_configs: [{targets: [%q]}]}]\n", rules, target)
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	_ = ln.Close()
+	cmd := exec.Command(program(t, "prometheus"), "--config.file", "prometheus.yml", "--storage.tsdb.path", "data", "--web.listen-address", addr, "--log.level", "error")
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	return func(what, name, value string) string {
+		t.Helper()
+		r, err := http.Get("http://" + addr + "/api/v1/" + what + "?" + name + "=" + url.QueryEscape(value))
+		if err != nil {
+			return err.Error() // it starts
+		}
+		defer r.Body.Close()
+		body, _ := io.ReadAll(r.Body)
+		return string(body)
+	}
+}
