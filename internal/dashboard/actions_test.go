@@ -53,22 +53,22 @@ func TestScheduleActions(t *testing.T) {
 	w := start(t).world()
 	b := w.tab(t, w.admin)
 	b.open("/schedules")
-	b.press("Pause")
+	b.send("/schedules/nightly-invoices/pause")
 	b.wait(`document.querySelector("table").innerText.includes("paused")`)
 	if def, err := w.scheduler.Definition(t.Context(), tester, "nightly-invoices"); err != nil || !def.Paused {
 		t.Errorf("after Pause: %v %v", def.Paused, err)
 	}
-	b.press("Resume")
-	b.wait(`document.querySelector("table").innerText.includes("active")`)
+	b.send("/schedules/nightly-invoices/resume")
+	b.wait(`!document.querySelector("table").innerText.includes("paused")`)
 	before, _, _ := w.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Type: "report.build", Limit: 100})
-	b.press("Trigger")
+	b.send("/schedules/nightly-invoices/trigger")
 	after, _, _ := w.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Type: "report.build", Limit: 100})
 	if len(after) != len(before)+1 {
 		t.Errorf("Trigger made %d jobs", len(after)-len(before))
 	}
 	b.open("/tenants")
-	b.js(`document.querySelector("input[name=weight]").value = "7"; document.querySelector("input[name=paused]").checked = true; true`)
-	b.press("Save")
+	b.js(`(() => { const f = document.querySelector("form[action='/tenants/` + tenantA + `']"); f.weight.value = "7"; f.paused.checked = true; return true })()`)
+	b.send("/tenants/" + tenantA)
 	if got, err := w.scheduler.Tenant(t.Context(), tester, tenant(tenantA)); err != nil || got.Weight != 7 || !got.Paused || *got.MaxConcurrency != 20 {
 		t.Errorf("after Save: %+v %v", got, err)
 	}
@@ -79,17 +79,7 @@ func TestScheduleActions(t *testing.T) {
 
 func TestOpenCircuitIsClosedByHand(t *testing.T) {
 	s := start(t)
-	s.define("fragile", "fragile.run", 3600)
-	for range 5 {
-		id, err := s.scheduler.Trigger(t.Context(), tester, "fragile")
-		if err != nil {
-			t.Fatalf("trigger: %v", err)
-		}
-		s.finish(s.lease("w", "fragile.run"), "failed", "broken")
-		if _, err := s.scheduler.Cancel(t.Context(), tester, id, true); err != nil {
-			t.Fatalf("cancel: %v", err)
-		}
-	}
+	s.breakCircuit("fragile")
 	v := s.visitor()
 	_, page := v.get("/schedules")
 	has(t, page, `s-open`, "Close circuit")
@@ -143,6 +133,24 @@ func TestPageFollowsTheScheduler(t *testing.T) {
 	b.wait(`document.querySelector(".countdown .left")`)
 	first := b.text(`document.querySelector(".countdown .left").innerText`)
 	b.wait(`document.querySelector(".countdown .left").innerText !== "` + first + `"`)
+}
+
+func TestOpenedFieldsStayOpen(t *testing.T) {
+	w := start(t).world()
+	b := w.tab(t, w.admin)
+	b.open("/audit")
+	b.wait(`document.querySelector("#live").innerText === "live"`)
+	b.js(`(() => { const ask = fetch; window.asked = 0; window.fetch = (...a) => { window.asked++; return ask(...a); }; document.querySelector("details").open = true; return true })()`)
+	w.define("another", "report.build", 3600)
+	b.wait(`window.asked >= 1`)
+	w.submit(lessor.Submission{Type: new("x")})
+	b.wait(`window.asked >= 2`) // and the first answer was looked at
+	if !b.js(`document.querySelector("details").open && !document.body.innerText.includes("another")`) {
+		t.Error("a list in which somebody reads was replaced")
+	}
+	b.js(`document.querySelector("details").open = false, true`)
+	w.submit(lessor.Submission{Type: new("x")})
+	b.wait(`document.body.innerText.includes("another")`)
 }
 
 func TestDownloadsAreFiles(t *testing.T) {

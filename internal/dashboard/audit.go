@@ -1,6 +1,10 @@
 package dashboard
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"lessor"
@@ -9,14 +13,60 @@ import (
 // auditPage tells who changed what.
 type auditPage struct {
 	Actor, Object string
-	Entries       []lessor.Audited
+	Entries       []auditRow
 	Next          string
 }
+
+// auditRow is one entry and the fields that changed: in sight if they are few, else for who asks.
+type auditRow struct {
+	lessor.Audited
+	Changes, More []change
+}
+
+// change is one field of an object, as JSON; "" = there was none.
+type change struct {
+	Field, Before, After string
+}
+
+// changesShown is how many fields a row shows without being asked: what one changes by hand, not a whole new definition.
+const changesShown = 6
 
 func (v *visit) audit() (view, error) {
 	q := v.r.URL.Query()
 	p := auditPage{Actor: strings.TrimSpace(q.Get("actor")), Object: strings.TrimSpace(q.Get("object"))}
 	list, next, err := v.scheduler.Audit(v.r.Context(), lessor.AuditFilter{Actor: p.Actor, Object: p.Object, Limit: pageSize, Cursor: q.Get("cursor")})
-	p.Entries, p.Next = list, v.next(next)
+	p.Next = v.next(next)
+	for _, entry := range list {
+		row := auditRow{Audited: entry, Changes: changes(entry.Before, entry.After)}
+		if len(row.Changes) > changesShown {
+			row.Changes, row.More = nil, row.Changes
+		}
+		p.Entries = append(p.Entries, row)
+	}
 	return view{"Audit", "audit", p}, err
+}
+
+// changes compares two objects field by field. What is no object is one field without a name.
+func changes(before, after json.RawMessage) []change {
+	was, is := fields(before), fields(after)
+	all := maps.Clone(is)
+	maps.Copy(all, was)
+	var list []change
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !bytes.Equal(was[name], is[name]) {
+			list = append(list, change{name, string(was[name]), string(is[name])})
+		}
+	}
+	return list
+}
+
+func fields(raw json.RawMessage) map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	switch err := json.Unmarshal(raw, &all); {
+	case len(raw) == 0 || bytes.Equal(raw, []byte("null")):
+		return map[string]json.RawMessage{}
+	case err != nil:
+		return map[string]json.RawMessage{"": raw}
+	}
+	return all
 }

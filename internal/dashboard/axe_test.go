@@ -33,7 +33,8 @@ const audit = `(() => {
     if (n > level + 1) bad.push("heading skips a level: " + at(h));
     level = n;
   }
-  const rgb = (c) => { const x = document.createElement("canvas").getContext("2d"); x.fillStyle = c; x.fillRect(0, 0, 1, 1); return [...x.getImageData(0, 0, 1, 1).data]; };
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true }), known = {};
+  const rgb = (c) => known[c] ||= (canvas.clearRect(0, 0, 1, 1), canvas.fillStyle = c, canvas.fillRect(0, 0, 1, 1), [...canvas.getImageData(0, 0, 1, 1).data]);
   const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
   const seen = new Set();
   for (const el of document.querySelectorAll("body *")) {
@@ -51,39 +52,99 @@ const audit = `(() => {
   return bad;
 })()`
 
-// walk presses Tab's way through a page: the elements that take the focus, in the order of the document, must be in the order of the eye.
-const walk = `(() => {
-  const bad = [];
-  const main = document.querySelector("main");
-  const stops = [...main.querySelectorAll("a[href], button, input:not([type=hidden]), select")].filter((e) => e.getClientRects().length && !e.closest(".table"));
-  for (let i = 1; i < stops.length; i++) {
-    const [a, b] = [stops[i - 1].getBoundingClientRect(), stops[i].getBoundingClientRect()];
-    if (b.bottom < a.top && b.left < a.right) bad.push("focus goes back up: " + stops[i].outerHTML.slice(0, 100));
-  }
-  for (const el of stops.slice(0, 5)) {
-    el.focus();
-    if (document.activeElement !== el) bad.push("takes no focus: " + el.outerHTML.slice(0, 100));
-  }
-  const skip = document.querySelector(".skip");
-  skip.focus();
-  if (skip.getBoundingClientRect().left < 0) bad.push("the way past the menu is not to be seen");
-  return bad;
-})()`
+// forEverybody audits the page that is open in both themes.
+func (b *tab) forEverybody(path string) {
+	b.t.Helper()
+	for _, theme := range []string{"light", "dark"} {
+		b.js(`document.documentElement.dataset.theme = "` + theme + `"; true`)
+		for _, problem := range do(b, chromedp.Evaluate[[]string](audit)) {
+			b.t.Errorf("%s, %s: %s", path, theme, problem)
+		}
+	}
+}
 
 func TestPagesAreForEverybody(t *testing.T) {
 	w := start(t).world()
 	b := w.tab(t, w.admin)
+	complaints := b.listen()
 	for _, path := range w.paths() {
 		b.open(path)
-		for _, theme := range []string{"light", "dark"} {
-			b.js(`document.documentElement.dataset.theme = "` + theme + `"; true`)
-			for _, problem := range do(b, chromedp.Evaluate[[]string](audit)) {
-				t.Errorf("%s, %s: %s", path, theme, problem)
-			}
-		}
-		for _, problem := range do(b, chromedp.Evaluate[[]string](walk)) {
+		b.forEverybody(path)
+		for _, problem := range complaints() {
 			t.Errorf("%s: %s", path, problem)
 		}
+	}
+}
+
+// TestEmptyPagesAreForEverybody looks at every page of a server on which nothing happened: it says what to type, and is as good as a full one.
+func TestEmptyPagesAreForEverybody(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, s.admin)
+	complaints := b.listen()
+	for path, wants := range nothingYet {
+		b.open(path)
+		b.forEverybody(path)
+		seen := b.text(`[...document.querySelectorAll(".empty")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 20).map((e) => e.innerText).join("\n")`)
+		for _, want := range wants {
+			if !strings.Contains(seen, want) {
+				t.Errorf("%s does not tell a newcomer %q, but: %s", path, want, seen)
+			}
+		}
+		for _, problem := range complaints() {
+			t.Errorf("%s: %s", path, problem)
+		}
+	}
+	b.open("/nothing")
+	b.forEverybody("/nothing")
+}
+
+// nothingYet is every page that can be empty, and what it then says to do next.
+var nothingYet = map[string][]string{
+	"/":                        {"No jobs yet", "lessor submit hello", "lessor work --type hello"},
+	"/jobs":                    {"No jobs yet", "lessor submit hello"},
+	"/jobs?type=none":          {"No job matches", "Show all jobs"},
+	"/jobs/bulk?action=cancel": {"No job matches", "Back to the list"},
+	"/leases":                  {"Nothing runs now", "lessor work --type hello"},
+	"/leases?worker_id=none":   {"holds no lease", "Show all leases"},
+	"/workers":                 {"No worker has asked", "lessor work --type hello"},
+	"/schedules":               {"Nothing is scheduled", "lessor schedules apply -f"},
+	"/runs":                    {"No run yet", "lessor submit hello"},
+	"/runs?status=FAILED":      {"No run matches", "Show all runs"},
+	"/tenants":                 {"No tenant yet", "lessor submit hello --tenant"},
+	"/recovery":                {"No command runs", "lessor work --type hello"},
+	"/audit?actor=none":        {"Nobody has changed", "Show all entries"},
+	"/login":                   nil,
+}
+
+// TestThemeFollowsTheSystem looks at the colours that the browser itself prefers, when nobody has chosen others.
+func TestThemeFollowsTheSystem(t *testing.T) {
+	w := start(t).world()
+	b := w.tab(t, w.admin)
+	paper := func() string { return b.text(`getComputedStyle(document.body).backgroundColor`) }
+	papers := map[string]string{}
+	for _, theme := range []string{"light", "dark"} {
+		b.prefer(theme)
+		for _, path := range w.paths() {
+			b.open(path)
+			for _, problem := range do(b, chromedp.Evaluate[[]string](audit)) {
+				t.Errorf("%s, %s by the system: %s", path, theme, problem)
+			}
+		}
+		papers[theme] = paper()
+		if !b.js(`getComputedStyle(document.documentElement).colorScheme === "` + theme + `"`) {
+			t.Errorf("the browser's own parts are not %s", theme)
+		}
+	}
+	if papers["light"] == papers["dark"] {
+		t.Fatalf("both themes are %s", papers["dark"])
+	}
+	b.press("Light") // in the dark, it leads to the light
+	if got := paper(); got != papers["light"] {
+		t.Errorf("a choice does not outweigh the system: %s", got)
+	}
+	b.press("Auto")
+	if got := paper(); got != papers["dark"] {
+		t.Errorf("without a choice the page does not follow the system: %s", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -122,6 +124,49 @@ func (b *tab) press(button string) {
 		b.t.Fatalf("there is no button %q:\n%s", button, b.text(`document.body.innerText`))
 	}
 	b.wait(`!window.before`)
+}
+
+// send presses the button of the form that leads to this address, and waits for the page after it.
+func (b *tab) send(action string) {
+	b.t.Helper()
+	b.js(`window.before = true`)
+	if !b.js(`(() => { const b = document.querySelector("form[action='` + action + `'] button"); if (b) b.click(); return !!b })()`) {
+		b.t.Fatalf("there is no form for %q:\n%s", action, b.text(`document.body.innerText`))
+	}
+	b.wait(`!window.before`)
+}
+
+// listen begins to note what goes wrong. What it returns tells what the browser had to say against the pages since it was last asked: errors of scripts, of the policy, of what did not load.
+func (b *tab) listen() (complaints func() []string) {
+	b.t.Helper()
+	next, stop := iter.Pull2(chromedp.Console(b.ctx))
+	b.t.Cleanup(stop)
+	return func() (all []string) {
+		b.t.Helper()
+		b.js(`console.info("so far") === undefined`)
+		for {
+			m, err, ok := next()
+			switch {
+			case err != nil || !ok:
+				b.t.Fatalf("browser's console: %v", err)
+			case m.Text == "so far":
+				return all
+			case m.IsException() || m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning:
+				all = append(all, m.String())
+			}
+		}
+	}
+}
+
+// prefer makes the browser prefer a theme.
+func (b *tab) prefer(theme string) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+	})
+	if err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
 }
 
 // picture takes a screenshot of the whole page.

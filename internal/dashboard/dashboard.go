@@ -15,9 +15,11 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"lessor"
 	"lessor/internal/httpapi"
 	"lessor/internal/recovery"
 	"lessor/internal/scheduler"
@@ -83,15 +85,25 @@ func (d *Dashboard) Observe(s scheduler.Stats) {
 	d.changes.Add(1)
 }
 
-// Serve answers a request, if it is for a page.
+// Serve answers a request, if it is for a page, or of somebody who looks for one that there is not.
 func (d *Dashboard) Serve(w http.ResponseWriter, r *http.Request, v httpapi.Visitor) bool {
-	_, pattern := d.mux.Handler(r)
-	if pattern == "" || pattern == "/" {
-		return false
+	var handler http.Handler = d.mux
+	if _, pattern := d.mux.Handler(r); pattern == "" {
+		if !wantsPage(r) {
+			return false
+		}
+		handler = d.answer(token.Public, func(*visit) error { return errNoPage })
 	}
 	guard(w.Header())
-	d.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitorKey{}, v)))
+	handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitorKey{}, v)))
 	return true
+}
+
+var errNoPage = &lessor.Error{Code: lessor.CodeRouteNotFound, Detail: "There is no page at this address."}
+
+// wantsPage reports whether a browser asks, and not for something of the API.
+func wantsPage(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/api/")
 }
 
 type visitorKey struct{}

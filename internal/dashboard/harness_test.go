@@ -226,6 +226,22 @@ func (s *server) define(id, handler string, seconds int64) {
 	}
 }
 
+// breakCircuit adds a definition that failed so often that its circuit is open.
+func (s *server) breakCircuit(id string) {
+	s.t.Helper()
+	s.define(id, id+".run", 60)
+	for range 5 {
+		job, err := s.scheduler.Trigger(s.t.Context(), tester, id)
+		if err != nil {
+			s.t.Fatalf("trigger: %v", err)
+		}
+		s.finish(s.lease("w", id+".run"), "failed", "broken")
+		if _, err := s.scheduler.Cancel(s.t.Context(), tester, job, true); err != nil {
+			s.t.Fatalf("cancel: %v", err)
+		}
+	}
+}
+
 // world is a server on which something of everything happened.
 type world struct {
 	*server
@@ -236,6 +252,7 @@ type world struct {
 func (s *server) world() world {
 	s.t.Helper()
 	w := world{server: s}
+	s.breakCircuit("warehouse.synchronise.prices")
 	w.failed = s.submit(lessor.Submission{Type: new("mail.send"), TenantID: new(tenantB), MaxAttempts: new(int64(1)), Tags: []string{"night"}})
 	s.finish(s.lease("mailer-1", "mail.send"), "failed", "connection refused by smtp.example.org")
 	w.done = s.submit(lessor.Submission{Type: new("report.build"), TenantID: new(tenantA), Payload: []byte(`{"month":"2026-10","pages":12}`), Tags: []string{"monthly", "pdf"}})
@@ -243,7 +260,7 @@ func (s *server) world() world {
 	s.beat(g, 0.9, "almost")
 	s.finish(g, "completed", `{"url":"https://example.org/r.pdf"}`)
 	w.running = s.submit(lessor.Submission{Type: new("video.encode"), TenantID: new(tenantA), RequestedUnits: new(int64(4)), Priority: new("high")})
-	w.held = s.lease("encoder-7", "video.encode")
+	w.held = s.lease("encoder-7.video.eu-central-1.example.org", "video.encode")
 	time.Sleep(2 * time.Millisecond) // instants are milliseconds: a beat is to be later than its grant
 	s.beat(w.held, 0.42, "frame 4200 of 10000")
 	for range 3 {

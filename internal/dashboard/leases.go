@@ -23,13 +23,26 @@ type leaseRow struct {
 	Left    float64 // per cent of its ttl
 	LeftFor time.Duration
 	Late    bool // less than a third is left: a beat is missing
-	Verdict lessor.HeartbeatStatus
+	Verdict string
 }
 
+// What a lease is called by its beats alone; a command in the workspace has the monitor's verdict instead.
+const (
+	beating = "running"
+	unbeat  = "leased"
+	late    = "late"
+)
+
 func newLeaseRow(l lessor.Lease, now lessor.Instant) leaseRow {
-	row := leaseRow{Lease: l, LeftFor: max(0, l.ExpiresAt.Sub(now)), Verdict: lessor.HeartbeatUnknown}
+	row := leaseRow{Lease: l, LeftFor: max(0, l.ExpiresAt.Sub(now)), Verdict: beating}
 	row.Left = share(int(row.LeftFor.Milliseconds()), int(l.TTLMS))
 	row.Late = row.Left < 100.0/3
+	switch {
+	case row.Late:
+		row.Verdict = late
+	case l.LastHeartbeat == 0 || l.LastHeartbeat == l.IssuedAt:
+		row.Verdict = unbeat
+	}
 	return row
 }
 
@@ -49,7 +62,7 @@ func (v *visit) leases() (view, error) {
 			row.Type = job.Type
 		}
 		if verdict, ok := verdicts[l.JobID]; ok {
-			row.Verdict = verdict
+			row.Verdict = string(verdict)
 		}
 		p.Leases = append(p.Leases, row)
 	}

@@ -99,23 +99,15 @@ func (v *visit) leaseStates(all int) ([]stateCount, error) {
 	if err != nil {
 		return nil, err
 	}
-	beating, leased, late := 0, 0, 0
-	now := lessor.At(time.Now())
+	states, now := map[string]int{}, lessor.At(time.Now())
 	for _, l := range list {
-		switch left := l.ExpiresAt.Sub(now); {
-		case left.Milliseconds()*3 < l.TTLMS:
-			late++
-		case l.LastHeartbeat == 0 || l.LastHeartbeat == l.IssuedAt:
-			leased++
-		default:
-			beating++
-		}
+		states[newLeaseRow(l, now).Verdict]++
 	}
 	note := ""
 	if len(list) < all {
 		note = "of the newest " + count(len(list))
 	}
-	return []stateCount{{"running", beating, note}, {"leased", leased, note}, {"late", late, note}}, nil
+	return []stateCount{{beating, states[beating], note}, {unbeat, states[unbeat], note}, {late, states[late], note}}, nil
 }
 
 // pressures are the measurements behind the busy rating, as people read them.

@@ -18,9 +18,9 @@ func TestEveryPageShowsWhatThereIs(t *testing.T) {
 		"/jobs/" + w.failed.ID.String():    {"connection refused by smtp.example.org", "Retry"},
 		"/jobs/" + w.done.ID.String():      {"2026-10", "r.pdf"},
 		"/jobs/" + w.queued.ID.String():    {"Why is it not running", "no_worker"},
-		"/leases":                          {"encoder-7", "video.encode", "unknown"},
+		"/leases":                          {"encoder-7", "video.encode", "s-running"},
 		"/workers":                         {"encoder-7", "test-agent/1.0"},
-		"/schedules":                       {"nightly-invoices", "every 3600 s", "closed"},
+		"/schedules":                       {"nightly-invoices", "every 1 h", "closed"},
 		"/schedules/nightly-invoices":      {"Next ticks", "from"},
 		"/runs":                            {"SUCCESS", "FAILED", "connection refused"},
 		"/runs?trace_id=" + w.done.TraceID: {w.done.ID.String()},
@@ -49,6 +49,31 @@ func TestEmptyPagesSayWhatToTypeNext(t *testing.T) {
 			t.Errorf("%s: %d", path, status)
 		}
 		has(t, page, `class="empty"`, "<pre>")
+	}
+}
+
+func TestUnknownAddressIsAPageForBrowsersAlone(t *testing.T) {
+	s := start(t)
+	for _, c := range []struct {
+		path, accept string
+		page         bool
+	}{
+		{"/nothing", "text/html,application/xhtml+xml,*/*;q=0.8", true},
+		{"/jobs/", "text/html", true},
+		{"/nothing", "*/*", false},
+		{"/api/system/scheduler/nothing", "text/html", false},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", c.accept)
+		v := s.visitor()
+		status, page := v.read(v.Do(r))
+		wayBack := strings.Contains(page, "There is no page at this address.") && strings.Contains(page, `<a class="button" href="/">`)
+		if status != http.StatusNotFound || wayBack != c.page || strings.Contains(page, `"route_not_found"`) == c.page {
+			t.Errorf("%s for %q: %d\n%s", c.path, c.accept, status, page)
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,30 +13,52 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestNothingIsCutOff looks at every page at the width of a phone, a laptop and a wide screen, in both themes. LESSOR_SCREENSHOTS names a
-// folder to keep the pictures in.
+// cutOff finds what does not fit: the page as a whole, tables and boxes that hide a part of what is in them, and text behind an ellipsis.
+const cutOff = `(() => {
+  const bad = [], page = document.documentElement;
+  const isHidden = (el) => !!el && (getComputedStyle(el).clipPath !== "none" || isHidden(el.parentElement)); // for the eye, not for screen readers
+  if (page.scrollWidth > page.clientWidth) bad.push("the page is " + (page.scrollWidth - page.clientWidth) + " px too wide");
+  for (const el of document.querySelectorAll("body *")) {
+    if (!el.checkVisibility() || el.closest(".skip, svg, select") || isHidden(el)) continue;
+    const hides = getComputedStyle(el).overflowX !== "visible";
+    if (hides && !el.matches("input") && el.scrollWidth > el.clientWidth + 1) bad.push((el.scrollWidth - el.clientWidth) + " px are hidden in " + el.outerHTML.slice(0, 100));
+    if (el.getBoundingClientRect().right > innerWidth + 1) bad.push("beyond the right edge: " + el.outerHTML.slice(0, 100));
+  }
+  return bad;
+})()`
+
+// TestNothingIsCutOff looks at every page, full and empty, at the width of a phone, a laptop and a wide screen. LESSOR_SCREENSHOTS names a
+// folder to keep pictures in, in both themes.
 func TestNothingIsCutOff(t *testing.T) {
 	w := start(t).world()
-	b := w.tab(t, w.admin)
+	w.hour()
+	w.tab(t, w.admin).lookAt("full", w.paths())
+	empty := start(t)
+	empty.tab(t, empty.admin).lookAt("empty", slices.Sorted(maps.Keys(nothingYet)))
+}
+
+// lookAt opens pages at every width.
+func (b *tab) lookAt(name string, paths []string) {
+	b.t.Helper()
 	dir := os.Getenv("LESSOR_SCREENSHOTS")
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
+			b.t.Fatal(err)
 		}
 	}
-	for i, path := range w.paths() {
+	for i, path := range paths {
 		b.open(path)
 		for _, width := range []int64{390, 1280, 1920} {
 			do(b, chromedp.EmulateViewport(width, 900))
-			if wide := do(b, chromedp.Evaluate[int](`document.documentElement.scrollWidth - document.documentElement.clientWidth`)); wide > 0 {
-				t.Errorf("%s at %d px is %d px too wide", path, width, wide)
+			for _, problem := range do(b, chromedp.Evaluate[[]string](cutOff)) {
+				b.t.Errorf("%s, %s at %d px: %s", path, name, width, problem)
 			}
 			if dir == "" {
 				continue
 			}
-			name := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-").Replace(path), "-")
+			page := strings.Trim(strings.NewReplacer("/", "-", "?", "-", "=", "-", "&", "-").Replace(path), "-")
 			for _, theme := range []string{"light", "dark"} {
-				b.picture(dir, fmt.Sprintf("%02d-%.20s-%d-%s.png", i, name, width, theme), width, theme)
+				b.picture(dir, fmt.Sprintf("%s-%02d-%.20s-%d-%s.png", name, i, page, width, theme), width, theme)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ var files embed.FS
 func parse() map[string]*template.Template {
 	funcs := template.FuncMap{
 		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "text": text, "span": span, "percent": percent, "bar": newBar,
-		"dict": dict,
+		"dict": dict, "plural": plural, "seconds": seconds,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
@@ -66,10 +66,8 @@ type layout struct {
 func (v *visit) layout(shown view) layout {
 	l := layout{
 		Title: shown.title, URL: v.r.URL.RequestURI(), Known: v.known(), Session: v.held != nil, Theme: v.theme(), Version: v.version,
-		Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local", Role: "operator",
+		Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local", Role: "operator", Here: v.section(),
 	}
-	section, _, _ := strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
-	l.Here = "/" + section
 	if v.r.Method != http.MethodGet {
 		l.URL = "/"
 	}
@@ -83,6 +81,12 @@ func (v *visit) layout(shown view) layout {
 		}
 	}
 	return l
+}
+
+// section is the entry of the menu that a page belongs to.
+func (v *visit) section() string {
+	section, _, _ := strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
+	return "/" + section
 }
 
 // sayings are what a page may say after an action: fixed words, so that a link cannot put others on it.
@@ -104,6 +108,8 @@ func age(i lessor.Instant) string {
 	return span(d) + " ago"
 }
 
+const day = 24 * time.Hour
+
 // span is a duration in its largest unit that makes sense.
 func span(d time.Duration) string {
 	switch {
@@ -111,10 +117,12 @@ func span(d time.Duration) string {
 		return strconv.Itoa(int(d.Seconds())) + " s"
 	case d < time.Hour:
 		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-	case d < 48*time.Hour:
+	case d < day:
 		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	case d < 10*day:
+		return fmt.Sprintf("%d d %d h", d/day, int(d.Hours())%24)
 	}
-	return strconv.Itoa(int(d.Hours()/24)) + " d"
+	return strconv.Itoa(int(d/day)) + " d"
 }
 
 func instant(i lessor.Instant) string { return i.Time().Format("2006-01-02 15:04:05") + "Z" }
@@ -136,6 +144,27 @@ func count(n int) string {
 		s = s[:i] + "\u202f" + s[i:]
 	}
 	return s
+}
+
+// plural is a noun after a number.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// seconds is a setting in the largest unit that it is a whole number of.
+func seconds(n int64) string {
+	for _, unit := range []struct {
+		seconds int64
+		name    string
+	}{{24 * 60 * 60, "d"}, {60 * 60, "h"}, {60, "min"}} {
+		if n >= unit.seconds && n%unit.seconds == 0 {
+			return strconv.FormatInt(n/unit.seconds, 10) + " " + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10) + " s"
 }
 
 // text shows JSON with lines, as it was sent.

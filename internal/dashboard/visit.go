@@ -30,7 +30,7 @@ type visit struct {
 }
 
 var (
-	errLogin   = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "log in with a token to see this"}
+	errLogin   = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "this needs an access token"}
 	errBadForm = &lessor.Error{Code: lessor.CodeInvalidRequest, Detail: "the form cannot be read"}
 )
 
@@ -102,13 +102,33 @@ func (v *visit) refuse(err error) {
 		return
 	}
 	status := httpapi.Status(e.Code)
-	_ = v.write(status, view{http.StatusText(status), "refused", refused{status, e, v.held == nil}}) // rendering it cannot fail: tests
+	title, ok := refusals[status]
+	if !ok {
+		title = http.StatusText(status)
+	}
+	p := refused{Error: e, Login: v.held == nil && (status == http.StatusUnauthorized || status == http.StatusForbidden)}
+	switch {
+	case v.r.Method == http.MethodPost:
+		p.Back = v.section()
+	case v.r.URL.RawQuery != "" && status != http.StatusNotFound:
+		p.Unfiltered = v.r.URL.Path
+	}
+	_ = v.write(status, view{title, "refused", p}) // rendering it cannot fail: tests
 }
 
+// refused is why somebody does not see what they asked for, and where to go.
 type refused struct {
-	Status int
-	Error  *lessor.Error
-	Login  bool // a token might help
+	Error      *lessor.Error
+	Login      bool   // a token might help
+	Back       string // where the form was
+	Unfiltered string // the same page without what was asked of it
+}
+
+// refusals are titles for what people meet, who need not know HTTP.
+var refusals = map[int]string{
+	http.StatusBadRequest: "This cannot be read", http.StatusUnauthorized: "Please log in", http.StatusForbidden: "Not allowed", http.StatusNotFound: "Not found",
+	http.StatusConflict: "Not possible now", http.StatusUnprocessableEntity: "This value does not work", http.StatusTooManyRequests: "Too much at once",
+	http.StatusInternalServerError: "Something went wrong", http.StatusServiceUnavailable: "The store cannot be reached",
 }
 
 func (v *visit) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }

@@ -12,8 +12,9 @@
     badge.textContent = on ? "live" : "not connected";
   }
 
-  // A part in which somebody types, or that holds the focus, is left alone until they are done.
+  // A part in which somebody types, opened something, or that holds the focus, is left alone until they are done.
   function inUse(part) {
+    if (part.querySelector("details[open]")) return true;
     const active = document.activeElement;
     if (!active || !part.contains(active)) return false;
     return active.matches("input, select, textarea, button") || String(window.getSelection());
@@ -48,7 +49,8 @@
     const s = Math.floor(ms / 1000);
     if (s < 60) return s + " s";
     if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
-    if (s < 172800) return Math.floor(s / 3600) + " h " + Math.floor(s / 60) % 60 + " min";
+    if (s < 86400) return Math.floor(s / 3600) + " h " + Math.floor(s / 60) % 60 + " min";
+    if (s < 864000) return Math.floor(s / 86400) + " d " + Math.floor(s / 3600) % 24 + " h";
     return Math.floor(s / 86400) + " d";
   }
 
