@@ -42,14 +42,16 @@ const slowest = 256 * kib
 
 // body reads the request's body.
 func (c *call) body(limit int64) ([]byte, error) {
-	if c.r.ContentLength > limit {
-		return nil, errTooLarge(limit)
-	}
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetReadDeadline(time.Now().Add(readTime + time.Duration(limit/slowest)*time.Second))
+	if c.r.ContentLength > limit {
+		c.discard()
+		return nil, errTooLarge(limit)
+	}
 	b, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit))
 	switch {
 	case tooLarge(err):
+		c.discard()
 		return nil, errTooLarge(limit)
 	case err != nil && c.r.Context().Err() != nil:
 		return nil, c.r.Context().Err()
@@ -59,6 +61,17 @@ func (c *call) body(limit int64) ([]byte, error) {
 	// From here on the connection is read only to notice that the client left, which takes as long as it takes.
 	_ = rc.SetReadDeadline(time.Time{})
 	return b, nil
+}
+
+// maxDiscard bounds what is read of a body that is refused.
+const maxDiscard = 2 * bodyBatch
+
+// discard reads on in a body that is too large: most clients send all of it before they look for an answer, and would only see the
+// connection break. One that waits to be asked for it is not asked.
+func (c *call) discard() {
+	if c.r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, c.r.Body, maxDiscard)
+	}
 }
 
 func errTooLarge(limit int64) error {

@@ -58,7 +58,7 @@ type problem struct {
 func (c *call) refuse(err error) {
 	if errors.Is(err, context.Canceled) && c.r.Context().Err() != nil {
 		c.w.status = statusClientGone
-		return
+		panic(http.ErrAbortHandler) // who closed only its own side of the connection would take an empty answer for a success
 	}
 	e := c.refusal(err)
 	if c.w.status != 0 {
