@@ -23,7 +23,14 @@ func (n *Node) TokenFile() string { return filepath.Join(n.cfg.Data, "admin.toke
 // LoginCode returns a code that opens the dashboard as admin once, within ten minutes: /login?code=….
 func (n *Node) LoginCode() string { return n.dashboard.Code(n.admin) }
 
-const adminName = "admin"
+// adminName is what the admin token is called in the store, where it takes the place of the one before. On a shared store each node
+// has a file of its own, and must not end the token in another's.
+func (n *Node) adminName() string {
+	if n.cfg.AdminToken != "" || !n.store.Shared() {
+		return "admin"
+	}
+	return "admin of " + n.name()
+}
 
 // adminToken sees to it that there is an admin token: the one that was set, else the one in the file, else a new one. It
 // goes to the store directly, because the scheduler does not run yet.
@@ -33,6 +40,7 @@ func (n *Node) adminToken(ctx context.Context) error {
 		return err
 	}
 	n.admin = token.Hash(secret)
+	role, name := string(token.Admin), n.adminName()
 	err = n.store.Update(ctx, func(tx scheduler.Tx) error {
 		known, err := tx.Tokens(ctx)
 		if err != nil {
@@ -43,13 +51,12 @@ func (n *Node) adminToken(ctx context.Context) error {
 			if t.Hash == hash {
 				return nil
 			}
-			if t.Name == adminName && t.Role == string(token.Admin) {
+			if t.Name == name && t.Role == role {
 				if _, err := tx.DeleteToken(ctx, t.ID); err != nil { // the one before was changed
 					return err
 				}
 			}
 		}
-		role, name := string(token.Admin), adminName
 		t, _, err := token.Issue(token.Ask{Role: &role, Name: &name}, lessor.At(time.Now()))
 		if err != nil {
 			return err
