@@ -202,7 +202,7 @@ func (c *check) schedule(d *Definition, ask *lessor.ScheduleAsk, zone func(strin
 	default:
 		c.fail("schedule.type", "must be cron or interval, not %q", *ask.Type)
 	}
-	if _, err := zone(d.Zone); err != nil {
+	if _, err := zone(d.Zone); err != nil || d.Zone == "Local" { // which is Go's name for the host's own, and differs between nodes
 		c.fail("timezone", "must be the IANA name of a time zone, like Europe/Berlin, not %q", d.Zone)
 	}
 }

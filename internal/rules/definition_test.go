@@ -96,6 +96,7 @@ func TestDefineBounds(t *testing.T) {
 		`{"circuit": {"cooldownSeconds": 0}}`:                                "circuit.cooldownSeconds: must be 1 to 2592000, not 0",
 		`{"backoff": {"firstMs": 10, "maxMs": 9}}`:                           "backoff.maxMs: must not be less than firstMs (10)",
 		`{"timezone": "Mars/Olympus"}`:                                       `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Mars/Olympus"`,
+		`{"timezone": "Local"}`:                                              `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Local"`,
 		`{"overlap": "sometimes"}`:                                           `overlap: must be one of [skip queueOne allow cancelPrevious], not "sometimes"`,
 		`{"catchUp": "some"}`:                                                `catchUp: must be one of [latest none all], not "some"`,
 		`{"priority": "urgent"}`:                                             `priority: must be high, normal, low or background, not "urgent"`,
