@@ -176,12 +176,15 @@ func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *le
 	}
 	c.filter.MaxUnits, c.filter.Usable, c.filter.SkipUnique = maxUnits, capacity.UsableUnits, holder
 	pick, ok := s.fold.index.Next(&c.filter)
-	kept := s.kept(p.now, capacity)
-	if kept != nil && (!ok || pick.Turn.Seq != kept.seq) {
-		return lanes.Pick{}, rules.Fit(kept.units, min(capacity.AvailableUnits, kept.units-1))
-	}
 	if !ok {
 		return lanes.Pick{}, rules.NoneLeft(p.now, s.nextChange(c.caller))
+	}
+	kept := s.kept(p.now, capacity)
+	if kept != nil && pick.Turn.Seq != kept.seq { // what is kept is not there for others
+		free := capacity.AvailableUnits
+		if capacity.AvailableUnits -= kept.units; capacity.AvailableUnits <= 0 {
+			return lanes.Pick{}, rules.Fit(kept.units, min(free, kept.units-1))
+		}
 	}
 	d := rules.Fit(pick.Lane.Units, capacity.AvailableUnits)
 	if d == nil {

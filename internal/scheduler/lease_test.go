@@ -149,6 +149,59 @@ func TestBackfillPassesALargeJobUntilItStarves(t *testing.T) {
 	})
 }
 
+func TestNoUnitsAreKeptForAJobThatNobodyAsksFor(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		job := func(typ string, units int64) {
+			w.submit(func(s *lessor.Submission) { s.Type, s.RequestedUnits = &typ, &units })
+		}
+		asks := func(typ string) func(*lessor.LeaseRequest) {
+			return func(r *lessor.LeaseRequest) { r.Types, r.TTLMS = []string{typ}, new(time.Hour.Milliseconds()) }
+		}
+		job("small", 10)
+		w.lease("worker-1", asks("small"))
+		job("large", 20)
+		job("small", 1)
+		if _, d := w.ask("worker-2", asks("large")); d == nil || d.Code != lessor.NextJobTooLarge {
+			t.Fatalf("the large job: %+v, want %s", d, lessor.NextJobTooLarge)
+		}
+		time.Sleep(time.Minute)
+		if _, d := w.ask("worker-1", asks("small")); d == nil || d.Code != lessor.NextJobTooLarge {
+			t.Fatalf("while worker-2 is known: %+v, want %s: free units are kept", d, lessor.NextJobTooLarge)
+		}
+		time.Sleep(5 * time.Minute)
+		w.lease("worker-1", asks("small"))
+	})
+}
+
+func TestUnitsBeyondThoseThatAreKeptAreGranted(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		job := func(typ string, units int64) {
+			w.submit(func(s *lessor.Submission) { s.Type, s.RequestedUnits = &typ, &units })
+		}
+		asks := func(typ string) func(*lessor.LeaseRequest) {
+			return func(r *lessor.LeaseRequest) { r.Types, r.TTLMS = []string{typ}, new(time.Hour.Milliseconds()) }
+		}
+		job("first", 15)
+		held := w.lease("worker-1", asks("first"))
+		job("large", 10)
+		job("small", 1)
+		if _, d := w.ask("worker-2", asks("large")); d == nil || d.Code != lessor.NextJobTooLarge {
+			t.Fatalf("the large job: %+v, want %s", d, lessor.NextJobTooLarge)
+		}
+		time.Sleep(time.Minute)
+		if _, d := w.ask("worker-1", asks("small")); d == nil || d.Code != lessor.NextJobTooLarge {
+			t.Fatalf("5 are free, 10 are kept: %+v, want %s", d, lessor.NextJobTooLarge)
+		}
+		w.mustComplete(held, "completed")
+		w.lease("worker-1", asks("small")) // 20 are free
+		w.lease("worker-2", asks("large"))
+	})
+}
+
 func TestUniqueIsSkippedForABusyWorkerOnly(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		unique := w.submit(func(s *lessor.Submission) { s.Unique = new(true) })

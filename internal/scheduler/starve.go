@@ -8,21 +8,26 @@ import (
 
 // starving is a job that has been first and did not fit.
 type starving struct {
-	lane  rules.LaneID
-	seq   int64
-	units int
-	since lessor.Instant
+	lane   rules.LaneID
+	seq    int64
+	units  int
+	typ    string
+	tenant lessor.TenantID
+	since  lessor.Instant
 }
 
 // starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
 func (s *Scheduler) starve(pick lanes.Pick, now lessor.Instant) {
 	if s.reserve.since == 0 || !s.fold.index.Eligible(s.reserve.lane, s.reserve.seq) {
-		s.reserve = starving{lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, since: now}
+		s.reserve = starving{
+			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type, tenant: pick.Lane.Tenant, since: now,
+		}
 	}
 }
 
 // kept returns the job for which freed units are kept, nil if there is none: one that has starved for long enough, could
-// be granted now but for its size, and could fit.
+// be granted now but for its size, could fit, and is asked for: else it would stop all others for as long as no worker of its type
+// comes.
 func (s *Scheduler) kept(now lessor.Instant, c lessor.Capacity) *starving {
 	k := &s.reserve
 	if k.since == 0 {
@@ -33,6 +38,10 @@ func (s *Scheduler) kept(now lessor.Instant, c lessor.Capacity) *starving {
 		return nil
 	}
 	if !rules.Starving(k.since, now) {
+		return nil
+	}
+	if !s.workers.asks(k.typ, k.tenant, now) {
+		*k = starving{}
 		return nil
 	}
 	return k
