@@ -21,7 +21,7 @@ func (c *Client) Definition(ctx context.Context, id string) (d lessor.Definition
 	return d, err
 }
 
-// Definitions returns one page of the definitions that match f, by id, and the cursor of the next page, "" at the end.
+// Definitions returns one page of the definitions that match f, newest first, and the cursor of the next page, "" at the end.
 func (c *Client) Definitions(ctx context.Context, f lessor.DefinitionFilter) (ds []lessor.Definition, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	set(q, "moduleId", f.Module)

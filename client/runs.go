@@ -39,12 +39,12 @@ func (c *Client) RunError(ctx context.Context, ref string) (e lessor.RunError, e
 	return e, err
 }
 
-// Circuits returns one page of the circuits of definitions that failed lately, by id, and the cursor of the next page, "" at the end.
+// Circuits returns one page of the circuits of definitions that failed lately, the last that opened first, and the cursor of the next page, "" at the end.
 func (c *Client) Circuits(ctx context.Context, limit int, cursor string) (circuits []lessor.Circuit, next string, err error) {
 	return kernelPage[lessor.Circuit](ctx, c, "/circuits", "circuits", page(limit, cursor))
 }
 
-// Locks returns one page of held locks, by tenant and key, and the cursor of the next page, "" at the end. A nil tenant means all.
+// Locks returns one page of held locks, the last that was taken first, and the cursor of the next page, "" at the end. A nil tenant means all.
 func (c *Client) Locks(ctx context.Context, tenant *lessor.TenantID, limit int, cursor string) (locks []lessor.Lock, next string, err error) {
 	q := page(limit, cursor)
 	setTenant(q, tenant)

@@ -9,7 +9,7 @@ import (
 	"lessor"
 )
 
-// Tenants returns one page of tenants, by id, and the cursor of the next page, "" at the end.
+// Tenants returns one page of tenants, the largest id first, and the cursor of the next page, "" at the end.
 func (c *Client) Tenants(ctx context.Context, limit int, cursor string) (tenants []lessor.Tenant, next string, err error) {
 	return kernelPage[lessor.Tenant](ctx, c, "/tenants", "tenants", page(limit, cursor))
 }
@@ -43,7 +43,7 @@ func (c *Client) SetClass(ctx context.Context, id lessor.TenantID, class string,
 	return k, err
 }
 
-// Handlers returns one page of handlers with their schemas, by id, and the cursor of the next page, "" at the end.
+// Handlers returns one page of handlers with their schemas, the last that was set first, and the cursor of the next page, "" at the end.
 func (c *Client) Handlers(ctx context.Context, limit int, cursor string) (handlers []lessor.Handler, next string, err error) {
 	return kernelPage[lessor.Handler](ctx, c, "/handlers", "handlers", page(limit, cursor))
 }

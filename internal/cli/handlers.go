@@ -18,7 +18,7 @@ func (a *app) handlersCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	})
 	a.listsHandlers(cmd)
-	list := &cobra.Command{Use: "list", Short: "List handlers by id (the default)", Example: "  lessor handlers list --json", Args: cobra.NoArgs}
+	list := &cobra.Command{Use: "list", Short: "List handlers, the last that was set first (the default)", Example: "  lessor handlers list --json", Args: cobra.NoArgs}
 	a.listsHandlers(list)
 	cmd.AddCommand(list, a.handlersSetCommand())
 	return cmd

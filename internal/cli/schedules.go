@@ -28,7 +28,7 @@ func (a *app) schedulesCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	})
 	a.listsSchedules(cmd)
-	list := &cobra.Command{Use: "list", Short: "List definitions by id (the default)", Example: "  lessor schedules list --module books", Args: cobra.NoArgs}
+	list := &cobra.Command{Use: "list", Short: "List definitions, newest first (the default)", Example: "  lessor schedules list --module books", Args: cobra.NoArgs}
 	a.listsSchedules(list)
 	cmd.AddCommand(
 		list, a.schedulesShowCommand(), a.schedulesApplyCommand(), a.schedulesDeleteCommand(),

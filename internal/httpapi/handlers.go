@@ -33,7 +33,7 @@ func (c *call) handlers() error {
 	if err != nil {
 		return err
 	}
-	page, next, err := pageOf(all, func(h lessor.Handler) string { return h.HandlerID }, limit, c.query.Get("cursor"))
+	page, next, err := pageOf(all, func(h lessor.Handler) string { return newestFirst(h.UpdatedAt) + h.HandlerID }, limit, c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

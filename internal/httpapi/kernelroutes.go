@@ -17,7 +17,7 @@ func definitionRoutes(payloadLimit int64) []route {
 		handle:  takes(payloadLimit, (*call).putDefinition),
 		answers: []answer{{http.StatusCreated, lessor.Definition{}}, {http.StatusOK, lessor.Definition{}}}, refusals: codes(lessor.CodeConflict),
 	}, {
-		method: http.MethodGet, path: jobs, scope: token.Read, summary: "List definitions by id.",
+		method: http.MethodGet, path: jobs, scope: token.Read, summary: "List definitions, newest first.",
 		query:  []string{"tenantId", "moduleId", "limit", "cursor"},
 		handle: plain((*call).definitions), answers: answers(http.StatusOK, definitionList{}),
 	}, {
@@ -68,11 +68,11 @@ func auditRoutes() []route {
 		method: http.MethodGet, path: kernel + "/errors/{ref}", scope: token.Read, summary: "Show what went wrong in the attempt that a run's lastErrorRef names.",
 		handle: plain((*call).runError), answers: answers(http.StatusOK, lessor.RunError{}), refusals: codes(lessor.CodeErrorNotFound),
 	}, {
-		method: http.MethodGet, path: kernel + "/circuits", scope: token.Read, summary: "List the circuits of definitions that failed lately, by id.",
+		method: http.MethodGet, path: kernel + "/circuits", scope: token.Read, summary: "List the circuits of definitions that failed lately, the last that opened first.",
 		query:  []string{"limit", "cursor"},
 		handle: plain((*call).circuits), answers: answers(http.StatusOK, circuitList{}),
 	}, {
-		method: http.MethodGet, path: kernel + "/locks", scope: token.Read, summary: "List held locks, by tenant and key.",
+		method: http.MethodGet, path: kernel + "/locks", scope: token.Read, summary: "List held locks, the last that was taken first.",
 		query:  []string{"tenantId", "limit", "cursor"},
 		handle: plain((*call).locks), answers: answers(http.StatusOK, lockList{}),
 	}, {
@@ -92,7 +92,7 @@ func tenantRoutes() []route {
 	const class = tenant + "/classes/{class}"
 	unknown := codes(lessor.CodeTenantNotFound)
 	return []route{{
-		method: http.MethodGet, path: kernel + "/tenants", scope: token.Read, summary: "List tenants by id.",
+		method: http.MethodGet, path: kernel + "/tenants", scope: token.Read, summary: "List tenants by id, the largest first.",
 		query:  []string{"limit", "cursor"},
 		handle: plain((*call).tenants), answers: answers(http.StatusOK, tenantList{}),
 	}, {
@@ -112,7 +112,7 @@ func tenantRoutes() []route {
 		method: http.MethodPut, path: class, scope: token.Schedule, summary: "Set a class's weight, cap and pause; what is left out takes its default.",
 		handle: takes(bodySmall, (*call).setClass), answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
 	}, {
-		method: http.MethodGet, path: kernel + "/handlers", scope: token.ReadHandlers, summary: "List handlers and their schemas by id.",
+		method: http.MethodGet, path: kernel + "/handlers", scope: token.ReadHandlers, summary: "List handlers and their schemas, the last that was set first.",
 		query:  []string{"limit", "cursor"},
 		handle: plain((*call).handlers), answers: answers(http.StatusOK, handlerList{}),
 	}, {

@@ -83,18 +83,3 @@ func (s *Scheduler) Audit(ctx context.Context, f lessor.AuditFilter) ([]lessor.A
 	return pageOf(ctx, s, "list the audit", f.Limit, func(e lessor.Audited) string { return e.ID.String() },
 		func(v View) ([]lessor.Audited, error) { return v.AuditList(ctx, q) })
 }
-
-// pageOf reads a list of one more than a page holds, and returns the page and the cursor of the next ("" at the end).
-func pageOf[T any](ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string, read func(View) ([]T, error)) ([]T, string, error) {
-	found := []T{}
-	err := s.view(ctx, verb, func(v View) error {
-		list, err := read(v)
-		found = append(found, list...)
-		return err
-	})
-	page, more := cut(found, limit)
-	if err != nil || !more {
-		return page, "", err
-	}
-	return page, cursor(page[len(page)-1]), nil
-}

@@ -236,7 +236,7 @@ func (s *Scheduler) definition(ctx context.Context, c Caller, id string) (d *rul
 	return d, err
 }
 
-// Definitions lists definitions by their ids, and the cursor of the next page ("" at the end).
+// Definitions lists definitions, newest first, and the cursor of the next page ("" at the end).
 func (s *Scheduler) Definitions(ctx context.Context, c Caller, f lessor.DefinitionFilter) ([]lessor.Definition, string, error) {
 	if err := rules.CheckLimit(f.Limit); err != nil {
 		return nil, "", err
@@ -245,25 +245,12 @@ func (s *Scheduler) Definitions(ctx context.Context, c Caller, f lessor.Definiti
 	if err != nil {
 		return nil, "", err
 	}
-	q := DefinitionQuery{Tenant: tenant, Module: f.Module, After: f.Cursor, Limit: f.Limit + 1}
-	page, next, err := pageOf(ctx, s, "list definitions", f.Limit, func(d *rules.Definition) string { return d.ID },
+	after, err := namedCursor(f.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	q := DefinitionQuery{Tenant: tenant, Module: f.Module, After: after, Limit: f.Limit + 1}
+	page, next, err := pageOf(ctx, s, "list definitions", f.Limit, func(d *rules.Definition) string { return PlaceOfDefinition(d).cursor() },
 		func(v View) ([]*rules.Definition, error) { return v.DefinitionList(ctx, q) })
 	return each(page, rules.ShowDefinition), next, err
-}
-
-// cut returns a page of a list that was asked for one more than it holds, and whether there was one.
-func cut[T any](list []T, limit int) ([]T, bool) {
-	if len(list) > limit {
-		return list[:limit], true
-	}
-	return list, false
-}
-
-// each returns what show makes of each.
-func each[T, S any](list []T, show func(T) S) []S {
-	out := make([]S, len(list))
-	for i := range list {
-		out[i] = show(list[i])
-	}
-	return out
 }

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"encoding/binary"
+	"encoding/json"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -20,6 +21,8 @@ const (
 	stepFreed                    // a lease ended
 	stepWaits                    // a job waits for an instant
 	stepSettings                 // operators changed something
+	stepFollowed                 // somebody follows the records on the node that says so
+	stepTold                     // an entry of the records, while somebody follows them on another node
 )
 
 func (d *delta) ints(vs ...int64) {
@@ -61,6 +64,18 @@ func (d *delta) waits(until lessor.Instant) {
 }
 
 func (d *delta) settings() { d.data = append(d.data, stepSettings) }
+
+func (d *delta) followed() { d.data = append(d.data, stepFollowed) }
+
+func (d *delta) told(e *lessor.StreamEvent) error {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	d.data = append(d.data, stepTold)
+	d.text(string(b))
+	return nil
+}
 
 // reader takes a delta apart. After the first thing it cannot read it returns zeros and remembers that.
 type reader struct {

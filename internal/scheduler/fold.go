@@ -28,6 +28,7 @@ type fold struct {
 	expected []expected      // jobs for which a worker should ask
 	missed   map[string]bool // definitions about which there is an alert that none does
 	sweptAt  lessor.Instant
+	latest   lessor.Instant // what the clock last said
 	dueAt    lessor.Instant // when the next waiting job is due; 0 = none waits
 	tickAt   lessor.Instant // when the next tick is due; 0 = none
 	trialAt  lessor.Instant // when the next open circuit may be tried; 0 = none
@@ -43,6 +44,9 @@ func (s *Scheduler) rebuild(ctx context.Context) error {
 	f := s.newFold()
 	err := s.store.View(ctx, func(v View) error {
 		if err := s.load(ctx, v, f); err != nil {
+			return err
+		}
+		if err := s.unheard(ctx, v); err != nil {
 			return err
 		}
 		return s.loadSettings(ctx, v, f)
@@ -217,8 +221,23 @@ func (f *fold) popLook() lessor.LeaseID {
 
 // sweepDue reports whether leases are to be looked at.
 func (f *fold) sweepDue(now lessor.Instant, sweep time.Duration) bool {
+	if f.latest.Sub(now) > noStep {
+		f.setBack(now)
+	}
+	f.latest = now
 	at, ok := f.nextLook(sweep)
 	return ok && at <= now
+}
+
+// noStep is how far the clock may seem to go back without having been set: its readings are of commits and of moments between them.
+const noStep = time.Second
+
+// setBack makes every look due by now that was planned on a clock which has since been set back: it would come a step late.
+func (f *fold) setBack(now lessor.Instant) {
+	for i := range f.looks {
+		f.looks[i].at = min(f.looks[i].at, now) // the order stays
+	}
+	f.sweptAt = min(f.sweptAt, now)
 }
 
 // nextLook returns when the next lease may be over, but not sooner than a quarter of the sweep after the last look, so

@@ -1,9 +1,12 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -33,18 +36,23 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 	if err != nil {
 		return err
 	}
+	var told []lessor.StreamEvent
 	for len(streams) > 0 {
 		moved := false
 		for id, rows := range streams {
 			n := 0
 			for n < len(rows) && s.fold.ready(rows[n]) {
-				settings, err := s.fold.apply(rows[n])
+				news, err := s.fold.apply(rows[n])
 				if err != nil {
 					return err
 				}
-				if settings {
+				if news.settings {
 					s.reload = true
 				}
+				if news.followed {
+					s.followedUntil = v.Now().Add(followedFor)
+				}
+				told = append(told, news.told...)
 				n++
 			}
 			moved = moved || n > 0
@@ -56,6 +64,7 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 			return fmt.Errorf("%d streams wait for each other: %w", len(streams), errStale)
 		}
 	}
+	s.stream.publish(inOrder(told))
 	if s.reload {
 		s.reload = false
 		err = s.loadSettings(ctx, v, s.fold)
@@ -63,14 +72,20 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 	return err
 }
 
+// inOrder sorts entries of several nodes: one read shows an entry of a job together with all that came before it.
+func inOrder(told []lessor.StreamEvent) []lessor.StreamEvent {
+	slices.SortStableFunc(told, func(a, b lessor.StreamEvent) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Seq, b.Seq)) })
+	return told
+}
+
 // meet registers the lanes that changes name and that are not known here.
 func (f *fold) meet(ctx context.Context, v View, changes []Change) error {
 	var unknown []rules.LaneID
 	for _, c := range changes {
-		err := steps(c, func(_ byte, t rules.Turn, h *rules.Held, _ lessor.Instant) {
-			lane := t.Lane
-			if h != nil {
-				lane = h.Turn.Lane
+		err := steps(c, func(st step) {
+			lane := st.turn.Lane
+			if st.held != nil {
+				lane = st.held.Turn.Lane
 			}
 			if lane != 0 && !f.index.Known(lane) {
 				unknown = append(unknown, lane)
@@ -114,76 +129,99 @@ func (f *fold) ready(c Change) bool {
 		_, is := f.index.Place(lane, seq)
 		return is
 	}
-	_ = steps(c, func(kind byte, t rules.Turn, h *rules.Held, _ lessor.Instant) { // an unreadable one is met by apply
-		switch kind {
+	_ = steps(c, func(st step) { // an unreadable one is met by apply
+		switch st.kind {
 		case stepQueued:
-			ok = ok && !queued(t.Lane, t.Seq)
-			own[t.Seq] = true
+			ok = ok && !queued(st.turn.Lane, st.turn.Seq)
+			own[st.turn.Seq] = true
 		case stepRemoved:
-			ok = ok && queued(t.Lane, t.Seq)
-			own[t.Seq] = false
+			ok = ok && queued(st.turn.Lane, st.turn.Seq)
+			own[st.turn.Seq] = false
 		case stepTaken:
-			ok = ok && queued(h.Turn.Lane, h.Turn.Seq)
-			own[h.Turn.Seq] = false
+			ok = ok && queued(st.held.Turn.Lane, st.held.Turn.Seq)
+			own[st.held.Turn.Seq] = false
 		}
 	})
 	return ok
 }
 
-// apply does to the fold what another node's commit did to the tables. It reports whether settings were changed.
-func (f *fold) apply(c Change) (settings bool, err error) {
-	err = steps(c, func(kind byte, t rules.Turn, h *rules.Held, at lessor.Instant) {
-		switch kind {
+// news is what a change of another node says besides what it did to the fold.
+type news struct {
+	settings bool // were changed
+	followed bool // are the records, on that node
+	told     []lessor.StreamEvent
+}
+
+// apply does to the fold what another node's commit did to the tables.
+func (f *fold) apply(c Change) (n news, err error) {
+	err = steps(c, func(st step) {
+		switch st.kind {
 		case stepQueued:
-			f.index.Enqueue(t)
+			f.index.Enqueue(st.turn)
 			f.woke = true
 		case stepRemoved:
-			f.index.Remove(t.Lane, t.Seq)
+			f.index.Remove(st.turn.Lane, st.turn.Seq)
 		case stepTaken:
-			f.index.TakeSeq(h.Turn.Lane, h.Turn.Seq)
-			f.holds(h)
-			f.look(h.ID, at)
+			f.index.TakeSeq(st.held.Turn.Lane, st.held.Turn.Seq)
+			f.holds(st.held)
+			f.look(st.held.ID, st.at)
 		case stepFreed:
-			f.frees(h)
+			f.frees(st.held)
 		case stepWaits:
-			f.waitsUntil(at)
+			f.waitsUntil(st.at)
 		case stepSettings:
-			settings, f.woke = true, true
+			n.settings, f.woke = true, true
+		case stepFollowed:
+			n.followed = true
+		case stepTold:
+			var e lessor.StreamEvent
+			if json.Unmarshal(st.told, &e) == nil { // a release that tells it otherwise
+				n.told = append(n.told, e)
+			}
 		}
 	})
-	return settings, err
+	return n, err
+}
+
+// step is one step of a change, with what its kind has.
+type step struct {
+	kind byte
+	turn rules.Turn
+	held *rules.Held
+	at   lessor.Instant
+	told []byte
 }
 
 // steps takes a change apart and calls fn with each of its steps.
-func steps(c Change, fn func(kind byte, t rules.Turn, h *rules.Held, at lessor.Instant)) error {
+func steps(c Change, fn func(step)) error {
 	r := reader{data: c.Data}
 	for {
 		kind, more := r.kind()
 		if !more {
 			break
 		}
-		var t rules.Turn
-		var h *rules.Held
-		var at lessor.Instant
+		st := step{kind: kind}
 		switch kind {
 		case stepQueued:
-			t = r.turn()
+			st.turn = r.turn()
 		case stepRemoved:
-			t.Lane, t.Seq = rules.LaneID(r.int()), r.int()
+			st.turn.Lane, st.turn.Seq = rules.LaneID(r.int()), r.int()
 		case stepTaken, stepFreed:
 			var held rules.Held
-			held, at = r.held(kind == stepTaken)
-			h = &held
+			held, st.at = r.held(kind == stepTaken)
+			st.held = &held
 		case stepWaits:
-			at = lessor.Instant(r.int())
-		case stepSettings:
+			st.at = lessor.Instant(r.int())
+		case stepTold:
+			st.told = r.bytes(int(r.int()))
+		case stepSettings, stepFollowed:
 		default:
 			return fmt.Errorf("step %d: %w", kind, errStale)
 		}
 		if r.bad {
 			break
 		}
-		fn(kind, t, h, at)
+		fn(st)
 	}
 	if r.bad {
 		return fmt.Errorf("stream %d, change %d cannot be read: %w", c.Stream, c.N, errStale)

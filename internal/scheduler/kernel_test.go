@@ -270,6 +270,9 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 		if len(open) != 5 || open[4].Attempts != 0 || open[4].StartedAt != start.Add(30*time.Second) || open[4].EndedAt != open[4].StartedAt {
 			t.Errorf("runs under the open circuit: %+v", open)
 		}
+		if found := w.runs(lessor.RunFilter{Trace: open[4].TraceID}); len(found) != 1 || found[0] != open[4] {
+			t.Errorf("by its trace id: %+v, want %+v", found, open[4])
+		}
 		if all := w.runs(lessor.RunFilter{JobID: "sync.crm"}); len(all) != 9 {
 			t.Errorf("%d runs, want 9", len(all))
 		}

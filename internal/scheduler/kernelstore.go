@@ -45,8 +45,8 @@ type KernelTx interface {
 type KernelView interface {
 	// Definitions returns the definitions with these ids; unknown ones are left out.
 	Definitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error)
-	// DefinitionList returns definitions in the order of their ids, from after After on. Names are in the order of their bytes,
-	// here and wherever a list is in the order of a text.
+	// DefinitionList returns definitions, newest first, from after After on. Names are in the order of their bytes, here and
+	// wherever a list is in the order of a text.
 	DefinitionList(ctx context.Context, q DefinitionQuery) ([]*rules.Definition, error)
 	// NextTick is the earliest DueAt of all definitions; 0 if none is due ever.
 	NextTick(ctx context.Context) (lessor.Instant, error)
@@ -59,7 +59,7 @@ type KernelView interface {
 
 	// EachHindrance reads all definitions whose jobs may not run as others do: paused, disabled, or with a circuit that is not closed.
 	EachHindrance(ctx context.Context, fn func(Hindrance) error) error
-	// Circuits returns circuits that are not Idle, in the order of their ids, from after After on.
+	// Circuits returns circuits that are not Idle, the last that opened first, from after After on.
 	Circuits(ctx context.Context, q CircuitQuery) ([]*rules.Circuit, error)
 	// Policies returns all that was set for tenants and classes, in the order of tenant and class.
 	Policies(ctx context.Context) ([]rules.Policy, error)
@@ -72,7 +72,7 @@ type KernelView interface {
 	AuditList(ctx context.Context, q AuditQuery) ([]lessor.Audited, error)
 	// AttemptOf returns the attempt that was made under a lease that is over, and whose it is; nil if it is not remembered.
 	AttemptOf(ctx context.Context, id lessor.LeaseID) (*rules.Attempt, lessor.TenantID, error)
-	// LockList returns live leases that hold a lock key, in the order of tenant and key, from after After on.
+	// LockList returns live leases that hold a lock key, newest first, from after After on.
 	LockList(ctx context.Context, q LockQuery) ([]*rules.Held, error)
 }
 
@@ -80,7 +80,7 @@ type KernelView interface {
 type DefinitionQuery struct {
 	Tenant *lessor.TenantID
 	Module string
-	After  string
+	After  *Named
 	Limit  int
 }
 
@@ -119,7 +119,7 @@ type Hindrance struct {
 // CircuitQuery selects circuits.
 type CircuitQuery struct {
 	Tenant *lessor.TenantID
-	After  string
+	After  *Named
 	Limit  int
 }
 
@@ -142,12 +142,6 @@ type AuditQuery struct {
 // LockQuery selects held locks.
 type LockQuery struct {
 	Tenant *lessor.TenantID
-	After  *LockName
+	After  *lessor.LeaseID
 	Limit  int
-}
-
-// LockName is a lock key and whose it is.
-type LockName struct {
-	Tenant lessor.TenantID
-	Key    string
 }

@@ -7,7 +7,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// Locks lists held locks by tenant and key, and the cursor of the next page ("" at the end).
+// Locks lists held locks, the last that was taken first, and the cursor of the next page ("" at the end).
 func (s *Scheduler) Locks(ctx context.Context, c Caller, asked *lessor.TenantID, limit int, after string) ([]lessor.Lock, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
@@ -17,43 +17,20 @@ func (s *Scheduler) Locks(ctx context.Context, c Caller, asked *lessor.TenantID,
 	if q.Tenant, err = c.within(asked); err != nil {
 		return nil, "", err
 	}
-	if q.After, err = lockCursor(after); err != nil {
+	if q.After, err = leaseCursor(after); err != nil {
 		return nil, "", err
 	}
-	locks := []lessor.Lock{}
-	err = s.view(ctx, "list locks", func(v View) error {
+	type lock struct {
+		lessor.Lock
+		lease lessor.LeaseID
+	}
+	page, next, err := pageOf(ctx, s, "list locks", limit, func(l lock) string { return l.lease.String() }, func(v View) ([]lock, error) {
 		held, err := v.LockList(ctx, q)
-		for _, h := range held {
-			locks = append(locks, lessor.Lock{
+		return each(held, func(h *rules.Held) lock {
+			return lock{lessor.Lock{
 				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(h, v.Now(), v.Serving()), RunID: h.Turn.Job,
-			})
-		}
-		return err
+			}, h.ID}
+		}), err
 	})
-	if err != nil {
-		return nil, "", err
-	}
-	page, more := cut(locks, limit)
-	next := ""
-	if more {
-		last := page[len(page)-1]
-		next = last.TenantID.String() + last.LockKey
-	}
-	return page, next, nil
-}
-
-// lockCursor reads a cursor of Locks: a tenant's id and a lock key.
-func lockCursor(s string) (*LockName, error) {
-	if s == "" {
-		return nil, nil
-	}
-	const id = 36 // characters of a uuid
-	if len(s) <= id {
-		return nil, rules.BadCursor()
-	}
-	u, err := lessor.ParseUUID(s[:id])
-	if err != nil {
-		return nil, rules.BadCursor()
-	}
-	return &LockName{Tenant: lessor.TenantID{UUID: u}, Key: s[id:]}, nil
+	return each(page, func(l lock) lessor.Lock { return l.Lock }), next, err
 }

@@ -57,7 +57,7 @@ func (p *pass) module(ctx context.Context, plan *rules.ManifestPlan) (all []*rul
 		if len(page) < q.Limit {
 			break
 		}
-		q.After = page[len(page)-1].ID
+		q.After = PlaceOfDefinition(page[len(page)-1])
 	}
 	return all, nil
 }

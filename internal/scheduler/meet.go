@@ -20,11 +20,12 @@ type met struct {
 	Agent  string           `json:"agent"`
 }
 
-// meet exchanges with other nodes who asked for work lately. A failed exchange is made up for by the next.
+// meet exchanges with other nodes who asked for work lately, and whether anybody follows the records here. A failed exchange is made up for by the next.
 func (s *Scheduler) meet(ctx context.Context) {
 	if !s.store.Shared() || ctx.Err() != nil {
 		return
 	}
+	s.askForRecords(ctx)
 	known, err := json.Marshal(s.workers.told())
 	if err != nil {
 		return // it holds nothing that cannot be written

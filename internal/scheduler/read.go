@@ -118,28 +118,26 @@ func (s *Scheduler) Leases(ctx context.Context, c Caller, worker string, limit i
 		return nil, "", err
 	}
 	q := LeaseQuery{Worker: worker, Tenant: c.Tenant, Limit: limit + 1}
-	if after != "" {
-		u, err := lessor.ParseUUID(after)
-		if err != nil {
-			return nil, "", rules.BadCursor()
-		}
-		q.After = &lessor.LeaseID{UUID: u}
-	}
-	leases := []lessor.Lease{}
-	err := s.view(ctx, "list leases", func(v View) error {
-		held, err := v.LeaseList(ctx, q)
-		for _, h := range held {
-			leases = append(leases, rules.ShowLease(h, v.Now(), v.Serving()))
-		}
-		return err
-	})
-	if err != nil {
+	var err error
+	if q.After, err = leaseCursor(after); err != nil {
 		return nil, "", err
 	}
-	if len(leases) > limit {
-		return leases[:limit], leases[limit-1].ID.String(), nil
+	return pageOf(ctx, s, "list leases", limit, func(l lessor.Lease) string { return l.ID.String() }, func(v View) ([]lessor.Lease, error) {
+		held, err := v.LeaseList(ctx, q)
+		return each(held, func(h *rules.Held) lessor.Lease { return rules.ShowLease(h, v.Now(), v.Serving()) }), err
+	})
+}
+
+// leaseCursor reads a cursor that is the id of a lease; nil begins with the newest.
+func leaseCursor(s string) (*lessor.LeaseID, error) {
+	if s == "" {
+		return nil, nil
 	}
-	return leases, "", nil
+	u, err := lessor.ParseUUID(s)
+	if err != nil {
+		return nil, rules.BadCursor()
+	}
+	return &lessor.LeaseID{UUID: u}, nil
 }
 
 // Backup writes a consistent copy of the store.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -33,7 +34,7 @@ func (s *Scheduler) Runs(ctx context.Context, c Caller, f lessor.RunFilter) ([]l
 				return err
 			}
 		}
-		if (f.Status == "" || f.Status == lessor.RunCircuitOpen) && f.Trace == "" {
+		if f.Status == "" || f.Status == lessor.RunCircuitOpen {
 			ticks, err = circuitRuns(ctx, v, f, tenant, after)
 		}
 		return err
@@ -83,7 +84,15 @@ func oneRun(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.Tena
 }
 
 func circuitRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID) (p runPage, err error) {
-	rows, err := v.CircuitTicks(ctx, CircuitTickQuery{Definition: f.JobID, Tenant: tenant, After: after, Limit: f.Limit})
+	q := CircuitTickQuery{Definition: f.JobID, Tenant: tenant, After: after, Limit: f.Limit}
+	if f.Trace != "" { // a run that nobody submitted has the trace id that is made from its own
+		b, _ := hex.DecodeString(f.Trace) // what is no hex is too short
+		if len(b) != len(lessor.UUID{}) {
+			return p, nil
+		}
+		q.Run = &lessor.JobID{UUID: lessor.UUID(b)}
+	}
+	rows, err := v.CircuitTicks(ctx, q)
 	if err != nil {
 		return p, err
 	}

@@ -96,6 +96,9 @@ type Scheduler struct {
 	settings   settings
 	reload     bool // another node changed the settings
 	reserve    starving
+	// followedUntil is how long somebody follows the records on another node; name is what this one calls itself there.
+	followedUntil lessor.Instant
+	name          string
 
 	handlers atomic.Pointer[handlers]
 	workers  workers
@@ -129,7 +132,7 @@ func New(store Store, cfg Config) *Scheduler {
 	sender, _ := store.(Sender)
 	s := &Scheduler{
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
-		calls: batch.New(lineLimit, op.size),
+		calls: batch.New(lineLimit, op.size), name: newUUID().String(),
 	}
 	s.handlers.Store(&handlers{})
 	return s

@@ -162,6 +162,8 @@ type View interface {
 	LeaseEnds(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]LeaseEnd, error)
 	// LeaseList returns live leases, newest first, of one worker or of all ("").
 	LeaseList(ctx context.Context, q LeaseQuery) ([]*rules.Held, error)
+	// WorkspaceLeases returns the live leases that were requested with a workspace's id, in no order. Other leases cost nothing.
+	WorkspaceLeases(ctx context.Context, workspace string) ([]*rules.Held, error)
 
 	// EachLane, EachQueued and EachLease read whole tables, for the index in memory; each stops at fn's first error.
 	EachLane(ctx context.Context, fn func(rules.LaneID, rules.Lane) error) error

@@ -77,6 +77,17 @@ func (f *follower) offer(e Streamed) {
 	}
 }
 
+// lose notes that entries of other nodes may have been passed over.
+func (s *stream) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++ // one that nobody will see
+	s.memory = nil
+	for f := range s.followers {
+		f.gap = true
+	}
+}
+
 func (s *stream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,32 +99,44 @@ func (s *stream) close() {
 }
 
 // Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until ctx
-// is done; the channel is then closed. An entry with Gap set follows after others were left out.
+// is done; the channel is then closed. An entry with Gap set follows after others were left out. Other nodes tell theirs once
+// they have heard of the first follower here.
 func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (<-chan Streamed, error) {
-	st := &s.stream
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.closed {
-		return nil, errStopping
+	f, first, err := s.stream.join(ctx, c, after)
+	if err != nil {
+		return nil, err
 	}
-	if len(st.followers) >= maxFollowers {
-		return nil, &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many event streams are open", RetryAfter: time.Second}
+	if first {
+		s.askForRecords(ctx)
 	}
-	f := &follower{tenant: c.Tenant, c: make(chan Streamed, streamBuffer)}
-	if after > 0 && after != st.last {
-		f.gap = after > st.last || len(st.memory) == 0 || st.memory[0].ID > after+1
-		for _, e := range st.memory {
-			if e.ID > after || after > st.last {
+	return f.c, nil
+}
+
+// join adds a follower, and reports whether it is the only one.
+func (s *stream) join(ctx context.Context, c Caller, after uint64) (f *follower, first bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false, errStopping
+	}
+	if len(s.followers) >= maxFollowers {
+		return nil, false, &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many event streams are open", RetryAfter: time.Second}
+	}
+	f = &follower{tenant: c.Tenant, c: make(chan Streamed, streamBuffer)}
+	if after > 0 && after != s.last {
+		f.gap = after > s.last || len(s.memory) == 0 || s.memory[0].ID > after+1
+		for _, e := range s.memory {
+			if e.ID > after || after > s.last {
 				f.offer(e)
 			}
 		}
 	}
-	if st.followers == nil {
-		st.followers = map[*follower]struct{}{}
+	if s.followers == nil {
+		s.followers = map[*follower]struct{}{}
 	}
-	st.followers[f] = struct{}{}
-	context.AfterFunc(ctx, func() { st.leave(f) })
-	return f.c, nil
+	s.followers[f] = struct{}{}
+	context.AfterFunc(ctx, func() { s.leave(f) })
+	return f, len(s.followers) == 1, nil
 }
 
 func (s *stream) leave(f *follower) {
@@ -131,7 +154,7 @@ func (s *stream) leave(f *follower) {
 func (p *pass) tell(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
 	if p.following == unknown {
 		p.following = no
-		if p.s.stream.active() {
+		if p.s.stream.active() || p.now < p.s.followedUntil {
 			p.following = yes
 		}
 	}
@@ -149,7 +172,7 @@ const (
 	yes
 )
 
-// trace gives the entries of this pass their trace ids.
+// trace gives the entries of this pass their trace ids, and tells them to the nodes on which they are followed.
 func (p *pass) trace(ctx context.Context) error {
 	if len(p.events) == 0 {
 		return nil
@@ -165,6 +188,11 @@ func (p *pass) trace(ctx context.Context) error {
 	for i := range p.events {
 		if s := specs[p.events[i].JobID]; s != nil {
 			p.events[i].TraceID = s.TraceID
+		}
+		if d := p.s.fold.delta; d != nil && p.now < p.s.followedUntil {
+			if err := d.told(&p.events[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

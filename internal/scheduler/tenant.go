@@ -95,7 +95,8 @@ func (s *Scheduler) SetClass(ctx context.Context, c Caller, id lessor.TenantID, 
 	return shown, err
 }
 
-// Tenants lists tenants by id, and the cursor of the next page ("" at the end).
+// Tenants lists tenants by id, the largest first, and the cursor of the next page ("" at the end). A tenant has no time of its own: ids
+// that are made by time are newest first then.
 func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after string) ([]lessor.Tenant, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
@@ -111,23 +112,20 @@ func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after stri
 	if err != nil {
 		return nil, "", err
 	}
-	slices.SortFunc(all, func(a, b lanes.Account) int { return bytes.Compare(a.Tenant.UUID[:], b.Tenant.UUID[:]) })
+	newest := func(a, b lessor.UUID) int { return bytes.Compare(b[:], a[:]) }
+	slices.SortFunc(all, func(a, b lanes.Account) int { return newest(a.Tenant.UUID, b.Tenant.UUID) })
 	if after != "" {
 		u, err := lessor.ParseUUID(after)
 		if err != nil {
 			return nil, "", rules.BadCursor()
 		}
-		i, found := slices.BinarySearchFunc(all, u, func(a lanes.Account, u lessor.UUID) int { return bytes.Compare(a.Tenant.UUID[:], u[:]) })
+		i, found := slices.BinarySearchFunc(all, u, func(a lanes.Account, u lessor.UUID) int { return newest(a.Tenant.UUID, u) })
 		if found {
 			i++
 		}
 		all = all[i:]
 	}
-	page, more := cut(all, limit)
-	next := ""
-	if more {
-		next = page[len(page)-1].Tenant.String()
-	}
+	page, next := cut(all, limit, func(a lanes.Account) string { return a.Tenant.String() })
 	return each(page, showTenant), next, nil
 }
 

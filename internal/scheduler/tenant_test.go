@@ -72,7 +72,7 @@ func TestWeightsAndCapsOfTenantsAndClasses(t *testing.T) {
 			t.Errorf("granted %v, want %v", count, want)
 		}
 		list, _, err := w.Tenants(w.ctx, anybody, 10, "")
-		if err != nil || len(list) != 2 || list[0].Leases != 32 || list[0].Units != 32 || list[0].Queued != 78 || *list[0].MaxConcurrency != 40 || *list[1].MaxConcurrency != 25 {
+		if err != nil || len(list) != 2 || list[1].Leases != 32 || list[1].Units != 32 || list[1].Queued != 78 || *list[1].MaxConcurrency != 40 || *list[0].MaxConcurrency != 25 {
 			t.Errorf("tenants: %+v, %v", list, err)
 		}
 		w.askMany("worker-1", func(r *lessor.LeaseRequest) { r.MaxLeases = new(int64(100)) })

@@ -181,7 +181,7 @@ func (s *Scheduler) NextTicks(ctx context.Context, c Caller, id string, count in
 
 // Ticks lists what became of a definition's ticks, oldest first, and the cursor of the next page ("" at the end).
 func (s *Scheduler) Ticks(ctx context.Context, c Caller, id string, f lessor.TickFilter) ([]lessor.Tick, string, error) {
-	q, err := rules.CheckTicks(f)
+	after, err := rules.CheckTicks(f)
 	if err != nil {
 		return nil, "", err
 	}
@@ -189,18 +189,8 @@ func (s *Scheduler) Ticks(ctx context.Context, c Caller, id string, f lessor.Tic
 	if err != nil {
 		return nil, "", err
 	}
-	var rows []rules.TickRow
-	err = s.view(ctx, "list ticks", func(v View) (err error) {
-		rows, err = v.TickList(ctx, TickQuery{Definition: id, Tenant: d.Tenant, From: f.From, To: f.To, After: q, Limit: f.Limit + 1})
-		return err
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	page, more := cut(rows, f.Limit)
-	next := ""
-	if more {
-		next = page[len(page)-1].At.String()
-	}
-	return each(page, func(r rules.TickRow) lessor.Tick { return rules.ShowTick(&r) }), next, nil
+	q := TickQuery{Definition: id, Tenant: d.Tenant, From: f.From, To: f.To, After: after, Limit: f.Limit + 1}
+	page, next, err := pageOf(ctx, s, "list ticks", f.Limit, func(r rules.TickRow) string { return r.At.String() },
+		func(v View) ([]rules.TickRow, error) { return v.TickList(ctx, q) })
+	return each(page, func(r rules.TickRow) lessor.Tick { return rules.ShowTick(&r) }), next, err
 }

@@ -48,13 +48,12 @@ func (s *Scheduler) Watched(ctx context.Context, ids []lessor.JobID) (map[lessor
 // WorkspaceLeases returns the live leases that were requested with a workspace's id.
 func (s *Scheduler) WorkspaceLeases(ctx context.Context, workspace string) (all []Watched, err error) {
 	err = s.view(ctx, "load leases", func(v View) error {
-		return v.EachLease(ctx, func(h *rules.Held) error {
-			if h.WorkspaceID == workspace {
-				own := *h
-				all = append(all, watched(h.Tenant, h.Turn, &own, v))
-			}
-			return nil
-		})
+		held, err := v.WorkspaceLeases(ctx, workspace)
+		all = make([]Watched, len(held))
+		for i, h := range held {
+			all[i] = watched(h.Tenant, h.Turn, h, v)
+		}
+		return err
 	})
 	return all, err
 }

@@ -51,7 +51,7 @@ func sit(t *testing.T) *seat {
 		Every: time.Second,
 		Read:  func(context.Context) (Snapshot, error) { return s.snap, s.err },
 		Job: func(_ context.Context, id lessor.JobID) (lessor.Job, error) {
-			return lessor.Job{ID: id, Type: "mail", State: lessor.Running, Payload: []byte(`{"to":"ann"}`)}, nil
+			return lessor.Job{ID: id, Type: "mail", State: lessor.Running, Payload: []byte(`{"to":"ann"}`), Result: []byte("null")}, nil
 		},
 		Cancel: func(_ context.Context, id lessor.JobID) (lessor.Job, error) {
 			s.cancelled = append(s.cancelled, id)
@@ -157,6 +157,7 @@ func TestInspectShowsTheJob(t *testing.T) {
 	s := sit(t)
 	s.tell(s.press("enter")())
 	s.sees(`{"to":"ann"}`, "running", jobID(1).String(), "esc back")
+	s.misses("result")
 	s.press("esc")
 	s.sees("bob")
 }

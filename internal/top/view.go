@@ -150,7 +150,7 @@ func (m Model) job() []string {
 		{"tenant", j.TenantID.String()},
 		{"tags", strings.Join(j.Tags, ", ")},
 	} {
-		if f[1] != "" {
+		if f[1] != "" && f[1] != "null" { // of JSON, there is none
 			lines = append(lines, bold.Render(fmt.Sprintf("%-9s", f[0]))+" "+clean(f[1]))
 		}
 	}

@@ -25,8 +25,8 @@ var (
 	saveCircuits  = sql("insert into circuit (" + circuitColumns + ") " + unnest(circuitTypes) +
 		" on conflict (definition) do update set " + excluded(circuitColumns))
 	dropCircuits = sql("delete from circuit where definition = any($1::text[])")
-	listCircuits = variants(selectCircuit+" where (state not in ('', 'closed') or failures <> 0) and definition > $2::text",
-		" order by definition limit $3::bigint", filter{"tenant = ", "uuid"})
+	listCircuits = variants(selectCircuit+" where (state not in ('', 'closed') or failures <> 0) and (opened_at, definition) < ($2::bigint, $3::text)",
+		" order by opened_at desc, definition desc limit $4::bigint", filter{"tenant = ", "uuid"})
 	// readHindrances reads the definitions that are held, and the others whose circuit is not closed.
 	readHindrances = sql("select true, " + of("c", circuitColumns) + " from definition d join circuit c on c.definition = d.id" +
 		" where d.paused or not d.enabled union all select false, " + of("c", circuitColumns) + " from circuit c" +
@@ -89,8 +89,9 @@ func (t *tx) SaveCircuits(_ context.Context, cs []*rules.Circuit) error {
 
 // Circuits implements scheduler.KernelView.
 func (v *view) Circuits(_ context.Context, q scheduler.CircuitQuery) (cs []*rules.Circuit, err error) {
+	at, name := placeOf(q.After)
 	err = v.page("list circuits", listCircuits, [][]byte{idOrNil(q.Tenant)},
-		func(r *row) { cs = append(cs, readCircuit(r)) }, textOf(q.After), limitOf(q.Limit))
+		func(r *row) { cs = append(cs, readCircuit(r)) }, at, name, limitOf(q.Limit))
 	return cs, err
 }
 

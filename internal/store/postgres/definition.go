@@ -26,7 +26,7 @@ var (
 	lockDueDefinitions = sql(selectDefinition + " where due_at > 0 and due_at <= $1::bigint order by due_at, id limit $2::bigint" +
 		" for update skip locked")
 	nextTick        = sql("select min(due_at) from definition where due_at > 0")
-	listDefinitions = variants(selectDefinition+" where id > $3::text", " order by id limit $4::bigint",
+	listDefinitions = variants(selectDefinition+" where (created_at, id) < ($3::bigint, $4::text)", " order by created_at desc, id desc limit $5::bigint",
 		filter{"tenant = ", "uuid"}, filter{"module <> '' and module = ", "text"})
 	insertDefinitions = exactly("insert into definition ("+definitionColumns+") "+unnest(definitionTypes)+" on conflict do nothing",
 		len(definitionTypes))
@@ -165,8 +165,9 @@ func (v *view) NextTick(context.Context) (next lessor.Instant, err error) {
 
 // DefinitionList implements scheduler.KernelView.
 func (v *view) DefinitionList(_ context.Context, q scheduler.DefinitionQuery) (ds []*rules.Definition, err error) {
+	at, name := placeOf(q.After)
 	err = v.page("list definitions", listDefinitions, [][]byte{idOrNil(q.Tenant), textOrNil(q.Module)},
-		func(r *row) { ds = append(ds, readDefinition(r)) }, textOf(q.After), limitOf(q.Limit))
+		func(r *row) { ds = append(ds, readDefinition(r)) }, at, name, limitOf(q.Limit))
 	return ds, err
 }
 

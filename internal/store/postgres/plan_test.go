@@ -149,13 +149,14 @@ func exercise(t *testing.T, s *Store) {
 		_, history := v.History(ctx, job)
 		_, ends := v.LeaseEnds(ctx, []lessor.LeaseID{lease})
 		_, leases := v.LeaseList(ctx, scheduler.LeaseQuery{Limit: 1})
+		_, workspace := v.WorkspaceLeases(ctx, "x")
 		_, due := v.NextDue(ctx)
 		_, lanes := v.LanesByID(ctx, []rules.LaneID{1})
 		_, position := v.Position(ctx)
 		_, changes := v.Changes(ctx, scheduler.Position{1: 1 << 40})
 		_, setting := v.Setting(ctx, "x")
 		_, tokens := v.Tokens(ctx)
-		return append(errs, standings, specs, reports, history, ends, leases, due, lanes, position, changes, setting, tokens,
+		return append(errs, standings, specs, reports, history, ends, leases, workspace, due, lanes, position, changes, setting, tokens,
 			v.EachLane(ctx, func(rules.LaneID, rules.Lane) error { return nil }),
 			v.EachQueued(ctx, func(rules.Turn) error { return nil }), v.EachLease(ctx, func(*rules.Held) error { return nil }))
 	}

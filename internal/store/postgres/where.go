@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
 	"lessor"
+	"lessor/internal/scheduler"
 )
 
 // filter is a condition that a list may have or not. Its parameter is sent either way, and is null when there is no such condition.
@@ -59,6 +61,14 @@ func before[T interface{ ~struct{ lessor.UUID } }](after *T) []byte {
 		return uuidOf(afterAll)
 	}
 	return uuidOf(struct{ lessor.UUID }(*after).UUID)
+}
+
+// placeOf returns the bound of a list that begins after a place, newest first; nil begins with the newest.
+func placeOf(after *scheduler.Named) (at, name []byte) {
+	if after == nil {
+		after = &scheduler.Named{At: math.MaxInt64}
+	}
+	return instantOf(after.At), textOf(after.Name)
 }
 
 // idOrNil is nil for no id.

@@ -83,11 +83,11 @@ func (t *tx) saveCircuit(c *rules.Circuit) error {
 // Circuits implements scheduler.KernelView.
 func (v *view) Circuits(ctx context.Context, q scheduler.CircuitQuery) (cs []*rules.Circuit, err error) {
 	w := &where{}
-	w.and("definition > +?", func(a *args) { a.text(q.After) })
+	w.and("(opened_at, definition) < (+?, +?)", func(a *args) { bindPlace(a, q.After) })
 	if q.Tenant != nil {
 		w.and("tenant = ?", func(a *args) { a.id(q.Tenant.UUID) })
 	}
-	err = v.page("select "+circuitColumns+" from circuit", w, "definition", q.Limit, func(r *row) { cs = append(cs, scanCircuit(r)) })
+	err = v.page("select "+circuitColumns+" from circuit", w, "opened_at desc, definition desc", q.Limit, func(r *row) { cs = append(cs, scanCircuit(r)) })
 	return cs, readFault(ctx, "list circuits", err)
 }
 

@@ -122,14 +122,14 @@ func (v *view) NextTick(ctx context.Context) (next lessor.Instant, err error) {
 // DefinitionList implements scheduler.KernelView.
 func (v *view) DefinitionList(ctx context.Context, q scheduler.DefinitionQuery) (ds []*rules.Definition, err error) {
 	w := &where{}
-	w.and("id > +?", func(a *args) { a.text(q.After) })
+	w.and("(created_at, id) < (+?, +?)", func(a *args) { bindPlace(a, q.After) })
 	if q.Tenant != nil {
 		w.and("tenant = ?", func(a *args) { a.id(q.Tenant.UUID) })
 	}
 	if q.Module != "" {
 		w.and("module <> '' and module = ?", func(a *args) { a.text(q.Module) })
 	}
-	err = v.page(selectDefinition, w, "id", q.Limit, func(r *row) { ds = append(ds, readDefinition(r)) })
+	err = v.page(selectDefinition, w, "created_at desc, id desc", q.Limit, func(r *row) { ds = append(ds, readDefinition(r)) })
 	return ds, readFault(ctx, "list definitions", err)
 }
 

@@ -139,21 +139,17 @@ func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) ([]*rules.
 
 // LockList implements scheduler.KernelView.
 func (v *view) LockList(ctx context.Context, q scheduler.LockQuery) (held []*rules.Held, err error) {
+	before, err := v.grantedBefore(q.After)
+	if err != nil {
+		return nil, readFault(ctx, "list locks", err)
+	}
 	w := &where{}
+	w.and("lease.n < +?", func(a *args) { a.int(before) })
 	w.and("lock_key is not null", nil)
 	if q.Tenant != nil {
-		w.and("tenant = ?", func(a *args) { a.id(q.Tenant.UUID) })
+		w.and("+tenant = ?", func(a *args) { a.id(q.Tenant.UUID) }) // lease_locked is in order, lease_lock would be sorted
 	}
-	w.and("(tenant, lock_key) > (+?, +?)", func(a *args) {
-		if q.After != nil {
-			a.id(q.After.Tenant.UUID)
-			a.text(q.After.Key)
-			return
-		}
-		a.blob([]byte{}) // before every tenant
-		a.text("")
-	})
-	err = v.page("select "+leaseColumns+" from "+leaseTables, w, "tenant, lock_key", q.Limit, func(r *row) {
+	err = v.page("select "+leaseColumns+" from "+leaseTables, w, "lease.n desc", q.Limit, func(r *row) {
 		held = append(held, &readLease(r).Held)
 	})
 	return held, readFault(ctx, "list locks", err)

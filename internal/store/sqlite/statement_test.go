@@ -122,12 +122,13 @@ func readAll(t *testing.T, v scheduler.View, job lessor.JobID, leases []lessor.L
 	_, err2 := v.History(ctx, job)
 	_, err3 := v.LeaseList(ctx, scheduler.LeaseQuery{Worker: "worker-0001", Tenant: &tenant, After: &leases[30], Limit: 3})
 	_, err4 := v.LeaseList(ctx, scheduler.LeaseQuery{Limit: 3})
+	_, err10 := v.WorkspaceLeases(ctx, "here")
 	_, err5 := v.NextDue(ctx)
 	_, err6 := v.Tokens(ctx)
 	err7 := v.EachLane(ctx, func(rules.LaneID, rules.Lane) error { return nil })
 	err8 := v.EachQueued(ctx, func(rules.Turn) error { return nil })
 	err9 := v.EachLease(ctx, func(*rules.Held) error { return nil })
-	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9} {
+	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9, err10} {
 		if err != nil {
 			return err
 		}
@@ -157,7 +158,7 @@ func readKernel(ctx context.Context, v scheduler.KernelView, leases []lessor.Lea
 	tenant, run := lessor.TenantID{}, lessor.JobID{UUID: uuid()}
 	for _, tenant := range []*lessor.TenantID{nil, &tenant} {
 		for _, name := range []string{"", "ledger"} {
-			keep(v.DefinitionList(ctx, scheduler.DefinitionQuery{Tenant: tenant, Module: name, After: name, Limit: 3}))
+			keep(v.DefinitionList(ctx, scheduler.DefinitionQuery{Tenant: tenant, Module: name, After: &scheduler.Named{Name: name}, Limit: 3}))
 			keep(v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Tenant: tenant, Definition: name, Limit: 3}))
 			keep(v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Tenant: tenant, Definition: name, Run: &run, After: &run, Limit: 3}))
 			keep(v.AuditList(ctx, scheduler.AuditQuery{Actor: name, Limit: 3}))
@@ -167,9 +168,9 @@ func readKernel(ctx context.Context, v scheduler.KernelView, leases []lessor.Lea
 			keep(v.AlertList(ctx, scheduler.AlertQuery{Tenant: tenant, Open: open, Limit: 3}))
 			keep(v.AlertList(ctx, scheduler.AlertQuery{Tenant: tenant, Open: open, After: &lessor.AlertID{UUID: uuid()}, Limit: 3}))
 		}
-		keep(v.Circuits(ctx, scheduler.CircuitQuery{Tenant: tenant, After: "c", Limit: 3}))
+		keep(v.Circuits(ctx, scheduler.CircuitQuery{Tenant: tenant, After: &scheduler.Named{Name: "c"}, Limit: 3}))
 		keep(v.LockList(ctx, scheduler.LockQuery{Tenant: tenant, Limit: 3}))
-		keep(v.LockList(ctx, scheduler.LockQuery{Tenant: tenant, After: &scheduler.LockName{Key: "k"}, Limit: 3}))
+		keep(v.LockList(ctx, scheduler.LockQuery{Tenant: tenant, After: &leases[30], Limit: 3}))
 	}
 	keep(v.TickList(ctx, scheduler.TickQuery{Definition: "d", Limit: 3}))
 	keep(v.TickList(ctx, scheduler.TickQuery{Definition: "d", From: 1, To: 5, After: 2, Limit: 3}))

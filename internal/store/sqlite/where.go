@@ -1,5 +1,11 @@
 package sqlite
 
+import (
+	"math"
+
+	"lessor/internal/scheduler"
+)
+
 // where collects the conditions of a list, and what they bind in the same order.
 type where struct {
 	text  string
@@ -31,4 +37,13 @@ func (v *view) page(from string, w *where, order string, limit int, visit func(*
 			visit(r)
 			return nil
 		})
+}
+
+// bindPlace binds the bound of a list that begins after a place, newest first; nil begins with the newest.
+func bindPlace(a *args, after *scheduler.Named) {
+	if after == nil {
+		after = &scheduler.Named{At: math.MaxInt64}
+	}
+	a.instant(after.At)
+	a.text(after.Name)
 }

@@ -38,7 +38,7 @@ func (b *bed) circuitList(tenant *lessor.TenantID) []*rules.Circuit {
 			}
 			b.upTo(len(page), q.Limit)
 			got = append(got, page...)
-			q.After = page[len(page)-1].Definition
+			q.After = scheduler.PlaceOfCircuit(page[len(page)-1])
 		}
 	})
 }
@@ -63,10 +63,10 @@ func circuitsWithoutRow(b *bed) {
 }
 
 func circuitLists(b *bed) {
-	var all []*rules.Circuit
-	for i, id := range []string{"Zebra", "a", "a.b", "a_b", "ab", "ä"} {
+	var all []*rules.Circuit // opened at three instants, and of each the largest id in the order of bytes first
+	for i, id := range []string{"a", "Zebra", "ab", "a_b", "ä", "a.b"} {
 		b.saveDefinitions(b.definition(id, func(d *rules.Definition) { d.Tenant = tenant(byte(i % 2)) }))
-		all = append(all, &rules.Circuit{Definition: id, Tenant: tenant(byte(i % 2)), State: lessor.CircuitOpen, Failures: i})
+		all = append(all, &rules.Circuit{Definition: id, Tenant: tenant(byte(i % 2)), State: lessor.CircuitOpen, Failures: i, OpenedAt: lessor.Instant(1000 - 10*(i/2))})
 	}
 	mixed := slices.Clone(all)
 	slices.Reverse(mixed)

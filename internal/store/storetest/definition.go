@@ -94,7 +94,7 @@ func deletedDefinitions(b *bed) {
 		return tx.DeleteDefinitions(b.Context(), []string{"goes", "never was"})
 	})
 	want := before
-	want.Definitions, want.Circuits = before.Definitions[1:], before.Circuits[1:]
+	want.Definitions, want.Circuits = before.Definitions[:1], before.Circuits[:1]
 	b.same("the kernel's tables", b.kernelState("goes", "stays"), want)
 	b.same("its open runs", b.openRuns(10, "goes"), map[string][]scheduler.OpenRun{"goes": {{Job: job.ID}}})
 	b.saveDefinitions(b.definition("goes")) // and its circuit is closed
@@ -136,9 +136,10 @@ func dueDefinitions(b *bed) {
 }
 
 func definitionList(b *bed) {
-	var all []*rules.Definition // in the order of bytes, which is that of no language
-	for i, id := range []string{"Zebra", "a", "a.b", "a_b", "ab", "b-c", "ä"} {
+	var all []*rules.Definition // made at three instants, and of each the largest id in the order of bytes first, which is that of no language
+	for i, id := range []string{"a", "Zebra", "ab", "a_b", "a.b", "ä", "b-c"} {
 		all = append(all, b.definition(id, func(d *rules.Definition) {
+			d.CreatedAt = lessor.Instant(1000 - 10*((i+1)/3))
 			d.Tenant, d.Module = tenant(byte(i%2)), []string{"", "ledger", "mail"}[i%3]
 		}))
 	}
@@ -163,7 +164,7 @@ func definitionList(b *bed) {
 					}
 					b.upTo(len(page), q.Limit)
 					got = append(got, page...)
-					q.After = page[len(page)-1].ID
+					q.After = scheduler.PlaceOfDefinition(page[len(page)-1])
 				}
 			})
 			b.same(fmt.Sprintf("definitions of tenant %v, module %q", tenant, module), got, want)

@@ -163,6 +163,44 @@ func leaseList(b *bed) {
 	}
 }
 
+func leasesOfAWorkspace(b *bed) {
+	from := func(workspace string) func(*rules.Held) { return func(h *rules.Held) { h.WorkspaceID = workspace } }
+	want := map[lessor.LeaseID]*rules.Held{}
+	for _, workspace := range []string{"ws-1", "", "ws-2", "ws-1"} {
+		if h := b.grant(b.queued(), "w1", from(workspace)); workspace == "ws-1" {
+			want[h.ID] = h
+		}
+	}
+	read := func(v scheduler.View) error {
+		for workspace, want := range map[string]map[lessor.LeaseID]*rules.Held{"ws-1": want, "nobody's": {}, "": {}} {
+			held, err := v.WorkspaceLeases(b.Context(), workspace)
+			if err != nil {
+				return err
+			}
+			got := map[lessor.LeaseID]*rules.Held{}
+			for _, h := range held {
+				got[h.ID] = h
+			}
+			b.same("leases of workspace "+workspace, got, want)
+		}
+		return nil
+	}
+	check := func() {
+		b.Helper()
+		b.view(read)
+		b.update(func(tx scheduler.Tx) error { return read(tx) })
+	}
+	check()
+	b.reopen()
+	check()
+	for id, h := range want {
+		b.end(h, completed)
+		delete(want, id)
+		break
+	}
+	check()
+}
+
 func failedBeatIsForgotten(b *bed) {
 	h := b.grant(b.queued(), "w1", full)
 	ended := b.grant(b.queued(), "w1", full)

@@ -36,6 +36,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Lease/FoundByRequest", foundByRequest},
 		{"Lease/EndIsRemembered", endIsRemembered},
 		{"Lease/ListNewestFirst", leaseList},
+		{"Lease/OfAWorkspace", leasesOfAWorkspace},
 		{"Lease/FailedBeatIsForgotten", failedBeatIsForgotten},
 		{"Lock/ReadsLikeStandings", lockReads},
 		{"Lock/AloneThereAreNoOthers", aloneNoOthers},

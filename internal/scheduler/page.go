@@ -1,0 +1,78 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Named is a place in a list that is newest first: at an instant, and among what is of the same instant by the bytes of a name, the
+// largest first.
+type Named struct {
+	At   lessor.Instant
+	Name string
+}
+
+// PlaceOfDefinition is where a definition stands among all.
+func PlaceOfDefinition(d *rules.Definition) *Named { return &Named{d.CreatedAt, d.ID} }
+
+// PlaceOfCircuit is where a circuit stands among all. One that never opened is the last.
+func PlaceOfCircuit(c *rules.Circuit) *Named { return &Named{c.OpenedAt, c.Definition} }
+
+// cursor is opaque, and needs no escaping in a query whatever the name holds.
+func (n *Named) cursor() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(int64(n.At), 10) + " " + n.Name))
+}
+
+// namedCursor reads a cursor of Named; nil begins with the newest.
+func namedCursor(s string) (*Named, error) {
+	if s == "" {
+		return nil, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return nil, rules.BadCursor()
+	}
+	at, name, ok := strings.Cut(string(text), " ")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !ok || !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
+		return nil, rules.BadCursor()
+	}
+	return &Named{lessor.Instant(ms), name}, nil
+}
+
+// pageOf reads a list of one more than a page holds, and returns the page and the cursor of the next ("" at the end).
+func pageOf[T any](ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string, read func(View) ([]T, error)) ([]T, string, error) {
+	var list []T
+	err := s.view(ctx, verb, func(v View) (err error) {
+		list, err = read(v)
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, next := cut(list, limit, cursor)
+	return page, next, nil
+}
+
+// cut returns the first page of a list, and the cursor of the next ("" at the end).
+func cut[T any](list []T, limit int, cursor func(T) string) ([]T, string) {
+	if len(list) <= limit {
+		return append([]T{}, list...), "" // an empty page is no null
+	}
+	return list[:limit], cursor(list[limit-1])
+}
+
+// each returns what show makes of each.
+func each[T, S any](list []T, show func(T) S) []S {
+	out := make([]S, len(list))
+	for i := range list {
+		out[i] = show(list[i])
+	}
+	return out
+}

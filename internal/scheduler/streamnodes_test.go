@@ -1,0 +1,76 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// TestStreamShowsRecordsOfAllNodes follows the records on one node while a job lives on two others.
+func TestStreamShowsRecordsOfAllNodes(t *testing.T) {
+	ws := nodes(t, 3, config(), nil)
+	for _, w := range ws { // all know of each other
+		w.submit(nil)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	stream, err := ws[0].Subscribe(ctx, anybody, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	walled, err := ws[0].Subscribe(ctx, scheduler.Caller{Actor: "b", Tenant: &tenantB}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range ws[1:] { // each has heard of the follower once one of its records arrives
+		w.eventually("told", func() bool {
+			for first := w.submit(nil); ; {
+				select {
+				case e := <-stream:
+					if e.Event.JobID == first.ID {
+						return true
+					}
+				case <-time.After(500 * time.Millisecond):
+					return false
+				}
+			}
+		})
+	}
+	job := ws[1].submit(func(s *lessor.Submission) { s.Type = new("told") })
+	g := ws[2].lease("worker-1", func(r *lessor.LeaseRequest) { r.Types, r.WaitMS = []string{"told"}, new(int64(5000)) })
+	ws[1].mustBeat(g)
+	ws[2].mustComplete(g, "completed")
+	var states []lessor.State
+	for len(states) < 4 {
+		select {
+		case e := <-stream:
+			if e.Gap {
+				t.Error("a gap, and nothing was left out")
+			}
+			if e.Event.JobID == job.ID {
+				if e.Event.TraceID != job.TraceID || e.Event.TenantID != job.TenantID {
+					t.Errorf("told %+v of %+v", e.Event, job)
+				}
+				states = append(states, e.Event.To)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("after 10 s: %v", states)
+		}
+	}
+	if d := cmp.Diff([]lessor.State{lessor.Queued, lessor.Leased, lessor.Running, lessor.Completed}, states); d != "" {
+		t.Errorf("states of the job (-want +got):\n%s", d)
+	}
+	select {
+	case e := <-walled:
+		t.Errorf("a tenant is told of another's job: %+v", e)
+	default:
+	}
+	for _, w := range ws {
+		w.noDrift()
+	}
+}
