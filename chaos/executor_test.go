@@ -16,6 +16,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/pgtest"
 )
 
 // worker is one `lessor work` that can be killed and started again.
@@ -23,6 +24,7 @@ type worker struct {
 	t    *testing.T
 	args []string
 	env  []string
+	wrap func(*exec.Cmd) // changes how it is started; nil = not at all
 	cmd  *exec.Cmd
 }
 
@@ -30,6 +32,9 @@ func (w *worker) start() {
 	w.t.Helper()
 	w.cmd = exec.Command(binary, w.args...)
 	w.cmd.Env = append(os.Environ(), w.env...)
+	if w.wrap != nil {
+		w.wrap(w.cmd)
+	}
 	if err := w.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -59,11 +64,29 @@ func endShims(t *testing.T, workspace string) {
 }
 
 // TestKilledServerAndRunnerLoseNoJob runs 50 commands while the server is killed 20 times, `lessor work` 20 times, and
-// both together 20 times. No job is lost, none begins twice, none is called dead, and every result is recorded.
+// both together 20 times. No job is lost, none begins twice, none is called dead, and every result is recorded. On PostgreSQL the same
+// happens on a smaller scale: what differs is the store, and that has its own proofs.
 func TestKilledServerAndRunnerLoseNoJob(t *testing.T) {
-	const jobs, kills = 50, 20
+	t.Run("sqlite", func(t *testing.T) { killServerAndRunner(t, 50, 20) })
+	t.Run("postgres", func(t *testing.T) {
+		db, err := pgtest.Start(t.Context(), pgtest.Options{Durable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		killServerAndRunner(t, 12, 4, "LESSOR_STORE="+db.URL("postgres"))
+	})
+}
+
+// killServerAndRunner kills each of the two, and both together, so many times while jobs run.
+func killServerAndRunner(t *testing.T, jobs, kills int, env ...string) {
 	workspace, begun := t.TempDir(), filepath.Join(t.TempDir(), "begun")
-	s := start(t, append(watching(workspace), "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0", "LESSOR_JOBS_BACKOFF_FIRST=10ms")...)
+	env = append(env, "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0", "LESSOR_JOBS_BACKOFF_FIRST=10ms")
+	s := start(t, append(watching(workspace), env...)...)
 	script := `echo "$LESSOR_JOB_ID" >> ` + begun + `
 sleep $(sed 's/[^0-9.]//g' "$LESSOR_PAYLOAD_FILE")
 cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`

@@ -47,6 +47,7 @@ type server struct {
 	data string
 	env  []string
 	addr string
+	wrap func(*exec.Cmd) // changes how it is started; nil = not at all
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -73,6 +74,9 @@ func (s *server) try() error {
 	defer s.mu.Unlock()
 	s.cmd = exec.Command(binary, "serve", "--data", s.data, "--listen", s.addr)
 	s.cmd.Env = append(os.Environ(), s.env...)
+	if s.wrap != nil {
+		s.wrap(s.cmd)
+	}
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -16,6 +16,8 @@
 //     that there is no moment without a holder (TestHeldFolderIsAskedToStop).
 //   - A cancelled job and a lost lease reach the command: SIGTERM to its group, SIGKILL after the grace
 //     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record: it speaks for nobody.
+//   - An exit record is the final word: that of a shim which was killed before it could report is reported by the Runner
+//     (TestExitRecordOfAKilledShimIsReported).
 //   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).
 //
 // What it does not: kill a command whose shim was killed with SIGKILL. The command is an orphan then, fenced by its lost

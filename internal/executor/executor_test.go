@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "shim":
 			os.Exit(told(shimMain()))
+		case "doomed":
+			os.Exit(told(doomedMain()))
 		case "beat":
 			os.Exit(told(inside(func(f *sentinel.Folder) error { return SendBeat(f, sentinel.Status(os.Getenv("STATUS"))) })))
 		case "progress":
@@ -60,6 +62,32 @@ func shimMain() error {
 	return RunShim(ctx, ShimConfig{
 		Folder: os.Args[2], Token: string(token), Environ: os.Environ(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
+}
+
+// doomedMain is a shim that is killed between its exit record and the end of its sentinel.
+func doomedMain() error {
+	f, err := sentinel.OpenFolder(os.Args[2])
+	if err != nil {
+		return err
+	}
+	o, err := readOrder(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(layEnd(f, o.Grant), syscall.Kill(os.Getpid(), syscall.SIGKILL))
+}
+
+// layEnd leaves in a folder what such a shim leaves.
+func layEnd(f *sentinel.Folder, g lessor.Grant) error {
+	return errors.Join(
+		f.WriteSentinel(sentinel.Sentinel{
+			JobID: g.Job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()), Seq: 1, Fence: g.Lease.Fence,
+		}),
+		f.WriteExit(sentinel.Exit{
+			JobID: g.Job.ID, LeaseID: g.Lease.ID, WorkerID: g.Lease.WorkerID, Fence: g.Lease.Fence, Attempt: g.Job.Attempt,
+			Status: lessor.Completed, Result: []byte(`{"n":7}`),
+		}),
+	)
 }
 
 func inside(fn func(*sentinel.Folder) error) error {

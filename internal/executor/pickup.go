@@ -48,13 +48,17 @@ func (r *Runner) countLive(following context.Context) error {
 }
 
 // startGranted starts what was granted and has no folder that knows of it. A folder that does, and is free, is that of a
-// shim that was killed: its lease runs out, and the job is tried again.
+// shim that was killed.
 func (r *Runner) startGranted(ctx, following context.Context) error {
 	for lease, err := range r.client.AllLeases(ctx, r.worker) {
 		if err != nil {
 			return err
 		}
-		if r.isLive(lease.JobID) || r.lastLease(lease.JobID).ID == lease.ID {
+		switch {
+		case r.isLive(lease.JobID):
+			continue
+		case r.lastLease(lease.JobID).ID == lease.ID:
+			r.beside(lease.JobID, func() { r.conclude(following, lease) })
 			continue
 		}
 		job, err := r.client.Job(ctx, lease.JobID)

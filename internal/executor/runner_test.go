@@ -157,6 +157,49 @@ func TestGrantedButNotStartedIsPickedUp(t *testing.T) {
 	}
 }
 
+// TestExitRecordOfAKilledShimIsReported is a shim that was killed when its exit record was written and nothing told yet, under a Runner
+// that sees it die. No server watches this workspace.
+func TestExitRecordOfAKilledShimIsReported(t *testing.T) {
+	b := newBench(t, time.Minute)
+	id := b.submit("{}")
+	b.work(func(c *Config) { c.Shim[1] = "doomed" }, "echo ran")
+	b.wantEndOnce(id)
+}
+
+// TestExitRecordOfAKilledShimIsPickedUp is the same with a Runner that is killed too: the next one reports it.
+func TestExitRecordOfAKilledShimIsPickedUp(t *testing.T) {
+	b := newBench(t, time.Minute)
+	id := b.submit("{}")
+	r, err := NewRunner(Config{Server: b.server, Workspace: b.workspace, Worker: "test", Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := r.Worker()
+	_ = r.Close()
+	grants, denial, err := b.client.Request(t.Context(), lessor.LeaseRequest{WorkerID: &worker, Types: []string{"t"}})
+	if err != nil || denial != nil {
+		t.Fatalf("request: %v, %v", denial, err)
+	}
+	f := b.folder(id)
+	if err := errors.Join(writeOrder(f, order{Grant: grants[0]}), layEnd(f, grants[0])); err != nil {
+		t.Fatal(err)
+	}
+	b.work(nil, "echo ran")
+	b.wantEndOnce(id)
+}
+
+// wantEndOnce fails unless a job is completed as layEnd says, and no command ran for it.
+func (b *bench) wantEndOnce(id lessor.JobID) {
+	b.t.Helper()
+	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"n":7}` || j.Attempt != 1 {
+		b.t.Errorf("result %s, attempt %d", j.Result, j.Attempt)
+	}
+	if out := b.read(id, stdoutName); out != "" {
+		b.t.Errorf("it ran again: %q", out)
+	}
+	await(b.t, "the sentinel to go", func() bool { return b.read(id, ".sentinel.json") == "" })
+}
+
 // TestLeaseLivesOnProgressAlone runs a command that is silent in its first attempt and moves in its second, for twice
 // its lease's ttl. What `lessor beat` writes is written by the shell here: starting a program takes too long on a busy
 // machine.

@@ -41,6 +41,7 @@ func (r *Runner) follow(following context.Context, g lessor.Grant) {
 	_ = alive.pipe.Close() // it was only read
 	if err := alive.cmd.Wait(); err != nil {
 		log.Warn("shim ended badly; its log is in the job's folder", "error", err, "folder", alive.cmd.Dir)
+		r.conclude(following, g.Lease)
 		return
 	}
 	log.Info("ended")

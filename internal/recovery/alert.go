@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +12,7 @@ import (
 )
 
 // wanted is the alert that there should be about s, "" for none.
-func (m *Monitor) wanted(s *subject, now time.Time) lessor.AlertKind {
+func (m *Monitor) wanted(s *subject, now moment) lessor.AlertKind {
 	if s.watch != nil || s.err != nil && m.held(s) == nil {
 		return ""
 	}
@@ -28,7 +29,7 @@ func (m *Monitor) wanted(s *subject, now time.Time) lessor.AlertKind {
 }
 
 // alarm brings the alerts about subjects in line with their verdicts: one when a threshold is crossed, one when it clears.
-func (m *Monitor) alarm(ctx context.Context, some []*subject, now time.Time) error {
+func (m *Monitor) alarm(ctx context.Context, some []*subject, now moment) error {
 	var raised, cleared []lessor.Alert
 	changed := map[*subject]lessor.AlertKind{}
 	for _, s := range some {
@@ -62,15 +63,17 @@ func (m *Monitor) alarm(ctx context.Context, some []*subject, now time.Time) err
 	return nil
 }
 
-func (m *Monitor) message(s *subject, kind lessor.AlertKind, now time.Time) string {
+func (m *Monitor) message(s *subject, kind lessor.AlertKind, now moment) string {
 	age := s.age(now).Truncate(time.Second)
 	switch {
 	case kind == lessor.AlertHung:
 		return fmt.Sprintf("job %s pulses, but its lease expired for want of heartbeats; it was told to stop", s.folder)
 	case kind == lessor.AlertDead:
-		return fmt.Sprintf("job %s is dead: no pulse for %s", s.folder, age)
+		return fmt.Sprintf("job %s is dead: %s, last pulse %s ago", s.folder, cmp.Or(s.why, whyStopped), age)
+	case s.vanished():
+		return fmt.Sprintf("job %s is stale: its sentinel is missing, last seen %s ago; its lease lives", s.folder, age)
 	case s.record == nil:
-		return fmt.Sprintf("job %s has no sentinel %s after its lease was granted", s.folder, age)
+		return fmt.Sprintf("job %s is stale: its sentinel is missing %s after its lease was granted; the lease lives", s.folder, age)
 	}
 	return fmt.Sprintf("job %s is stale: no pulse for %s", s.folder, age)
 }
@@ -103,14 +106,14 @@ func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
 			ids = append(ids, lessor.JobID{UUID: u})
 		}
 	}
-	all := map[lessor.JobID]facts{}
+	all := map[lessor.JobID]*facts{}
 	if err := m.learn(ctx, all, ids); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, kind := range kinds {
-		if h := all[id].Held; h == nil || rules.Speaks(h, 0, m.workspace.ID()) {
+		if w := all[id]; w == nil || w.Held == nil || rules.Speaks(w.Held, 0, m.workspace.ID()) {
 			m.subjectOf(id.String(), id).alert = kind
 		}
 	}

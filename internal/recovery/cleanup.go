@@ -46,7 +46,7 @@ func newCleaner(cfg Config) *cleaner {
 
 // cleanDead schedules the removal of the folders of commands that are dead and hold no lease. A folder whose job the store does not
 // know is somebody else's unless the settings say otherwise; one whose job has a newer attempt may be that attempt's.
-func (m *Monitor) cleanDead(touched []*subject, now time.Time) {
+func (m *Monitor) cleanDead(touched []*subject, now moment) {
 	for _, s := range touched {
 		if s.record == nil || s.watch != nil || s.facts.Held != nil || !s.facts.known && !m.cfg.CleanUnknown || s.cleaned == s.sight.content {
 			continue
@@ -58,11 +58,11 @@ func (m *Monitor) cleanDead(touched []*subject, now time.Time) {
 	}
 }
 
-func (c *cleaner) schedule(s *subject, now time.Time) {
+func (c *cleaner) schedule(s *subject, now moment) {
 	one := &cleanup{job: s.job, fence: s.lastFence(), content: s.sight.content, due: now.Add(c.cfg.CleanupDelay)}
 	one.shown = lessor.Cleanup{
 		JobID: s.job, WorkspacePath: pathOf(c.workspace, s.folder), Status: lessor.CleanupScheduled,
-		ScheduledAt: lessor.At(now), DueAt: lessor.At(one.due),
+		ScheduledAt: now.wall, DueAt: now.wall.Add(c.cfg.CleanupDelay),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,12 +155,12 @@ func (c *cleaner) clean(ctx context.Context, one *cleanup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one.shown.Status, one.shown.Reason = status, given(reason)
+	now := momentOf(c.cfg)
 	if err != nil {
-		one.due = time.Now().Add(tryAgain)
-		one.shown.DueAt = lessor.At(one.due)
+		one.due, one.shown.DueAt = now.Add(tryAgain), now.wall.Add(tryAgain)
 		return
 	}
-	one.shown.EndedAt = lessor.At(time.Now())
+	one.shown.EndedAt = now.wall
 }
 
 // remove looks once more and removes a folder under its lock. kept says why it stays.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,10 +17,9 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/sentinel"
-	"lessor/internal/store/sqlite"
 )
 
-// world is a monitor beside a real scheduler over SQLite, and a real workspace, inside a bubble.
+// world is a monitor beside a real scheduler over a real store, and a real workspace, inside a bubble.
 type world struct {
 	*scheduler.Scheduler
 	t       *testing.T
@@ -27,6 +27,9 @@ type world struct {
 	cfg     Config
 	sched   scheduler.Config
 	dir     string
+	open    func(w *world) (scheduler.Store, error)
+	pace    time.Duration       // how many times as fast as the tests tell it everything happens
+	step    atomic.Int64        // how far the server's wall clock was set ahead
 	ws      *sentinel.Workspace // as the commands have it
 	monitor *Monitor
 	halt    func()
@@ -56,10 +59,24 @@ func scheduling() scheduler.Config {
 	}
 }
 
+// inWorld runs a test on SQLite. What asks for more of a store than the others runs on each: see onEachStore.
 func inWorld(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
 	t.Helper()
+	inWorldOf(t, cfg, 1, openSQLite, test)
+}
+
+func inWorldOf(t *testing.T, cfg Config, pace time.Duration, open func(*world) (scheduler.Store, error), test func(t *testing.T, w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, ctx: t.Context(), cfg: cfg, sched: scheduling(), dir: t.TempDir()}
+		w := &world{t: t, ctx: t.Context(), cfg: cfg, sched: scheduling(), dir: t.TempDir(), open: open, pace: pace}
+		w.cfg.TTL = w.sched.TTL
+		for _, d := range []*time.Duration{
+			&w.cfg.Scan, &w.cfg.StaleAfter, &w.cfg.DeadAfter, &w.cfg.Limit, &w.cfg.Watch, &w.cfg.Poll, &w.cfg.ResumedWithin,
+			&w.cfg.CleanupDelay, &w.cfg.Keep, &w.cfg.TTL, &w.sched.TTL, &w.sched.Sweep, &w.sched.Jobs.BackoffFirst, &w.sched.Jobs.BackoffMax,
+		} {
+			*d /= pace
+		}
+		w.cfg.Wall = func() lessor.Instant { return lessor.At(w.wall()) }
 		var err error
 		if w.ws, err = sentinel.Open(w.workspace()); err != nil {
 			t.Fatal(err)
@@ -75,7 +92,7 @@ func (w *world) workspace() string { return filepath.Join(w.dir, "workspace") }
 
 func (w *world) start() {
 	w.t.Helper()
-	store, err := sqlite.Open(w.ctx, sqlite.Config{Path: filepath.Join(w.dir, "lessor.db"), Synchronous: "OFF"})
+	store, err := w.open(w)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -114,13 +131,13 @@ func (w *world) start() {
 func (w *world) restart(down time.Duration) {
 	w.t.Helper()
 	w.halt()
-	time.Sleep(down)
+	time.Sleep(down / w.pace)
 	w.start()
 }
 
 // pass lets time go by and everybody finish.
 func (w *world) pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d / w.pace)
 	synctest.Wait()
 }
 
@@ -195,13 +212,13 @@ func (c *command) beat() {
 // live lets time go by while the command pulses every 30 s and beats every 20.
 func (c *command) live(d time.Duration) {
 	c.w.t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		step := min(10*time.Second, time.Until(end))
-		time.Sleep(step)
-		switch at := time.Until(end); {
-		case at%(30*time.Second) == 0:
+	for d > 0 {
+		step := min(10*time.Second, d)
+		time.Sleep(step / c.w.pace)
+		switch d -= step; {
+		case d%(30*time.Second) == 0:
 			c.pulse()
-		case at%(20*time.Second) == 0:
+		case d%(20*time.Second) == 0:
 			c.beat()
 		}
 	}

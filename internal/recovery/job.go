@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"lessor"
 	"lessor/internal/scheduler"
@@ -34,7 +33,7 @@ func (m *Monitor) Health(ctx context.Context, id lessor.JobID) (lessor.JobHealth
 	session := id.String()
 	m.mu.Lock()
 	if s := m.subjects[id.String()]; s != nil {
-		e := m.entry(s, time.Now())
+		e := m.entry(s, m.now())
 		h.SentinelFileExists, h.LastHeartbeat, h.AgeSeconds = e.file, e.sentinel.LastHeartbeat, e.sentinel.AgeSeconds
 		if e.sentinel.Status != nil {
 			h.HeartbeatStatus = *e.sentinel.Status
@@ -72,18 +71,21 @@ func (m *Monitor) MarkDead(ctx context.Context, c scheduler.Caller, id lessor.Jo
 }
 
 func (m *Monitor) markDead(ctx context.Context, c scheduler.Caller, id lessor.JobID) error {
-	known := map[lessor.JobID]facts{}
+	known := map[lessor.JobID]*facts{}
 	if err := m.learn(ctx, known, []lessor.JobID{id}); err != nil {
 		return err
 	}
 	s, job := m.subjects[id.String()], known[id]
+	if job == nil {
+		job = new(facts)
+	}
 	switch {
 	case s == nil && !job.known:
 		return lessor.ErrJobNotFound
 	case job.Held == nil && (s == nil || s.record == nil):
 		return &lessor.Error{Code: lessor.CodeConflict, Detail: "the job does not run, and there is no sentinel of it; it is " + string(job.State)}
 	case s == nil:
-		s = &subject{folder: id.String(), job: id}
+		s = &subject{folder: id.String(), job: id, facts: job}
 	}
 	if job.Held != nil {
 		if err := m.sched.Bury(ctx, c, job.Held.ID, whyMarked); err != nil {
@@ -95,7 +97,7 @@ func (m *Monitor) markDead(ctx context.Context, c scheduler.Caller, id lessor.Jo
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.buried = s.sight.content
+	s.buried, s.why = s.sight.content, whyMarked
 	return nil
 }
 
@@ -119,9 +121,11 @@ func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 		return lessor.FailedJobs{}, err
 	}
 	rows := map[lessor.JobID]lessor.FailedJob{}
+	dead := map[lessor.JobID]bool{} // its last attempt is, for good or until the retry
 	for _, j := range jobs {
 		if j.Error != nil && slices.Contains([]string{whyStopped, whyNotResumed, whyTooOld, whyMarked}, *j.Error) {
 			rows[j.ID] = lessor.FailedJob{JobID: j.ID, Reason: *j.Error, FailedAt: j.UpdatedAt}
+			dead[j.ID] = true
 		}
 	}
 	m.mu.Lock()
@@ -131,7 +135,7 @@ func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 		}
 	}
 	m.mu.Unlock()
-	known := map[lessor.JobID]facts{}
+	known := map[lessor.JobID]*facts{}
 	list := lessor.FailedJobs{FailedJobs: make([]lessor.FailedJob, 0, len(rows)), Node: m.cfg.Node}
 	ids := make([]lessor.JobID, 0, len(rows))
 	for id := range rows {
@@ -142,7 +146,7 @@ func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 	}
 	for id, row := range rows {
 		job := known[id]
-		row.Resumable = job.Final && (job.State == lessor.Failed || job.State == lessor.Expired)
+		row.Resumable = dead[id] || job != nil && job.Final && (job.State == lessor.Failed || job.State == lessor.Expired)
 		list.FailedJobs = append(list.FailedJobs, row)
 	}
 	slices.SortFunc(list.FailedJobs, func(a, b lessor.FailedJob) int {

@@ -12,7 +12,7 @@ import (
 // The five failure modes of the seed, and its success criteria, by their own words.
 
 func TestFailureMode1HeartbeatWriteFails(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		for range 9 { // the disk is full: the lease is beaten, no pulse is written
 			w.pass(20 * time.Second)
@@ -32,21 +32,21 @@ func TestFailureMode1HeartbeatWriteFails(t *testing.T) {
 }
 
 func TestFailureMode2HeartbeatThreadBlocked(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		w.submit()
 		c := w.take(longTTL)
 		c.live(5 * time.Minute)
 		w.wantAlerts()
 		w.pass(2 * time.Minute)
 		w.wantAlerts("+stale")
-		w.pass(8*time.Minute + time.Millisecond)
+		w.pass(8*time.Minute + aTick)
 		w.wantAlerts("-stale", "+dead")
 		c.wantEnd("Heartbeat stopped")
 	})
 }
 
 func TestFailureMode3CrashWithoutCleanup(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
 		c.live(5 * time.Minute)
 		w.pass(11 * time.Minute) // dead within eleven minutes, whatever the scans
@@ -61,7 +61,7 @@ func TestFailureMode3CrashWithoutCleanup(t *testing.T) {
 }
 
 func TestFailureMode4RestartWhileTheJobRuns(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		w.restart(20 * time.Minute)
 		c.wantVerdict(lessor.HeartbeatStale) // old, and held as stale by our downtime
@@ -80,12 +80,12 @@ func TestFailureMode4RestartWhileTheJobRuns(t *testing.T) {
 }
 
 func TestFailureMode5RestartAfterTheJobDied(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		w.restart(20 * time.Minute)
-		w.pass(5*time.Minute - time.Millisecond)
+		w.pass(5*time.Minute - aTick)
 		c.want(lessor.Leased)
-		w.pass(time.Millisecond)
+		w.pass(aTick)
 		c.wantEnd("Heartbeat not resumed after restart")
 		w.wantAlerts("+dead")
 		if all := w.monitor.Cleanups().Cleanups; len(all) != 1 || all[0].Status != lessor.CleanupScheduled {

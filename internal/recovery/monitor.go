@@ -12,8 +12,10 @@
 // What it promises:
 //   - A sentinel speaks only for the lease whose fence it carries; for one that is over it changes no job (TestLowerFenceChangesNothing).
 //   - A job whose lease is beaten is at worst stale (TestBeatenLeaseIsNeverDead).
-//   - No wall clock, ours or the command's, keeps a dead command fresh or kills a live one (TestClockSteps).
-//   - A job that finished while nobody looked is completed from its exit record, not run again (TestUnseenEndIsCompleted).
+//   - No wall clock, ours, the store's or the command's, keeps a dead command fresh or kills a live one (TestClockSteps,
+//     TestServerClockSteps).
+//   - A job that finished while nobody looked is completed from its exit record, not run again (TestUnseenEndIsCompleted). The record
+//     is the final word, however fresh the sentinel, and is found before the lease ends (TestExitRecordIsFoundBeforeTheLeaseEnds).
 //   - A folder is removed only under its lock, after a last look, and nothing outside the workspace (TestCleanup…).
 //   - No process id is stored, read or compared (sentinel.TestNoProcessIDs).
 //
@@ -43,6 +45,10 @@ type Config struct {
 	CleanupDelay                      time.Duration
 	CleanUnknown                      bool
 	Keep                              time.Duration // retention.workspaces
+	TTL                               time.Duration // lease.ttl: leases are looked at between scans. 0 = they are not
+
+	// Wall is the machine's wall clock; nil is time.Now's.
+	Wall func() lessor.Instant
 }
 
 // Monitor watches one workspace.
@@ -56,8 +62,10 @@ type Monitor struct {
 	asks      chan ask
 	ended     chan struct{} // closed when Run returns
 
-	scanAt time.Time // when the next whole look is due
-	failed bool      // the last look failed
+	scanAt   time.Time // when the next whole look is due
+	leasesAt time.Time // when the next look at the leases is due; zero = none but with the whole
+	looks    int       // how many there were
+	failed   bool      // the last look failed
 
 	mu       sync.Mutex // Run writes under it; others read
 	subjects map[string]*subject
@@ -124,6 +132,9 @@ func (m *Monitor) next(now time.Time) time.Time {
 		return now.Add(againAfter)
 	}
 	next := m.scanAt
+	if !m.leasesAt.IsZero() {
+		next = earlier(next, m.leasesAt)
+	}
 	for _, s := range m.subjects {
 		if !s.next.IsZero() && s.next.Before(next) {
 			next = s.next
@@ -132,18 +143,27 @@ func (m *Monitor) next(now time.Time) time.Time {
 	return next
 }
 
-// step looks at what is due: everything, or those whose verdict may have changed.
+// step looks at what is due: everything, or the leases, and those whose verdict may have changed.
 func (m *Monitor) step(ctx context.Context) error {
-	if !time.Now().Before(m.scanAt) {
+	now := time.Now()
+	if !now.Before(m.scanAt) {
 		return m.scan(ctx)
+	}
+	if !m.leasesAt.IsZero() && !now.Before(m.leasesAt) {
+		if err := m.lookAtLeases(ctx); err != nil {
+			return err
+		}
 	}
 	var due []*subject
 	for _, s := range m.subjects {
-		if !s.next.IsZero() && !s.next.After(time.Now()) {
+		if !s.next.IsZero() && !s.next.After(now) {
 			due = append(due, s)
 		}
 	}
-	if len(due) > mostDue {
+	switch {
+	case len(due) == 0:
+		return nil
+	case len(due) > mostDue:
 		return m.scan(ctx)
 	}
 	return m.lookAt(ctx, due)

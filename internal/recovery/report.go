@@ -58,7 +58,7 @@ func (m *Monitor) Scan(ctx context.Context) error { return m.inRun(ctx, m.scan) 
 
 // Known is what is known without looking.
 func (m *Monitor) Known() Snapshot {
-	now := time.Now()
+	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	snap := Snapshot{node: m.cfg.Node, results: m.results, last: m.last, entries: make([]entry, 0, len(m.subjects))}
@@ -70,7 +70,7 @@ func (m *Monitor) Known() Snapshot {
 	return snap
 }
 
-func (m *Monitor) entry(s *subject, now time.Time) entry {
+func (m *Monitor) entry(s *subject, now moment) entry {
 	h := m.held(s)
 	e := entry{folder: s.folder, path: pathOf(m.workspace, s.folder), job: s.job, file: s.record != nil || s.err != nil, fence: s.fence(), live: h != nil}
 	e.verdict, e.age = m.verdict(s, now)

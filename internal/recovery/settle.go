@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
-	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -29,32 +28,50 @@ type burial struct {
 // settle draws the consequences of a look: exit records first, then what start-up waits for, then verdicts.
 func (m *Monitor) settle(ctx context.Context, touched []*subject) error {
 	first := !m.results.begun()
-	if err := m.conclude(ctx, touched, first); err != nil {
+	some := touched
+	if !first {
+		some = m.unquiet(touched)
+	}
+	if err := m.conclude(ctx, some, first); err != nil {
 		return err
 	}
-	now := time.Now()
-	if err := m.recover(ctx, touched, first, now); err != nil {
+	now := m.now()
+	if err := m.recover(ctx, some, first, now); err != nil {
 		return err
 	}
-	if err := m.lookUpEnds(ctx, touched, now); err != nil {
+	if err := m.lookUpEnds(ctx, some, now); err != nil {
 		return err
 	}
-	m.stopZombies(touched, now)
-	if err := m.bury(ctx, m.deadOnes(touched, now)); err != nil {
+	m.stopZombies(some, now)
+	if err := m.bury(ctx, m.deadOnes(some, now)); err != nil {
 		return err
 	}
-	if err := m.alarm(ctx, touched, now); err != nil {
+	if err := m.alarm(ctx, some, now); err != nil {
 		return err
 	}
-	m.cleanDead(touched, now)
+	m.cleanDead(some, now)
 	m.forget(touched, now)
 	return nil
 }
 
-// conclude completes jobs whose command has ended and could not say so, from its exit record. Fresh ones are not asked for theirs
-// unless their lease has missed a beat: the shim will report by itself.
+// unquiet leaves out those of which there is nothing to say: fresh, under a live lease that has missed no beat, and without an alert.
+func (m *Monitor) unquiet(touched []*subject) (some []*subject) {
+	now := m.now()
+	for _, s := range touched {
+		h := m.held(s)
+		if h == nil || s.record == nil || s.watch != nil || s.alert != "" || missedBeat(h, s.facts.Unbeaten) {
+			some = append(some, s)
+		} else if v, _ := m.verdict(s, now); v != rules.Fresh {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// conclude completes jobs whose command has ended and could not say so, from its exit record. It is the final word, however fresh the
+// sentinel; those whose lease has missed no beat are not asked for theirs, since their shim will report by itself.
 func (m *Monitor) conclude(ctx context.Context, touched []*subject, first bool) error {
-	now := time.Now()
+	now := m.now()
 	var silent []*subject
 	for _, s := range touched {
 		h := m.held(s)
@@ -62,7 +79,7 @@ func (m *Monitor) conclude(ctx context.Context, touched []*subject, first bool) 
 			continue
 		}
 		v, _ := m.verdict(s, now)
-		if first || s.watch != nil || v != rules.Fresh || s.facts.Unbeaten > h.TTL/2 {
+		if first || s.watch != nil || v != rules.Fresh || missedBeat(h, s.facts.Unbeaten) {
 			silent = append(silent, s)
 		}
 	}
@@ -141,7 +158,7 @@ func (m *Monitor) over(s *subject, state lessor.State) {
 }
 
 // deadOnes returns the leases whose command is dead by its sentinel.
-func (m *Monitor) deadOnes(touched []*subject, now time.Time) (dead []burial) {
+func (m *Monitor) deadOnes(touched []*subject, now moment) (dead []burial) {
 	for _, s := range touched {
 		h := m.held(s)
 		if h == nil || s.watch != nil || s.record == nil {
@@ -175,10 +192,10 @@ func (m *Monitor) giveUp(b burial) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b.subject.record != nil {
-		b.subject.buried = b.subject.sight.content
+		b.subject.buried, b.subject.why = b.subject.sight.content, b.why
 	}
 	m.results.add(result{
-		job: b.subject.job, fence: b.lease.Turn.Fence, status: lessor.RecoveredDead, why: b.why, at: lessor.At(time.Now()), beat: b.subject.beat(),
+		job: b.subject.job, fence: b.lease.Turn.Fence, status: lessor.RecoveredDead, why: b.why, at: m.now().wall, beat: b.subject.beat(),
 	})
 }
 
@@ -191,7 +208,7 @@ func (s *subject) beat() lessor.Instant {
 }
 
 // lookUpEnds learns how the leases of commands that still pulse have ended.
-func (m *Monitor) lookUpEnds(ctx context.Context, touched []*subject, now time.Time) error {
+func (m *Monitor) lookUpEnds(ctx context.Context, touched []*subject, now moment) error {
 	for _, s := range touched {
 		if !m.isZombie(s, now) || s.ended.fence == s.lastFence() {
 			continue
@@ -208,7 +225,7 @@ func (m *Monitor) lookUpEnds(ctx context.Context, touched []*subject, now time.T
 }
 
 // stopZombies tells commands that pulse without a lease to end, each once.
-func (m *Monitor) stopZombies(touched []*subject, now time.Time) {
+func (m *Monitor) stopZombies(touched []*subject, now moment) {
 	for _, s := range touched {
 		if m.isZombie(s, now) && s.stopped != s.lastFence() {
 			m.stop(s)
@@ -233,7 +250,7 @@ func (m *Monitor) stop(s *subject) {
 }
 
 // forget plans the next look at each subject, and lets go of those of which nothing is left.
-func (m *Monitor) forget(touched []*subject, now time.Time) {
+func (m *Monitor) forget(touched []*subject, now moment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range touched {
@@ -242,7 +259,7 @@ func (m *Monitor) forget(touched []*subject, now time.Time) {
 			continue
 		}
 		if s.watch == nil {
-			s.next = m.crossing(s, now)
+			s.next = m.nextLook(s, now)
 		}
 	}
 }

@@ -14,12 +14,11 @@ type watch struct {
 	until    lessor.Instant // the deadline as it is shown
 	beaten   lessor.Instant // the lease's last beat when the watch began
 	why      string         // what it is told about if nothing is heard
-	kept     bool           // its lease is held
 }
 
 // recover decides about the commands that were found at the start: each is watched until it is heard of, or its time is over.
 // Their leases are held meanwhile, on every node.
-func (m *Monitor) recover(ctx context.Context, touched []*subject, first bool, now time.Time) error {
+func (m *Monitor) recover(ctx context.Context, touched []*subject, first bool, now moment) error {
 	if first {
 		m.beginWatches(touched, now)
 	}
@@ -38,9 +37,12 @@ func (m *Monitor) recover(ctx context.Context, touched []*subject, first bool, n
 			alive = append(alive, s)
 		case !now.Before(s.watch.deadline):
 			dead = append(dead, burial{s, h, s.watch.why})
-		case !s.watch.kept:
-			// A little longer than the watch, so that the sweep does not end the lease before we have decided.
-			keep[h.ID] = s.facts.Now.Add(s.watch.deadline.Sub(now) + m.cfg.Poll)
+		default:
+			// A little longer than the watch, so that the sweep does not end the lease before we have decided; and once more if the
+			// store's clock was set ahead meanwhile.
+			if left := s.watch.deadline.Sub(now.Time); s.facts.EndsAt < s.facts.Now.Add(left+m.cfg.Poll/2) {
+				keep[h.ID] = s.facts.Now.Add(left + m.cfg.Poll)
+			}
 		}
 		if s.watch != nil {
 			s.next = earlier(now.Add(m.cfg.Poll), s.watch.deadline)
@@ -59,21 +61,16 @@ func (m *Monitor) recover(ctx context.Context, touched []*subject, first bool, n
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range touched {
-		if s.watch != nil {
-			s.watch.kept = true
-		}
-	}
 	for _, b := range dead {
 		b.subject.watch = nil
 	}
-	m.results.settle(m.watching(), lessor.At(now))
+	m.results.settle(m.watching(), now.wall)
 	return nil
 }
 
 // beginWatches begins a watch for every sentinel that speaks for a live lease. One that is too old is dead unless its lease is
 // beaten before it ends by itself.
-func (m *Monitor) beginWatches(touched []*subject, now time.Time) {
+func (m *Monitor) beginWatches(touched []*subject, now moment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
@@ -88,14 +85,14 @@ func (m *Monitor) beginWatches(touched []*subject, now time.Time) {
 			left, why = max(s.facts.EndsAt.Sub(s.facts.Now)-now.Sub(s.facts.at), 0), whyTooOld
 		}
 		s.watch = &watch{
-			fence: h.Turn.Fence, deadline: now.Add(left), until: lessor.At(now.Add(left)), beaten: h.BeatAt, why: why,
+			fence: h.Turn.Fence, deadline: now.Add(left), until: now.wall.Add(left), beaten: h.BeatAt, why: why,
 		}
 	}
 	m.results.begin(now, n)
 }
 
 // reattach notes that commands were heard of under their old leases.
-func (m *Monitor) reattach(ctx context.Context, alive []*subject, now time.Time) error {
+func (m *Monitor) reattach(ctx context.Context, alive []*subject, now moment) error {
 	if len(alive) == 0 {
 		return nil
 	}
@@ -116,9 +113,9 @@ func (m *Monitor) reattach(ctx context.Context, alive []*subject, now time.Time)
 	return nil
 }
 
-func (m *Monitor) reattached(s *subject, now time.Time) result {
+func (m *Monitor) reattached(s *subject, now moment) result {
 	return result{
-		job: s.job, fence: s.watch.fence, status: lessor.RecoveredReattached, at: lessor.At(now), took: now.Sub(m.results.began), beat: s.beat(),
+		job: s.job, fence: s.watch.fence, status: lessor.RecoveredReattached, at: now.wall, took: now.Sub(m.results.began), beat: s.beat(),
 	}
 }
 
@@ -127,7 +124,7 @@ func (m *Monitor) endWatch(s *subject) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.facts.State == lessor.Completed {
-		m.results.add(m.reattached(s, time.Now()))
+		m.results.add(m.reattached(s, m.now()))
 	}
 	s.watch = nil
 }
@@ -177,10 +174,10 @@ type results struct {
 
 func (r *results) begun() bool { return !r.began.IsZero() }
 
-func (r *results) begin(now time.Time, watched int) {
-	r.began, r.watched = now, watched
+func (r *results) begin(now moment, watched int) {
+	r.began, r.watched = now.Time, watched
 	if watched > 0 {
-		r.startedAt = lessor.At(now)
+		r.startedAt = now.wall
 	}
 }
 

@@ -25,7 +25,11 @@ func TestUnseenEndIsCompleted(t *testing.T) {
 		"of a fence never given":      {func(e *sentinel.Exit) { e.Fence++ }, lessor.Leased},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, settings(), func(t *testing.T, w *world) {
+			run := inWorld
+			if c.state == lessor.Completed {
+				run = onEachStore
+			}
+			run(t, settings(), func(t *testing.T, w *world) {
 				cmd := w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
 				w.halt()
 				time.Sleep(2 * time.Hour)
@@ -45,7 +49,7 @@ func TestUnseenEndIsCompleted(t *testing.T) {
 
 // The shim was killed after it wrote the exit record and before it took the sentinel away.
 func TestExitRecordCountsThoughTheSentinelIsFresh(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		c.exit(nil)
 		w.restart(time.Second)
@@ -56,11 +60,43 @@ func TestExitRecordCountsThoughTheSentinelIsFresh(t *testing.T) {
 	})
 }
 
-// The same while the server runs: the lease that misses beats gives it away.
-func TestExitRecordIsFoundByTheScan(t *testing.T) {
-	cfg := settings()
-	cfg.Scan = 20 * time.Second
-	inWorld(t, cfg, func(t *testing.T, w *world) {
+// The same while the server runs, whenever between two scans it happens: the record is found before the lease ends.
+func TestExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
+	at := func(before time.Duration) func(t *testing.T, w *world) {
+		return func(t *testing.T, w *world) {
+			w.pass(before)
+			c := w.command()
+			w.pass(5 * time.Second)
+			c.beat()
+			w.pass(5 * time.Second)
+			c.pulse()
+			c.exit(nil)
+			w.pass(time.Minute)
+			if j := c.want(lessor.Completed); j.Attempt != 1 {
+				t.Errorf("it is completed in attempt %d", j.Attempt)
+			}
+		}
+	}
+	for before := time.Duration(0); before < time.Minute; before += 7 * time.Second {
+		inWorld(t, settings(), at(before))
+	}
+	onEachStore(t, settings(), at(20*time.Second))
+}
+
+// A record that comes late in the life of a lease that was not beaten for long counts too.
+func TestLateExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		c := w.command()
+		w.pass(59500 * time.Millisecond)
+		c.exit(nil)
+		w.pass(3 * time.Second)
+		c.want(lessor.Completed)
+	})
+}
+
+// The shim's own word, when it comes after all, is answered the same.
+func TestReportAfterTheExitRecordIsAccepted(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		c.exit(nil)
 		w.pass(45 * time.Second)
@@ -73,14 +109,14 @@ func TestExitRecordIsFoundByTheScan(t *testing.T) {
 }
 
 func TestWatchesRunSideBySide(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		lost, pulses, beats := w.command(), w.command(), w.command()
 		w.restart(20 * time.Minute)
 		st := w.snapshot().Status()
 		if st.Recovery.State != lessor.RecoveryWatching || st.Summary != (lessor.RecoverySummary{Total: 3, Watching: 3}) {
 			t.Fatalf("status: %+v", st)
 		}
-		if want := lessor.At(time.Now().Add(5 * time.Minute)); st.Jobs[0].WatchDeadline != want {
+		if want := lessor.At(time.Now().Add(5 * time.Minute / w.pace)); st.Jobs[0].WatchDeadline != want {
 			t.Errorf("deadline %s, want %s", st.Jobs[0].WatchDeadline, want)
 		}
 		w.pass(2 * time.Minute) // over a ttl: the leases are held
@@ -104,13 +140,13 @@ func TestWatchesRunSideBySide(t *testing.T) {
 		}
 		w.pass(0)
 		lost.wantEnd("Heartbeat not resumed after restart")
-		w.pass(time.Millisecond)
+		w.pass(aTick)
 		st = w.snapshot().Status()
 		if st.Recovery.State != lessor.RecoveryCompleted || st.Recovery.CompletedAt == 0 || st.Summary != (lessor.RecoverySummary{Total: 3, Reattached: 2, Dead: 1}) {
 			t.Errorf("status: %+v", st)
 		}
 		m := w.snapshot().Metrics()
-		if m.ReattachedCount != 2 || m.FailedCount != 1 || *m.SuccessRate != 2./3 || *m.AverageReattachSeconds != 130 {
+		if m.ReattachedCount != 2 || m.FailedCount != 1 || *m.SuccessRate != 2./3 || *m.AverageReattachSeconds != 130/float64(w.pace) {
 			t.Errorf("metrics: %+v", m)
 		}
 		w.pass(31 * time.Second)
@@ -121,7 +157,7 @@ func TestWatchesRunSideBySide(t *testing.T) {
 }
 
 func TestTooOldIsDeadUnlessItsLeaseIsBeaten(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		lost, beats, pulses := w.command(), w.command(), w.command()
 		w.restart(31 * time.Minute)
 		w.pass(30 * time.Second)
@@ -194,7 +230,7 @@ func (w *world) leaseAgain(c *command) *command {
 }
 
 func TestAlertsOfAnEarlierLifeAreCleared(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		w.submit()
 		c := w.take(longTTL)
 		w.pass(3 * time.Minute)

@@ -3,6 +3,7 @@ package recovery
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,12 +49,12 @@ func (c *command) known() lessor.HeartbeatStatus {
 }
 
 func TestEachCrossingAlertsOnceAndClearsOnce(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		w.submit()
 		c := w.take(longTTL)
-		w.pass(2*time.Minute - time.Millisecond)
+		w.pass(2*time.Minute - aTick)
 		w.wantAlerts()
-		w.pass(time.Millisecond)
+		w.pass(aTick)
 		w.wantAlerts("+stale")
 		w.pass(5 * time.Minute)
 		c.want(lessor.Leased)
@@ -61,7 +62,7 @@ func TestEachCrossingAlertsOnceAndClearsOnce(t *testing.T) {
 		c.pulse()
 		w.pass(time.Minute)
 		w.wantAlerts("-stale")
-		w.pass(9*time.Minute + time.Millisecond)
+		w.pass(9*time.Minute + aTick)
 		w.wantAlerts("+stale", "-stale", "+dead")
 		w.pass(2 * time.Minute)
 		w.wantAlerts("-dead")
@@ -72,7 +73,7 @@ func TestEachCrossingAlertsOnceAndClearsOnce(t *testing.T) {
 }
 
 func TestBeatenLeaseIsNeverDead(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		for range 60 { // half an hour without a pulse
 			w.pass(30 * time.Second)
@@ -104,6 +105,36 @@ func TestMissingSentinelIsStaleNeverDead(t *testing.T) {
 		c.pulse()
 		w.pass(time.Minute)
 		w.wantAlerts("-stale")
+	})
+}
+
+// Somebody removes the sentinel of a command that lives and beats: it is missed after two minutes, as one that was never there.
+func TestVanishedSentinelIsMissedLater(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		c := w.command()
+		c.live(10 * time.Minute)
+		if err := os.Remove(filepath.Join(c.folder(), ".sentinel.json")); err != nil {
+			t.Fatal(err)
+		}
+		beats := func(d time.Duration) {
+			for ; d > 0; d -= 20 * time.Second {
+				w.pass(20 * time.Second)
+				c.beat()
+			}
+		}
+		beats(100 * time.Second)
+		w.wantAlerts()
+		c.wantVerdict("")
+		beats(20 * time.Second)
+		if len(w.told) != 1 || !strings.Contains(w.told[0].Message, "its sentinel is missing, last seen 2m0s ago; its lease lives") {
+			t.Errorf("alerts: %+v", w.told)
+		}
+		beats(20 * time.Minute)
+		c.wantVerdict(lessor.HeartbeatStale)
+		c.want(lessor.Running)
+		c.pulse()
+		c.live(time.Minute)
+		w.wantAlerts("+stale", "-stale")
 	})
 }
 
@@ -169,7 +200,7 @@ func TestClockSteps(t *testing.T) {
 }
 
 func TestHungCommandIsToldToStop(t *testing.T) {
-	inWorld(t, settings(), func(t *testing.T, w *world) {
+	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
 		w.pass(30 * time.Second)
 		c.pulse()

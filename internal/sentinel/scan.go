@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -41,40 +42,49 @@ type Found[T any] struct {
 type Scanner[T any] struct {
 	w     *Workspace
 	form  form[T]
-	known map[string]look[T]
+	known map[string]*look[T]
+	scans int
 }
 
 // look is a file as it was seen.
 type look[T any] struct {
 	at    stamp
 	found Found[T]
+	scan  int // the last that saw it so
 }
 
 // Sentinels returns a scanner of sentinels.
 func (w *Workspace) Sentinels() *Scanner[Sentinel] {
-	return &Scanner[Sentinel]{w: w, form: sentinelFile}
+	return &Scanner[Sentinel]{w: w, form: sentinelFile, known: map[string]*look[Sentinel]{}}
 }
 
 // Exits returns a scanner of exit records.
-func (w *Workspace) Exits() *Scanner[Exit] { return &Scanner[Exit]{w: w, form: exitFile} }
+func (w *Workspace) Exits() *Scanner[Exit] {
+	return &Scanner[Exit]{w: w, form: exitFile, known: map[string]*look[Exit]{}}
+}
 
-// Scan returns every file there is now, in no order. What it starts has ended when it returns.
-func (s *Scanner[T]) Scan(ctx context.Context) ([]Found[T], error) {
+// Scan returns every file there is now, in no order; one that has not changed is the same as the last time. What it starts has ended when
+// it returns.
+func (s *Scanner[T]) Scan(ctx context.Context) ([]*Found[T], error) {
+	dir, err := s.w.openJobs()
+	if err != nil {
+		return nil, fmt.Errorf("scan workspace %s: %w", s.w.path, err)
+	}
+	defer func() { _ = dir.Close() }() // it was only read
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages := make(chan []fs.DirEntry, runtime.GOMAXPROCS(0))
-	looks := make(chan []look[T], runtime.GOMAXPROCS(0))
+	looks := make(chan []*look[T], runtime.GOMAXPROCS(0))
 	var names sync.WaitGroup
-	var listErr error
 	names.Go(func() {
 		defer close(pages)
-		listErr = s.list(ctx, pages)
+		err = list(ctx, dir, pages)
 	})
 	var readers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		readers.Go(func() {
 			for page := range pages {
-				looks <- s.lookAt(page)
+				looks <- s.lookAt(dir, page)
 			}
 		})
 	}
@@ -82,29 +92,36 @@ func (s *Scanner[T]) Scan(ctx context.Context) ([]Found[T], error) {
 		readers.Wait()
 		close(looks)
 	})
-	known := make(map[string]look[T], len(s.known))
-	found := make([]Found[T], 0, len(s.known))
+	all := make([]*look[T], 0, len(s.known))
 	for page := range looks {
-		for _, l := range page {
-			known[l.found.Folder] = l
-			found = append(found, l.found)
-		}
+		all = append(all, page...)
 	}
 	names.Wait()
-	if listErr != nil {
-		return nil, fmt.Errorf("scan workspace %s: %w", s.w.path, listErr)
+	if err != nil {
+		return nil, fmt.Errorf("scan workspace %s: %w", s.w.path, err)
 	}
-	s.known = known
-	return found, nil
+	return s.keep(all), nil
+}
+
+// keep remembers what a scan saw, and forgets the rest.
+func (s *Scanner[T]) keep(all []*look[T]) []*Found[T] {
+	s.scans++
+	found := make([]*Found[T], len(all))
+	for i, l := range all {
+		if l.scan == 0 {
+			s.known[l.found.Folder] = l
+		}
+		l.scan = s.scans
+		found[i] = &l.found
+	}
+	if len(s.known) > len(all) {
+		maps.DeleteFunc(s.known, func(_ string, l *look[T]) bool { return l.scan != s.scans })
+	}
+	return found
 }
 
 // list sends the entries of the workspace in pages.
-func (s *Scanner[T]) list(ctx context.Context, pages chan<- []fs.DirEntry) error {
-	dir, err := s.w.openJobs()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }() // it was only read
+func list(ctx context.Context, dir *os.File, pages chan<- []fs.DirEntry) error {
 	for n := 0; ; n += pageSize {
 		page, err := dir.ReadDir(pageSize)
 		if errors.Is(err, io.EOF) {
@@ -141,13 +158,13 @@ func (w *Workspace) openJobs() (*os.File, error) {
 	return dir, nil
 }
 
-func (s *Scanner[T]) lookAt(page []fs.DirEntry) []look[T] {
-	looks := make([]look[T], 0, len(page))
+func (s *Scanner[T]) lookAt(dir *os.File, page []fs.DirEntry) []*look[T] {
+	looks := make([]*look[T], 0, len(page))
 	for _, entry := range page {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue // on its way out, or not ours
 		}
-		if l, ok := s.lookInto(entry); ok {
+		if l := s.lookInto(dir, entry); l != nil {
 			looks = append(looks, l)
 		}
 	}
@@ -155,42 +172,40 @@ func (s *Scanner[T]) lookAt(page []fs.DirEntry) []look[T] {
 }
 
 // lookInto looks for the file in one folder. A folder without it is nothing to report.
-func (s *Scanner[T]) lookInto(entry fs.DirEntry) (look[T], bool) {
+func (s *Scanner[T]) lookInto(dir *os.File, entry fs.DirEntry) *look[T] {
 	name := entry.Name()
-	refused := func(err error) (look[T], bool) {
-		return look[T]{found: Found[T]{Folder: name, Err: err}}, true
-	}
+	refused := func(err error) *look[T] { return &look[T]{found: Found[T]{Folder: name, Err: err}} }
 	if entry.Type()&fs.ModeSymlink != 0 {
 		return refused(invalid(Symlink, "the folder is a link"))
 	}
 	if !entry.IsDir() {
-		return look[T]{}, false
+		return nil
 	}
-	// By its path, which costs half: what this says is only compared. Reading goes through the workspace's root.
-	info, err := os.Lstat(s.w.path + "/" + jobsName + "/" + name + "/" + s.form.name)
+	// Not through the workspace's root, which costs twice as much: what this says is only compared.
+	at, err := stampIn(dir, name+"/"+s.form.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return look[T]{}, false
+		return nil
 	}
 	if err != nil {
 		return refused(unreadable(err))
+	}
+	if l := s.known[name]; l != nil && l.at == at {
+		return l
 	}
 	id, ok := parseFolder(name)
 	if !ok {
 		return refused(invalid(IllFormedID, "the folder's name is no job's id"))
 	}
-	if l, ok := s.known[name]; ok && l.at == stampOf(info) {
-		return l, true
-	}
-	l, err := s.readIn(id, info)
+	l, err := s.readIn(id, at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return look[T]{}, false // it ended between the two looks
+		return nil // it ended between the two looks
 	}
-	return l, true
+	return l
 }
 
 // readIn reads the file in the folder of one job.
-func (s *Scanner[T]) readIn(id lessor.JobID, info os.FileInfo) (look[T], error) {
-	l := look[T]{at: stampOf(info), found: Found[T]{Folder: id.String(), JobID: id}}
+func (s *Scanner[T]) readIn(id lessor.JobID, at stamp) (*look[T], error) {
+	l := &look[T]{at: at, found: Found[T]{Folder: id.String(), JobID: id}}
 	f, err := s.w.Folder(id)
 	if err == nil {
 		l.found.Record, l.at, err = read(f, s.form)
