@@ -9,12 +9,40 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
 // interrupt is the signal for a fast shutdown.
 const interrupt = syscall.SIGINT
+
+// stop is the signal after which a process does nothing.
+const stop = syscall.SIGSTOP
+
+// childrenOf returns the processes that one has started, where there is a /proc.
+func childrenOf(parent int) (ids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // gone meanwhile
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
+			continue
+		}
+		if id, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func killAll(ids []int) {
+	for _, id := range ids {
+		_ = syscall.Kill(id, syscall.SIGKILL) // gone already
+	}
+}
 
 // postgresUser returns who the server runs as: it refuses root.
 func postgresUser() (uid, gid int, err error) {

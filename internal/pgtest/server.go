@@ -131,11 +131,13 @@ func (s *Server) Log() string {
 	return strings.TrimSpace(string(b[max(0, len(b)-tail):]))
 }
 
-// Kill ends the server as a power failure would, and waits until it is gone.
+// Kill ends the server as a power failure would, and waits until it is gone. Its children go with it: left alone they answer for a moment.
 func (s *Server) Kill() error {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return nil
 	}
+	_ = s.cmd.Process.Signal(stop) // so that it has no more of them; killing it tells what is wrong
+	defer killAll(childrenOf(s.cmd.Process.Pid))
 	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
