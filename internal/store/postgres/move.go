@@ -115,6 +115,6 @@ func (t *tx) put(moves []scheduler.Move, verb string, s *statement, goes func(*s
 		}
 	}
 	if n > 0 {
-		_ = t.write(verb, step{stmt: s}, r.params()...) // kept in t.err
+		_ = t.write(verb, step{stmt: s}, r.folded()...) // kept in t.err
 	}
 }

@@ -27,7 +27,7 @@ func (t *tx) Note(_ context.Context, notes []rules.Note) error {
 		r.row()
 		bindNote(r, &notes[i])
 	}
-	return t.write("note", step{stmt: insertNotes}, r.params()...)
+	return t.write("note", step{stmt: insertNotes}, r.folded()...)
 }
 
 func bindNote(r *rows, n *rules.Note) {

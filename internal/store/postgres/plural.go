@@ -30,9 +30,27 @@ func unnestAs(types, columns string) string {
 	return "select " + b.String()
 }
 
-// insertAll inserts rows, in the order given.
+// foldAs opens what rows.folded returns as rows: the first column is an array, of each other there is either one value for all rows or an
+// array. Columns without a name are told apart by their place.
+func foldAs(types, columns string) string {
+	var values, arrays strings.Builder
+	names := strings.Split(columns, ", ")
+	for i, letter := range types {
+		if i == 0 {
+			values.WriteString("a0 as " + names[0])
+			arrays.WriteString("unnest($1::" + typeNames[letter] + "[]) as a0")
+			continue
+		}
+		n, param := strconv.Itoa(i), "$"+strconv.Itoa(2*i)
+		values.WriteString(", coalesce(" + param + "::" + typeNames[letter] + ", a" + n + ") as " + names[i])
+		arrays.WriteString(", unnest($" + strconv.Itoa(2*i+1) + "::" + typeNames[letter] + "[]) as a" + n)
+	}
+	return "select " + values.String() + " from (select " + arrays.String() + " offset 0) a"
+}
+
+// insertAll inserts rows, in the order given. Its parameters are folded.
 func insertAll(table, columns, types string) *statement {
-	return sql("insert into " + table + " (" + columns + ") " + unnest(types))
+	return sql("insert into " + table + " (" + columns + ") " + foldAs(types, columns))
 }
 
 // exactly wraps a change of rows that must hit as many as its parameter after the arrays says; else it divides by zero.

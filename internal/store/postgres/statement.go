@@ -25,6 +25,8 @@ const (
 
 // Single parameters in binary form; nil is null.
 
+func int4Of(v int32) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) }
+
 func int8Of(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
 
 func instantOf(v lessor.Instant) []byte { return int8Of(int64(v)) }
@@ -33,27 +35,33 @@ func textOf(v string) []byte { return append([]byte{}, v...) }
 
 func uuidOf(v lessor.UUID) []byte { return v[:] }
 
-// rows gathers the parameters of a plural statement: one array a column, a value of each for every row, left to right.
+// rows gathers the parameters of a plural statement: one column a parameter, a value of each for every row, left to right.
 // Its memory is used again for the next statement.
 type rows struct {
 	columns []column
 	next    int // the column that the next value goes to
 }
 
-// column is a one-dimensional array as PostgreSQL sends it: a head of 20 bytes, then each value behind its length.
+// column is a one-dimensional array as PostgreSQL sends it: a head of 20 bytes, then each value behind its length. As long as all values are
+// equal it holds the first alone.
 type column struct {
 	oid   uint32
 	n     uint32
 	nulls bool
+	equal bool
 	buf   []byte
 }
 
-const arrayHead = 20
+const (
+	arrayHead  = 20
+	lengthHead = 4
+	nullLength = math.MaxUint32 // -1
+)
 
 func (r *rows) reset() *rows {
 	for i := range r.columns {
 		c := &r.columns[i]
-		c.oid, c.n, c.nulls, c.buf = 0, 0, false, c.buf[:arrayHead]
+		c.oid, c.n, c.nulls, c.equal, c.buf = 0, 0, false, true, c.buf[:arrayHead]
 	}
 	r.next = 0
 	return r
@@ -62,23 +70,54 @@ func (r *rows) reset() *rows {
 // row begins a new row.
 func (r *rows) row() { r.next = 0 }
 
-func (r *rows) column(oid uint32, size int) *column {
+func (r *rows) column(oid uint32) *column {
 	if r.next == len(r.columns) {
-		r.columns = append(r.columns, column{buf: make([]byte, arrayHead, 512)})
+		r.columns = append(r.columns, column{equal: true, buf: make([]byte, arrayHead, 512)})
 	}
 	c := &r.columns[r.next]
 	r.next++
 	c.oid = oid
 	c.n++
-	c.buf = binary.BigEndian.AppendUint32(c.buf, uint32(size))
 	return c
 }
 
-func (r *rows) null(oid uint32) { r.column(oid, -1).nulls = true }
+// put adds a value to a column.
+func put[T string | []byte](c *column, v T) {
+	if c.equal && c.n > 1 {
+		if string(c.buf[arrayHead+lengthHead:]) == string(v) && !c.nulls {
+			return
+		}
+		c.repeat(c.n - 1)
+	}
+	c.buf = binary.BigEndian.AppendUint32(c.buf, uint32(len(v)))
+	c.buf = append(c.buf, v...)
+}
+
+// repeat makes the one value that is there n.
+func (c *column) repeat(n uint32) {
+	c.equal = false
+	one := c.buf[arrayHead:]
+	for range n - 1 {
+		c.buf = append(c.buf, one...)
+	}
+}
+
+func (r *rows) null(oid uint32) {
+	c := r.column(oid)
+	if c.equal && c.n > 1 {
+		if c.nulls {
+			return
+		}
+		c.repeat(c.n - 1)
+	}
+	c.nulls = true
+	c.buf = binary.BigEndian.AppendUint32(c.buf, nullLength)
+}
 
 func (r *rows) int(v int64) {
-	c := r.column(oidInt8, 8)
-	c.buf = binary.BigEndian.AppendUint64(c.buf, uint64(v))
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(v))
+	put(r.column(oidInt8), b[:])
 }
 
 func (r *rows) instant(v lessor.Instant) { r.int(int64(v)) }
@@ -86,12 +125,11 @@ func (r *rows) instant(v lessor.Instant) { r.int(int64(v)) }
 func (r *rows) millis(v time.Duration) { r.int(v.Milliseconds()) }
 
 func (r *rows) flag(v bool) {
-	c := r.column(oidBool, 1)
-	b := byte(0)
+	b := "\x00"
 	if v {
-		b = 1
+		b = "\x01"
 	}
-	c.buf = append(c.buf, b)
+	put(r.column(oidBool), b)
 }
 
 func (r *rows) realOrNull(v *float64) {
@@ -99,14 +137,12 @@ func (r *rows) realOrNull(v *float64) {
 		r.null(oidFloat8)
 		return
 	}
-	c := r.column(oidFloat8, 8)
-	c.buf = binary.BigEndian.AppendUint64(c.buf, math.Float64bits(*v))
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], math.Float64bits(*v))
+	put(r.column(oidFloat8), b[:])
 }
 
-func (r *rows) text(v string) {
-	c := r.column(oidText, len(v))
-	c.buf = append(c.buf, v...)
-}
+func (r *rows) text(v string) { put(r.column(oidText), v) }
 
 // textOrNull stores "" as null.
 func (r *rows) textOrNull(v string) {
@@ -117,10 +153,7 @@ func (r *rows) textOrNull(v string) {
 	r.text(v)
 }
 
-func (r *rows) bytes(v []byte) {
-	c := r.column(oidBytea, len(v))
-	c.buf = append(c.buf, v...)
-}
+func (r *rows) bytes(v []byte) { put(r.column(oidBytea), v) }
 
 // bytesOrNull stores nil as null, and keeps it apart from what is empty.
 func (r *rows) bytesOrNull(v []byte) {
@@ -131,10 +164,7 @@ func (r *rows) bytesOrNull(v []byte) {
 	r.bytes(v)
 }
 
-func (r *rows) id(v lessor.UUID) {
-	c := r.column(oidUUID, len(v))
-	c.buf = append(c.buf, v[:]...)
-}
+func (r *rows) id(v lessor.UUID) { put(r.column(oidUUID), v[:]) }
 
 // idOrNull stores the zero id as null.
 func (r *rows) idOrNull(v lessor.UUID) {
@@ -145,27 +175,55 @@ func (r *rows) idOrNull(v lessor.UUID) {
 	r.id(v)
 }
 
-// params returns the arrays. They are valid until the next reset.
+// params returns the columns as arrays. They are valid until the next reset.
 func (r *rows) params() [][]byte {
 	var all [][]byte
 	for i := range r.columns {
-		c := &r.columns[i]
-		if c.oid == 0 {
+		if r.columns[i].oid == 0 {
 			break // left over from a wider statement
 		}
-		head := c.buf
-		binary.BigEndian.PutUint32(head, 1) // dimensions
-		flags := uint32(0)
-		if c.nulls {
-			flags = 1
-		}
-		binary.BigEndian.PutUint32(head[4:], flags)
-		binary.BigEndian.PutUint32(head[8:], c.oid)
-		binary.BigEndian.PutUint32(head[12:], c.n)
-		binary.BigEndian.PutUint32(head[16:], 1) // lower bound
-		all = append(all, c.buf)
+		all = append(all, r.columns[i].array())
 	}
 	return all
+}
+
+// folded returns what a statement made by foldAs expects: of the first column an array, of each other a value and an array, one of which is
+// null. In most columns of most batches all values are equal, and travel once.
+func (r *rows) folded() [][]byte {
+	all := make([][]byte, 0, 2*len(r.columns))
+	for i := range r.columns {
+		c := &r.columns[i]
+		switch {
+		case c.oid == 0:
+			return all
+		case i == 0:
+			all = append(all, c.array())
+		case !c.equal:
+			all = append(all, nil, c.array())
+		case c.nulls:
+			all = append(all, nil, nil)
+		default:
+			all = append(all, c.buf[arrayHead+lengthHead:], nil)
+		}
+	}
+	return all
+}
+
+func (c *column) array() []byte {
+	if c.equal {
+		c.repeat(c.n)
+	}
+	head := c.buf
+	binary.BigEndian.PutUint32(head, 1) // dimensions
+	flags := uint32(0)
+	if c.nulls {
+		flags = 1
+	}
+	binary.BigEndian.PutUint32(head[4:], flags)
+	binary.BigEndian.PutUint32(head[8:], c.oid)
+	binary.BigEndian.PutUint32(head[12:], c.n)
+	binary.BigEndian.PutUint32(head[16:], 1) // lower bound
+	return c.buf
 }
 
 // emptyArray is what a plural statement gets when it is asked for nothing.
