@@ -29,6 +29,7 @@ type Queue[C any] struct {
 	ready chan struct{}
 
 	mu      sync.Mutex
+	enough  int // calls that wait when ready receives
 	waiting []C
 	bytes   int
 	closed  bool
@@ -53,13 +54,23 @@ func (q *Queue[C]) Put(c C) error {
 	}
 	q.waiting = append(q.waiting, c)
 	q.bytes += n
-	q.mu.Unlock()
 	q.signal()
+	q.mu.Unlock()
 	return nil
 }
 
-// Ready receives after a Put, when there may be something to Take.
-func (q *Queue[C]) Ready() <-chan struct{} { return q.ready }
+// Ready receives when at least so many calls wait. It belongs to the taker, as does Take.
+func (q *Queue[C]) Ready(enough int) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.enough = enough
+	select {
+	case <-q.ready: // of before
+	default:
+	}
+	q.signal()
+	return q.ready
+}
 
 // Take removes the calls of the next batch, oldest first: as many as fit the limit, and at least one if any waits.
 func (q *Queue[C]) Take(limit Limit) []C {
@@ -81,7 +92,6 @@ func (q *Queue[C]) Take(limit Limit) []C {
 		return taken
 	}
 	q.waiting = append([]C(nil), q.waiting[n:]...)
-	q.signal()
 	return taken
 }
 
@@ -96,6 +106,9 @@ func (q *Queue[C]) Close() []C {
 }
 
 func (q *Queue[C]) signal() {
+	if len(q.waiting) < max(1, q.enough) {
+		return
+	}
 	select {
 	case q.ready <- struct{}{}:
 	default:

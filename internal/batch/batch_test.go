@@ -29,15 +29,6 @@ func filled(t *testing.T, limit Limit, calls ...int) *Queue[int] {
 	return q
 }
 
-func ready[C any](q *Queue[C]) bool {
-	select {
-	case <-q.Ready():
-		return true
-	default:
-		return false
-	}
-}
-
 func TestPutRefusesWhatDoesNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -126,40 +117,35 @@ func TestTakenBatchStaysAsItWas(t *testing.T) {
 	}
 }
 
-func TestReadyIsRaisedWhileSomethingMayWait(t *testing.T) {
+func TestReadyWhenEnoughWait(t *testing.T) {
 	q := New(plenty, weight)
-	if ready(q) {
-		t.Error("an empty queue is ready")
-	}
-	for range 3 {
+	for waiting := range 4 {
+		for enough := range 6 {
+			ready := len(q.Ready(enough)) == 1
+			if want := waiting >= max(1, enough); ready != want {
+				t.Errorf("%d calls wait, %d are enough: ready %v, want %v", waiting, enough, ready, want)
+			}
+		}
 		if err := q.Put(1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !ready(q) {
-		t.Error("three calls wait and the queue is not ready")
-	}
-	if ready(q) {
-		t.Error("three calls were signalled more than once: the taker would wake for nothing")
-	}
 	q.Take(Limit{2, 1000})
-	if !ready(q) {
-		t.Error("one call was left behind and nobody is told")
-	}
-	q.Take(plenty)
-	if ready(q) {
-		t.Error("everything was taken and the queue is ready")
+	if len(q.Ready(2)) == 0 {
+		t.Error("two calls were left behind and nobody is told")
 	}
 }
 
-func TestRefusedPutWakesNobody(t *testing.T) {
-	q := filled(t, Limit{1, 10}, 1)
-	ready(q)
-	if err := q.Put(1); !errors.Is(err, ErrFull) {
-		t.Fatalf("put into a full queue: %v, want %v", err, ErrFull)
-	}
-	if ready(q) {
-		t.Error("a refused call woke the taker")
+func TestReadyReceivesWithThePutThatMakesEnough(t *testing.T) {
+	q := New(plenty, weight)
+	ready := q.Ready(3)
+	for n := 1; n <= 4; n++ {
+		if err := q.Put(1); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(ready) == 1, n >= 3; got != want {
+			t.Errorf("%d calls wait, 3 are enough: ready %v, want %v", n, got, want)
+		}
 	}
 }
 
@@ -168,7 +154,7 @@ func TestPutWakesAWaitingTaker(t *testing.T) {
 		q := New(plenty, weight)
 		var got []int
 		go func() {
-			<-q.Ready()
+			<-q.Ready(1)
 			got = q.Take(plenty)
 		}()
 		synctest.Wait() // the taker waits
@@ -228,7 +214,7 @@ func TestEveryAcceptedCallComesOutOnce(t *testing.T) {
 		}
 	}
 	for taken := 0; taken < putters*calls/2; {
-		<-q.Ready()
+		<-q.Ready(1)
 		batch := q.Take(Limit{Calls: 7, Bytes: 500})
 		if len(batch) > 5 {
 			t.Errorf("a batch of 500 bytes has %d calls of 100", len(batch))
@@ -278,7 +264,7 @@ func TestQueueIsALine(t *testing.T) {
 					rt.Fatalf("%v wait, at most %v: taken %v, want %v", line, most, got, line[:n])
 				}
 				line = slices.Clone(line[n:])
-				if len(line) > 0 && len(q.Ready()) == 0 {
+				if len(line) > 0 && len(q.Ready(1)) == 0 {
 					rt.Fatalf("%v are left and nobody is told", line)
 				}
 			},
