@@ -111,9 +111,9 @@ func (s *clocked) Update(ctx context.Context, fn func(scheduler.Tx) error) error
 	return s.Store.Update(ctx, fn)
 }
 
-func (s *clocked) Send(ctx context.Context, fn func(scheduler.Tx) error) (func() error, error) {
+func (s *clocked) Send(ctx context.Context, lone bool, fn func(scheduler.Tx) error) (func() error, error) {
 	s.tell()
-	return s.Store.Send(ctx, fn)
+	return s.Store.Send(ctx, lone, fn)
 }
 
 func (s *clocked) View(ctx context.Context, fn func(scheduler.View) error) error {

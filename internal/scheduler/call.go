@@ -18,7 +18,7 @@ type op interface {
 
 // call is the part that all ops share: one caller that waits for one answer.
 type call struct {
-	done  chan struct{}
+	done  chan struct{} // receives once, if it is answered
 	err   error
 	state atomic.Int32
 }
@@ -30,7 +30,12 @@ const (
 	callAbandoned
 )
 
-func newCall() call { return call{done: make(chan struct{})} }
+func (s *Scheduler) newCall() call {
+	if done, ok := s.channels.Get().(chan struct{}); ok {
+		return call{done: done}
+	}
+	return call{done: make(chan struct{}, 1)}
+}
 
 func (c *call) base() *call { return c }
 
@@ -40,7 +45,7 @@ func (c *call) answer(err error) bool {
 		return false
 	}
 	c.err = err
-	close(c.done)
+	c.done <- struct{}{}
 	return true
 }
 
@@ -56,6 +61,7 @@ func (s *Scheduler) do(ctx context.Context, o op) error {
 		return errStopping
 	}
 	c := o.base()
+	defer s.channels.Put(c.done) // nothing comes any more
 	select {
 	case <-c.done:
 		return c.err
@@ -78,7 +84,7 @@ func (*lookCall) size() int { return 0 }
 
 // look runs fn while nobody changes the fold.
 func (s *Scheduler) look(ctx context.Context, fn func()) error {
-	return s.do(ctx, &lookCall{call: newCall(), fn: fn})
+	return s.do(ctx, &lookCall{call: s.newCall(), fn: fn})
 }
 
 // changeCall is something rare that has a transaction for itself.
@@ -92,5 +98,5 @@ func (*changeCall) size() int { return 1 << 10 }
 // change runs fn in a transaction of its own. A refusal that fn returns is its caller's answer: fn refuses
 // before it changes anything.
 func (s *Scheduler) change(ctx context.Context, fn func(ctx context.Context, p *pass) error) error {
-	return s.do(ctx, &changeCall{call: newCall(), fn: fn})
+	return s.do(ctx, &changeCall{call: s.newCall(), fn: fn})
 }

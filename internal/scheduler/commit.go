@@ -50,13 +50,16 @@ func (s *Scheduler) rareDue() bool { return s.tickDue() || s.missDue() || s.reta
 // start answers the hot calls, or has their commit on its way.
 func (s *Scheduler) start(ctx context.Context, w *work) error {
 	if s.alone() {
-		return s.fly(ctx, w)
+		return s.fly(ctx, w, true)
 	}
 	if err := s.land(ctx); err != nil {
 		s.refuse(w.hot(), err)
 		return err
 	}
-	return s.commitHot(ctx, w)
+	if s.sender == nil {
+		return s.commitHot(ctx, w)
+	}
+	return s.crowd(ctx, w)
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch
@@ -66,7 +69,7 @@ func (s *Scheduler) commitHot(ctx context.Context, w *work) error {
 	p, err := s.transact(ctx, len(ops), func(p *pass) error { return p.run(ctx, w) })
 	switch {
 	case err == nil:
-		s.conclude(p, w)
+		s.tell(p, w, s.park(w.requests, p.now))
 		return nil
 	case !errors.Is(err, ErrBadCall):
 		s.refuse(ops, err)
@@ -148,7 +151,7 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 
 // repeatable reports whether a transaction failed in such a way that it may succeed on a fold that is rebuilt.
 func repeatable(err error) bool {
-	return errors.Is(err, ErrAgain) || errors.Is(err, errStale) || errors.Is(err, errBehind)
+	return errors.Is(err, ErrAgain) || errors.Is(err, errStale)
 }
 
 // announce tells about the alerts of a commit that is durable.
@@ -174,8 +177,8 @@ func faultOnly(err error) error {
 	return err
 }
 
-// conclude answers the calls of a commit that is durable, and tells those who follow the records.
-func (s *Scheduler) conclude(p *pass, w *work) {
+// tell answers the calls of a commit that is durable, among them the requests that were dealt with, and tells those who follow the records.
+func (s *Scheduler) tell(p *pass, w *work, dealt []*requestCall) {
 	for _, c := range w.beats {
 		c.answer(nil)
 	}
@@ -185,6 +188,10 @@ func (s *Scheduler) conclude(p *pass, w *work) {
 	for _, c := range w.ends {
 		c.answer(nil)
 	}
-	s.answerRequests(w.requests, p.now)
+	for _, r := range dealt {
+		if !r.answer(nil) {
+			s.giveBack(r)
+		}
+	}
 	s.stream.publish(p.events)
 }

@@ -11,7 +11,11 @@ import (
 // delta is what one commit did to the fold, packed, for the other nodes of the store. It is a list of steps in the order
 // they were made: a kind, then what the kind needs. A new kind goes to the end of the list; a node that meets a kind it
 // does not know rebuilds its fold, so that nodes of two releases can work side by side.
-type delta struct{ data []byte }
+type delta struct {
+	data []byte
+	// brief says that there is no other node: one step stands for all, and who comes later and meets it rebuilds its fold.
+	brief bool
+}
 
 // The kinds of steps.
 const (
@@ -23,7 +27,19 @@ const (
 	stepSettings                 // operators changed something
 	stepFollowed                 // somebody follows the records on the node that says so
 	stepTold                     // an entry of the records, while somebody follows them on another node
+	stepUntold                   // more than is told
 )
+
+// step begins a step and reports whether to go on with it.
+func (d *delta) step(kind byte) bool {
+	switch {
+	case !d.brief:
+		d.data = append(d.data, kind)
+	case len(d.data) == 0:
+		d.data = append(d.data, stepUntold)
+	}
+	return !d.brief
+}
 
 func (d *delta) ints(vs ...int64) {
 	for _, v := range vs {
@@ -37,44 +53,52 @@ func (d *delta) text(s string) {
 }
 
 func (d *delta) queued(t rules.Turn) {
-	d.data = append(append(d.data, stepQueued), t.Job.UUID[:]...)
+	if !d.step(stepQueued) {
+		return
+	}
+	d.data = append(d.data, t.Job.UUID[:]...)
 	d.ints(int64(t.Lane), t.Seq, int64(t.Attempt), int64(t.MaxAttempts), int64(t.Interruptions), t.Fence, int64(t.Steps), int64(t.QueuedAt))
 }
 
 func (d *delta) removed(lane rules.LaneID, seq int64) {
-	d.data = append(d.data, stepRemoved)
-	d.ints(int64(lane), seq)
+	if d.step(stepRemoved) {
+		d.ints(int64(lane), seq)
+	}
 }
 
 func (d *delta) taken(h *rules.Held, look lessor.Instant) {
-	d.data = append(append(d.data, stepTaken), h.ID.UUID[:]...)
+	if !d.step(stepTaken) {
+		return
+	}
+	d.data = append(d.data, h.ID.UUID[:]...)
 	d.ints(int64(h.Turn.Lane), h.Turn.Seq, int64(h.Units), int64(look))
 	d.text(h.Worker)
 }
 
 func (d *delta) freed(h *rules.Held) {
-	d.data = append(d.data, stepFreed)
+	if !d.step(stepFreed) {
+		return
+	}
 	d.ints(int64(h.Turn.Lane), int64(h.Units))
 	d.text(h.Worker)
 }
 
 func (d *delta) waits(until lessor.Instant) {
-	d.data = append(d.data, stepWaits)
-	d.ints(int64(until))
+	if d.step(stepWaits) {
+		d.ints(int64(until))
+	}
 }
 
-func (d *delta) settings() { d.data = append(d.data, stepSettings) }
+func (d *delta) settings() { d.step(stepSettings) }
 
-func (d *delta) followed() { d.data = append(d.data, stepFollowed) }
+func (d *delta) followed() { d.step(stepFollowed) }
 
 func (d *delta) told(e *lessor.StreamEvent) error {
 	b, err := json.Marshal(e)
-	if err != nil {
-		return err
+	if err == nil && d.step(stepTold) {
+		d.text(string(b))
 	}
-	d.data = append(d.data, stepTold)
-	d.text(string(b))
-	return nil
+	return err
 }
 
 // reader takes a delta apart. After the first thing it cannot read it returns zeros and remembers that.

@@ -46,7 +46,7 @@ func (s *Scheduler) CompleteAll(ctx context.Context, c Caller, worker string, ds
 	if err := rules.BatchSize("leases", len(ds)); err != nil {
 		return nil, err
 	}
-	o := &endCall{call: newCall(), caller: c, ends: make([]ending, len(ds))}
+	o := &endCall{call: s.newCall(), caller: c, ends: make([]ending, len(ds))}
 	answers := make([]LeaseAnswer, len(ds))
 	for i := range ds {
 		d := &ds[i]
@@ -91,7 +91,7 @@ func (s *Scheduler) Revoke(ctx context.Context, c Caller, id lessor.LeaseID, rea
 }
 
 func (s *Scheduler) endOne(ctx context.Context, c Caller, e ending) error {
-	o := &endCall{call: newCall(), caller: c, ends: []ending{e}}
+	o := &endCall{call: s.newCall(), caller: c, ends: []ending{e}}
 	if err := s.do(ctx, o); err != nil {
 		return err
 	}

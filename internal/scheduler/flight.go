@@ -3,26 +3,24 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
-// flight is a commit on its way, over a store that can begin the next transaction meanwhile (Sender). The fold is ahead of the tables then: it
-// holds what the commit will make of them. Its calls are answered when it has landed; if it fails, the pass that was begun on top
-// of it is given up, the fold is rebuilt, and both are repeated as far as they can be.
+// flight is a commit on its way, over a store that can be sent the next transaction meanwhile (Sender). The fold is ahead of the tables then: it
+// holds what the commits will make of them. Their calls are answered when they have landed; if one fails, those that were sent on top of
+// it fail too, the fold is rebuilt, and all are repeated as far as they can be.
 type flight struct {
 	p     *pass
 	w     *work
+	dealt []*requestCall // answered when it has landed
 	start time.Time
 	done  chan struct{} // closed when err is known
 	err   error
 }
 
-// errBehind gives a pass up that was begun on top of one that failed, or was held up for so long that the store has given up on it.
-var errBehind = errors.New("the commit before failed or took too long")
-
-// longFlight is when a pass that waits for the one before is repeated rather than gone on with: the store ends transactions in which
-// nothing happens for a second.
-const longFlight = 500 * time.Millisecond
+// maxFlights is how many commits may be on their way: one that the store works on, and one behind it.
+const maxFlights = 2
 
 // crowdedFor is how long a node that met another's changes counts as one of several.
 const crowdedFor = 10 * time.Second
@@ -33,14 +31,53 @@ func (s *Scheduler) alone() bool {
 	return s.sender != nil && s.fold.serving.LastBeat.Sub(s.fold.metAt) > s.crowdedFor
 }
 
+// enough is how many calls must wait for the next transaction to begin. Behind a commit on its way there is time: half as many as that one
+// answers make two that keep the store busy in turns. What is less goes when it has landed.
+func (s *Scheduler) enough() int {
+	if len(s.flights) == 0 {
+		return max(1, s.linger.calls)
+	}
+	return max(1, s.flights[len(s.flights)-1].w.count()/2)
+}
+
+// linger is how many calls to wait for, and for how long.
+type linger struct {
+	calls int
+	wait  time.Duration
+}
+
+// lingerFrom is how many calls a transaction answers if its node is busy.
+const lingerFrom = 64
+
+// crowd answers the hot calls of one of several nodes. A transaction costs them much whatever it carries, and all wait for each other's: a busy node
+// lingers after it, a quarter of the time that it took, for those whom it answered to come back.
+func (s *Scheduler) crowd(ctx context.Context, w *work) error {
+	start := time.Now()
+	if err := s.fly(ctx, w, false); err != nil {
+		return err
+	}
+	err := s.land(ctx)
+	if n := w.count(); err == nil && n >= lingerFrom {
+		s.linger = linger{n, time.Since(start) / 4}
+	}
+	return err
+}
+
 // fly does the work of the hot calls in one transaction and returns when its commit is on its way.
-func (s *Scheduler) fly(ctx context.Context, w *work) error {
+func (s *Scheduler) fly(ctx context.Context, w *work, lone bool) error {
+	if len(s.flights) == maxFlights {
+		if err := s.arrive(ctx); err != nil {
+			s.refuse(w.hot(), err)
+			return err
+		}
+	}
 	f := &flight{p: &pass{s: s}, w: w, start: time.Now(), done: make(chan struct{})}
-	wait, err := s.sender.Send(ctx, func(tx Tx) error {
+	wait, err := s.sender.Send(ctx, lone, func(tx Tx) error {
 		return f.p.begin(ctx, tx, func(p *pass) error { return p.run(ctx, w) })
 	})
 	if err == nil {
-		s.flight, s.fold.serving = f, f.p.served()
+		s.flights, s.fold.serving = append(s.flights, f), f.p.served()
+		f.dealt = s.park(w.requests, f.p.now)
 		go func() {
 			defer close(f.done)
 			f.err = wait()
@@ -55,45 +92,77 @@ func (s *Scheduler) fly(ctx context.Context, w *work) error {
 	return s.fall(ctx, w, err)
 }
 
-// landed returns a channel that is closed when there is a commit on its way no more; nil if there is none.
+// landed returns a channel that is closed when the oldest commit is on its way no more; nil if there is none.
 func (s *Scheduler) landed() <-chan struct{} {
-	if s.flight == nil {
+	if len(s.flights) == 0 {
 		return nil
 	}
-	return s.flight.done
+	return s.flights[0].done
 }
 
-// arrive waits for the commit on its way, if there is one, and answers its calls. One that failed is left for land.
-func (s *Scheduler) arrive() error {
-	f := s.flight
-	if f == nil {
-		return nil
-	}
-	start := time.Now()
+// arrive waits for the oldest commit on its way and answers its calls. If it failed, all land.
+func (s *Scheduler) arrive(ctx context.Context) error {
+	f := s.flights[0]
 	<-f.done
 	if f.err != nil {
-		return errBehind
+		return s.land(ctx)
 	}
-	s.flight = nil
-	s.observe(f, nil)
-	s.announce(f.p)
-	s.conclude(f.p, f.w)
-	if time.Since(start) > longFlight {
-		return errBehind
-	}
+	s.flights = s.flights[1:]
+	s.deliver(f)
 	return nil
 }
 
-// land is arrive where no transaction is open. It deals with a commit that failed, and returns why if its calls were refused.
+// deliver answers the calls of a commit that has landed.
+func (s *Scheduler) deliver(f *flight) {
+	s.observe(f, nil)
+	s.announce(f.p)
+	s.tell(f.p, f.w, f.dealt)
+}
+
+// land waits for all commits on their way. It deals with those that failed, and returns why if calls were refused.
 func (s *Scheduler) land(ctx context.Context) error {
-	_ = s.arrive() // seen below
-	f := s.flight
-	if f == nil {
-		return nil
+	for len(s.flights) > 0 && s.flights[0].wait() == nil {
+		_ = s.arrive(ctx) // it did not fail
 	}
-	s.flight = nil
-	s.observe(f, f.err)
-	return s.fall(ctx, f.w, f.err)
+	failed := slices.DeleteFunc(s.flights, func(f *flight) bool {
+		landed := f.wait() == nil // though nobody knows of the one before
+		if landed {
+			s.deliver(f)
+		}
+		return landed
+	})
+	s.flights = nil
+	s.recall(failed)
+	var first error
+	for _, f := range failed {
+		s.observe(f, f.err)
+		if err := s.fall(ctx, f.w, f.err); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (f *flight) wait() error {
+	<-f.done
+	return f.err
+}
+
+// recall takes the requests of commits that failed to where they were before: their own are repeated with them, and those that were parked
+// wait on, before those that came later.
+func (s *Scheduler) recall(failed []*flight) {
+	own := map[*requestCall]bool{}
+	for _, f := range failed {
+		for _, r := range f.w.requests {
+			own[r] = true
+		}
+	}
+	var waiting []*requestCall
+	for _, f := range failed {
+		waiting = append(waiting, f.dealt...)
+	}
+	s.parked = append(waiting, s.parked...)
+	s.unpark(func(r *requestCall) bool { return own[r] })
 }
 
 // fall deals with hot calls whose transaction failed: they are repeated if that can help.

@@ -39,7 +39,7 @@ func (s *Scheduler) Heartbeat(ctx context.Context, c Caller, id lessor.LeaseID, 
 	if ask.TTL != 0 {
 		ask.TTL += s.cfg.Grace
 	}
-	o := &beatCall{call: newCall(), caller: c, beats: []beat{{id: id, ask: ask}}}
+	o := &beatCall{call: s.newCall(), caller: c, beats: []beat{{id: id, ask: ask}}}
 	if err := s.do(ctx, o); err != nil {
 		return lessor.HeartbeatAnswer{}, err
 	}
@@ -54,7 +54,7 @@ func (s *Scheduler) HeartbeatAll(ctx context.Context, c Caller, worker string, l
 	if _, err := rules.WorkerID(&worker); err != nil {
 		return nil, err
 	}
-	o := &beatCall{call: newCall(), caller: c, beats: make([]beat, len(leaseIDs))}
+	o := &beatCall{call: s.newCall(), caller: c, beats: make([]beat, len(leaseIDs))}
 	for i, text := range leaseIDs {
 		o.beats[i] = beat{id: leaseID(text), ask: rules.BeatAsk{Worker: worker}}
 	}

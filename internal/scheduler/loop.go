@@ -26,20 +26,27 @@ func (s *Scheduler) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		do := s.turn
+		do, ready := s.turn, s.calls.Ready(s.enough())
+		if len(s.flights) == maxFlights {
+			ready = nil
+		}
 		select {
 		case <-ctx.Done():
 			_ = s.land(ctx) // its callers are told
 			return nil
 		case <-s.landed():
 			do = s.rest
-		case <-s.calls.Ready():
+		case <-ready:
 		case <-timer.C:
 		}
+		s.linger = linger{}
 		wait, err := do(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			s.setStatus(err)
 			wait = retryStore
+		case s.linger.calls > 0:
+			wait = min(wait, s.linger.wait)
 		}
 		if errors.Is(err, ErrBroken) {
 			return err
@@ -65,7 +72,7 @@ func (s *Scheduler) turn(ctx context.Context) (time.Duration, error) {
 
 // rest answers the calls of a commit that has landed.
 func (s *Scheduler) rest(ctx context.Context) (time.Duration, error) {
-	if err := s.land(ctx); err != nil {
+	if err := s.arrive(ctx); err != nil {
 		return 0, err
 	}
 	return s.idle(), nil
@@ -78,7 +85,7 @@ func (s *Scheduler) prepare(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if w.empty() && s.flight == nil {
+	if w.empty() && len(s.flights) == 0 {
 		if err := s.followIdle(ctx); err != nil {
 			return err
 		}
@@ -143,9 +150,6 @@ func (s *Scheduler) idle() time.Duration {
 		next = now.Add(followEvery)
 	}
 	s.unpark(func(r *requestCall) bool {
-		if len(r.grants) > 0 { // by the commit on its way
-			return false
-		}
 		if r.until <= now {
 			r.answer(nil)
 			return true

@@ -104,6 +104,35 @@ func TestLifeOverThreeNodes(t *testing.T) {
 	}
 }
 
+// deaf is the store of a node that takes itself for the only one, and so does not tell what it changes.
+type deaf struct{ scheduler.Store }
+
+func (d deaf) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
+	return d.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(deafTx{tx}) })
+}
+
+type deafTx struct{ scheduler.Tx }
+
+func (deafTx) Lone() bool { return true }
+
+// TestChangesThatWereNotToldAreReadFromTheTables: a node that came before a lone one has noticed misses nothing.
+func TestChangesThatWereNotToldAreReadFromTheTables(t *testing.T) {
+	url := pool.Database(t)
+	lone := node(t, url, config(), func(s scheduler.Store) scheduler.Store { return deaf{s} })
+	other := node(t, url, config(), nil)
+	for range 3 {
+		job := lone.submit(nil)
+		g := other.lease("worker-1", waiting(5000))
+		if g.Job.ID != job.ID {
+			t.Fatalf("granted %v, want %v", g.Job.ID, job.ID)
+		}
+		lone.mustComplete(g, "completed")
+		other.wantState(job.ID, lessor.Completed)
+	}
+	lone.noDrift()
+	other.noDrift()
+}
+
 func TestWaitingRequestWakesAtAnotherNodesSubmission(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
 	granted := make(chan time.Time, 1)

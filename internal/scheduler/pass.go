@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"lessor"
@@ -40,7 +41,8 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	p.leases = map[lessor.LeaseID]*rules.Held{}
 	f := p.s.fold
 	if p.s.store.Shared() {
-		f.delta = &delta{}
+		lone, ok := tx.(loneTx)
+		f.delta = &delta{brief: ok && lone.Lone()}
 	}
 	if err := fn(p); err != nil {
 		return err
@@ -95,7 +97,6 @@ func (p *pass) run(ctx context.Context, w *work) error {
 		{"end leases", func() error { return p.end(ctx, w.ends) }},
 		{"expire leases", func() error { return p.expire(ctx) }},
 		{"save leases", func() error { return p.save(ctx) }},
-		{"wait for the commit before", p.await},
 		{"promote", func() error { return p.promote(ctx) }},
 		{"judge circuits", func() error { return p.judge(ctx) }},
 		{"grant", func() error { return p.grant(ctx, w.requests) }},
@@ -106,14 +107,6 @@ func (p *pass) run(ctx context.Context, w *work) error {
 		}
 	}
 	return nil
-}
-
-// await waits for the commit before this pass, while the store works on what this one wrote so far.
-func (p *pass) await() error {
-	if tx, ok := p.tx.(Pusher); ok {
-		tx.Push()
-	}
-	return p.s.arrive()
 }
 
 // loadLeases reads, once for the whole batch, the leases that its calls name and those that may be over.
@@ -141,6 +134,8 @@ func (p *pass) loadLeases(ctx context.Context, w *work) error {
 		return err
 	}
 	p.leases, p.suspects = leases, suspects
+	p.changed, p.ended = make(map[lessor.LeaseID]*rules.Held, len(w.beats)), make(map[lessor.LeaseID]LeaseEnd, len(w.ends))
+	p.moves, p.stats.Ended = slices.Grow(p.moves, len(w.ends)), slices.Grow(p.stats.Ended, len(w.ends))
 	return p.follow(ctx)
 }
 

@@ -38,7 +38,7 @@ func (s *Scheduler) Request(ctx context.Context, c Caller, r lessor.LeaseRequest
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &requestCall{call: newCall(), ctx: ctx, caller: c, ask: ask}
+	o := &requestCall{call: s.newCall(), ctx: ctx, caller: c, ask: ask}
 	o.filter = lanes.Filter{Types: ask.Types, Tenant: c.Tenant}
 	o.kind = kindOf(o)
 	if err := s.do(ctx, o); err != nil {
@@ -66,36 +66,31 @@ func kindOf(o *requestCall) string {
 	return b.String()
 }
 
-// answerRequests answers the requests of a commit: those that got something or wait no longer, the others stay parked.
-func (s *Scheduler) answerRequests(fresh []*requestCall, now lessor.Instant) {
-	s.unpark(func(r *requestCall) bool { return s.settle(r, now) })
+// park returns the requests that a commit deals with: those that got something or wait no longer. The others wait on.
+func (s *Scheduler) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestCall) {
+	waits := func(r *requestCall) bool {
+		return !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining
+	}
+	s.unpark(func(r *requestCall) bool {
+		if !waits(r) {
+			dealt = append(dealt, r)
+		}
+		return !waits(r)
+	})
 	for _, r := range fresh {
-		if s.settle(r, now) {
-			continue
+		if waits(r) && len(s.parked) < maxParked {
+			s.parked = append(s.parked, r)
+		} else {
+			dealt = append(dealt, r)
 		}
-		if len(s.parked) >= maxParked {
-			r.answer(nil)
-			continue
-		}
-		s.parked = append(s.parked, r)
 	}
+	return dealt
 }
 
-// settle answers r if it has nothing to wait for, and reports whether r is dealt with. A lease whose worker has gone is given
-// back with its attempt.
-func (s *Scheduler) settle(r *requestCall, now lessor.Instant) bool {
-	if !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining {
-		return false
-	}
-	if !r.answer(nil) {
-		s.giveBack(r)
-	}
-	return true
-}
-
+// giveBack releases the leases of a request whose worker has gone, with their attempts.
 func (s *Scheduler) giveBack(r *requestCall) {
 	end := rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "client_gone", Actor: rules.ActorScheduler}
-	o := &endCall{call: newCall()}
+	o := &endCall{call: s.newCall()}
 	for _, g := range r.grants {
 		o.ends = append(o.ends, ending{id: g.Lease.ID, end: end})
 	}

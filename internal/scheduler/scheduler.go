@@ -85,11 +85,14 @@ type Scheduler struct {
 	store  Store
 	sender Sender // the store, if it is one; else nil
 	calls  *batch.Queue[op]
+	// channels are those of calls that were answered.
+	channels sync.Pool
 
 	fit      atomic.Int64 // total − reserve, for submissions
 	fold     *fold        // nil = must be rebuilt
-	flight   *flight      // nil = the fold equals the tables
+	flights  []*flight    // on their way, oldest first; none = the fold equals the tables
 	servedAt time.Time
+	linger   linger
 	// crowdedFor is the constant, but in the test that has nodes take themselves to be alone all the time.
 	crowdedFor time.Duration
 	parked     []*requestCall

@@ -36,17 +36,17 @@ type Store interface {
 	Close() error
 }
 
-// Sender is a store that can begin a transaction while the commit of the one before is on its way.
+// Sender is a store that can be sent a transaction while the commit of the one before is on its way.
 type Sender interface {
-	// Send is Update that returns once the commit was sent; wait returns what Update would have. The next transaction may begin
-	// before that: until it has waited it only sees leases that it locks and keys that it claims, all else waits by itself. Its own
-	// commit is sent when the one before is durable; if that fails it fails too, with ErrAgain. It holds the gate for longer than
-	// Update, and is for a node that has the store to itself.
-	Send(ctx context.Context, fn func(Tx) error) (wait func() error, err error)
+	// Send is Update that returns once the commit was sent; wait returns what Update would have. The clock of the transaction may be reckoned. A lone node
+	// may send the next one before that has landed: what that one reads waits by itself, and if the one before fails it fails too, with
+	// ErrAgain, as it does if the node was not alone.
+	Send(ctx context.Context, lone bool, fn func(Tx) error) (wait func() error, err error)
 }
 
-// Pusher is a transaction that can have the store work on what was put off, while the one before is waited for.
-type Pusher interface{ Push() }
+// loneTx is a transaction of a store that knows whether other nodes work on it now. What is published when there is none need only
+// say that something was.
+type loneTx interface{ Lone() bool }
 
 // Errors that a store tells apart.
 var (

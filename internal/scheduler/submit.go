@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -29,7 +30,7 @@ func (c *submitCall) size() int {
 
 // Submit stores a job. A known idempotency key gives the first job.
 func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission) (Submitted, error) {
-	o := &submitCall{call: newCall(), checked: s.handlers.Load()}
+	o := &submitCall{call: s.newCall(), checked: s.handlers.Load()}
 	spec, err := s.spec(c, &sub, o, "")
 	if err != nil {
 		return Submitted{}, err
@@ -46,7 +47,7 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 	if err := rules.BatchSize("jobs", len(subs)); err != nil {
 		return nil, err
 	}
-	o := &submitCall{call: newCall(), specs: make([]*rules.Spec, len(subs)), checked: s.handlers.Load()}
+	o := &submitCall{call: s.newCall(), specs: make([]*rules.Spec, len(subs)), checked: s.handlers.Load()}
 	for i := range subs {
 		spec, err := s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i))
 		if err != nil {
@@ -88,7 +89,7 @@ func (s *Scheduler) submitConfig() rules.SubmitConfig {
 func newUUID() lessor.UUID { return lessor.UUID(uuid.Must(uuid.NewV7())) }
 
 // traceOf makes a trace id from a job's id, for a job that was submitted outside any trace.
-func traceOf(id lessor.JobID) string { return fmt.Sprintf("%x", id.UUID[:]) }
+func traceOf(id lessor.JobID) string { return hex.EncodeToString(id.UUID[:]) }
 
 // submit stores the new jobs of this pass.
 func (p *pass) submit(ctx context.Context, calls []*submitCall) error {

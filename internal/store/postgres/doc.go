@@ -15,7 +15,7 @@
 // with it. What must be true of it is checked by the server (a division by zero), so that nothing wrong commits.
 //
 // A node that has the database to itself goes further (guard.go, flight.go): it decides without asking, in one round trip whose last
-// statement makes sure that nobody else wrote, and begins the next transaction while the commit is on its way.
+// statement makes sure that nobody else wrote, and sends the next transaction while the commit is on its way.
 //
 // A commit is an entry in its node's stream of changes too. Whoever grants takes the gate, reads the other streams, decides.
 //
@@ -29,7 +29,7 @@
 //   - A node that stops in a transaction holds nobody up for longer than the idle time-out (TestStoppedNode).
 //   - A commit whose answer was lost is settled before anybody is answered (TestAmbiguousCommit, TestTerminatedBackends).
 //   - Nothing of another node's changes is missed in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap, TestGuard).
-//   - A failed commit takes what was begun on top of it along (TestFailureTakesTheNextWithIt).
+//   - Transactions behind each other are committed in their order, and a failed one takes those behind it along (TestSentBehindOneOnItsWay).
 //   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor (TestStartMovesNoFloor).
 //   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table (TestPlans).
 package postgres

@@ -1,8 +1,13 @@
 package postgres
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -17,7 +22,7 @@ func TestNextSeesTheOneOnItsWay(t *testing.T) {
 	ctx := t.Context()
 	var waits []func() error
 	for n := byte(1); n <= 20; n++ {
-		wait, err := s.Send(ctx, func(tx scheduler.Tx) error {
+		wait, err := s.Send(ctx, true, func(tx scheduler.Tx) error {
 			was, err := tx.Setting(ctx, "n")
 			if n > 1 && (len(was) != 1 || was[0] != n-1) {
 				t.Errorf("transaction %d sees %v, want what the one before wrote", n, was)
@@ -44,7 +49,7 @@ func TestFailureTakesTheNextWithIt(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
 	send := func(name string, fn func(tx scheduler.Tx) error) (func() error, error) {
-		return s.Send(ctx, func(tx scheduler.Tx) error {
+		return s.Send(ctx, true, func(tx scheduler.Tx) error {
 			return errors.Join(tx.SaveSetting(ctx, name, []byte("x")), fn(tx))
 		})
 	}
@@ -73,7 +78,13 @@ func TestFailureTakesTheNextWithIt(t *testing.T) {
 // beat sends a heartbeat of leases, and says whether the store took itself to be alone.
 func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alone bool) {
 	t.Helper()
-	wait, err := s.Send(t.Context(), func(sent scheduler.Tx) error {
+	return s.beatAnd(t, ids, func(scheduler.Tx) error { return nil })
+}
+
+// beatAnd does something besides, before it asks for the gate.
+func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) (wait func() error, alone bool) {
+	t.Helper()
+	wait, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
 		alone = sent.(*tx).guard
 		held, err := sent.Leases(t.Context(), ids)
 		if err != nil {
@@ -86,7 +97,7 @@ func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alo
 			}
 			saved = append(saved, h)
 		}
-		return errors.Join(sent.SaveLeases(t.Context(), saved), sent.Gate(t.Context()))
+		return errors.Join(sent.SaveLeases(t.Context(), saved), besides(sent), sent.Gate(t.Context()))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -162,13 +173,10 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestAloneIsOneRoundTrip counts what is written to the network.
-func TestAloneIsOneRoundTrip(t *testing.T) {
-	s := openAt(t, Config{URL: pool.Database(t)})
-	var w wire
-	w.through(s)
-	ids := hold(t, s, 3)
-	for range 3 { // everything is prepared then, on both connections
+// prepareBoth has everything prepared on both connections.
+func (s *Store) prepareBoth(t *testing.T, ids []lessor.LeaseID) {
+	t.Helper()
+	for range 3 {
 		s.alone(t, ids)
 		first, _ := s.beat(t, ids)
 		second, _ := s.beat(t, ids)
@@ -176,6 +184,15 @@ func TestAloneIsOneRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestAloneIsOneRoundTrip counts what is written to the network.
+func TestAloneIsOneRoundTrip(t *testing.T) {
+	s := openAt(t, Config{URL: pool.Database(t)})
+	var w wire
+	w.through(s)
+	ids := hold(t, s, 3)
+	s.prepareBoth(t, ids)
 	before := w.count()
 	wait, alone := s.beat(t, ids)
 	if err := wait(); err != nil {
@@ -184,4 +201,142 @@ func TestAloneIsOneRoundTrip(t *testing.T) {
 	if got := w.count() - before; got != 1 || !alone {
 		t.Errorf("a heartbeat made %d round trips, want 1; alone: %v", got, alone)
 	}
+}
+
+// TestSentBehindOneOnItsWay sends a transaction while the one before waits in the server for somebody: for the gate, or, before that, for a
+// lease, so that the second could be the first to come to the gate. They are committed in their order; if the first fails, the one behind
+// it does too, and the store goes on.
+func TestSentBehindOneOnItsWay(t *testing.T) {
+	moveNothing := func(tx scheduler.Tx) error {
+		return tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}})
+	}
+	for name, c := range map[string]struct {
+		atLease bool                     // the first waits for its lease
+		besides func(scheduler.Tx) error // what the first does
+		between bool                     // another node writes
+		fails   bool
+	}{
+		"both are committed":        {},
+		"the first comes later":     {atLease: true},
+		"another node came between": {between: true, fails: true},
+		"the first fails":           {besides: moveNothing, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := pool.Database(t)
+			s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+			ids := hold(t, s, 3)
+			s.prepareBoth(t, ids)
+			s.alone(t, ids)
+			was := s.stream.n
+			gate, next := newHolder(t, url, takeGate), newHolder(t, url, takeGate)
+			if c.atLease {
+				next = newHolder(t, url, "begin; select 1 from lease where id = '"+ids[1].String()+"' for update")
+			}
+			gate.take()
+			zeroth, _ := s.beat(t, ids[:1])
+			awaitWaiting(t, url, 1)
+			go next.take()
+			if c.atLease {
+				<-next.taken
+			} else {
+				awaitWaiting(t, url, 2) // behind the zeroth
+			}
+			first, _ := s.beatAnd(t, ids[1:2], func(tx scheduler.Tx) error {
+				gate.give() // it has begun behind the zeroth, for which it waits now
+				if c.besides == nil {
+					return nil
+				}
+				return c.besides(tx)
+			})
+			<-next.taken
+			second, alone := s.beat(t, ids[2:])
+			if len(s.flights) != 2 || s.flights[0].over() || !alone {
+				t.Fatalf("%d transactions are on their way, want 2; alone: %v", len(s.flights), alone)
+			}
+			if c.between {
+				if err := write(t.Context(), other, "between", nil); err != nil {
+					t.Error(err)
+				}
+			}
+			for waiting := 0; waiting == 0 && !s.flights[1].isDone(); waiting = countWaiting(t, url) {
+			}
+			next.give()
+			if err := zeroth(); err != nil {
+				t.Error(err)
+			}
+			for name, wait := range map[string]func() error{"first": first, "second": second} {
+				if err := wait(); errors.Is(err, scheduler.ErrAgain) != c.fails || !c.fails && err != nil {
+					t.Errorf("the %s: got error %v, want to be told to repeat: %v", name, err, c.fails)
+				}
+			}
+			if err := write(t.Context(), s, "after", nil); err != nil {
+				t.Errorf("after it: %v", err)
+			}
+			want := was + 4
+			if c.fails {
+				want = was + 2
+			}
+			var got int64
+			readAll(t, url, "select 1 from change where stream = "+strconv.FormatInt(s.stream.id.Load(), 10), func([][]byte) { got++ })
+			if got != want || s.stream.n != want {
+				t.Errorf("%d changes, the last with number %d, want %d", got, s.stream.n, want)
+			}
+		})
+	}
+}
+
+func (f *flight) isDone() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+var takeGate = fmt.Sprintf("begin; select pg_advisory_xact_lock(%d)", gateKey)
+
+// holder is somebody who holds what a transaction needs.
+type holder struct {
+	t     *testing.T
+	conn  *pgconn.PgConn
+	text  string
+	taken chan struct{}
+}
+
+func newHolder(t *testing.T, url, text string) *holder {
+	t.Helper()
+	c, err := pgconn.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return &holder{t: t, conn: c, text: text, taken: make(chan struct{})}
+}
+
+func (h *holder) take() {
+	h.exec(h.text)
+	close(h.taken)
+}
+
+func (h *holder) give() { h.exec("rollback") }
+
+func (h *holder) exec(text string) {
+	if _, err := h.conn.Exec(context.Background(), text).ReadAll(); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// awaitWaiting returns when n wait for an advisory lock.
+func awaitWaiting(t *testing.T, url string, n int) {
+	t.Helper()
+	for countWaiting(t, url) < n {
+	}
+}
+
+func countWaiting(t *testing.T, url string) (n int) {
+	t.Helper()
+	readAll(t, url, "select 1 from pg_locks where locktype = 'advisory' and not granted and database ="+
+		" (select oid from pg_database where datname = current_database())", func([][]byte) { n++ })
+	return n
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"lessor"
@@ -14,9 +15,10 @@ import (
 
 // A node that has the database to itself, and is busy, needs no answer before it decides: it knows its leases, what the others did
 // (nothing), and the time well enough. Such a transaction is one round trip. Its last statement is a guard, which fails it if another
-// node has committed anything that was not followed, or if the clock is not what was thought: behind all rows that were changed and behind
-// the gate, so that nobody can have come between. Whatever is not known is looked up as usual.
-var guard = sql("select 1 / (case when abs(c.now - $4::bigint) < 1000 and not exists (select from (" + othersAt + ") p" +
+// node has committed anything that was not followed, if our own commit before it failed, or if the clock is not what was thought: behind all
+// rows that were changed and behind the gate, so that nobody can have come between. Whatever is not known is looked up as usual.
+var guard = sql("select 1 / (case when abs(c.now - $4::bigint) < 1000" +
+	" and ($5::bigint = 0 or exists (select from change where stream = $3 and n = $5 and not void)) and not exists (select from (" + othersAt + ") p" +
 	" cross join lateral (select from change where stream = p.id and n > p.n offset 0 limit 1) x) then 1 else 0 end), c.now" +
 	" from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now offset 0) c")
 
@@ -44,8 +46,8 @@ func (r *reckoning) note(at lessor.Instant, when time.Time) {
 	r.checked = when
 }
 
-// guarded makes t a transaction that is one round trip, if enough is known.
-func (t *tx) guarded() bool {
+// reckon tells t the time without a round trip, if enough is known.
+func (t *tx) reckon() bool {
 	s := t.store
 	served := s.served.Load()
 	if served == nil || s.stream.next.Load() == nil || s.seqs.stale() || time.Since(s.reckoned.checked) > guardFor {
@@ -56,7 +58,6 @@ func (t *tx) guarded() bool {
 		return false
 	}
 	t.serving = rules.Serve(t.row, rules.Tick{}, rules.Tick{Wall: t.now})
-	t.guard, t.unsent = true, true
 	return true
 }
 
@@ -65,20 +66,16 @@ func (t *tx) putGuard(f *flight) {
 	if !t.guard {
 		return
 	}
+	before := int64(0)
+	if t.ordered {
+		before = t.store.lastNumber()
+	}
 	streams, ns := t.positions(*t.store.stream.next.Load())
 	t.conn.add(step{verb: "guard", stmt: guard, guard: errOthers, each: func(r *row) error {
 		r.skip(1)
 		f.reckoned.note(r.instant(), time.Now())
 		return nil
-	}}, streams, ns, int8Of(f.stream), instantOf(t.now))
-}
-
-// Push implements scheduler.Pusher: what was put off so far depends on nothing that the commit on its way changes, or the guard fails it.
-func (t *tx) Push() {
-	if t.guard && t.before != nil && t.err == nil {
-		t.unsent = false
-		t.conn.push()
-	}
+	}}, streams, ns, int8Of(f.stream), instantOf(t.now), int8Of(before))
 }
 
 // suspect says what a fault that the server answered with means in a guarded transaction: others may have caused it before the guard
@@ -105,7 +102,7 @@ func (t *tx) Changes(ctx context.Context, after scheduler.Position) ([]scheduler
 
 // knownLease is a lease as this node last saw it. That is how it is as long as no other node has written anything: an epoch.
 type knownLease struct {
-	held  rules.Held
+	held  *rules.Held
 	epoch int64
 }
 
@@ -120,20 +117,15 @@ func (t *tx) atHand(ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, bool)
 	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
 	for _, id := range ids {
 		k, ok := t.store.leases[id]
-		if !ok || k.epoch != t.epoch || t.before.changes(id) || rules.Over(&k.held, t.now, t.serving) != "" {
+		if !ok || k.epoch != t.epoch || t.changed(id) || rules.Over(k.held, t.now, t.serving) != "" {
 			return nil, false
 		}
-		leases[id] = &k.held
+		leases[id] = new(*k.held)
 	}
 	return leases, true
 }
 
-// changes reports whether a commit on its way, if there is one, changes a lease.
-func (f *flight) changes(id lessor.LeaseID) bool {
-	if f == nil {
-		return false
-	}
-	_, known := f.tx.known[id]
-	_, ended := f.tx.ended[id]
-	return known || ended
+// changed reports whether a commit on its way changes a lease.
+func (t *tx) changed(id lessor.LeaseID) bool {
+	return slices.ContainsFunc(t.store.flights, func(f *flight) bool { return f.changes(id) })
 }

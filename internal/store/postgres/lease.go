@@ -28,8 +28,8 @@ var (
 		" and ($3::uuid is null or tenant = $3) order by id desc limit $4::bigint")
 	saveLeases = exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
 		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
-		" from ("+unnestAs("uiiiiiib",
-		"id, "+beatColumns)+") u where l.id = u.id", 8)
+		" from ("+foldAs("uiiiiiib",
+		"id, "+beatColumns)+") u where l.id = u.id", 15)
 )
 
 func bindLease(r *rows, h *rules.Held) {
@@ -113,6 +113,9 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 	if known, ok := t.atHand(ids); ok {
 		return known, nil
 	}
+	if slices.ContainsFunc(ids, t.changed) && t.await() != nil { // the one before is to have them first
+		return leases, t.err
+	}
 	lock := func() { t.addLeases(ids, leases) }
 	if t.leased {
 		return leases, t.locked("lock leases", lock)
@@ -125,9 +128,10 @@ func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held
 	t.add("lock leases", step{stmt: lockLeases, each: func(r *row) error {
 		id := lessor.LeaseID{UUID: r.id()}
 		if k, ok := known[id]; ok {
-			readBeat(r, &k.held)
-			into[id] = &k.held
-			t.know(into[id])
+			h := new(*k.held)
+			readBeat(r, h)
+			into[id] = h
+			t.know(new(*h))
 		}
 		return nil
 	}}, idsOf(&t.view, ids))
@@ -142,8 +146,8 @@ func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held
 	}
 }
 
-// know keeps what a lease is after the commit.
-func (t *tx) know(h *rules.Held) { t.known[h.ID] = *h }
+// know keeps what a lease is after the commit. It may not be changed any more.
+func (t *tx) know(h *rules.Held) { t.known[h.ID] = h }
 
 // Requested implements scheduler.Tx, in the order the leases were granted: their ids rise.
 func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
@@ -192,7 +196,7 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 		r.flag(h.Reattached)
 	}
 	t.leased = true
-	return t.write("save leases", step{stmt: saveLeases, guard: scheduler.ErrMoved}, append(r.params(), int8Of(int64(len(held))))...)
+	return t.write("save leases", step{stmt: saveLeases, guard: scheduler.ErrMoved}, append(r.folded(), int8Of(int64(len(held))))...)
 }
 
 // EachLease implements scheduler.View.

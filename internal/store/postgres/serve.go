@@ -20,7 +20,7 @@ var (
 		" brake_until = case when c.now - last_beat < -1000 then 0 else brake_until end," +
 		" lapsed_at = case when c.now - last_beat < -1000 then 0 else lapsed_at end" +
 		" from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now offset 0) c where id" +
-		" returning last_beat, since, brake_until, lapsed_at")
+		" returning last_beat, since, brake_until, lapsed_at, not exists (select from stream where id <> $2::bigint and seen_at > c.now - $3::bigint)")
 	noFlush = sql("select set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '1000', true)")
 )
 
@@ -31,14 +31,16 @@ const serveTries = 3
 func (s *Store) Serve(ctx context.Context) (serving rules.Serving, err error) {
 	err = s.asServer(ctx, func(c *conn) error {
 		sent := s.steps.since()
-		if serving, err = beat(c, false); err != nil {
+		var lone bool
+		if serving, lone, err = s.serveOnce(c, false); err != nil {
 			return err
 		}
 		if s.steps.stepped(reading{at: serving.LastBeat, sent: sent, answer: s.steps.since()}) {
-			if serving, err = beat(c, true); err != nil {
+			if serving, lone, err = s.serveOnce(c, true); err != nil {
 				return err
 			}
 		}
+		s.lone.Store(lone)
 		s.served.Store(&serving)
 		if bad := s.tidy(c, serving.LastBeat); bad != nil { // it can wait, and says nothing against serving
 			_ = c.close()
@@ -96,8 +98,8 @@ func (s *Store) serverConn(ctx context.Context) (*conn, bool, error) {
 	return c, false, nil
 }
 
-// beat notes that a heartbeat could be accepted now.
-func beat(c *conn, stepped bool) (serving rules.Serving, err error) {
+// serveOnce notes that a heartbeat could be accepted now. It tells whether this is the only node.
+func (s *Store) serveOnce(c *conn, stepped bool) (serving rules.Serving, lone bool, err error) {
 	flag := []byte{0}
 	if stepped {
 		flag[0] = 1
@@ -107,9 +109,13 @@ func beat(c *conn, stepped bool) (serving rules.Serving, err error) {
 	c.add(step{verb: "begin", stmt: noFlush})
 	c.add(step{verb: "lock serving", stmt: lockServing})
 	c.add(step{verb: "serve", stmt: serve, each: func(r *row) error {
-		serving = readServing(r)
+		serving, lone = readServing(r), r.flag()
 		return nil
-	}}, flag)
+	}}, flag, int8Of(s.stream.id.Load()), int8Of(deadAfter.Milliseconds()))
 	c.add(step{verb: "commit", stmt: commit})
-	return serving, c.send()
+	err = c.send()
+	return serving, lone, err
 }
+
+// Lone implements scheduler's loneTx.
+func (t *tx) Lone() bool { return t.store.lone.Load() }

@@ -27,7 +27,7 @@ func TestServeLikeTheRules(t *testing.T) {
 			readAll(t, s.cfg.URL, fmt.Sprintf("update serving set last_beat = floor(extract(epoch from clock_timestamp()) * 1000)::bigint - %d,"+
 				" since = 5, brake_until = 7, lapsed_at = 9", ago.Milliseconds()), nil)
 			readAll(t, s.cfg.URL, "select last_beat from serving", func(values [][]byte) { _, _ = fmt.Sscan(string(values[0]), &was.LastBeat) })
-			got, err := beat(c, stepped)
+			got, _, err := s.serveOnce(c, stepped)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,12 +66,14 @@ type Store struct {
 	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
 	turn chan struct{}
 	// All below belongs to who has the turn.
-	// writers are the connections that no transaction uses now: two at most, one for a commit on its way and one for what comes next.
+	// writers are the connections that no transaction uses now; flights are the commits on their way, oldest first.
 	writers  []*conn
-	flight   *flight
+	flights  []*flight
+	orders   int32 // the number of the last order lock
 	lanes    map[rules.Lane]rules.LaneID
 	specs    *specCache
 	leases   map[lessor.LeaseID]knownLease
+	usual    int // how many of them a transaction changes
 	seqs     seqs
 	reckoned reckoning
 	// scratch is memory for parameters.
@@ -79,6 +81,7 @@ type Store struct {
 
 	stream stream
 	owners owners
+	lone   atomic.Bool // no other node works here, as far as the last Serve saw
 	// epoch changes when another node was seen to write; served is what the last Serve answered, nil after it was changed.
 	epoch  atomic.Int64
 	served atomic.Pointer[rules.Serving]

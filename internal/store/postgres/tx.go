@@ -17,8 +17,9 @@ type tx struct {
 	base  rules.Serving // the row that SaveServing was decided on
 	gated bool
 	wrote bool
-	// sent says that nobody will wait for the commit at once. All writes travel with it then, even if the gate is held for longer.
-	sent bool
+	// order is the number of its own order lock, 0 = none; ordered says that it waits for that of the commit before.
+	order   int32
+	ordered bool
 	// leased says that changes of lease rows were put off.
 	leased bool
 	// guard says that the last statement makes sure that no other node came between.
@@ -33,7 +34,7 @@ type tx struct {
 	lanes    map[rules.Lane]rules.LaneID
 	inserted []*rules.Spec
 	granted  []lessor.JobID
-	known    map[lessor.LeaseID]rules.Held
+	known    map[lessor.LeaseID]*rules.Held
 	ended    map[lessor.LeaseID]struct{}
 }
 
@@ -66,14 +67,12 @@ func (t *tx) Gate(context.Context) error {
 		t.add("gate", step{stmt: gate}, int8Of(gateKey))
 		t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
 	}
-	err := t.await()
+	var err error
 	switch {
-	case err != nil:
 	case t.guard:
+		t.follows()
 		lock()
 		err = t.err
-	case t.sent:
-		err = t.lockedFirst(lock)
 	default:
 		err = t.locked("gate", lock)
 	}

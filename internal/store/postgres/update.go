@@ -22,7 +22,7 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 		return err
 	}
 	defer s.leave()
-	f, err := s.transact(ctx, false, fn)
+	f, err := s.transact(ctx, looked, fn)
 	if err != nil {
 		return err
 	}
@@ -31,12 +31,16 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 }
 
 // Send implements scheduler.Sender. The connection of a commit on its way is read by a goroutine that ends with its answer.
-func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait func() error, err error) {
+func (s *Store) Send(ctx context.Context, lone bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	f, err := s.transact(ctx, true, fn)
+	k := reckonedOnly
+	if lone {
+		k = guarded
+	}
+	f, err := s.transact(ctx, k, fn)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +48,27 @@ func (s *Store) Send(ctx context.Context, fn func(scheduler.Tx) error) (wait fun
 	return f.wait, nil
 }
 
+// kind is how a transaction begins.
+type kind int
+
+const (
+	// looked: with a look at the clock.
+	looked kind = iota
+	// reckonedOnly: with what is known of the clock, and without a round trip, if that is known well enough.
+	reckonedOnly
+	// guarded: the same, and behind commits that are on their way.
+	guarded
+)
+
 // transact runs fn and sends its commit.
-func (s *Store) transact(ctx context.Context, send bool, fn func(scheduler.Tx) error) (*flight, error) {
-	if s.flight != nil && s.flight.over() {
-		_ = s.land() // who sent it is told
+func (s *Store) transact(ctx context.Context, k kind, fn func(scheduler.Tx) error) (*flight, error) {
+	for len(s.flights) > 0 && s.flights[0].over() {
+		_ = s.landOne() // who sent it knows
 	}
-	t, err := s.begin(ctx, send)
+	if len(s.flights) == maxFlights && s.landOne() != nil {
+		return nil, errBefore
+	}
+	t, err := s.begin(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -99,20 +118,27 @@ func (s *Store) connect(ctx context.Context) (c *conn, reused bool, err error) {
 func (s *Store) keep(c *conn) { s.writers = append(s.writers, c) }
 
 // begin begins a transaction, on a new connection if those at hand have died since they were last used.
-func (s *Store) begin(ctx context.Context, send bool) (*tx, error) {
+func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 	for {
 		c, reused, err := s.connect(ctx)
 		if err == nil {
-			t := s.newTx(c, send)
+			t := s.newTx(c)
 			c.add(step{verb: "begin", stmt: begin})
 			c.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, s.cfg.LockTimeout, s.cfg.StatementTimeout)...)
-			if send && reused && t.guarded() {
+			if k != looked && reused && t.reckon() {
+				t.guard, t.behind = k == guarded, len(s.flights) > 0
+				t.push()
 				return t, nil
+			}
+			if s.land() != nil {
+				t.rollback(nil)
+				return nil, errBefore
 			}
 			if s.seqs.stale() {
 				t.takeSeqs(1)
 			}
 			t.look()
+			t.unsent = false
 			if err = c.send(); err == nil {
 				return t, nil
 			}
@@ -124,10 +150,10 @@ func (s *Store) begin(ctx context.Context, send bool) (*tx, error) {
 	}
 }
 
-func (s *Store) newTx(c *conn, send bool) *tx {
+func (s *Store) newTx(c *conn) *tx {
 	return &tx{
-		view: view{store: s, conn: c, live: true, scratch: s.scratch, before: s.flight},
-		sent: send, epoch: s.epoch.Load(), known: map[lessor.LeaseID]rules.Held{}, ended: map[lessor.LeaseID]struct{}{},
+		view:  view{store: s, conn: c, live: true, unsent: true, scratch: s.scratch},
+		epoch: s.epoch.Load(), known: make(map[lessor.LeaseID]*rules.Held, s.usual), ended: make(map[lessor.LeaseID]struct{}, s.usual/2),
 	}
 }
 
@@ -143,7 +169,7 @@ func (t *tx) run(fn func(scheduler.Tx) error) (f *flight, err error) {
 	}()
 	refused := fn(t)
 	if t.err == nil && refused == nil {
-		_ = t.await() // kept in t.err
+		t.follows()
 	}
 	over = true
 	switch {
@@ -172,21 +198,21 @@ func unless(err, known error) error {
 
 // rollback ends a transaction that failed with err, nil if nothing is wrong with the connection.
 func (t *tx) rollback(err error) {
-	if err != nil && fatal(err) {
+	if t.undo(err) {
+		t.store.keep(t.conn)
+	} else {
 		_ = t.conn.close() // the reason is known
-		return
+	}
+}
+
+// undo is rollback that reports whether the connection is of use.
+func (t *tx) undo(err error) bool {
+	if err != nil && fatal(err) {
+		return false
 	}
 	t.conn.forget()
 	_ = t.conn.settle() // whatever it says, it is undone
-	if t.unsent {
-		t.store.keep(t.conn)
-		return
-	}
-	if err := t.conn.once(step{verb: "roll back", stmt: rollback}); err != nil {
-		_ = t.conn.close()
-		return
-	}
-	t.store.keep(t.conn)
+	return t.unsent || t.conn.once(step{verb: "roll back", stmt: rollback}) == nil
 }
 
 // fatal reports whether a fault makes the connection useless. Faults that we made ourselves do not.
@@ -199,9 +225,10 @@ func fatal(err error) bool {
 
 // commit sends what was put off, the change row, COMMIT.
 func (t *tx) commit() (*flight, error) {
-	f := &flight{tx: t, stream: t.store.stream.id.Load(), done: make(chan struct{})}
+	s := t.store
+	f := &flight{tx: t, stream: s.stream.id.Load(), order: t.order, held: t.order > 0, done: make(chan struct{})}
 	if t.wrote {
-		f.n = t.store.stream.n + 1
+		f.n = s.lastNumber() + 1
 		t.putServing()
 		t.putChange(f.n)
 	}
@@ -213,7 +240,11 @@ func (t *tx) commit() (*flight, error) {
 	}
 	t.unsent = false
 	f.trip = t.conn.start()
-	t.store.flight = f
+	f.held = f.held && f.trip.err == nil
+	s.flights = append(s.flights, f)
+	for _, spec := range t.inserted {
+		s.specs.put(spec)
+	}
 	return f, nil
 }
 
@@ -232,12 +263,10 @@ func (t *tx) settle() {
 		clear(s.lanes)
 	}
 	maps.Copy(s.lanes, t.lanes)
-	for _, spec := range t.inserted {
-		s.specs.put(spec)
-	}
 	for _, id := range t.granted {
 		s.specs.drop(id)
 	}
+	s.usual = len(t.known)
 	for id, h := range t.known {
 		s.leases[id] = knownLease{h, t.epoch}
 	}

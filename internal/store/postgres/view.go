@@ -23,8 +23,8 @@ type view struct {
 	saved        *rules.Serving
 	// unsent says that BEGIN is still to be sent.
 	unsent bool
-	// before is the commit that was on its way when this transaction began, until it is waited for.
-	before *flight
+	// behind says that commits are on their way before this transaction, which were not waited for.
+	behind bool
 	// ahead is a reading of the streams that somebody will ask for.
 	ahead *following
 	// err is the first fault. It spoils the rest: the server refuses everything until the end of the transaction.

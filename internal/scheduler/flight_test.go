@@ -1,0 +1,213 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// late is a store whose commits land when the test says so.
+type late struct {
+	scheduler.Store
+	held    bool            // commits do not land by themselves
+	fail    error           // of the next commit
+	unknown bool            // the answer to the next commit is lost
+	onWay   []chan struct{} // oldest first
+	failing int             // of those
+}
+
+func (l *late) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+	fault := l.fail
+	if l.fail = nil; l.failing > 0 {
+		fault = scheduler.ErrAgain // built on one that fails
+	}
+	failed := l.Update(ctx, func(tx scheduler.Tx) error {
+		if err = fn(tx); err != nil {
+			return err
+		}
+		return fault
+	})
+	switch {
+	case err != nil && l.failing > 0:
+		return nil, fault
+	case err != nil:
+		return nil, err
+	}
+	if l.unknown {
+		l.unknown, failed = false, scheduler.ErrUnknownOutcome
+	}
+	landed := make(chan struct{})
+	if l.onWay = append(l.onWay, landed); fault != nil {
+		l.failing++
+	}
+	if !l.held {
+		l.land()
+	}
+	return func() error {
+		<-landed
+		if fault != nil {
+			l.failing--
+		}
+		return failed
+	}, nil
+}
+
+// land lets the oldest commit land.
+func (l *late) land() {
+	close(l.onWay[0])
+	l.onWay = l.onWay[1:]
+}
+
+// inLateWorld runs test over a store whose commits are on their way for as long as it likes.
+func inLateWorld(t *testing.T, test func(t *testing.T, w *world, l *late)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := &late{}
+		w := &world{t: t, ctx: t.Context(), path: t.TempDir() + "/lessor.db", cfg: config()}
+		w.wrap = func(s scheduler.Store) scheduler.Store { l.Store = s; return l }
+		w.start()
+		defer func() { w.halt() }()
+		test(t, w, l)
+	})
+}
+
+// submitting and asking call, and tell when they are answered.
+func (w *world) submitting() <-chan lessor.Job {
+	answer := make(chan lessor.Job, 1)
+	go func() { answer <- w.submit(nil) }()
+	synctest.Wait()
+	return answer
+}
+
+func (w *world) asking(worker string) <-chan *lessor.Grant {
+	answer := make(chan *lessor.Grant, 1)
+	go func() {
+		g, _ := w.ask(worker, func(r *lessor.LeaseRequest) { r.WaitMS = new(int64(10_000)) })
+		answer <- g
+	}()
+	synctest.Wait()
+	return answer
+}
+
+// TestAnsweredWhenTheirCommitHasLanded: a request that found nothing gets the job of the commit behind its own, and is told so when that
+// one has landed, not before.
+func TestAnsweredWhenTheirCommitHasLanded(t *testing.T) {
+	inLateWorld(t, func(t *testing.T, w *world, l *late) {
+		l.held = true
+		asked := w.asking("w1")
+		submitted := w.submitting()
+		for landed := range 2 {
+			if len(asked) != 0 || len(submitted) != 0 {
+				t.Errorf("after %d of 2 commits: asked %d, submitted %d answers, want none", landed, len(asked), len(submitted))
+			}
+			l.land()
+			synctest.Wait()
+		}
+		if len(asked) != 1 || len(submitted) != 1 {
+			t.Fatalf("asked %d, submitted %d answers, want both", len(asked), len(submitted))
+		}
+		if job, grant := <-submitted, <-asked; grant == nil || grant.Job.ID != job.ID {
+			t.Errorf("granted %v, want job %s", grant, job.ID)
+		}
+	})
+}
+
+// TestNoMoreThanTwoOnTheirWay: the calls that come meanwhile wait together.
+func TestNoMoreThanTwoOnTheirWay(t *testing.T) {
+	inLateWorld(t, func(t *testing.T, w *world, l *late) {
+		l.held = true
+		var answers []<-chan lessor.Job
+		for range 10 {
+			answers = append(answers, w.submitting())
+		}
+		if len(l.onWay) != 2 {
+			t.Errorf("%d commits are on their way, want 2", len(l.onWay))
+		}
+		for range 3 {
+			l.land()
+			synctest.Wait()
+		}
+		for i, a := range answers {
+			if len(a) != 1 {
+				t.Errorf("call %d has no answer after three commits", i)
+			}
+		}
+	})
+}
+
+// TestFailedCommitIsRepeatedWithThoseBehindIt: whatever was on its way is answered once, and happens once.
+func TestFailedCommitIsRepeatedWithThoseBehindIt(t *testing.T) {
+	for name, order := range map[string]func(w *world) (<-chan lessor.Job, <-chan *lessor.Grant){
+		"a parked request in the first": func(w *world) (<-chan lessor.Job, <-chan *lessor.Grant) {
+			asked := w.asking("w1")
+			return w.holding().submitting(), asked
+		},
+		"a request in the first": func(w *world) (<-chan lessor.Job, <-chan *lessor.Grant) {
+			asked := w.holding().asking("w1")
+			return w.submitting(), asked
+		},
+		"a request in the second": func(w *world) (<-chan lessor.Job, <-chan *lessor.Grant) {
+			submitted := w.holding().submitting()
+			return submitted, w.asking("w1")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inLateWorld(t, func(t *testing.T, w *world, l *late) {
+				submitted, asked := order(w)
+				l.held = false
+				for len(l.onWay) > 0 {
+					l.land()
+				}
+				time.Sleep(time.Second)
+				if len(submitted) != 1 || len(asked) != 1 {
+					t.Fatalf("submitted %d, asked %d answers, want both", len(submitted), len(asked))
+				}
+				job, grant := <-submitted, <-asked
+				if grant == nil || grant.Job.ID != job.ID || grant.Job.Attempt != 1 {
+					t.Fatalf("granted %+v, want the first attempt of job %s", grant, job.ID)
+				}
+				w.mustComplete(*grant, "completed")
+				if again, denial := w.ask("w2", nil); denial == nil {
+					t.Errorf("granted %+v, want one job in all", again)
+				}
+			})
+		})
+	}
+}
+
+// TestAnswerToTheOneBeforeIsLost: what was sent behind a commit, and is known to have landed, is answered.
+func TestAnswerToTheOneBeforeIsLost(t *testing.T) {
+	inLateWorld(t, func(t *testing.T, w *world, l *late) {
+		l.held, l.unknown = true, true
+		first := make(chan error, 1)
+		go func() {
+			_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+			first <- err
+		}()
+		synctest.Wait()
+		second := w.submitting()
+		l.held = false
+		for len(l.onWay) > 0 {
+			l.land()
+		}
+		synctest.Wait()
+		if len(first) != 1 || len(second) != 1 {
+			t.Fatalf("the first has %d answers, the second %d, want one each", len(first), len(second))
+		}
+		if e := w.wantCode(<-first, lessor.CodeUnavailable); !e.OutcomeUnknown {
+			t.Errorf("the first: %+v, want that its outcome is unknown", e)
+		}
+		w.wantState((<-second).ID, lessor.Queued)
+	})
+}
+
+// holding has the next commit fail, and nothing land by itself.
+func (w *world) holding() *world {
+	l := w.store.(*late)
+	l.held, l.fail = true, scheduler.ErrAgain
+	return w
+}
