@@ -173,6 +173,28 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// TestGuardedLockTellsOfOthers has a node that takes itself to be alone lock a lease that another has granted: it is not told that there are no
+// changes, for it does not know what came with them.
+func TestGuardedLockTellsOfOthers(t *testing.T) {
+	url := pool.Database(t)
+	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+	s.alone(t, nil)
+	ids := hold(t, other, 1)
+	_, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
+		if !sent.(*tx).guard {
+			t.Fatal("the store does not take itself to be alone")
+		}
+		if held, err := sent.Leases(t.Context(), ids); err != nil || held[ids[0]] == nil {
+			t.Fatalf("the lease: %v, error %v", held[ids[0]], err)
+		}
+		_, err := sent.Changes(t.Context(), scheduler.Position{})
+		return err
+	})
+	if !errors.Is(err, scheduler.ErrAgain) {
+		t.Errorf("got error %v, want %v", err, scheduler.ErrAgain)
+	}
+}
+
 // prepareBoth has everything prepared on both connections.
 func (s *Store) prepareBoth(t *testing.T, ids []lessor.LeaseID) {
 	t.Helper()

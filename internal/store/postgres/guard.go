@@ -87,9 +87,10 @@ func (t *tx) suspect(err error) error {
 	return fmt.Errorf("%w: %w", errOthers, opaque{err})
 }
 
-// Changes implements scheduler.View. In a guarded transaction there are none: if there were it could not commit.
+// Changes implements scheduler.View. In a guarded transaction there are none: if there were it could not commit. One that had to lock has read them, so
+// that nothing is decided on a lease that came with them.
 func (t *tx) Changes(ctx context.Context, after scheduler.Position) ([]scheduler.Change, error) {
-	if t.guard && t.err == nil && maps.Equal(*t.store.stream.next.Load(), after) {
+	if t.guard && t.err == nil && t.ahead == nil && maps.Equal(*t.store.stream.next.Load(), after) {
 		return nil, nil
 	}
 	changes, err := t.view.Changes(ctx, after)
