@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 // late is a store whose commits land when the test says so.
 type late struct {
 	scheduler.Store
+	mu      sync.Mutex
 	held    bool            // commits do not land by themselves
 	fail    error           // of the next commit
 	unknown bool            // the answer to the next commit is lost
@@ -21,6 +23,8 @@ type late struct {
 }
 
 func (l *late) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	fault := l.fail
 	if l.fail = nil; l.failing > 0 {
 		fault = scheduler.ErrAgain // built on one that fails
@@ -45,10 +49,12 @@ func (l *late) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (w
 		l.failing++
 	}
 	if !l.held {
-		l.land()
+		l.landOldest()
 	}
 	return func() error {
 		<-landed
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if fault != nil {
 			l.failing--
 		}
@@ -56,10 +62,32 @@ func (l *late) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (w
 	}, nil
 }
 
-// land lets the oldest commit land.
-func (l *late) land() {
+func (l *late) landOldest() {
 	close(l.onWay[0])
 	l.onWay = l.onWay[1:]
+}
+
+// land lets the oldest commit land.
+func (l *late) land() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.landOldest()
+}
+
+// hold keeps commits from landing by themselves. The next one fails, or its answer is lost.
+func (l *late) hold(fail error, unknown bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held, l.fail, l.unknown = true, fail, unknown
+}
+
+// landAll lets everything land, now and from now on.
+func (l *late) landAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.held = false; len(l.onWay) > 0; {
+		l.landOldest()
+	}
 }
 
 // inLateWorld runs test over a store whose commits are on their way for as long as it likes.
@@ -97,7 +125,7 @@ func (w *world) asking(worker string) <-chan *lessor.Grant {
 // one has landed, not before.
 func TestAnsweredWhenTheirCommitHasLanded(t *testing.T) {
 	inLateWorld(t, func(t *testing.T, w *world, l *late) {
-		l.held = true
+		l.hold(nil, false)
 		asked := w.asking("w1")
 		submitted := w.submitting()
 		for landed := range 2 {
@@ -119,7 +147,7 @@ func TestAnsweredWhenTheirCommitHasLanded(t *testing.T) {
 // TestNoMoreThanTwoOnTheirWay: the calls that come meanwhile wait together.
 func TestNoMoreThanTwoOnTheirWay(t *testing.T) {
 	inLateWorld(t, func(t *testing.T, w *world, l *late) {
-		l.held = true
+		l.hold(nil, false)
 		var answers []<-chan lessor.Job
 		for range 10 {
 			answers = append(answers, w.submitting())
@@ -158,10 +186,7 @@ func TestFailedCommitIsRepeatedWithThoseBehindIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inLateWorld(t, func(t *testing.T, w *world, l *late) {
 				submitted, asked := order(w)
-				l.held = false
-				for len(l.onWay) > 0 {
-					l.land()
-				}
+				l.landAll()
 				time.Sleep(time.Second)
 				if len(submitted) != 1 || len(asked) != 1 {
 					t.Fatalf("submitted %d, asked %d answers, want both", len(submitted), len(asked))
@@ -182,7 +207,7 @@ func TestFailedCommitIsRepeatedWithThoseBehindIt(t *testing.T) {
 // TestAnswerToTheOneBeforeIsLost: what was sent behind a commit, and is known to have landed, is answered.
 func TestAnswerToTheOneBeforeIsLost(t *testing.T) {
 	inLateWorld(t, func(t *testing.T, w *world, l *late) {
-		l.held, l.unknown = true, true
+		l.hold(nil, true)
 		first := make(chan error, 1)
 		go func() {
 			_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
@@ -190,10 +215,7 @@ func TestAnswerToTheOneBeforeIsLost(t *testing.T) {
 		}()
 		synctest.Wait()
 		second := w.submitting()
-		l.held = false
-		for len(l.onWay) > 0 {
-			l.land()
-		}
+		l.landAll()
 		synctest.Wait()
 		if len(first) != 1 || len(second) != 1 {
 			t.Fatalf("the first has %d answers, the second %d, want one each", len(first), len(second))
@@ -207,7 +229,6 @@ func TestAnswerToTheOneBeforeIsLost(t *testing.T) {
 
 // holding has the next commit fail, and nothing land by itself.
 func (w *world) holding() *world {
-	l := w.store.(*late)
-	l.held, l.fail = true, scheduler.ErrAgain
+	w.store.(*late).hold(scheduler.ErrAgain, false)
 	return w
 }
