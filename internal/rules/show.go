@@ -83,7 +83,7 @@ func optional(s string) *string {
 	if s == "" {
 		return nil
 	}
-	return &s
+	return new(s) // not &s, which would cost memory for "" too
 }
 
 func orNull(m json.RawMessage) json.RawMessage {
