@@ -149,29 +149,33 @@ func TestBackfillPassesALargeJobUntilItStarves(t *testing.T) {
 	})
 }
 
+// submitUnits submits a job of a type and size, and asksFor asks for one of the type, for an hour.
+func (w *world) submitUnits(typ string, units int64) {
+	w.t.Helper()
+	w.submit(func(s *lessor.Submission) { s.Type, s.RequestedUnits = &typ, &units })
+}
+
+func asksFor(typ string) func(*lessor.LeaseRequest) {
+	return func(r *lessor.LeaseRequest) { r.Types, r.TTLMS = []string{typ}, new(time.Hour.Milliseconds()) }
+}
+
 func TestNoUnitsAreKeptForAJobThatNobodyAsksFor(t *testing.T) {
 	cfg := config()
 	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
 	inWorld(t, cfg, func(t *testing.T, w *world) {
-		job := func(typ string, units int64) {
-			w.submit(func(s *lessor.Submission) { s.Type, s.RequestedUnits = &typ, &units })
-		}
-		asks := func(typ string) func(*lessor.LeaseRequest) {
-			return func(r *lessor.LeaseRequest) { r.Types, r.TTLMS = []string{typ}, new(time.Hour.Milliseconds()) }
-		}
-		job("small", 10)
-		w.lease("worker-1", asks("small"))
-		job("large", 20)
-		job("small", 1)
-		if _, d := w.ask("worker-2", asks("large")); d == nil || d.Code != lessor.NextJobTooLarge {
+		w.submitUnits("small", 10)
+		w.lease("worker-1", asksFor("small"))
+		w.submitUnits("large", 20)
+		w.submitUnits("small", 1)
+		if _, d := w.ask("worker-2", asksFor("large")); d == nil || d.Code != lessor.NextJobTooLarge {
 			t.Fatalf("the large job: %+v, want %s", d, lessor.NextJobTooLarge)
 		}
 		time.Sleep(time.Minute)
-		if _, d := w.ask("worker-1", asks("small")); d == nil || d.Code != lessor.NextJobTooLarge {
+		if _, d := w.ask("worker-1", asksFor("small")); d == nil || d.Code != lessor.NextJobTooLarge {
 			t.Fatalf("while worker-2 is known: %+v, want %s: free units are kept", d, lessor.NextJobTooLarge)
 		}
 		time.Sleep(5 * time.Minute)
-		w.lease("worker-1", asks("small"))
+		w.lease("worker-1", asksFor("small"))
 	})
 }
 
@@ -179,26 +183,20 @@ func TestUnitsBeyondThoseThatAreKeptAreGranted(t *testing.T) {
 	cfg := config()
 	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
 	inWorld(t, cfg, func(t *testing.T, w *world) {
-		job := func(typ string, units int64) {
-			w.submit(func(s *lessor.Submission) { s.Type, s.RequestedUnits = &typ, &units })
-		}
-		asks := func(typ string) func(*lessor.LeaseRequest) {
-			return func(r *lessor.LeaseRequest) { r.Types, r.TTLMS = []string{typ}, new(time.Hour.Milliseconds()) }
-		}
-		job("first", 15)
-		held := w.lease("worker-1", asks("first"))
-		job("large", 10)
-		job("small", 1)
-		if _, d := w.ask("worker-2", asks("large")); d == nil || d.Code != lessor.NextJobTooLarge {
+		w.submitUnits("first", 15)
+		held := w.lease("worker-1", asksFor("first"))
+		w.submitUnits("large", 10)
+		w.submitUnits("small", 1)
+		if _, d := w.ask("worker-2", asksFor("large")); d == nil || d.Code != lessor.NextJobTooLarge {
 			t.Fatalf("the large job: %+v, want %s", d, lessor.NextJobTooLarge)
 		}
 		time.Sleep(time.Minute)
-		if _, d := w.ask("worker-1", asks("small")); d == nil || d.Code != lessor.NextJobTooLarge {
+		if _, d := w.ask("worker-1", asksFor("small")); d == nil || d.Code != lessor.NextJobTooLarge {
 			t.Fatalf("5 are free, 10 are kept: %+v, want %s", d, lessor.NextJobTooLarge)
 		}
 		w.mustComplete(held, "completed")
-		w.lease("worker-1", asks("small")) // 20 are free
-		w.lease("worker-2", asks("large"))
+		w.lease("worker-1", asksFor("small")) // 20 are free
+		w.lease("worker-2", asksFor("large"))
 	})
 }
 
