@@ -164,7 +164,10 @@ func (s *terminal) sees(texts ...string) string {
 	})
 }
 
-// ends waits for the exit code, and checks that the terminal is as it was.
+// lastWord is drawn by the test itself: behind all that the program drew.
+const lastWord = "\x1b]the end\x07"
+
+// ends waits for the exit code, and checks that the terminal is as it was. All that the program drew has been read then.
 func (s *terminal) ends(code int) {
 	s.t.Helper()
 	select {
@@ -183,6 +186,20 @@ func (s *terminal) ends(code int) {
 	if diff := cmp.Diff(s.before, *after); diff != "" {
 		s.t.Errorf("the terminal is not as it was (-before +after):\n%s", diff)
 	}
+	if _, err := s.screen.WriteString(lastWord); err != nil {
+		s.t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); !s.has(lastWord); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			s.t.Fatal("what was drawn at the end is not read")
+		}
+	}
+}
+
+func (s *terminal) has(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Contains(s.drawn.String(), text)
 }
 
 // serve runs a server of its own process, and returns its address and a client.
