@@ -1,4 +1,9 @@
 package scheduler
 
+import "math"
+
 // TakeForAlone has a node take itself to be alone on its store, whatever others do. Call it before Run.
 func (s *Scheduler) TakeForAlone() { s.crowdedFor = -1 }
+
+// TakeForCrowded has a node take itself for one of several. Call it before Run.
+func (s *Scheduler) TakeForCrowded() { s.crowdedFor = math.MaxInt64 }

@@ -60,13 +60,18 @@ func (t faultyTx) Insert(ctx context.Context, specs []*rules.Spec) error {
 // inFaultyWorld runs test over a store that can be made to fail.
 func inFaultyWorld(t *testing.T, test func(t *testing.T, w *world, f *faulty)) {
 	t.Helper()
+	f := &faulty{}
+	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { f.Store = s; return f }, func(t *testing.T, w *world) { test(t, w, f) })
+}
+
+// inWrappedWorld runs test over what wrap makes of the store.
+func inWrappedWorld(t *testing.T, wrap func(scheduler.Store) scheduler.Store, test func(t *testing.T, w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &faulty{}
-		w := &world{t: t, ctx: t.Context(), path: t.TempDir() + "/lessor.db", cfg: config()}
-		w.wrap = func(s scheduler.Store) scheduler.Store { f.Store = s; return f }
+		w := &world{t: t, ctx: t.Context(), path: t.TempDir() + "/lessor.db", cfg: config(), wrap: wrap}
 		w.start()
 		defer func() { w.halt() }()
-		test(t, w, f)
+		test(t, w)
 	})
 }
 

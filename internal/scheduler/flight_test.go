@@ -14,6 +14,7 @@ import (
 // late is a store whose commits land when the test says so.
 type late struct {
 	scheduler.Store
+	takes   time.Duration // to send
 	mu      sync.Mutex
 	held    bool            // commits do not land by themselves
 	fail    error           // of the next commit
@@ -23,6 +24,7 @@ type late struct {
 }
 
 func (l *late) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+	time.Sleep(l.takes)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fault := l.fail
@@ -93,14 +95,8 @@ func (l *late) landAll() {
 // inLateWorld runs test over a store whose commits are on their way for as long as it likes.
 func inLateWorld(t *testing.T, test func(t *testing.T, w *world, l *late)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		l := &late{}
-		w := &world{t: t, ctx: t.Context(), path: t.TempDir() + "/lessor.db", cfg: config()}
-		w.wrap = func(s scheduler.Store) scheduler.Store { l.Store = s; return l }
-		w.start()
-		defer func() { w.halt() }()
-		test(t, w, l)
-	})
+	l := &late{}
+	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { l.Store = s; return l }, func(t *testing.T, w *world) { test(t, w, l) })
 }
 
 // submitting and asking call, and tell when they are answered.
@@ -224,6 +220,43 @@ func TestAnswerToTheOneBeforeIsLost(t *testing.T) {
 			t.Errorf("the first: %+v, want that its outcome is unknown", e)
 		}
 		w.wantState((<-second).ID, lessor.Queued)
+	})
+}
+
+// TestBusyNodeOfSeveralLingers: after a transaction with many calls it waits, a quarter of the time that it took, for as many to come back, and no longer
+// once they are there.
+func TestBusyNodeOfSeveralLingers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &late{takes: 40 * time.Millisecond}
+		w := &world{t: t, ctx: t.Context(), path: t.TempDir() + "/lessor.db", cfg: config(), crowded: true}
+		w.wrap = func(s scheduler.Store) scheduler.Store { l.Store = s; return l }
+		w.start()
+		defer func() { w.halt() }()
+		submitAll := func(n int) time.Duration {
+			start := time.Now()
+			var all sync.WaitGroup
+			for range n {
+				all.Go(func() { w.submit(nil) })
+			}
+			all.Wait()
+			return time.Since(start)
+		}
+		busy := func() { // a transaction with one call, and then one with a hundred
+			one := w.submitting()
+			submitAll(100)
+			<-one
+		}
+		busy()
+		if took := submitAll(1); took != 50*time.Millisecond {
+			t.Errorf("one call took %v, want a quarter more than a transaction", took)
+		}
+		if took := submitAll(1); took != 40*time.Millisecond {
+			t.Errorf("one call behind one took %v, want a transaction", took)
+		}
+		busy()
+		if took := submitAll(100); took != 40*time.Millisecond {
+			t.Errorf("as many as before took %v, want a transaction", took)
+		}
 	})
 }
 

@@ -18,16 +18,18 @@ import (
 // world is a scheduler over a real SQLite store, inside a bubble: time passes only while everybody waits.
 type world struct {
 	*scheduler.Scheduler
-	t     *testing.T
-	ctx   context.Context
-	path  string
-	cfg   scheduler.Config
-	wrap  func(scheduler.Store) scheduler.Store
-	store scheduler.Store
-	halt  func()
-	stats []scheduler.Stats
-	told  []lessor.Alert
-	mu    sync.Mutex
+	t    *testing.T
+	ctx  context.Context
+	path string
+	cfg  scheduler.Config
+	wrap func(scheduler.Store) scheduler.Store
+	// crowded has the scheduler take itself for one of several.
+	crowded bool
+	store   scheduler.Store
+	halt    func()
+	stats   []scheduler.Stats
+	told    []lessor.Alert
+	mu      sync.Mutex
 }
 
 // anybody calls without a wall.
@@ -78,6 +80,9 @@ func (w *world) start() {
 		w.told = append(w.told, a)
 	}
 	w.Scheduler = scheduler.New(w.store, cfg)
+	if w.crowded {
+		w.TakeForCrowded()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
