@@ -52,7 +52,7 @@ func (t *tx) SaveAudit(_ context.Context, es []lessor.Audited) error {
 		r.row()
 		bindAudited(r, &es[i])
 	}
-	return t.write("save audit", step{stmt: insertAudit}, r.folded()...)
+	return t.write("save audit", step{stmt: insertAudit, rows: r})
 }
 
 // AuditList implements scheduler.KernelView.

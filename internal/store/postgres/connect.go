@@ -23,7 +23,7 @@ type conn struct {
 	ctx        context.Context // ends the waiting for answers
 	wait       time.Duration   // for one round trip
 	unprepared bool
-	prepared   map[*statement]*pgconn.StatementDescription
+	prepared   map[form]*pgconn.StatementDescription
 
 	pushed *trip // whose answers were not waited for; nil = none
 	batch  *pgconn.Batch
@@ -35,6 +35,8 @@ type conn struct {
 type step struct {
 	verb string
 	stmt *statement
+	// rows are its first parameters, if it is one on rows.
+	rows *rows
 	// each is called with every row; nil = they are passed over.
 	each func(*row) error
 	// tag gets what the server says it did.
@@ -42,6 +44,9 @@ type step struct {
 	// guard is what a division by zero in the statement means.
 	guard error
 }
+
+// maxPrepared bounds how many statements are prepared on a connection. Beyond it rows go as if all their columns differed.
+const maxPrepared = 256
 
 // dialer makes connections.
 type dialer struct {
@@ -74,7 +79,7 @@ func (d *dialer) dial(ctx context.Context) (*conn, error) {
 	}
 	return &conn{
 		pg: pg, ctx: context.Background(), wait: d.wait, unprepared: d.unprepared,
-		prepared: map[*statement]*pgconn.StatementDescription{},
+		prepared: map[form]*pgconn.StatementDescription{},
 	}, nil
 }
 
@@ -100,13 +105,21 @@ func (c *conn) add(s step, params ...[]byte) {
 		c.batch = &pgconn.Batch{}
 	}
 	c.steps = append(c.steps, s)
+	f := form{stmt: s.stmt}
+	if s.rows != nil {
+		f.shape = s.rows.shape()
+		if len(c.prepared) >= maxPrepared && c.prepared[f] == nil {
+			f.shape = anyShape
+		}
+		params = append(s.rows.in(f.shape), params...)
+	}
 	if c.unprepared {
-		c.batch.ExecParams(s.stmt.text, params, nil, inBinary, inBinary)
+		c.batch.ExecParams(f.text(), params, nil, inBinary, inBinary)
 		return
 	}
-	described := c.prepared[s.stmt]
+	described := c.prepared[f]
 	if described == nil {
-		if described, c.err = c.prepare(s.stmt); c.err != nil {
+		if described, c.err = c.prepare(f); c.err != nil {
 			c.err = fault(s.verb+": prepare", c.err)
 			return
 		}
@@ -114,14 +127,14 @@ func (c *conn) add(s step, params ...[]byte) {
 	c.batch.ExecStatement(described, params, inBinary, inBinary)
 }
 
-func (c *conn) prepare(s *statement) (*pgconn.StatementDescription, error) {
+func (c *conn) prepare(f form) (*pgconn.StatementDescription, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
 	c.deadline()
-	described, err := c.pg.Prepare(c.ctx, fmt.Sprintf("lessor_%d", len(c.prepared)), s.text, nil)
+	described, err := c.pg.Prepare(c.ctx, fmt.Sprintf("lessor_%d", len(c.prepared)), f.text(), nil)
 	if err == nil {
-		c.prepared[s] = described
+		c.prepared[f] = described
 	}
 	return described, err
 }

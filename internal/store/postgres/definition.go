@@ -28,10 +28,10 @@ var (
 	nextTick        = sql("select min(due_at) from definition where due_at > 0")
 	listDefinitions = variants(selectDefinition+" where (created_at, id) < ($3::bigint, $4::text)", " order by created_at desc, id desc limit $5::bigint",
 		filter{"tenant = ", "uuid"}, filter{"module <> '' and module = ", "text"})
-	insertDefinitions = exactly("insert into definition ("+definitionColumns+") "+unnest(definitionTypes)+" on conflict do nothing",
-		len(definitionTypes))
-	saveDefinitions = sql("insert into definition (" + definitionColumns + ") " + unnest(definitionTypes) +
-		" on conflict (id) do update set " + excluded(definitionColumns))
+	insertDefinitions = plural(exactly("insert into definition ("+definitionColumns+") {rows} on conflict do nothing", len(definitionTypes)),
+		definitionTypes, definitionColumns)
+	saveDefinitions = plural("insert into definition ("+definitionColumns+") {rows}"+
+		" on conflict (id) do update set "+excluded(definitionColumns), definitionTypes, definitionColumns)
 	dropDefinitions = sql("delete from definition where id = any($1::text[])")
 )
 
@@ -185,25 +185,25 @@ func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
 		}
 	}
 	if len(fresh) > 0 {
-		params := append(t.definitionRows(fresh), int8Of(int64(len(fresh))))
-		_ = t.write("insert definitions", step{stmt: insertDefinitions, guard: scheduler.ErrAgain}, params...) // kept in t.err
+		s := step{stmt: insertDefinitions, rows: t.definitionRows(fresh), guard: scheduler.ErrAgain}
+		_ = t.write("insert definitions", s, int8Of(int64(len(fresh)))) // kept in t.err
 	}
 	if len(known) > 0 {
-		_ = t.write("save definitions", step{stmt: saveDefinitions}, t.definitionRows(known)...)
+		_ = t.write("save definitions", step{stmt: saveDefinitions, rows: t.definitionRows(known)})
 	}
 	if len(sorted) > 0 {
-		_ = t.write("add circuits", step{stmt: addCircuits}, t.definitionRows(sorted)[:2]...)
+		_ = t.write("add circuits", step{stmt: addCircuits}, t.definitionRows(sorted).params()[:2]...)
 	}
 	return t.err
 }
 
-func (t *tx) definitionRows(ds []*rules.Definition) [][]byte {
+func (t *tx) definitionRows(ds []*rules.Definition) *rows {
 	r := t.scratch.reset()
 	for _, d := range ds {
 		r.row()
 		bindDefinition(r, d)
 	}
-	return r.params()
+	return r
 }
 
 // DeleteDefinitions implements scheduler.KernelTx.

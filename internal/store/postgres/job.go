@@ -32,7 +32,7 @@ func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 		bindSpec(r, s)
 	}
 	t.inserted = append(t.inserted, specs...)
-	_ = t.write("insert jobs", step{stmt: insertJobs}, r.folded()...) // kept in t.err
+	_ = t.write("insert jobs", step{stmt: insertJobs, rows: r}) // kept in t.err
 	t.insertRuns(specs)
 	return t.err
 }

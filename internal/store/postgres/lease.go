@@ -26,10 +26,9 @@ var (
 		" join lease l on l.worker = q.worker and l.request_id = q.request_id order by l.id")
 	listLeases = sql("select " + leaseColumns + " from lease where id < $1::uuid and ($2::text = '' or worker = $2)" +
 		" and ($3::uuid is null or tenant = $3) order by id desc limit $4::bigint")
-	saveLeases = exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
+	saveLeases = plural(exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
 		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
-		" from ("+foldAs("uiiiiiib",
-		"id, "+beatColumns)+") u where l.id = u.id", 15)
+		" from ({rows}) u where l.id = u.id", 8), "uiiiiiib", "id, "+beatColumns)
 )
 
 func bindLease(r *rows, h *rules.Held) {
@@ -196,7 +195,7 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 		r.flag(h.Reattached)
 	}
 	t.leased = true
-	return t.write("save leases", step{stmt: saveLeases, guard: scheduler.ErrMoved}, append(r.folded(), int8Of(int64(len(held))))...)
+	return t.write("save leases", step{stmt: saveLeases, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(held))))
 }
 
 // EachLease implements scheduler.View.

@@ -11,9 +11,9 @@ import (
 var placeParams = "(" + unnestAs("iu", "seq, job") + ") m"
 
 var (
-	takeQueued  = exactly("delete from queue r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
-	takeDelayed = exactly("delete from delayed r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2)
-	takeLeased  = exactly("delete from lease where id = any($1::uuid[])", 1)
+	takeQueued  = sql(exactly("delete from queue r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
+	takeDelayed = sql(exactly("delete from delayed r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
+	takeLeased  = sql(exactly("delete from lease where id = any($1::uuid[])", 1))
 
 	// Rows of jobs that were granted before name their owner.
 	putQueue        = insertAll("queue", turnColumns, turnTypes)
@@ -115,6 +115,6 @@ func (t *tx) put(moves []scheduler.Move, verb string, s *statement, goes func(*s
 		}
 	}
 	if n > 0 {
-		_ = t.write(verb, step{stmt: s}, r.folded()...) // kept in t.err
+		_ = t.write(verb, step{stmt: s, rows: r}) // kept in t.err
 	}
 }

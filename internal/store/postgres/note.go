@@ -27,7 +27,7 @@ func (t *tx) Note(_ context.Context, notes []rules.Note) error {
 		r.row()
 		bindNote(r, &notes[i])
 	}
-	return t.write("note", step{stmt: insertNotes}, r.folded()...)
+	return t.write("note", step{stmt: insertNotes, rows: r})
 }
 
 func bindNote(r *rows, n *rules.Note) {

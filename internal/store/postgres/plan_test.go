@@ -38,14 +38,14 @@ func TestPlans(t *testing.T) {
 			fillKernel(t, url, jobs)
 			had = jobs
 		}
-		for stmt := range c.prepared {
-			plan, ok := explain(t, c, stmt)
+		for f := range c.prepared {
+			plan, ok := explain(t, c, f)
 			if !ok {
 				continue // BEGIN and the like
 			}
 			for _, bad := range scans(plan) {
-				if !slices.Contains(whole, stmt) && !slices.Contains(wholeKernel, stmt) {
-					t.Errorf("%d jobs: %s in the plan of\n%s\n%s", jobs, bad, stmt.text, plan)
+				if !slices.Contains(whole, f.stmt) && !slices.Contains(wholeKernel, f.stmt) {
+					t.Errorf("%d jobs: %s in the plan of\n%s\n%s", jobs, bad, f.text(), plan)
 				}
 			}
 		}
@@ -71,9 +71,9 @@ func scans(plan string) (bad []string) {
 }
 
 // explain returns the generic plan of a prepared statement.
-func explain(t *testing.T, c *conn, stmt *statement) (string, bool) {
+func explain(t *testing.T, c *conn, f form) (string, bool) {
 	t.Helper()
-	described := c.prepared[stmt]
+	described := c.prepared[f]
 	nulls := strings.TrimSuffix(strings.Repeat("null,", len(described.ParamOIDs)), ",")
 	if nulls != "" {
 		nulls = "(" + nulls + ")"
@@ -94,10 +94,10 @@ func explain(t *testing.T, c *conn, stmt *statement) (string, bool) {
 		t.Fatal(back)
 	}
 	if err != nil {
-		if word, _, _ := strings.Cut(stmt.text, " "); slices.Contains([]string{"begin", "commit", "rollback"}, word) {
+		if word, _, _ := strings.Cut(f.text(), " "); slices.Contains([]string{"begin", "commit", "rollback"}, word) {
 			return "", false
 		}
-		t.Fatalf("explain %s: %v", stmt.text, err)
+		t.Fatalf("explain %s: %v", f.text(), err)
 	}
 	var lines []string
 	for _, values := range results[0].Rows {
@@ -187,10 +187,10 @@ func exercise(t *testing.T, s *Store) {
 func prepareRest(t *testing.T, s *Store) {
 	t.Helper()
 	c := s.writers[0]
-	prepare := func(stmt *statement) {
-		if c.prepared[stmt] == nil {
-			if _, err := c.prepare(stmt); err != nil {
-				t.Fatalf("%s: %v", stmt.text, err)
+	prepare := func(f form) {
+		if c.prepared[f] == nil {
+			if _, err := c.prepare(f); err != nil {
+				t.Fatalf("%s: %v", f.text(), err)
 			}
 		}
 	}
@@ -200,8 +200,8 @@ func prepareRest(t *testing.T, s *Store) {
 		if reader == nil {
 			continue
 		}
-		for stmt := range reader.prepared {
-			prepare(stmt)
+		for f := range reader.prepared {
+			prepare(f)
 		}
 	}
 	for _, stmt := range slices.Concat([]*statement{
@@ -210,7 +210,8 @@ func prepareRest(t *testing.T, s *Store) {
 		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeDone, purgeDone, purgeKeys,
 		lockUnstripped, saveStripped, stripDone, nextBlocks, guard, meet, readMet,
 	}, purges, strips, restOfKernel) {
-		prepare(stmt)
+		prepare(form{stmt, 1})
+		prepare(form{stmt, anyShape})
 	}
 	if len(c.prepared) < 110 {
 		t.Fatalf("%d statements were used, want all", len(c.prepared))

@@ -30,33 +30,46 @@ func unnestAs(types, columns string) string {
 	return "select " + b.String()
 }
 
-// foldAs opens what rows.folded returns as rows: the first column is an array, of each other there is either one value for all rows or an
-// array. Columns without a name are told apart by their place.
-func foldAs(types, columns string) string {
-	var values, arrays strings.Builder
-	names := strings.Split(columns, ", ")
-	for i, letter := range types {
-		if i == 0 {
-			values.WriteString("a0 as " + names[0])
-			arrays.WriteString("unnest($1::" + typeNames[letter] + "[]) as a0")
-			continue
-		}
-		n, param := strconv.Itoa(i), "$"+strconv.Itoa(2*i)
-		values.WriteString(", coalesce(" + param + "::" + typeNames[letter] + ", a" + n + ") as " + names[i])
-		arrays.WriteString(", unnest($" + strconv.Itoa(2*i+1) + "::" + typeNames[letter] + "[]) as a" + n)
-	}
-	return "select " + values.String() + " from (select " + arrays.String() + " offset 0) a"
+// plural returns a statement on rows. In its text {rows} stands for a query that returns them.
+func plural(text, types, columns string) *statement {
+	return &statement{text: text, types: types, columns: strings.Split(columns, ", ")}
 }
 
-// insertAll inserts rows, in the order given. Its parameters are folded.
+// insertAll inserts rows, in the order given.
 func insertAll(table, columns, types string) *statement {
-	return sql("insert into " + table + " (" + columns + ") " + foldAs(types, columns))
+	return plural("insert into "+table+" ("+columns+") {rows}", types, columns)
+}
+
+// form is a statement for rows of one shape.
+type form struct {
+	stmt  *statement
+	shape shape
+}
+
+// text has as parameters arrays of the columns that differ, opened side by side, and single values of the others.
+func (f form) text() string {
+	s := f.stmt
+	if s.types == "" {
+		return s.text
+	}
+	var b strings.Builder
+	for i, letter := range s.types {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		param := "$" + strconv.Itoa(i+1) + "::" + typeNames[letter]
+		if f.shape.differs(i) {
+			param = "unnest(" + param + "[])"
+		}
+		b.WriteString(param + " as " + s.columns[i])
+	}
+	return strings.ReplaceAll(s.text, "{rows}", "select "+b.String())
 }
 
 // exactly wraps a change of rows that must hit as many as its parameter after the arrays says; else it divides by zero.
-func exactly(change string, params int) *statement {
-	return sql("with hit as (" + change + " returning 1)" +
-		" select 1 / (case when count(*) = $" + strconv.Itoa(params+1) + "::bigint then 1 else 0 end) from hit")
+func exactly(change string, params int) string {
+	return "with hit as (" + change + " returning 1)" +
+		" select 1 / (case when count(*) = $" + strconv.Itoa(params+1) + "::bigint then 1 else 0 end) from hit"
 }
 
 // excluded sets all columns but the first, the key, to those of the row that was not inserted because of it.

@@ -15,9 +15,9 @@ const (
 )
 
 var (
-	mergeReports = sql("insert into report as r (" + reportColumns + ") " + unnest(reportTypes) +
-		" on conflict (job) do update set progress = coalesce(excluded.progress, r.progress)," +
-		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at")
+	mergeReports = plural("insert into report as r ("+reportColumns+") {rows}"+
+		" on conflict (job) do update set progress = coalesce(excluded.progress, r.progress),"+
+		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at", reportTypes, reportColumns)
 	readReports = sql("select " + reportColumns + " from report where job = any($1::uuid[])")
 )
 
@@ -39,7 +39,7 @@ func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
 		r.bytesOrNull(report.Checkpoint)
 		r.instant(report.At)
 	}
-	return t.write("save reports", step{stmt: mergeReports}, r.params()...)
+	return t.write("save reports", step{stmt: mergeReports, rows: r})
 }
 
 // mergeTwins makes one report a job, in the order of jobs: one statement cannot change a row twice, and all nodes lock in one

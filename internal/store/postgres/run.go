@@ -10,8 +10,8 @@ import (
 
 var (
 	insertRuns = insertAll("definition_job", "definition, job, open", "tub")
-	closeRuns  = sql("update definition_job o set open = false from (" + foldAs("tu", "definition, job") + ") u" +
-		" where o.definition = u.definition and o.job = u.job")
+	closeRuns  = plural("update definition_job o set open = false from ({rows}) u"+
+		" where o.definition = u.definition and o.job = u.job", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
 	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence) > 0 from (select unnest($1::text[]) as id) d" +
 		" cross join lateral (select job from definition_job where definition = d.id and open order by job limit $2::bigint) o" +
@@ -34,7 +34,7 @@ func (t *tx) insertRuns(specs []*rules.Spec) {
 		}
 	}
 	if n > 0 {
-		_ = t.write("insert jobs of definitions", step{stmt: insertRuns}, r.folded()...) // kept in t.err
+		_ = t.write("insert jobs of definitions", step{stmt: insertRuns, rows: r}) // kept in t.err
 	}
 }
 

@@ -9,7 +9,12 @@ import (
 )
 
 // statement is one SQL text, prepared on each connection at its first use. Parameters and results travel in binary.
-type statement struct{ text string }
+type statement struct {
+	text string
+	// Of one on rows: the types and names of their columns.
+	types   string
+	columns []string
+}
 
 func sql(text string) *statement { return &statement{text: text} }
 
@@ -176,34 +181,41 @@ func (r *rows) idOrNull(v lessor.UUID) {
 }
 
 // params returns the columns as arrays. They are valid until the next reset.
-func (r *rows) params() [][]byte {
-	var all [][]byte
+func (r *rows) params() [][]byte { return r.in(anyShape) }
+
+// shape says which columns of some rows differ, a bit for each. In most columns of most batches all values are equal, and travel once.
+type shape uint64
+
+// anyShape is that of all rows.
+const anyShape = ^shape(0)
+
+func (s shape) differs(column int) bool { return s>>column&1 == 1 }
+
+// shape returns that of the rows at hand. The first column always counts as one that differs: it says how many rows there are.
+func (r *rows) shape() shape {
+	s := shape(1)
 	for i := range r.columns {
-		if r.columns[i].oid == 0 {
-			break // left over from a wider statement
+		if r.columns[i].oid != 0 && !r.columns[i].equal {
+			s |= 1 << i
 		}
-		all = append(all, r.columns[i].array())
 	}
-	return all
+	return s
 }
 
-// folded returns what a statement made by foldAs expects: of the first column an array, of each other a value and an array, one of which is
-// null. In most columns of most batches all values are equal, and travel once.
-func (r *rows) folded() [][]byte {
-	all := make([][]byte, 0, 2*len(r.columns))
+// in returns the columns as a statement for rows of this shape expects them. They are valid until the next reset.
+func (r *rows) in(s shape) [][]byte {
+	all := make([][]byte, 0, len(r.columns)+1)
 	for i := range r.columns {
 		c := &r.columns[i]
 		switch {
 		case c.oid == 0:
-			return all
-		case i == 0:
+			return all // left over from a wider statement
+		case s.differs(i):
 			all = append(all, c.array())
-		case !c.equal:
-			all = append(all, nil, c.array())
 		case c.nulls:
-			all = append(all, nil, nil)
+			all = append(all, nil)
 		default:
-			all = append(all, c.buf[arrayHead+lengthHead:], nil)
+			all = append(all, c.buf[arrayHead+lengthHead:])
 		}
 	}
 	return all

@@ -17,8 +17,8 @@ const (
 var (
 	insertTicks = insertAll("tick", tickColumns, tickTypes)
 	// replaceTicks also writes one that was purged meanwhile.
-	replaceTicks = sql("insert into tick (" + tickColumns + ") " + foldAs(tickTypes, tickColumns) +
-		" on conflict (definition, tick_at) do update set " + excluded(tickColumns))
+	replaceTicks = plural("insert into tick ("+tickColumns+") {rows}"+
+		" on conflict (definition, tick_at) do update set "+excluded(tickColumns), tickTypes, tickColumns)
 	listTicks = sql("select " + tickColumns + " from tick where definition = $1::text and tenant = $2::uuid" +
 		" and tick_at >= $3::bigint and tick_at <= $4::bigint order by tick_at limit $5::bigint")
 	listCircuitTicks = variants("select "+tickColumns+" from tick where outcome = 'circuitOpen' and run < $4::uuid",
@@ -70,7 +70,7 @@ func (t *tx) putTicks(verb string, s *statement, ticks []rules.TickRow) error {
 		r.row()
 		bindTick(r, &ticks[i])
 	}
-	return t.write(verb, step{stmt: s}, r.folded()...)
+	return t.write(verb, step{stmt: s, rows: r})
 }
 
 // TickList implements scheduler.KernelView.
