@@ -25,6 +25,8 @@ type conn struct {
 	unprepared bool
 	prepared   map[form]*pgconn.StatementDescription
 
+	session limits // that its session is pinned to; none if it is not ours
+
 	pushed *trip // whose answers were not waited for; nil = none
 	batch  *pgconn.Batch
 	steps  []step
@@ -72,15 +74,22 @@ func newDialer(cfg Config) (*dialer, error) {
 	return &dialer{config: c, unprepared: cfg.Unprepared, wait: cfg.StatementTimeout + patience}, nil
 }
 
-func (d *dialer) dial(ctx context.Context) (*conn, error) {
+// dial connects, for transactions that mostly have these limits.
+func (d *dialer) dial(ctx context.Context, l limits) (*conn, error) {
 	pg, err := pgconn.ConnectConfig(ctx, d.config)
 	if err != nil {
 		return nil, fault("connect", err)
 	}
-	return &conn{
-		pg: pg, ctx: context.Background(), wait: d.wait, unprepared: d.unprepared,
+	c := &conn{
+		pg: pg, ctx: ctx, wait: d.wait, unprepared: d.unprepared,
 		prepared: map[form]*pgconn.StatementDescription{},
-	}, nil
+	}
+	if err := c.adopt(l); err != nil {
+		_ = c.close() // the reason is known
+		return nil, err
+	}
+	c.ctx = context.Background()
+	return c, nil
 }
 
 // closeTimeout bounds a farewell.

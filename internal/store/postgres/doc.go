@@ -8,8 +8,8 @@
 //	            ▲                │        │
 //	            └── delayed ◄────┘        └─► queue (an operator's retry)
 //
-// Two connections write, one serves, a few read. No session state is kept on any: time-outs and pinned plans are set inside each
-// transaction, so that pgbouncer may stand between in transaction mode.
+// Two connections write, one serves, a few read. Time-outs and plans are pinned (pin.go), without leaving anything in a session that
+// a pooler may give to another: pgbouncer may stand between in transaction mode.
 //
 // A transaction makes as few round trips as it can: what only writes is put off until the next read or the commit, and travels
 // with it. What must be true of it is checked by the server (a division by zero), so that nothing wrong commits.

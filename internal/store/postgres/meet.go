@@ -18,8 +18,7 @@ var (
 func (s *Store) Meet(ctx context.Context, known []byte, life time.Duration) (others [][]byte, err error) {
 	err = s.asServer(ctx, func(c *conn) error {
 		id := int8Of(s.stream.id.Load())
-		c.add(step{verb: "begin", stmt: begin})
-		c.add(step{verb: "begin", stmt: pin}, pinned(time.Second, time.Second, time.Second)...)
+		c.open(begin, brief)
 		c.add(step{verb: "begin", stmt: noFlush})
 		c.add(step{verb: "meet", stmt: meet}, id, known)
 		c.add(step{verb: "read whom others met", stmt: readMet, each: func(r *row) error {

@@ -82,7 +82,7 @@ func explain(t *testing.T, c *conn, f form) (string, bool) {
 	for _, step := range []func() error{
 		func() error { _, err := c.pg.Exec(t.Context(), "begin").ReadAll(); return err },
 		func() error {
-			return c.once(step{verb: "pin", stmt: pin}, pinned(time.Minute, time.Minute, time.Minute)...)
+			return c.once(step{verb: "pin", stmt: pin}, limits{time.Minute, time.Minute, time.Minute}.params(true)...)
 		},
 	} {
 		if err := step(); err != nil {

@@ -11,7 +11,7 @@ import (
 func TestRowsOfEveryShape(t *testing.T) {
 	const columns = 10
 	s := openAt(t, Config{URL: pool.Database(t)})
-	c, err := s.dialer.dial(t.Context())
+	c, err := s.dialer.dial(t.Context(), brief)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (s *Store) take(ctx context.Context) (c *conn, reused bool, err error) {
 		c.ctx, c.wait = ctx, s.dialer.wait
 		return c, true, nil
 	}
-	if c, err = s.dialer.dial(ctx); err != nil {
+	if c, err = s.dialer.dial(ctx, s.viewLimits()); err != nil {
 		s.readers <- nil
 		if ctx.Err() != nil {
 			err = fmt.Errorf("connect: %w", context.Cause(ctx))

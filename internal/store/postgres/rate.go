@@ -18,8 +18,7 @@ var (
 func (s *Store) Rate(ctx context.Context, busy int, life time.Duration) (int, error) {
 	highest := int64(busy)
 	err := s.asServer(ctx, func(c *conn) error {
-		c.add(step{verb: "begin", stmt: begin})
-		c.add(step{verb: "begin", stmt: pin}, pinned(time.Second, time.Second, time.Second)...)
+		c.open(begin, brief)
 		c.add(step{verb: "begin", stmt: noFlush})
 		c.add(step{verb: "rate", stmt: rate}, int8Of(s.stream.id.Load()), int8Of(int64(busy)))
 		c.add(step{verb: "read ratings", stmt: readRatings, each: func(r *row) error {

@@ -52,15 +52,15 @@ type opaque struct{ error }
 func (opaque) Unwrap() error { return nil }
 
 func (s *Store) resolveOnce(ctx context.Context, stream, n int64) (committed bool, err error) {
-	c, err := s.dialer.dial(ctx)
+	l := limits{s.cfg.IdleTimeout, resolveTime, resolveTime}
+	c, err := s.dialer.dial(ctx, l)
 	if err != nil {
 		return false, err
 	}
 	defer func() { _ = c.close() }()
 	c.ctx = ctx
 	void := false
-	c.add(step{verb: "begin", stmt: begin})
-	c.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, resolveTime, resolveTime)...)
+	c.open(begin, l)
 	c.add(step{verb: "void the commit", stmt: voidChange}, int8Of(stream), int8Of(n))
 	c.add(step{verb: "commit", stmt: commit})
 	c.add(step{verb: "read the change", stmt: readVoid, each: func(r *row) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
@@ -90,7 +89,7 @@ func (s *Store) serverConn(ctx context.Context) (*conn, bool, error) {
 	if s.server != nil {
 		return s.server, true, nil
 	}
-	c, err := s.dialer.dial(ctx)
+	c, err := s.dialer.dial(ctx, brief)
 	if err != nil {
 		return nil, false, err
 	}
@@ -100,18 +99,13 @@ func (s *Store) serverConn(ctx context.Context) (*conn, bool, error) {
 
 // serveOnce notes that a heartbeat could be accepted now. It tells whether this is the only node.
 func (s *Store) serveOnce(c *conn, stepped bool) (serving rules.Serving, lone bool, err error) {
-	flag := []byte{0}
-	if stepped {
-		flag[0] = 1
-	}
-	c.add(step{verb: "begin", stmt: begin})
-	c.add(step{verb: "begin", stmt: pin}, pinned(time.Second, time.Second, time.Second)...)
+	c.open(begin, brief)
 	c.add(step{verb: "begin", stmt: noFlush})
 	c.add(step{verb: "lock serving", stmt: lockServing})
 	c.add(step{verb: "serve", stmt: serve, each: func(r *row) error {
 		serving, lone = readServing(r), r.flag()
 		return nil
-	}}, flag, int8Of(s.stream.id.Load()), int8Of(deadAfter.Milliseconds()))
+	}}, flagOf(stepped), int8Of(s.stream.id.Load()), int8Of(deadAfter.Milliseconds()))
 	c.add(step{verb: "commit", stmt: commit})
 	err = c.send()
 	return serving, lone, err

@@ -13,7 +13,7 @@ import (
 // TestServeLikeTheRules holds the rule in SQL against the one in package rules, on both sides of each boundary.
 func TestServeLikeTheRules(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
-	c, err := s.dialer.dial(t.Context())
+	c, err := s.dialer.dial(t.Context(), brief)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,13 @@ func int4Of(v int32) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v
 
 func int8Of(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
 
+func flagOf(v bool) []byte {
+	if v {
+		return []byte{1}
+	}
+	return []byte{0}
+}
+
 func instantOf(v lessor.Instant) []byte { return int8Of(int64(v)) }
 
 func textOf(v string) []byte { return append([]byte{}, v...) }

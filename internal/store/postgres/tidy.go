@@ -47,8 +47,7 @@ func (s *Store) tidy(c *conn, now lessor.Instant) error {
 	d.at = now
 	id := s.stream.id.Load()
 	newest := mark{stream: id, at: now}
-	c.add(step{verb: "begin", stmt: begin})
-	c.add(step{verb: "begin", stmt: pin}, pinned(time.Second, time.Second, s.cfg.StatementTimeout)...)
+	c.open(begin, limits{time.Second, time.Second, s.cfg.StatementTimeout})
 	c.add(step{verb: "begin", stmt: noFlush})
 	c.add(step{verb: "stay alive", stmt: stayAlive}, int8Of(id), instantOf(now))
 	c.add(step{verb: "find the newest change", stmt: newestOwn, each: func(r *row) error {

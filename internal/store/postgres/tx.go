@@ -50,10 +50,8 @@ func (t *tx) write(verb string, s step, params ...[]byte) error {
 // gateKey is the advisory lock that is the gate: "lessor".
 const gateKey = 0x6c6573736f72
 
-var (
-	gateIdle = sql("select set_config('idle_in_transaction_session_timeout', $1::text, true)")
-	gate     = sql("select pg_advisory_xact_lock($1::bigint)")
-)
+// gate waits for the gate. Who has it may not idle for long; a list is evaluated from left to right.
+var gate = sql("select pg_advisory_xact_lock($1::bigint), set_config('idle_in_transaction_session_timeout', $2::text, true)")
 
 // Gate implements scheduler.Tx.
 func (t *tx) Gate(context.Context) error {
@@ -63,10 +61,7 @@ func (t *tx) Gate(context.Context) error {
 	if t.guard {
 		t.now = max(t.now, t.store.reckoned.now())
 	}
-	lock := func() {
-		t.add("gate", step{stmt: gate}, int8Of(gateKey))
-		t.add("gate", step{stmt: gateIdle}, pinned(t.store.cfg.GateTimeout, 0, 0)[0])
-	}
+	lock := func() { t.add("gate", step{stmt: gate}, int8Of(gateKey), millisOf(t.store.cfg.GateTimeout)) }
 	var err error
 	switch {
 	case t.guard:

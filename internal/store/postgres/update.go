@@ -102,7 +102,7 @@ func (s *Store) leave() { s.turn <- struct{}{} }
 func (s *Store) connect(ctx context.Context) (c *conn, reused bool, err error) {
 	if n := len(s.writers); n > 0 {
 		c, reused, s.writers = s.writers[n-1], true, s.writers[:n-1]
-	} else if c, err = s.dialer.dial(ctx); err != nil {
+	} else if c, err = s.dialer.dial(ctx, s.writeLimits()); err != nil {
 		return nil, false, err
 	}
 	if s.stream.id.Load() == 0 {
@@ -114,6 +114,10 @@ func (s *Store) connect(ctx context.Context) (c *conn, reused bool, err error) {
 	return c, reused, nil
 }
 
+func (s *Store) writeLimits() limits {
+	return limits{s.cfg.IdleTimeout, s.cfg.LockTimeout, s.cfg.StatementTimeout}
+}
+
 // keep puts a connection whose transaction has ended back for the next one.
 func (s *Store) keep(c *conn) { s.writers = append(s.writers, c) }
 
@@ -123,8 +127,7 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 		c, reused, err := s.connect(ctx)
 		if err == nil {
 			t := s.newTx(c)
-			c.add(step{verb: "begin", stmt: begin})
-			c.add(step{verb: "begin", stmt: pin}, pinned(s.cfg.IdleTimeout, s.cfg.LockTimeout, s.cfg.StatementTimeout)...)
+			c.open(begin, s.writeLimits())
 			if k != looked && reused && t.reckon() {
 				t.guard, t.behind = k == guarded, len(s.flights) > 0
 				t.push()

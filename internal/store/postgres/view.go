@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"lessor"
@@ -34,24 +33,12 @@ type view struct {
 
 var _ scheduler.View = (*view)(nil)
 
-// Plans are pinned: generic, and by index. Left to itself the planner changes to a scan while tables grow, and the rate falls
-// to a quarter in mid-run. All of it ends with the transaction, so that a pooler may give the next to another server.
 var (
 	begin     = sql("begin")
 	beginView = sql("begin transaction read only, isolation level repeatable read")
 	commit    = sql("commit")
 	rollback  = sql("rollback")
-	pin       = sql("select set_config('idle_in_transaction_session_timeout', $1::text, true), set_config('lock_timeout', $2::text, true)," +
-		" set_config('statement_timeout', $3::text, true), set_config('plan_cache_mode', 'force_generic_plan', true)," +
-		" set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)," +
-		" set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)")
 )
-
-// pinned returns the parameters of pin.
-func pinned(idle, lock, stmt time.Duration) [][]byte {
-	ms := func(d time.Duration) []byte { return strconv.AppendInt(nil, d.Milliseconds(), 10) }
-	return [][]byte{ms(idle), ms(lock), ms(stmt)}
-}
 
 const (
 	// viewIdle bounds how long a view may think between two reads: an open snapshot keeps vacuum from its work.
@@ -59,6 +46,8 @@ const (
 	// viewTimeout bounds one read: that of a whole table, for the index in memory, takes half a second a million rows.
 	viewTimeout = 2 * time.Minute
 )
+
+func (s *Store) viewLimits() limits { return limits{viewIdle, s.cfg.LockTimeout, viewTimeout} }
 
 // View implements scheduler.Store. It ends when ctx does.
 func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
@@ -90,8 +79,7 @@ func (s *Store) beginView(ctx context.Context) (*view, error) {
 		}
 		v := &view{store: s, conn: c}
 		c.wait = viewTimeout + patience
-		c.add(step{verb: "begin view", stmt: beginView})
-		c.add(step{verb: "begin view", stmt: pin}, pinned(viewIdle, s.cfg.LockTimeout, viewTimeout)...)
+		c.open(beginView, s.viewLimits())
 		v.look()
 		if err = c.send(); err == nil {
 			return v, nil

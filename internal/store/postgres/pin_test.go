@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestPins has what is pinned hold in transactions: in a session of our own without a statement, behind a pooler with one, and there nothing of it is
+// left to whoever gets the session next.
+func TestPins(t *testing.T) {
+	setting := sql("select current_setting('enable_seqscan') || ' ' || current_setting('lock_timeout')")
+	ours, theirs := limits{time.Second, 2 * time.Second, 3 * time.Second}, limits{time.Second, 7 * time.Second, 3 * time.Second}
+	for _, c := range []struct {
+		name          string
+		pooled        bool
+		begin         limits
+		statements    int
+		during, after string
+	}{
+		{"a session of our own", false, ours, 1, "off 2s", "off 2s"},
+		{"other limits there", false, theirs, 2, "off 7s", "off 2s"},
+		{"a pooler's session", true, ours, 2, "off 2s", "on 0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := openAt(t, Config{URL: pool.Database(t)})
+			if c.pooled {
+				dial := s.dialer.config.DialFunc
+				s.dialer.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					conn, err := dial(ctx, network, addr)
+					return &poolerConn{Conn: conn}, err
+				}
+			}
+			conn, err := s.dialer.dial(t.Context(), ours)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.close() }()
+			read := func() (text string) {
+				err := conn.once(step{verb: "read", stmt: setting, each: func(r *row) error { text = r.text(); return nil }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return text
+			}
+			conn.open(begin, c.begin)
+			if n := len(conn.steps); n != c.statements {
+				t.Errorf("a transaction begins with %d statements, want %d", n, c.statements)
+			}
+			if got := read(); got != c.during {
+				t.Errorf("in a transaction: %s, want %s", got, c.during)
+			}
+			conn.add(step{verb: "commit", stmt: commit})
+			if got := read(); got != c.after {
+				t.Errorf("after it: %s, want %s", got, c.after)
+			}
+		})
+	}
+}
+
+// poolerConn makes up the process id that a client is told, as poolers do.
+type poolerConn struct {
+	net.Conn
+	done bool
+}
+
+func (c *poolerConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	key := []byte{'K', 0, 0, 0, 12}
+	if i := bytes.Index(b[:n], key); i >= 0 && !c.done {
+		binary.BigEndian.PutUint32(b[i+len(key):], 4711)
+		c.done = true
+	}
+	return n, err
+}
