@@ -31,13 +31,13 @@ func (s *Scheduler) alone() bool {
 	return s.sender != nil && s.fold.serving.LastBeat.Sub(s.fold.metAt) > s.crowdedFor
 }
 
-// enough is how many calls must wait for the next transaction to begin. Behind a commit on its way there is time: half as many as that one
-// answers make two that keep the store busy in turns. What is less goes when it has landed.
+// enough is how many calls must wait for the next transaction to begin. Behind a commit on its way there is time for all whom the last one answered to
+// come back: two crowds keep the store busy in turns. What is less goes when the one on its way has landed.
 func (s *Scheduler) enough() int {
 	if len(s.flights) == 0 {
 		return max(1, s.linger.calls)
 	}
-	return max(1, s.flights[len(s.flights)-1].w.count()/2)
+	return max(1, s.told)
 }
 
 // linger is how many calls to wait for, and for how long.
@@ -117,6 +117,7 @@ func (s *Scheduler) deliver(f *flight) {
 	s.observe(f, nil)
 	s.announce(f.p)
 	s.tell(f.p, f.w, f.dealt)
+	s.told = f.w.count()
 }
 
 // land waits for all commits on their way. It deals with those that failed, and returns why if calls were refused.

@@ -163,6 +163,45 @@ func TestNoMoreThanTwoOnTheirWay(t *testing.T) {
 	})
 }
 
+// TestWaitsForThoseWhomTheLastOneAnswered: behind a commit on its way the next transaction begins when as many calls wait as the last one that landed
+// answered, or when that on its way has landed.
+func TestWaitsForThoseWhomTheLastOneAnswered(t *testing.T) {
+	inLateWorld(t, func(t *testing.T, w *world, l *late) {
+		l.hold(nil, false)
+		onWay := func(want int, when string) {
+			t.Helper()
+			if len(l.onWay) != want {
+				t.Errorf("%s: %d commits are on their way, want %d", when, len(l.onWay), want)
+			}
+		}
+		submit := func(n int) {
+			for range n {
+				w.submitting()
+			}
+		}
+		land := func() {
+			l.land()
+			synctest.Wait()
+		}
+		submit(5) // one, one, and three that wait
+		land()
+		onWay(2, "nobody was answered but one")
+		land()
+		land()
+		onWay(0, "all have landed")
+		submit(1)
+		submit(2)
+		onWay(1, "three were answered, two are back")
+		submit(1)
+		onWay(2, "three are back")
+		land()
+		submit(1)
+		land()
+		onWay(1, "what waits goes when all have landed")
+		l.landAll()
+	})
+}
+
 // TestFailedCommitIsRepeatedWithThoseBehindIt: whatever was on its way is answered once, and happens once.
 func TestFailedCommitIsRepeatedWithThoseBehindIt(t *testing.T) {
 	for name, order := range map[string]func(w *world) (<-chan lessor.Job, <-chan *lessor.Grant){

@@ -90,6 +90,7 @@ type Scheduler struct {
 
 	fit      atomic.Int64 // total − reserve, for submissions
 	fold     *fold        // nil = must be rebuilt
+	told     int          // how many calls the last flight that landed answered
 	flights  []*flight    // on their way, oldest first; none = the fold equals the tables
 	servedAt time.Time
 	linger   linger
