@@ -18,41 +18,53 @@ import (
 	"lessor/worker"
 )
 
-// weather is a network with stalls and lost answers, though never more than two faults in a row: a lease of which every
-// heartbeat is lost is lost.
+// weather is a network with stalls and lost answers, though at most one in half a second, and none while a server that was down is found again: a lease
+// of which every heartbeat is lost is lost.
 type weather struct {
 	http.RoundTripper
 	mu     sync.Mutex
-	inARow int
+	fair   time.Time // no fault before
 	stalls int
 	losses int
 }
 
 func (n *weather) RoundTrip(req *http.Request) (*http.Response, error) {
-	n.mu.Lock()
-	dice := rand.IntN(100)
-	if n.inARow == 2 {
-		dice = 99
-	}
-	n.inARow++
-	switch {
-	case dice < 5:
-		n.stalls++
-	case dice < 10:
-		n.losses++
-	default:
-		n.inARow = 0
-	}
-	n.mu.Unlock()
-	if dice < 5 {
+	stalls, loses := n.roll()
+	if stalls {
 		time.Sleep(rand.N(200 * time.Millisecond))
 	}
 	resp, err := n.RoundTripper.RoundTrip(req)
-	if err == nil && dice >= 5 && dice < 10 {
+	switch {
+	case err != nil:
+		n.mu.Lock()
+		n.fair = time.Now().Add(time.Second)
+		n.mu.Unlock()
+	case loses:
 		resp.Body.Close()
 		return nil, errors.New("the answer was lost")
 	}
 	return resp, err
+}
+
+// roll decides what becomes of a call.
+func (n *weather) roll() (stalls, loses bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Now().Before(n.fair) {
+		return false, false
+	}
+	switch dice := rand.IntN(100); {
+	case dice < 10:
+		stalls = true
+		n.stalls++
+	case dice < 20:
+		loses = true
+		n.losses++
+	default:
+		return false, false
+	}
+	n.fair = time.Now().Add(500 * time.Millisecond)
+	return stalls, loses
 }
 
 // life is what happened to one job's attempts.
