@@ -183,7 +183,7 @@ func TestWaitsForThoseWhomTheLastOneAnswered(t *testing.T) {
 			l.land()
 			synctest.Wait()
 		}
-		submit(5) // one, one, and three that wait
+		submit(5) // two go, each alone, and three wait
 		land()
 		onWay(2, "nobody was answered but one")
 		land()
