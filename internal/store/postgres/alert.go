@@ -14,7 +14,7 @@ const (
 )
 
 var (
-	saveAlerts = sql("insert into alert (" + alertColumns + ") " + unnest(alertTypes) + " on conflict (id) do update set " + excluded(alertColumns))
+	saveAlerts = sql("insert into alert (" + alertColumns + ") " + unnestAs(alertTypes, alertColumns) + " on conflict (id) do update set " + excluded(alertColumns))
 	openAlert  = sql(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text")
 	listAlerts = variants(selectAlert+" where id < $3::uuid", " order by id desc limit $4::bigint",
 		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})

@@ -22,7 +22,7 @@ var (
 	// lockCircuits waits for the nodes that change one of them, in the order of ids; seizeCircuits does not wait.
 	lockCircuits  = sql(selectCircuit + " where definition = any($1::text[]) order by definition for update")
 	seizeCircuits = sql(selectCircuit + " where definition = any($1::text[]) order by definition for update skip locked")
-	saveCircuits  = sql("insert into circuit (" + circuitColumns + ") " + unnest(circuitTypes) +
+	saveCircuits  = sql("insert into circuit (" + circuitColumns + ") " + unnestAs(circuitTypes, circuitColumns) +
 		" on conflict (definition) do update set " + excluded(circuitColumns))
 	dropCircuits = sql("delete from circuit where definition = any($1::text[])")
 	listCircuits = variants(selectCircuit+" where (state not in ('', 'closed') or failures <> 0) and (opened_at, definition) < ($2::bigint, $3::text)",

@@ -16,7 +16,7 @@ const (
 )
 
 var (
-	claimKeys = sql("insert into idempotency (" + keyColumns + ") " + unnest(keyTypes) + " on conflict do nothing")
+	claimKeys = sql("insert into idempotency (" + keyColumns + ") " + unnestAs(keyTypes, keyColumns) + " on conflict do nothing")
 	readKeys  = sql("select " + of("i", keyColumns) + " from (" + unnestAs("ut", "tenant, key") + ") k" +
 		" join idempotency i on i.tenant = k.tenant and i.key = k.key")
 	unclaimKeys = sql("delete from idempotency i using (" + unnestAs("ut", "tenant, key") + ") k" +

@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	addLanes      = sql("insert into lane (hash, " + laneColumns + ") " + unnest("y"+laneTypes) + " on conflict (hash) do nothing")
+	addLanes      = sql("insert into lane (hash, " + laneColumns + ") " + unnestAs("y"+laneTypes, "hash, "+laneColumns) + " on conflict (hash) do nothing")
 	findLanes     = sql("select id, " + laneColumns + " from lane where hash = any($1::bytea[])")
 	readLanes     = sql("select id, " + laneColumns + " from lane order by id")
 	readLanesByID = sql("select id, " + laneColumns + " from lane where id = any($1::bigint[])")

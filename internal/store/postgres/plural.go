@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// How plural statements are written: one array a column, opened side by side. In the select list: as arguments of one unnest in
+// How plural statements are written: an array of each column that differs, opened side by side. In the select list: as arguments of one unnest in
 // the from clause each array would be copied into a table of its own first, at twice the price of the insert.
 
 // typeNames are the types of columns, by the letters that stand for them in a list of types.
 var typeNames = map[rune]string{'u': "uuid", 'i': "bigint", 't': "text", 'b': "boolean", 'y': "bytea", 'f': "float8"}
 
-// unnest opens arrays of these types, which are the parameters from $1 on, as rows without names.
-func unnest(types string) string { return unnestAs(types, "") }
-
-// unnestAs gives the columns names.
+// unnestAs opens arrays of these types, which are the parameters from $1 on, as rows.
 func unnestAs(types, columns string) string {
-	var b strings.Builder
-	names := strings.Split(columns, ", ")
+	return openRows(types, strings.Split(columns, ", "), anyShape)
+}
+
+// openRows makes rows of a shape out of the parameters from $1 on: arrays of the columns that differ, and single values of the others.
+func openRows(types string, columns []string, in shape) string {
+	values := make([]string, len(columns))
 	for i, letter := range types {
-		if i > 0 {
-			b.WriteString(", ")
+		param := "$" + strconv.Itoa(i+1) + "::" + typeNames[letter]
+		if in.differs(i) {
+			param = "unnest(" + param + "[])"
 		}
-		b.WriteString("unnest($" + strconv.Itoa(i+1) + "::" + typeNames[letter] + "[])")
-		if columns != "" {
-			b.WriteString(" as " + names[i])
-		}
+		values[i] = param + " as " + columns[i]
 	}
-	return "select " + b.String()
+	return "select " + strings.Join(values, ", ")
 }
 
 // plural returns a statement on rows. In its text {rows} stands for a query that returns them.
@@ -46,24 +45,8 @@ type form struct {
 	shape shape
 }
 
-// text has as parameters arrays of the columns that differ, opened side by side, and single values of the others.
 func (f form) text() string {
-	s := f.stmt
-	if s.types == "" {
-		return s.text
-	}
-	var b strings.Builder
-	for i, letter := range s.types {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		param := "$" + strconv.Itoa(i+1) + "::" + typeNames[letter]
-		if f.shape.differs(i) {
-			param = "unnest(" + param + "[])"
-		}
-		b.WriteString(param + " as " + s.columns[i])
-	}
-	return strings.ReplaceAll(s.text, "{rows}", "select "+b.String())
+	return strings.ReplaceAll(f.stmt.text, "{rows}", openRows(f.stmt.types, f.stmt.columns, f.shape))
 }
 
 // exactly wraps a change of rows that must hit as many as its parameter after the arrays says; else it divides by zero.
