@@ -41,9 +41,10 @@ func (b *tab) key(keys string, mods ...chromedp.KeyOption) {
 	do(b, chromedp.KeyEvent(keys, mods...))
 }
 
-// fromTop lets the next Tab begin at the top of the page, also where something has taken the focus.
+// fromTop lets the next Tab begin at the top of the page, also where something takes the focus: the browser gives that at the first frame, which may come after the page is loaded.
 func (b *tab) fromTop() {
 	b.t.Helper()
+	b.wait(`document.activeElement.matches("[autofocus]") || !document.querySelector("[autofocus]")`)
 	b.js(`document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute("tabindex"), scrollTo(0, 0), true`)
 }
 
