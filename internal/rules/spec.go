@@ -56,7 +56,11 @@ type Turn struct {
 	Fence         int64          // of the last lease; 0 = never leased
 	Steps         int            // entries of the job's record up to here; see Held.Steps
 	QueuedAt      lessor.Instant // when it came into the queue, or began to wait
+	Cohort        int64          // the place of the first of those with which it shares a row in the queue; 0 = it has its own
 }
+
+// CohortMax is how many jobs a store may be asked to keep in one row.
+const CohortMax = 64
 
 // Held is a live lease.
 type Held struct {

@@ -57,7 +57,7 @@ func (d *delta) queued(t rules.Turn) {
 		return
 	}
 	d.data = append(d.data, t.Job.UUID[:]...)
-	d.ints(int64(t.Lane), t.Seq, int64(t.Attempt), int64(t.MaxAttempts), int64(t.Interruptions), t.Fence, int64(t.Steps), int64(t.QueuedAt))
+	d.ints(int64(t.Lane), t.Seq, int64(t.Attempt), int64(t.MaxAttempts), int64(t.Interruptions), t.Fence, int64(t.Steps), int64(t.QueuedAt), t.Cohort)
 }
 
 func (d *delta) removed(lane rules.LaneID, seq int64) {
@@ -145,7 +145,7 @@ func (r *reader) turn() rules.Turn {
 	t := rules.Turn{Job: lessor.JobID{UUID: r.uuid()}}
 	t.Lane, t.Seq = rules.LaneID(r.int()), r.int()
 	t.Attempt, t.MaxAttempts, t.Interruptions = int(r.int()), int(r.int()), int(r.int())
-	t.Fence, t.Steps, t.QueuedAt = r.int(), int(r.int()), lessor.Instant(r.int())
+	t.Fence, t.Steps, t.QueuedAt, t.Cohort = r.int(), int(r.int()), lessor.Instant(r.int()), r.int()
 	return t
 }
 

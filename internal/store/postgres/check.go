@@ -29,7 +29,7 @@ var (
 	checkOpen    = sql("select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint, count(xact_start)" +
 		" from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'")
 	checkTables = sql("select relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid) from pg_stat_user_tables" +
-		" where relname in ('queue', 'delayed', 'lease', 'change', 'serving') order by relname")
+		" where relname in ('queue', 'cohort', 'cohort_left', 'delayed', 'lease', 'change', 'serving') order by relname")
 )
 
 // durability lists the settings that the promises stand on, and what they must not be.

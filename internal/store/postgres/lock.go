@@ -18,6 +18,7 @@ var (
 	seizeLeased  = sql("select r.job from " + jobsIn("lease") + " for no key update of r skip locked")
 	seizeDelayed = sql("select r.job from " + jobsIn("delayed") + " for update of r skip locked")
 	seizeQueued  = sql("select r.job from " + jobsIn("queue") + " for update of r skip locked")
+	seizeCohort  = sql("select j.id from job j where j.id = any($1::uuid[]) and exists (select from " + cohortOf + ")")
 	seizeDone    = sql("select r.job from " + jobsIn("done") + " for update of r skip locked")
 	pause        = sql("select pg_sleep(0.005 * $1::bigint)")
 	knownJobs    = sql("select id from job where id = any($1::uuid[])")
@@ -62,7 +63,7 @@ func (t *tx) hold(ids []lessor.JobID) error {
 		if try > 0 { // somebody has it for a moment
 			t.add("lock jobs", step{stmt: pause}, int8Of(int64(try)))
 		}
-		if left, err = t.catch(left, seizeQueued, seizeDone, seizeLeased, seizeDelayed); err != nil {
+		if left, err = t.catch(left, seizeQueued, seizeCohort, seizeDone, seizeLeased, seizeDelayed); err != nil {
 			return err
 		}
 	}

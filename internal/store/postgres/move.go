@@ -53,21 +53,32 @@ func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 }
 
 func (t *tx) takeRows(moves []scheduler.Move) {
-	t.take(moves, rules.Leased, takeLeased, func(r *rows, m *scheduler.Move) { r.id(m.Held.ID.UUID) })
-	place := func(r *rows, m *scheduler.Move) {
-		r.int(m.Turn.Seq)
-		r.id(m.Turn.Job.UUID)
+	from := func(p rules.Place) func(*scheduler.Move) bool {
+		return func(m *scheduler.Move) bool { return m.From == p }
 	}
-	t.take(moves, rules.Delayed, takeDelayed, place)
-	t.take(moves, rules.InQueue, takeQueued, place)
-	t.take(moves, rules.Ended, takeDone, place)
+	t.take(moves, takeLeased, from(rules.Leased), func(r *rows, m *scheduler.Move) { r.id(m.Held.ID.UUID) })
+	t.take(moves, takeDelayed, from(rules.Delayed), bindPlace)
+	t.take(moves, takeDone, from(rules.Ended), bindPlace)
+	t.takeQueued(moves)
 }
 
-// take deletes the rows that are moved from one place.
-func (t *tx) take(moves []scheduler.Move, from rules.Place, s *statement, bind func(*rows, *scheduler.Move)) {
+// takeQueued takes the rows that are moved from the queue.
+func (t *tx) takeQueued(moves []scheduler.Move) {
+	alone := func(m *scheduler.Move) bool { return m.From == rules.InQueue && !together(m, m.From) }
+	t.take(moves, takeQueued, alone, bindPlace)
+	t.takeFromCohorts(moves)
+}
+
+func bindPlace(r *rows, m *scheduler.Move) {
+	r.int(m.Turn.Seq)
+	r.id(m.Turn.Job.UUID)
+}
+
+// take deletes the rows of the moves that come from one place.
+func (t *tx) take(moves []scheduler.Move, s *statement, comes func(*scheduler.Move) bool, bind func(*rows, *scheduler.Move)) {
 	r, n := t.scratch.reset(), int64(0)
 	for i := range moves {
-		if moves[i].From == from {
+		if comes(&moves[i]) {
 			r.row()
 			bind(r, &moves[i])
 			n++
@@ -80,11 +91,12 @@ func (t *tx) take(moves []scheduler.Move, from rules.Place, s *statement, bind f
 
 func (t *tx) putRows(moves []scheduler.Move) {
 	first := func(p rules.Place) func(*scheduler.Move) bool {
-		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence == 0 }
+		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence == 0 && !together(m, m.To) }
 	}
 	again := func(p rules.Place) func(*scheduler.Move) bool {
 		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence != 0 }
 	}
+	t.putCohorts(moves)
 	t.put(moves, "queue", putQueue, first(rules.InQueue), func(r *rows, m *scheduler.Move) { bindTurn(r, &m.Turn) })
 	t.put(moves, "queue", putQueueAgain, again(rules.InQueue), func(r *rows, m *scheduler.Move) {
 		bindTurn(r, &m.Turn)

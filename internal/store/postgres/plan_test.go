@@ -16,7 +16,7 @@ import (
 
 // whole names the statements that read a whole table because that is what they are for.
 var whole = []*statement{
-	readLanes, readQueue, readLeases, readTokens, readPosition, readChanges, trimDead, dropDead, readRatings,
+	readLanes, readQueue, readCohorts, readLeases, readTokens, readPosition, readChanges, trimDead, dropDead, readRatings,
 }
 
 // tiny tables are small: one row, or one a node.
@@ -115,6 +115,8 @@ func fill(t *testing.T, url string, from, to int) {
 	for _, text := range []string{
 		`insert into job (` + jobColumns + `) select ` + id + `, 1, i, '[]', null, 0, 5, 1000, 1000, 0, 0, 't', 'a', i, '{}' from generate_series(%[1]d, %[2]d) i`,
 		`insert into queue (` + turnColumns + `) select ` + turn + ` from generate_series(%[1]d, %[2]d, 4) i`,
+		`insert into cohort (first, queued_at, job, lane, max_attempts) select i, i, array[` + id + `], '{1}', '{5}' from generate_series(%[1]d, %[2]d, 64) i`,
+		`insert into cohort_left (first, jobs) select i, case when i %% 1024 = 0 then 0 else 1 end from generate_series(%[1]d, %[2]d, 64) i`,
 		`insert into delayed (` + waitingColumns + `) select ` + turn + `, 4000000000000 + i, 'queued' from generate_series(%[1]d + 1, %[2]d, 4) i`,
 		`insert into lease (` + leaseColumns + `) select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 60000, 0, i, i, i, i, 0, 0, false from generate_series(%[1]d + 2, %[2]d, 4) i`,
 		`insert into done (` + doneColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', 'completed', null from generate_series(%[1]d + 3, %[2]d, 4) i`,
@@ -207,8 +209,8 @@ func prepareRest(t *testing.T, s *Store) {
 	for _, stmt := range slices.Concat([]*statement{
 		saveLeases, takeQueued, takeDelayed, takeDone, takeLeased, putQueue, putDelayed, putLease, putAttempt, putDone, putChange,
 		saveServing, serve, lockServing, stayAlive, trimOwn, trimDead, dropDead, newestOwn, rate, readRatings, voidChange, readVoid,
-		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeDone, purgeDone, purgeKeys,
-		lockUnstripped, saveStripped, stripDone, nextBlocks, guard, meet, readMet,
+		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeCohort, seizeDone, purgeDone, purgeKeys,
+		putCohort, takeFromCohorts, checkPlaces, dropSpent, lockUnstripped, saveStripped, stripDone, nextBlocks, guard, meet, readMet,
 	}, purges, strips, restOfKernel) {
 		prepare(form{stmt, 1})
 		prepare(form{stmt, anyShape})

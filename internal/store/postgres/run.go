@@ -13,7 +13,7 @@ var (
 	closeRuns  = plural("update definition_job o set open = false from ({rows}) u"+
 		" where o.definition = u.definition and o.job = u.job", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
-	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence) > 0 from (select unnest($1::text[]) as id) d" +
+	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (select unnest($1::text[]) as id) d" +
 		" cross join lateral (select job from definition_job where definition = d.id and open order by job limit $2::bigint) o" +
 		" join job j on j.id = o.job left join queue q on q.seq = j.seq and q.job = j.id" +
 		" left join delayed w on w.seq = j.seq and w.job = j.id left join lease l on l.seq = j.seq and l.job = j.id order by d.id, o.job")

@@ -41,7 +41,7 @@ func (s *Store) Serve(ctx context.Context) (serving rules.Serving, err error) {
 		}
 		s.lone.Store(lone)
 		s.served.Store(&serving)
-		if bad := s.tidy(c, serving.LastBeat); bad != nil { // it can wait, and says nothing against serving
+		if bad := errors.Join(s.dropSpent(c, serving.LastBeat), s.tidy(c, serving.LastBeat)); bad != nil { // it can wait, and says nothing against serving
 			_ = c.close()
 			s.server = nil
 		}

@@ -14,11 +14,11 @@ import (
 // given at submission and never change, so pages neither repeat nor lose a job that stays where it is.
 var (
 	listHeld = sql("select job, lane, " + stateHeld + ", " + statusHeld + ", seq from lease l" +
-		" where seq < $1::bigint order by seq desc limit $2::bigint")
-	listDone   = sql(inDone + " order by seq desc limit $2::bigint")
-	listOver   = sql(inDelayed + " union all " + inDone + " order by seq desc limit $2::bigint")
-	listQueued = sql(inQueue + " union all " + inDelayed + " order by seq desc limit $2::bigint")
-	listAgain  = sql(inQueue + " and fence > 0 union all " + inDelayed + " and fence > 0 order by seq desc limit $2::bigint")
+		" where seq < $1::bigint" + newest)
+	listDone   = sql(inDone + newest)
+	listOver   = sql(inDelayed + " union all " + inDone + newest)
+	listQueued = sql("(" + inQueue + newest + ") union all (" + inDelayed + newest + ") union all " + inCohorts + newest)
+	listAgain  = sql(inQueue + " and fence > 0 union all " + inDelayed + " and fence > 0" + newest)
 
 	listAll     = sql("select id, lane, '', '', seq from job where id < $1::uuid order by id desc limit $2::bigint")
 	listClaimed = wherever("select id, lane, seq from job where id < $1::uuid order by id desc limit $2::bigint")
@@ -33,6 +33,8 @@ var (
 )
 
 const (
+	newest = " order by seq desc limit $2::bigint"
+
 	stateHeld   = "case l.first_beat_at when 0 then 'leased' else 'running' end"
 	statusHeld  = "case l.first_beat_at when 0 then 'CLAIMED' else 'RUNNING' end"
 	statusDone  = "case when e.state = 'completed' then 'SUCCESS' when e.started_at > 0 then 'FAILED' else '' end"
@@ -40,7 +42,10 @@ const (
 
 	inDone    = "select job, lane, state, " + statusDone + " as status, seq from done e where seq < $1::bigint"
 	inDelayed = "select job, lane, state, " + statusAgain + " as status, seq from delayed where seq < $1::bigint"
-	inQueue   = "select job, lane, 'queued' as state, " + statusAgain + " as status, seq from queue where seq < $1::bigint"
+	// inCohorts reads no more cohorts than jobs are asked for: each has one.
+	inCohorts = "select u.job, u.lane, 'queued', '', l.first + u.n - 1 from (select first, jobs from cohort_left" +
+		" where first < $1::bigint and jobs <> 0 order by first desc limit $2::bigint) l" + cohortJobs + " and l.first + u.n - 1 < $1"
+	inQueue = "select job, lane, 'queued' as state, " + statusAgain + " as status, seq from queue where seq < $1::bigint"
 )
 
 // wherever finds out where the jobs of a page are.

@@ -9,10 +9,11 @@ import (
 
 // readStandings is one statement, and so sees one snapshot also inside a transaction: a job that moves is never seen twice or
 // nowhere.
-var readStandings = sql("select " + of("j", jobColumns) + ", " + of("n", laneColumns) + ", " + of("q", turnColumns) + ", " +
+var readStandings = sql("select " + of("j", jobColumns) + ", " + of("n", laneColumns) + ", " + of("q", queuedColumns) + ", " +
 	of("d", waitingColumns) + ", " + of("l", leaseColumns) + ", " + of("e", doneColumns) + ", " + of("r", reportColumns) +
 	", a.outcome, a.reason, a.error, a.lease, coalesce(e.started_at, (select granted_at from attempt where attempt.job = j.id order by fence limit 1)) from job j join lane n on n.id = j.lane" +
-	" left join queue q on q.seq = j.seq and q.job = j.id left join delayed d on d.seq = j.seq and d.job = j.id" +
+	" left join lateral (select " + turnColumns + ", 0 as cohort from queue where seq = j.seq and job = j.id" +
+	" union all select j.id, j.lane, j.seq, 0, j.max_attempts, 0, 0, 1, (select queued_at from cohort where first = c.first), c.first from " + cohortOf + ") q on true left join delayed d on d.seq = j.seq and d.job = j.id" +
 	" left join lease l on l.seq = j.seq and l.job = j.id left join done e on e.seq = j.seq and e.job = j.id left join report r on r.job = j.id" +
 	" left join lateral (select outcome, reason, error, lease from attempt where attempt.job = j.id and outcome in ('failed', 'expired')" +
 	" order by fence desc limit 1) a on true where j.id = any($1::uuid[])")
@@ -43,8 +44,8 @@ func readStanding(r *row) (*rules.Standing, error) {
 		return nil, err
 	}
 	s := &rules.Standing{Spec: spec}
-	if present(r, turnColumns) {
-		s.Place, s.Turn = rules.InQueue, readTurn(r)
+	if present(r, queuedColumns) {
+		s.Place, s.Turn = rules.InQueue, readQueued(r)
 	}
 	if present(r, waitingColumns) {
 		w := readWaiting(r)

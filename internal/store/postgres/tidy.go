@@ -29,6 +29,7 @@ const (
 type tidied struct {
 	at    lessor.Instant
 	marks []mark
+	spent lessor.Instant // when spent cohorts were last dropped
 }
 
 type mark struct {

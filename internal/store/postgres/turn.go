@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"context"
-
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -12,8 +10,6 @@ const (
 	turnColumns = "job, lane, seq, attempt, max_attempts, interruptions, fence, steps, queued_at"
 	turnTypes   = "uiiiiiiii"
 )
-
-var readQueue = sql("select " + turnColumns + " from queue order by seq")
 
 func bindTurn(r *rows, t *rules.Turn) {
 	r.id(t.Job.UUID)
@@ -39,9 +35,4 @@ func readTurn(r *row) rules.Turn {
 		Steps:         int(r.int()),
 		QueuedAt:      r.instant(),
 	}
-}
-
-// EachQueued implements scheduler.View, in the order of the line.
-func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
-	return v.query("read queue", readQueue, func(r *row) error { return fn(readTurn(r)) })
 }

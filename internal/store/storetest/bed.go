@@ -24,8 +24,10 @@ type bed struct {
 	count uint64
 }
 
-// asStored compares what was saved with what is read: a spec's body hash is for Keys alone, and nil is as good as empty.
-var asStored = cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash")}
+// asStored compares what was saved with what is read: a spec's body hash is for Keys alone, a store may have no cohorts, and nil is as good as empty.
+var asStored = cmp.Options{
+	cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash"), cmpopts.IgnoreFields(rules.Turn{}, "Cohort"),
+}
 
 // same fails the test unless got is what was wanted; nil wants a slice or map with nothing in it.
 func (b *bed) same(what string, got, want any) {
@@ -136,9 +138,13 @@ func claimOf(s *rules.Spec) scheduler.Claim {
 	}
 }
 
-// firstTurn is a job's standing when it was submitted.
+// firstTurn is a job's standing when it was submitted. Every other job that goes into the queue is a cohort, so that all tests know both.
 func firstTurn(s *rules.Spec, now lessor.Instant) rules.Turn {
-	return rules.Turn{Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: now}
+	t := rules.Turn{Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: now}
+	if s.RunAt == 0 && s.Seq%2 == 0 {
+		t.Cohort = s.Seq
+	}
+	return t
 }
 
 // enqueue is the move of a new job.

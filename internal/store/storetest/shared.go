@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -27,6 +28,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/CancelOfAMovingJob", cancelMoving},
 		{"Shared/ChangesHaveNoGaps", changesHaveNoGaps},
 		{"Shared/LeaseOfAnotherNode", leaseOfAnother},
+		{"Shared/CohortOfAnotherNode", cohortOfAnother},
 		{"Shared/FollowSeesTheLatest", followSeesLatest},
 		{"Shared/GateExcludes", gateExcludes},
 		{"Shared/OneJobAKey", oneJobAKeyRaced},
@@ -159,6 +161,7 @@ func lateCommit(a, b *bed) {
 			return nil
 		})
 	})
+	slices.Sort(seqs)
 	b.same("the queue", seqs, []int64{known.Seq, older.Seq, newer.Seq})
 }
 

@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// Jobs that come into the queue together share a row, instead of a row and an entry of an index each, twice: when they come and when they go. It never
+// changes. A narrow row beside it has a bit for each job that is still queued; only who has the gate clears some.
+var (
+	putCohort = sql("with jobs as (insert into cohort (first, queued_at, job, lane, max_attempts)" +
+		" values ($1::bigint, $2::bigint, $3::uuid[], $4::bigint[], $5::bigint[]))" +
+		" insert into cohort_left (first, jobs) values ($1, $6::bigint)")
+	takeFromCohorts = plural(exactly("update cohort_left c set jobs = c.jobs & ~u.jobs from ({rows}) u"+
+		" where c.first = u.first and c.jobs & u.jobs = u.jobs", 2), "ii", "first, jobs")
+	// checkPlaces makes sure that jobs have the places in line that they are said to have.
+	checkPlaces = sql("select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from " + placeParams + " join job j on j.id = m.job and j.seq = m.seq")
+	dropSpent   = sql("with spent as (delete from cohort_left where first = any(array(" +
+		"select first from cohort_left where jobs = 0 limit 5000 for update skip locked)) returning first)" +
+		" delete from cohort c using spent where c.first = spent.first")
+
+	readQueue   = sql("select " + turnColumns + ", 0 from queue order by seq")
+	readCohorts = sql("select u.job, u.lane, c.first + u.n - 1, 0, u.max_attempts, 0, 0, 1, c.queued_at, c.first from cohort_left l" +
+		cohortJobs + " and l.jobs <> 0 order by l.first")
+)
+
+const (
+	// queuedColumns is the standing of a queued job.
+	queuedColumns = turnColumns + ", cohort"
+	// cohortOf finds the cohort in which job j is queued. Cohorts do not overlap.
+	cohortOf = "(select first, jobs from cohort_left where first between j.seq - 63 and j.seq order by first desc limit 1) c" +
+		" where c.jobs >> (j.seq - c.first)::integer & 1 = 1"
+	// cohortJobs opens what rows l have left.
+	cohortJobs = " cross join lateral (select * from cohort where first = l.first offset 0) c cross join lateral unnest(c.job, c.lane, c.max_attempts)" +
+		" with ordinality as u (job, lane, max_attempts, n) where l.jobs >> (u.n - 1)::integer & 1 = 1"
+	// spentEvery is between two removals of cohorts that have no job left.
+	spentEvery = time.Second
+)
+
+// together reports whether a job that comes from a place, or goes there, shares its row there.
+func together(m *scheduler.Move, p rules.Place) bool { return p == rules.InQueue && m.Turn.Cohort != 0 }
+
+// putCohorts queues jobs that share rows.
+func (t *tx) putCohorts(moves []scheduler.Move) {
+	for i := 0; i < len(moves); {
+		first := &moves[i].Turn
+		if !together(&moves[i], moves[i].To) {
+			i++
+			continue
+		}
+		r, n := t.scratch.reset(), 0
+		for ; i < len(moves) && together(&moves[i], moves[i].To) && moves[i].Turn.Cohort == first.Cohort; i++ {
+			m := &moves[i].Turn
+			if n == rules.CohortMax || *m != submitted(m, first.Cohort+int64(n), first) {
+				t.err = fmt.Errorf("%w: job %s cannot be at place %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.Cohort)
+				return
+			}
+			r.row()
+			r.id(m.Job.UUID)
+			r.int(int64(m.Lane))
+			r.int(int64(m.MaxAttempts))
+			n++
+		}
+		all := ^int64(0)
+		if n < rules.CohortMax {
+			all = 1<<n - 1
+		}
+		_ = t.write("queue", step{stmt: putCohort}, append(append([][]byte{int8Of(first.Cohort), instantOf(first.QueuedAt)}, r.params()...), int8Of(all))...) // kept in t.err
+	}
+}
+
+// submitted is the turn of a job of a cohort: nothing but its submission is known of it.
+func submitted(t *rules.Turn, seq int64, first *rules.Turn) rules.Turn {
+	return rules.Turn{
+		Job: t.Job, Lane: t.Lane, Seq: seq, MaxAttempts: t.MaxAttempts, Steps: 1, QueuedAt: first.QueuedAt, Cohort: first.Cohort,
+	}
+}
+
+// takeFromCohorts takes jobs out of the rows that they share.
+func (t *tx) takeFromCohorts(moves []scheduler.Move) {
+	left := map[int64]int64{}
+	for i := range moves {
+		m := &moves[i]
+		if !together(m, m.From) {
+			continue
+		}
+		n := m.Turn.Seq - m.Turn.Cohort
+		if n < 0 || n >= rules.CohortMax || left[m.Turn.Cohort]>>n&1 == 1 {
+			t.err = fmt.Errorf("take job %s from its cohort: %w", m.Turn.Job, scheduler.ErrMoved)
+			return
+		}
+		left[m.Turn.Cohort] |= 1 << n
+	}
+	if len(left) == 0 {
+		return
+	}
+	t.take(moves, checkPlaces, func(m *scheduler.Move) bool {
+		spec := t.store.specs.find(m.Turn.Job)
+		return together(m, m.From) && (spec == nil || spec.Seq != m.Turn.Seq)
+	}, bindPlace)
+	r := t.scratch.reset()
+	for _, first := range slices.Sorted(maps.Keys(left)) {
+		r.row()
+		r.int(first)
+		r.int(left[first])
+	}
+	_ = t.write("take rows from their place", step{stmt: takeFromCohorts, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(left)))) // kept in t.err
+}
+
+// EachQueued implements scheduler.View.
+func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
+	each := func(r *row) error { return fn(readQueued(r)) }
+	if err := v.query("read queue", readCohorts, each); err != nil {
+		return err
+	}
+	return v.query("read queue", readQueue, each)
+}
+
+func readQueued(r *row) rules.Turn {
+	t := readTurn(r)
+	t.Cohort = r.int()
+	return t
+}
+
+// dropSpent removes cohorts that have no job left, if it is time to.
+func (s *Store) dropSpent(c *conn, now lessor.Instant) error {
+	if now.Sub(s.tidied.spent).Abs() < spentEvery {
+		return nil
+	}
+	s.tidied.spent = now
+	c.open(begin, brief)
+	c.add(step{verb: "begin", stmt: noFlush})
+	c.add(step{verb: "drop spent cohorts", stmt: dropSpent})
+	c.add(step{verb: "commit", stmt: commit})
+	return c.send()
+}
