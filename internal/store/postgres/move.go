@@ -59,6 +59,10 @@ func (t *tx) takeRows(moves []scheduler.Move) {
 	t.take(moves, takeLeased, from(rules.Leased), func(r *rows, m *scheduler.Move) { r.id(m.Held.ID.UUID) })
 	t.take(moves, takeDelayed, from(rules.Delayed), bindPlace)
 	t.take(moves, takeDone, from(rules.Ended), bindPlace)
+	if t.guard && t.gated {
+		t.late = append(t.late, moves...)
+		return
+	}
 	t.takeQueued(moves)
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -16,6 +17,7 @@ type tx struct {
 	view
 	base  rules.Serving // the row that SaveServing was decided on
 	gated bool
+	late  []scheduler.Move // whose rows are taken from the queue at the end
 	wrote bool
 	// order is the number of its own order lock, 0 = none; ordered says that it waits for that of the commit before.
 	order   int32
@@ -51,26 +53,33 @@ func (t *tx) write(verb string, s step, params ...[]byte) error {
 const gateKey = 0x6c6573736f72
 
 // gate waits for the gate. Who has it may not idle for long; a list is evaluated from left to right.
-var gate = sql("select pg_advisory_xact_lock($1::bigint), set_config('idle_in_transaction_session_timeout', $2::text, true)")
+var gate = sql("select set_config('lock_timeout', $2::text, true), pg_advisory_xact_lock($1::bigint)," +
+	" set_config('idle_in_transaction_session_timeout', $3::text, true)")
 
-// Gate implements scheduler.Tx.
+// Gate implements scheduler.Tx. A guarded transaction comes to it last, so that the one behind it has done most of its work when it must wait.
 func (t *tx) Gate(context.Context) error {
 	if t.gated || t.err != nil {
 		return t.err
 	}
 	if t.guard {
 		t.now = max(t.now, t.store.reckoned.now())
+		t.gated = true
+		return nil
 	}
-	lock := func() { t.add("gate", step{stmt: gate}, int8Of(gateKey), millisOf(t.store.cfg.GateTimeout)) }
-	var err error
-	switch {
-	case t.guard:
-		t.follows()
-		lock()
-		err = t.err
-	default:
-		err = t.locked("gate", lock)
-	}
+	err := t.locked("gate", func() { t.addGate(t.store.cfg.LockTimeout) })
 	t.gated = err == nil
 	return err
+}
+
+func (t *tx) addGate(wait time.Duration) {
+	t.add("gate", step{stmt: gate}, int8Of(gateKey), millisOf(wait), millisOf(t.store.cfg.GateTimeout))
+}
+
+// finish adds what a guarded transaction does last: it waits for the one before, and for the gate, and takes rows from the queue.
+func (t *tx) finish() {
+	t.follows()
+	if t.guard && t.gated {
+		t.addGate(t.store.cfg.GateTimeout) // no longer: who has it may wait for our rows
+		t.takeQueued(t.late)
+	}
 }

@@ -172,7 +172,7 @@ func (t *tx) run(fn func(scheduler.Tx) error) (f *flight, err error) {
 	}()
 	refused := fn(t)
 	if t.err == nil && refused == nil {
-		t.follows()
+		t.finish()
 	}
 	over = true
 	switch {
