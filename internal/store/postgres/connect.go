@@ -27,10 +27,11 @@ type conn struct {
 
 	session limits // that its session is pinned to; none if it is not ours
 
-	pushed *trip // whose answers were not waited for; nil = none
-	batch  *pgconn.Batch
-	steps  []step
-	err    error // why something could not be added
+	pipe  *pgconn.Pipeline // if statements are sent in parts; see stream
+	parts [][]step
+	batch *pgconn.Batch
+	steps []step
+	err   error // why something could not be added
 }
 
 // step is one statement of a round trip.
@@ -110,10 +111,6 @@ func (c *conn) add(s step, params ...[]byte) {
 	if c.err != nil {
 		return
 	}
-	if c.batch == nil {
-		c.batch = &pgconn.Batch{}
-	}
-	c.steps = append(c.steps, s)
 	f := form{stmt: s.stmt}
 	if s.rows != nil {
 		f.shape = s.rows.shape()
@@ -122,24 +119,32 @@ func (c *conn) add(s step, params ...[]byte) {
 		}
 		params = append(s.rows.in(f.shape), params...)
 	}
-	if c.unprepared {
-		c.batch.ExecParams(f.text(), params, nil, inBinary, inBinary)
-		return
-	}
 	described := c.prepared[f]
-	if described == nil {
+	if described == nil && !c.unprepared {
+		if c.err = c.settle(); c.err != nil {
+			return
+		}
 		if described, c.err = c.prepare(f); c.err != nil {
 			c.err = fault(s.verb+": prepare", c.err)
 			return
 		}
 	}
-	c.batch.ExecStatement(described, params, inBinary, inBinary)
+	c.steps = append(c.steps, s)
+	if c.pipe != nil {
+		c.addToPipe(f, described, params)
+		return
+	}
+	if c.batch == nil {
+		c.batch = &pgconn.Batch{}
+	}
+	if c.unprepared {
+		c.batch.ExecParams(f.text(), params, nil, inBinary, inBinary)
+	} else {
+		c.batch.ExecStatement(described, params, inBinary, inBinary)
+	}
 }
 
 func (c *conn) prepare(f form) (*pgconn.StatementDescription, error) {
-	if err := c.settle(); err != nil {
-		return nil, err
-	}
 	c.deadline()
 	described, err := c.pg.Prepare(c.ctx, fmt.Sprintf("lessor_%d", len(c.prepared)), f.text(), nil)
 	if err == nil {
@@ -156,32 +161,19 @@ type trip struct {
 	conn    *conn
 	steps   []step
 	results *pgconn.MultiResultReader // nil = there is nothing to read
+	pipe    *pgconn.Pipeline          // instead of steps and results, if it was sent in parts
+	parts   [][]step
 	err     error
-}
-
-// push sends what was added; its answers are read before anything else is sent.
-func (c *conn) push() {
-	t := c.start()
-	c.pushed = &t
-}
-
-// settle reads the answers to what was pushed.
-func (c *conn) settle() error {
-	t := c.pushed
-	if c.pushed = nil; t == nil {
-		return nil
-	}
-	return t.finish()
 }
 
 // start sends what was added.
 func (c *conn) start() trip {
+	if c.pipe != nil {
+		return c.startPipe()
+	}
 	t := trip{conn: c, steps: c.steps, err: c.err}
 	batch := c.batch
 	c.forget()
-	if err := c.settle(); err != nil {
-		t.err = err
-	}
 	if batch == nil || t.err != nil {
 		return t
 	}
@@ -193,6 +185,9 @@ func (c *conn) start() trip {
 // finish reads the answers. It returns the first fault: the server passes over what stands behind a statement that failed.
 // A function that refuses a row stops being called, and the rest is read for nothing; its error comes back as it is.
 func (t trip) finish() error {
+	if t.pipe != nil {
+		return t.finishPipe()
+	}
 	if t.results == nil {
 		return t.err
 	}
@@ -221,6 +216,10 @@ func (c *conn) send() error { return c.start().finish() }
 
 // pass makes a round trip of what add adds, before what was added already.
 func (c *conn) pass(add func()) error {
+	if c.pipe != nil {
+		add()
+		return c.settle()
+	}
 	batch, steps, err := c.batch, c.steps, c.err
 	c.forget()
 	add()

@@ -195,7 +195,9 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 		r.flag(h.Reattached)
 	}
 	t.leased = true
-	return t.write("save leases", step{stmt: saveLeases, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(held))))
+	err := t.write("save leases", step{stmt: saveLeases, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(held))))
+	t.conn.push()
+	return err
 }
 
 // EachLease implements scheduler.View.

@@ -49,6 +49,9 @@ func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 	t.takeRows(moves)
 	t.putRows(moves)
 	t.closeRuns(moves)
+	if !t.gated { // what follows is the end
+		t.conn.push()
+	}
 	return t.err
 }
 

@@ -127,9 +127,13 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 		c, reused, err := s.connect(ctx)
 		if err == nil {
 			t := s.newTx(c)
+			reckoned := k != looked && reused && t.reckon()
+			if t.behind = reckoned && len(s.flights) > 0; t.behind {
+				c.stream()
+			}
 			c.open(begin, s.writeLimits())
-			if k != looked && reused && t.reckon() {
-				t.guard, t.behind = k == guarded, len(s.flights) > 0
+			if reckoned {
+				t.guard = k == guarded
 				t.push()
 				return t, nil
 			}
@@ -213,8 +217,8 @@ func (t *tx) undo(err error) bool {
 	if err != nil && fatal(err) {
 		return false
 	}
-	t.conn.forget()
 	_ = t.conn.settle() // whatever it says, it is undone
+	t.conn.forget()
 	return t.unsent || t.conn.once(step{verb: "roll back", stmt: rollback}) == nil
 }
 
@@ -243,6 +247,9 @@ func (t *tx) commit() (*flight, error) {
 	}
 	t.unsent = false
 	f.trip = t.conn.start()
+	if len(f.trip.parts) > 0 {
+		f.trip.next() // that it has begun
+	}
 	f.held = f.held && f.trip.err == nil
 	s.flights = append(s.flights, f)
 	for _, spec := range t.inserted {

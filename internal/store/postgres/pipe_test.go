@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// behind has a transaction on its way that waits for the gate, begins another behind it, which beats ids[1] and does something besides before the first may
+// go on, and tells how that ends.
+func behind(t *testing.T, url string, s *Store, ids []lessor.LeaseID, besides func(scheduler.Tx) error) error {
+	t.Helper()
+	s.prepareBoth(t, ids)
+	s.alone(t, ids)
+	gate := newHolder(t, url, takeGate)
+	gate.take()
+	first, _ := s.beat(t, ids[:1])
+	awaitWaiting(t, url, 1)
+	second, alone := s.beatAnd(t, ids[1:2], func(tx scheduler.Tx) error {
+		defer gate.give()
+		return besides(tx)
+	})
+	if !alone {
+		t.Error("it does not take itself to be alone")
+	}
+	if err := first(); err != nil {
+		t.Error(err)
+	}
+	return second()
+}
+
+// changers counts the sessions that have changed a lease and not ended their transactions.
+func changers(t *testing.T, url string) (n int) {
+	t.Helper()
+	readAll(t, url, "select distinct pid from pg_locks where relation = 'lease'::regclass and mode = 'RowExclusiveLock'", func([][]byte) { n++ })
+	return n
+}
+
+// await returns when a condition holds, and fails the test if it never does.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came about: %s", what)
+		}
+	}
+}
+
+// TestPartsGoOutAsTheyCome: the server works on the first part of a transaction before the last is decided.
+func TestPartsGoOutAsTheyCome(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, patient(url))
+	err := behind(t, url, s, hold(t, s, 2), func(scheduler.Tx) error {
+		await(t, "two have changed leases", func() bool { return changers(t, url) == 2 })
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFaultInAnEarlyPart: a transaction of which any part fails changes nothing, and tells why.
+func TestFaultInAnEarlyPart(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, patient(url))
+	ids := hold(t, s, 2)
+	version := func() (v string) {
+		readAll(t, url, "select xmin from lease where id = '"+ids[1].String()+"'", func(row [][]byte) { v = string(row[0]) })
+		return v
+	}
+	var was string
+	err := behind(t, url, s, ids, func(tx scheduler.Tx) error {
+		was = version()
+		return tx.SaveLeases(t.Context(), []*rules.Held{{ID: lessor.LeaseID{UUID: lessor.UUID{1}}}}) // there is none
+	})
+	if !errors.Is(err, scheduler.ErrAgain) { // another node may have ended it
+		t.Errorf("got error %v, want %v", err, scheduler.ErrAgain)
+	}
+	if is := version(); is != was || changers(t, url) > 0 {
+		t.Errorf("the lease is of transaction %s, want %s; %d transactions are open", is, was, changers(t, url))
+	}
+	if err := write(t.Context(), s, "after", nil); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}
+
+// TestIdlesBetweenParts: a node that stops in mid-transaction holds nothing for longer than it may idle.
+func TestIdlesBetweenParts(t *testing.T) {
+	url := pool.Database(t)
+	cfg := patient(url)
+	cfg.IdleTimeout = 500 * time.Millisecond
+	s := openAt(t, cfg)
+	err := behind(t, url, s, hold(t, s, 2), func(scheduler.Tx) error {
+		await(t, "two have changed leases", func() bool { return changers(t, url) == 2 })
+		await(t, "the server has given up on one", func() bool { return changers(t, url) == 1 })
+		return nil
+	})
+	if !errors.Is(err, scheduler.ErrUnreachable) {
+		t.Errorf("got error %v, want %v", err, scheduler.ErrUnreachable)
+	}
+}
+
+// TestGateThatWaitsForUs: another node has the gate and waits for a row of ours. Who takes himself to be alone gives way soon, and is told to repeat.
+func TestGateThatWaitsForUs(t *testing.T) {
+	url := pool.Database(t)
+	cfg := patient(url)
+	cfg.GateTimeout = 300 * time.Millisecond
+	s := openAt(t, cfg)
+	ids := hold(t, s, 2)
+	s.prepareBoth(t, ids)
+	s.alone(t, ids)
+	other := newHolder(t, url, takeGate)
+	other.take()
+	wait, alone := s.beat(t, ids)
+	awaitWaiting(t, url, 1)
+	other.exec("set deadlock_timeout = '1h'; select 1 from lease where id = '" + ids[0].String() + "' for update")
+	other.give()
+	if err := wait(); !errors.Is(err, scheduler.ErrAgain) || !alone {
+		t.Errorf("got error %v, want %v; alone: %v", err, scheduler.ErrAgain, alone)
+	}
+}
