@@ -8,6 +8,8 @@
 //	            ▲                │        │
 //	            └── delayed ◄────┘        └─► queue (an operator's retry)
 //
+// New jobs that come together share a row of the queue (cohort.go).
+//
 // Two connections write, one serves, a few read. Time-outs and plans are pinned (pin.go), without leaving anything in a session that
 // a pooler may give to another: pgbouncer may stand between in transaction mode.
 //
@@ -15,7 +17,7 @@
 // with it. What must be true of it is checked by the server (a division by zero), so that nothing wrong commits.
 //
 // A node that has the database to itself goes further (guard.go, flight.go): it decides without asking, in one round trip whose last
-// statement makes sure that nobody else wrote, and sends the next transaction while the commit is on its way.
+// statement makes sure that nobody else wrote, and sends the next transaction while the commit is on its way, in parts as it decides (pipe.go).
 //
 // A commit is an entry in its node's stream of changes too. Whoever grants takes the gate, reads the other streams, decides.
 //
@@ -24,9 +26,11 @@
 //
 // Invariants:
 //   - Every job is in exactly one place at every commit (storetest).
-//   - All nodes wait for locks in one order and never in a circle (storetest Shared/LockOrder).
+//   - All nodes wait for locks in one order and never in a circle (storetest Shared/LockOrder). Who takes himself to be alone comes to the gate
+//     last, and gives way if he is not (TestGateThatWaitsForUs).
 //   - What is decided on is read after the last wait, and so is the clock (Shared/StaleLook).
-//   - A node that stops in a transaction holds nobody up for longer than the idle time-out (TestStoppedNode).
+//   - A node that stops in a transaction holds nobody up for longer than the idle time-out (TestStoppedNode,
+//     TestIdlesBetweenParts).
 //   - A commit whose answer was lost is settled before anybody is answered (TestAmbiguousCommit, TestTerminatedBackends).
 //   - Nothing of another node's changes is missed in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap, TestGuard).
 //   - Transactions behind each other are committed in their order, and a failed one takes those behind it along (TestSentBehindOneOnItsWay).
