@@ -10,6 +10,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os/signal"
 	"strings"
@@ -87,7 +88,23 @@ See what happens:   lessor jobs`,
 	add("operate", a.topCommand(), a.capacityCommand(), a.drainCommand(), a.recoveryCommand(), a.alertsCommand(), a.auditCommand(), a.tokenCommand())
 	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
+	nameArguments(root)
 	return root
+}
+
+// nameArguments has commands that want arguments say which, not how many.
+func nameArguments(cmd *cobra.Command) {
+	if check := cmd.Args; strings.Contains(cmd.Use, " ") && check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if check(cmd, args) == nil {
+				return nil
+			}
+			return fmt.Errorf("got %d arguments, want: %s", len(args), cmd.UseLine())
+		}
+	}
+	for _, c := range cmd.Commands() {
+		nameArguments(c)
+	}
 }
 
 // run marks that a command began: what fails before is wrong usage.
