@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -78,3 +79,16 @@ func lives(err error) bool {
 	}
 	return true
 }
+
+// unreachable is why there is no connection, in one line and with advice. The driver has a line for each address that it tried, however often.
+type unreachable struct{ error }
+
+func (u unreachable) Error() string {
+	var lines []string
+	for line := range strings.Lines(u.error.Error()) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return strings.Join(slices.Compact(lines), " ") + "; does PostgreSQL run there, and may this user connect?"
+}
+
+func (u unreachable) Unwrap() error { return u.error }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/scheduler"
 )
 
 // Config says where the database is and how it is used. Zero values mean the defaults.
@@ -92,6 +94,9 @@ type Store struct {
 func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	cfg = cfg.withDefaults()
 	defer func() {
+		if errors.Is(err, scheduler.ErrUnreachable) {
+			err = unreachable{err}
+		}
 		if err != nil {
 			err = fmt.Errorf("open database: %w", err)
 		}
