@@ -155,9 +155,12 @@ func (v *view) await() error {
 // order is the lock that a transaction takes when it begins, for the next one to wait for.
 var order = sql("select pg_advisory_xact_lock($1::integer, $2::integer)")
 
-// push has the server begin a transaction behind others at once. Its order lock is held then when the rest is sent, and the next one can wait for it.
+// busyFrom is how many leases a transaction of a busy node changes. Others will be sent behind the next one.
+const busyFrom = 32
+
+// push has the server begin a transaction that is sent in parts at once. Its order lock is held then when the rest is sent, and the next one can wait for it.
 func (t *tx) push() {
-	if !t.behind {
+	if t.conn.pipe == nil {
 		return
 	}
 	s := t.store

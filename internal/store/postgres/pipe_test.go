@@ -123,3 +123,23 @@ func TestGateThatWaitsForUs(t *testing.T) {
 		t.Errorf("got error %v, want %v; alone: %v", err, scheduler.ErrAgain, alone)
 	}
 }
+
+// TestBusyNodeBeginsAtOnce: also if no commit is on its way, so that the next transaction need not wait for the landing.
+func TestBusyNodeBeginsAtOnce(t *testing.T) {
+	s := openAt(t, patient(pool.Database(t)))
+	ids := hold(t, s, busyFrom)
+	for _, c := range []struct {
+		leases int
+		held   bool
+	}{{1, false}, {busyFrom, true}} {
+		s.prepareBoth(t, ids[:c.leases])
+		s.alone(t, ids[:c.leases])
+		wait, _ := s.beat(t, ids[:c.leases])
+		if got := s.flights[0].held; got != c.held {
+			t.Errorf("after transactions with %d leases the order is kept: %v, want %v", c.leases, got, c.held)
+		}
+		if err := wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}

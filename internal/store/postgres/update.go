@@ -128,7 +128,8 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 		if err == nil {
 			t := s.newTx(c)
 			reckoned := k != looked && reused && t.reckon()
-			if t.behind = reckoned && len(s.flights) > 0; t.behind {
+			t.behind = reckoned && len(s.flights) > 0
+			if t.behind || reckoned && k == guarded && s.usual >= busyFrom {
 				c.stream()
 			}
 			c.open(begin, s.writeLimits())
