@@ -92,9 +92,9 @@ See what happens:   lessor jobs`,
 	return root
 }
 
-// nameArguments has commands that want arguments say which, not how many.
+// nameArguments has commands that want arguments say which, not how many. Those that take some words alone say that themselves.
 func nameArguments(cmd *cobra.Command) {
-	if check := cmd.Args; strings.Contains(cmd.Use, " ") && check != nil {
+	if check := cmd.Args; strings.Contains(cmd.Use, " ") && check != nil && cmd.ValidArgs == nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if check(cmd, args) == nil {
 				return nil
