@@ -96,6 +96,7 @@ func TestIdlesBetweenParts(t *testing.T) {
 // TestGateThatWaitsForUs: another node has the gate and waits for a row of ours. Who takes himself to be alone gives way soon, and is told to repeat.
 func TestGateThatWaitsForUs(t *testing.T) {
 	url := pool.Database(t)
+	readAll(t, url, "do $$ begin execute format('alter database %I set deadlock_timeout = 60000', current_database()); end $$", nil) // it is not the server that ends it
 	cfg := patient(url)
 	cfg.GateTimeout = 300 * time.Millisecond
 	s := openAt(t, cfg)
@@ -106,7 +107,7 @@ func TestGateThatWaitsForUs(t *testing.T) {
 	other.take()
 	wait, alone := s.beat(t, ids)
 	awaitWaiting(t, url, 1)
-	other.exec("set deadlock_timeout = '1h'; select 1 from lease where id = '" + ids[0].String() + "' for update")
+	other.exec("set local statement_timeout = '10s'; select 1 from lease where id = '" + ids[0].String() + "' for update")
 	other.give()
 	if err := wait(); !errors.Is(err, scheduler.ErrAgain) || !alone {
 		t.Errorf("got error %v, want %v; alone: %v", err, scheduler.ErrAgain, alone)
