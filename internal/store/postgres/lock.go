@@ -12,6 +12,7 @@ import (
 
 // Where a job's row is locked: in a lease or while it waits by waiting for whoever has it; behind the gate, where nothing is
 // waited for, in the queue, at its end, and again in the two others, in case it came there since.
+// A cohort needs no lock: nobody takes from one without the gate.
 var (
 	holdLeased   = sql("select r.job from " + jobsIn("lease") + " order by r.id for no key update of r")
 	holdDelayed  = sql("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")

@@ -81,7 +81,7 @@ func bindPlace(r *rows, m *scheduler.Move) {
 	r.id(m.Turn.Job.UUID)
 }
 
-// take deletes the rows of the moves that come from one place.
+// take runs a statement on the rows of the moves that come from one place. It must find each of them.
 func (t *tx) take(moves []scheduler.Move, s *statement, comes func(*scheduler.Move) bool, bind func(*rows, *scheduler.Move)) {
 	r, n := t.scratch.reset(), int64(0)
 	for i := range moves {

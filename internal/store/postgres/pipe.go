@@ -2,8 +2,8 @@ package postgres
 
 import "github.com/jackc/pgx/v5/pgconn"
 
-// stream has what is added go out in parts, so that the server works on the first while the next are decided. Each part is one that the server ends its
-// answers to: what does not come to its end has idled, and is ended after the time that is set for that.
+// stream has what is added go out in parts, so that the server works on the first while the next are decided. Each part ends with a Sync: between two of them the
+// transaction is idle to the server, which ends it if the next never comes.
 func (c *conn) stream() { c.pipe = c.pg.StartPipeline(c.ctx) }
 
 func (c *conn) addToPipe(f form, described *pgconn.StatementDescription, params [][]byte) {
