@@ -15,7 +15,7 @@ type flight struct {
 	w     *work
 	dealt []*requestCall // answered when it has landed
 	start time.Time
-	done  chan struct{} // closed when err is known
+	done  chan struct{} // closed when err is known, and its calls are answered if there is none
 	err   error
 }
 
@@ -76,12 +76,13 @@ func (s *Scheduler) fly(ctx context.Context, w *work, lone bool) error {
 		return f.p.begin(ctx, tx, func(p *pass) error { return p.run(ctx, w) })
 	})
 	if err == nil {
+		var before <-chan struct{}
+		if n := len(s.flights); n > 0 {
+			before = s.flights[n-1].done
+		}
 		s.flights, s.fold.serving = append(s.flights, f), f.p.served()
 		f.dealt = s.park(w.requests, f.p.now)
-		go func() {
-			defer close(f.done)
-			f.err = wait()
-		}()
+		go s.await(f, wait, before)
 		return nil
 	}
 	s.observe(f, err)
@@ -92,6 +93,20 @@ func (s *Scheduler) fly(ctx context.Context, w *work, lone bool) error {
 	return s.fall(ctx, w, err)
 }
 
+// await answers the calls of a commit as soon as it has landed, behind those of the one before: the loop may be at work on the next.
+func (s *Scheduler) await(f *flight, wait func() error, before <-chan struct{}) {
+	defer close(f.done)
+	if f.err = wait(); f.err != nil {
+		return // the loop deals with it
+	}
+	if before != nil {
+		<-before
+	}
+	s.observe(f, nil)
+	s.announce(f.p)
+	s.tell(f.p, f.w, f.dealt)
+}
+
 // landed returns a channel that is closed when the oldest commit is on its way no more; nil if there is none.
 func (s *Scheduler) landed() <-chan struct{} {
 	if len(s.flights) == 0 {
@@ -100,7 +115,7 @@ func (s *Scheduler) landed() <-chan struct{} {
 	return s.flights[0].done
 }
 
-// arrive waits for the oldest commit on its way and answers its calls. If it failed, all land.
+// arrive waits for the oldest commit on its way. If it failed, all land.
 func (s *Scheduler) arrive(ctx context.Context) error {
 	f := s.flights[0]
 	<-f.done
@@ -108,16 +123,8 @@ func (s *Scheduler) arrive(ctx context.Context) error {
 		return s.land(ctx)
 	}
 	s.flights = s.flights[1:]
-	s.deliver(f)
-	return nil
-}
-
-// deliver answers the calls of a commit that has landed.
-func (s *Scheduler) deliver(f *flight) {
-	s.observe(f, nil)
-	s.announce(f.p)
-	s.tell(f.p, f.w, f.dealt)
 	s.told = f.w.count()
+	return nil
 }
 
 // land waits for all commits on their way. It deals with those that failed, and returns why if calls were refused.
@@ -126,11 +133,7 @@ func (s *Scheduler) land(ctx context.Context) error {
 		_ = s.arrive(ctx) // it did not fail
 	}
 	failed := slices.DeleteFunc(s.flights, func(f *flight) bool {
-		landed := f.wait() == nil // though nobody knows of the one before
-		if landed {
-			s.deliver(f)
-		}
-		return landed
+		return f.wait() == nil // though nobody knows of the one before
 	})
 	s.flights = nil
 	s.recall(failed)

@@ -140,6 +140,24 @@ func TestAnsweredWhenTheirCommitHasLanded(t *testing.T) {
 	})
 }
 
+// TestAnsweredWhileTheNextOneIsDecided: who was answered can call again meanwhile, and is in time for the one after that.
+func TestAnsweredWhileTheNextOneIsDecided(t *testing.T) {
+	inLateWorld(t, func(t *testing.T, w *world, l *late) {
+		l.hold(nil, false)
+		first := w.submitting()
+		l.takes = time.Second
+		second := w.submitting()
+		l.land()
+		synctest.Wait()
+		if len(first) != 1 || len(l.onWay) != 0 {
+			t.Errorf("%d answers, %d more commits on their way, want an answer while the next is decided", len(first), len(l.onWay))
+		}
+		l.takes = 0
+		l.landAll()
+		<-second
+	})
+}
+
 // TestNoMoreThanTwoOnTheirWay: the calls that come meanwhile wait together.
 func TestNoMoreThanTwoOnTheirWay(t *testing.T) {
 	inLateWorld(t, func(t *testing.T, w *world, l *late) {

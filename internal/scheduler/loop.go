@@ -70,7 +70,7 @@ func (s *Scheduler) turn(ctx context.Context) (time.Duration, error) {
 	return s.idle(), nil
 }
 
-// rest answers the calls of a commit that has landed.
+// rest makes room for the next commit when one has landed.
 func (s *Scheduler) rest(ctx context.Context) (time.Duration, error) {
 	if err := s.arrive(ctx); err != nil {
 		return 0, err
