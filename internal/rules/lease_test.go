@@ -217,12 +217,21 @@ func TestGrantCountsTheAttemptAndRaisesTheFence(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			turn := Turn{Job: jobID(1), Lane: 7, Seq: 9, Attempt: 2, MaxAttempts: 5, Interruptions: 1, Fence: c.last, Steps: 6, QueuedAt: after(-time.Second)}
 			want := &Held{
-				ID: leaseID(8), Turn: turn, Tenant: tenantID(4), LockKey: "door", Units: 3, Worker: "w1",
+				ID: lessor.LeaseID{UUID: lessor.UUID{0: 2, 15: 9}}, Turn: turn, Tenant: tenantID(4), LockKey: "door", Units: 3, Worker: "w1",
 				TTL: time.Minute, MaxRuntime: time.Hour, IssuedAt: start, BeatAt: start, ExpiresAt: after(time.Minute),
 			}
 			want.Turn.Attempt, want.Turn.Fence, want.Turn.Steps = 3, c.fence, 7
 			same(t, "the new lease", Grant(leaseID(8), turn, spec, "w1", time.Minute, start), want)
 		})
+	}
+}
+
+func TestLeaseTellsTheSeqOfItsJob(t *testing.T) {
+	for _, seq := range []int64{0, 1, 255, 256, 65536, 1 << 32, 1<<48 - 1} {
+		given := leaseID(255)
+		id := Grant(given, Turn{Seq: seq}, &Spec{}, "w1", time.Minute, start).ID
+		same(t, "the seq", SeqOf(id), seq)
+		same(t, "the rest of the id", [10]byte(id.UUID[:10]), [10]byte(given.UUID[:10]))
 	}
 }
 

@@ -194,13 +194,14 @@ func (m *machine) grant() {
 	if j == nil {
 		return
 	}
-	l := issued{job: j, id: lessor.LeaseID{UUID: lessor.UUID{0: 2, 14: byte(len(m.leases) >> 8), 15: byte(len(m.leases))}}}
+	l := issued{job: j, id: lessor.LeaseID{UUID: lessor.UUID{0: 2, 8: byte(len(m.leases) >> 8), 9: byte(len(m.leases))}}}
 	l.worker = fmt.Sprintf("w%d", m.number("worker", 1, 4))
 	ttl := machineTTL
 	if m.chance("own ttl", 30) {
 		ttl = m.millis("ttl", 100*time.Millisecond, 15*time.Second)
 	}
 	h := Grant(l.id, j.turn, j.spec, l.worker, ttl, m.wall)
+	l.id = h.ID
 	m.oracle.granted(j, h)
 	m.move(j, InQueue, Next{Place: Leased}, h)
 	m.leases = append(m.leases, l)

@@ -16,9 +16,9 @@ const (
 var (
 	readAttempts  = sql("select " + attemptColumns + " from attempt where job = $1::uuid order by fence")
 	readLeaseEnds = sql("select lease, worker, lane.tenant, outcome, said, reason from done join lane on lane.id = done.lane" +
-		" where lease = any($1::uuid[]) and lease is not null" +
+		" where done.seq = any($1::bigint[]) and lease = any($2::uuid[])" +
 		" union all select lease, worker, lane.tenant, outcome, said, reason from attempt join lane on lane.id = attempt.lane" +
-		" where lease = any($1::uuid[])")
+		" where lease = any($2::uuid[])")
 )
 
 func bindAttempt(r *rows, a *rules.Attempt) {
@@ -80,6 +80,6 @@ func (v *view) LeaseEnds(_ context.Context, ids []lessor.LeaseID) (map[lessor.Le
 			Reason:  r.text(),
 		}
 		return nil
-	}, idsOf(v, ids))
+	}, v.leaseKeys(ids)...)
 	return ends, err
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -17,10 +16,11 @@ const (
 )
 
 var (
-	peekLeases = sql("select " + leaseColumns + " from lease where id = any($1::uuid[])")
+	// The id of a lease tells its seq, by which it is found (rules.SeqOf).
+	peekLeases = sql("select " + leaseColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[])")
 	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in the order of
-	// ids, and so in one statement.
-	lockLeases = sql("select id, " + beatColumns + " from lease where id = any($1::uuid[]) order by id for no key update")
+	// seqs, and so in one statement.
+	lockLeases = sql("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
 	readLeases = sql("select " + leaseColumns + " from lease order by id")
 	requested  = sql("select " + of("l", leaseColumns) + " from (" + unnestAs("tt", "worker, request_id") + ") q" +
 		" join lease l on l.worker = q.worker and l.request_id = q.request_id order by l.id")
@@ -28,7 +28,7 @@ var (
 		" and ($3::uuid is null or tenant = $3) order by id desc limit $4::bigint")
 	saveLeases = plural(exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
 		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
-		" from ({rows}) u where l.id = u.id", 8), "uiiiiiib", "id, "+beatColumns)
+		" from ({rows}) u where l.seq = u.seq and l.fence = u.fence", 9), "iiiiiiiib", "seq, fence, "+beatColumns)
 )
 
 func bindLease(r *rows, h *rules.Held) {
@@ -99,7 +99,18 @@ func (t *tx) addPeek(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) 
 		h := readLease(r)
 		into[h.ID] = h
 		return nil
-	}}, idsOf(&t.view, ids))
+	}}, t.leaseKeys(ids)...)
+}
+
+// leaseKeys are parameters that find leases.
+func (v *view) leaseKeys(ids []lessor.LeaseID) [][]byte {
+	r := v.scratch.reset()
+	for _, id := range ids {
+		r.row()
+		r.int(rules.SeqOf(id))
+		r.id(id.UUID)
+	}
+	return r.params()
 }
 
 // Leases implements scheduler.Tx. What never changes is at hand for leases that this node granted; of the others it is read once
@@ -133,7 +144,7 @@ func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held
 			t.know(new(*h))
 		}
 		return nil
-	}}, idsOf(&t.view, ids))
+	}}, t.leaseKeys(ids)...)
 	var unknown []lessor.LeaseID
 	for _, id := range ids {
 		if _, ok := known[id]; !ok {
@@ -175,17 +186,18 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 }
 
 // SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved. Rows that were not locked are changed in the order of
-// ids, as they are locked.
+// seqs, as they are locked.
 func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 	if len(held) == 0 {
 		return t.err
 	}
-	slices.SortFunc(held, func(a, b *rules.Held) int { return bytes.Compare(a.ID.UUID[:], b.ID.UUID[:]) })
+	slices.SortFunc(held, bySeq)
 	r := t.scratch.reset()
 	for _, h := range held {
 		t.know(h)
 		r.row()
-		r.id(h.ID.UUID)
+		r.int(h.Turn.Seq)
+		r.int(h.Turn.Fence)
 		r.instant(h.ExpiresAt)
 		r.instant(h.FirstBeatAt)
 		r.instant(h.BeatAt)

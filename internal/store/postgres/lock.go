@@ -14,7 +14,7 @@ import (
 // waited for, in the queue, at its end, and again in the two others, in case it came there since.
 // A cohort needs no lock: nobody takes from one without the gate.
 var (
-	holdLeased   = sql("select r.job from " + jobsIn("lease") + " order by r.id for no key update of r")
+	holdLeased   = sql("select r.job from " + jobsIn("lease") + " order by r.seq for no key update of r")
 	holdDelayed  = sql("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")
 	seizeLeased  = sql("select r.job from " + jobsIn("lease") + " for no key update of r skip locked")
 	seizeDelayed = sql("select r.job from " + jobsIn("delayed") + " for update of r skip locked")

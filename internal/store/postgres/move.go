@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
@@ -13,7 +15,7 @@ var placeParams = "(" + unnestAs("iu", "seq, job") + ") m"
 var (
 	takeQueued  = sql(exactly("delete from queue r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
 	takeDelayed = sql(exactly("delete from delayed r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
-	takeLeased  = sql(exactly("delete from lease where id = any($1::uuid[])", 1))
+	takeLeased  = plural(exactly("delete from lease l using ({rows}) u where l.seq = u.seq and l.fence = u.fence", 2), "ii", "seq, fence")
 
 	// Rows of jobs that were granted before name their owner.
 	putQueue        = insertAll("queue", turnColumns, turnTypes)
@@ -59,7 +61,7 @@ func (t *tx) takeRows(moves []scheduler.Move) {
 	from := func(p rules.Place) func(*scheduler.Move) bool {
 		return func(m *scheduler.Move) bool { return m.From == p }
 	}
-	t.take(moves, takeLeased, from(rules.Leased), func(r *rows, m *scheduler.Move) { r.id(m.Held.ID.UUID) })
+	t.takeLeased(moves)
 	t.take(moves, takeDelayed, from(rules.Delayed), bindPlace)
 	t.take(moves, takeDone, from(rules.Ended), bindPlace)
 	if t.guard && t.gated {
@@ -68,6 +70,29 @@ func (t *tx) takeRows(moves []scheduler.Move) {
 	}
 	t.takeQueued(moves)
 }
+
+// takeLeased takes the rows that are moved from their leases, in the order in which all nodes lock them.
+func (t *tx) takeLeased(moves []scheduler.Move) {
+	var held []*rules.Held
+	for i := range moves {
+		if moves[i].From == rules.Leased {
+			held = append(held, moves[i].Held)
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	slices.SortFunc(held, bySeq)
+	r := t.scratch.reset()
+	for _, h := range held {
+		r.row()
+		r.int(h.Turn.Seq)
+		r.int(h.Turn.Fence)
+	}
+	_ = t.write("take rows from their place", step{stmt: takeLeased, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(held)))) // kept in t.err
+}
+
+func bySeq(a, b *rules.Held) int { return cmp.Compare(a.Turn.Seq, b.Turn.Seq) }
 
 // takeQueued takes the rows that are moved from the queue.
 func (t *tx) takeQueued(moves []scheduler.Move) {

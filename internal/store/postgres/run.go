@@ -17,8 +17,8 @@ var (
 		" cross join lateral (select job from definition_job where definition = d.id and open order by job limit $2::bigint) o" +
 		" join job j on j.id = o.job left join queue q on q.seq = j.seq and q.job = j.id" +
 		" left join delayed w on w.seq = j.seq and w.job = j.id left join lease l on l.seq = j.seq and l.job = j.id order by d.id, o.job")
-	readAttemptOf = sql("select " + of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.lease = $1::uuid" +
-		" union all select " + of("a", attemptColumns) + ", n.tenant from attempt a join lane n on n.id = a.lane where a.lease = $1")
+	readAttemptOf = sql("select " + of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.seq = $1::bigint and e.lease = $2::uuid" +
+		" union all select " + of("a", attemptColumns) + ", n.tenant from attempt a join lane n on n.id = a.lane where a.lease = $2")
 )
 
 // insertRuns lists new jobs under their definitions.
@@ -68,6 +68,6 @@ func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (a *rules.Attempt
 		a = new(readAttempt(r))
 		tenant.UUID = r.id()
 		return nil
-	}, uuidOf(id.UUID))
+	}, int8Of(rules.SeqOf(id)), uuidOf(id.UUID))
 	return a, tenant, err
 }

@@ -82,8 +82,14 @@ func (b *bed) uuid() (u lessor.UUID) {
 	return u
 }
 
-func (b *bed) jobID() lessor.JobID     { return lessor.JobID{UUID: b.uuid()} }
-func (b *bed) leaseID() lessor.LeaseID { return lessor.LeaseID{UUID: b.uuid()} }
+func (b *bed) jobID() lessor.JobID { return lessor.JobID{UUID: b.uuid()} }
+
+// leaseID returns one that rises in the part that rules.Grant leaves as it is.
+func (b *bed) leaseID() lessor.LeaseID {
+	u := b.uuid()
+	copy(u[6:10], u[12:])
+	return lessor.LeaseID{UUID: u}
+}
 
 var acme, globex = tenant(1), tenant(2)
 

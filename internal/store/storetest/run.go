@@ -39,6 +39,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Lease/CopiesMayBeChanged", copiesMayBeChanged},
 		{"Lease/FoundByRequest", foundByRequest},
 		{"Lease/EndIsRemembered", endIsRemembered},
+		{"Lease/AnotherOfItsJob", anotherOfItsJob},
 		{"Lease/ListNewestFirst", leaseList},
 		{"Lease/OfAWorkspace", leasesOfAWorkspace},
 		{"Lease/FailedBeatIsForgotten", failedBeatIsForgotten},
