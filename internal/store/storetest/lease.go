@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"time"
 
 	"lessor"
@@ -129,34 +128,6 @@ func endIsRemembered(b *bed) {
 	b.end(h, completed)
 	want[h.ID] = scheduler.LeaseEnd{Worker: "w2", Tenant: globex, Outcome: completed.Outcome, Said: completed.Said, Reason: completed.Reason}
 	read()
-}
-
-// anotherOfItsJob: a lease is never taken for the next one of the same job, nor an id for one that differs.
-func anotherOfItsJob(b *bed) {
-	s := b.queued()
-	first := b.grant(s, "w1")
-	b.end(first, released)
-	second := b.grant(s, "w1")
-	nobodys := second.ID
-	nobodys.UUID[0]++
-	b.same("leases", b.leases(first.ID, nobodys), nil)
-	b.same("leases", b.leases(first.ID, nobodys, second.ID), map[lessor.LeaseID]*rules.Held{second.ID: second})
-	late, err := endMove(first, completed, 2)
-	b.must(err)
-	for name, write := range map[string]func(tx scheduler.Tx) error{
-		"a beat": func(tx scheduler.Tx) error { return tx.SaveLeases(b.Context(), []*rules.Held{new(*first)}) },
-		"an end": func(tx scheduler.Tx) error { return tx.Move(b.Context(), []scheduler.Move{late}) },
-	} {
-		if err := b.Update(b.Context(), write); !errors.Is(err, scheduler.ErrMoved) {
-			b.Errorf("%s of the first: got error %v, want ErrMoved", name, err)
-		}
-	}
-	b.end(second, completed)
-	b.view(func(v scheduler.View) error {
-		ends, err := v.LeaseEnds(b.Context(), []lessor.LeaseID{nobodys})
-		b.same("ends", ends, nil)
-		return err
-	})
 }
 
 func leaseList(b *bed) {

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"errors"
+
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
@@ -79,4 +81,32 @@ func manyInOneCall(b *bed) {
 	}
 	b.same("places", got, want)
 	b.onePlaceEach()
+}
+
+// anotherOfItsJob: a lease is never taken for the next one of the same job, nor an id for one that differs.
+func anotherOfItsJob(b *bed) {
+	s := b.queued()
+	first := b.grant(s, "w1")
+	b.end(first, released)
+	second := b.grant(s, "w1")
+	nobodys := second.ID
+	nobodys.UUID[0]++
+	b.same("leases", b.leases(first.ID, nobodys), nil)
+	b.same("leases", b.leases(first.ID, nobodys, second.ID), map[lessor.LeaseID]*rules.Held{second.ID: second})
+	late, err := endMove(first, completed, 2)
+	b.must(err)
+	for name, write := range map[string]func(tx scheduler.Tx) error{
+		"a beat": func(tx scheduler.Tx) error { return tx.SaveLeases(b.Context(), []*rules.Held{new(*first)}) },
+		"an end": func(tx scheduler.Tx) error { return tx.Move(b.Context(), []scheduler.Move{late}) },
+	} {
+		if err := b.Update(b.Context(), write); !errors.Is(err, scheduler.ErrMoved) {
+			b.Errorf("%s of the first: got error %v, want ErrMoved", name, err)
+		}
+	}
+	b.end(second, completed)
+	b.view(func(v scheduler.View) error {
+		ends, err := v.LeaseEnds(b.Context(), []lessor.LeaseID{nobodys})
+		b.same("ends", ends, nil)
+		return err
+	})
 }
