@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -191,7 +192,7 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 	if len(held) == 0 {
 		return t.err
 	}
-	slices.SortFunc(held, bySeq)
+	slices.SortFunc(held, func(a, b *rules.Held) int { return cmp.Compare(a.Turn.Seq, b.Turn.Seq) })
 	r := t.scratch.reset()
 	for _, h := range held {
 		t.know(h)

@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
@@ -15,7 +13,9 @@ var placeParams = "(" + unnestAs("iu", "seq, job") + ") m"
 var (
 	takeQueued  = sql(exactly("delete from queue r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
 	takeDelayed = sql(exactly("delete from delayed r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
-	takeLeased  = plural(exactly("delete from lease l using ({rows}) u where l.seq = u.seq and l.fence = u.fence", 2), "ii", "seq, fence")
+	// takeLeased must find all, with the fences that are known: those of a job only rise, and so their sum tells.
+	takeLeased = sql("with hit as (delete from lease where seq = any($1::bigint[]) returning fence)" +
+		" select 1 / (case when count(*) = $2::bigint and sum(fence) = $3::bigint then 1 else 0 end) from hit")
 
 	// Rows of jobs that were granted before name their owner.
 	putQueue        = insertAll("queue", turnColumns, turnTypes)
@@ -71,28 +71,20 @@ func (t *tx) takeRows(moves []scheduler.Move) {
 	t.takeQueued(moves)
 }
 
-// takeLeased takes the rows that are moved from their leases, in the order in which all nodes lock them.
+// takeLeased takes the rows that are moved from their leases.
 func (t *tx) takeLeased(moves []scheduler.Move) {
-	var held []*rules.Held
+	r, n, fences := t.scratch.reset(), int64(0), int64(0)
 	for i := range moves {
-		if moves[i].From == rules.Leased {
-			held = append(held, moves[i].Held)
+		if m := &moves[i]; m.From == rules.Leased {
+			r.row()
+			r.int(m.Held.Turn.Seq)
+			n, fences = n+1, fences+m.Held.Turn.Fence
 		}
 	}
-	if len(held) == 0 {
-		return
+	if n > 0 {
+		_ = t.write("take rows from their place", step{stmt: takeLeased, guard: scheduler.ErrMoved}, append(r.params(), int8Of(n), int8Of(fences))...) // kept in t.err
 	}
-	slices.SortFunc(held, bySeq)
-	r := t.scratch.reset()
-	for _, h := range held {
-		r.row()
-		r.int(h.Turn.Seq)
-		r.int(h.Turn.Fence)
-	}
-	_ = t.write("take rows from their place", step{stmt: takeLeased, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(held)))) // kept in t.err
 }
-
-func bySeq(a, b *rules.Held) int { return cmp.Compare(a.Turn.Seq, b.Turn.Seq) }
 
 // takeQueued takes the rows that are moved from the queue.
 func (t *tx) takeQueued(moves []scheduler.Move) {
