@@ -19,7 +19,7 @@ type Config struct {
 	// first that takes writes is used.
 	URL string
 	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses three more: two that
-	// write, one that serves.
+	// write, one that serves; and at times a fourth, to vacuum.
 	Readers int
 	// StatementTimeout bounds one statement of a write transaction; 0 is 5 s.
 	StatementTimeout time.Duration
@@ -30,6 +30,8 @@ type Config struct {
 	// for one that keeps others from granting; 0 is 250 ms.
 	IdleTimeout time.Duration
 	GateTimeout time.Duration
+	// VacuumAfter is how many leases end on this node before it vacuums the tables they were in; 0 is 200,000, about 100 MB.
+	VacuumAfter int
 	// Unprepared sends every statement whole, for poolers that know no prepared statements (pgbouncer before 1.21).
 	Unprepared bool
 }
@@ -46,6 +48,9 @@ func (c Config) withDefaults() Config {
 	set(&c.GateTimeout, 250*time.Millisecond)
 	if c.Readers <= 0 {
 		c.Readers = 4
+	}
+	if c.VacuumAfter <= 0 {
+		c.VacuumAfter = 200_000
 	}
 	return c
 }
@@ -65,6 +70,9 @@ type Store struct {
 	server    *conn
 	tidied    tidied
 
+	// vacuumTurn holds one token while hot tables are vacuumed.
+	vacuumTurn chan struct{}
+
 	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
 	turn chan struct{}
 	// All below belongs to who has the turn.
@@ -76,6 +84,7 @@ type Store struct {
 	specs    *specCache
 	leases   map[lessor.LeaseID]knownLease
 	usual    int // how many of them a transaction changes
+	spent    int // how many have ended since the last vacuum
 	seqs     seqs
 	reckoned reckoning
 	// scratch is memory for parameters.
@@ -111,7 +120,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	s := &Store{
 		cfg: cfg, dialer: d, steps: steps{start: time.Now()},
 		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
-		serveTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
+		serveTurn: make(chan struct{}, 1), vacuumTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
 	}
 	s.close = sync.OnceValue(s.shut)
@@ -139,6 +148,7 @@ func (s *Store) shut() error {
 	<-s.turn
 	s.serveTurn <- struct{}{}
 	_ = s.land() // who sent it is told
+	s.vacuumTurn <- struct{}{}
 	err := s.drain()
 	if s.server != nil {
 		s.keep(s.server)

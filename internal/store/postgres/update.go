@@ -284,6 +284,7 @@ func (t *tx) settle() {
 	for id := range t.ended {
 		delete(s.leases, id)
 	}
+	s.spend(len(t.ended))
 	for id := range s.leases {
 		if len(s.leases) <= maxKnown {
 			break
