@@ -19,12 +19,12 @@ var (
 		" values ($1::bigint, $2::bigint, $3::uuid[], $4::bigint[], $5::bigint[]))" +
 		" insert into cohort_left (first, jobs) values ($1, $6::bigint)")
 	takeFromCohorts = plural(exactly("update cohort_left c set jobs = c.jobs & ~u.jobs from ({rows}) u"+
-		" where c.first = u.first and c.jobs & u.jobs = u.jobs", 2), "ii", "first, jobs")
+		" where "+at("c.first", "u.first")+" and c.jobs & u.jobs = u.jobs", 2), "ii", "first, jobs")
 	// checkPlaces makes sure that jobs have the places in line that they are said to have.
 	checkPlaces = sql("select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from " + placeParams + " join job j on j.id = m.job and j.seq = m.seq")
 	dropSpent   = sql("with spent as (delete from cohort_left where first = any(array(" +
 		"select first from cohort_left where jobs = 0 limit 5000 for update skip locked)) returning first)" +
-		" delete from cohort c using spent where c.first = spent.first")
+		" delete from cohort c using spent where " + at("c.first", "spent.first"))
 
 	readQueue   = sql("select " + turnColumns + ", 0 from queue order by seq")
 	readCohorts = sql("select u.job, u.lane, c.first + u.n - 1, 0, u.max_attempts, 0, 0, 1, c.queued_at, c.first from cohort_left l" +

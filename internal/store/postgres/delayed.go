@@ -17,7 +17,7 @@ var (
 	// lockDue passes over rows that another node is promoting.
 	lockDue = sql("select " + waitingColumns + " from delayed where until <= $1::bigint order by until, seq limit $2::bigint" +
 		" for update skip locked")
-	nextDue = sql("select min(until) from delayed")
+	nextDue = sql("select until from delayed where until > 0 order by until limit 1")
 )
 
 func bindWaiting(r *rows, t *rules.Turn, w rules.Wait) {

@@ -24,7 +24,7 @@ var (
 	putDoneAgain = plural("insert into done ("+endColumns+", started_at) select u.*, coalesce("+
 		"(select granted_at from attempt where job = u.job order by fence limit 1), case when u.lease is null then 0 else u.granted_at end)"+
 		" from ({rows}) u", endTypes, endColumns)
-	takeDone = sql("with taken as (delete from done r using " + placeParams + " where r.seq = m.seq and r.job = m.job" +
+	takeDone = sql("with taken as (delete from done r using " + placeParams + " where " + at("r.seq", "m.seq") + " and r.job = m.job" +
 		" returning r.job, r.definition), opened as (update definition_job o set open = true from taken" +
 		" where taken.definition is not null and o.definition = taken.definition and o.job = taken.job)" +
 		" select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from taken")

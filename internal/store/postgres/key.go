@@ -18,9 +18,9 @@ const (
 var (
 	claimKeys = sql("insert into idempotency (" + keyColumns + ") " + unnestAs(keyTypes, keyColumns) + " on conflict do nothing")
 	readKeys  = sql("select " + of("i", keyColumns) + " from (" + unnestAs("ut", "tenant, key") + ") k" +
-		" join idempotency i on i.tenant = k.tenant and i.key = k.key")
+		" join idempotency i on " + at("i.tenant", "k.tenant") + " and i.key = k.key")
 	unclaimKeys = sql("delete from idempotency i using (" + unnestAs("ut", "tenant, key") + ") k" +
-		" where i.tenant = k.tenant and i.key = k.key")
+		" where " + at("i.tenant", "k.tenant") + " and i.key = k.key")
 )
 
 // Claim implements scheduler.Tx. Keys are inserted in one order by all nodes: an insert waits for another node's of the same

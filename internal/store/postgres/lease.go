@@ -23,13 +23,13 @@ var (
 	// seqs, and so in one statement.
 	lockLeases = sql("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
 	readLeases = sql("select " + leaseColumns + " from lease order by id")
-	requested  = sql("select " + of("l", leaseColumns) + " from (" + unnestAs("tt", "worker, request_id") + ") q" +
-		" join lease l on l.worker = q.worker and l.request_id = q.request_id order by l.id")
+	requested  = sql("select " + of("l", leaseColumns) + " from (" + unnestAs("tt", "worker, request_id") + ") q cross join lateral" +
+		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id offset 0) l order by l.id")
 	listLeases = sql("select " + leaseColumns + " from lease where id < $1::uuid and ($2::text = '' or worker = $2)" +
 		" and ($3::uuid is null or tenant = $3) order by id desc limit $4::bigint")
 	saveLeases = plural(exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
 		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
-		" from ({rows}) u where l.seq = u.seq and l.fence = u.fence", 9), "iiiiiiiib", "seq, fence, "+beatColumns)
+		" from ({rows}) u where "+at("l.seq", "u.seq")+" and l.fence = u.fence", 9), "iiiiiiiib", "seq, fence, "+beatColumns)
 )
 
 func bindLease(r *rows, h *rules.Held) {

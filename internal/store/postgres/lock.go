@@ -14,7 +14,7 @@ import (
 // waited for, in the queue, at its end, and again in the two others, in case it came there since.
 // A cohort needs no lock: nobody takes from one without the gate.
 var (
-	holdLeased   = sql("select r.job from " + jobsIn("lease") + " order by r.seq for no key update of r")
+	holdLeased   = sql("select r.job from " + jobsIn("lease") + " order by j.seq for no key update of r")
 	holdDelayed  = sql("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")
 	seizeLeased  = sql("select r.job from " + jobsIn("lease") + " for no key update of r skip locked")
 	seizeDelayed = sql("select r.job from " + jobsIn("delayed") + " for update of r skip locked")
@@ -27,7 +27,7 @@ var (
 
 // jobsIn finds jobs in one of the places.
 func jobsIn(place string) string {
-	return place + " r join job j on j.seq = r.seq and j.id = r.job where j.id = any($1::uuid[])"
+	return place + " r join job j on " + at("r.seq", "j.seq") + " and j.id = r.job where j.id = any($1::uuid[])"
 }
 
 // lockTries is how often a job that moves is looked for.

@@ -11,8 +11,8 @@ import (
 var placeParams = "(" + unnestAs("iu", "seq, job") + ") m"
 
 var (
-	takeQueued  = sql(exactly("delete from queue r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
-	takeDelayed = sql(exactly("delete from delayed r using "+placeParams+" where r.seq = m.seq and r.job = m.job", 2))
+	takeQueued  = sql(exactly("delete from queue r using "+placeParams+" where "+at("r.seq", "m.seq")+" and r.job = m.job", 2))
+	takeDelayed = sql(exactly("delete from delayed r using "+placeParams+" where "+at("r.seq", "m.seq")+" and r.job = m.job", 2))
 	// takeLeased must find all, with the fences that are known: those of a job only rise, and so their sum tells.
 	takeLeased = sql("with hit as (delete from lease where seq = any($1::bigint[]) returning fence)" +
 		" select 1 / (case when count(*) = $2::bigint and sum(fence) = $3::bigint then 1 else 0 end) from hit")

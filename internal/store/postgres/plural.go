@@ -55,6 +55,10 @@ func exactly(change string, params int) string {
 		" select 1 / (case when count(*) = $" + strconv.Itoa(params+1) + "::bigint then 1 else 0 end) from hit"
 }
 
+// at is an equality that only a look-up by index can meet, since it is written as a range. With a plain one the planner may also read the whole index,
+// in its order, and does so once the server has seen the table empty: until the next vacuum, however many rows there are by then.
+func at(column, key string) string { return column + " between " + key + " and " + key }
+
 // excluded sets all columns but the first, the key, to those of the row that was not inserted because of it.
 func excluded(columns string) string {
 	names := strings.Split(columns, ", ")[1:]

@@ -13,7 +13,7 @@ var (
 		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint order by ended_at, seq limit $2::bigint" +
 		" for update skip locked) d join job j on j.id = d.job join lane n on n.id = d.lane")
 	purgeKeys = sql("delete from idempotency i using (" + unnestAs("utu", "tenant, key, job") + ") k" +
-		" where i.tenant = k.tenant and i.key = k.key and i.job = k.job")
+		" where " + at("i.tenant", "k.tenant") + " and i.key = k.key and i.job = k.job")
 	purges = []*statement{
 		sql("delete from attempt where job = any($1::uuid[])"),
 		sql("delete from note where job = any($1::uuid[])"),

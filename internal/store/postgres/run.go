@@ -15,8 +15,8 @@ var (
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
 	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (select unnest($1::text[]) as id) d" +
 		" cross join lateral (select job from definition_job where definition = d.id and open order by job limit $2::bigint) o" +
-		" join job j on j.id = o.job left join queue q on q.seq = j.seq and q.job = j.id" +
-		" left join delayed w on w.seq = j.seq and w.job = j.id left join lease l on l.seq = j.seq and l.job = j.id order by d.id, o.job")
+		" join job j on j.id = o.job left join queue q on " + at("q.seq", "j.seq") + " and q.job = j.id" +
+		" left join delayed w on " + at("w.seq", "j.seq") + " and w.job = j.id left join lease l on " + at("l.seq", "j.seq") + " and l.job = j.id order by d.id, o.job")
 	readAttemptOf = sql("select " + of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.seq = $1::bigint and e.lease = $2::uuid" +
 		" union all select " + of("a", attemptColumns) + ", n.tenant from attempt a join lane n on n.id = a.lane where a.lease = $2")
 )

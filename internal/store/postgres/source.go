@@ -53,8 +53,8 @@ func wherever(page string) *statement {
 	return sql("select p.id, p.lane, case when l.seq is not null then " + stateHeld + " else coalesce(e.state, w.state, 'queued') end," +
 		" case when l.seq is not null then " + statusHeld + " when e.seq is not null then " + statusDone +
 		" when w.fence > 0 or q.fence > 0 then 'RETRYING' else '' end, p.seq from (" + page + ") p" +
-		" left join lease l on l.seq = p.seq and l.job = p.id left join done e on e.seq = p.seq and e.job = p.id" +
-		" left join delayed w on w.seq = p.seq and w.job = p.id left join queue q on q.seq = p.seq and q.job = p.id order by p.id desc")
+		" left join lease l on " + at("l.seq", "p.seq") + " and l.job = p.id left join done e on " + at("e.seq", "p.seq") + " and e.job = p.id" +
+		" left join delayed w on " + at("w.seq", "p.seq") + " and w.job = p.id left join queue q on " + at("q.seq", "p.seq") + " and q.job = p.id order by p.id desc")
 }
 
 // source is what a list is read from.
