@@ -26,10 +26,10 @@ var (
 		" from ({rows}) u", endTypes, endColumns)
 	takeDone = sql("with taken as (delete from done r using " + placeParams + " where " + at("r.seq", "m.seq") + " and r.job = m.job" +
 		" returning r.job, r.definition), opened as (update definition_job o set open = true from taken" +
-		" where taken.definition is not null and o.definition = taken.definition and o.job = taken.job)" +
+		" where taken.definition is not null and " + at("o.definition", "taken.definition") + " and o.job = taken.job)" +
 		" select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from taken")
 	purgeDone = sql("with gone as (delete from done where seq = any($1::bigint[]) returning job, definition)" +
-		" delete from definition_job o using gone where gone.definition is not null and o.definition = gone.definition and o.job = gone.job")
+		" delete from definition_job o using gone where gone.definition is not null and " + at("o.definition", "gone.definition") + " and o.job = gone.job")
 )
 
 // grantedOnce reports whether an end is that of the job's first grant, as its record tells: it was submitted, granted, begun if

@@ -12,7 +12,7 @@ import (
 
 // wholeKernel names the statements about the kernel that read a whole table, or all that an index is about. nextTick stops at the
 // first.
-var wholeKernel = []*statement{readPolicies, readHandlers, readHindrances, nextTick}
+var wholeKernel = append([]*statement{readPolicies, readHandlers, readHindrances, nextTick, openAlert}, listCircuitTicks...)
 
 // restOfKernel would fail for want of rows.
 var restOfKernel = []*statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}

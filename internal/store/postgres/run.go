@@ -11,7 +11,7 @@ import (
 var (
 	insertRuns = insertAll("definition_job", "definition, job, open", "tub")
 	closeRuns  = plural("update definition_job o set open = false from ({rows}) u"+
-		" where o.definition = u.definition and o.job = u.job", "tu", "definition, job")
+		" where "+at("o.definition", "u.definition")+" and o.job = u.job", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
 	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (select unnest($1::text[]) as id) d" +
 		" cross join lateral (select job from definition_job where definition = d.id and open order by job limit $2::bigint) o" +

@@ -14,7 +14,7 @@ var readStandings = sql("select " + of("j", jobColumns) + ", " + of("n", laneCol
 	", a.outcome, a.reason, a.error, a.lease, coalesce(e.started_at, (select granted_at from attempt where attempt.job = j.id order by fence limit 1)) from job j join lane n on n.id = j.lane" +
 	" left join lateral (select " + turnColumns + ", 0 as cohort from queue where seq = j.seq and job = j.id" +
 	" union all select j.id, j.lane, j.seq, 0, j.max_attempts, 0, 0, 1, (select queued_at from cohort where first = c.first), c.first from " + cohortOf + ") q on true left join delayed d on " + at("d.seq", "j.seq") + " and d.job = j.id" +
-	" left join lease l on " + at("l.seq", "j.seq") + " and l.job = j.id left join done e on " + at("e.seq", "j.seq") + " and e.job = j.id left join report r on r.job = j.id" +
+	" left join lease l on " + at("l.seq", "j.seq") + " and l.job = j.id left join done e on " + at("e.seq", "j.seq") + " and e.job = j.id left join report r on " + at("r.job", "j.id") +
 	" left join lateral (select outcome, reason, error, lease from attempt where attempt.job = j.id and outcome in ('failed', 'expired')" +
 	" order by fence desc limit 1) a on true where j.id = any($1::uuid[])")
 
