@@ -23,7 +23,7 @@ import (
 var serveSettings = []struct{ flag, key, usage string }{
 	{"listen", "listen", "address to listen on"},
 	{"data", "data", "folder for everything that is kept"},
-	{"store", "store", "where jobs are kept: sqlite:PATH (default: lessor.db in the data folder)"},
+	{"store", "store", "where jobs are kept: sqlite:PATH or postgres://USER@HOST/DATABASE (default: lessor.db in the data folder)"},
 	{"workspace", "workspace", "folder in which lessor work runs commands (default: workspace in the data folder)"},
 	{"log", "telemetry.log", "form of the log: text or json"},
 	{"log-level", "telemetry.log_level", "least level that is logged: debug, info, warn or error"},
@@ -155,7 +155,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 // greet says what a newcomer needs next. The first line is relied on by scripts.
 func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	a.say("listening on http://%s", addr)
-	a.say("store        %s", cfg.Store)
+	a.say("store        %s", config.MaskURL(cfg.Store))
 	switch {
 	case cfg.AdminToken != "":
 		a.say("admin token  as set by admin_token")

@@ -15,13 +15,13 @@ func (k Key) shown(value string) string {
 	case k.Secret:
 		return masked
 	case k.url:
-		return maskURL(value)
+		return MaskURL(value)
 	}
 	return value
 }
 
-// maskURL hides the passwords of a URL. What cannot be read as a URL is hidden whole, but for a file's name.
-func maskURL(s string) string {
+// MaskURL hides the passwords of a URL, so that it can be shown. What cannot be read as a URL is hidden whole, but for a file's name.
+func MaskURL(s string) string {
 	if strings.HasPrefix(s, "sqlite:") {
 		return s
 	}

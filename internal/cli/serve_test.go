@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"lessor/internal/config"
+	"lessor/node"
+)
+
+// TestGreetingHidesPasswords: what the server prints ends up in logs.
+func TestGreetingHidesPasswords(t *testing.T) {
+	n, err := node.Open(t.Context(), node.Config{Data: t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = n.Close() }()
+	var out strings.Builder
+	a := &app{IO: IO{Out: &out}}
+	a.greet(n, config.Config{Store: "postgres://ann:sesame@db/lessor?sslpassword=sesame"}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5377})
+	if strings.Contains(out.String(), "sesame") || !strings.Contains(out.String(), "postgres://ann:") {
+		t.Errorf("the greeting is\n%s\nwant the address without its passwords", &out)
+	}
+}
