@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/subtle"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -11,12 +12,13 @@ import (
 )
 
 // trace begins the span of an attempt, in the trace of whoever submitted the job and below the server's span of the grant, whose
-// id is the random half of the lease's. Calls that the handler makes with client carry it on, also where no tracing is set up.
+// id is the exclusive or of both halves of the lease's. Calls that the handler makes with client carry it on, also where no tracing is set up.
 func (w *Worker) trace(l *held) (context.Context, trace.Span) {
 	ctx, job := l.ctx, l.grant.Job
 	if id, err := trace.TraceIDFromHex(job.TraceID); err == nil {
 		grant := trace.SpanContextConfig{TraceID: id, TraceFlags: trace.FlagsSampled, Remote: true}
-		copy(grant.SpanID[:], l.grant.Lease.ID.UUID[8:])
+		lease := l.id()
+		subtle.XORBytes(grant.SpanID[:], lease.UUID[:8], lease.UUID[8:])
 		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(grant))
 	}
 	ctx, span := w.tracer.Start(ctx, job.Type, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"net/http"
 	"sync"
 
@@ -14,11 +15,11 @@ import (
 	"lessor"
 )
 
-// Across processes spans find their parents without a field for it: the span of a submission has the random half of the
-// job's id, that of a grant the random half of the lease's. worker.Worker knows the same rule.
+// Across processes spans find their parents without a field for it: the id of a submission's span is the exclusive or of both
+// halves of the job's id, that of a grant's of both halves of the lease's. worker.Worker knows the same rule.
 
 func spanOf(u lessor.UUID) (id trace.SpanID) {
-	copy(id[:], u[8:])
+	subtle.XORBytes(id[:], u[:8], u[8:])
 	return id
 }
 

@@ -1,0 +1,17 @@
+package telemetry
+
+import (
+	"testing"
+
+	"lessor"
+)
+
+// TestGrantsOfOneJobHaveSpansOfTheirOwn: the second half of their leases' ids, which tells the job's place in line, may be the same.
+func TestGrantsOfOneJobHaveSpansOfTheirOwn(t *testing.T) {
+	first := lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 7}
+	second := first
+	second[5]++ // a moment later
+	if a, b := spanOf(first), spanOf(second); a == b || !a.IsValid() || !b.IsValid() {
+		t.Errorf("spans %s and %s, want two", a, b)
+	}
+}
