@@ -9,8 +9,8 @@
 //
 // What is repeated: a call that certainly changed nothing (no connection, or "unavailable") is tried again. A call that
 // may have been received is tried again only if a repetition is harmless: reading, heartbeats, completions, releases,
-// lease requests (they carry a request id; one is made when there is none) and submissions with an idempotency key.
-// All others give up with an *UnreachableError that says so.
+// lease requests (they carry a request id; one is made when there is none), submissions with an idempotency key, a scan of the
+// workspace and a change of the log level. All others give up with an *UnreachableError that says so.
 //
 // A Client is safe for concurrent use. It does not renew leases by itself: that is package worker's part.
 package client

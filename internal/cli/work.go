@@ -62,7 +62,7 @@ commands still go on. See docs/long-jobs.md.`,
 	flags.Var(&f.memory, "memory", "most address space of each process of a command, like 2GiB (default: no limit)")
 	flags.IntVar(&f.nice, "nice", 0, "added to the niceness of a command, up to 19")
 	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "when told to end, first wait for the running commands")
-	flags.StringVar(&f.file, "config", "", "YAML file with settings, of which sentinel.interval and executor.kill_grace count here (LESSOR_CONFIG)")
+	flags.StringVar(&f.file, "config", "", "YAML file with settings, of which those of data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
 	if err := cmd.MarkFlagRequired("type"); err != nil {
 		panic(err) // the flag exists
 	}

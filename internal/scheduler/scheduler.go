@@ -7,8 +7,8 @@
 // snapshot of their own; reads that need the fold are calls like any other.
 //
 // Promises, each with its test: an answer is given only after the commit (TestAnswersAfterCommit); a lease that is over
-// changes nothing (TestOverLeaseChangesNothing); no lease ends early (TestDayOfWorkers, TestFloorAfterStall); counts are
-// a fold of the rows and never drift (TestFoldNeverDrifts).
+// changes nothing (TestOverLeaseChangesNothing); no lease ends early (TestDayOfWorkers in node, TestStallOfOurOwnIsNotChargedToWorkers);
+// counts are a fold of the rows and never drift (TestRandomLives).
 package scheduler
 
 import (

@@ -10,7 +10,7 @@
 //
 // New jobs that come together share a row of the queue (cohort.go).
 //
-// Two connections write, one serves, a few read. Time-outs and plans are pinned (pin.go), without leaving anything in a session that
+// Two connections write, one serves, a few read, and at times one vacuums (vacuum.go). Time-outs and plans are pinned (pin.go), without leaving anything in a session that
 // a pooler may give to another: pgbouncer may stand between in transaction mode.
 //
 // A transaction makes as few round trips as it can: what only writes is put off until the next read or the commit, and travels

@@ -1,4 +1,4 @@
--- No table has a second index with the key by which its rows are looked up: where the server last saw the table empty, both look alike to the planner, and
+-- No table has a second index with the key by which its rows are looked up, but partial ones: where the server last saw the table empty, both look alike to the planner, and
 -- with the wrong one each look-up reads all of it. What ends or comes due in one millisecond is sorted.
 --
 -- +goose Up
