@@ -165,7 +165,7 @@ type FailedJobs struct {
 	Node       string      `json:"node"`
 }
 
-// FailedJob is one of them. Resumable is one that failed for good.
+// FailedJob is one of them. Resumable is one that failed for good, or whose retry can be replaced.
 type FailedJob struct {
 	JobID         JobID   `json:"jobId"`
 	Reason        string  `json:"reason"`
@@ -174,7 +174,7 @@ type FailedJob struct {
 	Resumable     bool    `json:"resumable"`
 }
 
-// ResumeAsk asks for a new job that goes on where one that failed for good ended. FromCheckpoint is true unless given.
+// ResumeAsk asks for a new job that goes on where one that failed for good, or whose command was found dead, ended. FromCheckpoint is true unless given.
 type ResumeAsk struct {
 	JobID          *string `json:"jobId"`
 	FromCheckpoint *bool   `json:"fromCheckpoint,omitempty"`

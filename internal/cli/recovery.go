@@ -122,8 +122,8 @@ func (a *app) recoveryHealthCommand(use, short string, call func(*client.Client,
 func (a *app) recoveryResumeCommand() *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
-		Use: "resume JOB", Short: "Make a new job from one that failed for good, and print its id",
-		Long:    "Resume submits a new job with the payload of one that failed for good. It begins with the last checkpoint of the old one.",
+		Use: "resume JOB", Short: "Make a new job from one that failed for good or is dead, and print its id",
+		Long:    "Resume submits a new job with the payload of one that failed for good, or whose command was found dead. It begins with the last checkpoint of the old one.",
 		Example: "  lessor recovery resume 0196a1b2-0000-7000-8000-00000000000a",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 	}

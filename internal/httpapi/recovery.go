@@ -27,7 +27,7 @@ func recoveryRoutes() []route {
 		report(administration+"/recovery/cleanups", "List folders of dead commands that are or were removed, newest first.", (*call).cleanups, lessor.Cleanups{}),
 		{
 			method: http.MethodPost, path: jobs + "/resume", scope: token.Administer,
-			summary: "Make a new job from one that failed for good, with its payload and last checkpoint.",
+			summary: "Make a new job from one that failed for good or whose command is dead, with its payload and last checkpoint.",
 			handle:  takes(bodySmall, (*call).resumeJob),
 			answers: answers(http.StatusAccepted, lessor.Resumed{}), refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
 		},

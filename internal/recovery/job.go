@@ -101,7 +101,7 @@ func (m *Monitor) markDead(ctx context.Context, c scheduler.Caller, id lessor.Jo
 	return nil
 }
 
-// Resume makes a new job from one that failed for good.
+// Resume makes a new job from one that failed for good, or whose command was found dead.
 func (m *Monitor) Resume(ctx context.Context, c scheduler.Caller, id lessor.JobID, fromCheckpoint bool) (lessor.Resumed, error) {
 	next, err := m.sched.Resume(ctx, c, id, fromCheckpoint)
 	if err != nil {

@@ -155,7 +155,7 @@ func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d
 	return s.endOne(ctx, c, ending{id: id, end: end, report: report})
 }
 
-// Resume makes a new job from one that failed for good, with its payload and, if asked for, its last checkpoint.
+// Resume makes a new job from one that failed for good, or whose command was found dead, with its payload and, if asked for, its last checkpoint.
 func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromCheckpoint bool) (next lessor.JobID, err error) {
 	err = s.change(ctx, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
