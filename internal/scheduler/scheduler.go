@@ -42,11 +42,11 @@ type Config struct {
 	MaxInterruptions int
 	Retention        Retention
 	Circuit          CircuitConfig // of definitions that do not say
-	// Alert is told about every alert that was raised or cleared, after its commit; nil = nobody.
+	// Alert is told about every alert that was raised or cleared, after its commit, by any goroutine; nil = nobody.
 	Alert func(lessor.Alert)
 	// Sample measures the host for the busy rating; nil = no samples.
 	Sample func() (lessor.BusyInputs, error)
-	// Observe is told about every commit; nil = nobody.
+	// Observe is told about every commit, by any goroutine; nil = nobody.
 	Observe func(Stats)
 	// Random is uniform in [0, 1); nil = math/rand.
 	Random func() float64

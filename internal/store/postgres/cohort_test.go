@@ -14,21 +14,17 @@ func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves [
 	t.Helper()
 	ctx := t.Context()
 	err = s.Update(ctx, func(tx scheduler.Tx) error {
-		lanes, err := tx.Lanes(ctx, []rules.Lane{{Type: "x", Units: 1}})
-		if err != nil {
-			return err
-		}
-		first, err := tx.Seqs(ctx, n)
+		lane, first, err := line(ctx, tx, n)
 		if err != nil {
 			return err
 		}
 		var specs []*rules.Spec
 		for i := range n {
 			seq := first + int64(i)
-			spec := &rules.Spec{ID: lessor.JobID{UUID: lessor.UUID{1, byte(seq >> 8), byte(seq)}}, LaneID: lanes[0], Seq: seq, MaxAttempts: 5}
+			spec := &rules.Spec{ID: lessor.JobID{UUID: lessor.UUID{1, byte(seq >> 8), byte(seq)}}, LaneID: lane, Seq: seq, MaxAttempts: 5}
 			specs = append(specs, spec)
 			moves = append(moves, scheduler.Move{To: rules.InQueue, Turn: rules.Turn{
-				Job: spec.ID, Lane: lanes[0], Seq: seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(), Cohort: first,
+				Job: spec.ID, Lane: lane, Seq: seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(), Cohort: first,
 			}})
 		}
 		edit(moves)

@@ -284,19 +284,15 @@ func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
 	t.Helper()
 	ctx := context.Background()
 	err := s.Update(ctx, func(tx scheduler.Tx) error {
-		lanes, err := tx.Lanes(ctx, []rules.Lane{{Type: "x", Units: 1}})
-		if err != nil {
-			return err
-		}
-		first, err := tx.Seqs(ctx, n)
+		lane, first, err := line(ctx, tx, n)
 		if err != nil {
 			return err
 		}
 		var specs []*rules.Spec
 		var queue, grants []scheduler.Move
 		for i := range n {
-			spec := &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, i)}, LaneID: lanes[0], Seq: first + int64(i), MaxAttempts: 5}
-			turn := rules.Turn{Job: spec.ID, Lane: lanes[0], Seq: spec.Seq, MaxAttempts: 5}
+			spec := &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, i)}, LaneID: lane, Seq: first + int64(i), MaxAttempts: 5}
+			turn := rules.Turn{Job: spec.ID, Lane: lane, Seq: spec.Seq, MaxAttempts: 5}
 			h := rules.Grant(lessor.LeaseID{UUID: uuidAt(2, i)}, turn, spec, "w1", time.Minute, tx.Now())
 			specs, ids = append(specs, spec), append(ids, h.ID)
 			queue = append(queue, scheduler.Move{To: rules.InQueue, Turn: turn})
@@ -308,6 +304,16 @@ func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
 		t.Fatal(err)
 	}
 	return ids
+}
+
+// line returns a lane, and the first of n places in line.
+func line(ctx context.Context, tx scheduler.Tx, n int) (lane rules.LaneID, first int64, err error) {
+	lanes, err := tx.Lanes(ctx, []rules.Lane{{Type: "x", Units: 1}})
+	if err == nil {
+		lane = lanes[0]
+		first, err = tx.Seqs(ctx, n)
+	}
+	return lane, first, err
 }
 
 func uuidAt(kind byte, n int) lessor.UUID {
