@@ -80,6 +80,7 @@ var layers = map[string]layer{
 		tests:   []string{"internal/rules", "github.com/goccy/go-yaml"},
 	},
 	"internal/alert":    {},
+	"internal/indent":   {pure: true},
 	"internal/manifest": {libs: []string{"github.com/goccy/go-yaml"}, tests: []string{"."}},
 	"internal/schema":   {libs: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
 	"internal/host": {
@@ -111,7 +112,9 @@ var layers = map[string]layer{
 	},
 
 	"internal/dashboard": {
-		imports: []string{".", "internal/rules", "internal/scheduler", "internal/token", "internal/recovery", "internal/httpapi"},
+		imports: []string{
+			".", "internal/rules", "internal/scheduler", "internal/token", "internal/recovery", "internal/httpapi", "internal/indent",
+		},
 		tests: []string{
 			"internal/store/sqlite", "internal/telemetry", "internal/sentinel", "github.com/chromedp/chromedp", "github.com/chromedp/cdproto",
 		},
@@ -157,6 +160,7 @@ var layers = map[string]layer{
 	"internal/cli": {
 		imports: []string{
 			".", "client", "node", "internal/config", "internal/demo", "internal/manifest", "internal/store/sqlite", "internal/executor", "internal/sentinel", "internal/top",
+			"internal/indent",
 		},
 		libs:  []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "charm.land/bubbletea/v2", "github.com/charmbracelet/x/term"},
 		tests: []string{"golang.org/x/sys/unix"}, // a pseudo-terminal

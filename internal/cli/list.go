@@ -93,11 +93,11 @@ func (l list[T]) jsonPrinter(a *app) printer[T] {
 	begin := fmt.Sprintf("{\n  %q: [", l.name)
 	return func(items []T, next string, last bool) error {
 		for _, item := range items {
-			data, err := json.MarshalIndent(item, "    ", "  ")
+			data, err := json.Marshal(item)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "%s\n    %s", begin, data)
+			fmt.Fprintf(a.Out, "%s\n    %s", begin, indented(data, "    "))
 			begin = ","
 		}
 		if !last {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,14 +13,29 @@ import (
 	"unicode/utf8"
 
 	"lessor"
+	"lessor/internal/indent"
 )
 
-// printJSON prints v as one indented document.
+// maxIndented bounds how long a document may get by indentation, in bytes; a longer one is printed as it is.
+const maxIndented = 16 << 20
+
+// printJSON prints v as one document, indented.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.Out)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.Out.Write(append(indented(bytes.TrimSpace(b.Bytes()), ""), '\n'))
+	return err
+}
+
+func indented(raw []byte, prefix string) []byte {
+	if text, whole := indent.JSON(raw, prefix, maxIndented); whole {
+		return text
+	}
+	return raw
 }
 
 // say prints one line.

@@ -54,10 +54,20 @@ func changes(before, after json.RawMessage) []change {
 	var list []change
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !bytes.Equal(was[name], is[name]) {
-			list = append(list, change{name, string(was[name]), string(is[name])})
+			list = append(list, change{name, shorten(was[name]), shorten(is[name])})
 		}
 	}
 	return list
+}
+
+// maxChange bounds what is shown of one value, in bytes; a definition's payload may have 256 KiB.
+const maxChange = 4 << 10
+
+func shorten(raw json.RawMessage) string {
+	if len(raw) <= maxChange {
+		return string(raw)
+	}
+	return strings.ToValidUTF8(string(raw[:maxChange]), "") + "…"
 }
 
 func fields(raw json.RawMessage) map[string]json.RawMessage {

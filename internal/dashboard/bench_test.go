@@ -105,7 +105,7 @@ func BenchmarkSecondOfDashboards(b *testing.B) {
 	before := used()
 	for b.Loop() {
 		s.cache.mu.Lock()
-		s.cache.all = nil
+		s.cache.all, s.cache.bytes = nil, 0
 		s.cache.mu.Unlock()
 		for i := range 200 {
 			if status := s.show([]string{"/", "/jobs", "/leases", "/workers"}[i%4], "1"); status != http.StatusOK {

@@ -70,6 +70,7 @@ func New(cfg Config) *Dashboard {
 func (d *Dashboard) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { d.sample(ctx) })
+	all.Go(func() { d.cache.expire(ctx) })
 	for range bulkWorkers {
 		all.Go(func() { d.workOff(ctx) })
 	}

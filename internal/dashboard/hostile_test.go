@@ -73,3 +73,20 @@ func (w world) poison() {
 		}
 	}
 }
+
+// TestDeeplyNestedPayloadIsCutAndOffered looks at a job whose indented payload would take hundreds of megabytes.
+func TestDeeplyNestedPayloadIsCutAndOffered(t *testing.T) {
+	s := start(t)
+	deep := `{"a":` + strings.Repeat("[", 980) + "[]" + strings.Repeat(",[]", 70_000) + strings.Repeat("]", 980) + `}`
+	job := s.submit(lessor.Submission{Type: new("deep"), Payload: []byte(deep)})
+	admin := s.as(s.admin)
+	_, page := admin.get("/jobs/" + job.ID.String())
+	if len(page) > 2*maxText {
+		t.Errorf("the page has %d bytes, want at most %d of the payload", len(page), maxText)
+	}
+	download := "/jobs/" + job.ID.String() + "/download/payload"
+	has(t, page, "This is the beginning", `href="`+download+`" download`)
+	if _, body := admin.get(download); body != deep {
+		t.Errorf("%d bytes are downloaded, want the payload as it was sent with %d", len(body), len(deep))
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/indent"
 	"lessor/internal/token"
 )
 
@@ -26,9 +27,13 @@ type jobPage struct {
 	CanRevoke bool
 }
 
+// maxText bounds what a page shows of something that a job carries, in bytes.
+const maxText = 256 << 10
+
 // carried is something that a job carries, shown as text.
 type carried struct {
 	Name, Title, Text string
+	Whole             bool // Text is all of it
 }
 
 func (v *visit) job() (view, error) {
@@ -81,7 +86,8 @@ func (p *jobPage) carry() {
 		raw         []byte
 	}{{"payload", "Payload", p.Job.Payload}, {"result", "Result", p.Job.Result}, {"checkpoint", "Checkpoint", p.Job.Checkpoint}} {
 		if len(c.raw) > 0 && !bytes.Equal(c.raw, []byte("null")) {
-			p.Carries = append(p.Carries, carried{c.name, c.title, text(c.raw)})
+			text, whole := indent.JSON(c.raw, "", maxText)
+			p.Carries = append(p.Carries, carried{c.name, c.title, string(text), whole})
 		}
 	}
 }

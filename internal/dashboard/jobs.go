@@ -127,7 +127,7 @@ func (v *visit) retry() error {
 	return v.back("/jobs/"+id.String(), "retried")
 }
 
-// download sends what a job carries as a file, never as a page.
+// download sends what a job carries.
 func (v *visit) download() error {
 	id, err := v.jobID()
 	if err != nil {
@@ -142,11 +142,16 @@ func (v *visit) download() error {
 	if body == nil {
 		return &lessor.Error{Code: lessor.CodeRouteNotFound, Detail: "the job has nothing of that name"}
 	}
+	v.sendFile(part+"-"+id.String()+".json", body)
+	return nil
+}
+
+// sendFile sends what callers stored as a file, never as a page.
+func (v *visit) sendFile(name string, body []byte) {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(part+"-"+id.String()+".json"))
+	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(name))
 	h.Set("X-Content-Type-Options", "nosniff")
 	v.w.WriteHeader(http.StatusOK)
 	_, _ = v.w.Write(body) // a visitor who is gone cannot be told
-	return nil
 }

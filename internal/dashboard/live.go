@@ -1,10 +1,8 @@
 package dashboard
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"lessor"
@@ -57,53 +55,4 @@ func (v *visit) follow() error {
 			}
 		}
 	}
-}
-
-// cache keeps the changing parts of pages for as long as they may be old.
-type cache struct {
-	mu  sync.Mutex
-	all map[string]*part
-}
-
-// part is the changing part of one page, made by the first who asks.
-type part struct {
-	since time.Time
-	made  chan struct{} // closed when body and err are there
-	body  []byte
-	err   error
-}
-
-const maxParts = 512
-
-var errUnmade = errors.New("the part was not made")
-
-// get returns the part with this key, begun at most liveEvery ago.
-func (c *cache) get(key string, render func() ([]byte, error)) ([]byte, error) {
-	p, mine := c.part(key, time.Now())
-	if mine {
-		defer close(p.made)
-		p.err = errUnmade // for those who wait, should it panic
-		p.body, p.err = render()
-		return p.body, p.err
-	}
-	<-p.made
-	if p.err != nil {
-		return render() // whoever made it may just have left
-	}
-	return p.body, nil
-}
-
-// part returns the part with this key, and whether the caller is to make it.
-func (c *cache) part(key string, now time.Time) (p *part, mine bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.all[key]; p != nil && now.Sub(p.since) < liveEvery {
-		return p, false
-	}
-	if c.all == nil || len(c.all) >= maxParts {
-		c.all = map[string]*part{}
-	}
-	p = &part{since: now, made: make(chan struct{})}
-	c.all[key] = p
-	return p, true
 }

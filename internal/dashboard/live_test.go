@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lessor"
@@ -97,4 +99,29 @@ func TestPartsAreMadeOnceForAll(t *testing.T) {
 	if len(c.all) > maxParts {
 		t.Errorf("%d parts are kept, %d is the limit", len(c.all), maxParts)
 	}
+}
+
+func TestPartsExpireAndAreBoundedInBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c cache
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go c.expire(ctx)
+		large := make([]byte, maxPartBytes/4)
+		for i := range 6 {
+			if body, err := c.get(strconv.Itoa(i), func() ([]byte, error) { return large, nil }); err != nil || len(body) != len(large) {
+				t.Fatalf("part %d: %d bytes, %v", i, len(body), err)
+			}
+		}
+		if c.bytes > maxPartBytes || len(c.all) != 4 {
+			t.Errorf("%d parts with %d bytes are kept, want the 4 that fit", len(c.all), c.bytes)
+		}
+		time.Sleep(2 * liveEvery)
+		synctest.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.all) != 0 || c.bytes != 0 {
+			t.Errorf("%d parts with %d bytes are kept although nobody looks at them", len(c.all), c.bytes)
+		}
+	})
 }

@@ -61,6 +61,7 @@ func (d *Dashboard) newMux() *http.ServeMux {
 		mux.HandleFunc("POST "+path, d.answer(a.scope, a.do))
 	}
 	mux.HandleFunc("GET /jobs/{id}/download/{part}", d.answer(token.ReadJobs, (*visit).download))
+	mux.HandleFunc("GET /schedules/{id}/download", d.answer(token.Read, (*visit).downloadSchedule))
 	mux.HandleFunc("GET /live", d.answer(token.Describe, (*visit).follow))
 	mux.HandleFunc("GET /login", d.answer(token.Public, (*visit).showLogin))
 	mux.HandleFunc("POST /login", d.answer(token.Public, (*visit).login))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/indent"
 	"lessor/internal/token"
 )
 
@@ -98,6 +99,7 @@ func stripFrom(coming []lessor.Instant) lessor.Instant {
 type schedulePage struct {
 	scheduleRow
 	Text   string // its payload
+	Whole  bool   // Text is all of it
 	CanAct bool
 }
 
@@ -112,7 +114,18 @@ func (v *visit) schedule() (view, error) {
 		return view{}, err
 	}
 	row, err := v.scheduleRow(ctx, def, circuits)
-	return view{def.JobID, "schedule", schedulePage{row, text(def.Payload), v.can(token.Schedule)}}, err
+	text, whole := indent.JSON(def.Payload, "", maxText)
+	return view{def.JobID, "schedule", schedulePage{row, string(text), whole, v.can(token.Schedule)}}, err
+}
+
+// downloadSchedule sends a definition's payload as a file.
+func (v *visit) downloadSchedule() error {
+	def, err := v.scheduler.Definition(v.r.Context(), v.caller, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	v.sendFile("payload.json", def.Payload)
+	return nil
 }
 
 func (v *visit) pauseSchedule() error  { return v.setPaused(true, "paused") }

@@ -1,9 +1,7 @@
 package dashboard
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -21,7 +19,7 @@ var files embed.FS
 // parse reads every page's template, each with the layout and the parts that all share.
 func parse() map[string]*template.Template {
 	funcs := template.FuncMap{
-		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "text": text, "span": span, "percent": percent, "bar": newBar,
+		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent, "bar": newBar,
 		"dict": dict, "plural": plural, "seconds": seconds,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
@@ -165,15 +163,6 @@ func seconds(n int64) string {
 		}
 	}
 	return strconv.FormatInt(n, 10) + " s"
-}
-
-// text shows JSON with lines, as it was sent.
-func text(raw json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
 }
 
 func percent(f *float64) string {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ func TestAuditTellsFieldsThatChanged(t *testing.T) {
 		{`{"a":1}`, ``, []change{{"a", "1", ""}}},
 		{`1`, `[2]`, []change{{"", "1", "[2]"}}},
 		{`null`, `null`, nil},
+		{`{"a":"` + strings.Repeat("x", maxChange) + `"}`, ``, []change{{"a", `"` + strings.Repeat("x", maxChange-1) + "…", ""}}},
 	} {
 		if diff := cmp.Diff(c.want, changes([]byte(c.before), []byte(c.after))); diff != "" {
 			t.Errorf("from %s to %s (-want +got):\n%s", c.before, c.after, diff)
