@@ -25,6 +25,9 @@ func (s *Scheduler) PutDefinition(ctx context.Context, c Caller, id string, e le
 		if err := rules.Owns(d, old[id]); err != nil {
 			return err
 		}
+		if err := s.recheckDefinition(d); err != nil {
+			return err
+		}
 		if old[id] != nil {
 			d.Module = old[id].Module
 		}
@@ -36,11 +39,20 @@ func (s *Scheduler) PutDefinition(ctx context.Context, c Caller, id string, e le
 
 // define turns an envelope into a definition, and holds its payload against the schema of its handler.
 func (s *Scheduler) define(c Caller, e *lessor.Envelope, prefix string) (*rules.Definition, error) {
+	book, err := s.schemas()
+	if err != nil {
+		return nil, err
+	}
 	d, err := rules.Define(e, c.Tenant, s.defineConfig(), prefix)
 	if err != nil {
 		return nil, err
 	}
-	return d, s.handlers.Load().check(d.Handler, d.Payload, prefix)
+	return d, book.check(d.Handler, d.Payload, prefix)
+}
+
+// recheckDefinition holds a payload against the schemas under the gate: another node may have registered one since the first check.
+func (s *Scheduler) recheckDefinition(d *rules.Definition) error {
+	return s.handlers.Load().check(d.Handler, d.Payload, "")
 }
 
 func (s *Scheduler) defineConfig() rules.DefineConfig {

@@ -20,9 +20,10 @@ type fold struct {
 	looks   lookHeap
 	serving rules.Serving
 
-	position Position       // how far the changes of other nodes are in it
-	metAt    lessor.Instant // when there was last one
-	delta    *delta         // what this pass does to it, for other nodes; nil = there are none
+	position   Position       // how far the changes of other nodes are in it
+	metAt      lessor.Instant // when there was last one
+	followedAt time.Time      // when they were last looked for, on this node's clock
+	delta      *delta         // what this pass does to it, for other nodes; nil = there are none
 
 	hindered hindrances
 	expected []expected      // jobs for which a worker should ask

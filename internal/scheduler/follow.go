@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -24,6 +25,7 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 	if !s.store.Shared() {
 		return nil
 	}
+	s.fold.followedAt = time.Now()
 	changes, err := v.Changes(ctx, s.fold.position)
 	if err != nil || len(changes) == 0 {
 		return err

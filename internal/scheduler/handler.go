@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -19,11 +20,16 @@ type handler struct {
 	schema *schema.Schema
 }
 
+// schemas returns the schemas in force. They are the last of the settings to be read: who has them may trust the other settings too.
+func (s *Scheduler) schemas() (*handlers, error) {
+	if book := s.handlers.Load(); book != nil {
+		return book, nil
+	}
+	return nil, errStarting
+}
+
 // check refuses a payload that breaks the schema of its handler; prefix goes before the names of wrong fields.
 func (h *handlers) check(id string, payload json.RawMessage, prefix string) error {
-	if h == nil {
-		return nil
-	}
 	known, ok := (*h)[id]
 	if !ok {
 		return nil
@@ -39,10 +45,15 @@ func (h *handlers) check(id string, payload json.RawMessage, prefix string) erro
 	return e
 }
 
-// newer reports whether a job was stored before the schema of its type, or under the payload of a definition that may have been.
+// schemaLag is how long a node may go on checking payloads without a schema that another node registered: far longer than it takes
+// to follow the other node and to commit.
+const schemaLag = 10 * time.Second
+
+// newer reports whether a job may have been stored without a look at the schema of its type, or under the payload of a definition
+// that may have been.
 func (h *handlers) newer(spec *rules.Spec) bool {
 	known, ok := (*h)[spec.Lane.Type]
-	return ok && (spec.CreatedAt <= known.UpdatedAt || spec.Lane.Definition != "")
+	return ok && (spec.CreatedAt <= known.UpdatedAt.Add(schemaLag) || spec.Lane.Definition != "")
 }
 
 // loadHandlers reads all schemas; those that did not change are not compiled again.
@@ -51,7 +62,11 @@ func (s *Scheduler) loadHandlers(ctx context.Context, v View) error {
 	if err != nil {
 		return err
 	}
-	was, next := s.handlers.Load(), handlers{}
+	next := handlers{}
+	was := s.handlers.Load()
+	if was == nil {
+		was = &handlers{}
+	}
 	for _, h := range stored {
 		compiled := (*was)[h.HandlerID].schema
 		if compiled == nil || !bytes.Equal((*was)[h.HandlerID].Schema, h.Schema) {

@@ -28,7 +28,7 @@ func (s *Scheduler) Locks(ctx context.Context, c Caller, asked *lessor.TenantID,
 		held, err := v.LockList(ctx, q)
 		return each(held, func(h *rules.Held) lock {
 			return lock{lessor.Lock{
-				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(h, v.Now(), v.Serving()), RunID: h.Turn.Job,
+				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(h, v.Now(), servingOf(v)), RunID: h.Turn.Job,
 			}, h.ID}
 		}), err
 	})

@@ -85,7 +85,7 @@ func (s *Scheduler) prepare(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if w.empty() && len(s.flights) == 0 {
+	if len(s.flights) == 0 && (w.empty() || time.Since(s.fold.followedAt) > serveEvery) {
 		if err := s.followIdle(ctx); err != nil {
 			return err
 		}
@@ -117,11 +117,13 @@ func (s *Scheduler) serve(ctx context.Context) error {
 		return err
 	}
 	s.fold.serving, s.servedAt = serving, time.Now()
+	s.lapseSettings(serving.LastBeat)
 	s.setStatus(nil)
 	return nil
 }
 
-// followIdle brings the fold up to date between commits, so that parked requests hear of what other nodes did.
+// followIdle brings the fold up to date between commits, so that parked requests hear of what other nodes did, and submissions are held
+// against the settings of now.
 func (s *Scheduler) followIdle(ctx context.Context) error {
 	if !s.store.Shared() {
 		return nil
@@ -129,6 +131,9 @@ func (s *Scheduler) followIdle(ctx context.Context) error {
 	err := s.store.View(ctx, func(v View) error { return s.follow(ctx, v) })
 	if errors.Is(err, errStale) {
 		return s.rebuild(ctx)
+	}
+	if err != nil {
+		s.doubt() // a part of it may have been followed
 	}
 	return err
 }

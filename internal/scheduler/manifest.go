@@ -33,6 +33,11 @@ func (s *Scheduler) Apply(ctx context.Context, c Caller, m lessor.Manifest) (les
 		if err != nil {
 			return err
 		}
+		for _, d := range plan.Definitions {
+			if err := s.recheckDefinition(d); err != nil {
+				return err
+			}
+		}
 		var removed []*rules.Definition
 		if out, removed, err = plan.Against(old); err != nil || plan.DryRun {
 			return err

@@ -18,6 +18,11 @@ func (s *Scheduler) view(ctx context.Context, verb string, fn func(View) error) 
 	return nil
 }
 
+// servingOf is what a snapshot says about the end of leases. If nobody serves, they end as if service began now: none ends sooner.
+func servingOf(v View) rules.Serving {
+	return rules.Serve(v.Serving(), rules.Tick{}, rules.Tick{Wall: v.Now()})
+}
+
 // Job returns one job.
 func (s *Scheduler) Job(ctx context.Context, c Caller, id lessor.JobID) (lessor.Job, error) {
 	var st *rules.Standing
@@ -124,7 +129,7 @@ func (s *Scheduler) Leases(ctx context.Context, c Caller, worker string, limit i
 	}
 	return pageOf(ctx, s, "list leases", limit, func(l lessor.Lease) string { return l.ID.String() }, func(v View) ([]lessor.Lease, error) {
 		held, err := v.LeaseList(ctx, q)
-		return each(held, func(h *rules.Held) lessor.Lease { return rules.ShowLease(h, v.Now(), v.Serving()) }), err
+		return each(held, func(h *rules.Held) lessor.Lease { return rules.ShowLease(h, v.Now(), servingOf(v)) }), err
 	})
 }
 

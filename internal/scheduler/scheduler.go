@@ -13,7 +13,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -88,7 +87,7 @@ type Scheduler struct {
 	// channels are those of calls that were answered.
 	channels sync.Pool
 
-	fit      atomic.Int64 // total − reserve, for submissions
+	fit      atomic.Int64 // total − reserve, for submissions; it counts once handlers is set
 	fold     *fold        // nil = must be rebuilt
 	told     int          // how many calls the last flight that landed answered
 	flights  []*flight    // on their way, oldest first; none = the fold equals the tables
@@ -104,7 +103,7 @@ type Scheduler struct {
 	followedUntil lessor.Instant
 	name          string
 
-	handlers atomic.Pointer[handlers]
+	handlers atomic.Pointer[handlers] // nil = the settings were never read
 	workers  workers
 	stream   stream
 	sampling sampling
@@ -113,7 +112,8 @@ type Scheduler struct {
 	status error // nil = ready
 }
 
-var errStarting = errors.New("starting")
+// errStarting is the answer to whatever depends on settings that were not read yet.
+var errStarting = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is starting", RetryAfter: time.Second}
 
 // The bounds of the line of waiting calls, and of one commit.
 var (
@@ -134,12 +134,10 @@ func New(store Store, cfg Config) *Scheduler {
 	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
 	sender, _ := store.(Sender)
-	s := &Scheduler{
+	return &Scheduler{
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
 		calls: batch.New(lineLimit, op.size), name: newUUID().String(),
 	}
-	s.handlers.Store(&handlers{})
-	return s
 }
 
 // Run answers calls until ctx is done, then refuses what still waits. It returns nil on a clean stop, and an error that

@@ -55,14 +55,13 @@ func (s *Scheduler) loadSettings(ctx context.Context, v View, f *fold) error {
 		return err
 	}
 	f.hinderAll(hindered)
-	if err := s.loadHandlers(ctx, v); err != nil {
-		return err
-	}
 	if err := f.loadMissed(ctx, v); err != nil {
 		return err
 	}
-	f.tickAt, err = v.NextTick(ctx)
-	return err
+	if f.tickAt, err = v.NextTick(ctx); err != nil {
+		return err
+	}
+	return s.loadHandlers(ctx, v)
 }
 
 // total returns the units in force.

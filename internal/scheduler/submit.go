@@ -30,7 +30,11 @@ func (c *submitCall) size() int {
 
 // Submit stores a job. A known idempotency key gives the first job.
 func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission) (Submitted, error) {
-	o := &submitCall{call: s.newCall(), checked: s.handlers.Load()}
+	book, err := s.schemas()
+	if err != nil {
+		return Submitted{}, err
+	}
+	o := &submitCall{call: s.newCall(), checked: book}
 	spec, err := s.spec(c, &sub, o, "")
 	if err != nil {
 		return Submitted{}, err
@@ -47,7 +51,11 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 	if err := rules.BatchSize("jobs", len(subs)); err != nil {
 		return nil, err
 	}
-	o := &submitCall{call: s.newCall(), specs: make([]*rules.Spec, len(subs)), checked: s.handlers.Load()}
+	book, err := s.schemas()
+	if err != nil {
+		return nil, err
+	}
+	o := &submitCall{call: s.newCall(), specs: make([]*rules.Spec, len(subs)), checked: book}
 	for i := range subs {
 		spec, err := s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i))
 		if err != nil {

@@ -61,8 +61,8 @@ func (s *Scheduler) WorkspaceLeases(ctx context.Context, workspace string) (all 
 func watched(tenant lessor.TenantID, t rules.Turn, h *rules.Held, v View) Watched {
 	w := Watched{Job: t.Job, Tenant: tenant, Fence: t.Fence, Held: h, Now: v.Now()}
 	if h != nil {
-		w.State, w.Over = h.State(), rules.Over(h, v.Now(), v.Serving()) != ""
-		w.EndsAt, w.Unbeaten = rules.Effective(h, v.Now(), v.Serving()), rules.Unbeaten(h, v.Now(), v.Serving())
+		w.State, w.Over = h.State(), rules.Over(h, v.Now(), servingOf(v)) != ""
+		w.EndsAt, w.Unbeaten = rules.Effective(h, v.Now(), servingOf(v)), rules.Unbeaten(h, v.Now(), servingOf(v))
 	}
 	return w
 }
