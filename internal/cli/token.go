@@ -39,7 +39,7 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&r.Role, "role", "", "viewer, submitter, worker, operator or admin (required)")
-	cmd.Flags().StringVar(&tenant, "tenant", "", "wall the token in: it sees and changes this tenant's only")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "restrict the token to one tenant; from then on every call to the server needs a token")
 	cmd.Flags().StringVar(&r.Name, "name", "", "name of its holder, for records")
 	cmd.Flags().Var(&lasts, "expires-in", "end it by itself after this long, in whole seconds (default: never)")
 	if err := cmd.MarkFlagRequired("role"); err != nil {
@@ -69,11 +69,20 @@ func (a *app) createToken(cmd *cobra.Command, r client.TokenRequest) error {
 	case err != nil:
 		return err
 	case a.json:
+		a.warnTokenless(token)
 		return a.printJSON(token)
 	}
 	a.say("%s", token.Token)
+	a.warnTokenless(token)
 	a.note("token %s has role %s; keep it, it is not shown again", token.ID, token.Role)
 	return nil
+}
+
+// warnTokenless says what a token of a tenant does to those who have none.
+func (a *app) warnTokenless(t client.Token) {
+	if t.TenantID != nil {
+		a.note("warning: callers without a token are refused from now on, as long as a token is bound to a tenant")
+	}
 }
 
 func (a *app) listTokens(cmd *cobra.Command, _ []string) error {

@@ -190,6 +190,24 @@ func TestTenantsAreWalledOff(t *testing.T) {
 	}
 }
 
+// TestTenantsDoNotSetTheirOwnShare: weight, cap and pause are set by operators of all tenants.
+func TestTenantsDoNotSetTheirOwnShare(t *testing.T) {
+	w := start(t).world()
+	for _, c := range []struct {
+		tenant string
+		offers bool
+		status int
+	}{{tenantA, false, http.StatusForbidden}, {"", true, http.StatusOK}} {
+		v := w.as(w.issue("operator", c.tenant))
+		if _, page := v.get("/tenants"); strings.Contains(page, `action="/tenants/`+tenantA) != c.offers {
+			t.Errorf("an operator bound to %q is offered the settings of %s: %v, want %v", c.tenant, tenantA, !c.offers, c.offers)
+		}
+		if status, _ := v.post("/tenants/"+tenantA, "weight", "9", "back", "/login"); status != c.status {
+			t.Errorf("an operator bound to %q sets the weight of %s: %d, want %d", c.tenant, tenantA, status, c.status)
+		}
+	}
+}
+
 // TestLocalVisitorsAreOperators is the loopback rule: no token for what an operator may do, but for what always needs one.
 func TestLocalVisitorsAreOperators(t *testing.T) {
 	w := start(t).world()

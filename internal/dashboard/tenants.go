@@ -26,7 +26,7 @@ func (v *visit) tenants() (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := tenantsPage{Next: v.next(next), CanAct: v.can(token.Schedule)}
+	p := tenantsPage{Next: v.next(next), CanAct: v.can(token.SetTenant)}
 	units, weights := 0, 0
 	for _, t := range list {
 		units += t.Units

@@ -148,6 +148,8 @@ func TestKernelKeepsTenantsApart(t *testing.T) {
 	}
 	refused(t, s.call("PUT", kernel+"/tenants/"+tenantA, `{"paused":true}`, b), 403, lessor.CodeForbidden)
 	refused(t, s.call("PUT", kernel+"/tenants/"+tenantA+"/classes/default", `{}`, b), 403, lessor.CodeForbidden)
+	refused(t, s.call("PUT", kernel+"/tenants/"+tenantA, `{"weight":9}`, a), 403, lessor.CodeForbidden) // nor its own share
+	refused(t, s.call("PUT", kernel+"/tenants/"+tenantA+"/classes/default", `{"weight":9}`, a), 403, lessor.CodeForbidden)
 	for _, path := range []string{"/jobs", "/runs", "/locks", "/circuits", "/alerts", "/tenants"} {
 		if w := s.call("GET", kernel+path, "", b); w.Code != 200 || strings.Contains(w.Body.String(), tenantA) || strings.Contains(w.Body.String(), "nightly") {
 			t.Errorf("%s shows tenant B: %d %s", path, w.Code, w.Body)

@@ -99,7 +99,7 @@ func tenantRoutes() []route {
 		method: http.MethodGet, path: tenant, scope: token.Read, summary: "Show a tenant; one that was never seen has the defaults.",
 		handle: plain((*call).tenant), answers: answers(http.StatusOK, lessor.Tenant{}), refusals: unknown,
 	}, {
-		method: http.MethodPut, path: tenant, scope: token.Schedule, summary: "Set a tenant's weight, cap and pause; what is left out takes its default.",
+		method: http.MethodPut, path: tenant, scope: token.SetTenant, summary: "Set a tenant's weight, cap and pause; what is left out takes its default.",
 		handle: takes(bodySmall, (*call).setTenant), answers: answers(http.StatusOK, lessor.Tenant{}), refusals: unknown,
 	}, {
 		method: http.MethodGet, path: tenant + "/classes", scope: token.Read, summary: "List a tenant's fairness classes by name.",
@@ -109,7 +109,7 @@ func tenantRoutes() []route {
 		method: http.MethodGet, path: class, scope: token.Read, summary: "Show a fairness class; one that was never seen has the defaults.",
 		handle: plain((*call).class), answers: answers(http.StatusOK, lessor.Class{}), refusals: append(codes(lessor.CodeInvalidValue), unknown...),
 	}, {
-		method: http.MethodPut, path: class, scope: token.Schedule, summary: "Set a class's weight, cap and pause; what is left out takes its default.",
+		method: http.MethodPut, path: class, scope: token.SetTenant, summary: "Set a class's weight, cap and pause; what is left out takes its default.",
 		handle: takes(bodySmall, (*call).setClass), answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
 	}, {
 		method: http.MethodGet, path: kernel + "/handlers", scope: token.ReadHandlers, summary: "List handlers and their schemas, the last that was set first.",

@@ -29,11 +29,27 @@ type Book struct {
 	changes int // counts Put and Remove, so that a Refresh that overlaps one is not believed
 	byHash  map[[32]byte]scheduler.Token
 	bound   int // tokens that are bound to a tenant
+	notify  func(bound bool)
 }
 
 // NewBook returns an empty book that is filled from load, usually (*scheduler.Scheduler).Tokens.
 func NewBook(load func(context.Context) ([]scheduler.Token, error)) *Book {
 	return &Book{load: load, byHash: map[[32]byte]scheduler.Token{}}
+}
+
+// Notify has fn called when the first token that is bound to a tenant appears, and when the last is gone. It is set before the book is shared.
+func (b *Book) Notify(fn func(bound bool)) { b.notify = fn }
+
+// change runs fn on the book's content and tells of what it changed.
+func (b *Book) change(fn func()) {
+	b.mu.Lock()
+	before := b.bound > 0
+	fn()
+	after := b.bound > 0
+	b.mu.Unlock()
+	if b.notify != nil && before != after {
+		b.notify(after)
+	}
 }
 
 // Refresh reads the tokens from the store. On an error the book stays as it was.
@@ -61,13 +77,13 @@ func (b *Book) fill(tokens []scheduler.Token, before int) bool {
 			bound++
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.changes != before {
-		return false
-	}
-	b.byHash, b.bound, b.loaded = byHash, bound, true
-	return true
+	filled := false
+	b.change(func() {
+		if filled = b.changes == before; filled {
+			b.byHash, b.bound, b.loaded = byHash, bound, true
+		}
+	})
+	return filled
 }
 
 // Run refreshes the book until ctx is done. Errors go to report; the book keeps what it knew.
@@ -88,29 +104,29 @@ func (b *Book) Run(ctx context.Context, report func(error)) {
 
 // Put adds a token that was just saved.
 func (b *Book) Put(t scheduler.Token) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.changes++
-	if _, known := b.byHash[t.Hash]; !known && t.Tenant != nil {
-		b.bound++
-	}
-	b.byHash[t.Hash] = t
+	b.change(func() {
+		b.changes++
+		if _, known := b.byHash[t.Hash]; !known && t.Tenant != nil {
+			b.bound++
+		}
+		b.byHash[t.Hash] = t
+	})
 }
 
 // Remove forgets a token that was just deleted.
 func (b *Book) Remove(id lessor.TokenID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.changes++
-	for hash, t := range b.byHash {
-		if t.ID == id {
+	b.change(func() {
+		b.changes++
+		for hash, t := range b.byHash {
+			if t.ID != id {
+				continue
+			}
 			delete(b.byHash, hash)
 			if t.Tenant != nil {
 				b.bound--
 			}
-			return
 		}
-	}
+	})
 }
 
 // Find returns the token with this secret, if there is one and it has not expired. Looking up a hash tells a caller who

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,8 @@ func TestBookFindsTokensUntilTheyExpireOrGo(t *testing.T) {
 func TestBookCountsTenantBoundTokens(t *testing.T) {
 	tok, _ := issue(t, Ask{Role: new("viewer"), TenantID: new("018f0000-0000-7000-8000-000000000001")}, 1)
 	b := NewBook(func(context.Context) ([]scheduler.Token, error) { return nil, nil })
+	var told []bool
+	b.Notify(func(bound bool) { told = append(told, bound) })
 	if b.Put(tok); !b.Bound() || b.Len() != 1 {
 		t.Errorf("after Put: bound %v, len %d", b.Bound(), b.Len())
 	}
@@ -74,6 +77,10 @@ func TestBookCountsTenantBoundTokens(t *testing.T) {
 	}
 	if b.Remove(tok.ID); b.Bound() || b.Len() != 0 {
 		t.Errorf("after Remove: bound %v, len %d", b.Bound(), b.Len())
+	}
+	b.Put(tok) // another node deletes it
+	if err := b.Refresh(t.Context()); err != nil || !slices.Equal(told, []bool{true, false, true, false}) {
+		t.Errorf("told %v (%v), want each change once", told, err)
 	}
 }
 

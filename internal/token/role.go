@@ -40,7 +40,9 @@ const (
 	ReadFigures Scope = "read_figures" // capacity
 	SetCapacity Scope = "set_capacity"
 	Drain       Scope = "drain"
-	Schedule    Scope = "schedule" // change definitions, circuits and tenants
+	Schedule    Scope = "schedule" // change definitions and circuits
+	// SetTenant changes weight, cap and pause of a tenant or class: its share beside the others', which no tenant sets for itself.
+	SetTenant Scope = "set_tenant"
 	// ReadHandlers is a worker's too, so that it can check its own payloads; SetHandler is not. SPEC 7 names capacity and handlers
 	// in one breath for workers, and capacity is theirs to read only: a new schema can fail every job of its type.
 	ReadHandlers Scope = "read_handlers"
@@ -74,6 +76,7 @@ var scopes = map[Scope]grant{
 	SetCapacity:  {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
 	Drain:        {roles: []Role{Operator, Admin}, needsToken: true, noTenant: true},
 	Schedule:     {roles: []Role{Operator, Admin}},
+	SetTenant:    {roles: []Role{Operator, Admin}, noTenant: true},
 	ReadHandlers: {roles: []Role{Viewer, Worker, Operator, Admin}, noTenant: true},
 	SetHandler:   {roles: []Role{Operator, Admin}, noTenant: true},
 	ReadAudit:    {roles: []Role{Admin}, needsToken: true, noTenant: true},
