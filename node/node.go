@@ -99,13 +99,14 @@ func open(ctx context.Context, cfg Config, log *slog.Logger, db sqlite.Config) (
 	if err := n.adminToken(ctx); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
+	n.tokens.Notify(n.announceAccess)
 	if err := n.openWorkspace(); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
 	n.dashboard = dashboard.New(dashboard.Config{Scheduler: n.scheduler, Tokens: n.tokens, Recovery: n.recovery, Log: n.log, Version: Version})
 	n.api = httpapi.New(httpapi.Config{
 		Scheduler: n.scheduler, Tokens: n.tokens, Telemetry: n.telemetry, Traces: n.traces, Recovery: n.recovery, Log: n.log, Level: n.level,
-		ListenAddr: cfg.Listen, AuthRequired: cfg.Auth == config.AuthRequired, Hosts: cfg.HTTP.Hosts,
+		ListenAddr: cfg.Listen, AuthRequired: cfg.Auth == config.AuthRequired, Hosts: cfg.HTTP.Hosts, TrustedProxies: cfg.HTTP.Proxies(),
 		PayloadLimit: int64(cfg.Jobs.PayloadLimit), Version: Version, Pages: n.dashboard.Serve,
 	})
 	return n, nil

@@ -164,6 +164,7 @@ func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	default:
 		a.say("admin token  in %s", n.TokenFile())
 	}
+	a.say("access       %s", n.Access())
 	if n.FirstStart() {
 		a.say("dashboard    %s/login?code=%s (opens once, within 10 min)", reachable(addr), n.LoginCode())
 	} else {

@@ -39,6 +39,30 @@ func isHost(s string) bool {
 	return true
 }
 
+// parseNetwork reads an address or a network; an address is a network of one.
+func parseNetwork(s string) (netip.Prefix, bool) {
+	if p, err := netip.ParsePrefix(s); err == nil {
+		return p.Masked(), true
+	}
+	addr, err := netip.ParseAddr(s)
+	if err != nil || addr.Zone() != "" {
+		return netip.Prefix{}, false
+	}
+	addr = addr.Unmap()
+	return netip.PrefixFrom(addr, addr.BitLen()), true
+}
+
+// Proxies returns TrustedProxies as networks. What Validate refuses is left out.
+func (h HTTP) Proxies() []netip.Prefix {
+	var list []netip.Prefix
+	for _, s := range h.TrustedProxies {
+		if p, ok := parseNetwork(s); ok {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 func isPath(s string) bool { return s != "" && len(s) <= maxText && !strings.ContainsRune(s, 0) }
 
 func isStore(s string) bool {

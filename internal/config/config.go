@@ -143,7 +143,8 @@ type Telemetry struct {
 
 // HTTP is about the HTTP server.
 type HTTP struct {
-	Hosts []string // names by which it may be called, besides its own addresses
+	Hosts          []string // names by which it may be called, besides its own addresses
+	TrustedProxies []string // addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed
 }
 
 // Default returns the defaults, complete.

@@ -102,5 +102,6 @@ func Keys() []Key {
 		text("telemetry.log_level", "debug, info, warn or error", func(c *Config) *string { return &c.Telemetry.LogLevel }, oneOf("debug", "info", "warn", "error")),
 
 		hosts("http.hosts", func(c *Config) *[]string { return &c.HTTP.Hosts }),
+		networks("http.trusted_proxies", func(c *Config) *[]string { return &c.HTTP.TrustedProxies }),
 	}
 }

@@ -67,6 +67,7 @@ var bounds = map[string]struct{ good, bad []string }{
 	"telemetry.otlp_endpoint":     {[]string{"", "http://h:4318"}, []string{"h:4318"}},
 	"telemetry.log":               {[]string{"text", "json"}, []string{"", "xml"}},
 	"telemetry.log_level":         {[]string{"debug", "error"}, []string{"", "trace"}},
+	"http.trusted_proxies":        {[]string{"", "127.0.0.1", "10.0.0.0/8,::1,2001:db8::/32", strings.Repeat("::1,", 99) + "::1"}, []string{"proxy.example", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", strings.Repeat("::1,", 100) + "::1"}},
 	"http.hosts":                  {[]string{"lessor.example", "a_b", "::1", strings.Repeat("a,", 99) + "a"}, []string{"a/b", "-a", "a-", ".", strings.Repeat("a", 64), strings.Repeat("a,", 100) + "a"}},
 }
 

@@ -75,3 +75,9 @@ func hosts(name string, field func(*Config) *[]string) Key {
 		return len(*field(c)) <= maxHosts && !slices.ContainsFunc(*field(c), func(h string) bool { return !isHost(h) })
 	}}
 }
+
+func networks(name string, field func(*Config) *[]string) Key {
+	return Key{Name: name, Allowed: "up to 100 addresses, or networks like 10.0.0.0/8", field: anyField(field), ok: func(c *Config) bool {
+		return len(*field(c)) <= maxHosts && !slices.ContainsFunc(*field(c), func(s string) bool { _, ok := parseNetwork(s); return !ok })
+	}}
+}

@@ -142,7 +142,7 @@ func (v *visit) session() *scheduler.Token {
 // setCookie sets a cookie that scripts and other sites cannot use; an empty value ends it.
 func (v *visit) setCookie(name, value string, life time.Duration) {
 	c := &http.Cookie{
-		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.r.TLS != nil,
+		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.visitor.Secure,
 	}
 	if value == "" {
 		c.MaxAge = -1

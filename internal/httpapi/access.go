@@ -68,6 +68,12 @@ func bearer(h http.Header) string {
 	return strings.TrimSpace(secret)
 }
 
+// Tokenless reports whether a server with these settings lets callers on its own machine in without a token, as long as no
+// token is bound to a tenant.
+func Tokenless(listen string, hosts []string, required bool) bool {
+	return isLoopback(hostOf(listen)) && len(hosts) == 0 && !required
+}
+
 // isLocal is the loopback rule: on a loopback address, a caller on this machine needs no token, as long as there are no
 // tenants to wall off from each other. A proxy on this machine would make the whole world local, so whatever looks like
 // one is not.

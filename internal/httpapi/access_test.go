@@ -45,6 +45,7 @@ func TestTokensBoundToATenantAreKeptFromWhatAllShare(t *testing.T) {
 		w := s.call(rt.method, pathOf(rt)+"?no_such_parameter=1", "{", with(secret))
 		refusesAll := strings.HasSuffix(rt.path, "/capacity") || strings.HasSuffix(rt.path, "/drain") ||
 			strings.HasPrefix(rt.path, kernel+"/handlers") || rt.path == kernel+"/audit" ||
+			rt.method == http.MethodPut && strings.HasPrefix(rt.path, kernel+"/tenants/") ||
 			strings.HasPrefix(rt.path, administration) || rt.path == "/metrics"
 		if got := w.Code == http.StatusForbidden; got != refusesAll {
 			t.Errorf("%s %s: %d; refused should be %v", rt.method, rt.path, w.Code, refusesAll)
@@ -147,6 +148,7 @@ func TestLoopbackRule(t *testing.T) {
 		},
 		{name: "auth required", server: func(c *Config) { c.AuthRequired = true }, want: needed},
 		{name: "listens on all", server: func(c *Config) { c.ListenAddr = ":5377" }, want: needed},
+		{name: "has a name of its own", server: func(c *Config) { c.Hosts = []string{"lessor.example"} }, want: needed},
 		{name: "listens on 0.0.0.0", server: func(c *Config) { c.ListenAddr = "0.0.0.0:5377" }, want: needed},
 		{name: "listens on an address", server: func(c *Config) { c.ListenAddr = "10.0.0.1:5377" }, want: needed},
 		{name: "listens on a name", server: func(c *Config) { c.ListenAddr = "example.com:5377" }, want: needed},

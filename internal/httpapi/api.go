@@ -14,6 +14,7 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"lessor"
 	"lessor/internal/recovery"
@@ -37,8 +38,11 @@ type Config struct {
 	ListenAddr string
 	// AuthRequired ends the loopback rule: everybody needs a token.
 	AuthRequired bool
-	// Hosts are further names this server is reached by, without port.
+	// Hosts are further names this server is reached by, without port. They end the loopback rule: who has such a name is
+	// reached through a proxy, whose callers are not on this machine.
 	Hosts []string
+	// TrustedProxies are the networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+	TrustedProxies []netip.Prefix
 	// PayloadLimit bounds the body of a submission in bytes; 0 = 256 KiB.
 	PayloadLimit int64
 	// Version is shown in the OpenAPI document.
@@ -57,6 +61,7 @@ type API struct {
 	log       *slog.Logger
 	level     *slog.LevelVar
 	hosts     hosts
+	proxies   proxies
 	tokenless bool // callers without a token may be let in: the loopback rule
 	origins   *http.CrossOriginProtection
 	mux       *http.ServeMux
@@ -81,10 +86,10 @@ func New(cfg Config) *API {
 	}
 	a := &API{
 		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, traces: cfg.Traces, recovery: cfg.Recovery, log: cfg.Log, level: cfg.Level,
-		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(),
+		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(), proxies: cfg.TrustedProxies,
 		polls: gate{most: maxPolls}, streams: gate{most: maxStreams}, pages: cfg.Pages,
 	}
-	a.tokenless = a.hosts.listensOnLoopback && !cfg.AuthRequired
+	a.tokenless = Tokenless(cfg.ListenAddr, cfg.Hosts, cfg.AuthRequired)
 	table := routes(cfg.PayloadLimit)
 	a.mux = newMux(table)
 	a.document = openAPI(table, cfg.Version)

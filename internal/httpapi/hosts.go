@@ -9,21 +9,15 @@ import (
 // hosts says by which names this server may be called. A browser that was led here by a name of somebody else's (DNS
 // rebinding) shows that name in the Host header, and is refused.
 type hosts struct {
-	listensOnLoopback bool
-	anyAddress        bool // it listens on all addresses: an address cannot be rebound, so each is accepted
-	names             map[string]bool
+	anyAddress bool // it listens on all addresses: an address cannot be rebound, so each is accepted
+	names      map[string]bool
 }
 
 func newHosts(listen string, extra []string) hosts {
 	host := hostOf(listen)
 	h := hosts{names: map[string]bool{}}
 	addr, err := netip.ParseAddr(host)
-	switch {
-	case host == "" || err == nil && addr.IsUnspecified():
-		h.anyAddress = true
-	case isLoopback(host):
-		h.listensOnLoopback = true
-	}
+	h.anyAddress = host == "" || err == nil && addr.IsUnspecified()
 	for _, name := range append(extra, host) {
 		if name = hostOf(name); name != "" {
 			h.names[name] = true

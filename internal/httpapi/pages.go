@@ -9,6 +9,7 @@ import (
 // Visitor is who asks for a page, as far as the request itself tells.
 type Visitor struct {
 	Local   bool   // needs no token where an operator's rights are enough: the loopback rule
+	Secure  bool   // the connection is encrypted, at least up to a proxy that we trust
 	TraceID string // under which faults are logged
 }
 
@@ -23,7 +24,7 @@ func (c *call) page() error {
 		return errNoRoute
 	}
 	c.seen.Ignore()
-	if !a.pages(c.w, c.r, Visitor{Local: a.tokens.Loaded() && a.isLocal(c.r), TraceID: c.trace.id}) {
+	if !a.pages(c.w, c.r, Visitor{Local: a.tokens.Loaded() && a.isLocal(c.r), Secure: a.proxies.secure(c.r), TraceID: c.trace.id}) {
 		return errNoRoute
 	}
 	return nil
