@@ -69,6 +69,7 @@ type API struct {
 	pages     Pages
 	polls     gate
 	streams   gate
+	eventIDs  eventIDs
 }
 
 const defaultPayloadLimit = 256 << 10
@@ -87,7 +88,7 @@ func New(cfg Config) *API {
 	a := &API{
 		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, traces: cfg.Traces, recovery: cfg.Recovery, log: cfg.Log, level: cfg.Level,
 		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(), proxies: cfg.TrustedProxies,
-		polls: gate{most: maxPolls}, streams: gate{most: maxStreams}, pages: cfg.Pages,
+		polls: gate{most: maxPolls}, streams: gate{most: maxStreams}, pages: cfg.Pages, eventIDs: newEventIDs(),
 	}
 	a.tokenless = Tokenless(cfg.ListenAddr, cfg.Hosts, cfg.AuthRequired)
 	table := routes(cfg.PayloadLimit)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -22,18 +21,18 @@ func (c *call) events() error {
 		return err
 	}
 	defer release()
-	after, _ := strconv.ParseUint(c.r.Header.Get("Last-Event-ID"), 10, 64) // best effort: one we cannot read is none
-	records, err := c.api.scheduler.Subscribe(ctx, c.caller, after)
+	ids := c.api.eventIDs.of(c.caller)
+	records, err := c.api.scheduler.Subscribe(ctx, c.caller, ids.open(c.r.Header.Get("Last-Event-ID")))
 	if err != nil {
 		return heldErr(ctx, err)
 	}
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
-	return c.follow(ctx, records)
+	return c.follow(ctx, records, ids)
 }
 
 // follow sends records as they come.
-func (c *call) follow(ctx context.Context, records <-chan scheduler.Streamed) error {
+func (c *call) follow(ctx context.Context, records <-chan scheduler.Streamed, ids readerIDs) error {
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for text := []byte(": stream of records\n\n"); c.push(text) == nil; {
@@ -42,7 +41,7 @@ func (c *call) follow(ctx context.Context, records <-chan scheduler.Streamed) er
 			if !ok {
 				return nil
 			}
-			text = gather(first, records)
+			text = gather(first, records, ids)
 		case <-alive.C:
 			text = []byte(": alive\n\n")
 		case <-ctx.Done():
@@ -66,10 +65,10 @@ func (c *call) push(text []byte) error {
 const maxGather = 64 * kib
 
 // gather writes a record and those that wait behind it, so that a burst costs one write.
-func gather(next scheduler.Streamed, records <-chan scheduler.Streamed) []byte {
+func gather(next scheduler.Streamed, records <-chan scheduler.Streamed, ids readerIDs) []byte {
 	var b bytes.Buffer
 	for {
-		writeRecord(&b, next)
+		writeRecord(&b, next, ids)
 		if b.Len() > maxGather {
 			return b.Bytes()
 		}
@@ -86,7 +85,7 @@ func gather(next scheduler.Streamed, records <-chan scheduler.Streamed) []byte {
 }
 
 // writeRecord writes one event; before it a gap if others were left out.
-func writeRecord(b *bytes.Buffer, r scheduler.Streamed) {
+func writeRecord(b *bytes.Buffer, r scheduler.Streamed, ids readerIDs) {
 	if r.Gap {
 		b.WriteString("event: gap\ndata: {}\n\n")
 	}
@@ -98,7 +97,7 @@ func writeRecord(b *bytes.Buffer, r scheduler.Streamed) {
 		b.WriteString("event: gap\ndata: {}\n\n")
 		return
 	}
-	b.WriteString("id: " + strconv.FormatUint(r.ID, 10) + "\nevent: record\ndata: ")
+	b.WriteString("id: " + ids.seal(r.ID) + "\nevent: record\ndata: ")
 	b.Write(data)
 	b.WriteString("\n\n")
 }

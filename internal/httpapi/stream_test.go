@@ -97,13 +97,14 @@ func TestStreamShowsATenantItsOwn(t *testing.T) {
 
 func TestGapsAreTold(t *testing.T) {
 	e := scheduler.Streamed{ID: 7, Event: lessor.StreamEvent{JobID: lessor.JobID{UUID: lessor.UUID{1}}}}
+	ids := newEventIDs().of(scheduler.Caller{})
 	queue := make(chan scheduler.Streamed, 3)
 	gap := e
 	gap.ID, gap.Gap = 9, true
 	queue <- gap
 	queue <- scheduler.Streamed{ID: 10, Gap: true}
-	got := string(gather(e, queue))
-	want := []string{"id: 7\nevent: record\n", "event: gap\ndata: {}\n\nid: 9\nevent: record\n", "\n\nevent: gap\ndata: {}\n\n"}
+	got := string(gather(e, queue, ids))
+	want := []string{"id: " + ids.seal(7) + "\nevent: record\n", "event: gap\ndata: {}\n\nid: " + ids.seal(9) + "\nevent: record\n", "\n\nevent: gap\ndata: {}\n\n"}
 	at := 0
 	for _, w := range want {
 		i := strings.Index(got[at:], w)
@@ -112,11 +113,11 @@ func TestGapsAreTold(t *testing.T) {
 		}
 		at += i
 	}
-	if strings.Contains(got, "id: 10") {
+	if strings.Contains(got, ids.seal(10)) {
 		t.Error("an entry without an event is shown as a record")
 	}
 	var b bytes.Buffer
-	writeRecord(&b, e)
+	writeRecord(&b, e, ids)
 	if strings.Count(b.String(), "\n\n") != 1 {
 		t.Errorf("a record must be one block: %q", b.String())
 	}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -98,9 +99,12 @@ func (s *stream) close() {
 	}
 }
 
+// AfterUnknown is the position of a follower that was here before, nobody knows when: it may have missed anything.
+const AfterUnknown = math.MaxUint64
+
 // Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until ctx
-// is done; the channel is then closed. An entry with Gap set follows after others were left out. Other nodes tell theirs once
-// they have heard of the first follower here.
+// is done; the channel is then closed. An entry with Gap set follows after others were left out; if they were left out before
+// the first, it comes at once and has no event. Other nodes tell theirs once they have heard of the first follower here.
 func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (<-chan Streamed, error) {
 	f, first, err := s.stream.join(ctx, c, after)
 	if err != nil {
@@ -122,21 +126,34 @@ func (s *stream) join(ctx context.Context, c Caller, after uint64) (f *follower,
 	if len(s.followers) >= maxFollowers {
 		return nil, false, &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many event streams are open", RetryAfter: time.Second}
 	}
-	f = &follower{tenant: c.Tenant, c: make(chan Streamed, streamBuffer)}
-	if after > 0 && after != s.last {
-		f.gap = after > s.last || len(s.memory) == 0 || s.memory[0].ID > after+1
-		for _, e := range s.memory {
-			if e.ID > after || after > s.last {
-				f.offer(e)
-			}
-		}
-	}
+	f = &follower{tenant: c.Tenant}
+	s.catchUp(f, after)
 	if s.followers == nil {
 		s.followers = map[*follower]struct{}{}
 	}
 	s.followers[f] = struct{}{}
 	context.AfterFunc(ctx, func() { s.leave(f) })
 	return f, len(s.followers) == 1, nil
+}
+
+// catchUp gives a new follower its channel, with what it missed in it: the buffer is for what comes.
+func (s *stream) catchUp(f *follower, after uint64) {
+	if after == 0 || after == s.last {
+		f.c = make(chan Streamed, streamBuffer)
+		return
+	}
+	missed := s.memory
+	lost := after > s.last || len(s.memory) == 0 || s.memory[0].ID > after+1
+	if !lost {
+		missed = s.memory[after+1-s.memory[0].ID:]
+	}
+	f.c = make(chan Streamed, 1+len(missed)+streamBuffer)
+	if lost {
+		f.c <- Streamed{Gap: true}
+	}
+	for _, e := range missed {
+		f.offer(e)
+	}
 }
 
 func (s *stream) leave(f *follower) {
