@@ -28,5 +28,6 @@
 //   - nothing is in a heap that may not be granted, and everything that may is (checkHeaps, after every step of it)
 //   - no Take passes a cap or takes a lock that is held (TestTakeNeverPassesCapOrLock)
 //   - backlogged tenants get their part of any 1000 grants (TestEqualTenantsShareAnyWindow)
+//   - a lane that was not added is no job's and no lease's: nothing panics on rows that name one (TestLaneThatIsNotKnown)
 //   - an Index built again from the tables has the same counts (TestRebuildGivesSameCounts)
 package lanes

@@ -1,8 +1,6 @@
 package lanes
 
 import (
-	"fmt"
-
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -57,9 +55,9 @@ func New(tenantPolicy func(lessor.TenantID) Policy) *Index {
 	}
 }
 
-// Add registers a lane. Adding a known one does nothing.
+// Add registers a lane. Adding a known one does nothing, nor does adding one with a priority that there is not.
 func (x *Index) Add(id rules.LaneID, v rules.Lane) {
-	if x.Known(id) {
+	if x.Known(id) || int(v.Priority) >= lessor.Priorities {
 		return
 	}
 	t := x.tenant(v.Tenant)
@@ -87,19 +85,12 @@ func (x *Index) Add(id rules.LaneID, v rules.Lane) {
 // Known reports whether a lane was added.
 func (x *Index) Known(id rules.LaneID) bool { return x.registry.find(id) != nil }
 
-// Lane returns what a known lane is.
+// Lane returns what a lane is; the zero Lane if it is not known.
 func (x *Index) Lane(id rules.LaneID) (v rules.Lane) {
-	x.known(id).read(&v)
-	return v
-}
-
-// known returns a lane that the owner has added before it speaks of it; anything else is a mistake in the owner.
-func (x *Index) known(id rules.LaneID) *lane {
-	l := x.registry.find(id)
-	if l == nil {
-		panic(fmt.Sprintf("lanes: lane %d was not added", id))
+	if l := x.registry.find(id); l != nil {
+		l.read(&v)
 	}
-	return l
+	return v
 }
 
 func (x *Index) share(t *tenant, p lessor.Priority) *share {

@@ -138,3 +138,22 @@ func TestUnknownLane(t *testing.T) {
 		}
 	}
 }
+
+// TestLaneThatIsNotKnown: rows come from a database, and may name anything.
+func TestLaneThatIsNotKnown(t *testing.T) {
+	x := New(nil)
+	x.Add(7, rules.Lane{Priority: lessor.Priority(lessor.Priorities), Units: 1})
+	for _, id := range []rules.LaneID{0, 1, 7, -1, 1 << 40} {
+		if x.Enqueue(rules.Turn{Lane: id, Seq: 1}) || x.Hold(id) || x.Free(id) {
+			t.Errorf("lane %d, which is not known, took a job or a lease", id)
+		}
+		_, removed := x.Remove(id, 1)
+		_, taken := x.TakeSeq(id, 1)
+		if removed || taken || x.Eligible(id, 1) || x.Blocked(id).Any() || x.Lane(id) != (rules.Lane{}) {
+			t.Errorf("lane %d, which is not known, has something", id)
+		}
+	}
+	if x.Leases() != 0 || x.Leased() != 0 {
+		t.Errorf("%d leases of %d units are counted, want none", x.Leases(), x.Leased())
+	}
+}

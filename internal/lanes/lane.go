@@ -94,9 +94,12 @@ func (b Blocks) Any() bool {
 	return b.TenantPaused || b.TenantAtCap || b.ClassPaused || b.ClassAtCap || b.LockHeld || b.DefinitionBlocked
 }
 
-// Blocked says what holds a known lane back.
+// Blocked says what holds a lane back; nothing if it is not known.
 func (x *Index) Blocked(id rules.LaneID) Blocks {
-	l := x.known(id)
+	l := x.registry.find(id)
+	if l == nil {
+		return Blocks{}
+	}
 	c, t := l.classShare().class, l.classShare().share.tenant
 	return Blocks{
 		TenantPaused:      t.policy.Paused,

@@ -2,10 +2,14 @@ package lanes
 
 import "lessor/internal/rules"
 
-// Enqueue puts a job that is queued and due into the line of its lane, which must be known. The order of calls does not
-// matter: a job's place is its seq, so one that was retried is where it was. A job that is there already is replaced.
-func (x *Index) Enqueue(t rules.Turn) {
-	l := x.known(t.Lane)
+// Enqueue puts a job that is queued and due into the line of its lane. The order of calls does not matter: a job's place is
+// its seq, so one that was retried is where it was. A job that is there already is replaced. It returns false, and does
+// nothing, if the lane is not known.
+func (x *Index) Enqueue(t rules.Turn) bool {
+	l := x.registry.find(t.Lane)
+	if l == nil {
+		return false
+	}
 	if l.line == nil {
 		l.line = x.newLine()
 	}
@@ -17,11 +21,12 @@ func (x *Index) Enqueue(t rules.Turn) {
 	if pos := x.lanes.pos[l.nums[0]]; pos == absent || t.Seq < l.seats[0].lanes[pos].key {
 		x.placeLane(l)
 	}
+	return true
 }
 
 // Remove takes a job out of the queue without granting it; false when it was not there.
 func (x *Index) Remove(id rules.LaneID, seq int64) (t rules.Turn, ok bool) {
-	l := x.known(id)
+	l := x.registry.find(id)
 	if ok = x.unqueue(l, seq, &t); ok {
 		x.placeLane(l)
 	}
@@ -30,7 +35,7 @@ func (x *Index) Remove(id rules.LaneID, seq int64) (t rules.Turn, ok bool) {
 
 // unqueue takes a job out of its line and writes it to t. The caller places the lane.
 func (x *Index) unqueue(l *lane, seq int64, t *rules.Turn) bool {
-	if l.line == nil {
+	if l == nil || l.line == nil {
 		return false
 	}
 	i, j := l.line.head, l.line.runs[l.line.head].off

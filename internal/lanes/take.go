@@ -12,7 +12,7 @@ func (x *Index) Take(p Pick) (t rules.Turn) {
 // TakeSeq does the same for a grant that was decided elsewhere: another node's. It asks for no cap or lock, because the
 // lease exists.
 func (x *Index) TakeSeq(id rules.LaneID, seq int64) (t rules.Turn, ok bool) {
-	ok = x.take(x.known(id), seq, &t)
+	ok = x.take(x.registry.find(id), seq, &t)
 	return t, ok
 }
 
@@ -26,14 +26,18 @@ func (x *Index) take(l *lane, seq int64, t *rules.Turn) bool {
 	return true
 }
 
-// Hold counts a live lease of a known lane: one that was found at the start, or that another node granted.
-func (x *Index) Hold(id rules.LaneID) { x.count(x.known(id), 1) }
+// Hold counts a live lease: one that was found at the start, or that another node granted. It returns false, and does
+// nothing, if the lane is not known.
+func (x *Index) Hold(id rules.LaneID) bool { return x.count(x.registry.find(id), 1) }
 
-// Free ends a lease of a known lane. Counts may pass below zero for as long as an end was told before its grant.
-func (x *Index) Free(id rules.LaneID) { x.count(x.known(id), -1) }
+// Free ends a lease, as Hold began it. Counts may pass below zero for as long as an end was told before its grant.
+func (x *Index) Free(id rules.LaneID) bool { return x.count(x.registry.find(id), -1) }
 
 // count adds leases to everything that counts them, and places what that opened or closed.
-func (x *Index) count(l *lane, leases int) {
+func (x *Index) count(l *lane, leases int) bool {
+	if l == nil {
+		return false
+	}
 	c, t := l.classShare().class, l.classShare().share.tenant
 	x.leases += leases
 	x.units += leases * l.shape().units
@@ -57,4 +61,5 @@ func (x *Index) count(l *lane, leases int) {
 	if t.open() != was {
 		x.placeTenant(t)
 	}
+	return true
 }

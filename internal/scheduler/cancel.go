@@ -54,7 +54,7 @@ func (s *Scheduler) alter(ctx context.Context, c Caller, id lessor.JobID, decide
 
 // lock loads one job that the caller may see and keeps it where it is.
 func (p *pass) lock(ctx context.Context, c Caller, id lessor.JobID) (*rules.Standing, error) {
-	all, err := p.tx.Lock(ctx, []lessor.JobID{id})
+	all, err := p.lockJobs(ctx, []lessor.JobID{id})
 	if err != nil {
 		return nil, fmt.Errorf("load job: %w", err)
 	}
@@ -62,7 +62,7 @@ func (p *pass) lock(ctx context.Context, c Caller, id lessor.JobID) (*rules.Stan
 	if st == nil || !c.sees(st.Spec.Lane.Tenant) {
 		return nil, lessor.ErrJobNotFound
 	}
-	return st, p.follow(ctx)
+	return st, nil
 }
 
 // apply writes what was decided about a job, and brings the fold along.

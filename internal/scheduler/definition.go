@@ -204,11 +204,8 @@ func (p *pass) cancelOpen(ctx context.Context, actor string, definitions []strin
 			jobs = append(jobs, r.Job)
 		}
 	}
-	standings, err := p.tx.Lock(ctx, jobs)
+	standings, err := p.lockJobs(ctx, jobs)
 	if err != nil {
-		return err
-	}
-	if err := p.follow(ctx); err != nil {
 		return err
 	}
 	for _, id := range jobs {

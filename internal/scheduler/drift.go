@@ -28,6 +28,9 @@ func (s *Scheduler) Drift(ctx context.Context) (drift error) {
 
 // differs tells what a fold holds that the tables do not.
 func (f *fold) differs(tables *fold) error {
+	if n := len(tables.strays); n > 0 {
+		return fmt.Errorf("%d jobs have a lane that is not stored and cannot be granted, first %s", n, tables.strays[0])
+	}
 	if have, want := f.index.Counts(), tables.index.Counts(); !reflect.DeepEqual(have, want) {
 		return fmt.Errorf("counts in memory are %+v, the tables say %+v", have, want)
 	}

@@ -23,6 +23,9 @@ func (p *pass) promote(ctx context.Context) error {
 	if err := p.follow(ctx); err != nil {
 		return err
 	}
+	if err := p.meetDue(ctx, due); err != nil {
+		return err
+	}
 	for _, w := range due {
 		t := rules.Promote(w.Turn, w.Wait, p.now)
 		p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.InQueue, Turn: t})

@@ -20,6 +20,7 @@ type faulty struct {
 	scheduler.Store
 	fail    atomic.Pointer[error]           // every Update fails with it, before it begins
 	refuse  func(specs []*rules.Spec) error // of Insert
+	due     func()                          // before Due
 	after   func()                          // between the commit and its answer
 	updates atomic.Int64
 }
@@ -55,6 +56,13 @@ func (t faultyTx) Insert(ctx context.Context, specs []*rules.Spec) error {
 		}
 	}
 	return t.Tx.Insert(ctx, specs)
+}
+
+func (t faultyTx) Due(ctx context.Context, now lessor.Instant, limit int) ([]scheduler.Waiting, error) {
+	if t.f.due != nil {
+		t.f.due()
+	}
+	return t.Tx.Due(ctx, now, limit)
 }
 
 // inFaultyWorld runs test over a store that can be made to fail.

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -96,6 +97,11 @@ func (s *Scheduler) fly(ctx context.Context, w *work, lone bool) error {
 // await answers the calls of a commit as soon as it has landed, behind those of the one before: the loop may be at work on the next.
 func (s *Scheduler) await(f *flight, wait func() error, before <-chan struct{}) {
 	defer close(f.done)
+	defer func() {
+		if v := recover(); v != nil {
+			f.err = panicked{v, debug.Stack()} // the loop refuses who was not answered
+		}
+	}()
 	if f.err = wait(); f.err != nil {
 		return // the loop deals with it
 	}
@@ -138,6 +144,9 @@ func (s *Scheduler) land(ctx context.Context) error {
 	s.flights = nil
 	s.recall(failed)
 	var first error
+	for _, f := range failed {
+		s.works = append(s.works, f.w)
+	}
 	for _, f := range failed {
 		s.observe(f, f.err)
 		if err := s.fall(ctx, f.w, f.err); first == nil {

@@ -25,6 +25,7 @@ type fold struct {
 	followedAt time.Time      // when they were last looked for, on this node's clock
 	delta      *delta         // what this pass does to it, for other nodes; nil = there are none
 
+	strays   []stray // rows that no lane has, as far as the last rebuild saw
 	hindered hindrances
 	expected []expected      // jobs for which a worker should ask
 	missed   map[string]bool // definitions about which there is an alert that none does
@@ -73,8 +74,7 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 		return err
 	}
 	err = v.EachLane(ctx, func(id rules.LaneID, l rules.Lane) error {
-		f.lanes[l] = id
-		f.index.Add(id, l)
+		f.add(id, l)
 		return nil
 	})
 	if err != nil {
@@ -82,6 +82,7 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	}
 	err = v.EachLease(ctx, func(h *rules.Held) error {
 		f.hold(h)
+		f.strayed("lease", h.Turn)
 		f.look(h.ID, rules.NextLook(h, v.Now(), v.Serving()))
 		return nil
 	})
@@ -90,6 +91,7 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	}
 	err = v.EachQueued(ctx, func(t rules.Turn) error {
 		f.index.Enqueue(t)
+		f.strayed("queue", t)
 		return nil
 	})
 	if err != nil {
@@ -114,8 +116,7 @@ func (f *fold) lanesOf(ctx context.Context, tx Tx, specs []*rules.Spec) error {
 			return err
 		}
 		for i, l := range unknown {
-			f.lanes[l] = ids[i]
-			f.index.Add(ids[i], l)
+			f.add(ids[i], l)
 		}
 	}
 	for _, s := range specs {

@@ -89,21 +89,21 @@ func (f *fold) meet(ctx context.Context, v View, changes []Change) error {
 			if st.held != nil {
 				lane = st.held.Turn.Lane
 			}
-			if lane != 0 && !f.index.Known(lane) {
-				unknown = append(unknown, lane)
+			if lane != 0 {
+				unknown = f.unknown(unknown, lane)
 			}
 		})
 		if err != nil {
 			return err
 		}
 	}
-	lanes, err := v.LanesByID(ctx, unknown)
-	if err != nil {
+	if err := f.learn(ctx, v, unknown); err != nil {
 		return err
 	}
-	for id, l := range lanes {
-		f.lanes[l] = id
-		f.index.Add(id, l)
+	for _, lane := range unknown {
+		if !f.index.Known(lane) {
+			return fmt.Errorf("a change names lane %d, which is not stored: %w", lane, errStale)
+		}
 	}
 	return nil
 }

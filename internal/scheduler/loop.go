@@ -40,7 +40,7 @@ func (s *Scheduler) loop(ctx context.Context) error {
 		case <-timer.C:
 		}
 		s.linger = linger{}
-		wait, err := do(ctx)
+		wait, err := s.safely(ctx, do)
 		switch {
 		case err != nil:
 			s.setStatus(err)
@@ -51,6 +51,9 @@ func (s *Scheduler) loop(ctx context.Context) error {
 		if errors.Is(err, ErrBroken) {
 			return err
 		}
+		if !s.calmDown(ctx) {
+			return nil
+		}
 		timer.Reset(wait)
 	}
 }
@@ -58,6 +61,7 @@ func (s *Scheduler) loop(ctx context.Context) error {
 // turn does what is to be done now and returns after how long to be called again if nothing arrives.
 func (s *Scheduler) turn(ctx context.Context) (time.Duration, error) {
 	w := s.gather()
+	s.works = append(s.works, w)
 	if err := s.prepare(ctx, w); err != nil {
 		s.refuse(w.all(), err)
 		return 0, err
@@ -118,7 +122,9 @@ func (s *Scheduler) serve(ctx context.Context) error {
 	}
 	s.fold.serving, s.servedAt = serving, time.Now()
 	s.lapseSettings(serving.LastBeat)
-	s.setStatus(nil)
+	if s.panics < 2 {
+		s.setStatus(nil)
+	}
 	return nil
 }
 
@@ -208,6 +214,8 @@ func storeRefusal(err error) error {
 		r.Detail = "the store changed under the call; nothing was changed"
 	case errors.Is(err, context.Canceled):
 		return errStopping
+	case errors.Is(err, errPanicked):
+		return errPanicked
 	default:
 		return err
 	}

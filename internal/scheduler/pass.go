@@ -136,7 +136,10 @@ func (p *pass) loadLeases(ctx context.Context, w *work) error {
 	p.leases, p.suspects = leases, suspects
 	p.changed, p.ended = make(map[lessor.LeaseID]*rules.Held, len(w.beats)), make(map[lessor.LeaseID]LeaseEnd, len(w.ends))
 	p.moves, p.stats.Ended = slices.Grow(p.moves, len(w.ends)), slices.Grow(p.stats.Ended, len(w.ends))
-	return p.follow(ctx)
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	return p.meetLeases(ctx, leases)
 }
 
 // save writes what beats and ends decided.

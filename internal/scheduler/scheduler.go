@@ -89,6 +89,8 @@ type Scheduler struct {
 
 	fit      atomic.Int64 // total − reserve, for submissions; it counts once handlers is set
 	fold     *fold        // nil = must be rebuilt
+	works    []*work      // that this turn of the loop answers
+	panics   int          // turns of the loop in a row that panicked
 	told     int          // how many calls the last flight that landed answered
 	flights  []*flight    // on their way, oldest first; none = the fold equals the tables
 	servedAt time.Time

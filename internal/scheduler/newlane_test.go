@@ -1,0 +1,135 @@
+package scheduler_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"lessor"
+)
+
+// newLanes are submissions that each make a lane which nobody has seen before.
+var newLanes = map[string]func(*lessor.Submission){
+	"type":     func(*lessor.Submission) {}, // each job has a type of its own
+	"tenant":   func(s *lessor.Submission) { s.TenantID = new("33333333-3333-4333-8333-333333333333") },
+	"lock key": func(s *lessor.Submission) { s.LockKey = new("new") },
+	"class":    func(s *lessor.Submission) { s.FairnessClass = new("new") },
+}
+
+// later are ways in which a job comes to wait for its time.
+var later = map[string]func(w *world, sub lessor.Submission){
+	"run_at": func(w *world, sub lessor.Submission) {
+		w.submit(func(s *lessor.Submission) { *s = sub; s.RunAt = new(now().Add(300 * time.Millisecond).String()) })
+	},
+	"retry": func(w *world, sub lessor.Submission) {
+		w.submit(func(s *lessor.Submission) { *s = sub })
+		w.mustComplete(w.lease("before", ofType(*sub.Type)), "failed")
+	},
+	"delay": func(w *world, sub lessor.Submission) {
+		w.submit(func(s *lessor.Submission) { *s = sub })
+		g := w.lease("before", ofType(*sub.Type))
+		if err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID, DelayMS: new(int64(300))}); err != nil {
+			w.t.Fatalf("release with a delay: %v", err)
+		}
+	},
+}
+
+func ofType(types ...string) func(*lessor.LeaseRequest) {
+	return func(r *lessor.LeaseRequest) { r.Types, r.WaitMS = types, new(int64(10_000)) }
+}
+
+// TestNewLanesComeDueOnAnotherNode: jobs that wait for their time at one node come due at others, which have never seen their lanes.
+func TestNewLanesComeDueOnAnotherNode(t *testing.T) {
+	ws := nodes(t, 3, config(), nil)
+	first := ws[2] // it came last, and so knows that it is not alone and tells others what it changes
+	var types []string
+	for how, wait := range later {
+		for what, edit := range newLanes {
+			types = append(types, how+" of a new "+what)
+			sub := lessor.Submission{Type: &types[len(types)-1]}
+			edit(&sub)
+			sub.LockKey = prefixed(sub.LockKey, how)
+			wait(first, sub)
+		}
+	}
+	first.halt()
+	for i, typ := range types {
+		w := ws[i%2]
+		w.mustComplete(w.lease("after", ofType(typ)), "completed")
+	}
+	for _, w := range ws[:2] {
+		w.noDrift()
+	}
+}
+
+func prefixed(key *string, with string) *string {
+	if key == nil {
+		return nil
+	}
+	return new(with + *key)
+}
+
+// TestNewLaneIsMetByHand: an operator cancels and retries at one node what was submitted at another for later.
+func TestNewLaneIsMetByHand(t *testing.T) {
+	ws := nodes(t, 2, config(), nil)
+	time.Sleep(time.Second) // both have noticed each other then, and tell what they change; if not, they rebuild, and learn more
+	here, there := ws[0], ws[1]
+	for what, edit := range newLanes {
+		job := here.submit(func(s *lessor.Submission) {
+			s.Type, s.RunAt = new("by hand, new "+what), new(now().Add(time.Hour).String())
+			edit(s)
+		})
+		if _, err := there.Cancel(there.ctx, anybody, job.ID, false); err != nil {
+			t.Fatalf("cancel a job of a new %s: %v", what, err)
+		}
+		if _, err := there.Retry(there.ctx, anybody, job.ID); err != nil {
+			t.Fatalf("retry a job of a new %s: %v", what, err)
+		}
+		if _, err := there.Why(there.ctx, anybody, job.ID); err != nil {
+			t.Fatalf("why of a job of a new %s: %v", what, err)
+		}
+		here.mustComplete(here.lease("worker", ofType(job.Type)), "completed")
+		here, there = there, here
+	}
+	here.noDrift()
+	there.noDrift()
+}
+
+// TestRowsOfALaneThatIsNotStored: damage in the database costs the jobs that it hit, and no node. Whoever looks is told.
+func TestRowsOfALaneThatIsNotStored(t *testing.T) {
+	url := pool.Database(t)
+	before := node(t, url, config(), nil)
+	before.submit(func(s *lessor.Submission) { s.Type = new("held") })
+	held := before.lease("worker", ofType("held"))
+	queued := before.submit(func(s *lessor.Submission) { s.Type = new("queued") })
+	before.submit(func(s *lessor.Submission) {
+		s.Type, s.RunAt = new("due"), new(now().Add(500*time.Millisecond).String())
+	})
+	before.halt()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "delete from lane"); err != nil {
+		t.Fatal(err)
+	}
+	w := node(t, url, config(), nil)
+	w.eventually("promoted", func() bool {
+		n := 0
+		return conn.QueryRow(t.Context(), "select count(*) from delayed").Scan(&n) == nil && n == 0
+	})
+	w.submit(nil)
+	w.mustComplete(w.lease("worker", ofType("generic")), "completed")
+	w.mustBeat(held)
+	w.mustComplete(held, "completed")
+	if _, d := w.ask("worker", nil); d == nil || d.Code != lessor.NoEligibleJob {
+		t.Errorf("got %+v, want no job: nobody knows whose they are", d)
+	}
+	drift := w.Drift(w.ctx)
+	if drift == nil || !strings.Contains(drift.Error(), "2 jobs") || !strings.Contains(drift.Error(), queued.ID.String()) {
+		t.Errorf("the check says %v, want two jobs named", drift)
+	}
+}

@@ -1,0 +1,83 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// errPanicked is what callers are told about a panic.
+var errPanicked = errors.New("the scheduler met a fault of its own")
+
+// panicked is a panic, with where it happened.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
+
+func (panicked) Unwrap() error { return errPanicked }
+
+// panicPause is between the second panic in a row and the next turn. It is longer than the gap that moves the floor, so that
+// no lease ends because its heartbeats were answered by a panic.
+const panicPause = 2 * time.Second
+
+// safely runs a turn of the loop. A panic is a fault of one batch: its callers are told, the fold is rebuilt, and the
+// process goes on, because the leases of others live in it.
+func (s *Scheduler) safely(ctx context.Context, do func(context.Context) (time.Duration, error)) (wait time.Duration, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = s.survive(panicked{v, debug.Stack()})
+		}
+		s.works = nil
+	}()
+	wait, err = do(ctx)
+	if err == nil && s.panics > 0 {
+		s.panics = 0
+		s.setStatus(nil)
+	}
+	return wait, err
+}
+
+// survive answers the calls of a turn that panicked, and forgets what it may have done to the fold. The store has rolled
+// the transaction back.
+func (s *Scheduler) survive(p panicked) error {
+	s.panics++
+	err := error(p)
+	if s.panics > 1 {
+		err = fmt.Errorf("%w again, %d times in a row: %v", errPanicked, s.panics, p.value) // the stack was told
+	}
+	for _, f := range s.flights { // those that were committed are answered by themselves
+		if f.wait() != nil {
+			s.refuse(f.w.hot(), err)
+		}
+	}
+	s.flights = nil
+	calls := 0
+	for _, w := range s.works {
+		calls += w.count()
+		s.refuse(w.all(), err)
+	}
+	s.unpark(func(r *requestCall) bool { return r.state.Load() != callWaiting })
+	s.doubt()
+	s.cfg.Observe(Stats{Calls: calls, Err: err})
+	return err
+}
+
+// calmDown waits before the next turn if the last ones panicked. It returns false if ctx is done.
+func (s *Scheduler) calmDown(ctx context.Context) bool {
+	if s.panics < 2 {
+		return true
+	}
+	timer := time.NewTimer(panicPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
