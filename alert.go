@@ -17,13 +17,15 @@ const (
 
 // Alert is something that a person should know. It is raised once, and cleared when its cause is gone.
 type Alert struct {
-	ID        AlertID   `json:"id"`
-	Kind      AlertKind `json:"kind"`
-	Subject   string    `json:"subject"`
-	TenantID  TenantID  `json:"tenantId"`
-	Message   string    `json:"message"`
-	RaisedAt  Instant   `json:"raisedAt"`
-	ClearedAt Instant   `json:"clearedAt"`
+	ID             AlertID   `json:"id"`
+	Kind           AlertKind `json:"kind"`
+	Subject        string    `json:"subject"`
+	TenantID       TenantID  `json:"tenantId"`
+	Message        string    `json:"message"`
+	RaisedAt       Instant   `json:"raisedAt"`
+	ClearedAt      Instant   `json:"clearedAt"`
+	AcknowledgedAt Instant   `json:"acknowledgedAt"`
+	AcknowledgedBy *string   `json:"acknowledgedBy"`
 }
 
 // AlertFilter selects alerts for a list, newest first. Open leaves out those that are cleared.

@@ -39,7 +39,7 @@ func (m *Monitor) alarm(ctx context.Context, some []*subject, now moment) error 
 		}
 		changed[s] = want
 		if s.alert != "" {
-			cleared = append(cleared, lessor.Alert{Kind: s.alert, Subject: s.folder})
+			cleared = append(cleared, lessor.Alert{Kind: s.alert, Subject: s.folder, TenantID: s.alertOf})
 		}
 		if want != "" {
 			raised = append(raised, lessor.Alert{Kind: want, Subject: s.folder, TenantID: s.facts.Tenant, Message: m.message(s, want, now)})
@@ -59,6 +59,9 @@ func (m *Monitor) alarm(ctx context.Context, some []*subject, now moment) error 
 	defer m.mu.Unlock()
 	for s, kind := range changed {
 		s.alert = kind
+		if kind != "" {
+			s.alertOf = s.facts.Tenant
+		}
 	}
 	return nil
 }
@@ -97,12 +100,12 @@ func (m *Monitor) adoptAlerts(ctx context.Context) error {
 
 // adopt leaves alone what is about a job that runs in another node's workspace.
 func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
-	kinds := map[lessor.JobID]lessor.AlertKind{}
+	open := map[lessor.JobID]lessor.Alert{}
 	var ids []lessor.JobID
 	for _, a := range alerts {
 		u, err := lessor.ParseUUID(a.Subject)
 		if err == nil && slices.Contains(ourAlerts, a.Kind) {
-			kinds[lessor.JobID{UUID: u}] = a.Kind
+			open[lessor.JobID{UUID: u}] = a
 			ids = append(ids, lessor.JobID{UUID: u})
 		}
 	}
@@ -112,9 +115,10 @@ func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for id, kind := range kinds {
+	for id, a := range open {
 		if w := all[id]; w == nil || w.Held == nil || rules.Speaks(w.Held, 0, m.workspace.ID()) {
-			m.subjectOf(id.String(), id).alert = kind
+			s := m.subjectOf(id.String(), id)
+			s.alert, s.alertOf = a.Kind, a.TenantID
 		}
 	}
 	return nil

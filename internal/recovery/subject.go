@@ -20,6 +20,7 @@ type subject struct {
 	watch  *watch // nil = not one that start-up waits for
 
 	alert   lessor.AlertKind // the one that is raised
+	alertOf lessor.TenantID  // whose it is
 	ended   ended
 	stopped int64   // the fence that was told to stop
 	buried  content // the pulse after which it was given up

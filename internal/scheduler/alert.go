@@ -8,9 +8,9 @@ import (
 	"lessor/internal/rules"
 )
 
-// raise stores an alert, unless there is one of this kind about this subject already.
+// raise stores an alert, unless there is one of this kind about this subject of the tenant already.
 func (p *pass) raise(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
-	open, err := p.tx.OpenAlert(ctx, kind, subject)
+	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
 	if err != nil || open != nil {
 		return err
 	}
@@ -19,9 +19,9 @@ func (p *pass) raise(ctx context.Context, kind lessor.AlertKind, subject string,
 	})
 }
 
-// clear ends the alert of this kind about this subject, if there is one.
-func (p *pass) clear(ctx context.Context, kind lessor.AlertKind, subject string) error {
-	open, err := p.tx.OpenAlert(ctx, kind, subject)
+// clear ends the alert of this kind about this subject of a tenant, if there is one.
+func (p *pass) clear(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) error {
+	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
 	if err != nil || open == nil {
 		return err
 	}

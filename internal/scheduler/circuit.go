@@ -11,6 +11,7 @@ import (
 // verdict is the end of one attempt of a definition's job.
 type verdict struct {
 	definition string
+	tenant     lessor.TenantID
 	lease      lessor.LeaseID
 	outcome    rules.Outcome
 }
@@ -44,8 +45,8 @@ func (p *pass) judge(ctx context.Context) error {
 	}
 	for _, v := range verdicts {
 		d, c := definitions[v.definition], circuits[v.definition]
-		if d == nil || c == nil {
-			continue // the definition is gone
+		if d == nil || c == nil || d.Tenant != v.tenant {
+			continue // the definition is gone, and its id may be another tenant's by now
 		}
 		c.Tenant = d.Tenant
 		if err := p.switched(ctx, c, c.Count(v.outcome, v.lease, d, p.now)); err != nil {
@@ -72,7 +73,7 @@ func (p *pass) switched(ctx context.Context, c *rules.Circuit, change rules.Circ
 			fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt))
 	case rules.CircuitClosed:
 		p.audit(scheduler, "circuit.closed", object, nil, rules.ShowCircuit(c))
-		return p.clear(ctx, lessor.AlertCircuitOpen, c.Definition)
+		return p.clear(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant)
 	}
 	return nil
 }
@@ -113,20 +114,29 @@ func (r *round) trials(ctx context.Context) error {
 
 // try keeps the other jobs of a definition back once one of them is tried.
 func (r *round) try(lane rules.Lane) {
-	if c := r.trial[lane.Definition]; c != nil {
+	if r.trialOf(lane) != nil {
 		r.p.s.fold.index.SetDefinition(lane.Tenant, lane.Definition, true)
 	}
+}
+
+// trialOf returns the circuit that a job of this lane may try, nil if there is none. A job of a deleted definition tries nothing, whoever
+// has its id now.
+func (r *round) trialOf(lane rules.Lane) *rules.Circuit {
+	if c := r.trial[lane.Definition]; c != nil && c.Tenant == lane.Tenant {
+		return c
+	}
+	return nil
 }
 
 // tried stores which leases are trials, and keeps back again what was not asked for.
 func (r *round) tried(ctx context.Context) error {
 	var changed []*rules.Circuit
 	for i := range r.taken {
-		id := r.taken[i].spec.Lane.Definition
-		if c := r.trial[id]; c != nil {
+		lane := r.taken[i].spec.Lane
+		if c := r.trialOf(lane); c != nil {
 			c.Try(r.taken[i].held.ID)
 			changed = append(changed, c)
-			delete(r.trial, id)
+			delete(r.trial, lane.Definition)
 		}
 	}
 	for id := range r.trial {
@@ -150,7 +160,7 @@ func (s *Scheduler) ResetCircuit(ctx context.Context, c Caller, id string) (less
 		was := rules.ShowCircuit(circuit)
 		circuit.Reset()
 		p.audit(c, "circuit.reset", "circuit/"+id, was, rules.ShowCircuit(circuit))
-		if err := p.clear(ctx, lessor.AlertCircuitOpen, id); err != nil {
+		if err := p.clear(ctx, lessor.AlertCircuitOpen, id, d.Tenant); err != nil {
 			return err
 		}
 		return p.saveCircuits(ctx, []*rules.Circuit{circuit})

@@ -182,7 +182,7 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 		p.audit(c, "definition.deleted", "definition/"+d.ID, rules.ShowDefinition(d), nil)
 		p.s.fold.unhinder(d.ID)
 	}
-	if err := p.cancelOpen(ctx, c.Actor, ids, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {
+	if err := p.cancelOpen(ctx, c.Actor, ds, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {
 		return err
 	}
 	p.resettle()
@@ -193,7 +193,7 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 const maxOpenRuns = 10_000
 
 // cancelOpen cancels jobs of definitions that have not ended, of those that match.
-func (p *pass) cancelOpen(ctx context.Context, actor string, definitions []string, match func(*rules.Standing) bool) error {
+func (p *pass) cancelOpen(ctx context.Context, actor string, definitions []*rules.Definition, match func(*rules.Standing) bool) error {
 	open, err := p.tx.OpenRuns(ctx, definitions, maxOpenRuns)
 	if err != nil {
 		return err

@@ -12,6 +12,12 @@ import (
 // maxExpected bounds the jobs of ticks that are watched for a worker.
 const maxExpected = 10_000
 
+// definitionOf names a definition for longer than it lives: its id may pass to another tenant.
+type definitionOf struct {
+	tenant lessor.TenantID
+	id     string
+}
+
 // expected is a job of a tick for which some worker should ask before long.
 type expected struct {
 	job        lessor.JobID
@@ -78,7 +84,7 @@ func (p *pass) miss(ctx context.Context, due []expected) error {
 		if st := standings[e.job]; st == nil || st.Place == rules.Ended || st.Turn.Fence != 0 || st.Place == rules.Leased {
 			continue
 		}
-		p.s.fold.missed[e.definition] = true
+		p.s.fold.missed[definitionOf{e.tenant, e.definition}] = true
 		err := p.raise(ctx, lessor.AlertNoWorker, e.definition, e.tenant, fmt.Sprintf("no worker has asked for %s, the handler of %s, within its timeout", e.typ, e.definition))
 		if err != nil {
 			return err
@@ -91,12 +97,12 @@ func (p *pass) miss(ctx context.Context, due []expected) error {
 func (r *round) met(ctx context.Context) error {
 	missed := r.p.s.fold.missed
 	for i := range r.taken {
-		id := r.taken[i].spec.Lane.Definition
-		if id == "" || !missed[id] {
+		of := definitionOf{r.taken[i].spec.Lane.Tenant, r.taken[i].spec.Lane.Definition}
+		if of.id == "" || !missed[of] {
 			continue
 		}
-		delete(missed, id)
-		if err := r.p.clear(ctx, lessor.AlertNoWorker, id); err != nil {
+		delete(missed, of)
+		if err := r.p.clear(ctx, lessor.AlertNoWorker, of.id, of.tenant); err != nil {
 			return err
 		}
 	}
@@ -108,7 +114,7 @@ func (f *fold) loadMissed(ctx context.Context, v View) error {
 	open, err := v.AlertList(ctx, AlertQuery{Open: true, Limit: pageLimit})
 	for _, a := range open {
 		if a.Kind == lessor.AlertNoWorker {
-			f.missed[a.Subject] = true
+			f.missed[definitionOf{a.TenantID, a.Subject}] = true
 		}
 	}
 	return err

@@ -27,8 +27,8 @@ type fold struct {
 
 	strays   []stray // rows that no lane has, as far as the last rebuild saw
 	hindered hindrances
-	expected []expected      // jobs for which a worker should ask
-	missed   map[string]bool // definitions about which there is an alert that none does
+	expected []expected            // jobs for which a worker should ask
+	missed   map[definitionOf]bool // definitions about which there is an alert that none does
 	sweptAt  lessor.Instant
 	latest   lessor.Instant // what the clock last said
 	dueAt    lessor.Instant // when the next waiting job is due; 0 = none waits
@@ -64,7 +64,7 @@ func (s *Scheduler) newFold() *fold {
 	return &fold{
 		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[string]holding{}, woke: true,
 		hindered: hindrances{all: map[string]Hindrance{}, open: map[string]struct{}{}},
-		missed:   map[string]bool{},
+		missed:   map[definitionOf]bool{},
 	}
 }
 

@@ -39,11 +39,15 @@ func (f *fold) hinderAll(all []Hindrance) {
 	was := f.hindered.all
 	f.hindered = hindrances{all: map[string]Hindrance{}, open: map[string]struct{}{}}
 	for _, h := range all {
-		delete(was, h.Definition)
-		f.hinder(h)
+		if was[h.Definition].Tenant == h.Tenant {
+			delete(was, h.Definition)
+		}
 	}
-	for _, h := range was {
+	for _, h := range was { // first, since an id may have passed to another tenant
 		f.hinder(Hindrance{Definition: h.Definition, Tenant: h.Tenant})
+	}
+	for _, h := range all {
+		f.hinder(h)
 	}
 }
 

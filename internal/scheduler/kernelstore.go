@@ -17,7 +17,7 @@ type KernelTx interface {
 	// SaveDefinitions writes definitions whole, new or known. DeleteDefinitions removes them and their circuits; jobs and ticks stay.
 	SaveDefinitions(ctx context.Context, ds []*rules.Definition) error
 	DeleteDefinitions(ctx context.Context, ids []string) error
-	// SaveTicks writes what became of ticks. A tick of a definition has one row: another is an error that is no refusal.
+	// SaveTicks writes what became of ticks. A tick of a tenant's definition has one row: another is an error that is no refusal.
 	SaveTicks(ctx context.Context, rows []rules.TickRow) error
 	// ReplaceTicks writes ticks that have a row already.
 	ReplaceTicks(ctx context.Context, rows []rules.TickRow) error
@@ -50,8 +50,9 @@ type KernelView interface {
 	DefinitionList(ctx context.Context, q DefinitionQuery) ([]*rules.Definition, error)
 	// NextTick is the earliest DueAt of all definitions; 0 if none is due ever.
 	NextTick(ctx context.Context) (lessor.Instant, error)
-	// OpenRuns returns the jobs of definitions that have not ended, oldest first; at most limit of each.
-	OpenRuns(ctx context.Context, definitions []string, limit int) (map[string][]OpenRun, error)
+	// OpenRuns returns the jobs of definitions that have not ended, oldest first, by the definition's id; at most limit of each. Jobs
+	// of another tenant, which had the id before, are not the definition's.
+	OpenRuns(ctx context.Context, definitions []*rules.Definition, limit int) (map[string][]OpenRun, error)
 	// TickList returns ticks of one definition and tenant, oldest first.
 	TickList(ctx context.Context, q TickQuery) ([]rules.TickRow, error)
 	// CircuitTicks returns ticks under an open circuit, the newest run first.
@@ -65,8 +66,8 @@ type KernelView interface {
 	Policies(ctx context.Context) ([]rules.Policy, error)
 	// Handlers returns all handlers in the order of their ids.
 	Handlers(ctx context.Context) ([]lessor.Handler, error)
-	// OpenAlert returns the alert of this kind about this subject that is not cleared; nil if there is none.
-	OpenAlert(ctx context.Context, kind lessor.AlertKind, subject string) (*lessor.Alert, error)
+	// OpenAlert returns the alert of this kind about this subject of a tenant that is not cleared; nil if there is none.
+	OpenAlert(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) (*lessor.Alert, error)
 	// AlertList and AuditList return entries, newest first, from after After (in the order of ids) on.
 	AlertList(ctx context.Context, q AlertQuery) ([]lessor.Alert, error)
 	AuditList(ctx context.Context, q AuditQuery) ([]lessor.Audited, error)

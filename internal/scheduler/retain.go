@@ -52,6 +52,6 @@ func (s *Scheduler) brakeIsOver(ctx context.Context) error {
 	if until := s.fold.serving.BrakeUntil; until == 0 || until > s.fold.serving.LastBeat {
 		return nil
 	}
-	_, err := s.transact(ctx, 0, func(p *pass) error { return p.clear(ctx, lessor.AlertMassExpiry, massExpiry) })
+	_, err := s.transact(ctx, 0, func(p *pass) error { return p.clear(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{}) })
 	return err
 }

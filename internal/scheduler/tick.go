@@ -44,22 +44,18 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	if len(ds) == 0 {
 		return nil
 	}
-	ids := make([]string, len(ds))
-	for i, d := range ds {
-		ids[i] = d.ID
-	}
-	open, err := p.tx.OpenRuns(ctx, ids, maxOpenRuns)
+	open, err := p.tx.OpenRuns(ctx, ds, maxOpenRuns)
 	if err != nil {
 		return err
 	}
 	var rows []rules.TickRow
 	var specs []*rules.Spec
-	var cancel []string
+	var cancel []*rules.Definition
 	for _, d := range ds {
 		h := p.s.fold.hindered.all[d.ID]
 		plan := rules.Ticks(d, ticker(d), &h.Circuit, countOpen(open[d.ID]), p.now)
 		if plan.Cancel {
-			cancel = append(cancel, d.ID)
+			cancel = append(cancel, d)
 		}
 		for _, row := range plan.Rows {
 			switch {

@@ -218,7 +218,7 @@ func (s *Scheduler) Raise(ctx context.Context, alerts ...lessor.Alert) error {
 func (s *Scheduler) Clear(ctx context.Context, alerts ...lessor.Alert) error {
 	return s.change(ctx, func(ctx context.Context, p *pass) error {
 		for _, a := range alerts {
-			if err := p.clear(ctx, a.Kind, a.Subject); err != nil {
+			if err := p.clear(ctx, a.Kind, a.Subject, a.TenantID); err != nil {
 				return err
 			}
 		}

@@ -36,7 +36,7 @@ func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyI
 	b := index.Blocked(st.Turn.Lane)
 	in.TenantPaused, in.TenantRunning, in.TenantCap = b.TenantPaused, b.TenantRunning, b.TenantCap
 	in.ClassPaused, in.ClassRunning, in.ClassCap = b.ClassPaused, b.ClassRunning, b.ClassCap
-	if h, hindered := p.s.fold.hindered.all[st.Spec.Lane.Definition]; hindered {
+	if h, hindered := p.s.fold.hindered.all[st.Spec.Lane.Definition]; hindered && h.Tenant == st.Spec.Lane.Tenant {
 		in.DefinitionHeld, in.Circuit = h.Held, &h.Circuit
 	}
 	in.Asked = p.s.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at"
-	alertTypes   = "uttutii"
+	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at, acknowledged_at, acknowledged_by"
+	alertTypes   = "uttutiiit"
 	selectAlert  = "select " + alertColumns + " from alert"
 )
 
 var (
 	saveAlerts = sql("insert into alert (" + alertColumns + ") " + unnestAs(alertTypes, alertColumns) + " on conflict (id) do update set " + excluded(alertColumns))
-	openAlert  = sql(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text")
+	openAlert  = sql(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text and tenant = $3::uuid")
 	listAlerts = variants(selectAlert+" where id < $3::uuid", " order by id desc limit $4::bigint",
 		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})
 )
@@ -28,21 +28,29 @@ func bindAlert(r *rows, a *lessor.Alert) {
 	r.text(a.Message)
 	r.instant(a.RaisedAt)
 	r.instant(a.ClearedAt)
+	r.instant(a.AcknowledgedAt)
+	by := ""
+	if a.AcknowledgedBy != nil {
+		by = *a.AcknowledgedBy
+	}
+	r.textOrNull(by)
 }
 
 func readAlert(r *row) lessor.Alert {
 	return lessor.Alert{
-		ID:        lessor.AlertID{UUID: r.id()},
-		Kind:      lessor.AlertKind(r.text()),
-		Subject:   r.text(),
-		TenantID:  lessor.TenantID{UUID: r.id()},
-		Message:   r.text(),
-		RaisedAt:  r.instant(),
-		ClearedAt: r.instant(),
+		ID:             lessor.AlertID{UUID: r.id()},
+		Kind:           lessor.AlertKind(r.text()),
+		Subject:        r.text(),
+		TenantID:       lessor.TenantID{UUID: r.id()},
+		Message:        r.text(),
+		RaisedAt:       r.instant(),
+		ClearedAt:      r.instant(),
+		AcknowledgedAt: r.instant(),
+		AcknowledgedBy: r.textOrNil(),
 	}
 }
 
-// SaveAlerts implements scheduler.KernelTx. A second open alert of one kind about one subject is scheduler.ErrBadCall.
+// SaveAlerts implements scheduler.KernelTx. A second open alert of one kind about one subject of a tenant is scheduler.ErrBadCall.
 func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 	if len(as) == 0 {
 		return t.err
@@ -56,11 +64,11 @@ func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 }
 
 // OpenAlert implements scheduler.KernelView.
-func (v *view) OpenAlert(_ context.Context, kind lessor.AlertKind, subject string) (open *lessor.Alert, err error) {
+func (v *view) OpenAlert(_ context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) (open *lessor.Alert, err error) {
 	err = v.query("read the open alert", openAlert, func(r *row) error {
 		open = new(readAlert(r))
 		return nil
-	}, textOf(string(kind)), textOf(subject))
+	}, textOf(string(kind)), textOf(subject), uuidOf(tenant.UUID))
 	return open, err
 }
 

@@ -1,10 +1,16 @@
 package postgres
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -43,8 +49,41 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 	applied := 0
 	readAll(t, url, "select version_id from goose_db_version where version_id > 0", func([][]byte) { applied++ })
-	if knows, err := knownVersion(); err != nil || int64(applied) != knows {
-		t.Errorf("%d migrations were applied, want %d (%v)", applied, knows, err)
+	if files, err := fs.Glob(migrations, "migrations/*.sql"); err != nil || applied != len(files) {
+		t.Errorf("%d migrations were applied, want %d (%v)", applied, len(files), err)
+	}
+}
+
+// TestTenantKeysMigration: ticks and alerts of before are there, and another tenant's may have the same names.
+func TestTenantKeysMigration(t *testing.T) {
+	url := pool.Bare(t)
+	migrateTo(t, url, 23)
+	readAll(t, url, "insert into tick values ('nightly', 10, '"+lessor.TenantID{}.String()+"', 'skipped', 'why', null, 1, 2, 3)", nil)
+	readAll(t, url, "insert into alert values ('00000000-0000-0000-0000-000000000001', 'stale', 'nightly', '"+lessor.TenantID{}.String()+"', 'm', 5, 0)", nil)
+	s := openAt(t, Config{URL: url})
+	tick := rules.TickRow{Definition: "nightly", At: 10, Outcome: lessor.TickSkipped, Reason: "why", From: 1, To: 2, Count: 3}
+	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5}
+	err := s.Update(t.Context(), func(tx scheduler.Tx) error {
+		theirs, their := tick, alert
+		theirs.Tenant.UUID[0], their.TenantID.UUID[0], their.ID.UUID[0] = 7, 7, 7
+		return errors.Join(tx.SaveTicks(t.Context(), []rules.TickRow{theirs}), tx.SaveAlerts(t.Context(), []lessor.Alert{their}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.View(t.Context(), func(v scheduler.View) error {
+		got, err := v.TickList(t.Context(), scheduler.TickQuery{Definition: "nightly", Limit: 10})
+		if d := cmp.Diff([]rules.TickRow{tick}, got); d != "" || err != nil {
+			t.Errorf("ticks, %v (-want +got):\n%s", err, d)
+		}
+		open, err := v.OpenAlert(t.Context(), lessor.AlertStale, "nightly", lessor.TenantID{})
+		if d := cmp.Diff(&alert, open); d != "" {
+			t.Errorf("alert (-want +got):\n%s", d)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

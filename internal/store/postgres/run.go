@@ -13,8 +13,9 @@ var (
 	closeRuns  = plural("update definition_job o set open = false from ({rows}) u"+
 		" where "+at("o.definition", "u.definition")+" and o.job = u.job", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
-	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (select unnest($1::text[]) as id) d" +
-		" cross join lateral (select job from definition_job where definition = d.id and open order by job limit $2::bigint) o" +
+	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (" + unnestAs("tu", "id, tenant") + ") d" +
+		" cross join lateral (select i.job from definition_job i join job s on s.id = i.job join lane n on n.id = s.lane" +
+		" where i.definition = d.id and i.open and n.tenant = d.tenant order by i.job limit $3::bigint) o" +
 		" join job j on j.id = o.job left join queue q on " + at("q.seq", "j.seq") + " and q.job = j.id" +
 		" left join delayed w on " + at("w.seq", "j.seq") + " and w.job = j.id left join lease l on " + at("l.seq", "j.seq") + " and l.job = j.id order by d.id, o.job")
 	readAttemptOf = sql("select " + of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.seq = $1::bigint and e.lease = $2::uuid" +
@@ -49,16 +50,22 @@ func (t *tx) closeRuns(moves []scheduler.Move) {
 }
 
 // OpenRuns implements scheduler.KernelView.
-func (v *view) OpenRuns(_ context.Context, definitions []string, limit int) (map[string][]scheduler.OpenRun, error) {
+func (v *view) OpenRuns(_ context.Context, definitions []*rules.Definition, limit int) (map[string][]scheduler.OpenRun, error) {
 	open := make(map[string][]scheduler.OpenRun)
 	if len(definitions) == 0 || v.err != nil {
 		return open, v.err
+	}
+	r := v.scratch.reset()
+	for _, d := range definitions {
+		r.row()
+		r.text(d.ID)
+		r.id(d.Tenant.UUID)
 	}
 	err := v.query("read open runs", readOpenRuns, func(r *row) error {
 		definition := r.text()
 		open[definition] = append(open[definition], scheduler.OpenRun{Job: lessor.JobID{UUID: r.id()}, Claimed: r.flag()})
 		return nil
-	}, textsOf(v, definitions), limitOf(limit))
+	}, append(r.params(), limitOf(limit))...)
 	return open, err
 }
 

@@ -18,7 +18,7 @@ var (
 	insertTicks = insertAll("tick", tickColumns, tickTypes)
 	// replaceTicks also writes one that was purged meanwhile.
 	replaceTicks = plural("insert into tick ("+tickColumns+") {rows}"+
-		" on conflict (definition, tick_at) do update set "+excluded(tickColumns), tickTypes, tickColumns)
+		" on conflict (tenant, definition, tick_at) do update set "+excluded(tickColumns), tickTypes, tickColumns)
 	listTicks = sql("select " + tickColumns + " from tick where definition = $1::text and tenant = $2::uuid" +
 		" and tick_at >= $3::bigint and tick_at <= $4::bigint order by tick_at limit $5::bigint")
 	listCircuitTicks = variants("select "+tickColumns+" from tick where outcome = 'circuitOpen' and run < $4::uuid",

@@ -8,12 +8,13 @@ import (
 )
 
 const (
-	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at"
+	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at, acknowledged_at, acknowledged_by"
 	selectAlert  = "select " + alertColumns + " from alert"
 	// Only the id's conflict is a change: a second open alert about one subject must not take the place of the first.
-	saveAlert = "insert into alert (" + alertColumns + ") values (?, ?, ?, ?, ?, ?, ?)" +
+	saveAlert = "insert into alert (" + alertColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?, ?)" +
 		" on conflict (id) do update set kind = excluded.kind, subject = excluded.subject, tenant = excluded.tenant," +
-		" message = excluded.message, raised_at = excluded.raised_at, cleared_at = excluded.cleared_at"
+		" message = excluded.message, raised_at = excluded.raised_at, cleared_at = excluded.cleared_at," +
+		" acknowledged_at = excluded.acknowledged_at, acknowledged_by = excluded.acknowledged_by"
 )
 
 func bindAlert(a *args, al *lessor.Alert) {
@@ -24,21 +25,29 @@ func bindAlert(a *args, al *lessor.Alert) {
 	a.text(al.Message)
 	a.instant(al.RaisedAt)
 	a.instant(al.ClearedAt)
+	a.instant(al.AcknowledgedAt)
+	by := ""
+	if al.AcknowledgedBy != nil {
+		by = *al.AcknowledgedBy
+	}
+	a.textOrNull(by)
 }
 
 func readAlert(r *row) lessor.Alert {
 	return lessor.Alert{
-		ID:        lessor.AlertID{UUID: r.id()},
-		Kind:      lessor.AlertKind(r.text()),
-		Subject:   r.text(),
-		TenantID:  lessor.TenantID{UUID: r.id()},
-		Message:   r.text(),
-		RaisedAt:  r.instant(),
-		ClearedAt: r.instant(),
+		ID:             lessor.AlertID{UUID: r.id()},
+		Kind:           lessor.AlertKind(r.text()),
+		Subject:        r.text(),
+		TenantID:       lessor.TenantID{UUID: r.id()},
+		Message:        r.text(),
+		RaisedAt:       r.instant(),
+		ClearedAt:      r.instant(),
+		AcknowledgedAt: r.instant(),
+		AcknowledgedBy: r.textOrNil(),
 	}
 }
 
-// SaveAlerts implements scheduler.KernelTx. A second open alert of one kind about one subject is scheduler.ErrBadCall.
+// SaveAlerts implements scheduler.KernelTx. A second open alert of one kind about one subject of a tenant is scheduler.ErrBadCall.
 func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 	return t.do("save alerts", func() error {
 		for i := range as {
@@ -51,11 +60,12 @@ func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 }
 
 // OpenAlert implements scheduler.KernelView.
-func (v *view) OpenAlert(ctx context.Context, kind lessor.AlertKind, subject string) (open *lessor.Alert, err error) {
-	err = query(v.conn, selectAlert+" where cleared_at = 0 and kind = ? and subject = ?",
+func (v *view) OpenAlert(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) (open *lessor.Alert, err error) {
+	err = query(v.conn, selectAlert+" where cleared_at = 0 and kind = ? and subject = ? and tenant = ?",
 		func(a *args) {
 			a.text(string(kind))
 			a.text(subject)
+			a.id(tenant.UUID)
 		},
 		func(r *row) error {
 			open = new(readAlert(r))

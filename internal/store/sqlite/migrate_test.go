@@ -31,9 +31,10 @@ insert into attempt select id, 1, seq, 1, 5, 0, fence, 3, 1, unhex(format('%032x
 		from (values (3, 30, 'released'), (4, 30, 'failed'), (6, 20, 'failed'), (6, 30, 'expired'))) on n = seq;
 `
 
-// TestKernelMigrationKeepsWhatWas: what the new tables say about jobs of before is what it would be had they always been there.
-func TestKernelMigrationKeepsWhatWas(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lessor.db")
+// before brings an empty database to a version, and has it filled.
+func before(t *testing.T, version int64, fill string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "lessor.db")
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
@@ -46,15 +47,55 @@ func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := provider.UpTo(t.Context(), 1); err != nil {
+	if _, err := provider.UpTo(t.Context(), version); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(beforeKernel); err != nil {
+	if _, err := db.Exec(fill); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// TestTenantKeysMigration: ticks and alerts of before are there, and another tenant's may have the same names.
+func TestTenantKeysMigration(t *testing.T) {
+	path := before(t, 23, `
+insert into tick values ('nightly', 10, zeroblob(16), 'circuitOpen', 'why', x'0123456789abcdef0123456789abcdef', 1, 2, 3), ('nightly', 20, zeroblob(16), 'skipped', '', null, 0, 0, 0);
+insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly', zeroblob(16), 'm', 5, 0);`)
+	s := openAt(t, Config{Path: path})
+	run := lessor.JobID{UUID: lessor.UUID{0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef}}
+	ticks := []rules.TickRow{
+		{Definition: "nightly", At: 10, Outcome: lessor.TickCircuitOpen, Reason: "why", Run: run, From: 1, To: 2, Count: 3},
+		{Definition: "nightly", At: 20, Outcome: lessor.TickSkipped},
+	}
+	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5}
+	other := lessor.TenantID{UUID: lessor.UUID{7}}
+	update(t, s, func(tx scheduler.Tx) error {
+		theirs, their := ticks[0], alert
+		theirs.Tenant, their.TenantID, their.ID = other, other, lessor.AlertID{UUID: lessor.UUID{15: 2}}
+		if err := tx.SaveTicks(t.Context(), []rules.TickRow{theirs}); err != nil {
+			return err
+		}
+		return tx.SaveAlerts(t.Context(), []lessor.Alert{their})
+	})
+	look(t, s, func(v scheduler.View) error {
+		got, err := v.TickList(t.Context(), scheduler.TickQuery{Definition: "nightly", Limit: 10})
+		if d := cmp.Diff(ticks, got); d != "" || err != nil {
+			t.Errorf("ticks, %v (-want +got):\n%s", err, d)
+		}
+		open, err := v.OpenAlert(t.Context(), lessor.AlertStale, "nightly", lessor.TenantID{})
+		if d := cmp.Diff(&alert, open); d != "" {
+			t.Errorf("alert (-want +got):\n%s", d)
+		}
+		return err
+	})
+}
+
+// TestKernelMigrationKeepsWhatWas: what the new tables say about jobs of before is what it would be had they always been there.
+func TestKernelMigrationKeepsWhatWas(t *testing.T) {
+	path := before(t, 1, beforeKernel)
 	s := openAt(t, Config{Path: path})
 	look(t, s, func(v scheduler.View) error {
 		page, err := v.List(t.Context(), scheduler.ListQuery{Definition: "nightly", Limit: 10})
@@ -69,7 +110,7 @@ func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 			t.Errorf("first grants of the definition's jobs (-want +got):\n%s", d)
 		}
 		job := func(n byte) lessor.JobID { return lessor.JobID{UUID: lessor.UUID{15: n}} }
-		open, err := v.OpenRuns(t.Context(), []string{"nightly"}, 10)
+		open, err := v.OpenRuns(t.Context(), []*rules.Definition{{ID: "nightly"}}, 10)
 		if d := cmp.Diff(map[string][]scheduler.OpenRun{"nightly": {{Job: job(1)}, {Job: job(6), Claimed: true}}}, open); d != "" {
 			t.Errorf("open runs (-want +got):\n%s", d)
 		}

@@ -101,7 +101,7 @@ func (t *tx) dropRun(e ended) error {
 
 // kernelPurges remove what came before an instant, the oldest first.
 var kernelPurges = []string{
-	"delete from tick where (definition, tick_at) in (select definition, tick_at from tick where tick_at < +? order by tick_at limit +?)",
+	"delete from tick where (tenant, definition, tick_at) in (select tenant, definition, tick_at from tick where tick_at < +? order by tick_at limit +?)",
 	"delete from alert where id in (select id from alert where cleared_at > 0 and cleared_at < +? order by cleared_at limit +?)",
 	"delete from audit where id in (select id from audit where at < +? order by at limit +?)",
 }

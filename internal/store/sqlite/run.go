@@ -13,8 +13,8 @@ const (
 	markRun    = "update definition_job set open = ? where definition = ? and job = ?"
 	dropRun    = "delete from definition_job where definition = ? and job = ?"
 	// By itself SQLite would take the primary key, and pass over all that have ended.
-	readOpened = "select job.seq, job.id from definition_job indexed by definition_job_open" +
-		" cross join job on job.id = definition_job.job where open and definition = ? order by definition_job.job limit +?"
+	readOpened = "select job.seq, job.id from definition_job indexed by definition_job_open cross join job on job.id = definition_job.job" +
+		" cross join lane on lane.id = job.lane where open and definition_job.definition = ? and tenant = ? order by definition_job.job limit +?"
 )
 
 // insertRuns lists new jobs under their definitions.
@@ -62,7 +62,7 @@ func (t *tx) markRuns(moves []scheduler.Move) error {
 }
 
 // OpenRuns implements scheduler.KernelView.
-func (v *view) OpenRuns(ctx context.Context, definitions []string, limit int) (map[string][]scheduler.OpenRun, error) {
+func (v *view) OpenRuns(ctx context.Context, definitions []*rules.Definition, limit int) (map[string][]scheduler.OpenRun, error) {
 	open := make(map[string][]scheduler.OpenRun)
 	for _, d := range definitions {
 		runs, err := v.openRuns(d, limit)
@@ -70,16 +70,17 @@ func (v *view) OpenRuns(ctx context.Context, definitions []string, limit int) (m
 			return nil, readFault(ctx, "read open runs", err)
 		}
 		if len(runs) > 0 {
-			open[d] = runs
+			open[d.ID] = runs
 		}
 	}
 	return open, nil
 }
 
-func (v *view) openRuns(definition string, limit int) (runs []scheduler.OpenRun, err error) {
+func (v *view) openRuns(d *rules.Definition, limit int) (runs []scheduler.OpenRun, err error) {
 	err = query(v.conn, readOpened,
 		func(a *args) {
-			a.text(definition)
+			a.text(d.ID)
+			a.id(d.Tenant.UUID)
 			a.int(int64(max(0, limit)))
 		},
 		func(r *row) error {

@@ -17,31 +17,37 @@ func (b *bed) saveAlerts(as ...lessor.Alert) {
 	b.update(func(tx scheduler.Tx) error { return tx.SaveAlerts(b.Context(), as) })
 }
 
-func (b *bed) openAlert(kind lessor.AlertKind, subject string) *lessor.Alert {
+func (b *bed) openAlert(kind lessor.AlertKind, subject string, tenant lessor.TenantID) *lessor.Alert {
 	b.Helper()
-	return look(b, "open alert", func(v scheduler.View) (*lessor.Alert, error) { return v.OpenAlert(b.Context(), kind, subject) })
+	return look(b, "open alert", func(v scheduler.View) (*lessor.Alert, error) { return v.OpenAlert(b.Context(), kind, subject, tenant) })
 }
 
 // oneOpenAlert raises and clears alerts about one subject.
 func oneOpenAlert(b *bed) {
 	var none *lessor.Alert
 	first := b.alert(lessor.AlertStale, "lease 1", acme)
-	b.same("open alert before any", b.openAlert(lessor.AlertStale, "lease 1"), none)
+	b.same("open alert before any", b.openAlert(lessor.AlertStale, "lease 1", acme), none)
 	b.saveAlerts(first, b.alert(lessor.AlertDead, "lease 1", acme), b.alert(lessor.AlertStale, "lease 2", acme))
-	b.same("open alert", b.openAlert(lessor.AlertStale, "lease 1"), &first)
-	second := b.alert(lessor.AlertStale, "lease 1", globex)
+	b.same("open alert", b.openAlert(lessor.AlertStale, "lease 1", acme), &first)
+	others := b.alert(lessor.AlertStale, "lease 1", globex) // another tenant's subject has the same name
+	b.saveAlerts(others)
+	b.same("open alert of another tenant", b.openAlert(lessor.AlertStale, "lease 1", globex), &others)
+	second := b.alert(lessor.AlertStale, "lease 1", acme)
 	err := b.Update(b.Context(), func(tx scheduler.Tx) error { return tx.SaveAlerts(b.Context(), []lessor.Alert{second}) })
 	b.wants(err, scheduler.ErrBadCall)
-	b.same("open alert after a second was refused", b.openAlert(lessor.AlertStale, "lease 1"), &first)
+	b.same("open alert after a second was refused", b.openAlert(lessor.AlertStale, "lease 1", acme), &first)
+	first.AcknowledgedAt, first.AcknowledgedBy = 150, new("ann")
+	b.saveAlerts(first)
+	b.same("open alert after somebody has seen it", b.openAlert(lessor.AlertStale, "lease 1", acme), &first)
 	first.ClearedAt, first.Message = 200, "it is well"
 	b.saveAlerts(first)
-	b.same("open alert after it was cleared", b.openAlert(lessor.AlertStale, "lease 1"), none)
+	b.same("open alert after it was cleared", b.openAlert(lessor.AlertStale, "lease 1", acme), none)
 	b.saveAlerts(second)
-	b.same("open alert after the next", b.openAlert(lessor.AlertStale, "lease 1"), &second)
+	b.same("open alert after the next", b.openAlert(lessor.AlertStale, "lease 1", acme), &second)
 	second.ClearedAt = 300
 	b.saveAlerts(second, b.alert(lessor.AlertStale, "lease 1", acme)) // any number of cleared ones
-	if n := len(b.alerts(scheduler.AlertQuery{})); n != 5 {
-		b.Fatalf("%d alerts, want 5", n)
+	if n := len(b.alerts(scheduler.AlertQuery{})); n != 6 {
+		b.Fatalf("%d alerts, want 6", n)
 	}
 }
 

@@ -96,7 +96,7 @@ func deletedDefinitions(b *bed) {
 	want := before
 	want.Definitions, want.Circuits = before.Definitions[:1], before.Circuits[:1]
 	b.same("the kernel's tables", b.kernelState("goes", "stays"), want)
-	b.same("its open runs", b.openRuns(10, "goes"), map[string][]scheduler.OpenRun{"goes": {{Job: job.ID}}})
+	b.same("its open runs", b.openRuns(10, acme, "goes"), map[string][]scheduler.OpenRun{"goes": {{Job: job.ID}}})
 	b.saveDefinitions(b.definition("goes")) // and its circuit is closed
 	b.same("its circuit", b.circuits("goes")["goes"], &rules.Circuit{Definition: "goes", Tenant: acme})
 }

@@ -244,7 +244,7 @@ func (m *model) compareRuns(r *rapid.T, v scheduler.View) {
 			want = append(want, scheduler.OpenRun{Job: id, Claimed: s.Turn.Fence != 0})
 		}
 	}
-	got, err := v.OpenRuns(m.bed.Context(), []string{m.definition}, len(m.jobs)+1)
+	got, err := v.OpenRuns(m.bed.Context(), []*rules.Definition{{ID: m.definition, Tenant: acme}}, len(m.jobs)+1)
 	if !slices.Equal(got[m.definition], want) || err != nil {
 		r.Fatalf("open runs are not like the model, or %v (-model +store):\n%s", err, cmp.Diff(want, got[m.definition]))
 	}

@@ -73,8 +73,12 @@ func startedAtFirstGrant(b *bed) {
 	}
 }
 
-func (b *bed) openRuns(limit int, definitions ...string) map[string][]scheduler.OpenRun {
+func (b *bed) openRuns(limit int, tenant lessor.TenantID, ids ...string) map[string][]scheduler.OpenRun {
 	b.Helper()
+	var definitions []*rules.Definition
+	for _, id := range ids {
+		definitions = append(definitions, &rules.Definition{ID: id, Tenant: tenant})
+	}
 	return look(b, "open runs", func(v scheduler.View) (map[string][]scheduler.OpenRun, error) {
 		return v.OpenRuns(b.Context(), definitions, limit)
 	})
@@ -82,16 +86,17 @@ func (b *bed) openRuns(limit int, definitions ...string) map[string][]scheduler.
 
 func openOldestFirst(b *bed) {
 	all := b.runCrowd()
-	for _, limit := range []int{1000, 3, 0} {
+	for i, limit := range []int{1000, 1000, 3, 3, 0} {
+		tenant := tenant(byte(i % 2))
 		want := map[string][]scheduler.OpenRun{}
 		for _, s := range all {
-			if d := s.Spec.Lane.Definition; d != "" && s.Place != rules.Ended && len(want[d]) < limit {
+			if d := s.Spec.Lane.Definition; d != "" && s.Spec.Lane.Tenant == tenant && s.Place != rules.Ended && len(want[d]) < limit {
 				want[d] = append(want[d], scheduler.OpenRun{Job: s.Spec.ID, Claimed: s.Turn.Fence != 0})
 			}
 		}
-		b.same("open runs", b.openRuns(limit, "nightly", "hourly", "none"), want)
+		b.same("open runs", b.openRuns(limit, tenant, "nightly", "hourly", "none"), want)
 		delete(want, "hourly")
-		b.same("open runs of one", b.openRuns(limit, "nightly"), want)
+		b.same("open runs of one", b.openRuns(limit, tenant, "nightly"), want)
 	}
 	b.update(func(tx scheduler.Tx) error {
 		_, err := tx.Purge(b.Context(), tx.Now()+1, 1000)

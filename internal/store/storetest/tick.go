@@ -80,6 +80,12 @@ func oneRowATick(b *bed) {
 		return err
 	})
 	b.saveTicks(rules.TickRow{Definition: "e", Tenant: acme, At: 10, Outcome: lessor.TickFired}) // another's tick at the same time
+	others := rules.TickRow{Definition: "d", Tenant: globex, At: 10, Outcome: lessor.TickSkipped, Reason: rules.TickOverlap}
+	b.saveTicks(others) // of the tenant that has the id now
+	others.Outcome, others.Reason = lessor.TickCaughtUp, rules.TickBackfill
+	b.update(func(tx scheduler.Tx) error { return tx.ReplaceTicks(b.Context(), []rules.TickRow{others}) })
+	b.same("ticks after another tenant's", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: acme}), []rules.TickRow{first})
+	b.same("ticks of another tenant", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: globex}), []rules.TickRow{others})
 }
 
 func replacedTicks(b *bed) {
