@@ -79,10 +79,15 @@ func (c *Silence) Count(h *Held, now lessor.Instant, s Serving) {
 	}
 }
 
+// BrakeReady reports whether the brake may be pulled: it was not yet, or one ttl has passed without a lapse since.
+func BrakeReady(s Serving, now lessor.Instant, cfg BrakeConfig) bool {
+	return s.LapsedAt == 0 || now.Sub(s.LapsedAt) >= cfg.TTL
+}
+
 // Brake decides what a sweep that found lapsed leases may do: it returns the serving state to keep, and how many
-// leases may be ended now (elapsed is the time since the last sweep). pulled says that the brake was pulled by this call.
+// leases may be ended now (elapsed is the time since the last sweep). Of c only Lapsed counts unless BrakeReady. pulled says that the brake was pulled by this call.
 func Brake(c Silence, s Serving, now lessor.Instant, elapsed time.Duration, cfg BrakeConfig) (next Serving, allowed int, pulled bool) {
-	if s.LapsedAt != 0 && now.Sub(s.LapsedAt) >= cfg.TTL {
+	if BrakeReady(s, now, cfg) {
 		s.LapsedAt = 0
 	}
 	if c.Lapsed == 0 {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -44,55 +45,77 @@ func (p *pass) planLook(h *rules.Held) {
 	p.s.fold.look(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
 }
 
-// expire judges the suspects again, now that nobody else can change them, and ends those that are over: of those whose heart
-// stopped, at most as many as the brake allows.
+// expire judges the suspects again, now that nobody else can change them, answers the calls that came late, and ends what is over: of
+// the suspects whose heart stopped, at most as many as the brake allows; of the leases that late calls named, all, so that a lease
+// which was answered as over stays over.
 func (p *pass) expire(ctx context.Context) error {
-	var lapsed, spent []*rules.Held
-	for _, id := range p.suspects {
-		h := p.leases[id]
-		if h == nil {
-			continue
-		}
-		switch rules.Over(h, p.now, p.serving) {
-		case rules.OutcomeExpired:
-			lapsed = append(lapsed, h)
-		case rules.OutcomeFailed:
-			spent = append(spent, h)
-		default:
-			p.planLook(h)
-		}
-	}
-	if len(lapsed) > 0 {
-		allowed, err := p.brake(ctx)
-		if err != nil {
+	named := p.late.leases
+	allowed := len(named) + len(p.suspects)
+	if p.anyLapsed() {
+		var err error
+		if allowed, err = p.brake(ctx); err != nil {
 			return err
 		}
-		allowed = min(allowed, len(lapsed))
-		for _, h := range lapsed[allowed:] {
-			p.s.fold.look(h.ID, max(p.now.Add(p.s.cfg.Sweep), rules.NextLook(h, p.now, p.serving)))
-		}
-		lapsed = lapsed[:allowed]
 	}
-	return p.lapse(ctx, append(spent, lapsed...))
+	p.answerLate()
+	var over []*rules.Held
+	for id := range named {
+		switch h := p.leases[id]; {
+		case h == nil:
+		case rules.Over(h, p.now, p.serving) == "":
+			p.planLook(h)
+		default:
+			over = append(over, h)
+			allowed--
+		}
+	}
+	for _, id := range p.suspects {
+		h := p.leases[id]
+		if _, done := named[id]; done || h == nil {
+			continue
+		}
+		switch o := rules.Over(h, p.now, p.serving); {
+		case o == "":
+			p.planLook(h)
+		case o == rules.OutcomeExpired && allowed <= 0:
+			p.s.fold.look(h.ID, p.now.Add(p.s.cfg.Sweep))
+		default:
+			over = append(over, h)
+			allowed--
+		}
+	}
+	return p.lapse(ctx, over)
 }
 
-// brake asks how many of the leases that lapsed may be ended now.
+// anyLapsed reports whether the heart of a suspect, or of a lease that a late call named, has stopped.
+func (p *pass) anyLapsed() bool {
+	lapsed := func(id lessor.LeaseID) bool {
+		h := p.leases[id]
+		return h != nil && rules.Over(h, p.now, p.serving) == rules.OutcomeExpired
+	}
+	for id := range p.late.leases {
+		if lapsed(id) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.suspects, lapsed)
+}
+
+// brake asks how many of the leases that lapsed may be ended now. It looks at all leases: calls that come late one after the other
+// share the last look.
 func (p *pass) brake(ctx context.Context) (allowed int, err error) {
-	var silence rules.Silence
-	err = p.tx.EachLease(ctx, func(h *rules.Held) error {
-		if _, gone := p.ended[h.ID]; gone {
-			return nil
+	f := p.s.fold
+	if len(p.suspects) == 0 && p.now.Sub(f.judgedAt).Abs() < p.s.cfg.Sweep/4 {
+		return 0, nil
+	}
+	silence := rules.Silence{Lapsed: 1}
+	if rules.BrakeReady(p.serving, p.now, p.s.cfg.Brake) {
+		if silence, err = p.silence(ctx); err != nil {
+			return 0, err
 		}
-		if c := p.changed[h.ID]; c != nil {
-			h = c
-		}
-		silence.Count(h, p.now, p.serving)
-		return nil
-	})
-	if err != nil {
-		return 0, err
 	}
 	next, allowed, pulled := rules.Brake(silence, p.serving, p.now, p.sweptFor, p.s.cfg.Brake)
+	f.judgedAt, f.woke = p.now, f.woke || pulled
 	if next == p.serving {
 		return allowed, nil
 	}
@@ -105,6 +128,21 @@ func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 		}
 	}
 	return allowed, p.tx.SaveServing(ctx, next)
+}
+
+// silence counts the leases that have not been heard of.
+func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
+	err = p.tx.EachLease(ctx, func(h *rules.Held) error {
+		if _, gone := p.ended[h.ID]; gone {
+			return nil
+		}
+		if changed := p.changed[h.ID]; changed != nil {
+			h = changed
+		}
+		c.Count(h, p.now, p.serving)
+		return nil
+	})
+	return c, err
 }
 
 // lapse ends leases that are over by themselves.

@@ -122,14 +122,18 @@ func (p *pass) end(ctx context.Context, calls []*endCall) error {
 	}
 	for _, c := range calls {
 		for i := range c.ends {
-			e := &c.ends[i]
-			e.err = p.endOne(c.caller, e, specs)
-			if errors.Is(e.err, lessor.ErrLeaseNotFound) && p.repeated(c.caller, e, before) {
-				e.err = nil
-			}
+			p.endAs(c.caller, &c.ends[i], specs, before)
 		}
 	}
 	return nil
+}
+
+// endAs ends one lease, or finds that the same call ended it before.
+func (p *pass) endAs(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec, before map[lessor.LeaseID]LeaseEnd) {
+	e.err = p.endOne(c, e, specs)
+	if errors.Is(e.err, lessor.ErrLeaseNotFound) && p.repeated(c, e, before) {
+		e.err = nil
+	}
 }
 
 // repeated reports whether the lease that e names was ended by the same call of the same worker.
@@ -151,6 +155,9 @@ func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) e
 		worker = h.Worker
 	}
 	if err := rules.Touch(h, worker, p.now, p.serving); err != nil {
+		if p.tooLate(h) {
+			p.late.ends = append(p.late.ends, lateEnd{c, e, specs})
+		}
 		return err
 	}
 	next, err := rules.Conclude(h, e.end, p.s.retries(specs[h.Turn.Job]), p.now, p.s.cfg.Random())

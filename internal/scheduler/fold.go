@@ -30,6 +30,7 @@ type fold struct {
 	expected []expected            // jobs for which a worker should ask
 	missed   map[definitionOf]bool // definitions about which there is an alert that none does
 	sweptAt  lessor.Instant
+	judgedAt lessor.Instant // when all leases were last looked at for the brake
 	latest   lessor.Instant // what the clock last said
 	dueAt    lessor.Instant // when the next waiting job is due; 0 = none waits
 	tickAt   lessor.Instant // when the next tick is due; 0 = none

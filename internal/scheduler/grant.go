@@ -17,9 +17,11 @@ type round struct {
 	taken  []taken
 	shown  []*requestCall // that get again what they were granted before
 	again  map[*requestCall][]*rules.Held
-	firsts map[RequestRef]*requestCall // the first of each repeatable request in this round
-	twins  map[*requestCall]*requestCall
-	trial  map[string]*rules.Circuit // open circuits of which one job may be tried
+	// undecided are repeated requests whose lease has lapsed and was not ended yet: they ask again, or wait, until it is.
+	undecided map[*requestCall]bool
+	firsts    map[RequestRef]*requestCall // the first of each repeatable request in this round
+	twins     map[*requestCall]*requestCall
+	trial     map[string]*rules.Circuit // open circuits of which one job may be tried
 }
 
 // kind is a filter and whether unique jobs are skipped.
@@ -53,7 +55,7 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 		return err
 	}
 	r := &round{
-		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{},
+		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{}, undecided: map[*requestCall]bool{},
 		firsts: map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
 	}
 	if err := r.trials(ctx); err != nil {
@@ -97,8 +99,13 @@ func (r *round) recall(ctx context.Context, calls []*requestCall) error {
 	}
 	for _, c := range calls {
 		for _, h := range found[refOf(c)] {
-			if rules.Over(h, r.p.now, r.p.serving) == "" && c.caller.sees(h.Tenant) {
+			switch {
+			case !c.caller.sees(h.Tenant):
+			case rules.Over(h, r.p.now, r.p.serving) == "":
 				r.again[c] = append(r.again[c], h)
+			default:
+				r.p.s.fold.hurry(h.ID, r.p.now)
+				r.undecided[c] = true
 			}
 		}
 	}
@@ -123,6 +130,10 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 		}
 		if r.again[c] != nil {
 			r.shown = append(r.shown, c)
+			return nil
+		}
+		if r.undecided[c] {
+			c.denial = rules.NoneLeft(r.p.now, r.p.now)
 			return nil
 		}
 		if first := r.firsts[refOf(c)]; first != nil {

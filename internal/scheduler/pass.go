@@ -21,6 +21,7 @@ type pass struct {
 	leases    map[lessor.LeaseID]*rules.Held // loaded for change; nil value = gone
 	suspects  []lessor.LeaseID               // of these, those that may be over
 	sweptFor  time.Duration                  // since the sweep before
+	late      late
 	changed   map[lessor.LeaseID]*rules.Held
 	ended     map[lessor.LeaseID]LeaseEnd // in this pass
 	moves     []Move

@@ -1,0 +1,155 @@
+package scheduler_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// beforeTheSweep lets a minute pass from now on. A lease that is looked at in vain just before its end keeps the next sweep
+// away for a quarter of a second: what lapses after a minute has not been judged.
+func beforeTheSweep(w *world) {
+	w.t.Helper()
+	w.submit(nil)
+	g := w.lease("worker-that-beats", func(r *lessor.LeaseRequest) { r.TTLMS = new(int64(59_900)) })
+	time.Sleep(30 * time.Second)
+	w.mustBeat(g)
+	time.Sleep(30*time.Second + 50*time.Millisecond)
+}
+
+// Whoever comes while the brake is due is answered when it is decided, and keeps its lease.
+func TestLateCallIsAnsweredByTheBrake(t *testing.T) {
+	calls := map[string]func(w *world, g lessor.Grant) error{
+		"heartbeat": func(w *world, g lessor.Grant) error { _, err := w.beat(g); return err },
+		"batch": func(w *world, g lessor.Grant) error {
+			as, err := w.HeartbeatAll(w.ctx, anybody, g.Lease.WorkerID, []string{g.Lease.ID.String()})
+			if err == nil {
+				err = as[0].Err
+			}
+			return err
+		},
+		"complete": func(w *world, g lessor.Grant) error { return w.complete(g, "completed") },
+		"fail":     func(w *world, g lessor.Grant) error { return w.complete(g, "failed") },
+		"release": func(w *world, g lessor.Grant) error {
+			return w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID})
+		},
+		"revoke": func(w *world, g lessor.Grant) error { return w.Revoke(w.ctx, anybody, g.Lease.ID, "") },
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, config(), func(t *testing.T, w *world) {
+				grants := hold(w, 4, 5)
+				beforeTheSweep(w)
+				for i, g := range grants[:5] {
+					if err := call(w, g); err != nil {
+						t.Errorf("call %d on a lease that the brake spares: %v", i, err)
+					}
+				}
+				for _, g := range grants[5:] {
+					w.mustBeat(g)
+				}
+				w.noDrift()
+			})
+		})
+	}
+}
+
+// A lease that was answered as over is ended by that very commit: neither the brake nor a restart brings it back.
+func TestLeaseAnsweredAsOverStaysOver(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		job := w.submit(nil)
+		g := w.lease("worker-0", nil)
+		beforeTheSweep(w)
+		if _, err := w.beat(g); lessor.CodeOf(err) != lessor.CodeLeaseNotFound {
+			t.Fatalf("heartbeat after expires_at: %v, want lease_not_found", err)
+		}
+		w.wantState(job.ID, lessor.Expired)
+		w.restart(2 * time.Second) // moves the floor
+		if _, err := w.beat(g); lessor.CodeOf(err) != lessor.CodeLeaseNotFound {
+			t.Errorf("heartbeat after a restart: %v, want lease_not_found as before", err)
+		}
+		w.noDrift()
+	})
+}
+
+// A lease whose running time is used up is spared by the brake as well: the floor is under it too.
+func TestBrakeSparesUsedUpRunningTime(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		job := w.submit(func(s *lessor.Submission) { s.MaxRuntimeS = new(int64(60)) })
+		w.lease("worker-0", nil)
+		hold(w, 4, 5)
+		time.Sleep(time.Minute + time.Second)
+		w.wantState(job.ID, lessor.Leased)
+	})
+}
+
+// After the brake the leases that late calls name are ended at once, others at the brake's rate.
+func TestLateCallsAfterTheBrakeEndTheirLeases(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits, cfg.Brake.Rate = 1000, 4
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		grants := hold(w, 10, 10)
+		time.Sleep(2*time.Minute + time.Second) // the brake's floor has ended, and with it every lease
+		over := 0
+		for _, g := range grants[:60] {
+			if _, err := w.beat(g); lessor.CodeOf(err) == lessor.CodeLeaseNotFound {
+				over++
+			}
+			if j := w.job(g.Job.ID); j.LeaseID != nil {
+				t.Fatalf("a job whose heartbeat was refused is %s and has a lease, want none", j.State)
+			}
+		}
+		if live := w.live(); over != 60 || live < 20 || live > 40 {
+			t.Errorf("%d of 60 heartbeats were refused and %d of 40 silent leases live, want all, and most to wait for the rate", over, live)
+		}
+		w.noDrift()
+	})
+}
+
+// A repeated request whose lease has lapsed gets nothing new until it is decided whether the lease is over.
+func TestRepeatedRequestWaitsForTheBrake(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		repeat := func(r *lessor.LeaseRequest) { r.RequestID = new("r1") }
+		first := w.lease("worker-0", repeat)
+		hold(w, 4, 5)
+		w.submit(nil)
+		beforeTheSweep(w)
+		var again *lessor.Grant
+		for i := 0; again == nil && i < 10; i++ {
+			again, _ = w.ask("worker-0", repeat)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if again == nil || again.Lease.ID != first.Lease.ID {
+			t.Errorf("the repeated request got %v, want its lease %v that the brake spared", again, first.Lease.ID)
+		}
+		w.noDrift()
+	})
+}
+
+// Two nodes answer late calls on leases that the brake may spare: what one of them answered as over stays over on both.
+func TestNodesAgreeAboutLateCalls(t *testing.T) {
+	cfg := config()
+	cfg.TTL = 2 * time.Second
+	ws := nodes(t, 2, cfg, nil)
+	grants := hold(ws[0], 4, 10)
+	time.Sleep(time.Until(grants[0].Lease.ExpiresAt.Time()))
+	over := make([]bool, len(grants))
+	var all sync.WaitGroup
+	for i, g := range grants {
+		all.Go(func() {
+			for over[i] = false; !over[i] && now() < g.Lease.ExpiresAt.Add(time.Second); { // until it is decided for all
+				_, err := ws[i%2].beat(g)
+				over[i] = lessor.CodeOf(err) == lessor.CodeLeaseNotFound
+			}
+		})
+	}
+	all.Wait()
+	for i, g := range grants {
+		if _, err := ws[1-i%2].beat(g); (lessor.CodeOf(err) == lessor.CodeLeaseNotFound) != over[i] {
+			t.Errorf("lease %d was answered as over: %v; the other node then answers %v", i, over[i], err)
+		}
+	}
+}
