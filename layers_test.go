@@ -81,6 +81,7 @@ var layers = map[string]layer{
 	},
 	"internal/alert":    {},
 	"internal/indent":   {pure: true},
+	"internal/quota":    {imports: []string{"."}},
 	"internal/manifest": {libs: []string{"github.com/goccy/go-yaml"}, tests: []string{"."}},
 	"internal/schema":   {libs: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
 	"internal/host": {
@@ -94,7 +95,9 @@ var layers = map[string]layer{
 
 	// Transport: decode, call, encode. Rules only to check what was sent.
 	"internal/httpapi": {
-		imports: []string{".", "internal/rules", "internal/scheduler", "internal/token", "internal/telemetry", "internal/recovery"},
+		imports: []string{
+			".", "internal/rules", "internal/scheduler", "internal/token", "internal/telemetry", "internal/recovery", "internal/quota",
+		},
 		libs: []string{
 			"github.com/danielgtaylor/huma/v2", "github.com/swaggest", "github.com/go-json-experiment/json",
 			"github.com/prometheus/client_golang",
@@ -114,6 +117,7 @@ var layers = map[string]layer{
 	"internal/dashboard": {
 		imports: []string{
 			".", "internal/rules", "internal/scheduler", "internal/token", "internal/recovery", "internal/httpapi", "internal/indent",
+			"internal/quota",
 		},
 		tests: []string{
 			"internal/store/sqlite", "internal/telemetry", "internal/sentinel", "github.com/chromedp/chromedp", "github.com/chromedp/cdproto",

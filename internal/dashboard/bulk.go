@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"lessor"
+	"lessor/internal/quota"
 	"lessor/internal/scheduler"
 )
 
@@ -15,19 +16,22 @@ const (
 	maxBulk     = 10_000
 	bulkPage    = 1000
 	bulkWorkers = 2
-	bulkWaiting = 8
+	bulkWaiting = 16 // or running
 	bulksKept   = 100
 )
 
 // bulks are operations on all jobs that a filter finds.
 type bulks struct {
-	work chan *bulk
-	mu   sync.Mutex // of the fields below, and of those of a bulk that change
-	last int
-	all  map[string]*bulk
+	work   chan *bulk
+	places *quota.Limit // of operations that wait or run; one tenant gets at most half
+	mu     sync.Mutex   // of the fields below, and of those of a bulk that change
+	last   int
+	all    map[string]*bulk
 }
 
-func newBulks() bulks { return bulks{work: make(chan *bulk, bulkWaiting), all: map[string]*bulk{}} }
+func newBulks() bulks {
+	return bulks{work: make(chan *bulk, bulkWaiting), places: quota.New(bulkWaiting), all: map[string]*bulk{}}
+}
 
 // bulk is one of them.
 type bulk struct {
@@ -53,21 +57,17 @@ var errBulkBusy = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "other bul
 
 // add begins an operation and returns its id.
 func (b *bulks) add(one *bulk) (string, error) {
+	if !b.places.Enter(one.caller.Tenant, 1) {
+		return "", errBulkBusy
+	}
 	b.mu.Lock()
 	b.last++
 	one.ID = strconv.Itoa(b.last)
 	b.all[one.ID] = one
 	delete(b.all, strconv.Itoa(b.last-bulksKept))
 	b.mu.Unlock()
-	select {
-	case b.work <- one:
-		return one.ID, nil
-	default:
-		b.mu.Lock()
-		delete(b.all, one.ID)
-		b.mu.Unlock()
-		return "", errBulkBusy
-	}
+	b.work <- one // there is room for as many as there are places
+	return one.ID, nil
 }
 
 // find returns how an operation stands, to those who began it or share its walls.
@@ -95,6 +95,7 @@ func (d *Dashboard) workOff(ctx context.Context) {
 			return
 		case one := <-d.bulk.work:
 			err := d.run(ctx, one)
+			d.bulk.places.Leave(one.caller.Tenant, 1)
 			d.bulk.note(one, func(s *bulkState) {
 				s.Ended = true
 				if err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"lessor"
 	"lessor/internal/httpapi"
+	"lessor/internal/quota"
 	"lessor/internal/recovery"
 	"lessor/internal/scheduler"
 	"lessor/internal/token"
@@ -49,7 +50,7 @@ type Dashboard struct {
 	history   history
 	cache     cache
 	bulk      bulks
-	streams   atomic.Int64
+	streams   *quota.Limit
 	changes   atomic.Uint64 // grows with every commit
 }
 
@@ -60,7 +61,7 @@ func New(cfg Config) *Dashboard {
 	}
 	d := &Dashboard{
 		scheduler: cfg.Scheduler, tokens: cfg.Tokens, recovery: cfg.Recovery, log: cfg.Log, version: cfg.Version,
-		templates: parse(), bulk: newBulks(),
+		templates: parse(), bulk: newBulks(), streams: quota.New(maxStreams),
 	}
 	d.mux = d.newMux()
 	return d

@@ -17,7 +17,7 @@ const (
 	liveEvery   = time.Second
 	liveAtLeast = 5 * time.Second
 	liveWrite   = 10 * time.Second // a browser that does not take a line in this time is gone
-	maxStreams  = 500
+	maxStreams  = 1000             // of which one tenant gets at most half
 )
 
 var errStreams = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many pages are open", RetryAfter: 5 * time.Second}
@@ -25,11 +25,10 @@ var errStreams = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many p
 // follow tells a page when to ask for its changing part again. It does not send what changed: a page asks for that with its own
 // address and rights, and one answer serves all who look at the same.
 func (v *visit) follow() error {
-	if v.streams.Add(1) > maxStreams {
-		v.streams.Add(-1)
+	if !v.streams.Enter(v.caller.Tenant, 1) {
 		return errStreams
 	}
-	defer v.streams.Add(-1)
+	defer v.streams.Leave(v.caller.Tenant, 1)
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	rc := http.NewResponseController(v.w)
 	_ = rc.SetReadDeadline(time.Time{}) // a recorder in a test has none

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/scheduler"
 )
 
 // part asks for the changing part of a page, as its script does.
@@ -51,11 +52,16 @@ func TestStreamTellsOfACommitSoon(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	s := start(t)
-	s.streams.Store(maxStreams)
+	for s.streams.Enter(nil, 1) {
+	}
+	taken := s.streams.Taken()
+	if taken != maxStreams/2 {
+		t.Errorf("callers without a tenant hold %d streams, want half of all, %d", taken, maxStreams/2)
+	}
 	if status, _ := s.visitor().get("/live"); status != http.StatusTooManyRequests {
 		t.Errorf("one stream too many is answered %d, want 429", status)
 	}
-	if n := s.streams.Load(); n != maxStreams {
+	if n := s.streams.Taken(); n != taken {
 		t.Errorf("a refused stream is counted: %d", n)
 	}
 }
@@ -124,4 +130,23 @@ func TestPartsExpireAndAreBoundedInBytes(t *testing.T) {
 			t.Errorf("%d parts with %d bytes are kept although nobody looks at them", len(c.all), c.bytes)
 		}
 	})
+}
+
+func TestBulkPlacesHaveShares(t *testing.T) {
+	b := newBulks()
+	begin := func(tenant *lessor.TenantID) (n int) {
+		for {
+			if _, err := b.add(&bulk{caller: scheduler.Caller{Tenant: tenant}}); err != nil {
+				return n
+			}
+			n++
+		}
+	}
+	one, other := tenant(tenantA), tenant(tenantB)
+	if n := begin(&one); n != bulkWaiting/2 {
+		t.Errorf("a tenant began %d operations, want half of all, %d", n, bulkWaiting/2)
+	}
+	if n := begin(&other); n == 0 {
+		t.Error("another tenant finds no place")
+	}
 }

@@ -17,7 +17,7 @@ var (
 	errScope    = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token lacks the right to do this"}
 	errBound    = &lessor.Error{Code: lessor.CodeForbidden, Detail: "this concerns all tenants; a token bound to one is refused"}
 	errTenant   = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token is for another tenant"}
-	errNoBook   = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is starting", RetryAfter: time.Second}
+	errNoBook   = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is starting: its access tokens are being read", RetryAfter: time.Second}
 )
 
 // identify says who calls, or refuses who may not use the scope. A token that is sent is always checked, also where none

@@ -17,6 +17,7 @@ import (
 	"net/netip"
 
 	"lessor"
+	"lessor/internal/quota"
 	"lessor/internal/recovery"
 	"lessor/internal/scheduler"
 	"lessor/internal/telemetry"
@@ -67,9 +68,10 @@ type API struct {
 	mux       *http.ServeMux
 	document  []byte // OpenAPI
 	pages     Pages
-	polls     gate
-	streams   gate
 	eventIDs  eventIDs
+	polls     *quota.Limit
+	streams   *quota.Limit
+	bodies    *quota.Limit // in bytes
 }
 
 const defaultPayloadLimit = 256 << 10
@@ -88,7 +90,7 @@ func New(cfg Config) *API {
 	a := &API{
 		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, traces: cfg.Traces, recovery: cfg.Recovery, log: cfg.Log, level: cfg.Level,
 		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(), proxies: cfg.TrustedProxies,
-		polls: gate{most: maxPolls}, streams: gate{most: maxStreams}, pages: cfg.Pages, eventIDs: newEventIDs(),
+		polls: quota.New(maxPolls), streams: quota.New(maxStreams), bodies: quota.New(maxBodies), pages: cfg.Pages, eventIDs: newEventIDs(),
 	}
 	a.tokenless = Tokenless(cfg.ListenAddr, cfg.Hosts, cfg.AuthRequired)
 	table := routes(cfg.PayloadLimit)

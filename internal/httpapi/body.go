@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,7 +41,7 @@ func takes[T any](limit int64, h func(*call, *T) error) handle {
 // sends one has shown a token or is on this machine.
 const slowest = 256 * kib
 
-// body reads the request's body.
+// body reads the request's body. Its bytes count among those under way until the request is answered.
 func (c *call) body(limit int64) ([]byte, error) {
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetReadDeadline(time.Now().Add(readTime + time.Duration(limit/slowest)*time.Second))
@@ -48,8 +49,12 @@ func (c *call) body(limit int64) ([]byte, error) {
 		c.discard()
 		return nil, errTooLarge(limit)
 	}
-	b, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit))
+	b, err := c.readBody(limit)
 	switch {
+	case errors.Is(err, errBodies):
+		_ = rc.EnableFullDuplex() // the answer does not wait for the body
+		c.unread = true
+		return nil, err
 	case tooLarge(err):
 		c.discard()
 		return nil, errTooLarge(limit)
@@ -61,6 +66,77 @@ func (c *call) body(limit int64) ([]byte, error) {
 	// From here on the connection is read only to notice that the client left, which takes as long as it takes.
 	_ = rc.SetReadDeadline(time.Time{})
 	return b, nil
+}
+
+// readBody reads up to limit bytes, if there is room for them. A body that does not say how long it is counts as it grows.
+func (c *call) readBody(limit int64) ([]byte, error) {
+	size := c.r.ContentLength
+	if size < 0 {
+		size = min(limit, bodySmall)
+	}
+	if !c.countBody(size) {
+		return nil, errBodies
+	}
+	body := http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit)
+	b := make([]byte, 0, size+1) // and the end of it
+	for {
+		n, err := body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return nil, err
+		case len(b) < cap(b):
+			continue
+		}
+		if !c.countBody(min(2*int64(cap(b)), limit)) {
+			return nil, errBodies
+		}
+		b = append(make([]byte, 0, 2*cap(b)), b...)
+	}
+}
+
+// Bodies up to bodyFree are not counted: a connection and its headers cost as much. Those up to bodyLight, heartbeats among
+// them, are not held to their tenant's share.
+const (
+	bodyFree  = 16 * kib
+	bodyLight = bodyBeat
+)
+
+var errBodies = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many bytes are being received", RetryAfter: time.Second}
+
+// countBody notes how long the body is, as far as that is known, and reports whether there is room for it.
+func (c *call) countBody(size int64) bool {
+	if size <= bodyFree {
+		return true
+	}
+	enter := c.api.bodies.Enter
+	if size <= bodyLight {
+		enter = c.api.bodies.EnterSmall
+	}
+	if !enter(c.caller.Tenant, size-c.bytes) {
+		return false
+	}
+	c.bytes = size
+	return true
+}
+
+// dropBody ends the counting of the body.
+func (c *call) dropBody() {
+	if c.bytes > 0 {
+		c.api.bodies.Leave(c.caller.Tenant, c.bytes)
+		c.bytes = 0
+	}
+}
+
+// endBody lets go of the body after the answer.
+func (c *call) endBody() {
+	c.dropBody()
+	if c.unread {
+		_ = http.NewResponseController(c.w).Flush()
+		c.discard()
+	}
 }
 
 // maxDiscard bounds what is read of a body that is refused.

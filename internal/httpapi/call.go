@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type call struct {
 	trace  trace
 	caller scheduler.Caller
 	query  url.Values
+	bytes  int64 // of the body, counted among those under way
+	unread bool  // the body was refused before it was read
 	seen   *telemetry.Request
 	span   telemetry.CallSpan
 }
@@ -98,6 +101,9 @@ func (c *call) send(status int, contentType string, v any) error {
 		return err
 	}
 	c.w.Header().Set("Content-Type", contentType)
+	if c.unread { // the client has the whole answer before the handler ends
+		c.w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	}
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(append(b, '\n')) // a client that is gone cannot be told
 	return nil

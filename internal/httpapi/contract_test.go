@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lessor"
+	"lessor/internal/quota"
 	"lessor/internal/scheduler"
 	"lessor/internal/token"
 )
@@ -206,7 +207,7 @@ func walkRefusals(s *server) {
 			s.call(rt.method, pathOf(rt), strings.Repeat(" ", int(rt.handle.limit)+1), with(s.admin))
 		}
 	}
-	s.polls.most, s.streams.most = 0, 0
+	s.polls, s.streams = quota.New(0), quota.New(0)
 	s.call("POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
 	s.call("GET", scheduling+"/events", "", with(s.admin))
 	for i := s.tokens.Len(); i < maxTokens; i++ {

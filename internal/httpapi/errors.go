@@ -149,6 +149,7 @@ func (c *call) end() {
 	if status == 0 {
 		status = http.StatusOK // net/http answers 200 for a handler that wrote nothing
 	}
+	c.endBody()
 	c.span.End(status)
 	if ctx := c.r.Context(); c.api.log.Enabled(ctx, slog.LevelDebug) {
 		c.api.log.LogAttrs(ctx, slog.LevelDebug, "request", append(c.about(), slog.Int("status", status))...)

@@ -1,12 +1,6 @@
 package httpapi
 
-import (
-	"errors"
-	"net/http"
-	"time"
-
-	"lessor"
-)
+import "net/http"
 
 type health struct {
 	Status string `json:"status"`
@@ -15,19 +9,15 @@ type health struct {
 // live says that the process answers.
 func (c *call) live() error { return c.answer(http.StatusOK, health{"live"}) }
 
-// ready says whether requests can be answered. Anybody may ask, so a fault's detail is not told.
+// ready says whether requests can be answered, and if not, why. Anybody may ask, so a fault's detail is not told.
 func (c *call) ready() error {
-	err := c.api.scheduler.Ready()
-	var e *lessor.Error
-	switch {
-	case err == nil && c.api.tokens.Loaded():
-		return c.answer(http.StatusOK, health{"ready"})
-	case err == nil:
-		return errNoBook
-	case errors.As(err, &e) && e.Code == lessor.CodeUnavailable:
-		return e
+	if err := c.api.scheduler.Ready(); err != nil {
+		return err
 	}
-	return &lessor.Error{Code: lessor.CodeUnavailable, Detail: "not ready", RetryAfter: time.Second}
+	if !c.api.tokens.Loaded() {
+		return errNoBook
+	}
+	return c.answer(http.StatusOK, health{"ready"})
 }
 
 func (c *call) metrics() error {

@@ -32,7 +32,7 @@ type revokeBody struct {
 func (c *call) requestLease(r *lessor.LeaseRequest) error {
 	ctx := c.r.Context()
 	if r.WaitMS != nil && *r.WaitMS > 0 {
-		held, release, err := c.hold(&c.api.polls, "poll", time.Duration(min(*r.WaitMS, maxWaitMS))*time.Millisecond)
+		held, release, err := c.hold(c.api.polls, "poll", time.Duration(min(*r.WaitMS, maxWaitMS))*time.Millisecond)
 		if err != nil {
 			return err
 		}

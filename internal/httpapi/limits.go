@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"lessor"
+	"lessor/internal/quota"
 )
 
 // The limits of requests. Those of values are in rules.
@@ -23,39 +23,27 @@ const (
 	resultExtra = (64 + 64) * kib // what a completion may have besides its result: a checkpoint and 8 KiB of error, escaped
 
 	maxDepth = 1000 // of nested JSON; deeper documents are valid, but many readers cannot take them back
-	maxPolls = 10000
+	// Of the following one tenant gets at most half, as do all callers that are bound to none.
+	maxPolls = 20000
 	// A stream costs a copy of every record, so there may be fewer of them than of requests that wait.
-	maxStreams = 500
+	maxStreams = 1000
+	// maxBodies bounds the bodies of all requests under way, in bytes.
+	maxBodies = 256 << 20
 )
-
-// gate lets a limited number in at a time.
-type gate struct {
-	most int64
-	in   atomic.Int64
-}
-
-func (g *gate) enter() bool {
-	if g.in.Add(1) > g.most {
-		g.in.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (g *gate) leave() { g.in.Add(-1) }
 
 var (
 	errBusy     = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many requests are held open", RetryAfter: time.Second}
 	errStopping = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}
 )
 
-// hold prepares a request that may be kept open for up to wait: it counts against the gate, not in the busy rating, its
+// hold prepares a request that may be kept open for up to wait: it takes one of the places, does not count in the busy rating, its
 // connection may be silent for that long, and its context ends, with errStopping as cause, when the server stops. The
 // caller must call release.
-func (c *call) hold(g *gate, kind string, wait time.Duration) (ctx context.Context, release func(), err error) {
-	if !g.enter() {
+func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx context.Context, release func(), err error) {
+	if !places.Enter(c.caller.Tenant, 1) {
 		return nil, nil, errBusy
 	}
+	c.dropBody() // what is kept of it is bounded by the places
 	c.seen.Hold(kind)
 	c.deadlines(time.Time{}, time.Now().Add(wait+writeTime))
 	ctx, cancel := context.WithCancelCause(c.r.Context())
@@ -63,7 +51,7 @@ func (c *call) hold(g *gate, kind string, wait time.Duration) (ctx context.Conte
 	return ctx, func() {
 		forget()
 		cancel(nil)
-		g.leave()
+		places.Leave(c.caller.Tenant, 1)
 	}, nil
 }
 

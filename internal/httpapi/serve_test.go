@@ -42,8 +42,8 @@ func TestLongPollIsAnsweredWhenWorkArrives(t *testing.T) {
 		t := s.t
 		got := s.later("POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":30000}`)
 		time.Sleep(5 * time.Second)
-		if _, _, flight, _ := s.telemetry.APIWindow(time.Now()); flight != 0 || s.polls.in.Load() != 1 {
-			t.Errorf("in flight %d, held %d; want 0 and 1: a request that waits is no load", flight, s.polls.in.Load())
+		if _, _, flight, _ := s.telemetry.APIWindow(time.Now()); flight != 0 || s.polls.Taken() != 1 {
+			t.Errorf("in flight %d, held %d; want 0 and 1: a request that waits is no load", flight, s.polls.Taken())
 		}
 		s.api("POST", "/jobs", `{"type":"x"}`, 201)
 		a := <-got
@@ -63,7 +63,7 @@ func TestLongPollLastsItsWholeWait(t *testing.T) {
 		if a.err != nil || a.status != 200 || !strings.Contains(a.body, `"no_eligible_job"`) || a.after < 30*time.Second || a.after > 31*time.Second {
 			t.Errorf("after %v: %d %s %v; want the last denial after 30 s", a.after, a.status, a.body, a.err)
 		}
-		if n := s.polls.in.Load(); n != 0 {
+		if n := s.polls.Taken(); n != 0 {
 			t.Errorf("%d requests are still counted as held", n)
 		}
 	})

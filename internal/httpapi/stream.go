@@ -16,7 +16,7 @@ const keepAlive = 15 * time.Second
 
 // events streams all records as server-sent events until the client leaves or the server stops.
 func (c *call) events() error {
-	ctx, release, err := c.hold(&c.api.streams, "stream", 0)
+	ctx, release, err := c.hold(c.api.streams, "stream", 0)
 	if err != nil {
 		return err
 	}

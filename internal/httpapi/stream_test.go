@@ -70,7 +70,7 @@ func TestStreamShowsRecordsAsTheyAreWritten(t *testing.T) {
 		}
 		leave()
 		synctest.Wait()
-		if n := s.streams.in.Load(); n != 0 {
+		if n := s.streams.Taken(); n != 0 {
 			t.Errorf("%d streams are still counted after the client left", n)
 		}
 		s.api("POST", "/jobs", `{"type":"y"}`, 201)
@@ -136,11 +136,11 @@ func TestStreamDropsWhoDoesNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if n := s.streams.in.Load(); n != 1 {
+		if n := s.streams.Taken(); n != 1 {
 			t.Fatalf("%d streams are open, want 1", n)
 		}
 		time.Sleep(writeTime + time.Second)
-		if n := s.streams.in.Load(); n != 0 {
+		if n := s.streams.Taken(); n != 0 {
 			t.Errorf("%d streams are open after %v without a read", n, writeTime)
 		}
 	})

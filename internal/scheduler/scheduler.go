@@ -110,12 +110,10 @@ type Scheduler struct {
 	stream   stream
 	sampling sampling
 
-	mu     sync.Mutex
-	status error // nil = ready
+	mu       sync.Mutex
+	status   error // nil = ready
+	statusAt time.Time
 }
-
-// errStarting is the answer to whatever depends on settings that were not read yet.
-var errStarting = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is starting", RetryAfter: time.Second}
 
 // The bounds of the line of waiting calls, and of one commit.
 var (
@@ -156,19 +154,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return fmt.Errorf("scheduler: %w", err)
 	}
 	return nil
-}
-
-// Ready returns nil when calls can be answered, else why not.
-func (s *Scheduler) Ready() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
-}
-
-func (s *Scheduler) setStatus(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status = err
 }
 
 func (s *Scheduler) tenantPolicy(id lessor.TenantID) lanes.Policy {
