@@ -20,6 +20,8 @@ type Options struct {
 	Durable bool
 	// Settings are added to those of the server, name=value.
 	Settings []string
+	// FakeClock is the library through which Step sets the server's clock; see FakeClock.
+	FakeClock string
 }
 
 // Server is a throwaway server, reached through a socket in its folder.
@@ -85,6 +87,9 @@ func (s *Server) Up(ctx context.Context) error {
 	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(s.bin, "postgres"), args...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, log, log
 	asPostgres(s.cmd)
+	if s.options.FakeClock != "" {
+		s.cmd.Env = s.clockEnv()
+	}
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}

@@ -46,8 +46,22 @@ func Over(h *Held, now lessor.Instant, s Serving) Outcome {
 	return ""
 }
 
-// NextLook returns when a lease that lives now may be over.
+// SetRight puts a lease that was beaten on a clock which has since stepped back onto the clock of now, and reports whether it was
+// one. Its end stays what Effective says; without it the lease would seem to be beaten when the clock comes to BeatAt again, and
+// end a step late.
+func SetRight(h *Held, now lessor.Instant, s Serving) bool {
+	if !ahead(h, now) {
+		return false
+	}
+	h.BeatAt, h.ExpiresAt = min(now, s.Since), s.Since.Add(h.TTL)
+	return true
+}
+
+// NextLook returns when a lease that lives now may be over. That of one which is to be set right is now.
 func NextLook(h *Held, now lessor.Instant, s Serving) lessor.Instant {
+	if ahead(h, now) {
+		return now
+	}
 	end := Effective(h, now, s)
 	if r := RuntimeEnd(h, s); r != 0 {
 		end = min(end, r)

@@ -103,6 +103,38 @@ func TestNextLookIsWhenALeaseMayFirstBeOver(t *testing.T) {
 	}
 }
 
+// TestLeaseFromBeforeAStepBackKeepsItsEnd: the verdict on it does not change when the clock comes to its last beat again.
+func TestLeaseFromBeforeAStepBackKeepsItsEnd(t *testing.T) {
+	const ms = time.Millisecond
+	s := Serving{LastBeat: start, Since: start} // the clock stepped back to start
+	for _, c := range []struct {
+		name  string
+		beat  time.Duration // ahead of now
+		right bool
+		end   time.Duration
+		look  time.Duration
+	}{
+		{"beaten 1 s ahead", time.Second, false, 61 * time.Second, 61 * time.Second},
+		{"beaten 1 s + 1 ms ahead", time.Second + ms, true, time.Minute, 0},
+		{"beaten half a minute ahead", 30 * time.Second, true, time.Minute, 0},
+		{"beaten just now", 0, false, time.Minute, time.Minute},
+	} {
+		h := lease(func(h *Held) { h.BeatAt, h.ExpiresAt = after(c.beat), after(c.beat+time.Minute) })
+		same(t, c.name+": the next look", NextLook(h, start, s), after(c.look))
+		if got := SetRight(h, start, s); got != c.right {
+			t.Errorf("%s: it was set right: %v, want %v", c.name, got, c.right)
+		}
+		for _, at := range []time.Duration{0, c.beat, c.end - ms} {
+			s.LastBeat = after(at)
+			if got := Over(h, after(at), s); got != "" {
+				t.Errorf("%s: after %v it has ended %q, want at %v", c.name, at, got, c.end)
+			}
+		}
+		s.LastBeat = after(c.end)
+		same(t, c.name+": at its end", Over(h, after(c.end), s), OutcomeExpired)
+	}
+}
+
 func TestTouchRefusesGoneThenOverThenAnothers(t *testing.T) {
 	over := after(time.Minute)
 	cancelled := lease(func(h *Held) { h.CancelAt = after(time.Second) })

@@ -14,7 +14,7 @@ const massExpiry = "leases"
 // sweepLimit bounds the leases looked at in one commit; the rest follow in the next.
 const sweepLimit = 2000
 
-// suspect returns the leases that look as if they were over. The others are planned for later.
+// suspect returns the leases that look as if they were over, or are to be set right. The others are planned for later.
 func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err error) {
 	f := p.s.fold
 	if !f.sweepDue(p.now, p.s.cfg.Sweep) {
@@ -31,7 +31,7 @@ func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err erro
 	for _, id := range ids {
 		switch h := leases[id]; {
 		case h == nil:
-		case rules.Over(h, p.now, p.serving) == "":
+		case rules.NextLook(h, p.now, p.serving) > p.now && rules.Over(h, p.now, p.serving) == "":
 			p.planLook(h)
 		default:
 			suspects = append(suspects, id)
@@ -63,7 +63,7 @@ func (p *pass) expire(ctx context.Context) error {
 		switch h := p.leases[id]; {
 		case h == nil:
 		case rules.Over(h, p.now, p.serving) == "":
-			p.planLook(h)
+			p.goesOn(h)
 		default:
 			over = append(over, h)
 			allowed--
@@ -76,7 +76,7 @@ func (p *pass) expire(ctx context.Context) error {
 		}
 		switch o := rules.Over(h, p.now, p.serving); {
 		case o == "":
-			p.planLook(h)
+			p.goesOn(h)
 		case o == rules.OutcomeExpired && allowed <= 0:
 			p.s.fold.look(h.ID, p.now.Add(p.s.cfg.Sweep))
 		default:
@@ -85,6 +85,14 @@ func (p *pass) expire(ctx context.Context) error {
 		}
 	}
 	return p.lapse(ctx, over)
+}
+
+// goesOn plans the next look at a lease that lives, and sets it right.
+func (p *pass) goesOn(h *rules.Held) {
+	if rules.SetRight(h, p.now, p.serving) {
+		p.changed[h.ID] = h
+	}
+	p.planLook(h)
 }
 
 // anyLapsed reports whether the heart of a suspect, or of a lease that a late call named, has stopped.

@@ -32,6 +32,7 @@ type fold struct {
 	sweptAt  lessor.Instant
 	judgedAt lessor.Instant // when all leases were last looked at for the brake
 	latest   lessor.Instant // what the clock last said
+	resetAt  lessor.Instant // when it was last found to have been set back
 	dueAt    lessor.Instant // when the next waiting job is due; 0 = none waits
 	tickAt   lessor.Instant // when the next tick is due; 0 = none
 	trialAt  lessor.Instant // when the next open circuit may be tried; 0 = none
@@ -81,10 +82,13 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	if err != nil {
 		return err
 	}
+	// The clock may have stepped since somebody last served: the floor will move then.
+	f.latest = v.Now()
+	serving := rules.Serve(v.Serving(), rules.Tick{}, rules.Tick{Wall: f.latest})
 	err = v.EachLease(ctx, func(h *rules.Held) error {
 		f.hold(h)
 		f.strayed("lease", h.Turn)
-		f.look(h.ID, rules.NextLook(h, v.Now(), v.Serving()))
+		f.look(h.ID, rules.NextLook(h, f.latest, serving))
 		return nil
 	})
 	if err != nil {
@@ -240,8 +244,19 @@ func (f *fold) setBack(now lessor.Instant) {
 	for i := range f.looks {
 		f.looks[i].at = min(f.looks[i].at, now) // the order stays
 	}
-	f.sweptAt = min(f.sweptAt, now)
+	f.sweptAt, f.resetAt = min(f.sweptAt, now), now
 }
+
+// lookOf plans to look at a lease that another node granted. Right after the clock was set back the grant may be from before.
+func (f *fold) lookOf(id lessor.LeaseID, at lessor.Instant) {
+	if f.latest.Sub(f.resetAt).Abs() < resetFor {
+		at = min(at, f.latest)
+	}
+	f.look(id, at)
+}
+
+// resetFor is how long after the clock was set back changes may come that other nodes made before: they are read within a second.
+const resetFor = 5 * time.Second
 
 // nextLook returns when the next lease may be over, but not sooner than a quarter of the sweep after the last look, so
 // that leases which end one after the other share a commit.

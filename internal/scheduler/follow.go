@@ -166,7 +166,7 @@ func (f *fold) apply(c Change) (n news, err error) {
 		case stepTaken:
 			f.index.TakeSeq(st.held.Turn.Lane, st.held.Turn.Seq)
 			f.holds(st.held)
-			f.look(st.held.ID, st.at)
+			f.lookOf(st.held.ID, st.at)
 		case stepFreed:
 			f.frees(st.held)
 		case stepWaits:

@@ -23,6 +23,8 @@ type world struct {
 	path string
 	cfg  scheduler.Config
 	wrap func(scheduler.Store) scheduler.Store
+	// clock is what the store's clock says; nil = the time of the bubble.
+	clock func() time.Time
 	// crowded has the scheduler take itself for one of several.
 	crowded bool
 	store   scheduler.Store
@@ -60,7 +62,9 @@ func inWorld(t *testing.T, cfg scheduler.Config, test func(t *testing.T, w *worl
 // start opens the store and runs a scheduler over it.
 func (w *world) start() {
 	w.t.Helper()
-	store, err := sqlite.Open(w.ctx, sqlite.Config{Path: w.path, Synchronous: "OFF"})
+	began := time.Now()
+	mono := func() time.Duration { return time.Since(began) }
+	store, err := sqlite.Open(w.ctx, sqlite.Config{Path: w.path, Synchronous: "OFF", Now: w.clock, Mono: mono})
 	if err != nil {
 		w.t.Fatalf("open store: %v", err)
 	}

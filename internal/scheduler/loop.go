@@ -161,6 +161,7 @@ func (s *Scheduler) idle() time.Duration {
 		next = now.Add(followEvery)
 	}
 	s.unpark(func(r *requestCall) bool {
+		r.until = min(r.until, now.Add(r.ask.Wait)) // the clock may have been set back
 		if r.until <= now {
 			r.answer(nil)
 			return true

@@ -1,0 +1,40 @@
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// FakeClock returns the library that lets a server's clock be set (Debian: faketime). Where there is none the test is skipped.
+func FakeClock(t testing.TB) string {
+	t.Helper()
+	for _, pattern := range []string{"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1"} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 { // the pattern is right
+			return found[0]
+		}
+	}
+	t.Skip("no libfaketime here: install it (Debian: apt-get install faketime)")
+	return ""
+}
+
+// clockFile says how far the server's clock is from the machine's.
+func (s *Server) clockFile() string { return filepath.Join(s.dir, "clock") }
+
+// Step sets the clock of a server that was started with Options.FakeClock to the machine's plus d.
+func (s *Server) Step(d time.Duration) error {
+	text := fmt.Sprintf("%+.3f\n", d.Seconds())
+	next := s.clockFile() + ".next"
+	if err := os.WriteFile(next, []byte(text), 0o644); err != nil { //nolint:gosec // the server reads it as another user
+		return err
+	}
+	return os.Rename(next, s.clockFile())
+}
+
+// clockEnv has the server's processes read the clock through the library. Time-outs run on, since they are monotonic.
+func (s *Server) clockEnv() []string {
+	return append(os.Environ(), "LD_PRELOAD="+s.options.FakeClock, "FAKETIME_TIMESTAMP_FILE="+s.clockFile(),
+		"FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1")
+}

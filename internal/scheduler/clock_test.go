@@ -1,0 +1,165 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+	"lessor/internal/pgtest"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// stepping is a store whose clock is set when it is next asked to serve: between the reading of the tables and the first note.
+type stepping struct {
+	scheduler.Store
+	offset atomic.Int64
+	next   atomic.Int64 // at the next Serve; 0 = none
+}
+
+func (s *stepping) now() time.Time { return time.Now().Add(time.Duration(s.offset.Load())) }
+
+func (s *stepping) Serve(ctx context.Context) (rules.Serving, error) {
+	if d := s.next.Swap(0); d != 0 {
+		s.offset.Add(d)
+	}
+	return s.Store.Serve(ctx)
+}
+
+func inSteppingWorld(t *testing.T, cfg scheduler.Config, test func(t *testing.T, w *world, s *stepping)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stepping{}
+		w := &world{t: t, ctx: t.Context(), path: filepath.Join(t.TempDir(), "lessor.db"), cfg: cfg, clock: s.now}
+		w.wrap = func(store scheduler.Store) scheduler.Store { s.Store = store; return s }
+		w.start()
+		defer func() { w.halt() }()
+		test(t, w, s)
+	})
+}
+
+// TestSilentLeaseEndsOnceAfterAStepOfTheClock: a ttl after the step, whatever the clock says, and for the sweep and the heartbeat alike.
+func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
+	const ttl = time.Minute
+	for _, step := range []time.Duration{-time.Hour, -90 * time.Second, -30 * time.Second, -5 * time.Second, 30 * time.Second, time.Hour} {
+		t.Run(step.String(), func(t *testing.T) {
+			inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
+				silent, beaten := w.submit(nil), w.submit(nil)
+				first, second := w.lease("worker-1", nil), w.lease("worker-2", nil)
+				w.mustBeat(first)
+				w.mustBeat(second)
+				time.Sleep(time.Second)
+				s.offset.Add(int64(step))
+				start := time.Now()
+				for time.Since(start) < ttl-time.Second {
+					w.wantState(silent.ID, lessor.Running)
+					time.Sleep(ttl / 6)
+					w.mustBeat(second)
+				}
+				time.Sleep(time.Until(start.Add(ttl + 2*time.Second)))
+				w.wantOver(silent.ID)
+				_, err := w.beat(first)
+				w.wantCode(err, lessor.CodeLeaseNotFound)
+				w.wantState(beaten.ID, lessor.Running)
+				w.noDrift()
+			})
+		})
+	}
+}
+
+// TestClockThatStepsBackWhileTheTablesAreRead: looks that were planned on the clock before do not come a step late.
+func TestClockThatStepsBackWhileTheTablesAreRead(t *testing.T) {
+	cfg := config()
+	cfg.TTL = 5 * time.Second
+	inSteppingWorld(t, cfg, func(t *testing.T, w *world, s *stepping) {
+		job := w.submit(nil)
+		w.mustBeat(w.lease("worker-1", nil))
+		w.halt()
+		s.next.Store(int64(-30 * time.Second))
+		w.start()
+		time.Sleep(cfg.TTL + 2*time.Second)
+		w.wantOver(job.ID)
+	})
+}
+
+// wantOver fails if a job has a lease.
+func (w *world) wantOver(id lessor.JobID) {
+	w.t.Helper()
+	if j := w.job(id); j.LeaseID != nil {
+		w.t.Fatalf("job is still %s, want no lease any more", j.State)
+	}
+}
+
+// TestRequestWaitsNoLongerThanAskedWhenTheClockStepsBack: a long poll is answered before its client gives up.
+func TestRequestWaitsNoLongerThanAskedWhenTheClockStepsBack(t *testing.T) {
+	inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
+		time.AfterFunc(5*time.Second, func() { s.offset.Add(int64(-time.Hour)) })
+		start := time.Now()
+		if _, denial := w.ask("worker-1", waiting(20_000)); denial == nil {
+			t.Fatal("there is no job, and a lease was granted")
+		}
+		if took := time.Since(start); took > 26*time.Second {
+			t.Errorf("a request that may wait 20 s was answered after %v", took)
+		}
+	})
+}
+
+// TestDatabaseClockSteps sets the clock of a real server under two nodes: a silent lease ends a ttl later, a beaten one lives.
+func TestDatabaseClockSteps(t *testing.T) {
+	server, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg := config()
+	cfg.TTL, cfg.Sweep = 4*time.Second, 100*time.Millisecond
+	url := server.URL("postgres")
+	ws := []*world{node(t, url, cfg, nil), node(t, url, cfg, nil)}
+	for i, step := range []time.Duration{30 * time.Second, 27 * time.Second} { // ahead by 30 s, back by 3 s
+		var silent []lessor.Grant
+		for k, w := range ws {
+			w.submit(nil)
+			g := w.lease(fmt.Sprintf("silent-%d-%d", i, k), waiting(5000))
+			w.mustBeat(g)
+			silent = append(silent, g)
+		}
+		ws[0].submit(nil)
+		beaten := ws[1].lease(fmt.Sprintf("beaten-%d", i), waiting(5000))
+		if err := server.Step(step); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		ends := map[lessor.LeaseID]time.Duration{}
+		for len(ends) < len(silent) && time.Since(start) < 3*cfg.TTL {
+			ws[i%2].mustBeat(beaten)
+			for k, g := range silent {
+				if ends[g.Lease.ID] == 0 && ws[k].job(g.Job.ID).LeaseID == nil {
+					ends[g.Lease.ID] = time.Since(start)
+				}
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		for _, g := range silent {
+			if end := ends[g.Lease.ID]; end < cfg.TTL-time.Second || end > cfg.TTL+2500*time.Millisecond { // half a second for a busy machine
+				t.Errorf("after a step to %v a silent lease of %v ended after %v (0 = never), want within 2 s of its ttl", step, cfg.TTL, end)
+			}
+		}
+		ws[0].mustComplete(beaten, "completed")
+		for _, g := range silent { // whoever has it
+			_, err := ws[0].beat(g)
+			ws[0].wantCode(err, lessor.CodeLeaseNotFound)
+			if _, err := ws[0].Cancel(ws[0].ctx, anybody, g.Job.ID, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
