@@ -168,7 +168,7 @@ func (c *Client) send(ctx context.Context, base string, k call, body []byte, hea
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.token != "" {
+	if c.token != "" && (c.tokenServer == "" || c.tokenServer == base) {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if tp := traceparent(ctx); tp != "" {

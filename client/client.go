@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,10 +19,12 @@ const maxServers = 16
 
 // Config says how to reach Lessor. The zero value reaches a server on this machine.
 type Config struct {
-	// Server is a list of base URLs, separated by commas. Empty means DefaultServer.
+	// Server is a list of base URLs, separated by commas; HOST:PORT means http://HOST:PORT. Empty means DefaultServer.
 	Server string
 	// Token is sent as a bearer token; empty sends none.
 	Token string
+	// TokenServer, if set, is the only server of the list that Token is sent to, written as in Server.
+	TokenServer string
 	// HTTP sends the requests. nil means a client of its own.
 	HTTP *http.Client
 	// UserAgent is how the server's list of workers names this program. Empty means "lessor-go".
@@ -32,11 +35,12 @@ type Config struct {
 
 // Client calls a Lessor server.
 type Client struct {
-	servers *servers
-	token   string
-	agent   string
-	http    *http.Client
-	timeout time.Duration
+	servers     *servers
+	token       string
+	tokenServer string // "" = all
+	agent       string
+	http        *http.Client
+	timeout     time.Duration
 }
 
 // New checks cfg and returns a Client. It does not connect.
@@ -48,7 +52,12 @@ func New(cfg Config) (*Client, error) {
 	if strings.ContainsFunc(cfg.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("token: has characters that no token has (spaces, line ends or other control characters)")
 	}
-	c := &Client{servers: list, token: cfg.Token, agent: cfg.UserAgent, http: cfg.HTTP, timeout: cfg.Timeout}
+	if cfg.TokenServer != "" {
+		if cfg.TokenServer, err = parseServer(cfg.TokenServer); err != nil {
+			return nil, err
+		}
+	}
+	c := &Client{servers: list, token: cfg.Token, tokenServer: cfg.TokenServer, agent: cfg.UserAgent, http: cfg.HTTP, timeout: cfg.Timeout}
 	if c.agent == "" {
 		c.agent = "lessor-go"
 	}
@@ -87,18 +96,35 @@ func parseServers(list string) (*servers, error) {
 	}
 	var urls []string
 	for part := range strings.SplitSeq(list, ",") {
-		part = strings.TrimRight(strings.TrimSpace(part), "/")
-		u, err := url.Parse(part)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("server %q: %w", part, err)
-		case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "", u.User != nil:
-			return nil, fmt.Errorf("server %q: is not a base URL like %s", part, DefaultServer)
+		base, err := parseServer(part)
+		if err != nil {
+			return nil, err
 		}
-		urls = append(urls, part)
+		urls = append(urls, base)
 	}
 	if len(urls) > maxServers {
 		return nil, fmt.Errorf("server: %d are given, at most %d are allowed", len(urls), maxServers)
 	}
 	return &servers{urls: urls}, nil
+}
+
+// parseServer returns the base URL of one server.
+func parseServer(s string) (string, error) {
+	s = strings.TrimRight(strings.TrimSpace(s), "/")
+	if host, port, err := net.SplitHostPort(s); err == nil && host != "" && isPort(port) {
+		s = "http://" + s
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("server %q: %w", s, err)
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "", u.User != nil:
+		return "", fmt.Errorf("server %q: is not a base URL like %s", s, DefaultServer)
+	}
+	return s, nil
+}
+
+func isPort(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 16)
+	return err == nil
 }

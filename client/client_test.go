@@ -219,7 +219,7 @@ func TestHeadersTravel(t *testing.T) {
 
 func TestNewRefusesWhatIsNoServer(t *testing.T) {
 	for _, bad := range []string{
-		"127.0.0.1:5377", "ftp://x", "http://", "http://a,", "http://a?x=1", "http://u:p@a", "http://a b", "/x", strings.Repeat("http://a,", 16) + "http://a",
+		":5377", "127.0.0.1", "localhost:port", "localhost:65536", "ftp://x", "http://", "http://a,", "http://a?x=1", "http://u:p@a", "http://a b", "/x", strings.Repeat("http://a,", 16) + "http://a",
 	} {
 		if _, err := New(Config{Server: bad}); err == nil {
 			t.Errorf("New(%q) was accepted", bad)
@@ -230,11 +230,11 @@ func TestNewRefusesWhatIsNoServer(t *testing.T) {
 			t.Errorf("token %q was accepted", bad)
 		}
 	}
-	c, err := New(Config{Server: " http://a/ , https://b/lessor/"})
+	c, err := New(Config{Server: " http://a/ , https://b/lessor/,c:5377,[::1]:80/"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"http://a", "https://b/lessor"}, c.servers.urls); diff != "" {
+	if diff := cmp.Diff([]string{"http://a", "https://b/lessor", "http://c:5377", "http://[::1]:80"}, c.servers.urls); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -193,3 +193,24 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenGoesToItsServerOnly: of a list, only the server that the token is for gets it, in calls and in streams.
+func TestTokenGoesToItsServerOnly(t *testing.T) {
+	foreign := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	own := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+	c, err := New(Config{Server: foreign.URL + "," + own.URL, Token: "secret", TokenServer: strings.TrimPrefix(own.URL, "http://")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := own.header.Get("Authorization"); got != "Bearer secret" {
+			t.Errorf("the token's server was sent %q", got)
+		}
+		if len(foreign.requests()) == 0 || foreign.header.Get("Authorization") != "" {
+			t.Errorf("another server was asked %d times and sent %q", len(foreign.requests()), foreign.header.Get("Authorization"))
+		}
+	}
+}

@@ -18,7 +18,7 @@ import (
 )
 
 // TokenFile is where the admin token is kept, readable by its owner only.
-func (n *Node) TokenFile() string { return filepath.Join(n.cfg.Data, "admin.token") }
+func (n *Node) TokenFile() string { return filepath.Join(n.cfg.Data, TokenName) }
 
 // LoginCode returns a code that opens the dashboard as admin once, within ten minutes: /login?code=….
 func (n *Node) LoginCode() string { return n.dashboard.Code(n.admin) }

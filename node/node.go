@@ -193,6 +193,7 @@ func (n *Node) Run(ctx context.Context) error {
 
 // Serve works until ctx is done, answering HTTP on ln, which it closes. It returns nil after a clean stop.
 func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
+	n.RecordAddress(ln.Addr())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	web := make(chan error, 1)

@@ -29,9 +29,11 @@ type IO struct {
 // app is what all commands share: one run of the program.
 type app struct {
 	IO
-	reach   reachFlags
-	json    bool
-	started bool // the arguments were right and a command began
+	reach reachFlags
+	json  bool
+	// withheld says why the admin token of the data folder was not sent; "" = it was, or there is none.
+	withheld string
+	started  bool // the arguments were right and a command began
 }
 
 // Main runs the command that args name and returns the exit code. SIGINT and SIGTERM end ctx; a second one ends the

@@ -8,6 +8,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/node"
 )
 
 // The exit codes.
@@ -75,13 +76,24 @@ func (a *app) report(ctx context.Context, err error) {
 		}
 		return
 	}
-	text := explain(err)
+	text := explain(a.withToken(err))
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}
 	for line := range strings.Lines(text) {
 		fmt.Fprintln(a.Err, "lessor: "+clean(strings.TrimRight(line, "\r\n")))
 	}
+}
+
+// withToken adds to a refusal for want of a token that there was one, and why it was not sent.
+func (a *app) withToken(err error) error {
+	e, ok := errors.AsType[*lessor.Error](err)
+	if !ok || e.Code != lessor.CodeUnauthenticated || a.withheld == "" {
+		return err
+	}
+	told := *e
+	told.Detail += "; " + a.withheld
+	return &told
 }
 
 // explain says what went wrong and what to do next.
@@ -117,7 +129,8 @@ func explain(err error) string {
 func nextStep(e *lessor.Error) string {
 	switch e.Code {
 	case lessor.CodeUnauthenticated:
-		return "set --token or LESSOR_TOKEN, or --data to the server's data folder with its admin.token"
+		return "a token is looked for in --token, LESSOR_TOKEN, and " + node.TokenName + " in the data folder (--data, LESSOR_DATA), " +
+			"which goes only to the loopback address in " + node.AddressName + " beside it"
 	case lessor.CodeForbidden:
 		return "use a token that has the right (`lessor token create --role …`)"
 	case lessor.CodeWorkerMismatch:

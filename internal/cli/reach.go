@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +21,7 @@ type reachFlags struct {
 func (a *app) reaching(cmd *cobra.Command) *cobra.Command {
 	f := cmd.PersistentFlags()
 	f.StringVar(&a.reach.server, "server", "", "server's address, or several separated by commas (LESSOR_SERVER; default "+client.DefaultServer+")")
-	f.StringVar(&a.reach.token, "token", "", "access token (LESSOR_TOKEN; default: admin.token in the data folder, if it is there)")
+	f.StringVar(&a.reach.token, "token", "", "access token (LESSOR_TOKEN; default: admin.token in the data folder, for the server that wrote it)")
 	f.StringVar(&a.reach.data, "data", "", "the server's data folder, for its admin.token (LESSOR_DATA; default "+config.Default().Data+")")
 	f.BoolVar(&a.json, "json", false, "print JSON in the shape of the API")
 	for _, name := range []string{"server", "token"} {
@@ -36,40 +32,54 @@ func (a *app) reaching(cmd *cobra.Command) *cobra.Command {
 
 // client connects to the server that flags and environment name.
 func (a *app) client() (*client.Client, error) {
-	server := a.reach.server
-	if server == "" {
-		server = a.getenv("LESSOR_SERVER")
-	}
-	token, err := a.token()
+	to, err := a.access()
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(client.Config{Server: server, Token: token, UserAgent: "lessor-cli/" + readVersion().Version})
+	c, err := client.New(client.Config{
+		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, UserAgent: "lessor-cli/" + readVersion().Version,
+	})
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%w: set --server and --token, or LESSOR_SERVER and LESSOR_TOKEN", err)}
 	}
 	return c, nil
 }
 
-// token finds the access token. A token file that is not there, or not ours to read, means none unless its folder was
-// named: on a loopback address most calls need no token.
-func (a *app) token() (string, error) {
-	if a.reach.token != "" {
-		return a.reach.token, nil
+// access is which servers are called, and with which token.
+type access struct {
+	servers     string
+	token       string
+	tokenServer string // the only server that gets the token; "" = all
+}
+
+// access finds servers and token. Who gives a token means it for the servers that are called. The admin token of a data folder is
+// for the server that wrote it, and no other learns it.
+func (a *app) access() (access, error) {
+	to := access{servers: a.reach.server, token: a.reach.token}
+	if to.servers == "" {
+		to.servers = a.getenv("LESSOR_SERVER")
 	}
-	if t := a.getenv("LESSOR_TOKEN"); t != "" {
-		return t, nil
+	if strings.TrimSpace(to.servers) == "" {
+		to.servers = client.DefaultServer
 	}
-	data := a.reach.data
-	if data == "" {
-		data = a.getenv("LESSOR_DATA")
+	if to.token == "" {
+		to.token = a.getenv("LESSOR_TOKEN")
 	}
-	if data == "" {
-		data = config.Default().Data
+	if to.token != "" {
+		return to, nil
 	}
-	raw, err := os.ReadFile(filepath.Join(data, "admin.token"))
-	if err != nil && a.reach.data != "" && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the admin token: %w", err)
+	found, err := a.adminToken()
+	if err != nil || found.token == "" {
+		return to, err
 	}
-	return strings.TrimSpace(string(raw)), nil
+	to.servers, to.tokenServer = found.match(to.servers)
+	if to.tokenServer != "" {
+		to.token = found.token
+		return to, nil
+	}
+	a.withheld = found.path + " was not sent: no server wrote down beside it which loopback address it is for"
+	if found.address != "" {
+		a.withheld = found.path + " was not sent: it is for " + found.address + " only"
+	}
+	return to, nil
 }

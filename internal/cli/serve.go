@@ -94,6 +94,7 @@ func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
+	n.RecordAddress(ln.Addr()) // before anybody is told
 	a.greet(n, loaded.Config, ln.Addr())
 	stop := context.AfterFunc(ctx, func() { a.note("stopping; what was accepted is answered first, a second signal ends it at once") })
 	defer stop()

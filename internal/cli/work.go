@@ -128,7 +128,7 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 	if err != nil {
 		return executor.Config{}, fmt.Errorf("find this program: %w", err)
 	}
-	token, err := a.token()
+	to, err := a.access()
 	if err != nil {
 		return executor.Config{}, err
 	}
@@ -140,12 +140,8 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 		}
 		worker = host + "." + strings.Join(f.types, "+")
 	}
-	server := a.reach.server
-	if server == "" {
-		server = a.getenv("LESSOR_SERVER")
-	}
 	return executor.Config{
-		Server: server, Token: token, Workspace: cfg.Workspace, Worker: worker, Types: f.types,
+		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, Workspace: cfg.Workspace, Worker: worker, Types: f.types,
 		Concurrency: f.concurrency, Wait: f.drainJobs, Shim: []string{self, "shim"}, Environ: a.Environ, Log: a.logger(cfg),
 		Task: executor.Task{
 			Command: command, Shell: f.shell, Env: f.env, Engine: f.engine, ExtendOn: executor.ExtendOn(f.extendOn),

@@ -78,7 +78,9 @@ func (t Task) withDefaults() Task {
 type order struct {
 	Grant  lessor.Grant `json:"grant"`
 	Server string       `json:"server"`
-	Task   Task         `json:"task"`
+	// TokenServer is the only one of Server that gets the token; "" = all.
+	TokenServer string `json:"token_server,omitempty"`
+	Task        Task   `json:"task"`
 }
 
 // maxOrder bounds an order: a payload of up to 16 MiB, a checkpoint, the command, all of it escaped.

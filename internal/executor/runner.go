@@ -16,8 +16,8 @@ import (
 
 // Config says which jobs a Runner asks for and how it runs them. Types and Task.Command are required.
 type Config struct {
-	// Server and Token reach the server, as for a client. A shim is given both.
-	Server, Token string
+	// Server, Token and TokenServer reach the server, as for a client. A shim is given all three.
+	Server, Token, TokenServer string
 	// Workspace is the folder in which commands run.
 	Workspace string
 	// Worker is who asks. The workspace's id is added, so that two Runners with one name in two places stay two.
@@ -65,7 +65,7 @@ func NewRunner(cfg Config) (*Runner, error) {
 	}
 	cfg.Concurrency = max(cfg.Concurrency, 1)
 	cfg.Task = cfg.Task.withDefaults()
-	c, err := client.New(client.Config{Server: cfg.Server, Token: cfg.Token, UserAgent: "lessor-work"})
+	c, err := client.New(client.Config{Server: cfg.Server, Token: cfg.Token, TokenServer: cfg.TokenServer, UserAgent: "lessor-work"})
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Server: o.Server, Token: cfg.Token, UserAgent: "lessor-shim"})
+	c, err := client.New(client.Config{Server: o.Server, Token: cfg.Token, TokenServer: o.TokenServer, UserAgent: "lessor-shim"})
 	if err != nil {
 		return fmt.Errorf("reach the server: %w", err)
 	}

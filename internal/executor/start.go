@@ -71,7 +71,7 @@ func (r *Runner) start(ctx context.Context, g lessor.Grant) (*process, error) {
 	if o, err := readOrder(f); err == nil && o.Grant.Lease.ID == g.Lease.ID {
 		return nil, errStarted
 	}
-	if err := writeOrder(f, order{Grant: g, Server: r.cfg.Server, Task: r.cfg.Task}); err != nil {
+	if err := writeOrder(f, order{Grant: g, Server: r.cfg.Server, TokenServer: r.cfg.TokenServer, Task: r.cfg.Task}); err != nil {
 		return nil, err
 	}
 	return r.spawn(f, held)
