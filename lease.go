@@ -94,4 +94,16 @@ type Release struct {
 	WorkerID   *string         `json:"worker_id"`
 	DelayMS    *int64          `json:"delay_ms,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+	Reason     *string         `json:"reason,omitempty"`
 }
+
+// The reasons of a release that is no interruption of the job. A release without a reason is one.
+const (
+	// ReleaseCannotStart: the worker could not begin, for want of space, memory or files.
+	ReleaseCannotStart = "cannot_start"
+	// ReleaseFolderHeld: an earlier attempt holds the job's folder and does not end. It raises AlertHung.
+	ReleaseFolderHeld = "folder_held"
+	// ReleaseUndelivered: a worker that stops gives back what its handler was never given, or a message whose delivery must not
+	// count.
+	ReleaseUndelivered = "undelivered"
+)

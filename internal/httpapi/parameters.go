@@ -73,6 +73,7 @@ var bounds = map[string]object{
 	"BeatBatch.lease_ids":           {"minItems": 1, "maxItems": 1000},
 	"Release.worker_id":             {"minLength": 1, "maxLength": 200},
 	"Release.delay_ms":              {"minimum": 0},
+	"Release.reason":                {"enum": []any{lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld, lessor.ReleaseUndelivered}},
 	"LevelBody.level":               {"enum": []any{"debug", "info", "warn", "error"}},
 	"CapacityBody.busy":             {"minimum": 0, "maximum": 10},
 	"CapacityBody.total_units":      {"minimum": 0},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -84,27 +85,59 @@ func (m *Monitor) message(s *subject, kind lessor.AlertKind, now moment) string 
 // ourAlerts are the kinds that a monitor raises and clears.
 var ourAlerts = []lessor.AlertKind{lessor.AlertStale, lessor.AlertDead, lessor.AlertHung}
 
-// adoptAlerts takes over the alerts that are open from before, so that each is cleared when its cause is gone.
-func (m *Monitor) adoptAlerts(ctx context.Context) error {
+// openAlerts hands out the alerts that are open, page by page.
+func (m *Monitor) openAlerts(ctx context.Context, take func(context.Context, []lessor.Alert) error) error {
 	for cursor := ""; ; {
 		page, next, err := m.sched.Alerts(ctx, monitor, lessor.AlertFilter{Open: true, Limit: factPage, Cursor: cursor})
 		if err != nil {
 			return err
 		}
-		if err := m.adopt(ctx, page); err != nil || next == "" {
+		if err := take(ctx, page); err != nil || next == "" {
 			return err
 		}
 		cursor = next
 	}
 }
 
-// adopt leaves alone what is about a job that runs in another node's workspace.
+// runsAgain is how long a job has a lease before it counts as started: a worker that waits for a folder keeps its lease, for the kill grace.
+const runsAgain = time.Minute
+
+// clearHeld clears alerts about folders that an earlier attempt held, whosever workspace that was: those of jobs that run again or have
+// ended.
+func (m *Monitor) clearHeld(ctx context.Context, alerts []lessor.Alert) error {
+	held := map[lessor.JobID]lessor.Alert{}
+	for _, a := range alerts {
+		if u, err := lessor.ParseUUID(a.Subject); err == nil && rules.IsFolderHeld(a) {
+			held[lessor.JobID{UUID: u}] = a
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	known, err := m.sched.Watched(ctx, slices.Collect(maps.Keys(held)))
+	if err != nil {
+		return err
+	}
+	var over []lessor.Alert
+	for id, a := range held {
+		if w, ok := known[id]; !ok || w.Final || w.State == lessor.Running && w.Now.Sub(w.Held.IssuedAt) >= runsAgain {
+			over = append(over, a)
+		}
+	}
+	if len(over) == 0 {
+		return nil
+	}
+	return m.sched.Clear(ctx, over...)
+}
+
+// adopt takes over the alerts that are open from before, so that each is cleared when its cause is gone. It leaves alone what is about a
+// job that runs in another node's workspace, or about a folder.
 func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
 	open := map[lessor.JobID]lessor.Alert{}
 	var ids []lessor.JobID
 	for _, a := range alerts {
 		u, err := lessor.ParseUUID(a.Subject)
-		if err == nil && slices.Contains(ourAlerts, a.Kind) {
+		if err == nil && slices.Contains(ourAlerts, a.Kind) && !rules.IsFolderHeld(a) {
 			open[lessor.JobID{UUID: u}] = a
 			ids = append(ids, lessor.JobID{UUID: u})
 		}

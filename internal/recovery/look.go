@@ -31,7 +31,7 @@ func (m *Monitor) scan(ctx context.Context) error {
 		if _, err := m.sched.Status(ctx, monitor); err != nil {
 			return err
 		}
-		if err := m.adoptAlerts(ctx); err != nil {
+		if err := m.openAlerts(ctx, m.adopt); err != nil {
 			return err
 		}
 	}
@@ -41,6 +41,9 @@ func (m *Monitor) scan(ctx context.Context) error {
 		return err
 	}
 	if err := m.settle(ctx, m.take(f, nil)); err != nil {
+		return err
+	}
+	if err := m.openAlerts(ctx, m.clearHeld); err != nil {
 		return err
 	}
 	m.scanAt = began.Add(m.cfg.Scan)

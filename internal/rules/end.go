@@ -31,6 +31,10 @@ type End struct {
 	Result  json.RawMessage
 	Final   bool          // a failure that is not to be retried
 	Delay   time.Duration // of a release
+
+	// Of a release: Uncounted is no interruption; Moved says that the job has shown progress since the last that was one.
+	Uncounted bool
+	Moved     bool
 }
 
 // Retries bounds what happens after an attempt.
@@ -65,8 +69,8 @@ func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Ne
 	case OutcomeCompleted, OutcomeCancelled:
 		return finish(a, e.Result), nil
 	case OutcomeReleased:
-		t.Interruptions++
-		if t.Interruptions > r.MaxInterruptions {
+		t.Interruptions = interruptions(t.Interruptions, e)
+		if t.Interruptions > r.MaxInterruptions && !e.Uncounted {
 			a.Outcome, a.Reason, a.Turn.Interruptions = OutcomeFailed, ReasonTooManyInterruptions, t.Interruptions
 			return finish(a, nil), nil
 		}
@@ -86,6 +90,17 @@ func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Ne
 		return Next{Place: Delayed, Turn: t, Wait: wait, Attempt: &a}, nil
 	}
 	return Next{}, &lessor.Error{Code: lessor.CodeInternal, Detail: "unknown outcome " + string(a.Outcome)}
+}
+
+// interruptions counts those since the last sign of progress, after a release e.
+func interruptions(before int, e End) int {
+	switch {
+	case e.Uncounted:
+		return before
+	case e.Moved:
+		return 1
+	}
+	return before + 1
 }
 
 func attemptOf(h *Held, e End, now lessor.Instant) Attempt {

@@ -219,3 +219,38 @@ func TestEndedReasonNamesARevokeBeforeItsOutcome(t *testing.T) {
 		}
 	}
 }
+
+func TestReleaseCountsOnlyWithoutProgress(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		before           int
+		moved, uncounted bool
+		place            Place
+		want             int
+	}{
+		{"first", 0, false, false, InQueue, 1},
+		{"again without progress", 19, false, false, InQueue, 20},
+		{"once too often", 20, false, false, Ended, 21},
+		{"after progress", 20, true, false, InQueue, 1},
+		{"first after progress", 0, true, false, InQueue, 1},
+		{"one that does not count", 20, false, true, InQueue, 20},
+		{"one that does not count, after progress", 20, true, true, InQueue, 20},
+	} {
+		e := ends["released"]
+		e.Moved, e.Uncounted = c.moved, c.uncounted
+		h := lease(func(h *Held) { h.Turn.Interruptions = c.before })
+		next, err := Conclude(h, e, usual, start, 0)
+		if err != nil || next.Place != c.place {
+			t.Fatalf("%s: place %d, error %v; want place %d", c.name, next.Place, err, c.place)
+		}
+		got := next.Turn.Interruptions
+		if next.Place == Ended {
+			got = next.Done.Attempt.Turn.Interruptions
+		} else if next.Turn.Attempt != h.Turn.Attempt-1 {
+			t.Errorf("%s: attempt %d after %d, want it given back", c.name, next.Turn.Attempt, h.Turn.Attempt)
+		}
+		if got != c.want {
+			t.Errorf("%s: %d interruptions after %d, want %d", c.name, got, c.before, c.want)
+		}
+	}
+}

@@ -23,6 +23,8 @@ const (
 	maxError     = 8 << 10
 	maxDelay     = 30 * 24 * time.Hour
 	maxReason    = 200
+	// minStartDelay is the least time for which a job that a worker could not start is left alone.
+	minStartDelay = time.Second
 )
 
 // Ask is a lease request that was found in order.
@@ -144,8 +146,24 @@ func Release(r *lessor.Release) (End, Report, error) {
 		Actor: c.text("worker_id", r.WorkerID, 1, maxWorker, ""),
 		Delay: c.millis("delay_ms", r.DelayMS, 0, maxDelay, 0),
 	}
+	if r.Reason != nil {
+		c.releaseReason(&e, *r.Reason)
+	}
 	report := Report{Checkpoint: c.checkpoint(r.Checkpoint)}
 	return e, report, c.err()
+}
+
+// releaseReason notes why a release is no interruption. A job that could not be started is left alone for a moment: without the bound on
+// interruptions it would go back and forth between a worker and the queue as fast as both can.
+func (c *check) releaseReason(e *End, reason string) {
+	e.Reason, e.Uncounted = reason, true
+	switch reason {
+	case lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld:
+		e.Delay = max(e.Delay, minStartDelay)
+	case lessor.ReleaseUndelivered:
+	default:
+		c.fail("reason", "must be %s, %s or %s, not %q", lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld, lessor.ReleaseUndelivered, reason)
+	}
 }
 
 // Revoke checks an operator's reason and returns the end of the attempt.

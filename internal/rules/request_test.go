@@ -206,11 +206,24 @@ func TestReleaseBounds(t *testing.T) {
 	bounds(t, func(r *lessor.Release) **string { return &r.WorkerID }, check, map[string]string{
 		`{}`: "", field("worker_id", 200): "", field("worker_id", 0): workerEmpty, field("worker_id", 201): workerLong,
 		`{"delay_ms": 0}`: "", `{"delay_ms": 2592000000}`: "",
-		`{"delay_ms": -1}`:         "delay_ms: must be 0 to 2592000000, not -1",
-		`{"delay_ms": 2592000001}`: "delay_ms: must be 0 to 2592000000, not 2592000001",
-		sized("checkpoint", 65536): "",
-		sized("checkpoint", 65537): checkpoint,
+		`{"delay_ms": -1}`:           "delay_ms: must be 0 to 2592000000, not -1",
+		`{"delay_ms": 2592000001}`:   "delay_ms: must be 0 to 2592000000, not 2592000001",
+		sized("checkpoint", 65536):   "",
+		sized("checkpoint", 65537):   checkpoint,
+		`{"reason": "cannot_start"}`: "", `{"reason": "folder_held"}`: "", `{"reason": "undelivered"}`: "",
+		`{"reason": "tired"}`: `reason: must be cannot_start, folder_held or undelivered, not "tired"`,
 	})
+	for reason, least := range map[string]time.Duration{"cannot_start": time.Second, "folder_held": time.Second, "undelivered": 0} {
+		for _, asked := range []time.Duration{0, time.Second - time.Millisecond, 2 * time.Second} {
+			end, _, err := Release(&lessor.Release{WorkerID: new("w1"), DelayMS: new(asked.Milliseconds()), Reason: &reason})
+			want := ends["released"]
+			want.Reason, want.Uncounted, want.Delay = reason, true, max(asked, least)
+			if err != nil {
+				t.Errorf("refused: %v", err)
+			}
+			same(t, reason, end, want)
+		}
+	}
 	end, report, err := Release(&lessor.Release{WorkerID: new("w1"), DelayMS: new(int64(1500)), Checkpoint: json.RawMessage(`7`)})
 	want := ends["released"]
 	want.Delay = 1500 * time.Millisecond

@@ -28,7 +28,7 @@ func Show(s *Standing) lessor.Job {
 		State: s.State(), Payload: spec.Payload, IdempotencyKey: optional(spec.IdempotencyKey), Tags: spec.Tags,
 		CreatedAt: spec.CreatedAt, UpdatedAt: max(spec.CreatedAt, s.Turn.QueuedAt),
 		TenantID: spec.Lane.Tenant, FairnessClass: spec.Lane.Class, LockKey: optional(spec.Lane.LockKey),
-		Attempt: s.Turn.Attempt, MaxAttempts: s.Turn.MaxAttempts, Interruptions: s.Turn.Interruptions,
+		Attempt: s.Turn.Attempt, MaxAttempts: s.Turn.MaxAttempts, Interruptions: s.interruptions(),
 		RunAt: spec.RunAt, TraceID: spec.TraceID, DefinitionID: optional(spec.Lane.Definition), TickAt: spec.TickAt,
 		Error: optional(s.LastError),
 	}

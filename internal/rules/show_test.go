@@ -93,6 +93,7 @@ func TestShowTellsEverythingThatWasAskedFor(t *testing.T) {
 	s := queuedJob()
 	s.Spec = full
 	s.Report = &Report{Progress: new(0.25), Message: new("half of a half"), Checkpoint: json.RawMessage(`{"page":3}`)}
+	s.Report.Mark = new(s.Report.mark()) // it has not moved since it was released
 	same(t, "the job", Show(s), lessor.Job{
 		ID: jobID(1), Type: "resize", Priority: lessor.High, RequestedUnits: 4, Unique: true, State: lessor.Queued,
 		Payload: json.RawMessage(`{"n": 1.50}`), IdempotencyKey: new("k1"), Tags: []string{"a", "b"}, MaxRuntimeS: new(int64(90)),

@@ -52,7 +52,7 @@ type Turn struct {
 	Seq           int64
 	Attempt       int            // grants that counted so far
 	MaxAttempts   int            // of the spec, plus what operators added
-	Interruptions int            // releases so far
+	Interruptions int            // releases that counted, up to the last; see Report.Moved
 	Fence         int64          // of the last lease; 0 = never leased
 	Steps         int            // entries of the job's record up to here; see Held.Steps
 	QueuedAt      lessor.Instant // when it came into the queue, or began to wait
@@ -182,6 +182,10 @@ type Report struct {
 	Message    *string
 	Checkpoint json.RawMessage
 	At         lessor.Instant
+	// Highest is the highest progress so far: a store that merges two reports keeps the higher one.
+	Highest *float64
+	// Mark is how far the job had come at the last release that counted; nil = there was none.
+	Mark *Mark
 }
 
 // Standing is all that is known about a job at one moment: what it is, where it is, and what it last reported.

@@ -21,6 +21,7 @@ type ending struct {
 	worker string // "" = whoever holds it (an operator asks)
 	end    rules.End
 	report rules.Report
+	held   *rules.Held // the lease, once it has ended
 	err    error
 }
 
@@ -72,15 +73,6 @@ func (s *Scheduler) CompleteAll(ctx context.Context, c Caller, worker string, ds
 	return answers, s.explainAll(ctx, c, answers)
 }
 
-// Release gives a lease back without costing the job an attempt.
-func (s *Scheduler) Release(ctx context.Context, c Caller, id lessor.LeaseID, r lessor.Release) error {
-	end, report, err := rules.Release(&r)
-	if err != nil {
-		return err
-	}
-	return s.endOne(ctx, c, ending{id: id, worker: *r.WorkerID, end: end, report: report})
-}
-
 // Revoke takes a lease from its worker: the attempt fails and is retried as usual.
 func (s *Scheduler) Revoke(ctx context.Context, c Caller, id lessor.LeaseID, reason string) error {
 	end, err := rules.Revoke(reason, c.Actor)
@@ -101,7 +93,7 @@ func (s *Scheduler) endOne(ctx context.Context, c Caller, e ending) error {
 // end decides the ends of this pass. A call that repeats the one that ended the lease is answered the same.
 func (p *pass) end(ctx context.Context, calls []*endCall) error {
 	var gone []lessor.LeaseID
-	var failing []lessor.JobID
+	var failing, released []lessor.JobID
 	for _, c := range calls {
 		for i := range c.ends {
 			switch h := p.leases[c.ends[i].id]; {
@@ -109,6 +101,8 @@ func (p *pass) end(ctx context.Context, calls []*endCall) error {
 				gone = append(gone, c.ends[i].id)
 			case c.ends[i].end.Outcome == rules.OutcomeFailed:
 				failing = append(failing, h.Turn.Job)
+			case c.ends[i].end.Outcome == rules.OutcomeReleased:
+				released = append(released, h.Turn.Job)
 			}
 		}
 	}
@@ -119,6 +113,11 @@ func (p *pass) end(ctx context.Context, calls []*endCall) error {
 	specs, err := p.tx.Specs(ctx, failing)
 	if err != nil {
 		return err
+	}
+	if len(released) > 0 {
+		if p.reported, err = p.tx.Reports(ctx, released); err != nil {
+			return err
+		}
 	}
 	for _, c := range calls {
 		for i := range c.ends {
@@ -160,13 +159,18 @@ func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) e
 		}
 		return err
 	}
+	said := e.report
+	if e.end.Outcome == rules.OutcomeReleased {
+		said = rules.Released(&e.end, p.reportOf(h.Turn.Job), e.report)
+	}
 	next, err := rules.Conclude(h, e.end, p.s.retries(specs[h.Turn.Job]), p.now, p.s.cfg.Random())
 	if err != nil {
 		return err
 	}
-	if e.report.Checkpoint != nil {
-		p.report(h, e.report)
+	if said.Checkpoint != nil || said.Mark != nil {
+		p.report(h, said)
 	}
+	e.held = h
 	p.s.workers.beat(c, h.Worker, p.now)
 	p.leave(h, next)
 	return nil

@@ -110,7 +110,7 @@ func (p *pass) beatOne(c Caller, b *beat) {
 }
 
 func (p *pass) report(h *rules.Held, r rules.Report) {
-	r.Job, r.At = h.Turn.Job, p.now
+	r.Job, r.At, r.Highest = h.Turn.Job, p.now, r.Progress
 	p.reports = append(p.reports, r)
 }
 

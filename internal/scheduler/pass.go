@@ -27,6 +27,7 @@ type pass struct {
 	moves     []Move
 	notes     []rules.Note
 	reports   []rules.Report
+	reported  map[lessor.JobID]*rules.Report // what jobs that are released had reported before
 	events    []lessor.StreamEvent
 	verdicts  []verdict
 	alerts    []lessor.Alert

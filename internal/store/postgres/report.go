@@ -10,14 +10,17 @@ import (
 )
 
 const (
-	reportColumns = "job, progress, message, checkpoint, at"
-	reportTypes   = "uftyi"
+	reportColumns = "job, progress, message, checkpoint, at, highest, mark_progress, mark_checkpoint"
+	reportTypes   = "uftyiffy"
 )
 
 var (
 	mergeReports = plural("insert into report as r ("+reportColumns+") {rows}"+
 		" on conflict (job) do update set progress = coalesce(excluded.progress, r.progress),"+
-		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at", reportTypes, reportColumns)
+		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at,"+
+		" highest = greatest(excluded.highest, r.highest),"+ // of one null it is the other
+		" mark_checkpoint = case when excluded.mark_progress is null then r.mark_checkpoint else excluded.mark_checkpoint end,"+
+		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress)", reportTypes, reportColumns)
 	readReports = sql("select " + reportColumns + " from report where job = any($1::uuid[])")
 )
 
@@ -38,6 +41,15 @@ func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
 		}
 		r.bytesOrNull(report.Checkpoint)
 		r.instant(report.At)
+		r.realOrNull(report.Highest)
+		mark := report.Mark
+		if mark == nil {
+			mark = new(rules.Mark)
+			r.realOrNull(nil)
+		} else {
+			r.realOrNull(&mark.Progress)
+		}
+		r.bytesOrNull(mark.Checkpoint)
 	}
 	return t.write("save reports", step{stmt: mergeReports, rows: r})
 }
@@ -54,29 +66,24 @@ func mergeTwins(reports []rules.Report) []rules.Report {
 			merged = append(merged, r)
 			continue
 		}
-		last := &merged[n-1]
-		last.At = r.At
-		if r.Progress != nil {
-			last.Progress = r.Progress
-		}
-		if r.Message != nil {
-			last.Message = r.Message
-		}
-		if r.Checkpoint != nil {
-			last.Checkpoint = r.Checkpoint
-		}
+		merged[n-1] = merged[n-1].Merge(r)
 	}
 	return merged
 }
 
 func readReport(r *row) *rules.Report {
-	return &rules.Report{
+	report := &rules.Report{
 		Job:        lessor.JobID{UUID: r.id()},
 		Progress:   r.realOrNil(),
 		Message:    r.textOrNil(),
 		Checkpoint: r.bytes(),
 		At:         r.instant(),
+		Highest:    r.realOrNil(),
 	}
+	if p, c := r.realOrNil(), r.bytes(); p != nil {
+		report.Mark = &rules.Mark{Progress: *p, Checkpoint: c}
+	}
+	return report
 }
 
 // Reports implements scheduler.View.

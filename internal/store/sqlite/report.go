@@ -8,10 +8,14 @@ import (
 )
 
 const (
-	saveReport = "insert into report (job, progress, message, checkpoint, at) values (?, ?, ?, ?, ?)" +
+	reportColumns = "job, progress, message, checkpoint, at, highest, mark_progress, mark_checkpoint"
+	saveReport    = "insert into report (" + reportColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?)" +
 		" on conflict (job) do update set progress = coalesce(excluded.progress, progress)," +
-		" message = coalesce(excluded.message, message), checkpoint = coalesce(excluded.checkpoint, checkpoint), at = excluded.at"
-	readReport = "select job, progress, message, checkpoint, at from report where job = ?"
+		" message = coalesce(excluded.message, message), checkpoint = coalesce(excluded.checkpoint, checkpoint), at = excluded.at," +
+		" highest = coalesce(max(excluded.highest, highest), excluded.highest, highest)," + // max of a null is null
+		" mark_checkpoint = iif(excluded.mark_progress is null, mark_checkpoint, excluded.mark_checkpoint)," +
+		" mark_progress = coalesce(excluded.mark_progress, mark_progress)"
+	readReport = "select " + reportColumns + " from report where job = ?"
 )
 
 // SaveReports implements scheduler.Tx.
@@ -29,11 +33,7 @@ func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
 
 func bindReport(a *args, r *rules.Report) {
 	a.id(r.Job.UUID)
-	if r.Progress != nil {
-		a.real(*r.Progress)
-	} else {
-		a.null()
-	}
+	bindRealOrNull(a, r.Progress)
 	if r.Message != nil {
 		a.text(*r.Message)
 	} else {
@@ -41,6 +41,22 @@ func bindReport(a *args, r *rules.Report) {
 	}
 	a.blobOrNull(r.Checkpoint)
 	a.instant(r.At)
+	bindRealOrNull(a, r.Highest)
+	if r.Mark == nil {
+		a.null()
+		a.null()
+		return
+	}
+	a.real(r.Mark.Progress)
+	a.blobOrNull(r.Mark.Checkpoint)
+}
+
+func bindRealOrNull(a *args, f *float64) {
+	if f == nil {
+		a.null()
+		return
+	}
+	a.real(*f)
 }
 
 // Reports implements scheduler.View.
@@ -66,6 +82,10 @@ func (v *view) report(id lessor.JobID) (report *rules.Report, err error) {
 			Message:    r.textOrNil(),
 			Checkpoint: r.blob(),
 			At:         r.instant(),
+			Highest:    r.realOrNil(),
+		}
+		if p, c := r.realOrNil(), r.blob(); p != nil {
+			report.Mark = &rules.Mark{Progress: *p, Checkpoint: c}
 		}
 		return nil
 	})

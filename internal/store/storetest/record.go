@@ -126,10 +126,27 @@ func reportsMerge(b *bed) {
 		{rules.Report{Checkpoint: []byte(`{"n":1}`), At: 3}, rules.Report{Progress: new(0.0), Message: new("half"), Checkpoint: []byte(`{"n":1}`), At: 3}},
 		{rules.Report{Progress: new(0.1), Message: new(""), At: 4}, rules.Report{Progress: new(0.1), Message: new(""), Checkpoint: []byte(`{"n":1}`), At: 4}},
 		{rules.Report{Checkpoint: []byte(`null`), At: 5}, rules.Report{Progress: new(0.1), Message: new(""), Checkpoint: []byte(`null`), At: 5}},
+		{rules.Report{Highest: new(0.7), At: 6}, rules.Report{Highest: new(0.7), At: 6}},
+		{rules.Report{Highest: new(0.3), At: 7}, rules.Report{Highest: new(0.7), At: 7}},
+		{rules.Report{Highest: new(0.8), At: 8}, rules.Report{Highest: new(0.8), At: 8}},
+		{rules.Report{At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")}}, rules.Report{Highest: new(0.8), At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")}}},
+		{rules.Report{At: 10}, rules.Report{Highest: new(0.8), At: 10, Mark: &rules.Mark{Checkpoint: []byte("a")}}},
+		{rules.Report{At: 11, Mark: &rules.Mark{Progress: 0.8}}, rules.Report{Highest: new(0.8), At: 11, Mark: &rules.Mark{Progress: 0.8}}},
 	} {
+		if step.saved.At > 5 {
+			step.want.Progress, step.want.Message, step.want.Checkpoint = new(0.1), new(""), []byte(`null`)
+		}
 		step.saved.Job, step.want.Job = s.ID, s.ID
 		b.update(func(tx scheduler.Tx) error { return tx.SaveReports(b.Context(), []rules.Report{step.saved}) })
 		b.same("report", read(), map[lessor.JobID]*rules.Report{s.ID: &step.want})
+	}
+	b.update(func(tx scheduler.Tx) error { // one job twice in a batch: a fall after a rise does not hide it
+		return tx.SaveReports(b.Context(), []rules.Report{
+			{Job: s.ID, Progress: new(0.9), Highest: new(0.9), At: 12}, {Job: s.ID, Progress: new(0.2), Highest: new(0.2), At: 12},
+		})
+	})
+	if r := read()[s.ID]; *r.Progress != 0.2 || *r.Highest != 0.9 {
+		b.Fatalf("progress %v, highest %v after 0.9 and then 0.2", *r.Progress, *r.Highest)
 	}
 	b.end(b.grant(s, "w1"), completed)
 	if b.standing(s.ID).Report == nil {
