@@ -136,7 +136,7 @@ var layers = map[string]layer{
 
 	// Agents: a model and its tools as the work of a message.
 	"worker/mailboxtest": {imports: []string{"worker"}, libs: testLibs},
-	"agent":              {imports: []string{"worker"}, libs: []string{"github.com/prometheus/client_golang"}},
+	"agent":              {imports: []string{"worker"}, libs: []string{"github.com/prometheus/client_golang"}, tests: []string{"lessortest"}},
 	"agent/openai":       {imports: []string{"agent"}},
 
 	// The wiring.

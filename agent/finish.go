@@ -52,7 +52,7 @@ func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, 
 	case failure == nil:
 		err = l.answer(ctx, m, Result[Out]{RequestID: m.ID(), Output: &out})
 	case stopped:
-		err = m.Nack(ctx, 0) // not the request's fault
+		err = m.Return(ctx) // not the request's fault
 	case l.cfg.DeadLetters == nil:
 		err = l.answer(ctx, m, Result[Out]{RequestID: m.ID(), Error: text(failure)})
 	case m.Deliveries() < worker.MaxDeliveries:

@@ -13,7 +13,7 @@
 //
 //	Send ──► waiting ──Receive──► hidden ──Acknowledge──► gone
 //	            ▲                   │
-//	            └───────────────────┤ Nack and its delay, or the end of the visibility
+//	            └───────────────────┤ Nack and its delay, Return, or the end of the visibility
 //	                                └── the same at the last of MaxDeliveries ──► dead letters
 //
 // What always holds, for every mailbox (mailboxtest):

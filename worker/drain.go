@@ -39,7 +39,7 @@ func (w *Worker) beginDrain() int {
 	for _, l := range w.held {
 		if l.phase == granted {
 			w.freeLocked(l)
-			w.finishLocked(l, end{release: true})
+			w.finishLocked(l, end{release: true, unstarted: true})
 		}
 	}
 	return w.running

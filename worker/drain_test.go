@@ -158,8 +158,8 @@ func TestGrantThatTheDrainOvertookIsGivenBack(t *testing.T) {
 		if err := w.Run(ctx); err != nil {
 			t.Errorf("Run ended with %v", err)
 		}
-		if job := s.Job(id); job.State != lessor.Queued || job.Interruptions != 1 {
-			t.Errorf("the job is %s after %d interruptions, want queued after 1", job.State, job.Interruptions)
+		if job := s.Job(id); job.State != lessor.Queued || job.Interruptions != 0 {
+			t.Errorf("the job is %s after %d interruptions, want queued after 0", job.State, job.Interruptions)
 		}
 	})
 }

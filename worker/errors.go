@@ -32,7 +32,7 @@ func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
 // Release is what a handler returns to give its job back: it is queued again after delay, without costing an attempt. A job
-// that is given back too often (20 times unless the server says otherwise) fails.
+// that is given back too often without a sign of progress in between (20 times unless the server says otherwise) fails.
 func Release(delay time.Duration) error { return &releaseError{max(0, delay)} }
 
 type releaseError struct{ delay time.Duration }

@@ -26,6 +26,8 @@ type end struct {
 	err     string          // of failed
 	final   bool            // a failure that is not retried
 	again   bool            // the server refused what was sent first; this says so
+
+	unstarted bool // a release of what no handler was given, which is no interruption
 }
 
 func (e end) size() int { return 200 + len(e.result) + len(e.err) }
@@ -130,7 +132,11 @@ func (w *Worker) sendReleases(ctx context.Context, releases []*held) (again []*h
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			err := w.cfg.Client.Release(ctx, l.id(), lessor.Release{WorkerID: &w.cfg.ID, DelayMS: new(l.end.delay.Milliseconds())})
+			r := lessor.Release{WorkerID: &w.cfg.ID, DelayMS: new(l.end.delay.Milliseconds())}
+			if l.end.unstarted {
+				r.Reason = new(lessor.ReleaseUndelivered)
+			}
+			err := w.cfg.Client.Release(ctx, l.id(), r)
 			mu.Lock()
 			defer mu.Unlock()
 			again = w.ended(again, l, err)

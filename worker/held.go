@@ -95,7 +95,7 @@ func (w *Worker) take(work context.Context, grants []lessor.Grant, since moment)
 		l.taken = now
 		w.held[l.id()] = l
 		if w.stopping || l.handler == nil {
-			w.finishLocked(l, end{release: true})
+			w.finishLocked(l, end{release: true, unstarted: l.handler != nil})
 			continue
 		}
 		w.running++

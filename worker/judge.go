@@ -66,7 +66,7 @@ func (w *Worker) stopLate(l *held) {
 	waiting := l.phase == granted
 	if waiting {
 		w.freeLocked(l)
-		w.finishLocked(l, end{release: true})
+		w.finishLocked(l, end{release: true, unstarted: true})
 	}
 	w.mu.Unlock()
 	if !waiting {

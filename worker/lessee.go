@@ -150,7 +150,7 @@ func (b *Lessee) giveBack(ctx context.Context, requestID string) {
 	defer cancel()
 	grants, _ := recall(ctx, b.cfg.Client, b.cfg.ID, requestID) // what stays becomes visible by itself
 	for _, g := range grants {
-		_ = b.open(g).release(ctx, 0)
+		_ = b.open(g).Return(ctx)
 	}
 }
 

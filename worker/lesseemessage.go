@@ -92,13 +92,17 @@ func (m *lesseeMessage) Nack(ctx context.Context, delay time.Duration) error {
 	if m.deliveries >= MaxDeliveries {
 		return m.bury(ctx)
 	}
-	return m.release(ctx, delay)
+	return m.release(ctx, lessor.Release{DelayMS: new(delay.Milliseconds())})
 }
 
-func (m *lesseeMessage) release(ctx context.Context, delay time.Duration) error {
-	return m.end("give message back", func() error {
-		return m.box.cfg.Client.Release(ctx, m.grant.Lease.ID, lessor.Release{WorkerID: &m.box.cfg.ID, DelayMS: new(delay.Milliseconds())})
-	})
+// Return implements Message.
+func (m *lesseeMessage) Return(ctx context.Context) error {
+	return m.release(ctx, lessor.Release{Reason: new(lessor.ReleaseUndelivered)})
+}
+
+func (m *lesseeMessage) release(ctx context.Context, r lessor.Release) error {
+	r.WorkerID = &m.box.cfg.ID
+	return m.end("give message back", func() error { return m.box.cfg.Client.Release(ctx, m.grant.Lease.ID, r) })
 }
 
 // bury makes the message a dead letter.

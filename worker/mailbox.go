@@ -61,13 +61,15 @@ type Message interface {
 	Receipt() string
 	// Body must not be changed.
 	Body() []byte
-	// Deliveries is how often the message was handed out, this time included: 1, 2, …
+	// Deliveries is how often the message was handed out, this time included and those that were returned left out: 1, 2, …
 	Deliveries() int
 	// Acknowledge removes the message: its work is done.
 	Acknowledge(ctx context.Context) error
 	// Nack gives the message back, to be seen again after delay (0..MaxVisibility). At the last delivery it becomes a dead
 	// letter at once.
 	Nack(ctx context.Context, delay time.Duration) error
+	// Return gives the message back, to be seen again at once, because its receiver stops: this delivery does not count.
+	Return(ctx context.Context) error
 	// Extend hides the message for at least d (0..MaxVisibility) from now on. It never shortens.
 	Extend(ctx context.Context, d time.Duration) error
 	// Reply sends body to where the sender wants replies. The message stays as it is.

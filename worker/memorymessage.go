@@ -59,6 +59,14 @@ func (m *memoryMessage) Nack(ctx context.Context, delay time.Duration) error {
 	})
 }
 
+// Return implements Message.
+func (m *memoryMessage) Return(ctx context.Context) error {
+	return m.held(ctx, func(time.Time) {
+		m.letter.deliveries--
+		m.box.giveBack(m.letter)
+	})
+}
+
 // Extend implements Message.
 func (m *memoryMessage) Extend(ctx context.Context, d time.Duration) error {
 	if err := CheckVisibility(d); err != nil {

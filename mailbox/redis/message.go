@@ -92,6 +92,9 @@ func (m *message) Nack(ctx context.Context, delay time.Duration) error {
 	return m.use(ctx, nackScript, delay.Microseconds())
 }
 
+// Return implements worker.Message.
+func (m *message) Return(ctx context.Context) error { return m.use(ctx, returnScript) }
+
 // Extend implements worker.Message.
 func (m *message) Extend(ctx context.Context, d time.Duration) error {
 	if err := worker.CheckVisibility(d); err != nil {

@@ -126,11 +126,7 @@ func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait
 		if b.closed() {
 			return nil, worker.ErrMailboxClosed
 		}
-		answer, err := b.run(ctx, receiveScript, maxMessages, visibility.Microseconds(), rand.Text())
-		if err != nil {
-			return nil, err
-		}
-		messages, err := b.read(answer)
+		messages, err := b.take(ctx, maxMessages, visibility)
 		left := time.Until(until)
 		if err != nil || len(messages) > 0 || left <= 0 {
 			return messages, err
@@ -143,6 +139,23 @@ func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait
 		}
 		timer.Stop()
 	}
+}
+
+// takeTimeout bounds how long a receiver who was told to stop waits for what it may have been given.
+const takeTimeout = 5 * time.Second
+
+// take hands out what is there. The end of ctx does not cut its answer off: a message in it would be a delivery that nobody has.
+func (b *Mailbox) take(ctx context.Context, maxMessages int, visibility time.Duration) ([]worker.Message, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeTimeout)
+	defer cancel()
+	answer, err := b.run(call, receiveScript, maxMessages, visibility.Microseconds(), rand.Text())
+	if err != nil {
+		return nil, err
+	}
+	return b.read(answer)
 }
 
 // DeadLetters implements worker.Mailbox.

@@ -21,6 +21,8 @@ var (
 	acknowledgeText string
 	//go:embed scripts/nack.lua
 	nackText string
+	//go:embed scripts/return.lua
+	returnText string
 	//go:embed scripts/extend.lua
 	extendText string
 	//go:embed scripts/dead.lua
@@ -30,6 +32,7 @@ var (
 	receiveScript     = script(receiveText)
 	acknowledgeScript = script(acknowledgeText)
 	nackScript        = script(nackText)
+	returnScript      = script(returnText)
 	extendScript      = script(extendText)
 	deadScript        = script(deadText)
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ import (
 const (
 	encodingAttribute = "lessor-encoding"
 	replyToAttribute  = "lessor-reply-to"
+	idAttribute       = "lessor-id"         // of the message that this one stands for
+	countedAttribute  = "lessor-deliveries" // that it had
 	base64Encoding    = "base64"
 )
 
@@ -31,6 +34,7 @@ type message struct {
 	body        []byte
 	deliveries  int
 	replyTo     string // URL of a queue; empty for none
+	from        types.Message
 
 	mu    sync.Mutex
 	until time.Time // then the delivery is over
@@ -39,8 +43,8 @@ type message struct {
 // message makes one of what was received.
 func (b *Mailbox) message(from types.Message, until time.Time) (*message, error) {
 	m := &message{
-		box: b, id: aws.ToString(from.MessageId), receipt: aws.ToString(from.ReceiptHandle),
-		replyTo: aws.ToString(from.MessageAttributes[replyToAttribute].StringValue), until: until,
+		box: b, id: idOf(from), receipt: aws.ToString(from.ReceiptHandle),
+		replyTo: aws.ToString(from.MessageAttributes[replyToAttribute].StringValue), until: until, from: from,
 	}
 	var err error
 	if m.body, err = decode(from); err != nil {
@@ -50,7 +54,19 @@ func (b *Mailbox) message(from types.Message, until time.Time) (*message, error)
 	if m.deliveries, err = strconv.Atoi(count); err != nil {
 		return nil, fmt.Errorf("sqs: message %s was received %q times", m.id, count)
 	}
+	// Whoever may send can write the attribute: what is no count says nothing.
+	if n, err := strconv.Atoi(aws.ToString(from.MessageAttributes[countedAttribute].StringValue)); err == nil && n > 0 {
+		m.deliveries += min(n, worker.MaxDeliveries)
+	}
 	return m, nil
+}
+
+// idOf is the id that the sender of a message knows.
+func idOf(from types.Message) string {
+	if id := aws.ToString(from.MessageAttributes[idAttribute].StringValue); id != "" {
+		return id
+	}
+	return aws.ToString(from.MessageId)
 }
 
 func (m *message) ID() string      { return m.id }
@@ -103,6 +119,38 @@ func (m *message) Nack(ctx context.Context, delay time.Duration) error {
 		m.last(time.Time{})
 	}
 	return refusal("nack", err)
+}
+
+// Return implements worker.Message. SQS counts receives and takes none back, so a copy takes the message's place, with the deliveries
+// that counted. If the copy cannot be sent, the message itself comes back and the delivery counts, which is an error.
+func (m *message) Return(ctx context.Context) error {
+	if _, err := m.left(); err != nil {
+		return err
+	}
+	if err := m.replace(ctx, m.box.url, m.deliveries-1); err != nil {
+		if show := m.hide(ctx, 0); show != nil {
+			return refusal("return", show)
+		}
+		m.last(time.Time{})
+		return err
+	}
+	m.last(time.Time{})
+	return nil
+}
+
+// replace puts a copy of the message into a queue, and then removes the message. If only the copy comes about, there are two of it.
+func (m *message) replace(ctx context.Context, url string, deliveries int) error {
+	attributes := maps.Clone(m.from.MessageAttributes)
+	if attributes == nil {
+		attributes = map[string]types.MessageAttributeValue{}
+	}
+	attributes[idAttribute], attributes[countedAttribute] = textValue(m.id), textValue(strconv.Itoa(deliveries))
+	_, err := m.box.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: m.from.Body, MessageAttributes: attributes})
+	if err != nil {
+		return fmt.Errorf("sqs: send a copy: %w", err)
+	}
+	_, err = m.box.client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &m.box.url, ReceiptHandle: &m.receipt})
+	return refusal("replace", err)
 }
 
 // Extend implements worker.Message.

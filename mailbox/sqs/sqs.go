@@ -116,11 +116,17 @@ func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait
 		return nil, err
 	}
 	now := time.Now()
-	messages := make([]worker.Message, len(got))
-	for i, m := range got {
-		if messages[i], err = b.message(m, now.Add(visibility)); err != nil {
+	messages := make([]worker.Message, 0, len(got))
+	for _, m := range got {
+		message, err := b.message(m, now.Add(visibility))
+		if err != nil {
 			return nil, err
 		}
+		if message.deliveries > worker.MaxDeliveries { // a copy, of whose deliveries SQS knows only its own
+			_ = message.replace(ctx, b.dead, worker.MaxDeliveries) // else SQS moves it, after as many receives of the copy
+			continue
+		}
+		messages = append(messages, message)
 		if visibility == 0 { // which the client cannot ask for at once
 			if err := b.show(ctx, b.url, m); err != nil {
 				return nil, err
@@ -133,7 +139,7 @@ func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait
 func (b *Mailbox) receive(ctx context.Context, url string, maxMessages int, visibility, wait time.Duration) ([]types.Message, error) {
 	out, err := b.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &url, MaxNumberOfMessages: int32(maxMessages), VisibilityTimeout: seconds(visibility), WaitTimeSeconds: seconds(wait),
-		MessageAttributeNames:       []string{encodingAttribute, replyToAttribute},
+		MessageAttributeNames:       []string{"All"}, // a copy has them too
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
 	})
 	if err != nil {
@@ -178,7 +184,7 @@ func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLett
 		if err != nil {
 			return nil, err
 		}
-		letters[i] = worker.DeadLetter{ID: aws.ToString(m.MessageId), Body: body, Deliveries: worker.MaxDeliveries}
+		letters[i] = worker.DeadLetter{ID: idOf(m), Body: body, Deliveries: worker.MaxDeliveries}
 	}
 	return letters, nil
 }

@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"go.uber.org/goleak"
 
 	"lessor/mailbox/sqs"
@@ -63,6 +65,49 @@ func TestQueueWithoutRedrivePolicyIsRefused(t *testing.T) {
 	for _, cfg := range []sqs.Config{{}, {Client: client(f)}, {QueueURL: url}, {Client: client(f), QueueURL: url + "2"}} {
 		if _, err := sqs.Open(t.Context(), cfg); err == nil {
 			t.Errorf("%+v: taken", cfg)
+		}
+	}
+}
+
+// TestReturnWithoutACopyCounts: a role that may not send gives the message back all the same, but SQS counts the delivery.
+func TestReturnWithoutACopyCounts(t *testing.T) {
+	f := &fake{queues: map[string]*queue{}}
+	b, err := sqs.Open(t.Context(), sqs.Config{Client: client(f), QueueURL: f.create("jobs")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Send(t.Context(), []byte("a"), nil); err != nil {
+		t.Fatal(err)
+	}
+	f.readOnly = true
+	for want := 1; want <= 2; want++ {
+		got, err := b.Receive(t.Context(), 1, time.Minute, 0)
+		if err != nil || len(got) != 1 || got[0].Deliveries() != want {
+			t.Fatalf("received %v, err %v; want delivery %d", got, err, want)
+		}
+		if err := got[0].Return(t.Context()); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+			t.Errorf("returned with error %v, want one that says why the delivery counts", err)
+		}
+	}
+}
+
+// TestForeignCountIsNotBelieved: whoever may send can write our attributes.
+func TestForeignCountIsNotBelieved(t *testing.T) {
+	for counted, want := range map[string]int{"many": 1, "-7": 1, "2": 3, "4": 5} {
+		f := &fake{queues: map[string]*queue{}}
+		b, err := sqs.Open(t.Context(), sqs.Config{Client: client(f), QueueURL: f.create("jobs")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client(f).SendMessage(t.Context(), &awssqs.SendMessageInput{
+			QueueUrl: aws.String("https://sqs.test/000000000000/jobs"), MessageBody: aws.String("a"),
+			MessageAttributes: map[string]types.MessageAttributeValue{"lessor-deliveries": {DataType: aws.String("String"), StringValue: &counted}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.Receive(t.Context(), 1, time.Minute, 0); err != nil || len(got) != 1 || got[0].Deliveries() != want {
+			t.Errorf("a message that says it was delivered %q times: %v, err %v; want delivery %d", counted, got, err, want)
 		}
 	}
 }

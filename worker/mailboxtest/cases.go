@@ -24,6 +24,8 @@ var cases = []struct {
 	{"BatchHasAtMostSoManyAndNoTwins", batch},
 	{"AcknowledgedMessageIsGone", acknowledged},
 	{"NackedMessageComesBackAfterItsDelay", nacked},
+	{"ReturnedMessageComesBackUncounted", returned},
+	{"MessageReturnedAtTheLastDeliveryHasItAgain", returnedLast},
 	{"ExtendedMessageStaysHidden", extended},
 	{"ExtendNeverShortens", notShortened},
 	{"OverdueReceiptFailsAtOnce", overdue},
@@ -157,24 +159,6 @@ func acknowledged(b *bed) {
 	b.over(m, "after Acknowledge")
 	b.pass(b.units(2) + b.cfg.Late)
 	b.none("after it was acknowledged")
-}
-
-func nacked(b *bed) {
-	b.send("a")
-	m := b.one(60)
-	b.must(m.Nack(b.Context(), b.units(2)))
-	b.over(m, "after Nack")
-	b.pass(b.unit)
-	b.none("before its delay was over")
-	b.pass(b.unit)
-	m = b.one(60)
-	if m.Deliveries() != 2 {
-		b.Errorf("delivery %d, want 2", m.Deliveries())
-	}
-	b.must(m.Nack(b.Context(), 0))
-	if m = b.one(1); m.Deliveries() != 3 {
-		b.Errorf("delivery %d, want 3", m.Deliveries())
-	}
 }
 
 func extended(b *bed) {

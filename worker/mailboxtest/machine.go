@@ -72,7 +72,7 @@ func during(call func()) span {
 
 func live(b *bed, draw func(string, int) int) {
 	k := &books{bed: b, draw: draw, receipts: map[string]bool{}}
-	moves := []func(){k.sendOne, k.take, k.take, k.acknowledge, k.nack, k.extend, k.misuse, k.wait}
+	moves := []func(){k.sendOne, k.take, k.take, k.acknowledge, k.nack, k.giveBack, k.extend, k.misuse, k.wait}
 	for range steps {
 		moves[draw("move", len(moves))]()
 	}
@@ -179,6 +179,15 @@ func (k *books) nack() {
 	if ok {
 		e.over = at.plus(delay)
 		e.end()
+	}
+}
+
+func (k *books) giveBack() {
+	e, at, ok := k.use("Return", func(m worker.Message) error { return m.Return(k.Context()) })
+	if ok {
+		e.over = at
+		e.end()
+		e.deliveries--
 	}
 }
 

@@ -130,6 +130,7 @@ func (b *bed) over(m worker.Message, when string) {
 		{"Extend", m.Extend(ctx, b.unit)},
 		{"Reply", m.Reply(ctx, []byte("late"))},
 		{"Nack", m.Nack(ctx, 0)},
+		{"Return", m.Return(ctx)},
 		{"Acknowledge", m.Acknowledge(ctx)},
 	} {
 		b.wants(use.err, worker.ErrReceiptExpired, use.name+" "+when)
