@@ -13,6 +13,8 @@ const (
 	AlertStale       AlertKind = "stale"
 	AlertDead        AlertKind = "dead"
 	AlertHung        AlertKind = "hung"
+	AlertMissedTicks AlertKind = "missed_ticks"
+	AlertJobFailed   AlertKind = "job_failed"
 )
 
 // Alert is something that a person should know. It is raised once, and cleared when its cause is gone.
@@ -22,6 +24,7 @@ type Alert struct {
 	Subject        string    `json:"subject"`
 	TenantID       TenantID  `json:"tenantId"`
 	Message        string    `json:"message"`
+	Count          int64     `json:"count"` // of what it is about: jobs that failed, ticks that were missed; else 1
 	RaisedAt       Instant   `json:"raisedAt"`
 	ClearedAt      Instant   `json:"clearedAt"`
 	AcknowledgedAt Instant   `json:"acknowledgedAt"`

@@ -19,6 +19,7 @@ const (
 	CodeJobNotFound        Code = "job_not_found"
 	CodeTokenNotFound      Code = "token_not_found"
 	CodeDefinitionNotFound Code = "definition_not_found"
+	CodeAlertNotFound      Code = "alert_not_found"
 	CodeRunNotFound        Code = "run_not_found"
 	CodeErrorNotFound      Code = "error_not_found"
 	CodeTenantNotFound     Code = "tenant_not_found"
@@ -59,6 +60,7 @@ var (
 	ErrWorkerMismatch     = &Error{Code: CodeWorkerMismatch, Detail: "the lease belongs to another worker"}
 	ErrJobNotFound        = &Error{Code: CodeJobNotFound, Detail: "no such job"}
 	ErrTokenNotFound      = &Error{Code: CodeTokenNotFound, Detail: "no such token"}
+	ErrAlertNotFound      = &Error{Code: CodeAlertNotFound, Detail: "no such alert"}
 	ErrDefinitionNotFound = &Error{Code: CodeDefinitionNotFound, Detail: "no such definition"}
 	ErrRunNotFound        = &Error{Code: CodeRunNotFound, Detail: "no such run"}
 	ErrErrorNotFound      = &Error{Code: CodeErrorNotFound, Detail: "no such error"}

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"net/http"
 	"net/url"
 
 	"lessor"
@@ -58,6 +59,12 @@ func (c *Client) Alerts(ctx context.Context, f lessor.AlertFilter) (alerts []les
 		q.Set("open", "true")
 	}
 	return kernelPage[lessor.Alert](ctx, c, "/alerts", "alerts", q)
+}
+
+// Acknowledge notes that somebody knows of an alert, and returns it. The first who says so is remembered.
+func (c *Client) Acknowledge(ctx context.Context, id lessor.AlertID) (a lessor.Alert, err error) {
+	_, err = c.do(ctx, call{method: http.MethodPost, path: kernel + "/alerts/" + id.String() + "/acknowledge", body: struct{}{}}, &a)
+	return a, err
 }
 
 // Audit returns one page of who changed what, newest first, and the cursor of the next page, "" at the end.

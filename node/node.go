@@ -151,7 +151,7 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,
 			PayloadLimit: int(c.Jobs.PayloadLimit),
 		},
-		Circuit: scheduler.CircuitConfig{Failures: c.Circuit.Failures, Cooldown: c.Circuit.Cooldown},
+		FailedJobs: c.Alerts.JobFailed, Circuit: scheduler.CircuitConfig{Failures: c.Circuit.Failures, Cooldown: c.Circuit.Cooldown},
 		Observe: n.observe, Alert: n.alert,
 	}
 	if c.Capacity.Busy.Set {

@@ -132,6 +132,7 @@ type Alerts struct {
 	Webhook       string
 	WebhookSecret string
 	AllowHosts    []string
+	JobFailed     bool // jobs that fail for good raise an alert; a program that wants none clears it after WithDefaults
 }
 
 // Telemetry is what the server tells about itself.
@@ -173,6 +174,7 @@ func Default() Config {
 		Recovery: Recovery{
 			Limit: 30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute, CleanupDelay: 30 * time.Second,
 		},
+		Alerts:    Alerts{JobFailed: true},
 		Retention: Retention{Jobs: 7 * day, Audit: 365 * day, Workspaces: 7 * day},
 		Telemetry: Telemetry{Log: "text", LogLevel: "info"},
 		complete:  true,

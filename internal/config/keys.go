@@ -96,6 +96,7 @@ func Keys() []Key {
 		hidePassword(text("alerts.webhook", "empty, or an http or https URL", func(c *Config) *string { return &c.Alerts.Webhook }, isURL)),
 		secret(text("alerts.webhook_secret", "empty, or 8 to 200 visible ASCII characters", func(c *Config) *string { return &c.Alerts.WebhookSecret }, isToken)),
 		hosts("alerts.allow_hosts", func(c *Config) *[]string { return &c.Alerts.AllowHosts }),
+		truth("alerts.job_failed", func(c *Config) *bool { return &c.Alerts.JobFailed }),
 
 		hidePassword(text("telemetry.otlp_endpoint", "empty, or an http or https URL", func(c *Config) *string { return &c.Telemetry.OTLPEndpoint }, isURL)),
 		text("telemetry.log", "text or json", func(c *Config) *string { return &c.Telemetry.Log }, oneOf("text", "json")),

@@ -57,6 +57,7 @@ var bounds = map[string]struct{ good, bad []string }{
 	"recovery.poll":               {[]string{"1ms", "299999ms"}, []string{"0s", "5m"}},
 	"recovery.resumed_within":     {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
 	"recovery.cleanup_delay":      {[]string{"0s", "30d"}, []string{"30d1ms"}},
+	"alerts.job_failed":           {[]string{"true", "false"}, []string{"no"}},
 	"recovery.clean_unknown":      {[]string{"true"}, []string{"TRUE"}},
 	"retention.jobs":              {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},
 	"retention.audit":             {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},

@@ -17,6 +17,7 @@ type overviewPage struct {
 	Throughput *chart
 	Depth      *chart
 	Alerts     []lessor.Alert
+	CanAct     bool           // acknowledge them
 	Tenant     *lessor.Tenant // of who is walled in
 	Newest     []lessor.Job
 	Pressure   []pressure
@@ -48,9 +49,20 @@ const (
 	leasesLooked = 200
 )
 
+func (v *visit) acknowledge() error {
+	u, err := lessor.ParseUUID(v.r.PathValue("id"))
+	if err != nil {
+		return lessor.ErrAlertNotFound
+	}
+	if _, err := v.scheduler.Acknowledge(v.r.Context(), v.caller, lessor.AlertID{UUID: u}); err != nil {
+		return err
+	}
+	return v.back("/", "acknowledged")
+}
+
 func (v *visit) overview() (view, error) {
 	ctx := v.r.Context()
-	var p overviewPage
+	p := overviewPage{CanAct: v.can(token.Schedule)}
 	var err error
 	if p.Alerts, _, err = v.scheduler.Alerts(ctx, v.caller, lessor.AlertFilter{Open: true, Limit: overviewAlerts}); err != nil {
 		return view{}, err

@@ -46,6 +46,7 @@ var actions = map[string]struct {
 	"/schedules/{id}/resume":    {token.Schedule, (*visit).resumeSchedule},
 	"/schedules/{id}/trigger":   {token.Schedule, (*visit).trigger},
 	"/schedules/{id}/reset":     {token.Schedule, (*visit).resetCircuit},
+	"/alerts/{id}/acknowledge":  {token.Schedule, (*visit).acknowledge},
 	"/tenants/{id}":             {token.SetTenant, (*visit).setTenant},
 	"/recovery/scan":            {token.Administer, (*visit).scan},
 	"/recovery/{id}/mark-dead":  {token.Administer, (*visit).markDead},

@@ -89,7 +89,7 @@ func (v *visit) section() string {
 
 // sayings are what a page may say after an action: fixed words, so that a link cannot put others on it.
 var sayings = map[string]string{
-	"cancelled": "Cancelled.", "cancelling": "Cancel was asked of the worker.", "retried": "Queued again.", "revoked": "The lease was revoked.", "paused": "Paused.",
+	"cancelled": "Cancelled.", "cancelling": "Cancel was asked of the worker.", "retried": "Queued again.", "revoked": "The lease was revoked.", "acknowledged": "Acknowledged.", "paused": "Paused.",
 	"resumed": "Resumed.", "triggered": "Triggered: a job was made now.", "reset": "The circuit was closed.", "set": "Saved.", "scanned": "The workspace was looked at.",
 	"dead": "Marked dead.", "requeued": "A new job goes on where it ended.",
 }

@@ -29,6 +29,7 @@ var impossible = map[string]string{
 	"POST " + scheduling + "/jobs/{job_id}/retry invalid_value":        "its body has no fields",
 	"PUT " + scheduling + "/drain invalid_value":                       "its body has no values but true and false",
 	"POST " + kernel + "/jobs/{jobId}/pause invalid_value":             "its body has no fields",
+	"POST " + kernel + "/alerts/{alertId}/acknowledge invalid_value":   "its body has no fields",
 	"POST " + kernel + "/jobs/{jobId}/resume invalid_value":            "its body has no fields",
 	"POST " + kernel + "/jobs/{jobId}/trigger invalid_value":           "its body has no fields",
 	"POST " + kernel + "/jobs/{jobId}/circuit/reset invalid_value":     "its body has no fields",

@@ -25,6 +25,7 @@ var statuses = map[lessor.Code]int{
 	lessor.CodeJobNotFound:        http.StatusNotFound,
 	lessor.CodeTokenNotFound:      http.StatusNotFound,
 	lessor.CodeDefinitionNotFound: http.StatusNotFound,
+	lessor.CodeAlertNotFound:      http.StatusNotFound,
 	lessor.CodeRunNotFound:        http.StatusNotFound,
 	lessor.CodeErrorNotFound:      http.StatusNotFound,
 	lessor.CodeTenantNotFound:     http.StatusNotFound,

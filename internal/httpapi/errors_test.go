@@ -33,7 +33,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	s := start(t)
 	for code, status := range map[lessor.Code]int{
 		"invalid_request": 400, "invalid_value": 422, "unauthenticated": 401, "forbidden": 403, "worker_mismatch": 403,
-		"lease_not_found": 404, "job_not_found": 404, "token_not_found": 404, "definition_not_found": 404, "run_not_found": 404,
+		"lease_not_found": 404, "job_not_found": 404, "token_not_found": 404, "definition_not_found": 404, "alert_not_found": 404, "run_not_found": 404,
 		"error_not_found": 404, "tenant_not_found": 404, "route_not_found": 404, "method_not_allowed": 405,
 		"conflict": 409, "payload_too_large": 413, "rate_limited": 429, "unavailable": 503, "internal": 500,
 	} {
@@ -58,8 +58,8 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 			t.Errorf("%s: Retry-After %q, want %q", code, got, retry)
 		}
 	}
-	if len(statuses) != 19 {
-		t.Errorf("%d codes have a status; this test knows 19", len(statuses))
+	if len(statuses) != 20 {
+		t.Errorf("%d codes have a status; this test knows 20", len(statuses))
 	}
 }
 

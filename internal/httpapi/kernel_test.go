@@ -137,6 +137,14 @@ func TestKernelKeepsTenantsApart(t *testing.T) {
 	refused(t, s.call("DELETE", kernel+"/jobs/nightly", "", b), 404, lessor.CodeDefinitionNotFound)
 	refused(t, s.call("GET", kernel+"/runs/"+run, "", b), 404, lessor.CodeRunNotFound)
 	refused(t, s.call("GET", kernel+"/errors/"+ref, "", b), 404, lessor.CodeErrorNotFound)
+	for _, alert := range s.kernel("GET", "/alerts", "", 200)["alerts"].([]any) {
+		path := kernel + "/alerts/" + alert.(map[string]any)["id"].(string) + "/acknowledge"
+		refused(t, s.call("POST", path, "", b), 404, lessor.CodeAlertNotFound)
+		refused(t, s.call("POST", path, "", with(s.issue("viewer", tenantA))), 403, lessor.CodeForbidden)
+		if w := s.call("POST", path, "", a); w.Code != 200 {
+			t.Errorf("acknowledged by its own tenant's operator: %d %s", w.Code, w.Body)
+		}
+	}
 	refused(t, s.call("PUT", kernel+"/jobs/nightly", definition("nightly", tenantB), b), 409, lessor.CodeConflict)
 	refused(t, s.call("PUT", kernel+"/jobs/weekly", definition("weekly", tenantA), b), 403, lessor.CodeForbidden)
 	refused(t, s.call("POST", kernel+"/manifests", `{"moduleId":"m","tenantId":"`+tenantA+`","jobs":[]}`, b), 403, lessor.CodeForbidden)

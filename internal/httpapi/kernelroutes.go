@@ -80,6 +80,10 @@ func auditRoutes() []route {
 		query:  []string{"open", "limit", "cursor"},
 		handle: plain((*call).alerts), answers: answers(http.StatusOK, alertList{}),
 	}, {
+		method: http.MethodPost, path: kernel + "/alerts/{alertId}/acknowledge", scope: token.Schedule,
+		summary: "Note that somebody knows of an alert; the first who says so is remembered.",
+		handle:  takes(bodySmall, (*call).acknowledge), answers: answers(http.StatusOK, lessor.Alert{}), refusals: codes(lessor.CodeAlertNotFound),
+	}, {
 		method: http.MethodGet, path: kernel + "/audit", scope: token.ReadAudit,
 		summary: "List who changed which definition, tenant, token or capacity, newest first.",
 		query:   []string{"actor", "object", "limit", "cursor"},

@@ -75,6 +75,13 @@ func walkAudit(s *server) {
 			s.t.Errorf("%s is empty", path)
 		}
 	}
+	alert := s.kernel("GET", "/alerts?open=true", "", 200)["alerts"].([]any)[0].(map[string]any)["id"].(string)
+	seen := s.kernel("POST", "/alerts/"+alert+"/acknowledge", "", 200)
+	if seen["acknowledgedAt"] == nil || seen["acknowledgedBy"] == nil {
+		s.t.Errorf("acknowledged: %v", seen)
+	}
+	s.kernel("POST", "/alerts/"+nowhere+"/acknowledge", "", 404)
+	s.kernel("POST", "/alerts/nothing/acknowledge", "", 404)
 	for _, path := range []string{"/circuits?limit=0", "/locks?tenantId=x", "/alerts?open=yes", "/audit?cursor=x"} {
 		s.kernel("GET", path, "", 422)
 	}

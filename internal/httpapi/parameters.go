@@ -23,6 +23,7 @@ var parameters = map[string]object{
 	"class":     {"type": "string"},
 	"handlerId": {"type": "string"},
 	"moduleId":  {"type": "string"},
+	"alertId":   {"type": "string", "description": "An id that is not a uuid is the id of no alert."},
 	"runId":     {"type": "string", "description": "An id that is not a uuid is the id of no run."},
 	"ref":       {"type": "string", "description": "lastErrorRef of a run."},
 	"count":     {"type": "integer", "minimum": 1, "maximum": 100, "default": defaultCount},

@@ -71,7 +71,7 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 		POST:/jobs/{jobId}/circuit/reset POST:/jobs/{jobId}/trigger POST:/jobs/{jobId}/backfill GET:/jobs/{jobId}/next GET:/jobs/{jobId}/ticks
 		GET:/circuits GET:/locks PUT:/handlers/{handlerId} GET:/handlers GET:/tenants GET:/tenants/{tenantId} PUT:/tenants/{tenantId}
 		GET:/tenants/{tenantId}/classes GET:/tenants/{tenantId}/classes/{class} PUT:/tenants/{tenantId}/classes/{class}
-		GET:/runs GET:/runs/{runId} GET:/errors/{ref} GET:/alerts GET:/audit`)
+		GET:/runs GET:/runs/{runId} GET:/errors/{ref} GET:/alerts POST:/alerts/{alertId}/acknowledge GET:/audit`)
 	for i := range want {
 		want[i] = strings.Replace(want[i], ":", ":"+scheduling, 1)
 	}

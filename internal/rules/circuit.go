@@ -20,10 +20,11 @@ type Circuit struct {
 // CircuitChange is what a commit did to a circuit that people should know.
 type CircuitChange uint8
 
-// The changes of a circuit. A trial that failed changes nothing that was not known.
+// The changes of a circuit.
 const (
 	CircuitUnchanged CircuitChange = iota
 	CircuitOpened
+	CircuitReopened // the trial failed
 	CircuitClosed
 )
 
@@ -63,6 +64,7 @@ func (c *Circuit) Count(o Outcome, lease lessor.LeaseID, d *Definition, now less
 	case OutcomeFailed, OutcomeExpired:
 		c.Failures++
 		c.open(d, now)
+		return CircuitReopened
 	default: // given back or cancelled: the trial proved nothing, another may begin
 		c.State, c.RetryAt = lessor.CircuitOpen, now
 	}

@@ -52,8 +52,8 @@ func TestOnlyTheTrialCountsWhileOpen(t *testing.T) {
 		want    Circuit
 	}{
 		"success closes":           {OutcomeCompleted, leaseNo(1), CircuitClosed, Circuit{Definition: breaker.ID}},
-		"failure opens again":      {OutcomeFailed, leaseNo(1), CircuitUnchanged, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second), RetryAt: after(150 * time.Second)}},
-		"expiry opens again":       {OutcomeExpired, leaseNo(1), CircuitUnchanged, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second), RetryAt: after(150 * time.Second)}},
+		"failure opens again":      {OutcomeFailed, leaseNo(1), CircuitReopened, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second), RetryAt: after(150 * time.Second)}},
+		"expiry opens again":       {OutcomeExpired, leaseNo(1), CircuitReopened, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second), RetryAt: after(150 * time.Second)}},
 		"release lets another try": {OutcomeReleased, leaseNo(1), CircuitUnchanged, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 3, OpenedAt: after(0), RetryAt: after(90 * time.Second)}},
 		"another lease is nothing": {OutcomeCompleted, leaseNo(2), CircuitUnchanged, Circuit{Definition: breaker.ID, State: lessor.CircuitHalfOpen, Failures: 3, OpenedAt: after(0), RetryAt: after(time.Minute), Trial: leaseNo(1)}},
 	} {
@@ -85,10 +85,10 @@ func TestCircuitLivesByItsPicture(t *testing.T) {
 			}
 			o := rapid.SampledFrom([]Outcome{OutcomeCompleted, OutcomeFailed, OutcomeExpired, OutcomeReleased, OutcomeCancelled}).Draw(t, "outcome")
 			switch change := c.Count(o, id, breaker, now); {
-			case change == CircuitOpened && opened, change == CircuitClosed && !opened:
+			case change == CircuitOpened && opened, change == CircuitClosed && !opened, change == CircuitReopened && !opened:
 				t.Fatalf("changed by %d while open is %v", change, opened)
 			case change != CircuitUnchanged:
-				opened = change == CircuitOpened
+				opened = change != CircuitClosed
 			}
 			if c.Closed() == opened || c.Closed() && c.Failures >= breaker.Failures || (c.State == lessor.CircuitHalfOpen) == c.Trial.IsZero() {
 				t.Fatalf("opened %v and %+v", opened, c)

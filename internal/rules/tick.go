@@ -170,6 +170,19 @@ func (p *TickPlan) decide(d *Definition, at lessor.Instant, left int, circuit *C
 	p.Rows = append(p.Rows, row)
 }
 
+// Late returns the row of the ticks that were missed, nil if there is none, and whether a tick fired in time.
+func Late(rows []TickRow) (missed *TickRow, fired bool) {
+	for i := range rows {
+		switch rows[i].Outcome {
+		case lessor.TickMissed:
+			missed = &rows[i]
+		case lessor.TickFired:
+			fired = true
+		}
+	}
+	return missed, fired
+}
+
 func (r *TickRow) skip(reason string) { r.Outcome, r.Reason = lessor.TickSkipped, reason }
 
 // overlaps reports whether a tick must not make a job because of those that are open.

@@ -14,9 +14,33 @@ func (p *pass) raise(ctx context.Context, kind lessor.AlertKind, subject string,
 	if err != nil || open != nil {
 		return err
 	}
-	return p.saveAlert(ctx, lessor.Alert{
-		ID: lessor.AlertID{UUID: newUUID()}, Kind: kind, Subject: subject, TenantID: tenant, Message: message, RaisedAt: p.now,
-	})
+	return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
+}
+
+// renew raises an alert about something that has begun anew. One that is still open is about what was before, and is cleared.
+func (p *pass) renew(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
+	if err := p.clear(ctx, kind, subject, tenant); err != nil {
+		return err
+	}
+	return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
+}
+
+// restate tells people anew what an open alert is about, or raises it if there is none.
+func (p *pass) restate(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
+	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
+	if err != nil {
+		return err
+	}
+	if open == nil {
+		return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
+	}
+	open.Message = message
+	return p.saveAlert(ctx, *open)
+}
+
+func (p *pass) saveNew(ctx context.Context, a lessor.Alert) error {
+	a.ID, a.RaisedAt = lessor.AlertID{UUID: newUUID()}, p.now
+	return p.saveAlert(ctx, a)
 }
 
 // clear ends the alert of this kind about this subject of a tenant, if there is one.
@@ -49,6 +73,28 @@ func (s *Scheduler) Alerts(ctx context.Context, c Caller, f lessor.AlertFilter) 
 	}
 	return pageOf(ctx, s, "list alerts", f.Limit, func(a lessor.Alert) string { return a.ID.String() },
 		func(v View) ([]lessor.Alert, error) { return v.AlertList(ctx, q) })
+}
+
+// Acknowledge notes that somebody knows of an alert; the first who says so is remembered.
+func (s *Scheduler) Acknowledge(ctx context.Context, c Caller, id lessor.AlertID) (shown lessor.Alert, err error) {
+	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+		a, err := p.tx.Alert(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case a == nil || !c.sees(a.TenantID):
+			return lessor.ErrAlertNotFound
+		}
+		if a.AcknowledgedAt == 0 {
+			was := *a
+			a.AcknowledgedAt, a.AcknowledgedBy = p.now, &c.Actor
+			p.audit(c, "alert.acknowledged", "alert/"+id.String(), was, *a)
+			err = p.tx.AcknowledgeAlert(ctx, id, c.Actor, p.now)
+		}
+		shown = *a
+		return err
+	})
+	return shown, err
 }
 
 // audit notes who changed what; nil is nothing before or after.

@@ -62,15 +62,21 @@ func (p *pass) judge(ctx context.Context) error {
 	return p.saveCircuits(ctx, changed)
 }
 
-// switched tells people that a circuit opened or closed.
+func openMessage(c *rules.Circuit) string {
+	return fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt)
+}
+
+// switched tells people that a circuit opened, opened again or closed.
 func (p *pass) switched(ctx context.Context, c *rules.Circuit, change rules.CircuitChange) error {
 	object := "circuit/" + c.Definition
 	scheduler := Caller{Actor: rules.ActorScheduler}
 	switch change {
 	case rules.CircuitOpened:
 		p.audit(scheduler, "circuit.opened", object, nil, rules.ShowCircuit(c))
-		return p.raise(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant,
-			fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt))
+		return p.renew(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant, openMessage(c))
+	case rules.CircuitReopened:
+		p.audit(scheduler, "circuit.reopened", object, nil, rules.ShowCircuit(c))
+		return p.restate(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant, openMessage(c))
 	case rules.CircuitClosed:
 		p.audit(scheduler, "circuit.closed", object, nil, rules.ShowCircuit(c))
 		return p.clear(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant)

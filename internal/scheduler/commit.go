@@ -38,6 +38,16 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	if s.failedDue() {
+		if err := s.tellFailed(ctx); err != nil {
+			return err
+		}
+	}
+	if s.brakeIsOver() {
+		if err := s.clearBrake(ctx); err != nil {
+			return err
+		}
+	}
 	if s.retainDue() {
 		return s.retain(ctx)
 	}
@@ -45,7 +55,9 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 }
 
 // rareDue reports whether something besides the hot calls has a transaction of its own now.
-func (s *Scheduler) rareDue() bool { return s.tickDue() || s.missDue() || s.retainDue() }
+func (s *Scheduler) rareDue() bool {
+	return s.tickDue() || s.missDue() || s.failedDue() || s.brakeIsOver() || s.retainDue()
+}
 
 // start answers the hot calls, or has their commit on its way.
 func (s *Scheduler) start(ctx context.Context, w *work) error {
@@ -154,11 +166,12 @@ func repeatable(err error) bool {
 	return errors.Is(err, ErrAgain) || errors.Is(err, errStale)
 }
 
-// announce tells about the alerts of a commit that is durable.
+// announce tells about the alerts of a commit that is durable, and counts the jobs that failed in it.
 func (s *Scheduler) announce(p *pass) {
 	for _, a := range p.alerts {
 		s.cfg.Alert(a)
 	}
+	s.failing.count(p.failed)
 }
 
 // doubt forgets what a failed transaction may have changed in memory.

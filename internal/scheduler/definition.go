@@ -180,6 +180,9 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 	for _, d := range ds {
 		ids = append(ids, d.ID)
 		p.audit(c, "definition.deleted", "definition/"+d.ID, rules.ShowDefinition(d), nil)
+		if err := p.clearAlerts(ctx, d); err != nil {
+			return err
+		}
 		p.s.fold.unhinder(d.ID)
 	}
 	if err := p.cancelOpen(ctx, c.Actor, ds, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {

@@ -12,54 +12,63 @@ import (
 // maxExpected bounds the jobs of ticks that are watched for a worker.
 const maxExpected = 10_000
 
-// definitionOf names a definition for longer than it lives: its id may pass to another tenant.
-type definitionOf struct {
-	tenant lessor.TenantID
-	id     string
-}
-
 // expected is a job of a tick for which some worker should ask before long.
 type expected struct {
-	job        lessor.JobID
-	definition string
-	tenant     lessor.TenantID
-	typ        string
-	at         lessor.Instant
+	job lessor.JobID
+	of  alertOf
+	typ string
+	at  lessor.Instant
 }
 
 // expect plans to look whether a worker has asked for the job of a tick within its timeout.
-func (f *fold) expect(spec *rules.Spec, now lessor.Instant) {
-	if len(f.expected) < maxExpected {
-		f.expected = append(f.expected, expected{
-			job: spec.ID, definition: spec.Lane.Definition, tenant: spec.Lane.Tenant, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime),
-		})
+func (s *Scheduler) expect(spec *rules.Spec, now lessor.Instant) {
+	if len(s.expected) == maxExpected {
+		return
+	}
+	of := alertOf{lessor.AlertNoWorker, spec.Lane.Tenant, spec.Lane.Definition}
+	s.expected = append(s.expected, expected{job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime)})
+	if at := now.Add(spec.MaxRuntime); s.expectAt == 0 || at < s.expectAt {
+		s.expectAt = at
 	}
 }
 
-// expectAt is when a worker should have asked for the next job; 0 = none is watched.
-func (f *fold) expectAt() (next lessor.Instant) {
-	for _, e := range f.expected {
-		if next == 0 || e.at < next {
-			next = e.at
-		}
-	}
-	return next
+// unclaimed reports whether t is the job of a definition that was never granted.
+func (f *fold) unclaimed(t rules.Turn) bool {
+	return t.Fence == 0 && f.index.Known(t.Lane) && f.index.Lane(t.Lane).Definition != ""
 }
 
-func (s *Scheduler) missDue() bool {
-	at := s.fold.expectAt()
-	return at != 0 && at <= s.fold.serving.LastBeat
+// expectAgain watches the jobs that were queued before this process began, from now on.
+func (s *Scheduler) expectAgain(ctx context.Context, v View, jobs []lessor.JobID) error {
+	if s.expects {
+		return nil
+	}
+	specs, err := v.Specs(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	for _, spec := range specs {
+		s.expect(spec, v.Now())
+	}
+	s.expects = true
+	return nil
 }
+
+// missDue reports whether a worker should have asked for a job by now.
+func (s *Scheduler) missDue() bool { return s.expectAt != 0 && s.expectAt <= s.fold.serving.LastBeat }
 
 // miss raises an alert about each definition whose job nobody has asked for in time.
 func (s *Scheduler) miss(ctx context.Context) error {
-	f, now := s.fold, s.fold.serving.LastBeat
+	now := s.fold.serving.LastBeat
 	var due []expected
-	f.expected = slices.DeleteFunc(f.expected, func(e expected) bool {
+	s.expectAt = 0
+	s.expected = slices.DeleteFunc(s.expected, func(e expected) bool {
 		if e.at > now {
+			if s.expectAt == 0 || e.at < s.expectAt {
+				s.expectAt = e.at
+			}
 			return false
 		}
-		if !s.workers.asks(e.typ, e.tenant, now) {
+		if !s.workers.asks(e.typ, e.of.tenant, now) {
 			due = append(due, e)
 		}
 		return true
@@ -72,6 +81,9 @@ func (s *Scheduler) miss(ctx context.Context) error {
 }
 
 func (p *pass) miss(ctx context.Context, due []expected) error {
+	if err := p.gate(ctx); err != nil { // another node may be about to say the same
+		return err
+	}
 	ids := make([]lessor.JobID, len(due))
 	for i, e := range due {
 		ids[i] = e.job
@@ -84,8 +96,7 @@ func (p *pass) miss(ctx context.Context, due []expected) error {
 		if st := standings[e.job]; st == nil || st.Place == rules.Ended || st.Turn.Fence != 0 || st.Place == rules.Leased {
 			continue
 		}
-		p.s.fold.missed[definitionOf{e.tenant, e.definition}] = true
-		err := p.raise(ctx, lessor.AlertNoWorker, e.definition, e.tenant, fmt.Sprintf("no worker has asked for %s, the handler of %s, within its timeout", e.typ, e.definition))
+		err := p.alert(ctx, e.of, 1, fmt.Sprintf("no worker has asked for %s, the handler of %s, within its timeout", e.typ, e.of.id))
 		if err != nil {
 			return err
 		}
@@ -95,27 +106,14 @@ func (p *pass) miss(ctx context.Context, due []expected) error {
 
 // met clears the alerts about definitions for which a worker has come.
 func (r *round) met(ctx context.Context) error {
-	missed := r.p.s.fold.missed
 	for i := range r.taken {
-		of := definitionOf{r.taken[i].spec.Lane.Tenant, r.taken[i].spec.Lane.Definition}
-		if of.id == "" || !missed[of] {
+		lane := &r.taken[i].spec.Lane
+		if lane.Definition == "" {
 			continue
 		}
-		delete(missed, of)
-		if err := r.p.clear(ctx, lessor.AlertNoWorker, of.id, of.tenant); err != nil {
+		if err := r.p.unalert(ctx, alertOf{lessor.AlertNoWorker, lane.Tenant, lane.Definition}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// loadMissed reads for which definitions a worker is missing.
-func (f *fold) loadMissed(ctx context.Context, v View) error {
-	open, err := v.AlertList(ctx, AlertQuery{Open: true, Limit: pageLimit})
-	for _, a := range open {
-		if a.Kind == lessor.AlertNoWorker {
-			f.missed[definitionOf{a.TenantID, a.Subject}] = true
-		}
-	}
-	return err
 }

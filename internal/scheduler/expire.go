@@ -129,7 +129,7 @@ func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 	}
 	p.serving, p.stats.MassExpiry = next, pulled
 	if pulled {
-		err := p.raise(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{},
+		err := p.renew(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{},
 			"many leases of several workers lapsed at once; nothing was ended, they have one more ttl")
 		if err != nil {
 			return 0, err
@@ -151,6 +151,35 @@ func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
 		return nil
 	})
 	return c, err
+}
+
+// brakeEnd is when the floor that the brake set ends, if an alert about it may be open then; else 0.
+func (s *Scheduler) brakeEnd() lessor.Instant {
+	until := s.fold.serving.BrakeUntil
+	if until == s.braked {
+		return 0
+	}
+	return max(until, 1) // a clock that was set back has ended the brake
+}
+
+// brakeIsOver reports whether the alert about the last brake is to be cleared.
+func (s *Scheduler) brakeIsOver() bool {
+	end := s.brakeEnd()
+	return end != 0 && end <= s.fold.serving.LastBeat
+}
+
+func (s *Scheduler) clearBrake(ctx context.Context) error {
+	until := s.fold.serving.BrakeUntil
+	_, err := s.transact(ctx, 0, func(p *pass) error {
+		if err := p.gate(ctx); err != nil || p.serving.BrakeUntil > p.now {
+			return err
+		}
+		return p.clear(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{})
+	})
+	if err == nil {
+		s.braked = until
+	}
+	return err
 }
 
 // lapse ends leases that are over by themselves.

@@ -27,8 +27,7 @@ type fold struct {
 
 	strays   []stray // rows that no lane has, as far as the last rebuild saw
 	hindered hindrances
-	expected []expected            // jobs for which a worker should ask
-	missed   map[definitionOf]bool // definitions about which there is an alert that none does
+	alerted  map[alertOf]bool // definitions about which an alert is open that this node may have to clear
 	sweptAt  lessor.Instant
 	judgedAt lessor.Instant // when all leases were last looked at for the brake
 	latest   lessor.Instant // what the clock last said
@@ -66,7 +65,7 @@ func (s *Scheduler) newFold() *fold {
 	return &fold{
 		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[string]holding{}, woke: true,
 		hindered: hindrances{all: map[string]Hindrance{}, open: map[string]struct{}{}},
-		missed:   map[definitionOf]bool{},
+		alerted:  map[alertOf]bool{},
 	}
 }
 
@@ -94,12 +93,19 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	if err != nil {
 		return err
 	}
+	var waiting []lessor.JobID
 	err = v.EachQueued(ctx, func(t rules.Turn) error {
 		f.index.Enqueue(t)
 		f.strayed("queue", t)
+		if !s.expects && len(waiting) < maxExpected && f.unclaimed(t) {
+			waiting = append(waiting, t.Job)
+		}
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.expectAgain(ctx, v, waiting); err != nil {
 		return err
 	}
 	f.dueAt, err = v.NextDue(ctx)

@@ -283,10 +283,12 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 		for _, a := range w.told {
 			kinds += fmt.Sprintf("%s %v,", a.Kind, a.ClearedAt != 0)
 		}
-		if !strings.HasPrefix(strings.ReplaceAll(kinds, "no_worker false,", ""), "circuit_open false,circuit_open true,") {
-			t.Errorf("told %s, want one alert at the opening and one at the closing", kinds)
+		if !strings.HasPrefix(strings.ReplaceAll(kinds, "no_worker false,", ""), strings.Repeat("circuit_open false,", 2)+"circuit_open true,") {
+			t.Errorf("told %s, want one alert at the opening, one when the trial failed and one at the closing", kinds)
 		}
-		want := []string{"scheduler circuit.opened circuit/sync.crm", "scheduler circuit.closed circuit/sync.crm"}
+		want := []string{
+			"scheduler circuit.opened circuit/sync.crm", "scheduler circuit.reopened circuit/sync.crm", "scheduler circuit.closed circuit/sync.crm",
+		}
 		if got := slices.DeleteFunc(w.actions(), func(s string) bool { return !strings.Contains(s, "circuit.") }); !slices.Equal(got, want) {
 			t.Errorf("audit: %q", got)
 		}

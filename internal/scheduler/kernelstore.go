@@ -33,8 +33,9 @@ type KernelTx interface {
 	SavePolicy(ctx context.Context, p rules.Policy) error
 	// SaveHandler keeps a handler's schema; a nil Schema removes it.
 	SaveHandler(ctx context.Context, h lessor.Handler) error
-	// SaveAlerts writes alerts, new or known by their id.
+	// SaveAlerts writes alerts, new or known by their id, but not who acknowledged them; AcknowledgeAlert notes that, once.
 	SaveAlerts(ctx context.Context, as []lessor.Alert) error
+	AcknowledgeAlert(ctx context.Context, id lessor.AlertID, by string, at lessor.Instant) error
 	// SaveAudit appends to the audit.
 	SaveAudit(ctx context.Context, es []lessor.Audited) error
 	// PurgeKernel removes up to limit each of ticks, cleared alerts and audit entries from before the instant, and returns how many rows went.
@@ -66,6 +67,8 @@ type KernelView interface {
 	Policies(ctx context.Context) ([]rules.Policy, error)
 	// Handlers returns all handlers in the order of their ids.
 	Handlers(ctx context.Context) ([]lessor.Handler, error)
+	// Alert returns one alert; nil if there is none.
+	Alert(ctx context.Context, id lessor.AlertID) (*lessor.Alert, error)
 	// OpenAlert returns the alert of this kind about this subject of a tenant that is not cleared; nil if there is none.
 	OpenAlert(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) (*lessor.Alert, error)
 	// AlertList and AuditList return entries, newest first, from after After (in the order of ids) on.

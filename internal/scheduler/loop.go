@@ -172,7 +172,7 @@ func (s *Scheduler) idle() time.Duration {
 	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok {
 		next = min(next, at)
 	}
-	for _, at := range []lessor.Instant{s.fold.dueAt, s.fold.tickAt, s.fold.trialAt, s.fold.expectAt()} {
+	for _, at := range []lessor.Instant{s.fold.dueAt, s.fold.tickAt, s.fold.trialAt, s.expectAt, s.failing.next(), s.brakeEnd()} {
 		if at != 0 {
 			next = min(next, at)
 		}

@@ -31,6 +31,7 @@ type pass struct {
 	events    []lessor.StreamEvent
 	verdicts  []verdict
 	alerts    []lessor.Alert
+	failed    []failedJob
 	audited   []lessor.Audited
 	following following
 }
@@ -163,6 +164,7 @@ func (p *pass) save(ctx context.Context) error {
 func (p *pass) flush(ctx context.Context) error {
 	moves, notes := p.moves, p.notes
 	p.moves, p.notes = nil, nil
+	p.failures(moves)
 	if err := p.tx.Move(ctx, moves); err != nil {
 		return err
 	}

@@ -44,14 +44,5 @@ func (s *Scheduler) retain(ctx context.Context) error {
 			s.fold.retainAt = now.Add(serveEvery)
 		}
 	}
-	return s.brakeIsOver(ctx)
-}
-
-// brakeIsOver clears the alert about the last brake once its time has passed.
-func (s *Scheduler) brakeIsOver(ctx context.Context) error {
-	if until := s.fold.serving.BrakeUntil; until == 0 || until > s.fold.serving.LastBeat {
-		return nil
-	}
-	_, err := s.transact(ctx, 0, func(p *pass) error { return p.clear(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{}) })
-	return err
+	return s.store.View(ctx, func(v View) error { return s.loadAlerted(ctx, v, s.fold) }) // what another node raised before it died
 }

@@ -54,7 +54,7 @@ func passID(a, b *world) {
 		t.Fatalf("B's definition: %+v, created %v", d, created)
 	}
 	if n, err := b.Backfill(ctx, ofB, "sync.crm", from, to); n != filled || err != nil {
-		t.Fatalf("backfill of B: %d, %v; want %d, as if nobody had had the id", n, err, filled)
+		t.Fatalf("backfill of B: %d, %v; want %d, as if the id were new", n, err, filled)
 	}
 	if ticks, _, err := b.Ticks(ctx, ofB, "sync.crm", lessor.TickFilter{Limit: 100}); len(ticks) != filled || err != nil {
 		t.Errorf("%d ticks of B, %v; want %d", len(ticks), err, filled)

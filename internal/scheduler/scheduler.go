@@ -41,6 +41,7 @@ type Config struct {
 	MaxInterruptions int
 	Retention        Retention
 	Circuit          CircuitConfig // of definitions that do not say
+	FailedJobs       bool          // jobs that fail for good raise an alert
 	// Alert is told about every alert that was raised or cleared, after its commit, by any goroutine; nil = nobody.
 	Alert func(lessor.Alert)
 	// Sample measures the host for the busy rating; nil = no samples.
@@ -101,6 +102,11 @@ type Scheduler struct {
 	settings   settings
 	reload     bool // another node changed the settings
 	reserve    starving
+	failing    failing
+	expected   []expected     // jobs for which a worker should ask
+	expectAt   lessor.Instant // when one should have asked for the next of them; 0 = none is watched
+	expects    bool           // those from before the start are among them
+	braked     lessor.Instant // the end of the brake about which no alert is open any more
 	// followedUntil is how long somebody follows the records on another node; name is what this one calls itself there.
 	followedUntil lessor.Instant
 	name          string
@@ -136,7 +142,7 @@ func New(store Store, cfg Config) *Scheduler {
 	sender, _ := store.(Sender)
 	return &Scheduler{
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
-		calls: batch.New(lineLimit, op.size), name: newUUID().String(),
+		calls: batch.New(lineLimit, op.size), name: newUUID().String(), braked: -1,
 	}
 }
 

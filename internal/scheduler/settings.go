@@ -55,7 +55,7 @@ func (s *Scheduler) loadSettings(ctx context.Context, v View, f *fold) error {
 		return err
 	}
 	f.hinderAll(hindered)
-	if err := f.loadMissed(ctx, v); err != nil {
+	if err := s.loadAlerted(ctx, v, f); err != nil {
 		return err
 	}
 	if f.tickAt, err = v.NextTick(ctx); err != nil {

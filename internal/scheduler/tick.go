@@ -54,6 +54,9 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	for _, d := range ds {
 		h := p.s.fold.hindered.all[d.ID]
 		plan := rules.Ticks(d, ticker(d), &h.Circuit, countOpen(open[d.ID]), p.now)
+		if err := p.lateTicks(ctx, d, plan.Rows); err != nil {
+			return err
+		}
 		if plan.Cancel {
 			cancel = append(cancel, d)
 		}
@@ -81,7 +84,7 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 		return err
 	}
 	for _, spec := range specs {
-		p.s.fold.expect(spec, p.now)
+		p.s.expect(spec, p.now)
 	}
 	p.stats.Ticks = map[lessor.TickOutcome]int{}
 	for i := range rows {

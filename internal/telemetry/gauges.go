@@ -77,6 +77,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, kind := range []lessor.AlertKind{
 		lessor.AlertMassExpiry, lessor.AlertCircuitOpen, lessor.AlertNoWorker, lessor.AlertStale, lessor.AlertDead, lessor.AlertHung,
+		lessor.AlertMissedTicks, lessor.AlertJobFailed,
 	} {
 		set(alertsDesc, f.Alerts[kind], string(kind))
 	}

@@ -8,15 +8,19 @@ import (
 )
 
 const (
-	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at, acknowledged_at, acknowledged_by"
-	alertTypes   = "uttutiiit"
+	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at, count, acknowledged_at, acknowledged_by"
+	savedAlert   = "id, kind, subject, tenant, message, raised_at, cleared_at, count"
+	alertTypes   = "uttutiii"
 	selectAlert  = "select " + alertColumns + " from alert"
 )
 
 var (
-	saveAlerts = sql("insert into alert (" + alertColumns + ") " + unnestAs(alertTypes, alertColumns) + " on conflict (id) do update set " + excluded(alertColumns))
-	openAlert  = sql(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text and tenant = $3::uuid")
-	listAlerts = variants(selectAlert+" where id < $3::uuid", " order by id desc limit $4::bigint",
+	saveAlerts = sql("insert into alert (" + savedAlert + ") " + unnestAs(alertTypes, savedAlert) + " on conflict (id) do update set " + excluded(savedAlert))
+	// The first who acknowledges an alert is remembered.
+	acknowledgeAlert = sql("update alert set acknowledged_at = $2::bigint, acknowledged_by = $3::text where id = $1::uuid and acknowledged_at = 0")
+	readOneAlert     = sql(selectAlert + " where id = $1::uuid")
+	openAlert        = sql(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text and tenant = $3::uuid")
+	listAlerts       = variants(selectAlert+" where id < $3::uuid", " order by id desc limit $4::bigint",
 		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})
 )
 
@@ -28,12 +32,7 @@ func bindAlert(r *rows, a *lessor.Alert) {
 	r.text(a.Message)
 	r.instant(a.RaisedAt)
 	r.instant(a.ClearedAt)
-	r.instant(a.AcknowledgedAt)
-	by := ""
-	if a.AcknowledgedBy != nil {
-		by = *a.AcknowledgedBy
-	}
-	r.textOrNull(by)
+	r.int(a.Count)
 }
 
 func readAlert(r *row) lessor.Alert {
@@ -45,6 +44,7 @@ func readAlert(r *row) lessor.Alert {
 		Message:        r.text(),
 		RaisedAt:       r.instant(),
 		ClearedAt:      r.instant(),
+		Count:          r.int(),
 		AcknowledgedAt: r.instant(),
 		AcknowledgedBy: r.textOrNil(),
 	}
@@ -61,6 +61,20 @@ func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 		bindAlert(r, &as[i])
 	}
 	return t.write("save alerts", step{stmt: saveAlerts}, r.params()...)
+}
+
+// AcknowledgeAlert implements scheduler.KernelTx.
+func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, at lessor.Instant) error {
+	return t.write("acknowledge an alert", step{stmt: acknowledgeAlert}, uuidOf(id.UUID), instantOf(at), textOf(by))
+}
+
+// Alert implements scheduler.KernelView.
+func (v *view) Alert(_ context.Context, id lessor.AlertID) (found *lessor.Alert, err error) {
+	err = v.query("read an alert", readOneAlert, func(r *row) error {
+		found = new(readAlert(r))
+		return nil
+	}, uuidOf(id.UUID))
+	return found, err
 }
 
 // OpenAlert implements scheduler.KernelView.

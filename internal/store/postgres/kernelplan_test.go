@@ -25,7 +25,7 @@ func fillKernel(t *testing.T, url string, n int) {
 		`insert into definition (` + definitionColumns + `) select 'd' || i, md5('t' || i %% 50)::uuid, 'm' || i %% 20, 'cron', '* * * * *', 0, 'UTC', 'h', 'k', 'c', 1, 1, 5, 1000, 1000, 1000, i %% 20 > 0, 'skip', 'latest', 1000, 0, 5, 1000, false, i, i, 4000000000000 + i, i, i, '{}' from generate_series(1, %[1]d, 20) i on conflict do nothing`,
 		`insert into circuit (` + circuitColumns + `) select 'd' || i, md5('t' || i %% 50)::uuid, case i %% 50 when 1 then 'open' else '' end, 0, 0, 0, null from generate_series(1, %[1]d, 20) i on conflict do nothing`,
 		`insert into tick (` + tickColumns + `) select 'd' || i %% 200, i, md5('t' || i %% 50)::uuid, case i %% 10 when 1 then 'circuitOpen' else 'fired' end, '', md5('r' || i)::uuid, 0, 0, 1 from generate_series(1, %[1]d, 7) i on conflict do nothing`,
-		`insert into alert (` + alertColumns + `) select md5('a' || i)::uuid, 'stale', 's' || i, md5('t' || i %% 50)::uuid, 'm', i, i / 10 %% 5, 0, null from generate_series(1, %[1]d, 10) i on conflict do nothing`,
+		`insert into alert (` + alertColumns + `) select md5('a' || i)::uuid, 'stale', 's' || i, md5('t' || i %% 50)::uuid, 'm', i, i / 10 %% 5, 1, 0, null from generate_series(1, %[1]d, 10) i on conflict do nothing`,
 		`insert into audit (` + auditColumns + `) select md5('a' || i)::uuid, i, 'a' || i %% 50, 'put', 'o' || i %% 500, 't', null, null from generate_series(1, %[1]d, 10) i on conflict do nothing`,
 		`insert into definition_job select 'd' || i %% 200, md5('j' || i)::uuid, i %% 4 > 0 from generate_series(1, %[1]d, 2) i on conflict do nothing`,
 		`update done set tenant = md5('t' || seq %% 50)::uuid, definition = case seq %% 8 when 4 then 'd' || seq %% 200 end, started_at = seq where seq <= %[1]d and started_at = 0`,
@@ -68,8 +68,9 @@ func exerciseKernel(t *testing.T, s *Store) {
 		_, policies := v.Policies(ctx)
 		_, handlers := v.Handlers(ctx)
 		_, alert := v.OpenAlert(ctx, "x", "x", tenant)
+		_, one := v.Alert(ctx, lessor.AlertID{})
 		_, _, attempt := v.AttemptOf(ctx, lease)
-		return errors.Join(append(errs, definitions, next, open, ticks, policies, handlers, alert, attempt,
+		return errors.Join(append(errs, definitions, next, open, ticks, policies, handlers, alert, one, attempt,
 			v.EachHindrance(ctx, func(scheduler.Hindrance) error { return nil }))...)
 	})
 	if err != nil {
@@ -86,7 +87,7 @@ func exerciseKernel(t *testing.T, s *Store) {
 			tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.SaveTicks(ctx, []rules.TickRow{{Definition: "x"}}),
 			tx.ReplaceTicks(ctx, []rules.TickRow{{Definition: "x"}}), tx.SaveCircuits(ctx, []*rules.Circuit{{Definition: "x"}}),
 			tx.SavePolicy(ctx, rules.Policy{}), tx.SaveHandler(ctx, lessor.Handler{}), tx.SaveHandler(ctx, lessor.Handler{Schema: []byte("{}")}),
-			tx.SaveAlerts(ctx, []lessor.Alert{{}}), tx.SaveAudit(ctx, []lessor.Audited{{}}), tx.DeleteDefinitions(ctx, []string{"x"}),
+			tx.SaveAlerts(ctx, []lessor.Alert{{}}), tx.AcknowledgeAlert(ctx, lessor.AlertID{}, "x", 1), tx.SaveAudit(ctx, []lessor.Audited{{}}), tx.DeleteDefinitions(ctx, []string{"x"}),
 			tx.Insert(ctx, []*rules.Spec{{ID: job, Lane: rules.Lane{Definition: "x"}}}), errUndo)
 	})
 	if !errors.Is(err, errUndo) {

@@ -62,7 +62,7 @@ func TestTenantKeysMigration(t *testing.T) {
 	readAll(t, url, "insert into alert values ('00000000-0000-0000-0000-000000000001', 'stale', 'nightly', '"+lessor.TenantID{}.String()+"', 'm', 5, 0)", nil)
 	s := openAt(t, Config{URL: url})
 	tick := rules.TickRow{Definition: "nightly", At: 10, Outcome: lessor.TickSkipped, Reason: "why", From: 1, To: 2, Count: 3}
-	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5}
+	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5, Count: 1}
 	err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 		theirs, their := tick, alert
 		theirs.Tenant.UUID[0], their.TenantID.UUID[0], their.ID.UUID[0] = 7, 7, 7

@@ -8,13 +8,15 @@ import (
 )
 
 const (
-	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at, acknowledged_at, acknowledged_by"
+	alertColumns = "id, kind, subject, tenant, message, raised_at, cleared_at, count, acknowledged_at, acknowledged_by"
 	selectAlert  = "select " + alertColumns + " from alert"
 	// Only the id's conflict is a change: a second open alert about one subject must not take the place of the first.
-	saveAlert = "insert into alert (" + alertColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?, ?)" +
+	saveAlert = "insert into alert (" + alertColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?, 0, null)" +
 		" on conflict (id) do update set kind = excluded.kind, subject = excluded.subject, tenant = excluded.tenant," +
 		" message = excluded.message, raised_at = excluded.raised_at, cleared_at = excluded.cleared_at," +
-		" acknowledged_at = excluded.acknowledged_at, acknowledged_by = excluded.acknowledged_by"
+		" count = excluded.count"
+	// The first who acknowledges an alert is remembered.
+	acknowledgeAlert = "update alert set acknowledged_at = ?, acknowledged_by = ? where id = ? and acknowledged_at = 0"
 )
 
 func bindAlert(a *args, al *lessor.Alert) {
@@ -25,12 +27,7 @@ func bindAlert(a *args, al *lessor.Alert) {
 	a.text(al.Message)
 	a.instant(al.RaisedAt)
 	a.instant(al.ClearedAt)
-	a.instant(al.AcknowledgedAt)
-	by := ""
-	if al.AcknowledgedBy != nil {
-		by = *al.AcknowledgedBy
-	}
-	a.textOrNull(by)
+	a.int(al.Count)
 }
 
 func readAlert(r *row) lessor.Alert {
@@ -42,6 +39,7 @@ func readAlert(r *row) lessor.Alert {
 		Message:        r.text(),
 		RaisedAt:       r.instant(),
 		ClearedAt:      r.instant(),
+		Count:          r.int(),
 		AcknowledgedAt: r.instant(),
 		AcknowledgedBy: r.textOrNil(),
 	}
@@ -57,6 +55,26 @@ func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 		}
 		return nil
 	})
+}
+
+// AcknowledgeAlert implements scheduler.KernelTx.
+func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, at lessor.Instant) error {
+	return t.do("acknowledge an alert", func() error {
+		return query(t.conn, acknowledgeAlert, func(a *args) {
+			a.instant(at)
+			a.text(by)
+			a.id(id.UUID)
+		}, nil)
+	})
+}
+
+// Alert implements scheduler.KernelView.
+func (v *view) Alert(ctx context.Context, id lessor.AlertID) (found *lessor.Alert, err error) {
+	err = query(v.conn, selectAlert+" where id = ?", func(a *args) { a.id(id.UUID) }, func(r *row) error {
+		found = new(readAlert(r))
+		return nil
+	})
+	return found, readFault(ctx, "read an alert", err)
 }
 
 // OpenAlert implements scheduler.KernelView.

@@ -70,7 +70,7 @@ insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly
 		{Definition: "nightly", At: 10, Outcome: lessor.TickCircuitOpen, Reason: "why", Run: run, From: 1, To: 2, Count: 3},
 		{Definition: "nightly", At: 20, Outcome: lessor.TickSkipped},
 	}
-	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5}
+	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5, Count: 1}
 	other := lessor.TenantID{UUID: lessor.UUID{7}}
 	update(t, s, func(tx scheduler.Tx) error {
 		theirs, their := ticks[0], alert

@@ -94,7 +94,7 @@ func busyKernel(ctx context.Context, tx scheduler.KernelTx, i int) error {
 		err1, err2, err3, err4, tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.DeleteDefinitions(ctx, []string{fmt.Sprintf("definition-%d", i-9)}),
 		tx.SaveTicks(ctx, []rules.TickRow{tick}), tx.ReplaceTicks(ctx, []rules.TickRow{tick}),
 		tx.SaveCircuits(ctx, []*rules.Circuit{{Definition: id, State: lessor.CircuitOpen}, {Definition: "idle"}}),
-		tx.SavePolicy(ctx, rules.Policy{Weight: i}), tx.SaveAlerts(ctx, []lessor.Alert{alert}),
+		tx.SavePolicy(ctx, rules.Policy{Weight: i}), tx.SaveAlerts(ctx, []lessor.Alert{alert}), tx.AcknowledgeAlert(ctx, alert.ID, "a", 1),
 		tx.SaveHandler(ctx, lessor.Handler{HandlerID: id, Schema: []byte("{}")}), tx.SaveHandler(ctx, lessor.Handler{HandlerID: "none"}),
 		tx.SaveAudit(ctx, []lessor.Audited{{ID: lessor.AuditID{UUID: uuid()}, At: lessor.Instant(i)}}),
 	)
@@ -179,6 +179,7 @@ func readKernel(ctx context.Context, v scheduler.KernelView, leases []lessor.Lea
 	keep(v.OpenRuns(ctx, []*rules.Definition{{ID: "nightly"}}, 3))
 	keep(v.Policies(ctx))
 	keep(v.Handlers(ctx))
+	keep(v.Alert(ctx, lessor.AlertID{UUID: uuid()}))
 	keep(v.OpenAlert(ctx, lessor.AlertDead, "definition-1", tenant))
 	keep(nil, v.EachHindrance(ctx, func(scheduler.Hindrance) error { return nil }))
 	_, _, err := v.AttemptOf(ctx, leases[0])

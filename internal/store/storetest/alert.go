@@ -9,7 +9,7 @@ import (
 )
 
 func (b *bed) alert(kind lessor.AlertKind, subject string, tenant lessor.TenantID) lessor.Alert {
-	return lessor.Alert{ID: lessor.AlertID{UUID: b.uuid()}, Kind: kind, Subject: subject, TenantID: tenant, Message: "look at " + subject, RaisedAt: 100}
+	return lessor.Alert{ID: lessor.AlertID{UUID: b.uuid()}, Kind: kind, Subject: subject, TenantID: tenant, Message: "look at " + subject, RaisedAt: 100, Count: 3}
 }
 
 func (b *bed) saveAlerts(as ...lessor.Alert) {
@@ -36,8 +36,12 @@ func oneOpenAlert(b *bed) {
 	err := b.Update(b.Context(), func(tx scheduler.Tx) error { return tx.SaveAlerts(b.Context(), []lessor.Alert{second}) })
 	b.wants(err, scheduler.ErrBadCall)
 	b.same("open alert after a second was refused", b.openAlert(lessor.AlertStale, "lease 1", acme), &first)
+	b.update(func(tx scheduler.Tx) error { return tx.AcknowledgeAlert(b.Context(), first.ID, "ann", 150) })
+	b.update(func(tx scheduler.Tx) error { return tx.AcknowledgeAlert(b.Context(), first.ID, "bob", 160) }) // too late
+	b.saveAlerts(first)                                                                                     // it is not forgotten
 	first.AcknowledgedAt, first.AcknowledgedBy = 150, new("ann")
-	b.saveAlerts(first)
+	b.same("the alert by its id", look(b, "alert", func(v scheduler.View) (*lessor.Alert, error) { return v.Alert(b.Context(), first.ID) }), &first)
+	b.same("no alert", look(b, "alert", func(v scheduler.View) (*lessor.Alert, error) { return v.Alert(b.Context(), lessor.AlertID{}) }), none)
 	b.same("open alert after somebody has seen it", b.openAlert(lessor.AlertStale, "lease 1", acme), &first)
 	first.ClearedAt, first.Message = 200, "it is well"
 	b.saveAlerts(first)
