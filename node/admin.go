@@ -52,7 +52,7 @@ func (n *Node) adminToken(ctx context.Context) error {
 				return nil
 			}
 			if t.Name == name && t.Role == role {
-				if _, err := tx.DeleteToken(ctx, t.ID); err != nil { // the one before was changed
+				if _, err := scheduler.DropToken(ctx, tx, t.ID); err != nil { // the one before was changed
 					return err
 				}
 			}

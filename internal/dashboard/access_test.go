@@ -76,21 +76,6 @@ func TestLinkOpensOnce(t *testing.T) {
 	}
 }
 
-func TestSessionsAreBoundedAndEnd(t *testing.T) {
-	var s sessions
-	now := time.Now()
-	first := s.begin([32]byte{1}, now)
-	if _, ok := s.find(first, now.Add(sessionLife)); ok {
-		t.Error("a session does not end")
-	}
-	for range maxSessions {
-		s.begin([32]byte{2}, now.Add(time.Second))
-	}
-	if _, ok := s.find(first, now); ok || len(s.all) != maxSessions {
-		t.Errorf("%d sessions, the oldest among them: %v", len(s.all), ok)
-	}
-}
-
 func TestDeletedTokenEndsItsSessions(t *testing.T) {
 	s := start(t, required)
 	v := s.as(s.issue("viewer", ""))

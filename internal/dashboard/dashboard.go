@@ -63,6 +63,7 @@ func New(cfg Config) *Dashboard {
 		scheduler: cfg.Scheduler, tokens: cfg.Tokens, recovery: cfg.Recovery, log: cfg.Log, version: cfg.Version,
 		templates: parse(), bulk: newBulks(), streams: quota.New(maxStreams),
 	}
+	d.sessions.load = cfg.Scheduler.Session
 	d.mux = d.newMux()
 	return d
 }

@@ -41,6 +41,9 @@ func (v *visit) follow() error {
 		if _, err := fmt.Fprint(v.w, text); err != nil || rc.Flush() != nil {
 			return nil
 		}
+		if !v.stays() {
+			return nil // the page has been told to ask again, and will see why
+		}
 		for text = ""; text == ""; {
 			select {
 			case <-ctx.Done():
@@ -48,7 +51,7 @@ func (v *visit) follow() error {
 			case <-stop.Done():
 				return nil
 			case now := <-tick.C:
-				if n := v.changes.Load(); n != seen || now.Sub(told) >= liveAtLeast {
+				if n := v.changes.Load(); n != seen || now.Sub(told) >= liveAtLeast || !v.stays() {
 					seen, told, text = n, now, "event: changed\ndata: {}\n\n"
 				}
 			}

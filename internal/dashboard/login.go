@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/scheduler"
 	"lessor/internal/token"
 )
 
@@ -28,35 +29,52 @@ func (v *visit) showLogin() error {
 	}
 	hash, ok := v.codes.use(code, time.Now())
 	if !ok {
-		return v.loginForm(http.StatusUnauthorized, "", "This link was used before, or is older than ten minutes. Log in with a token.")
+		return v.wrong("", "This link was used before, or is older than ten minutes. Log in with a token.")
 	}
-	return v.admit(hash, "")
+	t, ok := v.tokens.Valid(hash, lessor.At(time.Now()))
+	if !ok {
+		return v.wrong("", "The token of this link is no longer valid. Log in with another.")
+	}
+	return v.admit(t, "")
 }
 
 // login takes a token.
 func (v *visit) login() error {
 	t, ok := v.tokens.Find(strings.TrimSpace(v.form.Get("token")), lessor.At(time.Now()))
 	if !ok {
-		return v.loginForm(http.StatusUnauthorized, v.form.Get("next"), "This token is not valid.")
+		return v.wrong(v.form.Get("next"), "This token is not valid.")
 	}
-	return v.admit(t.Hash, v.form.Get("next"))
+	return v.admit(t, v.form.Get("next"))
+}
+
+// wrong counts a wrong token or link, and shows the form again unless there were too many.
+func (v *visit) wrong(next, why string) error {
+	if err := v.tokens.Wrong(v.visitor.From, time.Now()); lessor.CodeOf(err) == lessor.CodeRateLimited {
+		return err
+	}
+	return v.loginForm(http.StatusUnauthorized, next, why)
 }
 
 // admit begins a session. One that was there before ends, so that nobody goes on under a cookie that was planted.
-func (v *visit) admit(hash [32]byte, next string) error {
-	v.forget()
-	v.setCookie(cookieName, v.sessions.begin(hash, time.Now()), sessionLife)
+func (v *visit) admit(t scheduler.Token, next string) error {
+	if err := v.forget(); err != nil {
+		return err
+	}
+	mine := newTicket(t.ID)
+	if err := v.scheduler.BeginSession(v.r.Context(), t.ID, mine.key(), sessionLife); err != nil {
+		return err
+	}
+	v.setCookie(cookieName, mine.String(), sessionLife)
 	if !isOwn(next) {
-		next = v.home(hash)
+		next = home(token.Role(t.Role))
 	}
 	v.redirect(next)
 	return nil
 }
 
-// home is the first page that the holder of a token may see.
-func (v *visit) home(hash [32]byte) string {
-	t, _ := v.tokens.Valid(hash, lessor.At(time.Now()))
-	switch role := token.Role(t.Role); {
+// home is the first page that somebody with a role may see.
+func home(role token.Role) string {
+	switch {
 	case role.Allows(token.Read):
 		return "/"
 	case role.Allows(token.ReadJobs):
@@ -70,16 +88,22 @@ func (v *visit) loginForm(status int, next, failed string) error {
 }
 
 func (v *visit) logout() error {
-	v.forget()
+	if err := v.forget(); err != nil {
+		return err
+	}
 	v.setCookie(cookieName, "", 0)
 	v.redirect("/login")
 	return nil
 }
 
-func (v *visit) forget() {
-	if c, err := v.r.Cookie(cookieName); err == nil {
-		v.sessions.end(c.Value)
+// forget ends the visitor's session, if there is one: a cookie that anybody could have made up ends none.
+func (v *visit) forget() error {
+	if v.held == nil {
+		return nil
 	}
+	t, _ := parseTicket(v.cookie()) // held, so it is one
+	v.sessions.forget(t)
+	return v.scheduler.EndSession(v.r.Context(), t.token, t.key())
 }
 
 const (

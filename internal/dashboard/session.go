@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -12,131 +13,125 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// Sessions last for a working day, and there are no more of them than this: then the oldest ends.
 const (
-	sessionLife = 12 * time.Hour
-	maxSessions = 10_000
+	sessionLife = 12 * time.Hour // a working day
 	cookieName  = "lessor_session"
 	// A code is for the person who has just started the server.
 	codeLife = 10 * time.Minute
 	maxCodes = 16
 )
 
-// sessions are those who have logged in. The key is the hash of what their cookie says, the value names their token by its hash: a
-// token that is deleted or expires ends its sessions.
+// ticket is what a session's cookie says: whose token, and a secret of which the store knows the hash. A token that is deleted or
+// expires ends its sessions; otherwise they outlive the server.
+type ticket struct {
+	token  lessor.TokenID
+	secret [32]byte
+}
+
+func newTicket(token lessor.TokenID) ticket {
+	t := ticket{token: token}
+	rand.Read(t.secret[:])
+	return t
+}
+
+func (t ticket) String() string {
+	return base64.RawURLEncoding.EncodeToString(append(t.token.UUID[:], t.secret[:]...))
+}
+
+func parseTicket(s string) (t ticket, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(raw) != len(t.token.UUID)+len(t.secret) {
+		return ticket{}, false
+	}
+	copy(t.secret[:], raw[copy(t.token.UUID[:], raw):])
+	return t, true
+}
+
+func (t ticket) key() [32]byte { return sha256.Sum256(t.secret[:]) }
+
+const (
+	// sessionFresh is how long a session is believed without asking the store: so long a logout on another node may not be noticed.
+	sessionFresh = 4 * time.Second
+	maxSeen      = 1000 // sessions that are remembered
+)
+
+// sessions remembers which sessions the store knew lately. A page that is open asks every second.
 type sessions struct {
-	mu  sync.Mutex
-	all map[[32]byte]session
+	load func(context.Context, lessor.TokenID, [32]byte) (lessor.Instant, bool, error)
+	mu   sync.Mutex
+	seen map[[32]byte]seenSession
 }
 
-type session struct {
-	token [32]byte
-	until time.Time
+type seenSession struct {
+	until lessor.Instant
+	at    time.Time
 }
 
-// begin starts a session and returns what its cookie says.
-func (s *sessions) begin(token [32]byte, now time.Time) string {
-	secret := random()
+// find reports whether a session lasts. Where the store cannot be asked, one that was known goes on.
+func (s *sessions) find(ctx context.Context, t ticket, now time.Time) (bool, error) {
+	key := t.key()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[[32]byte]session{}
-	}
-	if len(s.all) >= maxSessions {
-		s.drop(now)
-	}
-	s.all[sha256.Sum256([]byte(secret))] = session{token, now.Add(sessionLife)}
-	return secret
-}
-
-// drop forgets the sessions that are over, or else the one that is over first.
-func (s *sessions) drop(now time.Time) {
-	var oldest [32]byte
-	var until time.Time
-	for id, one := range s.all {
-		if now.After(one.until) {
-			delete(s.all, id)
-		} else if until.IsZero() || one.until.Before(until) {
-			oldest, until = id, one.until
+	known, ok := s.seen[key]
+	s.mu.Unlock()
+	if !ok || now.Sub(known.at) >= sessionFresh {
+		until, found, err := s.load(ctx, t.token, key)
+		switch {
+		case err != nil && !ok:
+			return false, err
+		case err == nil && !found:
+			s.forget(t)
+			return false, nil
+		case err == nil:
+			known = seenSession{until, now}
+			s.remember(key, known)
 		}
 	}
-	if len(s.all) >= maxSessions {
-		delete(s.all, oldest)
-	}
+	return lessor.At(now) < known.until, nil
 }
 
-func (s *sessions) find(secret string, now time.Time) (token [32]byte, ok bool) {
+func (s *sessions) remember(key [32]byte, one seenSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, ok := s.all[sha256.Sum256([]byte(secret))]
-	return one.token, ok && now.Before(one.until)
+	if s.seen == nil || len(s.seen) >= maxSeen {
+		s.seen = map[[32]byte]seenSession{}
+	}
+	s.seen[key] = one
 }
 
-func (s *sessions) end(secret string) {
+func (s *sessions) forget(t ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, sha256.Sum256([]byte(secret)))
+	delete(s.seen, t.key())
 }
 
-// codes are one-time links: each stands for a token, once.
-type codes struct {
-	mu  sync.Mutex
-	all map[[32]byte]session
-}
-
-// make returns a new code, or "" if there are too many that nobody used.
-func (c *codes) make(token [32]byte, now time.Time) string {
-	code := random()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all == nil {
-		c.all = map[[32]byte]session{}
+// session returns the token of the visitor's session, nil if there is none. given says that the visitor came with a cookie.
+func (v *visit) session() (held *scheduler.Token, given bool, err error) {
+	cookie := v.cookie()
+	if cookie == "" {
+		return nil, false, nil
 	}
-	for hash, one := range c.all {
-		if now.After(one.until) {
-			delete(c.all, hash)
-		}
-	}
-	if len(c.all) >= maxCodes {
-		return ""
-	}
-	c.all[sha256.Sum256([]byte(code))] = session{token, now.Add(codeLife)}
-	return code
-}
-
-// use ends a code and returns its token.
-func (c *codes) use(code string, now time.Time) (token [32]byte, ok bool) {
-	hash := sha256.Sum256([]byte(code))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	one, ok := c.all[hash]
-	delete(c.all, hash)
-	return one.token, ok && now.Before(one.until)
-}
-
-// random is 256 bits that nobody can guess.
-func random() string {
-	b := make([]byte, 32)
-	rand.Read(b)
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-// session returns the token of the visitor's session, nil if there is none.
-func (v *visit) session() *scheduler.Token {
-	cookie, err := v.r.Cookie(cookieName)
-	if err != nil {
-		return nil
+	t, ok := parseTicket(cookie)
+	if !ok {
+		return nil, true, nil
 	}
 	now := time.Now()
-	hash, ok := v.sessions.find(cookie.Value, now)
+	token, ok := v.tokens.ByID(t.token, lessor.At(now))
 	if !ok {
-		return nil
+		return nil, true, nil
 	}
-	t, ok := v.tokens.Valid(hash, lessor.At(now))
-	if !ok {
-		return nil
+	if ok, err := v.sessions.find(v.r.Context(), t, now); !ok {
+		return nil, true, err
 	}
-	return &t
+	return &token, true, nil
+}
+
+// cookie is what the visitor's session says of itself, "" if there is none.
+func (v *visit) cookie() string {
+	c, err := v.r.Cookie(cookieName)
+	if err != nil {
+		return ""
+	}
+	return c.Value
 }
 
 // setCookie sets a cookie that scripts and other sites cannot use; an empty value ends it.

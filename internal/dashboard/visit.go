@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"lessor"
 	"lessor/internal/httpapi"
@@ -60,9 +63,28 @@ func (v *visit) enter(scope token.Scope) (err error) {
 			return errBadForm
 		}
 	}
-	v.held = v.session()
+	held, given, err := v.session()
+	if err != nil && scope != token.Public { // whoever cannot be known now can log in
+		return err
+	}
+	v.held = held
+	if given && v.held == nil && scope != token.Public {
+		v.setCookie(cookieName, "", 0) // it was wrong once, and will be
+		if wrong := v.tokens.Wrong(v.visitor.From, time.Now()); lessor.CodeOf(wrong) == lessor.CodeRateLimited {
+			return wrong
+		}
+	}
 	v.caller, err = v.may(scope)
 	return err
+}
+
+// stays reports whether who was let in still would be.
+func (v *visit) stays() bool {
+	if v.held == nil {
+		return v.visitor.Local && !v.tokens.Bound()
+	}
+	held, _, err := v.session()
+	return held != nil || err != nil
 }
 
 // may returns the caller that the visitor is for a scope.
@@ -105,6 +127,9 @@ func (v *visit) refuse(err error) {
 	title, ok := refusals[status]
 	if !ok {
 		title = http.StatusText(status)
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.RetryAfter.Seconds())))))
 	}
 	p := refused{Error: e, Login: v.held == nil && (status == http.StatusUnauthorized || status == http.StatusForbidden)}
 	switch {

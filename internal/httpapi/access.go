@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"strings"
@@ -37,9 +38,24 @@ func (a *API) identify(r *http.Request, scope token.Scope) (scheduler.Caller, er
 	}
 	t, ok := a.tokens.Find(bearer(r.Header), lessor.At(time.Now()))
 	if !ok {
-		return scheduler.Caller{}, errBadToken
+		return scheduler.Caller{}, a.tokens.Wrong(a.proxies.client(r), time.Now())
 	}
 	return Holder(t, scope)
+}
+
+// guard returns a context that also ends when the caller is no longer let in, with the refusal as its cause. The caller must call
+// release.
+func (c *call) guard(ctx context.Context) (guarded context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	hash, why := token.Tokenless, errNoToken
+	if len(c.r.Header.Values("Authorization")) > 0 {
+		hash, why = token.Hash(bearer(c.r.Header)), errBadToken
+	}
+	forget := c.api.tokens.Hold(hash, func() { cancel(why) })
+	return ctx, func() {
+		forget()
+		cancel(nil)
+	}
 }
 
 // Holder is the caller who holds t, if t has the scope.

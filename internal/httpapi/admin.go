@@ -95,7 +95,9 @@ func (c *call) backup() error {
 	h := c.w.Header()
 	h.Set("Content-Type", "application/vnd.sqlite3")
 	h.Set("Content-Disposition", `attachment; filename="lessor.db"`)
-	err := c.api.scheduler.Backup(c.r.Context(), patient{c})
+	ctx, release := c.guard(c.r.Context())
+	defer release()
+	err := heldErr(ctx, c.api.scheduler.Backup(ctx, patient{c}))
 	if err != nil && c.w.status == 0 {
 		h.Del("Content-Disposition")
 	}

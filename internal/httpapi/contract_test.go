@@ -200,9 +200,10 @@ func walkState(s *server) {
 
 // walkRefusals provokes what every route refuses alike, and what its limits refuse.
 func walkRefusals(s *server) {
-	for _, rt := range routes(defaultPayloadLimit) {
+	for i, rt := range routes(defaultPayloadLimit) {
 		s.call(rt.method, pathOf(rt)+"?no_such=1", "", with(s.admin))
-		s.call(rt.method, pathOf(rt), "", with("lsr_wrong"))
+		// Each from an address of its own: guessing tokens is slowed.
+		s.call(rt.method, pathOf(rt), "", with("lsr_wrong"), func(r *http.Request) { r.RemoteAddr = fmt.Sprintf("127.0.1.%d:1", i) })
 		s.call(rt.method, pathOf(rt), "", with(s.admin), func(r *http.Request) { r.Host = "evil.example" })
 		if rt.handle.in != nil {
 			s.call(rt.method, pathOf(rt), strings.Repeat(" ", int(rt.handle.limit)+1), with(s.admin))

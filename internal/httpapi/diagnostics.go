@@ -96,7 +96,9 @@ func (c *call) during(seconds int, started error, stop func()) error {
 		return errProfiling
 	}
 	defer stop()
-	ctx, cancel := context.WithTimeout(c.r.Context(), time.Duration(seconds)*time.Second)
+	guarded, release := c.guard(c.r.Context())
+	defer release()
+	ctx, cancel := context.WithTimeout(guarded, time.Duration(seconds)*time.Second)
 	defer cancel()
 	select {
 	case <-ctx.Done():

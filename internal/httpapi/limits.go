@@ -37,8 +37,8 @@ var (
 )
 
 // hold prepares a request that may be kept open for up to wait: it takes one of the places, does not count in the busy rating, its
-// connection may be silent for that long, and its context ends, with errStopping as cause, when the server stops. The
-// caller must call release.
+// connection may be silent for that long, and its context ends, with the refusal as cause, when the server stops or the caller is
+// no longer let in. The caller must call release.
 func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx context.Context, release func(), err error) {
 	if !places.Enter(c.caller.Tenant, 1) {
 		return nil, nil, errBusy
@@ -46,19 +46,21 @@ func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx c
 	c.dropBody() // what is kept of it is bounded by the places
 	c.seen.Hold(kind)
 	c.deadlines(time.Time{}, time.Now().Add(wait+writeTime))
-	ctx, cancel := context.WithCancelCause(c.r.Context())
+	guarded, unguard := c.guard(c.r.Context())
+	ctx, cancel := context.WithCancelCause(guarded)
 	forget := context.AfterFunc(Stopping(c.r.Context()), func() { cancel(errStopping) })
 	return ctx, func() {
 		forget()
 		cancel(nil)
+		unguard()
 		places.Leave(c.caller.Tenant, 1)
 	}, nil
 }
 
-// heldErr tells a request that ended because the server stops from one whose client left.
+// heldErr tells a request that we ended, and why, from one whose client left.
 func heldErr(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
-		return errStopping
+	if refusal, ok := errors.AsType[*lessor.Error](context.Cause(ctx)); err != nil && ok {
+		return refusal
 	}
 	return err
 }

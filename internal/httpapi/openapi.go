@@ -153,6 +153,7 @@ func refusalsOf(rt *route) map[int][]string {
 	}
 	if rt.scope != token.Public {
 		all[lessor.CodeUnauthenticated] = true
+		all[lessor.CodeRateLimited] = true // too many wrong tokens
 	}
 	if strings.HasPrefix(rt.path, "/api/") {
 		all[lessor.CodeRateLimited] = true // too many calls wait for the store

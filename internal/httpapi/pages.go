@@ -2,15 +2,17 @@ package httpapi
 
 import (
 	"net/http"
+	"net/netip"
 
 	"lessor"
 )
 
 // Visitor is who asks for a page, as far as the request itself tells.
 type Visitor struct {
-	Local   bool   // needs no token where an operator's rights are enough: the loopback rule
-	Secure  bool   // the connection is encrypted, at least up to a proxy that we trust
-	TraceID string // under which faults are logged
+	Local   bool       // needs no token where an operator's rights are enough: the loopback rule
+	From    netip.Addr // where the request comes from
+	Secure  bool       // the connection is encrypted, at least up to a proxy that we trust
+	TraceID string     // under which faults are logged
 }
 
 // Pages answers what is no route of the API, and reports whether it had an answer. It is called behind the checks that hold for
@@ -24,7 +26,9 @@ func (c *call) page() error {
 		return errNoRoute
 	}
 	c.seen.Ignore()
-	if !a.pages(c.w, c.r, Visitor{Local: a.tokens.Loaded() && a.isLocal(c.r), Secure: a.proxies.secure(c.r), TraceID: c.trace.id}) {
+	if !a.pages(c.w, c.r, Visitor{
+		Local: a.tokens.Loaded() && a.isLocal(c.r), From: a.proxies.client(c.r), Secure: a.proxies.secure(c.r), TraceID: c.trace.id,
+	}) {
 		return errNoRoute
 	}
 	return nil

@@ -28,7 +28,7 @@ func (s *Scheduler) SaveToken(ctx context.Context, c Caller, t Token) error {
 // DeleteToken ends a token.
 func (s *Scheduler) DeleteToken(ctx context.Context, c Caller, id lessor.TokenID) error {
 	return s.change(ctx, func(ctx context.Context, p *pass) error {
-		found, err := p.tx.DeleteToken(ctx, id)
+		found, err := DropToken(ctx, p.tx, id)
 		if err == nil && !found {
 			return lessor.ErrTokenNotFound
 		}

@@ -1,7 +1,8 @@
 // Package token decides who may do what: roles, the scopes they have, and the book of tokens that are valid.
 //
 // A token is 256 random bits; the store and the book know only its hash. The book is a copy in memory of the tokens in
-// the store: changes made through this process show at once (Put, Remove), those of other nodes at the next Refresh.
+// the store: changes made through this process show at once (Put, Remove), those of other nodes at the next Refresh. Requests that
+// are kept open end with their token (Hold); wrong tokens are counted (Wrong).
 // Until it was filled for the first time the book trusts nobody.
 //
 // Called by httpapi. The loopback rule, which is about connections and not about tokens, is there.
@@ -17,8 +18,9 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// refreshEvery bounds how long a token that another node deleted still works here.
-const refreshEvery = 5 * time.Second
+// refreshEvery bounds how long a token that another node deleted, or one that expired, still keeps a request open here: 5 s are
+// promised, and reading takes time too.
+const refreshEvery = 2 * time.Second
 
 // Book holds the valid tokens.
 type Book struct {
@@ -28,13 +30,19 @@ type Book struct {
 	loaded  bool
 	changes int // counts Put and Remove, so that a Refresh that overlaps one is not believed
 	byHash  map[[32]byte]scheduler.Token
+	byID    map[lessor.TokenID][32]byte
 	bound   int // tokens that are bound to a tenant
 	notify  func(bound bool)
+
+	holdMu sync.Mutex
+	holds  map[*hold]struct{} // requests that are kept open
+
+	guesses guesses
 }
 
 // NewBook returns an empty book that is filled from load, usually (*scheduler.Scheduler).Tokens.
 func NewBook(load func(context.Context) ([]scheduler.Token, error)) *Book {
-	return &Book{load: load, byHash: map[[32]byte]scheduler.Token{}}
+	return &Book{load: load, byHash: map[[32]byte]scheduler.Token{}, byID: map[lessor.TokenID][32]byte{}}
 }
 
 // Notify has fn called when the first token that is bound to a tenant appears, and when the last is gone. It is set before the book is shared.
@@ -50,6 +58,7 @@ func (b *Book) change(fn func()) {
 	if b.notify != nil && before != after {
 		b.notify(after)
 	}
+	b.release(lessor.At(time.Now()))
 }
 
 // Refresh reads the tokens from the store. On an error the book stays as it was.
@@ -70,9 +79,9 @@ func (b *Book) Refresh(ctx context.Context) error {
 
 // fill replaces the book's content, unless it changed since the tokens were read.
 func (b *Book) fill(tokens []scheduler.Token, before int) bool {
-	byHash, bound := make(map[[32]byte]scheduler.Token, len(tokens)), 0
+	byHash, byID, bound := make(map[[32]byte]scheduler.Token, len(tokens)), make(map[lessor.TokenID][32]byte, len(tokens)), 0
 	for _, t := range tokens {
-		byHash[t.Hash] = t
+		byHash[t.Hash], byID[t.ID] = t, t.Hash
 		if t.Tenant != nil {
 			bound++
 		}
@@ -80,7 +89,7 @@ func (b *Book) fill(tokens []scheduler.Token, before int) bool {
 	filled := false
 	b.change(func() {
 		if filled = b.changes == before; filled {
-			b.byHash, b.bound, b.loaded = byHash, bound, true
+			b.byHash, b.byID, b.bound, b.loaded = byHash, byID, bound, true
 		}
 	})
 	return filled
@@ -98,6 +107,7 @@ func (b *Book) Run(ctx context.Context, report func(error)) {
 		}
 		if err := b.Refresh(ctx); err != nil && ctx.Err() == nil {
 			report(err)
+			b.release(lessor.At(time.Now())) // time goes on without the store
 		}
 	}
 }
@@ -109,7 +119,7 @@ func (b *Book) Put(t scheduler.Token) {
 		if _, known := b.byHash[t.Hash]; !known && t.Tenant != nil {
 			b.bound++
 		}
-		b.byHash[t.Hash] = t
+		b.byHash[t.Hash], b.byID[t.ID] = t, t.Hash
 	})
 }
 
@@ -117,15 +127,15 @@ func (b *Book) Put(t scheduler.Token) {
 func (b *Book) Remove(id lessor.TokenID) {
 	b.change(func() {
 		b.changes++
-		for hash, t := range b.byHash {
-			if t.ID != id {
-				continue
-			}
-			delete(b.byHash, hash)
-			if t.Tenant != nil {
-				b.bound--
-			}
+		hash, ok := b.byID[id]
+		if !ok {
+			return
 		}
+		if b.byHash[hash].Tenant != nil {
+			b.bound--
+		}
+		delete(b.byHash, hash)
+		delete(b.byID, id)
 	})
 }
 
@@ -147,6 +157,17 @@ func (b *Book) Valid(hash [32]byte, now lessor.Instant) (scheduler.Token, bool) 
 		return scheduler.Token{}, false
 	}
 	return t, true
+}
+
+// ByID returns the token with this id, if it is valid.
+func (b *Book) ByID(id lessor.TokenID, now lessor.Instant) (scheduler.Token, bool) {
+	b.mu.RLock()
+	hash, ok := b.byID[id]
+	b.mu.RUnlock()
+	if !ok {
+		return scheduler.Token{}, false
+	}
+	return b.Valid(hash, now)
 }
 
 // Loaded reports whether the book was ever filled.
