@@ -1,5 +1,5 @@
 // Command need makes sure that programs which tests call are there, installing Debian's packages of the same names where that is
-// possible.
+// possible. PROGRAM=PACKAGE is a program whose package has another name.
 package main
 
 import (
@@ -12,9 +12,13 @@ import (
 
 func main() {
 	var missing []string
-	for _, program := range os.Args[1:] {
-		if _, err := exec.LookPath(program); err != nil {
-			missing = append(missing, program)
+	for _, arg := range os.Args[1:] {
+		program, pkg, ok := strings.Cut(arg, "=")
+		if !ok {
+			pkg = program
+		}
+		if !isThere(program) {
+			missing = append(missing, pkg)
 		}
 	}
 	if len(missing) == 0 {
@@ -24,6 +28,15 @@ func main() {
 		fmt.Fprintf(os.Stderr, "need: %v\ntests need %s; install them (Debian: apt-get install %[2]s) and try again\n", err, strings.Join(missing, " "))
 		os.Exit(1)
 	}
+}
+
+// isThere looks also where Debian has servers, which is not on the path of everybody.
+func isThere(program string) bool {
+	_, err := exec.LookPath(program)
+	if err != nil {
+		_, err = exec.LookPath("/usr/sbin/" + program)
+	}
+	return err == nil
 }
 
 func install(packages []string) error {

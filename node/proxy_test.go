@@ -1,0 +1,270 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/client"
+)
+
+const proxyName = "lessor.example.com" // in the files that the docs show
+
+// TestProxies runs the files of deploy/proxy, as docs/operations.md shows them, with the proxies that they are for.
+func TestProxies(t *testing.T) {
+	docs, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		program, file string
+		command       func(dir, file string) []string
+		edit          func(dir, listen string) []string // what stands in the file, what the test has instead, and so on
+	}{
+		{"nginx", "nginx.conf", nginxCommand, func(dir, listen string) []string {
+			return []string{"443 ssl", listen + " ssl", "/etc/ssl/lessor.pem", dir + "/lessor.pem", "/etc/ssl/lessor.key", dir + "/lessor.pem"}
+		}},
+		{"haproxy", "haproxy.cfg", func(_, file string) []string { return []string{"-db", "-f", file} }, func(dir, listen string) []string {
+			return []string{"bind :443", "bind " + listen, "/etc/ssl/lessor.pem", dir + "/lessor.pem"}
+		}},
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			raw, err := os.ReadFile("../deploy/proxy/" + tt.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(docs), "\n"+string(raw)+"```\n") {
+				t.Errorf("docs/operations.md does not show deploy/proxy/%s as it is", tt.file)
+			}
+			program := findProxy(t, tt.program)
+			n, server := serveBehind(t)
+			dir, listen := t.TempDir(), freeAddress(t)
+			pool := certificate(t, dir+"/lessor.pem")
+			text := strings.NewReplacer(append(tt.edit(dir, listen), "127.0.0.1:5377", server)...).Replace(string(raw))
+			file := filepath.Join(dir, tt.file)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			runProxy(t, listen, program, tt.command(dir, file)...)
+			through(t, n, &http.Client{Transport: &http.Transport{
+				TLSClientConfig: &tls.Config{RootCAs: pool},
+				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+					return new(net.Dialer).DialContext(ctx, network, listen)
+				},
+			}})
+		})
+	}
+}
+
+// through does what callers do behind a proxy.
+func through(t *testing.T, n *Node, web *http.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	secret, err := os.ReadFile(n.TokenFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func(token string) *client.Client {
+		c, err := client.New(client.Config{Server: "https://" + proxyName, Token: token, HTTP: web})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if _, err := connect("").Status(ctx); lessor.CodeOf(err) != lessor.CodeUnauthenticated {
+		t.Errorf("without a token: %v, want a refusal", err)
+	}
+	token := strings.TrimSpace(string(secret))
+	c := connect(token)
+	if _, err := c.Status(ctx); err != nil {
+		t.Fatalf("with a token: %v", err)
+	}
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+proxyName+"/api/system/scheduler/events", nil)
+	r.Header.Set("Authorization", "Bearer "+token)
+	stream, err := web.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	granted := make(chan error, 1)
+	go func() {
+		grants, _, err := c.Request(ctx, lessor.LeaseRequest{WorkerID: new("w"), WaitMS: new(int64(30_000))})
+		if err == nil && len(grants) != 1 {
+			err = fmt.Errorf("%d grants", len(grants))
+		}
+		granted <- err
+	}()
+	lines := bufio.NewScanner(stream.Body)
+	if !lines.Scan() { // the stream is open, before there is anything in it
+		t.Fatalf("the stream is not passed on: %v", lines.Err())
+	}
+	job, _, err := n.Submit(ctx, lessor.Submission{Type: new("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() && !strings.Contains(lines.Text(), job.ID.String()) {
+	}
+	if lines.Err() != nil || ctx.Err() != nil {
+		t.Errorf("the record is not passed on: %v", lines.Err())
+	}
+	if err := <-granted; err != nil {
+		t.Errorf("a long poll: %v", err)
+	}
+	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	login, err := web.PostForm("https://"+proxyName+"/login", url.Values{"token": {token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = login.Body.Close()
+	if cs := login.Cookies(); len(cs) != 1 || !cs[0].Secure {
+		t.Errorf("the login is answered %d with the cookies %v, want one that is Secure", login.StatusCode, cs)
+	}
+}
+
+// serveBehind serves a node that is reached by a name.
+func serveBehind(t *testing.T) (n *Node, server string) {
+	t.Helper()
+	cfg := quiet(t)
+	cfg.Listen, cfg.HTTP.Hosts, cfg.HTTP.TrustedProxies = freeAddress(t), []string{proxyName}, []string{"127.0.0.1"}
+	n, err := Open(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		_ = n.Close()
+	})
+	return n, cfg.Listen
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// certificate writes a key and a certificate for proxyName, and returns who trusts it.
+func certificate(t *testing.T, path string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{proxyName}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	text = append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+// findProxy finds a program of the system, or skips where it is not installed; `make test` installs it where it can.
+func findProxy(t *testing.T, name string) string {
+	t.Helper()
+	for _, place := range []string{name, "/usr/sbin/" + name} {
+		if path, err := exec.LookPath(place); err == nil {
+			return path
+		}
+	}
+	t.Skipf("%s is not installed", name)
+	return ""
+}
+
+// nginxCommand has nginx read the file the way its own configuration does, with all that it writes in dir.
+func nginxCommand(dir, file string) []string {
+	temp := ""
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		temp += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
+	}
+	text := fmt.Sprintf("daemon off;\nworker_processes 1;\npid %s/pid;\nevents {}\nhttp {\naccess_log off;\n%sinclude %s;\n}\n", dir, temp, file)
+	if os.Geteuid() == 0 {
+		text = "user root;\n" + text // of whom the folder is
+	}
+	main := filepath.Join(dir, "main.conf")
+	_ = os.WriteFile(main, []byte(text), 0o600) // without it nginx does not start
+	return []string{"-p", dir, "-e", "stderr", "-c", main}
+}
+
+// runProxy runs a proxy until the test ends, and waits until it listens.
+func runProxy(t *testing.T, listen, program string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	said := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			_ = cmd.Process.Kill()
+			<-ended
+		}
+	})
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", listen)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		select {
+		case <-ended:
+			ended <- nil
+			t.Fatalf("%s ended: %s", program, said)
+		default:
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s does not listen: %v", program, err)
+		}
+	}
+}
