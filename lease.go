@@ -103,7 +103,7 @@ const (
 	ReleaseCannotStart = "cannot_start"
 	// ReleaseFolderHeld: an earlier attempt holds the job's folder and does not end. It raises AlertHung.
 	ReleaseFolderHeld = "folder_held"
-	// ReleaseUndelivered: a worker that stops gives back what its handler was never given, or a message whose delivery must not
-	// count.
+	// ReleaseUndelivered: a worker that stops gives back what its handler was never given, or a message whose delivery
+	// must not count.
 	ReleaseUndelivered = "undelivered"
 )

@@ -11,8 +11,8 @@ import (
 	"lessor/worker"
 )
 
-// TestDeploysOfALoopLoseNothing stops loops in the middle of a request, more often than a message may be delivered. The last one finishes
-// it, at its first delivery that counts.
+// TestDeploysOfALoopLoseNothing stops loops in the middle of a request, more often than a message may be delivered.
+// The last one finishes it, at its first delivery that counts.
 func TestDeploysOfALoopLoseNothing(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) worker.Mailbox{
 		"in memory": func(*testing.T) worker.Mailbox { return worker.NewMemory(worker.MemoryConfig{}) },

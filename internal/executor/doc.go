@@ -19,6 +19,9 @@
 //   - An exit record is the final word: that of a shim which was killed before it could report is reported by the Runner
 //     (TestExitRecordOfAKilledShimIsReported).
 //   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).
+//   - A job that cannot be started here costs nothing: the Runner gives it back and backs off
+//     (TestFullDiskCostsJobsNothing). If an earlier attempt holds its folder, the server raises hung
+//     (TestFrozenShimIsHung).
 //
 // What it does not: kill a command whose shim was killed with SIGKILL. The command is an orphan then, fenced by its lost
 // lease; nobody keeps its process id.

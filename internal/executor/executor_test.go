@@ -113,6 +113,7 @@ func newBench(t *testing.T, ttl time.Duration) *bench {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Data, cfg.Store, cfg.AdminToken = t.TempDir(), "", testToken
+	cfg.Sentinel.Scan = 500 * time.Millisecond
 	cfg.Lease.TTL, cfg.Jobs.BackoffFirst, cfg.Capacity.Busy = ttl, 10*time.Millisecond, config.Busy{Set: true}
 	ctx, cancel := context.WithCancel(context.Background()) // it ends after the clean-up of shims
 	n, err := node.Open(ctx, cfg, nil)

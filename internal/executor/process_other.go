@@ -25,3 +25,5 @@ func kill(p *os.Process) { _ = p.Kill() }
 func groupGone(*os.Process) bool { return true }
 
 func signalOf(*os.ProcessState) string { return "" }
+
+func lacksResources(error) bool { return false }

@@ -40,3 +40,16 @@ func signalOf(state *os.ProcessState) string {
 	}
 	return ""
 }
+
+// lacksResources reports whether a command could not be started for want of what the machine has too little of. That
+// is no fault of the job, and passes.
+func lacksResources(err error) bool {
+	for _, e := range []syscall.Errno{
+		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

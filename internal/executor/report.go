@@ -111,8 +111,9 @@ func (s *shim) release(ctx context.Context, err error) error {
 	s.log.Warn("giving the lease back", "reason", err)
 	lease := s.order.Grant.Lease
 	r := lessor.Release{WorkerID: &lease.WorkerID, Checkpoint: s.lastCheckpoint()}
-	if !errors.Is(err, errTerminated) {
-		r.DelayMS = new(releaseDelay.Milliseconds())
+	if errors.Is(err, errNoStart) {
+		s.say(err.Error())
+		r.DelayMS, r.Reason = new(releaseDelay.Milliseconds()), new(lessor.ReleaseCannotStart)
 	}
 	return s.insist(ctx, func(ctx context.Context) error { return s.client.Release(ctx, lease.ID, r) })
 }

@@ -46,11 +46,14 @@ type Runner struct {
 	client *client.Client
 	worker string
 
-	freed chan struct{}  // a shim has ended
-	shims sync.WaitGroup // goroutines that start or follow a shim
+	freed  chan struct{}  // a shim has ended
+	better chan struct{}  // a job could be started after others could not
+	shims  sync.WaitGroup // goroutines that start or follow a shim
 
 	mu   sync.Mutex
 	live map[lessor.JobID]int // how many of them each job has: a zombie, and the attempt that waits for its folder
+
+	trouble trouble
 }
 
 // NewRunner checks cfg and opens the workspace. The caller closes the Runner.
@@ -73,7 +76,10 @@ func NewRunner(cfg Config) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{cfg: cfg, w: w, client: c, live: map[lessor.JobID]int{}, freed: make(chan struct{}, 1)}
+	r := &Runner{
+		cfg: cfg, w: w, client: c, live: map[lessor.JobID]int{},
+		freed: make(chan struct{}, 1), better: make(chan struct{}, 1),
+	}
 	r.worker = fmt.Sprintf("%.180s.%.8s", cfg.Worker, w.ID())
 	return r, nil
 }
@@ -121,6 +127,11 @@ func (r *Runner) ask(ctx, following context.Context) error {
 			}
 			continue
 		}
+		most, ok := r.ready(ctx)
+		if !ok {
+			continue
+		}
+		free = min(free, most)
 		asked := time.Now()
 		grants, denial, err := r.client.Request(ctx, lessor.LeaseRequest{
 			WorkerID: &r.worker, Types: r.cfg.Types, MaxLeases: new(int64(free)), WaitMS: new(holdRequest.Milliseconds()),

@@ -53,7 +53,10 @@ func TestFolderThatStaysHeldGivesTheLeaseBack(t *testing.T) {
 	}
 	defer held.Close()
 	b.work(func(c *Config) { c.Task.KillGrace = 50 * time.Millisecond }, "echo ran")
-	j := b.awaitJob(id, "given back", func(j lessor.Job) bool { return j.Interruptions == 1 })
+	j := b.awaitJob(id, "given back", func(j lessor.Job) bool { return b.record(id, lessor.ReleaseFolderHeld) > 0 })
+	if j.Attempt != 0 || j.Interruptions != 0 {
+		t.Errorf("attempt %d after %d interruptions, want 0 after 0", j.Attempt, j.Interruptions)
+	}
 	why, err := b.client.Why(t.Context(), id)
 	if err != nil || j.State != lessor.Queued || len(why.Reasons) == 0 || why.Reasons[0].Code != "not_due" {
 		t.Errorf("given back as %s, and waits because of %+v (%v); want a delay", j.State, why.Reasons, err)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +23,7 @@ var (
 	errSuperseded = errors.New("a newer attempt asked for the folder, or it was removed")
 	errTimeout    = errors.New("the command ran too long")
 	errTerminated = errors.New("the shim was told to end")
+	errNoStart    = errors.New("the command cannot be started here")
 )
 
 // ShimConfig says which job a shim runs and what it was given at its start.
@@ -42,6 +45,7 @@ type shim struct {
 	environ []string
 	started time.Time
 	stop    context.CancelCauseFunc // tells the command to end
+	runner  io.Writer               // hears one word: that the command has begun, or why it cannot
 
 	seq      int64         // of the last pulse
 	silent   bool          // the last pulse could not be written
@@ -78,7 +82,8 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 	defer c.Close()
 	o.Task = o.Task.withDefaults()
 	s := &shim{
-		order: o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
+		runner: held[1],
+		order:  o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
 		restless: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	return s.run(ctx)
@@ -102,7 +107,7 @@ func inherit(f *sentinel.Folder) ([]*os.File, error) {
 
 func (s *shim) run(ctx context.Context) error {
 	if err := s.prepare(); err != nil {
-		return s.release(ctx, err)
+		return s.release(ctx, fmt.Errorf("%w: %w", errNoStart, err))
 	}
 	stop, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -121,7 +126,7 @@ func (s *shim) run(ctx context.Context) error {
 	case errors.Is(cause, errLeaseOver), errors.Is(cause, errSuperseded):
 		s.log.Warn("ended the command without a word", "reason", cause)
 		return nil
-	case errors.Is(cause, errTerminated) && exit.Status != lessor.Completed:
+	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && exit.Status != lessor.Completed:
 		return s.release(ctx, cause)
 	}
 	if s.writeExit(exit) {
@@ -144,9 +149,13 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 		defer timer.Stop()
 	}
 	c, err := startChild(s.folder, s.order, s.environ, out, errs)
+	if lacksResources(err) {
+		return exit, fmt.Errorf("%w: %w", errNoStart, err)
+	}
 	if err != nil {
 		return s.exit(nil, nil, cutText("start the command: "+err.Error(), maxError)), nil
 	}
+	s.say(wordBegun)
 	beside.Go(func() { s.keepLease(running) })
 	beside.Go(func() { s.watch(running) })
 	state := c.wait(stop, s.order.Task.KillGrace)
@@ -155,6 +164,11 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	beside.Wait()
 	s.look() // the last word, said after the last look
 	return s.exit(state, cause, errs.last(maxError)), cause
+}
+
+// say has the Runner hear a word. It may be gone.
+func (s *shim) say(word string) {
+	_, _ = io.WriteString(s.runner, cutText(strings.ReplaceAll(word, "\n", " "), maxWord-1)+"\n")
 }
 
 // prepare leaves in the folder what the command will find there, and takes away what an earlier attempt left.

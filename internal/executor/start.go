@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"lessor"
@@ -28,12 +30,18 @@ func (r *Runner) follow(following context.Context, g lessor.Grant) {
 		r.awaitFree(following, g.Job.ID)
 		return
 	case err != nil:
-		log.Warn("job is given back", "error", err)
-		r.giveBack(following, g)
+		r.giveBack(following, g, err)
 		return
 	}
-	log.Info("started", "type", g.Job.Type)
-	stop := context.AfterFunc(following, func() { _ = alive.pipe.Close() }) // the read below ends
+	stop := context.AfterFunc(following, func() { _ = alive.pipe.Close() }) // the reads below end
+	switch word := readWord(alive.pipe); word {
+	case wordBegun:
+		log.Info("started", "type", g.Job.Type)
+		r.started(g.Job.ID)
+	case "":
+	default: // it has given the lease back
+		r.cannotStart(errors.New(word))
+	}
 	_, _ = io.Copy(io.Discard, alive.pipe)
 	if !stop() {
 		return // the shim goes on
@@ -45,6 +53,18 @@ func (r *Runner) follow(following context.Context, g lessor.Grant) {
 		return
 	}
 	log.Info("ended")
+}
+
+// wordBegun is what a shim says to its Runner when the command has begun. Anything else is why it cannot begin.
+const wordBegun = "begun"
+
+// maxWord bounds what a shim says.
+const maxWord = 4 << 10
+
+// readWord returns what a shim says first, "" if it ends without a word.
+func readWord(pipe io.Reader) string {
+	word, _ := bufio.NewReader(io.LimitReader(pipe, maxWord)).ReadString('\n') // what came is all there is
+	return strings.TrimSuffix(word, "\n")
 }
 
 // process is a shim under way.
@@ -145,14 +165,4 @@ func (r *Runner) spawn(f *sentinel.Folder, held *os.File) (*process, error) {
 		return nil, fmt.Errorf("start shim: %w", err)
 	}
 	return &process{cmd: cmd, pipe: alive}, nil
-}
-
-// giveBack releases a lease whose job could not be started here. If that fails it runs out by itself.
-func (r *Runner) giveBack(ctx context.Context, g lessor.Grant) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
-	defer cancel()
-	err := r.client.Release(ctx, g.Lease.ID, lessor.Release{WorkerID: &r.worker, DelayMS: new(releaseDelay.Milliseconds())})
-	if err != nil && !isOver(err) {
-		r.cfg.Log.Warn("lease is not given back; it runs out", "job_id", g.Job.ID.String(), "error", err)
-	}
 }

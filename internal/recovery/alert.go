@@ -99,11 +99,12 @@ func (m *Monitor) openAlerts(ctx context.Context, take func(context.Context, []l
 	}
 }
 
-// runsAgain is how long a job has a lease before it counts as started: a worker that waits for a folder keeps its lease, for the kill grace.
+// runsAgain is how long a job has a lease before it counts as started: a worker that waits for a folder keeps its
+// lease, for the kill grace.
 const runsAgain = time.Minute
 
-// clearHeld clears alerts about folders that an earlier attempt held, whosever workspace that was: those of jobs that run again or have
-// ended.
+// clearHeld clears alerts about folders that an earlier attempt held, whosever workspace that was: those of jobs that
+// run again or have ended.
 func (m *Monitor) clearHeld(ctx context.Context, alerts []lessor.Alert) error {
 	held := map[lessor.JobID]lessor.Alert{}
 	for _, a := range alerts {
@@ -130,8 +131,8 @@ func (m *Monitor) clearHeld(ctx context.Context, alerts []lessor.Alert) error {
 	return m.sched.Clear(ctx, over...)
 }
 
-// adopt takes over the alerts that are open from before, so that each is cleared when its cause is gone. It leaves alone what is about a
-// job that runs in another node's workspace, or about a folder.
+// adopt takes over the alerts that are open from before, so that each is cleared when its cause is gone. It leaves
+// alone what is about a job that runs in another node's workspace, or about a folder.
 func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
 	open := map[lessor.JobID]lessor.Alert{}
 	var ids []lessor.JobID

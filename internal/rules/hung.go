@@ -7,10 +7,12 @@ import (
 	"lessor"
 )
 
-// folderHeld ends the message of an alert about a folder, and tells it from those of a monitor that sees the pulse of a hung command.
+// folderHeld ends the message of an alert about a folder, and tells it from those of a monitor that sees the pulse of
+// a hung command.
 const folderHeld = "an earlier attempt holds its folder and does not end"
 
-// FolderHeld returns the alert about a job that its worker could not start because an earlier attempt holds its folder.
+// FolderHeld returns the alert about a job that its worker could not start because an earlier attempt holds its
+// folder.
 func FolderHeld(h *Held) lessor.Alert {
 	return lessor.Alert{
 		Kind: lessor.AlertHung, Subject: h.Turn.Job.String(), TenantID: h.Tenant,

@@ -11,7 +11,8 @@ type Mark struct {
 	Checkpoint []byte  // a hash of its checkpoint; nil = it had none
 }
 
-// mark returns how far a job has come, by all that counts as a sign of progress. A nil report is of a job that never sent one.
+// mark returns how far a job has come, by all that counts as a sign of progress. A nil report is of a job that never
+// sent one.
 func (r *Report) mark() Mark {
 	var m Mark
 	if r == nil {
@@ -29,8 +30,8 @@ func (r *Report) mark() Mark {
 	return m
 }
 
-// Moved reports whether a job has shown progress since its last release that counted: a progress above all before, or a checkpoint
-// other than that of then.
+// Moved reports whether a job has shown progress since its last release that counted: a progress above all before, or
+// a checkpoint other than that of then.
 func (r *Report) Moved() bool {
 	if r == nil {
 		return false
@@ -43,8 +44,8 @@ func (r *Report) Moved() bool {
 	return now.Progress > then.Progress || now.Checkpoint != nil && !bytes.Equal(now.Checkpoint, then.Checkpoint)
 }
 
-// Released decides whether a job that has reported r has moved when a release e says last of it, and returns last with the mark that the
-// release leaves.
+// Released decides whether a job that has reported r has moved when a release e says last of it, and returns last with
+// the mark that the release leaves.
 func Released(e *End, r, last Report) Report {
 	next := r.Merge(last)
 	if e.Moved = next.Moved(); e.Moved && !e.Uncounted {

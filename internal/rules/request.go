@@ -153,8 +153,8 @@ func Release(r *lessor.Release) (End, Report, error) {
 	return e, report, c.err()
 }
 
-// releaseReason notes why a release is no interruption. A job that could not be started is left alone for a moment: without the bound on
-// interruptions it would go back and forth between a worker and the queue as fast as both can.
+// releaseReason notes why a release is no interruption. A job that could not be started is left alone for a moment:
+// without the bound on interruptions it would go back and forth between a worker and the queue as fast as both can.
 func (c *check) releaseReason(e *End, reason string) {
 	e.Reason, e.Uncounted = reason, true
 	switch reason {

@@ -144,7 +144,8 @@ func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait
 // takeTimeout bounds how long a receiver who was told to stop waits for what it may have been given.
 const takeTimeout = 5 * time.Second
 
-// take hands out what is there. The end of ctx does not cut its answer off: a message in it would be a delivery that nobody has.
+// take hands out what is there. The end of ctx does not cut its answer off: a message in it would be a delivery that
+// nobody has.
 func (b *Mailbox) take(ctx context.Context, maxMessages int, visibility time.Duration) ([]worker.Message, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -121,8 +121,9 @@ func (m *message) Nack(ctx context.Context, delay time.Duration) error {
 	return refusal("nack", err)
 }
 
-// Return implements worker.Message. SQS counts receives and takes none back, so a copy takes the message's place, with the deliveries
-// that counted. If the copy cannot be sent, the message itself comes back and the delivery counts, which is an error.
+// Return implements worker.Message. SQS counts receives and takes none back, so a copy takes the message's place, with
+// the deliveries that counted. If the copy cannot be sent, the message itself comes back and the delivery counts,
+// which is an error.
 func (m *message) Return(ctx context.Context) error {
 	if _, err := m.left(); err != nil {
 		return err
@@ -138,7 +139,8 @@ func (m *message) Return(ctx context.Context) error {
 	return nil
 }
 
-// replace puts a copy of the message into a queue, and then removes the message. If only the copy comes about, there are two of it.
+// replace puts a copy of the message into a queue, and then removes the message. If only the copy comes about, there
+// are two of it.
 func (m *message) replace(ctx context.Context, url string, deliveries int) error {
 	attributes := maps.Clone(m.from.MessageAttributes)
 	if attributes == nil {

@@ -1,5 +1,6 @@
--- How far a job had come at its last release tells whether it has moved since: only releases without progress in between count
--- towards jobs.max_interruptions. Adds columns without a default: no row is rewritten, so a million jobs take milliseconds.
+-- How far a job had come at its last release tells whether it has moved since: only releases without progress in
+-- between count towards jobs.max_interruptions. Adds columns without a default: no row is rewritten, so a million jobs
+-- take milliseconds.
 --
 -- +goose Up
 

@@ -1,0 +1,138 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"lessor"
+)
+
+// Between tries of a Runner that could not start a job: soon again for what passes by itself, and hardly ever where a
+// person has to make room.
+const (
+	firstBackOff = time.Second
+	maxBackOff   = time.Minute
+	// saidFor is how long a reason that was logged is not logged again.
+	saidFor = 10 * time.Minute
+	// maxHeldDelay bounds for how long a job is left alone whose folder stays held.
+	maxHeldDelay = 5 * time.Minute
+)
+
+// trouble is what keeps a Runner from starting jobs. It is guarded by Runner.mu.
+type trouble struct {
+	failures int  // in a row; 0 = none
+	trying   bool // a job was asked for since the last of them
+	said     string
+	saidAt   time.Time
+	aloud    bool // the failures in a row were logged
+	held     map[lessor.JobID]int
+}
+
+// ready waits while jobs cannot be started, and reports whether one may be asked for. Whoever could not start the last
+// asks for one at a time, and only when there is room for its files.
+func (r *Runner) ready(ctx context.Context) (most int, ok bool) {
+	r.mu.Lock()
+	failures := r.trouble.failures
+	r.mu.Unlock()
+	if failures == 0 {
+		return maxConcurrency, true
+	}
+	timer := time.NewTimer(min(firstBackOff<<min(failures-1, 10), maxBackOff))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.better:
+		return 0, false
+	case <-ctx.Done():
+		return 0, false
+	}
+	err := r.w.Probe()
+	r.mu.Lock()
+	r.trouble.trying = true
+	r.mu.Unlock()
+	if err != nil {
+		r.cannotStart(err)
+		return 0, false
+	}
+	return 1, true
+}
+
+// cannotStart notes that a job could not be started, which is no fault of the job. The log hears of it once: on
+// standard error, since the disk may be full.
+func (r *Runner) cannotStart(err error) {
+	text := err.Error()
+	reason := text[strings.LastIndex(text, ": ")+1:] // without the path, which differs from job to job
+	r.mu.Lock()
+	t := &r.trouble
+	if t.failures == 0 || t.trying { // those that were asked for together are one failure
+		t.failures++
+		t.trying = false
+	}
+	aloud := !t.aloud && (t.said != reason || time.Since(t.saidAt) >= saidFor)
+	if aloud {
+		t.said, t.saidAt, t.aloud = reason, time.Now(), true
+	}
+	r.mu.Unlock()
+	if aloud {
+		r.cfg.Log.Warn("jobs cannot be started here and are given back at no cost; trying again from time to time", "error", err)
+	}
+}
+
+// started notes that jobs can be started.
+func (r *Runner) started(id lessor.JobID) {
+	r.mu.Lock()
+	aloud := r.trouble.aloud
+	if r.trouble.failures > 0 {
+		notify(r.better)
+	}
+	r.trouble.failures, r.trouble.aloud = 0, false
+	delete(r.trouble.held, id)
+	r.mu.Unlock()
+	if aloud {
+		r.cfg.Log.Info("jobs can be started again")
+	}
+}
+
+// heldDelay returns for how long a job is left alone whose folder is held: longer each time, since nothing but its end
+// frees it.
+func (r *Runner) heldDelay(id lessor.JobID) (delay time.Duration, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := &r.trouble
+	if t.held == nil || len(t.held) >= maxConcurrency { // jobs that others have taken meanwhile
+		t.held = map[lessor.JobID]int{}
+	}
+	n := t.held[id]
+	t.held[id] = n + 1
+	return min(releaseDelay<<min(n, 10), maxHeldDelay), n == 0
+}
+
+// giveBack releases a lease whose job could not be started because of err. If that fails it runs out by itself.
+func (r *Runner) giveBack(ctx context.Context, g lessor.Grant, err error) {
+	log := r.cfg.Log.With("job_id", g.Job.ID.String(), "attempt", g.Job.Attempt)
+	release := lessor.Release{
+		WorkerID: &r.worker, DelayMS: new(releaseDelay.Milliseconds()), Reason: new(lessor.ReleaseCannotStart),
+	}
+	switch {
+	case isOver(err):
+		log.Warn("the lease was over before its job was started", "error", err)
+		return
+	case errors.Is(err, errHeld):
+		delay, first := r.heldDelay(g.Job.ID)
+		release.DelayMS, release.Reason = new(delay.Milliseconds()), new(lessor.ReleaseFolderHeld)
+		if first {
+			log.Warn("job is given back", "error", err)
+		}
+	case ctx.Err() != nil: // the Runner stops
+		release.DelayMS, release.Reason = nil, new(lessor.ReleaseUndelivered)
+	default:
+		r.cannotStart(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
+	defer cancel()
+	if err := r.client.Release(ctx, g.Lease.ID, release); err != nil && !isOver(err) {
+		log.Warn("lease is not given back; it runs out", "error", err)
+	}
+}

@@ -1,0 +1,177 @@
+package executor
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// logged is a log that can be read while it is written.
+type logged struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *logged) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.all.String(), part)
+}
+
+// record counts the entries of a job's record with a reason.
+func (b *bench) record(id lessor.JobID, reason string) (n int) {
+	b.t.Helper()
+	for e, err := range b.client.AllEvents(b.t.Context(), id) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if e.Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
+// wantUntouched fails the test unless a job has cost nothing yet.
+func (b *bench) wantUntouched(id lessor.JobID) {
+	b.t.Helper()
+	j, err := b.client.Job(b.t.Context(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	begun := j.State != lessor.Queued && j.State != lessor.Leased
+	if begun || j.Interruptions != 0 || j.LeaseID == nil && j.Attempt != 0 {
+		b.t.Errorf("the job is %s at attempt %d after %d interruptions, want it as it was submitted", j.State, j.Attempt, j.Interruptions)
+	}
+}
+
+// TestFullDiskCostsJobsNothing has a worker whose disk is full from the start: it backs off, says why once, and goes
+// on by itself.
+func TestFullDiskCostsJobsNothing(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	if err := syscall.Mount("tmpfs", b.workspace, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
+		t.Skipf("mounting a small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		b.endShims()
+		if err := syscall.Unmount(b.workspace, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	var log logged
+	stop := b.work(func(c *Config) { c.Concurrency, c.Log = 3, slog.New(slog.NewTextHandler(&log, nil)) }, "echo ran")
+	full := filepath.Join(b.workspace, "full")
+	_ = os.WriteFile(full, make([]byte, 2<<20), 0o600) // writes what fits
+	var ids []lessor.JobID
+	for range 6 {
+		ids = append(ids, b.submit("{}"))
+	}
+	given := func() (n int) {
+		for _, id := range ids {
+			n += b.record(id, lessor.ReleaseCannotStart)
+		}
+		return n
+	}
+	await(t, "the first to be given back", func() bool { return given() > 0 })
+	time.Sleep(3 * time.Second) // in which three slots without a pause would have taken all of them, many times
+	if n := given(); n > 6 {
+		t.Errorf("jobs were taken and given back %d times in 3 s, want the worker to back off", n)
+	}
+	for _, id := range ids {
+		b.wantUntouched(id)
+	}
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 || j.Interruptions != 0 {
+			t.Errorf("completed at attempt %d after %d interruptions, want 1 after 0", j.Attempt, j.Interruptions)
+		}
+	}
+	stop()
+	said, again := log.count("jobs cannot be started here"), log.count("jobs can be started again")
+	if said != 1 || again != 1 {
+		t.Errorf("said %d times that it cannot and %d times that it can; want once each:\n%s", said, again, log.all.String())
+	}
+	if log.count("no space left") == 0 {
+		t.Errorf("the log does not say why:\n%s", log.all.String())
+	}
+}
+
+// TestJobThatCannotBeStartedCostsNothing has something else where the job's folder belongs.
+func TestJobThatCannotBeStartedCostsNothing(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	id := b.submit("{}")
+	b.folder(lessor.JobID{UUID: lessor.UUID{15: 1}}) // makes the workspace
+	blocked := filepath.Join(b.workspace, "jobs", id.String())
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.work(nil, "echo ran")
+	await(t, "the job to be given back", func() bool { return b.record(id, lessor.ReleaseCannotStart) > 0 })
+	b.wantUntouched(id)
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 || j.Interruptions != 0 {
+		t.Errorf("completed at attempt %d after %d interruptions, want 1 after 0", j.Attempt, j.Interruptions)
+	}
+}
+
+// TestFrozenShimIsHung freezes a shim, so that its lease lapses while it holds the folder: the next attempt costs the
+// job nothing, hung is raised once, though the server does not see this workspace, and is cleared when the job has
+// run.
+func TestFrozenShimIsHung(t *testing.T) {
+	b := newBench(t, time.Second)
+	b.work(func(c *Config) { c.Concurrency = 2 }, `if [ "$LESSOR_ATTEMPT" = 1 ]; then echo $PPID > pid; sleep 60; fi`)
+	id := b.submit("{}")
+	shim, err := strconv.Atoi(b.awaitFile(id, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState(id, lessor.Running)
+	if err := syscall.Kill(shim, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	thaw := sync.OnceFunc(func() { _ = syscall.Kill(shim, syscall.SIGCONT) })
+	t.Cleanup(thaw)
+	hung := func(open bool) (n int) {
+		alerts, _, err := b.client.Alerts(t.Context(), lessor.AlertFilter{Open: open, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range alerts {
+			if a.Kind == lessor.AlertHung && a.Subject == id.String() {
+				n++
+			}
+		}
+		return n
+	}
+	await(t, "hung", func() bool { return hung(true) == 1 })
+	if j, err := b.client.Job(t.Context(), id); err != nil || j.Attempt != 1 || j.Interruptions != 0 {
+		t.Errorf("attempt %d after %d interruptions, error %v; want only the one that lapsed", j.Attempt, j.Interruptions, err)
+	}
+	thaw()
+	if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 || j.Interruptions != 0 {
+		t.Errorf("completed at attempt %d after %d interruptions, want 2 after 0", j.Attempt, j.Interruptions)
+	}
+	await(t, "the alert to be cleared", func() bool { return hung(true) == 0 })
+	if n := hung(false); n != 1 {
+		t.Errorf("hung was raised %d times, want once", n)
+	}
+}
