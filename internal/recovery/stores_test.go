@@ -121,9 +121,9 @@ func (s *clocked) View(ctx context.Context, fn func(scheduler.View) error) error
 	return s.Store.View(ctx, fn)
 }
 
-func (s *clocked) Serve(ctx context.Context) (rules.Serving, error) {
+func (s *clocked) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	s.tell()
-	return s.Store.Serve(ctx)
+	return s.Store.Serve(ctx, anew)
 }
 
 func (s *clocked) Close() error {

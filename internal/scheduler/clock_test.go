@@ -24,11 +24,11 @@ type stepping struct {
 
 func (s *stepping) now() time.Time { return time.Now().Add(time.Duration(s.offset.Load())) }
 
-func (s *stepping) Serve(ctx context.Context) (rules.Serving, error) {
+func (s *stepping) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	if d := s.next.Swap(0); d != 0 {
 		s.offset.Add(d)
 	}
-	return s.Store.Serve(ctx)
+	return s.Store.Serve(ctx, anew)
 }
 
 func inSteppingWorld(t *testing.T, cfg scheduler.Config, test func(t *testing.T, w *world, s *stepping)) {

@@ -20,6 +20,7 @@ type faulty struct {
 	scheduler.Store
 	fail    atomic.Pointer[error]           // every Update fails with it, before it begins
 	refuse  func(specs []*rules.Spec) error // of Insert
+	beats   atomic.Pointer[error]           // SaveLeases fails with it
 	due     func()                          // before Due
 	after   func()                          // between the commit and its answer
 	updates atomic.Int64
@@ -37,11 +38,11 @@ func (f *faulty) Update(ctx context.Context, fn func(scheduler.Tx) error) error 
 	return err
 }
 
-func (f *faulty) Serve(ctx context.Context) (rules.Serving, error) {
+func (f *faulty) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	if err := f.fail.Load(); err != nil {
 		return rules.Serving{}, *err
 	}
-	return f.Store.Serve(ctx)
+	return f.Store.Serve(ctx, anew)
 }
 
 type faultyTx struct {
@@ -63,6 +64,13 @@ func (t faultyTx) Due(ctx context.Context, now lessor.Instant, limit int) ([]sch
 		t.f.due()
 	}
 	return t.Tx.Due(ctx, now, limit)
+}
+
+func (t faultyTx) SaveLeases(ctx context.Context, held []*rules.Held) error {
+	if err := t.f.beats.Load(); err != nil && len(held) > 0 {
+		return *err
+	}
+	return t.Tx.SaveLeases(ctx, held)
 }
 
 // inFaultyWorld runs test over a store that can be made to fail.
@@ -156,6 +164,33 @@ func TestFullStoreRefusesExpiresNothingAndGoesOnByItself(t *testing.T) {
 		if err := w.Ready(); err != nil {
 			t.Errorf("not ready after the fault is gone: %v", err)
 		}
+	})
+}
+
+// TestHeartbeatsThatTheStoreRefusesKeepLeasesAlive: nothing else fails, so that service is noted all along.
+func TestHeartbeatsThatTheStoreRefusesKeepLeasesAlive(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		beaten, silent := w.submit(nil), w.submit(nil)
+		g, quiet := w.lease("worker-1", nil), w.lease("worker-2", nil)
+		w.mustBeat(quiet)
+		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
+		f.beats.Store(&full)
+		for range 15 {
+			_, err := w.beat(g)
+			w.wantCode(err, lessor.CodeUnavailable)
+			time.Sleep(20 * time.Second)
+		}
+		f.beats.Store(nil)
+		w.mustBeat(g)
+		w.wantState(beaten.ID, lessor.Running)
+		w.wantState(silent.ID, lessor.Running)
+		time.Sleep(40 * time.Second)
+		w.mustBeat(g)
+		time.Sleep(2 * time.Second) // more than a ttl after the last beat that was refused
+		if j := w.job(silent.ID); j.LeaseID != nil {
+			t.Errorf("a silent lease is still %s when heartbeats are accepted again", j.State)
+		}
+		w.wantState(beaten.ID, lessor.Running)
 	})
 }
 

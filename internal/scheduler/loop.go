@@ -109,12 +109,20 @@ func (s *Scheduler) prepare(ctx context.Context, w *work) error {
 
 // serve notes that calls can be answered, with a fold that equals the tables.
 func (s *Scheduler) serve(ctx context.Context) error {
+	if s.beatsRefused {
+		if _, err := s.store.Serve(ctx, true); err != nil { // before the tables are read, which may fail too
+			_ = s.land(ctx) // its callers are told
+			s.fold = nil
+			return err
+		}
+		s.beatsRefused = false
+	}
 	if s.fold == nil {
 		if err := s.rebuild(ctx); err != nil {
 			return err
 		}
 	}
-	serving, err := s.store.Serve(ctx)
+	serving, err := s.store.Serve(ctx, false)
 	if err != nil {
 		_ = s.land(ctx) // its callers are told
 		s.fold = nil
@@ -195,8 +203,16 @@ func (s *Scheduler) refuseAll() {
 // refuse answers ops with what a failed store means to their callers.
 func (s *Scheduler) refuse(ops []op, err error) {
 	for _, o := range ops {
+		if _, beat := o.(*beatCall); beat && storeFailed(err) {
+			s.beatsRefused = true
+		}
 		o.base().answer(storeRefusal(err))
 	}
+}
+
+// storeFailed reports whether err is the store's and not the calls': a heartbeat that it refused would have been accepted otherwise.
+func storeFailed(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrAgain)
 }
 
 // storeRefusal turns a store's fault into what a caller can act on; other faults pass as they are.

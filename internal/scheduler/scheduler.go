@@ -95,7 +95,10 @@ type Scheduler struct {
 	told     int          // how many calls the last flight that landed answered
 	flights  []*flight    // on their way, oldest first; none = the fold equals the tables
 	servedAt time.Time
-	linger   linger
+	// beatsRefused says that the store failed heartbeats since service was last noted. Whatever was noted meanwhile, here or on a
+	// node that is idle, nobody could beat: service begins anew.
+	beatsRefused bool
+	linger       linger
 	// crowdedFor is the constant, but in the test that has nodes take themselves to be alone all the time.
 	crowdedFor time.Duration
 	parked     []*requestCall

@@ -20,8 +20,9 @@ type Store interface {
 	Update(ctx context.Context, fn func(Tx) error) error
 	// View runs fn on one consistent snapshot of what was committed. Views run beside each other and beside Update.
 	View(ctx context.Context, fn func(View) error) error
-	// Serve notes that a heartbeat could be accepted now (rules.Serve). Update does the same as its first act.
-	Serve(ctx context.Context) (rules.Serving, error)
+	// Serve notes that a heartbeat could be accepted now (rules.Serve): it fails or waits where a commit of one would. With anew
+	// service begins now, whatever was noted before. Update does the same as its first act, never anew.
+	Serve(ctx context.Context, anew bool) (rules.Serving, error)
 	// Rate notes this node's busy rating and returns the highest of all nodes that was noted within life.
 	Rate(ctx context.Context, busy int, life time.Duration) (int, error)
 	// Meet notes what this node knows of its workers, and returns what other nodes noted within life.
@@ -54,7 +55,7 @@ var (
 	ErrFull = errors.New("store is full")
 	// ErrUnreachable: the store did not answer. Nothing was changed.
 	ErrUnreachable = errors.New("store is out of reach")
-	// ErrUnknownOutcome: the answer to a commit was lost.
+	// ErrUnknownOutcome: the answer to a commit was lost, or a standby that it waits for did not confirm it.
 	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
 	// ErrBroken: an I/O error after which nothing that was written can be trusted. The process must stop.
 	ErrBroken = errors.New("store is broken")

@@ -66,7 +66,7 @@ func TestSpentCohortsAreDropped(t *testing.T) {
 	rows := func() (n int) {
 		t.Helper()
 		s.tidied.spent = 0 // it is time
-		if _, err := s.Serve(t.Context()); err != nil {
+		if _, err := s.Serve(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		readAll(t, url, "select 1 from cohort union all select 1 from cohort_left", func([][]byte) { n++ })

@@ -27,6 +27,11 @@ type conn struct {
 
 	session limits // that its session is pinned to; none if it is not ours
 
+	// cancels says that giving up on an answer cancels its statement. That of a commit is never cancelled; see sealed.
+	cancels bool
+	// warning is the last one that the server sent in this transaction.
+	warning *pgconn.Notice
+
 	pipe  *pgconn.Pipeline // if statements are sent in parts; see stream
 	parts [][]step
 	batch *pgconn.Batch
@@ -77,14 +82,12 @@ func newDialer(cfg Config) (*dialer, error) {
 
 // dial connects, for transactions that mostly have these limits.
 func (d *dialer) dial(ctx context.Context, l limits) (*conn, error) {
-	pg, err := pgconn.ConnectConfig(ctx, d.config)
+	c := &conn{ctx: ctx, wait: d.wait, unprepared: d.unprepared, prepared: map[form]*pgconn.StatementDescription{}}
+	pg, err := pgconn.ConnectConfig(ctx, d.sealed(c))
 	if err != nil {
 		return nil, fault("connect", err)
 	}
-	c := &conn{
-		pg: pg, ctx: ctx, wait: d.wait, unprepared: d.unprepared,
-		prepared: map[form]*pgconn.StatementDescription{},
-	}
+	c.pg = pg
 	if err := c.adopt(l); err != nil {
 		_ = c.close() // the reason is known
 		return nil, err

@@ -42,8 +42,14 @@ const maxFlights = 2
 func (f *flight) read() {
 	defer close(f.done)
 	err := f.trip.finish()
+	warned := f.tx.conn.warned()
 	switch {
+	case f.tag.String() == "COMMIT" && f.n > 0 && warned != nil:
+		f.settle(warned)
 	case f.tag.String() == "COMMIT":
+		if f.n > 0 {
+			f.tx.store.prove()
+		}
 		f.dead, f.used = err != nil, f.n > 0 // dead: the server died after it had answered
 	case err == nil:
 		f.err, f.dead = fmt.Errorf("commit: %w: the server answered %q", scheduler.ErrUnreachable, f.tag.String()), true
@@ -51,12 +57,17 @@ func (f *flight) read() {
 		f.err = f.tx.suspect(err)
 		f.dead = !f.tx.undo(err) // at once: the next one waits for its locks
 	default: // the connection was lost with the answer
-		f.err, f.dead = err, true
-		if f.n > 0 {
-			f.err = f.tx.store.resolve(f.stream, f.n, err)
-			f.lost = errors.Is(f.err, scheduler.ErrUnknownOutcome)
-			f.used = !f.lost
-		}
+		f.settle(err)
+	}
+}
+
+// settle finds out what became of a commit whose answer tells nothing, for the reason why.
+func (f *flight) settle(why error) {
+	f.err, f.dead = why, true
+	if f.n > 0 {
+		f.err = f.tx.store.resolve(f.stream, f.n, why)
+		f.lost = errors.Is(f.err, scheduler.ErrUnknownOutcome)
+		f.used = !f.lost
 	}
 }
 

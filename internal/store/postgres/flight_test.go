@@ -110,7 +110,7 @@ func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(schedul
 func (s *Store) alone(t *testing.T, ids []lessor.LeaseID) {
 	t.Helper()
 	follow(t, s, scheduler.Position{})
-	if _, err := s.Serve(t.Context()); err != nil {
+	if _, err := s.Serve(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Update(t.Context(), func(tx scheduler.Tx) error {

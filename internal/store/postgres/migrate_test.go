@@ -127,7 +127,7 @@ func TestUnprepared(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Serve(t.Context()); err != nil {
+	if _, err := s.Serve(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.writers[0].prepared) != 0 {

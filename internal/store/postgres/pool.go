@@ -35,7 +35,7 @@ func (s *Store) take(ctx context.Context) (c *conn, reused bool, err error) {
 		}
 		return nil, false, err
 	}
-	c.ctx = ctx
+	c.ctx, c.cancels = ctx, true
 	return c, false, nil
 }
 

@@ -66,7 +66,7 @@ func TestDefinitionRelation(t *testing.T) {
 func TestLockRelation(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}
-	if _, err := s.store.Serve(t.Context()); err != nil {
+	if _, err := s.store.Serve(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	for _, edit := range []func(*rules.Held){

@@ -10,10 +10,11 @@ import (
 
 // A commit whose answer was lost either happened, or may still happen while its backend lives. To find out, and to settle it,
 // its change row is inserted as a void one under the same number. The insert waits for the old backend. If it finds the row
-// taken, the commit happened. If it gets in, the commit did not happen and cannot any more; the number is used up.
+// taken, the commit happened; the row is written again as it is, so that this commit waits for the standbys, and the one in doubt is there
+// too. If it gets in, the commit did not happen and cannot any more; the number is used up.
 var (
 	voidChange = sql("insert into change (stream, n, at, void, data) values ($1::bigint, $2::bigint," +
-		" floor(extract(epoch from clock_timestamp()) * 1000)::bigint, true, '') on conflict do nothing")
+		" floor(extract(epoch from clock_timestamp()) * 1000)::bigint, true, '') on conflict (stream, n) do update set at = change.at")
 	readVoid = sql("select void from change where stream = $1::bigint and n = $2::bigint")
 )
 
@@ -67,6 +68,8 @@ func (s *Store) resolveOnce(ctx context.Context, stream, n int64) (committed boo
 		void = r.flag()
 		return nil
 	}}, int8Of(stream), int8Of(n))
-	err = c.send()
+	if err = c.send(); err == nil {
+		err = c.warned()
+	}
 	return err == nil && !void, err
 }

@@ -81,7 +81,7 @@ func TestFloorAfterGap(t *testing.T) {
 	a, b := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	serve := func(s *Store) rules.Serving {
 		t.Helper()
-		serving, err := s.Serve(t.Context())
+		serving, err := s.Serve(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
 		}

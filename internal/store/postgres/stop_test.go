@@ -111,7 +111,7 @@ func TestLostServer(t *testing.T) {
 		t.Helper()
 		update := write(t.Context(), s, when, nil)
 		view := s.View(t.Context(), func(scheduler.View) error { return nil })
-		_, serve := s.Serve(t.Context())
+		_, serve := s.Serve(t.Context(), false)
 		for what, err := range map[string]error{"update": update, "view": view, "serve": serve} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s %s: got error %v, want %v", when, what, err, want)

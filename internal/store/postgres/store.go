@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,6 +70,8 @@ type Store struct {
 	serveTurn chan struct{}
 	server    *conn
 	tidied    tidied
+	proofKey  int64        // of the lock of a proof
+	proved    atomic.Int64 // when a commit of this node last succeeded, on the clock of steps; 0 = never
 
 	// vacuumTurn holds one token while hot tables are vacuumed.
 	vacuumTurn chan struct{}
@@ -118,7 +121,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, dialer: d, steps: steps{start: time.Now()},
+		cfg: cfg, dialer: d, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
 		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
 		serveTurn: make(chan struct{}, 1), vacuumTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},

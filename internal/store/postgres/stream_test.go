@@ -39,7 +39,7 @@ func TestTrimShowsAsGap(t *testing.T) {
 		}
 	}
 	commit(10)
-	serving, err := writer.Serve(t.Context())
+	serving, err := writer.Serve(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestIOErrorStopsAllWrites(t *testing.T) {
 	if !errors.Is(err, scheduler.ErrBroken) {
 		t.Errorf("a write after it: %v, want ErrBroken", err)
 	}
-	if _, err := s.Serve(t.Context()); !errors.Is(err, scheduler.ErrBroken) {
+	if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) {
 		t.Errorf("serving after it: %v, want ErrBroken", err)
 	}
 	look(t, s, func(v scheduler.View) error { // what was acknowledged can still be read

@@ -37,7 +37,7 @@ func TestInABubble(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			for range 70 {
 				time.Sleep(time.Second)
-				if _, err := s.Serve(t.Context()); err != nil {
+				if _, err := s.Serve(t.Context(), false); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -101,7 +101,7 @@ func TestServe(t *testing.T) {
 	start := lessor.At(clock.wall)
 	serve := func(want lessor.Instant, when string) {
 		t.Helper()
-		got, err := s.Serve(t.Context())
+		got, err := s.Serve(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestFullDiskIsNotServed(t *testing.T) {
 			t.Fatalf("on a full disk: %v, want ErrFull", err)
 		}
 	}
-	before, err := s.Serve(t.Context())
+	before, err := s.Serve(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestFullDiskIsNotServed(t *testing.T) {
 		return nil
 	})
 	fill(t, s, 1000)
-	after, err := s.Serve(t.Context()) // writes, to see whether it can
+	after, err := s.Serve(t.Context(), false) // writes, to see whether it can
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestRefusedUpdateIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := s.Serve(t.Context()); err != nil || got.Since != start {
+	if got, err := s.Serve(t.Context(), false); err != nil || got.Since != start {
 		t.Errorf("served since %v, want %v (%v)", got.Since, start, err)
 	}
 }
@@ -244,7 +244,7 @@ func TestFileLockedFromOutside(t *testing.T) {
 		t.Errorf("while the file is locked: %v, want ErrUnreachable", err)
 	}
 	before := s.clock.known()
-	if got, err := s.Serve(t.Context()); !errors.Is(err, scheduler.ErrUnreachable) || got != before {
+	if got, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrUnreachable) || got != before {
 		t.Errorf("nobody could have beaten, and it served: %+v after %+v, %v", got, before, err)
 	}
 	if f := s.Check(t.Context()); !slices.ContainsFunc(f, func(f scheduler.Finding) bool { return f.Name == "writes" && !f.OK }) {

@@ -27,18 +27,23 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 
 // Serve implements scheduler.Store. It waits for its turn like a heartbeat would, so that a writer who is stuck does not
 // count as serving.
-func (s *Store) Serve(ctx context.Context) (rules.Serving, error) {
+func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	if err := s.enter(ctx); err != nil {
 		return s.clock.known(), err
 	}
 	defer s.leave()
 	if s.ill {
-		err := s.run(func(scheduler.Tx) error { return nil })
-		return s.clock.known(), err
+		if err := s.run(func(scheduler.Tx) error { return nil }); err != nil {
+			return s.clock.known(), err
+		}
 	}
 	tick := s.clock.read()
-	s.clock.keep(tick, s.clock.at(tick))
-	return s.clock.known(), nil
+	serving := s.clock.at(tick)
+	if anew {
+		serving.Since = tick.Wall
+	}
+	s.clock.keep(tick, serving)
+	return serving, nil
 }
 
 // enter waits for the turn. A context that is done gets none, even if one is free.

@@ -117,7 +117,7 @@ func seqsAreNotShared(a, b *bed) {
 // restartMovesNoFloor: while one node serves, the start of another is no gap.
 func restartMovesNoFloor(a, b *bed) {
 	serve := func(node *bed) rules.Serving {
-		s, err := node.Serve(node.Context())
+		s, err := node.Serve(node.Context(), false)
 		node.must(err)
 		return s
 	}
@@ -178,7 +178,7 @@ func servingRaced(a, b *bed) {
 	if was != first {
 		b.Errorf("the node that repeats sees the brake at %v, want %v", was, lessor.Instant(first))
 	}
-	got, err := a.Serve(a.Context())
+	got, err := a.Serve(a.Context(), false)
 	a.must(err)
 	if got.BrakeUntil != second {
 		a.Errorf("the brake is at %v, want %v", got.BrakeUntil, lessor.Instant(second))

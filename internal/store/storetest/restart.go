@@ -57,7 +57,7 @@ func closedAnswers(b *bed) {
 	ctx := b.Context()
 	b.wants(b.Update(ctx, func(scheduler.Tx) error { return nil }), scheduler.ErrUnreachable)
 	b.wants(b.View(ctx, func(scheduler.View) error { return nil }), scheduler.ErrUnreachable)
-	_, err := b.Serve(ctx)
+	_, err := b.Serve(ctx, false)
 	b.wants(err, scheduler.ErrUnreachable)
 	b.wants(b.Backup(ctx, io.Discard), scheduler.ErrUnreachable)
 	b.must(b.Close()) // again is fine

@@ -149,9 +149,14 @@ func servingKept(b *bed) {
 		}
 		return nil
 	})
-	got, err := b.Serve(b.Context())
+	got, err := b.Serve(b.Context(), false)
 	b.must(err)
 	if got.BrakeUntil != 100 || got.LastBeat < saved.LastBeat {
 		b.Fatalf("serving goes on as %+v after %+v", got, saved)
+	}
+	anew, err := b.Serve(b.Context(), true)
+	b.must(err)
+	if anew.Since != anew.LastBeat || anew.LastBeat < got.LastBeat || anew.BrakeUntil != got.BrakeUntil {
+		b.Fatalf("service that begins anew is %+v after %+v, want since now and nothing else", anew, got)
 	}
 }

@@ -1,0 +1,92 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// standbyName is what a standby calls itself to its primary.
+const standbyName = "standby"
+
+// Standby starts a server that follows s. Stop must be called on it too.
+func (s *Server) Standby(ctx context.Context) (_ *Server, err error) {
+	dir, err := os.MkdirTemp("/tmp", "lessorpg")
+	if err != nil {
+		return nil, err
+	}
+	b := &Server{bin: s.bin, dir: dir, options: s.options}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Stop())
+		}
+	}()
+	if err := giveAway(dir); err != nil {
+		return nil, err
+	}
+	from := fmt.Sprintf("host=%s user=postgres application_name=%s", s.dir, standbyName)
+	copying := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_basebackup"), "-D", b.data(), "-R", "-c", "fast", "--no-sync", "-d", from)
+	copying.Dir = dir
+	asPostgres(copying)
+	if out, err := copying.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	if b.release, err = janitor(dir, b.data()); err != nil {
+		return nil, err
+	}
+	return b, b.Up(ctx)
+}
+
+// Synchronous has the commits of s wait for its standby, or not.
+func (s *Server) Synchronous(ctx context.Context, on bool) error {
+	name, want := "''", "0"
+	if on {
+		name, want = "'"+standbyName+"'", "1"
+	}
+	c, err := pgconn.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close(ctx) }() // what it was for has happened
+	for _, text := range []string{"alter system set synchronous_standby_names = " + name, "select pg_reload_conf()"} {
+		if _, err := c.Exec(ctx, text).ReadAll(); err != nil {
+			return err
+		}
+	}
+	for {
+		got, err := c.Exec(ctx, "select count(*) from pg_stat_replication where state = 'streaming' and sync_state = 'sync'").ReadAll()
+		if err != nil || string(got[0].Rows[0][0]) == want {
+			return err
+		}
+		pause := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Pause stops all processes of the server, which looks to others as if it hung, and Resume lets them go on.
+func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused server go on.
+func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) error {
+	for _, id := range append(childrenOf(s.cmd.Process.Pid), s.cmd.Process.Pid) {
+		if err := syscall.Kill(id, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
