@@ -28,6 +28,7 @@ type Index struct {
 
 	clocks [lessor.Priorities]clock // of tenants
 	ready  [lessor.Priorities]int   // stands in heaps
+	opened []*stand                 // that got into a heap since Opened was called, of types only
 
 	depth  [lessor.Priorities]int
 	leases int

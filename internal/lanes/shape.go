@@ -24,6 +24,7 @@ type stand struct {
 	shape *shape
 	seats heap
 	num   int32
+	noted bool    // among those that opened
 	one   [1]slot // most stands have one seat: it is kept here, one miss of the cache less
 }
 
@@ -102,6 +103,10 @@ func (x *Index) placeStand(st *stand) {
 		}
 		s.ready++
 		x.ready[s.priority]++
+		if !st.noted && !st.shape.anyType {
+			st.noted = true
+			x.opened = append(x.opened, st)
+		}
 		st.shape.stands.push(x.stands.pos, slot{tenants.own[s.num], s.num, st.num})
 	default:
 		s.ready--

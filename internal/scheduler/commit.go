@@ -177,9 +177,7 @@ func (s *Scheduler) announce(p *pass) {
 // doubt forgets what a failed transaction may have changed in memory.
 func (s *Scheduler) doubt() {
 	s.fold = nil
-	for _, r := range s.parked {
-		r.grants = nil // they were not committed; its last denial still holds
-	}
+	s.parked.each(func(r *requestCall) { r.grants = nil }) // they were not committed; its last denial still holds
 }
 
 // faultOnly is nil for a refusal: it is an answer, not a failure of the commit.

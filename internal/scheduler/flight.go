@@ -170,12 +170,18 @@ func (s *Scheduler) recall(failed []*flight) {
 			own[r] = true
 		}
 	}
-	var waiting []*requestCall
 	for _, f := range failed {
-		waiting = append(waiting, f.dealt...)
+		for _, r := range f.dealt {
+			if !own[r] {
+				s.parked.add(r)
+			}
+		}
 	}
-	s.parked = append(waiting, s.parked...)
-	s.unpark(func(r *requestCall) bool { return own[r] })
+	for r := range own {
+		if r.parked {
+			s.parked.remove(r)
+		}
+	}
 }
 
 // fall deals with hot calls whose transaction failed: they are repeated if that can help.

@@ -36,7 +36,11 @@ type fold struct {
 	tickAt   lessor.Instant // when the next tick is due; 0 = none
 	trialAt  lessor.Instant // when the next open circuit may be tried; 0 = none
 	retainAt lessor.Instant
-	woke     bool // something changed that may let a parked request have its lease
+
+	// What may let parked requests have a lease, besides the turns that the index has opened.
+	woke    bool     // whichever it is: settings changed
+	freed   bool     // one that lacks capacity
+	freedBy []string // those of workers that gave a lease back
 }
 
 // holding is what one worker holds.
@@ -139,8 +143,7 @@ func (f *fold) lanesOf(ctx context.Context, tx Tx, specs []*rules.Spec) error {
 // The changes of this node's own commits; each is recorded for the other nodes.
 
 func (f *fold) enqueue(t rules.Turn) {
-	f.index.Enqueue(t)
-	f.woke = true
+	f.enqueues(t)
 	if f.delta != nil {
 		f.delta.queued(t)
 	}
@@ -149,6 +152,7 @@ func (f *fold) enqueue(t rules.Turn) {
 // remove takes a turn out of the queue that gets no lease.
 func (f *fold) remove(t rules.Turn) {
 	f.index.Remove(t.Lane, t.Seq)
+	f.freed = true // it may have been what others had to leave capacity to
 	if f.delta != nil {
 		f.delta.removed(t.Lane, t.Seq)
 	}
@@ -157,6 +161,7 @@ func (f *fold) remove(t rules.Turn) {
 // drop counts a turn that was taken and gets no lease after all.
 func (f *fold) drop(t rules.Turn) {
 	f.index.Free(t.Lane)
+	f.freed = true
 	if f.delta != nil {
 		f.delta.removed(t.Lane, t.Seq)
 	}
@@ -195,6 +200,14 @@ func (f *fold) waitsUntil(until lessor.Instant) {
 	}
 }
 
+// enqueues adds a turn. One behind an open circuit is not open to anybody, and may be its trial.
+func (f *fold) enqueues(t rules.Turn) {
+	f.index.Enqueue(t)
+	if len(f.hindered.open) > 0 && f.index.Lane(t.Lane).Definition != "" {
+		f.woke = true
+	}
+}
+
 // hold counts a live lease whose job is not in the queue any more.
 func (f *fold) hold(h *rules.Held) {
 	f.index.Hold(h.Turn.Lane)
@@ -206,7 +219,11 @@ func (f *fold) holds(h *rules.Held) { f.holder(h.Worker, 1, h.Units) }
 func (f *fold) frees(h *rules.Held) {
 	f.index.Free(h.Turn.Lane)
 	f.holder(h.Worker, -1, -h.Units)
-	f.woke = true
+	f.freed = true
+	if len(f.freedBy) == maxFreed {
+		f.woke, f.freedBy = true, f.freedBy[:0]
+	}
+	f.freedBy = append(f.freedBy, h.Worker)
 }
 
 // holder counts what a worker holds. With several nodes an end may be seen before its grant, so that a count may be below

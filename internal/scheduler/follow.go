@@ -159,10 +159,10 @@ func (f *fold) apply(c Change) (n news, err error) {
 	err = steps(c, func(st step) {
 		switch st.kind {
 		case stepQueued:
-			f.index.Enqueue(st.turn)
-			f.woke = true
+			f.enqueues(st.turn)
 		case stepRemoved:
 			f.index.Remove(st.turn.Lane, st.turn.Seq)
+			f.freed = true
 		case stepTaken:
 			f.index.TakeSeq(st.held.Turn.Lane, st.held.Turn.Seq)
 			f.holds(st.held)

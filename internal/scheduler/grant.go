@@ -44,11 +44,10 @@ type lineTx interface {
 	SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error)
 }
 
-// grant hands out jobs: first to parked requests, if something happened since they were parked, then to new ones, each in
-// the order they came.
+// grant hands out jobs: first to the parked requests that what happened may concern, then to new ones, each in the order they came.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
-	f := p.s.fold
-	if len(fresh) == 0 && !(f.woke && len(p.s.parked) > 0) {
+	p.s.parked.tried = nil
+	if !p.s.wakes() && len(fresh) == 0 {
 		return nil
 	}
 	if err := p.gate(ctx); err != nil {
@@ -64,13 +63,9 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	if err := r.recall(ctx, fresh); err != nil {
 		return err
 	}
-	if f.woke {
-		f.woke = false
-		for _, c := range p.s.parked {
-			if err := r.serve(ctx, c, true); err != nil {
-				return err
-			}
-		}
+	p.s.wakes() // by what other nodes did, too
+	if err := r.retry(ctx); err != nil {
+		return err
 	}
 	for _, c := range fresh {
 		c.until = p.now.Add(c.ask.Wait)
@@ -246,6 +241,7 @@ func (r *round) lease(ctx context.Context) error {
 			return fmt.Errorf("job %s is queued and has no job row: %w", t.turn.Job, ErrMoved)
 		}
 		t.held = p.held(t)
+		p.s.parked.wakeTwins(t.call)
 		p.stats.Waited = append(p.stats.Waited, p.now.Sub(t.turn.QueuedAt))
 		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
 		p.s.fold.grants(t.held, rules.NextLook(t.held, p.now, p.serving))

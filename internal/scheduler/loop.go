@@ -155,28 +155,26 @@ func (s *Scheduler) followIdle(ctx context.Context) error {
 // timeIsUp reports whether something is to be done although nobody called.
 func (s *Scheduler) timeIsUp() bool {
 	f, now := s.fold, s.fold.serving.LastBeat
-	return f.sweepDue(now, s.cfg.Sweep) || f.due(now) || f.trialDue(now) || s.rareDue() || f.woke && len(s.parked) > 0
+	return f.sweepDue(now, s.cfg.Sweep) || f.due(now) || f.trialDue(now) || s.rareDue() || s.wakes()
 }
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.
 func (s *Scheduler) idle() time.Duration {
-	if s.fold.woke && len(s.parked) > 0 {
+	if s.wakes() {
 		return time.Millisecond // what came after the grants of this commit may be for those who wait
 	}
 	now := s.fold.serving.LastBeat
 	next := now.Add(serveEvery)
-	if len(s.parked) > 0 && s.store.Shared() {
+	if s.parked.size > 0 && s.store.Shared() {
 		next = now.Add(followEvery)
 	}
-	s.unpark(func(r *requestCall) bool {
-		r.until = min(r.until, now.Add(r.ask.Wait)) // the clock may have been set back
-		if r.until <= now {
-			r.answer(nil)
-			return true
-		}
-		next = min(next, r.until)
-		return false
-	})
+	ended, over := s.parked.over(now)
+	for _, r := range ended {
+		r.answer(nil)
+	}
+	if over != 0 {
+		next = min(next, over)
+	}
 	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok {
 		next = min(next, at)
 	}
@@ -196,7 +194,8 @@ func (s *Scheduler) refuseAll() {
 	for _, o := range s.calls.Close() {
 		o.base().answer(errStopping)
 	}
-	s.unpark(func(r *requestCall) bool { r.answer(nil); return true })
+	s.parked.each(func(r *requestCall) { r.answer(nil) })
+	s.parked = newParked()
 	s.stream.close()
 }
 

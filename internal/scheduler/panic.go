@@ -61,7 +61,11 @@ func (s *Scheduler) survive(p panicked) error {
 		calls += w.count()
 		s.refuse(w.all(), err)
 	}
-	s.unpark(func(r *requestCall) bool { return r.state.Load() != callWaiting })
+	s.parked.each(func(r *requestCall) {
+		if r.state.Load() != callWaiting {
+			s.parked.remove(r)
+		}
+	})
 	s.doubt()
 	s.cfg.Observe(Stats{Calls: calls, Err: err})
 	return err

@@ -11,9 +11,6 @@ import (
 	"lessor/internal/rules"
 )
 
-// maxParked bounds the requests that wait for work.
-const maxParked = 20000
-
 // requestCall is a worker's question for work. It may be parked: kept over many commits until there is something for it or
 // its time is up.
 type requestCall struct {
@@ -28,6 +25,13 @@ type requestCall struct {
 	left   int            // units it may still have in this round; 0 = any number
 	grants []lessor.Grant
 	denial *lessor.Denial // the last; it counts while there is no grant
+
+	// Of a request that is parked: its number in the order in which they came, its places in its group and by its end, and whether it is
+	// to be tried again.
+	number     uint64
+	place, end int
+	parked     bool
+	woken      bool
 }
 
 func (c *requestCall) size() int { return 256 * c.ask.MaxLeases }
@@ -56,6 +60,7 @@ func kindOf(o *requestCall) string {
 	slices.Sort(types)
 	var b strings.Builder
 	if t := o.caller.Tenant; t != nil {
+		b.WriteByte('t')
 		b.Write(t.UUID[:])
 	}
 	b.WriteString(strconv.Itoa(o.ask.MaxUnits))
@@ -68,18 +73,24 @@ func kindOf(o *requestCall) string {
 
 // park returns the requests that a commit deals with: those that got something or wait no longer. The others wait on.
 func (s *Scheduler) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestCall) {
+	p := &s.parked
 	waits := func(r *requestCall) bool {
 		return !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining
 	}
-	s.unpark(func(r *requestCall) bool {
-		if !waits(r) {
+	for _, r := range p.tried {
+		switch {
+		case !r.parked:
+		case waits(r):
+			p.classify(r)
+		default:
+			p.remove(r)
 			dealt = append(dealt, r)
 		}
-		return !waits(r)
-	})
+	}
+	p.tried = nil
 	for _, r := range fresh {
-		if waits(r) && len(s.parked) < maxParked {
-			s.parked = append(s.parked, r)
+		if waits(r) && p.size < maxParked {
+			p.add(r)
 		} else {
 			dealt = append(dealt, r)
 		}
@@ -97,9 +108,4 @@ func (s *Scheduler) giveBack(r *requestCall) {
 	if len(o.ends) > 0 {
 		_ = s.calls.Put(o) // if there is no room, the lease expires by itself
 	}
-}
-
-// unpark removes the parked requests for which gone returns true.
-func (s *Scheduler) unpark(gone func(*requestCall) bool) {
-	s.parked = slices.DeleteFunc(s.parked, gone)
 }

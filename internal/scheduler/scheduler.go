@@ -66,6 +66,7 @@ type Stats struct {
 	Granted    int
 	Waited     []time.Duration // by each job that was granted, from queued to the grant
 	Denied     map[lessor.DenialCode]int
+	Retried    int // requests that waited and were tried again
 	Beats      int
 	Ended      []EndedAttempt
 	Ticks      map[lessor.TickOutcome]int
@@ -101,7 +102,7 @@ type Scheduler struct {
 	linger       linger
 	// crowdedFor is the constant, but in the test that has nodes take themselves to be alone all the time.
 	crowdedFor time.Duration
-	parked     []*requestCall
+	parked     parked
 	settings   settings
 	reload     bool // another node changed the settings
 	reserve    starving
@@ -145,7 +146,7 @@ func New(store Store, cfg Config) *Scheduler {
 	sender, _ := store.(Sender)
 	return &Scheduler{
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
-		calls: batch.New(lineLimit, op.size), name: newUUID().String(), braked: -1,
+		calls: batch.New(lineLimit, op.size), name: newUUID().String(), braked: -1, parked: newParked(),
 	}
 }
 

@@ -1,0 +1,198 @@
+package scheduler
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+
+	"lessor"
+)
+
+// maxParked bounds the requests that wait for work.
+const maxParked = 20000
+
+// parked are the requests that wait for work. Each was denied when it was last tried, and is tried again when something happened
+// that may let it have a job: one of its types and tenant can be granted now that could not before, capacity became free and it
+// lacks that, or its worker gave a lease back. The others cost nothing, however many they are.
+type parked struct {
+	last    uint64
+	size    int
+	spaces  map[space]map[string]*group // groups by whose jobs they may have, and by kind
+	workers map[string]map[*requestCall]struct{}
+	short   map[*requestCall]struct{} // denied for lack of capacity
+	ends    endHeap
+	woken   []*requestCall // to be tried, those first that were woken first
+	tried   []*requestCall // in this pass
+	usable  int            // units when they were last woken
+	kept    bool           // units were kept for a large job then
+	sweptAt time.Time
+}
+
+// space is whose jobs a request may have: all, or one tenant's.
+type space struct {
+	bound  bool
+	tenant lessor.TenantID
+}
+
+func spaceOf(c Caller) (sp space) {
+	if c.Tenant != nil {
+		sp = space{true, *c.Tenant}
+	}
+	return sp
+}
+
+// group are the requests of one kind.
+type group struct {
+	types []string // sorted; none = all
+	calls []*requestCall
+}
+
+// wants reports whether requests of the group take jobs of a type.
+func (g *group) wants(typ string) bool {
+	if len(g.types) == 0 {
+		return true
+	}
+	_, ok := slices.BinarySearch(g.types, typ)
+	return ok
+}
+
+func newParked() parked {
+	return parked{spaces: map[space]map[string]*group{}, workers: map[string]map[*requestCall]struct{}{}, short: map[*requestCall]struct{}{}}
+}
+
+// add parks a request, or takes one back that was parked before.
+func (p *parked) add(r *requestCall) {
+	if r.number == 0 {
+		p.last++
+		r.number = p.last
+	}
+	kinds := p.spaces[spaceOf(r.caller)]
+	if kinds == nil {
+		kinds = map[string]*group{}
+		p.spaces[spaceOf(r.caller)] = kinds
+	}
+	g := kinds[r.kind]
+	if g == nil {
+		g = &group{types: slices.Sorted(slices.Values(r.ask.Types))}
+		kinds[r.kind] = g
+	}
+	r.place = len(g.calls)
+	g.calls = append(g.calls, r)
+	if p.workers[r.ask.Worker] == nil {
+		p.workers[r.ask.Worker] = map[*requestCall]struct{}{}
+	}
+	p.workers[r.ask.Worker][r] = struct{}{}
+	heap.Push(&p.ends, r)
+	p.size++
+	p.classify(r)
+}
+
+// remove ends the waiting of a request.
+func (p *parked) remove(r *requestCall) {
+	sp := spaceOf(r.caller)
+	g := p.spaces[sp][r.kind]
+	last := len(g.calls) - 1
+	g.calls[r.place] = g.calls[last]
+	g.calls[r.place].place = r.place
+	g.calls[last] = nil
+	if g.calls = g.calls[:last]; last == 0 {
+		delete(p.spaces[sp], r.kind)
+		if len(p.spaces[sp]) == 0 {
+			delete(p.spaces, sp)
+		}
+	}
+	delete(p.workers[r.ask.Worker], r)
+	if len(p.workers[r.ask.Worker]) == 0 {
+		delete(p.workers, r.ask.Worker)
+	}
+	delete(p.short, r)
+	heap.Remove(&p.ends, r.end)
+	p.size--
+	if r.woken {
+		r.woken = false
+		p.woken = slices.DeleteFunc(p.woken, func(o *requestCall) bool { return o == r })
+	}
+	r.parked = false
+}
+
+// classify notes what a request lacks, after it was denied.
+func (p *parked) classify(r *requestCall) {
+	r.parked = true
+	if r.denial.Code == lessor.NoCapacity || r.denial.Code == lessor.NextJobTooLarge {
+		p.short[r] = struct{}{}
+	} else {
+		delete(p.short, r)
+	}
+}
+
+// each calls fn with every request; fn may remove it.
+func (p *parked) each(fn func(*requestCall)) {
+	for _, r := range slices.Clone(p.ends) {
+		fn(r)
+	}
+}
+
+// wake marks requests to be tried again, in the order in which they came.
+func (p *parked) wake(calls []*requestCall) {
+	slices.SortFunc(calls, func(a, b *requestCall) int { return cmp.Compare(a.number, b.number) })
+	for _, r := range calls {
+		if !r.woken {
+			r.woken = true
+			p.woken = append(p.woken, r)
+		}
+	}
+}
+
+// sweepParked is how often all requests are looked at: clients may be gone.
+const sweepParked = time.Second
+
+// over removes the requests whose time is up, and those that nobody waits for, and returns the former and when the next is over.
+func (p *parked) over(now lessor.Instant) (ended []*requestCall, next lessor.Instant) {
+	if clock := time.Now(); clock.Sub(p.sweptAt) >= sweepParked {
+		p.sweptAt = clock
+		p.each(func(r *requestCall) {
+			if r.abandoned() {
+				p.remove(r)
+			}
+		})
+		for _, r := range p.ends {
+			r.until = min(r.until, now.Add(r.ask.Wait)) // the clock may have been set back
+		}
+		heap.Init(&p.ends)
+	}
+	for len(p.ends) > 0 && p.ends[0].until <= now {
+		ended = append(ended, p.ends[0])
+		p.remove(p.ends[0])
+	}
+	if len(p.ends) > 0 {
+		next = p.ends[0].until
+	}
+	return ended, next
+}
+
+// endHeap orders requests by when they are to be answered.
+type endHeap []*requestCall
+
+func (h endHeap) Len() int           { return len(h) }
+func (h endHeap) Less(i, j int) bool { return h[i].until < h[j].until }
+func (h endHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].end, h[j].end = i, j
+}
+
+// Push adds a request, as container/heap asks.
+func (h *endHeap) Push(x any) {
+	r := x.(*requestCall) //nolint:errcheck // only add pushes
+	r.end = len(*h)
+	*h = append(*h, r)
+}
+
+// Pop removes the last element, as container/heap asks.
+func (h *endHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"context"
+
+	"lessor"
+)
+
+// maxFreed bounds the workers that are remembered for having given a lease back; with more, all requests are tried.
+const maxFreed = 4096
+
+// lookBudget bounds what one pass spends on requests that wait, in types that are looked up: about a millisecond. The rest are tried
+// in the next pass.
+const lookBudget = 20000
+
+// wakes reports whether there are parked requests to be tried: it asks the fold what happened, and marks those that this may
+// concern.
+func (s *Scheduler) wakes() bool {
+	f, p := s.fold, &s.parked
+	if p.size == 0 {
+		f.index.Opened(nil)
+		f.woke, f.freed, f.freedBy = false, false, f.freedBy[:0]
+		return false
+	}
+	usable := s.capacity(f.serving.LastBeat).UsableUnits
+	kept := s.reserve.since != 0 && f.index.Eligible(s.reserve.lane, s.reserve.seq)
+	all, short := f.woke || usable > p.usable, f.freed || p.kept && !kept
+	p.usable, p.kept = usable, kept
+	var calls []*requestCall
+	switch {
+	case all:
+		calls = append(calls, p.ends...)
+		f.index.Opened(nil)
+	default:
+		if short {
+			for r := range p.short {
+				calls = append(calls, r)
+			}
+		}
+		for _, worker := range f.freedBy {
+			for r := range p.workers[worker] {
+				calls = append(calls, r)
+			}
+		}
+		f.index.Opened(func(tenant lessor.TenantID, typ string) {
+			for _, sp := range []space{{}, {true, tenant}} {
+				for _, g := range p.spaces[sp] {
+					if g.wants(typ) {
+						calls = append(calls, g.calls...)
+					}
+				}
+			}
+		})
+	}
+	f.woke, f.freed, f.freedBy = false, false, f.freedBy[:0]
+	p.wake(calls)
+	return len(p.woken) > 0
+}
+
+// retry tries the parked requests that were woken, as far as the budget of a pass allows.
+func (r *round) retry(ctx context.Context) error {
+	p := &r.p.s.parked
+	for spent := 0; len(p.woken) > 0 && spent < lookBudget; {
+		c := p.woken[0]
+		p.woken = p.woken[1:]
+		c.woken = false
+		p.tried = append(p.tried, c)
+		r.p.stats.Retried++
+		spent += 1 + len(c.ask.Types)
+		if err := r.serve(ctx, c, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wakeTwins has parked requests tried that repeat one which was granted now.
+func (p *parked) wakeTwins(c *requestCall) {
+	if c.ask.RequestID == "" {
+		return
+	}
+	var calls []*requestCall
+	for r := range p.workers[c.ask.Worker] {
+		if r != c && r.ask.RequestID == c.ask.RequestID {
+			calls = append(calls, r)
+		}
+	}
+	p.wake(calls)
+}

@@ -1,0 +1,176 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+func bound(n byte) scheduler.Caller {
+	return scheduler.Caller{Actor: "test", Tenant: &lessor.TenantID{UUID: lessor.UUID{15: n}}}
+}
+
+// poll asks for work in the background, for up to 30 s.
+func (w *world) poll(c scheduler.Caller, worker string, edit func(*lessor.LeaseRequest)) *atomic.Pointer[lessor.Grant] {
+	got := new(atomic.Pointer[lessor.Grant])
+	r := lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(30_000))}
+	if edit != nil {
+		edit(&r)
+	}
+	go func() {
+		if grants, _, err := w.Request(w.ctx, c, r); err == nil && len(grants) > 0 {
+			got.Store(&grants[0])
+		}
+	}()
+	return got
+}
+
+// retried returns how many requests that wait were tried again since it was last called.
+func (w *world) retried() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.stats {
+		n += s.Retried
+	}
+	w.stats = nil
+	return n
+}
+
+func types(list ...string) func(*lessor.LeaseRequest) {
+	return func(r *lessor.LeaseRequest) { r.Types = list }
+}
+
+func TestSubmissionWakesOnlyRequestsThatItMatches(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		const crowd = 300
+		for i := range crowd {
+			many := make([]string, 200)
+			for j := range many {
+				many[j] = fmt.Sprintf("type-%d-%d", i, j)
+			}
+			w.poll(bound(1), fmt.Sprintf("other-%d", i), types(many...))
+		}
+		w.poll(bound(1), "all-types", nil)
+		w.poll(anybody, "another-type", types("type-x"))
+		synctest.Wait()
+		time.Sleep(time.Second)
+		mine := w.poll(bound(2), "mine", types("mine"))
+		synctest.Wait()
+		w.retried()
+		if _, err := w.Submit(w.ctx, bound(2), lessor.Submission{Type: new("mine")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if mine.Load() == nil {
+			t.Error("the request that waits for the job did not get it")
+		}
+		if n := w.retried(); n != 1 {
+			t.Errorf("%d requests were tried again, want the one that the job matches", n)
+		}
+		if err := w.Complete(w.ctx, bound(2), mine.Load().Lease.ID, lessor.Completion{WorkerID: new("mine"), Status: new("completed")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := w.retried(); n != 0 {
+			t.Errorf("%d requests were tried again at the end of another's lease, want none: no one lacks capacity", n)
+		}
+	})
+}
+
+func TestWhateverIsFreedWakesThoseWhoLackIt(t *testing.T) {
+	small := config()
+	small.TotalUnits, small.ReserveUnits, small.TenantCap = 2, 0, 1
+	for _, c := range []struct {
+		name  string
+		first []func(*lessor.Submission) // granted before somebody waits
+		next  func(*lessor.Submission)   // for whom somebody waits
+		own   bool                       // the same worker waits
+	}{
+		{"capacity", []func(*lessor.Submission){units(2)}, nil, false},
+		{"units for a larger job", []func(*lessor.Submission){units(1)}, units(2), false},
+		{"a tenant's cap", []func(*lessor.Submission){ofTenant(1, "")}, ofTenant(1, ""), false},
+		{"a lock key", []func(*lessor.Submission){ofTenant(0, "the-lock")}, ofTenant(0, "the-lock"), false},
+		{"the worker of a unique job", []func(*lessor.Submission){nil}, func(s *lessor.Submission) { s.Unique = new(true) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, small, func(t *testing.T, w *world) {
+				var held []lessor.Grant
+				for _, edit := range c.first {
+					w.submit(edit)
+					held = append(held, w.lease("holder", nil))
+				}
+				worker := "waiter"
+				if c.own {
+					worker = "holder"
+				}
+				got := w.poll(anybody, worker, nil)
+				synctest.Wait()
+				w.submit(c.next)
+				time.Sleep(5 * time.Second)
+				if got.Load() != nil {
+					t.Fatal("the job was granted although it cannot be")
+				}
+				for _, g := range held {
+					w.mustComplete(g, "completed")
+				}
+				time.Sleep(10 * time.Millisecond)
+				if got.Load() == nil {
+					t.Error("the request still waits although the job can be granted")
+				}
+			})
+		})
+	}
+}
+
+func units(n int64) func(*lessor.Submission) {
+	return func(s *lessor.Submission) { s.RequestedUnits = &n }
+}
+
+func ofTenant(n byte, lock string) func(*lessor.Submission) {
+	return func(s *lessor.Submission) {
+		if n > 0 {
+			id := lessor.UUID{15: n}.String()
+			s.TenantID = &id
+		}
+		if lock != "" {
+			s.LockKey = &lock
+		}
+	}
+}
+
+// TestManyWokenAtOnceAreTriedInTurns has more requests woken than one pass may look at: all are tried, in several passes.
+func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		const crowd = 250
+		for i := range crowd {
+			many := make([]string, 200)
+			for j := range many {
+				many[j] = fmt.Sprintf("type-%d-%d", i, j)
+			}
+			many[0] = "wanted"
+			w.poll(anybody, fmt.Sprintf("worker-%d", i), types(many...))
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		w.retried()
+		w.submit(func(s *lessor.Submission) { s.Type = new("wanted") })
+		time.Sleep(time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		sum := 0
+		for _, s := range w.stats {
+			if s.Retried > 150 {
+				t.Errorf("one pass tried %d requests of 200 types each", s.Retried)
+			}
+			sum += s.Retried
+		}
+		if sum != crowd {
+			t.Errorf("%d requests were tried again, want all %d once", sum, crowd)
+		}
+	})
+}
