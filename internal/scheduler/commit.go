@@ -143,6 +143,7 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 		p.stats.Calls, p.stats.Took, p.stats.Err = calls, time.Since(start), faultOnly(err)
 		s.cfg.Observe(p.stats)
 		if err == nil {
+			s.retaining.ended.Add(int64(len(p.stats.Ended)))
 			s.fold.serving = p.served()
 			s.announce(p)
 			return p, nil

@@ -108,6 +108,7 @@ func (s *Scheduler) await(f *flight, wait func() error, before <-chan struct{}) 
 	if before != nil {
 		<-before
 	}
+	s.retaining.ended.Add(int64(len(f.p.stats.Ended)))
 	s.observe(f, nil)
 	s.announce(f.p)
 	s.tell(f.p, f.w, f.dealt)

@@ -178,7 +178,9 @@ func (s *Scheduler) idle() time.Duration {
 	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok {
 		next = min(next, at)
 	}
-	for _, at := range []lessor.Instant{s.fold.dueAt, s.fold.tickAt, s.fold.trialAt, s.expectAt, s.failing.next(), s.brakeEnd()} {
+	for _, at := range []lessor.Instant{
+		s.fold.dueAt, s.fold.tickAt, s.fold.trialAt, s.fold.retainAt, s.expectAt, s.failing.next(), s.brakeEnd(),
+	} {
 		if at != 0 {
 			next = min(next, at)
 		}

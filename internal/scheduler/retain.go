@@ -2,9 +2,11 @@ package scheduler
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // Retention is how long ended jobs are kept; zero is for ever.
@@ -13,18 +15,27 @@ type Retention struct {
 	Audit time.Duration // the rest: what became of it, attempts, record
 }
 
-// How ended jobs leave: in pages, so that no transaction is long, and rarely.
+// How ended jobs leave: in pages, so that no transaction is long. Between two pages calls are answered, for at least retainPause and as
+// long as the page took. Where nothing was left to be removed, it is looked again after retainEvery.
 const (
 	retainEvery = time.Minute
-	retainLimit = 500
+	retainSoon  = time.Second
+	retainPause = 50 * time.Millisecond
 )
+
+// retaining is how retention goes on.
+type retaining struct {
+	page  int          // the size of the next
+	ended atomic.Int64 // attempts that ended since the last
+}
 
 func (s *Scheduler) retainDue() bool { return s.fold.retainAt <= s.fold.serving.LastBeat }
 
 // retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
 func (s *Scheduler) retain(ctx context.Context) error {
-	now := s.fold.serving.LastBeat
-	s.fold.retainAt = now.Add(retainEvery)
+	start, took, full, wait := time.Now(), time.Duration(0), false, retainEvery
+	r := &s.retaining
+	r.page = max(r.page, rules.MinRetainPage)
 	for _, stage := range []struct {
 		keep time.Duration
 		page func(Tx, context.Context, lessor.Instant, int) (int, error)
@@ -32,17 +43,25 @@ func (s *Scheduler) retain(ctx context.Context) error {
 		if stage.keep == 0 {
 			continue
 		}
-		n := 0
+		n, start := 0, time.Now()
 		_, err := s.transact(ctx, 0, func(p *pass) (err error) {
-			n, err = stage.page(p.tx, ctx, p.now.Add(-stage.keep), retainLimit)
+			n, err = stage.page(p.tx, ctx, p.now.Add(-stage.keep), r.page)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if n == retainLimit {
-			s.fold.retainAt = now.Add(serveEvery)
+		took = max(took, time.Since(start))
+		full = full || n >= r.page
+		if n > 0 {
+			wait = retainSoon
 		}
 	}
+	r.page = rules.RetainPage(r.page, took, full, int(r.ended.Swap(0)))
+	if full {
+		s.fold.retainAt = s.fold.serving.LastBeat.Add(max(retainPause, time.Since(start)))
+		return nil
+	}
+	s.fold.retainAt = s.fold.serving.LastBeat.Add(wait)
 	return s.store.View(ctx, func(v View) error { return s.loadAlerted(ctx, v, s.fold) }) // what another node raised before it died
 }

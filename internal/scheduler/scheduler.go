@@ -106,6 +106,7 @@ type Scheduler struct {
 	settings   settings
 	reload     bool // another node changed the settings
 	reserve    starving
+	retaining  retaining
 	failing    failing
 	expected   []expected     // jobs for which a worker should ask
 	expectAt   lessor.Instant // when one should have asked for the next of them; 0 = none is watched

@@ -1,0 +1,34 @@
+package rules
+
+import (
+	"testing"
+	"time"
+)
+
+func TestRetainPage(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		last  int
+		took  time.Duration
+		full  bool
+		ended int
+		want  int
+	}{
+		{"the first", 0, 0, false, 0, 250},
+		{"full and quick", 500, quickPage - 1, true, 0, 1000},
+		{"full and not quick", 500, quickPage, true, 0, 500},
+		{"quick and not full", 500, 0, false, 0, 500},
+		{"not yet too slow", 1000, slowPage, true, 0, 1000},
+		{"too slow", 1000, slowPage + 1, true, 0, 500},
+		{"too slow, as small as can be", 250, time.Second, true, 0, 250},
+		{"as large as can be", 3000, 0, true, 0, 4000},
+		{"as many ended as the page had", 1000, slowPage, true, 800, 1000},
+		{"more ended", 1000, slowPage, true, 804, 1005},
+		{"more ended, although it was slow", 1000, slowPage + 1, true, 1000, 1250},
+		{"more ended than a page may have", 1000, 0, true, 10_000, 4000},
+	} {
+		if got := RetainPage(c.last, c.took, c.full, c.ended); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
