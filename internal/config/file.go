@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,11 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile bounds the file: it holds some sixty keys.
-const maxFile = 1 << 20
+// maxFile and maxLines bound the file: it holds some sixty keys.
+const (
+	maxFile  = 1 << 20
+	maxLines = 5000 // and items of lists; the time of the parser grows with the square of them
+)
 
 // setting is one value of a source, as text.
 type setting struct {
@@ -43,6 +47,12 @@ func readFile(path string) ([]setting, error) {
 // parseFile reads a mapping of the table's keys and nothing else: unknown keys, duplicates, anchors, aliases, merges,
 // tags and second documents are refused, because each would be a surprise in a file that people read.
 func parseFile(path string, data []byte) ([]setting, error) {
+	items := 0
+	for _, mark := range []string{"\n", ",", "[", "{", "- ", "? "} {
+		if items += bytes.Count(data, []byte(mark)); items > maxLines {
+			return nil, fmt.Errorf("%s: has more than %d lines and items", path, maxLines)
+		}
+	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))

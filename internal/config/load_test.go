@@ -192,3 +192,13 @@ func TestErrorsShowNoSecret(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+func TestTooManyLinesAreRefusedAtOnce(t *testing.T) {
+	start := time.Now()
+	if _, err := parseFile("f.yaml", []byte(strings.Repeat("a: b\n", 200_000))); err == nil || !strings.Contains(err.Error(), "more than 5000 lines") {
+		t.Errorf("got %.200v", err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("refused after %v, want at once", took)
+	}
+}

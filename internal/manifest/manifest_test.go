@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -219,4 +220,20 @@ func FuzzRead(f *testing.F) {
 			m.Where("jobs[0].payload.a")
 		}
 	})
+}
+
+func TestTooManyKeysAreRefusedAtOnce(t *testing.T) {
+	for name, raw := range map[string]string{
+		"lines": "jobs:\n" + strings.Repeat("  key: value\n", 200_000), "flow": "jobs: {" + strings.Repeat("key: value, ", 200_000) + "}",
+		"lists in lists": "jobs: " + strings.Repeat("- ", 200_000), "brackets": "jobs: " + strings.Repeat("[", 200_000),
+	} {
+		start := time.Now()
+		_, err := Read("f.yaml", []byte(raw))
+		if err == nil || !strings.Contains(err.Error(), "more than 50000 values") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%s: refused after %v, want at once", name, took)
+		}
+	}
 }

@@ -15,6 +15,18 @@ import (
 // maxDepth is how deep values may be nested: more than anybody can read.
 const maxDepth = 1000
 
+// maxNodes is how many values a YAML file may have: a thousand definitions with fifty fields each. The time of the parser grows with
+// the square of it.
+const maxNodes = 50_000
+
+// nodes returns how many values YAML text may have at most, without reading it: each needs one of these.
+func nodes(raw string) (n int) {
+	for _, mark := range []string{"\n", ",", "[", "{", "- ", "? "} {
+		n += strings.Count(raw, mark)
+	}
+	return n
+}
+
 // yamlReader turns the tree of one document into values.
 type yamlReader struct {
 	*check
@@ -23,6 +35,10 @@ type yamlReader struct {
 
 // readYAML returns the documents of a file that are not empty.
 func (c *check) readYAML(raw string) []*value {
+	if nodes(raw) > maxNodes {
+		c.refuse(&value{line: 1, column: 1}, "this has more than %d values: divide it into several files, or write it as JSON", maxNodes)
+		return nil
+	}
 	var docs []*value
 	for _, part := range split(raw) {
 		r := yamlReader{check: c, above: part.above}

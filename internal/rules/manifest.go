@@ -146,3 +146,14 @@ func CheckHandler(id string, schema []byte) error {
 	c.text("handlerId", &id, minName, maxName, "")
 	return c.err()
 }
+
+// maxHandlers bounds the handlers that have a schema: every node keeps all of them compiled.
+const maxHandlers = 10_000
+
+// HandlerRoom refuses one more handler where there are as many as there may be.
+func HandlerRoom(known int) error {
+	if known < maxHandlers {
+		return nil
+	}
+	return &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("there are %d handlers with a schema already, and no more are allowed", known)}
+}

@@ -1,8 +1,11 @@
 package rules
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"lessor"
 )
 
 func TestRetainPage(t *testing.T) {
@@ -30,5 +33,14 @@ func TestRetainPage(t *testing.T) {
 		if got := RetainPage(c.last, c.took, c.full, c.ended); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
+	}
+}
+
+func TestHandlersAreBounded(t *testing.T) {
+	if err := HandlerRoom(maxHandlers - 1); err != nil {
+		t.Errorf("the last handler is refused: %v", err)
+	}
+	if err := HandlerRoom(maxHandlers); !errors.Is(err, &lessor.Error{Code: lessor.CodeConflict}) {
+		t.Errorf("one handler too many: %v, want a conflict", err)
 	}
 }

@@ -167,6 +167,12 @@ func (f *fold) drop(t rules.Turn) {
 	}
 }
 
+// putBack returns a turn to its place that was taken and is to be decided about later. Other nodes never hear of it.
+func (f *fold) putBack(t rules.Turn) {
+	f.index.Free(t.Lane)
+	f.index.Enqueue(t)
+}
+
 // waits notes that a job is due at an instant.
 func (f *fold) waits(until lessor.Instant) {
 	f.waitsUntil(until)

@@ -21,6 +21,8 @@ type round struct {
 	undecided map[*requestCall]bool
 	firsts    map[RequestRef]*requestCall // the first of each repeatable request in this round
 	twins     map[*requestCall]*requestCall
+	checked   int                       // payloads
+	rejected  int                       // of these
 	trial     map[string]*rules.Circuit // open circuits of which one job may be tried
 }
 
@@ -35,6 +37,7 @@ type taken struct {
 	call *requestCall
 	turn rules.Turn
 	spec *rules.Spec
+	fit  bool // its payload was checked
 	held *rules.Held
 }
 

@@ -92,7 +92,13 @@ func (s *Scheduler) SetHandler(ctx context.Context, c Caller, id string, raw jso
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
-		was, known := (*s.handlers.Load())[id]
+		book := *s.handlers.Load()
+		was, known := book[id]
+		if !known {
+			if err := rules.HandlerRoom(len(book)); err != nil {
+				return err
+			}
+		}
 		if h = was.Handler; known && bytes.Equal(was.Schema, raw) {
 			return nil
 		}
@@ -121,6 +127,13 @@ func (s *Scheduler) Handlers(ctx context.Context) (list []lessor.Handler, err er
 	return list, err
 }
 
+// maxChecks bounds the payloads that one pass checks against schemas, and maxRejected those among them that it ends: a check may take
+// milliseconds, and all calls wait for the pass. What is left is handed out in the next.
+const (
+	maxChecks   = 500
+	maxRejected = 200
+)
+
 // unfit ends the jobs of this round whose payload breaks a schema that is newer than they are, and returns the requests that lack
 // a job for it. Such a job is never handed out: its record shows a grant that failed at once.
 func (r *round) unfit() (lacking []*requestCall) {
@@ -130,24 +143,45 @@ func (r *round) unfit() (lacking []*requestCall) {
 	}
 	fit := r.taken[:0]
 	for _, t := range r.taken {
-		if t.held != nil || t.spec == nil || !book.newer(t.spec) {
+		if t.fit || t.spec == nil || !book.newer(t.spec) {
 			fit = append(fit, t)
 			continue
 		}
+		if r.enough() && t.spec.Lane.Definition == "" { // one of a definition may be the trial of its circuit
+			r.p.s.fold.putBack(t.turn)
+			r.undo(&t)
+			continue
+		}
+		r.checked++
 		refusal := book.check(t.spec.Lane.Type, t.spec.Payload, "")
-		if refusal == nil {
+		if t.fit = refusal == nil; t.fit {
 			fit = append(fit, t)
 			continue
 		}
+		r.rejected++
 		r.p.reject(&t, refusal)
-		t.call.got--
-		if t.call.ask.MaxUnits > 0 {
-			t.call.left += t.spec.Lane.Units
-		}
+		r.undo(&t)
 		lacking = append(lacking, t.call)
 	}
 	r.taken = fit
+	if r.enough() {
+		r.p.s.fold.woke = true // those who wait go on in the next pass
+		return nil
+	}
 	return lacking
+}
+
+// enough reports whether this pass has checked as many payloads as it may.
+func (r *round) enough() bool { return r.checked >= maxChecks || r.rejected >= maxRejected }
+
+// undo takes back what a request was counted for a job that it does not get.
+func (r *round) undo(t *taken) {
+	if t.call.got--; t.call.got == 0 {
+		t.call.denial = rules.NoneLeft(r.p.now, r.p.now) // it may ask again at once
+	}
+	if t.call.ask.MaxUnits > 0 {
+		t.call.left += t.spec.Lane.Units
+	}
 }
 
 // reject ends a job that was taken from the queue and must not be handed out.

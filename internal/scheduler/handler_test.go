@@ -1,29 +1,47 @@
-package scheduler
+package scheduler_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"lessor"
-	"lessor/internal/rules"
 )
 
-// A node may store a job shortly after another node registered a schema, and not have heard of it.
-func TestJobFromAroundTheTimeOfItsSchemaIsCheckedAtTheGrant(t *testing.T) {
-	book := handlers{"mail": {Handler: lessor.Handler{HandlerID: "mail", UpdatedAt: 1_000_000}}}
-	lag := lessor.Instant(schemaLag.Milliseconds())
-	for _, tt := range []struct {
-		name string
-		spec rules.Spec
-		want bool
-	}{
-		{"before the schema", rules.Spec{Lane: rules.Lane{Type: "mail"}, CreatedAt: 999_999}, true},
-		{"the last that may not know it", rules.Spec{Lane: rules.Lane{Type: "mail"}, CreatedAt: 1_000_000 + lag}, true},
-		{"the first that must know it", rules.Spec{Lane: rules.Lane{Type: "mail"}, CreatedAt: 1_000_001 + lag}, false},
-		{"of a definition", rules.Spec{Lane: rules.Lane{Type: "mail", Definition: "d"}, CreatedAt: 1_000_001 + lag}, true},
-		{"of another type", rules.Spec{Lane: rules.Lane{Type: "sms"}, CreatedAt: 1}, false},
-	} {
-		if got := book.newer(&tt.spec); got != tt.want {
-			t.Errorf("%s: is checked again %v, want %v", tt.name, got, tt.want)
+// TestSchemaChecksOfAPassAreBounded registers a schema that a long line of jobs breaks: all end, a bounded number a pass.
+func TestSchemaChecksOfAPassAreBounded(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		const jobs = 900
+		subs := make([]lessor.Submission, jobs)
+		for i := range subs {
+			subs[i].Type = new("mail.send")
 		}
-	}
+		if _, err := w.SubmitBatch(w.ctx, anybody, subs); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.SetHandler(w.ctx, anybody, "mail.send", json.RawMessage(`{"required":["to"]}`)); err != nil {
+			t.Fatal(err)
+		}
+		good := w.submit(func(s *lessor.Submission) { s.Type, s.Payload = new("mail.send"), json.RawMessage(`{"to":"x"}`) })
+		if _, d := w.ask("worker-0", nil); d == nil {
+			t.Error("a request without time to wait was granted something, want the jobs before it to be ended first")
+		}
+		got := w.poll(anybody, "worker-1", nil)
+		time.Sleep(2 * time.Second)
+		if g := got.Load(); g == nil || g.Job.ID != good.ID {
+			t.Errorf("granted %+v, want the job behind those that the schema refuses", g)
+		}
+		w.mu.Lock()
+		ended := 0
+		for _, s := range w.stats {
+			if ended += len(s.Ended); len(s.Ended) > 200 {
+				t.Errorf("one pass ended %d jobs by the schema, want at most 200", len(s.Ended))
+			}
+		}
+		w.mu.Unlock()
+		if ended != jobs {
+			t.Errorf("%d jobs were ended, want %d", ended, jobs)
+		}
+		w.noDrift()
+	})
 }
