@@ -46,19 +46,44 @@ func (s *Scheduler) Jobs(ctx context.Context, c Caller, f lessor.JobFilter) ([]l
 	if err != nil {
 		return nil, "", err
 	}
-	var page ListPage
+	jobs := []lessor.Job{}
 	err = s.view(ctx, "list jobs", func(v View) (err error) {
-		page, err = v.List(ctx, q)
+		jobs, q.After, err = listJobs(ctx, v, q)
 		return err
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	jobs := make([]lessor.Job, len(page.Standings))
-	for i, st := range page.Standings {
-		jobs[i] = rules.Show(st)
+	return jobs, cursor(q.After), nil
+}
+
+// A page of a list ends early when what its jobs carry has this many bytes. No more than listStep jobs are read at a time, so that
+// not much more than that is read.
+const (
+	maxPageBytes = 16 << 20
+	listStep     = 64
+)
+
+// listJobs reads a page of jobs and returns the cursor of the next, nil at the end.
+func listJobs(ctx context.Context, v View, q ListQuery) ([]lessor.Job, *lessor.JobID, error) {
+	jobs := make([]lessor.Job, 0, min(q.Limit, listStep))
+	for bytes, limit := 0, q.Limit; ; {
+		q.Limit = min(listStep, limit-len(jobs))
+		page, err := v.List(ctx, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, st := range page.Standings {
+			job := rules.Show(st)
+			bytes += len(job.Payload) + len(job.Result) + len(job.Checkpoint)
+			if jobs = append(jobs, job); bytes >= maxPageBytes {
+				return jobs, &job.ID, nil
+			}
+		}
+		if q.After = page.Next; q.After == nil || len(page.Standings) < q.Limit || len(jobs) >= limit {
+			return jobs, page.Next, nil // a store that has looked at enough returns fewer
+		}
 	}
-	return jobs, cursor(page.Next), nil
 }
 
 func cursor(id *lessor.JobID) string {
