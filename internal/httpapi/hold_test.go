@@ -70,7 +70,13 @@ func TestStreamsAndPollsEndWithTheirToken(t *testing.T) {
 		ends := func(what string, over map[string]<-chan held, since time.Time) {
 			t.Helper()
 			for kind, c := range over {
-				got := <-c
+				var got held
+				select {
+				case got = <-c:
+				case <-time.After(time.Minute):
+					t.Errorf("%s: the %s goes on", what, kind)
+					continue
+				}
 				if d := got.at.Sub(since); d < 0 || d > 5*time.Second || kind == "poll" && got.status != http.StatusUnauthorized {
 					t.Errorf("%s: the %s ended with %d, %v after; want 401 within 5 s", what, kind, got.status, d)
 				}
