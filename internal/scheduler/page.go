@@ -56,8 +56,25 @@ func pageOf[T any](ctx context.Context, s *Scheduler, verb string, limit int, cu
 	if err != nil {
 		return nil, "", err
 	}
-	page, next := cut(list, limit, cursor)
+	page, next := cut(list, min(limit, fitting(list)), cursor)
 	return page, next, nil
+}
+
+// fitting returns how many of a list a page may hold by their bytes: at least one.
+func fitting[T any](list []T) int {
+	bytes := 0
+	for i := range list {
+		switch v := any(list[i]).(type) {
+		case *rules.Definition:
+			bytes += len(v.Payload)
+		case lessor.Audited:
+			bytes += len(v.Before) + len(v.After)
+		}
+		if bytes > maxPageBytes {
+			return max(1, i)
+		}
+	}
+	return len(list)
 }
 
 // cut returns the first page of a list, and the cursor of the next ("" at the end).
