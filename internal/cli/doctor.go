@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/store/sqlite"
 )
 
 // maxSkew is how far the clocks may differ, besides the time that the answer took; the server's is read to the second.
@@ -23,7 +25,12 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long:  "Doctor checks what it can and prints one line for each check. The exit code is 1 if something is wrong.",
 		Args:  cobra.NoArgs,
 	})
+	var lossy string
+	cmd.Flags().StringVar(&lossy, "accept-loss", "", "let the server start on this SQLite `FILE` although acknowledged changes are missing in it")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+		if lossy != "" {
+			return a.acceptLoss(cmd.Context(), lossy)
+		}
 		c, err := a.client()
 		if err != nil {
 			return err
@@ -32,6 +39,23 @@ func (a *app) doctorCommand() *cobra.Command {
 		return errors.Join(a.printFindings(findings), err)
 	})
 	return cmd
+}
+
+// acceptLoss gives up what a database has lost. The server must be stopped.
+func (a *app) acceptLoss(ctx context.Context, file string) error {
+	if _, err := os.Stat(file); err != nil {
+		return err
+	}
+	lost, err := sqlite.AcceptLoss(ctx, file)
+	if err != nil {
+		return err
+	}
+	if lost == 0 {
+		a.say("nothing is missing in %s", clean(file))
+		return nil
+	}
+	a.say("%d commits are given up; the server starts on %s as it is now", lost, clean(file))
+	return nil
 }
 
 // examine makes the checks in order of dependence; without a server there is nothing else to look at.

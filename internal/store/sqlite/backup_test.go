@@ -51,7 +51,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	stop()
 	load.Wait()
 	left(t, dir, "copy.db")
-	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-mark", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
 	restored := openAt(t, Config{Path: filepath.Join(dir, "copy.db")}) // and it works
 	leased(t, restored, 1)
 }
@@ -91,7 +91,7 @@ func TestBackupThatIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := openAt(t, Config{Path: s.path})
-	left(t, filepath.Dir(again.path), "lessor.db", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+	left(t, filepath.Dir(again.path), "lessor.db", "lessor.db-mark", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
 }
 
 type failing struct{}
@@ -168,5 +168,5 @@ func TestVerifyRefusesALiveDatabase(t *testing.T) {
 	if _, err := Verify(t.Context(), s.path+".none"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v for a file that is not there", err)
 	}
-	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-mark", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
 }

@@ -1,27 +1,54 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
 
-// owner is the right to use a database file: a lock on a file beside it, held for as long as the store is open. SQLite's
-// own locks do not keep a second server out, since two may take turns in one file.
+// owner is the right to use a database file: a lock on a file beside it and one on the file itself, held for as long as the store is
+// open. SQLite's own locks do not keep a second server out, since two may take turns in one file.
 type owner struct {
-	file *os.File
+	file, inode *os.File
 }
 
-// own takes the right, or refuses at once if another process, or another Store of this one, has it.
-func own(path string) (*owner, error) {
-	name := path + ".lock"
-	f, err := lockFile(name)
-	if err != nil {
+// own takes the right, or refuses at once if another process, or another Store of this one, has it. It refuses a file with a second name
+// too: the write-ahead log lies beside one name only, and who comes by the other would not see it.
+func own(path string) (_ *owner, err error) {
+	o, name := &owner{}, path+".lock"
+	defer func() {
+		if err != nil {
+			_ = o.release() // the first error says why
+		}
+	}()
+	if o.file, err = lockFile(name); err != nil {
 		return nil, fmt.Errorf("take %s: %w", name, err)
 	}
-	if f == nil {
+	if o.file == nil {
 		return nil, fmt.Errorf("another process is using this database (it holds %s)", name)
 	}
-	return &owner{file: f}, nil
+	if o.inode, err = lockInode(path); err != nil {
+		return nil, fmt.Errorf("lock the database: %w", err)
+	}
+	if o.inode == nil {
+		return nil, errors.New("another process is using this database under another name")
+	}
+	st, err := o.inode.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if n := links(st); n > 1 {
+		return nil, fmt.Errorf("the file has %d names (hard links): remove all but one, since its write-ahead log lies beside one of them only", n)
+	}
+	return o, nil
 }
 
-func (o *owner) release() error { return unlockFile(o.file) }
+func (o *owner) release() (err error) {
+	if o.inode != nil {
+		err = o.inode.Close()
+	}
+	if o.file != nil {
+		err = errors.Join(err, unlockFile(o.file))
+	}
+	return err
+}

@@ -32,3 +32,11 @@ func lockFile(name string) (*os.File, error) {
 }
 
 func unlockFile(f *os.File) error { return f.Close() }
+
+// links is how many names a file has.
+func links(st os.FileInfo) uint64 {
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink) //nolint:unconvert // smaller elsewhere
+	}
+	return 1
+}

@@ -60,6 +60,12 @@ type Store struct {
 	ill bool
 	// broken is the I/O error after which nothing is written any more.
 	broken error
+	// lost says that it is the files that are no longer there.
+	lostFiles bool
+	files     files
+	mark      *mark
+	commits   int64 // the number of the last commit that changed something
+	changes   int64 // that SQLite had counted by then
 }
 
 var _ scheduler.Store = (*Store)(nil)
@@ -87,10 +93,16 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if s.owner, err = own(path); err != nil {
 		return nil, err
 	}
+	if err := checkMark(path); err != nil {
+		return nil, err
+	}
 	if err := s.connect(ctx, cfg); err != nil {
 		return nil, err
 	}
 	if err := s.load(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(); err != nil {
 		return nil, err
 	}
 	tick := s.clock.read()
@@ -145,6 +157,33 @@ func (s *Store) load() error {
 	return fault("load places in line", s.seqs.load(s.writer.conn))
 }
 
+// begin makes the first commit, and with it the write-ahead log, and the mark beside it.
+func (s *Store) begin() (err error) {
+	if s.commits, err = readCommits(s.writer.conn); err != nil {
+		return err
+	}
+	if s.mark, err = openMark(s.path); err != nil {
+		return err
+	}
+	s.changes = -1
+	if err := exec(s.writer.begin); err != nil {
+		return fault("begin", err)
+	}
+	number, err := s.number()
+	if err != nil {
+		s.undo()
+		return err
+	}
+	if err := exec(s.writer.commit); err != nil {
+		s.undo()
+		return fault("commit", err)
+	}
+	if err := s.files.remember(s.path); err != nil {
+		return err
+	}
+	return s.acknowledge(number)
+}
+
 // Close waits for the update that is under way, ends the views, and gives the file up. It may be called more than once.
 func (s *Store) Close() error { return s.close() }
 
@@ -161,8 +200,11 @@ func (s *Store) shut() error {
 	if s.readers != nil {
 		keep(s.readers.Close())
 	}
-	if s.writer != nil {
+	if s.writer != nil && !s.lostFiles { // SQLite would remove by its name a write-ahead log that is another's by now
 		keep(s.writer.conn.Close())
+	}
+	if s.mark != nil {
+		keep(s.mark.close())
 	}
 	if s.owner != nil {
 		keep(s.owner.release())

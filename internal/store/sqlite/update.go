@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
@@ -36,6 +37,9 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 		if err := s.run(func(scheduler.Tx) error { return nil }); err != nil {
 			return s.clock.known(), err
 		}
+	}
+	if err := s.files.check(); err != nil {
+		return s.clock.known(), s.lost(err)
 	}
 	tick := s.clock.read()
 	serving := s.clock.at(tick)
@@ -98,8 +102,12 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	if t.err == nil {
 		refused = fn(t)
 	}
+	number := s.commits
 	if t.err == nil && refused == nil {
 		t.err = fault("tidy the queue", t.tidy())
+	}
+	if t.err == nil && refused == nil {
+		number, t.err = s.number()
 	}
 	switch {
 	case t.err != nil: // whatever fn made of it, the transaction is spoilt
@@ -112,10 +120,40 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 		return s.lost(fault("commit", err))
 	}
 	committed = true
+	if err := s.acknowledge(number); err != nil {
+		return s.lost(err)
+	}
 	s.ill = false
 	s.clock.keep(tick, t.serving)
 	s.settle(t)
 	return nil
+}
+
+// number returns the number of the commit that is about to be made, and stores it if the transaction changed something.
+func (s *Store) number() (int64, error) {
+	changes, err := s.writer.totalChanges()
+	if err != nil || changes == s.changes {
+		return s.commits, fault("count changes", err)
+	}
+	next := s.commits + 1
+	return next, fault("number the commit", s.writer.setting(commitsSetting, strconv.AppendInt(nil, next, 10)))
+}
+
+// acknowledge makes sure that a commit can be found again before anybody is told of it: the files are those that were opened, and the
+// mark says so.
+func (s *Store) acknowledge(number int64) (err error) {
+	if err := s.files.check(); err != nil {
+		return err
+	}
+	if number == s.commits {
+		return nil
+	}
+	if err := s.mark.write(number); err != nil {
+		return fmt.Errorf("%w: mark the commit: %w", scheduler.ErrBroken, err)
+	}
+	s.commits = number
+	s.changes, err = s.writer.totalChanges()
+	return fault("count changes", err)
 }
 
 // lost notes what a failed transaction says about the store. A value that was refused and a row that has moved say
@@ -124,7 +162,7 @@ func (s *Store) lost(err error) error {
 	switch {
 	case errors.Is(err, scheduler.ErrBadCall), errors.Is(err, scheduler.ErrMoved):
 	case errors.Is(err, scheduler.ErrBroken):
-		s.ill, s.broken = true, err
+		s.ill, s.broken, s.lostFiles = true, err, s.files.check() != nil
 	default:
 		s.ill = true
 	}

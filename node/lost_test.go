@@ -1,0 +1,61 @@
+//go:build linux || darwin
+
+package node
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/store/sqlite"
+)
+
+// TestLostDatabaseEndsTheNode removes the database under a node, and its log under another, with and without calls: nothing more is
+// acknowledged, and the node ends with the cause.
+func TestLostDatabaseEndsTheNode(t *testing.T) {
+	for _, file := range []string{"lessor.db", "lessor.db-wal"} {
+		for _, busy := range []bool{true, false} {
+			cfg := quiet(t)
+			n, err := open(t.Context(), cfg, nil, sqlite.Config{Synchronous: "OFF"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln, http := Pipe()
+			done := make(chan error, 1)
+			go func() { done <- n.Serve(context.Background(), ln) }()
+			c, err := client.New(client.Config{Server: "http://127.0.0.1", HTTP: http})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Submit(t.Context(), lessor.Submission{Type: new("hello")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(filepath.Join(cfg.Data, file)); err != nil {
+				t.Fatal(err)
+			}
+			if busy {
+				if j, err := c.Submit(t.Context(), lessor.Submission{Type: new("hello")}); err == nil {
+					t.Errorf("%s is gone, and job %s was acknowledged", file, j.Job.ID)
+				}
+			}
+			select {
+			case err = <-done:
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s is gone, and the node serves on", file)
+			}
+			if !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), file+" was removed") {
+				t.Errorf("Serve returned %v, want ErrBroken and the cause", err)
+			}
+			http.CloseIdleConnections()
+			if err := n.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}
+	}
+}
