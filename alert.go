@@ -15,6 +15,8 @@ const (
 	AlertHung        AlertKind = "hung"
 	AlertMissedTicks AlertKind = "missed_ticks"
 	AlertJobFailed   AlertKind = "job_failed"
+	// AlertStoreWentBack: a standby was promoted that had not received everything, or an older copy restored.
+	AlertStoreWentBack AlertKind = "store_went_back"
 )
 
 // Alert is something that a person should know. It is raised once, and cleared when its cause is gone.

@@ -122,6 +122,12 @@ func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Durati
 	}
 }
 
+// Fenced returns a turn whose next fence is larger than all that were given before the store went back.
+func Fenced(t Turn, s Serving) Turn {
+	t.Fence = max(t.Fence, s.Fence)
+	return t
+}
+
 // seqAt is where in a lease's id the seq of its job stands, in as many bytes as are left: enough for 30,000 jobs a second for 290 years.
 const seqAt = 10
 

@@ -270,3 +270,19 @@ func TestLeaseTellsTheSeqOfItsJob(t *testing.T) {
 func TestPaceLeavesRoomForTwoLostBeats(t *testing.T) {
 	same(t, "the pace of a ttl of 60 s", Pace(time.Minute), 20*time.Second)
 }
+
+func TestFencedPassesTheFloor(t *testing.T) {
+	for name, c := range map[string]struct{ last, floor, now, want int64 }{
+		"no floor":             {last: 5, now: 100, want: 100},
+		"clock above floor":    {last: 5, floor: 99, now: 101, want: 101},
+		"clock at the floor":   {last: 5, floor: 100, now: 100, want: 101},
+		"clock below floor":    {last: 5, floor: 200, now: 100, want: 201},
+		"last above the floor": {last: 300, floor: 200, now: 100, want: 301},
+	} {
+		turn := Fenced(Turn{Fence: c.last}, Serving{Fence: c.floor})
+		got := Grant(lessor.LeaseID{}, turn, &Spec{}, "w", time.Minute, lessor.Instant(c.now)).Turn.Fence
+		if got != c.want {
+			t.Errorf("%s: fence %d, want %d", name, got, c.want)
+		}
+	}
+}

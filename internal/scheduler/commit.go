@@ -28,6 +28,11 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	if s.wentBack != "" {
+		if err := s.tellWentBack(ctx); err != nil {
+			return err
+		}
+	}
 	if s.tickDue() {
 		if err := s.tick(ctx); err != nil {
 			return err
@@ -56,7 +61,7 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 
 // rareDue reports whether something besides the hot calls has a transaction of its own now.
 func (s *Scheduler) rareDue() bool {
-	return s.tickDue() || s.missDue() || s.failedDue() || s.brakeIsOver() || s.retainDue()
+	return s.wentBack != "" || s.tickDue() || s.missDue() || s.failedDue() || s.brakeIsOver() || s.retainDue()
 }
 
 // start answers the hot calls, or has their commit on its way.
@@ -164,7 +169,7 @@ func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) er
 
 // repeatable reports whether a transaction failed in such a way that it may succeed on a fold that is rebuilt.
 func repeatable(err error) bool {
-	return errors.Is(err, ErrAgain) || errors.Is(err, errStale)
+	return errors.Is(err, ErrAgain) || errors.Is(err, errStale) || errors.Is(err, ErrWentBack)
 }
 
 // announce tells about the alerts of a commit that is durable, and counts the jobs that failed in it.

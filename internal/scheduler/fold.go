@@ -98,8 +98,7 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	}
 	var waiting []lessor.JobID
 	err = v.EachQueued(ctx, func(t rules.Turn) error {
-		f.index.Enqueue(t)
-		f.strayed("queue", t)
+		s.line(f, t)
 		if !s.expects && len(waiting) < maxExpected && f.unclaimed(t) {
 			waiting = append(waiting, t.Job)
 		}

@@ -243,6 +243,9 @@ func (r *round) lease(ctx context.Context) error {
 		if t.spec == nil {
 			return fmt.Errorf("job %s is queued and has no job row: %w", t.turn.Job, ErrMoved)
 		}
+		if err := p.s.confirm(t); err != nil {
+			return err
+		}
 		t.held = p.held(t)
 		p.s.parked.wakeTwins(t.call)
 		p.stats.Waited = append(p.stats.Waited, p.now.Sub(t.turn.QueuedAt))
@@ -290,7 +293,7 @@ func (p *pass) held(t *taken) *rules.Held {
 	if ttl == 0 {
 		ttl = p.s.cfg.TTL
 	}
-	h := rules.Grant(lessor.LeaseID{UUID: newUUID()}, t.turn, t.spec, ask.Worker, ttl+p.s.cfg.Grace, p.now)
+	h := rules.Grant(lessor.LeaseID{UUID: newUUID()}, rules.Fenced(t.turn, p.serving), t.spec, ask.Worker, ttl+p.s.cfg.Grace, p.now)
 	h.RequestID, h.WorkspaceID = ask.RequestID, ask.WorkspaceID
 	return h
 }

@@ -84,6 +84,7 @@ func (s *Scheduler) rest(ctx context.Context) (time.Duration, error) {
 
 // prepare sees to it that w can be answered, and answers looks at the fold, which need no transaction.
 func (s *Scheduler) prepare(ctx context.Context, w *work) error {
+	s.askWentBack()
 	if w.empty() || s.fold == nil || time.Since(s.servedAt) > serveBusy {
 		if err := s.serve(ctx); err != nil {
 			return err
@@ -143,7 +144,7 @@ func (s *Scheduler) followIdle(ctx context.Context) error {
 		return nil
 	}
 	err := s.store.View(ctx, func(v View) error { return s.follow(ctx, v) })
-	if errors.Is(err, errStale) {
+	if errors.Is(err, errStale) || errors.Is(err, ErrWentBack) {
 		return s.rebuild(ctx)
 	}
 	if err != nil {
@@ -228,6 +229,8 @@ func storeRefusal(err error) error {
 		r.Detail, r.OutcomeUnknown = "the answer to the commit was lost; repeat with the same key", true
 	case errors.Is(err, ErrBroken):
 		r.Detail = "the store reported an I/O error; the server stops"
+	case errors.Is(err, ErrWentBack):
+		r.Detail = "the store went back to an older state; nothing was changed"
 	case errors.Is(err, ErrMoved):
 		r.Detail = "the store changed under the call; nothing was changed"
 	case errors.Is(err, context.Canceled):

@@ -133,3 +133,32 @@ func TestRowsOfALaneThatIsNotStored(t *testing.T) {
 		t.Errorf("the check says %v, want two jobs named", drift)
 	}
 }
+
+// TestRowsThatContradictEachOther: a job is never handed out as of a lane that its own row does not confirm, and does not keep others from theirs.
+func TestRowsThatContradictEachOther(t *testing.T) {
+	url := pool.Database(t)
+	before := node(t, url, config(), nil)
+	before.submit(func(s *lessor.Submission) { s.Type = new("mine") })
+	bad := before.submit(func(s *lessor.Submission) { s.Type, s.TenantID = new("theirs"), new(tenantB.String()) })
+	before.halt()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	_, err = conn.Exec(t.Context(), "update queue set lane = (select id from lane where type = 'mine') where job = $1", bad.ID.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := node(t, url, config(), nil)
+	if g := insistOn(w, "mine", nil); g.Job.Type != "mine" {
+		t.Errorf("asked for mine and got %s", g.Job.Type)
+	}
+	last := w.submit(func(s *lessor.Submission) { s.Type = new("mine") })
+	if g := insistOn(w, "mine", nil); g.Job.ID != last.ID {
+		t.Errorf("got job %v, want %v", g.Job.ID, last.ID)
+	}
+	if drift := w.Drift(w.ctx); drift == nil || !strings.Contains(drift.Error(), bad.ID.String()) {
+		t.Errorf("the check says %v, want the job named", drift)
+	}
+}

@@ -39,7 +39,13 @@ func nodes(t *testing.T, n int, cfg scheduler.Config, wrap func(scheduler.Store)
 
 func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store, before ...func(*scheduler.Scheduler)) *world {
 	t.Helper()
-	store, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	return nodeOn(t, postgres.Config{URL: url}, cfg, wrap, before...)
+}
+
+// nodeOn is node over a store with settings.
+func nodeOn(t *testing.T, db postgres.Config, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store, before ...func(*scheduler.Scheduler)) *world {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), db)
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}

@@ -94,8 +94,11 @@ type Scheduler struct {
 	works    []*work      // that this turn of the loop answers
 	panics   int          // turns of the loop in a row that panicked
 	told     int          // how many calls the last flight that landed answered
-	flights  []*flight    // on their way, oldest first; none = the fold equals the tables
-	servedAt time.Time
+	wentBack string       // how the store was seen to go back, if nobody was told yet
+	// strangers are jobs that were chosen and found to be of another lane, and how often.
+	strangers map[lessor.JobID]int
+	flights   []*flight // on their way, oldest first; none = the fold equals the tables
+	servedAt  time.Time
 	// beatsRefused says that the store failed heartbeats since service was last noted. Whatever was noted meanwhile, here or on a
 	// node that is idle, nobody could beat: service begins anew.
 	beatsRefused bool

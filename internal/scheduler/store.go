@@ -49,6 +49,9 @@ type Sender interface {
 // say that something was.
 type loneTx interface{ Lone() bool }
 
+// rewinder is a store that may go back to an older state. WentBack tells once how that was seen, "" if it was not.
+type rewinder interface{ WentBack() string }
+
 // Errors that a store tells apart.
 var (
 	// ErrFull: there is no space. Nothing was changed; it may go on by itself.
@@ -63,6 +66,9 @@ var (
 	ErrBadCall = errors.New("store refused a value")
 	// ErrAgain: the transaction met another node's and lost. Nothing was changed; the same batch may be repeated at once.
 	ErrAgain = errors.New("transaction must be repeated")
+	// ErrWentBack: the store went back to an older state, or is another one: a standby was promoted, a copy restored. Nothing was changed. What was
+	// read before counts no more; the same batch may be repeated on what is read anew.
+	ErrWentBack = errors.New("store went back")
 	// ErrMoved: a row was not where a Move said it was. The index no longer matches the tables and must be rebuilt.
 	ErrMoved = errors.New("row is not where it was")
 )

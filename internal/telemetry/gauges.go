@@ -78,6 +78,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	for _, kind := range []lessor.AlertKind{
 		lessor.AlertMassExpiry, lessor.AlertCircuitOpen, lessor.AlertNoWorker, lessor.AlertStale, lessor.AlertDead, lessor.AlertHung,
 		lessor.AlertMissedTicks, lessor.AlertJobFailed,
+		lessor.AlertStoreWentBack,
 	} {
 		set(alertsDesc, f.Alerts[kind], string(kind))
 	}

@@ -13,15 +13,24 @@ import (
 )
 
 var (
-	newStream = sql("insert into stream (seen_at) values (floor(extract(epoch from clock_timestamp()) * 1000)::bigint) returning id")
-	// putChange fails if the stream is not registered any more: nobody would see its changes.
+	newStream = sql("insert into stream (id, seen_at) overriding system value" +
+		" values ($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) returning " + timeline)
+	// putChange fails if the stream is not registered any more, when nobody would see its changes, or if the database went back.
 	putChange = sql("with put as (insert into change (stream, n, at, void, data)" +
-		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint returning 1) select 1 / count(*) from put")
-	readChanges = sql("select c.stream, c.n, c.data from (" + othersAt + ") p" +
+		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint" +
+		" and ($2 = 1 or exists (select from change where stream = $1 and n = $2 - 1)) and " + sameTimeline("$5") +
+		" returning 1) select 1 / count(*) from put")
+	// readChanges returns, before all others, a change with a number below 0 for each that was followed and is gone: -1 if its stream is gone too.
+	readChanges = sql(goneChanges + " union all select c.stream, c.n, c.data from (" + othersAt + ") p" +
 		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n order by n offset 0) c" +
-		" order by c.stream, c.n")
+		" order by stream, n")
+	readGone     = sql(goneChanges)
 	readPosition = sql("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
 )
+
+// goneChanges are those that were followed and are not there any more.
+const goneChanges = "select a.stream, case when exists (select from stream where id = a.stream) then -2 else -1 end as n, ''::bytea as data" +
+	" from unnest($1::bigint[], $2::bigint[]) as a (stream, n) where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null"
 
 // othersAt is how far we have come in the stream of each other node.
 const othersAt = "select s.id, coalesce(a.n, 0) as n from stream s" +
@@ -35,20 +44,15 @@ type stream struct {
 	followed atomic.Int64
 	// next is the position from which they will be read next, as far as can be foreseen.
 	next atomic.Pointer[scheduler.Position]
+	// kept is the last change that is known to be in the database.
+	kept atomic.Pointer[last]
 }
 
 // forget gives a stream up whose next number is not known. Its changes are another's from now on.
 func (s *stream) forget() {
 	s.id.Store(0)
 	s.n = 0
-}
-
-func (s *Store) newStream(c *conn) error {
-	return c.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
-		s.stream.n = 0
-		s.stream.id.Store(r.int())
-		return nil
-	}})
+	s.kept.Store(nil)
 }
 
 // Publish implements scheduler.Tx.
@@ -59,13 +63,13 @@ func (t *tx) Publish(_ context.Context, data []byte) error {
 	return t.err
 }
 
-// errStreamLost: others took this node for dead and removed its stream.
-var errStreamLost = errors.New("the stream of this node is gone")
+// errStreamLost: others took this node for dead and removed its stream, or the database went back.
+var errStreamLost = errors.New("the stream of this node, or its last change, is gone")
 
 // putChange adds the change row of a commit. Every commit that wrote has one: by its number a lost answer is settled.
 func (t *tx) putChange(n int64) {
 	t.conn.add(step{verb: "publish", stmt: putChange, guard: fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)},
-		int8Of(t.store.stream.id.Load()), int8Of(n), instantOf(t.now), append([]byte{}, t.news...))
+		int8Of(t.store.stream.id.Load()), int8Of(n), instantOf(t.now), append([]byte{}, t.news...), t.store.origin.known())
 }
 
 // keepFor is how long changes are kept for others to follow. forgetAfter is when a reader counts as having lost track: sooner.
@@ -77,6 +81,13 @@ const (
 // Position implements scheduler.View.
 func (v *view) Position(context.Context) (scheduler.Position, error) {
 	p := scheduler.Position{}
+	if next := v.store.stream.next.Load(); next != nil && !v.store.origin.lost.Load() {
+		streams, ns := v.positions(*next)
+		v.add("read position", step{stmt: readGone, each: func(r *row) error {
+			v.gone(scheduler.Change{Stream: r.int(), N: r.int()})
+			return nil
+		}}, streams, ns)
+	}
 	err := v.query("read position", readPosition, func(r *row) error {
 		stream := r.int()
 		if n := r.int(); n > 0 {
@@ -132,10 +143,25 @@ func (v *view) addChanges(after scheduler.Position) *following {
 	f := &following{after: after}
 	streams, ns := v.positions(after)
 	v.add("read changes", step{stmt: readChanges, each: func(r *row) error {
-		f.changes = append(f.changes, scheduler.Change{Stream: r.int(), N: r.int(), Data: r.bytes()})
+		c := scheduler.Change{Stream: r.int(), N: r.int(), Data: r.bytes()}
+		if c.N < 0 {
+			v.gone(c)
+			return nil
+		}
+		f.changes = append(f.changes, c)
 		return nil
 	}}, streams, ns, int8Of(v.store.stream.id.Load()))
 	return f
+}
+
+// gone spoils the view: a change that was followed is not there any more. A stream that is gone too may have been removed long after its node.
+func (v *view) gone(c scheduler.Change) {
+	why := ""
+	if c.N == -2 {
+		why = "changes of another node that this node had followed are gone"
+	}
+	v.store.lose(why)
+	v.err = errWentBack
 }
 
 // positions returns a position as two arrays.
@@ -175,7 +201,10 @@ func (t *tx) lockedFirst(lock func()) error {
 		return t.locked("lock", lock)
 	}
 	var ahead *following
-	if t.err = t.conn.pass(func() { t.addLock(lock, &ahead) }); t.err == nil {
+	if err := t.conn.pass(func() { t.addLock(lock, &ahead) }); err != nil {
+		t.err = err
+	}
+	if t.err == nil {
 		t.ahead = ahead
 	}
 	return t.err

@@ -12,14 +12,18 @@ import (
 
 // The store's clock is the database's, in milliseconds. It is read in a statement behind those that wait for locks, together
 // with the serving row: what was read before the waiting is out of date.
-var lookAtClock = sql("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint, last_beat, since, brake_until, lapsed_at" +
+var lookAtClock = sql("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint, last_beat, since, brake_until, lapsed_at, fence, " + timeline +
 	" from serving where id")
 
 // look adds a reading of the clock to the next round trip.
 func (v *view) look() {
 	v.conn.add(step{verb: "read the clock", stmt: lookAtClock, each: func(r *row) error {
-		v.now, v.row = r.instant(), readServing(r)
-		v.serving = v.row
+		now, row := r.instant(), readServing(r)
+		if v.store.differs(r.text()) {
+			v.err = errWentBack
+			return nil
+		}
+		v.now, v.row, v.serving = now, row, row
 		if v.live {
 			v.store.reckoned.note(v.now, time.Now())
 			v.serving = rules.Serve(v.row, rules.Tick{}, rules.Tick{Wall: v.now})
@@ -33,7 +37,7 @@ func (v *view) look() {
 }
 
 func readServing(r *row) rules.Serving {
-	return rules.Serving{LastBeat: r.instant(), Since: r.instant(), BrakeUntil: r.instant(), LapsedAt: r.instant()}
+	return rules.Serving{LastBeat: r.instant(), Since: r.instant(), BrakeUntil: r.instant(), LapsedAt: r.instant(), Fence: r.int()}
 }
 
 // saveServing changes the row that was read, or nothing: another node may have moved the floor meanwhile.

@@ -23,6 +23,7 @@ type conn struct {
 	ctx        context.Context // ends the waiting for answers
 	wait       time.Duration   // for one round trip
 	unprepared bool
+	age        int64 // see origin
 	prepared   map[form]*pgconn.StatementDescription
 
 	session limits // that its session is pinned to; none if it is not ours

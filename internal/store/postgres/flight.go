@@ -115,12 +115,15 @@ func (s *Store) landOne() error {
 		s.keep(f.tx.conn)
 	}
 	switch {
-	case f.lost || errors.Is(f.err, errStreamLost): // nobody knows its next number, or would see it
+	case errors.Is(f.err, errStreamLost):
+		s.lose("") // who renews the store finds out
+	case f.lost: // nobody knows its next number
 		if f.stream == s.stream.id.Load() {
 			s.stream.forget()
 		}
 	case f.used && f.stream == s.stream.id.Load():
 		s.stream.n = f.n
+		s.stream.kept.Store(&last{f.stream, f.n})
 	}
 	if f.err != nil {
 		s.epoch.Add(1) // whatever became of it

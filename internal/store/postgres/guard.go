@@ -19,7 +19,8 @@ import (
 // rows that were changed and behind the gate, so that nobody can have come between. Whatever is not known is looked up as usual.
 var guard = sql("select 1 / (case when abs(c.now - $4::bigint) < 1000" +
 	" and ($5::bigint = 0 or exists (select from change where stream = $3 and n = $5 and not void)) and not exists (select from (" + othersAt + ") p" +
-	" cross join lateral (select from change where stream = p.id and n > p.n offset 0 limit 1) x) then 1 else 0 end), c.now" +
+	" cross join lateral (select from change where stream = p.id and n > p.n offset 0 limit 1) x)" +
+	" and not exists (select from unnest($1, $2) as a (stream, n) where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null) then 1 else 0 end), c.now" +
 	" from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now offset 0) c")
 
 // errOthers: a node that took itself to be alone is not.

@@ -39,6 +39,7 @@ func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 		}
 		if m.To == rules.Leased {
 			t.granted, t.leased = append(t.granted, m.Held.Turn.Job), true
+			raise(&t.store.origin.fence, m.Held.Turn.Fence)
 			t.know(m.Held)
 		}
 		if m.From == rules.Leased {

@@ -30,6 +30,12 @@ func (o *owners) learn(id rules.LaneID, l *rules.Lane) {
 	o.known[id] = owner{tenant: l.Tenant, definition: l.Definition}
 }
 
+func (o *owners) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.known = nil
+}
+
 func (o *owners) find(id rules.LaneID) (owner, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -140,7 +140,7 @@ func fill(t *testing.T, url string, from, to int) {
 		`insert into done (` + doneColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', 'completed', null from generate_series(%[1]d + 3, %[2]d, 4) i`,
 		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '' from generate_series(%[1]d, %[2]d, 10) i`,
 		`insert into note (` + noteColumns + `) select ` + id + `, 1, false, i, 'queued', 'queued', 'a', 'r', null, 1, 1 from generate_series(%[1]d, %[2]d, 20) i`,
-		`insert into report (` + reportColumns + `) select ` + id + `, 0.5, null, null, i from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into report (job, progress, message, checkpoint, at) select ` + id + `, 0.5, null, null, i from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into idempotency (` + keyColumns + `) select md5('t')::uuid, 'k' || i, ` + id + `, '' from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into change (stream, n, at, void, data) select 0, i, i, false, '' from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into lane (hash, ` + laneColumns + `) select ('h' || i)::bytea, md5('t')::uuid, 'c', 1, 't' || i, false, 1, '', '' from generate_series(%[1]d, %[2]d, 20) i`,
@@ -173,7 +173,7 @@ func exercise(t *testing.T, s *Store) {
 		_, due := v.NextDue(ctx)
 		_, lanes := v.LanesByID(ctx, []rules.LaneID{1})
 		_, position := v.Position(ctx)
-		_, changes := v.Changes(ctx, scheduler.Position{1: 1 << 40})
+		_, changes := v.Changes(ctx, scheduler.Position{1: 0})
 		_, setting := v.Setting(ctx, "x")
 		_, tokens := v.Tokens(ctx)
 		return append(errs, standings, specs, reports, history, ends, leases, workspace, due, lanes, position, changes, setting, tokens,

@@ -24,6 +24,10 @@ func (s *Store) take(ctx context.Context) (c *conn, reused bool, err error) {
 	case <-ctx.Done():
 		return nil, false, fmt.Errorf("wait for a reader: %w", context.Cause(ctx))
 	}
+	if c != nil && c.age != s.origin.age.Load() {
+		_ = c.close() // it may lead to what was the database before
+		c = nil
+	}
 	if c != nil {
 		c.ctx, c.wait = ctx, s.dialer.wait
 		return c, true, nil
@@ -35,7 +39,7 @@ func (s *Store) take(ctx context.Context) (c *conn, reused bool, err error) {
 		}
 		return nil, false, err
 	}
-	c.ctx, c.cancels = ctx, true
+	c.ctx, c.cancels, c.age = ctx, true, s.origin.age.Load()
 	return c, false, nil
 }
 

@@ -15,7 +15,8 @@ import (
 var (
 	voidChange = sql("insert into change (stream, n, at, void, data) values ($1::bigint, $2::bigint," +
 		" floor(extract(epoch from clock_timestamp()) * 1000)::bigint, true, '') on conflict (stream, n) do update set at = change.at")
-	readVoid = sql("select void from change where stream = $1::bigint and n = $2::bigint")
+	readVoid = sql("select void, $3::bigint = 0 or exists (select from change where stream = $1::bigint and n = $3)" +
+		" from change where stream = $1 and n = $2::bigint")
 )
 
 const (
@@ -60,14 +61,19 @@ func (s *Store) resolveOnce(ctx context.Context, stream, n int64) (committed boo
 	}
 	defer func() { _ = c.close() }()
 	c.ctx = ctx
-	void := false
+	void, before := false, s.lastKept()
+	if before.stream != stream {
+		before.n = 0
+	}
 	c.open(begin, l)
 	c.add(step{verb: "void the commit", stmt: voidChange}, int8Of(stream), int8Of(n))
 	c.add(step{verb: "commit", stmt: commit})
 	c.add(step{verb: "read the change", stmt: readVoid, each: func(r *row) error {
-		void = r.flag()
+		if void = r.flag(); !r.flag() {
+			s.lose("changes that this node made are gone")
+		}
 		return nil
-	}}, int8Of(stream), int8Of(n))
+	}}, int8Of(stream), int8Of(n), int8Of(before.n))
 	if err = c.send(); err == nil {
 		err = c.warned()
 	}

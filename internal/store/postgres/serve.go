@@ -24,7 +24,7 @@ var (
 		" brake_until = case when c.now - last_beat < -1000 then 0 else brake_until end," +
 		" lapsed_at = case when c.now - last_beat < -1000 then 0 else lapsed_at end" +
 		" from (select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now offset 0) c where id" +
-		" returning last_beat, since, brake_until, lapsed_at, not exists (select from stream where id <> $2::bigint and seen_at > c.now - $3::bigint)")
+		" returning last_beat, since, brake_until, lapsed_at, fence, not exists (select from stream where id <> $2::bigint and seen_at > c.now - $3::bigint)")
 	// proof makes a commit that writes nothing but itself. The lock is this node's: of those that hang, there is one.
 	proof   = sql("select pg_advisory_xact_lock($1::bigint), pg_logical_emit_message(true, 'lessor', '')")
 	noFlush = sql("select set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '1000', true)")
@@ -57,6 +57,7 @@ func (s *Store) Serve(ctx context.Context, anew bool) (serving rules.Serving, er
 				return err
 			}
 		}
+		s.seen(serving)
 		s.lone.Store(lone)
 		s.served.Store(&serving)
 		if bad := errors.Join(s.dropSpent(c, serving.LastBeat), s.tidy(c, serving.LastBeat)); bad != nil { // it can wait, and says nothing against serving
@@ -96,7 +97,7 @@ func (s *Store) asServer(ctx context.Context, fn func(*conn) error) error {
 		}
 		_ = c.close() // whatever it says, it is of no more use
 		s.server = nil
-		if try == serveTries || pgconn.Timeout(err) || !errors.Is(err, scheduler.ErrAgain) && !(reused && !lives(err)) {
+		if try == serveTries || pgconn.Timeout(err) || errors.Is(err, scheduler.ErrWentBack) || !errors.Is(err, scheduler.ErrAgain) && !(reused && !lives(err)) {
 			return err
 		}
 	}
@@ -117,7 +118,7 @@ func (s *Store) serverConn(ctx context.Context) (*conn, bool, error) {
 
 // serveOnce notes that a heartbeat could be accepted now, or that it can be anew. It tells whether this is the only node.
 func (s *Store) serveOnce(c *conn, anew bool) (serving rules.Serving, lone bool, err error) {
-	proved := s.isProved()
+	proved, lost := s.isProved(), s.origin.lost.Load()
 	if !proved {
 		c.open(begin, brief)
 		c.add(step{verb: "commit as a heartbeat does", stmt: proof}, int8Of(s.proofKey))
@@ -125,6 +126,7 @@ func (s *Store) serveOnce(c *conn, anew bool) (serving rules.Serving, lone bool,
 	}
 	c.open(begin, brief)
 	c.add(step{verb: "begin", stmt: noFlush})
+	s.addCheck(c)
 	c.add(step{verb: "lock serving", stmt: lockServing})
 	c.add(step{verb: "serve", stmt: serve, each: func(r *row) error {
 		serving, lone = readServing(r), r.flag()
@@ -133,6 +135,9 @@ func (s *Store) serveOnce(c *conn, anew bool) (serving rules.Serving, lone bool,
 	c.add(step{verb: "commit", stmt: commit})
 	if err = c.send(); err == nil {
 		err = c.warned()
+	}
+	if err == nil && !lost && s.origin.lost.Load() {
+		return serving, lone, errWentBack
 	}
 	if err == nil && !proved {
 		s.prove()

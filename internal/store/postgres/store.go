@@ -95,6 +95,7 @@ type Store struct {
 
 	stream stream
 	owners owners
+	origin origin
 	lone   atomic.Bool // no other node works here, as far as the last Serve saw
 	// epoch changes when another node was seen to write; served is what the last Serve answered, nil after it was changed.
 	epoch  atomic.Int64

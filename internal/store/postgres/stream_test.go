@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"testing"
 
 	"lessor"
@@ -110,6 +111,9 @@ func TestStreamThatWasDropped(t *testing.T) {
 	old := s.stream.id.Load()
 	if err := write(t.Context(), s, "lost", nil); err == nil {
 		t.Fatal("a change that nobody can see was committed")
+	}
+	if err := write(t.Context(), s, "again", nil); !errors.Is(err, scheduler.ErrWentBack) {
+		t.Fatalf("what is written next without a look at the tables: %v", err)
 	}
 	if err := write(t.Context(), s, "again", nil); err != nil {
 		t.Fatal(err)

@@ -65,6 +65,9 @@ func (s *Store) transact(ctx context.Context, k kind, fn func(scheduler.Tx) erro
 	for len(s.flights) > 0 && s.flights[0].over() {
 		_ = s.landOne() // who sent it knows
 	}
+	if s.origin.lost.Load() {
+		_ = s.land() // the same
+	}
 	if len(s.flights) == maxFlights && s.landOne() != nil {
 		return nil, errBefore
 	}
@@ -100,6 +103,9 @@ func (s *Store) leave() { s.turn <- struct{}{} }
 
 // connect returns a connection that writes, and whether it was used before. There is a stream then that its changes go to.
 func (s *Store) connect(ctx context.Context) (c *conn, reused bool, err error) {
+	if s.origin.lost.Load() {
+		return nil, false, s.reconnect(ctx)
+	}
 	if n := len(s.writers); n > 0 {
 		c, reused, s.writers = s.writers[n-1], true, s.writers[:n-1]
 	} else if c, err = s.dialer.dial(ctx, s.writeLimits()); err != nil {
@@ -148,7 +154,7 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 			t.look()
 			t.unsent = false
 			if err = c.send(); err == nil {
-				return t, nil
+				return t.begun()
 			}
 			_ = c.close() // the reason is known
 		}

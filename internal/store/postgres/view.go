@@ -82,6 +82,9 @@ func (s *Store) beginView(ctx context.Context) (*view, error) {
 		c.open(beginView, s.viewLimits())
 		v.look()
 		if err = c.send(); err == nil {
+			err = v.err
+		}
+		if err == nil {
 			return v, nil
 		}
 		s.giveBack(c, err)
@@ -131,8 +134,10 @@ func (v *view) trip(verb string) error {
 	if refused, ok := errors.AsType[refusal](err); ok {
 		return fmt.Errorf("%s: %w", verb, refused.error)
 	}
-	v.err = err
-	return err
+	if err != nil {
+		v.err = err
+	}
+	return v.err // also of what was read
 }
 
 // query reads with one statement.

@@ -1,0 +1,92 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Catch waits until a standby has what its primary has now.
+func (s *Server) Catch(ctx context.Context, primary *Server) error {
+	at, err := primary.Ask(ctx, "select pg_current_wal_lsn()")
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(startTime); ; {
+		there, err := s.Ask(ctx, "select pg_last_wal_replay_lsn() >= '"+at+"'")
+		if err == nil && there == "t" {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the standby does not come to %s: %w", at, err)
+		}
+		pause := time.NewTimer(10 * time.Millisecond)
+		<-pause.C
+	}
+}
+
+// Cut has a standby receive nothing any more.
+func (s *Server) Cut(ctx context.Context) error {
+	if _, err := s.Ask(ctx, "alter system set primary_conninfo = ''"); err != nil {
+		return err
+	}
+	if _, err := s.Ask(ctx, "select pg_reload_conf()"); err != nil {
+		return err
+	}
+	for end := time.Now().Add(startTime); ; {
+		if n, err := s.Ask(ctx, "select count(*) from pg_stat_wal_receiver"); err != nil || n == "0" {
+			return err
+		}
+		if time.Now().After(end) {
+			return errors.New("the standby goes on receiving")
+		}
+		pause := time.NewTimer(10 * time.Millisecond)
+		<-pause.C
+	}
+}
+
+// Promote makes a standby the primary.
+func (s *Server) Promote(ctx context.Context) error {
+	_, err := s.Ask(ctx, "select pg_promote(true, 60)")
+	return err
+}
+
+// Ask returns the first value that a statement gives, in the database postgres.
+func (s *Server) Ask(ctx context.Context, text string) (string, error) {
+	c, err := pgconn.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return "", err
+	}
+	results, err := c.Exec(ctx, text).ReadAll()
+	value := ""
+	if err == nil && len(results) > 0 && len(results[0].Rows) > 0 {
+		value = string(results[0].Rows[0][0])
+	}
+	return value, joinClose(err, c.Close(ctx))
+}
+
+// Copy keeps the data of a server that was killed, for Restore to go back to.
+func (s *Server) Copy(ctx context.Context) error { return s.copyData(ctx, s.data(), s.data()+".copy") }
+
+// Restore goes back to what Copy kept. The server must have been killed.
+func (s *Server) Restore(ctx context.Context) error {
+	if err := os.RemoveAll(s.data()); err != nil {
+		return err
+	}
+	return s.copyData(ctx, s.data()+".copy", s.data())
+}
+
+func (s *Server) copyData(ctx context.Context, from, to string) error {
+	if out, err := exec.CommandContext(ctx, "cp", "-a", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the data: %w\n%s", err, out)
+	}
+	return os.RemoveAll(filepath.Join(to, "postmaster.pid"))
+}

@@ -1,0 +1,70 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// storeSubject is what the alert about a store that went back is about.
+const storeSubject = "store"
+
+// sameLoss is how long after an alert another node's sight of a store that went back counts as the same event.
+const sameLoss = time.Minute
+
+// askWentBack asks the store whether it went back.
+func (s *Scheduler) askWentBack() {
+	if r, ok := s.store.(rewinder); ok && s.wentBack == "" {
+		s.wentBack = r.WentBack()
+	}
+}
+
+// tellWentBack raises the alert about a store that went back. An older one is about an earlier event, and ends.
+func (s *Scheduler) tellWentBack(ctx context.Context) error {
+	_, err := s.transact(ctx, 0, func(p *pass) error {
+		open, err := p.tx.OpenAlert(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{})
+		if err != nil {
+			return err
+		}
+		if open != nil && p.now.Sub(open.RaisedAt) > sameLoss {
+			if err := p.clear(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{}); err != nil {
+				return err
+			}
+		}
+		return p.raise(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{},
+			"the store went back to an older state, and changes that were acknowledged may be lost: "+s.wentBack)
+	})
+	if err == nil {
+		s.wentBack = ""
+	}
+	return err
+}
+
+// maxStrangers bounds the jobs that are remembered as not what they were chosen as.
+const maxStrangers = 1000
+
+// confirm makes sure that a job is of the lane by which it was chosen: its row says whose it is. If not, the fold is wrong and is
+// rebuilt; if that does not help, the rows contradict each other, and the job is left out.
+func (s *Scheduler) confirm(t *taken) error {
+	if t.spec.LaneID == t.turn.Lane && t.spec.Lane == s.fold.index.Lane(t.turn.Lane) {
+		return nil
+	}
+	if s.strangers == nil || len(s.strangers) >= maxStrangers {
+		s.strangers = map[lessor.JobID]int{}
+	}
+	s.strangers[t.turn.Job]++
+	return fmt.Errorf("job %s is not of lane %d: %w", t.turn.Job, t.turn.Lane, errStale)
+}
+
+// line puts a queued job into a fold that is built, unless it was found again not to be what it is queued as.
+func (s *Scheduler) line(f *fold, t rules.Turn) {
+	if s.strangers[t.Job] > 1 {
+		f.strays = append(f.strays, stray{t.Job, t.Lane, "queue"})
+		return
+	}
+	f.index.Enqueue(t)
+	f.strayed("queue", t)
+}

@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// A database can go back: a standby is promoted that had not received everything, or an older copy is restored. What a node has in
+// memory then is of a history that is no more: its numbers of lanes are given to others, and jobs that it knows were never submitted.
+// Through a pooler no connection need break. The signs are looked for in every transaction, in every view, and by Serve:
+//
+//   - another timeline: every promotion and every recovery to a point in time begins one;
+//   - the last change that this node published is not there any more;
+//   - the last change of another node that this node has followed is not there any more;
+//   - a sequence is behind a number that it gave.
+//
+// Whoever sees one loses the store: what is in memory is dropped, numbers seen outside are passed over, and the scheduler is
+// told to start again from the tables (scheduler.ErrWentBack).
+const timeline = "left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"
+
+// sameTimeline is true on the timeline that a parameter names, or if that is not known.
+func sameTimeline(param string) string {
+	return "case when " + param + "::text = '' then true else " + timeline + " = " + param + " end"
+}
+
+var (
+	readOrigin = sql("select " + timeline + ", exists (" + lastChange + ")")
+	// checkOrigin reads how far the sequences are, so that a node that gives no numbers knows them too.
+	checkOrigin = sql("select " + sameTimeline("$3") + " and exists (" + lastChange + ")," +
+		" (select last_value from place), (select last_value from lane_id_seq)")
+	renewing = sql("select pg_advisory_xact_lock($1::bigint)")
+	// A sequence is set well beyond what it is raised to: whoever takes numbers from it at that moment stays below.
+	raisePlaces = sql("select setval('place', $1::bigint + $2::bigint) from place where last_value < $1")
+	raiseLanes  = sql("select setval('lane_id_seq', $1::bigint + $2::bigint) from lane_id_seq where last_value < $1")
+	raiseFence  = sql("update serving set fence = $1::bigint where id and fence < $1")
+)
+
+// lastChange finds the last change of a stream, or the stream itself if it has none.
+const lastChange = "select from change where stream = $1::bigint and n = $2::bigint union all select from stream where id = $1 and $2 = 0"
+
+const (
+	// renewKey is the advisory lock of those who raise sequences: "lessob".
+	renewKey = 0x6c6573736f62
+	// Other nodes may have taken numbers since this one last looked: blocks of places for as long as 1024 s, and lanes.
+	morePlaces = 1024 * seqBlock
+	moreLanes  = 10_000
+	// moreFence is how many milliseconds the clock of the database may have been ahead of what this node makes of it.
+	moreFence = 1000
+)
+
+// origin is what this node knows of the database's history.
+type origin struct {
+	timeline atomic.Pointer[string] // nil = not known yet
+	// lost says that a sign was seen and that the store was not renewed since; why is for people.
+	lost atomic.Bool
+	why  atomic.Pointer[string]
+	// place and lane are the highest numbers that the sequences were seen to have given.
+	place, lane atomic.Int64
+	fence       atomic.Int64 // the highest of this node
+	clock       atomic.Pointer[clockReading]
+	age         atomic.Int64 // of connections: those that are older than the last renewal are closed
+}
+
+// clockReading is what the database's clock said, and when.
+type clockReading struct {
+	at   lessor.Instant
+	when time.Time
+}
+
+// errWentBack is what a transaction or a view is told that met a sign.
+var errWentBack = fmt.Errorf("%w: its changes that this node knew are gone", scheduler.ErrWentBack)
+
+// lose notes that the database went back; why is "" if that is not certain.
+func (s *Store) lose(why string) {
+	if why != "" {
+		s.origin.why.CompareAndSwap(nil, &why)
+	}
+	s.epoch.Add(1)
+	s.origin.lost.Store(true)
+}
+
+// WentBack tells why the scheduler should raise an alert; "" if nothing was seen. Once it was told it is forgotten.
+func (s *Store) WentBack() string {
+	if why := s.origin.why.Swap(nil); why != nil {
+		return *why
+	}
+	return ""
+}
+
+// known is the timeline as a parameter.
+func (o *origin) known() []byte {
+	if t := o.timeline.Load(); t != nil {
+		return textOf(*t)
+	}
+	return textOf("")
+}
+
+// differs reports whether the database is on another timeline than it was, and loses the store then.
+func (s *Store) differs(at string) bool {
+	known := s.origin.timeline.Load()
+	if known == nil || *known == at || s.origin.lost.Load() {
+		return false
+	}
+	s.lose(fmt.Sprintf("the database went from timeline %s to %s", *known, at))
+	return true
+}
+
+// last is the last change of this node that is in the database.
+type last struct{ stream, n int64 }
+
+func (s *Store) lastKept() last {
+	if l := s.stream.kept.Load(); l != nil {
+		return *l
+	}
+	return last{}
+}
+
+// addCheck adds the look for signs to what Serve sends.
+func (s *Store) addCheck(c *conn) {
+	l := s.lastKept()
+	if l.stream == 0 || s.origin.lost.Load() {
+		return
+	}
+	c.add(step{verb: "check the origin", stmt: checkOrigin, each: func(r *row) error {
+		same, place, lane := r.flag(), r.int(), r.int()
+		switch {
+		case !same:
+			s.lose("changes that this node made are gone, or the database is another")
+		case place < s.origin.place.Load() || lane < s.origin.lane.Load():
+			s.lose("") // a crash alone may take back numbers of transactions that were not committed
+		}
+		raise(&s.origin.place, place)
+		raise(&s.origin.lane, lane)
+		return nil
+	}}, int8Of(l.stream), int8Of(l.n), s.origin.known())
+}
+
+// raise lets a number grow.
+func raise(to *atomic.Int64, v int64) {
+	for old := to.Load(); old < v && !to.CompareAndSwap(old, v); old = to.Load() {
+	}
+}
+
+// seen keeps what the database's clock said while nothing was lost.
+func (s *Store) seen(serving rules.Serving) {
+	if !s.origin.lost.Load() {
+		s.origin.clock.Store(&clockReading{serving.LastBeat, time.Now()})
+	}
+}
+
+// newStream opens the stream that the changes of this node go to. Its number is random: those of streams that were lost are not used again.
+func (s *Store) newStream(c *conn) error {
+	id := 1 + rand.Int64N(1<<62)
+	err := c.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
+		s.origin.timeline.Store(new(r.text()))
+		return nil
+	}}, int8Of(id))
+	if err == nil {
+		s.stream.n = 0
+		s.stream.kept.Store(&last{stream: id})
+		s.stream.id.Store(id)
+	}
+	return err
+}
+
+// reconnect renews a store whose database went back, on a new connection. It returns an error also when that has succeeded: what the caller
+// wants to write was decided on what is no more.
+func (s *Store) reconnect(ctx context.Context) error {
+	for _, c := range s.writers {
+		_ = c.close() // it may lead to what was the database before
+	}
+	s.writers = nil
+	c, err := s.dialer.dial(ctx, s.writeLimits())
+	if err != nil {
+		return err
+	}
+	if err := s.renew(c); err != nil {
+		_ = c.close() // the reason is known
+		return err
+	}
+	s.keep(c)
+	return errWentBack
+}
+
+// begun ends a transaction that has just begun if it is on another timeline.
+func (t *tx) begun() (*tx, error) {
+	if t.err != nil {
+		t.rollback(nil)
+		return nil, t.err
+	}
+	return t, nil
+}
+
+// renew drops what is in memory, and has the database give only numbers that it never gave before. It belongs to who has the turn, with no commit
+// on its way.
+func (s *Store) renew(c *conn) error {
+	l, fence := s.lastKept(), s.origin.fence.Load()
+	if r := s.origin.clock.Load(); r != nil { // other nodes gave fences on the same clock
+		fence = max(fence, int64(r.at.Add(time.Since(r.when)))+moreFence)
+	}
+	known := s.origin.timeline.Load()
+	c.open(begin, s.writeLimits())
+	c.add(step{verb: "renew", stmt: renewing}, int8Of(renewKey))
+	c.add(step{verb: "read the origin", stmt: readOrigin, each: func(r *row) error {
+		at, there := r.text(), r.flag()
+		switch {
+		case known != nil && *known != at:
+			s.lose(fmt.Sprintf("the database went from timeline %s to %s", *known, at))
+		case l.stream != 0 && !there:
+			s.lose("the last change that this node made is gone")
+		}
+		return nil
+	}}, int8Of(l.stream), int8Of(l.n))
+	c.add(step{verb: "raise places", stmt: raisePlaces}, int8Of(s.origin.place.Load()+morePlaces), int8Of(64*seqBlock))
+	c.add(step{verb: "raise lanes", stmt: raiseLanes}, int8Of(s.origin.lane.Load()+moreLanes), int8Of(1000))
+	c.add(step{verb: "raise fences", stmt: raiseFence}, int8Of(fence))
+	c.add(step{verb: "commit", stmt: commit})
+	if err := c.send(); err != nil {
+		return err
+	}
+	if err := s.newStream(c); err != nil {
+		return err
+	}
+	s.lanes, s.specs, s.leases = map[rules.Lane]rules.LaneID{}, newSpecCache(specCacheBytes), map[lessor.LeaseID]knownLease{}
+	s.owners.forget()
+	s.seqs, s.reckoned = seqs{}, reckoning{}
+	s.served.Store(nil)
+	s.stream.next.Store(nil)
+	s.stream.followed.Store(0)
+	s.origin.age.Add(1)
+	s.origin.lost.Store(false)
+	return nil
+}
