@@ -71,7 +71,7 @@ var layers = map[string]layer{
 
 	// Neighbours of the core: each knows the words and one thing of the outside.
 	"internal/token": {
-		imports: []string{".", "internal/scheduler"},
+		imports: []string{".", "internal/rules", "internal/scheduler"},
 		libs:    []string{"github.com/google/uuid"},
 	},
 	"internal/telemetry": {

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
 // local is who calls from inside the program.
-var local = scheduler.Caller{Actor: "local"}
+var local = scheduler.Caller{Actor: rules.ActorLocal}
 
 // Submit stores a job; existed says that its idempotency key was known and this is the first job.
 func (n *Node) Submit(ctx context.Context, s lessor.Submission) (job lessor.Job, existed bool, err error) {

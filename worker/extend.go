@@ -26,10 +26,10 @@ func (w *Worker) act(ctx context.Context, r round) {
 // extendAll sends one heartbeat for many leases.
 func (w *Worker) extendAll(ctx context.Context, signs []sign) {
 	ids := make([]lessor.LeaseID, len(signs))
-	patience := signs[0].held.ttl / 3
+	patience := signs[0].ttl / 3
 	for i, s := range signs {
 		ids[i] = s.held.id()
-		patience = min(patience, s.held.ttl/3) // so that another try fits before the lease can end
+		patience = min(patience, s.ttl/3) // so that another try fits before the lease can end
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -48,7 +48,7 @@ func (w *Worker) extendAll(ctx context.Context, signs []sign) {
 
 // extendOne sends a heartbeat that carries a report.
 func (w *Worker) extendOne(ctx context.Context, s sign) {
-	patience := s.held.ttl / 3
+	patience := s.ttl / 3
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s.body.WorkerID = &w.cfg.ID
@@ -96,6 +96,7 @@ func (w *Worker) heard(s sign, answer lessor.HeartbeatAnswer, err error) {
 		}
 		l.counted = max(l.counted, s.beat)
 		l.pace = paceOf(answer.HeartbeatAfterMS, l.ttl)
+		l.ttl = max(l.ttl, 3*l.pace) // the grant of a repeated request told what was left of it
 		if start = l.phase == granted; start {
 			l.phase, l.counted = running, -1 // the first beat comes now
 		}

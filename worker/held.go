@@ -26,7 +26,6 @@ const (
 type held struct {
 	grant   lessor.Grant
 	handler *handler
-	ttl     time.Duration
 	beats   Heartbeat
 	late    atomic.Bool // a beat should wake the heartbeat loop: the next round may be too late for it
 	ctx     context.Context
@@ -34,6 +33,7 @@ type held struct {
 
 	// Guarded by Worker.mu.
 	phase    phase
+	ttl      time.Duration // from the latest call by which we know that the lease lives; less for a grant that was asked for again
 	taken    moment        // when the grant arrived
 	known    moment        // when the latest call was sent by which we know that the lease lives
 	pace     time.Duration // how often the server wants a heartbeat

@@ -44,8 +44,11 @@ func (w *Worker) judge(r *round, l *held, now moment) {
 // tell does what look found, as far as it is not a call.
 func (w *Worker) tell(r round) {
 	for _, l := range r.silent {
+		w.mu.Lock()
+		ttl := l.ttl
+		w.mu.Unlock()
 		w.log.Warn("No beat for two thirds of the lease's ttl: call Beat where the work moves, or set ExtendOn: worker.Life for this handler",
-			l.attrs("ttl", l.ttl)...)
+			l.attrs("ttl", ttl)...)
 	}
 	for _, l := range r.stop {
 		w.stopLate(l)
@@ -58,11 +61,11 @@ func (w *Worker) tell(r round) {
 
 // stopLate ends the work on a lease that may soon be somebody else's.
 func (w *Worker) stopLate(l *held) {
+	w.mu.Lock()
 	why := fmt.Sprintf("no heartbeat was acknowledged for %s", l.ttl-w.margin(l.ttl))
 	if l.silent {
 		why = fmt.Sprintf("its handler has not beaten for %s", l.beats.Elapsed().Round(time.Millisecond))
 	}
-	w.mu.Lock()
 	waiting := l.phase == granted
 	if waiting {
 		w.freeLocked(l)

@@ -32,11 +32,14 @@ type pulse struct {
 type sign struct {
 	held *held
 	sent moment
+	ttl  time.Duration
 	beat int64 // the latest beat, which it pays for
 	body lessor.Heartbeat
 }
 
-func (w *Worker) sign(l *held) sign { return sign{held: l, sent: w.now(), beat: l.beats.last.Load()} }
+func (w *Worker) sign(l *held) sign {
+	return sign{held: l, sent: w.now(), ttl: l.ttl, beat: l.beats.last.Load()}
+}
 
 // keep is the heartbeat loop: it extends the leases whose work moves, all in one call an interval, and stops the handlers of
 // those that could not be extended.

@@ -85,7 +85,7 @@ func (d *Dashboard) sample(ctx context.Context) {
 	tick := time.NewTicker(slotTime / 3)
 	defer tick.Stop()
 	for {
-		if st, err := d.scheduler.Status(ctx, scheduler.Caller{Actor: "dashboard"}); err == nil {
+		if st, err := d.scheduler.Status(ctx, scheduler.Caller{Actor: rules.ActorDashboard}); err == nil {
 			q := st.QueueDepth
 			d.history.depth(q.High + q.Normal + q.Low + q.Background)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"lessor"
 	"lessor/internal/indent"
+	"lessor/internal/rules"
 	"lessor/internal/token"
 )
 
@@ -97,7 +98,7 @@ func (v *visit) leaseOf(ctx context.Context, job lessor.Job, events []lessor.Eve
 	worker := ""
 	for _, e := range events {
 		if e.LeaseID != nil && *e.LeaseID == *job.LeaseID {
-			worker = e.Actor
+			worker = rules.WorkerOf(e.Actor)
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // timeline is a job's attempts as a picture: one row an attempt, from when the job was made to its end or now.
@@ -35,7 +36,7 @@ func newTimeline(job lessor.Job, events []lessor.Event, now lessor.Instant) time
 		open := len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].To == 0
 		switch {
 		case e.To == lessor.Leased && !open:
-			t.Attempts = append(t.Attempts, attempt{Number: e.Attempt, Worker: e.Actor, State: e.To, From: e.At})
+			t.Attempts = append(t.Attempts, attempt{Number: e.Attempt, Worker: rules.WorkerOf(e.Actor), State: e.To, From: e.At})
 		case held && open:
 			t.Attempts[len(t.Attempts)-1].State = e.To
 		case open:

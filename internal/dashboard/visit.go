@@ -14,6 +14,7 @@ import (
 
 	"lessor"
 	"lessor/internal/httpapi"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/token"
 )
@@ -91,11 +92,11 @@ func (v *visit) stays() bool {
 func (v *visit) may(scope token.Scope) (scheduler.Caller, error) {
 	switch {
 	case scope == token.Public:
-		return scheduler.Caller{Actor: "anonymous"}, nil
+		return scheduler.Caller{Actor: rules.ActorAnonymous}, nil
 	case v.held != nil:
 		return httpapi.Holder(*v.held, scope)
 	case v.visitor.Local && token.Operator.Allows(scope) && !scope.NeedsToken():
-		return scheduler.Caller{Actor: "local"}, nil
+		return scheduler.Caller{Actor: rules.ActorLocal}, nil
 	}
 	return scheduler.Caller{}, errLogin
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/token"
 )
@@ -25,7 +26,7 @@ var (
 // is needed, so that a wrong one is noticed where it is set and not where it is first needed.
 func (a *API) identify(r *http.Request, scope token.Scope) (scheduler.Caller, error) {
 	if scope == token.Public {
-		return scheduler.Caller{Actor: "anonymous"}, nil
+		return scheduler.Caller{Actor: rules.ActorAnonymous}, nil
 	}
 	if !a.tokens.Loaded() {
 		return scheduler.Caller{}, errNoBook
@@ -34,7 +35,7 @@ func (a *API) identify(r *http.Request, scope token.Scope) (scheduler.Caller, er
 		if scope.NeedsToken() || !a.isLocal(r) || !token.Operator.Allows(scope) {
 			return scheduler.Caller{}, errNoToken
 		}
-		return scheduler.Caller{Actor: "local"}, nil
+		return scheduler.Caller{Actor: rules.ActorLocal}, nil
 	}
 	t, ok := a.tokens.Find(bearer(r.Header), lessor.At(time.Now()))
 	if !ok {
@@ -65,10 +66,12 @@ func Holder(t scheduler.Token, scope token.Scope) (scheduler.Caller, error) {
 		return scheduler.Caller{}, errScope
 	case t.Tenant != nil && scope.RefusesTenants():
 		return scheduler.Caller{}, errBound
-	case t.Name == "":
-		return scheduler.Caller{Actor: t.ID.String(), Tenant: t.Tenant}, nil
 	}
-	return scheduler.Caller{Actor: t.Name, Tenant: t.Tenant}, nil
+	c := scheduler.Caller{Actor: t.Name, Tenant: t.Tenant, Token: t.ID, Worker: token.Role(t.Role) == token.Worker}
+	if !rules.Nameable(t.Name) {
+		c.Actor = t.ID.String()
+	}
+	return c, nil
 }
 
 // bearer returns the token of an Authorization header, "" if there is not exactly one of that kind.

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/sentinel"
 )
@@ -75,7 +76,7 @@ type Monitor struct {
 }
 
 // monitor is who acts on jobs here.
-var monitor = scheduler.Caller{Actor: "recovery"}
+var monitor = scheduler.Caller{Actor: rules.ActorRecovery}
 
 // New returns a monitor. Nothing happens until Run.
 func New(cfg Config) *Monitor {

@@ -18,9 +18,6 @@ const (
 	ReasonInvalidPayload       = "invalid_payload"
 )
 
-// ActorScheduler is how the record names what the scheduler did by itself.
-const ActorScheduler = "scheduler"
-
 // End is how somebody wants an attempt to end.
 type End struct {
 	Outcome Outcome
@@ -105,7 +102,7 @@ func interruptions(before int, e End) int {
 
 func attemptOf(h *Held, e End, now lessor.Instant) Attempt {
 	return Attempt{
-		Turn: h.Turn, Lease: h.ID, Worker: h.Worker, GrantedAt: h.IssuedAt, FirstBeatAt: h.FirstBeatAt, EndedAt: now,
+		Turn: h.Turn, Lease: h.ID, Worker: h.Worker, Taker: h.Taker, GrantedAt: h.IssuedAt, FirstBeatAt: h.FirstBeatAt, EndedAt: now,
 		Outcome: e.Outcome, Said: e.Said, Reason: e.Reason, Actor: e.Actor, Error: e.Error,
 	}
 }

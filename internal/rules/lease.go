@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"encoding/binary"
 	"time"
 
 	"lessor"
@@ -69,8 +68,8 @@ func NextLook(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	return end
 }
 
-// Touch refuses a call of worker on a lease that is gone, over, or another's, in this order.
-func Touch(h *Held, worker string, now lessor.Instant, s Serving) error {
+// Touch refuses a call on a lease that is gone, over, or another's, in this order.
+func Touch(h *Held, by Hand, now lessor.Instant, s Serving) error {
 	if h == nil {
 		return lessor.ErrLeaseNotFound
 	}
@@ -80,7 +79,7 @@ func Touch(h *Held, worker string, now lessor.Instant, s Serving) error {
 		}
 		return &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "the lease is over", EndedReason: string(o)}
 	}
-	if h.Worker != worker {
+	if !h.heldBy(by) {
 		return lessor.ErrWorkerMismatch
 	}
 	return nil
@@ -88,8 +87,8 @@ func Touch(h *Held, worker string, now lessor.Instant, s Serving) error {
 
 // Beat extends h for the worker that sent a heartbeat; ttl is its new ttl plus grace, 0 to keep the old. ExpiresAt never
 // moves backwards.
-func Beat(h *Held, worker string, ttl time.Duration, now lessor.Instant, s Serving) error {
-	if err := Touch(h, worker, now, s); err != nil {
+func Beat(h *Held, by Hand, ttl time.Duration, now lessor.Instant, s Serving) error {
+	if err := Touch(h, by, now, s); err != nil {
 		return err
 	}
 	end := s.Since.Add(h.TTL) // a shorter ttl lowers the floor of this lease, not what it was promised before
@@ -108,15 +107,14 @@ func Beat(h *Held, worker string, ttl time.Duration, now lessor.Instant, s Servi
 }
 
 // Grant makes the lease of a job that is taken from the queue. Its fence is larger than every fence of the job before, and
-// still rises when the store was restored from an older copy. Its id is the one given, but for the last bytes: they tell where the job is, so
-// that a store finds lease and job by one key.
+// still rises when the store was restored from an older copy.
 func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Duration, now lessor.Instant) *Held {
 	t.Attempt++
 	t.Steps++
 	t.Cohort = 0
 	t.Fence = max(t.Fence+1, int64(now))
 	return &Held{
-		ID: leaseOf(t.Seq, id), Turn: t, Tenant: spec.Lane.Tenant, LockKey: spec.Lane.LockKey, Units: spec.Lane.Units,
+		ID: id, Turn: t, Tenant: spec.Lane.Tenant, LockKey: spec.Lane.LockKey, Units: spec.Lane.Units,
 		Worker: worker, TTL: ttl, MaxRuntime: spec.MaxRuntime,
 		IssuedAt: now, BeatAt: now, ExpiresAt: now.Add(ttl),
 	}
@@ -126,23 +124,6 @@ func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Durati
 func Fenced(t Turn, s Serving) Turn {
 	t.Fence = max(t.Fence, s.Fence)
 	return t
-}
-
-// seqAt is where in a lease's id the seq of its job stands, in as many bytes as are left: enough for 30,000 jobs a second for 290 years.
-const seqAt = 10
-
-func leaseOf(seq int64, id lessor.LeaseID) lessor.LeaseID {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(seq))
-	copy(id.UUID[seqAt:], b[8-len(id.UUID[seqAt:]):])
-	return id
-}
-
-// SeqOf is the seq of the job that a lease is of. Of an id that Grant did not make it is any number.
-func SeqOf(id lessor.LeaseID) int64 {
-	var b [8]byte
-	copy(b[8-len(id.UUID[seqAt:]):], id.UUID[seqAt:])
-	return int64(binary.BigEndian.Uint64(b[:]))
 }
 
 // Pace returns after how long a worker should beat again: a third of the ttl, so that two beats may be lost.

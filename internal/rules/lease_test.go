@@ -155,7 +155,7 @@ func TestTouchRefusesGoneThenOverThenAnothers(t *testing.T) {
 		{"a lapsed lease under a cancel request", cancelled, "w1", over, lessor.ErrLeaseNotFound, "cancelled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Touch(c.lease, c.worker, c.now, served(c.now))
+			err := Touch(c.lease, by(c.worker), c.now, served(c.now))
 			if !errors.Is(err, c.want) {
 				t.Fatalf("answer is %v, want %v", err, c.want)
 			}
@@ -196,7 +196,7 @@ func TestBeatExtendsAndNeverShortens(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			now, h := after(c.now), c.lease
 			s := Serving{LastBeat: now, Since: after(c.floor)}
-			if err := Beat(h, "w1", c.ttl, now, s); err != nil {
+			if err := Beat(h, by("w1"), c.ttl, now, s); err != nil {
 				t.Fatalf("the beat was refused: %v", err)
 			}
 			same(t, "the effective end", Effective(h, now, s), after(c.ends))
@@ -210,7 +210,7 @@ func TestFirstBeatAloneTurnsLeasedIntoRunning(t *testing.T) {
 	h := lease()
 	same(t, "the state before any beat", h.State(), lessor.Leased)
 	for _, d := range []time.Duration{time.Second, 2 * time.Second} {
-		if err := Beat(h, "w1", 0, after(d), served(after(d))); err != nil {
+		if err := Beat(h, by("w1"), 0, after(d), served(after(d))); err != nil {
 			t.Fatalf("the beat after %v was refused: %v", d, err)
 		}
 		same(t, "the state after a beat", h.State(), lessor.Running)
@@ -228,7 +228,7 @@ func TestRefusedBeatChangesNothing(t *testing.T) {
 		{"too late", "w1", after(time.Minute)},
 	} {
 		h := lease()
-		if err := Beat(h, c.worker, time.Hour, c.now, served(c.now)); err == nil {
+		if err := Beat(h, by(c.worker), time.Hour, c.now, served(c.now)); err == nil {
 			t.Errorf("%s: the beat was accepted", c.name)
 		}
 		same(t, c.name+": the lease after a refused beat", h, lease())
@@ -249,21 +249,12 @@ func TestGrantCountsTheAttemptAndRaisesTheFence(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			turn := Turn{Job: jobID(1), Lane: 7, Seq: 9, Attempt: 2, MaxAttempts: 5, Interruptions: 1, Fence: c.last, Steps: 6, QueuedAt: after(-time.Second)}
 			want := &Held{
-				ID: lessor.LeaseID{UUID: lessor.UUID{0: 2, 15: 9}}, Turn: turn, Tenant: tenantID(4), LockKey: "door", Units: 3, Worker: "w1",
+				ID: leaseID(8), Turn: turn, Tenant: tenantID(4), LockKey: "door", Units: 3, Worker: "w1",
 				TTL: time.Minute, MaxRuntime: time.Hour, IssuedAt: start, BeatAt: start, ExpiresAt: after(time.Minute),
 			}
 			want.Turn.Attempt, want.Turn.Fence, want.Turn.Steps = 3, c.fence, 7
 			same(t, "the new lease", Grant(leaseID(8), turn, spec, "w1", time.Minute, start), want)
 		})
-	}
-}
-
-func TestLeaseTellsTheSeqOfItsJob(t *testing.T) {
-	for _, seq := range []int64{0, 1, 255, 256, 65536, 1 << 32, 1<<48 - 1} {
-		given := leaseID(255)
-		id := Grant(given, Turn{Seq: seq}, &Spec{}, "w1", time.Minute, start).ID
-		same(t, "the seq", SeqOf(id), seq)
-		same(t, "the rest of the id", [10]byte(id.UUID[:10]), [10]byte(given.UUID[:10]))
 	}
 }
 

@@ -201,7 +201,6 @@ func (m *machine) grant() {
 		ttl = m.millis("ttl", 100*time.Millisecond, 15*time.Second)
 	}
 	h := Grant(l.id, j.turn, j.spec, l.worker, ttl, m.wall)
-	l.id = h.ID
 	m.oracle.granted(j, h)
 	m.move(j, InQueue, Next{Place: Leased}, h)
 	m.leases = append(m.leases, l)
@@ -231,7 +230,7 @@ func (m *machine) beat() {
 	}
 	h := l.load()
 	first := h != nil && h.FirstBeatAt == 0
-	if err := Beat(h, worker, ttl, m.wall, m.serving); !m.oracle.mayTouch(l, worker, h, err) {
+	if err := Beat(h, by(worker), ttl, m.wall, m.serving); !m.oracle.mayTouch(l, worker, h, err) {
 		return
 	}
 	l.job.held, l.job.changed = h, true
@@ -255,7 +254,7 @@ func (m *machine) end() {
 		worker = l.worker // whoever holds it
 	}
 	h := l.load()
-	if err := Touch(h, worker, m.wall, m.serving); !m.oracle.mayTouch(l, worker, h, err) {
+	if err := Touch(h, by(worker), m.wall, m.serving); !m.oracle.mayTouch(l, worker, h, err) {
 		return
 	}
 	next, err := Conclude(h, e, m.retries, m.wall, rapid.Float64Range(0, 0.999).Draw(m.T, "random"))

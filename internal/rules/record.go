@@ -112,11 +112,11 @@ func (a *Attempt) note(at lessor.Instant, to lessor.State, actor, reason string)
 }
 
 func (a *Attempt) granted() Note {
-	return a.note(a.GrantedAt, lessor.Leased, a.Worker, "granted")
+	return a.note(a.GrantedAt, lessor.Leased, ActorOf(a.Taker, a.Worker), "granted")
 }
 
 func (a *Attempt) began() Note {
-	return a.note(a.FirstBeatAt, lessor.Running, a.Worker, "first_heartbeat")
+	return a.note(a.FirstBeatAt, lessor.Running, ActorOf(a.Taker, a.Worker), "first_heartbeat")
 }
 
 func (a *Attempt) ended() Note {

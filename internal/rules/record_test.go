@@ -162,7 +162,7 @@ func TestRecordTellsAWholeLife(t *testing.T) {
 	grant(1)
 	conclude(ends["released"])
 	grant(2)
-	if err := Beat(st.Held, "w1", 0, tick(), served(now)); err != nil {
+	if err := Beat(st.Held, by("w1"), 0, tick(), served(now)); err != nil {
 		t.Fatal(err)
 	}
 	conclude(ends["failed"])

@@ -192,7 +192,7 @@ func TestBrakeSavesWhoComesBack(t *testing.T) {
 	now := after(time.Minute)
 	s, _, _ := Brake(silence(10, 10, 10, 3), served(now), now, time.Second, brakeConfig)
 	h := lease()
-	if err := Beat(h, "w1", 0, now.Add(59*time.Second), Serving{LastBeat: now.Add(59 * time.Second), Since: s.Since}); err != nil {
+	if err := Beat(h, by("w1"), 0, now.Add(59*time.Second), Serving{LastBeat: now.Add(59 * time.Second), Since: s.Since}); err != nil {
 		t.Errorf("a worker that came back under the brake lost its lease: %v", err)
 	}
 	if o := Over(h, now.Add(100*time.Second), Serving{LastBeat: now.Add(100 * time.Second), Since: s.Since}); o != "" {

@@ -79,6 +79,15 @@ func ShowLease(h *Held, now lessor.Instant, s Serving) lessor.Lease {
 	}
 }
 
+// ShowGranted returns a lease as the answer to a request shows it. Its durations are what is left: a worker that asks again hears late
+// of its lease, and would lose it by beating after the whole of them.
+func ShowGranted(h *Held, now lessor.Instant, s Serving) lessor.Lease {
+	l := ShowLease(h, now, s)
+	left := max(0, min(h.TTL, l.ExpiresAt.Sub(now)))
+	l.TTLMS, l.HeartbeatAfterMS = left.Milliseconds(), max(Pace(left).Milliseconds(), 1)
+	return l
+}
+
 func optional(s string) *string {
 	if s == "" {
 		return nil

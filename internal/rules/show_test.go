@@ -131,6 +131,28 @@ func TestShowLeavesNothingOut(t *testing.T) {
 	}
 }
 
+// TestGrantedLeaseTellsWhatIsLeft: the answer to a repeated request must not send its worker past the end of the lease.
+func TestGrantedLeaseTellsWhatIsLeft(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		now       time.Duration
+		floor     time.Duration
+		ttl, pace int64
+	}{
+		{"at the grant", 0, -time.Hour, 60000, 20000},
+		{"halfway", 30 * time.Second, -time.Hour, 30000, 10000},
+		{"a millisecond before the end", time.Minute - time.Millisecond, -time.Hour, 1, 1},
+		{"at the end", time.Minute, -time.Hour, 0, 1},
+		{"under a floor that gives it more", 30 * time.Second, 20 * time.Second, 50000, 16666},
+		{"under a floor that gives it its whole ttl", 30 * time.Second, 30 * time.Second, 60000, 20000},
+	} {
+		got := ShowGranted(lease(), after(c.now), Serving{LastBeat: after(c.now), Since: after(c.floor)})
+		same(t, c.name+": ttl_ms and heartbeat_after_ms", [2]int64{got.TTLMS, got.HeartbeatAfterMS}, [2]int64{c.ttl, c.pace})
+	}
+	watched := lease(func(h *Held) { h.WatchUntil = after(time.Hour) })
+	same(t, "the ttl of a watched lease", ShowGranted(watched, start, served(start)).TTLMS, 60000)
+}
+
 func TestShowLeaseTellsTheEffectiveEnd(t *testing.T) {
 	h := lease(func(h *Held) { h.BeatAt = after(time.Second) })
 	for _, c := range []struct {

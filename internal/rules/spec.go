@@ -70,6 +70,9 @@ type Held struct {
 	LockKey     string
 	Units       int
 	Worker      string
+	Taker       string         // how the record names who took it: the name of the token; "" = it was not noted
+	Token       lessor.TokenID // with which it was taken; zero = none
+	Bound       bool           // that token is bound to the tenant
 	RequestID   string
 	WorkspaceID string
 	TTL         time.Duration // ttl + grace
@@ -111,6 +114,7 @@ type Attempt struct {
 	Turn        Turn
 	Lease       lessor.LeaseID
 	Worker      string
+	Taker       string // as in Held
 	GrantedAt   lessor.Instant
 	FirstBeatAt lessor.Instant
 	EndedAt     lessor.Instant

@@ -17,6 +17,7 @@ func (r *round) answer(ctx context.Context, fresh []*requestCall) error {
 	}
 	for c, first := range r.twins {
 		c.grants, c.denial = first.grants, first.denial
+		c.shared, first.shared = true, true
 	}
 	for _, c := range fresh {
 		r.count(c)
@@ -76,6 +77,7 @@ func (r *round) showAgain(ctx context.Context) error {
 		return err
 	}
 	for _, c := range r.shown {
+		c.shared = true
 		for _, h := range r.again[c] {
 			c.grants = append(c.grants, r.p.shown(h, specs[h.Turn.Job], reports[h.Turn.Job]))
 		}
@@ -88,7 +90,7 @@ func mayHaveRun(h *rules.Held) bool { return h.Turn.Steps > 2 || h.FirstBeatAt !
 
 // shown is a lease and its job as its worker sees them, with the last checkpoint of a job that ran before.
 func (p *pass) shown(h *rules.Held, spec *rules.Spec, report *rules.Report) lessor.Grant {
-	g := lessor.Grant{Lease: rules.ShowLease(h, p.now, p.serving)}
+	g := lessor.Grant{Lease: rules.ShowGranted(h, p.now, p.serving)}
 	if spec != nil {
 		g.Job = rules.Show(&rules.Standing{Spec: spec, Place: rules.Leased, Turn: h.Turn, Held: h, Report: report})
 	}

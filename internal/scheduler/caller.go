@@ -1,6 +1,9 @@
 package scheduler
 
-import "lessor"
+import (
+	"lessor"
+	"lessor/internal/rules"
+)
 
 // Caller is who asks: every operation of the API takes one.
 type Caller struct {
@@ -8,6 +11,11 @@ type Caller struct {
 	Actor string
 	// Tenant walls the caller in: it sees, changes and leases only this tenant's. nil = no wall.
 	Tenant *lessor.TenantID
+	// Token is the token that was sent; zero = none.
+	Token lessor.TokenID
+	// Worker says that the token is a worker's: it is shown the leases alone that were taken with it. For those it need only know
+	// the id, so that a worker whose token was replaced goes on.
+	Worker bool
 	// TraceID is the W3C trace id of the call, 32 hexadecimal digits, or "".
 	TraceID string
 	// Agent is the program that calls (User-Agent), for the list of workers.
@@ -16,6 +24,24 @@ type Caller struct {
 
 // sees reports whether the caller may know of something that belongs to tenant t.
 func (c Caller) sees(t lessor.TenantID) bool { return c.Tenant == nil || *c.Tenant == t }
+
+// space is whose names of workers and requests the caller uses; zero = those of all who are bound to no tenant.
+func (c Caller) space() lessor.TenantID {
+	if c.Tenant == nil {
+		return lessor.TenantID{}
+	}
+	return *c.Tenant
+}
+
+// holder is a worker that this caller speaks for.
+func (c Caller) holder(worker string) rules.Holder {
+	return rules.Holder{Space: c.space(), Worker: worker}
+}
+
+// hand is the caller as one that speaks for a worker.
+func (c Caller) hand(worker string) rules.Hand {
+	return rules.Hand{Holder: c.holder(worker), Token: c.Token, Keyed: c.Worker}
+}
 
 // Submitted is the answer to one submission.
 type Submitted struct {

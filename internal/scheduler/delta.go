@@ -28,6 +28,8 @@ const (
 	stepFollowed                 // somebody follows the records on the node that says so
 	stepTold                     // an entry of the records, while somebody follows them on another node
 	stepUntold                   // more than is told
+	stepTakenFor                 // stepTaken with a token that is bound to the tenant
+	stepFreedFor                 // stepFreed of such a lease
 )
 
 // step begins a step and reports whether to go on with it.
@@ -67,7 +69,11 @@ func (d *delta) removed(lane rules.LaneID, seq int64) {
 }
 
 func (d *delta) taken(h *rules.Held, look lessor.Instant) {
-	if !d.step(stepTaken) {
+	kind := stepTaken
+	if h.Bound {
+		kind = stepTakenFor
+	}
+	if !d.step(kind) {
 		return
 	}
 	d.data = append(d.data, h.ID.UUID[:]...)
@@ -76,7 +82,11 @@ func (d *delta) taken(h *rules.Held, look lessor.Instant) {
 }
 
 func (d *delta) freed(h *rules.Held) {
-	if !d.step(stepFreed) {
+	kind := stepFreed
+	if h.Bound {
+		kind = stepFreedFor
+	}
+	if !d.step(kind) {
 		return
 	}
 	d.ints(int64(h.Turn.Lane), int64(h.Units))
@@ -150,7 +160,8 @@ func (r *reader) turn() rules.Turn {
 }
 
 // held returns as much of a lease as the fold needs.
-func (r *reader) held(named bool) (h rules.Held, look lessor.Instant) {
+func (r *reader) held(named bool) (h *rules.Held, look lessor.Instant) {
+	h = &rules.Held{}
 	if named {
 		h.ID = lessor.LeaseID{UUID: r.uuid()}
 	}

@@ -184,14 +184,14 @@ func TestRecordTellsTheWholeLife(t *testing.T) {
 		}
 		want := []tale{
 			{1, lessor.Queued, "tester", "submitted", 0},
-			{2, lessor.Leased, "worker-1", "granted", 1},
-			{3, lessor.Running, "worker-1", "first_heartbeat", 1},
-			{4, lessor.Failed, "worker-1", "failed", 1},
+			{2, lessor.Leased, "tester/worker-1", "granted", 1},
+			{3, lessor.Running, "tester/worker-1", "first_heartbeat", 1},
+			{4, lessor.Failed, "tester/worker-1", "failed", 1},
 			{5, lessor.Queued, "scheduler", "retry_due", 1},
-			{6, lessor.Leased, "worker-2", "granted", 2},
+			{6, lessor.Leased, "tester/worker-2", "granted", 2},
 			{7, lessor.Leased, "tester", "cancel_requested", 2},
-			{8, lessor.Running, "worker-2", "first_heartbeat", 2},
-			{9, lessor.Cancelled, "worker-2", "cancelled", 2},
+			{8, lessor.Running, "tester/worker-2", "first_heartbeat", 2},
+			{9, lessor.Cancelled, "tester/worker-2", "cancelled", 2},
 			{10, lessor.Queued, "tester", "retried", 2},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -39,6 +39,7 @@ func (s *Scheduler) Complete(ctx context.Context, c Caller, id lessor.LeaseID, d
 	if err != nil {
 		return err
 	}
+	end.Actor = rules.ActorOf(c.Actor, *d.WorkerID)
 	return s.endOne(ctx, c, ending{id: id, worker: *d.WorkerID, end: end, report: report})
 }
 
@@ -61,6 +62,7 @@ func (s *Scheduler) CompleteAll(ctx context.Context, c Caller, worker string, ds
 		if err != nil {
 			return nil, err
 		}
+		end.Actor = rules.ActorOf(c.Actor, worker)
 		o.ends[i] = ending{id: leaseID(*d.LeaseID), worker: worker, end: end, report: report}
 		answers[i].LeaseID = *d.LeaseID
 	}
@@ -149,11 +151,11 @@ func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) e
 	if h != nil && !c.sees(h.Tenant) {
 		h = nil
 	}
-	worker := e.worker
-	if worker == "" && h != nil {
-		worker = h.Worker
+	by := c.hand(e.worker)
+	if e.worker == "" && h != nil {
+		by = rules.Hand{Holder: h.Holder(), Token: h.Token}
 	}
-	if err := rules.Touch(h, worker, p.now, p.serving); err != nil {
+	if err := rules.Touch(h, by, p.now, p.serving); err != nil {
 		if p.tooLate(h) {
 			p.late.ends = append(p.late.ends, lateEnd{c, e, specs})
 		}

@@ -15,7 +15,7 @@ import (
 type fold struct {
 	index   *lanes.Index
 	lanes   map[rules.Lane]rules.LaneID
-	holders map[string]holding
+	holders map[rules.Holder]holding
 	looks   lookHeap
 	serving rules.Serving
 
@@ -37,9 +37,9 @@ type fold struct {
 	retainAt lessor.Instant
 
 	// What may let parked requests have a lease, besides the turns that the index has opened.
-	woke    bool     // whichever it is: settings changed
-	freed   bool     // one that lacks capacity
-	freedBy []string // those of workers that gave a lease back
+	woke    bool           // whichever it is: settings changed
+	freed   bool           // one that lacks capacity
+	freedBy []rules.Holder // those of workers that gave a lease back
 }
 
 // holding is what one worker holds.
@@ -66,7 +66,7 @@ func (s *Scheduler) rebuild(ctx context.Context) error {
 
 func (s *Scheduler) newFold() *fold {
 	return &fold{
-		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[string]holding{}, woke: true,
+		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[rules.Holder]holding{}, woke: true,
 		hindered: hindrances{all: map[string]Hindrance{}, open: map[string]struct{}{}},
 		alerted:  map[alertOf]bool{},
 	}
@@ -218,21 +218,21 @@ func (f *fold) hold(h *rules.Held) {
 	f.holds(h)
 }
 
-func (f *fold) holds(h *rules.Held) { f.holder(h.Worker, 1, h.Units) }
+func (f *fold) holds(h *rules.Held) { f.holder(h.Holder(), 1, h.Units) }
 
 func (f *fold) frees(h *rules.Held) {
 	f.index.Free(h.Turn.Lane)
-	f.holder(h.Worker, -1, -h.Units)
+	f.holder(h.Holder(), -1, -h.Units)
 	f.freed = true
 	if len(f.freedBy) == maxFreed {
 		f.woke, f.freedBy = true, f.freedBy[:0]
 	}
-	f.freedBy = append(f.freedBy, h.Worker)
+	f.freedBy = append(f.freedBy, h.Holder())
 }
 
 // holder counts what a worker holds. With several nodes an end may be seen before its grant, so that a count may be below
 // zero for a moment.
-func (f *fold) holder(worker string, leases, units int) {
+func (f *fold) holder(worker rules.Holder, leases, units int) {
 	w := f.holders[worker]
 	w = holding{w.leases + leases, w.units + units}
 	if w == (holding{}) {

@@ -157,6 +157,9 @@ type news struct {
 // apply does to the fold what another node's commit did to the tables.
 func (f *fold) apply(c Change) (n news, err error) {
 	err = steps(c, func(st step) {
+		if st.held != nil && st.held.Bound {
+			st.held.Tenant = f.index.Lane(st.held.Turn.Lane).Tenant
+		}
 		switch st.kind {
 		case stepQueued:
 			f.enqueues(st.turn)
@@ -209,9 +212,15 @@ func steps(c Change, fn func(step)) error {
 		case stepRemoved:
 			st.turn.Lane, st.turn.Seq = rules.LaneID(r.int()), r.int()
 		case stepTaken, stepFreed:
-			var held rules.Held
-			held, st.at = r.held(kind == stepTaken)
-			st.held = &held
+			st.held, st.at = r.held(kind == stepTaken)
+		case stepTakenFor:
+			st.kind = stepTaken
+			st.held, st.at = r.held(true)
+			st.held.Bound = true
+		case stepFreedFor:
+			st.kind = stepFreed
+			st.held, st.at = r.held(false)
+			st.held.Bound = true
 		case stepWaits:
 			st.at = lessor.Instant(r.int())
 		case stepTold:

@@ -32,15 +32,6 @@ type kind struct {
 	holder bool
 }
 
-// taken is a job that left the queue for a request, what it is, and its lease once it is made.
-type taken struct {
-	call *requestCall
-	turn rules.Turn
-	spec *rules.Spec
-	fit  bool // its payload was checked
-	held *rules.Held
-}
-
 // lineTx is a transaction of a store that finds jobs by their places in line faster than by their ids. It returns them in the
 // order of the turns; nil for a job that is not known.
 type lineTx interface {
@@ -72,7 +63,7 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	}
 	for _, c := range fresh {
 		c.until = p.now.Add(c.ask.Wait)
-		p.s.workers.asked(c.caller, c.ask, p.now)
+		p.s.workers.asked(c.caller, c.ask, c.kind, p.now)
 		if err := r.serve(ctx, c, false); err != nil {
 			return err
 		}
@@ -111,7 +102,7 @@ func (r *round) recall(ctx context.Context, calls []*requestCall) error {
 }
 
 func refOf(c *requestCall) RequestRef {
-	return RequestRef{Worker: c.ask.Worker, RequestID: c.ask.RequestID}
+	return RequestRef{Holder: c.holder(), RequestID: c.ask.RequestID}
 }
 
 // serve takes from the queue what one request gets, or says why it gets nothing.
@@ -119,7 +110,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 	if c.abandoned() {
 		return nil
 	}
-	c.grants, c.got, c.left = nil, 0, c.ask.MaxUnits
+	c.grants, c.shared, c.got, c.left = nil, false, 0, c.ask.MaxUnits
 	if c.ask.RequestID != "" {
 		if parked {
 			if err := r.recall(ctx, []*requestCall{c}); err != nil {
@@ -147,7 +138,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 // fill takes up to as many jobs as c asks for, each counted before the next is chosen.
 func (r *round) fill(c *requestCall) {
 	f := r.p.s.fold
-	holds := f.holders[c.ask.Worker].leases > 0
+	holds := f.holders[c.holder()].leases > 0
 	for c.got < c.ask.MaxLeases {
 		k := kind{c.kind, holds || c.got > 0}
 		denial := r.denied[k]
@@ -285,15 +276,4 @@ func (r *round) readSpecs(ctx context.Context) error {
 		r.taken[i].spec = specs[ids[i]]
 	}
 	return err
-}
-
-func (p *pass) held(t *taken) *rules.Held {
-	ask := t.call.ask
-	ttl := ask.TTL
-	if ttl == 0 {
-		ttl = p.s.cfg.TTL
-	}
-	h := rules.Grant(lessor.LeaseID{UUID: newUUID()}, rules.Fenced(t.turn, p.serving), t.spec, ask.Worker, ttl+p.s.cfg.Grace, p.now)
-	h.RequestID, h.WorkspaceID = ask.RequestID, ask.WorkspaceID
-	return h
 }

@@ -89,7 +89,7 @@ func (p *pass) beatOne(c Caller, b *beat) {
 		h = nil
 	}
 	first := h != nil && h.FirstBeatAt == 0
-	if b.err = rules.Beat(h, b.ask.Worker, b.ask.TTL, p.now, p.serving); b.err != nil {
+	if b.err = rules.Beat(h, c.hand(b.ask.Worker), b.ask.TTL, p.now, p.serving); b.err != nil {
 		if p.tooLate(h) {
 			p.late.beats = append(p.late.beats, lateBeat{c, b})
 		}

@@ -77,7 +77,7 @@ type KernelView interface {
 	// AttemptOf returns the attempt that was made under a lease that is over, and whose it is; nil if it is not remembered.
 	AttemptOf(ctx context.Context, id lessor.LeaseID) (*rules.Attempt, lessor.TenantID, error)
 	// LockList returns live leases that hold a lock key, newest first, from after After on.
-	LockList(ctx context.Context, q LockQuery) ([]*rules.Held, error)
+	LockList(ctx context.Context, q LockQuery) ([]ListedLease, error)
 }
 
 // DefinitionQuery selects definitions.
@@ -146,6 +146,6 @@ type AuditQuery struct {
 // LockQuery selects held locks.
 type LockQuery struct {
 	Tenant *lessor.TenantID
-	After  *lessor.LeaseID
+	After  *LeasePlace
 	Limit  int
 }

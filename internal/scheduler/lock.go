@@ -17,19 +17,19 @@ func (s *Scheduler) Locks(ctx context.Context, c Caller, asked *lessor.TenantID,
 	if q.Tenant, err = c.within(asked); err != nil {
 		return nil, "", err
 	}
-	if q.After, err = leaseCursor(after); err != nil {
+	if q.After, err = s.leasePlace(after); err != nil {
 		return nil, "", err
 	}
 	type lock struct {
 		lessor.Lock
-		lease lessor.LeaseID
+		place LeasePlace
 	}
-	page, next, err := pageOf(ctx, s, "list locks", limit, func(l lock) string { return l.lease.String() }, func(v View) ([]lock, error) {
-		held, err := v.LockList(ctx, q)
-		return each(held, func(h *rules.Held) lock {
+	page, next, err := pageOf(ctx, s, "list locks", limit, func(l lock) string { return s.store.Seal().Cursor(l.place.A, l.place.B) }, func(v View) ([]lock, error) {
+		list, err := v.LockList(ctx, q)
+		return each(list, func(h ListedLease) lock {
 			return lock{lessor.Lock{
-				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(h, v.Now(), servingOf(v)), RunID: h.Turn.Job,
-			}, h.ID}
+				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(h.Held, v.Now(), servingOf(v)), RunID: h.Turn.Job,
+			}, h.Place}
 		}), err
 	})
 	return each(page, func(l lock) lessor.Lock { return l.Lock }), next, err

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"lessor"
@@ -11,12 +12,12 @@ import (
 // metFor is how long what another node told of its workers counts: three times as long as it takes to tell it again.
 const metFor = 3 * sampleEvery
 
-// met is a worker as nodes tell each other of it.
+// met is a worker as nodes tell each other of it, or what all workers of one tenant's tokens ask for.
 type met struct {
-	Worker string           `json:"worker"`
+	Worker string           `json:"worker"`           // "" = all
 	Tenant *lessor.TenantID `json:"tenant,omitempty"` // of its token; nil = bound to none
 	At     lessor.Instant   `json:"at"`
-	Types  []string         `json:"types"`
+	Types  []string         `json:"types"` // [] = all, or of a worker none
 	Agent  string           `json:"agent"`
 }
 
@@ -36,20 +37,11 @@ func (s *Scheduler) meet(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	others := map[workerKey]sighting{}
+	others := map[lessor.TenantID]*crew{}
 	for _, raw := range told {
 		var list []met
-		if json.Unmarshal(raw, &list) != nil {
-			continue // a release that tells it otherwise
-		}
-		for _, m := range list {
-			k := workerKey{worker: m.Worker}
-			if m.Tenant != nil {
-				k.tenant, k.bound = *m.Tenant, true
-			}
-			if m.At > others[k].at {
-				others[k] = sighting{at: m.At, types: m.Types, agent: m.Agent}
-			}
+		if json.Unmarshal(raw, &list) == nil { // else a release that tells it otherwise
+			hear(others, list)
 		}
 	}
 	s.workers.mu.Lock()
@@ -57,18 +49,87 @@ func (s *Scheduler) meet(ctx context.Context) {
 	s.workers.others = others
 }
 
-// told returns who was seen on this node.
-func (w *workers) told() []met {
+// hear takes in what one node told. A release before told no types of a whole crew: there those of its workers count.
+func hear(others map[lessor.TenantID]*crew, list []met) {
+	summed := slices.ContainsFunc(list, func(m met) bool { return m.Worker == "" })
+	for _, m := range list {
+		var space lessor.TenantID
+		if m.Tenant != nil {
+			space = *m.Tenant
+		}
+		c := others[space]
+		if c == nil {
+			c = &crew{}
+			others[space] = c
+		}
+		var s *sighting
+		if m.Worker != "" {
+			if known := c.workers.find(m.Worker); known != nil && known.at >= m.At {
+				continue
+			}
+			s = &c.workers.touch(m.Worker, m.At).is
+			*s = sighting{agent: m.Agent}
+		}
+		if len(m.Types) == 0 && (s == nil || !summed) {
+			c.all = max(c.all, m.At)
+		}
+		for _, typ := range m.Types {
+			t := c.types.touch(typ, m.At)
+			if s != nil {
+				s.ask(t, m.At)
+			}
+		}
+	}
+}
+
+// maxTold bounds what a node tells of its workers, in bytes. Each crew has the same share of it.
+const maxTold = 1 << 20
+
+// told returns who was seen on this node: of each crew the types that it asks for, then its workers, the latest first, as many as fit.
+func (w *workers) told() []json.RawMessage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	list := make([]met, 0, len(w.seen))
-	for k, s := range w.seen {
-		m := met{Worker: k.worker, At: s.at, Types: s.types, Agent: s.agent}
-		if k.bound {
-			tenant := k.tenant
-			m.Tenant = &tenant
+	now := w.last
+	list := []json.RawMessage{}
+	for space, c := range w.crews {
+		left := maxTold / len(w.crews)
+		add := func(m met) bool {
+			if !space.IsZero() {
+				m.Tenant = &space
+			}
+			raw, err := json.Marshal(m)
+			if err != nil || len(raw) > left { // it holds nothing that cannot be written
+				return false
+			}
+			left -= len(raw) + 1
+			list = append(list, raw)
+			return true
 		}
-		list = append(list, m)
+		if sum := c.sum(now); sum != nil && !add(*sum) {
+			add(met{At: sum.At, Types: []string{}}) // more types than can be told are all
+		}
+		c.workers.each(func(s *seen[sighting]) bool {
+			return lately(s.at, now) && add(met{Worker: s.name, At: s.at, Types: s.is.asksFor(now), Agent: s.is.agent})
+		})
 	}
 	return list
+}
+
+// sum is what the workers of a crew ask for together; nil = nothing.
+func (c *crew) sum(now lessor.Instant) *met {
+	if lately(c.all, now) {
+		return &met{At: c.all, Types: []string{}}
+	}
+	m := &met{}
+	c.types.each(func(t *seen[struct{}]) bool {
+		if !lately(t.at, now) {
+			return false
+		}
+		m.At, m.Types = max(m.At, t.at), append(m.Types, t.name)
+		return true
+	})
+	if m.Types == nil {
+		return nil
+	}
+	return m
 }

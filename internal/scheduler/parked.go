@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // maxParked bounds the requests that wait for work.
@@ -19,7 +20,7 @@ type parked struct {
 	last    uint64
 	size    int
 	spaces  map[space]map[string]*group // groups by whose jobs they may have, and by kind
-	workers map[string]map[*requestCall]struct{}
+	workers map[rules.Holder]map[*requestCall]struct{}
 	short   map[*requestCall]struct{} // denied for lack of capacity
 	ends    endHeap
 	woken   []*requestCall // to be tried, those first that were woken first
@@ -58,7 +59,7 @@ func (g *group) wants(typ string) bool {
 }
 
 func newParked() parked {
-	return parked{spaces: map[space]map[string]*group{}, workers: map[string]map[*requestCall]struct{}{}, short: map[*requestCall]struct{}{}}
+	return parked{spaces: map[space]map[string]*group{}, workers: map[rules.Holder]map[*requestCall]struct{}{}, short: map[*requestCall]struct{}{}}
 }
 
 // add parks a request, or takes one back that was parked before.
@@ -79,10 +80,10 @@ func (p *parked) add(r *requestCall) {
 	}
 	r.place = len(g.calls)
 	g.calls = append(g.calls, r)
-	if p.workers[r.ask.Worker] == nil {
-		p.workers[r.ask.Worker] = map[*requestCall]struct{}{}
+	if p.workers[r.holder()] == nil {
+		p.workers[r.holder()] = map[*requestCall]struct{}{}
 	}
-	p.workers[r.ask.Worker][r] = struct{}{}
+	p.workers[r.holder()][r] = struct{}{}
 	heap.Push(&p.ends, r)
 	p.size++
 	p.classify(r)
@@ -102,9 +103,9 @@ func (p *parked) remove(r *requestCall) {
 			delete(p.spaces, sp)
 		}
 	}
-	delete(p.workers[r.ask.Worker], r)
-	if len(p.workers[r.ask.Worker]) == 0 {
-		delete(p.workers, r.ask.Worker)
+	delete(p.workers[r.holder()], r)
+	if len(p.workers[r.holder()]) == 0 {
+		delete(p.workers, r.holder())
 	}
 	delete(p.short, r)
 	heap.Remove(&p.ends, r.end)

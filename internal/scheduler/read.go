@@ -37,7 +37,11 @@ func (s *Scheduler) Job(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 	if st == nil || !c.sees(st.Spec.Lane.Tenant) {
 		return lessor.Job{}, lessor.ErrJobNotFound
 	}
-	return rules.Show(st), nil
+	job := rules.Show(st)
+	if h := st.Held; c.Worker && h != nil && h.Taker != "" && h.Token != c.Token {
+		job.LeaseID = nil // the key to a lease that another took
+	}
+	return job, nil
 }
 
 // Jobs lists jobs, newest first, and the cursor of the next page ("" at the end).
@@ -148,26 +152,31 @@ func (s *Scheduler) Leases(ctx context.Context, c Caller, worker string, limit i
 		return nil, "", err
 	}
 	q := LeaseQuery{Worker: worker, Tenant: c.Tenant, Limit: limit + 1}
+	if c.Worker {
+		q.Token = &c.Token
+	}
 	var err error
-	if q.After, err = leaseCursor(after); err != nil {
+	if q.After, err = s.leasePlace(after); err != nil {
 		return nil, "", err
 	}
-	return pageOf(ctx, s, "list leases", limit, func(l lessor.Lease) string { return l.ID.String() }, func(v View) ([]lessor.Lease, error) {
-		held, err := v.LeaseList(ctx, q)
-		return each(held, func(h *rules.Held) lessor.Lease { return rules.ShowLease(h, v.Now(), servingOf(v)) }), err
+	type lease struct {
+		lessor.Lease
+		place LeasePlace
+	}
+	page, next, err := pageOf(ctx, s, "list leases", limit, func(l lease) string { return s.store.Seal().Cursor(l.place.A, l.place.B) }, func(v View) ([]lease, error) {
+		list, err := v.LeaseList(ctx, q)
+		return each(list, func(l ListedLease) lease { return lease{rules.ShowLease(l.Held, v.Now(), servingOf(v)), l.Place} }), err
 	})
+	return each(page, func(l lease) lessor.Lease { return l.Lease }), next, err
 }
 
-// leaseCursor reads a cursor that is the id of a lease; nil begins with the newest.
-func leaseCursor(s string) (*lessor.LeaseID, error) {
-	if s == "" {
+// leasePlace reads a cursor of a list of leases; nil begins with the newest.
+func (s *Scheduler) leasePlace(cursor string) (*LeasePlace, error) {
+	if cursor == "" {
 		return nil, nil
 	}
-	u, err := lessor.ParseUUID(s)
-	if err != nil {
-		return nil, rules.BadCursor()
-	}
-	return &lessor.LeaseID{UUID: u}, nil
+	a, b, err := s.store.Seal().OpenCursor(cursor)
+	return &LeasePlace{a, b}, err
 }
 
 // Backup writes a consistent copy of the store.

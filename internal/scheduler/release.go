@@ -13,6 +13,7 @@ func (s *Scheduler) Release(ctx context.Context, c Caller, id lessor.LeaseID, r 
 	if err != nil {
 		return err
 	}
+	end.Actor = rules.ActorOf(c.Actor, *r.WorkerID)
 	e := ending{id: id, worker: *r.WorkerID, end: end, report: report}
 	if end.Reason == lessor.ReleaseFolderHeld {
 		return s.releaseHung(ctx, c, e)

@@ -24,6 +24,7 @@ type requestCall struct {
 	got    int            // jobs taken for it in this round
 	left   int            // units it may still have in this round; 0 = any number
 	grants []lessor.Grant
+	shared bool           // others may have been answered with the same grants
 	denial *lessor.Denial // the last; it counts while there is no grant
 
 	// Of a request that is parked: its number in the order in which they came, its places in its group and by its end, and whether it is
@@ -33,6 +34,9 @@ type requestCall struct {
 	parked     bool
 	woken      bool
 }
+
+// holder is the worker that asks.
+func (c *requestCall) holder() rules.Holder { return c.caller.holder(c.ask.Worker) }
 
 func (c *requestCall) size() int { return 256 * c.ask.MaxLeases }
 
@@ -98,8 +102,12 @@ func (s *Scheduler) park(fresh []*requestCall, now lessor.Instant) (dealt []*req
 	return dealt
 }
 
-// giveBack releases the leases of a request whose worker has gone, with their attempts.
+// giveBack releases the leases of a request whose worker has gone, with their attempts. What another call of the same request was
+// answered with stays: its worker may be at work on it.
 func (s *Scheduler) giveBack(r *requestCall) {
+	if r.shared {
+		return
+	}
 	end := rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "client_gone", Actor: rules.ActorScheduler}
 	o := &endCall{call: s.newCall()}
 	for _, g := range r.grants {

@@ -31,6 +31,8 @@ type Store interface {
 	Backup(ctx context.Context, w io.Writer) error
 	// Check looks at the store's own health (settings, integrity, version) and reports what it finds.
 	Check(ctx context.Context) []Finding
+	// Seal hides the store's numbers in what callers see. Its key was made with the store and is the same on every node.
+	Seal() *rules.Seal
 	// Shared reports whether other nodes may write the store too. If so, every commit that changes the fold publishes how,
 	// and whoever decides about grants follows first.
 	Shared() bool
@@ -167,8 +169,8 @@ type View interface {
 	History(ctx context.Context, id lessor.JobID) (*rules.History, error)
 	// LeaseEnds tells how leases that are over ended; those not remembered are left out.
 	LeaseEnds(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]LeaseEnd, error)
-	// LeaseList returns live leases, newest first, of one worker or of all ("").
-	LeaseList(ctx context.Context, q LeaseQuery) ([]*rules.Held, error)
+	// LeaseList returns live leases that match q, newest first.
+	LeaseList(ctx context.Context, q LeaseQuery) ([]ListedLease, error)
 	// WorkspaceLeases returns the live leases that were requested with a workspace's id, in no order. Other leases cost nothing.
 	WorkspaceLeases(ctx context.Context, workspace string) ([]*rules.Held, error)
 
@@ -242,21 +244,6 @@ type KeyHolder struct {
 	BodyHash [32]byte
 }
 
-// RequestRef names a lease request that may be repeated.
-type RequestRef struct {
-	Worker    string
-	RequestID string
-}
-
-// LeaseEnd is how a lease that is over ended.
-type LeaseEnd struct {
-	Worker  string
-	Tenant  lessor.TenantID
-	Outcome rules.Outcome
-	Said    rules.Said
-	Reason  string
-}
-
 // ListQuery selects jobs, newest first, after the job named After.
 type ListQuery struct {
 	State  lessor.State
@@ -278,14 +265,6 @@ type ListPage struct {
 	Standings []*rules.Standing
 	// Next is the last job looked at, if others may follow.
 	Next *lessor.JobID
-}
-
-// LeaseQuery selects live leases, newest first, after the lease named After.
-type LeaseQuery struct {
-	Worker string
-	Tenant *lessor.TenantID
-	After  *lessor.LeaseID
-	Limit  int
 }
 
 // Token is an access token as it is stored: never the token itself.

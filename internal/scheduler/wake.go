@@ -80,7 +80,7 @@ func (p *parked) wakeTwins(c *requestCall) {
 		return
 	}
 	var calls []*requestCall
-	for r := range p.workers[c.ask.Worker] {
+	for r := range p.workers[c.holder()] {
 		if r != c && r.ask.RequestID == c.ask.RequestID {
 			calls = append(calls, r)
 		}

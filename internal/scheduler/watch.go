@@ -152,6 +152,7 @@ func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d
 	if err != nil {
 		return err
 	}
+	end.Actor = rules.ActorOf(c.Actor, *d.WorkerID)
 	return s.endOne(ctx, c, ending{id: id, end: end, report: report})
 }
 

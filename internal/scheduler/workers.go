@@ -3,7 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"iter"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -12,112 +12,164 @@ import (
 	"lessor/internal/rules"
 )
 
-// Workers are remembered for as long as they are shown, and no more of them than this.
+// Workers and the types that they ask for are remembered for as long as they are shown, and no more of them than this: a caller can make
+// up as many as it likes. When there are too many, the tenant that has most forgets those that it has not seen for longest.
 const (
-	workerLife = 5 * time.Minute
-	maxWorkers = 20000
+	workerLife   = 5 * time.Minute
+	maxWorkers   = 20_000
+	maxWorkersOf = 5_000 // of one tenant
+	maxTypes     = 20_000
+	maxTypesOf   = 1_000 // of one tenant
+	maxTypesEach = 20    // shown of one worker
+	// noteEvery is how often the types of a worker are noted that asks for the same all the time.
+	noteEvery = 10 * time.Second
 )
 
-// workers remembers who asked for work or beat lately: on this node, and what other nodes told.
+// workers remembers who asked for work or beat lately: on this node, and what other nodes told. A worker is known by its name within
+// the tenant of its token (zero = of none), since two tenants may use one name.
 type workers struct {
 	mu     sync.Mutex
-	seen   map[workerKey]*sighting
-	others map[workerKey]sighting
+	crews  map[lessor.TenantID]*crew
+	others map[lessor.TenantID]*crew
+	names  int            // in all crews
+	types  int            // in all crews
+	last   lessor.Instant // when any was seen
+	seed   maphash.Seed   // of what a worker asks for
 }
 
-// workerKey keeps tenants apart: two tenants may use one name.
-type workerKey struct {
-	tenant lessor.TenantID
-	bound  bool
-	worker string
-}
-
-type sighting struct {
-	at    lessor.Instant
-	types []string
-	agent string
-}
-
-func (w *workers) beat(c Caller, worker string, now lessor.Instant) { w.note(c, worker, nil, now) }
-
-func (w *workers) asked(c Caller, a rules.Ask, now lessor.Instant) {
-	types := a.Types
-	if types == nil {
-		types = []string{}
-	}
-	w.note(c, a.Worker, types, now)
-}
-
-func (w *workers) note(c Caller, worker string, types []string, now lessor.Instant) {
-	k := workerKey{worker: worker}
-	if c.Tenant != nil {
-		k.tenant, k.bound = *c.Tenant, true
-	}
+func (w *workers) beat(c Caller, worker string, now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.seen[k]
-	if s == nil {
-		w.forget(now)
-		if len(w.seen) >= maxWorkers {
-			return
-		}
-		s = &sighting{types: []string{}}
-		w.seen[k] = s
+	w.note(c, worker, now)
+}
+
+// asked notes a request; kind names what it asks for.
+func (w *workers) asked(c Caller, a rules.Ask, kind string, now lessor.Instant) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	crew, s := w.note(c, a.Worker, now)
+	asked := maphash.String(w.seed, kind)
+	if s.asked == asked && now.Sub(s.noted).Abs() < noteEvery {
+		return
 	}
-	s.at = now
-	if types != nil {
-		s.types = types
+	s.asked, s.noted = asked, now
+	if len(a.Types) == 0 {
+		s.all, crew.all = now, now
 	}
+	for _, typ := range a.Types {
+		w.roomForType(crew, typ, now)
+		s.ask(crew.types.touch(typ, now), now)
+	}
+}
+
+// note notes that a worker is there.
+func (w *workers) note(c Caller, worker string, now lessor.Instant) (*crew, *sighting) {
+	of := w.crews[c.space()]
+	if of == nil {
+		of = w.form(c.space(), now)
+	}
+	w.last = now
+	w.roomForWorker(of, worker, now)
+	s := &of.workers.touch(worker, now).is
 	if c.Agent != "" {
 		s.agent = c.Agent
 	}
+	return of, s
 }
 
-// forget drops those not seen for long, when a new one comes and there are many.
-func (w *workers) forget(now lessor.Instant) {
-	if w.seen == nil {
-		w.seen = map[workerKey]*sighting{}
+// form begins a crew, and forgets those of which nobody was seen for long.
+func (w *workers) form(space lessor.TenantID, now lessor.Instant) *crew {
+	if w.crews == nil {
+		w.crews, w.seed = map[lessor.TenantID]*crew{}, maphash.MakeSeed()
 	}
-	if len(w.seen) < maxWorkers {
-		return
-	}
-	for k, s := range w.seen {
-		if now.Sub(s.at) > workerLife {
-			delete(w.seen, k)
+	for k, c := range w.crews {
+		if !lately(c.workers.latest(), now) {
+			w.names, w.types = w.names-c.workers.len(), w.types-c.types.len()
+			delete(w.crews, k)
 		}
 	}
+	c := &crew{}
+	w.crews[space] = c
+	return c
 }
 
-// asks reports whether somebody asked for a type lately.
+// roomForWorker makes room for a name that is new to its crew.
+func (w *workers) roomForWorker(c *crew, name string, now lessor.Instant) {
+	if c.workers.find(name) != nil {
+		return
+	}
+	for old := c.workers.oldest(); old != nil && !lately(old.at, now); old = c.workers.oldest() {
+		c.workers.drop()
+		w.names--
+	}
+	if c.workers.len() >= maxWorkersOf {
+		c.workers.drop()
+		w.names--
+	} else if w.names >= maxWorkers {
+		w.largest(func(c *crew) int { return c.workers.len() }).workers.drop()
+		w.names--
+	}
+	w.names++
+}
+
+// roomForType makes room for a type that is new to its crew.
+func (w *workers) roomForType(c *crew, name string, now lessor.Instant) {
+	if c.types.find(name) != nil {
+		return
+	}
+	if c.types.len() >= maxTypesOf {
+		c.dropType(now)
+		w.types--
+	} else if w.types >= maxTypes {
+		w.largest(func(c *crew) int { return c.types.len() }).dropType(now)
+		w.types--
+	}
+	w.types++
+}
+
+func (w *workers) largest(size func(*crew) int) (most *crew) {
+	for _, c := range w.crews {
+		if most == nil || size(c) > size(most) {
+			most = c
+		}
+	}
+	return most
+}
+
+// asks reports whether somebody asked lately for a type of a tenant's jobs: with a token of the tenant, or with one of none.
 func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for k, s := range w.all(now) {
-		if (!k.bound || k.tenant == tenant) && (len(s.types) == 0 || slices.Contains(s.types, typ)) {
+	for _, crews := range []map[lessor.TenantID]*crew{w.crews, w.others} {
+		if crews[lessor.TenantID{}].asks(typ, now) || crews[tenant].asks(typ, now) {
 			return true
 		}
 	}
 	return false
 }
 
-// all returns those seen lately on any node, each once.
-func (w *workers) all(now lessor.Instant) iter.Seq2[workerKey, sighting] {
-	return func(yield func(workerKey, sighting) bool) {
-		for k, s := range w.seen {
-			last := *s
-			if o, met := w.others[k]; met && o.at > last.at {
-				last = o
-			}
-			if now.Sub(last.at) <= workerLife && !yield(k, last) {
-				return
-			}
-		}
-		for k, s := range w.others {
-			if w.seen[k] == nil && now.Sub(s.at) <= workerLife && !yield(k, s) {
-				return
-			}
+// each calls fn with those seen lately on any node, each once: as the node knows it that saw it last.
+func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[sighting])) {
+	visit := func(crews, beside map[lessor.TenantID]*crew, wins func(s, o *seen[sighting]) bool) {
+		for space, c := range crews {
+			c.workers.each(func(s *seen[sighting]) bool {
+				other := beside[space].find(s.name)
+				if lately(s.at, now) && (other == nil || wins(s, other)) {
+					fn(rules.Holder{Space: space, Worker: s.name}, s)
+				}
+				return true
+			})
 		}
 	}
+	visit(w.crews, w.others, func(s, o *seen[sighting]) bool { return s.at >= o.at })
+	visit(w.others, w.crews, func(s, o *seen[sighting]) bool { return s.at > o.at })
+}
+
+func (c *crew) find(name string) *seen[sighting] {
+	if c == nil {
+		return nil
+	}
+	return c.workers.find(name)
 }
 
 // Workers lists those seen in the last five minutes, by name. A tenant's caller sees those that came with its tenant's
@@ -128,15 +180,15 @@ func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, err
 		now := s.fold.serving.LastBeat
 		s.workers.mu.Lock()
 		defer s.workers.mu.Unlock()
-		for k, seen := range s.workers.all(now) {
-			if c.Tenant != nil && (!k.bound || k.tenant != *c.Tenant) {
-				continue
+		s.workers.each(now, func(k rules.Holder, w *seen[sighting]) {
+			if c.Tenant != nil && k.Space != *c.Tenant {
+				return
 			}
-			h := s.fold.holders[k.worker]
+			h := s.fold.holders[k]
 			list = append(list, lessor.Worker{
-				WorkerID: k.worker, LastSeenAt: seen.at, Leases: h.leases, Units: h.units, Types: seen.types, Agent: seen.agent,
+				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.leases, Units: h.units, Types: w.is.asksFor(now), Agent: w.is.agent,
 			})
-		}
+		})
 	})
 	slices.SortFunc(list, func(a, b lessor.Worker) int { return cmp.Compare(a.WorkerID, b.WorkerID) })
 	return list, err

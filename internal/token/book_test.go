@@ -138,6 +138,8 @@ func TestIssueRefusesWhatCannotBe(t *testing.T) {
 		{"unknown role", "role", Ask{Role: new("root")}},
 		{"empty role", "role", Ask{Role: new("")}},
 		{"empty name", "name", Ask{Role: new("viewer"), Name: new("")}},
+		{"name of the scheduler", "name", Ask{Role: new("worker"), Name: new("scheduler")}},
+		{"name with a slash", "name", Ask{Role: new("worker"), Name: new("ci/w1")}},
 		{"long name", "name", Ask{Role: new("viewer"), Name: new(strings.Repeat("é", 201))}},
 		{"no time", "expiresInSeconds", Ask{Role: new("viewer"), ExpiresInSeconds: new(int64(0))}},
 		{"endless time", "expiresInSeconds", Ask{Role: new("viewer"), ExpiresInSeconds: new(int64(1) << 62)}},

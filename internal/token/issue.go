@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -41,6 +42,8 @@ func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
 		t.Name = *a.Name
 		if n := utf8.RuneCountInString(t.Name); n < 1 || n > maxName {
 			fail("name", "must be 1 to %d characters long, not %d", maxName, n)
+		} else if !rules.Nameable(t.Name) {
+			fail("name", "must not hold a slash, nor be the name of a part of the server: the record could not tell it from another actor")
 		}
 	}
 	if s := a.ExpiresInSeconds; s != nil {

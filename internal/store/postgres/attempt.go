@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	attemptColumns = turnColumns + ", lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error"
-	attemptTypes   = turnTypes + "utiiittttt"
+	attemptColumns = turnColumns + ", lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error, taker"
+	attemptTypes   = turnTypes + "utiiitttttt"
 )
 
 var (
@@ -38,6 +38,7 @@ func bindEnd(r *rows, a *rules.Attempt) {
 	r.text(a.Reason)
 	r.text(a.Actor)
 	r.text(a.Error)
+	r.textOrNull(a.Taker)
 }
 
 func readAttempt(r *row) rules.Attempt {
@@ -53,6 +54,7 @@ func readAttempt(r *row) rules.Attempt {
 		Reason:      r.text(),
 		Actor:       r.text(),
 		Error:       r.text(),
+		Taker:       r.text(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	stdsql "database/sql"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +30,7 @@ func TestKernelBackfill(t *testing.T) {
 		"lane": "id, hash, " + laneColumns, "job": jobColumns, "queue": turnColumns, "delayed": waitingColumns, "lease": leaseColumns,
 		"attempt": attemptColumns, "done": doneColumns,
 	} {
-		copyTable(t, modern, old, table, columns)
+		copyTable(t, modern, old, table, strings.NewReplacer(", taker", "", ", token", "", ", bound", "").Replace(columns)) // which came later
 	}
 	store := openAt(t, patient(old))
 	if err := store.View(t.Context(), func(scheduler.View) error { return nil }); err != nil {

@@ -93,7 +93,7 @@ func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(schedul
 		}
 		var saved []*rules.Held
 		for _, h := range held {
-			if err := rules.Beat(h, "w1", 0, sent.Now(), sent.Serving()); err != nil {
+			if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, sent.Now(), sent.Serving()); err != nil {
 				return err
 			}
 			saved = append(saved, h)

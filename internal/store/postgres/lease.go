@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"lessor"
@@ -11,22 +12,23 @@ import (
 )
 
 const (
-	leaseColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, ttl_ms, max_runtime_ms, issued_at, expires_at, first_beat_at, beat_at, cancel_at, watch_until, reattached"
+	leaseColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, ttl_ms, max_runtime_ms, issued_at, expires_at, first_beat_at, beat_at, cancel_at, watch_until, reattached, taker, token, bound"
 	beatColumns  = "expires_at, first_beat_at, beat_at, ttl_ms, cancel_at, watch_until, reattached"
-	leaseTypes   = "u" + turnTypes + "utitttiiiiiiiib"
+	leaseTypes   = "u" + turnTypes + "utitttiiiiiiiibtub"
 )
 
 var (
-	// The id of a lease tells its seq, by which it is found (rules.SeqOf).
+	// The id of a lease tells its seq, by which it is found (rules.Seal).
 	peekLeases = sql("select " + leaseColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[])")
 	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in the order of
 	// seqs, and so in one statement.
 	lockLeases = sql("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
-	readLeases = sql("select " + leaseColumns + " from lease order by id")
-	requested  = sql("select " + of("l", leaseColumns) + " from (" + unnestAs("tt", "worker, request_id") + ") q cross join lateral" +
-		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id offset 0) l order by l.id")
-	listLeases = sql("select " + leaseColumns + " from lease where id < $1::uuid and ($2::text = '' or worker = $2)" +
-		" and ($3::uuid is null or tenant = $3) order by id desc limit $4::bigint")
+	readLeases = sql("select " + leaseColumns + " from lease order by seq")
+	requested  = sql("select " + of("l", leaseColumns) + " from (" + unnestAs("utt", "space, worker, request_id") + ") q cross join lateral" +
+		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id" +
+		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l order by l.issued_at, l.seq")
+	listLeases = sql("select " + leaseColumns + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint) and ($3::text = '' or worker = $3)" +
+		" and ($4::uuid is null or tenant = $4) and ($5::uuid is null or token = $5) order by issued_at desc, seq desc limit $6::bigint")
 	saveLeases = plural(exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
 		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
 		" from ({rows}) u where "+at("l.seq", "u.seq")+" and l.fence = u.fence", 9), "iiiiiiiib", "seq, fence, "+beatColumns)
@@ -50,6 +52,9 @@ func bindLease(r *rows, h *rules.Held) {
 	r.instant(h.CancelAt)
 	r.instant(h.WatchUntil)
 	r.flag(h.Reattached)
+	r.textOrNull(h.Taker)
+	r.idOrNull(h.Token.UUID)
+	r.flag(h.Bound)
 }
 
 func readLease(r *row) *rules.Held {
@@ -71,6 +76,9 @@ func readLease(r *row) *rules.Held {
 		CancelAt:    r.instant(),
 		WatchUntil:  r.instant(),
 		Reattached:  r.flag(),
+		Taker:       r.text(),
+		Token:       lessor.TokenID{UUID: r.id()},
+		Bound:       r.flag(),
 	}
 }
 
@@ -108,7 +116,7 @@ func (v *view) leaseKeys(ids []lessor.LeaseID) [][]byte {
 	r := v.scratch.reset()
 	for _, id := range ids {
 		r.row()
-		r.int(rules.SeqOf(id))
+		r.int(v.store.seal.Seq(id))
 		r.id(id.UUID)
 	}
 	return r.params()
@@ -160,7 +168,7 @@ func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held
 // know keeps what a lease is after the commit. It may not be changed any more.
 func (t *tx) know(h *rules.Held) { t.known[h.ID] = h }
 
-// Requested implements scheduler.Tx, in the order the leases were granted: their ids rise.
+// Requested implements scheduler.Tx, in the order the leases were granted, those of one instant in that of their jobs.
 func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
 	found := make(map[scheduler.RequestRef][]*rules.Held)
 	if len(refs) == 0 || t.err != nil {
@@ -174,12 +182,13 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 		}
 		asked[ref] = true
 		r.row()
+		r.id(ref.Space.UUID)
 		r.text(ref.Worker)
 		r.text(ref.RequestID)
 	}
 	err := t.query("read requested leases", requested, func(r *row) error {
 		h := readLease(r)
-		ref := scheduler.RequestRef{Worker: h.Worker, RequestID: h.RequestID}
+		ref := scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
 		found[ref] = append(found[ref], h)
 		return nil
 	}, r.params()...)
@@ -218,25 +227,26 @@ func (v *view) EachLease(_ context.Context, fn func(*rules.Held) error) error {
 	return v.query("read leases", readLeases, func(r *row) error { return fn(readLease(r)) })
 }
 
-// afterAll is larger than every id that is given.
-var afterAll = lessor.UUID{
-	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+// LeaseList implements scheduler.View.
+func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) (list []scheduler.ListedLease, err error) {
+	at, seq := grantedBefore(q.After)
+	err = v.query("list leases", listLeases, func(r *row) error {
+		list = append(list, listedLease(readLease(r)))
+		return nil
+	}, at, seq, textOf(q.Worker), idOrNil(q.Tenant), idOrNil(q.Token), limitOf(q.Limit))
+	return list, err
 }
 
-// LeaseList implements scheduler.View. Lease ids rise with time, so the newest have the largest.
-func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) ([]*rules.Held, error) {
-	before := afterAll
-	if q.After != nil {
-		before = q.After.UUID
+// listedLease is a lease with its place in a list: leases are listed by when they were granted, and those of one instant by the seqs of
+// their jobs.
+func listedLease(h *rules.Held) scheduler.ListedLease {
+	return scheduler.ListedLease{Held: h, Place: scheduler.LeasePlace{A: int64(h.IssuedAt), B: h.Turn.Seq}}
+}
+
+// grantedBefore returns the bound of a list of leases that begins after a place; nil begins with the newest.
+func grantedBefore(after *scheduler.LeasePlace) (at, seq []byte) {
+	if after == nil {
+		after = &scheduler.LeasePlace{A: math.MaxInt64}
 	}
-	var tenant []byte
-	if q.Tenant != nil {
-		tenant = uuidOf(q.Tenant.UUID)
-	}
-	var held []*rules.Held
-	err := v.query("list leases", listLeases, func(r *row) error {
-		held = append(held, readLease(r))
-		return nil
-	}, uuidOf(before), textOf(q.Worker), tenant, int8Of(int64(max(0, q.Limit))))
-	return held, err
+	return int8Of(after.A), int8Of(after.B)
 }

@@ -3,16 +3,16 @@ package postgres
 import (
 	"context"
 
-	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
-var listLocks = variants("select "+leaseColumns+" from lease where lock_key is not null and id < $2::uuid",
-	" order by id desc limit $3::bigint", filter{"tenant = ", "uuid"})
+var listLocks = variants("select "+leaseColumns+" from lease where lock_key is not null and (issued_at, seq) < ($2::bigint, $3::bigint)",
+	" order by issued_at desc, seq desc limit $4::bigint", filter{"tenant = ", "uuid"})
 
 // LockList implements scheduler.KernelView.
-func (v *view) LockList(_ context.Context, q scheduler.LockQuery) (held []*rules.Held, err error) {
-	err = v.page("list locks", listLocks, [][]byte{idOrNil(q.Tenant)}, func(r *row) { held = append(held, readLease(r)) },
-		before(q.After), limitOf(q.Limit))
-	return held, err
+func (v *view) LockList(_ context.Context, q scheduler.LockQuery) (list []scheduler.ListedLease, err error) {
+	at, seq := grantedBefore(q.After)
+	err = v.page("list locks", listLocks, [][]byte{idOrNil(q.Tenant)}, func(r *row) { list = append(list, listedLease(readLease(r))) },
+		at, seq, limitOf(q.Limit))
+	return list, err
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	stdsql "database/sql"
 	"embed"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"lessor/internal/rules"
 )
 
 //go:embed migrations/*.sql
@@ -29,11 +32,11 @@ const (
 )
 
 // migrate brings the schema up to date, on connections of its own that are closed when it returns. It refuses a schema that is
-// newer than this program.
-func migrate(ctx context.Context, url string, config *pgconn.Config) (err error) {
+// newer than this program. It returns the seal of the store, whose key it makes if there is none.
+func migrate(ctx context.Context, url string, config *pgconn.Config) (seal *rules.Seal, err error) {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
-		return fmt.Errorf("read the address: %w", err)
+		return nil, fmt.Errorf("read the address: %w", err)
 	}
 	c.Config = *config
 	c.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // no session state: a pooler may stand between
@@ -42,9 +45,35 @@ func migrate(ctx context.Context, url string, config *pgconn.Config) (err error)
 	for try := 1; ; try++ {
 		err = migrateOnce(ctx, db)
 		if err == nil || try == migrateTries || !inTheWay(err) {
-			return err
+			break
 		}
 	}
+	if err != nil {
+		return nil, err
+	}
+	return readSeal(ctx, db)
+}
+
+// readSeal returns the seal of the store. Of nodes that start at once the first makes the key.
+func readSeal(ctx context.Context, db *stdsql.DB) (*rules.Seal, error) {
+	const read = "select value from setting where name = 'seal'"
+	var key []byte
+	err := db.QueryRowContext(ctx, read).Scan(&key)
+	if errors.Is(err, stdsql.ErrNoRows) {
+		made := make([]byte, 32)
+		_, _ = rand.Read(made) // it never fails
+		if _, err := db.ExecContext(ctx, "insert into setting (name, value) values ('seal', $1) on conflict do nothing", made); err != nil {
+			return nil, fault("make the key of the seal", err)
+		}
+		err = db.QueryRowContext(ctx, read).Scan(&key)
+	}
+	if err != nil {
+		return nil, fault("read the key of the seal", err)
+	}
+	if len(key) != 32 {
+		return nil, fmt.Errorf("the key of the seal has %d bytes instead of 32", len(key))
+	}
+	return rules.NewSeal([32]byte(key)), nil
 }
 
 // inTheWay reports whether another node made the same thing at the same moment.

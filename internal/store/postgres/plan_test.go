@@ -136,9 +136,9 @@ func fill(t *testing.T, url string, from, to int) {
 		`insert into cohort (first, queued_at, job, lane, max_attempts) select i, i, array[` + id + `], '{1}', '{5}' from generate_series(%[1]d, %[2]d, 64) i`,
 		`insert into cohort_left (first, jobs) select i, case when i %% 1024 = 0 then 0 else 1 end from generate_series(%[1]d, %[2]d, 64) i`,
 		`insert into delayed (` + waitingColumns + `) select ` + turn + `, 4000000000000 + i, 'queued' from generate_series(%[1]d + 1, %[2]d, 4) i`,
-		`insert into lease (` + leaseColumns + `) select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 60000, 0, i, i, i, i, 0, 0, false from generate_series(%[1]d + 2, %[2]d, 4) i`,
-		`insert into done (` + doneColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', 'completed', null from generate_series(%[1]d + 3, %[2]d, 4) i`,
-		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '' from generate_series(%[1]d, %[2]d, 10) i`,
+		`insert into lease (` + leaseColumns + `) select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 60000, 0, i, i, i, i, 0, 0, false, null, null, false from generate_series(%[1]d + 2, %[2]d, 4) i`,
+		`insert into done (` + doneColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, 'completed', null from generate_series(%[1]d + 3, %[2]d, 4) i`,
+		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '', null from generate_series(%[1]d, %[2]d, 10) i`,
 		`insert into note (` + noteColumns + `) select ` + id + `, 1, false, i, 'queued', 'queued', 'a', 'r', null, 1, 1 from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into report (job, progress, message, checkpoint, at) select ` + id + `, 0.5, null, null, i from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into idempotency (` + keyColumns + `) select md5('t')::uuid, 'k' || i, ` + id + `, '' from generate_series(%[1]d, %[2]d, 20) i`,
@@ -190,7 +190,7 @@ func exercise(t *testing.T, s *Store) {
 		_, leases := tx.Leases(ctx, []lessor.LeaseID{lease})
 		_, due := tx.Due(ctx, 1, 1)
 		_, lock := tx.Lock(ctx, []lessor.JobID{job})
-		_, requested := tx.Requested(ctx, []scheduler.RequestRef{{Worker: "x", RequestID: "x"}})
+		_, requested := tx.Requested(ctx, []scheduler.RequestRef{{Holder: rules.Holder{Worker: "x"}, RequestID: "x"}})
 		_, strip := tx.Strip(ctx, 1, 1)
 		_, purge := tx.Purge(ctx, 1, 1)
 		_, token := tx.DeleteToken(ctx, lessor.TokenID{})
@@ -252,7 +252,7 @@ func TestHeartbeatsAreHOT(t *testing.T) {
 			}
 			var saved []*rules.Held
 			for _, h := range held {
-				if err := rules.Beat(h, "w1", 0, tx.Now(), tx.Serving()); err != nil {
+				if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, tx.Now(), tx.Serving()); err != nil {
 					return err
 				}
 				saved = append(saved, h)
@@ -279,6 +279,12 @@ func TestHeartbeatsAreHOT(t *testing.T) {
 	}
 }
 
+// leaseOf is the i-th id of a lease, of the job with this seq.
+func leaseOf(s *Store, seq int64, i int) lessor.LeaseID {
+	u := uuidAt(2, i)
+	return s.Seal().LeaseID(seq, [10]byte(append(u[12:], u[:6]...)))
+}
+
 // hold leases n new jobs.
 func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
 	t.Helper()
@@ -293,7 +299,7 @@ func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
 		for i := range n {
 			spec := &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, i)}, LaneID: lane, Seq: first + int64(i), MaxAttempts: 5}
 			turn := rules.Turn{Job: spec.ID, Lane: lane, Seq: spec.Seq, MaxAttempts: 5}
-			h := rules.Grant(lessor.LeaseID{UUID: uuidAt(2, i)}, turn, spec, "w1", time.Minute, tx.Now())
+			h := rules.Grant(leaseOf(s, turn.Seq, i), turn, spec, "w1", time.Minute, tx.Now())
 			specs, ids = append(specs, spec), append(ids, h.ID)
 			queue = append(queue, scheduler.Move{To: rules.InQueue, Turn: turn})
 			grants = append(grants, scheduler.Move{From: rules.InQueue, To: rules.Leased, Turn: turn, Held: h})

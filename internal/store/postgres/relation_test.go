@@ -70,9 +70,9 @@ func (s *stage) grant(spec *rules.Spec, beaten bool) *rules.Held {
 	var h *rules.Held
 	s.update(func(ctx context.Context, tx scheduler.Tx) error {
 		st := s.standing(ctx, tx, spec.ID)
-		h = rules.Grant(lessor.LeaseID{UUID: uuidAt(2, s.made)}, st.Turn, spec, "w1", time.Minute, tx.Now())
+		h = rules.Grant(leaseOf(s.store, st.Turn.Seq, s.made), st.Turn, spec, "w1", time.Minute, tx.Now())
 		if beaten {
-			if err := rules.Beat(h, "w1", 0, tx.Now(), tx.Serving()); err != nil {
+			if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, tx.Now(), tx.Serving()); err != nil {
 				return err
 			}
 		}

@@ -83,12 +83,12 @@ func fillRuns(t *testing.T, url string, n int) {
 	for _, text := range []string{
 		`insert into lane (id, hash, ` + laneColumns + `) overriding system value select 1 + i, ('h' || i)::bytea, ('00000000-0000-0000-0000-' || lpad((i %% 1000)::text, 12, '0'))::uuid, 'c', 1, 't', false, 1, '', case when i < 1000 then '' else 'd' || lpad((i - 1000)::text, 4, '0') end from generate_series(0, 1499) i where %[1]d > 0`,
 		`insert into job (` + jobColumns + `) select ` + id + `, ` + lane + `, i, '[]', null, 0, 5, 1000, 1000, 0, 0, '', 'a', i, null from generate_series(1, %[1]d) i`,
-		`insert into lease (` + leaseColumns + `, definition) select ` + id + `, ` + turn + `, ` + owner + `, 'k' || i, 1, 'w', null, null, 60000, 0, i, i, i / 2 %% 20, i, 0, 0, false, case i %% 2 when 1 then ` + name + ` end from generate_series(1, %[1]d) i where i / 2 %% 20 < 2`,
+		`insert into lease (` + leaseColumns + `, definition) select ` + id + `, ` + turn + `, ` + owner + `, 'k' || i, 1, 'w', null, null, 60000, 0, i, i, i / 2 %% 20, i, 0, 0, false, null, null, false, case i %% 2 when 1 then ` + name + ` end from generate_series(1, %[1]d) i where i / 2 %% 20 < 2`,
 		`insert into delayed (` + waitingColumns + `, tenant, definition) select ` + turn + `, i, 'failed', ` + whose + ` from generate_series(1, %[1]d) i where i / 2 %% 20 = 2`,
 		`insert into queue (` + turnColumns + `, tenant, definition) select ` + id + `, ` + lane + `, i, 1, 5, 0, i * (4 - i / 2 %% 20), 3, i, ` + whose + ` from generate_series(1, %[1]d) i where i / 2 %% 20 in (3, 4)`,
-		`insert into done (` + endColumns + `, started_at) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', case i / 2 %% 20 when 5 then 'failed' else 'completed' end, null, ` + whose + `, i from generate_series(1, %[1]d) i where i / 2 %% 20 >= 5`,
+		`insert into done (` + endColumns + `, started_at) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, case i / 2 %% 20 when 5 then 'failed' else 'completed' end, null, ` + whose + `, i from generate_series(1, %[1]d) i where i / 2 %% 20 >= 5`,
 		`insert into tick (` + tickColumns + `) select ` + name + `, i, ` + owner + `, case i %% 10 when 1 then 'circuitOpen' else 'fired' end, '', ` + id + `, 0, 0, 1 from generate_series(1, %[1]d, 5) i`,
-		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '' from generate_series(1, %[1]d, 10) i`,
+		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '', null from generate_series(1, %[1]d, 10) i`,
 	} {
 		readAll(t, url, fmt.Sprintf(text, n), nil)
 	}

@@ -95,7 +95,7 @@ func TestLockRelation(t *testing.T) {
 	if err := s.store.View(t.Context(), func(v scheduler.View) error {
 		held, err := v.LockList(t.Context(), scheduler.LockQuery{Limit: 100})
 		for _, h := range held {
-			want[name(h.Tenant.String(), h.LockKey, h.Worker, h.Turn.Job.String())] = rules.Effective(h, v.Now(), v.Serving())
+			want[name(h.Tenant.String(), h.LockKey, h.Worker, h.Turn.Job.String())] = rules.Effective(h.Held, v.Now(), v.Serving())
 		}
 		return err
 	}); err != nil {

@@ -75,6 +75,6 @@ func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (a *rules.Attempt
 		a = new(readAttempt(r))
 		tenant.UUID = r.id()
 		return nil
-	}, int8Of(rules.SeqOf(id)), uuidOf(id.UUID))
+	}, int8Of(v.store.seal.Seq(id)), uuidOf(id.UUID))
 	return a, tenant, err
 }

@@ -82,7 +82,7 @@ func TestOneBadCall(t *testing.T) {
 			return tx.Insert(ctx, []*rules.Spec{{ID: id}, {ID: id}})
 		},
 		"a text with NUL to look for": func(tx scheduler.Tx) error {
-			_, err := tx.Requested(ctx, []scheduler.RequestRef{{Worker: "\x00", RequestID: "r"}})
+			_, err := tx.Requested(ctx, []scheduler.RequestRef{{Holder: rules.Holder{Worker: "\x00"}, RequestID: "r"}})
 			return err
 		},
 	} {

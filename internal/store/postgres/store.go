@@ -62,6 +62,7 @@ type Store struct {
 	dialer *dialer
 	steps  steps
 
+	seal    *rules.Seal
 	closed  chan struct{}
 	close   func() error
 	readers chan *conn // nil = not connected yet
@@ -118,11 +119,12 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, cfg.URL, d.config); err != nil {
+	seal, err := migrate(ctx, cfg.URL, d.config)
+	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, dialer: d, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
+		cfg: cfg, dialer: d, seal: seal, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
 		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
 		serveTurn: make(chan struct{}, 1), vacuumTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
@@ -140,6 +142,9 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	s.keep(c)
 	return s, nil
 }
+
+// Seal implements scheduler.Store.
+func (s *Store) Seal() *rules.Seal { return s.seal }
 
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return true }

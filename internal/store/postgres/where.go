@@ -56,6 +56,11 @@ func textOrNil(v string) []byte {
 }
 
 // before returns the bound of a list that begins after an id, newest first; nil begins with the newest.
+// afterAll is larger than every id that is given.
+var afterAll = lessor.UUID{
+	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+}
+
 func before[T interface{ ~struct{ lessor.UUID } }](after *T) []byte {
 	if after == nil {
 		return uuidOf(afterAll)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	endColumns     = "lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error"
+	endColumns     = "lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error, taker"
 	attemptColumns = turnColumns + ", " + endColumns
 
 	readAttempts  = "select " + attemptColumns + " from attempt where job = ? order by fence"
@@ -18,10 +18,10 @@ const (
 	readFirstGrant = "select granted_at from attempt where job = ? order by fence limit 1"
 
 	endOfAttempt = "select worker, tenant, outcome, said, reason from attempt join lane on lane.id = attempt.lane where lease = ?"
-	endOfDone    = "select worker, tenant, outcome, said, reason from done join lane on lane.id = done.lane where lease = ?"
+	endOfDone    = "select worker, tenant, outcome, said, reason from done join lane on lane.id = done.lane where seq = ? and lease = ?"
 
 	attemptOf     = "select " + attemptColumns + ", tenant from attempt join lane on lane.id = attempt.lane where lease = ?"
-	lastAttemptOf = "select " + attemptColumns + ", tenant from done join lane on lane.id = done.lane where lease = ?"
+	lastAttemptOf = "select " + attemptColumns + ", tenant from done join lane on lane.id = done.lane where seq = ? and lease = ?"
 )
 
 func bindAttempt(a *args, t *rules.Attempt) {
@@ -41,6 +41,7 @@ func bindEnd(a *args, t *rules.Attempt) {
 	a.text(t.Reason)
 	a.text(t.Actor)
 	a.text(t.Error)
+	a.textOrNull(t.Taker)
 }
 
 func readAttempt(r *row) rules.Attempt {
@@ -56,6 +57,7 @@ func readAttempt(r *row) rules.Attempt {
 		Reason:      r.text(),
 		Actor:       r.text(),
 		Error:       r.text(),
+		Taker:       r.text(),
 	}
 }
 
@@ -80,35 +82,41 @@ func (v *view) firstGrant(id lessor.JobID) (at lessor.Instant, err error) {
 func (v *view) LeaseEnds(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]scheduler.LeaseEnd, error) {
 	ends := make(map[lessor.LeaseID]scheduler.LeaseEnd)
 	for _, id := range ids {
-		for _, text := range []string{endOfDone, endOfAttempt} {
-			err := query(v.conn, text, func(a *args) { a.id(id.UUID) }, func(r *row) error {
-				ends[id] = scheduler.LeaseEnd{
-					Worker:  r.text(),
-					Tenant:  lessor.TenantID{UUID: r.id()},
-					Outcome: rules.Outcome(r.text()),
-					Said:    rules.Said(r.text()),
-					Reason:  r.text(),
-				}
-				return nil
-			})
-			if err != nil {
-				return nil, readFault(ctx, "read ends of leases", err)
+		err := v.queryEnd(id, endOfDone, endOfAttempt, func(r *row) error {
+			ends[id] = scheduler.LeaseEnd{
+				Worker:  r.text(),
+				Tenant:  lessor.TenantID{UUID: r.id()},
+				Outcome: rules.Outcome(r.text()),
+				Said:    rules.Said(r.text()),
+				Reason:  r.text(),
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, readFault(ctx, "read ends of leases", err)
 		}
 	}
 	return ends, nil
 }
 
+// queryEnd looks for the attempt that was made under a lease where a job's last one is, by the seq that the id tells, and where the
+// others are.
+func (v *view) queryEnd(id lessor.LeaseID, done, attempt string, visit func(*row) error) error {
+	err := query(v.conn, done, func(a *args) {
+		a.int(v.seal.Seq(id))
+		a.id(id.UUID)
+	}, visit)
+	if err != nil {
+		return err
+	}
+	return query(v.conn, attempt, func(a *args) { a.id(id.UUID) }, visit)
+}
+
 // AttemptOf implements scheduler.KernelView.
 func (v *view) AttemptOf(ctx context.Context, id lessor.LeaseID) (made *rules.Attempt, tenant lessor.TenantID, err error) {
-	for _, text := range []string{lastAttemptOf, attemptOf} {
-		err = query(v.conn, text, func(a *args) { a.id(id.UUID) }, func(r *row) error {
-			made, tenant = new(readAttempt(r)), lessor.TenantID{UUID: r.id()}
-			return nil
-		})
-		if made != nil || err != nil {
-			break
-		}
-	}
+	err = v.queryEnd(id, lastAttemptOf, attemptOf, func(r *row) error {
+		made, tenant = new(readAttempt(r)), lessor.TenantID{UUID: r.id()}
+		return nil
+	})
 	return made, tenant, readFault(ctx, "read an attempt", err)
 }

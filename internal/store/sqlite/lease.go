@@ -11,7 +11,7 @@ import (
 
 const (
 	heldColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms," +
-		" issued_at, granted_ttl_ms"
+		" issued_at, granted_ttl_ms, taker, token, bound"
 	grantColumns = "n, " + heldColumns
 	leaseColumns = "lease.n, " + heldColumns + ", beat.n, " + changedColumns
 	leaseTables  = "lease left join beat on beat.n = lease.n"
@@ -30,6 +30,9 @@ func bindLease(a *args, h *kept) {
 	a.millis(h.MaxRuntime)
 	a.instant(h.IssuedAt)
 	a.millis(h.TTL)
+	a.textOrNull(h.Taker)
+	a.idOrNull(h.Token.UUID)
+	a.flag(h.Bound)
 }
 
 func readLease(r *row) *kept {
@@ -45,6 +48,9 @@ func readLease(r *row) *kept {
 		MaxRuntime:  r.millis(),
 		IssuedAt:    r.instant(),
 		TTL:         r.millis(),
+		Taker:       r.text(),
+		Token:       lessor.TokenID{UUID: r.id()},
+		Bound:       r.flag(),
 	}}
 	readBeat(r, h)
 	return h
@@ -73,6 +79,9 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 	}
 	found := make(map[scheduler.RequestRef][]*rules.Held)
 	for _, ref := range refs {
+		if found[ref] != nil {
+			continue // asked for twice
+		}
 		for _, h := range t.store.leases.requests[ref] {
 			found[ref] = append(found[ref], new(h.Held))
 		}
@@ -105,76 +114,48 @@ func (t *tx) EachLease(_ context.Context, fn func(*rules.Held) error) error {
 }
 
 // LeaseList implements scheduler.View, in the order of grants.
-func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) ([]*rules.Held, error) {
-	before, err := v.grantedBefore(q.After)
-	if err != nil {
-		return nil, readFault(ctx, "list leases", err)
-	}
-	text := "select " + leaseColumns + " from " + leaseTables + " where lease.n < +?"
+func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) (list []scheduler.ListedLease, err error) {
+	w := grantedBefore(q.After)
 	if q.Worker != "" {
-		text += " and worker = ?"
+		w.and("worker = ?", func(a *args) { a.text(q.Worker) })
 	}
 	if q.Tenant != nil {
-		text += " and tenant = ?"
+		w.and("+tenant = ?", func(a *args) { a.id(q.Tenant.UUID) })
 	}
-	text += " order by lease.n desc limit +?"
-	var held []*rules.Held
-	err = query(v.conn, text,
-		func(a *args) {
-			a.int(before)
-			if q.Worker != "" {
-				a.text(q.Worker)
-			}
-			if q.Tenant != nil {
-				a.id(q.Tenant.UUID)
-			}
-			a.int(int64(q.Limit))
-		},
-		func(r *row) error {
-			held = append(held, &readLease(r).Held)
-			return nil
-		})
-	return held, readFault(ctx, "list leases", err)
+	if q.Token != nil {
+		w.and("token = ?", func(a *args) { a.id(q.Token.UUID) })
+	}
+	err = v.page("select "+leaseColumns+" from "+leaseTables, w, "lease.n desc", q.Limit, func(r *row) {
+		list = append(list, listedLease(readLease(r)))
+	})
+	return list, readFault(ctx, "list leases", err)
 }
 
 // LockList implements scheduler.KernelView.
-func (v *view) LockList(ctx context.Context, q scheduler.LockQuery) (held []*rules.Held, err error) {
-	before, err := v.grantedBefore(q.After)
-	if err != nil {
-		return nil, readFault(ctx, "list locks", err)
-	}
-	w := &where{}
-	w.and("lease.n < +?", func(a *args) { a.int(before) })
+func (v *view) LockList(ctx context.Context, q scheduler.LockQuery) (list []scheduler.ListedLease, err error) {
+	w := grantedBefore(q.After)
 	w.and("lock_key is not null", nil)
 	if q.Tenant != nil {
 		w.and("+tenant = ?", func(a *args) { a.id(q.Tenant.UUID) }) // lease_locked is in order, lease_lock would be sorted
 	}
 	err = v.page("select "+leaseColumns+" from "+leaseTables, w, "lease.n desc", q.Limit, func(r *row) {
-		held = append(held, &readLease(r).Held)
+		list = append(list, listedLease(readLease(r)))
 	})
-	return held, readFault(ctx, "list locks", err)
+	return list, readFault(ctx, "list locks", err)
 }
 
-// Both read live leases until they have found one: leases have no index by id, which every grant would have to write.
-const (
-	findLease  = "select n from lease where id = ? order by n desc limit 1"
-	findBefore = "select n + 1 from lease where id < +? order by n desc limit 1"
-)
+// listedLease is a lease with its place in a list: that of its number.
+func listedLease(h *kept) scheduler.ListedLease {
+	return scheduler.ListedLease{Held: &h.Held, Place: scheduler.LeasePlace{B: h.n}}
+}
 
-// grantedBefore returns the bound of a list that goes on after a lease. If that has ended since, the list goes on with the
-// newest lease of a smaller id: ids rise with the grants, but for steps of the clock.
-func (v *view) grantedBefore(after *lessor.LeaseID) (n int64, err error) {
-	if after == nil {
-		return math.MaxInt64, nil
+// grantedBefore begins the conditions of a list that goes on after a place; nil begins with the newest.
+func grantedBefore(after *scheduler.LeasePlace) *where {
+	n := int64(math.MaxInt64)
+	if after != nil {
+		n = after.B
 	}
-	for _, text := range []string{findLease, findBefore} {
-		err = query(v.conn, text, func(a *args) { a.id(after.UUID) }, func(r *row) error {
-			n = r.int()
-			return nil
-		})
-		if n != 0 || err != nil {
-			break
-		}
-	}
-	return n, err
+	w := &where{}
+	w.and("lease.n < +?", func(a *args) { a.int(n) })
+	return w
 }

@@ -75,7 +75,7 @@ func (c *leaseCache) put(h *kept) {
 	c.held[h.ID] = h
 	c.last = max(c.last, h.n)
 	if h.RequestID != "" {
-		ref := scheduler.RequestRef{Worker: h.Worker, RequestID: h.RequestID}
+		ref := scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
 		c.requests[ref] = append(c.requests[ref], h)
 	}
 }
@@ -85,7 +85,7 @@ func (c *leaseCache) take(h *kept) {
 	if h.RequestID == "" {
 		return
 	}
-	ref := scheduler.RequestRef{Worker: h.Worker, RequestID: h.RequestID}
+	ref := scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
 	rest := slices.DeleteFunc(c.requests[ref], func(o *kept) bool { return o == h })
 	if len(rest) == 0 {
 		delete(c.requests, ref)

@@ -76,7 +76,7 @@ func TestJobHasOneLease(t *testing.T) {
 		}
 	}
 	run(t, s.path, "insert into lease select n + 1, id, job, lane, seq, attempt, max_attempts, interruptions, fence, steps, queued_at,"+
-		" tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms, issued_at, granted_ttl_ms from lease")
+		" tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms, issued_at, granted_ttl_ms, taker, token, bound from lease")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func TestGrantOfAnotherJobsPlace(t *testing.T) {
 	}
 }
 
-// TestLeaseListAfterAStepOfTheClock: ids then fall although the grants go on, and pages neither repeat nor lose a lease.
-func TestLeaseListAfterAStepOfTheClock(t *testing.T) {
+// TestLeaseListIsInTheOrderOfGrants: whatever the ids and the clock say, and pages neither repeat nor lose a lease.
+func TestLeaseListIsInTheOrderOfGrants(t *testing.T) {
 	s := openAt(t, Config{})
 	specs := drafts(7)
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
@@ -126,7 +126,7 @@ func TestLeaseListAfterAStepOfTheClock(t *testing.T) {
 	for i, n := range []byte{5, 6, 7, 1, 2, 3, 4} {
 		update(t, s, func(tx scheduler.Tx) error {
 			turn := rules.Turn{Job: specs[i].ID, Lane: specs[i].LaneID, Seq: specs[i].Seq}
-			h := rules.Grant(lessor.LeaseID{UUID: lessor.UUID{1, n}}, turn, specs[i], "w", 1e9, tx.Now())
+			h := rules.Grant(lessor.LeaseID{UUID: lessor.UUID{1, n}}, turn, specs[i], "w", 1e9, lessor.Instant(n))
 			want = append(want, h.ID)
 			return tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Leased, Turn: turn, Held: h}})
 		})
@@ -137,11 +137,13 @@ func TestLeaseListAfterAStepOfTheClock(t *testing.T) {
 		look(t, s, func(v scheduler.View) error {
 			for q := (scheduler.LeaseQuery{Limit: limit}); ; {
 				page, err := v.LeaseList(t.Context(), q)
-				got = append(got, leaseIDs(page)...)
+				for _, l := range page {
+					got = append(got, l.ID)
+				}
 				if err != nil || len(page) < limit || len(got) > len(want) {
 					return err
 				}
-				q.After = &got[len(got)-1]
+				q.After = &page[len(page)-1].Place
 			}
 		})
 		if diff := cmp.Diff(want, got); diff != "" {

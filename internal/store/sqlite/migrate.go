@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"embed"
 	"errors"
@@ -11,38 +12,58 @@ import (
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver that goose works through
+
+	"lessor/internal/rules"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
 // migrate brings the schema up to date, on a connection of its own that is closed when it returns. It refuses a schema
-// that is newer than this program.
-func migrate(ctx context.Context, path, synchronous string) (err error) {
+// that is newer than this program. It returns the seal of the store, whose key it makes if there is none.
+func migrate(ctx context.Context, path, synchronous string) (seal *rules.Seal, err error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	db, err := sql.Open("sqlite", fileURI(path, "_pragma", "synchronous("+synchronous+")"))
 	if err != nil {
-		return fault("open for migration", err)
+		return nil, fault("open for migration", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
 	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+		return nil, fmt.Errorf("read migrations: %w", err)
 	}
 	is, knows, err := provider.GetVersions(ctx)
 	if err != nil {
-		return fault("read schema version", err)
+		return nil, fault("read schema version", err)
 	}
 	if err := checkVersion(is, knows); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fault("migrate", err)
+		return nil, fault("migrate", err)
 	}
-	return nil
+	return readSeal(ctx, db)
+}
+
+// readSeal returns the seal of the store.
+func readSeal(ctx context.Context, db *sql.DB) (*rules.Seal, error) {
+	var key []byte
+	err := db.QueryRowContext(ctx, "select value from setting where name = 'seal'").Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		key = make([]byte, 32)
+		_, _ = rand.Read(key) // it never fails
+		_, err = db.ExecContext(ctx, "insert into setting (name, value) values ('seal', ?)", key)
+	}
+	if err != nil {
+		return nil, fault("read the key of the seal", err)
+	}
+	if len(key) != 32 {
+		return nil, fmt.Errorf("the key of the seal has %d bytes instead of 32", len(key))
+	}
+	return rules.NewSeal([32]byte(key)), nil
 }
 
 func checkVersion(is, knows int64) error {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"testing"
@@ -135,4 +136,60 @@ func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 		done := &rules.Done{State: lessor.Cancelled, Attempt: rules.Attempt{Turn: turn, EndedAt: 1, Outcome: rules.OutcomeCancelled}}
 		return tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Ended, Turn: turn, Done: done}})
 	})
+}
+
+// beforeTaker fills a database of version 15 with a job that is leased and one that has ended, as they were granted then: the id of a
+// lease ends with the seq of its job.
+const beforeTaker = `
+insert into lane values (1, zeroblob(16), 'default', 1, 'mail', 0, 1, '', '');
+insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at, trace_id, actor, created_at, payload)
+	select n, unhex(format('%032x', n)), 1, '[]', 0, 5, 0, 0, 0, 0, '', 'a', 1, x'7b7d' from (select column1 as n from (values (1), (2)));
+insert into lease (n, id, job, lane, seq, attempt, max_attempts, interruptions, fence, steps, queued_at, tenant, units, worker, request_id, max_runtime_ms, issued_at, granted_ttl_ms)
+	select 9, unhex('01990000000070008000000000000001'), id, 1, 1, 1, 5, 0, 7, 2, 1, zeroblob(16), 1, 'w', 'r', 0, 1, 60000 from job where seq = 1;
+insert into done (seq, job, lane, attempt, max_attempts, interruptions, fence, steps, queued_at, state, lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error)
+	select 2, id, 1, 1, 5, 0, 7, 3, 1, 'completed', unhex('01990000000070008000000000000002'), 'w', 1, 0, 2, 'completed', 'completed', 'completed', 'w', '' from job where seq = 2;
+`
+
+// TestTakerMigrationKeepsLeases: those that the release before granted live on, and are found by their ids.
+func TestTakerMigrationKeepsLeases(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lessor.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.UpTo(t.Context(), 15); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(beforeTaker); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openAt(t, Config{Path: path})
+	live := lessor.LeaseID{UUID: lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 1}}
+	over := lessor.LeaseID{UUID: lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 2}}
+	update(t, s, func(tx scheduler.Tx) error {
+		held, err := tx.Leases(t.Context(), []lessor.LeaseID{live})
+		if h := held[live]; h == nil || h.Taker != "" || h.Bound {
+			t.Errorf("the lease of before is %+v", held)
+		}
+		ends, err2 := tx.LeaseEnds(t.Context(), []lessor.LeaseID{over})
+		if ends[over].Outcome != rules.OutcomeCompleted {
+			t.Errorf("the end of a lease of before is %+v", ends)
+		}
+		return errors.Join(err, err2)
+	})
+	key := s.Seal().LeaseID(7, [10]byte{})
+	if again := restarted(t, s); again.Seal().LeaseID(7, [10]byte{}) != key {
+		t.Error("the key of the seal is another after a restart")
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -41,6 +42,7 @@ type Store struct {
 	path    string
 	clock   *clock
 	owner   *owner
+	seal    *rules.Seal
 	readers *sqlitex.Pool
 
 	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
@@ -135,7 +137,7 @@ func (s *Store) connect(ctx context.Context, cfg Config) error {
 	if err := removeOldCopies(s.path); err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.path, synchronous); err != nil {
+	if s.seal, err = migrate(ctx, s.path, synchronous); err != nil {
 		return err
 	}
 	if s.writer, err = openWriter(s.path, synchronous); err != nil {
@@ -183,6 +185,9 @@ func (s *Store) begin() (err error) {
 	}
 	return s.acknowledge(number)
 }
+
+// Seal implements scheduler.Store.
+func (s *Store) Seal() *rules.Seal { return s.seal }
 
 // Close waits for the update that is under way, ends the views, and gives the file up. It may be called more than once.
 func (s *Store) Close() error { return s.close() }

@@ -119,7 +119,7 @@ func beat(ctx context.Context, tx scheduler.Tx, ids []lessor.LeaseID) error {
 	}
 	held := make([]*rules.Held, 0, len(ids))
 	for _, id := range ids {
-		if err := rules.Beat(leases[id], leases[id].Worker, 0, tx.Now(), tx.Serving()); err != nil {
+		if err := rules.Beat(leases[id], rules.Hand{Holder: leases[id].Holder()}, 0, tx.Now(), tx.Serving()); err != nil {
 			return err
 		}
 		held = append(held, leases[id])

@@ -84,7 +84,7 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	}
 	tick := s.clock.read() // after begin: nothing is waited for from here on
 	t := &tx{
-		view:  view{conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick), left: s.line.left, leases: s.leases.index},
+		view:  view{conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick), left: s.line.left, leases: s.leases.index, seal: s.seal},
 		store: s, w: s.writer,
 	}
 	committed := false

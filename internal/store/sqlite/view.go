@@ -17,6 +17,7 @@ type view struct {
 	now     lessor.Instant
 	serving rules.Serving
 	leases  *leaseIndex
+	seal    *rules.Seal
 	left    func(seq int64) bool // whether a row of the queue is left over; nil = not looked yet
 }
 
@@ -42,7 +43,7 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err er
 	if err := query(conn, "select 1 from setting limit 1", nil, nothing); err != nil {
 		return readFault(ctx, "begin view", err)
 	}
-	return fn(&view{conn: conn, now: s.clock.read().Wall, serving: s.clock.known(), leases: s.leases.index})
+	return fn(&view{conn: conn, now: s.clock.read().Wall, serving: s.clock.known(), leases: s.leases.index, seal: s.seal})
 }
 
 // Now implements scheduler.View.

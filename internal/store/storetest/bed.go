@@ -84,11 +84,15 @@ func (b *bed) uuid() (u lessor.UUID) {
 
 func (b *bed) jobID() lessor.JobID { return lessor.JobID{UUID: b.uuid()} }
 
-// leaseID returns one that rises in the part that rules.Grant leaves as it is.
-func (b *bed) leaseID() lessor.LeaseID {
-	u := b.uuid()
-	copy(u[6:10], u[12:])
-	return lessor.LeaseID{UUID: u}
+// leaseID returns one that no lease has.
+func (b *bed) leaseID() lessor.LeaseID { return b.leaseOf(1) }
+
+// leaseOf returns the id of a lease of the job with this seq.
+func (b *bed) leaseOf(seq int64) lessor.LeaseID {
+	b.count++
+	var random [10]byte
+	binary.LittleEndian.PutUint64(random[:], b.count)
+	return b.Seal().LeaseID(seq, random)
 }
 
 var acme, globex = tenant(1), tenant(2)
@@ -188,7 +192,7 @@ func (b *bed) queued(edits ...func(*rules.Spec)) *rules.Spec {
 
 // grantMove is the move of a queued job to worker.
 func (b *bed) grantMove(s *rules.Spec, t rules.Turn, worker string, now lessor.Instant) scheduler.Move {
-	h := rules.Grant(b.leaseID(), t, s, worker, time.Minute, now)
+	h := rules.Grant(b.leaseOf(t.Seq), t, s, worker, time.Minute, now)
 	return scheduler.Move{From: rules.InQueue, To: rules.Leased, Turn: t, Held: h}
 }
 
@@ -252,4 +256,16 @@ func (b *bed) standing(id lessor.JobID) (s *rules.Standing) {
 		return err
 	})
 	return s
+}
+
+// requestOf names a request of a worker without a token.
+func requestOf(worker, id string) scheduler.RequestRef {
+	return scheduler.RequestRef{Holder: rules.Holder{Worker: worker}, RequestID: id}
+}
+
+func heldOf(list []scheduler.ListedLease) (held []*rules.Held) {
+	for _, l := range list {
+		held = append(held, l.Held)
+	}
+	return held
 }

@@ -20,6 +20,7 @@ func (b *bed) leases(ids ...lessor.LeaseID) (got map[lessor.LeaseID]*rules.Held)
 
 func full(h *rules.Held) {
 	h.RequestID, h.WorkspaceID, h.MaxRuntime, h.WatchUntil, h.Reattached = "req-1", "ws-1", time.Hour, 77, true
+	h.Taker, h.Token = "ci", lessor.TokenID{UUID: lessor.UUID{15: 7}}
 }
 
 func beatIsKept(b *bed) {
@@ -54,7 +55,7 @@ func beatIsKept(b *bed) {
 
 func copiesMayBeChanged(b *bed) {
 	h := b.grant(b.queued(), "w1", full)
-	ref := scheduler.RequestRef{Worker: "w1", RequestID: "req-1"}
+	ref := requestOf("w1", "req-1")
 	b.update(func(tx scheduler.Tx) error {
 		got, err := tx.Leases(b.Context(), []lessor.LeaseID{h.ID})
 		if err != nil {
@@ -82,17 +83,21 @@ func foundByRequest(b *bed) {
 	b.grant(b.queued(), "", ask("w1", "r2"))
 	b.grant(b.queued(), "", ask("w2", "r1"))
 	b.grant(b.queued(), "", ask("w1", ""))
-	ref := scheduler.RequestRef{Worker: "w1", RequestID: "r1"}
+	bound := b.grant(b.queued(), "", func(h *rules.Held) { h.Worker, h.RequestID, h.Bound = "w1", "r1", true })
+	ref := requestOf("w1", "r1")
+	own := scheduler.RequestRef{Holder: rules.Holder{Space: acme, Worker: "w1"}, RequestID: "r1"}
+	theirs := scheduler.RequestRef{Holder: rules.Holder{Space: globex, Worker: "w1"}, RequestID: "r1"}
 	find := func() (got map[scheduler.RequestRef][]*rules.Held) {
 		b.update(func(tx scheduler.Tx) (err error) {
-			got, err = tx.Requested(b.Context(), []scheduler.RequestRef{ref, {Worker: "w3", RequestID: "r1"}})
+			got, err = tx.Requested(b.Context(), []scheduler.RequestRef{ref, requestOf("w3", "r1"), ref, theirs, own})
 			return err
 		})
 		return got
 	}
-	b.same("leases of a request", find(), map[scheduler.RequestRef][]*rules.Held{ref: {one, two}})
+	b.same("leases of a request", find(), map[scheduler.RequestRef][]*rules.Held{ref: {one, two}, own: {bound}})
 	b.reopen()
-	b.same("leases of a request", find(), map[scheduler.RequestRef][]*rules.Held{ref: {one, two}})
+	b.same("leases of a request", find(), map[scheduler.RequestRef][]*rules.Held{ref: {one, two}, own: {bound}})
+	b.end(bound, completed)
 	b.end(one, released)
 	b.same("leases of a request", find(), map[scheduler.RequestRef][]*rules.Held{ref: {two}})
 	b.end(two, completed)
@@ -134,17 +139,26 @@ func leaseList(b *bed) {
 	var all []*rules.Held // newest first
 	for i := range 7 {
 		s := b.queued(func(s *rules.Spec) { s.Lane.Tenant = tenant(byte(i % 2)) })
-		all = append([]*rules.Held{b.grant(s, []string{"w1", "w2", "w3"}[i%3])}, all...)
+		token := func(h *rules.Held) { h.Token = lessor.TokenID{UUID: lessor.UUID{15: byte(i % 3)}} } // 0 = none
+		all = append([]*rules.Held{b.grant(s, []string{"w1", "w2", "w3"}[i%3], token)}, all...)
 	}
 	b.end(all[3], completed)
 	all = append(all[:3:3], all[4:]...)
-	zero := tenant(0)
+	zero, two, nobodys := tenant(0), lessor.TokenID{UUID: lessor.UUID{15: 2}}, lessor.TokenID{UUID: lessor.UUID{15: 9}}
 	for _, q := range []scheduler.LeaseQuery{
-		{}, {Worker: "w1"}, {Worker: "w2"}, {Worker: "nobody"}, {Tenant: &zero}, {Worker: "w3", Tenant: &zero},
+		{},
+		{Worker: "w1"},
+		{Worker: "w2"},
+		{Worker: "nobody"},
+		{Tenant: &zero},
+		{Worker: "w3", Tenant: &zero},
+		{Token: &two},
+		{Token: &two, Tenant: &zero},
+		{Token: &nobodys},
 	} {
 		var want []*rules.Held
 		for _, h := range all {
-			if (q.Worker == "" || h.Worker == q.Worker) && (q.Tenant == nil || h.Tenant == *q.Tenant) {
+			if (q.Worker == "" || h.Worker == q.Worker) && (q.Tenant == nil || h.Tenant == *q.Tenant) && (q.Token == nil || h.Token == *q.Token) {
 				want = append(want, h)
 			}
 		}
@@ -152,11 +166,11 @@ func leaseList(b *bed) {
 		b.view(func(v scheduler.View) error {
 			for q.Limit = 2; ; {
 				page, err := v.LeaseList(b.Context(), q)
-				got = append(got, page...)
+				got = append(got, heldOf(page)...)
 				if err != nil || len(page) < q.Limit {
 					return err
 				}
-				q.After = &page[len(page)-1].ID
+				q.After = &page[len(page)-1].Place
 			}
 		})
 		b.same("leases", got, want)
@@ -225,7 +239,7 @@ func failedBeatIsForgotten(b *bed) {
 		return errTest
 	}), errTest)
 	b.same("leases", b.leases(h.ID, ended.ID), map[lessor.LeaseID]*rules.Held{h.ID: h, ended.ID: ended})
-	ref := scheduler.RequestRef{Worker: "w1", RequestID: "req-1"}
+	ref := requestOf("w1", "req-1")
 	b.update(func(tx scheduler.Tx) error {
 		got, err := tx.Requested(b.Context(), []scheduler.RequestRef{ref})
 		if len(got[ref]) != 2 {

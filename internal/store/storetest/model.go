@@ -144,7 +144,7 @@ func (m *model) grant(tx scheduler.Tx, s *rules.Standing) error {
 
 func (m *model) beat(tx scheduler.Tx, s *rules.Standing) error {
 	h := *s.Held
-	if err := rules.Beat(&h, h.Worker, 0, tx.Now(), tx.Serving()); err != nil {
+	if err := rules.Beat(&h, rules.Hand{Holder: h.Holder(), Token: h.Token}, 0, tx.Now(), tx.Serving()); err != nil {
 		return err
 	}
 	s.Held = &h

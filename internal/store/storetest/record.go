@@ -19,13 +19,13 @@ func historyInOrder(b *bed) {
 	s, other := b.queued(), b.queued()
 	var attempts []rules.Attempt
 	for _, e := range []rules.End{released, failed, expired} {
-		attempts = append(attempts, *b.end(b.grant(s, "w1"), e).Attempt)
+		attempts = append(attempts, *b.end(b.grant(s, "w1", full), e).Attempt)
 		b.end(b.grant(other, "w2"), released)
 		if b.standing(s.ID).Place == rules.Delayed {
 			b.promote(s.ID)
 		}
 	}
-	h := b.grant(s, "w3")
+	h := b.grant(s, "w3", full)
 	notes := []rules.Note{
 		{Job: s.ID, Fence: h.Turn.Fence, Held: true, At: 9, From: lessor.Leased, To: lessor.Leased, Actor: "a", Reason: "z", Lease: h.ID, Attempt: 3},
 		{Job: s.ID, Fence: 1, At: 5, From: lessor.Queued, To: lessor.Cancelled, Actor: "b", Reason: "y", QueuedAt: 4},
@@ -60,10 +60,10 @@ func replaysToTheState(b *bed) {
 	}
 	check()
 	for _, e := range []rules.End{released, failed, expired, fatal, completed} {
-		h := b.grant(s, "w1")
+		h := b.grant(s, "w1", full)
 		check()
 		b.update(func(tx scheduler.Tx) error {
-			if err := rules.Beat(h, "w1", 0, tx.Now(), tx.Serving()); err != nil {
+			if err := rules.Beat(h, rules.Hand{Holder: h.Holder(), Token: h.Token}, 0, tx.Now(), tx.Serving()); err != nil {
 				return err
 			}
 			return tx.SaveLeases(b.Context(), []*rules.Held{h})

@@ -184,8 +184,8 @@ func locksInOrder(b *bed) {
 					return got, err
 				}
 				b.upTo(len(page), q.Limit)
-				got = append(got, page...)
-				q.After = &page[len(page)-1].ID
+				got = append(got, heldOf(page)...)
+				q.After = &page[len(page)-1].Place
 			}
 		})
 	}

@@ -1,0 +1,83 @@
+package scheduler
+
+import (
+	"slices"
+
+	"lessor"
+)
+
+// crew is the workers that call with the tokens of one tenant, or with none of a tenant.
+type crew struct {
+	workers recent[sighting]
+	types   recent[struct{}] // that any of them asked for
+	all     lessor.Instant   // when one last asked for all types, or for one that is not kept any more
+}
+
+// sighting is what is known of one worker.
+type sighting struct {
+	agent string
+	all   lessor.Instant // when it last asked for all types
+	types []askedType
+	asked uint64 // what it asked for when that was last noted, hashed
+	noted lessor.Instant
+}
+
+// askedType is a type that a worker asked for. Its name is kept once for the whole crew.
+type askedType struct {
+	*seen[struct{}]
+	at lessor.Instant
+}
+
+// lately reports whether something that happened at an instant still counts.
+func lately(at, now lessor.Instant) bool { return at != 0 && now.Sub(at) <= workerLife }
+
+// asks reports whether a worker of the crew asked for a type lately. A crew that asks for more types than are kept asks for all.
+func (c *crew) asks(typ string, now lessor.Instant) bool {
+	if c == nil {
+		return false
+	}
+	t := c.types.find(typ)
+	return lately(c.all, now) || t != nil && lately(t.at, now)
+}
+
+// dropType forgets the type that nobody asked for for longest. If somebody did lately, who asks for what is not known any more.
+func (c *crew) dropType(now lessor.Instant) {
+	if old := c.types.oldest(); lately(old.at, now) {
+		c.all = max(c.all, old.at)
+	}
+	c.types.drop()
+}
+
+// ask notes that a worker asks for a type.
+func (s *sighting) ask(typ *seen[struct{}], now lessor.Instant) {
+	oldest := 0
+	for i := range s.types {
+		if s.types[i].seen == typ {
+			s.types[i].at = now
+			return
+		}
+		if s.types[i].at < s.types[oldest].at {
+			oldest = i
+		}
+	}
+	if len(s.types) < maxTypesEach {
+		s.types = append(s.types, askedType{typ, now})
+	} else if s.types[oldest].at < now {
+		s.types[oldest] = askedType{typ, now}
+	}
+}
+
+// asksFor returns the types that a worker asked for lately, by name; none = all.
+func (s *sighting) asksFor(now lessor.Instant) []string {
+	names := []string{}
+	if lately(s.all, now) {
+		return names
+	}
+	for _, t := range s.types {
+		if t.name != "" && lately(t.at, now) {
+			names = append(names, t.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
