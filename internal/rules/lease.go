@@ -21,12 +21,17 @@ func Effective(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 // smaller step the old floor stands, and under it alone every lease that was just beaten would be over.
 func ahead(h *Held, now lessor.Instant) bool { return h.BeatAt.Sub(now) > maxGap }
 
-// RuntimeEnd returns when a lease ends however often it is beaten; 0 = never. It is never before the floor.
-func RuntimeEnd(h *Held, s Serving) lessor.Instant {
+// RuntimeEnd returns when a lease ends however often it is beaten; 0 = never. It is never before the floor, and counted from there if the
+// lease was granted on a clock that has since stepped back.
+func RuntimeEnd(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	if h.MaxRuntime == 0 {
 		return 0
 	}
-	return max(h.IssuedAt.Add(h.MaxRuntime), s.Since.Add(h.TTL), h.WatchUntil)
+	issued := h.IssuedAt
+	if Ahead(issued, now) {
+		issued = s.Since
+	}
+	return max(issued.Add(h.MaxRuntime), s.Since.Add(h.TTL), h.WatchUntil)
 }
 
 // Over tells how a lease that nobody ended has ended by itself at now: OutcomeExpired when its heart stopped,
@@ -36,7 +41,7 @@ func Over(h *Held, now lessor.Instant, s Serving) Outcome {
 	if now.Sub(s.LastBeat).Abs() > maxGap {
 		return ""
 	}
-	if end := RuntimeEnd(h, s); end != 0 && now >= end {
+	if end := RuntimeEnd(h, now, s); end != 0 && now >= end {
 		return OutcomeFailed
 	}
 	if now >= Effective(h, now, s) {
@@ -62,7 +67,7 @@ func NextLook(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 		return now
 	}
 	end := Effective(h, now, s)
-	if r := RuntimeEnd(h, s); r != 0 {
+	if r := RuntimeEnd(h, now, s); r != 0 {
 		end = min(end, r)
 	}
 	return end

@@ -82,7 +82,7 @@ func TestNothingHasLapsedWhileNobodyServes(t *testing.T) {
 }
 
 func TestRuntimeEndIsNeverWithoutALimit(t *testing.T) {
-	if end := RuntimeEnd(lease(), served(start)); end != 0 {
+	if end := RuntimeEnd(lease(), start, served(start)); end != 0 {
 		t.Errorf("a lease without max_runtime_s ends at %s, want never", end)
 	}
 }

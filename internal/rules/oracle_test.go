@@ -23,6 +23,7 @@ type promise struct {
 	least   time.Duration // not lapsed before
 	most    time.Duration // lapsed from then on, if no floor or watch holds it
 	issued  time.Duration
+	granted time.Duration // the same, whatever steps the clock made since
 	beaten  time.Duration // it lived then
 	watched time.Duration
 	fence   int64
@@ -36,7 +37,7 @@ func (o *oracle) granted(j *job, h *Held) {
 		o.Fatalf("fence %d of job %s does not rise over %d", h.Turn.Fence, j.spec.ID, j.promise.fence)
 	}
 	j.grants++
-	j.promise = promise{ttl: h.TTL, least: o.mono + h.TTL, most: o.mono + h.TTL, issued: o.mono, fence: h.Turn.Fence}
+	j.promise = promise{ttl: h.TTL, least: o.mono + h.TTL, most: o.mono + h.TTL, issued: o.mono, granted: o.mono, fence: h.Turn.Fence}
 }
 
 func (o *oracle) beaten(j *job, ttl time.Duration) {
@@ -85,10 +86,19 @@ func (o *oracle) mayTouch(l issued, worker string, h *Held, err error) bool {
 
 // least is until when a lease is promised to live, its running time included.
 func (o *oracle) least(j *job) time.Duration {
-	if j.spec.MaxRuntime != 0 && o.wall >= j.held.IssuedAt.Add(j.spec.MaxRuntime) {
+	if j.spec.MaxRuntime != 0 && o.spent(j) {
 		return min(j.promise.least, o.floor+j.promise.ttl)
 	}
 	return j.promise.least
+}
+
+// spent reports whether the running time of a job is used up: by the clock, or in truth.
+func (o *oracle) spent(j *job) bool {
+	from := j.held.IssuedAt
+	if Ahead(from, o.wall) {
+		from = o.serving.Since
+	}
+	return o.wall >= from.Add(j.spec.MaxRuntime) || o.mono >= j.promise.granted+j.spec.MaxRuntime
 }
 
 // lapsed checks that a lease which the sweep ends was not ended early, and without the brake not late.
@@ -97,7 +107,7 @@ func (o *oracle) lapsed(j *job, e End) {
 	switch {
 	case e.Outcome == OutcomeExpired && o.mono < p.least:
 		o.Fatalf("the lease of job %s expired %v early", j.spec.ID, p.least-o.mono)
-	case e.Outcome == OutcomeFailed && o.wall < j.held.IssuedAt.Add(j.spec.MaxRuntime):
+	case e.Outcome == OutcomeFailed && !o.spent(j):
 		o.Fatalf("the lease of job %s was ended %v before its running time was used up", j.spec.ID, j.held.IssuedAt.Add(j.spec.MaxRuntime).Sub(o.wall))
 	case o.mono < o.floor+p.ttl:
 		o.Fatalf("the lease of job %s was ended %v before the floor allows", j.spec.ID, o.floor+p.ttl-o.mono)

@@ -124,7 +124,7 @@ func (p *TickPlan) missed(d *Definition, next Ticker, now lessor.Instant) {
 		row.Count = int64((window - 1 - d.NextTick) / every)
 		row.To = d.NextTick + lessor.Instant(row.Count)*every
 		row.Count++
-		d.aim(row.To + every)
+		d.aim(next(row.To))
 	} else {
 		for t := d.NextTick; t != 0 && t < window && row.Count < maxCounted; t = next(t) {
 			row.To = t

@@ -33,6 +33,11 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	if s.correction.due {
+		if err := s.correct(ctx); err != nil {
+			return err
+		}
+	}
 	if s.tickDue() {
 		if err := s.tick(ctx); err != nil {
 			return err
@@ -61,7 +66,7 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 
 // rareDue reports whether something besides the hot calls has a transaction of its own now.
 func (s *Scheduler) rareDue() bool {
-	return s.wentBack != "" || s.tickDue() || s.missDue() || s.failedDue() || s.brakeIsOver() || s.retainDue()
+	return s.correction.due || s.wentBack != "" || s.tickDue() || s.missDue() || s.failedDue() || s.brakeIsOver() || s.retainDue()
 }
 
 // start answers the hot calls, or has their commit on its way.

@@ -7,6 +7,12 @@ import (
 	"lessor/internal/rules"
 )
 
+// Waiting is a job that waits for its time.
+type Waiting struct {
+	Turn rules.Turn
+	Wait rules.Wait
+}
+
 // dueLimit bounds the waiting jobs that come due in one commit; the rest follow in the next.
 const dueLimit = 2000
 

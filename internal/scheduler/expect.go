@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -14,10 +15,11 @@ const maxExpected = 10_000
 
 // expected is a job of a tick for which some worker should ask before long.
 type expected struct {
-	job lessor.JobID
-	of  alertOf
-	typ string
-	at  lessor.Instant
+	job    lessor.JobID
+	of     alertOf
+	typ    string
+	at     lessor.Instant
+	within time.Duration
 }
 
 // expect plans to look whether a worker has asked for the job of a tick within its timeout.
@@ -26,7 +28,7 @@ func (s *Scheduler) expect(spec *rules.Spec, now lessor.Instant) {
 		return
 	}
 	of := alertOf{lessor.AlertNoWorker, spec.Lane.Tenant, spec.Lane.Definition}
-	s.expected = append(s.expected, expected{job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime)})
+	s.expected = append(s.expected, expected{job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime), within: spec.MaxRuntime})
 	if at := now.Add(spec.MaxRuntime); s.expectAt == 0 || at < s.expectAt {
 		s.expectAt = at
 	}

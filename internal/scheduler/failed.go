@@ -99,6 +99,16 @@ func (f *failing) told(of typeOf, a *lessor.Alert) {
 	}
 }
 
+// setBack has alerts end in time that were raised on a clock which has since been set back.
+func (f *failing) setBack(now lessor.Instant) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for of, at := range f.until {
+		f.until[of] = min(at, now.Add(rules.FailedEvery))
+	}
+	f.plan()
+}
+
 func (f *failing) next() lessor.Instant {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,6 +19,8 @@ type KernelTx interface {
 	DeleteDefinitions(ctx context.Context, ids []string) error
 	// SaveTicks writes what became of ticks. A tick of a tenant's definition has one row: another is an error that is no refusal.
 	SaveTicks(ctx context.Context, rows []rules.TickRow) error
+	// DecidedTicks returns which ticks of each definition have a row, from its NextTick to an instant, both included; the first of each, at most limit.
+	DecidedTicks(ctx context.Context, ds []*rules.Definition, to lessor.Instant, limit int) (map[string][]lessor.Instant, error)
 	// ReplaceTicks writes ticks that have a row already.
 	ReplaceTicks(ctx context.Context, rows []rules.TickRow) error
 

@@ -131,6 +131,7 @@ func (s *Scheduler) serve(ctx context.Context) error {
 	}
 	s.fold.serving, s.servedAt = serving, time.Now()
 	s.lapseSettings(serving.LastBeat)
+	s.readClock(serving.LastBeat)
 	if s.panics < 2 {
 		s.setStatus(nil)
 	}
@@ -161,7 +162,7 @@ func (s *Scheduler) timeIsUp() bool {
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.
 func (s *Scheduler) idle() time.Duration {
-	if s.wakes() {
+	if s.correction.due || s.wakes() {
 		return time.Millisecond // what came after the grants of this commit may be for those who wait
 	}
 	now := s.fold.serving.LastBeat

@@ -96,9 +96,12 @@ type Scheduler struct {
 	told     int          // how many calls the last flight that landed answered
 	wentBack string       // how the store was seen to go back, if nobody was told yet
 	// strangers are jobs that were chosen and found to be of another lane, and how often.
-	strangers map[lessor.JobID]int
-	flights   []*flight // on their way, oldest first; none = the fold equals the tables
-	servedAt  time.Time
+	strangers  map[lessor.JobID]int
+	flights    []*flight // on their way, oldest first; none = the fold equals the tables
+	servedAt   time.Time
+	began      time.Time  // when New was called, for the monotonic part of clock
+	clock      rules.Tick // the last reading of the store's clock
+	correction correction
 	// beatsRefused says that the store failed heartbeats since service was last noted. Whatever was noted meanwhile, here or on a
 	// node that is idle, nobody could beat: service begins anew.
 	beatsRefused bool
@@ -150,6 +153,7 @@ func New(store Store, cfg Config) *Scheduler {
 	sender, _ := store.(Sender)
 	return &Scheduler{
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
+		began: time.Now(), correction: correction{due: true},
 		calls: batch.New(lineLimit, op.size), name: newUUID().String(), braked: -1, parked: newParked(),
 	}
 }

@@ -14,7 +14,8 @@ import (
 type settings struct {
 	TotalUnits *int           `json:"total_units,omitempty"`
 	Busy       *int           `json:"busy,omitempty"`
-	Until      lessor.Instant `json:"until,omitempty"` // when TotalUnits and Busy end; 0 = never
+	Until      lessor.Instant `json:"until,omitempty"`  // when TotalUnits and Busy end; 0 = never
+	SetAt      lessor.Instant `json:"set_at,omitempty"` // when Until was
 	Draining   bool           `json:"draining,omitempty"`
 }
 
@@ -75,7 +76,7 @@ func (s *Scheduler) total() int {
 // lapseSettings drops what was set until a time that has passed.
 func (s *Scheduler) lapseSettings(now lessor.Instant) {
 	if s.settings.Until != 0 && now >= s.settings.Until {
-		s.settings.TotalUnits, s.settings.Busy, s.settings.Until = nil, nil, 0
+		s.settings.TotalUnits, s.settings.Busy, s.settings.Until, s.settings.SetAt = nil, nil, 0, 0
 		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
 	}
 }
@@ -110,8 +111,9 @@ func (s *Scheduler) SetCapacity(ctx context.Context, by Caller, ch CapacityChang
 	err = s.set(ctx, by, "capacity", func(now lessor.Instant, n *settings) {
 		n.TotalUnits = overlay(n.TotalUnits, ch.TotalUnits, ch.ResetTotalUnits)
 		n.Busy = overlay(n.Busy, ch.Busy, ch.ResetBusy)
-		n.Until = 0
+		n.Until, n.SetAt = 0, 0
 		if ch.ExpiresInS != nil {
+			n.SetAt = now
 			n.Until = now.Add(time.Duration(*ch.ExpiresInS) * time.Second)
 		}
 	})

@@ -128,6 +128,8 @@ type Tx interface {
 
 	// Due returns waiting jobs whose time has come, the earliest first.
 	Due(ctx context.Context, now lessor.Instant, limit int) ([]Waiting, error)
+	// Ahead locks and returns jobs that wait after an attempt, and whose wait began after an instant; at most limit, in no order.
+	Ahead(ctx context.Context, after lessor.Instant, limit int) ([]Waiting, error)
 	// Move takes each job's row from its place to the next, with the record of it. A row that is not where its Move says
 	// is ErrMoved and fails the transaction. No job is in two Moves of one call.
 	Move(ctx context.Context, moves []Move) error
@@ -208,12 +210,6 @@ type Move struct {
 	Attempt *rules.Attempt
 	// Done is for To == Ended.
 	Done *rules.Done
-}
-
-// Waiting is a job that waits for its time.
-type Waiting struct {
-	Turn rules.Turn
-	Wait rules.Wait
 }
 
 // Key is an idempotency key of one tenant.

@@ -10,6 +10,10 @@ import (
 // tickBatch bounds the definitions whose ticks one transaction decides about.
 const tickBatch = 100
 
+// maxDecided bounds the ticks with a row that a definition may pass over in one transaction: on a clock that was ahead they were decided
+// before their time.
+const maxDecided = 10_000
+
 // tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is needed.
 func (s *Scheduler) tick(ctx context.Context) error {
 	_, err := s.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
@@ -48,12 +52,20 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	if err != nil {
 		return err
 	}
+	decided, err := p.tx.DecidedTicks(ctx, ds, p.now, maxDecided)
+	if err != nil {
+		return err
+	}
 	var rows []rules.TickRow
 	var specs []*rules.Spec
 	var cancel []*rules.Definition
 	for _, d := range ds {
 		h := p.s.fold.hindered.all[d.ID]
-		plan := rules.Ticks(d, ticker(d), &h.Circuit, countOpen(open[d.ID]), p.now)
+		now, known := p.now, decided[d.ID]
+		if len(known) == maxDecided {
+			now = known[maxDecided-1] // the rest follow in the next
+		}
+		plan := rules.Ticks(d, rules.Undecided(d, ticker(d), known), &h.Circuit, countOpen(open[d.ID]), now)
 		if err := p.lateTicks(ctx, d, plan.Rows); err != nil {
 			return err
 		}

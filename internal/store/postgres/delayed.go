@@ -17,7 +17,9 @@ var (
 	// lockDue passes over rows that another node is promoting.
 	lockDue = sql("select " + waitingColumns + " from delayed where until <= $1::bigint order by until, seq limit $2::bigint" +
 		" for update skip locked")
-	nextDue = sql("select until from delayed where until > 0 order by until limit 1")
+	// lockAhead passes over rows that another node is at. Few jobs wait for a retry: they have an index.
+	lockAhead = sql("select " + waitingColumns + " from delayed where fence > 0 and queued_at > $1::bigint limit $2::bigint for update skip locked")
+	nextDue   = sql("select until from delayed where until > 0 order by until limit 1")
 )
 
 func bindWaiting(r *rows, t *rules.Turn, w rules.Wait) {
@@ -35,17 +37,25 @@ func readWaiting(r *row) scheduler.Waiting {
 
 // Due implements scheduler.Tx.
 func (t *tx) Due(_ context.Context, now lessor.Instant, limit int) ([]scheduler.Waiting, error) {
+	return t.lockWaiting("lock due jobs", lockDue, now, limit)
+}
+
+// Ahead implements scheduler.Tx.
+func (t *tx) Ahead(_ context.Context, after lessor.Instant, limit int) ([]scheduler.Waiting, error) {
+	return t.lockWaiting("lock waits that began ahead", lockAhead, after, limit)
+}
+
+func (t *tx) lockWaiting(verb string, s *statement, at lessor.Instant, limit int) (waiting []scheduler.Waiting, err error) {
 	if limit <= 0 || t.err != nil {
 		return nil, t.err
 	}
-	var due []scheduler.Waiting
-	err := t.locked("lock due jobs", func() {
-		t.add("lock due jobs", step{stmt: lockDue, each: func(r *row) error {
-			due = append(due, readWaiting(r))
+	err = t.locked(verb, func() {
+		t.add(verb, step{stmt: s, each: func(r *row) error {
+			waiting = append(waiting, readWaiting(r))
 			return nil
-		}}, instantOf(now), int8Of(int64(limit)))
+		}}, instantOf(at), int8Of(int64(limit)))
 	})
-	return due, err
+	return waiting, err
 }
 
 // NextDue implements scheduler.View.

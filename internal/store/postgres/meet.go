@@ -11,7 +11,7 @@ var (
 	meet = sql("update stream set workers = $2::bytea, met_at = floor(extract(epoch from clock_timestamp()) * 1000)::bigint" +
 		" where id = $1::bigint")
 	readMet = sql("select workers from stream where id <> $1::bigint and workers is not null" +
-		" and met_at > floor(extract(epoch from clock_timestamp()) * 1000)::bigint - $2::bigint")
+		" and abs(met_at - floor(extract(epoch from clock_timestamp()) * 1000)::bigint) < $2::bigint")
 )
 
 // Meet implements scheduler.Store.

@@ -11,7 +11,7 @@ var (
 	rate = sql("update stream set busy = $2::bigint, rated_at = floor(extract(epoch from clock_timestamp()) * 1000)::bigint" +
 		" where id = $1::bigint")
 	readRatings = sql("select coalesce(max(busy), 0) from stream" +
-		" where rated_at > floor(extract(epoch from clock_timestamp()) * 1000)::bigint - $1::bigint")
+		" where abs(rated_at - floor(extract(epoch from clock_timestamp()) * 1000)::bigint) < $1::bigint")
 )
 
 // Rate implements scheduler.Store.

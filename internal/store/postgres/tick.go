@@ -19,6 +19,10 @@ var (
 	// replaceTicks also writes one that was purged meanwhile.
 	replaceTicks = plural("insert into tick ("+tickColumns+") {rows}"+
 		" on conflict (tenant, definition, tick_at) do update set "+excluded(tickColumns), tickTypes, tickColumns)
+	// decidedTicks reads the first of each definition, by the key.
+	decidedTicks = sql("select d.id, k.tick_at from (" + unnestAs("tui", "id, tenant, from_at") + ") d" +
+		" cross join lateral (select tick_at from tick where tenant = d.tenant and definition = d.id and tick_at between d.from_at and $4::bigint" +
+		" order by tick_at limit $5::bigint) k order by d.id, k.tick_at")
 	listTicks = sql("select " + tickColumns + " from tick where definition = $1::text and tenant = $2::uuid" +
 		" and tick_at >= $3::bigint and tick_at <= $4::bigint order by tick_at limit $5::bigint")
 	listCircuitTicks = variants("select "+tickColumns+" from tick where outcome = 'circuitOpen' and run < $4::uuid",
@@ -71,6 +75,27 @@ func (t *tx) putTicks(verb string, s *statement, ticks []rules.TickRow) error {
 		bindTick(r, &ticks[i])
 	}
 	return t.write(verb, step{stmt: s, rows: r})
+}
+
+// DecidedTicks implements scheduler.KernelTx.
+func (t *tx) DecidedTicks(_ context.Context, ds []*rules.Definition, to lessor.Instant, limit int) (map[string][]lessor.Instant, error) {
+	decided := map[string][]lessor.Instant{}
+	if len(ds) == 0 || t.err != nil {
+		return decided, t.err
+	}
+	r := t.scratch.reset()
+	for _, d := range ds {
+		r.row()
+		r.text(d.ID)
+		r.id(d.Tenant.UUID)
+		r.instant(d.NextTick)
+	}
+	err := t.query("read decided ticks", decidedTicks, func(r *row) error {
+		id := r.text()
+		decided[id] = append(decided[id], r.instant())
+		return nil
+	}, append(r.params(), instantOf(to), limitOf(limit))...)
+	return decided, err
 }
 
 // TickList implements scheduler.KernelView.

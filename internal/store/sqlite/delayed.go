@@ -38,6 +38,21 @@ func (t *tx) Due(ctx context.Context, now lessor.Instant, limit int) ([]schedule
 	return due, readFault(ctx, "read due jobs", err)
 }
 
+// Ahead implements scheduler.Tx.
+func (t *tx) Ahead(ctx context.Context, after lessor.Instant, limit int) ([]scheduler.Waiting, error) {
+	var ahead []scheduler.Waiting
+	err := query(t.conn, "select "+waitingColumns+" from delayed where fence > 0 and queued_at > +? limit +?",
+		func(a *args) {
+			a.instant(after)
+			a.int(int64(max(0, limit)))
+		},
+		func(r *row) error {
+			ahead = append(ahead, readWaiting(r))
+			return nil
+		})
+	return ahead, readFault(ctx, "read waits that began ahead", err)
+}
+
 // NextDue implements scheduler.View.
 func (v *view) NextDue(ctx context.Context) (next lessor.Instant, err error) {
 	err = query(v.conn, "select min(until) from delayed", nil, func(r *row) error {

@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	tickColumns = "definition, tick_at, tenant, outcome, reason, run, from_at, to_at, count"
-	selectTick  = "select " + tickColumns + " from tick"
-	replaceTick = "replace into tick (" + tickColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	tickColumns  = "definition, tick_at, tenant, outcome, reason, run, from_at, to_at, count"
+	selectTick   = "select " + tickColumns + " from tick"
+	decidedTicks = "select tick_at from tick where definition = ? and tenant = ? and tick_at between +? and +? order by tick_at limit +?"
+	replaceTick  = "replace into tick (" + tickColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 func bindTick(a *args, t *rules.TickRow) {
@@ -57,6 +58,27 @@ func (t *tx) ReplaceTicks(_ context.Context, rows []rules.TickRow) error {
 		}
 		return nil
 	})
+}
+
+// DecidedTicks implements scheduler.KernelTx.
+func (t *tx) DecidedTicks(ctx context.Context, ds []*rules.Definition, to lessor.Instant, limit int) (map[string][]lessor.Instant, error) {
+	decided := map[string][]lessor.Instant{}
+	for _, d := range ds {
+		err := query(t.conn, decidedTicks, func(a *args) {
+			a.text(d.ID)
+			a.id(d.Tenant.UUID)
+			a.instant(d.NextTick)
+			a.instant(to)
+			a.int(int64(max(0, limit)))
+		}, func(r *row) error {
+			decided[d.ID] = append(decided[d.ID], r.instant())
+			return nil
+		})
+		if err != nil {
+			return nil, readFault(ctx, "read decided ticks", err)
+		}
+	}
+	return decided, nil
 }
 
 // TickList implements scheduler.KernelView.

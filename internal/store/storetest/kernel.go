@@ -104,6 +104,9 @@ func kernelNothingGiven(b *bed) {
 		circuits, err := tx.LockCircuits(ctx, nil, true)
 		b.must(err)
 		b.same("circuits", circuits, nil)
+		decided, err := tx.DecidedTicks(ctx, nil, 1<<40, 10)
+		b.must(err)
+		b.same("decided ticks", decided, nil)
 		n, err := tx.PurgeKernel(ctx, 1<<40, 10)
 		if n != 0 {
 			b.Fatalf("%d rows of nothing were purged", n)

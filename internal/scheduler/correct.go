@@ -1,0 +1,236 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// correction sets right what was set on a clock that was ahead and has been set back: retries, ticks, circuits, watches and settings would
+// wait for as long as the clock was wrong. It is due at every start, since nobody saw the clock before, and after every step back.
+// It goes in pages, between which calls are answered.
+type correction struct {
+	due    bool
+	waits  bool     // those of jobs are done
+	listed bool     // the definitions below are known
+	ids    []string // definitions that are aimed wrongly
+}
+
+// readClock notes what the store's clock says, and what is to be done if it was set back.
+func (s *Scheduler) readClock(now lessor.Instant) {
+	tick := rules.Tick{Wall: now, Mono: time.Since(s.began)}
+	if rules.SteppedBack(s.clock, tick) {
+		s.setBack(now)
+		s.correction = correction{due: true}
+	}
+	s.clock = tick
+}
+
+// setBack sets right what is kept in memory.
+func (s *Scheduler) setBack(now lessor.Instant) {
+	s.reserve.since = min(s.reserve.since, now)
+	s.followedUntil = min(s.followedUntil, now.Add(followedFor))
+	f := s.fold
+	f.retainAt, f.metAt = min(f.retainAt, now), min(f.metAt, now)
+	for i := range s.expected {
+		e := &s.expected[i]
+		e.at = min(e.at, now.Add(e.within))
+		s.expectAt = min(s.expectAt, e.at)
+	}
+}
+
+// correct goes on with the correction up to its end, or up to where it is time to answer calls.
+func (s *Scheduler) correct(ctx context.Context) error {
+	for more := false; s.correction.due && !more; {
+		var err error
+		if more, err = s.correctNext(ctx); err != nil {
+			return fmt.Errorf("correct times: %w", err)
+		}
+	}
+	return nil
+}
+
+// correctNext does one step, and reports whether it filled a page.
+func (s *Scheduler) correctNext(ctx context.Context) (full bool, err error) {
+	c := &s.correction
+	switch {
+	case !c.waits:
+		err = s.correctIn(ctx, func(p *pass) (err error) {
+			full, err = p.rewait(ctx)
+			return err
+		})
+		c.waits = err == nil && !full
+	case !c.listed:
+		c.ids, err = s.misaimed(ctx)
+		c.listed = err == nil
+	case len(c.ids) > 0:
+		n := min(tickBatch, len(c.ids))
+		err = s.correctIn(ctx, func(p *pass) error { return p.reaim(ctx, c.ids[:n]) })
+		if err == nil {
+			c.ids, full = c.ids[n:], true
+		}
+	default:
+		err = s.correctIn(ctx, func(p *pass) error {
+			if err := p.rewatch(ctx); err != nil {
+				return err
+			}
+			return p.recool(ctx)
+		})
+		if err == nil {
+			s.failing.setBack(s.fold.serving.LastBeat)
+			s.correction = correction{}
+		}
+	}
+	return full, err
+}
+
+func (s *Scheduler) correctIn(ctx context.Context, fn func(p *pass) error) error {
+	_, err := s.transact(ctx, 0, func(p *pass) error {
+		if err := fn(p); err != nil {
+			return err
+		}
+		return p.flush(ctx)
+	})
+	return err
+}
+
+// rewait counts the waits of jobs from now that began in the future, and reports whether there may be more.
+func (p *pass) rewait(ctx context.Context) (more bool, err error) {
+	ahead, err := p.tx.Ahead(ctx, p.now.Add(noStep), dueLimit)
+	if err != nil {
+		return false, err
+	}
+	if err := p.follow(ctx); err != nil {
+		return false, err
+	}
+	for _, w := range ahead {
+		if rules.Rewait(&w.Turn, &w.Wait, p.now) {
+			p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.Delayed, Turn: w.Turn, Wait: w.Wait})
+			p.s.fold.waits(w.Wait.Until)
+		}
+	}
+	return len(ahead) == dueLimit, nil
+}
+
+// misaimed lists the definitions whose next tick was chosen on a clock that has since been set back.
+func (s *Scheduler) misaimed(ctx context.Context) (ids []string, err error) {
+	err = s.store.View(ctx, func(v View) error {
+		q := DefinitionQuery{Limit: pageLimit}
+		for {
+			page, err := v.DefinitionList(ctx, q)
+			if err != nil {
+				return err
+			}
+			for _, d := range page {
+				if rules.Reaim(d, ticker, v.Now()) {
+					ids = append(ids, d.ID)
+				}
+			}
+			if len(page) < q.Limit {
+				return nil
+			}
+			q.After = PlaceOfDefinition(page[len(page)-1])
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list definitions: %w", err)
+	}
+	return ids, nil
+}
+
+// reaim aims definitions anew.
+func (p *pass) reaim(ctx context.Context, ids []string) error {
+	locked, err := p.lockDefinitions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var changed []*rules.Definition
+	for _, d := range locked {
+		if rules.Reaim(d, ticker, p.now) {
+			changed = append(changed, d)
+		}
+	}
+	return p.saveDefinitions(ctx, changed)
+}
+
+// rewatch shortens the watches of leases.
+func (p *pass) rewatch(ctx context.Context) error {
+	var ids []lessor.LeaseID
+	err := p.tx.EachLease(ctx, func(h *rules.Held) error {
+		if h.WatchUntil.Sub(p.now) > h.TTL {
+			ids = append(ids, h.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	held, err := p.tx.Leases(ctx, ids)
+	if err != nil {
+		return err
+	}
+	p.look()
+	var changed []*rules.Held
+	for _, h := range held {
+		if rules.Rewatch(h, p.now) {
+			changed = append(changed, h)
+			p.planLook(h)
+		}
+	}
+	return p.tx.SaveLeases(ctx, changed)
+}
+
+// recool sets right when open circuits are tried, and when a capacity that was set for a time ends.
+func (p *pass) recool(ctx context.Context) error {
+	f := p.s.fold
+	var ids []string
+	for id := range f.hindered.open {
+		if f.hindered.all[id].Circuit.RetryAt > p.now {
+			ids = append(ids, id)
+		}
+	}
+	circuits, err := p.tx.LockCircuits(ctx, ids, true)
+	if err != nil {
+		return err
+	}
+	p.look()
+	definitions, err := p.tx.Definitions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var changed []*rules.Circuit
+	for id, c := range circuits {
+		if d := definitions[id]; d != nil && c.Recool(d, p.now) {
+			c.Tenant = d.Tenant
+			changed = append(changed, c)
+		}
+	}
+	if err := p.saveCircuits(ctx, changed); err != nil {
+		return err
+	}
+	return p.resetUntil(ctx)
+}
+
+// resetUntil lets a capacity end that was set for a time, after that time at the latest.
+func (p *pass) resetUntil(ctx context.Context) error {
+	s := p.s
+	if s.settings.Until == 0 || !rules.Ahead(s.settings.SetAt, p.now) {
+		return nil
+	}
+	if err := p.gate(ctx); err != nil {
+		return err
+	}
+	next := s.settings
+	next.SetAt, next.Until = p.now, p.now.Add(next.Until.Sub(next.SetAt))
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("write setting %s: %w", settingsName, err)
+	}
+	s.settings = next // if the commit fails, the fold and with it the settings are loaded again
+	p.resettle()
+	return p.tx.SaveSetting(ctx, settingsName, raw)
+}
