@@ -181,7 +181,7 @@ func after(t *testing.T, f failover, l lost, ws ...*world) {
 		if g.Lease.Fence <= l.fence {
 			t.Errorf("fence %d was given, and %d before", g.Lease.Fence, l.fence)
 		}
-		next.mustComplete(g, "completed")
+		next.mustCompleteAs(wall, g, "completed")
 	}
 	for _, job := range l.jobs {
 		if _, err := ws[0].Job(ws[0].ctx, anybody, job.ID); lessor.CodeOf(err) != lessor.CodeJobNotFound {

@@ -180,6 +180,14 @@ func (w *world) mustComplete(g lessor.Grant, status string) {
 	}
 }
 
+// mustCompleteAs completes what c took.
+func (w *world) mustCompleteAs(c scheduler.Caller, g lessor.Grant, status string) {
+	w.t.Helper()
+	if err := w.Complete(w.ctx, c, g.Lease.ID, lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: &status}); err != nil {
+		w.t.Fatalf("complete as %s: %v", status, err)
+	}
+}
+
 func (w *world) job(id lessor.JobID) lessor.Job {
 	w.t.Helper()
 	j, err := w.Job(w.ctx, anybody, id)

@@ -68,11 +68,11 @@ func passID(a, b *world) {
 	}
 
 	again := b.leaseOf(tenantA) // A's job is granted, and waits for nobody
-	b.mustComplete(b.leaseOf(tenantB), "failed")
+	b.mustCompleteAs(ofB, b.leaseOf(tenantB), "failed")
 	if list, _, err := b.Alerts(ctx, ofB, lessor.AlertFilter{Open: true, Limit: 10}); len(list) != 1 || err != nil {
 		t.Errorf("alerts of B: %+v, %v; want one about its circuit", list, err)
 	}
-	a.mustComplete(again, "failed")
+	a.mustCompleteAs(ofA, again, "failed")
 	time.Sleep(1100 * time.Millisecond) // B's circuit has rested, and A's job is due
 	grants, denied := b.askMany("w2", func(r *lessor.LeaseRequest) { r.MaxLeases = new(int64(10)) })
 	if denied != nil || len(grants) != 2 {
