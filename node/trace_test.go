@@ -82,6 +82,11 @@ func serveTraced(t *testing.T, url string) (*client.Client, func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Serve(ctx, ln) }()
+	for end := time.Now().Add(10 * time.Second); n.scheduler.Ready() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the node is not ready")
+		}
+	}
 	c, err := client.New(client.Config{Server: "http://127.0.0.1", HTTP: httpClient})
 	if err != nil {
 		t.Fatal(err)

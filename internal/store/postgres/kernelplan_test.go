@@ -11,8 +11,10 @@ import (
 )
 
 // wholeKernel names the statements about the kernel that read a whole table, or all that an index is about. nextTick stops at the
-// first.
-var wholeKernel = append([]*statement{readPolicies, readHandlers, readHindrances, nextTick, openAlert}, listCircuitTicks...)
+// first; an operator acknowledges one alert at a time.
+var wholeKernel = append([]*statement{
+	readPolicies, readHandlers, readHindrances, nextTick, openAlert, readOneAlert, acknowledgeAlert,
+}, listCircuitTicks...)
 
 // restOfKernel would fail for want of rows.
 var restOfKernel = []*statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
