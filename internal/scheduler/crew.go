@@ -40,7 +40,7 @@ func (c *crew) asks(typ string, now lessor.Instant) bool {
 	return lately(c.all, now) || t != nil && lately(t.at, now)
 }
 
-// dropType forgets the type that nobody asked for for longest. If somebody did lately, who asks for what is not known any more.
+// dropType forgets the type that was asked for least recently. If that was lately, it is no longer known who asks for what.
 func (c *crew) dropType(now lessor.Instant) {
 	if old := c.types.oldest(); lately(old.at, now) {
 		c.all = max(c.all, old.at)
