@@ -13,12 +13,18 @@ var local = scheduler.Caller{Actor: rules.ActorLocal}
 
 // Submit stores a job; existed says that its idempotency key was known and this is the first job.
 func (n *Node) Submit(ctx context.Context, s lessor.Submission) (job lessor.Job, existed bool, err error) {
+	if err := n.scheduler.AwaitStart(ctx); err != nil {
+		return lessor.Job{}, false, err
+	}
 	r, err := n.scheduler.Submit(ctx, local, s)
 	return r.Job, r.Existing, err
 }
 
 // SubmitBatch stores jobs, all or none.
 func (n *Node) SubmitBatch(ctx context.Context, subs []lessor.Submission) ([]lessor.Job, error) {
+	if err := n.scheduler.AwaitStart(ctx); err != nil {
+		return nil, err
+	}
 	rs, err := n.scheduler.SubmitBatch(ctx, local, subs)
 	jobs := make([]lessor.Job, len(rs))
 	for i, r := range rs {
@@ -39,6 +45,9 @@ func (n *Node) Cancel(ctx context.Context, id lessor.JobID, force bool) (lessor.
 
 // Request asks for work: the answer is at least one grant, or a denial, or an error.
 func (n *Node) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error) {
+	if err := n.scheduler.AwaitStart(ctx); err != nil {
+		return nil, nil, err
+	}
 	return n.scheduler.Request(ctx, local, r)
 }
 
@@ -59,5 +68,8 @@ func (n *Node) Release(ctx context.Context, id lessor.LeaseID, r lessor.Release)
 
 // Status returns the state of the whole scheduler.
 func (n *Node) Status(ctx context.Context) (lessor.Status, error) {
+	if err := n.scheduler.AwaitStart(ctx); err != nil {
+		return lessor.Status{}, err
+	}
 	return n.scheduler.Status(ctx, local)
 }

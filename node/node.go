@@ -4,7 +4,8 @@
 //	go n.Run(ctx)                       // or n.Serve(ctx, listener) to answer HTTP as well
 //	job, err := n.Submit(ctx, lessor.Submission{Type: &typ})
 //
-// Calls made here are trusted: they pass no token and see all tenants. To speak HTTP without a network, Serve on a Pipe.
+// Calls made here are trusted: they pass no token and see all tenants. They wait for a node that is starting, where HTTP
+// answers 503. To speak HTTP without a network, Serve on a Pipe.
 package node
 
 import (

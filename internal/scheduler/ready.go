@@ -46,7 +46,18 @@ func (s *Scheduler) Ready() error {
 	return &lessor.Error{Code: lessor.CodeUnavailable, Detail: cause, RetryAfter: time.Second}
 }
 
+// AwaitStart returns when Run has read the settings or failed to, or with an error when ctx is done.
+func (s *Scheduler) AwaitStart(ctx context.Context) error {
+	select {
+	case <-s.started:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 func (s *Scheduler) setStatus(err error) {
+	s.startOnce.Do(func() { close(s.started) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.statusAt = err, time.Now()

@@ -127,6 +127,9 @@ type Scheduler struct {
 	stream   stream
 	sampling sampling
 
+	startOnce sync.Once
+	started   chan struct{} // closed when status is set for the first time
+
 	mu       sync.Mutex
 	status   error // nil = ready
 	statusAt time.Time
@@ -154,7 +157,7 @@ func New(store Store, cfg Config) *Scheduler {
 	return &Scheduler{
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
 		began: time.Now(), correction: correction{due: true},
-		calls: batch.New(lineLimit, op.size), name: newUUID().String(), braked: -1, parked: newParked(),
+		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(), braked: -1, parked: newParked(),
 	}
 }
 
