@@ -33,7 +33,7 @@ func (a *app) backupCommand() *cobra.Command {
 		Long: `Backup asks a running server for a consistent copy of its store, writes it beside the target, reads it whole to
 see that it restores, and only then gives it its name. It needs an admin token.
 
-To restore: stop the server, put the copy in the place of lessor.db (and remove lessor.db-wal and lessor.db-shm), start.`,
+To restore: stop the server, put the copy in the place of lessor.db, remove lessor.db-wal, lessor.db-shm and lessor.db-mark, start.`,
 		Example: "  lessor backup --to /backup/lessor-$(date +%F).db",
 		Args:    cobra.NoArgs,
 	})

@@ -13,7 +13,7 @@ import (
 const walSuffix = "-wal"
 
 // files are the database and its write-ahead log as they were opened. If one of them is removed or replaced, SQLite goes on writing into
-// files without a name, and what it commits is gone with the process.
+// files without a name, and what it commits is gone with the process. If one is overwritten or cut, what it held is gone at once.
 type files struct {
 	path    string
 	db, wal os.FileInfo
@@ -29,23 +29,30 @@ func (f *files) remember(path string) (err error) {
 	return err
 }
 
-// check returns an error that wraps scheduler.ErrBroken if the names no longer lead to the open files. It costs two system calls.
-func (f *files) check() error {
-	if err := isStill(f.path, f.db); err != nil {
+// check returns an error that wraps scheduler.ErrBroken if the names no longer lead to the open files, or if one is shorter than it was at
+// the last look. It costs two system calls. SQLite never cuts the database, and the WAL only back to walKeepBytes.
+func (f *files) check() (err error) {
+	if f.db, err = isStill(f.path, f.db, f.db.Size()); err != nil {
 		return err
 	}
-	return isStill(f.path+walSuffix, f.wal)
+	f.wal, err = isStill(f.path+walSuffix, f.wal, min(f.wal.Size(), walKeepBytes))
+	return err
 }
 
-func isStill(name string, was os.FileInfo) error {
+// isStill returns what the file is now, or was if it is lost.
+func isStill(name string, was os.FileInfo, size int64) (os.FileInfo, error) {
 	is, err := os.Stat(name)
 	switch {
+	case err == nil && os.SameFile(was, is) && is.Size() >= size:
+		return is, nil
 	case err == nil && os.SameFile(was, is):
-		return nil
+		err = errors.New("was cut or overwritten")
 	case err == nil:
-		return fmt.Errorf("%w: %s was replaced while it was in use", scheduler.ErrBroken, name)
+		err = errors.New("was replaced")
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: %s was removed while it was in use", scheduler.ErrBroken, name)
+		err = errors.New("was removed")
+	default:
+		return was, fmt.Errorf("%w: %w", scheduler.ErrBroken, err)
 	}
-	return fmt.Errorf("%w: %w", scheduler.ErrBroken, err)
+	return was, fmt.Errorf("%w: %s %w while it was in use", scheduler.ErrBroken, name, err)
 }

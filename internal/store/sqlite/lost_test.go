@@ -43,7 +43,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestLostFilesStopTheStore removes and replaces the open files: nothing is acknowledged after that, and serving says so too.
+// TestLostFilesStopTheStore removes, replaces and cuts the open files: nothing is acknowledged after that, and serving says so too.
 func TestLostFilesStopTheStore(t *testing.T) {
 	for _, suffix := range []string{"", walSuffix} {
 		for name, lose := range map[string]func(t *testing.T, file string) error{
@@ -53,6 +53,7 @@ func TestLostFilesStopTheStore(t *testing.T) {
 				copyFile(t, file, file+".new")
 				return os.Rename(file+".new", file)
 			},
+			"cut": func(_ *testing.T, file string) error { return os.Truncate(file, 0) },
 		} {
 			t.Run("lessor.db"+suffix+" "+name, func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "lessor.db")
@@ -120,6 +121,25 @@ func TestDamagedLogIsRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMovedDatabaseIsPutBack: a start without the database leaves its log alone, so that both are whole again.
+func TestMovedDatabaseIsPutBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lessor.db")
+	if err := number(t, openAt(t, Config{Path: path}), 1); err != nil {
+		t.Fatal(err)
+	}
+	moved := crash(t, path)
+	if err := os.Rename(moved, moved+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first start leaves an empty file
+		refused(t, "no database", moved)
+	}
+	if err := os.Rename(moved+".moved", moved); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, Config{Path: moved})
 }
 
 func refused(t *testing.T, name, path string) {

@@ -82,8 +82,11 @@ func checkMark(path string) error {
 }
 
 // commitsIn reads the number of the last commit in a database file that nobody has open. A connection that only reads neither copies
-// the WAL back nor removes it.
+// the WAL back nor removes it, except beside an empty database, which therefore is not opened.
 func commitsIn(path string) (commits int64, err error) {
+	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
+		return 0, err
+	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
 	if err != nil {
 		return 0, fault("look at the last commit", err)

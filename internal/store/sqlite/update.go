@@ -116,6 +116,9 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 		s.clock.keep(tick, served)
 		return refused
 	}
+	if err := s.files.check(); err != nil { // a log that was cut is as long as before once this commit is in it
+		return s.lost(err)
+	}
 	if err := exec(s.writer.commit); err != nil {
 		return s.lost(fault("commit", err))
 	}
