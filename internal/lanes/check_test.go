@@ -6,6 +6,9 @@ import "lessor"
 // and that no key is above the truth.
 func checkHeaps(x *Index, fatal func(string, ...any)) {
 	for _, l := range x.lanes.items {
+		if l == nil {
+			continue
+		}
 		want := l.line != nil && l.line.n > 0 && !l.lock.held() && !l.definition.stops()
 		for i, e := range l.seats {
 			if key := checkSlot(e.lanes, x.lanes.pos, l.nums[i], want, "lane", fatal); want && key != l.line.first().seq {

@@ -113,7 +113,7 @@ func (x *Index) Counts() Counts {
 		Classes: map[Owned]int{}, Locks: map[Owned]int{},
 	}
 	for _, l := range x.lanes.items {
-		if l.line != nil { // each is there twice
+		if l != nil && l.line != nil { // each is there twice
 			c.Lanes[l.id] = l.line.n
 		}
 	}

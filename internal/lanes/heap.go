@@ -18,18 +18,27 @@ func (s *slot) before(o *slot) bool {
 
 // roster numbers the items of a kind. Each can be in one heap, and pos is its place there.
 type roster[T any] struct {
-	items []*T
+	items []*T // nil = the number is free
 	pos   []int32
+	free  []int32
 }
 
 const absent = -1
 
 // add numbers an item that is in no heap.
 func (r *roster[T]) add(item *T) int32 {
+	if last := len(r.free) - 1; last >= 0 {
+		num := r.free[last]
+		r.free, r.items[num] = r.free[:last], item
+		return num
+	}
 	r.items = append(r.items, item)
 	r.pos = append(r.pos, absent)
 	return int32(len(r.items) - 1)
 }
+
+// drop frees the number of an item that is in no heap.
+func (r *roster[T]) drop(num int32) { r.items[num], r.free = nil, append(r.free, num) }
 
 // in reports whether an item is in its heap.
 func (r *roster[T]) in(num int32) bool { return r.pos[num] != absent }

@@ -1,6 +1,8 @@
 package lanes
 
 import (
+	"slices"
+
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -81,6 +83,28 @@ func (x *Index) Add(id rules.LaneID, v rules.Lane) {
 		l.definition.lanes = append(l.definition.lanes, l)
 	}
 	x.registry.put(id, l)
+}
+
+// Drop forgets a lane and its lock key, if nothing is queued in it. No lease of it may live. What it shares with others by its tenant, class
+// and type stays until the index is made anew.
+func (x *Index) Drop(id rules.LaneID) {
+	l := x.registry.find(id)
+	if l == nil || l.line != nil {
+		return
+	}
+	for _, num := range l.nums {
+		x.lanes.drop(num)
+	}
+	is := func(o *lane) bool { return o == l }
+	if k := l.lock; k != nil {
+		if k.lanes = slices.DeleteFunc(k.lanes, is); len(k.lanes) == 0 && k.holders == 0 {
+			delete(x.locks, named{l.classShare().share.tenant, k.key})
+		}
+	}
+	if d := l.definition; d != nil {
+		d.lanes = slices.DeleteFunc(d.lanes, is)
+	}
+	x.registry.drop(id)
 }
 
 // Known reports whether a lane was added.

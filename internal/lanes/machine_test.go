@@ -60,8 +60,20 @@ func (m *machine) lane() rules.LaneID {
 		m.ids[l] = id
 		m.o.add(id, l)
 	}
+	if m.roll("drop", 3) == 0 && m.idle(id) {
+		m.x.Drop(id)
+		if m.x.Known(id) {
+			m.fatal("lane %d is known after it was dropped", id)
+		}
+	}
 	m.x.Add(id, l)
 	return id
+}
+
+// idle reports whether nothing is of a lane.
+func (m *machine) idle(id rules.LaneID) bool {
+	is := func(t rules.Turn) bool { return t.Lane == id }
+	return !slices.ContainsFunc(m.o.queued, is) && !slices.ContainsFunc(m.o.held, is)
 }
 
 func (m *machine) enqueue() {

@@ -41,3 +41,12 @@ func (r *registry) put(id rules.LaneID, l *lane) {
 	}
 	r.pages[page][uint64(id)%pageSize] = l
 }
+
+// drop forgets a lane that is there.
+func (r *registry) drop(id rules.LaneID) {
+	if page := uint64(id) / pageSize; page < uint64(len(r.pages)) {
+		r.pages[page][uint64(id)%pageSize] = nil
+		return
+	}
+	delete(r.far, id)
+}

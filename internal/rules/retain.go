@@ -28,3 +28,19 @@ func RetainPage(last int, took time.Duration, full bool, ended int) int {
 	}
 	return min(max(next, MinRetainPage, ended+ended/4), MaxRetainPage)
 }
+
+// LanesToGo sorts out lanes that no job refers to. used are those that some job refers to; noticed are the lanes that were on notice
+// before that was found out, with the number of their notice, and before is the same of the last look. A lane goes if it is under the same notice as at
+// the last look: nobody has registered it since. One that is under none is put on notice.
+func LanesToGo(all []LaneID, used map[LaneID]bool, noticed, before map[LaneID]int64) (notice, gone []LaneID) {
+	for _, id := range all {
+		switch n := noticed[id]; {
+		case used[id]:
+		case n == 0:
+			notice = append(notice, id)
+		case n == before[id]:
+			gone = append(gone, id)
+		}
+	}
+	return notice, gone
+}

@@ -44,3 +44,34 @@ func TestHandlersAreBounded(t *testing.T) {
 		t.Errorf("one handler too many: %v, want a conflict", err)
 	}
 }
+
+func TestLanesToGo(t *testing.T) {
+	const notice, gone = "notice", "gone"
+	for _, c := range []struct {
+		name            string
+		used            bool
+		noticed, before int64
+		want            string
+	}{
+		{name: "a job refers to it", used: true},
+		{name: "a job of before its notice refers to it", used: true, noticed: 7, before: 7},
+		{name: "nothing refers to it", want: notice},
+		{name: "its notice was ended", before: 7, want: notice},
+		{name: "on notice since the last look", noticed: 7},
+		{name: "on notice anew since the last look", noticed: 8, before: 7},
+		{name: "on notice at the last look too", noticed: 7, before: 7, want: gone},
+	} {
+		const id = LaneID(3)
+		n, g := LanesToGo([]LaneID{id}, map[LaneID]bool{id: c.used}, map[LaneID]int64{id: c.noticed}, map[LaneID]int64{id: c.before})
+		got := ""
+		if len(n) == 1 {
+			got = notice
+		}
+		if len(g) == 1 {
+			got += gone
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -30,6 +30,8 @@ const (
 	stepUntold                   // more than is told
 	stepTakenFor                 // stepTaken with a token that is bound to the tenant
 	stepFreedFor                 // stepFreed of such a lease
+	stepNoticed                  // a lane is on notice: its number must not be used any more
+	stepGone                     // a lane is not stored any more
 )
 
 // step begins a step and reports whether to go on with it.
@@ -96,6 +98,12 @@ func (d *delta) freed(h *rules.Held) {
 func (d *delta) waits(until lessor.Instant) {
 	if d.step(stepWaits) {
 		d.ints(int64(until))
+	}
+}
+
+func (d *delta) lane(kind byte, id rules.LaneID) {
+	if d.step(kind) {
+		d.ints(int64(id))
 	}
 }
 

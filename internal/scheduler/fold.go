@@ -14,7 +14,7 @@ import (
 // every commit and can be rebuilt from the tables at any time; no row is kept for it.
 type fold struct {
 	index   *lanes.Index
-	lanes   map[rules.Lane]rules.LaneID
+	lanes   map[rules.Lane]rules.LaneID // those that new jobs may be stored under: see lanesweep.go
 	holders map[rules.Holder]holding
 	looks   lookHeap
 	serving rules.Serving
@@ -77,8 +77,14 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	if f.position, err = v.Position(ctx); err != nil {
 		return err
 	}
+	noticed, err := v.NoticedLanes(ctx)
+	if err != nil {
+		return err
+	}
 	err = v.EachLane(ctx, func(id rules.LaneID, l rules.Lane) error {
-		f.add(id, l)
+		if f.index.Add(id, l); noticed[id] == 0 {
+			f.lanes[l] = id
+		}
 		return nil
 	})
 	if err != nil {
@@ -129,7 +135,8 @@ func (f *fold) lanesOf(ctx context.Context, tx Tx, specs []*rules.Spec) error {
 			return err
 		}
 		for i, l := range unknown {
-			f.add(ids[i], l)
+			f.lanes[l] = ids[i]
+			f.index.Add(ids[i], l)
 		}
 	}
 	for _, s := range specs {

@@ -39,6 +39,7 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 		return err
 	}
 	var told []lessor.StreamEvent
+	var gone []rules.LaneID
 	for len(streams) > 0 {
 		moved := false
 		for id, rows := range streams {
@@ -54,7 +55,7 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 				if news.followed {
 					s.followedUntil = v.Now().Add(followedFor)
 				}
-				told = append(told, news.told...)
+				told, gone = append(told, news.told...), append(gone, news.gone...)
 				n++
 			}
 			moved = moved || n > 0
@@ -65,6 +66,9 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 		if !moved {
 			return fmt.Errorf("%d streams wait for each other: %w", len(streams), errStale)
 		}
+	}
+	for _, id := range gone { // after all that their jobs did
+		s.fold.gone(id)
 	}
 	s.stream.publish(inOrder(told))
 	if s.reload {
@@ -152,6 +156,7 @@ type news struct {
 	settings bool // were changed
 	followed bool // are the records, on that node
 	told     []lessor.StreamEvent
+	gone     []rules.LaneID
 }
 
 // apply does to the fold what another node's commit did to the tables.
@@ -174,6 +179,10 @@ func (f *fold) apply(c Change) (n news, err error) {
 			f.frees(st.held)
 		case stepWaits:
 			f.waitsUntil(st.at)
+		case stepNoticed:
+			f.noticed(st.lane)
+		case stepGone:
+			n.gone = append(n.gone, st.lane)
 		case stepSettings:
 			n.settings, f.woke = true, true
 		case stepFollowed:
@@ -193,6 +202,7 @@ type step struct {
 	kind byte
 	turn rules.Turn
 	held *rules.Held
+	lane rules.LaneID
 	at   lessor.Instant
 	told []byte
 }
@@ -223,6 +233,8 @@ func steps(c Change, fn func(step)) error {
 			st.held.Bound = true
 		case stepWaits:
 			st.at = lessor.Instant(r.int())
+		case stepNoticed, stepGone:
+			st.lane = rules.LaneID(r.int())
 		case stepTold:
 			st.told = r.bytes(int(r.int()))
 		case stepSettings, stepFollowed:

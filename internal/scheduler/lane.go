@@ -8,12 +8,6 @@ import (
 	"lessor/internal/rules"
 )
 
-// add registers a lane in the fold.
-func (f *fold) add(id rules.LaneID, l rules.Lane) {
-	f.lanes[l] = id
-	f.index.Add(id, l)
-}
-
 // unknown appends a lane to ids if the fold does not know it.
 func (f *fold) unknown(ids []rules.LaneID, lane rules.LaneID) []rules.LaneID {
 	if f.index.Known(lane) {
@@ -24,14 +18,14 @@ func (f *fold) unknown(ids []rules.LaneID, lane rules.LaneID) []rules.LaneID {
 
 // learn loads lanes that the fold does not know. Other nodes register lanes at any time, and only some of what they
 // publish names them: every row that was read from the store may be of a lane that is new here. A lane that is not stored
-// either stays unknown; what is of it is counted nowhere.
+// either stays unknown; what is of it is counted nowhere. One that is loaded may be on notice: new jobs are not stored under it.
 func (f *fold) learn(ctx context.Context, v View, ids []rules.LaneID) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	lanes, err := v.LanesByID(ctx, ids)
 	for id, l := range lanes {
-		f.add(id, l)
+		f.index.Add(id, l)
 	}
 	return err
 }

@@ -27,13 +27,14 @@ const (
 type retaining struct {
 	page  int          // the size of the next
 	ended atomic.Int64 // attempts that ended since the last
+	idle  idleLanes    // that are left to be removed
 }
 
 func (s *Scheduler) retainDue() bool { return s.fold.retainAt <= s.fold.serving.LastBeat }
 
 // retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
 func (s *Scheduler) retain(ctx context.Context) error {
-	start, took, full, wait := time.Now(), time.Duration(0), false, retainEvery
+	start, took, full, wait := time.Now(), time.Duration(0), false, min(retainEvery, s.laneEvery)
 	r := &s.retaining
 	r.page = max(r.page, rules.MinRetainPage)
 	for _, stage := range []struct {
@@ -57,8 +58,12 @@ func (s *Scheduler) retain(ctx context.Context) error {
 			wait = retainSoon
 		}
 	}
+	more, err := s.sweepLanes(ctx)
+	if err != nil {
+		return err
+	}
 	r.page = rules.RetainPage(r.page, took, full, int(r.ended.Swap(0)))
-	if full {
+	if full || more {
 		s.fold.retainAt = s.fold.serving.LastBeat.Add(max(retainPause, time.Since(start)))
 		return nil
 	}

@@ -113,6 +113,8 @@ type Scheduler struct {
 	reload     bool // another node changed the settings
 	reserve    starving
 	retaining  retaining
+	laneEvery  time.Duration // the constant, but in the test that has lanes go soon
+	idleLanes  chan *idleLanes
 	failing    failing
 	expected   []expected     // jobs for which a worker should ask
 	expectAt   lessor.Instant // when one should have asked for the next of them; 0 = none is watched
@@ -158,6 +160,7 @@ func New(store Store, cfg Config) *Scheduler {
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
 		began: time.Now(), correction: correction{due: true},
 		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(), braked: -1, parked: newParked(),
+		laneEvery: laneEvery, idleLanes: make(chan *idleLanes),
 	}
 }
 
@@ -171,6 +174,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	defer cancel()
 	s.sample(ctx)
 	background.Go(func() { s.sampleLoop(ctx) })
+	background.Go(func() { s.scanLoop(ctx) })
 	if err := s.loop(ctx); err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}

@@ -91,8 +91,13 @@ type Tx interface {
 	View
 	KernelTx
 
-	// Lanes returns the numbers of lanes, registering those not yet known. Numbers are for ever.
+	// Lanes returns the numbers of lanes, registering those not yet known, and ends the notice of those that are under one. Numbers are
+	// never given again.
 	Lanes(ctx context.Context, lanes []rules.Lane) ([]rules.LaneID, error)
+	// NoticeLanes puts lanes that are under no notice under this one. DropLanes removes those of a page that are still under the
+	// notice that is said, and returns them; no job may refer to them.
+	NoticeLanes(ctx context.Context, ids []rules.LaneID, notice int64) error
+	DropLanes(ctx context.Context, notices map[rules.LaneID]int64) ([]rules.LaneID, error)
 	// Seqs reserves n places in line, larger than all before, and returns the first.
 	Seqs(ctx context.Context, n int) (int64, error)
 	// Claim gives each free idempotency key to the job of its first claim, and returns who holds each key then. Unclaim
@@ -185,6 +190,10 @@ type View interface {
 
 	// LanesByID returns the lanes with these numbers; unknown ones are left out.
 	LanesByID(ctx context.Context, ids []rules.LaneID) (map[rules.LaneID]rules.Lane, error)
+	// NoticedLanes returns the lanes that are under a notice, and which.
+	NoticedLanes(ctx context.Context) (map[rules.LaneID]int64, error)
+	// JobLanes calls fn with the lanes of up to limit jobs behind one, in the order of their ids, and returns the last; nil if there are none.
+	JobLanes(ctx context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (*lessor.JobID, error)
 	// Position is how far the other nodes' streams of changes are; Changes returns what they published after a position, each
 	// stream in its order. Both are empty for a store that is not shared.
 	Position(ctx context.Context) (Position, error)

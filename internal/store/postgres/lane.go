@@ -17,16 +17,23 @@ const (
 	laneColumns = "tenant, class, priority, type, is_unique, units, lock_key, definition"
 	laneTypes   = "utitbitt"
 
-	// maxLanes bounds the lanes known without a read, about 20 MB. Every lock key has lanes of its own, so there may be
-	// as many as jobs.
+	// maxLanes bounds the lanes whose owners are known without a read, about 20 MB. Every lock key has lanes of its own, so there
+	// may be as many as jobs.
 	maxLanes = 100_000
 )
 
 var (
-	addLanes      = sql("insert into lane (hash, " + laneColumns + ") " + unnestAs("y"+laneTypes, "hash, "+laneColumns) + " on conflict (hash) do nothing")
+	addLanes = sql("insert into lane (hash, " + laneColumns + ") " + unnestAs("y"+laneTypes, "hash, "+laneColumns) +
+		" on conflict (hash) do nothing")
+	keepLanes     = sql("update lane set notice = 0 where hash = any($1::bytea[]) and notice <> 0")
 	findLanes     = sql("select id, " + laneColumns + " from lane where hash = any($1::bytea[])")
 	readLanes     = sql("select id, " + laneColumns + " from lane order by id")
 	readLanesByID = sql("select id, " + laneColumns + " from lane where id = any($1::bigint[])")
+	readNoticed   = sql("select id, notice from (select id, notice from lane order by id offset 0) l where notice <> 0")
+	noticeLanes   = sql("update lane set notice = $2::bigint where id = any($1::bigint[]) and notice = 0")
+	dropLanes     = sql("delete from lane using unnest($1::bigint[], $2::bigint[]) as u (id, notice)" +
+		" where lane.id = u.id and lane.notice = u.notice returning lane.id")
+	readJobLanes = sql("select id, lane from job where id > $1::uuid order by id limit $2::bigint")
 )
 
 func bindLane(r *rows, l *rules.Lane) {
@@ -82,7 +89,7 @@ func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error
 	}
 	ids := make([]rules.LaneID, len(lanes))
 	for i, l := range lanes {
-		id, ok := t.lane(l)
+		id, ok := t.lanes[l]
 		if !ok {
 			return nil, fmt.Errorf("register lanes: %w: a lane is not there", scheduler.ErrAgain)
 		}
@@ -91,16 +98,8 @@ func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error
 	return ids, nil
 }
 
-// lane returns the number of a lane that is known without a read.
-func (t *tx) lane(l rules.Lane) (rules.LaneID, bool) {
-	if id, ok := t.store.lanes[l]; ok {
-		return id, true
-	}
-	id, ok := t.lanes[l]
-	return id, ok
-}
-
-// learn registers the lanes that are not known. They are inserted in one order by all nodes: an insert waits for another
+// learn registers the lanes that this transaction has not. No number is kept beyond it: a lane may go (see NoticeLanes), and the scheduler
+// knows those that it uses. They are inserted in one order by all nodes: an insert waits for another
 // node's of the same lane.
 func (t *tx) learn(lanes []rules.Lane) error {
 	type hashed struct {
@@ -109,7 +108,7 @@ func (t *tx) learn(lanes []rules.Lane) error {
 	}
 	var unknown []hashed
 	for i := range lanes {
-		if _, ok := t.lane(lanes[i]); !ok {
+		if _, ok := t.lanes[lanes[i]]; !ok {
 			unknown = append(unknown, hashed{laneHash(&lanes[i]), &lanes[i]})
 		}
 	}
@@ -126,6 +125,9 @@ func (t *tx) learn(lanes []rules.Lane) error {
 	}
 	params := r.params()
 	if err := t.write("register lanes", step{stmt: addLanes}, params...); err != nil {
+		return err
+	}
+	if err := t.write("register lanes", step{stmt: keepLanes}, params[0]); err != nil { // waits for nobody but who removes or keeps it too
 		return err
 	}
 	if t.lanes == nil {
@@ -166,4 +168,56 @@ func (v *view) LanesByID(_ context.Context, ids []rules.LaneID) (map[rules.LaneI
 		return nil
 	}, r.params()...)
 	return lanes, err
+}
+
+// NoticedLanes implements scheduler.View.
+func (v *view) NoticedLanes(context.Context) (map[rules.LaneID]int64, error) {
+	noticed := map[rules.LaneID]int64{}
+	err := v.query("read lanes", readNoticed, func(r *row) error {
+		noticed[rules.LaneID(r.int())] = r.int()
+		return nil
+	})
+	return noticed, err
+}
+
+// JobLanes implements scheduler.View.
+func (v *view) JobLanes(_ context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (last *lessor.JobID, err error) {
+	err = v.query("read the lanes of jobs", readJobLanes, func(r *row) error {
+		last = &lessor.JobID{UUID: r.id()}
+		fn(rules.LaneID(r.int()))
+		return nil
+	}, uuidOf(after.UUID), limitOf(limit))
+	return last, err
+}
+
+// NoticeLanes implements scheduler.Tx.
+func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) error {
+	if len(ids) == 0 {
+		return t.err
+	}
+	r := t.scratch.reset()
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		r.row()
+		r.int(int64(id))
+	}
+	return t.write("notice lanes", step{stmt: noticeLanes}, append(r.params(), int8Of(notice))...)
+}
+
+// DropLanes implements scheduler.Tx. Who registers one of them meanwhile waits, and makes a new one; or was before, and keeps it.
+func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone []rules.LaneID, err error) {
+	if len(notices) == 0 || t.err != nil {
+		return nil, t.err
+	}
+	r := t.scratch.reset()
+	for id, notice := range notices {
+		r.row()
+		r.int(int64(id))
+		r.int(notice)
+	}
+	t.wrote = true
+	err = t.query("remove lanes", dropLanes, func(r *row) error {
+		gone = append(gone, rules.LaneID(r.int()))
+		return nil
+	}, r.params()...)
+	return gone, err
 }

@@ -228,7 +228,7 @@ func (s *Store) renew(c *conn) error {
 	if err := s.newStream(c); err != nil {
 		return err
 	}
-	s.lanes, s.specs, s.leases = map[rules.Lane]rules.LaneID{}, newSpecCache(specCacheBytes), map[lessor.LeaseID]knownLease{}
+	s.specs, s.leases = newSpecCache(specCacheBytes), map[lessor.LeaseID]knownLease{}
 	s.owners.forget()
 	s.seqs, s.reckoned = seqs{}, reckoning{}
 	s.served.Store(nil)

@@ -176,7 +176,9 @@ func exercise(t *testing.T, s *Store) {
 		_, changes := v.Changes(ctx, scheduler.Position{1: 0})
 		_, setting := v.Setting(ctx, "x")
 		_, tokens := v.Tokens(ctx)
-		return append(errs, standings, specs, reports, history, ends, leases, workspace, due, lanes, position, changes, setting, tokens,
+		_, noticed := v.NoticedLanes(ctx)
+		_, scanned := v.JobLanes(ctx, job, 1, func(rules.LaneID) {})
+		return append(errs, noticed, scanned, standings, specs, reports, history, ends, leases, workspace, due, lanes, position, changes, setting, tokens,
 			v.EachLane(ctx, func(rules.LaneID, rules.Lane) error { return nil }),
 			v.EachQueued(ctx, func(rules.Turn) error { return nil }), v.EachLease(ctx, func(*rules.Held) error { return nil }))
 	}
@@ -194,7 +196,8 @@ func exercise(t *testing.T, s *Store) {
 		_, strip := tx.Strip(ctx, 1, 1)
 		_, purge := tx.Purge(ctx, 1, 1)
 		_, token := tx.DeleteToken(ctx, lessor.TokenID{})
-		return errors.Join(claim, tx.Unclaim(ctx, []scheduler.Key{{Key: "x"}}), lanes, peek, leases, due, lock, tx.Gate(ctx), requested, strip, purge, token,
+		_, dropped := tx.DropLanes(ctx, map[rules.LaneID]int64{1: 1})
+		return errors.Join(dropped, tx.NoticeLanes(ctx, []rules.LaneID{1}, 1), claim, tx.Unclaim(ctx, []scheduler.Key{{Key: "x"}}), lanes, peek, leases, due, lock, tx.Gate(ctx), requested, strip, purge, token,
 			tx.SaveReports(ctx, []rules.Report{{Job: job}}), tx.Note(ctx, []rules.Note{{Job: job}}), tx.SaveSetting(ctx, "x", nil),
 			tx.SaveSetting(ctx, "x", []byte("x")), tx.SaveToken(ctx, scheduler.Token{}), tx.Insert(ctx, []*rules.Spec{{ID: job}}), errUndo)
 	})

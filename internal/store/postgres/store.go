@@ -84,7 +84,6 @@ type Store struct {
 	writers  []*conn
 	flights  []*flight
 	orders   int32 // the number of the last order lock
-	lanes    map[rules.Lane]rules.LaneID
 	specs    *specCache
 	leases   map[lessor.LeaseID]knownLease
 	usual    int // how many of them a transaction changes
@@ -127,7 +126,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		cfg: cfg, dialer: d, seal: seal, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
 		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
 		serveTurn: make(chan struct{}, 1), vacuumTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		lanes: map[rules.Lane]rules.LaneID{}, specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
+		specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
 	}
 	s.close = sync.OnceValue(s.shut)
 	for range cfg.Readers {

@@ -32,8 +32,9 @@ type tx struct {
 	missing map[string]bool
 	owners  map[rules.LaneID]owner // of the jobs that Move was told of
 
+	lanes map[rules.Lane]rules.LaneID // that Lanes was told of
+
 	// What becomes known with the commit.
-	lanes    map[rules.Lane]rules.LaneID
 	inserted []*rules.Spec
 	granted  []lessor.JobID
 	known    map[lessor.LeaseID]*rules.Held

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -276,10 +275,6 @@ func answered(err error) bool {
 // settle makes the caches those of a transaction that was committed.
 func (t *tx) settle() {
 	s := t.store
-	if len(s.lanes)+len(t.lanes) > maxLanes {
-		clear(s.lanes)
-	}
-	maps.Copy(s.lanes, t.lanes)
 	for _, id := range t.granted {
 		s.specs.drop(id)
 	}

@@ -10,7 +10,7 @@ import (
 const (
 	laneColumns = "tenant, class, priority, type, is_unique, units, lock_key, definition"
 	addLane     = "insert into lane (" + laneColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?)"
-	findLane    = "select id from lane where tenant = ? and class = ? and priority = ? and type = ? and is_unique = ?" +
+	findLane    = "select id, notice from lane where tenant = ? and class = ? and priority = ? and type = ? and is_unique = ?" +
 		" and units = ? and lock_key = ? and definition = ?"
 )
 
@@ -62,10 +62,14 @@ func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
 		return id, nil
 	}
 	var id rules.LaneID
+	var notice int64
 	err := query(t.conn, findLane, func(a *args) { bindLane(a, l) }, func(r *row) error {
-		id = rules.LaneID(r.int())
+		id, notice = rules.LaneID(r.int()), r.int()
 		return nil
 	})
+	if err == nil && notice != 0 {
+		err = query(t.conn, "update lane set notice = 0 where id = ?", func(a *args) { a.int(int64(id)) }, nil)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -117,4 +121,74 @@ func (v *view) LanesByID(ctx context.Context, ids []rules.LaneID) (map[rules.Lan
 		}
 	}
 	return lanes, nil
+}
+
+// NoticedLanes implements scheduler.View.
+func (v *view) NoticedLanes(ctx context.Context) (map[rules.LaneID]int64, error) {
+	noticed := map[rules.LaneID]int64{}
+	err := query(v.conn, "select id, notice from lane where notice <> 0", nil, func(r *row) error {
+		noticed[rules.LaneID(r.int())] = r.int()
+		return nil
+	})
+	return noticed, readFault(ctx, "read lanes", err)
+}
+
+// JobLanes implements scheduler.View.
+func (v *view) JobLanes(ctx context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (last *lessor.JobID, err error) {
+	err = query(v.conn, "select id, lane from job where id > +? order by id limit +?", func(a *args) {
+		a.id(after.UUID)
+		a.int(int64(max(0, limit)))
+	}, func(r *row) error {
+		last = &lessor.JobID{UUID: r.id()}
+		fn(rules.LaneID(r.int()))
+		return nil
+	})
+	return last, readFault(ctx, "read the lanes of jobs", err)
+}
+
+// NoticeLanes implements scheduler.Tx.
+func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return t.do("notice lanes", func() error {
+		t.store.lanes.clear() // who registers one of them ends its notice
+		for _, id := range ids {
+			err := query(t.conn, "update lane set notice = ? where id = ? and notice = 0", func(a *args) {
+				a.int(notice)
+				a.int(int64(id))
+			}, nil)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dropLane leaves the lane with the highest number: SQLite would give that number again.
+const dropLane = "delete from lane where id = ? and notice = ? and id < (select max(id) from lane)"
+
+// DropLanes implements scheduler.Tx.
+func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone []rules.LaneID, err error) {
+	if len(notices) == 0 {
+		return nil, nil
+	}
+	err = t.do("remove lanes", func() error {
+		t.store.lanes.clear()
+		for id, notice := range notices {
+			err := query(t.conn, dropLane, func(a *args) {
+				a.int(int64(id))
+				a.int(notice)
+			}, nil)
+			if err != nil {
+				return err
+			}
+			if t.conn.Changes() > 0 {
+				gone = append(gone, id)
+			}
+		}
+		return nil
+	})
+	return gone, err
 }

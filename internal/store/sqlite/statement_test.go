@@ -128,7 +128,9 @@ func readAll(t *testing.T, v scheduler.View, job lessor.JobID, leases []lessor.L
 	err7 := v.EachLane(ctx, func(rules.LaneID, rules.Lane) error { return nil })
 	err8 := v.EachQueued(ctx, func(rules.Turn) error { return nil })
 	err9 := v.EachLease(ctx, func(*rules.Held) error { return nil })
-	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9, err10} {
+	_, err11 := v.NoticedLanes(ctx)
+	_, err12 := v.JobLanes(ctx, lessor.JobID{}, 2, func(rules.LaneID) {})
+	for _, err := range []error{err11, err12, err1, err2, err3, err4, err5, err6, err7, err8, err9, err10} {
 		if err != nil {
 			return err
 		}

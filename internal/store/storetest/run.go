@@ -86,6 +86,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Token/SavedAndRemoved", tokens},
 		{"Purge/LeavesOthersAlone", purgeLeavesOthers},
 		{"Purge/FreesTheKey", purgeFreesKey},
+		{"Lanes/GoAfterANotice", lanesGo},
 		{"Strip/ForgetsWhatIsLarge", stripForgetsWhatIsLarge},
 		{"Serving/KeptWithTheCommit", servingKept},
 		{"View/SeesASnapshot", viewSeesSnapshot},

@@ -1,0 +1,153 @@
+package scheduler
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// A lane goes when nothing refers to it. Every lock key and every type has lanes of its own, so that there would be more and more.
+//
+// Whether a job refers to a lane is found out beside the loop, by reading all jobs page by page, once in laneEvery. Nodes keep numbers of
+// lanes in memory and store jobs under them without a look at the table, so a lane goes in two looks. The first puts it on notice:
+// every node forgets its number, this one in the commit and others when they follow it, so that whoever needs the lane
+// registers it and thereby ends the notice. The second finds it under the same notice and still without a job, and removes it.
+// Between the two lies laneEvery. Jobs that were stored under a number that was known before the notice are committed by then and are
+// found: a node follows others several times a second, its transactions last seconds, and one that stood still for more than a
+// minute has lost its stream, so that its commits fail and it reads the lanes anew. Numbers are never given again.
+const (
+	laneEvery = time.Hour
+	scanPage  = 5000
+	lanePage  = 500
+)
+
+// idleLanes are lanes that no job refers to.
+type idleLanes struct {
+	notice []rules.LaneID // to be put on notice
+	gone   []rules.LaneID // to be removed
+	under  map[rules.LaneID]int64
+}
+
+func (i *idleLanes) empty() bool { return len(i.notice)+len(i.gone) == 0 }
+
+// scanLoop finds lanes that no job refers to, and leaves them to retention.
+func (s *Scheduler) scanLoop(ctx context.Context) {
+	if s.cfg.Retention.Audit == 0 {
+		return // no job ever goes
+	}
+	t := time.NewTicker(s.laneEvery)
+	defer t.Stop()
+	var before map[rules.LaneID]int64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		found, err := s.scanLanes(ctx, before)
+		if err != nil {
+			continue // the store has said so to others; there is a next time
+		}
+		before = found.under
+		select {
+		case <-ctx.Done():
+			return
+		case s.idleLanes <- found:
+		}
+	}
+}
+
+// scanLanes reads which lanes jobs refer to. before is what was on notice at the last look.
+func (s *Scheduler) scanLanes(ctx context.Context, before map[rules.LaneID]int64) (*idleLanes, error) {
+	found := &idleLanes{}
+	var all []rules.LaneID
+	err := s.store.View(ctx, func(v View) (err error) {
+		if found.under, err = v.NoticedLanes(ctx); err != nil {
+			return err
+		}
+		return v.EachLane(ctx, func(id rules.LaneID, _ rules.Lane) error {
+			all = append(all, id)
+			return nil
+		})
+	})
+	used := map[rules.LaneID]bool{}
+	for after := new(lessor.JobID); err == nil && after != nil; {
+		err = s.store.View(ctx, func(v View) (err error) {
+			after, err = v.JobLanes(ctx, *after, scanPage, func(id rules.LaneID) { used[id] = true })
+			return err
+		})
+	}
+	found.notice, found.gone = rules.LanesToGo(all, used, found.under, before)
+	return found, err
+}
+
+// sweepLanes removes a page of lanes that no job refers to, and puts one on notice. It reports whether there are more.
+func (s *Scheduler) sweepLanes(ctx context.Context) (bool, error) {
+	r := &s.retaining
+	if r.idle.empty() {
+		select {
+		case found := <-s.idleLanes:
+			r.idle = *found
+		default:
+		}
+	}
+	if r.idle.empty() {
+		return false, nil
+	}
+	notice, gone := firstOf(&r.idle.notice, lanePage), firstOf(&r.idle.gone, lanePage)
+	under := make(map[rules.LaneID]int64, len(gone))
+	for _, id := range gone {
+		under[id] = r.idle.under[id]
+	}
+	_, err := s.transact(ctx, 0, func(p *pass) error {
+		if err := p.tx.NoticeLanes(ctx, notice, 1+rand.Int64N(1<<62)); err != nil {
+			return err
+		}
+		for _, id := range notice {
+			s.fold.noticeLane(id)
+		}
+		gone, err := p.tx.DropLanes(ctx, under)
+		for _, id := range gone {
+			s.fold.dropLane(id)
+		}
+		return err
+	})
+	return !r.idle.empty(), err
+}
+
+// firstOf takes up to n from a list.
+func firstOf[T any](list *[]T, n int) []T {
+	first := (*list)[:min(n, len(*list))]
+	*list = (*list)[len(first):]
+	return first
+}
+
+func (f *fold) noticeLane(id rules.LaneID) {
+	f.noticed(id)
+	if f.delta != nil {
+		f.delta.lane(stepNoticed, id)
+	}
+}
+
+func (f *fold) dropLane(id rules.LaneID) {
+	f.gone(id)
+	if f.delta != nil {
+		f.delta.lane(stepGone, id)
+	}
+}
+
+// noticed forgets the number of a lane, whose jobs are known by it still.
+func (f *fold) noticed(id rules.LaneID) {
+	if l := f.index.Lane(id); f.lanes[l] == id {
+		delete(f.lanes, l)
+	}
+}
+
+// gone forgets a lane that is not stored any more.
+func (f *fold) gone(id rules.LaneID) {
+	f.noticed(id)
+	f.index.Drop(id)
+}
