@@ -2,7 +2,7 @@
 // form the next. An idle queue adds no delay; a busy one pays one commit for many calls. It needs no timer.
 //
 // A Queue has many putters and one taker. It is bounded: when it is full, Put says so at once instead of hiding an
-// overload behind a growing line.
+// overload behind a growing line. Nobody can fill it alone: whoever has calls waiting may not have more than there is room left for.
 package batch
 
 import (
@@ -22,6 +22,9 @@ type Limit struct {
 	Bytes int
 }
 
+// Owner is whose a call is.
+type Owner = [16]byte
+
 // Queue is where calls wait for the next batch.
 type Queue[C any] struct {
 	limit Limit
@@ -31,28 +34,33 @@ type Queue[C any] struct {
 	mu      sync.Mutex
 	enough  int // calls that wait when ready receives
 	waiting []C
+	owners  []Owner // of those that wait
 	bytes   int
 	closed  bool
+	shares  map[Owner]Limit // what each has waiting
 }
 
 // New returns a queue in which up to limit may wait; size is the weight of one call in bytes.
 func New[C any](limit Limit, size func(C) int) *Queue[C] {
-	return &Queue[C]{limit: limit, size: size, ready: make(chan struct{}, 1)}
+	return &Queue[C]{limit: limit, size: size, ready: make(chan struct{}, 1), shares: map[Owner]Limit{}}
 }
 
-// Put adds a call to the next batch.
-func (q *Queue[C]) Put(c C) error {
+// Put adds somebody's call to the next batch.
+func (q *Queue[C]) Put(who Owner, c C) error {
 	n := q.size(c)
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
 		return ErrClosed
 	}
-	if len(q.waiting) >= q.limit.Calls || q.bytes+n > q.limit.Bytes && len(q.waiting) > 0 {
+	own := q.shares[who]
+	free := Limit{q.limit.Calls - len(q.waiting) - 1, q.limit.Bytes - q.bytes - n}
+	if free.Calls < 0 || free.Bytes < 0 && len(q.waiting) > 0 || own.Calls > 0 && (own.Calls+1 > free.Calls || own.Bytes+n > free.Bytes) {
 		q.mu.Unlock()
 		return ErrFull
 	}
-	q.waiting = append(q.waiting, c)
+	q.shares[who] = Limit{own.Calls + 1, own.Bytes + n}
+	q.waiting, q.owners = append(q.waiting, c), append(q.owners, who)
 	q.bytes += n
 	q.signal()
 	q.mu.Unlock()
@@ -83,10 +91,12 @@ func (q *Queue[C]) Take(limit Limit) []C {
 			break
 		}
 		bytes += b
+		q.give(q.owners[n], b)
 		n++
 	}
 	taken := q.waiting[:n:n]
 	q.bytes -= bytes
+	q.owners = q.owners[:copy(q.owners, q.owners[n:])]
 	if n == len(q.waiting) {
 		q.waiting = nil
 		return taken
@@ -95,13 +105,24 @@ func (q *Queue[C]) Take(limit Limit) []C {
 	return taken
 }
 
+// give takes a call from what its owner has waiting.
+func (q *Queue[C]) give(who Owner, bytes int) {
+	own := q.shares[who]
+	own.Calls--
+	own.Bytes -= bytes
+	if q.shares[who] = own; own.Calls == 0 {
+		delete(q.shares, who)
+	}
+}
+
 // Close refuses every later Put and returns the calls that still wait.
 func (q *Queue[C]) Close() []C {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 	left := q.waiting
-	q.waiting, q.bytes = nil, 0
+	q.waiting, q.owners, q.bytes = nil, nil, 0
+	clear(q.shares)
 	return left
 }
 

@@ -1,10 +1,12 @@
 package batch
 
 import (
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -18,11 +20,20 @@ func weight(n int) int { return n }
 // plenty is more than any test puts in or takes out.
 var plenty = Limit{Calls: 1000, Bytes: 1000}
 
+// strangers are how many have put a call.
+var strangers atomic.Uint64
+
+// somebody is another with each call, so that nobody has a share.
+func somebody() (who Owner) {
+	binary.BigEndian.PutUint64(who[:], strangers.Add(1))
+	return who
+}
+
 func filled(t *testing.T, limit Limit, calls ...int) *Queue[int] {
 	t.Helper()
 	q := New(limit, weight)
 	for _, c := range calls {
-		if err := q.Put(c); err != nil {
+		if err := q.Put(somebody(), c); err != nil {
 			t.Fatalf("put %d: %v", c, err)
 		}
 	}
@@ -47,7 +58,7 @@ func TestPutRefusesWhatDoesNotFit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q := filled(t, c.limit, c.waiting...)
-			if err := q.Put(c.put); !errors.Is(err, c.want) {
+			if err := q.Put(somebody(), c.put); !errors.Is(err, c.want) {
 				t.Fatalf("put: %v, want %v", err, c.want)
 			}
 			want := c.waiting
@@ -89,14 +100,14 @@ func TestTakeReturnsTheOldestThatFit(t *testing.T) {
 
 func TestTakeMakesRoom(t *testing.T) {
 	q := filled(t, Limit{2, 10}, 4, 6)
-	if err := q.Put(1); !errors.Is(err, ErrFull) {
+	if err := q.Put(somebody(), 1); !errors.Is(err, ErrFull) {
 		t.Fatalf("put into a full queue: %v, want %v", err, ErrFull)
 	}
 	q.Take(Limit{1, 10})
-	if err := q.Put(5); !errors.Is(err, ErrFull) {
+	if err := q.Put(somebody(), 5); !errors.Is(err, ErrFull) {
 		t.Errorf("4 of 10 bytes are free again, and 5 were put: %v, want %v", err, ErrFull)
 	}
-	if err := q.Put(4); err != nil {
+	if err := q.Put(somebody(), 4); err != nil {
 		t.Errorf("4 of 10 bytes are free again, and 4 were refused: %v", err)
 	}
 }
@@ -105,7 +116,7 @@ func TestTakenBatchStaysAsItWas(t *testing.T) {
 	q := filled(t, plenty, 1, 2, 3)
 	batch := append(q.Take(Limit{2, 1000}), 99) // what a taker may do to its batch
 	for _, c := range []int{7, 8, 9} {
-		if err := q.Put(c); err != nil {
+		if err := q.Put(somebody(), c); err != nil {
 			t.Fatalf("put %d: %v", c, err)
 		}
 	}
@@ -126,7 +137,7 @@ func TestReadyWhenEnoughWait(t *testing.T) {
 				t.Errorf("%d calls wait, %d are enough: ready %v, want %v", waiting, enough, ready, want)
 			}
 		}
-		if err := q.Put(1); err != nil {
+		if err := q.Put(somebody(), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -140,7 +151,7 @@ func TestReadyReceivesWithThePutThatMakesEnough(t *testing.T) {
 	q := New(plenty, weight)
 	ready := q.Ready(3)
 	for n := 1; n <= 4; n++ {
-		if err := q.Put(1); err != nil {
+		if err := q.Put(somebody(), 1); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := len(ready) == 1, n >= 3; got != want {
@@ -158,7 +169,7 @@ func TestPutWakesAWaitingTaker(t *testing.T) {
 			got = q.Take(plenty)
 		}()
 		synctest.Wait() // the taker waits
-		if err := q.Put(5); err != nil {
+		if err := q.Put(somebody(), 5); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -173,7 +184,7 @@ func TestCloseReturnsWhatWaitsAndRefusesTheRest(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2}, q.Close()); diff != "" {
 		t.Errorf("what waited differs (-want +got):\n%s", diff)
 	}
-	if err := q.Put(3); !errors.Is(err, ErrClosed) {
+	if err := q.Put(somebody(), 3); !errors.Is(err, ErrClosed) {
 		t.Errorf("put after close: %v, want %v", err, ErrClosed)
 	}
 	if got := q.Take(plenty); len(got) != 0 {
@@ -195,10 +206,10 @@ func TestEveryAcceptedCallComesOutOnce(t *testing.T) {
 	for p := range putters {
 		all.Go(func() {
 			for n := range calls {
-				err := q.Put(call{p, n})
+				err := q.Put(somebody(), call{p, n})
 				for errors.Is(err, ErrFull) {
 					runtime.Gosched()
-					err = q.Put(call{p, n})
+					err = q.Put(somebody(), call{p, n})
 				}
 				if errors.Is(err, ErrClosed) {
 					return
@@ -247,7 +258,7 @@ func TestQueueIsALine(t *testing.T) {
 			"put": func(rt *rapid.T) {
 				c := rapid.IntRange(0, 30).Draw(rt, "call")
 				fits := len(line) < limit.Calls && (len(line) == 0 || sum(line)+c <= limit.Bytes)
-				if err := q.Put(c); (err == nil) != fits {
+				if err := q.Put(somebody(), c); (err == nil) != fits {
 					rt.Fatalf("%v wait, limit %v: put %d: %v", line, limit, c, err)
 				}
 				if fits {
@@ -270,4 +281,41 @@ func TestQueueIsALine(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestNobodyFillsTheLineAlone puts calls of one owner until they are refused: others get in, and the owner does when some were taken.
+func TestNobodyFillsTheLineAlone(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		limit  Limit
+		weight int
+	}{{"calls", Limit{Calls: 8, Bytes: 1000}, 1}, {"bytes", Limit{Calls: 1000, Bytes: 80}, 10}} {
+		q := New(c.limit, weight)
+		fill := func(who Owner) (n int) {
+			for q.Put(who, c.weight) == nil {
+				n++
+			}
+			return n
+		}
+		a, b, unbound := Owner{1}, Owner{2}, Owner{}
+		if n := fill(a); n != 4 {
+			t.Errorf("%s: one gets %d of 8 places, want half", c.name, n)
+		}
+		if n := fill(b); n != 2 {
+			t.Errorf("%s: the next gets %d of 4 places, want half of the rest", c.name, n)
+		}
+		if err := q.Put(unbound, c.weight); err != nil {
+			t.Errorf("%s: who has nothing waiting is kept out while there is room: %v", c.name, err)
+		}
+		if n := len(q.Take(plenty)); n != 7 {
+			t.Fatalf("%s: %d calls are taken, want 7", c.name, n)
+		}
+		if n := fill(a); n != 4 {
+			t.Errorf("%s: one gets %d of 8 places after all were taken, want half", c.name, n)
+		}
+		q.Close()
+		if len(q.shares) != 0 {
+			t.Errorf("%s: %d shares are left of a line that is closed", c.name, len(q.shares))
+		}
+	}
 }

@@ -29,13 +29,9 @@ func (c *call) handlers() error {
 	if err != nil {
 		return err
 	}
-	all, err := c.api.scheduler.Handlers(c.r.Context())
+	page, next, err := c.api.scheduler.Handlers(limit, c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}
-	page, next, err := pageOf(all, func(h lessor.Handler) string { return newestFirst(h.UpdatedAt) + h.HandlerID }, limit, c.query.Get("cursor"))
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, handlerList{page, next})
+	return c.answer(http.StatusOK, handlerList{page, cursorOf(next)})
 }

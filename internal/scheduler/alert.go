@@ -77,7 +77,7 @@ func (s *Scheduler) Alerts(ctx context.Context, c Caller, f lessor.AlertFilter) 
 
 // Acknowledge notes that somebody knows of an alert; the first who says so is remembered.
 func (s *Scheduler) Acknowledge(ctx context.Context, c Caller, id lessor.AlertID) (shown lessor.Alert, err error) {
-	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		a, err := p.tx.Alert(ctx, id)
 		switch {
 		case err != nil:
@@ -118,7 +118,7 @@ func (s *Scheduler) Audit(ctx context.Context, f lessor.AuditFilter) ([]lessor.A
 	if err := rules.CheckLimit(f.Limit); err != nil {
 		return nil, "", err
 	}
-	q := AuditQuery{Actor: f.Actor, Object: f.Object, Limit: f.Limit + 1}
+	q := AuditQuery{Actor: f.Actor, Object: f.Object}
 	if f.Cursor != "" {
 		u, err := lessor.ParseUUID(f.Cursor)
 		if err != nil {
@@ -126,6 +126,12 @@ func (s *Scheduler) Audit(ctx context.Context, f lessor.AuditFilter) ([]lessor.A
 		}
 		q.After = &lessor.AuditID{UUID: u}
 	}
-	return pageOf(ctx, s, "list the audit", f.Limit, func(e lessor.Audited) string { return e.ID.String() },
-		func(v View) ([]lessor.Audited, error) { return v.AuditList(ctx, q) })
+	return largePageOf(ctx, s, "list the audit", f.Limit, func(e lessor.Audited) string { return e.ID.String() },
+		func(v View, last *lessor.Audited, n int) ([]lessor.Audited, error) {
+			q := q
+			if q.Limit = n; last != nil {
+				q.After = &last.ID
+			}
+			return v.AuditList(ctx, q)
+		})
 }

@@ -52,9 +52,9 @@ func (c *call) answer(err error) bool {
 func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 
 // do puts o into the next batch and waits for its answer. If ctx ends first, the caller goes and the operation may still
-// happen.
-func (s *Scheduler) do(ctx context.Context, o op) error {
-	switch err := s.calls.Put(o); {
+// happen. The line has a share for each tenant, and one for all callers that are bound to none.
+func (s *Scheduler) do(ctx context.Context, from Caller, o op) error {
+	switch err := s.calls.Put(from.space().UUID, o); {
 	case errors.Is(err, batch.ErrFull):
 		return &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many calls are waiting for the store", RetryAfter: time.Second}
 	case err != nil:
@@ -83,8 +83,8 @@ type lookCall struct {
 func (*lookCall) size() int { return 0 }
 
 // look runs fn while nobody changes the fold.
-func (s *Scheduler) look(ctx context.Context, fn func()) error {
-	return s.do(ctx, &lookCall{call: s.newCall(), fn: fn})
+func (s *Scheduler) look(ctx context.Context, from Caller, fn func()) error {
+	return s.do(ctx, from, &lookCall{call: s.newCall(), fn: fn})
 }
 
 // changeCall is something rare that has a transaction for itself.
@@ -97,6 +97,6 @@ func (*changeCall) size() int { return 1 << 10 }
 
 // change runs fn in a transaction of its own. A refusal that fn returns is its caller's answer: fn refuses
 // before it changes anything.
-func (s *Scheduler) change(ctx context.Context, fn func(ctx context.Context, p *pass) error) error {
-	return s.do(ctx, &changeCall{call: s.newCall(), fn: fn})
+func (s *Scheduler) change(ctx context.Context, from Caller, fn func(ctx context.Context, p *pass) error) error {
+	return s.do(ctx, from, &changeCall{call: s.newCall(), fn: fn})
 }

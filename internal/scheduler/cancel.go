@@ -27,7 +27,7 @@ type decision func(st *rules.Standing, now lessor.Instant) (rules.Change, error)
 // alter applies a decision to one job and returns the job as it is then.
 func (s *Scheduler) alter(ctx context.Context, c Caller, id lessor.JobID, decide decision) (lessor.Job, error) {
 	var job lessor.Job
-	err := s.change(ctx, func(ctx context.Context, p *pass) error {
+	err := s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
 		if err != nil {
 			return err

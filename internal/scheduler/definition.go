@@ -17,7 +17,7 @@ func (s *Scheduler) PutDefinition(ctx context.Context, c Caller, id string, e le
 	if d.ID != id {
 		return shown, false, rules.WrongField("jobId", "must equal the id in the path")
 	}
-	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		old, err := p.lockDefinitions(ctx, []string{id})
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (p *pass) saveDefinitions(ctx context.Context, ds []*rules.Definition) erro
 
 // oneDefinition runs decide on one definition that the caller may see, locked for change, and returns it as it is then.
 func (s *Scheduler) oneDefinition(ctx context.Context, c Caller, id string, decide func(ctx context.Context, p *pass, d *rules.Definition) error) (shown lessor.Definition, err error) {
-	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		locked, err := p.lockDefinitions(ctx, []string{id})
 		if err != nil {
 			return err
@@ -261,8 +261,14 @@ func (s *Scheduler) Definitions(ctx context.Context, c Caller, f lessor.Definiti
 	if err != nil {
 		return nil, "", err
 	}
-	q := DefinitionQuery{Tenant: tenant, Module: f.Module, After: after, Limit: f.Limit + 1}
-	page, next, err := pageOf(ctx, s, "list definitions", f.Limit, func(d *rules.Definition) string { return PlaceOfDefinition(d).cursor() },
-		func(v View) ([]*rules.Definition, error) { return v.DefinitionList(ctx, q) })
+	q := DefinitionQuery{Tenant: tenant, Module: f.Module, After: after}
+	page, next, err := largePageOf(ctx, s, "list definitions", f.Limit, func(d *rules.Definition) string { return PlaceOfDefinition(d).cursor() },
+		func(v View, last **rules.Definition, n int) ([]*rules.Definition, error) {
+			q := q
+			if q.Limit = n; last != nil {
+				q.After = PlaceOfDefinition(*last)
+			}
+			return v.DefinitionList(ctx, q)
+		})
 	return each(page, rules.ShowDefinition), next, err
 }

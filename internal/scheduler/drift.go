@@ -8,7 +8,7 @@ import (
 
 // Drift compares the fold with one snapshot of the tables, between two commits. It returns nil if they are equal.
 func (s *Scheduler) Drift(ctx context.Context) (drift error) {
-	err := s.look(ctx, func() {
+	err := s.look(ctx, Caller{}, func() {
 		drift = s.store.View(ctx, func(v View) error {
 			if err := s.follow(ctx, v); err != nil {
 				return err

@@ -66,7 +66,7 @@ func (s *Scheduler) CompleteAll(ctx context.Context, c Caller, worker string, ds
 		o.ends[i] = ending{id: leaseID(*d.LeaseID), worker: worker, end: end, report: report}
 		answers[i].LeaseID = *d.LeaseID
 	}
-	if err := s.do(ctx, o); err != nil {
+	if err := s.do(ctx, c, o); err != nil {
 		return nil, err
 	}
 	for i := range answers {
@@ -86,7 +86,7 @@ func (s *Scheduler) Revoke(ctx context.Context, c Caller, id lessor.LeaseID, rea
 
 func (s *Scheduler) endOne(ctx context.Context, c Caller, e ending) error {
 	o := &endCall{call: s.newCall(), caller: c, ends: []ending{e}}
-	if err := s.do(ctx, o); err != nil {
+	if err := s.do(ctx, c, o); err != nil {
 		return err
 	}
 	return s.explain(ctx, c, e.id, o.ends[0].err)

@@ -35,7 +35,7 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 	if !s.store.Shared() || !s.stream.active() {
 		return
 	}
-	_ = s.change(ctx, func(ctx context.Context, p *pass) error {
+	_ = s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		f, err := loadFollowed(ctx, p.tx)
 		if err != nil {
 			return err

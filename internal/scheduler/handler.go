@@ -2,9 +2,12 @@ package scheduler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"lessor"
@@ -88,7 +91,7 @@ func (s *Scheduler) SetHandler(ctx context.Context, c Caller, id string, raw jso
 	if _, err := schema.Compile(raw); err != nil {
 		return h, false, rules.WrongField("schema", "%v", err)
 	}
-	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
@@ -118,13 +121,32 @@ func (s *Scheduler) SetHandler(ctx context.Context, c Caller, id string, raw jso
 	return h, created, err
 }
 
-// Handlers lists handlers by id.
-func (s *Scheduler) Handlers(ctx context.Context) (list []lessor.Handler, err error) {
-	err = s.view(ctx, "list handlers", func(v View) (err error) {
-		list, err = v.Handlers(ctx)
-		return err
+// Handlers lists the handlers whose schemas are in force here, the last that was set first, and the cursor of the next page ("" at the
+// end). Nothing is read: all schemas together may be far larger than a page.
+func (s *Scheduler) Handlers(limit int, cursor string) ([]lessor.Handler, string, error) {
+	if err := rules.CheckLimit(limit); err != nil {
+		return nil, "", err
+	}
+	after, err := namedCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	book, err := s.schemas()
+	if err != nil {
+		return nil, "", err
+	}
+	newer := func(a, b Named) int { return cmp.Or(cmp.Compare(b.At, a.At), strings.Compare(b.Name, a.Name)) }
+	var list []lessor.Handler
+	for _, h := range *book {
+		if after == nil || newer(*after, Named{h.UpdatedAt, h.HandlerID}) < 0 {
+			list = append(list, h.Handler)
+		}
+	}
+	slices.SortFunc(list, func(a, b lessor.Handler) int {
+		return newer(Named{a.UpdatedAt, a.HandlerID}, Named{b.UpdatedAt, b.HandlerID})
 	})
-	return list, err
+	page, next := cut(list, min(limit, fitting(list)), func(h lessor.Handler) string { return (&Named{h.UpdatedAt, h.HandlerID}).cursor() })
+	return page, next, nil
 }
 
 // maxChecks bounds the payloads that one pass checks against schemas, and maxRejected those among them that it ends: a check may take

@@ -40,7 +40,7 @@ func (s *Scheduler) Heartbeat(ctx context.Context, c Caller, id lessor.LeaseID, 
 		ask.TTL += s.cfg.Grace
 	}
 	o := &beatCall{call: s.newCall(), caller: c, beats: []beat{{id: id, ask: ask}}}
-	if err := s.do(ctx, o); err != nil {
+	if err := s.do(ctx, c, o); err != nil {
 		return lessor.HeartbeatAnswer{}, err
 	}
 	return o.beats[0].answer, s.explain(ctx, c, id, o.beats[0].err)
@@ -58,7 +58,7 @@ func (s *Scheduler) HeartbeatAll(ctx context.Context, c Caller, worker string, l
 	for i, text := range leaseIDs {
 		o.beats[i] = beat{id: leaseID(text), ask: rules.BeatAsk{Worker: worker}}
 	}
-	if err := s.do(ctx, o); err != nil {
+	if err := s.do(ctx, c, o); err != nil {
 		return nil, err
 	}
 	answers := make([]LeaseAnswer, len(leaseIDs))

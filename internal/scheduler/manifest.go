@@ -18,7 +18,7 @@ func (s *Scheduler) Apply(ctx context.Context, c Caller, m lessor.Manifest) (les
 		return lessor.Applied{}, err
 	}
 	var out lessor.Applied
-	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		known, err := p.module(ctx, plan)
 		if err != nil {
 			return err

@@ -60,6 +60,30 @@ func pageOf[T any](ctx context.Context, s *Scheduler, verb string, limit int, cu
 	return page, next, nil
 }
 
+// largePageOf is pageOf of entries that may be large: no more than listStep are read at a time, so that not much more is read than a page may
+// carry. read returns up to n entries after the last (nil: from where the page begins).
+func largePageOf[T any](
+	ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string, read func(v View, last *T, n int) ([]T, error),
+) ([]T, string, error) {
+	var list []T
+	err := s.view(ctx, verb, func(v View) error {
+		list = nil
+		for last := (*T)(nil); len(list) <= limit && fitting(list) == len(list); last = &list[len(list)-1] {
+			n := min(listStep, limit+1-len(list))
+			more, err := read(v, last, n)
+			if list = append(list, more...); err != nil || len(more) < n {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	page, next := cut(list, min(limit, fitting(list)), cursor)
+	return page, next, nil
+}
+
 // fitting returns how many of a list a page may hold by their bytes: at least one.
 func fitting[T any](list []T) int {
 	bytes := 0
@@ -69,6 +93,10 @@ func fitting[T any](list []T) int {
 			bytes += len(v.Payload)
 		case lessor.Audited:
 			bytes += len(v.Before) + len(v.After)
+		case lessor.Handler:
+			bytes += len(v.Schema)
+		case lessor.Alert:
+			bytes += len(v.Message) + len(v.Subject)
 		}
 		if bytes > maxPageBytes {
 			return max(1, i)

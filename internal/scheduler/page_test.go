@@ -1,7 +1,10 @@
 package scheduler
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"testing"
 
 	"lessor"
@@ -28,3 +31,60 @@ func TestPagesOfDefinitionsAndOfTheAuditAreBoundedInBytes(t *testing.T) {
 		t.Error("a page that is cut short has no cursor")
 	}
 }
+
+func TestPagesOfHandlersAreBoundedInBytes(t *testing.T) {
+	s := New(nil, Config{})
+	if _, _, err := s.Handlers(1, ""); err == nil {
+		t.Error("handlers are listed before they are known")
+	}
+	book := handlers{}
+	const all, each = 700, 64 << 10
+	for i := range all {
+		id := fmt.Sprintf("handler-%d", i)
+		book[id] = handler{Handler: lessor.Handler{HandlerID: id, Schema: make(json.RawMessage, each), UpdatedAt: lessor.Instant(1 + i%7)}}
+	}
+	s.handlers.Store(&book)
+	seen, last := map[string]bool{}, lessor.Instant(math.MaxInt64)
+	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+		page, next, err := s.Handlers(1000, cursor)
+		if err != nil || len(page)*each > maxPageBytes || len(page) == 0 || pages > 3 {
+			t.Fatalf("page %d has %d handlers of 64 KiB each: %v", pages, len(page), err)
+		}
+		for _, h := range page {
+			if seen[h.HandlerID] || h.UpdatedAt > last {
+				t.Fatalf("handler %s of %d stands behind one of %d, or twice", h.HandlerID, h.UpdatedAt, last)
+			}
+			seen[h.HandlerID], last = true, h.UpdatedAt
+		}
+		cursor = next
+	}
+	if len(seen) != all {
+		t.Errorf("%d of %d handlers are listed", len(seen), all)
+	}
+}
+
+// TestLargePagesAreReadInSteps lists entries of a quarter of a page each: no more than a step too many is read.
+func TestLargePagesAreReadInSteps(t *testing.T) {
+	s, read := New(viewer{}, Config{}), 0
+	list := func(_ View, last *lessor.Audited, n int) ([]lessor.Audited, error) {
+		from := 0
+		if last != nil {
+			from = int(last.At)
+		}
+		page := make([]lessor.Audited, min(n, 100-from))
+		for i := range page {
+			page[i] = lessor.Audited{At: lessor.Instant(from + i + 1), Before: make(json.RawMessage, maxPageBytes/4)}
+		}
+		read += len(page)
+		return page, nil
+	}
+	page, next, err := largePageOf(t.Context(), s, "list", 90, func(e lessor.Audited) string { return fmt.Sprint(int64(e.At)) }, list)
+	if err != nil || len(page) != 4 || next != "4" || read > listStep {
+		t.Errorf("a page of %d entries ends at %q after %d were read, %v; want 4 of at most %d", len(page), next, read, err, listStep)
+	}
+}
+
+// viewer is a store with nothing in it.
+type viewer struct{ Store }
+
+func (viewer) View(_ context.Context, fn func(View) error) error { return fn(nil) }

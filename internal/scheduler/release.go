@@ -24,7 +24,7 @@ func (s *Scheduler) Release(ctx context.Context, c Caller, id lessor.LeaseID, r 
 // releaseHung ends a lease whose job cannot be started because an earlier attempt holds its folder, and says so.
 func (s *Scheduler) releaseHung(ctx context.Context, c Caller, e ending) error {
 	o := &endCall{call: s.newCall(), caller: c, ends: []ending{e}}
-	if err := s.do(ctx, o); err != nil {
+	if err := s.do(ctx, c, o); err != nil {
 		return err
 	}
 	if h := o.ends[0].held; h != nil {

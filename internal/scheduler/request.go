@@ -49,7 +49,7 @@ func (s *Scheduler) Request(ctx context.Context, c Caller, r lessor.LeaseRequest
 	o := &requestCall{call: s.newCall(), ctx: ctx, caller: c, ask: ask}
 	o.filter = lanes.Filter{Types: ask.Types, Tenant: c.Tenant}
 	o.kind = kindOf(o)
-	if err := s.do(ctx, o); err != nil {
+	if err := s.do(ctx, c, o); err != nil {
 		return nil, nil, err
 	}
 	if len(o.grants) > 0 {
@@ -114,6 +114,6 @@ func (s *Scheduler) giveBack(r *requestCall) {
 		o.ends = append(o.ends, ending{id: g.Lease.ID, end: end})
 	}
 	if len(o.ends) > 0 {
-		_ = s.calls.Put(o) // if there is no room, the lease expires by itself
+		_ = s.calls.Put(r.caller.space().UUID, o) // if there is no room, the lease expires by itself
 	}
 }

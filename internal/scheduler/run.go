@@ -58,17 +58,22 @@ func jobRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.Ten
 		return oneRun(ctx, v, f, tenant, after, lessor.JobID{UUID: u})
 	}
 	q.Definition = f.JobID
-	page, err := v.List(ctx, q)
-	if err != nil {
-		return p, err
-	}
-	for _, st := range page.Standings {
-		if r, ran := rules.RunOf(st); ran {
-			p.runs = append(p.runs, r)
+	for left := f.Limit; ; { // a few at a time: a run is small, its job may be large
+		q.Limit = min(listStep, left)
+		page, err := v.List(ctx, q)
+		if err != nil {
+			return p, err
+		}
+		for _, st := range page.Standings {
+			if r, ran := rules.RunOf(st); ran {
+				p.runs = append(p.runs, r)
+			}
+		}
+		p.next, q.After = page.Next, page.Next
+		if left -= len(page.Standings); p.next == nil || len(page.Standings) < q.Limit || left <= 0 {
+			return p, nil // a store that has looked at enough returns fewer
 		}
 	}
-	p.next = page.Next
-	return p, nil
 }
 
 func oneRun(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID, id lessor.JobID) (p runPage, err error) {

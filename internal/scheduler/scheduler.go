@@ -139,7 +139,7 @@ type Scheduler struct {
 
 // The bounds of the line of waiting calls, and of one commit.
 var (
-	lineLimit  = batch.Limit{Calls: 16384, Bytes: 256 << 20}
+	lineLimit  = batch.Limit{Calls: 32768, Bytes: 512 << 20} // of which one tenant gets at most half
 	batchLimit = batch.Limit{Calls: 2048, Bytes: 1 << 20}
 )
 

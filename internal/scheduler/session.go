@@ -26,7 +26,7 @@ func (s *Scheduler) EndSession(ctx context.Context, id lessor.TokenID, key [32]b
 
 // changeSessions decides under the gate, so that two nodes do not overwrite each other's.
 func (s *Scheduler) changeSessions(ctx context.Context, id lessor.TokenID, fn func([]rules.Session, lessor.Instant) []rules.Session) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (s *Scheduler) capacity(now lessor.Instant) lessor.Capacity {
 
 // Capacity returns what may be leased now.
 func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error) {
-	err = s.look(ctx, func() { c = s.capacity(s.fold.serving.LastBeat) })
+	err = s.look(ctx, Caller{}, func() { c = s.capacity(s.fold.serving.LastBeat) })
 	return c, err
 }
 
@@ -143,7 +143,7 @@ func (s *Scheduler) SetDraining(ctx context.Context, c Caller, draining bool) (l
 }
 
 func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter func(lessor.Instant, *settings)) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (s *Scheduler) Status(ctx context.Context, c Caller) (st lessor.Status, err
 	if c.Tenant != nil {
 		return st, &lessor.Error{Code: lessor.CodeForbidden, Detail: "a tenant's token does not see the whole scheduler"}
 	}
-	err = s.look(ctx, func() {
+	err = s.look(ctx, c, func() {
 		now := s.fold.serving.LastBeat
 		d := s.fold.index.Depth()
 		st = lessor.Status{

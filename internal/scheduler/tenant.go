@@ -44,7 +44,7 @@ func (s *Scheduler) enact(f *fold, p rules.Policy) {
 
 // setPolicy stores what was asked for a tenant or a class, under the gate, so that every grant after the commit obeys it.
 func (s *Scheduler) setPolicy(ctx context.Context, c Caller, next rules.Policy, object string, show func() any) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after stri
 		return nil, "", err
 	}
 	var all []lanes.Account
-	err := s.look(ctx, func() {
+	err := s.look(ctx, c, func() {
 		if c.Tenant != nil {
 			all = []lanes.Account{s.fold.index.Tenant(*c.Tenant)}
 			return
@@ -134,7 +134,7 @@ func (s *Scheduler) Tenant(ctx context.Context, c Caller, id lessor.TenantID) (t
 	if !c.sees(id) {
 		return t, errOtherTenant
 	}
-	err = s.look(ctx, func() { t = showTenant(s.fold.index.Tenant(id)) })
+	err = s.look(ctx, c, func() { t = showTenant(s.fold.index.Tenant(id)) })
 	return t, err
 }
 
@@ -143,7 +143,7 @@ func (s *Scheduler) Classes(ctx context.Context, c Caller, id lessor.TenantID) (
 	if !c.sees(id) {
 		return nil, errOtherTenant
 	}
-	err = s.look(ctx, func() { list = each(s.fold.index.Classes(id), showClass) })
+	err = s.look(ctx, c, func() { list = each(s.fold.index.Classes(id), showClass) })
 	slices.SortFunc(list, func(a, b lessor.Class) int { return cmp.Compare(a.Class, b.Class) })
 	return list, err
 }
@@ -153,7 +153,7 @@ func (s *Scheduler) Class(ctx context.Context, c Caller, id lessor.TenantID, cla
 	if !c.sees(id) {
 		return shown, errOtherTenant
 	}
-	err = s.look(ctx, func() { shown = s.class(id, class) })
+	err = s.look(ctx, c, func() { shown = s.class(id, class) })
 	return shown, err
 }
 

@@ -184,7 +184,7 @@ func (s *Scheduler) NextTicks(ctx context.Context, c Caller, id string, count in
 		return nil, err
 	}
 	var now lessor.Instant
-	if err := s.look(ctx, func() { now = s.fold.serving.LastBeat }); err != nil {
+	if err := s.look(ctx, c, func() { now = s.fold.serving.LastBeat }); err != nil {
 		return nil, err
 	}
 	return rules.Preview(ticker(d), now, count), nil

@@ -17,7 +17,7 @@ func (s *Scheduler) Tokens(ctx context.Context) (tokens []Token, err error) {
 
 // SaveToken stores a token.
 func (s *Scheduler) SaveToken(ctx context.Context, c Caller, t Token) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		p.audit(c, "token.created", "token/"+t.ID.String(), nil, map[string]any{
 			"name": t.Name, "role": t.Role, "tenantId": t.Tenant, "expiresAt": t.ExpiresAt,
 		})
@@ -27,7 +27,7 @@ func (s *Scheduler) SaveToken(ctx context.Context, c Caller, t Token) error {
 
 // DeleteToken ends a token.
 func (s *Scheduler) DeleteToken(ctx context.Context, c Caller, id lessor.TokenID) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		found, err := DropToken(ctx, p.tx, id)
 		if err == nil && !found {
 			return lessor.ErrTokenNotFound

@@ -109,7 +109,7 @@ func (s *Scheduler) Reattach(ctx context.Context, found ...lessor.LeaseID) error
 
 // mark changes live leases, and what the record says about them.
 func (s *Scheduler) mark(ctx context.Context, ids map[lessor.LeaseID]lessor.Instant, change func(p *pass, h *rules.Held) []rules.Note) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		all := make([]lessor.LeaseID, 0, len(ids))
 		for id := range ids {
 			all = append(all, id)
@@ -158,7 +158,7 @@ func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d
 
 // Resume makes a new job from one that failed for good, or whose command was found dead, with its payload and, if asked for, its last checkpoint.
 func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromCheckpoint bool) (next lessor.JobID, err error) {
-	err = s.change(ctx, func(ctx context.Context, p *pass) error {
+	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
 		if err != nil {
 			return err
@@ -205,7 +205,7 @@ func (p *pass) isDead(ctx context.Context, st *rules.Standing) (bool, error) {
 
 // Raise stores alerts, but none of whose kind there is one about its subject already.
 func (s *Scheduler) Raise(ctx context.Context, alerts ...lessor.Alert) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		for _, a := range alerts {
 			if err := p.raise(ctx, a.Kind, a.Subject, a.TenantID, a.Message); err != nil {
 				return err
@@ -217,7 +217,7 @@ func (s *Scheduler) Raise(ctx context.Context, alerts ...lessor.Alert) error {
 
 // Clear ends the alerts of these kinds about these subjects, if there are any.
 func (s *Scheduler) Clear(ctx context.Context, alerts ...lessor.Alert) error {
-	return s.change(ctx, func(ctx context.Context, p *pass) error {
+	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		for _, a := range alerts {
 			if err := p.clear(ctx, a.Kind, a.Subject, a.TenantID); err != nil {
 				return err

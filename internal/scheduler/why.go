@@ -10,7 +10,7 @@ import (
 // Why tells why a job does not run now, the first reason first.
 func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.Why, error) {
 	var w lessor.Why
-	err := s.change(ctx, func(ctx context.Context, p *pass) error {
+	err := s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
 		if err != nil {
 			return err

@@ -176,7 +176,7 @@ func (c *crew) find(name string) *seen[sighting] {
 // tokens.
 func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, error) {
 	list := []lessor.Worker{}
-	err := s.look(ctx, func() {
+	err := s.look(ctx, c, func() {
 		now := s.fold.serving.LastBeat
 		s.workers.mu.Lock()
 		defer s.workers.mu.Unlock()
