@@ -107,7 +107,7 @@ func (d *Dashboard) workOff(ctx context.Context) {
 	}
 }
 
-// run goes through the jobs, newest first. The cursor is a job's id, so jobs that leave the filter on the way do not disturb it.
+// run goes through the jobs, newest first. The cursor is a job's place, so jobs that leave the filter on the way do not disturb it.
 func (d *Dashboard) run(ctx context.Context, one *bulk) error {
 	ask := one.ask
 	for looked := 0; looked < one.Found; {

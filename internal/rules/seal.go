@@ -13,12 +13,12 @@ import (
 // Seal hides the numbers of a store from those who see ids and cursors: whoever knows how many jobs there were learns about other
 // tenants. It is made from a key that every node of one store has and nobody else.
 type Seal struct {
-	ids, cursors cipher.Block
+	ids, cursors, jobs cipher.Block
 }
 
 // NewSeal returns the seal of a store with this key.
 func NewSeal(key [32]byte) *Seal {
-	return &Seal{ids: block(key, "lease id"), cursors: block(key, "cursor")}
+	return &Seal{ids: block(key, "lease id"), cursors: block(key, "cursor"), jobs: block(key, "job cursor")}
 }
 
 // block makes a cipher of the key for one use, so that what is sealed for one opens nothing of another.
@@ -95,4 +95,20 @@ func (s *Seal) OpenCursor(text string) (a, b int64, err error) {
 		return 0, 0, BadCursor()
 	}
 	return int64(binary.BigEndian.Uint64(block) >> 16), int64(binary.BigEndian.Uint64(block[6:]) >> 16), nil
+}
+
+// JobCursor returns the id of a job as a text that tells nobody else which job it is.
+func (s *Seal) JobCursor(id lessor.JobID) string {
+	s.jobs.Encrypt(id.UUID[:], id.UUID[:])
+	return base64.RawURLEncoding.EncodeToString(id.UUID[:])
+}
+
+// OpenJobCursor returns what JobCursor was given. A cursor that was made up is some place in the list.
+func (s *Seal) OpenJobCursor(text string) (id lessor.JobID, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) != aes.BlockSize {
+		return id, BadCursor()
+	}
+	s.jobs.Decrypt(id.UUID[:], b)
+	return id, nil
 }

@@ -94,3 +94,22 @@ func TestCursorIsReadByItsStoreAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestJobCursorIsReadByItsStoreAlone(t *testing.T) {
+	own, other := NewSeal([32]byte{1}), NewSeal([32]byte{2})
+	id := lessor.JobID{UUID: lessor.UUID{1, 2, 3}}
+	text := own.JobCursor(id)
+	got, err := own.OpenJobCursor(text)
+	same(t, "the id", got, id)
+	if err != nil {
+		t.Error(err)
+	}
+	if got, err := other.OpenJobCursor(text); got == id || err != nil {
+		t.Errorf("another store reads %v, %v, want another place", got, err)
+	}
+	for _, bad := range []string{"", "x", text + "AA", id.String()} {
+		if _, err := own.OpenJobCursor(bad); err == nil {
+			t.Errorf("cursor %q is accepted", bad)
+		}
+	}
+}

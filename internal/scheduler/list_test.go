@@ -1,6 +1,8 @@
 package scheduler_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -48,6 +50,41 @@ func TestListsAreBoundedInBytes(t *testing.T) {
 		}
 		if pages != 2 || len(found) != jobs+1 || found[0] != small.ID || found[jobs] != ids[0] {
 			t.Errorf("%d jobs on %d pages after the first, want %d on 2", len(found), pages, jobs+1)
+		}
+	})
+}
+
+// TestCursorsNameNoJob: a list that has looked at enough ends with the last job that it looked at, which may be another tenant's.
+func TestCursorsNameNoJob(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		for range 3 {
+			w.submit(nil)
+			w.mustComplete(w.lease("worker-1", nil), "completed")
+		}
+		jobs, ofJobs, err := w.Jobs(w.ctx, anybody, lessor.JobFilter{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, ofRuns, err := w.Runs(w.ctx, anybody, lessor.RunFilter{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if jobs[0].ID != runs[0].RunID {
+			t.Fatalf("job %s, run %s, want the same", jobs[0].ID, runs[0].RunID)
+		}
+		for name, cursor := range map[string]string{"jobs": ofJobs, "runs": ofRuns} {
+			raw, err := base64.RawURLEncoding.DecodeString(cursor)
+			if err != nil || len(raw) != 16 || bytes.HasPrefix(raw, jobs[0].ID.UUID[:4]) {
+				t.Errorf("the cursor of %s behind job %s is %q, want 16 bytes that are sealed", name, jobs[0].ID, cursor)
+			}
+		}
+		for _, made := range []string{jobs[0].ID.String(), "x", ofJobs + "AAAA"} {
+			if _, _, err := w.Jobs(w.ctx, anybody, lessor.JobFilter{Limit: 1, Cursor: made}); lessor.CodeOf(err) != lessor.CodeInvalidValue {
+				t.Errorf("jobs behind %q: %v, want a refusal", made, err)
+			}
+			if _, _, err := w.Runs(w.ctx, anybody, lessor.RunFilter{Limit: 1, Cursor: made}); lessor.CodeOf(err) != lessor.CodeInvalidValue {
+				t.Errorf("runs behind %q: %v, want a refusal", made, err)
+			}
 		}
 	})
 }

@@ -46,7 +46,7 @@ func (s *Scheduler) Job(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 
 // Jobs lists jobs, newest first, and the cursor of the next page ("" at the end).
 func (s *Scheduler) Jobs(ctx context.Context, c Caller, f lessor.JobFilter) ([]lessor.Job, string, error) {
-	q, err := listQuery(c, f)
+	q, err := s.listQuery(c, f)
 	if err != nil {
 		return nil, "", err
 	}
@@ -58,7 +58,7 @@ func (s *Scheduler) Jobs(ctx context.Context, c Caller, f lessor.JobFilter) ([]l
 	if err != nil {
 		return nil, "", err
 	}
-	return jobs, cursor(q.After), nil
+	return jobs, s.jobCursor(q.After), nil
 }
 
 // A page of a list ends early when what its jobs carry has this many bytes. No more than listStep jobs are read at a time, so that
@@ -90,14 +90,25 @@ func listJobs(ctx context.Context, v View, q ListQuery) ([]lessor.Job, *lessor.J
 	}
 }
 
-func cursor(id *lessor.JobID) string {
-	if id == nil {
+// jobCursor is the cursor of a list that goes on behind a job, "" at the end. The job may be one that the caller may not know of: the
+// last that was looked at.
+func (s *Scheduler) jobCursor(last *lessor.JobID) string {
+	if last == nil {
 		return ""
 	}
-	return id.String()
+	return s.store.Seal().JobCursor(*last)
 }
 
-func listQuery(c Caller, f lessor.JobFilter) (ListQuery, error) {
+// behind reads a cursor of jobCursor; nil begins with the newest.
+func (s *Scheduler) behind(cursor string) (*lessor.JobID, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	id, err := s.store.Seal().OpenJobCursor(cursor)
+	return &id, err
+}
+
+func (s *Scheduler) listQuery(c Caller, f lessor.JobFilter) (ListQuery, error) {
 	q := ListQuery{State: f.State, Type: f.Type, Tag: f.Tag, Tenant: f.Tenant, Limit: f.Limit}
 	if c.Tenant != nil {
 		if f.Tenant != nil && *f.Tenant != *c.Tenant {
@@ -105,12 +116,9 @@ func listQuery(c Caller, f lessor.JobFilter) (ListQuery, error) {
 		}
 		q.Tenant = c.Tenant
 	}
-	if f.Cursor != "" {
-		u, err := lessor.ParseUUID(f.Cursor)
-		if err != nil {
-			return q, rules.BadCursor()
-		}
-		q.After = &lessor.JobID{UUID: u}
+	var err error
+	if q.After, err = s.behind(f.Cursor); err != nil {
+		return q, err
 	}
 	return q, rules.CheckList(f)
 }

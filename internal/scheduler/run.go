@@ -19,13 +19,9 @@ func (s *Scheduler) Runs(ctx context.Context, c Caller, f lessor.RunFilter) ([]l
 	if err != nil {
 		return nil, "", err
 	}
-	var after *lessor.JobID
-	if f.Cursor != "" {
-		u, err := lessor.ParseUUID(f.Cursor)
-		if err != nil {
-			return nil, "", rules.BadCursor()
-		}
-		after = &lessor.JobID{UUID: u}
+	after, err := s.behind(f.Cursor)
+	if err != nil {
+		return nil, "", err
 	}
 	var jobs, ticks runPage
 	err = s.view(ctx, "list runs", func(v View) (err error) {
@@ -43,7 +39,7 @@ func (s *Scheduler) Runs(ctx context.Context, c Caller, f lessor.RunFilter) ([]l
 		return nil, "", err
 	}
 	runs, next := merge(jobs, ticks, f.Limit)
-	return runs, next, nil
+	return runs, s.jobCursor(next), nil
 }
 
 // runPage is a page of runs of one kind. Others may follow below next, if it is set.
@@ -110,9 +106,9 @@ func circuitRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor
 	return p, nil
 }
 
-// merge puts two pages into one order, and returns the cursor behind the last run taken. Nothing is taken from below where one of
+// merge puts two pages into one order, and returns the last run taken if others may follow. Nothing is taken from below where one of
 // the pages was cut.
-func merge(a, b runPage, limit int) ([]lessor.Run, string) {
+func merge(a, b runPage, limit int) ([]lessor.Run, *lessor.JobID) {
 	runs := []lessor.Run{}
 	next := later(a.next, b.next)
 	for len(runs) < limit && len(a.runs)+len(b.runs) > 0 {
@@ -127,13 +123,10 @@ func merge(a, b runPage, limit int) ([]lessor.Run, string) {
 		from.runs = from.runs[1:]
 		runs = append(runs, r)
 	}
-	switch {
-	case len(a.runs)+len(b.runs) > 0 && len(runs) > 0:
-		return runs, runs[len(runs)-1].RunID.String()
-	case next != nil:
-		return runs, next.String()
+	if len(a.runs)+len(b.runs) > 0 && len(runs) > 0 {
+		return runs, &runs[len(runs)-1].RunID
 	}
-	return runs, ""
+	return runs, next
 }
 
 func older(a, b lessor.JobID) bool { return bytes.Compare(a.UUID[:], b.UUID[:]) < 0 }
