@@ -21,7 +21,7 @@ const (
 	maxCodes = 16
 )
 
-// ticket is what a session's cookie says: whose token, and a secret of which the store knows the hash. A token that is deleted or
+// ticket is what a session's cookie says: whose token, and a secret; the store knows the hash of both. A token that is deleted or
 // expires ends its sessions; otherwise they outlive the server.
 type ticket struct {
 	token  lessor.TokenID
@@ -47,7 +47,8 @@ func parseTicket(s string) (t ticket, ok bool) {
 	return t, true
 }
 
-func (t ticket) key() [32]byte { return sha256.Sum256(t.secret[:]) }
+// key is what the store knows of a ticket. It is of the token too: a secret opens nothing beside another token's id.
+func (t ticket) key() [32]byte { return sha256.Sum256(append(t.token.UUID[:], t.secret[:]...)) }
 
 const (
 	// sessionFresh is how long a session is believed without asking the store: so long a logout on another node may not be noticed.

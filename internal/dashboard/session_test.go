@@ -54,6 +54,20 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	}
 }
 
+// TestSessionIsOfItsTokenAlone: the secret of a session that was just used does not go with the id of another token.
+func TestSessionIsOfItsTokenAlone(t *testing.T) {
+	s := start(t, required)
+	mine, admins := s.as(s.issue("viewer", "")).cookie(), s.as(s.admin).cookie()
+	if w := asks(s.Dashboard, mine); w.Code != http.StatusOK {
+		t.Fatalf("my own session gets %d, want 200", w.Code)
+	}
+	mixed := must(parseTicket(mine.Value))
+	mixed.token = must(parseTicket(admins.Value)).token
+	if w := asks(s.Dashboard, &http.Cookie{Name: cookieName, Value: mixed.String()}); w.Code != http.StatusSeeOther {
+		t.Errorf("my secret with the id of the admin's token gets %d, want the login", w.Code)
+	}
+}
+
 func must[T any](v T, ok bool) T {
 	if !ok {
 		panic("not ok")
