@@ -210,6 +210,8 @@ func (v *visit) rights() string {
 	switch {
 	case v.held == nil:
 		return "local"
+	case token.Role(v.held.Role) == token.Worker: // it is shown only the leases that were taken with it
+		return v.held.Role + "#" + v.held.ID.String()
 	case v.held.Tenant != nil:
 		return v.held.Role + "@" + v.held.Tenant.String()
 	}
