@@ -154,8 +154,8 @@ func TestRunningTimeThatBeganAheadIsCountedFromTheFloor(t *testing.T) {
 	s.Since = start
 	for _, c := range []struct{ issued, want time.Duration }{
 		{24 * time.Hour, 10 * time.Minute},
-		{time.Second + time.Millisecond, 10 * time.Minute},
-		{time.Second, 10*time.Minute + time.Second},
+		{2*time.Second + time.Millisecond, 10 * time.Minute},
+		{2 * time.Second, 10*time.Minute + 2*time.Second},
 		{-time.Minute, 9 * time.Minute},
 	} {
 		h := lease(func(h *Held) { h.TTL, h.MaxRuntime, h.IssuedAt = time.Minute, 10*time.Minute, after(c.issued) })

@@ -11,15 +11,20 @@ import (
 // that has since stepped back: it is judged by the floor alone.
 func Effective(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	end := h.ExpiresAt
-	if ahead(h, now) {
+	if before(h.BeatAt, now) {
 		end = 0
 	}
 	return max(end, s.Since.Add(h.TTL), h.WatchUntil)
 }
 
-// ahead reports whether h was last beaten on a clock that has since stepped back far enough to move the floor. After a
-// smaller step the old floor stands, and under it alone every lease that was just beaten would be over.
-func ahead(h *Held, now lessor.Instant) bool { return h.BeatAt.Sub(now) > maxGap }
+// stepGap is how far ahead of now an instant of a lease must lie to be from before a step back that has moved the floor. A lease is
+// beaten at most maxGap after the last note of service; if that is still the note from before the step, nothing lapses unless it is
+// at most maxGap ahead of now. With a smaller stepGap a lease could be judged by a floor that has not moved yet, under which
+// every lease that was just beaten would be over.
+const stepGap = 2 * maxGap
+
+// before reports whether an instant of a lease was read before the clock stepped back.
+func before(at, now lessor.Instant) bool { return at.Sub(now) > stepGap }
 
 // RuntimeEnd returns when a lease ends however often it is beaten; 0 = never. It is never before the floor, and counted from there if the
 // lease was granted on a clock that has since stepped back.
@@ -28,7 +33,7 @@ func RuntimeEnd(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 		return 0
 	}
 	issued := h.IssuedAt
-	if Ahead(issued, now) {
+	if before(issued, now) {
 		issued = s.Since
 	}
 	return max(issued.Add(h.MaxRuntime), s.Since.Add(h.TTL), h.WatchUntil)
@@ -54,7 +59,7 @@ func Over(h *Held, now lessor.Instant, s Serving) Outcome {
 // one. Its end stays what Effective says; without it the lease would seem to be beaten when the clock comes to BeatAt again, and
 // end a step late.
 func SetRight(h *Held, now lessor.Instant, s Serving) bool {
-	if !ahead(h, now) {
+	if !before(h.BeatAt, now) {
 		return false
 	}
 	h.BeatAt, h.ExpiresAt = min(now, s.Since), s.Since.Add(h.TTL)
@@ -63,7 +68,7 @@ func SetRight(h *Held, now lessor.Instant, s Serving) bool {
 
 // NextLook returns when a lease that lives now may be over. That of one which is to be set right is now.
 func NextLook(h *Held, now lessor.Instant, s Serving) lessor.Instant {
-	if ahead(h, now) {
+	if before(h.BeatAt, now) {
 		return now
 	}
 	end := Effective(h, now, s)
@@ -97,7 +102,7 @@ func Beat(h *Held, by Hand, ttl time.Duration, now lessor.Instant, s Serving) er
 		return err
 	}
 	end := s.Since.Add(h.TTL) // a shorter ttl lowers the floor of this lease, not what it was promised before
-	if !ahead(h, now) {
+	if !before(h.BeatAt, now) {
 		end = max(end, h.ExpiresAt)
 	}
 	if ttl != 0 {

@@ -34,9 +34,9 @@ func TestLeaseIsOverFromItsEffectiveEndOn(t *testing.T) {
 		{"at watch_until", lease(watched), 90 * time.Second, long, OutcomeExpired, 90 * time.Second},
 		{"a floor beyond watch_until", lease(watched), 90 * time.Second, after(time.Minute), "", 2 * time.Minute},
 
-		{"beaten 1 s ahead of now: a step too small to move the floor", lease(beaten(time.Second)), 0, long, "", 61 * time.Second},
-		{"beaten 1 s + 1 ms ahead of now: the floor alone, before its end", lease(beaten(time.Second + ms)), 0, after(-time.Minute + ms), "", ms},
-		{"beaten 1 s + 1 ms ahead of now: the floor alone, at its end", lease(beaten(time.Second + ms)), 0, after(-time.Minute), OutcomeExpired, 0},
+		{"beaten 2 s ahead of now: a step of which the floor may not know yet", lease(beaten(2 * time.Second)), 0, long, "", 62 * time.Second},
+		{"beaten 2 s + 1 ms ahead of now: the floor alone, before its end", lease(beaten(2*time.Second + ms)), 0, after(-time.Minute + ms), "", ms},
+		{"beaten 2 s + 1 ms ahead of now: the floor alone, at its end", lease(beaten(2*time.Second + ms)), 0, after(-time.Minute), OutcomeExpired, 0},
 
 		{"1 ms before max_runtime", lease(beaten(50*time.Second), runs(55*time.Second)), 55*time.Second - ms, long, "", 110 * time.Second},
 		{"at max_runtime, though beaten", lease(beaten(50*time.Second), runs(55*time.Second)), 55 * time.Second, long, OutcomeFailed, 110 * time.Second},
@@ -114,8 +114,8 @@ func TestLeaseFromBeforeAStepBackKeepsItsEnd(t *testing.T) {
 		end   time.Duration
 		look  time.Duration
 	}{
-		{"beaten 1 s ahead", time.Second, false, 61 * time.Second, 61 * time.Second},
-		{"beaten 1 s + 1 ms ahead", time.Second + ms, true, time.Minute, 0},
+		{"beaten 2 s ahead", 2 * time.Second, false, 62 * time.Second, 62 * time.Second},
+		{"beaten 2 s + 1 ms ahead", 2*time.Second + ms, true, time.Minute, 0},
 		{"beaten half a minute ahead", 30 * time.Second, true, time.Minute, 0},
 		{"beaten just now", 0, false, time.Minute, time.Minute},
 	} {
@@ -274,6 +274,21 @@ func TestFencedPassesTheFloor(t *testing.T) {
 		got := Grant(lessor.LeaseID{}, turn, &Spec{}, "w", time.Minute, lessor.Instant(c.now)).Turn.Fence
 		if got != c.want {
 			t.Errorf("%s: fence %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestBeatenLeaseOutlivesAStepBackThatIsNotNoted: until service is noted on the new clock, the floor is that of the old.
+func TestBeatenLeaseOutlivesAStepBackThatIsNotNoted(t *testing.T) {
+	const every = 20 * time.Millisecond
+	for step := every; step <= 3*time.Second; step += every {
+		for noted := time.Duration(0); noted <= maxGap; noted += every {
+			h := lease(func(h *Held) { h.MaxRuntime = time.Minute })
+			now := start.Add(-step)
+			s := Serve(Serving{LastBeat: start.Add(-noted), Since: after(-time.Hour)}, Tick{}, Tick{Wall: now})
+			if got := Over(h, now, s); got != "" {
+				t.Fatalf("a lease that was granted %v after the last note, just before the clock stepped back by %v, is over: %s", noted, step, got)
+			}
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (o *oracle) least(j *job) time.Duration {
 // spent reports whether the running time of a job is used up: by the clock, or in truth.
 func (o *oracle) spent(j *job) bool {
 	from := j.held.IssuedAt
-	if Ahead(from, o.wall) {
+	if before(from, o.wall) {
 		from = o.serving.Since
 	}
 	return o.wall >= from.Add(j.spec.MaxRuntime) || o.mono >= j.promise.granted+j.spec.MaxRuntime

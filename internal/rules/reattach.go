@@ -60,7 +60,7 @@ func Speaks(h *Held, fence int64, workspace string) bool {
 
 // Unbeaten returns for how long a live lease was not beaten. Time in which nobody could have accepted a heartbeat is left out.
 func Unbeaten(h *Held, now lessor.Instant, s Serving) time.Duration {
-	if ahead(h, now) {
+	if before(h.BeatAt, now) {
 		return now.Sub(s.Since)
 	}
 	return now.Sub(max(h.BeatAt, s.Since))

@@ -74,6 +74,9 @@ func TestLockRelation(t *testing.T) {
 		func(h *rules.Held) { h.WatchUntil = h.ExpiresAt.Add(time.Hour) },
 		func(h *rules.Held) { h.ExpiresAt, h.TTL = h.IssuedAt-1, time.Second },
 		func(h *rules.Held) { h.BeatAt, h.ExpiresAt = h.IssuedAt.Add(time.Hour), h.IssuedAt.Add(time.Hour) },
+		func(h *rules.Held) {
+			h.BeatAt, h.ExpiresAt = h.IssuedAt.Add(1800*time.Millisecond), h.IssuedAt.Add(time.Hour)
+		},
 	} {
 		h := s.grant(s.job("nightly"), true)
 		edit(h)
@@ -101,7 +104,7 @@ func TestLockRelation(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want, got); d != "" || len(got) != 4 {
+	if d := cmp.Diff(want, got); d != "" || len(got) != 5 {
 		t.Errorf("kernel_job_lock, %d rows (-rules +relation):\n%s", len(got), d)
 	}
 }
