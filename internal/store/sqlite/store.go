@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -159,7 +160,8 @@ func (s *Store) load() error {
 	return fault("load places in line", s.seqs.load(s.writer.conn))
 }
 
-// begin makes the first commit, and with it the write-ahead log, and the mark beside it.
+// begin makes the first commit, and with it the write-ahead log, and the mark beside it. On a full disk it does without: the log is there
+// since the first read, and the mark needs no more space once it has its line.
 func (s *Store) begin() (err error) {
 	if s.commits, err = readCommits(s.writer.conn); err != nil {
 		return err
@@ -168,22 +170,32 @@ func (s *Store) begin() (err error) {
 		return err
 	}
 	s.changes = -1
-	if err := exec(s.writer.begin); err != nil {
-		return fault("begin", err)
+	number, err := s.first()
+	if errors.Is(err, scheduler.ErrFull) && s.mark.write(s.commits) == nil {
+		s.ill = true
+		return s.files.remember(s.path)
 	}
-	number, err := s.number()
 	if err != nil {
-		s.undo()
 		return err
-	}
-	if err := exec(s.writer.commit); err != nil {
-		s.undo()
-		return fault("commit", err)
 	}
 	if err := s.files.remember(s.path); err != nil {
 		return err
 	}
 	return s.acknowledge(number)
+}
+
+// first is a commit that only has a number.
+func (s *Store) first() (number int64, err error) {
+	if err := exec(s.writer.begin); err != nil {
+		return 0, fault("begin", err)
+	}
+	if number, err = s.number(); err == nil {
+		err = fault("commit", exec(s.writer.commit))
+	}
+	if err != nil {
+		s.undo()
+	}
+	return number, err
 }
 
 // Seal implements scheduler.Store.

@@ -1,0 +1,61 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"lessor/internal/scheduler"
+)
+
+// TestStartOnAFullDisk: a server that was killed on a full disk starts there, refuses changes, and goes on when there is space.
+func TestStartOnAFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skip("no file system can be mounted here, which takes root: ", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	whole := filepath.Join(t.TempDir(), "lessor.db")
+	update(t, openAt(t, Config{Path: whole}), func(tx scheduler.Tx) error { // the database would have to grow to take the log back
+		return tx.SaveSetting(t.Context(), "large", make([]byte, 500_000))
+	})
+	killed, path, filler := crash(t, whole), filepath.Join(disk, "lessor.db"), filepath.Join(disk, "filler")
+	for _, suffix := range []string{"", walSuffix, markSuffix} {
+		copyFile(t, killed+suffix, path+suffix)
+	}
+	for _, name := range []string{path + ".lock", path + "-shm"} { // what a killed server leaves too
+		if err := os.WriteFile(name, make([]byte, 32<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filler, make([]byte, 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filling the disk: %v, want ENOSPC", err)
+	}
+	s, err := Open(t.Context(), Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := number(t, s, 1); !errors.Is(err, scheduler.ErrFull) {
+		t.Fatalf("a change: %v, want ErrFull", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := number(t, s, 2); err != nil {
+		t.Fatal(err)
+	}
+	if marked, err := readMark(path); err != nil || marked != s.commits {
+		t.Errorf("the mark says %d, %v; want %d", marked, err, s.commits)
+	}
+}
