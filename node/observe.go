@@ -87,10 +87,8 @@ func (n *Node) gauges() (scheduler.Figures, bool) {
 // sample measures the host and the API for the busy rating.
 func (n *Node) sample(h *host.Sampler) func() (lessor.BusyInputs, error) {
 	return func() (in lessor.BusyInputs, err error) {
-		now := time.Now()
 		in.CPUPercent, in.MemoryPercent, err = h.Sample()
-		in.P95MS, in.ErrorShare, in.InFlight, in.Requests = n.telemetry.APIWindow(now)
-		in.SampledAt = lessor.At(now)
+		in.P95MS, in.ErrorShare, in.InFlight, in.Requests = n.telemetry.APIWindow(time.Now())
 		return in, err
 	}
 }

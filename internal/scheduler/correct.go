@@ -33,6 +33,7 @@ func (s *Scheduler) readClock(now lessor.Instant) {
 // setBack sets right what is kept in memory.
 func (s *Scheduler) setBack(now lessor.Instant) {
 	s.reserve.since = min(s.reserve.since, now)
+	s.workers.setBack(now)
 	s.followedUntil = min(s.followedUntil, now.Add(followedFor))
 	f := s.fold
 	f.retainAt, f.metAt = min(f.retainAt, now), min(f.metAt, now)

@@ -48,6 +48,21 @@ func (c *crew) dropType(now lessor.Instant) {
 	c.types.drop()
 }
 
+// setBack counts what was seen on a clock that was ahead as seen now: it would count as seen lately until the clock comes there again.
+func (c *crew) setBack(now lessor.Instant) {
+	c.all = min(c.all, now)
+	c.types.setBack(now)
+	c.workers.setBack(now)
+	c.workers.each(func(w *seen[sighting]) bool {
+		s := &w.is
+		s.all, s.noted = min(s.all, now), min(s.noted, now)
+		for i := range s.types {
+			s.types[i].at = min(s.types[i].at, now)
+		}
+		return true
+	})
+}
+
 // ask notes that a worker asks for a type.
 func (s *sighting) ask(typ *seen[struct{}], now lessor.Instant) {
 	oldest := 0

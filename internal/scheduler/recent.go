@@ -78,4 +78,12 @@ func (r *recent[V]) each(fn func(*seen[V]) bool) {
 	}
 }
 
+// setBack counts what was seen on a clock that was ahead as seen now.
+func (r *recent[V]) setBack(now lessor.Instant) {
+	r.each(func(v *seen[V]) bool {
+		v.at = min(v.at, now)
+		return true
+	})
+}
+
 func value[V any](e *list.Element) *seen[V] { return e.Value.(*seen[V]) } //nolint:errcheck // only touch puts values in

@@ -16,13 +16,19 @@ const sampleEvery = 10 * time.Second
 type sampling struct {
 	mu      sync.Mutex
 	inputs  lessor.BusyInputs
-	highest int // rating of all nodes
+	at      time.Time // on this node's clock, which may differ from the store's; zero = there is none
+	highest int       // rating of all nodes
 }
 
-func (s *sampling) last() (in lessor.BusyInputs, highest int) {
+// last returns the last measurement, its time on the store's clock, of which now is a reading.
+func (s *sampling) last(now lessor.Instant) (in lessor.BusyInputs, highest int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inputs, s.highest
+	in = s.inputs
+	if !s.at.IsZero() {
+		in.SampledAt = now.Add(-time.Since(s.at))
+	}
+	return in, s.highest
 }
 
 // sample measures the host once. A failed measurement is no sample: without fresh ones the rating fails closed.
@@ -30,6 +36,7 @@ func (s *Scheduler) sample(ctx context.Context) {
 	if s.cfg.Sample == nil || ctx.Err() != nil {
 		return
 	}
+	at := time.Now()
 	in, err := s.cfg.Sample()
 	if err != nil {
 		return
@@ -40,7 +47,7 @@ func (s *Scheduler) sample(ctx context.Context) {
 	}
 	s.sampling.mu.Lock()
 	defer s.sampling.mu.Unlock()
-	s.sampling.inputs, s.sampling.highest = in, highest
+	s.sampling.inputs, s.sampling.at, s.sampling.highest = in, at, highest
 }
 
 func (s *Scheduler) sampleLoop(ctx context.Context) {

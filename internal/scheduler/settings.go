@@ -84,7 +84,7 @@ func (s *Scheduler) lapseSettings(now lessor.Instant) {
 // capacity returns what may be leased at now.
 func (s *Scheduler) capacity(now lessor.Instant) lessor.Capacity {
 	s.lapseSettings(now)
-	inputs, highest := s.sampling.last()
+	inputs, highest := s.sampling.last(now)
 	c := lessor.Capacity{TotalUnits: s.total(), ReserveUnits: s.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: s.fold.index.Leased()}
 	set := s.settings.Busy
 	if set == nil {

@@ -77,6 +77,18 @@ func (w *workers) note(c Caller, worker string, now lessor.Instant) (*crew, *sig
 	return of, s
 }
 
+// setBack counts sightings on a clock that was ahead as of now.
+func (w *workers) setBack(now lessor.Instant) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = min(w.last, now)
+	for _, crews := range []map[lessor.TenantID]*crew{w.crews, w.others} {
+		for _, c := range crews {
+			c.setBack(now)
+		}
+	}
+}
+
 // form begins a crew, and forgets those of which nobody was seen for long.
 func (w *workers) form(space lessor.TenantID, now lessor.Instant) *crew {
 	if w.crews == nil {
