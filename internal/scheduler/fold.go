@@ -39,7 +39,7 @@ type fold struct {
 	// What may let parked requests have a lease, besides the turns that the index has opened.
 	woke    bool           // whichever it is: settings changed
 	freed   bool           // one that lacks capacity
-	freedBy []rules.Holder // those of workers that gave a lease back
+	touched []rules.Holder // those of workers that gave a lease back, or were granted one on another node
 }
 
 // holding is what one worker holds.
@@ -231,10 +231,15 @@ func (f *fold) frees(h *rules.Held) {
 	f.index.Free(h.Turn.Lane)
 	f.holder(h.Holder(), -1, -h.Units)
 	f.freed = true
-	if len(f.freedBy) == maxFreed {
-		f.woke, f.freedBy = true, f.freedBy[:0]
+	f.touch(h)
+}
+
+// touch has requests of a lease's worker tried again.
+func (f *fold) touch(h *rules.Held) {
+	if len(f.touched) == maxTouched {
+		f.woke, f.touched = true, f.touched[:0]
 	}
-	f.freedBy = append(f.freedBy, h.Holder())
+	f.touched = append(f.touched, h.Holder())
 }
 
 // holder counts what a worker holds. With several nodes an end may be seen before its grant, so that a count may be below

@@ -174,6 +174,7 @@ func (f *fold) apply(c Change) (n news, err error) {
 		case stepTaken:
 			f.index.TakeSeq(st.held.Turn.Lane, st.held.Turn.Seq)
 			f.holds(st.held)
+			f.touch(st.held) // a repeat of the request that was granted may wait here
 			f.lookOf(st.held.ID, st.at)
 		case stepFreed:
 			f.frees(st.held)

@@ -110,6 +110,29 @@ func TestParkedTwinsAreOfOneTenant(t *testing.T) {
 	})
 }
 
+// TestParkedTwinsOfTwoNodesGetOneGrant: a request that waits on one node is answered with what its repeat was granted on another.
+func TestParkedTwinsOfTwoNodesGetOneGrant(t *testing.T) {
+	onBothStores(t, config(), func(t *testing.T, a, b *world) {
+		named := func(r *lessor.LeaseRequest) { r.RequestID, r.WaitMS = new("r-1"), new(int64(10_000)) }
+		var all sync.WaitGroup
+		got := make([][]lessor.Grant, 2)
+		for i, w := range []*world{a, b} {
+			all.Go(func() { got[i] = w.askAs(workerOf(tenantOf(1), 1), "w1", named) })
+		}
+		time.Sleep(300 * time.Millisecond) // both wait; one that does not yet is served at once
+		job := a.submit(of(tenantOf(1)))
+		all.Wait()
+		for i := range got {
+			if !slices.Equal(jobsOf(got[i]), []lessor.JobID{job.ID}) {
+				t.Fatalf("request %d is granted %v, want %v", i, jobsOf(got[i]), job.ID)
+			}
+		}
+		if one, two := got[0][0].Lease.ID, got[1][0].Lease.ID; one != two {
+			t.Errorf("leases %s and %s, want one", one, two)
+		}
+	})
+}
+
 // TestSimultaneousRepeatsListEachLeaseOnce repeats a request many times at once, on every node.
 func TestSimultaneousRepeatsListEachLeaseOnce(t *testing.T) {
 	onBothStores(t, config(), func(t *testing.T, a, b *world) {

@@ -6,8 +6,8 @@ import (
 	"lessor"
 )
 
-// maxFreed bounds the workers that are remembered for having given a lease back; with more, all requests are tried.
-const maxFreed = 4096
+// maxTouched bounds the workers that are remembered because a lease of theirs came or went; with more, all requests are tried.
+const maxTouched = 4096
 
 // lookBudget bounds what one pass spends on requests that wait, in types that are looked up: about a millisecond. The rest are tried
 // in the next pass.
@@ -19,7 +19,7 @@ func (s *Scheduler) wakes() bool {
 	f, p := s.fold, &s.parked
 	if p.size == 0 {
 		f.index.Opened(nil)
-		f.woke, f.freed, f.freedBy = false, false, f.freedBy[:0]
+		f.woke, f.freed, f.touched = false, false, f.touched[:0]
 		return false
 	}
 	usable := s.capacity(f.serving.LastBeat).UsableUnits
@@ -37,7 +37,7 @@ func (s *Scheduler) wakes() bool {
 				calls = append(calls, r)
 			}
 		}
-		for _, worker := range f.freedBy {
+		for _, worker := range f.touched {
 			for r := range p.workers[worker] {
 				calls = append(calls, r)
 			}
@@ -52,7 +52,7 @@ func (s *Scheduler) wakes() bool {
 			}
 		})
 	}
-	f.woke, f.freed, f.freedBy = false, false, f.freedBy[:0]
+	f.woke, f.freed, f.touched = false, false, f.touched[:0]
 	p.wake(calls)
 	return len(p.woken) > 0
 }
