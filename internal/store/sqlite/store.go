@@ -172,7 +172,9 @@ func (s *Store) begin() (err error) {
 	s.changes = -1
 	number, err := s.first()
 	if errors.Is(err, scheduler.ErrFull) && s.mark.write(s.commits) == nil {
-		s.ill = true
+		if s.changes, err = s.writer.totalChanges(); err != nil { // what changes nothing is not numbered, and needs no space
+			return fault("count changes", err)
+		}
 		return s.files.remember(s.path)
 	}
 	if err != nil {
