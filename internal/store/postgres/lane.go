@@ -29,7 +29,7 @@ var (
 	findLanes     = sql("select id, " + laneColumns + " from lane where hash = any($1::bytea[])")
 	readLanes     = sql("select id, " + laneColumns + " from lane order by id")
 	readLanesByID = sql("select id, " + laneColumns + " from lane where id = any($1::bigint[])")
-	readNoticed   = sql("select id, notice from (select id, notice from lane order by id offset 0) l where notice <> 0")
+	readNoticed   = sql("select id, notice from lane where notice <> 0")
 	noticeLanes   = sql("update lane set notice = $2::bigint where id = any($1::bigint[]) and notice = 0")
 	dropLanes     = sql("delete from lane using unnest($1::bigint[], $2::bigint[]) as u (id, notice)" +
 		" where lane.id = u.id and lane.notice = u.notice returning lane.id")

@@ -16,7 +16,7 @@ import (
 
 // whole names the statements that read a whole table because that is what they are for.
 var whole = []*statement{
-	readLanes, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition, readChanges, trimDead, dropDead, readRatings,
+	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition, readChanges, trimDead, dropDead, readRatings,
 }
 
 // tiny tables are small: one row, or one a node.

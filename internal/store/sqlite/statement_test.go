@@ -244,6 +244,7 @@ func TestPlans(t *testing.T) {
 	busyDay(t, s)
 	whole := map[string]bool{ // read to their ends by what they are for
 		"select id, " + laneColumns + " from lane order by id":                     true,
+		"select id, notice from lane where notice <> 0":                            true, // once an hour
 		"select " + turnColumns + " from queue order by seq":                       true,
 		"select " + leaseColumns + " from " + leaseTables + " order by lease.n":    true,
 		"select seq from queue order by seq":                                       true,
