@@ -36,12 +36,13 @@ func (v *visit) follow() error {
 	defer tick.Stop()
 	ctx, stop := v.r.Context(), httpapi.Stopping(v.r.Context())
 	seen, told := v.changes.Load(), time.Now()
+	const changed = "event: changed\ndata: {}\n\n"
 	for text := "retry: 2000\n\n"; ; {
 		_ = rc.SetWriteDeadline(time.Now().Add(liveWrite))
 		if _, err := fmt.Fprint(v.w, text); err != nil || rc.Flush() != nil {
 			return nil
 		}
-		if !v.stays() {
+		if text == changed && !v.stays() {
 			return nil // the page has been told to ask again, and will see why
 		}
 		for text = ""; text == ""; {
@@ -52,7 +53,7 @@ func (v *visit) follow() error {
 				return nil
 			case now := <-tick.C:
 				if n := v.changes.Load(); n != seen || now.Sub(told) >= liveAtLeast || !v.stays() {
-					seen, told, text = n, now, "event: changed\ndata: {}\n\n"
+					seen, told, text = n, now, changed
 				}
 			}
 		}
