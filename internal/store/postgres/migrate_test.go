@@ -57,7 +57,7 @@ func TestMigrateAtOnce(t *testing.T) {
 // TestTenantKeysMigration: ticks and alerts of before are there, and another tenant's may have the same names.
 func TestTenantKeysMigration(t *testing.T) {
 	url := pool.Bare(t)
-	migrateTo(t, url, 23)
+	migrateTo(t, url, 11)
 	readAll(t, url, "insert into tick values ('nightly', 10, '"+lessor.TenantID{}.String()+"', 'skipped', 'why', null, 1, 2, 3)", nil)
 	readAll(t, url, "insert into alert values ('00000000-0000-0000-0000-000000000001', 'stale', 'nightly', '"+lessor.TenantID{}.String()+"', 'm', 5, 0)", nil)
 	s := openAt(t, Config{URL: url})

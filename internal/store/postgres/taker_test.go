@@ -14,7 +14,7 @@ import (
 // the job.
 func TestTakerMigrationKeepsLeases(t *testing.T) {
 	url := pool.Bare(t)
-	migrateTo(t, url, 15)
+	migrateTo(t, url, 8)
 	const turn = "fence, queued_at, attempt, max_attempts, interruptions, steps"
 	for _, text := range []string{
 		"insert into lane (hash, tenant, class, priority, type, is_unique, units, lock_key, definition) values ('x', '00000000-0000-0000-0000-000000000000', 'default', 1, 'mail', false, 1, '', '')",

@@ -62,7 +62,7 @@ func before(t *testing.T, version int64, fill string) (path string) {
 
 // TestTenantKeysMigration: ticks and alerts of before are there, and another tenant's may have the same names.
 func TestTenantKeysMigration(t *testing.T) {
-	path := before(t, 23, `
+	path := before(t, 7, `
 insert into tick values ('nightly', 10, zeroblob(16), 'circuitOpen', 'why', x'0123456789abcdef0123456789abcdef', 1, 2, 3), ('nightly', 20, zeroblob(16), 'skipped', '', null, 0, 0, 0);
 insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly', zeroblob(16), 'm', 5, 0);`)
 	s := openAt(t, Config{Path: path})
@@ -138,7 +138,7 @@ func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 	})
 }
 
-// beforeTaker fills a database of version 15 with a job that is leased and one that has ended, as they were granted then: the id of a
+// beforeTaker fills a database of version 4 with a job that is leased and one that has ended, as they were granted then: the id of a
 // lease ends with the seq of its job.
 const beforeTaker = `
 insert into lane values (1, zeroblob(16), 'default', 1, 'mail', 0, 1, '', '');
@@ -152,28 +152,7 @@ insert into done (seq, job, lane, attempt, max_attempts, interruptions, fence, s
 
 // TestTakerMigrationKeepsLeases: those that the release before granted live on, and are found by their ids.
 func TestTakerMigrationKeepsLeases(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lessor.db")
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := provider.UpTo(t.Context(), 15); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec(beforeTaker); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	path := before(t, 4, beforeTaker)
 	s := openAt(t, Config{Path: path})
 	live := lessor.LeaseID{UUID: lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 1}}
 	over := lessor.LeaseID{UUID: lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 2}}
