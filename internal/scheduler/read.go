@@ -61,7 +61,7 @@ func (s *Scheduler) Jobs(ctx context.Context, c Caller, f lessor.JobFilter) ([]l
 	return jobs, s.jobCursor(q.After), nil
 }
 
-// A page of a list ends early when what its jobs carry has this many bytes. No more than listStep jobs are read at a time, so that
+// What the jobs of a page carry has at most this many bytes, unless it is one job. No more than listStep jobs are read at a time, so that
 // not much more than that is read.
 const (
 	maxPageBytes = 16 << 20
@@ -80,9 +80,10 @@ func listJobs(ctx context.Context, v View, q ListQuery) ([]lessor.Job, *lessor.J
 		for _, st := range page.Standings {
 			job := rules.Show(st)
 			bytes += len(job.Payload) + len(job.Result) + len(job.Checkpoint)
-			if jobs = append(jobs, job); bytes >= maxPageBytes {
-				return jobs, &job.ID, nil
+			if n := len(jobs); n > 0 && bytes > maxPageBytes {
+				return jobs, &jobs[n-1].ID, nil
 			}
+			jobs = append(jobs, job)
 		}
 		if q.After = page.Next; q.After == nil || len(page.Standings) < q.Limit || len(jobs) >= limit {
 			return jobs, page.Next, nil // a store that has looked at enough returns fewer
