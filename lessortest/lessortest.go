@@ -97,6 +97,9 @@ func (s *Server) open() {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(ctx, ln) }()
+	if _, err := n.Status(ctx); err != nil { // until it is ready, calls would be told to come again in a second
+		s.t.Errorf("lessortest: start the server: %v", err)
+	}
 	s.wire.connect(pipe)
 	s.stop = func() {
 		s.wire.connect(nil)
