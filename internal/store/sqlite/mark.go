@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -38,8 +40,12 @@ func openMark(path string) (*mark, error) {
 
 // markText is a line of one length: the number and its checksum.
 func markText(b []byte, commits int64) []byte {
-	b = fmt.Appendf(b[:0], "lessor 1 %020d", commits)
-	return fmt.Appendf(b, " %08x\n", crc32.ChecksumIEEE(b))
+	b = append(b[:0], "lessor 1 00000000000000000000"...)
+	for i := len(b) - 1; commits > 0; i, commits = i-1, commits/10 {
+		b[i] = byte('0' + commits%10)
+	}
+	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(b))
+	return append(hex.AppendEncode(append(b, ' '), sum), '\n')
 }
 
 func (m *mark) write(commits int64) error {

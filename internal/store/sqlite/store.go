@@ -222,6 +222,7 @@ func (s *Store) shut() error {
 	if s.writer != nil && !s.lostFiles { // SQLite would remove by its name a write-ahead log that is another's by now
 		keep(s.writer.conn.Close())
 	}
+	keep(s.files.close())
 	if s.mark != nil {
 		keep(s.mark.close())
 	}

@@ -116,7 +116,7 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 		s.clock.keep(tick, served)
 		return refused
 	}
-	if err := s.files.check(); err != nil { // a log that was cut is as long as before once this commit is in it
+	if err := s.files.checkLog(); err != nil {
 		return s.lost(err)
 	}
 	if err := exec(s.writer.commit); err != nil {
@@ -139,13 +139,14 @@ func (s *Store) number() (int64, error) {
 		return s.commits, fault("count changes", err)
 	}
 	next := s.commits + 1
+	s.changes = changes + 1 // the number is a change too
 	return next, fault("number the commit", s.writer.setting(commitsSetting, strconv.AppendInt(nil, next, 10)))
 }
 
-// acknowledge makes sure that a commit can be found again before anybody is told of it: the files are those that were opened, and the
-// mark says so.
-func (s *Store) acknowledge(number int64) (err error) {
-	if err := s.files.check(); err != nil {
+// acknowledge makes sure that a commit can be found again before anybody is told of it: the files are those that were
+// opened, as of a moment ago, and the mark says so.
+func (s *Store) acknowledge(number int64) error {
+	if err := s.files.checkBusy(); err != nil {
 		return err
 	}
 	if number == s.commits {
@@ -155,8 +156,7 @@ func (s *Store) acknowledge(number int64) (err error) {
 		return fmt.Errorf("%w: mark the commit: %w", scheduler.ErrBroken, err)
 	}
 	s.commits = number
-	s.changes, err = s.writer.totalChanges()
-	return fault("count changes", err)
+	return nil
 }
 
 // lost notes what a failed transaction says about the store. A value that was refused and a row that has moved say
