@@ -7,6 +7,7 @@ package batch
 
 import (
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -34,15 +35,21 @@ type Queue[C any] struct {
 	mu      sync.Mutex
 	enough  int // calls that wait when ready receives
 	waiting []C
-	owners  []Owner // of those that wait
+	of      []*share // whose those are that wait
 	bytes   int
 	closed  bool
-	shares  map[Owner]Limit // what each has waiting
+	shares  map[Owner]*share
+}
+
+// share is what one owner has waiting.
+type share struct {
+	who Owner
+	has Limit
 }
 
 // New returns a queue in which up to limit may wait; size is the weight of one call in bytes.
 func New[C any](limit Limit, size func(C) int) *Queue[C] {
-	return &Queue[C]{limit: limit, size: size, ready: make(chan struct{}, 1), shares: map[Owner]Limit{}}
+	return &Queue[C]{limit: limit, size: size, ready: make(chan struct{}, 1), shares: map[Owner]*share{}}
 }
 
 // Put adds somebody's call to the next batch.
@@ -54,13 +61,19 @@ func (q *Queue[C]) Put(who Owner, c C) error {
 		return ErrClosed
 	}
 	own := q.shares[who]
+	if own == nil {
+		own = &share{who: who}
+	}
 	free := Limit{q.limit.Calls - len(q.waiting) - 1, q.limit.Bytes - q.bytes - n}
-	if free.Calls < 0 || free.Bytes < 0 && len(q.waiting) > 0 || own.Calls > 0 && (own.Calls+1 > free.Calls || own.Bytes+n > free.Bytes) {
+	if free.Calls < 0 || free.Bytes < 0 && len(q.waiting) > 0 || own.exceeds(free, n) {
 		q.mu.Unlock()
 		return ErrFull
 	}
-	q.shares[who] = Limit{own.Calls + 1, own.Bytes + n}
-	q.waiting, q.owners = append(q.waiting, c), append(q.owners, who)
+	if own.has.Calls == 0 {
+		q.shares[who] = own
+	}
+	own.has = Limit{own.has.Calls + 1, own.has.Bytes + n}
+	q.waiting, q.of = append(q.waiting, c), append(q.of, own)
 	q.bytes += n
 	q.signal()
 	q.mu.Unlock()
@@ -91,12 +104,12 @@ func (q *Queue[C]) Take(limit Limit) []C {
 			break
 		}
 		bytes += b
-		q.give(q.owners[n], b)
+		q.give(q.of[n], b)
 		n++
 	}
 	taken := q.waiting[:n:n]
 	q.bytes -= bytes
-	q.owners = q.owners[:copy(q.owners, q.owners[n:])]
+	q.of = slices.Delete(q.of, 0, n)
 	if n == len(q.waiting) {
 		q.waiting = nil
 		return taken
@@ -105,13 +118,16 @@ func (q *Queue[C]) Take(limit Limit) []C {
 	return taken
 }
 
+// exceeds reports whether an owner that has calls waiting would have more than is free with another of n bytes.
+func (s *share) exceeds(free Limit, n int) bool {
+	return s.has.Calls > 0 && (s.has.Calls+1 > free.Calls || s.has.Bytes+n > free.Bytes)
+}
+
 // give takes a call from what its owner has waiting.
-func (q *Queue[C]) give(who Owner, bytes int) {
-	own := q.shares[who]
-	own.Calls--
-	own.Bytes -= bytes
-	if q.shares[who] = own; own.Calls == 0 {
-		delete(q.shares, who)
+func (q *Queue[C]) give(own *share, bytes int) {
+	own.has = Limit{own.has.Calls - 1, own.has.Bytes - bytes}
+	if own.has.Calls == 0 {
+		delete(q.shares, own.who)
 	}
 }
 
@@ -121,7 +137,7 @@ func (q *Queue[C]) Close() []C {
 	defer q.mu.Unlock()
 	q.closed = true
 	left := q.waiting
-	q.waiting, q.owners, q.bytes = nil, nil, 0
+	q.waiting, q.of, q.bytes = nil, nil, 0
 	clear(q.shares)
 	return left
 }

@@ -29,22 +29,36 @@ func (r *recent[V]) find(name string) *seen[V] {
 	return nil
 }
 
-// touch notes that name is seen at an instant, for the first time or again.
-func (r *recent[V]) touch(name string, at lessor.Instant) *seen[V] {
-	if e := r.byName[name]; e != nil {
-		v := value[V](e)
-		if at > v.at {
-			v.at = at
-			r.order.MoveToFront(e)
-		}
-		return v
+// see notes that name is seen again at an instant; nil if it is not kept.
+func (r *recent[V]) see(name string, at lessor.Instant) *seen[V] {
+	e := r.byName[name]
+	if e == nil {
+		return nil
 	}
+	v := value[V](e)
+	if at > v.at {
+		v.at = at
+		r.order.MoveToFront(e)
+	}
+	return v
+}
+
+// add keeps a name that is not kept yet.
+func (r *recent[V]) add(name string, at lessor.Instant) *seen[V] {
 	if r.byName == nil {
 		r.byName = map[string]*list.Element{}
 	}
 	v := &seen[V]{name: name, at: at}
 	r.byName[name] = r.order.PushFront(v)
 	return v
+}
+
+// touch notes that name is seen at an instant, for the first time or again.
+func (r *recent[V]) touch(name string, at lessor.Instant) *seen[V] {
+	if v := r.see(name, at); v != nil {
+		return v
+	}
+	return r.add(name, at)
 }
 
 // oldest returns what was not seen for longest; nil if nothing is kept.

@@ -12,8 +12,11 @@
 package scheduler
 
 import (
+	"bufio"
 	"context"
+	cryptorand "crypto/rand"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -109,6 +112,7 @@ type Scheduler struct {
 	// crowdedFor is the constant, but in the test that has nodes take themselves to be alone all the time.
 	crowdedFor time.Duration
 	parked     parked
+	secrets    io.Reader // what lease ids are made of
 	settings   settings
 	reload     bool // another node changed the settings
 	reserve    starving
@@ -160,6 +164,7 @@ func New(store Store, cfg Config) *Scheduler {
 		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
 		began: time.Now(), correction: correction{due: true},
 		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(), braked: -1, parked: newParked(),
+		secrets:   bufio.NewReader(cryptorand.Reader), // a lease takes ten bytes: the system is asked once for hundreds
 		laneEvery: laneEvery, idleLanes: make(chan *idleLanes),
 	}
 }

@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	"crypto/rand"
+	"io"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -33,6 +33,6 @@ func (p *pass) held(t *taken) *rules.Held {
 // leaseID makes the id of a new lease, which nobody can guess.
 func (s *Scheduler) leaseID(seq int64) lessor.LeaseID {
 	var random [10]byte
-	_, _ = rand.Read(random[:]) // it never fails
+	_, _ = io.ReadFull(s.secrets, random[:]) // it never fails
 	return s.store.Seal().LeaseID(seq, random)
 }

@@ -57,8 +57,12 @@ func (w *workers) asked(c Caller, a rules.Ask, kind string, now lessor.Instant) 
 		s.all, crew.all = now, now
 	}
 	for _, typ := range a.Types {
-		w.roomForType(crew, typ, now)
-		s.ask(crew.types.touch(typ, now), now)
+		t := crew.types.see(typ, now)
+		if t == nil {
+			w.roomForType(crew, now)
+			t = crew.types.add(typ, now)
+		}
+		s.ask(t, now)
 	}
 }
 
@@ -69,12 +73,15 @@ func (w *workers) note(c Caller, worker string, now lessor.Instant) (*crew, *sig
 		of = w.form(c.space(), now)
 	}
 	w.last = now
-	w.roomForWorker(of, worker, now)
-	s := &of.workers.touch(worker, now).is
-	if c.Agent != "" {
-		s.agent = c.Agent
+	s := of.workers.see(worker, now)
+	if s == nil {
+		w.roomForWorker(of, now)
+		s = of.workers.add(worker, now)
 	}
-	return of, s
+	if c.Agent != "" {
+		s.is.agent = c.Agent
+	}
+	return of, &s.is
 }
 
 // setBack counts sightings on a clock that was ahead as of now.
@@ -106,10 +113,7 @@ func (w *workers) form(space lessor.TenantID, now lessor.Instant) *crew {
 }
 
 // roomForWorker makes room for a name that is new to its crew.
-func (w *workers) roomForWorker(c *crew, name string, now lessor.Instant) {
-	if c.workers.find(name) != nil {
-		return
-	}
+func (w *workers) roomForWorker(c *crew, now lessor.Instant) {
 	for old := c.workers.oldest(); old != nil && !lately(old.at, now); old = c.workers.oldest() {
 		c.workers.drop()
 		w.names--
@@ -125,10 +129,7 @@ func (w *workers) roomForWorker(c *crew, name string, now lessor.Instant) {
 }
 
 // roomForType makes room for a type that is new to its crew.
-func (w *workers) roomForType(c *crew, name string, now lessor.Instant) {
-	if c.types.find(name) != nil {
-		return
-	}
+func (w *workers) roomForType(c *crew, now lessor.Instant) {
 	if c.types.len() >= maxTypesOf {
 		c.dropType(now)
 		w.types--
