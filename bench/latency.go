@@ -102,7 +102,7 @@ func (l *latencyRun) submitAll(ctx context.Context, background *sync.WaitGroup, 
 			l.mu.Lock()
 			l.sent[i] = time.Now()
 			l.mu.Unlock()
-			if _, err := l.client.Submit(ctx, sub); err != nil && ctx.Err() == nil {
+			if _, err := l.client.SubmitJob(ctx, sub); err != nil && ctx.Err() == nil {
 				fail(fmt.Errorf("submit: %w", err))
 			}
 		})

@@ -105,7 +105,7 @@ func (b *bench) lives(ctx context.Context, jobs, tenants int) (c cost, err error
 
 // live submits one job and takes one through its life. That need not be the same: the oldest is granted first.
 func (s *server) live(ctx context.Context, worker *string, sub lessor.Submission) error {
-	if _, _, err := s.Submit(ctx, sub); err != nil {
+	if _, err := s.SubmitJob(ctx, sub); err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
 	wait := 5 * time.Second.Milliseconds() // never needed without caps: as many jobs wait as callers ask

@@ -130,7 +130,7 @@ cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
 // submitLong submits a job whose payload says how many seconds it takes.
 func submitLong(t *testing.T, c *client.Client, payload string) lessor.JobID {
 	t.Helper()
-	j, err := c.Submit(t.Context(), lessor.Submission{Type: new("long"), Payload: json.RawMessage(payload), IdempotencyKey: &payload})
+	j, err := c.Submit(t.Context(), "long", json.RawMessage(payload), &lessor.SubmitOptions{IdempotencyKey: payload})
 	if err != nil {
 		t.Fatal(err)
 	}

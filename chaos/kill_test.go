@@ -53,7 +53,7 @@ func (r *run) submit(ctx context.Context, who int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		key := fmt.Sprintf("%d-%d", who, n)
 		for ctx.Err() == nil { // until it is acknowledged; the key makes repeating safe
-			j, err := r.c.Submit(ctx, lessor.Submission{Type: new("kill"), IdempotencyKey: &key, MaxAttempts: new(int64(50))})
+			j, err := r.c.Submit(ctx, "kill", nil, &lessor.SubmitOptions{IdempotencyKey: key, MaxAttempts: 50})
 			if err != nil {
 				time.Sleep(20 * time.Millisecond)
 				continue

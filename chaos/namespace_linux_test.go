@@ -57,7 +57,7 @@ while [ "$LESSOR_ATTEMPT" = 1 ] && [ ! -e go ]; do sleep 0.05; done`
 		}}
 		w.start()
 		t.Cleanup(w.kill)
-		j, err := api.Submit(t.Context(), lessor.Submission{Type: new(kind)})
+		j, err := api.Submit(t.Context(), kind, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

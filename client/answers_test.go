@@ -17,7 +17,7 @@ import (
 func TestSubmitTellsWhetherTheJobExisted(t *testing.T) {
 	for status, existing := range map[int]bool{http.StatusCreated: false, http.StatusOK: true} {
 		s := serve(t, say(status, `{"job_id":"`+jobA+`","type":"mail","priority":"low","payload":{"n":1.50}}`))
-		job, err := connect(t, s.URL).Submit(t.Context(), lessor.Submission{Type: new("mail")})
+		job, err := connect(t, s.URL).Submit(t.Context(), "mail", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -88,7 +89,7 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 		call       func(context.Context, *Client) error
 	}{
 		{"submit", "POST " + base + `/jobs {"type":"mail","payload":{"n":1.50},"priority":"high"}`, func(ctx context.Context, c *Client) error {
-			_, err := c.Submit(ctx, lessor.Submission{Type: new("mail"), Payload: []byte(`{"n":1.50}`), Priority: new("high")})
+			_, err := c.Submit(ctx, "mail", json.RawMessage(`{"n":1.50}`), &lessor.SubmitOptions{Priority: "high"})
 			return err
 		}},
 		{"submit batch", "POST " + base + `/jobs/batch {"jobs":[{"type":"a"},{"type":"b"}]}`, func(ctx context.Context, c *Client) error {

@@ -37,7 +37,7 @@ func TestProblemBecomesTheServersError(t *testing.T) {
 
 func TestLostCommitIsMarked(t *testing.T) {
 	s := serve(t, say(http.StatusServiceUnavailable, lost))
-	_, err := connect(t, s.URL).Submit(t.Context(), lessor.Submission{Type: new("a")})
+	_, err := connect(t, s.URL).Submit(t.Context(), "a", nil, nil)
 	if e, ok := errors.AsType[*lessor.Error](err); !ok || !e.OutcomeUnknown || e.Code != lessor.CodeUnavailable {
 		t.Errorf("err = %#v", err)
 	}

@@ -49,7 +49,7 @@ func calls() map[string]struct {
 	}
 	id, lease := jobID(jobA), leaseID(leaseA)
 	submit := func(s lessor.Submission) func(context.Context, *Client) error {
-		return func(ctx context.Context, c *Client) error { _, err := c.Submit(ctx, s); return err }
+		return func(ctx context.Context, c *Client) error { _, err := c.SubmitJob(ctx, s); return err }
 	}
 	batch := func(s ...lessor.Submission) func(context.Context, *Client) error {
 		return func(ctx context.Context, c *Client) error { _, err := c.SubmitBatch(ctx, s); return err }

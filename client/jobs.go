@@ -4,20 +4,26 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"time"
 
 	"lessor"
 )
 
-// Submitted is a job that was submitted.
-type Submitted struct {
-	lessor.Job
-	// Existing says that the idempotency key was known: this is the first job under it.
-	Existing bool `json:"-"`
+// Submit submits a job of jobType. The payload is encoded as JSON and must give an object; nil means {}. A nil o takes
+// all defaults. With an idempotency key the client repeats the call when a server does not answer.
+func (c *Client) Submit(
+	ctx context.Context, jobType string, payload any, o *lessor.SubmitOptions,
+) (lessor.Submitted, error) {
+	s, err := o.Submission(jobType, payload, time.Now())
+	if err != nil {
+		return lessor.Submitted{}, err
+	}
+	return c.SubmitJob(ctx, s)
 }
 
-// Submit submits one job. With an idempotency key it may be repeated and is, on another server if need be.
-func (c *Client) Submit(ctx context.Context, s lessor.Submission) (Submitted, error) {
-	var job Submitted
+// SubmitJob is Submit with the body as the HTTP API defines it.
+func (c *Client) SubmitJob(ctx context.Context, s lessor.Submission) (lessor.Submitted, error) {
+	var job lessor.Submitted
 	status, err := c.do(ctx, call{
 		method: http.MethodPost, path: scheduler + "/jobs", body: s, safe: s.IdempotencyKey != nil,
 	}, &job)

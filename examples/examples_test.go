@@ -99,7 +99,7 @@ func (p *program) stop() string {
 
 func (s town) submit(jobType, payload string) lessor.JobID {
 	s.t.Helper()
-	job, err := s.Submit(s.t.Context(), lessor.Submission{Type: &jobType, Payload: json.RawMessage(payload)})
+	job, err := s.Submit(s.t.Context(), jobType, json.RawMessage(payload), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

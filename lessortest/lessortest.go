@@ -21,7 +21,6 @@ package lessortest
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -124,15 +123,7 @@ func (s *Server) close() {
 // Submit submits a job of one type; payload is encoded as JSON, nil is {}.
 func (s *Server) Submit(jobType string, payload any) lessor.JobID {
 	s.t.Helper()
-	sub := lessor.Submission{Type: &jobType}
-	if payload != nil {
-		raw, err := json.Marshal(payload)
-		if err != nil {
-			s.t.Fatalf("lessortest: encode payload: %v", err)
-		}
-		sub.Payload = raw
-	}
-	job, err := s.client.Submit(context.Background(), sub)
+	job, err := s.client.Submit(context.Background(), jobType, payload, nil)
 	if err != nil {
 		s.t.Fatalf("lessortest: submit %s: %v", jobType, err)
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -11,13 +12,25 @@ import (
 // local is who calls from inside the program.
 var local = scheduler.Caller{Actor: rules.ActorLocal}
 
-// Submit stores a job; existed says that its idempotency key was known and this is the first job.
-func (n *Node) Submit(ctx context.Context, s lessor.Submission) (job lessor.Job, existed bool, err error) {
+// Submit stores a job of jobType. The payload is encoded as JSON and must give an object; nil means {}. A nil o takes
+// all defaults.
+func (n *Node) Submit(
+	ctx context.Context, jobType string, payload any, o *lessor.SubmitOptions,
+) (lessor.Submitted, error) {
+	s, err := o.Submission(jobType, payload, time.Now())
+	if err != nil {
+		return lessor.Submitted{}, err
+	}
+	return n.SubmitJob(ctx, s)
+}
+
+// SubmitJob is Submit with the body as the HTTP API defines it.
+func (n *Node) SubmitJob(ctx context.Context, s lessor.Submission) (lessor.Submitted, error) {
 	if err := n.scheduler.AwaitStart(ctx); err != nil {
-		return lessor.Job{}, false, err
+		return lessor.Submitted{}, err
 	}
 	r, err := n.scheduler.Submit(ctx, local, s)
-	return r.Job, r.Existing, err
+	return lessor.Submitted{Job: r.Job, Existing: r.Existing}, err
 }
 
 // SubmitBatch stores jobs, all or none.

@@ -3,8 +3,6 @@ package node
 import (
 	"context"
 	"testing"
-
-	"lessor"
 )
 
 // TestCallsWaitForAStartingNode follows the example in the package comment: nothing waits between Run and Submit.
@@ -16,7 +14,7 @@ func TestCallsWaitForAStartingNode(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	submitted, done := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, _, err := n.Submit(ctx, lessor.Submission{Type: new("early")})
+		_, err := n.Submit(ctx, "early", nil, nil)
 		submitted <- err
 	}()
 	go func() { done <- n.Run(ctx) }()

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"lessor"
 	"lessor/client"
 	"lessor/internal/store/sqlite"
 )
@@ -33,14 +32,14 @@ func TestLostDatabaseEndsTheNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Submit(t.Context(), lessor.Submission{Type: new("hello")}); err != nil {
+			if _, err := c.Submit(t.Context(), "hello", nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.Remove(filepath.Join(cfg.Data, file)); err != nil {
 				t.Fatal(err)
 			}
 			for gone := time.Now(); busy; {
-				_, err := c.Submit(t.Context(), lessor.Submission{Type: new("hello")})
+				_, err := c.Submit(t.Context(), "hello", nil, nil)
 				if late := time.Since(gone); err == nil && late > time.Second {
 					t.Errorf("%s is gone for %v, and a job was acknowledged", file, late)
 				}

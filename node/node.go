@@ -2,7 +2,7 @@
 //
 //	n, err := node.Open(ctx, node.Config{Data: "./lessor-data"}, nil)
 //	go n.Run(ctx)                       // or n.Serve(ctx, listener) to answer HTTP as well
-//	job, err := n.Submit(ctx, lessor.Submission{Type: &typ})
+//	job, err := n.Submit(ctx, "mail", Mail{To: "ann"}, nil)
 //
 // Calls made here are trusted: they pass no token and see all tenants. They wait for a node that is starting, where HTTP
 // answers 503. To speak HTTP without a network, Serve on a Pipe.

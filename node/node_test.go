@@ -52,7 +52,7 @@ func TestLifeOverHTTPWithoutANetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := up(t, quiet(t))
 		ctx := t.Context()
-		job, err := c.Submit(ctx, lessor.Submission{Type: new("hello")})
+		job, err := c.Submit(ctx, "hello", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 func TestMetricsTellTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := up(t, quiet(t))
-		if _, err := c.Submit(t.Context(), lessor.Submission{Type: new("mail")}); err != nil {
+		if _, err := c.Submit(t.Context(), "mail", nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)

@@ -116,7 +116,7 @@ func through(t *testing.T, n *Node, web *http.Client) {
 	if !lines.Scan() { // the stream is open, before there is anything in it
 		t.Fatalf("the stream is not passed on: %v", lines.Err())
 	}
-	job, _, err := n.Submit(ctx, lessor.Submission{Type: new("x")})
+	job, err := n.Submit(ctx, "x", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,8 @@ func TestOneTraceFromSubmissionToFinish(t *testing.T) {
 	go func() { worked <- w.Run(ctx) }()
 
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	submitted, err := c.Submit(client.WithTraceparent(t.Context(), "00-"+trace+"-00f067aa0ba902b7-01"), lessor.Submission{Type: new("mail")})
+	submitted, err := c.Submit(
+		client.WithTraceparent(t.Context(), "00-"+trace+"-00f067aa0ba902b7-01"), "mail", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestUnsampledCallsAreNotSent(t *testing.T) {
 	defer server.Close()
 	c, stop := serveTraced(t, strings.Replace(server.URL, "://", "://ann:secret@", 1))
 	ctx := client.WithTraceparent(t.Context(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
-	if _, err := c.Submit(ctx, lessor.Submission{Type: new("mail")}); err != nil {
+	if _, err := c.Submit(ctx, "mail", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: new("w"), Types: []string{"other"}}); err != nil {

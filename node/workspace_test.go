@@ -48,7 +48,7 @@ func TestNodeWatchesItsWorkspaceAndServesMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = ws.Close() }()
-		job, _, err := n.Submit(t.Context(), lessor.Submission{Type: new("long")})
+		job, err := n.Submit(t.Context(), "long", nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

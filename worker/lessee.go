@@ -79,7 +79,7 @@ func (b *Lessee) submit(ctx context.Context, jobType string, body []byte, replyT
 	if b.cfg.Tenant != "" {
 		s.TenantID = &b.cfg.Tenant
 	}
-	job, err := b.cfg.Client.Submit(ctx, s)
+	job, err := b.cfg.Client.SubmitJob(ctx, s)
 	if lessor.CodeOf(err) == lessor.CodePayloadTooLarge {
 		return "", fmt.Errorf("a body of %d bytes: %w: %w", len(body), ErrOutOfBounds, err)
 	}

@@ -46,7 +46,7 @@ func TestTenThousandLostAnswers(t *testing.T) {
 				for n := 0; dropped.Load() < wanted; n++ {
 					key := fmt.Sprintf("%d-%d", i, n)
 					for {
-						_, err := lossy.Submit(t.Context(), lessor.Submission{Type: new("once"), IdempotencyKey: &key})
+						_, err := lossy.Submit(t.Context(), "once", nil, &lessor.SubmitOptions{IdempotencyKey: key})
 						if err == nil {
 							break
 						}

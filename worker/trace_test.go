@@ -25,7 +25,7 @@ func chain(t *testing.T, s shop, cfg worker.Config) (first, second lessor.Job) {
 	w := s.worker(cfg)
 	next := make(chan lessor.JobID, 1)
 	worker.Handle(w, "first", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
-		job, err := s.Client().Submit(ctx, lessor.Submission{Type: new("second")})
+		job, err := s.Client().Submit(ctx, "second", nil, nil)
 		next <- job.ID
 		return nil, err
 	})
@@ -33,7 +33,7 @@ func chain(t *testing.T, s shop, cfg worker.Config) (first, second lessor.Job) {
 		return nil, worker.Permanent(errors.New("no"))
 	})
 	s.Run(w)
-	job, err := s.Client().Submit(client.WithTraceparent(t.Context(), traceparent), lessor.Submission{Type: new("first")})
+	job, err := s.Client().Submit(client.WithTraceparent(t.Context(), traceparent), "first", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 				w := s.worker(worker.Config{})
 				worker.Handle(w, "print", func(context.Context, *worker.Job[order]) (any, error) { return tt.do() })
 				s.Run(w)
-				sub, err := s.Client().Submit(t.Context(), lessor.Submission{Type: new("print"), MaxAttempts: new(int64(2))})
+				sub, err := s.Client().Submit(t.Context(), "print", nil, &lessor.SubmitOptions{MaxAttempts: 2})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -103,7 +103,7 @@ func (b *bench) live(until context.Context, worker string, jobs int64) error {
 	ctx := context.WithoutCancel(until)
 	for until.Err() == nil && b.left.Add(-1) >= 0 {
 		err := b.time("submit", func() error {
-			_, err := b.Submit(ctx, lessor.Submission{Type: &b.kind})
+			_, err := b.Submit(ctx, b.kind, nil, nil)
 			return err
 		})
 		if err != nil {

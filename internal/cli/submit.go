@@ -77,7 +77,7 @@ func (a *app) submit(cmd *cobra.Command, jobType string, f submitFlags) error {
 	if err != nil {
 		return err
 	}
-	job, err := c.Submit(cmd.Context(), s)
+	job, err := c.SubmitJob(cmd.Context(), s)
 	switch {
 	case err != nil:
 		return err

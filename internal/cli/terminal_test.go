@@ -239,7 +239,7 @@ func serve(t *testing.T) (string, *client.Client) {
 
 func submitted(t *testing.T, c *client.Client, sub lessor.Submission) lessor.JobID {
 	t.Helper()
-	job, err := c.Submit(t.Context(), sub)
+	job, err := c.SubmitJob(t.Context(), sub)
 	if err != nil {
 		t.Fatal(err)
 	}

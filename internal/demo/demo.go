@@ -94,7 +94,7 @@ func (d *demo) submit(ctx context.Context) {
 		if rand.IntN(6) == 0 {
 			priority = "high"
 		}
-		job, err := d.client.Submit(ctx, lessor.Submission{Type: &typ, TenantID: &t.id, Priority: &priority, Tags: []string{"demo", t.name}})
+		job, err := d.client.SubmitJob(ctx, lessor.Submission{Type: &typ, TenantID: &t.id, Priority: &priority, Tags: []string{"demo", t.name}})
 		if err == nil {
 			d.tell("  demo: %-8s submits %s (%s)\n", t.name, typ, short(job.Job.ID.UUID))
 		}

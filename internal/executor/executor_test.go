@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -215,7 +216,7 @@ func (b *bench) work(change func(*Config), script string) (stop func()) {
 
 func (b *bench) submit(payload string) lessor.JobID {
 	b.t.Helper()
-	j, err := b.client.Submit(b.t.Context(), lessor.Submission{Type: new("t"), Payload: []byte(payload)})
+	j, err := b.client.Submit(b.t.Context(), "t", json.RawMessage(payload), nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
