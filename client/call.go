@@ -30,12 +30,6 @@ const (
 	maxList   = 512 << 20
 )
 
-// Pauses between rounds of tries: long enough for a restart to be noticed, short enough for a heartbeat.
-const (
-	firstPause = 100 * time.Millisecond
-	maxPause   = time.Second
-)
-
 // call is one call of the API, to be sent to whichever server answers.
 type call struct {
 	method string
@@ -99,12 +93,12 @@ func repeatable(err error) (again, received bool) {
 	return false, true
 }
 
-// roundPause is the pause after the n-th round: doubling, at least what the server asked for within maxPause, and
-// jittered so that many clients do not come back at once.
+// roundPause is the pause after the n-th round, up to half of it random. It grows to what the server asked for, within
+// lessor.RetryMax.
 func roundPause(n int, err error) time.Duration {
-	d := min(firstPause<<min(n-1, 10), maxPause)
+	d := lessor.RetryPause(n)
 	if e, ok := errors.AsType[*lessor.Error](err); ok {
-		d = max(d, min(e.RetryAfter, maxPause))
+		d = max(d, min(e.RetryAfter, lessor.RetryMax))
 	}
 	return d/2 + rand.N(d/2+1)
 }

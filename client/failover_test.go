@@ -174,12 +174,12 @@ func TestTriesAreBounded(t *testing.T) {
 
 func TestPauseIsJitteredBoundedAndHonoursTheServer(t *testing.T) {
 	for n := 1; n < 80; n++ {
-		if d := roundPause(n, nil); d < firstPause/2 || d > maxPause {
+		if d := roundPause(n, nil); d < lessor.RetryFirst/2 || d > lessor.RetryMax {
 			t.Fatalf("pause %d is %s", n, d)
 		}
 	}
 	e := &lessor.Error{Code: lessor.CodeUnavailable, RetryAfter: time.Hour}
-	if d := roundPause(1, e); d < maxPause/2 || d > maxPause {
+	if d := roundPause(1, e); d < lessor.RetryMax/2 || d > lessor.RetryMax {
 		t.Errorf("pause with Retry-After is %s", d)
 	}
 }

@@ -9,12 +9,6 @@ import (
 	"lessor"
 )
 
-// The pauses between tries of a call: the client has tried all its servers several times before.
-const (
-	firstPause = 100 * time.Millisecond
-	maxPause   = 2 * time.Second
-)
-
 // over reports whether the server says that the lease is not ours any more.
 func over(err error) bool {
 	return errors.Is(err, lessor.ErrLeaseNotFound) || errors.Is(err, lessor.ErrWorkerMismatch)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"lessor"
 )
 
 // Why a handler's context ends: compare with errors.Is on context.Cause(ctx).
@@ -39,16 +41,13 @@ type releaseError struct{ delay time.Duration }
 
 func (e *releaseError) Error() string { return fmt.Sprintf("given back for %s", e.delay) }
 
-// maxError is how many bytes of an error the server takes.
-const maxError = 8 << 10
-
-// bounded returns text as the server takes it: UTF-8 without NUL, cut to maxError.
+// bounded returns text as the server takes it: UTF-8 without NUL, cut to lessor.MaxErrorText.
 func bounded(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= maxError {
+	if len(text) <= lessor.MaxErrorText {
 		return text
 	}
-	cut := maxError
+	cut := lessor.MaxErrorText
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}

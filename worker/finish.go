@@ -49,7 +49,7 @@ func (w *Worker) finishLocked(l *held, e end) {
 
 // finish is the finishing loop: while one round of ends is under way, the next gather.
 func (w *Worker) finish(ctx context.Context) {
-	wait := firstPause
+	failures := 0
 	for {
 		ends, releases := w.takeEnds()
 		if len(ends)+len(releases) == 0 {
@@ -65,16 +65,16 @@ func (w *Worker) finish(ctx context.Context) {
 		releases = w.sendReleases(ctx, releases)
 		all.Wait()
 		if len(ends)+len(releases) == 0 {
-			wait = firstPause
+			failures = 0
 			continue
 		}
 		w.mu.Lock()
 		w.ends = slices.Concat(ends, releases, w.ends)
 		w.mu.Unlock()
-		if !pause(ctx, wait) {
+		failures++
+		if !pause(ctx, lessor.RetryPause(failures)) {
 			return
 		}
-		wait = min(2*wait, maxPause)
 	}
 }
 

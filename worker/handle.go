@@ -5,17 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"lessor"
 )
 
 // ExtendOn says what keeps a job's lease alive.
-type ExtendOn uint8
+type ExtendOn = lessor.ExtendOn
 
 const (
-	// Progress extends a lease only while its handler beats: work that hangs goes to somebody else.
-	Progress ExtendOn = iota
-	// Life extends a lease for as long as its handler has not returned, whether or not it beats. It is for work that cannot
-	// beat, and pays with this: work that hangs is held until the process ends, or its max_runtime_s.
-	Life
+	// Progress extends a lease only while its handler beats. The job of a handler that hangs goes to another worker.
+	Progress = lessor.ExtendOnProgress
+	// Life extends a lease until its handler returns, whether or not it beats. It is for handlers that cannot beat; one
+	// that hangs keeps its lease until the process ends or its max_runtime_s is over.
+	Life = lessor.ExtendOnLife
 )
 
 // HandlerConfig says how jobs of one type are run.

@@ -9,12 +9,6 @@ import (
 	"lessor"
 )
 
-// maxCheckpoint is how many bytes of a checkpoint the server takes.
-const maxCheckpoint = 64 << 10
-
-// maxMessage is how many characters of a message the server takes.
-const maxMessage = 500
-
 // Job is one attempt of a job, in the hands of its handler. One made by hand, to test a handler alone, beats to nobody and
 // keeps nothing.
 type Job[T any] struct {
@@ -50,8 +44,8 @@ func (j *Job[T]) Report(progress float64, message string) {
 	if progress = min(max(progress, 0), 1); math.IsNaN(progress) { // which JSON cannot say
 		progress = 0
 	}
-	if runes := []rune(message); len(runes) > maxMessage {
-		message = string(runes[:maxMessage])
+	if runes := []rune(message); len(runes) > lessor.MaxMessage {
+		message = string(runes[:lessor.MaxMessage])
 	}
 	j.worker.report(j.held, lessor.Heartbeat{Progress: &progress, Message: new(bounded(message))})
 }
@@ -63,8 +57,8 @@ func (j *Job[T]) SaveCheckpoint(ctx context.Context, v any) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("encode checkpoint: %w", err)
-	case len(raw) > maxCheckpoint:
-		return fmt.Errorf("a checkpoint of %d bytes is too large: at most %d", len(raw), maxCheckpoint)
+	case len(raw) > lessor.MaxCheckpoint:
+		return fmt.Errorf("a checkpoint of %d bytes is too large: at most %d", len(raw), lessor.MaxCheckpoint)
 	case j.held == nil:
 		return nil
 	}
@@ -94,7 +88,7 @@ func (j *Job[T]) Draining() <-chan struct{} {
 
 // save sends a checkpoint until it is acknowledged or refused.
 func (w *Worker) save(ctx context.Context, l *held, raw json.RawMessage) error {
-	for wait := firstPause; ; wait = min(2*wait, maxPause) {
+	for failures := 1; ; failures++ {
 		sign := w.sign(l)
 		answer, err := w.cfg.Client.Heartbeat(ctx, l.id(), lessor.Heartbeat{WorkerID: &w.cfg.ID, Checkpoint: raw})
 		switch {
@@ -106,7 +100,7 @@ func (w *Worker) save(ctx context.Context, l *held, raw json.RawMessage) error {
 			return fmt.Errorf("save checkpoint: %w: %w", ErrLeaseLost, err)
 		case !transient(err):
 			return fmt.Errorf("save checkpoint: %w", err)
-		case !pause(ctx, max(wait, retryAfter(err))):
+		case !pause(ctx, max(lessor.RetryPause(failures), retryAfter(err))):
 			return fmt.Errorf("save checkpoint: %w: %w", context.Cause(ctx), err)
 		}
 	}

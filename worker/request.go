@@ -47,7 +47,7 @@ func (p *poll) freed(jobType string) {
 func (w *Worker) ask(ctx, work context.Context) error {
 	var id string
 	var since moment
-	wide, wait := false, firstPause
+	wide, failures := false, 0
 	for {
 		q, ok := w.room(ctx, wide)
 		if !ok {
@@ -61,9 +61,9 @@ func (w *Worker) ask(ctx, work context.Context) error {
 		switch {
 		case err == nil && denial == nil:
 			w.take(work, grants, since)
-			id, wait, wide = "", firstPause, !q.wide && len(grants) == q.most
+			id, failures, wide = "", 0, !q.wide && len(grants) == q.most
 		case err == nil:
-			id, wait, wide = "", firstPause, false
+			id, failures, wide = "", 0, false
 			// A request that was held to its end has waited already, and a wide one is followed by one that waits.
 			if !q.wide && (q.wait == 0 || time.Since(sent) < q.wait*9/10) {
 				pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
@@ -72,11 +72,10 @@ func (w *Worker) ask(ctx, work context.Context) error {
 		case !transient(err):
 			return fmt.Errorf("request leases: %w", err)
 		default:
-			if wait == firstPause { // of several in a row
+			if failures++; failures == 1 {
 				w.log.Warn("A request for leases was not answered; it will be repeated", "error", err)
 			}
-			pause(ctx, max(wait, retryAfter(err)))
-			wait = min(2*wait, maxPause)
+			pause(ctx, max(lessor.RetryPause(failures), retryAfter(err)))
 		}
 	}
 	if id != "" {

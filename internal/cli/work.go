@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lessor"
 	"lessor/internal/config"
 	"lessor/internal/executor"
 )
@@ -51,7 +52,7 @@ commands still go on. See docs/long-jobs.md.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.types, "type", nil, "type of job to ask for; may be given several times")
 	flags.IntVar(&f.concurrency, "concurrency", 1, "commands that run at once, counting those still running from before")
-	flags.StringVar(&f.extendOn, "extend-on", string(executor.Life), "what keeps the lease: life (the command runs) or progress (it writes output or calls lessor beat)")
+	flags.StringVar(&f.extendOn, "extend-on", string(lessor.ExtendOnLife), "what keeps the lease: life (the command runs) or progress (it writes output or calls lessor beat)")
 	flags.StringVar(&f.engine, "engine", "command", "what the sentinel file calls the program, like claude-code")
 	flags.StringVar(&f.workspace, "workspace", "", "folder in which commands run (LESSOR_WORKSPACE; default: workspace in the data folder)")
 	flags.StringVar(&f.worker, "worker", "", "name under which jobs are asked for; the workspace's id is added (default: this host and the types)")
@@ -66,7 +67,7 @@ commands still go on. See docs/long-jobs.md.`,
 	if err := cmd.MarkFlagRequired("type"); err != nil {
 		panic(err) // the flag exists
 	}
-	completes(cmd, "extend-on", oneOf(executor.Life, executor.Progress))
+	completes(cmd, "extend-on", oneOf(lessor.ExtendOnLife, lessor.ExtendOnProgress))
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.work(cmd, args, f) })
 	return cmd
 }
@@ -114,7 +115,7 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 		return executor.Config{}, usagef("--concurrency: at least 1")
 	case f.nice < 0 || f.nice > 19:
 		return executor.Config{}, usagef("--nice: 0 to 19")
-	case f.extendOn != string(executor.Life) && f.extendOn != string(executor.Progress):
+	case f.extendOn != string(lessor.ExtendOnLife) && f.extendOn != string(lessor.ExtendOnProgress):
 		return executor.Config{}, usagef("--extend-on: %q is neither life nor progress", f.extendOn)
 	}
 	if !f.shell {
@@ -144,7 +145,7 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, Workspace: cfg.Workspace, Worker: worker, Types: f.types,
 		Concurrency: f.concurrency, Wait: f.drainJobs, Shim: []string{self, "shim"}, Environ: a.Environ, Log: a.logger(cfg),
 		Task: executor.Task{
-			Command: command, Shell: f.shell, Env: f.env, Engine: f.engine, ExtendOn: executor.ExtendOn(f.extendOn),
+			Command: command, Shell: f.shell, Env: f.env, Engine: f.engine, ExtendOn: lessor.ExtendOn(f.extendOn),
 			MaxOutput: int64(f.maxOutput.Size), Timeout: f.timeout.Duration, Nice: f.nice, Memory: int64(f.memory.Size),
 			PulseEvery: cfg.Sentinel.Interval,
 			KillGrace:  max(cfg.Executor.KillGrace, time.Nanosecond), // 0s means at once here, not the default

@@ -187,7 +187,7 @@ func (b *bench) work(change func(*Config), script string) (stop func()) {
 		Server: b.server, Token: testToken, Workspace: b.workspace, Worker: "test", Types: []string{"t"},
 		Shim: []string{os.Args[0], "shim"}, Environ: append(os.Environ(), "LESSOR="+os.Args[0]), Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
 		Task: Task{
-			Command: []string{"/bin/sh", "-c", script}, Env: []string{"LESSOR"},
+			Command: []string{"/bin/sh", "-c", script}, Env: []string{"LESSOR"}, ExtendOn: lessor.ExtendOnLife,
 			PulseEvery: 50 * time.Millisecond, KillGrace: 300 * time.Millisecond,
 		},
 	}

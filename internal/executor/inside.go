@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"lessor"
 	"lessor/internal/sentinel"
 )
 
@@ -23,9 +24,6 @@ func wordNames() []string { return []string{beatName, statusName, progressName} 
 
 // maxSignal bounds such a file: a message of 500 characters, escaped.
 const maxSignal = 16 << 10
-
-// maxMessage is the longest message that a server takes, in characters.
-const maxMessage = 500
 
 // word is what such a file says.
 type word struct {
@@ -80,8 +78,8 @@ func (g word) check() error {
 	if g.Progress != nil && !(*g.Progress >= 0 && *g.Progress <= 1) { // also not a number
 		return errors.New("progress is a number from 0 to 1")
 	}
-	if g.Message != nil && len([]rune(*g.Message)) > maxMessage {
-		return fmt.Errorf("a message has at most %d characters", maxMessage)
+	if g.Message != nil && len([]rune(*g.Message)) > lessor.MaxMessage {
+		return fmt.Errorf("a message has at most %d characters", lessor.MaxMessage)
 	}
 	return nil
 }

@@ -8,14 +8,8 @@ import (
 	"lessor"
 )
 
-const (
-	// tellEvery is the least time between heartbeats that only bring news: the server keeps no more.
-	tellEvery = time.Second
-	// firstPause and maxPause bound the time between tries while no server answers: short enough that a server that is
-	// back hears of us long before the shortest lease ends.
-	firstPause = 50 * time.Millisecond
-	maxPause   = time.Second
-)
+// tellEvery is the least time between heartbeats that only bring news: the server keeps no more.
+const tellEvery = time.Second
 
 // keepLease sends heartbeats at the pace that the server sets, until ctx is done or the lease is over. It tries for as
 // long as it takes: a time in which no server could be reached is not charged to the lease.
@@ -112,9 +106,9 @@ func isRefused(err error) bool {
 	return code == lessor.CodeInvalidRequest || code == lessor.CodeInvalidValue || code == lessor.CodePayloadTooLarge
 }
 
-// retryPause grows with failures in a row, and is never the same for two shims.
+// retryPause is the pause after a number of failures in a row, up to half of it random.
 func retryPause(failures int) time.Duration {
-	d := min(firstPause<<min(failures-1, 10), maxPause)
+	d := lessor.RetryPause(failures)
 	return d/2 + rand.N(d/2+1)
 }
 

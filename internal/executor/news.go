@@ -46,7 +46,7 @@ func (s *shim) mood() (status sentinel.Status, movedAt time.Time) {
 func (s *shim) tell() (b lessor.Heartbeat, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.order.Task.ExtendOn == Progress && !s.news.moved {
+	if s.order.Task.ExtendOn != lessor.ExtendOnLife && !s.news.moved {
 		s.news.overdue = true
 		return lessor.Heartbeat{}, false
 	}

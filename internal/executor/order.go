@@ -20,16 +20,6 @@ const (
 	checkpointName = "checkpoint.json"
 )
 
-// ExtendOn says what keeps a lease alive.
-type ExtendOn string
-
-// Life extends the lease as long as the command runs, Progress only while it shows that it moves: by output, or by
-// `lessor beat`.
-const (
-	Life     ExtendOn = "life"
-	Progress ExtendOn = "progress"
-)
-
 // Task says how a command is run for each job. It is written to a file, so it holds no secret.
 type Task struct {
 	// Command is the program and its arguments; with Shell they are joined and given to /bin/sh.
@@ -39,8 +29,8 @@ type Task struct {
 	Env []string `json:"env"`
 	// Engine is what the sentinel calls the agent. Empty means "command".
 	Engine string `json:"engine"`
-	// ExtendOn is Life if empty.
-	ExtendOn ExtendOn `json:"extend_on"`
+	// ExtendOn is what keeps the lease: a command shows progress by output or by `lessor beat`.
+	ExtendOn lessor.ExtendOn `json:"extend_on"`
 	// MaxOutput bounds stdout.log and stderr.log each, in bytes. Zero means 64 MiB.
 	MaxOutput int64 `json:"max_output"`
 	// Timeout ends a command that runs longer. Zero means never.
@@ -58,9 +48,6 @@ type Task struct {
 func (t Task) withDefaults() Task {
 	if t.Engine == "" {
 		t.Engine = "command"
-	}
-	if t.ExtendOn == "" {
-		t.ExtendOn = Life
 	}
 	if t.MaxOutput == 0 {
 		t.MaxOutput = 64 << 20

@@ -5,10 +5,9 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
-)
 
-// maxError is the longest error text that a server takes, in bytes.
-const maxError = 8 << 10
+	"lessor"
+)
 
 // output keeps what a command writes: up to a cap in a file, and the last of it in memory. Writing to it never fails,
 // since a command must not be stopped by a full disk or a reached cap. One goroutine writes, and reads when that has ended.
@@ -26,7 +25,7 @@ type output struct {
 func (o *output) Write(p []byte) (int, error) {
 	o.seen()
 	o.tail = append(o.tail, p...)
-	if over := len(o.tail) - maxError; over > 0 {
+	if over := len(o.tail) - lessor.MaxErrorText; over > 0 {
 		o.tail = append(o.tail[:0], o.tail[over:]...)
 	}
 	if o.file == nil || o.cut {

@@ -57,8 +57,8 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 
 // failure is an error text that fits: how the command ended, and as much of what it said last as there is room for.
 func failure(how, said string) string {
-	how = cutText(how, maxError/2)
-	if said = cutText(said, maxError-len(how)-2); said == "" {
+	how = cutText(how, lessor.MaxErrorText/2)
+	if said = cutText(said, lessor.MaxErrorText-len(how)-2); said == "" {
 		return how
 	}
 	return how + "\n" + said

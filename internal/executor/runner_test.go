@@ -210,7 +210,7 @@ func TestLeaseLivesOnProgressAlone(t *testing.T) {
 	for name, move := range map[string]string{"output": "echo .", "beat": `echo "{\"nonce\":\"$i\"}" > new && mv new .beat`} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, time.Second)
-			b.work(func(c *Config) { c.Task.ExtendOn = Progress },
+			b.work(func(c *Config) { c.Task.ExtendOn = lessor.ExtendOnProgress },
 				`[ $LESSOR_ATTEMPT = 1 ] && exec sleep 30; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do `+move+`; sleep 0.1; done`)
 			id := b.submit("{}")
 			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
@@ -331,7 +331,7 @@ func TestOutputIsKeptUpToItsCap(t *testing.T) {
 	defer file.Close()
 	seen := 0
 	o := &output{file: file, left: 10, seen: func() { seen++ }, warn: func(err error) { t.Errorf("warned: %v", err) }}
-	for _, s := range []string{"12345", "67890", "abc", strings.Repeat("é", maxError) + "\xff\x00 end\n"} {
+	for _, s := range []string{"12345", "67890", "abc", strings.Repeat("é", lessor.MaxErrorText) + "\xff\x00 end\n"} {
 		if n, err := o.Write([]byte(s)); n != len(s) || err != nil {
 			t.Errorf("write %d bytes: %d, %v", len(s), n, err)
 		}

@@ -153,7 +153,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 		return exit, fmt.Errorf("%w: %w", errNoStart, err)
 	}
 	if err != nil {
-		return s.exit(nil, nil, cutText("start the command: "+err.Error(), maxError)), nil
+		return s.exit(nil, nil, cutText("start the command: "+err.Error(), lessor.MaxErrorText)), nil
 	}
 	s.say(wordBegun)
 	beside.Go(func() { s.keepLease(running) })
@@ -163,7 +163,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	ended()
 	beside.Wait()
 	s.look() // the last word, said after the last look
-	return s.exit(state, cause, errs.last(maxError)), cause
+	return s.exit(state, cause, errs.last(lessor.MaxErrorText)), cause
 }
 
 // say has the Runner hear a word. It may be gone.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"lessor"
 	"lessor/internal/sentinel"
 )
 
@@ -17,8 +18,6 @@ const (
 	// short lease makes it more often, down to leastLook.
 	lookEvery = 250 * time.Millisecond
 	leastLook = 20 * time.Millisecond
-	// maxCheckpoint is the largest checkpoint that a server takes.
-	maxCheckpoint = 64 << 10
 )
 
 // watch looks at the folder until ctx is done: for what the command says, and for a request to end.
@@ -85,7 +84,7 @@ func (s *shim) hear(g word) {
 // lookAtCheckpoint takes in the checkpoint if it is new and whole. One that is being written is not JSON yet: it is
 // looked at again.
 func (s *shim) lookAtCheckpoint() {
-	data, err := s.folder.ReadFile(checkpointName, maxCheckpoint)
+	data, err := s.folder.ReadFile(checkpointName, lessor.MaxCheckpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

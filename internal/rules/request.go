@@ -19,8 +19,6 @@ const (
 	maxTTL       = 12 * time.Hour
 	maxUnitsAsk  = math.MaxInt32
 	maxWorkspace = 200
-	maxMessage   = 500
-	maxError     = 8 << 10
 	maxDelay     = 30 * 24 * time.Hour
 	maxReason    = 200
 	// minStartDelay is the least time for which a job that a worker could not start is left alone.
@@ -86,14 +84,14 @@ func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
 	if p := b.Progress; p != nil && !(*p >= 0 && *p <= 1) {
 		c.fail("progress", "must be 0 to 1")
 	}
-	c.text("message", b.Message, 0, maxMessage, "")
+	c.text("message", b.Message, 0, lessor.MaxMessage, "")
 	return a, c.err()
 }
 
 // checkpoint returns a checkpoint as sent; null keeps the one before.
 func (c *check) checkpoint(raw json.RawMessage) json.RawMessage {
-	if len(raw) > maxCheckpoint {
-		c.fail("checkpoint", "must be at most %d bytes, not %d", maxCheckpoint, len(raw))
+	if len(raw) > lessor.MaxCheckpoint {
+		c.fail("checkpoint", "must be at most %d bytes, not %d", lessor.MaxCheckpoint, len(raw))
 	}
 	return nullToNil(raw)
 }
@@ -120,8 +118,8 @@ func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
 	e := End{Actor: worker, Result: nullToNil(d.Result), Final: d.Retryable != nil && !*d.Retryable}
 	if d.Error != nil {
 		e.Error = *d.Error
-		if len(e.Error) > maxError {
-			c.fail("error", "must be at most %d bytes, not %d", maxError, len(e.Error))
+		if len(e.Error) > lessor.MaxErrorText {
+			c.fail("error", "must be at most %d bytes, not %d", lessor.MaxErrorText, len(e.Error))
 		}
 		c.text("error", d.Error, 0, math.MaxInt, "") // its length is counted in bytes, above
 	}

@@ -13,18 +13,17 @@ import (
 
 // The limits of a submission.
 const (
-	maxType       = 120
-	maxKey        = 200
-	minLockKey    = 3
-	maxLockKey    = 200
-	maxTags       = 20
-	maxTag        = 80
-	maxClass      = 80
-	maxAttempts   = 50
-	maxRuntimeS   = 366 * 24 * 60 * 60 // longer is a mistake in units
-	maxBackoff    = 30 * 24 * time.Hour
-	defaultClass  = "default"
-	maxCheckpoint = 64 << 10
+	maxType      = 120
+	maxKey       = 200
+	minLockKey   = 3
+	maxLockKey   = 200
+	maxTags      = 20
+	maxTag       = 80
+	maxClass     = 80
+	maxAttempts  = 50
+	maxRuntimeS  = 366 * 24 * 60 * 60 // longer is a mistake in units
+	maxBackoff   = 30 * 24 * time.Hour
+	defaultClass = "default"
 )
 
 // SubmitConfig is what submissions are held against.
