@@ -21,7 +21,7 @@ func (p *pass) alert(ctx context.Context, of alertOf, count int64, message strin
 	if err != nil {
 		return err
 	}
-	p.s.fold.alerted[of] = true
+	p.l.fold.alerted[of] = true
 	if open != nil {
 		return nil
 	}
@@ -31,10 +31,10 @@ func (p *pass) alert(ctx context.Context, of alertOf, count int64, message strin
 
 // unalert clears an alert about a definition, if one is known to be open.
 func (p *pass) unalert(ctx context.Context, of alertOf) error {
-	if !p.s.fold.alerted[of] {
+	if !p.l.fold.alerted[of] {
 		return nil
 	}
-	delete(p.s.fold.alerted, of)
+	delete(p.l.fold.alerted, of)
 	return p.clear(ctx, of.kind, of.id, of.tenant)
 }
 
@@ -58,14 +58,14 @@ func (p *pass) clearAlerts(ctx context.Context, d *rules.Definition) error {
 			return err
 		}
 	}
-	if h := p.s.fold.hindered.all[d.ID]; h.Circuit.Closed() {
+	if h := p.l.fold.hindered.all[d.ID]; h.Circuit.Closed() {
 		return nil
 	}
 	return p.clear(ctx, lessor.AlertCircuitOpen, d.ID, d.Tenant)
 }
 
 // loadAlerted reads which alerts are open that this node may have to clear.
-func (s *Scheduler) loadAlerted(ctx context.Context, v View, f *fold) error {
+func (l *loop) loadAlerted(ctx context.Context, v View, f *fold) error {
 	clear(f.alerted)
 	for q := (AlertQuery{Open: true, Limit: pageLimit}); ; {
 		page, err := v.AlertList(ctx, q)
@@ -77,7 +77,7 @@ func (s *Scheduler) loadAlerted(ctx context.Context, v View, f *fold) error {
 			case lessor.AlertNoWorker, lessor.AlertMissedTicks:
 				f.alerted[alertOf{a.Kind, a.TenantID, a.Subject}] = true
 			case lessor.AlertJobFailed:
-				s.failing.adopt(a)
+				l.failing.adopt(a)
 			}
 		}
 		if len(page) < pageLimit {

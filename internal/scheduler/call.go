@@ -74,17 +74,17 @@ func (s *Scheduler) do(ctx context.Context, from Caller, o op) error {
 	}
 }
 
-// lookCall reads the fold between two commits.
-type lookCall struct {
+// readCall reads the loop's state between two commits.
+type readCall struct {
 	call
-	fn func()
+	fn func(*loop)
 }
 
-func (*lookCall) size() int { return 0 }
+func (*readCall) size() int { return 0 }
 
-// look runs fn while nobody changes the fold.
-func (s *Scheduler) look(ctx context.Context, from Caller, fn func()) error {
-	return s.do(ctx, from, &lookCall{call: s.newCall(), fn: fn})
+// read runs fn in the loop while no commit changes its state. fn must not keep the pointer.
+func (s *Scheduler) read(ctx context.Context, from Caller, fn func(l *loop)) error {
+	return s.do(ctx, from, &readCall{call: s.newCall(), fn: fn})
 }
 
 // changeCall is something rare that has a transaction for itself.

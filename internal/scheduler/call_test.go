@@ -12,7 +12,7 @@ import (
 func TestLineHasAShareForEachTenant(t *testing.T) {
 	full, other := lessor.TenantID{UUID: lessor.UUID{1}}, lessor.TenantID{UUID: lessor.UUID{2}}
 	s := New(viewer{}, Config{})
-	for s.calls.Put(full.UUID, &lookCall{call: s.newCall()}) == nil {
+	for s.calls.Put(full.UUID, &readCall{call: s.newCall()}) == nil {
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -21,7 +21,7 @@ func TestLineHasAShareForEachTenant(t *testing.T) {
 		tenant *lessor.TenantID
 		want   lessor.Code
 	}{{"the tenant", &full, lessor.CodeRateLimited}, {"another tenant", &other, ""}, {"a caller without a tenant", nil, ""}} {
-		err := s.look(gone, Caller{Tenant: c.tenant}, func() {})
+		err := s.read(gone, Caller{Tenant: c.tenant}, func(l *loop) {})
 		if c.want != "" && lessor.CodeOf(err) != c.want || c.want == "" && !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want %q, or to wait", c.name, err, c.want)
 		}

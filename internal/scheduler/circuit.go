@@ -89,7 +89,7 @@ func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
 		return nil
 	}
 	for _, c := range cs {
-		if p.s.fold.broken(c) {
+		if p.l.fold.broken(c) {
 			p.resettle()
 		}
 	}
@@ -99,7 +99,7 @@ func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
 // trials lets one job each of the definitions go whose open circuit may be tried. Under the gate nothing is waited for: a
 // circuit that another node counts into waits for the next grant.
 func (r *round) trials(ctx context.Context) error {
-	f := r.p.s.fold
+	f := r.p.l.fold
 	ids := f.tries(r.p.now)
 	if len(ids) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (r *round) trials(ctx context.Context) error {
 // try keeps the other jobs of a definition back once one of them is tried.
 func (r *round) try(lane rules.Lane) {
 	if r.trialOf(lane) != nil {
-		r.p.s.fold.index.SetDefinition(lane.Tenant, lane.Definition, true)
+		r.p.l.fold.index.SetDefinition(lane.Tenant, lane.Definition, true)
 	}
 }
 
@@ -146,7 +146,7 @@ func (r *round) tried(ctx context.Context) error {
 		}
 	}
 	for id := range r.trial {
-		r.p.s.fold.hinder(r.p.s.fold.hindered.all[id])
+		r.p.l.fold.hinder(r.p.l.fold.hindered.all[id])
 	}
 	return r.p.saveCircuits(ctx, changed)
 }

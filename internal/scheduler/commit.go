@@ -9,10 +9,10 @@ import (
 )
 
 // commit answers w: everything that is hot in one transaction, each rare change in one of its own.
-func (s *Scheduler) commit(ctx context.Context, w *work) error {
-	err := s.start(ctx, w)
-	if err == nil && (len(w.changes) > 0 || s.rareDue()) {
-		err = s.land(ctx)
+func (l *loop) commit(ctx context.Context, w *work) error {
+	err := l.start(ctx, w)
+	if err == nil && (len(w.changes) > 0 || l.rareDue()) {
+		err = l.land(ctx)
 	}
 	if err != nil {
 		for _, c := range w.changes {
@@ -21,105 +21,105 @@ func (s *Scheduler) commit(ctx context.Context, w *work) error {
 		return err
 	}
 	for i, c := range w.changes {
-		if err := s.commitChange(ctx, c); err != nil {
+		if err := l.commitChange(ctx, c); err != nil {
 			for _, c := range w.changes[i+1:] {
 				c.answer(storeRefusal(err))
 			}
 			return err
 		}
 	}
-	if s.wentBack != "" {
-		if err := s.tellWentBack(ctx); err != nil {
+	if l.wentBack != "" {
+		if err := l.tellWentBack(ctx); err != nil {
 			return err
 		}
 	}
-	if s.correction.due {
-		if err := s.correct(ctx); err != nil {
+	if l.correction.due {
+		if err := l.correct(ctx); err != nil {
 			return err
 		}
 	}
-	if s.tickDue() {
-		if err := s.tick(ctx); err != nil {
+	if l.tickDue() {
+		if err := l.tick(ctx); err != nil {
 			return err
 		}
 	}
-	if s.missDue() {
-		if err := s.miss(ctx); err != nil {
+	if l.missDue() {
+		if err := l.miss(ctx); err != nil {
 			return err
 		}
 	}
-	if s.failedDue() {
-		if err := s.tellFailed(ctx); err != nil {
+	if l.failedDue() {
+		if err := l.tellFailed(ctx); err != nil {
 			return err
 		}
 	}
-	if s.brakeIsOver() {
-		if err := s.clearBrake(ctx); err != nil {
+	if l.brakeIsOver() {
+		if err := l.clearBrake(ctx); err != nil {
 			return err
 		}
 	}
-	if s.retainDue() {
-		return s.retain(ctx)
+	if l.retainDue() {
+		return l.retain(ctx)
 	}
 	return nil
 }
 
 // rareDue reports whether something besides the hot calls has a transaction of its own now.
-func (s *Scheduler) rareDue() bool {
-	return s.correction.due || s.wentBack != "" || s.tickDue() || s.missDue() || s.failedDue() || s.brakeIsOver() || s.retainDue()
+func (l *loop) rareDue() bool {
+	return l.correction.due || l.wentBack != "" || l.tickDue() || l.missDue() || l.failedDue() || l.brakeIsOver() || l.retainDue()
 }
 
 // start answers the hot calls, or has their commit on its way.
-func (s *Scheduler) start(ctx context.Context, w *work) error {
-	if s.alone() {
-		return s.fly(ctx, w, true)
+func (l *loop) start(ctx context.Context, w *work) error {
+	if l.alone() {
+		return l.fly(ctx, w, true)
 	}
-	if err := s.land(ctx); err != nil {
-		s.refuse(w.hot(), err)
+	if err := l.land(ctx); err != nil {
+		l.refuse(w.hot(), err)
 		return err
 	}
-	if s.sender == nil {
-		return s.commitHot(ctx, w)
+	if l.sender == nil {
+		return l.commitHot(ctx, w)
 	}
-	return s.crowd(ctx, w)
+	return l.crowd(ctx, w)
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch
 // is halved until the guilty call stands alone.
-func (s *Scheduler) commitHot(ctx context.Context, w *work) error {
+func (l *loop) commitHot(ctx context.Context, w *work) error {
 	ops := w.hot()
-	p, err := s.transact(ctx, len(ops), func(p *pass) error { return p.run(ctx, w) })
+	p, err := l.transact(ctx, len(ops), func(p *pass) error { return p.run(ctx, w) })
 	switch {
 	case err == nil:
-		s.tell(p, w, s.park(w.requests, p.now))
+		l.tell(p, w, l.park(w.requests, p.now))
 		return nil
 	case !errors.Is(err, ErrBadCall):
-		s.refuse(ops, err)
+		l.refuse(ops, err)
 		return err
 	case len(ops) < 2:
-		s.refuse(ops, err)
-		return s.rebuild(ctx)
+		l.refuse(ops, err)
+		return l.rebuild(ctx)
 	}
 	first, second := ops[:len(ops)/2], ops[len(ops)/2:]
-	if err := s.commitHalf(ctx, first); err != nil {
-		s.refuse(second, err)
+	if err := l.commitHalf(ctx, first); err != nil {
+		l.refuse(second, err)
 		return err
 	}
-	return s.commitHalf(ctx, second)
+	return l.commitHalf(ctx, second)
 }
 
 // commitHalf answers a part of a batch that failed, on a fold that is in no doubt.
-func (s *Scheduler) commitHalf(ctx context.Context, ops []op) error {
-	if err := s.rebuild(ctx); err != nil {
-		s.refuse(ops, err)
+func (l *loop) commitHalf(ctx context.Context, ops []op) error {
+	if err := l.rebuild(ctx); err != nil {
+		l.refuse(ops, err)
 		return err
 	}
-	return s.commitHot(ctx, s.sort(ops))
+	return l.commitHot(ctx, l.sort(ops))
 }
 
 // commitChange runs one rare call. A refusal is its answer, and not a failure of the store.
-func (s *Scheduler) commitChange(ctx context.Context, c *changeCall) error {
-	p, err := s.transact(ctx, 1, func(p *pass) error {
+func (l *loop) commitChange(ctx context.Context, c *changeCall) error {
+	p, err := l.transact(ctx, 1, func(p *pass) error {
 		if err := c.fn(ctx, p); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Scheduler) commitChange(ctx context.Context, c *changeCall) error {
 		return p.flush(ctx)
 	})
 	if err == nil {
-		s.stream.publish(p.events)
+		l.stream.publish(p.events)
 		c.answer(nil)
 		return nil
 	}
@@ -145,28 +145,28 @@ const maxTries = 5
 
 // transact runs fn in one transaction, and again when it met another node's and lost. After any failure the fold is in doubt and
 // is rebuilt before it is used again.
-func (s *Scheduler) transact(ctx context.Context, calls int, fn func(p *pass) error) (*pass, error) {
+func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) (*pass, error) {
 	for try := 1; ; try++ {
 		start := time.Now()
-		p := &pass{s: s}
-		err := s.store.Update(ctx, func(tx Tx) error { return p.begin(ctx, tx, fn) })
+		p := &pass{l: l}
+		err := l.store.Update(ctx, func(tx Tx) error { return p.begin(ctx, tx, fn) })
 		p.stats.Calls, p.stats.Took, p.stats.Err = calls, time.Since(start), faultOnly(err)
-		s.cfg.Observe(p.stats)
+		l.cfg.Observe(p.stats)
 		if err == nil {
-			s.retaining.ended.Add(int64(len(p.stats.Ended)))
-			s.fold.serving = p.served()
-			s.announce(p)
+			l.retaining.ended.Add(int64(len(p.stats.Ended)))
+			l.fold.serving = p.served()
+			l.announce(p)
 			return p, nil
 		}
 		if p.stats.Err == nil { // refused before anything was changed: the fold is as it was
-			s.fold.delta = nil
+			l.fold.delta = nil
 			return nil, err
 		}
-		s.doubt()
+		l.doubt()
 		if try == maxTries || !repeatable(err) {
 			return nil, err
 		}
-		if err := s.rebuild(ctx); err != nil {
+		if err := l.rebuild(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -178,17 +178,17 @@ func repeatable(err error) bool {
 }
 
 // announce tells about the alerts of a commit that is durable, and counts the jobs that failed in it.
-func (s *Scheduler) announce(p *pass) {
+func (l *loop) announce(p *pass) {
 	for _, a := range p.alerts {
-		s.cfg.Alert(a)
+		l.cfg.Alert(a)
 	}
-	s.failing.count(p.failed)
+	l.failing.count(p.failed)
 }
 
 // doubt forgets what a failed transaction may have changed in memory.
-func (s *Scheduler) doubt() {
-	s.fold = nil
-	s.parked.each(func(r *requestCall) { r.grants = nil }) // they were not committed; its last denial still holds
+func (l *loop) doubt() {
+	l.fold = nil
+	l.parked.each(func(r *requestCall) { r.grants = nil }) // they were not committed; its last denial still holds
 }
 
 // faultOnly is nil for a refusal: it is an answer, not a failure of the commit.
@@ -200,7 +200,7 @@ func faultOnly(err error) error {
 }
 
 // tell answers the calls of a commit that is durable, among them the requests that were dealt with, and tells those who follow the records.
-func (s *Scheduler) tell(p *pass, w *work, dealt []*requestCall) {
+func (l *loop) tell(p *pass, w *work, dealt []*requestCall) {
 	for _, c := range w.beats {
 		c.answer(nil)
 	}
@@ -212,8 +212,8 @@ func (s *Scheduler) tell(p *pass, w *work, dealt []*requestCall) {
 	}
 	for _, r := range dealt {
 		if !r.answer(nil) {
-			s.giveBack(r)
+			l.giveBack(r)
 		}
 	}
-	s.stream.publish(p.events)
+	l.stream.publish(p.events)
 }

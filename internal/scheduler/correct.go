@@ -21,34 +21,34 @@ type correction struct {
 }
 
 // readClock notes what the store's clock says, and what is to be done if it was set back.
-func (s *Scheduler) readClock(now lessor.Instant) {
-	tick := rules.Tick{Wall: now, Mono: time.Since(s.began)}
-	if rules.SteppedBack(s.clock, tick) {
-		s.setBack(now)
-		s.correction = correction{due: true}
+func (l *loop) readClock(now lessor.Instant) {
+	tick := rules.Tick{Wall: now, Mono: time.Since(l.began)}
+	if rules.SteppedBack(l.clock, tick) {
+		l.setBack(now)
+		l.correction = correction{due: true}
 	}
-	s.clock = tick
+	l.clock = tick
 }
 
 // setBack sets right what is kept in memory.
-func (s *Scheduler) setBack(now lessor.Instant) {
-	s.reserve.since = min(s.reserve.since, now)
-	s.workers.setBack(now)
-	s.followedUntil = min(s.followedUntil, now.Add(followedFor))
-	f := s.fold
+func (l *loop) setBack(now lessor.Instant) {
+	l.reserve.since = min(l.reserve.since, now)
+	l.workers.setBack(now)
+	l.followedUntil = min(l.followedUntil, now.Add(followedFor))
+	f := l.fold
 	f.retainAt, f.metAt = min(f.retainAt, now), min(f.metAt, now)
-	for i := range s.expected {
-		e := &s.expected[i]
+	for i := range l.expected {
+		e := &l.expected[i]
 		e.at = min(e.at, now.Add(e.within))
-		s.expectAt = min(s.expectAt, e.at)
+		l.expectAt = min(l.expectAt, e.at)
 	}
 }
 
 // correct goes on with the correction up to its end, or up to where it is time to answer calls.
-func (s *Scheduler) correct(ctx context.Context) error {
-	for more := false; s.correction.due && !more; {
+func (l *loop) correct(ctx context.Context) error {
+	for more := false; l.correction.due && !more; {
 		var err error
-		if more, err = s.correctNext(ctx); err != nil {
+		if more, err = l.correctNext(ctx); err != nil {
 			return fmt.Errorf("correct times: %w", err)
 		}
 	}
@@ -56,41 +56,41 @@ func (s *Scheduler) correct(ctx context.Context) error {
 }
 
 // correctNext does one step, and reports whether it filled a page.
-func (s *Scheduler) correctNext(ctx context.Context) (full bool, err error) {
-	c := &s.correction
+func (l *loop) correctNext(ctx context.Context) (full bool, err error) {
+	c := &l.correction
 	switch {
 	case !c.waits:
-		err = s.correctIn(ctx, func(p *pass) (err error) {
+		err = l.correctIn(ctx, func(p *pass) (err error) {
 			full, err = p.rewait(ctx)
 			return err
 		})
 		c.waits = err == nil && !full
 	case !c.listed:
-		c.ids, err = s.misaimed(ctx)
+		c.ids, err = l.misaimed(ctx)
 		c.listed = err == nil
 	case len(c.ids) > 0:
 		n := min(tickBatch, len(c.ids))
-		err = s.correctIn(ctx, func(p *pass) error { return p.reaim(ctx, c.ids[:n]) })
+		err = l.correctIn(ctx, func(p *pass) error { return p.reaim(ctx, c.ids[:n]) })
 		if err == nil {
 			c.ids, full = c.ids[n:], true
 		}
 	default:
-		err = s.correctIn(ctx, func(p *pass) error {
+		err = l.correctIn(ctx, func(p *pass) error {
 			if err := p.rewatch(ctx); err != nil {
 				return err
 			}
 			return p.recool(ctx)
 		})
 		if err == nil {
-			s.failing.setBack(s.fold.serving.LastBeat)
-			s.correction = correction{}
+			l.failing.setBack(l.fold.serving.LastBeat)
+			l.correction = correction{}
 		}
 	}
 	return full, err
 }
 
-func (s *Scheduler) correctIn(ctx context.Context, fn func(p *pass) error) error {
-	_, err := s.transact(ctx, 0, func(p *pass) error {
+func (l *loop) correctIn(ctx context.Context, fn func(p *pass) error) error {
+	_, err := l.transact(ctx, 0, func(p *pass) error {
 		if err := fn(p); err != nil {
 			return err
 		}
@@ -111,15 +111,15 @@ func (p *pass) rewait(ctx context.Context) (more bool, err error) {
 	for _, w := range ahead {
 		if rules.Rewait(&w.Turn, &w.Wait, p.now) {
 			p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.Delayed, Turn: w.Turn, Wait: w.Wait})
-			p.s.fold.waits(w.Wait.Until)
+			p.l.fold.waits(w.Wait.Until)
 		}
 	}
 	return len(ahead) == dueLimit, nil
 }
 
 // misaimed lists the definitions whose next tick was chosen on a clock that has since been set back.
-func (s *Scheduler) misaimed(ctx context.Context) (ids []string, err error) {
-	err = s.store.View(ctx, func(v View) error {
+func (l *loop) misaimed(ctx context.Context) (ids []string, err error) {
+	err = l.store.View(ctx, func(v View) error {
 		q := DefinitionQuery{Limit: pageLimit}
 		for {
 			page, err := v.DefinitionList(ctx, q)
@@ -187,7 +187,7 @@ func (p *pass) rewatch(ctx context.Context) error {
 
 // recool sets right when open circuits are tried, and when a capacity that was set for a time ends.
 func (p *pass) recool(ctx context.Context) error {
-	f := p.s.fold
+	f := p.l.fold
 	var ids []string
 	for id := range f.hindered.open {
 		if f.hindered.all[id].Circuit.RetryAt > p.now {
@@ -218,7 +218,7 @@ func (p *pass) recool(ctx context.Context) error {
 
 // resetUntil lets a capacity end that was set for a time, after that time at the latest.
 func (p *pass) resetUntil(ctx context.Context) error {
-	s := p.s
+	s := p.l
 	if s.settings.Until == 0 || !rules.Ahead(s.settings.SetAt, p.now) {
 		return nil
 	}

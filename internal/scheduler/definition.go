@@ -119,7 +119,7 @@ func (p *pass) saveDefinitions(ctx context.Context, ds []*rules.Definition) erro
 	if err := p.tx.SaveDefinitions(ctx, ds); err != nil {
 		return err
 	}
-	f := p.s.fold
+	f := p.l.fold
 	for _, d := range ds {
 		f.held(d)
 		f.ticksAt(d.DueAt)
@@ -183,7 +183,7 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 		if err := p.clearAlerts(ctx, d); err != nil {
 			return err
 		}
-		p.s.fold.unhinder(d.ID)
+		p.l.fold.unhinder(d.ID)
 	}
 	if err := p.cancelOpen(ctx, c.Actor, ds, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {
 		return err

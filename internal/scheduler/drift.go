@@ -8,16 +8,16 @@ import (
 
 // Drift compares the fold with one snapshot of the tables, between two commits. It returns nil if they are equal.
 func (s *Scheduler) Drift(ctx context.Context) (drift error) {
-	err := s.look(ctx, Caller{}, func() {
+	err := s.read(ctx, Caller{}, func(l *loop) {
 		drift = s.store.View(ctx, func(v View) error {
-			if err := s.follow(ctx, v); err != nil {
+			if err := l.follow(ctx, v); err != nil {
 				return err
 			}
-			tables := s.newFold()
-			if err := s.load(ctx, v, tables); err != nil {
+			tables := l.newFold()
+			if err := l.load(ctx, v, tables); err != nil {
 				return err
 			}
-			return s.fold.differs(tables)
+			return l.fold.differs(tables)
 		})
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ const dueLimit = 2000
 
 // promote puts waiting jobs whose time has come into the queue.
 func (p *pass) promote(ctx context.Context) error {
-	f := p.s.fold
+	f := p.l.fold
 	if !f.due(p.now) {
 		return nil
 	}

@@ -23,14 +23,14 @@ type expected struct {
 }
 
 // expect plans to look whether a worker has asked for the job of a tick within its timeout.
-func (s *Scheduler) expect(spec *rules.Spec, now lessor.Instant) {
-	if len(s.expected) == maxExpected {
+func (l *loop) expect(spec *rules.Spec, now lessor.Instant) {
+	if len(l.expected) == maxExpected {
 		return
 	}
 	of := alertOf{lessor.AlertNoWorker, spec.Lane.Tenant, spec.Lane.Definition}
-	s.expected = append(s.expected, expected{job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime), within: spec.MaxRuntime})
-	if at := now.Add(spec.MaxRuntime); s.expectAt == 0 || at < s.expectAt {
-		s.expectAt = at
+	l.expected = append(l.expected, expected{job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime), within: spec.MaxRuntime})
+	if at := now.Add(spec.MaxRuntime); l.expectAt == 0 || at < l.expectAt {
+		l.expectAt = at
 	}
 }
 
@@ -40,8 +40,8 @@ func (f *fold) unclaimed(t rules.Turn) bool {
 }
 
 // expectAgain watches the jobs that were queued before this process began, from now on.
-func (s *Scheduler) expectAgain(ctx context.Context, v View, jobs []lessor.JobID) error {
-	if s.expects {
+func (l *loop) expectAgain(ctx context.Context, v View, jobs []lessor.JobID) error {
+	if l.expects {
 		return nil
 	}
 	specs, err := v.Specs(ctx, jobs)
@@ -49,28 +49,28 @@ func (s *Scheduler) expectAgain(ctx context.Context, v View, jobs []lessor.JobID
 		return err
 	}
 	for _, spec := range specs {
-		s.expect(spec, v.Now())
+		l.expect(spec, v.Now())
 	}
-	s.expects = true
+	l.expects = true
 	return nil
 }
 
 // missDue reports whether a worker should have asked for a job by now.
-func (s *Scheduler) missDue() bool { return s.expectAt != 0 && s.expectAt <= s.fold.serving.LastBeat }
+func (l *loop) missDue() bool { return l.expectAt != 0 && l.expectAt <= l.fold.serving.LastBeat }
 
 // miss raises an alert about each definition whose job nobody has asked for in time.
-func (s *Scheduler) miss(ctx context.Context) error {
-	now := s.fold.serving.LastBeat
+func (l *loop) miss(ctx context.Context) error {
+	now := l.fold.serving.LastBeat
 	var due []expected
-	s.expectAt = 0
-	s.expected = slices.DeleteFunc(s.expected, func(e expected) bool {
+	l.expectAt = 0
+	l.expected = slices.DeleteFunc(l.expected, func(e expected) bool {
 		if e.at > now {
-			if s.expectAt == 0 || e.at < s.expectAt {
-				s.expectAt = e.at
+			if l.expectAt == 0 || e.at < l.expectAt {
+				l.expectAt = e.at
 			}
 			return false
 		}
-		if !s.workers.asks(e.typ, e.of.tenant, now) {
+		if !l.workers.asks(e.typ, e.of.tenant, now) {
 			due = append(due, e)
 		}
 		return true
@@ -78,7 +78,7 @@ func (s *Scheduler) miss(ctx context.Context) error {
 	if len(due) == 0 {
 		return nil
 	}
-	_, err := s.transact(ctx, 0, func(p *pass) error { return p.miss(ctx, due) })
+	_, err := l.transact(ctx, 0, func(p *pass) error { return p.miss(ctx, due) })
 	return err
 }
 

@@ -16,8 +16,8 @@ const sweepLimit = 2000
 
 // suspect returns the leases that look as if they were over, or are to be set right. The others are planned for later.
 func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err error) {
-	f := p.s.fold
-	if !f.sweepDue(p.now, p.s.cfg.Sweep) {
+	f := p.l.fold
+	if !f.sweepDue(p.now, p.l.cfg.Sweep) {
 		return nil, nil
 	}
 	var ids []lessor.LeaseID
@@ -42,7 +42,7 @@ func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err erro
 }
 
 func (p *pass) planLook(h *rules.Held) {
-	p.s.fold.look(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
+	p.l.fold.look(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
 }
 
 // expire judges the suspects again, now that nobody else can change them, answers the calls that came late, and ends what is over: of
@@ -78,7 +78,7 @@ func (p *pass) expire(ctx context.Context) error {
 		case o == "":
 			p.goesOn(h)
 		case o == rules.OutcomeExpired && allowed <= 0:
-			p.s.fold.look(h.ID, p.now.Add(p.s.cfg.Sweep))
+			p.l.fold.look(h.ID, p.now.Add(p.l.cfg.Sweep))
 		default:
 			over = append(over, h)
 			allowed--
@@ -112,17 +112,17 @@ func (p *pass) anyLapsed() bool {
 // brake asks how many of the leases that lapsed may be ended now. It looks at all leases: calls that come late one after the other
 // share the last look.
 func (p *pass) brake(ctx context.Context) (allowed int, err error) {
-	f := p.s.fold
-	if len(p.suspects) == 0 && p.now.Sub(f.judgedAt).Abs() < p.s.cfg.Sweep/4 {
+	f := p.l.fold
+	if len(p.suspects) == 0 && p.now.Sub(f.judgedAt).Abs() < p.l.cfg.Sweep/4 {
 		return 0, nil
 	}
 	silence := rules.Silence{Lapsed: 1}
-	if rules.BrakeReady(p.serving, p.now, p.s.cfg.Brake) {
+	if rules.BrakeReady(p.serving, p.now, p.l.cfg.Brake) {
 		if silence, err = p.silence(ctx); err != nil {
 			return 0, err
 		}
 	}
-	next, allowed, pulled := rules.Brake(silence, p.serving, p.now, p.sweptFor, p.s.cfg.Brake)
+	next, allowed, pulled := rules.Brake(silence, p.serving, p.now, p.sweptFor, p.l.cfg.Brake)
 	f.judgedAt, f.woke = p.now, f.woke || pulled
 	if next == p.serving {
 		return allowed, nil
@@ -154,30 +154,30 @@ func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
 }
 
 // brakeEnd is when the floor that the brake set ends, if an alert about it may be open then; else 0.
-func (s *Scheduler) brakeEnd() lessor.Instant {
-	until := s.fold.serving.BrakeUntil
-	if until == s.braked {
+func (l *loop) brakeEnd() lessor.Instant {
+	until := l.fold.serving.BrakeUntil
+	if until == l.braked {
 		return 0
 	}
 	return max(until, 1) // a clock that was set back has ended the brake
 }
 
 // brakeIsOver reports whether the alert about the last brake is to be cleared.
-func (s *Scheduler) brakeIsOver() bool {
-	end := s.brakeEnd()
-	return end != 0 && end <= s.fold.serving.LastBeat
+func (l *loop) brakeIsOver() bool {
+	end := l.brakeEnd()
+	return end != 0 && end <= l.fold.serving.LastBeat
 }
 
-func (s *Scheduler) clearBrake(ctx context.Context) error {
-	until := s.fold.serving.BrakeUntil
-	_, err := s.transact(ctx, 0, func(p *pass) error {
+func (l *loop) clearBrake(ctx context.Context) error {
+	until := l.fold.serving.BrakeUntil
+	_, err := l.transact(ctx, 0, func(p *pass) error {
 		if err := p.gate(ctx); err != nil || p.serving.BrakeUntil > p.now {
 			return err
 		}
 		return p.clear(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{})
 	})
 	if err == nil {
-		s.braked = until
+		l.braked = until
 	}
 	return err
 }
@@ -197,7 +197,7 @@ func (p *pass) lapse(ctx context.Context, held []*rules.Held) error {
 	}
 	for _, h := range held {
 		end := rules.Lapse(rules.Over(h, p.now, p.serving))
-		next, err := rules.Conclude(h, end, p.s.retries(specs[h.Turn.Job]), p.now, p.s.cfg.Random())
+		next, err := rules.Conclude(h, end, p.l.retries(specs[h.Turn.Job]), p.now, p.l.cfg.Random())
 		if err != nil {
 			return err
 		}

@@ -34,13 +34,13 @@ type failedJob struct {
 
 // failures finds the jobs that fail for good among moves.
 func (p *pass) failures(moves []Move) {
-	if !p.s.cfg.FailedJobs {
+	if !p.l.cfg.FailedJobs {
 		return
 	}
 	for i := range moves {
 		if m := &moves[i]; m.To == rules.Ended && rules.FailedForGood(m.Done.State) {
 			turn := &m.Done.Attempt.Turn
-			l := p.s.fold.index.Lane(turn.Lane)
+			l := p.l.fold.index.Lane(turn.Lane)
 			p.failed = append(p.failed, failedJob{typeOf{l.Tenant, l.Type}, turn.Job})
 		}
 	}
@@ -149,16 +149,16 @@ func (f *failing) done(told map[typeOf]rules.Failures, alerts map[typeOf]*lessor
 	f.plan()
 }
 
-func (s *Scheduler) failedDue() bool {
-	at := s.failing.next()
-	return at != 0 && at <= s.fold.serving.LastBeat
+func (l *loop) failedDue() bool {
+	at := l.failing.next()
+	return at != 0 && at <= l.fold.serving.LastBeat
 }
 
 // tellFailed raises and clears the alerts about jobs that failed for good. Nodes do so one after the other: they count into one alert.
-func (s *Scheduler) tellFailed(ctx context.Context) error {
-	due := s.failing.due(s.fold.serving.LastBeat)
+func (l *loop) tellFailed(ctx context.Context) error {
+	due := l.failing.due(l.fold.serving.LastBeat)
 	var alerts map[typeOf]*lessor.Alert
-	_, err := s.transact(ctx, 0, func(p *pass) error {
+	_, err := l.transact(ctx, 0, func(p *pass) error {
 		alerts = map[typeOf]*lessor.Alert{}
 		if err := p.gate(ctx); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (s *Scheduler) tellFailed(ctx context.Context) error {
 		return nil
 	})
 	if err == nil {
-		s.failing.done(due, alerts)
+		l.failing.done(due, alerts)
 	}
 	return err
 }

@@ -22,8 +22,8 @@ func (s *Scheduler) Figures(ctx context.Context) (f Figures, err error) {
 		return f, err
 	}
 	f.Circuits, f.Alerts = map[lessor.CircuitState]int{}, map[lessor.AlertKind]int{}
-	err = s.look(ctx, Caller{}, func() {
-		for _, h := range s.fold.hindered.all {
+	err = s.read(ctx, Caller{}, func(l *loop) {
+		for _, h := range l.fold.hindered.all {
 			if !h.Circuit.Closed() {
 				f.Circuits[h.Circuit.State]++
 			}

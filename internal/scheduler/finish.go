@@ -165,7 +165,7 @@ func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) e
 	if e.end.Outcome == rules.OutcomeReleased {
 		said = rules.Released(&e.end, p.reportOf(h.Turn.Job), e.report)
 	}
-	next, err := rules.Conclude(h, e.end, p.s.retries(specs[h.Turn.Job]), p.now, p.s.cfg.Random())
+	next, err := rules.Conclude(h, e.end, p.l.retries(specs[h.Turn.Job]), p.now, p.l.cfg.Random())
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) e
 		p.report(h, said)
 	}
 	e.held = h
-	p.s.workers.beat(c, h.Worker, p.now)
+	p.l.workers.beat(c, h.Worker, p.now)
 	p.leave(h, next)
 	return nil
 }
@@ -197,7 +197,7 @@ func (p *pass) leave(h *rules.Held, n rules.Next) {
 	p.leases[h.ID] = nil
 	delete(p.changed, h.ID)
 	p.moves = append(p.moves, Move{From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Wait: n.Wait, Attempt: n.Attempt, Done: n.Done})
-	p.s.fold.free(h)
+	p.l.fold.free(h)
 	p.arrive(n)
 	p.verdict(h, a.Outcome)
 	p.stats.Ended = append(p.stats.Ended, EndedAttempt{a.Outcome, p.now.Sub(h.IssuedAt)})
@@ -206,7 +206,7 @@ func (p *pass) leave(h *rules.Held, n rules.Next) {
 
 // verdict notes how an attempt of a definition's job ended.
 func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
-	if d := p.s.fold.index.Lane(h.Turn.Lane).Definition; d != "" {
+	if d := p.l.fold.index.Lane(h.Turn.Lane).Definition; d != "" {
 		p.verdicts = append(p.verdicts, verdict{definition: d, tenant: h.Tenant, lease: h.ID, outcome: o})
 	}
 }
@@ -215,9 +215,9 @@ func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
 func (p *pass) arrive(n rules.Next) {
 	switch n.Place {
 	case rules.InQueue:
-		p.s.fold.enqueue(n.Turn)
+		p.l.fold.enqueue(n.Turn)
 	case rules.Delayed:
-		p.s.fold.waits(n.Wait.Until)
+		p.l.fold.waits(n.Wait.Until)
 	}
 }
 

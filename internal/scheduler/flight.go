@@ -28,17 +28,17 @@ const crowdedFor = 10 * time.Second
 
 // alone reports whether the store is one that sends, and no other node works on it now. Among several a node's own work and the database's
 // overlap by themselves, and a second transaction would only make batches smaller and the gate dearer.
-func (s *Scheduler) alone() bool {
-	return s.sender != nil && s.fold.serving.LastBeat.Sub(s.fold.metAt) > s.crowdedFor
+func (l *loop) alone() bool {
+	return l.sender != nil && l.fold.serving.LastBeat.Sub(l.fold.metAt) > l.crowdedFor
 }
 
 // enough is how many calls must wait for the next transaction to begin. Behind a commit on its way there is time for all whom the last one answered to
 // come back: two crowds keep the store busy in turns. What is less goes when the one on its way has landed.
-func (s *Scheduler) enough() int {
-	if len(s.flights) == 0 {
-		return max(1, s.linger.calls)
+func (l *loop) enough() int {
+	if len(l.flights) == 0 {
+		return max(1, l.linger.calls)
 	}
-	return max(1, s.told)
+	return max(1, l.told)
 }
 
 // linger is how many calls to wait for, and for how long.
@@ -52,50 +52,50 @@ const lingerFrom = 64
 
 // crowd answers the hot calls of one of several nodes. A transaction costs them much whatever it carries, and all wait for each other's: a busy node
 // lingers after it, a quarter of the time that it took, for those whom it answered to come back.
-func (s *Scheduler) crowd(ctx context.Context, w *work) error {
+func (l *loop) crowd(ctx context.Context, w *work) error {
 	start := time.Now()
-	if err := s.fly(ctx, w, false); err != nil {
+	if err := l.fly(ctx, w, false); err != nil {
 		return err
 	}
-	err := s.land(ctx)
+	err := l.land(ctx)
 	if n := w.count(); err == nil && n >= lingerFrom {
-		s.linger = linger{n, time.Since(start) / 4}
+		l.linger = linger{n, time.Since(start) / 4}
 	}
 	return err
 }
 
 // fly does the work of the hot calls in one transaction and returns when its commit is on its way.
-func (s *Scheduler) fly(ctx context.Context, w *work, lone bool) error {
-	if len(s.flights) == maxFlights {
-		if err := s.arrive(ctx); err != nil {
-			s.refuse(w.hot(), err)
+func (l *loop) fly(ctx context.Context, w *work, lone bool) error {
+	if len(l.flights) == maxFlights {
+		if err := l.arrive(ctx); err != nil {
+			l.refuse(w.hot(), err)
 			return err
 		}
 	}
-	f := &flight{p: &pass{s: s}, w: w, start: time.Now(), done: make(chan struct{})}
-	wait, err := s.sender.Send(ctx, lone, func(tx Tx) error {
+	f := &flight{p: &pass{l: l}, w: w, start: time.Now(), done: make(chan struct{})}
+	wait, err := l.sender.Send(ctx, lone, func(tx Tx) error {
 		return f.p.begin(ctx, tx, func(p *pass) error { return p.run(ctx, w) })
 	})
 	if err == nil {
 		var before <-chan struct{}
-		if n := len(s.flights); n > 0 {
-			before = s.flights[n-1].done
+		if n := len(l.flights); n > 0 {
+			before = l.flights[n-1].done
 		}
-		s.flights, s.fold.serving = append(s.flights, f), f.p.served()
-		f.dealt = s.park(w.requests, f.p.now)
-		go s.await(f, wait, before)
+		l.flights, l.fold.serving = append(l.flights, f), f.p.served()
+		f.dealt = l.park(w.requests, f.p.now)
+		go l.await(f, wait, before)
 		return nil
 	}
-	s.observe(f, err)
-	if bad := s.land(ctx); errors.Is(bad, ErrBroken) {
-		s.refuse(w.hot(), bad)
+	l.observe(f, err)
+	if bad := l.land(ctx); errors.Is(bad, ErrBroken) {
+		l.refuse(w.hot(), bad)
 		return bad
 	}
-	return s.fall(ctx, w, err)
+	return l.fall(ctx, w, err)
 }
 
 // await answers the calls of a commit as soon as it has landed, behind those of the one before: the loop may be at work on the next.
-func (s *Scheduler) await(f *flight, wait func() error, before <-chan struct{}) {
+func (l *loop) await(f *flight, wait func() error, before <-chan struct{}) {
 	defer close(f.done)
 	defer func() {
 		if v := recover(); v != nil {
@@ -108,49 +108,49 @@ func (s *Scheduler) await(f *flight, wait func() error, before <-chan struct{}) 
 	if before != nil {
 		<-before
 	}
-	s.retaining.ended.Add(int64(len(f.p.stats.Ended)))
-	s.observe(f, nil)
-	s.announce(f.p)
-	s.tell(f.p, f.w, f.dealt)
+	l.retaining.ended.Add(int64(len(f.p.stats.Ended)))
+	l.observe(f, nil)
+	l.announce(f.p)
+	l.tell(f.p, f.w, f.dealt)
 }
 
 // landed returns a channel that is closed when the oldest commit is on its way no more; nil if there is none.
-func (s *Scheduler) landed() <-chan struct{} {
-	if len(s.flights) == 0 {
+func (l *loop) landed() <-chan struct{} {
+	if len(l.flights) == 0 {
 		return nil
 	}
-	return s.flights[0].done
+	return l.flights[0].done
 }
 
 // arrive waits for the oldest commit on its way. If it failed, all land.
-func (s *Scheduler) arrive(ctx context.Context) error {
-	f := s.flights[0]
+func (l *loop) arrive(ctx context.Context) error {
+	f := l.flights[0]
 	<-f.done
 	if f.err != nil {
-		return s.land(ctx)
+		return l.land(ctx)
 	}
-	s.flights = s.flights[1:]
-	s.told = f.w.count()
+	l.flights = l.flights[1:]
+	l.told = f.w.count()
 	return nil
 }
 
 // land waits for all commits on their way. It deals with those that failed, and returns why if calls were refused.
-func (s *Scheduler) land(ctx context.Context) error {
-	for len(s.flights) > 0 && s.flights[0].wait() == nil {
-		_ = s.arrive(ctx) // it did not fail
+func (l *loop) land(ctx context.Context) error {
+	for len(l.flights) > 0 && l.flights[0].wait() == nil {
+		_ = l.arrive(ctx) // it did not fail
 	}
-	failed := slices.DeleteFunc(s.flights, func(f *flight) bool {
+	failed := slices.DeleteFunc(l.flights, func(f *flight) bool {
 		return f.wait() == nil // though nobody knows of the one before
 	})
-	s.flights = nil
-	s.recall(failed)
+	l.flights = nil
+	l.recall(failed)
 	var first error
 	for _, f := range failed {
-		s.works = append(s.works, f.w)
+		l.works = append(l.works, f.w)
 	}
 	for _, f := range failed {
-		s.observe(f, f.err)
-		if err := s.fall(ctx, f.w, f.err); first == nil {
+		l.observe(f, f.err)
+		if err := l.fall(ctx, f.w, f.err); first == nil {
 			first = err
 		}
 	}
@@ -164,7 +164,7 @@ func (f *flight) wait() error {
 
 // recall takes the requests of commits that failed to where they were before: their own are repeated with them, and those that were parked
 // wait on, before those that came later.
-func (s *Scheduler) recall(failed []*flight) {
+func (l *loop) recall(failed []*flight) {
 	own := map[*requestCall]bool{}
 	for _, f := range failed {
 		for _, r := range f.w.requests {
@@ -174,32 +174,32 @@ func (s *Scheduler) recall(failed []*flight) {
 	for _, f := range failed {
 		for _, r := range f.dealt {
 			if !own[r] {
-				s.parked.add(r)
+				l.parked.add(r)
 			}
 		}
 	}
 	for r := range own {
 		if r.parked {
-			s.parked.remove(r)
+			l.parked.remove(r)
 		}
 	}
 }
 
 // fall deals with hot calls whose transaction failed: they are repeated if that can help.
-func (s *Scheduler) fall(ctx context.Context, w *work, err error) error {
-	s.doubt()
+func (l *loop) fall(ctx context.Context, w *work, err error) error {
+	l.doubt()
 	if !repeatable(err) && !errors.Is(err, ErrBadCall) {
-		s.refuse(w.hot(), err)
+		l.refuse(w.hot(), err)
 		return err
 	}
-	if err := s.rebuild(ctx); err != nil {
-		s.refuse(w.hot(), err)
+	if err := l.rebuild(ctx); err != nil {
+		l.refuse(w.hot(), err)
 		return err
 	}
-	return s.commitHot(ctx, w)
+	return l.commitHot(ctx, w)
 }
 
-func (s *Scheduler) observe(f *flight, err error) {
+func (l *loop) observe(f *flight, err error) {
 	f.p.stats.Calls, f.p.stats.Took, f.p.stats.Err = f.w.count(), time.Since(f.start), faultOnly(err)
-	s.cfg.Observe(f.p.stats)
+	l.cfg.Observe(f.p.stats)
 }

@@ -46,34 +46,34 @@ type fold struct {
 type holding struct{ leases, units int }
 
 // rebuild folds the tables anew.
-func (s *Scheduler) rebuild(ctx context.Context) error {
-	f := s.newFold()
-	err := s.store.View(ctx, func(v View) error {
-		if err := s.load(ctx, v, f); err != nil {
+func (l *loop) rebuild(ctx context.Context) error {
+	f := l.newFold()
+	err := l.store.View(ctx, func(v View) error {
+		if err := l.load(ctx, v, f); err != nil {
 			return err
 		}
-		if err := s.unheard(ctx, v); err != nil {
+		if err := l.unheard(ctx, v); err != nil {
 			return err
 		}
-		return s.loadSettings(ctx, v, f)
+		return l.loadSettings(ctx, v, f)
 	})
 	if err != nil {
 		return fmt.Errorf("rebuild the fold: %w", err)
 	}
-	s.fold = f
+	l.fold = f
 	return nil
 }
 
-func (s *Scheduler) newFold() *fold {
+func (l *loop) newFold() *fold {
 	return &fold{
-		index: lanes.New(s.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[rules.Holder]holding{}, woke: true,
+		index: lanes.New(l.tenantPolicy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[rules.Holder]holding{}, woke: true,
 		hindered: hindrances{all: map[string]Hindrance{}, open: map[string]struct{}{}},
 		alerted:  map[alertOf]bool{},
 	}
 }
 
 // load folds what one snapshot shows.
-func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
+func (l *loop) load(ctx context.Context, v View, f *fold) (err error) {
 	if f.position, err = v.Position(ctx); err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	}
 	var waiting []lessor.JobID
 	err = v.EachQueued(ctx, func(t rules.Turn) error {
-		s.line(f, t)
-		if !s.expects && len(waiting) < maxExpected && f.unclaimed(t) {
+		l.line(f, t)
+		if !l.expects && len(waiting) < maxExpected && f.unclaimed(t) {
 			waiting = append(waiting, t.Job)
 		}
 		return nil
@@ -113,7 +113,7 @@ func (s *Scheduler) load(ctx context.Context, v View, f *fold) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.expectAgain(ctx, v, waiting); err != nil {
+	if err := l.expectAgain(ctx, v, waiting); err != nil {
 		return err
 	}
 	f.dueAt, err = v.NextDue(ctx)

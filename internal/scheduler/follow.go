@@ -21,20 +21,20 @@ var errStale = errors.New("the fold lost track of other nodes")
 // Streams have no common order, so a change is applied when what it builds on is there: a turn must be queued before it is
 // taken, and taken before it is queued again. One read of all streams shows every change together with all that led to it,
 // so there is always one that can go next; if not, something is missing and the fold is rebuilt.
-func (s *Scheduler) follow(ctx context.Context, v View) error {
-	if !s.store.Shared() {
+func (l *loop) follow(ctx context.Context, v View) error {
+	if !l.store.Shared() {
 		return nil
 	}
-	s.fold.followedAt = time.Now()
-	changes, err := v.Changes(ctx, s.fold.position)
+	l.fold.followedAt = time.Now()
+	changes, err := v.Changes(ctx, l.fold.position)
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	s.fold.metAt = v.Now()
-	if err := s.fold.meet(ctx, v, changes); err != nil {
+	l.fold.metAt = v.Now()
+	if err := l.fold.meet(ctx, v, changes); err != nil {
 		return err
 	}
-	streams, err := s.fold.line(changes)
+	streams, err := l.fold.line(changes)
 	if err != nil {
 		return err
 	}
@@ -44,16 +44,16 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 		moved := false
 		for id, rows := range streams {
 			n := 0
-			for n < len(rows) && s.fold.ready(rows[n]) {
-				news, err := s.fold.apply(rows[n])
+			for n < len(rows) && l.fold.ready(rows[n]) {
+				news, err := l.fold.apply(rows[n])
 				if err != nil {
 					return err
 				}
 				if news.settings {
-					s.reload = true
+					l.reload = true
 				}
 				if news.followed {
-					s.followedUntil = v.Now().Add(followedFor)
+					l.followedUntil = v.Now().Add(followedFor)
 				}
 				told, gone = append(told, news.told...), append(gone, news.gone...)
 				n++
@@ -68,12 +68,12 @@ func (s *Scheduler) follow(ctx context.Context, v View) error {
 		}
 	}
 	for _, id := range gone { // after all that their jobs did
-		s.fold.gone(id)
+		l.fold.gone(id)
 	}
-	s.stream.publish(inOrder(told))
-	if s.reload {
-		s.reload = false
-		err = s.loadSettings(ctx, v, s.fold)
+	l.stream.publish(inOrder(told))
+	if l.reload {
+		l.reload = false
+		err = l.loadSettings(ctx, v, l.fold)
 	}
 	return err
 }

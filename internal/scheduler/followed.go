@@ -46,21 +46,21 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 		if err != nil {
 			return err
 		}
-		p.s.fold.delta.followed()
+		p.l.fold.delta.followed()
 		return p.tx.SaveSetting(ctx, followedName, raw)
 	})
 }
 
 // unheard makes up for what other nodes said and a rebuilt fold passed over: their entries are lost, who follows is kept.
-func (s *Scheduler) unheard(ctx context.Context, v View) error {
-	if !s.store.Shared() {
+func (l *loop) unheard(ctx context.Context, v View) error {
+	if !l.store.Shared() {
 		return nil
 	}
-	s.stream.lose()
+	l.stream.lose()
 	f, err := loadFollowed(ctx, v)
 	for name, until := range f {
-		if name != s.name {
-			s.followedUntil = max(s.followedUntil, until)
+		if name != l.name {
+			l.followedUntil = max(l.followedUntil, until)
 		}
 	}
 	return err

@@ -40,8 +40,8 @@ type lineTx interface {
 
 // grant hands out jobs: first to the parked requests that what happened may concern, then to new ones, each in the order they came.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
-	p.s.parked.tried = nil
-	if !p.s.wakes() && len(fresh) == 0 {
+	p.l.parked.tried = nil
+	if !p.l.wakes() && len(fresh) == 0 {
 		return nil
 	}
 	if err := p.gate(ctx); err != nil {
@@ -57,13 +57,13 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	if err := r.recall(ctx, fresh); err != nil {
 		return err
 	}
-	p.s.wakes() // by what other nodes did, too
+	p.l.wakes() // by what other nodes did, too
 	if err := r.retry(ctx); err != nil {
 		return err
 	}
 	for _, c := range fresh {
 		c.until = p.now.Add(c.ask.Wait)
-		p.s.workers.asked(c.caller, c.ask, c.kind, p.now)
+		p.l.workers.asked(c.caller, c.ask, c.kind, p.now)
 		if err := r.serve(ctx, c, false); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (r *round) recall(ctx context.Context, calls []*requestCall) error {
 			case rules.Over(h, r.p.now, r.p.serving) == "":
 				r.again[c] = append(r.again[c], h)
 			default:
-				r.p.s.fold.hurry(h.ID, r.p.now)
+				r.p.l.fold.hurry(h.ID, r.p.now)
 				r.undecided[c] = true
 			}
 		}
@@ -137,7 +137,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 
 // fill takes up to as many jobs as c asks for, each counted before the next is chosen.
 func (r *round) fill(c *requestCall) {
-	f := r.p.s.fold
+	f := r.p.l.fold
 	holds := f.holders[c.holder()].leases > 0
 	for c.got < c.ask.MaxLeases {
 		k := kind{c.kind, holds || c.got > 0}
@@ -169,17 +169,17 @@ func (r *round) fill(c *requestCall) {
 
 // next chooses the job whose turn it is for c, in the order that the contract gives.
 func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *lessor.Denial) {
-	s, p := r.p.s, r.p
-	capacity := s.capacity(p.now)
-	if d := rules.Admit(capacity, s.settings.Draining); d != nil {
+	l, p := r.p.l, r.p
+	capacity := l.capacity(p.now)
+	if d := rules.Admit(capacity, l.settings.Draining); d != nil {
 		return lanes.Pick{}, d
 	}
 	c.filter.MaxUnits, c.filter.Usable, c.filter.SkipUnique = maxUnits, capacity.UsableUnits, holder
-	pick, ok := s.fold.index.Next(&c.filter)
+	pick, ok := l.fold.index.Next(&c.filter)
 	if !ok {
-		return lanes.Pick{}, rules.NoneLeft(p.now, s.nextChange(c.caller))
+		return lanes.Pick{}, rules.NoneLeft(p.now, l.nextChange(c.caller))
 	}
-	kept := s.kept(p.now, capacity)
+	kept := l.kept(p.now, capacity)
 	if kept != nil && pick.Turn.Seq != kept.seq { // what is kept is not there for others
 		free := capacity.AvailableUnits
 		if capacity.AvailableUnits -= kept.units; capacity.AvailableUnits <= 0 {
@@ -190,24 +190,24 @@ func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *le
 	if d == nil {
 		return pick, nil
 	}
-	s.starve(pick, p.now)
-	if !s.cfg.Backfill || kept != nil {
+	l.starve(pick, p.now)
+	if !l.cfg.Backfill || kept != nil {
 		return lanes.Pick{}, d
 	}
 	c.filter.Usable = capacity.AvailableUnits
-	if pick, ok = s.fold.index.Next(&c.filter); !ok {
+	if pick, ok = l.fold.index.Next(&c.filter); !ok {
 		return lanes.Pick{}, d
 	}
 	return pick, nil
 }
 
 // nextChange is when the queue may change by itself. A walled caller is not told: it would learn when others' jobs are due.
-func (s *Scheduler) nextChange(c Caller) lessor.Instant {
+func (l *loop) nextChange(c Caller) lessor.Instant {
 	if c.Tenant != nil {
 		return 0
 	}
-	next := s.fold.dueAt
-	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok && (next == 0 || at < next) {
+	next := l.fold.dueAt
+	if at, ok := l.fold.nextLook(l.cfg.Sweep); ok && (next == 0 || at < next) {
 		next = at
 	}
 	return next
@@ -234,14 +234,14 @@ func (r *round) lease(ctx context.Context) error {
 		if t.spec == nil {
 			return fmt.Errorf("job %s is queued and has no job row: %w", t.turn.Job, ErrMoved)
 		}
-		if err := p.s.confirm(t); err != nil {
+		if err := p.l.confirm(t); err != nil {
 			return err
 		}
 		t.held = p.held(t)
-		p.s.parked.wakeTwins(t.call)
+		p.l.parked.wakeTwins(t.call)
 		p.stats.Waited = append(p.stats.Waited, p.now.Sub(t.turn.QueuedAt))
 		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
-		p.s.fold.grants(t.held, rules.NextLook(t.held, p.now, p.serving))
+		p.l.fold.grants(t.held, rules.NextLook(t.held, p.now, p.serving))
 		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
 	}
 	p.stats.Granted += len(r.taken)

@@ -159,7 +159,7 @@ const (
 // unfit ends the jobs of this round whose payload breaks a schema that is newer than they are, and returns the requests that lack
 // a job for it. Such a job is never handed out: its record shows a grant that failed at once.
 func (r *round) unfit() (lacking []*requestCall) {
-	book := r.p.s.handlers.Load()
+	book := r.p.l.handlers.Load()
 	if len(*book) == 0 {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (r *round) unfit() (lacking []*requestCall) {
 			continue
 		}
 		if r.enough() && t.spec.Lane.Definition == "" { // one of a definition may be the trial of its circuit
-			r.p.s.fold.putBack(t.turn)
+			r.p.l.fold.putBack(t.turn)
 			r.undo(&t)
 			continue
 		}
@@ -187,7 +187,7 @@ func (r *round) unfit() (lacking []*requestCall) {
 	}
 	r.taken = fit
 	if r.enough() {
-		r.p.s.fold.woke = true // those who wait go on in the next pass
+		r.p.l.fold.woke = true // those who wait go on in the next pass
 		return nil
 	}
 	return lacking
@@ -211,7 +211,7 @@ func (p *pass) reject(t *taken, why error) {
 	h := p.held(t)
 	next := rules.Reject(h, why.Error(), p.now)
 	p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Ended, Turn: t.turn, Done: next.Done})
-	p.s.fold.drop(t.turn)
+	p.l.fold.drop(t.turn)
 	p.stats.Ended = append(p.stats.Ended, EndedAttempt{Outcome: rules.OutcomeFailed})
 	p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, next) })
 }

@@ -97,7 +97,7 @@ func (p *pass) beatOne(c Caller, b *beat) {
 	}
 	p.changed[h.ID] = h
 	p.stats.Beats++
-	p.s.workers.beat(c, h.Worker, p.now)
+	p.l.workers.beat(c, h.Worker, p.now)
 	if first {
 		p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
 	}

@@ -106,8 +106,8 @@ func (f *fold) ticksAt(due lessor.Instant) {
 
 // resettle tells the other nodes that what operators and failures set has changed.
 func (p *pass) resettle() {
-	p.s.fold.woke = true
-	if d := p.s.fold.delta; d != nil {
+	p.l.fold.woke = true
+	if d := p.l.fold.delta; d != nil {
 		d.settings()
 	}
 }

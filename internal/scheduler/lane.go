@@ -34,18 +34,18 @@ func (f *fold) learn(ctx context.Context, v View, ids []rules.LaneID) error {
 func (p *pass) meetDue(ctx context.Context, due []Waiting) error {
 	var ids []rules.LaneID
 	for i := range due {
-		ids = p.s.fold.unknown(ids, due[i].Turn.Lane)
+		ids = p.l.fold.unknown(ids, due[i].Turn.Lane)
 	}
-	return p.s.fold.learn(ctx, p.tx, ids)
+	return p.l.fold.learn(ctx, p.tx, ids)
 }
 
 // meetLeases loads the lanes of leases that are new here.
 func (p *pass) meetLeases(ctx context.Context, leases map[lessor.LeaseID]*rules.Held) error {
 	var ids []rules.LaneID
 	for _, h := range leases {
-		ids = p.s.fold.unknown(ids, h.Turn.Lane)
+		ids = p.l.fold.unknown(ids, h.Turn.Lane)
 	}
-	return p.s.fold.learn(ctx, p.tx, ids)
+	return p.l.fold.learn(ctx, p.tx, ids)
 }
 
 // lockJobs keeps jobs where they are, and brings the fold up to date with them.
@@ -59,9 +59,9 @@ func (p *pass) lockJobs(ctx context.Context, jobs []lessor.JobID) (map[lessor.Jo
 	}
 	var ids []rules.LaneID
 	for _, st := range standings {
-		ids = p.s.fold.unknown(ids, st.Turn.Lane)
+		ids = p.l.fold.unknown(ids, st.Turn.Lane)
 	}
-	return standings, p.s.fold.learn(ctx, p.tx, ids)
+	return standings, p.l.fold.learn(ctx, p.tx, ids)
 }
 
 // stray is a job whose row names a lane that is not stored. Nobody knows its tenant and type, so nobody is granted it.

@@ -85,11 +85,11 @@ func (s *Scheduler) scanLanes(ctx context.Context, before map[rules.LaneID]int64
 }
 
 // sweepLanes removes a page of lanes that no job refers to, and puts one on notice. It reports whether there are more.
-func (s *Scheduler) sweepLanes(ctx context.Context) (bool, error) {
-	r := &s.retaining
+func (l *loop) sweepLanes(ctx context.Context) (bool, error) {
+	r := &l.retaining
 	if r.idle.empty() {
 		select {
-		case found := <-s.idleLanes:
+		case found := <-l.idleLanes:
 			r.idle = *found
 		default:
 		}
@@ -102,16 +102,16 @@ func (s *Scheduler) sweepLanes(ctx context.Context) (bool, error) {
 	for _, id := range gone {
 		under[id] = r.idle.under[id]
 	}
-	_, err := s.transact(ctx, 0, func(p *pass) error {
+	_, err := l.transact(ctx, 0, func(p *pass) error {
 		if err := p.tx.NoticeLanes(ctx, notice, 1+rand.Int64N(1<<62)); err != nil {
 			return err
 		}
 		for _, id := range notice {
-			s.fold.noticeLane(id)
+			l.fold.noticeLane(id)
 		}
 		gone, err := p.tx.DropLanes(ctx, under)
 		for _, id := range gone {
-			s.fold.dropLane(id)
+			l.fold.dropLane(id)
 		}
 		return err
 	})

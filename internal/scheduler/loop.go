@@ -1,11 +1,15 @@
 package scheduler
 
 import (
+	"bufio"
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
+	"io"
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // serveEvery is how often an idle scheduler notes that it serves: a quarter of the gap that moves the floor, so that
@@ -21,37 +25,80 @@ const followEvery = 100 * time.Millisecond
 // retryStore is how long to wait before the fold is rebuilt again after the store failed.
 const retryStore = 500 * time.Millisecond
 
-// loop is the only goroutine that writes.
-func (s *Scheduler) loop(ctx context.Context) error {
+// loop is the state of the one goroutine that writes the store. No other goroutine has a pointer to it, except those that
+// await a commit (pendingCommit) and use what says so below.
+type loop struct {
+	*Scheduler
+
+	fold     *fold   // nil = must be rebuilt
+	works    []*work // that this turn answers
+	panics   int     // turns in a row that panicked
+	told     int     // how many calls the last flight that landed answered
+	wentBack string  // how the store was seen to go back, until an alert is raised
+	// strangers are jobs that were chosen and found to be of another lane, and how often.
+	strangers  map[lessor.JobID]int
+	flights    []*flight // on their way, oldest first; none = the fold equals the tables
+	servedAt   time.Time
+	began      time.Time  // for the monotonic part of clock
+	clock      rules.Tick // the last reading of the store's clock
+	correction correction
+	// beatsRefused says that the store failed heartbeats since service was last noted. No worker could send one in that
+	// time, whatever was noted meanwhile here or on a node that is idle: service begins anew.
+	beatsRefused bool
+	linger       linger
+	parked       parked
+	secrets      io.Reader // what lease ids are made of
+	settings     settings
+	reload       bool // another node changed the settings
+	reserve      starving
+	retaining    retaining
+	failing      failing        // safe for use by those that await a commit
+	expected     []expected     // jobs for which a worker should ask
+	expectAt     lessor.Instant // when one should have asked for the next of them; 0 = none is watched
+	expects      bool           // those from before the start are among them
+	braked       lessor.Instant // the end of the brake about which no alert is open any more
+	// followedUntil is how long somebody follows the records on another node.
+	followedUntil lessor.Instant
+}
+
+func newLoop(s *Scheduler) *loop {
+	return &loop{
+		Scheduler: s, began: time.Now(), correction: correction{due: true}, braked: -1, parked: newParked(),
+		secrets: bufio.NewReader(cryptorand.Reader), // a lease takes ten bytes: the system is asked once for hundreds
+	}
+}
+
+// run answers calls until ctx is done.
+func (l *loop) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		do, ready := s.turn, s.calls.Ready(s.enough())
-		if len(s.flights) == maxFlights {
+		do, ready := l.turn, l.calls.Ready(l.enough())
+		if len(l.flights) == maxFlights {
 			ready = nil
 		}
 		select {
 		case <-ctx.Done():
-			_ = s.land(ctx) // its callers are told
+			_ = l.land(ctx) // its callers are told
 			return nil
-		case <-s.landed():
-			do = s.rest
+		case <-l.landed():
+			do = l.rest
 		case <-ready:
 		case <-timer.C:
 		}
-		s.linger = linger{}
-		wait, err := s.safely(ctx, do)
+		l.linger = linger{}
+		wait, err := l.safely(ctx, do)
 		switch {
 		case err != nil:
-			s.setStatus(err)
+			l.setStatus(err)
 			wait = retryStore
-		case s.linger.calls > 0:
-			wait = min(wait, s.linger.wait)
+		case l.linger.calls > 0:
+			wait = min(wait, l.linger.wait)
 		}
 		if errors.Is(err, ErrBroken) {
 			return err
 		}
-		if !s.calmDown(ctx) {
+		if !l.calmDown(ctx) {
 			return nil
 		}
 		timer.Reset(wait)
@@ -59,129 +106,129 @@ func (s *Scheduler) loop(ctx context.Context) error {
 }
 
 // turn does what is to be done now and returns after how long to be called again if nothing arrives.
-func (s *Scheduler) turn(ctx context.Context) (time.Duration, error) {
-	w := s.gather()
-	s.works = append(s.works, w)
-	if err := s.prepare(ctx, w); err != nil {
-		s.refuse(w.all(), err)
+func (l *loop) turn(ctx context.Context) (time.Duration, error) {
+	w := l.gather()
+	l.works = append(l.works, w)
+	if err := l.prepare(ctx, w); err != nil {
+		l.refuse(w.all(), err)
 		return 0, err
 	}
-	if !w.empty() || s.timeIsUp() {
-		if err := s.commit(ctx, w); err != nil {
+	if !w.empty() || l.timeIsUp() {
+		if err := l.commit(ctx, w); err != nil {
 			return 0, err
 		}
 	}
-	return s.idle(), nil
+	return l.idle(), nil
 }
 
 // rest makes room for the next commit when one has landed.
-func (s *Scheduler) rest(ctx context.Context) (time.Duration, error) {
-	if err := s.arrive(ctx); err != nil {
+func (l *loop) rest(ctx context.Context) (time.Duration, error) {
+	if err := l.arrive(ctx); err != nil {
 		return 0, err
 	}
-	return s.idle(), nil
+	return l.idle(), nil
 }
 
 // prepare sees to it that w can be answered, and answers looks at the fold, which need no transaction.
-func (s *Scheduler) prepare(ctx context.Context, w *work) error {
-	s.askWentBack()
-	if w.empty() || s.fold == nil || time.Since(s.servedAt) > serveBusy {
-		if err := s.serve(ctx); err != nil {
+func (l *loop) prepare(ctx context.Context, w *work) error {
+	l.askWentBack()
+	if w.empty() || l.fold == nil || time.Since(l.servedAt) > serveBusy {
+		if err := l.serve(ctx); err != nil {
 			return err
 		}
 	}
-	if len(s.flights) == 0 && (w.empty() || time.Since(s.fold.followedAt) > serveEvery) {
-		if err := s.followIdle(ctx); err != nil {
+	if len(l.flights) == 0 && (w.empty() || time.Since(l.fold.followedAt) > serveEvery) {
+		if err := l.followIdle(ctx); err != nil {
 			return err
 		}
 	}
 	if len(w.looks) == 0 {
 		return nil
 	}
-	if err := s.land(ctx); err != nil {
+	if err := l.land(ctx); err != nil {
 		return err
 	}
 	for _, c := range w.looks {
-		c.fn()
+		c.fn(l)
 		c.answer(nil)
 	}
 	return nil
 }
 
 // serve notes that calls can be answered, with a fold that equals the tables.
-func (s *Scheduler) serve(ctx context.Context) error {
-	if s.beatsRefused {
-		if _, err := s.store.Serve(ctx, true); err != nil { // before the tables are read, which may fail too
-			_ = s.land(ctx) // its callers are told
-			s.fold = nil
+func (l *loop) serve(ctx context.Context) error {
+	if l.beatsRefused {
+		if _, err := l.store.Serve(ctx, true); err != nil { // before the tables are read, which may fail too
+			_ = l.land(ctx) // its callers are told
+			l.fold = nil
 			return err
 		}
-		s.beatsRefused = false
+		l.beatsRefused = false
 	}
-	if s.fold == nil {
-		if err := s.rebuild(ctx); err != nil {
+	if l.fold == nil {
+		if err := l.rebuild(ctx); err != nil {
 			return err
 		}
 	}
-	serving, err := s.store.Serve(ctx, false)
+	serving, err := l.store.Serve(ctx, false)
 	if err != nil {
-		_ = s.land(ctx) // its callers are told
-		s.fold = nil
+		_ = l.land(ctx) // its callers are told
+		l.fold = nil
 		return err
 	}
-	s.fold.serving, s.servedAt = serving, time.Now()
-	s.lapseSettings(serving.LastBeat)
-	s.readClock(serving.LastBeat)
-	if s.panics < 2 {
-		s.setStatus(nil)
+	l.fold.serving, l.servedAt = serving, time.Now()
+	l.lapseSettings(serving.LastBeat)
+	l.readClock(serving.LastBeat)
+	if l.panics < 2 {
+		l.setStatus(nil)
 	}
 	return nil
 }
 
 // followIdle brings the fold up to date between commits, so that parked requests hear of what other nodes did, and submissions are held
 // against the settings of now.
-func (s *Scheduler) followIdle(ctx context.Context) error {
-	if !s.store.Shared() {
+func (l *loop) followIdle(ctx context.Context) error {
+	if !l.store.Shared() {
 		return nil
 	}
-	err := s.store.View(ctx, func(v View) error { return s.follow(ctx, v) })
+	err := l.store.View(ctx, func(v View) error { return l.follow(ctx, v) })
 	if errors.Is(err, errStale) || errors.Is(err, ErrWentBack) {
-		return s.rebuild(ctx)
+		return l.rebuild(ctx)
 	}
 	if err != nil {
-		s.doubt() // a part of it may have been followed
+		l.doubt() // a part of it may have been followed
 	}
 	return err
 }
 
 // timeIsUp reports whether something is to be done although nobody called.
-func (s *Scheduler) timeIsUp() bool {
-	f, now := s.fold, s.fold.serving.LastBeat
-	return f.sweepDue(now, s.cfg.Sweep) || f.due(now) || f.trialDue(now) || s.rareDue() || s.wakes()
+func (l *loop) timeIsUp() bool {
+	f, now := l.fold, l.fold.serving.LastBeat
+	return f.sweepDue(now, l.cfg.Sweep) || f.due(now) || f.trialDue(now) || l.rareDue() || l.wakes()
 }
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.
-func (s *Scheduler) idle() time.Duration {
-	if s.correction.due || s.wakes() {
+func (l *loop) idle() time.Duration {
+	if l.correction.due || l.wakes() {
 		return time.Millisecond // what came after the grants of this commit may be for those who wait
 	}
-	now := s.fold.serving.LastBeat
+	now := l.fold.serving.LastBeat
 	next := now.Add(serveEvery)
-	if s.parked.size > 0 && s.store.Shared() {
+	if l.parked.size > 0 && l.store.Shared() {
 		next = now.Add(followEvery)
 	}
-	ended, over := s.parked.over(now)
+	ended, over := l.parked.over(now)
 	for _, r := range ended {
 		r.answer(nil)
 	}
 	if over != 0 {
 		next = min(next, over)
 	}
-	if at, ok := s.fold.nextLook(s.cfg.Sweep); ok {
+	if at, ok := l.fold.nextLook(l.cfg.Sweep); ok {
 		next = min(next, at)
 	}
 	for _, at := range []lessor.Instant{
-		s.fold.dueAt, s.fold.tickAt, s.fold.trialAt, s.fold.retainAt, s.expectAt, s.failing.next(), s.brakeEnd(),
+		l.fold.dueAt, l.fold.tickAt, l.fold.trialAt, l.fold.retainAt, l.expectAt, l.failing.next(), l.brakeEnd(),
 	} {
 		if at != 0 {
 			next = min(next, at)
@@ -193,21 +240,21 @@ func (s *Scheduler) idle() time.Duration {
 var errStopping = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}
 
 // refuseAll answers everything that waits when the loop has ended.
-func (s *Scheduler) refuseAll() {
-	s.setStatus(errStopping)
-	for _, o := range s.calls.Close() {
+func (l *loop) refuseAll() {
+	l.setStatus(errStopping)
+	for _, o := range l.calls.Close() {
 		o.base().answer(errStopping)
 	}
-	s.parked.each(func(r *requestCall) { r.answer(nil) })
-	s.parked = newParked()
-	s.stream.close()
+	l.parked.each(func(r *requestCall) { r.answer(nil) })
+	l.parked = newParked()
+	l.stream.close()
 }
 
 // refuse answers ops with what a failed store means to their callers.
-func (s *Scheduler) refuse(ops []op, err error) {
+func (l *loop) refuse(ops []op, err error) {
 	for _, o := range ops {
 		if _, beat := o.(*beatCall); beat && storeFailed(err) {
-			s.beatsRefused = true
+			l.beatsRefused = true
 		}
 		o.base().answer(storeRefusal(err))
 	}

@@ -27,53 +27,53 @@ const panicPause = 2 * time.Second
 
 // safely runs a turn of the loop. A panic is a fault of one batch: its callers are told, the fold is rebuilt, and the
 // process goes on, because the leases of others live in it.
-func (s *Scheduler) safely(ctx context.Context, do func(context.Context) (time.Duration, error)) (wait time.Duration, err error) {
+func (l *loop) safely(ctx context.Context, do func(context.Context) (time.Duration, error)) (wait time.Duration, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = s.survive(panicked{v, debug.Stack()})
+			err = l.survive(panicked{v, debug.Stack()})
 		}
-		s.works = nil
+		l.works = nil
 	}()
 	wait, err = do(ctx)
-	if err == nil && s.panics > 0 {
-		s.panics = 0
-		s.setStatus(nil)
+	if err == nil && l.panics > 0 {
+		l.panics = 0
+		l.setStatus(nil)
 	}
 	return wait, err
 }
 
 // survive answers the calls of a turn that panicked, and forgets what it may have done to the fold. The store has rolled
 // the transaction back.
-func (s *Scheduler) survive(p panicked) error {
-	s.panics++
+func (l *loop) survive(p panicked) error {
+	l.panics++
 	err := error(p)
-	if s.panics > 1 {
-		err = fmt.Errorf("%w again, %d times in a row: %v", errPanicked, s.panics, p.value) // the stack was told
+	if l.panics > 1 {
+		err = fmt.Errorf("%w again, %d times in a row: %v", errPanicked, l.panics, p.value) // the stack was told
 	}
-	for _, f := range s.flights { // those that were committed are answered by themselves
+	for _, f := range l.flights { // those that were committed are answered by themselves
 		if f.wait() != nil {
-			s.refuse(f.w.hot(), err)
+			l.refuse(f.w.hot(), err)
 		}
 	}
-	s.flights = nil
+	l.flights = nil
 	calls := 0
-	for _, w := range s.works {
+	for _, w := range l.works {
 		calls += w.count()
-		s.refuse(w.all(), err)
+		l.refuse(w.all(), err)
 	}
-	s.parked.each(func(r *requestCall) {
+	l.parked.each(func(r *requestCall) {
 		if r.state.Load() != callWaiting {
-			s.parked.remove(r)
+			l.parked.remove(r)
 		}
 	})
-	s.doubt()
-	s.cfg.Observe(Stats{Calls: calls, Err: err})
+	l.doubt()
+	l.cfg.Observe(Stats{Calls: calls, Err: err})
 	return err
 }
 
 // calmDown waits before the next turn if the last ones panicked. It returns false if ctx is done.
-func (s *Scheduler) calmDown(ctx context.Context) bool {
-	if s.panics < 2 {
+func (l *loop) calmDown(ctx context.Context) bool {
+	if l.panics < 2 {
 		return true
 	}
 	timer := time.NewTimer(panicPause)

@@ -12,7 +12,7 @@ import (
 
 // pass is one transaction on its way: what was loaded, and what is to be saved.
 type pass struct {
-	s       *Scheduler
+	l       *loop
 	tx      Tx
 	now     lessor.Instant
 	serving rules.Serving
@@ -42,8 +42,8 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	p.look()
 	p.changed, p.ended = map[lessor.LeaseID]*rules.Held{}, map[lessor.LeaseID]LeaseEnd{}
 	p.leases = map[lessor.LeaseID]*rules.Held{}
-	f := p.s.fold
-	if p.s.store.Shared() {
+	f := p.l.fold
+	if p.l.store.Shared() {
 		lone, ok := tx.(loneTx)
 		f.delta = &delta{brief: ok && lone.Lone()}
 	}
@@ -76,7 +76,7 @@ func (p *pass) served() rules.Serving {
 // follow brings the fold up to date after rows were locked, so that nothing is decided from what they were before.
 func (p *pass) follow(ctx context.Context) error {
 	p.look()
-	return p.s.follow(ctx, p.tx)
+	return p.l.follow(ctx, p.tx)
 }
 
 // gate keeps other nodes from granting, and brings the fold up to date with all they granted.

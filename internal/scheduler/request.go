@@ -76,8 +76,8 @@ func kindOf(o *requestCall) string {
 }
 
 // park returns the requests that a commit deals with: those that got something or wait no longer. The others wait on.
-func (s *Scheduler) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestCall) {
-	p := &s.parked
+func (l *loop) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestCall) {
+	p := &l.parked
 	waits := func(r *requestCall) bool {
 		return !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining
 	}

@@ -30,22 +30,22 @@ type retaining struct {
 	idle  idleLanes    // that are left to be removed
 }
 
-func (s *Scheduler) retainDue() bool { return s.fold.retainAt <= s.fold.serving.LastBeat }
+func (l *loop) retainDue() bool { return l.fold.retainAt <= l.fold.serving.LastBeat }
 
 // retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
-func (s *Scheduler) retain(ctx context.Context) error {
-	start, took, full, wait := time.Now(), time.Duration(0), false, min(retainEvery, s.laneEvery)
-	r := &s.retaining
+func (l *loop) retain(ctx context.Context) error {
+	start, took, full, wait := time.Now(), time.Duration(0), false, min(retainEvery, l.laneEvery)
+	r := &l.retaining
 	r.page = max(r.page, rules.MinRetainPage)
 	for _, stage := range []struct {
 		keep time.Duration
 		page func(Tx, context.Context, lessor.Instant, int) (int, error)
-	}{{s.cfg.Retention.Jobs, Tx.Strip}, {s.cfg.Retention.Audit, Tx.Purge}, {s.cfg.Retention.Audit, Tx.PurgeKernel}} {
+	}{{l.cfg.Retention.Jobs, Tx.Strip}, {l.cfg.Retention.Audit, Tx.Purge}, {l.cfg.Retention.Audit, Tx.PurgeKernel}} {
 		if stage.keep == 0 {
 			continue
 		}
 		n, start := 0, time.Now()
-		_, err := s.transact(ctx, 0, func(p *pass) (err error) {
+		_, err := l.transact(ctx, 0, func(p *pass) (err error) {
 			n, err = stage.page(p.tx, ctx, p.now.Add(-stage.keep), r.page)
 			return err
 		})
@@ -58,15 +58,15 @@ func (s *Scheduler) retain(ctx context.Context) error {
 			wait = retainSoon
 		}
 	}
-	more, err := s.sweepLanes(ctx)
+	more, err := l.sweepLanes(ctx)
 	if err != nil {
 		return err
 	}
 	r.page = rules.RetainPage(r.page, took, full, int(r.ended.Swap(0)))
 	if full || more {
-		s.fold.retainAt = s.fold.serving.LastBeat.Add(max(retainPause, time.Since(start)))
+		l.fold.retainAt = l.fold.serving.LastBeat.Add(max(retainPause, time.Since(start)))
 		return nil
 	}
-	s.fold.retainAt = s.fold.serving.LastBeat.Add(wait)
-	return s.store.View(ctx, func(v View) error { return s.loadAlerted(ctx, v, s.fold) }) // what another node raised before it died
+	l.fold.retainAt = l.fold.serving.LastBeat.Add(wait)
+	return l.store.View(ctx, func(v View) error { return l.loadAlerted(ctx, v, l.fold) }) // what another node raised before it died
 }

@@ -12,11 +12,8 @@
 package scheduler
 
 import (
-	"bufio"
 	"context"
-	cryptorand "crypto/rand"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -83,55 +80,26 @@ type EndedAttempt struct {
 	Took    time.Duration
 }
 
-// Scheduler is the one decider over a store.
+// Scheduler answers calls over one store. Its fields may be used by every goroutine; those that one goroutine alone may
+// touch are in loop, to which it has no pointer.
 type Scheduler struct {
-	cfg    Config
-	store  Store
-	sender Sender // the store, if it is one; else nil
-	calls  *batch.Queue[op]
-	// channels are those of calls that were answered.
-	channels sync.Pool
+	cfg      Config
+	store    Store
+	sender   Sender // the store, if it is one; else nil
+	calls    *batch.Queue[op]
+	channels sync.Pool // of calls that were answered
+	name     string    // of this node, among those on one store
 
-	fit      atomic.Int64 // total − reserve, for submissions; it counts once handlers is set
-	fold     *fold        // nil = must be rebuilt
-	works    []*work      // that this turn of the loop answers
-	panics   int          // turns of the loop in a row that panicked
-	told     int          // how many calls the last flight that landed answered
-	wentBack string       // how the store was seen to go back, if nobody was told yet
-	// strangers are jobs that were chosen and found to be of another lane, and how often.
-	strangers  map[lessor.JobID]int
-	flights    []*flight // on their way, oldest first; none = the fold equals the tables
-	servedAt   time.Time
-	began      time.Time  // when New was called, for the monotonic part of clock
-	clock      rules.Tick // the last reading of the store's clock
-	correction correction
-	// beatsRefused says that the store failed heartbeats since service was last noted. Whatever was noted meanwhile, here or on a
-	// node that is idle, nobody could beat: service begins anew.
-	beatsRefused bool
-	linger       linger
-	// crowdedFor is the constant, but in the test that has nodes take themselves to be alone all the time.
+	fit       atomic.Int64             // total − reserve, for submissions; valid once handlers is set
+	handlers  atomic.Pointer[handlers] // nil = the settings were never read
+	workers   workers
+	stream    stream
+	sampling  sampling
+	idleLanes chan *idleLanes // from scanLoop to the loop
+
+	// The two constants, except in tests. They are set before Run.
 	crowdedFor time.Duration
-	parked     parked
-	secrets    io.Reader // what lease ids are made of
-	settings   settings
-	reload     bool // another node changed the settings
-	reserve    starving
-	retaining  retaining
-	laneEvery  time.Duration // the constant, but in the test that has lanes go soon
-	idleLanes  chan *idleLanes
-	failing    failing
-	expected   []expected     // jobs for which a worker should ask
-	expectAt   lessor.Instant // when one should have asked for the next of them; 0 = none is watched
-	expects    bool           // those from before the start are among them
-	braked     lessor.Instant // the end of the brake about which no alert is open any more
-	// followedUntil is how long somebody follows the records on another node; name is what this one calls itself there.
-	followedUntil lessor.Instant
-	name          string
-
-	handlers atomic.Pointer[handlers] // nil = the settings were never read
-	workers  workers
-	stream   stream
-	sampling sampling
+	laneEvery  time.Duration
 
 	startOnce sync.Once
 	started   chan struct{} // closed when status is set for the first time
@@ -161,18 +129,17 @@ func New(store Store, cfg Config) *Scheduler {
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
 	sender, _ := store.(Sender)
 	return &Scheduler{
-		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor,
-		began: time.Now(), correction: correction{due: true},
-		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(), braked: -1, parked: newParked(),
-		secrets:   bufio.NewReader(cryptorand.Reader), // a lease takes ten bytes: the system is asked once for hundreds
-		laneEvery: laneEvery, idleLanes: make(chan *idleLanes),
+		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor, laneEvery: laneEvery,
+		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(),
+		idleLanes: make(chan *idleLanes),
 	}
 }
 
-// Run answers calls until ctx is done, then refuses what still waits. It returns nil on a clean stop, and an error that
-// wraps ErrBroken when the store can no longer be trusted.
+// Run answers calls until ctx is done, then refuses those that still wait. It returns nil on a clean stop, and an error
+// that wraps ErrBroken when the store can no longer be trusted.
 func (s *Scheduler) Run(ctx context.Context) error {
-	defer s.refuseAll()
+	l := newLoop(s)
+	defer l.refuseAll()
 	var background sync.WaitGroup
 	defer background.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -180,7 +147,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	s.sample(ctx)
 	background.Go(func() { s.sampleLoop(ctx) })
 	background.Go(func() { s.scanLoop(ctx) })
-	if err := s.loop(ctx); err != nil {
+	if err := l.run(ctx); err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
 	return nil

@@ -35,17 +35,17 @@ func (s *settings) load(ctx context.Context, v View) error {
 
 // loadSettings reads all that operators and failures set: capacity, policies, what holds definitions back, schemas, and when the next
 // tick is due.
-func (s *Scheduler) loadSettings(ctx context.Context, v View, f *fold) error {
-	if err := s.settings.load(ctx, v); err != nil {
+func (l *loop) loadSettings(ctx context.Context, v View, f *fold) error {
+	if err := l.settings.load(ctx, v); err != nil {
 		return err
 	}
-	s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+	l.fit.Store(int64(l.total() - l.cfg.ReserveUnits))
 	policies, err := v.Policies(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range policies {
-		s.enact(f, p)
+		l.enact(f, p)
 	}
 	var hindered []Hindrance
 	err = v.EachHindrance(ctx, func(h Hindrance) error {
@@ -56,50 +56,50 @@ func (s *Scheduler) loadSettings(ctx context.Context, v View, f *fold) error {
 		return err
 	}
 	f.hinderAll(hindered)
-	if err := s.loadAlerted(ctx, v, f); err != nil {
+	if err := l.loadAlerted(ctx, v, f); err != nil {
 		return err
 	}
 	if f.tickAt, err = v.NextTick(ctx); err != nil {
 		return err
 	}
-	return s.loadHandlers(ctx, v)
+	return l.loadHandlers(ctx, v)
 }
 
 // total returns the units in force.
-func (s *Scheduler) total() int {
-	if s.settings.TotalUnits != nil {
-		return *s.settings.TotalUnits
+func (l *loop) total() int {
+	if l.settings.TotalUnits != nil {
+		return *l.settings.TotalUnits
 	}
-	return s.cfg.TotalUnits
+	return l.cfg.TotalUnits
 }
 
 // lapseSettings drops what was set until a time that has passed.
-func (s *Scheduler) lapseSettings(now lessor.Instant) {
-	if s.settings.Until != 0 && now >= s.settings.Until {
-		s.settings.TotalUnits, s.settings.Busy, s.settings.Until, s.settings.SetAt = nil, nil, 0, 0
-		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+func (l *loop) lapseSettings(now lessor.Instant) {
+	if l.settings.Until != 0 && now >= l.settings.Until {
+		l.settings.TotalUnits, l.settings.Busy, l.settings.Until, l.settings.SetAt = nil, nil, 0, 0
+		l.fit.Store(int64(l.total() - l.cfg.ReserveUnits))
 	}
 }
 
 // capacity returns what may be leased at now.
-func (s *Scheduler) capacity(now lessor.Instant) lessor.Capacity {
-	s.lapseSettings(now)
-	inputs, highest := s.sampling.last(now)
-	c := lessor.Capacity{TotalUnits: s.total(), ReserveUnits: s.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: s.fold.index.Leased()}
-	set := s.settings.Busy
+func (l *loop) capacity(now lessor.Instant) lessor.Capacity {
+	l.lapseSettings(now)
+	inputs, highest := l.sampling.last(now)
+	c := lessor.Capacity{TotalUnits: l.total(), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: l.fold.index.Leased()}
+	set := l.settings.Busy
 	if set == nil {
-		set = s.cfg.Busy
+		set = l.cfg.Busy
 	}
-	c.Busy, c.BusySource = rules.Busy(set, c.Inputs, s.cfg.BusyPoints, now)
+	c.Busy, c.BusySource = rules.Busy(set, c.Inputs, l.cfg.BusyPoints, now)
 	c.Busy = rules.BusyOf(c.Busy, c.BusySource, highest)
-	c.UsableUnits = rules.Usable(c.TotalUnits, c.ReserveUnits, c.Busy, s.cfg.Percent)
+	c.UsableUnits = rules.Usable(c.TotalUnits, c.ReserveUnits, c.Busy, l.cfg.Percent)
 	c.AvailableUnits = max(0, c.UsableUnits-c.LeasedUnits)
 	return c
 }
 
 // Capacity returns what may be leased now.
 func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error) {
-	err = s.look(ctx, Caller{}, func() { c = s.capacity(s.fold.serving.LastBeat) })
+	err = s.read(ctx, Caller{}, func(l *loop) { c = l.capacity(l.fold.serving.LastBeat) })
 	return c, err
 }
 
@@ -147,8 +147,9 @@ func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter fun
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
-		s.lapseSettings(p.now)
-		next := s.settings
+		l := p.l
+		l.lapseSettings(p.now)
+		next := l.settings
 		alter(p.now, &next)
 		raw, err := json.Marshal(next)
 		if err != nil {
@@ -157,9 +158,9 @@ func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter fun
 		if err := p.tx.SaveSetting(ctx, settingsName, raw); err != nil {
 			return err
 		}
-		p.audit(by, object+".changed", object, s.settings, next)
-		s.settings = next // if the commit fails, the fold and with it the settings are loaded again
-		s.fit.Store(int64(s.total() - s.cfg.ReserveUnits))
+		p.audit(by, object+".changed", object, l.settings, next)
+		l.settings = next // if the commit fails, the fold and with it the settings are loaded again
+		l.fit.Store(int64(l.total() - l.cfg.ReserveUnits))
 		p.resettle()
 		return nil
 	})
@@ -170,15 +171,15 @@ func (s *Scheduler) Status(ctx context.Context, c Caller) (st lessor.Status, err
 	if c.Tenant != nil {
 		return st, &lessor.Error{Code: lessor.CodeForbidden, Detail: "a tenant's token does not see the whole scheduler"}
 	}
-	err = s.look(ctx, c, func() {
-		now := s.fold.serving.LastBeat
-		d := s.fold.index.Depth()
+	err = s.read(ctx, c, func(l *loop) {
+		now := l.fold.serving.LastBeat
+		d := l.fold.index.Depth()
 		st = lessor.Status{
-			Capacity:     s.capacity(now),
+			Capacity:     l.capacity(now),
 			QueueDepth:   lessor.QueueDepth{High: d[lessor.High], Normal: d[lessor.Normal], Low: d[lessor.Low], Background: d[lessor.Background]},
-			ActiveLeases: s.fold.index.Leases(), Draining: s.settings.Draining,
+			ActiveLeases: l.fold.index.Leases(), Draining: l.settings.Draining,
 		}
-		if until := s.fold.serving.BrakeUntil; until > now {
+		if until := l.fold.serving.BrakeUntil; until > now {
 			st.BrakeUntil = until
 		}
 	})

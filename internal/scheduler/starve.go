@@ -17,9 +17,9 @@ type starving struct {
 }
 
 // starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
-func (s *Scheduler) starve(pick lanes.Pick, now lessor.Instant) {
-	if s.reserve.since == 0 || !s.fold.index.Eligible(s.reserve.lane, s.reserve.seq) {
-		s.reserve = starving{
+func (l *loop) starve(pick lanes.Pick, now lessor.Instant) {
+	if l.reserve.since == 0 || !l.fold.index.Eligible(l.reserve.lane, l.reserve.seq) {
+		l.reserve = starving{
 			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type, tenant: pick.Lane.Tenant, since: now,
 		}
 	}
@@ -28,19 +28,19 @@ func (s *Scheduler) starve(pick lanes.Pick, now lessor.Instant) {
 // kept returns the job for which freed units are kept, nil if there is none: one that has starved for long enough, could
 // be granted now but for its size, could fit, and is asked for: else it would stop all others for as long as no worker of its type
 // comes.
-func (s *Scheduler) kept(now lessor.Instant, c lessor.Capacity) *starving {
-	k := &s.reserve
+func (l *loop) kept(now lessor.Instant, c lessor.Capacity) *starving {
+	k := &l.reserve
 	if k.since == 0 {
 		return nil
 	}
-	if !s.fold.index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
+	if !l.fold.index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
 		*k = starving{}
 		return nil
 	}
 	if !rules.Starving(k.since, now) {
 		return nil
 	}
-	if !s.workers.asks(k.typ, k.tenant, now) {
+	if !l.workers.asks(k.typ, k.tenant, now) {
 		*k = starving{}
 		return nil
 	}

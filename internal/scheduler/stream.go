@@ -171,7 +171,7 @@ func (s *stream) leave(f *follower) {
 func (p *pass) tell(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
 	if p.following == unknown {
 		p.following = no
-		if p.s.stream.active() || p.now < p.s.followedUntil {
+		if p.l.stream.active() || p.now < p.l.followedUntil {
 			p.following = yes
 		}
 	}
@@ -206,7 +206,7 @@ func (p *pass) trace(ctx context.Context) error {
 		if s := specs[p.events[i].JobID]; s != nil {
 			p.events[i].TraceID = s.TraceID
 		}
-		if d := p.s.fold.delta; d != nil && p.now < p.s.followedUntil {
+		if d := p.l.fold.delta; d != nil && p.now < p.l.followedUntil {
 			if err := d.told(&p.events[i]); err != nil {
 				return err
 			}

@@ -134,7 +134,7 @@ func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.Idempot
 // had claimed is free again, and those that came behind it in this pass get their chance: hence the rounds.
 func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
 	for _, c := range calls {
-		c.err = p.s.recheck(c)
+		c.err = p.l.recheck(c)
 	}
 	for {
 		var claims []Claim
@@ -214,7 +214,7 @@ func (p *pass) store(ctx context.Context, specs []*rules.Spec) error {
 	if len(specs) == 0 {
 		return nil
 	}
-	if err := p.s.fold.lanesOf(ctx, p.tx, specs); err != nil {
+	if err := p.l.fold.lanesOf(ctx, p.tx, specs); err != nil {
 		return err
 	}
 	first, err := p.tx.Seqs(ctx, len(specs))
@@ -251,11 +251,11 @@ func (p *pass) enqueueNew(s *rules.Spec, cohort int64) {
 	if s.RunAt != 0 {
 		w := rules.Wait{Until: s.RunAt, State: lessor.Queued}
 		p.moves = append(p.moves, Move{From: rules.Nowhere, To: rules.Delayed, Turn: t, Wait: w})
-		p.s.fold.waits(w.Until)
+		p.l.fold.waits(w.Until)
 		return
 	}
 	p.moves = append(p.moves, Move{From: rules.Nowhere, To: rules.InQueue, Turn: t})
-	p.s.fold.enqueue(t)
+	p.l.fold.enqueue(t)
 }
 
 // showSubmitted fills the answers: new jobs as they were stored, known ones as they stand now.

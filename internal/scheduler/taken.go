@@ -21,9 +21,9 @@ func (p *pass) held(t *taken) *rules.Held {
 	ask := t.call.ask
 	ttl := ask.TTL
 	if ttl == 0 {
-		ttl = p.s.cfg.TTL
+		ttl = p.l.cfg.TTL
 	}
-	h := rules.Grant(p.s.leaseID(t.turn.Seq), rules.Fenced(t.turn, p.serving), t.spec, ask.Worker, ttl+p.s.cfg.Grace, p.now)
+	h := rules.Grant(p.l.leaseID(t.turn.Seq), rules.Fenced(t.turn, p.serving), t.spec, ask.Worker, ttl+p.l.cfg.Grace, p.now)
 	h.RequestID, h.WorkspaceID = ask.RequestID, ask.WorkspaceID
 	c := &t.call.caller
 	h.Taker, h.Token, h.Bound = c.Actor, c.Token, c.Tenant != nil
@@ -31,8 +31,8 @@ func (p *pass) held(t *taken) *rules.Held {
 }
 
 // leaseID makes the id of a new lease, which nobody can guess.
-func (s *Scheduler) leaseID(seq int64) lessor.LeaseID {
+func (l *loop) leaseID(seq int64) lessor.LeaseID {
 	var random [10]byte
-	_, _ = io.ReadFull(s.secrets, random[:]) // it never fails
-	return s.store.Seal().LeaseID(seq, random)
+	_, _ = io.ReadFull(l.secrets, random[:]) // it never fails
+	return l.store.Seal().LeaseID(seq, random)
 }

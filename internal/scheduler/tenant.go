@@ -34,23 +34,23 @@ func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
 }
 
 // enact brings the order of turns along with a policy.
-func (s *Scheduler) enact(f *fold, p rules.Policy) {
+func (l *loop) enact(f *fold, p rules.Policy) {
 	if p.Class == "" {
-		f.index.SetTenant(p.Tenant, s.policy(p))
+		f.index.SetTenant(p.Tenant, l.policy(p))
 		return
 	}
-	f.index.SetClass(p.Tenant, p.Class, s.policy(p))
+	f.index.SetClass(p.Tenant, p.Class, l.policy(p))
 }
 
 // setPolicy stores what was asked for a tenant or a class, under the gate, so that every grant after the commit obeys it.
-func (s *Scheduler) setPolicy(ctx context.Context, c Caller, next rules.Policy, object string, show func() any) error {
+func (s *Scheduler) setPolicy(ctx context.Context, c Caller, next rules.Policy, object string, show func(l *loop) any) error {
 	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
-		before := show()
-		s.enact(s.fold, next) // if the commit fails, the fold is rebuilt
-		p.audit(c, object+".changed", objectOf(next), before, show())
+		before := show(p.l)
+		p.l.enact(p.l.fold, next) // if the commit fails, the fold is rebuilt
+		p.audit(c, object+".changed", objectOf(next), before, show(p.l))
 		p.resettle()
 		return p.tx.SavePolicy(ctx, next)
 	})
@@ -72,8 +72,8 @@ func (s *Scheduler) SetTenant(ctx context.Context, c Caller, id lessor.TenantID,
 	if err != nil {
 		return shown, err
 	}
-	err = s.setPolicy(ctx, c, next, "tenant", func() any {
-		shown = showTenant(s.fold.index.Tenant(id))
+	err = s.setPolicy(ctx, c, next, "tenant", func(l *loop) any {
+		shown = showTenant(l.fold.index.Tenant(id))
 		return shown
 	})
 	return shown, err
@@ -88,8 +88,8 @@ func (s *Scheduler) SetClass(ctx context.Context, c Caller, id lessor.TenantID, 
 	if err != nil {
 		return shown, err
 	}
-	err = s.setPolicy(ctx, c, next, "class", func() any {
-		shown = s.class(id, class)
+	err = s.setPolicy(ctx, c, next, "class", func(l *loop) any {
+		shown = l.class(id, class)
 		return shown
 	})
 	return shown, err
@@ -102,12 +102,12 @@ func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after stri
 		return nil, "", err
 	}
 	var all []lanes.Account
-	err := s.look(ctx, c, func() {
+	err := s.read(ctx, c, func(l *loop) {
 		if c.Tenant != nil {
-			all = []lanes.Account{s.fold.index.Tenant(*c.Tenant)}
+			all = []lanes.Account{l.fold.index.Tenant(*c.Tenant)}
 			return
 		}
-		all = s.fold.index.Tenants()
+		all = l.fold.index.Tenants()
 	})
 	if err != nil {
 		return nil, "", err
@@ -134,7 +134,7 @@ func (s *Scheduler) Tenant(ctx context.Context, c Caller, id lessor.TenantID) (t
 	if !c.sees(id) {
 		return t, errOtherTenant
 	}
-	err = s.look(ctx, c, func() { t = showTenant(s.fold.index.Tenant(id)) })
+	err = s.read(ctx, c, func(l *loop) { t = showTenant(l.fold.index.Tenant(id)) })
 	return t, err
 }
 
@@ -143,7 +143,7 @@ func (s *Scheduler) Classes(ctx context.Context, c Caller, id lessor.TenantID) (
 	if !c.sees(id) {
 		return nil, errOtherTenant
 	}
-	err = s.look(ctx, c, func() { list = each(s.fold.index.Classes(id), showClass) })
+	err = s.read(ctx, c, func(l *loop) { list = each(l.fold.index.Classes(id), showClass) })
 	slices.SortFunc(list, func(a, b lessor.Class) int { return cmp.Compare(a.Class, b.Class) })
 	return list, err
 }
@@ -153,12 +153,12 @@ func (s *Scheduler) Class(ctx context.Context, c Caller, id lessor.TenantID, cla
 	if !c.sees(id) {
 		return shown, errOtherTenant
 	}
-	err = s.look(ctx, c, func() { shown = s.class(id, class) })
+	err = s.read(ctx, c, func(l *loop) { shown = l.class(id, class) })
 	return shown, err
 }
 
-func (s *Scheduler) class(id lessor.TenantID, class string) lessor.Class {
-	for _, a := range s.fold.index.Classes(id) {
+func (l *loop) class(id lessor.TenantID, class string) lessor.Class {
+	for _, a := range l.fold.index.Classes(id) {
 		if a.Class == class {
 			return showClass(a)
 		}

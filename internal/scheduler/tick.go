@@ -15,13 +15,13 @@ const tickBatch = 100
 const maxDecided = 10_000
 
 // tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is needed.
-func (s *Scheduler) tick(ctx context.Context) error {
-	_, err := s.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
+func (l *loop) tick(ctx context.Context) error {
+	_, err := l.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
 	return err
 }
 
-func (s *Scheduler) tickDue() bool {
-	return s.fold.tickAt != 0 && s.fold.tickAt <= s.fold.serving.LastBeat
+func (l *loop) tickDue() bool {
+	return l.fold.tickAt != 0 && l.fold.tickAt <= l.fold.serving.LastBeat
 }
 
 func (p *pass) tick(ctx context.Context) error {
@@ -39,7 +39,7 @@ func (p *pass) tick(ctx context.Context) error {
 	if len(due) == 0 && next != 0 {
 		next = max(next, p.now.Add(serveEvery)) // another node is at it
 	}
-	p.s.fold.tickAt = next
+	p.l.fold.tickAt = next
 	return err
 }
 
@@ -60,7 +60,7 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	var specs []*rules.Spec
 	var cancel []*rules.Definition
 	for _, d := range ds {
-		h := p.s.fold.hindered.all[d.ID]
+		h := p.l.fold.hindered.all[d.ID]
 		now, known := p.now, decided[d.ID]
 		if len(known) == maxDecided {
 			now = known[maxDecided-1] // the rest follow in the next
@@ -96,7 +96,7 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 		return err
 	}
 	for _, spec := range specs {
-		p.s.expect(spec, p.now)
+		p.l.expect(spec, p.now)
 	}
 	p.stats.Ticks = map[lessor.TickOutcome]int{}
 	for i := range rows {
@@ -184,7 +184,7 @@ func (s *Scheduler) NextTicks(ctx context.Context, c Caller, id string, count in
 		return nil, err
 	}
 	var now lessor.Instant
-	if err := s.look(ctx, c, func() { now = s.fold.serving.LastBeat }); err != nil {
+	if err := s.read(ctx, c, func(l *loop) { now = l.fold.serving.LastBeat }); err != nil {
 		return nil, err
 	}
 	return rules.Preview(ticker(d), now, count), nil

@@ -15,15 +15,15 @@ const lookBudget = 20000
 
 // wakes reports whether there are parked requests to be tried: it asks the fold what happened, and marks those that this may
 // concern.
-func (s *Scheduler) wakes() bool {
-	f, p := s.fold, &s.parked
+func (l *loop) wakes() bool {
+	f, p := l.fold, &l.parked
 	if p.size == 0 {
 		f.index.Opened(nil)
 		f.woke, f.freed, f.touched = false, false, f.touched[:0]
 		return false
 	}
-	usable := s.capacity(f.serving.LastBeat).UsableUnits
-	kept := s.reserve.since != 0 && f.index.Eligible(s.reserve.lane, s.reserve.seq)
+	usable := l.capacity(f.serving.LastBeat).UsableUnits
+	kept := l.reserve.since != 0 && f.index.Eligible(l.reserve.lane, l.reserve.seq)
 	all, short := f.woke || usable > p.usable, f.freed || p.kept && !kept
 	p.usable, p.kept = usable, kept
 	var calls []*requestCall
@@ -59,7 +59,7 @@ func (s *Scheduler) wakes() bool {
 
 // retry tries the parked requests that were woken, as far as the budget of a pass allows.
 func (r *round) retry(ctx context.Context) error {
-	p := &r.p.s.parked
+	p := &r.p.l.parked
 	for spent := 0; len(p.woken) > 0 && spent < lookBudget; {
 		c := p.woken[0]
 		p.woken = p.woken[1:]

@@ -16,15 +16,15 @@ const storeSubject = "store"
 const sameLoss = time.Minute
 
 // askWentBack asks the store whether it went back.
-func (s *Scheduler) askWentBack() {
-	if r, ok := s.store.(rewinder); ok && s.wentBack == "" {
-		s.wentBack = r.WentBack()
+func (l *loop) askWentBack() {
+	if r, ok := l.store.(rewinder); ok && l.wentBack == "" {
+		l.wentBack = r.WentBack()
 	}
 }
 
 // tellWentBack raises the alert about a store that went back. An older one is about an earlier event, and ends.
-func (s *Scheduler) tellWentBack(ctx context.Context) error {
-	_, err := s.transact(ctx, 0, func(p *pass) error {
+func (l *loop) tellWentBack(ctx context.Context) error {
+	_, err := l.transact(ctx, 0, func(p *pass) error {
 		open, err := p.tx.OpenAlert(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{})
 		if err != nil {
 			return err
@@ -35,10 +35,10 @@ func (s *Scheduler) tellWentBack(ctx context.Context) error {
 			}
 		}
 		return p.raise(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{},
-			"the store went back to an older state, and changes that were acknowledged may be lost: "+s.wentBack)
+			"the store went back to an older state, and changes that were acknowledged may be lost: "+l.wentBack)
 	})
 	if err == nil {
-		s.wentBack = ""
+		l.wentBack = ""
 	}
 	return err
 }
@@ -48,20 +48,20 @@ const maxStrangers = 1000
 
 // confirm makes sure that a job is of the lane by which it was chosen: its row says whose it is. If not, the fold is wrong and is
 // rebuilt; if that does not help, the rows contradict each other, and the job is left out.
-func (s *Scheduler) confirm(t *taken) error {
-	if t.spec.LaneID == t.turn.Lane && t.spec.Lane == s.fold.index.Lane(t.turn.Lane) {
+func (l *loop) confirm(t *taken) error {
+	if t.spec.LaneID == t.turn.Lane && t.spec.Lane == l.fold.index.Lane(t.turn.Lane) {
 		return nil
 	}
-	if s.strangers == nil || len(s.strangers) >= maxStrangers {
-		s.strangers = map[lessor.JobID]int{}
+	if l.strangers == nil || len(l.strangers) >= maxStrangers {
+		l.strangers = map[lessor.JobID]int{}
 	}
-	s.strangers[t.turn.Job]++
+	l.strangers[t.turn.Job]++
 	return fmt.Errorf("job %s is not of lane %d: %w", t.turn.Job, t.turn.Lane, errStale)
 }
 
 // line puts a queued job into a fold that is built, unless it was found again not to be what it is queued as.
-func (s *Scheduler) line(f *fold, t rules.Turn) {
-	if s.strangers[t.Job] > 1 {
+func (l *loop) line(f *fold, t rules.Turn) {
+	if l.strangers[t.Job] > 1 {
 		f.strays = append(f.strays, stray{t.Job, t.Lane, "queue"})
 		return
 	}

@@ -15,7 +15,7 @@ func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 		if err != nil {
 			return err
 		}
-		in := rules.WhyInputs{Standing: st, Now: p.now, Serving: p.serving, Draining: s.settings.Draining, Capacity: s.capacity(p.now)}
+		in := rules.WhyInputs{Standing: st, Now: p.now, Serving: p.serving, Draining: p.l.settings.Draining, Capacity: p.l.capacity(p.now)}
 		if st.Place == rules.InQueue {
 			if err := p.whyQueued(ctx, st, &in); err != nil {
 				return err
@@ -29,18 +29,18 @@ func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 
 // whyQueued finds out what stands before a queued job.
 func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyInputs) error {
-	index := p.s.fold.index
+	index := p.l.fold.index
 	if place, ok := index.Place(st.Turn.Lane, st.Turn.Seq); ok {
 		in.Place = &place
 	}
 	b := index.Blocked(st.Turn.Lane)
 	in.TenantPaused, in.TenantRunning, in.TenantCap = b.TenantPaused, b.TenantRunning, b.TenantCap
 	in.ClassPaused, in.ClassRunning, in.ClassCap = b.ClassPaused, b.ClassRunning, b.ClassCap
-	if h, hindered := p.s.fold.hindered.all[st.Spec.Lane.Definition]; hindered && h.Tenant == st.Spec.Lane.Tenant {
+	if h, hindered := p.l.fold.hindered.all[st.Spec.Lane.Definition]; hindered && h.Tenant == st.Spec.Lane.Tenant {
 		in.DefinitionHeld, in.Circuit = h.Held, &h.Circuit
 	}
-	in.Asked = p.s.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)
-	if k := p.s.kept(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {
+	in.Asked = p.l.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)
+	if k := p.l.kept(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {
 		in.KeptUnits = k.units
 	}
 	if !b.LockHeld {

@@ -7,7 +7,7 @@ type work struct {
 	ends     []*endCall
 	changes  []*changeCall
 	requests []*requestCall
-	looks    []*lookCall
+	looks    []*readCall
 }
 
 func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
@@ -16,11 +16,11 @@ func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
 func (w *work) count() int { return len(w.submits) + len(w.beats) + len(w.ends) + len(w.requests) }
 
 // gather takes the calls of the next commit.
-func (s *Scheduler) gather() *work {
-	return s.sort(s.calls.Take(batchLimit))
+func (l *loop) gather() *work {
+	return l.sort(l.calls.Take(batchLimit))
 }
 
-func (s *Scheduler) sort(ops []op) *work {
+func (l *loop) sort(ops []op) *work {
 	var w work
 	for _, o := range ops {
 		if o.base().abandoned() {
@@ -37,7 +37,7 @@ func (s *Scheduler) sort(ops []op) *work {
 			w.changes = append(w.changes, o)
 		case *requestCall:
 			w.requests = append(w.requests, o)
-		case *lookCall:
+		case *readCall:
 			w.looks = append(w.looks, o)
 		}
 	}

@@ -189,15 +189,15 @@ func (c *crew) find(name string) *seen[sighting] {
 // tokens.
 func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, error) {
 	list := []lessor.Worker{}
-	err := s.look(ctx, c, func() {
-		now := s.fold.serving.LastBeat
+	err := s.read(ctx, c, func(l *loop) {
+		now := l.fold.serving.LastBeat
 		s.workers.mu.Lock()
 		defer s.workers.mu.Unlock()
 		s.workers.each(now, func(k rules.Holder, w *seen[sighting]) {
 			if c.Tenant != nil && k.Space != *c.Tenant {
 				return
 			}
-			h := s.fold.holders[k]
+			h := l.fold.holders[k]
 			list = append(list, lessor.Worker{
 				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.leases, Units: h.units, Types: w.is.asksFor(now), Agent: w.is.agent,
 			})
