@@ -137,13 +137,15 @@ type Manifest struct {
 	DryRun   *bool      `json:"dryRun,omitempty"`
 }
 
-// Applied says what a manifest did, or under DryRun would do, by jobId.
+// Applied lists what a manifest did, or under DryRun would do, by jobId.
 type Applied struct {
 	Created   []string `json:"created"`
 	Changed   []string `json:"changed"`
 	Unchanged []string `json:"unchanged"`
 	Removed   []string `json:"removed"`
 	DryRun    bool     `json:"dryRun"`
+	// Definitions shows each changed definition as it would be stored, with the server's defaults. Only a dry run has it.
+	Definitions []Definition `json:"definitions,omitempty"`
 }
 
 // TickOutcome says what became of a tick.

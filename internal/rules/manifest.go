@@ -104,6 +104,11 @@ func (p *ManifestPlan) Against(old map[string]*Definition) (a lessor.Applied, re
 			a.Unchanged = append(a.Unchanged, d.ID)
 		default:
 			a.Changed = append(a.Changed, d.ID)
+			if p.DryRun {
+				shown := ShowDefinition(d)
+				shown.Paused, shown.NextTickAt, shown.CreatedAt, shown.UpdatedAt = was.Paused, was.NextTick, was.CreatedAt, was.UpdatedAt
+				a.Definitions = append(a.Definitions, shown)
+			}
 		}
 	}
 	for id, d := range old {

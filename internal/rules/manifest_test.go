@@ -71,6 +71,22 @@ func TestManifestSaysWhatItDoes(t *testing.T) {
 	}
 }
 
+func TestDryRunShowsChangedDefinitionsWithTheirDefaults(t *testing.T) {
+	p, err := plan(t, strings.Replace(books(entry("new"), entry("other")), `"prune"`, `"dryRun": true, "prune"`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := define(t, entry("other"))
+	stored.Module, stored.MaxAttempts, stored.Paused, stored.CreatedAt = "books", 4, true, 77
+	a, _, err := p.Against(map[string]*Definition{"other": stored})
+	if err != nil || len(a.Definitions) != 1 {
+		t.Fatalf("got %+v, %v, want one definition", a, err)
+	}
+	want := ShowDefinition(stored)
+	want.MaxAttempts = defaultAttempts
+	same(t, "definition", a.Definitions[0], want)
+}
+
 func TestManifestIsRefusedWhole(t *testing.T) {
 	foreign := strings.Replace(entry("abc"), `{`, `{"tenantId": "03000000-0000-0000-0000-000000000005", `, 1)
 	many := strings.Split(strings.Repeat("{}|", 1000)+"{}", "|")
