@@ -48,8 +48,9 @@ var layers = map[string]layer{
 	},
 
 	// Stores load and save. Only here is there a database driver.
+	"internal/store/row": {pure: true, imports: []string{".", "internal/rules", "internal/scheduler"}},
 	"internal/store/sqlite": {
-		imports: []string{".", "internal/rules", "internal/scheduler"},
+		imports: []string{".", "internal/rules", "internal/scheduler", "internal/store/row"},
 		libs: []string{
 			"modernc.org/sqlite", "modernc.org/libc", "zombiezen.com/go/sqlite",
 			"github.com/pressly/goose/v3", "github.com/google/renameio/v2",
@@ -57,7 +58,7 @@ var layers = map[string]layer{
 		tests: []string{"internal/store/storetest"},
 	},
 	"internal/store/postgres": {
-		imports: []string{".", "internal/rules", "internal/scheduler"},
+		imports: []string{".", "internal/rules", "internal/scheduler", "internal/store/row"},
 		libs:    []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
 		tests:   []string{"internal/store/storetest", "internal/pgtest"},
 	},

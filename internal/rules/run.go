@@ -17,24 +17,15 @@ func RunOf(s *Standing) (lessor.Run, bool) {
 	}
 	r := lessor.Run{
 		RunID: s.Spec.ID, JobID: s.Spec.Lane.Definition, TenantID: s.Spec.Lane.Tenant, StartedAt: started,
-		Attempts: s.Turn.Attempt, TraceID: s.Spec.TraceID, Status: lessor.RunRetrying,
+		Attempts: s.Turn.Attempt, TraceID: s.Spec.TraceID, Status: RunStatus(s.Place, s.State()),
 	}
 	if r.JobID == "" {
 		r.JobID = r.RunID.String()
 	}
 	failed := s.ErrorLease
-	switch s.Place {
-	case Leased:
-		r.Status = lessor.RunClaimed
-		if s.Held.FirstBeatAt != 0 {
-			r.Status = lessor.RunRunning
-		}
-	case Ended:
-		r.Status, r.EndedAt = lessor.RunFailed, s.Done.Attempt.EndedAt
-		if s.Done.State == lessor.Completed {
-			r.Status = lessor.RunSuccess
-		}
-		if o := s.Done.Attempt.Outcome; o == OutcomeFailed || o == OutcomeExpired {
+	if s.Place == Ended {
+		r.EndedAt = s.Done.Attempt.EndedAt
+		if s.Done.Attempt.failed() {
 			failed = s.Done.Attempt.Lease
 		}
 	}
@@ -42,6 +33,22 @@ func RunOf(s *Standing) (lessor.Run, bool) {
 		r.LastErrorRef = failed.String()
 	}
 	return r, true
+}
+
+// RunStatus returns the status of the run of a job that was granted, by the job's place and state. The lists of
+// PostgreSQL say the same in SQL (storetest).
+func RunStatus(p Place, s lessor.State) lessor.RunStatus {
+	switch {
+	case p == Leased && s == lessor.Running:
+		return lessor.RunRunning
+	case p == Leased:
+		return lessor.RunClaimed
+	case p == Ended && s == lessor.Completed:
+		return lessor.RunSuccess
+	case p == Ended:
+		return lessor.RunFailed
+	}
+	return lessor.RunRetrying
 }
 
 // CircuitRun returns the audit record of a tick under an open circuit.
@@ -53,17 +60,24 @@ func CircuitRun(t *TickRow, trace string) lessor.Run {
 
 // ErrorOf returns what went wrong in an attempt; false if nothing did.
 func ErrorOf(a *Attempt) (lessor.RunError, bool) {
-	if a.Outcome != OutcomeFailed && a.Outcome != OutcomeExpired {
+	if !a.failed() {
 		return lessor.RunError{}, false
 	}
-	e := lessor.RunError{
-		Ref: a.Lease.String(), RunID: a.Turn.Job, Attempt: a.Turn.Attempt, Code: a.Reason, Message: a.Error, At: a.EndedAt,
-	}
-	if e.Message == "" {
-		e.Message = a.Reason
-	}
-	return e, true
+	return lessor.RunError{
+		Ref: a.Lease.String(), RunID: a.Turn.Job, Attempt: a.Turn.Attempt, Code: a.Reason, Message: a.LastError(),
+		At: a.EndedAt,
+	}, true
 }
+
+// LastError returns the error that a job shows after an attempt: what the worker said, or else why the attempt failed.
+func (a *Attempt) LastError() string {
+	if a.Error == "" && a.failed() {
+		return a.Reason
+	}
+	return a.Error
+}
+
+func (a *Attempt) failed() bool { return a.Outcome == OutcomeFailed || a.Outcome == OutcomeExpired }
 
 // CheckRuns refuses a filter that can never match.
 func CheckRuns(f lessor.RunFilter) error {

@@ -5,51 +5,26 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/row"
 )
 
-const auditColumns = "id, at, actor, action, object, trace_id, before, after"
-
-func bindAudited(a *args, e *lessor.Audited) {
-	a.id(e.ID.UUID)
-	a.instant(e.At)
-	a.text(e.Actor)
-	a.text(e.Action)
-	a.text(e.Object)
-	a.text(e.TraceID)
-	a.blobOrNull(e.Before)
-	a.blobOrNull(e.After)
-}
-
-func readAudited(r *row) lessor.Audited {
-	return lessor.Audited{
-		ID:      lessor.AuditID{UUID: r.id()},
-		At:      r.instant(),
-		Actor:   r.text(),
-		Action:  r.text(),
-		Object:  r.text(),
-		TraceID: r.text(),
-		Before:  r.blob(),
-		After:   r.blob(),
-	}
-}
+var auditColumns = row.Columns(row.Audited)
 
 // SaveAudit implements scheduler.KernelTx.
 func (t *tx) SaveAudit(_ context.Context, es []lessor.Audited) error {
-	return t.do("save audit", func() error {
-		return t.w.audit.insert(len(es), func(i int, a *args) { bindAudited(a, &es[i]) })
-	})
+	return insert(t, "save audit", &t.w.audit, es, row.Audited)
 }
 
 // AuditList implements scheduler.KernelView.
-func (v *view) AuditList(ctx context.Context, q scheduler.AuditQuery) (es []lessor.Audited, err error) {
+func (v *view) AuditList(ctx context.Context, q scheduler.AuditQuery) ([]lessor.Audited, error) {
 	w := &where{}
 	if q.Actor != "" {
-		w.and("actor = ?", func(a *args) { a.text(q.Actor) })
+		w.and("actor = ?", func(a *args) { a.Text(q.Actor) })
 	}
 	if q.Object != "" {
-		w.and("object = ?", func(a *args) { a.text(q.Object) })
+		w.and("object = ?", func(a *args) { a.Text(q.Object) })
 	}
 	w.and("id < +?", func(a *args) { bindBefore(a, q.After) })
-	err = v.page("select "+auditColumns+" from audit", w, "id desc", q.Limit, func(r *row) { es = append(es, readAudited(r)) })
+	es, err := page(v, "select "+auditColumns+" from audit", w, "id desc", q.Limit, row.Audited)
 	return es, readFault(ctx, "list the audit", err)
 }

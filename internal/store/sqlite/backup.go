@@ -38,7 +38,7 @@ func (s *Store) copyInto(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, fault("back up", s.giveBack(conn))) }()
-	return readFault(ctx, "back up", query(conn, "vacuum into ?", func(a *args) { a.text(name) }, nil))
+	return readFault(ctx, "back up", query(conn, "vacuum into ?", func(a *args) { a.Text(name) }, nil))
 }
 
 // removeOldCopies removes what backups left behind that were cut off with their process.

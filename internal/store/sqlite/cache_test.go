@@ -109,7 +109,7 @@ func compareCaches(r *rapid.T, s *Store) {
 	if err := v.eachLeaseRow(stored.load); err != nil {
 		r.Fatal(err)
 	}
-	same(r, "leases", s.leases.held, stored.held)
+	same(r, "leases", s.leases.live, stored.live)
 	same(r, "requests", s.leases.requests, stored.requests)
 	lanes := map[rules.Lane]rules.LaneID{}
 	if err := v.EachLane(r.Context(), func(id rules.LaneID, l rules.Lane) error {
@@ -306,7 +306,7 @@ func TestLongRun(t *testing.T) {
 			return err
 		})
 	}
-	if n, m, o := len(s.leases.held), len(s.specs.specs), len(s.specs.order); n != 0 || m != 0 || o > 1024 {
+	if n, m, o := len(s.leases.live), len(s.specs.specs), len(s.specs.order); n != 0 || m != 0 || o > 1024 {
 		t.Errorf("%d leases, %d specs and an order of %d are left of nothing", n, m, o)
 	}
 }

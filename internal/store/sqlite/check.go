@@ -107,8 +107,8 @@ func (s *Store) checkPages(ctx context.Context) []scheduler.Finding {
 
 // text returns the text that a query answers with.
 func text(conn *sqlite.Conn, q string) (s string, err error) {
-	err = query(conn, q, nil, func(r *row) error {
-		s = r.text()
+	err = query(conn, q, nil, func(r *result) error {
+		s = r.Text()
 		return nil
 	})
 	return s, err

@@ -8,6 +8,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"lessor/internal/store/row"
 )
 
 const (
@@ -128,19 +130,19 @@ func (w *writer) prepare() (err error) {
 		into, columns string
 	}{
 		{&w.job, "insert into job", jobColumns},
-		{&w.queue, "insert into queue", turnColumns},
+		{&w.queue, "insert into queue", row.Columns(row.Turn)},
 		{&w.delayed, "insert into delayed", waitingColumns},
 		{&w.lease, "insert into lease", grantColumns},
 		{&w.beat, "replace into beat", beatColumns},
 		{&w.attempt, "insert into attempt", attemptColumns},
 		{&w.done, "insert into done", doneColumns},
 		{&w.note, "insert into note", noteColumns},
-		{&w.run, "insert into definition_job", runColumns},
+		{&w.run, "insert into definition_job", row.Columns(row.OpenRun)},
 		{&w.definition, "replace into definition", definitionColumns},
 		{&w.tick, "insert into tick", tickColumns},
 		{&w.audit, "insert into audit", auditColumns},
 	} {
-		if *p.bulk, err = newBulk(w.conn, p.into, p.columns); err != nil {
+		if err = p.bulk.prepare(w.conn, p.into, p.columns); err != nil {
 			return err
 		}
 	}

@@ -4,58 +4,38 @@ import (
 	"context"
 
 	"lessor"
-	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/row"
 )
 
-const waitingColumns = turnColumns + ", until, state"
-
-func bindWaiting(a *args, t *rules.Turn, w rules.Wait) {
-	bindTurn(a, t)
-	a.instant(w.Until)
-	a.text(string(w.State))
-}
-
-func readWaiting(r *row) scheduler.Waiting {
-	return scheduler.Waiting{
-		Turn: readTurn(r),
-		Wait: rules.Wait{Until: r.instant(), State: lessor.State(r.text())},
-	}
-}
+var (
+	waitingColumns = row.Columns(row.Waiting)
+	readDue        = "select " + waitingColumns + " from delayed where until <= +? order by until, seq limit +?"
+	readAhead      = "select " + waitingColumns + " from delayed where fence > 0 and queued_at > +? limit +?"
+)
 
 // Due implements scheduler.Tx.
 func (t *tx) Due(ctx context.Context, now lessor.Instant, limit int) ([]scheduler.Waiting, error) {
-	var due []scheduler.Waiting
-	err := query(t.conn, "select "+waitingColumns+" from delayed where until <= +? order by until, seq limit +?",
-		func(a *args) {
-			a.instant(now)
-			a.int(int64(max(0, limit))) // a negative limit is none to SQLite
-		},
-		func(r *row) error {
-			due = append(due, readWaiting(r))
-			return nil
-		})
+	due, err := t.waiting(readDue, now, limit)
 	return due, readFault(ctx, "read due jobs", err)
 }
 
 // Ahead implements scheduler.Tx.
 func (t *tx) Ahead(ctx context.Context, after lessor.Instant, limit int) ([]scheduler.Waiting, error) {
-	var ahead []scheduler.Waiting
-	err := query(t.conn, "select "+waitingColumns+" from delayed where fence > 0 and queued_at > +? limit +?",
-		func(a *args) {
-			a.instant(after)
-			a.int(int64(max(0, limit)))
-		},
-		func(r *row) error {
-			ahead = append(ahead, readWaiting(r))
-			return nil
-		})
+	ahead, err := t.waiting(readAhead, after, limit)
 	return ahead, readFault(ctx, "read waits that began ahead", err)
+}
+
+func (t *tx) waiting(text string, at lessor.Instant, limit int) ([]scheduler.Waiting, error) {
+	return collect(t.conn, text, func(a *args) {
+		a.instant(at)
+		a.limit(limit)
+	}, row.Waiting)
 }
 
 // NextDue implements scheduler.View.
 func (v *view) NextDue(ctx context.Context) (next lessor.Instant, err error) {
-	err = query(v.conn, "select min(until) from delayed", nil, func(r *row) error {
+	err = query(v.conn, "select min(until) from delayed", nil, func(r *result) error {
 		next = r.instant()
 		return nil
 	})

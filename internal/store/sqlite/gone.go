@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lessor/internal/rules"
+	"lessor/internal/store/row"
 )
 
 const (
@@ -19,8 +20,8 @@ func (t *tx) tidy() error {
 	if len(l.log) > 0 {
 		l.last++
 		a := args{stmt: t.w.addGone}
-		a.int(l.last)
-		a.blob(l.log)
+		a.Int(l.last)
+		a.Bytes(l.log)
 		if err := exec(t.w.addGone); err != nil {
 			return err
 		}
@@ -32,7 +33,7 @@ func (t *tx) tidy() error {
 		return err
 	}
 	a := args{stmt: t.w.cutGone}
-	a.int(l.cut)
+	a.Int(l.cut)
 	return exec(t.w.cutGone)
 }
 
@@ -45,8 +46,8 @@ func (t *tx) dropLeft(seqs []int64) error {
 			n++
 		}
 		a := args{stmt: t.w.dropQueued}
-		a.int(seqs[0])
-		a.int(seqs[n-1])
+		a.Int(seqs[0])
+		a.Int(seqs[n-1])
 		if err := exec(t.w.dropQueued); err != nil {
 			return err
 		}
@@ -70,12 +71,15 @@ func (v *view) isLeft() (func(seq int64) bool, error) {
 	return v.left, nil
 }
 
+var readQueue = "select " + row.Columns(row.Turn) + " from queue order by seq"
+
 // EachQueued implements scheduler.View, in the order of the line.
 func (v *view) EachQueued(ctx context.Context, fn func(rules.Turn) error) error {
 	left, err := v.isLeft()
 	if err == nil {
-		err = query(v.conn, "select "+turnColumns+" from queue order by seq", nil, func(r *row) error {
-			if t := readTurn(r); !left(t.Seq) {
+		err = query(v.conn, readQueue, nil, func(r *result) error {
+			var t rules.Turn
+			if row.Turn(r.codec, &t); !left(t.Seq) {
 				return fn(t)
 			}
 			return nil

@@ -2,28 +2,26 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/row"
 )
 
-const (
-	jobColumns = "seq, id, lane, tags, idempotency_key, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms," +
-		" run_at, tick_at, trace_id, actor, created_at, payload"
-
-	readJob = "select seq, job.id, lane, tags, idempotency_key, max_runtime_ms, max_attempts, backoff_first_ms," +
-		" backoff_max_ms, run_at, tick_at, trace_id, actor, created_at, payload, " + laneColumns +
+var (
+	jobColumns = row.Columns(row.Job)
+	readJob    = "select " + row.Of("job", jobColumns) + ", " + row.Of("lane", laneColumns) +
 		" from job join lane on lane.id = job.lane where job.id = ?"
 	readJobAt = "select " + jobColumns + " from job where seq = ?"
 )
 
-// Insert implements scheduler.Tx. It keeps the specs, so they may not be changed any more. An id that is there already is
-// scheduler.ErrBadCall.
+// Insert implements scheduler.Tx. It keeps the specs: the caller may no longer change them. An id that is already there
+// is scheduler.ErrBadCall.
 func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 	return t.do("insert jobs", func() error {
-		if err := t.w.job.insert(len(specs), func(i int, a *args) { bindSpec(a, specs[i]) }); err != nil {
+		err := t.w.job.insert(len(specs), func(i int, c *row.Codec) { row.Job(c, specs[i]) })
+		if err != nil {
 			return err
 		}
 		for _, s := range specs {
@@ -31,70 +29,6 @@ func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 		}
 		return t.insertRuns(specs)
 	})
-}
-
-func bindSpec(a *args, s *rules.Spec) {
-	a.int(s.Seq)
-	a.id(s.ID.UUID)
-	a.int(int64(s.LaneID))
-	a.text(writeTags(s.Tags))
-	a.textOrNull(s.IdempotencyKey)
-	a.millis(s.MaxRuntime)
-	a.int(int64(s.MaxAttempts))
-	a.millis(s.BackoffFirst)
-	a.millis(s.BackoffMax)
-	a.instant(s.RunAt)
-	a.instant(s.TickAt)
-	a.text(s.TraceID)
-	a.text(s.Actor)
-	a.instant(s.CreatedAt)
-	a.blobOrNull(s.Payload)
-}
-
-// readSpec reads all of a spec but its Lane, and its BodyHash, which Claim returns.
-func readSpec(r *row) (*rules.Spec, error) {
-	s := &rules.Spec{
-		Seq:    r.int(),
-		ID:     lessor.JobID{UUID: r.id()},
-		LaneID: rules.LaneID(r.int()),
-	}
-	var err error
-	if s.Tags, err = readTags(r.text()); err != nil {
-		return nil, err
-	}
-	s.IdempotencyKey = r.text()
-	s.MaxRuntime = r.millis()
-	s.MaxAttempts = int(r.int())
-	s.BackoffFirst = r.millis()
-	s.BackoffMax = r.millis()
-	s.RunAt = r.instant()
-	s.TickAt = r.instant()
-	s.TraceID = r.text()
-	s.Actor = r.text()
-	s.CreatedAt = r.instant()
-	s.Payload = r.blob()
-	return s, nil
-}
-
-const noTags = "[]"
-
-func writeTags(tags []string) string {
-	if len(tags) == 0 {
-		return noTags
-	}
-	b, err := json.Marshal(tags)
-	if err != nil {
-		panic(err) // strings always marshal
-	}
-	return string(b)
-}
-
-func readTags(s string) (tags []string, err error) {
-	if s == noTags {
-		return nil, nil
-	}
-	err = json.Unmarshal([]byte(s), &tags)
-	return tags, err
 }
 
 // Specs implements scheduler.View.
@@ -112,19 +46,14 @@ func (v *view) Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]
 	return specs, nil
 }
 
-func (v *view) spec(id lessor.JobID) (s *rules.Spec, err error) {
-	err = query(v.conn, readJob,
-		func(a *args) { a.id(id.UUID) },
-		func(r *row) (err error) {
-			if s, err = readSpec(r); err == nil {
-				s.Lane = readLane(r)
-			}
-			return err
-		})
-	return s, err
+func (v *view) spec(id lessor.JobID) (*rules.Spec, error) {
+	return find(v.conn, readJob, func(a *args) { a.ID(id.UUID) }, func(c *row.Codec, s *rules.Spec) {
+		row.Job(c, s)
+		row.Lane(c, &s.Lane)
+	})
 }
 
-// Specs implements scheduler.Tx: those of jobs that came lately are at hand. They are shared, and may not be changed.
+// Specs implements scheduler.Tx. Those of recent jobs are in memory. They are shared and must not be changed.
 func (t *tx) Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error) {
 	specs := make(map[lessor.JobID]*rules.Spec, len(ids))
 	for _, id := range ids {
@@ -142,8 +71,8 @@ func (t *tx) Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*r
 	return specs, nil
 }
 
-// SpecsAt returns what jobs are, in the order of their turns; nil for a job that is not known. It is Specs for who
-// knows the jobs' places in line: a job is found by its seq in half the time.
+// SpecsAt returns the specs of jobs, in the order of their turns; nil for a job that is not there. It is Specs for a
+// caller that knows the jobs' places in line: by its seq a job is found in half the time.
 func (t *tx) SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error) {
 	specs := make([]*rules.Spec, len(turns))
 	for i := range turns {
@@ -162,15 +91,16 @@ func (t *tx) SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, er
 	return specs, nil
 }
 
-func (t *tx) specAt(seq int64) (s *rules.Spec, err error) {
+func (t *tx) specAt(seq int64) (*rules.Spec, error) {
 	stmt := t.w.readJob
 	stmt.BindInt64(1, seq)
 	found, err := stmt.Step()
 	if err != nil || !found {
 		return nil, errors.Join(err, stmt.Reset())
 	}
-	s, err = readSpec(&row{stmt: stmt})
-	if err = errors.Join(err, stmt.Reset()); err != nil {
+	s, c := &rules.Spec{}, row.Read(&result{stmt: stmt})
+	row.Job(c, s)
+	if err = errors.Join(c.Err, stmt.Reset()); err != nil {
 		return nil, err
 	}
 	s.Lane, err = t.laneAt(s.LaneID)

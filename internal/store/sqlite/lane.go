@@ -5,37 +5,46 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/row"
+)
+
+// maxLanes bounds the lanes known without a read, about 40 MB. Every lock key has lanes of its own, so there may be as
+// many as jobs.
+const maxLanes = 100_000
+
+var (
+	laneColumns  = row.Columns(row.Lane)
+	addLane      = insertOne("insert into lane", laneColumns)
+	readLaneByID = "select " + laneColumns + " from lane where id = ?"
 )
 
 const (
-	laneColumns = "tenant, class, priority, type, is_unique, units, lock_key, definition"
-	addLane     = "insert into lane (" + laneColumns + ") values (?, ?, ?, ?, ?, ?, ?, ?)"
-	findLane    = "select id, notice from lane where tenant = ? and class = ? and priority = ? and type = ? and is_unique = ?" +
-		" and units = ? and lock_key = ? and definition = ?"
+	findLane = "select id, notice from lane where tenant = ? and class = ? and priority = ? and type = ?" +
+		" and is_unique = ? and units = ? and lock_key = ? and definition = ?"
+	// dropLane leaves the lane with the highest number: SQLite would give that number again.
+	dropLane = "delete from lane where id = ? and notice = ? and id < (select max(id) from lane)"
 )
 
-func bindLane(a *args, l *rules.Lane) {
-	a.id(l.Tenant.UUID)
-	a.text(l.Class)
-	a.int(int64(l.Priority))
-	a.text(l.Type)
-	a.flag(l.Unique)
-	a.int(int64(l.Units))
-	a.text(l.LockKey)
-	a.text(l.Definition)
+// laneCache holds the lanes that were read or registered lately, by their contents and by their numbers.
+type laneCache struct {
+	ids   map[rules.Lane]rules.LaneID
+	lanes map[rules.LaneID]*rules.Lane
 }
 
-func readLane(r *row) rules.Lane {
-	return rules.Lane{
-		Tenant:     lessor.TenantID{UUID: r.id()},
-		Class:      r.text(),
-		Priority:   lessor.Priority(r.int()),
-		Type:       r.text(),
-		Unique:     r.flag(),
-		Units:      int(r.int()),
-		LockKey:    r.text(),
-		Definition: r.text(),
+func newLaneCache() *laneCache {
+	return &laneCache{ids: map[rules.Lane]rules.LaneID{}, lanes: map[rules.LaneID]*rules.Lane{}}
+}
+
+func (c *laneCache) put(id rules.LaneID, l rules.Lane) {
+	if len(c.ids) >= maxLanes {
+		c.clear()
 	}
+	c.ids[l], c.lanes[id] = id, &l
+}
+
+func (c *laneCache) clear() {
+	clear(c.ids)
+	clear(c.lanes)
 }
 
 // Lanes implements scheduler.Tx.
@@ -63,18 +72,18 @@ func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
 	}
 	var id rules.LaneID
 	var notice int64
-	err := query(t.conn, findLane, func(a *args) { bindLane(a, l) }, func(r *row) error {
-		id, notice = rules.LaneID(r.int()), r.int()
+	err := query(t.conn, findLane, func(a *args) { row.Lane(row.Write(a), l) }, func(r *result) error {
+		id, notice = rules.LaneID(r.Int()), r.Int()
 		return nil
 	})
 	if err == nil && notice != 0 {
-		err = query(t.conn, "update lane set notice = 0 where id = ?", func(a *args) { a.int(int64(id)) }, nil)
+		err = query(t.conn, "update lane set notice = 0 where id = ?", func(a *args) { a.Int(int64(id)) }, nil)
 	}
 	if err != nil {
 		return 0, err
 	}
 	if id == 0 {
-		bindLane(&args{stmt: t.w.addLane}, l)
+		row.Lane(row.Write(&args{stmt: t.w.addLane}), l)
 		if err := exec(t.w.addLane); err != nil {
 			return 0, err
 		}
@@ -89,35 +98,39 @@ func (t *tx) laneAt(id rules.LaneID) (rules.Lane, error) {
 	if l := t.store.lanes.lanes[id]; l != nil {
 		return *l, nil
 	}
-	var l rules.Lane
-	err := query(t.conn, readLaneByID, func(a *args) { a.int(int64(id)) }, func(r *row) error {
-		l = readLane(r)
-		t.store.lanes.put(id, l)
-		return nil
-	})
-	return l, err
+	l, err := t.readLane(id)
+	if l == nil || err != nil {
+		return rules.Lane{}, err
+	}
+	t.store.lanes.put(id, *l)
+	return *l, nil
+}
+
+// readLane returns nil for a lane that is not there.
+func (v *view) readLane(id rules.LaneID) (*rules.Lane, error) {
+	return find(v.conn, readLaneByID, func(a *args) { a.Int(int64(id)) }, row.Lane)
 }
 
 // EachLane implements scheduler.View, in the order of their numbers.
 func (v *view) EachLane(ctx context.Context, fn func(rules.LaneID, rules.Lane) error) error {
-	err := query(v.conn, "select id, "+laneColumns+" from lane order by id", nil, func(r *row) error {
-		return fn(rules.LaneID(r.int()), readLane(r))
+	err := query(v.conn, "select id, "+laneColumns+" from lane order by id", nil, func(r *result) error {
+		id, l := rules.LaneID(r.Int()), rules.Lane{}
+		row.Lane(r.codec, &l)
+		return fn(id, l)
 	})
 	return readFault(ctx, "read lanes", err)
 }
-
-const readLaneByID = "select " + laneColumns + " from lane where id = ?"
 
 // LanesByID implements scheduler.View.
 func (v *view) LanesByID(ctx context.Context, ids []rules.LaneID) (map[rules.LaneID]rules.Lane, error) {
 	lanes := make(map[rules.LaneID]rules.Lane, len(ids))
 	for _, id := range ids {
-		err := query(v.conn, readLaneByID, func(a *args) { a.int(int64(id)) }, func(r *row) error {
-			lanes[id] = readLane(r)
-			return nil
-		})
+		l, err := v.readLane(id)
 		if err != nil {
 			return nil, readFault(ctx, "read lanes", err)
+		}
+		if l != nil {
+			lanes[id] = *l
 		}
 	}
 	return lanes, nil
@@ -126,8 +139,8 @@ func (v *view) LanesByID(ctx context.Context, ids []rules.LaneID) (map[rules.Lan
 // NoticedLanes implements scheduler.View.
 func (v *view) NoticedLanes(ctx context.Context) (map[rules.LaneID]int64, error) {
 	noticed := map[rules.LaneID]int64{}
-	err := query(v.conn, "select id, notice from lane where notice <> 0", nil, func(r *row) error {
-		noticed[rules.LaneID(r.int())] = r.int()
+	err := query(v.conn, "select id, notice from lane where notice <> 0", nil, func(r *result) error {
+		noticed[rules.LaneID(r.Int())] = r.Int()
 		return nil
 	})
 	return noticed, readFault(ctx, "read lanes", err)
@@ -136,38 +149,27 @@ func (v *view) NoticedLanes(ctx context.Context) (map[rules.LaneID]int64, error)
 // JobLanes implements scheduler.View.
 func (v *view) JobLanes(ctx context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (last *lessor.JobID, err error) {
 	err = query(v.conn, "select id, lane from job where id > +? order by id limit +?", func(a *args) {
-		a.id(after.UUID)
-		a.int(int64(max(0, limit)))
-	}, func(r *row) error {
-		last = &lessor.JobID{UUID: r.id()}
-		fn(rules.LaneID(r.int()))
+		a.ID(after.UUID)
+		a.limit(limit)
+	}, func(r *result) error {
+		last = &lessor.JobID{UUID: r.ID()}
+		fn(rules.LaneID(r.Int()))
 		return nil
 	})
 	return last, readFault(ctx, "read the lanes of jobs", err)
 }
 
-// NoticeLanes implements scheduler.Tx.
+// NoticeLanes implements scheduler.Tx. The cache forgets them, so that registering one of them ends its notice.
 func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) error {
-	if len(ids) == 0 {
-		return nil
+	if len(ids) > 0 {
+		t.store.lanes.clear()
 	}
-	return t.do("notice lanes", func() error {
-		t.store.lanes.clear() // who registers one of them ends its notice
-		for _, id := range ids {
-			err := query(t.conn, "update lane set notice = ? where id = ? and notice = 0", func(a *args) {
-				a.int(notice)
-				a.int(int64(id))
-			}, nil)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+	text := "update lane set notice = ? where id = ? and notice = 0"
+	return t.run("notice lanes", text, len(ids), func(i int, a *args) {
+		a.Int(notice)
+		a.Int(int64(ids[i]))
 	})
 }
-
-// dropLane leaves the lane with the highest number: SQLite would give that number again.
-const dropLane = "delete from lane where id = ? and notice = ? and id < (select max(id) from lane)"
 
 // DropLanes implements scheduler.Tx.
 func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone []rules.LaneID, err error) {
@@ -178,8 +180,8 @@ func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone 
 		t.store.lanes.clear()
 		for id, notice := range notices {
 			err := query(t.conn, dropLane, func(a *args) {
-				a.int(int64(id))
-				a.int(notice)
+				a.Int(int64(id))
+				a.Int(notice)
 			}, nil)
 			if err != nil {
 				return err

@@ -1,59 +1,56 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/row"
 )
 
-const (
-	heldColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms," +
-		" issued_at, granted_ttl_ms, taker, token, bound"
-	grantColumns = "n, " + heldColumns
-	leaseColumns = "lease.n, " + heldColumns + ", beat.n, " + changedColumns
-	leaseTables  = "lease left join beat on beat.n = lease.n"
+const leaseTables = "lease left join beat on beat.n = lease.n"
+
+var (
+	grantColumns    = row.Columns(grantRow)
+	beatColumns     = row.Columns(beatRow)
+	leaseColumns    = row.Of("lease", grantColumns) + ", " + row.Of("beat", beatColumns)
+	selectLease     = "select " + leaseColumns + " from " + leaseTables
+	workspaceLeases = selectLease + " where workspace_id = ?"
 )
 
-func bindLease(a *args, h *kept) {
-	a.int(h.n)
-	a.id(h.ID.UUID)
-	bindTurn(a, &h.Turn)
-	a.id(h.Tenant.UUID)
-	a.textOrNull(h.LockKey)
-	a.int(int64(h.Units))
-	a.text(h.Worker)
-	a.textOrNull(h.RequestID)
-	a.textOrNull(h.WorkspaceID)
-	a.millis(h.MaxRuntime)
-	a.instant(h.IssuedAt)
-	a.millis(h.TTL)
-	a.textOrNull(h.Taker)
-	a.idOrNull(h.Token.UUID)
-	a.flag(h.Bound)
+// grantRow is a row of lease: a lease as it was granted.
+func grantRow(c *row.Codec, h *liveLease) {
+	row.Integer(c, "n", &h.n)
+	row.Lease(c, &h.Held)
+	row.Millis(c, "granted_ttl_ms", &h.TTL)
 }
 
-func readLease(r *row) *kept {
-	h := &kept{n: r.int(), Held: rules.Held{
-		ID:          lessor.LeaseID{UUID: r.id()},
-		Turn:        readTurn(r),
-		Tenant:      lessor.TenantID{UUID: r.id()},
-		LockKey:     r.text(),
-		Units:       int(r.int()),
-		Worker:      r.text(),
-		RequestID:   r.text(),
-		WorkspaceID: r.text(),
-		MaxRuntime:  r.millis(),
-		IssuedAt:    r.instant(),
-		TTL:         r.millis(),
-		Taker:       r.text(),
-		Token:       lessor.TokenID{UUID: r.id()},
-		Bound:       r.flag(),
-	}}
-	readBeat(r, h)
+// beatRow is a row of beat: what has changed in a lease since it was granted.
+func beatRow(c *row.Codec, h *liveLease) {
+	row.Integer(c, "n", &h.n)
+	row.Beat(c, &h.Held)
+}
+
+// readLease reads a lease and its row in beat, if there is one.
+func readLease(r *result) *liveLease {
+	h := &liveLease{}
+	grantRow(r.codec, h)
+	if h.hasBeat = !r.Null(); h.hasBeat {
+		beatRow(r.codec, h)
+	} else {
+		h.ExpiresAt, h.BeatAt = h.IssuedAt.Add(h.TTL), h.IssuedAt
+	}
 	return h
+}
+
+// asGranted reports whether a lease is as every grant makes it, so that it needs no row in beat.
+func asGranted(h *rules.Held) bool {
+	return h.ExpiresAt == h.IssuedAt.Add(h.TTL) && h.BeatAt == h.IssuedAt &&
+		h.FirstBeatAt == 0 && h.CancelAt == 0 && h.WatchUntil == 0 && !h.Reattached
 }
 
 // Leases implements scheduler.Tx. The leases are copies.
@@ -64,7 +61,7 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
 	copies := make([]rules.Held, 0, len(ids))
 	for _, id := range ids {
-		if h := t.store.leases.held[id]; h != nil && leases[id] == nil {
+		if h := t.store.leases.live[id]; h != nil && leases[id] == nil {
 			copies = append(copies, h.Held)
 			leases[id] = &copies[len(copies)-1]
 		}
@@ -72,8 +69,10 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 	return leases, nil
 }
 
-// Requested implements scheduler.Tx. The leases are copies, in the order they were granted.
-func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
+// Requested implements scheduler.Tx. The leases are copies, in the order in which they were granted.
+func (t *tx) Requested(
+	_ context.Context, refs []scheduler.RequestRef,
+) (map[scheduler.RequestRef][]*rules.Held, error) {
 	if t.err != nil {
 		return nil, t.err
 	}
@@ -89,15 +88,34 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 	return found, nil
 }
 
-// EachLease implements scheduler.View.
-func (v *view) EachLease(ctx context.Context, fn func(*rules.Held) error) error {
-	return readFault(ctx, "read leases", v.eachLeaseRow(func(h *kept) error { return fn(&h.Held) }))
+// SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved.
+func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
+	return t.do("save leases", func() error {
+		t.changed = t.changed[:0]
+		for _, h := range held {
+			now := t.store.leases.change(h)
+			if now == nil {
+				return scheduler.ErrMoved
+			}
+			t.changed = append(t.changed, now)
+		}
+		// In the order of their keys the next row is mostly beside the last one.
+		slices.SortFunc(t.changed, func(a, b *liveLease) int { return cmp.Compare(a.n, b.n) })
+		return t.saveBeats()
+	})
 }
 
-func (v *view) eachLeaseRow(fn func(*kept) error) error {
-	return query(v.conn, "select "+leaseColumns+" from "+leaseTables+" order by lease.n", nil, func(r *row) error {
-		return fn(readLease(r))
-	})
+func (t *tx) saveBeats() error {
+	return t.w.beat.insert(len(t.changed), func(i int, c *row.Codec) { beatRow(c, t.changed[i]) })
+}
+
+// EachLease implements scheduler.View.
+func (v *view) EachLease(ctx context.Context, fn func(*rules.Held) error) error {
+	return readFault(ctx, "read leases", v.eachLeaseRow(func(h *liveLease) error { return fn(&h.Held) }))
+}
+
+func (v *view) eachLeaseRow(fn func(*liveLease) error) error {
+	return query(v.conn, selectLease+" order by lease.n", nil, func(r *result) error { return fn(readLease(r)) })
 }
 
 // EachLease implements scheduler.Tx. The leases are copies.
@@ -105,7 +123,7 @@ func (t *tx) EachLease(_ context.Context, fn func(*rules.Held) error) error {
 	if t.err != nil {
 		return t.err
 	}
-	for _, h := range t.store.leases.held {
+	for _, h := range t.store.leases.live {
 		if err := fn(new(h.Held)); err != nil {
 			return err
 		}
@@ -113,49 +131,59 @@ func (t *tx) EachLease(_ context.Context, fn func(*rules.Held) error) error {
 	return nil
 }
 
+// WorkspaceLeases implements scheduler.View.
+func (v *view) WorkspaceLeases(ctx context.Context, workspace string) (held []*rules.Held, err error) {
+	err = query(v.conn, workspaceLeases,
+		func(a *args) { a.Text(workspace) },
+		func(r *result) error {
+			held = append(held, &readLease(r).Held)
+			return nil
+		})
+	return held, readFault(ctx, "read leases of a workspace", err)
+}
+
 // LeaseList implements scheduler.View, in the order of grants.
-func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) (list []scheduler.ListedLease, err error) {
+func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) ([]scheduler.ListedLease, error) {
 	w := grantedBefore(q.After)
 	if q.Worker != "" {
-		w.and("worker = ?", func(a *args) { a.text(q.Worker) })
-	}
-	if q.Tenant != nil {
-		w.and("+tenant = ?", func(a *args) { a.id(q.Tenant.UUID) })
+		w.and("worker = ?", func(a *args) { a.Text(q.Worker) })
 	}
 	if q.Token != nil {
-		w.and("token = ?", func(a *args) { a.id(q.Token.UUID) })
+		w.and("token = ?", func(a *args) { a.ID(q.Token.UUID) })
 	}
-	err = v.page("select "+leaseColumns+" from "+leaseTables, w, "lease.n desc", q.Limit, func(r *row) {
-		list = append(list, listedLease(readLease(r)))
-	})
+	list, err := v.leasePage(w, q.Tenant, q.Limit)
 	return list, readFault(ctx, "list leases", err)
 }
 
 // LockList implements scheduler.KernelView.
-func (v *view) LockList(ctx context.Context, q scheduler.LockQuery) (list []scheduler.ListedLease, err error) {
+func (v *view) LockList(ctx context.Context, q scheduler.LockQuery) ([]scheduler.ListedLease, error) {
 	w := grantedBefore(q.After)
 	w.and("lock_key is not null", nil)
-	if q.Tenant != nil {
-		w.and("+tenant = ?", func(a *args) { a.id(q.Tenant.UUID) }) // lease_locked is in order, lease_lock would be sorted
-	}
-	err = v.page("select "+leaseColumns+" from "+leaseTables, w, "lease.n desc", q.Limit, func(r *row) {
-		list = append(list, listedLease(readLease(r)))
-	})
+	list, err := v.leasePage(w, q.Tenant, q.Limit)
 	return list, readFault(ctx, "list locks", err)
 }
 
-// listedLease is a lease with its place in a list: that of its number.
-func listedLease(h *kept) scheduler.ListedLease {
-	return scheduler.ListedLease{Held: &h.Held, Place: scheduler.LeasePlace{B: h.n}}
+// leasePage reads a page of leases. The place of one in a list is its number. No index is used for the tenant: that of
+// lease_lock would have to be sorted, and lease_locked is in order.
+func (v *view) leasePage(w *where, tenant *lessor.TenantID, limit int) (list []scheduler.ListedLease, err error) {
+	if tenant != nil {
+		w.and("+tenant = ?", func(a *args) { a.ID(tenant.UUID) })
+	}
+	err = query(v.conn, w.page(selectLease, "lease.n desc"), w.bind(limit), func(r *result) error {
+		h := readLease(r)
+		list = append(list, scheduler.ListedLease{Held: &h.Held, Place: scheduler.LeasePlace{B: h.n}})
+		return nil
+	})
+	return list, err
 }
 
-// grantedBefore begins the conditions of a list that goes on after a place; nil begins with the newest.
+// grantedBefore begins the conditions of a list that continues after a place; nil begins with the newest.
 func grantedBefore(after *scheduler.LeasePlace) *where {
 	n := int64(math.MaxInt64)
 	if after != nil {
 		n = after.B
 	}
 	w := &where{}
-	w.and("lease.n < +?", func(a *args) { a.int(n) })
+	w.and("lease.n < +?", func(a *args) { a.Int(n) })
 	return w
 }

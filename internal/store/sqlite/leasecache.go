@@ -3,35 +3,34 @@ package sqlite
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
-// leaseCache holds every live lease, as the running transaction sees it, so that heartbeats and ends read nothing. What a
-// transaction changes is noted, and taken back if it fails.
+// leaseCache holds every live lease, as the running transaction sees it, so that heartbeats and ends read nothing. The
+// changes of a transaction are recorded, and undone if it fails.
 type leaseCache struct {
-	held     map[lessor.LeaseID]*kept
-	requests map[scheduler.RequestRef][]*kept // in the order of their grants
-	last     int64                            // the number of the newest lease; those of a failed transaction are not given again
+	live     map[lessor.LeaseID]*liveLease
+	requests map[scheduler.RequestRef][]*liveLease // in the order of the grants
+	last     int64                                 // the number of the newest lease; those of a failed transaction are not given again
 	undos    []leaseUndo
 	index    *leaseIndex
 }
 
-// kept is a live lease, its number, and whether it has a row in beat.
-type kept struct {
+// liveLease is a lease, its number, and whether it has a row in beat.
+type liveLease struct {
 	rules.Held
-	n      int64
-	beaten bool
+	n       int64
+	hasBeat bool
 }
 
 // leaseUndo is what a transaction did to one lease.
 type leaseUndo struct {
-	lease *kept
+	lease *liveLease
 	did   leaseChange
-	old   beaten // of a lease that was changed
+	old   liveLease // of a lease that was changed
 }
 
 type leaseChange uint8
@@ -42,28 +41,16 @@ const (
 	leaseChanged
 )
 
-// beaten is what may change in a live lease.
-type beaten struct {
-	expiresAt, firstBeatAt, beatAt, cancelAt, watchUntil lessor.Instant
-	ttl                                                  time.Duration
-	reattached, row                                      bool
-}
-
-func (h *kept) changeable() beaten {
-	return beaten{h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.CancelAt, h.WatchUntil, h.TTL, h.Reattached, h.beaten}
-}
-
-func (h *kept) change(b beaten) {
-	h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.CancelAt, h.WatchUntil = b.expiresAt, b.firstBeatAt, b.beatAt, b.cancelAt, b.watchUntil
-	h.TTL, h.Reattached, h.beaten = b.ttl, b.reattached, b.row
-}
-
 func newLeaseCache() *leaseCache {
-	return &leaseCache{held: map[lessor.LeaseID]*kept{}, requests: map[scheduler.RequestRef][]*kept{}, index: newLeaseIndex()}
+	return &leaseCache{
+		live:     map[lessor.LeaseID]*liveLease{},
+		requests: map[scheduler.RequestRef][]*liveLease{},
+		index:    newLeaseIndex(),
+	}
 }
 
 // load takes in a lease that was stored before.
-func (c *leaseCache) load(h *kept) error {
+func (c *leaseCache) load(h *liveLease) error {
 	if !c.index.add(h.Turn.Seq, h.n) {
 		return fmt.Errorf("job %s has two leases", h.Turn.Job)
 	}
@@ -71,8 +58,8 @@ func (c *leaseCache) load(h *kept) error {
 	return nil
 }
 
-func (c *leaseCache) put(h *kept) {
-	c.held[h.ID] = h
+func (c *leaseCache) put(h *liveLease) {
+	c.live[h.ID] = h
 	c.last = max(c.last, h.n)
 	if h.RequestID != "" {
 		ref := scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
@@ -80,13 +67,13 @@ func (c *leaseCache) put(h *kept) {
 	}
 }
 
-func (c *leaseCache) take(h *kept) {
-	delete(c.held, h.ID)
+func (c *leaseCache) take(h *liveLease) {
+	delete(c.live, h.ID)
 	if h.RequestID == "" {
 		return
 	}
 	ref := scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
-	rest := slices.DeleteFunc(c.requests[ref], func(o *kept) bool { return o == h })
+	rest := slices.DeleteFunc(c.requests[ref], func(o *liveLease) bool { return o == h })
 	if len(rest) == 0 {
 		delete(c.requests, ref)
 		return
@@ -95,19 +82,19 @@ func (c *leaseCache) take(h *kept) {
 }
 
 // add takes in a copy of h under the next number; nil if there is a lease with its id, or of its job.
-func (c *leaseCache) add(h *rules.Held) *kept {
-	if c.held[h.ID] != nil || !c.index.add(h.Turn.Seq, c.last+1) {
+func (c *leaseCache) add(h *rules.Held) *liveLease {
+	if c.live[h.ID] != nil || !c.index.add(h.Turn.Seq, c.last+1) {
 		return nil
 	}
-	added := &kept{Held: *h, n: c.last + 1, beaten: !asGranted(h)}
+	added := &liveLease{Held: *h, n: c.last + 1, hasBeat: !asGranted(h)}
 	c.put(added)
 	c.undos = append(c.undos, leaseUndo{lease: added, did: leaseAdded})
 	return added
 }
 
-// remove forgets a lease and returns what it was; nil if there is none.
-func (c *leaseCache) remove(id lessor.LeaseID) *kept {
-	h := c.held[id]
+// remove removes a lease and returns it; nil if there is none.
+func (c *leaseCache) remove(id lessor.LeaseID) *liveLease {
+	h := c.live[id]
 	if h == nil {
 		return nil
 	}
@@ -117,14 +104,16 @@ func (c *leaseCache) remove(id lessor.LeaseID) *kept {
 	return h
 }
 
-// change sets what may change in a live lease and returns how it is kept; nil if there is none.
-func (c *leaseCache) change(h *rules.Held) *kept {
-	now := c.held[h.ID]
+// change sets what may change in a live lease, and returns the lease; nil if there is none.
+func (c *leaseCache) change(h *rules.Held) *liveLease {
+	now := c.live[h.ID]
 	if now == nil {
 		return nil
 	}
-	c.undos = append(c.undos, leaseUndo{lease: now, did: leaseChanged, old: now.changeable()})
-	now.change(beaten{h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.CancelAt, h.WatchUntil, h.TTL, h.Reattached, true})
+	c.undos = append(c.undos, leaseUndo{lease: now, did: leaseChanged, old: *now})
+	now.ExpiresAt, now.FirstBeatAt, now.BeatAt, now.TTL = h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.TTL
+	now.CancelAt, now.WatchUntil, now.Reattached = h.CancelAt, h.WatchUntil, h.Reattached
+	now.hasBeat = true
 	return now
 }
 
@@ -145,7 +134,7 @@ func (c *leaseCache) undo() {
 			c.put(u.lease)
 			c.index.unend()
 		case leaseChanged:
-			u.lease.change(u.old)
+			*u.lease = u.old
 		}
 	}
 	c.undos = c.undos[:0]

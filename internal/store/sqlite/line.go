@@ -123,8 +123,8 @@ func (l *line) load(conn *sqlite.Conn) error {
 		return err
 	}
 	l.last = last
-	return query(conn, "select seq from queue order by seq", nil, func(r *row) error {
-		seq := r.int()
+	return query(conn, "select seq from queue order by seq", nil, func(r *result) error {
+		seq := r.Int()
 		if gone.has(seq) {
 			l.fresh.set(seq, true)
 		} else {
@@ -139,9 +139,9 @@ var errBadLog = errors.New("the log of left-over rows cannot be read")
 // readGone reads the log: which rows of the queue are left over, and the number of its newest row.
 func readGone(conn *sqlite.Conn) (left seqSet, last int64, err error) {
 	left = newSeqSet()
-	err = query(conn, "select n, seqs from gone order by n", nil, func(r *row) error {
-		last = r.int()
-		for log := r.blob(); len(log) > 0; {
+	err = query(conn, "select n, seqs from gone order by n", nil, func(r *result) error {
+		last = r.Int()
+		for log := r.Bytes(); len(log) > 0; {
 			seq, n := binary.Varint(log)
 			if n <= 0 {
 				return errBadLog

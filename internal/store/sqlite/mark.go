@@ -106,8 +106,8 @@ func commitsIn(path string) (commits int64, err error) {
 }
 
 func readCommits(conn *sqlite.Conn) (commits int64, err error) {
-	err = query(conn, "select value from setting where name = ?", func(a *args) { a.text(commitsSetting) }, func(r *row) error {
-		commits, err = strconv.ParseInt(string(r.blob()), 10, 64)
+	err = query(conn, "select value from setting where name = ?", func(a *args) { a.Text(commitsSetting) }, func(r *result) error {
+		commits, err = strconv.ParseInt(string(r.Bytes()), 10, 64)
 		return err
 	})
 	return commits, fault("read the last commit", err)

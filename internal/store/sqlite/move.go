@@ -1,14 +1,17 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"zombiezen.com/go/sqlite"
 
+	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/row"
 )
 
 // Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
@@ -46,8 +49,8 @@ func (t *tx) takeRow(m *scheduler.Move) error {
 	default:
 		return fmt.Errorf("%w: no such place", scheduler.ErrBadCall)
 	}
-	a.int(m.Turn.Seq)
-	a.id(m.Turn.Job.UUID)
+	a.Int(m.Turn.Seq)
+	a.ID(m.Turn.Job.UUID)
 	return t.one(a.stmt)
 }
 
@@ -65,8 +68,8 @@ func (t *tx) takeQueued(m *scheduler.Move) error {
 		return nil
 	}
 	a := args{stmt: t.w.takeQueued}
-	a.int(seq)
-	a.id(m.Turn.Job.UUID)
+	a.Int(seq)
+	a.ID(m.Turn.Job.UUID)
 	if err := t.one(a.stmt); err != nil {
 		return err
 	}
@@ -74,16 +77,16 @@ func (t *tx) takeQueued(m *scheduler.Move) error {
 	return nil
 }
 
-// isQueued makes sure that a place in the queue is the job's. A job has its seq for life, so a spec that was read proves it;
-// those of grants were, in the same order.
+// isQueued makes sure that a place in the queue is the job's. A job has its seq for life, so a spec that was read proves
+// it. The specs of a grant were read, in the same order.
 func (t *tx) isQueued(turn *rules.Turn) error {
 	if len(t.read) > 0 && t.read[0] != nil && t.read[0].ID == turn.Job && t.read[0].Seq == turn.Seq {
 		t.read = t.read[1:]
 		return nil
 	}
 	a := args{stmt: t.w.isQueued}
-	a.int(turn.Seq)
-	a.id(turn.Job.UUID)
+	a.Int(turn.Seq)
+	a.ID(turn.Job.UUID)
 	found, err := a.stmt.Step()
 	if err = errors.Join(err, a.stmt.Reset()); err != nil {
 		return err
@@ -99,7 +102,7 @@ func (t *tx) takeLeased(m *scheduler.Move) error {
 	if h == nil {
 		return scheduler.ErrMoved
 	}
-	if h.beaten {
+	if h.hasBeat {
 		t.w.takeBeat.BindInt64(1, h.n)
 		if err := t.one(t.w.takeBeat); err != nil {
 			return err
@@ -149,15 +152,18 @@ func (t *tx) putRows() error {
 	if err := t.putQueued(); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
-	if err := t.w.delayed.insert(len(t.toDelayed), func(i int, a *args) {
-		bindWaiting(a, &t.toDelayed[i].Turn, t.toDelayed[i].Wait)
-	}); err != nil {
+	err := t.w.delayed.insert(len(t.toDelayed), func(i int, c *row.Codec) {
+		row.Turn(c, &t.toDelayed[i].Turn)
+		row.Wait(c, &t.toDelayed[i].Wait)
+	})
+	if err != nil {
 		return fmt.Errorf("delayed: %w", err)
 	}
 	if err := t.putLeased(); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
-	if err := t.w.attempt.insert(len(t.toAttempt), func(i int, a *args) { bindAttempt(a, t.toAttempt[i].Attempt) }); err != nil {
+	err = t.w.attempt.insert(len(t.toAttempt), func(i int, c *row.Codec) { row.Attempt(c, t.toAttempt[i].Attempt) })
+	if err != nil {
 		return fmt.Errorf("attempt: %w", err)
 	}
 	if err := t.putDone(); err != nil {
@@ -177,23 +183,24 @@ func (t *tx) putQueued() error {
 		}
 		l.enqueue(m.Turn.Seq, m.From != rules.Nowhere)
 	}
-	return t.w.queue.insert(len(t.toQueue), func(i int, a *args) { bindTurn(a, &t.toQueue[i].Turn) })
+	return t.w.queue.insert(len(t.toQueue), func(i int, c *row.Codec) { row.Turn(c, &t.toQueue[i].Turn) })
 }
 
 func (t *tx) putLeased() error {
-	t.leased, t.beaten = t.leased[:0], t.beaten[:0]
+	t.leased, t.changed = t.leased[:0], t.changed[:0]
 	for _, m := range t.toLease {
 		h := t.store.leases.add(m.Held)
 		if h == nil {
 			return fmt.Errorf("%w: lease %s, or one of its job, is there already", scheduler.ErrBadCall, m.Held.ID)
 		}
 		t.leased = append(t.leased, h)
-		if h.beaten {
-			t.beaten = append(t.beaten, h)
+		if h.hasBeat {
+			t.changed = append(t.changed, h)
 		}
 	}
 	t.granted = append(t.granted, t.leased...)
-	if err := t.w.lease.insert(len(t.leased), func(i int, a *args) { bindLease(a, t.leased[i]) }); err != nil {
+	err := t.w.lease.insert(len(t.leased), func(i int, c *row.Codec) { grantRow(c, t.leased[i]) })
+	if err != nil {
 		return err
 	}
 	return t.saveBeats()
@@ -208,5 +215,20 @@ func (t *tx) putDone() error {
 		}
 		t.started = append(t.started, at)
 	}
-	return t.w.done.insert(len(t.toDone), func(i int, a *args) { bindDone(a, t.toDone[i].Done, t.started[i]) })
+	return t.w.done.insert(len(t.toDone), func(i int, c *row.Codec) {
+		row.Done(c, t.toDone[i].Done)
+		row.Integer(c, "started_at", &t.started[i])
+	})
+}
+
+// twoGrants is the shortest record of a job that was granted twice: submitted, granted, ended, granted, ended.
+const twoGrants = 5
+
+// startedAt returns when a job that ends was first granted. Nearly all are granted once, and nothing is read for them.
+func (t *tx) startedAt(end *rules.Attempt) (lessor.Instant, error) {
+	if end.Turn.Fence == 0 || end.Turn.Steps < twoGrants && !end.Lease.IsZero() {
+		return end.GrantedAt, nil
+	}
+	at, err := t.firstGrant(end.Turn.Job)
+	return cmp.Or(at, end.GrantedAt), err
 }

@@ -37,11 +37,11 @@ func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (int, er
 		err := query(t.conn, readEnded,
 			func(a *args) {
 				a.instant(before)
-				a.int(int64(max(0, limit)))
+				a.limit(limit)
 			},
-			func(r *row) error {
+			func(r *result) error {
 				page = append(page, ended{
-					seq: r.int(), job: lessor.JobID{UUID: r.id()}, tenant: r.id(), key: r.text(), definition: r.text(),
+					seq: r.Int(), job: lessor.JobID{UUID: r.ID()}, tenant: r.ID(), key: r.Text(), definition: r.Text(),
 				})
 				return nil
 			})
@@ -59,7 +59,7 @@ func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (int, er
 }
 
 func (t *tx) purge(e ended) error {
-	if err := query(t.conn, dropDone, func(a *args) { a.int(e.seq) }, nil); err != nil {
+	if err := query(t.conn, dropDone, func(a *args) { a.Int(e.seq) }, nil); err != nil {
 		return err
 	}
 	if err := t.freeKey(e); err != nil {
@@ -69,7 +69,7 @@ func (t *tx) purge(e ended) error {
 		return err
 	}
 	for _, text := range purges {
-		if err := query(t.conn, text, func(a *args) { a.id(e.job.UUID) }, nil); err != nil {
+		if err := query(t.conn, text, func(a *args) { a.ID(e.job.UUID) }, nil); err != nil {
 			return err
 		}
 	}
@@ -82,9 +82,9 @@ func (t *tx) freeKey(e ended) error {
 		return nil
 	}
 	return query(t.conn, dropKey, func(a *args) {
-		a.id(e.tenant)
-		a.text(e.key)
-		a.id(e.job.UUID)
+		a.ID(e.tenant)
+		a.Text(e.key)
+		a.ID(e.job.UUID)
 	}, nil)
 }
 
@@ -94,8 +94,8 @@ func (t *tx) dropRun(e ended) error {
 		return nil
 	}
 	return query(t.conn, dropRun, func(a *args) {
-		a.text(e.definition)
-		a.id(e.job.UUID)
+		a.Text(e.definition)
+		a.ID(e.job.UUID)
 	}, nil)
 }
 
@@ -112,7 +112,7 @@ func (t *tx) PurgeKernel(_ context.Context, before lessor.Instant, limit int) (n
 		for _, text := range kernelPurges {
 			if err := query(t.conn, text, func(a *args) {
 				a.instant(before)
-				a.int(int64(max(0, limit)))
+				a.limit(limit)
 			}, nil); err != nil {
 				return err
 			}

@@ -6,15 +6,16 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/row"
 )
 
 const (
-	runColumns = "definition, job, open"
-	markRun    = "update definition_job set open = ? where definition = ? and job = ?"
-	dropRun    = "delete from definition_job where definition = ? and job = ?"
-	// By itself SQLite would take the primary key, and pass over all that have ended.
-	readOpened = "select job.seq, job.id from definition_job indexed by definition_job_open cross join job on job.id = definition_job.job" +
-		" cross join lane on lane.id = job.lane where open and definition_job.definition = ? and tenant = ? order by definition_job.job limit +?"
+	markRun = "update definition_job set open = ? where definition = ? and job = ?"
+	dropRun = "delete from definition_job where definition = ? and job = ?"
+	// readOpened names its index: SQLite would take the primary key, and pass over all jobs that have ended.
+	readOpened = "select job.seq, job.id from definition_job indexed by definition_job_open" +
+		" cross join job on job.id = definition_job.job cross join lane on lane.id = job.lane" +
+		" where open and definition_job.definition = ? and tenant = ? order by definition_job.job limit +?"
 )
 
 // insertRuns lists new jobs under their definitions.
@@ -25,14 +26,10 @@ func (t *tx) insertRuns(specs []*rules.Spec) error {
 			of = append(of, s)
 		}
 	}
-	return t.w.run.insert(len(of), func(i int, a *args) {
-		a.text(of[i].Lane.Definition)
-		a.id(of[i].ID.UUID)
-		a.flag(true)
-	})
+	return t.w.run.insert(len(of), func(i int, c *row.Codec) { row.OpenRun(c, of[i]) })
 }
 
-// markRuns follows jobs of definitions into done, and out of it.
+// markRuns marks jobs of definitions as ended when they move to done, and as open when they leave it.
 func (t *tx) markRuns(moves []scheduler.Move) error {
 	for i := range moves {
 		m := &moves[i]
@@ -51,9 +48,9 @@ func (t *tx) markRuns(moves []scheduler.Move) error {
 			continue
 		}
 		a := args{stmt: t.w.markRun}
-		a.flag(m.To != rules.Ended)
-		a.text(lane.Definition)
-		a.id(turn.Job.UUID)
+		a.Flag(m.To != rules.Ended)
+		a.Text(lane.Definition)
+		a.ID(turn.Job.UUID)
 		if err := t.one(a.stmt); err != nil {
 			return err
 		}
@@ -62,7 +59,9 @@ func (t *tx) markRuns(moves []scheduler.Move) error {
 }
 
 // OpenRuns implements scheduler.KernelView.
-func (v *view) OpenRuns(ctx context.Context, definitions []*rules.Definition, limit int) (map[string][]scheduler.OpenRun, error) {
+func (v *view) OpenRuns(
+	ctx context.Context, definitions []*rules.Definition, limit int,
+) (map[string][]scheduler.OpenRun, error) {
 	open := make(map[string][]scheduler.OpenRun)
 	for _, d := range definitions {
 		runs, err := v.openRuns(d, limit)
@@ -79,12 +78,12 @@ func (v *view) OpenRuns(ctx context.Context, definitions []*rules.Definition, li
 func (v *view) openRuns(d *rules.Definition, limit int) (runs []scheduler.OpenRun, err error) {
 	err = query(v.conn, readOpened,
 		func(a *args) {
-			a.text(d.ID)
-			a.id(d.Tenant.UUID)
-			a.int(int64(max(0, limit)))
+			a.Text(d.ID)
+			a.ID(d.Tenant.UUID)
+			a.limit(limit)
 		},
-		func(r *row) error {
-			s := &rules.Standing{Spec: &rules.Spec{Seq: r.int(), ID: lessor.JobID{UUID: r.id()}}}
+		func(r *result) error {
+			s := &rules.Standing{Spec: &rules.Spec{Seq: r.Int(), ID: lessor.JobID{UUID: r.ID()}}}
 			if err := v.findPlace(s); err != nil {
 				return err
 			}

@@ -5,12 +5,14 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/row"
 )
 
-const (
-	readQueuedOf = "select " + turnColumns + " from queue where seq = ? and job = ?"
+var (
+	readQueuedOf = "select " + row.Columns(row.Turn) + " from queue where seq = ? and job = ?"
 	readDelayOf  = "select " + waitingColumns + " from delayed where seq = ? and job = ?"
-	readLeaseOf  = "select " + leaseColumns + " from " + leaseTables + " where lease.n = ? and job = ?"
+	readLeaseOf  = selectLease + " where lease.n = ? and job = ?"
+	doneColumns  = row.Columns(row.Done) + ", started_at"
 	readDoneOf   = "select " + doneColumns + " from done where seq = ? and job = ?"
 )
 
@@ -43,74 +45,74 @@ func (v *view) standing(id lessor.JobID) (*rules.Standing, error) {
 		return nil, err
 	}
 	if s.Turn.Fence != 0 {
-		err = v.lookBack(s)
+		err = v.addAttempts(s)
 	}
 	return s, err
 }
 
 // findPlace finds where a job is, of which ID and Seq are known.
 func (v *view) findPlace(s *rules.Standing) error {
-	// The queue comes last: a job that is nowhere else is in it, and a row there of any other job is left over.
-	for _, look := range []func(*rules.Standing) error{v.lookLeased, v.lookEnded, v.lookDelayed, v.lookQueued} {
-		if err := look(s); err != nil || s.Place != rules.Nowhere {
+	// The queue comes last: a row there is left over if the job is in another place.
+	for _, read := range []func(*rules.Standing) error{v.readLeased, v.readEnded, v.readDelayed, v.readQueued} {
+		if err := read(s); err != nil || s.Place != rules.Nowhere {
 			return err
 		}
 	}
 	return nil
 }
 
-// lookBack adds what attempts tell after which the job went on.
-func (v *view) lookBack(s *rules.Standing) error {
-	err := query(v.conn, readLastError, func(a *args) { a.id(s.Spec.ID.UUID) }, func(r *row) error {
-		said := lastError(rules.Outcome(r.text()), r.text(), r.text())
-		s.ErrorLease = lessor.LeaseID{UUID: r.id()}
+// addAttempts adds what the attempts tell after which the job went on.
+func (v *view) addAttempts(s *rules.Standing) error {
+	failed, err := find(v.conn, readFailure, func(a *args) { a.ID(s.Spec.ID.UUID) }, row.Failure)
+	if failed != nil {
+		s.ErrorLease = failed.Lease
 		if s.Place != rules.Ended {
-			s.LastError = said
+			s.LastError = failed.LastError()
 		}
-		return nil
-	})
+	}
 	if s.Place == rules.Ended || err != nil {
 		return err
 	}
 	s.StartedAt, err = v.firstGrant(s.Spec.ID)
-	if s.StartedAt == 0 && s.Place == rules.Leased {
-		s.StartedAt = s.Held.IssuedAt
-	}
 	return err
 }
 
-// lookAt reads a job's row in one place, if it is there.
-func (v *view) lookAt(text string, s *rules.Standing, found func(*row)) error {
+// readAt reads a job's row in one place, if it is there.
+func (v *view) readAt(text string, s *rules.Standing, found func(*result)) error {
 	return query(v.conn, text,
 		func(a *args) {
-			a.int(s.Spec.Seq)
-			a.id(s.Spec.ID.UUID)
+			a.Int(s.Spec.Seq)
+			a.ID(s.Spec.ID.UUID)
 		},
-		func(r *row) error {
+		func(r *result) error {
 			found(r)
 			return nil
 		})
 }
 
-func (v *view) lookQueued(s *rules.Standing) error {
-	return v.lookAt(readQueuedOf, s, func(r *row) { s.Place, s.Turn = rules.InQueue, readTurn(r) })
-}
-
-func (v *view) lookDelayed(s *rules.Standing) error {
-	return v.lookAt(readDelayOf, s, func(r *row) {
-		w := readWaiting(r)
-		s.Place, s.Turn, s.Wait = rules.Delayed, w.Turn, w.Wait
+func (v *view) readQueued(s *rules.Standing) error {
+	return v.readAt(readQueuedOf, s, func(r *result) {
+		s.Place = rules.InQueue
+		row.Turn(r.codec, &s.Turn)
 	})
 }
 
-func (v *view) lookLeased(s *rules.Standing) error {
+func (v *view) readDelayed(s *rules.Standing) error {
+	return v.readAt(readDelayOf, s, func(r *result) {
+		s.Place = rules.Delayed
+		row.Turn(r.codec, &s.Turn)
+		row.Wait(r.codec, &s.Wait)
+	})
+}
+
+func (v *view) readLeased(s *rules.Standing) error {
 	for _, n := range v.leases.find(s.Spec.Seq) {
 		err := query(v.conn, readLeaseOf,
 			func(a *args) {
-				a.int(n)
-				a.id(s.Spec.ID.UUID)
+				a.Int(n)
+				a.ID(s.Spec.ID.UUID)
 			},
-			func(r *row) error {
+			func(r *result) error {
 				s.Held = &readLease(r).Held
 				s.Place, s.Turn = rules.Leased, s.Held.Turn
 				return nil
@@ -122,11 +124,12 @@ func (v *view) lookLeased(s *rules.Standing) error {
 	return nil
 }
 
-func (v *view) lookEnded(s *rules.Standing) error {
-	return v.lookAt(readDoneOf, s, func(r *row) {
-		s.Done, s.StartedAt = readDone(r)
-		end := &s.Done.Attempt
-		s.Place, s.Turn, s.LastError = rules.Ended, end.Turn, lastError(end.Outcome, end.Reason, end.Error)
+func (v *view) readEnded(s *rules.Standing) error {
+	return v.readAt(readDoneOf, s, func(r *result) {
+		s.Done = &rules.Done{}
+		row.Done(r.codec, s.Done)
+		row.Integer(r.codec, "started_at", &s.StartedAt)
+		s.Place, s.Turn, s.LastError = rules.Ended, s.Done.Attempt.Turn, s.Done.Attempt.LastError()
 	})
 }
 
@@ -137,18 +140,11 @@ func (v *view) History(ctx context.Context, id lessor.JobID) (*rules.History, er
 		return nil, readFault(ctx, "read standing", err)
 	}
 	h := &rules.History{Standing: *s}
-	err = query(v.conn, readAttempts, func(a *args) { a.id(id.UUID) }, func(r *row) error {
-		h.Attempts = append(h.Attempts, readAttempt(r))
-		return nil
-	})
-	if err != nil {
+	bind := func(a *args) { a.ID(id.UUID) }
+	if h.Attempts, err = collect(v.conn, readAttempts, bind, row.Attempt); err != nil {
 		return nil, readFault(ctx, "read attempts", err)
 	}
-	err = query(v.conn, readNotes, func(a *args) { a.id(id.UUID) }, func(r *row) error {
-		h.Notes = append(h.Notes, readNote(r))
-		return nil
-	})
-	if err != nil {
+	if h.Notes, err = collect(v.conn, readNotes, bind, row.Note); err != nil {
 		return nil, readFault(ctx, "read notes", err)
 	}
 	return h, nil

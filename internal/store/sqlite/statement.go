@@ -3,11 +3,11 @@ package sqlite
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
 	"lessor"
+	"lessor/internal/store/row"
 )
 
 // args binds the parameters of a statement, left to right. A value that cannot be bound shows when the statement runs.
@@ -16,130 +16,90 @@ type args struct {
 	n    int
 }
 
-func (a *args) int(v int64) {
+var _ row.Writer = (*args)(nil)
+
+func (a *args) next() int {
 	a.n++
-	a.stmt.BindInt64(a.n, v)
+	return a.n
 }
 
-func (a *args) instant(v lessor.Instant) { a.int(int64(v)) }
+// Int implements row.Writer, and so do the methods that follow.
+func (a *args) Int(v int64)      { a.stmt.BindInt64(a.next(), v) }
+func (a *args) Real(v float64)   { a.stmt.BindFloat(a.next(), v) }
+func (a *args) Flag(v bool)      { a.stmt.BindBool(a.next(), v) }
+func (a *args) Text(v string)    { a.stmt.BindText(a.next(), v) }
+func (a *args) Bytes(v []byte)   { a.stmt.BindBytes(a.next(), v) }
+func (a *args) ID(v lessor.UUID) { a.Bytes(v[:]) }
+func (a *args) Null(row.Kind)    { a.stmt.BindNull(a.next()) }
 
-func (a *args) millis(v time.Duration) { a.int(v.Milliseconds()) }
+func (a *args) instant(v lessor.Instant) { a.Int(int64(v)) }
 
-func (a *args) flag(v bool) {
-	a.n++
-	a.stmt.BindBool(a.n, v)
-}
+// limit binds the limit of a query. To SQLite a negative one would be none.
+func (a *args) limit(n int) { a.Int(int64(max(0, n))) }
 
-func (a *args) real(v float64) {
-	a.n++
-	a.stmt.BindFloat(a.n, v)
-}
-
-func (a *args) text(v string) {
-	a.n++
-	a.stmt.BindText(a.n, v)
-}
-
-// textOrNull stores "" as null.
-func (a *args) textOrNull(v string) {
-	if v == "" {
-		a.null()
-		return
-	}
-	a.text(v)
-}
-
-func (a *args) blob(v []byte) {
-	a.n++
-	a.stmt.BindBytes(a.n, v)
-}
-
-// blobOrNull stores nil as null, and keeps it apart from what is empty.
-func (a *args) blobOrNull(v []byte) {
-	if v == nil {
-		a.null()
-		return
-	}
-	a.blob(v)
-}
-
-func (a *args) id(v lessor.UUID) { a.blob(v[:]) }
-
-// idOrNull stores the zero id as null.
+// idOrNull binds the zero id as null.
 func (a *args) idOrNull(v lessor.UUID) {
 	if v.IsZero() {
-		a.null()
+		a.Null(row.KindID)
 		return
 	}
-	a.id(v)
+	a.ID(v)
 }
 
-func (a *args) null() {
-	a.n++
-	a.stmt.BindNull(a.n)
+// result reads the columns of a result row, left to right.
+type result struct {
+	stmt  *sqlite.Stmt
+	n     int
+	codec *row.Codec // reads from this result
 }
 
-// row reads the columns of a result, left to right.
-type row struct {
-	stmt *sqlite.Stmt
-	n    int
-}
+var _ row.Reader = (*result)(nil)
 
-func (r *row) next() int {
+func (r *result) next() int {
 	r.n++
 	return r.n - 1
 }
 
-func (r *row) int() int64 { return r.stmt.ColumnInt64(r.next()) }
+// Int implements row.Reader, and so do the methods that follow.
+func (r *result) Int() int64    { return r.stmt.ColumnInt64(r.next()) }
+func (r *result) Real() float64 { return r.stmt.ColumnFloat(r.next()) }
+func (r *result) Flag() bool    { return r.Int() != 0 }
+func (r *result) Text() string  { return r.stmt.ColumnText(r.next()) }
 
-func (r *row) instant() lessor.Instant { return lessor.Instant(r.int()) }
-
-func (r *row) millis() time.Duration { return time.Duration(r.int()) * time.Millisecond }
-
-func (r *row) flag() bool { return r.int() != 0 }
-
-func (r *row) text() string { return r.stmt.ColumnText(r.next()) }
-
-// blob returns nil for null.
-func (r *row) blob() []byte {
-	n := r.next()
-	if r.stmt.ColumnIsNull(n) {
+// Bytes implements row.Reader.
+func (r *result) Bytes() []byte {
+	if r.Null() {
 		return nil
 	}
+	n := r.next()
 	b := make([]byte, r.stmt.ColumnLen(n))
 	r.stmt.ColumnBytes(n, b)
 	return b
 }
 
-// id returns the zero id for null.
-func (r *row) id() lessor.UUID {
-	var u lessor.UUID
+// ID implements row.Reader.
+func (r *result) ID() (u lessor.UUID) {
 	r.stmt.ColumnBytes(r.next(), u[:])
 	return u
 }
 
-func (r *row) realOrNil() *float64 {
-	n := r.next()
-	if r.stmt.ColumnIsNull(n) {
-		return nil
+// Null implements row.Reader.
+func (r *result) Null() bool {
+	null := r.stmt.ColumnIsNull(r.n)
+	if null {
+		r.n++
 	}
-	return new(r.stmt.ColumnFloat(n))
+	return null
 }
 
-func (r *row) textOrNil() *string {
-	n := r.next()
-	if r.stmt.ColumnIsNull(n) {
-		return nil
-	}
-	return new(r.stmt.ColumnText(n))
-}
+func (r *result) instant() lessor.Instant { return lessor.Instant(r.Int()) }
 
 // errEnough ends a read before its last row.
 var errEnough = errors.New("enough")
 
-// query runs a statement that is kept under its text, and hands each row to visit. Whatever happens, the statement is
+// query runs a statement that is kept under its text, and passes each row to visit. Whatever happens, the statement is
 // reset: an unfinished one would hold its snapshot and with it the checkpoints.
-func query(conn *sqlite.Conn, text string, bind func(*args), visit func(*row) error) error {
+func query(conn *sqlite.Conn, text string, bind func(*args), visit func(*result) error) error {
 	stmt, err := conn.Prepare(text)
 	if err != nil {
 		return err
@@ -147,7 +107,8 @@ func query(conn *sqlite.Conn, text string, bind func(*args), visit func(*row) er
 	if bind != nil {
 		bind(&args{stmt: stmt})
 	}
-	r := &row{stmt: stmt}
+	r := &result{stmt: stmt}
+	r.codec = row.Read(r)
 	for {
 		more, err := stmt.Step()
 		if err != nil {
@@ -157,17 +118,42 @@ func query(conn *sqlite.Conn, text string, bind func(*args), visit func(*row) er
 			return stmt.Reset()
 		}
 		r.n = 0
-		if err := visit(r); err != nil {
+		err = visit(r)
+		if err == nil {
+			err = r.codec.Err
+		}
+		if err != nil {
 			return errors.Join(unless(err, errEnough), stmt.Reset())
 		}
 	}
 }
 
+// unless returns err, or nil if it is end.
 func unless(err, end error) error {
 	if errors.Is(err, end) {
 		return nil
 	}
 	return err
+}
+
+// collect returns the rows of a query.
+func collect[T any](conn *sqlite.Conn, text string, bind func(*args), declare func(*row.Codec, *T)) (all []T, err error) {
+	err = query(conn, text, bind, func(r *result) error {
+		all = append(all, *new(T))
+		declare(r.codec, &all[len(all)-1])
+		return nil
+	})
+	return all, err
+}
+
+// find returns the row of a query that has at most one; nil if it has none.
+func find[T any](conn *sqlite.Conn, text string, bind func(*args), declare func(*row.Codec, *T)) (found *T, err error) {
+	err = query(conn, text, bind, func(r *result) error {
+		found = new(T)
+		declare(r.codec, found)
+		return nil
+	})
+	return found, err
 }
 
 // exec runs a kept statement that returns no rows.
@@ -178,27 +164,47 @@ func exec(stmt *sqlite.Stmt) error {
 	return stmt.Reset()
 }
 
-// bulkRows is how many rows one insert takes: 16 make a row about a fifth cheaper than one by one, more gain nothing.
+// insertOne is the text of an insert of one row. into is "insert into" or "replace into" and the table.
+func insertOne(into, columns string) string {
+	return into + " (" + columns + ") values " + marks(columns)
+}
+
+// marks returns a parameter for each column.
+func marks(columns string) string {
+	return "(?" + strings.Repeat(",?", strings.Count(columns, ",")) + ")"
+}
+
+// excluded sets all columns but the first, the key, to those of the row that the key kept from being inserted.
+func excluded(columns string) string {
+	names := strings.Split(columns, ", ")[1:]
+	for i, name := range names {
+		names[i] = name + " = excluded." + name
+	}
+	return strings.Join(names, ", ")
+}
+
+// bulkRows is the number of rows in one insert: 16 make a row about a fifth cheaper than one by one, more gain nothing.
 const bulkRows = 16
 
 // bulk inserts rows into one table.
 type bulk struct {
 	one, many *sqlite.Stmt
-	args      args // kept here so that binding a row allocates nothing
+	// Kept here so that binding a row allocates nothing.
+	args  args
+	codec *row.Codec
 }
 
-func newBulk(conn *sqlite.Conn, into, columns string) (b bulk, err error) {
-	marks := "(?" + strings.Repeat(",?", strings.Count(columns, ",")) + ")"
-	head := into + " (" + columns + ") values "
-	if b.one, err = conn.Prepare(head + marks); err != nil {
-		return b, err
+func (b *bulk) prepare(conn *sqlite.Conn, into, columns string) (err error) {
+	b.codec = row.Write(&b.args)
+	one := insertOne(into, columns)
+	if b.one, err = conn.Prepare(one); err == nil {
+		b.many, err = conn.Prepare(one + strings.Repeat(","+marks(columns), bulkRows-1))
 	}
-	b.many, err = conn.Prepare(head + marks + strings.Repeat(","+marks, bulkRows-1))
-	return b, err
+	return err
 }
 
-// insert writes n rows; bind binds the columns of row i.
-func (b *bulk) insert(n int, bind func(i int, a *args)) error {
+// insert writes n rows; bind writes the columns of row i.
+func (b *bulk) insert(n int, bind func(i int, c *row.Codec)) error {
 	for i := 0; i < n; {
 		rows, stmt := 1, b.one
 		if n-i >= bulkRows {
@@ -206,7 +212,7 @@ func (b *bulk) insert(n int, bind func(i int, a *args)) error {
 		}
 		b.args = args{stmt: stmt}
 		for range rows {
-			bind(i, &b.args)
+			bind(i, b.codec)
 			i++
 		}
 		if err := exec(stmt); err != nil {
@@ -214,4 +220,12 @@ func (b *bulk) insert(n int, bind func(i int, a *args)) error {
 		}
 	}
 	return nil
+}
+
+// pointer is a declaration that reads into a new value.
+func pointer[T any](declare func(*row.Codec, *T)) func(*row.Codec, **T) {
+	return func(c *row.Codec, p **T) {
+		*p = new(T)
+		declare(c, *p)
+	}
 }

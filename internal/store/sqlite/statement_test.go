@@ -242,20 +242,20 @@ func TestNothingIsPreparedAgain(t *testing.T) {
 func TestPlans(t *testing.T) {
 	s := openAt(t, Config{Readers: 1})
 	busyDay(t, s)
-	whole := map[string]bool{ // read to their ends by what they are for
-		"select id, " + laneColumns + " from lane order by id":                     true,
-		"select id, notice from lane where notice <> 0":                            true, // once an hour
-		"select " + turnColumns + " from queue order by seq":                       true,
-		"select " + leaseColumns + " from " + leaseTables + " order by lease.n":    true,
-		"select seq from queue order by seq":                                       true,
-		"select n, seqs from gone order by n":                                      true,
-		"select " + tokenColumns + " from token order by created_at desc, id desc": true,
-		"select 1 from setting limit 1":                                            true,
-		"select min(until) from delayed":                                           true,
-		readPolicies:                                                               true, // as many as tenants and classes that were set
-		readHandlers:                                                               true,
-		readHeld:                                                                   true, // an index of what is held
-		readOpen:                                                                   true, // and one of what is open
+	whole := map[string]bool{ // these read all rows by design
+		"select id, " + laneColumns + " from lane order by id": true,
+		"select id, notice from lane where notice <> 0":        true, // once an hour
+		readQueue:                             true,
+		selectLease + " order by lease.n":     true,
+		"select seq from queue order by seq":  true,
+		"select n, seqs from gone order by n": true,
+		readTokens:                            true,
+		"select 1 from setting limit 1":       true,
+		"select min(until) from delayed":      true,
+		readPolicies:                          true, // as many as tenants and classes that were set
+		readHandlers:                          true,
+		readPaused:                            true, // by an index of what is paused
+		readOpen:                              true, // by an index of what is open
 	}
 	texts := map[string]bool{}
 	for _, conn := range []*sqlite.Conn{s.writer.conn, reader(t, s)} {
@@ -300,9 +300,9 @@ func reader(t *testing.T, s *Store) *sqlite.Conn {
 func plan(t *testing.T, conn *sqlite.Conn, text string) string {
 	t.Helper()
 	var steps []string
-	err := query(conn, "explain query plan "+text, nil, func(r *row) error {
+	err := query(conn, "explain query plan "+text, nil, func(r *result) error {
 		r.n = 3
-		steps = append(steps, r.text())
+		steps = append(steps, r.Text())
 		return nil
 	})
 	if err != nil {

@@ -44,11 +44,11 @@ func (t *tx) Strip(ctx context.Context, before lessor.Instant, limit int) (int, 
 			func(a *args) {
 				a.instant(before)
 				a.instant(mark.EndedAt)
-				a.int(mark.Seq)
-				a.int(int64(max(0, limit)))
+				a.Int(mark.Seq)
+				a.limit(limit)
 			},
-			func(r *row) error {
-				page = append(page, ended{seq: r.int(), job: lessor.JobID{UUID: r.id()}, tenant: r.id(), key: r.text()})
+			func(r *result) error {
+				page = append(page, ended{seq: r.Int(), job: lessor.JobID{UUID: r.ID()}, tenant: r.ID(), key: r.Text()})
 				mark = stripped{EndedAt: r.instant(), Seq: page[len(page)-1].seq}
 				return nil
 			})
@@ -73,9 +73,9 @@ func (t *tx) strip(e ended) error {
 		return err
 	}
 	for _, text := range strips {
-		if err := query(t.conn, text, func(a *args) { a.id(e.job.UUID) }, nil); err != nil {
+		if err := query(t.conn, text, func(a *args) { a.ID(e.job.UUID) }, nil); err != nil {
 			return err
 		}
 	}
-	return query(t.conn, stripResult, func(a *args) { a.int(e.seq) }, nil)
+	return query(t.conn, stripResult, func(a *args) { a.Int(e.seq) }, nil)
 }

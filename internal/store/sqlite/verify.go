@@ -73,8 +73,8 @@ func verify(conn *sqlite.Conn) (jobs int, err error) {
 		return 0, err
 	}
 	var damage string
-	err = query(conn, "pragma integrity_check(1)", nil, func(r *row) error {
-		damage = r.text()
+	err = query(conn, "pragma integrity_check(1)", nil, func(r *result) error {
+		damage = r.Text()
 		return nil
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func prepareVerify(conn *sqlite.Conn) error {
 		"create temp table held as select seq, job from lease",
 		"create index temp.held_seq on held (seq)",
 	} {
-		if err := query(conn, text, nil, func(*row) error { return nil }); err != nil {
+		if err := query(conn, text, nil, func(*result) error { return nil }); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func prepareVerify(conn *sqlite.Conn) error {
 	for _, key := range left.keys() {
 		seqs = left.appendChunk(seqs[:0], key)
 		for _, seq := range seqs {
-			if err := query(conn, "insert into left_over values (?)", func(a *args) { a.int(seq) }, nil); err != nil {
+			if err := query(conn, "insert into left_over values (?)", func(a *args) { a.Int(seq) }, nil); err != nil {
 				return err
 			}
 		}
@@ -141,8 +141,8 @@ func schemaVersion(conn *sqlite.Conn) (int64, error) {
 
 // count returns the number that a query answers with.
 func count(conn *sqlite.Conn, text string) (n int64, err error) {
-	err = query(conn, text, nil, func(r *row) error {
-		n = r.int()
+	err = query(conn, text, nil, func(r *result) error {
+		n = r.Int()
 		return nil
 	})
 	return n, err

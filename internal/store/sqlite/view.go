@@ -39,7 +39,7 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err er
 	if err := query(conn, "begin", nil, nil); err != nil {
 		return readFault(ctx, "begin view", err)
 	}
-	nothing := func(*row) error { return nil }
+	nothing := func(*result) error { return nil }
 	if err := query(conn, "select 1 from setting limit 1", nil, nothing); err != nil {
 		return readFault(ctx, "begin view", err)
 	}

@@ -4,9 +4,10 @@ import (
 	"math"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store/row"
 )
 
-// where collects the conditions of a list, and what they bind in the same order.
+// where collects the conditions of a list, and their parameters in the same order.
 type where struct {
 	text  string
 	binds []func(*args)
@@ -24,19 +25,24 @@ func (w *where) and(text string, bind func(*args)) {
 	}
 }
 
+// page is the text of a query for one page of rows that meet the conditions.
+func (w *where) page(from, order string) string {
+	return from + w.text + " order by " + order + " limit +?"
+}
+
+// bind binds the parameters of the conditions and of the limit.
+func (w *where) bind(limit int) func(*args) {
+	return func(a *args) {
+		for _, bind := range w.binds {
+			bind(a)
+		}
+		a.limit(limit)
+	}
+}
+
 // page reads up to limit rows that meet the conditions.
-func (v *view) page(from string, w *where, order string, limit int, visit func(*row)) error {
-	return query(v.conn, from+w.text+" order by "+order+" limit +?",
-		func(a *args) {
-			for _, bind := range w.binds {
-				bind(a)
-			}
-			a.int(int64(max(0, limit))) // a negative limit is none to SQLite
-		},
-		func(r *row) error {
-			visit(r)
-			return nil
-		})
+func page[T any](v *view, from string, w *where, order string, limit int, declare func(*row.Codec, *T)) ([]T, error) {
+	return collect(v.conn, w.page(from, order), w.bind(limit), declare)
 }
 
 // bindPlace binds the bound of a list that begins after a place, newest first; nil begins with the newest.
@@ -45,5 +51,5 @@ func bindPlace(a *args, after *scheduler.Named) {
 		after = &scheduler.Named{At: math.MaxInt64}
 	}
 	a.instant(after.At)
-	a.text(after.Name)
+	a.Text(after.Name)
 }

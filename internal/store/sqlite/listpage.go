@@ -1,0 +1,246 @@
+package sqlite
+
+import (
+	"cmp"
+	"encoding/hex"
+	"math"
+	"slices"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+	"lessor/internal/store/row"
+)
+
+// listPage is one page of a list in the making.
+type listPage struct {
+	v     *view
+	q     scheduler.ListQuery
+	lanes map[rules.LaneID]bool // whether a lane's jobs match
+	ids   []lessor.JobID
+	last  lessor.JobID // that was read
+	read  int
+	more  bool
+}
+
+// match returns the ids of one page, and the last job that was read if there are others behind it.
+func (v *view) match(q scheduler.ListQuery) (ids []lessor.JobID, next *lessor.JobID, err error) {
+	if q.Limit <= 0 {
+		return nil, nil, nil
+	}
+	p := &listPage{v: v, q: q, lanes: map[rules.LaneID]bool{}}
+	text, leases := listOf(q)
+	switch {
+	case q.Trace != "":
+		err = p.readJobs(listTrace, func(a *args) {
+			a.Text(q.Trace)
+			a.idOrNull(madeFrom(q.Trace))
+		})
+	case q.Definition != "":
+		err = p.readJobs(listDefinition, func(a *args) { a.Text(q.Definition) })
+	case text == listAll:
+		err = p.readJobs(listAll, func(*args) {})
+	default:
+		err = p.readPlaces(text, leases)
+	}
+	if p.more {
+		next = &p.last
+	}
+	return p.ids, next, err
+}
+
+// madeFrom returns the id of the job that a trace id may have been made from: the one is the hex of the other.
+func madeFrom(trace string) (u lessor.UUID) {
+	if b, err := hex.DecodeString(trace); err == nil && len(b) == len(u) {
+		copy(u[:], b)
+	}
+	return u
+}
+
+func (p *listPage) readJobs(text string, bind func(*args)) error {
+	return query(p.v.conn, text,
+		func(a *args) {
+			bindBefore(a, p.q.After)
+			bind(a)
+		},
+		func(r *result) error { return p.add(readListed(r)) })
+}
+
+// readPlaces reads the rows of tables, and leases, which are merged in.
+func (p *listPage) readPlaces(text string, leased bool) error {
+	seq, err := p.v.before(p.q.After)
+	if err != nil {
+		return err
+	}
+	var leases []endedLease
+	if leased {
+		leases = p.v.leases.before(seq)
+	}
+	leasesAbove := func(seq int64) error {
+		for ; len(leases) > 0 && leases[0].seq > seq && !p.more; leases = leases[1:] {
+			err := query(p.v.conn, readLeased, func(a *args) { a.Int(leases[0].n) }, func(r *result) error {
+				return p.add(readListed(r))
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if text != listLeases {
+		err = query(p.v.conn, text, func(a *args) { a.Int(seq) }, func(r *result) error {
+			l := readListed(r)
+			if err := leasesAbove(l.seq); err != nil || p.more {
+				return cmp.Or(err, errEnough)
+			}
+			return p.add(l)
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return leasesAbove(-1)
+}
+
+// add takes one row into the page, if it matches.
+func (p *listPage) add(l listed) error {
+	// A row that is left over and the job's true one are neighbours, and no page ends between them.
+	if l.job != p.last && (p.read >= readPerPage || len(p.ids) == p.q.Limit) {
+		p.more = true
+		return errEnough
+	}
+	p.read++
+	p.last = l.job
+	ok, err := p.matches(&l)
+	if ok {
+		p.ids = append(p.ids, l.job)
+	}
+	return err
+}
+
+// matches reports whether a job matches the query. It checks first what is cheap to know.
+func (p *listPage) matches(l *listed) (bool, error) {
+	if ok, err := p.v.laneMatches(p.q, l.lane, p.lanes); !ok || err != nil {
+		return false, err
+	}
+	if p.q.State != "" || p.q.Status != "" || p.q.Claimed {
+		if ok, err := p.standsRight(l); !ok || err != nil {
+			return false, err
+		}
+	}
+	if p.q.Tag == "" {
+		return true, nil
+	}
+	return p.v.hasTag(l.job, p.q.Tag)
+}
+
+// standsRight reports whether a job has the state and status of the query. A row in the queue may be left over.
+func (p *listPage) standsRight(l *listed) (bool, error) {
+	switch l.place {
+	case rules.InQueue:
+		left, err := p.v.isLeft()
+		if err != nil || left(l.seq) {
+			return false, err
+		}
+	case rules.Nowhere:
+		p.read += placeCost
+		if err := p.v.findListed(l); err != nil {
+			return false, err
+		}
+	}
+	var status lessor.RunStatus // "" = it was never granted
+	if l.fence != 0 {
+		status = rules.RunStatus(l.place, l.state)
+	}
+	return (p.q.State == "" || l.state == p.q.State) && (p.q.Status == "" || status == p.q.Status) &&
+		(!p.q.Claimed || status != ""), nil
+}
+
+// bindBefore binds the upper bound of a list by ids, newest first: the last page's end, or more than any id.
+func bindBefore[T ~struct{ lessor.UUID }](a *args, after *T) {
+	if after != nil {
+		a.ID(lessor.JobID(*after).UUID)
+		return
+	}
+	a.Bytes(afterAll[:])
+}
+
+// afterAll is larger than every id, being longer than the largest.
+var afterAll = [17]byte{
+	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+}
+
+// before returns the seq below which a page begins.
+func (v *view) before(after *lessor.JobID) (seq int64, err error) {
+	if after == nil {
+		return math.MaxInt64, nil
+	}
+	// The job itself, or if it is gone by now the next older one; 0 if there is none.
+	err = query(v.conn, "select id, seq from job where id <= +? order by id desc limit 1",
+		func(a *args) { a.ID(after.UUID) },
+		func(r *result) error {
+			found := lessor.JobID{UUID: r.ID()}
+			seq = r.Int()
+			if found != *after {
+				seq++
+			}
+			return nil
+		})
+	return seq, err
+}
+
+func (v *view) laneMatches(q scheduler.ListQuery, id rules.LaneID, known map[rules.LaneID]bool) (bool, error) {
+	if q.Type == "" && q.Tenant == nil && q.Definition == "" {
+		return true, nil
+	}
+	if ok, found := known[id]; found {
+		return ok, nil
+	}
+	l, err := v.readLane(id)
+	if l == nil || err != nil {
+		return false, err
+	}
+	known[id] = (q.Type == "" || l.Type == q.Type) && (q.Tenant == nil || l.Tenant == *q.Tenant) &&
+		(q.Definition == "" || l.Definition == q.Definition)
+	return known[id], nil
+}
+
+func (v *view) hasTag(id lessor.JobID, tag string) (has bool, err error) {
+	err = query(v.conn, "select tags from job where id = ?",
+		func(a *args) { a.ID(id.UUID) },
+		func(r *result) error {
+			tags, err := row.ParseTags(r.Text())
+			has = slices.Contains(tags, tag)
+			return err
+		})
+	return has, err
+}
+
+// listed is a row of a list: a job and its standing.
+type listed struct {
+	job   lessor.JobID
+	lane  rules.LaneID
+	seq   int64
+	place rules.Place // Nowhere = not known, nor are state and fence
+	state lessor.State
+	fence int64
+}
+
+func readListed(r *result) listed {
+	return listed{
+		job:   lessor.JobID{UUID: r.ID()},
+		lane:  rules.LaneID(r.Int()),
+		seq:   r.Int(),
+		place: rules.Place(r.Int()),
+		state: lessor.State(r.Text()),
+		fence: r.Int(),
+	}
+}
+
+// findListed reads the standing of a job.
+func (v *view) findListed(l *listed) error {
+	s := &rules.Standing{Spec: &rules.Spec{ID: l.job, Seq: l.seq}}
+	err := v.findPlace(s)
+	l.place, l.state, l.fence = s.Place, s.State(), s.Turn.Fence
+	return err
+}
