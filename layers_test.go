@@ -126,14 +126,14 @@ var layers = map[string]layer{
 	},
 
 	// The other side of HTTP: it shares the words with the server, and no code.
-	"client": {imports: []string{"."}, tests: []string{"node", "internal/config"}},
+	"client": {imports: []string{"."}},
 	"worker": {
 		imports: []string{".", "client"},
 		libs:    []string{"go.opentelemetry.io/otel"},
 		tests:   []string{"lessortest", "node", "worker/mailboxtest"},
 	},
 
-	"internal/executor": {imports: []string{".", "client", "internal/sentinel"}, tests: []string{"node", "internal/config"}},
+	"internal/executor": {imports: []string{".", "client", "internal/sentinel"}, tests: []string{"node"}},
 
 	// Agents: a model and its tools as the work of a message.
 	"worker/mailboxtest": {imports: []string{"worker"}, libs: testLibs},
@@ -161,7 +161,7 @@ var layers = map[string]layer{
 
 	// The programs.
 	"internal/top":  {imports: []string{".", "client"}, libs: []string{"charm.land"}},
-	"internal/demo": {imports: []string{".", "client"}, tests: []string{"node", "internal/config"}},
+	"internal/demo": {imports: []string{".", "client"}},
 	"internal/cli": {
 		imports: []string{
 			".", "client", "node", "internal/config", "internal/demo", "internal/manifest", "internal/store/sqlite", "internal/executor", "internal/sentinel", "internal/top",

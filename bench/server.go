@@ -27,7 +27,7 @@ const manyUnits = 1_000_000
 func config(folder string) node.Config {
 	cfg := node.Config{Data: folder, Listen: "127.0.0.1:0"}
 	cfg.Capacity.TotalUnits = manyUnits
-	cfg.Capacity.Busy.Set = true // rating 0
+	cfg.Capacity.Busy = new(0)
 	return cfg
 }
 

@@ -34,7 +34,7 @@ type town struct {
 func serve(t *testing.T) town {
 	t.Helper()
 	cfg := node.Config{Data: t.TempDir()}
-	cfg.Capacity.Busy.Set = true
+	cfg.Capacity.Busy = new(0)
 	cfg.Lease.TTL = 3 * time.Second // so that heartbeats matter
 	n, err := node.Open(t.Context(), cfg, nil)
 	if err != nil {

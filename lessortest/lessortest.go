@@ -55,7 +55,9 @@ func Start(t testing.TB, cfg ...node.Config) *Server {
 	if s.cfg.Data == "" {
 		s.cfg.Data = t.TempDir()
 	}
-	s.cfg.Capacity.Busy.Set = true
+	if s.cfg.Capacity.Busy == nil {
+		s.cfg.Capacity.Busy = new(0)
+	}
 	s.open()
 	t.Cleanup(s.close)
 	token, err := os.ReadFile(filepath.Join(s.cfg.Data, "admin.token"))

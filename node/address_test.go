@@ -12,7 +12,7 @@ import (
 // TestAddressIsKeptBesideTheToken: only a loopback address is, and one that no longer holds goes.
 func TestAddressIsKeptBesideTheToken(t *testing.T) {
 	cfg := quiet(t)
-	n, err := open(t.Context(), cfg, nil, sqlite.Config{Synchronous: "OFF"})
+	n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 	if err != nil {
 		t.Fatal(err)
 	}

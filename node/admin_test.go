@@ -31,7 +31,7 @@ func TestNodesKeepEachOthersAdminTokens(t *testing.T) {
 	first.Listen, second.Listen = "127.0.0.1:7001", "127.0.0.1:7002"
 	start := func(cfg Config) *Node {
 		t.Helper()
-		n, err := open(t.Context(), cfg, nil, sqlite.Config{})
+		n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func TestDayOfWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{Data: t.TempDir()}
 		cfg.Capacity.TotalUnits, cfg.Capacity.ReserveUnits = 30, 2
-		cfg.Capacity.Busy.Set = true
+		cfg.Capacity.Busy = new(0)
 		n, c := up(t, cfg)
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()

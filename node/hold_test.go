@@ -11,7 +11,6 @@ import (
 
 	"lessor"
 	"lessor/client"
-	"lessor/internal/config"
 )
 
 // TestTokenDeletedOnOneNodeEndsStreamsOnAnother: within 5 s, which is promised, and a poll with it.
@@ -20,7 +19,7 @@ func TestTokenDeletedOnOneNodeEndsStreamsOnAnother(t *testing.T) {
 	start := func() (server, admin string) {
 		t.Helper()
 		cfg := quiet(t)
-		cfg.Store, cfg.AdminToken, cfg.Auth = store, "the-admin-of-both", config.AuthRequired
+		cfg.Store, cfg.AdminToken, cfg.RequireToken = store, "the-admin-of-both", true
 		n, err := Open(t.Context(), cfg, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func TestLostDatabaseEndsTheNode(t *testing.T) {
 	for _, file := range []string{"lessor.db", "lessor.db-wal"} {
 		for _, busy := range []bool{true, false} {
 			cfg := quiet(t)
-			n, err := open(t.Context(), cfg, nil, sqlite.Config{Synchronous: "OFF"})
+			n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,9 +34,6 @@ import (
 	"lessor/internal/token"
 )
 
-// Config says how a node works. The zero value is the documented default of every setting.
-type Config = config.Config
-
 // ErrBroken is wrapped by what Run and Serve return when the store can no longer be trusted: the process must end, and
 // start again once the disk is in order.
 var ErrBroken = scheduler.ErrBroken
@@ -46,7 +43,7 @@ var Version = "dev"
 
 // Node is one server.
 type Node struct {
-	cfg       Config
+	cfg       config.Config // complete
 	log       *slog.Logger
 	level     *slog.LevelVar
 	store     scheduler.Store
@@ -67,11 +64,16 @@ type Node struct {
 // PostgreSQL database may have as many nodes as you like. A nil log is silent; cfg says the
 // least level that goes to it.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
+	return open(ctx, cfg.settings(), log, sqlite.Config{})
+}
+
+// OpenSettings is Open with settings that were read from the configuration file, the environment and flags.
+func OpenSettings(ctx context.Context, cfg config.Config, log *slog.Logger) (*Node, error) {
 	return open(ctx, cfg, log, sqlite.Config{})
 }
 
 // open is Open with the store's own settings, which tests choose for speed.
-func open(ctx context.Context, cfg Config, log *slog.Logger, db sqlite.Config) (*Node, error) {
+func open(ctx context.Context, cfg config.Config, log *slog.Logger, db sqlite.Config) (*Node, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 // up serves a node on a pipe until the test ends, with a store that does not wait for the disk, and returns a client of it.
 func up(t *testing.T, cfg Config) (*Node, *client.Client) {
 	t.Helper()
-	n, err := open(t.Context(), cfg, nil, sqlite.Config{Synchronous: "OFF"})
+	n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -44,7 +44,7 @@ func up(t *testing.T, cfg Config) (*Node, *client.Client) {
 
 func quiet(t *testing.T) Config {
 	cfg := Config{Data: t.TempDir()}
-	cfg.Capacity.Busy.Set = true
+	cfg.Capacity.Busy = new(0)
 	return cfg
 }
 
@@ -129,7 +129,7 @@ func TestDatabaseOutOfReachIsRefused(t *testing.T) {
 
 func TestStopAnswersRequestsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, err := open(t.Context(), quiet(t), nil, sqlite.Config{Synchronous: "OFF"})
+		n, err := open(t.Context(), quiet(t).settings(), nil, sqlite.Config{Synchronous: "OFF"})
 		if err != nil {
 			t.Fatal(err)
 		}

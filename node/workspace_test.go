@@ -19,7 +19,7 @@ import (
 // life runs a node until the function that it returns is called.
 func life(t *testing.T, cfg Config) (*Node, func()) {
 	t.Helper()
-	n, err := open(t.Context(), cfg, nil, sqlite.Config{Synchronous: "OFF"})
+	n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 	if err != nil {
 		t.Fatal(err)
 	}

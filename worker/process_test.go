@@ -54,7 +54,7 @@ func TestWorkerProcess(t *testing.T) {
 func serve(t *testing.T, n int) (url string, c *client.Client) {
 	t.Helper()
 	cfg := node.Config{Data: t.TempDir()}
-	cfg.Capacity.TotalUnits, cfg.Capacity.ReserveUnits, cfg.Capacity.Busy.Set = n, 1, true
+	cfg.Capacity.TotalUnits, cfg.Capacity.ReserveUnits, cfg.Capacity.Busy = n, 1, new(0)
 	s, err := node.Open(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)

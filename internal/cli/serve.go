@@ -87,7 +87,7 @@ func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
 	}
 	all := loaded.Config
 	all.Telemetry.LogLevel = "debug" // the node holds its log to a level itself, and lets it be changed
-	n, err := node.Open(ctx, loaded.Config, a.logger(all))
+	n, err := node.OpenSettings(ctx, loaded.Config, a.logger(all))
 	if errors.Is(err, context.Canceled) {
 		return ln.Close() // told to stop before it began: as clean as later
 	}

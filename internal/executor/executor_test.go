@@ -20,7 +20,6 @@ import (
 
 	"lessor"
 	"lessor/client"
-	"lessor/internal/config"
 	"lessor/internal/sentinel"
 	"lessor/node"
 )
@@ -112,10 +111,9 @@ const testToken = "a-token-that-belongs-nowhere-else"
 
 func newBench(t *testing.T, ttl time.Duration) *bench {
 	t.Helper()
-	cfg := config.Default()
-	cfg.Data, cfg.Store, cfg.AdminToken = t.TempDir(), "", testToken
+	cfg := node.Config{Data: t.TempDir(), AdminToken: testToken}
 	cfg.Sentinel.Scan = 500 * time.Millisecond
-	cfg.Lease.TTL, cfg.Jobs.BackoffFirst, cfg.Capacity.Busy = ttl, 10*time.Millisecond, config.Busy{Set: true}
+	cfg.Lease.TTL, cfg.Jobs.BackoffFirst, cfg.Capacity.Busy = ttl, 10*time.Millisecond, new(0)
 	ctx, cancel := context.WithCancel(context.Background()) // it ends after the clean-up of shims
 	n, err := node.Open(ctx, cfg, nil)
 	if err != nil {
