@@ -35,23 +35,18 @@ see that it restores, and only then gives it its name. It needs an admin token.
 
 To restore: stop the server, put the copy in the place of lessor.db, remove lessor.db-wal, lessor.db-shm and lessor.db-mark, start.`,
 		Example: "  lessor backup --to /backup/lessor-$(date +%F).db",
-		Args:    cobra.NoArgs,
 	})
 	cmd.Flags().StringVar(&to, "to", "", "file to write (required)")
 	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it is there")
-	if err := cmd.MarkFlagRequired("to"); err != nil {
-		panic(err) // the flag was just made
-	}
+	require(cmd, "to")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		report, err := a.backup(cmd.Context(), to, force)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case a.json:
-			return a.printJSON(report)
 		}
-		a.say("%s: %d bytes, %d jobs, checked, %.1f s", report.File, report.Bytes, report.Jobs, report.Seconds)
-		return nil
+		return display(a, report, func(t table, r backupReport, _ time.Time) {
+			t.row(fmt.Sprintf("%s: %d bytes, %d jobs, checked, %.1f s", r.File, r.Bytes, r.Jobs, r.Seconds))
+		})
 	})
 	return cmd
 }

@@ -38,7 +38,6 @@ long the calls took.
 The jobs have a type of their own, so that no worker gets them, but they share queue, capacity and store with all others: on a busy server
 it measures what is left. What is not finished when it ends is cancelled; what was, goes with retention.`,
 		Example: "  lessor bench --jobs 20000 --concurrency 64",
-		Args:    cobra.NoArgs,
 	})
 	cmd.Flags().IntVar(&f.jobs, "jobs", 1000, "jobs to run")
 	cmd.Flags().IntVar(&f.concurrency, "concurrency", 16, "callers at once")

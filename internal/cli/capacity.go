@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 )
 
 func (a *app) capacityCommand() *cobra.Command {
+	read := show(a, noArgs, plain((*client.Client).Capacity), writeCapacity)
 	cmd := a.reaching(&cobra.Command{
 		Use:   "capacity",
 		Short: "Show or set what may be leased at once",
@@ -18,17 +21,16 @@ func (a *app) capacityCommand() *cobra.Command {
   lessor capacity set --total 50 --for 2h
   lessor capacity set --busy 8
   lessor capacity reset`,
-		Args: cobra.NoArgs,
-		RunE: a.run(a.showCapacity),
+		RunE: read,
 	})
-	show := &cobra.Command{Use: "show", Short: "Show the figures (the default)", Args: cobra.NoArgs, RunE: a.run(a.showCapacity)}
-	reset := &cobra.Command{
-		Use: "reset", Short: "Return to the server's configuration", Args: cobra.NoArgs,
-		RunE: a.run(func(cmd *cobra.Command, _ []string) error {
-			return a.changeCapacity(cmd, client.CapacityChange{ResetTotalUnits: true, ResetBusy: true})
-		}),
-	}
-	cmd.AddCommand(show, a.capacitySetCommand(), reset)
+	cmd.AddCommand(a.capacitySetCommand(),
+		&cobra.Command{Use: "show", Short: "Show the figures (the default)", RunE: read},
+		&cobra.Command{
+			Use: "reset", Short: "Return to the server's configuration",
+			RunE: show(a, func(*cobra.Command, []string) (client.CapacityChange, error) {
+				return client.CapacityChange{ResetTotalUnits: true, ResetBusy: true}, nil
+			}, (*client.Client).SetCapacity, writeCapacity),
+		})
 	return cmd
 }
 
@@ -40,64 +42,87 @@ func (a *app) capacitySetCommand() *cobra.Command {
 		Use:   "set",
 		Short: "Set the total of units or the busy rating",
 		Long:  "Set changes what may be leased and keeps it in the store until it is reset or its time is over. It needs a token.",
-		Args:  cobra.NoArgs,
 	}
 	cmd.Flags().Int64Var(&total, "total", 0, "units in all")
 	cmd.Flags().StringVar(&busy, "busy", "", "busy rating 0 to 10, or host to measure it")
 	cmd.Flags().Var(&lasts, "for", "how long it lasts, in whole seconds (default: until it is reset)")
 	cmd.MarkFlagsOneRequired("total", "busy")
 	completes(cmd, "busy", oneOf("host", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"))
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = show(a, func(cmd *cobra.Command, _ []string) (client.CapacityChange, error) {
 		ch := client.CapacityChange{TotalUnits: given(cmd, "total", total), ResetBusy: busy == "host", ExpiresIn: lasts.Duration}
 		if _, err := seconds(cmd, "for", lasts); err != nil {
-			return err
+			return ch, err
 		}
 		if busy != "" && busy != "host" {
 			rating, err := strconv.ParseInt(busy, 10, 64)
 			if err != nil {
-				return usagef("--busy: %q is neither host nor a rating 0 to 10", busy)
+				return ch, usagef("--busy: %q is neither host nor a rating 0 to 10", busy)
 			}
 			ch.Busy = &rating
 		}
-		return a.changeCapacity(cmd, ch)
-	})
+		return ch, nil
+	}, (*client.Client).SetCapacity, writeCapacity)
 	return cmd
 }
 
-func (a *app) showCapacity(cmd *cobra.Command, _ []string) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	capacity, err := c.Capacity(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return a.printCapacity(capacity)
-}
-
-func (a *app) changeCapacity(cmd *cobra.Command, ch client.CapacityChange) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	capacity, err := c.SetCapacity(cmd.Context(), ch)
-	if err != nil {
-		return err
-	}
-	return a.printCapacity(capacity)
-}
-
-func (a *app) printCapacity(c lessor.Capacity) error {
-	if a.json {
-		return a.printJSON(c)
-	}
-	t := newTable(a.Out)
+func writeCapacity(t table, c lessor.Capacity, _ time.Time) {
 	t.row("total", fmt.Sprint(c.TotalUnits))
 	t.row("reserve", fmt.Sprint(c.ReserveUnits))
 	t.row("busy", fmt.Sprintf("%d (%s)", c.Busy, c.BusySource))
 	t.row("usable", fmt.Sprint(c.UsableUnits))
 	t.row("leased", fmt.Sprint(c.LeasedUnits))
 	t.row("available", fmt.Sprint(c.AvailableUnits))
-	return t.flush()
+}
+
+func (a *app) drainCommand() *cobra.Command {
+	return a.reaching(&cobra.Command{
+		Use:   "drain [on|off|status]",
+		Short: "Stop new grants, or let them go on",
+		Long: `While draining no new lease is granted; leases that are held go on to their end. Without an argument the state is
+shown. Changing it needs a token.`,
+		Example: "  lessor drain on\n  lessor drain status",
+		Args:    cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs), ValidArgs: []string{"on", "off", "status"},
+		RunE: show(a, optionalArg, func(c *client.Client, ctx context.Context, to string) (lessor.Status, error) {
+			if to == "" || to == "status" {
+				return c.Status(ctx)
+			}
+			return c.SetDraining(ctx, to == "on")
+		}, writeStatus),
+	})
+}
+
+func writeStatus(t table, s lessor.Status, _ time.Time) {
+	if s.Draining {
+		t.row("draining", "on: no new leases")
+	} else {
+		t.row("draining", "off")
+	}
+	t.row("active leases", fmt.Sprint(s.ActiveLeases))
+	q := s.QueueDepth
+	t.row("queued", fmt.Sprintf("%d high, %d normal, %d low, %d background", q.High, q.Normal, q.Low, q.Background))
+}
+
+// logLevel is the least level that a server logs, in the shape of the API.
+type logLevel struct {
+	Level string `json:"level"`
+}
+
+func (a *app) logLevelCommand() *cobra.Command {
+	return a.reaching(&cobra.Command{
+		Use:   "log-level [debug|info|warn|error]",
+		Short: "Show or change the least level that a server logs",
+		Long: `Log-level shows the least level that a server logs, or changes it until the server stops. It needs an admin token. Of
+several nodes it is the one that --server names.`,
+		Example:   "  lessor log-level debug",
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"debug", "info", "warn", "error"},
+		RunE: show(a, optionalArg, func(c *client.Client, ctx context.Context, to string) (l logLevel, err error) {
+			if to == "" {
+				l.Level, err = c.LogLevel(ctx)
+			} else {
+				l.Level, err = c.SetLogLevel(ctx, to)
+			}
+			return l, err
+		}, func(t table, l logLevel, _ time.Time) { t.row(l.Level) }),
+	})
 }

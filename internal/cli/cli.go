@@ -64,7 +64,6 @@ somebody else.
 Start a server:     lessor serve
 Submit a job:       lessor submit hello --payload '{"name":"world"}'
 See what happens:   lessor jobs`,
-		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          a.run(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
@@ -85,27 +84,43 @@ See what happens:   lessor jobs`,
 		}
 	}
 	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand(), a.logLevelCommand(), a.benchCommand())
-	add("work", a.submitCommand(), a.workCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(), a.beatCommand(), a.progressCommand())
-	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(), a.handlersCommand())
-	add("operate", a.topCommand(), a.capacityCommand(), a.drainCommand(), a.recoveryCommand(), a.alertsCommand(), a.auditCommand(), a.tokenCommand())
+	add("work", a.submitCommand(), a.workCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(),
+		a.beatCommand(), a.progressCommand())
+	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(),
+		a.handlersCommand())
+	add("operate", a.topCommand(), a.capacityCommand(), a.drainCommand(), a.recoveryCommand(), a.alertsCommand(),
+		a.auditCommand(), a.tokenCommand())
 	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
-	nameArguments(root)
+	checkArguments(root)
 	return root
 }
 
-// nameArguments has commands that want arguments say which, not how many. Those that take some words alone say that themselves.
-func nameArguments(cmd *cobra.Command) {
-	if check := cmd.Args; strings.Contains(cmd.Use, " ") && check != nil && cmd.ValidArgs == nil {
+// checkArguments makes cmd and the commands below it take the arguments that their Use lines name, and say so in errors.
+// A command that takes others says which in Args.
+func checkArguments(cmd *cobra.Command) {
+	words := strings.Fields(cmd.Use)[1:]
+	if cmd.Args == nil {
+		cmd.Args = cobra.ExactArgs(len(words))
+		if len(words) == 0 {
+			cmd.Args = cobra.NoArgs
+		} else if strings.HasSuffix(cmd.Use, "…") {
+			cmd.Args = cobra.MinimumNArgs(len(words))
+		}
+	}
+	if check := cmd.Args; len(words) > 0 && cmd.ValidArgs == nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if check(cmd, args) == nil {
 				return nil
 			}
 			return fmt.Errorf("got %d arguments, want: %s", len(args), cmd.UseLine())
 		}
+		if cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
 	}
 	for _, c := range cmd.Commands() {
-		nameArguments(c)
+		checkArguments(c)
 	}
 }
 

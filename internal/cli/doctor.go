@@ -23,7 +23,6 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what is wrong: server, token, clock, store",
 		Long:  "Doctor checks what it can and prints one line for each check. The exit code is 1 if something is wrong.",
-		Args:  cobra.NoArgs,
 	})
 	var lossy string
 	cmd.Flags().StringVar(&lossy, "accept-loss", "", "let the server start on this SQLite `FILE` although acknowledged changes are missing in it")

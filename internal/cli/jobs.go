@@ -1,67 +1,60 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lessor"
+	"lessor/client"
 )
 
-type jobsFlags struct {
-	filter jobFilterFlags
-	list   listFlags
-}
-
 func (a *app) jobsCommand() *cobra.Command {
-	cmd := a.reaching(&cobra.Command{
+	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "jobs",
 		Short: "List jobs; show or explain one, cancel or retry some",
 		Example: `  lessor jobs
   lessor jobs list --state failed --type mail --all
   lessor jobs why 0196a1b2-…`,
-		Args: cobra.NoArgs,
-	})
-	a.listsJobs(cmd)
-	list := &cobra.Command{Use: "list", Short: "List jobs, newest first (the default)", Args: cobra.NoArgs}
-	a.listsJobs(list)
-	cmd.AddCommand(list, a.jobsShowCommand(), a.jobsEventsCommand(), a.jobsWhyCommand(), a.jobsCancelCommand(), a.jobsRetryCommand())
+	}), "List jobs, newest first (the default)", "", a.bindJobs)
+	events := &cobra.Command{Use: "events ID", Short: "Show a job's record, oldest first"}
+	a.bindEvents(events)
+	job := idArg[lessor.JobID]("job")
+	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(),
+		&cobra.Command{
+			Use: "show ID", Short: "Show everything about a job",
+			RunE: show(a, job, (*client.Client).Job, writeJob),
+		},
+		&cobra.Command{
+			Use: "why ID", Short: "Tell why a job does not run now",
+			RunE: show(a, job, (*client.Client).Why, writeWhy),
+		})
 	return cmd
 }
 
-// listsJobs makes cmd the list of jobs: `jobs` and `jobs list` are the same.
-func (a *app) listsJobs(cmd *cobra.Command) {
-	var f jobsFlags
-	f.filter.add(cmd)
-	f.list.add(cmd, "jobs")
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.jobs(cmd, f) })
-}
-
-func (a *app) jobs(cmd *cobra.Command, f jobsFlags) error {
-	filter, err := f.filter.filter()
-	if err != nil {
-		return err
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	return list[lessor.Job]{
+func (a *app) bindJobs(cmd *cobra.Command) {
+	var f jobFilterFlags
+	f.add(cmd)
+	list[lessor.Job]{
 		name:   "jobs",
 		header: []string{"JOB", "TYPE", "STATE", "PRIORITY", "UNITS", "ATTEMPT", "TENANT", "AGE", "NOTE"},
-		row: func(j lessor.Job) []string {
+		row: func(j lessor.Job, now time.Time) []string {
 			return []string{
 				j.ID.String(), j.Type, string(j.State), j.Priority.String(), fmt.Sprint(j.RequestedUnits),
 				fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), tenantName(j.TenantID), age(j.CreatedAt, now), jobNote(j, now),
 			}
 		},
-		page: func(limit int, cursor string) ([]lessor.Job, string, error) {
-			filter.Limit, filter.Cursor = limit, cursor
-			return c.Jobs(cmd.Context(), filter)
+		pages: func([]string) (pager[lessor.Job], error) {
+			filter, err := f.filter()
+			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Job, string, error) {
+				filter.Limit, filter.Cursor = limit, cursor
+				return c.Jobs(ctx, filter)
+			}, err
 		},
-	}.show(a, f.list)
+	}.bind(a, cmd)
 }
 
 // jobNote says what is special about a job now.
@@ -77,4 +70,86 @@ func jobNote(j lessor.Job, now time.Time) string {
 		return fmt.Sprintf("%.0f %% %s", *j.Progress*100, text(j.Message))
 	}
 	return ""
+}
+
+func (a *app) bindEvents(cmd *cobra.Command) {
+	list[lessor.Event]{
+		name:   "events",
+		header: []string{"SEQ", "AT", "FROM", "TO", "ACTOR", "REASON", "ATTEMPT", "LEASE"},
+		row: func(e lessor.Event, _ time.Time) []string {
+			return []string{
+				fmt.Sprint(e.Seq), e.At.String(), text((*string)(e.From)), string(e.To), e.Actor, e.Reason, fmt.Sprint(e.Attempt),
+				idText(e.LeaseID),
+			}
+		},
+		pages: func(args []string) (pager[lessor.Event], error) {
+			id, err := parseID[lessor.JobID]("job", args[0])
+			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Event, string, error) {
+				return c.Events(ctx, id, limit, cursor)
+			}, err
+		},
+	}.bind(a, cmd)
+}
+
+// writeJob prints a job's fields, and leaves out those that are not set.
+func writeJob(t table, j lessor.Job, now time.Time) {
+	line := func(name, value string) {
+		if value != "" && value != "-" && value != "null" {
+			t.row(name, value)
+		}
+	}
+	at := func(name string, i lessor.Instant) {
+		if !i.IsZero() {
+			t.row(name, fmt.Sprintf("%s (%s)", i, ago(i, now)))
+		}
+	}
+	line("job", j.ID.String())
+	line("type", j.Type)
+	line("state", string(j.State))
+	line("priority", j.Priority.String())
+	line("units", fmt.Sprint(j.RequestedUnits))
+	line("attempt", fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts))
+	line("tenant", tenantName(j.TenantID))
+	line("class", j.FairnessClass)
+	line("tags", strings.Join(j.Tags, ", "))
+	line("key", text(j.IdempotencyKey))
+	line("lock", text(j.LockKey))
+	if j.Unique {
+		line("unique", "yes")
+	}
+	if j.MaxRuntimeS != nil {
+		line("max runtime", span(time.Duration(*j.MaxRuntimeS)*time.Second))
+	}
+	line("lease", idText(j.LeaseID))
+	if j.CancelRequested {
+		line("cancel", "requested")
+	}
+	at("created", j.CreatedAt)
+	at("updated", j.UpdatedAt)
+	at("run at", j.RunAt)
+	at("retry at", j.RetryAt)
+	if j.Progress != nil {
+		line("progress", fmt.Sprintf("%.0f %%", *j.Progress*100))
+	}
+	line("message", text(j.Message))
+	line("error", text(j.Error))
+	if j.Interruptions > 0 {
+		line("interruptions", fmt.Sprint(j.Interruptions))
+	}
+	line("payload", string(j.Payload))
+	line("checkpoint", string(j.Checkpoint))
+	line("result", string(j.Result))
+	line("trace", j.TraceID)
+}
+
+func writeWhy(t table, why lessor.Why, _ time.Time) {
+	if why.Place != nil {
+		t.row(fmt.Sprintf("place in line: %d", *why.Place))
+	}
+	for i, r := range why.Reasons {
+		t.row(fmt.Sprintf("%d.", i+1), r.Code, r.Detail)
+	}
+	if len(why.Reasons) == 0 {
+		t.row("nothing keeps it from running")
+	}
 }

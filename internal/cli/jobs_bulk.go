@@ -46,13 +46,45 @@ type bulk struct {
 	verb   string
 	filter jobFilterFlags
 	yes    bool
-	do     func(context.Context, *client.Client, lessor.JobID) (lessor.Job, error)
+	do     call[lessor.JobID, lessor.Job]
 }
 
-// jobsVerb makes cmd do something to the jobs that are named, or to all that match a filter.
-func (a *app) jobsVerb(cmd *cobra.Command, b *bulk) *cobra.Command {
-	cmd.ValidArgsFunction = cobra.NoFileCompletions
+func (a *app) jobsCancelCommand() *cobra.Command {
+	var force bool
+	cmd := a.bulkCommand(&cobra.Command{
+		Use:   "cancel [ID…]",
+		Short: "Cancel jobs, by id or by filter",
+		Long: `Cancel ends a job that waits at once. The worker of one that runs is asked to stop; the job ends when the worker
+obeys or its lease lapses. With --force the lease is taken away now.
+
+Jobs are named by their ids, or chosen by --state, --type, --tenant and --tag: then all that match are counted first, and nothing is
+done until you say yes.`,
+		Example: `  lessor jobs cancel 0196a1b2-…
+  lessor jobs cancel --state queued --type mail`,
+	}, &bulk{verb: "cancel", do: func(c *client.Client, ctx context.Context, id lessor.JobID) (lessor.Job, error) {
+		return c.Cancel(ctx, id, force)
+	}})
+	cmd.Flags().BoolVar(&force, "force", false, "take the lease away now instead of asking the worker")
+	return cmd
+}
+
+func (a *app) jobsRetryCommand() *cobra.Command {
+	return a.bulkCommand(&cobra.Command{
+		Use:   "retry [ID…]",
+		Short: "Try jobs again that failed, expired or were cancelled, by id or by filter",
+		Long: `Retry queues a job that ended without success for one more attempt, and makes one that waits for its retry due now.
+
+Jobs are named by their ids, or chosen by --state, --type, --tenant and --tag: then all that match are counted first, and nothing is
+done until you say yes.`,
+		Example: `  lessor jobs retry 0196a1b2-…
+  lessor jobs retry --state failed --tag nightly`,
+	}, &bulk{verb: "retry", do: (*client.Client).Retry})
+}
+
+// bulkCommand makes cmd do something to the jobs that are named, or to all that match a filter.
+func (a *app) bulkCommand(cmd *cobra.Command, b *bulk) *cobra.Command {
 	b.filter.add(cmd)
+	cmd.Args = cobra.ArbitraryArgs
 	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it to all that match without asking")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		filtered := b.filter != jobFilterFlags{}
@@ -62,9 +94,29 @@ func (a *app) jobsVerb(cmd *cobra.Command, b *bulk) *cobra.Command {
 		case filtered:
 			return a.bulk(cmd.Context(), b)
 		}
-		return a.eachJob(cmd, args, b.do)
+		ids := map[string]lessor.JobID{}
+		for i, arg := range args {
+			id, err := parseID[lessor.JobID]("job", arg)
+			if err != nil {
+				return err
+			}
+			args[i] = id.String()
+			ids[args[i]] = id
+		}
+		return each(a, args, "jobs", "job", func(c *client.Client, id string) (lessor.Job, string, error) {
+			job, err := b.do(c, cmd.Context(), ids[id])
+			return job, outcome(job), err
+		})
 	})
 	return cmd
+}
+
+// outcome names a job's state, and what was asked of it.
+func outcome(j lessor.Job) string {
+	if j.CancelRequested && j.State != lessor.Cancelled {
+		return string(j.State) + ", cancel requested"
+	}
+	return string(j.State)
 }
 
 // bulkReport is what is printed about a bulk operation.
@@ -165,7 +217,7 @@ func (a *app) doAll(ctx context.Context, c *client.Client, b *bulk, ids []lessor
 				if i >= int64(len(ids)) {
 					return
 				}
-				switch _, err := b.do(ctx, c, ids[i]); {
+				switch _, err := b.do(c, ctx, ids[i]); {
 				case err == nil:
 					changed.Add(1)
 				case isOther(err):

@@ -2,10 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"lessor/client"
 )
 
 // maxPage is the largest page of the API.
@@ -18,28 +22,81 @@ type listFlags struct {
 	all    bool
 }
 
-func (f *listFlags) add(cmd *cobra.Command, what string) {
-	cmd.Flags().IntVar(&f.limit, "limit", 100, "show at most this many "+what)
-	cmd.Flags().StringVar(&f.cursor, "cursor", "", "go on where an earlier list ended")
-	cmd.Flags().BoolVar(&f.all, "all", false, "show all "+what)
+func (f *listFlags) add(cmd *cobra.Command, noun string) {
+	cmd.Flags().IntVar(&f.limit, "limit", 100, "show at most this many "+noun)
+	cmd.Flags().StringVar(&f.cursor, "cursor", "", "continue where an earlier list ended")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all "+noun)
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
 
-// kernelCursor is how the kernel's lists call their cursor.
-const kernelCursor = "nextCursor"
+// camelCursor is the name of the cursor in the lists of /kernel and /admin.
+const camelCursor = "nextCursor"
 
 // list is a list of the API: how to read it and how to show it.
 type list[T any] struct {
 	name   string // of the list in JSON
 	noun   string // what people call its entries; "" = name
-	cursor string // of the cursor in JSON; "" = next_cursor
+	cursor string // name of the cursor in JSON; "" = next_cursor
+	whole  bool   // the API gives it in one page: there are no flags for pages
 	header []string
-	row    func(T) []string
-	page   func(limit int, cursor string) (items []T, next string, err error)
+	row    func(item T, now time.Time) []string
+	// pages reads flags and arguments. The function that it returns reads one page; a method of the client is one.
+	pages func(args []string) (pager[T], error)
 }
 
-// show prints the list page by page, so that a long one needs no memory: a table, or one JSON object in the API's shape.
-func (l list[T]) show(a *app, f listFlags) error {
+type pager[T any] = func(c *client.Client, ctx context.Context, limit int, cursor string) ([]T, string, error)
+
+// unfiltered returns the pages of a list that no flag narrows.
+func unfiltered[T any](p pager[T]) func([]string) (pager[T], error) {
+	return func([]string) (pager[T], error) { return p, nil }
+}
+
+// onePage returns the pages of a list that the API gives whole.
+func onePage[T any](read func(*client.Client, context.Context) ([]T, error)) func([]string) (pager[T], error) {
+	return unfiltered(func(c *client.Client, ctx context.Context, _ int, _ string) ([]T, string, error) {
+		items, err := read(c, ctx)
+		return items, "", err
+	})
+}
+
+// bind makes cmd show the list.
+func (l list[T]) bind(a *app, cmd *cobra.Command) {
+	f := listFlags{limit: maxPage, all: true}
+	if !l.whole {
+		f.add(cmd, cmp.Or(l.noun, l.name))
+	}
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		page, err := l.pages(args)
+		if err != nil {
+			return err
+		}
+		c, err := a.client()
+		if err != nil {
+			return err
+		}
+		return l.show(a, f, func(limit int, cursor string) ([]T, string, error) {
+			return page(c, cmd.Context(), limit, cursor)
+		})
+	})
+}
+
+// binder returns bind for a list that has no flags of its own.
+func (l list[T]) binder(a *app) func(*cobra.Command) {
+	return func(cmd *cobra.Command) { l.bind(a, cmd) }
+}
+
+// withList makes cmd a list, and adds the command list below it, which is the same.
+func withList(cmd *cobra.Command, short, example string, bind func(*cobra.Command)) *cobra.Command {
+	list := &cobra.Command{Use: "list", Short: short, Example: example}
+	bind(cmd)
+	bind(list)
+	cmd.AddCommand(list)
+	return cmd
+}
+
+// show prints the list page by page, so that a long one needs little memory: a table, or one JSON object in the API's
+// shape.
+func (l list[T]) show(a *app, f listFlags, page func(limit int, cursor string) ([]T, string, error)) error {
 	if f.limit < 1 {
 		return usagef("--limit %d: allowed is 1 or more", f.limit)
 	}
@@ -53,7 +110,7 @@ func (l list[T]) show(a *app, f listFlags) error {
 		if f.all {
 			want = maxPage
 		}
-		items, next, err := l.page(want, cursor)
+		items, next, err := page(want, cursor)
 		if err != nil {
 			return err
 		}
@@ -70,16 +127,16 @@ func (l list[T]) show(a *app, f listFlags) error {
 type printer[T any] func(items []T, next string, last bool) error
 
 func (l list[T]) tablePrinter(a *app) printer[T] {
-	t, none := newTable(a.Out), true
+	t, empty, now := newTable(a.Out), true, time.Now()
 	return func(items []T, next string, last bool) error {
-		if none && len(items) > 0 {
+		if empty && len(items) > 0 {
 			t.row(l.header...)
-			none = false
+			empty = false
 		}
 		for _, item := range items {
-			t.row(l.row(item)...)
+			t.row(l.row(item, now)...)
 		}
-		if last && none {
+		if last && empty {
 			a.note("no %s", cmp.Or(l.noun, l.name))
 		}
 		if last && next != "" {

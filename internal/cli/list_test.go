@@ -7,34 +7,35 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // pages is a list of n numbers that is given out in pages of at most 3, with an empty page in between.
-func pages(n int, asked *[]string) list[int] {
-	return list[int]{
-		name: "numbers", header: []string{"N"}, row: func(i int) []string { return []string{strconv.Itoa(i)} },
-		page: func(limit int, cursor string) ([]int, string, error) {
-			*asked = append(*asked, fmt.Sprintf("%d@%s", limit, cursor))
-			if cursor == "3" {
-				return nil, "3b", nil
-			}
-			from, _ := strconv.Atoi(strings.TrimSuffix(cursor, "b"))
-			to := min(from+min(limit, 3), n)
-			items := []int{}
-			for i := from; i < to; i++ {
-				items = append(items, i)
-			}
-			if to == n {
-				return items, "", nil
-			}
-			return items, strconv.Itoa(to), nil
-		},
+func pages(n int, asked *[]string) func(limit int, cursor string) ([]int, string, error) {
+	return func(limit int, cursor string) ([]int, string, error) {
+		*asked = append(*asked, fmt.Sprintf("%d@%s", limit, cursor))
+		if cursor == "3" {
+			return nil, "3b", nil
+		}
+		from, _ := strconv.Atoi(strings.TrimSuffix(cursor, "b"))
+		to := min(from+min(limit, 3), n)
+		items := []int{}
+		for i := from; i < to; i++ {
+			items = append(items, i)
+		}
+		if to == n {
+			return items, "", nil
+		}
+		return items, strconv.Itoa(to), nil
 	}
 }
 
 func TestListReadsAsManyPagesAsItNeeds(t *testing.T) {
+	numbers := list[int]{
+		name: "numbers", header: []string{"N"}, row: func(i int, _ time.Time) []string { return []string{strconv.Itoa(i)} },
+	}
 	for _, tt := range []struct {
 		name  string
 		n     int
@@ -54,7 +55,7 @@ func TestListReadsAsManyPagesAsItNeeds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, notes bytes.Buffer
 			var asked []string
-			if err := pages(tt.n, &asked).show(&app{IO: IO{Out: &out, Err: &notes}, json: true}, tt.flags); err != nil {
+			if err := numbers.show(&app{IO: IO{Out: &out, Err: &notes}, json: true}, tt.flags, pages(tt.n, &asked)); err != nil {
 				t.Fatal(err)
 			}
 			var got struct {
@@ -75,7 +76,7 @@ func TestListReadsAsManyPagesAsItNeeds(t *testing.T) {
 			}
 
 			out.Reset()
-			if err := pages(tt.n, &asked).show(&app{IO: IO{Out: &out, Err: &notes}}, tt.flags); err != nil {
+			if err := numbers.show(&app{IO: IO{Out: &out, Err: &notes}}, tt.flags, pages(tt.n, &asked)); err != nil {
 				t.Fatal(err)
 			}
 			if rows := strings.Count(out.String(), "\n"); rows != min(len(tt.want), 1)+len(tt.want) {

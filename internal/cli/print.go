@@ -92,6 +92,14 @@ func until(i lessor.Instant, now time.Time) string {
 	return "now"
 }
 
+// ago says how far an instant lies in the past, or in the future.
+func ago(i lessor.Instant, now time.Time) string {
+	if i.Time().After(now) {
+		return until(i, now)
+	}
+	return age(i, now) + " ago"
+}
+
 func span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:
@@ -121,3 +129,14 @@ func text(p *string) string {
 	}
 	return *p
 }
+
+// idText returns the id that p points to, "" for nil.
+func idText[T fmt.Stringer](p *T) string {
+	if p == nil {
+		return ""
+	}
+	return (*p).String()
+}
+
+// millis shows a number of milliseconds from the wire.
+func millis(n int64) string { return span(time.Duration(n) * time.Millisecond) }

@@ -12,6 +12,7 @@ import (
 )
 
 func (a *app) recoveryCommand() *cobra.Command {
+	status := show(a, noArgs, plain((*client.Client).RecoveryStatus), writeRecoveryStatus)
 	cmd := a.reaching(&cobra.Command{
 		Use:   "recovery",
 		Short: "Show how commands in the server's workspace are, and what became of them",
@@ -21,18 +22,17 @@ names the node. All of it needs an admin token.`,
 		Example: `  lessor recovery
   lessor recovery stale
   lessor recovery resume 0196a1b2-0000-7000-8000-00000000000a`,
-		Args: cobra.NoArgs,
-		RunE: a.run(a.recoveryStatus),
+		RunE: status,
 	})
 	cmd.AddCommand(
-		&cobra.Command{Use: "status", Short: "Show what was found at the start and since (the default)", Args: cobra.NoArgs, RunE: a.run(a.recoveryStatus)},
-		reports(a, "list", "List commands with the verdict on each", (*client.Client).JobHeartbeats, printHeartbeats),
-		reports(a, "stale", "List commands that are silent for too long", (*client.Client).StaleJobs, printStale),
-		reports(a, "failed", "List jobs whose command was found dead, newest first", (*client.Client).FailedJobs, printFailed),
-		reports(a, "sentinels", "List sentinel files, also those that are not obeyed", (*client.Client).Sentinels, printSentinels),
-		reports(a, "metrics", "Count what was recovered since the server's start", (*client.Client).RecoveryMetrics, printRecoveryMetrics),
-		reports(a, "cleanups", "List folders of dead commands that are or were removed", (*client.Client).Cleanups, printCleanups),
-		reports(a, "scan", "Look at the whole workspace now", (*client.Client).ScanWorkspace, printScanned),
+		&cobra.Command{Use: "status", Short: "Show what was found at the start and since (the default)", RunE: status},
+		report(a, "list", "List commands with the verdict on each", (*client.Client).JobHeartbeats, writeHeartbeats),
+		report(a, "stale", "List commands that are silent for too long", (*client.Client).StaleJobs, writeStale),
+		report(a, "failed", "List jobs whose command was found dead, newest first", (*client.Client).FailedJobs, writeFailed),
+		report(a, "sentinels", "List sentinel files, also those that are not obeyed", (*client.Client).Sentinels, writeSentinels),
+		report(a, "metrics", "Count what was recovered since the server's start", (*client.Client).RecoveryMetrics, writeRecoveryMetrics),
+		report(a, "cleanups", "List folders of dead commands that are or were removed", (*client.Client).Cleanups, writeCleanups),
+		report(a, "scan", "Look at the whole workspace now", (*client.Client).ScanWorkspace, writeScanned),
 		a.recoveryHealthCommand("health", "Show what the workspace says about a job", (*client.Client).JobHealth),
 		a.recoveryHealthCommand("mark-dead", "Give up a job: its attempt fails, its command is told to stop, its folder goes", (*client.Client).MarkDead),
 		a.recoveryResumeCommand(),
@@ -40,81 +40,26 @@ names the node. All of it needs an admin token.`,
 	return cmd
 }
 
-// reports is a command that shows one report.
-func reports[T any](a *app, use, short string, read func(*client.Client, context.Context) (T, error), show func(table, T, time.Time)) *cobra.Command {
+// report is a command that shows one report.
+func report[A any](
+	a *app, use, short string, ask func(*client.Client, context.Context) (A, error), write render[A],
+) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Example: "  lessor recovery " + use, Args: cobra.NoArgs,
-		RunE: a.run(func(cmd *cobra.Command, _ []string) error {
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			report, err := read(c, cmd.Context())
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.printJSON(report)
-			}
-			t := newTable(a.Out)
-			show(t, report, time.Now())
-			return t.flush()
-		}),
+		Use: use, Short: short, Example: "  lessor recovery " + use, RunE: show(a, noArgs, plain(ask), write),
 	}
 }
 
-func (a *app) recoveryStatus(cmd *cobra.Command, _ []string) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	st, err := c.RecoveryStatus(cmd.Context())
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		return a.printJSON(st)
-	}
-	a.say("%s is %s: %d watched, %d reattached, %d dead, of %d", st.Node, st.Recovery.State, st.Summary.Watching, st.Summary.Reattached, st.Summary.Dead, st.Summary.Total)
-	t, now := newTable(a.Out), time.Now()
-	if len(st.Jobs) > 0 {
-		t.row("JOB", "STATUS", "HEARD", "WATCHED")
-	}
-	for _, j := range st.Jobs {
-		t.row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), until(j.WatchDeadline, now))
-	}
-	return t.flush()
-}
-
-func (a *app) recoveryHealthCommand(use, short string, call func(*client.Client, context.Context, lessor.JobID) (lessor.JobHealth, error)) *cobra.Command {
+func (a *app) recoveryHealthCommand(use, short string, ask call[lessor.JobID, lessor.JobHealth]) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " JOB", Short: short, Example: "  lessor recovery " + use + " 0196a1b2-0000-7000-8000-00000000000a",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: a.run(func(cmd *cobra.Command, args []string) error {
-			ids, err := jobIDs(args)
-			if err != nil {
-				return err
-			}
-			c, err := a.client()
-			if err != nil {
-				return err
-			}
-			h, err := call(c, cmd.Context(), ids[0])
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				return a.printJSON(h)
-			}
-			t := newTable(a.Out)
+		RunE: show(a, idArg[lessor.JobID]("job"), ask, func(t table, h lessor.JobHealth, now time.Time) {
 			t.row("job", h.JobID.String())
 			t.row("heartbeat", string(h.HeartbeatStatus))
-			t.row("heard", age(h.LastHeartbeat, time.Now()))
+			t.row("heard", age(h.LastHeartbeat, now))
 			t.row("sentinel", yesNo(h.SentinelFileExists))
 			t.row("folder", yesNo(h.WorkspaceExists))
 			t.row("session data", yesNo(h.SessionDataExists))
 			t.row("node", h.Node)
-			return t.flush()
 		}),
 	}
 }
@@ -125,33 +70,97 @@ func (a *app) recoveryResumeCommand() *cobra.Command {
 		Use: "resume JOB", Short: "Make a new job from one that failed for good or is dead, and print its id",
 		Long:    "Resume submits a new job with the payload of one that failed for good, or whose command was found dead. It begins with the last checkpoint of the old one.",
 		Example: "  lessor recovery resume 0196a1b2-0000-7000-8000-00000000000a",
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().BoolVar(&fresh, "from-start", false, "begin without the checkpoint")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
-		ids, err := jobIDs(args)
-		if err != nil {
-			return err
-		}
-		c, err := a.client()
-		if err != nil {
-			return err
-		}
-		resumed, err := c.ResumeJob(cmd.Context(), ids[0], !fresh)
-		switch {
-		case err != nil:
-			return err
-		case a.json:
-			return a.printJSON(resumed)
-		}
-		a.say("%s", resumed.NewJobID)
-		return nil
+	resume := func(c *client.Client, ctx context.Context, id lessor.JobID) (lessor.Resumed, error) {
+		return c.ResumeJob(ctx, id, !fresh)
+	}
+	cmd.RunE = show(a, idArg[lessor.JobID]("job"), resume, func(t table, r lessor.Resumed, _ time.Time) {
+		t.row(r.NewJobID.String())
 	})
 	return cmd
 }
 
-func printScanned(t table, r lessor.Scanned, _ time.Time) {
+func writeRecoveryStatus(t table, st lessor.RecoveryStatus, now time.Time) {
+	s := st.Summary
+	t.row(fmt.Sprintf("%s is %s: %d watched, %d reattached, %d dead, of %d",
+		st.Node, st.Recovery.State, s.Watching, s.Reattached, s.Dead, s.Total))
+	if len(st.Jobs) > 0 {
+		t.row("JOB", "STATUS", "HEARD", "WATCHED")
+	}
+	for _, j := range st.Jobs {
+		t.row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), until(j.WatchDeadline, now))
+	}
+}
+
+func writeScanned(t table, r lessor.Scanned, _ time.Time) {
 	t.row("node", r.Node)
 	t.row("sentinels", fmt.Sprint(r.Sentinels))
 	t.row("took", fmt.Sprintf("%dms", r.DurationMS))
+}
+
+func writeHeartbeats(t table, r lessor.JobHeartbeats, now time.Time) {
+	t.row("JOB", "STATUS", "HEARD", "SILENT", "ENGINE")
+	for _, j := range r.Jobs {
+		t.row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), span(time.Duration(j.AgeSeconds)*time.Second), text(j.AgentEngine))
+	}
+}
+
+func writeStale(t table, r lessor.StaleJobs, now time.Time) {
+	t.row("JOB", "HEARD", "MINUTES", "ACTION", "FOLDER")
+	for _, j := range r.StaleJobs {
+		t.row(j.JobID.String(), age(j.LastHeartbeat, now), fmt.Sprintf("%.2f", j.AgeMinutes), j.RecommendedAction, j.WorkspacePath)
+	}
+}
+
+func writeFailed(t table, r lessor.FailedJobs, now time.Time) {
+	t.row("JOB", "FAILED", "HEARD", "RESUMABLE", "REASON")
+	for _, j := range r.FailedJobs {
+		t.row(j.JobID.String(), ago(j.FailedAt, now), age(j.LastHeartbeat, now), yesNo(j.Resumable), j.Reason)
+	}
+}
+
+func writeSentinels(t table, r lessor.Sentinels, now time.Time) {
+	t.row("FOLDER", "STATUS", "HEARD", "SESSION", "ENGINE", "NOTE")
+	for _, s := range r.Sentinels {
+		status := ""
+		if s.Status != nil {
+			status = string(*s.Status)
+		}
+		t.row(s.JobID, status, age(s.LastHeartbeat, now), text(s.SessionID), text(s.AgentEngine), sentinelNote(s))
+	}
+}
+
+// sentinelNote says what is odd about a sentinel.
+func sentinelNote(s lessor.SentinelShown) string {
+	switch {
+	case !s.Valid:
+		return "not obeyed: " + text(s.Error)
+	case s.Hung:
+		return "hung: it pulses without a lease"
+	case !s.Known:
+		return "the store does not know this job"
+	}
+	return ""
+}
+
+func writeRecoveryMetrics(t table, r lessor.RecoveryMetrics, now time.Time) {
+	t.row("node", r.Node)
+	t.row("jobs", fmt.Sprint(r.TotalJobs))
+	t.row("reattached", fmt.Sprint(r.ReattachedCount))
+	t.row("dead", fmt.Sprint(r.FailedCount))
+	if r.SuccessRate != nil {
+		t.row("success", fmt.Sprintf("%.0f %%", 100**r.SuccessRate))
+	}
+	if r.AverageReattachSeconds != nil {
+		t.row("found after", fmt.Sprintf("%.1fs", *r.AverageReattachSeconds))
+	}
+	t.row("last scan", fmt.Sprintf("%s, %d sentinels in %dms", ago(r.LastScan.At, now), r.LastScan.Sentinels, r.LastScan.DurationMS))
+}
+
+func writeCleanups(t table, r lessor.Cleanups, now time.Time) {
+	t.row("JOB", "STATUS", "DUE", "ENDED", "FOLDER", "REASON")
+	for _, k := range r.Cleanups {
+		t.row(k.JobID.String(), string(k.Status), until(k.DueAt, now), age(k.EndedAt, now), k.WorkspacePath, text(k.Reason))
+	}
 }

@@ -1,77 +1,103 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lessor"
+	"lessor/client"
 )
 
-type runsFlags struct {
-	job, tenant, status, trace string
-	list                       listFlags
-}
-
 func (a *app) runsCommand() *cobra.Command {
-	cmd := a.reaching(&cobra.Command{
+	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "runs",
 		Short: "List the audit of runs; show one with its error",
 		Example: `  lessor runs --job books.nightly
   lessor runs list --status FAILED --all
   lessor runs show 0196a1b2-…`,
-		Args: cobra.NoArgs,
+	}), "List runs, newest first (the default)", "  lessor runs list --status FAILED", a.bindRuns)
+	cmd.AddCommand(&cobra.Command{
+		Use: "show ID", Short: "Show a run, with what went wrong in it last",
+		Example: "  lessor runs show 0196a1b2-0000-7000-8000-00000000000a",
+		RunE: show(a, idArg[lessor.JobID]("run"), func(c *client.Client, ctx context.Context, id lessor.JobID) (runWithError, error) {
+			return readRun(ctx, c, id)
+		}, writeRun),
 	})
-	a.listsRuns(cmd)
-	list := &cobra.Command{Use: "list", Short: "List runs, newest first (the default)", Example: "  lessor runs list --status FAILED", Args: cobra.NoArgs}
-	a.listsRuns(list)
-	cmd.AddCommand(list, a.runsShowCommand())
 	return cmd
 }
 
-// listsRuns makes cmd the list of runs: `runs` and `runs list` are the same.
-func (a *app) listsRuns(cmd *cobra.Command) {
-	var f runsFlags
-	cmd.Flags().StringVar(&f.job, "job", "", "only runs of this definition")
-	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only runs of this tenant")
-	cmd.Flags().StringVar(&f.status, "status", "", "only runs with this status")
-	cmd.Flags().StringVar(&f.trace, "trace", "", "only runs of this trace")
-	f.list.add(cmd, "runs")
+func (a *app) bindRuns(cmd *cobra.Command) {
+	var job, tenant, status, trace string
+	cmd.Flags().StringVar(&job, "job", "", "only runs of this definition")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only runs of this tenant")
+	cmd.Flags().StringVar(&status, "status", "", "only runs with this status")
+	cmd.Flags().StringVar(&trace, "trace", "", "only runs of this trace")
 	completes(cmd, "status", oneOf(lessor.RunStatuses()...))
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.runs(cmd, f) })
-}
-
-func (a *app) runs(cmd *cobra.Command, f runsFlags) error {
-	filter := lessor.RunFilter{JobID: f.job, Status: lessor.RunStatus(f.status), Trace: f.trace}
-	var err error
-	if filter.Tenant, err = tenantFlag(f.tenant); err != nil {
-		return err
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	return list[lessor.Run]{
-		name: "runs", cursor: kernelCursor,
+	list[lessor.Run]{
+		name: "runs", cursor: camelCursor,
 		header: []string{"RUN", "DEFINITION", "STATUS", "ATTEMPTS", "STARTED", "TOOK", "TENANT", "TRACE"},
-		row: func(r lessor.Run) []string {
+		row: func(r lessor.Run, now time.Time) []string {
 			return []string{
-				r.RunID.String(), r.JobID, string(r.Status), fmt.Sprint(r.Attempts), ago(r.StartedAt, now), took(r), tenantName(r.TenantID), r.TraceID,
+				r.RunID.String(), r.JobID, string(r.Status), fmt.Sprint(r.Attempts), ago(r.StartedAt, now), took(r),
+				tenantName(r.TenantID), r.TraceID,
 			}
 		},
-		page: func(limit int, cursor string) ([]lessor.Run, string, error) {
-			filter.Limit, filter.Cursor = limit, cursor
-			return c.Runs(cmd.Context(), filter)
+		pages: func([]string) (pager[lessor.Run], error) {
+			id, err := tenantFlag(tenant)
+			f := lessor.RunFilter{JobID: job, Tenant: id, Status: lessor.RunStatus(status), Trace: trace}
+			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Run, string, error) {
+				f.Limit, f.Cursor = limit, cursor
+				return c.Runs(ctx, f)
+			}, err
 		},
-	}.show(a, f.list)
+	}.bind(a, cmd)
 }
 
-// took tells how long a run that has ended was under way.
+// took says how long a run lasted that has ended.
 func took(r lessor.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
 	}
 	return span(r.EndedAt.Sub(r.StartedAt))
+}
+
+// runWithError is a run and its last error.
+type runWithError struct {
+	lessor.Run
+	LastError *lessor.RunError `json:"lastError,omitempty"`
+}
+
+func readRun(ctx context.Context, c *client.Client, id lessor.JobID) (r runWithError, err error) {
+	if r.Run, err = c.Run(ctx, id); err != nil || r.LastErrorRef == "" {
+		return r, err
+	}
+	e, err := c.RunError(ctx, r.LastErrorRef)
+	switch {
+	case err == nil:
+		r.LastError = &e
+	case !errors.Is(err, lessor.ErrErrorNotFound): // retention may have removed it in between
+		return r, err
+	}
+	return r, nil
+}
+
+func writeRun(t table, r runWithError, now time.Time) {
+	t.row("run", r.RunID.String())
+	t.row("definition", r.JobID)
+	t.row("tenant", tenantName(r.TenantID))
+	t.row("status", string(r.Status))
+	t.row("attempts", fmt.Sprint(r.Attempts))
+	t.row("started", fmt.Sprintf("%s (%s)", r.StartedAt, ago(r.StartedAt, now)))
+	if !r.EndedAt.IsZero() {
+		t.row("ended", fmt.Sprintf("%s (took %s)", r.EndedAt, took(r.Run)))
+	}
+	t.row("trace", r.TraceID)
+	if e := r.LastError; e != nil {
+		t.row("last error", e.Message)
+		t.row("", fmt.Sprintf("%s, attempt %d, %s", e.Code, e.Attempt, ago(e.At, now)))
+	}
 }

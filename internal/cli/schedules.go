@@ -2,89 +2,82 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/config"
 )
 
-type schedulesFlags struct {
-	tenant, module string
-	list           listFlags
-}
-
 func (a *app) schedulesCommand() *cobra.Command {
-	cmd := a.reaching(&cobra.Command{
+	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "schedules",
 		Short: "List definitions; apply manifests, show, pause, trigger or backfill one",
 		Example: `  lessor schedules apply -f jobs.yaml --dry-run
   lessor schedules
   lessor schedules next books.nightly -n 3`,
-		Args: cobra.NoArgs,
-	})
-	a.listsSchedules(cmd)
-	list := &cobra.Command{Use: "list", Short: "List definitions, newest first (the default)", Example: "  lessor schedules list --module books", Args: cobra.NoArgs}
-	a.listsSchedules(list)
+	}), "List definitions, newest first (the default)", "  lessor schedules list --module books", a.bindDefinitions)
 	cmd.AddCommand(
-		list, a.schedulesShowCommand(), a.schedulesApplyCommand(), a.schedulesDeleteCommand(),
-		a.steerCommand("schedules pause", "paused", "Pause definitions: no ticks, and their queued jobs wait", (*client.Client).Pause),
-		a.steerCommand("schedules resume", "resumed", "Resume definitions; ticks of the pause are not caught up", (*client.Client).Resume),
-		a.schedulesTriggerCommand(), a.schedulesBackfillCommand(), a.schedulesNextCommand(), a.schedulesTicksCommand(),
+		&cobra.Command{
+			Use: "show ID", Short: "Show everything about a definition", Example: "  lessor schedules show books.nightly",
+			RunE: show(a, nameArg, (*client.Client).Definition, writeDefinition),
+		},
+		&cobra.Command{
+			Use: "pause ID…", Short: "Pause definitions: no ticks, and their queued jobs wait",
+			Example: "  lessor schedules pause books.nightly",
+			RunE:    a.eachDefinition("paused", (*client.Client).Pause),
+		},
+		&cobra.Command{
+			Use: "resume ID…", Short: "Resume definitions; ticks of the pause are not caught up",
+			Example: "  lessor schedules resume books.nightly",
+			RunE:    a.eachDefinition("resumed", (*client.Client).Resume),
+		},
+		a.schedulesDeleteCommand(), a.schedulesApplyCommand(), a.schedulesTriggerCommand(), a.schedulesBackfillCommand(),
+		a.schedulesNextCommand(), a.schedulesTicksCommand(),
 	)
 	return cmd
 }
 
-// listsSchedules makes cmd the list of definitions: `schedules` and `schedules list` are the same.
-func (a *app) listsSchedules(cmd *cobra.Command) {
-	var f schedulesFlags
-	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only definitions of this tenant")
-	cmd.Flags().StringVar(&f.module, "module", "", "only definitions of this module's manifests")
-	f.list.add(cmd, "definitions")
-	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.schedules(cmd, f) })
-}
-
-func (a *app) schedules(cmd *cobra.Command, f schedulesFlags) error {
-	filter := lessor.DefinitionFilter{Module: f.module}
-	var err error
-	if filter.Tenant, err = tenantFlag(f.tenant); err != nil {
-		return err
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	return list[lessor.Definition]{
-		name: "jobs", noun: "definitions", cursor: kernelCursor,
+func (a *app) bindDefinitions(cmd *cobra.Command) {
+	var tenant, module string
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only definitions of this tenant")
+	cmd.Flags().StringVar(&module, "module", "", "only definitions of this module's manifests")
+	list[lessor.Definition]{
+		name: "jobs", noun: "definitions", cursor: camelCursor,
 		header: []string{"DEFINITION", "TENANT", "SCHEDULE", "HANDLER", "NEXT", "MODULE", "NOTE"},
-		row: func(d lessor.Definition) []string {
-			return []string{d.JobID, tenantName(d.TenantID), scheduleText(d), d.HandlerID, until(d.NextTickAt, now), text(d.ModuleID), standing(d)}
+		row: func(d lessor.Definition, now time.Time) []string {
+			return []string{
+				d.JobID, tenantName(d.TenantID), scheduleText(d), d.HandlerID, until(d.NextTickAt, now), text(d.ModuleID),
+				whyNoTicks(d),
+			}
 		},
-		page: func(limit int, cursor string) ([]lessor.Definition, string, error) {
-			filter.Limit, filter.Cursor = limit, cursor
-			return c.Definitions(cmd.Context(), filter)
+		pages: func([]string) (pager[lessor.Definition], error) {
+			id, err := tenantFlag(tenant)
+			f := lessor.DefinitionFilter{Tenant: id, Module: module}
+			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Definition, string, error) {
+				f.Limit, f.Cursor = limit, cursor
+				return c.Definitions(ctx, f)
+			}, err
 		},
-	}.show(a, f.list)
+	}.bind(a, cmd)
 }
 
-// scheduleText tells when a definition's ticks are.
+// scheduleText says when a definition's ticks are.
 func scheduleText(d lessor.Definition) string {
 	switch {
 	case d.Schedule.Type == lessor.ScheduleInterval:
-		return "every " + (&duration{time.Duration(d.Schedule.Seconds) * time.Second}).String()
+		return "every " + secondsText(d.Schedule.Seconds)
 	case d.Timezone != "UTC":
 		return d.Schedule.Cron + " " + d.Timezone
 	}
 	return d.Schedule.Cron
 }
 
-// standing says why a definition has no ticks.
-func standing(d lessor.Definition) string {
+// whyNoTicks says why a definition has no ticks.
+func whyNoTicks(d lessor.Definition) string {
 	switch {
 	case d.Paused:
 		return "paused"
@@ -94,46 +87,57 @@ func standing(d lessor.Definition) string {
 	return ""
 }
 
-// steerCommand is a command that does one thing to each definition named, and says so with a word. Its path is without the program.
-func (a *app) steerCommand(path, done, short string, do func(*client.Client, context.Context, string) (lessor.Definition, error)) *cobra.Command {
-	_, verb, _ := strings.Cut(path, " ")
+// eachDefinition returns a command that does one thing to every definition named; done says what.
+func (a *app) eachDefinition(done string, do call[string, lessor.Definition]) runFunc {
+	return a.run(func(cmd *cobra.Command, args []string) error {
+		return each(a, args, "jobs", "definition", func(c *client.Client, id string) (lessor.Definition, string, error) {
+			d, err := do(c, cmd.Context(), id)
+			return d, done, err
+		})
+	})
+}
+
+func (a *app) schedulesDeleteCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: verb + " ID…", Short: short, Example: "  lessor " + path + " books.nightly", Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "delete ID…",
+		Short:   "Delete definitions; their runs stay",
+		Long:    "Delete removes definitions and cancels their jobs that wait. Jobs that run go on to their end, and all runs stay in the audit.",
+		Example: "  lessor schedules delete books.nightly",
 		RunE: a.run(func(cmd *cobra.Command, args []string) error {
-			return a.eachDefinition(args, func(c *client.Client, id string) (any, string, error) {
-				d, err := do(c, cmd.Context(), id)
-				return d, done, err
+			return each(a, args, "jobs", "definition", func(c *client.Client, id string) (map[string]string, string, error) {
+				return map[string]string{"jobId": id}, "deleted", c.DeleteDefinition(cmd.Context(), id)
 			})
 		}),
 	}
 }
 
-// eachDefinition does something to each definition named, goes on after a refusal, and prints what became of each as it goes.
-func (a *app) eachDefinition(ids []string, do func(c *client.Client, id string) (answer any, became string, err error)) error {
-	c, err := a.client()
-	if err != nil {
-		return err
+func writeDefinition(t table, d lessor.Definition, now time.Time) {
+	t.row("definition", d.JobID)
+	t.row("tenant", tenantName(d.TenantID))
+	t.row("module", text(d.ModuleID))
+	t.row("schedule", scheduleText(d))
+	if d.NextTickAt.IsZero() {
+		t.row("next tick", "none: "+whyNoTicks(d))
+	} else {
+		t.row("next tick", fmt.Sprintf("%s (%s)", d.NextTickAt, until(d.NextTickAt, now)))
 	}
-	var errs []error
-	done := struct {
-		Jobs []any `json:"jobs"`
-	}{Jobs: []any{}}
-	for _, id := range ids {
-		answer, became, err := do(c, id)
-		if err != nil {
-			errs = append(errs, subjectError{"definition " + id, err})
-			if exitCode(err) == exitFault {
-				break // the next would fail alike
-			}
-			continue
-		}
-		done.Jobs = append(done.Jobs, answer)
-		if !a.json {
-			a.say("%s", clean(fmt.Sprint(id, " ", became)))
-		}
+	t.row("handler", d.HandlerID)
+	t.row("payload", string(d.Payload))
+	t.row("lock", d.LockKey)
+	t.row("priority", d.Priority.String())
+	t.row("units", fmt.Sprint(d.RequestedUnits))
+	t.row("class", d.FairnessClass)
+	t.row("timeout", secondsText(d.TimeoutSeconds))
+	t.row("attempts", fmt.Sprint(d.MaxAttempts))
+	t.row("backoff", fmt.Sprintf("%d ms to %d ms", d.Backoff.FirstMS, d.Backoff.MaxMS))
+	t.row("overlap", string(d.Overlap))
+	t.row("catch up", fmt.Sprintf("%s within %s", d.CatchUp, secondsText(d.CatchUpWindowSeconds)))
+	if d.JitterSeconds > 0 {
+		t.row("jitter", "up to "+secondsText(d.JitterSeconds))
 	}
-	if a.json {
-		errs = append(errs, a.printJSON(done))
-	}
-	return errors.Join(errs...)
+	t.row("circuit", fmt.Sprintf("opens after %d failures for %s", d.Circuit.Failures, secondsText(d.Circuit.CooldownSeconds)))
+	t.row("created", fmt.Sprintf("%s (%s)", d.CreatedAt, ago(d.CreatedAt, now)))
+	t.row("updated", fmt.Sprintf("%s (%s)", d.UpdatedAt, ago(d.UpdatedAt, now)))
 }
+
+func secondsText(n int64) string { return config.FormatDuration(time.Duration(n) * time.Second) }

@@ -39,14 +39,11 @@ not in it, and those that are paused by hand. Applying the same again changes no
 		Example: `  lessor schedules apply -f jobs.yaml --dry-run
   lessor schedules apply -f jobs.yaml --prune
   generate-jobs | lessor schedules apply -f -`,
-		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", "file with the manifests, or - for standard input (required)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().BoolVar(&f.prune, "prune", false, "remove the module's definitions that are not in the file")
-	if err := cmd.MarkFlagRequired("file"); err != nil {
-		panic(err) // the flag was just made
-	}
+	require(cmd, "file")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		manifests, err := a.readManifests(f.file)
 		if err != nil {

@@ -48,7 +48,6 @@ docs/configuration.md for all keys.`,
   lessor serve --demo
   lessor serve --config /etc/lessor.yaml --print-config
   LESSOR_LEASE_TTL=30s lessor serve --listen 127.0.0.1:8080 --data /var/lib/lessor`,
-		Args: cobra.NoArgs,
 	}
 	defaults := config.Default()
 	shown := map[string]string{"listen": defaults.Listen, "data": defaults.Data, "log": defaults.Telemetry.Log, "log-level": defaults.Telemetry.LogLevel}

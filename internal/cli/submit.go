@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lessor"
+	"lessor/client"
 )
 
 type submitFlags struct {
@@ -24,8 +25,6 @@ func (a *app) submitCommand() *cobra.Command {
 		Example: `  lessor submit hello --payload '{"name":"world"}'
   lessor submit report --payload @report.json --priority high --tag nightly
   lessor submit mail --key order-17 --run-at +10m --max-attempts 3`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
 	})
 	cmd.Flags().StringVar(&f.payload, "payload", "", "JSON object for the worker: JSON, @FILE or - for standard input")
 	cmd.Flags().StringVar(&f.priority, "priority", "", "high, normal, low or background (default normal)")
@@ -40,12 +39,14 @@ func (a *app) submitCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&f.maxAttempts, "max-attempts", 0, "how often it may be tried (default 5)")
 	cmd.Flags().Var(&f.maxRuntime, "max-runtime", "longest run of one attempt, in whole seconds")
 	completes(cmd, "priority", oneOf(priorities()...))
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.submit(cmd, args[0], f) })
+	cmd.RunE = show(a, func(cmd *cobra.Command, args []string) (lessor.Submission, error) {
+		return f.submission(a, cmd, args[0])
+	}, (*client.Client).SubmitJob, func(t table, job lessor.Submitted, _ time.Time) { t.row(job.ID.String()) })
 	return cmd
 }
 
-func (a *app) submit(cmd *cobra.Command, jobType string, f submitFlags) error {
-	s := lessor.Submission{
+func (f submitFlags) submission(a *app, cmd *cobra.Command, jobType string) (s lessor.Submission, err error) {
+	s = lessor.Submission{
 		Type:           &jobType,
 		Priority:       given(cmd, "priority", f.priority),
 		RequestedUnits: given(cmd, "units", f.units),
@@ -57,35 +58,22 @@ func (a *app) submit(cmd *cobra.Command, jobType string, f submitFlags) error {
 		FairnessClass:  given(cmd, "class", f.class),
 		LockKey:        given(cmd, "lock", f.lock),
 	}
-	var err error
 	if s.MaxRuntimeS, err = seconds(cmd, "max-runtime", f.maxRuntime); err != nil {
-		return err
+		return s, err
 	}
 	if cmd.Flags().Changed("payload") {
 		if s.Payload, err = a.readJSON("--payload", f.payload); err != nil {
-			return err
+			return s, err
 		}
 	}
 	if cmd.Flags().Changed("run-at") {
 		at, err := parseInstant("--run-at", f.runAt, time.Now())
 		if err != nil {
-			return err
+			return s, err
 		}
 		s.RunAt = &at
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	job, err := c.SubmitJob(cmd.Context(), s)
-	switch {
-	case err != nil:
-		return err
-	case a.json:
-		return a.printJSON(job.Job)
-	}
-	a.say("%s", job.ID)
-	return nil
+	return s, nil
 }
 
 func priorities() []string {

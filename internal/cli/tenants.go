@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func (a *app) tenantsCommand() *cobra.Command {
-	cmd := a.reaching(&cobra.Command{
+	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "tenants",
 		Short: "List tenants and their shares; show or set one",
 		Long: `Tenants lists what each tenant has against what is fair: FAIR is its weight among the tenants that have jobs queued or
@@ -19,50 +20,46 @@ leased, HAS is its part of the leased units.`,
 		Example: `  lessor tenants
   lessor tenants set 11111111-1111-4111-8111-111111111111 --weight 3 --max-concurrency 50
   lessor tenants classes 11111111-1111-4111-8111-111111111111`,
-		Args: cobra.NoArgs,
-		RunE: a.run(a.listTenants),
-	})
-	list := &cobra.Command{Use: "list", Short: "List tenants (the default)", Example: "  lessor tenants list", Args: cobra.NoArgs, RunE: a.run(a.listTenants)}
-	show := &cobra.Command{
-		Use: "show ID", Short: "Show a tenant", Example: "  lessor tenants show 11111111-1111-4111-8111-111111111111",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions, RunE: a.run(a.showTenant),
+	}), "List tenants (the default)", "  lessor tenants list", a.bindTenants)
+	classes := &cobra.Command{
+		Use: "classes ID", Short: "List a tenant's fairness classes",
+		Example: "  lessor tenants classes 11111111-1111-4111-8111-111111111111",
 	}
-	cmd.AddCommand(list, show, a.tenantsSetCommand(), a.tenantsClassesCommand())
+	classList.bind(a, classes)
+	cmd.AddCommand(classes, a.tenantsSetCommand(), &cobra.Command{
+		Use: "show ID", Short: "Show a tenant", Example: "  lessor tenants show 11111111-1111-4111-8111-111111111111",
+		RunE: show(a, idArg[lessor.TenantID]("tenant"), (*client.Client).Tenant, writeTenant),
+	})
 	return cmd
 }
 
-// listTenants reads all tenants before it shows the first: a share is a part of the whole.
-func (a *app) listTenants(cmd *cobra.Command, _ []string) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	all, err := allTenants(cmd.Context(), c)
-	if err != nil {
-		return err
-	}
+// bindTenants makes cmd list all tenants. It reads all before it shows the first: a share is a part of the whole.
+func (a *app) bindTenants(cmd *cobra.Command) {
 	weights, units := 0, 0
-	for _, t := range all {
-		if wantsTurns(t) {
-			weights += t.Weight
-		}
-		units += t.Units
-	}
-	return list[lessor.Tenant]{
-		name: "tenants", cursor: kernelCursor,
+	list[lessor.Tenant]{
+		name: "tenants", cursor: camelCursor, whole: true,
 		header: []string{"TENANT", "WEIGHT", "FAIR", "HAS", "UNITS", "LEASES", "CAP", "QUEUED", "NOTE"},
-		row: func(t lessor.Tenant) []string {
+		row: func(t lessor.Tenant, _ time.Time) []string {
 			fair := ""
 			if wantsTurns(t) {
 				fair = percent(t.Weight, weights)
 			}
 			return []string{
-				t.TenantID.String(), fmt.Sprint(t.Weight), fair, percent(t.Units, units), fmt.Sprint(t.Units), fmt.Sprint(t.Leases),
-				capText(t.MaxConcurrency), fmt.Sprint(t.Queued), pausedText(t.Paused),
+				t.TenantID.String(), fmt.Sprint(t.Weight), fair, percent(t.Units, units), fmt.Sprint(t.Units),
+				fmt.Sprint(t.Leases), capText(t.MaxConcurrency), fmt.Sprint(t.Queued), pausedText(t.Paused),
 			}
 		},
-		page: func(int, string) ([]lessor.Tenant, string, error) { return all, "", nil },
-	}.show(a, listFlags{all: true, limit: maxPage})
+		pages: onePage(func(c *client.Client, ctx context.Context) ([]lessor.Tenant, error) {
+			all, err := allTenants(ctx, c)
+			for _, t := range all {
+				if wantsTurns(t) {
+					weights += t.Weight
+				}
+				units += t.Units
+			}
+			return all, err
+		}),
+	}.bind(a, cmd)
 }
 
 func allTenants(ctx context.Context, c *client.Client) (all []lessor.Tenant, err error) {
@@ -81,7 +78,7 @@ func allTenants(ctx context.Context, c *client.Client) (all []lessor.Tenant, err
 // wantsTurns reports whether a tenant takes part in the sharing now.
 func wantsTurns(t lessor.Tenant) bool { return !t.Paused && t.Queued+t.Leases > 0 }
 
-// percent is part of whole; nothing of nothing is not shown.
+// percent shows part of whole as a share, and nothing if the whole is 0.
 func percent(part, whole int) string {
 	if whole == 0 {
 		return ""
@@ -103,27 +100,7 @@ func pausedText(paused bool) string {
 	return ""
 }
 
-func (a *app) showTenant(cmd *cobra.Command, args []string) error {
-	u, err := parseID("tenant", args[0])
-	if err != nil {
-		return err
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	t, err := c.Tenant(cmd.Context(), lessor.TenantID{UUID: u})
-	if err != nil {
-		return err
-	}
-	return a.printTenant(t)
-}
-
-func (a *app) printTenant(t lessor.Tenant) error {
-	if a.json {
-		return a.printJSON(t)
-	}
-	w := newTable(a.Out)
+func writeTenant(w table, t lessor.Tenant, _ time.Time) {
 	w.row("tenant", t.TenantID.String())
 	w.row("weight", fmt.Sprint(t.Weight))
 	w.row("cap", capText(t.MaxConcurrency))
@@ -131,7 +108,6 @@ func (a *app) printTenant(t lessor.Tenant) error {
 	w.row("leases", fmt.Sprint(t.Leases))
 	w.row("units", fmt.Sprint(t.Units))
 	w.row("queued", fmt.Sprint(t.Queued))
-	return w.flush()
 }
 
 func yesNo(b bool) string {
@@ -139,4 +115,90 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+var classList = list[lessor.Class]{
+	name: "classes", cursor: camelCursor,
+	header: []string{"CLASS", "WEIGHT", "LEASES", "CAP", "QUEUED", "NOTE"},
+	row:    classRow,
+	pages: func(args []string) (pager[lessor.Class], error) {
+		id, err := parseID[lessor.TenantID]("tenant", args[0])
+		return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Class, string, error) {
+			return c.Classes(ctx, id, limit, cursor)
+		}, err
+	},
+}
+
+func classRow(k lessor.Class, _ time.Time) []string {
+	return []string{
+		k.Class, fmt.Sprint(k.Weight), fmt.Sprint(k.Leases), capText(k.MaxConcurrency), fmt.Sprint(k.Queued),
+		pausedText(k.Paused),
+	}
+}
+
+type tenantsSetFlags struct {
+	weight, most  int64
+	pause, resume bool
+	class         string
+}
+
+func (a *app) tenantsSetCommand() *cobra.Command {
+	var f tenantsSetFlags
+	cmd := &cobra.Command{
+		Use:   "set ID",
+		Short: "Set a tenant's weight, cap or pause, or those of one of its classes",
+		Long: `Set changes what is given and keeps the rest as it is. A paused tenant's jobs wait; leases that are held, also over a
+lowered cap, go on to their end.`,
+		Example: `  lessor tenants set 11111111-1111-4111-8111-111111111111 --weight 3
+  lessor tenants set 11111111-1111-4111-8111-111111111111 --class batch --max-concurrency 5 --pause`,
+	}
+	cmd.Flags().Int64Var(&f.weight, "weight", 1, "its part of the turns against others")
+	cmd.Flags().Int64Var(&f.most, "max-concurrency", 0, "leases at one time; 0 returns to the default")
+	cmd.Flags().BoolVar(&f.pause, "pause", false, "let its jobs wait")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "let its jobs go on")
+	cmd.Flags().StringVar(&f.class, "class", "", "this fairness class of the tenant instead of the tenant")
+	cmd.MarkFlagsMutuallyExclusive("pause", "resume")
+	cmd.MarkFlagsOneRequired("weight", "max-concurrency", "pause", "resume")
+	id := idArg[lessor.TenantID]("tenant")
+	setTenant := show(a, id, func(c *client.Client, ctx context.Context, id lessor.TenantID) (lessor.Tenant, error) {
+		was, err := c.Tenant(ctx, id)
+		if err != nil {
+			return was, err
+		}
+		return c.SetTenant(ctx, id, f.ask(cmd, was.Weight, was.MaxConcurrency, was.Paused))
+	}, writeTenant)
+	setClass := show(a, id, func(c *client.Client, ctx context.Context, id lessor.TenantID) (lessor.Class, error) {
+		was, err := c.Class(ctx, id, f.class)
+		if err != nil {
+			return was, err
+		}
+		return c.SetClass(ctx, id, f.class, f.ask(cmd, was.Weight, was.MaxConcurrency, was.Paused))
+	}, func(t table, k lessor.Class, now time.Time) {
+		t.row(classList.header...)
+		t.row(classRow(k, now)...)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.class != "" {
+			return setClass(cmd, args)
+		}
+		return setTenant(cmd, args)
+	}
+	return cmd
+}
+
+// ask is what is to be set: the flags that were given, and otherwise the values that are there.
+func (f tenantsSetFlags) ask(cmd *cobra.Command, weight int, most *int, paused bool) lessor.TenantAsk {
+	ask := lessor.TenantAsk{Weight: new(int64(weight)), Paused: new((paused || f.pause) && !f.resume)}
+	if most != nil {
+		ask.MaxConcurrency = new(int64(*most))
+	}
+	if cmd.Flags().Changed("weight") {
+		ask.Weight = &f.weight
+	}
+	if cmd.Flags().Changed("max-concurrency") {
+		if ask.MaxConcurrency = &f.most; f.most == 0 {
+			ask.MaxConcurrency = nil
+		}
+	}
+	return ask
 }

@@ -30,7 +30,6 @@ Keys: 1 to 4 and tab choose what is shown, arrows move, / filters, enter inspect
 Where the output is no terminal, and with --json, it prints one snapshot and ends; with --interval one line, or one JSON document, each
 time until it is stopped.`,
 		Example: "  lessor top\n  lessor top --json\n  lessor top --interval 5s | tee top.log",
-		Args:    cobra.NoArgs,
 	})
 	cmd.Flags().Var(&every, "interval", "refresh this often (live: 1s; else once)")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {

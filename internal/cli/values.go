@@ -84,29 +84,12 @@ func parseInstant(flag, value string, now time.Time) (string, error) {
 	return value, nil
 }
 
-func parseID(what, s string) (lessor.UUID, error) {
+func parseID[T ~struct{ lessor.UUID }](what, s string) (T, error) {
 	u, err := lessor.ParseUUID(s)
 	if err != nil {
-		return u, usagef("%s %q: %w", what, s, err)
+		return T{}, usagef("%s %q: %w", what, s, err)
 	}
-	return u, nil
-}
-
-func jobIDs(args []string) ([]lessor.JobID, error) {
-	ids := make([]lessor.JobID, len(args))
-	for i, s := range args {
-		u, err := parseID("job", s)
-		if err != nil {
-			return nil, err
-		}
-		ids[i] = lessor.JobID{UUID: u}
-	}
-	return ids, nil
-}
-
-func leaseID(s string) (lessor.LeaseID, error) {
-	u, err := parseID("lease", s)
-	return lessor.LeaseID{UUID: u}, err
+	return T{u}, nil
 }
 
 // tenantFlag reads --tenant; nil if it was not given.
@@ -114,8 +97,8 @@ func tenantFlag(s string) (*lessor.TenantID, error) {
 	if s == "" {
 		return nil, nil
 	}
-	u, err := parseID("--tenant", s)
-	return &lessor.TenantID{UUID: u}, err
+	id, err := parseID[lessor.TenantID]("--tenant", s)
+	return &id, err
 }
 
 // given returns the value of a flag that was set, nil for one that was not.
@@ -155,4 +138,16 @@ func completes(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
 		panic(err)
 	}
+}
+
+// require marks a flag that must be given; the flag exists.
+func require(cmd *cobra.Command, flag string) {
+	if err := cmd.MarkFlagRequired(flag); err != nil {
+		panic(err)
+	}
+}
+
+// completeFiles completes the names of files.
+func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }

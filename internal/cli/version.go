@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +20,12 @@ type version struct {
 }
 
 func (a *app) versionCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "version", Short: "Print the version"}
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 	cmd.RunE = a.run(func(*cobra.Command, []string) error {
-		v := readVersion()
-		if a.json {
-			return a.printJSON(v)
-		}
-		a.say("lessor %s (%s, %s)", v.Version, v.Go, v.Platform)
-		return nil
+		return display(a, readVersion(), func(t table, v version, _ time.Time) {
+			t.row(fmt.Sprintf("lessor %s (%s, %s)", v.Version, v.Go, v.Platform))
+		})
 	})
 	return cmd
 }

@@ -47,7 +47,7 @@ commands still go on. See docs/long-jobs.md.`,
   lessor work --type mail --type report --concurrency 4 --timeout 10m -- python3 job.py
   lessor work --type agent --extend-on progress --engine claude-code --env API_KEY -- ./agent
   lessor work --type hello --shell -- 'jq .name "$LESSOR_PAYLOAD_FILE" > "$LESSOR_RESULT_FILE"'`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles,
 	})
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.types, "type", nil, "type of job to ask for; may be given several times")
@@ -64,9 +64,7 @@ commands still go on. See docs/long-jobs.md.`,
 	flags.IntVar(&f.nice, "nice", 0, "added to the niceness of a command, up to 19")
 	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "when told to end, first wait for the running commands")
 	flags.StringVar(&f.file, "config", "", "YAML file with settings, of which those of data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
-	if err := cmd.MarkFlagRequired("type"); err != nil {
-		panic(err) // the flag exists
-	}
+	require(cmd, "type")
 	completes(cmd, "extend-on", oneOf(lessor.ExtendOnLife, lessor.ExtendOnProgress))
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.work(cmd, args, f) })
 	return cmd

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"lessor/internal/config"
+	"lessor/internal/executor"
+	"lessor/internal/sentinel"
+)
+
+func (a *app) beatCommand() *cobra.Command {
+	var status string
+	cmd := &cobra.Command{
+		Use:   "beat",
+		Short: "Inside a job: say that the work moves",
+		Long: `Beat is for use inside a command of "lessor work". It says that the work moves, which keeps the lease of a command run
+with --extend-on progress, and with --status what it does now. It needs no server: the command's shim passes it on.`,
+		Example: `  lessor beat
+  lessor beat --status waiting`,
+	}
+	cmd.Flags().StringVar(&status, "status", "", "what the command does now: running, waiting or processing")
+	completes(cmd, "status", oneOf(sentinel.Statuses()...))
+	cmd.RunE = a.run(func(*cobra.Command, []string) error {
+		if status != "" && !slices.Contains(sentinel.Statuses(), sentinel.Status(status)) {
+			return usagef("--status: %q is none of running, waiting and processing", status)
+		}
+		return a.inJob(func(f *sentinel.Folder) error { return executor.SendBeat(f, sentinel.Status(status)) })
+	})
+	return cmd
+}
+
+// inJob calls fn with the folder of the job that we run in.
+func (a *app) inJob(fn func(*sentinel.Folder) error) error {
+	f, err := executor.Inside(a.getenv)
+	if errors.Is(err, executor.ErrNoJob) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(f), f.Close())
+}
+
+func (a *app) progressCommand() *cobra.Command {
+	var message string
+	cmd := &cobra.Command{
+		Use:   "progress FRACTION",
+		Short: "Inside a job: say how much of the work is done",
+		Long: `Progress is for use inside a command of "lessor work". It says how much of the work is done, from 0 to 1, which the
+server shows with the job. It counts as a beat, too. It needs no server: the command's shim passes it on, the newest one
+at most once a second.`,
+		Example: `  lessor progress 0.4
+  lessor progress 0.9 --message 'frame 90 of 100'`,
+	}
+	cmd.Flags().StringVar(&message, "message", "", "what is being done, at most 500 characters")
+	cmd.RunE = a.run(func(_ *cobra.Command, args []string) error {
+		fraction, err := strconv.ParseFloat(args[0], 64)
+		if err != nil || !(fraction >= 0 && fraction <= 1) { // NaN is neither
+			return usagef("%q is not a number from 0 to 1", args[0])
+		}
+		return a.inJob(func(f *sentinel.Folder) error { return executor.SendProgress(f, fraction, message) })
+	})
+	return cmd
+}
+
+// maxToken bounds what is read as a token: none is longer.
+const maxToken = 4096
+
+// shimCommand is how `lessor work` starts the process that holds one command. It is not for people.
+func (a *app) shimCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:    "shim FOLDER",
+		Short:  "Hold one command; started by `lessor work`",
+		Hidden: true,
+	}
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		token, err := io.ReadAll(io.LimitReader(a.In, maxToken))
+		if err != nil {
+			return fmt.Errorf("read the token: %w", err)
+		}
+		return executor.RunShim(cmd.Context(), executor.ShimConfig{
+			Folder: args[0], Token: string(token), Environ: a.Environ, Log: a.logger(config.Default()),
+		})
+	})
+	return cmd
+}
