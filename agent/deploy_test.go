@@ -17,7 +17,7 @@ func TestDeploysOfALoopLoseNothing(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) worker.Mailbox{
 		"in memory": func(*testing.T) worker.Mailbox { return worker.NewMemory(worker.MemoryConfig{}) },
 		"on a server": func(t *testing.T) worker.Mailbox {
-			box, err := worker.NewLessee(worker.LesseeConfig{Client: lessortest.Start(t).Client(), Type: "requests"})
+			box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: lessortest.Start(t).Client(), Type: "requests"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -208,7 +208,7 @@ func TestMailbox(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	p := s.example("mailbox")
-	box, err := worker.NewLessee(worker.LesseeConfig{Client: s.Client, Type: "orders"})
+	box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: s.Client, Type: "orders"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,22 +9,21 @@ import (
 	"lessor"
 )
 
-// ExtendOn says what keeps a job's lease alive.
+// ExtendOn says what keeps the lease of a running job alive. See lessor.ExtendOn.
 type ExtendOn = lessor.ExtendOn
 
+// The values of ExtendOn. With ExtendOnLife a handler that hangs keeps its lease until the process ends or the job's
+// max_runtime_s is over.
 const (
-	// Progress extends a lease only while its handler beats. The job of a handler that hangs goes to another worker.
-	Progress = lessor.ExtendOnProgress
-	// Life extends a lease until its handler returns, whether or not it beats. It is for handlers that cannot beat; one
-	// that hangs keeps its lease until the process ends or its max_runtime_s is over.
-	Life = lessor.ExtendOnLife
+	ExtendOnProgress = lessor.ExtendOnProgress // while the handler beats
+	ExtendOnLife     = lessor.ExtendOnLife     // until the handler returns; for handlers that cannot beat
 )
 
 // HandlerConfig says how jobs of one type are run.
 type HandlerConfig struct {
-	// Concurrency is how many jobs of this type may run at once. Zero means as many as the worker runs at all.
+	// Concurrency is how many jobs of this type may run at once. Zero means Config.Concurrency.
 	Concurrency int
-	// ExtendOn is Progress unless set.
+	// ExtendOn is ExtendOnProgress unless set.
 	ExtendOn ExtendOn
 }
 

@@ -79,7 +79,7 @@ func (w *Worker) left(l *held, now moment) time.Duration {
 // extendable reports whether l may join a heartbeat: its handler has beaten since the last that was acknowledged, or needs
 // not to. While an end waits to be sent the work is done, which is progress enough.
 func (l *held) extendable() bool {
-	return !l.gone && !l.stuck && (l.phase != running || l.handler.extendOn == Life || l.beats.last.Load() != l.counted)
+	return !l.gone && !l.stuck && (l.phase != running || l.handler.extendOn == ExtendOnLife || l.beats.last.Load() != l.counted)
 }
 
 // take holds what was granted to a request first sent at since, and starts the handlers.

@@ -28,7 +28,7 @@ func (w *Worker) judge(r *round, l *held, now moment) {
 		r.stop = append(r.stop, l)
 		return
 	}
-	if l.phase == granted || l.handler.extendOn == Life {
+	if l.phase == granted || l.handler.extendOn == ExtendOnLife {
 		return
 	}
 	switch in := l.ttl*2/3 - l.beats.Elapsed(); {
@@ -47,7 +47,7 @@ func (w *Worker) tell(r round) {
 		w.mu.Lock()
 		ttl := l.ttl
 		w.mu.Unlock()
-		w.log.Warn("No beat for two thirds of the lease's ttl: call Beat where the work moves, or set ExtendOn: worker.Life for this handler",
+		w.log.Warn("No beat for two thirds of the lease's ttl: call Beat where the work moves, or set ExtendOn: worker.ExtendOnLife for this handler",
 			l.attrs("ttl", ttl)...)
 	}
 	for _, l := range r.stop {

@@ -158,7 +158,7 @@ func TestSilentHandlerIsWarnedOfStoppedAndLosesItsLease(t *testing.T) {
 		if !strings.Contains(got.cause.Error(), "not beaten") {
 			t.Errorf("the cause is %v, which does not say that the handler was silent", got.cause)
 		}
-		if log := s.log.String(); strings.Count(log, "two thirds") != 1 || !strings.Contains(log, "call Beat") || !strings.Contains(log, "ExtendOn: worker.Life") {
+		if log := s.log.String(); strings.Count(log, "two thirds") != 1 || !strings.Contains(log, "call Beat") || !strings.Contains(log, "ExtendOn: worker.ExtendOnLife") {
 			t.Errorf("want one warning that names both ways out, in:\n%s", log)
 		}
 		job := s.WaitFor(id, lessor.Expired, lessor.Completed)
@@ -181,7 +181,7 @@ func TestLifeExtendsWithoutBeats(t *testing.T) {
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
-		}, worker.HandlerConfig{ExtendOn: worker.Life})
+		}, worker.HandlerConfig{ExtendOn: worker.ExtendOnLife})
 		s.Run(w)
 		if job := s.WaitFor(s.Submit("block", nil), lessor.Completed, lessor.Expired, lessor.Failed); job.State != lessor.Completed || job.Attempt != 1 {
 			t.Errorf("%s at attempt %d, want completed at 1", job.State, job.Attempt)

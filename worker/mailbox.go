@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds of every mailbox. They are those of SQS, so that a program can change from one to another; on a Lessor server bodies are bounded by LesseeMaxBody.
+// Bounds of every mailbox. They are those of SQS, so that a program can change from one to another; on a Lessor server bodies are bounded by ServerMaxBody.
 const (
 	// MaxBody is how many bytes a message may have.
 	MaxBody = 256 << 10

@@ -305,7 +305,7 @@ func TestCancelledJobStopsItsHandler(t *testing.T) {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			return nil, ctx.Err()
-		}, worker.HandlerConfig{ExtendOn: worker.Life})
+		}, worker.HandlerConfig{ExtendOn: worker.ExtendOnLife})
 		s.Run(w)
 		id := s.Submit("long", nil)
 		s.WaitFor(id, lessor.Running)
@@ -330,7 +330,7 @@ func TestHandlerLearnsOfALostLease(t *testing.T) {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			return "first", nil
-		}, worker.HandlerConfig{ExtendOn: worker.Life})
+		}, worker.HandlerConfig{ExtendOn: worker.ExtendOnLife})
 		s.Run(w)
 		id := s.Submit("long", nil)
 		s.Expire(s.WaitForLease(id).ID)

@@ -67,7 +67,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	questions, err := worker.NewLessee(worker.LesseeConfig{Client: c, Type: "questions"})
+	questions, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: c, Type: "questions"})
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	box, err := worker.NewLessee(worker.LesseeConfig{Client: c, Type: "orders"})
+	box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: c, Type: "orders"})
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 	"lessor/client"
 )
 
-// LesseeMaxBody is how many bytes a message may have on a server with the default limit of 256 KiB a job: what is not text
+// ServerMaxBody is how many bytes a message may have on a server with the default limit of 256 KiB a job: what is not text
 // travels as base64, and 2 KiB are for what is around it.
-const LesseeMaxBody = (256<<10 - 2<<10) / 4 * 3
+const ServerMaxBody = (256<<10 - 2<<10) / 4 * 3
 
-// LesseeConfig says which jobs are the messages of a Lessee.
-type LesseeConfig struct {
+// ServerMailboxConfig says which jobs are the messages of a ServerMailbox.
+type ServerMailboxConfig struct {
 	Client *client.Client
 	// Type is the mailbox's name: its messages are the jobs of this type. Nobody else may handle it.
 	Type string
@@ -28,33 +28,33 @@ type LesseeConfig struct {
 	Tenant string
 }
 
-// Lessee is a mailbox on a Lessor server: a message is a job, a delivery is a lease, whose ttl is the visibility (at least
+// ServerMailbox is a mailbox on a Lessor server: a message is a job, a delivery is a lease, whose ttl is the visibility (at least
 // 100 ms), and a dead letter is a job that failed for good. Replies also become the job's result. Listing dead letters needs a
 // token that may read jobs.
-type Lessee struct {
-	cfg    LesseeConfig
+type ServerMailbox struct {
+	cfg    ServerMailboxConfig
 	closed context.Context // done after Close
 	close  context.CancelFunc
 }
 
-// NewLessee checks cfg and returns a mailbox. It does not connect.
-func NewLessee(cfg LesseeConfig) (*Lessee, error) {
+// NewServerMailbox checks cfg and returns a mailbox. It does not connect.
+func NewServerMailbox(cfg ServerMailboxConfig) (*ServerMailbox, error) {
 	if cfg.Client == nil || cfg.Type == "" {
 		return nil, errors.New("a mailbox on a server needs Client and Type")
 	}
 	if cfg.ID == "" {
 		cfg.ID = ownID()
 	}
-	b := &Lessee{cfg: cfg}
+	b := &ServerMailbox{cfg: cfg}
 	b.closed, b.close = context.WithCancel(context.Background())
 	return b, nil
 }
 
 // Send implements Mailbox.
-func (b *Lessee) Send(ctx context.Context, body []byte, replyTo Mailbox) (id string, err error) {
+func (b *ServerMailbox) Send(ctx context.Context, body []byte, replyTo Mailbox) (id string, err error) {
 	var back string
 	if replyTo != nil {
-		to, same := replyTo.(*Lessee)
+		to, same := replyTo.(*ServerMailbox)
 		if !same {
 			return "", fmt.Errorf("replies from a mailbox on a server cannot go to a %T", replyTo)
 		}
@@ -67,7 +67,7 @@ func (b *Lessee) Send(ctx context.Context, body []byte, replyTo Mailbox) (id str
 }
 
 // submit stores a message of a type, once: repetitions carry the same key.
-func (b *Lessee) submit(ctx context.Context, jobType string, body []byte, replyTo string) (string, error) {
+func (b *ServerMailbox) submit(ctx context.Context, jobType string, body []byte, replyTo string) (string, error) {
 	payload, err := seal(body, replyTo)
 	if err != nil {
 		return "", err
@@ -90,7 +90,7 @@ func (b *Lessee) submit(ctx context.Context, jobType string, body []byte, replyT
 }
 
 // Receive implements Mailbox.
-func (b *Lessee) Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]Message, error) {
+func (b *ServerMailbox) Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]Message, error) {
 	if err := CheckReceive(maxMessages, visibility, wait); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (b *Lessee) Receive(ctx context.Context, maxMessages int, visibility, wait 
 }
 
 // request asks for leases once. What was granted to a request that is given up is given back.
-func (b *Lessee) request(ctx context.Context, most int, visibility, wait time.Duration) ([]lessor.Grant, *lessor.Denial, error) {
+func (b *ServerMailbox) request(ctx context.Context, most int, visibility, wait time.Duration) ([]lessor.Grant, *lessor.Denial, error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.closed, cancel)()
@@ -145,7 +145,7 @@ func (b *Lessee) request(ctx context.Context, most int, visibility, wait time.Du
 // giveBackTimeout bounds what a receiver who was told to stop still does.
 const giveBackTimeout = time.Second
 
-func (b *Lessee) giveBack(ctx context.Context, requestID string) {
+func (b *ServerMailbox) giveBack(ctx context.Context, requestID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
 	grants, _ := recall(ctx, b.cfg.Client, b.cfg.ID, requestID) // what stays becomes visible by itself
@@ -171,7 +171,7 @@ func pauseEither(a, b context.Context, d time.Duration) bool {
 }
 
 // DeadLetters implements Mailbox. It reads the whole list of the type's jobs that ended without success.
-func (b *Lessee) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) {
+func (b *ServerMailbox) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var dead []lessor.Job
 	for _, state := range []lessor.State{lessor.Failed, lessor.Expired} {
 		for job, err := range b.cfg.Client.AllJobs(ctx, lessor.JobFilter{State: state, Type: b.cfg.Type, Limit: 1000}) {
@@ -193,13 +193,13 @@ func (b *Lessee) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, erro
 }
 
 // Close implements Mailbox.
-func (b *Lessee) Close() error {
+func (b *ServerMailbox) Close() error {
 	b.close()
 	return nil
 }
 
-func (b *Lessee) open(g lessor.Grant) *lesseeMessage {
-	m := &lesseeMessage{box: b, grant: g, deliveries: g.Job.Attempt + g.Job.Interruptions}
+func (b *ServerMailbox) open(g lessor.Grant) *serverMessage {
+	m := &serverMessage{box: b, grant: g, deliveries: g.Job.Attempt + g.Job.Interruptions}
 	m.body, m.replyTo = unseal(g.Job.Payload)
 	return m
 }

@@ -11,7 +11,7 @@ import (
 	"lessor/worker/mailboxtest"
 )
 
-func TestLessee(t *testing.T) {
+func TestServerMailbox(t *testing.T) {
 	servers := map[testing.TB]*lessortest.Server{} // one a bubble
 	mailboxes := 0
 	mailboxtest.Run(t, mailboxtest.Config{
@@ -20,17 +20,17 @@ func TestLessee(t *testing.T) {
 				servers[t] = lessortest.Start(t)
 			}
 			mailboxes++
-			return openLessee(t, servers[t], fmt.Sprintf("mailbox-%d", mailboxes))
+			return openServerMailbox(t, servers[t], fmt.Sprintf("mailbox-%d", mailboxes))
 		},
 		Late:          2 * time.Second, // P6
-		MaxBody:       worker.LesseeMaxBody,
+		MaxBody:       worker.ServerMaxBody,
 		RepliesAnyway: true,
 	})
 }
 
-func openLessee(t testing.TB, s *lessortest.Server, jobType string) *worker.Lessee {
+func openServerMailbox(t testing.TB, s *lessortest.Server, jobType string) *worker.ServerMailbox {
 	t.Helper()
-	box, err := worker.NewLessee(worker.LesseeConfig{Client: s.Client(), Type: jobType})
+	box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: s.Client(), Type: jobType})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func openLessee(t testing.TB, s *lessortest.Server, jobType string) *worker.Less
 
 func TestReplyIsTheResultOfTheJob(t *testing.T) {
 	inShop(t, func(t *testing.T, s shop) {
-		box := openLessee(t, s.Server, "letter")
+		box := openServerMailbox(t, s.Server, "letter")
 		id := s.Submit("letter", map[string]int{"n": 1}) // not by Send: the payload is the body
 		got, err := box.Receive(t.Context(), 1, time.Minute, 0)
 		if err != nil || len(got) != 1 || string(got[0].Body()) != `{"n":1}` {

@@ -24,8 +24,8 @@ func seal(body []byte, replyTo string) (json.RawMessage, error) {
 	if err := CheckBody(body); err != nil {
 		return nil, err
 	}
-	if len(body) > LesseeMaxBody {
-		return nil, fmt.Errorf("a body of %d bytes: %w (1..%d)", len(body), ErrOutOfBounds, LesseeMaxBody)
+	if len(body) > ServerMaxBody {
+		return nil, fmt.Errorf("a body of %d bytes: %w (1..%d)", len(body), ErrOutOfBounds, ServerMaxBody)
 	}
 	sealed, err := json.Marshal(envelope{Bytes: body, ReplyTo: replyTo})
 	if err != nil {
@@ -54,9 +54,9 @@ func unseal(payload json.RawMessage) (body []byte, replyTo string) {
 	return e.Bytes, e.ReplyTo
 }
 
-// lesseeMessage is a job under a lease.
-type lesseeMessage struct {
-	box        *Lessee
+// serverMessage is a job under a lease.
+type serverMessage struct {
+	box        *ServerMailbox
 	grant      lessor.Grant
 	deliveries int
 	body       []byte
@@ -67,13 +67,13 @@ type lesseeMessage struct {
 	reply json.RawMessage
 }
 
-func (m *lesseeMessage) ID() string      { return m.grant.Job.ID.String() }
-func (m *lesseeMessage) Receipt() string { return m.grant.Lease.ID.String() }
-func (m *lesseeMessage) Body() []byte    { return m.body }
-func (m *lesseeMessage) Deliveries() int { return m.deliveries }
+func (m *serverMessage) ID() string      { return m.grant.Job.ID.String() }
+func (m *serverMessage) Receipt() string { return m.grant.Lease.ID.String() }
+func (m *serverMessage) Body() []byte    { return m.body }
+func (m *serverMessage) Deliveries() int { return m.deliveries }
 
 // Acknowledge implements Message.
-func (m *lesseeMessage) Acknowledge(ctx context.Context) error {
+func (m *serverMessage) Acknowledge(ctx context.Context) error {
 	m.mu.Lock()
 	result := m.reply
 	m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *lesseeMessage) Acknowledge(ctx context.Context) error {
 }
 
 // Nack implements Message.
-func (m *lesseeMessage) Nack(ctx context.Context, delay time.Duration) error {
+func (m *serverMessage) Nack(ctx context.Context, delay time.Duration) error {
 	if err := CheckVisibility(delay); err != nil {
 		return err
 	}
@@ -96,17 +96,17 @@ func (m *lesseeMessage) Nack(ctx context.Context, delay time.Duration) error {
 }
 
 // Return implements Message.
-func (m *lesseeMessage) Return(ctx context.Context) error {
+func (m *serverMessage) Return(ctx context.Context) error {
 	return m.release(ctx, lessor.Release{Reason: new(lessor.ReleaseUndelivered)})
 }
 
-func (m *lesseeMessage) release(ctx context.Context, r lessor.Release) error {
+func (m *serverMessage) release(ctx context.Context, r lessor.Release) error {
 	r.WorkerID = &m.box.cfg.ID
 	return m.end("give message back", func() error { return m.box.cfg.Client.Release(ctx, m.grant.Lease.ID, r) })
 }
 
 // bury makes the message a dead letter.
-func (m *lesseeMessage) bury(ctx context.Context) error {
+func (m *serverMessage) bury(ctx context.Context) error {
 	return m.end("make message a dead letter", func() error {
 		return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
 			WorkerID: &m.box.cfg.ID, Status: new("failed"), Retryable: new(false),
@@ -116,7 +116,7 @@ func (m *lesseeMessage) bury(ctx context.Context) error {
 }
 
 // Extend implements Message.
-func (m *lesseeMessage) Extend(ctx context.Context, d time.Duration) error {
+func (m *serverMessage) Extend(ctx context.Context, d time.Duration) error {
 	if err := CheckVisibility(d); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (m *lesseeMessage) Extend(ctx context.Context, d time.Duration) error {
 }
 
 // Reply implements Message. The latest reply is also the job's result, for whoever asks for it there.
-func (m *lesseeMessage) Reply(ctx context.Context, body []byte) error {
+func (m *serverMessage) Reply(ctx context.Context, body []byte) error {
 	result, err := seal(body, "")
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (m *lesseeMessage) Reply(ctx context.Context, body []byte) error {
 }
 
 // end makes the last call of this delivery.
-func (m *lesseeMessage) end(verb string, call func() error) error {
+func (m *serverMessage) end(verb string, call func() error) error {
 	return m.use(verb, func() error {
 		err := call()
 		if err == nil {
@@ -159,7 +159,7 @@ func (m *lesseeMessage) end(verb string, call func() error) error {
 }
 
 // use makes a call unless this delivery is over.
-func (m *lesseeMessage) use(verb string, call func() error) error {
+func (m *serverMessage) use(verb string, call func() error) error {
 	m.mu.Lock()
 	ended := m.ended
 	m.mu.Unlock()
