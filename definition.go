@@ -42,8 +42,8 @@ type CircuitBounds struct {
 	CooldownSeconds int64 `json:"cooldownSeconds"`
 }
 
-// KernelBackoff is Backoff as the kernel's API spells it.
-type KernelBackoff struct {
+// DefinitionBackoff is the Backoff of a definition, spelled in camel case.
+type DefinitionBackoff struct {
 	FirstMS int64 `json:"firstMs"`
 	MaxMS   int64 `json:"maxMs"`
 }
@@ -51,25 +51,25 @@ type KernelBackoff struct {
 // Envelope is the body of a definition. JobID, TenantID, Schedule, HandlerID and LockKey are required; what else is nil takes its
 // default. TenantID may be left out where another says it: the caller's token, or the manifest.
 type Envelope struct {
-	JobID                *string           `json:"jobId"`
-	TenantID             *string           `json:"tenantId,omitempty"`
-	Schedule             *ScheduleAsk      `json:"schedule"`
-	HandlerID            *string           `json:"handlerId"`
-	LockKey              *string           `json:"lockKey"`
-	MaxAttempts          *int64            `json:"maxAttempts,omitempty"`
-	TimeoutSeconds       *int64            `json:"timeoutSeconds,omitempty"`
-	FairnessClass        *string           `json:"fairnessClass,omitempty"`
-	IsEnabled            *bool             `json:"isEnabled,omitempty"`
-	Payload              json.RawMessage   `json:"payload,omitempty"`
-	Priority             *string           `json:"priority,omitempty"`
-	RequestedUnits       *int64            `json:"requestedUnits,omitempty"`
-	Timezone             *string           `json:"timezone,omitempty"`
-	Overlap              *string           `json:"overlap,omitempty"`
-	CatchUp              *string           `json:"catchUp,omitempty"`
-	CatchUpWindowSeconds *int64            `json:"catchUpWindowSeconds,omitempty"`
-	JitterSeconds        *int64            `json:"jitterSeconds,omitempty"`
-	Circuit              *CircuitAsk       `json:"circuit,omitempty"`
-	Backoff              *KernelBackoffAsk `json:"backoff,omitempty"`
+	JobID                *string               `json:"jobId"`
+	TenantID             *string               `json:"tenantId,omitempty"`
+	Schedule             *ScheduleAsk          `json:"schedule"`
+	HandlerID            *string               `json:"handlerId"`
+	LockKey              *string               `json:"lockKey"`
+	MaxAttempts          *int64                `json:"maxAttempts,omitempty"`
+	TimeoutSeconds       *int64                `json:"timeoutSeconds,omitempty"`
+	FairnessClass        *string               `json:"fairnessClass,omitempty"`
+	IsEnabled            *bool                 `json:"isEnabled,omitempty"`
+	Payload              json.RawMessage       `json:"payload,omitempty"`
+	Priority             *string               `json:"priority,omitempty"`
+	RequestedUnits       *int64                `json:"requestedUnits,omitempty"`
+	Timezone             *string               `json:"timezone,omitempty"`
+	Overlap              *string               `json:"overlap,omitempty"`
+	CatchUp              *string               `json:"catchUp,omitempty"`
+	CatchUpWindowSeconds *int64                `json:"catchUpWindowSeconds,omitempty"`
+	JitterSeconds        *int64                `json:"jitterSeconds,omitempty"`
+	Circuit              *CircuitAsk           `json:"circuit,omitempty"`
+	Backoff              *DefinitionBackoffAsk `json:"backoff,omitempty"`
 }
 
 // ScheduleAsk is the schedule of an Envelope.
@@ -85,38 +85,38 @@ type CircuitAsk struct {
 	CooldownSeconds *int64 `json:"cooldownSeconds,omitempty"`
 }
 
-// KernelBackoffAsk is a definition's own backoff; a nil bound takes the server's.
-type KernelBackoffAsk struct {
+// DefinitionBackoffAsk is a definition's own backoff; a nil bound takes the server's.
+type DefinitionBackoffAsk struct {
 	FirstMS *int64 `json:"firstMs,omitempty"`
 	MaxMS   *int64 `json:"maxMs,omitempty"`
 }
 
 // Definition is a definition as callers see it: its envelope with defaults applied, and how it stands.
 type Definition struct {
-	JobID                string          `json:"jobId"`
-	TenantID             TenantID        `json:"tenantId"`
-	Schedule             Schedule        `json:"schedule"`
-	HandlerID            string          `json:"handlerId"`
-	LockKey              string          `json:"lockKey"`
-	MaxAttempts          int             `json:"maxAttempts"`
-	TimeoutSeconds       int64           `json:"timeoutSeconds"`
-	FairnessClass        string          `json:"fairnessClass"`
-	IsEnabled            bool            `json:"isEnabled"`
-	Payload              json.RawMessage `json:"payload"`
-	Priority             Priority        `json:"priority"`
-	RequestedUnits       int             `json:"requestedUnits"`
-	Timezone             string          `json:"timezone"`
-	Overlap              Overlap         `json:"overlap"`
-	CatchUp              CatchUp         `json:"catchUp"`
-	CatchUpWindowSeconds int64           `json:"catchUpWindowSeconds"`
-	JitterSeconds        int64           `json:"jitterSeconds"`
-	Circuit              CircuitBounds   `json:"circuit"`
-	Backoff              KernelBackoff   `json:"backoff"`
-	ModuleID             *string         `json:"moduleId"`
-	Paused               bool            `json:"paused"`
-	NextTickAt           Instant         `json:"nextTickAt"`
-	CreatedAt            Instant         `json:"createdAt"`
-	UpdatedAt            Instant         `json:"updatedAt"`
+	JobID                string            `json:"jobId"`
+	TenantID             TenantID          `json:"tenantId"`
+	Schedule             Schedule          `json:"schedule"`
+	HandlerID            string            `json:"handlerId"`
+	LockKey              string            `json:"lockKey"`
+	MaxAttempts          int               `json:"maxAttempts"`
+	TimeoutSeconds       int64             `json:"timeoutSeconds"`
+	FairnessClass        string            `json:"fairnessClass"`
+	IsEnabled            bool              `json:"isEnabled"`
+	Payload              json.RawMessage   `json:"payload"`
+	Priority             Priority          `json:"priority"`
+	RequestedUnits       int               `json:"requestedUnits"`
+	Timezone             string            `json:"timezone"`
+	Overlap              Overlap           `json:"overlap"`
+	CatchUp              CatchUp           `json:"catchUp"`
+	CatchUpWindowSeconds int64             `json:"catchUpWindowSeconds"`
+	JitterSeconds        int64             `json:"jitterSeconds"`
+	Circuit              CircuitBounds     `json:"circuit"`
+	Backoff              DefinitionBackoff `json:"backoff"`
+	ModuleID             *string           `json:"moduleId"`
+	Paused               bool              `json:"paused"`
+	NextTickAt           Instant           `json:"nextTickAt"`
+	CreatedAt            Instant           `json:"createdAt"`
+	UpdatedAt            Instant           `json:"updatedAt"`
 }
 
 // DefinitionFilter selects definitions for a list. Zero fields do not filter.

@@ -44,8 +44,8 @@ func TestTokensBoundToATenantAreKeptFromWhatAllShare(t *testing.T) {
 		}
 		w := s.call(rt.method, pathOf(rt)+"?no_such_parameter=1", "{", with(secret))
 		refusesAll := strings.HasSuffix(rt.path, "/capacity") || strings.HasSuffix(rt.path, "/drain") ||
-			strings.HasPrefix(rt.path, kernel+"/handlers") || rt.path == kernel+"/audit" ||
-			rt.method == http.MethodPut && strings.HasPrefix(rt.path, kernel+"/tenants/") ||
+			strings.HasPrefix(rt.path, schedules+"/handlers") || rt.path == schedules+"/audit" ||
+			rt.method == http.MethodPut && strings.HasPrefix(rt.path, schedules+"/tenants/") ||
 			strings.HasPrefix(rt.path, administration) || rt.path == "/metrics"
 		if got := w.Code == http.StatusForbidden; got != refusesAll {
 			t.Errorf("%s %s: %d; refused should be %v", rt.method, rt.path, w.Code, refusesAll)
@@ -163,11 +163,11 @@ func TestLoopbackRule(t *testing.T) {
 		{name: "administration", path: administration + "/tokens", want: needed},
 		{name: "recovery", path: administration + "/recovery/jobs/heartbeats", want: needed},
 		{name: "health of a job", path: administration + "/jobs/" + nowhere + "/health", want: needed},
-		{name: "definitions", path: kernel + "/jobs", want: open},
-		{name: "definition deleted", method: "DELETE", path: kernel + "/jobs/none", want: 404},
-		{name: "handlers", path: kernel + "/handlers", want: open},
-		{name: "audit", path: kernel + "/audit", want: needed},
-		{name: "definitions elsewhere", server: func(c *Config) { c.ListenAddr = ":5377" }, path: kernel + "/jobs", want: needed},
+		{name: "definitions", path: schedules + "/jobs", want: open},
+		{name: "definition deleted", method: "DELETE", path: schedules + "/jobs/none", want: 404},
+		{name: "handlers", path: schedules + "/handlers", want: open},
+		{name: "audit", path: schedules + "/audit", want: needed},
+		{name: "definitions elsewhere", server: func(c *Config) { c.ListenAddr = ":5377" }, path: schedules + "/jobs", want: needed},
 		{name: "bad token", edit: with(token.NewSecret()), want: needed},
 		{name: "empty token", edit: header("Authorization", "Bearer "), want: needed},
 		{name: "empty header", edit: header("Authorization", ""), want: needed},

@@ -261,7 +261,7 @@ func badPlaces() []bad {
 // tenant or a handler is in the audit.
 var states = map[string][]string{
 	scheduling: {"/jobs?limit=1000", "/leases", "/status", "/capacity"},
-	kernel:     {"/audit?limit=1000", "/runs"},
+	schedules:  {"/audit?limit=1000", "/runs"},
 }
 
 // run sends every row to handler and checks that it got its refusal, that nothing changed, and that the server lives.

@@ -24,12 +24,12 @@ var requests = map[string]struct {
 	"CapacityBody": {"PUT", scheduling + "/capacity", nil},
 	"LevelBody":    {"PUT", administration + "/log-level", nil},
 	"TokenAsk":     {"POST", "/api/admin/tokens", map[string]any{"role": "viewer"}},
-	"Envelope": {"PUT", kernel + "/jobs/nightly", map[string]any{
+	"Envelope": {"PUT", schedules + "/jobs/nightly", map[string]any{
 		"jobId": "nightly", "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "@daily"}, "handlerId": "posting", "lockKey": "posting",
 	}},
-	"Manifest":     {"POST", kernel + "/manifests", map[string]any{"moduleId": "m", "version": "1", "tenantId": tenantA, "jobs": []any{}}},
-	"TenantAsk":    {"PUT", kernel + "/tenants/" + tenantA, nil},
-	"BackfillBody": {"POST", kernel + "/jobs/none/backfill", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}},
+	"Manifest":     {"POST", schedules + "/manifests", map[string]any{"moduleId": "m", "version": "1", "tenantId": tenantA, "jobs": []any{}}},
+	"TenantAsk":    {"PUT", schedules + "/tenants/" + tenantA, nil},
+	"BackfillBody": {"POST", schedules + "/jobs/none/backfill", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}},
 }
 
 // skipped are bounds that one value of one field cannot show.

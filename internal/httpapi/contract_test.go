@@ -18,24 +18,24 @@ import (
 
 // impossible are answers that the document allows by rule and that no request can provoke.
 var impossible = map[string]string{
-	"GET /health/live internal":                                        "it calls nothing",
-	"GET /health/live unavailable":                                     "it says that the process answers",
-	"GET /openapi.json internal":                                       "it calls nothing",
-	"GET " + administration + "/log-level internal":                    "it calls nothing",
-	"PUT " + administration + "/log-level internal":                    "it calls nothing",
-	"GET " + administration + "/pprof/{profile} internal":              "it calls nothing of the scheduler",
-	"GET /metrics internal":                                            "it calls nothing",
-	"POST " + scheduling + "/jobs/{job_id}/cancel invalid_value":       "its body has no values but true and false",
-	"POST " + scheduling + "/jobs/{job_id}/retry invalid_value":        "its body has no fields",
-	"PUT " + scheduling + "/drain invalid_value":                       "its body has no values but true and false",
-	"POST " + kernel + "/jobs/{jobId}/pause invalid_value":             "its body has no fields",
-	"POST " + kernel + "/alerts/{alertId}/acknowledge invalid_value":   "its body has no fields",
-	"POST " + kernel + "/jobs/{jobId}/resume invalid_value":            "its body has no fields",
-	"POST " + kernel + "/jobs/{jobId}/trigger invalid_value":           "its body has no fields",
-	"POST " + kernel + "/jobs/{jobId}/circuit/reset invalid_value":     "its body has no fields",
-	"POST " + administration + "/recovery/scan invalid_value":          "its body has no fields",
-	"POST " + administration + "/jobs/{jobId}/mark-dead invalid_value": "its body has no fields",
-	"POST " + administration + "/recovery/jobs/resume invalid_value":   "an id that is none is the id of no job",
+	"GET /health/live internal":                                         "it calls nothing",
+	"GET /health/live unavailable":                                      "it says that the process answers",
+	"GET /openapi.json internal":                                        "it calls nothing",
+	"GET " + administration + "/log-level internal":                     "it calls nothing",
+	"PUT " + administration + "/log-level internal":                     "it calls nothing",
+	"GET " + administration + "/pprof/{profile} internal":               "it calls nothing of the scheduler",
+	"GET /metrics internal":                                             "it calls nothing",
+	"POST " + scheduling + "/jobs/{job_id}/cancel invalid_value":        "its body has no values but true and false",
+	"POST " + scheduling + "/jobs/{job_id}/retry invalid_value":         "its body has no fields",
+	"PUT " + scheduling + "/drain invalid_value":                        "its body has no values but true and false",
+	"POST " + schedules + "/jobs/{jobId}/pause invalid_value":           "its body has no fields",
+	"POST " + schedules + "/alerts/{alertId}/acknowledge invalid_value": "its body has no fields",
+	"POST " + schedules + "/jobs/{jobId}/resume invalid_value":          "its body has no fields",
+	"POST " + schedules + "/jobs/{jobId}/trigger invalid_value":         "its body has no fields",
+	"POST " + schedules + "/jobs/{jobId}/circuit/reset invalid_value":   "its body has no fields",
+	"POST " + administration + "/recovery/scan invalid_value":           "its body has no fields",
+	"POST " + administration + "/jobs/{jobId}/mark-dead invalid_value":  "its body has no fields",
+	"POST " + administration + "/recovery/jobs/resume invalid_value":    "an id that is none is the id of no job",
 }
 
 // Every route is called, and every answer that the document has for it, success or refusal, is provoked and held to the
@@ -47,7 +47,7 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 	walkJobs(s)
 	walkLeases(s)
 	walkState(s)
-	walkKernel(s)
+	walkSchedules(s)
 	walkRecovery(s)
 	walkDiagnostics(s)
 	walkRefusals(s)
@@ -238,7 +238,7 @@ func walkFaults(t *testing.T, c *contract) {
 	early := *s
 	early.API = New(Config{Scheduler: s.scheduler, Tokens: token.NewBook(s.scheduler.Tokens), Telemetry: s.telemetry, ListenAddr: testListen})
 	for _, rt := range routes(defaultPayloadLimit) {
-		short := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(rt.path, scheduling), administration), kernel)
+		short := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(rt.path, scheduling), administration), schedules)
 		body := ""
 		if rt.method != http.MethodGet {
 			body = bodies[short]

@@ -196,10 +196,10 @@ func (s *server) api(method, path, body string, want int) map[string]any {
 	return decoded(s.t, w)
 }
 
-// kernel sends a request to the kernel's part of the API as admin, and wants this status.
-func (s *server) kernel(method, path, body string, want int) map[string]any {
+// schedules sends a request below /api/kernel as admin and expects this status.
+func (s *server) schedules(method, path, body string, want int) map[string]any {
 	s.t.Helper()
-	w := s.call(method, kernel+path, body, with(s.admin))
+	w := s.call(method, schedules+path, body, with(s.admin))
 	if w.Code != want {
 		s.t.Fatalf("%s %s: %d %s; want %d", method, path, w.Code, w.Body, want)
 	}

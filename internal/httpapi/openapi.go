@@ -88,7 +88,7 @@ func tagOf(path string) string {
 		tag, _, _ := strings.Cut(rest, "/")
 		return tag
 	}
-	if strings.HasPrefix(path, kernel) {
+	if strings.HasPrefix(path, schedules) {
 		return "kernel"
 	}
 	if strings.HasPrefix(path, administration) {

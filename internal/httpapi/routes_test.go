@@ -66,7 +66,7 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 		POST:/jobs/{job_id}/cancel POST:/jobs/{job_id}/retry POST:/leases/request POST:/leases/{lease_id}/heartbeat
 		POST:/leases/heartbeat POST:/leases/complete POST:/leases/{lease_id}/complete POST:/leases/{lease_id}/release
 		POST:/leases/{lease_id}/revoke GET:/leases GET:/capacity PUT:/capacity GET:/status PUT:/drain GET:/workers GET:/events`)
-	ofKernel := strings.Fields(`
+	ofSchedules := strings.Fields(`
 		PUT:/jobs/{jobId} GET:/jobs GET:/jobs/{jobId} DELETE:/jobs/{jobId} POST:/manifests POST:/jobs/{jobId}/pause POST:/jobs/{jobId}/resume
 		POST:/jobs/{jobId}/circuit/reset POST:/jobs/{jobId}/trigger POST:/jobs/{jobId}/backfill GET:/jobs/{jobId}/next GET:/jobs/{jobId}/ticks
 		GET:/circuits GET:/locks PUT:/handlers/{handlerId} GET:/handlers GET:/tenants GET:/tenants/{tenantId} PUT:/tenants/{tenantId}
@@ -75,8 +75,8 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 	for i := range want {
 		want[i] = strings.Replace(want[i], ":", ":"+scheduling, 1)
 	}
-	for _, r := range ofKernel {
-		want = append(want, strings.Replace(r, ":", ":"+kernel, 1))
+	for _, r := range ofSchedules {
+		want = append(want, strings.Replace(r, ":", ":"+schedules, 1))
 	}
 	want = append(want, strings.Fields(`GET:/health/live GET:/health/ready GET:/metrics GET:/openapi.json POST:/api/admin/tokens
 		GET:/api/admin/tokens DELETE:/api/admin/tokens/{id} GET:/api/admin/backup GET:/api/admin/doctor

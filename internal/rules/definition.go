@@ -100,7 +100,7 @@ func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix 
 		return nil, err
 	}
 	c.circuit(d, e.Circuit)
-	d.BackoffFirst, d.BackoffMax = c.kernelBackoff(e.Backoff, cfg.Submit)
+	d.BackoffFirst, d.BackoffMax = c.definitionBackoff(e.Backoff, cfg.Submit)
 	c.schedule(d, e.Schedule, cfg.Zone)
 	return d, c.err()
 }
@@ -172,7 +172,7 @@ func (c *check) circuit(d *Definition, ask *lessor.CircuitAsk) {
 	}
 }
 
-func (c *check) kernelBackoff(ask *lessor.KernelBackoffAsk, cfg SubmitConfig) (first, most time.Duration) {
+func (c *check) definitionBackoff(ask *lessor.DefinitionBackoffAsk, cfg SubmitConfig) (first, most time.Duration) {
 	if ask == nil {
 		return cfg.BackoffFirst, cfg.BackoffMax
 	}
@@ -263,7 +263,7 @@ func ShowDefinition(d *Definition) lessor.Definition {
 		Priority: d.Priority, RequestedUnits: d.Units, Timezone: d.Zone, Overlap: d.Overlap, CatchUp: d.CatchUp,
 		CatchUpWindowSeconds: int64(d.CatchUpWindow / time.Second), JitterSeconds: int64(d.Jitter / time.Second),
 		Circuit:  lessor.CircuitBounds{Failures: d.Failures, CooldownSeconds: int64(d.Cooldown / time.Second)},
-		Backoff:  lessor.KernelBackoff{FirstMS: d.BackoffFirst.Milliseconds(), MaxMS: d.BackoffMax.Milliseconds()},
+		Backoff:  lessor.DefinitionBackoff{FirstMS: d.BackoffFirst.Milliseconds(), MaxMS: d.BackoffMax.Milliseconds()},
 		ModuleID: optional(d.Module), Paused: d.Paused, NextTickAt: d.NextTick, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 	}
 }

@@ -18,7 +18,7 @@ func hourly(id string, tenant lessor.TenantID) lessor.Envelope {
 	return interval(id, 60, func(e *lessor.Envelope) {
 		e.TenantID, e.Schedule = new(tenant.String()), &lessor.ScheduleAsk{Type: new("cron"), Cron: new("0 * * * *")}
 		e.MaxAttempts = new(int64(9))
-		e.Circuit, e.Backoff = &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: new(int64(1))}, &lessor.KernelBackoffAsk{FirstMS: new(int64(1)), MaxMS: new(int64(1))}
+		e.Circuit, e.Backoff = &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: new(int64(1))}, &lessor.DefinitionBackoffAsk{FirstMS: new(int64(1)), MaxMS: new(int64(1))}
 	})
 }
 

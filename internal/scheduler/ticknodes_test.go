@@ -68,7 +68,7 @@ func TestNodesShareACircuit(t *testing.T) {
 	ws[0].put(interval("sync.crm", 3600, func(e *lessor.Envelope) {
 		e.Circuit = &lessor.CircuitAsk{Failures: new(int64(20)), CooldownSeconds: new(int64(1))}
 		e.LockKey, e.MaxAttempts = new("lock"), new(int64(50))
-		e.Backoff = &lessor.KernelBackoffAsk{FirstMS: new(int64(1)), MaxMS: new(int64(1))}
+		e.Backoff = &lessor.DefinitionBackoffAsk{FirstMS: new(int64(1)), MaxMS: new(int64(1))}
 	}))
 	for i := range 4 {
 		if _, err := ws[i%2].Trigger(ws[0].ctx, anybody, "sync.crm"); err != nil {

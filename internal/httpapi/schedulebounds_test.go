@@ -60,13 +60,13 @@ func TestBoundsOfDefinitions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := s.call("PUT", kernel+"/jobs/"+url.PathEscape(body["jobId"].(string)), string(b), with(s.admin))
+		w := s.call("PUT", schedules+"/jobs/"+url.PathEscape(body["jobId"].(string)), string(b), with(s.admin))
 		name := fmt.Sprintf("%s = %s", tt.field, shown(tt.value))
 		switch {
 		case tt.wrong == "" && w.Code/100 != 2:
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		case tt.wrong == "":
-			s.call("DELETE", kernel+"/jobs/"+url.PathEscape(body["jobId"].(string)), "", with(s.admin))
+			s.call("DELETE", schedules+"/jobs/"+url.PathEscape(body["jobId"].(string)), "", with(s.admin))
 		case w.Code != 422 || !strings.Contains(w.Body.String(), `"field":"`+tt.wrong) || !strings.Contains(w.Body.String(), tt.says):
 			t.Errorf("%s: %d %s; want 422 for %s (%s)", name, w.Code, w.Body, tt.wrong, tt.says)
 		}
@@ -76,7 +76,7 @@ func TestBoundsOfDefinitions(t *testing.T) {
 		for i := range jobs {
 			jobs[i] = definition(fmt.Sprintf("job-%d", i), tenantA)
 		}
-		w := s.call("POST", kernel+"/manifests", `{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","dryRun":true,"jobs":[`+strings.Join(jobs, ",")+`]}`, with(s.admin))
+		w := s.call("POST", schedules+"/manifests", `{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","dryRun":true,"jobs":[`+strings.Join(jobs, ",")+`]}`, with(s.admin))
 		if w.Code != want {
 			t.Errorf("a manifest of %d jobs: %d %s", n, w.Code, shorten(w.Body.String(), 200))
 		}

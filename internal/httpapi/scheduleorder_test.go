@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestKernelListsAreNewestFirst reads each list a page at a time while others are made: what was there is shown once and in order.
-func TestKernelListsAreNewestFirst(t *testing.T) {
+// TestScheduleListsAreNewestFirst reads each list a page at a time while others are made: what was there is shown once and in order.
+func TestScheduleListsAreNewestFirst(t *testing.T) {
 	s := start(t)
 	made := []string{"job-m", "job-z", "job-a", "job-y"} // in the order of no id
 	tenants := []string{tenantA, tenantB, tenantA, tenantB}
 	add := func(i int) {
 		id := made[i]
-		s.kernel("PUT", "/jobs/"+id, definition(id, tenants[i]), 201)
-		s.kernel("PUT", "/handlers/"+id, `{"schema":{}}`, 201)
+		s.schedules("PUT", "/jobs/"+id, definition(id, tenants[i]), 201)
+		s.schedules("PUT", "/handlers/"+id, `{"schema":{}}`, 201)
 		fail(s, id)
 		s.api("POST", "/jobs", `{"type":"locked","lock_key":"`+id+`","tenant_id":"`+tenants[i]+`"}`, 201)
 		s.api("POST", "/leases/request", `{"worker_id":"w","types":["locked"]}`, 200)
@@ -29,7 +29,7 @@ func TestKernelListsAreNewestFirst(t *testing.T) {
 	shown, cursors := map[string][]string{}, map[string]string{}
 	read := func() {
 		for _, l := range lists {
-			page := s.kernel("GET", "/"+l.name+"?limit=1&cursor="+cursors[l.name], "", 200)
+			page := s.schedules("GET", "/"+l.name+"?limit=1&cursor="+cursors[l.name], "", 200)
 			for _, entry := range page[l.name].([]any) {
 				shown[l.name] = append(shown[l.name], entry.(map[string]any)[l.key].(string))
 			}

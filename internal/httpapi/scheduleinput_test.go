@@ -107,7 +107,7 @@ func badSteering() []bad {
 	}
 }
 
-func badKernelPlaces() []bad {
+func badSchedulePlaces() []bad {
 	rows := []bad{
 		{"no such run", "GET", "/runs/" + nowhere, "", 404, lessor.CodeRunNotFound},
 		{"run id word", "GET", "/runs/first", "", 404, lessor.CodeRunNotFound},
@@ -139,14 +139,14 @@ func badKernelPlaces() []bad {
 	return rows
 }
 
-func TestBadInputToTheKernelIsRefusedAndChangesNothing(t *testing.T) {
+func TestBadInputToSchedulesIsRefusedAndChangesNothing(t *testing.T) {
 	s := start(t)
-	s.kernel("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
-	s.kernel("PUT", "/jobs/often", strings.Replace(definition("often", tenantA), "@yearly", "@hourly", 1), 201)
+	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
+	s.schedules("PUT", "/jobs/often", strings.Replace(definition("often", tenantA), "@yearly", "@hourly", 1), 201)
 	send := func(method, path, body string) *httptest.ResponseRecorder {
 		return s.call(method, path, body, with(s.admin))
 	}
-	run(t, send, kernel, append(append(badDefinitions(), badSteering()...), badKernelPlaces()...))
+	run(t, send, schedules, append(append(badDefinitions(), badSteering()...), badSchedulePlaces()...))
 	if log := s.log.String(); log != "" {
 		t.Errorf("what callers did wrong is in the log: %s", log)
 	}

@@ -7,10 +7,10 @@ import (
 	"lessor/internal/token"
 )
 
-const kernel = "/api/kernel"
+const schedules = "/api/kernel"
 
 func definitionRoutes(payloadLimit int64) []route {
-	const jobs, job = kernel + "/jobs", kernel + "/jobs/{jobId}"
+	const jobs, job = schedules + "/jobs", schedules + "/jobs/{jobId}"
 	unknown := codes(lessor.CodeDefinitionNotFound)
 	return []route{{
 		method: http.MethodPut, path: job, scope: token.Schedule, summary: "Store a definition whole: 201 if it is new, 200 if it was there.",
@@ -27,7 +27,7 @@ func definitionRoutes(payloadLimit int64) []route {
 		method: http.MethodDelete, path: job, scope: token.Schedule, summary: "Delete a definition: its queued jobs are cancelled, its runs stay.",
 		handle: plain((*call).deleteDefinition), answers: answers(http.StatusNoContent, nil), refusals: unknown,
 	}, {
-		method: http.MethodPost, path: kernel + "/manifests", scope: token.Schedule,
+		method: http.MethodPost, path: schedules + "/manifests", scope: token.Schedule,
 		summary: "Store a module's definitions for one tenant, all or none; prune removes its others, dryRun only tells.",
 		handle:  takes(bodyBatch, (*call).apply), answers: answers(http.StatusOK, lessor.Applied{}), refusals: codes(lessor.CodeConflict),
 	}, {
@@ -58,33 +58,33 @@ func definitionRoutes(payloadLimit int64) []route {
 
 func auditRoutes() []route {
 	return []route{{
-		method: http.MethodGet, path: kernel + "/runs", scope: token.Read, summary: "List the audit of runs, newest first.",
+		method: http.MethodGet, path: schedules + "/runs", scope: token.Read, summary: "List the audit of runs, newest first.",
 		query:  []string{"jobId", "tenantId", "status", "traceId", "limit", "cursor"},
 		handle: plain((*call).runs), answers: answers(http.StatusOK, runList{}),
 	}, {
-		method: http.MethodGet, path: kernel + "/runs/{runId}", scope: token.Read, summary: "Show the audit of a run.",
+		method: http.MethodGet, path: schedules + "/runs/{runId}", scope: token.Read, summary: "Show the audit of a run.",
 		handle: plain((*call).runAudit), answers: answers(http.StatusOK, lessor.Run{}), refusals: codes(lessor.CodeRunNotFound),
 	}, {
-		method: http.MethodGet, path: kernel + "/errors/{ref}", scope: token.Read, summary: "Show what went wrong in the attempt that a run's lastErrorRef names.",
+		method: http.MethodGet, path: schedules + "/errors/{ref}", scope: token.Read, summary: "Show what went wrong in the attempt that a run's lastErrorRef names.",
 		handle: plain((*call).runError), answers: answers(http.StatusOK, lessor.RunError{}), refusals: codes(lessor.CodeErrorNotFound),
 	}, {
-		method: http.MethodGet, path: kernel + "/circuits", scope: token.Read, summary: "List the circuits of definitions that failed lately, the last that opened first.",
+		method: http.MethodGet, path: schedules + "/circuits", scope: token.Read, summary: "List the circuits of definitions that failed lately, the last that opened first.",
 		query:  []string{"limit", "cursor"},
 		handle: plain((*call).circuits), answers: answers(http.StatusOK, circuitList{}),
 	}, {
-		method: http.MethodGet, path: kernel + "/locks", scope: token.Read, summary: "List held locks, the last that was taken first.",
+		method: http.MethodGet, path: schedules + "/locks", scope: token.Read, summary: "List held locks, the last that was taken first.",
 		query:  []string{"tenantId", "limit", "cursor"},
 		handle: plain((*call).locks), answers: answers(http.StatusOK, lockList{}),
 	}, {
-		method: http.MethodGet, path: kernel + "/alerts", scope: token.Read, summary: "List alerts, newest first.",
+		method: http.MethodGet, path: schedules + "/alerts", scope: token.Read, summary: "List alerts, newest first.",
 		query:  []string{"open", "limit", "cursor"},
 		handle: plain((*call).alerts), answers: answers(http.StatusOK, alertList{}),
 	}, {
-		method: http.MethodPost, path: kernel + "/alerts/{alertId}/acknowledge", scope: token.Schedule,
+		method: http.MethodPost, path: schedules + "/alerts/{alertId}/acknowledge", scope: token.Schedule,
 		summary: "Note that somebody knows of an alert; the first who says so is remembered.",
 		handle:  takes(bodySmall, (*call).acknowledge), answers: answers(http.StatusOK, lessor.Alert{}), refusals: codes(lessor.CodeAlertNotFound),
 	}, {
-		method: http.MethodGet, path: kernel + "/audit", scope: token.ReadAudit,
+		method: http.MethodGet, path: schedules + "/audit", scope: token.ReadAudit,
 		summary: "List who changed which definition, tenant, token or capacity, newest first.",
 		query:   []string{"actor", "object", "limit", "cursor"},
 		handle:  plain((*call).audit), answers: answers(http.StatusOK, auditList{}),
@@ -92,11 +92,11 @@ func auditRoutes() []route {
 }
 
 func tenantRoutes() []route {
-	const tenant = kernel + "/tenants/{tenantId}"
+	const tenant = schedules + "/tenants/{tenantId}"
 	const class = tenant + "/classes/{class}"
 	unknown := codes(lessor.CodeTenantNotFound)
 	return []route{{
-		method: http.MethodGet, path: kernel + "/tenants", scope: token.Read, summary: "List tenants by id, the largest first.",
+		method: http.MethodGet, path: schedules + "/tenants", scope: token.Read, summary: "List tenants by id, the largest first.",
 		query:  []string{"limit", "cursor"},
 		handle: plain((*call).tenants), answers: answers(http.StatusOK, tenantList{}),
 	}, {
@@ -116,11 +116,11 @@ func tenantRoutes() []route {
 		method: http.MethodPut, path: class, scope: token.SetTenant, summary: "Set a class's weight, cap and pause; what is left out takes its default.",
 		handle: takes(bodySmall, (*call).setClass), answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
 	}, {
-		method: http.MethodGet, path: kernel + "/handlers", scope: token.ReadHandlers, summary: "List handlers and their schemas, the last that was set first.",
+		method: http.MethodGet, path: schedules + "/handlers", scope: token.ReadHandlers, summary: "List handlers and their schemas, the last that was set first.",
 		query:  []string{"limit", "cursor"},
 		handle: plain((*call).handlers), answers: answers(http.StatusOK, handlerList{}),
 	}, {
-		method: http.MethodPut, path: kernel + "/handlers/{handlerId}", scope: token.SetHandler,
+		method: http.MethodPut, path: schedules + "/handlers/{handlerId}", scope: token.SetHandler,
 		summary: "Register the JSON Schema (2020-12) that a handler's payloads must meet: 201 if the handler is new, 200 if it was there.",
 		handle:  takes(bodySchema, (*call).setHandler),
 		answers: []answer{{http.StatusCreated, lessor.Handler{}}, {http.StatusOK, lessor.Handler{}}},
