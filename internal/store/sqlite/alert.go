@@ -12,7 +12,8 @@ var (
 	alertColumns = row.Columns(row.Alert)
 	selectAlert  = "select " + row.Columns(row.WholeAlert) + " from alert"
 	// Only a conflict of ids is a change: a second open alert about one subject must not replace the first.
-	saveAlert = insertOne("insert into alert", alertColumns) + " on conflict (id) do update set " + excluded(alertColumns)
+	saveAlert = insertOne("insert into alert", alertColumns) +
+		" on conflict (id) do update set " + excluded(alertColumns)
 	openAlert = selectAlert + " where cleared_at = 0 and kind = ? and subject = ? and tenant = ?"
 )
 

@@ -12,11 +12,11 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// copySuffix names the copies of a backup under way. They lie beside the database, where there is room for it.
+// copySuffix is in the names of copies in the making. They lie beside the database, where there is room for them.
 const copySuffix = ".backup-"
 
-// Backup implements scheduler.Store. The copy is made beside the database and then sent, so that a slow receiver holds
-// up no checkpoint; while it is made the WAL grows.
+// Backup implements scheduler.Store. It makes a copy beside the database and then sends it, so that a slow receiver
+// does not hold up checkpoints. While it copies, the WAL grows.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(s.path), filepath.Base(s.path)+copySuffix+"*")
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) copyInto(ctx context.Context, name string) (err error) {
 	return readFault(ctx, "back up", query(conn, "vacuum into ?", func(a *args) { a.Text(name) }, nil))
 }
 
-// removeOldCopies removes what backups left behind that were cut off with their process.
+// removeOldCopies removes the copies of backups whose process was killed.
 func removeOldCopies(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -105,22 +105,41 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		{"a job in no place", "delete from queue", "in no place or in several"},
 		{"a job in two places", "insert into delayed select *, 1, 'queued' from queue", "in no place or in several"},
 		{"a queued row of another seq", "update queue set seq = seq + 1000", "in no place or in several"},
-		{"a job leased twice", "insert into lease select n + 1000, id, job, lane, seq, attempt, max_attempts, interruptions, fence, steps," +
-			" queued_at, tenant, null, units, worker, null, null, max_runtime_ms, issued_at, granted_ttl_ms, null, null, 0 from lease limit 1", "in no place or in several"}, //nolint:dupword // SQL
-		{"a left-over row of a job that is nowhere else", "insert into gone values (1000, x'06')", "in no place or in several"}, // seq 3
-		{"a heartbeat without a lease", "insert into beat values (9999, 0, 0, 0, 0, 0, 0, 0)", "heartbeats without a lease"},
+		{"a job leased twice", "insert into lease select n + 1000, id, job, lane, seq, attempt, max_attempts," +
+			" interruptions, fence, steps, queued_at, tenant, null, units, worker, null, null, max_runtime_ms," +
+			" issued_at, granted_ttl_ms, null, null, 0 from lease limit 1", //nolint:dupword // SQL
+			"in no place or in several"},
+		// The job has seq 3.
+		{"a left-over row of a job", "insert into gone values (1000, x'06')", "in no place or in several"},
+		{
+			"a heartbeat without a lease", "insert into beat values (9999, 0, 0, 0, 0, 0, 0, 0)",
+			"heartbeats without a lease",
+		},
 		{"a log that cannot be read", "insert into gone values (1000, x'ff')", "cannot be read"},
 		{"a lease without a job", "update lease set job = randomblob(16)", "in no place or in several"},
 		{"only rows without jobs", "delete from job; delete from idempotency", "queued rows without a job"},
 		{"a job without a lane", "delete from lane", "jobs without a lane"},
-		{"a job that its definition does not list", "delete from definition_job", "that their definition does not list"},
-		{"a list with another's job", "insert into definition_job select 'hourly', job, open from definition_job", "that are not their definition's"},
+		{
+			"a job that its definition does not list", "delete from definition_job",
+			"that their definition does not list",
+		},
+		{
+			"a list with another's job",
+			"insert into definition_job select 'hourly', job, open from definition_job",
+			"that are not their definition's",
+		},
 		{"a list of jobs that ended", "update definition_job set open = 0", "that are open and have ended, or neither"},
-		{"a circuit without a definition", "insert into circuit values ('d', x'00', 'open', 1, 1, 1, null)", "circuits without a definition"},
+		{
+			"a circuit without a definition", "insert into circuit values ('d', x'00', 'open', 1, 1, 1, null)",
+			"circuits without a definition",
+		},
 		{"a key without a job", "insert into idempotency values (x'00', 'k', x'01', x'02')", "keys without a job"},
 		{"another program's database", "drop table goose_db_version", "no database of lessor"},
 		{"a newer schema", "insert into goose_db_version (version_id, is_applied) values (77, 1)", "version 77"},
-		{"a damaged index", "pragma writable_schema = on; delete from sqlite_schema where name = 'lease_lock'", "damaged"},
+		{
+			"a damaged index", "pragma writable_schema = on; delete from sqlite_schema where name = 'lease_lock'",
+			"damaged",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openAt(t, Config{})

@@ -38,20 +38,20 @@ func perOp(b *testing.B, s *Store, n int, fn func(scheduler.Tx) error) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkLifecycle commits, at synchronous FULL, as many submissions, grants, first heartbeats and ends at a time. An op is
-// one whole life.
+// BenchmarkLifecycle commits n submissions, grants, first heartbeats and ends in each transaction, at synchronous FULL.
+// An op is the whole life of one job.
 func BenchmarkLifecycle(b *testing.B) {
 	for _, n := range []int{64, 512} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := openAt(b, Config{Synchronous: "FULL"})
 			ctx := b.Context()
 			var submitted []*rules.Spec
-			var granted, beaten []lessor.LeaseID
+			var granted, running []lessor.LeaseID
 			perOp(b, s, n, func(tx scheduler.Tx) error {
 				if err := beat(ctx, tx, granted); err != nil {
 					return err
 				}
-				if err := finish(ctx, tx, beaten, completed); err != nil {
+				if err := finish(ctx, tx, running, completed); err != nil {
 					return err
 				}
 				specs := drafts(n)
@@ -59,7 +59,7 @@ func BenchmarkLifecycle(b *testing.B) {
 					return err
 				}
 				held, err := grant(ctx, tx, submitted)
-				submitted, granted, beaten = specs, leaseIDs(held), granted
+				submitted, granted, running = specs, leaseIDs(held), granted
 				return err
 			})
 		})

@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestInABubble lives through a lease's day in fake time: opened, beaten, viewed, backed up and closed inside.
+// TestInABubble runs a store for a day of fake time: it is opened, sent heartbeats, viewed, backed up and closed.
 func TestInABubble(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	for range 2 { // the second finds what the first left

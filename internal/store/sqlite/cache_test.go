@@ -30,7 +30,8 @@ func TestCachesFollowTables(t *testing.T) {
 		s.line.few = rapid.IntRange(0, 8).Draw(r, "few")
 		r.Repeat(map[string]func(*rapid.T){
 			"transaction": func(r *rapid.T) {
-				end := rapid.SampledFrom([]error{nil, nil, errEnough, scheduler.ErrMoved, scheduler.ErrBadCall}).Draw(r, "end")
+				ends := []error{nil, nil, errEnough, scheduler.ErrMoved, scheduler.ErrBadCall}
+				end := rapid.SampledFrom(ends).Draw(r, "end")
 				err := s.Update(r.Context(), func(tx scheduler.Tx) error { return anything(r, tx, end) })
 				if !errors.Is(err, end) {
 					r.Fatal(err)
@@ -177,7 +178,9 @@ func TestSpecCacheIsBounded(t *testing.T) {
 	if n := len(c.specs); n != 49 {
 		t.Errorf("%d specs are at hand, want the 50 that fit but for the last, which was dropped", n)
 	}
-	newest := slices.MaxFunc(slices.Collect(maps.Keys(c.specs)), func(a, b lessor.JobID) int { return slices.Compare(a.UUID[:], b.UUID[:]) })
+	newest := slices.MaxFunc(slices.Collect(maps.Keys(c.specs)), func(a, b lessor.JobID) int {
+		return slices.Compare(a.UUID[:], b.UUID[:])
+	})
 	if newest != specs[len(specs)-2].ID {
 		t.Errorf("the newest spec is not at hand")
 	}

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// checkTime bounds the reading of all pages; a database too large for it is checked up to there.
+	// checkTime bounds the reading of all pages. Of a larger database only the first pages are checked.
 	checkTime = 10 * time.Second
-	// lowSpace is where free space is worth a word: a day of a busy server.
+	// lowSpace is the free space below which Check warns: a busy server writes as much in a day.
 	lowSpace = 1 << 30
-	// largeWAL is where the WAL says that something holds up the checkpoints.
+	// largeWAL is the size above which Check warns: something holds up the checkpoints.
 	largeWAL = 256 << 20
 )
 
@@ -63,7 +63,7 @@ func (s *Store) checkSpace() scheduler.Finding {
 	return f
 }
 
-// checkWriter looks at the settings that the promises stand on, where they are set.
+// checkWriter checks the settings of the writer on which durability depends.
 func (s *Store) checkWriter(ctx context.Context) []scheduler.Finding {
 	if err := s.enter(ctx); err != nil {
 		return []scheduler.Finding{finding("writer", err, "")}
@@ -82,7 +82,7 @@ func (s *Store) checkWriter(ctx context.Context) []scheduler.Finding {
 	return []scheduler.Finding{journal, synchronous, writes}
 }
 
-// checkPages looks at the schema and reads through the file.
+// checkPages checks the schema version and reads the file.
 func (s *Store) checkPages(ctx context.Context) []scheduler.Finding {
 	limited, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -105,7 +105,7 @@ func (s *Store) checkPages(ctx context.Context) []scheduler.Finding {
 	return []scheduler.Finding{schema, pages}
 }
 
-// text returns the text that a query answers with.
+// text returns the text that a query returns.
 func text(conn *sqlite.Conn, q string) (s string, err error) {
 	err = query(conn, q, nil, func(r *result) error {
 		s = r.Text()

@@ -9,8 +9,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// clock is the store's clock, and what is known about our own serving. Serving lives in memory: one process owns the
-// file, so while it does not run nobody serves, and every start is a gap.
+// clock is the store's clock and the state of serving. Serving is kept in memory: one process owns the file, so no node
+// serves while it is down, and every start is a gap.
 type clock struct {
 	now  func() time.Time
 	mono func(time.Time) time.Duration
@@ -38,14 +38,14 @@ func (c *clock) read() rules.Tick {
 	return rules.Tick{Wall: lessor.At(t), Mono: c.mono(t)}
 }
 
-// at returns what serving is at t, without keeping it.
+// at returns the serving at t, without keeping it.
 func (c *clock) at(t rules.Tick) rules.Serving {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return rules.Serve(c.serving, c.last, t)
 }
 
-// keep sets what is known.
+// keep sets the last reading of the clock, and the serving.
 func (c *clock) keep(t rules.Tick, s rules.Serving) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *clock) known() rules.Serving {
 	return c.serving
 }
 
-// SaveServing implements scheduler.Tx: it holds from the commit on.
+// SaveServing implements scheduler.Tx. It takes effect at the commit.
 func (t *tx) SaveServing(_ context.Context, s rules.Serving) error {
 	if t.err != nil {
 		return t.err

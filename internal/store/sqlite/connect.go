@@ -13,21 +13,22 @@ import (
 )
 
 const (
-	// busyTimeout bounds how long a write waits for somebody who holds the file's lock from outside (a shell, say). We
-	// are alone in the file otherwise, so there is nothing to wait for. SQLite sleeps in real time, also in a bubble.
+	// busyTimeout bounds the wait of a write for another process that holds the file's lock, such as a shell. No other
+	// server uses the file. SQLite sleeps in real time, also in a synctest bubble.
 	busyTimeout = 5 * time.Second
-	// cacheKiB is the page cache of a connection. It holds the hot ends and the inner pages of all tables at a million jobs; what
-	// is older the system caches. A larger one is dearer: once it is full, most commits walk through all of it
-	// (pcache1TruncateUnsafe), because a b-tree that is balanced borrows a page number beyond the end of the file.
+	// cacheKiB is the page cache of a connection. It holds the ends and the inner pages of all tables at a million
+	// jobs; the operating system caches older pages. A larger one costs more: once it is full, most commits walk
+	// through all of it (pcache1TruncateUnsafe), because balancing a b-tree borrows a page number beyond the end of the
+	// file.
 	cacheKiB = 8 << 10
-	// checkpointPages is how long the WAL grows before the writer copies it back, 16 MiB: seldom enough to merge most
+	// checkpointPages is the size of the WAL at which the writer copies it back, 16 MiB: seldom enough to merge most
 	// writes of a page, often enough to bound recovery.
 	checkpointPages = 4000
-	// walKeepBytes is what the WAL is cut back to after a long reader had let it grow.
+	// walKeepBytes is the size to which the WAL is cut back after a long view let it grow.
 	walKeepBytes = 64 << 20
 )
 
-// writer is the one connection that writes, and checkpoints. Its statements are kept: finding one by its text costs a
+// writer is the one connection that writes and checkpoints. It keeps its statements: to find one by its text costs a
 // lookup and two calls each time.
 type writer struct {
 	conn *sqlite.Conn
@@ -78,8 +79,8 @@ func openWriter(path, synchronous string) (_ *writer, err error) {
 	return w, nil
 }
 
-// setWAL turns the write-ahead log on, and refuses where it cannot be: on file systems without shared memory, which are
-// network file systems as a rule, views would block writers and locks do not hold.
+// setWAL turns the write-ahead log on. It fails on file systems without shared memory, usually network file systems:
+// there views would block writers, and locks do not hold.
 func setWAL(conn *sqlite.Conn) error {
 	var mode string
 	err := sqlitex.ExecuteTransient(conn, "pragma journal_mode = wal", &sqlitex.ExecOptions{
@@ -149,7 +150,7 @@ func (w *writer) prepare() (err error) {
 	return nil
 }
 
-// totalChanges is how many rows this connection has written.
+// totalChanges counts the rows that this connection has written.
 func (w *writer) totalChanges() (n int64, err error) {
 	if _, err := w.total.Step(); err != nil {
 		return 0, err
@@ -158,7 +159,7 @@ func (w *writer) totalChanges() (n int64, err error) {
 	return n, w.total.Reset()
 }
 
-// openReaders opens the connections of views. They wait for a lock, which is rare, until their context ends.
+// openReaders opens the connections of views. They seldom wait for a lock, and then until their context ends.
 func openReaders(path string, n int) (*sqlitex.Pool, error) {
 	if n <= 0 {
 		n = defaultReaders
@@ -201,7 +202,7 @@ func (s *Store) take(ctx context.Context) (*sqlite.Conn, error) {
 	}
 }
 
-// giveBack returns a reader. Its context may be done, and a rollback must run even so.
+// giveBack returns a reader. The rollback must run even if the context of the view is done.
 func (s *Store) giveBack(conn *sqlite.Conn) error {
 	conn.SetInterrupt(nil)
 	var err error

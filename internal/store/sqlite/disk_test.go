@@ -16,7 +16,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// fill leaves the database no more pages than it has, which SQLite reports like a full disk; more is what it may grow by.
+// fill leaves the database no more pages than it has, which SQLite reports like a full disk; it may
+// grow by more pages.
 func fill(t *testing.T, s *Store, more int64) {
 	t.Helper()
 	if err := s.enter(t.Context()); err != nil {
@@ -27,7 +28,8 @@ func fill(t *testing.T, s *Store, more int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sqlitex.ExecuteTransient(s.writer.conn, fmt.Sprintf("pragma max_page_count = %d", pages+more), nil); err != nil {
+	if err := sqlitex.ExecuteTransient(s.writer.conn, fmt.Sprintf("pragma max_page_count = %d", pages+more),
+		nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -51,7 +53,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	err := s.Update(t.Context(), func(tx scheduler.Tx) error {
-		_ = submit(t.Context(), tx, specs) // fn passes over it; SQLite has rolled back and would write on its own from here on
+		// fn ignores the error. SQLite has rolled back, and would commit each further statement by itself.
+		_ = submit(t.Context(), tx, specs)
 		_ = tx.SaveSetting(t.Context(), "stray", []byte("x"))
 		return nil
 	})
@@ -144,7 +147,9 @@ func TestFullDiskIsNotServed(t *testing.T) {
 	specs := drafts(5, large)
 	fails := func() {
 		t.Helper()
-		if err := s.Update(t.Context(), func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) }); !errors.Is(err, scheduler.ErrFull) {
+		if err := s.Update(t.Context(), func(tx scheduler.Tx) error {
+			return submit(t.Context(), tx, specs)
+		}); !errors.Is(err, scheduler.ErrFull) {
 			t.Fatalf("on a full disk: %v, want ErrFull", err)
 		}
 	}
@@ -224,7 +229,8 @@ func TestTooLargeValueIsABadCall(t *testing.T) {
 	leased(t, s, 2)
 }
 
-// TestFileLockedFromOutside: somebody works in the file with a shell. Nothing was changed, and it goes on when they leave.
+// TestFileLockedFromOutside: a shell holds the lock of the file. Nothing is changed, and the store continues when the
+// shell is closed.
 func TestFileLockedFromOutside(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 1)
@@ -238,16 +244,20 @@ func TestFileLockedFromOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := func() error {
-		return s.Update(t.Context(), func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held), completed) })
+		return s.Update(t.Context(), func(tx scheduler.Tx) error {
+			return finish(t.Context(), tx, leaseIDs(held), completed)
+		})
 	}
 	if err := end(); !errors.Is(err, scheduler.ErrUnreachable) {
 		t.Errorf("while the file is locked: %v, want ErrUnreachable", err)
 	}
 	before := s.clock.known()
 	if got, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrUnreachable) || got != before {
-		t.Errorf("nobody could have beaten, and it served: %+v after %+v, %v", got, before, err)
+		t.Errorf("no heartbeat was possible, and it served: %+v after %+v, %v", got, before, err)
 	}
-	if f := s.Check(t.Context()); !slices.ContainsFunc(f, func(f scheduler.Finding) bool { return f.Name == "writes" && !f.OK }) {
+	if f := s.Check(t.Context()); !slices.ContainsFunc(f, func(f scheduler.Finding) bool {
+		return f.Name == "writes" && !f.OK
+	}) {
 		t.Errorf("the check does not see that writes fail: %+v", f)
 	}
 	if err := sqlitex.ExecuteTransient(shell, "rollback", nil); err != nil {

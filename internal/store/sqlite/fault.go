@@ -10,10 +10,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// errClosed is what a closed store answers.
+// errClosed is the error of a closed store.
 var errClosed = fmt.Errorf("%w: it was closed", scheduler.ErrUnreachable)
 
-// fault says what failed and what the scheduler can do about it.
+// fault adds the operation that failed, and the scheduler's error that says how to react.
 func fault(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -24,7 +24,7 @@ func fault(verb string, err error) error {
 	return fmt.Errorf("%s: %w", verb, err)
 }
 
-// kindOf returns which of the scheduler's errors err is, nil if none.
+// kindOf returns the scheduler's error for err, nil if there is none.
 func kindOf(err error) error {
 	for _, kind := range []error{
 		scheduler.ErrFull, scheduler.ErrUnreachable, scheduler.ErrBroken, scheduler.ErrBadCall, scheduler.ErrMoved,
@@ -40,7 +40,8 @@ func kindOf(err error) error {
 		return scheduler.ErrBroken
 	case sqlite.ResultConstraint, sqlite.ResultTooBig, sqlite.ResultMismatch:
 		return scheduler.ErrBadCall
-	case sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultNoMem, sqlite.ResultPerm:
+	case sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultNoMem,
+		sqlite.ResultPerm:
 		return scheduler.ErrUnreachable
 	}
 	return nil

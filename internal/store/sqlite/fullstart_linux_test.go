@@ -10,7 +10,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestStartOnAFullDisk: a server that was killed on a full disk starts there, refuses changes, and goes on when there is space.
+// TestStartOnAFullDisk: a server that was killed on a full disk starts there, refuses changes, and goes on when there
+// is space.
 func TestStartOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
@@ -22,9 +23,11 @@ func TestStartOnAFullDisk(t *testing.T) {
 		}
 	})
 	whole := filepath.Join(t.TempDir(), "lessor.db")
-	update(t, openAt(t, Config{Path: whole}), func(tx scheduler.Tx) error { // the database would have to grow to take the log back
-		return tx.SaveSetting(t.Context(), "large", make([]byte, 500_000))
-	})
+	// To take the log back, the database would have to grow.
+	update(t, openAt(t, Config{Path: whole}),
+		func(tx scheduler.Tx) error {
+			return tx.SaveSetting(t.Context(), "large", make([]byte, 500_000))
+		})
 	killed, path, filler := crash(t, whole), filepath.Join(disk, "lessor.db"), filepath.Join(disk, "filler")
 	for _, suffix := range []string{"", walSuffix, markSuffix} {
 		copyFile(t, killed+suffix, path+suffix)

@@ -13,8 +13,8 @@ const (
 	dropQueued = "delete from queue where seq between +? and +?"
 )
 
-// tidy ends a transaction's work on the queue: it writes the log of what was granted, and deletes rows that earlier grants
-// left over.
+// tidy ends a transaction's work on the queue: it writes the log of what was granted, and deletes rows that earlier
+// grants left over.
 func (t *tx) tidy() error {
 	l := t.store.line
 	if len(l.log) > 0 {
@@ -37,7 +37,7 @@ func (t *tx) tidy() error {
 	return exec(t.w.cutGone)
 }
 
-// dropLeft deletes left-over rows, those that lie side by side at once.
+// dropLeft deletes left-over rows, adjacent ones in one statement.
 func (t *tx) dropLeft(seqs []int64) error {
 	l := t.store.line
 	for len(seqs) > 0 {
@@ -59,7 +59,7 @@ func (t *tx) dropLeft(seqs []int64) error {
 	return nil
 }
 
-// isLeft tells which rows of the queue are left over, in this snapshot.
+// isLeft returns a function that reports whether a row of the queue is left over in this snapshot.
 func (v *view) isLeft() (func(seq int64) bool, error) {
 	if v.left == nil {
 		left, _, err := readGone(v.conn)

@@ -147,7 +147,9 @@ func (v *view) NoticedLanes(ctx context.Context) (map[rules.LaneID]int64, error)
 }
 
 // JobLanes implements scheduler.View.
-func (v *view) JobLanes(ctx context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (last *lessor.JobID, err error) {
+func (v *view) JobLanes(
+	ctx context.Context, after lessor.JobID, limit int, fn func(rules.LaneID),
+) (last *lessor.JobID, err error) {
 	err = query(v.conn, "select id, lane from job where id > +? order by id limit +?", func(a *args) {
 		a.ID(after.UUID)
 		a.limit(limit)

@@ -14,9 +14,10 @@ import (
 type leaseCache struct {
 	live     map[lessor.LeaseID]*liveLease
 	requests map[scheduler.RequestRef][]*liveLease // in the order of the grants
-	last     int64                                 // the number of the newest lease; those of a failed transaction are not given again
-	undos    []leaseUndo
-	index    *leaseIndex
+	// last is the number of the newest lease. Those of a failed transaction are not given again.
+	last  int64
+	undos []leaseUndo
+	index *leaseIndex
 }
 
 // liveLease is a lease, its number, and whether it has a row in beat.

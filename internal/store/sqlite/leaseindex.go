@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// leaseIndex finds the leases of jobs by their seqs, for the writer and for views. An index in the file would be a page to
-// write for each grant from a long queue, as the rows that are left in it would be: see line.
+// leaseIndex finds the leases of jobs by their seqs, for the writer and for views. An index in the file would cost a
+// page for each grant from a long queue.
 //
-// It answers with candidates, and the snapshot decides: of each job the lease that is live now, and those that ended while a
-// view is open that may still see them. A lease is in it before its commit can be seen, and leaves it when every view that
-// began before its end is over; so a lease that a snapshot shows is always among the candidates.
+// It returns candidates, and the snapshot decides: of each job the lease that is live now, and those that ended while a
+// view is open that may still see them. A lease is in the index before its commit is visible, and leaves it when every
+// view that began before its end is over. So a lease that a snapshot shows is always among the candidates.
 type leaseIndex struct {
 	mu    sync.Mutex
 	live  map[int64]int64 // seq to number
 	ended []endedLease    // in the order of their ends
-	fresh int             // of these, those of the running transaction, at the end
+	fresh int             // the number of those that the running transaction ended, at the end of the list
 	now   int64           // counts commits
-	views map[int64]int   // how many views are open that began at a commit
+	views map[int64]int   // the number of open views by the commit at which they began
 }
 
-// endedLease is a lease that no snapshot shows which was taken after a commit.
+// endedLease is a lease that ended with a commit: no later snapshot shows it.
 type endedLease struct{ seq, n, commit int64 }
 
 func newLeaseIndex() *leaseIndex { return &leaseIndex{live: map[int64]int64{}, views: map[int64]int{}} }
 
-// add takes in a lease, unless its job has another that is live.
+// add adds a lease, unless its job has another that is live.
 func (x *leaseIndex) add(seq, n int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -46,7 +46,7 @@ func (x *leaseIndex) end(seq, n int64) {
 	x.fresh++
 }
 
-// keep ends a transaction that was committed, and forgets what nobody can see any more.
+// keep ends a transaction that was committed, and removes the leases that no view can see any more.
 func (x *leaseIndex) keep() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -66,14 +66,14 @@ func (x *leaseIndex) keep() {
 	x.ended = slices.Delete(x.ended, 0, n)
 }
 
-// unadd takes an added lease back.
+// unadd removes an added lease.
 func (x *leaseIndex) unadd(seq int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.live, seq)
 }
 
-// unend takes the last end back.
+// unend undoes the last end.
 func (x *leaseIndex) unend() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -82,7 +82,7 @@ func (x *leaseIndex) unend() {
 	x.live[last.seq] = last.n
 }
 
-// enter is called before a view takes its snapshot, and leave with what it returned when the view is over.
+// enter is called before a view takes its snapshot; leave gets its result when the view is over.
 func (x *leaseIndex) enter() (commit int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

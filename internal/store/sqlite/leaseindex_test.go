@@ -13,8 +13,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestViewFindsLeasesThatEndMeanwhile: a snapshot shows a lease as long as it is open, though the index is of now: after the
-// lease has ended, after its job was granted again, and after many other ends.
+// TestViewFindsLeasesThatEndMeanwhile: a snapshot shows a lease as long as it is open, though the index is of now:
+// after the lease has ended, after its job was granted again, and after many other ends.
 func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 6)
@@ -29,7 +29,8 @@ func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 			return err
 		}
 		update(t, s, func(tx scheduler.Tx) error {
-			return errors.Join(beat(t.Context(), tx, leaseIDs(held[3:])), finish(t.Context(), tx, leaseIDs(held[:2]), completed),
+			return errors.Join(beat(t.Context(), tx, leaseIDs(held[3:])), finish(t.Context(), tx,
+				leaseIDs(held[:2]), completed),
 				finish(t.Context(), tx, leaseIDs(held[2:4]), released), submit(t.Context(), tx, later))
 		})
 		update(t, s, func(tx scheduler.Tx) error {
@@ -67,16 +68,21 @@ func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 func TestJobHasOneLease(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 1)
-	for name, h := range map[string]rules.Held{"the same lease": *held[0], "another of its job": {ID: lessor.LeaseID{UUID: uuid()}, Turn: held[0].Turn}} {
+	for name, h := range map[string]rules.Held{
+		"the same lease": *held[0], "another of its job": {ID: lessor.LeaseID{UUID: uuid()}, Turn: held[0].Turn},
+	} {
 		err := s.Update(t.Context(), func(tx scheduler.Tx) error {
-			return tx.Move(t.Context(), []scheduler.Move{{From: rules.Nowhere, To: rules.Leased, Turn: h.Turn, Held: &h}})
+			return tx.Move(t.Context(), []scheduler.Move{
+				{From: rules.Nowhere, To: rules.Leased, Turn: h.Turn, Held: &h},
+			})
 		})
 		if !errors.Is(err, scheduler.ErrBadCall) {
 			t.Errorf("%s: %v, want ErrBadCall", name, err)
 		}
 	}
-	run(t, s.path, "insert into lease select n + 1, id, job, lane, seq, attempt, max_attempts, interruptions, fence, steps, queued_at,"+
-		" tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms, issued_at, granted_ttl_ms, taker, token, bound from lease")
+	run(t, s.path, "insert into lease select n + 1, id, job, lane, seq, attempt, max_attempts, interruptions, fence,"+
+		" steps, queued_at, tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms, issued_at,"+
+		" granted_ttl_ms, taker, token, bound from lease")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	// fewLeft is how many left-over rows are no reason to do anything: a handful of pages of the log.
+	// fewLeft is the number of left-over rows that stay: they fill a few pages of the log.
 	fewLeft = 4096
-	// leftShare is the part of the queue that may be left over. A page holds about 64 rows, so an eighth makes eight rows a
-	// page go with one write.
+	// leftShare is the part of the queue that may be left over, an eighth: a page holds about 64 rows, so one write of
+	// a page deletes eight.
 	leftShare = 8
 )
 
-// line is what the table queue amounts to, as the running transaction sees it: which rows are jobs that are queued, and
-// which were left behind by grants.
+// line says which rows of the table queue are queued jobs, and which were left over by grants, as the running
+// transaction sees them.
 //
-// A grant from a long queue takes a row from the middle of it. To delete that row would be a page to write for each grant.
-// Instead its seq goes into the log gone, one row a commit, and the row stays. When enough rows are left over they are
-// deleted in the order of their keys, as many with each commit as it grants jobs, so that grants go on paying
-// for themselves; then the log is cut. A row that is left over is no place: who reads the queue reads the log too.
+// A grant from a long queue takes a row from its middle. To delete that row would write a page for each grant. Instead
+// its seq goes into the log gone, one row per commit, and the row stays. When enough rows are left over, they are
+// deleted in the order of their keys: each commit deletes as many as it grants jobs, so that grants pay for the work.
+// Then the log is cut. A left-over row is no place of a job: every reader of the queue reads the log too.
 type line struct {
 	queued seqSet
-	// fresh are left-over rows; due are those that are being deleted.
+	// fresh and due are left-over rows; those of due are being deleted.
 	fresh, due seqSet
 	order      []int64 // the chunks of due, in order
-	last, cut  int64   // the newest row of the log, and up to which row it goes with the last of due
+	last, cut  int64   // the newest row of the log, and the last row to cut when due is empty
 	log        []byte  // what this transaction adds to the log
 	granted    int     // jobs that this transaction took from the queue
-	few        int     // left-over rows that are no reason to delete any
+	few        int     // fewLeft, or less in a test
 	undos      []lineUndo
 }
 
@@ -55,7 +55,7 @@ func (l *line) set(set *seqSet, seq int64, in bool) {
 // left reports whether the row of a seq is left over.
 func (l *line) left(seq int64) bool { return l.fresh.has(seq) || l.due.has(seq) }
 
-// enqueue notes a row that is put into the queue. If the job was there before, the log must not speak of it any more.
+// enqueue notes a row that is put into the queue. If the job was there before, the log takes its entry back.
 func (l *line) enqueue(seq int64, before bool) {
 	l.set(&l.queued, seq, true)
 	if before {
@@ -76,11 +76,11 @@ func (l *line) leave(seq int64) {
 // remove notes a row that was deleted.
 func (l *line) remove(seq int64) { l.set(&l.queued, seq, false) }
 
-// limit is how many rows may be left over before they are deleted.
+// limit is the number of left-over rows at which they are deleted.
 func (l *line) limit() int { return max(l.few, l.queued.n/leftShare) }
 
-// slice returns the left-over rows that this transaction deletes, in order: as many as it granted, and twice as many if
-// the next lot is complete already.
+// slice returns the left-over rows that this transaction deletes, in order: as many as it granted, or twice as many if
+// fresh has reached its limit too.
 func (l *line) slice() []int64 {
 	n := l.granted
 	if l.fresh.n >= l.limit() {
@@ -116,7 +116,7 @@ func (l *line) undo() {
 	l.undos, l.log, l.granted = l.undos[:0], l.log[:0], 0
 }
 
-// load reads the queue and the log. Some of what the log tells may have been deleted already.
+// load reads the queue and the log. Some rows of the log may have been deleted already.
 func (l *line) load(conn *sqlite.Conn) error {
 	gone, last, err := readGone(conn)
 	if err != nil {
@@ -136,7 +136,7 @@ func (l *line) load(conn *sqlite.Conn) error {
 
 var errBadLog = errors.New("the log of left-over rows cannot be read")
 
-// readGone reads the log: which rows of the queue are left over, and the number of its newest row.
+// readGone reads the log. It returns the left-over rows of the queue, and the number of the log's newest row.
 func readGone(conn *sqlite.Conn) (left seqSet, last int64, err error) {
 	left = newSeqSet()
 	err = query(conn, "select n, seqs from gone order by n", nil, func(r *result) error {

@@ -19,8 +19,8 @@ import (
 	"lessor/internal/store/storetest"
 )
 
-// TestStoreThatTidiesOften runs all that is promised over a store that deletes left-over rows with every grant, where others
-// hardly ever come to it.
+// TestStoreThatTidiesOften runs all that is promised over a store that deletes left-over rows with every grant, where
+// others hardly ever come to it.
 func TestStoreThatTidiesOften(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) func() scheduler.Store {
 		path := filepath.Join(t.TempDir(), "lessor.db")
@@ -33,8 +33,10 @@ func TestStoreThatTidiesOften(t *testing.T) {
 }
 
 var (
-	released = rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Actor: "worker-0001"}
-	failed   = rules.End{Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "worker-0001"}
+	released = rules.End{
+		Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Actor: "worker-0001",
+	}
+	failed = rules.End{Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "worker-0001"}
 )
 
 // whole is where all jobs are, read in every way there is.
@@ -197,7 +199,8 @@ func rows(t *testing.T, s *Store, table string) int {
 // again are the ways in which a store is opened over what another left.
 var again = map[string]func(*testing.T, *Store) *Store{"restart": restarted, "crash": crashed, "backup": restored}
 
-// TestLeftRowsAreNoPlace: rows that grants left in the queue show nowhere, whoever reads and whenever the store is opened.
+// TestLeftRowsAreNoPlace: rows that grants left in the queue show nowhere, whoever reads and whenever the store is
+// opened.
 func TestLeftRowsAreNoPlace(t *testing.T) {
 	for name, open := range again {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +208,8 @@ func TestLeftRowsAreNoPlace(t *testing.T) {
 			specs := scatter(t, s)
 			before := wholeOf(t, s, specs)
 			if n, left := rows(t, s, "queue"), s.line.fresh.n; n != 60 || left != 24 {
-				t.Fatalf("%d rows in the queue, %d of them left over; want 60, and 24 of the 30 that were granted", n, left)
+				t.Fatalf("%d rows in the queue, %d of them left over; want 60, and 24 of the 30 that were granted",
+					n, left)
 			}
 			next := open(t, s)
 			if diff := cmp.Diff(before, wholeOf(t, next, specs)); diff != "" {
@@ -250,8 +254,8 @@ func settle(t *testing.T, s *Store, specs []*rules.Spec) {
 	}
 }
 
-// TestJobComesBackIntoTheQueue: a job that was granted and given back is in the queue as it is now, and not as the row that
-// its grant left there, before that row is deleted and after, and whenever the store is opened.
+// TestJobComesBackIntoTheQueue: a job that was granted and given back is in the queue as it is now, and not as the row
+// that its grant left there, before that row is deleted and after, and whenever the store is opened.
 func TestJobComesBackIntoTheQueue(t *testing.T) {
 	same := func(_ *testing.T, s *Store) *Store { return s }
 	ways := maps.Clone(again)
@@ -275,7 +279,9 @@ func TestJobComesBackIntoTheQueue(t *testing.T) {
 							if turn.Seq%3 == 0 {
 								h := rules.Grant(lessor.LeaseID{UUID: uuid()}, turn, specs[0], "w", 1e9, tx.Now())
 								held = append(held, h)
-								moves = append(moves, scheduler.Move{From: rules.InQueue, To: rules.Leased, Turn: turn, Held: h})
+								moves = append(moves, scheduler.Move{
+									From: rules.InQueue, To: rules.Leased, Turn: turn, Held: h,
+								})
 							}
 							return nil
 						})
@@ -283,7 +289,9 @@ func TestJobComesBackIntoTheQueue(t *testing.T) {
 					})
 					s = open(t, s)
 					wholeOf(t, s, specs)
-					update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held), released) })
+					update(t, s, func(tx scheduler.Tx) error {
+						return finish(t.Context(), tx, leaseIDs(held), released)
+					})
 					wholeOf(t, s, specs)
 					s = open(t, s)
 					if n := len(wholeOf(t, s, specs).Queued); n != 30 || len(held) != 10 {

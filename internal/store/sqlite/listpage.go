@@ -104,7 +104,7 @@ func (p *listPage) readPlaces(text string, leased bool) error {
 
 // add takes one row into the page, if it matches.
 func (p *listPage) add(l listed) error {
-	// A row that is left over and the job's true one are neighbours, and no page ends between them.
+	// A left-over row and the job's true one are neighbours: no page ends between them.
 	if l.job != p.last && (p.read >= readPerPage || len(p.ids) == p.q.Limit) {
 		p.more = true
 		return errEnough
@@ -165,7 +165,7 @@ func bindBefore[T ~struct{ lessor.UUID }](a *args, after *T) {
 	a.Bytes(afterAll[:])
 }
 
-// afterAll is larger than every id, being longer than the largest.
+// afterAll is greater than every id: it is longer than the greatest.
 var afterAll = [17]byte{
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 }
@@ -175,7 +175,7 @@ func (v *view) before(after *lessor.JobID) (seq int64, err error) {
 	if after == nil {
 		return math.MaxInt64, nil
 	}
-	// The job itself, or if it is gone by now the next older one; 0 if there is none.
+	// The job itself, or the next older one if it was purged; 0 if there is none.
 	err = query(v.conn, "select id, seq from job where id <= +? order by id desc limit 1",
 		func(a *args) { a.ID(after.UUID) },
 		func(r *result) error {

@@ -44,7 +44,8 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestLostFilesStopTheStore removes, replaces and cuts the open files: nothing is acknowledged after that, and serving says so too.
+// TestLostFilesStopTheStore removes, replaces and cuts the open files: nothing is acknowledged after that, and serving
+// says so too.
 func TestLostFilesStopTheStore(t *testing.T) {
 	for _, suffix := range []string{"", walSuffix} {
 		for name, lose := range map[string]func(t *testing.T, file string) error{
@@ -67,7 +68,8 @@ func TestLostFilesStopTheStore(t *testing.T) {
 						t.Fatal(err)
 					}
 					if i == 1 { // it notices without a call
-						if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) || !strings.Contains(err.Error(), s.path+suffix) {
+						if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) ||
+							!strings.Contains(err.Error(), s.path+suffix) {
 							t.Errorf("serving: %v, want ErrBroken that names the file", err)
 						}
 					}
@@ -89,8 +91,8 @@ func TestLostFilesStopTheStore(t *testing.T) {
 	}
 }
 
-// TestDamagedLogIsRefused flips one byte in sixty places of a log, cuts it, and removes it: each start says that changes are missing, and
-// leaves the files as they are.
+// TestDamagedLogIsRefused flips one byte in sixty places of a log, cuts it, and removes it: each start says that
+// changes are missing, and leaves the files as they are.
 func TestDamagedLogIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	s := openAt(t, Config{Path: path, Synchronous: "OFF"})
@@ -158,7 +160,8 @@ func refused(t *testing.T, name, path string) {
 		t.Errorf("%s: it was opened, and changes are missing", name)
 		return
 	}
-	if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, "lessor doctor --accept-loss "+path) {
+	if text := err.Error(); strings.Contains(text, "\n") ||
+		!strings.Contains(text, "lessor doctor --accept-loss "+path) {
 		t.Errorf("%s: the refusal is not one line that names the way out: %q", name, text)
 	}
 }
@@ -221,7 +224,8 @@ func TestReadingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAnotherNameIsRefused: a hard link does not let a second server in, nor a start by a name beside which there is no log.
+// TestAnotherNameIsRefused: a hard link does not let a second server in, nor a start by a name beside which there is no
+// log.
 func TestAnotherNameIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	s := openAt(t, Config{Path: path})
@@ -235,7 +239,8 @@ func TestAnotherNameIsRefused(t *testing.T) {
 			_ = other.Close()
 			t.Fatal("a hard link was opened")
 		}
-		if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, "another name") && !strings.Contains(text, "hard links") {
+		if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, "another name") &&
+			!strings.Contains(text, "hard links") {
 			t.Errorf("the refusal is not one line that says why: %q", text)
 		}
 		if err := s.Close(); err != nil {

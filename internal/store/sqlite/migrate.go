@@ -19,8 +19,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date, on a connection of its own that is closed when it returns. It refuses a schema
-// that is newer than this program. It returns the seal of the store, whose key it makes if there is none.
+// migrate brings the schema up to date on a connection of its own, which it closes. It refuses a schema that is newer
+// than this program. It returns the seal of the store, and creates its key if there is none.
 func migrate(ctx context.Context, path, synchronous string) (seal *rules.Seal, err error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -48,7 +48,6 @@ func migrate(ctx context.Context, path, synchronous string) (seal *rules.Seal, e
 	return readSeal(ctx, db)
 }
 
-// readSeal returns the seal of the store.
 func readSeal(ctx context.Context, db *sql.DB) (*rules.Seal, error) {
 	var key []byte
 	err := db.QueryRowContext(ctx, "select value from setting where name = 'seal'").Scan(&key)
@@ -68,7 +67,8 @@ func readSeal(ctx context.Context, db *sql.DB) (*rules.Seal, error) {
 
 func checkVersion(is, knows int64) error {
 	if is > knows {
-		return fmt.Errorf("its schema is version %d, and this program knows versions up to %d: use a newer lessor", is, knows)
+		return fmt.Errorf("its schema is version %d, and this program knows versions up to %d: use a newer lessor",
+			is, knows)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func knownVersion() (int64, error) {
 	return newest, nil
 }
 
-// fileURI names a file for SQLite, with one parameter; the path may hold any character.
+// fileURI returns the URI of a file for SQLite, with one parameter. The path may hold any character.
 func fileURI(path, name, value string) string {
 	u := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{name: {value}}.Encode()}
 	return u.String()

@@ -15,19 +15,25 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// beforeKernel fills a database of version 1 with six jobs of one definition and a plain one: waiting, granted once and ended, granted
-// twice and ended, granted and then cancelled without a lease, never granted and cancelled, failed twice and waiting; completed.
+// beforeKernel fills a database of version 1 with six jobs of one definition and a plain one: waiting, granted once and
+// ended, granted twice and ended, granted and then cancelled without a lease, never granted and cancelled, failed twice
+// and waiting; completed.
 const beforeKernel = `
-insert into lane values (1, zeroblob(16), 'default', 1, 'mail', 0, 1, '', 'nightly'), (2, zeroblob(16), 'default', 1, 'mail', 0, 1, '', '');
-insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at, trace_id, actor, created_at, payload)
-	select n, unhex(format('%032x', n)), iif(n = 7, 2, 1), '[]', 0, 5, 0, 0, 0, 0, iif(n = 2, 'given', format('%032x', n)), 'a', 1, x'7b7d'
+insert into lane values (1, zeroblob(16), 'default', 1, 'mail', 0, 1, '', 'nightly'),
+	(2, zeroblob(16), 'default', 1, 'mail', 0, 1, '', '');
+insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at,
+	trace_id, actor, created_at, payload)
+	select n, unhex(format('%032x', n)), iif(n = 7, 2, 1), '[]', 0, 5, 0, 0, 0, 0,
+	iif(n = 2, 'given', format('%032x', n)), 'a', 1, x'7b7d'
 	from (select column1 as n from (values (1), (2), (3), (4), (5), (6), (7)));
 insert into queue select 1, id, 1, 0, 5, 0, 0, 1, 1 from job where seq = 1;
 insert into delayed select 6, id, 1, 2, 5, 0, 30, 6, 1, 99, 'failed' from job where seq = 6;
-insert into done select seq, id, lane, 1, 5, 0, iif(seq = 5, 0, 40), 5, 1, 'completed', unhex(format('%032x', 100 + seq)), 'w', 400, 0, 500, 'completed', '', '', 'a', '', null
+insert into done select seq, id, lane, 1, 5, 0, iif(seq = 5, 0, 40), 5, 1, 'completed',
+	unhex(format('%032x', 100 + seq)), 'w', 400, 0, 500, 'completed', '', '', 'a', '', null
 	from job where seq in (2, 3, 4, 5, 7);
 update done set state = 'cancelled', outcome = 'cancelled', lease = null, granted_at = 0 where seq in (4, 5);
-insert into attempt select id, 1, seq, 1, 5, 0, fence, 3, 1, unhex(format('%032x', 1000 * seq + fence)), 'w', fence * 10, 0, fence * 10 + 5, outcome, '', '', 'a', ''
+insert into attempt select id, 1, seq, 1, 5, 0, fence, 3, 1,
+	unhex(format('%032x', 1000 * seq + fence)), 'w', fence * 10, 0, fence * 10 + 5, outcome, '', '', 'a', ''
 	from job join (select column1 as n, column2 as fence, column3 as outcome
 		from (values (3, 30, 'released'), (4, 30, 'failed'), (6, 20, 'failed'), (6, 30, 'expired'))) on n = seq;
 `
@@ -63,15 +69,27 @@ func before(t *testing.T, version int64, fill string) (path string) {
 // TestTenantKeysMigration: ticks and alerts of before are there, and another tenant's may have the same names.
 func TestTenantKeysMigration(t *testing.T) {
 	path := before(t, 7, `
-insert into tick values ('nightly', 10, zeroblob(16), 'circuitOpen', 'why', x'0123456789abcdef0123456789abcdef', 1, 2, 3), ('nightly', 20, zeroblob(16), 'skipped', '', null, 0, 0, 0);
+insert into tick values ('nightly', 10, zeroblob(16), 'circuitOpen', 'why',
+		x'0123456789abcdef0123456789abcdef', 1, 2, 3),
+	('nightly', 20, zeroblob(16), 'skipped', '', null, 0, 0, 0);
 insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly', zeroblob(16), 'm', 5, 0);`)
 	s := openAt(t, Config{Path: path})
-	run := lessor.JobID{UUID: lessor.UUID{0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef}}
+	run := lessor.JobID{
+		UUID: lessor.UUID{
+			0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+		},
+	}
 	ticks := []rules.TickRow{
-		{Definition: "nightly", At: 10, Outcome: lessor.TickCircuitOpen, Reason: "why", Run: run, From: 1, To: 2, Count: 3},
+		{
+			Definition: "nightly", At: 10, Outcome: lessor.TickCircuitOpen, Reason: "why", Run: run, From: 1, To: 2,
+			Count: 3,
+		},
 		{Definition: "nightly", At: 20, Outcome: lessor.TickSkipped},
 	}
-	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5, Count: 1}
+	alert := lessor.Alert{
+		ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m",
+		RaisedAt: 5, Count: 1,
+	}
 	other := lessor.TenantID{UUID: lessor.UUID{7}}
 	update(t, s, func(tx scheduler.Tx) error {
 		theirs, their := ticks[0], alert
@@ -94,7 +112,8 @@ insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly
 	})
 }
 
-// TestKernelMigrationKeepsWhatWas: what the new tables say about jobs of before is what it would be had they always been there.
+// TestKernelMigrationKeepsWhatWas: what the new tables say about jobs of before is what it would be had they always
+// been there.
 func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 	path := before(t, 1, beforeKernel)
 	s := openAt(t, Config{Path: path})
@@ -112,7 +131,8 @@ func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 		}
 		job := func(n byte) lessor.JobID { return lessor.JobID{UUID: lessor.UUID{15: n}} }
 		open, err := v.OpenRuns(t.Context(), []*rules.Definition{{ID: "nightly"}}, 10)
-		if d := cmp.Diff(map[string][]scheduler.OpenRun{"nightly": {{Job: job(1)}, {Job: job(6), Claimed: true}}}, open); d != "" {
+		if d := cmp.Diff(map[string][]scheduler.OpenRun{"nightly": {{Job: job(1)}, {Job: job(6), Claimed: true}}},
+			open); d != "" {
 			t.Errorf("open runs (-want +got):\n%s", d)
 		}
 		if err != nil {
@@ -133,21 +153,30 @@ func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 	}
 	update(t, s, func(tx scheduler.Tx) error { // and its jobs go on
 		turn := rules.Turn{Job: lessor.JobID{UUID: lessor.UUID{15: 1}}, Lane: 1, Seq: 1}
-		done := &rules.Done{State: lessor.Cancelled, Attempt: rules.Attempt{Turn: turn, EndedAt: 1, Outcome: rules.OutcomeCancelled}}
+		done := &rules.Done{
+			State: lessor.Cancelled, Attempt: rules.Attempt{Turn: turn, EndedAt: 1, Outcome: rules.OutcomeCancelled},
+		}
 		return tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Ended, Turn: turn, Done: done}})
 	})
 }
 
-// beforeTaker fills a database of version 4 with a job that is leased and one that has ended, as they were granted then: the id of a
-// lease ends with the seq of its job.
+// beforeTaker fills a database of version 4 with a job that is leased and one that has ended, as they were granted
+// then: the id of a lease ends with the seq of its job.
 const beforeTaker = `
 insert into lane values (1, zeroblob(16), 'default', 1, 'mail', 0, 1, '', '');
-insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at, trace_id, actor, created_at, payload)
-	select n, unhex(format('%032x', n)), 1, '[]', 0, 5, 0, 0, 0, 0, '', 'a', 1, x'7b7d' from (select column1 as n from (values (1), (2)));
-insert into lease (n, id, job, lane, seq, attempt, max_attempts, interruptions, fence, steps, queued_at, tenant, units, worker, request_id, max_runtime_ms, issued_at, granted_ttl_ms)
-	select 9, unhex('01990000000070008000000000000001'), id, 1, 1, 1, 5, 0, 7, 2, 1, zeroblob(16), 1, 'w', 'r', 0, 1, 60000 from job where seq = 1;
-insert into done (seq, job, lane, attempt, max_attempts, interruptions, fence, steps, queued_at, state, lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error)
-	select 2, id, 1, 1, 5, 0, 7, 3, 1, 'completed', unhex('01990000000070008000000000000002'), 'w', 1, 0, 2, 'completed', 'completed', 'completed', 'w', '' from job where seq = 2;
+insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at,
+	trace_id, actor, created_at, payload)
+	select n, unhex(format('%032x', n)), 1, '[]', 0, 5, 0, 0, 0, 0, '', 'a', 1, x'7b7d'
+	from (select column1 as n from (values (1), (2)));
+insert into lease (n, id, job, lane, seq, attempt, max_attempts, interruptions, fence, steps, queued_at,
+	tenant, units, worker, request_id, max_runtime_ms, issued_at, granted_ttl_ms)
+	select 9, unhex('01990000000070008000000000000001'), id, 1, 1, 1, 5, 0, 7, 2, 1, zeroblob(16), 1,
+	'w', 'r', 0, 1, 60000
+	from job where seq = 1;
+insert into done (seq, job, lane, attempt, max_attempts, interruptions, fence, steps, queued_at,
+	state, lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error)
+	select 2, id, 1, 1, 5, 0, 7, 3, 1, 'completed', unhex('01990000000070008000000000000002'), 'w', 1, 0, 2,
+	'completed', 'completed', 'completed', 'w', '' from job where seq = 2;
 `
 
 // TestTakerMigrationKeepsLeases: those that the release before granted live on, and are found by their ids.

@@ -12,7 +12,8 @@ import (
 // TestLibcIsTheOneThatSQLiteAsksFor: the two are translated from C together, and another version of modernc.org/libc is
 // known to break modernc.org/sqlite. `go get -u` moves it without a word.
 func TestLibcIsTheOneThatSQLiteAsksFor(t *testing.T) {
-	out, err := process.CommandContext(t.Context(), "go", "list", "-m", "-json", "modernc.org/sqlite", "modernc.org/libc").Output()
+	out, err := process.CommandContext(t.Context(), "go", "list", "-m", "-json", "modernc.org/sqlite",
+		"modernc.org/libc").Output()
 	if err != nil {
 		t.Skipf("the go command cannot say: %v", err)
 	}

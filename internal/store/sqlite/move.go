@@ -14,7 +14,7 @@ import (
 	"lessor/internal/store/row"
 )
 
-// Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
+// Move implements scheduler.Tx. It takes all rows from their places before it puts the first into its new place.
 func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 	return t.do("move jobs", func() error {
 		for i := range moves {
@@ -32,7 +32,7 @@ func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 	})
 }
 
-// takeRow deletes the row that is moved.
+// takeRow takes the row of a move from its place.
 func (t *tx) takeRow(m *scheduler.Move) error {
 	var a args
 	switch m.From {
@@ -54,7 +54,7 @@ func (t *tx) takeRow(m *scheduler.Move) error {
 	return t.one(a.stmt)
 }
 
-// takeQueued takes a row from the queue. That of a job which is granted is left behind: see line.
+// takeQueued takes a row from the queue. The row of a job that is granted stays: see line.
 func (t *tx) takeQueued(m *scheduler.Move) error {
 	seq := m.Turn.Seq
 	if !t.store.line.queued.has(seq) {
@@ -77,8 +77,8 @@ func (t *tx) takeQueued(m *scheduler.Move) error {
 	return nil
 }
 
-// isQueued makes sure that a place in the queue is the job's. A job has its seq for life, so a spec that was read proves
-// it. The specs of a grant were read, in the same order.
+// isQueued makes sure that a place in the queue is the job's. A job has its seq for life, so a spec that was read
+// proves it. The specs of a grant were read, in the same order.
 func (t *tx) isQueued(turn *rules.Turn) error {
 	if len(t.read) > 0 && t.read[0] != nil && t.read[0].ID == turn.Job && t.read[0].Seq == turn.Seq {
 		t.read = t.read[1:]
@@ -123,7 +123,7 @@ func (t *tx) one(stmt *sqlite.Stmt) error {
 	return nil
 }
 
-// sort lists the moves by the table they go to, so that each gets its rows in few statements.
+// sort lists the moves by their new place, so that each table gets its rows in few statements.
 func (t *tx) sort(moves []scheduler.Move) error {
 	t.toQueue, t.toDelayed, t.toLease, t.toDone, t.toAttempt =
 		t.toQueue[:0], t.toDelayed[:0], t.toLease[:0], t.toDone[:0], t.toAttempt[:0]
@@ -172,7 +172,7 @@ func (t *tx) putRows() error {
 	return nil
 }
 
-// putQueued puts rows into the queue. A row that an earlier grant of the job left there goes first.
+// putQueued puts rows into the queue. It first deletes a row that an earlier grant of the job left there.
 func (t *tx) putQueued() error {
 	l := t.store.line
 	for _, m := range t.toQueue {

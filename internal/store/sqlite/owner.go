@@ -6,14 +6,15 @@ import (
 	"os"
 )
 
-// owner is the right to use a database file: a lock on a file beside it and one on the file itself, held for as long as the store is
-// open. SQLite's own locks do not keep a second server out, since two may take turns in one file.
+// owner is the right to use a database file: a lock on a file beside it and one on the file itself, held while the
+// store is open. SQLite's own locks do not keep a second server out: two may write to one file by turns.
 type owner struct {
 	file, inode *os.File
 }
 
-// own takes the right, or refuses at once if another process, or another Store of this one, has it. It refuses a file with a second name
-// too: the write-ahead log lies beside one name only, and who comes by the other would not see it.
+// own takes the right, or refuses at once if another process, or another Store of this one, has it. It also refuses a
+// file with a second name: the write-ahead log lies beside one name only, and a server that opens the file by the other
+// would not see it.
 func own(path string) (_ *owner, err error) {
 	o, name := &owner{}, path+".lock"
 	defer func() {
@@ -38,7 +39,8 @@ func own(path string) (_ *owner, err error) {
 		return nil, err
 	}
 	if n := links(st); n > 1 {
-		return nil, fmt.Errorf("the file has %d names (hard links): remove all but one, since its write-ahead log lies beside one of them only", n)
+		return nil, fmt.Errorf("the file has %d names (hard links): remove all but one,"+
+			" since its write-ahead log lies beside one of them only", n)
 	}
 	return o, nil
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile returns the locked file, or nil if somebody else holds the lock. The lock goes with the process, however it
-// ends; the file stays, since removing it would let two processes lock two files of one name.
+// lockFile returns the locked file, or nil if another owner holds the lock. The lock ends with the process, in whatever
+// way it ends. The file stays: removing it would let two processes lock two files of one name.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -33,7 +33,7 @@ func lockFile(name string) (*os.File, error) {
 
 func unlockFile(f *os.File) error { return f.Close() }
 
-// links is how many names a file has.
+// links is the number of a file's names.
 func links(st os.FileInfo) uint64 {
 	if s, ok := st.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink) //nolint:unconvert // smaller elsewhere

@@ -2,7 +2,7 @@ package sqlite
 
 import "os"
 
-// lockInode locks the database itself, whatever its name: through a hard link or a mount of the file alone its lock file is another. It
-// returns nil if somebody else holds the lock. On Linux this lock and those of SQLite do not see each other. The file stays open
-// until SQLite has closed its own: closing any would give SQLite's locks away.
+// lockInode locks the database itself: through a hard link or a mount of the file alone its lock file is another. It
+// returns nil if another owner holds the lock. On Linux this lock does not conflict with those of SQLite. The file
+// stays open until SQLite has closed its own: closing any descriptor would release SQLite's locks.
 func lockInode(path string) (*os.File, error) { return lockFile(path) }

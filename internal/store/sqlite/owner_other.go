@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// lockFile makes the file, or returns nil if it is there. Without flock the file outlives a process that was killed, and
-// has to be removed by hand.
+// lockFile creates the file, or returns nil if it is there. Without flock the file outlives a process that was killed:
+// the operator has to remove it.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -18,7 +18,7 @@ func lockFile(name string) (*os.File, error) {
 	return f, err
 }
 
-// links is how many names a file has, which is not known here.
+// links is the number of a file's names, which is not known here.
 func links(os.FileInfo) uint64 { return 1 }
 
 func unlockFile(f *os.File) error {

@@ -8,12 +8,13 @@ import (
 
 const (
 	readEnded = "select done.seq, done.job, tenant, job.idempotency_key, definition from done" +
-		" cross join job on job.id = done.job cross join lane on lane.id = done.lane where ended_at < +? order by ended_at limit +?"
+		" cross join job on job.id = done.job cross join lane on lane.id = done.lane" +
+		" where ended_at < +? order by ended_at limit +?"
 	dropDone = "delete from done where seq = ?"
 	dropKey  = "delete from idempotency where tenant = ? and key = ? and job = ?"
 )
 
-// purges remove what is kept under a job's id.
+// purges delete the rows that are found by a job's id.
 var purges = []string{
 	"delete from attempt where job = ?",
 	"delete from note where job = ?",
@@ -21,7 +22,7 @@ var purges = []string{
 	"delete from job where id = ?",
 }
 
-// ended is a job that can go.
+// ended is a job to purge or to strip.
 type ended struct {
 	seq        int64
 	job        lessor.JobID
@@ -30,7 +31,7 @@ type ended struct {
 	definition string
 }
 
-// Purge implements scheduler.Tx, the jobs that ended first going first.
+// Purge implements scheduler.Tx. Jobs that ended first go first.
 func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (int, error) {
 	var page []ended
 	err := t.do("purge", func() error {
@@ -76,7 +77,7 @@ func (t *tx) purge(e ended) error {
 	return nil
 }
 
-// freeKey lets the idempotency key of a job be used again.
+// freeKey gives back the idempotency key of a job.
 func (t *tx) freeKey(e ended) error {
 	if e.key == "" {
 		return nil
@@ -88,7 +89,7 @@ func (t *tx) freeKey(e ended) error {
 	}, nil)
 }
 
-// dropRun takes a job from its definition's list.
+// dropRun removes a job from its definition's list.
 func (t *tx) dropRun(e ended) error {
 	if e.definition == "" {
 		return nil
@@ -99,10 +100,12 @@ func (t *tx) dropRun(e ended) error {
 	}, nil)
 }
 
-// kernelPurges remove what came before an instant, the oldest first.
+// kernelPurges delete rows from before an instant, the oldest first.
 var kernelPurges = []string{
-	"delete from tick where (tenant, definition, tick_at) in (select tenant, definition, tick_at from tick where tick_at < +? order by tick_at limit +?)",
-	"delete from alert where id in (select id from alert where cleared_at > 0 and cleared_at < +? order by cleared_at limit +?)",
+	"delete from tick where (tenant, definition, tick_at) in" +
+		" (select tenant, definition, tick_at from tick where tick_at < +? order by tick_at limit +?)",
+	"delete from alert where id in" +
+		" (select id from alert where cleared_at > 0 and cleared_at < +? order by cleared_at limit +?)",
 	"delete from audit where id in (select id from audit where at < +? order by at limit +?)",
 }
 

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// seqSetting holds a mark above every place in line that was ever given away.
+	// seqSetting holds a limit above every place in line that was ever given.
 	seqSetting = "sqlite.seq"
-	// seqBlock is how far the mark is moved at a time: one write a million jobs, and a restart skips at most as many.
+	// seqBlock is the step by which the limit rises: one write per million jobs, and a restart skips at most as many.
 	seqBlock = 1_000_000
 )
 
-// seqs counts places in line. They are given from memory, below a mark in the file; after a restart counting goes on at
-// the mark, so that none is given twice, also when the jobs that had them are long gone.
+// seqs counts places in line. They are given from memory, below a limit in the file. After a restart counting continues
+// at the limit, so that none is given twice, even when the jobs that had them were purged.
 type seqs struct {
 	next  int64
 	limit int64
@@ -38,7 +38,7 @@ func (s *seqs) load(conn *sqlite.Conn) error {
 	return nil
 }
 
-// Seqs implements scheduler.Tx. Places that a failed transaction took are not given again.
+// Seqs implements scheduler.Tx. Places that a failed transaction reserved are not given again.
 func (t *tx) Seqs(_ context.Context, n int) (int64, error) {
 	if n <= 0 {
 		return 0, nil

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// seqSet is a set of places in line. Seqs lie close together, so a bit each in small chunks is little memory, and
-// chunks are quickly put in order.
+// seqSet is a set of places in line. Seqs lie close together, so one bit for each, in small chunks, takes little
+// memory, and chunks are quick to sort.
 type seqSet struct {
 	chunks map[int64]*chunk
 	n      int
 }
 
-// chunkSeqs is how many seqs share a chunk: one cache line.
+// chunkSeqs is the number of seqs in a chunk, which is one cache line.
 const chunkSeqs = 512
 
 type chunk [chunkSeqs / 64]uint64
 
 func newSeqSet() seqSet { return seqSet{chunks: map[int64]*chunk{}} }
 
-// bitOf returns where the bit of a seq is: its chunk, the word in it and the bit in that.
+// bitOf returns the chunk of a seq, the word in the chunk and the bit in the word.
 func bitOf(seq int64) (key int64, word int, bit uint64) {
 	key = seq >> 9
 	low := seq - key*chunkSeqs
@@ -56,7 +56,7 @@ func (s *seqSet) set(seq int64, in bool) bool {
 	return true
 }
 
-// keys returns the chunks that there are, in order.
+// keys returns the keys of the chunks, in order.
 func (s *seqSet) keys() []int64 { return slices.Sorted(maps.Keys(s.chunks)) }
 
 // appendChunk appends the seqs of one chunk, in order.

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// specCacheBytes bounds the specs at hand: about a hundred thousand small jobs.
+	// specCacheBytes bounds the cache: about a hundred thousand small jobs.
 	specCacheBytes = 32 << 20
-	// specOverhead is what a spec costs besides its payload: the struct, map entry, tags and texts.
+	// specOverhead is the size of a spec besides its payload: the struct, map entry, tags and texts.
 	specOverhead = 512
 )
 
-// specCache holds the specs of jobs that came lately, so that a grant soon after the submission reads nothing. The
-// oldest go first.
+// specCache holds the specs of recent jobs, so that a grant soon after the submission reads nothing. The oldest leave
+// it first.
 type specCache struct {
 	max, bytes int
 	specs      map[lessor.JobID]*rules.Spec
-	order      []lessor.JobID // as they came; ids that were dropped since are passed over
-	floor      int64          // jobs of lower seqs are not looked for: with a long queue that is nearly all of them
+	order      []lessor.JobID // in the order of submission; may name dropped ones
+	floor      int64          // no job with a lower seq is here: with a long queue nearly all are lower
 }
 
 func newSpecCache(limit int) *specCache {
@@ -29,7 +29,7 @@ func newSpecCache(limit int) *specCache {
 
 func (c *specCache) find(id lessor.JobID) *rules.Spec { return c.specs[id] }
 
-// findAt is find for who knows the job's seq.
+// findAt is find for a job whose seq is known.
 func (c *specCache) findAt(t *rules.Turn) *rules.Spec {
 	if t.Seq < c.floor {
 		return nil
@@ -50,7 +50,7 @@ func (c *specCache) put(s *rules.Spec) {
 		}
 		c.order = c.order[1:]
 	}
-	// Dropped ids are cleared away when they are most of the order.
+	// Dropped ids are removed from order when they are most of it.
 	if len(c.order) > 2*len(c.specs)+1024 {
 		c.compact()
 	}

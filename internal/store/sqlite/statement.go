@@ -137,7 +137,9 @@ func unless(err, end error) error {
 }
 
 // collect returns the rows of a query.
-func collect[T any](conn *sqlite.Conn, text string, bind func(*args), declare func(*row.Codec, *T)) (all []T, err error) {
+func collect[T any](
+	conn *sqlite.Conn, text string, bind func(*args), declare func(*row.Codec, *T),
+) (all []T, err error) {
 	err = query(conn, text, bind, func(r *result) error {
 		all = append(all, *new(T))
 		declare(r.codec, &all[len(all)-1])

@@ -84,18 +84,25 @@ func busyDay(t *testing.T, s *Store) {
 func busyKernel(ctx context.Context, tx scheduler.KernelTx, i int) error {
 	id := fmt.Sprintf("definition-%d", i)
 	d := &rules.Definition{ID: id, Module: "ledger", Enabled: i%3 == 0, DueAt: lessor.Instant(i)}
-	tick := rules.TickRow{Definition: id, At: lessor.Instant(i), Outcome: lessor.TickCircuitOpen, Run: lessor.JobID{UUID: uuid()}}
-	alert := lessor.Alert{ID: lessor.AlertID{UUID: uuid()}, Kind: lessor.AlertDead, Subject: id, ClearedAt: lessor.Instant(i % 2)}
+	tick := rules.TickRow{
+		Definition: id, At: lessor.Instant(i), Outcome: lessor.TickCircuitOpen, Run: lessor.JobID{UUID: uuid()},
+	}
+	alert := lessor.Alert{
+		ID: lessor.AlertID{UUID: uuid()}, Kind: lessor.AlertDead, Subject: id, ClearedAt: lessor.Instant(i % 2),
+	}
 	_, err1 := tx.LockDefinitions(ctx, []string{id})
 	_, err2 := tx.DueDefinitions(ctx, lessor.Instant(i), 3)
 	_, err3 := tx.LockCircuits(ctx, []string{id}, true)
 	_, err4 := tx.PurgeKernel(ctx, lessor.Instant(i-5), 3)
 	return errors.Join(
-		err1, err2, err3, err4, tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.DeleteDefinitions(ctx, []string{fmt.Sprintf("definition-%d", i-9)}),
+		err1, err2, err3, err4, tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.DeleteDefinitions(ctx,
+			[]string{fmt.Sprintf("definition-%d", i-9)}),
 		tx.SaveTicks(ctx, []rules.TickRow{tick}), tx.ReplaceTicks(ctx, []rules.TickRow{tick}),
 		tx.SaveCircuits(ctx, []*rules.Circuit{{Definition: id, State: lessor.CircuitOpen}, {Definition: "idle"}}),
-		tx.SavePolicy(ctx, rules.Policy{Weight: i}), tx.SaveAlerts(ctx, []lessor.Alert{alert}), tx.AcknowledgeAlert(ctx, alert.ID, "a", 1),
-		tx.SaveHandler(ctx, lessor.Handler{HandlerID: id, Schema: []byte("{}")}), tx.SaveHandler(ctx, lessor.Handler{HandlerID: "none"}),
+		tx.SavePolicy(ctx, rules.Policy{Weight: i}), tx.SaveAlerts(ctx, []lessor.Alert{alert}),
+		tx.AcknowledgeAlert(ctx, alert.ID, "a", 1),
+		tx.SaveHandler(ctx, lessor.Handler{HandlerID: id, Schema: []byte("{}")}), tx.SaveHandler(ctx,
+			lessor.Handler{HandlerID: "none"}),
 		tx.SaveAudit(ctx, []lessor.Audited{{ID: lessor.AuditID{UUID: uuid()}, At: lessor.Instant(i)}}),
 	)
 }
@@ -120,7 +127,9 @@ func readAll(t *testing.T, v scheduler.View, job lessor.JobID, leases []lessor.L
 	}
 	_, err1 := v.LeaseEnds(ctx, leases)
 	_, err2 := v.History(ctx, job)
-	_, err3 := v.LeaseList(ctx, scheduler.LeaseQuery{Worker: "worker-0001", Tenant: &tenant, After: &scheduler.LeasePlace{B: 30}, Limit: 3})
+	_, err3 := v.LeaseList(ctx, scheduler.LeaseQuery{
+		Worker: "worker-0001", Tenant: &tenant, After: &scheduler.LeasePlace{B: 30}, Limit: 3,
+	})
 	_, err4 := v.LeaseList(ctx, scheduler.LeaseQuery{Limit: 3})
 	_, err10 := v.WorkspaceLeases(ctx, "here")
 	_, err5 := v.NextDue(ctx)
@@ -160,15 +169,23 @@ func readKernel(ctx context.Context, v scheduler.KernelView, leases []lessor.Lea
 	tenant, run := lessor.TenantID{}, lessor.JobID{UUID: uuid()}
 	for _, tenant := range []*lessor.TenantID{nil, &tenant} {
 		for _, name := range []string{"", "ledger"} {
-			keep(v.DefinitionList(ctx, scheduler.DefinitionQuery{Tenant: tenant, Module: name, After: &scheduler.Named{Name: name}, Limit: 3}))
+			keep(v.DefinitionList(ctx, scheduler.DefinitionQuery{
+				Tenant: tenant, Module: name, After: &scheduler.Named{Name: name}, Limit: 3,
+			}))
 			keep(v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Tenant: tenant, Definition: name, Limit: 3}))
-			keep(v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Tenant: tenant, Definition: name, Run: &run, After: &run, Limit: 3}))
+			keep(v.CircuitTicks(ctx, scheduler.CircuitTickQuery{
+				Tenant: tenant, Definition: name, Run: &run, After: &run, Limit: 3,
+			}))
 			keep(v.AuditList(ctx, scheduler.AuditQuery{Actor: name, Limit: 3}))
-			keep(v.AuditList(ctx, scheduler.AuditQuery{Actor: name, Object: "o", After: &lessor.AuditID{UUID: uuid()}, Limit: 3}))
+			keep(v.AuditList(ctx, scheduler.AuditQuery{
+				Actor: name, Object: "o", After: &lessor.AuditID{UUID: uuid()}, Limit: 3,
+			}))
 		}
 		for _, open := range []bool{false, true} {
 			keep(v.AlertList(ctx, scheduler.AlertQuery{Tenant: tenant, Open: open, Limit: 3}))
-			keep(v.AlertList(ctx, scheduler.AlertQuery{Tenant: tenant, Open: open, After: &lessor.AlertID{UUID: uuid()}, Limit: 3}))
+			keep(v.AlertList(ctx, scheduler.AlertQuery{
+				Tenant: tenant, Open: open, After: &lessor.AlertID{UUID: uuid()}, Limit: 3,
+			}))
 		}
 		keep(v.Circuits(ctx, scheduler.CircuitQuery{Tenant: tenant, After: &scheduler.Named{Name: "c"}, Limit: 3}))
 		keep(v.LockList(ctx, scheduler.LockQuery{Tenant: tenant, Limit: 3}))
@@ -201,8 +218,8 @@ func status(stmt *sqlite.Stmt, op int32) int32 {
 	return lib.Xsqlite3_stmt_status(tls, uintptr(v.FieldByName("stmt").Uint()), op, 0)
 }
 
-// TestNothingIsPreparedAgain: with STAT4 a range over a bound value makes SQLite prepare the statement again at each bind,
-// which once was a third of the CPU. "+?" keeps it from looking at the value.
+// TestNothingIsPreparedAgain: with STAT4 a range over a bound value makes SQLite prepare the statement again at each
+// bind, which once was a third of the CPU. "+?" keeps it from looking at the value.
 func TestNothingIsPreparedAgain(t *testing.T) {
 	s := openAt(t, Config{Readers: 1})
 	busyDay(t, s)
@@ -270,7 +287,8 @@ func TestPlans(t *testing.T) {
 			continue
 		}
 		seen++
-		if strings.Contains(p, "TEMP B-TREE") || strings.Contains(p, "SCAN ") && !strings.Contains(p, "SCAN CONSTANT ROW") && !strings.Contains(p, "-ROW VALUES") {
+		if strings.Contains(p, "TEMP B-TREE") || strings.Contains(p, "SCAN ") &&
+			!strings.Contains(p, "SCAN CONSTANT ROW") && !strings.Contains(p, "-ROW VALUES") {
 			t.Errorf("%s\nsorts, or reads a whole table: %s", text, p)
 		}
 	}

@@ -46,22 +46,22 @@ type Store struct {
 	seal    *rules.Seal
 	readers *sqlitex.Pool
 
-	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
+	// turn holds one token; a goroutine that has it may write. It is a channel, so that waiting ends with a context.
 	turn   chan struct{}
 	closed chan struct{}
 	close  func() error
 
-	// All below belongs to who has the turn.
+	// Only the goroutine that has the turn uses the fields below.
 	writer *writer
 	leases *leaseCache
 	line   *line
 	specs  *specCache
 	lanes  *laneCache
 	seqs   seqs
-	// ill says that the last write failed for a reason that others will meet too. Until one succeeds nobody could have
-	// accepted a heartbeat, and the time is not counted as served.
+	// ill says that the last write failed for a reason that would fail others too. Until one succeeds no heartbeat could
+	// be accepted, and the time is not counted as served.
 	ill bool
-	// broken is the I/O error after which nothing is written any more.
+	// broken is the I/O error after which the store writes nothing.
 	broken error
 	// lost says that it is the files that are no longer there.
 	lostFiles bool

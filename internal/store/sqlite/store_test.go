@@ -119,7 +119,8 @@ func beat(ctx context.Context, tx scheduler.Tx, ids []lessor.LeaseID) error {
 	}
 	held := make([]*rules.Held, 0, len(ids))
 	for _, id := range ids {
-		if err := rules.Beat(leases[id], rules.Hand{Holder: leases[id].Holder()}, 0, tx.Now(), tx.Serving()); err != nil {
+		if err := rules.Beat(leases[id], rules.Hand{Holder: leases[id].Holder()}, 0, tx.Now(),
+			tx.Serving()); err != nil {
 			return err
 		}
 		held = append(held, leases[id])
@@ -134,18 +135,22 @@ func finish(ctx context.Context, tx scheduler.Tx, ids []lessor.LeaseID, e rules.
 	}
 	moves := make([]scheduler.Move, len(ids))
 	for i, id := range ids {
-		n, err := rules.Conclude(leases[id], e, rules.Retries{BackoffFirst: time.Second, BackoffMax: time.Minute, MaxInterruptions: 20}, tx.Now(), 0.5)
+		n, err := rules.Conclude(leases[id], e,
+			rules.Retries{BackoffFirst: time.Second, BackoffMax: time.Minute, MaxInterruptions: 20}, tx.Now(), 0.5)
 		if err != nil {
 			return err
 		}
 		moves[i] = scheduler.Move{
-			From: rules.Leased, To: n.Place, Turn: n.Turn, Held: leases[id], Wait: n.Wait, Attempt: n.Attempt, Done: n.Done,
+			From: rules.Leased, To: n.Place, Turn: n.Turn, Held: leases[id], Wait: n.Wait, Attempt: n.Attempt,
+			Done: n.Done,
 		}
 	}
 	return tx.Move(ctx, moves)
 }
 
-var completed = rules.End{Outcome: rules.OutcomeCompleted, Said: rules.SaidCompleted, Reason: "completed", Actor: "worker-0001"}
+var completed = rules.End{
+	Outcome: rules.OutcomeCompleted, Said: rules.SaidCompleted, Reason: "completed", Actor: "worker-0001",
+}
 
 func leaseIDs(held []*rules.Held) []lessor.LeaseID {
 	ids := make([]lessor.LeaseID, len(held))
@@ -225,7 +230,8 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 // TestNoWALIsRefused uses a file system layer of SQLite that has no shared memory, as network file systems have none.
 func TestNoWALIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
-	conn, err := sqlite.OpenConn(fileURI(path, "vfs", "unix-dotfile"), sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenURI)
+	conn, err := sqlite.OpenConn(fileURI(path, "vfs", "unix-dotfile"), sqlite.OpenReadWrite, sqlite.OpenCreate,
+		sqlite.OpenURI)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"lessor"
 )
 
-// stripSetting remembers how far Strip has come, so that no job needs a mark of its own.
+// stripSetting holds the last job that was stripped, so that no job needs a flag.
 const stripSetting = "sqlite.stripped"
 
-// stripped is the last job that was stripped: jobs go in the order of their ends, and of their seqs within one instant.
+// stripped is the last job that was stripped. Jobs are stripped in the order of their ends, then of their seqs.
 type stripped struct {
 	EndedAt lessor.Instant `json:"ended_at"`
 	Seq     int64          `json:"seq"`
@@ -20,7 +20,7 @@ const readUnstripped = "select done.seq, done.job, tenant, job.idempotency_key, 
 	" cross join job on job.id = done.job cross join lane on lane.id = done.lane" +
 	" where ended_at < +? and (ended_at, done.seq) > (+?, +?) order by ended_at, done.seq limit +?"
 
-// strips forget what is large about a job.
+// strips delete the large values of a job.
 var strips = []string{
 	"delete from report where job = ?",
 	"update job set payload = null where id = ?",

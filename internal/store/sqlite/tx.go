@@ -15,7 +15,7 @@ type tx struct {
 	w     *writer
 	err   error
 
-	seqLimit int64         // the mark up to which this transaction reserved places in line
+	seqLimit int64         // the limit up to which this transaction reserved places in line
 	read     []*rules.Spec // that SpecsAt returned and no grant has used yet
 	granted  []*liveLease  // their specs are not needed again soon
 

@@ -11,14 +11,14 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// view reads one snapshot: a reader's, or what the writer's transaction sees.
+// view reads one snapshot: that of a reader, or that of the writer's transaction.
 type view struct {
 	conn    *sqlite.Conn
 	now     lessor.Instant
 	serving rules.Serving
 	leases  *leaseIndex
 	seal    *rules.Seal
-	left    func(seq int64) bool // whether a row of the queue is left over; nil = not looked yet
+	left    func(seq int64) bool // whether a row of the queue is left over; nil = not read yet
 }
 
 var (
@@ -35,7 +35,7 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err er
 	defer func() { err = errors.Join(err, fault("end view", s.giveBack(conn))) }()
 	began := s.leases.index.enter()
 	defer s.leases.index.leave(began)
-	// A snapshot is taken by the first read. Taken before the clock is looked at, it holds nothing from the future.
+	// The first read takes the snapshot. It comes before the reading of the clock, so that no row is from the future.
 	if err := query(conn, "begin", nil, nil); err != nil {
 		return readFault(ctx, "begin view", err)
 	}
@@ -43,7 +43,9 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err er
 	if err := query(conn, "select 1 from setting limit 1", nil, nothing); err != nil {
 		return readFault(ctx, "begin view", err)
 	}
-	return fn(&view{conn: conn, now: s.clock.read().Wall, serving: s.clock.known(), leases: s.leases.index, seal: s.seal})
+	return fn(&view{
+		conn: conn, now: s.clock.read().Wall, serving: s.clock.known(), leases: s.leases.index, seal: s.seal,
+	})
 }
 
 // Now implements scheduler.View.
