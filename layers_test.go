@@ -29,7 +29,7 @@ type layer struct {
 	pure    bool     // decides from its arguments alone: no I/O, no clock, no chance
 }
 
-// The architecture: words ← rules ← lanes ← scheduler ← stores and transport ← node ← programs. Each line may import
+// The architecture: words ← rules ← lanes ← fold ← scheduler ← stores and transport ← node ← programs. Each line may import
 // what stands above it and is named in it, nothing else. To add a package, add its line in the same commit, and say in
 // the package comment what it is for; to add an arrow, first ask whether the thing is not in the wrong layer.
 var layers = map[string]layer{
@@ -38,11 +38,12 @@ var layers = map[string]layer{
 	"internal/cron":  {pure: true, imports: []string{"."}},
 	"internal/rules": {pure: true, imports: []string{".", "internal/cron"}},
 	"internal/lanes": {pure: true, imports: []string{".", "internal/rules"}},
+	"internal/fold":  {pure: true, imports: []string{".", "internal/rules", "internal/lanes"}},
 
 	// One transaction an operation; declares the seam that stores implement.
 	"internal/batch": {},
 	"internal/scheduler": {
-		imports: []string{".", "internal/rules", "internal/lanes", "internal/batch", "internal/schema"},
+		imports: []string{".", "internal/rules", "internal/lanes", "internal/fold", "internal/batch", "internal/schema"},
 		libs:    []string{"github.com/google/uuid"},
 		tests:   []string{"internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "github.com/jackc/pgx/v5"},
 	},

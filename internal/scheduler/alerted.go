@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -21,20 +22,20 @@ func (p *pass) alert(ctx context.Context, of alertOf, count int64, message strin
 	if err != nil {
 		return err
 	}
-	p.l.fold.alerted[of] = true
+	p.l.alerted[of] = true
 	if open != nil {
 		return nil
 	}
-	p.resettle()
+	p.l.fold.ChangeSettings()
 	return p.saveNew(ctx, lessor.Alert{Kind: of.kind, Subject: of.id, TenantID: of.tenant, Message: message, Count: count})
 }
 
 // unalert clears an alert about a definition, if one is known to be open.
 func (p *pass) unalert(ctx context.Context, of alertOf) error {
-	if !p.l.fold.alerted[of] {
+	if !p.l.alerted[of] {
 		return nil
 	}
-	delete(p.l.fold.alerted, of)
+	delete(p.l.alerted, of)
 	return p.clear(ctx, of.kind, of.id, of.tenant)
 }
 
@@ -58,15 +59,15 @@ func (p *pass) clearAlerts(ctx context.Context, d *rules.Definition) error {
 			return err
 		}
 	}
-	if h := p.l.fold.hindered.all[d.ID]; h.Circuit.Closed() {
+	if h := p.l.fold.Blocked(d.ID); h.Circuit.Closed() {
 		return nil
 	}
 	return p.clear(ctx, lessor.AlertCircuitOpen, d.ID, d.Tenant)
 }
 
 // loadAlerted reads which alerts are open that this node may have to clear.
-func (l *loop) loadAlerted(ctx context.Context, v View, f *fold) error {
-	clear(f.alerted)
+func (l *loop) loadAlerted(ctx context.Context, v View, f *fold.Fold) error {
+	clear(l.alerted)
 	for q := (AlertQuery{Open: true, Limit: pageLimit}); ; {
 		page, err := v.AlertList(ctx, q)
 		if err != nil {
@@ -75,7 +76,7 @@ func (l *loop) loadAlerted(ctx context.Context, v View, f *fold) error {
 		for i := range page {
 			switch a := &page[i]; a.Kind {
 			case lessor.AlertNoWorker, lessor.AlertMissedTicks:
-				f.alerted[alertOf{a.Kind, a.TenantID, a.Subject}] = true
+				l.alerted[alertOf{a.Kind, a.TenantID, a.Subject}] = true
 			case lessor.AlertJobFailed:
 				l.failing.adopt(a)
 			}

@@ -88,7 +88,7 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 		p.leave(st.Held, *ch.Next)
 	default:
 		if st.Place == rules.InQueue {
-			p.l.fold.remove(st.Turn)
+			p.l.fold.Remove(st.Turn)
 		}
 		turn := ch.Next.Turn
 		if ch.Next.Place == rules.Ended {

@@ -89,8 +89,8 @@ func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
 		return nil
 	}
 	for _, c := range cs {
-		if p.l.fold.broken(c) {
-			p.resettle()
+		if p.l.fold.SetCircuit(c) {
+			p.l.fold.ChangeSettings()
 		}
 	}
 	return p.tx.SaveCircuits(ctx, cs)
@@ -100,7 +100,7 @@ func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
 // circuit that another node counts into waits for the next grant.
 func (r *round) trials(ctx context.Context) error {
 	f := r.p.l.fold
-	ids := f.tries(r.p.now)
+	ids := f.Trials(r.p.now)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (r *round) trials(ctx context.Context) error {
 	for id, c := range circuits {
 		if c.Ready(r.p.now) {
 			r.trial[id] = c
-			f.index.SetDefinition(f.hindered.all[id].Tenant, id, false)
+			f.Index.SetDefinition(f.Blocked(id).Tenant, id, false)
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ func (r *round) trials(ctx context.Context) error {
 // try keeps the other jobs of a definition back once one of them is tried.
 func (r *round) try(lane rules.Lane) {
 	if r.trialOf(lane) != nil {
-		r.p.l.fold.index.SetDefinition(lane.Tenant, lane.Definition, true)
+		r.p.l.fold.Index.SetDefinition(lane.Tenant, lane.Definition, true)
 	}
 }
 
@@ -146,7 +146,7 @@ func (r *round) tried(ctx context.Context) error {
 		}
 	}
 	for id := range r.trial {
-		r.p.l.fold.hinder(r.p.l.fold.hindered.all[id])
+		r.p.l.fold.Block(r.p.l.fold.Blocked(id))
 	}
 	return r.p.saveCircuits(ctx, changed)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fold"
 )
 
 // commit answers w: everything that is hot in one transaction, each rare change in one of its own.
@@ -154,12 +155,12 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 		l.cfg.Observe(p.stats)
 		if err == nil {
 			l.retaining.ended.Add(int64(len(p.stats.Ended)))
-			l.fold.serving = p.served()
+			l.fold.Serving = p.served()
 			l.announce(p)
 			return p, nil
 		}
 		if p.stats.Err == nil { // refused before anything was changed: the fold is as it was
-			l.fold.delta = nil
+			l.fold.Recorded()
 			return nil, err
 		}
 		l.doubt()
@@ -174,7 +175,7 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 
 // repeatable reports whether a transaction failed in such a way that it may succeed on a fold that is rebuilt.
 func repeatable(err error) bool {
-	return errors.Is(err, ErrAgain) || errors.Is(err, errStale) || errors.Is(err, ErrWentBack)
+	return errors.Is(err, ErrAgain) || errors.Is(err, fold.ErrStale) || errors.Is(err, ErrWentBack)
 }
 
 // announce tells about the alerts of a commit that is durable, and counts the jobs that failed in it.

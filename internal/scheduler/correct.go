@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -34,9 +35,9 @@ func (l *loop) readClock(now lessor.Instant) {
 func (l *loop) setBack(now lessor.Instant) {
 	l.reserve.since = min(l.reserve.since, now)
 	l.workers.setBack(now)
-	l.followedUntil = min(l.followedUntil, now.Add(followedFor))
+	l.followedUntil = min(l.followedUntil, now.Add(followersFor))
 	f := l.fold
-	f.retainAt, f.metAt = min(f.retainAt, now), min(f.metAt, now)
+	l.retaining.at, f.OthersAt = min(l.retaining.at, now), min(f.OthersAt, now)
 	for i := range l.expected {
 		e := &l.expected[i]
 		e.at = min(e.at, now.Add(e.within))
@@ -82,7 +83,7 @@ func (l *loop) correctNext(ctx context.Context) (full bool, err error) {
 			return p.recool(ctx)
 		})
 		if err == nil {
-			l.failing.setBack(l.fold.serving.LastBeat)
+			l.failing.setBack(l.fold.Serving.LastBeat)
 			l.correction = correction{}
 		}
 	}
@@ -101,7 +102,7 @@ func (l *loop) correctIn(ctx context.Context, fn func(p *pass) error) error {
 
 // rewait counts the waits of jobs from now that began in the future, and reports whether there may be more.
 func (p *pass) rewait(ctx context.Context) (more bool, err error) {
-	ahead, err := p.tx.Ahead(ctx, p.now.Add(noStep), dueLimit)
+	ahead, err := p.tx.Ahead(ctx, p.now.Add(fold.MaxJitter), dueLimit)
 	if err != nil {
 		return false, err
 	}
@@ -111,7 +112,7 @@ func (p *pass) rewait(ctx context.Context) (more bool, err error) {
 	for _, w := range ahead {
 		if rules.Rewait(&w.Turn, &w.Wait, p.now) {
 			p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.Delayed, Turn: w.Turn, Wait: w.Wait})
-			p.l.fold.waits(w.Wait.Until)
+			p.l.fold.Delay(w.Wait.Until)
 		}
 	}
 	return len(ahead) == dueLimit, nil
@@ -188,12 +189,7 @@ func (p *pass) rewatch(ctx context.Context) error {
 // recool sets right when open circuits are tried, and when a capacity that was set for a time ends.
 func (p *pass) recool(ctx context.Context) error {
 	f := p.l.fold
-	var ids []string
-	for id := range f.hindered.open {
-		if f.hindered.all[id].Circuit.RetryAt > p.now {
-			ids = append(ids, id)
-		}
-	}
+	ids := f.Cooling(p.now)
 	circuits, err := p.tx.LockCircuits(ctx, ids, true)
 	if err != nil {
 		return err
@@ -232,6 +228,6 @@ func (p *pass) resetUntil(ctx context.Context) error {
 		return fmt.Errorf("write setting %s: %w", settingsName, err)
 	}
 	s.settings = next // if the commit fails, the fold and with it the settings are loaded again
-	p.resettle()
+	p.l.fold.ChangeSettings()
 	return p.tx.SaveSetting(ctx, settingsName, raw)
 }

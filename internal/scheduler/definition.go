@@ -121,10 +121,10 @@ func (p *pass) saveDefinitions(ctx context.Context, ds []*rules.Definition) erro
 	}
 	f := p.l.fold
 	for _, d := range ds {
-		f.held(d)
-		f.ticksAt(d.DueAt)
+		f.SetPaused(d)
+		f.PlanTick(d.DueAt)
 	}
-	p.resettle()
+	p.l.fold.ChangeSettings()
 	return nil
 }
 
@@ -183,12 +183,12 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 		if err := p.clearAlerts(ctx, d); err != nil {
 			return err
 		}
-		p.l.fold.unhinder(d.ID)
+		p.l.fold.Unblock(d.ID)
 	}
 	if err := p.cancelOpen(ctx, c.Actor, ds, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {
 		return err
 	}
-	p.resettle()
+	p.l.fold.ChangeSettings()
 	return p.tx.DeleteDefinitions(ctx, ids)
 }
 

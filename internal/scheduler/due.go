@@ -19,7 +19,7 @@ const dueLimit = 2000
 // promote puts waiting jobs whose time has come into the queue.
 func (p *pass) promote(ctx context.Context) error {
 	f := p.l.fold
-	if !f.due(p.now) {
+	if !f.Due(p.now) {
 		return nil
 	}
 	due, err := p.tx.Due(ctx, p.now, dueLimit)
@@ -29,20 +29,24 @@ func (p *pass) promote(ctx context.Context) error {
 	if err := p.follow(ctx); err != nil {
 		return err
 	}
-	if err := p.meetDue(ctx, due); err != nil {
+	var unknown []rules.LaneID
+	for i := range due {
+		unknown = f.Unknown(unknown, due[i].Turn.Lane)
+	}
+	if err := p.l.learnLanes(ctx, p.tx, unknown); err != nil {
 		return err
 	}
 	for _, w := range due {
 		t := rules.Promote(w.Turn, w.Wait, p.now)
 		p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.InQueue, Turn: t})
-		f.enqueue(t)
+		f.Enqueue(t)
 		if e, ok := rules.CameDue(t, w.Wait); ok {
-			p.tell(t.Job, f.index.Lane(t.Lane).Tenant, func() lessor.Event { return e })
+			p.tell(t.Job, f.Index.Lane(t.Lane).Tenant, func() lessor.Event { return e })
 		}
 	}
 	if err := p.flush(ctx); err != nil {
 		return err
 	}
-	f.dueAt, err = p.tx.NextDue(ctx)
+	f.DueAt, err = p.tx.NextDue(ctx)
 	return err
 }

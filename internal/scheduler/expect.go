@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -35,8 +36,8 @@ func (l *loop) expect(spec *rules.Spec, now lessor.Instant) {
 }
 
 // unclaimed reports whether t is the job of a definition that was never granted.
-func (f *fold) unclaimed(t rules.Turn) bool {
-	return t.Fence == 0 && f.index.Known(t.Lane) && f.index.Lane(t.Lane).Definition != ""
+func unclaimed(f *fold.Fold, t rules.Turn) bool {
+	return t.Fence == 0 && f.Index.Known(t.Lane) && f.Index.Lane(t.Lane).Definition != ""
 }
 
 // expectAgain watches the jobs that were queued before this process began, from now on.
@@ -56,11 +57,11 @@ func (l *loop) expectAgain(ctx context.Context, v View, jobs []lessor.JobID) err
 }
 
 // missDue reports whether a worker should have asked for a job by now.
-func (l *loop) missDue() bool { return l.expectAt != 0 && l.expectAt <= l.fold.serving.LastBeat }
+func (l *loop) missDue() bool { return l.expectAt != 0 && l.expectAt <= l.fold.Serving.LastBeat }
 
 // miss raises an alert about each definition whose job nobody has asked for in time.
 func (l *loop) miss(ctx context.Context) error {
-	now := l.fold.serving.LastBeat
+	now := l.fold.Serving.LastBeat
 	var due []expected
 	l.expectAt = 0
 	l.expected = slices.DeleteFunc(l.expected, func(e expected) bool {

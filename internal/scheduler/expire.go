@@ -17,13 +17,11 @@ const sweepLimit = 2000
 // suspect returns the leases that look as if they were over, or are to be set right. The others are planned for later.
 func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err error) {
 	f := p.l.fold
-	if !f.sweepDue(p.now, p.l.cfg.Sweep) {
+	if f.NoteClock(p.now); !f.CheckDue(p.now, p.l.cfg.Sweep) {
 		return nil, nil
 	}
-	var ids []lessor.LeaseID
-	for len(f.looks) > 0 && f.looks[0].at <= p.now && len(ids) < sweepLimit {
-		ids = append(ids, f.popLook())
-	}
+	ids, since := f.TakeChecks(p.now, sweepLimit)
+	p.sweptFor = since
 	leases, err := p.tx.Peek(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -37,12 +35,11 @@ func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err erro
 			suspects = append(suspects, id)
 		}
 	}
-	p.sweptFor, f.sweptAt = p.now.Sub(f.sweptAt), p.now
 	return suspects, nil
 }
 
 func (p *pass) planLook(h *rules.Held) {
-	p.l.fold.look(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
+	p.l.fold.PlanCheck(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
 }
 
 // expire judges the suspects again, now that nobody else can change them, answers the calls that came late, and ends what is over: of
@@ -78,7 +75,7 @@ func (p *pass) expire(ctx context.Context) error {
 		case o == "":
 			p.goesOn(h)
 		case o == rules.OutcomeExpired && allowed <= 0:
-			p.l.fold.look(h.ID, p.now.Add(p.l.cfg.Sweep))
+			p.l.fold.PlanCheck(h.ID, p.now.Add(p.l.cfg.Sweep))
 		default:
 			over = append(over, h)
 			allowed--
@@ -113,7 +110,7 @@ func (p *pass) anyLapsed() bool {
 // share the last look.
 func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 	f := p.l.fold
-	if len(p.suspects) == 0 && p.now.Sub(f.judgedAt).Abs() < p.l.cfg.Sweep/4 {
+	if len(p.suspects) == 0 && p.now.Sub(f.JudgedAt).Abs() < p.l.cfg.Sweep/4 {
 		return 0, nil
 	}
 	silence := rules.Silence{Lapsed: 1}
@@ -123,7 +120,9 @@ func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 		}
 	}
 	next, allowed, pulled := rules.Brake(silence, p.serving, p.now, p.sweptFor, p.l.cfg.Brake)
-	f.judgedAt, f.woke = p.now, f.woke || pulled
+	if f.JudgedAt = p.now; pulled {
+		f.WakeAll()
+	}
 	if next == p.serving {
 		return allowed, nil
 	}
@@ -155,7 +154,7 @@ func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
 
 // brakeEnd is when the floor that the brake set ends, if an alert about it may be open then; else 0.
 func (l *loop) brakeEnd() lessor.Instant {
-	until := l.fold.serving.BrakeUntil
+	until := l.fold.Serving.BrakeUntil
 	if until == l.braked {
 		return 0
 	}
@@ -165,11 +164,11 @@ func (l *loop) brakeEnd() lessor.Instant {
 // brakeIsOver reports whether the alert about the last brake is to be cleared.
 func (l *loop) brakeIsOver() bool {
 	end := l.brakeEnd()
-	return end != 0 && end <= l.fold.serving.LastBeat
+	return end != 0 && end <= l.fold.Serving.LastBeat
 }
 
 func (l *loop) clearBrake(ctx context.Context) error {
-	until := l.fold.serving.BrakeUntil
+	until := l.fold.Serving.BrakeUntil
 	_, err := l.transact(ctx, 0, func(p *pass) error {
 		if err := p.gate(ctx); err != nil || p.serving.BrakeUntil > p.now {
 			return err

@@ -40,7 +40,7 @@ func (p *pass) failures(moves []Move) {
 	for i := range moves {
 		if m := &moves[i]; m.To == rules.Ended && rules.FailedForGood(m.Done.State) {
 			turn := &m.Done.Attempt.Turn
-			l := p.l.fold.index.Lane(turn.Lane)
+			l := p.l.fold.Index.Lane(turn.Lane)
 			p.failed = append(p.failed, failedJob{typeOf{l.Tenant, l.Type}, turn.Job})
 		}
 	}
@@ -151,12 +151,12 @@ func (f *failing) done(told map[typeOf]rules.Failures, alerts map[typeOf]*lessor
 
 func (l *loop) failedDue() bool {
 	at := l.failing.next()
-	return at != 0 && at <= l.fold.serving.LastBeat
+	return at != 0 && at <= l.fold.Serving.LastBeat
 }
 
 // tellFailed raises and clears the alerts about jobs that failed for good. Nodes do so one after the other: they count into one alert.
 func (l *loop) tellFailed(ctx context.Context) error {
-	due := l.failing.due(l.fold.serving.LastBeat)
+	due := l.failing.due(l.fold.Serving.LastBeat)
 	var alerts map[typeOf]*lessor.Alert
 	_, err := l.transact(ctx, 0, func(p *pass) error {
 		alerts = map[typeOf]*lessor.Alert{}

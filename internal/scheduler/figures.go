@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lessor"
+	"lessor/internal/fold"
 )
 
 // Figures is what a scrape of the metrics shows.
@@ -23,11 +24,11 @@ func (s *Scheduler) Figures(ctx context.Context) (f Figures, err error) {
 	}
 	f.Circuits, f.Alerts = map[lessor.CircuitState]int{}, map[lessor.AlertKind]int{}
 	err = s.read(ctx, Caller{}, func(l *loop) {
-		for _, h := range l.fold.hindered.all {
-			if !h.Circuit.Closed() {
-				f.Circuits[h.Circuit.State]++
+		l.fold.Blocks(func(b fold.Block) {
+			if !b.Circuit.Closed() {
+				f.Circuits[b.Circuit.State]++
 			}
-		}
+		})
 	})
 	if err != nil {
 		return f, err

@@ -197,7 +197,7 @@ func (p *pass) leave(h *rules.Held, n rules.Next) {
 	p.leases[h.ID] = nil
 	delete(p.changed, h.ID)
 	p.moves = append(p.moves, Move{From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Wait: n.Wait, Attempt: n.Attempt, Done: n.Done})
-	p.l.fold.free(h)
+	p.l.fold.Free(h)
 	p.arrive(n)
 	p.verdict(h, a.Outcome)
 	p.stats.Ended = append(p.stats.Ended, EndedAttempt{a.Outcome, p.now.Sub(h.IssuedAt)})
@@ -206,7 +206,7 @@ func (p *pass) leave(h *rules.Held, n rules.Next) {
 
 // verdict notes how an attempt of a definition's job ended.
 func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
-	if d := p.l.fold.index.Lane(h.Turn.Lane).Definition; d != "" {
+	if d := p.l.fold.Index.Lane(h.Turn.Lane).Definition; d != "" {
 		p.verdicts = append(p.verdicts, verdict{definition: d, tenant: h.Tenant, lease: h.ID, outcome: o})
 	}
 }
@@ -215,9 +215,9 @@ func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
 func (p *pass) arrive(n rules.Next) {
 	switch n.Place {
 	case rules.InQueue:
-		p.l.fold.enqueue(n.Turn)
+		p.l.fold.Enqueue(n.Turn)
 	case rules.Delayed:
-		p.l.fold.waits(n.Wait.Until)
+		p.l.fold.Delay(n.Wait.Until)
 	}
 }
 

@@ -29,7 +29,7 @@ const crowdedFor = 10 * time.Second
 // alone reports whether the store is one that sends, and no other node works on it now. Among several a node's own work and the database's
 // overlap by themselves, and a second transaction would only make batches smaller and the gate dearer.
 func (l *loop) alone() bool {
-	return l.sender != nil && l.fold.serving.LastBeat.Sub(l.fold.metAt) > l.crowdedFor
+	return l.sender != nil && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.crowdedFor
 }
 
 // enough is how many calls must wait for the next transaction to begin. Behind a commit on its way there is time for all whom the last one answered to
@@ -81,7 +81,7 @@ func (l *loop) fly(ctx context.Context, w *work, lone bool) error {
 		if n := len(l.flights); n > 0 {
 			before = l.flights[n-1].done
 		}
-		l.flights, l.fold.serving = append(l.flights, f), f.p.served()
+		l.flights, l.fold.Serving = append(l.flights, f), f.p.served()
 		f.dealt = l.park(w.requests, f.p.now)
 		go l.await(f, wait, before)
 		return nil

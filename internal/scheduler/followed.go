@@ -9,8 +9,8 @@ import (
 	"lessor"
 )
 
-// followedFor is how long what a node said about its followers counts: three times as long as it takes to say it again.
-const followedFor = 3 * sampleEvery
+// followersFor is how long what a node said about its followers counts: three times as long as it takes to say it again.
+const followersFor = 3 * sampleEvery
 
 const followedName = "followed"
 
@@ -41,18 +41,18 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 			return err
 		}
 		maps.DeleteFunc(f, func(_ string, until lessor.Instant) bool { return until <= p.now })
-		f[s.name] = p.now.Add(followedFor)
+		f[s.name] = p.now.Add(followersFor)
 		raw, err := json.Marshal(f)
 		if err != nil {
 			return err
 		}
-		p.l.fold.delta.followed()
+		p.l.fold.AskForEvents()
 		return p.tx.SaveSetting(ctx, followedName, raw)
 	})
 }
 
-// unheard makes up for what other nodes said and a rebuilt fold passed over: their entries are lost, who follows is kept.
-func (l *loop) unheard(ctx context.Context, v View) error {
+// restoreFollowers makes up for what other nodes said and a rebuilt fold passed over: their entries are lost, who follows is kept.
+func (l *loop) restoreFollowers(ctx context.Context, v View) error {
 	if !l.store.Shared() {
 		return nil
 	}

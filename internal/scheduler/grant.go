@@ -93,7 +93,7 @@ func (r *round) recall(ctx context.Context, calls []*requestCall) error {
 			case rules.Over(h, r.p.now, r.p.serving) == "":
 				r.again[c] = append(r.again[c], h)
 			default:
-				r.p.l.fold.hurry(h.ID, r.p.now)
+				r.p.l.fold.CheckNow(h.ID, r.p.now)
 				r.undecided[c] = true
 			}
 		}
@@ -138,14 +138,14 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 // fill takes up to as many jobs as c asks for, each counted before the next is chosen.
 func (r *round) fill(c *requestCall) {
 	f := r.p.l.fold
-	holds := f.holders[c.holder()].leases > 0
+	holds := f.Holds(c.holder()).Leases > 0
 	for c.got < c.ask.MaxLeases {
 		k := kind{c.kind, holds || c.got > 0}
 		denial := r.denied[k]
 		if denial == nil || c.left != c.ask.MaxUnits {
 			var pick lanes.Pick
 			if pick, denial = r.next(c, c.left, k.holder); denial == nil {
-				r.taken = append(r.taken, taken{call: c, turn: f.index.Take(pick)})
+				r.taken = append(r.taken, taken{call: c, turn: f.Index.Take(pick)})
 				r.try(pick.Lane)
 				c.got++
 				if c.left > 0 {
@@ -175,7 +175,7 @@ func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *le
 		return lanes.Pick{}, d
 	}
 	c.filter.MaxUnits, c.filter.Usable, c.filter.SkipUnique = maxUnits, capacity.UsableUnits, holder
-	pick, ok := l.fold.index.Next(&c.filter)
+	pick, ok := l.fold.Index.Next(&c.filter)
 	if !ok {
 		return lanes.Pick{}, rules.NoneLeft(p.now, l.nextChange(c.caller))
 	}
@@ -195,7 +195,7 @@ func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *le
 		return lanes.Pick{}, d
 	}
 	c.filter.Usable = capacity.AvailableUnits
-	if pick, ok = l.fold.index.Next(&c.filter); !ok {
+	if pick, ok = l.fold.Index.Next(&c.filter); !ok {
 		return lanes.Pick{}, d
 	}
 	return pick, nil
@@ -206,8 +206,8 @@ func (l *loop) nextChange(c Caller) lessor.Instant {
 	if c.Tenant != nil {
 		return 0
 	}
-	next := l.fold.dueAt
-	if at, ok := l.fold.nextLook(l.cfg.Sweep); ok && (next == 0 || at < next) {
+	next := l.fold.DueAt
+	if at, ok := l.fold.NextCheck(l.cfg.Sweep); ok && (next == 0 || at < next) {
 		next = at
 	}
 	return next
@@ -241,7 +241,7 @@ func (r *round) lease(ctx context.Context) error {
 		p.l.parked.wakeTwins(t.call)
 		p.stats.Waited = append(p.stats.Waited, p.now.Sub(t.turn.QueuedAt))
 		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
-		p.l.fold.grants(t.held, rules.NextLook(t.held, p.now, p.serving))
+		p.l.fold.Grant(t.held, rules.NextLook(t.held, p.now, p.serving))
 		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
 	}
 	p.stats.Granted += len(r.taken)

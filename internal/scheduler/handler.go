@@ -115,7 +115,7 @@ func (s *Scheduler) SetHandler(ctx context.Context, c Caller, id string, raw jso
 		if err := p.tx.SaveHandler(ctx, h); err != nil {
 			return err
 		}
-		p.resettle()
+		p.l.fold.ChangeSettings()
 		return s.loadHandlers(ctx, p.tx)
 	})
 	return h, created, err
@@ -170,7 +170,7 @@ func (r *round) unfit() (lacking []*requestCall) {
 			continue
 		}
 		if r.enough() && t.spec.Lane.Definition == "" { // one of a definition may be the trial of its circuit
-			r.p.l.fold.putBack(t.turn)
+			r.p.l.fold.PutBack(t.turn)
 			r.undo(&t)
 			continue
 		}
@@ -187,7 +187,7 @@ func (r *round) unfit() (lacking []*requestCall) {
 	}
 	r.taken = fit
 	if r.enough() {
-		r.p.l.fold.woke = true // those who wait go on in the next pass
+		r.p.l.fold.WakeAll() // those who wait go on in the next pass
 		return nil
 	}
 	return lacking
@@ -211,7 +211,7 @@ func (p *pass) reject(t *taken, why error) {
 	h := p.held(t)
 	next := rules.Reject(h, why.Error(), p.now)
 	p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Ended, Turn: t.turn, Done: next.Done})
-	p.l.fold.drop(t.turn)
+	p.l.fold.Reject(t.turn)
 	p.stats.Ended = append(p.stats.Ended, EndedAttempt{Outcome: rules.OutcomeFailed})
 	p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, next) })
 }

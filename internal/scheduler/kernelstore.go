@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -61,8 +62,8 @@ type KernelView interface {
 	// CircuitTicks returns ticks under an open circuit, the newest run first.
 	CircuitTicks(ctx context.Context, q CircuitTickQuery) ([]rules.TickRow, error)
 
-	// EachHindrance reads all definitions whose jobs may not run as others do: paused, disabled, or with a circuit that is not closed.
-	EachHindrance(ctx context.Context, fn func(Hindrance) error) error
+	// EachBlock reads all definitions whose jobs may not run as others do: paused, disabled, or with a circuit that is not closed.
+	EachBlock(ctx context.Context, fn func(Block) error) error
 	// Circuits returns circuits that are not Idle, the last that opened first, from after After on.
 	Circuits(ctx context.Context, q CircuitQuery) ([]*rules.Circuit, error)
 	// Policies returns all that was set for tenants and classes, in the order of tenant and class.
@@ -114,13 +115,8 @@ type CircuitTickQuery struct {
 	Limit      int
 }
 
-// Hindrance is why jobs of a definition may not run as others do.
-type Hindrance struct {
-	Definition string
-	Tenant     lessor.TenantID
-	Held       bool          // paused or disabled
-	Circuit    rules.Circuit // as LockCircuits returns it
-}
+// Block is why jobs of a definition may not run as others do.
+type Block = fold.Block
 
 // CircuitQuery selects circuits.
 type CircuitQuery struct {

@@ -107,11 +107,11 @@ func (l *loop) sweepLanes(ctx context.Context) (bool, error) {
 			return err
 		}
 		for _, id := range notice {
-			l.fold.noticeLane(id)
+			l.fold.NoticeLane(id)
 		}
 		gone, err := p.tx.DropLanes(ctx, under)
 		for _, id := range gone {
-			l.fold.dropLane(id)
+			l.fold.DropLane(id)
 		}
 		return err
 	})
@@ -123,31 +123,4 @@ func firstOf[T any](list *[]T, n int) []T {
 	first := (*list)[:min(n, len(*list))]
 	*list = (*list)[len(first):]
 	return first
-}
-
-func (f *fold) noticeLane(id rules.LaneID) {
-	f.noticed(id)
-	if f.delta != nil {
-		f.delta.lane(stepNoticed, id)
-	}
-}
-
-func (f *fold) dropLane(id rules.LaneID) {
-	f.gone(id)
-	if f.delta != nil {
-		f.delta.lane(stepGone, id)
-	}
-}
-
-// noticed forgets the number of a lane, whose jobs are known by it still.
-func (f *fold) noticed(id rules.LaneID) {
-	if l := f.index.Lane(id); f.lanes[l] == id {
-		delete(f.lanes, l)
-	}
-}
-
-// gone forgets a lane that is not stored any more.
-func (f *fold) gone(id rules.LaneID) {
-	f.noticed(id)
-	f.index.Drop(id)
 }

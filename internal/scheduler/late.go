@@ -37,12 +37,6 @@ func (p *pass) tooLate(h *rules.Held) bool {
 	return true
 }
 
-// hurry has the next commit look at a lease that has lapsed.
-func (f *fold) hurry(id lessor.LeaseID, now lessor.Instant) {
-	f.look(id, now)
-	f.sweptAt = 0
-}
-
 // answerLate answers the late calls under the floor that was decided.
 func (p *pass) answerLate() {
 	beats, ends := p.late.beats, p.late.ends

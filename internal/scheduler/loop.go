@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -30,11 +31,11 @@ const retryStore = 500 * time.Millisecond
 type loop struct {
 	*Scheduler
 
-	fold     *fold   // nil = must be rebuilt
-	works    []*work // that this turn answers
-	panics   int     // turns in a row that panicked
-	told     int     // how many calls the last flight that landed answered
-	wentBack string  // how the store was seen to go back, until an alert is raised
+	fold     *fold.Fold // nil = must be rebuilt
+	works    []*work    // that this turn answers
+	panics   int        // turns in a row that panicked
+	told     int        // how many calls the last flight that landed answered
+	wentBack string     // how the store was seen to go back, until an alert is raised
 	// strangers are jobs that were chosen and found to be of another lane, and how often.
 	strangers  map[lessor.JobID]int
 	flights    []*flight // on their way, oldest first; none = the fold equals the tables
@@ -52,18 +53,20 @@ type loop struct {
 	reload       bool // another node changed the settings
 	reserve      starving
 	retaining    retaining
-	failing      failing        // safe for use by those that await a commit
-	expected     []expected     // jobs for which a worker should ask
-	expectAt     lessor.Instant // when one should have asked for the next of them; 0 = none is watched
-	expects      bool           // those from before the start are among them
-	braked       lessor.Instant // the end of the brake about which no alert is open any more
+	followedAt   time.Time        // when changes of other nodes were last looked for
+	alerted      map[alertOf]bool // definitions with an open alert that this node may have to clear
+	failing      failing          // safe for use by those that await a commit
+	expected     []expected       // jobs for which a worker should ask
+	expectAt     lessor.Instant   // when one should have asked for the next of them; 0 = none is watched
+	expects      bool             // those from before the start are among them
+	braked       lessor.Instant   // the end of the brake about which no alert is open any more
 	// followedUntil is how long somebody follows the records on another node.
 	followedUntil lessor.Instant
 }
 
 func newLoop(s *Scheduler) *loop {
 	return &loop{
-		Scheduler: s, began: time.Now(), correction: correction{due: true}, braked: -1, parked: newParked(),
+		Scheduler: s, began: time.Now(), correction: correction{due: true}, braked: -1, alerted: map[alertOf]bool{}, parked: newParked(),
 		secrets: bufio.NewReader(cryptorand.Reader), // a lease takes ten bytes: the system is asked once for hundreds
 	}
 }
@@ -137,7 +140,7 @@ func (l *loop) prepare(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if len(l.flights) == 0 && (w.empty() || time.Since(l.fold.followedAt) > serveEvery) {
+	if len(l.flights) == 0 && (w.empty() || time.Since(l.followedAt) > serveEvery) {
 		if err := l.followIdle(ctx); err != nil {
 			return err
 		}
@@ -176,7 +179,7 @@ func (l *loop) serve(ctx context.Context) error {
 		l.fold = nil
 		return err
 	}
-	l.fold.serving, l.servedAt = serving, time.Now()
+	l.fold.Serving, l.servedAt = serving, time.Now()
 	l.lapseSettings(serving.LastBeat)
 	l.readClock(serving.LastBeat)
 	if l.panics < 2 {
@@ -185,26 +188,11 @@ func (l *loop) serve(ctx context.Context) error {
 	return nil
 }
 
-// followIdle brings the fold up to date between commits, so that parked requests hear of what other nodes did, and submissions are held
-// against the settings of now.
-func (l *loop) followIdle(ctx context.Context) error {
-	if !l.store.Shared() {
-		return nil
-	}
-	err := l.store.View(ctx, func(v View) error { return l.follow(ctx, v) })
-	if errors.Is(err, errStale) || errors.Is(err, ErrWentBack) {
-		return l.rebuild(ctx)
-	}
-	if err != nil {
-		l.doubt() // a part of it may have been followed
-	}
-	return err
-}
-
 // timeIsUp reports whether something is to be done although nobody called.
 func (l *loop) timeIsUp() bool {
-	f, now := l.fold, l.fold.serving.LastBeat
-	return f.sweepDue(now, l.cfg.Sweep) || f.due(now) || f.trialDue(now) || l.rareDue() || l.wakes()
+	f, now := l.fold, l.fold.Serving.LastBeat
+	f.NoteClock(now)
+	return f.CheckDue(now, l.cfg.Sweep) || f.Due(now) || f.WakeTrials(now) || l.rareDue() || l.wakes()
 }
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.
@@ -212,7 +200,7 @@ func (l *loop) idle() time.Duration {
 	if l.correction.due || l.wakes() {
 		return time.Millisecond // what came after the grants of this commit may be for those who wait
 	}
-	now := l.fold.serving.LastBeat
+	now := l.fold.Serving.LastBeat
 	next := now.Add(serveEvery)
 	if l.parked.size > 0 && l.store.Shared() {
 		next = now.Add(followEvery)
@@ -224,11 +212,11 @@ func (l *loop) idle() time.Duration {
 	if over != 0 {
 		next = min(next, over)
 	}
-	if at, ok := l.fold.nextLook(l.cfg.Sweep); ok {
+	if at, ok := l.fold.NextCheck(l.cfg.Sweep); ok {
 		next = min(next, at)
 	}
 	for _, at := range []lessor.Instant{
-		l.fold.dueAt, l.fold.tickAt, l.fold.trialAt, l.fold.retainAt, l.expectAt, l.failing.next(), l.brakeEnd(),
+		l.fold.DueAt, l.fold.TickAt, l.fold.TrialAt, l.retaining.at, l.expectAt, l.failing.next(), l.brakeEnd(),
 	} {
 		if at != 0 {
 			next = min(next, at)

@@ -42,10 +42,10 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	p.look()
 	p.changed, p.ended = map[lessor.LeaseID]*rules.Held{}, map[lessor.LeaseID]LeaseEnd{}
 	p.leases = map[lessor.LeaseID]*rules.Held{}
-	f := p.l.fold
-	if p.l.store.Shared() {
+	shared := p.l.store.Shared()
+	if shared {
 		lone, ok := tx.(loneTx)
-		f.delta = &delta{brief: ok && lone.Lone()}
+		p.l.fold.Record(ok && lone.Lone())
 	}
 	if err := fn(p); err != nil {
 		return err
@@ -56,12 +56,10 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	if err := p.trace(ctx); err != nil {
 		return fmt.Errorf("tell: %w", err)
 	}
-	if f.delta == nil {
+	if !shared {
 		return nil
 	}
-	data := f.delta.data
-	f.delta = nil
-	return tx.Publish(ctx, data)
+	return tx.Publish(ctx, p.l.fold.Recorded())
 }
 
 // look reads the store's clock again: after every wait for a lock, because time has passed.
@@ -142,7 +140,11 @@ func (p *pass) loadLeases(ctx context.Context, w *work) error {
 	if err := p.follow(ctx); err != nil {
 		return err
 	}
-	return p.meetLeases(ctx, leases)
+	var unknown []rules.LaneID
+	for _, h := range leases {
+		unknown = p.l.fold.Unknown(unknown, h.Turn.Lane)
+	}
+	return p.l.learnLanes(ctx, p.tx, unknown)
 }
 
 // save writes what beats and ends decided.
@@ -169,4 +171,47 @@ func (p *pass) flush(ctx context.Context) error {
 		return err
 	}
 	return p.tx.Note(ctx, notes)
+}
+
+// lanesOf gives each spec the number of its lane.
+func (p *pass) lanesOf(ctx context.Context, specs []*rules.Spec) error {
+	f := p.l.fold
+	var unknown []rules.Lane
+	asked := map[rules.Lane]bool{}
+	for _, s := range specs {
+		id, known := f.LaneID(s.Lane)
+		if s.LaneID = id; !known && !asked[s.Lane] {
+			unknown, asked[s.Lane] = append(unknown, s.Lane), true
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	ids, err := p.tx.Lanes(ctx, unknown)
+	if err != nil {
+		return err
+	}
+	for i, l := range unknown {
+		f.AddLane(ids[i], l, false)
+	}
+	for _, s := range specs {
+		s.LaneID, _ = f.LaneID(s.Lane)
+	}
+	return nil
+}
+
+// lockJobs keeps jobs where they are, and brings the fold up to date with them.
+func (p *pass) lockJobs(ctx context.Context, jobs []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
+	standings, err := p.tx.Lock(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.follow(ctx); err != nil {
+		return nil, err
+	}
+	var unknown []rules.LaneID
+	for _, st := range standings {
+		unknown = p.l.fold.Unknown(unknown, st.Turn.Lane)
+	}
+	return standings, p.l.learnLanes(ctx, p.tx, unknown)
 }

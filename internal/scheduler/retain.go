@@ -25,12 +25,13 @@ const (
 
 // retaining is how retention goes on.
 type retaining struct {
-	page  int          // the size of the next
-	ended atomic.Int64 // attempts that ended since the last
-	idle  idleLanes    // that are left to be removed
+	at    lessor.Instant // when it goes on
+	page  int            // the size of the next
+	ended atomic.Int64   // attempts that ended since the last
+	idle  idleLanes      // that are left to be removed
 }
 
-func (l *loop) retainDue() bool { return l.fold.retainAt <= l.fold.serving.LastBeat }
+func (l *loop) retainDue() bool { return l.retaining.at <= l.fold.Serving.LastBeat }
 
 // retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
 func (l *loop) retain(ctx context.Context) error {
@@ -64,9 +65,9 @@ func (l *loop) retain(ctx context.Context) error {
 	}
 	r.page = rules.RetainPage(r.page, took, full, int(r.ended.Swap(0)))
 	if full || more {
-		l.fold.retainAt = l.fold.serving.LastBeat.Add(max(retainPause, time.Since(start)))
+		l.retaining.at = l.fold.Serving.LastBeat.Add(max(retainPause, time.Since(start)))
 		return nil
 	}
-	l.fold.retainAt = l.fold.serving.LastBeat.Add(wait)
+	l.retaining.at = l.fold.Serving.LastBeat.Add(wait)
 	return l.store.View(ctx, func(v View) error { return l.loadAlerted(ctx, v, l.fold) }) // what another node raised before it died
 }

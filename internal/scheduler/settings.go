@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -35,7 +36,7 @@ func (s *settings) load(ctx context.Context, v View) error {
 
 // loadSettings reads all that operators and failures set: capacity, policies, what holds definitions back, schemas, and when the next
 // tick is due.
-func (l *loop) loadSettings(ctx context.Context, v View, f *fold) error {
+func (l *loop) loadSettings(ctx context.Context, v View, f *fold.Fold) error {
 	if err := l.settings.load(ctx, v); err != nil {
 		return err
 	}
@@ -47,19 +48,19 @@ func (l *loop) loadSettings(ctx context.Context, v View, f *fold) error {
 	for _, p := range policies {
 		l.enact(f, p)
 	}
-	var hindered []Hindrance
-	err = v.EachHindrance(ctx, func(h Hindrance) error {
-		hindered = append(hindered, h)
+	var blocked []fold.Block
+	err = v.EachBlock(ctx, func(h fold.Block) error {
+		blocked = append(blocked, h)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	f.hinderAll(hindered)
+	f.BlockAll(blocked)
 	if err := l.loadAlerted(ctx, v, f); err != nil {
 		return err
 	}
-	if f.tickAt, err = v.NextTick(ctx); err != nil {
+	if f.TickAt, err = v.NextTick(ctx); err != nil {
 		return err
 	}
 	return l.loadHandlers(ctx, v)
@@ -85,7 +86,7 @@ func (l *loop) lapseSettings(now lessor.Instant) {
 func (l *loop) capacity(now lessor.Instant) lessor.Capacity {
 	l.lapseSettings(now)
 	inputs, highest := l.sampling.last(now)
-	c := lessor.Capacity{TotalUnits: l.total(), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: l.fold.index.Leased()}
+	c := lessor.Capacity{TotalUnits: l.total(), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: l.fold.Index.Leased()}
 	set := l.settings.Busy
 	if set == nil {
 		set = l.cfg.Busy
@@ -99,7 +100,7 @@ func (l *loop) capacity(now lessor.Instant) lessor.Capacity {
 
 // Capacity returns what may be leased now.
 func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error) {
-	err = s.read(ctx, Caller{}, func(l *loop) { c = l.capacity(l.fold.serving.LastBeat) })
+	err = s.read(ctx, Caller{}, func(l *loop) { c = l.capacity(l.fold.Serving.LastBeat) })
 	return c, err
 }
 
@@ -161,7 +162,7 @@ func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter fun
 		p.audit(by, object+".changed", object, l.settings, next)
 		l.settings = next // if the commit fails, the fold and with it the settings are loaded again
 		l.fit.Store(int64(l.total() - l.cfg.ReserveUnits))
-		p.resettle()
+		p.l.fold.ChangeSettings()
 		return nil
 	})
 }
@@ -172,14 +173,14 @@ func (s *Scheduler) Status(ctx context.Context, c Caller) (st lessor.Status, err
 		return st, &lessor.Error{Code: lessor.CodeForbidden, Detail: "a tenant's token does not see the whole scheduler"}
 	}
 	err = s.read(ctx, c, func(l *loop) {
-		now := l.fold.serving.LastBeat
-		d := l.fold.index.Depth()
+		now := l.fold.Serving.LastBeat
+		d := l.fold.Index.Depth()
 		st = lessor.Status{
 			Capacity:     l.capacity(now),
 			QueueDepth:   lessor.QueueDepth{High: d[lessor.High], Normal: d[lessor.Normal], Low: d[lessor.Low], Background: d[lessor.Background]},
-			ActiveLeases: l.fold.index.Leases(), Draining: l.settings.Draining,
+			ActiveLeases: l.fold.Index.Leases(), Draining: l.settings.Draining,
 		}
-		if until := l.fold.serving.BrakeUntil; until > now {
+		if until := l.fold.Serving.BrakeUntil; until > now {
 			st.BrakeUntil = until
 		}
 	})

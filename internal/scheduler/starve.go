@@ -18,7 +18,7 @@ type starving struct {
 
 // starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
 func (l *loop) starve(pick lanes.Pick, now lessor.Instant) {
-	if l.reserve.since == 0 || !l.fold.index.Eligible(l.reserve.lane, l.reserve.seq) {
+	if l.reserve.since == 0 || !l.fold.Index.Eligible(l.reserve.lane, l.reserve.seq) {
 		l.reserve = starving{
 			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type, tenant: pick.Lane.Tenant, since: now,
 		}
@@ -33,7 +33,7 @@ func (l *loop) kept(now lessor.Instant, c lessor.Capacity) *starving {
 	if k.since == 0 {
 		return nil
 	}
-	if !l.fold.index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
+	if !l.fold.Index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
 		*k = starving{}
 		return nil
 	}

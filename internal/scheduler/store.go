@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/rules"
 )
 
@@ -233,15 +234,11 @@ type Claim struct {
 	KeyHolder
 }
 
-// Change is what one commit of another node did to the fold.
-type Change struct {
-	Stream int64
-	N      int64 // counts the changes of a stream from 1, without gaps
-	Data   []byte
-}
-
-// Position is the last change seen of each stream.
-type Position map[int64]int64
+// Change is what one commit of another node did to the fold; Position is the last change seen of each stream.
+type (
+	Change   = fold.Change
+	Position = fold.Position
+)
 
 // KeyHolder is the job that was submitted under a key, and what its body was.
 type KeyHolder struct {

@@ -206,8 +206,8 @@ func (p *pass) trace(ctx context.Context) error {
 		if s := specs[p.events[i].JobID]; s != nil {
 			p.events[i].TraceID = s.TraceID
 		}
-		if d := p.l.fold.delta; d != nil && p.now < p.l.followedUntil {
-			if err := d.told(&p.events[i]); err != nil {
+		if p.now < p.l.followedUntil {
+			if err := p.l.fold.PublishEvent(&p.events[i]); err != nil {
 				return err
 			}
 		}

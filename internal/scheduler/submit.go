@@ -214,7 +214,7 @@ func (p *pass) store(ctx context.Context, specs []*rules.Spec) error {
 	if len(specs) == 0 {
 		return nil
 	}
-	if err := p.l.fold.lanesOf(ctx, p.tx, specs); err != nil {
+	if err := p.lanesOf(ctx, specs); err != nil {
 		return err
 	}
 	first, err := p.tx.Seqs(ctx, len(specs))
@@ -251,11 +251,11 @@ func (p *pass) enqueueNew(s *rules.Spec, cohort int64) {
 	if s.RunAt != 0 {
 		w := rules.Wait{Until: s.RunAt, State: lessor.Queued}
 		p.moves = append(p.moves, Move{From: rules.Nowhere, To: rules.Delayed, Turn: t, Wait: w})
-		p.l.fold.waits(w.Until)
+		p.l.fold.Delay(w.Until)
 		return
 	}
 	p.moves = append(p.moves, Move{From: rules.Nowhere, To: rules.InQueue, Turn: t})
-	p.l.fold.enqueue(t)
+	p.l.fold.Enqueue(t)
 }
 
 // showSubmitted fills the answers: new jobs as they were stored, known ones as they stand now.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lessor"
+	"lessor/internal/fold"
 	"lessor/internal/lanes"
 	"lessor/internal/rules"
 )
@@ -34,12 +35,12 @@ func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
 }
 
 // enact brings the order of turns along with a policy.
-func (l *loop) enact(f *fold, p rules.Policy) {
+func (l *loop) enact(f *fold.Fold, p rules.Policy) {
 	if p.Class == "" {
-		f.index.SetTenant(p.Tenant, l.policy(p))
+		f.Index.SetTenant(p.Tenant, l.policy(p))
 		return
 	}
-	f.index.SetClass(p.Tenant, p.Class, l.policy(p))
+	f.Index.SetClass(p.Tenant, p.Class, l.policy(p))
 }
 
 // setPolicy stores what was asked for a tenant or a class, under the gate, so that every grant after the commit obeys it.
@@ -51,7 +52,7 @@ func (s *Scheduler) setPolicy(ctx context.Context, c Caller, next rules.Policy, 
 		before := show(p.l)
 		p.l.enact(p.l.fold, next) // if the commit fails, the fold is rebuilt
 		p.audit(c, object+".changed", objectOf(next), before, show(p.l))
-		p.resettle()
+		p.l.fold.ChangeSettings()
 		return p.tx.SavePolicy(ctx, next)
 	})
 }
@@ -73,7 +74,7 @@ func (s *Scheduler) SetTenant(ctx context.Context, c Caller, id lessor.TenantID,
 		return shown, err
 	}
 	err = s.setPolicy(ctx, c, next, "tenant", func(l *loop) any {
-		shown = showTenant(l.fold.index.Tenant(id))
+		shown = showTenant(l.fold.Index.Tenant(id))
 		return shown
 	})
 	return shown, err
@@ -104,10 +105,10 @@ func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after stri
 	var all []lanes.Account
 	err := s.read(ctx, c, func(l *loop) {
 		if c.Tenant != nil {
-			all = []lanes.Account{l.fold.index.Tenant(*c.Tenant)}
+			all = []lanes.Account{l.fold.Index.Tenant(*c.Tenant)}
 			return
 		}
-		all = l.fold.index.Tenants()
+		all = l.fold.Index.Tenants()
 	})
 	if err != nil {
 		return nil, "", err
@@ -134,7 +135,7 @@ func (s *Scheduler) Tenant(ctx context.Context, c Caller, id lessor.TenantID) (t
 	if !c.sees(id) {
 		return t, errOtherTenant
 	}
-	err = s.read(ctx, c, func(l *loop) { t = showTenant(l.fold.index.Tenant(id)) })
+	err = s.read(ctx, c, func(l *loop) { t = showTenant(l.fold.Index.Tenant(id)) })
 	return t, err
 }
 
@@ -143,7 +144,7 @@ func (s *Scheduler) Classes(ctx context.Context, c Caller, id lessor.TenantID) (
 	if !c.sees(id) {
 		return nil, errOtherTenant
 	}
-	err = s.read(ctx, c, func(l *loop) { list = each(l.fold.index.Classes(id), showClass) })
+	err = s.read(ctx, c, func(l *loop) { list = each(l.fold.Index.Classes(id), showClass) })
 	slices.SortFunc(list, func(a, b lessor.Class) int { return cmp.Compare(a.Class, b.Class) })
 	return list, err
 }
@@ -158,7 +159,7 @@ func (s *Scheduler) Class(ctx context.Context, c Caller, id lessor.TenantID, cla
 }
 
 func (l *loop) class(id lessor.TenantID, class string) lessor.Class {
-	for _, a := range l.fold.index.Classes(id) {
+	for _, a := range l.fold.Index.Classes(id) {
 		if a.Class == class {
 			return showClass(a)
 		}

@@ -21,7 +21,7 @@ func (l *loop) tick(ctx context.Context) error {
 }
 
 func (l *loop) tickDue() bool {
-	return l.fold.tickAt != 0 && l.fold.tickAt <= l.fold.serving.LastBeat
+	return l.fold.TickAt != 0 && l.fold.TickAt <= l.fold.Serving.LastBeat
 }
 
 func (p *pass) tick(ctx context.Context) error {
@@ -39,7 +39,7 @@ func (p *pass) tick(ctx context.Context) error {
 	if len(due) == 0 && next != 0 {
 		next = max(next, p.now.Add(serveEvery)) // another node is at it
 	}
-	p.l.fold.tickAt = next
+	p.l.fold.TickAt = next
 	return err
 }
 
@@ -60,7 +60,7 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	var specs []*rules.Spec
 	var cancel []*rules.Definition
 	for _, d := range ds {
-		h := p.l.fold.hindered.all[d.ID]
+		h := p.l.fold.Blocked(d.ID)
 		now, known := p.now, decided[d.ID]
 		if len(known) == maxDecided {
 			now = known[maxDecided-1] // the rest follow in the next
@@ -184,7 +184,7 @@ func (s *Scheduler) NextTicks(ctx context.Context, c Caller, id string, count in
 		return nil, err
 	}
 	var now lessor.Instant
-	if err := s.read(ctx, c, func(l *loop) { now = l.fold.serving.LastBeat }); err != nil {
+	if err := s.read(ctx, c, func(l *loop) { now = l.fold.Serving.LastBeat }); err != nil {
 		return nil, err
 	}
 	return rules.Preview(ticker(d), now, count), nil

@@ -6,9 +6,6 @@ import (
 	"lessor"
 )
 
-// maxTouched bounds the workers that are remembered because a lease of theirs came or went; with more, all requests are tried.
-const maxTouched = 4096
-
 // lookBudget bounds what one pass spends on requests that wait, in types that are looked up: about a millisecond. The rest are tried
 // in the next pass.
 const lookBudget = 20000
@@ -17,32 +14,32 @@ const lookBudget = 20000
 // concern.
 func (l *loop) wakes() bool {
 	f, p := l.fold, &l.parked
+	woken := f.TakeWoken()
 	if p.size == 0 {
-		f.index.Opened(nil)
-		f.woke, f.freed, f.touched = false, false, f.touched[:0]
+		f.Index.Opened(nil)
 		return false
 	}
-	usable := l.capacity(f.serving.LastBeat).UsableUnits
-	kept := l.reserve.since != 0 && f.index.Eligible(l.reserve.lane, l.reserve.seq)
-	all, short := f.woke || usable > p.usable, f.freed || p.kept && !kept
+	usable := l.capacity(f.Serving.LastBeat).UsableUnits
+	kept := l.reserve.since != 0 && f.Index.Eligible(l.reserve.lane, l.reserve.seq)
+	all, short := woken.All || usable > p.usable, woken.Freed || p.kept && !kept
 	p.usable, p.kept = usable, kept
 	var calls []*requestCall
 	switch {
 	case all:
 		calls = append(calls, p.ends...)
-		f.index.Opened(nil)
+		f.Index.Opened(nil)
 	default:
 		if short {
 			for r := range p.short {
 				calls = append(calls, r)
 			}
 		}
-		for _, worker := range f.touched {
+		for _, worker := range woken.Workers {
 			for r := range p.workers[worker] {
 				calls = append(calls, r)
 			}
 		}
-		f.index.Opened(func(tenant lessor.TenantID, typ string) {
+		f.Index.Opened(func(tenant lessor.TenantID, typ string) {
 			for _, sp := range []space{{}, {true, tenant}} {
 				for _, g := range p.spaces[sp] {
 					if g.wants(typ) {
@@ -52,7 +49,6 @@ func (l *loop) wakes() bool {
 			}
 		})
 	}
-	f.woke, f.freed, f.touched = false, false, f.touched[:0]
 	p.wake(calls)
 	return len(p.woken) > 0
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lessor"
-	"lessor/internal/rules"
+	"lessor/internal/fold"
 )
 
 // storeSubject is what the alert about a store that went back is about.
@@ -49,22 +49,12 @@ const maxStrangers = 1000
 // confirm makes sure that a job is of the lane by which it was chosen: its row says whose it is. If not, the fold is wrong and is
 // rebuilt; if that does not help, the rows contradict each other, and the job is left out.
 func (l *loop) confirm(t *taken) error {
-	if t.spec.LaneID == t.turn.Lane && t.spec.Lane == l.fold.index.Lane(t.turn.Lane) {
+	if t.spec.LaneID == t.turn.Lane && t.spec.Lane == l.fold.Index.Lane(t.turn.Lane) {
 		return nil
 	}
 	if l.strangers == nil || len(l.strangers) >= maxStrangers {
 		l.strangers = map[lessor.JobID]int{}
 	}
 	l.strangers[t.turn.Job]++
-	return fmt.Errorf("job %s is not of lane %d: %w", t.turn.Job, t.turn.Lane, errStale)
-}
-
-// line puts a queued job into a fold that is built, unless it was found again not to be what it is queued as.
-func (l *loop) line(f *fold, t rules.Turn) {
-	if l.strangers[t.Job] > 1 {
-		f.strays = append(f.strays, stray{t.Job, t.Lane, "queue"})
-		return
-	}
-	f.index.Enqueue(t)
-	f.strayed("queue", t)
+	return fmt.Errorf("job %s is not of lane %d: %w", t.turn.Job, t.turn.Lane, fold.ErrStale)
 }

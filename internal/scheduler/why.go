@@ -29,15 +29,15 @@ func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 
 // whyQueued finds out what stands before a queued job.
 func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyInputs) error {
-	index := p.l.fold.index
+	index := p.l.fold.Index
 	if place, ok := index.Place(st.Turn.Lane, st.Turn.Seq); ok {
 		in.Place = &place
 	}
 	b := index.Blocked(st.Turn.Lane)
 	in.TenantPaused, in.TenantRunning, in.TenantCap = b.TenantPaused, b.TenantRunning, b.TenantCap
 	in.ClassPaused, in.ClassRunning, in.ClassCap = b.ClassPaused, b.ClassRunning, b.ClassCap
-	if h, hindered := p.l.fold.hindered.all[st.Spec.Lane.Definition]; hindered && h.Tenant == st.Spec.Lane.Tenant {
-		in.DefinitionHeld, in.Circuit = h.Held, &h.Circuit
+	if b := p.l.fold.Blocked(st.Spec.Lane.Definition); b.Definition != "" && b.Tenant == st.Spec.Lane.Tenant {
+		in.DefinitionHeld, in.Circuit = b.Paused, &b.Circuit
 	}
 	in.Asked = p.l.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)
 	if k := p.l.kept(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {

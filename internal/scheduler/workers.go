@@ -190,16 +190,16 @@ func (c *crew) find(name string) *seen[sighting] {
 func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, error) {
 	list := []lessor.Worker{}
 	err := s.read(ctx, c, func(l *loop) {
-		now := l.fold.serving.LastBeat
+		now := l.fold.Serving.LastBeat
 		s.workers.mu.Lock()
 		defer s.workers.mu.Unlock()
 		s.workers.each(now, func(k rules.Holder, w *seen[sighting]) {
 			if c.Tenant != nil && k.Space != *c.Tenant {
 				return
 			}
-			h := l.fold.holders[k]
+			h := l.fold.Holds(k)
 			list = append(list, lessor.Worker{
-				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.leases, Units: h.units, Types: w.is.asksFor(now), Agent: w.is.agent,
+				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.Leases, Units: h.Units, Types: w.is.asksFor(now), Agent: w.is.agent,
 			})
 		})
 	})

@@ -27,8 +27,8 @@ var (
 	dropCircuits = sql("delete from circuit where definition = any($1::text[])")
 	listCircuits = variants(selectCircuit+" where (state not in ('', 'closed') or failures <> 0) and (opened_at, definition) < ($2::bigint, $3::text)",
 		" order by opened_at desc, definition desc limit $4::bigint", filter{"tenant = ", "uuid"})
-	// readHindrances reads the definitions that are held, and the others whose circuit is not closed.
-	readHindrances = sql("select true, " + of("c", circuitColumns) + " from definition d join circuit c on c.definition = d.id" +
+	// readBlocks reads the definitions that are held, and the others whose circuit is not closed.
+	readBlocks = sql("select true, " + of("c", circuitColumns) + " from definition d join circuit c on c.definition = d.id" +
 		" where d.paused or not d.enabled union all select false, " + of("c", circuitColumns) + " from circuit c" +
 		" join definition d on d.id = c.definition where c.state not in ('', 'closed') and not d.paused and d.enabled")
 )
@@ -95,10 +95,10 @@ func (v *view) Circuits(_ context.Context, q scheduler.CircuitQuery) (cs []*rule
 	return cs, err
 }
 
-// EachHindrance implements scheduler.KernelView.
-func (v *view) EachHindrance(_ context.Context, fn func(scheduler.Hindrance) error) error {
-	return v.query("read hindrances", readHindrances, func(r *row) error {
+// EachBlock implements scheduler.KernelView.
+func (v *view) EachBlock(_ context.Context, fn func(scheduler.Block) error) error {
+	return v.query("read blocks", readBlocks, func(r *row) error {
 		held, c := r.flag(), readCircuit(r)
-		return fn(scheduler.Hindrance{Definition: c.Definition, Tenant: c.Tenant, Held: held, Circuit: *c})
+		return fn(scheduler.Block{Definition: c.Definition, Tenant: c.Tenant, Paused: held, Circuit: *c})
 	})
 }

@@ -13,7 +13,7 @@ import (
 // wholeKernel names the statements about the kernel that read a whole table, or all that an index is about. nextTick stops at the
 // first; an operator acknowledges one alert at a time.
 var wholeKernel = append([]*statement{
-	readPolicies, readHandlers, readHindrances, nextTick, openAlert, readOneAlert, acknowledgeAlert,
+	readPolicies, readHandlers, readBlocks, nextTick, openAlert, readOneAlert, acknowledgeAlert,
 }, listCircuitTicks...)
 
 // restOfKernel would fail for want of rows.
@@ -73,7 +73,7 @@ func exerciseKernel(t *testing.T, s *Store) {
 		_, one := v.Alert(ctx, lessor.AlertID{})
 		_, _, attempt := v.AttemptOf(ctx, lease)
 		return errors.Join(append(errs, definitions, next, open, ticks, policies, handlers, alert, one, attempt,
-			v.EachHindrance(ctx, func(scheduler.Hindrance) error { return nil }))...)
+			v.EachBlock(ctx, func(scheduler.Block) error { return nil }))...)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -74,18 +74,18 @@ func (v *view) Circuits(ctx context.Context, q scheduler.CircuitQuery) ([]*rules
 	return cs, readFault(ctx, "list circuits", err)
 }
 
-// EachHindrance implements scheduler.KernelView.
-func (v *view) EachHindrance(ctx context.Context, fn func(scheduler.Hindrance) error) error {
+// EachBlock implements scheduler.KernelView.
+func (v *view) EachBlock(ctx context.Context, fn func(scheduler.Block) error) error {
 	for _, text := range []string{readPaused, readOpen} {
 		err := query(v.conn, text, nil, func(r *result) error {
 			var c rules.Circuit
 			standingCircuit(r.codec, &c)
-			return fn(scheduler.Hindrance{
-				Definition: c.Definition, Tenant: c.Tenant, Held: text == readPaused, Circuit: c,
+			return fn(scheduler.Block{
+				Definition: c.Definition, Tenant: c.Tenant, Paused: text == readPaused, Circuit: c,
 			})
 		})
 		if err != nil {
-			return readFault(ctx, "read hindrances", err)
+			return readFault(ctx, "read blocks", err)
 		}
 	}
 	return nil

@@ -200,7 +200,7 @@ func readKernel(ctx context.Context, v scheduler.KernelView, leases []lessor.Lea
 	keep(v.Handlers(ctx))
 	keep(v.Alert(ctx, lessor.AlertID{UUID: uuid()}))
 	keep(v.OpenAlert(ctx, lessor.AlertDead, "definition-1", tenant))
-	keep(nil, v.EachHindrance(ctx, func(scheduler.Hindrance) error { return nil }))
+	keep(nil, v.EachBlock(ctx, func(scheduler.Block) error { return nil }))
 	_, _, err := v.AttemptOf(ctx, leases[0])
 	return errors.Join(append(errs, err)...)
 }

@@ -77,8 +77,8 @@ func circuitLists(b *bed) {
 	b.same("circuits of nobody", b.circuitList(&none), nil)
 }
 
-// eachHindrance saves definitions that are held or not, with circuits in every state.
-func eachHindrance(b *bed) {
+// eachBlock saves definitions that are held or not, with circuits in every state.
+func eachBlock(b *bed) {
 	states := []*rules.Circuit{
 		nil,
 		{Failures: 2},
@@ -86,38 +86,38 @@ func eachHindrance(b *bed) {
 		{State: lessor.CircuitOpen, Failures: 5, OpenedAt: 1, RetryAt: 2},
 		{State: lessor.CircuitHalfOpen, Failures: 5, OpenedAt: 1, RetryAt: 2, Trial: b.leaseID()},
 	}
-	var want []scheduler.Hindrance
+	var want []scheduler.Block
 	for i, state := range states {
 		for j, edit := range []func(*rules.Definition){
 			running, func(*rules.Definition) {}, func(d *rules.Definition) { d.Paused, d.Enabled = false, false }, func(d *rules.Definition) { d.Enabled = false },
 		} {
 			d := b.definition(fmt.Sprintf("d-%d-%d", i, j), edit)
 			b.saveDefinitions(d)
-			h := scheduler.Hindrance{
-				Definition: d.ID, Tenant: acme, Held: d.Paused || !d.Enabled, Circuit: rules.Circuit{Definition: d.ID, Tenant: acme},
+			h := scheduler.Block{
+				Definition: d.ID, Tenant: acme, Paused: d.Paused || !d.Enabled, Circuit: rules.Circuit{Definition: d.ID, Tenant: acme},
 			}
 			if state != nil {
 				h.Circuit = *state
 				h.Circuit.Definition, h.Circuit.Tenant = d.ID, acme
 				b.saveCircuits(&h.Circuit)
 			}
-			if h.Held || h.Circuit.State == lessor.CircuitOpen || h.Circuit.State == lessor.CircuitHalfOpen {
+			if h.Paused || h.Circuit.State == lessor.CircuitOpen || h.Circuit.State == lessor.CircuitHalfOpen {
 				want = append(want, h)
 			}
 		}
 	}
-	got := look(b, "hindrances", func(v scheduler.View) (got []scheduler.Hindrance, err error) {
-		err = v.EachHindrance(b.Context(), func(h scheduler.Hindrance) error {
+	got := look(b, "blocks", func(v scheduler.View) (got []scheduler.Block, err error) {
+		err = v.EachBlock(b.Context(), func(h scheduler.Block) error {
 			got = append(got, h)
 			return nil
 		})
-		slices.SortFunc(got, func(a, b scheduler.Hindrance) int { return cmp.Compare(a.Definition, b.Definition) })
+		slices.SortFunc(got, func(a, b scheduler.Block) int { return cmp.Compare(a.Definition, b.Definition) })
 		return got, err
 	})
-	b.same("hindrances", got, want)
+	b.same("blocks", got, want)
 	b.view(func(v scheduler.View) error {
 		n := 0
-		err := v.EachHindrance(b.Context(), func(scheduler.Hindrance) error {
+		err := v.EachBlock(b.Context(), func(scheduler.Block) error {
 			n++
 			return errTest
 		})

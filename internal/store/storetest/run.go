@@ -66,7 +66,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Tick/UnderAnOpenCircuit", circuitTicks},
 		{"Circuit/WithoutRowIsClosed", circuitsWithoutRow},
 		{"Circuit/ListInOrder", circuitLists},
-		{"Circuit/EachHindrance", eachHindrance},
+		{"Circuit/EachBlock", eachBlock},
 		{"Tenant/PoliciesSaved", policies},
 		{"Tenant/HandlersSavedAndRemoved", handlers},
 		{"Alert/OneOpenASubject", oneOpenAlert},

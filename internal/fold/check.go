@@ -1,0 +1,93 @@
+package fold
+
+import (
+	"container/heap"
+	"time"
+
+	"lessor"
+)
+
+// PlanCheck plans to look at a lease when it may be over. A lease that sent a heartbeat meanwhile is looked at in vain
+// and planned anew: that is one look per ttl and lease, instead of an index that every heartbeat has to change.
+func (f *Fold) PlanCheck(id lessor.LeaseID, at lessor.Instant) { heap.Push(&f.checks, check{id, at}) }
+
+// CheckNow has the next commit look at a lease that has lapsed.
+func (f *Fold) CheckNow(id lessor.LeaseID, now lessor.Instant) {
+	f.PlanCheck(id, now)
+	f.sweptAt = 0
+}
+
+// planFollowed plans to look at a lease that another node granted. Right after the clock was set back the grant may be
+// from before.
+func (f *Fold) planFollowed(id lessor.LeaseID, at lessor.Instant) {
+	if f.latest.Sub(f.resetAt).Abs() < resetFor {
+		at = min(at, f.latest)
+	}
+	f.PlanCheck(id, at)
+}
+
+// resetFor is how long after the clock was set back changes may arrive that other nodes made before: they are read
+// within a second.
+const resetFor = 5 * time.Second
+
+// MaxJitter is how far the clock may seem to go back without having been set: its readings are of commits and of moments
+// between them.
+const MaxJitter = time.Second
+
+// NoteClock notes a reading of the clock. If the clock was set back, every check that was planned before is due now: it
+// would come late by as much as the clock was set back.
+func (f *Fold) NoteClock(now lessor.Instant) {
+	if f.latest.Sub(now) > MaxJitter {
+		for i := range f.checks {
+			f.checks[i].at = min(f.checks[i].at, now) // the order stays
+		}
+		f.sweptAt, f.resetAt = min(f.sweptAt, now), now
+	}
+	f.latest = now
+}
+
+// NextCheck returns when the next lease may be over, but not sooner than a quarter of the sweep after the last sweep, so
+// that leases which end one after the other share a commit.
+func (f *Fold) NextCheck(sweep time.Duration) (lessor.Instant, bool) {
+	if len(f.checks) == 0 {
+		return 0, false
+	}
+	return max(f.checks[0].at, f.sweptAt.Add(sweep/4)), true
+}
+
+// CheckDue reports whether leases are to be looked at.
+func (f *Fold) CheckDue(now lessor.Instant, sweep time.Duration) bool {
+	at, ok := f.NextCheck(sweep)
+	return ok && at <= now
+}
+
+// TakeChecks begins a sweep: it returns up to limit leases whose check is due, and the time since the sweep before.
+func (f *Fold) TakeChecks(now lessor.Instant, limit int) (ids []lessor.LeaseID, since time.Duration) {
+	for len(f.checks) > 0 && f.checks[0].at <= now && len(ids) < limit {
+		ids = append(ids, f.checks[0].id)
+		heap.Pop(&f.checks)
+	}
+	since, f.sweptAt = now.Sub(f.sweptAt), now
+	return ids, since
+}
+
+type check struct {
+	id lessor.LeaseID
+	at lessor.Instant
+}
+
+// checkHeap orders leases by when they may be over.
+type checkHeap []check
+
+func (h checkHeap) Len() int           { return len(h) }
+func (h checkHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h checkHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *checkHeap) Push(x any)        { *h = append(*h, x.(check)) } //nolint:errcheck // only PlanCheck pushes
+
+// Pop removes the last element, as container/heap asks.
+func (h *checkHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,188 @@
+package fold_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"lessor"
+	"lessor/internal/fold"
+	"lessor/internal/lanes"
+	"lessor/internal/rules"
+)
+
+const noon = lessor.Instant(1_700_000_000_000)
+
+var acme = lessor.TenantID{UUID: lessor.UUID{1}}
+
+var plain = rules.Lane{Tenant: acme, Class: "default", Type: "mail", Units: 2}
+
+// node is a fold that packs its changes into a stream.
+type node struct {
+	*fold.Fold
+	stream, n int64
+}
+
+func newNode(stream int64) *node {
+	f := fold.New(func(lessor.TenantID) lanes.Policy { return lanes.Policy{Weight: 1} })
+	f.Position = fold.Position{}
+	f.AddLane(1, plain, false)
+	return &node{Fold: f, stream: stream}
+}
+
+// commit packs what fn does.
+func (n *node) commit(fn func()) fold.Change {
+	n.Record(false)
+	fn()
+	n.n++
+	return fold.Change{Stream: n.stream, N: n.n, Data: n.Recorded()}
+}
+
+func (n *node) follow(changes ...fold.Change) (fold.News, error) {
+	named, err := n.Named(changes)
+	if err != nil {
+		return fold.News{}, err
+	}
+	return n.Follow(changes, named, noon)
+}
+
+func turn(seq int64) rules.Turn {
+	return rules.Turn{Job: lessor.JobID{UUID: lessor.UUID{15: byte(seq)}}, Lane: 1, Seq: seq, MaxAttempts: 5, QueuedAt: noon}
+}
+
+// grant takes the first turn for a worker.
+func (n *node) grant(worker string) *rules.Held {
+	pick, ok := n.Index.Next(&lanes.Filter{Usable: 100})
+	if !ok {
+		return nil
+	}
+	h := &rules.Held{
+		ID: lessor.LeaseID{UUID: lessor.UUID{15: byte(pick.Turn.Seq)}}, Turn: n.Index.Take(pick), Worker: worker,
+		Units: pick.Lane.Units, Tenant: pick.Lane.Tenant, Bound: true,
+	}
+	n.Grant(h, noon+60_000)
+	return h
+}
+
+func TestFollowedFoldEqualsTheOther(t *testing.T) {
+	a, b := newNode(1), newNode(2)
+	var held *rules.Held
+	changes := []fold.Change{
+		a.commit(func() { a.Enqueue(turn(1)); a.Enqueue(turn(2)); a.Enqueue(turn(3)) }),
+		a.commit(func() { held = a.grant("w"); a.Delay(noon + 5) }),
+		a.commit(func() { a.Remove(turn(3)); a.ChangeSettings(); a.AskForEvents() }),
+		a.commit(func() {
+			if err := a.PublishEvent(&lessor.StreamEvent{JobID: turn(1).Job, TenantID: acme}); err != nil {
+				t.Fatal(err)
+			}
+		}),
+	}
+	news, err := b.follow(changes...)
+	if err != nil {
+		t.Fatalf("follow: %v", err)
+	}
+	if err := b.Differs(a.Fold); err != nil {
+		t.Errorf("after the grant: %v", err)
+	}
+	if !news.Settings || !news.Followers || len(news.Events) != 1 || news.Events[0].JobID != turn(1).Job {
+		t.Errorf("news is %+v, want settings, followers and one event", news)
+	}
+	if b.DueAt != noon+5 || b.OthersAt != noon {
+		t.Errorf("due at %v, followed at %v; want %v and %v", b.DueAt, b.OthersAt, noon+5, noon)
+	}
+	if got := b.Holds(held.Holder()); got != (fold.Holding{Leases: 1, Units: 2}) {
+		t.Errorf("the worker holds %+v, want one lease of two units", got)
+	}
+	if ids, _ := b.TakeChecks(noon+60_000, 10); !slices.Equal(ids, []lessor.LeaseID{held.ID}) {
+		t.Errorf("checks are due of %v, want %v", ids, held.ID)
+	}
+	if _, err := b.follow(a.commit(func() { a.Free(held); a.Enqueue(held.Turn) })); err != nil {
+		t.Fatalf("follow the end: %v", err)
+	}
+	if err := b.Differs(a.Fold); err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestStreamsAreAppliedInTheOrderOfTheirCauses has a third node read the grant of one before the submission of another.
+func TestStreamsAreAppliedInTheOrderOfTheirCauses(t *testing.T) {
+	a, b := newNode(1), newNode(2)
+	queued := a.commit(func() { a.Enqueue(turn(1)) })
+	if _, err := b.follow(queued); err != nil {
+		t.Fatal(err)
+	}
+	taken := b.commit(func() { b.grant("w") })
+	for _, order := range [][]fold.Change{{queued, taken}, {taken, queued}} {
+		c := newNode(3)
+		if _, err := c.follow(order...); err != nil {
+			t.Fatalf("follow: %v", err)
+		}
+		if err := c.Differs(b.Fold); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestStaleFoldIsNoticed(t *testing.T) {
+	a := newNode(1)
+	queued, removed := a.commit(func() { a.Enqueue(turn(1)) }), a.commit(func() { a.Remove(turn(1)) })
+	a.Record(true)
+	a.Enqueue(turn(2))
+	sole := fold.Change{Stream: 1, N: 1, Data: a.Recorded()}
+	far := a.commit(func() { a.Enqueue(rules.Turn{Lane: 9, Seq: 4}) })
+	far.N = 1
+	for _, c := range []struct {
+		name    string
+		changes []fold.Change
+	}{
+		{"a gap", []fold.Change{removed}},
+		{"a turn that was never queued", []fold.Change{{Stream: 1, N: 1, Data: removed.Data}}},
+		{"an unknown step", []fold.Change{{Stream: 1, N: 1, Data: []byte{200}}}},
+		{"a change that was cut", []fold.Change{{Stream: 1, N: 1, Data: queued.Data[:5]}}},
+		{"a sole node's change", []fold.Change{sole}},
+		{"an unknown lane", []fold.Change{far}},
+	} {
+		if _, err := newNode(2).follow(c.changes...); !errors.Is(err, fold.ErrStale) {
+			t.Errorf("%s: %v, want ErrStale", c.name, err)
+		}
+	}
+}
+
+func TestClockThatWasSetBackMakesChecksDue(t *testing.T) {
+	a := newNode(1)
+	a.NoteClock(noon)
+	a.PlanCheck(lessor.LeaseID{}, noon+60_000)
+	a.NoteClock(noon - 500)
+	if a.CheckDue(noon-500, 0) {
+		t.Error("a check is due although the clock only jittered")
+	}
+	a.NoteClock(noon - 3_600_000)
+	if !a.CheckDue(noon-3_600_000, 0) {
+		t.Error("no check is due after the clock was set back by an hour")
+	}
+}
+
+func TestBlocksHoldTurnsBack(t *testing.T) {
+	a := newNode(1)
+	lane := plain
+	lane.Definition = "d"
+	a.AddLane(2, lane, false)
+	job := turn(1)
+	job.Lane = 2
+	a.Enqueue(job)
+	open := rules.Circuit{Definition: "d", Tenant: acme, State: lessor.CircuitOpen, RetryAt: noon + 10}
+	if !a.SetCircuit(&open) || a.Index.Eligible(2, 1) || a.TrialAt != noon+10 {
+		t.Error("an open circuit does not block, or its trial is not planned")
+	}
+	if len(a.Trials(noon)) != 0 || !slices.Equal(a.Cooling(noon), []string{"d"}) || !slices.Equal(a.Trials(noon+10), []string{"d"}) {
+		t.Error("a trial is not due exactly when the circuit has cooled")
+	}
+	a.TakeWoken()
+	if a.WakeTrials(noon+9) || !a.WakeTrials(noon+10) || !a.TakeWoken().All {
+		t.Error("requests are not woken exactly when a trial is due")
+	}
+	a.BlockAll(nil)
+	if !a.Index.Eligible(2, 1) || a.Blocked("d").Definition != "" {
+		t.Error("the definition is blocked although nothing blocks it")
+	}
+}
