@@ -58,8 +58,15 @@ var layers = map[string]layer{
 		},
 		tests: []string{"internal/store/storetest"},
 	},
+	"internal/store/postgres/wire": { // statements, connections and pipelines; no jobs
+		imports: []string{"."},
+		libs:    []string{"github.com/jackc/pgx/v5"},
+		tests:   []string{"internal/pgtest"},
+	},
 	"internal/store/postgres": {
-		imports: []string{".", "internal/rules", "internal/scheduler", "internal/store/row"},
+		imports: []string{
+			".", "internal/rules", "internal/scheduler", "internal/store/row", "internal/store/postgres/wire",
+		},
 		libs:    []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
 		tests:   []string{"internal/store/storetest", "internal/pgtest"},
 	},

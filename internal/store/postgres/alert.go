@@ -5,6 +5,7 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -15,38 +16,38 @@ const (
 )
 
 var (
-	saveAlerts = sql("insert into alert (" + savedAlert + ") " + unnestAs(alertTypes, savedAlert) + " on conflict (id) do update set " + excluded(savedAlert))
+	saveAlerts = wire.SQL("insert into alert (" + savedAlert + ") " + wire.Unnest(alertTypes, savedAlert) + " on conflict (id) do update set " + wire.Excluded(savedAlert))
 	// The first who acknowledges an alert is remembered.
-	acknowledgeAlert = sql("update alert set acknowledged_at = $2::bigint, acknowledged_by = $3::text where id = $1::uuid and acknowledged_at = 0")
-	readOneAlert     = sql(selectAlert + " where id = $1::uuid")
-	openAlert        = sql(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text and tenant = $3::uuid")
+	acknowledgeAlert = wire.SQL("update alert set acknowledged_at = $2::bigint, acknowledged_by = $3::text where id = $1::uuid and acknowledged_at = 0")
+	readOneAlert     = wire.SQL(selectAlert + " where id = $1::uuid")
+	openAlert        = wire.SQL(selectAlert + " where cleared_at = 0 and kind = $1::text and subject = $2::text and tenant = $3::uuid")
 	listAlerts       = variants(selectAlert+" where id < $3::uuid", " order by id desc limit $4::bigint",
 		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})
 )
 
-func bindAlert(r *rows, a *lessor.Alert) {
-	r.id(a.ID.UUID)
-	r.text(string(a.Kind))
-	r.text(a.Subject)
-	r.id(a.TenantID.UUID)
-	r.text(a.Message)
-	r.instant(a.RaisedAt)
-	r.instant(a.ClearedAt)
-	r.int(a.Count)
+func bindAlert(r *wire.Rows, a *lessor.Alert) {
+	r.ID(a.ID.UUID)
+	r.Text(string(a.Kind))
+	r.Text(a.Subject)
+	r.ID(a.TenantID.UUID)
+	r.Text(a.Message)
+	r.Instant(a.RaisedAt)
+	r.Instant(a.ClearedAt)
+	r.Int(a.Count)
 }
 
-func readAlert(r *row) lessor.Alert {
+func readAlert(r *wire.Row) lessor.Alert {
 	return lessor.Alert{
-		ID:             lessor.AlertID{UUID: r.id()},
-		Kind:           lessor.AlertKind(r.text()),
-		Subject:        r.text(),
-		TenantID:       lessor.TenantID{UUID: r.id()},
-		Message:        r.text(),
-		RaisedAt:       r.instant(),
-		ClearedAt:      r.instant(),
-		Count:          r.int(),
-		AcknowledgedAt: r.instant(),
-		AcknowledgedBy: r.textOrNil(),
+		ID:             lessor.AlertID{UUID: r.ID()},
+		Kind:           lessor.AlertKind(r.Text()),
+		Subject:        r.Text(),
+		TenantID:       lessor.TenantID{UUID: r.ID()},
+		Message:        r.Text(),
+		RaisedAt:       r.Instant(),
+		ClearedAt:      r.Instant(),
+		Count:          r.Int(),
+		AcknowledgedAt: r.Instant(),
+		AcknowledgedBy: r.TextOrNil(),
 	}
 }
 
@@ -55,43 +56,43 @@ func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 	if len(as) == 0 {
 		return t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for i := range as {
-		r.row()
+		r.Next()
 		bindAlert(r, &as[i])
 	}
-	return t.write("save alerts", step{stmt: saveAlerts}, r.params()...)
+	return t.write("save alerts", wire.Step{Stmt: saveAlerts}, r.Params()...)
 }
 
 // AcknowledgeAlert implements scheduler.KernelTx.
 func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, at lessor.Instant) error {
-	return t.write("acknowledge an alert", step{stmt: acknowledgeAlert}, uuidOf(id.UUID), instantOf(at), textOf(by))
+	return t.write("acknowledge an alert", wire.Step{Stmt: acknowledgeAlert}, wire.ID(id.UUID), wire.Instant(at), wire.Text(by))
 }
 
 // Alert implements scheduler.KernelView.
 func (v *view) Alert(_ context.Context, id lessor.AlertID) (found *lessor.Alert, err error) {
-	err = v.query("read an alert", readOneAlert, func(r *row) error {
+	err = v.query("read an alert", readOneAlert, func(r *wire.Row) error {
 		found = new(readAlert(r))
 		return nil
-	}, uuidOf(id.UUID))
+	}, wire.ID(id.UUID))
 	return found, err
 }
 
 // OpenAlert implements scheduler.KernelView.
 func (v *view) OpenAlert(_ context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) (open *lessor.Alert, err error) {
-	err = v.query("read the open alert", openAlert, func(r *row) error {
+	err = v.query("read the open alert", openAlert, func(r *wire.Row) error {
 		open = new(readAlert(r))
 		return nil
-	}, textOf(string(kind)), textOf(subject), uuidOf(tenant.UUID))
+	}, wire.Text(string(kind)), wire.Text(subject), wire.ID(tenant.UUID))
 	return open, err
 }
 
 // AlertList implements scheduler.KernelView.
 func (v *view) AlertList(_ context.Context, q scheduler.AlertQuery) (as []lessor.Alert, err error) {
-	filters := [][]byte{idOrNil(q.Tenant), nil}
+	filters := [][]byte{wire.IDOrNil(q.Tenant), nil}
 	if q.Open {
-		filters[1] = boolOf(true)
+		filters[1] = wire.Flag(true)
 	}
-	err = v.page("list alerts", listAlerts, filters, func(r *row) { as = append(as, readAlert(r)) }, before(q.After), limitOf(q.Limit))
+	err = v.page("list alerts", listAlerts, filters, func(r *wire.Row) { as = append(as, readAlert(r)) }, before(q.After), wire.Limit(q.Limit))
 	return as, err
 }

@@ -6,6 +6,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -14,47 +15,47 @@ const (
 )
 
 var (
-	readAttempts  = sql("select " + attemptColumns + " from attempt where job = $1::uuid order by fence")
-	readLeaseEnds = sql("select lease, worker, lane.tenant, outcome, said, reason from done join lane on lane.id = done.lane" +
+	readAttempts  = wire.SQL("select " + attemptColumns + " from attempt where job = $1::uuid order by fence")
+	readLeaseEnds = wire.SQL("select lease, worker, lane.tenant, outcome, said, reason from done join lane on lane.id = done.lane" +
 		" where done.seq = any($1::bigint[]) and lease = any($2::uuid[])" +
 		" union all select lease, worker, lane.tenant, outcome, said, reason from attempt join lane on lane.id = attempt.lane" +
 		" where lease = any($2::uuid[])")
 )
 
-func bindAttempt(r *rows, a *rules.Attempt) {
+func bindAttempt(r *wire.Rows, a *rules.Attempt) {
 	bindTurn(r, &a.Turn)
-	r.id(a.Lease.UUID)
+	r.ID(a.Lease.UUID)
 	bindEnd(r, a)
 }
 
 // bindEnd binds what stands behind the lease in attempt and done.
-func bindEnd(r *rows, a *rules.Attempt) {
-	r.text(a.Worker)
-	r.instant(a.GrantedAt)
-	r.instant(a.FirstBeatAt)
-	r.instant(a.EndedAt)
-	r.text(string(a.Outcome))
-	r.text(string(a.Said))
-	r.text(a.Reason)
-	r.text(a.Actor)
-	r.text(a.Error)
-	r.textOrNull(a.Taker)
+func bindEnd(r *wire.Rows, a *rules.Attempt) {
+	r.Text(a.Worker)
+	r.Instant(a.GrantedAt)
+	r.Instant(a.FirstBeatAt)
+	r.Instant(a.EndedAt)
+	r.Text(string(a.Outcome))
+	r.Text(string(a.Said))
+	r.Text(a.Reason)
+	r.Text(a.Actor)
+	r.Text(a.Error)
+	r.TextOrNull(a.Taker)
 }
 
-func readAttempt(r *row) rules.Attempt {
+func readAttempt(r *wire.Row) rules.Attempt {
 	return rules.Attempt{
 		Turn:        readTurn(r),
-		Lease:       lessor.LeaseID{UUID: r.id()},
-		Worker:      r.text(),
-		GrantedAt:   r.instant(),
-		FirstBeatAt: r.instant(),
-		EndedAt:     r.instant(),
-		Outcome:     rules.Outcome(r.text()),
-		Said:        rules.Said(r.text()),
-		Reason:      r.text(),
-		Actor:       r.text(),
-		Error:       r.text(),
-		Taker:       r.text(),
+		Lease:       lessor.LeaseID{UUID: r.ID()},
+		Worker:      r.Text(),
+		GrantedAt:   r.Instant(),
+		FirstBeatAt: r.Instant(),
+		EndedAt:     r.Instant(),
+		Outcome:     rules.Outcome(r.Text()),
+		Said:        rules.Said(r.Text()),
+		Reason:      r.Text(),
+		Actor:       r.Text(),
+		Error:       r.Text(),
+		Taker:       r.Text(),
 	}
 }
 
@@ -72,14 +73,14 @@ func (v *view) LeaseEnds(_ context.Context, ids []lessor.LeaseID) (map[lessor.Le
 	if len(ids) == 0 || v.err != nil {
 		return ends, v.err
 	}
-	err := v.query("read ends of leases", readLeaseEnds, func(r *row) error {
-		id := lessor.LeaseID{UUID: r.id()}
+	err := v.query("read ends of leases", readLeaseEnds, func(r *wire.Row) error {
+		id := lessor.LeaseID{UUID: r.ID()}
 		ends[id] = scheduler.LeaseEnd{
-			Worker:  r.text(),
-			Tenant:  lessor.TenantID{UUID: r.id()},
-			Outcome: rules.Outcome(r.text()),
-			Said:    rules.Said(r.text()),
-			Reason:  r.text(),
+			Worker:  r.Text(),
+			Tenant:  lessor.TenantID{UUID: r.ID()},
+			Outcome: rules.Outcome(r.Text()),
+			Said:    rules.Said(r.Text()),
+			Reason:  r.Text(),
 		}
 		return nil
 	}, v.leaseKeys(ids)...)

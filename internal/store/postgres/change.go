@@ -10,22 +10,23 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 var (
-	newStream = sql("insert into stream (id, seen_at) overriding system value" +
+	newStream = wire.SQL("insert into stream (id, seen_at) overriding system value" +
 		" values ($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) returning " + timeline)
 	// putChange fails if the stream is not registered any more, when nobody would see its changes, or if the database went back.
-	putChange = sql("with put as (insert into change (stream, n, at, void, data)" +
+	putChange = wire.SQL("with put as (insert into change (stream, n, at, void, data)" +
 		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint" +
 		" and ($2 = 1 or exists (select from change where stream = $1 and n = $2 - 1)) and " + sameTimeline("$5") +
 		" returning 1) select 1 / count(*) from put")
 	// readChanges returns, before all others, a change with a number below 0 for each that was followed and is gone: -1 if its stream is gone too.
-	readChanges = sql(goneChanges + " union all select c.stream, c.n, c.data from (" + othersAt + ") p" +
+	readChanges = wire.SQL(goneChanges + " union all select c.stream, c.n, c.data from (" + othersAt + ") p" +
 		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n order by n offset 0) c" +
 		" order by stream, n")
-	readGone     = sql(goneChanges)
-	readPosition = sql("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
+	readGone     = wire.SQL(goneChanges)
+	readPosition = wire.SQL("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
 )
 
 // goneChanges are those that were followed and are not there any more.
@@ -68,8 +69,8 @@ var errStreamLost = errors.New("the stream of this node, or its last change, is 
 
 // putChange adds the change row of a commit. Every commit that wrote has one: by its number a lost answer is settled.
 func (t *tx) putChange(n int64) {
-	t.conn.add(step{verb: "publish", stmt: putChange, guard: fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)},
-		int8Of(t.store.stream.id.Load()), int8Of(n), instantOf(t.now), append([]byte{}, t.news...), t.store.origin.known())
+	t.conn.Add(wire.Step{Verb: "publish", Stmt: putChange, Guard: fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)},
+		wire.Int8(t.store.stream.id.Load()), wire.Int8(n), wire.Instant(t.now), append([]byte{}, t.news...), t.store.origin.known())
 }
 
 // keepFor is how long changes are kept for others to follow. forgetAfter is when a reader counts as having lost track: sooner.
@@ -82,19 +83,19 @@ const (
 func (v *view) Position(context.Context) (scheduler.Position, error) {
 	p := scheduler.Position{}
 	if next := v.store.stream.next.Load(); next != nil && !v.store.origin.lost.Load() {
-		streams, ns := v.positions(*next)
-		v.add("read position", step{stmt: readGone, each: func(r *row) error {
-			v.gone(scheduler.Change{Stream: r.int(), N: r.int()})
+		streams, ns := arraysOf(*next)
+		v.add("read position", wire.Step{Stmt: readGone, Each: func(r *wire.Row) error {
+			v.gone(scheduler.Change{Stream: r.Int(), N: r.Int()})
 			return nil
 		}}, streams, ns)
 	}
-	err := v.query("read position", readPosition, func(r *row) error {
-		stream := r.int()
-		if n := r.int(); n > 0 {
+	err := v.query("read position", readPosition, func(r *wire.Row) error {
+		stream := r.Int()
+		if n := r.Int(); n > 0 {
 			p[stream] = n
 		}
 		return nil
-	}, int8Of(v.store.stream.id.Load()))
+	}, wire.Int8(v.store.stream.id.Load()))
 	v.store.epoch.Add(1) // who reads it has lost track
 	if !v.live {         // in a transaction a position is taken to compare, not to follow from
 		v.store.stream.followed.Store(int64(v.now))
@@ -141,16 +142,16 @@ type following struct {
 // addChanges adds a reading of the streams to the next round trip.
 func (v *view) addChanges(after scheduler.Position) *following {
 	f := &following{after: after}
-	streams, ns := v.positions(after)
-	v.add("read changes", step{stmt: readChanges, each: func(r *row) error {
-		c := scheduler.Change{Stream: r.int(), N: r.int(), Data: r.bytes()}
+	streams, ns := arraysOf(after)
+	v.add("read changes", wire.Step{Stmt: readChanges, Each: func(r *wire.Row) error {
+		c := scheduler.Change{Stream: r.Int(), N: r.Int(), Data: r.Bytes()}
 		if c.N < 0 {
 			v.gone(c)
 			return nil
 		}
 		f.changes = append(f.changes, c)
 		return nil
-	}}, streams, ns, int8Of(v.store.stream.id.Load()))
+	}}, streams, ns, wire.Int8(v.store.stream.id.Load()))
 	return f
 }
 
@@ -164,19 +165,13 @@ func (v *view) gone(c scheduler.Change) {
 	v.err = errWentBack
 }
 
-// positions returns a position as two arrays.
-func (v *view) positions(p scheduler.Position) (streams, ns []byte) {
-	if len(p) == 0 {
-		return emptyArray(oidInt8), emptyArray(oidInt8)
-	}
-	r := v.scratch.reset()
+// arraysOf returns a position as two arrays.
+func arraysOf(p scheduler.Position) (streams, ns []byte) {
+	ids, last := make([]int64, 0, len(p)), make([]int64, 0, len(p))
 	for stream, n := range p {
-		r.row()
-		r.int(stream)
-		r.int(n)
+		ids, last = append(ids, stream), append(last, n)
 	}
-	params := r.params()
-	return params[0], params[1]
+	return wire.Int8s(ids), wire.Int8s(last)
 }
 
 // locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for is
@@ -201,7 +196,7 @@ func (t *tx) lockedFirst(lock func()) error {
 		return t.locked("lock", lock)
 	}
 	var ahead *following
-	if err := t.conn.pass(func() { t.addLock(lock, &ahead) }); err != nil {
+	if err := t.conn.SendFirst(func() { t.addLock(lock, &ahead) }); err != nil {
 		t.err = err
 	}
 	if t.err == nil {

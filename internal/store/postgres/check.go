@@ -7,6 +7,7 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -22,13 +23,13 @@ const (
 )
 
 var (
-	checkServer = sql("select current_setting('server_version'), current_setting('server_version_num')::bigint," +
+	checkServer = wire.SQL("select current_setting('server_version'), current_setting('server_version_num')::bigint," +
 		" pg_is_in_recovery(), floor(extract(epoch from clock_timestamp()) * 1000)::bigint")
-	checkSetting = sql("select current_setting(name) from unnest($1::text[]) as name")
-	checkSchema  = sql("select coalesce(max(version_id), 0) from goose_db_version where is_applied")
-	checkOpen    = sql("select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint, count(xact_start)" +
+	checkSetting = wire.SQL("select current_setting(name) from unnest($1::text[]) as name")
+	checkSchema  = wire.SQL("select coalesce(max(version_id), 0) from goose_db_version where is_applied")
+	checkOpen    = wire.SQL("select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint, count(xact_start)" +
 		" from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'")
-	checkTables = sql("select relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid) from pg_stat_user_tables" +
+	checkTables = wire.SQL("select relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid) from pg_stat_user_tables" +
 		" where relname in ('queue', 'cohort', 'cohort_left', 'delayed', 'lease', 'change', 'serving') order by relname")
 )
 
@@ -48,7 +49,7 @@ func (s *Store) Check(ctx context.Context) []scheduler.Finding {
 		return []scheduler.Finding{finding("connection", err, "")}
 	}
 	var findings []scheduler.Finding
-	for _, check := range []func(*conn) ([]scheduler.Finding, error){checkMachine, checkDurability, checkVersion, checkAges, checkHot} {
+	for _, check := range []func(*wire.Conn) ([]scheduler.Finding, error){checkMachine, checkDurability, checkVersion, checkAges, checkHot} {
 		found, bad := check(c)
 		findings = append(findings, found...)
 		if bad != nil {
@@ -73,10 +74,10 @@ func judged(ok bool, name, format string, a ...any) scheduler.Finding {
 	return scheduler.Finding{Name: name, OK: ok, Detail: fmt.Sprintf(format, a...)}
 }
 
-func checkMachine(c *conn) (found []scheduler.Finding, err error) {
+func checkMachine(c *wire.Conn) (found []scheduler.Finding, err error) {
 	before := time.Now()
-	err = c.once(step{verb: "check the server", stmt: checkServer, each: func(r *row) error {
-		name, version, replica, now := r.text(), r.int(), r.flag(), r.instant()
+	err = c.Do(wire.Step{Verb: "check the server", Stmt: checkServer, Each: func(r *wire.Row) error {
+		name, version, replica, now := r.Text(), r.Int(), r.Flag(), r.Instant()
 		// The true difference is somewhere between those to the sending and to the answer.
 		skew := max(now.Sub(lessor.At(time.Now())), min(0, now.Sub(lessor.At(before))))
 		found = []scheduler.Finding{
@@ -89,40 +90,40 @@ func checkMachine(c *conn) (found []scheduler.Finding, err error) {
 	return found, err
 }
 
-func checkDurability(c *conn) (found []scheduler.Finding, err error) {
-	var names rows
+func checkDurability(c *wire.Conn) (found []scheduler.Finding, err error) {
+	var names wire.Rows
 	for _, d := range durability {
-		names.row()
-		names.text(d.name)
+		names.Next()
+		names.Text(d.name)
 	}
-	err = c.once(step{verb: "check settings", stmt: checkSetting, each: func(r *row) error {
-		d, value := durability[len(found)], r.text()
+	err = c.Do(wire.Step{Verb: "check settings", Stmt: checkSetting, Each: func(r *wire.Row) error {
+		d, value := durability[len(found)], r.Text()
 		f := judged(value != d.wrong, d.name, "%s", value)
 		if !f.OK {
 			f.Detail += ": " + d.why
 		}
 		found = append(found, f)
 		return nil
-	}}, names.params()...)
+	}}, names.Params()...)
 	return found, err
 }
 
-func checkVersion(c *conn) (found []scheduler.Finding, err error) {
+func checkVersion(c *wire.Conn) (found []scheduler.Finding, err error) {
 	knows, err := knownVersion()
 	if err != nil {
 		return nil, err
 	}
-	err = c.once(step{verb: "check the schema", stmt: checkSchema, each: func(r *row) error {
-		is := r.int()
+	err = c.Do(wire.Step{Verb: "check the schema", Stmt: checkSchema, Each: func(r *wire.Row) error {
+		is := r.Int()
 		found = []scheduler.Finding{judged(is == knows, "schema version", "%d, and this program knows %d", is, knows)}
 		return nil
 	}})
 	return found, err
 }
 
-func checkAges(c *conn) (found []scheduler.Finding, err error) {
-	err = c.once(step{verb: "check transactions", stmt: checkOpen, each: func(r *row) error {
-		oldest, n := time.Duration(r.int())*time.Second, r.int()
+func checkAges(c *wire.Conn) (found []scheduler.Finding, err error) {
+	err = c.Do(wire.Step{Verb: "check transactions", Stmt: checkOpen, Each: func(r *wire.Row) error {
+		oldest, n := time.Duration(r.Int())*time.Second, r.Int()
 		found = []scheduler.Finding{judged(oldest < longOpen, "open transactions", "%d, the oldest since %v", n, oldest)}
 		return nil
 	}})
@@ -137,9 +138,9 @@ const (
 	largeRow   = 16 << 10
 )
 
-func checkHot(c *conn) (found []scheduler.Finding, err error) {
-	err = c.once(step{verb: "check tables", stmt: checkTables, each: func(r *row) error {
-		name, live, dead, size := r.text(), r.int(), r.int(), r.int()
+func checkHot(c *wire.Conn) (found []scheduler.Finding, err error) {
+	err = c.Do(wire.Step{Verb: "check tables", Stmt: checkTables, Each: func(r *wire.Row) error {
+		name, live, dead, size := r.Text(), r.Int(), r.Int(), r.Int()
 		ok := dead < max(manyDead, live) && (size < largeTable || size < largeRow*max(1, live))
 		found = append(found, judged(ok, "table "+name, "%d rows, %d dead, %d KiB", live, dead, size>>10))
 		return nil

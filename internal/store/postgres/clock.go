@@ -8,18 +8,19 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // The store's clock is the database's, in milliseconds. It is read in a statement behind those that wait for locks, together
 // with the serving row: what was read before the waiting is out of date.
-var lookAtClock = sql("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint, last_beat, since, brake_until, lapsed_at, fence, " + timeline +
+var lookAtClock = wire.SQL("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint, last_beat, since, brake_until, lapsed_at, fence, " + timeline +
 	" from serving where id")
 
 // look adds a reading of the clock to the next round trip.
 func (v *view) look() {
-	v.conn.add(step{verb: "read the clock", stmt: lookAtClock, each: func(r *row) error {
-		now, row := r.instant(), readServing(r)
-		if v.store.differs(r.text()) {
+	v.conn.Add(wire.Step{Verb: "read the clock", Stmt: lookAtClock, Each: func(r *wire.Row) error {
+		now, row := r.Instant(), readServing(r)
+		if v.store.differs(r.Text()) {
 			v.err = errWentBack
 			return nil
 		}
@@ -36,12 +37,12 @@ func (v *view) look() {
 	}})
 }
 
-func readServing(r *row) rules.Serving {
-	return rules.Serving{LastBeat: r.instant(), Since: r.instant(), BrakeUntil: r.instant(), LapsedAt: r.instant(), Fence: r.int()}
+func readServing(r *wire.Row) rules.Serving {
+	return rules.Serving{LastBeat: r.Instant(), Since: r.Instant(), BrakeUntil: r.Instant(), LapsedAt: r.Instant(), Fence: r.Int()}
 }
 
 // saveServing changes the row that was read, or nothing: another node may have moved the floor meanwhile.
-var saveServing = sql("with saved as (update serving set last_beat = greatest(last_beat, $1::bigint), since = $2::bigint," +
+var saveServing = wire.SQL("with saved as (update serving set last_beat = greatest(last_beat, $1::bigint), since = $2::bigint," +
 	" brake_until = $3::bigint, lapsed_at = $4::bigint" +
 	" where id and since = $5::bigint and brake_until = $6::bigint and lapsed_at = $7::bigint returning 1)" +
 	" select 1 / count(*) from saved")
@@ -64,9 +65,9 @@ func (t *tx) putServing() {
 		return
 	}
 	s, base := t.saved, t.base
-	t.conn.add(step{verb: "save serving", stmt: saveServing, guard: scheduler.ErrAgain},
-		instantOf(s.LastBeat), instantOf(s.Since), instantOf(s.BrakeUntil), instantOf(s.LapsedAt),
-		instantOf(base.Since), instantOf(base.BrakeUntil), instantOf(base.LapsedAt))
+	t.conn.Add(wire.Step{Verb: "save serving", Stmt: saveServing, Guard: scheduler.ErrAgain},
+		wire.Instant(s.LastBeat), wire.Instant(s.Since), wire.Instant(s.BrakeUntil), wire.Instant(s.LapsedAt),
+		wire.Instant(base.Since), wire.Instant(base.BrakeUntil), wire.Instant(base.LapsedAt))
 }
 
 // steps finds steps of the database's clock: it compares the clock's progress between two readings with that of our own

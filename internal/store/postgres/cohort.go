@@ -10,24 +10,25 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // Jobs that come into the queue together share a row, instead of a row and an entry of an index each, twice: when they come and when they go. It never
 // changes. A narrow row beside it has a bit for each job that is still queued; only who has the gate clears some.
 var (
-	putCohort = sql("with jobs as (insert into cohort (first, queued_at, job, lane, max_attempts)" +
+	putCohort = wire.SQL("with jobs as (insert into cohort (first, queued_at, job, lane, max_attempts)" +
 		" values ($1::bigint, $2::bigint, $3::uuid[], $4::bigint[], $5::bigint[]))" +
 		" insert into cohort_left (first, jobs) values ($1, $6::bigint)")
-	takeFromCohorts = plural(exactly("update cohort_left c set jobs = c.jobs & ~u.jobs from ({rows}) u"+
-		" where "+at("c.first", "u.first")+" and c.jobs & u.jobs = u.jobs", 2), "ii", "first, jobs")
+	takeFromCohorts = wire.Plural(wire.Exactly("update cohort_left c set jobs = c.jobs & ~u.jobs from ({rows}) u"+
+		" where "+wire.At("c.first", "u.first")+" and c.jobs & u.jobs = u.jobs", 2), "ii", "first, jobs")
 	// checkPlaces makes sure that jobs have the places in line that they are said to have.
-	checkPlaces = sql("select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from " + placeParams + " join job j on j.id = m.job and j.seq = m.seq")
-	dropSpent   = sql("with spent as (delete from cohort_left where first = any(array(" +
+	checkPlaces = wire.SQL("select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from " + placeParams + " join job j on j.id = m.job and j.seq = m.seq")
+	dropSpent   = wire.SQL("with spent as (delete from cohort_left where first = any(array(" +
 		"select first from cohort_left where jobs = 0 limit 5000 for update skip locked)) returning first)" +
-		" delete from cohort c using spent where " + at("c.first", "spent.first"))
+		" delete from cohort c using spent where " + wire.At("c.first", "spent.first"))
 
-	readQueue   = sql("select " + turnColumns + ", 0 from queue order by seq")
-	readCohorts = sql("select u.job, u.lane, c.first + u.n - 1, 0, u.max_attempts, 0, 0, 1, c.queued_at, c.first from cohort_left l" +
+	readQueue   = wire.SQL("select " + turnColumns + ", 0 from queue order by seq")
+	readCohorts = wire.SQL("select u.job, u.lane, c.first + u.n - 1, 0, u.max_attempts, 0, 0, 1, c.queued_at, c.first from cohort_left l" +
 		cohortJobs + " and l.jobs <> 0 order by l.first")
 )
 
@@ -55,24 +56,24 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 			i++
 			continue
 		}
-		r, n := t.scratch.reset(), 0
+		r, n := t.scratch.Reset(), 0
 		for ; i < len(moves) && together(&moves[i], moves[i].To) && moves[i].Turn.Cohort == first.Cohort; i++ {
 			m := &moves[i].Turn
 			if n == rules.CohortMax || *m != submitted(m, first.Cohort+int64(n), first) {
 				t.err = fmt.Errorf("%w: job %s cannot be at place %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.Cohort)
 				return
 			}
-			r.row()
-			r.id(m.Job.UUID)
-			r.int(int64(m.Lane))
-			r.int(int64(m.MaxAttempts))
+			r.Next()
+			r.ID(m.Job.UUID)
+			r.Int(int64(m.Lane))
+			r.Int(int64(m.MaxAttempts))
 			n++
 		}
 		all := ^int64(0)
 		if n < rules.CohortMax {
 			all = 1<<n - 1
 		}
-		_ = t.write("queue", step{stmt: putCohort}, append(append([][]byte{int8Of(first.Cohort), instantOf(first.QueuedAt)}, r.params()...), int8Of(all))...) // kept in t.err
+		_ = t.write("queue", wire.Step{Stmt: putCohort}, append(append([][]byte{wire.Int8(first.Cohort), wire.Instant(first.QueuedAt)}, r.Params()...), wire.Int8(all))...) // kept in t.err
 	}
 }
 
@@ -105,39 +106,39 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 		spec := t.store.specs.find(m.Turn.Job)
 		return together(m, m.From) && (spec == nil || spec.Seq != m.Turn.Seq)
 	}, bindPlace)
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, first := range slices.Sorted(maps.Keys(left)) {
-		r.row()
-		r.int(first)
-		r.int(left[first])
+		r.Next()
+		r.Int(first)
+		r.Int(left[first])
 	}
-	_ = t.write("take rows from their place", step{stmt: takeFromCohorts, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(left)))) // kept in t.err
+	_ = t.write("take rows from their place", wire.Step{Stmt: takeFromCohorts, Rows: r, Guard: scheduler.ErrMoved}, wire.Int8(int64(len(left)))) // kept in t.err
 }
 
 // EachQueued implements scheduler.View.
 func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
-	each := func(r *row) error { return fn(readQueued(r)) }
+	each := func(r *wire.Row) error { return fn(readQueued(r)) }
 	if err := v.query("read queue", readCohorts, each); err != nil {
 		return err
 	}
 	return v.query("read queue", readQueue, each)
 }
 
-func readQueued(r *row) rules.Turn {
+func readQueued(r *wire.Row) rules.Turn {
 	t := readTurn(r)
-	t.Cohort = r.int()
+	t.Cohort = r.Int()
 	return t
 }
 
 // dropSpent removes cohorts that have no job left, if it is time to.
-func (s *Store) dropSpent(c *conn, now lessor.Instant) error {
+func (s *Store) dropSpent(c *wire.Conn, now lessor.Instant) error {
 	if now.Sub(s.tidied.spent).Abs() < spentEvery {
 		return nil
 	}
 	s.tidied.spent = now
-	c.open(begin, brief)
-	c.add(step{verb: "begin", stmt: noFlush})
-	c.add(step{verb: "drop spent cohorts", stmt: dropSpent})
-	c.add(step{verb: "commit", stmt: commit})
-	return c.send()
+	c.Begin(begin, brief)
+	c.Add(wire.Step{Verb: "begin", Stmt: noFlush})
+	c.Add(wire.Step{Verb: "drop spent cohorts", Stmt: dropSpent})
+	c.Add(wire.Step{Verb: "commit", Stmt: commit})
+	return c.Send()
 }

@@ -8,6 +8,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -19,85 +20,85 @@ const (
 )
 
 var (
-	readDefinitions = sql(selectDefinition + " where id = any($1::text[])")
+	readDefinitions = wire.SQL(selectDefinition + " where id = any($1::text[])")
 	// lockDefinitions waits for the nodes that change one of them. All lock in the order of ids.
-	lockDefinitions = sql(selectDefinition + " where id = any($1::text[]) order by id for update")
+	lockDefinitions = wire.SQL(selectDefinition + " where id = any($1::text[]) order by id for update")
 	// lockDueDefinitions passes over those that another node decides about.
-	lockDueDefinitions = sql(selectDefinition + " where due_at > 0 and due_at <= $1::bigint order by due_at, id limit $2::bigint" +
+	lockDueDefinitions = wire.SQL(selectDefinition + " where due_at > 0 and due_at <= $1::bigint order by due_at, id limit $2::bigint" +
 		" for update skip locked")
-	nextTick        = sql("select min(due_at) from definition where due_at > 0")
+	nextTick        = wire.SQL("select min(due_at) from definition where due_at > 0")
 	listDefinitions = variants(selectDefinition+" where (created_at, id) < ($3::bigint, $4::text)", " order by created_at desc, id desc limit $5::bigint",
 		filter{"tenant = ", "uuid"}, filter{"module <> '' and module = ", "text"})
-	insertDefinitions = plural(exactly("insert into definition ("+definitionColumns+") {rows} on conflict do nothing", len(definitionTypes)),
+	insertDefinitions = wire.Plural(wire.Exactly("insert into definition ("+definitionColumns+") {rows} on conflict do nothing", len(definitionTypes)),
 		definitionTypes, definitionColumns)
-	saveDefinitions = plural("insert into definition ("+definitionColumns+") {rows}"+
-		" on conflict (id) do update set "+excluded(definitionColumns), definitionTypes, definitionColumns)
-	dropDefinitions = sql("delete from definition where id = any($1::text[])")
+	saveDefinitions = wire.Plural("insert into definition ("+definitionColumns+") {rows}"+
+		" on conflict (id) do update set "+wire.Excluded(definitionColumns), definitionTypes, definitionColumns)
+	dropDefinitions = wire.SQL("delete from definition where id = any($1::text[])")
 )
 
-func bindDefinition(r *rows, d *rules.Definition) {
-	r.text(d.ID)
-	r.id(d.Tenant.UUID)
-	r.text(d.Module)
-	r.text(d.Schedule.Type)
-	r.text(d.Schedule.Cron)
-	r.int(d.Schedule.Seconds)
-	r.text(d.Zone)
-	r.text(d.Handler)
-	r.text(d.LockKey)
-	r.text(d.Class)
-	r.int(int64(d.Priority))
-	r.int(int64(d.Units))
-	r.int(int64(d.MaxAttempts))
-	r.millis(d.Timeout)
-	r.millis(d.BackoffFirst)
-	r.millis(d.BackoffMax)
-	r.flag(d.Enabled)
-	r.text(string(d.Overlap))
-	r.text(string(d.CatchUp))
-	r.millis(d.CatchUpWindow)
-	r.millis(d.Jitter)
-	r.int(int64(d.Failures))
-	r.millis(d.Cooldown)
-	r.flag(d.Paused)
-	r.instant(d.Anchor)
-	r.instant(d.NextTick)
-	r.instant(d.DueAt)
-	r.instant(d.CreatedAt)
-	r.instant(d.UpdatedAt)
-	r.bytesOrNull(d.Payload)
+func bindDefinition(r *wire.Rows, d *rules.Definition) {
+	r.Text(d.ID)
+	r.ID(d.Tenant.UUID)
+	r.Text(d.Module)
+	r.Text(d.Schedule.Type)
+	r.Text(d.Schedule.Cron)
+	r.Int(d.Schedule.Seconds)
+	r.Text(d.Zone)
+	r.Text(d.Handler)
+	r.Text(d.LockKey)
+	r.Text(d.Class)
+	r.Int(int64(d.Priority))
+	r.Int(int64(d.Units))
+	r.Int(int64(d.MaxAttempts))
+	r.Millis(d.Timeout)
+	r.Millis(d.BackoffFirst)
+	r.Millis(d.BackoffMax)
+	r.Flag(d.Enabled)
+	r.Text(string(d.Overlap))
+	r.Text(string(d.CatchUp))
+	r.Millis(d.CatchUpWindow)
+	r.Millis(d.Jitter)
+	r.Int(int64(d.Failures))
+	r.Millis(d.Cooldown)
+	r.Flag(d.Paused)
+	r.Instant(d.Anchor)
+	r.Instant(d.NextTick)
+	r.Instant(d.DueAt)
+	r.Instant(d.CreatedAt)
+	r.Instant(d.UpdatedAt)
+	r.BytesOrNull(d.Payload)
 }
 
-func readDefinition(r *row) *rules.Definition {
+func readDefinition(r *wire.Row) *rules.Definition {
 	return &rules.Definition{
-		ID:            r.text(),
-		Tenant:        lessor.TenantID{UUID: r.id()},
-		Module:        r.text(),
-		Schedule:      lessor.Schedule{Type: r.text(), Cron: r.text(), Seconds: r.int()},
-		Zone:          r.text(),
-		Handler:       r.text(),
-		LockKey:       r.text(),
-		Class:         r.text(),
-		Priority:      lessor.Priority(r.int()),
-		Units:         int(r.int()),
-		MaxAttempts:   int(r.int()),
-		Timeout:       r.millis(),
-		BackoffFirst:  r.millis(),
-		BackoffMax:    r.millis(),
-		Enabled:       r.flag(),
-		Overlap:       lessor.Overlap(r.text()),
-		CatchUp:       lessor.CatchUp(r.text()),
-		CatchUpWindow: r.millis(),
-		Jitter:        r.millis(),
-		Failures:      int(r.int()),
-		Cooldown:      r.millis(),
-		Paused:        r.flag(),
-		Anchor:        r.instant(),
-		NextTick:      r.instant(),
-		DueAt:         r.instant(),
-		CreatedAt:     r.instant(),
-		UpdatedAt:     r.instant(),
-		Payload:       r.bytes(),
+		ID:            r.Text(),
+		Tenant:        lessor.TenantID{UUID: r.ID()},
+		Module:        r.Text(),
+		Schedule:      lessor.Schedule{Type: r.Text(), Cron: r.Text(), Seconds: r.Int()},
+		Zone:          r.Text(),
+		Handler:       r.Text(),
+		LockKey:       r.Text(),
+		Class:         r.Text(),
+		Priority:      lessor.Priority(r.Int()),
+		Units:         int(r.Int()),
+		MaxAttempts:   int(r.Int()),
+		Timeout:       r.Millis(),
+		BackoffFirst:  r.Millis(),
+		BackoffMax:    r.Millis(),
+		Enabled:       r.Flag(),
+		Overlap:       lessor.Overlap(r.Text()),
+		CatchUp:       lessor.CatchUp(r.Text()),
+		CatchUpWindow: r.Millis(),
+		Jitter:        r.Millis(),
+		Failures:      int(r.Int()),
+		Cooldown:      r.Millis(),
+		Paused:        r.Flag(),
+		Anchor:        r.Instant(),
+		NextTick:      r.Instant(),
+		DueAt:         r.Instant(),
+		CreatedAt:     r.Instant(),
+		UpdatedAt:     r.Instant(),
+		Payload:       r.Bytes(),
 	}
 }
 
@@ -107,11 +108,11 @@ func (v *view) Definitions(_ context.Context, ids []string) (map[string]*rules.D
 	if len(ids) == 0 || v.err != nil {
 		return ds, v.err
 	}
-	err := v.query("read definitions", readDefinitions, func(r *row) error {
+	err := v.query("read definitions", readDefinitions, func(r *wire.Row) error {
 		d := readDefinition(r)
 		ds[d.ID] = d
 		return nil
-	}, textsOf(v, ids))
+	}, wire.Texts(ids))
 	return ds, err
 }
 
@@ -121,11 +122,11 @@ func (t *tx) LockDefinitions(_ context.Context, ids []string) (map[string]*rules
 	if len(ids) == 0 || t.err != nil {
 		return ds, t.err
 	}
-	t.add("lock definitions", step{stmt: lockDefinitions, each: func(r *row) error {
+	t.add("lock definitions", wire.Step{Stmt: lockDefinitions, Each: func(r *wire.Row) error {
 		d := readDefinition(r)
 		ds[d.ID] = d
 		return nil
-	}}, textsOf(&t.view, ids))
+	}}, wire.Texts(ids))
 	t.look()
 	if err := t.send("lock definitions"); err != nil {
 		return nil, err
@@ -146,18 +147,18 @@ func (t *tx) DueDefinitions(_ context.Context, now lessor.Instant, limit int) (d
 	if limit <= 0 || t.err != nil {
 		return nil, t.err
 	}
-	t.add("lock due definitions", step{stmt: lockDueDefinitions, each: func(r *row) error {
+	t.add("lock due definitions", wire.Step{Stmt: lockDueDefinitions, Each: func(r *wire.Row) error {
 		due = append(due, readDefinition(r))
 		return nil
-	}}, instantOf(now), limitOf(limit))
+	}}, wire.Instant(now), wire.Limit(limit))
 	t.look()
 	return due, t.send("lock due definitions")
 }
 
 // NextTick implements scheduler.KernelView.
 func (v *view) NextTick(context.Context) (next lessor.Instant, err error) {
-	err = v.query("read next tick", nextTick, func(r *row) error {
-		next = r.instant()
+	err = v.query("read next tick", nextTick, func(r *wire.Row) error {
+		next = r.Instant()
 		return nil
 	})
 	return next, err
@@ -166,8 +167,8 @@ func (v *view) NextTick(context.Context) (next lessor.Instant, err error) {
 // DefinitionList implements scheduler.KernelView.
 func (v *view) DefinitionList(_ context.Context, q scheduler.DefinitionQuery) (ds []*rules.Definition, err error) {
 	at, name := placeOf(q.After)
-	err = v.page("list definitions", listDefinitions, [][]byte{idOrNil(q.Tenant), textOrNil(q.Module)},
-		func(r *row) { ds = append(ds, readDefinition(r)) }, at, name, limitOf(q.Limit))
+	err = v.page("list definitions", listDefinitions, [][]byte{wire.IDOrNil(q.Tenant), wire.TextOrNil(q.Module)},
+		func(r *wire.Row) { ds = append(ds, readDefinition(r)) }, at, name, wire.Limit(q.Limit))
 	return ds, err
 }
 
@@ -185,22 +186,22 @@ func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
 		}
 	}
 	if len(fresh) > 0 {
-		s := step{stmt: insertDefinitions, rows: t.definitionRows(fresh), guard: scheduler.ErrAgain}
-		_ = t.write("insert definitions", s, int8Of(int64(len(fresh)))) // kept in t.err
+		s := wire.Step{Stmt: insertDefinitions, Rows: t.definitionRows(fresh), Guard: scheduler.ErrAgain}
+		_ = t.write("insert definitions", s, wire.Int8(int64(len(fresh)))) // kept in t.err
 	}
 	if len(known) > 0 {
-		_ = t.write("save definitions", step{stmt: saveDefinitions, rows: t.definitionRows(known)})
+		_ = t.write("save definitions", wire.Step{Stmt: saveDefinitions, Rows: t.definitionRows(known)})
 	}
 	if len(sorted) > 0 {
-		_ = t.write("add circuits", step{stmt: addCircuits}, t.definitionRows(sorted).params()[:2]...)
+		_ = t.write("add circuits", wire.Step{Stmt: addCircuits}, t.definitionRows(sorted).Params()[:2]...)
 	}
 	return t.err
 }
 
-func (t *tx) definitionRows(ds []*rules.Definition) *rows {
-	r := t.scratch.reset()
+func (t *tx) definitionRows(ds []*rules.Definition) *wire.Rows {
+	r := t.scratch.Reset()
 	for _, d := range ds {
-		r.row()
+		r.Next()
 		bindDefinition(r, d)
 	}
 	return r
@@ -211,6 +212,6 @@ func (t *tx) DeleteDefinitions(_ context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return t.err
 	}
-	_ = t.write("delete definitions", step{stmt: dropDefinitions}, textsOf(&t.view, ids)) // kept in t.err
-	return t.write("delete circuits", step{stmt: dropCircuits}, textsOf(&t.view, ids))
+	_ = t.write("delete definitions", wire.Step{Stmt: dropDefinitions}, wire.Texts(ids)) // kept in t.err
+	return t.write("delete circuits", wire.Step{Stmt: dropCircuits}, wire.Texts(ids))
 }

@@ -6,6 +6,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -15,23 +16,23 @@ const (
 
 var (
 	// lockDue passes over rows that another node is promoting.
-	lockDue = sql("select " + waitingColumns + " from delayed where until <= $1::bigint order by until, seq limit $2::bigint" +
+	lockDue = wire.SQL("select " + waitingColumns + " from delayed where until <= $1::bigint order by until, seq limit $2::bigint" +
 		" for update skip locked")
 	// lockAhead passes over rows that another node is at. Few jobs wait for a retry: they have an index.
-	lockAhead = sql("select " + waitingColumns + " from delayed where fence > 0 and queued_at > $1::bigint limit $2::bigint for update skip locked")
-	nextDue   = sql("select until from delayed where until > 0 order by until limit 1")
+	lockAhead = wire.SQL("select " + waitingColumns + " from delayed where fence > 0 and queued_at > $1::bigint limit $2::bigint for update skip locked")
+	nextDue   = wire.SQL("select until from delayed where until > 0 order by until limit 1")
 )
 
-func bindWaiting(r *rows, t *rules.Turn, w rules.Wait) {
+func bindWaiting(r *wire.Rows, t *rules.Turn, w rules.Wait) {
 	bindTurn(r, t)
-	r.instant(w.Until)
-	r.text(string(w.State))
+	r.Instant(w.Until)
+	r.Text(string(w.State))
 }
 
-func readWaiting(r *row) scheduler.Waiting {
+func readWaiting(r *wire.Row) scheduler.Waiting {
 	return scheduler.Waiting{
 		Turn: readTurn(r),
-		Wait: rules.Wait{Until: r.instant(), State: lessor.State(r.text())},
+		Wait: rules.Wait{Until: r.Instant(), State: lessor.State(r.Text())},
 	}
 }
 
@@ -45,23 +46,23 @@ func (t *tx) Ahead(_ context.Context, after lessor.Instant, limit int) ([]schedu
 	return t.lockWaiting("lock waits that began ahead", lockAhead, after, limit)
 }
 
-func (t *tx) lockWaiting(verb string, s *statement, at lessor.Instant, limit int) (waiting []scheduler.Waiting, err error) {
+func (t *tx) lockWaiting(verb string, s *wire.Statement, at lessor.Instant, limit int) (waiting []scheduler.Waiting, err error) {
 	if limit <= 0 || t.err != nil {
 		return nil, t.err
 	}
 	err = t.locked(verb, func() {
-		t.add(verb, step{stmt: s, each: func(r *row) error {
+		t.add(verb, wire.Step{Stmt: s, Each: func(r *wire.Row) error {
 			waiting = append(waiting, readWaiting(r))
 			return nil
-		}}, instantOf(at), int8Of(int64(limit)))
+		}}, wire.Instant(at), wire.Int8(int64(limit)))
 	})
 	return waiting, err
 }
 
 // NextDue implements scheduler.View.
 func (v *view) NextDue(context.Context) (next lessor.Instant, err error) {
-	err = v.query("read next due time", nextDue, func(r *row) error {
-		next = r.instant()
+	err = v.query("read next due time", nextDue, func(r *wire.Row) error {
+		next = r.Instant()
 		return nil
 	})
 	return next, err

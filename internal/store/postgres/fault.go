@@ -10,14 +10,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // errClosed is what a closed store answers.
 var errClosed = fmt.Errorf("%w: it was closed", scheduler.ErrUnreachable)
 
-// divisionByZero is how a statement that finds other rows than it was told of fails: inside the server, so that the COMMIT
-// behind it in the same round trip does not happen.
-const divisionByZero = "22012"
+// answered reports whether the server itself refused a statement, so that nothing was committed.
+func answered(err error) bool {
+	return wire.Answered(err) || errors.Is(err, scheduler.ErrMoved) || errors.Is(err, scheduler.ErrAgain) // by a guard
+}
 
 // fault says what failed and what the scheduler can do about it.
 func fault(verb string, err error) error {
@@ -63,21 +65,6 @@ func kindOf(err error) error {
 		return nil
 	}
 	return scheduler.ErrUnreachable
-}
-
-// lives reports whether a connection is of use after err: the server said no to a statement and waits for the next.
-func lives(err error) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) || pg.SeverityUnlocalized != "ERROR" && pg.Severity != "ERROR" {
-		return false
-	}
-	switch {
-	case pg.Code == "0A000", pg.Code == "25006", pg.Code == "57014", pg.Code == "26000": // stale plans, a primary no more, a stuck server, a pooler that forgot
-		return false
-	case strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "58"), strings.HasPrefix(pg.Code, "XX"):
-		return false
-	}
-	return true
 }
 
 // unreachable is why there is no connection, in one line and with advice. The driver has a line for each address that it tried, however often.

@@ -11,6 +11,7 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // flight is a commit on its way. Who has the turn may send the next transaction behind it, on another connection: the server has that one wait,
@@ -21,7 +22,7 @@ type flight struct {
 	n      int64 // of its change; 0 = it wrote nothing
 	order  int32 // its lock; see order
 	held   bool  // the lock is known to be held
-	trip   trip
+	trip   wire.Trip
 	tag    pgconn.CommandTag
 
 	reckoned reckoning // what the guard read
@@ -41,8 +42,8 @@ const maxFlights = 2
 // says COMMIT: the end of a transaction that failed is answered too, with ROLLBACK.
 func (f *flight) read() {
 	defer close(f.done)
-	err := f.trip.finish()
-	warned := f.tx.conn.warned()
+	err := f.trip.Finish()
+	warned := warned(f.tx.conn)
 	switch {
 	case f.tag.String() == "COMMIT" && f.n > 0 && warned != nil:
 		f.settle(warned)
@@ -110,7 +111,7 @@ func (s *Store) landOne() error {
 	<-f.done
 	s.flights = s.flights[1:]
 	if f.dead {
-		_ = f.tx.conn.close() // the reason is known
+		_ = f.tx.conn.Close() // the reason is known
 	} else {
 		s.keep(f.tx.conn)
 	}
@@ -167,26 +168,26 @@ func (v *view) await() error {
 }
 
 // order is the lock that a transaction takes when it begins, for the next one to wait for.
-var order = sql("select pg_advisory_xact_lock($1::integer, $2::integer)")
+var order = wire.SQL("select pg_advisory_xact_lock($1::integer, $2::integer)")
 
 // busyFrom is how many leases a transaction of a busy node changes. Others will be sent behind the next one.
 const busyFrom = 32
 
 // push has the server begin a transaction that is sent in parts at once. Its order lock is held then when the rest is sent, and the next one can wait for it.
 func (t *tx) push() {
-	if t.conn.pipe == nil {
+	if !t.conn.Pipelined() {
 		return
 	}
 	s := t.store
 	s.orders = max(1, s.orders+1)
 	t.order, t.unsent = s.orders, false
 	t.addOrder(t.order)
-	t.conn.push()
+	t.conn.Push()
 }
 
 // addOrder takes the lock with a number.
 func (t *tx) addOrder(n int32) {
-	t.conn.add(step{verb: "keep the order", stmt: order}, int4Of(int32(t.store.stream.id.Load())), int4Of(n))
+	t.conn.Add(wire.Step{Verb: "keep the order", Stmt: order}, wire.Int4(int32(t.store.stream.id.Load())), wire.Int4(n))
 }
 
 // follows has the server wait for the commit before this transaction: what stands behind builds on it. If that fails, so does the guard.

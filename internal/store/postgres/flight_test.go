@@ -212,7 +212,7 @@ func (s *Store) prepareBoth(t *testing.T, ids []lessor.LeaseID) {
 // TestAloneIsOneRoundTrip counts what is written to the network.
 func TestAloneIsOneRoundTrip(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
-	var w wire
+	var w link
 	w.through(s)
 	ids := hold(t, s, 3)
 	s.prepareBoth(t, ids)

@@ -11,13 +11,14 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // A node that has the database to itself, and is busy, needs no answer before it decides: it knows its leases, what the others did
 // (nothing), and the time well enough. Such a transaction is one round trip. Its last statement is a guard, which fails it if another
 // node has committed anything that was not followed, if our own commit before it failed, or if the clock is not what was thought: behind all
 // rows that were changed and behind the gate, so that nobody can have come between. Whatever is not known is looked up as usual.
-var guard = sql("select 1 / (case when abs(c.now - $4::bigint) < 1000" +
+var guard = wire.SQL("select 1 / (case when abs(c.now - $4::bigint) < 1000" +
 	" and ($5::bigint = 0 or exists (select from change where stream = $3 and n = $5 and not void)) and not exists (select from (" + othersAt + ") p" +
 	" cross join lateral (select from change where stream = p.id and n > p.n offset 0 limit 1) x)" +
 	" and not exists (select from unnest($1, $2) as a (stream, n) where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null) then 1 else 0 end), c.now" +
@@ -71,12 +72,12 @@ func (t *tx) putGuard(f *flight) {
 	if t.ordered {
 		before = t.store.lastNumber()
 	}
-	streams, ns := t.positions(*t.store.stream.next.Load())
-	t.conn.add(step{verb: "guard", stmt: guard, guard: errOthers, each: func(r *row) error {
-		r.skip(1)
-		f.reckoned.note(r.instant(), time.Now())
+	streams, ns := arraysOf(*t.store.stream.next.Load())
+	t.conn.Add(wire.Step{Verb: "guard", Stmt: guard, Guard: errOthers, Each: func(r *wire.Row) error {
+		r.Skip(1)
+		f.reckoned.note(r.Instant(), time.Now())
 		return nil
-	}}, streams, ns, int8Of(f.stream), instantOf(t.now), int8Of(before))
+	}}, streams, ns, wire.Int8(f.stream), wire.Instant(t.now), wire.Int8(before))
 }
 
 // suspect says what a fault that the server answered with means in a guarded transaction: others may have caused it before the guard

@@ -4,19 +4,20 @@ import (
 	"context"
 
 	"lessor"
+	"lessor/internal/store/postgres/wire"
 )
 
 var (
-	readHandlers = sql("select id, schema, updated_at from handler order by id")
-	saveHandler  = sql("insert into handler (id, schema, updated_at) values ($1::text, $2::bytea, $3::bigint)" +
+	readHandlers = wire.SQL("select id, schema, updated_at from handler order by id")
+	saveHandler  = wire.SQL("insert into handler (id, schema, updated_at) values ($1::text, $2::bytea, $3::bigint)" +
 		" on conflict (id) do update set schema = excluded.schema, updated_at = excluded.updated_at")
-	dropHandler = sql("delete from handler where id = $1::text")
+	dropHandler = wire.SQL("delete from handler where id = $1::text")
 )
 
 // Handlers implements scheduler.KernelView.
 func (v *view) Handlers(context.Context) (hs []lessor.Handler, err error) {
-	err = v.query("read handlers", readHandlers, func(r *row) error {
-		hs = append(hs, lessor.Handler{HandlerID: r.text(), Schema: r.bytes(), UpdatedAt: r.instant()})
+	err = v.query("read handlers", readHandlers, func(r *wire.Row) error {
+		hs = append(hs, lessor.Handler{HandlerID: r.Text(), Schema: r.Bytes(), UpdatedAt: r.Instant()})
 		return nil
 	})
 	return hs, err
@@ -25,7 +26,7 @@ func (v *view) Handlers(context.Context) (hs []lessor.Handler, err error) {
 // SaveHandler implements scheduler.KernelTx.
 func (t *tx) SaveHandler(_ context.Context, h lessor.Handler) error {
 	if h.Schema == nil {
-		return t.write("remove handler", step{stmt: dropHandler}, textOf(h.HandlerID))
+		return t.write("remove handler", wire.Step{Stmt: dropHandler}, wire.Text(h.HandlerID))
 	}
-	return t.write("save handler", step{stmt: saveHandler}, textOf(h.HandlerID), append([]byte{}, h.Schema...), instantOf(h.UpdatedAt))
+	return t.write("save handler", wire.Step{Stmt: saveHandler}, wire.Text(h.HandlerID), append([]byte{}, h.Schema...), wire.Instant(h.UpdatedAt))
 }

@@ -7,6 +7,7 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -15,8 +16,8 @@ const (
 )
 
 var (
-	insertJobs = insertAll("job", jobColumns, jobTypes)
-	readJobs   = sql("select " + of("j", jobColumns) + ", " + of("n", laneColumns) + " from job j join lane n on n.id = j.lane" +
+	insertJobs = wire.InsertAll("job", jobColumns, jobTypes)
+	readJobs   = wire.SQL("select " + wire.Of("j", jobColumns) + ", " + wire.Of("n", laneColumns) + " from job j join lane n on n.id = j.lane" +
 		" where j.id = any($1::uuid[])")
 )
 
@@ -26,59 +27,59 @@ func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 	if len(specs) == 0 {
 		return t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, s := range specs {
-		r.row()
+		r.Next()
 		bindSpec(r, s)
 	}
 	t.inserted = append(t.inserted, specs...)
-	_ = t.write("insert jobs", step{stmt: insertJobs, rows: r}) // kept in t.err
+	_ = t.write("insert jobs", wire.Step{Stmt: insertJobs, Rows: r}) // kept in t.err
 	t.insertRuns(specs)
 	return t.err
 }
 
-func bindSpec(r *rows, s *rules.Spec) {
-	r.id(s.ID.UUID)
-	r.int(int64(s.LaneID))
-	r.int(s.Seq)
-	r.text(writeTags(s.Tags))
-	r.textOrNull(s.IdempotencyKey)
-	r.millis(s.MaxRuntime)
-	r.int(int64(s.MaxAttempts))
-	r.millis(s.BackoffFirst)
-	r.millis(s.BackoffMax)
-	r.instant(s.RunAt)
-	r.instant(s.TickAt)
-	r.text(storedTrace(s))
-	r.text(s.Actor)
-	r.instant(s.CreatedAt)
-	r.bytesOrNull(s.Payload)
+func bindSpec(r *wire.Rows, s *rules.Spec) {
+	r.ID(s.ID.UUID)
+	r.Int(int64(s.LaneID))
+	r.Int(s.Seq)
+	r.Text(writeTags(s.Tags))
+	r.TextOrNull(s.IdempotencyKey)
+	r.Millis(s.MaxRuntime)
+	r.Int(int64(s.MaxAttempts))
+	r.Millis(s.BackoffFirst)
+	r.Millis(s.BackoffMax)
+	r.Instant(s.RunAt)
+	r.Instant(s.TickAt)
+	r.Text(storedTrace(s))
+	r.Text(s.Actor)
+	r.Instant(s.CreatedAt)
+	r.BytesOrNull(s.Payload)
 }
 
 // readSpec reads all of a spec but its BodyHash, which Claim returns.
-func readSpec(r *row) (*rules.Spec, error) {
+func readSpec(r *wire.Row) (*rules.Spec, error) {
 	s := &rules.Spec{
-		ID:     lessor.JobID{UUID: r.id()},
-		LaneID: rules.LaneID(r.int()),
-		Seq:    r.int(),
+		ID:     lessor.JobID{UUID: r.ID()},
+		LaneID: rules.LaneID(r.Int()),
+		Seq:    r.Int(),
 	}
 	var err error
-	if s.Tags, err = readTags(r.text()); err != nil {
+	if s.Tags, err = readTags(r.Text()); err != nil {
 		return nil, err
 	}
-	s.IdempotencyKey = r.text()
-	s.MaxRuntime = r.millis()
-	s.MaxAttempts = int(r.int())
-	s.BackoffFirst = r.millis()
-	s.BackoffMax = r.millis()
-	s.RunAt = r.instant()
-	s.TickAt = r.instant()
-	if s.TraceID = r.text(); s.TraceID == "" {
+	s.IdempotencyKey = r.Text()
+	s.MaxRuntime = r.Millis()
+	s.MaxAttempts = int(r.Int())
+	s.BackoffFirst = r.Millis()
+	s.BackoffMax = r.Millis()
+	s.RunAt = r.Instant()
+	s.TickAt = r.Instant()
+	if s.TraceID = r.Text(); s.TraceID == "" {
 		s.TraceID = madeUpTrace(s.ID)
 	}
-	s.Actor = r.text()
-	s.CreatedAt = r.instant()
-	s.Payload = r.bytes()
+	s.Actor = r.Text()
+	s.CreatedAt = r.Instant()
+	s.Payload = r.Bytes()
 	s.Lane = readLane(r)
 	return s, nil
 }
@@ -128,13 +129,13 @@ func (v *view) specs(ids []lessor.JobID, into map[lessor.JobID]*rules.Spec) erro
 	if len(ids) == 0 {
 		return v.err
 	}
-	return v.query("read jobs", readJobs, func(r *row) error {
+	return v.query("read jobs", readJobs, func(r *wire.Row) error {
 		s, err := readSpec(r)
 		if err == nil {
 			into[s.ID] = s
 		}
 		return err
-	}, idsOf(v, ids))
+	}, wire.IDs(ids))
 }
 
 // Specs implements scheduler.Tx: those of jobs that came to this node lately are at hand. They are shared, and may not be

@@ -4,17 +4,18 @@ import (
 	"context"
 
 	"lessor"
+	"lessor/internal/store/postgres/wire"
 )
 
 // purgesOfKernel remove a page each, the oldest first, and count it. What another node purges is passed over.
-var purgesOfKernel = []*statement{
+var purgesOfKernel = []*wire.Statement{
 	purgePage("tick", "tick_at < $1::bigint order by tick_at"),
 	purgePage("alert", "cleared_at > 0 and cleared_at < $1::bigint order by cleared_at"),
 	purgePage("audit", "at < $1::bigint order by at"),
 }
 
-func purgePage(table, old string) *statement {
-	return sql("with gone as (delete from " + table + " where ctid = any(array(select ctid from " + table + " where " + old +
+func purgePage(table, old string) *wire.Statement {
+	return wire.SQL("with gone as (delete from " + table + " where ctid = any(array(select ctid from " + table + " where " + old +
 		" limit $2::bigint for update skip locked)) returning 1) select count(*) from gone")
 }
 
@@ -24,10 +25,10 @@ func (t *tx) PurgeKernel(_ context.Context, before lessor.Instant, limit int) (n
 		return 0, t.err
 	}
 	for _, s := range purgesOfKernel {
-		t.add("purge", step{stmt: s, each: func(r *row) error {
-			n += int(r.int())
+		t.add("purge", wire.Step{Stmt: s, Each: func(r *wire.Row) error {
+			n += int(r.Int())
 			return nil
-		}}, instantOf(before), limitOf(limit))
+		}}, wire.Instant(before), wire.Limit(limit))
 	}
 	err = t.send("purge")
 	t.wrote = t.wrote || n > 0

@@ -8,16 +8,17 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // wholeKernel names the statements about the kernel that read a whole table, or all that an index is about. nextTick stops at the
 // first; an operator acknowledges one alert at a time.
-var wholeKernel = append([]*statement{
+var wholeKernel = append([]*wire.Statement{
 	readPolicies, readHandlers, readBlocks, nextTick, openAlert, readOneAlert, acknowledgeAlert,
 }, listCircuitTicks...)
 
 // restOfKernel would fail for want of rows.
-var restOfKernel = []*statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
+var restOfKernel = []*wire.Statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
 
 // fillKernel stores definitions and what belongs to them beside jobs that fill stored.
 func fillKernel(t *testing.T, url string, n int) {

@@ -8,6 +8,7 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -16,11 +17,11 @@ const (
 )
 
 var (
-	claimKeys = sql("insert into idempotency (" + keyColumns + ") " + unnestAs(keyTypes, keyColumns) + " on conflict do nothing")
-	readKeys  = sql("select " + of("i", keyColumns) + " from (" + unnestAs("ut", "tenant, key") + ") k" +
-		" join idempotency i on " + at("i.tenant", "k.tenant") + " and i.key = k.key")
-	unclaimKeys = sql("delete from idempotency i using (" + unnestAs("ut", "tenant, key") + ") k" +
-		" where " + at("i.tenant", "k.tenant") + " and i.key = k.key")
+	claimKeys = wire.SQL("insert into idempotency (" + keyColumns + ") " + wire.Unnest(keyTypes, keyColumns) + " on conflict do nothing")
+	readKeys  = wire.SQL("select " + wire.Of("i", keyColumns) + " from (" + wire.Unnest("ut", "tenant, key") + ") k" +
+		" join idempotency i on " + wire.At("i.tenant", "k.tenant") + " and i.key = k.key")
+	unclaimKeys = wire.SQL("delete from idempotency i using (" + wire.Unnest("ut", "tenant, key") + ") k" +
+		" where " + wire.At("i.tenant", "k.tenant") + " and i.key = k.key")
 )
 
 // Claim implements scheduler.Tx. Keys are inserted in one order by all nodes: an insert waits for another node's of the same
@@ -33,23 +34,23 @@ func (t *tx) Claim(_ context.Context, claims []scheduler.Claim) (map[scheduler.K
 	first := slices.Clone(claims)
 	slices.SortStableFunc(first, func(a, b scheduler.Claim) int { return compareKeys(a.Key, b.Key) })
 	first = slices.CompactFunc(first, func(a, b scheduler.Claim) bool { return a.Key == b.Key })
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for i := range first {
 		c := &first[i]
-		r.row()
-		r.id(c.Tenant.UUID)
-		r.text(c.Key.Key)
-		r.id(c.Job.UUID)
-		r.bytes(c.BodyHash[:])
+		r.Next()
+		r.ID(c.Tenant.UUID)
+		r.Text(c.Key.Key)
+		r.ID(c.Job.UUID)
+		r.Bytes(c.BodyHash[:])
 	}
-	params := r.params()
-	if err := t.write("claim idempotency keys", step{stmt: claimKeys}, params...); err != nil {
+	params := r.Params()
+	if err := t.write("claim idempotency keys", wire.Step{Stmt: claimKeys}, params...); err != nil {
 		return nil, err
 	}
-	t.add("claim idempotency keys", step{stmt: readKeys, each: func(r *row) error {
-		k := scheduler.Key{Tenant: lessor.TenantID{UUID: r.id()}, Key: r.text()}
-		h := scheduler.KeyHolder{Job: lessor.JobID{UUID: r.id()}}
-		copy(h.BodyHash[:], r.value())
+	t.add("claim idempotency keys", wire.Step{Stmt: readKeys, Each: func(r *wire.Row) error {
+		k := scheduler.Key{Tenant: lessor.TenantID{UUID: r.ID()}, Key: r.Text()}
+		h := scheduler.KeyHolder{Job: lessor.JobID{UUID: r.ID()}}
+		copy(h.BodyHash[:], r.Bytes())
 		holders[k] = h
 		return nil
 	}}, params[:2]...)
@@ -68,11 +69,11 @@ func (t *tx) Unclaim(_ context.Context, keys []scheduler.Key) error {
 	if len(keys) == 0 {
 		return t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, k := range keys {
-		r.row()
-		r.id(k.Tenant.UUID)
-		r.text(k.Key)
+		r.Next()
+		r.ID(k.Tenant.UUID)
+		r.Text(k.Key)
 	}
-	return t.write("give idempotency keys back", step{stmt: unclaimKeys}, r.params()...)
+	return t.write("give idempotency keys back", wire.Step{Stmt: unclaimKeys}, r.Params()...)
 }

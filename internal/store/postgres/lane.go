@@ -11,6 +11,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -23,40 +24,40 @@ const (
 )
 
 var (
-	addLanes = sql("insert into lane (hash, " + laneColumns + ") " + unnestAs("y"+laneTypes, "hash, "+laneColumns) +
+	addLanes = wire.SQL("insert into lane (hash, " + laneColumns + ") " + wire.Unnest("y"+laneTypes, "hash, "+laneColumns) +
 		" on conflict (hash) do nothing")
-	keepLanes     = sql("update lane set notice = 0 where hash = any($1::bytea[]) and notice <> 0")
-	findLanes     = sql("select id, " + laneColumns + " from lane where hash = any($1::bytea[])")
-	readLanes     = sql("select id, " + laneColumns + " from lane order by id")
-	readLanesByID = sql("select id, " + laneColumns + " from lane where id = any($1::bigint[])")
-	readNoticed   = sql("select id, notice from lane where notice <> 0")
-	noticeLanes   = sql("update lane set notice = $2::bigint where id = any($1::bigint[]) and notice = 0")
-	dropLanes     = sql("delete from lane using unnest($1::bigint[], $2::bigint[]) as u (id, notice)" +
+	keepLanes     = wire.SQL("update lane set notice = 0 where hash = any($1::bytea[]) and notice <> 0")
+	findLanes     = wire.SQL("select id, " + laneColumns + " from lane where hash = any($1::bytea[])")
+	readLanes     = wire.SQL("select id, " + laneColumns + " from lane order by id")
+	readLanesByID = wire.SQL("select id, " + laneColumns + " from lane where id = any($1::bigint[])")
+	readNoticed   = wire.SQL("select id, notice from lane where notice <> 0")
+	noticeLanes   = wire.SQL("update lane set notice = $2::bigint where id = any($1::bigint[]) and notice = 0")
+	dropLanes     = wire.SQL("delete from lane using unnest($1::bigint[], $2::bigint[]) as u (id, notice)" +
 		" where lane.id = u.id and lane.notice = u.notice returning lane.id")
-	readJobLanes = sql("select id, lane from job where id > $1::uuid order by id limit $2::bigint")
+	readJobLanes = wire.SQL("select id, lane from job where id > $1::uuid order by id limit $2::bigint")
 )
 
-func bindLane(r *rows, l *rules.Lane) {
-	r.id(l.Tenant.UUID)
-	r.text(l.Class)
-	r.int(int64(l.Priority))
-	r.text(l.Type)
-	r.flag(l.Unique)
-	r.int(int64(l.Units))
-	r.text(l.LockKey)
-	r.text(l.Definition)
+func bindLane(r *wire.Rows, l *rules.Lane) {
+	r.ID(l.Tenant.UUID)
+	r.Text(l.Class)
+	r.Int(int64(l.Priority))
+	r.Text(l.Type)
+	r.Flag(l.Unique)
+	r.Int(int64(l.Units))
+	r.Text(l.LockKey)
+	r.Text(l.Definition)
 }
 
-func readLane(r *row) rules.Lane {
+func readLane(r *wire.Row) rules.Lane {
 	return rules.Lane{
-		Tenant:     lessor.TenantID{UUID: r.id()},
-		Class:      r.text(),
-		Priority:   lessor.Priority(r.int()),
-		Type:       r.text(),
-		Unique:     r.flag(),
-		Units:      int(r.int()),
-		LockKey:    r.text(),
-		Definition: r.text(),
+		Tenant:     lessor.TenantID{UUID: r.ID()},
+		Class:      r.Text(),
+		Priority:   lessor.Priority(r.Int()),
+		Type:       r.Text(),
+		Unique:     r.Flag(),
+		Units:      int(r.Int()),
+		LockKey:    r.Text(),
+		Definition: r.Text(),
 	}
 }
 
@@ -117,24 +118,24 @@ func (t *tx) learn(lanes []rules.Lane) error {
 	}
 	slices.SortFunc(unknown, func(a, b hashed) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	unknown = slices.CompactFunc(unknown, func(a, b hashed) bool { return a.hash == b.hash })
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for i := range unknown {
-		r.row()
-		r.bytes(unknown[i].hash[:])
+		r.Next()
+		r.Bytes(unknown[i].hash[:])
 		bindLane(r, unknown[i].lane)
 	}
-	params := r.params()
-	if err := t.write("register lanes", step{stmt: addLanes}, params...); err != nil {
+	params := r.Params()
+	if err := t.write("register lanes", wire.Step{Stmt: addLanes}, params...); err != nil {
 		return err
 	}
-	if err := t.write("register lanes", step{stmt: keepLanes}, params[0]); err != nil { // waits for nobody but who removes or keeps it too
+	if err := t.write("register lanes", wire.Step{Stmt: keepLanes}, params[0]); err != nil { // waits for nobody but who removes or keeps it too
 		return err
 	}
 	if t.lanes == nil {
 		t.lanes = map[rules.Lane]rules.LaneID{}
 	}
-	return t.query("register lanes", findLanes, func(r *row) error {
-		id, l := rules.LaneID(r.int()), readLane(r)
+	return t.query("register lanes", findLanes, func(r *wire.Row) error {
+		id, l := rules.LaneID(r.Int()), readLane(r)
 		t.lanes[l] = id
 		t.store.owners.learn(id, &l)
 		return nil
@@ -143,8 +144,8 @@ func (t *tx) learn(lanes []rules.Lane) error {
 
 // EachLane implements scheduler.View, in the order of their numbers.
 func (v *view) EachLane(_ context.Context, fn func(rules.LaneID, rules.Lane) error) error {
-	return v.query("read lanes", readLanes, func(r *row) error {
-		id, l := rules.LaneID(r.int()), readLane(r)
+	return v.query("read lanes", readLanes, func(r *wire.Row) error {
+		id, l := rules.LaneID(r.Int()), readLane(r)
 		v.store.owners.learn(id, &l)
 		return fn(id, l)
 	})
@@ -156,25 +157,25 @@ func (v *view) LanesByID(_ context.Context, ids []rules.LaneID) (map[rules.LaneI
 	if len(ids) == 0 {
 		return lanes, v.err
 	}
-	r := v.scratch.reset()
+	r := v.scratch.Reset()
 	for _, id := range ids {
-		r.row()
-		r.int(int64(id))
+		r.Next()
+		r.Int(int64(id))
 	}
-	err := v.query("read lanes", readLanesByID, func(r *row) error {
-		id, l := rules.LaneID(r.int()), readLane(r)
+	err := v.query("read lanes", readLanesByID, func(r *wire.Row) error {
+		id, l := rules.LaneID(r.Int()), readLane(r)
 		v.store.owners.learn(id, &l)
 		lanes[id] = l
 		return nil
-	}, r.params()...)
+	}, r.Params()...)
 	return lanes, err
 }
 
 // NoticedLanes implements scheduler.View.
 func (v *view) NoticedLanes(context.Context) (map[rules.LaneID]int64, error) {
 	noticed := map[rules.LaneID]int64{}
-	err := v.query("read lanes", readNoticed, func(r *row) error {
-		noticed[rules.LaneID(r.int())] = r.int()
+	err := v.query("read lanes", readNoticed, func(r *wire.Row) error {
+		noticed[rules.LaneID(r.Int())] = r.Int()
 		return nil
 	})
 	return noticed, err
@@ -182,11 +183,11 @@ func (v *view) NoticedLanes(context.Context) (map[rules.LaneID]int64, error) {
 
 // JobLanes implements scheduler.View.
 func (v *view) JobLanes(_ context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (last *lessor.JobID, err error) {
-	err = v.query("read the lanes of jobs", readJobLanes, func(r *row) error {
-		last = &lessor.JobID{UUID: r.id()}
-		fn(rules.LaneID(r.int()))
+	err = v.query("read the lanes of jobs", readJobLanes, func(r *wire.Row) error {
+		last = &lessor.JobID{UUID: r.ID()}
+		fn(rules.LaneID(r.Int()))
 		return nil
-	}, uuidOf(after.UUID), limitOf(limit))
+	}, wire.ID(after.UUID), wire.Limit(limit))
 	return last, err
 }
 
@@ -195,12 +196,12 @@ func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) er
 	if len(ids) == 0 {
 		return t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, id := range slices.Sorted(slices.Values(ids)) {
-		r.row()
-		r.int(int64(id))
+		r.Next()
+		r.Int(int64(id))
 	}
-	return t.write("notice lanes", step{stmt: noticeLanes}, append(r.params(), int8Of(notice))...)
+	return t.write("notice lanes", wire.Step{Stmt: noticeLanes}, append(r.Params(), wire.Int8(notice))...)
 }
 
 // DropLanes implements scheduler.Tx. Who registers one of them meanwhile waits, and makes a new one; or was before, and keeps it.
@@ -208,16 +209,16 @@ func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone 
 	if len(notices) == 0 || t.err != nil {
 		return nil, t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for id, notice := range notices {
-		r.row()
-		r.int(int64(id))
-		r.int(notice)
+		r.Next()
+		r.Int(int64(id))
+		r.Int(notice)
 	}
 	t.wrote = true
-	err = t.query("remove lanes", dropLanes, func(r *row) error {
-		gone = append(gone, rules.LaneID(r.int()))
+	err = t.query("remove lanes", dropLanes, func(r *wire.Row) error {
+		gone = append(gone, rules.LaneID(r.Int()))
 		return nil
-	}, r.params()...)
+	}, r.Params()...)
 	return gone, err
 }

@@ -9,6 +9,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -19,78 +20,78 @@ const (
 
 var (
 	// The id of a lease tells its seq, by which it is found (rules.Seal).
-	peekLeases = sql("select " + leaseColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[])")
+	peekLeases = wire.SQL("select " + leaseColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[])")
 	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in the order of
 	// seqs, and so in one statement.
-	lockLeases = sql("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
-	readLeases = sql("select " + leaseColumns + " from lease order by seq")
-	requested  = sql("select " + of("l", leaseColumns) + " from (" + unnestAs("utt", "space, worker, request_id") + ") q cross join lateral" +
+	lockLeases = wire.SQL("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
+	readLeases = wire.SQL("select " + leaseColumns + " from lease order by seq")
+	requested  = wire.SQL("select " + wire.Of("l", leaseColumns) + " from (" + wire.Unnest("utt", "space, worker, request_id") + ") q cross join lateral" +
 		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id" +
 		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l order by l.issued_at, l.seq")
-	listLeases = sql("select " + leaseColumns + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint) and ($3::text = '' or worker = $3)" +
+	listLeases = wire.SQL("select " + leaseColumns + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint) and ($3::text = '' or worker = $3)" +
 		" and ($4::uuid is null or tenant = $4) and ($5::uuid is null or token = $5) order by issued_at desc, seq desc limit $6::bigint")
-	saveLeases = plural(exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
+	saveLeases = wire.Plural(wire.Exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
 		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
-		" from ({rows}) u where "+at("l.seq", "u.seq")+" and l.fence = u.fence", 9), "iiiiiiiib", "seq, fence, "+beatColumns)
+		" from ({rows}) u where "+wire.At("l.seq", "u.seq")+" and l.fence = u.fence", 9), "iiiiiiiib", "seq, fence, "+beatColumns)
 )
 
-func bindLease(r *rows, h *rules.Held) {
-	r.id(h.ID.UUID)
+func bindLease(r *wire.Rows, h *rules.Held) {
+	r.ID(h.ID.UUID)
 	bindTurn(r, &h.Turn)
-	r.id(h.Tenant.UUID)
-	r.textOrNull(h.LockKey)
-	r.int(int64(h.Units))
-	r.text(h.Worker)
-	r.textOrNull(h.RequestID)
-	r.textOrNull(h.WorkspaceID)
-	r.millis(h.TTL)
-	r.millis(h.MaxRuntime)
-	r.instant(h.IssuedAt)
-	r.instant(h.ExpiresAt)
-	r.instant(h.FirstBeatAt)
-	r.instant(h.BeatAt)
-	r.instant(h.CancelAt)
-	r.instant(h.WatchUntil)
-	r.flag(h.Reattached)
-	r.textOrNull(h.Taker)
-	r.idOrNull(h.Token.UUID)
-	r.flag(h.Bound)
+	r.ID(h.Tenant.UUID)
+	r.TextOrNull(h.LockKey)
+	r.Int(int64(h.Units))
+	r.Text(h.Worker)
+	r.TextOrNull(h.RequestID)
+	r.TextOrNull(h.WorkspaceID)
+	r.Millis(h.TTL)
+	r.Millis(h.MaxRuntime)
+	r.Instant(h.IssuedAt)
+	r.Instant(h.ExpiresAt)
+	r.Instant(h.FirstBeatAt)
+	r.Instant(h.BeatAt)
+	r.Instant(h.CancelAt)
+	r.Instant(h.WatchUntil)
+	r.Flag(h.Reattached)
+	r.TextOrNull(h.Taker)
+	r.IDOrNull(h.Token.UUID)
+	r.Flag(h.Bound)
 }
 
-func readLease(r *row) *rules.Held {
+func readLease(r *wire.Row) *rules.Held {
 	return &rules.Held{
-		ID:          lessor.LeaseID{UUID: r.id()},
+		ID:          lessor.LeaseID{UUID: r.ID()},
 		Turn:        readTurn(r),
-		Tenant:      lessor.TenantID{UUID: r.id()},
-		LockKey:     r.text(),
-		Units:       int(r.int()),
-		Worker:      r.text(),
-		RequestID:   r.text(),
-		WorkspaceID: r.text(),
-		TTL:         r.millis(),
-		MaxRuntime:  r.millis(),
-		IssuedAt:    r.instant(),
-		ExpiresAt:   r.instant(),
-		FirstBeatAt: r.instant(),
-		BeatAt:      r.instant(),
-		CancelAt:    r.instant(),
-		WatchUntil:  r.instant(),
-		Reattached:  r.flag(),
-		Taker:       r.text(),
-		Token:       lessor.TokenID{UUID: r.id()},
-		Bound:       r.flag(),
+		Tenant:      lessor.TenantID{UUID: r.ID()},
+		LockKey:     r.Text(),
+		Units:       int(r.Int()),
+		Worker:      r.Text(),
+		RequestID:   r.Text(),
+		WorkspaceID: r.Text(),
+		TTL:         r.Millis(),
+		MaxRuntime:  r.Millis(),
+		IssuedAt:    r.Instant(),
+		ExpiresAt:   r.Instant(),
+		FirstBeatAt: r.Instant(),
+		BeatAt:      r.Instant(),
+		CancelAt:    r.Instant(),
+		WatchUntil:  r.Instant(),
+		Reattached:  r.Flag(),
+		Taker:       r.Text(),
+		Token:       lessor.TokenID{UUID: r.ID()},
+		Bound:       r.Flag(),
 	}
 }
 
 // readBeat reads what can change about a lease.
-func readBeat(r *row, h *rules.Held) {
-	h.ExpiresAt = r.instant()
-	h.FirstBeatAt = r.instant()
-	h.BeatAt = r.instant()
-	h.TTL = r.millis()
-	h.CancelAt = r.instant()
-	h.WatchUntil = r.instant()
-	h.Reattached = r.flag()
+func readBeat(r *wire.Row, h *rules.Held) {
+	h.ExpiresAt = r.Instant()
+	h.FirstBeatAt = r.Instant()
+	h.BeatAt = r.Instant()
+	h.TTL = r.Millis()
+	h.CancelAt = r.Instant()
+	h.WatchUntil = r.Instant()
+	h.Reattached = r.Flag()
 }
 
 // Peek implements scheduler.Tx.
@@ -104,7 +105,7 @@ func (t *tx) Peek(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*
 }
 
 func (t *tx) addPeek(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) {
-	t.add("peek at leases", step{stmt: peekLeases, each: func(r *row) error {
+	t.add("peek at leases", wire.Step{Stmt: peekLeases, Each: func(r *wire.Row) error {
 		h := readLease(r)
 		into[h.ID] = h
 		return nil
@@ -113,13 +114,13 @@ func (t *tx) addPeek(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) 
 
 // leaseKeys are parameters that find leases.
 func (v *view) leaseKeys(ids []lessor.LeaseID) [][]byte {
-	r := v.scratch.reset()
+	r := v.scratch.Reset()
 	for _, id := range ids {
-		r.row()
-		r.int(v.store.seal.Seq(id))
-		r.id(id.UUID)
+		r.Next()
+		r.Int(v.store.seal.Seq(id))
+		r.ID(id.UUID)
 	}
-	return r.params()
+	return r.Params()
 }
 
 // Leases implements scheduler.Tx. What never changes is at hand for leases that this node granted; of the others it is read once
@@ -144,8 +145,8 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 
 func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) {
 	known := t.store.leases
-	t.add("lock leases", step{stmt: lockLeases, each: func(r *row) error {
-		id := lessor.LeaseID{UUID: r.id()}
+	t.add("lock leases", wire.Step{Stmt: lockLeases, Each: func(r *wire.Row) error {
+		id := lessor.LeaseID{UUID: r.ID()}
 		if k, ok := known[id]; ok {
 			h := new(*k.held)
 			readBeat(r, h)
@@ -174,24 +175,24 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 	if len(refs) == 0 || t.err != nil {
 		return found, t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	asked := make(map[scheduler.RequestRef]bool, len(refs))
 	for _, ref := range refs {
 		if asked[ref] {
 			continue
 		}
 		asked[ref] = true
-		r.row()
-		r.id(ref.Space.UUID)
-		r.text(ref.Worker)
-		r.text(ref.RequestID)
+		r.Next()
+		r.ID(ref.Space.UUID)
+		r.Text(ref.Worker)
+		r.Text(ref.RequestID)
 	}
-	err := t.query("read requested leases", requested, func(r *row) error {
+	err := t.query("read requested leases", requested, func(r *wire.Row) error {
 		h := readLease(r)
 		ref := scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
 		found[ref] = append(found[ref], h)
 		return nil
-	}, r.params()...)
+	}, r.Params()...)
 	return found, err
 }
 
@@ -202,38 +203,38 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 		return t.err
 	}
 	slices.SortFunc(held, func(a, b *rules.Held) int { return cmp.Compare(a.Turn.Seq, b.Turn.Seq) })
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, h := range held {
 		t.know(h)
-		r.row()
-		r.int(h.Turn.Seq)
-		r.int(h.Turn.Fence)
-		r.instant(h.ExpiresAt)
-		r.instant(h.FirstBeatAt)
-		r.instant(h.BeatAt)
-		r.millis(h.TTL)
-		r.instant(h.CancelAt)
-		r.instant(h.WatchUntil)
-		r.flag(h.Reattached)
+		r.Next()
+		r.Int(h.Turn.Seq)
+		r.Int(h.Turn.Fence)
+		r.Instant(h.ExpiresAt)
+		r.Instant(h.FirstBeatAt)
+		r.Instant(h.BeatAt)
+		r.Millis(h.TTL)
+		r.Instant(h.CancelAt)
+		r.Instant(h.WatchUntil)
+		r.Flag(h.Reattached)
 	}
 	t.leased = true
-	err := t.write("save leases", step{stmt: saveLeases, rows: r, guard: scheduler.ErrMoved}, int8Of(int64(len(held))))
-	t.conn.push()
+	err := t.write("save leases", wire.Step{Stmt: saveLeases, Rows: r, Guard: scheduler.ErrMoved}, wire.Int8(int64(len(held))))
+	t.conn.Push()
 	return err
 }
 
 // EachLease implements scheduler.View.
 func (v *view) EachLease(_ context.Context, fn func(*rules.Held) error) error {
-	return v.query("read leases", readLeases, func(r *row) error { return fn(readLease(r)) })
+	return v.query("read leases", readLeases, func(r *wire.Row) error { return fn(readLease(r)) })
 }
 
 // LeaseList implements scheduler.View.
 func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) (list []scheduler.ListedLease, err error) {
 	at, seq := grantedBefore(q.After)
-	err = v.query("list leases", listLeases, func(r *row) error {
+	err = v.query("list leases", listLeases, func(r *wire.Row) error {
 		list = append(list, listedLease(readLease(r)))
 		return nil
-	}, at, seq, textOf(q.Worker), idOrNil(q.Tenant), idOrNil(q.Token), limitOf(q.Limit))
+	}, at, seq, wire.Text(q.Worker), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Token), wire.Limit(q.Limit))
 	return list, err
 }
 
@@ -248,5 +249,5 @@ func grantedBefore(after *scheduler.LeasePlace) (at, seq []byte) {
 	if after == nil {
 		after = &scheduler.LeasePlace{A: math.MaxInt64}
 	}
-	return int8Of(after.A), int8Of(after.B)
+	return wire.Int8(after.A), wire.Int8(after.B)
 }

@@ -8,6 +8,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 	firstRead, largestRead = 128, 4096
 )
 
-var readTagsOf = sql("select id, tags from job where id = any($1::uuid[])")
+var readTagsOf = wire.SQL("select id, tags from job where id = any($1::uuid[])")
 
 // List implements scheduler.View. It looks at no more than lookedPerPage jobs.
 func (v *view) List(ctx context.Context, q scheduler.ListQuery) (scheduler.ListPage, error) {
@@ -95,12 +96,12 @@ func (v *view) filter(ctx context.Context, q scheduler.ListQuery, batch []listed
 	if q.Tag == "" || len(ids) == 0 {
 		return fits, nil
 	}
-	err := v.query("list jobs", readTagsOf, func(r *row) error {
-		id := lessor.JobID{UUID: r.id()}
-		tags, err := readTags(r.text())
+	err := v.query("list jobs", readTagsOf, func(r *wire.Row) error {
+		id := lessor.JobID{UUID: r.ID()}
+		tags, err := readTags(r.Text())
 		fits[id] = slices.Contains(tags, q.Tag)
 		return err
-	}, idsOf(v, ids))
+	}, wire.IDs(ids))
 	return fits, err
 }
 

@@ -8,26 +8,27 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // Where a job's row is locked: in a lease or while it waits by waiting for whoever has it; behind the gate, where nothing is
 // waited for, in the queue, at its end, and again in the two others, in case it came there since.
 // A cohort needs no lock: nobody takes from one without the gate.
 var (
-	holdLeased   = sql("select r.job from " + jobsIn("lease") + " order by j.seq for no key update of r")
-	holdDelayed  = sql("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")
-	seizeLeased  = sql("select r.job from " + jobsIn("lease") + " for no key update of r skip locked")
-	seizeDelayed = sql("select r.job from " + jobsIn("delayed") + " for update of r skip locked")
-	seizeQueued  = sql("select r.job from " + jobsIn("queue") + " for update of r skip locked")
-	seizeCohort  = sql("select j.id from job j where j.id = any($1::uuid[]) and exists (select from " + cohortOf + ")")
-	seizeDone    = sql("select r.job from " + jobsIn("done") + " for update of r skip locked")
-	pause        = sql("select pg_sleep(0.005 * $1::bigint)")
-	knownJobs    = sql("select id from job where id = any($1::uuid[])")
+	holdLeased   = wire.SQL("select r.job from " + jobsIn("lease") + " order by j.seq for no key update of r")
+	holdDelayed  = wire.SQL("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")
+	seizeLeased  = wire.SQL("select r.job from " + jobsIn("lease") + " for no key update of r skip locked")
+	seizeDelayed = wire.SQL("select r.job from " + jobsIn("delayed") + " for update of r skip locked")
+	seizeQueued  = wire.SQL("select r.job from " + jobsIn("queue") + " for update of r skip locked")
+	seizeCohort  = wire.SQL("select j.id from job j where j.id = any($1::uuid[]) and exists (select from " + cohortOf + ")")
+	seizeDone    = wire.SQL("select r.job from " + jobsIn("done") + " for update of r skip locked")
+	pause        = wire.SQL("select pg_sleep(0.005 * $1::bigint)")
+	knownJobs    = wire.SQL("select id from job where id = any($1::uuid[])")
 )
 
 // jobsIn finds jobs in one of the places.
 func jobsIn(place string) string {
-	return place + " r join job j on " + at("r.seq", "j.seq") + " and j.id = r.job where j.id = any($1::uuid[])"
+	return place + " r join job j on " + wire.At("r.seq", "j.seq") + " and j.id = r.job where j.id = any($1::uuid[])"
 }
 
 // lockTries is how often a job that moves is looked for.
@@ -62,7 +63,7 @@ func (t *tx) hold(ids []lessor.JobID) error {
 			return err
 		}
 		if try > 0 { // somebody has it for a moment
-			t.add("lock jobs", step{stmt: pause}, int8Of(int64(try)))
+			t.add("lock jobs", wire.Step{Stmt: pause}, wire.Int8(int64(try)))
 		}
 		if left, err = t.catch(left, seizeQueued, seizeCohort, seizeDone, seizeLeased, seizeDelayed); err != nil {
 			return err
@@ -72,7 +73,7 @@ func (t *tx) hold(ids []lessor.JobID) error {
 }
 
 // catch returns the jobs that none of the statements found.
-func (t *tx) catch(ids []lessor.JobID, stmts ...*statement) ([]lessor.JobID, error) {
+func (t *tx) catch(ids []lessor.JobID, stmts ...*wire.Statement) ([]lessor.JobID, error) {
 	if len(ids) == 0 {
 		return nil, t.err
 	}
@@ -81,11 +82,11 @@ func (t *tx) catch(ids []lessor.JobID, stmts ...*statement) ([]lessor.JobID, err
 }
 
 // seek returns the jobs that the statements find.
-func (t *tx) seek(ids []lessor.JobID, stmts ...*statement) (found []lessor.JobID, err error) {
-	params := idsOf(&t.view, ids)
+func (t *tx) seek(ids []lessor.JobID, stmts ...*wire.Statement) (found []lessor.JobID, err error) {
+	params := wire.IDs(ids)
 	for _, s := range stmts {
-		t.add("lock jobs", step{stmt: s, each: func(r *row) error {
-			found = append(found, lessor.JobID{UUID: r.id()})
+		t.add("lock jobs", wire.Step{Stmt: s, Each: func(r *wire.Row) error {
+			found = append(found, lessor.JobID{UUID: r.ID()})
 			return nil
 		}}, params)
 	}

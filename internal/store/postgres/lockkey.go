@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 var listLocks = variants("select "+leaseColumns+" from lease where lock_key is not null and (issued_at, seq) < ($2::bigint, $3::bigint)",
@@ -12,7 +13,7 @@ var listLocks = variants("select "+leaseColumns+" from lease where lock_key is n
 // LockList implements scheduler.KernelView.
 func (v *view) LockList(_ context.Context, q scheduler.LockQuery) (list []scheduler.ListedLease, err error) {
 	at, seq := grantedBefore(q.After)
-	err = v.page("list locks", listLocks, [][]byte{idOrNil(q.Tenant)}, func(r *row) { list = append(list, listedLease(readLease(r))) },
-		at, seq, limitOf(q.Limit))
+	err = v.page("list locks", listLocks, [][]byte{wire.IDOrNil(q.Tenant)}, func(r *wire.Row) { list = append(list, listedLease(readLease(r))) },
+		at, seq, wire.Limit(q.Limit))
 	return list, err
 }

@@ -130,7 +130,7 @@ func TestUnprepared(t *testing.T) {
 	if _, err := s.Serve(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.writers[0].prepared) != 0 {
-		t.Errorf("%d statements were prepared", len(s.writers[0].prepared))
+	if len(s.writers[0].Prepared()) != 0 {
+		t.Errorf("%d statements were prepared", len(s.writers[0].Prepared()))
 	}
 }

@@ -6,24 +6,25 @@ import (
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
-var placeParams = "(" + unnestAs("iu", "seq, job") + ") m"
+var placeParams = "(" + wire.Unnest("iu", "seq, job") + ") m"
 
 var (
-	takeQueued  = sql(exactly("delete from queue r using "+placeParams+" where "+at("r.seq", "m.seq")+" and r.job = m.job", 2))
-	takeDelayed = sql(exactly("delete from delayed r using "+placeParams+" where "+at("r.seq", "m.seq")+" and r.job = m.job", 2))
+	takeQueued  = wire.SQL(wire.Exactly("delete from queue r using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
+	takeDelayed = wire.SQL(wire.Exactly("delete from delayed r using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
 	// takeLeased must find all, with the fences that are known: those of a job only rise, and so their sum tells.
-	takeLeased = sql("with hit as (delete from lease where seq = any($1::bigint[]) returning fence)" +
+	takeLeased = wire.SQL("with hit as (delete from lease where seq = any($1::bigint[]) returning fence)" +
 		" select 1 / (case when count(*) = $2::bigint and sum(fence) = $3::bigint then 1 else 0 end) from hit")
 
 	// Rows of jobs that were granted before name their owner.
-	putQueue        = insertAll("queue", turnColumns, turnTypes)
-	putQueueAgain   = insertAll("queue", turnColumns+", tenant, definition", turnTypes+"ut")
-	putDelayed      = insertAll("delayed", waitingColumns, waitingTypes)
-	putDelayedAgain = insertAll("delayed", waitingColumns+", tenant, definition", waitingTypes+"ut")
-	putLease        = insertAll("lease", leaseColumns+", definition", leaseTypes+"t")
-	putAttempt      = insertAll("attempt", attemptColumns, attemptTypes)
+	putQueue        = wire.InsertAll("queue", turnColumns, turnTypes)
+	putQueueAgain   = wire.InsertAll("queue", turnColumns+", tenant, definition", turnTypes+"ut")
+	putDelayed      = wire.InsertAll("delayed", waitingColumns, waitingTypes)
+	putDelayedAgain = wire.InsertAll("delayed", waitingColumns+", tenant, definition", waitingTypes+"ut")
+	putLease        = wire.InsertAll("lease", leaseColumns+", definition", leaseTypes+"t")
+	putAttempt      = wire.InsertAll("attempt", attemptColumns, attemptTypes)
 )
 
 // Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
@@ -53,7 +54,7 @@ func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 	t.putRows(moves)
 	t.closeRuns(moves)
 	if !t.gated { // what follows is the end
-		t.conn.push()
+		t.conn.Push()
 	}
 	return t.err
 }
@@ -74,16 +75,16 @@ func (t *tx) takeRows(moves []scheduler.Move) {
 
 // takeLeased takes the rows that are moved from their leases.
 func (t *tx) takeLeased(moves []scheduler.Move) {
-	r, n, fences := t.scratch.reset(), int64(0), int64(0)
+	r, n, fences := t.scratch.Reset(), int64(0), int64(0)
 	for i := range moves {
 		if m := &moves[i]; m.From == rules.Leased {
-			r.row()
-			r.int(m.Held.Turn.Seq)
+			r.Next()
+			r.Int(m.Held.Turn.Seq)
 			n, fences = n+1, fences+m.Held.Turn.Fence
 		}
 	}
 	if n > 0 {
-		_ = t.write("take rows from their place", step{stmt: takeLeased, guard: scheduler.ErrMoved}, append(r.params(), int8Of(n), int8Of(fences))...) // kept in t.err
+		_ = t.write("take rows from their place", wire.Step{Stmt: takeLeased, Guard: scheduler.ErrMoved}, append(r.Params(), wire.Int8(n), wire.Int8(fences))...) // kept in t.err
 	}
 }
 
@@ -94,23 +95,23 @@ func (t *tx) takeQueued(moves []scheduler.Move) {
 	t.takeFromCohorts(moves)
 }
 
-func bindPlace(r *rows, m *scheduler.Move) {
-	r.int(m.Turn.Seq)
-	r.id(m.Turn.Job.UUID)
+func bindPlace(r *wire.Rows, m *scheduler.Move) {
+	r.Int(m.Turn.Seq)
+	r.ID(m.Turn.Job.UUID)
 }
 
 // take runs a statement on the rows of the moves that come from one place. It must find each of them.
-func (t *tx) take(moves []scheduler.Move, s *statement, comes func(*scheduler.Move) bool, bind func(*rows, *scheduler.Move)) {
-	r, n := t.scratch.reset(), int64(0)
+func (t *tx) take(moves []scheduler.Move, s *wire.Statement, comes func(*scheduler.Move) bool, bind func(*wire.Rows, *scheduler.Move)) {
+	r, n := t.scratch.Reset(), int64(0)
 	for i := range moves {
 		if comes(&moves[i]) {
-			r.row()
+			r.Next()
 			bind(r, &moves[i])
 			n++
 		}
 	}
 	if n > 0 {
-		_ = t.write("take rows from their place", step{stmt: s, guard: scheduler.ErrMoved}, append(r.params(), int8Of(n))...) // kept in t.err
+		_ = t.write("take rows from their place", wire.Step{Stmt: s, Guard: scheduler.ErrMoved}, append(r.Params(), wire.Int8(n))...) // kept in t.err
 	}
 }
 
@@ -122,36 +123,36 @@ func (t *tx) putRows(moves []scheduler.Move) {
 		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence != 0 }
 	}
 	t.putCohorts(moves)
-	t.put(moves, "queue", putQueue, first(rules.InQueue), func(r *rows, m *scheduler.Move) { bindTurn(r, &m.Turn) })
-	t.put(moves, "queue", putQueueAgain, again(rules.InQueue), func(r *rows, m *scheduler.Move) {
+	t.put(moves, "queue", putQueue, first(rules.InQueue), func(r *wire.Rows, m *scheduler.Move) { bindTurn(r, &m.Turn) })
+	t.put(moves, "queue", putQueueAgain, again(rules.InQueue), func(r *wire.Rows, m *scheduler.Move) {
 		bindTurn(r, &m.Turn)
 		t.bindOwner(r, m)
 	})
-	t.put(moves, "delay", putDelayed, first(rules.Delayed), func(r *rows, m *scheduler.Move) { bindWaiting(r, &m.Turn, m.Wait) })
-	t.put(moves, "delay", putDelayedAgain, again(rules.Delayed), func(r *rows, m *scheduler.Move) {
+	t.put(moves, "delay", putDelayed, first(rules.Delayed), func(r *wire.Rows, m *scheduler.Move) { bindWaiting(r, &m.Turn, m.Wait) })
+	t.put(moves, "delay", putDelayedAgain, again(rules.Delayed), func(r *wire.Rows, m *scheduler.Move) {
 		bindWaiting(r, &m.Turn, m.Wait)
 		t.bindOwner(r, m)
 	})
-	t.put(moves, "lease", putLease, func(m *scheduler.Move) bool { return m.To == rules.Leased }, func(r *rows, m *scheduler.Move) {
+	t.put(moves, "lease", putLease, func(m *scheduler.Move) bool { return m.To == rules.Leased }, func(r *wire.Rows, m *scheduler.Move) {
 		bindLease(r, m.Held)
-		r.textOrNull(t.owners[laneOf(m)].definition)
+		r.TextOrNull(t.owners[laneOf(m)].definition)
 	})
 	t.put(moves, "record attempts", putAttempt, func(m *scheduler.Move) bool { return m.Attempt != nil },
-		func(r *rows, m *scheduler.Move) { bindAttempt(r, m.Attempt) })
+		func(r *wire.Rows, m *scheduler.Move) { bindAttempt(r, m.Attempt) })
 	t.putDone(moves)
 }
 
 // put inserts the rows of one table.
-func (t *tx) put(moves []scheduler.Move, verb string, s *statement, goes func(*scheduler.Move) bool, bind func(*rows, *scheduler.Move)) {
-	r, n := t.scratch.reset(), 0
+func (t *tx) put(moves []scheduler.Move, verb string, s *wire.Statement, goes func(*scheduler.Move) bool, bind func(*wire.Rows, *scheduler.Move)) {
+	r, n := t.scratch.Reset(), 0
 	for i := range moves {
 		if goes(&moves[i]) {
-			r.row()
+			r.Next()
 			bind(r, &moves[i])
 			n++
 		}
 	}
 	if n > 0 {
-		_ = t.write(verb, step{stmt: s, rows: r}) // kept in t.err
+		_ = t.write(verb, wire.Step{Stmt: s, Rows: r}) // kept in t.err
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -13,8 +14,8 @@ const (
 )
 
 var (
-	insertNotes = insertAll("note", noteColumns, noteTypes)
-	readNotes   = sql("select " + noteColumns + " from note where job = $1::uuid order by id")
+	insertNotes = wire.InsertAll("note", noteColumns, noteTypes)
+	readNotes   = wire.SQL("select " + noteColumns + " from note where job = $1::uuid order by id")
 )
 
 // Note implements scheduler.Tx.
@@ -22,40 +23,40 @@ func (t *tx) Note(_ context.Context, notes []rules.Note) error {
 	if len(notes) == 0 {
 		return t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for i := range notes {
-		r.row()
+		r.Next()
 		bindNote(r, &notes[i])
 	}
-	return t.write("note", step{stmt: insertNotes, rows: r})
+	return t.write("note", wire.Step{Stmt: insertNotes, Rows: r})
 }
 
-func bindNote(r *rows, n *rules.Note) {
-	r.id(n.Job.UUID)
-	r.int(n.Fence)
-	r.flag(n.Held)
-	r.instant(n.At)
-	r.text(string(n.From))
-	r.text(string(n.To))
-	r.text(n.Actor)
-	r.text(n.Reason)
-	r.idOrNull(n.Lease.UUID)
-	r.int(int64(n.Attempt))
-	r.instant(n.QueuedAt)
+func bindNote(r *wire.Rows, n *rules.Note) {
+	r.ID(n.Job.UUID)
+	r.Int(n.Fence)
+	r.Flag(n.Held)
+	r.Instant(n.At)
+	r.Text(string(n.From))
+	r.Text(string(n.To))
+	r.Text(n.Actor)
+	r.Text(n.Reason)
+	r.IDOrNull(n.Lease.UUID)
+	r.Int(int64(n.Attempt))
+	r.Instant(n.QueuedAt)
 }
 
-func readNote(r *row) rules.Note {
+func readNote(r *wire.Row) rules.Note {
 	return rules.Note{
-		Job:      lessor.JobID{UUID: r.id()},
-		Fence:    r.int(),
-		Held:     r.flag(),
-		At:       r.instant(),
-		From:     lessor.State(r.text()),
-		To:       lessor.State(r.text()),
-		Actor:    r.text(),
-		Reason:   r.text(),
-		Lease:    lessor.LeaseID{UUID: r.id()},
-		Attempt:  int(r.int()),
-		QueuedAt: r.instant(),
+		Job:      lessor.JobID{UUID: r.ID()},
+		Fence:    r.Int(),
+		Held:     r.Flag(),
+		At:       r.Instant(),
+		From:     lessor.State(r.Text()),
+		To:       lessor.State(r.Text()),
+		Actor:    r.Text(),
+		Reason:   r.Text(),
+		Lease:    lessor.LeaseID{UUID: r.ID()},
+		Attempt:  int(r.Int()),
+		QueuedAt: r.Instant(),
 	}
 }

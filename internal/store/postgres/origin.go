@@ -10,6 +10,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // A database can go back: a standby is promoted that had not received everything, or an older copy is restored. What a node has in
@@ -31,15 +32,15 @@ func sameTimeline(param string) string {
 }
 
 var (
-	readOrigin = sql("select " + timeline + ", exists (" + lastChange + ")")
+	readOrigin = wire.SQL("select " + timeline + ", exists (" + lastChange + ")")
 	// checkOrigin reads how far the sequences are, so that a node that gives no numbers knows them too.
-	checkOrigin = sql("select " + sameTimeline("$3") + " and exists (" + lastChange + ")," +
+	checkOrigin = wire.SQL("select " + sameTimeline("$3") + " and exists (" + lastChange + ")," +
 		" (select last_value from place), (select last_value from lane_id_seq)")
-	renewing = sql("select pg_advisory_xact_lock($1::bigint)")
+	renewing = wire.SQL("select pg_advisory_xact_lock($1::bigint)")
 	// A sequence is set well beyond what it is raised to: whoever takes numbers from it at that moment stays below.
-	raisePlaces = sql("select setval('place', $1::bigint + $2::bigint) from place where last_value < $1")
-	raiseLanes  = sql("select setval('lane_id_seq', $1::bigint + $2::bigint) from lane_id_seq where last_value < $1")
-	raiseFence  = sql("update serving set fence = $1::bigint where id and fence < $1")
+	raisePlaces = wire.SQL("select setval('place', $1::bigint + $2::bigint) from place where last_value < $1")
+	raiseLanes  = wire.SQL("select setval('lane_id_seq', $1::bigint + $2::bigint) from lane_id_seq where last_value < $1")
+	raiseFence  = wire.SQL("update serving set fence = $1::bigint where id and fence < $1")
 )
 
 // lastChange finds the last change of a stream, or the stream itself if it has none.
@@ -97,9 +98,9 @@ func (s *Store) WentBack() string {
 // known is the timeline as a parameter.
 func (o *origin) known() []byte {
 	if t := o.timeline.Load(); t != nil {
-		return textOf(*t)
+		return wire.Text(*t)
 	}
-	return textOf("")
+	return wire.Text("")
 }
 
 // differs reports whether the database is on another timeline than it was, and loses the store then.
@@ -123,13 +124,13 @@ func (s *Store) lastKept() last {
 }
 
 // addCheck adds the look for signs to what Serve sends.
-func (s *Store) addCheck(c *conn) {
+func (s *Store) addCheck(c *wire.Conn) {
 	l := s.lastKept()
 	if l.stream == 0 || s.origin.lost.Load() {
 		return
 	}
-	c.add(step{verb: "check the origin", stmt: checkOrigin, each: func(r *row) error {
-		same, place, lane := r.flag(), r.int(), r.int()
+	c.Add(wire.Step{Verb: "check the origin", Stmt: checkOrigin, Each: func(r *wire.Row) error {
+		same, place, lane := r.Flag(), r.Int(), r.Int()
 		switch {
 		case !same:
 			s.lose("changes that this node made are gone, or the database is another")
@@ -139,7 +140,7 @@ func (s *Store) addCheck(c *conn) {
 		raise(&s.origin.place, place)
 		raise(&s.origin.lane, lane)
 		return nil
-	}}, int8Of(l.stream), int8Of(l.n), s.origin.known())
+	}}, wire.Int8(l.stream), wire.Int8(l.n), s.origin.known())
 }
 
 // raise lets a number grow.
@@ -156,12 +157,12 @@ func (s *Store) seen(serving rules.Serving) {
 }
 
 // newStream opens the stream that the changes of this node go to. Its number is random: those of streams that were lost are not used again.
-func (s *Store) newStream(c *conn) error {
+func (s *Store) newStream(c *wire.Conn) error {
 	id := 1 + rand.Int64N(1<<62)
-	err := c.once(step{verb: "open a stream", stmt: newStream, each: func(r *row) error {
-		s.origin.timeline.Store(new(r.text()))
+	err := c.Do(wire.Step{Verb: "open a stream", Stmt: newStream, Each: func(r *wire.Row) error {
+		s.origin.timeline.Store(new(r.Text()))
 		return nil
-	}}, int8Of(id))
+	}}, wire.Int8(id))
 	if err == nil {
 		s.stream.n = 0
 		s.stream.kept.Store(&last{stream: id})
@@ -174,15 +175,15 @@ func (s *Store) newStream(c *conn) error {
 // wants to write was decided on what is no more.
 func (s *Store) reconnect(ctx context.Context) error {
 	for _, c := range s.writers {
-		_ = c.close() // it may lead to what was the database before
+		_ = c.Close() // it may lead to what was the database before
 	}
 	s.writers = nil
-	c, err := s.dialer.dial(ctx, s.writeLimits())
+	c, err := s.dialer.Dial(ctx, s.writeLimits())
 	if err != nil {
 		return err
 	}
 	if err := s.renew(c); err != nil {
-		_ = c.close() // the reason is known
+		_ = c.Close() // the reason is known
 		return err
 	}
 	s.keep(c)
@@ -200,16 +201,16 @@ func (t *tx) begun() (*tx, error) {
 
 // renew drops what is in memory, and has the database give only numbers that it never gave before. It belongs to who has the turn, with no commit
 // on its way.
-func (s *Store) renew(c *conn) error {
+func (s *Store) renew(c *wire.Conn) error {
 	l, fence := s.lastKept(), s.origin.fence.Load()
 	if r := s.origin.clock.Load(); r != nil { // other nodes gave fences on the same clock
 		fence = max(fence, int64(r.at.Add(time.Since(r.when)))+moreFence)
 	}
 	known := s.origin.timeline.Load()
-	c.open(begin, s.writeLimits())
-	c.add(step{verb: "renew", stmt: renewing}, int8Of(renewKey))
-	c.add(step{verb: "read the origin", stmt: readOrigin, each: func(r *row) error {
-		at, there := r.text(), r.flag()
+	c.Begin(begin, s.writeLimits())
+	c.Add(wire.Step{Verb: "renew", Stmt: renewing}, wire.Int8(renewKey))
+	c.Add(wire.Step{Verb: "read the origin", Stmt: readOrigin, Each: func(r *wire.Row) error {
+		at, there := r.Text(), r.Flag()
 		switch {
 		case known != nil && *known != at:
 			s.lose(fmt.Sprintf("the database went from timeline %s to %s", *known, at))
@@ -217,12 +218,12 @@ func (s *Store) renew(c *conn) error {
 			s.lose("the last change that this node made is gone")
 		}
 		return nil
-	}}, int8Of(l.stream), int8Of(l.n))
-	c.add(step{verb: "raise places", stmt: raisePlaces}, int8Of(s.origin.place.Load()+morePlaces), int8Of(64*seqBlock))
-	c.add(step{verb: "raise lanes", stmt: raiseLanes}, int8Of(s.origin.lane.Load()+moreLanes), int8Of(1000))
-	c.add(step{verb: "raise fences", stmt: raiseFence}, int8Of(fence))
-	c.add(step{verb: "commit", stmt: commit})
-	if err := c.send(); err != nil {
+	}}, wire.Int8(l.stream), wire.Int8(l.n))
+	c.Add(wire.Step{Verb: "raise places", Stmt: raisePlaces}, wire.Int8(s.origin.place.Load()+morePlaces), wire.Int8(64*seqBlock))
+	c.Add(wire.Step{Verb: "raise lanes", Stmt: raiseLanes}, wire.Int8(s.origin.lane.Load()+moreLanes), wire.Int8(1000))
+	c.Add(wire.Step{Verb: "raise fences", Stmt: raiseFence}, wire.Int8(fence))
+	c.Add(wire.Step{Verb: "commit", Stmt: commit})
+	if err := c.Send(); err != nil {
 		return err
 	}
 	if err := s.newStream(c); err != nil {

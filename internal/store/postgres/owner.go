@@ -7,6 +7,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // owner is whose the jobs of a lane are.
@@ -58,10 +59,10 @@ func laneOf(m *scheduler.Move) rules.LaneID {
 }
 
 // bindOwner binds tenant and definition.
-func (t *tx) bindOwner(r *rows, m *scheduler.Move) {
+func (t *tx) bindOwner(r *wire.Rows, m *scheduler.Move) {
 	o := t.owners[laneOf(m)]
-	r.id(o.tenant.UUID)
-	r.textOrNull(o.definition)
+	r.ID(o.tenant.UUID)
+	r.TextOrNull(o.definition)
 }
 
 // meetOwners reads the owners of jobs that move, if they are not known; t.owners has them then.

@@ -12,10 +12,11 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // whole names the statements that read a whole table because that is what they are for.
-var whole = []*statement{
+var whole = []*wire.Statement{
 	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition, readChanges, trimDead, dropDead, readRatings,
 }
 
@@ -53,16 +54,16 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-func checkPlans(t *testing.T, c *conn, begins map[string]string, when string) {
+func checkPlans(t *testing.T, c *wire.Conn, begins map[string]string, when string) {
 	t.Helper()
-	for f := range c.prepared {
+	for f := range c.Prepared() {
 		plan, ok := explain(t, c, f)
 		if !ok {
 			continue // BEGIN and the like
 		}
 		for _, bad := range scans(plan, begins) {
-			if !slices.Contains(whole, f.stmt) && !slices.Contains(wholeKernel, f.stmt) {
-				t.Errorf("%s: %s in the plan of\n%s\n%s", when, bad, f.text(), plan)
+			if !slices.Contains(whole, f.Stmt) && !slices.Contains(wholeKernel, f.Stmt) {
+				t.Errorf("%s: %s in the plan of\n%s\n%s", when, bad, f.Text(), plan)
 			}
 		}
 	}
@@ -89,33 +90,26 @@ func scans(plan string, begins map[string]string) (bad []string) {
 }
 
 // explain returns the generic plan of a prepared statement.
-func explain(t *testing.T, c *conn, f form) (string, bool) {
+func explain(t *testing.T, c *wire.Conn, f wire.Form) (string, bool) {
 	t.Helper()
-	described := c.prepared[f]
+	described := c.Prepared()[f]
 	nulls := strings.TrimSuffix(strings.Repeat("null,", len(described.ParamOIDs)), ",")
 	if nulls != "" {
 		nulls = "(" + nulls + ")"
 	}
-	c.deadline()
-	for _, step := range []func() error{
-		func() error { _, err := c.pg.Exec(t.Context(), "begin").ReadAll(); return err },
-		func() error {
-			return c.once(step{verb: "pin", stmt: pin}, limits{time.Minute, time.Minute, time.Minute}.params(true)...)
-		},
-	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+	c.Begin(begin, wire.Limits{Idle: time.Minute, Lock: time.Minute, Statement: time.Minute})
+	if err := c.Send(); err != nil {
+		t.Fatal(err)
 	}
-	results, err := c.pg.Exec(t.Context(), "explain (costs off) execute "+described.Name+nulls).ReadAll()
-	if _, back := c.pg.Exec(t.Context(), "rollback").ReadAll(); back != nil {
+	results, err := c.Exec(t.Context(), "explain (costs off) execute "+described.Name+nulls)
+	if _, back := c.Exec(t.Context(), "rollback"); back != nil {
 		t.Fatal(back)
 	}
 	if err != nil {
-		if word, _, _ := strings.Cut(f.text(), " "); slices.Contains([]string{"begin", "commit", "rollback"}, word) {
+		if word, _, _ := strings.Cut(f.Text(), " "); slices.Contains([]string{"begin", "commit", "rollback"}, word) {
 			return "", false
 		}
-		t.Fatalf("explain %s: %v", f.text(), err)
+		t.Fatalf("explain %s: %v", f.Text(), err)
 	}
 	var lines []string
 	for _, values := range results[0].Rows {
@@ -210,10 +204,10 @@ func exercise(t *testing.T, s *Store) {
 func prepareRest(t *testing.T, s *Store) {
 	t.Helper()
 	c := s.writers[0]
-	prepare := func(f form) {
-		if c.prepared[f] == nil {
-			if _, err := c.prepare(f); err != nil {
-				t.Fatalf("%s: %v", f.text(), err)
+	prepare := func(f wire.Form) {
+		if c.Prepared()[f] == nil {
+			if _, err := c.Prepare(f); err != nil {
+				t.Fatalf("%s: %v", f.Text(), err)
 			}
 		}
 	}
@@ -223,21 +217,21 @@ func prepareRest(t *testing.T, s *Store) {
 		if reader == nil {
 			continue
 		}
-		for f := range reader.prepared {
+		for f := range reader.Prepared() {
 			prepare(f)
 		}
 	}
-	for _, stmt := range slices.Concat([]*statement{
+	for _, stmt := range slices.Concat([]*wire.Statement{
 		saveLeases, takeQueued, takeDelayed, takeDone, takeLeased, putQueue, putDelayed, putLease, putAttempt, putDone, putChange,
 		saveServing, serve, lockServing, stayAlive, trimOwn, trimDead, dropDead, newestOwn, rate, readRatings, voidChange, readVoid,
 		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeCohort, seizeDone, purgeDone, purgeKeys,
 		putCohort, takeFromCohorts, checkPlaces, dropSpent, lockUnstripped, saveStripped, stripDone, nextBlocks, guard, meet, readMet,
 	}, purges, strips, restOfKernel) {
-		prepare(form{stmt, 1})
-		prepare(form{stmt, anyShape})
+		prepare(wire.Form{Stmt: stmt, Shape: 1})
+		prepare(wire.Form{Stmt: stmt, Shape: wire.AnyShape})
 	}
-	if len(c.prepared) < 110 {
-		t.Fatalf("%d statements were used, want all", len(c.prepared))
+	if len(c.Prepared()) < 110 {
+		t.Fatalf("%d statements were used, want all", len(c.Prepared()))
 	}
 }
 

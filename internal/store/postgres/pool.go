@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // take lends a connection for a view, whose reads end with ctx, and says whether it was used before. No more than Config.Readers are out at a time.
-func (s *Store) take(ctx context.Context) (c *conn, reused bool, err error) {
+func (s *Store) take(ctx context.Context) (c *wire.Conn, reused bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, fmt.Errorf("wait for a reader: %w", context.Cause(ctx))
 	}
@@ -24,29 +25,29 @@ func (s *Store) take(ctx context.Context) (c *conn, reused bool, err error) {
 	case <-ctx.Done():
 		return nil, false, fmt.Errorf("wait for a reader: %w", context.Cause(ctx))
 	}
-	if c != nil && c.age != s.origin.age.Load() {
-		_ = c.close() // it may lead to what was the database before
+	if c != nil && c.Epoch != s.origin.age.Load() {
+		_ = c.Close() // it may lead to what was the database before
 		c = nil
 	}
 	if c != nil {
-		c.ctx, c.wait = ctx, s.dialer.wait
+		c.Context, c.Wait = ctx, s.dialer.Wait
 		return c, true, nil
 	}
-	if c, err = s.dialer.dial(ctx, s.viewLimits()); err != nil {
+	if c, err = s.dialer.Dial(ctx, s.viewLimits()); err != nil {
 		s.readers <- nil
 		if ctx.Err() != nil {
 			err = fmt.Errorf("connect: %w", context.Cause(ctx))
 		}
 		return nil, false, err
 	}
-	c.ctx, c.cancels, c.age = ctx, true, s.origin.age.Load()
+	c.Context, c.Cancels, c.Epoch = ctx, true, s.origin.age.Load()
 	return c, false, nil
 }
 
 // giveBack returns a connection whose transaction has ended, or, with why not, closes it.
-func (s *Store) giveBack(c *conn, why error) {
+func (s *Store) giveBack(c *wire.Conn, why error) {
 	if why != nil {
-		_ = c.close() // the reason is known
+		_ = c.Close() // the reason is known
 		c = nil
 	}
 	s.readers <- c
@@ -57,7 +58,7 @@ func (s *Store) drain() error {
 	var first error
 	for range cap(s.readers) {
 		if c := <-s.readers; c != nil {
-			if err := c.close(); err != nil && first == nil {
+			if err := c.Close(); err != nil && first == nil {
 				first = err
 			}
 		}

@@ -4,21 +4,22 @@ import (
 	"context"
 
 	"lessor"
+	"lessor/internal/store/postgres/wire"
 )
 
 // A page of jobs that ended is locked, those first that ended first, and then removed table by table. Jobs that somebody has
 // locked (an operator's retry, another node's purge) are passed over.
 var (
-	lockEnded = sql("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +
+	lockEnded = wire.SQL("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +
 		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint order by ended_at, seq limit $2::bigint" +
 		" for update skip locked) d join job j on j.id = d.job join lane n on n.id = d.lane")
-	purgeKeys = sql("delete from idempotency i using (" + unnestAs("utu", "tenant, key, job") + ") k" +
-		" where " + at("i.tenant", "k.tenant") + " and i.key = k.key and i.job = k.job")
-	purges = []*statement{
-		sql("delete from attempt where job = any($1::uuid[])"),
-		sql("delete from note where job = any($1::uuid[])"),
-		sql("delete from report where job = any($1::uuid[])"),
-		sql("delete from job where id = any($1::uuid[])"),
+	purgeKeys = wire.SQL("delete from idempotency i using (" + wire.Unnest("utu", "tenant, key, job") + ") k" +
+		" where " + wire.At("i.tenant", "k.tenant") + " and i.key = k.key and i.job = k.job")
+	purges = []*wire.Statement{
+		wire.SQL("delete from attempt where job = any($1::uuid[])"),
+		wire.SQL("delete from note where job = any($1::uuid[])"),
+		wire.SQL("delete from report where job = any($1::uuid[])"),
+		wire.SQL("delete from job where id = any($1::uuid[])"),
 	}
 )
 
@@ -35,15 +36,15 @@ type endedKey struct {
 	key         string
 }
 
-func (t *tx) endedJobs(s *statement, params ...[]byte) (page endedPage, err error) {
-	err = t.query("lock ended jobs", s, func(r *row) error {
-		job := lessor.JobID{UUID: r.id()}
-		page.jobs, page.seqs = append(page.jobs, job), append(page.seqs, r.int())
-		key, tenant := r.text(), r.id()
+func (t *tx) endedJobs(s *wire.Statement, params ...[]byte) (page endedPage, err error) {
+	err = t.query("lock ended jobs", s, func(r *wire.Row) error {
+		job := lessor.JobID{UUID: r.ID()}
+		page.jobs, page.seqs = append(page.jobs, job), append(page.seqs, r.Int())
+		key, tenant := r.Text(), r.ID()
 		if key != "" {
 			page.keys = append(page.keys, endedKey{tenant: tenant, job: job.UUID, key: key})
 		}
-		page.last = r.instant()
+		page.last = r.Instant()
 		return nil
 	}, params...)
 	return page, err
@@ -54,23 +55,23 @@ func (t *tx) freeKeys(keys []endedKey) {
 	if len(keys) == 0 {
 		return
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, k := range keys {
-		r.row()
-		r.id(k.tenant)
-		r.text(k.key)
-		r.id(k.job)
+		r.Next()
+		r.ID(k.tenant)
+		r.Text(k.key)
+		r.ID(k.job)
 	}
-	_ = t.write("free keys", step{stmt: purgeKeys}, r.params()...) // kept in t.err
+	_ = t.write("free keys", wire.Step{Stmt: purgeKeys}, r.Params()...) // kept in t.err
 }
 
 func (t *tx) seqArray(seqs []int64) []byte {
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, seq := range seqs {
-		r.row()
-		r.int(seq)
+		r.Next()
+		r.Int(seq)
 	}
-	return r.params()[0]
+	return r.Params()[0]
 }
 
 // Purge implements scheduler.Tx.
@@ -78,15 +79,15 @@ func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (int, er
 	if limit <= 0 || t.err != nil {
 		return 0, t.err
 	}
-	page, err := t.endedJobs(lockEnded, instantOf(before), int8Of(int64(limit)))
+	page, err := t.endedJobs(lockEnded, wire.Instant(before), wire.Int8(int64(limit)))
 	if err != nil || len(page.jobs) == 0 {
 		return 0, err
 	}
 	t.freeKeys(page.keys)
-	_ = t.write("purge", step{stmt: purgeDone}, t.seqArray(page.seqs)) // kept in t.err
-	ids := idsOf(&t.view, page.jobs)
+	_ = t.write("purge", wire.Step{Stmt: purgeDone}, t.seqArray(page.seqs)) // kept in t.err
+	ids := wire.IDs(page.jobs)
 	for _, s := range purges {
-		_ = t.write("purge", step{stmt: s}, ids)
+		_ = t.write("purge", wire.Step{Stmt: s}, ids)
 	}
 	return len(page.jobs), t.err
 }

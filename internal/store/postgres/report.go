@@ -7,6 +7,7 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -15,13 +16,13 @@ const (
 )
 
 var (
-	mergeReports = plural("insert into report as r ("+reportColumns+") {rows}"+
+	mergeReports = wire.Plural("insert into report as r ("+reportColumns+") {rows}"+
 		" on conflict (job) do update set progress = coalesce(excluded.progress, r.progress),"+
 		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at,"+
 		" highest = greatest(excluded.highest, r.highest),"+ // of one null it is the other
 		" mark_checkpoint = case when excluded.mark_progress is null then r.mark_checkpoint else excluded.mark_checkpoint end,"+
 		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress)", reportTypes, reportColumns)
-	readReports = sql("select " + reportColumns + " from report where job = any($1::uuid[])")
+	readReports = wire.SQL("select " + reportColumns + " from report where job = any($1::uuid[])")
 )
 
 // SaveReports implements scheduler.Tx.
@@ -29,29 +30,25 @@ func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
 	if len(reports) == 0 {
 		return t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, report := range mergeTwins(reports) {
-		r.row()
-		r.id(report.Job.UUID)
-		r.realOrNull(report.Progress)
-		if report.Message != nil {
-			r.text(*report.Message)
-		} else {
-			r.null(oidText)
-		}
-		r.bytesOrNull(report.Checkpoint)
-		r.instant(report.At)
-		r.realOrNull(report.Highest)
+		r.Next()
+		r.ID(report.Job.UUID)
+		r.RealOrNil(report.Progress)
+		r.TextOrNil(report.Message)
+		r.BytesOrNull(report.Checkpoint)
+		r.Instant(report.At)
+		r.RealOrNil(report.Highest)
 		mark := report.Mark
 		if mark == nil {
 			mark = new(rules.Mark)
-			r.realOrNull(nil)
+			r.RealOrNil(nil)
 		} else {
-			r.realOrNull(&mark.Progress)
+			r.RealOrNil(&mark.Progress)
 		}
-		r.bytesOrNull(mark.Checkpoint)
+		r.BytesOrNull(mark.Checkpoint)
 	}
-	return t.write("save reports", step{stmt: mergeReports, rows: r})
+	return t.write("save reports", wire.Step{Stmt: mergeReports, Rows: r})
 }
 
 // mergeTwins makes one report a job, in the order of jobs: one statement cannot change a row twice, and all nodes lock in one
@@ -71,16 +68,16 @@ func mergeTwins(reports []rules.Report) []rules.Report {
 	return merged
 }
 
-func readReport(r *row) *rules.Report {
+func readReport(r *wire.Row) *rules.Report {
 	report := &rules.Report{
-		Job:        lessor.JobID{UUID: r.id()},
-		Progress:   r.realOrNil(),
-		Message:    r.textOrNil(),
-		Checkpoint: r.bytes(),
-		At:         r.instant(),
-		Highest:    r.realOrNil(),
+		Job:        lessor.JobID{UUID: r.ID()},
+		Progress:   r.RealOrNil(),
+		Message:    r.TextOrNil(),
+		Checkpoint: r.Bytes(),
+		At:         r.Instant(),
+		Highest:    r.RealOrNil(),
 	}
-	if p, c := r.realOrNil(), r.bytes(); p != nil {
+	if p, c := r.RealOrNil(), r.Bytes(); p != nil {
 		report.Mark = &rules.Mark{Progress: *p, Checkpoint: c}
 	}
 	return report
@@ -92,10 +89,10 @@ func (v *view) Reports(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]
 	if len(ids) == 0 || v.err != nil {
 		return reports, v.err
 	}
-	err := v.query("read reports", readReports, func(r *row) error {
+	err := v.query("read reports", readReports, func(r *wire.Row) error {
 		report := readReport(r)
 		reports[report.Job] = report
 		return nil
-	}, idsOf(v, ids))
+	}, wire.IDs(ids))
 	return reports, err
 }

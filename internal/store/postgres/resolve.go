@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // A commit whose answer was lost either happened, or may still happen while its backend lives. To find out, and to settle it,
@@ -13,9 +14,9 @@ import (
 // taken, the commit happened; the row is written again as it is, so that this commit waits for the standbys, and the one in doubt is there
 // too. If it gets in, the commit did not happen and cannot any more; the number is used up.
 var (
-	voidChange = sql("insert into change (stream, n, at, void, data) values ($1::bigint, $2::bigint," +
+	voidChange = wire.SQL("insert into change (stream, n, at, void, data) values ($1::bigint, $2::bigint," +
 		" floor(extract(epoch from clock_timestamp()) * 1000)::bigint, true, '') on conflict (stream, n) do update set at = change.at")
-	readVoid = sql("select void, $3::bigint = 0 or exists (select from change where stream = $1::bigint and n = $3)" +
+	readVoid = wire.SQL("select void, $3::bigint = 0 or exists (select from change where stream = $1::bigint and n = $3)" +
 		" from change where stream = $1 and n = $2::bigint")
 )
 
@@ -54,28 +55,28 @@ type opaque struct{ error }
 func (opaque) Unwrap() error { return nil }
 
 func (s *Store) resolveOnce(ctx context.Context, stream, n int64) (committed bool, err error) {
-	l := limits{s.cfg.IdleTimeout, resolveTime, resolveTime}
-	c, err := s.dialer.dial(ctx, l)
+	l := wire.Limits{Idle: s.cfg.IdleTimeout, Lock: resolveTime, Statement: resolveTime}
+	c, err := s.dialer.Dial(ctx, l)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = c.close() }()
-	c.ctx = ctx
+	defer func() { _ = c.Close() }()
+	c.Context = ctx
 	void, before := false, s.lastKept()
 	if before.stream != stream {
 		before.n = 0
 	}
-	c.open(begin, l)
-	c.add(step{verb: "void the commit", stmt: voidChange}, int8Of(stream), int8Of(n))
-	c.add(step{verb: "commit", stmt: commit})
-	c.add(step{verb: "read the change", stmt: readVoid, each: func(r *row) error {
-		if void = r.flag(); !r.flag() {
+	c.Begin(begin, l)
+	c.Add(wire.Step{Verb: "void the commit", Stmt: voidChange}, wire.Int8(stream), wire.Int8(n))
+	c.Add(wire.Step{Verb: "commit", Stmt: commit})
+	c.Add(wire.Step{Verb: "read the change", Stmt: readVoid, Each: func(r *wire.Row) error {
+		if void = r.Flag(); !r.Flag() {
 			s.lose("changes that this node made are gone")
 		}
 		return nil
-	}}, int8Of(stream), int8Of(n), int8Of(before.n))
-	if err = c.send(); err == nil {
-		err = c.warned()
+	}}, wire.Int8(stream), wire.Int8(n), wire.Int8(before.n))
+	if err = c.Send(); err == nil {
+		err = warned(c)
 	}
 	return err == nil && !void, err
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // wire is a network in which the next write can be made to fail.
-type wire struct {
+type link struct {
 	mu     sync.Mutex
 	next   fate
 	down   bool
@@ -36,51 +36,51 @@ type wire struct {
 	missed chan func() // delivers what is late
 }
 
-func (w *wire) arm(f fate) {
+func (w *link) arm(f fate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next = f
 }
 
-func (w *wire) cut(down bool) {
+func (w *link) cut(down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = down
 }
 
 // count is how often something was written.
-func (w *wire) count() int {
+func (w *link) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.writes
 }
 
 // through makes a store use the wire.
-func (w *wire) through(s *Store) {
+func (w *link) through(s *Store) {
 	w.missed = make(chan func(), 1)
-	dial := s.dialer.config.DialFunc
-	s.dialer.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := s.dialer.Server.DialFunc
+	s.dialer.Server.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.down {
 			return nil, errors.New("the wire is cut")
 		}
 		c, err := dial(ctx, network, addr)
-		return &wireConn{Conn: c, wire: w}, err
+		return &linkConn{Conn: c, wire: w}, err
 	}
 	for _, c := range s.writers {
-		_ = c.close()
+		_ = c.Close()
 	}
 	s.writers = nil
 }
 
-type wireConn struct {
+type linkConn struct {
 	net.Conn
-	wire *wire
+	wire *link
 	deaf atomic.Bool
 }
 
-func (c *wireConn) Write(b []byte) (int, error) {
+func (c *linkConn) Write(b []byte) (int, error) {
 	c.wire.mu.Lock()
 	f := c.wire.next
 	c.wire.next = passes
@@ -107,7 +107,7 @@ func (c *wireConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func (c *wireConn) Read(b []byte) (int, error) {
+func (c *linkConn) Read(b []byte) (int, error) {
 	if c.deaf.Load() {
 		return 0, io.ErrUnexpectedEOF
 	}
@@ -115,7 +115,7 @@ func (c *wireConn) Read(b []byte) (int, error) {
 }
 
 // Close keeps the bytes that are on their way.
-func (c *wireConn) Close() error {
+func (c *linkConn) Close() error {
 	if c.deaf.Load() {
 		return nil
 	}
@@ -151,7 +151,7 @@ func write(ctx context.Context, s *Store, name string, before func()) error {
 func TestAmbiguousCommit(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
-	var w wire
+	var w link
 	w.through(s)
 	position := scheduler.Position{}
 	for i, c := range []struct {
@@ -193,7 +193,7 @@ func TestAmbiguousCommit(t *testing.T) {
 func TestUnknownOutcome(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
-	var w wire
+	var w link
 	w.through(s)
 	if err := write(t.Context(), s, "warm", nil); err != nil {
 		t.Fatal(err)

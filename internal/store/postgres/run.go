@@ -6,36 +6,37 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 var (
-	insertRuns = insertAll("definition_job", "definition, job, open", "tub")
-	closeRuns  = plural("update definition_job o set open = false from ({rows}) u"+
-		" where "+at("o.definition", "u.definition")+" and o.job = u.job", "tu", "definition, job")
+	insertRuns = wire.InsertAll("definition_job", "definition, job, open", "tub")
+	closeRuns  = wire.Plural("update definition_job o set open = false from ({rows}) u"+
+		" where "+wire.At("o.definition", "u.definition")+" and o.job = u.job", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
-	readOpenRuns = sql("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (" + unnestAs("tu", "id, tenant") + ") d" +
+	readOpenRuns = wire.SQL("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (" + wire.Unnest("tu", "id, tenant") + ") d" +
 		" cross join lateral (select i.job from definition_job i join job s on s.id = i.job join lane n on n.id = s.lane" +
 		" where i.definition = d.id and i.open and n.tenant = d.tenant order by i.job limit $3::bigint) o" +
-		" join job j on j.id = o.job left join queue q on " + at("q.seq", "j.seq") + " and q.job = j.id" +
-		" left join delayed w on " + at("w.seq", "j.seq") + " and w.job = j.id left join lease l on " + at("l.seq", "j.seq") + " and l.job = j.id order by d.id, o.job")
-	readAttemptOf = sql("select " + of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.seq = $1::bigint and e.lease = $2::uuid" +
-		" union all select " + of("a", attemptColumns) + ", n.tenant from attempt a join lane n on n.id = a.lane where a.lease = $2")
+		" join job j on j.id = o.job left join queue q on " + wire.At("q.seq", "j.seq") + " and q.job = j.id" +
+		" left join delayed w on " + wire.At("w.seq", "j.seq") + " and w.job = j.id left join lease l on " + wire.At("l.seq", "j.seq") + " and l.job = j.id order by d.id, o.job")
+	readAttemptOf = wire.SQL("select " + wire.Of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.seq = $1::bigint and e.lease = $2::uuid" +
+		" union all select " + wire.Of("a", attemptColumns) + ", n.tenant from attempt a join lane n on n.id = a.lane where a.lease = $2")
 )
 
 // insertRuns lists new jobs under their definitions.
 func (t *tx) insertRuns(specs []*rules.Spec) {
-	r, n := t.scratch.reset(), 0
+	r, n := t.scratch.Reset(), 0
 	for _, s := range specs {
 		if s.Lane.Definition != "" {
-			r.row()
-			r.text(s.Lane.Definition)
-			r.id(s.ID.UUID)
-			r.flag(true)
+			r.Next()
+			r.Text(s.Lane.Definition)
+			r.ID(s.ID.UUID)
+			r.Flag(true)
 			n++
 		}
 	}
 	if n > 0 {
-		_ = t.write("insert jobs of definitions", step{stmt: insertRuns, rows: r}) // kept in t.err
+		_ = t.write("insert jobs of definitions", wire.Step{Stmt: insertRuns, Rows: r}) // kept in t.err
 	}
 }
 
@@ -43,9 +44,9 @@ func (t *tx) insertRuns(specs []*rules.Spec) {
 func (t *tx) closeRuns(moves []scheduler.Move) {
 	t.put(moves, "close runs", closeRuns,
 		func(m *scheduler.Move) bool { return m.To == rules.Ended && t.owners[laneOf(m)].definition != "" },
-		func(r *rows, m *scheduler.Move) {
-			r.text(t.owners[laneOf(m)].definition)
-			r.id(m.Done.Attempt.Turn.Job.UUID)
+		func(r *wire.Rows, m *scheduler.Move) {
+			r.Text(t.owners[laneOf(m)].definition)
+			r.ID(m.Done.Attempt.Turn.Job.UUID)
 		})
 }
 
@@ -55,26 +56,26 @@ func (v *view) OpenRuns(_ context.Context, definitions []*rules.Definition, limi
 	if len(definitions) == 0 || v.err != nil {
 		return open, v.err
 	}
-	r := v.scratch.reset()
+	r := v.scratch.Reset()
 	for _, d := range definitions {
-		r.row()
-		r.text(d.ID)
-		r.id(d.Tenant.UUID)
+		r.Next()
+		r.Text(d.ID)
+		r.ID(d.Tenant.UUID)
 	}
-	err := v.query("read open runs", readOpenRuns, func(r *row) error {
-		definition := r.text()
-		open[definition] = append(open[definition], scheduler.OpenRun{Job: lessor.JobID{UUID: r.id()}, Claimed: r.flag()})
+	err := v.query("read open runs", readOpenRuns, func(r *wire.Row) error {
+		definition := r.Text()
+		open[definition] = append(open[definition], scheduler.OpenRun{Job: lessor.JobID{UUID: r.ID()}, Claimed: r.Flag()})
 		return nil
-	}, append(r.params(), limitOf(limit))...)
+	}, append(r.Params(), wire.Limit(limit))...)
 	return open, err
 }
 
 // AttemptOf implements scheduler.KernelView.
 func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (a *rules.Attempt, tenant lessor.TenantID, err error) {
-	err = v.query("read an attempt", readAttemptOf, func(r *row) error {
+	err = v.query("read an attempt", readAttemptOf, func(r *wire.Row) error {
 		a = new(readAttempt(r))
-		tenant.UUID = r.id()
+		tenant.UUID = r.ID()
 		return nil
-	}, int8Of(v.store.seal.Seq(id)), uuidOf(id.UUID))
+	}, wire.Int8(v.store.seal.Seq(id)), wire.ID(id.UUID))
 	return a, tenant, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	seqTries = 10
 )
 
-var nextBlocks = sql("select nextval('place') from generate_series(1, $1::bigint)")
+var nextBlocks = wire.SQL("select nextval('place') from generate_series(1, $1::bigint)")
 
 // seqs are places in line that this node has reserved. Those of a failed transaction are not given again.
 type seqs struct {
@@ -34,14 +35,14 @@ func (s *seqs) stale() bool { return s.limit-s.next < seqBlock/4 || time.Now().A
 func (t *tx) takeSeqs(n int64) {
 	s := &t.store.seqs
 	s.next, s.limit = 0, 0
-	t.add("reserve places in line", step{stmt: nextBlocks, each: func(r *row) error {
-		block := r.int()
+	t.add("reserve places in line", wire.Step{Stmt: nextBlocks, Each: func(r *wire.Row) error {
+		block := r.Int()
 		if block != s.limit {
 			s.next = block
 		}
 		s.limit, s.until = block+seqBlock, time.Now().Add(seqLife)
 		return nil
-	}}, int8Of(n))
+	}}, wire.Int8(n))
 }
 
 // Seqs implements scheduler.Tx.

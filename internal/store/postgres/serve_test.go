@@ -13,11 +13,11 @@ import (
 // TestServeLikeTheRules holds the rule in SQL against the one in package rules, on both sides of each boundary.
 func TestServeLikeTheRules(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
-	c, err := s.dialer.dial(t.Context(), brief)
+	c, err := s.dialer.Dial(t.Context(), brief)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.close() }()
+	defer func() { _ = c.Close() }()
 	for _, ago := range []time.Duration{
 		0, 300 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, time.Hour, 1e6 * time.Hour,
 		-300 * time.Millisecond, -700 * time.Millisecond, -1300 * time.Millisecond, -time.Hour,

@@ -7,20 +7,21 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // The tables of a list, newest job first: job, lane, state, status of the run (” = there is none) and place in line of every row
 // below a bound. They are ordered by seq, which is how the places are keyed, but those that begin at the job by its id. Both are
 // given at submission and never change, so pages neither repeat nor lose a job that stays where it is.
 var (
-	listHeld = sql("select job, lane, " + stateHeld + ", " + statusHeld + ", seq from lease l" +
+	listHeld = wire.SQL("select job, lane, " + stateHeld + ", " + statusHeld + ", seq from lease l" +
 		" where seq < $1::bigint" + newest)
-	listDone   = sql(inDone + newest)
-	listOver   = sql(inDelayed + " union all " + inDone + newest)
-	listQueued = sql("(" + inQueue + newest + ") union all (" + inDelayed + newest + ") union all " + inCohorts + newest)
-	listAgain  = sql(inQueue + " and fence > 0 union all " + inDelayed + " and fence > 0" + newest)
+	listDone   = wire.SQL(inDone + newest)
+	listOver   = wire.SQL(inDelayed + " union all " + inDone + newest)
+	listQueued = wire.SQL("(" + inQueue + newest + ") union all (" + inDelayed + newest + ") union all " + inCohorts + newest)
+	listAgain  = wire.SQL(inQueue + " and fence > 0 union all " + inDelayed + " and fence > 0" + newest)
 
-	listAll     = sql("select id, lane, '', '', seq from job where id < $1::uuid order by id desc limit $2::bigint")
+	listAll     = wire.SQL("select id, lane, '', '', seq from job where id < $1::uuid order by id desc limit $2::bigint")
 	listClaimed = wherever("select id, lane, seq from job where id < $1::uuid order by id desc limit $2::bigint")
 	listRuns    = wherever("select j.id, j.lane, j.seq from definition_job o join job j on j.id = o.job" +
 		" where o.definition = $3::text and o.job < $1::uuid order by o.job desc limit $2::bigint")
@@ -29,7 +30,7 @@ var (
 		" and id < $1::uuid order by id desc limit $2::bigint)" +
 		" union all select id, lane, seq from job where id = $4::uuid and id < $1 and trace_id = '' order by id desc limit $2")
 
-	seqBehind = sql("select id, seq from job where id <= $1::uuid order by id desc limit 1")
+	seqBehind = wire.SQL("select id, seq from job where id <= $1::uuid order by id desc limit 1")
 )
 
 const (
@@ -49,17 +50,17 @@ const (
 )
 
 // wherever finds out where the jobs of a page are.
-func wherever(page string) *statement {
-	return sql("select p.id, p.lane, case when l.seq is not null then " + stateHeld + " else coalesce(e.state, w.state, 'queued') end," +
+func wherever(page string) *wire.Statement {
+	return wire.SQL("select p.id, p.lane, case when l.seq is not null then " + stateHeld + " else coalesce(e.state, w.state, 'queued') end," +
 		" case when l.seq is not null then " + statusHeld + " when e.seq is not null then " + statusDone +
 		" when w.fence > 0 or q.fence > 0 then 'RETRYING' else '' end, p.seq from (" + page + ") p" +
-		" left join lease l on " + at("l.seq", "p.seq") + " and l.job = p.id left join done e on " + at("e.seq", "p.seq") + " and e.job = p.id" +
-		" left join delayed w on " + at("w.seq", "p.seq") + " and w.job = p.id left join queue q on " + at("q.seq", "p.seq") + " and q.job = p.id order by p.id desc")
+		" left join lease l on " + wire.At("l.seq", "p.seq") + " and l.job = p.id left join done e on " + wire.At("e.seq", "p.seq") + " and e.job = p.id" +
+		" left join delayed w on " + wire.At("w.seq", "p.seq") + " and w.job = p.id left join queue q on " + wire.At("q.seq", "p.seq") + " and q.job = p.id order by p.id desc")
 }
 
 // source is what a list is read from.
 type source struct {
-	stmt *statement
+	stmt *wire.Statement
 	byID bool     // ordered by the id of the job
 	keys [][]byte // parameters behind bound and limit
 }
@@ -68,9 +69,9 @@ type source struct {
 func sourceOf(q scheduler.ListQuery) source {
 	switch {
 	case q.Trace != "":
-		return source{stmt: listTraced, byID: true, keys: [][]byte{textOf(q.Trace), madeUp(q.Trace)}}
+		return source{stmt: listTraced, byID: true, keys: [][]byte{wire.Text(q.Trace), madeUp(q.Trace)}}
 	case q.Definition != "":
-		return source{stmt: listRuns, byID: true, keys: [][]byte{textOf(q.Definition)}}
+		return source{stmt: listRuns, byID: true, keys: [][]byte{wire.Text(q.Definition)}}
 	}
 	switch q.State {
 	case lessor.Queued:
@@ -121,12 +122,12 @@ func (l *listed) fits(q scheduler.ListQuery) bool {
 
 func (v *view) read(src source, bound []byte, size int) ([]listed, error) {
 	batch := make([]listed, 0, size)
-	err := v.query("list jobs", src.stmt, func(r *row) error {
+	err := v.query("list jobs", src.stmt, func(r *wire.Row) error {
 		batch = append(batch, listed{
-			job: lessor.JobID{UUID: r.id()}, lane: rules.LaneID(r.int()), state: lessor.State(r.text()), status: lessor.RunStatus(r.text()), seq: r.int(),
+			job: lessor.JobID{UUID: r.ID()}, lane: rules.LaneID(r.Int()), state: lessor.State(r.Text()), status: lessor.RunStatus(r.Text()), seq: r.Int(),
 		})
 		return nil
-	}, append([][]byte{bound, int8Of(int64(size))}, src.keys...)...)
+	}, append([][]byte{bound, wire.Int8(int64(size))}, src.keys...)...)
 	return batch, err
 }
 
@@ -136,25 +137,25 @@ func (v *view) bound(src source, after *lessor.JobID) ([]byte, error) {
 	case src.byID:
 		return before(after), v.err
 	case after == nil:
-		return int8Of(math.MaxInt64), v.err
+		return wire.Int8(math.MaxInt64), v.err
 	}
 	seq := int64(0) // there is no older job
 	// The job itself, or if it is gone by now the next older one.
-	err := v.query("list jobs", seqBehind, func(r *row) error {
-		found := lessor.JobID{UUID: r.id()}
-		seq = r.int()
+	err := v.query("list jobs", seqBehind, func(r *wire.Row) error {
+		found := lessor.JobID{UUID: r.ID()}
+		seq = r.Int()
 		if found != *after {
 			seq++
 		}
 		return nil
-	}, uuidOf(after.UUID))
-	return int8Of(seq), err
+	}, wire.ID(after.UUID))
+	return wire.Int8(seq), err
 }
 
 // behind returns where the next read of a page begins.
 func (s source) behind(l listed) []byte {
 	if s.byID {
-		return uuidOf(l.job.UUID)
+		return wire.ID(l.job.UUID)
 	}
-	return int8Of(l.seq)
+	return wire.Int8(l.seq)
 }

@@ -45,9 +45,9 @@ func must(t *testing.T, err error) {
 
 // impatient makes a store give up on an answer after a second.
 func impatient(s *Store) {
-	s.dialer.wait = time.Second
+	s.dialer.Wait = time.Second
 	for _, c := range s.writers {
-		c.wait = time.Second
+		c.Wait = time.Second
 	}
 }
 
@@ -79,7 +79,7 @@ func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 		must(t, err)
 	}
 	impatient(lost)
-	idle.server.wait = time.Second
+	idle.server.Wait = time.Second
 	time.Sleep(2 * provedFor) // the idle one must prove that it can commit
 	noted := func() (at string) {
 		readAll(t, url, "select last_beat from serving", func(values [][]byte) { at = string(values[0]) })

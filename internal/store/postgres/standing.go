@@ -5,16 +5,17 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/postgres/wire"
 )
 
 // readStandings is one statement, and so sees one snapshot also inside a transaction: a job that moves is never seen twice or
 // nowhere.
-var readStandings = sql("select " + of("j", jobColumns) + ", " + of("n", laneColumns) + ", " + of("q", queuedColumns) + ", " +
-	of("d", waitingColumns) + ", " + of("l", leaseColumns) + ", " + of("e", doneColumns) + ", " + of("r", reportColumns) +
+var readStandings = wire.SQL("select " + wire.Of("j", jobColumns) + ", " + wire.Of("n", laneColumns) + ", " + wire.Of("q", queuedColumns) + ", " +
+	wire.Of("d", waitingColumns) + ", " + wire.Of("l", leaseColumns) + ", " + wire.Of("e", doneColumns) + ", " + wire.Of("r", reportColumns) +
 	", a.outcome, a.reason, a.error, a.lease, coalesce(e.started_at, (select granted_at from attempt where attempt.job = j.id order by fence limit 1)) from job j join lane n on n.id = j.lane" +
 	" left join lateral (select " + turnColumns + ", 0 as cohort from queue where seq = j.seq and job = j.id" +
-	" union all select j.id, j.lane, j.seq, 0, j.max_attempts, 0, 0, 1, (select queued_at from cohort where first = c.first), c.first from " + cohortOf + ") q on true left join delayed d on " + at("d.seq", "j.seq") + " and d.job = j.id" +
-	" left join lease l on " + at("l.seq", "j.seq") + " and l.job = j.id left join done e on " + at("e.seq", "j.seq") + " and e.job = j.id left join report r on " + at("r.job", "j.id") +
+	" union all select j.id, j.lane, j.seq, 0, j.max_attempts, 0, 0, 1, (select queued_at from cohort where first = c.first), c.first from " + cohortOf + ") q on true left join delayed d on " + wire.At("d.seq", "j.seq") + " and d.job = j.id" +
+	" left join lease l on " + wire.At("l.seq", "j.seq") + " and l.job = j.id left join done e on " + wire.At("e.seq", "j.seq") + " and e.job = j.id left join report r on " + wire.At("r.job", "j.id") +
 	" left join lateral (select outcome, reason, error, lease from attempt where attempt.job = j.id and outcome in ('failed', 'expired')" +
 	" order by fence desc limit 1) a on true where j.id = any($1::uuid[])")
 
@@ -29,16 +30,16 @@ func (v *view) Standings(_ context.Context, ids []lessor.JobID) (map[lessor.JobI
 }
 
 func (v *view) addStandings(ids []lessor.JobID, into map[lessor.JobID]*rules.Standing) {
-	v.add("read standings", step{stmt: readStandings, each: func(r *row) error {
+	v.add("read standings", wire.Step{Stmt: readStandings, Each: func(r *wire.Row) error {
 		s, err := readStanding(r)
 		if err == nil {
 			into[s.Spec.ID] = s
 		}
 		return err
-	}}, idsOf(v, ids))
+	}}, wire.IDs(ids))
 }
 
-func readStanding(r *row) (*rules.Standing, error) {
+func readStanding(r *wire.Row) (*rules.Standing, error) {
 	spec, err := readSpec(r)
 	if err != nil {
 		return nil, err
@@ -63,17 +64,17 @@ func readStanding(r *row) (*rules.Standing, error) {
 	if present(r, reportColumns) {
 		s.Report = readReport(r)
 	}
-	if failed := lastError(rules.Outcome(r.text()), r.text(), r.text()); s.Place != rules.Ended {
+	if failed := lastError(rules.Outcome(r.Text()), r.Text(), r.Text()); s.Place != rules.Ended {
 		s.LastError = failed
 	}
-	s.ErrorLease.UUID, s.StartedAt = r.id(), r.instant()
+	s.ErrorLease.UUID, s.StartedAt = r.ID(), r.Instant()
 	return s, nil
 }
 
 // present reports whether a joined row is there, and passes over its columns if not. The first column of none is ever null.
-func present(r *row, columns string) bool {
-	if r.isNull() {
-		r.skip(width(columns))
+func present(r *wire.Row, columns string) bool {
+	if r.IsNull() {
+		r.Skip(wire.Width(columns))
 		return false
 	}
 	return true
@@ -87,14 +88,14 @@ func (v *view) History(_ context.Context, id lessor.JobID) (*rules.History, erro
 	standings := map[lessor.JobID]*rules.Standing{}
 	h := &rules.History{}
 	v.addStandings([]lessor.JobID{id}, standings)
-	v.add("read attempts", step{stmt: readAttempts, each: func(r *row) error {
+	v.add("read attempts", wire.Step{Stmt: readAttempts, Each: func(r *wire.Row) error {
 		h.Attempts = append(h.Attempts, readAttempt(r))
 		return nil
-	}}, uuidOf(id.UUID))
-	v.add("read notes", step{stmt: readNotes, each: func(r *row) error {
+	}}, wire.ID(id.UUID))
+	v.add("read notes", wire.Step{Stmt: readNotes, Each: func(r *wire.Row) error {
 		h.Notes = append(h.Notes, readNote(r))
 		return nil
-	}}, uuidOf(id.UUID))
+	}}, wire.ID(id.UUID))
 	if err := v.send("read history"); err != nil || standings[id] == nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ func TestOneBadCall(t *testing.T) {
 // TestLostServer takes the server away and gives it back: everything is out of reach, and then goes on by itself.
 func TestLostServer(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
-	var w wire
+	var w link
 	w.through(s)
 	check := func(when string, want error) {
 		t.Helper()

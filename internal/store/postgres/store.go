@@ -12,6 +12,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // Config says where the database is and how it is used. Zero values mean the defaults.
@@ -56,20 +57,24 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// patience is how much longer than the server's own statement time-out a node waits for an answer: beyond it the server
+// or the way to it is gone.
+const patience = 5 * time.Second
+
 // Store is a scheduler.Store in a PostgreSQL database that other nodes may share.
 type Store struct {
 	cfg    Config
-	dialer *dialer
+	dialer *wire.Dialer
 	steps  steps
 
 	seal    *rules.Seal
 	closed  chan struct{}
 	close   func() error
-	readers chan *conn // nil = not connected yet
+	readers chan *wire.Conn // nil = not connected yet
 
 	// serveTurn holds one token while somebody serves; what follows is his.
 	serveTurn chan struct{}
-	server    *conn
+	server    *wire.Conn
 	tidied    tidied
 	proofKey  int64        // of the lock of a proof
 	proved    atomic.Int64 // when a commit of this node last succeeded, on the clock of steps; 0 = never
@@ -81,7 +86,7 @@ type Store struct {
 	turn chan struct{}
 	// All below belongs to who has the turn.
 	// writers are the connections that no transaction uses now; flights are the commits on their way, oldest first.
-	writers  []*conn
+	writers  []*wire.Conn
 	flights  []*flight
 	orders   int32 // the number of the last order lock
 	specs    *specCache
@@ -91,7 +96,7 @@ type Store struct {
 	seqs     seqs
 	reckoned reckoning
 	// scratch is memory for parameters.
-	scratch rows
+	scratch wire.Rows
 
 	stream stream
 	owners owners
@@ -114,17 +119,18 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 			err = fmt.Errorf("open database: %w", err)
 		}
 	}()
-	d, err := newDialer(cfg)
+	server, err := wire.ParseServer(cfg.URL)
 	if err != nil {
 		return nil, err
 	}
-	seal, err := migrate(ctx, cfg.URL, d.config)
+	d := &wire.Dialer{Server: server, Wait: cfg.StatementTimeout + patience, Unprepared: cfg.Unprepared, Fault: fault}
+	seal, err := migrate(ctx, cfg.URL, server)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
 		cfg: cfg, dialer: d, seal: seal, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
-		closed: make(chan struct{}), readers: make(chan *conn, cfg.Readers),
+		closed: make(chan struct{}), readers: make(chan *wire.Conn, cfg.Readers),
 		serveTurn: make(chan struct{}, 1), vacuumTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
 		specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
 	}
@@ -162,7 +168,7 @@ func (s *Store) shut() error {
 		s.keep(s.server)
 	}
 	for _, c := range s.writers {
-		if bad := c.close(); err == nil {
+		if bad := c.Close(); err == nil {
 			err = bad
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 func changes(t *testing.T, s *Store, after scheduler.Position) (got []scheduler.Change) {
@@ -22,7 +23,7 @@ func changes(t *testing.T, s *Store, after scheduler.Position) (got []scheduler.
 // tidyAt tidies as if it were at.
 func tidyAt(t *testing.T, s *Store, at lessor.Instant) {
 	t.Helper()
-	if err := s.asServer(t.Context(), func(c *conn) error { return s.tidy(c, at) }); err != nil {
+	if err := s.asServer(t.Context(), func(c *wire.Conn) error { return s.tidy(c, at) }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 const (
@@ -15,43 +16,43 @@ const (
 )
 
 var (
-	insertTicks = insertAll("tick", tickColumns, tickTypes)
+	insertTicks = wire.InsertAll("tick", tickColumns, tickTypes)
 	// replaceTicks also writes one that was purged meanwhile.
-	replaceTicks = plural("insert into tick ("+tickColumns+") {rows}"+
-		" on conflict (tenant, definition, tick_at) do update set "+excluded(tickColumns), tickTypes, tickColumns)
+	replaceTicks = wire.Plural("insert into tick ("+tickColumns+") {rows}"+
+		" on conflict (tenant, definition, tick_at) do update set "+wire.Excluded(tickColumns), tickTypes, tickColumns)
 	// decidedTicks reads the first of each definition, by the key.
-	decidedTicks = sql("select d.id, k.tick_at from (" + unnestAs("tui", "id, tenant, from_at") + ") d" +
+	decidedTicks = wire.SQL("select d.id, k.tick_at from (" + wire.Unnest("tui", "id, tenant, from_at") + ") d" +
 		" cross join lateral (select tick_at from tick where tenant = d.tenant and definition = d.id and tick_at between d.from_at and $4::bigint" +
 		" order by tick_at limit $5::bigint) k order by d.id, k.tick_at")
-	listTicks = sql("select " + tickColumns + " from tick where definition = $1::text and tenant = $2::uuid" +
+	listTicks = wire.SQL("select " + tickColumns + " from tick where definition = $1::text and tenant = $2::uuid" +
 		" and tick_at >= $3::bigint and tick_at <= $4::bigint order by tick_at limit $5::bigint")
 	listCircuitTicks = variants("select "+tickColumns+" from tick where outcome = 'circuitOpen' and run < $4::uuid",
 		" order by run desc limit $5::bigint", filter{"definition = ", "text"}, filter{"tenant = ", "uuid"}, filter{"run = ", "uuid"})
 )
 
-func bindTick(r *rows, t *rules.TickRow) {
-	r.text(t.Definition)
-	r.instant(t.At)
-	r.id(t.Tenant.UUID)
-	r.text(string(t.Outcome))
-	r.text(t.Reason)
-	r.idOrNull(t.Run.UUID)
-	r.instant(t.From)
-	r.instant(t.To)
-	r.int(t.Count)
+func bindTick(r *wire.Rows, t *rules.TickRow) {
+	r.Text(t.Definition)
+	r.Instant(t.At)
+	r.ID(t.Tenant.UUID)
+	r.Text(string(t.Outcome))
+	r.Text(t.Reason)
+	r.IDOrNull(t.Run.UUID)
+	r.Instant(t.From)
+	r.Instant(t.To)
+	r.Int(t.Count)
 }
 
-func readTick(r *row) rules.TickRow {
+func readTick(r *wire.Row) rules.TickRow {
 	return rules.TickRow{
-		Definition: r.text(),
-		At:         r.instant(),
-		Tenant:     lessor.TenantID{UUID: r.id()},
-		Outcome:    lessor.TickOutcome(r.text()),
-		Reason:     r.text(),
-		Run:        lessor.JobID{UUID: r.id()},
-		From:       r.instant(),
-		To:         r.instant(),
-		Count:      r.int(),
+		Definition: r.Text(),
+		At:         r.Instant(),
+		Tenant:     lessor.TenantID{UUID: r.ID()},
+		Outcome:    lessor.TickOutcome(r.Text()),
+		Reason:     r.Text(),
+		Run:        lessor.JobID{UUID: r.ID()},
+		From:       r.Instant(),
+		To:         r.Instant(),
+		Count:      r.Int(),
 	}
 }
 
@@ -65,16 +66,16 @@ func (t *tx) ReplaceTicks(_ context.Context, ticks []rules.TickRow) error {
 	return t.putTicks("replace ticks", replaceTicks, ticks)
 }
 
-func (t *tx) putTicks(verb string, s *statement, ticks []rules.TickRow) error {
+func (t *tx) putTicks(verb string, s *wire.Statement, ticks []rules.TickRow) error {
 	if len(ticks) == 0 {
 		return t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for i := range ticks {
-		r.row()
+		r.Next()
 		bindTick(r, &ticks[i])
 	}
-	return t.write(verb, step{stmt: s, rows: r})
+	return t.write(verb, wire.Step{Stmt: s, Rows: r})
 }
 
 // DecidedTicks implements scheduler.KernelTx.
@@ -83,18 +84,18 @@ func (t *tx) DecidedTicks(_ context.Context, ds []*rules.Definition, to lessor.I
 	if len(ds) == 0 || t.err != nil {
 		return decided, t.err
 	}
-	r := t.scratch.reset()
+	r := t.scratch.Reset()
 	for _, d := range ds {
-		r.row()
-		r.text(d.ID)
-		r.id(d.Tenant.UUID)
-		r.instant(d.NextTick)
+		r.Next()
+		r.Text(d.ID)
+		r.ID(d.Tenant.UUID)
+		r.Instant(d.NextTick)
 	}
-	err := t.query("read decided ticks", decidedTicks, func(r *row) error {
-		id := r.text()
-		decided[id] = append(decided[id], r.instant())
+	err := t.query("read decided ticks", decidedTicks, func(r *wire.Row) error {
+		id := r.Text()
+		decided[id] = append(decided[id], r.Instant())
 		return nil
-	}, append(r.params(), instantOf(to), limitOf(limit))...)
+	}, append(r.Params(), wire.Instant(to), wire.Limit(limit))...)
 	return decided, err
 }
 
@@ -107,16 +108,16 @@ func (v *view) TickList(_ context.Context, q scheduler.TickQuery) (ticks []rules
 	if to == 0 {
 		to = math.MaxInt64
 	}
-	err = v.query("list ticks", listTicks, func(r *row) error {
+	err = v.query("list ticks", listTicks, func(r *wire.Row) error {
 		ticks = append(ticks, readTick(r))
 		return nil
-	}, textOf(q.Definition), uuidOf(q.Tenant.UUID), instantOf(from), instantOf(to), limitOf(q.Limit))
+	}, wire.Text(q.Definition), wire.ID(q.Tenant.UUID), wire.Instant(from), wire.Instant(to), wire.Limit(q.Limit))
 	return ticks, err
 }
 
 // CircuitTicks implements scheduler.KernelView.
 func (v *view) CircuitTicks(_ context.Context, q scheduler.CircuitTickQuery) (ticks []rules.TickRow, err error) {
-	err = v.page("list ticks under open circuits", listCircuitTicks, [][]byte{textOrNil(q.Definition), idOrNil(q.Tenant), idOrNil(q.Run)},
-		func(r *row) { ticks = append(ticks, readTick(r)) }, before(q.After), limitOf(q.Limit))
+	err = v.page("list ticks under open circuits", listCircuitTicks, [][]byte{wire.TextOrNil(q.Definition), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Run)},
+		func(r *wire.Row) { ticks = append(ticks, readTick(r)) }, before(q.After), wire.Limit(q.Limit))
 	return ticks, err
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"lessor"
 	"lessor/internal/rules"
+	"lessor/internal/store/postgres/wire"
 )
 
 // turnColumns is the standing of a job, which travels with it through all places.
@@ -11,28 +12,28 @@ const (
 	turnTypes   = "uiiiiiiii"
 )
 
-func bindTurn(r *rows, t *rules.Turn) {
-	r.id(t.Job.UUID)
-	r.int(int64(t.Lane))
-	r.int(t.Seq)
-	r.int(int64(t.Attempt))
-	r.int(int64(t.MaxAttempts))
-	r.int(int64(t.Interruptions))
-	r.int(t.Fence)
-	r.int(int64(t.Steps))
-	r.instant(t.QueuedAt)
+func bindTurn(r *wire.Rows, t *rules.Turn) {
+	r.ID(t.Job.UUID)
+	r.Int(int64(t.Lane))
+	r.Int(t.Seq)
+	r.Int(int64(t.Attempt))
+	r.Int(int64(t.MaxAttempts))
+	r.Int(int64(t.Interruptions))
+	r.Int(t.Fence)
+	r.Int(int64(t.Steps))
+	r.Instant(t.QueuedAt)
 }
 
-func readTurn(r *row) rules.Turn {
+func readTurn(r *wire.Row) rules.Turn {
 	return rules.Turn{
-		Job:           lessor.JobID{UUID: r.id()},
-		Lane:          rules.LaneID(r.int()),
-		Seq:           r.int(),
-		Attempt:       int(r.int()),
-		MaxAttempts:   int(r.int()),
-		Interruptions: int(r.int()),
-		Fence:         r.int(),
-		Steps:         int(r.int()),
-		QueuedAt:      r.instant(),
+		Job:           lessor.JobID{UUID: r.ID()},
+		Lane:          rules.LaneID(r.Int()),
+		Seq:           r.Int(),
+		Attempt:       int(r.Int()),
+		MaxAttempts:   int(r.Int()),
+		Interruptions: int(r.Int()),
+		Fence:         r.Int(),
+		Steps:         int(r.Int()),
+		QueuedAt:      r.Instant(),
 	}
 }

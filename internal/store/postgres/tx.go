@@ -7,6 +7,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // tx is one write transaction. The first fault of any of its methods spoils it.
@@ -44,7 +45,7 @@ type tx struct {
 var _ scheduler.Tx = (*tx)(nil)
 
 // write puts a statement off.
-func (t *tx) write(verb string, s step, params ...[]byte) error {
+func (t *tx) write(verb string, s wire.Step, params ...[]byte) error {
 	t.wrote = true
 	t.add(verb, s, params...)
 	return t.err
@@ -54,7 +55,7 @@ func (t *tx) write(verb string, s step, params ...[]byte) error {
 const gateKey = 0x6c6573736f72
 
 // gate waits for the gate. Who has it may not idle for long; a list is evaluated from left to right.
-var gate = sql("select set_config('lock_timeout', $2::text, true), pg_advisory_xact_lock($1::bigint)," +
+var gate = wire.SQL("select set_config('lock_timeout', $2::text, true), pg_advisory_xact_lock($1::bigint)," +
 	" set_config('idle_in_transaction_session_timeout', $3::text, true)")
 
 // Gate implements scheduler.Tx. A guarded transaction comes to it last, so that the one behind it has done most of its work when it must wait.
@@ -73,7 +74,7 @@ func (t *tx) Gate(context.Context) error {
 }
 
 func (t *tx) addGate(wait time.Duration) {
-	t.add("gate", step{stmt: gate}, int8Of(gateKey), millisOf(wait), millisOf(t.store.cfg.GateTimeout))
+	t.add("gate", wire.Step{Stmt: gate}, wire.Int8(gateKey), wire.Setting(wait), wire.Setting(t.store.cfg.GateTimeout))
 }
 
 // finish adds what a guarded transaction does last: it waits for the one before, and for the gate, and takes rows from the queue.

@@ -10,6 +10,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // errOver is what a transaction answers when it is used after its end.
@@ -101,30 +102,30 @@ func (s *Store) enter(ctx context.Context) error {
 func (s *Store) leave() { s.turn <- struct{}{} }
 
 // connect returns a connection that writes, and whether it was used before. There is a stream then that its changes go to.
-func (s *Store) connect(ctx context.Context) (c *conn, reused bool, err error) {
+func (s *Store) connect(ctx context.Context) (c *wire.Conn, reused bool, err error) {
 	if s.origin.lost.Load() {
 		return nil, false, s.reconnect(ctx)
 	}
 	if n := len(s.writers); n > 0 {
 		c, reused, s.writers = s.writers[n-1], true, s.writers[:n-1]
-	} else if c, err = s.dialer.dial(ctx, s.writeLimits()); err != nil {
+	} else if c, err = s.dialer.Dial(ctx, s.writeLimits()); err != nil {
 		return nil, false, err
 	}
 	if s.stream.id.Load() == 0 {
 		if err := s.newStream(c); err != nil {
-			_ = c.close() // the reason is known
+			_ = c.Close() // the reason is known
 			return nil, reused, err
 		}
 	}
 	return c, reused, nil
 }
 
-func (s *Store) writeLimits() limits {
-	return limits{s.cfg.IdleTimeout, s.cfg.LockTimeout, s.cfg.StatementTimeout}
+func (s *Store) writeLimits() wire.Limits {
+	return wire.Limits{Idle: s.cfg.IdleTimeout, Lock: s.cfg.LockTimeout, Statement: s.cfg.StatementTimeout}
 }
 
 // keep puts a connection whose transaction has ended back for the next one.
-func (s *Store) keep(c *conn) { s.writers = append(s.writers, c) }
+func (s *Store) keep(c *wire.Conn) { s.writers = append(s.writers, c) }
 
 // begin begins a transaction, on a new connection if those at hand have died since they were last used.
 func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
@@ -135,9 +136,9 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 			reckoned := k != looked && reused && t.reckon()
 			t.behind = reckoned && len(s.flights) > 0
 			if t.behind || reckoned && k == guarded && s.usual >= busyFrom {
-				c.stream()
+				c.Pipeline()
 			}
-			c.open(begin, s.writeLimits())
+			c.Begin(begin, s.writeLimits())
 			if reckoned {
 				t.guard = k == guarded
 				t.push()
@@ -152,18 +153,18 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 			}
 			t.look()
 			t.unsent = false
-			if err = c.send(); err == nil {
+			if err = c.Send(); err == nil {
 				return t.begun()
 			}
-			_ = c.close() // the reason is known
+			_ = c.Close() // the reason is known
 		}
-		if !reused || lives(err) {
+		if !reused || wire.Usable(err) {
 			return nil, err
 		}
 	}
 }
 
-func (s *Store) newTx(c *conn) *tx {
+func (s *Store) newTx(c *wire.Conn) *tx {
 	return &tx{
 		view:  view{store: s, conn: c, live: true, unsent: true, scratch: s.scratch},
 		epoch: s.epoch.Load(), known: make(map[lessor.LeaseID]*rules.Held, s.usual), ended: make(map[lessor.LeaseID]struct{}, s.usual/2),
@@ -176,7 +177,7 @@ func (t *tx) run(fn func(scheduler.Tx) error) (f *flight, err error) {
 	defer func() { // also when fn panics
 		t.store.scratch = t.scratch
 		if !over {
-			_ = t.conn.close() // the panic says why
+			_ = t.conn.Close() // the panic says why
 		}
 		t.err = errOver
 	}()
@@ -214,7 +215,7 @@ func (t *tx) rollback(err error) {
 	if t.undo(err) {
 		t.store.keep(t.conn)
 	} else {
-		_ = t.conn.close() // the reason is known
+		_ = t.conn.Close() // the reason is known
 	}
 }
 
@@ -223,15 +224,15 @@ func (t *tx) undo(err error) bool {
 	if err != nil && fatal(err) {
 		return false
 	}
-	_ = t.conn.settle() // whatever it says, it is undone
-	t.conn.forget()
-	return t.unsent || t.conn.once(step{verb: "roll back", stmt: rollback}) == nil
+	_ = t.conn.Settle() // whatever it says, it is undone
+	t.conn.Discard()
+	return t.unsent || t.conn.Do(wire.Step{Verb: "roll back", Stmt: rollback}) == nil
 }
 
 // fatal reports whether a fault makes the connection useless. Faults that we made ourselves do not.
 func fatal(err error) bool {
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return !lives(err)
+		return !wire.Usable(err)
 	}
 	return errors.Is(err, scheduler.ErrUnreachable)
 }
@@ -246,30 +247,19 @@ func (t *tx) commit() (*flight, error) {
 		t.putChange(f.n)
 	}
 	t.putGuard(f)
-	t.conn.add(step{verb: "commit", stmt: commit, tag: &f.tag})
-	if err := t.conn.err; err != nil { // nothing was sent
+	t.conn.Add(wire.Step{Verb: "commit", Stmt: commit, Tag: &f.tag})
+	if err := t.conn.Err(); err != nil { // nothing was sent
 		t.rollback(err)
 		return nil, err
 	}
 	t.unsent = false
-	f.trip = t.conn.start()
-	if len(f.trip.parts) > 0 {
-		f.trip.next() // that it has begun
-	}
-	f.held = f.held && f.trip.err == nil
+	f.trip = t.conn.Start()
+	f.held = f.trip.First() && f.held // the first part has begun it
 	s.flights = append(s.flights, f)
 	for _, spec := range t.inserted {
 		s.specs.put(spec)
 	}
 	return f, nil
-}
-
-// answered reports whether the server itself refused a statement, so that nothing was committed.
-func answered(err error) bool {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.SeverityUnlocalized == "ERROR"
-	}
-	return errors.Is(err, scheduler.ErrMoved) || errors.Is(err, scheduler.ErrAgain) // by a guard
 }
 
 // settle makes the caches those of a transaction that was committed.

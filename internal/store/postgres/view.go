@@ -9,12 +9,13 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
 )
 
 // view reads: one snapshot, or what a transaction sees.
 type view struct {
 	store *Store
-	conn  *conn
+	conn  *wire.Conn
 	now   lessor.Instant
 	// row is the serving row as it was read; serving is what it means here: who writes could accept a heartbeat now (live).
 	row, serving rules.Serving
@@ -28,16 +29,16 @@ type view struct {
 	ahead *following
 	// err is the first fault. It spoils the rest: the server refuses everything until the end of the transaction.
 	err     error
-	scratch rows
+	scratch wire.Rows
 }
 
 var _ scheduler.View = (*view)(nil)
 
 var (
-	begin     = sql("begin")
-	beginView = sql("begin transaction read only, isolation level repeatable read")
-	commit    = sql("commit")
-	rollback  = sql("rollback")
+	begin     = wire.SQL("begin")
+	beginView = wire.SQL("begin transaction read only, isolation level repeatable read")
+	commit    = wire.SQL("commit")
+	rollback  = wire.SQL("rollback")
 )
 
 const (
@@ -47,7 +48,9 @@ const (
 	viewTimeout = 2 * time.Minute
 )
 
-func (s *Store) viewLimits() limits { return limits{viewIdle, s.cfg.LockTimeout, viewTimeout} }
+func (s *Store) viewLimits() wire.Limits {
+	return wire.Limits{Idle: viewIdle, Lock: s.cfg.LockTimeout, Statement: viewTimeout}
+}
 
 // View implements scheduler.Store. It ends when ctx does.
 func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
@@ -64,7 +67,7 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
 	err = fn(v)
 	done = true
 	if v.err == nil {
-		_ = v.flush("end view", step{stmt: commit}) // nothing was written: it costs the connection, not the reader
+		_ = v.flush("end view", wire.Step{Stmt: commit}) // nothing was written: it costs the connection, not the reader
 	}
 	s.giveBack(v.conn, v.err)
 	return err
@@ -78,17 +81,17 @@ func (s *Store) beginView(ctx context.Context) (*view, error) {
 			return nil, err
 		}
 		v := &view{store: s, conn: c}
-		c.wait = viewTimeout + patience
-		c.open(beginView, s.viewLimits())
+		c.Wait = viewTimeout + patience
+		c.Begin(beginView, s.viewLimits())
 		v.look()
-		if err = c.send(); err == nil {
+		if err = c.Send(); err == nil {
 			err = v.err
 		}
 		if err == nil {
 			return v, nil
 		}
 		s.giveBack(c, err)
-		if !reused || lives(err) || ctx.Err() != nil {
+		if !reused || wire.Usable(err) || ctx.Err() != nil {
 			return nil, err
 		}
 	}
@@ -101,15 +104,15 @@ func (v *view) Now() lessor.Instant { return v.now }
 func (v *view) Serving() rules.Serving { return v.serving }
 
 // add puts a statement into the next round trip, unless the view is spoilt.
-func (v *view) add(verb string, s step, params ...[]byte) {
+func (v *view) add(verb string, s wire.Step, params ...[]byte) {
 	if v.err == nil {
-		s.verb = verb
-		v.conn.add(s, params...)
+		s.Verb = verb
+		v.conn.Add(s, params...)
 	}
 }
 
 // flush makes the round trip, with one more statement.
-func (v *view) flush(verb string, s step, params ...[]byte) error {
+func (v *view) flush(verb string, s wire.Step, params ...[]byte) error {
 	if v.err != nil {
 		return v.err
 	}
@@ -130,9 +133,9 @@ func (v *view) trip(verb string) error {
 		return v.err
 	}
 	v.ahead, v.unsent = nil, false // what was read ahead is for right after
-	err := v.conn.send()
-	if refused, ok := errors.AsType[refusal](err); ok {
-		return fmt.Errorf("%s: %w", verb, refused.error)
+	err := v.conn.Send()
+	if refused, ok := errors.AsType[wire.RowError](err); ok {
+		return fmt.Errorf("%s: %w", verb, refused.Err)
 	}
 	if err != nil {
 		v.err = err
@@ -141,19 +144,6 @@ func (v *view) trip(verb string) error {
 }
 
 // query reads with one statement.
-func (v *view) query(verb string, s *statement, each func(*row) error, params ...[]byte) error {
-	return v.flush(verb, step{stmt: s, each: each}, params...)
-}
-
-// ids returns an array of ids.
-func idsOf[T interface{ ~struct{ lessor.UUID } }](v *view, ids []T) []byte {
-	r := v.scratch.reset()
-	for _, id := range ids {
-		r.row()
-		r.id(struct{ lessor.UUID }(id).UUID)
-	}
-	if len(ids) == 0 {
-		return emptyArray(oidUUID)
-	}
-	return r.params()[0]
+func (v *view) query(verb string, s *wire.Statement, each func(*wire.Row) error, params ...[]byte) error {
+	return v.flush(verb, wire.Step{Stmt: s, Each: each}, params...)
 }

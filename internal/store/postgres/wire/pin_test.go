@@ -1,4 +1,4 @@
-package postgres
+package wire
 
 import (
 	"bytes"
@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// TestPins has what is pinned hold in transactions: in a session of our own without a statement, behind a pooler with one, and there nothing of it is
-// left to whoever gets the session next.
+// TestPins: pinned settings hold in transactions, in a session of our own without a statement and behind a pooler with
+// one. The next client of a pooler's session finds nothing of them.
 func TestPins(t *testing.T) {
-	setting := sql("select current_setting('enable_seqscan') || ' ' || current_setting('lock_timeout')")
-	ours, theirs := limits{time.Second, 2 * time.Second, 3 * time.Second}, limits{time.Second, 7 * time.Second, 3 * time.Second}
+	setting := SQL("select current_setting('enable_seqscan') || ' ' || current_setting('lock_timeout')")
+	ours := Limits{Idle: time.Second, Lock: 2 * time.Second, Statement: 3 * time.Second}
+	theirs := Limits{Idle: time.Second, Lock: 7 * time.Second, Statement: 3 * time.Second}
 	for _, c := range []struct {
 		name          string
 		pooled        bool
-		begin         limits
+		begin         Limits
 		statements    int
 		during, after string
 	}{
@@ -26,34 +27,37 @@ func TestPins(t *testing.T) {
 		{"a pooler's session", true, ours, 2, "off 2s", "on 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := openAt(t, Config{URL: pool.Database(t)})
+			d := dialer(t)
 			if c.pooled {
-				dial := s.dialer.config.DialFunc
-				s.dialer.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dial := d.Server.DialFunc
+				d.Server.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					conn, err := dial(ctx, network, addr)
 					return &poolerConn{Conn: conn}, err
 				}
 			}
-			conn, err := s.dialer.dial(t.Context(), ours)
+			conn, err := d.Dial(t.Context(), ours)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = conn.close() }()
+			defer func() { _ = conn.Close() }()
 			read := func() (text string) {
-				err := conn.once(step{verb: "read", stmt: setting, each: func(r *row) error { text = r.text(); return nil }})
+				err := conn.Do(Step{Verb: "read", Stmt: setting, Each: func(r *Row) error {
+					text = r.Text()
+					return nil
+				}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				return text
 			}
-			conn.open(begin, c.begin)
+			conn.Begin(begin, c.begin)
 			if n := len(conn.steps); n != c.statements {
 				t.Errorf("a transaction begins with %d statements, want %d", n, c.statements)
 			}
 			if got := read(); got != c.during {
 				t.Errorf("in a transaction: %s, want %s", got, c.during)
 			}
-			conn.add(step{verb: "commit", stmt: commit})
+			conn.Add(Step{Verb: "commit", Stmt: commit})
 			if got := read(); got != c.after {
 				t.Errorf("after it: %s, want %s", got, c.after)
 			}

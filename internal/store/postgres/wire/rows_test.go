@@ -1,29 +1,29 @@
-package postgres
+package wire
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRowsOfEveryShape has rows come back from the server as they were given, whichever of their columns differ, are null or both, also when
-// no more forms of the statement may be prepared.
+// TestRowsOfEveryShape: the server returns rows as they were given, whichever of their columns differ, are null or
+// both, also when no more forms of the statement may be prepared.
 func TestRowsOfEveryShape(t *testing.T) {
 	const columns = 10
-	s := openAt(t, Config{URL: pool.Database(t)})
-	c, err := s.dialer.dial(t.Context(), brief)
+	c, err := dialer(t).Dial(t.Context(), Limits{time.Second, time.Second, time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.close() }()
-	echo := plural("select * from ({rows}) r", "ittttttttt", "a, b, c, d, e, f, g, h, i, j")
-	var params rows
+	defer func() { _ = c.Close() }()
+	echo := Plural("select * from ({rows}) r", "ittttttttt", "a, b, c, d, e, f, g, h, i, j")
+	var params Rows
 	for differs := range 1 << (columns - 1) {
 		var want, got [][]string
-		r := params.reset()
+		r := params.Reset()
 		for i := range 3 {
-			r.row()
-			r.int(int64(i))
+			r.Next()
+			r.Int(int64(i))
 			var line []string
 			for column := range columns - 1 {
 				v := ""
@@ -34,19 +34,19 @@ func TestRowsOfEveryShape(t *testing.T) {
 				case differs>>column&1 == 1:
 					v = "different"
 				}
-				r.textOrNull(v)
+				r.TextOrNull(v)
 				line = append(line, v)
 			}
 			want = append(want, line)
 		}
-		if in := r.shape(); in != shape(differs<<1|1) {
+		if in := r.shape(); in != Shape(differs<<1|1) {
 			t.Fatalf("the shape is %b, want %b", in, differs<<1|1)
 		}
-		err := c.once(step{verb: "echo", stmt: echo, rows: r, each: func(r *row) error {
-			r.skip(1)
+		err := c.Do(Step{Verb: "echo", Stmt: echo, Rows: r, Each: func(r *Row) error {
+			r.Skip(1)
 			var line []string
 			for range columns - 1 {
-				line = append(line, r.text())
+				line = append(line, r.Text())
 			}
 			got = append(got, line)
 			return nil
@@ -58,7 +58,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 			t.Fatalf("shape %b came back differently (-want +got):\n%s", differs<<1|1, diff)
 		}
 	}
-	if n := len(c.prepared); n > maxPrepared+1 {
-		t.Errorf("%d statements are prepared, want at most %d", n, maxPrepared+1)
+	if n := len(c.prepared); n > MaxPrepared+1 {
+		t.Errorf("%d statements are prepared, want at most %d", n, MaxPrepared+1)
 	}
 }

@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"lessor"
+)
+
+// Row reads the columns of a result from left to right. It returns copies.
+type Row struct {
+	values [][]byte
+	n      int
+}
+
+func (r *Row) value() []byte {
+	r.n++
+	return r.values[r.n-1]
+}
+
+// Skip passes over columns.
+func (r *Row) Skip(n int) { r.n += n }
+
+// IsNull reports whether the next column is null, without passing over it.
+func (r *Row) IsNull() bool { return r.values[r.n] == nil }
+
+// Int reads an integer of any width; null is 0.
+func (r *Row) Int() int64 {
+	switch v := r.value(); len(v) {
+	case 8:
+		return int64(binary.BigEndian.Uint64(v))
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(v)))
+	}
+	return 0
+}
+
+// Instant reads an instant; null is 0.
+func (r *Row) Instant() lessor.Instant { return lessor.Instant(r.Int()) }
+
+// Millis reads a duration in milliseconds.
+func (r *Row) Millis() time.Duration { return time.Duration(r.Int()) * time.Millisecond }
+
+// Flag reads a boolean; null is false.
+func (r *Row) Flag() bool {
+	v := r.value()
+	return len(v) == 1 && v[0] == 1
+}
+
+// Text reads a text; null is "".
+func (r *Row) Text() string { return string(r.value()) }
+
+// Bytes returns nil for null.
+func (r *Row) Bytes() []byte {
+	v := r.value()
+	if v == nil {
+		return nil
+	}
+	return append(make([]byte, 0, len(v)), v...)
+}
+
+// ID returns the zero id for null.
+func (r *Row) ID() (u lessor.UUID) {
+	copy(u[:], r.value())
+	return u
+}
+
+// RealOrNil reads a float8; null is nil.
+func (r *Row) RealOrNil() *float64 {
+	v := r.value()
+	if v == nil {
+		return nil
+	}
+	return new(math.Float64frombits(binary.BigEndian.Uint64(v)))
+}
+
+// TextOrNil reads a text; null is nil.
+func (r *Row) TextOrNil() *string {
+	v := r.value()
+	if v == nil {
+		return nil
+	}
+	return new(string(v))
+}
