@@ -19,7 +19,7 @@ func Cancel(s *Standing, force bool, actor string, now lessor.Instant) (Change, 
 	switch s.Place {
 	case InQueue, Delayed:
 		a := Attempt{Turn: s.Turn, EndedAt: now, Outcome: OutcomeCancelled, Reason: ReasonCancelled, Actor: actor}
-		a.Turn.Steps, a.Turn.Cohort = a.Turn.Steps+1, 0
+		a.Turn.Steps, a.Turn.Kept = a.Turn.Steps+1, 0
 		n := finish(a, nil)
 		return Change{Next: &n, Notes: []Note{{
 			Job: s.Turn.Job, Fence: s.Turn.Fence, At: now, From: s.State(), To: lessor.Cancelled,

@@ -121,7 +121,7 @@ func Beat(h *Held, by Hand, ttl time.Duration, now lessor.Instant, s Serving) er
 func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Duration, now lessor.Instant) *Held {
 	t.Attempt++
 	t.Steps++
-	t.Cohort = 0
+	t.Kept = 0
 	t.Fence = max(t.Fence+1, int64(now))
 	return &Held{
 		ID: id, Turn: t, Tenant: spec.Lane.Tenant, LockKey: spec.Lane.LockKey, Units: spec.Lane.Units,

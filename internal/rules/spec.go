@@ -43,6 +43,8 @@ type Spec struct {
 	CreatedAt      lessor.Instant
 	// ResumedFrom is the job that a new one goes on from. Its record tells it; it is not kept here.
 	ResumedFrom lessor.JobID
+	// Kept is for the first Turn of a job that was just inserted; see there.
+	Kept int64
 }
 
 // Turn is a job's standing between and during attempts. It travels with the job from queue to lease and back.
@@ -56,11 +58,9 @@ type Turn struct {
 	Fence         int64          // of the last lease; 0 = never leased
 	Steps         int            // entries of the job's record up to here; see Held.Steps
 	QueuedAt      lessor.Instant // when it came into the queue, or began to wait
-	Cohort        int64          // the place of the first of those with which it shares a row in the queue; 0 = it has its own
+	// Kept is the store's own note of where it keeps the row of a job that was never leased; 0 = none. Others pass it on.
+	Kept int64
 }
-
-// CohortMax is how many jobs a store may be asked to keep in one row.
-const CohortMax = 64
 
 // Held is a live lease.
 type Held struct {

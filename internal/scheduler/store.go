@@ -105,8 +105,8 @@ type Tx interface {
 	// takes back keys that this transaction gave.
 	Claim(ctx context.Context, claims []Claim) (map[Key]KeyHolder, error)
 	Unclaim(ctx context.Context, keys []Key) error
-	// Insert writes new jobs, each under an id that is not there yet. Where they wait is a Move from rules.Nowhere. The store
-	// may keep the specs: they are not changed any more.
+	// Insert writes new jobs, each under an id that is not there yet, and sets Kept in each spec. Where they wait is a Move
+	// from rules.Nowhere; one call moves all with the same Kept. The store may keep the specs: they must not be changed any more.
 	Insert(ctx context.Context, specs []*rules.Spec) error
 
 	// Peek returns the live lease rows with these ids, lapsed or not, without waiting for anybody; Leases locks them for change

@@ -230,16 +230,16 @@ func (p *pass) store(ctx context.Context, specs []*rules.Spec) error {
 	if err := p.tx.Insert(ctx, specs); err != nil {
 		return err
 	}
-	for i, cohort := range cohorts(specs) {
-		p.enqueueNew(specs[i], cohort)
+	for _, s := range specs {
+		p.enqueueNew(s)
 	}
 	p.stats.Submitted += len(specs)
 	return p.flush(ctx)
 }
 
-func (p *pass) enqueueNew(s *rules.Spec, cohort int64) {
+func (p *pass) enqueueNew(s *rules.Spec) {
 	t := rules.Turn{
-		Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: p.now, Cohort: cohort,
+		Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: p.now, Kept: s.Kept,
 	}
 	p.tell(s.ID, s.Lane.Tenant, func() lessor.Event { return rules.Submitted(s) })
 	if !s.ResumedFrom.IsZero() {

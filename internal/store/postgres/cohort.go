@@ -41,12 +41,34 @@ const (
 	// cohortJobs opens what rows l have left.
 	cohortJobs = " cross join lateral (select * from cohort where first = l.first offset 0) c cross join lateral unnest(c.job, c.lane, c.max_attempts)" +
 		" with ordinality as u (job, lane, max_attempts, n) where l.jobs >> (u.n - 1)::integer & 1 = 1"
+	// cohortMin is the number of jobs at which one shared row becomes cheaper than one row per job; cohortMax is the number
+	// of bits in a row.
+	cohortMin = 8
+	cohortMax = 64
 	// spentEvery is between two removals of cohorts that have no job left.
 	spentEvery = time.Second
 )
 
+// formCohorts sets the Kept of new jobs: the seq of the first job of its cohort, 0 for a job with a row of its own. Jobs of
+// a cohort have consecutive seqs, and nothing is known of them but that they were submitted.
+func formCohorts(specs []*rules.Spec) {
+	for len(specs) > 0 {
+		n := 0
+		for n < min(cohortMax, len(specs)) && specs[n].RunAt == 0 && specs[n].ResumedFrom.IsZero() &&
+			specs[n].Seq == specs[0].Seq+int64(n) {
+			n++
+		}
+		if n >= cohortMin {
+			for _, s := range specs[:n] {
+				s.Kept = specs[0].Seq
+			}
+		}
+		specs = specs[max(n, 1):]
+	}
+}
+
 // together reports whether a job that comes from a place, or goes there, shares its row there.
-func together(m *scheduler.Move, p rules.Place) bool { return p == rules.InQueue && m.Turn.Cohort != 0 }
+func together(m *scheduler.Move, p rules.Place) bool { return p == rules.InQueue && m.Turn.Kept != 0 }
 
 // putCohorts queues jobs that share rows.
 func (t *tx) putCohorts(moves []scheduler.Move) {
@@ -57,10 +79,10 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 			continue
 		}
 		r, n := t.scratch.Reset(), 0
-		for ; i < len(moves) && together(&moves[i], moves[i].To) && moves[i].Turn.Cohort == first.Cohort; i++ {
+		for ; i < len(moves) && together(&moves[i], moves[i].To) && moves[i].Turn.Kept == first.Kept; i++ {
 			m := &moves[i].Turn
-			if n == rules.CohortMax || *m != submitted(m, first.Cohort+int64(n), first) {
-				t.err = fmt.Errorf("%w: job %s cannot be at place %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.Cohort)
+			if n == cohortMax || *m != submitted(m, first.Kept+int64(n), first) {
+				t.err = fmt.Errorf("%w: job %s cannot be at place %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.Kept)
 				return
 			}
 			r.Next()
@@ -70,17 +92,17 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 			n++
 		}
 		all := ^int64(0)
-		if n < rules.CohortMax {
+		if n < cohortMax {
 			all = 1<<n - 1
 		}
-		_ = t.write("queue", wire.Step{Stmt: putCohort}, append(append([][]byte{wire.Int8(first.Cohort), wire.Instant(first.QueuedAt)}, r.Params()...), wire.Int8(all))...) // kept in t.err
+		_ = t.write("queue", wire.Step{Stmt: putCohort}, append(append([][]byte{wire.Int8(first.Kept), wire.Instant(first.QueuedAt)}, r.Params()...), wire.Int8(all))...) // kept in t.err
 	}
 }
 
 // submitted is the turn of a job of a cohort: nothing but its submission is known of it.
 func submitted(t *rules.Turn, seq int64, first *rules.Turn) rules.Turn {
 	return rules.Turn{
-		Job: t.Job, Lane: t.Lane, Seq: seq, MaxAttempts: t.MaxAttempts, Steps: 1, QueuedAt: first.QueuedAt, Cohort: first.Cohort,
+		Job: t.Job, Lane: t.Lane, Seq: seq, MaxAttempts: t.MaxAttempts, Steps: 1, QueuedAt: first.QueuedAt, Kept: first.Kept,
 	}
 }
 
@@ -92,12 +114,12 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 		if !together(m, m.From) {
 			continue
 		}
-		n := m.Turn.Seq - m.Turn.Cohort
-		if n < 0 || n >= rules.CohortMax || left[m.Turn.Cohort]>>n&1 == 1 {
+		n := m.Turn.Seq - m.Turn.Kept
+		if n < 0 || n >= cohortMax || left[m.Turn.Kept]>>n&1 == 1 {
 			t.err = fmt.Errorf("take job %s from its cohort: %w", m.Turn.Job, scheduler.ErrMoved)
 			return
 		}
-		left[m.Turn.Cohort] |= 1 << n
+		left[m.Turn.Kept] |= 1 << n
 	}
 	if len(left) == 0 {
 		return
@@ -126,7 +148,7 @@ func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
 
 func readQueued(r *wire.Row) rules.Turn {
 	t := readTurn(r)
-	t.Cohort = r.Int()
+	t.Kept = r.Int()
 	return t
 }
 

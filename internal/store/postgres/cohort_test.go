@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"lessor"
@@ -24,7 +25,7 @@ func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves [
 			spec := &rules.Spec{ID: lessor.JobID{UUID: lessor.UUID{1, byte(seq >> 8), byte(seq)}}, LaneID: lane, Seq: seq, MaxAttempts: 5}
 			specs = append(specs, spec)
 			moves = append(moves, scheduler.Move{To: rules.InQueue, Turn: rules.Turn{
-				Job: spec.ID, Lane: lane, Seq: seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(), Cohort: first,
+				Job: spec.ID, Lane: lane, Seq: seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(), Kept: first,
 			}})
 		}
 		edit(moves)
@@ -40,7 +41,7 @@ func TestCohortIsOfNewJobs(t *testing.T) {
 		jobs int
 		edit func([]scheduler.Move)
 	}{
-		"too many":         {rules.CohortMax + 1, func([]scheduler.Move) {}},
+		"too many":         {cohortMax + 1, func([]scheduler.Move) {}},
 		"a gap":            {8, func(m []scheduler.Move) { m[3].Turn.Seq += 100 }},
 		"was leased":       {8, func(m []scheduler.Move) { m[3].Turn.Fence = 1 }},
 		"was told of more": {8, func(m []scheduler.Move) { m[3].Turn.Steps = 2 }},
@@ -50,7 +51,7 @@ func TestCohortIsOfNewJobs(t *testing.T) {
 			t.Errorf("%s: got error %v, want %v", name, err, scheduler.ErrBadCall)
 		}
 	}
-	if _, err := cohort(t, s, rules.CohortMax, func([]scheduler.Move) {}); err != nil {
+	if _, err := cohort(t, s, cohortMax, func([]scheduler.Move) {}); err != nil {
 		t.Errorf("a full one: %v", err)
 	}
 }
@@ -59,7 +60,7 @@ func TestCohortIsOfNewJobs(t *testing.T) {
 func TestSpentCohortsAreDropped(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})
-	moves, err := cohort(t, s, rules.CohortMax, func([]scheduler.Move) {})
+	moves, err := cohort(t, s, cohortMax, func([]scheduler.Move) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,5 +89,58 @@ func TestSpentCohortsAreDropped(t *testing.T) {
 	take(moves[:1])
 	if n := rows(); n != 0 {
 		t.Errorf("without a job it has %d rows", n)
+	}
+}
+
+// TestCohorts: new jobs with consecutive seqs share a row if there are enough of them, and if nothing is known of them but
+// their submission.
+func TestCohorts(t *testing.T) {
+	later := func(s *rules.Spec) { s.RunAt = 1 }
+	resumed := func(s *rules.Spec) { s.ResumedFrom = lessor.JobID{UUID: lessor.UUID{1}} }
+	skip := func(s *rules.Spec) { s.Seq += 1000 }
+	type run struct {
+		jobs   int
+		cohort int64
+	}
+	for name, c := range map[string]struct {
+		jobs int
+		edit map[int]func(*rules.Spec)
+		want []run
+	}{
+		"none":        {},
+		"too few":     {jobs: cohortMin - 1, want: []run{{cohortMin - 1, 0}}},
+		"just enough": {jobs: cohortMin, want: []run{{cohortMin, 100}}},
+		"more than one": {
+			jobs: cohortMax + cohortMin, want: []run{{cohortMax, 100}, {cohortMin, 100 + cohortMax}},
+		},
+		"a rest": {jobs: cohortMax + 1, want: []run{{cohortMax, 100}, {1, 0}}},
+		"one for later": {
+			jobs: 20, edit: map[int]func(*rules.Spec){10: later}, want: []run{{10, 100}, {1, 0}, {9, 111}},
+		},
+		"one that is resumed": {
+			jobs: 20, edit: map[int]func(*rules.Spec){0: resumed, 5: resumed}, want: []run{{6, 0}, {14, 106}},
+		},
+		"a gap": {jobs: 20, edit: map[int]func(*rules.Spec){10: skip}, want: []run{{10, 100}, {1, 0}, {9, 111}}},
+	} {
+		var specs []*rules.Spec
+		for i := range c.jobs {
+			s := &rules.Spec{Seq: 100 + int64(i)}
+			if edit := c.edit[i]; edit != nil {
+				edit(s)
+			}
+			specs = append(specs, s)
+		}
+		var want []int64
+		for _, r := range c.want {
+			want = append(want, slices.Repeat([]int64{r.cohort}, r.jobs)...)
+		}
+		formCohorts(specs)
+		var got []int64
+		for _, s := range specs {
+			got = append(got, s.Kept)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
 	}
 }

@@ -21,12 +21,12 @@ var (
 		" where j.id = any($1::uuid[])")
 )
 
-// Insert implements scheduler.Tx. It keeps the specs, so they may not be changed any more. An id that is there already is
-// scheduler.ErrBadCall.
+// Insert implements scheduler.JobTx.
 func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 	if len(specs) == 0 {
 		return t.err
 	}
+	formCohorts(specs)
 	r := t.scratch.Reset()
 	for _, s := range specs {
 		r.Next()

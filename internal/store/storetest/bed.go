@@ -24,9 +24,9 @@ type bed struct {
 	count uint64
 }
 
-// asStored compares what was saved with what is read: a spec's body hash is for Keys alone, a store may have no cohorts, and nil is as good as empty.
+// asStored compares what was saved with what is read: a spec's body hash is for Keys alone, a store may have no notes of its own, and nil is as good as empty.
 var asStored = cmp.Options{
-	cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash"), cmpopts.IgnoreFields(rules.Turn{}, "Cohort"),
+	cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash", "Kept"), cmpopts.IgnoreFields(rules.Turn{}, "Kept"),
 }
 
 // same fails the test unless got is what was wanted; nil wants a slice or map with nothing in it.
@@ -148,11 +148,12 @@ func claimOf(s *rules.Spec) scheduler.Claim {
 	}
 }
 
-// firstTurn is a job's standing when it was submitted. Every other job that goes into the queue is a cohort, so that all tests know both.
+// firstTurn is a job's standing when it was submitted. Every other job that goes into the queue has a note, so that all
+// tests know both kinds of rows; see cohorts.
 func firstTurn(s *rules.Spec, now lessor.Instant) rules.Turn {
 	t := rules.Turn{Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: now}
 	if s.RunAt == 0 && s.Seq%2 == 0 {
-		t.Cohort = s.Seq
+		t.Kept = s.Seq
 	}
 	return t
 }

@@ -9,7 +9,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// cohorts stores n jobs that come together, as many in a row as may be, and returns their turns.
+// cohortMax is how many jobs a store keeps in one row, at most.
+const cohortMax = 64
+
+// cohorts stores n jobs that come together, and returns their turns.
 func (b *bed) cohorts(n int) (specs []*rules.Spec, turns []rules.Turn) {
 	b.Helper()
 	for range n {
@@ -20,9 +23,9 @@ func (b *bed) cohorts(n int) (specs []*rules.Spec, turns []rules.Turn) {
 			return err
 		}
 		var moves []scheduler.Move
-		for i, s := range specs {
+		for _, s := range specs {
 			m := enqueue(s, tx.Now())
-			m.Turn.Cohort = specs[i-i%rules.CohortMax].Seq
+			m.Turn.Kept = s.Kept
 			moves, turns = append(moves, m), append(turns, m.Turn)
 		}
 		return tx.Move(b.Context(), moves)
@@ -48,7 +51,7 @@ func (b *bed) queue() map[lessor.JobID]rules.Turn {
 
 // cohortComesAndGoes takes jobs out of cohorts from all sides, until none is left, over restarts.
 func cohortComesAndGoes(b *bed) {
-	const n = 2*rules.CohortMax + 3
+	const n = 2*cohortMax + 3
 	specs, turns := b.cohorts(n)
 	left := map[lessor.JobID]rules.Turn{}
 	for _, t := range turns {
@@ -69,7 +72,7 @@ func cohortComesAndGoes(b *bed) {
 		b.onePlaceEach()
 	}
 	check()
-	for _, i := range []int{0, rules.CohortMax - 1, rules.CohortMax, n - 1, 7} { // as they stand
+	for _, i := range []int{0, cohortMax - 1, cohortMax, n - 1, 7} { // as they stand
 		b.grant(specs[i], "w1")
 		delete(left, specs[i].ID)
 	}
@@ -114,8 +117,8 @@ func cohortJobIsTakenOnce(b *bed) {
 func cohortJobComesBack(b *bed) {
 	specs, turns := b.cohorts(10)
 	m := b.end(b.grant(specs[5], "w1"), released)
-	if m.Turn.Cohort != 0 {
-		b.Fatalf("it is in cohort %d", m.Turn.Cohort)
+	if m.Turn.Kept != 0 {
+		b.Fatalf("it has the note %d", m.Turn.Kept)
 	}
 	want := map[lessor.JobID]rules.Turn{}
 	for _, t := range turns {
@@ -136,7 +139,7 @@ func cohortJobComesBack(b *bed) {
 func cohortListed(b *bed) {
 	var want []lessor.JobID
 	for i := range 4 {
-		specs, _ := b.cohorts(rules.CohortMax + 5)
+		specs, _ := b.cohorts(cohortMax + 5)
 		for j, s := range specs {
 			if j%7 == i {
 				b.grant(s, "w1")

@@ -219,7 +219,7 @@ func (m *model) compare(r *rapid.T) {
 				got.StartedAt = got.Held.IssuedAt // a store need not know it during the first attempt
 			}
 			if got := got[id]; got != nil && got.Place == rules.InQueue {
-				want[id].Turn.Cohort = got.Turn.Cohort // nor have cohorts
+				want[id].Turn.Kept = got.Turn.Kept // nor have notes
 			}
 		}
 		m.compareRuns(r, v)

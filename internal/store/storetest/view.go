@@ -61,7 +61,7 @@ func neverHalf(b *bed) {
 			for _, s := range specs { // one call each: more than one statement a transaction
 				m := scheduler.Move{From: from, To: to, Turn: firstTurn(s, tx.Now()), Wait: rules.Wait{Until: 1, State: lessor.Queued}}
 				if round > 0 {
-					m.Turn.Cohort = 0 // it has come back
+					m.Turn.Kept = 0 // it has come back
 				}
 				if err := tx.Move(b.Context(), []scheduler.Move{m}); err != nil {
 					return err
