@@ -67,8 +67,8 @@ var layers = map[string]layer{
 		imports: []string{
 			".", "internal/rules", "internal/scheduler", "internal/store/row", "internal/store/postgres/wire",
 		},
-		libs:    []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
-		tests:   []string{"internal/store/storetest", "internal/pgtest"},
+		libs:  []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
+		tests: []string{"internal/store/storetest", "internal/pgtest"},
 	},
 	"internal/pgtest":         {libs: []string{"github.com/jackc/pgx/v5"}}, // a throwaway server, for tests only
 	"internal/pgtest/install": {imports: []string{"internal/pgtest"}},
