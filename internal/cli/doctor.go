@@ -53,7 +53,7 @@ func (a *app) acceptLoss(ctx context.Context, file string) error {
 		a.say("nothing is missing in %s", clean(file))
 		return nil
 	}
-	a.say("%d commits are given up; the server starts on %s as it is now", lost, clean(file))
+	a.say("up to %d commits are given up; the server starts on %s as it is now", lost, clean(file))
 	return nil
 }
 

@@ -48,4 +48,8 @@ func TestIOErrorStopsAllWrites(t *testing.T) {
 		}
 		return err
 	})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, Config{Path: s.path}) // SQLite has moved the log into the database, and the mark says so
 }

@@ -42,7 +42,6 @@ type writer struct {
 	isQueued, readJob                                       *sqlite.Stmt
 	addGone, cutGone, dropQueued                            *sqlite.Stmt
 	saveReport, saveSetting, addLane, markRun               *sqlite.Stmt
-	total                                                   *sqlite.Stmt
 }
 
 func openWriter(path, synchronous string) (_ *writer, err error) {
@@ -120,7 +119,6 @@ func (w *writer) prepare() (err error) {
 		{&w.saveSetting, saveSetting},
 		{&w.addLane, addLane},
 		{&w.markRun, markRun},
-		{&w.total, "select total_changes()"},
 	} {
 		if *p.stmt, err = w.conn.Prepare(p.text); err != nil {
 			return err
@@ -148,15 +146,6 @@ func (w *writer) prepare() (err error) {
 		}
 	}
 	return nil
-}
-
-// totalChanges counts the rows that this connection has written.
-func (w *writer) totalChanges() (n int64, err error) {
-	if _, err := w.total.Step(); err != nil {
-		return 0, err
-	}
-	n = w.total.ColumnInt64(0)
-	return n, w.total.Reset()
 }
 
 // openReaders opens the connections of views. They seldom wait for a lock, and then until their context ends.

@@ -14,22 +14,24 @@ import (
 // walSuffix names the write-ahead log beside the database.
 const walSuffix = "-wal"
 
-// files are the database and its write-ahead log as they were opened. If one of them is removed or replaced, SQLite goes
-// on writing into files without a name, and what it commits is gone with the process. If one is overwritten or cut, what it
-// held is gone at once.
+// files are the database and its write-ahead log as they were opened. If one of them is removed or replaced, SQLite
+// continues to write into a file without a name, and its commits are lost when the process ends. If one is
+// overwritten or cut, its content is lost at once.
 type files struct {
 	path     string
 	db, wal  os.FileInfo
 	log      *os.File // the WAL
 	logSize  int64
+	index    *os.File // the log's index; closing it while SQLite has it open would give SQLite's locks away
+	header   [indexBytes]byte
 	lookedAt time.Time
 }
 
-// lookEvery is how often a busy store looks at the names of its files. Not with each commit: a file whose times were read
-// since its last write makes the next write, and its sync, dearer on Linux.
+// lookEvery is how often a busy store checks the names of its files. It does not check with each commit: on Linux a
+// write, and its sync, is slower if the times of the file were read since the last one.
 const lookEvery = 50 * time.Millisecond
 
-// remember notes which files are open. The WAL is there from the first write on.
+// remember records which files are open. SQLite makes the WAL and its index when it first reads the database.
 func (f *files) remember(path string) (err error) {
 	f.path, f.lookedAt = path, time.Now()
 	if f.db, err = os.Stat(path); err != nil {
@@ -38,12 +40,29 @@ func (f *files) remember(path string) (err error) {
 	if f.log, err = os.Open(path + walSuffix); err != nil {
 		return err
 	}
-	f.wal, err = f.log.Stat()
+	if f.wal, err = f.log.Stat(); err != nil {
+		return err
+	}
+	f.index, err = os.Open(path + "-shm")
 	return err
 }
 
-// check returns an error that wraps scheduler.ErrBroken if the names no longer lead to the open files, or if one is shorter
-// than it was at the last look. SQLite never cuts the database, and the WAL only back to walKeepBytes.
+// position reads the position of the last commit from the log's index.
+func (f *files) position() (position, error) {
+	const tries = 100 // another process may be writing the index, which takes less than a microsecond
+	for range tries {
+		if _, err := f.index.ReadAt(f.header[:], 0); err != nil {
+			return position{}, fmt.Errorf("%w: read the index of the log: %w", scheduler.ErrBroken, err)
+		}
+		if at, ok := parseIndex(&f.header); ok {
+			return at, nil
+		}
+	}
+	return position{}, fmt.Errorf("%w: the index of the log (%s-shm) cannot be read", scheduler.ErrBroken, f.path)
+}
+
+// check returns an error that wraps scheduler.ErrBroken if the names no longer lead to the open files, or if one is
+// shorter than at the last check. SQLite never cuts the database, and cuts the WAL only back to walKeepBytes.
 func (f *files) check() (err error) {
 	f.lookedAt = time.Now()
 	if f.db, err = isStill(f.path, f.db, f.db.Size()); err != nil {
@@ -53,7 +72,7 @@ func (f *files) check() (err error) {
 	return err
 }
 
-// checkBusy checks the files if the last look was not just now.
+// checkBusy checks the files if lookEvery has passed since the last check.
 func (f *files) checkBusy() error {
 	if time.Since(f.lookedAt) < lookEvery {
 		return nil
@@ -61,8 +80,8 @@ func (f *files) checkBusy() error {
 	return f.check()
 }
 
-// checkLog notices that the WAL was cut since the last commit. The next commit would hide it: the file is as long as before
-// then, with a hole in it.
+// checkLog returns an error if the WAL was cut since the last commit. The next commit would hide it: the file would
+// be as long as before, with a hole in it.
 func (f *files) checkLog() error {
 	size, err := f.log.Seek(0, io.SeekEnd)
 	switch {
@@ -75,14 +94,16 @@ func (f *files) checkLog() error {
 	return nil
 }
 
-func (f *files) close() error {
-	if f.log == nil {
-		return nil
+func (f *files) close() (err error) {
+	for _, file := range []*os.File{f.log, f.index} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
 	}
-	return f.log.Close()
+	return err
 }
 
-// isStill returns what the file is now, or was if it is lost.
+// isStill returns the present state of a file, or an error if it is not the file that it was or is shorter than size.
 func isStill(name string, was os.FileInfo, size int64) (os.FileInfo, error) {
 	is, err := os.Stat(name)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestStartOnAFullDisk: a server that was killed on a full disk starts there, refuses changes, and goes on when there
-// is space.
+// TestStartOnAFullDisk: a server that was killed on a full disk starts there, refuses changes, and goes on when
+// there is space.
 func TestStartOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
@@ -23,11 +23,10 @@ func TestStartOnAFullDisk(t *testing.T) {
 		}
 	})
 	whole := filepath.Join(t.TempDir(), "lessor.db")
-	// To take the log back, the database would have to grow.
-	update(t, openAt(t, Config{Path: whole}),
-		func(tx scheduler.Tx) error {
-			return tx.SaveSetting(t.Context(), "large", make([]byte, 500_000))
-		})
+	// The database would have to grow to take the log back.
+	update(t, openAt(t, Config{Path: whole}), func(tx scheduler.Tx) error {
+		return tx.SaveSetting(t.Context(), "large", make([]byte, 500_000))
+	})
 	killed, path, filler := crash(t, whole), filepath.Join(disk, "lessor.db"), filepath.Join(disk, "filler")
 	for _, suffix := range []string{"", walSuffix, markSuffix} {
 		copyFile(t, killed+suffix, path+suffix)
@@ -59,7 +58,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	if err := number(t, s, 2); err != nil {
 		t.Fatal(err)
 	}
-	if marked, err := readMark(path); err != nil || marked != s.commits {
-		t.Errorf("the mark says %d, %v; want %d", marked, err, s.commits)
+	if marked, err := readMark(path); err != nil || marked.commits != s.commits || marked.at != s.at {
+		t.Errorf("the mark says %+v, %v; want %d commits up to %+v", marked, err, s.commits, s.at)
 	}
 }

@@ -23,12 +23,14 @@ func number(t *testing.T, s *Store, n int) error {
 	})
 }
 
-// crash copies the files of a store as a kill would leave them, and returns the database's name.
+// crash copies the files of a store, or of a copy, as a kill would leave them, and returns the database's name.
 func crash(t *testing.T, path string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, suffix := range []string{"", walSuffix, markSuffix} {
-		copyFile(t, path+suffix, filepath.Join(dir, "lessor.db"+suffix))
+		if _, err := os.Stat(path + suffix); err == nil {
+			copyFile(t, path+suffix, filepath.Join(dir, "lessor.db"+suffix))
+		}
 	}
 	return filepath.Join(dir, "lessor.db")
 }
@@ -44,8 +46,8 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestLostFilesStopTheStore removes, replaces and cuts the open files: nothing is acknowledged after that, and serving
-// says so too.
+// TestLostFilesStopTheStore removes, replaces and cuts the open files: nothing is acknowledged after that, and
+// serving says so too.
 func TestLostFilesStopTheStore(t *testing.T) {
 	for _, suffix := range []string{"", walSuffix} {
 		for name, lose := range map[string]func(t *testing.T, file string) error{
@@ -68,8 +70,8 @@ func TestLostFilesStopTheStore(t *testing.T) {
 						t.Fatal(err)
 					}
 					if i == 1 { // it notices without a call
-						if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) ||
-							!strings.Contains(err.Error(), s.path+suffix) {
+						_, err := s.Serve(t.Context(), false)
+						if !errors.Is(err, scheduler.ErrBroken) || !strings.Contains(err.Error(), s.path+suffix) {
 							t.Errorf("serving: %v, want ErrBroken that names the file", err)
 						}
 					}
@@ -109,10 +111,14 @@ func TestDamagedLogIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	damage := map[string][]byte{"removed": nil, "empty": {}, "cut": log[:len(log)-5000]}
+	places := []int{logHeaderBytes + 8, logHeaderBytes + 16} // the salt and the checksum that a frame holds
 	for i := range 60 {
+		places = append(places, i*len(log)/60)
+	}
+	for i, at := range places {
 		flipped := append([]byte{}, log...)
-		flipped[i*len(log)/60] ^= 1 << (i % 8)
-		damage[fmt.Sprint("flipped at ", i*len(log)/60)] = flipped
+		flipped[at] ^= 1 << (i % 8)
+		damage[fmt.Sprint("flipped at ", at)] = flipped
 	}
 	for name, log := range damage {
 		lossy := crash(t, path)
@@ -160,8 +166,8 @@ func refused(t *testing.T, name, path string) {
 		t.Errorf("%s: it was opened, and changes are missing", name)
 		return
 	}
-	if text := err.Error(); strings.Contains(text, "\n") ||
-		!strings.Contains(text, "lessor doctor --accept-loss "+path) {
+	text := err.Error()
+	if strings.Contains(text, "\n") || !strings.Contains(text, "lessor doctor --accept-loss "+path) {
 		t.Errorf("%s: the refusal is not one line that names the way out: %q", name, text)
 	}
 }
@@ -224,8 +230,8 @@ func TestReadingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAnotherNameIsRefused: a hard link does not let a second server in, nor a start by a name beside which there is no
-// log.
+// TestAnotherNameIsRefused: a hard link does not let a second server in, nor a start by a name beside which there
+// is no log.
 func TestAnotherNameIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	s := openAt(t, Config{Path: path})
@@ -239,8 +245,9 @@ func TestAnotherNameIsRefused(t *testing.T) {
 			_ = other.Close()
 			t.Fatal("a hard link was opened")
 		}
-		if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, "another name") &&
-			!strings.Contains(text, "hard links") {
+		text := err.Error()
+		if strings.Contains(text, "\n") ||
+			!strings.Contains(text, "another name") && !strings.Contains(text, "hard links") {
 			t.Errorf("the refusal is not one line that says why: %q", text)
 		}
 		if err := s.Close(); err != nil {

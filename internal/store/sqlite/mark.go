@@ -1,7 +1,7 @@
 package sqlite
 
 import (
-	"context"
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -9,131 +9,125 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"strconv"
-
-	"zombiezen.com/go/sqlite"
 )
-
-// commitsSetting holds the number of the last commit that changed something. It rises by one with each.
-const commitsSetting = "sqlite.commits"
 
 // markSuffix names the mark beside the database.
 const markSuffix = "-mark"
 
-// mark is a file beside the database that holds the number of the last acknowledged commit. SQLite recovers from a write-ahead log that
-// is missing, or damaged in the middle, by forgetting commits in silence; a start compares the two numbers.
+// claim is the content of a mark: what a start must find in the database and its log.
+type claim struct {
+	// generation is the number that the database must hold: in its file if the mark is closed, else in file or log.
+	generation uint32
+	// base is the generation of the database file beneath the log. An older copy of the file has a smaller one.
+	base uint32
+	// commits counts the commits of the database's life.
+	commits int64
+	// at is the end of the last acknowledged commit in the write-ahead log. It is zero in a closed mark, which says
+	// that the database file holds everything.
+	at position
+	// numbered says that the mark is of the format before this one, which knows the number of commits and nothing
+	// else.
+	numbered bool
+}
+
+func (c claim) closed() bool { return c.at == position{} }
+
+// mark is a file beside the database that says how much of it was acknowledged. SQLite forgets commits without an
+// error if the write-ahead log is missing or damaged; a start compares the log with the mark.
 //
-// It is written after each commit and before its callers are answered, so that it never claims what the database does not have. It is not
-// synced until Close: a kill loses nothing of it, and after a power failure it may claim less.
+// The mark is written after each commit and before its callers are answered, so it never claims a change that the
+// database does not have. It is synced only at Close: a kill loses nothing of it, and after a power failure it may
+// claim less.
 type mark struct {
+	claim
 	file *os.File
 	text []byte
 }
 
-func openMark(path string) (*mark, error) {
+// openMark opens the mark, which says c, or makes one that claims nothing: later writes need no more space then.
+func openMark(path string, c claim) (*mark, error) {
 	f, err := os.OpenFile(path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &mark{file: f}, nil
-}
-
-// markText is a line of one length: the number and its checksum.
-func markText(b []byte, commits int64) []byte {
-	b = append(b[:0], "lessor 1 00000000000000000000"...)
-	for i := len(b) - 1; commits > 0; i, commits = i-1, commits/10 {
-		b[i] = byte('0' + commits%10)
+	m := &mark{claim: c, file: f}
+	st, err := f.Stat()
+	if err == nil && st.Size() == 0 {
+		err = m.write(claim{})
 	}
-	sum := binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(b))
-	return append(hex.AppendEncode(append(b, ' '), sum), '\n')
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return m, nil
 }
 
-func (m *mark) write(commits int64) error {
-	m.text = markText(m.text, commits)
-	_, err := m.file.WriteAt(m.text, 0)
-	return err
+func (m *mark) write(c claim) error {
+	m.text = markLine(m.text[:0], c)
+	if _, err := m.file.WriteAt(m.text, 0); err != nil {
+		return err
+	}
+	m.claim = c
+	return nil
 }
 
-func (m *mark) close() error { return errors.Join(m.file.Sync(), m.file.Close()) }
+// advance claims the commits up to at.
+func (m *mark) advance(generation uint32, commits int64, at position) error {
+	base := m.base
+	if m.at.salts != at.salts { // a new log: the database file holds all that the mark claims
+		base = m.generation
+	}
+	return m.write(claim{generation: generation, base: base, commits: commits, at: at})
+}
 
-// readMark returns the number in the mark. A mark that is missing, or that cannot be understood, claims nothing: it is 0.
-func readMark(path string) (commits int64, err error) {
+// closeAt claims that the database file itself holds everything. The mark is synced, since the log may be removed
+// next.
+func (m *mark) closeAt(generation uint32, commits int64) error {
+	if err := m.write(claim{generation: generation, base: generation, commits: commits}); err != nil {
+		return err
+	}
+	return m.file.Sync()
+}
+
+// markLine appends the line of a mark. All lines have the same length: six words and their checksum.
+func markLine(b []byte, c claim) []byte {
+	b = append(b, "lessor 2"...)
+	var word [8]byte
+	for _, v := range [...]uint64{
+		uint64(c.generation), uint64(c.base), uint64(c.commits), c.at.salts, uint64(c.at.frame), c.at.sum,
+	} {
+		binary.BigEndian.PutUint64(word[:], v)
+		b = hex.AppendEncode(append(b, ' '), word[:])
+	}
+	return appendSum(b)
+}
+
+// appendSum ends a line with its checksum.
+func appendSum(b []byte) []byte {
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.ChecksumIEEE(b))
+	return append(hex.AppendEncode(append(b, ' '), sum[:]), '\n')
+}
+
+// readMark returns the claim of the mark. A mark that is missing or damaged claims nothing.
+func readMark(path string) (c claim, err error) {
 	text, err := os.ReadFile(path + markSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return c, nil
 	}
 	if err != nil {
-		return 0, err
+		return c, err
 	}
-	_, _ = fmt.Sscanf(string(text), "lessor 1 %020d", &commits) // what is no number fails the comparison
-	if string(markText(nil, commits)) != string(text) {
-		return 0, nil
+	line := text[:bytes.IndexByte(text, '\n')+1] // a shorter line may have overwritten a longer one
+	// A line that cannot be parsed fails the comparison with the line that its values would have.
+	_, _ = fmt.Sscanf(string(line), "lessor 2 %016x %016x %016x %016x %016x %016x",
+		&c.generation, &c.base, &c.commits, &c.at.salts, &c.at.frame, &c.at.sum)
+	if bytes.Equal(markLine(nil, c), line) {
+		return c, nil
 	}
-	return commits, nil
-}
-
-// checkMark refuses a database that holds less than was acknowledged. It changes nothing, so that the right files can still be put back.
-func checkMark(path string) error {
-	marked, err := readMark(path)
-	if err != nil || marked == 0 {
-		return err
+	c = claim{numbered: true}
+	_, _ = fmt.Sscanf(string(line), "lessor 1 %020d", &c.commits)
+	if bytes.Equal(appendSum(fmt.Appendf(nil, "lessor 1 %020d", c.commits)), line) {
+		return c, nil
 	}
-	has, err := commitsIn(path)
-	if err != nil || has >= marked {
-		return err
-	}
-	return fmt.Errorf("acknowledged changes are missing: the last commit found is number %d, and %s says %d. The write-ahead log (%s) was removed or damaged,"+
-		" or the database is an older copy. Put the right files back, or accept the loss: lessor doctor --accept-loss %s",
-		has, path+markSuffix, marked, path+walSuffix, path)
-}
-
-// commitsIn reads the number of the last commit in a database file that nobody has open. A connection that only reads neither copies
-// the WAL back nor removes it, except beside an empty database, which therefore is not opened.
-func commitsIn(path string) (commits int64, err error) {
-	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
-		return 0, err
-	}
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
-	if err != nil {
-		return 0, fault("look at the last commit", err)
-	}
-	defer func() { err = errors.Join(err, fault("look at the last commit", conn.Close())) }()
-	known, err := count(conn, "select count(*) from sqlite_master where name = 'setting'")
-	if err != nil || known == 0 {
-		return 0, fault("look at the last commit", err)
-	}
-	return readCommits(conn)
-}
-
-func readCommits(conn *sqlite.Conn) (commits int64, err error) {
-	err = query(conn, "select value from setting where name = ?", func(a *args) { a.Text(commitsSetting) }, func(r *result) error {
-		commits, err = strconv.ParseInt(string(r.Bytes()), 10, 64)
-		return err
-	})
-	return commits, fault("read the last commit", err)
-}
-
-// AcceptLoss lets a database be opened that holds less than was acknowledged, and returns how many commits are given up. Nobody may have
-// it open.
-func AcceptLoss(_ context.Context, path string) (lost int64, err error) {
-	if path, err = prepareFile(path); err != nil {
-		return 0, err
-	}
-	o, err := own(path)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, o.release()) }()
-	marked, err := readMark(path)
-	if err != nil {
-		return 0, err
-	}
-	has, err := commitsIn(path)
-	if err != nil {
-		return 0, err
-	}
-	if err := os.Remove(path + markSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, err
-	}
-	return max(0, marked-has), nil
+	return claim{}, nil
 }

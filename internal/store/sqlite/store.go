@@ -16,15 +16,16 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// Versions before 3.51.3 can corrupt a WAL under two checkpointers. The library is compiled in, so the build asserts it.
+// Versions before 3.51.3 can corrupt a WAL under two checkpointers. The library is compiled in, so the build
+// asserts it.
 const _ = uint(sqlite.VersionNumber - 3_051_003)
 
 // Config says where the database is and how it is opened.
 type Config struct {
 	// Path is the database file. It is made if it does not exist; its folder is not.
 	Path string
-	// Synchronous is SQLite's setting of that name. "" is FULL, which the promises need. NORMAL and OFF lose acknowledged
-	// changes when power fails: for tests.
+	// Synchronous is SQLite's setting of that name. "" is FULL, which the promises need. NORMAL and OFF lose
+	// acknowledged changes when power fails: for tests.
 	Synchronous string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -63,12 +64,14 @@ type Store struct {
 	ill bool
 	// broken is the I/O error after which the store writes nothing.
 	broken error
-	// lost says that it is the files that are no longer there.
+	// lostFiles says that the files were lost, and that broken says which.
 	lostFiles bool
 	files     files
 	mark      *mark
-	commits   int64 // the number of the last commit that changed something
-	changes   int64 // that SQLite had counted by then
+	// generation and commits are those of the database, see claim; at is the end of the last commit in the log.
+	generation uint32
+	commits    int64
+	at         position
 }
 
 var _ scheduler.Store = (*Store)(nil)
@@ -96,16 +99,17 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if s.owner, err = own(path); err != nil {
 		return nil, err
 	}
-	if err := checkMark(path); err != nil {
+	claimed, err := checkMark(path)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.connect(ctx, cfg); err != nil {
+	if err := s.connect(ctx, cfg, claimed); err != nil {
 		return nil, err
 	}
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	if err := s.begin(); err != nil {
+	if err := s.begin(claimed); err != nil {
 		return nil, err
 	}
 	tick := s.clock.read()
@@ -130,13 +134,20 @@ func prepareFile(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-func (s *Store) connect(ctx context.Context, cfg Config) error {
+func (s *Store) connect(ctx context.Context, cfg Config, claimed claim) (err error) {
 	synchronous, err := parseSynchronous(cfg.Synchronous)
 	if err != nil {
 		return err
 	}
 	if err := removeOldCopies(s.path); err != nil {
 		return err
+	}
+	held, err := s.holdLog(claimed, synchronous)
+	if err != nil {
+		return err
+	}
+	if held != nil {
+		defer func() { err = errors.Join(err, fault("release the log", held.Close())) }()
 	}
 	if s.seal, err = migrate(ctx, s.path, synchronous); err != nil {
 		return err
@@ -160,50 +171,11 @@ func (s *Store) load() error {
 	return fault("load places in line", s.seqs.load(s.writer.conn))
 }
 
-// begin makes the first commit, and with it the write-ahead log, and the mark beside it. On a full disk it does without: the log is there
-// since the first read, and the mark needs no more space once it has its line.
-func (s *Store) begin() (err error) {
-	if s.commits, err = readCommits(s.writer.conn); err != nil {
-		return err
-	}
-	if s.mark, err = openMark(s.path); err != nil {
-		return err
-	}
-	s.changes = -1
-	number, err := s.first()
-	if errors.Is(err, scheduler.ErrFull) && s.mark.write(s.commits) == nil {
-		if s.changes, err = s.writer.totalChanges(); err != nil { // what changes nothing is not numbered, and needs no space
-			return fault("count changes", err)
-		}
-		return s.files.remember(s.path)
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.files.remember(s.path); err != nil {
-		return err
-	}
-	return s.acknowledge(number)
-}
-
-// first is a commit that only has a number.
-func (s *Store) first() (number int64, err error) {
-	if err := exec(s.writer.begin); err != nil {
-		return 0, fault("begin", err)
-	}
-	if number, err = s.number(); err == nil {
-		err = fault("commit", exec(s.writer.commit))
-	}
-	if err != nil {
-		s.undo()
-	}
-	return number, err
-}
-
 // Seal implements scheduler.Store.
 func (s *Store) Seal() *rules.Seal { return s.seal }
 
-// Close waits for the update that is under way, ends the views, and gives the file up. It may be called more than once.
+// Close waits for the update that is under way, ends the views, and gives the file up. It may be called more than
+// once.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
@@ -219,12 +191,15 @@ func (s *Store) shut() error {
 	if s.readers != nil {
 		keep(s.readers.Close())
 	}
+	if s.files.log != nil && s.broken == nil {
+		keep(s.closeLog())
+	}
 	if s.writer != nil && !s.lostFiles { // SQLite would remove by its name a write-ahead log that is another's by now
 		keep(s.writer.conn.Close())
 	}
 	keep(s.files.close())
 	if s.mark != nil {
-		keep(s.mark.close())
+		keep(s.closeMark())
 	}
 	if s.owner != nil {
 		keep(s.owner.release())

@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
-// errOver is what a transaction answers when it is used after its end.
+// errOver is returned by a transaction that is used after its end.
 var errOver = errors.New("the transaction is over")
 
-// probeSetting is written by the first transactions after a failed write: only a write that reached the disk shows that
-// heartbeats can be accepted again.
+// probeSetting is written by each transaction after a failed write until one succeeds: only a write that reached the
+// disk shows that heartbeats can be accepted again.
 const probeSetting = "sqlite.probe"
 
-// Update implements scheduler.Store. ctx ends the waiting for a turn; what has begun is not interrupted.
+// Update implements scheduler.Store. ctx ends the wait for a turn; it does not interrupt a transaction that has begun.
 func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -26,8 +25,8 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return s.run(fn)
 }
 
-// Serve implements scheduler.Store. It waits for its turn like a heartbeat would, so that a writer who is stuck does not
-// count as serving.
+// Serve implements scheduler.Store. It waits for its turn as a heartbeat would, so that a store whose writer is stuck
+// does not count as serving.
 func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	if err := s.enter(ctx); err != nil {
 		return s.clock.known(), err
@@ -50,7 +49,7 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	return serving, nil
 }
 
-// enter waits for the turn. A context that is done gets none, even if one is free.
+// enter waits for the turn. It returns an error if ctx is done, even if the turn is free.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
@@ -77,14 +76,17 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.turn <- struct{}{} }
 
-// run is one transaction of who has the turn.
+// run makes one transaction. The caller has the turn.
 func (s *Store) run(fn func(scheduler.Tx) error) error {
 	if err := exec(s.writer.begin); err != nil {
 		return s.lost(fault("begin", err))
 	}
-	tick := s.clock.read() // after begin: nothing is waited for from here on
+	tick := s.clock.read() // after begin: from here on nothing waits
 	t := &tx{
-		view:  view{conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick), left: s.line.left, leases: s.leases.index, seal: s.seal},
+		view: view{
+			conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick),
+			left: s.line.left, leases: s.leases.index, seal: s.seal,
+		},
 		store: s, w: s.writer,
 	}
 	committed := false
@@ -102,15 +104,11 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	if t.err == nil {
 		refused = fn(t)
 	}
-	number := s.commits
 	if t.err == nil && refused == nil {
 		t.err = fault("tidy the queue", t.tidy())
 	}
-	if t.err == nil && refused == nil {
-		number, t.err = s.number()
-	}
 	switch {
-	case t.err != nil: // whatever fn made of it, the transaction is spoilt
+	case t.err != nil: // the transaction has failed, even if fn returned nil
 		return s.lost(errors.Join(t.err, unless(refused, t.err)))
 	case refused != nil:
 		s.clock.keep(tick, served)
@@ -123,7 +121,7 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 		return s.lost(fault("commit", err))
 	}
 	committed = true
-	if err := s.acknowledge(number); err != nil {
+	if err := s.acknowledge(); err != nil {
 		return s.lost(err)
 	}
 	s.ill = false
@@ -132,35 +130,26 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	return nil
 }
 
-// number returns the number of the commit that is about to be made, and stores it if the transaction changed something.
-func (s *Store) number() (int64, error) {
-	changes, err := s.writer.totalChanges()
-	if err != nil || changes == s.changes {
-		return s.commits, fault("count changes", err)
-	}
-	next := s.commits + 1
-	s.changes = changes + 1 // the number is a change too
-	return next, fault("number the commit", s.writer.setting(commitsSetting, strconv.AppendInt(nil, next, 10)))
-}
-
-// acknowledge makes sure that a commit can be found again before anybody is told of it: the files are those that were
-// opened, as of a moment ago, and the mark says so.
-func (s *Store) acknowledge(number int64) error {
+// acknowledge makes sure that a commit can be found again, before its callers are answered: the files are still those
+// that were opened, and the mark holds the commit's position. A transaction that changed nothing has no new position.
+func (s *Store) acknowledge() error {
 	if err := s.files.checkBusy(); err != nil {
 		return err
 	}
-	if number == s.commits {
-		return nil
+	at, err := s.files.position()
+	if err != nil || at == s.at {
+		return err
 	}
-	if err := s.mark.write(number); err != nil {
-		return fmt.Errorf("%w: mark the commit: %w", scheduler.ErrBroken, err)
+	s.commits++
+	if at.salts != s.at.salts {
+		if err := unless(s.nextGeneration(), scheduler.ErrFull); err != nil {
+			return err
+		}
 	}
-	s.commits = number
-	return nil
+	return s.noteCommit()
 }
 
-// lost notes what a failed transaction says about the store. A value that was refused and a row that has moved say
-// nothing against it.
+// lost records what a failed transaction means for the store. A refused value and a moved row mean nothing.
 func (s *Store) lost(err error) error {
 	switch {
 	case errors.Is(err, scheduler.ErrBadCall), errors.Is(err, scheduler.ErrMoved):
@@ -172,7 +161,7 @@ func (s *Store) lost(err error) error {
 	return err
 }
 
-// settle makes the caches those of a transaction that was committed.
+// settle updates the caches after a commit.
 func (s *Store) settle(t *tx) {
 	s.leases.keep()
 	s.line.keep()
@@ -184,13 +173,18 @@ func (s *Store) settle(t *tx) {
 	}
 }
 
-// undo takes back what a failed transaction did, in the file and in the caches. A full disk or an I/O error has already
-// ended the transaction. Lanes and specs are simply forgotten: they are read again when they are needed.
+// undo reverts a failed transaction in the file and in the caches. Lanes and specs are dropped from the caches and
+// read again when they are needed.
 func (s *Store) undo() {
 	s.leases.undo()
 	s.line.undo()
 	s.lanes.clear()
 	s.specs.clear()
+	s.rollBack()
+}
+
+// rollBack ends the transaction, unless SQLite has done so after an error.
+func (s *Store) rollBack() {
 	if s.writer.conn.AutocommitEnabled() {
 		return
 	}

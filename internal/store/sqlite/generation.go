@@ -1,0 +1,154 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"lessor/internal/scheduler"
+)
+
+// The generation of a database rises at each Open and Close and once in each write-ahead log. It is stored as SQLite's
+// user_version, which lies in the first page, so that the generation of the file alone can be read without its log.
+
+// holdLog moves the log that a killed server left into the database, and then closes the mark. It returns a
+// connection that keeps the log in place: the last connection to close would remove it. It returns nil if the mark
+// is closed already.
+func (s *Store) holdLog(c claim, synchronous string) (conn *sqlite.Conn, err error) {
+	if c.closed() {
+		return nil, nil
+	}
+	if s.mark, err = openMark(s.path, c); err != nil {
+		return nil, err
+	}
+	if conn, err = sqlite.OpenConn(s.path, sqlite.OpenReadWrite); err != nil {
+		return nil, fault("open the log", err)
+	}
+	err = fault("set synchronous", sqlitex.ExecuteTransient(conn, "pragma synchronous = "+synchronous, nil))
+	folded := false
+	if err == nil {
+		folded, err = checkpoint(conn)
+	}
+	if err == nil && folded {
+		err = s.mark.closeAt(c.generation, c.commits)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// begin raises the generation in a first commit and writes the mark. On a full disk it omits the commit: the log
+// exists since the first read, and a mark that has its line needs no more space.
+func (s *Store) begin(c claim) (err error) {
+	if s.commits, err = readCommits(s.writer.conn); err != nil {
+		return err
+	}
+	s.commits = max(s.commits, c.commits)
+	generation, err := count(s.writer.conn, "pragma user_version")
+	if err != nil {
+		return fault("read the generation", err)
+	}
+	s.generation = uint32(generation)
+	if s.mark == nil {
+		if s.mark, err = openMark(s.path, c); err != nil {
+			return err
+		}
+	}
+	if err := s.files.remember(s.path); err != nil {
+		return err
+	}
+	if s.at, err = s.files.position(); err != nil {
+		return err
+	}
+	if err := s.nextGeneration(); err != nil {
+		return unless(err, scheduler.ErrFull)
+	}
+	if err := s.noteCommit(); err != nil {
+		return err
+	}
+	return s.files.check() // the log has its first frames
+}
+
+// nextGeneration is a commit that stores the next generation and the number of commits.
+func (s *Store) nextGeneration() (err error) {
+	if err := exec(s.writer.begin); err != nil {
+		return fault("begin", err)
+	}
+	defer func() {
+		if err != nil {
+			s.rollBack()
+		}
+	}()
+	pragma := fmt.Sprintf("pragma user_version = %d", s.generation+1)
+	if err := sqlitex.ExecuteTransient(s.writer.conn, pragma, nil); err != nil {
+		return fault("store the generation", err)
+	}
+	if err := s.writer.setting(commitsSetting, strconv.AppendInt(nil, s.commits+1, 10)); err != nil {
+		return fault("store the number of commits", err)
+	}
+	if err := s.files.checkLog(); err != nil {
+		return err
+	}
+	if err := exec(s.writer.commit); err != nil {
+		return fault("commit", err)
+	}
+	s.generation++
+	s.commits++
+	return nil
+}
+
+// noteCommit writes the position of the last commit into the mark.
+func (s *Store) noteCommit() (err error) {
+	if s.at, err = s.files.position(); err != nil {
+		return err
+	}
+	if err := s.mark.advance(s.generation, s.commits, s.at); err != nil {
+		return fmt.Errorf("%w: mark the commit: %w", scheduler.ErrBroken, err)
+	}
+	return nil
+}
+
+// closeLog moves the log into the database and closes the mark, before SQLite removes the log. If the log cannot be
+// moved, the mark stays as it is.
+func (s *Store) closeLog() error {
+	if err := s.files.check(); err != nil {
+		return s.lost(err)
+	}
+	// The new generation distinguishes the database from a copy made earlier. Close does without it if the disk is
+	// full or another process holds the lock.
+	if err := s.nextGeneration(); errors.Is(err, scheduler.ErrBroken) {
+		return s.lost(err)
+	}
+	folded, err := checkpoint(s.writer.conn)
+	if err != nil || !folded {
+		return err
+	}
+	return s.mark.closeAt(s.generation, s.commits)
+}
+
+// closeMark closes the mark's file. If SQLite has removed the log although closeLog could not move it, the database
+// holds everything.
+func (s *Store) closeMark() error {
+	var err error
+	if _, gone := os.Stat(s.path + walSuffix); errors.Is(gone, os.ErrNotExist) && !s.mark.closed() && !s.lostFiles {
+		err = s.mark.closeAt(s.mark.generation, s.mark.commits)
+	}
+	return errors.Join(err, s.mark.file.Close())
+}
+
+// checkpoint copies the log into the database file and syncs it. It returns false if the disk is full or another
+// process reads an older state.
+func checkpoint(conn *sqlite.Conn) (folded bool, err error) {
+	err = query(conn, "pragma wal_checkpoint(passive)", nil, func(r *result) error {
+		busy, frames, copied := r.Int(), r.Int(), r.Int()
+		folded = busy == 0 && frames == copied
+		return nil
+	})
+	err = fault("move the log into the database", err)
+	return folded && err == nil, unless(err, scheduler.ErrFull)
+}
