@@ -8,7 +8,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// waitsAhead finds the jobs whose wait after an attempt began after an instant, and moves one of them to another time.
+// waitsAhead finds the jobs whose wait for a retry began after an instant, and moves one of them to another time.
 func waitsAhead(b *bed) {
 	early, late := b.queued(), b.queued()
 	begun := map[lessor.JobID]lessor.Instant{}
@@ -45,7 +45,9 @@ func waitsAhead(b *bed) {
 	st := b.standing(late.ID)
 	st.Turn.QueuedAt, st.Wait.Until = begun[early.ID], begun[early.ID].Add(time.Second)
 	b.update(func(tx scheduler.Tx) error {
-		return tx.Move(b.Context(), []scheduler.Move{{From: rules.Delayed, To: rules.Delayed, Turn: st.Turn, Wait: st.Wait}})
+		return tx.Move(b.Context(), []scheduler.Move{
+			{From: rules.Delayed, To: rules.Delayed, Turn: st.Turn, Wait: st.Wait},
+		})
 	})
 	again := b.standing(late.ID)
 	b.same("turn of a wait that was set right", again.Turn, st.Turn)
@@ -53,7 +55,7 @@ func waitsAhead(b *bed) {
 	b.same("after the first, once it is right", ahead(begun[early.ID], 10), nil)
 }
 
-// decidedTicks reads which ticks of several definitions have a row.
+// decidedTicks reads the ticks of several definitions that have a row.
 func decidedTicks(b *bed) {
 	b.saveTicks(
 		rules.TickRow{Definition: "d", Tenant: acme, At: 10, Outcome: lessor.TickFired},
@@ -63,7 +65,11 @@ func decidedTicks(b *bed) {
 		rules.TickRow{Definition: "e", Tenant: acme, At: 20, Outcome: lessor.TickFired},
 	)
 	ds := func(from lessor.Instant) []*rules.Definition {
-		return []*rules.Definition{{ID: "d", Tenant: acme, NextTick: from}, {ID: "e", Tenant: acme, NextTick: 21}, {ID: "f", Tenant: acme, NextTick: 1}}
+		return []*rules.Definition{
+			{ID: "d", Tenant: acme, NextTick: from}, {ID: "e", Tenant: acme, NextTick: 21}, {
+				ID: "f", Tenant: acme, NextTick: 1,
+			},
+		}
 	}
 	for _, c := range []struct {
 		from, to lessor.Instant

@@ -30,7 +30,7 @@ func (b *bed) saveCircuits(cs ...*rules.Circuit) {
 // circuitList reads a list to its end, two circuits a page.
 func (b *bed) circuitList(tenant *lessor.TenantID) []*rules.Circuit {
 	b.Helper()
-	return look(b, "circuits", func(v scheduler.View) (got []*rules.Circuit, err error) {
+	return readTwice(b, "circuits", func(v scheduler.View) (got []*rules.Circuit, err error) {
 		for q := (scheduler.CircuitQuery{Tenant: tenant, Limit: 2}); ; {
 			page, err := v.Circuits(b.Context(), q)
 			if len(page) == 0 || err != nil {
@@ -49,7 +49,8 @@ func circuitsWithoutRow(b *bed) {
 	b.same("circuits that never failed", b.circuits("d", "e", "no definition"), never)
 	b.same("circuits to list", b.circuitList(nil), nil)
 	open := &rules.Circuit{
-		Definition: "d", Tenant: acme, State: lessor.CircuitHalfOpen, Failures: 5, OpenedAt: 100, RetryAt: 200, Trial: b.leaseID(),
+		Definition: "d", Tenant: acme, State: lessor.CircuitHalfOpen, Failures: 5, OpenedAt: 100, RetryAt: 200,
+		Trial: b.leaseID(),
 	}
 	counted := &rules.Circuit{Definition: "e", Tenant: globex, Failures: 2}
 	b.saveCircuits(open, counted)
@@ -63,10 +64,13 @@ func circuitsWithoutRow(b *bed) {
 }
 
 func circuitLists(b *bed) {
-	var all []*rules.Circuit // opened at three instants, and of each the largest id in the order of bytes first
+	var all []*rules.Circuit // opened at three instants; of each the largest id comes first, by bytes
 	for i, id := range []string{"a", "Zebra", "ab", "a_b", "ä", "a.b"} {
 		b.saveDefinitions(b.definition(id, func(d *rules.Definition) { d.Tenant = tenant(byte(i % 2)) }))
-		all = append(all, &rules.Circuit{Definition: id, Tenant: tenant(byte(i % 2)), State: lessor.CircuitOpen, Failures: i, OpenedAt: lessor.Instant(1000 - 10*(i/2))})
+		all = append(all, &rules.Circuit{
+			Definition: id, Tenant: tenant(byte(i % 2)), State: lessor.CircuitOpen, Failures: i,
+			OpenedAt: lessor.Instant(1000 - 10*(i/2)),
+		})
 	}
 	mixed := slices.Clone(all)
 	slices.Reverse(mixed)
@@ -89,12 +93,16 @@ func eachBlock(b *bed) {
 	var want []scheduler.Block
 	for i, state := range states {
 		for j, edit := range []func(*rules.Definition){
-			running, func(*rules.Definition) {}, func(d *rules.Definition) { d.Paused, d.Enabled = false, false }, func(d *rules.Definition) { d.Enabled = false },
+			running, func(*rules.Definition) {}, func(d *rules.Definition) {
+				d.Paused, d.Enabled = false, false
+			}, func(d *rules.Definition) { d.Enabled = false },
 		} {
 			d := b.definition(fmt.Sprintf("d-%d-%d", i, j), edit)
 			b.saveDefinitions(d)
 			h := scheduler.Block{
-				Definition: d.ID, Tenant: acme, Paused: d.Paused || !d.Enabled, Circuit: rules.Circuit{Definition: d.ID, Tenant: acme},
+				Definition: d.ID, Tenant: acme, Paused: d.Paused || !d.Enabled, Circuit: rules.Circuit{
+					Definition: d.ID, Tenant: acme,
+				},
 			}
 			if state != nil {
 				h.Circuit = *state
@@ -106,7 +114,7 @@ func eachBlock(b *bed) {
 			}
 		}
 	}
-	got := look(b, "blocks", func(v scheduler.View) (got []scheduler.Block, err error) {
+	got := readTwice(b, "blocks", func(v scheduler.View) (got []scheduler.Block, err error) {
 		err = v.EachBlock(b.Context(), func(h scheduler.Block) error {
 			got = append(got, h)
 			return nil

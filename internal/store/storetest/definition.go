@@ -11,15 +11,20 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// definition returns one in which every field is set; edits change it.
+// definition returns a definition with every field set; edits change it.
 func (b *bed) definition(id string, edits ...func(*rules.Definition)) *rules.Definition {
 	b.Helper()
 	d := &rules.Definition{
-		ID: id, Tenant: acme, Module: "ledger", Schedule: lessor.Schedule{Type: lessor.ScheduleCron, Cron: "5 4 * * *", Seconds: 7},
-		Zone: "Europe/Berlin", Handler: "posting", LockKey: "lock:1", Class: "batch", Priority: lessor.Low, Units: 2, MaxAttempts: 3,
-		Timeout: 4 * time.Second, BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Hour, Enabled: true, Overlap: lessor.OverlapQueueOne,
-		CatchUp: lessor.CatchUpAll, CatchUpWindow: 8 * time.Second, Jitter: 9 * time.Second, Failures: 10, Cooldown: 11 * time.Second,
-		Payload: []byte(`{"a":1}`), Paused: true, Anchor: 12, NextTick: 13, DueAt: 14, CreatedAt: 15, UpdatedAt: 16,
+		ID: id, Tenant: acme, Module: "ledger", Schedule: lessor.Schedule{
+			Type: lessor.ScheduleCron, Cron: "5 4 * * *", Seconds: 7,
+		},
+		Zone: "Europe/Berlin", Handler: "posting", LockKey: "lock:1", Class: "batch", Priority: lessor.Low,
+		Units: 2, MaxAttempts: 3,
+		Timeout: 4 * time.Second, BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Hour, Enabled: true,
+		Overlap: lessor.OverlapQueueOne,
+		CatchUp: lessor.CatchUpAll, CatchUpWindow: 8 * time.Second, Jitter: 9 * time.Second, Failures: 10,
+		Cooldown: 11 * time.Second,
+		Payload:  []byte(`{"a":1}`), Paused: true, Anchor: 12, NextTick: 13, DueAt: 14, CreatedAt: 15, UpdatedAt: 16,
 	}
 	for v, i := reflect.ValueOf(*d), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
@@ -45,7 +50,7 @@ func (b *bed) saveDefinitions(ds ...*rules.Definition) {
 
 func (b *bed) definitions(ids ...string) map[string]*rules.Definition {
 	b.Helper()
-	got := look(b, "definitions", func(v scheduler.View) (map[string]*rules.Definition, error) {
+	got := readTwice(b, "definitions", func(v scheduler.View) (map[string]*rules.Definition, error) {
 		return v.Definitions(b.Context(), ids)
 	})
 	b.update(func(tx scheduler.Tx) error {
@@ -56,7 +61,7 @@ func (b *bed) definitions(ids ...string) map[string]*rules.Definition {
 	return got
 }
 
-// definitionsComeBack saves definitions in which everything is set, and in which nothing is but what must be.
+// definitionsComeBack saves definitions with all fields set, and with the required ones only.
 func definitionsComeBack(b *bed) {
 	full := b.definition("full")
 	every := b.definition("every", func(d *rules.Definition) {
@@ -66,7 +71,8 @@ func definitionsComeBack(b *bed) {
 	b.saveDefinitions(full, every, bare)
 	want := map[string]*rules.Definition{"full": full, "every": every, "bare": bare}
 	b.same("definitions", b.definitions("full", "every", "bare", "none", "full"), want)
-	want["full"] = &rules.Definition{ID: "full", Tenant: globex, Priority: lessor.Normal, Enabled: true, UpdatedAt: 99} // nothing else stays
+	// Nothing else stays.
+	want["full"] = &rules.Definition{ID: "full", Tenant: globex, Priority: lessor.Normal, Enabled: true, UpdatedAt: 99}
 	b.saveDefinitions(want["full"])
 	b.reopen()
 	b.same("definitions after a change and a restart", b.definitions("full", "every", "bare"), want)
@@ -86,16 +92,16 @@ func definitionPayloadsComeBack(b *bed) {
 }
 
 func deletedDefinitions(b *bed) {
-	b.update(func(tx scheduler.Tx) error { return b.fillKernel(tx, "goes") })
-	b.update(func(tx scheduler.Tx) error { return b.fillKernel(tx, "stays") })
+	b.update(func(tx scheduler.Tx) error { return b.fillSchedules(tx, "goes") })
+	b.update(func(tx scheduler.Tx) error { return b.fillSchedules(tx, "stays") })
 	job := b.queued(func(s *rules.Spec) { s.Lane.Definition = "goes" })
-	before := b.kernelState("goes", "stays")
+	before := b.scheduleState("goes", "stays")
 	b.update(func(tx scheduler.Tx) error {
 		return tx.DeleteDefinitions(b.Context(), []string{"goes", "never was"})
 	})
 	want := before
 	want.Definitions, want.Circuits = before.Definitions[:1], before.Circuits[:1]
-	b.same("the kernel's tables", b.kernelState("goes", "stays"), want)
+	b.same("the tables of schedules", b.scheduleState("goes", "stays"), want)
 	b.same("its open runs", b.openRuns(10, acme, "goes"), map[string][]scheduler.OpenRun{"goes": {{Job: job.ID}}})
 	b.saveDefinitions(b.definition("goes")) // and its circuit is closed
 	b.same("its circuit", b.circuits("goes")["goes"], &rules.Circuit{Definition: "goes", Tenant: acme})
@@ -104,7 +110,9 @@ func deletedDefinitions(b *bed) {
 func dueDefinitions(b *bed) {
 	next := func() lessor.Instant {
 		b.Helper()
-		return look(b, "the next tick", func(v scheduler.View) (lessor.Instant, error) { return v.NextTick(b.Context()) })
+		return readTwice(b, "the next tick", func(v scheduler.View) (lessor.Instant, error) {
+			return v.NextTick(b.Context())
+		})
 	}
 	due := func(now lessor.Instant, limit int) (ids []string) {
 		b.Helper()
@@ -122,7 +130,8 @@ func dueDefinitions(b *bed) {
 	b.saveDefinitions(b.definition("never", running, dueAt(0)))
 	b.same("the next tick of one that has none", next(), lessor.Instant(0))
 	b.saveDefinitions(
-		b.definition("later", running, dueAt(300)), b.definition("z-first", running, dueAt(100)), b.definition("second", running, dueAt(200)),
+		b.definition("later", running, dueAt(300)), b.definition("z-first", running, dueAt(100)),
+		b.definition("second", running, dueAt(200)),
 	)
 	b.same("the next tick", next(), lessor.Instant(100))
 	b.same("due before the first", due(99, 10), nil)
@@ -136,7 +145,8 @@ func dueDefinitions(b *bed) {
 }
 
 func definitionList(b *bed) {
-	var all []*rules.Definition // made at three instants, and of each the largest id in the order of bytes first, which is that of no language
+	// Created at three instants; of each the largest id comes first, by bytes and not in the order of a language.
+	var all []*rules.Definition
 	for i, id := range []string{"a", "Zebra", "ab", "a_b", "a.b", "ä", "b-c"} {
 		all = append(all, b.definition(id, func(d *rules.Definition) {
 			d.CreatedAt = lessor.Instant(1000 - 10*((i+1)/3))
@@ -156,7 +166,7 @@ func definitionList(b *bed) {
 				}
 			}
 			q := scheduler.DefinitionQuery{Tenant: tenant, Module: module, Limit: 2}
-			got := look(b, "definitions", func(v scheduler.View) (got []*rules.Definition, err error) {
+			got := readTwice(b, "definitions", func(v scheduler.View) (got []*rules.Definition, err error) {
 				for q := q; ; {
 					page, err := v.DefinitionList(b.Context(), q)
 					if len(page) == 0 || err != nil {

@@ -39,7 +39,8 @@ func specsComeBack(b *bed) {
 
 func payloadsComeBack(b *bed) {
 	payloads := []string{
-		`{}`, `{"s":"\u0000"}`, `{"s":"\ud800"}`, `{"n":1e400000}`, `{"n":12345678901234567890.10}`, "{ \"spaced\" :\n1 }",
+		`{}`, `{"s":"\u0000"}`, `{"s":"\ud800"}`, `{"n":1e400000}`, `{"n":12345678901234567890.10}`,
+		"{ \"spaced\" :\n1 }",
 		`{"s":"` + strings.Repeat("x", 200<<10) + `"}`,
 	}
 	var specs []*rules.Spec
@@ -58,11 +59,14 @@ func payloadsComeBack(b *bed) {
 		e.Outcome, e.Result, e.Error = rules.OutcomeCompleted, []byte(payloads[i]), payloads[i]
 		b.end(h, e)
 		b.update(func(tx scheduler.Tx) error {
-			return tx.SaveReports(b.Context(), []rules.Report{{Job: s.ID, Checkpoint: []byte(payloads[i]), At: tx.Now()}})
+			return tx.SaveReports(b.Context(), []rules.Report{
+				{Job: s.ID, Checkpoint: []byte(payloads[i]), At: tx.Now()},
+			})
 		})
 		st := b.standing(s.ID)
 		for what, got := range map[string]string{
-			"result": string(st.Done.Result), "error": st.Done.Attempt.Error, "checkpoint": string(st.Report.Checkpoint),
+			"result": string(st.Done.Result), "error": st.Done.Attempt.Error,
+			"checkpoint": string(st.Report.Checkpoint),
 		} {
 			if got != payloads[i] {
 				b.Errorf("%s %.40q came back as %.40q", what, payloads[i], got)
@@ -177,12 +181,17 @@ func oneJobAKey(b *bed) {
 	for _, s := range []*rules.Spec{first, other, shout} {
 		want[claimOf(s).Key] = claimOf(s).KeyHolder
 	}
-	b.same("holders: the first job keeps its key, another tenant's and another spelling are free", claim(rival, other, shout, other), want)
+	b.same("holders: the first job keeps its key, another tenant's and another spelling are free",
+		claim(rival, other, shout, other), want)
 	b.same("holders, asked again", claim(shout, rival, other), want)
 	b.update(func(tx scheduler.Tx) error { return tx.Unclaim(b.Context(), []scheduler.Key{claimOf(other).Key}) })
 	late := b.draft(keyed, func(s *rules.Spec) { s.Lane.Tenant = globex })
-	b.same("holder of a key that was given back", claim(late), map[scheduler.Key]scheduler.KeyHolder{claimOf(late).Key: claimOf(late).KeyHolder})
+	b.same("holder of a key that was given back", claim(late), map[scheduler.Key]scheduler.KeyHolder{
+		claimOf(late).Key: claimOf(late).KeyHolder,
+	})
 	twin := b.draft(func(s *rules.Spec) { s.IdempotencyKey = "key-2" })
-	b.same("holder of a key claimed twice at once", claim(twin, b.draft(func(s *rules.Spec) { s.IdempotencyKey = "key-2" })),
+	b.same("holder of a key claimed twice at once", claim(twin, b.draft(func(s *rules.Spec) {
+		s.IdempotencyKey = "key-2"
+	})),
 		map[scheduler.Key]scheduler.KeyHolder{claimOf(twin).Key: claimOf(twin).KeyHolder})
 }

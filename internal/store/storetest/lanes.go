@@ -8,7 +8,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// lanesGo puts lanes on notice and removes those that nobody registered since. A number is not given again.
+// lanesGo puts lanes on notice and removes those that were not registered since. A number is not given again.
 func lanesGo(b *bed) {
 	job := b.queued()
 	lanes := make([]rules.Lane, 4)
@@ -42,12 +42,15 @@ func lanesGo(b *bed) {
 	drop(map[rules.LaneID]int64{ids[0]: 9, ids[1]: 7, ids[2]: 7}, ids[2])
 	b.view(func(v scheduler.View) error {
 		left, err := v.LanesByID(b.Context(), ids)
-		b.same("lanes that are left", left, map[rules.LaneID]rules.Lane{ids[0]: lanes[0], ids[1]: lanes[1], ids[3]: lanes[3]})
+		b.same("lanes that are left", left, map[rules.LaneID]rules.Lane{
+			ids[0]: lanes[0], ids[1]: lanes[1], ids[3]: lanes[3],
+		})
 		return err
 	})
 	again := b.lanes(lanes[2:3])
 	b.notice(again, 10)
-	b.update(func(tx scheduler.Tx) error { // a store may keep the lane with the highest number, if it would give that number again
+	// A store may keep the lane with the highest number, if it would give that number again.
+	b.update(func(tx scheduler.Tx) error {
 		_, err := tx.DropLanes(b.Context(), map[rules.LaneID]int64{again[0]: 10, 1 << 40: 10})
 		return err
 	})

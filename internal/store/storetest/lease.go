@@ -8,7 +8,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// leases reads live leases for change, as a heartbeat does.
+// leases reads live leases to change them, as a heartbeat does.
 func (b *bed) leases(ids ...lessor.LeaseID) (got map[lessor.LeaseID]*rules.Held) {
 	b.Helper()
 	b.update(func(tx scheduler.Tx) (err error) {
@@ -112,7 +112,9 @@ func endIsRemembered(b *bed) {
 		h := b.grant(s, "w1")
 		ids = append(ids, h.ID)
 		b.end(h, e)
-		want[h.ID] = scheduler.LeaseEnd{Worker: "w1", Tenant: globex, Outcome: e.Outcome, Said: e.Said, Reason: e.Reason}
+		want[h.ID] = scheduler.LeaseEnd{
+			Worker: "w1", Tenant: globex, Outcome: e.Outcome, Said: e.Said, Reason: e.Reason,
+		}
 		switch b.standing(s.ID).Place {
 		case rules.Delayed:
 			b.promote(s.ID)
@@ -131,7 +133,9 @@ func endIsRemembered(b *bed) {
 	}
 	read()
 	b.end(h, completed)
-	want[h.ID] = scheduler.LeaseEnd{Worker: "w2", Tenant: globex, Outcome: completed.Outcome, Said: completed.Said, Reason: completed.Reason}
+	want[h.ID] = scheduler.LeaseEnd{
+		Worker: "w2", Tenant: globex, Outcome: completed.Outcome, Said: completed.Said, Reason: completed.Reason,
+	}
 	read()
 }
 
@@ -158,7 +162,8 @@ func leaseList(b *bed) {
 	} {
 		var want []*rules.Held
 		for _, h := range all {
-			if (q.Worker == "" || h.Worker == q.Worker) && (q.Tenant == nil || h.Tenant == *q.Tenant) && (q.Token == nil || h.Token == *q.Token) {
+			if (q.Worker == "" || h.Worker == q.Worker) && (q.Tenant == nil || h.Tenant == *q.Tenant) &&
+				(q.Token == nil || h.Token == *q.Token) {
 				want = append(want, h)
 			}
 		}
@@ -220,9 +225,9 @@ func failedBeatIsForgotten(b *bed) {
 	ended := b.grant(b.queued(), "w1", full)
 	b.wants(b.Update(b.Context(), func(tx scheduler.Tx) error {
 		for i := range 3 {
-			beaten := *h
-			beaten.FirstBeatAt, beaten.ExpiresAt = tx.Now(), h.ExpiresAt+lessor.Instant(i)
-			if err := tx.SaveLeases(b.Context(), []*rules.Held{&beaten}); err != nil {
+			extended := *h
+			extended.FirstBeatAt, extended.ExpiresAt = tx.Now(), h.ExpiresAt+lessor.Instant(i)
+			if err := tx.SaveLeases(b.Context(), []*rules.Held{&extended}); err != nil {
 				return err
 			}
 		}

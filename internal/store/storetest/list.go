@@ -9,8 +9,9 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// crowd stores jobs in every state, of several types, tenants and tags, and returns them as they stand, oldest first.
-func (b *bed) crowd() []*rules.Standing {
+// jobsInEveryState stores jobs in every state, of several types, tenants and tags. It returns their standings, oldest
+// first.
+func (b *bed) jobsInEveryState() []*rules.Standing {
 	b.Helper()
 	var ids []lessor.JobID
 	for i := range 48 {
@@ -49,9 +50,10 @@ func (b *bed) crowd() []*rules.Standing {
 }
 
 func everyFilter(b *bed) {
-	all := b.crowd()
+	all := b.jobsInEveryState()
 	one := tenant(1)
-	types, tags, tenants := []string{"", "mail", "mailbox", "none"}, []string{"", "red", "blue", `r"ed`, "none"}, []*lessor.TenantID{nil, &one}
+	types, tags := []string{"", "mail", "mailbox", "none"}, []string{"", "red", "blue", `r"ed`, "none"}
+	tenants := []*lessor.TenantID{nil, &one}
 	for _, state := range append(lessor.States(), "") {
 		for _, typ := range types {
 			for _, tag := range tags {
@@ -78,11 +80,11 @@ func matches(s *rules.Standing, q scheduler.ListQuery) bool {
 		(q.Tag == "" || slices.Contains(s.Spec.Tags, q.Tag)) && (q.Tenant == nil || s.Spec.Lane.Tenant == *q.Tenant)
 }
 
-// pagesNeitherRepeatNorLose reads lists page by page while jobs are added and leave.
+// pagesNeitherRepeatNorLose reads lists page by page while jobs come and go.
 func pagesNeitherRepeatNorLose(b *bed) {
 	for _, state := range append(lessor.States(), "") {
 		stay := map[lessor.JobID]bool{}
-		for _, s := range b.crowd() {
+		for _, s := range b.jobsInEveryState() {
 			stay[s.Spec.ID] = state == "" || s.State() == state
 		}
 		seen := map[lessor.JobID]bool{}
@@ -114,7 +116,7 @@ func pagesNeitherRepeatNorLose(b *bed) {
 	}
 }
 
-// cursorOfAJobThatLeft continues a list behind a job that is somewhere else by now, or nowhere.
+// cursorOfAJobThatLeft continues a list after a job that has moved to another place, or was purged.
 func cursorOfAJobThatLeft(b *bed) {
 	var specs []*rules.Spec
 	for range 6 {

@@ -6,10 +6,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// lockReads compares what locks with what only reads, inside a transaction that has changed something.
+// lockReads compares reads that lock with reads that do not, inside a transaction that has changed a row.
 func lockReads(b *bed) {
 	ids := []lessor.JobID{b.jobID()}
-	for _, s := range b.crowd() {
+	for _, s := range b.jobsInEveryState() {
 		ids = append(ids, s.Spec.ID)
 	}
 	h := b.grant(b.queued(), "w1", full)
@@ -17,10 +17,10 @@ func lockReads(b *bed) {
 	b.end(gone, completed)
 	b.update(func(tx scheduler.Tx) error {
 		ctx := b.Context()
-		beaten := *h
-		beaten.ExpiresAt++
-		b.must(tx.SaveLeases(ctx, []*rules.Held{&beaten}))
-		want := map[lessor.LeaseID]*rules.Held{h.ID: &beaten}
+		extended := *h
+		extended.ExpiresAt++
+		b.must(tx.SaveLeases(ctx, []*rules.Held{&extended}))
+		want := map[lessor.LeaseID]*rules.Held{h.ID: &extended}
 		peeked, err := tx.Peek(ctx, []lessor.LeaseID{h.ID, gone.ID, b.leaseID()})
 		b.must(err)
 		b.same("leases, peeked at", peeked, want)
@@ -37,8 +37,8 @@ func lockReads(b *bed) {
 	})
 }
 
-// aloneNoOthers: a store that is not shared takes what it is told for other nodes, and has nothing to tell of them.
-func aloneNoOthers(b *bed) {
+// soleNodeHasNoOthers: a store that is not shared accepts what is published for other nodes, and returns no changes.
+func soleNodeHasNoOthers(b *bed) {
 	if b.Shared() {
 		b.Skip("this store is shared")
 	}

@@ -9,19 +9,22 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// errTest is a transaction's own wish to end.
+// errTest fails a transaction on purpose.
 var errTest = errors.New("the test wants no commit")
 
-// changeMove is the move that an operator's wish makes.
+// changeMove is the move of an operator's change.
 func changeMove(s *rules.Standing, c rules.Change) scheduler.Move {
-	m := scheduler.Move{From: s.Place, To: c.Next.Place, Turn: s.Turn, Held: s.Held, Wait: c.Next.Wait, Attempt: c.Next.Attempt, Done: c.Next.Done}
+	m := scheduler.Move{
+		From: s.Place, To: c.Next.Place, Turn: s.Turn, Held: s.Held, Wait: c.Next.Wait, Attempt: c.Next.Attempt,
+		Done: c.Next.Done,
+	}
 	if c.Next.Place != rules.Ended {
 		m.Turn = c.Next.Turn
 	}
 	return m
 }
 
-// change carries out an operator's wish.
+// change makes an operator's change.
 func (b *bed) change(id lessor.JobID, decide func(*rules.Standing, lessor.Instant) (rules.Change, error)) {
 	b.Helper()
 	b.update(func(tx scheduler.Tx) error {
@@ -169,14 +172,16 @@ func rowNotThere(b *bed) {
 	other := turn(queued)
 	other.Job = waiting.ID
 	for name, m := range map[string]scheduler.Move{
-		"waiting, not queued":       b.grantMove(waiting, turn(waiting), "w1", 5),
-		"held, not queued":          b.grantMove(held, turn(held), "w1", 5),
-		"ended, not queued":         b.grantMove(ended, turn(ended), "w1", 5),
-		"queued, not waiting":       {From: rules.Delayed, To: rules.InQueue, Turn: turn(queued)},
-		"held, not waiting":         {From: rules.Delayed, To: rules.InQueue, Turn: h.Turn},
-		"lease that has ended":      gone,
-		"queued, not ended":         {From: rules.Ended, To: rules.InQueue, Turn: turn(queued)},
-		"another job at that place": {From: rules.InQueue, To: rules.Delayed, Turn: other, Wait: rules.Wait{Until: 9, State: lessor.Queued}},
+		"waiting, not queued":  b.grantMove(waiting, turn(waiting), "w1", 5),
+		"held, not queued":     b.grantMove(held, turn(held), "w1", 5),
+		"ended, not queued":    b.grantMove(ended, turn(ended), "w1", 5),
+		"queued, not waiting":  {From: rules.Delayed, To: rules.InQueue, Turn: turn(queued)},
+		"held, not waiting":    {From: rules.Delayed, To: rules.InQueue, Turn: h.Turn},
+		"lease that has ended": gone,
+		"queued, not ended":    {From: rules.Ended, To: rules.InQueue, Turn: turn(queued)},
+		"another job at that place": {
+			From: rules.InQueue, To: rules.Delayed, Turn: other, Wait: rules.Wait{Until: 9, State: lessor.Queued},
+		},
 	} {
 		fine := b.draft()
 		err := b.Update(b.Context(), func(tx scheduler.Tx) error {
@@ -239,7 +244,7 @@ func (b *bed) turnIn(v scheduler.View, id lessor.JobID) rules.Turn {
 	return all[id].Turn
 }
 
-// everything reads all that a transaction can change, through a transaction, which is where caches would show.
+// everything reads all that a transaction can change, inside a transaction, where a stale cache would show.
 func (b *bed) everything(ids ...lessor.JobID) map[string]any {
 	b.Helper()
 	all := map[string]any{}

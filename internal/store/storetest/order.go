@@ -13,8 +13,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// lockOrder runs transactions that lock the same rows on two nodes, each in the order that all keep and with the rows of a
-// kind in any order: none may lose.
+// lockOrder runs transactions on two nodes that lock the same rows. Each locks the kinds of rows in the common order,
+// and the rows of one kind in any order. No transaction may fail.
 func lockOrder(a, b *bed) {
 	var leases []lessor.LeaseID
 	var jobs []lessor.JobID
@@ -23,7 +23,9 @@ func lockOrder(a, b *bed) {
 		leases, jobs = append(leases, h.ID), append(jobs, h.Turn.Job)
 	}
 	for i := range 8 {
-		jobs = append(jobs, a.queued().ID, a.queued(func(s *rules.Spec) { s.RunAt = 4_000_000_000_000 + lessor.Instant(i) }).ID)
+		jobs = append(jobs, a.queued().ID, a.queued(func(s *rules.Spec) {
+			s.RunAt = 4_000_000_000_000 + lessor.Instant(i)
+		}).ID)
 	}
 	const rounds = 1000
 	both(a, b, func(node *bed, i int) {
@@ -36,7 +38,8 @@ func lockOrder(a, b *bed) {
 				}
 				return errors.Join(node.mixed(tx, random, leases), errTest)
 			})
-			if !errors.Is(err, errTest) || errors.Is(err, scheduler.ErrAgain) || errors.Is(err, scheduler.ErrUnreachable) {
+			if !errors.Is(err, errTest) || errors.Is(err, scheduler.ErrAgain) ||
+				errors.Is(err, scheduler.ErrUnreachable) {
 				node.Errorf("round %d: %v", n, err)
 				return
 			}
@@ -44,13 +47,14 @@ func lockOrder(a, b *bed) {
 	})
 }
 
-// mixed does a bit of everything that locks, as a commit of the scheduler does.
+// mixed takes locks of every kind, as a commit of the scheduler does.
 func (b *bed) mixed(tx scheduler.Tx, random *rand.Rand, leases []lessor.LeaseID) error {
 	ctx := b.Context()
 	var claims []scheduler.Claim
 	for range random.IntN(4) {
 		claims = append(claims, scheduler.Claim{
-			Key: scheduler.Key{Tenant: acme, Key: strconv.Itoa(random.IntN(10))}, KeyHolder: scheduler.KeyHolder{Job: b.jobID()},
+			Key:       scheduler.Key{Tenant: acme, Key: strconv.Itoa(random.IntN(10))},
+			KeyHolder: scheduler.KeyHolder{Job: b.jobID()},
 		})
 	}
 	if _, err := tx.Claim(ctx, claims); err != nil {
@@ -87,7 +91,8 @@ func pick[T any](random *rand.Rand, from []T, n int) []T {
 	return out
 }
 
-// cancelMoving looks for a job that another node moves from place to place: it is always caught, and stays where it was caught.
+// cancelMoving locks a job that another node moves from place to place: it is always found, and stays where it was
+// found.
 func cancelMoving(a, b *bed) {
 	s := a.queued()
 	const looks = 150
@@ -176,7 +181,9 @@ func (b *bed) onward(tx scheduler.Tx, s *rules.Spec) error {
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		return tx.Move(ctx, []scheduler.Move{{From: rules.Delayed, To: rules.InQueue, Turn: rules.Promote(due[0].Turn, due[0].Wait, tx.Now())}})
+		return tx.Move(ctx, []scheduler.Move{
+			{From: rules.Delayed, To: rules.InQueue, Turn: rules.Promote(due[0].Turn, due[0].Wait, tx.Now())},
+		})
 	}
 	return nil
 }

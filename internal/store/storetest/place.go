@@ -24,7 +24,7 @@ func (b *bed) list(v scheduler.View, q scheduler.ListQuery) []*rules.Standing {
 	}
 }
 
-// onePlaceEach fails the test unless every job is in exactly one place, and all ways of reading say the same place.
+// onePlaceEach fails the test unless every job is in exactly one place, the same one for all ways of reading.
 func (b *bed) onePlaceEach() {
 	b.Helper()
 	b.view(func(v scheduler.View) error {
@@ -68,7 +68,9 @@ func (b *bed) tablesAgree(v scheduler.View, places map[lessor.JobID]rules.Place)
 	if err := v.EachQueued(b.Context(), func(t rules.Turn) error { return look(t.Job, rules.InQueue) }); err != nil {
 		return err
 	}
-	if err := v.EachLease(b.Context(), func(h *rules.Held) error { return look(h.Turn.Job, rules.Leased) }); err != nil {
+	if err := v.EachLease(b.Context(), func(h *rules.Held) error {
+		return look(h.Turn.Job, rules.Leased)
+	}); err != nil {
 		return err
 	}
 	want := map[rules.Place]int{}

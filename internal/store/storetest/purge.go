@@ -15,7 +15,7 @@ func (b *bed) purge(before lessor.Instant, limit int) (n int) {
 	return n
 }
 
-// endedAt completes a job at an instant, with everything about it that can be stored.
+// endedAt completes a job at an instant. The job has a row in every table that can hold one.
 func (b *bed) endedAt(at lessor.Instant, key string) *rules.Spec {
 	b.Helper()
 	s := b.queued(func(s *rules.Spec) { s.IdempotencyKey = key })
@@ -42,7 +42,9 @@ func purgeLeavesOthers(b *bed) {
 	for i := range 5 {
 		old = append(old, b.endedAt(lessor.Instant(100+i), ""))
 	}
-	stays := []lessor.JobID{b.endedAt(200, "").ID, b.queued().ID, b.queued(later).ID, b.grant(b.queued(), "w1").Turn.Job}
+	stays := []lessor.JobID{
+		b.endedAt(200, "").ID, b.queued().ID, b.queued(later).ID, b.grant(b.queued(), "w1").Turn.Job,
+	}
 	before := b.everything(stays...)
 	for _, step := range []struct {
 		before lessor.Instant
@@ -86,7 +88,9 @@ func purgeFreesKey(b *bed) {
 	b.same("the end of a purged job's lease", ends, nil)
 	again := b.queued(func(d *rules.Spec) { d.IdempotencyKey = "key-1" })
 	b.update(func(tx scheduler.Tx) error {
-		rivals := []scheduler.Claim{{Key: scheduler.Key{Tenant: acme, Key: "key-1"}}, {Key: scheduler.Key{Tenant: acme, Key: "key-2"}}}
+		rivals := []scheduler.Claim{
+			{Key: scheduler.Key{Tenant: acme, Key: "key-1"}}, {Key: scheduler.Key{Tenant: acme, Key: "key-2"}},
+		}
 		got, err := tx.Claim(b.Context(), rivals)
 		b.same("holders", got, map[scheduler.Key]scheduler.KeyHolder{
 			{Tenant: acme, Key: "key-1"}: {Job: again.ID}, {Tenant: acme, Key: "key-2"}: {Job: keeps.ID},
@@ -126,4 +130,44 @@ func stripForgetsWhatIsLarge(b *bed) {
 		b.same("holder of a stripped job's key", got[claimOf(rival).Key], claimOf(rival).KeyHolder)
 		return err
 	})
+}
+
+// purgeSchedules removes ticks, cleared alerts and audit entries page by page, the oldest first.
+func purgeSchedules(b *bed) {
+	// All of it stays but its tick, of 10, and its audit entry, of 4.
+	b.update(func(tx scheduler.Tx) error { return b.fillSchedules(tx, "stays") })
+	for i := range 5 {
+		at := lessor.Instant(100 + i)
+		cleared := b.alert(lessor.AlertHung, "lease", acme)
+		cleared.ClearedAt = at
+		b.saveAlerts(cleared)
+		b.saveTicks(rules.TickRow{Definition: "stays", Tenant: acme, At: at, Outcome: lessor.TickFired})
+		b.update(func(tx scheduler.Tx) error {
+			return tx.SaveAudit(b.Context(), []lessor.Audited{{ID: lessor.AuditID{UUID: b.uuid()}, At: at, Actor: "a"}})
+		})
+	}
+	before := b.scheduleState("stays")
+	for _, step := range []struct {
+		before lessor.Instant
+		limit  int
+		want   int
+	}{{4, 10, 0}, {104, 0, 0}, {11, 10, 2}, {104, 3, 9}, {104, 3, 3}, {104, 3, 0}, {105, 10, 3}} {
+		var got int
+		b.update(func(tx scheduler.Tx) (err error) {
+			got, err = tx.PurgeKernel(b.Context(), step.before, step.limit)
+			return err
+		})
+		if got != step.want {
+			b.Fatalf("purge before %d, at most %d each: %d, want %d", step.before, step.limit, got, step.want)
+		}
+		if step.limit == 3 && got == 9 {
+			state := b.scheduleState("stays")
+			if state.Ticks["stays"][0].At != 103 || state.Alerts[1].ClearedAt != 103 || state.Audit[1].At != 103 {
+				b.Fatalf("the oldest did not go first: %+v", state)
+			}
+		}
+	}
+	want := before
+	want.Ticks, want.Audit, want.Alerts = map[string][]rules.TickRow{"stays": nil}, nil, before.Alerts[5:]
+	b.same("what stays", b.scheduleState("stays"), want)
 }

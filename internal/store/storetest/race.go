@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"sync"
@@ -11,7 +12,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// both runs fn on two nodes at a time.
+// both runs fn on two nodes at once.
 func both(a, b *bed, fn func(node *bed, i int)) {
 	var wg sync.WaitGroup
 	for i, node := range []*bed{a, b} {
@@ -20,7 +21,7 @@ func both(a, b *bed, fn func(node *bed, i int)) {
 	wg.Wait()
 }
 
-// gateExcludes counts in a setting from two nodes, which only the gate keeps from reading the same number.
+// gateExcludes counts in a setting from two nodes. Only the gate keeps them from reading the same number.
 func gateExcludes(a, b *bed) {
 	const each = 60
 	both(a, b, func(node *bed, _ int) {
@@ -44,7 +45,8 @@ func gateExcludes(a, b *bed) {
 	})
 }
 
-// oneJobAKeyRaced claims the same keys from two nodes at once, in opposite orders: each has one holder, and both nodes hear of the same.
+// oneJobAKeyRaced claims the same keys from two nodes at once, in opposite orders: each key has one holder, and both
+// nodes get the same one.
 func oneJobAKeyRaced(a, b *bed) {
 	const keys = 300
 	for round := range 15 {
@@ -114,7 +116,7 @@ func seqsAreNotShared(a, b *bed) {
 	})
 }
 
-// restartMovesNoFloor: while one node serves, the start of another is no gap.
+// restartMovesNoFloor: the start of a node is no gap while another serves.
 func restartMovesNoFloor(a, b *bed) {
 	serve := func(node *bed) rules.Serving {
 		s, err := node.Serve(node.Context(), false)
@@ -153,8 +155,8 @@ func highestRating(a, b *bed) {
 	}
 }
 
-// servingRaced has two nodes decide about the brake from the same row. One saves it; the other must repeat, and sees what was
-// saved.
+// servingRaced lets two nodes decide about the brake from the same row. One saves it; the other must repeat, and sees
+// the saved row.
 func servingRaced(a, b *bed) {
 	const first, second = 100, 200
 	save := func(node *bed, brake lessor.Instant, before func()) (was lessor.Instant, err error) {
@@ -182,5 +184,23 @@ func servingRaced(a, b *bed) {
 	a.must(err)
 	if got.BrakeUntil != second {
 		a.Errorf("the brake is at %v, want %v", got.BrakeUntil, lessor.Instant(second))
+	}
+}
+
+// nodesExchangeWorkers lets each of two nodes publish a note about its workers, and read the last note of the other.
+func nodesExchangeWorkers(a, b *bed) {
+	for _, c := range []struct {
+		node *bed
+		note string
+		want []byte // nil = nothing
+	}{{a, "one", nil}, {b, "two", []byte("one")}, {a, "three", []byte("two")}, {b, "four", []byte("three")}} {
+		got, err := c.node.Meet(c.node.Context(), []byte(c.note), time.Minute)
+		c.node.must(err)
+		if !bytes.Equal(bytes.Join(got, nil), c.want) {
+			a.Fatalf("the node that wrote %q read %q, want %q", c.note, got, c.want)
+		}
+	}
+	if got, err := a.Meet(a.Context(), nil, 0); err != nil || len(got) != 0 {
+		a.Fatalf("a note is returned after the end of its life: %q, %v", got, err)
 	}
 }

@@ -27,7 +27,10 @@ func historyInOrder(b *bed) {
 	}
 	h := b.grant(s, "w3", full)
 	notes := []rules.Note{
-		{Job: s.ID, Fence: h.Turn.Fence, Held: true, At: 9, From: lessor.Leased, To: lessor.Leased, Actor: "a", Reason: "z", Lease: h.ID, Attempt: 3},
+		{
+			Job: s.ID, Fence: h.Turn.Fence, Held: true, At: 9, From: lessor.Leased, To: lessor.Leased, Actor: "a",
+			Reason: "z", Lease: h.ID, Attempt: 3,
+		},
 		{Job: s.ID, Fence: 1, At: 5, From: lessor.Queued, To: lessor.Cancelled, Actor: "b", Reason: "y", QueuedAt: 4},
 		{Job: s.ID, At: 7},
 	}
@@ -63,7 +66,8 @@ func replaysToTheState(b *bed) {
 		h := b.grant(s, "w1", full)
 		check()
 		b.update(func(tx scheduler.Tx) error {
-			if err := rules.Beat(h, rules.Hand{Holder: h.Holder(), Token: h.Token}, 0, tx.Now(), tx.Serving()); err != nil {
+			if err := rules.Beat(h, rules.Hand{Holder: h.Holder(), Token: h.Token}, 0, tx.Now(),
+				tx.Serving()); err != nil {
 				return err
 			}
 			return tx.SaveLeases(b.Context(), []*rules.Held{h})
@@ -123,15 +127,35 @@ func reportsMerge(b *bed) {
 	for _, step := range []struct{ saved, want rules.Report }{
 		{rules.Report{Progress: new(0.0), At: 1}, rules.Report{Progress: new(0.0), At: 1}},
 		{rules.Report{Message: new("half"), At: 2}, rules.Report{Progress: new(0.0), Message: new("half"), At: 2}},
-		{rules.Report{Checkpoint: []byte(`{"n":1}`), At: 3}, rules.Report{Progress: new(0.0), Message: new("half"), Checkpoint: []byte(`{"n":1}`), At: 3}},
-		{rules.Report{Progress: new(0.1), Message: new(""), At: 4}, rules.Report{Progress: new(0.1), Message: new(""), Checkpoint: []byte(`{"n":1}`), At: 4}},
-		{rules.Report{Checkpoint: []byte(`null`), At: 5}, rules.Report{Progress: new(0.1), Message: new(""), Checkpoint: []byte(`null`), At: 5}},
+		{
+			rules.Report{Checkpoint: []byte(`{"n":1}`), At: 3}, rules.Report{
+				Progress: new(0.0), Message: new("half"), Checkpoint: []byte(`{"n":1}`), At: 3,
+			},
+		},
+		{
+			rules.Report{Progress: new(0.1), Message: new(""), At: 4}, rules.Report{
+				Progress: new(0.1), Message: new(""), Checkpoint: []byte(`{"n":1}`), At: 4,
+			},
+		},
+		{
+			rules.Report{Checkpoint: []byte(`null`), At: 5}, rules.Report{
+				Progress: new(0.1), Message: new(""), Checkpoint: []byte(`null`), At: 5,
+			},
+		},
 		{rules.Report{Highest: new(0.7), At: 6}, rules.Report{Highest: new(0.7), At: 6}},
 		{rules.Report{Highest: new(0.3), At: 7}, rules.Report{Highest: new(0.7), At: 7}},
 		{rules.Report{Highest: new(0.8), At: 8}, rules.Report{Highest: new(0.8), At: 8}},
-		{rules.Report{At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")}}, rules.Report{Highest: new(0.8), At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")}}},
+		{
+			rules.Report{At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")}}, rules.Report{
+				Highest: new(0.8), At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")},
+			},
+		},
 		{rules.Report{At: 10}, rules.Report{Highest: new(0.8), At: 10, Mark: &rules.Mark{Checkpoint: []byte("a")}}},
-		{rules.Report{At: 11, Mark: &rules.Mark{Progress: 0.8}}, rules.Report{Highest: new(0.8), At: 11, Mark: &rules.Mark{Progress: 0.8}}},
+		{
+			rules.Report{At: 11, Mark: &rules.Mark{Progress: 0.8}}, rules.Report{
+				Highest: new(0.8), At: 11, Mark: &rules.Mark{Progress: 0.8},
+			},
+		},
 	} {
 		if step.saved.At > 5 {
 			step.want.Progress, step.want.Message, step.want.Checkpoint = new(0.1), new(""), []byte(`null`)
@@ -142,7 +166,9 @@ func reportsMerge(b *bed) {
 	}
 	b.update(func(tx scheduler.Tx) error { // one job twice in a batch: a fall after a rise does not hide it
 		return tx.SaveReports(b.Context(), []rules.Report{
-			{Job: s.ID, Progress: new(0.9), Highest: new(0.9), At: 12}, {Job: s.ID, Progress: new(0.2), Highest: new(0.2), At: 12},
+			{Job: s.ID, Progress: new(0.9), Highest: new(0.9), At: 12}, {
+				Job: s.ID, Progress: new(0.2), Highest: new(0.2), At: 12,
+			},
 		})
 	})
 	if r := read()[s.ID]; *r.Progress != 0.2 || *r.Highest != 0.9 {

@@ -10,7 +10,7 @@ import (
 )
 
 func restartKeeps(b *bed) {
-	before := b.crowd()
+	before := b.jobsInEveryState()
 	b.reopen()
 	var after []*rules.Standing
 	for _, s := range before {
@@ -69,10 +69,10 @@ func backupStreams(b *bed) {
 		b.wants(b.Backup(b.Context(), io.Discard), lessor.ErrConflict)
 		return
 	}
-	b.crowd()
+	b.jobsInEveryState()
 	var one, two bytes.Buffer
 	b.must(b.Backup(b.Context(), &one))
-	b.crowd()
+	b.jobsInEveryState()
 	b.must(b.Backup(b.Context(), &two))
 	if one.Len() == 0 || bytes.Equal(one.Bytes(), two.Bytes()) {
 		b.Fatalf("copies of %d and %d bytes do not differ", one.Len(), two.Len())
@@ -80,7 +80,7 @@ func backupStreams(b *bed) {
 }
 
 func checkFindsNothing(b *bed) {
-	b.crowd()
+	b.jobsInEveryState()
 	findings := b.Check(b.Context())
 	if len(findings) == 0 {
 		b.Fatal("nothing was looked at")

@@ -1,8 +1,8 @@
-// Package storetest says what a scheduler.Store must do. Each driver's own test calls Run; what is not tested here is
-// not promised.
+// Package storetest defines what a scheduler.Store must do. The test of each driver calls Run. What is not tested here
+// is not promised.
 //
-// The tests speak in moves that the scheduler makes, computed by package rules, and look at what is stored through View
-// alone, so that they hold for every driver.
+// The tests make the moves that the scheduler makes, computed by package rules, and read only through View, so that
+// they hold for every driver.
 package storetest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// Run tests a driver. fresh prepares an empty store and returns a function that opens it; it is called again after Close,
-// and then opens the same store.
+// Run tests a driver. fresh prepares an empty store and returns a function that opens it. After Close the function is
+// called again, and then opens the same store.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 	for _, c := range []struct {
 		name string
@@ -44,7 +44,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Lease/OfAWorkspace", leasesOfAWorkspace},
 		{"Lease/FailedBeatIsForgotten", failedBeatIsForgotten},
 		{"Lock/ReadsLikeStandings", lockReads},
-		{"Lock/AloneThereAreNoOthers", aloneNoOthers},
+		{"Lock/AloneThereAreNoOthers", soleNodeHasNoOthers},
 		{"Delayed/DueInOrder", dueInOrder},
 		{"Delayed/AheadOfAnInstant", waitsAhead},
 		{"List/EveryFilter", everyFilter},
@@ -79,9 +79,9 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Run/OpenOldestFirst", openOldestFirst},
 		{"Run/AttemptOfALease", attemptOfALease},
 		{"Run/LocksInOrder", locksInOrder},
-		{"Kernel/FailureLeavesNothing", kernelFailureLeavesNothing},
-		{"Kernel/NothingGivenNothingDone", kernelNothingGiven},
-		{"Kernel/PurgeOldestFirst", purgeKernel},
+		{"Kernel/FailureLeavesNothing", scheduleFailureLeavesNothing},
+		{"Kernel/NothingGivenNothingDone", schedulesOfNothing},
+		{"Kernel/PurgeOldestFirst", purgeSchedules},
 		{"Setting/SavedAndRemoved", settings},
 		{"Token/SavedAndRemoved", tokens},
 		{"Purge/LeavesOthersAlone", purgeLeavesOthers},

@@ -9,8 +9,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// runCrowd stores jobs that stand in every way there is, of two tenants, some of definitions, and returns them oldest first.
-func (b *bed) runCrowd() []*rules.Standing {
+// runsInEveryState stores jobs in every standing, of two tenants, some of definitions. It returns them oldest first.
+func (b *bed) runsInEveryState() []*rules.Standing {
 	b.Helper()
 	ends := func(es ...rules.End) func(*rules.Spec) {
 		return func(s *rules.Spec) {
@@ -22,20 +22,23 @@ func (b *bed) runCrowd() []*rules.Standing {
 			}
 		}
 	}
-	then := func(first func(*rules.Spec), wish func(*rules.Standing, lessor.Instant) (rules.Change, error)) func(*rules.Spec) {
+	type change = func(*rules.Standing, lessor.Instant) (rules.Change, error)
+	then := func(first func(*rules.Spec), wish change) func(*rules.Spec) {
 		return func(s *rules.Spec) {
 			first(s)
 			b.change(s.ID, wish)
 		}
 	}
 	lives := []func(*rules.Spec){
-		ends(), ends(released), ends(failed), ends(expired), ends(completed), ends(failed, completed), ends(fatal), ends(released, fatal),
-		then(ends(), cancel), then(ends(failed), cancel), then(ends(failed, fatal), retry), then(then(ends(), cancel), retry),
+		ends(), ends(released), ends(failed), ends(expired), ends(completed), ends(failed, completed), ends(fatal),
+		ends(released, fatal),
+		then(ends(), cancel), then(ends(failed), cancel), then(ends(failed, fatal), retry),
+		then(then(ends(), cancel), retry),
 		func(s *rules.Spec) { b.grant(s, "w1") },
-		func(s *rules.Spec) { b.beaten(b.grant(s, "w1")) },
+		func(s *rules.Spec) { b.firstBeat(b.grant(s, "w1")) },
 		func(s *rules.Spec) {
 			ends(released)(s)
-			b.beaten(b.grant(s, "w2"))
+			b.firstBeat(b.grant(s, "w2"))
 		},
 		then(func(s *rules.Spec) { b.grant(s, "w1") }, cancel),
 	}
@@ -57,8 +60,8 @@ func (b *bed) runCrowd() []*rules.Standing {
 	return all
 }
 
-// beaten gives a lease its first heartbeat.
-func (b *bed) beaten(h *rules.Held) {
+// firstBeat gives a lease its first heartbeat.
+func (b *bed) firstBeat(h *rules.Held) {
 	b.Helper()
 	b.update(func(tx scheduler.Tx) error {
 		h.FirstBeatAt = tx.Now()
@@ -66,20 +69,22 @@ func (b *bed) beaten(h *rules.Held) {
 	})
 }
 
-// runMatches says with rules.RunOf what a list of runs must hold.
+// runMatches reports, by rules.RunOf, whether a list of runs must contain a job.
 func runMatches(s *rules.Standing, q scheduler.ListQuery) bool {
 	run, claimed := rules.RunOf(s)
 	return matches(s, q) && (!q.Claimed || claimed) && (q.Status == "" || claimed && run.Status == q.Status) &&
 		(q.Definition == "" || s.Spec.Lane.Definition == q.Definition) && (q.Trace == "" || s.Spec.TraceID == q.Trace)
 }
 
-// statuses are those that a store can be asked for.
+// statuses are those by which a store can filter.
 func statuses() []lessor.RunStatus {
-	return append(slices.DeleteFunc(lessor.RunStatuses(), func(s lessor.RunStatus) bool { return s == lessor.RunCircuitOpen }), "")
+	return append(slices.DeleteFunc(lessor.RunStatuses(), func(s lessor.RunStatus) bool {
+		return s == lessor.RunCircuitOpen
+	}), "")
 }
 
 func everyRunFilter(b *bed) {
-	all := b.runCrowd()
+	all := b.runsInEveryState()
 	found := map[lessor.RunStatus]int{}
 	one := tenant(1)
 	b.view(func(v scheduler.View) error {
@@ -89,7 +94,10 @@ func everyRunFilter(b *bed) {
 					for _, definition := range []string{"", "nightly", "none"} {
 						for _, tenant := range []*lessor.TenantID{nil, &one} {
 							for _, limit := range []int{1, 7, 100} {
-								q := scheduler.ListQuery{Claimed: claimed, Status: status, State: state, Definition: definition, Tenant: tenant, Limit: limit}
+								q := scheduler.ListQuery{
+									Claimed: claimed, Status: status, State: state, Definition: definition,
+									Tenant: tenant, Limit: limit,
+								}
 								got := b.list(v, q)
 								found[status] += len(got)
 								b.same(fmt.Sprintf("runs of %+v", q), ids(got), ids(matching(all, q)))
@@ -99,7 +107,8 @@ func everyRunFilter(b *bed) {
 				}
 			}
 		}
-		b.same("claimed runs", b.list(v, scheduler.ListQuery{Claimed: true, Limit: 10}), matching(all, scheduler.ListQuery{Claimed: true}))
+		b.same("claimed runs", b.list(v, scheduler.ListQuery{Claimed: true, Limit: 10}),
+			matching(all, scheduler.ListQuery{Claimed: true}))
 		return nil
 	})
 	for _, status := range statuses() {
@@ -109,7 +118,7 @@ func everyRunFilter(b *bed) {
 	}
 }
 
-// matching returns those of all that match, newest first.
+// matching returns the standings that match, newest first.
 func matching(all []*rules.Standing, q scheduler.ListQuery) []*rules.Standing {
 	want := []*rules.Standing{}
 	for _, s := range slices.Backward(all) {
@@ -128,12 +137,15 @@ func ids(standings []*rules.Standing) []string {
 	return all
 }
 
-// runPages reads lists of runs page by page while others are added, begin and end.
+// runPages reads lists of runs page by page while other runs begin and end.
 func runPages(b *bed) {
 	for _, q := range []scheduler.ListQuery{
-		{Claimed: true, Limit: 2}, {Claimed: true, Definition: "nightly", Limit: 2}, {Status: lessor.RunRetrying, Limit: 1}, {Definition: "hourly", Limit: 3},
+		{Claimed: true, Limit: 2},
+		{Claimed: true, Definition: "nightly", Limit: 2},
+		{Status: lessor.RunRetrying, Limit: 1},
+		{Definition: "hourly", Limit: 3},
 	} {
-		stay := ids(matching(b.runCrowd(), q))
+		stay := ids(matching(b.runsInEveryState(), q))
 		seen := map[string]bool{}
 		for {
 			var page scheduler.ListPage
@@ -147,7 +159,9 @@ func runPages(b *bed) {
 				}
 				seen[id] = true
 			}
-			b.end(b.grant(b.queued(func(s *rules.Spec) { s.Lane.Definition = "nightly" }), "w9"), []rules.End{completed, released}[len(seen)%2])
+			b.end(b.grant(b.queued(func(s *rules.Spec) {
+				s.Lane.Definition = "nightly"
+			}), "w9"), []rules.End{completed, released}[len(seen)%2])
 			if page.Next == nil {
 				break
 			}
@@ -161,7 +175,7 @@ func runPages(b *bed) {
 	}
 }
 
-// runsByTrace: a trace id is made up from the job's id, or was given, and may then be that of another job.
+// runsByTrace: a trace id is the job's own id in hexadecimal, or was given, and may then be that of another job.
 func runsByTrace(b *bed) {
 	traced := func(trace string) func(*rules.Spec) {
 		return func(s *rules.Spec) {
@@ -173,9 +187,13 @@ func runsByTrace(b *bed) {
 	alone, parent := b.queued(traced("")), b.queued(traced(""))
 	var given, children []lessor.JobID
 	for i := range 5 {
-		s := b.queued(traced("4bf92f3577b34da6a3ce929d0e0e4736"), func(s *rules.Spec) { s.Lane.Tenant = tenant(byte(i % 2)) })
+		s := b.queued(traced("4bf92f3577b34da6a3ce929d0e0e4736"), func(s *rules.Spec) {
+			s.Lane.Tenant = tenant(byte(i % 2))
+		})
 		given = append(given, s.ID)
-		child := b.queued(traced(parent.TraceID), func(s *rules.Spec) { s.Lane.Definition = []string{"", "nightly"}[i%2] })
+		child := b.queued(traced(parent.TraceID), func(s *rules.Spec) {
+			s.Lane.Definition = []string{"", "nightly"}[i%2]
+		})
 		children = append(children, child.ID)
 		if i > 2 {
 			b.end(b.grant(child, "w1"), completed)
@@ -193,9 +211,15 @@ func runsByTrace(b *bed) {
 			{scheduler.ListQuery{Trace: parent.TraceID}, append(slices.Clone(children), parent.ID)},
 			{scheduler.ListQuery{Trace: parent.TraceID, Claimed: true}, children[:2]},
 			{scheduler.ListQuery{Trace: parent.TraceID, Status: lessor.RunSuccess}, children[:2]},
-			{scheduler.ListQuery{Trace: parent.TraceID, Definition: "nightly"}, []lessor.JobID{children[1], children[3]}},
+			{
+				scheduler.ListQuery{Trace: parent.TraceID, Definition: "nightly"},
+				[]lessor.JobID{children[1], children[3]},
+			},
 			{scheduler.ListQuery{Trace: "4bf92f3577b34da6a3ce929d0e0e4736"}, given},
-			{scheduler.ListQuery{Trace: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: &one}, []lessor.JobID{given[1], given[3]}},
+			{
+				scheduler.ListQuery{Trace: "4bf92f3577b34da6a3ce929d0e0e4736", Tenant: &one},
+				[]lessor.JobID{given[1], given[3]},
+			},
 			{scheduler.ListQuery{Trace: "4bf92f3577b34da6"}, nil},
 			{scheduler.ListQuery{Trace: "no hex"}, nil},
 			{scheduler.ListQuery{Trace: fmt.Sprintf("%X", given[0].UUID[:])}, nil}, // it was given another

@@ -40,7 +40,8 @@ func settings(b *bed) {
 func tokens(b *bed) {
 	token := func(n byte, name string) scheduler.Token {
 		return scheduler.Token{
-			ID: lessor.TokenID{UUID: b.uuid()}, Hash: [32]byte{n}, Name: name, Role: "worker", CreatedAt: lessor.Instant(n),
+			ID: lessor.TokenID{UUID: b.uuid()}, Hash: [32]byte{n}, Name: name, Role: "worker",
+			CreatedAt: lessor.Instant(n),
 		}
 	}
 	zero := lessor.TenantID{} // a tenant like others, not the same as none

@@ -15,15 +15,15 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// RunShared tests a driver whose stores several nodes share. fresh prepares an empty store and returns a function that opens
-// it for one more node each time it is called.
+// RunShared tests a driver whose stores several nodes share. fresh prepares an empty store and returns a function that
+// opens it for one more node each time it is called.
 func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 	for _, c := range []struct {
 		name string
 		test func(a, b *bed)
 	}{
 		{"Shared/LockOrder", lockOrder},
-		{"Shared/StaleLook", staleLook},
+		{"Shared/StaleLook", leaseChangedMeanwhile},
 		{"Shared/LateCommitOfAnOlderSeq", lateCommit},
 		{"Shared/CancelOfAMovingJob", cancelMoving},
 		{"Shared/ChangesHaveNoGaps", changesHaveNoGaps},
@@ -36,7 +36,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/SeqsAreNotShared", seqsAreNotShared},
 		{"Shared/RestartOfOneMovesNoFloor", restartMovesNoFloor},
 		{"Shared/HighestRatingCounts", highestRating},
-		{"Shared/NodesMeetWorkers", nodesMeetWorkers},
+		{"Shared/NodesMeetWorkers", nodesExchangeWorkers},
 		{"Shared/OneOfTwoSavesServing", servingRaced},
 		{"Shared/EachTickOnce", eachTickOnce},
 		{"Shared/NoFailureIsLost", noFailureIsLost},
@@ -63,8 +63,8 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 	}
 }
 
-// staleLook changes a lease under a node that waits for it: that node sees what it was changed to, and a later clock.
-func staleLook(a, b *bed) {
+// leaseChangedMeanwhile changes a lease for which another node waits: that node sees the change, and a later clock.
+func leaseChangedMeanwhile(a, b *bed) {
 	h := a.grant(a.queued(), "w1")
 	locked, looked := make(chan lessor.Instant), make(chan *rules.Held)
 	const held = 200 * time.Millisecond
@@ -76,7 +76,7 @@ func staleLook(a, b *bed) {
 				return err
 			}
 			locked <- tx.Now()
-			time.Sleep(held) //nolint:forbidigo // the other node must wait in the server, which no clock of ours can drive
+			time.Sleep(held) //nolint:forbidigo // the other node must wait in the server
 			got[h.ID].ExpiresAt += 5000
 			return tx.SaveLeases(a.Context(), []*rules.Held{got[h.ID]})
 		})
@@ -102,7 +102,7 @@ func staleLook(a, b *bed) {
 	wg.Wait()
 }
 
-// leaseOfAnother changes and ends on one node what was granted on the other: both see the same.
+// leaseOfAnother changes and ends on one node a lease that the other granted: both see the same.
 func leaseOfAnother(a, b *bed) {
 	h := a.grant(a.queued(), "w1", full)
 	for i, node := range []*bed{b, a, b} {
@@ -123,7 +123,7 @@ func leaseOfAnother(a, b *bed) {
 	b.same("lease that ended on the other node", b.leases(other.ID), nil)
 }
 
-// lateCommit commits a job after another with a later place in line: a node that follows the streams sees both.
+// lateCommit commits a job after another with a later place in line. A node that follows the streams sees both.
 func lateCommit(a, b *bed) {
 	follower := &bed{T: a.T, Store: a.open()}
 	defer func() { a.must(follower.Close()) }()
@@ -139,12 +139,14 @@ func lateCommit(a, b *bed) {
 			}
 			close(reserved)
 			<-commit
-			return errors.Join(tx.Move(a.Context(), []scheduler.Move{enqueue(older, tx.Now())}), tx.Publish(a.Context(), []byte("older")))
+			return errors.Join(tx.Move(a.Context(), []scheduler.Move{enqueue(older, tx.Now())}),
+				tx.Publish(a.Context(), []byte("older")))
 		})
 	})
 	<-reserved
 	b.update(func(tx scheduler.Tx) error {
-		return errors.Join(insert(b.Context(), tx, newer), tx.Move(b.Context(), []scheduler.Move{enqueue(newer, tx.Now())}),
+		return errors.Join(insert(b.Context(), tx, newer),
+			tx.Move(b.Context(), []scheduler.Move{enqueue(newer, tx.Now())}),
 			tx.Publish(b.Context(), []byte("newer")))
 	})
 	b.same("news before the late commit", follower.follow(position), []string{"newer"})
@@ -165,7 +167,7 @@ func lateCommit(a, b *bed) {
 	b.same("the queue", seqs, []int64{known.Seq, older.Seq, newer.Seq})
 }
 
-// position is how far the streams of others are.
+// position is the position of a node in the streams of the others.
 func (b *bed) position() (p scheduler.Position) {
 	b.Helper()
 	b.view(func(v scheduler.View) (err error) {
@@ -175,7 +177,7 @@ func (b *bed) position() (p scheduler.Position) {
 	return p
 }
 
-// follow returns what was published after p, and moves p behind it. A number that is missing fails the test.
+// follow returns what was published after p, and advances p. A gap in the numbers fails the test.
 func (b *bed) follow(p scheduler.Position) (news []string) {
 	b.Helper()
 	b.view(func(v scheduler.View) error {
@@ -194,7 +196,7 @@ func (b *bed) follow(p scheduler.Position) (news []string) {
 	return news
 }
 
-// followSeesLatest: what was committed before Changes is asked is in the answer, wherever in a transaction that is.
+// followSeesLatest: Changes returns all that was committed before the call, at any point of a transaction.
 func followSeesLatest(a, b *bed) {
 	position := a.position()
 	publish := func(text string) {
@@ -229,7 +231,7 @@ func followSeesLatest(a, b *bed) {
 	})
 }
 
-// changesHaveNoGaps publishes from two nodes, with failures between, while a third follows.
+// changesHaveNoGaps publishes from two nodes, with failures in between, while a third node follows.
 func changesHaveNoGaps(a, b *bed) {
 	const each = 200
 	follower := &bed{T: a.T, Store: a.open()}

@@ -8,7 +8,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// startedAtFirstGrant follows jobs through retries: a run starts at its first grant, and its error is that of the last attempt that failed.
+// startedAtFirstGrant retries jobs: a run starts at its first grant, and its error is that of the last attempt that
+// failed.
 func startedAtFirstGrant(b *bed) {
 	var s *rules.Spec
 	var start lessor.Instant
@@ -17,7 +18,8 @@ func startedAtFirstGrant(b *bed) {
 		b.Helper()
 		run, claimed := rules.RunOf(b.standing(s.ID))
 		if claimed != (start != 0) || run.StartedAt != start || run.LastErrorRef != ref {
-			b.Fatalf("%s: claimed %v, started at %v with error %q; want %v, %q", when, claimed, run.StartedAt, run.LastErrorRef, start, ref)
+			b.Fatalf("%s: claimed %v, started at %v with error %q; want %v, %q", when, claimed, run.StartedAt,
+				run.LastErrorRef, start, ref)
 		}
 	}
 	grant := func() *rules.Held {
@@ -25,7 +27,9 @@ func startedAtFirstGrant(b *bed) {
 		if b.standing(s.ID).Place == rules.Delayed {
 			b.promote(s.ID)
 		}
-		h := b.grant(s, "w1", func(h *rules.Held) { h.IssuedAt += lessor.Instant(b.count) * 1000 }) // no two at one time
+		h := b.grant(s, "w1", func(h *rules.Held) {
+			h.IssuedAt += lessor.Instant(b.count) * 1000
+		}) // no two at one time
 		if start == 0 {
 			start = h.IssuedAt
 		}
@@ -63,7 +67,7 @@ func startedAtFirstGrant(b *bed) {
 		},
 		func() { end(released); wish(cancel); wish(retry); end(completed) },
 		func() { wish(cancel); wish(retry); end(released); end(fatal) },
-		func() { b.beaten(grant()); wish(cancel) },
+		func() { b.firstBeat(grant()); wish(cancel) },
 	} {
 		s, start, ref = b.queued(), 0, ""
 		check("before its first grant")
@@ -79,18 +83,19 @@ func (b *bed) openRuns(limit int, tenant lessor.TenantID, ids ...string) map[str
 	for _, id := range ids {
 		definitions = append(definitions, &rules.Definition{ID: id, Tenant: tenant})
 	}
-	return look(b, "open runs", func(v scheduler.View) (map[string][]scheduler.OpenRun, error) {
+	return readTwice(b, "open runs", func(v scheduler.View) (map[string][]scheduler.OpenRun, error) {
 		return v.OpenRuns(b.Context(), definitions, limit)
 	})
 }
 
 func openOldestFirst(b *bed) {
-	all := b.runCrowd()
+	all := b.runsInEveryState()
 	for i, limit := range []int{1000, 1000, 3, 3, 0} {
 		tenant := tenant(byte(i % 2))
 		want := map[string][]scheduler.OpenRun{}
 		for _, s := range all {
-			if d := s.Spec.Lane.Definition; d != "" && s.Spec.Lane.Tenant == tenant && s.Place != rules.Ended && len(want[d]) < limit {
+			if d := s.Spec.Lane.Definition; d != "" && s.Spec.Lane.Tenant == tenant && s.Place != rules.Ended &&
+				len(want[d]) < limit {
 				want[d] = append(want[d], scheduler.OpenRun{Job: s.Spec.ID, Claimed: s.Turn.Fence != 0})
 			}
 		}
@@ -108,7 +113,8 @@ func openOldestFirst(b *bed) {
 		})
 		slices.Reverse(want)
 		b.view(func(v scheduler.View) error {
-			b.same("jobs of a definition after the ended are purged", ids(b.list(v, scheduler.ListQuery{Definition: definition, Limit: 5})), ids(want))
+			b.same("jobs of a definition after the ended are purged",
+				ids(b.list(v, scheduler.ListQuery{Definition: definition, Limit: 5})), ids(want))
 			return nil
 		})
 	}
@@ -121,7 +127,7 @@ func attemptOfALease(b *bed) {
 			Attempt *rules.Attempt
 			Tenant  lessor.TenantID
 		}
-		m := look(b, "attempt", func(v scheduler.View) (m made, err error) {
+		m := readTwice(b, "attempt", func(v scheduler.View) (m made, err error) {
 			m.Attempt, m.Tenant, err = v.AttemptOf(b.Context(), id)
 			return m, err
 		})
@@ -169,15 +175,17 @@ func locksInOrder(b *bed) {
 	var all []*rules.Held // the last that was taken first
 	for _, tenant := range []lessor.TenantID{globex, tenant(0), acme} {
 		for _, key := range []string{"b", "c", "a"} {
-			all = append(all, b.grant(b.queued(func(s *rules.Spec) { s.Lane.Tenant, s.Lane.LockKey = tenant, key }), "w1", full))
+			all = append(all, b.grant(b.queued(func(s *rules.Spec) {
+				s.Lane.Tenant, s.Lane.LockKey = tenant, key
+			}), "w1", full))
 		}
 	}
 	b.grant(b.queued(), "w1") // holds none
 	b.end(b.grant(b.queued(func(s *rules.Spec) { s.Lane.LockKey = "over" }), "w1"), completed)
-	b.beaten(all[2])
+	b.firstBeat(all[2])
 	read := func(tenant *lessor.TenantID) []*rules.Held {
 		b.Helper()
-		return look(b, "locks", func(v scheduler.View) (got []*rules.Held, err error) {
+		return readTwice(b, "locks", func(v scheduler.View) (got []*rules.Held, err error) {
 			for q := (scheduler.LockQuery{Tenant: tenant, Limit: 4}); ; {
 				page, err := v.LockList(b.Context(), q)
 				if len(page) == 0 || err != nil {

@@ -18,7 +18,9 @@ func policies(b *bed) {
 	}
 	read := func() []rules.Policy {
 		b.Helper()
-		return look(b, "policies", func(v scheduler.View) ([]rules.Policy, error) { return v.Policies(b.Context()) })
+		return readTwice(b, "policies", func(v scheduler.View) ([]rules.Policy, error) {
+			return v.Policies(b.Context())
+		})
 	}
 	b.same("policies of nobody", read(), nil)
 	all := []rules.Policy{ // in the order of tenant and class
@@ -53,7 +55,9 @@ func handlers(b *bed) {
 	}
 	read := func() []lessor.Handler {
 		b.Helper()
-		return look(b, "handlers", func(v scheduler.View) ([]lessor.Handler, error) { return v.Handlers(b.Context()) })
+		return readTwice(b, "handlers", func(v scheduler.View) ([]lessor.Handler, error) {
+			return v.Handlers(b.Context())
+		})
 	}
 	b.same("handlers", read(), nil)
 	all := []lessor.Handler{

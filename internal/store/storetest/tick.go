@@ -18,7 +18,7 @@ func (b *bed) saveTicks(rows ...rules.TickRow) {
 // ticks reads a list to its end, two ticks a page.
 func (b *bed) ticks(q scheduler.TickQuery) []rules.TickRow {
 	b.Helper()
-	return look(b, "ticks", func(v scheduler.View) (got []rules.TickRow, err error) {
+	return readTwice(b, "ticks", func(v scheduler.View) (got []rules.TickRow, err error) {
 		q := q
 		for q.Limit = 2; ; {
 			page, err := v.TickList(b.Context(), q)
@@ -49,10 +49,18 @@ func ticksComeBack(b *bed) {
 		from, to lessor.Instant
 		want     []rules.TickRow
 	}{
-		{0, 0, rows}, {10, 80, rows}, {11, 79, rows[1:4]}, {50, 0, rows[1:]}, {0, 50, rows[:2]}, {60, 60, rows[2:3]}, {81, 0, nil}, {0, 9, nil},
+		{0, 0, rows},
+		{10, 80, rows},
+		{11, 79, rows[1:4]},
+		{50, 0, rows[1:]},
+		{0, 50, rows[:2]},
+		{60, 60, rows[2:3]},
+		{81, 0, nil},
+		{0, 9, nil},
 	} {
 		got := b.ticks(scheduler.TickQuery{Definition: "d", Tenant: acme, From: c.from, To: c.to})
-		b.same(fmt.Sprintf("ticks %d to %d", c.from, c.to), append([]rules.TickRow{}, got...), append([]rules.TickRow{}, c.want...))
+		b.same(fmt.Sprintf("ticks %d to %d", c.from, c.to), append([]rules.TickRow{}, got...),
+			append([]rules.TickRow{}, c.want...))
 	}
 	b.same("ticks of its namesake", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: globex}), others[:1])
 	b.same("ticks of another", b.ticks(scheduler.TickQuery{Definition: "e", Tenant: acme}), others[1:])
@@ -67,7 +75,9 @@ func oneRowATick(b *bed) {
 		if err := tx.SaveSetting(b.Context(), "name", []byte("x")); err != nil {
 			return err
 		}
-		return tx.SaveTicks(b.Context(), []rules.TickRow{{Definition: "d", Tenant: acme, At: 20, Outcome: lessor.TickFired}, second})
+		return tx.SaveTicks(b.Context(), []rules.TickRow{
+			{Definition: "d", Tenant: acme, At: 20, Outcome: lessor.TickFired}, second,
+		})
 	})
 	var refusal *lessor.Error
 	if err == nil || errors.As(err, &refusal) {
@@ -79,20 +89,27 @@ func oneRowATick(b *bed) {
 		b.same("what else the transaction wrote", setting, nil)
 		return err
 	})
-	b.saveTicks(rules.TickRow{Definition: "e", Tenant: acme, At: 10, Outcome: lessor.TickFired}) // another's tick at the same time
-	others := rules.TickRow{Definition: "d", Tenant: globex, At: 10, Outcome: lessor.TickSkipped, Reason: rules.TickOverlap}
+	// The tick of another definition at the same time.
+	b.saveTicks(rules.TickRow{Definition: "e", Tenant: acme, At: 10, Outcome: lessor.TickFired})
+	others := rules.TickRow{
+		Definition: "d", Tenant: globex, At: 10, Outcome: lessor.TickSkipped, Reason: rules.TickOverlap,
+	}
 	b.saveTicks(others) // of the tenant that has the id now
 	others.Outcome, others.Reason = lessor.TickCaughtUp, rules.TickBackfill
 	b.update(func(tx scheduler.Tx) error { return tx.ReplaceTicks(b.Context(), []rules.TickRow{others}) })
-	b.same("ticks after another tenant's", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: acme}), []rules.TickRow{first})
-	b.same("ticks of another tenant", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: globex}), []rules.TickRow{others})
+	b.same("ticks after another tenant's", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: acme}),
+		[]rules.TickRow{first})
+	b.same("ticks of another tenant", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: globex}),
+		[]rules.TickRow{others})
 }
 
 func replacedTicks(b *bed) {
 	skipped := rules.TickRow{Definition: "d", Tenant: acme, At: 10, Outcome: lessor.TickSkipped, Reason: rules.TickLate}
 	other := rules.TickRow{Definition: "d", Tenant: acme, At: 20, Outcome: lessor.TickCircuitOpen, Run: b.jobID()}
 	b.saveTicks(skipped, other)
-	filled := rules.TickRow{Definition: "d", Tenant: acme, At: 10, Outcome: lessor.TickCaughtUp, Run: b.jobID(), From: 1, To: 2, Count: 3}
+	filled := rules.TickRow{
+		Definition: "d", Tenant: acme, At: 10, Outcome: lessor.TickCaughtUp, Run: b.jobID(), From: 1, To: 2, Count: 3,
+	}
 	b.update(func(tx scheduler.Tx) error { return tx.ReplaceTicks(b.Context(), []rules.TickRow{filled}) })
 	b.same("ticks", b.ticks(scheduler.TickQuery{Definition: "d", Tenant: acme}), []rules.TickRow{filled, other})
 	other.Outcome = lessor.TickFired
@@ -103,7 +120,7 @@ func replacedTicks(b *bed) {
 // circuitTicks reads a list to its end, two ticks a page.
 func (b *bed) circuitTicks(q scheduler.CircuitTickQuery) []rules.TickRow {
 	b.Helper()
-	return look(b, "ticks under open circuits", func(v scheduler.View) (got []rules.TickRow, err error) {
+	return readTwice(b, "ticks under open circuits", func(v scheduler.View) (got []rules.TickRow, err error) {
 		q := q
 		for q.Limit = 2; ; {
 			page, err := v.CircuitTicks(b.Context(), q)
@@ -121,7 +138,8 @@ func circuitTicks(b *bed) {
 	var all []rules.TickRow
 	for i := range 24 {
 		r := rules.TickRow{
-			Definition: []string{"d", "e", "f"}[i%3], Tenant: tenant(byte(i % 2)), At: lessor.Instant(1000 - i), // times fall, runs rise
+			Definition: []string{"d", "e", "f"}[i%3], Tenant: tenant(byte(i % 2)),
+			At:      lessor.Instant(1000 - i), // times fall, runs rise
 			Outcome: lessor.TickCircuitOpen, Run: b.jobID(),
 		}
 		if i%4 == 3 {

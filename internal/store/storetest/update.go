@@ -87,7 +87,8 @@ func nothingGiven(b *bed) {
 	})
 }
 
-// contextEndsWaiting ends the context of who waits for a turn, and of who asks for a view; what has begun goes on.
+// contextEndsWaiting ends the context of a call that waits for its turn, and of a new view. A transaction that has
+// begun continues.
 func contextEndsWaiting(b *bed) {
 	ctx, end := context.WithCancel(b.Context())
 	begun, finish := make(chan bool), make(chan bool)

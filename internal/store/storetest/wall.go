@@ -44,7 +44,7 @@ func lockHeldOnce(b *bed) {
 	b.onePlaceEach()
 }
 
-// manyInOneCall moves more rows at once than any driver puts in one statement, to every place.
+// manyInOneCall moves to every place more rows at once than a driver puts into one statement.
 func manyInOneCall(b *bed) {
 	const n = 150
 	var specs []*rules.Spec
@@ -83,7 +83,7 @@ func manyInOneCall(b *bed) {
 	b.onePlaceEach()
 }
 
-// anotherOfItsJob: a lease is never taken for the next one of the same job, nor an id for one that differs.
+// anotherOfItsJob: a lease is never confused with the next one of the same job, nor an id with another.
 func anotherOfItsJob(b *bed) {
 	s := b.queued()
 	first := b.grant(s, "w1")

@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// eachTickOnce lets two nodes take due definitions at once: every tick gets one row, and none is passed over.
+// eachTickOnce lets two nodes take due definitions at once: every tick gets exactly one row.
 func eachTickOnce(a, b *bed) {
 	const definitions, ticks, step = 7, 12, 1000
 	var ids []string
@@ -31,7 +31,9 @@ func eachTickOnce(a, b *bed) {
 				}
 				var rows []rules.TickRow
 				for _, d := range due {
-					rows = append(rows, rules.TickRow{Definition: d.ID, Tenant: d.Tenant, At: d.NextTick, Outcome: lessor.TickFired})
+					rows = append(rows, rules.TickRow{
+						Definition: d.ID, Tenant: d.Tenant, At: d.NextTick, Outcome: lessor.TickFired,
+					})
 					d.NextTick, d.DueAt = d.NextTick+step, d.DueAt+step
 				}
 				if err := tx.SaveTicks(node.Context(), rows); err != nil {
@@ -55,7 +57,7 @@ func eachTickOnce(a, b *bed) {
 	}
 }
 
-// noFailureIsLost counts the failures of one circuit from two nodes, from the very first on.
+// noFailureIsLost counts the failures of one circuit from two nodes, from the first.
 func noFailureIsLost(a, b *bed) {
 	const each = 100
 	a.saveDefinitions(a.definition("nightly"), a.definition("hourly"))
@@ -86,7 +88,7 @@ func noFailureIsLost(a, b *bed) {
 	}
 }
 
-// lockedCircuitIsLeftOut: who does not wait gets the circuits that are free.
+// lockedCircuitIsLeftOut: a call that does not wait gets the circuits that no other node has locked.
 func lockedCircuitIsLeftOut(a, b *bed) {
 	a.saveDefinitions(a.definition("nightly"), a.definition("hourly"))
 	a.update(func(tx scheduler.Tx) error {
@@ -95,14 +97,16 @@ func lockedCircuitIsLeftOut(a, b *bed) {
 		}
 		b.update(func(tx scheduler.Tx) error {
 			got, err := tx.LockCircuits(b.Context(), []string{"nightly", "hourly"}, false)
-			b.same("circuits that are free", got, map[string]*rules.Circuit{"hourly": {Definition: "hourly", Tenant: acme}})
+			b.same("circuits that are free", got, map[string]*rules.Circuit{
+				"hourly": {Definition: "hourly", Tenant: acme},
+			})
 			return err
 		})
 		return nil
 	})
 }
 
-// lockedDefinitionIsWaitedFor: a change of a definition that another node has locked waits, and sees what that node did.
+// lockedDefinitionIsWaitedFor: a node waits for a definition that another has locked, and sees the change of the other.
 func lockedDefinitionIsWaitedFor(a, b *bed) {
 	a.saveDefinitions(a.definition("nightly"))
 	const held = 150 * time.Millisecond
@@ -115,7 +119,7 @@ func lockedDefinitionIsWaitedFor(a, b *bed) {
 			if err != nil {
 				return err
 			}
-			time.Sleep(held) //nolint:forbidigo // the other node must wait in the server, which no clock of ours can drive
+			time.Sleep(held) //nolint:forbidigo // the other node must wait in the server
 			ds["nightly"].Units = 77
 			return tx.SaveDefinitions(a.Context(), []*rules.Definition{ds["nightly"]})
 		})
@@ -127,7 +131,8 @@ func lockedDefinitionIsWaitedFor(a, b *bed) {
 			return err
 		}
 		if ds["nightly"].Units != 77 || tx.Now().Sub(at) < held {
-			b.Errorf("the definition has %d units, %v after another node locked it; want 77, after %v", ds["nightly"].Units, tx.Now().Sub(at), held)
+			b.Errorf("the definition has %d units, %v after another node locked it; want 77, after %v",
+				ds["nightly"].Units, tx.Now().Sub(at), held)
 		}
 		ds["nightly"].Units = 78
 		return tx.SaveDefinitions(b.Context(), []*rules.Definition{ds["nightly"]})
@@ -138,7 +143,7 @@ func lockedDefinitionIsWaitedFor(a, b *bed) {
 	}
 }
 
-// newDefinitionIsNotOverwritten: two nodes that both found no definition cannot both make it.
+// newDefinitionIsNotOverwritten: two nodes that both found no definition cannot both create it.
 func newDefinitionIsNotOverwritten(a, b *bed) {
 	ids := []string{"nightly"}
 	err := a.Update(a.Context(), func(tx scheduler.Tx) error {
@@ -152,7 +157,9 @@ func newDefinitionIsNotOverwritten(a, b *bed) {
 			if err != nil {
 				return err
 			}
-			return tx.SaveDefinitions(b.Context(), []*rules.Definition{b.definition("nightly", func(d *rules.Definition) { d.Tenant = globex })})
+			return tx.SaveDefinitions(b.Context(), []*rules.Definition{
+				b.definition("nightly", func(d *rules.Definition) { d.Tenant = globex }),
+			})
 		})
 		return tx.SaveDefinitions(a.Context(), []*rules.Definition{a.definition("nightly")})
 	})
