@@ -16,7 +16,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// bed is a store under test, and the words in which the tests speak to it.
+// bed is a store under test, with the helpers of the tests.
 type bed struct {
 	*testing.T
 	scheduler.Store
@@ -24,12 +24,14 @@ type bed struct {
 	count uint64
 }
 
-// asStored compares what was saved with what is read: a spec's body hash is for Keys alone, a store may have no notes of its own, and nil is as good as empty.
+// asStored compares what was saved with what is read. A store returns a spec's body hash from Claim only, a store may
+// have no notes of its own, and nil is as good as empty.
 var asStored = cmp.Options{
-	cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash", "Kept"), cmpopts.IgnoreFields(rules.Turn{}, "Kept"),
+	cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash", "Kept"),
+	cmpopts.IgnoreFields(rules.Turn{}, "Kept"),
 }
 
-// same fails the test unless got is what was wanted; nil wants a slice or map with nothing in it.
+// same fails the test unless got equals want; nil stands for an empty slice or map.
 func (b *bed) same(what string, got, want any) {
 	b.Helper()
 	if want == nil {
@@ -50,7 +52,7 @@ func (b *bed) must(err error) {
 	}
 }
 
-// wants fails the test unless err is of that kind.
+// wants fails the test unless err is a kind of error.
 func (b *bed) wants(err, kind error) {
 	b.Helper()
 	if !errors.Is(err, kind) {
@@ -74,7 +76,7 @@ func (b *bed) view(fn func(scheduler.View) error) {
 	b.must(b.View(b.Context(), fn))
 }
 
-// uuid returns ids that rise like those of version 7.
+// uuid returns ids in ascending order, like those of version 7.
 func (b *bed) uuid() (u lessor.UUID) {
 	b.count++
 	binary.BigEndian.PutUint64(u[:], 0x0199_0000_0000_7000)
@@ -84,7 +86,7 @@ func (b *bed) uuid() (u lessor.UUID) {
 
 func (b *bed) jobID() lessor.JobID { return lessor.JobID{UUID: b.uuid()} }
 
-// leaseID returns one that no lease has.
+// leaseID returns an id that no lease has.
 func (b *bed) leaseID() lessor.LeaseID { return b.leaseOf(1) }
 
 // leaseOf returns the id of a lease of the job with this seq.
@@ -99,13 +101,14 @@ var acme, globex = tenant(1), tenant(2)
 
 func tenant(n byte) lessor.TenantID { return lessor.TenantID{UUID: lessor.UUID{15: n}} }
 
-// draft returns a job that is not stored yet; edits change what it is.
+// draft returns a job that is not stored; edits change it.
 func (b *bed) draft(edits ...func(*rules.Spec)) *rules.Spec {
 	s := &rules.Spec{
 		ID:      b.jobID(),
 		Lane:    rules.Lane{Tenant: acme, Class: "default", Priority: lessor.Normal, Type: "mail", Units: 1},
-		Payload: []byte(`{"to":"a@example.org"}`), MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
-		TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Actor: "tester", CreatedAt: 1_700_000_000_000,
+		Payload: []byte(`{"to":"a@example.org"}`), MaxAttempts: 5, BackoffFirst: time.Second,
+		BackoffMax: 5 * time.Minute,
+		TraceID:    "4bf92f3577b34da6a3ce929d0e0e4736", Actor: "tester", CreatedAt: 1_700_000_000_000,
 	}
 	for _, edit := range edits {
 		edit(s)
@@ -162,7 +165,9 @@ func firstTurn(s *rules.Spec, now lessor.Instant) rules.Turn {
 func enqueue(s *rules.Spec, now lessor.Instant) scheduler.Move {
 	if s.RunAt > now {
 		return scheduler.Move{
-			From: rules.Nowhere, To: rules.Delayed, Turn: firstTurn(s, now), Wait: rules.Wait{Until: s.RunAt, State: lessor.Queued},
+			From: rules.Nowhere, To: rules.Delayed, Turn: firstTurn(s, now), Wait: rules.Wait{
+				Until: s.RunAt, State: lessor.Queued,
+			},
 		}
 	}
 	return scheduler.Move{From: rules.Nowhere, To: rules.InQueue, Turn: firstTurn(s, now)}
@@ -216,7 +221,7 @@ func (b *bed) grant(s *rules.Spec, worker string, edits ...func(*rules.Held)) *r
 	return h
 }
 
-// retries are the limits that the tests' attempts end under.
+// retries are the limits of all attempts in these tests.
 var retries = rules.Retries{BackoffFirst: time.Second, BackoffMax: time.Minute, MaxInterruptions: 20}
 
 // endMove is the move of a job whose lease ends by e.
@@ -239,16 +244,24 @@ func (b *bed) end(h *rules.Held, e rules.End) (m scheduler.Move) {
 	return m
 }
 
-// The ends that the tests give.
+// The ends of attempts.
 var (
-	completed = rules.End{Outcome: rules.OutcomeCompleted, Said: rules.SaidCompleted, Reason: "completed", Actor: "w1", Result: []byte(`{"ok":1}`)}
-	failed    = rules.End{Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "w1", Error: "no route to host"}
-	fatal     = rules.End{Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "w1", Error: "bad address", Final: true}
-	expired   = rules.Lapse(rules.OutcomeExpired)
-	released  = rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Actor: "w1"}
+	completed = rules.End{
+		Outcome: rules.OutcomeCompleted, Said: rules.SaidCompleted, Reason: "completed", Actor: "w1",
+		Result: []byte(`{"ok":1}`),
+	}
+	failed = rules.End{
+		Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "w1", Error: "no route to host",
+	}
+	fatal = rules.End{
+		Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "w1", Error: "bad address",
+		Final: true,
+	}
+	expired  = rules.Lapse(rules.OutcomeExpired)
+	released = rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Actor: "w1"}
 )
 
-// standing reads what is known about one job; nil if nothing.
+// standing reads the standing of a job; nil if there is no such job.
 func (b *bed) standing(id lessor.JobID) (s *rules.Standing) {
 	b.Helper()
 	b.view(func(v scheduler.View) error {

@@ -49,7 +49,7 @@ func (b *bed) queue() map[lessor.JobID]rules.Turn {
 	return all
 }
 
-// cohortComesAndGoes takes jobs out of cohorts from all sides, until none is left, over restarts.
+// cohortComesAndGoes takes jobs out of cohorts in several orders until none is left, over restarts.
 func cohortComesAndGoes(b *bed) {
 	const n = 2*cohortMax + 3
 	specs, turns := b.cohorts(n)
@@ -94,7 +94,7 @@ func cohortComesAndGoes(b *bed) {
 	check()
 }
 
-// cohortJobIsTakenOnce: who takes a job that is gone changes nothing, also not the others that he takes with it.
+// cohortJobIsTakenOnce: a move of a job that is no longer queued changes nothing, nor do the other moves of that call.
 func cohortJobIsTakenOnce(b *bed) {
 	specs, turns := b.cohorts(10)
 	b.grant(specs[3], "w1")

@@ -16,8 +16,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// likeTheModel runs random sequences of what the scheduler does, a few steps a transaction, some of which fail, and
-// compares the store with a map after each.
+// likeTheModel runs random sequences of the scheduler's steps, a few in a transaction, some of which fail. After each
+// it compares the store with a map.
 func likeTheModel(b *bed) {
 	rapid.Check(b.T, func(r *rapid.T) {
 		b.count++
@@ -32,7 +32,7 @@ func likeTheModel(b *bed) {
 	})
 }
 
-// model is what the store should hold about the jobs of one sequence.
+// model is the expected content of the store for the jobs of one sequence.
 type model struct {
 	bed        *bed
 	definition string // that some jobs are of
@@ -40,7 +40,7 @@ type model struct {
 	failures   map[lessor.JobID]string // the error of the last attempt that failed, and after which the job went on
 }
 
-// step is one thing that the scheduler does to a job, decided by package rules.
+// step is one change of a job by the scheduler, decided by package rules.
 type step struct {
 	name  string
 	fits  func(*rules.Standing) bool
@@ -55,11 +55,16 @@ var steps = []step{
 	{"fail for good", at(rules.Leased), ending(fatal)},
 	{"lapse", at(rules.Leased), ending(expired)},
 	{"release", at(rules.Leased), ending(released)},
-	{"delay", at(rules.Leased), ending(rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Delay: time.Hour})},
+	{
+		"delay", at(rules.Leased), ending(rules.End{
+			Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Delay: time.Hour,
+		}),
+	},
 	{"promote", at(rules.Delayed), (*model).promote},
 	{"cancel", at(rules.InQueue, rules.Delayed), changing(cancel)},
 	{"retry", func(s *rules.Standing) bool {
-		return s.Place == rules.Ended && s.Done.State != lessor.Completed || s.Place == rules.Delayed && s.Wait.State != lessor.Queued
+		return s.Place == rules.Ended && s.Done.State != lessor.Completed || s.Place == rules.Delayed &&
+			s.Wait.State != lessor.Queued
 	}, changing(retry)},
 	{"report", at(rules.Leased), (*model).report},
 }
@@ -68,13 +73,14 @@ func at(places ...rules.Place) func(*rules.Standing) bool {
 	return func(s *rules.Standing) bool { return slices.Contains(places, s.Place) }
 }
 
-// transaction submits a job or two, takes a few steps, and commits unless it is told to fail.
+// transaction submits up to two jobs, takes a few steps, and commits or fails.
 func (m *model) transaction(r *rapid.T) {
 	jobs, failures := maps.Clone(m.jobs), maps.Clone(m.failures)
 	fails := rapid.IntRange(0, 4).Draw(r, "fails") == 0
 	err := m.bed.Update(m.bed.Context(), func(tx scheduler.Tx) error {
 		for range rapid.IntRange(0, 2).Draw(r, "submissions") {
-			if err := m.submit(tx, rapid.Bool().Draw(r, "later"), rapid.Bool().Draw(r, "of the definition")); err != nil {
+			if err := m.submit(tx, rapid.Bool().Draw(r, "later"),
+				rapid.Bool().Draw(r, "of the definition")); err != nil {
 				return err
 			}
 		}
@@ -157,25 +163,27 @@ func ending(e rules.End) func(*model, scheduler.Tx, *rules.Standing) error {
 		if err != nil {
 			return err
 		}
-		m.arrive(s, move)
+		m.apply(s, move)
 		return tx.Move(m.bed.Context(), []scheduler.Move{move})
 	}
 }
 
 func (m *model) promote(tx scheduler.Tx, s *rules.Standing) error {
 	move := scheduler.Move{From: rules.Delayed, To: rules.InQueue, Turn: rules.Promote(s.Turn, s.Wait, tx.Now())}
-	m.arrive(s, move)
+	m.apply(s, move)
 	return tx.Move(m.bed.Context(), []scheduler.Move{move})
 }
 
-func changing(decide func(*rules.Standing, lessor.Instant) (rules.Change, error)) func(*model, scheduler.Tx, *rules.Standing) error {
+func changing(
+	decide func(*rules.Standing, lessor.Instant) (rules.Change, error),
+) func(*model, scheduler.Tx, *rules.Standing) error {
 	return func(m *model, tx scheduler.Tx, s *rules.Standing) error {
 		c, err := decide(s, tx.Now())
 		if err != nil {
 			return err
 		}
 		move := changeMove(s, c)
-		m.arrive(s, move)
+		m.apply(s, move)
 		return tx.Move(m.bed.Context(), []scheduler.Move{move})
 	}
 }
@@ -185,27 +193,19 @@ func (m *model) report(tx scheduler.Tx, s *rules.Standing) error {
 	return tx.SaveReports(m.bed.Context(), []rules.Report{*s.Report})
 }
 
-// arrive is what a move does to a standing.
-func (m *model) arrive(s *rules.Standing, move scheduler.Move) {
+// apply applies a move to a standing.
+func (m *model) apply(s *rules.Standing, move scheduler.Move) {
 	if a := move.Attempt; a != nil && (a.Outcome == rules.OutcomeFailed || a.Outcome == rules.OutcomeExpired) {
-		m.failures[s.Spec.ID], s.ErrorLease = said(a), a.Lease
+		m.failures[s.Spec.ID], s.ErrorLease = a.LastError(), a.Lease
 	}
 	s.Place, s.Turn, s.Wait, s.Done, s.Held = move.To, move.Turn, move.Wait, move.Done, nil
 	s.LastError = m.failures[s.Spec.ID]
 	if move.Done != nil {
-		s.Turn, s.LastError = move.Done.Attempt.Turn, said(&move.Done.Attempt)
+		s.Turn, s.LastError = move.Done.Attempt.Turn, move.Done.Attempt.LastError()
 	}
 }
 
-// said is the error that an attempt leaves.
-func said(a *rules.Attempt) string {
-	if a.Error == "" && (a.Outcome == rules.OutcomeFailed || a.Outcome == rules.OutcomeExpired) {
-		return a.Reason
-	}
-	return a.Error
-}
-
-// compare holds all that is stored against the model.
+// compare compares the store with the model.
 func (m *model) compare(r *rapid.T) {
 	err := m.bed.View(m.bed.Context(), func(v scheduler.View) error {
 		got, err := v.Standings(m.bed.Context(), slices.Collect(maps.Keys(m.jobs)))
@@ -236,7 +236,7 @@ func (m *model) compare(r *rapid.T) {
 	}
 }
 
-// compareRuns holds the open runs of the definition against the model.
+// compareRuns compares the open runs of the definition with the model.
 func (m *model) compareRuns(r *rapid.T, v scheduler.View) {
 	var want []scheduler.OpenRun
 	for _, id := range slices.SortedFunc(maps.Keys(m.jobs), olderJob) {

@@ -33,7 +33,7 @@ func viewSeesSnapshot(b *bed) {
 	})
 }
 
-// neverHalf moves a group of jobs together, over and over, while views look whether all are at one place.
+// neverHalf moves a group of jobs together again and again, while views check that all are in one place.
 func neverHalf(b *bed) {
 	var specs []*rules.Spec
 	var ids []lessor.JobID
@@ -48,7 +48,9 @@ func neverHalf(b *bed) {
 	for range cap(faults) {
 		viewers.Go(func() {
 			for ctx.Err() == nil {
-				if err := b.View(b.Context(), func(v scheduler.View) error { return together(b.Context(), v, ids) }); err != nil {
+				if err := b.View(b.Context(), func(v scheduler.View) error {
+					return together(b.Context(), v, ids)
+				}); err != nil {
 					faults <- err
 					return
 				}
@@ -59,7 +61,9 @@ func neverHalf(b *bed) {
 	for round := range 60 {
 		b.update(func(tx scheduler.Tx) error {
 			for _, s := range specs { // one call each: more than one statement a transaction
-				m := scheduler.Move{From: from, To: to, Turn: firstTurn(s, tx.Now()), Wait: rules.Wait{Until: 1, State: lessor.Queued}}
+				m := scheduler.Move{
+					From: from, To: to, Turn: firstTurn(s, tx.Now()), Wait: rules.Wait{Until: 1, State: lessor.Queued},
+				}
 				if round > 0 {
 					m.Turn.Kept = 0 // it has come back
 				}
