@@ -11,11 +11,11 @@ import (
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
 // attempt runs l's handler and decides how its lease ends.
-func (w *Worker) attempt(l *held) {
+func (w *Worker) attempt(l *lease) {
 	ctx, span := w.trace(l)
 	var result any
 	err := errGoexit
-	defer func() { // also when the handler ends the goroutine
+	defer func() { // deferred, because the handler may end the goroutine
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n\n%s", r, debug.Stack())
 		}
@@ -26,8 +26,8 @@ func (w *Worker) attempt(l *held) {
 	result, err = l.handler.call(ctx, w, l)
 }
 
-// conclude decides how l ends, now that its handler has returned. Where nothing is to be sent the lease is over, or will be.
-func (w *Worker) conclude(l *held, result any, err error) (e end, send bool) {
+// conclude decides how l ends after its handler has returned. send is false if the lease is over or will expire.
+func (w *Worker) conclude(l *lease, result any, err error) (e end, send bool) {
 	w.mu.Lock()
 	gone, stuck, silent := l.gone, l.stuck, l.silent
 	w.mu.Unlock()
@@ -49,9 +49,9 @@ func (w *Worker) conclude(l *held, result any, err error) (e end, send bool) {
 		return end{status: "cancelled"}, true
 	case errors.Is(cause, ErrDraining):
 		return end{release: true}, true
-	case errors.Is(cause, ErrLeaseLost) && silent: // the lapse of a silent lease costs an attempt, as it should
+	case errors.Is(cause, ErrLeaseLost) && silent: // the lease expires, which costs an attempt
 		return end{}, false
-	case errors.Is(cause, ErrLeaseLost): // not heard of for too long, which is not the job's fault
+	case errors.Is(cause, ErrLeaseLost): // the server did not answer, which is not the fault of the job
 		return end{release: true}, true
 	}
 	return failed(err, false), true
@@ -76,8 +76,8 @@ func failed(err error, final bool) end {
 	return end{status: "failed", err: text, final: final}
 }
 
-// returned frees the slot of l and has its end sent.
-func (w *Worker) returned(l *held, e end, send bool) {
+// returned frees the slot of l and queues its end.
+func (w *Worker) returned(l *lease, e end, send bool) {
 	w.mu.Lock()
 	stuck := l.stuck
 	w.freeLocked(l)

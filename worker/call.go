@@ -9,7 +9,7 @@ import (
 	"lessor"
 )
 
-// over reports whether the server says that the lease is not ours any more.
+// over reports whether the server says that the lease no longer belongs to this worker.
 func over(err error) bool {
 	return errors.Is(err, lessor.ErrLeaseNotFound) || errors.Is(err, lessor.ErrWorkerMismatch)
 }
@@ -23,7 +23,7 @@ func transient(err error) bool {
 	return false
 }
 
-// retryAfter is how long the server asked us to wait, within reason.
+// retryAfter returns how long the server asked the worker to wait, at most maxRetryAfter.
 func retryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*lessor.Error](err); ok {
 		return min(e.RetryAfter, maxRetryAfter)
@@ -31,10 +31,11 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// maxRetryAfter bounds what a server can make us wait: a worker that sleeps longer is taken for dead by those who watch it.
+// maxRetryAfter bounds the wait that a server can ask for: monitoring takes a worker that is silent for longer for
+// dead.
 const maxRetryAfter = 30 * time.Second
 
-// pause waits for d, or a little longer so that not all come back at once, and reports whether ctx let it.
+// pause waits for d plus a random share of it, and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d + rand.N(d/5+1))
 	defer t.Stop()

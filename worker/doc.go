@@ -1,12 +1,18 @@
-// Package worker is the side that does the work: it takes jobs or messages under a lease, shows by its beats that the work
-// moves, and stops when the lease is lost. Worker runs handlers for a server's jobs; Mailbox is for those who want messages.
+// Package worker runs jobs and messages under a lease. The work shows with beats that it makes progress, and stops when
+// its lease is lost. Worker runs handlers for the jobs of a server; Mailbox is for programs that work with messages.
 //
-// A lease lives on proof of work. Work calls Heartbeat.Beat where it makes progress; a LeaseExtender that is attached to the
-// heartbeat extends the lease of the message at hand, at most once an interval; no timer does. So work that hangs falls
-// silent, its lease runs out, and the message goes to somebody else:
+//	w, err := worker.New(worker.Config{Client: c})
+//	worker.Handle(w, "mail", func(ctx context.Context, job *worker.Job[Mail]) (any, error) {
+//		return nil, send(ctx, job.Payload)
+//	})
+//	err = w.RunUntilSignal(ctx)
 //
-//	work ──Beat──► Heartbeat ──► observers, in the order added
-//	                   │              └─ LeaseExtender ──Extend──► Message (at most once an interval)
+// A lease lives on proof of progress. The work calls Heartbeat.Beat where it moves. A LeaseExtender that is attached to
+// the heartbeat extends the lease of the current message, at most once per interval. No timer extends a lease, so work
+// that hangs falls silent, loses its lease, and the message goes to another worker:
+//
+//	work ──Beat──► Heartbeat ──► observers, in the order in which they were added
+//	                   │              └─ LeaseExtender ──Extend──► Message (at most once per interval)
 //	                   └──Elapsed──► Watchdog ──► action, when the work is silent for too long
 //
 // A Mailbox hands out messages under such leases:
@@ -16,19 +22,20 @@
 //	            └───────────────────┤ Nack and its delay, Return, or the end of the visibility
 //	                                └── the same at the last of MaxDeliveries ──► dead letters
 //
-// What always holds, for every mailbox (mailboxtest):
+// Every mailbox keeps these promises, which package mailboxtest checks:
 //
-//   - a message is in exactly one of these places, and nothing is lost (RandomLives);
-//   - deliveries are counted and rise by one, each with a receipt of its own (RandomLives, VisibilityZeroShowsTheMessageAgainAtOnce);
-//   - a receipt that is over changes nothing (OverdueReceiptFailsAtOnce, OldReceiptDoesNotTouchTheNewDelivery);
-//   - a message that kills its workers ends as a dead letter (MessageThatKillsItsWorkersBecomesADeadLetter).
+//   - A message is in exactly one of these places, and none is lost (RandomLives).
+//   - Deliveries are counted in steps of one, and each has its own receipt (RandomLives,
+//     VisibilityZeroShowsTheMessageAgainAtOnce).
+//   - An expired receipt changes nothing (OverdueReceiptFailsAtOnce, OldReceiptDoesNotTouchTheNewDelivery).
+//   - A message that kills its workers becomes a dead letter (MessageThatKillsItsWorkersBecomesADeadLetter).
 //
-// And of the heartbeat: a beat costs no more than a glance at the clock unless an extension is due
-// (TestBeatAllocatesNothingWhenNoExtensionIsDue, BenchmarkBeat), and however many beat at once, there is one extension an
-// interval (TestAtMostOneExtensionAnIntervalUnderBeatsAtOnce).
+// The heartbeat keeps two more: a beat only reads the clock unless an extension is due
+// (TestBeatAllocatesNothingWhenNoExtensionIsDue, BenchmarkBeat), and any number of concurrent beats causes one
+// extension per interval (TestAtMostOneExtensionAnIntervalUnderBeatsAtOnce).
 //
-// Not promised: that a message is worked on only once.
+// The package does not promise that a message is processed only once.
 //
-// Nothing here starts a goroutine that nobody waits for: Heartbeat, LeaseExtender and Memory start none, Watchdog runs in its
-// caller's.
+// Heartbeat, LeaseExtender and Memory start no goroutines. Watchdog.Run works in the goroutine of its caller, and
+// Worker.Run waits for every goroutine that it starts.
 package worker

@@ -9,34 +9,35 @@ import (
 	"time"
 )
 
-// settleTimeout is how long a worker that stops waits for its last ends to be acknowledged, once every handler has returned
-// or was given up. Together with the defaults of DrainTimeout and KillGrace it stays within 30 s.
+// settleTimeout is how long a stopping worker waits for the acknowledgement of its last ends, once its handlers have
+// returned or were given up. With the defaults of DrainTimeout and KillGrace the total is 30 s.
 const settleTimeout = 5 * time.Second
 
-// drain ends everything that is held. It returns what ended the requesting loop, and what had to be left.
-func (w *Worker) drain(ctx context.Context, asked <-chan error) error {
+// drain ends all leases. It returns the error that ended the request loop, and what was left behind.
+func (w *Worker) drain(ctx context.Context, refused <-chan error) error {
 	n := w.beginDrain()
 	if n > 0 {
-		w.log.Info("Draining: jobs may finish, the rest is given back", "running", n, "drain_timeout", w.cfg.DrainTimeout)
+		w.log.Info("Draining: jobs may finish, the rest is given back",
+			"running", n, "drain_timeout", w.cfg.DrainTimeout)
 	}
 	returned := func() bool { return w.running == w.stuck }
 	w.wait(ctx, w.cfg.DrainTimeout, returned)
 	for _, l := range w.all() {
 		w.stop(l, ErrDraining)
 	}
-	w.wait(ctx, w.cfg.KillGrace+time.Second, returned) // the heartbeat loop finds out who does not obey
-	refused := <-asked
-	w.wait(ctx, settleTimeout, func() bool { return len(w.held) == w.running })
-	return errors.Join(refused, w.leftBehind())
+	w.wait(ctx, w.cfg.KillGrace+time.Second, returned) // the heartbeat loop counts the handlers that are stuck
+	err := <-refused
+	w.wait(ctx, settleTimeout, func() bool { return len(w.leases) == w.running })
+	return errors.Join(err, w.leftBehind())
 }
 
-// beginDrain gives back the leases whose handlers have not begun, and returns how many handlers run.
+// beginDrain releases the leases whose handlers have not started, and returns how many handlers are running.
 func (w *Worker) beginDrain() int {
 	defer close(w.draining)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopping = true
-	for _, l := range w.held {
+	for _, l := range w.leases {
 		if l.phase == granted {
 			w.freeLocked(l)
 			w.finishLocked(l, end{release: true, unstarted: true})
@@ -47,7 +48,7 @@ func (w *Worker) beginDrain() int {
 
 func (w *Worker) leftBehind() error {
 	w.mu.Lock()
-	stuck, unsettled := w.running, len(w.held)-w.running
+	stuck, unsettled := w.running, len(w.leases)-w.running
 	w.mu.Unlock()
 	if stuck == 0 {
 		w.attempts.Wait()
@@ -55,17 +56,17 @@ func (w *Worker) leftBehind() error {
 	if stuck+unsettled == 0 {
 		return nil
 	}
-	return fmt.Errorf("worker: %d handlers did not return and the ends of %d leases were not acknowledged: these leases will expire",
-		stuck, unsettled)
+	return fmt.Errorf("worker: %d handlers did not return and the ends of %d leases were not acknowledged: "+
+		"these leases will expire", stuck, unsettled)
 }
 
-func (w *Worker) all() []*held {
+func (w *Worker) all() []*lease {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Values(w.held))
+	return slices.Collect(maps.Values(w.leases))
 }
 
-// wait waits until done, which is called with the lock held, or for at most d.
+// wait waits until done returns true, at most for d. It calls done with the mutex locked.
 func (w *Worker) wait(ctx context.Context, d time.Duration, done func() bool) {
 	timer := time.NewTimer(max(0, d))
 	defer timer.Stop()

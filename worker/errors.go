@@ -10,17 +10,17 @@ import (
 	"lessor"
 )
 
-// Why a handler's context ends: compare with errors.Is on context.Cause(ctx).
+// The causes for which a handler's context ends. Compare them with errors.Is on context.Cause(ctx).
 var (
-	// ErrLeaseLost says that somebody else may be running the job now, or soon: stop, and change nothing any more.
+	// ErrLeaseLost means that another worker may be running the job now or soon: stop, and change nothing any more.
 	ErrLeaseLost = errors.New("the lease is lost")
-	// ErrCancelled says that somebody cancelled the job.
+	// ErrCancelled means that the job was cancelled.
 	ErrCancelled = errors.New("the job is cancelled")
-	// ErrDraining says that the worker stops and the time for finishing is over.
+	// ErrDraining means that the worker is stopping and its DrainTimeout is over.
 	ErrDraining = errors.New("the worker is draining")
 )
 
-// Permanent wraps the error of a handler whose job would fail again: it is not retried.
+// Permanent wraps the error of a handler to mark it as final: the job is not retried.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -33,15 +33,16 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
-// Release is what a handler returns to give its job back: it is queued again after delay, without costing an attempt. A job
-// that is given back too often without a sign of progress in between (20 times unless the server says otherwise) fails.
+// Release returns the error with which a handler gives its job back: the job is queued again after delay, and the
+// attempt does not count. A job that is given back too often without progress in between (see jobs.max_interruptions)
+// fails.
 func Release(delay time.Duration) error { return &releaseError{max(0, delay)} }
 
 type releaseError struct{ delay time.Duration }
 
 func (e *releaseError) Error() string { return fmt.Sprintf("given back for %s", e.delay) }
 
-// bounded returns text as the server takes it: UTF-8 without NUL, cut to lessor.MaxErrorText.
+// bounded returns text in the form that the server accepts: UTF-8 without NUL, cut to lessor.MaxErrorText.
 func bounded(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	if len(text) <= lessor.MaxErrorText {

@@ -11,42 +11,43 @@ import (
 	"time"
 )
 
-// Defaults of a LeaseExtender: an extension five times as long as the interval survives four beats that come late or fail.
+// The defaults of a LeaseExtender. An extension is five times as long as the interval, so it survives four late or
+// failed beats.
 const (
 	DefaultExtensionInterval = 60 * time.Second
 	DefaultExtension         = 300 * time.Second
 )
 
-// EveryBeat as an interval extends at every beat.
+// EveryBeat is an interval that extends the lease at every beat.
 const EveryBeat time.Duration = -1
 
-// extendTimeout bounds one extension: the work waits for it.
+// extendTimeout bounds one extension, because the work waits for it.
 const extendTimeout = 10 * time.Second
 
-// ErrAttached answers Attach while the extender is attached.
+// ErrAttached is the error of Attach while the extender is attached.
 var ErrAttached = errors.New("lease extender is already attached")
 
-// LeaseExtenderConfig says how beats extend a lease. The zero value is the default.
+// LeaseExtenderConfig configures a LeaseExtender. The zero value takes all defaults.
 type LeaseExtenderConfig struct {
-	// Interval is the least time between two extensions. Zero means DefaultExtensionInterval.
+	// Interval is the shortest time between two extensions. The default is DefaultExtensionInterval.
 	Interval time.Duration
-	// Extension is how long the message is hidden from an extension on, at most MaxVisibility. Zero means DefaultExtension.
+	// Extension is how long one extension hides the message, at most MaxVisibility. The default is DefaultExtension.
 	Extension time.Duration
 	// Disabled makes Attach do nothing.
 	Disabled bool
-	// Log is told of extensions (debug) and failures (warn, at most one an interval). nil means slog.Default.
+	// Log receives extensions (debug) and failures (warn, at most one per interval). The default is slog.Default.
 	Log *slog.Logger
 }
 
-// LeaseExtender extends the lease of a message when its work beats: the first beat after Attach extends, then at most one an
-// interval, however many beat at once. An extension that fails is tried again at the next beat; the work goes on, since
-// nothing is wrong yet. It has no goroutine and no timer, so work that hangs loses its lease.
+// LeaseExtender extends the lease of a message when its work beats: at the first beat after Attach, and then at most
+// once per interval, however many goroutines beat. If an extension fails, the next beat tries again and the work
+// continues. A LeaseExtender has no goroutine and no timer, so work that hangs loses its lease.
 type LeaseExtender struct {
 	extension time.Duration
 	disabled  bool
 	log       *slog.Logger
-	interval  time.Duration // as configured, zero at every beat
-	pace      atomic.Int64  // the interval as it is now
+	interval  time.Duration // as configured; zero extends at every beat
+	pace      atomic.Int64  // the current interval, see Expect
 
 	mu       sync.Mutex
 	attached *attachment
@@ -54,15 +55,15 @@ type LeaseExtender struct {
 	extensions, failures atomic.Int64
 }
 
-// attachment is one message and the heartbeat that keeps it.
+// attachment is one message and the heartbeat that extends it.
 type attachment struct {
 	*LeaseExtender
 	ctx      context.Context
 	message  Message
 	age      func() time.Duration // of the heartbeat
 	extended atomic.Int64         // age at which the latest extension began
-	warned   time.Duration        // age at the latest warning; only the holder of busy touches it
-	busy     atomic.Bool          // an extension is under way
+	warned   time.Duration        // age at the latest warning; guarded by busy
+	busy     atomic.Bool          // an extension is in progress
 	over     atomic.Bool
 }
 
@@ -84,10 +85,12 @@ func NewLeaseExtender(cfg LeaseExtenderConfig) *LeaseExtender {
 	return x
 }
 
-// Expect adapts the interval, from the next beat on, to work that may be silent for so long: it is shortened, at need down to
-// every beat, so that a lease that was not extended just now still outlasts half as much again. Zero takes it back.
+// Expect prepares for work that may be silent for the given time. From the next beat on it shortens the interval, if
+// necessary to every beat, so that a lease that was just not extended still outlasts one and a half times the
+// silence. Zero restores the configured interval.
 //
-// It reports whether that is possible: more than two thirds of the extension cannot be bridged for sure.
+// It reports whether that is possible: a silence of more than two thirds of the extension cannot be bridged for
+// certain.
 func (x *LeaseExtender) Expect(silence time.Duration) bool {
 	left := x.extension - silence - silence/2
 	x.pace.Store(int64(min(x.interval, max(0, left))))
@@ -97,16 +100,16 @@ func (x *LeaseExtender) Expect(silence time.Duration) bool {
 // Extension returns how long one extension hides the message.
 func (x *LeaseExtender) Extension() time.Duration { return x.extension }
 
-// Counts returns how many extensions were made and how many failed, over all messages.
+// Counts returns how many extensions succeeded and how many failed, over all messages.
 func (x *LeaseExtender) Counts() (extensions, failures int64) {
 	return x.extensions.Load(), x.failures.Load()
 }
 
-// never is before the start of every heartbeat by more than any interval.
+// never is an age that lies before the start of every heartbeat by more than any interval.
 const never = -1 << 62
 
-// Attach lets the beats of hb extend m until detach is called, which may be done more than once and is meant for defer.
-// Extensions end with ctx. One message at a time: while attached, Attach returns ErrAttached.
+// Attach makes the beats of hb extend m until detach is called or ctx is done. detach may be called more than once
+// and is meant for defer. An extender serves one message at a time: Attach returns ErrAttached while it is attached.
 func (x *LeaseExtender) Attach(ctx context.Context, m Message, hb *Heartbeat) (detach func(), err error) {
 	if x.disabled {
 		return func() {}, nil
@@ -129,13 +132,13 @@ func (x *LeaseExtender) Attach(ctx context.Context, m Message, hb *Heartbeat) (d
 	}), nil
 }
 
-// beat extends if that is due.
+// beat extends the lease if an extension is due.
 func (a *attachment) beat(at time.Duration) {
 	if !a.due(at) || !a.busy.CompareAndSwap(false, true) {
 		return
 	}
 	defer a.busy.Store(false)
-	// What came before this observer took time, and another beat may have extended since.
+	// Earlier observers took time, and another beat may have extended the lease since.
 	if now := a.age(); a.due(now) && !a.over.Load() {
 		a.extend(now)
 	}
@@ -154,24 +157,24 @@ func (a *attachment) extend(now time.Duration) {
 		a.extensions.Add(1)
 		a.extended.Store(int64(now))
 		seconds := strconv.FormatFloat(a.extension.Seconds(), 'f', -1, 64)
-		a.tell(slog.LevelDebug, "Extended visibility for message %s by %s seconds", a.message.ID(), seconds)
+		a.logLine(slog.LevelDebug, "Extended visibility for message %s by %s seconds", a.message.ID(), seconds)
 	case a.over.Load():
-		// The message was finished meanwhile: nothing was left to extend.
+		// The message was finished meanwhile.
 	default:
 		a.failures.Add(1)
 		if now-a.warned >= a.interval {
 			a.warned = now
 			if errors.Is(err, ErrReceiptExpired) {
-				err = ErrReceiptExpired // whatever a mailbox adds to it
+				err = ErrReceiptExpired // without the text that a mailbox adds
 			}
-			a.tell(slog.LevelWarn, "Lease extension failed for message %s: %v", a.message.ID(), err)
+			a.logLine(slog.LevelWarn, "Lease extension failed for message %s: %v", a.message.ID(), err)
 		}
 	}
 }
 
-// tell logs a line that people look for by its text.
-func (a *attachment) tell(level slog.Level, format string, args ...any) {
+// logLine logs a line whose text is part of the contract.
+func (a *attachment) logLine(level slog.Level, format string, args ...any) {
 	if a.log.Enabled(a.ctx, level) {
-		a.log.Log(a.ctx, level, fmt.Sprintf(format, args...)) //nolint:sloglint // the wording is part of the contract
+		a.log.Log(a.ctx, level, fmt.Sprintf(format, args...)) //nolint:sloglint // see above
 	}
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -10,24 +11,25 @@ import (
 	"lessor"
 )
 
-// Bounds of one round of ends: what a batch may name, well under the 16 MiB it may weigh, and single calls at once.
+// The bounds of one round of ends: a batch has at most 1000 leases and stays well below 16 MiB, and a limited number
+// of releases is sent at once.
 const (
 	maxEnds     = 1000
 	maxEndBytes = 4 << 20
 	maxReleases = 16
 )
 
-// end is how a lease is to end.
+// end says how a lease ends: with a release or with a completion.
 type end struct {
 	release bool
 	delay   time.Duration   // of a release
-	status  string          // else: completed, failed or cancelled
+	status  string          // completed, failed or cancelled
 	result  json.RawMessage // of completed
 	err     string          // of failed
-	final   bool            // a failure that is not retried
-	again   bool            // the server refused what was sent first; this says so
+	final   bool            // the failure is not retried
+	again   bool            // the server refused the first end; this one reports that
 
-	unstarted bool // a release of what no handler was given, which is no interruption
+	unstarted bool // a release before the handler started, which is no interruption
 }
 
 func (e end) size() int { return 200 + len(e.result) + len(e.err) }
@@ -40,15 +42,15 @@ func (e end) completion(worker *string) lessor.Completion {
 	return d
 }
 
-// finishLocked has l's end sent, again and again until it is acknowledged or the lease is over.
-func (w *Worker) finishLocked(l *held, e end) {
+// finishLocked queues the end of l, which is sent until it is acknowledged or the lease is over.
+func (w *Worker) finishLocked(l *lease, e end) {
 	l.phase, l.end = ending, e
 	w.ends = append(w.ends, l)
 	poke(w.ending)
 }
 
-// finish is the finishing loop: while one round of ends is under way, the next gather.
-func (w *Worker) finish(ctx context.Context) {
+// finishLoop sends ends in rounds: while one round is on its way, the next ends gather.
+func (w *Worker) finishLoop(ctx context.Context) {
 	failures := 0
 	for {
 		ends, releases := w.takeEnds()
@@ -79,7 +81,7 @@ func (w *Worker) finish(ctx context.Context) {
 }
 
 // takeEnds takes the oldest ends that fit into one round.
-func (w *Worker) takeEnds() (ends, releases []*held) {
+func (w *Worker) takeEnds() (ends, releases []*lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, size := 0, 0
@@ -97,14 +99,16 @@ func (w *Worker) takeEnds() (ends, releases []*held) {
 }
 
 // sendEnds sends many ends in one call and returns those to be sent again.
-func (w *Worker) sendEnds(ctx context.Context, ends []*held) (again []*held) {
+func (w *Worker) sendEnds(ctx context.Context, ends []*lease) (again []*lease) {
 	if len(ends) == 0 {
 		return nil
 	}
 	body := make([]lessor.LeaseCompletion, len(ends))
 	for i, l := range ends {
 		d := l.end.completion(nil)
-		body[i] = lessor.LeaseCompletion{LeaseID: new(l.id().String()), Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable}
+		body[i] = lessor.LeaseCompletion{
+			LeaseID: new(l.id().String()), Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
+		}
 	}
 	answers, err := w.cfg.Client.CompleteAll(ctx, w.cfg.ID, body)
 	if err == nil && len(answers) != len(ends) {
@@ -114,7 +118,7 @@ func (w *Worker) sendEnds(ctx context.Context, ends []*held) (again []*held) {
 		switch {
 		case err == nil:
 			again = w.ended(again, l, answers[i].Err)
-		case refused(err): // one of them is to blame, which only a call of its own can tell
+		case refused(err): // one of the ends is the cause, which only single calls can show
 			again = w.ended(again, l, w.cfg.Client.Complete(ctx, l.id(), l.end.completion(&w.cfg.ID)))
 		default:
 			again = w.ended(again, l, err)
@@ -123,8 +127,8 @@ func (w *Worker) sendEnds(ctx context.Context, ends []*held) (again []*held) {
 	return again
 }
 
-// sendReleases gives leases back, some at a time, and returns those to be sent again.
-func (w *Worker) sendReleases(ctx context.Context, releases []*held) (again []*held) {
+// sendReleases releases leases, maxReleases at a time, and returns those to be sent again.
+func (w *Worker) sendReleases(ctx context.Context, releases []*lease) (again []*lease) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	slots := make(chan struct{}, maxReleases)
@@ -146,7 +150,7 @@ func (w *Worker) sendReleases(ctx context.Context, releases []*held) (again []*h
 	return again
 }
 
-// refused reports whether the server will never take what was sent.
+// refused reports whether the server will never accept the call.
 func refused(err error) bool {
 	switch lessor.CodeOf(err) {
 	case lessor.CodeInvalidRequest, lessor.CodeInvalidValue, lessor.CodePayloadTooLarge, lessor.CodeConflict:
@@ -155,19 +159,22 @@ func refused(err error) bool {
 	return false
 }
 
-// ended takes the answer to l's end, and adds l to again if it has to be sent once more.
-func (w *Worker) ended(again []*held, l *held, err error) []*held {
+// ended processes the answer to the end of l, and adds l to again if the end must be sent once more.
+func (w *Worker) ended(again []*lease, l *lease, err error) []*lease {
 	switch {
 	case err == nil:
 	case over(err):
-		w.log.Warn("A lease was over before its end was acknowledged: the job may run again", l.attrs("end", l.end.name(), "error", err)...)
+		w.log.Warn("A lease was over before its end was acknowledged: the job may run again",
+			l.attrs("end", l.end.name(), "error", err)...)
 	case !refused(err):
 		return append(again, l)
 	case l.end.again || l.end.release:
 		w.log.Error("The server refuses the end of a lease, which will expire", l.attrs("error", err)...)
 	default:
-		w.log.Warn("The server refuses the end of a lease: the attempt fails", l.attrs("end", l.end.name(), "error", err)...)
-		l.end = end{status: "failed", err: bounded("the server refused the result: " + err.Error()), final: true, again: true}
+		w.log.Warn("The server refuses the end of a lease: the attempt fails",
+			l.attrs("end", l.end.name(), "error", err)...)
+		l.end = failed(fmt.Errorf("the server refused the result: %w", err), true)
+		l.end.again = true
 		return append(again, l)
 	}
 	w.mu.Lock()

@@ -27,7 +27,7 @@ type HandlerConfig struct {
 	ExtendOn ExtendOn
 }
 
-// Bounds of what a server can be asked for in one request.
+// The bounds of one lease request.
 const (
 	maxTypes = 200
 	maxType  = 120
@@ -36,18 +36,22 @@ const (
 // handler runs jobs of one type.
 type handler struct {
 	jobType  string
-	limit    int // jobs at once
+	limit    int // jobs that may run at once
 	extendOn ExtendOn
-	call     func(ctx context.Context, w *Worker, l *held) (any, error)
+	call     func(ctx context.Context, w *Worker, l *lease) (any, error)
 	running  int // guarded by Worker.mu
 }
 
-// Handle has w run jobs of one type with do. The payload is decoded into T as JSON; one that does not fit fails the attempt.
-// What do returns is the job's result, as JSON; an error fails the attempt, which is retried unless the error is Permanent;
-// Release gives the job back. A panic is an error with a stack. The context ends, with a cause, when the job must stop.
+// Handle makes w run the jobs of jobType with do. The payload is decoded from JSON into T; a payload that does not
+// fit fails the attempt. The value that do returns is encoded as JSON and becomes the result of the job. An error
+// fails the attempt, which is retried unless the error is Permanent; the error Release gives the job back. A panic
+// counts as an error and its text includes the stack. The context of do ends, with a cause, when the job must stop.
 //
-// It panics if the type is taken or no server would accept it, or if w runs already: these are mistakes in the program.
-func Handle[T any](w *Worker, jobType string, do func(ctx context.Context, job *Job[T]) (any, error), cfg ...HandlerConfig) {
+// Handle panics if the type already has a handler, if no server would accept it, or if w is already running: these
+// are mistakes in the program.
+func Handle[T any](
+	w *Worker, jobType string, do func(ctx context.Context, job *Job[T]) (any, error), cfg ...HandlerConfig,
+) {
 	var c HandlerConfig
 	if len(cfg) > 0 {
 		c = cfg[0]
@@ -56,8 +60,8 @@ func Handle[T any](w *Worker, jobType string, do func(ctx context.Context, job *
 	if c.Concurrency > 0 {
 		h.limit = min(c.Concurrency, h.limit)
 	}
-	h.call = func(ctx context.Context, w *Worker, l *held) (any, error) {
-		job := &Job[T]{Job: l.grant.Job, Lease: l.grant.Lease, worker: w, held: l}
+	h.call = func(ctx context.Context, w *Worker, l *lease) (any, error) {
+		job := &Job[T]{Job: l.grant.Job, Lease: l.grant.Lease, worker: w, lease: l}
 		if err := json.Unmarshal(l.grant.Job.Payload, &job.Payload); err != nil {
 			return nil, fmt.Errorf("decode payload: %w", err)
 		}

@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// Heartbeat knows when the work last moved. The work calls Beat, a Watchdog reads Elapsed, and observers such as a
-// LeaseExtender are told of every beat. The zero value is ready; until the first beat it counts from its first use, whichever
-// method that is. All methods may be called at once. Time is monotonic. It must not be copied.
+// Heartbeat records when the work last made progress. The work calls Beat, a Watchdog reads Elapsed, and observers
+// such as a LeaseExtender are called at every beat. The zero value is ready to use; until the first beat, time counts
+// from the first call of any method. Heartbeat is safe for concurrent use, measures monotonic time, and must not be
+// copied.
 type Heartbeat struct {
 	begin sync.Once
 	start time.Time
 	last  atomic.Int64 // nanoseconds from start to the latest beat
 
-	change    sync.Mutex                  // held by who changes the list, never while observers run
-	observers atomic.Pointer[[]*observer] // never changed in place, so that beats need no lock
+	change    sync.Mutex                  // serializes edit; not locked while observers run
+	observers atomic.Pointer[[]*observer] // replaced, never changed in place, so that beats need no lock
 }
 
-// resolution is how exact Elapsed is. Work that beats at once from many goroutines would wait for the processor's caches if
-// each beat wrote.
+// resolution is the precision of Elapsed. If every beat wrote, goroutines that beat at once would contend for a cache
+// line.
 const resolution = time.Microsecond
 
 // observer is called with the time from the heartbeat's start to the beat.
 type observer struct{ beat func(at time.Duration) }
 
-// Beat records that the work moved and tells the observers, in the order in which they were added. One that panics is logged
-// and stops neither the others nor the caller. Observers run in the caller's goroutine: Beat returns when they have.
+// Beat records progress and calls the observers, in the order in which they were added and in the goroutine of the
+// caller. The panic of an observer is logged and stops neither the other observers nor the caller.
 func (h *Heartbeat) Beat() {
 	at := h.age()
 	for {
@@ -50,8 +51,8 @@ func (h *Heartbeat) Elapsed() time.Duration {
 	return max(0, h.age()-time.Duration(h.last.Load()))
 }
 
-// Observe has fn called at every beat, after those added before, until remove is called. A beat that is under way may still
-// call fn after remove has returned. fn may be called from several goroutines at once.
+// Observe makes every beat call fn, after the observers added before, until remove is called. A beat in progress may
+// still call fn after remove has returned. Several goroutines may call fn at once.
 func (h *Heartbeat) Observe(fn func()) (remove func()) {
 	return h.observe(func(time.Duration) { fn() })
 }

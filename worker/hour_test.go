@@ -201,7 +201,7 @@ func (w *ward) check(s shop) {
 	for id, l := range w.of {
 		job := s.Job(id)
 		count[l.kind]++
-		named := strings.Contains(log, fmt.Sprintf("kill grace: its slot stays taken, and its result will be refused\" job_id=%s", id))
+		named := strings.Contains(log, fmt.Sprintf("kill grace: it keeps its slot, and its result is dropped\" job_id=%s", id))
 		attempts, stopped := 1, 0
 		if l.kind != "steady" {
 			attempts, stopped = 2, 1

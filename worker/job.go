@@ -9,49 +9,50 @@ import (
 	"lessor"
 )
 
-// Job is one attempt of a job, in the hands of its handler. One made by hand, to test a handler alone, beats to nobody and
-// keeps nothing.
+// Job is one attempt of a job, as its handler receives it. The methods of a Job that a test has made by hand send
+// nothing.
 type Job[T any] struct {
 	lessor.Job
-	// Payload is the job's, decoded; Job.Payload is as it was sent.
+	// Payload is the decoded payload; Job.Payload holds it as it was sent.
 	Payload T
-	// Lease is as it was granted. Hand its Fence to whatever can refuse an older one.
+	// Lease is the lease as it was granted. Pass its Fence to systems that can refuse an older one.
 	Lease lessor.Lease
 
 	worker *Worker
-	held   *held
+	lease  *lease
 }
 
-// Beat says that the work moved. The lease is extended only if its handler has beaten since the last time, so call it
-// wherever the work makes progress, as often as you like: it costs nanoseconds.
+// Beat reports that the work made progress. The worker extends the lease only if the handler has called Beat since
+// the last extension, so call it wherever the work moves, as often as you like: a call takes nanoseconds.
 func (j *Job[T]) Beat() { j.Heartbeat().Beat() }
 
-// Heartbeat is what Beat beats, to be handed to what the work is made of: tools, a Watchdog, a copy loop.
+// Heartbeat returns the heartbeat of this job, for code that must beat without knowing the job: tools, a copy loop, a
+// Watchdog.
 func (j *Job[T]) Heartbeat() *Heartbeat {
-	if j.held == nil {
+	if j.lease == nil {
 		return new(Heartbeat)
 	}
-	return &j.held.beats
+	return &j.lease.beats
 }
 
-// Report beats and tells how far the work is, from 0 to 1, and what it does, in up to 500 characters. It does not wait: the
-// latest report is sent soon, at most once a second.
+// Report beats and reports the progress of the work, from 0 to 1, and a message of up to 500 characters. It does not
+// wait: the worker sends the latest report soon, at most once per second.
 func (j *Job[T]) Report(progress float64, message string) {
-	if j.held == nil {
+	if j.lease == nil {
 		return
 	}
-	j.held.beats.Beat()
-	if progress = min(max(progress, 0), 1); math.IsNaN(progress) { // which JSON cannot say
+	j.lease.beats.Beat()
+	if progress = min(max(progress, 0), 1); math.IsNaN(progress) { // JSON has no NaN
 		progress = 0
 	}
 	if runes := []rune(message); len(runes) > lessor.MaxMessage {
 		message = string(runes[:lessor.MaxMessage])
 	}
-	j.worker.report(j.held, lessor.Heartbeat{Progress: &progress, Message: new(bounded(message))})
+	j.worker.report(j.lease, lessor.Heartbeat{Progress: &progress, Message: new(bounded(message))})
 }
 
-// SaveCheckpoint beats and keeps v, as JSON of up to 64 KiB, for the next attempt, should there be one. It returns when the
-// server has it, which may take until the server can be reached again, or when ctx is done.
+// SaveCheckpoint beats and stores v for the next attempt, as JSON of up to 64 KiB. It returns when the server has
+// stored it or refused it, or when ctx is done; it repeats the call while no server can be reached.
 func (j *Job[T]) SaveCheckpoint(ctx context.Context, v any) error {
 	raw, err := json.Marshal(v)
 	switch {
@@ -59,14 +60,14 @@ func (j *Job[T]) SaveCheckpoint(ctx context.Context, v any) error {
 		return fmt.Errorf("encode checkpoint: %w", err)
 	case len(raw) > lessor.MaxCheckpoint:
 		return fmt.Errorf("a checkpoint of %d bytes is too large: at most %d", len(raw), lessor.MaxCheckpoint)
-	case j.held == nil:
+	case j.lease == nil:
 		return nil
 	}
-	j.held.beats.Beat()
-	return j.worker.save(ctx, j.held, raw)
+	j.lease.beats.Beat()
+	return j.worker.save(ctx, j.lease, raw)
 }
 
-// LoadCheckpoint decodes what the last attempt saved. It returns false if there is nothing.
+// LoadCheckpoint decodes the checkpoint of an earlier attempt. It returns false if there is none.
 func (j *Job[T]) LoadCheckpoint(into any) (bool, error) {
 	if len(j.Checkpoint) == 0 || string(j.Checkpoint) == "null" {
 		return false, nil
@@ -77,26 +78,26 @@ func (j *Job[T]) LoadCheckpoint(into any) (bool, error) {
 	return true, nil
 }
 
-// Draining is closed when the worker begins to stop. Work that takes longer than the worker's DrainTimeout can save a
-// checkpoint then, and return Release(0).
+// Draining returns a channel that is closed when the worker begins to stop. A handler that needs longer than the
+// worker's DrainTimeout can then save a checkpoint and return Release(0).
 func (j *Job[T]) Draining() <-chan struct{} {
-	if j.held == nil {
+	if j.lease == nil {
 		return nil
 	}
 	return j.worker.draining
 }
 
 // save sends a checkpoint until it is acknowledged or refused.
-func (w *Worker) save(ctx context.Context, l *held, raw json.RawMessage) error {
+func (w *Worker) save(ctx context.Context, l *lease, raw json.RawMessage) error {
 	for failures := 1; ; failures++ {
-		sign := w.sign(l)
+		call := w.newBeatCall(l)
 		answer, err := w.cfg.Client.Heartbeat(ctx, l.id(), lessor.Heartbeat{WorkerID: &w.cfg.ID, Checkpoint: raw})
 		switch {
 		case err == nil:
-			w.heard(sign, answer, nil)
+			w.acknowledged(call, answer, nil)
 			return nil
 		case over(err):
-			w.heard(sign, answer, err)
+			w.acknowledged(call, answer, err)
 			return fmt.Errorf("save checkpoint: %w: %w", ErrLeaseLost, err)
 		case !transient(err):
 			return fmt.Errorf("save checkpoint: %w", err)

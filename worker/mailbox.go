@@ -8,71 +8,77 @@ import (
 	"time"
 )
 
-// Bounds of every mailbox. They are those of SQS, so that a program can change from one to another; on a Lessor server bodies are bounded by ServerMaxBody.
+// The bounds of every mailbox. They are the bounds of SQS, so that a program can change from one mailbox to another.
+// On a Lessor server the bound of a body is ServerMaxBody.
 const (
-	// MaxBody is how many bytes a message may have.
+	// MaxBody is the largest message in bytes.
 	MaxBody = 256 << 10
-	// MaxBatch is how many messages one Receive returns at most.
+	// MaxBatch is the largest number of messages that one Receive returns.
 	MaxBatch = 10
-	// MaxVisibility bounds the time a message can be hidden: by a delivery, an extension or a Nack.
+	// MaxVisibility is the longest time for which a delivery, an extension or a Nack can hide a message.
 	MaxVisibility = 12 * time.Hour
-	// MaxWait bounds the time that one Receive waits for a message.
+	// MaxWait is the longest time that one Receive waits for a message.
 	MaxWait = 20 * time.Second
-	// MaxDeliveries is how often a message is handed out before it becomes a dead letter.
+	// MaxDeliveries is how often a message is delivered before it becomes a dead letter.
 	MaxDeliveries = 5
 )
 
-// The refusals of mailboxes.
+// The errors of mailboxes.
 var (
-	// ErrReceiptExpired answers every use of a delivery that is over: acknowledged, nacked, or not extended in time.
+	// ErrReceiptExpired means that the delivery is over: acknowledged, nacked, or not extended in time.
 	ErrReceiptExpired = errors.New("receipt handle expired")
-	// ErrMailboxClosed answers Send and Receive after Close, also a Receive that was waiting.
+	// ErrMailboxClosed is the error of Send and Receive after Close, and of a Receive that Close interrupts.
 	ErrMailboxClosed = errors.New("mailbox is closed")
-	// ErrMailboxFull answers Send when the mailbox holds as many messages as it may, dead letters included.
+	// ErrMailboxFull is the error of Send when the mailbox holds its maximum of messages, dead letters included.
 	ErrMailboxFull = errors.New("mailbox is full")
-	// ErrNoReplyTo answers Reply when the sender named no mailbox for replies.
+	// ErrNoReplyTo is the error of Reply when the sender named no mailbox for replies.
 	ErrNoReplyTo = errors.New("message has no mailbox for replies")
-	// ErrOutOfBounds answers a body, batch, visibility, wait or delay that is outside the bounds of every mailbox.
+	// ErrOutOfBounds means that a body, batch, visibility, wait or delay exceeds the bounds of every mailbox.
 	ErrOutOfBounds = errors.New("out of bounds")
 )
 
-// Mailbox hands out messages, each to one receiver at a time. Its methods may be called at once.
+// Mailbox delivers messages, each to one receiver at a time. Its methods are safe for concurrent use.
 //
-// A mailbox that is made for a server (SQS, Redis, Lessor) is one end of it: others may send and receive at other ends.
+// A mailbox on a server (SQS, Redis, Lessor) is a connection: other processes may send to and receive from the same
+// mailbox.
 type Mailbox interface {
-	// Send puts a message into the mailbox and returns its id. replyTo says where Reply goes: nil for nowhere, else a mailbox
+	// Send puts a message into the mailbox and returns its id. replyTo receives the replies; it is nil or a mailbox
 	// of the same kind.
 	Send(ctx context.Context, body []byte, replyTo Mailbox) (id string, err error)
-	// Receive returns up to maxMessages (1..MaxBatch) that are waiting, hiding each for visibility (0..MaxVisibility). Where
-	// none is waiting it waits up to wait (0..MaxWait) for the first; none by then is an empty answer, not an error.
+	// Receive returns up to maxMessages (1..MaxBatch) waiting messages and hides each for visibility
+	// (0..MaxVisibility). If no message is waiting, it waits up to wait (0..MaxWait) for the first one, and then
+	// returns none.
 	Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]Message, error)
-	// DeadLetters returns up to limit dead letters, oldest first where the server keeps an order. They stay where they are.
+	// DeadLetters returns up to limit dead letters without removing them, oldest first if the server keeps an order.
 	DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error)
-	// Close wakes receivers with ErrMailboxClosed. Messages that were received may still be finished.
+	// Close makes waiting receivers return ErrMailboxClosed. Messages that were received can still be finished.
 	Close() error
 }
 
-// Message is one delivery. What it refers to may be delivered again, to others too, once its visibility is over; each
-// delivery has a receipt of its own, and the methods of one that is over return ErrReceiptExpired and change nothing.
+// Message is one delivery of a message. The message may be delivered again, to any receiver, once its visibility is
+// over. Each delivery has its own receipt; when the delivery is over, its methods return ErrReceiptExpired and change
+// nothing.
 type Message interface {
-	// ID is the message's own, the same at every delivery.
+	// ID identifies the message. It is the same at every delivery.
 	ID() string
-	// Receipt is this delivery's own.
+	// Receipt identifies the delivery.
 	Receipt() string
-	// Body must not be changed.
+	// Body returns the body, which the caller must not change.
 	Body() []byte
-	// Deliveries is how often the message was handed out, this time included and those that were returned left out: 1, 2, …
+	// Deliveries returns how often the message was delivered, including this time and without returned deliveries: 1,
+	// 2, …
 	Deliveries() int
 	// Acknowledge removes the message: its work is done.
 	Acknowledge(ctx context.Context) error
-	// Nack gives the message back, to be seen again after delay (0..MaxVisibility). At the last delivery it becomes a dead
-	// letter at once.
+	// Nack gives the message back. It becomes visible after delay (0..MaxVisibility), or a dead letter if this was
+	// the last delivery.
 	Nack(ctx context.Context, delay time.Duration) error
-	// Return gives the message back, to be seen again at once, because its receiver stops: this delivery does not count.
+	// Return gives the message back because the receiver stops. It becomes visible at once, and the delivery does not
+	// count.
 	Return(ctx context.Context) error
-	// Extend hides the message for at least d (0..MaxVisibility) from now on. It never shortens.
+	// Extend hides the message for at least d (0..MaxVisibility) from now. It never shortens the visibility.
 	Extend(ctx context.Context, d time.Duration) error
-	// Reply sends body to where the sender wants replies. The message stays as it is.
+	// Reply sends body to the mailbox that the sender named for replies. The message stays as it is.
 	Reply(ctx context.Context, body []byte) error
 }
 
@@ -83,7 +89,7 @@ type DeadLetter struct {
 	Deliveries int
 }
 
-// CheckBody refuses a body that no mailbox takes. Like the other checks it is for those who write a mailbox.
+// CheckBody refuses a body that no mailbox accepts. Like the other checks it is for implementations of Mailbox.
 func CheckBody(body []byte) error {
 	if len(body) == 0 || len(body) > MaxBody {
 		return fmt.Errorf("a body of %d bytes: %w (1..%d)", len(body), ErrOutOfBounds, MaxBody)
@@ -91,7 +97,7 @@ func CheckBody(body []byte) error {
 	return nil
 }
 
-// CheckReceive refuses what no mailbox can be asked for.
+// CheckReceive refuses arguments of Receive that no mailbox accepts.
 func CheckReceive(maxMessages int, visibility, wait time.Duration) error {
 	switch {
 	case maxMessages < 1 || maxMessages > MaxBatch:
@@ -102,7 +108,7 @@ func CheckReceive(maxMessages int, visibility, wait time.Duration) error {
 	return CheckVisibility(visibility)
 }
 
-// CheckVisibility refuses a visibility, an extension or a delay for which no mailbox hides a message.
+// CheckVisibility refuses a visibility, an extension or a delay that no mailbox accepts.
 func CheckVisibility(d time.Duration) error {
 	if d < 0 || d > MaxVisibility {
 		return fmt.Errorf("hiding a message for %s: %w (0..%s)", d, ErrOutOfBounds, MaxVisibility)
@@ -119,7 +125,7 @@ func SendJSON(ctx context.Context, box Mailbox, v any, replyTo Mailbox) (id stri
 	return box.Send(ctx, body, replyTo)
 }
 
-// DecodeBody reads the body of m as JSON.
+// DecodeBody decodes the body of m from JSON.
 func DecodeBody[T any](m Message) (T, error) {
 	var v T
 	if err := json.Unmarshal(m.Body(), &v); err != nil {

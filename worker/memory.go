@@ -10,27 +10,28 @@ import (
 	"time"
 )
 
-// DefaultMaxLength is how many messages a Memory holds.
+// DefaultMaxLength is the default of MemoryConfig.MaxLength.
 const DefaultMaxLength = 10_000
 
-// MemoryConfig says how large a Memory may get. The zero value is the default.
+// MemoryConfig configures a Memory. The zero value takes all defaults.
 type MemoryConfig struct {
-	// MaxLength is how many messages it holds, dead letters included. Zero means DefaultMaxLength.
+	// MaxLength is how many messages the mailbox holds, dead letters included. The default is DefaultMaxLength.
 	MaxLength int
 }
 
-// Memory is a mailbox inside this process: for tests, and for parts of one program. Messages go with the process. What is
-// delivered again goes to the end of the line, so that a message that always fails does not block those behind it.
+// Memory is a mailbox in this process, for tests and for the parts of one program. Its messages are lost when the
+// process ends. A message that comes back goes to the end of the queue, so that a message that always fails does not
+// block others.
 type Memory struct {
 	maxLength int
 
 	mu      sync.Mutex
 	closed  bool
-	letters map[string]*letter // all but dead ones
-	waiting []*letter          // in the order in which they are handed out
+	letters map[string]*letter // all but the dead ones
+	waiting []*letter          // in the order of delivery
 	hidden  hiddenLetters
 	dead    []DeadLetter
-	wake    chan struct{} // closed when receivers must look again
+	wake    chan struct{} // closed and replaced when receivers must check again
 }
 
 // letter is one message, in one of three places: waiting, hidden or dead.
@@ -39,8 +40,8 @@ type letter struct {
 	body       []byte
 	replyTo    *Memory
 	deliveries int
-	receipt    string    // of the delivery under way, empty while it waits
-	until      time.Time // hidden until then
+	receipt    string    // of the current delivery, empty while it waits
+	until      time.Time // the end of its visibility
 	place      int       // in the heap of hidden letters
 }
 
@@ -90,39 +91,39 @@ func (b *Memory) Receive(ctx context.Context, maxMessages int, visibility, wait 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		messages, look, err := b.take(maxMessages, visibility)
+		messages, recheck, err := b.take(maxMessages, visibility)
 		left := time.Until(until)
 		if err != nil || len(messages) > 0 || left <= 0 {
 			return messages, err
 		}
-		timer := time.NewTimer(min(left, look.within))
+		timer := time.NewTimer(min(left, recheck.within))
 		select {
 		case <-timer.C:
-		case <-look.wake:
+		case <-recheck.wake:
 		case <-ctx.Done():
 		}
 		timer.Stop()
 	}
 }
 
-// look says when a receiver that found nothing must look again.
-type look struct {
+// recheck says when a receiver that found no message must check again.
+type recheck struct {
 	wake   <-chan struct{}
 	within time.Duration
 }
 
-// take hands out what is waiting.
-func (b *Memory) take(maxMessages int, visibility time.Duration) ([]Message, look, error) {
+// take delivers waiting letters.
+func (b *Memory) take(maxMessages int, visibility time.Duration) ([]Message, recheck, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, look{}, ErrMailboxClosed
+		return nil, recheck{}, ErrMailboxClosed
 	}
 	now := time.Now()
 	b.settle(now)
 	n := min(maxMessages, len(b.waiting))
 	if n == 0 {
-		next := look{b.wake, MaxWait}
+		next := recheck{b.wake, MaxWait}
 		if len(b.hidden) > 0 {
 			next.within = b.hidden[0].until.Sub(now)
 		}
@@ -137,10 +138,10 @@ func (b *Memory) take(maxMessages int, visibility time.Duration) ([]Message, loo
 	}
 	clear(b.waiting[:n])
 	b.waiting = b.waiting[n:]
-	return messages, look{}, nil
+	return messages, recheck{}, nil
 }
 
-// settle moves the letters whose time is over.
+// settle ends the deliveries whose visibility is over.
 func (b *Memory) settle(now time.Time) {
 	for len(b.hidden) > 0 && !now.Before(b.hidden[0].until) {
 		b.giveBack(b.hidden[0])
@@ -159,7 +160,7 @@ func (b *Memory) giveBack(l *letter) {
 	b.wait(l)
 }
 
-// wait puts a letter at the end of the line and wakes the receivers.
+// wait puts a letter at the end of the queue and wakes the receivers.
 func (b *Memory) wait(l *letter) {
 	b.waiting = append(b.waiting, l)
 	close(b.wake)
@@ -184,7 +185,7 @@ func (b *Memory) Close() error {
 	if !b.closed {
 		b.closed = true
 		close(b.wake)
-		b.wake = make(chan struct{}) // letters that come back still wake, though nobody listens
+		b.wake = make(chan struct{}) // wait closes it again when a letter comes back
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ func (m *memoryMessage) Receipt() string { return m.receipt }
 func (m *memoryMessage) Body() []byte    { return m.letter.body }
 func (m *memoryMessage) Deliveries() int { return m.deliveries }
 
-// held calls do with the box locked, if this delivery is not over.
-func (m *memoryMessage) held(ctx context.Context, do func(now time.Time)) error {
+// ifCurrent calls do with the box locked, unless this delivery is over.
+func (m *memoryMessage) ifCurrent(ctx context.Context, do func(now time.Time)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (m *memoryMessage) held(ctx context.Context, do func(now time.Time)) error 
 
 // Acknowledge implements Message.
 func (m *memoryMessage) Acknowledge(ctx context.Context) error {
-	return m.held(ctx, func(time.Time) {
+	return m.ifCurrent(ctx, func(time.Time) {
 		heap.Remove(&m.box.hidden, m.letter.place)
 		m.letter.receipt = ""
 		delete(m.box.letters, m.letter.id)
@@ -49,7 +49,7 @@ func (m *memoryMessage) Nack(ctx context.Context, delay time.Duration) error {
 	if err := CheckVisibility(delay); err != nil {
 		return err
 	}
-	return m.held(ctx, func(now time.Time) {
+	return m.ifCurrent(ctx, func(now time.Time) {
 		if delay == 0 || m.deliveries >= MaxDeliveries {
 			m.box.giveBack(m.letter)
 			return
@@ -61,7 +61,7 @@ func (m *memoryMessage) Nack(ctx context.Context, delay time.Duration) error {
 
 // Return implements Message.
 func (m *memoryMessage) Return(ctx context.Context) error {
-	return m.held(ctx, func(time.Time) {
+	return m.ifCurrent(ctx, func(time.Time) {
 		m.letter.deliveries--
 		m.box.giveBack(m.letter)
 	})
@@ -72,14 +72,14 @@ func (m *memoryMessage) Extend(ctx context.Context, d time.Duration) error {
 	if err := CheckVisibility(d); err != nil {
 		return err
 	}
-	return m.held(ctx, func(now time.Time) {
+	return m.ifCurrent(ctx, func(now time.Time) {
 		if until := now.Add(d); until.After(m.letter.until) {
 			m.hide(until)
 		}
 	})
 }
 
-// hide moves the end of the letter's hiding.
+// hide changes the end of the letter's visibility.
 func (m *memoryMessage) hide(until time.Time) {
 	m.letter.until = until
 	heap.Fix(&m.box.hidden, m.letter.place)
@@ -90,7 +90,7 @@ func (m *memoryMessage) Reply(ctx context.Context, body []byte) error {
 	if err := CheckBody(body); err != nil {
 		return err
 	}
-	if err := m.held(ctx, func(time.Time) {}); err != nil {
+	if err := m.ifCurrent(ctx, func(time.Time) {}); err != nil {
 		return err
 	}
 	if m.letter.replyTo == nil {
@@ -100,7 +100,7 @@ func (m *memoryMessage) Reply(ctx context.Context, body []byte) error {
 	return err
 }
 
-// hiddenLetters is a heap, the next to be seen first.
+// hiddenLetters is a heap; the letter whose visibility ends next is first.
 type hiddenLetters []*letter
 
 func (h hiddenLetters) Len() int           { return len(h) }

@@ -16,40 +16,40 @@ import (
 const (
 	// maxLeases is how many leases one request may ask for.
 	maxLeases = 500
-	// recallTimeout bounds the last question of a worker that stops: what was granted to the request that it gave up.
-	recallTimeout = 5 * time.Second
+	// returnTimeout bounds the last call of a stopping worker, which learns what its abandoned request was granted.
+	returnTimeout = 5 * time.Second
 )
 
-// question is what one request asks for.
-type question struct {
+// query is what one request asks for.
+type query struct {
 	types []string
 	most  int
 	wait  time.Duration
-	wide  bool // leaves out types of which there is less room; it does not wait
+	wide  bool // names only the types with the most room, and does not wait
 }
 
-// poll is the request that is under way. Guarded by Worker.mu.
+// poll is the request that waits for its answer. Guarded by Worker.mu.
 type poll struct {
 	types  []string
 	cancel context.CancelFunc // nil = none
 }
 
-// freed ends a request that does not ask for a type of which there is room again: the next one will.
+// freed cancels a request that does not name jobType, which has room again. The next request will name it.
 func (p *poll) freed(jobType string) {
 	if p.cancel != nil && !slices.Contains(p.types, jobType) {
 		p.cancel()
 	}
 }
 
-// ask is the requesting loop: it asks for as much work as there is room for until ctx is done or the server refuses us. A
-// request keeps its id until it is answered, so that a lost answer, or one not waited for, is given again instead of granted
-// twice; its leases are counted from when it was first sent.
-func (w *Worker) ask(ctx, work context.Context) error {
+// requestLoop requests as many leases as there is room for until ctx is done or the server refuses this worker. A
+// request keeps its id until it is answered, so that the server repeats a lost answer instead of granting twice. The
+// leases of a request count from the time at which it was first sent.
+func (w *Worker) requestLoop(ctx, work context.Context) error {
 	var id string
 	var since moment
 	wide, failures := false, 0
 	for {
-		q, ok := w.room(ctx, wide)
+		q, ok := w.awaitRoom(ctx, wide)
 		if !ok {
 			break
 		}
@@ -64,11 +64,11 @@ func (w *Worker) ask(ctx, work context.Context) error {
 			id, failures, wide = "", 0, !q.wide && len(grants) == q.most
 		case err == nil:
 			id, failures, wide = "", 0, false
-			// A request that was held to its end has waited already, and a wide one is followed by one that waits.
+			// The server has already held a request that waited, and a wide request is followed by one that waits.
 			if !q.wide && (q.wait == 0 || time.Since(sent) < q.wait*9/10) {
 				pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 			}
-		case errors.Is(err, context.Canceled): // there is room for more, or it is time to stop
+		case errors.Is(err, context.Canceled): // there is room for another type, or the worker stops
 		case !transient(err):
 			return fmt.Errorf("request leases: %w", err)
 		default:
@@ -79,15 +79,15 @@ func (w *Worker) ask(ctx, work context.Context) error {
 		}
 	}
 	if id != "" {
-		w.recall(work, id, since)
+		w.returnGrants(work, id, since)
 	}
 	return nil
 }
 
-// room waits until a job could be run, and returns what to ask for. The sum of a request is bounded, not its share of each
-// type, so it asks for as many as there is room for of every type it names: for all types with room by turns with, if wide,
-// only those with the most.
-func (w *Worker) room(ctx context.Context, wide bool) (question, bool) {
+// awaitRoom waits until there is room for a job, and returns what to request. A request bounds the sum of its leases
+// and not the number per type, so it asks for as many leases as there is room for in every type that it names.
+// Requests that name all types with room alternate with wide ones, which name only the types with the most room.
+func (w *Worker) awaitRoom(ctx context.Context, wide bool) (query, bool) {
 	for ctx.Err() == nil {
 		w.mu.Lock()
 		q, changed := w.roomLocked(wide), w.changed
@@ -100,15 +100,15 @@ func (w *Worker) room(ctx context.Context, wide bool) (question, bool) {
 		case <-ctx.Done():
 		}
 	}
-	return question{}, false
+	return query{}, false
 }
 
-func (w *Worker) roomLocked(wide bool) question {
-	// Ends that nobody acknowledges must not pile up: they and what runs are at most twice what may run.
-	total := min(w.cfg.Concurrency-w.running, 2*w.cfg.Concurrency-len(w.held), maxLeases)
-	q := question{most: total, wait: w.cfg.Wait}
+func (w *Worker) roomLocked(wide bool) query {
+	// Unacknowledged ends must not pile up: together with the running jobs they are at most twice the concurrency.
+	total := min(w.cfg.Concurrency-w.running, 2*w.cfg.Concurrency-len(w.leases), maxLeases)
+	q := query{most: total, wait: w.cfg.Wait}
 	if total <= 0 {
-		return question{}
+		return query{}
 	}
 	room := map[string]int{}
 	for name, h := range w.handlers {
@@ -118,7 +118,7 @@ func (w *Worker) roomLocked(wide bool) question {
 		}
 	}
 	if len(room) == 0 {
-		return question{}
+		return query{}
 	}
 	if most := slices.Max(slices.Collect(maps.Values(room))); wide && most > q.most {
 		maps.DeleteFunc(room, func(_ string, free int) bool { return free < most })
@@ -128,8 +128,8 @@ func (w *Worker) roomLocked(wide bool) question {
 	return q
 }
 
-// request makes one request, which ends early when there is room for a type that it does not name.
-func (w *Worker) request(ctx context.Context, q question, id string) ([]lessor.Grant, *lessor.Denial, error) {
+// request sends one request. It ends early when a type that it does not name has room.
+func (w *Worker) request(ctx context.Context, q query, id string) ([]lessor.Grant, *lessor.Denial, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.mu.Lock()
@@ -146,7 +146,8 @@ func (w *Worker) request(ctx context.Context, q question, id string) ([]lessor.G
 		w.mu.Unlock()
 	}()
 	r := lessor.LeaseRequest{
-		WorkerID: &w.cfg.ID, Types: q.types, MaxLeases: new(int64(q.most)), WaitMS: new(q.wait.Milliseconds()), RequestID: &id,
+		WorkerID: &w.cfg.ID, Types: q.types, RequestID: &id,
+		MaxLeases: new(int64(q.most)), WaitMS: new(q.wait.Milliseconds()),
 	}
 	if w.cfg.TTL > 0 {
 		r.TTLMS = new(w.cfg.TTL.Milliseconds())
@@ -154,21 +155,21 @@ func (w *Worker) request(ctx context.Context, q question, id string) ([]lessor.G
 	return w.cfg.Client.Request(ctx, r)
 }
 
-// recall gives back what was granted to a request that this worker, which stops, gave up.
-func (w *Worker) recall(work context.Context, id string, since moment) {
-	ctx, cancel := context.WithTimeout(work, recallTimeout)
+// returnGrants releases the leases that were granted to a request which the stopping worker abandoned.
+func (w *Worker) returnGrants(work context.Context, id string, since moment) {
+	ctx, cancel := context.WithTimeout(work, returnTimeout)
 	defer cancel()
-	grants, err := recall(ctx, w.cfg.Client, w.cfg.ID, id)
+	grants, err := grantsOf(ctx, w.cfg.Client, w.cfg.ID, id)
 	if err != nil {
-		w.log.Warn("What was granted to the last request is not known; it will expire", "error", err)
+		w.log.Warn("The last request for leases was not answered; leases that it granted will expire", "error", err)
 		return
 	}
 	w.take(work, grants, since)
 }
 
-// recall returns what was granted to a request whose answer was not waited for. It asks for a type that no job has, so that
+// grantsOf returns what was granted to an abandoned request. It repeats the request for a type that no job has, so that
 // nothing new is granted.
-func recall(ctx context.Context, c *client.Client, worker, id string) ([]lessor.Grant, error) {
+func grantsOf(ctx context.Context, c *client.Client, worker, id string) ([]lessor.Grant, error) {
 	grants, _, err := c.Request(ctx, lessor.LeaseRequest{
 		WorkerID: &worker, Types: []string{"lessor.recall." + id}, MaxLeases: new(int64(1)), RequestID: &id,
 	})

@@ -1,7 +1,7 @@
 package worker
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,24 +13,24 @@ import (
 	"lessor/client"
 )
 
-// ServerMaxBody is how many bytes a message may have on a server with the default limit of 256 KiB a job: what is not text
-// travels as base64, and 2 KiB are for what is around it.
+// ServerMaxBody is the largest message in bytes on a server with the default payload limit of 256 KiB: bodies that
+// are not text are sent as base64, and 2 KiB are left for the fields around them.
 const ServerMaxBody = (256<<10 - 2<<10) / 4 * 3
 
-// ServerMailboxConfig says which jobs are the messages of a ServerMailbox.
+// ServerMailboxConfig configures a ServerMailbox. Client and Type are required.
 type ServerMailboxConfig struct {
 	Client *client.Client
-	// Type is the mailbox's name: its messages are the jobs of this type. Nobody else may handle it.
+	// Type is the name of the mailbox: its messages are the jobs of this type. No other worker may handle the type.
 	Type string
-	// ID names the receiver in the server's lists and records. Empty means one of its own.
+	// ID names the receiver in the server's lists and records. The default is the host name and a random suffix.
 	ID string
-	// Tenant is whose the messages are that are sent; empty = nobody's in particular.
+	// Tenant is the tenant of the messages that are sent. The default is none.
 	Tenant string
 }
 
-// ServerMailbox is a mailbox on a Lessor server: a message is a job, a delivery is a lease, whose ttl is the visibility (at least
-// 100 ms), and a dead letter is a job that failed for good. Replies also become the job's result. Listing dead letters needs a
-// token that may read jobs.
+// ServerMailbox is a mailbox on a Lessor server. A message is a job, a delivery is a lease whose ttl is the
+// visibility (at least 100 ms), and a dead letter is a job that failed for good. The latest reply also becomes the
+// result of the job. DeadLetters needs a token that may read jobs.
 type ServerMailbox struct {
 	cfg    ServerMailboxConfig
 	closed context.Context // done after Close
@@ -43,7 +43,7 @@ func NewServerMailbox(cfg ServerMailboxConfig) (*ServerMailbox, error) {
 		return nil, errors.New("a mailbox on a server needs Client and Type")
 	}
 	if cfg.ID == "" {
-		cfg.ID = ownID()
+		cfg.ID = randomID()
 	}
 	b := &ServerMailbox{cfg: cfg}
 	b.closed, b.close = context.WithCancel(context.Background())
@@ -66,15 +66,16 @@ func (b *ServerMailbox) Send(ctx context.Context, body []byte, replyTo Mailbox) 
 	return b.submit(ctx, b.cfg.Type, body, back)
 }
 
-// submit stores a message of a type, once: repetitions carry the same key.
+// submit stores a message as a job. Its idempotency key makes the call safe to repeat.
 func (b *ServerMailbox) submit(ctx context.Context, jobType string, body []byte, replyTo string) (string, error) {
 	payload, err := seal(body, replyTo)
 	if err != nil {
 		return "", err
 	}
 	s := lessor.Submission{
-		Type: &jobType, Payload: payload, IdempotencyKey: new("message:" + rand.Text()), MaxAttempts: new(int64(MaxDeliveries)),
-		Backoff: &lessor.BackoffAsk{FirstMS: new(int64(0)), MaxMS: new(int64(0))}, // what is overdue is seen again at once
+		Type: &jobType, Payload: payload, IdempotencyKey: new("message:" + rand.Text()),
+		MaxAttempts: new(int64(MaxDeliveries)),
+		Backoff:     &lessor.BackoffAsk{FirstMS: new(int64(0)), MaxMS: new(int64(0))}, // overdue = visible at once
 	}
 	if b.cfg.Tenant != "" {
 		s.TenantID = &b.cfg.Tenant
@@ -90,7 +91,9 @@ func (b *ServerMailbox) submit(ctx context.Context, jobType string, body []byte,
 }
 
 // Receive implements Mailbox.
-func (b *ServerMailbox) Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]Message, error) {
+func (b *ServerMailbox) Receive(
+	ctx context.Context, maxMessages int, visibility, wait time.Duration,
+) ([]Message, error) {
 	if err := CheckReceive(maxMessages, visibility, wait); err != nil {
 		return nil, err
 	}
@@ -105,7 +108,10 @@ func (b *ServerMailbox) Receive(ctx context.Context, maxMessages int, visibility
 			m := b.open(g)
 			if m.deliveries <= MaxDeliveries {
 				messages = append(messages, m)
-			} else if err := m.bury(ctx); err != nil { // the server counts attempts and interruptions apart, and could not
+				continue
+			}
+			// The server counts attempts and interruptions separately, so it does not enforce MaxDeliveries.
+			if err := m.makeDead(ctx); err != nil {
 				return messages, err
 			}
 		}
@@ -113,14 +119,16 @@ func (b *ServerMailbox) Receive(ctx context.Context, maxMessages int, visibility
 		if len(messages) > 0 || left <= 0 {
 			return messages, nil
 		}
-		if denial != nil && !pauseEither(ctx, b.closed, min(left, time.Duration(denial.RetryAfterMS)*time.Millisecond)) {
-			continue // which finds out who ended it
+		if denial != nil {
+			b.pause(ctx, min(left, time.Duration(denial.RetryAfterMS)*time.Millisecond))
 		}
 	}
 }
 
-// request asks for leases once. What was granted to a request that is given up is given back.
-func (b *ServerMailbox) request(ctx context.Context, most int, visibility, wait time.Duration) ([]lessor.Grant, *lessor.Denial, error) {
+// request requests leases once. If ctx or the mailbox ends meanwhile, it gives back the leases that were granted.
+func (b *ServerMailbox) request(
+	ctx context.Context, most int, visibility, wait time.Duration,
+) ([]lessor.Grant, *lessor.Denial, error) {
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.closed, cancel)()
@@ -142,35 +150,33 @@ func (b *ServerMailbox) request(ctx context.Context, most int, visibility, wait 
 	return nil, nil, fmt.Errorf("receive messages: %w", err)
 }
 
-// giveBackTimeout bounds what a receiver who was told to stop still does.
+// giveBackTimeout bounds the calls of a receiver that was stopped.
 const giveBackTimeout = time.Second
 
 func (b *ServerMailbox) giveBack(ctx context.Context, requestID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
-	grants, _ := recall(ctx, b.cfg.Client, b.cfg.ID, requestID) // what stays becomes visible by itself
+	grants, _ := grantsOf(ctx, b.cfg.Client, b.cfg.ID, requestID) // after an error the visibility of the messages ends
 	for _, g := range grants {
 		_ = b.open(g).Return(ctx)
 	}
 }
 
-// ttlOf is a visibility as the ttl of a lease.
+// ttlOf returns a visibility as the ttl of a lease in milliseconds.
 func ttlOf(visibility time.Duration) int64 { return max(visibility, minTTL).Milliseconds() }
 
-// pauseEither waits for d and reports whether neither context ended it.
-func pauseEither(a, b context.Context, d time.Duration) bool {
+// pause waits for d, or until ctx or the mailbox ends.
+func (b *ServerMailbox) pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
-	case <-a.Done():
-	case <-b.Done():
+	case <-ctx.Done():
+	case <-b.closed.Done():
 	}
-	return false
 }
 
-// DeadLetters implements Mailbox. It reads the whole list of the type's jobs that ended without success.
+// DeadLetters implements Mailbox. It reads the list of all jobs of the type that ended without success.
 func (b *ServerMailbox) DeadLetters(ctx context.Context, limit int) ([]DeadLetter, error) {
 	var dead []lessor.Job
 	for _, state := range []lessor.State{lessor.Failed, lessor.Expired} {
@@ -183,11 +189,14 @@ func (b *ServerMailbox) DeadLetters(ctx context.Context, limit int) ([]DeadLette
 			}
 		}
 	}
-	slices.SortFunc(dead, func(x, y lessor.Job) int { return cmp.Compare(x.ID.String(), y.ID.String()) }) // ids rise with time
+	// Ids rise with time.
+	slices.SortFunc(dead, func(x, y lessor.Job) int { return bytes.Compare(x.ID.UUID[:], y.ID.UUID[:]) })
 	letters := make([]DeadLetter, 0, min(len(dead), max(0, limit)))
 	for _, job := range dead[:cap(letters)] {
-		body, _ := unseal(job.Payload) // a job that is no message is a dead letter without a body
-		letters = append(letters, DeadLetter{ID: job.ID.String(), Body: body, Deliveries: min(job.Attempt+job.Interruptions, MaxDeliveries)})
+		body, _ := unseal(job.Payload)
+		letters = append(letters, DeadLetter{
+			ID: job.ID.String(), Body: body, Deliveries: min(job.Attempt+job.Interruptions, MaxDeliveries),
+		})
 	}
 	return letters, nil
 }

@@ -12,7 +12,7 @@ import (
 	"lessor"
 )
 
-// envelope is the payload of a job that is a message. Text is kept as text, so that people can read it.
+// envelope is the payload of a job that is a message. Text stays text, so that people can read it.
 type envelope struct {
 	Text    *string `json:"text,omitempty"`
 	Bytes   []byte  `json:"bytes,omitempty"`
@@ -34,13 +34,15 @@ func seal(body []byte, replyTo string) (json.RawMessage, error) {
 	if !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 {
 		return sealed, nil
 	}
-	if text, err := json.Marshal(envelope{Text: new(string(body)), ReplyTo: replyTo}); err == nil && len(text) <= len(sealed) {
+	text, err := json.Marshal(envelope{Text: new(string(body)), ReplyTo: replyTo})
+	if err == nil && len(text) <= len(sealed) {
 		return text, nil
 	}
 	return sealed, nil
 }
 
-// unseal returns the body in a payload and where replies go. A job that somebody submitted by other means is its payload.
+// unseal returns the body in a payload and the type of the mailbox for replies. The body of a job that Send did not
+// submit is its payload.
 func unseal(payload json.RawMessage) (body []byte, replyTo string) {
 	var e envelope
 	d := json.NewDecoder(bytes.NewReader(payload))
@@ -63,7 +65,7 @@ type serverMessage struct {
 	replyTo    string
 
 	mu    sync.Mutex
-	ended bool // the server answers the same end twice alike, a mailbox does not
+	ended bool // a second end must fail, although the server would accept it
 	reply json.RawMessage
 }
 
@@ -90,7 +92,7 @@ func (m *serverMessage) Nack(ctx context.Context, delay time.Duration) error {
 		return err
 	}
 	if m.deliveries >= MaxDeliveries {
-		return m.bury(ctx)
+		return m.makeDead(ctx)
 	}
 	return m.release(ctx, lessor.Release{DelayMS: new(delay.Milliseconds())})
 }
@@ -105,8 +107,8 @@ func (m *serverMessage) release(ctx context.Context, r lessor.Release) error {
 	return m.end("give message back", func() error { return m.box.cfg.Client.Release(ctx, m.grant.Lease.ID, r) })
 }
 
-// bury makes the message a dead letter.
-func (m *serverMessage) bury(ctx context.Context) error {
+// makeDead makes the message a dead letter.
+func (m *serverMessage) makeDead(ctx context.Context) error {
 	return m.end("make message a dead letter", func() error {
 		return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
 			WorkerID: &m.box.cfg.ID, Status: new("failed"), Retryable: new(false),
@@ -121,18 +123,20 @@ func (m *serverMessage) Extend(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	return m.use("extend message", func() error {
-		_, err := m.box.cfg.Client.Heartbeat(ctx, m.grant.Lease.ID, lessor.Heartbeat{WorkerID: &m.box.cfg.ID, TTLMS: new(ttlOf(d))})
+		_, err := m.box.cfg.Client.Heartbeat(ctx, m.grant.Lease.ID, lessor.Heartbeat{
+			WorkerID: &m.box.cfg.ID, TTLMS: new(ttlOf(d)),
+		})
 		return err
 	})
 }
 
-// Reply implements Message. The latest reply is also the job's result, for whoever asks for it there.
+// Reply implements Message. The latest reply is also the result of the job.
 func (m *serverMessage) Reply(ctx context.Context, body []byte) error {
 	result, err := seal(body, "")
 	if err != nil {
 		return err
 	}
-	if err := m.Extend(ctx, 0); err != nil { // which finds out whether the delivery is over, and no more
+	if err := m.Extend(ctx, 0); err != nil { // only checks that the delivery is not over
 		return err
 	}
 	m.mu.Lock()
@@ -145,7 +149,7 @@ func (m *serverMessage) Reply(ctx context.Context, body []byte) error {
 	return err
 }
 
-// end makes the last call of this delivery.
+// end makes the call that ends this delivery.
 func (m *serverMessage) end(verb string, call func() error) error {
 	return m.use(verb, func() error {
 		err := call()

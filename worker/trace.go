@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"crypto/subtle"
+	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -11,9 +12,10 @@ import (
 	"lessor/client"
 )
 
-// trace begins the span of an attempt, in the trace of whoever submitted the job and below the server's span of the grant, whose
-// id is the exclusive or of both halves of the lease's. Calls that the handler makes with client carry it on, also where no tracing is set up.
-func (w *Worker) trace(l *held) (context.Context, trace.Span) {
+// trace starts the span of an attempt in the trace of the submission. Its parent is the server's span of the grant,
+// whose id is the exclusive or of both halves of the lease id. Calls that the handler makes with client continue the
+// trace, even if no tracer is set up.
+func (w *Worker) trace(l *lease) (context.Context, trace.Span) {
 	ctx, job := l.ctx, l.grant.Job
 	if id, err := trace.TraceIDFromHex(job.TraceID); err == nil {
 		grant := trace.SpanContextConfig{TraceID: id, TraceFlags: trace.FlagsSampled, Remote: true}
@@ -29,12 +31,12 @@ func (w *Worker) trace(l *held) (context.Context, trace.Span) {
 		attribute.String("lessor.worker_id", w.cfg.ID),
 	))
 	if sc := span.SpanContext(); sc.IsValid() {
-		ctx = client.WithTraceparent(ctx, "00-"+sc.TraceID().String()+"-"+sc.SpanID().String()+"-"+sc.TraceFlags().String())
+		ctx = client.WithTraceparent(ctx, fmt.Sprintf("00-%s-%s-%s", sc.TraceID(), sc.SpanID(), sc.TraceFlags()))
 	}
 	return ctx, span
 }
 
-// endSpan says how the attempt ended.
+// endSpan records how the attempt ended.
 func endSpan(span trace.Span, e end, sent bool, err error) {
 	outcome := e.name()
 	if !sent {

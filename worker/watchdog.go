@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Defaults of a Watchdog: a stall is noticed at most one check after it is one.
+// The defaults of a Watchdog.
 const (
 	DefaultStallAfter = 5 * time.Minute
 	DefaultCheckEvery = 10 * time.Second
 )
 
-// Watchdog looks at heartbeats and acts when one falls silent. Losing the lease is what moves stalled work elsewhere; a
-// watchdog is for the worker itself: to cancel the work, to dump its goroutines, or to end a process that cannot be helped.
+// Watchdog checks heartbeats and acts when one falls silent. Stalled work moves to another worker because its lease
+// is lost; a watchdog is for the stalled process itself: it can cancel the work, dump goroutines, or end the process.
 type Watchdog struct {
-	// Heartbeats are watched; at least one.
+	// Heartbeats are the heartbeats to watch, at least one.
 	Heartbeats []*Heartbeat
-	// StallAfter is the silence that is a stall. Zero means DefaultStallAfter.
+	// StallAfter is the silence that counts as a stall. The default is DefaultStallAfter.
 	StallAfter time.Duration
-	// CheckEvery is the time between two looks. Zero means DefaultCheckEvery.
+	// CheckEvery is the time between two checks. The default is DefaultCheckEvery.
 	CheckEvery time.Duration
-	// Stalled is called once a stall, in Run's goroutine, with how long the silence has lasted. After a beat the next silence
-	// is another stall.
+	// Stalled is called once per stall, in the goroutine of Run, with the length of the silence so far. A beat ends
+	// the stall.
 	Stalled func(hb *Heartbeat, silence time.Duration)
 }
 
@@ -38,19 +38,19 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	if checkEvery <= 0 {
 		checkEvery = DefaultCheckEvery
 	}
-	told := make([]time.Duration, len(w.Heartbeats)) // the silence last seen, zero if it was no stall
+	seen := make([]time.Duration, len(w.Heartbeats)) // the silence at the last check, zero if it was no stall
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		for i, hb := range w.Heartbeats {
 			silence := hb.Elapsed()
 			if silence < stallAfter {
-				told[i] = 0
+				seen[i] = 0
 				continue
 			}
-			before := told[i]
-			told[i] = silence
-			if before == 0 || silence < before { // shorter than at the last look: it has beaten since
+			before := seen[i]
+			seen[i] = silence
+			if before == 0 || silence < before { // a shorter silence than before: there was a beat since
 				w.Stalled(hb, silence)
 			}
 		}

@@ -20,26 +20,27 @@ import (
 	"lessor/client"
 )
 
-// Config says how a Worker works. Only Client is required.
+// Config configures a Worker. Only Client is required.
 type Config struct {
 	Client *client.Client
-	// ID names this process in the server's lists and records. No two that run may share it. Empty means one of its own,
-	// made of the host's name and chance.
+	// ID names this worker in the server's lists and records. Two running workers must not share an id. The default is
+	// the host name and a random suffix.
 	ID string
-	// Concurrency is how many jobs run at once. Zero means 10; at most 10,000.
+	// Concurrency is how many jobs run at once, at most 10,000. The default is 10.
 	Concurrency int
-	// TTL is how long a lease lives without a heartbeat. Zero means what the server says (60 s unless set).
+	// TTL is how long a lease lives without a heartbeat. The default is the server's lease.ttl.
 	TTL time.Duration
-	// Wait is how long one request for work may be held by the server until there is some. Zero means 20 s; at most 30 s.
+	// Wait is how long the server may hold a request until there is work, at most 30 s. The default is 20 s.
 	Wait time.Duration
-	// DrainTimeout is how long jobs may go on once Run's context is done; then theirs is. Zero means 15 s, which together with
-	// KillGrace stays under the 30 s that Kubernetes gives. Negative means not at all.
+	// DrainTimeout is how long jobs may continue once Run's context is done, before the worker ends their contexts.
+	// The default is 15 s: together with KillGrace it stays within the 30 s that Kubernetes allows. A negative value
+	// means no time.
 	DrainTimeout time.Duration
-	// KillGrace is how long a handler may take to return once its context is done. Zero means 10 s.
+	// KillGrace is how long a handler may take to return once its context is done. The default is 10 s.
 	KillGrace time.Duration
-	// Log is where warnings go. Nil means slog.Default().
+	// Log receives warnings. The default is slog.Default().
 	Log *slog.Logger
-	// TracerProvider makes a span for each attempt. Nil means the global one of OpenTelemetry.
+	// TracerProvider creates a span for each attempt. The default is OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
 }
 
@@ -63,8 +64,8 @@ type Worker struct {
 	tracer trace.Tracer
 	wall   func() time.Time
 
-	wake     chan struct{} // the heartbeat loop should look again
-	ending   chan struct{} // the finishing loop has something to send
+	wake     chan struct{} // wakes the heartbeat loop
+	ending   chan struct{} // wakes the finishing loop
 	draining chan struct{} // closed when the worker begins to stop
 	calls    sync.WaitGroup
 	attempts sync.WaitGroup
@@ -73,11 +74,11 @@ type Worker struct {
 	begun    bool
 	stopping bool
 	handlers map[string]*handler
-	held     map[lessor.LeaseID]*held
-	running  int           // handlers that have not returned, and leases that wait for theirs
-	stuck    int           // handlers that have not returned in time, among them
-	ends     []*held       // whose end is to be sent
-	changed  chan struct{} // closed and replaced when one of these changes so that somebody may wait no longer
+	leases   map[lessor.LeaseID]*lease
+	running  int           // handlers that have not returned, and leases whose handler has not started yet
+	stuck    int           // handlers among them that have not returned in time
+	ends     []*lease      // leases whose end must be sent
+	changed  chan struct{} // closed and replaced by notifyLocked
 	poll     poll
 	pulse    pulse
 }
@@ -88,7 +89,7 @@ func New(cfg Config) (*Worker, error) {
 		return nil, errors.New("worker: Client is missing")
 	}
 	if cfg.ID == "" {
-		cfg.ID = ownID()
+		cfg.ID = randomID()
 	}
 	setDefault(&cfg.Concurrency, defaultConcurrency)
 	setDefault(&cfg.Wait, defaultWait)
@@ -110,7 +111,7 @@ func New(cfg Config) (*Worker, error) {
 		cfg: cfg, log: cfg.Log, wall: wallClock,
 		wake: make(chan struct{}, 1), ending: make(chan struct{}, 1),
 		draining: make(chan struct{}), changed: make(chan struct{}),
-		handlers: map[string]*handler{}, held: map[lessor.LeaseID]*held{},
+		handlers: map[string]*handler{}, leases: map[lessor.LeaseID]*lease{},
 	}
 	if w.log == nil {
 		w.log = slog.Default()
@@ -123,8 +124,8 @@ func New(cfg Config) (*Worker, error) {
 	return w, nil
 }
 
-// ownID is an id that no other process has.
-func ownID() string {
+// randomID returns an id that no other process has.
+func randomID() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "worker"
@@ -139,42 +140,42 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// ID is how the server knows this worker.
+// ID returns the id by which the server knows this worker.
 func (w *Worker) ID() string { return w.cfg.ID }
 
-// Run works until ctx is done, then drains: it asks for no more jobs, lets those that run go on for DrainTimeout, ends the
-// context of the rest with ErrDraining, and gives back, without costing an attempt, what did not finish. Leases are kept
-// alive meanwhile. It returns nil when everything it held is finished or given back, as the server has acknowledged; else an
-// error that says what was left behind. A server that refuses this worker ends it too. Run may be called once.
+// Run works until ctx is done, or until the server refuses this worker. Then it drains: it requests no more jobs,
+// lets the running jobs continue for DrainTimeout, ends the contexts of the remaining ones with ErrDraining, and
+// releases what did not finish, which costs the jobs no attempt. Leases stay alive meanwhile.
 //
-// Everything it started has ended when it returns, except handlers that did not return within KillGrace of the end of
-// their context: these it names in the log and leaves behind, and their leases expire.
+// Run returns nil when the server has acknowledged the end of every lease; otherwise an error that says what was left
+// behind. All goroutines that it started have ended then, except those of handlers that did not return within
+// KillGrace of the end of their context: Run logs their names, and their leases expire. Run may be called once.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.begin(); err != nil {
 		return err
 	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var loops sync.WaitGroup
-	loops.Go(func() { w.keep(work) })
-	loops.Go(func() { w.finish(work) })
+	loops.Go(func() { w.heartbeatLoop(work) })
+	loops.Go(func() { w.finishLoop(work) })
 
-	asking, enough := context.WithCancelCause(ctx)
-	asked := make(chan error, 1)
+	requesting, refuse := context.WithCancelCause(ctx)
+	refused := make(chan error, 1)
 	go func() {
-		err := w.ask(asking, work)
-		asked <- err
-		enough(err)
+		err := w.requestLoop(requesting, work)
+		refused <- err
+		refuse(err)
 	}()
-	<-asking.Done()
-	err := w.drain(work, asked)
+	<-requesting.Done()
+	err := w.drain(work, refused)
 	stop()
 	loops.Wait()
 	w.calls.Wait()
 	return err
 }
 
-// RunUntilSignal is Run until ctx is done or the process is told to stop by SIGTERM or SIGINT. A second signal ends the
-// process at once.
+// RunUntilSignal is Run until ctx is done or the process receives SIGTERM or SIGINT. A second signal ends the process
+// at once.
 func (w *Worker) RunUntilSignal(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()

@@ -12,24 +12,24 @@ import (
 
 var errAnswers = errors.New("the server did not answer each lease")
 
-// act does what look found. Calls are made beside the loop, which must not wait for a server.
-func (w *Worker) act(ctx context.Context, r round) {
-	w.tell(r)
+// carryOut does what plan decided. Calls run in their own goroutines, because the loop must not wait for a server.
+func (w *Worker) carryOut(ctx context.Context, r round) {
+	w.enforce(r)
 	for _, s := range r.reports {
 		w.calls.Go(func() { w.extendOne(ctx, s) })
 	}
-	for signs := range slices.Chunk(r.beats, maxBeats) {
-		w.calls.Go(func() { w.extendAll(ctx, signs) })
+	for calls := range slices.Chunk(r.beats, maxBeats) {
+		w.calls.Go(func() { w.extendAll(ctx, calls) })
 	}
 }
 
 // extendAll sends one heartbeat for many leases.
-func (w *Worker) extendAll(ctx context.Context, signs []sign) {
-	ids := make([]lessor.LeaseID, len(signs))
-	patience := signs[0].ttl / 3
-	for i, s := range signs {
-		ids[i] = s.held.id()
-		patience = min(patience, s.ttl/3) // so that another try fits before the lease can end
+func (w *Worker) extendAll(ctx context.Context, calls []beatCall) {
+	ids := make([]lessor.LeaseID, len(calls))
+	patience := calls[0].ttl / 3
+	for i, s := range calls {
+		ids[i] = s.lease.id()
+		patience = min(patience, s.ttl/3) // a second try must fit before the lease can end
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -38,53 +38,53 @@ func (w *Worker) extendAll(ctx context.Context, signs []sign) {
 		err = errAnswers
 	}
 	if err != nil {
-		w.missed(ctx, err, patience, signs...)
+		w.unanswered(ctx, err, patience, calls...)
 		return
 	}
 	for i, a := range answers {
-		w.heard(signs[i], a.Beat, a.Err)
+		w.acknowledged(calls[i], a.Beat, a.Err)
 	}
 }
 
 // extendOne sends a heartbeat that carries a report.
-func (w *Worker) extendOne(ctx context.Context, s sign) {
+func (w *Worker) extendOne(ctx context.Context, s beatCall) {
 	patience := s.ttl / 3
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s.body.WorkerID = &w.cfg.ID
-	answer, err := w.cfg.Client.Heartbeat(ctx, s.held.id(), s.body)
+	answer, err := w.cfg.Client.Heartbeat(ctx, s.lease.id(), s.body)
 	w.mu.Lock()
 	w.pulse.reports--
-	if err != nil && transient(err) && s.held.pending == nil {
-		s.held.pending = &s.body // unless there is a newer one
+	if err != nil && transient(err) && s.lease.pending == nil {
+		s.lease.pending = &s.body // there is no newer report
 	}
 	w.mu.Unlock()
 	if err != nil && !over(err) {
-		w.missed(ctx, err, patience, s)
+		w.unanswered(ctx, err, patience, s)
 		return
 	}
-	w.heard(s, answer, err)
+	w.acknowledged(s, answer, err)
 	w.poke()
 }
 
-// missed notes that a heartbeat was not answered. It is tried again soon, for as long as the leases can live.
-func (w *Worker) missed(ctx context.Context, err error, patience time.Duration, signs ...sign) {
+// unanswered records that a heartbeat was not answered. The loop repeats it soon, as long as the leases can be alive.
+func (w *Worker) unanswered(ctx context.Context, err error, patience time.Duration, calls ...beatCall) {
 	w.mu.Lock()
 	first := !w.pulse.missed
 	w.pulse.missed, w.pulse.holdOff = true, time.Now().Add(jitter(patience/4))
-	for _, s := range signs {
-		s.held.inCall, s.held.failed = false, true
+	for _, s := range calls {
+		s.lease.inCall, s.lease.failed = false, true
 	}
 	w.mu.Unlock()
 	if first && !errors.Is(ctx.Err(), context.Canceled) {
-		w.log.Warn("A heartbeat was not answered; it will be tried again", "leases", len(signs), "error", err)
+		w.log.Warn("A heartbeat was not answered; it will be tried again", "leases", len(calls), "error", err)
 	}
 	w.poke()
 }
 
-// heard takes the answer to one lease's heartbeat.
-func (w *Worker) heard(s sign, answer lessor.HeartbeatAnswer, err error) {
-	l := s.held
+// acknowledged processes the answer to the heartbeat of one lease.
+func (w *Worker) acknowledged(s beatCall, answer lessor.HeartbeatAnswer, err error) {
+	l := s.lease
 	start := false
 	w.mu.Lock()
 	l.inCall, l.failed = false, false
@@ -96,9 +96,9 @@ func (w *Worker) heard(s sign, answer lessor.HeartbeatAnswer, err error) {
 		}
 		l.counted = max(l.counted, s.beat)
 		l.pace = paceOf(answer.HeartbeatAfterMS, l.ttl)
-		l.ttl = max(l.ttl, 3*l.pace) // the grant of a repeated request told what was left of it
+		l.ttl = max(l.ttl, 3*l.pace) // the grant of a repeated request carried only the rest of its ttl
 		if start = l.phase == granted; start {
-			l.phase, l.counted = running, -1 // the first beat comes now
+			l.phase, l.counted = running, -1 // start makes the first beat
 		}
 	case over(err) && l.phase == granted:
 		w.freeLocked(l)
@@ -112,22 +112,22 @@ func (w *Worker) heard(s sign, answer lessor.HeartbeatAnswer, err error) {
 	case start:
 		w.start(l)
 	case gone:
-		w.stop(l, lostTo(err))
+		w.stop(l, lossOf(err))
 	case err == nil && answer.CancelRequested:
 		w.stop(l, ErrCancelled)
 	}
 }
 
-// lostTo says how the server ended the lease.
-func lostTo(err error) error {
+// lossOf returns ErrLeaseLost with the reason for which the server ended the lease.
+func lossOf(err error) error {
 	if e, ok := errors.AsType[*lessor.Error](err); ok && e.EndedReason != "" {
 		return fmt.Errorf("%w: %s", ErrLeaseLost, e.EndedReason)
 	}
 	return fmt.Errorf("%w: %w", ErrLeaseLost, err)
 }
 
-// report has a report sent soon, in place of one that was not sent yet.
-func (w *Worker) report(l *held, body lessor.Heartbeat) {
+// report queues a report, in place of one that was not sent yet.
+func (w *Worker) report(l *lease, body lessor.Heartbeat) {
 	w.mu.Lock()
 	first := l.pending == nil
 	l.pending = &body
@@ -137,7 +137,7 @@ func (w *Worker) report(l *held, body lessor.Heartbeat) {
 	}
 }
 
-// paceOf is how often the server wants a heartbeat, or a third of the ttl if it does not say.
+// paceOf returns how often the server wants a heartbeat, or a third of the ttl if it did not say.
 func paceOf(afterMS int64, ttl time.Duration) time.Duration {
 	if afterMS <= 0 {
 		return ttl / 3

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// judge finds out whether l's handler has to be stopped, has not obeyed, or is silent.
-func (w *Worker) judge(r *round, l *held, now moment) {
+// check adds l to r if its handler must be stopped, did not return in time, or is silent.
+func (w *Worker) check(r *round, l *lease, now moment) {
 	if l.phase == ending || l.stuck {
 		return
 	}
 	if !l.stopped.isZero() {
 		if in := w.cfg.KillGrace - l.stopped.until(now); in > 0 {
-			r.lookAgain(in)
+			r.nextWithin(in)
 			return
 		}
 		l.stuck = true
 		w.stuck++
-		w.tellLocked()
+		w.notifyLocked()
 		r.stuck = append(r.stuck, l)
 		return
 	}
 	if in := w.left(l, now); in > 0 {
-		r.lookAgain(in)
+		r.nextWithin(in)
 	} else {
 		l.silent = !l.extendable()
 		r.stop = append(r.stop, l)
@@ -34,33 +34,33 @@ func (w *Worker) judge(r *round, l *held, now moment) {
 	switch in := l.ttl*2/3 - l.beats.Elapsed(); {
 	case in > 0:
 		l.warned = false
-		r.lookAgain(in)
+		r.nextWithin(in)
 	case !l.warned:
 		l.warned = true
 		r.silent = append(r.silent, l)
 	}
 }
 
-// tell does what look found, as far as it is not a call.
-func (w *Worker) tell(r round) {
+// enforce stops and warns the handlers that plan found.
+func (w *Worker) enforce(r round) {
 	for _, l := range r.silent {
 		w.mu.Lock()
 		ttl := l.ttl
 		w.mu.Unlock()
-		w.log.Warn("No beat for two thirds of the lease's ttl: call Beat where the work moves, or set ExtendOn: worker.ExtendOnLife for this handler",
-			l.attrs("ttl", ttl)...)
+		w.log.Warn("No beat for two thirds of the lease's ttl: call Beat where the work moves, "+
+			"or set ExtendOn: worker.ExtendOnLife for this handler", l.attrs("ttl", ttl)...)
 	}
 	for _, l := range r.stop {
 		w.stopLate(l)
 	}
 	for _, l := range r.stuck {
-		w.log.Warn("A handler has not returned within the kill grace: its slot stays taken, and its result will be refused",
+		w.log.Warn("A handler did not return within the kill grace: it keeps its slot, and its result is dropped",
 			l.attrs("kill_grace", w.cfg.KillGrace)...)
 	}
 }
 
-// stopLate ends the work on a lease that may soon be somebody else's.
-func (w *Worker) stopLate(l *held) {
+// stopLate stops the work of a lease that may soon belong to another worker.
+func (w *Worker) stopLate(l *lease) {
 	w.mu.Lock()
 	why := fmt.Sprintf("no heartbeat was acknowledged for %s", l.ttl-w.margin(l.ttl))
 	if l.silent {
@@ -77,8 +77,8 @@ func (w *Worker) stopLate(l *held) {
 	}
 }
 
-// stop ends the context of l's handler, once.
-func (w *Worker) stop(l *held, cause error) {
+// stop ends the context of the handler of l, once.
+func (w *Worker) stop(l *lease, cause error) {
 	w.mu.Lock()
 	first := l.phase == running && l.stopped.isZero()
 	if first {
