@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// cost is what a number of operations took.
+// cost is the time that a number of operations took.
 type cost struct {
 	ops  int
 	wall time.Duration
 	cpu  time.Duration // user and system time of this process
 }
 
-// measure runs fn, which does ops operations. Garbage of the phase before is not charged to it.
+// measure runs fn, which does ops operations. It collects the garbage of the previous phase first.
 func measure(ops int, fn func() error) (cost, error) {
 	runtime.GC()
 	return timed(ops, fn)
 }
 
-// timed is measure for parts of a phase, where a collection in between would cost more than what is measured.
+// timed is measure without a garbage collection, for parts that are shorter than one.
 func timed(ops int, fn func() error) (cost, error) {
 	cpu, start := cpuTime(), time.Now()
 	err := fn()
@@ -38,7 +38,7 @@ func perOp(d time.Duration, ops int) float64 {
 	return float64(d.Nanoseconds()) / 1000 / float64(ops)
 }
 
-// median returns the middle one of several rounds by what by returns; of an even number, the one before the middle.
+// median returns the median of by over the rounds; of an even number of rounds, the lower one.
 func median(rounds []cost, by func(cost) float64) float64 {
 	sorted := slices.SortedFunc(slices.Values(rounds), func(a, b cost) int { return cmp.Compare(by(a), by(b)) })
 	return by(sorted[(len(sorted)-1)/2])

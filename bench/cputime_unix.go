@@ -11,7 +11,7 @@ import (
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // it has no way to fail for the calling process
+		return 0 // cannot happen for the calling process
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -14,7 +14,7 @@ import (
 	"lessor/internal/pgtest"
 )
 
-// database is a throwaway PostgreSQL of which benchmarks use one fresh database after the other.
+// database is a throwaway PostgreSQL server. Each round uses a fresh database on it.
 type database struct {
 	*pgtest.Server
 	admin   *pgx.Conn
@@ -23,8 +23,10 @@ type database struct {
 	made    int
 }
 
-// databaseSettings are those of a small server, durable, and large enough in WAL that a round is not measured in checkpoints.
-var databaseSettings = []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB"}
+// databaseSettings are those of a small, durable server. The WAL is large enough to keep checkpoints out of a round.
+var databaseSettings = []string{
+	"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB",
+}
 
 func (b *bench) startDatabase(ctx context.Context) (_ *database, err error) {
 	server, err := pgtest.Start(ctx, pgtest.Options{Durable: true, Settings: databaseSettings})
@@ -42,7 +44,8 @@ func (b *bench) startDatabase(ctx context.Context) (_ *database, err error) {
 	}
 	var backend int
 	var fsync, sync string
-	err = db.admin.QueryRow(ctx, "select pg_backend_pid(), current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')").
+	err = db.admin.QueryRow(ctx, "select pg_backend_pid(), current_setting('server_version'),"+
+		" current_setting('fsync'), current_setting('synchronous_commit')").
 		Scan(&backend, &db.version, &fsync, &sync)
 	if err == nil && (fsync != "on" || sync != "on") {
 		err = fmt.Errorf("fsync is %s and synchronous_commit is %s", fsync, sync)
@@ -53,7 +56,7 @@ func (b *bench) startDatabase(ctx context.Context) (_ *database, err error) {
 	return db, err
 }
 
-// end stops the server and removes what it kept.
+// end stops the server and removes its data.
 func (d *database) end() error {
 	var err error
 	if d.admin != nil {
@@ -62,7 +65,7 @@ func (d *database) end() error {
 	return errors.Join(err, d.Stop())
 }
 
-// create makes an empty database. What was written before is on disk then, and not charged to who uses it.
+// create makes an empty database, and writes earlier changes to disk so that the next round does not pay for them.
 func (d *database) create(ctx context.Context) (name string, err error) {
 	d.made++
 	name = "bench_" + strconv.Itoa(d.made)
@@ -77,10 +80,10 @@ func (d *database) drop(ctx context.Context, name string) error {
 	return err
 }
 
-// shared is what operations took of this process, and what of the database's.
+// shared is the cost of operations in this process and in the database.
 type shared struct{ own, database cost }
 
-// measure is the function measure with the database's share.
+// measure is like the function measure, and also measures the database.
 func (d *database) measure(ops int, fn func() error) (s shared, err error) {
 	var before time.Duration
 	s.own, err = measure(ops, func() error {
@@ -106,8 +109,8 @@ func theirs(rounds []shared) (all []cost) {
 	return all
 }
 
-// cpuTime is the user and system time of the server: the postmaster, its children, and those that have ended. Where there is
-// no /proc it is not known, and the tables show 0.
+// cpuTime is the user and system time of the server: the postmaster, its children, and the children that have ended.
+// Without /proc it is 0.
 func (d *database) cpuTime() time.Duration {
 	postmaster, ok := readProcess(d.parent)
 	if !ok {
@@ -130,17 +133,17 @@ func (d *database) cpuTime() time.Duration {
 	return total
 }
 
-// process is what /proc says about one.
+// process is the part of /proc/ID/stat that cpuTime needs.
 type process struct {
 	parent            int
 	used, usedByEnded time.Duration
 }
 
-// tick is the unit of times in /proc: 100 a second on every Linux that Go runs on.
+// tick is the unit of times in /proc: 1/100 s on every Linux that Go supports.
 const tick = 10 * time.Millisecond
 
-// readProcess reads /proc/ID/stat; a process that is gone is not ok. Its fields are counted behind the name, which may
-// contain anything.
+// readProcess reads /proc/ID/stat; ok is false if the process has ended. Fields are counted after the name, which may
+// contain any character.
 func readProcess(id int) (p process, ok bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(id) + "/stat")
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 	dueBound        = 2.0
 )
 
-// due measures what it costs to find the definitions that are due, and to move their clocks on, among many and among few: a transaction
-// that takes the due ones, as each tick of a node does.
+// due measures the transaction of a tick without its jobs, among many definitions and among few: it takes the due
+// definitions and advances their clocks.
 func due(ctx context.Context, b *bench) (err error) {
 	folder, err := os.MkdirTemp(b.folder, "lessor-bench-")
 	if err != nil {
@@ -38,7 +38,8 @@ func due(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.end()) }()
 	rounds := b.size.of(400, 150, 5)
-	b.setting("each round: %d of the definitions are due, one transaction takes them and aims them at their next tick; %d rounds of each in turns", dueAtOnce, rounds)
+	b.setting("each round: one transaction takes %d due definitions and advances their clocks; %d alternating rounds",
+		dueAtOnce, rounds)
 	var lines []string
 	ratios := map[string]float64{}
 	for _, kind := range []string{"SQLite", "PostgreSQL"} {
@@ -60,19 +61,22 @@ func due(ctx context.Context, b *bench) (err error) {
 			size int
 			of   cost
 		}{{fewDefinitions, few}, {manyDefinitions, many}} {
-			lines = append(lines, fmt.Sprintf("%s, %d definitions|%.0f|%.0f|%.2f", kind, c.size, c.of.wallUS(), c.of.cpuUS(), c.of.wallUS()/few.wallUS()))
+			lines = append(lines, fmt.Sprintf("%s, %d definitions|%.0f|%.0f|%.2f",
+				kind, c.size, c.of.wallUS(), c.of.cpuUS(), c.of.wallUS()/few.wallUS()))
 		}
 		ratios[kind] = many.wallUS() / few.wallUS()
 	}
-	b.table("|µs a round|CPU µs a round|times the few", lines)
+	b.table("|µs per round|CPU µs per round|times the few", lines)
 	for _, kind := range slices.Sorted(maps.Keys(ratios)) {
 		b.atMost(kind+", many over few, wall", ratios[kind], dueBound)
 	}
 	return nil
 }
 
-// dueOf measures one kind of store with few and with many definitions, in turns.
-func (b *bench) dueOf(ctx context.Context, open func(int) (scheduler.Store, error), rounds int) (few, many cost, err error) {
+// dueOf measures one kind of store with few and with many definitions, alternately.
+func (b *bench) dueOf(
+	ctx context.Context, open func(int) (scheduler.Store, error), rounds int,
+) (few, many cost, err error) {
 	sides := []*dueSide{{size: fewDefinitions}, {size: manyDefinitions}}
 	defer func() {
 		for _, s := range sides {
@@ -104,7 +108,7 @@ func (b *bench) dueOf(ctx context.Context, open func(int) (scheduler.Store, erro
 	return sides[0].cost, sides[1].cost, nil
 }
 
-// dueSide is a store with a number of definitions whose ticks follow each other one by one.
+// dueSide is a store with size definitions, whose ticks come one after the other.
 type dueSide struct {
 	store scheduler.Store
 	size  int
@@ -119,10 +123,13 @@ func (s *dueSide) fill(ctx context.Context) error {
 		for i := range ds {
 			n := first + i
 			ds[i] = &rules.Definition{
-				ID: fmt.Sprintf("definition-%06d", n), Tenant: lessor.TenantID{UUID: lessor.UUID{1, byte(n), byte(n >> 8)}},
-				Schedule: lessor.Schedule{Type: lessor.ScheduleInterval, Seconds: 3600}, Zone: "UTC", Handler: "bench.run", LockKey: "lock", Class: "default",
-				Units: 1, MaxAttempts: 5, Timeout: time.Minute, Enabled: true, Overlap: lessor.OverlapSkip, CatchUp: lessor.CatchUpLatest, Failures: 5,
-				Cooldown: time.Minute, Payload: []byte("{}"), NextTick: lessor.Instant(n + 1), DueAt: lessor.Instant(n + 1),
+				ID:       fmt.Sprintf("definition-%06d", n),
+				Tenant:   lessor.TenantID{UUID: lessor.UUID{1, byte(n), byte(n >> 8)}},
+				Schedule: lessor.Schedule{Type: lessor.ScheduleInterval, Seconds: 3600}, Zone: "UTC",
+				Handler: "bench.run", LockKey: "lock", Class: "default", Units: 1, MaxAttempts: 5, Timeout: time.Minute,
+				Enabled: true, Overlap: lessor.OverlapSkip, CatchUp: lessor.CatchUpLatest, Failures: 5,
+				Cooldown: time.Minute, Payload: []byte("{}"),
+				NextTick: lessor.Instant(n + 1), DueAt: lessor.Instant(n + 1),
 			}
 		}
 		if err := s.store.Update(ctx, func(tx scheduler.Tx) error { return tx.SaveDefinitions(ctx, ds) }); err != nil {
@@ -132,7 +139,7 @@ func (s *dueSide) fill(ctx context.Context) error {
 	return nil
 }
 
-// round lets so much time pass that the next definitions are due, takes them, and aims each behind all others.
+// round advances the clock until the next definitions are due, takes them, and puts each behind all others.
 func (s *dueSide) round(ctx context.Context) error {
 	s.now += dueAtOnce
 	return s.store.Update(ctx, func(tx scheduler.Tx) error {

@@ -14,21 +14,21 @@ const (
 	grantBound   = 1.6 // times a grant from a short queue
 	shortQueue   = 1000
 	grantTenants = 10_000
-	// grantCap is low, so that half of the tenants reach it soon, and high enough for a timed part to come from the other
-	// half without reaching it.
+	// grantCap is so low that half of the tenants reach it soon, and so high that the other half does not reach it in a
+	// timed part.
 	grantCap = 4
-	// grantLeft is the part of its queue that the store leaves rows of granted jobs in before it deletes them, and grantFew
-	// what it leaves in any case. Once it has begun it deletes one row for each job that it grants.
+	// The store begins to delete the rows of granted jobs when they are 1/grantLeft of the queue and at least grantFew.
+	// From then on it deletes one row for each job that it grants.
 	grantLeft = 8
 	grantFew  = 4096
-	// grantWarm is how many commits a server that was opened just now makes before it is timed.
+	// grantWarm is the number of commits that a reopened server makes before it is timed.
 	grantWarm = 16
 )
 
 var commitSizes = []int{16, 64, 256}
 
-// grants measures what a grant costs with a long queue against a short one. Both servers live side by side and are measured
-// in turns.
+// grants compares the cost of a grant from a long queue with that from a short one. Both servers run side by side and
+// are measured alternately.
 func grants(ctx context.Context, b *bench) (err error) {
 	g := grantRun{
 		b: b, jobs: b.size.of(1_000_000, 100_000, 2_000), tenants: b.size.of(grantTenants, grantTenants, 200),
@@ -62,13 +62,12 @@ type grantRun struct {
 	short, long *server
 	jobs        int // in the long queue
 	tenants     int // of the long queue; half of them are at their cap
-	part        int // grants that are timed at a time
+	part        int // grants in one timed part
 	rounds      int
 	loaded      cost
 }
 
-// load fills both queues. The first half of the tenants gets its jobs first and takes leases until none of them may have
-// another.
+// load fills both queues. The first half of the tenants submits first and takes leases up to its caps.
 func (g *grantRun) load(ctx context.Context) error {
 	if err := g.short.submit(ctx, shortQueue, nobody); err != nil {
 		return err
@@ -104,7 +103,7 @@ func (g *grantRun) load(ctx context.Context) error {
 	return g.check(ctx, held, capped)
 }
 
-// check makes sure that the queue is what the table says.
+// check verifies that the long queue is as the table describes it.
 func (g *grantRun) check(ctx context.Context, held, capped int) error {
 	if held != capped {
 		return fmt.Errorf("%d leases are held instead of %d", held, capped)
@@ -119,14 +118,14 @@ func (g *grantRun) check(ctx context.Context, held, capped int) error {
 	return nil
 }
 
-// settle opens the long queue's server again, so that it keeps no job in memory that it would not keep after a day, and grants
-// until the store pays for each grant what it put off at another.
+// settle reopens the server of the long queue, so that it has no recent jobs in memory, and grants until each commit
+// also pays for a deferred deletion.
 func (g *grantRun) settle(ctx context.Context) error {
 	if err := g.long.reopen(ctx); err != nil {
 		return err
 	}
 	n := max(grantFew, g.jobs/grantLeft)
-	g.b.note("grants: granting %d jobs, until what is put off is paid for", n)
+	g.b.note("grants: granting %d jobs, until commits pay for deferred deletions", n)
 	for done := 0; done <= n; done += g.part {
 		if _, err := g.fromLong(ctx, min(256, g.part)); err != nil {
 			return err
@@ -135,8 +134,8 @@ func (g *grantRun) settle(ctx context.Context) error {
 	return nil
 }
 
-// mixed gives n jobs to tenants from first on, to each as many, in an order that is mixed up but the same in each run: the
-// jobs that are first of their tenants lie pages apart, as they do when tenants submit when they like.
+// mixed distributes n jobs evenly over tenants, beginning with tenant first, in a random order that is the same in each
+// run. The first jobs of the tenants then lie pages apart, as they do when tenants submit independently.
 func mixed(n, tenants, first int) func(int) *string {
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
 	ids := make([]string, tenants)
@@ -148,9 +147,11 @@ func mixed(n, tenants, first int) func(int) *string {
 
 func (g *grantRun) compare(ctx context.Context) error {
 	b := g.b
-	b.setting("%d jobs queued over %d tenants, half of them at their cap of %d, against %d jobs of one tenant", g.jobs, g.tenants, grantCap, shortQueue)
-	b.setting("%d grants timed at a time, %d rounds in turns, medians; one Request a commit; loaded %.0f jobs/s", g.part, g.rounds, g.loaded.rate())
-	b.setting("short and long find no job in memory; \"in memory\" is the short queue whose jobs were submitted just before")
+	b.setting("%d jobs queued over %d tenants, half of them at their cap of %d, against %d jobs of one tenant",
+		g.jobs, g.tenants, grantCap, shortQueue)
+	b.setting("%d grants per timed part, %d alternating rounds, medians; one Request per commit; loaded %.0f jobs/s",
+		g.part, g.rounds, g.loaded.rate())
+	b.setting(`short and long have no job in memory; "in memory" is the short queue with recently submitted jobs`)
 	var rows []string
 	type ratio struct{ wall, cpu float64 }
 	ratios := make([]ratio, len(commitSizes))
@@ -159,26 +160,29 @@ func (g *grantRun) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ratios[i] = ratio{median(t.long, cost.wallUS) / median(t.short, cost.wallUS), median(t.long, cost.cpuUS) / median(t.short, cost.cpuUS)}
+		ratios[i] = ratio{
+			median(t.long, cost.wallUS) / median(t.short, cost.wallUS),
+			median(t.long, cost.cpuUS) / median(t.short, cost.cpuUS),
+		}
 		rows = append(rows, fmt.Sprintf("%d|%.1f|%.1f|%.1f|%.2f|%.1f|%.1f|%.1f|%.2f", k,
 			median(t.warm, cost.wallUS), median(t.short, cost.wallUS), median(t.long, cost.wallUS), ratios[i].wall,
 			median(t.warm, cost.cpuUS), median(t.short, cost.cpuUS), median(t.long, cost.cpuUS), ratios[i].cpu))
 	}
-	b.table("a commit|wall µs in memory|short|long|times|CPU µs in memory|short|long|times", rows)
+	b.table("per commit|wall µs in memory|short|long|times|CPU µs in memory|short|long|times", rows)
 	for i, k := range commitSizes {
-		b.atMost(fmt.Sprintf("CPU of a grant, long over short, %d a commit", k), ratios[i].cpu, grantBound)
-		b.atMost(fmt.Sprintf("wall of a grant, long over short, %d a commit", k), ratios[i].wall, grantBound)
+		b.atMost(fmt.Sprintf("CPU of a grant, long over short, %d per commit", k), ratios[i].cpu, grantBound)
+		b.atMost(fmt.Sprintf("wall of a grant, long over short, %d per commit", k), ratios[i].wall, grantBound)
 	}
 	return nil
 }
 
-// grantTimes are the rounds of one size of commit.
+// grantTimes are the rounds with one size of commit.
 type grantTimes struct{ warm, short, long []cost }
 
-// inTurns measures both servers in turns with k grants a commit. The first round is thrown away.
+// inTurns measures both servers alternately with k grants per commit. It discards the first round.
 func (g *grantRun) inTurns(ctx context.Context, k int) (t grantTimes, err error) {
 	for r := range g.rounds + 1 {
-		g.b.note("grants: %d a commit, round %d of %d", k, r, g.rounds)
+		g.b.note("grants: %d per commit, round %d of %d", k, r, g.rounds)
 		warm, err := g.fromShort(ctx, k, nil)
 		if err != nil {
 			return t, fmt.Errorf("short queue in memory: %w", err)
@@ -198,8 +202,8 @@ func (g *grantRun) inTurns(ctx context.Context, k int) (t grantTimes, err error)
 	return t, nil
 }
 
-// fromShort times grants from the short queue. It is filled up again and again, outside the timed part; before, which may be
-// nil, is called each time before the clock runs.
+// fromShort times grants from the short queue. It refills the queue outside the timed parts, and calls before, unless
+// it is nil, ahead of each one.
 func (g *grantRun) fromShort(ctx context.Context, k int, before func(context.Context) error) (all cost, err error) {
 	const chunk = 512 // about half of the queue
 	n := min(chunk, g.part)
@@ -222,7 +226,7 @@ func (g *grantRun) fromShort(ctx context.Context, k int, before func(context.Con
 	return all, nil
 }
 
-// forget opens the short queue's server again, so that it has no job in memory, and lets it make its first commits.
+// forget reopens the server of the short queue, so that it has no job in memory, and makes its first commits.
 func (g *grantRun) forget(ctx context.Context) error {
 	if err := g.short.reopen(ctx); err != nil {
 		return err
@@ -234,7 +238,7 @@ func (g *grantRun) forget(ctx context.Context) error {
 	return g.short.renew(ctx, leases)
 }
 
-// fromLong times grants from the long queue in one stretch, so that the checkpoints which these commits cause are paid in it.
+// fromLong times grants from the long queue in one part, which includes the checkpoints that these commits cause.
 func (g *grantRun) fromLong(ctx context.Context, k int) (cost, error) {
 	var leases []lessor.Grant
 	c, err := measure(g.part, func() (err error) { leases, err = g.long.grant(ctx, g.part, k); return err })
@@ -244,7 +248,7 @@ func (g *grantRun) fromLong(ctx context.Context, k int) (cost, error) {
 	return c, g.long.renew(ctx, leases)
 }
 
-// grant takes n leases, k a commit.
+// grant takes n leases, k per commit.
 func (s *server) grant(ctx context.Context, n, k int) ([]lessor.Grant, error) {
 	all := make([]lessor.Grant, 0, n)
 	for len(all) < n {

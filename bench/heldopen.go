@@ -12,8 +12,8 @@ import (
 
 const heldOpenBound = 0.5 // of the undisturbed rate
 
-// heldOpen measures what somebody else's open transaction costs. While it lasts no dead row can be cleared away, so that the
-// rate falls with time, and the last thirds of both periods are compared.
+// heldOpen measures the cost of an open transaction on another connection. While it lasts, no dead row can be removed,
+// so the rate falls with time; the last thirds of both periods are compared.
 func heldOpen(ctx context.Context, b *bench) (err error) {
 	period := time.Duration(b.size.of(60, 10, 1)) * time.Second
 	db, err := b.startDatabase(ctx)
@@ -29,14 +29,16 @@ func heldOpen(ctx context.Context, b *bench) (err error) {
 			return err
 		}
 	}
-	b.setting("%v each, a fresh database each; one node, %d callers as in postgres; PostgreSQL %s", period, lifecycleCallers, db.version)
-	b.setting("held open: begin isolation level repeatable read; select txid_current(), before the first job until after the last")
+	b.setting("%v each, a fresh database each; one node, %d callers as in postgres; PostgreSQL %s",
+		period, lifecycleCallers, db.version)
+	b.setting("held open from before the first job until after the last:" +
+		" begin isolation level repeatable read; select txid_current()")
 	var rows []string
 	for i, name := range names {
 		rows = append(rows, thirdsRow(name, runs[i]))
 	}
 	b.table("jobs/s|first third|second|last", rows)
-	free := runs[0][thirds-1].plus(runs[2][thirds-1]) // before and after, so that a machine that changes is not taken for a result
+	free := runs[0][thirds-1].plus(runs[2][thirds-1]) // before and after, in case the speed of the machine changes
 	b.atLeast("last third, held open over undisturbed", runs[1][thirds-1].rate()/free.rate(), heldOpenBound)
 	return nil
 }
@@ -50,8 +52,10 @@ func thirdsRow(name string, all [thirds]cost) string {
 	return name
 }
 
-// livesFor has callers take jobs through their lives for a while, and returns what each third of it saw.
-func (b *bench) livesFor(ctx context.Context, db *database, period time.Duration, hold bool) (all [thirds]cost, err error) {
+// livesFor runs lifecycles for a period and returns the cost of each third of it.
+func (b *bench) livesFor(
+	ctx context.Context, db *database, period time.Duration, hold bool,
+) (all [thirds]cost, err error) {
 	c, err := b.startNodes(ctx, db, 1)
 	if err != nil {
 		return all, err
@@ -84,7 +88,7 @@ func (b *bench) livesFor(ctx context.Context, db *database, period time.Duration
 		third := time.NewTimer(time.Until(start.Add(period * time.Duration(i+1) / thirds)))
 		select {
 		case <-third.C:
-		case err := <-ended: // a little early, or with an error
+		case err := <-ended: // slightly early, or with an error
 			ended <- err
 		}
 		all[i] = cost{ops: int(lived.Load() - before), wall: period / thirds}
@@ -92,7 +96,7 @@ func (b *bench) livesFor(ctx context.Context, db *database, period time.Duration
 	return all, <-ended
 }
 
-// holdOpen opens a transaction with a snapshot and a number, which keeps every row that dies later from being cleared away.
+// holdOpen opens a transaction with a snapshot and an id, which keeps vacuum from removing rows that die later.
 func holdOpen(ctx context.Context, url string) (release func() error, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	latencyRate    = 100 // jobs a second
+	latencyRate    = 100 // jobs per second
 	latencyWorkers = 8
 	p50Bound       = 2.0  // ms
 	p99Bound       = 10.0 // ms
 )
 
-// latency measures how long a job waits for a worker that waits for it: from just before its submission is sent to the
-// moment the worker has its grant, over HTTP on the loopback address.
+// latency measures the time from just before a submission is sent until a waiting worker has the grant, over HTTP on
+// the loopback address.
 func latency(ctx context.Context, b *bench) (err error) {
 	jobs := b.size.of(20, 5, 1) * latencyRate
 	var lc net.ListenConfig
@@ -35,21 +35,24 @@ func latency(ctx context.Context, b *bench) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
-	l := &latencyRun{sent: make([]time.Time, jobs), waited: make([]time.Duration, jobs), left: make(chan struct{}, jobs)}
+	l := &latencyRun{
+		sent: make([]time.Time, jobs), waited: make([]time.Duration, jobs), left: make(chan struct{}, jobs),
+	}
 	if l.client, err = client.New(client.Config{Server: s.addr}); err != nil {
 		return err
 	}
 	defer l.client.Close()
-	b.note("latency: %d jobs at %d a second", jobs, latencyRate)
+	b.note("latency: %d jobs at %d per second", jobs, latencyRate)
 	used, err := timed(jobs, func() error { return l.run(ctx) })
 	if err != nil {
 		return err
 	}
 	slices.Sort(l.waited)
 	at := func(percent int) float64 { return l.waited[(len(l.waited)-1)*percent/100].Seconds() * 1000 }
-	b.setting("%d jobs at %d a second, %d workers in long polls of 30 s, HTTP on 127.0.0.1, client and server in one process", jobs, latencyRate, latencyWorkers)
+	b.setting("%d jobs at %d per second, %d workers in long polls of 30 s", jobs, latencyRate, latencyWorkers)
+	b.setting("HTTP on 127.0.0.1, client and server in one process")
 	b.setting("each job: submit, grant, complete; synchronous=FULL")
-	b.table("|p50 ms|p90 ms|p99 ms|highest ms|CPU µs a job", []string{
+	b.table("|p50 ms|p90 ms|p99 ms|highest ms|CPU µs per job", []string{
 		fmt.Sprintf("submit to start|%.2f|%.2f|%.2f|%.2f|%.0f", at(50), at(90), at(99), at(100), used.cpuUS()),
 	})
 	b.atMost("p50 in ms", at(50), p50Bound)
@@ -57,14 +60,14 @@ func latency(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// latencyRun is the jobs on their way. A job's payload says which it is: a worker may have it before its submitter has
-// its id.
+// latencyRun records the jobs of a run. A job's payload contains its number, because a worker may receive the job
+// before the submitter knows its id.
 type latencyRun struct {
 	client *client.Client
 	mu     sync.Mutex // sent is written by submitters and read by workers
 	sent   []time.Time
 	waited []time.Duration
-	left   chan struct{} // one for each job that was started
+	left   chan struct{} // one element for each started job
 }
 
 func (l *latencyRun) run(ctx context.Context) error {
@@ -87,7 +90,7 @@ func (l *latencyRun) run(ctx context.Context) error {
 	return err
 }
 
-// submitAll sends each job at its time, whatever became of the one before.
+// submitAll sends each job at its time, whether or not the one before has started.
 func (l *latencyRun) submitAll(ctx context.Context, background *sync.WaitGroup, fail context.CancelCauseFunc) int {
 	ticker := time.NewTicker(time.Second / latencyRate)
 	defer ticker.Stop()

@@ -14,11 +14,11 @@ const (
 	lifecycleCallers = 512
 	lifecycleTenants = 10_000
 	lifecycleBound   = 5.0 // times the rate of River
-	// payload is what a job carries, here and at the peers.
+	// payload is the payload of a job, for Lessor and for the peers.
 	payload = `{"customer":"c-1029384","order":4711,"note":"forty bytes of text"}`
 )
 
-// lifecycle measures whole lives of jobs beside River, in turns, so that both see the same machine.
+// lifecycle compares lifecycles of jobs with River. Rounds alternate, so that both see the same machine.
 func lifecycle(ctx context.Context, b *bench) error {
 	jobs := b.size.of(60_000, 10_000, 1_024)
 	rounds := b.size.of(3, 1, 1)
@@ -48,8 +48,9 @@ func lifecycle(ctx context.Context, b *bench) error {
 		}
 		many = append(many, c)
 	}
-	b.setting("%d jobs a round, %d rounds in turns, medians; payload %d bytes; SQLite, WAL, synchronous=FULL", jobs, rounds, len(payload))
-	b.setting("Lessor: %d callers through node, each: Submit, Request, Heartbeat, Complete, one after the other", lifecycleCallers)
+	b.setting("%d jobs per round, %d alternating rounds, medians; payload %d bytes; SQLite, WAL, synchronous=FULL",
+		jobs, rounds, len(payload))
+	b.setting("Lessor: %d callers through node, each Submit, Request, Heartbeat, Complete", lifecycleCallers)
 	if b.peers {
 		b.setting("River: insert and work, no heartbeats; %v; fetch cooldown and poll 1 ms; one connection", best)
 	}
@@ -58,11 +59,14 @@ func lifecycle(ctx context.Context, b *bench) error {
 }
 
 func (b *bench) lifecycleTable(one, many, river []cost) {
-	rows := []string{lifeRow("Lessor, one tenant", one, river), lifeRow(fmt.Sprintf("Lessor, %d tenants", lifecycleTenants), many, river)}
+	rows := []string{
+		lifeRow("Lessor, one tenant", one, river),
+		lifeRow(fmt.Sprintf("Lessor, %d tenants", lifecycleTenants), many, river),
+	}
 	if river != nil {
 		rows = append(rows, lifeRow("River", river, river))
 	}
-	b.table("|jobs/s|lowest|highest|CPU µs a job|times River", rows)
+	b.table("|jobs/s|lowest|highest|CPU µs per job|times River", rows)
 	if river != nil {
 		b.atLeast("Lessor over River", median(one, cost.rate)/median(river, cost.rate), lifecycleBound)
 	}
@@ -82,7 +86,7 @@ func lifeRow(name string, rounds, river []cost) string {
 
 var errNoGrant = errors.New("there was no job for a caller that had just submitted one")
 
-// lives has many callers take jobs through their lives on a fresh server; tenants 0 means jobs of no tenant.
+// lives runs lifecycles on a fresh server. If tenants is 0, the jobs have no tenant.
 func (b *bench) lives(ctx context.Context, jobs, tenants int) (c cost, err error) {
 	s, err := b.start(ctx, nil, nil)
 	if err != nil {
@@ -103,12 +107,12 @@ func (b *bench) lives(ctx context.Context, jobs, tenants int) (c cost, err error
 	return measure(jobs, func() error { return concurrently(ctx, lifecycleCallers, jobs, live) })
 }
 
-// live submits one job and takes one through its life. That need not be the same: the oldest is granted first.
+// live submits a job, and leases and completes one. The two may differ, because the oldest job is granted first.
 func (s *server) live(ctx context.Context, worker *string, sub lessor.Submission) error {
 	if _, err := s.SubmitJob(ctx, sub); err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
-	wait := 5 * time.Second.Milliseconds() // never needed without caps: as many jobs wait as callers ask
+	wait := 5 * time.Second.Milliseconds() // never needed without caps: there is a queued job for each caller
 	grants, denial, err := s.Request(ctx, lessor.LeaseRequest{WorkerID: worker, WaitMS: &wait})
 	switch {
 	case err != nil:
@@ -130,7 +134,7 @@ func (s *server) finish(ctx context.Context, id lessor.LeaseID, worker *string) 
 	return nil
 }
 
-// names makes n names once, so that making them is not measured.
+// names returns n names, made in advance so that making them is not measured.
 func names(prefix string, n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -139,5 +143,5 @@ func names(prefix string, n int) []string {
 	return all
 }
 
-// tenantID names the i-th tenant.
+// tenantID returns the id of tenant i.
 func tenantID(i int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", i+1) }

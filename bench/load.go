@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	bulk      = 1000       // jobs that one SubmitBatch takes at most
-	loaders   = 16         // batches that wait for a commit at a time
-	maxLeases = 500        // the most that one request can be given
+	bulk      = 1000       // the most jobs of one SubmitBatch
+	loaders   = 16         // concurrent batches
+	maxLeases = 500        // the most leases of one request
 	maxTTL    = 43_200_000 // ms, so that no lease ends during a benchmark
 )
 
 // beater is the worker that holds the leases.
 var beater = "beater"
 
-// submit queues n jobs; tenant says whose the i-th is.
+// submit queues n jobs; tenant returns the tenant of job i.
 func (s *server) submit(ctx context.Context, n int, tenant func(i int) *string) error {
 	typ := "bench"
 	return concurrently(ctx, loaders, (n+bulk-1)/bulk, func(ctx context.Context, _, item int) error {
@@ -57,7 +57,7 @@ func (s *server) hold(ctx context.Context, n int) ([]lessor.LeaseID, error) {
 	return leases, nil
 }
 
-// take requests n leases that do not end by themselves.
+// take requests n leases that do not expire during a benchmark.
 func (s *server) take(ctx context.Context, n int) ([]lessor.Grant, *lessor.Denial, error) {
 	return s.Request(ctx, lessor.LeaseRequest{WorkerID: &beater, MaxLeases: new(int64(n)), TTLMS: new(int64(maxTTL))})
 }

@@ -1,11 +1,11 @@
-// Bench measures Lessor on this machine, and beside it the peers that run in the same process. Each benchmark prints a
-// table, says with which settings it was made, and holds the figures that the project promises to their bounds: the exit
-// code is 1 when one is missed.
+// Bench measures Lessor on this machine, and the peers that run in the same process. Each benchmark prints a table and
+// its settings, and compares the figures that the project promises with their bounds: the exit code is 1 if one is
+// missed.
 //
 //	go run . [-only NAME] [-quick] [-peers=false] [-cpuprofile FILE]
 //
-// It writes to temporary folders that it removes, listens on the loopback address alone, and ends by itself. What each
-// benchmark measures, and what is fair about it and what is not, stands in docs/benchmarks.md.
+// It writes to temporary folders that it removes, listens only on the loopback address, and ends by itself.
+// docs/benchmarks.md describes what each benchmark measures and how fair the comparison is.
 package main
 
 import (
@@ -21,24 +21,24 @@ import (
 	"time"
 )
 
-// longest bounds a whole run: three times what it takes on two cores.
+// longest bounds a whole run: three times its duration on two cores.
 const longest = 20 * time.Minute
 
-// benchmarks are run in this order.
+// benchmarks run in this order.
 var benchmarks = []struct {
 	name, about string
 	run         func(context.Context, *bench) error
 }{
-	{"lifecycle", "submit, grant, first heartbeat, complete; beside River on SQLite", lifecycle},
+	{"lifecycle", "submit, grant, first heartbeat, complete; compared with River on SQLite", lifecycle},
 	{"beats", "heartbeats of 64 callers against one alone: group commit", beats},
 	{"grants", "a grant from a million queued jobs against one from a thousand", grants},
-	{"postgres", "the same life on PostgreSQL, one node and two; beside River on the same server", postgres},
-	{"heldopen", "the same life while somebody holds a transaction open", heldOpen},
-	{"due", "finding the due ones of 100,000 definitions against 1,000", due},
+	{"postgres", "the same lifecycle on PostgreSQL, one node and two; compared with River", postgres},
+	{"heldopen", "the same lifecycle while another connection holds a transaction open", heldOpen},
+	{"due", "finding the due definitions among 100,000 against 1,000", due},
 	{"latency", "from submission to start over HTTP, workers waiting", latency},
 }
 
-// gcPercent is the setting of cmd/lessor, here for all sides.
+// gcPercent is the setting of cmd/lessor. All sides use it.
 const gcPercent = 400
 
 var errMissed = errors.New("a bound was missed")
@@ -58,7 +58,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	b := &bench{out: os.Stdout, progress: os.Stderr, folder: os.TempDir()}
-	only := flag.String("only", "", "run the benchmark of this name alone")
+	only := flag.String("only", "", "run only the benchmark with this name")
 	quick := flag.Bool("quick", false, "smaller counts: a minute instead of ten, and coarser figures")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the run to this file")
 	flag.BoolVar(&b.peers, "peers", true, "measure the peers too")
@@ -76,7 +76,7 @@ func run(ctx context.Context) error {
 	return b.runAll(ctx, *only)
 }
 
-// runAll runs the benchmarks, or the one that is named.
+// runAll runs all benchmarks, or only the named one.
 func (b *bench) runAll(ctx context.Context, only string) error {
 	b.machine()
 	found := false

@@ -15,7 +15,8 @@ const (
 	nodesBound    = 1.0 // with two nodes together
 )
 
-// postgres measures whole lives of jobs beside River on one PostgreSQL, in turns, so that both see the same machine.
+// postgres compares lifecycles of jobs with River on one PostgreSQL. Rounds alternate, so that both see the same
+// machine.
 func postgres(ctx context.Context, b *bench) (err error) {
 	jobs := b.size.of(60_000, 20_000, 1_024)
 	rounds := b.size.of(3, 1, 1)
@@ -49,9 +50,10 @@ func postgres(ctx context.Context, b *bench) (err error) {
 		}
 		two = append(two, c)
 	}
-	b.setting("%d jobs a round, %d rounds in turns, medians; payload %d bytes; a fresh database a round", jobs, rounds, len(payload))
+	b.setting("%d jobs per round, %d alternating rounds, medians; payload %d bytes; a fresh database for each round",
+		jobs, rounds, len(payload))
 	b.setting("PostgreSQL %s, one server for all: %s", db.version, strings.Join(databaseSettings, ", "))
-	b.setting("Lessor: %d callers through node, each: Submit, Request, Heartbeat, Complete, one after the other", lifecycleCallers)
+	b.setting("Lessor: %d callers through node, each Submit, Request, Heartbeat, Complete", lifecycleCallers)
 	if b.peers {
 		b.setting("River: insert and work, no heartbeats; %v; fetch cooldown and poll 1 ms", best)
 	}
@@ -67,7 +69,7 @@ func (b *bench) postgresTable(one, two, river []shared) {
 	if river != nil {
 		rows = append(rows, sharedRow("River", river, river))
 	}
-	b.table("|jobs/s|lowest|highest|CPU µs a job|times River|CPU µs a job, database", rows)
+	b.table("|jobs/s|lowest|highest|CPU µs per job|times River|CPU µs per job, database", rows)
 	if river == nil {
 		return
 	}
@@ -80,7 +82,7 @@ func sharedRow(name string, rounds, river []shared) string {
 	return fmt.Sprintf("%s|%.1f", lifeRow(name, own(rounds), own(river)), median(theirs(rounds), cost.cpuUS))
 }
 
-// livesPG has callers take jobs through their lives on nodes that share a fresh database. Each caller keeps to one node.
+// livesPG runs lifecycles on nodes that share a fresh database. Each caller uses one node.
 func (b *bench) livesPG(ctx context.Context, db *database, nodes, jobs int) (c shared, err error) {
 	cluster, err := b.startNodes(ctx, db, nodes)
 	if err != nil {
@@ -94,7 +96,7 @@ func (b *bench) livesPG(ctx context.Context, db *database, nodes, jobs int) (c s
 	return db.measure(jobs, func() error { return concurrently(ctx, lifecycleCallers, jobs, live) })
 }
 
-// cluster is some nodes in this process over a database of their own.
+// cluster is a number of nodes in this process that share a database.
 type cluster struct {
 	db    *database
 	name  string
@@ -121,7 +123,7 @@ func (b *bench) startNodes(ctx context.Context, db *database, n int) (_ *cluster
 	return c, nil
 }
 
-// live returns what one caller does, again and again, with the node that is its own.
+// live returns the function that a caller repeats with its own node.
 func (c *cluster) live() func(ctx context.Context, caller, item int) error {
 	workers := names("worker", lifecycleCallers)
 	return func(ctx context.Context, caller, _ int) error {

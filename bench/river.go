@@ -17,11 +17,12 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// riverSetting is what there is to choose in River.
+// riverSetting is a choice of River's settings.
 type riverSetting struct {
-	batch   int  // jobs an InsertManyFast; 0 = Insert one by one, by many callers
-	workers int  // MaxWorkers
-	during  bool // insert while working, instead of before
+	batch     int  // jobs per InsertManyFast; 0 = Insert one by one, by many callers
+	inserters int  // concurrent callers of InsertManyFast
+	workers   int  // MaxWorkers
+	during    bool // insert while working, instead of before
 }
 
 func (s riverSetting) String() string {
@@ -36,21 +37,13 @@ func (s riverSetting) String() string {
 	return fmt.Sprintf("%s, %s the work, MaxWorkers %d", insert, when, s.workers)
 }
 
-// tuneRiver tries the choices one after the other on a small run, and returns the fastest.
-func (b *bench) tuneRiver(ctx context.Context, jobs int) (riverSetting, error) {
-	choices := []func(riverSetting) riverSetting{
-		func(s riverSetting) riverSetting { return s },
-		func(s riverSetting) riverSetting { s.batch = 0; return s },
-		func(s riverSetting) riverSetting { s.batch = 100; return s },
-		func(s riverSetting) riverSetting { s.workers = 100; return s },
-		func(s riverSetting) riverSetting { s.workers = 2000; return s },
-		func(s riverSetting) riverSetting { s.workers = river.QueueNumWorkersMax; return s },
-		func(s riverSetting) riverSetting { s.during = true; return s },
-	}
-	best, rate := riverSetting{batch: 1000, workers: 500}, 0.0
+// tune tries the choices in sequence, each on top of the best so far, and returns the fastest setting.
+func tune[S any](b *bench, best S, choices []func(*S), run func(S) (cost, error)) (S, error) {
+	rate := 0.0
 	for _, choose := range choices {
-		try := choose(best)
-		c, err := b.riverLives(ctx, jobs, try)
+		try := best
+		choose(&try)
+		c, err := run(try)
 		if err != nil {
 			return best, err
 		}
@@ -60,6 +53,21 @@ func (b *bench) tuneRiver(ctx context.Context, jobs int) (riverSetting, error) {
 		}
 	}
 	return best, nil
+}
+
+// tuneRiver finds the fastest setting on a small run.
+func (b *bench) tuneRiver(ctx context.Context, jobs int) (riverSetting, error) {
+	choices := []func(*riverSetting){
+		func(*riverSetting) {},
+		func(s *riverSetting) { s.batch = 0 },
+		func(s *riverSetting) { s.batch = 100 },
+		func(s *riverSetting) { s.workers = 100 },
+		func(s *riverSetting) { s.workers = 2000 },
+		func(s *riverSetting) { s.workers = river.QueueNumWorkersMax },
+		func(s *riverSetting) { s.during = true },
+	}
+	return tune(b, riverSetting{batch: 1000, inserters: 1, workers: 500}, choices,
+		func(s riverSetting) (cost, error) { return b.riverLives(ctx, jobs, s) })
 }
 
 // riverArgs is the job, with the same payload as ours.
@@ -76,7 +84,7 @@ type riverWorker struct {
 	river.WorkerDefaults[riverArgs]
 }
 
-// Work implements river.Worker: as at ours, the job itself takes no time.
+// Work implements river.Worker. As for Lessor, the job itself takes no time.
 func (*riverWorker) Work(context.Context, *river.Job[riverArgs]) error { return nil }
 
 // riverLives inserts and works jobs on a fresh database, and measures both together. A job counts as worked when its
@@ -92,55 +100,73 @@ func (b *bench) riverLives(ctx context.Context, jobs int, set riverSetting) (c c
 		return c, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	client, err := newRiver(db, set.workers)
+	client, err := river.NewClient(riversqlite.New(db), riverConfig(set))
 	if err != nil {
 		return c, err
 	}
+	// InsertManyFast of a client with queues panics on SQLite in this version, so a client without queues inserts.
+	inserter, err := river.NewClient(riversqlite.New(db), &river.Config{Logger: silent()})
+	if err != nil {
+		return c, err
+	}
+	err = workRiver(ctx, client, inserter, jobs, set, func(fn func() error) (err error) {
+		c, err = measure(jobs, fn)
+		return err
+	})
+	if err != nil {
+		return c, err
+	}
+	var n int
+	err = db.QueryRowContext(ctx, completedRiver).Scan(&n)
+	return c, errors.Join(err, checkRiver(n, jobs))
+}
+
+// completedRiver counts the completed jobs.
+const completedRiver = "select count(*) from river_job where state = 'completed'"
+
+func checkRiver(completed, jobs int) error {
+	if completed != jobs {
+		return fmt.Errorf("%d of %d jobs are completed", completed, jobs)
+	}
+	return nil
+}
+
+// workRiver inserts jobs while client works, or before it starts, and returns when all are completed. measure runs the
+// part that is measured.
+func workRiver[T any](
+	ctx context.Context, client, inserter *river.Client[T], jobs int, set riverSetting,
+	measure func(func() error) error,
+) error {
 	completed, unsubscribe := client.SubscribeConfig(&river.SubscribeConfig{
 		ChanSize: jobs + 1, Kinds: []river.EventKind{river.EventKindJobCompleted},
 	})
 	defer unsubscribe()
-	c, err = measure(jobs, func() error {
-		if err := riverInsertAndStart(ctx, client, db, jobs, set); err != nil {
-			return err
-		}
-		return await(ctx, completed, jobs)
-	})
-	if err != nil {
-		return c, err
-	}
-	if err := client.Stop(ctx); err != nil {
-		return c, err
-	}
-	return c, checkRiver(ctx, db, jobs)
-}
-
-// riverInsertAndStart inserts the jobs while client works, or before it starts. InsertManyFast of a client that has queues
-// panics on SQLite in this version, so a client without queues inserts.
-func riverInsertAndStart(ctx context.Context, client *river.Client[*sql.Tx], db *sql.DB, jobs int, set riverSetting) error {
-	inserter, err := river.NewClient(riversqlite.New(db), &river.Config{Logger: silent()})
-	if err != nil {
-		return err
-	}
 	steps := []func() error{
-		func() error { return insertRiver(ctx, inserter, jobs, set.batch) },
+		func() error { return insertRiver(ctx, inserter, jobs, set) },
 		func() error { return client.Start(ctx) },
 	}
 	if set.during {
 		slices.Reverse(steps)
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
+	err := measure(func() error {
+		for _, step := range steps {
+			if err := step(); err != nil {
+				return err
+			}
 		}
+		return await(ctx, completed, jobs)
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return client.Stop(ctx)
 }
 
-// openRiver opens the database as River advises for SQLite, one connection, with the same settings as ours.
+// openRiver opens the database with one connection, as River advises for SQLite, and with the settings of Lessor.
 func openRiver(ctx context.Context, path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)"+
-		"&_pragma=synchronous(full)&_pragma=cache_size(-8192)&_pragma=temp_store(memory)&_pragma=wal_autocheckpoint(4000)")
+	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(5000)"+
+		"&_pragma=journal_mode(wal)&_pragma=synchronous(full)&_pragma=cache_size(-8192)"+
+		"&_pragma=temp_store(memory)&_pragma=wal_autocheckpoint(4000)")
 	if err != nil {
 		return nil, err
 	}
@@ -164,39 +190,37 @@ func openRiver(ctx context.Context, path string) (*sql.DB, error) {
 
 func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func newRiver(db *sql.DB, workers int) (*river.Client[*sql.Tx], error) {
+func riverConfig(set riverSetting) *river.Config {
 	kinds := river.NewWorkers()
 	river.AddWorker(kinds, &riverWorker{})
-	return river.NewClient(riversqlite.New(db), &river.Config{
-		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
+	return &river.Config{
+		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: set.workers}},
 		Workers:       kinds,
 		FetchCooldown: river.FetchCooldownMin, FetchPollInterval: river.FetchPollIntervalMin,
 		JobTimeout: -1, // no timer for each job
 		Logger:     silent(),
-	})
+	}
 }
 
-func insertRiver(ctx context.Context, client *river.Client[*sql.Tx], jobs, batch int) error {
+func insertRiver[T any](ctx context.Context, client *river.Client[T], jobs int, set riverSetting) error {
 	args := riverArgs{Customer: "c-1029384", Order: 4711, Note: "forty bytes of text"}
-	if batch == 0 {
+	if set.batch == 0 {
 		return concurrently(ctx, lifecycleCallers, jobs, func(ctx context.Context, _, _ int) error {
 			_, err := client.Insert(ctx, args, nil)
 			return err
 		})
 	}
-	for left := jobs; left > 0; left -= batch {
-		params := make([]river.InsertManyParams, min(left, batch))
+	return concurrently(ctx, set.inserters, (jobs+set.batch-1)/set.batch, func(ctx context.Context, _, item int) error {
+		params := make([]river.InsertManyParams, min(set.batch, jobs-item*set.batch))
 		for i := range params {
 			params[i].Args = args
 		}
-		if _, err := client.InsertManyFast(ctx, params); err != nil {
-			return err
-		}
-	}
-	return nil
+		_, err := client.InsertManyFast(ctx, params)
+		return err
+	})
 }
 
-// await returns when all jobs were reported as completed.
+// await returns when River has reported all jobs as completed.
 func await(ctx context.Context, completed <-chan *river.Event, jobs int) error {
 	stuck := time.NewTimer(time.Minute)
 	defer stuck.Stop()
@@ -209,17 +233,6 @@ func await(ctx context.Context, completed <-chan *river.Event, jobs int) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}
-	return nil
-}
-
-func checkRiver(ctx context.Context, db *sql.DB, jobs int) error {
-	var n int
-	if err := db.QueryRowContext(ctx, "select count(*) from river_job where state = 'completed'").Scan(&n); err != nil {
-		return err
-	}
-	if n != jobs {
-		return fmt.Errorf("%d of %d jobs are completed", n, jobs)
 	}
 	return nil
 }

@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// riverPGSetting is what there is to choose in River on PostgreSQL.
+// riverPGSetting is a choice of River's settings on PostgreSQL.
 type riverPGSetting struct {
 	riverSetting
-	inserters int // callers of InsertManyFast at a time
-	pool      int // connections
-	pollOnly  bool
+	pool     int // connections
+	pollOnly bool
 }
 
 func (s riverPGSetting) String() string {
@@ -32,7 +29,7 @@ func (s riverPGSetting) String() string {
 	return text
 }
 
-// tuneRiverPG tries the choices one after the other, each on top of the best so far, and returns the fastest.
+// tuneRiverPG finds the fastest setting on a small run.
 func (b *bench) tuneRiverPG(ctx context.Context, db *database, jobs int) (riverPGSetting, error) {
 	choices := []func(*riverPGSetting){
 		func(*riverPGSetting) {},
@@ -47,24 +44,14 @@ func (b *bench) tuneRiverPG(ctx context.Context, db *database, jobs int) (riverP
 		func(s *riverPGSetting) { s.pollOnly = true },
 		func(s *riverPGSetting) { s.during = true },
 	}
-	best, rate := riverPGSetting{riverSetting: riverSetting{batch: 1000, workers: 500}, inserters: 1, pool: 20}, 0.0
-	for _, choose := range choices {
-		try := best
-		choose(&try)
-		c, err := b.riverLivesPG(ctx, db, jobs, try)
-		if err != nil {
-			return best, err
-		}
-		b.note("river: %v: %.0f jobs/s", try, c.own.rate())
-		if c.own.rate() > rate {
-			best, rate = try, c.own.rate()
-		}
-	}
-	return best, nil
+	first := riverPGSetting{riverSetting: riverSetting{batch: 1000, inserters: 1, workers: 500}, pool: 20}
+	return tune(b, first, choices, func(s riverPGSetting) (cost, error) {
+		c, err := b.riverLivesPG(ctx, db, jobs, s)
+		return c.own, err
+	})
 }
 
-// riverLivesPG inserts and works jobs on a fresh database, and measures both together. A job counts as worked when its
-// completion is committed.
+// riverLivesPG is riverLives on PostgreSQL.
 func (b *bench) riverLivesPG(ctx context.Context, db *database, jobs int, set riverPGSetting) (c shared, err error) {
 	name, err := db.create(ctx)
 	if err != nil {
@@ -76,36 +63,22 @@ func (b *bench) riverLivesPG(ctx context.Context, db *database, jobs int, set ri
 		return c, err
 	}
 	defer pool.Close()
-	client, err := newRiverPG(pool, set)
+	cfg := riverConfig(set.riverSetting)
+	cfg.PollOnly = set.pollOnly
+	client, err := river.NewClient(riverpgxv5.New(pool), cfg)
 	if err != nil {
 		return c, err
 	}
-	completed, unsubscribe := client.SubscribeConfig(&river.SubscribeConfig{
-		ChanSize: jobs + 1, Kinds: []river.EventKind{river.EventKindJobCompleted},
-	})
-	defer unsubscribe()
-	c, err = db.measure(jobs, func() error {
-		steps := []func() error{
-			func() error { return insertRiverPG(ctx, client, jobs, set) },
-			func() error { return client.Start(ctx) },
-		}
-		if set.during {
-			slices.Reverse(steps)
-		}
-		for _, step := range steps {
-			if err := step(); err != nil {
-				return err
-			}
-		}
-		return await(ctx, completed, jobs)
+	err = workRiver(ctx, client, client, jobs, set.riverSetting, func(fn func() error) (err error) {
+		c, err = db.measure(jobs, fn)
+		return err
 	})
 	if err != nil {
 		return c, err
 	}
-	if err := client.Stop(ctx); err != nil {
-		return c, err
-	}
-	return c, checkRiverPG(ctx, pool, jobs)
+	var n int
+	err = pool.QueryRow(ctx, completedRiver).Scan(&n)
+	return c, errors.Join(err, checkRiver(n, jobs))
 }
 
 // openRiverPG connects to a fresh database and migrates it. Every connection is made before anything is measured.
@@ -128,46 +101,4 @@ func openRiverPG(ctx context.Context, url string, conns int) (*pgxpool.Pool, err
 		return nil, err
 	}
 	return pool, nil
-}
-
-func newRiverPG(pool *pgxpool.Pool, set riverPGSetting) (*river.Client[pgx.Tx], error) {
-	kinds := river.NewWorkers()
-	river.AddWorker(kinds, &riverWorker{})
-	return river.NewClient(riverpgxv5.New(pool), &river.Config{
-		Queues:        map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: set.workers}},
-		Workers:       kinds,
-		FetchCooldown: river.FetchCooldownMin, FetchPollInterval: river.FetchPollIntervalMin,
-		JobTimeout: -1, // no timer for each job
-		PollOnly:   set.pollOnly,
-		Logger:     silent(),
-	})
-}
-
-func insertRiverPG(ctx context.Context, client *river.Client[pgx.Tx], jobs int, set riverPGSetting) error {
-	args := riverArgs{Customer: "c-1029384", Order: 4711, Note: "forty bytes of text"}
-	if set.batch == 0 {
-		return concurrently(ctx, lifecycleCallers, jobs, func(ctx context.Context, _, _ int) error {
-			_, err := client.Insert(ctx, args, nil)
-			return err
-		})
-	}
-	return concurrently(ctx, set.inserters, (jobs+set.batch-1)/set.batch, func(ctx context.Context, _, item int) error {
-		params := make([]river.InsertManyParams, min(set.batch, jobs-item*set.batch))
-		for i := range params {
-			params[i].Args = args
-		}
-		_, err := client.InsertManyFast(ctx, params)
-		return err
-	})
-}
-
-func checkRiverPG(ctx context.Context, pool *pgxpool.Pool, jobs int) error {
-	var n int
-	if err := pool.QueryRow(ctx, "select count(*) from river_job where state = 'completed'").Scan(&n); err != nil {
-		return err
-	}
-	if n != jobs {
-		return fmt.Errorf("%d of %d jobs are completed", n, jobs)
-	}
-	return nil
 }

@@ -11,19 +11,19 @@ import (
 	"lessor/node"
 )
 
-// server is a Lessor in this process, over a database of its own. Its synchronous setting is the default, FULL.
+// server is a Lessor in this process with a database of its own. Its synchronous setting is the default, FULL.
 type server struct {
 	*node.Node
 	cfg   node.Config
-	addr  string // where it answers HTTP; "" = nowhere
+	addr  string // its HTTP address; "" = none
 	stop  context.CancelFunc
 	ended chan error
 }
 
-// manyUnits is a capacity that never binds.
+// manyUnits is a capacity that never limits a grant.
 const manyUnits = 1_000_000
 
-// config is a node whose capacity does not bind and does not depend on what else the machine does.
+// config returns settings whose capacity does not limit grants and does not depend on the load of the machine.
 func config(folder string) node.Config {
 	cfg := node.Config{Data: folder, Listen: "127.0.0.1:0"}
 	cfg.Capacity.TotalUnits = manyUnits
@@ -31,7 +31,7 @@ func config(folder string) node.Config {
 	return cfg
 }
 
-// start starts a server; alter changes its settings. With ln it also answers HTTP there.
+// start starts a server; alter changes its settings. If ln is not nil, the server answers HTTP on it.
 func (b *bench) start(ctx context.Context, ln net.Listener, alter func(*node.Config)) (*server, error) {
 	folder, err := os.MkdirTemp(b.folder, "lessor-bench-")
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *server) open(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// shut stops the server, unless that was done.
+// shut stops the server if it runs.
 func (s *server) shut() error {
 	if s.stop == nil {
 		return nil
@@ -78,7 +78,7 @@ func (s *server) shut() error {
 	return errors.Join(<-s.ended, s.Close())
 }
 
-// reopen closes the server and starts it over the same database: what it kept in memory is gone.
+// reopen closes the server and starts it on the same database, with nothing in memory.
 func (s *server) reopen(ctx context.Context) error {
 	if err := s.shut(); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (s *server) reopen(ctx context.Context) error {
 	return s.open(ctx, nil)
 }
 
-// keepLog keeps the write-ahead log over a reopen, by a connection of its own that does nothing: the last one to close would
-// remove it, and commits would then pay for a file that grows.
+// keepLog keeps the write-ahead log over a reopen with an idle connection of its own. Otherwise the last connection to
+// close would remove the log, and commits would pay for a growing file.
 func (s *server) keepLog(ctx context.Context) (release func() error, err error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.cfg.Data, "lessor.db")+"?mode=ro")
 	if err != nil {
@@ -101,5 +101,5 @@ func (s *server) keepLog(ctx context.Context) (release func() error, err error) 
 	return db.Close, nil
 }
 
-// end stops the server and removes what it kept.
+// end stops the server and removes its data.
 func (s *server) end() error { return errors.Join(s.shut(), os.RemoveAll(s.cfg.Data)) }

@@ -16,7 +16,7 @@ import (
 	"lessor/internal/pgtest"
 )
 
-// cluster is three nodes on one PostgreSQL, and a crowd of workers, while everything is killed now and then.
+// cluster is three nodes on one PostgreSQL with many workers, while nodes and database are killed at random.
 type cluster struct {
 	t     *testing.T
 	db    *pgtest.Server
@@ -30,7 +30,8 @@ type cluster struct {
 	ended map[lessor.JobID]int
 }
 
-// scale is how large the proof is: LESSOR_CHAOS=full is what the project promises, the default what a test run can spend.
+// scale is the size of the test: LESSOR_CHAOS=full is what the project promises, the default what a test run can
+// afford.
 func scale() (jobs, workers, nodeKills, databaseKills int) {
 	if os.Getenv("LESSOR_CHAOS") == "full" {
 		return 50_000, 200, 30, 5
@@ -38,9 +39,9 @@ func scale() (jobs, workers, nodeKills, databaseKills int) {
 	return 5_000, 200, 6, 2
 }
 
-// TestClusterSurvivesTheDeathOfAnything kills nodes and the database while jobs are submitted and worked on. Afterwards every
-// acknowledged job has ended exactly once, no job had two leases at a time, fences rose, and every attempt beyond the first
-// is explained by a recorded loss.
+// TestClusterSurvivesTheDeathOfAnything kills nodes and the database while jobs are submitted and worked on. Afterwards
+// every acknowledged job has ended exactly once, no job had two leases at a time, fences rose, and every attempt beyond
+// the first is explained by a recorded loss.
 func TestClusterSurvivesTheDeathOfAnything(t *testing.T) {
 	jobs, workers, nodeKills, databaseKills := scale()
 	k := newCluster(t, jobs)
@@ -79,7 +80,8 @@ func newCluster(t *testing.T, jobs int) *cluster {
 	k.left.Store(int64(jobs))
 	var urls []string
 	for range 3 {
-		s := start(t, "LESSOR_STORE="+db.URL("postgres"), "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0", "LESSOR_CAPACITY_TOTAL_UNITS=10000")
+		s := start(t, "LESSOR_STORE="+db.URL("postgres"), "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0",
+			"LESSOR_CAPACITY_TOTAL_UNITS=10000")
 		k.nodes = append(k.nodes, s)
 		urls = append(urls, "http://"+s.addr)
 	}
@@ -91,7 +93,7 @@ func newCluster(t *testing.T, jobs int) *cluster {
 	return k
 }
 
-// kill kills nodes and the database at random, each coming back soon.
+// kill kills nodes and the database at random, and starts each again soon.
 func (k *cluster) kill(nodeKills, databaseKills int) {
 	every := max(1, nodeKills/max(1, databaseKills))
 	for n := range nodeKills {
@@ -117,13 +119,13 @@ func (k *cluster) killDatabase() {
 	}
 }
 
-// submit insists on n jobs, in batches whose keys make repeating safe.
-func (k *cluster) submit(ctx context.Context, who, n int) {
+// submit submits n jobs in batches, each until it is acknowledged; idempotency keys make repeating safe.
+func (k *cluster) submit(ctx context.Context, submitter, n int) {
 	const size = 50
 	for first := 0; first < n; first += size {
 		subs := make([]lessor.Submission, size)
 		for i := range subs {
-			key := fmt.Sprintf("%d-%d", who, first+i)
+			key := fmt.Sprintf("%d-%d", submitter, first+i)
 			subs[i] = lessor.Submission{Type: new("chaos"), IdempotencyKey: &key, MaxAttempts: new(int64(50))}
 		}
 		for ctx.Err() == nil {
@@ -145,7 +147,8 @@ func (k *cluster) submit(ctx context.Context, who, n int) {
 
 func (k *cluster) work(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		grants, denial, err := k.c.Request(ctx, lessor.LeaseRequest{WorkerID: &name, WaitMS: new(int64(2000)), MaxLeases: new(int64(5))})
+		request := lessor.LeaseRequest{WorkerID: &name, WaitMS: new(int64(2000)), MaxLeases: new(int64(5))}
+		grants, denial, err := k.c.Request(ctx, request)
 		if err != nil || denial != nil {
 			time.Sleep(50 * time.Millisecond)
 			continue
@@ -156,9 +159,9 @@ func (k *cluster) work(ctx context.Context, name string) {
 	}
 }
 
-// finish beats once and completes, repeating until the server has said yes or no.
+// finish sends a heartbeat and completes the lease, repeating until the server accepts or refuses.
 func (k *cluster) finish(ctx context.Context, name string, g lessor.Grant) {
-	_, _ = k.c.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &name}) // if it is lost, the completion tells
+	_, _ = k.c.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &name}) // if the lease is lost, the completion fails
 	for ctx.Err() == nil {
 		err := k.c.Complete(ctx, g.Lease.ID, lessor.Completion{WorkerID: &name, Status: new("completed")})
 		if err == nil {
@@ -190,10 +193,11 @@ func (k *cluster) check() {
 		})
 	}
 	all.Wait()
-	k.t.Logf("%d jobs acknowledged and completed on 3 nodes; %d attempts beyond the first, each explained", len(k.acked), extra.Load())
+	k.t.Logf("%d jobs acknowledged and completed on 3 nodes; %d attempts beyond the first, each explained",
+		len(k.acked), extra.Load())
 }
 
-// checkJob holds one job's record against what was acknowledged, and returns its attempts beyond the first.
+// checkJob compares a job's record with the acknowledgements, and returns the number of attempts beyond the first.
 func (k *cluster) checkJob(id lessor.JobID) int {
 	j, err := k.c.Job(k.t.Context(), id)
 	if err != nil || j.State != lessor.Completed {

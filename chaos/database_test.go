@@ -8,8 +8,9 @@ import (
 	"lessor/internal/pgtest"
 )
 
-// TestLeasesSurviveAnOutageOfTheDatabase kills the database for three ttl. The node answers 503 meanwhile and expires nothing; its
-// worker goes on afterwards, and one that stays away loses its lease after the floor.
+// TestLeasesSurviveAnOutageOfTheDatabase kills the database for three ttl. The node answers 503 meanwhile and expires
+// nothing. Afterwards a worker that sends heartbeats keeps its leases, and one that does not loses them after the
+// floor.
 func TestLeasesSurviveAnOutageOfTheDatabase(t *testing.T) {
 	const ttl = 3 * time.Second
 	db, err := pgtest.Start(t.Context(), pgtest.Options{Durable: true})
@@ -21,7 +22,8 @@ func TestLeasesSurviveAnOutageOfTheDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := start(t, "LESSOR_STORE="+db.URL("postgres"), "LESSOR_LEASE_TTL=3s", "LESSOR_CAPACITY_BUSY=0", "LESSOR_CAPACITY_TOTAL_UNITS=200")
+	s := start(t, "LESSOR_STORE="+db.URL("postgres"), "LESSOR_LEASE_TTL=3s", "LESSOR_CAPACITY_BUSY=0",
+		"LESSOR_CAPACITY_TOTAL_UNITS=200")
 	c := s.client()
 	held := holdAll(t, c, 2)
 	if err := db.Kill(); err != nil {
@@ -40,7 +42,7 @@ func TestLeasesSurviveAnOutageOfTheDatabase(t *testing.T) {
 	}
 	for c.Ready(t.Context()) != nil {
 		if time.Since(start) > 3*ttl+20*time.Second {
-			t.Fatal("the node does not go on by itself")
+			t.Fatal("the node does not continue by itself")
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -50,8 +52,9 @@ func TestLeasesSurviveAnOutageOfTheDatabase(t *testing.T) {
 		time.Sleep(time.Second)
 		beatAll(t, c, held[:1])
 	}
-	if _, err := c.Heartbeat(t.Context(), held[1].leases[0].Lease.ID, lessor.Heartbeat{WorkerID: &held[1].name}); lessor.CodeOf(err) != lessor.CodeLeaseNotFound {
-		t.Errorf("a worker that stayed away still has its lease: %v", err)
+	_, err = c.Heartbeat(t.Context(), held[1].leases[0].Lease.ID, lessor.Heartbeat{WorkerID: &held[1].name})
+	if lessor.CodeOf(err) != lessor.CodeLeaseNotFound {
+		t.Errorf("a worker that sent no heartbeat still has its lease: %v", err)
 	}
 	completeAll(t, c, held[:1])
 }

@@ -1,2 +1,2 @@
-// Package chaos holds proofs against real processes: the server as users run it, killed while it works. It has tests only.
+// Package chaos contains tests with real processes: it runs the server as users do, and kills it while it works.
 package chaos

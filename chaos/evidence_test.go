@@ -20,13 +20,14 @@ const tickTenant = "00000000-0000-0000-0000-00000000000a"
 // everySecond is the body of a definition that ticks each second.
 func everySecond(id string) lessor.Envelope {
 	return lessor.Envelope{
-		JobID: &id, HandlerID: new("tick.run"), LockKey: new("lock." + id), Schedule: &lessor.ScheduleAsk{Type: new("interval"), Seconds: new(int64(1))},
-		CatchUp: new("all"), Overlap: new("allow"),
+		JobID: &id, HandlerID: new("tick.run"), LockKey: new("lock." + id),
+		Schedule: &lessor.ScheduleAsk{Type: new("interval"), Seconds: new(int64(1))},
+		CatchUp:  new("all"), Overlap: new("allow"),
 	}
 }
 
-// TestEvidenceB: three processes on one PostgreSQL, 200 definitions at 1 s intervals for a minute, nodes killed and started again all
-// the time: every tick has exactly one row, and every row its job.
+// TestEvidenceB runs 200 definitions at 1 s intervals for a minute on three processes with one PostgreSQL, and kills
+// and restarts nodes all the time. Every tick has exactly one row, and every row its job.
 func TestEvidenceB(t *testing.T) {
 	const definitions, minute = 200, 60 * time.Second
 	k := newCluster(t, 0)
@@ -70,7 +71,7 @@ func TestEvidenceB(t *testing.T) {
 	t.Logf("%d ticks of %d definitions over %d kills of nodes: one row and one job each", ticks, definitions, kills)
 }
 
-// checkTicks holds that a definition's ticks follow each other without a gap or a double, from its first to its pause.
+// checkTicks checks that a definition's ticks have neither gaps nor duplicates, from its first tick to its pause.
 func checkTicks(t *testing.T, c *client.Client, id string, least time.Duration, runs map[lessor.JobID]bool) (n int) {
 	t.Helper()
 	d, err := c.Definition(t.Context(), id)
@@ -89,23 +90,24 @@ func checkTicks(t *testing.T, c *client.Client, id string, least time.Duration, 
 		next = next.Add(time.Second)
 		n++
 	}
-	if told := next.Sub(d.CreatedAt); told < least {
-		t.Errorf("%s: ticks of %v are told, want of %v", id, told, least)
+	if covered := next.Sub(d.CreatedAt); covered < least {
+		t.Errorf("%s: the ticks cover %v, want %v", id, covered, least)
 	}
 	return n
 }
 
-// workerVariable makes this test binary a worker: the server's address.
+// workerVariable is the environment variable that makes this test binary a worker of the server at that address.
 const workerVariable = "LESSOR_CHAOS_WORKER"
 
-// doomed is a worker that takes a job and beats until it is killed.
+// doomed is a worker that takes a job and sends heartbeats until it is killed.
 func doomed(server string) {
 	c, err := client.New(client.Config{Server: server})
 	if err != nil {
 		fmt.Fprintln(os.Stdout, err)
 		return
 	}
-	grants, _, err := c.Request(context.Background(), lessor.LeaseRequest{WorkerID: new("doomed"), WaitMS: new(int64(30_000))})
+	request := lessor.LeaseRequest{WorkerID: new("doomed"), WaitMS: new(int64(30_000))}
+	grants, _, err := c.Request(context.Background(), request)
 	if err != nil || len(grants) == 0 {
 		fmt.Fprintln(os.Stdout, "no job:", err)
 		return
@@ -117,11 +119,15 @@ func doomed(server string) {
 	}
 }
 
-// TestEvidenceC: a worker that is killed in mid-run loses its lease, another runs the job again, and `attempts` says so.
+// TestEvidenceC kills a worker during a run: its lease expires, another worker repeats the job, and `attempts` counts
+// it.
 func TestEvidenceC(t *testing.T) {
 	s := start(t, "LESSOR_LEASE_TTL=1s", "LESSOR_CAPACITY_BUSY=0")
 	c := s.client()
-	m := lessor.Manifest{ModuleID: new("evidence"), Version: new("1"), TenantID: new(tickTenant), Jobs: []lessor.Envelope{everySecond("tick.once")}}
+	m := lessor.Manifest{
+		ModuleID: new("evidence"), Version: new("1"), TenantID: new(tickTenant),
+		Jobs: []lessor.Envelope{everySecond("tick.once")},
+	}
 	m.Jobs[0].Schedule.Seconds = new(int64(3600))
 	if _, err := c.Apply(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -149,7 +155,7 @@ func TestEvidenceC(t *testing.T) {
 		if time.Now().After(deadline) {
 			_ = worker.Process.Kill()
 			mu.Lock()
-			t.Fatalf("the worker did not begin: %s", out)
+			t.Fatalf("the worker did not start: %s", out)
 		}
 	}
 	if err := worker.Process.Kill(); err != nil {
@@ -160,7 +166,8 @@ func TestEvidenceC(t *testing.T) {
 	if err != nil || len(grants) != 1 || grants[0].Job.ID != run {
 		t.Fatalf("another worker gets %+v, %v", grants, err)
 	}
-	if err := c.Complete(t.Context(), grants[0].Lease.ID, lessor.Completion{WorkerID: new("heir"), Status: new("completed")}); err != nil {
+	done := lessor.Completion{WorkerID: new("heir"), Status: new("completed")}
+	if err := c.Complete(t.Context(), grants[0].Lease.ID, done); err != nil {
 		t.Fatal(err)
 	}
 	r, err := c.Run(t.Context(), run)

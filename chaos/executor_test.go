@@ -19,12 +19,12 @@ import (
 	"lessor/internal/pgtest"
 )
 
-// worker is one `lessor work` that can be killed and started again.
+// worker is a `lessor work` that can be killed and started again.
 type worker struct {
 	t    *testing.T
 	args []string
 	env  []string
-	wrap func(*exec.Cmd) // changes how it is started; nil = not at all
+	wrap func(*exec.Cmd) // changes the command before its start; nil = no change
 	cmd  *exec.Cmd
 }
 
@@ -40,7 +40,7 @@ func (w *worker) start() {
 	}
 }
 
-// kill is kill -9 of the process that this test started; the commands that it started go on.
+// kill sends SIGKILL to the process that this test started; the commands that it started continue.
 func (w *worker) kill() {
 	if w.cmd != nil {
 		_ = w.cmd.Process.Kill() // it may have ended
@@ -49,7 +49,7 @@ func (w *worker) kill() {
 	}
 }
 
-// endShims tells every command that still runs to end: after a failed test its shim would try to report for ever.
+// endShims asks every running command to end: after a failed test its shim would try to report for ever.
 func endShims(t *testing.T, workspace string) {
 	folders, err := filepath.Glob(filepath.Join(workspace, "jobs", "*"))
 	if err != nil {
@@ -64,8 +64,8 @@ func endShims(t *testing.T, workspace string) {
 }
 
 // TestKilledServerAndRunnerLoseNoJob runs 50 commands while the server is killed 20 times, `lessor work` 20 times, and
-// both together 20 times. No job is lost, none begins twice, none is called dead, and every result is recorded. On PostgreSQL the same
-// happens on a smaller scale: what differs is the store, and that has its own proofs.
+// both together 20 times. No job is lost, none starts twice, none is declared dead, and every result is recorded. On
+// PostgreSQL the test is smaller: only the store differs, and that has its own tests.
 func TestKilledServerAndRunnerLoseNoJob(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { killServerAndRunner(t, 50, 20) })
 	t.Run("postgres", func(t *testing.T) {
@@ -82,16 +82,14 @@ func TestKilledServerAndRunnerLoseNoJob(t *testing.T) {
 	})
 }
 
-// killServerAndRunner kills each of the two, and both together, so many times while jobs run.
+// killServerAndRunner kills each of the two, and both together, the given number of times while jobs run.
 func killServerAndRunner(t *testing.T, jobs, kills int, env ...string) {
 	workspace, begun := t.TempDir(), filepath.Join(t.TempDir(), "begun")
 	env = append(env, "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0", "LESSOR_JOBS_BACKOFF_FIRST=10ms")
 	s := start(t, append(watching(workspace), env...)...)
-	script := `echo "$LESSOR_JOB_ID" >> ` + begun + `
-sleep $(sed 's/[^0-9.]//g' "$LESSOR_PAYLOAD_FILE")
-cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
 	w := &worker{t: t, env: []string{"LESSOR_SENTINEL_INTERVAL=100ms"}, args: []string{
-		"work", "--type", "long", "--concurrency", "10", "--server", "http://" + s.addr, "--workspace", workspace, "--shell", "--", script,
+		"work", "--type", "long", "--concurrency", "10", "--server", "http://" + s.addr, "--workspace", workspace,
+		"--shell", "--", sleepScript(begun),
 	}}
 	c := s.client()
 	w.start()
@@ -99,10 +97,13 @@ cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
 		w.kill()
 		endShims(t, workspace)
 	})
-	rounds := slices.Concat(slices.Repeat([]string{"server"}, kills), slices.Repeat([]string{"work"}, kills), slices.Repeat([]string{"both"}, kills))
+	var rounds []string
+	for _, victim := range []string{"server", "work", "both"} {
+		rounds = append(rounds, slices.Repeat([]string{victim}, kills)...)
+	}
 	ids := map[lessor.JobID]string{}
 	for i, victim := range rounds {
-		if i < jobs { // one at a time, so that there are always some that wait, run and end
+		if i < jobs { // one per round, so that some jobs always wait, run and end
 			payload := fmt.Sprintf(`{"s":%d.%03d}`, 1+rand.N(4), i)
 			ids[submitLong(t, c, payload)] = payload
 		}
@@ -123,11 +124,19 @@ cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
 	}
 	checkLong(t, c, ids, begun)
 	if failed, err := s.admin().FailedJobs(t.Context()); err != nil || len(failed.FailedJobs) != 0 {
-		t.Errorf("falsely dead: %+v, %v", failed, err)
+		t.Errorf("wrongly declared dead: %+v, %v", failed, err)
 	}
 }
 
-// submitLong submits a job whose payload says how many seconds it takes.
+// sleepScript is a command that appends its job's id to begun, sleeps for the seconds in its payload, and returns the
+// payload as its result.
+func sleepScript(begun string) string {
+	return `echo "$LESSOR_JOB_ID" >> ` + begun + `
+sleep $(sed 's/[^0-9.]//g' "$LESSOR_PAYLOAD_FILE")
+cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
+}
+
+// submitLong submits a job for sleepScript.
 func submitLong(t *testing.T, c *client.Client, payload string) lessor.JobID {
 	t.Helper()
 	j, err := c.Submit(t.Context(), "long", json.RawMessage(payload), &lessor.SubmitOptions{IdempotencyKey: payload})
@@ -137,7 +146,7 @@ func submitLong(t *testing.T, c *client.Client, payload string) lessor.JobID {
 	return j.Job.ID
 }
 
-// checkLong waits for all jobs and counts how often each began.
+// checkLong waits for all jobs and checks that each started once.
 func checkLong(t *testing.T, c *client.Client, ids map[lessor.JobID]string, begun string) {
 	t.Helper()
 	extra, deadline := 0, time.Now().Add(60*time.Second)
@@ -164,8 +173,8 @@ func checkLong(t *testing.T, c *client.Client, ids map[lessor.JobID]string, begu
 	}
 	for id := range ids {
 		if n := starts[id.String()]; n != 1 {
-			t.Errorf("job %s began %d times", id, n)
+			t.Errorf("job %s started %d times", id, n)
 		}
 	}
-	t.Logf("%d jobs completed, each begun once; %d grants were never begun", len(ids), extra)
+	t.Logf("%d jobs completed, each started once; %d grants were never started", len(ids), extra)
 }

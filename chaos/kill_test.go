@@ -12,7 +12,7 @@ import (
 	"lessor/client"
 )
 
-// run is work under way while the server is killed again and again.
+// run is the work that is done while the server is killed repeatedly.
 type run struct {
 	t *testing.T
 	c *client.Client
@@ -22,8 +22,8 @@ type run struct {
 	ended map[lessor.JobID]int // acknowledged completions
 }
 
-// TestKilledServerLosesNothing submits and works for ten seconds while the server is killed ten times. Every job that was
-// acknowledged then ends, each exactly once, and every attempt beyond the first is explained by a lost lease.
+// TestKilledServerLosesNothing submits and works for ten seconds while the server is killed ten times. Every
+// acknowledged job then ends exactly once, and a lost lease explains every attempt beyond the first.
 func TestKilledServerLosesNothing(t *testing.T) {
 	s := start(t, "LESSOR_LEASE_TTL=2s", "LESSOR_CAPACITY_BUSY=0")
 	r := &run{t: t, c: s.client(), ended: map[lessor.JobID]int{}}
@@ -49,10 +49,10 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	r.check()
 }
 
-func (r *run) submit(ctx context.Context, who int) {
+func (r *run) submit(ctx context.Context, submitter int) {
 	for n := 0; ctx.Err() == nil; n++ {
-		key := fmt.Sprintf("%d-%d", who, n)
-		for ctx.Err() == nil { // until it is acknowledged; the key makes repeating safe
+		key := fmt.Sprintf("%d-%d", submitter, n)
+		for ctx.Err() == nil { // until the server acknowledges it; the key makes repeating safe
 			j, err := r.c.Submit(ctx, "kill", nil, &lessor.SubmitOptions{IdempotencyKey: key, MaxAttempts: 50})
 			if err != nil {
 				time.Sleep(20 * time.Millisecond)
@@ -69,7 +69,8 @@ func (r *run) submit(ctx context.Context, who int) {
 
 func (r *run) work(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		grants, _, err := r.c.Request(ctx, lessor.LeaseRequest{WorkerID: &name, WaitMS: new(int64(1000)), MaxLeases: new(int64(5))})
+		request := lessor.LeaseRequest{WorkerID: &name, WaitMS: new(int64(1000)), MaxLeases: new(int64(5))}
+		grants, _, err := r.c.Request(ctx, request)
 		if err != nil {
 			time.Sleep(20 * time.Millisecond)
 			continue
@@ -80,7 +81,7 @@ func (r *run) work(ctx context.Context, name string) {
 	}
 }
 
-// finish completes a lease, repeating until the server has said yes or no.
+// finish completes a lease, repeating until the server accepts or refuses.
 func (r *run) finish(ctx context.Context, name string, g lessor.Grant) {
 	for ctx.Err() == nil {
 		err := r.c.Complete(ctx, g.Lease.ID, lessor.Completion{WorkerID: &name, Status: new("completed")})
@@ -111,7 +112,7 @@ func (r *run) drain() {
 func (r *run) check() {
 	r.t.Helper()
 	if len(r.acked) < 200 {
-		r.t.Errorf("only %d jobs were acknowledged; too few to say anything", len(r.acked))
+		r.t.Errorf("only %d jobs were acknowledged, too few for a conclusion", len(r.acked))
 	}
 	extra := 0
 	for _, id := range r.acked {

@@ -13,21 +13,22 @@ import (
 	"lessor"
 )
 
-// crowd is how many processes fill the numbers that a small namespace gives out first.
-const crowd = 300
+// strangers is the number of processes that take the first process ids of a namespace.
+const strangers = 300
 
-// inNamespace starts a command as the first process of a namespace of process ids, with a view of its own on them. With others, the numbers
-// that follow belong to processes that have nothing to do with anything. All end with the first.
+// inNamespace makes a command the first process of its own process id namespace, with its own /proc. The next ids
+// belong to the given number of unrelated processes. All end with the first.
 func inNamespace(others int) func(*exec.Cmd) {
 	return func(cmd *exec.Cmd) {
-		script := `mount -t proc none /proc && i=0 && while [ $i -lt ` + strconv.Itoa(others) + ` ]; do sleep 1000 & i=$((i + 1)); done && exec "$@"`
+		script := `mount -t proc none /proc && i=0 &&
+while [ $i -lt ` + strconv.Itoa(others) + ` ]; do sleep 1000 & i=$((i + 1)); done && exec "$@"`
 		cmd.Args = append([]string{"sh", "-c", script, "sh", cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS}
 	}
 }
 
-// namespaces returns inNamespace, or why the kernel does not let us.
+// namespaces returns inNamespace, or an error if the kernel does not allow namespaces.
 func namespaces() (wrap func(others int) func(*exec.Cmd), err error) {
 	probe := exec.Command("/bin/true")
 	inNamespace(0)(probe)
@@ -37,23 +38,26 @@ func namespaces() (wrap func(others int) func(*exec.Cmd), err error) {
 	return inNamespace, nil
 }
 
-// TestReusedProcessIDsHaveNoEffect gives every process id of a command that died, of its shim and of its `lessor work` to other processes: in
-// the restarted server's namespace to strangers, in a third one to a command that lives. What becomes of either is told by its sentinel.
+// TestReusedProcessIDsHaveNoEffect reuses every process id of a dead command, its shim and its `lessor work`: in the
+// namespace of the restarted server for unrelated processes, in a third one for a live command. The server judges both
+// commands by their sentinels.
 func TestReusedProcessIDsHaveNoEffect(t *testing.T) {
 	wrap, err := namespaces()
 	if err != nil {
-		t.Logf("no namespaces of process ids here (%v): the same without them, so that few ids are used twice", err)
+		t.Logf("no process id namespaces here (%v): the test runs without them and reuses few ids", err)
 		wrap = func(int) func(*exec.Cmd) { return nil }
 	}
 	workspace := t.TempDir()
-	s := start(t, append(watching(workspace), "LESSOR_LEASE_TTL=1h", "LESSOR_CAPACITY_BUSY=0", "LESSOR_RECOVERY_WATCH=3s", "LESSOR_JOBS_BACKOFF_FIRST=10ms")...)
+	s := start(t, append(watching(workspace), "LESSOR_LEASE_TTL=1h", "LESSOR_CAPACITY_BUSY=0",
+		"LESSOR_RECOVERY_WATCH=3s", "LESSOR_JOBS_BACKOFF_FIRST=10ms")...)
 	api := s.client()
 	work := func(kind string) (*worker, lessor.JobID) {
-		// The first attempt runs until it is told to end, or its namespace ends.
+		// The first attempt runs until the file go exists or its namespace ends.
 		script := `echo $$ $PPID > who.new; mv who.new ` + filepath.Join(workspace, kind) + `
 while [ "$LESSOR_ATTEMPT" = 1 ] && [ ! -e go ]; do sleep 0.05; done`
 		w := &worker{t: t, wrap: wrap(0), env: []string{"LESSOR_SENTINEL_INTERVAL=100ms"}, args: []string{
-			"work", "--type", kind, "--server", "http://" + s.addr, "--workspace", workspace, "--worker", kind, "--shell", "--", script,
+			"work", "--type", kind, "--server", "http://" + s.addr, "--workspace", workspace, "--worker", kind,
+			"--shell", "--", script,
 		}}
 		w.start()
 		t.Cleanup(w.kill)
@@ -69,35 +73,38 @@ while [ "$LESSOR_ATTEMPT" = 1 ] && [ ! -e go ]; do sleep 0.05; done`
 	_, twin := who(t, filepath.Join(workspace, "lives"))
 	t.Cleanup(func() { endShims(t, workspace) })
 	t.Logf("the dead command was %d under shim %d, the live one has shim %d", command, shim, twin)
-	if err == nil && max(command, shim) >= crowd {
-		t.Errorf("processes %d and %d are not among the %d whose ids are given again", command, shim, crowd)
+	if err == nil && max(command, shim) >= strangers {
+		t.Errorf("processes %d and %d are not among the %d whose ids are reused", command, shim, strangers)
 	}
-	dies.kill() // and with it its namespace
+	dies.kill() // which ends its namespace
 	if err != nil {
 		killAll(t, shim)
 		killAll(t, -command)
 	}
 	s.kill()
-	time.Sleep(1500 * time.Millisecond) // the last pulse of the dead one is older than what counts as resumed
-	s.wrap = wrap(crowd)
+	time.Sleep(1500 * time.Millisecond) // the last pulse of the dead command is then too old to count as resumed
+	s.wrap = wrap(strangers)
 	s.start()
 	await(t, api, alive, "reattached", func(j lessor.Job) bool { return j.Reattached && j.State == lessor.Running })
-	j := await(t, api, dead, "found dead", func(j lessor.Job) bool { return j.State != lessor.Leased && j.State != lessor.Running })
+	j := await(t, api, dead, "found dead",
+		func(j lessor.Job) bool { return j.State != lessor.Leased && j.State != lessor.Running })
 	if j.Error == nil || *j.Error != "Heartbeat not resumed after restart" {
 		t.Errorf("the dead one ended with %v", j.Error)
 	}
 	dies.start()
-	if j := await(t, api, dead, "completed", func(j lessor.Job) bool { return j.State == lessor.Completed }); j.Attempt != 2 {
+	completed := func(j lessor.Job) bool { return j.State == lessor.Completed }
+	if j := await(t, api, dead, "completed", completed); j.Attempt != 2 {
 		t.Errorf("the dead one is completed in attempt %d", j.Attempt)
 	}
 	if err := os.WriteFile(filepath.Join(workspace, "jobs", alive.String(), "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if j := await(t, api, alive, "completed", func(j lessor.Job) bool { return j.State == lessor.Completed }); j.Attempt != 1 {
+	if j := await(t, api, alive, "completed", completed); j.Attempt != 1 {
 		t.Errorf("the live one is completed in attempt %d", j.Attempt)
 	}
 	failed, err := s.admin().FailedJobs(t.Context())
-	if err != nil || len(failed.FailedJobs) != 1 || failed.FailedJobs[0].JobID != dead || !strings.Contains(failed.FailedJobs[0].Reason, "not resumed") {
+	if err != nil || len(failed.FailedJobs) != 1 || failed.FailedJobs[0].JobID != dead ||
+		!strings.Contains(failed.FailedJobs[0].Reason, "not resumed") {
 		t.Errorf("found dead: %+v, %v", failed, err)
 	}
 	lives.kill()

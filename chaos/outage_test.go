@@ -13,12 +13,12 @@ const (
 	ttl       = 2 * time.Second
 	perWorker = 50
 	staying   = 18 // workers that come back
-	leaving   = 2  // fewer than the three that would be a mass expiry
+	leaving   = 2  // workers that do not; three would be a mass expiry
 )
 
-// TestLeasesSurviveAnOutageOfThreeTTL holds 1,000 leases, kills the server, and leaves it down for three ttl. Workers that come
-// back within one ttl of its return have lost nothing, and nothing ran twice; those that do not come back lose their
-// leases after the floor, not before.
+// TestLeasesSurviveAnOutageOfThreeTTL holds 1,000 leases, kills the server, and leaves it down for three ttl. Workers
+// that come back within one ttl after its return have lost nothing, and no job ran twice. Workers that do not come back
+// lose their leases after the floor, not before.
 func TestLeasesSurviveAnOutageOfThreeTTL(t *testing.T) {
 	s := start(t, "LESSOR_LEASE_TTL=2s", "LESSOR_CAPACITY_TOTAL_UNITS=2000", "LESSOR_CAPACITY_BUSY=0")
 	c := s.client()
@@ -30,7 +30,7 @@ func TestLeasesSurviveAnOutageOfThreeTTL(t *testing.T) {
 	beatAll(t, c, held[:staying])
 	time.Sleep(ttl / 2)
 	beatAll(t, c, held[:staying])
-	for _, w := range held[staying:] { // half a ttl after the return, nobody has lost anything
+	for _, w := range held[staying:] { // half a ttl after the return, no lease has expired
 		wantState(t, c, w.leases[0], lessor.Leased)
 	}
 	completeAll(t, c, held[:staying])
@@ -39,8 +39,9 @@ func TestLeasesSurviveAnOutageOfThreeTTL(t *testing.T) {
 	}
 	for _, w := range held[staying:] {
 		for _, g := range w.leases {
-			if _, err := c.Heartbeat(t.Context(), g.Lease.ID, lessor.Heartbeat{WorkerID: &w.name}); lessor.CodeOf(err) != lessor.CodeLeaseNotFound {
-				t.Fatalf("a worker that stayed away still has its lease after the floor: %v", err)
+			_, err := c.Heartbeat(t.Context(), g.Lease.ID, lessor.Heartbeat{WorkerID: &w.name})
+			if lessor.CodeOf(err) != lessor.CodeLeaseNotFound {
+				t.Fatalf("a worker that did not come back still has its lease after the floor: %v", err)
 			}
 		}
 	}
@@ -78,7 +79,8 @@ func holdAll(t *testing.T, c *client.Client, workers int) []holder {
 	held := make([]holder, workers)
 	for i := range held {
 		held[i].name = fmt.Sprintf("worker-%d", i)
-		grants, d, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: &held[i].name, MaxLeases: new(int64(perWorker))})
+		request := lessor.LeaseRequest{WorkerID: &held[i].name, MaxLeases: new(int64(perWorker))}
+		grants, d, err := c.Request(t.Context(), request)
 		if err != nil || len(grants) != perWorker {
 			t.Fatalf("%d grants, %+v, %v; want %d", len(grants), d, err, perWorker)
 		}

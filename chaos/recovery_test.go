@@ -14,17 +14,17 @@ import (
 	"lessor/client"
 )
 
-// watching makes a server's monitor watch a workspace in milliseconds: the documented timings, a hundredth as long, but a machine that
-// is busy must not look dead.
+// watching returns settings with which a server's monitor watches a workspace: the documented times divided by about a
+// hundred, but long enough that a command on a busy machine does not seem dead.
 func watching(workspace string) []string {
 	return []string{
-		"LESSOR_WORKSPACE=" + workspace, "LESSOR_SENTINEL_INTERVAL=100ms", "LESSOR_SENTINEL_SCAN=200ms", "LESSOR_SENTINEL_STALE_AFTER=3s",
-		"LESSOR_SENTINEL_DEAD_AFTER=6s", "LESSOR_RECOVERY_WATCH=20s", "LESSOR_RECOVERY_POLL=100ms", "LESSOR_RECOVERY_RESUMED_WITHIN=1s",
-		"LESSOR_RECOVERY_CLEANUP_DELAY=200ms",
+		"LESSOR_WORKSPACE=" + workspace, "LESSOR_SENTINEL_INTERVAL=100ms", "LESSOR_SENTINEL_SCAN=200ms",
+		"LESSOR_SENTINEL_STALE_AFTER=3s", "LESSOR_SENTINEL_DEAD_AFTER=6s", "LESSOR_RECOVERY_WATCH=20s",
+		"LESSOR_RECOVERY_POLL=100ms", "LESSOR_RECOVERY_RESUMED_WITHIN=1s", "LESSOR_RECOVERY_CLEANUP_DELAY=200ms",
 	}
 }
 
-// admin is a client with the server's own token.
+// admin returns a client with the server's admin token.
 func (s *server) admin() *client.Client {
 	s.t.Helper()
 	secret, err := os.ReadFile(filepath.Join(s.data, "admin.token"))
@@ -39,7 +39,7 @@ func (s *server) admin() *client.Client {
 	return c
 }
 
-// await waits until a job is as it should be.
+// await waits until ok reports true for a job.
 func await(t *testing.T, c *client.Client, id lessor.JobID, what string, ok func(lessor.Job) bool) lessor.Job {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
@@ -53,8 +53,8 @@ func await(t *testing.T, c *client.Client, id lessor.JobID, what string, ok func
 	}
 }
 
-// A killed shim, alone or with its command, costs an attempt and no job: the lease runs out, or the silent sentinel gives it away when
-// the lease would live for long.
+// A killed shim, alone or with its command, costs an attempt but no job: the lease expires, or the server notices the
+// silent sentinel first if the ttl is long.
 func TestKilledShimIsRetried(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -70,12 +70,14 @@ func TestKilledShimIsRetried(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // each waits for seconds
 			workspace := t.TempDir()
-			s := start(t, append(watching(workspace), "LESSOR_LEASE_TTL="+c.ttl, "LESSOR_CAPACITY_BUSY=0", "LESSOR_JOBS_BACKOFF_FIRST=10ms")...)
-			// Only the first attempt waits; it tells who it is and who its shim is.
+			s := start(t, append(watching(workspace),
+				"LESSOR_LEASE_TTL="+c.ttl, "LESSOR_CAPACITY_BUSY=0", "LESSOR_JOBS_BACKOFF_FIRST=10ms")...)
+			// Only the first attempt waits; it writes its process id and that of its shim.
 			script := `[ "$LESSOR_ATTEMPT" = 1 ] || exit 0
 echo $$ $PPID > who.new; mv who.new ` + workspace + `/who; sleep 300`
 			w := &worker{t: t, env: []string{"LESSOR_SENTINEL_INTERVAL=100ms"}, args: []string{
-				"work", "--type", "long", "--server", "http://" + s.addr, "--workspace", workspace, "--shell", "--", script,
+				"work", "--type", "long", "--server", "http://" + s.addr, "--workspace", workspace,
+				"--shell", "--", script,
 			}}
 			w.start()
 			t.Cleanup(func() {
@@ -103,7 +105,7 @@ echo $$ $PPID > who.new; mv who.new ` + workspace + `/who; sleep 300`
 	}
 }
 
-// who reads the process ids that a command left: its own, which is its group's, and its shim's.
+// who reads the process ids that a command wrote: its own, which is also its group, and its shim's.
 func who(t *testing.T, file string) (command, shim int) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -112,7 +114,7 @@ func who(t *testing.T, file string) (command, shim int) {
 			return command, shim
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the command did not begin: %q, %v", raw, err)
+			t.Fatalf("the command did not start: %q, %v", raw, err)
 		}
 	}
 }
@@ -124,14 +126,15 @@ func killAll(t *testing.T, id int) {
 	}
 }
 
-// A server that is killed and comes back finds the command again, and one that ended meanwhile is completed, not run again.
+// After a kill and a restart, the server finds a running command again, and completes one that ended meanwhile instead
+// of running it again.
 func TestRestartFindsCommandsAgain(t *testing.T) {
 	workspace := t.TempDir()
 	s := start(t, append(watching(workspace), "LESSOR_LEASE_TTL=5s", "LESSOR_CAPACITY_BUSY=0")...)
 	begun := filepath.Join(t.TempDir(), "begun")
 	w := &worker{t: t, env: []string{"LESSOR_SENTINEL_INTERVAL=100ms"}, args: []string{
-		"work", "--type", "long", "--concurrency", "2", "--server", "http://" + s.addr, "--workspace", workspace, "--shell", "--",
-		`echo "$LESSOR_JOB_ID" >> ` + begun + `; sleep $(sed 's/[^0-9.]//g' "$LESSOR_PAYLOAD_FILE"); cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`,
+		"work", "--type", "long", "--concurrency", "2", "--server", "http://" + s.addr, "--workspace", workspace,
+		"--shell", "--", sleepScript(begun),
 	}}
 	w.start()
 	t.Cleanup(func() {
@@ -147,12 +150,13 @@ func TestRestartFindsCommandsAgain(t *testing.T) {
 	await(t, api, short, "running", running)
 	w.kill()
 	s.kill()
-	time.Sleep(2 * time.Second) // the short one ends while nobody looks
+	time.Sleep(2 * time.Second) // the short one ends while the server is down
 	s.start()
 	w.start()
 	await(t, api, long, "reattached", func(j lessor.Job) bool { return j.Reattached })
 	checkLong(t, api, ids, begun)
-	if st, err := s.admin().RecoveryStatus(t.Context()); err != nil || st.Summary.Dead != 0 || st.Recovery.State != lessor.RecoveryCompleted {
+	st, err := s.admin().RecoveryStatus(t.Context())
+	if err != nil || st.Summary.Dead != 0 || st.Recovery.State != lessor.RecoveryCompleted {
 		t.Errorf("recovery: %+v, %v", st, err)
 	}
 }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(build(m))
 }
 
-// build makes the binary once for all tests.
+// build builds the binary once for all tests.
 func build(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "lessor-chaos")
 	if err != nil {
@@ -41,13 +41,13 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// server is one `lessor serve` that can be killed and started again on the same folder and port.
+// server is a `lessor serve` that can be killed and started again on the same folder and port.
 type server struct {
 	t    *testing.T
 	data string
 	env  []string
 	addr string
-	wrap func(*exec.Cmd) // changes how it is started; nil = not at all
+	wrap func(*exec.Cmd) // changes the command before its start; nil = no change
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -89,17 +89,17 @@ func (s *server) try() error {
 		if _, url, ok := strings.Cut(lines.Text(), "listening on http://"); ok {
 			s.addr = strings.Fields(url)[0]
 			go func() {
-				for lines.Scan() { // keep the pipe empty, so that the server never waits for us
+				for lines.Scan() { // keep the pipe empty, so that the server never blocks on it
 				}
 			}()
 			return nil
 		}
 	}
-	_ = s.cmd.Wait() // it has said nothing and closed its output
-	return errors.Join(errors.New("the server did not say where it listens"), lines.Err())
+	_ = s.cmd.Wait() // it closed its output without the line
+	return errors.Join(errors.New("the server did not print its address"), lines.Err())
 }
 
-// kill is kill -9 of the process that this test started.
+// kill sends SIGKILL to the process that this test started.
 func (s *server) kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

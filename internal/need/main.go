@@ -1,5 +1,5 @@
-// Command need makes sure that programs which tests call are there, installing Debian's packages of the same names where that is
-// possible. PROGRAM=PACKAGE is a program whose package has another name.
+// Command need ensures that programs which tests call are installed, and installs Debian's packages of the same names
+// if it can. PROGRAM=PACKAGE is a program whose package has another name.
 package main
 
 import (
@@ -25,12 +25,13 @@ func main() {
 		return
 	}
 	if err := install(missing); err != nil {
-		fmt.Fprintf(os.Stderr, "need: %v\ntests need %s; install them (Debian: apt-get install %[2]s) and try again\n", err, strings.Join(missing, " "))
+		fmt.Fprintf(os.Stderr, "need: %v\ntests need %s; install them (Debian: apt-get install %[2]s) and try again\n",
+			err, strings.Join(missing, " "))
 		os.Exit(1)
 	}
 }
 
-// isThere looks also where Debian has servers, which is not on the path of everybody.
+// isThere also looks in /usr/sbin, where Debian installs servers and which may not be on PATH.
 func isThere(program string) bool {
 	_, err := exec.LookPath(program)
 	if err != nil {
@@ -48,7 +49,9 @@ func install(packages []string) error {
 		return fmt.Errorf("only root can install packages")
 	}
 	fmt.Fprintln(os.Stderr, "need: installing", strings.Join(packages, " "), "with apt-get, once")
-	for _, args := range [][]string{{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...)} {
+	for _, args := range [][]string{
+		{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...),
+	} {
 		cmd := exec.CommandContext(context.Background(), apt, args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// FakeClock returns the library that lets a server's clock be set (Debian: faketime). Where there is none the test is skipped.
+// FakeClock returns the library that can set a server's clock (Debian: faketime). Without it the test is skipped.
 func FakeClock(t testing.TB) string {
 	t.Helper()
 	for _, pattern := range []string{"/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1"} {
@@ -20,20 +20,22 @@ func FakeClock(t testing.TB) string {
 	return ""
 }
 
-// clockFile says how far the server's clock is from the machine's.
+// clockFile contains the offset of the server's clock from the machine's.
 func (s *Server) clockFile() string { return filepath.Join(s.dir, "clock") }
 
 // Step sets the clock of a server that was started with Options.FakeClock to the machine's plus d.
 func (s *Server) Step(d time.Duration) error {
 	text := fmt.Sprintf("%+.3f\n", d.Seconds())
 	next := s.clockFile() + ".next"
-	if err := os.WriteFile(next, []byte(text), 0o644); err != nil { //nolint:gosec // the server reads it as another user
+	err := os.WriteFile(next, []byte(text), 0o644) //nolint:gosec // the server reads it as another user
+	if err != nil {
 		return err
 	}
 	return os.Rename(next, s.clockFile())
 }
 
-// clockEnv has the server's processes read the clock through the library. Time-outs run on, since they are monotonic.
+// clockEnv makes the server's processes read the clock through the library. Timeouts use the monotonic clock, which is
+// real.
 func (s *Server) clockEnv() []string {
 	return append(os.Environ(), "LD_PRELOAD="+s.options.FakeClock, "FAKETIME_TIMESTAMP_FILE="+s.clockFile(),
 		"FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1")

@@ -13,14 +13,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Environment names another server for tests.
+// Environment is the variable that names another server for the tests.
 const Environment = "LESSOR_TEST_POSTGRES"
 
-// Pool is the one server of a test binary. The zero value starts it with the first database that is asked for; Main ends it.
+// Pool is the one server of a test binary. The first request for a database starts it, and Main stops it.
 type Pool struct {
-	// Migrate brings the template up to date.
+	// Migrate migrates the template database; nil leaves it empty.
 	Migrate func(ctx context.Context, url string) error
-	// Options are for the throwaway server; another one is as it is.
+	// Options are for the throwaway server; they do not change one that Environment names.
 	Options Options
 
 	once   sync.Once
@@ -31,7 +31,7 @@ type Pool struct {
 	made   atomic.Int64
 }
 
-// Main runs the tests of a package and ends the server. Call it from TestMain.
+// Main runs the tests of a package and stops the server. Call it from TestMain.
 func (p *Pool) Main(m *testing.M) int {
 	code := m.Run()
 	if err := p.stop(); err != nil {
@@ -41,7 +41,7 @@ func (p *Pool) Main(m *testing.M) int {
 	return code
 }
 
-// Server returns the throwaway server; it fails the test where another one is used.
+// Server returns the throwaway server. It fails the test if Environment names another one.
 func (p *Pool) Server(t testing.TB) *Server {
 	t.Helper()
 	p.start(t)
@@ -51,14 +51,14 @@ func (p *Pool) Server(t testing.TB) *Server {
 	return p.server
 }
 
-// Database makes an empty, migrated database for one test and returns its URL. It is dropped with the test.
+// Database creates an empty, migrated database for one test and returns its URL. The database is dropped with the test.
 func (p *Pool) Database(t testing.TB) string {
 	t.Helper()
 	p.start(t)
 	return p.create(t, p.prefix)
 }
 
-// Bare makes a database without any tables.
+// Bare creates a database without tables.
 func (p *Pool) Bare(t testing.TB) string {
 	t.Helper()
 	p.start(t)
@@ -81,7 +81,7 @@ func (p *Pool) start(t testing.TB) {
 	}
 }
 
-// prepare finds or starts the server and makes the template.
+// prepare finds or starts the server and creates the template.
 func (p *Pool) prepare() (err error) {
 	ctx := context.Background() // of the whole test binary
 	p.prefix = fmt.Sprintf("lessor_test_%d", os.Getpid())
@@ -113,7 +113,7 @@ func (p *Pool) stop() error {
 
 func (p *Pool) do(t testing.TB, text string) {
 	t.Helper()
-	if err := p.exec(context.Background(), text); err != nil { // a cleanup's context is over
+	if err := p.exec(context.Background(), text); err != nil { // the test's context has ended in a cleanup
 		t.Fatalf("pgtest: %s: %v", text, err)
 	}
 }

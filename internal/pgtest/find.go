@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// errNone says what to do where there is no PostgreSQL.
+// errNone says how to provide a PostgreSQL.
 var errNone = errors.New("no PostgreSQL here: install one (Debian: apt-get install postgresql), put initdb on PATH," +
 	" or set LESSOR_TEST_POSTGRES to the URL of a server on which databases may be created")
 
-// Find returns the folder of a PostgreSQL's programs.
+// Find returns the folder of the programs of a PostgreSQL.
 func Find() (string, error) {
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		if initdb, err = filepath.EvalSymlinks(initdb); err == nil {
@@ -22,7 +22,10 @@ func Find() (string, error) {
 		}
 	}
 	var found []string
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb", "/usr/local/pgsql/bin/initdb", "/opt/homebrew/opt/postgresql*/bin/initdb"} {
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb", "/usr/local/pgsql/bin/initdb",
+		"/opt/homebrew/opt/postgresql*/bin/initdb",
+	} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			return "", err
@@ -36,7 +39,7 @@ func Find() (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil // the newest
 }
 
-// Install returns the folder of a PostgreSQL's programs, installing Debian's package where there is none and that is possible.
+// Install is Find, and installs Debian's package if there is no PostgreSQL and the caller is root.
 func Install(ctx context.Context) (string, error) {
 	bin, err := Find()
 	if err == nil || !errors.Is(err, errNone) {
@@ -47,7 +50,9 @@ func Install(ctx context.Context) (string, error) {
 		return "", errNone
 	}
 	fmt.Fprintln(os.Stderr, "pgtest: installing postgresql with apt-get, once")
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-q", "-y", "--no-install-recommends", "postgresql"}} {
+	for _, args := range [][]string{
+		{"update", "-q"}, {"install", "-q", "-y", "--no-install-recommends", "postgresql"},
+	} {
 		cmd := exec.CommandContext(ctx, apt, args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {

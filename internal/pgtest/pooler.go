@@ -23,10 +23,10 @@ type Pooler struct {
 	exited chan struct{}
 }
 
-// ErrNoPooler says that there is no pgbouncer here.
+// ErrNoPooler means that pgbouncer is not installed.
 var ErrNoPooler = errors.New("no pgbouncer here (Debian: apt-get install pgbouncer)")
 
-// StartPooler starts a pooler in front of a server. Stop must be called.
+// StartPooler starts a pooler in front of a server. The caller must call Stop.
 func StartPooler(ctx context.Context, s *Server) (_ *Pooler, err error) {
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -50,7 +50,7 @@ func StartPooler(ctx context.Context, s *Server) (_ *Pooler, err error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	go func() {
-		_ = p.cmd.Wait() // how it ended is in its log
+		_ = p.cmd.Wait() // the log says how it ended
 		close(p.exited)
 	}()
 	for end := time.Now().Add(startTime); ; {
@@ -69,13 +69,23 @@ func StartPooler(ctx context.Context, s *Server) (_ *Pooler, err error) {
 func (p *Pooler) file() string { return filepath.Join(p.dir, "pgbouncer.ini") }
 
 func (p *Pooler) write(s *Server) error {
-	text := fmt.Sprintf("[databases]\n* = host=%s user=postgres\n[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = %s\n"+
-		"auth_type = any\npool_mode = transaction\nmax_client_conn = 200\ndefault_pool_size = 50\nlogfile = %s/log\nignore_startup_parameters = extra_float_digits\n",
-		s.dir, p.dir, p.dir)
+	text := fmt.Sprintf(`[databases]
+* = host=%s user=postgres
+[pgbouncer]
+listen_addr =
+listen_port = 6432
+unix_socket_dir = %s
+auth_type = any
+pool_mode = transaction
+max_client_conn = 200
+default_pool_size = 50
+logfile = %[2]s/log
+ignore_startup_parameters = extra_float_digits
+`, s.dir, p.dir)
 	return os.WriteFile(p.file(), []byte(text), 0o644) //nolint:gosec // the pooler runs as another user
 }
 
-// Switch has the pooler use another server, without any client's connection breaking.
+// Switch directs the pooler to another server without breaking the clients' connections.
 func (p *Pooler) Switch(s *Server) error {
 	if err := p.write(s); err != nil {
 		return err
@@ -88,7 +98,7 @@ func (p *Pooler) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@/%s?host=%s&port=6432", url.PathEscape(database), url.QueryEscape(p.dir))
 }
 
-// Stop ends the pooler and removes everything.
+// Stop ends the pooler and removes its folder.
 func (p *Pooler) Stop() error {
 	err := p.cmd.Process.Kill()
 	if errors.Is(err, os.ErrProcessDone) {

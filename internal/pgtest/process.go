@@ -18,14 +18,14 @@ import (
 // interrupt is the signal for a fast shutdown.
 const interrupt = syscall.SIGINT
 
-// stop is the signal after which a process does nothing.
+// stop is the signal that suspends a process.
 const stop = syscall.SIGSTOP
 
-// childrenOf returns the processes that one has started, where there is a /proc.
+// childrenOf returns the child processes of parent. It needs /proc.
 func childrenOf(parent int) (ids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // gone meanwhile
+		text, _ := os.ReadFile(file) // the process may have ended
 		_, rest, _ := strings.Cut(string(text), ") ")
 		fields := strings.Fields(rest)
 		if len(fields) < 2 || fields[1] != strconv.Itoa(parent) {
@@ -40,11 +40,11 @@ func childrenOf(parent int) (ids []int) {
 
 func killAll(ids []int) {
 	for _, id := range ids {
-		_ = syscall.Kill(id, syscall.SIGKILL) // gone already
+		_ = syscall.Kill(id, syscall.SIGKILL) // it may have ended
 	}
 }
 
-// postgresUser returns who the server runs as: it refuses root.
+// postgresUser returns the user of the server, which refuses to run as root.
 func postgresUser() (uid, gid int, err error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, lookErr := user.Lookup(name)
@@ -61,7 +61,7 @@ func postgresUser() (uid, gid int, err error) {
 	return 0, 0, fmt.Errorf("find a user for the server: %w", err)
 }
 
-// giveAway lets the server own its folder.
+// giveAway makes the server's user the owner of its folder.
 func giveAway(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -73,20 +73,20 @@ func giveAway(dir string) error {
 	return os.Chown(dir, uid, gid)
 }
 
-// asPostgres runs a command as the server's user when we are root, in a process group of its own, so that a Ctrl-C in the
-// terminal is ours alone.
+// asPostgres makes a command run in its own process group, so that a Ctrl-C in the terminal does not reach it, and as
+// the server's user if this process is root.
 func asPostgres(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if os.Geteuid() != 0 {
 		return
 	}
-	if uid, gid, err := postgresUser(); err == nil { // giveAway has met the error
+	if uid, gid, err := postgresUser(); err == nil { // giveAway has reported the error
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
 }
 
-// janitor starts a shell that waits for the end of a pipe which only we hold open. Should this process die in any way, the
-// shell stops the server and removes its folder. The returned function lets it go.
+// janitor starts a shell that waits for the end of a pipe that only this process holds open. If this process dies, the
+// shell stops the server and removes its folder. The returned function ends the shell.
 func janitor(dir, data string) (release func() error, err error) {
 	const script = `read -r word; [ "$word" = released ] && exit 0
 read -r pid < "$2/postmaster.pid" 2>/dev/null && kill -QUIT "$pid" 2>/dev/null

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Catch waits until a standby has what its primary has now.
+// Catch waits until a standby has replayed all that its primary has written.
 func (s *Server) Catch(ctx context.Context, primary *Server) error {
 	at, err := primary.Ask(ctx, "select pg_current_wal_lsn()")
 	if err != nil {
@@ -26,14 +26,14 @@ func (s *Server) Catch(ctx context.Context, primary *Server) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("the standby does not come to %s: %w", at, err)
+			return fmt.Errorf("the standby does not reach %s: %w", at, err)
 		}
 		pause := time.NewTimer(10 * time.Millisecond)
 		<-pause.C
 	}
 }
 
-// Cut has a standby receive nothing any more.
+// Cut disconnects a standby from its primary.
 func (s *Server) Cut(ctx context.Context) error {
 	if _, err := s.Ask(ctx, "alter system set primary_conninfo = ''"); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *Server) Cut(ctx context.Context) error {
 			return err
 		}
 		if time.Now().After(end) {
-			return errors.New("the standby goes on receiving")
+			return errors.New("the standby still receives changes")
 		}
 		pause := time.NewTimer(10 * time.Millisecond)
 		<-pause.C
@@ -59,7 +59,7 @@ func (s *Server) Promote(ctx context.Context) error {
 	return err
 }
 
-// Ask returns the first value that a statement gives, in the database postgres.
+// Ask returns the first value of a statement in the database postgres.
 func (s *Server) Ask(ctx context.Context, text string) (string, error) {
 	c, err := pgconn.Connect(ctx, s.URL("postgres"))
 	if err != nil {
@@ -73,10 +73,10 @@ func (s *Server) Ask(ctx context.Context, text string) (string, error) {
 	return value, joinClose(err, c.Close(ctx))
 }
 
-// Copy keeps the data of a server that was killed, for Restore to go back to.
+// Copy saves the data of a killed server for Restore.
 func (s *Server) Copy(ctx context.Context) error { return s.copyData(ctx, s.data(), s.data()+".copy") }
 
-// Restore goes back to what Copy kept. The server must have been killed.
+// Restore returns a killed server to the data that Copy saved.
 func (s *Server) Restore(ctx context.Context) error {
 	if err := os.RemoveAll(s.data()); err != nil {
 		return err

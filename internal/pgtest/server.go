@@ -1,3 +1,10 @@
+// Package pgtest provides PostgreSQL to tests: one throwaway server for each test binary, and for each test a database
+// that is copied from a migrated template.
+//
+// LESSOR_TEST_POSTGRES names another server instead, by a URL with the right to create databases. Without it, the
+// package looks for initdb on PATH and in the usual folders, and installs Debian's package if the process is root;
+// otherwise a test fails with instructions. Nothing is left behind: the server stops with the test binary, also if that
+// is killed.
 package pgtest
 
 import (
@@ -14,13 +21,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Options say how a server is started.
+// Options are the options of a throwaway server.
 type Options struct {
 	// Durable leaves fsync on, for tests that kill the server.
 	Durable bool
-	// Settings are added to those of the server, name=value.
+	// Settings are additional settings of the server, as name=value.
 	Settings []string
-	// FakeClock is the library through which Step sets the server's clock; see FakeClock.
+	// FakeClock is the library with which Step sets the server's clock; see the function FakeClock.
 	FakeClock string
 }
 
@@ -30,19 +37,19 @@ type Server struct {
 	options  Options
 	cmd      *exec.Cmd
 	exited   chan struct{}
-	release  func() error // lets the janitor go
+	release  func() error // ends the janitor
 }
 
-// startTime bounds the start on a busy machine.
+// startTime bounds a start, also on a busy machine.
 const startTime = time.Minute
 
-// Start makes a database cluster in a new folder and starts a server on it. Stop must be called.
+// Start creates a database cluster in a new folder and starts a server on it. The caller must call Stop.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	bin, err := Install(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("/tmp", "lessorpg") // short: the path of a socket may have 107 characters
+	dir, err := os.MkdirTemp("/tmp", "lessorpg") // short: the path of a socket has at most 107 characters
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +62,8 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := giveAway(dir); err != nil {
 		return nil, err
 	}
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", s.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", s.data(), "-U", "postgres", "-A", "trust",
+		"-E", "UTF8", "--locale=C", "--no-sync")
 	initdb.Dir = dir
 	asPostgres(initdb)
 	if out, err := initdb.CombinedOutput(); err != nil {
@@ -71,7 +79,10 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // Up starts the server again after Kill.
 func (s *Server) Up(ctx context.Context) error {
-	settings := []string{"listen_addresses=", "max_connections=200", "shared_buffers=128MB", "max_wal_size=1GB", "log_min_messages=warning"}
+	settings := []string{
+		"listen_addresses=", "max_connections=200", "shared_buffers=128MB", "max_wal_size=1GB",
+		"log_min_messages=warning",
+	}
 	if !s.options.Durable {
 		settings = append(settings, "fsync=off", "full_page_writes=off")
 	}
@@ -83,7 +94,7 @@ func (s *Server) Up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the server has its own
+	defer func() { _ = log.Close() }() // the server has its own copy
 	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(s.bin, "postgres"), args...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, log, log
 	asPostgres(s.cmd)
@@ -95,7 +106,7 @@ func (s *Server) Up(ctx context.Context) error {
 	}
 	s.exited = make(chan struct{})
 	go func(cmd *exec.Cmd, exited chan struct{}) {
-		_ = cmd.Wait() // how it ended is in the log
+		_ = cmd.Wait() // the log says how it ended
 		close(exited)
 	}(s.cmd, s.exited)
 	return s.await(ctx)
@@ -126,7 +137,7 @@ func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@/%s?host=%s", url.PathEscape(database), url.QueryEscape(s.dir))
 }
 
-// Log returns the end of what the server had to say.
+// Log returns the end of the server's log.
 func (s *Server) Log() string {
 	const tail = 4096
 	b, err := os.ReadFile(filepath.Join(s.dir, "log"))
@@ -136,12 +147,13 @@ func (s *Server) Log() string {
 	return strings.TrimSpace(string(b[max(0, len(b)-tail):]))
 }
 
-// Kill ends the server as a power failure would, and waits until it is gone. Its children go with it: left alone they answer for a moment.
+// Kill ends the server as a power failure would, and waits for its end. It also kills the children, which would
+// otherwise answer for a moment.
 func (s *Server) Kill() error {
 	if s.cmd == nil || s.cmd.Process == nil {
 		return nil
 	}
-	_ = s.cmd.Process.Signal(stop) // so that it has no more of them; killing it tells what is wrong
+	_ = s.cmd.Process.Signal(stop) // so that it starts no more children; Kill reports an error
 	defer killAll(childrenOf(s.cmd.Process.Pid))
 	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -150,11 +162,11 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Stop ends the server and removes everything.
+// Stop ends the server and removes its folder.
 func (s *Server) Stop() error {
 	var err error
 	if s.cmd != nil && s.cmd.Process != nil {
-		err = s.cmd.Process.Signal(interrupt) // fast: clients are cut off
+		err = s.cmd.Process.Signal(interrupt) // a fast shutdown disconnects clients
 		if errors.Is(err, os.ErrProcessDone) {
 			err = nil
 		}
@@ -170,5 +182,5 @@ func (s *Server) Stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// stopTime is how long a server may take to end in good order.
+// stopTime is how long a server may take for a clean shutdown.
 const stopTime = 10 * time.Second

@@ -15,10 +15,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// standbyName is what a standby calls itself to its primary.
+// standbyName is the application name of a standby.
 const standbyName = "standby"
 
-// Standby starts a server that follows s. Stop must be called on it too.
+// Standby starts a standby of s. The caller must call its Stop too.
 func (s *Server) Standby(ctx context.Context) (_ *Server, err error) {
 	dir, err := os.MkdirTemp("/tmp", "lessorpg")
 	if err != nil {
@@ -34,7 +34,8 @@ func (s *Server) Standby(ctx context.Context) (_ *Server, err error) {
 		return nil, err
 	}
 	from := fmt.Sprintf("host=%s user=postgres application_name=%s", s.dir, standbyName)
-	copying := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_basebackup"), "-D", b.data(), "-R", "-c", "fast", "--no-sync", "-d", from)
+	copying := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_basebackup"),
+		"-D", b.data(), "-R", "-c", "fast", "--no-sync", "-d", from)
 	copying.Dir = dir
 	asPostgres(copying)
 	if out, err := copying.CombinedOutput(); err != nil {
@@ -46,7 +47,7 @@ func (s *Server) Standby(ctx context.Context) (_ *Server, err error) {
 	return b, b.Up(ctx)
 }
 
-// Synchronous has the commits of s wait for its standby, or not.
+// Synchronous sets whether commits of s wait for its standby.
 func (s *Server) Synchronous(ctx context.Context, on bool) error {
 	name, want := "''", "0"
 	if on {
@@ -56,14 +57,15 @@ func (s *Server) Synchronous(ctx context.Context, on bool) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close(ctx) }() // what it was for has happened
+	defer func() { _ = c.Close(ctx) }() // its work is done
 	for _, text := range []string{"alter system set synchronous_standby_names = " + name, "select pg_reload_conf()"} {
 		if _, err := c.Exec(ctx, text).ReadAll(); err != nil {
 			return err
 		}
 	}
 	for {
-		got, err := c.Exec(ctx, "select count(*) from pg_stat_replication where state = 'streaming' and sync_state = 'sync'").ReadAll()
+		got, err := c.Exec(ctx, "select count(*) from pg_stat_replication"+
+			" where state = 'streaming' and sync_state = 'sync'").ReadAll()
 		if err != nil || string(got[0].Rows[0][0]) == want {
 			return err
 		}
@@ -76,10 +78,10 @@ func (s *Server) Synchronous(ctx context.Context, on bool) error {
 	}
 }
 
-// Pause stops all processes of the server, which looks to others as if it hung, and Resume lets them go on.
+// Pause stops all processes of the server, so that it appears to hang.
 func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
 
-// Resume lets a paused server go on.
+// Resume continues a paused server.
 func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) error {

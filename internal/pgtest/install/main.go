@@ -1,4 +1,4 @@
-// Command install makes sure that there is a PostgreSQL for the tests, installing Debian's package where that is possible, and
+// Command install ensures that there is a PostgreSQL for the tests, installs Debian's package if it must and can, and
 // prints the folder of its programs.
 package main
 
