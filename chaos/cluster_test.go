@@ -161,7 +161,7 @@ func (k *cluster) work(ctx context.Context, name string) {
 
 // finish sends a heartbeat and completes the lease, repeating until the server accepts or refuses.
 func (k *cluster) finish(ctx context.Context, name string, g lessor.Grant) {
-	_, _ = k.c.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &name}) // if the lease is lost, the completion fails
+	_, _ = k.c.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &name}) // the completion fails if this was lost
 	for ctx.Err() == nil {
 		err := k.c.Complete(ctx, g.Lease.ID, lessor.Completion{WorkerID: &name, Status: new("completed")})
 		if err == nil {
