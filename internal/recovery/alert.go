@@ -12,29 +12,29 @@ import (
 	"lessor/internal/rules"
 )
 
-// wanted is the alert that there should be about s, "" for none.
-func (m *Monitor) wanted(s *subject, now moment) lessor.AlertKind {
+// alertFor returns the alert that s calls for, "" for none.
+func (m *Monitor) alertFor(s *subject, now moment) lessor.AlertKind {
 	if s.watch != nil || s.err != nil && m.held(s) == nil {
 		return ""
 	}
-	v, _ := m.verdict(s, now)
-	switch {
-	case m.isHung(s, now):
+	if m.isHung(s, now) {
 		return lessor.AlertHung
-	case v == rules.Stale:
+	}
+	switch m.verdict(s, now) {
+	case rules.Stale:
 		return lessor.AlertStale
-	case v == rules.Dead:
+	case rules.Dead:
 		return lessor.AlertDead
 	}
 	return ""
 }
 
-// alarm brings the alerts about subjects in line with their verdicts: one when a threshold is crossed, one when it clears.
-func (m *Monitor) alarm(ctx context.Context, some []*subject, now moment) error {
+// updateAlerts raises an alert when a subject crosses a threshold and clears it when that is over.
+func (m *Monitor) updateAlerts(ctx context.Context, some []*subject, now moment) error {
 	var raised, cleared []lessor.Alert
 	changed := map[*subject]lessor.AlertKind{}
 	for _, s := range some {
-		want := m.wanted(s, now)
+		want := m.alertFor(s, now)
 		if want == s.alert {
 			continue
 		}
@@ -43,7 +43,9 @@ func (m *Monitor) alarm(ctx context.Context, some []*subject, now moment) error 
 			cleared = append(cleared, lessor.Alert{Kind: s.alert, Subject: s.folder, TenantID: s.alertOf})
 		}
 		if want != "" {
-			raised = append(raised, lessor.Alert{Kind: want, Subject: s.folder, TenantID: s.facts.Tenant, Message: m.message(s, want, now)})
+			raised = append(raised, lessor.Alert{
+				Kind: want, Subject: s.folder, TenantID: s.stored.Tenant, Message: m.message(s, want, now),
+			})
 		}
 	}
 	if len(cleared) > 0 {
@@ -61,7 +63,7 @@ func (m *Monitor) alarm(ctx context.Context, some []*subject, now moment) error 
 	for s, kind := range changed {
 		s.alert = kind
 		if kind != "" {
-			s.alertOf = s.facts.Tenant
+			s.alertOf = s.stored.Tenant
 		}
 	}
 	return nil
@@ -71,13 +73,14 @@ func (m *Monitor) message(s *subject, kind lessor.AlertKind, now moment) string 
 	age := s.age(now).Truncate(time.Second)
 	switch {
 	case kind == lessor.AlertHung:
-		return fmt.Sprintf("job %s pulses, but its lease expired for want of heartbeats; it was told to stop", s.folder)
+		return fmt.Sprintf("job %s pulses, but its lease expired for lack of heartbeats; it was asked to stop", s.folder)
 	case kind == lessor.AlertDead:
-		return fmt.Sprintf("job %s is dead: %s, last pulse %s ago", s.folder, cmp.Or(s.why, whyStopped), age)
+		return fmt.Sprintf("job %s is dead: %s, last pulse %s ago", s.folder, cmp.Or(s.reason, rules.DeathHeartbeatStopped), age)
 	case s.vanished():
 		return fmt.Sprintf("job %s is stale: its sentinel is missing, last seen %s ago; its lease lives", s.folder, age)
 	case s.record == nil:
-		return fmt.Sprintf("job %s is stale: its sentinel is missing %s after its lease was granted; the lease lives", s.folder, age)
+		const text = "job %s is stale: its sentinel is missing %s after its lease was granted; the lease lives"
+		return fmt.Sprintf(text, s.folder, age)
 	}
 	return fmt.Sprintf("job %s is stale: no pulse for %s", s.folder, age)
 }
@@ -85,10 +88,10 @@ func (m *Monitor) message(s *subject, kind lessor.AlertKind, now moment) string 
 // ourAlerts are the kinds that a monitor raises and clears.
 var ourAlerts = []lessor.AlertKind{lessor.AlertStale, lessor.AlertDead, lessor.AlertHung}
 
-// openAlerts hands out the alerts that are open, page by page.
+// openAlerts calls take with the open alerts, page by page.
 func (m *Monitor) openAlerts(ctx context.Context, take func(context.Context, []lessor.Alert) error) error {
 	for cursor := ""; ; {
-		page, next, err := m.sched.Alerts(ctx, monitor, lessor.AlertFilter{Open: true, Limit: factPage, Cursor: cursor})
+		page, next, err := m.sched.Alerts(ctx, monitor, lessor.AlertFilter{Open: true, Limit: pageSize, Cursor: cursor})
 		if err != nil {
 			return err
 		}
@@ -99,13 +102,13 @@ func (m *Monitor) openAlerts(ctx context.Context, take func(context.Context, []l
 	}
 }
 
-// runsAgain is how long a job has a lease before it counts as started: a worker that waits for a folder keeps its
-// lease, for the kill grace.
+// runsAgain is how old a lease is before its job counts as started: a worker that waits for a folder keeps the lease for
+// the kill grace.
 const runsAgain = time.Minute
 
-// clearHeld clears alerts about folders that an earlier attempt held, whosever workspace that was: those of jobs that
-// run again or have ended.
-func (m *Monitor) clearHeld(ctx context.Context, alerts []lessor.Alert) error {
+// clearFolderAlerts clears the alerts about folders that an earlier attempt held, in any workspace, if the job runs again
+// or has ended.
+func (m *Monitor) clearFolderAlerts(ctx context.Context, alerts []lessor.Alert) error {
 	held := map[lessor.JobID]lessor.Alert{}
 	for _, a := range alerts {
 		if u, err := lessor.ParseUUID(a.Subject); err == nil && rules.IsFolderHeld(a) {
@@ -131,9 +134,9 @@ func (m *Monitor) clearHeld(ctx context.Context, alerts []lessor.Alert) error {
 	return m.sched.Clear(ctx, over...)
 }
 
-// adopt takes over the alerts that are open from before, so that each is cleared when its cause is gone. It leaves
-// alone what is about a job that runs in another node's workspace, or about a folder.
-func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
+// adoptAlerts takes over the alerts that an earlier process left open, so that each is cleared when its cause is gone. It
+// leaves out alerts about folders and about jobs that run in another node's workspace.
+func (m *Monitor) adoptAlerts(ctx context.Context, alerts []lessor.Alert) error {
 	open := map[lessor.JobID]lessor.Alert{}
 	var ids []lessor.JobID
 	for _, a := range alerts {
@@ -143,14 +146,14 @@ func (m *Monitor) adopt(ctx context.Context, alerts []lessor.Alert) error {
 			ids = append(ids, lessor.JobID{UUID: u})
 		}
 	}
-	all := map[lessor.JobID]*facts{}
-	if err := m.learn(ctx, all, ids); err != nil {
+	all := map[lessor.JobID]*storedJob{}
+	if err := m.load(ctx, all, ids); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, a := range open {
-		if w := all[id]; w == nil || w.Held == nil || rules.Speaks(w.Held, 0, m.workspace.ID()) {
+		if w := all[id]; w == nil || w.Held == nil || rules.SpeaksFor(w.Held, 0, m.workspace.ID()) {
 			s := m.subjectOf(id.String(), id)
 			s.alert, s.alertOf = a.Kind, a.TenantID
 		}

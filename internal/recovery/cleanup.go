@@ -16,10 +16,10 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// maxCleanups bounds what is remembered: the oldest that is over goes.
+// maxCleanups bounds the cleanups that are kept: the oldest that has ended is dropped.
 const maxCleanups = 1000
 
-// cleaner removes folders: those of dead commands after a last look, and those of jobs that ended long ago.
+// cleaner removes the folders of dead commands, after a last check, and of jobs that ended long ago.
 type cleaner struct {
 	cfg       Config
 	sched     *scheduler.Scheduler
@@ -33,33 +33,34 @@ type cleaner struct {
 
 // cleanup is the removal of one folder.
 type cleanup struct {
-	job     lessor.JobID
-	fence   int64   // of the attempt that is dead
-	content content // its last pulse
-	due     time.Time
-	shown   lessor.Cleanup
+	job   lessor.JobID
+	fence int64 // of the attempt that is dead
+	pulse pulse // its last
+	due   time.Time
+	shown lessor.Cleanup
 }
 
 func newCleaner(cfg Config) *cleaner {
 	return &cleaner{cfg: cfg, sched: cfg.Scheduler, workspace: cfg.Workspace, log: cfg.Log, wake: make(chan struct{}, 1)}
 }
 
-// cleanDead schedules the removal of the folders of commands that are dead and hold no lease. A folder whose job the store does not
-// know is somebody else's unless the settings say otherwise; one whose job has a newer attempt may be that attempt's.
-func (m *Monitor) cleanDead(touched []*subject, now moment) {
-	for _, s := range touched {
-		if s.record == nil || s.watch != nil || s.facts.Held != nil || !s.facts.known && !m.cfg.CleanUnknown || s.cleaned == s.sight.content {
+// cleanDead schedules the removal of the folders of commands that are dead and hold no lease. It leaves a folder alone if
+// its job has a lease, which may use the folder, or is unknown to the store, unless the settings say otherwise.
+func (m *Monitor) cleanDead(checked []*subject, now moment) {
+	for _, s := range checked {
+		if s.record == nil || s.watch != nil || s.stored.Held != nil || s.cleaned == s.seen.pulse ||
+			!s.stored.known && !m.cfg.CleanUnknown {
 			continue
 		}
-		if v, _ := m.verdict(s, now); v == rules.Dead {
-			s.cleaned = s.sight.content
+		if m.verdict(s, now) == rules.Dead {
+			s.cleaned = s.seen.pulse
 			m.cleaner.schedule(s, now)
 		}
 	}
 }
 
 func (c *cleaner) schedule(s *subject, now moment) {
-	one := &cleanup{job: s.job, fence: s.lastFence(), content: s.sight.content, due: now.Add(c.cfg.CleanupDelay)}
+	one := &cleanup{job: s.job, fence: s.lastFence(), pulse: s.seen.pulse, due: now.Add(c.cfg.CleanupDelay)}
 	one.shown = lessor.Cleanup{
 		JobID: s.job, WorkspacePath: pathOf(c.workspace, s.folder), Status: lessor.CleanupScheduled,
 		ScheduledAt: now.wall, DueAt: now.wall.Add(c.cfg.CleanupDelay),
@@ -78,15 +79,15 @@ func (c *cleaner) schedule(s *subject, now moment) {
 	}
 }
 
-// pathOf is where a folder of the workspace is.
+// pathOf returns the path of a folder of the workspace.
 func pathOf(w *sentinel.Workspace, folder string) string {
 	return filepath.Join(w.Path(), "jobs", folder)
 }
 
-// run removes folders when their time has come, until ctx is done.
+// run removes folders when they are due, until ctx is done.
 func (c *cleaner) run(ctx context.Context) {
 	if err := c.workspace.Tidy(); err != nil {
-		c.log.Warn("what earlier removals left is still there", "error", err)
+		c.log.Warn("the remains of earlier removals could not be removed", "error", err)
 	}
 	timer := time.NewTimer(c.keepEvery())
 	defer timer.Stop()
@@ -103,7 +104,7 @@ func (c *cleaner) run(ctx context.Context) {
 		}
 		if !time.Now().Before(old) {
 			if err := c.removeOld(ctx); err != nil && ctx.Err() == nil {
-				c.log.Warn("folders of jobs that ended long ago are still there", "error", err)
+				c.log.Warn("folders of jobs that ended long ago could not be removed", "error", err)
 			}
 			old = time.Now().Add(c.keepEvery())
 		}
@@ -122,7 +123,7 @@ func (c *cleaner) due(now time.Time) (due []*cleanup) {
 	return due
 }
 
-// next is when the next removal is due, or later if none is.
+// next returns when the next removal is due, later if none is.
 func (c *cleaner) next(later time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,10 +135,10 @@ func (c *cleaner) next(later time.Time) time.Time {
 	return later
 }
 
-// tryAgain is how long a removal that failed is left alone: what is in its way is for people to see.
+// tryAgain is the pause after a removal that failed: a person has to remove the cause.
 const tryAgain = time.Minute
 
-// clean removes one folder, unless the last look says otherwise. What fails is told and tried again.
+// clean removes one folder, unless the last check says otherwise. A removal that fails is logged and tried again.
 func (c *cleaner) clean(ctx context.Context, one *cleanup) {
 	status, reason := lessor.CleanupDone, ""
 	why, err := c.remove(ctx, one)
@@ -146,7 +147,7 @@ func (c *cleaner) clean(ctx context.Context, one *cleanup) {
 		return
 	case err != nil:
 		status, reason = lessor.CleanupFailed, err.Error()
-		c.log.Warn("the folder of a dead job is still there", "job_id", one.job.String(), "error", err)
+		c.log.Warn("the folder of a dead job could not be removed", "job_id", one.job.String(), "error", err)
 	case why != "":
 		status, reason = lessor.CleanupDropped, why
 	default:
@@ -163,7 +164,7 @@ func (c *cleaner) clean(ctx context.Context, one *cleanup) {
 	one.shown.EndedAt = now.wall
 }
 
-// remove looks once more and removes a folder under its lock. kept says why it stays.
+// remove checks once more and removes a folder under its lock. kept says why the folder stays.
 func (c *cleaner) remove(ctx context.Context, one *cleanup) (kept string, err error) {
 	known, err := c.sched.Watched(ctx, []lessor.JobID{one.job})
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *cleaner) remove(ctx context.Context, one *cleanup) (kept string, err er
 	}
 	f, err := c.workspace.Folder(one.job)
 	if err != nil {
-		return "the folder is gone, or another's", nil // what is no folder of ours is not removed
+		return "the folder is gone, or another's", nil
 	}
 	defer func() { _ = f.Close() }() // it is removed
 	lock, err := f.Lock()
@@ -190,8 +191,8 @@ func (c *cleaner) remove(ctx context.Context, one *cleanup) (kept string, err er
 	case errors.Is(err, fs.ErrNotExist):
 		return "the sentinel is gone", nil
 	case err != nil:
-		return "the sentinel is not obeyed", nil // then it is not dead either
-	case contentOf(&record) != one.content:
+		return "the sentinel is not obeyed", nil // an invalid sentinel does not say that the command is dead
+	case pulseOf(&record) != one.pulse:
 		return "it pulses again", nil
 	}
 	return "", c.workspace.Remove(one.job)
@@ -206,4 +207,48 @@ func (c *cleaner) list() []lessor.Cleanup {
 		all = append(all, one.shown)
 	}
 	return all
+}
+
+// mostKeepEvery is how late, at most, the folder of an old job is removed.
+const mostKeepEvery = time.Hour
+
+// keepEvery is the time between two searches for folders of jobs that have ended.
+func (c *cleaner) keepEvery() time.Duration {
+	return min(max(c.cfg.Keep/10, time.Millisecond), mostKeepEvery)
+}
+
+// removeOld removes the folders of jobs that ended longer than cfg.Keep ago.
+func (c *cleaner) removeOld(ctx context.Context) error {
+	jobs, err := c.workspace.Jobs()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for page := range slices.Chunk(jobs, pageSize) {
+		known, err := c.sched.Watched(ctx, page)
+		if err != nil {
+			return err
+		}
+		for id, w := range known {
+			if w.Final && w.Now.Sub(w.EndedAt) >= c.cfg.Keep {
+				errs = append(errs, c.removeFree(id))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeFree removes a folder unless a command holds its lock.
+func (c *cleaner) removeFree(id lessor.JobID) error {
+	f, err := c.workspace.Folder(id)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it is removed
+	lock, err := f.Lock()
+	if err != nil || lock == nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // it is removed
+	return c.workspace.Remove(id)
 }

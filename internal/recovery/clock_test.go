@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // The wall clock of the server, which is the store's too, is set by a day, alone or together with that of the commands, while it runs and
@@ -80,7 +81,7 @@ func (w *world) watchDie(live, silent, lapses *command) {
 	live.wantVerdict(lessor.HeartbeatFresh)
 	silent.want(lessor.Running)
 	live.live(8 * time.Minute)
-	silent.wantEnd(whyStopped)
+	silent.wantEnd(string(rules.DeathHeartbeatStopped))
 	live.want(lessor.Running)
 	live.wantVerdict(lessor.HeartbeatFresh)
 	for _, a := range w.told {
@@ -106,6 +107,6 @@ func TestWatchedLeaseIsHeldThroughAStep(t *testing.T) {
 			t.Error("it is not reattached")
 		}
 		w.pass(30*time.Second + aTick)
-		lost.wantEnd(whyNotResumed)
+		lost.wantEnd(string(rules.DeathNotResumed))
 	})
 }

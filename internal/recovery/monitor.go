@@ -1,6 +1,6 @@
-// Package recovery judges the commands that run in a node's workspace by their sentinels, finds them again after a restart,
-// and takes away what dead ones leave. internal/sentinel says what lies in a workspace, internal/rules what silence means, and
-// the scheduler changes jobs; this package looks, and asks.
+// Package recovery watches the commands that run in a node's workspace by their sentinels, finds them again after a
+// restart, and removes the folders of dead ones. internal/sentinel defines the files of a workspace, internal/rules
+// decides what silence means, and the scheduler changes jobs; this package reads files and calls the other two.
 //
 //	            age < stale_after     ≤ dead_after            more
 //	sentinel ──► fresh ─────────────► stale (alert) ────────► dead: the attempt fails, the folder goes 30 s later
@@ -10,16 +10,19 @@
 //	             neither        ─► watched, its lease held  nothing until the end   ─► dead
 //
 // What it promises:
-//   - A sentinel speaks only for the lease whose fence it carries; for one that is over it changes no job (TestLowerFenceChangesNothing).
-//   - A job whose lease is beaten is at worst stale (TestBeatenLeaseIsNeverDead).
-//   - No wall clock, ours, the store's or the command's, keeps a dead command fresh or kills a live one (TestClockSteps,
-//     TestServerClockSteps).
-//   - A job that finished while nobody looked is completed from its exit record, not run again (TestUnseenEndIsCompleted). The record
-//     is the final word, however fresh the sentinel, and is found before the lease ends (TestExitRecordIsFoundBeforeTheLeaseEnds).
-//   - A folder is removed only under its lock, after a last look, and nothing outside the workspace (TestCleanup…).
+//   - A sentinel speaks only for the lease whose fence it carries. For a lease that is over it changes no job
+//     (TestLowerFenceChangesNothing).
+//   - A job whose lease gets heartbeats is at worst stale (TestBeatenLeaseIsNeverDead).
+//   - No wall clock, the node's, the store's or the command's, keeps a dead command fresh or kills a live one
+//     (TestClockSteps, TestServerClockSteps).
+//   - A job that ended while no server ran is completed from its exit record, not run again (TestUnseenEndIsCompleted).
+//     The record decides, however fresh the sentinel, and is found before the lease ends
+//     (TestExitRecordIsFoundBeforeTheLeaseEnds).
+//   - A folder is removed only under its lock, after a last check, and nothing outside the workspace (TestCleanup…).
 //   - No process id is stored, read or compared (sentinel.TestNoProcessIDs).
 //
-// One goroutine, Run, looks and decides; a second removes folders, which may take long. node starts Run; httpapi reads reports.
+// One goroutine, Run, checks and acts; a second removes folders, which may take long. node starts Run; httpapi reads
+// reports.
 package recovery
 
 import (
@@ -34,21 +37,21 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// Config is what a Monitor is made of. Node fills it from the settings of the same names.
+// Config configures a Monitor. Node fills it from the settings of the same names.
 type Config struct {
 	Scheduler *scheduler.Scheduler
 	Workspace *sentinel.Workspace
 	Node      string       // this node's name in reports
-	Log       *slog.Logger // nil = silent
+	Log       *slog.Logger // nil = no log
 
 	Scan, StaleAfter, DeadAfter       time.Duration // sentinel.*
 	Limit, Watch, Poll, ResumedWithin time.Duration // recovery.*
 	CleanupDelay                      time.Duration
 	CleanUnknown                      bool
 	Keep                              time.Duration // retention.workspaces
-	TTL                               time.Duration // lease.ttl: leases are looked at between scans. 0 = they are not
+	TTL                               time.Duration // lease.ttl: leases are checked between scans. 0 = they are not
 
-	// Wall is the machine's wall clock; nil is time.Now's.
+	// Wall is the machine's wall clock; nil = time.Now.
 	Wall func() lessor.Instant
 }
 
@@ -63,22 +66,22 @@ type Monitor struct {
 	asks      chan ask
 	ended     chan struct{} // closed when Run returns
 
-	scanAt   time.Time // when the next whole look is due
-	leasesAt time.Time // when the next look at the leases is due; zero = none but with the whole
-	looks    int       // how many there were
-	failed   bool      // the last look failed
+	scanAt   time.Time // when the next scan is due
+	leasesAt time.Time // when the next check of the leases is due; zero = only with a scan
+	rounds   int       // how many checks there were
+	failed   bool      // the last check failed
 
-	mu       sync.Mutex // Run writes under it; others read
+	mu       sync.Mutex // guards what follows: Run writes under it, others read under it
 	subjects map[string]*subject
 	results  results
 	last     lessor.LastScan
-	lastAt   time.Time // by our own clock
+	lastAt   time.Time // by the monitor's clock
 }
 
-// monitor is who acts on jobs here.
+// monitor is the caller of the scheduler.
 var monitor = scheduler.Caller{Actor: rules.ActorRecovery}
 
-// New returns a monitor. Nothing happens until Run.
+// New returns a monitor. It does nothing until Run.
 func New(cfg Config) *Monitor {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -89,16 +92,16 @@ func New(cfg Config) *Monitor {
 	}
 }
 
-// ask is something to be done between two looks.
+// ask is a call to be made between two checks.
 type ask struct {
 	do   func(context.Context) error
 	done chan<- error
 }
 
-// againAfter is how long the monitor waits after a look that failed: the store may be back soon.
+// againAfter is how long the monitor waits after a check that failed: the store may be back soon.
 const againAfter = time.Second
 
-// Run watches until ctx is done. The scheduler must run beside it. To be called once.
+// Run watches until ctx is done, while the scheduler runs. It may be called once.
 func (m *Monitor) Run(ctx context.Context) {
 	defer close(m.ended)
 	var cleaning sync.WaitGroup
@@ -109,7 +112,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	for {
 		asks := m.asks
 		if !m.results.begun() {
-			asks = nil // the first look is at everything
+			asks = nil // the first check is a scan
 		}
 		select {
 		case <-ctx.Done():
@@ -119,7 +122,7 @@ func (m *Monitor) Run(ctx context.Context) {
 		case <-timer.C:
 			err := m.step(ctx)
 			if err != nil && ctx.Err() == nil && !m.failed {
-				m.log.Warn("the workspace could not be looked at, trying again", "workspace", m.workspace.Path(), "error", err)
+				m.log.Warn("the workspace could not be checked, trying again", "workspace", m.workspace.Path(), "error", err)
 			}
 			m.failed = err != nil
 		}
@@ -127,7 +130,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// next is when the monitor wants to look again.
+// next returns when the next check is due.
 func (m *Monitor) next(now time.Time) time.Time {
 	if m.failed {
 		return now.Add(againAfter)
@@ -144,14 +147,14 @@ func (m *Monitor) next(now time.Time) time.Time {
 	return next
 }
 
-// step looks at what is due: everything, or the leases, and those whose verdict may have changed.
+// step makes the checks that are due: a scan, or the leases and the subjects whose verdict may have changed.
 func (m *Monitor) step(ctx context.Context) error {
 	now := time.Now()
 	if !now.Before(m.scanAt) {
 		return m.scan(ctx)
 	}
 	if !m.leasesAt.IsZero() && !now.Before(m.leasesAt) {
-		if err := m.lookAtLeases(ctx); err != nil {
+		if err := m.checkLeases(ctx); err != nil {
 			return err
 		}
 	}
@@ -167,13 +170,13 @@ func (m *Monitor) step(ctx context.Context) error {
 	case len(due) > mostDue:
 		return m.scan(ctx)
 	}
-	return m.lookAt(ctx, due)
+	return m.checkFolders(ctx, due)
 }
 
-// mostDue is how many folders are looked at one by one. A scan is cheaper for more: it reads only what changed.
+// mostDue is how many folders are checked one by one. For more a scan is cheaper: it reads only what changed.
 const mostDue = 500
 
-// inRun does something in the goroutine that watches, which alone may change what is known. It is done to its end also if ctx ends first.
+// inRun calls do in the goroutine of Run, which alone may change subjects. The call goes on if ctx ends first.
 func (m *Monitor) inRun(ctx context.Context, do func(context.Context) error) error {
 	done := make(chan error, 1)
 	select {
@@ -191,4 +194,30 @@ func (m *Monitor) inRun(ctx context.Context, do func(context.Context) error) err
 	}
 }
 
-var errStopped = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the monitor of the workspace has stopped", RetryAfter: time.Second}
+var errStopped = &lessor.Error{
+	Code: lessor.CodeUnavailable, Detail: "the monitor of the workspace has stopped", RetryAfter: time.Second,
+}
+
+// moment is one reading of two clocks: the monotonic one, which measures silence, and the wall clock, which may step. The
+// wall clock is only compared with the times in files, and shown.
+type moment struct {
+	time.Time
+	wall lessor.Instant
+}
+
+func (m *Monitor) now() moment { return momentOf(m.cfg) }
+
+func momentOf(cfg Config) moment {
+	now := time.Now()
+	if cfg.Wall != nil {
+		return moment{now, cfg.Wall()}
+	}
+	return moment{now, lessor.At(now)}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -12,10 +12,10 @@ import (
 	"lessor/internal/rules"
 )
 
-// soon is how old the last look may be when somebody asks: reading often must not mean looking often.
+// soon is how old the last scan may be when a caller asks: many readers must not cause many scans.
 const soon = time.Second
 
-// Snapshot is what a monitor knew at one moment. All reports are told from one, so that they agree.
+// Snapshot is what a monitor knew at one moment. Reports made from one snapshot agree.
 type Snapshot struct {
 	node    string
 	entries []entry // by folder
@@ -40,7 +40,7 @@ type entry struct {
 	watchedTo lessor.Instant
 }
 
-// Snapshot looks at the workspace, unless that was just done, and judges what is there now.
+// Snapshot scans the workspace, unless that was just done, and judges what is there now.
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	m.mu.Lock()
 	stale := m.lastAt.IsZero() || time.Since(m.lastAt) > max(soon, 10*time.Duration(m.last.DurationMS)*time.Millisecond)
@@ -53,10 +53,10 @@ func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	return m.Known(), nil
 }
 
-// Scan looks at the whole workspace now.
+// Scan checks the whole workspace now.
 func (m *Monitor) Scan(ctx context.Context) error { return m.inRun(ctx, m.scan) }
 
-// Known is what is known without looking.
+// Known judges what the last check found.
 func (m *Monitor) Known() Snapshot {
 	now := m.now()
 	m.mu.Lock()
@@ -72,15 +72,17 @@ func (m *Monitor) Known() Snapshot {
 
 func (m *Monitor) entry(s *subject, now moment) entry {
 	h := m.held(s)
-	e := entry{folder: s.folder, path: pathOf(m.workspace, s.folder), job: s.job, file: s.record != nil || s.err != nil, fence: s.fence(), live: h != nil}
-	e.verdict, e.age = m.verdict(s, now)
+	e := entry{
+		folder: s.folder, path: pathOf(m.workspace, s.folder), job: s.job, file: s.record != nil || s.err != nil,
+		fence: s.fence(), live: h != nil, verdict: m.verdict(s, now), age: s.age(now),
+	}
 	if h != nil {
 		e.fence, e.back = h.Turn.Fence, h.Reattached
 	}
 	if s.watch != nil {
 		e.watchedTo = s.watch.until
 	}
-	e.sentinel = lessor.SentinelShown{JobID: s.folder, WorkspacePath: e.path, Known: s.facts.known, Valid: s.record != nil}
+	e.sentinel = lessor.SentinelShown{JobID: s.folder, WorkspacePath: e.path, Known: s.stored.known, Valid: s.record != nil}
 	if s.err != nil {
 		e.sentinel.Error = new(s.err.Error())
 	}
@@ -123,13 +125,14 @@ func (s Snapshot) Heartbeats() lessor.JobHeartbeats {
 			r.Summary.Dead++
 		}
 		r.Jobs = append(r.Jobs, lessor.JobHeartbeat{
-			JobID: e.job, LastHeartbeat: e.beat, AgeSeconds: seconds(e.age), Status: lessor.HeartbeatStatus(e.verdict), AgentEngine: e.engine,
+			JobID: e.job, LastHeartbeat: e.beat, AgeSeconds: seconds(e.age), Status: lessor.HeartbeatStatus(e.verdict),
+			AgentEngine: e.engine,
 		})
 	}
 	return r
 }
 
-// Stale shows the stale ones.
+// Stale shows the stale commands.
 func (s Snapshot) Stale() lessor.StaleJobs {
 	r := lessor.StaleJobs{StaleJobs: []lessor.StaleJob{}, Node: s.node}
 	for _, e := range s.entries {
@@ -157,8 +160,10 @@ func (s Snapshot) Sentinels() lessor.Sentinels {
 // Status shows what was found at the start and since, and what became of it.
 func (s Snapshot) Status() lessor.RecoveryStatus {
 	r := lessor.RecoveryStatus{
-		Recovery: lessor.RecoveryProgress{State: s.results.state(), StartedAt: s.results.startedAt, CompletedAt: s.results.endedAt},
-		Jobs:     []lessor.RecoveredJob{}, Node: s.node,
+		Recovery: lessor.RecoveryProgress{
+			State: s.results.state(), StartedAt: s.results.startedAt, CompletedAt: s.results.endedAt,
+		},
+		Jobs: []lessor.RecoveredJob{}, Node: s.node,
 	}
 	became := make(map[lessor.JobID]result, len(s.results.all))
 	for _, one := range s.results.all {
@@ -169,7 +174,8 @@ func (s Snapshot) Status() lessor.RecoveryStatus {
 			continue
 		}
 		r.Jobs = append(r.Jobs, lessor.RecoveredJob{
-			JobID: e.job, Status: e.status(became), LastHeartbeat: e.beat, AgeSeconds: new(seconds(e.age)), WatchDeadline: e.watchedTo,
+			JobID: e.job, Status: e.status(became), LastHeartbeat: e.beat, AgeSeconds: new(seconds(e.age)),
+			WatchDeadline: e.watchedTo,
 		})
 		delete(became, e.job)
 	}
@@ -191,7 +197,7 @@ func (s Snapshot) Status() lessor.RecoveryStatus {
 	return r
 }
 
-// status tells what became of the attempt that an entry is about.
+// status returns what became of the attempt that an entry is about.
 func (e entry) status(became map[lessor.JobID]result) lessor.RecoveredStatus {
 	one, ok := became[e.job]
 	switch {
@@ -212,7 +218,8 @@ func (e entry) status(became map[lessor.JobID]result) lessor.RecoveredStatus {
 // Metrics counts what was recovered since the start.
 func (s Snapshot) Metrics() lessor.RecoveryMetrics {
 	r := lessor.RecoveryMetrics{
-		TotalJobs: s.Status().Summary.Total, ReattachedCount: s.results.reattached, FailedCount: s.results.dead, LastScan: s.last, Node: s.node,
+		TotalJobs: s.Status().Summary.Total, ReattachedCount: s.results.reattached, FailedCount: s.results.dead,
+		LastScan: s.last, Node: s.node,
 	}
 	if n := s.results.reattached + s.results.dead; n > 0 {
 		r.SuccessRate = new(float64(s.results.reattached) / float64(n))

@@ -11,26 +11,19 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// How a job that is found dead is told about.
-const (
-	whyStopped    = "Heartbeat stopped"
-	whyNotResumed = "Heartbeat not resumed after restart"
-	whyTooOld     = "Server restart, heartbeat not resumed"
-)
-
-// burial is a lease that ends because its command is dead.
-type burial struct {
+// death is a lease that ends because its command is dead.
+type death struct {
 	subject *subject
 	lease   *rules.Held
-	why     string
+	reason  rules.DeathReason
 }
 
-// settle draws the consequences of a look: exit records first, then what start-up waits for, then verdicts.
-func (m *Monitor) settle(ctx context.Context, touched []*subject) error {
+// settle acts on what a check found: on exit records first, then on start-up's watches, then on verdicts.
+func (m *Monitor) settle(ctx context.Context, checked []*subject) error {
 	first := !m.results.begun()
-	some := touched
+	some := checked
 	if !first {
-		some = m.unquiet(touched)
+		some = m.needAttention(checked)
 	}
 	if err := m.conclude(ctx, some, first); err != nil {
 		return err
@@ -39,47 +32,42 @@ func (m *Monitor) settle(ctx context.Context, touched []*subject) error {
 	if err := m.recover(ctx, some, first, now); err != nil {
 		return err
 	}
-	if err := m.lookUpEnds(ctx, some, now); err != nil {
+	if err := m.loadOutcomes(ctx, some, now); err != nil {
 		return err
 	}
 	m.stopZombies(some, now)
-	if err := m.bury(ctx, m.deadOnes(some, now)); err != nil {
+	if err := m.endDead(ctx, m.deadCommands(some, now)); err != nil {
 		return err
 	}
-	if err := m.alarm(ctx, some, now); err != nil {
+	if err := m.updateAlerts(ctx, some, now); err != nil {
 		return err
 	}
 	m.cleanDead(some, now)
-	m.forget(touched, now)
+	m.planChecks(checked, now)
 	return nil
 }
 
-// unquiet leaves out those of which there is nothing to say: fresh, under a live lease that has missed no beat, and without an alert.
-func (m *Monitor) unquiet(touched []*subject) (some []*subject) {
+// needAttention leaves out healthy subjects: fresh, without an alert, under a live lease that has missed no heartbeat.
+func (m *Monitor) needAttention(checked []*subject) (some []*subject) {
 	now := m.now()
-	for _, s := range touched {
+	for _, s := range checked {
 		h := m.held(s)
-		if h == nil || s.record == nil || s.watch != nil || s.alert != "" || missedBeat(h, s.facts.Unbeaten) {
-			some = append(some, s)
-		} else if v, _ := m.verdict(s, now); v != rules.Fresh {
+		if h == nil || s.record == nil || s.watch != nil || s.alert != "" ||
+			rules.MissedBeat(h, s.stored.SinceBeat) || m.verdict(s, now) != rules.Fresh {
 			some = append(some, s)
 		}
 	}
 	return some
 }
 
-// conclude completes jobs whose command has ended and could not say so, from its exit record. It is the final word, however fresh the
-// sentinel; those whose lease has missed no beat are not asked for theirs, since their shim will report by itself.
-func (m *Monitor) conclude(ctx context.Context, touched []*subject, first bool) error {
+// conclude completes jobs from the exit records of commands that have ended without reporting it. The record decides,
+// however fresh the sentinel. It is not read while the lease gets heartbeats, because the shim then reports by itself.
+func (m *Monitor) conclude(ctx context.Context, checked []*subject, first bool) error {
 	now := m.now()
 	var silent []*subject
-	for _, s := range touched {
+	for _, s := range checked {
 		h := m.held(s)
-		if h == nil {
-			continue
-		}
-		v, _ := m.verdict(s, now)
-		if first || s.watch != nil || v != rules.Fresh || missedBeat(h, s.facts.Unbeaten) {
+		if h != nil && (first || s.watch != nil || m.verdict(s, now) != rules.Fresh || rules.MissedBeat(h, s.stored.SinceBeat)) {
 			silent = append(silent, s)
 		}
 	}
@@ -90,18 +78,18 @@ func (m *Monitor) conclude(ctx context.Context, touched []*subject, first bool) 
 func (m *Monitor) concludeOne(ctx context.Context, s *subject) error {
 	f, err := m.workspace.Folder(s.job)
 	if err != nil {
-		return nil // no folder, or none of ours: it says nothing
+		return nil // there is no folder of ours
 	}
-	defer func() { _ = f.Close() }() // nothing was written through it that is not synced
+	defer func() { _ = f.Close() }() // everything written is synced
 	exit, err := f.Exit()
 	h := m.held(s)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		m.log.Warn("an exit record is not obeyed", "job_id", s.folder, "error", err)
+		m.log.Warn("an exit record is invalid and ignored", "job_id", s.folder, "error", err)
 		return nil
-	case exit.LeaseID != h.ID || !rules.Speaks(h, exit.Fence, m.workspace.ID()):
+	case exit.LeaseID != h.ID || !rules.SpeaksFor(h, exit.Fence, m.workspace.ID()):
 		return nil
 	}
 	err = m.report(ctx, h, exit)
@@ -110,22 +98,22 @@ func (m *Monitor) concludeOne(ctx context.Context, s *subject) error {
 	}
 	if err == nil {
 		m.log.Info("completed from its exit record", "job_id", s.folder, "status", exit.Status)
-		m.over(s, exit.Status)
+		m.noteEnd(s, exit.Status)
 		err = dropSentinel(f, exit.Fence)
 	}
 	if err != nil {
-		m.log.Warn("an exit record could not be followed to its end", "job_id", s.folder, "error", err)
+		m.log.Warn("an exit record could not be processed", "job_id", s.folder, "error", err)
 	}
 	return nil
 }
 
-// isRefusal tells what concerns one job from what keeps us from watching all: one folder must not blind the monitor to the others.
+// isRefusal reports whether an error concerns one job only. Other errors stop the round; one bad folder must not.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*lessor.Error](err)
 	return ok && e.Code != lessor.CodeUnavailable && e.Code != lessor.CodeRateLimited && e.Code != lessor.CodeInternal
 }
 
-// report ends a lease as its exit record says. What the server refuses is a failure, as it would be from a shim.
+// report ends a lease as its exit record says. If the scheduler refuses the record, the attempt fails.
 func (m *Monitor) report(ctx context.Context, h *rules.Held, exit sentinel.Exit) error {
 	err := m.sched.Conclude(ctx, monitor, h.ID, exit.Completion())
 	switch lessor.CodeOf(err) {
@@ -137,79 +125,69 @@ func (m *Monitor) report(ctx context.Context, h *rules.Held, exit sentinel.Exit)
 	return err
 }
 
-// dropSentinel takes away the pulse of a command that has ended, if its shim is not there to do it.
+// dropSentinel removes the sentinel of a command that has ended, unless its shim is there to do it.
 func dropSentinel(f *sentinel.Folder, fence int64) error {
 	lock, err := f.Lock()
 	if err != nil || lock == nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // it gives the lock back
+	defer func() { _ = lock.Close() }() // closing it releases the lock
 	if record, err := f.Sentinel(); err != nil || record.Fence != fence {
-		return nil // none, or not one of that command
+		return nil // it is gone, or another command's
 	}
 	return f.RemoveSentinel()
 }
 
-// over notes that the lease of s has ended, and how.
-func (m *Monitor) over(s *subject, state lessor.State) {
+// noteEnd notes that the lease of s has ended, and how.
+func (m *Monitor) noteEnd(s *subject, state lessor.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.facts.Held, s.facts.State = nil, state
+	s.stored.Held, s.stored.State = nil, state
 }
 
-// deadOnes returns the leases whose command is dead by its sentinel.
-func (m *Monitor) deadOnes(touched []*subject, now moment) (dead []burial) {
-	for _, s := range touched {
+// deadCommands returns the leases whose command is dead by its sentinel.
+func (m *Monitor) deadCommands(checked []*subject, now moment) (dead []death) {
+	for _, s := range checked {
 		h := m.held(s)
-		if h == nil || s.watch != nil || s.record == nil {
-			continue
-		}
-		if v, _ := m.verdict(s, now); v == rules.Dead {
-			dead = append(dead, burial{s, h, whyStopped})
+		if h != nil && s.watch == nil && s.record != nil && m.verdict(s, now) == rules.Dead {
+			dead = append(dead, death{s, h, rules.DeathHeartbeatStopped})
 		}
 	}
 	return dead
 }
 
-// bury ends leases whose command is dead. One that was over already is no matter.
-func (m *Monitor) bury(ctx context.Context, dead []burial) error {
-	return each(dead, func(b burial) error {
-		err := m.sched.Bury(ctx, monitor, b.lease.ID, b.why)
+// endDead ends leases whose command is dead. A lease that is over already is left out.
+func (m *Monitor) endDead(ctx context.Context, dead []death) error {
+	return each(dead, func(d death) error {
+		err := m.sched.EndDead(ctx, monitor, d.lease.ID, d.reason)
 		if err != nil && !isRefusal(err) {
 			return err
 		}
-		m.over(b.subject, lessor.Failed)
+		m.noteEnd(d.subject, lessor.Failed)
 		if err == nil {
-			m.giveUp(b)
+			m.giveUp(d)
 		}
 		return nil
 	})
 }
 
-// giveUp notes that a job was found dead.
-func (m *Monitor) giveUp(b burial) {
-	m.log.Warn("job is dead", "job_id", b.subject.folder, "reason", b.why)
+// giveUp notes that a command was found dead.
+func (m *Monitor) giveUp(d death) {
+	m.log.Warn("job is dead", "job_id", d.subject.folder, "reason", string(d.reason))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if b.subject.record != nil {
-		b.subject.buried, b.subject.why = b.subject.sight.content, b.why
+	if d.subject.record != nil {
+		d.subject.givenUp, d.subject.reason = d.subject.seen.pulse, d.reason
 	}
 	m.results.add(result{
-		job: b.subject.job, fence: b.lease.Turn.Fence, status: lessor.RecoveredDead, why: b.why, at: m.now().wall, beat: b.subject.beat(),
+		job: d.subject.job, fence: d.lease.Turn.Fence, status: lessor.RecoveredDead, reason: d.reason, at: m.now().wall,
+		beat: d.subject.beat(),
 	})
 }
 
-// beat is the last that was heard of a command.
-func (s *subject) beat() lessor.Instant {
-	if s.record == nil {
-		return 0
-	}
-	return s.record.LastHeartbeat
-}
-
-// lookUpEnds learns how the leases of commands that still pulse have ended.
-func (m *Monitor) lookUpEnds(ctx context.Context, touched []*subject, now moment) error {
-	for _, s := range touched {
+// loadOutcomes loads how the leases of commands that still pulse have ended.
+func (m *Monitor) loadOutcomes(ctx context.Context, checked []*subject, now moment) error {
+	for _, s := range checked {
 		if !m.isZombie(s, now) || s.ended.fence == s.lastFence() {
 			continue
 		}
@@ -224,9 +202,9 @@ func (m *Monitor) lookUpEnds(ctx context.Context, touched []*subject, now moment
 	return nil
 }
 
-// stopZombies tells commands that pulse without a lease to end, each once.
-func (m *Monitor) stopZombies(touched []*subject, now moment) {
-	for _, s := range touched {
+// stopZombies asks commands that pulse without a lease to end, each once.
+func (m *Monitor) stopZombies(checked []*subject, now moment) {
+	for _, s := range checked {
 		if m.isZombie(s, now) && s.stopped != s.lastFence() {
 			m.stop(s)
 		}
@@ -238,41 +216,41 @@ func (m *Monitor) stop(s *subject) {
 	if err != nil {
 		return // it is gone
 	}
-	defer func() { _ = f.Close() }() // all that was written is synced
+	defer func() { _ = f.Close() }() // everything written is synced
 	if record, err := f.Sentinel(); err != nil || record.Fence != s.record.Fence {
-		return // it has ended meanwhile
+		return // the command has ended meanwhile
 	}
 	if err := f.AskToStop(s.lastFence() + 1); err != nil {
-		m.log.Warn("a command without a lease could not be told to stop", "job_id", s.folder, "error", err)
+		m.log.Warn("a command without a lease could not be asked to stop", "job_id", s.folder, "error", err)
 		return
 	}
 	s.stopped = s.lastFence()
 }
 
-// forget plans the next look at each subject, and lets go of those of which nothing is left.
-func (m *Monitor) forget(touched []*subject, now moment) {
+// planChecks plans the next check of each subject and forgets those of which nothing is left.
+func (m *Monitor) planChecks(checked []*subject, now moment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range touched {
-		if s.record == nil && s.err == nil && s.watch == nil && m.held(s) == nil && !s.facts.Over {
+	for _, s := range checked {
+		if s.record == nil && s.err == nil && s.watch == nil && m.held(s) == nil && !s.stored.Over {
 			delete(m.subjects, s.folder)
 			continue
 		}
 		if s.watch == nil {
-			s.next = m.nextLook(s, now)
+			s.next = m.nextCheck(s, now)
 		}
 	}
 }
 
-// beside is how many calls are under way at once: the scheduler answers calls that wait together in one commit.
-const beside = 64
+// maxCalls bounds concurrent calls: the scheduler answers calls that wait together in one commit.
+const maxCalls = 64
 
-// each calls do for all, beside each other, and returns what went wrong.
+// each calls do for all, up to maxCalls at a time, and joins the errors.
 func each[T any](all []T, do func(T) error) error {
 	var mu sync.Mutex
 	var errs []error
 	var calls sync.WaitGroup
-	turn := make(chan struct{}, beside)
+	turn := make(chan struct{}, maxCalls)
 	for _, one := range all {
 		turn <- struct{}{}
 		calls.Go(func() {

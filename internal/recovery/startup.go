@@ -5,27 +5,28 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // watch is a command that was found at the start and may still be alive.
 type watch struct {
 	fence    int64
 	deadline time.Time
-	until    lessor.Instant // the deadline as it is shown
-	beaten   lessor.Instant // the lease's last beat when the watch began
-	why      string         // what it is told about if nothing is heard
+	until    lessor.Instant    // the deadline by the wall clock
+	beatAt   lessor.Instant    // the last heartbeat of the lease when the watch began
+	reason   rules.DeathReason // of the death if there is no sign of life
 }
 
-// recover decides about the commands that were found at the start: each is watched until it is heard of, or its time is over.
-// Their leases are held meanwhile, on every node.
-func (m *Monitor) recover(ctx context.Context, touched []*subject, first bool, now moment) error {
+// recover decides about the commands that were found at the start. Each is watched until it shows a sign of life or its
+// time is over; meanwhile its lease is held, on every node.
+func (m *Monitor) recover(ctx context.Context, checked []*subject, first bool, now moment) error {
 	if first {
-		m.beginWatches(touched, now)
+		m.beginWatches(checked, now)
 	}
 	var alive []*subject
-	var dead []burial
-	keep := map[lessor.LeaseID]lessor.Instant{}
-	for _, s := range touched {
+	var dead []death
+	hold := map[lessor.LeaseID]lessor.Instant{}
+	for _, s := range checked {
 		if s.watch == nil {
 			continue
 		}
@@ -33,15 +34,15 @@ func (m *Monitor) recover(ctx context.Context, touched []*subject, first bool, n
 		switch {
 		case h == nil || h.Turn.Fence != s.watch.fence:
 			m.endWatch(s)
-		case s.record != nil && s.age(now) < m.cfg.ResumedWithin, h.BeatAt != s.watch.beaten:
+		case s.record != nil && s.age(now) < m.cfg.ResumedWithin, h.BeatAt != s.watch.beatAt:
 			alive = append(alive, s)
 		case !now.Before(s.watch.deadline):
-			dead = append(dead, burial{s, h, s.watch.why})
+			dead = append(dead, death{s, h, s.watch.reason})
 		default:
-			// A little longer than the watch, so that the sweep does not end the lease before we have decided; and once more if the
-			// store's clock was set ahead meanwhile.
-			if left := s.watch.deadline.Sub(now.Time); s.facts.EndsAt < s.facts.Now.Add(left+m.cfg.Poll/2) {
-				keep[h.ID] = s.facts.Now.Add(left + m.cfg.Poll)
+			// The lease is held a little longer than the watch, so that the scheduler does not end it before the watch
+			// does; and again if the store's clock was set ahead meanwhile.
+			if left := s.watch.deadline.Sub(now.Time); s.stored.EndsAt < s.stored.Now.Add(left+m.cfg.Poll/2) {
+				hold[h.ID] = s.stored.Now.Add(left + m.cfg.Poll)
 			}
 		}
 		if s.watch != nil {
@@ -51,54 +52,50 @@ func (m *Monitor) recover(ctx context.Context, touched []*subject, first bool, n
 	if err := m.reattach(ctx, alive, now); err != nil {
 		return err
 	}
-	if len(keep) > 0 {
-		if err := m.sched.Watch(ctx, keep); err != nil {
+	if len(hold) > 0 {
+		if err := m.sched.Watch(ctx, hold); err != nil {
 			return err
 		}
 	}
-	if err := m.bury(ctx, dead); err != nil {
+	if err := m.endDead(ctx, dead); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, b := range dead {
-		b.subject.watch = nil
+	for _, d := range dead {
+		d.subject.watch = nil
 	}
 	m.results.settle(m.watching(), now.wall)
 	return nil
 }
 
-// beginWatches begins a watch for every sentinel that speaks for a live lease. One that is too old is dead unless its lease is
-// beaten before it ends by itself.
-func (m *Monitor) beginWatches(touched []*subject, now moment) {
+// beginWatches begins a watch for every sentinel that speaks for a live lease.
+func (m *Monitor) beginWatches(checked []*subject, now moment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
-	for _, s := range touched {
+	for _, s := range checked {
 		h := m.held(s)
 		if h == nil || s.record == nil {
 			continue
 		}
 		n++
-		left, why := m.cfg.Watch, whyNotResumed
-		if s.age(now) >= m.cfg.Limit {
-			left, why = max(s.facts.EndsAt.Sub(s.facts.Now)-now.Sub(s.facts.at), 0), whyTooOld
-		}
+		left, reason := rules.WatchFor(s.age(now), m.cfg.Limit, m.cfg.Watch, s.leaseLeft(now))
 		s.watch = &watch{
-			fence: h.Turn.Fence, deadline: now.Add(left), until: now.wall.Add(left), beaten: h.BeatAt, why: why,
+			fence: h.Turn.Fence, deadline: now.Add(left), until: now.wall.Add(left), beatAt: h.BeatAt, reason: reason,
 		}
 	}
 	m.results.begin(now, n)
 }
 
-// reattach notes that commands were heard of under their old leases.
+// reattach notes that commands showed a sign of life under their old leases.
 func (m *Monitor) reattach(ctx context.Context, alive []*subject, now moment) error {
 	if len(alive) == 0 {
 		return nil
 	}
 	ids := make([]lessor.LeaseID, len(alive))
 	for i, s := range alive {
-		ids[i] = s.facts.Held.ID
+		ids[i] = s.stored.Held.ID
 	}
 	if err := m.sched.Reattach(ctx, ids...); err != nil {
 		return err
@@ -115,15 +112,16 @@ func (m *Monitor) reattach(ctx context.Context, alive []*subject, now moment) er
 
 func (m *Monitor) reattached(s *subject, now moment) result {
 	return result{
-		job: s.job, fence: s.watch.fence, status: lessor.RecoveredReattached, at: now.wall, took: now.Sub(m.results.began), beat: s.beat(),
+		job: s.job, fence: s.watch.fence, status: lessor.RecoveredReattached, at: now.wall,
+		took: now.Sub(m.results.began), beat: s.beat(),
 	}
 }
 
-// endWatch ends the watch of a command whose lease is over: it reported its end, or somebody took the lease.
+// endWatch ends the watch of a command whose lease is over: the command reported its end, or the lease was ended.
 func (m *Monitor) endWatch(s *subject) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s.facts.State == lessor.Completed {
+	if s.stored.State == lessor.Completed {
 		m.results.add(m.reattached(s, m.now()))
 	}
 	s.watch = nil
@@ -139,14 +137,7 @@ func (m *Monitor) watching() (n int) {
 	return n
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// maxResults bounds what is remembered: the oldest goes.
+// maxResults bounds the results that are kept: the oldest is dropped.
 const maxResults = 10_000
 
 // result is what became of one attempt.
@@ -154,15 +145,15 @@ type result struct {
 	job    lessor.JobID
 	fence  int64
 	status lessor.RecoveredStatus // reattached or dead
-	why    string
+	reason rules.DeathReason
 	at     lessor.Instant
 	took   time.Duration  // from the start to the reattachment
-	beat   lessor.Instant // the last that was heard
+	beat   lessor.Instant // the last pulse
 }
 
 // results is what became of the commands that were found, since the start.
 type results struct {
-	began      time.Time // by our own clock; zero = nothing was looked at yet
+	began      time.Time // by the monitor's clock; zero = before the first scan
 	startedAt  lessor.Instant
 	endedAt    lessor.Instant
 	watched    int
@@ -181,7 +172,7 @@ func (r *results) begin(now moment, watched int) {
 	}
 }
 
-// settle notes that start-up is done when nothing is waited for any more.
+// settle notes that recovery is complete when the last watch has ended.
 func (r *results) settle(watching int, now lessor.Instant) {
 	if r.watched > 0 && watching == 0 && r.endedAt == 0 {
 		r.endedAt = now

@@ -19,9 +19,10 @@ type Watched struct {
 	Held   *rules.Held
 	Now    lessor.Instant
 	Over   bool // the lease has lapsed, and the sweep will end it
-	// EndsAt is when the lease ends without a beat, Unbeaten how long it was not beaten, our own downtime left out.
-	EndsAt   lessor.Instant
-	Unbeaten time.Duration
+	// EndsAt is when the lease ends without another heartbeat.
+	EndsAt lessor.Instant
+	// SinceBeat is the time since its last heartbeat, without the scheduler's own downtime.
+	SinceBeat time.Duration
 	// EndedAt is when a final job ended.
 	EndedAt lessor.Instant
 }
@@ -62,7 +63,7 @@ func watched(tenant lessor.TenantID, t rules.Turn, h *rules.Held, v View) Watche
 	w := Watched{Job: t.Job, Tenant: tenant, Fence: t.Fence, Held: h, Now: v.Now()}
 	if h != nil {
 		w.State, w.Over = h.State(), rules.Over(h, v.Now(), servingOf(v)) != ""
-		w.EndsAt, w.Unbeaten = rules.Effective(h, v.Now(), servingOf(v)), rules.Unbeaten(h, v.Now(), servingOf(v))
+		w.EndsAt, w.SinceBeat = rules.Effective(h, v.Now(), servingOf(v)), rules.SinceBeat(h, v.Now(), servingOf(v))
 	}
 	return w
 }
@@ -140,9 +141,11 @@ func (s *Scheduler) mark(ctx context.Context, ids map[lessor.LeaseID]lessor.Inst
 	})
 }
 
-// Bury ends a lease whose command is dead: the attempt fails, and is retried as usual.
-func (s *Scheduler) Bury(ctx context.Context, c Caller, id lessor.LeaseID, why string) error {
-	end := rules.End{Outcome: rules.OutcomeFailed, Reason: rules.ReasonHeartbeatStopped, Actor: c.Actor, Error: why}
+// EndDead ends a lease whose command is dead: the attempt fails, and is retried as usual.
+func (s *Scheduler) EndDead(ctx context.Context, c Caller, id lessor.LeaseID, reason rules.DeathReason) error {
+	end := rules.End{
+		Outcome: rules.OutcomeFailed, Reason: rules.ReasonHeartbeatStopped, Actor: c.Actor, Error: string(reason),
+	}
 	return s.endOne(ctx, c, ending{id: id, end: end})
 }
 
@@ -163,7 +166,7 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromC
 		if err != nil {
 			return err
 		}
-		dead, err := p.isDead(ctx, st)
+		dead, err := foundDead(ctx, p.tx, st)
 		if err != nil {
 			return err
 		}
@@ -194,12 +197,31 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromC
 	return next, err
 }
 
-// isDead reports whether the last attempt of a job that waits ended because its command fell silent.
-func (p *pass) isDead(ctx context.Context, st *rules.Standing) (bool, error) {
-	if st.Place != rules.Delayed || st.ErrorLease.IsZero() {
+// FoundDead returns which of the jobs have a last attempt that ended because its command was found dead.
+func (s *Scheduler) FoundDead(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]bool, error) {
+	dead := map[lessor.JobID]bool{}
+	err := s.view(ctx, "load jobs", func(v View) error {
+		standings, err := v.Standings(ctx, ids)
+		for id, st := range standings {
+			if err != nil {
+				return err
+			}
+			dead[id], err = foundDead(ctx, v, st)
+		}
+		return err
+	})
+	return dead, err
+}
+
+// foundDead reports whether the last attempt of a job that is not leased ended because its command was found dead.
+func foundDead(ctx context.Context, v View, st *rules.Standing) (bool, error) {
+	switch {
+	case st.Place == rules.Ended:
+		return st.Done.Attempt.Reason == rules.ReasonHeartbeatStopped, nil
+	case st.Place != rules.Delayed || st.ErrorLease.IsZero():
 		return false, nil
 	}
-	last, _, err := p.tx.AttemptOf(ctx, st.ErrorLease)
+	last, _, err := v.AttemptOf(ctx, st.ErrorLease)
 	return last != nil && last.Reason == rules.ReasonHeartbeatStopped, err
 }
 

@@ -55,18 +55,18 @@ func TestReattachedLeaseStillEndsWithoutBeats(t *testing.T) {
 	})
 }
 
-func TestBuriedAttemptIsRetried(t *testing.T) {
+func TestAttemptOfADeadCommandIsRetried(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.submit(nil)
 		g := w.lease("worker-1", nil)
-		if err := w.Bury(w.ctx, anybody, g.Lease.ID, "Heartbeat stopped"); err != nil {
+		if err := w.EndDead(w.ctx, anybody, g.Lease.ID, "Heartbeat stopped"); err != nil {
 			t.Fatal(err)
 		}
 		j := w.wantState(g.Job.ID, lessor.Failed)
 		if j.Error == nil || *j.Error != "Heartbeat stopped" || j.RetryAt == 0 {
 			t.Errorf("job: %+v", j)
 		}
-		w.wantCode(w.Bury(w.ctx, anybody, g.Lease.ID, "again"), lessor.CodeLeaseNotFound)
+		w.wantCode(w.EndDead(w.ctx, anybody, g.Lease.ID, "again"), lessor.CodeLeaseNotFound)
 	})
 }
 
@@ -145,6 +145,33 @@ func TestOutcomeOfAnAttemptIsRememberedByItsFence(t *testing.T) {
 	})
 }
 
+func TestFoundDeadGoesByTheReasonNotByTheErrorText(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		var ids []lessor.JobID
+		for _, attempts := range []int64{1, 3} { // failed for good, and waiting for a retry
+			for _, dead := range []bool{true, false} {
+				ids = append(ids, w.submit(func(s *lessor.Submission) { s.MaxAttempts = &attempts }).ID)
+				g := w.lease("worker-1", nil)
+				err := error(nil)
+				if dead {
+					err = w.EndDead(w.ctx, anybody, g.Lease.ID, rules.DeathHeartbeatStopped)
+				} else {
+					err = w.Complete(w.ctx, anybody, g.Lease.ID, lessor.Completion{
+						WorkerID: new("worker-1"), Status: new("failed"), Error: new(string(rules.DeathHeartbeatStopped)),
+					})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		dead, err := w.FoundDead(w.ctx, ids)
+		if err != nil || !dead[ids[0]] || dead[ids[1]] || !dead[ids[2]] || dead[ids[3]] {
+			t.Errorf("found dead: %v, %v; want the first and the third of %v", dead, err, ids)
+		}
+	})
+}
+
 func TestDeadJobIsResumedInsteadOfItsRetry(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		old := w.submit(nil)
@@ -155,7 +182,7 @@ func TestDeadJobIsResumedInsteadOfItsRetry(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		g = w.lease("worker-1", nil)
-		if err := w.Bury(w.ctx, anybody, g.Lease.ID, "Heartbeat stopped"); err != nil {
+		if err := w.EndDead(w.ctx, anybody, g.Lease.ID, "Heartbeat stopped"); err != nil {
 			t.Fatal(err)
 		}
 		id, err := w.Resume(w.ctx, anybody, old.ID, true)
