@@ -11,28 +11,20 @@ import (
 	"lessor"
 )
 
-// envelopeDefaults are what a definition has that does not say otherwise. Circuit and backoff are not among them: theirs are the
-// server's own.
-const envelopeDefaults = `{"maxAttempts":5,"timeoutSeconds":300,"fairnessClass":"default","isEnabled":true,"priority":"normal","requestedUnits":1,
-	"timezone":"UTC","overlap":"skip","catchUp":"latest","catchUpWindowSeconds":3600,"jitterSeconds":0}`
+// unset are the fields of a definition that a manifest does not set.
+var unset = []string{"jobId", "tenantId", "moduleId", "paused", "nextTickAt", "createdAt", "updatedAt"}
 
-// differences tells field by field how a stored definition changes when it is replaced.
-func differences(stored lessor.Definition, asked lessor.Envelope) (lines []string) {
-	asked.TenantID = nil // it cannot change
-	was, is, said := flat(stored), flat(json.RawMessage(envelopeDefaults)), flat(asked)
-	maps.Copy(is, said)
-	all := maps.Clone(is)
-	for field := range was {
-		if root, _, _ := strings.Cut(field, "."); root == "schedule" || root == "payload" {
-			all[field] = ""
-		}
-	}
+// differences says field by field how a definition changes.
+func differences(was, is lessor.Definition) (lines []string) {
+	before, after := flat(was), flat(is)
+	all := maps.Clone(before)
+	maps.Copy(all, after)
 	for _, field := range slices.Sorted(maps.Keys(all)) {
-		if was[field] != is[field] {
-			lines = append(lines, fmt.Sprintf("%s: %s → %s", field, orNothing(was[field]), orNothing(is[field])))
+		if before[field] != after[field] && !slices.Contains(unset, field) {
+			lines = append(lines, fmt.Sprintf("%s: %s → %s", field, orNothing(before[field]), orNothing(after[field])))
 		}
 	}
-	if len(lines) == 0 {
+	if len(lines) == 0 { // its own bounds were equal to the defaults
 		return []string{"circuit or backoff return to the server's defaults"}
 	}
 	return lines
@@ -45,12 +37,12 @@ func orNothing(s string) string {
 	return s
 }
 
-// flat returns the fields of an object, and of the objects in it, by their path; what v says of a list is one field.
+// flat returns the fields of an object and of the objects in it, by their path. A list is one field.
 func flat(v any) map[string]string {
 	fields := map[string]string{}
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return fields // what was read as JSON can be written
+		return fields // v was read from JSON
 	}
 	var walk func(path string, raw json.RawMessage)
 	walk = func(path string, raw json.RawMessage) {

@@ -98,13 +98,13 @@ func placed(m *manifest.Manifest, err error) error {
 	return &refusal
 }
 
-// apply asks what a manifest would do, does it unless that is all, and shows it.
+// apply sends a manifest, and shows what it did or would do.
 func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest) error {
 	var body lessor.Manifest
 	if err := json.Unmarshal(m.Body(), &body); err != nil {
 		return usagef("module %s: %w", m.ModuleID, err)
 	}
-	stored, err := storedBy(ctx, c, body)
+	before, err := storedBy(ctx, c, body)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest)
 	if shown.Applied, err = c.Apply(ctx, body); err != nil {
 		return err
 	}
-	for id, d := range stored {
+	for id, d := range before {
 		switch named := slices.Contains(m.JobIDs, id); {
 		case !named && !slices.Contains(shown.Removed, id):
 			shown.Extra = append(shown.Extra, id)
@@ -125,7 +125,16 @@ func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest)
 	if a.json {
 		return a.printJSON(shown)
 	}
-	a.showApplied(shown, stored, body)
+	after := map[string]lessor.Definition{}
+	for _, d := range shown.Definitions {
+		after[d.JobID] = d
+	}
+	if !shown.DryRun && len(shown.Changed) > 0 {
+		if after, err = storedBy(ctx, c, body); err != nil {
+			return err
+		}
+	}
+	a.showApplied(shown, before, after)
 	return nil
 }
 
@@ -149,15 +158,14 @@ func storedBy(ctx context.Context, c *client.Client, m lessor.Manifest) (map[str
 	return stored, nil
 }
 
-func (a *app) showApplied(s appliedShown, stored map[string]lessor.Definition, m lessor.Manifest) {
+func (a *app) showApplied(s appliedShown, before, after map[string]lessor.Definition) {
 	line := func(sign, id, note string) { a.say("%s", clean(fmt.Sprintf("%s %s%s", sign, id, note))) }
 	for _, id := range s.Created {
 		line("+", id, "")
 	}
 	for _, id := range s.Changed {
 		line("~", id, "")
-		i := slices.IndexFunc(m.Jobs, func(e lessor.Envelope) bool { return text(e.JobID) == id })
-		for _, d := range differences(stored[id], m.Jobs[i]) {
+		for _, d := range differences(before[id], after[id]) {
 			a.say("    %s", clean(d))
 		}
 	}
