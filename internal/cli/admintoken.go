@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,23 +16,17 @@ import (
 	"lessor/node"
 )
 
-// adminToken is what a data folder says: the admin token, and where the server listens that wrote it.
+// adminToken is the admin token of a data folder, and the address of the server that wrote it.
 type adminToken struct {
 	path    string // of the token's file
 	token   string // "" = there is none
-	address string // a loopback address and port; "" = not known
+	address string // a loopback address and port; "" = unknown
 }
 
-// adminToken reads the admin token of the data folder. One that is not there, or not ours to read, means none unless its folder was named:
-// on a loopback address most calls need no token.
+// adminToken reads the admin token of the data folder. A file that is missing or unreadable means that there is no
+// token, because most calls to a loopback address need none; an unreadable file is an error only with --data.
 func (a *app) adminToken() (adminToken, error) {
-	data := a.reach.data
-	if data == "" {
-		data = a.getenv("LESSOR_DATA")
-	}
-	if data == "" {
-		data = config.Default().Data
-	}
+	data := cmp.Or(a.reach.data, a.getenv("LESSOR_DATA"), config.Default().Data)
 	t := adminToken{path: filepath.Join(data, node.TokenName)}
 	raw, err := os.ReadFile(t.path)
 	if err != nil && a.reach.data != "" && !errors.Is(err, fs.ErrNotExist) {
@@ -44,8 +39,8 @@ func (a *app) adminToken() (adminToken, error) {
 	return t, nil
 }
 
-// match returns the list of servers, and the one of them that wrote the token, "" if none did. The name localhost is replaced by that
-// server's address, because it may lead to another program on this machine as well.
+// match returns the list of servers and the one of them that wrote the token, "" if none did. It replaces localhost by
+// that server's address, because the name may also resolve to another program on this machine.
 func (t adminToken) match(servers string) (list, own string) {
 	address, err := netip.ParseAddrPort(t.address)
 	if err != nil || !address.Addr().IsLoopback() {
@@ -63,7 +58,8 @@ func (t adminToken) match(servers string) (list, own string) {
 
 // isAt reports whether a server, as a base URL or HOST:PORT, is the one at a loopback address.
 func isAt(server string, address netip.AddrPort) bool {
-	if u, err := url.Parse(server); err == nil && u.Scheme == "http" && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.User == nil {
+	u, err := url.Parse(server)
+	if err == nil && u.Scheme == "http" && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.User == nil {
 		server = u.Host
 	}
 	if !strings.Contains(server, ":") {

@@ -28,7 +28,8 @@ func TestAdminTokenMatchesTheServerThatWroteIt(t *testing.T) {
 		{"", four, four, ""},
 	} {
 		if list, own := (adminToken{address: tt.address}).match(tt.servers); list != tt.list || own != tt.own {
-			t.Errorf("a token of %q, servers %q: calls %q, the token goes to %q; want %q, %q", tt.address, tt.servers, list, own, tt.list, tt.own)
+			t.Errorf("a token of %q, servers %q: calls %q, the token goes to %q; want %q, %q",
+				tt.address, tt.servers, list, own, tt.list, tt.own)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// backupReport is what is printed about a backup.
+// backupReport is printed after a backup.
 type backupReport struct {
 	File    string  `json:"file"`
 	Bytes   int64   `json:"bytes"`
@@ -29,15 +29,16 @@ func (a *app) backupCommand() *cobra.Command {
 	var force bool
 	cmd := a.reaching(&cobra.Command{
 		Use:   "backup",
-		Short: "Copy a running server's store to a file, and check that it restores",
-		Long: `Backup asks a running server for a consistent copy of its store, writes it beside the target, reads it whole to
-see that it restores, and only then gives it its name. It needs an admin token.
+		Short: "Copy a running server's store to a file, and check that it can be restored",
+		Long: `Backup asks a running server for a consistent copy of its store, writes it beside the target, reads all
+of it to check that it can be restored, and only then gives it its name. It needs an admin token.
 
-To restore: stop the server, put the copy in the place of lessor.db, remove lessor.db-wal, lessor.db-shm and lessor.db-mark, start.`,
+To restore, stop the server, replace lessor.db with the copy, remove lessor.db-wal, lessor.db-shm and lessor.db-mark,
+and start.`,
 		Example: "  lessor backup --to /backup/lessor-$(date +%F).db",
 	})
 	cmd.Flags().StringVar(&to, "to", "", "file to write (required)")
-	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it is there")
+	cmd.Flags().BoolVar(&force, "force", false, "replace the file if it exists")
 	require(cmd, "to")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		report, err := a.backup(cmd.Context(), to, force)
@@ -62,7 +63,7 @@ func (a *app) backup(ctx context.Context, to string, force bool) (_ backupReport
 	}
 	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*.part")
 	if err != nil {
-		return backupReport{}, fmt.Errorf("make a file beside %s: %w", to, err)
+		return backupReport{}, fmt.Errorf("create a file beside %s: %w", to, err)
 	}
 	defer func() {
 		if err != nil {
@@ -75,34 +76,35 @@ func (a *app) backup(ctx context.Context, to string, force bool) (_ backupReport
 	}
 	jobs, err := sqlite.Verify(ctx, f.Name())
 	if err != nil {
-		return backupReport{}, fmt.Errorf("the copy does not restore, and was thrown away: %w", err)
+		return backupReport{}, fmt.Errorf("the copy cannot be restored, and was deleted: %w", err)
 	}
-	if err := checkTarget(to, force); err != nil { // it may have come in the meantime
+	if err := checkTarget(to, force); err != nil { // another program may have created it in the meantime
 		return backupReport{}, err
 	}
 	if err := os.Rename(f.Name(), to); err != nil {
-		return backupReport{}, fmt.Errorf("name the copy: %w", err)
+		return backupReport{}, fmt.Errorf("rename the copy: %w", err)
 	}
-	return backupReport{File: to, Bytes: size, Jobs: jobs, Seconds: time.Since(began).Seconds()}, syncFolder(filepath.Dir(to))
+	r := backupReport{File: to, Bytes: size, Jobs: jobs, Seconds: time.Since(began).Seconds()}
+	return r, syncFolder(filepath.Dir(to))
 }
 
-// checkTarget refuses a target that would be lost.
+// checkTarget refuses to overwrite a file without --force.
 func checkTarget(to string, force bool) error {
 	info, err := os.Lstat(to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("look at the target: %w", err)
+		return fmt.Errorf("check the target: %w", err)
 	case info.IsDir():
 		return refusedError{fmt.Errorf("%s is a folder: give a file", to)}
 	case !force:
-		return refusedError{fmt.Errorf("%s is there already: use --force to replace it, or another name", to)}
+		return refusedError{fmt.Errorf("%s exists already: use --force to replace it, or another name", to)}
 	}
 	return nil
 }
 
-// copyStore writes the store to f, durably, and closes it.
+// copyStore writes the store to f, syncs it and closes it.
 func (a *app) copyStore(ctx context.Context, c *client.Client, f *os.File) (size int64, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	m := a.meter(mebibytes)
@@ -112,16 +114,16 @@ func (a *app) copyStore(ctx context.Context, c *client.Client, f *os.File) (size
 		return size, err
 	}
 	if err := f.Sync(); err != nil {
-		return size, fmt.Errorf("make the copy durable: %w", err)
+		return size, fmt.Errorf("sync the copy: %w", err)
 	}
 	return size, nil
 }
 
-// syncFolder makes a new name durable. Systems on which a folder cannot be synced do it by themselves.
+// syncFolder makes a new name durable. It ignores the error of systems on which a folder cannot be synced.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("make the copy's name durable: %w", err)
+		return fmt.Errorf("sync the folder of the copy: %w", err)
 	}
 	_ = d.Sync()
 	return d.Close()

@@ -15,7 +15,7 @@ import (
 	"lessor/client"
 )
 
-// What a bench may ask for, so that it stays a measurement and does not become an attack.
+// Limits of a bench, so that a mistyped number does not overload a server.
 const (
 	maxBenchJobs = 1_000_000
 	maxBenchers  = 512
@@ -30,13 +30,14 @@ func (a *app) benchCommand() *cobra.Command {
 	f := benchFlags{timeout: duration{5 * time.Minute}}
 	cmd := a.reaching(&cobra.Command{
 		Use:   "bench",
-		Short: "Measure how fast a server submits, grants, beats and completes",
-		Long: `Bench runs jobs through their whole life against a server: each is submitted, leased, beaten once and completed, one HTTP call
-each, by as many callers as --concurrency says, each waiting for its answer. It prints how many lives a second that gave and how
-long the calls took.
+		Short: "Measure how fast a server submits, grants, extends and completes",
+		Long: `Bench takes jobs through their whole lifecycle: each is submitted, leased, sent one heartbeat and
+completed, with one HTTP call each. --concurrency callers work at once, and each waits for its answers. Bench prints
+lifecycles per second and the latency of each call.
 
-The jobs have a type of their own, so that no worker gets them, but they share queue, capacity and store with all others: on a busy server
-it measures what is left. What is not finished when it ends is cancelled; what was, goes with retention.`,
+The jobs have a type of their own, so no worker gets them, but they share queue, capacity and store with all others: on
+a busy server the result is the remaining speed. Jobs that are not finished at the end are cancelled; finished ones are
+removed by retention.`,
 		Example: "  lessor bench --jobs 20000 --concurrency 64",
 	})
 	cmd.Flags().IntVar(&f.jobs, "jobs", 1000, "jobs to run")
@@ -55,7 +56,7 @@ it measures what is left. What is not finished when it ends is cancelled; what w
 	return cmd
 }
 
-// bench is one measurement under way.
+// bench is one running measurement.
 type bench struct {
 	*client.Client
 	kind    string // the type of its jobs
@@ -68,13 +69,17 @@ type bench struct {
 	took map[string][]time.Duration // by call
 }
 
-// The calls, in the order of a job's life.
+// benchCalls are in the order of a job's lifecycle.
 var benchCalls = []string{"submit", "request", "heartbeat", "complete"}
 
 func (a *app) bench(ctx context.Context, c *client.Client, f benchFlags) error {
-	b := &bench{Client: c, kind: fmt.Sprintf("bench.%08x", rand.Uint32()), took: map[string][]time.Duration{}, meter: a.meter(jobsDone)}
+	b := &bench{
+		Client: c, kind: fmt.Sprintf("bench.%08x", rand.Uint32()), took: map[string][]time.Duration{},
+		meter: a.meter(jobsDone),
+	}
 	b.left.Store(int64(f.jobs))
-	limited, cancel := context.WithTimeoutCause(ctx, f.timeout.Duration, fmt.Errorf("not done after %s: raise --timeout, or lower --jobs", f.timeout.String()))
+	limited, cancel := context.WithTimeoutCause(ctx, f.timeout.Duration,
+		fmt.Errorf("not done after %s: raise --timeout, or lower --jobs", f.timeout.String()))
 	defer cancel()
 	limited, fail := context.WithCancelCause(limited)
 	defer fail(nil)
@@ -83,7 +88,7 @@ func (a *app) bench(ctx context.Context, c *client.Client, f benchFlags) error {
 	for i := range f.concurrency {
 		callers.Go(func() {
 			if err := b.live(limited, fmt.Sprintf("%s-%d", b.kind, i), int64(f.jobs)); err != nil {
-				fail(err) // what one cannot do, the others cannot
+				fail(err) // the other callers would fail too
 			}
 		})
 	}
@@ -96,8 +101,8 @@ func (a *app) bench(ctx context.Context, c *client.Client, f benchFlags) error {
 	return a.printBench(b, f, took)
 }
 
-// live takes jobs through their lives, one after the other, until there are enough or ctx is done. A call that was made is waited for:
-// what a server does after nobody listens could not be cleaned up.
+// live takes jobs through their lifecycles, one after the other, until there are enough or until is done. It waits for
+// the answer to every call: tidy could miss a job that the server makes after the caller has gone.
 func (b *bench) live(until context.Context, worker string, jobs int64) error {
 	ctx := context.WithoutCancel(until)
 	for until.Err() == nil && b.left.Add(-1) >= 0 {
@@ -123,12 +128,13 @@ func (b *bench) live(until context.Context, worker string, jobs int64) error {
 		}); err != nil {
 			return err
 		}
-		b.meter.tell(b.done.Add(1), jobs)
+		b.meter.update(b.done.Add(1), jobs)
 	}
 	return nil
 }
 
-// lease asks until there is a job: another caller may have taken the one just submitted, and will leave its own.
+// lease repeats its request until it gets a job: another caller may have taken the job that this caller submitted, and
+// left its own.
 func (b *bench) lease(until context.Context, worker string) (id lessor.LeaseID, err error) {
 	ctx := context.WithoutCancel(until)
 	for until.Err() == nil {
@@ -165,7 +171,7 @@ func (b *bench) time(call string, do func() error) error {
 	return nil
 }
 
-// tidyTime bounds the cleaning up after a bench that did not end well.
+// tidyTime bounds the clean-up after a failed bench.
 const tidyTime = 30 * time.Second
 
 // tidy cancels the jobs that are not finished.
@@ -177,7 +183,7 @@ func (b *bench) tidy(ctx context.Context) error {
 			if err == nil {
 				_, err = b.Cancel(ctx, job.ID, true)
 			}
-			if e, refused := errors.AsType[*lessor.Error](err); err != nil && !(refused && e.Code == lessor.CodeConflict) {
+			if err != nil && lessor.CodeOf(err) != lessor.CodeConflict {
 				return fmt.Errorf("jobs of type %s are left behind: %w", b.kind, err)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// benchReport is what is printed about a bench. Times are in milliseconds.
+// benchReport is printed after a bench. Times are in milliseconds.
 type benchReport struct {
 	Jobs        int         `json:"jobs"`
 	Concurrency int         `json:"concurrency"`
@@ -33,20 +33,18 @@ func (a *app) printBench(b *bench, f benchFlags, took time.Duration) error {
 	for _, name := range benchCalls {
 		r.Calls = append(r.Calls, summarize(name, b.took[name]))
 	}
-	if a.json {
-		return a.printJSON(r)
-	}
-	a.say("%d jobs in %.1f s: %.0f a second, by %d callers; %d requests were denied and repeated", r.Jobs, r.Seconds, r.PerSecond, r.Concurrency, r.Denials)
-	t := newTable(a.Out)
-	t.row("CALL", "COUNT", "P50", "P95", "P99", "MAX")
-	ms := func(v float64) string { return fmt.Sprintf("%.1fms", v) }
-	for _, c := range r.Calls {
-		t.row(c.Call, fmt.Sprint(c.Count), ms(c.P50), ms(c.P95), ms(c.P99), ms(c.Max))
-	}
-	return t.flush()
+	return display(a, r, func(t table, r benchReport, _ time.Time) {
+		t.row(fmt.Sprintf("%d jobs in %.1f s: %.0f a second, by %d callers; %d requests were denied and repeated",
+			r.Jobs, r.Seconds, r.PerSecond, r.Concurrency, r.Denials))
+		t.row("CALL", "COUNT", "P50", "P95", "P99", "MAX")
+		ms := func(v float64) string { return fmt.Sprintf("%.1fms", v) }
+		for _, c := range r.Calls {
+			t.row(c.Call, fmt.Sprint(c.Count), ms(c.P50), ms(c.P95), ms(c.P99), ms(c.Max))
+		}
+	})
 }
 
-// summarize sorts took.
+// summarize returns the percentiles of one kind of call. It sorts took.
 func summarize(name string, took []time.Duration) benchCall {
 	c := benchCall{Call: name, Count: len(took)}
 	if len(took) == 0 {

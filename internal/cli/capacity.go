@@ -16,7 +16,7 @@ func (a *app) capacityCommand() *cobra.Command {
 	read := show(a, noArgs, plain((*client.Client).Capacity), writeCapacity)
 	cmd := a.reaching(&cobra.Command{
 		Use:   "capacity",
-		Short: "Show or set what may be leased at once",
+		Short: "Show or set how many units may be leased at once",
 		Example: `  lessor capacity
   lessor capacity set --total 50 --for 2h
   lessor capacity set --busy 8
@@ -41,15 +41,18 @@ func (a *app) capacitySetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set",
 		Short: "Set the total of units or the busy rating",
-		Long:  "Set changes what may be leased and keeps it in the store until it is reset or its time is over. It needs a token.",
+		Long: `Set changes the capacity. The store keeps the change until it is reset or its time is over. It needs a
+token.`,
 	}
 	cmd.Flags().Int64Var(&total, "total", 0, "units in all")
 	cmd.Flags().StringVar(&busy, "busy", "", "busy rating 0 to 10, or host to measure it")
-	cmd.Flags().Var(&lasts, "for", "how long it lasts, in whole seconds (default: until it is reset)")
+	cmd.Flags().Var(&lasts, "for", "duration of the change, in whole seconds (default: until it is reset)")
 	cmd.MarkFlagsOneRequired("total", "busy")
 	completes(cmd, "busy", oneOf("host", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"))
 	cmd.RunE = show(a, func(cmd *cobra.Command, _ []string) (client.CapacityChange, error) {
-		ch := client.CapacityChange{TotalUnits: given(cmd, "total", total), ResetBusy: busy == "host", ExpiresIn: lasts.Duration}
+		ch := client.CapacityChange{
+			TotalUnits: given(cmd, "total", total), ResetBusy: busy == "host", ExpiresIn: lasts.Duration,
+		}
 		if _, err := seconds(cmd, "for", lasts); err != nil {
 			return ch, err
 		}
@@ -77,9 +80,9 @@ func writeCapacity(t table, c lessor.Capacity, _ time.Time) {
 func (a *app) drainCommand() *cobra.Command {
 	return a.reaching(&cobra.Command{
 		Use:   "drain [on|off|status]",
-		Short: "Stop new grants, or let them go on",
-		Long: `While draining no new lease is granted; leases that are held go on to their end. Without an argument the state is
-shown. Changing it needs a token.`,
+		Short: "Stop new grants, or resume them",
+		Long: `While a server drains, it grants no new lease; held leases continue to their end. Without an argument,
+drain shows the state. Changing it needs a token.`,
 		Example: "  lessor drain on\n  lessor drain status",
 		Args:    cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs), ValidArgs: []string{"on", "off", "status"},
 		RunE: show(a, optionalArg, func(c *client.Client, ctx context.Context, to string) (lessor.Status, error) {
@@ -111,8 +114,8 @@ func (a *app) logLevelCommand() *cobra.Command {
 	return a.reaching(&cobra.Command{
 		Use:   "log-level [debug|info|warn|error]",
 		Short: "Show or change the least level that a server logs",
-		Long: `Log-level shows the least level that a server logs, or changes it until the server stops. It needs an admin token. Of
-several nodes it is the one that --server names.`,
+		Long: `Log-level shows the least level that a server logs, or changes it until the server stops. If there are
+several nodes, --server selects one. It needs an admin token.`,
 		Example:   "  lessor log-level debug",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"debug", "info", "warn", "error"},

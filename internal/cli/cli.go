@@ -1,10 +1,11 @@
-// Package cli is the lessor command: a table of commands, one file each.
+// Package cli is the lessor command.
 //
-// A command decodes its arguments, makes one call of the client (serve starts a node instead) and prints the answer: a
-// table for people, or with --json the same shape as the API. It decides nothing.
+// A command decodes its arguments, makes one call of the client and prints the answer: a table for people, or with
+// --json the same shape as the API. show.go and list.go do this for all commands; each command declares its flags, its
+// call and its columns. A command decides nothing.
 //
-// Exit codes, which scripts rely on: 0 done, 1 refused (by the server, or a lease request was denied), 2 wrong usage, 3
-// fault (no server could be reached, or something broke). An error is one line on standard error that begins with
+// Scripts rely on the exit codes: 0 done, 1 refused (by the server, or a lease request was denied), 2 wrong usage,
+// 3 fault (no server could be reached, or something broke). An error is one line on standard error that begins with
 // "lessor: " and says what to do next.
 package cli
 
@@ -19,21 +20,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// IO is what the command reads and writes.
+// IO is the input, the output and the environment of the command.
 type IO struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Environ  []string
 }
 
-// app is what all commands share: one run of the program.
+// app is one run of the program; all commands share it.
 type app struct {
 	IO
 	reach reachFlags
 	json  bool
-	// withheld says why the admin token of the data folder was not sent; "" = it was, or there is none.
+	// withheld says why the admin token of the data folder was not sent; "" if it was sent, or there is none.
 	withheld string
-	started  bool // the arguments were right and a command began
+	started  bool // the arguments were valid, and a command began
 }
 
 // Main runs the command that args name and returns the exit code. SIGINT and SIGTERM end ctx; a second one ends the
@@ -41,7 +42,7 @@ type app struct {
 func Main(ctx context.Context, args []string, io IO) int {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	defer context.AfterFunc(ctx, stop)() // from the first signal on, signals do what they do by default
+	defer context.AfterFunc(ctx, stop)() // after the first signal, signals have their default effect
 	a := &app{IO: io}
 	root := a.rootCommand()
 	root.SetArgs(args)
@@ -53,13 +54,13 @@ func Main(ctx context.Context, args []string, io IO) int {
 	return exitCode(err)
 }
 
-// rootCommand is the table of commands.
+// rootCommand returns the table of commands.
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lessor",
 		Short: "Leases for work: a job scheduler whose jobs live on heartbeats",
-		Long: `Lessor hands out jobs under leases. A lease lives on heartbeats; when the heart stops, the job goes to
-somebody else.
+		Long: `Lessor hands out jobs under leases. Heartbeats keep a lease alive; when they stop, the job goes to
+another worker.
 
 Start a server:     lessor serve
 Submit a job:       lessor submit hello --payload '{"name":"world"}'
@@ -96,8 +97,8 @@ See what happens:   lessor jobs`,
 	return root
 }
 
-// checkArguments makes cmd and the commands below it take the arguments that their Use lines name, and say so in errors.
-// A command that takes others says which in Args.
+// checkArguments makes cmd and its subcommands accept the arguments that their Use lines name, and name them in errors.
+// A command that sets Args checks its arguments itself.
 func checkArguments(cmd *cobra.Command) {
 	words := strings.Fields(cmd.Use)[1:]
 	if cmd.Args == nil {
@@ -124,7 +125,7 @@ func checkArguments(cmd *cobra.Command) {
 	}
 }
 
-// run marks that a command began: what fails before is wrong usage.
+// run marks that a command began: an error before that is wrong usage.
 func (a *app) run(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.started = true
@@ -132,7 +133,7 @@ func (a *app) run(fn func(cmd *cobra.Command, args []string) error) func(*cobra.
 	}
 }
 
-// getenv returns a variable of the environment, "" if it is not set.
+// getenv returns an environment variable, "" if it is not set.
 func (a *app) getenv(name string) string {
 	for _, e := range a.Environ {
 		if value, ok := strings.CutPrefix(e, name+"="); ok {

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,7 +21,7 @@ func differences(was, is lessor.Definition) (lines []string) {
 	maps.Copy(all, after)
 	for _, field := range slices.Sorted(maps.Keys(all)) {
 		if before[field] != after[field] && !slices.Contains(unset, field) {
-			lines = append(lines, fmt.Sprintf("%s: %s → %s", field, orNothing(before[field]), orNothing(after[field])))
+			lines = append(lines, field+": "+orNothing(before[field])+" → "+orNothing(after[field]))
 		}
 	}
 	if len(lines) == 0 { // its own bounds were equal to the defaults
@@ -30,12 +30,7 @@ func differences(was, is lessor.Definition) (lines []string) {
 	return lines
 }
 
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}
+func orNothing(s string) string { return cmp.Or(s, "nothing") }
 
 // flat returns the fields of an object and of the objects in it, by their path. A list is one field.
 func flat(v any) map[string]string {

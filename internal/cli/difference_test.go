@@ -13,9 +13,10 @@ import (
 func definitionWith(t *testing.T, replaced string) lessor.Definition {
 	t.Helper()
 	const stored = `{
-		"jobId":"nightly","tenantId":"11111111-1111-4111-8111-111111111111","schedule":{"type":"cron","cron":"0 2 * * *"},
-		"handlerId":"posting","lockKey":"ledger","maxAttempts":9,"timeoutSeconds":300,"fairnessClass":"default",
-		"isEnabled":true,"payload":{"a":[1,2],"b":{"c":1.50}},"priority":"normal","requestedUnits":1,"timezone":"UTC",
+		"jobId":"nightly","tenantId":"11111111-1111-4111-8111-111111111111",
+		"schedule":{"type":"cron","cron":"0 2 * * *"},"handlerId":"posting","lockKey":"ledger","maxAttempts":9,
+		"timeoutSeconds":300,"fairnessClass":"default","isEnabled":true,"payload":{"a":[1,2],"b":{"c":1.50}},
+		"priority":"normal","requestedUnits":1,"timezone":"UTC",
 		"overlap":"skip","catchUp":"latest","catchUpWindowSeconds":3600,"jitterSeconds":0,
 		"circuit":{"failures":3,"cooldownSeconds":300},"backoff":{"firstMs":1000,"maxMs":300000},"paused":true
 	}`
@@ -47,7 +48,8 @@ func TestDifferencesAreShownFieldByField(t *testing.T) {
 			`{"schedule":{"type":"interval","seconds":60},"payload":{"a":[2],"b":3}}`,
 			[]string{
 				"payload.a: [1,2] → [2]", "payload.b: nothing → 3", "payload.b.c: 1.50 → nothing",
-				`schedule.cron: "0 2 * * *" → nothing`, "schedule.seconds: nothing → 60", `schedule.type: "cron" → "interval"`,
+				`schedule.cron: "0 2 * * *" → nothing`, "schedule.seconds: nothing → 60",
+				`schedule.type: "cron" → "interval"`,
 			},
 		},
 		{

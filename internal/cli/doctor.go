@@ -14,18 +14,20 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// maxSkew is how far the clocks may differ, besides the time that the answer took; the server's is read to the second.
-// Leases do not depend on it, but ages shown here do.
+// maxSkew is the allowed difference of the clocks, besides the duration of the call. The server's clock is read to the
+// second. Leases do not depend on this machine's clock, but the ages that the commands print do.
 const maxSkew = 2 * time.Second
 
 func (a *app) doctorCommand() *cobra.Command {
 	cmd := a.reaching(&cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong: server, token, clock, store",
-		Long:  "Doctor checks what it can and prints one line for each check. The exit code is 1 if something is wrong.",
+		Short: "Check server, token, clock and store",
+		Long: `Doctor prints one line for each check. The exit code is 1 if a check fails, and 3 if there is no
+server.`,
 	})
 	var lossy string
-	cmd.Flags().StringVar(&lossy, "accept-loss", "", "let the server start on this SQLite `FILE` although acknowledged changes are missing in it")
+	cmd.Flags().StringVar(&lossy, "accept-loss", "",
+		"let the server start on this SQLite `FILE` although acknowledged changes are missing")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		if lossy != "" {
 			return a.acceptLoss(cmd.Context(), lossy)
@@ -40,7 +42,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// acceptLoss gives up what a database has lost. The server must be stopped.
+// acceptLoss accepts the loss of commits that are missing in a database. The server must be stopped.
 func (a *app) acceptLoss(ctx context.Context, file string) error {
 	if _, err := os.Stat(file); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (a *app) acceptLoss(ctx context.Context, file string) error {
 	return nil
 }
 
-// examine makes the checks in order of dependence; without a server there is nothing else to look at.
+// examine makes the checks. If no server can be reached, it stops after the first.
 func examine(ctx context.Context, c *client.Client) ([]client.Finding, error) {
 	var all []client.Finding
 	found := func(name string, err error, detail string) bool {
@@ -82,7 +84,7 @@ func examine(ctx context.Context, c *client.Client) ([]client.Finding, error) {
 	return append(all, store...), nil
 }
 
-// checkClock compares the server's clock with the time before and after the question.
+// checkClock compares the server's clock with the time before and after the call.
 func checkClock(ctx context.Context, c *client.Client) error {
 	before := time.Now()
 	at, err := c.Clock(ctx)
@@ -90,7 +92,8 @@ func checkClock(ctx context.Context, c *client.Client) error {
 		return err
 	}
 	if skew := max(before.Sub(at), time.Until(at)); skew > maxSkew {
-		return fmt.Errorf("the server's clock differs from this machine's by %s: check both against a time server", span(skew))
+		return fmt.Errorf("the server's clock differs from this machine's by %s: check both against a time server",
+			span(skew))
 	}
 	return nil
 }

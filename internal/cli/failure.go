@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,19 +27,19 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// refusedError is a refusal of our own.
+// refusedError is a refusal by this program.
 type refusedError struct{ error }
 
 func (e refusedError) Unwrap() error { return e.error }
 
-// deniedError is a denial: a normal answer, but there is no lease to go on with.
+// deniedError is a denial: a normal answer, but without a lease.
 type deniedError struct{ lessor.Denial }
 
 func (e deniedError) Error() string {
 	return fmt.Sprintf("denied: %s (%s): ask again in %d ms, or use --wait", e.Reason, e.Code, e.RetryAfterMS)
 }
 
-// exitCode returns the exit code of an error; of several, the worst.
+// exitCode returns the exit code for an error; for joined errors, the worst.
 func exitCode(err error) int {
 	if err == nil {
 		return exitDone
@@ -59,13 +60,14 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[refusedError](err); ok {
 		return exitRefused
 	}
-	if e, ok := errors.AsType[*lessor.Error](err); ok && e.Code != lessor.CodeUnavailable && e.Code != lessor.CodeInternal {
-		return exitRefused
+	switch lessor.CodeOf(err) {
+	case "", lessor.CodeUnavailable, lessor.CodeInternal:
+		return exitFault
 	}
-	return exitFault
+	return exitRefused
 }
 
-// report prints an error, one line for each that is in it.
+// report prints an error; joined errors get one line each.
 func (a *app) report(ctx context.Context, err error) {
 	if err == nil {
 		return
@@ -85,23 +87,24 @@ func (a *app) report(ctx context.Context, err error) {
 	}
 }
 
-// withToken adds to a refusal for want of a token that there was one, and why it was not sent.
+// withToken adds to an "unauthenticated" refusal why the admin token was not sent.
 func (a *app) withToken(err error) error {
 	e, ok := errors.AsType[*lessor.Error](err)
 	if !ok || e.Code != lessor.CodeUnauthenticated || a.withheld == "" {
 		return err
 	}
-	told := *e
-	told.Detail += "; " + a.withheld
-	return &told
+	extended := *e
+	extended.Detail += "; " + a.withheld
+	return &extended
 }
 
-// explain says what went wrong and what to do next.
+// explain returns the line that is printed for an error.
 func explain(err error) string {
 	if u, ok := errors.AsType[*client.UnreachableError](err); ok {
-		text := fmt.Sprintf("server not reachable at %s (%s): is `lessor serve` running? set --server or LESSOR_SERVER", u.Server, u.Err)
+		text := fmt.Sprintf("server not reachable at %s (%s): is `lessor serve` running? set --server or LESSOR_SERVER",
+			u.Server, u.Err)
 		if u.MayHaveArrived {
-			text += "; the request may have been received, so look before you repeat it"
+			text += "; the request may have been received, so check before you repeat it"
 		}
 		return text
 	}
@@ -109,9 +112,9 @@ func explain(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	text := e.Detail
-	if text == "" {
-		text = string(e.Code)
+	text := cmp.Or(e.Detail, string(e.Code))
+	if e.EndedReason != "" {
+		text = "the lease has ended (" + e.EndedReason + ")"
 	}
 	for _, f := range e.Fields {
 		text += fmt.Sprintf("; %s: %s", f.Field, f.Message)
@@ -129,40 +132,38 @@ func explain(err error) string {
 func nextStep(e *lessor.Error) string {
 	switch e.Code {
 	case lessor.CodeUnauthenticated:
-		return "a token is looked for in --token, LESSOR_TOKEN, and " + node.TokenName + " in the data folder (--data, LESSOR_DATA), " +
-			"which goes only to the loopback address in " + node.AddressName + " beside it"
+		return "give a token with --token, LESSOR_TOKEN, or " + node.TokenName +
+			" in the data folder (--data, LESSOR_DATA), which is sent only to the loopback address in " +
+			node.AddressName + " beside it"
 	case lessor.CodeForbidden:
-		return "use a token that has the right (`lessor token create --role …`)"
+		return "use a token with a role that may do this (`lessor token create --role …`)"
 	case lessor.CodeWorkerMismatch:
 		return "give the --worker that requested the lease"
 	case lessor.CodeLeaseNotFound:
-		if e.EndedReason != "" {
-			return "it has ended (" + e.EndedReason + "); `lessor leases` shows those that live"
-		}
-		return "`lessor leases` shows those that live"
+		return "`lessor leases` lists the live ones"
 	case lessor.CodeJobNotFound:
-		return "`lessor jobs` shows those there are"
+		return "`lessor jobs` lists them"
 	case lessor.CodeDefinitionNotFound:
-		return "`lessor schedules` shows those there are"
+		return "`lessor schedules` lists them"
 	case lessor.CodeRunNotFound:
-		return "`lessor runs` shows those there are; a run begins with the first claim of its job"
+		return "`lessor runs` lists them; a run begins with the first claim of its job"
 	case lessor.CodeTokenNotFound:
-		return "`lessor token list` shows those there are"
+		return "`lessor token list` lists them"
 	case lessor.CodeUnavailable:
 		if e.OutcomeUnknown {
-			return "it may have happened all the same, so look before you repeat it"
+			return "the change may have been made, so check before you repeat it"
 		}
-		return "nothing was changed; try again, and see `lessor doctor` if it stays so"
+		return "nothing was changed; try again, and run `lessor doctor` if it happens again"
 	case lessor.CodeInternal:
 		return "look for trace " + e.TraceID + " in the server's log"
 	case lessor.CodeRateLimited:
 		return "try again in " + e.RetryAfter.String()
-	default: // the detail says it all
+	default: // the detail is enough
 		return ""
 	}
 }
 
-// subjectError says which of several arguments an error is about.
+// subjectError names the argument that an error is about.
 type subjectError struct {
 	subject string
 	err     error

@@ -18,7 +18,7 @@ func (a *app) handlersCommand() *cobra.Command {
 		Short: "List handlers and their JSON Schemas; set one",
 		Example: `  lessor handlers
   lessor handlers set posting.validate @schema.json`,
-	}), "List handlers, the last that was set first (the default)", "  lessor handlers list --json", list[lessor.Handler]{
+	}), "List handlers, last changed first (the default)", "  lessor handlers list --json", list[lessor.Handler]{
 		name: "handlers", cursor: camelCursor,
 		header: []string{"HANDLER", "UPDATED", "SCHEMA"},
 		row: func(h lessor.Handler, now time.Time) []string {
@@ -45,11 +45,14 @@ func (a *app) handlersSetCommand() *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "set ID SCHEMA",
-		Short: "Register the JSON Schema that a handler's payloads must meet",
-		Long: `Set registers a JSON Schema (2020-12): JSON, @FILE, or - for standard input. References that leave the document are
-refused. Payloads are checked when a definition or a job is stored, and jobs that were stored before when they are granted.`,
+		Short: "Register the JSON Schema that a handler's payloads must match",
+		Long: `Set registers a JSON Schema (2020-12): JSON, @FILE, or - for standard input. References to other
+documents are refused. The server checks payloads when it stores a definition or a job; it checks jobs that were stored
+earlier when it grants them.`,
 		Example:           "  lessor handlers set posting.validate @schema.json",
 		ValidArgsFunction: completeFiles,
-		RunE:              show(a, read, set, func(t table, h lessor.Handler, _ time.Time) { t.row(h.HandlerID + done) }),
+		RunE: show(a, read, set, func(t table, h lessor.Handler, _ time.Time) {
+			t.row(h.HandlerID + done)
+		}),
 	}
 }

@@ -18,13 +18,14 @@ func (a *app) beatCommand() *cobra.Command {
 	var status string
 	cmd := &cobra.Command{
 		Use:   "beat",
-		Short: "Inside a job: say that the work moves",
-		Long: `Beat is for use inside a command of "lessor work". It says that the work moves, which keeps the lease of a command run
-with --extend-on progress, and with --status what it does now. It needs no server: the command's shim passes it on.`,
+		Short: "Inside a job: report that the work makes progress",
+		Long: `Beat is for use inside a command of "lessor work". It reports that the work makes progress, which keeps
+the lease of a command that runs with --extend-on progress. With --status it also reports the command's status. It needs
+no server: the command's shim passes it on.`,
 		Example: `  lessor beat
   lessor beat --status waiting`,
 	}
-	cmd.Flags().StringVar(&status, "status", "", "what the command does now: running, waiting or processing")
+	cmd.Flags().StringVar(&status, "status", "", "the command's current status: running, waiting or processing")
 	completes(cmd, "status", oneOf(sentinel.Statuses()...))
 	cmd.RunE = a.run(func(*cobra.Command, []string) error {
 		if status != "" && !slices.Contains(sentinel.Statuses(), sentinel.Status(status)) {
@@ -35,7 +36,7 @@ with --extend-on progress, and with --status what it does now. It needs no serve
 	return cmd
 }
 
-// inJob calls fn with the folder of the job that we run in.
+// inJob calls fn with the folder of the job that this process belongs to.
 func (a *app) inJob(fn func(*sentinel.Folder) error) error {
 	f, err := executor.Inside(a.getenv)
 	if errors.Is(err, executor.ErrNoJob) {
@@ -51,14 +52,14 @@ func (a *app) progressCommand() *cobra.Command {
 	var message string
 	cmd := &cobra.Command{
 		Use:   "progress FRACTION",
-		Short: "Inside a job: say how much of the work is done",
-		Long: `Progress is for use inside a command of "lessor work". It says how much of the work is done, from 0 to 1, which the
-server shows with the job. It counts as a beat, too. It needs no server: the command's shim passes it on, the newest one
-at most once a second.`,
+		Short: "Inside a job: report how much of the work is done",
+		Long: `Progress is for use inside a command of "lessor work". It reports how much of the work is done, from 0
+to 1; the server shows it with the job. It counts as a beat. It needs no server: the command's shim passes on the newest
+report, at most once a second.`,
 		Example: `  lessor progress 0.4
   lessor progress 0.9 --message 'frame 90 of 100'`,
 	}
-	cmd.Flags().StringVar(&message, "message", "", "what is being done, at most 500 characters")
+	cmd.Flags().StringVar(&message, "message", "", "description of the current step, at most 500 characters")
 	cmd.RunE = a.run(func(_ *cobra.Command, args []string) error {
 		fraction, err := strconv.ParseFloat(args[0], 64)
 		if err != nil || !(fraction >= 0 && fraction <= 1) { // NaN is neither
@@ -69,14 +70,14 @@ at most once a second.`,
 	return cmd
 }
 
-// maxToken bounds what is read as a token: none is longer.
+// maxToken bounds the size of a token.
 const maxToken = 4096
 
-// shimCommand is how `lessor work` starts the process that holds one command. It is not for people.
+// shimCommand is started by `lessor work` for each command. It is not for people.
 func (a *app) shimCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:    "shim FOLDER",
-		Short:  "Hold one command; started by `lessor work`",
+		Short:  "Run one command; started by `lessor work`",
 		Hidden: true,
 	}
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {

@@ -29,7 +29,7 @@ func (a *app) jobsCommand() *cobra.Command {
 			RunE: show(a, job, (*client.Client).Job, writeJob),
 		},
 		&cobra.Command{
-			Use: "why ID", Short: "Tell why a job does not run now",
+			Use: "why ID", Short: "Explain why a job does not run now",
 			RunE: show(a, job, (*client.Client).Why, writeWhy),
 		})
 	return cmd
@@ -44,7 +44,8 @@ func (a *app) bindJobs(cmd *cobra.Command) {
 		row: func(j lessor.Job, now time.Time) []string {
 			return []string{
 				j.ID.String(), j.Type, string(j.State), j.Priority.String(), fmt.Sprint(j.RequestedUnits),
-				fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), tenantName(j.TenantID), age(j.CreatedAt, now), jobNote(j, now),
+				fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), tenantName(j.TenantID), age(j.CreatedAt, now),
+				jobNote(j, now),
 			}
 		},
 		pages: func([]string) (pager[lessor.Job], error) {
@@ -57,7 +58,7 @@ func (a *app) bindJobs(cmd *cobra.Command) {
 	}.bind(a, cmd)
 }
 
-// jobNote says what is special about a job now.
+// jobNote returns the last column: a pending cancellation, the next attempt, or the progress.
 func jobNote(j lessor.Job, now time.Time) string {
 	switch {
 	case j.CancelRequested && j.State != lessor.Cancelled:
@@ -78,13 +79,15 @@ func (a *app) bindEvents(cmd *cobra.Command) {
 		header: []string{"SEQ", "AT", "FROM", "TO", "ACTOR", "REASON", "ATTEMPT", "LEASE"},
 		row: func(e lessor.Event, _ time.Time) []string {
 			return []string{
-				fmt.Sprint(e.Seq), e.At.String(), text((*string)(e.From)), string(e.To), e.Actor, e.Reason, fmt.Sprint(e.Attempt),
-				idText(e.LeaseID),
+				fmt.Sprint(e.Seq), e.At.String(), text((*string)(e.From)), string(e.To), e.Actor, e.Reason,
+				fmt.Sprint(e.Attempt), idText(e.LeaseID),
 			}
 		},
 		pages: func(args []string) (pager[lessor.Event], error) {
 			id, err := parseID[lessor.JobID]("job", args[0])
-			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Event, string, error) {
+			return func(
+				c *client.Client, ctx context.Context, limit int, cursor string,
+			) ([]lessor.Event, string, error) {
 				return c.Events(ctx, id, limit, cursor)
 			}, err
 		},

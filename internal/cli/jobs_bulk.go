@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// maxBulk bounds the jobs of one bulk operation, whose ids are kept in memory. There may be more: it is repeated.
+	// maxBulk bounds the jobs of one bulk operation, because their ids are kept in memory.
 	maxBulk = 100_000
-	// bulkCallers is how many calls are under way at once: the server answers them with one commit.
+	// bulkCallers is the number of calls at once; the server answers them with one commit.
 	bulkCallers = 16
 )
 
-// jobFilterFlags choose jobs by what they are.
+// jobFilterFlags select jobs.
 type jobFilterFlags struct{ state, jobType, tenant, tag string }
 
 func (f *jobFilterFlags) add(cmd *cobra.Command) {
@@ -41,7 +41,7 @@ func (f jobFilterFlags) filter() (lessor.JobFilter, error) {
 	return filter, err
 }
 
-// bulk is something that is done to many jobs.
+// bulk is an operation on many jobs.
 type bulk struct {
 	verb   string
 	filter jobFilterFlags
@@ -49,22 +49,24 @@ type bulk struct {
 	do     call[lessor.JobID, lessor.Job]
 }
 
+const selection = `Name the jobs by their ids, or select them by --state, --type, --tenant and --tag. A selection is
+counted first, and nothing happens until you confirm it.`
+
 func (a *app) jobsCancelCommand() *cobra.Command {
 	var force bool
 	cmd := a.bulkCommand(&cobra.Command{
 		Use:   "cancel [ID…]",
 		Short: "Cancel jobs, by id or by filter",
-		Long: `Cancel ends a job that waits at once. The worker of one that runs is asked to stop; the job ends when the worker
-obeys or its lease lapses. With --force the lease is taken away now.
+		Long: `Cancel ends a waiting job at once. It asks the worker of a running job to stop; the job ends when the
+worker does so or the lease expires. With --force the lease ends now.
 
-Jobs are named by their ids, or chosen by --state, --type, --tenant and --tag: then all that match are counted first, and nothing is
-done until you say yes.`,
+` + selection,
 		Example: `  lessor jobs cancel 0196a1b2-…
   lessor jobs cancel --state queued --type mail`,
 	}, &bulk{verb: "cancel", do: func(c *client.Client, ctx context.Context, id lessor.JobID) (lessor.Job, error) {
 		return c.Cancel(ctx, id, force)
 	}})
-	cmd.Flags().BoolVar(&force, "force", false, "take the lease away now instead of asking the worker")
+	cmd.Flags().BoolVar(&force, "force", false, "end the lease now instead of asking the worker")
 	return cmd
 }
 
@@ -72,25 +74,25 @@ func (a *app) jobsRetryCommand() *cobra.Command {
 	return a.bulkCommand(&cobra.Command{
 		Use:   "retry [ID…]",
 		Short: "Try jobs again that failed, expired or were cancelled, by id or by filter",
-		Long: `Retry queues a job that ended without success for one more attempt, and makes one that waits for its retry due now.
+		Long: `Retry queues a job that failed, expired or was cancelled for one more attempt. A job that waits for its
+retry becomes due now.
 
-Jobs are named by their ids, or chosen by --state, --type, --tenant and --tag: then all that match are counted first, and nothing is
-done until you say yes.`,
+` + selection,
 		Example: `  lessor jobs retry 0196a1b2-…
   lessor jobs retry --state failed --tag nightly`,
 	}, &bulk{verb: "retry", do: (*client.Client).Retry})
 }
 
-// bulkCommand makes cmd do something to the jobs that are named, or to all that match a filter.
+// bulkCommand makes cmd run b on the named jobs, or on all that match a filter.
 func (a *app) bulkCommand(cmd *cobra.Command, b *bulk) *cobra.Command {
 	b.filter.add(cmd)
 	cmd.Args = cobra.ArbitraryArgs
-	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it to all that match without asking")
+	cmd.Flags().BoolVar(&b.yes, "yes", false, "apply it to all that match without asking")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		filtered := b.filter != jobFilterFlags{}
 		switch {
 		case filtered == (len(args) > 0):
-			return usagef("name jobs, or choose them by --state, --type, --tenant and --tag")
+			return usagef("name jobs, or select them by --state, --type, --tenant and --tag")
 		case filtered:
 			return a.bulk(cmd.Context(), b)
 		}
@@ -111,7 +113,7 @@ func (a *app) bulkCommand(cmd *cobra.Command, b *bulk) *cobra.Command {
 	return cmd
 }
 
-// outcome names a job's state, and what was asked of it.
+// outcome returns a job's state, and whether its cancellation is pending.
 func outcome(j lessor.Job) string {
 	if j.CancelRequested && j.State != lessor.Cancelled {
 		return string(j.State) + ", cancel requested"
@@ -119,15 +121,15 @@ func outcome(j lessor.Job) string {
 	return string(j.State)
 }
 
-// bulkReport is what is printed about a bulk operation.
+// bulkReport is printed after a bulk operation.
 type bulkReport struct {
 	Matched int  `json:"matched"`
-	More    bool `json:"more"` // than one operation takes
+	More    bool `json:"more"` // more jobs match than one operation takes
 	Changed int  `json:"changed"`
-	Skipped int  `json:"skipped"` // in a state that does not allow it
+	Skipped int  `json:"skipped"` // jobs in a state that does not allow it
 }
 
-// bulk counts the jobs that match, asks, and does it to those it has counted.
+// bulk counts the jobs that match, asks for confirmation, and handles the jobs that it counted.
 func (a *app) bulk(ctx context.Context, b *bulk) error {
 	filter, err := b.filter.filter()
 	if err != nil {
@@ -156,15 +158,15 @@ func (a *app) bulk(ctx context.Context, b *bulk) error {
 	}
 	a.say("%s: %d matched, %d done, %d skipped", b.verb, report.Matched, report.Changed, report.Skipped)
 	if report.Skipped > 0 {
-		a.note("what was skipped is in a state that does not allow it")
+		a.note("skipped jobs are in a state that does not allow it")
 	}
 	if more {
-		a.note("there are more: repeat it")
+		a.note("there are more: repeat the command")
 	}
 	return nil
 }
 
-// matching returns the ids of the newest jobs that match, and whether there are more than one operation takes.
+// matching returns the ids of the newest jobs that match, at most maxBulk, and whether there are more.
 func matching(ctx context.Context, c *client.Client, f lessor.JobFilter) (ids []lessor.JobID, more bool, err error) {
 	f.Limit = maxPage
 	for job, err := range c.AllJobs(ctx, f) {
@@ -179,7 +181,7 @@ func matching(ctx context.Context, c *client.Client, f lessor.JobFilter) (ids []
 	return ids, false, nil
 }
 
-// confirm asks a person. Who cannot be asked must have said yes before.
+// confirm asks on the terminal. Without a terminal it refuses unless --yes was given.
 func (a *app) confirm(b *bulk, r bulkReport) error {
 	count := fmt.Sprintf("%d jobs", r.Matched)
 	if r.Matched == 1 {
@@ -189,7 +191,7 @@ func (a *app) confirm(b *bulk, r bulkReport) error {
 	case b.yes:
 		return nil
 	case !isTerminal(a.In) || !isTerminal(a.Err):
-		return refusedError{fmt.Errorf("%s would be touched by this %s: repeat it with --yes", count, b.verb)}
+		return refusedError{fmt.Errorf("this %s matches %s: repeat it with --yes", b.verb, count)}
 	}
 	fmt.Fprintf(a.Err, "%s %s? [y/N] ", b.verb, count)
 	line, err := bufio.NewReader(io.LimitReader(a.In, 100)).ReadString('\n')
@@ -202,7 +204,7 @@ func (a *app) confirm(b *bulk, r bulkReport) error {
 	return nil
 }
 
-// doAll does it to each job, several at a time, until one fails. A refusal because of a job's state is about that job alone.
+// doAll handles all jobs, several at a time, until a call fails. A job that is refused because of its state is skipped.
 func (a *app) doAll(ctx context.Context, c *client.Client, b *bulk, ids []lessor.JobID, r *bulkReport) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -220,13 +222,13 @@ func (a *app) doAll(ctx context.Context, c *client.Client, b *bulk, ids []lessor
 				switch _, err := b.do(c, ctx, ids[i]); {
 				case err == nil:
 					changed.Add(1)
-				case isOther(err):
+				case hasChanged(err):
 					skipped.Add(1)
 				default:
 					fail(err)
 					return
 				}
-				m.tell(changed.Load()+skipped.Load(), int64(len(ids)))
+				m.update(changed.Load()+skipped.Load(), int64(len(ids)))
 			}
 		})
 	}
@@ -235,8 +237,8 @@ func (a *app) doAll(ctx context.Context, c *client.Client, b *bulk, ids []lessor
 	return context.Cause(ctx)
 }
 
-// isOther reports whether a job has become another than the list told: it ended, was taken, or is gone.
-func isOther(err error) bool {
-	e, ok := errors.AsType[*lessor.Error](err)
-	return ok && (e.Code == lessor.CodeConflict || e.Code == lessor.CodeJobNotFound)
+// hasChanged reports whether a call failed because the job changed after it was listed.
+func hasChanged(err error) bool {
+	code := lessor.CodeOf(err)
+	return code == lessor.CodeConflict || code == lessor.CodeJobNotFound
 }

@@ -37,15 +37,16 @@ func (a *app) bindLeases(cmd *cobra.Command) {
 				age(l.IssuedAt, now), ago(l.LastHeartbeat, now), until(l.ExpiresAt, now),
 			}
 		},
-		pages: unfiltered(func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Lease, string, error) {
+		pages: unfiltered(func(
+			c *client.Client, ctx context.Context, limit int, cursor string,
+		) ([]lessor.Lease, string, error) {
 			return c.Leases(ctx, worker, limit, cursor)
 		}),
 	}.bind(a, cmd)
 }
 
-// workerFlag is the worker in whose name a lease is held.
 func workerFlag(cmd *cobra.Command, worker *string) {
-	cmd.Flags().StringVar(worker, "worker", "", "worker in whose name the lease is held (required)")
+	cmd.Flags().StringVar(worker, "worker", "", "name of the worker that holds the lease (required)")
 	require(cmd, "worker")
 }
 
@@ -56,8 +57,8 @@ func (a *app) leasesRequestCommand() *cobra.Command {
 	var maxUnits int64
 	cmd := &cobra.Command{
 		Use:     "request",
-		Short:   "Ask for a job, as a worker does",
-		Long:    "Request asks for one job and prints its lease. A denial is not an error, but there is no lease then: the exit code is 1.",
+		Short:   "Request a job, as a worker does",
+		Long:    "Request asks for one job and prints its lease. If the server denies the request, the exit code is 1.",
 		Example: `  lessor leases request --worker me --type hello --wait 30s`,
 	}
 	workerFlag(cmd, &worker)
@@ -93,7 +94,7 @@ type granted struct {
 	lessor.Grant
 }
 
-// requestLease asks for one lease. It prints a denial itself, because that is an answer and an exit code too.
+// requestLease asks for one lease. With --json it prints a denial, which is an answer and an error.
 func (a *app) requestLease(ctx context.Context, c *client.Client, r lessor.LeaseRequest) (granted, error) {
 	grants, denial, err := c.Request(ctx, r)
 	switch {
@@ -115,8 +116,8 @@ func (a *app) leasesHeartbeatCommand() *cobra.Command {
 	var progress float64
 	cmd := &cobra.Command{Use: "heartbeat ID", Short: "Keep a lease alive, as its worker does"}
 	workerFlag(cmd, &worker)
-	cmd.Flags().Float64Var(&progress, "progress", 0, "how far the work is, 0 to 1")
-	cmd.Flags().StringVar(&message, "message", "", "what the work is at")
+	cmd.Flags().Float64Var(&progress, "progress", 0, "share of the work that is done, 0 to 1")
+	cmd.Flags().StringVar(&message, "message", "", "description of the current step")
 	read := func(cmd *cobra.Command, args []string) (lessor.LeaseID, error) {
 		b = lessor.Heartbeat{
 			WorkerID: &worker, Progress: given(cmd, "progress", progress), Message: given(cmd, "message", message),
@@ -129,7 +130,7 @@ func (a *app) leasesHeartbeatCommand() *cobra.Command {
 	cmd.RunE = show(a, read, beat, func(t table, answer lessor.HeartbeatAnswer, now time.Time) {
 		t.row("expires " + until(answer.ExpiresAt, now) + ", beat again in " + millis(answer.HeartbeatAfterMS))
 		if answer.CancelRequested {
-			t.row("the job's cancellation is requested: stop, and complete it with --status cancelled")
+			t.row("cancellation of the job is requested: stop, and complete it with --status cancelled")
 		}
 	})
 	return cmd
@@ -146,9 +147,9 @@ func (a *app) leasesCompleteCommand() *cobra.Command {
 	}
 	workerFlag(cmd, &worker)
 	cmd.Flags().StringVar(&status, "status", string(lessor.Completed), "completed, failed or cancelled")
-	cmd.Flags().StringVar(&result, "result", "", "what came of it: JSON, @FILE or - for standard input")
-	cmd.Flags().StringVar(&failure, "error", "", "what went wrong")
-	cmd.Flags().BoolVar(&noRetry, "no-retry", false, "a failure is final: do not try again")
+	cmd.Flags().StringVar(&result, "result", "", "result of the job: JSON, @FILE or - for standard input")
+	cmd.Flags().StringVar(&failure, "error", "", "description of the failure")
+	cmd.Flags().BoolVar(&noRetry, "no-retry", false, "make a failure final: do not retry")
 	completes(cmd, "status", oneOf(lessor.Completed, lessor.Failed, lessor.Cancelled))
 	read := func(cmd *cobra.Command, args []string) (id lessor.LeaseID, err error) {
 		if id, err = parseID[lessor.LeaseID]("lease", args[0]); err != nil {
@@ -163,7 +164,9 @@ func (a *app) leasesCompleteCommand() *cobra.Command {
 		}
 		return id, err
 	}
-	complete := order(func(c *client.Client, ctx context.Context, id lessor.LeaseID) error { return c.Complete(ctx, id, d) })
+	complete := order(func(c *client.Client, ctx context.Context, id lessor.LeaseID) error {
+		return c.Complete(ctx, id, d)
+	})
 	cmd.RunE = show(a, read, complete, func(t table, _ accepted, _ time.Time) { t.row(status) })
 	return cmd
 }
@@ -174,7 +177,7 @@ func (a *app) leasesReleaseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release ID",
 		Short: "Give a lease back, as its worker does",
-		Long:  "Release puts the job back in its place. The attempt does not count.",
+		Long:  "Release returns the job to its place in the queue. The attempt does not count.",
 	}
 	workerFlag(cmd, &worker)
 	cmd.Flags().Var(&delay, "delay", "how long the job waits before it may be granted again")
@@ -189,11 +192,13 @@ func (a *app) leasesRevokeCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Take a lease away from its worker",
-		Long:  "Revoke ends a lease: the attempt fails and is tried again as usual. It needs a token.",
+		Short: "End the lease of a worker",
+		Long:  "Revoke ends a lease: the attempt fails, and the job is retried as usual. It needs a token.",
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the job's record")
-	revoke := order(func(c *client.Client, ctx context.Context, id lessor.LeaseID) error { return c.Revoke(ctx, id, reason) })
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the job's record")
+	revoke := order(func(c *client.Client, ctx context.Context, id lessor.LeaseID) error {
+		return c.Revoke(ctx, id, reason)
+	})
 	cmd.RunE = show(a, idArg[lessor.LeaseID]("lease"), revoke, said("revoked"))
 	return cmd
 }

@@ -29,29 +29,30 @@ func (f *listFlags) add(cmd *cobra.Command, noun string) {
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")
 }
 
-// camelCursor is the name of the cursor in the lists of /kernel and /admin.
+// camelCursor is the name of the cursor in the lists below /kernel and /admin.
 const camelCursor = "nextCursor"
 
 // list is a list of the API: how to read it and how to show it.
 type list[T any] struct {
-	name   string // of the list in JSON
-	noun   string // what people call its entries; "" = name
+	name   string // name of the list in JSON
+	noun   string // name of its entries in texts; "" = name
 	cursor string // name of the cursor in JSON; "" = next_cursor
-	whole  bool   // the API gives it in one page: there are no flags for pages
+	whole  bool   // the API returns it in one page, so there are no flags for pages
 	header []string
 	row    func(item T, now time.Time) []string
-	// pages reads flags and arguments. The function that it returns reads one page; a method of the client is one.
+	// pages decodes flags and arguments.
 	pages func(args []string) (pager[T], error)
 }
 
+// pager reads one page. A method expression like (*client.Client).Circuits is one.
 type pager[T any] = func(c *client.Client, ctx context.Context, limit int, cursor string) ([]T, string, error)
 
-// unfiltered returns the pages of a list that no flag narrows.
+// unfiltered is pages for a list with nothing to decode.
 func unfiltered[T any](p pager[T]) func([]string) (pager[T], error) {
 	return func([]string) (pager[T], error) { return p, nil }
 }
 
-// onePage returns the pages of a list that the API gives whole.
+// onePage is pages for a list that the API returns whole.
 func onePage[T any](read func(*client.Client, context.Context) ([]T, error)) func([]string) (pager[T], error) {
 	return unfiltered(func(c *client.Client, ctx context.Context, _ int, _ string) ([]T, string, error) {
 		items, err := read(c, ctx)
@@ -85,7 +86,7 @@ func (l list[T]) binder(a *app) func(*cobra.Command) {
 	return func(cmd *cobra.Command) { l.bind(a, cmd) }
 }
 
-// withList makes cmd a list, and adds the command list below it, which is the same.
+// withList makes cmd a list, and adds a subcommand named list that does the same.
 func withList(cmd *cobra.Command, short, example string, bind func(*cobra.Command)) *cobra.Command {
 	list := &cobra.Command{Use: "list", Short: short, Example: example}
 	bind(cmd)
@@ -94,8 +95,8 @@ func withList(cmd *cobra.Command, short, example string, bind func(*cobra.Comman
 	return cmd
 }
 
-// show prints the list page by page, so that a long one needs little memory: a table, or one JSON object in the API's
-// shape.
+// show prints the list page by page, because it may be too long for memory: a table, or one JSON object in the shape of
+// the API.
 func (l list[T]) show(a *app, f listFlags, page func(limit int, cursor string) ([]T, string, error)) error {
 	if f.limit < 1 {
 		return usagef("--limit %d: allowed is 1 or more", f.limit)
@@ -123,7 +124,7 @@ func (l list[T]) show(a *app, f listFlags, page func(limit int, cursor string) (
 	}
 }
 
-// printer shows one page; the last one also ends the list.
+// printer prints one page; with the last one it ends the list.
 type printer[T any] func(items []T, next string, last bool) error
 
 func (l list[T]) tablePrinter(a *app) printer[T] {

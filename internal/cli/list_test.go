@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pages is a list of n numbers that is given out in pages of at most 3, with an empty page in between.
+// pages returns n numbers in pages of at most 3, with an empty page in between.
 func pages(n int, asked *[]string) func(limit int, cursor string) ([]int, string, error) {
 	return func(limit int, cursor string) ([]int, string, error) {
 		*asked = append(*asked, fmt.Sprintf("%d@%s", limit, cursor))
@@ -34,7 +34,8 @@ func pages(n int, asked *[]string) func(limit int, cursor string) ([]int, string
 
 func TestListReadsAsManyPagesAsItNeeds(t *testing.T) {
 	numbers := list[int]{
-		name: "numbers", header: []string{"N"}, row: func(i int, _ time.Time) []string { return []string{strconv.Itoa(i)} },
+		name: "numbers", header: []string{"N"},
+		row: func(i int, _ time.Time) []string { return []string{strconv.Itoa(i)} },
 	}
 	for _, tt := range []struct {
 		name  string
@@ -47,7 +48,13 @@ func TestListReadsAsManyPagesAsItNeeds(t *testing.T) {
 		{"one page", 2, listFlags{limit: 100}, []int{0, 1}, "", []string{"100@"}},
 		{"exact", 5, listFlags{limit: 5}, []int{0, 1, 2, 3, 4}, "", []string{"5@", "2@3", "2@3b"}},
 		{"short of all", 9, listFlags{limit: 4}, []int{0, 1, 2, 3}, "4", []string{"4@", "1@3", "1@3b"}},
-		{"all", 7, listFlags{limit: 2, all: true}, []int{0, 1, 2, 3, 4, 5, 6}, "", []string{"1000@", "1000@3", "1000@3b", "1000@6"}},
+		{
+			"all", 7,
+			listFlags{limit: 2, all: true},
+			[]int{0, 1, 2, 3, 4, 5, 6},
+			"",
+			[]string{"1000@", "1000@3", "1000@3b", "1000@6"},
+		},
 		{"from a cursor", 7, listFlags{limit: 2, cursor: "5"}, []int{5, 6}, "", []string{"2@5"}},
 		{"large limit", 2, listFlags{limit: 5000}, []int{0, 1}, "", []string{"1000@"}},
 		{"nothing", 0, listFlags{limit: 1}, []int{}, "", []string{"1@"}},
@@ -55,7 +62,8 @@ func TestListReadsAsManyPagesAsItNeeds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, notes bytes.Buffer
 			var asked []string
-			if err := numbers.show(&app{IO: IO{Out: &out, Err: &notes}, json: true}, tt.flags, pages(tt.n, &asked)); err != nil {
+			a := &app{IO: IO{Out: &out, Err: &notes}, json: true}
+			if err := numbers.show(a, tt.flags, pages(tt.n, &asked)); err != nil {
 				t.Fatal(err)
 			}
 			var got struct {
@@ -76,7 +84,8 @@ func TestListReadsAsManyPagesAsItNeeds(t *testing.T) {
 			}
 
 			out.Reset()
-			if err := numbers.show(&app{IO: IO{Out: &out, Err: &notes}}, tt.flags, pages(tt.n, &asked)); err != nil {
+			a.json = false
+			if err := numbers.show(a, tt.flags, pages(tt.n, &asked)); err != nil {
 				t.Fatal(err)
 			}
 			if rows := strings.Count(out.String(), "\n"); rows != min(len(tt.want), 1)+len(tt.want) {

@@ -12,25 +12,26 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// isTerminal reports whether a person is at the other end.
+// isTerminal reports whether f is a terminal.
 func isTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(file.Fd())
 }
 
 const (
-	// barEvery is how often a bar moves: as fast as one reads. lineEvery is for logs.
+	// barEvery is how often a bar is drawn: as fast as a person reads. lineEvery is for logs.
 	barEvery  = 200 * time.Millisecond
 	lineEvery = 10 * time.Second
-	// barWidth is the length of a bar in characters; with its figures it fits a line.
+	// barWidth is the length of a bar in characters; with its numbers it fits on a line.
 	barWidth = 30
 )
 
-// meter tells on standard error how far a long command is: a person by a bar, which goes away at the end, a log by a line now and then.
+// meter shows the progress of a long command on standard error: on a terminal a bar, which it erases at the end, and
+// otherwise a line every ten seconds.
 type meter struct {
-	to     io.Writer
-	person bool
-	text   func(done, total int64) string
+	to   io.Writer
+	bar  bool
+	text func(done, total int64) string
 
 	mu    sync.Mutex
 	shown time.Time
@@ -38,17 +39,17 @@ type meter struct {
 }
 
 func (a *app) meter(text func(done, total int64) string) *meter {
-	m := &meter{to: a.Err, person: isTerminal(a.Err), text: text}
-	if !m.person {
-		m.shown = time.Now() // what takes less than a line's time needs none
+	m := &meter{to: a.Err, bar: isTerminal(a.Err), text: text}
+	if !m.bar {
+		m.shown = time.Now() // a command that takes less than lineEvery prints no line
 	}
 	return m
 }
 
 func jobsDone(done, total int64) string { return fmt.Sprintf("%d of %d jobs", done, total) }
 
-// tell may be called by many at once. A total of 0 is not known yet.
-func (m *meter) tell(done, total int64) {
+// update shows the progress, if it is time to. A total of 0 is unknown. Several goroutines may call it.
+func (m *meter) update(done, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
@@ -56,20 +57,21 @@ func (m *meter) tell(done, total int64) {
 	case m.over:
 	case total > 0 && done >= total:
 		m.erase()
-	case m.person && now.Sub(m.shown) >= barEvery:
+	case m.bar && now.Sub(m.shown) >= barEvery:
 		m.shown = now
 		full := 0
 		if total > 0 {
 			full = int(done * barWidth / total)
 		}
-		fmt.Fprintf(m.to, "\r%s%s %s\x1b[K\r", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), m.text(done, total))
-	case !m.person && now.Sub(m.shown) >= lineEvery:
+		bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+		fmt.Fprintf(m.to, "\r%s %s\x1b[K\r", bar, m.text(done, total))
+	case !m.bar && now.Sub(m.shown) >= lineEvery:
 		m.shown = now
 		fmt.Fprintln(m.to, "lessor: "+m.text(done, total))
 	}
 }
 
-// end takes the bar away, also of a command that failed half-way.
+// end erases the bar, also if the command failed.
 func (m *meter) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,13 +79,13 @@ func (m *meter) end() {
 }
 
 func (m *meter) erase() {
-	if m.person && !m.over {
+	if m.bar && !m.over {
 		fmt.Fprint(m.to, "\r\x1b[K")
 	}
 	m.over = true
 }
 
-// copied tells a meter how much of a store was copied.
+// copied counts the bytes of a copied store and updates a meter.
 type copied struct {
 	*meter
 	head  []byte
@@ -95,7 +97,7 @@ func (c *copied) Write(p []byte) (int, error) {
 		c.head = append(c.head, p[:min(n, len(p))]...)
 	}
 	c.bytes += int64(len(p))
-	c.tell(c.bytes, storeSize(c.head))
+	c.update(c.bytes, storeSize(c.head))
 	return len(p), nil
 }
 
@@ -107,10 +109,11 @@ func mebibytes(done, total int64) string {
 	return text + " MiB copied"
 }
 
-// sizedBy is how many bytes of a SQLite file tell its size.
+// sizedBy is the number of bytes at the start of a SQLite file that contain its size.
 const sizedBy = 32
 
-// storeSize is the size of a SQLite file by its first bytes, 0 if there are not enough yet: page size (1 = 65536) times pages.
+// storeSize returns the size of a SQLite file from its first bytes: page size (1 = 65536) times pages. It returns 0 if
+// there are too few bytes.
 func storeSize(head []byte) int64 {
 	if len(head) < sizedBy {
 		return 0

@@ -15,17 +15,18 @@ import (
 func TestBarShowsHowFarItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		m := &meter{to: &out, person: true, text: jobsDone}
-		m.tell(0, 100)
-		m.tell(1, 100) // too soon to be seen
+		m := &meter{to: &out, bar: true, text: jobsDone}
+		m.update(0, 100)
+		m.update(1, 100) // too soon to be drawn
 		time.Sleep(barEvery)
-		m.tell(50, 100)
-		if got := out.String(); strings.Contains(got, " 1 of 100") || !strings.Contains(got, strings.Repeat("█", 15)+strings.Repeat("░", 15)+" 50 of 100 jobs") {
+		m.update(50, 100)
+		half := strings.Repeat("█", 15) + strings.Repeat("░", 15) + " 50 of 100 jobs"
+		if got := out.String(); strings.Contains(got, " 1 of 100") || !strings.Contains(got, half) {
 			t.Errorf("shown: %q", got)
 		}
-		m.tell(100, 100)
+		m.update(100, 100)
 		gone := out.Len()
-		m.tell(99, 100) // told by a caller that was late
+		m.update(99, 100) // from a late caller
 		m.end()
 		if got := out.String(); !strings.HasSuffix(got, "\r\x1b[K") || out.Len() != gone {
 			t.Errorf("at the end the bar is left: %q", got)
@@ -38,10 +39,10 @@ func TestLogGetsALineNowAndThen(t *testing.T) {
 		var out bytes.Buffer
 		m := (&app{IO: IO{Err: &out}}).meter(jobsDone)
 		for i := range int64(250) { // 25 seconds
-			m.tell(i, 250)
+			m.update(i, 250)
 			time.Sleep(100 * time.Millisecond)
 		}
-		m.tell(250, 250)
+		m.update(250, 250)
 		m.end()
 		if got := out.String(); got != "lessor: 100 of 250 jobs\nlessor: 200 of 250 jobs\n" {
 			t.Errorf("logged: %q", got)
@@ -49,8 +50,8 @@ func TestLogGetsALineNowAndThen(t *testing.T) {
 	})
 }
 
-// TestCopyTellsItsSize reads the head of a real store in small pieces.
-func TestCopyTellsItsSize(t *testing.T) {
+// TestCopyShowsItsSize reads the head of a real store in small pieces.
+func TestCopyShowsItsSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
 	if err != nil {
@@ -64,7 +65,7 @@ func TestCopyTellsItsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	var last, whole int64
-	c := &copied{meter: &meter{to: &bytes.Buffer{}, person: true, text: func(done, total int64) string {
+	c := &copied{meter: &meter{to: &bytes.Buffer{}, bar: true, text: func(done, total int64) string {
 		last, whole = done, total
 		return ""
 	}}}

@@ -22,7 +22,9 @@ func (a *app) workersCommand() *cobra.Command {
 			if types == "" {
 				types = "all"
 			}
-			return []string{w.WorkerID, ago(w.LastSeenAt, now), fmt.Sprint(w.Leases), fmt.Sprint(w.Units), types, w.Agent}
+			return []string{
+				w.WorkerID, ago(w.LastSeenAt, now), fmt.Sprint(w.Leases), fmt.Sprint(w.Units), types, w.Agent,
+			}
 		},
 		pages: onePage((*client.Client).Workers),
 	}.bind(a, cmd)
@@ -32,7 +34,7 @@ func (a *app) workersCommand() *cobra.Command {
 func (a *app) locksCommand() *cobra.Command {
 	var tenant string
 	cmd := a.reaching(&cobra.Command{
-		Use: "locks", Short: "List held locks: who holds them, and until when", Example: "  lessor locks",
+		Use: "locks", Short: "List held locks with their holders and expiry times", Example: "  lessor locks",
 	})
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only locks of this tenant")
 	list[lessor.Lock]{
@@ -43,7 +45,9 @@ func (a *app) locksCommand() *cobra.Command {
 		},
 		pages: func([]string) (pager[lessor.Lock], error) {
 			id, err := tenantFlag(tenant)
-			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Lock, string, error) {
+			return func(
+				c *client.Client, ctx context.Context, limit int, cursor string,
+			) ([]lessor.Lock, string, error) {
 				return c.Locks(ctx, id, limit, cursor)
 			}, err
 		},
@@ -54,14 +58,16 @@ func (a *app) locksCommand() *cobra.Command {
 func (a *app) circuitsCommand() *cobra.Command {
 	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "circuits",
-		Short: "List the circuits of definitions that failed lately; reset one",
+		Short: "List the circuits of definitions that failed recently; reset one",
 		Example: `  lessor circuits
   lessor circuits reset books.nightly`,
 	}), "List circuits by definition (the default)", "  lessor circuits list", list[lessor.Circuit]{
 		name: "circuits", cursor: camelCursor,
 		header: []string{"DEFINITION", "STATE", "FAILURES", "OPENED", "TRIAL"},
 		row: func(k lessor.Circuit, now time.Time) []string {
-			return []string{k.JobID, string(k.State), fmt.Sprint(k.Failures), age(k.OpenedAt, now), until(k.RetryAt, now)}
+			return []string{
+				k.JobID, string(k.State), fmt.Sprint(k.Failures), age(k.OpenedAt, now), until(k.RetryAt, now),
+			}
 		},
 		pages: unfiltered((*client.Client).Circuits),
 	}.binder(a))
@@ -80,7 +86,7 @@ func (a *app) alertsCommand() *cobra.Command {
   lessor alerts list --all`,
 	}), "List alerts, newest first (the default)", "  lessor alerts list --open", a.bindAlerts)
 	cmd.AddCommand(&cobra.Command{
-		Use: "ack ID…", Short: "Note that somebody knows of alerts",
+		Use: "ack ID…", Short: "Acknowledge alerts",
 		Example: "  lessor alerts ack 0199c0de-7c7c-7000-8000-000000000001",
 		RunE: a.run(func(cmd *cobra.Command, args []string) error {
 			return each(a, args, "alerts", "alert", func(c *client.Client, arg string) (lessor.Alert, string, error) {
@@ -98,17 +104,19 @@ func (a *app) alertsCommand() *cobra.Command {
 
 func (a *app) bindAlerts(cmd *cobra.Command) {
 	var open bool
-	cmd.Flags().BoolVar(&open, "open", false, "leave out alerts that are cleared")
+	cmd.Flags().BoolVar(&open, "open", false, "leave out cleared alerts")
 	list[lessor.Alert]{
 		name: "alerts", cursor: camelCursor,
 		header: []string{"ID", "RAISED", "CLEARED", "SEEN BY", "KIND", "SUBJECT", "TENANT", "MESSAGE"},
 		row: func(k lessor.Alert, now time.Time) []string {
 			return []string{
-				k.ID.String(), ago(k.RaisedAt, now), age(k.ClearedAt, now), text(k.AcknowledgedBy), string(k.Kind), k.Subject,
-				tenantName(k.TenantID), k.Message,
+				k.ID.String(), ago(k.RaisedAt, now), age(k.ClearedAt, now), text(k.AcknowledgedBy), string(k.Kind),
+				k.Subject, tenantName(k.TenantID), k.Message,
 			}
 		},
-		pages: unfiltered(func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Alert, string, error) {
+		pages: unfiltered(func(
+			c *client.Client, ctx context.Context, limit int, cursor string,
+		) ([]lessor.Alert, string, error) {
 			return c.Alerts(ctx, lessor.AlertFilter{Open: open, Limit: limit, Cursor: cursor})
 		}),
 	}.bind(a, cmd)
@@ -119,7 +127,8 @@ func (a *app) auditCommand() *cobra.Command {
 	cmd := a.reaching(&cobra.Command{
 		Use:   "audit",
 		Short: "List who changed what",
-		Long:  "Audit lists who changed which definition, tenant, token or capacity, newest first; with --json also how it was before and after. It needs an admin token.",
+		Long: `Audit lists who changed which definition, tenant, token or capacity, newest first; with --json also the
+values before and after. It needs an admin token.`,
 		Example: `  lessor audit
   lessor audit --object definition/books.nightly --json`,
 	})
@@ -131,7 +140,9 @@ func (a *app) auditCommand() *cobra.Command {
 		row: func(e lessor.Audited, _ time.Time) []string {
 			return []string{e.At.String(), e.Actor, e.Action, e.Object, e.TraceID}
 		},
-		pages: unfiltered(func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Audited, string, error) {
+		pages: unfiltered(func(
+			c *client.Client, ctx context.Context, limit int, cursor string,
+		) ([]lessor.Audited, string, error) {
 			filter.Limit, filter.Cursor = limit, cursor
 			return c.Audit(ctx, filter)
 		}),

@@ -16,7 +16,7 @@ import (
 	"lessor/internal/indent"
 )
 
-// maxIndented bounds how long a document may get by indentation, in bytes; a longer one is printed as it is.
+// maxIndented bounds the size of an indented document in bytes; a larger one is printed without indentation.
 const maxIndented = 16 << 20
 
 // printJSON prints v as one document, indented.
@@ -41,7 +41,7 @@ func indented(raw []byte, prefix string) []byte {
 // say prints one line.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
 
-// note prints one line that is not part of the output.
+// note prints one line on standard error.
 func (a *app) note(format string, args ...any) { fmt.Fprintf(a.Err, "lessor: "+format+"\n", args...) }
 
 // table prints aligned columns.
@@ -61,7 +61,7 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
-// clean makes text from jobs and workers harmless: a control character could otherwise rewrite the reader's terminal.
+// clean escapes control characters in text from jobs and workers, which could otherwise rewrite the reader's terminal.
 func clean(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s
@@ -70,7 +70,7 @@ func clean(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// age tells how long ago an instant is, in its largest unit.
+// age says how long ago an instant is, in its largest unit.
 func age(i lessor.Instant, now time.Time) string {
 	if i.IsZero() {
 		return "-"
@@ -78,14 +78,14 @@ func age(i lessor.Instant, now time.Time) string {
 	return span(now.Sub(i.Time()))
 }
 
-// until tells how far away an instant is.
+// until says how far an instant lies in the future.
 func until(i lessor.Instant, now time.Time) string {
 	if i.IsZero() {
 		return "-"
 	}
 	if d := i.Time().Sub(now); d > 0 {
 		if d > time.Second {
-			d = d.Round(time.Second) // the answer took its milliseconds: what began as 60s shall not show as 59s
+			d = d.Round(time.Second) // the call took some milliseconds: a lease of 60s must not show as 59s
 		}
 		return "in " + span(d)
 	}
@@ -114,7 +114,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// tenantName shows the tenant of jobs without one as nothing.
+// tenantName returns the id of a tenant, "-" for none.
 func tenantName(t lessor.TenantID) string {
 	if t.IsZero() {
 		return "-"
@@ -122,7 +122,7 @@ func tenantName(t lessor.TenantID) string {
 	return t.String()
 }
 
-// text returns what p points to, "" for nil.
+// text returns the string that p points to, "" for nil.
 func text(p *string) string {
 	if p == nil {
 		return ""
@@ -138,5 +138,5 @@ func idText[T fmt.Stringer](p *T) string {
 	return (*p).String()
 }
 
-// millis shows a number of milliseconds from the wire.
+// millis shows a number of milliseconds.
 func millis(n int64) string { return span(time.Duration(n) * time.Millisecond) }

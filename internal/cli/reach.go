@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,23 +11,25 @@ import (
 	"lessor/internal/config"
 )
 
-// reachFlags say where the server is and who asks.
+// reachFlags say which server is called, and with which token.
 type reachFlags struct {
 	server string
 	token  string
 	data   string
 }
 
-// reaching gives a command, and those below it, the flags of everything that talks to a server.
+// reaching adds the flags of all commands that call a server.
 func (a *app) reaching(cmd *cobra.Command) *cobra.Command {
 	f := cmd.PersistentFlags()
-	f.StringVar(&a.reach.server, "server", "", "server's address, or several separated by commas (LESSOR_SERVER; default "+client.DefaultServer+")")
-	f.StringVar(&a.reach.token, "token", "", "access token (LESSOR_TOKEN; default: admin.token in the data folder, for the server that wrote it)")
-	f.StringVar(&a.reach.data, "data", "", "the server's data folder, for its admin.token (LESSOR_DATA; default "+config.Default().Data+")")
+	f.StringVar(&a.reach.server, "server", "",
+		"address of the server, or several separated by commas (LESSOR_SERVER; default "+client.DefaultServer+")")
+	f.StringVar(&a.reach.token, "token", "",
+		"access token (LESSOR_TOKEN; default: admin.token in the data folder, for the server that wrote it)")
+	f.StringVar(&a.reach.data, "data", "",
+		"the server's data folder, for its admin.token (LESSOR_DATA; default "+config.Default().Data+")")
 	f.BoolVar(&a.json, "json", false, "print JSON in the shape of the API")
-	for _, name := range []string{"server", "token"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // fails only for flags that do not exist
-	}
+	completes(cmd, "server", cobra.NoFileCompletions)
+	completes(cmd, "token", cobra.NoFileCompletions)
 	return cmd
 }
 
@@ -37,7 +40,8 @@ func (a *app) client() (*client.Client, error) {
 		return nil, err
 	}
 	c, err := client.New(client.Config{
-		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, UserAgent: "lessor-cli/" + readVersion().Version,
+		Server: to.servers, Token: to.token, TokenServer: to.tokenServer,
+		UserAgent: "lessor-cli/" + readVersion().Version,
 	})
 	if err != nil {
 		return nil, usageError{fmt.Errorf("%w: set --server and --token, or LESSOR_SERVER and LESSOR_TOKEN", err)}
@@ -45,25 +49,22 @@ func (a *app) client() (*client.Client, error) {
 	return c, nil
 }
 
-// access is which servers are called, and with which token.
+// access names the servers to call and the token to send.
 type access struct {
 	servers     string
 	token       string
-	tokenServer string // the only server that gets the token; "" = all
+	tokenServer string // the only server that receives the token; "" = all
 }
 
-// access finds servers and token. Who gives a token means it for the servers that are called. The admin token of a data folder is
-// for the server that wrote it, and no other learns it.
+// access finds servers and token. A token from a flag or the environment is sent to all servers. The admin token of a
+// data folder is sent only to the server that wrote it.
 func (a *app) access() (access, error) {
-	to := access{servers: a.reach.server, token: a.reach.token}
-	if to.servers == "" {
-		to.servers = a.getenv("LESSOR_SERVER")
+	to := access{
+		servers: cmp.Or(a.reach.server, a.getenv("LESSOR_SERVER")),
+		token:   cmp.Or(a.reach.token, a.getenv("LESSOR_TOKEN")),
 	}
 	if strings.TrimSpace(to.servers) == "" {
 		to.servers = client.DefaultServer
-	}
-	if to.token == "" {
-		to.token = a.getenv("LESSOR_TOKEN")
 	}
 	if to.token != "" {
 		return to, nil
@@ -77,7 +78,7 @@ func (a *app) access() (access, error) {
 		to.token = found.token
 		return to, nil
 	}
-	a.withheld = found.path + " was not sent: no server wrote down beside it which loopback address it is for"
+	a.withheld = found.path + " was not sent: no server wrote its loopback address beside it"
 	if found.address != "" {
 		a.withheld = found.path + " was not sent: it is for " + found.address + " only"
 	}

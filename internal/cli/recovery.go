@@ -15,10 +15,10 @@ func (a *app) recoveryCommand() *cobra.Command {
 	status := show(a, noArgs, plain((*client.Client).RecoveryStatus), writeRecoveryStatus)
 	cmd := a.reaching(&cobra.Command{
 		Use:   "recovery",
-		Short: "Show how commands in the server's workspace are, and what became of them",
-		Long: `Recovery tells what the server's monitor knows about the commands that lessor work runs in its workspace: which are fresh,
-stale or dead, and which were found again after a restart. With several servers each knows its own workspace; the answer
-names the node. All of it needs an admin token.`,
+		Short: "Show the commands in the server's workspace and their outcomes",
+		Long: `Recovery shows what the server's monitor knows about the commands that lessor work runs in its workspace:
+which are fresh, stale or dead, and which were found again after a restart. Each of several servers knows only its own
+workspace; the answer names the node. All recovery commands need an admin token.`,
 		Example: `  lessor recovery
   lessor recovery stale
   lessor recovery resume 0196a1b2-0000-7000-8000-00000000000a`,
@@ -26,15 +26,21 @@ names the node. All of it needs an admin token.`,
 	})
 	cmd.AddCommand(
 		&cobra.Command{Use: "status", Short: "Show what was found at the start and since (the default)", RunE: status},
-		report(a, "list", "List commands with the verdict on each", (*client.Client).JobHeartbeats, writeHeartbeats),
-		report(a, "stale", "List commands that are silent for too long", (*client.Client).StaleJobs, writeStale),
-		report(a, "failed", "List jobs whose command was found dead, newest first", (*client.Client).FailedJobs, writeFailed),
-		report(a, "sentinels", "List sentinel files, also those that are not obeyed", (*client.Client).Sentinels, writeSentinels),
-		report(a, "metrics", "Count what was recovered since the server's start", (*client.Client).RecoveryMetrics, writeRecoveryMetrics),
-		report(a, "cleanups", "List folders of dead commands that are or were removed", (*client.Client).Cleanups, writeCleanups),
-		report(a, "scan", "Look at the whole workspace now", (*client.Client).ScanWorkspace, writeScanned),
-		a.recoveryHealthCommand("health", "Show what the workspace says about a job", (*client.Client).JobHealth),
-		a.recoveryHealthCommand("mark-dead", "Give up a job: its attempt fails, its command is told to stop, its folder goes", (*client.Client).MarkDead),
+		report(a, "list", "List commands with their verdicts", (*client.Client).JobHeartbeats, writeHeartbeats),
+		report(a, "stale", "List the stale commands", (*client.Client).StaleJobs, writeStale),
+		report(a, "failed", "List jobs whose command was found dead, newest first",
+			(*client.Client).FailedJobs, writeFailed),
+		report(a, "sentinels", "List sentinel files, also those that the server ignores",
+			(*client.Client).Sentinels, writeSentinels),
+		report(a, "metrics", "Count what was recovered since the server's start",
+			(*client.Client).RecoveryMetrics, writeRecoveryMetrics),
+		report(a, "cleanups", "List folders of dead commands that are to be or were removed",
+			(*client.Client).Cleanups, writeCleanups),
+		report(a, "scan", "Scan the whole workspace now", (*client.Client).ScanWorkspace, writeScanned),
+		a.recoveryHealthCommand("health", "Check one job now, and show its verdict and its folder",
+			(*client.Client).JobHealth),
+		a.recoveryHealthCommand("mark-dead", "Give up a job: fail its attempt, stop its command, remove its folder",
+			(*client.Client).MarkDead),
 		a.recoveryResumeCommand(),
 	)
 	return cmd
@@ -67,11 +73,12 @@ func (a *app) recoveryHealthCommand(use, short string, ask call[lessor.JobID, le
 func (a *app) recoveryResumeCommand() *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
-		Use: "resume JOB", Short: "Make a new job from one that failed for good or is dead, and print its id",
-		Long:    "Resume submits a new job with the payload of one that failed for good, or whose command was found dead. It begins with the last checkpoint of the old one.",
+		Use: "resume JOB", Short: "Create a new job from one that failed for good or is dead, and print its id",
+		Long: `Resume submits a new job with the payload and the last checkpoint of a job that failed for good or whose
+command was found dead.`,
 		Example: "  lessor recovery resume 0196a1b2-0000-7000-8000-00000000000a",
 	}
-	cmd.Flags().BoolVar(&fresh, "from-start", false, "begin without the checkpoint")
+	cmd.Flags().BoolVar(&fresh, "from-start", false, "start without the checkpoint")
 	resume := func(c *client.Client, ctx context.Context, id lessor.JobID) (lessor.Resumed, error) {
 		return c.ResumeJob(ctx, id, !fresh)
 	}
@@ -102,14 +109,16 @@ func writeScanned(t table, r lessor.Scanned, _ time.Time) {
 func writeHeartbeats(t table, r lessor.JobHeartbeats, now time.Time) {
 	t.row("JOB", "STATUS", "HEARD", "SILENT", "ENGINE")
 	for _, j := range r.Jobs {
-		t.row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), span(time.Duration(j.AgeSeconds)*time.Second), text(j.AgentEngine))
+		silent := span(time.Duration(j.AgeSeconds) * time.Second)
+		t.row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), silent, text(j.AgentEngine))
 	}
 }
 
 func writeStale(t table, r lessor.StaleJobs, now time.Time) {
 	t.row("JOB", "HEARD", "MINUTES", "ACTION", "FOLDER")
 	for _, j := range r.StaleJobs {
-		t.row(j.JobID.String(), age(j.LastHeartbeat, now), fmt.Sprintf("%.2f", j.AgeMinutes), j.RecommendedAction, j.WorkspacePath)
+		minutes := fmt.Sprintf("%.2f", j.AgeMinutes)
+		t.row(j.JobID.String(), age(j.LastHeartbeat, now), minutes, j.RecommendedAction, j.WorkspacePath)
 	}
 }
 
@@ -123,21 +132,18 @@ func writeFailed(t table, r lessor.FailedJobs, now time.Time) {
 func writeSentinels(t table, r lessor.Sentinels, now time.Time) {
 	t.row("FOLDER", "STATUS", "HEARD", "SESSION", "ENGINE", "NOTE")
 	for _, s := range r.Sentinels {
-		status := ""
-		if s.Status != nil {
-			status = string(*s.Status)
-		}
-		t.row(s.JobID, status, age(s.LastHeartbeat, now), text(s.SessionID), text(s.AgentEngine), sentinelNote(s))
+		t.row(s.JobID, text((*string)(s.Status)), age(s.LastHeartbeat, now), text(s.SessionID), text(s.AgentEngine),
+			sentinelNote(s))
 	}
 }
 
-// sentinelNote says what is odd about a sentinel.
+// sentinelNote says what is unusual about a sentinel.
 func sentinelNote(s lessor.SentinelShown) string {
 	switch {
 	case !s.Valid:
-		return "not obeyed: " + text(s.Error)
+		return "ignored: " + text(s.Error)
 	case s.Hung:
-		return "hung: it pulses without a lease"
+		return "hung: it sends pulses without a lease"
 	case !s.Known:
 		return "the store does not know this job"
 	}
@@ -155,12 +161,14 @@ func writeRecoveryMetrics(t table, r lessor.RecoveryMetrics, now time.Time) {
 	if r.AverageReattachSeconds != nil {
 		t.row("found after", fmt.Sprintf("%.1fs", *r.AverageReattachSeconds))
 	}
-	t.row("last scan", fmt.Sprintf("%s, %d sentinels in %dms", ago(r.LastScan.At, now), r.LastScan.Sentinels, r.LastScan.DurationMS))
+	s := r.LastScan
+	t.row("last scan", fmt.Sprintf("%s, %d sentinels in %dms", ago(s.At, now), s.Sentinels, s.DurationMS))
 }
 
 func writeCleanups(t table, r lessor.Cleanups, now time.Time) {
 	t.row("JOB", "STATUS", "DUE", "ENDED", "FOLDER", "REASON")
 	for _, k := range r.Cleanups {
-		t.row(k.JobID.String(), string(k.Status), until(k.DueAt, now), age(k.EndedAt, now), k.WorkspacePath, text(k.Reason))
+		t.row(k.JobID.String(), string(k.Status), until(k.DueAt, now), age(k.EndedAt, now), k.WorkspacePath,
+			text(k.Reason))
 	}
 }

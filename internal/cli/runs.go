@@ -15,15 +15,17 @@ import (
 func (a *app) runsCommand() *cobra.Command {
 	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "runs",
-		Short: "List the audit of runs; show one with its error",
+		Short: "List the audit of runs; show one with its last error",
 		Example: `  lessor runs --job books.nightly
   lessor runs list --status FAILED --all
   lessor runs show 0196a1b2-…`,
 	}), "List runs, newest first (the default)", "  lessor runs list --status FAILED", a.bindRuns)
 	cmd.AddCommand(&cobra.Command{
-		Use: "show ID", Short: "Show a run, with what went wrong in it last",
+		Use: "show ID", Short: "Show a run with its last error",
 		Example: "  lessor runs show 0196a1b2-0000-7000-8000-00000000000a",
-		RunE: show(a, idArg[lessor.JobID]("run"), func(c *client.Client, ctx context.Context, id lessor.JobID) (runWithError, error) {
+		RunE: show(a, idArg[lessor.JobID]("run"), func(
+			c *client.Client, ctx context.Context, id lessor.JobID,
+		) (runWithError, error) {
 			return readRun(ctx, c, id)
 		}, writeRun),
 	})
@@ -57,7 +59,7 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 	}.bind(a, cmd)
 }
 
-// took says how long a run lasted that has ended.
+// took returns the duration of a run that has ended.
 func took(r lessor.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""

@@ -22,21 +22,22 @@ func (a *app) schedulesCommand() *cobra.Command {
 	}), "List definitions, newest first (the default)", "  lessor schedules list --module books", a.bindDefinitions)
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "show ID", Short: "Show everything about a definition", Example: "  lessor schedules show books.nightly",
-			RunE: show(a, nameArg, (*client.Client).Definition, writeDefinition),
+			Use: "show ID", Short: "Show everything about a definition",
+			Example: "  lessor schedules show books.nightly",
+			RunE:    show(a, nameArg, (*client.Client).Definition, writeDefinition),
 		},
 		&cobra.Command{
-			Use: "pause ID…", Short: "Pause definitions: no ticks, and their queued jobs wait",
+			Use: "pause ID…", Short: "Pause definitions: ticks stop, and queued jobs wait",
 			Example: "  lessor schedules pause books.nightly",
 			RunE:    a.eachDefinition("paused", (*client.Client).Pause),
 		},
 		&cobra.Command{
-			Use: "resume ID…", Short: "Resume definitions; ticks of the pause are not caught up",
+			Use: "resume ID…", Short: "Resume definitions; ticks during the pause are not caught up",
 			Example: "  lessor schedules resume books.nightly",
 			RunE:    a.eachDefinition("resumed", (*client.Client).Resume),
 		},
-		a.schedulesDeleteCommand(), a.schedulesApplyCommand(), a.schedulesTriggerCommand(), a.schedulesBackfillCommand(),
-		a.schedulesNextCommand(), a.schedulesTicksCommand(),
+		a.schedulesDeleteCommand(), a.schedulesApplyCommand(), a.schedulesTriggerCommand(),
+		a.schedulesBackfillCommand(), a.schedulesNextCommand(), a.schedulesTicksCommand(),
 	)
 	return cmd
 }
@@ -50,14 +51,16 @@ func (a *app) bindDefinitions(cmd *cobra.Command) {
 		header: []string{"DEFINITION", "TENANT", "SCHEDULE", "HANDLER", "NEXT", "MODULE", "NOTE"},
 		row: func(d lessor.Definition, now time.Time) []string {
 			return []string{
-				d.JobID, tenantName(d.TenantID), scheduleText(d), d.HandlerID, until(d.NextTickAt, now), text(d.ModuleID),
-				whyNoTicks(d),
+				d.JobID, tenantName(d.TenantID), scheduleText(d), d.HandlerID, until(d.NextTickAt, now),
+				text(d.ModuleID), whyNoTicks(d),
 			}
 		},
 		pages: func([]string) (pager[lessor.Definition], error) {
 			id, err := tenantFlag(tenant)
 			f := lessor.DefinitionFilter{Tenant: id, Module: module}
-			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Definition, string, error) {
+			return func(
+				c *client.Client, ctx context.Context, limit int, cursor string,
+			) ([]lessor.Definition, string, error) {
 				f.Limit, f.Cursor = limit, cursor
 				return c.Definitions(ctx, f)
 			}, err
@@ -65,7 +68,7 @@ func (a *app) bindDefinitions(cmd *cobra.Command) {
 	}.bind(a, cmd)
 }
 
-// scheduleText says when a definition's ticks are.
+// scheduleText returns a definition's schedule.
 func scheduleText(d lessor.Definition) string {
 	switch {
 	case d.Schedule.Type == lessor.ScheduleInterval:
@@ -87,24 +90,30 @@ func whyNoTicks(d lessor.Definition) string {
 	return ""
 }
 
-// eachDefinition returns a command that does one thing to every definition named; done says what.
+// eachDefinition returns a command that calls do for every definition named; done is printed as the outcome.
 func (a *app) eachDefinition(done string, do call[string, lessor.Definition]) runFunc {
 	return a.run(func(cmd *cobra.Command, args []string) error {
-		return each(a, args, "jobs", "definition", func(c *client.Client, id string) (lessor.Definition, string, error) {
+		return eachOf(a, args, func(c *client.Client, id string) (lessor.Definition, string, error) {
 			d, err := do(c, cmd.Context(), id)
 			return d, done, err
 		})
 	})
 }
 
+// eachOf is each for definitions.
+func eachOf[A any](a *app, ids []string, ask func(*client.Client, string) (A, string, error)) error {
+	return each(a, ids, "jobs", "definition", ask)
+}
+
 func (a *app) schedulesDeleteCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "delete ID…",
-		Short:   "Delete definitions; their runs stay",
-		Long:    "Delete removes definitions and cancels their jobs that wait. Jobs that run go on to their end, and all runs stay in the audit.",
+		Use:   "delete ID…",
+		Short: "Delete definitions; their runs stay",
+		Long: `Delete removes definitions and cancels their waiting jobs. Running jobs continue, and all runs stay in
+the audit.`,
 		Example: "  lessor schedules delete books.nightly",
 		RunE: a.run(func(cmd *cobra.Command, args []string) error {
-			return each(a, args, "jobs", "definition", func(c *client.Client, id string) (map[string]string, string, error) {
+			return eachOf(a, args, func(c *client.Client, id string) (map[string]string, string, error) {
 				return map[string]string{"jobId": id}, "deleted", c.DeleteDefinition(cmd.Context(), id)
 			})
 		}),
@@ -135,7 +144,8 @@ func writeDefinition(t table, d lessor.Definition, now time.Time) {
 	if d.JitterSeconds > 0 {
 		t.row("jitter", "up to "+secondsText(d.JitterSeconds))
 	}
-	t.row("circuit", fmt.Sprintf("opens after %d failures for %s", d.Circuit.Failures, secondsText(d.Circuit.CooldownSeconds)))
+	cooldown := secondsText(d.Circuit.CooldownSeconds)
+	t.row("circuit", fmt.Sprintf("opens after %d failures for %s", d.Circuit.Failures, cooldown))
 	t.row("created", fmt.Sprintf("%s (%s)", d.CreatedAt, ago(d.CreatedAt, now)))
 	t.row("updated", fmt.Sprintf("%s (%s)", d.UpdatedAt, ago(d.UpdatedAt, now)))
 }

@@ -20,11 +20,11 @@ type applyFlags struct {
 	dryRun, prune bool
 }
 
-// appliedShown is what a manifest did or would do, and how the server stands apart from it.
+// appliedShown is what a manifest did or would do, and where the server has drifted from the file.
 type appliedShown struct {
 	ModuleID string `json:"moduleId"`
 	lessor.Applied
-	Extra  []string `json:"extra"`  // of the module and tenant, not in the file, and not pruned
+	Extra  []string `json:"extra"`  // on the server, not in the file, and not pruned
 	Paused []string `json:"paused"` // in the file, and paused by hand
 }
 
@@ -33,9 +33,10 @@ func (a *app) schedulesApplyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply",
 		Short: "Store the definitions of a manifest, all or none",
-		Long: `Apply reads manifests in YAML or JSON, one a document, and stores each whole or not at all. It shows what is created,
-changed field by field, and removed, and where the server has drifted from the file: definitions of the module that are
-not in it, and those that are paused by hand. Applying the same again changes nothing.`,
+		Long: `Apply reads manifests in YAML or JSON, one per document, and stores each one completely or not at all. It
+shows what is created, changed field by field, and removed, and where the server has drifted from the file: definitions
+of the module that are not in it, and definitions that were paused by hand. Applying the same file again changes
+nothing.`,
 		Example: `  lessor schedules apply -f jobs.yaml --dry-run
   lessor schedules apply -f jobs.yaml --prune
   generate-jobs | lessor schedules apply -f -`,
@@ -84,7 +85,7 @@ func (a *app) readManifests(file string) ([]*manifest.Manifest, error) {
 	return manifest.Read(file, raw)
 }
 
-// placed says where in the file the fields are that the server refused.
+// placed adds to a refusal the places of the refused fields in the file.
 func placed(m *manifest.Manifest, err error) error {
 	e, ok := errors.AsType[*lessor.Error](err)
 	if !ok || len(e.Fields) == 0 {
@@ -144,7 +145,7 @@ func storedBy(ctx context.Context, c *client.Client, m lessor.Manifest) (map[str
 	if m.TenantID != nil {
 		u, err := lessor.ParseUUID(*m.TenantID)
 		if err != nil {
-			return nil, nil // the server says what is wrong with it
+			return nil, nil // the server will refuse it with a reason
 		}
 		f.Tenant = &lessor.TenantID{UUID: u}
 	}
@@ -178,9 +179,10 @@ func (a *app) showApplied(s appliedShown, before, after map[string]lessor.Defini
 	for _, id := range s.Paused {
 		line("?", id, ": paused by hand")
 	}
-	did := ""
+	dry := ""
 	if s.DryRun {
-		did = " (dry run: nothing was changed)"
+		dry = " (dry run: nothing was changed)"
 	}
-	a.say("%s: %d created, %d changed, %d unchanged, %d removed%s", clean(s.ModuleID), len(s.Created), len(s.Changed), len(s.Unchanged), len(s.Removed), did)
+	a.say("%s: %d created, %d changed, %d unchanged, %d removed%s",
+		clean(s.ModuleID), len(s.Created), len(s.Changed), len(s.Unchanged), len(s.Removed), dry)
 }

@@ -16,10 +16,10 @@ func (a *app) schedulesTriggerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "trigger ID…",
 		Short:   "Run definitions now, also those that are paused",
-		Long:    "Trigger makes a job of each definition now, whatever its schedule says, and prints the ids of the runs.",
+		Long:    "Trigger creates a job of each definition now, and prints the ids of the runs.",
 		Example: "  lessor schedules trigger books.nightly",
 		RunE: a.run(func(cmd *cobra.Command, args []string) error {
-			return each(a, args, "jobs", "definition", func(c *client.Client, id string) (map[string]any, string, error) {
+			return eachOf(a, args, func(c *client.Client, id string) (map[string]any, string, error) {
 				run, err := c.Trigger(cmd.Context(), id)
 				return map[string]any{"jobId": id, "runId": run}, "run " + run.String(), err
 			})
@@ -30,7 +30,8 @@ func (a *app) schedulesTriggerCommand() *cobra.Command {
 func (a *app) schedulesNextCommand() *cobra.Command {
 	var count int
 	cmd := &cobra.Command{
-		Use: "next ID", Short: "Show the next ticks of a definition", Example: "  lessor schedules next books.nightly -n 10",
+		Use: "next ID", Short: "Show the next ticks of a definition",
+		Example: "  lessor schedules next books.nightly -n 10",
 	}
 	cmd.Flags().IntVarP(&count, "count", "n", 5, "how many, 1 to 100")
 	type next struct {
@@ -55,7 +56,7 @@ func (a *app) schedulesNextCommand() *cobra.Command {
 func (a *app) schedulesTicksCommand() *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
-		Use: "ticks ID", Short: "Show what became of a definition's ticks, oldest first",
+		Use: "ticks ID", Short: "Show the outcomes of a definition's ticks, oldest first",
 		Example: "  lessor schedules ticks books.nightly --from -7d",
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first time: RFC 3339, or -DURATION before now")
@@ -69,7 +70,9 @@ func (a *app) schedulesTicksCommand() *cobra.Command {
 		pages: func(args []string) (pager[lessor.Tick], error) {
 			first, last, err := period(from, to, time.Now())
 			f := lessor.TickFilter{From: first, To: last}
-			return func(c *client.Client, ctx context.Context, limit int, cursor string) ([]lessor.Tick, string, error) {
+			return func(
+				c *client.Client, ctx context.Context, limit int, cursor string,
+			) ([]lessor.Tick, string, error) {
 				f.Limit, f.Cursor = limit, cursor
 				return c.Ticks(ctx, args[0], f)
 			}, err
@@ -78,10 +81,10 @@ func (a *app) schedulesTicksCommand() *cobra.Command {
 	return cmd
 }
 
-// tickReason says why a tick has no job, and for how many ticks it stands.
+// tickReason says why a tick has no job, and how many ticks the row stands for.
 func tickReason(t lessor.Tick) string {
 	if t.Outcome == lessor.TickMissed {
-		return fmt.Sprintf("%d ticks up to %s lay before the catch-up window", t.Count, t.To)
+		return fmt.Sprintf("%d ticks up to %s were before the catch-up window", t.Count, t.To)
 	}
 	return text(t.Reason)
 }
@@ -91,9 +94,9 @@ func (a *app) schedulesBackfillCommand() *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
 		Use:   "backfill ID",
-		Short: "Make up for past ticks that have no job",
-		Long: `Backfill makes a job for each tick between --from and --to that has none: at most 1000, and none in the future. It may
-be repeated: a tick gets one job.`,
+		Short: "Create jobs for past ticks that have none",
+		Long: `Backfill creates a job for each tick between --from and --to that has none, at most 1000, and none in the
+future. It can be repeated safely: a tick gets one job.`,
 		Example: "  lessor schedules backfill books.nightly --from 2026-02-01T00:00:00Z --to 2026-02-07T00:00:00Z",
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first time: RFC 3339, or -DURATION before now (required)")

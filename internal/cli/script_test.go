@@ -25,7 +25,8 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"lessor": func() {
-			os.Exit(Main(context.Background(), os.Args[1:], IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}))
+			io := IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
+			os.Exit(Main(context.Background(), os.Args[1:], io))
 		},
 	})
 }
@@ -160,7 +161,8 @@ func startFake(ts *testscript.TestScript, _ bool, args []string) {
 		body, _ := io.ReadAll(r.Body)
 		f, err := os.OpenFile(asked, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err == nil {
-			fmt.Fprintf(f, "%s %s %s token=%s\n", r.Method, r.URL, body, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+			fmt.Fprintf(f, "%s %s %s token=%s\n", r.Method, r.URL, body, token)
 			_ = f.Close()
 		}
 		a, ok := answers[r.Method+" "+r.URL.Path]

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,16 @@ import (
 	"lessor/node"
 )
 
-// serveSettings are the settings that people set by hand: flag and key.
+// serveSettings are the settings that have a flag.
 var serveSettings = []struct{ flag, key, usage string }{
 	{"listen", "listen", "address to listen on"},
-	{"data", "data", "folder for everything that is kept"},
-	{"store", "store", "where jobs are kept: sqlite:PATH or postgres://USER@HOST/DATABASE (default: lessor.db in the data folder)"},
+	{"data", "data", "folder for all stored data"},
+	{
+		"store", "store",
+		"where jobs are stored: sqlite:PATH or postgres://USER@HOST/DATABASE (default: lessor.db in the data folder)",
+	},
 	{"workspace", "workspace", "folder in which lessor work runs commands (default: workspace in the data folder)"},
-	{"log", "telemetry.log", "form of the log: text or json"},
+	{"log", "telemetry.log", "format of the log: text or json"},
 	{"log-level", "telemetry.log_level", "least level that is logged: debug, info, warn or error"},
 }
 
@@ -41,8 +45,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Run a server",
 		Long: `Serve runs a server until it gets SIGINT or SIGTERM; a second signal ends it at once.
 
-Every setting is a key of the YAML file, an environment variable (lease.ttl is LESSOR_LEASE_TTL) and, where people set
-it by hand, a flag. A flag wins over the environment, the environment over the file, the file over the default. See
+Every setting is a key of the YAML file and an environment variable (lease.ttl is LESSOR_LEASE_TTL); the common ones are
+flags too. A flag wins over the environment, the environment over the file, the file over the default. See
 docs/configuration.md for all keys.`,
 		Example: `  lessor serve
   lessor serve --demo
@@ -50,7 +54,10 @@ docs/configuration.md for all keys.`,
   LESSOR_LEASE_TTL=30s lessor serve --listen 127.0.0.1:8080 --data /var/lib/lessor`,
 	}
 	defaults := config.Default()
-	shown := map[string]string{"listen": defaults.Listen, "data": defaults.Data, "log": defaults.Telemetry.Log, "log-level": defaults.Telemetry.LogLevel}
+	shown := map[string]string{
+		"listen": defaults.Listen, "data": defaults.Data,
+		"log": defaults.Telemetry.Log, "log-level": defaults.Telemetry.LogLevel,
+	}
 	for _, s := range serveSettings {
 		usage := s.usage
 		if d := shown[s.flag]; d != "" {
@@ -60,7 +67,7 @@ docs/configuration.md for all keys.`,
 	}
 	cmd.Flags().StringVar(&f.file, "config", "", "YAML file with settings (LESSOR_CONFIG)")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "simulate tenants and workers on jobs of types demo.*")
-	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print each setting, its value and where it came from, and end")
+	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print each setting, its value and its origin, and exit")
 	completes(cmd, "log", oneOf("text", "json"))
 	completes(cmd, "log-level", oneOf("debug", "info", "warn", "error"))
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, f) })
@@ -77,7 +84,7 @@ func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
 	}
 	log := a.logger(loaded.Config)
 	for _, name := range loaded.Unused {
-		log.Warn("environment variable is no setting and has no effect", "name", name)
+		log.Warn("environment variable is not a setting and has no effect", "name", name)
 	}
 	ctx := cmd.Context()
 	ln, err := listen(ctx, loaded.Listen)
@@ -85,17 +92,19 @@ func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
 		return err
 	}
 	all := loaded.Config
-	all.Telemetry.LogLevel = "debug" // the node holds its log to a level itself, and lets it be changed
+	all.Telemetry.LogLevel = "debug" // the node applies the level itself, because it can be changed
 	n, err := node.OpenSettings(ctx, loaded.Config, a.logger(all))
 	if errors.Is(err, context.Canceled) {
-		return ln.Close() // told to stop before it began: as clean as later
+		return ln.Close() // stopped by a signal before it began
 	}
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	n.RecordAddress(ln.Addr()) // before anybody is told
+	n.RecordAddress(ln.Addr()) // before the address is printed
 	a.greet(n, loaded.Config, ln.Addr())
-	stop := context.AfterFunc(ctx, func() { a.note("stopping; what was accepted is answered first, a second signal ends it at once") })
+	stop := context.AfterFunc(ctx, func() {
+		a.note("stopping; accepted calls are answered first, a second signal ends the server at once")
+	})
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -114,10 +123,7 @@ func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
 }
 
 func (a *app) loadConfig(cmd *cobra.Command, file string) (config.Loaded, error) {
-	if file == "" {
-		file = a.getenv("LESSOR_CONFIG")
-	}
-	sources := config.Sources{File: file, Environ: a.Environ}
+	sources := config.Sources{File: cmp.Or(file, a.getenv("LESSOR_CONFIG")), Environ: a.Environ}
 	for _, s := range serveSettings {
 		if f := cmd.Flags().Lookup(s.flag); f.Changed {
 			sources.Flags = append(sources.Flags, config.Flag{Key: s.key, Name: "--" + s.flag, Value: f.Value.String()})
@@ -126,11 +132,11 @@ func (a *app) loadConfig(cmd *cobra.Command, file string) (config.Loaded, error)
 	return config.Load(sources)
 }
 
-// logger writes to standard error, as standard output belongs to whoever started the server.
+// logger writes to standard error; scripts read standard output.
 func (a *app) logger(cfg config.Config) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.Telemetry.LogLevel)); err != nil {
-		level = slog.LevelInfo // the setting was checked
+		level = slog.LevelInfo // cannot happen: the setting was checked
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	if cfg.Telemetry.Log == "json" {
@@ -139,12 +145,13 @@ func (a *app) logger(cfg config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Err, opts))
 }
 
-// listen takes the port before anything else is touched.
+// listen opens the port, before the store is opened.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use: is another `lessor serve` running? choose another address with --listen", addr)
+		return nil, fmt.Errorf(
+			"%s is in use: is another `lessor serve` running? choose another address with --listen", addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
@@ -152,7 +159,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// greet says what a newcomer needs next. The first line is relied on by scripts.
+// greet prints what a newcomer needs next. Scripts rely on the first line.
 func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	a.say("listening on http://%s", addr)
 	a.say("store        %s", config.MaskURL(cfg.Store))
@@ -160,13 +167,13 @@ func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	case cfg.AdminToken != "":
 		a.say("admin token  as set by admin_token")
 	case n.FirstStart():
-		a.say("admin token  in %s (made now, readable by you only)", n.TokenFile())
+		a.say("admin token  in %s (created now, readable only by you)", n.TokenFile())
 	default:
 		a.say("admin token  in %s", n.TokenFile())
 	}
 	a.say("access       %s", n.Access())
 	if n.FirstStart() {
-		a.say("dashboard    %s/login?code=%s (opens once, within 10 min)", reachable(addr), n.LoginCode())
+		a.say("dashboard    %s/login?code=%s (works once, within 10 min)", reachable(addr), n.LoginCode())
 	} else {
 		a.say("dashboard    %s", reachable(addr))
 	}
@@ -177,8 +184,8 @@ func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	a.say("first job    lessor submit hello --payload '{\"name\":\"world\"}'%s", server)
 }
 
-// reachable returns the server's address for callers on this machine: one that listens on all addresses is called by
-// none of them.
+// reachable returns the server's base URL for callers on this machine. If the server listens on all addresses, that is
+// the loopback address.
 func reachable(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return fmt.Sprintf("http://127.0.0.1:%d", tcp.Port)

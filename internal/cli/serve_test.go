@@ -9,7 +9,7 @@ import (
 	"lessor/node"
 )
 
-// TestGreetingHidesPasswords: what the server prints ends up in logs.
+// TestGreetingHidesPasswords: the output of a server ends up in logs.
 func TestGreetingHidesPasswords(t *testing.T) {
 	n, err := node.Open(t.Context(), node.Config{Data: t.TempDir()}, nil)
 	if err != nil {
@@ -18,7 +18,8 @@ func TestGreetingHidesPasswords(t *testing.T) {
 	defer func() { _ = n.Close() }()
 	var out strings.Builder
 	a := &app{IO: IO{Out: &out}}
-	a.greet(n, config.Config{Store: "postgres://ann:sesame@db/lessor?sslpassword=sesame"}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5377})
+	cfg := config.Config{Store: "postgres://ann:sesame@db/lessor?sslpassword=sesame"}
+	a.greet(n, cfg, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5377})
 	if strings.Contains(out.String(), "sesame") || !strings.Contains(out.String(), "postgres://ann:") {
 		t.Errorf("the greeting is\n%s\nwant the address without its passwords", &out)
 	}

@@ -15,18 +15,17 @@ import (
 type (
 	// runFunc is what a cobra command runs.
 	runFunc = func(*cobra.Command, []string) error
-	// decode reads flags and arguments. It fails before the server is called.
+	// decode reads flags and arguments, before the server is called.
 	decode[Q any] = func(*cobra.Command, []string) (Q, error)
-	// call asks the server; a method of the client is one.
+	// call asks the server. A method expression like (*client.Client).Job is one.
 	call[Q, A any] = func(*client.Client, context.Context, Q) (A, error)
 	// render prints an answer for people.
 	render[A any] = func(t table, answer A, now time.Time)
-	// none is the question of a call that needs none.
+	// none is the question of a call that has no arguments.
 	none struct{}
 )
 
-// show returns a command in three steps: read the command line, call the server, print the answer. With --json the
-// answer is printed in the shape of the API.
+// show returns a command that reads the command line, calls the server and prints the answer.
 func show[Q, A any](a *app, read decode[Q], ask call[Q, A], write render[A]) runFunc {
 	return a.run(func(cmd *cobra.Command, args []string) error {
 		question, err := read(cmd, args)
@@ -45,7 +44,7 @@ func show[Q, A any](a *app, read decode[Q], ask call[Q, A], write render[A]) run
 	})
 }
 
-// display prints an answer: JSON with --json, else text.
+// display prints an answer: with --json in the shape of the API, otherwise as text.
 func display[A any](a *app, answer A, write render[A]) error {
 	if a.json {
 		return a.printJSON(answer)
@@ -55,44 +54,44 @@ func display[A any](a *app, answer A, write render[A]) error {
 	return t.flush()
 }
 
-// noArgs decodes a command line that says nothing.
+// noArgs decodes a command line without arguments.
 func noArgs(*cobra.Command, []string) (none, error) { return none{}, nil }
 
-// nameArg decodes the one argument as it is.
+// nameArg decodes one argument, which is a name.
 func nameArg(_ *cobra.Command, args []string) (string, error) { return args[0], nil }
 
-// optionalArg decodes the argument, "" if there is none.
+// optionalArg decodes one argument that may be missing; then it is "".
 func optionalArg(_ *cobra.Command, args []string) (string, error) { return strings.Join(args, ""), nil }
 
-// idArg decodes the one argument as an id.
+// idArg decodes one argument, which is an id.
 func idArg[T ~struct{ lessor.UUID }](what string) decode[T] {
 	return func(_ *cobra.Command, args []string) (T, error) { return parseID[T](what, args[0]) }
 }
 
-// plain is a call that has no question.
+// plain makes a call of a method without arguments.
 func plain[A any](ask func(*client.Client, context.Context) (A, error)) call[none, A] {
 	return func(c *client.Client, ctx context.Context, _ none) (A, error) { return ask(c, ctx) }
 }
 
-// accepted is the answer to a call that has no other.
+// accepted is the answer to a call that returns nothing.
 type accepted struct {
 	OK bool `json:"ok"`
 }
 
-// order is a call that is only accepted or refused.
+// order makes a call of a method that returns nothing but an error.
 func order[Q any](ask func(*client.Client, context.Context, Q) error) call[Q, accepted] {
 	return func(c *client.Client, ctx context.Context, question Q) (accepted, error) {
 		return accepted{true}, ask(c, ctx, question)
 	}
 }
 
-// said prints what was done by an order.
+// said prints a word as the answer to an order.
 func said(word string) render[accepted] {
 	return func(t table, _ accepted, _ time.Time) { t.row(word) }
 }
 
-// each calls the server for every id, goes on after a refusal, and prints each outcome. In JSON the answers are the list
-// with that name; noun is what an error calls the thing.
+// each calls the server for every id, continues after a refusal, and prints each outcome. In JSON, list is the name of
+// the answers; noun names the thing in errors.
 func each[A any](a *app, ids []string, list, noun string, ask func(*client.Client, string) (A, string, error)) error {
 	c, err := a.client()
 	if err != nil {
@@ -105,7 +104,7 @@ func each[A any](a *app, ids []string, list, noun string, ask func(*client.Clien
 		if err != nil {
 			errs = append(errs, subjectError{noun + " " + id, err})
 			if exitCode(err) == exitFault {
-				break // the next would fail alike
+				break // the next call would fail too
 			}
 			continue
 		}

@@ -15,8 +15,8 @@ func (a *app) tenantsCommand() *cobra.Command {
 	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "tenants",
 		Short: "List tenants and their shares; show or set one",
-		Long: `Tenants lists what each tenant has against what is fair: FAIR is its weight among the tenants that have jobs queued or
-leased, HAS is its part of the leased units.`,
+		Long: `Tenants lists the tenants: FAIR is a tenant's weight relative to the tenants that have queued or leased
+jobs, HAS its share of the leased units.`,
 		Example: `  lessor tenants
   lessor tenants set 11111111-1111-4111-8111-111111111111 --weight 3 --max-concurrency 50
   lessor tenants classes 11111111-1111-4111-8111-111111111111`,
@@ -33,7 +33,7 @@ leased, HAS is its part of the leased units.`,
 	return cmd
 }
 
-// bindTenants makes cmd list all tenants. It reads all before it shows the first: a share is a part of the whole.
+// bindTenants makes cmd list the tenants. The list reads all of them first, because a share depends on all.
 func (a *app) bindTenants(cmd *cobra.Command) {
 	weights, units := 0, 0
 	list[lessor.Tenant]{
@@ -75,7 +75,7 @@ func allTenants(ctx context.Context, c *client.Client) (all []lessor.Tenant, err
 	}
 }
 
-// wantsTurns reports whether a tenant takes part in the sharing now.
+// wantsTurns reports whether a tenant shares the turns now.
 func wantsTurns(t lessor.Tenant) bool { return !t.Paused && t.Queued+t.Leases > 0 }
 
 // percent shows part of whole as a share, and nothing if the whole is 0.
@@ -147,16 +147,16 @@ func (a *app) tenantsSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set ID",
 		Short: "Set a tenant's weight, cap or pause, or those of one of its classes",
-		Long: `Set changes what is given and keeps the rest as it is. A paused tenant's jobs wait; leases that are held, also over a
-lowered cap, go on to their end.`,
+		Long: `Set changes the given settings and keeps the others. A paused tenant's jobs wait; held leases continue to
+their end, also above a lowered cap.`,
 		Example: `  lessor tenants set 11111111-1111-4111-8111-111111111111 --weight 3
   lessor tenants set 11111111-1111-4111-8111-111111111111 --class batch --max-concurrency 5 --pause`,
 	}
-	cmd.Flags().Int64Var(&f.weight, "weight", 1, "its part of the turns against others")
-	cmd.Flags().Int64Var(&f.most, "max-concurrency", 0, "leases at one time; 0 returns to the default")
-	cmd.Flags().BoolVar(&f.pause, "pause", false, "let its jobs wait")
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "let its jobs go on")
-	cmd.Flags().StringVar(&f.class, "class", "", "this fairness class of the tenant instead of the tenant")
+	cmd.Flags().Int64Var(&f.weight, "weight", 1, "its share of turns relative to other tenants")
+	cmd.Flags().Int64Var(&f.most, "max-concurrency", 0, "leases at the same time; 0 returns to the default")
+	cmd.Flags().BoolVar(&f.pause, "pause", false, "grant none of its jobs")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "end a pause")
+	cmd.Flags().StringVar(&f.class, "class", "", "change this fairness class of the tenant, not the tenant")
 	cmd.MarkFlagsMutuallyExclusive("pause", "resume")
 	cmd.MarkFlagsOneRequired("weight", "max-concurrency", "pause", "resume")
 	id := idArg[lessor.TenantID]("tenant")
@@ -186,7 +186,7 @@ lowered cap, go on to their end.`,
 	return cmd
 }
 
-// ask is what is to be set: the flags that were given, and otherwise the values that are there.
+// ask returns the new settings: the flags that were given, and the stored values for the others.
 func (f tenantsSetFlags) ask(cmd *cobra.Command, weight int, most *int, paused bool) lessor.TenantAsk {
 	ask := lessor.TenantAsk{Weight: new(int64(weight)), Paused: new((paused || f.pause) && !f.resume)}
 	if most != nil {

@@ -73,7 +73,9 @@ func sit(t *testing.T, server string, args ...string) *terminal {
 
 func openTerminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) // so that Close ends a Read
+	// Non-blocking, so that Close ends a Read.
+	const mode = unix.O_RDWR | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NONBLOCK
+	fd, err := unix.Open("/dev/ptmx", mode, 0)
 	if err != nil {
 		t.Fatalf("open a terminal: %v", err)
 	}
@@ -106,7 +108,8 @@ func (s *terminal) read() {
 
 func (s *terminal) resize(columns uint16) {
 	s.t.Helper()
-	if err := unix.IoctlSetWinsize(int(s.screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: columns}); err != nil {
+	size := &unix.Winsize{Row: 30, Col: columns}
+	if err := unix.IoctlSetWinsize(int(s.screen.Fd()), unix.TIOCSWINSZ, size); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -128,7 +131,8 @@ func (s *terminal) all() string {
 	return escapes.ReplaceAllString(s.drawn.String(), " ")
 }
 
-// await returns when the screen shows what is wanted. A program draws only what changes; one whose window changes draws all.
+// await waits until ok accepts the screen. A program draws only what changes, so await resizes the window to make it
+// draw everything.
 func (s *terminal) await(what string, ok func(screen string) bool) string {
 	s.t.Helper()
 	screen := ""
@@ -164,10 +168,10 @@ func (s *terminal) sees(texts ...string) string {
 	})
 }
 
-// lastWord is drawn by the test itself: behind all that the program drew.
+// lastWord is drawn by the test itself, after all output of the program.
 const lastWord = "\x1b]the end\x07"
 
-// ends waits for the exit code, and checks that the terminal is as it was. All that the program drew has been read then.
+// ends waits for the exit code, checks that the terminal was restored, and returns when all output was read.
 func (s *terminal) ends(code int) {
 	s.t.Helper()
 	select {
@@ -262,8 +266,10 @@ func TestTopOnATerminal(t *testing.T) {
 	server, c := serve(t)
 	jobs := map[string]lessor.JobID{}
 	for _, who := range []string{"ann", "bob"} {
-		jobs[who] = submitted(t, c, lessor.Submission{Type: new("mail." + who), Payload: []byte(`{"to":"` + who + `@example.org"}`)})
-		if _, denial, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: &who, Types: []string{"mail." + who}}); err != nil || denial != nil {
+		mail := "mail." + who
+		jobs[who] = submitted(t, c, lessor.Submission{Type: &mail, Payload: []byte(`{"to":"` + who + `@example.org"}`)})
+		_, denial, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: &who, Types: []string{mail}})
+		if err != nil || denial != nil {
 			t.Fatalf("request: %v %v", denial, err)
 		}
 	}
@@ -335,7 +341,7 @@ func TestBenchShowsABarOnATerminal(t *testing.T) {
 	s.ends(0)
 }
 
-// awaitText waits for what a program writes that does not draw.
+// awaitText waits for text that a program writes in lines.
 func (s *terminal) awaitText(text string) {
 	s.t.Helper()
 	for end := time.Now().Add(10 * time.Second); !strings.Contains(s.all(), text); time.Sleep(10 * time.Millisecond) {

@@ -14,7 +14,7 @@ func (a *app) tokenCommand() *cobra.Command {
 	cmd := a.reaching(&cobra.Command{
 		Use:   "token",
 		Short: "Create, list and delete access tokens",
-		Long:  "Tokens say who may do what. All of this needs an admin token.",
+		Long:  "Tokens say who may do what. All token commands need an admin token.",
 		Example: `  lessor token create --role worker --name build-7
   lessor token create --role submitter --tenant 11111111-1111-4111-8111-111111111111 --expires-in 30d
   lessor token list`,
@@ -33,11 +33,12 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	var r client.TokenRequest
 	var tenant string
 	var lasts duration
-	cmd := &cobra.Command{Use: "create", Short: "Make a token and print it: it is shown only once"}
+	cmd := &cobra.Command{Use: "create", Short: "Create a token and print it: it is shown only once"}
 	cmd.Flags().StringVar(&r.Role, "role", "", "viewer, submitter, worker, operator or admin (required)")
-	cmd.Flags().StringVar(&tenant, "tenant", "", "restrict the token to one tenant; from then on every call to the server needs a token")
-	cmd.Flags().StringVar(&r.Name, "name", "", "name of its holder, for records")
-	cmd.Flags().Var(&lasts, "expires-in", "end it by itself after this long, in whole seconds (default: never)")
+	cmd.Flags().StringVar(&tenant, "tenant", "",
+		"restrict the token to one tenant; from then on every call to the server needs a token")
+	cmd.Flags().StringVar(&r.Name, "name", "", "name of the holder, for records")
+	cmd.Flags().Var(&lasts, "expires-in", "lifetime of the token, in whole seconds (default: it never expires)")
 	require(cmd, "role")
 	completes(cmd, "role", oneOf("viewer", "submitter", "worker", "operator", "admin"))
 	read := func(cmd *cobra.Command, _ []string) (_ client.TokenRequest, err error) {

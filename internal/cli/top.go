@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -12,26 +13,26 @@ import (
 	"lessor/internal/top"
 )
 
-// topRows bounds the rows of a list that top reads: more than fit on any screen.
-const topRows = 200
-
-// topEvery is how often the live view is refreshed.
-const topEvery = time.Second
+const (
+	topRows  = 200         // rows of a list that top reads: more than fit on any screen
+	topEvery = time.Second // how often the live view is refreshed
+)
 
 func (a *app) topCommand() *cobra.Command {
 	every := duration{}
 	cmd := a.reaching(&cobra.Command{
 		Use:   "top",
 		Short: "Watch leases, queue, workers and alerts",
-		Long: `Top shows what goes on, live: leases with what is left of them, the queue, workers, capacity and alerts.
+		Long: `Top shows leases with their time left, the queue, workers, capacity and alerts, live.
 
-Keys: 1 to 4 and tab choose what is shown, arrows move, / filters, enter inspects a job, c cancels one (after a question), q ends.
+Keys: 1 to 4 and tab select the view, arrows move, / filters, enter inspects a job, c cancels one after a confirmation,
+q quits.
 
-Where the output is no terminal, and with --json, it prints one snapshot and ends; with --interval one line, or one JSON document, each
-time until it is stopped.`,
+If the output is not a terminal, or with --json, top prints one snapshot and exits; with --interval it prints one line,
+or one JSON document, at each interval until it is stopped.`,
 		Example: "  lessor top\n  lessor top --json\n  lessor top --interval 5s | tee top.log",
 	})
-	cmd.Flags().Var(&every, "interval", "refresh this often (live: 1s; else once)")
+	cmd.Flags().Var(&every, "interval", "refresh interval (live: 1s; otherwise once)")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("interval") && every.Duration < 100*time.Millisecond {
 			return usagef("--interval: %s is less than 100ms", every.String())
@@ -51,20 +52,21 @@ time until it is stopped.`,
 	return cmd
 }
 
-// watchTop is the live view.
-func (a *app) watchTop(ctx context.Context, c *client.Client, read func(context.Context) (top.Snapshot, error), every time.Duration) error {
-	if every == 0 {
-		every = topEvery
-	}
+// topReader reads a snapshot.
+type topReader = func(context.Context) (top.Snapshot, error)
+
+// watchTop runs the live view.
+func (a *app) watchTop(ctx context.Context, c *client.Client, read topReader, every time.Duration) error {
 	view := top.New(ctx, top.Config{
-		Every: every, Read: read, Job: c.Job,
+		Every: cmp.Or(every, topEvery), Read: read, Job: c.Job,
 		Cancel: func(ctx context.Context, id lessor.JobID) (lessor.Job, error) { return c.Cancel(ctx, id, false) },
 	})
-	_, err := tea.NewProgram(view, tea.WithContext(ctx), tea.WithInput(a.In), tea.WithOutput(a.Out), tea.WithEnvironment(a.Environ), tea.WithoutSignalHandler()).Run()
+	_, err := tea.NewProgram(view, tea.WithContext(ctx), tea.WithInput(a.In), tea.WithOutput(a.Out),
+		tea.WithEnvironment(a.Environ), tea.WithoutSignalHandler()).Run()
 	return unlessStopped(ctx, err)
 }
 
-// unlessStopped is nil if the command was told to stop: that is how one ends what goes on for ever.
+// unlessStopped returns nil if a signal stopped the command: it has no other end.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -72,8 +74,8 @@ func unlessStopped(ctx context.Context, err error) error {
 	return nil
 }
 
-// printTop prints one snapshot, or a line each time until it is told to stop.
-func (a *app) printTop(ctx context.Context, read func(context.Context) (top.Snapshot, error), every time.Duration) error {
+// printTop prints one snapshot, or one line per interval until a signal stops it.
+func (a *app) printTop(ctx context.Context, read topReader, every time.Duration) error {
 	for {
 		s, err := read(ctx)
 		switch {
@@ -99,7 +101,7 @@ func (a *app) printTop(ctx context.Context, read func(context.Context) (top.Snap
 	}
 }
 
-// printSnapshot prints all of it for a person or a mail.
+// printSnapshot prints all rows of a snapshot.
 func (a *app) printSnapshot(s *top.Snapshot) error {
 	now := s.At.Time()
 	a.say("%s", s.Line())

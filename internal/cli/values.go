@@ -15,7 +15,7 @@ import (
 	"lessor/internal/config"
 )
 
-// maxInput bounds a payload or result that is read from a file or standard input: no server takes more.
+// maxInput bounds a payload or result from a file or standard input. No server accepts more.
 const maxInput = 16 << 20
 
 // duration is a flag like 90s, 2m or 7d.
@@ -37,7 +37,7 @@ func (s *size) Set(text string) (err error) {
 }
 func (s *size) Type() string { return "size" }
 
-// readJSON reads a flag that is JSON itself, @FILE, or - for standard input.
+// readJSON reads a flag whose value is JSON, @FILE, or - for standard input.
 func (a *app) readJSON(flag, value string) (json.RawMessage, error) {
 	data := []byte(value)
 	var err error
@@ -62,7 +62,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // nothing was written
 	return io.ReadAll(io.LimitReader(f, maxInput+1))
 }
 
@@ -101,7 +101,7 @@ func tenantFlag(s string) (*lessor.TenantID, error) {
 	return &id, err
 }
 
-// given returns the value of a flag that was set, nil for one that was not.
+// given returns the value of a flag if it was set, otherwise nil.
 func given[T any](cmd *cobra.Command, flag string, value T) *T {
 	if !cmd.Flags().Changed(flag) {
 		return nil
@@ -109,14 +109,14 @@ func given[T any](cmd *cobra.Command, flag string, value T) *T {
 	return &value
 }
 
-// milliseconds returns a duration flag that was set in the wire's unit.
+// milliseconds returns a duration flag in milliseconds if it was set, otherwise nil.
 func milliseconds(cmd *cobra.Command, flag string, d duration) *int64 {
 	return given(cmd, flag, d.Milliseconds())
 }
 
 var errWholeSeconds = errors.New("is not a whole number of seconds")
 
-// seconds returns a duration flag that was set in whole seconds.
+// seconds returns a duration flag in seconds if it was set, otherwise nil.
 func seconds(cmd *cobra.Command, flag string, d duration) (*int64, error) {
 	if d.Duration%time.Second != 0 {
 		return nil, usageError{fmt.Errorf("--%s: %s %w", flag, d.String(), errWholeSeconds)}
@@ -124,7 +124,7 @@ func seconds(cmd *cobra.Command, flag string, d duration) (*int64, error) {
 	return given(cmd, flag, int64(d.Seconds())), nil
 }
 
-// oneOf completes these words.
+// oneOf completes one of these words.
 func oneOf[T ~string](words ...T) cobra.CompletionFunc {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -133,14 +133,14 @@ func oneOf[T ~string](words ...T) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completes registers a flag's completion; the flag exists.
+// completes registers the completion of an existing flag.
 func completes(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
 		panic(err)
 	}
 }
 
-// require marks a flag that must be given; the flag exists.
+// require marks an existing flag as required.
 func require(cmd *cobra.Command, flag string) {
 	if err := cmd.MarkFlagRequired(flag); err != nil {
 		panic(err)

@@ -11,7 +11,7 @@ import (
 	"lessor/node"
 )
 
-// version is what this program is.
+// version identifies this program.
 type version struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
@@ -30,7 +30,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// readVersion tells the version that was set when the program was built, and what the Go toolchain knows.
+// readVersion returns the version that was set at build time, and what the Go toolchain recorded.
 func readVersion() version {
 	v := version{Version: node.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

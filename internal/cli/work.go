@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,20 +30,21 @@ func (a *app) workCommand() *cobra.Command {
 	cmd := a.reaching(&cobra.Command{
 		Use:   "work --type TYPE -- COMMAND [ARGUMENT...]",
 		Short: "Lease jobs and run a command for each",
-		Long: `Work leases jobs of the given types and runs a command for each, in a folder of its own below the workspace:
+		Long: `Work leases jobs of the given types and runs a command for each, in a folder of its own below the
+workspace, with these environment variables:
 
   LESSOR_PAYLOAD_FILE     the job's payload, JSON
   LESSOR_RESULT_FILE      where to write the result, JSON; without it the result is {}
-  LESSOR_CHECKPOINT_FILE  the last checkpoint, JSON, if there is one; write it anew to keep a new one
+  LESSOR_CHECKPOINT_FILE  the last checkpoint, JSON, if there is one; replace it to store a new one
   LESSOR_JOB_ID, LESSOR_LEASE_ID, LESSOR_ATTEMPT, LESSOR_SESSION_ID
 
-Exit code 0 completes the job; any other fails it, with the end of its error output. "lessor beat" and "lessor progress"
-inside the command tell how it goes. Its output is in stdout.log and stderr.log of its folder.
+Exit code 0 completes the job; any other fails it, with the end of its error output. The command can report its state
+with "lessor beat" and "lessor progress". Its output is in stdout.log and stderr.log of its folder.
 
-Each command is held by a detached process, the shim, which sends the heartbeats and reports the end. The command goes on
-when the server or this program is killed, and is found again. SIGTERM or SIGINT: no more jobs are asked for, and this
-program ends; running commands go on. With --drain-jobs it waits for them; a second signal ends it at once, and the
-commands still go on. See docs/long-jobs.md.`,
+A detached process, the shim, runs each command, sends the heartbeats and reports the end. The command continues when
+the server or this program is killed, and is found again. On SIGTERM or SIGINT this program requests no more jobs and
+exits; running commands continue. With --drain-jobs it waits for them first; a second signal ends it at once, and the
+commands still continue. See docs/long-jobs.md.`,
 		Example: `  lessor work --type render -- ./render.sh
   lessor work --type mail --type report --concurrency 4 --timeout 10m -- python3 job.py
   lessor work --type agent --extend-on progress --engine claude-code --env API_KEY -- ./agent
@@ -50,20 +52,27 @@ commands still go on. See docs/long-jobs.md.`,
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles,
 	})
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.types, "type", nil, "type of job to ask for; may be given several times")
-	flags.IntVar(&f.concurrency, "concurrency", 1, "commands that run at once, counting those still running from before")
-	flags.StringVar(&f.extendOn, "extend-on", string(lessor.ExtendOnLife), "what keeps the lease: life (the command runs) or progress (it writes output or calls lessor beat)")
-	flags.StringVar(&f.engine, "engine", "command", "what the sentinel file calls the program, like claude-code")
-	flags.StringVar(&f.workspace, "workspace", "", "folder in which commands run (LESSOR_WORKSPACE; default: workspace in the data folder)")
-	flags.StringVar(&f.worker, "worker", "", "name under which jobs are asked for; the workspace's id is added (default: this host and the types)")
-	flags.BoolVar(&f.shell, "shell", false, "give the command to /bin/sh")
-	flags.StringArrayVar(&f.env, "env", nil, "variable that the command gets besides PATH, HOME, LANG, LC_*, TZ and TMPDIR; may be given several times")
-	flags.Var(&f.maxOutput, "max-output", "most that is kept of standard output, and of error output")
-	flags.Var(&f.timeout, "timeout", "end a command that runs longer, and fail the job (default: never)")
-	flags.Var(&f.memory, "memory", "most address space of each process of a command, like 2GiB (default: no limit)")
+	flags.StringArrayVar(&f.types, "type", nil, "type of job to request; may be given several times")
+	flags.IntVar(&f.concurrency, "concurrency", 1,
+		"commands that run at once, counting those still running from before")
+	flags.StringVar(&f.extendOn, "extend-on", string(lessor.ExtendOnLife),
+		"what keeps the lease alive: life (the command runs) or progress (it writes output or calls lessor beat)")
+	flags.StringVar(&f.engine, "engine", "command", "name of the program in the sentinel file, like claude-code")
+	flags.StringVar(&f.workspace, "workspace", "",
+		"folder in which commands run (LESSOR_WORKSPACE; default: workspace in the data folder)")
+	flags.StringVar(&f.worker, "worker", "",
+		"worker name for lease requests; the workspace's id is appended (default: the host name and the types)")
+	flags.BoolVar(&f.shell, "shell", false, "run the command with /bin/sh")
+	flags.StringArrayVar(&f.env, "env", nil,
+		"variable that the command receives besides PATH, HOME, LANG, LC_*, TZ and TMPDIR; may be given several times")
+	flags.Var(&f.maxOutput, "max-output", "limit on the standard output that is kept, and on the error output")
+	flags.Var(&f.timeout, "timeout", "end a command that runs for longer, and fail the job (default: never)")
+	flags.Var(&f.memory, "memory",
+		"limit on the address space of each process of a command, like 2GiB (default: no limit)")
 	flags.IntVar(&f.nice, "nice", 0, "added to the niceness of a command, up to 19")
-	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "when told to end, first wait for the running commands")
-	flags.StringVar(&f.file, "config", "", "YAML file with settings, of which those of data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
+	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "on a signal, wait for the running commands before exiting")
+	flags.StringVar(&f.file, "config", "",
+		"YAML file with settings, of which data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
 	require(cmd, "type")
 	completes(cmd, "extend-on", oneOf(lessor.ExtendOnLife, lessor.ExtendOnProgress))
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.work(cmd, args, f) })
@@ -83,19 +92,15 @@ func (a *app) work(cmd *cobra.Command, command []string, f workFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	defer func() { _ = r.Close() }() // nothing of ours is left to write
-	a.note("asking for %s as %s in %s", strings.Join(f.types, ", "), r.Worker(), loaded.Workspace)
+	defer func() { _ = r.Close() }() // nothing is left to write
+	a.note("requesting %s as %s in %s", strings.Join(f.types, ", "), r.Worker(), loaded.Workspace)
 	return r.Run(cmd.Context())
 }
 
-// workConfig loads the settings that count for commands too: where they run, how often they show that they live, and how
-// long they may take to end.
+// workConfig loads the settings that commands need: where they run, how often they send a pulse, and how long they may
+// take to end.
 func (a *app) workConfig(f workFlags) (config.Loaded, error) {
-	file := f.file
-	if file == "" {
-		file = a.getenv("LESSOR_CONFIG")
-	}
-	sources := config.Sources{File: file, Environ: a.Environ}
+	sources := config.Sources{File: cmp.Or(f.file, a.getenv("LESSOR_CONFIG")), Environ: a.Environ}
 	for _, set := range []config.Flag{
 		{Key: "data", Name: "--data", Value: a.reach.data},
 		{Key: "workspace", Name: "--workspace", Value: f.workspace},
@@ -135,23 +140,24 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 	if worker == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return executor.Config{}, fmt.Errorf("find the host's name, give --worker: %w", err)
+			return executor.Config{}, fmt.Errorf("read the host name (give --worker instead): %w", err)
 		}
 		worker = host + "." + strings.Join(f.types, "+")
 	}
 	return executor.Config{
-		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, Workspace: cfg.Workspace, Worker: worker, Types: f.types,
-		Concurrency: f.concurrency, Wait: f.drainJobs, Shim: []string{self, "shim"}, Environ: a.Environ, Log: a.logger(cfg),
+		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, Workspace: cfg.Workspace, Worker: worker,
+		Types: f.types, Concurrency: f.concurrency, Wait: f.drainJobs, Shim: []string{self, "shim"},
+		Environ: a.Environ, Log: a.logger(cfg),
 		Task: executor.Task{
 			Command: command, Shell: f.shell, Env: f.env, Engine: f.engine, ExtendOn: lessor.ExtendOn(f.extendOn),
 			MaxOutput: int64(f.maxOutput.Size), Timeout: f.timeout.Duration, Nice: f.nice, Memory: int64(f.memory.Size),
 			PulseEvery: cfg.Sentinel.Interval,
-			KillGrace:  max(cfg.Executor.KillGrace, time.Nanosecond), // 0s means at once here, not the default
+			KillGrace:  max(cfg.Executor.KillGrace, time.Nanosecond), // 0s means "at once", not the default
 		},
 	}, nil
 }
 
-// findProgram returns the absolute path of a program: the command runs in another folder.
+// findProgram returns the absolute path of a program, because the command runs in another folder.
 func findProgram(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
