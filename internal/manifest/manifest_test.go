@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -226,14 +227,63 @@ func TestTooManyKeysAreRefusedAtOnce(t *testing.T) {
 	for name, raw := range map[string]string{
 		"lines": "jobs:\n" + strings.Repeat("  key: value\n", 200_000), "flow": "jobs: {" + strings.Repeat("key: value, ", 200_000) + "}",
 		"lists in lists": "jobs: " + strings.Repeat("- ", 200_000), "brackets": "jobs: " + strings.Repeat("[", 200_000),
+		"carriage returns": strings.Repeat("key: value\r", 200_000),
+		"one mapping":      keyLines(20_000, "", "\n"), "one mapping of a list": "jobs:\n-\n" + keyLines(20_000, "  ", "\n"),
+		"one mapping by carriage returns": keyLines(20_000, "", "\r"),
+		"mappings in one":                 keyLines(5_001, "", "\n  a: 1\n"),
 	} {
 		start := time.Now()
 		_, err := Read("f.yaml", []byte(raw))
-		if err == nil || !strings.Contains(err.Error(), "more than 50000 values") {
+		want := "more than 50000 values: divide it into several files"
+		if strings.Contains(name, "one") {
+			want = "more than 5000 keys in one mapping: divide it into several files"
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %.200v", name, err)
 		}
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("%s: refused after %v, want at once", name, took)
 		}
+	}
+}
+
+// keyLines returns lines of one mapping.
+func keyLines(n int, indent, end string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%sk%d: v%s", indent, i, end)
+	}
+	return b.String()
+}
+
+// TestManyMappingsAreNotOne: the keys of different mappings are not added up, and comments, list items and lines of text
+// without a colon are no keys.
+func TestManyMappingsAreNotOne(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("moduleId: a\njobs:\n")
+	for i := range 1_200 {
+		fmt.Fprintf(&b, "- jobId: j%d\n  # a: b\n  payload:\n    a: 1\n    b: 2\n    list:\n    - c: 1\n    - c: 2\n"+
+			"  schedule: {cron: '*/5 * * * *'}\n", i)
+	}
+	raw := b.String()
+	if n := keys(raw); n > 4 {
+		t.Errorf("%d keys in one mapping, want at most 4", n)
+	}
+	if n := keys(keyLines(5_000, " ", "\r\n")); n != 5_000 {
+		t.Errorf("%d keys in one mapping, want 5000", n)
+	}
+	if n := nodes("a: 1\r\nb: 2\r\n"); n != 2 {
+		t.Errorf("%d values in two lines, want 2", n)
+	}
+}
+
+// TestManyUnknownFieldsAreRefusedAtOnce: the search for the field that was meant costs little.
+func TestManyUnknownFieldsAreRefusedAtOnce(t *testing.T) {
+	start := time.Now()
+	if _, err := Read("f.yaml", []byte("moduleId: a\njobs:\n"+strings.Repeat("- a: 1\n  b: 1\n", 5_000))); err == nil {
+		t.Error("unknown fields were accepted")
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("refused after %v, want at once", took)
 	}
 }

@@ -116,9 +116,12 @@ func hint(v *value, want kind) string {
 	return ""
 }
 
-// nearest names the fields that there are, or the one that was probably meant.
+// separators are the characters that nearest ignores in a name.
+var separators = strings.NewReplacer("_", "", "-", "")
+
+// nearest lists the fields that exist, or names the one that was probably meant.
 func nearest(name string, fields map[string]shape) string {
-	plain := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
+	plain := func(s string) string { return strings.ToLower(separators.Replace(s)) }
 	names := slices.Sorted(maps.Keys(fields))
 	for _, field := range names {
 		if plain(field) == plain(name) {

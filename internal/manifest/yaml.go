@@ -15,16 +15,44 @@ import (
 // maxDepth is how deep values may be nested: more than anybody can read.
 const maxDepth = 1000
 
-// maxNodes is how many values a YAML file may have: a thousand definitions with fifty fields each. The time of the parser grows with
-// the square of it.
-const maxNodes = 50_000
+const (
+	// maxNodes is how many values a YAML file may have: a thousand definitions with fifty fields each.
+	maxNodes = 50_000
+	// maxKeys is how many keys one mapping may have. The parser's time grows with the square of it.
+	maxKeys = 5_000
+)
 
-// nodes returns how many values YAML text may have at most, without reading it: each needs one of these.
-func nodes(raw string) (n int) {
-	for _, mark := range []string{"\n", ",", "[", "{", "- ", "? "} {
+// nodes returns an upper bound of the values in YAML text, without parsing it: each value needs one of these.
+func nodes(raw string) int {
+	n := -strings.Count(raw, "\r\n")
+	for _, mark := range []string{"\n", "\r", ",", "[", "{", "- ", "? "} {
 		n += strings.Count(raw, mark)
 	}
 	return n
+}
+
+// keys returns an upper bound of the keys in one mapping, without parsing the text. A mapping in braces is not counted:
+// the parser reads it in time that grows with its length.
+func keys(raw string) (most int) {
+	type mapping struct{ indent, keys int }
+	var open []mapping // around this line, the innermost last
+	for line := range strings.FieldsFuncSeq(raw, func(c rune) bool { return c == '\n' || c == '\r' }) {
+		text := strings.TrimLeft(line, " ")
+		indent := len(line) - len(text)
+		for len(open) > 0 && open[len(open)-1].indent > indent {
+			open = open[:len(open)-1]
+		}
+		if text == "" || text[0] == '#' || strings.HasPrefix(text, "- ") || !strings.Contains(text, ":") {
+			continue
+		}
+		if len(open) == 0 || open[len(open)-1].indent < indent {
+			open = append(open, mapping{indent: indent})
+		}
+		innermost := &open[len(open)-1]
+		innermost.keys++
+		most = max(most, innermost.keys)
+	}
+	return most
 }
 
 // yamlReader turns the tree of one document into values.
@@ -35,8 +63,13 @@ type yamlReader struct {
 
 // readYAML returns the documents of a file that are not empty.
 func (c *check) readYAML(raw string) []*value {
-	if nodes(raw) > maxNodes {
-		c.refuse(&value{line: 1, column: 1}, "this has more than %d values: divide it into several files, or write it as JSON", maxNodes)
+	const divide = "divide it into several files, or write it as JSON"
+	switch start := (&value{line: 1, column: 1}); {
+	case nodes(raw) > maxNodes:
+		c.refuse(start, "this has more than %d values: %s", maxNodes, divide)
+		return nil
+	case keys(raw) > maxKeys:
+		c.refuse(start, "this has more than %d keys in one mapping: %s", maxKeys, divide)
 		return nil
 	}
 	var docs []*value
