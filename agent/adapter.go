@@ -7,8 +7,8 @@ import (
 
 // Adapter is a model provider. Complete may be called at once for several conversations.
 type Adapter interface {
-	// Complete asks the model for its next turn. It calls q.Beat whenever a part of the answer arrives, and returns when ctx
-	// is done.
+	// Complete asks the model for its next turn. It calls q.Beat whenever a part of the answer arrives, and returns
+	// when ctx is done.
 	Complete(ctx context.Context, q Question) (Reply, error)
 }
 

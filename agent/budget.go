@@ -30,8 +30,8 @@ var (
 type Budget struct {
 	// Calls is how often the model may be asked. Zero means DefaultCalls.
 	Calls int
-	// Tokens is how many it may use, in and out together, as the provider counts them; the call that passes the bound is the
-	// last. Zero means DefaultTokens.
+	// Tokens is how many it may use, in and out together, as the provider counts them; the call that passes the bound
+	// is the last. Zero means DefaultTokens.
 	Tokens int
 }
 

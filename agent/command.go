@@ -27,8 +27,8 @@ const commandGrace = 2 * time.Second
 type CommandConfig struct {
 	// Name is the tool's. Empty means "run_command".
 	Name string
-	// Programs are those that may be run, by the name or path the model gives. Their arguments are the model's to choose: a
-	// program that runs others opens the door to all.
+	// Programs are those that may be run, by the name or path the model gives. Their arguments are the model's to
+	// choose: a program that runs others opens the door to all.
 	Programs []string
 	// Dir is where they run. Empty means where this process does.
 	Dir string
@@ -43,8 +43,9 @@ type CommandConfig struct {
 const commandSchema = `{"type":"object","properties":{"argv":{"type":"array","items":{"type":"string"},"minItems":1,` +
 	`"description":"the program and its arguments; there is no shell"}},"required":["argv"],"additionalProperties":false}`
 
-// NewCommand returns a tool that runs a command and beats whenever that writes something, so that a command which hangs in
-// silence loses the lease. There is no shell. When its time is over or ctx is done, the command is killed with all it started.
+// NewCommand returns a tool that runs a command and beats whenever that writes something, so that a command which
+// hangs in silence loses the lease. There is no shell. When its time is over or ctx is done, the command is killed
+// with all it started.
 func NewCommand(cfg CommandConfig) (Tool, error) {
 	if len(cfg.Programs) == 0 {
 		return Tool{}, errors.New("a command tool needs the programs that it may run")
@@ -82,7 +83,8 @@ func (cfg CommandConfig) run(ctx context.Context, t *ToolContext, in commandArgu
 	if len(in.Argv) == 0 || !slices.Contains(cfg.Programs, in.Argv[0]) {
 		return nil, fmt.Errorf("argv must begin with one of %s", strings.Join(cfg.Programs, ", "))
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the command took longer than %s", cfg.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the command took longer than %s",
+		cfg.Timeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, in.Argv[0], in.Argv[1:]...)
 	out := &tail{beat: t.Beat, limit: cfg.MaxOutput}

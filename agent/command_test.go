@@ -51,7 +51,8 @@ func TestCommandRunsWhereAndWithWhatItWasGiven(t *testing.T) {
 	if want := `{"exit_code":0,"output":"` + dir + `\nkey=\n"}`; got != want {
 		t.Errorf("the model is told %s, want %s", got, want)
 	}
-	got = run(t, t.Context(), agent.CommandConfig{Env: []string{"API_KEY=given", "PATH=" + os.Getenv("PATH")}}, agent.Vitals{}, "sh", "-c", "echo $API_KEY")
+	got = run(t, t.Context(), agent.CommandConfig{Env: []string{"API_KEY=given", "PATH=" + os.Getenv("PATH")}},
+		agent.Vitals{}, "sh", "-c", "echo $API_KEY")
 	if !strings.Contains(got, "given") {
 		t.Errorf("the model is told %s", got)
 	}
@@ -59,8 +60,15 @@ func TestCommandRunsWhereAndWithWhatItWasGiven(t *testing.T) {
 
 func TestCommandThatIsNotAllowedIsNotRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "made")
-	for _, argv := range [][]string{{"touch", file}, {"/bin/sh", "-c", "touch " + file}, {"sh -c touch", file}, {""}, {}} {
-		if got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, argv...); !strings.HasPrefix(got, "error: argv must begin with one of sh") {
+	for _, argv := range [][]string{
+		{"touch", file},
+		{"/bin/sh", "-c", "touch " + file},
+		{"sh -c touch", file},
+		{""},
+		{},
+	} {
+		if got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, argv...); !strings.HasPrefix(got,
+			"error: argv must begin with one of sh") {
 			t.Errorf("%q: the model is told %s", argv, got)
 		}
 	}
@@ -70,7 +78,8 @@ func TestCommandThatIsNotAllowedIsNotRun(t *testing.T) {
 	if _, err := agent.NewCommand(agent.CommandConfig{}); err == nil {
 		t.Error("a tool that may run nothing was taken")
 	}
-	if got := run(t, t.Context(), agent.CommandConfig{Programs: []string{"no-such-program"}}, agent.Vitals{}, "no-such-program"); !strings.HasPrefix(got, "error: ") {
+	if got := run(t, t.Context(), agent.CommandConfig{Programs: []string{"no-such-program"}}, agent.Vitals{},
+		"no-such-program"); !strings.HasPrefix(got, "error: ") {
 		t.Errorf("a program that is not there: the model is told %s", got)
 	}
 }
@@ -85,14 +94,16 @@ func TestCommandBeatsWhenItWrites(t *testing.T) {
 	}
 	beats = 0
 	// Each line waits for the last to be read, so that they cannot be read at once.
-	run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{Heartbeat: &hb}, "sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.1; done")
+	run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{Heartbeat: &hb}, "sh", "-c",
+		"for i in 1 2 3; do echo $i; sleep 0.1; done")
 	if beats < 4 {
 		t.Errorf("%d beats of a command that writes three lines", beats)
 	}
 }
 
 func TestCommandKeepsTheEndOfItsOutput(t *testing.T) {
-	got := run(t, t.Context(), agent.CommandConfig{MaxOutput: 6}, agent.Vitals{}, "sh", "-c", "echo 0123456789; sleep 0.1; echo end")
+	got := run(t, t.Context(), agent.CommandConfig{MaxOutput: 6}, agent.Vitals{}, "sh", "-c",
+		"echo 0123456789; sleep 0.1; echo end")
 	if got != `{"exit_code":0,"output":"9\nend\n","left_out":9}` {
 		t.Errorf("the model is told %s", got)
 	}
@@ -122,7 +133,8 @@ func TestCommandThatTakesTooLongIsKilledWithAllItStarted(t *testing.T) {
 
 func TestCommandLeavesNothingRunning(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, "sh", "-c", "sleep 100 >/dev/null 2>&1 & echo $! > "+pidFile)
+	got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, "sh", "-c",
+		"sleep 100 >/dev/null 2>&1 & echo $! > "+pidFile)
 	if got != `{"exit_code":0,"output":""}` {
 		t.Errorf("the model is told %s", got)
 	}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the command a process group of its own, which is killed as a whole when its context is done. end kills what
-// is left of it.
+// ownGroup gives the command a process group of its own, which is killed as a whole when its context is done. end
+// kills what is left of it.
 func ownGroup(cmd *exec.Cmd) (end func()) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {

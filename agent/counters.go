@@ -44,7 +44,8 @@ func (c *counts) beat(silence time.Duration) {
 
 func (c *counts) longest() time.Duration { return time.Duration(c.silence.Load()) }
 
-// fade lets an old silence weigh an eighth less, so that one outlier in many calls does not shorten the interval for ever.
+// fade lets an old silence weigh an eighth less, so that one outlier in many calls does not shorten the interval for
+// ever.
 func (c *counts) fade() {
 	longest := c.silence.Load()
 	c.silence.CompareAndSwap(longest, longest-longest/8)
@@ -56,7 +57,8 @@ func (e *Executor) Counts() []ToolCounts {
 	for _, name := range e.order {
 		c := e.counts[name]
 		all = append(all, ToolCounts{
-			Tool: name, Calls: c.calls.Load(), Failures: c.failures.Load(), Beats: c.beats.Load(), Extensions: c.extensions.Load(),
+			Tool: name, Calls: c.calls.Load(), Failures: c.failures.Load(), Beats: c.beats.Load(),
+			Extensions:        c.extensions.Load(),
 			ExtensionFailures: c.extensionFailures.Load(), LongestSilence: c.longest(),
 		})
 	}
@@ -71,11 +73,14 @@ type metrics struct{ executor *Executor }
 var (
 	toolLabel    = []string{"tool"}
 	callsDesc    = prometheus.NewDesc("lessor_agent_tool_calls_total", "Tool calls that ended.", toolLabel, nil)
-	failuresDesc = prometheus.NewDesc("lessor_agent_tool_failures_total", "Tool calls that ended in an error or a panic.", toolLabel, nil)
+	failuresDesc = prometheus.NewDesc("lessor_agent_tool_failures_total",
+		"Tool calls that ended in an error or a panic.", toolLabel, nil)
 	beatsDesc    = prometheus.NewDesc("lessor_agent_beats_total", "Signs of progress.", toolLabel, nil)
 	extendedDesc = prometheus.NewDesc("lessor_agent_extensions_total", "Leases extended by beats.", toolLabel, nil)
-	refusedDesc  = prometheus.NewDesc("lessor_agent_extension_failures_total", "Extensions that failed.", toolLabel, nil)
-	silenceDesc  = prometheus.NewDesc("lessor_agent_longest_silence_seconds", "Longest time between two beats, of late.", toolLabel, nil)
+	refusedDesc  = prometheus.NewDesc("lessor_agent_extension_failures_total", "Extensions that failed.", toolLabel,
+		nil)
+	silenceDesc = prometheus.NewDesc("lessor_agent_longest_silence_seconds",
+		"Longest time between two beats, of late.", toolLabel, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -17,7 +17,10 @@ func TestDeploysOfALoopLoseNothing(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) worker.Mailbox{
 		"in memory": func(*testing.T) worker.Mailbox { return worker.NewMemory(worker.MemoryConfig{}) },
 		"on a server": func(t *testing.T) worker.Mailbox {
-			box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: lessortest.Start(t).Client(), Type: "requests"})
+			box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{
+				Client: lessortest.Start(t).Client(),
+				Type:   "requests",
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,24 +34,31 @@ func TestDeploysOfALoopLoseNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range 2 * worker.MaxDeliveries {
-					ctx, stop := context.WithTimeout(t.Context(), time.Hour) // nothing to do for so long means that it is lost
-					l := p.loop(config{Requests: requests, DeadLetters: p.dead, Execute: func(ctx context.Context, task *agent.Task[question]) (string, error) {
-						if task.Delivery != 1 {
-							t.Errorf("delivery %d, want 1: a stop is not a delivery", task.Delivery)
-						}
-						stop()
-						<-ctx.Done()
-						return "", ctx.Err()
-					}})
+					// nothing to do for so long means that it is lost
+					ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+					l := p.loop(config{
+						Requests: requests, DeadLetters: p.dead,
+						Execute: func(ctx context.Context, task *agent.Task[question]) (string, error) {
+							if task.Delivery != 1 {
+								t.Errorf("delivery %d, want 1: a stop is not a delivery", task.Delivery)
+							}
+							stop()
+							<-ctx.Done()
+							return "", ctx.Err()
+						},
+					})
 					if err := l.Run(ctx); err != nil {
 						t.Fatal(err)
 					}
 				}
 				done := false
-				l := p.loop(config{Requests: requests, DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string, error) {
-					done = true
-					return "done", nil
-				}})
+				l := p.loop(config{
+					Requests: requests, DeadLetters: p.dead,
+					Execute: func(context.Context, *agent.Task[question]) (string, error) {
+						done = true
+						return "done", nil
+					},
+				})
 				if handled, err := l.Next(t.Context(), time.Second); err != nil || !handled || !done {
 					t.Errorf("after the deploys the request was handled %t, err %v", handled, err)
 				}
@@ -74,7 +84,8 @@ func TestRequestThatKillsItsLoopBecomesADeadLetter(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		if letters, err := p.requests.DeadLetters(t.Context(), 10); err != nil || len(letters) != 1 || letters[0].ID != id {
+		if letters, err := p.requests.DeadLetters(t.Context(), 10); err != nil || len(letters) != 1 ||
+			letters[0].ID != id {
 			t.Errorf("dead letters %v, err %v; want %s", letters, err, id)
 		}
 	})

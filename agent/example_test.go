@@ -43,7 +43,10 @@ func Example() {
 	}
 
 	requests, replies := worker.NewMemory(worker.MemoryConfig{}), worker.NewMemory(worker.MemoryConfig{})
-	loop, err := agent.NewLoop(agent.LoopConfig[place, string]{Requests: requests, Execute: agent.Ask[place, string](inner, prompt)})
+	loop, err := agent.NewLoop(agent.LoopConfig[place, string]{
+		Requests: requests,
+		Execute:  agent.Ask[place, string](inner, prompt),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -24,8 +24,8 @@ type ExecutorConfig struct {
 	Log *slog.Logger
 }
 
-// Executor runs tools, one call at a time for each run. It beats before and after every call, also of a tool that fails or
-// panics, counts what each tool does, and adapts the extension interval to how long each tool is silent.
+// Executor runs tools, one call at a time for each run. It beats before and after every call, also of a tool that
+// fails or panics, counts what each tool does, and adapts the extension interval to how long each tool is silent.
 type Executor struct {
 	tools  []Tool
 	byName map[string]Tool
@@ -120,7 +120,9 @@ func (e *Executor) expect(name string, c *counts, v Vitals) {
 }
 
 // call calls the tool; a panic is an error.
-func (e *Executor) call(ctx context.Context, tool Tool, t *ToolContext, arguments json.RawMessage) (text string, err error) {
+func (e *Executor) call(
+	ctx context.Context, tool Tool, t *ToolContext, arguments json.RawMessage,
+) (text string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			e.log.Error("A tool panicked", "tool", tool.Name, "panic", r, "stack", string(debug.Stack()))

@@ -30,7 +30,9 @@ func executor(t testing.TB, tools ...agent.Tool) *agent.Executor {
 
 // tool is a tool without arguments.
 func tool(name string, call func(ctx context.Context, t *agent.ToolContext) (string, error)) agent.Tool {
-	return agent.Tool{Name: name, Call: func(ctx context.Context, t *agent.ToolContext, _ json.RawMessage) (string, error) {
+	return agent.Tool{Name: name, Call: func(ctx context.Context, t *agent.ToolContext, _ json.RawMessage) (string,
+		error,
+	) {
 		return call(ctx, t)
 	}}
 }
@@ -67,7 +69,10 @@ func TestExecutorBeatsBeforeAndAfterEveryTool(t *testing.T) {
 				if diff := cmp.Diff([]time.Duration{0, 90 * time.Second}, beats); diff != "" {
 					t.Errorf("beats (-want +got):\n%s", diff)
 				}
-				want := map[string]string{"works": "done", "fails": "error: no such file", "panics": "error: tool t panicked: index out of range"}[name]
+				want := map[string]string{
+					"works": "done", "fails": "error: no such file",
+					"panics": "error: tool t panicked: index out of range",
+				}[name]
 				if got.Text != want || got.Role != agent.ToolRole {
 					t.Errorf("the model is told %+v, want %q", got, want)
 				}
@@ -95,7 +100,11 @@ func TestBeatsOfWhatAToolLeftRunningDoNotCount(t *testing.T) {
 	beats := 0
 	hb.Observe(func() { beats++ })
 	var left *agent.ToolContext
-	e := executor(t, tool("t", func(_ context.Context, tc *agent.ToolContext) (string, error) { left = tc; return "", nil }))
+	e := executor(t, tool("t", func(_ context.Context, tc *agent.ToolContext) (string, error) {
+		left = tc
+		return "",
+			nil
+	}))
 	e.Execute(t.Context(), agent.ToolCall{Name: "t"}, agent.Vitals{Heartbeat: &hb})
 	left.Beat()
 	if beats != 2 {
@@ -203,8 +212,16 @@ func TestIntervalAdaptsToToolsThatAreSilentForLong(t *testing.T) {
 func TestToolSilentForLongerThanTheLeaseIsNamedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		hang := tool("hang", func(context.Context, *agent.ToolContext) (string, error) { time.Sleep(time.Hour); return "", nil })
-		e, err := agent.NewExecutor(agent.ExecutorConfig{Tools: []agent.Tool{hang}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		hang := tool("hang", func(context.Context, *agent.ToolContext) (string,
+			error,
+		) {
+			time.Sleep(time.Hour)
+			return "", nil
+		})
+		e, err := agent.NewExecutor(agent.ExecutorConfig{
+			Tools: []agent.Tool{hang},
+			Log:   slog.New(slog.NewTextHandler(&log, nil)),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +253,10 @@ func TestLongSilenceFades(t *testing.T) {
 }
 
 func TestCountsAreMetrics(t *testing.T) {
-	e := executor(t, tool("t", func(context.Context, *agent.ToolContext) (string, error) { return "", errors.New("no") }))
+	e := executor(t, tool("t", func(context.Context, *agent.ToolContext) (string, error) {
+		return "",
+			errors.New("no")
+	}))
 	e.Execute(t.Context(), agent.ToolCall{Name: "t"}, agent.Vitals{Heartbeat: &worker.Heartbeat{}})
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(e.Metrics())
@@ -254,7 +274,8 @@ func TestCountsAreMetrics(t *testing.T) {
 	}
 	want := map[string]float64{
 		"lessor_agent_tool_calls_total": 1, "lessor_agent_tool_failures_total": 1, "lessor_agent_beats_total": 2,
-		"lessor_agent_extensions_total": 0, "lessor_agent_extension_failures_total": 0, "lessor_agent_longest_silence_seconds": 0,
+		"lessor_agent_extensions_total": 0, "lessor_agent_extension_failures_total": 0,
+		"lessor_agent_longest_silence_seconds": 0,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1)); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

@@ -11,7 +11,8 @@ import (
 	"lessor/worker"
 )
 
-// Delays before a request that failed is tried again: they grow with each delivery, so that what is broken has time to mend.
+// Delays before a request that failed is tried again: they grow with each delivery, so that what is broken has time
+// to mend.
 const (
 	retryDelay    = 60 * time.Second
 	maxRetryDelay = 15 * time.Minute
@@ -77,7 +78,10 @@ func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[
 		err = worker.CheckBody(body)
 	}
 	if err != nil { // no delivery will make it better
-		if body, err = json.Marshal(Result[Out]{RequestID: r.RequestID, Error: "the output cannot be sent: " + text(err)}); err != nil {
+		if body, err = json.Marshal(Result[Out]{
+			RequestID: r.RequestID,
+			Error:     "the output cannot be sent: " + text(err),
+		}); err != nil {
 			return fmt.Errorf("encode reply: %w", err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Inner is the inner loop: it asks the model, runs the tools that it calls, tells it the results, and asks again until it
-// answers without a call. It beats at each model call. It may be used for several runs at once.
+// Inner is the inner loop: it asks the model, runs the tools that it calls, tells it the results, and asks again
+// until it answers without a call. It beats at each model call. It may be used for several runs at once.
 type Inner struct {
 	Adapter Adapter
 	// Executor has the tools; one without tools is fine.
@@ -27,8 +27,8 @@ type Response struct {
 	Usage Usage
 }
 
-// Run goes on with a conversation until the model has its answer, the budget is spent or ctx is done. The response tells how
-// far it came, also beside an error.
+// Run goes on with a conversation until the model has its answer, the budget is spent or ctx is done. The response
+// tells how far it came, also beside an error.
 func (in *Inner) Run(ctx context.Context, turns []Turn, v Vitals) (Response, error) {
 	r := Response{Turns: slices.Clone(turns)}
 	size := 0
@@ -39,7 +39,10 @@ func (in *Inner) Run(ctx context.Context, turns []Turn, v Vitals) (Response, err
 		if ctx.Err() != nil {
 			return r, context.Cause(ctx)
 		}
-		if err := in.Budget.check(spent{calls: r.Calls, tokens: r.Usage.InputTokens + r.Usage.OutputTokens, bytes: size}); err != nil {
+		if err := in.Budget.check(spent{
+			calls: r.Calls, tokens: r.Usage.InputTokens + r.Usage.OutputTokens,
+			bytes: size,
+		}); err != nil {
 			return r, err
 		}
 		reply, err := in.ask(ctx, r.Turns, v)
@@ -83,8 +86,8 @@ func (in *Inner) ask(ctx context.Context, turns []Turn, v Vitals) (reply Reply, 
 	return reply, nil
 }
 
-// Ask returns an Execute for a Loop that prompts the model anew for each request. The model's answer is the Out itself if that
-// is a string, else JSON.
+// Ask returns an Execute for a Loop that prompts the model anew for each request. The model's answer is the Out
+// itself if that is a string, else JSON.
 func Ask[Req, Out any](in *Inner, prompt func(Req) []Turn) func(context.Context, *Task[Req]) (Out, error) {
 	return func(ctx context.Context, t *Task[Req]) (out Out, err error) {
 		r, err := in.Run(ctx, prompt(t.Request), t.Vitals)

@@ -18,9 +18,10 @@ var greeting = []agent.Turn{{Role: agent.User, Text: "What is the weather?"}}
 
 func TestInnerLoopTellsTheModelWhatItsToolsFound(t *testing.T) {
 	model := agent.Script(agent.Use("look", `{}`), agent.Say("It rains."))
-	in := &agent.Inner{Adapter: model, Executor: executor(t, tool("look", func(context.Context, *agent.ToolContext) (string, error) {
-		return "clouds", nil
-	}))}
+	in := &agent.Inner{Adapter: model, Executor: executor(t,
+		tool("look", func(context.Context, *agent.ToolContext) (string, error) {
+			return "clouds", nil
+		}))}
 	got, err := in.Run(t.Context(), greeting, agent.Vitals{})
 	if err != nil || got.Text != "It rains." || got.Calls != 2 {
 		t.Fatalf("answer %q after %d calls, err %v", got.Text, got.Calls, err)
@@ -48,14 +49,20 @@ func TestInnerLoopBeatsAtEachModelCall(t *testing.T) {
 		hb.Observe(func() { beats = append(beats, time.Since(began)) })
 		slow := agent.Use("look", `{}`)
 		slow.Takes = 40 * time.Second
-		in := &agent.Inner{Adapter: agent.Script(slow, agent.Say("done")), Executor: executor(t, tool("look", func(context.Context, *agent.ToolContext) (string, error) {
-			time.Sleep(time.Second)
-			return "", nil
-		}))}
+		in := &agent.Inner{
+			Adapter: agent.Script(slow, agent.Say("done")),
+			Executor: executor(t, tool("look", func(context.Context, *agent.ToolContext) (string, error) {
+				time.Sleep(time.Second)
+				return "", nil
+			})),
+		}
 		if _, err := in.Run(t.Context(), greeting, agent.Vitals{Heartbeat: &hb}); err != nil {
 			t.Fatal(err)
 		}
-		want := []time.Duration{0, 40 * time.Second, 40 * time.Second, 41 * time.Second, 41 * time.Second, 41 * time.Second}
+		want := []time.Duration{
+			0, 40 * time.Second, 40 * time.Second, 41 * time.Second, 41 * time.Second,
+			41 * time.Second,
+		}
 		if diff := cmp.Diff(want, beats); diff != "" {
 			t.Errorf("beats around the call, the tool and the second call (-want +got):\n%s", diff)
 		}
@@ -70,7 +77,11 @@ func (m endless) Complete(context.Context, agent.Question) (agent.Reply, error) 
 }
 
 func TestBudgetEndsARun(t *testing.T) {
-	look := tool("look", func(context.Context, *agent.ToolContext) (string, error) { return strings.Repeat("x", 60<<10), nil })
+	look := tool("look", func(context.Context, *agent.ToolContext) (string,
+		error,
+	) {
+		return strings.Repeat("x", 60<<10), nil
+	})
 	for _, c := range []struct {
 		name   string
 		usage  agent.Usage
@@ -100,7 +111,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		in := &agent.Inner{Adapter: agent.Script(agent.Step{Hangs: true}), Executor: executor(t)}
-		if _, err := in.Run(ctx, greeting, agent.Vitals{}); !errors.Is(err, agent.ErrDeadline) || time.Since(began) != time.Minute {
+		if _, err := in.Run(ctx, greeting, agent.Vitals{}); !errors.Is(err, agent.ErrDeadline) ||
+			time.Since(began) != time.Minute {
 			t.Errorf("ended after %s with %v", time.Since(began), err)
 		}
 	})
@@ -110,11 +122,14 @@ func TestNoToolIsStartedAfterTheContextIsDone(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	calls := 0
 	step := agent.Step{Reply: agent.Reply{Calls: []agent.ToolCall{{Name: "stop"}, {Name: "stop"}}}}
-	in := &agent.Inner{Adapter: agent.Script(step), Executor: executor(t, tool("stop", func(context.Context, *agent.ToolContext) (string, error) {
-		calls++
-		cancel(agent.ErrDeadline)
-		return "", nil
-	}))}
+	in := &agent.Inner{
+		Adapter: agent.Script(step),
+		Executor: executor(t, tool("stop", func(context.Context, *agent.ToolContext) (string, error) {
+			calls++
+			cancel(agent.ErrDeadline)
+			return "", nil
+		})),
+	}
 	if _, err := in.Run(ctx, greeting, agent.Vitals{}); !errors.Is(err, agent.ErrDeadline) || calls != 1 {
 		t.Errorf("ended with %v after %d tools, want one", err, calls)
 	}
@@ -135,7 +150,8 @@ func TestModelThatFailsEndsTheRun(t *testing.T) {
 func TestTooManyCallsAtOnceEndTheRun(t *testing.T) {
 	step := agent.Step{Reply: agent.Reply{Calls: make([]agent.ToolCall, 65)}}
 	in := &agent.Inner{Adapter: agent.Script(step), Executor: executor(t)}
-	if _, err := in.Run(t.Context(), greeting, agent.Vitals{}); err == nil || !strings.Contains(err.Error(), "65 tools at once") {
+	if _, err := in.Run(t.Context(), greeting, agent.Vitals{}); err == nil ||
+		!strings.Contains(err.Error(), "65 tools at once") {
 		t.Errorf("ended with %v", err)
 	}
 }

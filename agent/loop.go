@@ -47,8 +47,8 @@ type LoopConfig[Req, Out any] struct {
 	Requests worker.Mailbox
 	// Execute does the work of one request; Ask makes one that prompts a model.
 	Execute func(ctx context.Context, t *Task[Req]) (Out, error)
-	// DeadLetters takes requests whose last delivery failed, as a DeadLetter. nil means that an error is replied at once, and
-	// nothing is tried again.
+	// DeadLetters takes requests whose last delivery failed, as a DeadLetter. nil means that an error is replied at
+	// once, and nothing is tried again.
 	DeadLetters worker.Mailbox
 	// Visibility is how long a message is hidden before its first beat. Zero means DefaultVisibility.
 	Visibility time.Duration
@@ -98,8 +98,8 @@ func NewLoop[Req, Out any](cfg LoopConfig[Req, Out]) (*Loop[Req, Out], error) {
 	return l, nil
 }
 
-// Heartbeats returns the heartbeats of the loop, for a worker.Watchdog: one for each request at a time. They also beat while
-// there is nothing to do, at least every worker.MaxWait.
+// Heartbeats returns the heartbeats of the loop, for a worker.Watchdog: one for each request at a time. They also
+// beat while there is nothing to do, at least every worker.MaxWait.
 func (l *Loop[Req, Out]) Heartbeats() []*worker.Heartbeat {
 	all := make([]*worker.Heartbeat, len(l.places))
 	for i, v := range l.places {
@@ -108,8 +108,8 @@ func (l *Loop[Req, Out]) Heartbeats() []*worker.Heartbeat {
 	return all
 }
 
-// Run works until ctx is done or the mailbox is closed, and returns when nothing runs any more. Requests under way when ctx
-// is done are given back at once.
+// Run works until ctx is done or the mailbox is closed, and returns when nothing runs any more. Requests under way
+// when ctx is done are given back at once.
 func (l *Loop[Req, Out]) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, v := range l.places {
@@ -143,8 +143,8 @@ func (l *Loop[Req, Out]) serve(ctx context.Context, v Vitals) {
 	}
 }
 
-// Next handles one request, waiting for it up to wait, and reports whether there was one. It is for programs that want to
-// decide when to work, and must not run beside Run or itself.
+// Next handles one request, waiting for it up to wait, and reports whether there was one. It is for programs that
+// want to decide when to work, and must not run beside Run or itself.
 func (l *Loop[Req, Out]) Next(ctx context.Context, wait time.Duration) (handled bool, err error) {
 	return l.next(ctx, l.places[0], wait)
 }
@@ -170,7 +170,8 @@ func (l *Loop[Req, Out]) execute(ctx context.Context, m worker.Message, v Vitals
 	defer detach()
 	defer func() {
 		if r := recover(); r != nil {
-			l.cfg.Log.Error("The work on a request panicked", "message", m.ID(), "panic", r, "stack", string(debug.Stack()))
+			l.cfg.Log.Error("The work on a request panicked",
+				"message", m.ID(), "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the work panicked: %v", r)
 		}
 	}()

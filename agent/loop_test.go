@@ -138,8 +138,12 @@ func TestMainLoopExtendsDuringToolExecution(t *testing.T) {
 		}))
 		in := &agent.Inner{Adapter: agent.Script(agent.Use("build", "{}"), agent.Say("It is built.")), Executor: e}
 		l := p.loop(config{
-			Execute:    agent.Ask[question, string](in, func(q question) []agent.Turn { return []agent.Turn{{Role: agent.User, Text: q.Text}} }),
-			Visibility: 2 * time.Second, Extender: worker.LeaseExtenderConfig{Interval: 100 * time.Millisecond, Extension: 2 * time.Second},
+			Execute: agent.Ask[question, string](in,
+				func(q question) []agent.Turn { return []agent.Turn{{Role: agent.User, Text: q.Text}} }),
+			Visibility: 2 * time.Second, Extender: worker.LeaseExtenderConfig{
+				Interval:  100 * time.Millisecond,
+				Extension: 2 * time.Second,
+			},
 		})
 		p.next(l)
 		if got := countsOf(t, e, "build").Extensions; got != 100 {
@@ -156,7 +160,12 @@ func TestHungAgentLosesItsMessageAndItsReplyIsRefused(t *testing.T) {
 		p := newPost(t)
 		p.ask("work")
 		wake := make(chan struct{})
-		hung := p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) { <-wake; return "late", nil }})
+		hung := p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string,
+			error,
+		) {
+			<-wake
+			return "late", nil
+		}})
 		healthy := p.loop(config{Execute: func(_ context.Context, task *agent.Task[question]) (string, error) {
 			if task.Delivery != 2 {
 				t.Errorf("delivery %d, want the second", task.Delivery)
@@ -184,8 +193,14 @@ func TestErrorIsRepliedAndAcknowledged(t *testing.T) {
 		do   execute
 		want string
 	}{
-		"error": {func(context.Context, *agent.Task[question]) (string, error) { return "x", errors.New("no model") }, "no model"},
-		"panic": {func(context.Context, *agent.Task[question]) (string, error) { panic("nil map") }, "the work panicked: nil map"},
+		"error": {
+			func(context.Context, *agent.Task[question]) (string, error) { return "x", errors.New("no model") },
+			"no model",
+		},
+		"panic": {
+			func(context.Context, *agent.Task[question]) (string, error) { panic("nil map") },
+			"the work panicked: nil map",
+		},
 		"deadline": {func(ctx context.Context, _ *agent.Task[question]) (string, error) {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
@@ -234,7 +249,10 @@ func TestWithDeadLettersAnErrorIsTriedAgainLaterEachTime(t *testing.T) {
 			t.Fatalf("%d dead letters, err %v", len(letters), err)
 		}
 		got, err := worker.DecodeBody[agent.DeadLetter](letters[0])
-		if diff := cmp.Diff(agent.DeadLetter{RequestID: id, Request: json.RawMessage(`{"text":"work"}`), Deliveries: 5, Error: "no model"}, got); err != nil || diff != "" {
+		if diff := cmp.Diff(agent.DeadLetter{
+			RequestID: id, Request: json.RawMessage(`{"text":"work"}`), Deliveries: 5,
+			Error: "no model",
+		}, got); err != nil || diff != "" {
 			t.Errorf("dead letter, err %v (-want +got):\n%s", err, diff)
 		}
 		if n := p.left(p.requests); n != 0 {
@@ -244,7 +262,10 @@ func TestWithDeadLettersAnErrorIsTriedAgainLaterEachTime(t *testing.T) {
 }
 
 func TestDelayBeforeTheNextTryIsBounded(t *testing.T) {
-	for deliveries, want := range map[int]time.Duration{1: time.Minute, 4: 4 * time.Minute, 15: 15 * time.Minute, 90: 15 * time.Minute} {
+	for deliveries, want := range map[int]time.Duration{
+		1: time.Minute, 4: 4 * time.Minute, 15: 15 * time.Minute,
+		90: 15 * time.Minute,
+	} {
 		if got := agent.DelayAfter(deliveries); got != want {
 			t.Errorf("after %d deliveries %s, want %s", deliveries, got, want)
 		}
@@ -256,7 +277,12 @@ func TestRequestThatCannotBeReadIsAnError(t *testing.T) {
 	if _, err := p.requests.Send(t.Context(), []byte("not JSON"), p.replies); err != nil {
 		t.Fatal(err)
 	}
-	p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) { t.Error("executed"); return "", nil }}))
+	p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string,
+		error,
+	) {
+		t.Error("executed")
+		return "", nil
+	}}))
 	if got := p.answers(); len(got) != 1 || !strings.Contains(got[0], `"error":"decode message`) {
 		t.Errorf("replies %q", got)
 	}
@@ -268,7 +294,11 @@ func TestDeadLetterKeepsABodyThatIsNoJSON(t *testing.T) {
 		if _, err := p.requests.Send(t.Context(), []byte("not JSON"), nil); err != nil {
 			t.Fatal(err)
 		}
-		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string, error) { return "", nil }})
+		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string,
+			error,
+		) {
+			return "", nil
+		}})
 		for range 5 {
 			p.next(l)
 			time.Sleep(15 * time.Minute)
@@ -277,7 +307,8 @@ func TestDeadLetterKeepsABodyThatIsNoJSON(t *testing.T) {
 		if err != nil || len(letters) != 1 {
 			t.Fatalf("%d dead letters, err %v", len(letters), err)
 		}
-		if got, err := worker.DecodeBody[agent.DeadLetter](letters[0]); err != nil || string(got.Body) != "not JSON" || got.Request != nil {
+		if got, err := worker.DecodeBody[agent.DeadLetter](letters[0]); err != nil || string(got.Body) != "not JSON" ||
+			got.Request != nil {
 			t.Errorf("dead letter %+v, err %v", got, err)
 		}
 	})
@@ -288,7 +319,11 @@ func TestDeadLettersThatCannotBeSentStayInTheMailbox(t *testing.T) {
 		p := newPost(t)
 		id := p.ask("work")
 		p.dead.Close()
-		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string, error) { return "", errors.New("no") }})
+		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string,
+			error,
+		) {
+			return "", errors.New("no")
+		}})
 		for range 4 {
 			p.next(l)
 			time.Sleep(15 * time.Minute)
@@ -306,7 +341,10 @@ func TestReplyThatCannotBeSentIsNotAcknowledged(t *testing.T) {
 		p := newPost(t)
 		p.ask("work")
 		p.replies.Close()
-		p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) { return "done", nil }}))
+		p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) {
+			return "done",
+				nil
+		}}))
 		time.Sleep(time.Minute)
 		if n := p.left(p.requests); n != 1 {
 			t.Errorf("%d requests are left, want the one without a reply", n)
@@ -331,7 +369,10 @@ func TestRequestWithoutReplyToIsAcknowledged(t *testing.T) {
 		if _, err := worker.SendJSON(t.Context(), p.requests, question{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) { return "done", nil }}))
+		p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) {
+			return "done",
+				nil
+		}}))
 		time.Sleep(time.Hour)
 		if n := p.left(p.requests); n != 0 || p.log.Len() > 0 {
 			t.Errorf("%d requests are left, logged %q", n, p.log.String())
@@ -347,11 +388,14 @@ func TestStoppedLoopGivesItsRequestsBackAtOnce(t *testing.T) {
 		}
 		var running sync.WaitGroup
 		running.Add(3)
-		l := p.loop(config{Concurrency: 3, DeadLetters: p.dead, Execute: func(ctx context.Context, _ *agent.Task[question]) (string, error) {
-			running.Done()
-			<-ctx.Done()
-			return "", ctx.Err()
-		}})
+		l := p.loop(config{
+			Concurrency: 3, DeadLetters: p.dead,
+			Execute: func(ctx context.Context, _ *agent.Task[question]) (string, error) {
+				running.Done()
+				<-ctx.Done()
+				return "", ctx.Err()
+			},
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- l.Run(ctx) }()

@@ -32,14 +32,18 @@ func TestLoopOutlivesAMailboxThatCannotBeRead(t *testing.T) {
 		p.ask("work")
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		l := p.loop(config{Requests: &flaky{p.requests, 5}, Execute: func(context.Context, *agent.Task[question]) (string, error) {
-			cancel()
-			return "done", nil
-		}})
+		l := p.loop(config{
+			Requests: &flaky{p.requests, 5},
+			Execute: func(context.Context, *agent.Task[question]) (string, error) {
+				cancel()
+				return "done", nil
+			},
+		})
 		if err := l.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(began); took < 15*time.Second || took > 31*time.Second { // half of 1+2+4+8+16, to the whole
+		// half of 1+2+4+8+16, to the whole
+		if took := time.Since(began); took < 15*time.Second || took > 31*time.Second {
 			t.Errorf("five failures took %s", took)
 		}
 		if got := p.answers(); len(got) != 1 {
@@ -52,7 +56,12 @@ func TestHeartbeatsOfAnIdleLoopBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t)
 		hang := make(chan struct{})
-		l := p.loop(config{Concurrency: 2, Execute: func(context.Context, *agent.Task[question]) (string, error) { <-hang; return "", nil }})
+		l := p.loop(config{Concurrency: 2, Execute: func(context.Context, *agent.Task[question]) (string,
+			error,
+		) {
+			<-hang
+			return "", nil
+		}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- l.Run(ctx) }()

@@ -15,12 +15,14 @@ var ErrScriptOver = errors.New("the script is over")
 type Step struct {
 	Reply Reply
 	Err   error
-	// Takes is how long the answer takes, and Hangs has it never come: only the end of the context ends it. Neither beats.
+	// Takes is how long the answer takes, and Hangs has it never come: only the end of the context ends it. Neither
+	// beats.
 	Takes time.Duration
 	Hangs bool
 }
 
-// Scripted is a model that answers as written, for tests of agents. It may be used by several at once, who share the script.
+// Scripted is a model that answers as written, for tests of agents. It may be used by several at once, who share the
+// script.
 type Scripted struct {
 	mu        sync.Mutex
 	steps     []Step

@@ -21,8 +21,8 @@ type Tool struct {
 	Description string
 	// Schema is the JSON Schema of the arguments. Empty means an object without properties.
 	Schema json.RawMessage
-	// Call does the work and returns what the model is told. An error is told to the model too, and the conversation goes on.
-	// A call that takes long calls t.Beat where it makes progress, and returns when ctx is done.
+	// Call does the work and returns what the model is told. An error is told to the model too, and the conversation
+	// goes on. A call that takes long calls t.Beat where it makes progress, and returns when ctx is done.
 	Call func(ctx context.Context, t *ToolContext, arguments json.RawMessage) (string, error)
 }
 
@@ -56,9 +56,11 @@ func (c *ToolContext) Beat() {
 	c.Heartbeat.Beat()
 }
 
-// NewTool returns a tool whose arguments are decoded into an In: unknown fields are refused, so that the model learns of its
-// mistake. A result that is not a string is told to the model as JSON.
-func NewTool[In, Out any](name, description, schema string, call func(ctx context.Context, t *ToolContext, in In) (Out, error)) Tool {
+// NewTool returns a tool whose arguments are decoded into an In: unknown fields are refused, so that the model learns
+// of its mistake. A result that is not a string is told to the model as JSON.
+func NewTool[In, Out any](
+	name, description, schema string, call func(ctx context.Context, t *ToolContext, in In) (Out, error),
+) Tool {
 	return Tool{
 		Name: name, Description: description, Schema: json.RawMessage(schema),
 		Call: func(ctx context.Context, t *ToolContext, arguments json.RawMessage) (string, error) {

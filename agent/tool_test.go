@@ -42,7 +42,8 @@ func TestArgumentsAreDecodedStrictly(t *testing.T) {
 		`{"path":`:                "error: arguments: unexpected EOF",
 		`["a"]`:                   "error: arguments: json: cannot unmarshal array",
 	} {
-		got := executor(t, tool).Execute(t.Context(), agent.ToolCall{Name: "read", Arguments: json.RawMessage(arguments)}, agent.Vitals{})
+		got := executor(t, tool).Execute(t.Context(),
+			agent.ToolCall{Name: "read", Arguments: json.RawMessage(arguments)}, agent.Vitals{})
 		if !strings.HasPrefix(got.Text, want) {
 			t.Errorf("arguments %s: got %q, want %q", arguments, got.Text, want)
 		}
@@ -50,8 +51,13 @@ func TestArgumentsAreDecodedStrictly(t *testing.T) {
 }
 
 func TestResultThatIsNoTextIsToldAsJSON(t *testing.T) {
-	tool := agent.NewTool("sum", "", "", func(context.Context, *agent.ToolContext, struct{}) ([]int, error) { return []int{1, 2}, nil })
-	if got := executor(t, tool).Execute(t.Context(), agent.ToolCall{ID: "c1", Name: "sum"}, agent.Vitals{}); got.Text != "[1,2]" || got.CallID != "c1" {
+	tool := agent.NewTool("sum", "", "", func(context.Context, *agent.ToolContext, struct{}) ([]int,
+		error,
+	) {
+		return []int{1, 2}, nil
+	})
+	if got := executor(t, tool).Execute(t.Context(), agent.ToolCall{ID: "c1", Name: "sum"},
+		agent.Vitals{}); got.Text != "[1,2]" || got.CallID != "c1" {
 		t.Errorf("the model is told %+v", got)
 	}
 }

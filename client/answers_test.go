@@ -21,7 +21,8 @@ func TestSubmitTellsWhetherTheJobExisted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if job.Existing != existing || job.ID != jobID(jobA) || job.Priority != lessor.Low || string(job.Payload) != `{"n":1.50}` {
+		if job.Existing != existing || job.ID != jobID(jobA) || job.Priority != lessor.Low ||
+			string(job.Payload) != `{"n":1.50}` {
 			t.Errorf("status %d: %+v", status, job)
 		}
 	}
@@ -37,7 +38,8 @@ func TestRequestReadsBothKindsOfGrantAndDenials(t *testing.T) {
 		err          bool
 	}{
 		{name: "single", answer: `{"denied":false,"lease":` + lease + `,"job":` + job + `}`, grants: 1},
-		{name: "many", answer: `{"denied":false,"grants":[{"lease":` + lease + `,"job":` + job + `},{"lease":` + lease + `,"job":` + job + `}]}`, grants: 2},
+		{name: "many", answer: `{"denied":false,"grants":[{"lease":` + lease + `,"job":` + job +
+			`},{"lease":` + lease + `,"job":` + job + `}]}`, grants: 2},
 		{name: "denied", answer: `{"denied":true,"code":"no_capacity","reason":"No capacity (busy=8, usable=10, leased=10)","retry_after_ms":1500}`, denied: lessor.NoCapacity},
 		{name: "nothing", answer: `{}`, err: true},
 	} {
@@ -50,7 +52,8 @@ func TestRequestReadsBothKindsOfGrantAndDenials(t *testing.T) {
 			if tt.grants > 0 && (grants[0].Lease.Fence != 3 || grants[0].Job.ID != jobID(jobA)) {
 				t.Errorf("grant = %+v", grants[0])
 			}
-			if tt.denied != "" && (denial == nil || denial.Code != tt.denied || denial.RetryAfterMS != 1500 || denial.Reason == "") {
+			if tt.denied != "" && (denial == nil || denial.Code != tt.denied || denial.RetryAfterMS != 1500 ||
+				denial.Reason == "") {
 				t.Errorf("denial = %+v", denial)
 			}
 		})
@@ -96,7 +99,10 @@ func TestBatchAnswersEachLease(t *testing.T) {
 	}
 	at := lessor.At(time.Date(2026, 2, 6, 20, 15, 30, 123e6, time.UTC))
 	want := []LeaseAnswer{
-		{LeaseID: leaseID(leaseA), Beat: lessor.HeartbeatAnswer{OK: true, ExpiresAt: at, HeartbeatAfterMS: 20000, CancelRequested: true}},
+		{LeaseID: leaseID(leaseA), Beat: lessor.HeartbeatAnswer{
+			OK: true, ExpiresAt: at, HeartbeatAfterMS: 20000,
+			CancelRequested: true,
+		}},
 		{LeaseID: leaseID(leaseB), Err: &lessor.Error{Code: lessor.CodeLeaseNotFound, EndedReason: "expired"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -143,9 +149,11 @@ func TestListEndsWhenTheCursorDoesNotAdvance(t *testing.T) {
 }
 
 func TestTokensReadCamelCase(t *testing.T) {
-	s := serve(t, say(http.StatusOK, `{"tokens":[{"id":"`+tokenA+`","name":"ci","role":"worker","tenantId":null,"createdAt":"2026-02-06T20:15:30.123Z","expiresAt":null}],"nextCursor":null}`))
+	s := serve(t, say(http.StatusOK,
+		`{"tokens":[{"id":"`+tokenA+`","name":"ci","role":"worker","tenantId":null,"createdAt":"2026-02-06T20:15:30.123Z","expiresAt":null}],"nextCursor":null}`))
 	got, err := connect(t, s.URL).Tokens(t.Context())
-	if err != nil || len(got) != 1 || got[0].Name != "ci" || got[0].Role != "worker" || got[0].CreatedAt.IsZero() || !got[0].ExpiresAt.IsZero() {
+	if err != nil || len(got) != 1 || got[0].Name != "ci" || got[0].Role != "worker" || got[0].CreatedAt.IsZero() ||
+		!got[0].ExpiresAt.IsZero() {
 		t.Errorf("tokens = %+v, err %v", got, err)
 	}
 }
@@ -154,7 +162,8 @@ func TestBackupCopiesAndNoticesACut(t *testing.T) {
 	whole := bytes.Repeat([]byte("lessor"), 100_000)
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(whole) })
 	var got bytes.Buffer
-	if n, err := connect(t, s.URL).Backup(t.Context(), &got); err != nil || n != int64(len(whole)) || !bytes.Equal(got.Bytes(), whole) {
+	if n, err := connect(t, s.URL).Backup(t.Context(), &got); err != nil || n != int64(len(whole)) ||
+		!bytes.Equal(got.Bytes(), whole) {
 		t.Errorf("copied %d bytes, err %v", n, err)
 	}
 	cut := serve(t, func(w http.ResponseWriter, _ *http.Request) {

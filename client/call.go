@@ -144,7 +144,9 @@ func (c *Client) try(ctx context.Context, base string, k call, body []byte, into
 }
 
 // send sends the request and returns an answer of status 2xx; every other answer is an error.
-func (c *Client) send(ctx context.Context, base string, k call, body []byte, header http.Header) (*http.Response, error) {
+func (c *Client) send(
+	ctx context.Context, base string, k call, body []byte, header http.Header,
+) (*http.Response, error) {
 	target := base + k.path
 	if len(k.query) > 0 {
 		target += "?" + k.query.Encode()

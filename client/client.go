@@ -57,7 +57,10 @@ func New(cfg Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	c := &Client{servers: list, token: cfg.Token, tokenServer: cfg.TokenServer, agent: cfg.UserAgent, http: cfg.HTTP, timeout: cfg.Timeout}
+	c := &Client{
+		servers: list, token: cfg.Token, tokenServer: cfg.TokenServer, agent: cfg.UserAgent, http: cfg.HTTP,
+		timeout: cfg.Timeout,
+	}
 	if c.agent == "" {
 		c.agent = "lessor-go"
 	}

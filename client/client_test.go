@@ -88,14 +88,20 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 		name, want string
 		call       func(context.Context, *Client) error
 	}{
-		{"submit", "POST " + base + `/jobs {"type":"mail","payload":{"n":1.50},"priority":"high"}`, func(ctx context.Context, c *Client) error {
-			_, err := c.Submit(ctx, "mail", json.RawMessage(`{"n":1.50}`), &lessor.SubmitOptions{Priority: "high"})
-			return err
-		}},
-		{"submit batch", "POST " + base + `/jobs/batch {"jobs":[{"type":"a"},{"type":"b"}]}`, func(ctx context.Context, c *Client) error {
-			_, err := c.SubmitBatch(ctx, []lessor.Submission{{Type: new("a")}, {Type: new("b")}})
-			return err
-		}},
+		{
+			"submit", "POST " + base + `/jobs {"type":"mail","payload":{"n":1.50},"priority":"high"}`,
+			func(ctx context.Context, c *Client) error {
+				_, err := c.Submit(ctx, "mail", json.RawMessage(`{"n":1.50}`), &lessor.SubmitOptions{Priority: "high"})
+				return err
+			},
+		},
+		{
+			"submit batch", "POST " + base + `/jobs/batch {"jobs":[{"type":"a"},{"type":"b"}]}`,
+			func(ctx context.Context, c *Client) error {
+				_, err := c.SubmitBatch(ctx, []lessor.Submission{{Type: new("a")}, {Type: new("b")}})
+				return err
+			},
+		},
 		{"job", "GET " + base + "/jobs/" + jobA, func(ctx context.Context, c *Client) error {
 			_, err := c.Job(ctx, jobID(jobA))
 			return err
@@ -104,8 +110,12 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 			_, _, err := c.Jobs(ctx, lessor.JobFilter{})
 			return err
 		}},
-		{"jobs filtered", "GET " + base + "/jobs?cursor=c%2F1&limit=7&state=running&tag=a+b&tenant_id=" + tenant + "&type=mail", func(ctx context.Context, c *Client) error {
-			_, _, err := c.Jobs(ctx, lessor.JobFilter{State: lessor.Running, Type: "mail", Tag: "a b", Tenant: &tenantID, Limit: 7, Cursor: "c/1"})
+		{"jobs filtered", "GET " + base + "/jobs?cursor=c%2F1&limit=7&state=running&tag=a+b&tenant_id=" + tenant +
+			"&type=mail", func(ctx context.Context, c *Client) error {
+			_, _, err := c.Jobs(ctx, lessor.JobFilter{
+				State: lessor.Running, Type: "mail", Tag: "a b",
+				Tenant: &tenantID, Limit: 7, Cursor: "c/1",
+			})
 			return err
 		}},
 		{"events", "GET " + base + "/jobs/" + jobA + "/events?limit=5", func(ctx context.Context, c *Client) error {
@@ -116,35 +126,60 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 			_, err := c.Why(ctx, jobID(jobA))
 			return err
 		}},
-		{"cancel", "POST " + base + "/jobs/" + jobA + `/cancel {"force":true}`, func(ctx context.Context, c *Client) error {
-			_, err := c.Cancel(ctx, jobID(jobA), true)
-			return err
-		}},
+		{
+			"cancel", "POST " + base + "/jobs/" + jobA + `/cancel {"force":true}`,
+			func(ctx context.Context, c *Client) error {
+				_, err := c.Cancel(ctx, jobID(jobA), true)
+				return err
+			},
+		},
 		{"retry", "POST " + base + "/jobs/" + jobA + "/retry {}", func(ctx context.Context, c *Client) error {
 			_, err := c.Retry(ctx, jobID(jobA))
 			return err
 		}},
-		{"heartbeat", "POST " + base + "/leases/" + leaseA + `/heartbeat {"worker_id":"w","progress":0.5}`, func(ctx context.Context, c *Client) error {
-			_, err := c.Heartbeat(ctx, leaseID(leaseA), lessor.Heartbeat{WorkerID: new("w"), Progress: new(0.5)})
+		{
+			"heartbeat", "POST " + base + "/leases/" + leaseA + `/heartbeat {"worker_id":"w","progress":0.5}`,
+			func(ctx context.Context, c *Client) error {
+				_, err := c.Heartbeat(ctx, leaseID(leaseA), lessor.Heartbeat{WorkerID: new("w"), Progress: new(0.5)})
+				return err
+			},
+		},
+		{
+			"heartbeat all", "POST " + base + `/leases/heartbeat {"worker_id":"w","lease_ids":["` + leaseA + `"]}`,
+			func(ctx context.Context, c *Client) error {
+				_, err := c.HeartbeatAll(ctx, "w", []lessor.LeaseID{leaseID(leaseA)})
+				return err
+			},
+		},
+		{
+			"complete", "POST " + base + "/leases/" + leaseA +
+				`/complete {"worker_id":"w","status":"failed","error":"no","retryable":false}`,
+			func(ctx context.Context, c *Client) error {
+				return c.Complete(ctx, leaseID(leaseA),
+					lessor.Completion{
+						WorkerID: new("w"), Status: new("failed"), Error: new("no"),
+						Retryable: new(false),
+					})
+			},
+		},
+		{"complete all", "POST " + base + `/leases/complete {"worker_id":"w","leases":[{"lease_id":"` + leaseA +
+			`","status":"completed"}]}`, func(ctx context.Context, c *Client) error {
+			_, err := c.CompleteAll(ctx, "w",
+				[]lessor.LeaseCompletion{{LeaseID: new(leaseA), Status: new("completed")}})
 			return err
 		}},
-		{"heartbeat all", "POST " + base + `/leases/heartbeat {"worker_id":"w","lease_ids":["` + leaseA + `"]}`, func(ctx context.Context, c *Client) error {
-			_, err := c.HeartbeatAll(ctx, "w", []lessor.LeaseID{leaseID(leaseA)})
-			return err
-		}},
-		{"complete", "POST " + base + "/leases/" + leaseA + `/complete {"worker_id":"w","status":"failed","error":"no","retryable":false}`, func(ctx context.Context, c *Client) error {
-			return c.Complete(ctx, leaseID(leaseA), lessor.Completion{WorkerID: new("w"), Status: new("failed"), Error: new("no"), Retryable: new(false)})
-		}},
-		{"complete all", "POST " + base + `/leases/complete {"worker_id":"w","leases":[{"lease_id":"` + leaseA + `","status":"completed"}]}`, func(ctx context.Context, c *Client) error {
-			_, err := c.CompleteAll(ctx, "w", []lessor.LeaseCompletion{{LeaseID: new(leaseA), Status: new("completed")}})
-			return err
-		}},
-		{"release", "POST " + base + "/leases/" + leaseA + `/release {"worker_id":"w","delay_ms":250}`, func(ctx context.Context, c *Client) error {
-			return c.Release(ctx, leaseID(leaseA), lessor.Release{WorkerID: new("w"), DelayMS: new(int64(250))})
-		}},
-		{"revoke", "POST " + base + "/leases/" + leaseA + `/revoke {"reason":"lost"}`, func(ctx context.Context, c *Client) error {
-			return c.Revoke(ctx, leaseID(leaseA), "lost")
-		}},
+		{
+			"release", "POST " + base + "/leases/" + leaseA + `/release {"worker_id":"w","delay_ms":250}`,
+			func(ctx context.Context, c *Client) error {
+				return c.Release(ctx, leaseID(leaseA), lessor.Release{WorkerID: new("w"), DelayMS: new(int64(250))})
+			},
+		},
+		{
+			"revoke", "POST " + base + "/leases/" + leaseA + `/revoke {"reason":"lost"}`,
+			func(ctx context.Context, c *Client) error {
+				return c.Revoke(ctx, leaseID(leaseA), "lost")
+			},
+		},
 		{"leases", "GET " + base + "/leases?limit=3&worker_id=w%261", func(ctx context.Context, c *Client) error {
 			_, _, err := c.Leases(ctx, "w&1", 3, "")
 			return err
@@ -153,10 +188,16 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 			_, err := c.Capacity(ctx)
 			return err
 		}},
-		{"set capacity", "PUT " + base + `/capacity {"busy":null,"expires_in_s":2,"total_units":50}`, func(ctx context.Context, c *Client) error {
-			_, err := c.SetCapacity(ctx, CapacityChange{TotalUnits: new(int64(50)), ResetBusy: true, ExpiresIn: 1500 * time.Millisecond})
-			return err
-		}},
+		{
+			"set capacity", "PUT " + base + `/capacity {"busy":null,"expires_in_s":2,"total_units":50}`,
+			func(ctx context.Context, c *Client) error {
+				_, err := c.SetCapacity(ctx, CapacityChange{
+					TotalUnits: new(int64(50)), ResetBusy: true,
+					ExpiresIn: 1500 * time.Millisecond,
+				})
+				return err
+			},
+		},
 		{"status", "GET " + base + "/status", func(ctx context.Context, c *Client) error {
 			_, err := c.Status(ctx)
 			return err
@@ -169,8 +210,12 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 			_, err := c.Workers(ctx)
 			return err
 		}},
-		{"create token", `POST /api/admin/tokens {"role":"worker","tenantId":"` + tenant + `","expiresInSeconds":60,"name":"n"}`, func(ctx context.Context, c *Client) error {
-			_, err := c.CreateToken(ctx, TokenRequest{Role: "worker", Tenant: &tenantID, Name: "n", ExpiresIn: time.Minute})
+		{"create token", `POST /api/admin/tokens {"role":"worker","tenantId":"` + tenant +
+			`","expiresInSeconds":60,"name":"n"}`, func(ctx context.Context, c *Client) error {
+			_, err := c.CreateToken(ctx, TokenRequest{
+				Role: "worker", Tenant: &tenantID, Name: "n",
+				ExpiresIn: time.Minute,
+			})
 			return err
 		}},
 		{"tokens", "GET /api/admin/tokens", func(ctx context.Context, c *Client) error {
@@ -220,7 +265,8 @@ func TestHeadersTravel(t *testing.T) {
 
 func TestNewRefusesWhatIsNoServer(t *testing.T) {
 	for _, bad := range []string{
-		":5377", "127.0.0.1", "localhost:port", "localhost:65536", "ftp://x", "http://", "http://a,", "http://a?x=1", "http://u:p@a", "http://a b", "/x", strings.Repeat("http://a,", 16) + "http://a",
+		":5377", "127.0.0.1", "localhost:port", "localhost:65536", "ftp://x", "http://", "http://a,", "http://a?x=1",
+		"http://u:p@a", "http://a b", "/x", strings.Repeat("http://a,", 16) + "http://a",
 	} {
 		if _, err := New(Config{Server: bad}); err == nil {
 			t.Errorf("New(%q) was accepted", bad)
@@ -235,7 +281,8 @@ func TestNewRefusesWhatIsNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"http://a", "https://b/lessor", "http://c:5377", "http://[::1]:80"}, c.servers.urls); diff != "" {
+	if diff := cmp.Diff([]string{"http://a", "https://b/lessor", "http://c:5377", "http://[::1]:80"},
+		c.servers.urls); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -21,15 +21,19 @@ func (c *Client) Definition(ctx context.Context, id string) (d lessor.Definition
 	return d, err
 }
 
-// Definitions returns one page of the definitions that match f, newest first, and the cursor of the next page, "" at the end.
-func (c *Client) Definitions(ctx context.Context, f lessor.DefinitionFilter) (ds []lessor.Definition, next string, err error) {
+// Definitions returns one page of the definitions that match f, newest first, and the cursor of the next page, "" at
+// the end.
+func (c *Client) Definitions(
+	ctx context.Context, f lessor.DefinitionFilter,
+) (ds []lessor.Definition, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	set(q, "moduleId", f.Module)
 	setTenant(q, f.Tenant)
 	return kernelPage[lessor.Definition](ctx, c, "/jobs", "jobs", q)
 }
 
-// AllDefinitions returns all definitions that match f, page by page; f.Limit is the size of a page. It ends at the first error.
+// AllDefinitions returns all definitions that match f, page by page; f.Limit is the size of a page. It ends at the
+// first error.
 func (c *Client) AllDefinitions(ctx context.Context, f lessor.DefinitionFilter) iter.Seq2[lessor.Definition, error] {
 	return eachPage(f.Cursor, func(cursor string) ([]lessor.Definition, string, error) {
 		f.Cursor = cursor

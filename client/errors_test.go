@@ -26,8 +26,9 @@ func TestProblemBecomesTheServersError(t *testing.T) {
 		t.Errorf("err = %v does not match its code", err)
 	}
 	want := &lessor.Error{
-		Code: lessor.CodeLeaseNotFound, Detail: "the lease is over", EndedReason: "expired", TraceID: "abc", RetryAfter: 7 * time.Second,
-		Fields: []lessor.FieldError{{Field: "jobs[3].priority", Message: "unknown"}},
+		Code: lessor.CodeLeaseNotFound, Detail: "the lease is over", EndedReason: "expired", TraceID: "abc",
+		RetryAfter: 7 * time.Second,
+		Fields:     []lessor.FieldError{{Field: "jobs[3].priority", Message: "unknown"}},
 	}
 	got, _ := errors.AsType[*lessor.Error](err)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -55,7 +55,8 @@ func run(ctx context.Context, c *client.Client, g lessor.Grant) error {
 		for beat := time.NewTicker(time.Duration(g.Lease.HeartbeatAfterMS) * time.Millisecond); ; {
 			answer, err := c.Heartbeat(work, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID})
 			if errors.Is(err, lessor.ErrLeaseNotFound) || answer.CancelRequested {
-				stop(errors.New("the lease is lost or the job is cancelled")) // stop working: somebody else may have begun
+				// stop working: somebody else may have begun
+				stop(errors.New("the lease is lost or the job is cancelled"))
 			}
 			select {
 			case <-beat.C:
@@ -85,6 +86,10 @@ func sampleServer() *httptest.Server {
 		fmt.Fprint(w, `{"denied":false,"lease":{"lease_id":"`+lease+`","worker_id":"worker-1","heartbeat_after_ms":20000},
 			"job":{"type":"mail","priority":"normal","payload":{"to":"ann"}}}`)
 	})
-	mux.HandleFunc("POST "+base+lease+"/{verb}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"ok":true}`) })
+	mux.HandleFunc("POST "+base+lease+"/{verb}", func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		fmt.Fprint(w, `{"ok":true}`)
+	})
 	return httptest.NewServer(mux)
 }

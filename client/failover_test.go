@@ -61,21 +61,57 @@ func calls() map[string]struct {
 		"submit key": {true, submit(keyed)},
 		"batch":      {false, batch(keyed, plain)},
 		"batch keys": {true, batch(keyed, keyed)},
-		"cancel":     {false, func(ctx context.Context, c *Client) error { _, err := c.Cancel(ctx, id, false); return err }},
-		"retry":      {false, func(ctx context.Context, c *Client) error { _, err := c.Retry(ctx, id); return err }},
+		"cancel": {false, func(ctx context.Context, c *Client) error {
+			_,
+				err := c.Cancel(ctx, id, false)
+			return err
+		}},
+		"retry": {false, func(ctx context.Context, c *Client) error { _, err := c.Retry(ctx, id); return err }},
 		"heartbeat": {true, func(ctx context.Context, c *Client) error {
 			_, err := c.Heartbeat(ctx, lease, lessor.Heartbeat{})
 			return err
 		}},
-		"heartbeats":  {true, func(ctx context.Context, c *Client) error { _, err := c.HeartbeatAll(ctx, "w", nil); return err }},
-		"complete":    {true, func(ctx context.Context, c *Client) error { return c.Complete(ctx, lease, lessor.Completion{}) }},
-		"completions": {true, func(ctx context.Context, c *Client) error { _, err := c.CompleteAll(ctx, "w", nil); return err }},
-		"release":     {true, func(ctx context.Context, c *Client) error { return c.Release(ctx, lease, lessor.Release{}) }},
-		"revoke":      {false, func(ctx context.Context, c *Client) error { return c.Revoke(ctx, lease, "r") }},
-		"capacity":    {false, func(ctx context.Context, c *Client) error { _, err := c.SetCapacity(ctx, CapacityChange{}); return err }},
-		"drain":       {false, func(ctx context.Context, c *Client) error { _, err := c.SetDraining(ctx, true); return err }},
-		"token":       {false, func(ctx context.Context, c *Client) error { _, err := c.CreateToken(ctx, TokenRequest{}); return err }},
-		"del token":   {false, func(ctx context.Context, c *Client) error { return c.DeleteToken(ctx, lessor.TokenID{}) }},
+		"heartbeats": {true, func(ctx context.Context, c *Client) error {
+			_,
+				err := c.HeartbeatAll(ctx, "w", nil)
+			return err
+		}},
+		"complete": {true, func(ctx context.Context,
+			c *Client,
+		) error {
+			return c.Complete(ctx, lease, lessor.Completion{})
+		}},
+		"completions": {true, func(ctx context.Context, c *Client) error {
+			_,
+				err := c.CompleteAll(ctx, "w", nil)
+			return err
+		}},
+		"release": {true, func(ctx context.Context,
+			c *Client,
+		) error {
+			return c.Release(ctx, lease, lessor.Release{})
+		}},
+		"revoke": {false, func(ctx context.Context, c *Client) error { return c.Revoke(ctx, lease, "r") }},
+		"capacity": {false, func(ctx context.Context, c *Client) error {
+			_,
+				err := c.SetCapacity(ctx, CapacityChange{})
+			return err
+		}},
+		"drain": {false, func(ctx context.Context, c *Client) error {
+			_,
+				err := c.SetDraining(ctx, true)
+			return err
+		}},
+		"token": {false, func(ctx context.Context, c *Client) error {
+			_,
+				err := c.CreateToken(ctx, TokenRequest{})
+			return err
+		}},
+		"del token": {false, func(ctx context.Context,
+			c *Client,
+		) error {
+			return c.DeleteToken(ctx, lessor.TokenID{})
+		}},
 	}
 }
 
@@ -92,12 +128,14 @@ func TestOnlySafeCallsAreRepeatedAfterADoubt(t *testing.T) {
 				err := row.call(t.Context(), connect(t, first.URL, second.URL))
 				if row.safe {
 					if err != nil || len(first.requests()) != 1 || len(second.requests()) != 1 {
-						t.Errorf("asked %d and %d times, err %v; want once each and no error", len(first.requests()), len(second.requests()), err)
+						t.Errorf("asked %d and %d times, err %v; want once each and no error",
+							len(first.requests()), len(second.requests()), err)
 					}
 					return
 				}
 				if err == nil || len(first.requests()) != 1 || len(second.requests()) != 0 {
-					t.Errorf("asked %d and %d times, err %v; want the doubt reported after one try", len(first.requests()), len(second.requests()), err)
+					t.Errorf("asked %d and %d times, err %v; want the doubt reported after one try",
+						len(first.requests()), len(second.requests()), err)
 				}
 			})
 		}
@@ -198,7 +236,10 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 func TestTokenGoesToItsServerOnly(t *testing.T) {
 	foreign := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	own := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
-	c, err := New(Config{Server: foreign.URL + "," + own.URL, Token: "secret", TokenServer: strings.TrimPrefix(own.URL, "http://")})
+	c, err := New(Config{
+		Server: foreign.URL + "," + own.URL, Token: "secret",
+		TokenServer: strings.TrimPrefix(own.URL, "http://"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +251,8 @@ func TestTokenGoesToItsServerOnly(t *testing.T) {
 			t.Errorf("the token's server was sent %q", got)
 		}
 		if len(foreign.requests()) == 0 || foreign.header.Get("Authorization") != "" {
-			t.Errorf("another server was asked %d times and sent %q", len(foreign.requests()), foreign.header.Get("Authorization"))
+			t.Errorf("another server was asked %d times and sent %q",
+				len(foreign.requests()), foreign.header.Get("Authorization"))
 		}
 	}
 }

@@ -84,7 +84,9 @@ func (c *Client) AllJobs(ctx context.Context, f lessor.JobFilter) iter.Seq2[less
 }
 
 // Events returns one page of a job's record, oldest first.
-func (c *Client) Events(ctx context.Context, id lessor.JobID, limit int, cursor string) (events []lessor.Event, next string, err error) {
+func (c *Client) Events(
+	ctx context.Context, id lessor.JobID, limit int, cursor string,
+) (events []lessor.Event, next string, err error) {
 	var answer struct {
 		Events     []lessor.Event `json:"events"`
 		NextCursor *string        `json:"next_cursor"`

@@ -21,42 +21,93 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 	for want, call := range map[string]func(context.Context, *Client) error{
 		"PUT " + job + ` {"jobId":"a/b c","schedule":{"type":"cron","cron":"@daily"},"handlerId":"mail","lockKey":"mail","payload":{"n":1.50}}`: func(ctx context.Context, c *Client) error {
 			_, _, err := c.PutDefinition(ctx, lessor.Envelope{
-				JobID: new(id), Schedule: &lessor.ScheduleAsk{Type: new("cron"), Cron: new("@daily")}, HandlerID: new("mail"), LockKey: new("mail"),
+				JobID: new(id), Schedule: &lessor.ScheduleAsk{Type: new("cron"), Cron: new("@daily")},
+				HandlerID: new("mail"), LockKey: new("mail"),
 				Payload: []byte(`{"n":1.50}`),
 			})
 			return err
 		},
 		"GET " + job: func(ctx context.Context, c *Client) error { _, err := c.Definition(ctx, id); return err },
-		"GET " + base + "/jobs?cursor=c%2F1&limit=7&moduleId=m&tenantId=" + tenant: func(ctx context.Context, c *Client) error {
-			_, _, err := c.Definitions(ctx, lessor.DefinitionFilter{Tenant: &tenantID, Module: "m", Limit: 7, Cursor: "c/1"})
+		"GET " + base + "/jobs?cursor=c%2F1&limit=7&moduleId=m&tenantId=" + tenant: func(ctx context.Context,
+			c *Client,
+		) error {
+			_, _, err := c.Definitions(ctx, lessor.DefinitionFilter{
+				Tenant: &tenantID, Module: "m", Limit: 7,
+				Cursor: "c/1",
+			})
 			return err
 		},
 		"DELETE " + job: func(ctx context.Context, c *Client) error { return c.DeleteDefinition(ctx, id) },
-		"POST " + base + `/manifests {"moduleId":"m","jobs":[],"prune":true,"dryRun":true}`: func(ctx context.Context, c *Client) error {
-			_, err := c.Apply(ctx, lessor.Manifest{ModuleID: new("m"), Jobs: []lessor.Envelope{}, Prune: new(true), DryRun: new(true)})
+		"POST " + base + `/manifests {"moduleId":"m","jobs":[],"prune":true,"dryRun":true}`: func(ctx context.Context,
+			c *Client,
+		) error {
+			_, err := c.Apply(ctx, lessor.Manifest{
+				ModuleID: new("m"), Jobs: []lessor.Envelope{}, Prune: new(true),
+				DryRun: new(true),
+			})
 			return err
 		},
-		"POST " + job + "/pause {}":         func(ctx context.Context, c *Client) error { _, err := c.Pause(ctx, id); return err },
-		"POST " + job + "/resume {}":        func(ctx context.Context, c *Client) error { _, err := c.Resume(ctx, id); return err },
-		"POST " + job + "/circuit/reset {}": func(ctx context.Context, c *Client) error { _, err := c.ResetCircuit(ctx, id); return err },
-		"POST " + job + "/trigger {}":       func(ctx context.Context, c *Client) error { _, err := c.Trigger(ctx, id); return err },
+		"POST " + job + "/pause {}": func(ctx context.Context, c *Client) error {
+			_,
+				err := c.Pause(ctx, id)
+			return err
+		},
+		"POST " + job + "/resume {}": func(ctx context.Context, c *Client) error {
+			_,
+				err := c.Resume(ctx, id)
+			return err
+		},
+		"POST " + job + "/circuit/reset {}": func(ctx context.Context, c *Client) error {
+			_,
+				err := c.ResetCircuit(ctx, id)
+			return err
+		},
+		"POST " + job + "/trigger {}": func(ctx context.Context, c *Client) error {
+			_,
+				err := c.Trigger(ctx, id)
+			return err
+		},
 		"POST " + job + `/backfill {"from":"2026-02-06T20:15:00.000Z","to":"2026-02-06T20:16:00.000Z"}`: func(ctx context.Context, c *Client) error {
 			_, err := c.Backfill(ctx, id, at, at.Add(time.Minute))
 			return err
 		},
-		"GET " + job + "/next?count=3": func(ctx context.Context, c *Client) error { _, err := c.NextTicks(ctx, id, 3); return err },
-		"GET " + job + "/next":         func(ctx context.Context, c *Client) error { _, err := c.NextTicks(ctx, id, 0); return err },
+		"GET " + job + "/next?count=3": func(ctx context.Context, c *Client) error {
+			_,
+				err := c.NextTicks(ctx, id, 3)
+			return err
+		},
+		"GET " + job + "/next": func(ctx context.Context, c *Client) error {
+			_,
+				err := c.NextTicks(ctx, id, 0)
+			return err
+		},
 		"GET " + job + "/ticks?from=2026-02-06T20%3A15%3A00.000Z&limit=2": func(ctx context.Context, c *Client) error {
 			_, _, err := c.Ticks(ctx, id, lessor.TickFilter{From: at, Limit: 2})
 			return err
 		},
-		"GET " + base + "/runs/" + jobA: func(ctx context.Context, c *Client) error { _, err := c.Run(ctx, jobID(jobA)); return err },
-		"GET " + base + "/runs?jobId=a%2Fb+c&status=FAILED&tenantId=" + tenant + "&traceId=0af7": func(ctx context.Context, c *Client) error {
-			_, _, err := c.Runs(ctx, lessor.RunFilter{JobID: id, Tenant: &tenantID, Status: lessor.RunFailed, Trace: "0af7"})
+		"GET " + base + "/runs/" + jobA: func(ctx context.Context, c *Client) error {
+			_,
+				err := c.Run(ctx, jobID(jobA))
 			return err
 		},
-		"GET " + base + "/errors/" + leaseA: func(ctx context.Context, c *Client) error { _, err := c.RunError(ctx, leaseA); return err },
-		"GET " + base + "/circuits?limit=2": func(ctx context.Context, c *Client) error { _, _, err := c.Circuits(ctx, 2, ""); return err },
+		"GET " + base + "/runs?jobId=a%2Fb+c&status=FAILED&tenantId=" + tenant +
+			"&traceId=0af7": func(ctx context.Context, c *Client) error {
+			_, _, err := c.Runs(ctx, lessor.RunFilter{
+				JobID: id, Tenant: &tenantID, Status: lessor.RunFailed,
+				Trace: "0af7",
+			})
+			return err
+		},
+		"GET " + base + "/errors/" + leaseA: func(ctx context.Context, c *Client) error {
+			_,
+				err := c.RunError(ctx, leaseA)
+			return err
+		},
+		"GET " + base + "/circuits?limit=2": func(ctx context.Context, c *Client) error {
+			_, _,
+				err := c.Circuits(ctx, 2, "")
+			return err
+		},
 		"GET " + base + "/locks?limit=2&tenantId=" + tenant: func(ctx context.Context, c *Client) error {
 			_, _, err := c.Locks(ctx, &tenantID, 2, "")
 			return err
@@ -69,8 +120,16 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 			_, _, err := c.Audit(ctx, lessor.AuditFilter{Actor: "ann", Object: "definition/x"})
 			return err
 		},
-		"GET " + base + "/tenants?cursor=x":  func(ctx context.Context, c *Client) error { _, _, err := c.Tenants(ctx, 0, "x"); return err },
-		"GET " + base + "/tenants/" + tenant: func(ctx context.Context, c *Client) error { _, err := c.Tenant(ctx, tenantID); return err },
+		"GET " + base + "/tenants?cursor=x": func(ctx context.Context, c *Client) error {
+			_, _,
+				err := c.Tenants(ctx, 0, "x")
+			return err
+		},
+		"GET " + base + "/tenants/" + tenant: func(ctx context.Context, c *Client) error {
+			_,
+				err := c.Tenant(ctx, tenantID)
+			return err
+		},
 		"PUT " + base + "/tenants/" + tenant + ` {"weight":3}`: func(ctx context.Context, c *Client) error {
 			_, err := c.SetTenant(ctx, tenantID, lessor.TenantAsk{Weight: new(int64(3))})
 			return err
@@ -83,11 +142,17 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 			_, err := c.Class(ctx, tenantID, "a/b")
 			return err
 		},
-		"PUT " + base + "/tenants/" + tenant + `/classes/batch {"paused":true}`: func(ctx context.Context, c *Client) error {
+		"PUT " + base + "/tenants/" + tenant + `/classes/batch {"paused":true}`: func(ctx context.Context,
+			c *Client,
+		) error {
 			_, err := c.SetClass(ctx, tenantID, "batch", lessor.TenantAsk{Paused: new(true)})
 			return err
 		},
-		"GET " + base + "/handlers": func(ctx context.Context, c *Client) error { _, _, err := c.Handlers(ctx, 0, ""); return err },
+		"GET " + base + "/handlers": func(ctx context.Context, c *Client) error {
+			_, _,
+				err := c.Handlers(ctx, 0, "")
+			return err
+		},
 		"PUT " + base + `/handlers/mail {"schema":{"maximum":1.50}}`: func(ctx context.Context, c *Client) error {
 			_, _, err := c.SetHandler(ctx, "mail", []byte(`{"maximum":1.50}`))
 			return err

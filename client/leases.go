@@ -98,7 +98,9 @@ func (c *Client) Revoke(ctx context.Context, id lessor.LeaseID, reason string) e
 
 // Leases returns one page of the live leases, newest first, of one worker or of all (""), and the cursor of the next
 // page, "" at the end.
-func (c *Client) Leases(ctx context.Context, worker string, limit int, cursor string) (leases []lessor.Lease, next string, err error) {
+func (c *Client) Leases(
+	ctx context.Context, worker string, limit int, cursor string,
+) (leases []lessor.Lease, next string, err error) {
 	q := page(limit, cursor)
 	set(q, "worker_id", worker)
 	var answer struct {

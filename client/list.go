@@ -43,7 +43,9 @@ func setTenant(q url.Values, tenant *lessor.TenantID) {
 }
 
 // kernelPage reads one page of a list of the kernel, which calls its entries name.
-func kernelPage[T any](ctx context.Context, c *Client, path, name string, q url.Values) (items []T, next string, err error) {
+func kernelPage[T any](
+	ctx context.Context, c *Client, path, name string, q url.Values,
+) (items []T, next string, err error) {
 	var answer map[string]json.RawMessage
 	if _, err := c.read(ctx, kernel+path, q, maxList, &answer); err != nil {
 		return nil, "", err

@@ -16,10 +16,11 @@ func (c *Client) LogLevel(ctx context.Context) (string, error) {
 	return answer.Level, err
 }
 
-// SetLogLevel changes the least level that the server logs, until it stops: debug, info, warn or error. Of several nodes it is the
-// one that answers.
+// SetLogLevel changes the least level that the server logs, until it stops: debug, info, warn or error. Of several
+// nodes it is the one that answers.
 func (c *Client) SetLogLevel(ctx context.Context, level string) (string, error) {
 	var answer logLevel
-	_, err := c.do(ctx, call{method: http.MethodPut, path: admin + "/log-level", body: logLevel{level}, safe: true}, &answer)
+	_, err := c.do(ctx, call{method: http.MethodPut, path: admin + "/log-level", body: logLevel{level}, safe: true},
+		&answer)
 	return answer.Level, err
 }

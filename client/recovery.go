@@ -63,7 +63,8 @@ func (c *Client) ScanWorkspace(ctx context.Context) (r lessor.Scanned, err error
 	return r, err
 }
 
-// ResumeJob makes a new job from one that failed for good, or whose command was found dead, with its payload and, if asked for, its last checkpoint.
+// ResumeJob makes a new job from one that failed for good, or whose command was found dead, with its payload and, if
+// asked for, its last checkpoint.
 func (c *Client) ResumeJob(ctx context.Context, id lessor.JobID, fromCheckpoint bool) (r lessor.Resumed, err error) {
 	ask := lessor.ResumeAsk{JobID: new(id.String()), FromCheckpoint: &fromCheckpoint}
 	_, err = c.do(ctx, call{method: http.MethodPost, path: admin + "/recovery/jobs/resume", body: ask}, &r)
@@ -72,6 +73,9 @@ func (c *Client) ResumeJob(ctx context.Context, id lessor.JobID, fromCheckpoint 
 
 // MarkDead gives up a job: its attempt fails, its command is told to stop, and its folder is cleaned away.
 func (c *Client) MarkDead(ctx context.Context, id lessor.JobID) (r lessor.JobHealth, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPost, path: admin + "/jobs/" + id.String() + "/mark-dead", body: struct{}{}}, &r)
+	_, err = c.do(ctx, call{
+		method: http.MethodPost, path: admin + "/jobs/" + id.String() + "/mark-dead",
+		body: struct{}{},
+	}, &r)
 	return r, err
 }

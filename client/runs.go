@@ -15,8 +15,8 @@ func (c *Client) Run(ctx context.Context, id lessor.JobID) (run lessor.Run, err 
 	return run, err
 }
 
-// Runs returns one page of the runs that match f, newest first, and the cursor of the next page, "" at the end. A page may be
-// short, or empty, and still have a successor.
+// Runs returns one page of the runs that match f, newest first, and the cursor of the next page, "" at the end. A
+// page may be short, or empty, and still have a successor.
 func (c *Client) Runs(ctx context.Context, f lessor.RunFilter) (runs []lessor.Run, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	set(q, "jobId", f.JobID)
@@ -40,13 +40,19 @@ func (c *Client) RunError(ctx context.Context, ref string) (e lessor.RunError, e
 	return e, err
 }
 
-// Circuits returns one page of the circuits of definitions that failed lately, the last that opened first, and the cursor of the next page, "" at the end.
-func (c *Client) Circuits(ctx context.Context, limit int, cursor string) (circuits []lessor.Circuit, next string, err error) {
+// Circuits returns one page of the circuits of definitions that failed lately, the last that opened first, and the
+// cursor of the next page, "" at the end.
+func (c *Client) Circuits(
+	ctx context.Context, limit int, cursor string,
+) (circuits []lessor.Circuit, next string, err error) {
 	return kernelPage[lessor.Circuit](ctx, c, "/circuits", "circuits", page(limit, cursor))
 }
 
-// Locks returns one page of held locks, the last that was taken first, and the cursor of the next page, "" at the end. A nil tenant means all.
-func (c *Client) Locks(ctx context.Context, tenant *lessor.TenantID, limit int, cursor string) (locks []lessor.Lock, next string, err error) {
+// Locks returns one page of held locks, the last that was taken first, and the cursor of the next page, "" at the
+// end. A nil tenant means all.
+func (c *Client) Locks(
+	ctx context.Context, tenant *lessor.TenantID, limit int, cursor string,
+) (locks []lessor.Lock, next string, err error) {
 	q := page(limit, cursor)
 	setTenant(q, tenant)
 	return kernelPage[lessor.Lock](ctx, c, "/locks", "locks", q)
@@ -63,7 +69,10 @@ func (c *Client) Alerts(ctx context.Context, f lessor.AlertFilter) (alerts []les
 
 // Acknowledge notes that somebody knows of an alert, and returns it. The first who says so is remembered.
 func (c *Client) Acknowledge(ctx context.Context, id lessor.AlertID) (a lessor.Alert, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPost, path: kernel + "/alerts/" + id.String() + "/acknowledge", body: struct{}{}}, &a)
+	_, err = c.do(ctx, call{
+		method: http.MethodPost, path: kernel + "/alerts/" + id.String() + "/acknowledge",
+		body: struct{}{},
+	}, &a)
 	return a, err
 }
 

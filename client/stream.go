@@ -20,7 +20,9 @@ func (c *Client) stream(ctx context.Context, base string, k call, header http.He
 	return body, err
 }
 
-func (c *Client) open(ctx context.Context, base string, k call, header http.Header) (io.ReadCloser, http.Header, error) {
+func (c *Client) open(
+	ctx context.Context, base string, k call, header http.Header,
+) (io.ReadCloser, http.Header, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(c.timeout+k.hold, func() { cancel(errTimeout) })
 	resp, err := c.send(ctx, base, k, nil, header) //nolint:bodyclose // closed by body.Close

@@ -19,8 +19,8 @@ func (c *Client) Trigger(ctx context.Context, id string) (lessor.JobID, error) {
 	return answer.RunID, err
 }
 
-// Backfill makes the jobs of the past ticks from..to that have none, at most 1000, and returns how many it made. It may be
-// repeated: a tick that has its job gets no second one.
+// Backfill makes the jobs of the past ticks from..to that have none, at most 1000, and returns how many it made. It
+// may be repeated: a tick that has its job gets no second one.
 func (c *Client) Backfill(ctx context.Context, id string, from, to lessor.Instant) (created int, err error) {
 	var answer struct {
 		Created int `json:"created"`
@@ -45,8 +45,11 @@ func (c *Client) NextTicks(ctx context.Context, id string, count int) ([]lessor.
 	return answer.Next, err
 }
 
-// Ticks returns one page of what became of a definition's ticks, oldest first, and the cursor of the next page, "" at the end.
-func (c *Client) Ticks(ctx context.Context, id string, f lessor.TickFilter) (ticks []lessor.Tick, next string, err error) {
+// Ticks returns one page of what became of a definition's ticks, oldest first, and the cursor of the next page, "" at
+// the end.
+func (c *Client) Ticks(
+	ctx context.Context, id string, f lessor.TickFilter,
+) (ticks []lessor.Tick, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	for name, at := range map[string]lessor.Instant{"from": f.From, "to": f.To} {
 		if !at.IsZero() {

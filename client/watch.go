@@ -63,7 +63,9 @@ func (c *Client) Watch(ctx context.Context, after string) iter.Seq2[Entry, error
 
 // watchOnce reads one connection until it breaks. It returns the id of the last entry seen and whether the caller wants
 // more; err is why there was no connection.
-func (c *Client) watchOnce(ctx context.Context, base, after string, yield func(Entry, error) bool) (last string, more bool, err error) {
+func (c *Client) watchOnce(
+	ctx context.Context, base, after string, yield func(Entry, error) bool,
+) (last string, more bool, err error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if after != "" {
 		header.Set("Last-Event-Id", after)

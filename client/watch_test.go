@@ -98,7 +98,8 @@ func TestReadEventBoundsAndJoinsLines(t *testing.T) {
 	if _, err := readEvent(long); !errors.Is(err, errLongLine) {
 		t.Errorf("a long line gave %v", err)
 	}
-	many := bufio.NewReaderSize(strings.NewReader(strings.Repeat("data: "+strings.Repeat("x", 1<<18)+"\n", 6)+"\n"), maxEventLine)
+	many := bufio.NewReaderSize(strings.NewReader(strings.Repeat("data: "+strings.Repeat("x", 1<<18)+"\n", 6)+"\n"),
+		maxEventLine)
 	if _, err := readEvent(many); !errors.Is(err, errLongLine) {
 		t.Errorf("many long lines gave %v", err)
 	}

@@ -192,7 +192,8 @@ func TestDrain(t *testing.T) {
 	first.stop()
 	job := s.wait(id, "given back", func(j lessor.Job) bool { return j.State == lessor.Queued })
 	if job.Attempt != 0 || job.Interruptions != 1 || string(job.Checkpoint) == "null" {
-		t.Errorf("attempt %d, %d interruptions, checkpoint %s; want 0, 1 and how far it came", job.Attempt, job.Interruptions, job.Checkpoint)
+		t.Errorf("attempt %d, %d interruptions, checkpoint %s; want 0, 1 and how far it came",
+			job.Attempt, job.Interruptions, job.Checkpoint)
 	}
 	s.example("drain")
 	var end struct {
@@ -238,7 +239,8 @@ func TestAgent(t *testing.T) {
 	if job := s.completed(id); !strings.Contains(string(job.Result), "Take an umbrella.") {
 		t.Errorf("the result is %s", job.Result)
 	}
-	if out := p.stop(); !strings.Contains(out, "Tool:forecast Calls:1") || !strings.Contains(out, "Tool:clock Calls:1") {
+	if out := p.stop(); !strings.Contains(out, "Tool:forecast Calls:1") ||
+		!strings.Contains(out, "Tool:clock Calls:1") {
 		t.Errorf("both tools should have been used once:\n%s", out)
 	}
 }

@@ -32,7 +32,8 @@ func extract(t *testing.T, language, name string) (file string) {
 func need(t *testing.T, tool string) {
 	t.Helper()
 	if _, err := exec.LookPath(tool); err != nil {
-		t.Fatalf("%s is needed to run what docs/http-workers.md shows: install it (Debian: apt-get install %s)", tool, tool)
+		t.Fatalf("%s is needed to run what docs/http-workers.md shows: install it (Debian: apt-get install %s)",
+			tool, tool)
 	}
 }
 
@@ -88,7 +89,8 @@ func TestBashWorker(t *testing.T) {
 	need(t, "curl")
 	s := serve(t)
 	file := extract(t, "bash", "worker.sh")
-	greet := s.start("bash", file, "greet", "bash", "-c", `read -r grant; [[ $grant =~ \"name\":\"([a-z]+)\" ]] || { echo 'no "name"' >&2; exit 7; }; echo working; echo "{\"greeting\":\"Hello, ${BASH_REMATCH[1]}!\"}"`)
+	greet := s.start("bash", file, "greet", "bash", "-c",
+		`read -r grant; [[ $grant =~ \"name\":\"([a-z]+)\" ]] || { echo 'no "name"' >&2; exit 7; }; echo working; echo "{\"greeting\":\"Hello, ${BASH_REMATCH[1]}!\"}"`)
 	greeted, failed := s.submit("greet", `{"name":"world"}`), s.submit("greet", `{}`)
 	if job := s.completed(greeted); string(job.Result) != `{"greeting":"Hello, world!"}` {
 		t.Errorf("the result is %s", job.Result)

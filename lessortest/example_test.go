@@ -77,7 +77,8 @@ func TestReportGoesOnElsewhere(t *testing.T) {
 		start := time.Now()
 		job := s.WaitFor(id, lessor.Completed)
 		if took := time.Since(start); took > 37*time.Minute || job.Attempt != 2 {
-			t.Errorf("took %s more in attempt %d, want the remaining 35 minutes, and the lease's, in attempt 2", took, job.Attempt)
+			t.Errorf("took %s more in attempt %d, want the remaining 35 minutes, and the lease's, in attempt 2",
+				took, job.Attempt)
 		}
 	})
 }

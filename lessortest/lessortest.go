@@ -1,5 +1,5 @@
-// Package lessortest is a whole Lessor server for the tests of those who write workers: the store, the scheduler and the HTTP
-// API, inside the test's process, without a network, in fake time.
+// Package lessortest is a whole Lessor server for the tests of those who write workers: the store, the scheduler and
+// the HTTP API, inside the test's process, without a network, in fake time.
 //
 //	func TestMailIsSent(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -12,9 +12,10 @@
 //		})
 //	}
 //
-// Inside a bubble of testing/synctest time passes only while everybody waits, so that an hour of leases takes milliseconds;
-// outside of one everything works too, at the pace of the clock on the wall. The server has all its rules: capacity, caps,
-// retries, expiry. What a test breaks by hand is told by the verbs: Expire a lease, KillWorker, Restart the server.
+// Inside a bubble of testing/synctest time passes only while everybody waits, so that an hour of leases takes
+// milliseconds; outside of one everything works too, at the pace of the clock on the wall. The server has all its
+// rules: capacity, caps, retries, expiry. What a test breaks by hand is told by the verbs: Expire a lease,
+// KillWorker, Restart the server.
 //
 // Every method that fails ends the test with a line that says what was wanted, what was found, and the job's record.
 package lessortest
@@ -44,8 +45,8 @@ type Server struct {
 	stop   func() // of the node that runs; nil while none does
 }
 
-// Start starts a server with an empty store, which ends with the test. cfg changes its settings, at most one; a busy rating
-// that is not set is 0, so that the load of the machine has no say.
+// Start starts a server with an empty store, which ends with the test. cfg changes its settings, at most one; a busy
+// rating that is not set is 0, so that the load of the machine has no say.
 func Start(t testing.TB, cfg ...node.Config) *Server {
 	t.Helper()
 	s := &Server{t: t, wire: newWire()}

@@ -53,7 +53,8 @@ func TestFailuresCanBeReadWithoutTheSource(t *testing.T) {
 				t.Errorf("want %q in:\n%s", want, text)
 			}
 		}
-		text = failure(t, start, func(s *lessortest.Server) { s.WaitFor(s.Submit("mail", nil), lessor.Failed, lessor.Expired) })
+		text = failure(t, start,
+			func(s *lessortest.Server) { s.WaitFor(s.Submit("mail", nil), lessor.Failed, lessor.Expired) })
 		if !strings.Contains(text, "is queued after 1h") || !strings.Contains(text, "want it to be failed or expired") {
 			t.Errorf("not readable:\n%s", text)
 		}
@@ -68,7 +69,8 @@ func TestFailuresCanBeReadWithoutTheSource(t *testing.T) {
 func hold(t *testing.T, s *lessortest.Server, workerID, jobType string) lessor.Lease {
 	t.Helper()
 	s.Submit(jobType, nil)
-	grants, denial, err := s.Client().Request(t.Context(), lessor.LeaseRequest{WorkerID: &workerID, Types: []string{jobType}})
+	grants, denial, err := s.Client().Request(t.Context(),
+		lessor.LeaseRequest{WorkerID: &workerID, Types: []string{jobType}})
 	if err != nil || denial != nil {
 		t.Fatalf("request: %v, %v", denial, err)
 	}
@@ -110,7 +112,8 @@ func TestKilledWorkerReachesNobody(t *testing.T) {
 		s := lessortest.Start(t)
 		ended := make(chan error, 1)
 		go func() {
-			_, _, err := s.Client().Request(context.Background(), lessor.LeaseRequest{WorkerID: new("dead"), WaitMS: new(int64(30_000))})
+			_, _, err := s.Client().Request(context.Background(),
+				lessor.LeaseRequest{WorkerID: new("dead"), WaitMS: new(int64(30_000))})
 			ended <- err
 		}()
 		synctest.Wait()
@@ -150,12 +153,21 @@ func TestWorkerThatLeavesSomethingBehindFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &unfinished{TB: t}
 		s := lessortest.Start(u)
-		w, err := worker.New(worker.Config{Client: s.Client(), Log: slog.New(slog.DiscardHandler), DrainTimeout: -1, KillGrace: time.Second})
+		w, err := worker.New(worker.Config{
+			Client: s.Client(), Log: slog.New(slog.DiscardHandler), DrainTimeout: -1,
+			KillGrace: time.Second,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		began, free := make(chan struct{}), make(chan struct{})
-		worker.Handle(w, "mule", func(context.Context, *worker.Job[mail]) (any, error) { close(began); <-free; return nil, nil })
+		worker.Handle(w, "mule", func(context.Context, *worker.Job[mail]) (any,
+			error,
+		) {
+			close(began)
+			<-free
+			return nil, nil
+		})
 		stop := s.Run(w)
 		s.Submit("mule", nil)
 		<-began

@@ -13,8 +13,8 @@ import (
 const (
 	// patience is how long a test waits for what it wants, in its own time: whoever needs longer calls Advance before.
 	patience = time.Hour
-	// A test looks more rarely the longer it has waited, but never misses a state that lasts: an expired job is queued again
-	// after a second.
+	// A test looks more rarely the longer it has waited, but never misses a state that lasts: an expired job is
+	// queued again after a second.
 	soonest = 10 * time.Millisecond
 	latest  = 500 * time.Millisecond
 )
@@ -30,14 +30,15 @@ func (s *Server) Advance(d time.Duration) {
 // themselves.
 func (s *Server) KillWorker(id string) { s.wire.kill(id) }
 
-// Expire lets a lease run out although its worker sends heartbeats, and returns when it has: none of them arrives. The worker
-// learns of it at its next heartbeat.
+// Expire lets a lease run out although its worker sends heartbeats, and returns when it has: none of them arrives.
+// The worker learns of it at its next heartbeat.
 func (s *Server) Expire(id lessor.LeaseID) {
 	s.t.Helper()
 	job := s.jobOf(id)
 	s.wire.deafen(id, true)
 	defer s.wire.deafen(id, false)
-	s.until(job, "to lose the lease "+id.String(), func(j lessor.Job) bool { return j.LeaseID == nil || *j.LeaseID != id })
+	s.until(job, "to lose the lease "+id.String(),
+		func(j lessor.Job) bool { return j.LeaseID == nil || *j.LeaseID != id })
 }
 
 func (s *Server) jobOf(id lessor.LeaseID) lessor.JobID {
@@ -79,7 +80,8 @@ func (s *Server) WaitFor(id lessor.JobID, want ...lessor.State) lessor.Job {
 	for i, state := range want {
 		names[i] = string(state)
 	}
-	return s.until(id, "to be "+strings.Join(names, " or "), func(j lessor.Job) bool { return slices.Contains(want, j.State) })
+	return s.until(id, "to be "+strings.Join(names, " or "),
+		func(j lessor.Job) bool { return slices.Contains(want, j.State) })
 }
 
 // WaitForEnd waits, for at most an hour, until a job is in a state that it will not leave, and returns it.
@@ -139,7 +141,8 @@ func (s *Server) record(j lessor.Job) string {
 			fmt.Fprintf(&b, "\n\tits record could not be read: %v", err)
 			break
 		}
-		fmt.Fprintf(&b, "\n\t%s  %s by %s (%s), attempt %d", e.At.Time().Format(time.TimeOnly+".000"), e.To, e.Actor, e.Reason, e.Attempt)
+		fmt.Fprintf(&b, "\n\t%s  %s by %s (%s), attempt %d", e.At.Time().Format(time.TimeOnly+".000"), e.To, e.Actor,
+			e.Reason, e.Attempt)
 	}
 	if j.Error != nil {
 		fmt.Fprintf(&b, "\n\terror: %s", *j.Error)

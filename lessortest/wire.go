@@ -131,8 +131,11 @@ func (w *wire) unheard(url string, ids []lessor.LeaseID) []lessor.LeaseID {
 	return slices.DeleteFunc(slices.Clone(ids), func(id lessor.LeaseID) bool { return !w.deaf[id] })
 }
 
-// hush answers a heartbeat in place of the server for the leases that it must not hear of, and asks it about the others.
-func (w *wire) hush(ctx context.Context, pipe *http.Client, req *http.Request, s said, unheard []lessor.LeaseID) (*http.Response, error) {
+// hush answers a heartbeat in place of the server for the leases that it must not hear of, and asks it about the
+// others.
+func (w *wire) hush(
+	ctx context.Context, pipe *http.Client, req *http.Request, s said, unheard []lessor.LeaseID,
+) (*http.Response, error) {
 	type result = map[string]any
 	fine := func(id lessor.LeaseID) result {
 		return result{"lease_id": id, "ok": true, "expires_at": nil, "heartbeat_after_ms": 0, "cancel_requested": false}
@@ -140,7 +143,8 @@ func (w *wire) hush(ctx context.Context, pipe *http.Client, req *http.Request, s
 	if len(s.LeaseIDs) == 0 {
 		return answer(req, fine(unheard[0])), nil
 	}
-	others := slices.DeleteFunc(slices.Clone(s.LeaseIDs), func(id lessor.LeaseID) bool { return slices.Contains(unheard, id) })
+	others := slices.DeleteFunc(slices.Clone(s.LeaseIDs),
+		func(id lessor.LeaseID) bool { return slices.Contains(unheard, id) })
 	var told struct {
 		Results []result `json:"results"`
 	}
@@ -181,7 +185,8 @@ func answer(req *http.Request, v any) *http.Response {
 	body, _ := json.Marshal(v) // of maps and strings
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
 	}
 }
 

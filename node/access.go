@@ -24,8 +24,8 @@ func (n *Node) tokenless() bool {
 	return httpapi.Tokenless(n.cfg.Listen, n.cfg.HTTP.Hosts, n.cfg.Auth == config.AuthRequired)
 }
 
-// announceAccess logs when the first token that is bound to a tenant ends tokenless access, and when the last is gone. Whoever made
-// or deleted it may have done so on another node.
+// announceAccess logs when the first token that is bound to a tenant ends tokenless access, and when the last is
+// gone. Whoever made or deleted it may have done so on another node.
 func (n *Node) announceAccess(bound bool) {
 	switch {
 	case !n.tokenless():

@@ -16,8 +16,9 @@ const (
 	AddressName = "admin.address" // the loopback address and port of the server that the token is for
 )
 
-// RecordAddress writes down beside the admin token at which loopback address this server answers, so that the token is sent there and
-// nowhere else. A server without one leaves no address. Serve does this too; who tells people the address does it before.
+// RecordAddress writes down beside the admin token at which loopback address this server answers, so that the token
+// is sent there and nowhere else. A server without one leaves no address. Serve does this too; who tells people the
+// address does it before.
 func (n *Node) RecordAddress(addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.Port == 0 {

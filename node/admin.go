@@ -23,8 +23,8 @@ func (n *Node) TokenFile() string { return filepath.Join(n.cfg.Data, TokenName) 
 // LoginCode returns a code that opens the dashboard as admin once, within ten minutes: /login?code=….
 func (n *Node) LoginCode() string { return n.dashboard.Code(n.admin) }
 
-// adminName is what the admin token is called in the store, where it takes the place of the one before. On a shared store each node
-// has a file of its own, and must not end the token in another's.
+// adminName is what the admin token is called in the store, where it takes the place of the one before. On a shared
+// store each node has a file of its own, and must not end the token in another's.
 func (n *Node) adminName() string {
 	if n.cfg.AdminToken != "" || !n.store.Shared() {
 		return "admin"
@@ -32,8 +32,8 @@ func (n *Node) adminName() string {
 	return "admin of " + n.name()
 }
 
-// adminToken sees to it that there is an admin token: the one that was set, else the one in the file, else a new one. It
-// goes to the store directly, because the scheduler does not run yet.
+// adminToken sees to it that there is an admin token: the one that was set, else the one in the file, else a new one.
+// It goes to the store directly, because the scheduler does not run yet.
 func (n *Node) adminToken(ctx context.Context) error {
 	secret, err := n.adminSecret()
 	if err != nil {

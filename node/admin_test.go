@@ -22,8 +22,8 @@ var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
 
 func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
-// TestNodesKeepEachOthersAdminTokens: each node has a file of its own, and what is in any of them holds on all; a file that was removed
-// ends the token that was in it.
+// TestNodesKeepEachOthersAdminTokens: each node has a file of its own, and what is in any of them holds on all; a
+// file that was removed ends the token that was in it.
 func TestNodesKeepEachOthersAdminTokens(t *testing.T) {
 	first, second := quiet(t), quiet(t)
 	first.Store = pool.Database(t)

@@ -29,7 +29,8 @@ func TestAlertReachesTheWebhookSigned(t *testing.T) {
 	}))
 	defer hook.Close()
 	cfg := Config{Data: t.TempDir(), Listen: "127.0.0.1:0"}
-	cfg.Alerts.Webhook, cfg.Alerts.WebhookSecret, cfg.Alerts.AllowHosts = hook.URL, "a-long-secret", []string{"127.0.0.1"}
+	cfg.Alerts.Webhook, cfg.Alerts.WebhookSecret, cfg.Alerts.AllowHosts = hook.URL, "a-long-secret",
+		[]string{"127.0.0.1"}
 	n, err := Open(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +38,10 @@ func TestAlertReachesTheWebhookSigned(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx) }()
-	if err := n.scheduler.Raise(ctx, lessor.Alert{Kind: lessor.AlertHung, Subject: "job", Message: "it hangs"}); err != nil {
+	if err := n.scheduler.Raise(ctx, lessor.Alert{
+		Kind: lessor.AlertHung, Subject: "job",
+		Message: "it hangs",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	select {

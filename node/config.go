@@ -7,11 +7,11 @@ import (
 )
 
 // Config holds the settings of a node. A field that is zero takes its default, so that Config{} is a complete
-// configuration. The fields are named after the keys of the configuration file; Open refuses a value that the file could
-// not hold, and its error names the key.
+// configuration. The fields are named after the keys of the configuration file; Open refuses a value that the file
+// could not hold, and its error names the key.
 type Config struct {
-	// Listen is the address HOST:PORT that the node will serve. Only a loopback address lets callers in without a token.
-	// Open does not listen; Serve takes a listener. The default is "127.0.0.1:5377".
+	// Listen is the address HOST:PORT that the node will serve. Only a loopback address lets callers in without a
+	// token. Open does not listen; Serve takes a listener. The default is "127.0.0.1:5377".
 	Listen string
 	// Data is the folder of the database, the admin token and the workspace. The default is "./lessor-data".
 	Data string
@@ -40,7 +40,8 @@ type Config struct {
 
 // LeaseConfig sets how long leases live and how they expire.
 type LeaseConfig struct {
-	// TTL is how long a lease lives without a heartbeat, unless its worker asked for another ttl. The default is 1 minute.
+	// TTL is how long a lease lives without a heartbeat, unless its worker asked for another ttl. The default is 1
+	// minute.
 	TTL time.Duration
 	// Grace is added to every ttl. The default is 0.
 	Grace time.Duration
@@ -69,8 +70,8 @@ type CapacityConfig struct {
 	Points PointConfig
 }
 
-// PointConfig holds the thresholds of the busy rating, in rising order. A value that reaches the n-th threshold of its list
-// adds n points. A nil list takes its default; an empty one adds no points.
+// PointConfig holds the thresholds of the busy rating, in rising order. A value that reaches the n-th threshold of
+// its list adds n points. A nil list takes its default; an empty one adds no points.
 type PointConfig struct {
 	CPU        []float64 // percent; the default is 50, 70, 85, 95
 	Memory     []float64 // percent; the default is 70, 85, 95
@@ -81,8 +82,8 @@ type PointConfig struct {
 
 // TenantConfig sets the limits of tenants.
 type TenantConfig struct {
-	// DefaultCap is how many leases a tenant may hold at the same time, unless the tenant has its own cap. The default is
-	// 25. Jobs without a tenant have no cap.
+	// DefaultCap is how many leases a tenant may hold at the same time, unless the tenant has its own cap. The
+	// default is 25. Jobs without a tenant have no cap.
 	DefaultCap int
 }
 
@@ -93,8 +94,8 @@ type JobConfig struct {
 	// BackoffFirst bounds the delay after the first failed attempt. The bound doubles with each further one, up to
 	// BackoffMax. The defaults are 1 second and 5 minutes.
 	BackoffFirst, BackoffMax time.Duration
-	// MaxInterruptions is how often a job may be released without progress before it fails for good. The default is 20; a
-	// negative number means 0.
+	// MaxInterruptions is how often a job may be released without progress before it fails for good. The default is
+	// 20; a negative number means 0.
 	MaxInterruptions int
 	// PayloadLimit is the largest body of one submission in bytes. The default is 256 KiB.
 	PayloadLimit int64
@@ -149,7 +150,8 @@ type RetentionConfig struct {
 
 // AlertConfig sets where alerts go, besides the store and the log.
 type AlertConfig struct {
-	// Webhook is the URL that receives each alert as a POST with JSON. It must be https, unless AllowHosts names its host.
+	// Webhook is the URL that receives each alert as a POST with JSON. It must be https, unless AllowHosts names its
+	// host.
 	Webhook string
 	// WebhookSecret signs the requests: X-Lessor-Signature carries the HMAC-SHA256 of the body.
 	WebhookSecret string
@@ -172,7 +174,8 @@ type HTTPConfig struct {
 	// Hosts are the names by which the server may be called, besides its own addresses and localhost. With a name set,
 	// every call needs a token.
 	Hosts []string
-	// TrustedProxies are the addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+	// TrustedProxies are the addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are
+	// believed.
 	TrustedProxies []string
 }
 

@@ -19,7 +19,8 @@ func compare(t *testing.T, path string, got, def reflect.Value) {
 	for i := range got.NumField() {
 		name := path + "." + got.Type().Field(i).Name
 		switch a, b := got.Field(i), def.Field(i); {
-		case name == ".Executor" || name == ".Telemetry.Log": // `lessor work` and `lessor serve` read these, not the node
+		// `lessor work` and `lessor serve` read these, not the node
+		case name == ".Executor" || name == ".Telemetry.Log":
 		case name == ".complete":
 		case a.Kind() == reflect.Struct:
 			compare(t, name, a, b)

@@ -82,7 +82,8 @@ func rest(ctx context.Context, d time.Duration) bool {
 func (d *day) submitAll(ctx context.Context) {
 	for rest(ctx, d.between(5*time.Second, 30*time.Second)) {
 		units := 1 + int(d.between(0, 3))
-		if _, err := d.Submit(ctx, "generic", nil, &lessor.SubmitOptions{Units: units}); err != nil && ctx.Err() == nil {
+		if _, err := d.Submit(ctx, "generic", nil, &lessor.SubmitOptions{Units: units}); err != nil &&
+			ctx.Err() == nil {
 			d.t.Errorf("submit: %v", err)
 		}
 	}

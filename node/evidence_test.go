@@ -29,14 +29,18 @@ func nightly(seconds int64, edit func(*lessor.Envelope)) lessor.Manifest {
 func work(t *testing.T, c *client.Client, status string) lessor.Job {
 	t.Helper()
 	for range 20 {
-		grants, _, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: new("worker-1"), WaitMS: new(int64(30_000))})
+		grants, _, err := c.Request(t.Context(), lessor.LeaseRequest{
+			WorkerID: new("worker-1"),
+			WaitMS:   new(int64(30_000)),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(grants) == 0 {
 			continue
 		}
-		if err := c.Complete(t.Context(), grants[0].Lease.ID, lessor.Completion{WorkerID: new("worker-1"), Status: &status, Error: new("no ledger")}); err != nil {
+		if err := c.Complete(t.Context(), grants[0].Lease.ID,
+			lessor.Completion{WorkerID: new("worker-1"), Status: &status, Error: new("no ledger")}); err != nil {
 			t.Fatal(err)
 		}
 		return grants[0].Job
@@ -45,7 +49,8 @@ func work(t *testing.T, c *client.Client, status string) lessor.Job {
 	return lessor.Job{}
 }
 
-// TestEvidenceA: registered from a manifest, a definition is stored with its defaults and audited; the same again changes nothing.
+// TestEvidenceA: registered from a manifest, a definition is stored with its defaults and audited; the same again
+// changes nothing.
 func TestEvidenceA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := up(t, Config{Data: t.TempDir()})
@@ -54,8 +59,10 @@ func TestEvidenceA(t *testing.T) {
 			t.Fatalf("applied: %+v, %v", a, err)
 		}
 		d, err := c.Definition(t.Context(), "ledger.nightly")
-		if err != nil || d.MaxAttempts != 5 || d.TimeoutSeconds != 300 || d.FairnessClass != "default" || !d.IsEnabled || d.Timezone != "UTC" ||
-			d.Overlap != lessor.OverlapSkip || d.CatchUp != lessor.CatchUpLatest || d.Circuit.Failures != 5 || d.Circuit.CooldownSeconds != 300 {
+		if err != nil || d.MaxAttempts != 5 || d.TimeoutSeconds != 300 || d.FairnessClass != "default" ||
+			!d.IsEnabled || d.Timezone != "UTC" ||
+			d.Overlap != lessor.OverlapSkip || d.CatchUp != lessor.CatchUpLatest || d.Circuit.Failures != 5 ||
+			d.Circuit.CooldownSeconds != 300 {
 			t.Errorf("stored: %+v, %v", d, err)
 		}
 		again, err := c.Apply(t.Context(), nightly(60, nil))
@@ -66,18 +73,22 @@ func TestEvidenceA(t *testing.T) {
 		if err != nil || same.UpdatedAt != d.UpdatedAt || same.NextTickAt != d.NextTickAt {
 			t.Errorf("the same again changed it: %+v, %v", same, err)
 		}
-		entries, _, err := n.scheduler.Audit(t.Context(), lessor.AuditFilter{Object: "definition/ledger.nightly", Limit: 100})
-		if err != nil || len(entries) != 1 || entries[0].Action != "definition.created" || !strings.Contains(string(entries[0].After), `"timeoutSeconds":300`) {
+		entries, _, err := n.scheduler.Audit(t.Context(),
+			lessor.AuditFilter{Object: "definition/ledger.nightly", Limit: 100})
+		if err != nil || len(entries) != 1 || entries[0].Action != "definition.created" ||
+			!strings.Contains(string(entries[0].After), `"timeoutSeconds":300`) {
 			t.Errorf("audit: %+v, %v", entries, err)
 		}
 	})
 }
 
-// TestEvidenceD: after repeated failure the circuit opens for that job alone, ticks write CIRCUIT_OPEN, it rests, tries once and closes.
+// TestEvidenceD: after repeated failure the circuit opens for that job alone, ticks write CIRCUIT_OPEN, it rests,
+// tries once and closes.
 func TestEvidenceD(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := up(t, Config{Data: t.TempDir()})
-		if _, err := c.Apply(t.Context(), nightly(60, func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
+		if _, err := c.Apply(t.Context(), nightly(60,
+			func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
@@ -116,7 +127,8 @@ func TestEvidenceD(t *testing.T) {
 func TestEvidenceE(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := up(t, Config{Data: t.TempDir()})
-		if _, err := c.Apply(t.Context(), nightly(60, func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
+		if _, err := c.Apply(t.Context(), nightly(60,
+			func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
 			t.Fatal(err)
 		}
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -132,7 +144,8 @@ func TestEvidenceE(t *testing.T) {
 			t.Fatalf("runs: %+v, %v", runs, err)
 		}
 		for _, r := range runs {
-			if r.TenantID.String() != "00000000-0000-0000-0000-00000000000a" || len(r.TraceID) != 32 || r.EndedAt == 0 || r.Attempts != 1 || r.JobID != "ledger.nightly" {
+			if r.TenantID.String() != "00000000-0000-0000-0000-00000000000a" || len(r.TraceID) != 32 ||
+				r.EndedAt == 0 || r.Attempts != 1 || r.JobID != "ledger.nightly" {
 				t.Errorf("run: %+v", r)
 			}
 		}

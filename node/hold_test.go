@@ -85,7 +85,8 @@ func TestTokenDeletedOnOneNodeEndsStreamsOnAnother(t *testing.T) {
 	polled := make(chan error, 1)
 	go func() {
 		for { // a request that comes in just now may be refused before it waits
-			if _, denied, err := theirs.Request(ctx, lessor.LeaseRequest{WorkerID: new("w"), WaitMS: new(int64(30_000))}); denied == nil {
+			if _, denied, err := theirs.Request(ctx,
+				lessor.LeaseRequest{WorkerID: new("w"), WaitMS: new(int64(30_000))}); denied == nil {
 				polled <- err
 				return
 			}

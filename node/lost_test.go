@@ -15,8 +15,8 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// TestLostDatabaseEndsTheNode removes the database under a node, and its log under another, with and without calls: within
-// a second nothing more is acknowledged, and the node ends with the cause.
+// TestLostDatabaseEndsTheNode removes the database under a node, and its log under another, with and without calls:
+// within a second nothing more is acknowledged, and the node ends with the cause.
 func TestLostDatabaseEndsTheNode(t *testing.T) {
 	for _, file := range []string{"lessor.db", "lessor.db-wal"} {
 		for _, busy := range []bool{true, false} {
@@ -50,7 +50,8 @@ func TestLostDatabaseEndsTheNode(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Fatalf("%s is gone, and the node serves on", file)
 			}
-			if !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), file+" was re") { // a reader that opens it makes another
+			// a reader that opens it makes another
+			if !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), file+" was re") {
 				t.Errorf("Serve returned %v, want ErrBroken and the cause", err)
 			}
 			http.CloseIdleConnections()

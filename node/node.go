@@ -4,8 +4,8 @@
 //	go n.Run(ctx)                       // or n.Serve(ctx, listener) to answer HTTP as well
 //	job, err := n.Submit(ctx, "mail", Mail{To: "ann"}, nil)
 //
-// Calls made here are trusted: they pass no token and see all tenants. They wait for a node that is starting, where HTTP
-// answers 503. To speak HTTP without a network, Serve on a Pipe.
+// Calls made here are trusted: they pass no token and see all tenants. They wait for a node that is starting, where
+// HTTP answers 503. To speak HTTP without a network, Serve on a Pipe.
 package node
 
 import (
@@ -106,11 +106,16 @@ func open(ctx context.Context, cfg config.Config, log *slog.Logger, db sqlite.Co
 	if err := n.openWorkspace(); err != nil {
 		return nil, errors.Join(err, n.store.Close())
 	}
-	n.dashboard = dashboard.New(dashboard.Config{Scheduler: n.scheduler, Tokens: n.tokens, Recovery: n.recovery, Log: n.log, Version: Version})
+	n.dashboard = dashboard.New(dashboard.Config{
+		Scheduler: n.scheduler, Tokens: n.tokens, Recovery: n.recovery,
+		Log: n.log, Version: Version,
+	})
 	n.api = httpapi.New(httpapi.Config{
-		Scheduler: n.scheduler, Tokens: n.tokens, Telemetry: n.telemetry, Traces: n.traces, Recovery: n.recovery, Log: n.log, Level: n.level,
-		ListenAddr: cfg.Listen, AuthRequired: cfg.Auth == config.AuthRequired, Hosts: cfg.HTTP.Hosts, TrustedProxies: cfg.HTTP.Proxies(),
-		PayloadLimit: int64(cfg.Jobs.PayloadLimit), Version: Version, Pages: n.dashboard.Serve,
+		Scheduler: n.scheduler, Tokens: n.tokens, Telemetry: n.telemetry, Traces: n.traces, Recovery: n.recovery,
+		Log: n.log, Level: n.level,
+		ListenAddr: cfg.Listen, AuthRequired: cfg.Auth == config.AuthRequired, Hosts: cfg.HTTP.Hosts,
+		TrustedProxies: cfg.HTTP.Proxies(),
+		PayloadLimit:   int64(cfg.Jobs.PayloadLimit), Version: Version, Pages: n.dashboard.Serve,
 	})
 	return n, nil
 }
@@ -154,7 +159,10 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,
 			PayloadLimit: int(c.Jobs.PayloadLimit),
 		},
-		FailedJobs: c.Alerts.JobFailed, Circuit: scheduler.CircuitConfig{Failures: c.Circuit.Failures, Cooldown: c.Circuit.Cooldown},
+		FailedJobs: c.Alerts.JobFailed, Circuit: scheduler.CircuitConfig{
+			Failures: c.Circuit.Failures,
+			Cooldown: c.Circuit.Cooldown,
+		},
 		Observe: n.observe, Alert: n.alert,
 	}
 	if c.Capacity.Busy.Set {
@@ -183,7 +191,10 @@ func (n *Node) Run(ctx context.Context) error {
 	defer background.Wait()
 	defer cancel()
 	background.Go(func() {
-		n.tokens.Run(ctx, func(err error) { n.log.Warn("tokens could not be read again; those known go on working", "error", err) })
+		n.tokens.Run(ctx, func(err error) {
+			n.log.Warn("tokens could not be read again; those known go on working",
+				"error", err)
+		})
 	})
 	if n.alerts != nil {
 		background.Go(func() { n.alerts.Run(ctx) })

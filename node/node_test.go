@@ -14,7 +14,8 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// up serves a node on a pipe until the test ends, with a store that does not wait for the disk, and returns a client of it.
+// up serves a node on a pipe until the test ends, with a store that does not wait for the disk, and returns a client
+// of it.
 func up(t *testing.T, cfg Config) (*Node, *client.Client) {
 	t.Helper()
 	n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
@@ -68,7 +69,10 @@ func TestLifeOverHTTPWithoutANetwork(t *testing.T) {
 		if err != nil || len(grants) != 1 || grants[0].Job.Attempt != 2 {
 			t.Fatalf("request in process: %+v, %v; want attempt 2", grants, err)
 		}
-		err = c.Complete(ctx, grants[0].Lease.ID, lessor.Completion{WorkerID: new("worker-2"), Status: new("completed")})
+		err = c.Complete(ctx, grants[0].Lease.ID, lessor.Completion{
+			WorkerID: new("worker-2"),
+			Status:   new("completed"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,9 +143,11 @@ func TestStopAnswersRequestsThatWait(t *testing.T) {
 		go func() { ran <- n.Run(ctx) }()
 		time.AfterFunc(time.Second, stop)
 		start := time.Now()
-		_, denial, err := n.Request(context.Background(), lessor.LeaseRequest{WorkerID: new("w"), WaitMS: new(int64(30_000))})
+		_, denial, err := n.Request(context.Background(),
+			lessor.LeaseRequest{WorkerID: new("w"), WaitMS: new(int64(30_000))})
 		if denial == nil && lessor.CodeOf(err) != lessor.CodeUnavailable || time.Since(start) > 2*time.Second {
-			t.Errorf("answered %+v, %v after %v; want a denial or 503 at the stop after 1 s", denial, err, time.Since(start))
+			t.Errorf("answered %+v, %v after %v; want a denial or 503 at the stop after 1 s",
+				denial, err, time.Since(start))
 		}
 		if err := <-ran; err != nil {
 			t.Errorf("Run returned %v, want nil after a clean stop", err)

@@ -30,7 +30,8 @@ func (n *Node) alert(a lessor.Alert) {
 	if a.ClearedAt != 0 {
 		n.log.Info("alert cleared", "kind", a.Kind, "subject", a.Subject, "alert", a.ID)
 	} else {
-		n.log.Warn("alert raised", "message", a.Message, "kind", a.Kind, "subject", a.Subject, "tenant_id", a.TenantID, "alert", a.ID)
+		n.log.Warn("alert raised", "message", a.Message, "kind", a.Kind, "subject", a.Subject, "tenant_id", a.TenantID,
+			"alert", a.ID)
 	}
 	if n.alerts == nil {
 		return

@@ -22,7 +22,8 @@ func TestMetricsTellTheWork(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		work(t, c, "completed")
-		if _, err := c.Apply(t.Context(), nightly(60, func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
+		if _, err := c.Apply(t.Context(), nightly(60,
+			func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
@@ -33,9 +34,11 @@ func TestMetricsTellTheWork(t *testing.T) {
 		n.telemetry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		for _, want := range []string{
 			`lessor_queue_wait_seconds_bucket{le="4.096"} 5`, `lessor_queue_wait_seconds_count 6`,
-			`lessor_attempt_duration_seconds_count{outcome="failed"} 5`, `lessor_attempt_duration_seconds_count{outcome="completed"} 1`,
+			`lessor_attempt_duration_seconds_count{outcome="failed"} 5`,
+			`lessor_attempt_duration_seconds_count{outcome="completed"} 1`,
 			`lessor_ticks_total{outcome="fired"} 5`, `lessor_ticks_total{outcome="circuitOpen"} 2`,
-			`lessor_circuits{state="open"} 1`, `lessor_circuits{state="halfOpen"} 0`, `lessor_alerts_open{kind="circuit_open"} 1`,
+			`lessor_circuits{state="open"} 1`, `lessor_circuits{state="halfOpen"} 0`,
+			`lessor_alerts_open{kind="circuit_open"} 1`,
 		} {
 			if !strings.Contains(w.Body.String(), "\n"+want+"\n") {
 				name, _, _ := strings.Cut(want, "{")
@@ -63,7 +66,8 @@ func TestLogIsHeldToItsLevel(t *testing.T) {
 	log.Warn("loud")
 	level.Set(slog.LevelDebug)
 	log.Debug("chatty", "k", "v")
-	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "loud") || !strings.Contains(got, "msg=chatty node=a g.k=v") {
+	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "loud") ||
+		!strings.Contains(got, "msg=chatty node=a g.k=v") {
 		t.Errorf("logged:\n%s", got)
 	}
 }

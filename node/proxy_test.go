@@ -39,11 +39,17 @@ func TestProxies(t *testing.T) {
 		edit          func(dir, listen string) []string // what stands in the file, what the test has instead, and so on
 	}{
 		{"nginx", "nginx.conf", nginxCommand, func(dir, listen string) []string {
-			return []string{"443 ssl", listen + " ssl", "/etc/ssl/lessor.pem", dir + "/lessor.pem", "/etc/ssl/lessor.key", dir + "/lessor.pem"}
+			return []string{
+				"443 ssl", listen + " ssl", "/etc/ssl/lessor.pem", dir + "/lessor.pem",
+				"/etc/ssl/lessor.key", dir + "/lessor.pem",
+			}
 		}},
-		{"haproxy", "haproxy.cfg", func(_, file string) []string { return []string{"-db", "-f", file} }, func(dir, listen string) []string {
-			return []string{"bind :443", "bind " + listen, "/etc/ssl/lessor.pem", dir + "/lessor.pem"}
-		}},
+		{
+			"haproxy", "haproxy.cfg", func(_, file string) []string { return []string{"-db", "-f", file} },
+			func(dir, listen string) []string {
+				return []string{"bind :443", "bind " + listen, "/etc/ssl/lessor.pem", dir + "/lessor.pem"}
+			},
+		},
 	} {
 		t.Run(tt.program, func(t *testing.T) {
 			raw, err := os.ReadFile("../deploy/proxy/" + tt.file)

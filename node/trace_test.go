@@ -174,7 +174,8 @@ func TestOneTraceFromSubmissionToFinish(t *testing.T) {
 	}
 }
 
-// TestUnsampledCallsAreNotSent honours the flag of the caller, and keeps polls without a trace out. The collector wants a password.
+// TestUnsampledCallsAreNotSent honours the flag of the caller, and keeps polls without a trace out. The collector
+// wants a password.
 func TestUnsampledCallsAreNotSent(t *testing.T) {
 	got := &collect{spans: map[string][]*span.Span{}}
 	server := httptest.NewServer(got)
@@ -184,7 +185,10 @@ func TestUnsampledCallsAreNotSent(t *testing.T) {
 	if _, err := c.Submit(ctx, "mail", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: new("w"), Types: []string{"other"}}); err != nil {
+	if _, _, err := c.Request(t.Context(), lessor.LeaseRequest{
+		WorkerID: new("w"),
+		Types:    []string{"other"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Capacity(t.Context()); err != nil {

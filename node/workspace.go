@@ -20,7 +20,8 @@ func (n *Node) openWorkspace() (err error) {
 		Scheduler: n.scheduler, Workspace: n.workspace, Node: n.name(), Log: n.log,
 		Scan: s.Scan, StaleAfter: s.StaleAfter, DeadAfter: s.DeadAfter,
 		Limit: r.Limit, Watch: r.Watch, Poll: r.Poll, ResumedWithin: r.ResumedWithin,
-		CleanupDelay: r.CleanupDelay, CleanUnknown: r.CleanUnknown, Keep: n.cfg.Retention.Workspaces, TTL: n.cfg.Lease.TTL,
+		CleanupDelay: r.CleanupDelay, CleanUnknown: r.CleanUnknown, Keep: n.cfg.Retention.Workspaces,
+		TTL: n.cfg.Lease.TTL,
 	})
 	n.telemetry.Sentinels(func() lessor.HeartbeatSummary { return n.recovery.Known().Heartbeats().Summary })
 	return nil

@@ -61,7 +61,10 @@ func TestNodeWatchesItsWorkspaceAndServesMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = f.Close() }()
-		pulse := sentinel.Sentinel{JobID: job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()), Seq: 1, Fence: grants[0].Lease.Fence}
+		pulse := sentinel.Sentinel{
+			JobID: job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()),
+			Seq: 1, Fence: grants[0].Lease.Fence,
+		}
 		if err := f.WriteSentinel(pulse); err != nil {
 			t.Fatal(err)
 		}

@@ -153,12 +153,14 @@ func TestSilentHandlerIsWarnedOfStoppedAndLosesItsLease(t *testing.T) {
 		got := <-stops
 		// The first heartbeat pays for the start of the handler; nothing pays for another.
 		if got.after < 27*time.Second || got.after > 42*time.Second || !errors.Is(got.cause, worker.ErrLeaseLost) {
-			t.Errorf("stopped after %s because %v; want a ttl after the last heartbeat, because of the lost lease", got.after, got.cause)
+			t.Errorf("stopped after %s because %v; want a ttl after the last heartbeat, because of the lost lease",
+				got.after, got.cause)
 		}
 		if !strings.Contains(got.cause.Error(), "not beaten") {
 			t.Errorf("the cause is %v, which does not say that the handler was silent", got.cause)
 		}
-		if log := s.log.String(); strings.Count(log, "two thirds") != 1 || !strings.Contains(log, "call Beat") || !strings.Contains(log, "ExtendOn: worker.ExtendOnLife") {
+		if log := s.log.String(); strings.Count(log, "two thirds") != 1 || !strings.Contains(log, "call Beat") ||
+			!strings.Contains(log, "ExtendOn: worker.ExtendOnLife") {
 			t.Errorf("want one warning that names both ways out, in:\n%s", log)
 		}
 		job := s.WaitFor(id, lessor.Expired, lessor.Completed)
@@ -166,7 +168,8 @@ func TestSilentHandlerIsWarnedOfStoppedAndLosesItsLease(t *testing.T) {
 			t.Logf("completed at attempt %d", job.Attempt)
 		}
 		if job := s.WaitFor(id, lessor.Completed); job.Attempt != 2 || job.Interruptions != 0 {
-			t.Errorf("attempt %d after %d interruptions, want 2 after 0: silence costs an attempt", job.Attempt, job.Interruptions)
+			t.Errorf("attempt %d after %d interruptions, want 2 after 0: silence costs an attempt",
+				job.Attempt, job.Interruptions)
 		}
 	})
 }
@@ -183,7 +186,8 @@ func TestLifeExtendsWithoutBeats(t *testing.T) {
 			}
 		}, worker.HandlerConfig{ExtendOn: worker.ExtendOnLife})
 		s.Run(w)
-		if job := s.WaitFor(s.Submit("block", nil), lessor.Completed, lessor.Expired, lessor.Failed); job.State != lessor.Completed || job.Attempt != 1 {
+		if job := s.WaitFor(s.Submit("block", nil), lessor.Completed, lessor.Expired,
+			lessor.Failed); job.State != lessor.Completed || job.Attempt != 1 {
 			t.Errorf("%s at attempt %d, want completed at 1", job.State, job.Attempt)
 		}
 		if log := s.log.String(); strings.Contains(log, "two thirds") {
@@ -210,7 +214,8 @@ func TestLateBeatsAreInTime(t *testing.T) {
 				}
 				s.Run(w)
 				s.Advance(2 * time.Minute)
-				if st, err := s.Client().Status(t.Context()); err != nil || st.ActiveLeases != 50 || strings.Contains(s.log.String(), "Stopping") {
+				if st, err := s.Client().Status(t.Context()); err != nil || st.ActiveLeases != 50 ||
+					strings.Contains(s.log.String(), "Stopping") {
 					t.Errorf("%d of 50 leases live (%v)\n%.2000s", st.ActiveLeases, err, s.log)
 				}
 			})
@@ -228,7 +233,8 @@ func TestHandlerIsStoppedBeforeItsJobCanRunElsewhere(t *testing.T) {
 
 // stoppedBefore cuts a worker off whose heartbeats are answered slowly, and lets another wait for its job.
 func stoppedBefore(t *testing.T, s shop, slow time.Duration) {
-	stopped, began := make(chan time.Time, 10), make(chan time.Time, 1) // it may be stopped, and get its job again, before it is cut off
+	// it may be stopped, and get its job again, before it is cut off
+	stopped, began := make(chan time.Time, 10), make(chan time.Time, 1)
 	r := &route{RoundTripper: s.Transport(), slow: slow}
 	cut := s.worker(worker.Config{Client: over(t, r), ID: "cut-off", TTL: 10 * time.Second})
 	worker.Handle(cut, "only", func(ctx context.Context, job *worker.Job[order]) (any, error) {

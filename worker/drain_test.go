@@ -56,7 +56,8 @@ func TestDrainFinishesWhatCanFinishAndReleasesTheRest(t *testing.T) {
 			s.AssertState(short[i], lessor.Completed)
 			s.AssertState(long[i], lessor.Queued)
 			if job := s.Job(long[i]); job.Attempt != 0 || job.Interruptions != 1 {
-				t.Errorf("attempt %d after %d interruptions, want 0 after 1: a drain costs no attempt", job.Attempt, job.Interruptions)
+				t.Errorf("attempt %d after %d interruptions, want 0 after 1: a drain costs no attempt",
+					job.Attempt, job.Interruptions)
 			}
 		}
 	})
@@ -130,7 +131,8 @@ func TestDrainSaysWhatTheServerDidNotAcknowledge(t *testing.T) {
 		stop := run(w)
 		s.WaitForLease(id)
 		s.KillWorker("cut")
-		if took, err := stop(); err == nil || !strings.Contains(err.Error(), "ends of 1 leases") || took > 21*time.Second {
+		if took, err := stop(); err == nil || !strings.Contains(err.Error(), "ends of 1 leases") ||
+			took > 21*time.Second {
 			t.Errorf("Run ended after %s with %v, want an error within 15 + 5 s", took, err)
 		}
 	})
@@ -179,7 +181,10 @@ func (f *fake) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	f.times = append(f.times, time.Now())
 	status, body := f.answer(len(f.times))
-	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Body: nopBody{strings.NewReader(body)}, Request: req, Header: http.Header{}}, nil
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status), Body: nopBody{strings.NewReader(body)},
+		Request: req, Header: http.Header{},
+	}, nil
 }
 
 type nopBody struct{ *strings.Reader }

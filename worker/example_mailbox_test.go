@@ -8,7 +8,8 @@ import (
 	"lessor/worker"
 )
 
-// A consumer of a mailbox: what succeeds is acknowledged, what fails is given back, and what fails five times is a dead letter.
+// A consumer of a mailbox: what succeeds is acknowledged, what fails is given back, and what fails five times is a
+// dead letter.
 func Example_mailbox() {
 	ctx := context.Background()
 	box := worker.NewMemory(worker.MemoryConfig{})

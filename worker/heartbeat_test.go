@@ -92,11 +92,13 @@ func TestObserversMayUseTheHeartbeat(t *testing.T) {
 	hb.Observe(func() { other++ })
 	hb.Beat()
 	if late != 0 || other != 1 {
-		t.Errorf("during the beat the one that was added was called %d times, the one behind %d; want 0 and 1", late, other)
+		t.Errorf("during the beat the one that was added was called %d times, the one behind %d; want 0 and 1",
+			late, other)
 	}
 	hb.Beat()
 	if late != 1 || other != 2 {
-		t.Errorf("after the next the one that was added was called %d times, the one behind %d; want 1 and 2", late, other)
+		t.Errorf("after the next the one that was added was called %d times, the one behind %d; want 1 and 2",
+			late, other)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"lessor/worker"
 )
 
-// weather is a network with stalls and lost answers, though at most one in half a second, and none while a server that was down is found again: a lease
-// of which every heartbeat is lost is lost.
+// weather is a network with stalls and lost answers, though at most one in half a second, and none while a server
+// that was down is found again: a lease of which every heartbeat is lost is lost.
 type weather struct {
 	http.RoundTripper
 	mu     sync.Mutex
@@ -136,7 +136,10 @@ func TestHourOfAThousandLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := wideShop(t, 1000, hourTTL)
 		net := &weather{RoundTripper: s.Transport()}
-		w := s.worker(worker.Config{Client: over(t, &route{RoundTripper: net}), Concurrency: 1000, KillGrace: hourGrace})
+		w := s.worker(worker.Config{
+			Client: over(t, &route{RoundTripper: net}), Concurrency: 1000,
+			KillGrace: hourGrace,
+		})
 		d := &ward{t: t, of: map[lessor.JobID]*life{}}
 		worker.Handle(w, "hour", d.handle)
 		stop := s.Run(w)
@@ -201,12 +204,14 @@ func (w *ward) check(s shop) {
 	for id, l := range w.of {
 		job := s.Job(id)
 		count[l.kind]++
-		named := strings.Contains(log, fmt.Sprintf("kill grace: it keeps its slot, and its result is dropped\" job_id=%s", id))
+		named := strings.Contains(log,
+			fmt.Sprintf("kill grace: it keeps its slot, and its result is dropped\" job_id=%s", id))
 		attempts, stopped := 1, 0
 		if l.kind != "steady" {
 			attempts, stopped = 2, 1
 		}
-		if l.lost != 0 || l.stopped != stopped || job.State != lessor.Completed || job.Attempt != attempts || string(job.Result) != fmt.Sprint(attempts) {
+		if l.lost != 0 || l.stopped != stopped || job.State != lessor.Completed || job.Attempt != attempts ||
+			string(job.Result) != fmt.Sprint(attempts) {
 			w.t.Errorf("a %s job lost %d leases while it beat, was stopped %d times, and is %s with result %s after attempt %d; want 0, %d, completed with %d",
 				l.kind, l.lost, l.stopped, job.State, job.Result, job.Attempt, stopped, attempts)
 		}

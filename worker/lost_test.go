@@ -13,8 +13,8 @@ import (
 	"lessor/worker"
 )
 
-// TestTenThousandLostAnswers lets the server commit every call and drops two of three answers, to submitters and workers
-// alike. Every job is stored once and run once, and nothing is left leased.
+// TestTenThousandLostAnswers lets the server commit every call and drops two of three answers, to submitters and
+// workers alike. Every job is stored once and run once, and nothing is left leased.
 func TestTenThousandLostAnswers(t *testing.T) {
 	const wanted, ttl = 10_000, 10 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,8 @@ func TestTenThousandLostAnswers(t *testing.T) {
 			}
 			jobs++
 			if job.State != lessor.Completed || job.Attempt != 1 || runs[job.ID] != 1 {
-				t.Errorf("a job is %s after attempt %d and ran %d times, want completed after 1, once", job.State, job.Attempt, runs[job.ID])
+				t.Errorf("a job is %s after attempt %d and ran %d times, want completed after 1, once",
+					job.State, job.Attempt, runs[job.ID])
 			}
 		}
 		st, err := s.Client().Status(t.Context())
@@ -74,7 +75,8 @@ func TestTenThousandLostAnswers(t *testing.T) {
 		}
 		t.Logf("%d answers lost, %d jobs", dropped.Load(), jobs)
 		if dropped.Load() < wanted || jobs != len(runs) || jobs < 500 {
-			t.Errorf("%d lost answers, %d jobs of which %d ran: too few to say anything, or some are twins", dropped.Load(), jobs, len(runs))
+			t.Errorf("%d lost answers, %d jobs of which %d ran: too few to say anything, or some are twins",
+				dropped.Load(), jobs, len(runs))
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"lessor/worker"
 )
 
-// A worker that cannot reach the server must stop before the lease can have ended, though this outage was the server's own.
-// The job is given back as soon as there is somebody to give it to, and costs nothing.
+// A worker that cannot reach the server must stop before the lease can have ended, though this outage was the
+// server's own. The job is given back as soon as there is somebody to give it to, and costs nothing.
 func TestOutageLongerThanTheLeaseCostsNoAttempt(t *testing.T) {
 	inShop(t, func(t *testing.T, s shop) {
 		w := s.worker(worker.Config{TTL: 10 * time.Second})
@@ -29,11 +29,14 @@ func TestOutageLongerThanTheLeaseCostsNoAttempt(t *testing.T) {
 		id := s.Submit("long", nil)
 		s.WaitFor(id, lessor.Running)
 		s.Restart(time.Minute)
-		if cause := <-causes; !errors.Is(cause, worker.ErrLeaseLost) || !strings.Contains(cause.Error(), "no heartbeat was acknowledged") {
+		if cause := <-causes; !errors.Is(cause, worker.ErrLeaseLost) ||
+			!strings.Contains(cause.Error(), "no heartbeat was acknowledged") {
 			t.Errorf("stopped because %v, want a lost lease for want of an answer", cause)
 		}
-		if job := s.WaitFor(id, lessor.Completed, lessor.Expired); job.State != lessor.Completed || job.Attempt != 1 || job.Interruptions != 1 {
-			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 1", job.State, job.Attempt, job.Interruptions)
+		if job := s.WaitFor(id, lessor.Completed, lessor.Expired); job.State != lessor.Completed || job.Attempt != 1 ||
+			job.Interruptions != 1 {
+			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 1",
+				job.State, job.Attempt, job.Interruptions)
 		}
 	})
 }
@@ -56,8 +59,10 @@ func TestShortOutageIsNotNoticed(t *testing.T) {
 			s.Advance(30 * time.Second)
 			s.Restart(20 * time.Second)
 		}
-		if job := s.WaitFor(id, lessor.Completed, lessor.Failed, lessor.Expired); job.State != lessor.Completed || job.Attempt != 1 || job.Interruptions != 0 {
-			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 0", job.State, job.Attempt, job.Interruptions)
+		if job := s.WaitFor(id, lessor.Completed, lessor.Failed, lessor.Expired); job.State != lessor.Completed ||
+			job.Attempt != 1 || job.Interruptions != 0 {
+			t.Errorf("%s at attempt %d after %d interruptions, want completed at 1 after 0",
+				job.State, job.Attempt, job.Interruptions)
 		}
 	})
 }
@@ -76,11 +81,13 @@ func TestGrantAfterALongWaitIsConfirmedFirst(t *testing.T) {
 		s.Advance(10 * time.Second)
 		for range 2 {
 			if job := s.WaitFor(s.Submit("a", nil), lessor.Completed); job.Attempt != 1 || job.Interruptions != 0 {
-				t.Errorf("completed at attempt %d after %d interruptions, want 1 after 0", job.Attempt, job.Interruptions)
+				t.Errorf("completed at attempt %d after %d interruptions, want 1 after 0",
+					job.Attempt, job.Interruptions)
 			}
 		}
 		if first, second := <-beats, <-beats; first != 1 || second != 1 {
-			t.Errorf("%d and %d heartbeats before the handlers started; want 1 after a long wait, none after a short", first, second-first)
+			t.Errorf("%d and %d heartbeats before the handlers started; want 1 after a long wait, none after a short",
+				first, second-first)
 		}
 	})
 }

@@ -32,7 +32,10 @@ func TestWorkerProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	w, err := worker.New(worker.Config{Client: c, Concurrency: 200, DrainTimeout: time.Second, KillGrace: 2 * time.Second})
+	w, err := worker.New(worker.Config{
+		Client: c, Concurrency: 200, DrainTimeout: time.Second,
+		KillGrace: 2 * time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +127,8 @@ func TestSIGTERMUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		count[job.State]++
-		if want := map[lessor.State]int{lessor.Completed: 1, lessor.Queued: 0}[job.State]; job.Attempt != want || job.Error != nil {
+		if want := map[lessor.State]int{lessor.Completed: 1, lessor.Queued: 0}[job.State]; job.Attempt != want ||
+			job.Error != nil {
 			t.Errorf("a job is %s at attempt %d with error %v", job.State, job.Attempt, job.Error)
 		}
 	}

@@ -52,7 +52,10 @@ func TestTraceGoesOnThroughTheHandler(t *testing.T) {
 func TestAttemptIsASpanOfTheSubmittersTrace(t *testing.T) {
 	inShop(t, func(t *testing.T, s shop) {
 		seen := tracetest.NewSpanRecorder()
-		first, second := chain(t, s, worker.Config{ID: "w", TracerProvider: trace.NewTracerProvider(trace.WithSpanProcessor(seen))})
+		first, second := chain(t, s, worker.Config{
+			ID:             "w",
+			TracerProvider: trace.NewTracerProvider(trace.WithSpanProcessor(seen)),
+		})
 		spans := map[string]trace.ReadOnlySpan{} // they end in either order
 		for _, span := range seen.Ended() {
 			spans[span.Name()] = span
@@ -67,13 +70,16 @@ func TestAttemptIsASpanOfTheSubmittersTrace(t *testing.T) {
 		}{{first, codes.Unset, "completed"}, {second, codes.Error, "failed"}} {
 			span := spans[want.job.Type]
 			if span.SpanContext().TraceID().String() != traceID || want.job.TraceID != traceID {
-				t.Errorf("span %s in trace %s of a job in trace %s; want all in %s", span.Name(), span.SpanContext().TraceID(), want.job.TraceID, traceID)
+				t.Errorf("span %s in trace %s of a job in trace %s; want all in %s",
+					span.Name(), span.SpanContext().TraceID(), want.job.TraceID, traceID)
 			}
 			attrs := attribute.NewSet(span.Attributes()...)
 			id, _ := attrs.Value("lessor.job_id")
 			outcome, _ := attrs.Value("lessor.outcome")
-			if id.AsString() != want.job.ID.String() || outcome.AsString() != want.outcome || span.Status().Code != want.status {
-				t.Errorf("span of job %s ended %s (%s), want %s %s (%s)", id.AsString(), outcome.AsString(), span.Status().Code, want.job.ID, want.outcome, want.status)
+			if id.AsString() != want.job.ID.String() || outcome.AsString() != want.outcome ||
+				span.Status().Code != want.status {
+				t.Errorf("span of job %s ended %s (%s), want %s %s (%s)",
+					id.AsString(), outcome.AsString(), span.Status().Code, want.job.ID, want.outcome, want.status)
 			}
 		}
 	})

@@ -70,7 +70,10 @@ func TestWatchdogDefaults(t *testing.T) {
 		var hb worker.Heartbeat
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
-		dog := worker.Watchdog{Heartbeats: []*worker.Heartbeat{&hb}, Stalled: func(*worker.Heartbeat, time.Duration) { cancel() }}
+		dog := worker.Watchdog{
+			Heartbeats: []*worker.Heartbeat{&hb},
+			Stalled:    func(*worker.Heartbeat, time.Duration) { cancel() },
+		}
 		if err := dog.Run(ctx); err != nil || time.Since(began) != 5*time.Minute {
 			t.Errorf("a stall was seen after %s (err %v), want 5m", time.Since(began), err)
 		}

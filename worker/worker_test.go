@@ -93,10 +93,19 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 		{"permanent error is not", func() (any, error) {
 			return nil, fmt.Errorf("send: %w", worker.Permanent(errors.New("no such address")))
 		}, 1, "send: no such address"},
-		{"panic with its stack", func() (any, error) { panic("on the streets of London") }, 2, "panic: on the streets of London\n\ngoroutine"},
+		{
+			"panic with its stack", func() (any, error) { panic("on the streets of London") }, 2,
+			"panic: on the streets of London\n\ngoroutine",
+		},
 		{"result that is not JSON", func() (any, error) { return make(chan int), nil }, 1, "encode result"},
-		{"error that is too long", func() (any, error) { return nil, errors.New(strings.Repeat("é\x00", 6000)) }, 2, "é\uFFFDé"},
-		{"result that is too large", func() (any, error) { return strings.Repeat("x", 17<<20), nil }, 1, "the server refused the result"},
+		{
+			"error that is too long", func() (any, error) { return nil, errors.New(strings.Repeat("é\x00", 6000)) }, 2,
+			"é\uFFFDé",
+		},
+		{
+			"result that is too large", func() (any, error) { return strings.Repeat("x", 17<<20), nil }, 1,
+			"the server refused the result",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inShop(t, func(t *testing.T, s shop) {
@@ -108,8 +117,10 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 					t.Fatal(err)
 				}
 				job := s.WaitForEnd(sub.ID)
-				if job.State != lessor.Failed || job.Attempt != tt.attempts || job.Error == nil || !strings.HasPrefix(*job.Error, tt.want) {
-					t.Errorf("%s after attempt %d with error %.100q, want failed after %d with %q", job.State, job.Attempt, deref(job.Error), tt.attempts, tt.want)
+				if job.State != lessor.Failed || job.Attempt != tt.attempts || job.Error == nil ||
+					!strings.HasPrefix(*job.Error, tt.want) {
+					t.Errorf("%s after attempt %d with error %.100q, want failed after %d with %q",
+						job.State, job.Attempt, deref(job.Error), tt.attempts, tt.want)
 				}
 			})
 		})

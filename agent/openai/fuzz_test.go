@@ -17,7 +17,8 @@ func FuzzAnswer(f *testing.F) {
 		if err == nil && heard == 0 {
 			t.Errorf("an answer %+v without a part", reply)
 		}
-		if whole, err := readWhole(bytes.NewReader(text)); len(reply.Calls) > maxCalls || err == nil && len(whole.Calls) > maxCalls {
+		if whole, err := readWhole(bytes.NewReader(text)); len(reply.Calls) > maxCalls || err == nil &&
+			len(whole.Calls) > maxCalls {
 			t.Errorf("%d calls", max(len(reply.Calls), len(whole.Calls)))
 		}
 	})

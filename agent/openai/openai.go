@@ -1,9 +1,9 @@
-// Package openai asks models behind the chat-completions interface, which OpenAI, vLLM, Ollama, llama.cpp, LiteLLM and many
-// others offer. Answers are streamed, and every part that arrives is a beat, so that a model that thinks aloud keeps its
-// lease and one that hangs does not.
+// Package openai asks models behind the chat-completions interface, which OpenAI, vLLM, Ollama, llama.cpp, LiteLLM
+// and many others offer. Answers are streamed, and every part that arrives is a beat, so that a model that thinks
+// aloud keeps its lease and one that hangs does not.
 //
-// It tries again where the provider asks for it (429), fails (5xx) or cuts an answer off. The key is sent and nowhere else:
-// neither in errors nor in logs.
+// It tries again where the provider asks for it (429), fails (5xx) or cuts an answer off. The key is sent and nowhere
+// else: neither in errors nor in logs.
 package openai
 
 import (
@@ -56,7 +56,8 @@ type Config struct {
 	HTTP *http.Client
 	// Tries is how often one question is asked at most. Zero means DefaultTries.
 	Tries int
-	// Timeout bounds one try, Silence the time in it without any part of an answer. Zero means DefaultTimeout, DefaultSilence.
+	// Timeout bounds one try, Silence the time in it without any part of an answer. Zero means DefaultTimeout,
+	// DefaultSilence.
 	Timeout, Silence time.Duration
 }
 
@@ -95,7 +96,10 @@ func New(cfg Config) (*Adapter, error) {
 	}
 	key := string(cfg.Key)
 	cfg.Key = ""
-	return &Adapter{cfg: cfg, url: strings.TrimSuffix(cfg.BaseURL, "/") + "/chat/completions", key: func() string { return key }}, nil
+	return &Adapter{
+		cfg: cfg, url: strings.TrimSuffix(cfg.BaseURL, "/") + "/chat/completions",
+		key: func() string { return key },
+	}, nil
 }
 
 // Complete implements agent.Adapter.

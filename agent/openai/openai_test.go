@@ -38,7 +38,8 @@ func (h inline) RoundTrip(r *http.Request) (*http.Response, error) {
 	}()
 	select {
 	case code := <-w.ready:
-		return &http.Response{StatusCode: code, Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), Header: w.header, Body: tied{body, r}, Request: r}, nil
+		return &http.Response{StatusCode: code, Status: fmt.Sprintf("%d %s",
+			code, http.StatusText(code)), Header: w.header, Body: tied{body, r}, Request: r}, nil
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
@@ -94,7 +95,8 @@ func (a *answer) Write(p []byte) (int, error) {
 // adapter returns an adapter that is answered by handler.
 func adapter(t *testing.T, handler http.HandlerFunc, cfg openai.Config) *openai.Adapter {
 	t.Helper()
-	cfg.BaseURL, cfg.Model, cfg.Key, cfg.HTTP = "http://model.test/v1/", "small", key, &http.Client{Transport: inline{handler}}
+	cfg.BaseURL, cfg.Model, cfg.Key, cfg.HTTP = "http://model.test/v1/", "small", key,
+		&http.Client{Transport: inline{handler}}
 	a, err := openai.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +159,10 @@ func TestQuestionIsSentWithTurnsAndTools(t *testing.T) {
 		Turns: []agent.Turn{
 			{Role: agent.System, Text: "Be brief."},
 			{Role: agent.User, Text: "Read it."},
-			{Role: agent.Assistant, Calls: []agent.ToolCall{{ID: "c1", Name: "read", Arguments: []byte(`{"path":"a"}`)}}},
+			{
+				Role:  agent.Assistant,
+				Calls: []agent.ToolCall{{ID: "c1", Name: "read", Arguments: []byte(`{"path":"a"}`)}},
+			},
 			{Role: agent.ToolRole, CallID: "c1", Text: ""},
 		},
 		Tools: []agent.Tool{{Name: "read", Description: "Reads.", Schema: []byte(`{"type":"object"}`)}, {Name: "now"}},
@@ -211,7 +216,8 @@ func TestAnswerThatIsNotStreamedIsRead(t *testing.T) {
 			"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`)
 	}, openai.Config{})
 	got, err := a.Complete(t.Context(), question)
-	if err != nil || got.Text != "Hello" || len(got.Calls) != 1 || got.Calls[0].Name != "now" || got.Usage.OutputTokens != 2 {
+	if err != nil || got.Text != "Hello" || len(got.Calls) != 1 || got.Calls[0].Name != "now" ||
+		got.Usage.OutputTokens != 2 {
 		t.Errorf("reply %+v, err %v", got, err)
 	}
 }
@@ -234,7 +240,8 @@ func TestKeyIsNeverShown(t *testing.T) {
 	slog.New(slog.NewTextHandler(&log, nil)).Info("starting", "config", cfg, "key", cfg.Key)
 	for where, text := range map[string]string{
 		"error": err.Error(), "streamed error": streamed.Error(), "log": log.String(),
-		"print": fmt.Sprintf("%v %+v %#v %s %q", cfg, cfg, cfg, cfg.Key, cfg.Key), "adapter": fmt.Sprintf("%v %+v", a, a),
+		"print":   fmt.Sprintf("%v %+v %#v %s %q", cfg, cfg, cfg, cfg.Key, cfg.Key),
+		"adapter": fmt.Sprintf("%v %+v", a, a),
 	} {
 		if strings.Contains(text, key) {
 			t.Errorf("%s shows the key: %s", where, text)
@@ -274,7 +281,8 @@ func TestSilentModelIsGivenUp(t *testing.T) {
 		q := question
 		q.Beat = func() { beats++ }
 		_, err := a.Complete(t.Context(), q)
-		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "nothing came for too long") || took != 13*time.Minute {
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "nothing came for too long") ||
+			took != 13*time.Minute {
 			t.Errorf("given up after %s with %v, want five minutes after the last part", took, err)
 		}
 		if beats != 4 {
@@ -310,7 +318,8 @@ func TestAnswerIsBoundedInTimeAndSize(t *testing.T) {
 					}
 				}
 			}, openai.Config{Tries: 1})
-			if _, err := huge.Complete(t.Context(), question); err == nil || !strings.Contains(err.Error(), "longer than 16 MiB") {
+			if _, err := huge.Complete(t.Context(), question); err == nil ||
+				!strings.Contains(err.Error(), "longer than 16 MiB") {
 				t.Errorf("%s: ended with %v", kind, err)
 			}
 		}

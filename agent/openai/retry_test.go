@@ -23,7 +23,10 @@ func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
 		first       http.HandlerFunc
 		least, most time.Duration // the pause
 	}{
-		"429": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, 500 * time.Millisecond, time.Second},
+		"429": {
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
+			500 * time.Millisecond, time.Second,
+		},
 		"429 with seconds": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "20")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -36,11 +39,31 @@ func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, 2 * time.Minute, 2 * time.Minute},
-		"500":                 {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 500 * time.Millisecond, time.Second},
-		"cut stream":          {func(w http.ResponseWriter, _ *http.Request) { stream(w, hello) }, 500 * time.Millisecond, time.Second},
-		"done without an end": {func(w http.ResponseWriter, _ *http.Request) { stream(w, hello, "[DONE]") }, 500 * time.Millisecond, time.Second},
-		"error in the stream": {func(w http.ResponseWriter, _ *http.Request) { stream(w, hello, `{"error":{"message":"overloaded"}}`) }, 500 * time.Millisecond, time.Second},
-		"nothing":             {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 5 * time.Minute, 5*time.Minute + time.Second},
+		"500": {func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}, 500 * time.Millisecond, time.Second},
+		"cut stream": {
+			func(w http.ResponseWriter, _ *http.Request) { stream(w, hello) },
+			500 * time.Millisecond, time.Second,
+		},
+		"done without an end": {
+			func(w http.ResponseWriter, _ *http.Request) { stream(w, hello, "[DONE]") },
+			500 * time.Millisecond, time.Second,
+		},
+		"error in the stream": {
+			func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				stream(w, hello, `{"error":{"message":"overloaded"}}`)
+			}, 500 * time.Millisecond,
+			time.Second,
+		},
+		"nothing": {
+			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 5 * time.Minute,
+			5*time.Minute + time.Second,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,8 +80,10 @@ func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
 				}, openai.Config{})
 				began := time.Now()
 				got, err := a.Complete(t.Context(), question)
-				if took := time.Since(began); err != nil || got.Text != "Hello" || tries.Load() != 2 || took < c.least || took > c.most {
-					t.Errorf("%q after %d tries and %s, err %v; want Hello after 2 and %s to %s", got.Text, tries.Load(), took, err, c.least, c.most)
+				if took := time.Since(began); err != nil || got.Text != "Hello" || tries.Load() != 2 ||
+					took < c.least || took > c.most {
+					t.Errorf("%q after %d tries and %s, err %v; want Hello after 2 and %s to %s",
+						got.Text, tries.Load(), took, err, c.least, c.most)
 				}
 			})
 		})
@@ -70,7 +95,10 @@ func TestWhatCannotGoBetterIsNotTriedAgain(t *testing.T) {
 		answer http.HandlerFunc
 		says   string
 	}{
-		"400": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such model", http.StatusBadRequest) }, "400 Bad Request: no such model"},
+		"400": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no such model",
+				http.StatusBadRequest)
+		}, "400 Bad Request: no such model"},
 		"token limit": {func(w http.ResponseWriter, _ *http.Request) {
 			stream(w, hello, `{"choices":[{"delta":{},"finish_reason":"length"}]}`, "[DONE]")
 		}, "end of its tokens"},
@@ -85,8 +113,10 @@ func TestWhatCannotGoBetterIsNotTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0
-				a := adapter(t, func(w http.ResponseWriter, r *http.Request) { tries++; c.answer(w, r) }, openai.Config{})
-				if _, err := a.Complete(t.Context(), question); err == nil || !strings.Contains(err.Error(), c.says) || tries != 1 {
+				a := adapter(t, func(w http.ResponseWriter, r *http.Request) { tries++; c.answer(w, r) },
+					openai.Config{})
+				if _, err := a.Complete(t.Context(), question); err == nil || !strings.Contains(err.Error(), c.says) ||
+					tries != 1 {
 					t.Errorf("err %v after %d tries, want %q after one", err, tries, c.says)
 				}
 			})
@@ -97,7 +127,8 @@ func TestWhatCannotGoBetterIsNotTriedAgain(t *testing.T) {
 func TestTriesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		a := adapter(t, func(w http.ResponseWriter, _ *http.Request) { tries++; w.WriteHeader(http.StatusBadGateway) }, openai.Config{})
+		a := adapter(t, func(w http.ResponseWriter, _ *http.Request) { tries++; w.WriteHeader(http.StatusBadGateway) },
+			openai.Config{})
 		if _, err := a.Complete(t.Context(), question); err == nil || tries != 4 {
 			t.Errorf("err %v after %d tries, want 4", err, tries)
 		}

@@ -1,6 +1,6 @@
-// Agent answers questions with a model and two tools. Every model call and every tool beats, and a beat extends the message:
-// an agent that hangs loses it to another. The model here is scripted, so that the program runs without a provider; with
-// LESSOR_MODEL_URL set to an endpoint that speaks OpenAI's chat completions it asks that one.
+// Agent answers questions with a model and two tools. Every model call and every tool beats, and a beat extends the
+// message: an agent that hangs loses it to another. The model here is scripted, so that the program runs without a
+// provider; with LESSOR_MODEL_URL set to an endpoint that speaks OpenAI's chat completions it asks that one.
 //
 //	lessor submit questions --payload '{"city": "London"}'   the answer is the job's result
 package main
@@ -50,7 +50,8 @@ func tools() []agent.Tool {
 func model() (agent.Adapter, error) {
 	if url := os.Getenv("LESSOR_MODEL_URL"); url != "" {
 		return openai.New(openai.Config{
-			BaseURL: url, Key: openai.Key(os.Getenv("LESSOR_MODEL_KEY")), Model: cmp.Or(os.Getenv("LESSOR_MODEL"), "default"),
+			BaseURL: url, Key: openai.Key(os.Getenv("LESSOR_MODEL_KEY")),
+			Model: cmp.Or(os.Getenv("LESSOR_MODEL"), "default"),
 		})
 	}
 	return agent.Script(

@@ -1,5 +1,5 @@
-// Drain counts: a job of type count takes a while, and the program is told to stop in the middle of it. It then saves how far
-// it came and gives the job back, which costs no attempt; whoever takes it next goes on from there.
+// Drain counts: a job of type count takes a while, and the program is told to stop in the middle of it. It then saves
+// how far it came and gives the job back, which costs no attempt; whoever takes it next goes on from there.
 //
 //	lessor submit count --payload '{"to": 600}'
 package main

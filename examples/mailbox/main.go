@@ -1,5 +1,6 @@
-// Mailbox consumes orders: each message is worked on under a lease that its beats extend, acknowledged when it is done, and
-// given back when it fails. One that always fails, or kills its consumer, becomes a dead letter after five deliveries.
+// Mailbox consumes orders: each message is worked on under a lease that its beats extend, acknowledged when it is
+// done, and given back when it fails. One that always fails, or kills its consumer, becomes a dead letter after five
+// deliveries.
 //
 //	lessor submit orders --payload '{"item": "book"}'        what is submitted is the body of a message
 package main

@@ -2,7 +2,8 @@
 // form the next. An idle queue adds no delay; a busy one pays one commit for many calls. It needs no timer.
 //
 // A Queue has many putters and one taker. It is bounded: when it is full, Put says so at once instead of hiding an
-// overload behind a growing line. Nobody can fill it alone: whoever has calls waiting may not have more than there is room left for.
+// overload behind a growing line. Nobody can fill it alone: whoever has calls waiting may not have more than there is
+// room left for.
 package batch
 
 import (

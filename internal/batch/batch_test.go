@@ -195,8 +195,8 @@ func TestCloseReturnsWhatWaitsAndRefusesTheRest(t *testing.T) {
 	}
 }
 
-// TestEveryAcceptedCallComesOutOnce has many putters and one taker that closes in the middle: what Put accepted is taken or
-// left to Close, once and in each putter's order.
+// TestEveryAcceptedCallComesOutOnce has many putters and one taker that closes in the middle: what Put accepted is
+// taken or left to Close, once and in each putter's order.
 func TestEveryAcceptedCallComesOutOnce(t *testing.T) {
 	const putters, calls = 8, 500
 	type call struct{ putter, n int }
@@ -237,7 +237,8 @@ func TestEveryAcceptedCallComesOutOnce(t *testing.T) {
 	all.Wait()
 	for p := range putters {
 		if !slices.Equal(out[p], accepted[p]) {
-			t.Errorf("of putter %d %d calls were accepted and %d came out, or in another order", p, len(accepted[p]), len(out[p]))
+			t.Errorf("of putter %d %d calls were accepted and %d came out, or in another order",
+				p, len(accepted[p]), len(out[p]))
 		}
 	}
 }
@@ -266,7 +267,10 @@ func TestQueueIsALine(t *testing.T) {
 				}
 			},
 			"take": func(rt *rapid.T) {
-				most := Limit{Calls: rapid.IntRange(1, 6).Draw(rt, "calls"), Bytes: rapid.IntRange(0, 40).Draw(rt, "bytes")}
+				most := Limit{
+					Calls: rapid.IntRange(1, 6).Draw(rt, "calls"),
+					Bytes: rapid.IntRange(0, 40).Draw(rt, "bytes"),
+				}
 				n := min(1, len(line))
 				for n < len(line) && n < most.Calls && sum(line[:n+1]) <= most.Bytes {
 					n++
@@ -283,7 +287,8 @@ func TestQueueIsALine(t *testing.T) {
 	})
 }
 
-// TestNobodyFillsTheLineAlone puts calls of one owner until they are refused: others get in, and the owner does when some were taken.
+// TestNobodyFillsTheLineAlone puts calls of one owner until they are refused: others get in, and the owner does when
+// some were taken.
 func TestNobodyFillsTheLineAlone(t *testing.T) {
 	for _, c := range []struct {
 		name   string

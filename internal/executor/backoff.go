@@ -76,7 +76,8 @@ func (r *Runner) cannotStart(err error) {
 	}
 	r.mu.Unlock()
 	if aloud {
-		r.cfg.Log.Warn("jobs cannot be started here and are given back at no cost; trying again from time to time", "error", err)
+		r.cfg.Log.Warn("jobs cannot be started here and are given back at no cost; trying again from time to time",
+			"error", err)
 	}
 }
 

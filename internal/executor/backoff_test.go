@@ -56,7 +56,8 @@ func (b *bench) wantUntouched(id lessor.JobID) {
 	}
 	begun := j.State != lessor.Queued && j.State != lessor.Leased
 	if begun || j.Interruptions != 0 || j.LeaseID == nil && j.Attempt != 0 {
-		b.t.Errorf("the job is %s at attempt %d after %d interruptions, want it as it was submitted", j.State, j.Attempt, j.Interruptions)
+		b.t.Errorf("the job is %s at attempt %d after %d interruptions, want it as it was submitted",
+			j.State, j.Attempt, j.Interruptions)
 	}
 }
 
@@ -106,7 +107,8 @@ func TestFullDiskCostsJobsNothing(t *testing.T) {
 	stop()
 	said, again := log.count("jobs cannot be started here"), log.count("jobs can be started again")
 	if said != 1 || again != 1 {
-		t.Errorf("said %d times that it cannot and %d times that it can; want once each:\n%s", said, again, log.all.String())
+		t.Errorf("said %d times that it cannot and %d times that it can; want once each:\n%s",
+			said, again, log.all.String())
 	}
 	if log.count("no space left") == 0 {
 		t.Errorf("the log does not say why:\n%s", log.all.String())
@@ -164,7 +166,8 @@ func TestFrozenShimIsHung(t *testing.T) {
 	}
 	await(t, "hung", func() bool { return hung(true) == 1 })
 	if j, err := b.client.Job(t.Context(), id); err != nil || j.Attempt != 1 || j.Interruptions != 0 {
-		t.Errorf("attempt %d after %d interruptions, error %v; want only the one that lapsed", j.Attempt, j.Interruptions, err)
+		t.Errorf("attempt %d after %d interruptions, error %v; want only the one that lapsed",
+			j.Attempt, j.Interruptions, err)
 	}
 	thaw()
 	if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 || j.Interruptions != 0 {

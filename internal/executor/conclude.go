@@ -7,8 +7,8 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// conclude reports the end of a job whose shim was killed before it could, from its exit record. If there is none the lease runs out, and
-// the job is tried again.
+// conclude reports the end of a job whose shim was killed before it could, from its exit record. If there is none the
+// lease runs out, and the job is tried again.
 func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	f, err := r.w.Folder(lease.JobID)
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package executor runs a command for each leased job, so that the job survives the death of everything but itself.
 //
-// A Runner (`lessor work`) leases jobs and starts one detached shim process for each. From then on the shim owns the job:
+// A Runner (`lessor work`) leases jobs and starts one detached shim process for each. From then on the shim owns the
+// job:
 //
 //	lessor work ──starts──► shim ──owns──► command (its own process group)
 //	                         │
@@ -23,9 +24,9 @@
 //     (TestFullDiskCostsJobsNothing). If an earlier attempt holds its folder, the server raises hung
 //     (TestFrozenShimIsHung).
 //
-// What it does not: kill a command whose shim was killed with SIGKILL. The command is an orphan then, fenced by its lost
-// lease; nobody keeps its process id.
+// What it does not: kill a command whose shim was killed with SIGKILL. The command is an orphan then, fenced by its
+// lost lease; nobody keeps its process id.
 //
-// Inside a job `lessor beat` and `lessor progress` leave small files in the folder, which the shim looks for a few times
-// a second. Files need no address, outlive both sides, and cannot block either.
+// Inside a job `lessor beat` and `lessor progress` leave small files in the folder, which the shim looks for a few
+// times a second. Files need no address, outlive both sides, and cannot block either.
 package executor

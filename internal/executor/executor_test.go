@@ -33,7 +33,10 @@ func TestMain(m *testing.M) {
 		case "doomed":
 			os.Exit(told(doomedMain()))
 		case "beat":
-			os.Exit(told(inside(func(f *sentinel.Folder) error { return SendBeat(f, sentinel.Status(os.Getenv("STATUS"))) })))
+			os.Exit(told(inside(func(f *sentinel.Folder) error {
+				return SendBeat(f,
+					sentinel.Status(os.Getenv("STATUS")))
+			})))
 		case "progress":
 			os.Exit(told(inside(func(f *sentinel.Folder) error {
 				n, err := strconv.ParseFloat(os.Args[2], 64)
@@ -60,7 +63,8 @@ func shimMain() error {
 		return err
 	}
 	return RunShim(ctx, ShimConfig{
-		Folder: os.Args[2], Token: string(token), Environ: os.Environ(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Folder: os.Args[2], Token: string(token), Environ: os.Environ(),
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 }
 
@@ -81,11 +85,13 @@ func doomedMain() error {
 func layEnd(f *sentinel.Folder, g lessor.Grant) error {
 	return errors.Join(
 		f.WriteSentinel(sentinel.Sentinel{
-			JobID: g.Job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()), Seq: 1, Fence: g.Lease.Fence,
+			JobID: g.Job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()), Seq: 1,
+			Fence: g.Lease.Fence,
 		}),
 		f.WriteExit(sentinel.Exit{
-			JobID: g.Job.ID, LeaseID: g.Lease.ID, WorkerID: g.Lease.WorkerID, Fence: g.Lease.Fence, Attempt: g.Job.Attempt,
-			Status: lessor.Completed, Result: []byte(`{"n":7}`),
+			JobID: g.Job.ID, LeaseID: g.Lease.ID, WorkerID: g.Lease.WorkerID, Fence: g.Lease.Fence,
+			Attempt: g.Job.Attempt,
+			Status:  lessor.Completed, Result: []byte(`{"n":7}`),
 		}),
 	)
 }
@@ -183,7 +189,8 @@ func (b *bench) work(change func(*Config), script string) (stop func()) {
 	b.t.Helper()
 	cfg := Config{
 		Server: b.server, Token: testToken, Workspace: b.workspace, Worker: "test", Types: []string{"t"},
-		Shim: []string{os.Args[0], "shim"}, Environ: append(os.Environ(), "LESSOR="+os.Args[0]), Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
+		Shim: []string{os.Args[0], "shim"}, Environ: append(os.Environ(), "LESSOR="+os.Args[0]),
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
 		Task: Task{
 			Command: []string{"/bin/sh", "-c", script}, Env: []string{"LESSOR"}, ExtendOn: lessor.ExtendOnLife,
 			PulseEvery: 50 * time.Millisecond, KillGrace: 300 * time.Millisecond,

@@ -10,7 +10,8 @@ import (
 )
 
 // output keeps what a command writes: up to a cap in a file, and the last of it in memory. Writing to it never fails,
-// since a command must not be stopped by a full disk or a reached cap. One goroutine writes, and reads when that has ended.
+// since a command must not be stopped by a full disk or a reached cap. One goroutine writes, and reads when that has
+// ended.
 type output struct {
 	seen func()      // called at each write: the command moves
 	warn func(error) // called when writing to the file begins to fail

@@ -8,8 +8,8 @@ import (
 	"lessor"
 )
 
-// liveEvery is how often the shims of an earlier Runner are looked for. They tell us nothing, so the folder's lock is all
-// there is to look at.
+// liveEvery is how often the shims of an earlier Runner are looked for. They tell us nothing, so the folder's lock is
+// all there is to look at.
 const liveEvery = 250 * time.Millisecond
 
 // pickUp counts the commands that an earlier Runner of this name left running, and starts those that it was granted but
@@ -47,8 +47,8 @@ func (r *Runner) countLive(following context.Context) error {
 	return nil
 }
 
-// startGranted starts what was granted and has no folder that knows of it. A folder that does, and is free, is that of a
-// shim that was killed.
+// startGranted starts what was granted and has no folder that knows of it. A folder that does, and is free, is that
+// of a shim that was killed.
 func (r *Runner) startGranted(ctx, following context.Context) error {
 	for lease, err := range r.client.AllLeases(ctx, r.worker) {
 		if err != nil {
@@ -83,8 +83,8 @@ func (r *Runner) isHeld(id lessor.JobID) bool {
 	return held || err != nil
 }
 
-// lastLease returns the lease that a job's folder was last used under. A folder that cannot be read has none: starting a
-// job in it will say why.
+// lastLease returns the lease that a job's folder was last used under. A folder that cannot be read has none:
+// starting a job in it will say why.
 func (r *Runner) lastLease(id lessor.JobID) lessor.Lease {
 	f, err := r.w.Folder(id)
 	if err != nil {

@@ -27,8 +27,9 @@ const (
 func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.Exit {
 	lease := s.order.Grant.Lease
 	e := sentinel.Exit{
-		JobID: lease.JobID, LeaseID: lease.ID, WorkerID: lease.WorkerID, Fence: lease.Fence, Attempt: s.order.Grant.Job.Attempt,
-		Status: lessor.Failed, ExitCode: -1, StartedAt: lessor.At(s.started), EndedAt: lessor.At(time.Now()),
+		JobID: lease.JobID, LeaseID: lease.ID, WorkerID: lease.WorkerID, Fence: lease.Fence,
+		Attempt: s.order.Grant.Job.Attempt,
+		Status:  lessor.Failed, ExitCode: -1, StartedAt: lessor.At(s.started), EndedAt: lessor.At(time.Now()),
 		Checkpoint: s.lastCheckpoint(),
 	}
 	how := "did not begin"

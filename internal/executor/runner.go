@@ -68,7 +68,10 @@ func NewRunner(cfg Config) (*Runner, error) {
 	}
 	cfg.Concurrency = max(cfg.Concurrency, 1)
 	cfg.Task = cfg.Task.withDefaults()
-	c, err := client.New(client.Config{Server: cfg.Server, Token: cfg.Token, TokenServer: cfg.TokenServer, UserAgent: "lessor-work"})
+	c, err := client.New(client.Config{
+		Server: cfg.Server, Token: cfg.Token, TokenServer: cfg.TokenServer,
+		UserAgent: "lessor-work",
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +137,8 @@ func (r *Runner) ask(ctx, following context.Context) error {
 		free = min(free, most)
 		asked := time.Now()
 		grants, denial, err := r.client.Request(ctx, lessor.LeaseRequest{
-			WorkerID: &r.worker, Types: r.cfg.Types, MaxLeases: new(int64(free)), WaitMS: new(holdRequest.Milliseconds()),
+			WorkerID: &r.worker, Types: r.cfg.Types, MaxLeases: new(int64(free)),
+			WaitMS:    new(holdRequest.Milliseconds()),
 			RequestID: &request, WorkspaceID: new(r.w.ID()),
 		})
 		switch {

@@ -16,8 +16,8 @@ import (
 	"lessor"
 )
 
-// TestHeldFolderIsAskedToStop has an earlier attempt that obeys: the new one runs in its place, and keeps its lease while
-// it waits for longer than that lives by itself.
+// TestHeldFolderIsAskedToStop has an earlier attempt that obeys: the new one runs in its place, and keeps its lease
+// while it waits for longer than that lives by itself.
 func TestHeldFolderIsAskedToStop(t *testing.T) {
 	b := newBench(t, 500*time.Millisecond)
 	id := b.submit("{}")
@@ -145,13 +145,17 @@ func TestNextRunnerCountsWhatStillRuns(t *testing.T) {
 func TestGrantedButNotStartedIsPickedUp(t *testing.T) {
 	b := newBench(t, time.Minute)
 	id := b.submit(`{"n":3}`)
-	r, err := NewRunner(Config{Server: b.server, Workspace: b.workspace, Worker: "test", Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}}})
+	r, err := NewRunner(Config{
+		Server: b.server, Workspace: b.workspace, Worker: "test", Types: []string{"t"},
+		Shim: []string{"x"}, Task: Task{Command: []string{"x"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	worker := r.Worker()
 	_ = r.Close()
-	if _, denial, err := b.client.Request(t.Context(), lessor.LeaseRequest{WorkerID: &worker, Types: []string{"t"}}); err != nil || denial != nil {
+	if _, denial, err := b.client.Request(t.Context(),
+		lessor.LeaseRequest{WorkerID: &worker, Types: []string{"t"}}); err != nil || denial != nil {
 		t.Fatalf("request: %v, %v", denial, err)
 	}
 	b.work(nil, `cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`)
@@ -160,8 +164,8 @@ func TestGrantedButNotStartedIsPickedUp(t *testing.T) {
 	}
 }
 
-// TestExitRecordOfAKilledShimIsReported is a shim that was killed when its exit record was written and nothing told yet, under a Runner
-// that sees it die. No server watches this workspace.
+// TestExitRecordOfAKilledShimIsReported is a shim that was killed when its exit record was written and nothing told
+// yet, under a Runner that sees it die. No server watches this workspace.
 func TestExitRecordOfAKilledShimIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	id := b.submit("{}")
@@ -173,7 +177,10 @@ func TestExitRecordOfAKilledShimIsReported(t *testing.T) {
 func TestExitRecordOfAKilledShimIsPickedUp(t *testing.T) {
 	b := newBench(t, time.Minute)
 	id := b.submit("{}")
-	r, err := NewRunner(Config{Server: b.server, Workspace: b.workspace, Worker: "test", Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}}})
+	r, err := NewRunner(Config{
+		Server: b.server, Workspace: b.workspace, Worker: "test", Types: []string{"t"},
+		Shim: []string{"x"}, Task: Task{Command: []string{"x"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +214,10 @@ func (b *bench) wantEndOnce(id lessor.JobID) {
 // its lease's ttl. What `lessor beat` writes is written by the shell here: starting a program takes too long on a busy
 // machine.
 func TestLeaseLivesOnProgressAlone(t *testing.T) {
-	for name, move := range map[string]string{"output": "echo .", "beat": `echo "{\"nonce\":\"$i\"}" > new && mv new .beat`} {
+	for name, move := range map[string]string{
+		"output": "echo .",
+		"beat":   `echo "{\"nonce\":\"$i\"}" > new && mv new .beat`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, time.Second)
 			b.work(func(c *Config) { c.Task.ExtendOn = lessor.ExtendOnProgress },
@@ -257,7 +267,10 @@ func TestDrainWaitsForCommandsIfAsked(t *testing.T) {
 
 func TestRefusedRunnerSaysSo(t *testing.T) {
 	b := newBench(t, 5*time.Second)
-	r, err := NewRunner(Config{Server: b.server, Token: "wrong-token", Workspace: b.workspace, Worker: "test", Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}}})
+	r, err := NewRunner(Config{
+		Server: b.server, Token: "wrong-token", Workspace: b.workspace, Worker: "test",
+		Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,8 +58,8 @@ type shim struct {
 	news news
 }
 
-// RunShim runs one attempt to its end. It returns when the end is reported, or the lease is over. ctx ends when the shim
-// is told to end: the command is, too, and the lease is given back.
+// RunShim runs one attempt to its end. It returns when the end is reported, or the lease is over. ctx ends when the
+// shim is told to end: the command is, too, and the lease is given back.
 func RunShim(ctx context.Context, cfg ShimConfig) error {
 	f, err := sentinel.OpenFolder(cfg.Folder)
 	if err != nil {
@@ -75,7 +75,10 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.New(client.Config{Server: o.Server, Token: cfg.Token, TokenServer: o.TokenServer, UserAgent: "lessor-shim"})
+	c, err := client.New(client.Config{
+		Server: o.Server, Token: cfg.Token, TokenServer: o.TokenServer,
+		UserAgent: "lessor-shim",
+	})
 	if err != nil {
 		return fmt.Errorf("reach the server: %w", err)
 	}
@@ -95,8 +98,8 @@ const (
 	aliveFD = 4 // a pipe whose other end tells the Runner when the shim has ended
 )
 
-// inherit returns the files that the Runner left to us, the folder's lock first. They stay open as long as somebody refers
-// to them. Nobody else can start a shim: two attempts in one folder would be the end of both.
+// inherit returns the files that the Runner left to us, the folder's lock first. They stay open as long as somebody
+// refers to them. Nobody else can start a shim: two attempts in one folder would be the end of both.
 func inherit(f *sentinel.Folder) ([]*os.File, error) {
 	files := []*os.File{inherited(lockFD, "lock"), inherited(aliveFD, "alive")}
 	if err := f.Holds(files[0]); err != nil {

@@ -29,7 +29,8 @@ func TestResultIsRecorded(t *testing.T) {
 	}
 	f := b.folder(id)
 	e, err := f.Exit()
-	if err != nil || e.Status != lessor.Completed || e.ExitCode != 0 || string(e.Result) != `{"n":1.50}` || e.Attempt != 1 {
+	if err != nil || e.Status != lessor.Completed || e.ExitCode != 0 || string(e.Result) != `{"n":1.50}` ||
+		e.Attempt != 1 {
 		t.Errorf("exit record %+v, %v", e, err)
 	}
 	if _, err := f.Sentinel(); !errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +85,8 @@ func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
 	}
 	folder := filepath.Join(b.workspace, "jobs", id.String())
 	for _, want := range []string{
-		"LESSOR_JOB_ID=" + id.String(), "LESSOR_ATTEMPT=1", "LESSOR_LEASE_ID=", "LESSOR_SESSION_ID=abc", "LC_ALL=C", "WANTED=w", "PATH=",
+		"LESSOR_JOB_ID=" + id.String(), "LESSOR_ATTEMPT=1", "LESSOR_LEASE_ID=", "LESSOR_SESSION_ID=abc", "LC_ALL=C",
+		"WANTED=w", "PATH=",
 		"LESSOR_PAYLOAD_FILE=" + folder + "/payload.json", "LESSOR_RESULT_FILE=" + folder + "/result.json",
 		"LESSOR_CHECKPOINT_FILE=" + folder + "/checkpoint.json", "PWD=" + folder,
 	} {
@@ -223,7 +225,8 @@ func TestBeatsAndProgressReachServerAndSentinel(t *testing.T) {
 		s, err = f.Sentinel()
 		return err == nil && s.Status == sentinel.Waiting
 	})
-	if s.AgentEngine != "command" || s.Fence == 0 || s.WorkspacePath != f.Path() || s.SessionID != id.String() || s.LastProgress.IsZero() {
+	if s.AgentEngine != "command" || s.Fence == 0 || s.WorkspacePath != f.Path() || s.SessionID != id.String() ||
+		s.LastProgress.IsZero() {
 		t.Errorf("sentinel %+v", s)
 	}
 	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {

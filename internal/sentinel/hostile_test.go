@@ -54,11 +54,24 @@ var hostile = []struct {
 	{"nul bytes", Malformed, text(strings.Repeat("\x00", 200))},
 	{"wrong type", Malformed, text(`{"jobId":"` + jobA.String() + `","status":"running","lastHeartbeat":5}`)},
 	{"no time", Malformed, text(`{"jobId":"` + jobA.String() + `","status":"running"}`)},
-	{"unknown status", Malformed, text(`{"jobId":"` + jobA.String() + `","status":"dead","lastHeartbeat":"2025-10-15T10:30:45Z"}`)},
-	{"negative fence", Malformed, text(`{"jobId":"` + jobA.String() + `","status":"running","lastHeartbeat":"2025-10-15T10:30:45Z","fence":-1}`)},
+	{
+		"unknown status", Malformed,
+		text(`{"jobId":"` + jobA.String() + `","status":"dead","lastHeartbeat":"2025-10-15T10:30:45Z"}`),
+	},
+	{
+		"negative fence", Malformed,
+		text(`{"jobId":"` + jobA.String() + `","status":"running","lastHeartbeat":"2025-10-15T10:30:45Z","fence":-1}`),
+	},
 	{"of another job", OtherJob, text(string(good(jobB)))},
-	{"id with a path", IllFormedID, text(`{"jobId":"../../etc/passwd","status":"running","lastHeartbeat":"2025-10-15T10:30:45Z"}`)},
-	{"session with a path", IllFormedID, text(`{"jobId":"` + jobA.String() + `","status":"running","lastHeartbeat":"2025-10-15T10:30:45Z","sessionId":"../x"}`)},
+	{
+		"id with a path", IllFormedID,
+		text(`{"jobId":"../../etc/passwd","status":"running","lastHeartbeat":"2025-10-15T10:30:45Z"}`),
+	},
+	{
+		"session with a path", IllFormedID,
+		text(`{"jobId":"` + jobA.String() +
+			`","status":"running","lastHeartbeat":"2025-10-15T10:30:45Z","sessionId":"../x"}`),
+	},
 }
 
 func text(s string) func(*testing.T, string) error {
@@ -156,7 +169,8 @@ func TestLinksLeadNowhere(t *testing.T) {
 	}
 
 	scanner := w.Sentinels()
-	if err := errors.Join(os.Rename(jobs, jobs+"-away"), os.Symlink(filepath.Join(outside.Path(), "jobs"), jobs)); err != nil {
+	if err := errors.Join(os.Rename(jobs, jobs+"-away"),
+		os.Symlink(filepath.Join(outside.Path(), "jobs"), jobs)); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := scanner.Scan(t.Context()); err == nil {
@@ -203,11 +217,13 @@ func TestFoldersThatAreNoJobsAreReported(t *testing.T) {
 	w := open(t)
 	jobs := filepath.Join(w.Path(), "jobs")
 	for _, name := range []string{"..%2f..", strings.ToUpper(jobA.String()), "x"} {
-		if err := errors.Join(os.Mkdir(filepath.Join(jobs, name), 0o700), os.WriteFile(filepath.Join(jobs, name, ".sentinel.json"), good(jobA), 0o600)); err != nil {
+		if err := errors.Join(os.Mkdir(filepath.Join(jobs, name), 0o700),
+			os.WriteFile(filepath.Join(jobs, name, ".sentinel.json"), good(jobA), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(jobs, "empty"), 0o700), os.WriteFile(filepath.Join(jobs, "file"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(jobs, "empty"), 0o700),
+		os.WriteFile(filepath.Join(jobs, "file"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	found, err := w.Sentinels().Scan(t.Context())

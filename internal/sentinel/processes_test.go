@@ -49,8 +49,10 @@ func TestNoProcessIDs(t *testing.T) {
 
 func TestProcessIDsAreNoticed(t *testing.T) {
 	for _, code := range []string{
-		"import \"os\"\nvar x = os.Getpid()", "import \"os\"\nvar x, y = os.FindProcess(1)", "import \"syscall\"\nvar x = syscall.Kill(1, 0)",
-		"type s struct { Pid int }", "type s struct { N int `json:\"pid\"` }", "var shimPID int", "const f = \"/proc/self\"", "func f(pid int) {}",
+		"import \"os\"\nvar x = os.Getpid()", "import \"os\"\nvar x, y = os.FindProcess(1)",
+		"import \"syscall\"\nvar x = syscall.Kill(1, 0)",
+		"type s struct { Pid int }", "type s struct { N int `json:\"pid\"` }", "var shimPID int",
+		"const f = \"/proc/self\"", "func f(pid int) {}",
 	} {
 		if got := processIDs(t, "x.go", []byte("package x\n"+code+"\n")); len(got) == 0 {
 			t.Errorf("not noticed: %s", code)
@@ -76,7 +78,8 @@ func processIDs(t *testing.T, name string, text []byte) []string {
 				problems = append(problems, pos.Position(n.Pos()).String()+": "+n.Name)
 			}
 		case *ast.BasicLit:
-			if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && forbiddenText.MatchString(s) {
+			if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING &&
+				forbiddenText.MatchString(s) {
 				problems = append(problems, pos.Position(n.Pos()).String()+": "+n.Value)
 			}
 		}

@@ -22,8 +22,8 @@ const (
 const readTries = 3
 
 // readFile returns a plain file of at most limit bytes in root, and its stamp. The error is fs.ErrNotExist, or an
-// *InvalidError. os.Root keeps the path inside root; what it would still follow are links that stay inside, which is why
-// the file must be the one that Lstat saw. O_NONBLOCK: a pipe put in its place must not hold us.
+// *InvalidError. os.Root keeps the path inside root; what it would still follow are links that stay inside, which is
+// why the file must be the one that Lstat saw. O_NONBLOCK: a pipe put in its place must not hold us.
 func readFile(root *os.Root, name string, limit int64) ([]byte, stamp, error) {
 	for range readTries {
 		seen, err := root.Lstat(name)

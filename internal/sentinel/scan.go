@@ -63,8 +63,8 @@ func (w *Workspace) Exits() *Scanner[Exit] {
 	return &Scanner[Exit]{w: w, form: exitFile, known: map[string]*look[Exit]{}}
 }
 
-// Scan returns every file there is now, in no order; one that has not changed is the same as the last time. What it starts has ended when
-// it returns.
+// Scan returns every file there is now, in no order; one that has not changed is the same as the last time. What it
+// starts has ended when it returns.
 func (s *Scanner[T]) Scan(ctx context.Context) ([]*Found[T], error) {
 	dir, err := s.w.openJobs()
 	if err != nil {

@@ -74,7 +74,8 @@ func TestScanSeesWhatChanged(t *testing.T) {
 		t.Fatalf("%d found, job 7 at %d", len(got), got[job(7)])
 	}
 	fill(t, w, 0, 10, 2)
-	if err := errors.Join(w.Remove(job(20)), os.Remove(filepath.Join(w.Path(), "jobs", job(21).String(), ".sentinel.json"))); err != nil {
+	if err := errors.Join(w.Remove(job(20)),
+		os.Remove(filepath.Join(w.Path(), "jobs", job(21).String(), ".sentinel.json"))); err != nil {
 		t.Fatal(err)
 	}
 	got := look()
@@ -92,7 +93,8 @@ func TestScanSeesWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	forged := strings.Replace(string(raw), `"seq":1`, `"seq":5`, 1)
-	if err := errors.Join(os.WriteFile(name, []byte(forged), 0o600), os.Chtimes(name, time.Time{}, info.ModTime())); err != nil {
+	if err := errors.Join(os.WriteFile(name, []byte(forged), 0o600),
+		os.Chtimes(name, time.Time{}, info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
 	if got := look(); got[job(10)] != 5 {
@@ -192,8 +194,8 @@ func cpu() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkWriteSentinel reports the median, and the share of writes that failed, with 16 shims writing at once: far more
-// often than shims do.
+// BenchmarkWriteSentinel reports the median, and the share of writes that failed, with 16 shims writing at once: far
+// more often than shims do.
 func BenchmarkWriteSentinel(b *testing.B) {
 	w := open(b)
 	var mu sync.Mutex

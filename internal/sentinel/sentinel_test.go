@@ -119,7 +119,8 @@ func TestSentinelOfAnotherWriterIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Seq != 0 || s.Fence != 0 || !s.LastProgress.IsZero() || s.LastHeartbeat.String() != "2999-10-15T08:30:45.123Z" {
+	if s.Seq != 0 || s.Fence != 0 || !s.LastProgress.IsZero() ||
+		s.LastHeartbeat.String() != "2999-10-15T08:30:45.123Z" {
 		t.Errorf("read as %+v", s)
 	}
 }

@@ -29,8 +29,8 @@ func replaceFile(root *os.Root, name string, data []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// lock takes the lock of an open file, and reports whether it got it. With wait it waits for it. The lock belongs to the
-// open file: whoever inherits it holds the same one, and it goes when the last of them closes it or ends.
+// lock takes the lock of an open file, and reports whether it got it. With wait it waits for it. The lock belongs to
+// the open file: whoever inherits it holds the same one, and it goes when the last of them closes it or ends.
 func lock(f *os.File, shared, wait bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if shared {

@@ -14,8 +14,8 @@ import (
 	"lessor/worker"
 )
 
-// Receivers that wait look again after these pauses, the first when something came lately. Redis can wake them, but a call
-// that blocks on the server does not end with its context.
+// Receivers that wait look again after these pauses, the first when something came lately. Redis can wake them, but a
+// call that blocks on the server does not end with its context.
 const (
 	firstLook = 5 * time.Millisecond
 	lastLook  = 100 * time.Millisecond
@@ -117,7 +117,9 @@ func (b *Mailbox) put(ctx context.Context, body []byte, replyTo string) (id stri
 }
 
 // Receive implements worker.Mailbox.
-func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]worker.Message, error) {
+func (b *Mailbox) Receive(
+	ctx context.Context, maxMessages int, visibility, wait time.Duration,
+) ([]worker.Message, error) {
 	if err := worker.CheckReceive(maxMessages, visibility, wait); err != nil {
 		return nil, err
 	}

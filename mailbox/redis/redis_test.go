@@ -56,7 +56,12 @@ func TestMailbox(t *testing.T) {
 
 func TestBadConfigsAreRefused(t *testing.T) {
 	client := pool.Client(t)
-	for _, cfg := range []redis.Config{{Name: "jobs"}, {Client: client}, {Client: client, Name: "a}b"}, {Client: client, Name: strings.Repeat("x", 201)}} {
+	for _, cfg := range []redis.Config{
+		{Name: "jobs"},
+		{Client: client},
+		{Client: client, Name: "a}b"},
+		{Client: client, Name: strings.Repeat("x", 201)},
+	} {
 		if _, err := redis.New(cfg); err == nil {
 			t.Errorf("name %q with client %v: taken", cfg.Name, cfg.Client)
 		}

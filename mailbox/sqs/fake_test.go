@@ -173,8 +173,9 @@ func (f *fake) receive(q *queue, in input) map[string]any {
 		m.count++
 		m.handle, m.visibleAt = rand.Text(), now.Add(time.Duration(visibility)*time.Second)
 		got = append(got, map[string]any{
-			"MessageId": m.id, "Body": m.body, "MD5OfBody": sum(m.body), "ReceiptHandle": m.handle, "MessageAttributes": m.attributes,
-			"Attributes": map[string]string{"ApproximateReceiveCount": fmt.Sprint(m.count)},
+			"MessageId": m.id, "Body": m.body, "MD5OfBody": sum(m.body), "ReceiptHandle": m.handle,
+			"MessageAttributes": m.attributes,
+			"Attributes":        map[string]string{"ApproximateReceiveCount": fmt.Sprint(m.count)},
 		})
 	}
 	q.messages = kept

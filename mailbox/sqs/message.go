@@ -147,7 +147,10 @@ func (m *message) replace(ctx context.Context, url string, deliveries int) error
 		attributes = map[string]types.MessageAttributeValue{}
 	}
 	attributes[idAttribute], attributes[countedAttribute] = textValue(m.id), textValue(strconv.Itoa(deliveries))
-	_, err := m.box.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: m.from.Body, MessageAttributes: attributes})
+	_, err := m.box.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &url, MessageBody: m.from.Body,
+		MessageAttributes: attributes,
+	})
 	if err != nil {
 		return fmt.Errorf("sqs: send a copy: %w", err)
 	}

@@ -52,7 +52,8 @@ func Open(ctx context.Context, cfg Config) (*Mailbox, error) {
 		}
 	}
 	if count, err := policy.Count.Int64(); err != nil || count != worker.MaxDeliveries || policy.Target == "" {
-		return nil, fmt.Errorf("sqs: the queue needs a redrive policy with maxReceiveCount %d, and has %q", worker.MaxDeliveries, text)
+		return nil, fmt.Errorf("sqs: the queue needs a redrive policy with maxReceiveCount %d, and has %q",
+			worker.MaxDeliveries, text)
 	}
 	name := policy.Target[strings.LastIndexByte(policy.Target, ':')+1:]
 	dead, err := cfg.Client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
@@ -88,7 +89,10 @@ func send(ctx context.Context, client *sqs.Client, url string, body []byte, repl
 	if replyTo != "" {
 		attributes[replyToAttribute] = textValue(replyTo)
 	}
-	out, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &text, MessageAttributes: attributes})
+	out, err := client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &url, MessageBody: &text,
+		MessageAttributes: attributes,
+	})
 	if err != nil {
 		return "", fmt.Errorf("sqs: send: %w", err)
 	}
@@ -96,7 +100,9 @@ func send(ctx context.Context, client *sqs.Client, url string, body []byte, repl
 }
 
 // Receive implements worker.Mailbox.
-func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait time.Duration) ([]worker.Message, error) {
+func (b *Mailbox) Receive(
+	ctx context.Context, maxMessages int, visibility, wait time.Duration,
+) ([]worker.Message, error) {
 	if err := worker.CheckReceive(maxMessages, visibility, wait); err != nil {
 		return nil, err
 	}
@@ -123,7 +129,8 @@ func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait
 			return nil, err
 		}
 		if message.deliveries > worker.MaxDeliveries { // a copy, of whose deliveries SQS knows only its own
-			_ = message.replace(ctx, b.dead, worker.MaxDeliveries) // else SQS moves it, after as many receives of the copy
+			// else SQS moves it, after as many receives of the copy
+			_ = message.replace(ctx, b.dead, worker.MaxDeliveries)
 			continue
 		}
 		messages = append(messages, message)
@@ -136,9 +143,12 @@ func (b *Mailbox) Receive(ctx context.Context, maxMessages int, visibility, wait
 	return messages, nil
 }
 
-func (b *Mailbox) receive(ctx context.Context, url string, maxMessages int, visibility, wait time.Duration) ([]types.Message, error) {
+func (b *Mailbox) receive(
+	ctx context.Context, url string, maxMessages int, visibility, wait time.Duration,
+) ([]types.Message, error) {
 	out, err := b.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-		QueueUrl: &url, MaxNumberOfMessages: int32(maxMessages), VisibilityTimeout: seconds(visibility), WaitTimeSeconds: seconds(wait),
+		QueueUrl: &url, MaxNumberOfMessages: int32(maxMessages), VisibilityTimeout: seconds(visibility),
+		WaitTimeSeconds:             seconds(wait),
 		MessageAttributeNames:       []string{"All"}, // a copy has them too
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
 	})
@@ -150,7 +160,8 @@ func (b *Mailbox) receive(ctx context.Context, url string, maxMessages int, visi
 
 // show ends the hiding of a message.
 func (b *Mailbox) show(ctx context.Context, url string, m types.Message) error {
-	_, err := b.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
+	_, err := b.client.ChangeMessageVisibility(ctx,
+		&sqs.ChangeMessageVisibilityInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
 	if err != nil {
 		return fmt.Errorf("sqs: show: %w", err)
 	}
@@ -192,8 +203,8 @@ func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLett
 // deadHidden is long enough to read a thousand.
 const deadHidden = time.Minute
 
-// Close implements worker.Mailbox. What is in the queue stays there. A message that was on its way to a receiver is delivered
-// again when its visibility is over.
+// Close implements worker.Mailbox. What is in the queue stays there. A message that was on its way to a receiver is
+// delivered again when its visibility is over.
 func (b *Mailbox) Close() error {
 	b.end()
 	return nil

@@ -62,14 +62,20 @@ func TestQueueWithoutRedrivePolicyIsRefused(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	for _, cfg := range []sqs.Config{{}, {Client: client(f)}, {QueueURL: url}, {Client: client(f), QueueURL: url + "2"}} {
+	for _, cfg := range []sqs.Config{
+		{},
+		{Client: client(f)},
+		{QueueURL: url},
+		{Client: client(f), QueueURL: url + "2"},
+	} {
 		if _, err := sqs.Open(t.Context(), cfg); err == nil {
 			t.Errorf("%+v: taken", cfg)
 		}
 	}
 }
 
-// TestReturnWithoutACopyCounts: a role that may not send gives the message back all the same, but SQS counts the delivery.
+// TestReturnWithoutACopyCounts: a role that may not send gives the message back all the same, but SQS counts the
+// delivery.
 func TestReturnWithoutACopyCounts(t *testing.T) {
 	f := &fake{queues: map[string]*queue{}}
 	b, err := sqs.Open(t.Context(), sqs.Config{Client: client(f), QueueURL: f.create("jobs")})
@@ -106,8 +112,10 @@ func TestForeignCountIsNotBelieved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := b.Receive(t.Context(), 1, time.Minute, 0); err != nil || len(got) != 1 || got[0].Deliveries() != want {
-			t.Errorf("a message that says it was delivered %q times: %v, err %v; want delivery %d", counted, got, err, want)
+		if got, err := b.Receive(t.Context(), 1, time.Minute, 0); err != nil || len(got) != 1 ||
+			got[0].Deliveries() != want {
+			t.Errorf("a message that says it was delivered %q times: %v, err %v; want delivery %d",
+				counted, got, err, want)
 		}
 	}
 }

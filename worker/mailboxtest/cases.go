@@ -54,7 +54,8 @@ func arrives(b *bed) {
 		id := b.send(body)[0]
 		m := b.one(5)
 		if m.ID() != id || string(m.Body()) != body || m.Deliveries() != 1 || m.Receipt() == "" {
-			b.Errorf("sent %q as %s; received %q as %s, delivery %d, receipt %q", body, id, m.Body(), m.ID(), m.Deliveries(), m.Receipt())
+			b.Errorf("sent %q as %s; received %q as %s, delivery %d, receipt %q",
+				body, id, m.Body(), m.ID(), m.Deliveries(), m.Receipt())
 		}
 		b.must(m.Acknowledge(b.Context()))
 	}
@@ -68,7 +69,10 @@ func arrives(b *bed) {
 }
 
 func largest(b *bed) {
-	for _, body := range [][]byte{bytes.Repeat([]byte("x"), b.cfg.MaxBody), bytes.Repeat([]byte{0xff}, b.cfg.MaxBody/2)} {
+	for _, body := range [][]byte{
+		bytes.Repeat([]byte("x"), b.cfg.MaxBody),
+		bytes.Repeat([]byte{0xff}, b.cfg.MaxBody/2),
+	} {
 		_, err := b.Send(b.Context(), body, nil)
 		b.must(err)
 		m := b.one(5)
@@ -104,7 +108,8 @@ func wakes(b *bed) {
 	id := b.send("wake")[0]
 	a := <-answers
 	if a.err != nil || len(a.messages) != 1 || a.messages[0].ID() != id || a.took >= b.units(10) {
-		b.Errorf("%d messages, err %v, after %s; want the one that was sent after %s", len(a.messages), a.err, a.took, b.unit)
+		b.Errorf("%d messages, err %v, after %s; want the one that was sent after %s",
+			len(a.messages), a.err, a.took, b.unit)
 	}
 }
 
@@ -117,7 +122,8 @@ func hidden(b *bed) {
 	b.pass(b.unit)
 	again := b.one(2)
 	if again.ID() != id || again.Deliveries() != 2 || again.Receipt() == first.Receipt() {
-		b.Errorf("delivery %d with receipt %q after %q, want the second with a fresh one", again.Deliveries(), again.Receipt(), first.Receipt())
+		b.Errorf("delivery %d with receipt %q after %q, want the second with a fresh one",
+			again.Deliveries(), again.Receipt(), first.Receipt())
 	}
 }
 

@@ -26,7 +26,8 @@ func returned(b *bed) {
 	for n := range 2 * worker.MaxDeliveries {
 		m := b.one(60)
 		if m.ID() != ids[0] || string(m.Body()) != "a" || m.Deliveries() != 1 {
-			b.Fatalf("message %s with body %q, delivery %d after %d returns; want %s, delivery 1", m.ID(), m.Body(), m.Deliveries(), n, ids[0])
+			b.Fatalf("message %s with body %q, delivery %d after %d returns; want %s, delivery 1",
+				m.ID(), m.Body(), m.Deliveries(), n, ids[0])
 		}
 		b.must(m.Return(b.Context()))
 		b.over(m, "after Return")

@@ -18,8 +18,8 @@ const (
 	realLives = 12
 )
 
-// randomLives drives mailboxes with random calls and holds them to what must always be true: a message is in exactly one
-// place, deliveries rise by one, receipts are unique, one that is over changes nothing, and nothing is lost.
+// randomLives drives mailboxes with random calls and holds them to what must always be true: a message is in exactly
+// one place, deliveries rise by one, receipts are unique, one that is over changes nothing, and nothing is lost.
 func randomLives(cfg Config, run func(name string, test func(t *testing.T))) {
 	if cfg.Unit == 0 && cfg.Lives == 0 {
 		run("RandomLives", func(t *testing.T) {
@@ -227,7 +227,8 @@ func (k *books) settle() {
 	k.must(err)
 	for _, d := range letters {
 		dead[d.ID]++
-		if e := k.find(d.ID); e == nil || string(d.Body) != e.body || d.Deliveries != worker.MaxDeliveries || e.deliveries != d.Deliveries {
+		if e := k.find(d.ID); e == nil || string(d.Body) != e.body || d.Deliveries != worker.MaxDeliveries ||
+			e.deliveries != d.Deliveries {
 			k.Fatalf("dead letter %+v was not delivered %d times", d, worker.MaxDeliveries)
 		}
 	}
@@ -240,7 +241,8 @@ func (k *books) settle() {
 			places++
 		}
 		if places != 1 {
-			k.Fatalf("message %s is in %d places (acknowledged %t, dead %d) after %d deliveries", e.id, places, e.gone, dead[e.id], e.deliveries)
+			k.Fatalf("message %s is in %d places (acknowledged %t, dead %d) after %d deliveries",
+				e.id, places, e.gone, dead[e.id], e.deliveries)
 		}
 	}
 }

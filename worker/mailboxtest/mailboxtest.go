@@ -1,8 +1,8 @@
-// Package mailboxtest says what a worker.Mailbox must do. Each mailbox's own test calls Run; what is not tested here is not
-// promised.
+// Package mailboxtest says what a worker.Mailbox must do. Each mailbox's own test calls Run; what is not tested here
+// is not promised.
 //
-// A mailbox whose time is the process's runs in bubbles, where waiting costs nothing. One that keeps the time of a server is
-// run in real time, in short units and side by side.
+// A mailbox whose time is the process's runs in bubbles, where waiting costs nothing. One that keeps the time of a
+// server is run in real time, in short units and side by side.
 package mailboxtest
 
 import (
@@ -22,11 +22,11 @@ type Config struct {
 	OpenSmall func(t testing.TB, length int) worker.Mailbox
 	// Unit is the time in which the suite counts, for a mailbox in real time. Zero means fake time, counted in seconds.
 	Unit time.Duration
-	// Late is how long after its time a message may become visible, or a dead letter; a dead letter need not be one before
-	// somebody receives.
+	// Late is how long after its time a message may become visible, or a dead letter; a dead letter need not be one
+	// before somebody receives.
 	Late time.Duration
-	// Lives is how many random lives are tried. Zero means a dozen in real time; else it is left to rapid, which also shrinks
-	// what fails.
+	// Lives is how many random lives are tried. Zero means a dozen in real time; else it is left to rapid, which also
+	// shrinks what fails.
 	Lives int
 	// MaxBody is how long a body may be. Zero means worker.MaxBody.
 	MaxBody int
@@ -153,7 +153,8 @@ func (b *bed) dead(ids ...string) {
 		}
 		for i, d := range got {
 			if d.ID != ids[i] || d.Deliveries != worker.MaxDeliveries {
-				b.Fatalf("dead letter %s after %d deliveries, want %s after %d", d.ID, d.Deliveries, ids[i], worker.MaxDeliveries)
+				b.Fatalf("dead letter %s after %d deliveries, want %s after %d",
+					d.ID, d.Deliveries, ids[i], worker.MaxDeliveries)
 			}
 		}
 		return
