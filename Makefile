@@ -1,5 +1,5 @@
-# `make` alone prints what there is to make. Everything but lint, race and deadcode needs only Go, git and make;
-# lint and deadcode fetch and build the tools pinned in tools/go.mod, race needs a C compiler.
+# `make` without a target prints the list of targets. All targets need Go, git and make; lint and deadcode also fetch and
+# build the tools that tools/go.mod pins, and race needs a C compiler.
 
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -7,14 +7,14 @@ DATA     ?= ./lessor-data
 FUZZTIME ?= 10s
 BENCH    ?= .
 
-# The tools have a go.mod of their own, so that their dependencies stay out of ours.
+# The tools have their own go.mod, so that their dependencies are not ours.
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
-# Modules of their own, so that what they depend on stays out of ours.
+# Separate modules, so that their dependencies are not ours.
 MODULES = bench mailbox/redis mailbox/sqs
 
-# SQLite is C translated to Go. Instrumented it is more than ten times slower, and a race inside it would not be ours to
-# mend. The driver above it stays instrumented.
+# SQLite is C translated to Go. The race detector would make it more than ten times slower, and a race inside it would
+# not be ours to fix. The driver above it is still checked.
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .DEFAULT_GOAL := help
@@ -29,7 +29,7 @@ run: build ## start a server with demo tenants and workers; its data stays in ./
 build: ## build bin/lessor: one static file, stamped with the version
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X lessor/node.Version=$(VERSION)' -o bin/lessor ./cmd/lessor
 
-test: ## vet and test everything, on both stores, the modules below too; installs what is missing
+test: ## vet and test everything on both stores, including the separate modules; install what is missing
 	$(GO) vet ./...
 	$(GO) run ./internal/pgtest/install
 	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer
@@ -37,14 +37,14 @@ test: ## vet and test everything, on both stores, the modules below too; install
 	$(GO) test -timeout 20m ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 
-chaos: ## the large proofs: 3 nodes, 200 workers, 50,000 jobs, 30 node kills; an hour of a thousand leases
+chaos: ## run the large tests: 3 nodes, 200 workers, 50,000 jobs, 30 node kills; an hour of a thousand leases
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 15m ./chaos
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 30m -run HourOf ./worker
 
 race: ## test under the race detector (needs cgo and a C compiler)
 	@set -- $$($(GO) env CC); \
 	if [ "$$($(GO) env CGO_ENABLED)" != 1 ] || ! command -v "$$1" >/dev/null; then \
-		echo "make race: the race detector needs cgo and a C compiler, and there is none here." >&2; \
+		echo "make race: the race detector needs cgo and a C compiler, which were not found." >&2; \
 		echo "Install gcc (Debian: apt-get install gcc libc6-dev), unset CGO_ENABLED, and try again." >&2; \
 		exit 1; \
 	fi
@@ -69,16 +69,16 @@ bench: ## print the tables of bench/ and run the Go benchmarks that match BENCH 
 	@if [ -f bench/go.mod ]; then set -x; cd bench && $(GO) run .; else echo "no bench/ module here"; fi
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
-lint: ## golangci-lint (vet and staticcheck in it) and gofumpt, as .golangci.yml says
+lint: ## run golangci-lint (including vet and staticcheck) and gofumpt, as .golangci.yml configures them
 	$(TOOL) golangci-lint run ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(TOOL) golangci-lint run ./...); done
 	@bad=$$($(TOOL) gofumpt -modpath lessor -l .) || exit 1; \
-	[ -z "$$bad" ] || { echo "not formatted (make fmt mends it):"; echo "$$bad"; exit 1; }
+	[ -z "$$bad" ] || { echo "not formatted (make fmt fixes it):"; echo "$$bad"; exit 1; }
 
 deadcode: ## list functions that neither a program nor a test can reach
 	$(TOOL) deadcode -test ./...
 
-fmt: ## format all Go files: gofumpt, imports in three groups
+fmt: ## format all Go files with gofumpt, imports in three groups
 	$(TOOL) golangci-lint fmt ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(TOOL) golangci-lint fmt ./...); done
 

@@ -13,7 +13,7 @@ import (
 	"lessor"
 )
 
-// examples names the word that each JSON example of the contract is; the number in front is its seed.
+// examples maps each JSON example of the contract to its type. The number at the beginning of the name is its seed.
 var examples = map[string]func() any{
 	"000_heartbeat_request.json":  func() any { return new(lessor.Heartbeat) },
 	"000_heartbeat_response.json": func() any { return new(lessor.HeartbeatAnswer) },
@@ -34,8 +34,8 @@ var examples = map[string]func() any{
 	"004_health.json":            func() any { return new(lessor.JobHealth) },
 }
 
-// Every example of the contract can be read without a field left over, and comes out again with every field and value it
-// had. More fields may come with it.
+// Every example of the contract decodes without an unknown field, and encodes with every field and value that it had,
+// possibly with more fields.
 func TestContractExamplesSurvive(t *testing.T) {
 	files, err := filepath.Glob("testdata/contract/*.json")
 	if err != nil || len(files) != len(examples) {
@@ -49,7 +49,7 @@ func TestContractExamplesSurvive(t *testing.T) {
 			}
 			word := examples[filepath.Base(file)]
 			if word == nil {
-				t.Fatal("nobody knows what this is an example of")
+				t.Fatal("the table has no type for this example")
 			}
 			v := word()
 			dec := json.NewDecoder(bytes.NewReader(sent))
