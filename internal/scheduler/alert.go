@@ -2,61 +2,10 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 
 	"lessor"
 	"lessor/internal/rules"
 )
-
-// raise stores an alert, unless there is one of this kind about this subject of the tenant already.
-func (p *pass) raise(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
-	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
-	if err != nil || open != nil {
-		return err
-	}
-	return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
-}
-
-// renew raises an alert about something that has begun anew. One that is still open is about what was before, and is cleared.
-func (p *pass) renew(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
-	if err := p.clear(ctx, kind, subject, tenant); err != nil {
-		return err
-	}
-	return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
-}
-
-// restate tells people anew what an open alert is about, or raises it if there is none.
-func (p *pass) restate(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
-	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
-	if err != nil {
-		return err
-	}
-	if open == nil {
-		return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
-	}
-	open.Message = message
-	return p.saveAlert(ctx, *open)
-}
-
-func (p *pass) saveNew(ctx context.Context, a lessor.Alert) error {
-	a.ID, a.RaisedAt = lessor.AlertID{UUID: newUUID()}, p.now
-	return p.saveAlert(ctx, a)
-}
-
-// clear ends the alert of this kind about this subject of a tenant, if there is one.
-func (p *pass) clear(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) error {
-	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
-	if err != nil || open == nil {
-		return err
-	}
-	open.ClearedAt = p.now
-	return p.saveAlert(ctx, *open)
-}
-
-func (p *pass) saveAlert(ctx context.Context, a lessor.Alert) error {
-	p.alerts = append(p.alerts, a)
-	return p.tx.SaveAlerts(ctx, []lessor.Alert{a})
-}
 
 // Alerts lists alerts, newest first, and the cursor of the next page ("" at the end).
 func (s *Scheduler) Alerts(ctx context.Context, c Caller, f lessor.AlertFilter) ([]lessor.Alert, string, error) {
@@ -95,22 +44,6 @@ func (s *Scheduler) Acknowledge(ctx context.Context, c Caller, id lessor.AlertID
 		return err
 	})
 	return shown, err
-}
-
-// audit notes who changed what; nil is nothing before or after.
-func (p *pass) audit(c Caller, action, object string, before, after any) {
-	p.audited = append(p.audited, lessor.Audited{
-		ID: lessor.AuditID{UUID: newUUID()}, At: p.now, Actor: c.Actor, Action: action, Object: object,
-		Before: written(before), After: written(after), TraceID: c.TraceID,
-	})
-}
-
-func written(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null") // what is shown elsewhere can be written here
-	}
-	return b
 }
 
 // Audit lists who changed what, newest first, and the cursor of the next page ("" at the end).

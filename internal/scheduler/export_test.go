@@ -6,10 +6,10 @@ import (
 )
 
 // TakeForAlone has a node take itself to be alone on its store, whatever others do. Call it before Run.
-func (s *Scheduler) TakeForAlone() { s.crowdedFor = -1 }
+func (s *Scheduler) ActAsSoleNode() { s.sharedFor = -1 }
 
 // TakeForCrowded has a node take itself for one of several. Call it before Run.
-func (s *Scheduler) TakeForCrowded() { s.crowdedFor = math.MaxInt64 }
+func (s *Scheduler) ActAsOneOfSeveral() { s.sharedFor = math.MaxInt64 }
 
 // SweepLanesEvery has lanes go sooner than after two hours. Call it before Run.
 func (s *Scheduler) SweepLanesEvery(d time.Duration) { s.laneEvery = d }

@@ -85,7 +85,7 @@ func (w *world) start() {
 	}
 	w.Scheduler = scheduler.New(w.store, cfg)
 	if w.crowded {
-		w.TakeForCrowded()
+		w.ActAsOneOfSeveral()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -34,11 +34,11 @@ type loop struct {
 	fold     *fold.Fold // nil = must be rebuilt
 	works    []*work    // that this turn answers
 	panics   int        // turns in a row that panicked
-	told     int        // how many calls the last flight that landed answered
+	answered int        // how many calls the last flight that landed answered
 	wentBack string     // how the store was seen to go back, until an alert is raised
 	// strangers are jobs that were chosen and found to be of another lane, and how often.
-	strangers  map[lessor.JobID]int
-	flights    []*flight // on their way, oldest first; none = the fold equals the tables
+	mismatched map[lessor.JobID]int
+	pending    []*pendingCommit // on their way, oldest first; none = the fold equals the tables
 	servedAt   time.Time
 	began      time.Time  // for the monotonic part of clock
 	clock      rules.Tick // the last reading of the store's clock
@@ -51,17 +51,17 @@ type loop struct {
 	secrets      io.Reader // what lease ids are made of
 	settings     settings
 	reload       bool // another node changed the settings
-	reserve      starving
+	starving     starvingJob
 	retaining    retaining
 	followedAt   time.Time        // when changes of other nodes were last looked for
 	alerted      map[alertOf]bool // definitions with an open alert that this node may have to clear
 	failing      failing          // safe for use by those that await a commit
 	expected     []expected       // jobs for which a worker should ask
 	expectAt     lessor.Instant   // when one should have asked for the next of them; 0 = none is watched
-	expects      bool             // those from before the start are among them
+	expectsOld   bool             // those from before the start are among them
 	braked       lessor.Instant   // the end of the brake about which no alert is open any more
 	// followedUntil is how long somebody follows the records on another node.
-	followedUntil lessor.Instant
+	followersUntil lessor.Instant
 }
 
 func newLoop(s *Scheduler) *loop {
@@ -76,15 +76,15 @@ func (l *loop) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		do, ready := l.turn, l.calls.Ready(l.enough())
-		if len(l.flights) == maxFlights {
+		do, ready := l.turn, l.calls.Ready(l.minCalls())
+		if len(l.pending) == maxPending {
 			ready = nil
 		}
 		select {
 		case <-ctx.Done():
-			_ = l.land(ctx) // its callers are told
+			_ = l.awaitAll(ctx) // its callers are told
 			return nil
-		case <-l.landed():
+		case <-l.oldestDone():
 			do = l.rest
 		case <-ready:
 		case <-timer.C:
@@ -101,7 +101,7 @@ func (l *loop) run(ctx context.Context) error {
 		if errors.Is(err, ErrBroken) {
 			return err
 		}
-		if !l.calmDown(ctx) {
+		if !l.pauseAfterPanics(ctx) {
 			return nil
 		}
 		timer.Reset(wait)
@@ -126,7 +126,7 @@ func (l *loop) turn(ctx context.Context) (time.Duration, error) {
 
 // rest makes room for the next commit when one has landed.
 func (l *loop) rest(ctx context.Context) (time.Duration, error) {
-	if err := l.arrive(ctx); err != nil {
+	if err := l.awaitOldest(ctx); err != nil {
 		return 0, err
 	}
 	return l.idle(), nil
@@ -134,24 +134,24 @@ func (l *loop) rest(ctx context.Context) (time.Duration, error) {
 
 // prepare sees to it that w can be answered, and answers looks at the fold, which need no transaction.
 func (l *loop) prepare(ctx context.Context, w *work) error {
-	l.askWentBack()
+	l.checkWentBack()
 	if w.empty() || l.fold == nil || time.Since(l.servedAt) > serveBusy {
 		if err := l.serve(ctx); err != nil {
 			return err
 		}
 	}
-	if len(l.flights) == 0 && (w.empty() || time.Since(l.followedAt) > serveEvery) {
+	if len(l.pending) == 0 && (w.empty() || time.Since(l.followedAt) > serveEvery) {
 		if err := l.followIdle(ctx); err != nil {
 			return err
 		}
 	}
-	if len(w.looks) == 0 {
+	if len(w.reads) == 0 {
 		return nil
 	}
-	if err := l.land(ctx); err != nil {
+	if err := l.awaitAll(ctx); err != nil {
 		return err
 	}
-	for _, c := range w.looks {
+	for _, c := range w.reads {
 		c.fn(l)
 		c.answer(nil)
 	}
@@ -162,7 +162,7 @@ func (l *loop) prepare(ctx context.Context, w *work) error {
 func (l *loop) serve(ctx context.Context) error {
 	if l.beatsRefused {
 		if _, err := l.store.Serve(ctx, true); err != nil { // before the tables are read, which may fail too
-			_ = l.land(ctx) // its callers are told
+			_ = l.awaitAll(ctx) // its callers are told
 			l.fold = nil
 			return err
 		}
@@ -175,13 +175,13 @@ func (l *loop) serve(ctx context.Context) error {
 	}
 	serving, err := l.store.Serve(ctx, false)
 	if err != nil {
-		_ = l.land(ctx) // its callers are told
+		_ = l.awaitAll(ctx) // its callers are told
 		l.fold = nil
 		return err
 	}
 	l.fold.Serving, l.servedAt = serving, time.Now()
 	l.lapseSettings(serving.LastBeat)
-	l.readClock(serving.LastBeat)
+	l.noteClock(serving.LastBeat)
 	if l.panics < 2 {
 		l.setStatus(nil)
 	}
@@ -192,12 +192,12 @@ func (l *loop) serve(ctx context.Context) error {
 func (l *loop) timeIsUp() bool {
 	f, now := l.fold, l.fold.Serving.LastBeat
 	f.NoteClock(now)
-	return f.CheckDue(now, l.cfg.Sweep) || f.Due(now) || f.WakeTrials(now) || l.rareDue() || l.wakes()
+	return f.CheckDue(now, l.cfg.Sweep) || f.Due(now) || f.WakeTrials(now) || l.rareDue() || l.wakeParked()
 }
 
 // idle answers parked requests whose time is up and returns how long the loop may rest.
 func (l *loop) idle() time.Duration {
-	if l.correction.due || l.wakes() {
+	if l.correction.due || l.wakeParked() {
 		return time.Millisecond // what came after the grants of this commit may be for those who wait
 	}
 	now := l.fold.Serving.LastBeat

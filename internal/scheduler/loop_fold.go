@@ -59,12 +59,12 @@ func (l *loop) load(ctx context.Context, v View, f *fold.Fold) (err error) {
 	}
 	var waiting []lessor.JobID
 	err = v.EachQueued(ctx, func(t rules.Turn) error {
-		if l.strangers[t.Job] > 1 {
+		if l.mismatched[t.Job] > 1 {
 			f.LeaveOut(t)
 		} else {
 			f.LoadQueued(t)
 		}
-		if !l.expects && len(waiting) < maxExpected && unclaimed(f, t) {
+		if !l.expectsOld && len(waiting) < maxExpected && unclaimed(f, t) {
 			waiting = append(waiting, t.Job)
 		}
 		return nil
@@ -101,7 +101,7 @@ func (l *loop) follow(ctx context.Context, v View) error {
 		return err
 	}
 	if news.Followers {
-		l.followedUntil = v.Now().Add(followersFor)
+		l.followersUntil = v.Now().Add(followersFor)
 	}
 	l.stream.publish(news.Events)
 	if l.reload = l.reload || news.Settings; l.reload {
@@ -121,7 +121,7 @@ func (l *loop) followIdle(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	l.doubt() // a part of it may have been followed
+	l.dropFold() // a part of it may have been followed
 	if errors.Is(err, fold.ErrStale) || errors.Is(err, ErrWentBack) {
 		return l.rebuild(ctx)
 	}

@@ -49,20 +49,3 @@ func (s *Scheduler) Apply(ctx context.Context, c Caller, m lessor.Manifest) (les
 	})
 	return out, err
 }
-
-// module returns the definitions that a manifest's module has for its tenant, if it is to prune them.
-func (p *pass) module(ctx context.Context, plan *rules.ManifestPlan) (all []*rules.Definition, err error) {
-	q := DefinitionQuery{Tenant: &plan.Tenant, Module: plan.Module, Limit: pageLimit}
-	for plan.Prune {
-		page, err := p.tx.DefinitionList(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if len(page) < q.Limit {
-			break
-		}
-		q.After = PlaceOfDefinition(page[len(page)-1])
-	}
-	return all, nil
-}

@@ -91,7 +91,7 @@ func TestPanicWhileAnswering(t *testing.T) {
 			panic("boom")
 		}
 	}
-	w := node(t, pool.Database(t), cfg, nil, (*scheduler.Scheduler).TakeForAlone)
+	w := node(t, pool.Database(t), cfg, nil, (*scheduler.Scheduler).ActAsSoleNode)
 	w.submit(nil)
 	on.Store(true)
 	if _, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")}); err == nil {

@@ -39,7 +39,7 @@ type pass struct {
 // begin runs fn inside a transaction and publishes what it did to the fold.
 func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	p.tx = tx
-	p.look()
+	p.readClock()
 	p.changed, p.ended = map[lessor.LeaseID]*rules.Held{}, map[lessor.LeaseID]LeaseEnd{}
 	p.leases = map[lessor.LeaseID]*rules.Held{}
 	shared := p.l.store.Shared()
@@ -53,7 +53,7 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	if err := tx.SaveAudit(ctx, p.audited); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	if err := p.trace(ctx); err != nil {
+	if err := p.sendEvents(ctx); err != nil {
 		return fmt.Errorf("tell: %w", err)
 	}
 	if !shared {
@@ -63,7 +63,7 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 }
 
 // look reads the store's clock again: after every wait for a lock, because time has passed.
-func (p *pass) look() { p.now, p.serving = p.tx.Now(), p.tx.Serving() }
+func (p *pass) readClock() { p.now, p.serving = p.tx.Now(), p.tx.Serving() }
 
 // served is what the pass knows of our serving, as of its last look.
 func (p *pass) served() rules.Serving {
@@ -73,7 +73,7 @@ func (p *pass) served() rules.Serving {
 
 // follow brings the fold up to date after rows were locked, so that nothing is decided from what they were before.
 func (p *pass) follow(ctx context.Context) error {
-	p.look()
+	p.readClock()
 	return p.l.follow(ctx, p.tx)
 }
 
@@ -112,7 +112,7 @@ func (p *pass) run(ctx context.Context, w *work) error {
 
 // loadLeases reads, once for the whole batch, the leases that its calls name and those that may be over.
 func (p *pass) loadLeases(ctx context.Context, w *work) error {
-	suspects, err := p.suspect(ctx)
+	suspects, err := p.findSuspects(ctx)
 	if err != nil {
 		return err
 	}
@@ -171,47 +171,4 @@ func (p *pass) flush(ctx context.Context) error {
 		return err
 	}
 	return p.tx.Note(ctx, notes)
-}
-
-// lanesOf gives each spec the number of its lane.
-func (p *pass) lanesOf(ctx context.Context, specs []*rules.Spec) error {
-	f := p.l.fold
-	var unknown []rules.Lane
-	asked := map[rules.Lane]bool{}
-	for _, s := range specs {
-		id, known := f.LaneID(s.Lane)
-		if s.LaneID = id; !known && !asked[s.Lane] {
-			unknown, asked[s.Lane] = append(unknown, s.Lane), true
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	ids, err := p.tx.Lanes(ctx, unknown)
-	if err != nil {
-		return err
-	}
-	for i, l := range unknown {
-		f.AddLane(ids[i], l, false)
-	}
-	for _, s := range specs {
-		s.LaneID, _ = f.LaneID(s.Lane)
-	}
-	return nil
-}
-
-// lockJobs keeps jobs where they are, and brings the fold up to date with them.
-func (p *pass) lockJobs(ctx context.Context, jobs []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
-	standings, err := p.tx.Lock(ctx, jobs)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.follow(ctx); err != nil {
-		return nil, err
-	}
-	var unknown []rules.LaneID
-	for _, st := range standings {
-		unknown = p.l.fold.Unknown(unknown, st.Turn.Lane)
-	}
-	return standings, p.l.learnLanes(ctx, p.tx, unknown)
 }

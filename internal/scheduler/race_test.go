@@ -137,7 +137,7 @@ func TestRacingNodesThatTakeThemselvesToBeAlone(t *testing.T) {
 	}
 	var ws []*world
 	for range 2 {
-		ws = append(ws, node(t, url, cfg, nil, (*scheduler.Scheduler).TakeForAlone))
+		ws = append(ws, node(t, url, cfg, nil, (*scheduler.Scheduler).ActAsSoleNode))
 	}
 	race(t, ws, fouls, granted)
 	if repeated.Load() == 0 {

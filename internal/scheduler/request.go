@@ -75,33 +75,6 @@ func kindOf(o *requestCall) string {
 	return b.String()
 }
 
-// park returns the requests that a commit deals with: those that got something or wait no longer. The others wait on.
-func (l *loop) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestCall) {
-	p := &l.parked
-	waits := func(r *requestCall) bool {
-		return !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining
-	}
-	for _, r := range p.tried {
-		switch {
-		case !r.parked:
-		case waits(r):
-			p.classify(r)
-		default:
-			p.remove(r)
-			dealt = append(dealt, r)
-		}
-	}
-	p.tried = nil
-	for _, r := range fresh {
-		if waits(r) && p.size < maxParked {
-			p.add(r)
-		} else {
-			dealt = append(dealt, r)
-		}
-	}
-	return dealt
-}
-
 // giveBack releases the leases of a request whose worker has gone, with their attempts. What another call of the same request was
 // answered with stays: its worker may be at work on it.
 func (s *Scheduler) giveBack(r *requestCall) {

@@ -59,7 +59,7 @@ func (s *Scheduler) sampleLoop(ctx context.Context) {
 			return
 		case <-t.C:
 			s.sample(ctx)
-			s.meet(ctx)
+			s.exchangeWorkers(ctx)
 		}
 	}
 }

@@ -98,8 +98,8 @@ type Scheduler struct {
 	idleLanes chan *idleLanes // from scanLoop to the loop
 
 	// The two constants, except in tests. They are set before Run.
-	crowdedFor time.Duration
-	laneEvery  time.Duration
+	sharedFor time.Duration
+	laneEvery time.Duration
 
 	startOnce sync.Once
 	started   chan struct{} // closed when status is set for the first time
@@ -129,7 +129,7 @@ func New(store Store, cfg Config) *Scheduler {
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
 	sender, _ := store.(Sender)
 	return &Scheduler{
-		cfg: cfg, store: store, sender: sender, status: errStarting, crowdedFor: crowdedFor, laneEvery: laneEvery,
+		cfg: cfg, store: store, sender: sender, status: errStarting, sharedFor: sharedFor, laneEvery: laneEvery,
 		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(),
 		idleLanes: make(chan *idleLanes),
 	}

@@ -79,7 +79,7 @@ func (f *follower) offer(e Streamed) {
 }
 
 // lose notes that entries of other nodes may have been passed over.
-func (s *stream) lose() {
+func (s *stream) markGap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++ // one that nobody will see
@@ -165,52 +165,4 @@ func (s *stream) leave(f *follower) {
 	delete(s.followers, f)
 	close(f.c)
 	s.leftAt = time.Now()
-}
-
-// tell adds an entry to what the followers of this commit get, if there are any.
-func (p *pass) tell(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
-	if p.following == unknown {
-		p.following = no
-		if p.l.stream.active() || p.now < p.l.followedUntil {
-			p.following = yes
-		}
-	}
-	if p.following == yes {
-		p.events = append(p.events, lessor.StreamEvent{Event: event(), JobID: job, TenantID: tenant})
-	}
-}
-
-// following says whether anybody follows the records; it is asked once a pass.
-type following uint8
-
-const (
-	unknown following = iota
-	no
-	yes
-)
-
-// trace gives the entries of this pass their trace ids, and tells them to the nodes on which they are followed.
-func (p *pass) trace(ctx context.Context) error {
-	if len(p.events) == 0 {
-		return nil
-	}
-	ids := make([]lessor.JobID, len(p.events))
-	for i := range p.events {
-		ids[i] = p.events[i].JobID
-	}
-	specs, err := p.tx.Specs(ctx, ids)
-	if err != nil {
-		return err
-	}
-	for i := range p.events {
-		if s := specs[p.events[i].JobID]; s != nil {
-			p.events[i].TraceID = s.TraceID
-		}
-		if p.now < p.l.followedUntil {
-			if err := p.l.fold.PublishEvent(&p.events[i]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

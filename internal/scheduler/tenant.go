@@ -35,7 +35,7 @@ func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
 }
 
 // enact brings the order of turns along with a policy.
-func (l *loop) enact(f *fold.Fold, p rules.Policy) {
+func (l *loop) applyPolicy(f *fold.Fold, p rules.Policy) {
 	if p.Class == "" {
 		f.Index.SetTenant(p.Tenant, l.policy(p))
 		return
@@ -50,7 +50,7 @@ func (s *Scheduler) setPolicy(ctx context.Context, c Caller, next rules.Policy, 
 			return err
 		}
 		before := show(p.l)
-		p.l.enact(p.l.fold, next) // if the commit fails, the fold is rebuilt
+		p.l.applyPolicy(p.l.fold, next) // if the commit fails, the fold is rebuilt
 		p.audit(c, object+".changed", objectOf(next), before, show(p.l))
 		p.l.fold.ChangeSettings()
 		return p.tx.SavePolicy(ctx, next)

@@ -119,7 +119,7 @@ func (s *Scheduler) mark(ctx context.Context, ids map[lessor.LeaseID]lessor.Inst
 		if err != nil {
 			return fmt.Errorf("load leases: %w", err)
 		}
-		p.look()
+		p.readClock()
 		var changed []*rules.Held
 		for _, id := range all {
 			h := leases[id]
@@ -129,10 +129,10 @@ func (s *Scheduler) mark(ctx context.Context, ids map[lessor.LeaseID]lessor.Inst
 			began := h.FirstBeatAt == 0
 			notes := change(p, h)
 			if began && h.FirstBeatAt != 0 {
-				p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
+				p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
 			}
 			for _, n := range notes {
-				p.tell(h.Turn.Job, h.Tenant, func() lessor.Event { return n.Event(h.Steps(), n.From, "") })
+				p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return n.Event(h.Steps(), n.From, "") })
 			}
 			p.notes = append(p.notes, notes...)
 			changed = append(changed, h)

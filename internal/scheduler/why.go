@@ -40,7 +40,7 @@ func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyI
 		in.DefinitionHeld, in.Circuit = b.Paused, &b.Circuit
 	}
 	in.Asked = p.l.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)
-	if k := p.l.kept(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {
+	if k := p.l.reservedFor(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {
 		in.KeptUnits = k.units
 	}
 	if !b.LockHeld {

@@ -29,8 +29,8 @@ const (
 // the tenant of its token (zero = of none), since two tenants may use one name.
 type workers struct {
 	mu     sync.Mutex
-	crews  map[lessor.TenantID]*crew
-	others map[lessor.TenantID]*crew
+	own    map[lessor.TenantID]*tenantWorkers
+	others map[lessor.TenantID]*tenantWorkers
 	names  int            // in all crews
 	types  int            // in all crews
 	last   lessor.Instant // when any was seen
@@ -67,8 +67,8 @@ func (w *workers) asked(c Caller, a rules.Ask, kind string, now lessor.Instant) 
 }
 
 // note notes that a worker is there.
-func (w *workers) note(c Caller, worker string, now lessor.Instant) (*crew, *sighting) {
-	of := w.crews[c.space()]
+func (w *workers) note(c Caller, worker string, now lessor.Instant) (*tenantWorkers, *seenWorker) {
+	of := w.own[c.space()]
 	if of == nil {
 		of = w.form(c.space(), now)
 	}
@@ -89,7 +89,7 @@ func (w *workers) setBack(now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = min(w.last, now)
-	for _, crews := range []map[lessor.TenantID]*crew{w.crews, w.others} {
+	for _, crews := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
 		for _, c := range crews {
 			c.setBack(now)
 		}
@@ -97,23 +97,23 @@ func (w *workers) setBack(now lessor.Instant) {
 }
 
 // form begins a crew, and forgets those of which nobody was seen for long.
-func (w *workers) form(space lessor.TenantID, now lessor.Instant) *crew {
-	if w.crews == nil {
-		w.crews, w.seed = map[lessor.TenantID]*crew{}, maphash.MakeSeed()
+func (w *workers) form(space lessor.TenantID, now lessor.Instant) *tenantWorkers {
+	if w.own == nil {
+		w.own, w.seed = map[lessor.TenantID]*tenantWorkers{}, maphash.MakeSeed()
 	}
-	for k, c := range w.crews {
+	for k, c := range w.own {
 		if !lately(c.workers.latest(), now) {
 			w.names, w.types = w.names-c.workers.len(), w.types-c.types.len()
-			delete(w.crews, k)
+			delete(w.own, k)
 		}
 	}
-	c := &crew{}
-	w.crews[space] = c
+	c := &tenantWorkers{}
+	w.own[space] = c
 	return c
 }
 
 // roomForWorker makes room for a name that is new to its crew.
-func (w *workers) roomForWorker(c *crew, now lessor.Instant) {
+func (w *workers) roomForWorker(c *tenantWorkers, now lessor.Instant) {
 	for old := c.workers.oldest(); old != nil && !lately(old.at, now); old = c.workers.oldest() {
 		c.workers.drop()
 		w.names--
@@ -122,26 +122,26 @@ func (w *workers) roomForWorker(c *crew, now lessor.Instant) {
 		c.workers.drop()
 		w.names--
 	} else if w.names >= maxWorkers {
-		w.largest(func(c *crew) int { return c.workers.len() }).workers.drop()
+		w.largest(func(c *tenantWorkers) int { return c.workers.len() }).workers.drop()
 		w.names--
 	}
 	w.names++
 }
 
 // roomForType makes room for a type that is new to its crew.
-func (w *workers) roomForType(c *crew, now lessor.Instant) {
+func (w *workers) roomForType(c *tenantWorkers, now lessor.Instant) {
 	if c.types.len() >= maxTypesOf {
 		c.dropType(now)
 		w.types--
 	} else if w.types >= maxTypes {
-		w.largest(func(c *crew) int { return c.types.len() }).dropType(now)
+		w.largest(func(c *tenantWorkers) int { return c.types.len() }).dropType(now)
 		w.types--
 	}
 	w.types++
 }
 
-func (w *workers) largest(size func(*crew) int) (most *crew) {
-	for _, c := range w.crews {
+func (w *workers) largest(size func(*tenantWorkers) int) (most *tenantWorkers) {
+	for _, c := range w.own {
 		if most == nil || size(c) > size(most) {
 			most = c
 		}
@@ -153,7 +153,7 @@ func (w *workers) largest(size func(*crew) int) (most *crew) {
 func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, crews := range []map[lessor.TenantID]*crew{w.crews, w.others} {
+	for _, crews := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
 		if crews[lessor.TenantID{}].asks(typ, now) || crews[tenant].asks(typ, now) {
 			return true
 		}
@@ -162,10 +162,10 @@ func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) b
 }
 
 // each calls fn with those seen lately on any node, each once: as the node knows it that saw it last.
-func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[sighting])) {
-	visit := func(crews, beside map[lessor.TenantID]*crew, wins func(s, o *seen[sighting]) bool) {
+func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[seenWorker])) {
+	visit := func(crews, beside map[lessor.TenantID]*tenantWorkers, wins func(s, o *seen[seenWorker]) bool) {
 		for space, c := range crews {
-			c.workers.each(func(s *seen[sighting]) bool {
+			c.workers.each(func(s *seen[seenWorker]) bool {
 				other := beside[space].find(s.name)
 				if lately(s.at, now) && (other == nil || wins(s, other)) {
 					fn(rules.Holder{Space: space, Worker: s.name}, s)
@@ -174,15 +174,8 @@ func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[sighting]
 			})
 		}
 	}
-	visit(w.crews, w.others, func(s, o *seen[sighting]) bool { return s.at >= o.at })
-	visit(w.others, w.crews, func(s, o *seen[sighting]) bool { return s.at > o.at })
-}
-
-func (c *crew) find(name string) *seen[sighting] {
-	if c == nil {
-		return nil
-	}
-	return c.workers.find(name)
+	visit(w.own, w.others, func(s, o *seen[seenWorker]) bool { return s.at >= o.at })
+	visit(w.others, w.own, func(s, o *seen[seenWorker]) bool { return s.at > o.at })
 }
 
 // Workers lists those seen in the last five minutes, by name. A tenant's caller sees those that came with its tenant's
@@ -193,7 +186,7 @@ func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, err
 		now := l.fold.Serving.LastBeat
 		s.workers.mu.Lock()
 		defer s.workers.mu.Unlock()
-		s.workers.each(now, func(k rules.Holder, w *seen[sighting]) {
+		s.workers.each(now, func(k rules.Holder, w *seen[seenWorker]) {
 			if c.Tenant != nil && k.Space != *c.Tenant {
 				return
 			}

@@ -30,7 +30,7 @@ func (w *workers) asksOf(tenant byte, typ string, at lessor.Instant) bool {
 
 func (w *workers) known(at lessor.Instant) map[rules.Holder][]string {
 	all := map[rules.Holder][]string{}
-	w.each(at, func(k rules.Holder, s *seen[sighting]) { all[k] = s.is.asksFor(at) })
+	w.each(at, func(k rules.Holder, s *seen[seenWorker]) { all[k] = s.is.asksFor(at) })
 	return all
 }
 
@@ -74,8 +74,8 @@ func TestMadeUpWorkersHarmTheirTenantAlone(t *testing.T) {
 	if !w.asksOf(1, "anything", noon+2) {
 		t.Error("a tenant that asks for more types than are kept is said not to ask for one")
 	}
-	told, err := json.Marshal(w.told())
-	if err != nil || len(told) > maxTold+2 {
+	told, err := json.Marshal(w.notes())
+	if err != nil || len(told) > maxNotes+2 {
 		t.Errorf("other nodes are told %d bytes, %v", len(told), err)
 	}
 	if !strings.Contains(string(told), "theirs") {
@@ -101,8 +101,8 @@ func TestLargestTenantMakesRoom(t *testing.T) {
 	}
 	w.ask(100, "small", noon.Add(workerLife+time.Second), "mail")
 	w.ask(101, "later", noon.Add(workerLife+time.Second), "mail")
-	if len(w.crews) != 2 || w.names != 2 || w.types != 2 {
-		t.Errorf("after five minutes: %d tenants, %d workers, %d types; want two of each", len(w.crews), w.names, w.types)
+	if len(w.own) != 2 || w.names != 2 || w.types != 2 {
+		t.Errorf("after five minutes: %d tenants, %d workers, %d types; want two of each", len(w.own), w.names, w.types)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 	teller.ask(1, "w1", noon, "a", "b")
 	teller.ask(0, "w2", noon, "c")
 	teller.beat(Caller{}, "w3", noon)
-	raw, err := json.Marshal(teller.told())
+	raw, err := json.Marshal(teller.notes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,12 +152,12 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 		"now":    string(raw),
 		"before": `[{"worker":"w1","tenant":"00000000-0000-0000-0000-000000000001","at":"2023-11-14T22:13:20.000Z","types":["a","b"],"agent":""},{"worker":"w2","at":"2023-11-14T22:13:20.000Z","types":["c"],"agent":""}]`,
 	} {
-		w := &workers{others: map[lessor.TenantID]*crew{}}
-		var list []met
+		w := &workers{others: map[lessor.TenantID]*tenantWorkers{}}
+		var list []workerNote
 		if err := json.Unmarshal([]byte(raw), &list); err != nil {
 			t.Fatal(err)
 		}
-		hear(w.others, list)
+		addNotes(w.others, list)
 		if !w.asksOf(1, "a", noon) || !w.asksOf(1, "c", noon) || w.asksOf(2, "a", noon) || !w.asksOf(2, "c", noon) || w.asksOf(1, "d", noon) {
 			t.Errorf("%s: it is not heard who asks for what", name)
 		}

@@ -41,7 +41,7 @@ func (p *pass) promote(ctx context.Context) error {
 		p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.InQueue, Turn: t})
 		f.Enqueue(t)
 		if e, ok := rules.CameDue(t, w.Wait); ok {
-			p.tell(t.Job, f.Index.Lane(t.Lane).Tenant, func() lessor.Event { return e })
+			p.publish(t.Job, f.Index.Lane(t.Lane).Tenant, func() lessor.Event { return e })
 		}
 	}
 	if err := p.flush(ctx); err != nil {

@@ -8,11 +8,11 @@ import (
 
 // lookBudget bounds what one pass spends on requests that wait, in types that are looked up: about a millisecond. The rest are tried
 // in the next pass.
-const lookBudget = 20000
+const retryBudget = 20000
 
 // wakes reports whether there are parked requests to be tried: it asks the fold what happened, and marks those that this may
 // concern.
-func (l *loop) wakes() bool {
+func (l *loop) wakeParked() bool {
 	f, p := l.fold, &l.parked
 	woken := f.TakeWoken()
 	if p.size == 0 {
@@ -20,9 +20,9 @@ func (l *loop) wakes() bool {
 		return false
 	}
 	usable := l.capacity(f.Serving.LastBeat).UsableUnits
-	kept := l.reserve.since != 0 && f.Index.Eligible(l.reserve.lane, l.reserve.seq)
-	all, short := woken.All || usable > p.usable, woken.Freed || p.kept && !kept
-	p.usable, p.kept = usable, kept
+	kept := l.starving.since != 0 && f.Index.Eligible(l.starving.lane, l.starving.seq)
+	all, short := woken.All || usable > p.usable, woken.Freed || p.reserved && !kept
+	p.usable, p.reserved = usable, kept
 	var calls []*requestCall
 	switch {
 	case all:
@@ -56,7 +56,7 @@ func (l *loop) wakes() bool {
 // retry tries the parked requests that were woken, as far as the budget of a pass allows.
 func (r *round) retry(ctx context.Context) error {
 	p := &r.p.l.parked
-	for spent := 0; len(p.woken) > 0 && spent < lookBudget; {
+	for spent := 0; len(p.woken) > 0 && spent < retryBudget; {
 		c := p.woken[0]
 		p.woken = p.woken[1:]
 		c.woken = false

@@ -10,10 +10,10 @@ import (
 )
 
 // metFor is how long what another node told of its workers counts: three times as long as it takes to tell it again.
-const metFor = 3 * sampleEvery
+const noteLife = 3 * sampleEvery
 
 // met is a worker as nodes tell each other of it, or what all workers of one tenant's tokens ask for.
-type met struct {
+type workerNote struct {
 	Worker string           `json:"worker"`           // "" = all
 	Tenant *lessor.TenantID `json:"tenant,omitempty"` // of its token; nil = bound to none
 	At     lessor.Instant   `json:"at"`
@@ -22,26 +22,26 @@ type met struct {
 }
 
 // meet exchanges with other nodes who asked for work lately, and whether anybody follows the records here. A failed exchange is made up for by the next.
-func (s *Scheduler) meet(ctx context.Context) {
+func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	if !s.store.Shared() || ctx.Err() != nil {
 		return
 	}
 	s.askForRecords(ctx)
-	known, err := json.Marshal(s.workers.told())
+	known, err := json.Marshal(s.workers.notes())
 	if err != nil {
 		return // it holds nothing that cannot be written
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	told, err := s.store.Meet(ctx, known, metFor)
+	told, err := s.store.Meet(ctx, known, noteLife)
 	if err != nil {
 		return
 	}
-	others := map[lessor.TenantID]*crew{}
+	others := map[lessor.TenantID]*tenantWorkers{}
 	for _, raw := range told {
-		var list []met
+		var list []workerNote
 		if json.Unmarshal(raw, &list) == nil { // else a release that tells it otherwise
-			hear(others, list)
+			addNotes(others, list)
 		}
 	}
 	s.workers.mu.Lock()
@@ -50,8 +50,8 @@ func (s *Scheduler) meet(ctx context.Context) {
 }
 
 // hear takes in what one node told. A release before told no types of a whole crew: there those of its workers count.
-func hear(others map[lessor.TenantID]*crew, list []met) {
-	summed := slices.ContainsFunc(list, func(m met) bool { return m.Worker == "" })
+func addNotes(others map[lessor.TenantID]*tenantWorkers, list []workerNote) {
+	summed := slices.ContainsFunc(list, func(m workerNote) bool { return m.Worker == "" })
 	for _, m := range list {
 		var space lessor.TenantID
 		if m.Tenant != nil {
@@ -59,16 +59,16 @@ func hear(others map[lessor.TenantID]*crew, list []met) {
 		}
 		c := others[space]
 		if c == nil {
-			c = &crew{}
+			c = &tenantWorkers{}
 			others[space] = c
 		}
-		var s *sighting
+		var s *seenWorker
 		if m.Worker != "" {
 			if known := c.workers.find(m.Worker); known != nil && known.at >= m.At {
 				continue
 			}
 			s = &c.workers.touch(m.Worker, m.At).is
-			*s = sighting{agent: m.Agent}
+			*s = seenWorker{agent: m.Agent}
 		}
 		if len(m.Types) == 0 && (s == nil || !summed) {
 			c.all = max(c.all, m.At)
@@ -83,17 +83,17 @@ func hear(others map[lessor.TenantID]*crew, list []met) {
 }
 
 // maxTold bounds what a node tells of its workers, in bytes. Each crew has the same share of it.
-const maxTold = 1 << 20
+const maxNotes = 1 << 20
 
 // told returns who was seen on this node: of each crew the types that it asks for, then its workers, the latest first, as many as fit.
-func (w *workers) told() []json.RawMessage {
+func (w *workers) notes() []json.RawMessage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.last
 	list := []json.RawMessage{}
-	for space, c := range w.crews {
-		left := maxTold / len(w.crews)
-		add := func(m met) bool {
+	for space, c := range w.own {
+		left := maxNotes / len(w.own)
+		add := func(m workerNote) bool {
 			if !space.IsZero() {
 				m.Tenant = &space
 			}
@@ -106,21 +106,21 @@ func (w *workers) told() []json.RawMessage {
 			return true
 		}
 		if sum := c.sum(now); sum != nil && !add(*sum) {
-			add(met{At: sum.At, Types: []string{}}) // more types than can be told are all
+			add(workerNote{At: sum.At, Types: []string{}}) // more types than can be told are all
 		}
-		c.workers.each(func(s *seen[sighting]) bool {
-			return lately(s.at, now) && add(met{Worker: s.name, At: s.at, Types: s.is.asksFor(now), Agent: s.is.agent})
+		c.workers.each(func(s *seen[seenWorker]) bool {
+			return lately(s.at, now) && add(workerNote{Worker: s.name, At: s.at, Types: s.is.asksFor(now), Agent: s.is.agent})
 		})
 	}
 	return list
 }
 
 // sum is what the workers of a crew ask for together; nil = nothing.
-func (c *crew) sum(now lessor.Instant) *met {
+func (c *tenantWorkers) sum(now lessor.Instant) *workerNote {
 	if lately(c.all, now) {
-		return &met{At: c.all, Types: []string{}}
+		return &workerNote{At: c.all, Types: []string{}}
 	}
-	m := &met{}
+	m := &workerNote{}
 	c.types.each(func(t *seen[struct{}]) bool {
 		if !lately(t.at, now) {
 			return false

@@ -2,8 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"lessor"
 	"lessor/internal/lanes"
@@ -41,7 +39,7 @@ type lineTx interface {
 // grant hands out jobs: first to the parked requests that what happened may concern, then to new ones, each in the order they came.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	p.l.parked.tried = nil
-	if !p.l.wakes() && len(fresh) == 0 {
+	if !p.l.wakeParked() && len(fresh) == 0 {
 		return nil
 	}
 	if err := p.gate(ctx); err != nil {
@@ -51,13 +49,13 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{}, undecided: map[*requestCall]bool{},
 		firsts: map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
 	}
-	if err := r.trials(ctx); err != nil {
+	if err := r.openTrials(ctx); err != nil {
 		return err
 	}
-	if err := r.recall(ctx, fresh); err != nil {
+	if err := r.findRepeats(ctx, fresh); err != nil {
 		return err
 	}
-	p.l.wakes() // by what other nodes did, too
+	p.l.wakeParked() // by what other nodes did, too
 	if err := r.retry(ctx); err != nil {
 		return err
 	}
@@ -71,11 +69,11 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	if err := r.lease(ctx); err != nil {
 		return err
 	}
-	return r.answer(ctx, fresh)
+	return r.answerRequests(ctx, fresh)
 }
 
 // recall finds what repeated requests were granted before.
-func (r *round) recall(ctx context.Context, calls []*requestCall) error {
+func (r *round) findRepeats(ctx context.Context, calls []*requestCall) error {
 	var refs []RequestRef
 	for _, c := range calls {
 		if c.ask.RequestID != "" {
@@ -113,7 +111,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 	c.grants, c.shared, c.got, c.left = nil, false, 0, c.ask.MaxUnits
 	if c.ask.RequestID != "" {
 		if parked {
-			if err := r.recall(ctx, []*requestCall{c}); err != nil {
+			if err := r.findRepeats(ctx, []*requestCall{c}); err != nil {
 				return err
 			}
 		}
@@ -146,7 +144,7 @@ func (r *round) fill(c *requestCall) {
 			var pick lanes.Pick
 			if pick, denial = r.next(c, c.left, k.holder); denial == nil {
 				r.taken = append(r.taken, taken{call: c, turn: f.Index.Take(pick)})
-				r.try(pick.Lane)
+				r.closeTrial(pick.Lane)
 				c.got++
 				if c.left > 0 {
 					c.left -= pick.Lane.Units
@@ -179,7 +177,7 @@ func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *le
 	if !ok {
 		return lanes.Pick{}, rules.NoneLeft(p.now, l.nextChange(c.caller))
 	}
-	kept := l.kept(p.now, capacity)
+	kept := l.reservedFor(p.now, capacity)
 	if kept != nil && pick.Turn.Seq != kept.seq { // what is kept is not there for others
 		free := capacity.AvailableUnits
 		if capacity.AvailableUnits -= kept.units; capacity.AvailableUnits <= 0 {
@@ -213,67 +211,81 @@ func (l *loop) nextChange(c Caller) lessor.Instant {
 	return next
 }
 
-// lease makes the leases of all jobs that were taken, and moves the jobs.
-func (r *round) lease(ctx context.Context) error {
-	if len(r.taken) == 0 {
-		return nil
-	}
-	p := r.p
-	for lacking := []*requestCall{nil}; len(lacking) > 0; {
-		if err := r.readSpecs(ctx); err != nil {
-			return err
-		}
-		lacking = r.unfit()
-		for _, c := range lacking {
-			r.fill(c)
-		}
-	}
-	p.moves, p.stats.Waited = slices.Grow(p.moves, len(r.taken)), slices.Grow(p.stats.Waited, len(r.taken))
-	for i := range r.taken {
-		t := &r.taken[i]
-		if t.spec == nil {
-			return fmt.Errorf("job %s is queued and has no job row: %w", t.turn.Job, ErrMoved)
-		}
-		if err := p.l.confirm(t); err != nil {
-			return err
-		}
-		t.held = p.held(t)
-		p.l.parked.wakeTwins(t.call)
-		p.stats.Waited = append(p.stats.Waited, p.now.Sub(t.turn.QueuedAt))
-		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
-		p.l.fold.Grant(t.held, rules.NextLook(t.held, p.now, p.serving))
-		p.tell(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
-	}
-	p.stats.Granted += len(r.taken)
-	if err := r.tried(ctx); err != nil {
-		return err
-	}
-	if err := r.met(ctx); err != nil {
-		return err
-	}
-	return p.flush(ctx)
+// starving is a job that has been first and did not fit.
+type starvingJob struct {
+	lane   rules.LaneID
+	seq    int64
+	units  int
+	typ    string
+	tenant lessor.TenantID
+	since  lessor.Instant
 }
 
-// readSpecs reads what the jobs are that were taken, once for lease and answer.
-func (r *round) readSpecs(ctx context.Context) error {
-	if tx, ok := r.p.tx.(lineTx); ok {
-		turns := make([]rules.Turn, len(r.taken))
-		for i := range r.taken {
-			turns[i] = r.taken[i].turn
+// starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
+func (l *loop) starve(pick lanes.Pick, now lessor.Instant) {
+	if l.starving.since == 0 || !l.fold.Index.Eligible(l.starving.lane, l.starving.seq) {
+		l.starving = starvingJob{
+			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type, tenant: pick.Lane.Tenant, since: now,
 		}
-		specs, err := tx.SpecsAt(ctx, turns)
-		for i := range specs {
-			r.taken[i].spec = specs[i]
-		}
+	}
+}
+
+// kept returns the job for which freed units are kept, nil if there is none: one that has starved for long enough, could
+// be granted now but for its size, could fit, and is asked for: else it would stop all others for as long as no worker of its type
+// comes.
+func (l *loop) reservedFor(now lessor.Instant, c lessor.Capacity) *starvingJob {
+	k := &l.starving
+	if k.since == 0 {
+		return nil
+	}
+	if !l.fold.Index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
+		*k = starvingJob{}
+		return nil
+	}
+	if !rules.Starving(k.since, now) {
+		return nil
+	}
+	if !l.workers.asks(k.typ, k.tenant, now) {
+		*k = starvingJob{}
+		return nil
+	}
+	return k
+}
+
+// trials lets one job each of the definitions go whose open circuit may be tried. Under the gate nothing is waited for: a
+// circuit that another node counts into waits for the next grant.
+func (r *round) openTrials(ctx context.Context) error {
+	f := r.p.l.fold
+	ids := f.Trials(r.p.now)
+	if len(ids) == 0 {
+		return nil
+	}
+	circuits, err := r.p.tx.LockCircuits(ctx, ids, false)
+	if err != nil {
 		return err
 	}
-	ids := make([]lessor.JobID, len(r.taken))
-	for i := range r.taken {
-		ids[i] = r.taken[i].turn.Job
+	r.trial = map[string]*rules.Circuit{}
+	for id, c := range circuits {
+		if c.Ready(r.p.now) {
+			r.trial[id] = c
+			f.Index.SetDefinition(f.Blocked(id).Tenant, id, false)
+		}
 	}
-	specs, err := r.p.tx.Specs(ctx, ids)
-	for i := range r.taken {
-		r.taken[i].spec = specs[ids[i]]
+	return nil
+}
+
+// try keeps the other jobs of a definition back once one of them is tried.
+func (r *round) closeTrial(lane rules.Lane) {
+	if r.trialOf(lane) != nil {
+		r.p.l.fold.Index.SetDefinition(lane.Tenant, lane.Definition, true)
 	}
-	return err
+}
+
+// trialOf returns the circuit that a job of this lane may try, nil if there is none. A job of a deleted definition tries nothing, whoever
+// has its id now.
+func (r *round) trialOf(lane rules.Lane) *rules.Circuit {
+	if c := r.trial[lane.Definition]; c != nil && c.Tenant == lane.Tenant {
+		return c
+	}
+	return nil
 }

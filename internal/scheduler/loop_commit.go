@@ -13,7 +13,7 @@ import (
 func (l *loop) commit(ctx context.Context, w *work) error {
 	err := l.start(ctx, w)
 	if err == nil && (len(w.changes) > 0 || l.rareDue()) {
-		err = l.land(ctx)
+		err = l.awaitAll(ctx)
 	}
 	if err != nil {
 		for _, c := range w.changes {
@@ -30,7 +30,7 @@ func (l *loop) commit(ctx context.Context, w *work) error {
 		}
 	}
 	if l.wentBack != "" {
-		if err := l.tellWentBack(ctx); err != nil {
+		if err := l.raiseWentBack(ctx); err != nil {
 			return err
 		}
 	}
@@ -44,13 +44,13 @@ func (l *loop) commit(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if l.missDue() {
-		if err := l.miss(ctx); err != nil {
+	if l.missingDue() {
+		if err := l.raiseMissing(ctx); err != nil {
 			return err
 		}
 	}
 	if l.failedDue() {
-		if err := l.tellFailed(ctx); err != nil {
+		if err := l.raiseFailed(ctx); err != nil {
 			return err
 		}
 	}
@@ -67,22 +67,22 @@ func (l *loop) commit(ctx context.Context, w *work) error {
 
 // rareDue reports whether something besides the hot calls has a transaction of its own now.
 func (l *loop) rareDue() bool {
-	return l.correction.due || l.wentBack != "" || l.tickDue() || l.missDue() || l.failedDue() || l.brakeIsOver() || l.retainDue()
+	return l.correction.due || l.wentBack != "" || l.tickDue() || l.missingDue() || l.failedDue() || l.brakeIsOver() || l.retainDue()
 }
 
 // start answers the hot calls, or has their commit on its way.
 func (l *loop) start(ctx context.Context, w *work) error {
-	if l.alone() {
-		return l.fly(ctx, w, true)
+	if l.soleNode() {
+		return l.send(ctx, w, true)
 	}
-	if err := l.land(ctx); err != nil {
+	if err := l.awaitAll(ctx); err != nil {
 		l.refuse(w.hot(), err)
 		return err
 	}
 	if l.sender == nil {
 		return l.commitHot(ctx, w)
 	}
-	return l.crowd(ctx, w)
+	return l.commitShared(ctx, w)
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch
@@ -92,7 +92,7 @@ func (l *loop) commitHot(ctx context.Context, w *work) error {
 	p, err := l.transact(ctx, len(ops), func(p *pass) error { return p.run(ctx, w) })
 	switch {
 	case err == nil:
-		l.tell(p, w, l.park(w.requests, p.now))
+		l.answer(p, w, l.park(w.requests, p.now))
 		return nil
 	case !errors.Is(err, ErrBadCall):
 		l.refuse(ops, err)
@@ -163,7 +163,7 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 			l.fold.Recorded()
 			return nil, err
 		}
-		l.doubt()
+		l.dropFold()
 		if try == maxTries || !repeatable(err) {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (l *loop) announce(p *pass) {
 }
 
 // doubt forgets what a failed transaction may have changed in memory.
-func (l *loop) doubt() {
+func (l *loop) dropFold() {
 	l.fold = nil
 	l.parked.each(func(r *requestCall) { r.grants = nil }) // they were not committed; its last denial still holds
 }
@@ -201,7 +201,7 @@ func faultOnly(err error) error {
 }
 
 // tell answers the calls of a commit that is durable, among them the requests that were dealt with, and tells those who follow the records.
-func (l *loop) tell(p *pass, w *work, dealt []*requestCall) {
+func (l *loop) answer(p *pass, w *work, dealt []*requestCall) {
 	for _, c := range w.beats {
 		c.answer(nil)
 	}

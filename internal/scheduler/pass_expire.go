@@ -15,7 +15,7 @@ const massExpiry = "leases"
 const sweepLimit = 2000
 
 // suspect returns the leases that look as if they were over, or are to be set right. The others are planned for later.
-func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err error) {
+func (p *pass) findSuspects(ctx context.Context) (suspects []lessor.LeaseID, err error) {
 	f := p.l.fold
 	if f.NoteClock(p.now); !f.CheckDue(p.now, p.l.cfg.Sweep) {
 		return nil, nil
@@ -30,7 +30,7 @@ func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err erro
 		switch h := leases[id]; {
 		case h == nil:
 		case rules.NextLook(h, p.now, p.serving) > p.now && rules.Over(h, p.now, p.serving) == "":
-			p.planLook(h)
+			p.planCheck(h)
 		default:
 			suspects = append(suspects, id)
 		}
@@ -38,7 +38,7 @@ func (p *pass) suspect(ctx context.Context) (suspects []lessor.LeaseID, err erro
 	return suspects, nil
 }
 
-func (p *pass) planLook(h *rules.Held) {
+func (p *pass) planCheck(h *rules.Held) {
 	p.l.fold.PlanCheck(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
 }
 
@@ -60,7 +60,7 @@ func (p *pass) expire(ctx context.Context) error {
 		switch h := p.leases[id]; {
 		case h == nil:
 		case rules.Over(h, p.now, p.serving) == "":
-			p.goesOn(h)
+			p.keepLease(h)
 		default:
 			over = append(over, h)
 			allowed--
@@ -73,7 +73,7 @@ func (p *pass) expire(ctx context.Context) error {
 		}
 		switch o := rules.Over(h, p.now, p.serving); {
 		case o == "":
-			p.goesOn(h)
+			p.keepLease(h)
 		case o == rules.OutcomeExpired && allowed <= 0:
 			p.l.fold.PlanCheck(h.ID, p.now.Add(p.l.cfg.Sweep))
 		default:
@@ -81,15 +81,15 @@ func (p *pass) expire(ctx context.Context) error {
 			allowed--
 		}
 	}
-	return p.lapse(ctx, over)
+	return p.endLapsed(ctx, over)
 }
 
 // goesOn plans the next look at a lease that lives, and sets it right.
-func (p *pass) goesOn(h *rules.Held) {
+func (p *pass) keepLease(h *rules.Held) {
 	if rules.SetRight(h, p.now, p.serving) {
 		p.changed[h.ID] = h
 	}
-	p.planLook(h)
+	p.planCheck(h)
 }
 
 // anyLapsed reports whether the heart of a suspect, or of a lease that a late call named, has stopped.
@@ -128,7 +128,7 @@ func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 	}
 	p.serving, p.stats.MassExpiry = next, pulled
 	if pulled {
-		err := p.renew(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{},
+		err := p.raiseAnew(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{},
 			"many leases of several workers lapsed at once; nothing was ended, they have one more ttl")
 		if err != nil {
 			return 0, err
@@ -152,37 +152,8 @@ func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
 	return c, err
 }
 
-// brakeEnd is when the floor that the brake set ends, if an alert about it may be open then; else 0.
-func (l *loop) brakeEnd() lessor.Instant {
-	until := l.fold.Serving.BrakeUntil
-	if until == l.braked {
-		return 0
-	}
-	return max(until, 1) // a clock that was set back has ended the brake
-}
-
-// brakeIsOver reports whether the alert about the last brake is to be cleared.
-func (l *loop) brakeIsOver() bool {
-	end := l.brakeEnd()
-	return end != 0 && end <= l.fold.Serving.LastBeat
-}
-
-func (l *loop) clearBrake(ctx context.Context) error {
-	until := l.fold.Serving.BrakeUntil
-	_, err := l.transact(ctx, 0, func(p *pass) error {
-		if err := p.gate(ctx); err != nil || p.serving.BrakeUntil > p.now {
-			return err
-		}
-		return p.clear(ctx, lessor.AlertMassExpiry, massExpiry, lessor.TenantID{})
-	})
-	if err == nil {
-		l.braked = until
-	}
-	return err
-}
-
 // lapse ends leases that are over by themselves.
-func (p *pass) lapse(ctx context.Context, held []*rules.Held) error {
+func (p *pass) endLapsed(ctx context.Context, held []*rules.Held) error {
 	if len(held) == 0 {
 		return nil
 	}
@@ -200,7 +171,7 @@ func (p *pass) lapse(ctx context.Context, held []*rules.Held) error {
 		if err != nil {
 			return err
 		}
-		p.leave(h, next)
+		p.endLease(h, next)
 	}
 	return nil
 }

@@ -85,11 +85,11 @@ func (f *failing) plan() {
 func (f *failing) adopt(a *lessor.Alert) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.told(typeOf{a.TenantID, a.Subject}, a)
+	f.noteAlert(typeOf{a.TenantID, a.Subject}, a)
 	f.plan()
 }
 
-func (f *failing) told(of typeOf, a *lessor.Alert) {
+func (f *failing) noteAlert(of typeOf, a *lessor.Alert) {
 	delete(f.until, of)
 	if a != nil && a.ClearedAt == 0 {
 		if f.until == nil {
@@ -134,7 +134,7 @@ func (f *failing) due(now lessor.Instant) map[typeOf]rules.Failures {
 }
 
 // done forgets what was told; alerts are those that people were told with, nil where there was none.
-func (f *failing) done(told map[typeOf]rules.Failures, alerts map[typeOf]*lessor.Alert) {
+func (f *failing) raised(told map[typeOf]rules.Failures, alerts map[typeOf]*lessor.Alert) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for of, n := range told {
@@ -144,7 +144,7 @@ func (f *failing) done(told map[typeOf]rules.Failures, alerts map[typeOf]*lessor
 		} else {
 			delete(f.counts, of)
 		}
-		f.told(of, alerts[of])
+		f.noteAlert(of, alerts[of])
 	}
 	f.plan()
 }
@@ -155,7 +155,7 @@ func (l *loop) failedDue() bool {
 }
 
 // tellFailed raises and clears the alerts about jobs that failed for good. Nodes do so one after the other: they count into one alert.
-func (l *loop) tellFailed(ctx context.Context) error {
+func (l *loop) raiseFailed(ctx context.Context) error {
 	due := l.failing.due(l.fold.Serving.LastBeat)
 	var alerts map[typeOf]*lessor.Alert
 	_, err := l.transact(ctx, 0, func(p *pass) error {
@@ -164,7 +164,7 @@ func (l *loop) tellFailed(ctx context.Context) error {
 			return err
 		}
 		for of, n := range due {
-			a, err := p.tellFailed(ctx, of, n)
+			a, err := p.raiseFailed(ctx, of, n)
 			if err != nil {
 				return err
 			}
@@ -173,12 +173,12 @@ func (l *loop) tellFailed(ctx context.Context) error {
 		return nil
 	})
 	if err == nil {
-		l.failing.done(due, alerts)
+		l.failing.raised(due, alerts)
 	}
 	return err
 }
 
-func (p *pass) tellFailed(ctx context.Context, of typeOf, n rules.Failures) (*lessor.Alert, error) {
+func (p *pass) raiseFailed(ctx context.Context, of typeOf, n rules.Failures) (*lessor.Alert, error) {
 	open, err := p.tx.OpenAlert(ctx, lessor.AlertJobFailed, of.typ, of.tenant)
 	if err != nil {
 		return nil, err

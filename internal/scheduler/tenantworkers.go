@@ -7,14 +7,14 @@ import (
 )
 
 // crew is the workers that call with the tokens of one tenant, or with none of a tenant.
-type crew struct {
-	workers recent[sighting]
+type tenantWorkers struct {
+	workers recent[seenWorker]
 	types   recent[struct{}] // that any of them asked for
 	all     lessor.Instant   // when one last asked for all types, or for one that is not kept any more
 }
 
 // sighting is what is known of one worker.
-type sighting struct {
+type seenWorker struct {
 	agent string
 	all   lessor.Instant // when it last asked for all types
 	types []askedType
@@ -32,7 +32,7 @@ type askedType struct {
 func lately(at, now lessor.Instant) bool { return at != 0 && now.Sub(at) <= workerLife }
 
 // asks reports whether a worker of the crew asked for a type lately. A crew that asks for more types than are kept asks for all.
-func (c *crew) asks(typ string, now lessor.Instant) bool {
+func (c *tenantWorkers) asks(typ string, now lessor.Instant) bool {
 	if c == nil {
 		return false
 	}
@@ -41,7 +41,7 @@ func (c *crew) asks(typ string, now lessor.Instant) bool {
 }
 
 // dropType forgets the type that was asked for least recently. If that was lately, it is no longer known who asks for what.
-func (c *crew) dropType(now lessor.Instant) {
+func (c *tenantWorkers) dropType(now lessor.Instant) {
 	if old := c.types.oldest(); lately(old.at, now) {
 		c.all = max(c.all, old.at)
 	}
@@ -49,11 +49,11 @@ func (c *crew) dropType(now lessor.Instant) {
 }
 
 // setBack counts what was seen on a clock that was ahead as seen now: it would count as seen lately until the clock comes there again.
-func (c *crew) setBack(now lessor.Instant) {
+func (c *tenantWorkers) setBack(now lessor.Instant) {
 	c.all = min(c.all, now)
 	c.types.setBack(now)
 	c.workers.setBack(now)
-	c.workers.each(func(w *seen[sighting]) bool {
+	c.workers.each(func(w *seen[seenWorker]) bool {
 		s := &w.is
 		s.all, s.noted = min(s.all, now), min(s.noted, now)
 		for i := range s.types {
@@ -64,7 +64,7 @@ func (c *crew) setBack(now lessor.Instant) {
 }
 
 // ask notes that a worker asks for a type.
-func (s *sighting) ask(typ *seen[struct{}], now lessor.Instant) {
+func (s *seenWorker) ask(typ *seen[struct{}], now lessor.Instant) {
 	oldest := 0
 	for i := range s.types {
 		if s.types[i].seen == typ {
@@ -83,7 +83,7 @@ func (s *sighting) ask(typ *seen[struct{}], now lessor.Instant) {
 }
 
 // asksFor returns the types that a worker asked for lately, by name; none = all.
-func (s *sighting) asksFor(now lessor.Instant) []string {
+func (s *seenWorker) asksFor(now lessor.Instant) []string {
 	names := []string{}
 	if lately(s.all, now) {
 		return names
@@ -95,4 +95,11 @@ func (s *sighting) asksFor(now lessor.Instant) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+func (c *tenantWorkers) find(name string) *seen[seenWorker] {
+	if c == nil {
+		return nil
+	}
+	return c.workers.find(name)
 }

@@ -17,17 +17,17 @@ const maxParked = 20000
 // that may let it have a job: one of its types and tenant can be granted now that could not before, capacity became free and it
 // lacks that, or its worker gave a lease back. The others cost nothing, however many they are.
 type parked struct {
-	last    uint64
-	size    int
-	spaces  map[space]map[string]*group // groups by whose jobs they may have, and by kind
-	workers map[rules.Holder]map[*requestCall]struct{}
-	short   map[*requestCall]struct{} // denied for lack of capacity
-	ends    endHeap
-	woken   []*requestCall // to be tried, those first that were woken first
-	tried   []*requestCall // in this pass
-	usable  int            // units when they were last woken
-	kept    bool           // units were kept for a large job then
-	sweptAt time.Time
+	last     uint64
+	size     int
+	spaces   map[space]map[string]*group // groups by whose jobs they may have, and by kind
+	workers  map[rules.Holder]map[*requestCall]struct{}
+	short    map[*requestCall]struct{} // denied for lack of capacity
+	ends     endHeap
+	woken    []*requestCall // to be tried, those first that were woken first
+	tried    []*requestCall // in this pass
+	usable   int            // units when they were last woken
+	reserved bool           // units were kept for a large job then
+	sweptAt  time.Time
 }
 
 // space is whose jobs a request may have: all, or one tenant's.
@@ -175,8 +175,10 @@ func (p *parked) over(now lessor.Instant) (ended []*requestCall, next lessor.Ins
 // endHeap orders requests by when they are to be answered.
 type endHeap []*requestCall
 
-func (h endHeap) Len() int           { return len(h) }
+func (h endHeap) Len() int { return len(h) }
+
 func (h endHeap) Less(i, j int) bool { return h[i].until < h[j].until }
+
 func (h endHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].end, h[j].end = i, j
@@ -196,4 +198,31 @@ func (h *endHeap) Pop() any {
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
 	return last
+}
+
+// park returns the requests that a commit deals with: those that got something or wait no longer. The others wait on.
+func (l *loop) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestCall) {
+	p := &l.parked
+	waits := func(r *requestCall) bool {
+		return !r.abandoned() && len(r.grants) == 0 && r.until > now && r.denial.Code != lessor.Draining
+	}
+	for _, r := range p.tried {
+		switch {
+		case !r.parked:
+		case waits(r):
+			p.classify(r)
+		default:
+			p.remove(r)
+			dealt = append(dealt, r)
+		}
+	}
+	p.tried = nil
+	for _, r := range fresh {
+		if waits(r) && p.size < maxParked {
+			p.add(r)
+		} else {
+			dealt = append(dealt, r)
+		}
+	}
+	return dealt
 }

@@ -7,7 +7,7 @@ type work struct {
 	ends     []*endCall
 	changes  []*changeCall
 	requests []*requestCall
-	looks    []*readCall
+	reads    []*readCall
 }
 
 func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
@@ -38,7 +38,7 @@ func (l *loop) sort(ops []op) *work {
 		case *requestCall:
 			w.requests = append(w.requests, o)
 		case *readCall:
-			w.looks = append(w.looks, o)
+			w.reads = append(w.reads, o)
 		}
 	}
 	return &w
@@ -68,7 +68,7 @@ func (w *work) all() []op {
 	for _, c := range w.changes {
 		all = append(all, c)
 	}
-	for _, c := range w.looks {
+	for _, c := range w.reads {
 		all = append(all, c)
 	}
 	return all

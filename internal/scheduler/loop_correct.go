@@ -22,7 +22,7 @@ type correction struct {
 }
 
 // readClock notes what the store's clock says, and what is to be done if it was set back.
-func (l *loop) readClock(now lessor.Instant) {
+func (l *loop) noteClock(now lessor.Instant) {
 	tick := rules.Tick{Wall: now, Mono: time.Since(l.began)}
 	if rules.SteppedBack(l.clock, tick) {
 		l.setBack(now)
@@ -33,9 +33,9 @@ func (l *loop) readClock(now lessor.Instant) {
 
 // setBack sets right what is kept in memory.
 func (l *loop) setBack(now lessor.Instant) {
-	l.reserve.since = min(l.reserve.since, now)
+	l.starving.since = min(l.starving.since, now)
 	l.workers.setBack(now)
-	l.followedUntil = min(l.followedUntil, now.Add(followersFor))
+	l.followersUntil = min(l.followersUntil, now.Add(followersFor))
 	f := l.fold
 	l.retaining.at, f.OthersAt = min(l.retaining.at, now), min(f.OthersAt, now)
 	for i := range l.expected {
@@ -175,12 +175,12 @@ func (p *pass) rewatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.look()
+	p.readClock()
 	var changed []*rules.Held
 	for _, h := range held {
 		if rules.Rewatch(h, p.now) {
 			changed = append(changed, h)
-			p.planLook(h)
+			p.planCheck(h)
 		}
 	}
 	return p.tx.SaveLeases(ctx, changed)
@@ -194,7 +194,7 @@ func (p *pass) recool(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.look()
+	p.readClock()
 	definitions, err := p.tx.Definitions(ctx, ids)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 )
 
 // answer tells each request what it got: new leases, leases from before, or a denial.
-func (r *round) answer(ctx context.Context, fresh []*requestCall) error {
+func (r *round) answerRequests(ctx context.Context, fresh []*requestCall) error {
 	if err := r.show(ctx); err != nil {
 		return err
 	}

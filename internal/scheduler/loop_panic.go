@@ -30,7 +30,7 @@ const panicPause = 2 * time.Second
 func (l *loop) safely(ctx context.Context, do func(context.Context) (time.Duration, error)) (wait time.Duration, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = l.survive(panicked{v, debug.Stack()})
+			err = l.recoverFrom(panicked{v, debug.Stack()})
 		}
 		l.works = nil
 	}()
@@ -44,18 +44,18 @@ func (l *loop) safely(ctx context.Context, do func(context.Context) (time.Durati
 
 // survive answers the calls of a turn that panicked, and forgets what it may have done to the fold. The store has rolled
 // the transaction back.
-func (l *loop) survive(p panicked) error {
+func (l *loop) recoverFrom(p panicked) error {
 	l.panics++
 	err := error(p)
 	if l.panics > 1 {
 		err = fmt.Errorf("%w again, %d times in a row: %v", errPanicked, l.panics, p.value) // the stack was told
 	}
-	for _, f := range l.flights { // those that were committed are answered by themselves
+	for _, f := range l.pending { // those that were committed are answered by themselves
 		if f.wait() != nil {
 			l.refuse(f.w.hot(), err)
 		}
 	}
-	l.flights = nil
+	l.pending = nil
 	calls := 0
 	for _, w := range l.works {
 		calls += w.count()
@@ -66,13 +66,13 @@ func (l *loop) survive(p panicked) error {
 			l.parked.remove(r)
 		}
 	})
-	l.doubt()
+	l.dropFold()
 	l.cfg.Observe(Stats{Calls: calls, Err: err})
 	return err
 }
 
 // calmDown waits before the next turn if the last ones panicked. It returns false if ctx is done.
-func (l *loop) calmDown(ctx context.Context) bool {
+func (l *loop) pauseAfterPanics(ctx context.Context) bool {
 	if l.panics < 2 {
 		return true
 	}

@@ -12,20 +12,20 @@ import (
 // followersFor is how long what a node said about its followers counts: three times as long as it takes to say it again.
 const followersFor = 3 * sampleEvery
 
-const followedName = "followed"
+const followersName = "followed"
 
 // followed says until when somebody follows the records, by node. What a node says goes to the others with its changes; it is also
 // kept, for those that have to rebuild their fold meanwhile.
-type followed map[string]lessor.Instant
+type followers map[string]lessor.Instant
 
-func loadFollowed(ctx context.Context, v View) (followed, error) {
-	raw, err := v.Setting(ctx, followedName)
+func loadFollowers(ctx context.Context, v View) (followers, error) {
+	raw, err := v.Setting(ctx, followersName)
 	if err != nil || raw == nil {
-		return followed{}, err
+		return followers{}, err
 	}
-	var f followed
+	var f followers
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return nil, fmt.Errorf("read setting %s: %w", followedName, err)
+		return nil, fmt.Errorf("read setting %s: %w", followersName, err)
 	}
 	return f, nil
 }
@@ -36,7 +36,7 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 		return
 	}
 	_ = s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
-		f, err := loadFollowed(ctx, p.tx)
+		f, err := loadFollowers(ctx, p.tx)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 			return err
 		}
 		p.l.fold.AskForEvents()
-		return p.tx.SaveSetting(ctx, followedName, raw)
+		return p.tx.SaveSetting(ctx, followersName, raw)
 	})
 }
 
@@ -56,11 +56,11 @@ func (l *loop) restoreFollowers(ctx context.Context, v View) error {
 	if !l.store.Shared() {
 		return nil
 	}
-	l.stream.lose()
-	f, err := loadFollowed(ctx, v)
+	l.stream.markGap()
+	f, err := loadFollowers(ctx, v)
 	for name, until := range f {
 		if name != l.name {
-			l.followedUntil = max(l.followedUntil, until)
+			l.followersUntil = max(l.followersUntil, until)
 		}
 	}
 	return err

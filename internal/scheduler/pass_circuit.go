@@ -1,0 +1,97 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// verdict is the end of one attempt of a definition's job.
+type verdict struct {
+	definition string
+	tenant     lessor.TenantID
+	lease      lessor.LeaseID
+	outcome    rules.Outcome
+}
+
+// judge counts the ends of this pass into the circuits of their definitions.
+func (p *pass) judge(ctx context.Context) error {
+	verdicts := p.verdicts
+	if len(verdicts) == 0 {
+		return nil
+	}
+	p.verdicts = nil
+	var ids []string
+	seen := map[string]bool{}
+	for _, v := range verdicts {
+		if !seen[v.definition] {
+			ids, seen[v.definition] = append(ids, v.definition), true
+		}
+	}
+	circuits, err := p.tx.LockCircuits(ctx, ids, true)
+	if err != nil {
+		return err
+	}
+	p.readClock()
+	definitions, err := p.tx.Definitions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	before := map[string]rules.Circuit{}
+	for id, c := range circuits {
+		before[id] = *c
+	}
+	for _, v := range verdicts {
+		d, c := definitions[v.definition], circuits[v.definition]
+		if d == nil || c == nil || d.Tenant != v.tenant {
+			continue // the definition is gone, and its id may be another tenant's by now
+		}
+		c.Tenant = d.Tenant
+		if err := p.noteSwitch(ctx, c, c.Count(v.outcome, v.lease, d, p.now)); err != nil {
+			return err
+		}
+	}
+	var changed []*rules.Circuit
+	for id, c := range circuits {
+		if *c != before[id] && definitions[id] != nil {
+			changed = append(changed, c)
+		}
+	}
+	return p.saveCircuits(ctx, changed)
+}
+
+func openMessage(c *rules.Circuit) string {
+	return fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt)
+}
+
+// switched tells people that a circuit opened, opened again or closed.
+func (p *pass) noteSwitch(ctx context.Context, c *rules.Circuit, change rules.CircuitChange) error {
+	object := "circuit/" + c.Definition
+	scheduler := Caller{Actor: rules.ActorScheduler}
+	switch change {
+	case rules.CircuitOpened:
+		p.audit(scheduler, "circuit.opened", object, nil, rules.ShowCircuit(c))
+		return p.raiseAnew(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant, openMessage(c))
+	case rules.CircuitReopened:
+		p.audit(scheduler, "circuit.reopened", object, nil, rules.ShowCircuit(c))
+		return p.restate(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant, openMessage(c))
+	case rules.CircuitClosed:
+		p.audit(scheduler, "circuit.closed", object, nil, rules.ShowCircuit(c))
+		return p.clear(ctx, lessor.AlertCircuitOpen, c.Definition, c.Tenant)
+	}
+	return nil
+}
+
+func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
+	if len(cs) == 0 {
+		return nil
+	}
+	for _, c := range cs {
+		if p.l.fold.SetCircuit(c) {
+			p.l.fold.ChangeSettings()
+		}
+	}
+	return p.tx.SaveCircuits(ctx, cs)
+}

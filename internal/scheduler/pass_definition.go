@@ -1,0 +1,148 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// ticker returns the ticks of a definition. A zone that is no longer known counts as UTC.
+func ticker(d *rules.Definition) rules.Ticker {
+	loc, err := time.LoadLocation(d.Zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	return rules.TickerOf(d, loc)
+}
+
+// lockDefinitions loads definitions for change, alone among all nodes. One that is new on two nodes at once is met by the second
+// after the gate, and is then like any other.
+func (p *pass) lockDefinitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error) {
+	locked, err := p.tx.LockDefinitions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.gate(ctx); err != nil {
+		return nil, err
+	}
+	seen, err := p.tx.Definitions(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	if len(seen) != len(locked) {
+		return nil, ErrAgain
+	}
+	return locked, nil
+}
+
+// put stores definitions that differ from what was there, with who did it.
+func (p *pass) put(ctx context.Context, c Caller, ds []*rules.Definition, old map[string]*rules.Definition) error {
+	var changed []*rules.Definition
+	for _, d := range ds {
+		was := old[d.ID]
+		switch {
+		case was == nil:
+			rules.Begin(d, ticker, p.now)
+			p.audit(c, "definition.created", "definition/"+d.ID, nil, rules.ShowDefinition(d))
+		case was.Same(d):
+			*d = *was
+			continue
+		default:
+			rules.Replace(d, was, ticker, p.now)
+			p.audit(c, "definition.changed", "definition/"+d.ID, rules.ShowDefinition(was), rules.ShowDefinition(d))
+		}
+		changed = append(changed, d)
+	}
+	return p.saveDefinitions(ctx, changed)
+}
+
+// saveDefinitions writes definitions and brings the fold of every node along.
+func (p *pass) saveDefinitions(ctx context.Context, ds []*rules.Definition) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	if err := p.tx.SaveDefinitions(ctx, ds); err != nil {
+		return err
+	}
+	f := p.l.fold
+	for _, d := range ds {
+		f.SetPaused(d)
+		f.PlanTick(d.DueAt)
+	}
+	p.l.fold.ChangeSettings()
+	return nil
+}
+
+func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Definition) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, d := range ds {
+		ids = append(ids, d.ID)
+		p.audit(c, "definition.deleted", "definition/"+d.ID, rules.ShowDefinition(d), nil)
+		if err := p.clearAlerts(ctx, d); err != nil {
+			return err
+		}
+		p.l.fold.Unblock(d.ID)
+	}
+	if err := p.cancelOpen(ctx, c.Actor, ds, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {
+		return err
+	}
+	p.l.fold.ChangeSettings()
+	return p.tx.DeleteDefinitions(ctx, ids)
+}
+
+// maxOpenRuns bounds the open jobs of one definition that are looked at.
+const maxOpenRuns = 10_000
+
+// cancelOpen cancels jobs of definitions that have not ended, of those that match.
+func (p *pass) cancelOpen(ctx context.Context, actor string, definitions []*rules.Definition, match func(*rules.Standing) bool) error {
+	open, err := p.tx.OpenRuns(ctx, definitions, maxOpenRuns)
+	if err != nil {
+		return err
+	}
+	var jobs []lessor.JobID
+	for _, runs := range open {
+		for _, r := range runs {
+			jobs = append(jobs, r.Job)
+		}
+	}
+	standings, err := p.lockJobs(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	for _, id := range jobs {
+		st := standings[id]
+		if st == nil || st.Place == rules.Ended || !match(st) {
+			continue
+		}
+		ch, err := rules.Cancel(st, false, actor, p.now)
+		if err != nil {
+			return err
+		}
+		if err := p.apply(ctx, st, ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// module returns the definitions that a manifest's module has for its tenant, if it is to prune them.
+func (p *pass) module(ctx context.Context, plan *rules.ManifestPlan) (all []*rules.Definition, err error) {
+	q := DefinitionQuery{Tenant: &plan.Tenant, Module: plan.Module, Limit: pageLimit}
+	for plan.Prune {
+		page, err := p.tx.DefinitionList(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < q.Limit {
+			break
+		}
+		q.After = PlaceOfDefinition(page[len(page)-1])
+	}
+	return all, nil
+}

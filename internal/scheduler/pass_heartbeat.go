@@ -1,0 +1,50 @@
+package scheduler
+
+import (
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// beat decides the heartbeats of this pass.
+func (p *pass) beat(calls []*beatCall) {
+	for _, c := range calls {
+		for i := range c.beats {
+			p.beatOne(c.caller, &c.beats[i])
+		}
+	}
+}
+
+func (p *pass) beatOne(c Caller, b *beat) {
+	h := p.leases[b.id]
+	if h != nil && !c.sees(h.Tenant) {
+		h = nil
+	}
+	first := h != nil && h.FirstBeatAt == 0
+	if b.err = rules.Beat(h, c.hand(b.ask.Worker), b.ask.TTL, p.now, p.serving); b.err != nil {
+		if p.tooLate(h) {
+			p.late.beats = append(p.late.beats, lateBeat{c, b})
+		}
+		return
+	}
+	p.changed[h.ID] = h
+	p.stats.Beats++
+	p.l.workers.beat(c, h.Worker, p.now)
+	if first {
+		p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
+	}
+	if r := b.ask.Report; r.Progress != nil || r.Message != nil || r.Checkpoint != nil {
+		p.report(h, r)
+	}
+	b.answer = lessor.HeartbeatAnswer{
+		OK: true, ExpiresAt: rules.Effective(h, p.now, p.serving), HeartbeatAfterMS: pace(h.TTL), CancelRequested: h.CancelAt != 0,
+	}
+}
+
+func (p *pass) report(h *rules.Held, r rules.Report) {
+	r.Job, r.At, r.Highest = h.Turn.Job, p.now, r.Progress
+	p.reports = append(p.reports, r)
+}
+
+func pace(ttl time.Duration) int64 { return rules.Pace(ttl).Milliseconds() }

@@ -1,0 +1,55 @@
+package scheduler
+
+import (
+	"context"
+
+	"lessor"
+)
+
+// tell adds an entry to what the followers of this commit get, if there are any.
+func (p *pass) publish(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
+	if p.following == unknown {
+		p.following = no
+		if p.l.stream.active() || p.now < p.l.followersUntil {
+			p.following = yes
+		}
+	}
+	if p.following == yes {
+		p.events = append(p.events, lessor.StreamEvent{Event: event(), JobID: job, TenantID: tenant})
+	}
+}
+
+// following says whether anybody follows the records; it is asked once a pass.
+type following uint8
+
+const (
+	unknown following = iota
+	no
+	yes
+)
+
+// trace gives the entries of this pass their trace ids, and tells them to the nodes on which they are followed.
+func (p *pass) sendEvents(ctx context.Context) error {
+	if len(p.events) == 0 {
+		return nil
+	}
+	ids := make([]lessor.JobID, len(p.events))
+	for i := range p.events {
+		ids[i] = p.events[i].JobID
+	}
+	specs, err := p.tx.Specs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range p.events {
+		if s := specs[p.events[i].JobID]; s != nil {
+			p.events[i].TraceID = s.TraceID
+		}
+		if p.now < p.l.followersUntil {
+			if err := p.l.fold.PublishEvent(&p.events[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package scheduler
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// tickBatch bounds the definitions whose ticks one transaction decides about.
+const tickBatch = 100
+
+// maxDecided bounds the ticks with a row that a definition may pass over in one transaction: on a clock that was ahead they were decided
+// before their time.
+const maxDecided = 10_000
+
+// tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is needed.
+func (l *loop) tick(ctx context.Context) error {
+	_, err := l.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
+	return err
+}
+
+func (l *loop) tickDue() bool {
+	return l.fold.TickAt != 0 && l.fold.TickAt <= l.fold.Serving.LastBeat
+}
+
+func (p *pass) tick(ctx context.Context) error {
+	due, err := p.tx.DueDefinitions(ctx, p.now, tickBatch)
+	if err != nil {
+		return err
+	}
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if err := p.fire(ctx, due); err != nil {
+		return err
+	}
+	next, err := p.tx.NextTick(ctx)
+	if len(due) == 0 && next != 0 {
+		next = max(next, p.now.Add(serveEvery)) // another node is at it
+	}
+	p.l.fold.TickAt = next
+	return err
+}
+
+// fire writes what becomes of the due ticks of definitions, and makes their jobs.
+func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	open, err := p.tx.OpenRuns(ctx, ds, maxOpenRuns)
+	if err != nil {
+		return err
+	}
+	decided, err := p.tx.DecidedTicks(ctx, ds, p.now, maxDecided)
+	if err != nil {
+		return err
+	}
+	var rows []rules.TickRow
+	var specs []*rules.Spec
+	var cancel []*rules.Definition
+	for _, d := range ds {
+		h := p.l.fold.Blocked(d.ID)
+		now, known := p.now, decided[d.ID]
+		if len(known) == maxDecided {
+			now = known[maxDecided-1] // the rest follow in the next
+		}
+		plan := rules.Ticks(d, rules.Undecided(d, ticker(d), known), &h.Circuit, countOpen(open[d.ID]), now)
+		if err := p.lateTicks(ctx, d, plan.Rows); err != nil {
+			return err
+		}
+		if plan.Cancel {
+			cancel = append(cancel, d)
+		}
+		for _, row := range plan.Rows {
+			switch {
+			case row.Ran():
+				spec := tickSpec(d, row.At)
+				row.Run = spec.ID
+				specs = append(specs, spec)
+			case row.Outcome == lessor.TickCircuitOpen:
+				row.Run = lessor.JobID{UUID: newUUID()}
+			}
+			rows = append(rows, row)
+		}
+	}
+	if len(cancel) > 0 {
+		if err := p.cancelOpen(ctx, rules.ActorScheduler, cancel, func(*rules.Standing) bool { return true }); err != nil {
+			return err
+		}
+	}
+	if err := p.store(ctx, specs); err != nil {
+		return err
+	}
+	if err := p.tx.SaveTicks(ctx, rows); err != nil {
+		return err
+	}
+	for _, spec := range specs {
+		p.l.expect(spec, p.now)
+	}
+	p.stats.Ticks = map[lessor.TickOutcome]int{}
+	for i := range rows {
+		p.stats.Ticks[rows[i].Outcome]++
+	}
+	return p.tx.SaveDefinitions(ctx, ds)
+}
+
+func countOpen(runs []OpenRun) (open rules.OpenRuns) {
+	for _, r := range runs {
+		if r.Claimed {
+			open.Others++
+		} else {
+			open.Waiting++
+		}
+	}
+	return open
+}
+
+// tickSpec is the job of a tick, ready to be stored.
+func tickSpec(d *rules.Definition, at lessor.Instant) *rules.Spec {
+	spec := rules.TickSpec(d, at)
+	spec.ID = lessor.JobID{UUID: newUUID()}
+	spec.TraceID = traceOf(spec.ID)
+	return spec
+}
