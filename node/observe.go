@@ -20,7 +20,15 @@ import (
 func (n *Node) observe(s scheduler.Stats) {
 	n.telemetry.Observe(s)
 	n.dashboard.Observe(s)
-	if s.Err != nil {
+	n.logCommit(s)
+}
+
+// logCommit logs a failure. A conflict is none: the nodes on one store commit at the same time, and one of them repeats.
+func (n *Node) logCommit(s scheduler.Stats) {
+	switch {
+	case s.Repeated:
+		n.log.Debug("a commit is repeated", "calls", s.Calls, "error", s.Err)
+	case s.Err != nil:
 		n.log.Error("a commit failed", "calls", s.Calls, "error", s.Err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/scheduler"
 )
 
 // TestMetricsTellTheWork runs a job and a schedule whose circuit opens, and scrapes what that shows.
@@ -69,5 +70,26 @@ func TestLogIsHeldToItsLevel(t *testing.T) {
 	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "loud") ||
 		!strings.Contains(got, "msg=chatty node=a g.k=v") {
 		t.Errorf("logged:\n%s", got)
+	}
+}
+
+// TestConflictIsNoError: a commit that is repeated after a conflict with another node is logged for debugging only.
+func TestConflictIsNoError(t *testing.T) {
+	var out bytes.Buffer
+	n := &Node{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	for _, c := range []struct {
+		stats scheduler.Stats
+		want  string
+	}{
+		{scheduler.Stats{}, ""},
+		{scheduler.Stats{Err: scheduler.ErrAgain, Repeated: true}, "level=DEBUG"},
+		{scheduler.Stats{Err: scheduler.ErrAgain}, "level=ERROR"},
+		{scheduler.Stats{Err: scheduler.ErrFull}, "level=ERROR"},
+	} {
+		out.Reset()
+		n.logCommit(c.stats)
+		if got := out.String(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: logged %q, want %s", c.stats, got, c.want)
+		}
 	}
 }

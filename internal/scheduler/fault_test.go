@@ -270,3 +270,34 @@ func TestStallOfOurOwnIsNotChargedToWorkers(t *testing.T) {
 		w.mustBeat(g)
 	})
 }
+
+// TestConflictsAreRepeated: a commit that loses against another node's is reported as repeated. Its last try, and a commit
+// that fails for another reason, is reported as failed.
+func TestConflictsAreRepeated(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		w.submit(nil)
+		for _, fault := range []error{scheduler.ErrAgain, scheduler.ErrFull} {
+			f.fail.Store(new(fmt.Errorf("update: %w", fault)))
+			if _, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")}); err == nil {
+				t.Errorf("%v: a submission was accepted", fault)
+			}
+			f.fail.Store(nil)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		var repeated, failed int
+		for _, s := range w.stats {
+			switch {
+			case s.Repeated && !errors.Is(s.Err, scheduler.ErrAgain):
+				t.Errorf("a commit that returned %v was reported as repeated", s.Err)
+			case s.Repeated:
+				repeated++
+			case errors.Is(s.Err, scheduler.ErrAgain):
+				failed++
+			}
+		}
+		if failed == 0 || repeated != 4*failed {
+			t.Errorf("%d conflicts were reported as repeated and %d as failed, want four times as many", repeated, failed)
+		}
+	})
+}

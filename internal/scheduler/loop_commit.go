@@ -152,6 +152,7 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 		p := &pass{l: l}
 		err := l.store.Update(ctx, func(tx Tx) error { return p.begin(ctx, tx, fn) })
 		p.stats.Calls, p.stats.Took, p.stats.Err = calls, time.Since(start), faultOnly(err)
+		p.stats.Repeated = try < maxTries && conflict(err)
 		l.cfg.Observe(p.stats)
 		if err == nil {
 			l.retaining.ended.Add(int64(len(p.stats.Ended)))
@@ -175,8 +176,11 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 
 // repeatable reports whether a transaction failed in such a way that it may succeed on a fold that is rebuilt.
 func repeatable(err error) bool {
-	return errors.Is(err, ErrAgain) || errors.Is(err, fold.ErrStale) || errors.Is(err, ErrWentBack)
+	return conflict(err) || errors.Is(err, ErrWentBack)
 }
+
+// conflict reports whether a transaction failed because another node's was first, which is no fault.
+func conflict(err error) bool { return errors.Is(err, ErrAgain) || errors.Is(err, fold.ErrStale) }
 
 // announce tells about the alerts of a commit that is durable, and counts the jobs that failed in it.
 func (l *loop) announce(p *pass) {

@@ -201,5 +201,6 @@ func (l *loop) retryOrRefuse(ctx context.Context, w *work, err error) error {
 
 func (l *loop) observe(f *pendingCommit, err error) {
 	f.p.stats.Calls, f.p.stats.Took, f.p.stats.Err = f.w.count(), time.Since(f.start), faultOnly(err)
+	f.p.stats.Repeated = conflict(err)
 	l.cfg.Observe(f.p.stats)
 }

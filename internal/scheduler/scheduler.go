@@ -72,6 +72,7 @@ type Stats struct {
 	Ticks      map[lessor.TickOutcome]int
 	MassExpiry bool  // the brake was pulled
 	Err        error // the commit failed
+	Repeated   bool  // it failed in a conflict with another node's commit, and its calls are repeated
 }
 
 // EndedAttempt is how an attempt ended, and after how long.
