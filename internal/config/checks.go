@@ -39,6 +39,11 @@ func isHost(s string) bool {
 	return true
 }
 
+func isNetwork(s string) bool {
+	_, ok := parseNetwork(s)
+	return ok
+}
+
 // parseNetwork reads an address or a network; an address is a network of one.
 func parseNetwork(s string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(s); err == nil {
@@ -52,7 +57,7 @@ func parseNetwork(s string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, addr.BitLen()), true
 }
 
-// Proxies returns TrustedProxies as networks. What Validate refuses is left out.
+// Proxies returns TrustedProxies as networks. It leaves out values that Validate refuses.
 func (h HTTP) Proxies() []netip.Prefix {
 	var list []netip.Prefix
 	for _, s := range h.TrustedProxies {
@@ -71,10 +76,8 @@ func isStore(s string) bool {
 }
 
 func isToken(s string) bool {
-	if s == "" {
-		return true
-	}
-	return len(s) >= minSecret && len(s) <= 200 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
+	return s == "" || len(s) >= minSecret && len(s) <= 200 && !strings.ContainsFunc(s, invisible)
 }
 
 func isURL(s string) bool {

@@ -1,11 +1,12 @@
-// Package config is every setting of a Lessor server, in one struct, with where each value came from.
+// Package config holds every setting of a Lessor server in one struct, and the source of each value.
 //
-// Four sources are merged, the later over the earlier: defaults, a YAML file, the environment, flags. Each gives text,
-// and one parser per kind of value reads that text, so that a value is accepted or refused alike wherever it was set and
-// the message can always say the key, the value, its source and what is allowed. The table in keys.go is the list of keys; a key
-// that is not in it is refused.
+// Load merges four sources, later ones over earlier ones: defaults, a YAML file, the environment, flags. Each source
+// gives text, and one parser per kind of value reads that text. So a value is accepted or refused no matter where it
+// was set, and an error can always name the key, the value, its source and the allowed values. The table in keys.go
+// lists the keys; Load refuses any other key.
 //
-// It decides nothing about jobs and leases, opens nothing but the file, and keeps no state. cmd and node call it.
+// The package decides nothing about jobs and leases, opens nothing but the file, and keeps no state. The command and
+// node call it.
 package config
 
 import (
@@ -13,14 +14,14 @@ import (
 	"time"
 )
 
-// Config holds the settings. A Config made by hand takes the default for every field that is zero (WithDefaults); one
-// that came from Load or WithDefaults is complete, and a zero in it means zero.
+// Config holds the settings. In a Config made by hand, a zero field means the default (WithDefaults). A Config from
+// Load or WithDefaults is complete: a zero field means zero.
 type Config struct {
 	Listen     string
 	Data       string
 	Store      string // empty = sqlite: in the data folder
 	Workspace  string // empty = in the data folder
-	AdminToken string // empty = made at the first start
+	AdminToken string // empty = created at the first start
 	Auth       Auth
 	Lease      Lease
 	Capacity   Capacity
@@ -35,19 +36,19 @@ type Config struct {
 	Telemetry  Telemetry
 	HTTP       HTTP
 
-	complete bool // zero fields are meant
+	complete bool // a zero field means zero
 }
 
 // Auth says who needs a token.
 type Auth string
 
-// The rules of access. LoopbackOpen lets callers on this machine in without a token.
+// The values of Auth. With LoopbackOpen, callers on this machine need no token for most calls.
 const (
 	LoopbackOpen Auth = "loopback-open"
 	AuthRequired Auth = "required"
 )
 
-// Lease is about leases and their expiry.
+// Lease holds the settings of leases and their expiry.
 type Lease struct {
 	TTL        time.Duration
 	Grace      time.Duration
@@ -57,18 +58,18 @@ type Lease struct {
 	BrakeRate  int
 }
 
-// Capacity is about what may be leased at once.
+// Capacity says how many units may be leased at once.
 type Capacity struct {
 	TotalUnits   int
 	ReserveUnits int
 	Busy         Busy
 	Backfill     bool
-	Percent      []int // of the units that may be used, by busy rating 0..10
+	Percent      []int // usable percentage of the units, by busy rating 0..10
 	Points       Points
 }
 
-// Points are the thresholds of the busy rating. The first threshold of a list that is reached gives one point, the
-// second two, and so on.
+// Points are the thresholds of the busy rating. Reaching the first threshold of a list gives one point, the second two,
+// and so on.
 type Points struct {
 	CPU        []float64 // percent
 	Memory     []float64 // percent
@@ -77,12 +78,12 @@ type Points struct {
 	InFlight   []float64 // requests
 }
 
-// Tenants is about who the work is for.
+// Tenants holds the settings of tenants.
 type Tenants struct {
 	DefaultCap int
 }
 
-// Jobs holds what submissions leave out, and their limits.
+// Jobs holds the defaults and limits of submissions.
 type Jobs struct {
 	MaxAttempts      int
 	BackoffFirst     time.Duration
@@ -91,13 +92,13 @@ type Jobs struct {
 	PayloadLimit     Size
 }
 
-// Circuit is about definitions that keep failing.
+// Circuit says when a definition that keeps failing is stopped, and for how long.
 type Circuit struct {
 	Failures int
 	Cooldown time.Duration
 }
 
-// Sentinel is about the files by which running commands show that they live.
+// Sentinel holds the settings of sentinel files, which show that commands are running.
 type Sentinel struct {
 	Interval   time.Duration
 	Scan       time.Duration
@@ -105,12 +106,12 @@ type Sentinel struct {
 	DeadAfter  time.Duration
 }
 
-// Executor is about running commands.
+// Executor holds the settings of running commands.
 type Executor struct {
 	KillGrace time.Duration
 }
 
-// Recovery is about what is found after a restart.
+// Recovery holds the settings of the monitor that finds commands again after a restart.
 type Recovery struct {
 	Limit         time.Duration
 	Watch         time.Duration
@@ -120,32 +121,32 @@ type Recovery struct {
 	CleanUnknown  bool
 }
 
-// Retention is how long things are kept after their end.
+// Retention says how long records are kept after their end.
 type Retention struct {
 	Jobs       time.Duration
 	Audit      time.Duration
 	Workspaces time.Duration
 }
 
-// Alerts is where alerts are sent.
+// Alerts says where alerts are sent.
 type Alerts struct {
 	Webhook       string
 	WebhookSecret string
 	AllowHosts    []string
-	JobFailed     bool // jobs that fail for good raise an alert; a program that wants none clears it after WithDefaults
+	JobFailed     bool // jobs that fail for good raise an alert; to switch it off, clear it after WithDefaults
 }
 
-// Telemetry is what the server tells about itself.
+// Telemetry holds the settings of logs and traces.
 type Telemetry struct {
 	OTLPEndpoint string
 	Log          string // text or json
 	LogLevel     string // debug, info, warn or error
 }
 
-// HTTP is about the HTTP server.
+// HTTP holds the settings of the HTTP server.
 type HTTP struct {
-	Hosts          []string // names by which it may be called, besides its own addresses
-	TrustedProxies []string // addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed
+	Hosts          []string // accepted host names, besides the server's own addresses
+	TrustedProxies []string // addresses and networks of proxies whose X-Forwarded-* headers are trusted
 }
 
 // Default returns the defaults, complete.
@@ -166,13 +167,19 @@ func Default() Config {
 				InFlight:   []float64{50, 100},
 			},
 		},
-		Tenants:  Tenants{DefaultCap: 25},
-		Jobs:     Jobs{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, MaxInterruptions: 20, PayloadLimit: 256 * KiB},
-		Circuit:  Circuit{Failures: 5, Cooldown: 300 * time.Second},
-		Sentinel: Sentinel{Interval: 30 * time.Second, Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute},
+		Tenants: Tenants{DefaultCap: 25},
+		Jobs: Jobs{
+			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, MaxInterruptions: 20,
+			PayloadLimit: 256 * KiB,
+		},
+		Circuit: Circuit{Failures: 5, Cooldown: 300 * time.Second},
+		Sentinel: Sentinel{
+			Interval: 30 * time.Second, Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute,
+		},
 		Executor: Executor{KillGrace: 10 * time.Second},
 		Recovery: Recovery{
-			Limit: 30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute, CleanupDelay: 30 * time.Second,
+			Limit: 30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute,
+			CleanupDelay: 30 * time.Second,
 		},
 		Alerts:    Alerts{JobFailed: true},
 		Retention: Retention{Jobs: 7 * day, Audit: 365 * day, Workspaces: 7 * day},
@@ -181,8 +188,8 @@ func Default() Config {
 	}
 }
 
-// WithDefaults returns c complete: unless it was complete before, fields that are zero take their default. What stands
-// under the data folder is derived from it unless it is set.
+// WithDefaults returns c with the default for every zero field, unless c is complete. Store and Workspace lie in the
+// data folder by default.
 func (c Config) WithDefaults() Config {
 	if !c.complete {
 		d := Default()
@@ -202,5 +209,5 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// under names a file in the data folder the way the folder was written, so that messages show what the user knows.
+// under names a file in the data folder. It keeps the folder as the user wrote it, for messages.
 func under(data, name string) string { return strings.TrimRight(data, "/") + "/" + name }

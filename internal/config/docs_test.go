@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDocsDescribeEveryKey holds docs/configuration.md and the table of keys to each other.
+// TestDocsDescribeEveryKey compares docs/configuration.md with the table of keys.
 func TestDocsDescribeEveryKey(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {

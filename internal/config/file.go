@@ -14,10 +14,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile and maxLines bound the file: it holds some sixty keys.
+// maxFile and maxLines bound the file, which has about sixty keys.
 const (
 	maxFile  = 1 << 20
-	maxLines = 5000 // and items of lists; the time of the parser grows with the square of them
+	maxLines = 5000 // lines and items of lists; the parser needs time in proportion to their square
 )
 
 // setting is one value of a source, as text.
@@ -33,7 +33,7 @@ func readFile(path string) ([]setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open configuration: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // nothing was written
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
@@ -44,8 +44,8 @@ func readFile(path string) ([]setting, error) {
 	return parseFile(path, data)
 }
 
-// parseFile reads a mapping of the table's keys and nothing else: unknown keys, duplicates, anchors, aliases, merges,
-// tags and second documents are refused, because each would be a surprise in a file that people read.
+// parseFile reads a mapping of the table's keys and nothing else. It refuses unknown keys, duplicates, anchors,
+// aliases, merges, tags and second documents, because each would surprise the people who read the file.
 func parseFile(path string, data []byte) ([]setting, error) {
 	items := 0
 	for _, mark := range []string{"\n", ",", "[", "{", "- ", "? "} {
@@ -58,7 +58,7 @@ func parseFile(path string, data []byte) ([]setting, error) {
 		return nil, fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
 	}
 	if len(file.Docs) > 1 {
-		return nil, fmt.Errorf("%s: holds %d documents, one is allowed", path, len(file.Docs))
+		return nil, fmt.Errorf("%s: has %d documents, one is allowed", path, len(file.Docs))
 	}
 	r := fileReader{path: path}
 	for _, doc := range file.Docs {
@@ -67,7 +67,7 @@ func parseFile(path string, data []byte) ([]setting, error) {
 	return r.settings, errors.Join(r.errs...)
 }
 
-// fileReader walks a file and gathers settings and everything that is wrong.
+// fileReader walks a file and collects settings and errors.
 type fileReader struct {
 	path     string
 	settings []setting
@@ -86,7 +86,7 @@ func (r *fileReader) at(n ast.Node) string {
 func (r *fileReader) mapping(section string, n ast.Node) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		// An empty section, as when all its keys are commented out.
+		// An empty section: all its keys may be commented out.
 	case *ast.MappingNode:
 		for _, v := range n.Values {
 			r.entry(section, v)
@@ -102,7 +102,7 @@ func (r *fileReader) entry(section string, n *ast.MappingValueNode) {
 	var node ast.Node = n.Key
 	word, ok := node.(*ast.StringNode)
 	if !ok {
-		r.refuse(n, "%s holds a key that is not a word (%s)", orWhole(section), kindOf(n.Key))
+		r.refuse(n, "%s has a key that is not a word (%s)", orWhole(section), kindOf(n.Key))
 		return
 	}
 	name := section + word.Value
@@ -122,7 +122,7 @@ func (r *fileReader) leaf(k Key, n ast.Node) {
 	text, ok := scalar(n)
 	switch list := n.(type) {
 	case *ast.NullNode:
-		return // as if left out
+		return // the same as a missing key
 	case *ast.SequenceNode:
 		ok = true
 		parts := make([]string, len(list.Values))
@@ -140,7 +140,7 @@ func (r *fileReader) leaf(k Key, n ast.Node) {
 	r.settings = append(r.settings, setting{key: k, text: text, source: r.at(n)})
 }
 
-// scalar returns the text of a plain value as it was written.
+// scalar returns the text of a plain value.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -162,7 +162,7 @@ func orWhole(section string) string {
 	return strings.TrimSuffix(section, ".")
 }
 
-// wordsIn lists what may stand in a section.
+// wordsIn lists the keys of a section.
 func wordsIn(section string) []string {
 	var words []string
 	for _, k := range Keys() {

@@ -4,7 +4,10 @@ import "testing"
 
 // FuzzFile looks for files that break the reader, or that it accepts with a key that is not in the table.
 func FuzzFile(f *testing.F) {
-	for _, seed := range []string{whole, "lease:\n  ttl: 1s\n", "a: &b 1\nc: *b", "lease: {ttl: [1, 2]}", "? x\n: y", "- 1", "listen: |\n  x", "\t", "a:\n b\n  - c: {"} {
+	for _, seed := range []string{
+		whole, "lease:\n  ttl: 1s\n", "a: &b 1\nc: *b", "lease: {ttl: [1, 2]}", "? x\n: y", "- 1", "listen: |\n  x",
+		"\t", "a:\n b\n  - c: {",
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -19,7 +22,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzDuration holds reading and writing to each other.
+// FuzzDuration checks that a duration can be read back as it was written.
 func FuzzDuration(f *testing.F) {
 	for _, seed := range []string{"0", "1h30m", "7d", "250ms", "1", "106752d"} {
 		f.Add(seed)

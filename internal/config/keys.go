@@ -8,14 +8,14 @@ import (
 // Key is one setting. To add one: a field in Config, its default in Default, a row in Keys, a row in
 // docs/configuration.md (a test compares them).
 type Key struct {
-	// Name is its path in the file, like lease.ttl.
+	// Name is the path of the key in the file, like lease.ttl.
 	Name string
 	// Allowed says in words which values are accepted.
 	Allowed string
 	// Secret values are never shown.
 	Secret bool
 
-	url   bool              // its value may hold a password
+	url   bool              // its value may contain a password
 	field func(*Config) any // a pointer to its field
 	ok    func(*Config) bool
 }
@@ -26,13 +26,13 @@ func (k Key) Env() string { return "LESSOR_" + strings.ToUpper(strings.ReplaceAl
 // Bounds that several keys share.
 const (
 	shortest  = time.Millisecond
-	maxTTL    = 12 * time.Hour // as for a worker's own ttl
+	maxTTL    = 12 * time.Hour // the same as for a ttl in a request
 	maxSpan   = 30 * day
 	maxKeep   = 3650 * day
 	maxCount  = 1_000_000
 	maxText   = 4096
 	maxHosts  = 100
-	minSecret = 8 // characters: a shorter one could be guessed
+	minSecret = 8 // characters; a shorter secret could be guessed
 )
 
 // Keys returns the table of settings in the order of the file.
@@ -40,10 +40,13 @@ func Keys() []Key {
 	return []Key{
 		text("listen", "HOST:PORT, port 0 to 65535", func(c *Config) *string { return &c.Listen }, isAddress),
 		text("data", "a folder", func(c *Config) *string { return &c.Data }, isPath),
-		hidePassword(text("store", "sqlite:PATH or postgres://USER@HOST/DATABASE", func(c *Config) *string { return &c.Store }, isStore)),
+		hidePassword(text("store", "sqlite:PATH or postgres://USER@HOST/DATABASE",
+			func(c *Config) *string { return &c.Store }, isStore)),
 		text("workspace", "a folder", func(c *Config) *string { return &c.Workspace }, isPath),
-		secret(text("admin_token", "empty, or 8 to 200 visible ASCII characters", func(c *Config) *string { return &c.AdminToken }, isToken)),
-		text("auth", "loopback-open or required", func(c *Config) *Auth { return &c.Auth }, oneOf(LoopbackOpen, AuthRequired)),
+		secret(text("admin_token", "empty, or 8 to 200 visible ASCII characters",
+			func(c *Config) *string { return &c.AdminToken }, isToken)),
+		text("auth", "loopback-open or required",
+			func(c *Config) *Auth { return &c.Auth }, oneOf(LoopbackOpen, AuthRequired)),
 
 		span("lease.ttl", func(c *Config) *time.Duration { return &c.Lease.TTL }, 100*time.Millisecond, maxTTL),
 		span("lease.grace", func(c *Config) *time.Duration { return &c.Lease.Grace }, 0, maxTTL),
@@ -62,7 +65,8 @@ func Keys() []Key {
 		points("capacity.points.memory", func(c *Config) *[]float64 { return &c.Capacity.Points.Memory }, 100),
 		points("capacity.points.p95_ms", func(c *Config) *[]float64 { return &c.Capacity.Points.P95MS }, maxCount),
 		points("capacity.points.error_share", func(c *Config) *[]float64 { return &c.Capacity.Points.ErrorShare }, 1),
-		points("capacity.points.in_flight", func(c *Config) *[]float64 { return &c.Capacity.Points.InFlight }, maxCount),
+		points("capacity.points.in_flight",
+			func(c *Config) *[]float64 { return &c.Capacity.Points.InFlight }, maxCount),
 
 		number("tenants.default_cap", func(c *Config) *int { return &c.Tenants.DefaultCap }, 1, maxCount),
 
@@ -77,7 +81,8 @@ func Keys() []Key {
 
 		span("sentinel.interval", func(c *Config) *time.Duration { return &c.Sentinel.Interval }, shortest, maxSpan),
 		span("sentinel.scan", func(c *Config) *time.Duration { return &c.Sentinel.Scan }, shortest, maxSpan),
-		span("sentinel.stale_after", func(c *Config) *time.Duration { return &c.Sentinel.StaleAfter }, shortest, maxSpan),
+		span("sentinel.stale_after",
+			func(c *Config) *time.Duration { return &c.Sentinel.StaleAfter }, shortest, maxSpan),
 		span("sentinel.dead_after", func(c *Config) *time.Duration { return &c.Sentinel.DeadAfter }, shortest, maxSpan),
 
 		span("executor.kill_grace", func(c *Config) *time.Duration { return &c.Executor.KillGrace }, 0, time.Hour),
@@ -85,22 +90,29 @@ func Keys() []Key {
 		span("recovery.limit", func(c *Config) *time.Duration { return &c.Recovery.Limit }, shortest, maxSpan),
 		span("recovery.watch", func(c *Config) *time.Duration { return &c.Recovery.Watch }, shortest, maxSpan),
 		span("recovery.poll", func(c *Config) *time.Duration { return &c.Recovery.Poll }, shortest, maxSpan),
-		span("recovery.resumed_within", func(c *Config) *time.Duration { return &c.Recovery.ResumedWithin }, shortest, maxSpan),
+		span("recovery.resumed_within",
+			func(c *Config) *time.Duration { return &c.Recovery.ResumedWithin }, shortest, maxSpan),
 		span("recovery.cleanup_delay", func(c *Config) *time.Duration { return &c.Recovery.CleanupDelay }, 0, maxSpan),
 		truth("recovery.clean_unknown", func(c *Config) *bool { return &c.Recovery.CleanUnknown }),
 
 		span("retention.jobs", func(c *Config) *time.Duration { return &c.Retention.Jobs }, shortest, maxKeep),
 		span("retention.audit", func(c *Config) *time.Duration { return &c.Retention.Audit }, shortest, maxKeep),
-		span("retention.workspaces", func(c *Config) *time.Duration { return &c.Retention.Workspaces }, shortest, maxKeep),
+		span("retention.workspaces",
+			func(c *Config) *time.Duration { return &c.Retention.Workspaces }, shortest, maxKeep),
 
-		hidePassword(text("alerts.webhook", "empty, or an http or https URL", func(c *Config) *string { return &c.Alerts.Webhook }, isURL)),
-		secret(text("alerts.webhook_secret", "empty, or 8 to 200 visible ASCII characters", func(c *Config) *string { return &c.Alerts.WebhookSecret }, isToken)),
+		hidePassword(text("alerts.webhook", "empty, or an http or https URL",
+			func(c *Config) *string { return &c.Alerts.Webhook }, isURL)),
+		secret(text("alerts.webhook_secret", "empty, or 8 to 200 visible ASCII characters",
+			func(c *Config) *string { return &c.Alerts.WebhookSecret }, isToken)),
 		hosts("alerts.allow_hosts", func(c *Config) *[]string { return &c.Alerts.AllowHosts }),
 		truth("alerts.job_failed", func(c *Config) *bool { return &c.Alerts.JobFailed }),
 
-		hidePassword(text("telemetry.otlp_endpoint", "empty, or an http or https URL", func(c *Config) *string { return &c.Telemetry.OTLPEndpoint }, isURL)),
-		text("telemetry.log", "text or json", func(c *Config) *string { return &c.Telemetry.Log }, oneOf("text", "json")),
-		text("telemetry.log_level", "debug, info, warn or error", func(c *Config) *string { return &c.Telemetry.LogLevel }, oneOf("debug", "info", "warn", "error")),
+		hidePassword(text("telemetry.otlp_endpoint", "empty, or an http or https URL",
+			func(c *Config) *string { return &c.Telemetry.OTLPEndpoint }, isURL)),
+		text("telemetry.log", "text or json",
+			func(c *Config) *string { return &c.Telemetry.Log }, oneOf("text", "json")),
+		text("telemetry.log_level", "debug, info, warn or error",
+			func(c *Config) *string { return &c.Telemetry.LogLevel }, oneOf("debug", "info", "warn", "error")),
 
 		hosts("http.hosts", func(c *Config) *[]string { return &c.HTTP.Hosts }),
 		networks("http.trusted_proxies", func(c *Config) *[]string { return &c.HTTP.TrustedProxies }),

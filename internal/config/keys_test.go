@@ -6,35 +6,49 @@ import (
 	"testing"
 )
 
-// bounds gives, for every key, values on the allowed side of each bound and values just beyond it.
+// bounds has, for every key, allowed values at each bound and refused values just beyond it.
 var bounds = map[string]struct{ good, bad []string }{
 	"listen": {
 		[]string{"127.0.0.1:0", ":5377", "[::1]:65535", "localhost:80", "0.0.0.0:5377"},
-		[]string{"", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:http", "::1:80", "a b:80", "http://x:80"},
+		[]string{
+			"", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:http", "::1:80", "a b:80", "http://x:80",
+		},
 	},
 	"data":      {[]string{"x", "/tmp/ü"}, []string{"", "a\x00b", strings.Repeat("x", 4097)}},
 	"workspace": {[]string{"x", strings.Repeat("x", 4096)}, []string{"a\x00b", strings.Repeat("x", 4097)}},
 	"store": {
 		[]string{"sqlite:x.db", "sqlite:/abs/x.db", "postgres://u@h/db", "postgresql://u:p@h:5432/db?sslmode=disable"},
-		[]string{"sqlite:", "sqlite://x.db", "sqlite:x?mode=ro", "x.db", "mysql://u@h/db", "postgres://u@h", "postgres://u@h/", "postgres://%zz/db"},
+		[]string{
+			"sqlite:", "sqlite://x.db", "sqlite:x?mode=ro", "x.db", "mysql://u@h/db", "postgres://u@h",
+			"postgres://u@h/", "postgres://%zz/db",
+		},
 	},
 	"admin_token": {
 		[]string{"", strings.Repeat("a", 8), strings.Repeat("~", 200)},
 		[]string{strings.Repeat("a", 7), strings.Repeat("a", 201), "0123456789abcde f", "0123456789abcdeü"},
 	},
-	"auth":                        {[]string{"loopback-open", "required"}, []string{"", "open", "Required"}},
-	"lease.ttl":                   {[]string{"100ms", "12h"}, []string{"99ms", "12h1ms", "60", "-1s", "x", ""}},
-	"lease.grace":                 {[]string{"0", "0s", "12h"}, []string{"12h1ms", "-1s"}},
-	"lease.sweep":                 {[]string{"1ms", "1s"}, []string{"0s", "1001ms"}},
-	"lease.brake_share":           {[]string{"1", "100"}, []string{"0", "101", "1.5", "a", ""}},
-	"lease.brake_min":             {[]string{"1", "1000000"}, []string{"0", "1000001"}},
-	"lease.brake_rate":            {[]string{"1", "1000000"}, []string{"0", "1000001"}},
-	"capacity.total_units":        {[]string{"6", "1000000"}, []string{"0", "1000001", "99999999999999999999"}},
-	"capacity.reserve_units":      {[]string{"0", "99"}, []string{"-1", "100"}},
-	"capacity.busy":               {[]string{"host", "0", "10"}, []string{"-1", "11", "HOST", ""}},
-	"capacity.backfill":           {[]string{"true", "false"}, []string{"yes", "1", ""}},
-	"capacity.percent":            {[]string{"0,0,0,0,0,0,0,0,0,0,100", "100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 0"}, []string{"", "1,2,3", "0,0,0,0,0,0,0,0,0,0,0,0", "101,0,0,0,0,0,0,0,0,0,0", "-1,0,0,0,0,0,0,0,0,0,0", "a,0,0,0,0,0,0,0,0,0,0"}},
-	"capacity.points.cpu":         {[]string{"", "0", "50,100"}, []string{"100.1", "-1", "50,50", "50,40", "a", "NaN", "1,2,3,4,5,6,7,8,9,10,11"}},
+	"auth":                   {[]string{"loopback-open", "required"}, []string{"", "open", "Required"}},
+	"lease.ttl":              {[]string{"100ms", "12h"}, []string{"99ms", "12h1ms", "60", "-1s", "x", ""}},
+	"lease.grace":            {[]string{"0", "0s", "12h"}, []string{"12h1ms", "-1s"}},
+	"lease.sweep":            {[]string{"1ms", "1s"}, []string{"0s", "1001ms"}},
+	"lease.brake_share":      {[]string{"1", "100"}, []string{"0", "101", "1.5", "a", ""}},
+	"lease.brake_min":        {[]string{"1", "1000000"}, []string{"0", "1000001"}},
+	"lease.brake_rate":       {[]string{"1", "1000000"}, []string{"0", "1000001"}},
+	"capacity.total_units":   {[]string{"6", "1000000"}, []string{"0", "1000001", "99999999999999999999"}},
+	"capacity.reserve_units": {[]string{"0", "99"}, []string{"-1", "100"}},
+	"capacity.busy":          {[]string{"host", "0", "10"}, []string{"-1", "11", "HOST", ""}},
+	"capacity.backfill":      {[]string{"true", "false"}, []string{"yes", "1", ""}},
+	"capacity.percent": {
+		[]string{"0,0,0,0,0,0,0,0,0,0,100", "100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 0"},
+		[]string{
+			"", "1,2,3", "0,0,0,0,0,0,0,0,0,0,0,0", "101,0,0,0,0,0,0,0,0,0,0", "-1,0,0,0,0,0,0,0,0,0,0",
+			"a,0,0,0,0,0,0,0,0,0,0",
+		},
+	},
+	"capacity.points.cpu": {
+		[]string{"", "0", "50,100"},
+		[]string{"100.1", "-1", "50,50", "50,40", "a", "NaN", "1,2,3,4,5,6,7,8,9,10,11"},
+	},
 	"capacity.points.memory":      {[]string{"0,100"}, []string{"101"}},
 	"capacity.points.p95_ms":      {[]string{"0.5,1000000"}, []string{"1000001"}},
 	"capacity.points.error_share": {[]string{"0.01,1"}, []string{"1.01"}},
@@ -44,32 +58,40 @@ var bounds = map[string]struct{ good, bad []string }{
 	"jobs.backoff_first":          {[]string{"1ms", "5m"}, []string{"0s", "5m1ms", "30d1ms"}},
 	"jobs.backoff_max":            {[]string{"1s", "30d"}, []string{"999ms", "30d1ms"}},
 	"jobs.max_interruptions":      {[]string{"0", "1000000"}, []string{"-1", "1000001"}},
-	"jobs.payload_limit":          {[]string{"1KiB", "16MiB", "1024B"}, []string{"1023B", "16385KiB", "256", "256KB", "-1KiB", ""}},
-	"circuit.failures":            {[]string{"1", "1000000"}, []string{"0", "1000001"}},
-	"circuit.cooldown":            {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
-	"sentinel.interval":           {[]string{"1ms", "119999ms"}, []string{"0s", "2m"}},
-	"sentinel.scan":               {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
-	"sentinel.stale_after":        {[]string{"30001ms", "599999ms"}, []string{"30s", "600s"}},
-	"sentinel.dead_after":         {[]string{"120001ms", "30d"}, []string{"120s", "30d1ms"}},
-	"executor.kill_grace":         {[]string{"0s", "1h"}, []string{"1h1ms"}},
-	"recovery.limit":              {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
-	"recovery.watch":              {[]string{"10001ms", "30d"}, []string{"10s", "30d1ms"}},
-	"recovery.poll":               {[]string{"1ms", "299999ms"}, []string{"0s", "5m"}},
-	"recovery.resumed_within":     {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
-	"recovery.cleanup_delay":      {[]string{"0s", "30d"}, []string{"30d1ms"}},
-	"alerts.job_failed":           {[]string{"true", "false"}, []string{"no"}},
-	"recovery.clean_unknown":      {[]string{"true"}, []string{"TRUE"}},
-	"retention.jobs":              {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},
-	"retention.audit":             {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},
-	"retention.workspaces":        {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},
-	"alerts.webhook":              {[]string{"", "http://h/x", "https://h"}, []string{"h/x", "ftp://h", "http://"}},
-	"alerts.webhook_secret":       {[]string{"", "01234567"}, []string{"0123456"}},
-	"alerts.allow_hosts":          {[]string{"", "a.example,10.0.0.1"}, []string{"http://a", "a:80", "a,,b"}},
-	"telemetry.otlp_endpoint":     {[]string{"", "http://h:4318"}, []string{"h:4318"}},
-	"telemetry.log":               {[]string{"text", "json"}, []string{"", "xml"}},
-	"telemetry.log_level":         {[]string{"debug", "error"}, []string{"", "trace"}},
-	"http.trusted_proxies":        {[]string{"", "127.0.0.1", "10.0.0.0/8,::1,2001:db8::/32", strings.Repeat("::1,", 99) + "::1"}, []string{"proxy.example", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", strings.Repeat("::1,", 100) + "::1"}},
-	"http.hosts":                  {[]string{"lessor.example", "a_b", "::1", strings.Repeat("a,", 99) + "a"}, []string{"a/b", "-a", "a-", ".", strings.Repeat("a", 64), strings.Repeat("a,", 100) + "a"}},
+	"jobs.payload_limit": {
+		[]string{"1KiB", "16MiB", "1024B"}, []string{"1023B", "16385KiB", "256", "256KB", "-1KiB", ""},
+	},
+	"circuit.failures":        {[]string{"1", "1000000"}, []string{"0", "1000001"}},
+	"circuit.cooldown":        {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
+	"sentinel.interval":       {[]string{"1ms", "119999ms"}, []string{"0s", "2m"}},
+	"sentinel.scan":           {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
+	"sentinel.stale_after":    {[]string{"30001ms", "599999ms"}, []string{"30s", "600s"}},
+	"sentinel.dead_after":     {[]string{"120001ms", "30d"}, []string{"120s", "30d1ms"}},
+	"executor.kill_grace":     {[]string{"0s", "1h"}, []string{"1h1ms"}},
+	"recovery.limit":          {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
+	"recovery.watch":          {[]string{"10001ms", "30d"}, []string{"10s", "30d1ms"}},
+	"recovery.poll":           {[]string{"1ms", "299999ms"}, []string{"0s", "5m"}},
+	"recovery.resumed_within": {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
+	"recovery.cleanup_delay":  {[]string{"0s", "30d"}, []string{"30d1ms"}},
+	"alerts.job_failed":       {[]string{"true", "false"}, []string{"no"}},
+	"recovery.clean_unknown":  {[]string{"true"}, []string{"TRUE"}},
+	"retention.jobs":          {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},
+	"retention.audit":         {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},
+	"retention.workspaces":    {[]string{"1ms", "3650d"}, []string{"0s", "3650d1ms"}},
+	"alerts.webhook":          {[]string{"", "http://h/x", "https://h"}, []string{"h/x", "ftp://h", "http://"}},
+	"alerts.webhook_secret":   {[]string{"", "01234567"}, []string{"0123456"}},
+	"alerts.allow_hosts":      {[]string{"", "a.example,10.0.0.1"}, []string{"http://a", "a:80", "a,,b"}},
+	"telemetry.otlp_endpoint": {[]string{"", "http://h:4318"}, []string{"h:4318"}},
+	"telemetry.log":           {[]string{"text", "json"}, []string{"", "xml"}},
+	"telemetry.log_level":     {[]string{"debug", "error"}, []string{"", "trace"}},
+	"http.trusted_proxies": {
+		[]string{"", "127.0.0.1", "10.0.0.0/8,::1,2001:db8::/32", strings.Repeat("::1,", 99) + "::1"},
+		[]string{"proxy.example", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", strings.Repeat("::1,", 100) + "::1"},
+	},
+	"http.hosts": {
+		[]string{"lessor.example", "a_b", "::1", strings.Repeat("a,", 99) + "a"},
+		[]string{"a/b", "-a", "a-", ".", strings.Repeat("a", 64), strings.Repeat("a,", 100) + "a"},
+	},
 }
 
 func TestEachBoundFromBothSides(t *testing.T) {
@@ -96,8 +118,10 @@ func TestEachBoundFromBothSides(t *testing.T) {
 				t.Errorf("%s: %q was accepted", k.Name, text)
 				continue
 			}
-			if msg := err.Error(); !strings.Contains(msg, k.Name) || !strings.Contains(msg, "flag --x") || !strings.Contains(msg, "allowed is") && !strings.Contains(msg, "must be") {
-				t.Errorf("%s: the refusal of %q does not say key, source and what is allowed: %s", k.Name, text, msg)
+			msg := err.Error()
+			if !strings.Contains(msg, k.Name) || !strings.Contains(msg, "flag --x") ||
+				!strings.Contains(msg, "allowed is") && !strings.Contains(msg, "must be") {
+				t.Errorf("%s: the refusal of %q does not name key, source and allowed values: %s", k.Name, text, msg)
 			}
 		}
 	}

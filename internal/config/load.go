@@ -14,23 +14,23 @@ type Flag struct {
 	Value string
 }
 
-// Sources is where Load looks.
+// Sources are the sources of Load.
 type Sources struct {
 	File    string   // path of a YAML file; empty = none
-	Environ []string // NAME=value, as of os.Environ
+	Environ []string // NAME=value, as from os.Environ
 	Flags   []Flag
 }
 
-// Loaded is a complete, valid Config and where its values came from.
+// Loaded is a complete, valid Config and the sources of its values.
 type Loaded struct {
 	Config
-	// Unused names environment variables that look like settings but are none; they are ignored, so say so.
+	// Unused names environment variables that look like settings but are not. Load ignores them; the caller warns.
 	Unused []string
 
-	sources map[string]string // by key; keys that are missing have their default
+	sources map[string]string // by key; a missing key has its default
 }
 
-// Load merges defaults, file, environment and flags. All that is wrong is reported at once.
+// Load merges defaults, file, environment and flags. Its error names everything that is wrong.
 func Load(s Sources) (Loaded, error) {
 	l := Loaded{Config: Default(), sources: map[string]string{}}
 	var errs []error
@@ -56,7 +56,7 @@ func Load(s Sources) (Loaded, error) {
 	return l, nil
 }
 
-// Source says where the value of a key came from.
+// Source returns the source of a key's value.
 func (l Loaded) Source(name string) string {
 	if s, ok := l.sources[name]; ok {
 		return s
@@ -68,7 +68,8 @@ func (l *Loaded) apply(settings []setting) error {
 	var errs []error
 	for _, s := range settings {
 		if err := s.key.set(&l.Config, s.text); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %q (%s) %w: allowed is %s", s.key.Name, s.key.shown(s.text), s.source, err, s.key.Allowed))
+			errs = append(errs, fmt.Errorf("%s: %q (%s) %w: allowed is %s",
+				s.key.Name, s.key.shown(s.text), s.source, err, s.key.Allowed))
 			continue
 		}
 		l.sources[s.key.Name] = s.source
@@ -76,7 +77,7 @@ func (l *Loaded) apply(settings []setting) error {
 	return errors.Join(errs...)
 }
 
-// key returns the key of that name; the name is one of ours.
+// key returns the key of that name, which must exist.
 func key(name string) Key {
 	keys := Keys()
 	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
@@ -94,11 +95,11 @@ func fromFlags(flags []Flag) []setting {
 	return settings
 }
 
-// others are variables of programs of ours that are no settings of the server but begin like one.
+// others are variables of other Lessor programs that look like settings of the server.
 var others = []string{"LESSOR_LEASE_ID"}
 
-// fromEnvironment returns the settings among variables, in the order of the table. An empty variable counts as not set,
-// since that is how many tools unset one.
+// fromEnvironment returns the settings among variables, in the order of the table. An empty variable counts as unset,
+// because many tools unset variables that way.
 func fromEnvironment(environ []string) (settings []setting, unused []string) {
 	values := map[string]string{}
 	for _, e := range environ {
@@ -121,8 +122,8 @@ func fromEnvironment(environ []string) (settings []setting, unused []string) {
 	return settings, unused
 }
 
-// looksLikeSetting reports whether a variable begins with a section of ours. It is not an error: orchestrators make
-// variables like LESSOR_HTTP_PORT by themselves for a service of that name.
+// looksLikeSetting reports whether a variable begins with the name of a section. Such a variable is not an error:
+// orchestrators make variables like LESSOR_HTTP_PORT for a service named lessor.
 func looksLikeSetting(name string) bool {
 	return slices.ContainsFunc(Keys(), func(k Key) bool {
 		section, _, ok := strings.Cut(k.Name, ".")

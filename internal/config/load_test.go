@@ -64,7 +64,8 @@ func TestLaterSourcesWin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Lease.TTL != 90*time.Minute || l.Lease.Grace != 2*time.Second || l.Lease.BrakeMin != 10 || l.Listen != "127.0.0.1:3" {
+	if l.Lease.TTL != 90*time.Minute || l.Lease.Grace != 2*time.Second || l.Lease.BrakeMin != 10 ||
+		l.Listen != "127.0.0.1:3" {
 		t.Errorf("listen %s, lease %+v", l.Listen, l.Lease)
 	}
 	want := map[string]string{
@@ -80,11 +81,12 @@ func TestLaterSourcesWin(t *testing.T) {
 
 func TestFileForms(t *testing.T) {
 	for name, text := range map[string]string{
-		"empty":             "",
-		"comment":           "# nothing\n",
-		"empty section":     "lease:\n# ttl: 1s\ncapacity: {busy: 8}\n",
-		"null":              "listen: null\ncapacity: {busy: ~}",
-		"list":              "capacity:\n  percent: [100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 0]\n  points: {cpu: [1, 2.5], error_share: [0.10]}\nhttp:\n  hosts:\n    - a.example\n    - b.example\n",
+		"empty":         "",
+		"comment":       "# nothing\n",
+		"empty section": "lease:\n# ttl: 1s\ncapacity: {busy: 8}\n",
+		"null":          "listen: null\ncapacity: {busy: ~}",
+		"list": "capacity:\n  percent: [100, 90, 80, 70, 60, 50, 40, 30, 20, 10, 0]\n" +
+			"  points: {cpu: [1, 2.5], error_share: [0.10]}\nhttp:\n  hosts:\n    - a.example\n    - b.example\n",
 		"quoted":            "lease: {ttl: \"60s\", brake_min: '12'}",
 		"list in one value": "http: {hosts: \"a.example, b.example\"}",
 	} {
@@ -141,7 +143,8 @@ func TestAllThatIsWrongIsReported(t *testing.T) {
 
 func TestOrderRefusalNamesBothKeys(t *testing.T) {
 	_, err := Load(Sources{Environ: []string{"LESSOR_CAPACITY_TOTAL_UNITS=5"}})
-	want := `capacity.reserve_units: "5" (default) must be less than capacity.total_units, which is "5" (env LESSOR_CAPACITY_TOTAL_UNITS)`
+	want := `capacity.reserve_units: "5" (default) must be less than capacity.total_units, ` +
+		`which is "5" (env LESSOR_CAPACITY_TOTAL_UNITS)`
 	if err == nil || err.Error() != want {
 		t.Errorf("err = %v\nwant  %s", err, want)
 	}
@@ -149,7 +152,8 @@ func TestOrderRefusalNamesBothKeys(t *testing.T) {
 
 func TestUnusedVariablesAreNamed(t *testing.T) {
 	l, err := Load(Sources{Environ: []string{
-		"LESSOR_LEASE_TLL=1s", "LESSOR_SERVER=http://x", "LESSOR_TOKEN=t", "LESSOR_LEASE_ID=x", "LESSOR_PORT=tcp://1", "LESSOR_HTTP_PORT=tcp://1",
+		"LESSOR_LEASE_TLL=1s", "LESSOR_SERVER=http://x", "LESSOR_TOKEN=t", "LESSOR_LEASE_ID=x", "LESSOR_PORT=tcp://1",
+		"LESSOR_HTTP_PORT=tcp://1",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +166,8 @@ func TestUnusedVariablesAreNamed(t *testing.T) {
 func TestPrintShowsEachKeyAndNoSecret(t *testing.T) {
 	l, err := Load(Sources{Environ: []string{
 		"LESSOR_ADMIN_TOKEN=hunter2hunter2hunter2", "LESSOR_ALERTS_WEBHOOK_SECRET=hunter2hunter2hunter2",
-		"LESSOR_STORE=postgres://ann:hunter2@h/db?password=hunter2&sslmode=disable", "LESSOR_ALERTS_WEBHOOK=https://u:hunter2@h/x",
+		"LESSOR_STORE=postgres://ann:hunter2@h/db?password=hunter2&sslmode=disable",
+		"LESSOR_ALERTS_WEBHOOK=https://u:hunter2@h/x",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +184,9 @@ func TestPrintShowsEachKeyAndNoSecret(t *testing.T) {
 			t.Errorf("%s is not shown", k.Name)
 		}
 	}
-	for _, want := range []string{"postgres://ann:*****@h/db", "env LESSOR_STORE", `telemetry.otlp_endpoint      ""  `} {
+	for _, want := range []string{
+		"postgres://ann:*****@h/db", "env LESSOR_STORE", `telemetry.otlp_endpoint      ""  `,
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not shown in\n%s", want, out.String())
 		}
@@ -187,7 +194,9 @@ func TestPrintShowsEachKeyAndNoSecret(t *testing.T) {
 }
 
 func TestErrorsShowNoSecret(t *testing.T) {
-	_, err := Load(Sources{Environ: []string{"LESSOR_ADMIN_TOKEN=hunter2", "LESSOR_STORE=mysql://u:hunter2@h/db", "LESSOR_ALERTS_WEBHOOK_SECRET=hunter2"}})
+	_, err := Load(Sources{Environ: []string{
+		"LESSOR_ADMIN_TOKEN=hunter2", "LESSOR_STORE=mysql://u:hunter2@h/db", "LESSOR_ALERTS_WEBHOOK_SECRET=hunter2",
+	}})
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("err = %v", err)
 	}
@@ -195,7 +204,8 @@ func TestErrorsShowNoSecret(t *testing.T) {
 
 func TestTooManyLinesAreRefusedAtOnce(t *testing.T) {
 	start := time.Now()
-	if _, err := parseFile("f.yaml", []byte(strings.Repeat("a: b\n", 200_000))); err == nil || !strings.Contains(err.Error(), "more than 5000 lines") {
+	_, err := parseFile("f.yaml", []byte(strings.Repeat("a: b\n", 200_000)))
+	if err == nil || !strings.Contains(err.Error(), "more than 5000 lines") {
 		t.Errorf("got %.200v", err)
 	}
 	if took := time.Since(start); took > time.Second {

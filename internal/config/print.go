@@ -3,10 +3,12 @@ package config
 import (
 	"fmt"
 	"io"
+	"net/url"
+	"strings"
 	"text/tabwriter"
 )
 
-// Print writes each key, its value and where that came from. Secrets are masked.
+// Print writes each key, its value and its source. Secrets are masked.
 func (l Loaded) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KEY\tVALUE\tSOURCE")
@@ -18,4 +20,41 @@ func (l Loaded) Print(w io.Writer) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", k.Name, value, l.Source(k.Name))
 	}
 	return t.Flush()
+}
+
+const masked = "*****"
+
+// shown returns a value with secrets and passwords hidden.
+func (k Key) shown(value string) string {
+	switch {
+	case value == "":
+		return value
+	case k.Secret:
+		return masked
+	case k.url:
+		return MaskURL(value)
+	}
+	return value
+}
+
+// MaskURL hides the passwords of a URL. A value that is not a URL is hidden completely, except for a sqlite: path.
+func MaskURL(s string) string {
+	if strings.HasPrefix(s, "sqlite:") {
+		return s
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return masked
+	}
+	q := u.Query()
+	for name := range q {
+		if strings.Contains(strings.ToLower(name), "password") {
+			q.Set(name, masked)
+			u.RawQuery = q.Encode()
+		}
+	}
+	if _, set := u.User.Password(); set {
+		u.User = url.UserPassword(u.User.Username(), masked)
+	}
+	return strings.ReplaceAll(u.String(), url.QueryEscape(masked), masked)
 }

@@ -15,7 +15,7 @@ const (
 	PostgreSQL StoreKind = "postgres"
 )
 
-// StoreLocation is where a store is: a file's path, or a connection URL.
+// StoreLocation is the path or the connection URL of a store.
 type StoreLocation struct {
 	Kind StoreKind
 	Path string // of SQLite
@@ -24,8 +24,8 @@ type StoreLocation struct {
 
 var (
 	errStore       = errors.New("is neither sqlite:PATH nor postgres://USER@HOST/DATABASE")
-	errStoreSlash  = errors.New("has slashes after sqlite: that would change the path; write sqlite:PATH")
-	errStoreOption = errors.New("has a ? in the path; options of the database are not set here")
+	errStoreSlash  = errors.New("has two slashes after sqlite:, which are not part of the path; write sqlite:PATH")
+	errStoreOption = errors.New("has a ? in the path; options of the database cannot be set here")
 )
 
 // ParseStore reads sqlite:PATH or postgres://….
@@ -42,10 +42,7 @@ func ParseStore(s string) (StoreLocation, error) {
 		return StoreLocation{Kind: SQLite, Path: path}, nil
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return StoreLocation{}, errStore
-	}
-	if strings.Trim(u.Path, "/") == "" {
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || strings.Trim(u.Path, "/") == "" {
 		return StoreLocation{}, errStore
 	}
 	return StoreLocation{Kind: PostgreSQL, URL: s}, nil

@@ -15,8 +15,8 @@ var (
 	errList   = errors.New("is not a list of numbers")
 )
 
-// set reads text into the key's field. It checks the form; whether the value is allowed is checked when all sources
-// are merged, because some bounds depend on other keys.
+// set reads text into the key's field. It checks only the form: bounds are checked when all sources are merged, because
+// some depend on other keys.
 func (k Key) set(c *Config, text string) (err error) {
 	switch p := k.field(c).(type) {
 	case *string:
@@ -45,12 +45,12 @@ func (k Key) set(c *Config, text string) (err error) {
 	case *[]float64:
 		*p, err = numbers(text, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
 	default:
-		panic(fmt.Sprintf("config: key %s has a field of kind %T that no text is read into", k.Name, p))
+		panic(fmt.Sprintf("config: key %s has a field of the unknown kind %T", k.Name, p))
 	}
 	return err
 }
 
-// value writes the key's field as text that set reads back.
+// value writes the key's field as text that set can read back.
 func (k Key) value(c *Config) string {
 	switch p := k.field(c).(type) {
 	case *time.Duration:
@@ -69,15 +69,15 @@ func (k Key) value(c *Config) string {
 	}
 }
 
-// zero reports whether the key's field is not set in c; an empty list is set.
+// zero reports whether the key's field is zero in c. An empty list is not.
 func (k Key) zero(c *Config) bool { return reflect.ValueOf(k.field(c)).Elem().IsZero() }
 
-// copy takes the key's field from another Config.
+// copy copies the key's field.
 func (k Key) copy(to, from *Config) {
 	reflect.ValueOf(k.field(to)).Elem().Set(reflect.ValueOf(k.field(from)).Elem())
 }
 
-// splitList reads a list written with commas; empty text is the empty list.
+// splitList reads a list separated by commas. Empty text is an empty list.
 func splitList(text string) []string {
 	list := []string{}
 	if strings.TrimSpace(text) == "" {

@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// Validate refuses values that are out of range or contradict each other. It reports all of them.
+// Validate returns an error that names all values that are out of range or contradict each other.
 func (c Config) Validate() error {
 	return validate(&c, func(string) string { return "set in the program" })
 }
 
-// order says that one key must stay below (or at most at) another.
+// order says that one key must be less than another.
 type order struct {
 	low, high string
-	equal     bool // may be equal
+	equal     bool // they may be equal
 }
 
-// orders are the pairs that make no sense otherwise: a verdict before its warning, a signal rarer than the patience for
-// it, a look rarer than the time to look, a first delay longer than the longest, a reserve that leaves nothing.
+// orders are the pairs of keys that depend on each other.
 var orders = []order{
 	{low: "sentinel.interval", high: "sentinel.stale_after"},
 	{low: "sentinel.stale_after", high: "sentinel.dead_after"},
@@ -30,7 +29,8 @@ func validate(c *Config, source func(key string) string) error {
 	var errs []error
 	for _, k := range Keys() {
 		if !k.ok(c) {
-			errs = append(errs, fmt.Errorf("%s: %q (%s) is not allowed: allowed is %s", k.Name, k.shown(k.value(c)), source(k.Name), k.Allowed))
+			errs = append(errs, fmt.Errorf("%s: %q (%s) is not allowed: allowed is %s",
+				k.Name, k.shown(k.value(c)), source(k.Name), k.Allowed))
 		}
 	}
 	for _, o := range orders {
