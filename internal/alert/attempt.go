@@ -21,19 +21,19 @@ const (
 	headerDelivery  = "X-Lessor-Delivery"
 )
 
-// Waiting between attempts: from a second, so that a restart of the other side is hardly noticed, to five minutes, so
-// that an hour has some twenty attempts.
+// The wait between attempts. It starts at a second, so that a restart of the receiver causes little delay, and ends at
+// five minutes, so that an hour has about twenty attempts.
 const (
 	firstWait     = time.Second
 	maxWait       = 5 * time.Minute
-	maxRetryAfter = 15 * time.Minute // what the other side may ask for
+	maxRetryAfter = 15 * time.Minute // limit on the receiver's Retry-After
 )
 
-// result is what came of an attempt.
+// result is the result of an attempt.
 type result struct {
 	err   error // nil = delivered
 	again bool
-	after time.Duration // what the other side asked us to wait
+	after time.Duration // the receiver's Retry-After
 }
 
 // attempt posts a delivery once.
@@ -54,7 +54,7 @@ func (s *Sender) attempt(ctx context.Context, d *delivery) result {
 	if err != nil {
 		return result{err: plain(err), again: !errors.Is(err, errNotPublic)}
 	}
-	_ = res.Body.Close() // what it says does not matter, so it is not read
+	_ = res.Body.Close() // the body does not matter, so it is not read
 	switch code := res.StatusCode; {
 	case code >= 200 && code < 300:
 		return result{}
@@ -68,14 +68,14 @@ func (s *Sender) attempt(ctx context.Context, d *delivery) result {
 	}
 }
 
-// Signature returns the header by which the other side knows that a body is ours.
+// Signature returns the value of the header with which the receiver checks the sender of a body.
 func Signature(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// plain takes the address out of an error.
+// plain removes the address from an error.
 func plain(err error) error {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		return outer.Err
@@ -83,8 +83,8 @@ func plain(err error) error {
 	return err
 }
 
-// backoff returns how long to wait after the n-th attempt: twice as long each time, half of it by chance, so that many
-// servers do not come back at once.
+// backoff returns the wait after the n-th attempt: twice as long each time, and half of it random, so that many servers
+// do not retry at the same time.
 func backoff(n int) time.Duration {
 	wait := maxWait
 	if n < 10 {
@@ -93,7 +93,7 @@ func backoff(n int) time.Duration {
 	return wait/2 + rand.N(wait/2)
 }
 
-// retryAfter reads what the other side asks for, in seconds or as a date.
+// retryAfter reads a Retry-After header, which has seconds or a date.
 func retryAfter(header string, now time.Time) time.Duration {
 	var d time.Duration
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {

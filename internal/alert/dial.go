@@ -12,8 +12,8 @@ import (
 
 var errNotPublic = errors.New("the webhook's address is not public, and its host is not allowed by name")
 
-// newClient returns a client that follows nothing and nobody. Unless the host is allowed, it dials public addresses
-// only.
+// newClient returns a client that follows no redirects. Unless the host is allowed, it connects only to public
+// addresses.
 func newClient(allowed bool) *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	if !allowed {
@@ -30,7 +30,7 @@ func newClient(allowed bool) *http.Client {
 	}
 }
 
-// dialPublic is asked before each connection, with the address that will be dialled.
+// dialPublic is called before each connection, with the address that will be dialled.
 func dialPublic(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !public(to.Addr()) {
@@ -39,8 +39,8 @@ func dialPublic(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// notPublic are the blocks that the methods of netip.Addr do not know: they are not for the public network, or hold an
-// IPv4 address that may be anything.
+// notPublic are the blocks that the methods of netip.Addr do not know: they are not public, or contain an IPv4 address
+// that may not be public.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // this network
 	netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT

@@ -18,15 +18,21 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 		addrs []string
 	}{
 		{true, []string{
-			"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "172.15.255.255",
-			"172.32.0.0", "192.167.255.255", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700::1111", "2a00:1450::1",
+			"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
+			"172.15.255.255",
+			"172.32.0.0", "192.167.255.255", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700::1111",
+			"2a00:1450::1",
 		}},
 		{false, []string{
-			"0.0.0.0", "0.1.2.3", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1", "127.255.255.255",
-			"169.254.169.254", "172.16.0.0", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.19.255.255",
+			"0.0.0.0", "0.1.2.3", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1",
+			"127.255.255.255",
+			"169.254.169.254", "172.16.0.0", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.168.0.1", "198.18.0.1",
+			"198.19.255.255",
 			"198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
-			"::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:7f00:1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "100::1",
-			"2001::1", "2001:db8::1", "2002:7f00:1::", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
+			"::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:7f00:1", "64:ff9b::7f00:1",
+			"64:ff9b:1::a00:1", "100::1",
+			"2001::1", "2001:db8::1", "2002:7f00:1::", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1",
+			"ff02::1",
 			"2606:4700::1111%eth0",
 		}},
 	} {
@@ -38,7 +44,7 @@ func TestOnlyPublicAddressesAreDialled(t *testing.T) {
 	}
 }
 
-// TestPrivateAddressesAreNeverReached names this machine in every way there is. The listener must not see a caller.
+// TestPrivateAddressesAreNeverReached uses every name of this machine. The listener must not see a connection.
 func TestPrivateAddressesAreNeverReached(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +64,9 @@ func TestPrivateAddressesAreNeverReached(t *testing.T) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::1]", "0.0.0.0", "[::]"} {
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::1]", "0.0.0.0", "[::]",
+	} {
 		s, err := New(Config{Webhook: "https://" + host + ":" + port, AllowHosts: []string{"other.test"}})
 		if err != nil {
 			t.Fatal(err)
@@ -88,20 +96,22 @@ func tlsSender(t *testing.T, server *httptest.Server, secret string) *Sender {
 }
 
 func TestAllowedHostIsReachedOverTLS(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+	}))
 	defer server.Close()
 	s := tlsSender(t, server, "key")
 	if r := s.attempt(t.Context(), &delivery{body: []byte("{}")}); r.err != nil {
 		t.Errorf("not delivered: %v", r.err)
 	}
 	transport, _ := s.client.Transport.(*http.Transport)
-	if transport.Proxy != nil { // one on this machine cannot be tried: the environment's never apply to it
-		t.Error("a proxy may stand between us and the address that was checked")
+	if transport.Proxy != nil { // the test cannot use a proxy: those of the environment never apply to this machine
+		t.Error("a proxy may be used instead of the address that was checked")
 	}
 	transport.TLSClientConfig = nil
 	r := s.attempt(t.Context(), &delivery{body: []byte("{}")})
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](r.err); !ok {
-		t.Errorf("a certificate of nobody was accepted: %v", r.err)
+		t.Errorf("an unknown certificate was accepted: %v", r.err)
 	}
 }
 
@@ -142,7 +152,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func TestErrorsDoNotTellTheAddress(t *testing.T) {
+func TestErrorsDoNotContainTheAddress(t *testing.T) {
 	s, err := New(Config{Webhook: "https://127.0.0.1:1/hidden", AllowHosts: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)

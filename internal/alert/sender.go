@@ -1,18 +1,19 @@
-// Package alert sends alerts to a webhook: a POST of the alert's JSON, signed, and tried again while the other side is
-// out of reach. The server hands it every alert that it stores; what is not delivered stays in the store.
+// Package alert sends alerts to a webhook: a signed POST of the alert's JSON, repeated while the receiver cannot be
+// reached. The server passes it every alert that it stores; an alert that cannot be delivered stays in the store.
 //
 //	Send ──► waiting ──due──► attempt ──2xx──► delivered
 //	            ▲                │
 //	            └── 5xx, 429, no connection, while RetryFor lasts
-//	                             └── anything else, or no time left ──► dropped, counted and told
+//	                             └── anything else, or no time left ──► dropped, counted and reported
 //
-// A webhook is a way into the network of the server for whoever may set it, so: https only, no redirects, no proxy from
-// the environment, and no connection to an address that is not public, decided when the connection is made and for the
-// address that is really dialled, so that a name which changes its address is no way around. Hosts that are allowed by
-// name are free of these rules, but for redirects.
+// A webhook could be used to reach the server's own network. So the sender uses https only, follows no redirects, uses
+// no proxy from the environment, and connects only to public addresses. It checks the address that it dials, when it
+// dials it, so that a host name which changes its address cannot evade the check. Hosts that are allowed by name are
+// exempt from all rules but the one about redirects.
 package alert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -32,12 +33,12 @@ type Config struct {
 	Waiting    int           // alerts that may wait at once, 1000
 	Timeout    time.Duration // of one attempt, 10 s
 	RetryFor   time.Duration // from Send on, 1 h
-	// Dropped is told of each alert that is given up, and why. The error never holds the webhook's address, which is
-	// often a secret.
+	// Dropped is called for each alert that is given up, with the reason. The error never contains the webhook's
+	// address, which is often a secret.
 	Dropped func(id string, why error)
 }
 
-// Why alerts are given up.
+// The reasons why alerts are given up.
 var (
 	ErrFull    = errors.New("too many alerts are waiting")
 	ErrTooLong = errors.New("the alert is larger than 64 KiB")
@@ -47,7 +48,7 @@ var (
 // maxBody bounds one alert, which is a few hundred bytes.
 const maxBody = 64 << 10
 
-// Sender delivers alerts. Send may be called by many at once; one goroutine calls Run.
+// Sender delivers alerts. Many goroutines may call Send; one calls Run.
 type Sender struct {
 	config  Config
 	client  *http.Client
@@ -55,10 +56,10 @@ type Sender struct {
 	dropped atomic.Int64
 
 	mu      sync.Mutex
-	waiting []*delivery // oldest first, the one that is being tried among them
+	waiting []*delivery // oldest first, including the one that is being tried
 }
 
-// A delivery is one alert on its way.
+// A delivery is one alert that is not delivered yet.
 type delivery struct {
 	id    string
 	body  []byte
@@ -67,7 +68,7 @@ type delivery struct {
 	until time.Time
 }
 
-// New returns a sender, or says what is wrong with the webhook.
+// New returns a sender. It refuses a webhook that is not safe.
 func New(c Config) (*Sender, error) {
 	u, err := url.Parse(c.Webhook)
 	if err != nil || u.Hostname() == "" {
@@ -79,23 +80,17 @@ func New(c Config) (*Sender, error) {
 	if u.Scheme != "https" && (u.Scheme != "http" || !allowed) {
 		return nil, errors.New("the webhook must be https, or http to a host that is allowed by name")
 	}
-	if c.Waiting == 0 {
-		c.Waiting = 1000
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 10 * time.Second
-	}
-	if c.RetryFor == 0 {
-		c.RetryFor = time.Hour
-	}
+	c.Waiting = cmp.Or(c.Waiting, 1000)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.RetryFor = cmp.Or(c.RetryFor, time.Hour)
 	if c.Dropped == nil {
 		c.Dropped = func(string, error) {}
 	}
 	return &Sender{config: c, client: newClient(allowed), ready: make(chan struct{}, 1)}, nil
 }
 
-// Send hands over an alert under an id by which the other side can tell repetitions. It does not wait; an alert that
-// cannot be kept is dropped.
+// Send queues an alert. The receiver recognizes repetitions by the id. Send does not wait; if the queue is full, it
+// drops the alert.
 func (s *Sender) Send(id string, body []byte) {
 	if len(body) > maxBody {
 		s.drop(id, ErrTooLong)
@@ -105,7 +100,8 @@ func (s *Sender) Send(id string, body []byte) {
 	s.mu.Lock()
 	full := len(s.waiting) >= s.config.Waiting
 	if !full {
-		s.waiting = append(s.waiting, &delivery{id: id, body: slices.Clone(body), due: now, until: now.Add(s.config.RetryFor)})
+		d := &delivery{id: id, body: slices.Clone(body), due: now, until: now.Add(s.config.RetryFor)}
+		s.waiting = append(s.waiting, d)
 	}
 	s.mu.Unlock()
 	if full {
@@ -118,7 +114,7 @@ func (s *Sender) Send(id string, body []byte) {
 	}
 }
 
-// Dropped returns how many alerts were given up.
+// Dropped returns the number of alerts that were given up.
 func (s *Sender) Dropped() int64 { return s.dropped.Load() }
 
 func (s *Sender) drop(id string, why error) {
@@ -126,7 +122,7 @@ func (s *Sender) drop(id string, why error) {
 	s.config.Dropped(id, why)
 }
 
-// Run delivers until ctx is done, and drops what then still waits.
+// Run delivers until ctx is done, and then drops the alerts that still wait.
 func (s *Sender) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -152,7 +148,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// next returns the delivery that has been due for longest, or in how long one will be.
+// next returns the delivery that has been due for longest, or the time until one is due.
 func (s *Sender) next(now time.Time) (d *delivery, in time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +167,7 @@ func (s *Sender) next(now time.Time) (d *delivery, in time.Duration) {
 	return d, 0
 }
 
-// settle decides what becomes of a delivery after an attempt.
+// settle removes a delivery after an attempt, or plans its next attempt.
 func (s *Sender) settle(ctx context.Context, d *delivery, r result) {
 	if ctx.Err() != nil && r.err != nil {
 		return // Run drops it

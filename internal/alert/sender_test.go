@@ -44,7 +44,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Unlock()
 	maps.Copy(w.Header(), header)
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, strings.Repeat("x", 1<<20)) // nobody reads it
+	_, _ = io.WriteString(w, strings.Repeat("x", 1<<20)) // the sender does not read it
 }
 
 // seen returns the calls so far.
@@ -58,7 +58,7 @@ func always(code int) func(int) (int, http.Header) {
 	return func(int) (int, http.Header) { return code, nil }
 }
 
-// drops gathers what a sender gave up.
+// drops collects the alerts that a sender dropped.
 type drops struct {
 	mu  sync.Mutex
 	ids []string
@@ -71,7 +71,7 @@ func (d *drops) add(id string, why error) {
 	d.ids, d.err = append(d.ids, id), why
 }
 
-// inBubble runs a sender against a hook over pipes, with the time of the bubble.
+// inBubble runs a sender against a hook over pipes, in a bubble with its own time.
 func inBubble(t *testing.T, h *hook, c Config, test func(s *Sender, d *drops)) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &drops{}
@@ -104,7 +104,7 @@ func inBubble(t *testing.T, h *hook, c Config, test func(s *Sender, d *drops)) {
 	})
 }
 
-// pipes is a listener that hands out the far ends of pipes.
+// pipes is a listener that returns the far ends of pipes.
 type pipes struct{ conns chan net.Conn }
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -152,7 +152,9 @@ func TestAlertWithoutSecretIsUnsigned(t *testing.T) {
 }
 
 func TestFailuresAreTriedAgainForAnHour(t *testing.T) {
-	for _, code := range []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusTooManyRequests} {
+	for _, code := range []int{
+		http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusTooManyRequests,
+	} {
 		h := &hook{answer: always(code)}
 		inBubble(t, h, Config{}, func(s *Sender, d *drops) {
 			start := time.Now()
@@ -199,8 +201,12 @@ func TestDeliveryAfterFailures(t *testing.T) {
 }
 
 func TestRefusedAlertIsNotTriedAgain(t *testing.T) {
-	for _, code := range []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusGone, http.StatusFound, http.StatusNotModified} {
-		h := &hook{answer: func(int) (int, http.Header) { return code, http.Header{"Location": {"http://hook.test/other"}} }}
+	for _, code := range []int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusGone, http.StatusFound, http.StatusNotModified,
+	} {
+		h := &hook{answer: func(int) (int, http.Header) {
+			return code, http.Header{"Location": {"http://hook.test/other"}}
+		}}
 		inBubble(t, h, Config{}, func(s *Sender, d *drops) {
 			s.Send("a", []byte("{}"))
 			time.Sleep(2 * time.Hour)
@@ -218,7 +224,10 @@ func TestRetryAfterIsHonouredWithinBounds(t *testing.T) {
 		least, most time.Duration
 	}{
 		{func(time.Time) string { return "120" }, 2 * time.Minute, 2 * time.Minute},
-		{func(now time.Time) string { return now.Add(time.Minute).UTC().Format(http.TimeFormat) }, 59 * time.Second, time.Minute},
+		{
+			func(now time.Time) string { return now.Add(time.Minute).UTC().Format(http.TimeFormat) }, 59 * time.Second,
+			time.Minute,
+		},
 		{func(time.Time) string { return "86400" }, maxRetryAfter, maxRetryAfter},
 		{func(time.Time) string { return "99999999999999" }, 0, firstWait},
 		{func(time.Time) string { return "-5" }, 0, firstWait},

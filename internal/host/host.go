@@ -9,15 +9,15 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 )
 
-// Sampler measures CPU use between one sample and the next, without ever waiting.
+// Sampler measures CPU use between two samples. It never waits.
 type Sampler struct {
 	mu   sync.Mutex
 	last cpu.TimesStat
-	cpu  float64 // of the last interval that was long enough to measure
+	cpu  float64 // percentage in the last interval that was long enough to measure
 }
 
-// New takes the first measurement. Until a second one is far enough away, the CPU figure is the average since the
-// machine started: something true must be known before the server is ready.
+// New takes the first measurement. Until there is a second one, the CPU percentage is the average since the machine
+// started, because the server needs a value before it is ready.
 func New() (*Sampler, error) {
 	now, err := times()
 	if err != nil {
@@ -57,8 +57,8 @@ func times() (cpu.TimesStat, error) {
 	return all[0], nil
 }
 
-// minSpan is the shortest CPU time, over all cores, from which a share is computed: the kernel counts in steps of 10 ms,
-// so less would be noise.
+// minSpan is the least CPU time in seconds, over all cores, from which a share is computed. The kernel counts in steps
+// of 10 ms, so less would be noise.
 const minSpan = 0.2
 
 // used returns the share of CPU time between two measurements that was not idle, in per cent.

@@ -12,7 +12,7 @@ type jsonReader struct {
 	decoder *json.Decoder
 	line    int
 	begin   int // of the line
-	at      int // how far lines were counted
+	at      int // lines were counted up to here
 }
 
 func readJSON(raw []byte) *value {
@@ -21,7 +21,7 @@ func readJSON(raw []byte) *value {
 	return r.value()
 }
 
-// value reads one value. Depth is bounded by json.Valid, which the caller asked.
+// value reads one value. The caller has called json.Valid, which bounds the depth.
 func (r *jsonReader) value() *value {
 	v := r.place()
 	token, _ := r.decoder.Token()
@@ -55,7 +55,7 @@ func (r *jsonReader) value() *value {
 	return v
 }
 
-// place returns a value at the beginning of the next token.
+// place returns an empty value at the position of the next token.
 func (r *jsonReader) place() *value {
 	start := int(r.decoder.InputOffset())
 	for start < len(r.raw) && strings.IndexByte(" \t\r\n,:", r.raw[start]) >= 0 {

@@ -1,10 +1,10 @@
-// Package manifest reads the files in which people write their definitions, in YAML or JSON, and turns them into what
-// POST /api/kernel/manifests takes. The CLI calls it; the server never does.
+// Package manifest reads files with definitions, in YAML or JSON, and turns them into the body of POST
+// /api/kernel/manifests. The CLI calls it; the server never does.
 //
-// It is strict, because a file is read more often than written: a field that nobody knows, a key that comes twice, an
-// anchor, an alias, a merge, a tag or a number that JSON would not know is refused, with its line and column and what to
-// write instead. Numbers go through as they are written. Whether a value is allowed is the server's to say; Where finds
-// the place of a field that it complains about.
+// It is strict, because a file is read more often than written. It refuses unknown fields, duplicate keys, anchors,
+// aliases, merges, tags, and numbers that are not valid in JSON. Each error names the line and the column, and says
+// what to write instead. Numbers are passed on as they are written. The server decides whether a value is allowed;
+// Where finds the place of a field that the server refused.
 package manifest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// MaxSize is how large a file may be, in bytes: as much as the server takes at once.
+// MaxSize is the largest allowed file in bytes, which is also the server's limit.
 const MaxSize = 16 << 20
 
 // Manifest is one document of a file. DryRun and Prune may be changed before Body is called.
@@ -30,8 +30,8 @@ type Manifest struct {
 	root *value
 }
 
-// Read returns the manifests of a file, one a document, in their order. The error has a line a mistake, each beginning
-// with the name of the file, the line and the column.
+// Read returns the manifests of a file, one per document, in their order. The error has one line per mistake, which
+// begins with the name of the file, the line and the column.
 func Read(file string, raw []byte) ([]*Manifest, error) {
 	if len(raw) > MaxSize {
 		return nil, fmt.Errorf("%s: is larger than %d MiB", file, MaxSize>>20)
@@ -56,12 +56,12 @@ func Read(file string, raw []byte) ([]*Manifest, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: holds no manifest", file)
+		return nil, fmt.Errorf("%s: contains no manifest", file)
 	}
 	return all, nil
 }
 
-// manifest gathers what the caller wants to know of a document. jobs are those that were seen before.
+// manifest reads the fields of a document that the caller needs. jobs has the jobs of the file so far.
 func (c *check) manifest(doc *value, jobs map[string]*value) *Manifest {
 	m := &Manifest{
 		ModuleID: doc.member("moduleId").text(),
@@ -109,7 +109,7 @@ func (m *Manifest) Body() []byte {
 	return b.Bytes()
 }
 
-// Where returns the place of a field that the server names, like jobs[3].schedule.cron, or of what is nearest above it.
+// Where returns the place of a field like jobs[3].schedule.cron, or of its nearest parent that is in the file.
 func (m *Manifest) Where(field string) string {
 	v := m.root
 	for step := range strings.SplitSeq(strings.ReplaceAll(field, "[", ".["), ".") {

@@ -34,25 +34,38 @@ func TestReadTurnsFilesIntoBodies(t *testing.T) {
     timezone:
 prune: false
 `,
-			`{"moduleId":"billing","version":"3","tenantId":"0d1f8a52-6c1e-4f0a-9d57-0c4d6f2f3b11","jobs":[{"jobId":"nightly","schedule":{"type":"cron","cron":"*/5 3 * * MON-FRI"},"handlerId":"post.validate","isEnabled":true,"maxAttempts":3,"payload":{"note":"two\nlines\n"},"timezone":null}],"prune":false,"dryRun":false}`,
+			`{"moduleId":"billing","version":"3","tenantId":"0d1f8a52-6c1e-4f0a-9d57-0c4d6f2f3b11",` +
+				`"jobs":[{"jobId":"nightly","schedule":{"type":"cron","cron":"*/5 3 * * MON-FRI"},` +
+				`"handlerId":"post.validate","isEnabled":true,"maxAttempts":3,"payload":{"note":"two\nlines\n"},` +
+				`"timezone":null}],"prune":false,"dryRun":false}`,
 		},
 		{
 			"YAML in one line", `{moduleId: a, jobs: [], prune: true, dryRun: true}`,
 			`{"moduleId":"a","jobs":[],"prune":true,"dryRun":true}`,
 		},
 		{
-			"JSON", "\ufeff{\"moduleId\": \"a\",\n\t\"jobs\": [{\"jobId\": \"b\", \"payload\": {\"n\": 1.50, \"s\": \"\\ud83d\\ude00 <\\/b>\", \"l\": [null, true, {}]}}]}",
-			`{"moduleId":"a","jobs":[{"jobId":"b","payload":{"n":1.50,"s":"😀 </b>","l":[null,true,{}]}}],"prune":false,"dryRun":false}`,
+			"JSON",
+			"\ufeff{\"moduleId\": \"a\",\n\t\"jobs\": [{\"jobId\": \"b\", \"payload\": {\"n\": 1.50, \"s\": " +
+				"\"\\ud83d\\ude00 <\\/b>\", \"l\": [null, true, {}]}}]}",
+			`{"moduleId":"a","jobs":[{"jobId":"b","payload":{"n":1.50,"s":"😀 </b>","l":[null,true,{}]}}],` +
+				`"prune":false,"dryRun":false}`,
 		},
 		{
 			"what other readers turn into something else",
-			"moduleId: a\njobs:\n- jobId: b\n  payload: {country: no, switch: on, date: 2026-01-01, time: 12:30:45, at: 2026-01-01T00:00:00Z, y: yes, tilde: ~, empty: , 'quoted': '5', \"on\": 1}\n",
-			`{"moduleId":"a","jobs":[{"jobId":"b","payload":{"country":"no","switch":"on","date":"2026-01-01","time":"12:30:45","at":"2026-01-01T00:00:00Z","y":"yes","tilde":null,"empty":null,"quoted":"5","on":1}}],"prune":false,"dryRun":false}`,
+			"moduleId: a\njobs:\n- jobId: b\n  payload: {country: no, switch: on, date: 2026-01-01, time: " +
+				"12:30:45, at: 2026-01-01T00:00:00Z, y: yes, tilde: ~, empty: , 'quoted': '5', \"on\": 1}\n",
+			`{"moduleId":"a","jobs":[{"jobId":"b","payload":{"country":"no","switch":"on","date":"2026-01-01",` +
+				`"time":"12:30:45","at":"2026-01-01T00:00:00Z","y":"yes","tilde":null,"empty":null,"quoted":"5",` +
+				`"on":1}}],"prune":false,"dryRun":false}`,
 		},
 		{
 			"numbers as they are written",
-			"moduleId: a\njobs:\n- jobId: b\n  payload:\n    a: 123456789012345678901234567890\n    b: 1e400\n    c: 1.50\n    d: -0\n    e: 1E+5\n    f: 18446744073709551616\n    g: 0.1000000000000000055511151231257827\n",
-			`{"moduleId":"a","jobs":[{"jobId":"b","payload":{"a":123456789012345678901234567890,"b":1e400,"c":1.50,"d":-0,"e":1E+5,"f":18446744073709551616,"g":0.1000000000000000055511151231257827}}],"prune":false,"dryRun":false}`,
+			"moduleId: a\njobs:\n- jobId: b\n  payload:\n    a: 123456789012345678901234567890\n    b: 1e400\n    " +
+				"c: 1.50\n    d: -0\n    e: 1E+5\n    f: 18446744073709551616\n    g: " +
+				"0.1000000000000000055511151231257827\n",
+			`{"moduleId":"a","jobs":[{"jobId":"b","payload":{"a":123456789012345678901234567890,"b":1e400,` +
+				`"c":1.50,"d":-0,"e":1E+5,"f":18446744073709551616,"g":0.1000000000000000055511151231257827}}],` +
+				`"prune":false,"dryRun":false}`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,25 +86,49 @@ prune: false
 func TestReadRefuses(t *testing.T) {
 	const job = "moduleId: a\njobs:\n- jobId: b\n" // three lines
 	for _, c := range []struct{ name, file, want string }{
-		{"nothing", "", "f: holds no manifest"},
-		{"a comment", "# later\n---\n", "f: holds no manifest"},
+		{"nothing", "", "f: contains no manifest"},
+		{"a comment", "# later\n---\n", "f: contains no manifest"},
 		{"too large", strings.Repeat(" ", MaxSize+1), "f: is larger than 16 MiB"},
 		{"a list", "- a", "f:1:1: a manifest must be a mapping, not a list"},
 		{"no module", "jobs: []", "f:1:1: the manifest has no moduleId"},
 		{"no jobs", "moduleId: a", "f:1:1: the manifest has no jobs: write jobs: [] if there are none"},
 		{"no job id", "moduleId: a\njobs:\n- handlerId: x", "f:3:3: the job has no jobId"},
-		{"unknown field", head + "jobs: []\nowner: me", `f:5:1: a manifest has no field "owner": there are dryRun, jobs, moduleId, prune, tenantId, version`},
-		{"field of another spelling", job + "  handler_id: x", `f:4:3: each of jobs has no field "handler_id": did you mean handlerId?`},
-		{"field in a schedule", job + "  schedule: {type: cron, expression: x}", `f:4:26: schedule has no field "expression": there are cron, seconds, type`},
-		{"unknown field in JSON", "{\"moduleId\": \"a\",\n  \"jobs\": [{\"jobId\": \"b\", \"dryrun\": 1}]}", `f:2:27: each of jobs has no field "dryrun": there are`},
+		{
+			"unknown field", head + "jobs: []\nowner: me",
+			`f:5:1: a manifest has no field "owner": there are dryRun, jobs, moduleId, prune, tenantId, version`,
+		},
+		{
+			"field of another spelling", job + "  handler_id: x",
+			`f:4:3: each of jobs has no field "handler_id": did you mean handlerId?`,
+		},
+		{
+			"field in a schedule", job + "  schedule: {type: cron, expression: x}",
+			`f:4:26: schedule has no field "expression": there are cron, seconds, type`,
+		},
+		{
+			"unknown field in JSON", "{\"moduleId\": \"a\",\n  \"jobs\": [{\"jobId\": \"b\", \"dryrun\": 1}]}",
+			`f:2:27: each of jobs has no field "dryrun": there are`,
+		},
 		{"twice", job + "  jobId: c", `f:4:3: mapping key "jobId" already defined`},
 		{"twice in JSON", `{"moduleId": "a", "jobs": [], "jobs": []}`, "f:1:31: jobs was given before, in line 1"},
-		{"twice in a payload", `{"moduleId": "a", "jobs": [{"jobId": "b", "payload": {"x": [{"y": 1, "y": 2}]}}]}`, "f:1:70: y was given before, in line 1"},
+		{
+			"twice in a payload", `{"moduleId": "a", "jobs": [{"jobId": "b", "payload": {"x": [{"y": 1, "y": 2}]}}]}`,
+			"f:1:70: y was given before, in line 1",
+		},
 		{"one job twice", job + "- jobId: b\n", `f:4:10: the jobId "b" was used before, in line 3`},
 		{"one job in two documents", job + "---\n" + job, `f:7:10: the jobId "b" was used before, in line 3`},
-		{"no for a boolean", job + "  isEnabled: no", "f:4:14: isEnabled must be true or false, not text: write true or false, without quotes"},
-		{"a number for text", "moduleId: a\nversion: 1.10\njobs: []", `f:2:10: version must be text, not a number: write "1.10"`},
-		{"text for a number", job + "  maxAttempts: '3'", "f:4:16: maxAttempts must be a number, not text: write 3, without quotes"},
+		{
+			"no for a boolean", job + "  isEnabled: no",
+			"f:4:14: isEnabled must be true or false, not text: write true or false, without quotes",
+		},
+		{
+			"a number for text", "moduleId: a\nversion: 1.10\njobs: []",
+			`f:2:10: version must be text, not a number: write "1.10"`,
+		},
+		{
+			"text for a number", job + "  maxAttempts: '3'",
+			"f:4:16: maxAttempts must be a number, not text: write 3, without quotes",
+		},
 		{"text for an object", job + "  schedule: daily", "f:4:13: schedule must be a mapping, not text"},
 		{"a list as payload", job + "  payload: [1]", "f:4:12: payload must be a mapping, not a list"},
 		{"anchor", job + "  payload: &p {a: 1}", "f:4:12: anchors are refused"},
@@ -99,8 +136,15 @@ func TestReadRefuses(t *testing.T) {
 		{"merge", job + "  <<: {lockKey: x}", "f:4:3: merges are refused"},
 		{"tag", job + "  lockKey: !!str 5", "f:4:12: tags are refused"},
 		{"directive", "%YAML 1.1\n---\n" + job, "f:1:1: unexpected directive"},
-		{"bare star", job + "  schedule:\n    type: cron\n    cron: */5 * * * *", `f:6:15: value is not allowed in this context. map key-value is pre-defined: put the value in quotes, like "*/5 * * * *"`},
-		{"bare macro", job + "  schedule:\n    cron: @daily", `f:5:11: '@' is a reserved character: put the value in quotes`},
+		{
+			"bare star", job + "  schedule:\n    type: cron\n    cron: */5 * * * *",
+			"f:6:15: value is not allowed in this context. map key-value is pre-defined: " +
+				`put the value in quotes, like "*/5 * * * *"`,
+		},
+		{
+			"bare macro", job + "  schedule:\n    cron: @daily",
+			`f:5:11: '@' is a reserved character: put the value in quotes`,
+		},
 		{"hexadecimal", job + "  payload: {a: 0x1F}", "f:4:16: 0x1F is not a number as JSON writes it"},
 		{"leading zero", job + "  payload: {a: 012}", "f:4:16: 012 is not a number as JSON writes it"},
 		{"underscore", job + "  payload: {a: 1_000}", "f:4:16: 1_000 is not a number as JSON writes it"},
@@ -121,7 +165,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestReadTellsAllMistakesAtOnce(t *testing.T) {
+func TestReadReportsAllMistakesAtOnce(t *testing.T) {
 	_, err := Read("f", []byte("moduleId: a\njobs:\n"+strings.Repeat("- {jobid: x}\n", 100)))
 	if err == nil || strings.Count(err.Error(), "\n") != maxErrors-1 {
 		t.Errorf("got %v, want %d lines", err, maxErrors)
@@ -129,7 +173,8 @@ func TestReadTellsAllMistakesAtOnce(t *testing.T) {
 }
 
 func TestDocumentsAreManifests(t *testing.T) {
-	all, err := Read("f", []byte("# first\n---\nmoduleId: a\njobs:\n- jobId: j\n...\n---\n# nothing\n---\nmoduleId: b\njobs:\n- jobId: k\n  payload:\n    text: |\n      --- no marker\n- jobId: l\n--- {moduleId: c, jobs: []}\n"))
+	all, err := Read("f", []byte("# first\n---\nmoduleId: a\njobs:\n- jobId: j\n...\n---\n# nothing\n---\nmoduleId: b"+
+		"\njobs:\n- jobId: k\n  payload:\n    text: |\n      --- no marker\n- jobId: l\n--- {moduleId: c, jobs: []}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +199,8 @@ func TestFlagsGoIntoTheBody(t *testing.T) {
 }
 
 func TestWhereFindsTheServersField(t *testing.T) {
-	all, err := Read("f.yaml", []byte("moduleId: a\njobs:\n- jobId: b\n- jobId: c\n  schedule:\n    type: cron\n    cron: x\n"))
+	all, err := Read("f.yaml",
+		[]byte("moduleId: a\njobs:\n- jobId: b\n- jobId: c\n  schedule:\n    type: cron\n    cron: x\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +220,7 @@ func TestWhereFindsTheServersField(t *testing.T) {
 	}
 }
 
-// TestShapesFollowTheWords holds the fields of files to those of the API.
+// TestShapesFollowTheWords compares the fields of files with those of the API.
 func TestShapesFollowTheWords(t *testing.T) {
 	var compare func(name string, s shape, words reflect.Type)
 	compare = func(name string, s shape, words reflect.Type) {
@@ -225,7 +271,8 @@ func FuzzRead(f *testing.F) {
 
 func TestTooManyKeysAreRefusedAtOnce(t *testing.T) {
 	for name, raw := range map[string]string{
-		"lines": "jobs:\n" + strings.Repeat("  key: value\n", 200_000), "flow": "jobs: {" + strings.Repeat("key: value, ", 200_000) + "}",
+		"lines":          "jobs:\n" + strings.Repeat("  key: value\n", 200_000),
+		"flow":           "jobs: {" + strings.Repeat("key: value, ", 200_000) + "}",
 		"lists in lists": "jobs: " + strings.Repeat("- ", 200_000), "brackets": "jobs: " + strings.Repeat("[", 200_000),
 		"carriage returns": strings.Repeat("key: value\r", 200_000),
 		"one mapping":      keyLines(20_000, "", "\n"), "one mapping of a list": "jobs:\n-\n" + keyLines(20_000, "  ", "\n"),

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A shape says what may stand at a place.
+// A shape describes the allowed values at a place.
 type shape struct {
 	kind   kind
-	fields map[string]shape // of an object; nil if any
-	each   *shape           // of a list
+	fields map[string]shape // fields of an object; nil = any
+	each   *shape           // shape of a list's items
 }
 
-// The fields of a manifest and of the definitions in it; TestShapesFollowTheWords holds them to the API's.
+// The fields of a manifest and of its definitions. TestShapesFollowTheWords compares them with those of the API.
 var (
 	manifestShape = shape{kind: object, fields: map[string]shape{
 		"moduleId": {kind: text},
@@ -44,15 +44,19 @@ var (
 		"catchUp":              {kind: text},
 		"catchUpWindowSeconds": {kind: number},
 		"jitterSeconds":        {kind: number},
-		"circuit":              {kind: object, fields: map[string]shape{"failures": {kind: number}, "cooldownSeconds": {kind: number}}},
-		"backoff":              {kind: object, fields: map[string]shape{"firstMs": {kind: number}, "maxMs": {kind: number}}},
+		"circuit": {
+			kind: object, fields: map[string]shape{"failures": {kind: number}, "cooldownSeconds": {kind: number}},
+		},
+		"backoff": {
+			kind: object, fields: map[string]shape{"firstMs": {kind: number}, "maxMs": {kind: number}},
+		},
 	}}
 )
 
-// maxErrors is how many mistakes are told at once.
+// maxErrors bounds the mistakes in one error.
 const maxErrors = 20
 
-// check gathers what is wrong with a file.
+// check collects the mistakes in a file.
 type check struct {
 	file string
 	errs []error
@@ -64,10 +68,10 @@ func (c *check) refuse(v *value, format string, args ...any) {
 	}
 }
 
-// shape holds a value to its shape; name is what to call it.
+// shape checks a value against its shape. Errors call it by name.
 func (c *check) shape(v *value, s shape, name string) {
 	if v.kind != s.kind {
-		if v.kind != null { // as if left out
+		if v.kind != null { // null is the same as a missing field
 			c.refuse(v, "%s must be %s, not %s%s", name, s.kind, v.kind, hint(v, s.kind))
 		}
 		return
@@ -95,7 +99,7 @@ func (c *check) shape(v *value, s shape, name string) {
 	}
 }
 
-// twice refuses names that come twice inside a payload.
+// twice refuses duplicate names inside a payload.
 func (c *check) twice(v *value) {
 	for _, item := range v.items {
 		c.twice(item)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// kind is what a value is in JSON.
+// kind is the kind of a value in JSON.
 type kind string
 
 const (
@@ -20,7 +20,7 @@ const (
 // A value is a part of a document, with its place in the file.
 type value struct {
 	kind    kind
-	scalar  string // a text as it is meant, a number or boolean as JSON writes it
+	scalar  string // a text without quotes, a number or boolean as JSON writes it
 	items   []*value
 	members []member // in the order of the file
 	line    int
@@ -33,7 +33,7 @@ type member struct {
 	value *value
 }
 
-// member returns the value under a name, nil if there is none or it is null.
+// member returns the value of a field, nil if it is missing or null.
 func (v *value) member(name string) *value {
 	for _, e := range v.members {
 		if e.name == name && e.value.kind != null {
@@ -43,7 +43,7 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
-// text returns a text, "" for everything else.
+// text returns the scalar of a text, "" for every other value.
 func (v *value) text() string {
 	if v == nil || v.kind != text {
 		return ""
@@ -88,6 +88,6 @@ func (v *value) write(b *bytes.Buffer) {
 func writeText(b *bytes.Buffer, s string) {
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s)       // text to memory does not fail
+	_ = enc.Encode(s)       // cannot fail: it writes text to memory
 	b.Truncate(b.Len() - 1) // Encode ends the line
 }

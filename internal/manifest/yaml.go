@@ -12,13 +12,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxDepth is how deep values may be nested: more than anybody can read.
+// maxDepth bounds the nesting of values.
 const maxDepth = 1000
 
 const (
-	// maxNodes is how many values a YAML file may have: a thousand definitions with fifty fields each.
+	// maxNodes bounds the values of a YAML file to a thousand definitions with fifty fields each.
 	maxNodes = 50_000
-	// maxKeys is how many keys one mapping may have. The parser's time grows with the square of it.
+	// maxKeys bounds the keys of one mapping. The parser needs time in proportion to their square.
 	maxKeys = 5_000
 )
 
@@ -88,8 +88,8 @@ type part struct {
 	above int
 }
 
-// split cuts a file at the lines that begin with "---" or are "...", which are markers wherever they stand. The parser
-// could do it, but drops whatever follows a document that holds only a comment.
+// split cuts a file at the lines that begin with "---" or are "...", which are always markers. The parser could do it,
+// but ignores everything after a document that contains only a comment.
 func split(raw string) []part {
 	parts := []part{{}}
 	var b strings.Builder
@@ -128,7 +128,7 @@ func (r *yamlReader) document(raw string) *value {
 	return found
 }
 
-// unquoted finds values that YAML takes for something else than text.
+// unquoted finds values that YAML does not read as text.
 var unquoted = regexp.MustCompile(`:[ \t]+[*@&%]`)
 
 // syntax refuses a document that the parser could not read.
@@ -140,7 +140,8 @@ func (r *yamlReader) syntax(err error, raw string) {
 	}
 	at := wrong.GetToken().Position
 	hint := ""
-	if lines := strings.Split(raw, "\n"); at.Line >= 1 && at.Line <= len(lines) && unquoted.MatchString(lines[at.Line-1]) {
+	lines := strings.Split(raw, "\n")
+	if at.Line >= 1 && at.Line <= len(lines) && unquoted.MatchString(lines[at.Line-1]) {
 		hint = `: put the value in quotes, like "*/5 * * * *"`
 	}
 	r.refuse(&value{line: r.above + at.Line, column: at.Column}, "%s%s", wrong.GetMessage(), hint)
@@ -167,7 +168,8 @@ func (r *yamlReader) value(n ast.Node, depth int) *value {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		v.kind, v.scalar = number, n.GetToken().Value
 		if !isNumber(v.scalar) {
-			r.refuse(v, "%s is not a number as JSON writes it: write it in decimal, or in quotes if it is text", v.scalar)
+			r.refuse(v, "%s is not a number as JSON writes it: write it in decimal, or in quotes if it is text",
+				v.scalar)
 		}
 	case *ast.SequenceNode:
 		v.kind = list

@@ -1,5 +1,5 @@
-// Command need ensures that programs which tests call are installed, and installs Debian's packages of the same names
-// if it can. PROGRAM=PACKAGE is a program whose package has another name.
+// Command need checks that the programs which tests call are installed. If one is missing, it installs the Debian
+// package of the same name, if it can. PROGRAM=PACKAGE names a program whose package has another name.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 		if !ok {
 			pkg = program
 		}
-		if !isThere(program) {
+		if !isInstalled(program) {
 			missing = append(missing, pkg)
 		}
 	}
@@ -31,8 +31,8 @@ func main() {
 	}
 }
 
-// isThere also looks in /usr/sbin, where Debian installs servers and which may not be on PATH.
-func isThere(program string) bool {
+// isInstalled also searches /usr/sbin, where Debian installs servers and which may not be on PATH.
+func isInstalled(program string) bool {
 	_, err := exec.LookPath(program)
 	if err != nil {
 		_, err = exec.LookPath("/usr/sbin/" + program)

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// press does what a key means where the person is now.
+// press handles a key.
 func (m Model) press(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	switch key := k.String(); {
 	case key == "ctrl+c":
@@ -25,7 +25,7 @@ func (m Model) press(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	}
 }
 
-// confirm cancels the job that was asked about, if the answer is yes; every other key is no.
+// confirm cancels the job in question if the answer is yes; every other key means no.
 func (m Model) confirm(key string) (tea.Model, tea.Cmd) {
 	id := *m.asked
 	m.asked = nil
@@ -39,7 +39,7 @@ func (m Model) confirm(key string) (tea.Model, tea.Cmd) {
 	}
 }
 
-// maxFilter is more than any id or name that one could look for.
+// maxFilter bounds the filter; it is longer than any id or name.
 const maxFilter = 200
 
 func (m Model) edit(key, text string) Model {

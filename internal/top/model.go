@@ -9,7 +9,7 @@ import (
 	"lessor"
 )
 
-// Config is what a view is made of. All functions are required.
+// Config holds the functions of a view, which are all required, and its refresh interval.
 type Config struct {
 	// Every is how often the view is refreshed.
 	Every  time.Duration
@@ -27,27 +27,27 @@ const (
 	tabs
 )
 
-// Model is the state of the view: what was read last, and what the person at the keyboard is about.
+// Model is the state of the view: the last snapshot, and what the user is doing.
 type Model struct {
 	cfg           Config
-	ctx           context.Context //nolint:containedctx // commands of the view have no other way to learn that it ends
+	ctx           context.Context //nolint:containedctx // the view's commands get no other context
 	snap          Snapshot
 	err           error
 	tab, cursor   int
 	filter        string
 	typing        bool          // keys go into the filter
-	asked         *lessor.JobID // to be cancelled, if the answer is yes
-	shown         *lessor.Job   // is inspected
+	asked         *lessor.JobID // the job to cancel if the answer is yes
+	shown         *lessor.Job   // the job that is inspected
 	notice        string
 	width, height int
 }
 
-// New returns the view. It asks nothing until it is run.
+// New returns the view. It makes no call before it runs.
 func New(ctx context.Context, cfg Config) Model {
 	return Model{cfg: cfg, ctx: ctx, width: 80, height: 24}
 }
 
-// What comes back to the view.
+// The messages to the view.
 type (
 	wake   struct{}
 	readIn struct {
@@ -61,7 +61,7 @@ type (
 	cancelled jobRead
 )
 
-// Init begins to read.
+// Init starts the first read.
 func (m Model) Init() tea.Cmd { return m.read }
 
 func (m Model) read() tea.Msg {
@@ -69,7 +69,8 @@ func (m Model) read() tea.Msg {
 	return readIn{snap, err}
 }
 
-// Update takes in what happened. The next read begins when the last one is here, so that a slow server is asked less.
+// Update handles a message. The next read starts only after the last one was answered, so that a slow server gets fewer
+// calls.
 func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -100,11 +101,11 @@ func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take keeps the cursor on the row it is on, wherever that went.
+// take stores a new snapshot. The cursor stays on its row, also if that has moved.
 func (m *Model) take(in readIn) {
 	m.err = in.err
 	if in.err != nil {
-		return // the last snapshot stays, and its age is seen
+		return // the last snapshot stays
 	}
 	was := m.current().key
 	m.snap = in.snap
@@ -117,7 +118,7 @@ func (m *Model) take(in readIn) {
 	}
 }
 
-// current is the row under the cursor, the zero row if there is none.
+// current returns the row under the cursor, the zero row if there is none.
 func (m Model) current() row {
 	if rows := m.rows(); m.cursor < len(rows) {
 		return rows[m.cursor]

@@ -11,7 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// TestProgramDrawsAndEnds runs the view as the command does, on a keyboard and a screen that are pipes.
+// TestProgramDrawsAndEnds runs the view as the command does, with pipes for keyboard and screen.
 func TestProgramDrawsAndEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -26,7 +26,8 @@ func TestProgramDrawsAndEnds(t *testing.T) {
 		}
 		return busy(), nil
 	}})
-	_, err := tea.NewProgram(view, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(&screen), tea.WithWindowSize(100, 20), tea.WithoutSignalHandler()).Run()
+	_, err := tea.NewProgram(view, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(&screen),
+		tea.WithWindowSize(100, 20), tea.WithoutSignalHandler()).Run()
 	if err != nil {
 		t.Fatal(err)
 	}

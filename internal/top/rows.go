@@ -24,7 +24,7 @@ var headers = [tabs][]string{
 	alertsTab:  {"KIND", "SUBJECT", "RAISED", "MESSAGE"},
 }
 
-// rows are the lines of the tab that is open and match the filter.
+// rows returns the rows of the open tab that match the filter.
 func (m Model) rows() (rows []row) {
 	s := &m.snap
 	switch m.tab {
@@ -43,7 +43,8 @@ func (m Model) rows() (rows []row) {
 	case alertsTab:
 		for i := range s.Alerts {
 			a := &s.Alerts[i]
-			rows = append(rows, row{key: a.ID.String(), cells: []string{string(a.Kind), a.Subject, span(s.At.Sub(a.RaisedAt)), a.Message}, urgent: true})
+			cells := []string{string(a.Kind), a.Subject, span(s.At.Sub(a.RaisedAt)), a.Message}
+			rows = append(rows, row{key: a.ID.String(), cells: cells, urgent: true})
 		}
 	}
 	matching := rows[:0]
@@ -58,12 +59,15 @@ func (m Model) rows() (rows []row) {
 	return matching
 }
 
-// A lease is urgent when less than a fifth of its ttl is left: its worker has missed beats.
+// leaseRow marks a lease as urgent when less than a fifth of its ttl is left: its worker has missed heartbeats.
 func leaseRow(l *lessor.Lease, now lessor.Instant) row {
 	left, ttl := max(0, l.ExpiresAt.Sub(now)), time.Duration(l.TTLMS)*time.Millisecond
 	return row{
 		key: l.ID.String(), job: &l.JobID, urgent: left < ttl/5,
-		cells: []string{span(left), bar(float64(left)/max(float64(ttl), 1), 10), l.JobID.String(), l.WorkerID, fmt.Sprint(l.CapacityUnits), span(now.Sub(l.IssuedAt)), beat(l, now)},
+		cells: []string{
+			span(left), bar(float64(left)/max(float64(ttl), 1), 10), l.JobID.String(), l.WorkerID,
+			fmt.Sprint(l.CapacityUnits), span(now.Sub(l.IssuedAt)), beat(l, now),
+		},
 	}
 }
 
@@ -80,7 +84,8 @@ func jobRow(j *lessor.Job, now lessor.Instant) row {
 		tenant = j.TenantID.String()
 	}
 	return row{key: j.ID.String(), job: &j.ID, cells: []string{
-		j.ID.String(), j.Type, j.Priority.String(), fmt.Sprint(j.RequestedUnits), fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), span(now.Sub(j.UpdatedAt)), tenant,
+		j.ID.String(), j.Type, j.Priority.String(), fmt.Sprint(j.RequestedUnits),
+		fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), span(now.Sub(j.UpdatedAt)), tenant,
 	}}
 }
 
@@ -89,7 +94,9 @@ func workerRow(w *lessor.Worker, now lessor.Instant) row {
 	if types == "" {
 		types = "all"
 	}
-	return row{key: w.WorkerID, cells: []string{w.WorkerID, span(now.Sub(w.LastSeenAt)), fmt.Sprint(w.Leases), fmt.Sprint(w.Units), types, w.Agent}}
+	return row{key: w.WorkerID, cells: []string{
+		w.WorkerID, span(now.Sub(w.LastSeenAt)), fmt.Sprint(w.Leases), fmt.Sprint(w.Units), types, w.Agent,
+	}}
 }
 
 // bar draws a share as width characters.
@@ -98,7 +105,7 @@ func bar(share float64, width int) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
 
-// span tells a duration in its largest unit.
+// span shows a duration in its largest unit.
 func span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 2*time.Minute:
@@ -111,7 +118,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// clean makes text from jobs and workers harmless: a control character could otherwise rewrite the reader's terminal.
+// clean replaces control characters in text from jobs and workers, which could otherwise rewrite the reader's terminal.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -1,8 +1,8 @@
-// Package top shows a scheduler on a terminal, live: leases with what is left of them, the queue, workers, alerts, and lets people
-// filter, inspect and cancel.
+// Package top shows a scheduler on a terminal, live: leases with their time left, the queue, workers and alerts. Its
+// user can filter, inspect and cancel.
 //
-// It promises that nothing from a job or a worker reaches the terminal as a control sequence, and that a job is cancelled only
-// after a question. It decides nothing and keeps nothing. The command lessor top calls it.
+// Text from a job or a worker never reaches the terminal as a control sequence (TestHostileTextIsHarmless), and a job
+// is cancelled only after a confirmation (TestCancelAsksFirst). The command lessor top calls the package.
 package top
 
 import (
@@ -13,7 +13,7 @@ import (
 	"lessor/client"
 )
 
-// Snapshot is what is shown of one moment. Lists are cut at the limit with which they were read.
+// Snapshot is the state at one instant. Its lists are cut at the limit of Read.
 type Snapshot struct {
 	At      lessor.Instant  `json:"at"`
 	Status  lessor.Status   `json:"status"`
@@ -42,10 +42,11 @@ func Read(ctx context.Context, c *client.Client, limit int, now lessor.Instant) 
 	return s, err
 }
 
-// Line tells the snapshot in one line.
+// Line sums up the snapshot in one line.
 func (s *Snapshot) Line() string {
 	line := fmt.Sprintf("%s  queued %d  leases %d  units %d/%d  busy %d  workers %d  alerts %d",
-		s.At, s.queued(), s.Status.ActiveLeases, s.Status.LeasedUnits, s.Status.UsableUnits, s.Status.Busy, len(s.Workers), len(s.Alerts))
+		s.At, s.queued(), s.Status.ActiveLeases, s.Status.LeasedUnits, s.Status.UsableUnits, s.Status.Busy,
+		len(s.Workers), len(s.Alerts))
 	if s.Status.Draining {
 		line += "  draining"
 	}

@@ -26,17 +26,21 @@ func lease(n byte, worker string, left time.Duration) lessor.Lease {
 
 func busy() Snapshot {
 	s := Snapshot{
-		At:      now,
-		Leases:  []lessor.Lease{lease(1, "ann", 50*time.Second), lease(2, "bob", 5*time.Second)},
-		Queue:   []lessor.Job{{ID: jobID(3), Type: "mail", Priority: lessor.High, UpdatedAt: now.Add(-time.Hour), MaxAttempts: 5}},
+		At:     now,
+		Leases: []lessor.Lease{lease(1, "ann", 50*time.Second), lease(2, "bob", 5*time.Second)},
+		Queue: []lessor.Job{
+			{ID: jobID(3), Type: "mail", Priority: lessor.High, UpdatedAt: now.Add(-time.Hour), MaxAttempts: 5},
+		},
 		Workers: []lessor.Worker{{WorkerID: "ann", LastSeenAt: now}},
-		Alerts:  []lessor.Alert{{Kind: lessor.AlertHung, Subject: "job 9", Message: "it hangs", RaisedAt: now.Add(-3 * time.Minute)}},
+		Alerts: []lessor.Alert{
+			{Kind: lessor.AlertHung, Subject: "job 9", Message: "it hangs", RaisedAt: now.Add(-3 * time.Minute)},
+		},
 	}
 	s.Status.ActiveLeases, s.Status.UsableUnits, s.Status.LeasedUnits, s.Status.QueueDepth.High = 2, 10, 2, 1
 	return s
 }
 
-// seat is a view and the person before it.
+// seat is a view and its user.
 type seat struct {
 	t         *testing.T
 	m         tea.Model
@@ -51,26 +55,28 @@ func sit(t *testing.T) *seat {
 		Every: time.Second,
 		Read:  func(context.Context) (Snapshot, error) { return s.snap, s.err },
 		Job: func(_ context.Context, id lessor.JobID) (lessor.Job, error) {
-			return lessor.Job{ID: id, Type: "mail", State: lessor.Running, Payload: []byte(`{"to":"ann"}`), Result: []byte("null")}, nil
+			return lessor.Job{
+				ID: id, Type: "mail", State: lessor.Running, Payload: []byte(`{"to":"ann"}`), Result: []byte("null"),
+			}, nil
 		},
 		Cancel: func(_ context.Context, id lessor.JobID) (lessor.Job, error) {
 			s.cancelled = append(s.cancelled, id)
 			return lessor.Job{ID: id, State: lessor.Cancelled}, nil
 		},
 	})
-	s.tell(tea.WindowSizeMsg{Width: 120, Height: 20})
+	s.send(tea.WindowSizeMsg{Width: 120, Height: 20})
 	s.refresh()
 	return s
 }
 
-// tell gives the view a message, and then what comes of its command.
-func (s *seat) tell(msg tea.Msg) tea.Cmd {
+// send gives the view a message and returns its command.
+func (s *seat) send(msg tea.Msg) tea.Cmd {
 	var cmd tea.Cmd
 	s.m, cmd = s.m.Update(msg)
 	return cmd
 }
 
-func (s *seat) refresh() { s.tell(s.m.Init()()) }
+func (s *seat) refresh() { s.send(s.m.Init()()) }
 
 func (s *seat) press(keys ...string) (last tea.Cmd) {
 	for _, k := range keys {
@@ -85,7 +91,7 @@ func (s *seat) press(keys ...string) (last tea.Cmd) {
 		case "backspace":
 			msg = tea.KeyPressMsg{Code: tea.KeyBackspace}
 		}
-		last = s.tell(msg)
+		last = s.send(msg)
 	}
 	return last
 }
@@ -128,7 +134,7 @@ func TestFilterNarrowsDown(t *testing.T) {
 	s.misses(jobID(1).String())
 	s.press("enter")
 	s.misses(jobID(1).String())
-	s.press("/", "q") // a letter, not a key
+	s.press("/", "q") // a letter of the filter, not the key that quits
 	s.sees("nothing matches")
 	s.press("enter", "esc")
 	s.sees(jobID(1).String())
@@ -142,20 +148,20 @@ func TestCancelAsksFirst(t *testing.T) {
 		t.Fatalf("after no: %v", s.cancelled)
 	}
 	s.press("c")
-	s.snap.Leases = s.snap.Leases[1:] // the row moves while the question stands
+	s.snap.Leases = s.snap.Leases[1:] // the row moves while the view waits for the answer
 	s.refresh()
-	s.tell(s.press("y")())
+	s.send(s.press("y")())
 	if len(s.cancelled) != 1 || s.cancelled[0] != jobID(2) {
 		t.Fatalf("cancelled %v, want %v", s.cancelled, jobID(2))
 	}
 	s.sees("cancelled " + jobID(2).String())
-	s.press("3", "c") // a worker is no job
+	s.press("3", "c") // a worker is not a job
 	s.misses("cancel job")
 }
 
 func TestInspectShowsTheJob(t *testing.T) {
 	s := sit(t)
-	s.tell(s.press("enter")())
+	s.send(s.press("enter")())
 	s.sees(`{"to":"ann"}`, "running", jobID(1).String(), "esc back")
 	s.misses("result")
 	s.press("esc")
@@ -201,7 +207,7 @@ func TestScreenFitsTheWindow(t *testing.T) {
 		s.snap.Leases = append(s.snap.Leases, lease(9, strings.Repeat("w", 300), time.Second))
 	}
 	for _, size := range []tea.WindowSizeMsg{{Width: 40, Height: 10}, {Width: 200, Height: 50}, {Width: 1, Height: 1}} {
-		s.tell(size)
+		s.send(size)
 		s.refresh()
 		s.press("G")
 		lines := strings.Split(s.m.View().Content, "\n")

@@ -15,10 +15,10 @@ var (
 	urgent   = lipgloss.NewStyle().Foreground(lipgloss.Color("1"))
 )
 
-// around is what stands above and below the rows: figures, tabs, header, and the line of keys.
+// around is the number of lines above and below the rows: figures, tabs, header, and the line of keys.
 const around = 5
 
-// page is how many rows fit.
+// page is the number of rows that fit.
 func (m Model) page() int { return max(1, m.height-around) }
 
 // View draws the screen.
@@ -47,8 +47,11 @@ func (m Model) View() tea.View {
 func (m Model) figures() string {
 	s := &m.snap.Status
 	q := s.QueueDepth
-	line := bold.Render("lessor") + fmt.Sprintf("  units %s %d/%d  busy %d  queued %d (high %d, normal %d, low %d, background %d)",
-		bar(float64(s.LeasedUnits)/max(float64(s.UsableUnits), 1), 20), s.LeasedUnits, s.UsableUnits, s.Busy, m.snap.queued(), q.High, q.Normal, q.Low, q.Background)
+	leased := bar(float64(s.LeasedUnits)/max(float64(s.UsableUnits), 1), 20)
+	line := bold.Render("lessor") +
+		fmt.Sprintf("  units %s %d/%d  busy %d", leased, s.LeasedUnits, s.UsableUnits, s.Busy) +
+		fmt.Sprintf("  queued %d (high %d, normal %d, low %d, background %d)",
+			m.snap.queued(), q.High, q.Normal, q.Low, q.Background)
 	if s.Draining {
 		line += urgent.Render("  draining")
 	}
@@ -74,20 +77,20 @@ func (m Model) tabLine() string {
 	return strings.Join(parts, " ")
 }
 
-// table is the header and the rows that are in sight: those around the cursor.
+// table returns the header and the visible rows, which are those around the cursor.
 func (m Model) table() []string {
 	rows := m.rows()
 	first := max(0, min(m.cursor-m.page()/2, len(rows)-m.page()))
-	sight := rows[first:min(len(rows), first+m.page())]
+	visible := rows[first:min(len(rows), first+m.page())]
 	widths := make([]int, len(headers[m.tab]))
 	for i, h := range headers[m.tab] {
 		widths[i] = lipgloss.Width(h)
-		for _, r := range sight {
+		for _, r := range visible {
 			widths[i] = max(widths[i], lipgloss.Width(r.cells[i]))
 		}
 	}
 	lines := []string{faint.Render(aligned(headers[m.tab], widths))}
-	for i, r := range sight {
+	for i, r := range visible {
 		line := aligned(r.cells, widths)
 		switch {
 		case first+i == m.cursor:
@@ -108,7 +111,7 @@ func (m Model) none() string {
 		return "nothing matches; esc clears the filter"
 	}
 	return [tabs]string{
-		"no leases: nobody works on anything", "nothing waits: lessor submit hello --payload '{\"name\":\"world\"}'",
+		"no leases", "no queued jobs: lessor submit hello --payload '{\"name\":\"world\"}'",
 		"no worker was seen in the last five minutes", "no open alerts",
 	}[m.tab]
 }
@@ -121,7 +124,7 @@ func aligned(cells []string, widths []int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// job shows all that one looks for first.
+// job returns the fields of the inspected job that are set.
 func (m Model) job() []string {
 	j := m.shown
 	text := func(p *string) string {
@@ -150,7 +153,7 @@ func (m Model) job() []string {
 		{"tenant", j.TenantID.String()},
 		{"tags", strings.Join(j.Tags, ", ")},
 	} {
-		if f[1] != "" && f[1] != "null" { // of JSON, there is none
+		if f[1] != "" && f[1] != "null" { // null is a payload or result that is not set
 			lines = append(lines, bold.Render(fmt.Sprintf("%-9s", f[0]))+" "+clean(f[1]))
 		}
 	}
