@@ -31,7 +31,8 @@ func TestRefusalsMatchByCode(t *testing.T) {
 
 func TestRefusalsOfCallersAllDiffer(t *testing.T) {
 	all := []*lessor.Error{
-		lessor.ErrLeaseNotFound, lessor.ErrWorkerMismatch, lessor.ErrJobNotFound, lessor.ErrTokenNotFound, lessor.ErrConflict, lessor.ErrUnavailable,
+		lessor.ErrLeaseNotFound, lessor.ErrWorkerMismatch, lessor.ErrJobNotFound, lessor.ErrTokenNotFound,
+		lessor.ErrConflict, lessor.ErrUnavailable,
 		lessor.ErrRateLimited, lessor.ErrForbidden, lessor.ErrInvalidRequest, lessor.ErrInvalidValue,
 	}
 	for i, a := range all {
@@ -66,7 +67,8 @@ func TestErrorTextNamesCodeDetailAndFirstField(t *testing.T) {
 		"conflict":                {Code: lessor.CodeConflict},
 		"conflict: it is running": {Code: lessor.CodeConflict, Detail: "it is running"},
 		"invalid_value: no (a: b)": {
-			Code: lessor.CodeInvalidValue, Detail: "no", Fields: []lessor.FieldError{{Field: "a", Message: "b"}, {Field: "c", Message: "d"}},
+			Code: lessor.CodeInvalidValue, Detail: "no",
+			Fields: []lessor.FieldError{{Field: "a", Message: "b"}, {Field: "c", Message: "d"}},
 		},
 	} {
 		if got := e.Error(); got != want {

@@ -20,8 +20,10 @@ func TestUUIDIsReadInOneFormOnly(t *testing.T) {
 		t.Errorf("it is written %q, want %q", got, text)
 	}
 	for _, s := range []string{
-		"", text[:35], text + "0", "{" + text + "}", "urn:uuid:" + text, strings.ReplaceAll(text, "-", ""), strings.ReplaceAll(text, "-", "0"),
-		strings.Replace(text, "a", "g", 1), " " + text[1:], strings.Replace(text, "-7c3d-", "7-c3d-", 1), strings.Replace(text, "0194", "01é", 1),
+		"", text[:35], text + "0", "{" + text + "}", "urn:uuid:" + text, strings.ReplaceAll(text, "-", ""),
+		strings.ReplaceAll(text, "-", "0"),
+		strings.Replace(text, "a", "g", 1), " " + text[1:], strings.Replace(text, "-7c3d-", "7-c3d-", 1),
+		strings.Replace(text, "0194", "01é", 1),
 	} {
 		if u, err := lessor.ParseUUID(s); err == nil || !u.IsZero() {
 			t.Errorf("%q is read as %v (error %v), want it refused", s, u, err)
@@ -60,7 +62,8 @@ func TestIDsTravelAsStrings(t *testing.T) {
 	}
 }
 
-// FuzzParseUUID holds that what is read is written the same, but for capitals, and that nothing else of 36 characters is.
+// FuzzParseUUID holds that what is read is written the same, but for capitals, and that nothing else of 36 characters
+// is.
 func FuzzParseUUID(f *testing.F) {
 	f.Add("0194e4c8-7b1a-7c3d-8e4f-a1b2c3d4e5f6")
 	f.Add("0194E4C8-7B1A-7C3D-8E4F-A1B2C3D4E5F6")

@@ -42,7 +42,10 @@ func TestInstantIsReadFromAnyRFC3339Time(t *testing.T) {
 			t.Errorf("%s is read as %d (error %v), want %d", text, int64(i), err, int64(want))
 		}
 	}
-	for _, text := range []string{`""`, `"now"`, `1770408600000`, `"2026-02-06"`, `"2026-02-06T20:10:00"`, `{}`, `true`} {
+	for _, text := range []string{
+		`""`, `"now"`, `1770408600000`, `"2026-02-06"`, `"2026-02-06T20:10:00"`, `{}`,
+		`true`,
+	} {
 		var i lessor.Instant
 		if err := json.Unmarshal([]byte(text), &i); err == nil {
 			t.Errorf("%s is read as %s, want it refused", text, i)
@@ -77,7 +80,8 @@ func TestInstantThatIsNotSetSaysSo(t *testing.T) {
 // FuzzInstantJSON holds that every instant which is read is written in the one wire form and read back as itself.
 func FuzzInstantJSON(f *testing.F) {
 	for _, s := range []string{
-		`null`, `"2026-02-06T20:10:00.123Z"`, `"2026-02-06T20:10:00.1239+01:00"`, `"0000-01-01T00:00:00Z"`, `"1970-01-01T00:00:00Z"`,
+		`null`, `"2026-02-06T20:10:00.123Z"`, `"2026-02-06T20:10:00.1239+01:00"`, `"0000-01-01T00:00:00Z"`,
+		`"1970-01-01T00:00:00Z"`,
 		`"9999-12-31T23:59:59.999Z"`, `"2016-12-31T23:59:60Z"`, `"x"`, ` null`,
 	} {
 		f.Add(s)

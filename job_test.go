@@ -10,7 +10,10 @@ import (
 )
 
 func TestPriorityTravelsByName(t *testing.T) {
-	for p, name := range map[lessor.Priority]string{lessor.High: "high", lessor.Normal: "normal", lessor.Low: "low", lessor.Background: "background"} {
+	for p, name := range map[lessor.Priority]string{
+		lessor.High: "high", lessor.Normal: "normal", lessor.Low: "low",
+		lessor.Background: "background",
+	} {
 		raw, err := json.Marshal(p)
 		if err != nil || string(raw) != `"`+name+`"` {
 			t.Errorf("%s is written %s (error %v)", name, raw, err)
@@ -32,7 +35,8 @@ func TestPriorityTravelsByName(t *testing.T) {
 }
 
 func TestHigherPrioritiesSortFirst(t *testing.T) {
-	if !(lessor.High < lessor.Normal && lessor.Normal < lessor.Low && lessor.Low < lessor.Background && int(lessor.Background) == lessor.Priorities-1) {
+	if !(lessor.High < lessor.Normal && lessor.Normal < lessor.Low && lessor.Low < lessor.Background &&
+		int(lessor.Background) == lessor.Priorities-1) {
 		t.Error("the priorities are not in the order high, normal, low, background")
 	}
 }

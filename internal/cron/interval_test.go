@@ -51,7 +51,8 @@ func TestJitterIsDeterministicAndSpreads(t *testing.T) {
 	if Jitter("a", 1000, most) == Jitter("a", 2000, most) {
 		t.Error("two ticks of one definition have the same jitter")
 	}
-	if got, want := Jitter("nightly-posting", 1_700_000_000_000, time.Hour), 55*time.Minute+14805*time.Millisecond; got != want {
+	if got, want := Jitter("nightly-posting", 1_700_000_000_000,
+		time.Hour), 55*time.Minute+14805*time.Millisecond; got != want {
 		t.Errorf("the jitter of a known tick moved to %v from %v", got, want)
 	}
 }

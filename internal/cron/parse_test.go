@@ -39,7 +39,8 @@ func TestParseReadsEveryForm(t *testing.T) {
 			t.Errorf("%q: %v; %q: %v", c.expr, err, c.same, wantErr)
 			continue
 		}
-		if got.minute != want.minute || got.hour != want.hour || got.day != want.day || got.month != want.month || got.week != want.week {
+		if got.minute != want.minute || got.hour != want.hour || got.day != want.day || got.month != want.month ||
+			got.week != want.week {
 			t.Errorf("%q is not the same as %q", c.expr, c.same)
 		}
 	}

@@ -195,11 +195,12 @@ func drawExpression(t *rapid.T) string {
 	return strings.Join(words, " ")
 }
 
-// TestChangesAreFarApart holds the zones to what Next takes for granted: what a change of offset skips or repeats is over
-// before the next change, and was not touched by the one before.
+// TestChangesAreFarApart holds the zones to what Next takes for granted: what a change of offset skips or repeats is
+// over before the next change, and was not touched by the one before.
 func TestChangesAreFarApart(t *testing.T) {
 	for _, z := range allZones(t) {
-		at, _ := changes(z.loc, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+		at, _ := changes(z.loc, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC),
+			time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 		for i := 1; i < len(at); i++ {
 			if at[i].Sub(at[i-1]) < maxChange {
 				t.Errorf("%s changes at %v and again at %v", z.name, at[i-1], at[i])

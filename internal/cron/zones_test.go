@@ -27,7 +27,8 @@ var expressions = []string{
 	"0 3 * * *", "1 3 * * *", "30 3 * * *", "0 4 * * *", "30 4 * * *", "5,35 2,3 * * *", "0-59 1-3 * * *",
 	"0 22 * * *", "0 23 * * *", "30 23 * * *", "59 23 * * *", "0 12 * * *",
 	"30 2 * * SUN", "30 2 * * 7", "0 0 * * sat", "30 1 * * 0,6", "0 3 * * MON-FRI", "*/20 1-2 * * 5-7", "0 2 * * 1/2",
-	"0 2 1 * *", "30 2 */2 * *", "30 2 1-7 * SUN", "0 0 31 * *", "30 1 25-31 MAR,OCT *", "30 2 8-14 3 0", "0 3 13 * FRI",
+	"0 2 1 * *", "30 2 */2 * *", "30 2 1-7 * SUN", "0 0 31 * *", "30 1 25-31 MAR,OCT *", "30 2 8-14 3 0",
+	"0 3 13 * FRI",
 	"30 2 */2 * 1-5", "0 1 * APR-OCT *", "15 2 29 2 *", "0 0 1 1 *", "30 0 1-31 */3 */2",
 }
 
@@ -87,8 +88,8 @@ var (
 	proofTo   = time.Date(2041, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// changes returns when the offset of loc changes, and a text that two zones share only if nothing that Next can learn of
-// them differs in these years.
+// changes returns when the offset of loc changes, and a text that two zones share only if nothing that Next can learn
+// of them differs in these years.
 func changes(loc *time.Location, from, to time.Time) (at []time.Time, behaviour string) {
 	var b strings.Builder
 	first := from.AddDate(0, -2, 0)

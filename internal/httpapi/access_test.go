@@ -29,7 +29,8 @@ func TestRolesReachTheRoutesOfTheirScopes(t *testing.T) {
 			w := s.call(rt.method, pathOf(rt)+"?no_such_parameter=1", "{", with(secret))
 			denied := w.Code == http.StatusForbidden || w.Code == http.StatusUnauthorized
 			if denied == role.Allows(rt.scope) {
-				t.Errorf("%s %s as %s: %d; allowed should be %v", rt.method, rt.path, role, w.Code, role.Allows(rt.scope))
+				t.Errorf("%s %s as %s: %d; allowed should be %v", rt.method, rt.path, role, w.Code,
+					role.Allows(rt.scope))
 			}
 		}
 	}
@@ -58,7 +59,8 @@ func TestTenantIsTheTokensOwn(t *testing.T) {
 	a, b := with(s.issue("operator", tenantA)), with(s.issue("operator", tenantB))
 	const jobs = scheduling + "/jobs"
 	refused(t, s.call("POST", jobs, `{"type":"x","tenant_id":"`+tenantB+`"}`, a), 403, lessor.CodeForbidden)
-	refused(t, s.call("POST", jobs+"/batch", `{"jobs":[{"type":"x"},{"type":"x","tenant_id":"`+tenantB+`"}]}`, a), 403, lessor.CodeForbidden)
+	refused(t, s.call("POST", jobs+"/batch", `{"jobs":[{"type":"x"},{"type":"x","tenant_id":"`+tenantB+`"}]}`, a), 403,
+		lessor.CodeForbidden)
 	refused(t, s.call("GET", jobs+"?tenant_id="+tenantB, "", a), 403, lessor.CodeForbidden)
 	mine := decoded(t, s.call("POST", jobs, `{"type":"x"}`, a))
 	if mine["tenant_id"] != tenantA {
@@ -95,8 +97,14 @@ func TestTenantIsTheTokensOwn(t *testing.T) {
 }
 
 func TestDenialsOfTenantsCarryNoFigures(t *testing.T) {
-	for _, code := range []lessor.DenialCode{lessor.NoCapacity, lessor.NextJobTooLarge, lessor.NoEligibleJob, lessor.Draining, "new_code"} {
-		d := withoutFigures(lessor.Denial{Denied: true, Code: code, Reason: "Why (busy=8, usable=10, leased=10)", RetryAfterMS: 1500})
+	for _, code := range []lessor.DenialCode{
+		lessor.NoCapacity, lessor.NextJobTooLarge, lessor.NoEligibleJob,
+		lessor.Draining, "new_code",
+	} {
+		d := withoutFigures(lessor.Denial{
+			Denied: true, Code: code, Reason: "Why (busy=8, usable=10, leased=10)",
+			RetryAfterMS: 1500,
+		})
 		if strings.ContainsAny(d.Reason, "0123456789=") || d.Reason == "" || d.Code != code || d.RetryAfterMS != 1500 {
 			t.Errorf("%s: %+v", code, d)
 		}
@@ -152,10 +160,16 @@ func TestLoopbackRule(t *testing.T) {
 		{name: "listens on 0.0.0.0", server: func(c *Config) { c.ListenAddr = "0.0.0.0:5377" }, want: needed},
 		{name: "listens on an address", server: func(c *Config) { c.ListenAddr = "10.0.0.1:5377" }, want: needed},
 		{name: "listens on a name", server: func(c *Config) { c.ListenAddr = "example.com:5377" }, want: needed},
-		{name: "description elsewhere", server: func(c *Config) { c.ListenAddr = ":5377" }, path: "/openapi.json", want: needed},
+		{name: "description elsewhere", server: func(c *Config) {
+			c.ListenAddr = ":5377"
+		}, path: "/openapi.json", want: needed},
 		{name: "metrics elsewhere", server: func(c *Config) { c.ListenAddr = ":5377" }, path: "/metrics", want: needed},
-		{name: "health elsewhere", server: func(c *Config) { c.ListenAddr = ":5377" }, path: "/health/ready", want: open},
-		{name: "health where auth is required", server: func(c *Config) { c.AuthRequired = true }, path: "/health/live", want: open},
+		{name: "health elsewhere", server: func(c *Config) {
+			c.ListenAddr = ":5377"
+		}, path: "/health/ready", want: open},
+		{name: "health where auth is required", server: func(c *Config) {
+			c.AuthRequired = true
+		}, path: "/health/live", want: open},
 		{name: "capacity read", path: scheduling + "/capacity", want: open},
 		{name: "capacity write", method: "PUT", path: scheduling + "/capacity", want: needed},
 		{name: "drain", method: "PUT", path: scheduling + "/drain", want: needed},
@@ -167,12 +181,16 @@ func TestLoopbackRule(t *testing.T) {
 		{name: "definition deleted", method: "DELETE", path: schedules + "/jobs/none", want: 404},
 		{name: "handlers", path: schedules + "/handlers", want: open},
 		{name: "audit", path: schedules + "/audit", want: needed},
-		{name: "definitions elsewhere", server: func(c *Config) { c.ListenAddr = ":5377" }, path: schedules + "/jobs", want: needed},
+		{name: "definitions elsewhere", server: func(c *Config) {
+			c.ListenAddr = ":5377"
+		}, path: schedules + "/jobs", want: needed},
 		{name: "bad token", edit: with(token.NewSecret()), want: needed},
 		{name: "empty token", edit: header("Authorization", "Bearer "), want: needed},
 		{name: "empty header", edit: header("Authorization", ""), want: needed},
 		{name: "other scheme", edit: header("Authorization", "Basic YTpi"), want: needed},
-		{name: "two headers", edit: func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer a", "Bearer b"} }, want: needed},
+		{name: "two headers", edit: func(r *http.Request) {
+			r.Header["Authorization"] = []string{"Bearer a", "Bearer b"}
+		}, want: needed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var edits []func(*Config)
@@ -222,7 +240,8 @@ func TestTokenlessEndsWithTheFirstTenant(t *testing.T) {
 func TestExpiredTokensAreRefused(t *testing.T) {
 	s := start(t)
 	role := "admin"
-	old, secret, err := token.Issue(token.Ask{Role: &role, ExpiresInSeconds: new(int64(60))}, lessor.At(time.Now().Add(-time.Hour)))
+	old, secret, err := token.Issue(token.Ask{Role: &role, ExpiresInSeconds: new(int64(60))},
+		lessor.At(time.Now().Add(-time.Hour)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +252,10 @@ func TestExpiredTokensAreRefused(t *testing.T) {
 func TestNobodyIsLetInBeforeTokensAreKnown(t *testing.T) {
 	s := start(t, func(c *Config) { c.Tokens = token.NewBook(c.Scheduler.Tokens) })
 	empty := *s
-	empty.API = New(Config{Scheduler: s.scheduler, Tokens: token.NewBook(s.scheduler.Tokens), Telemetry: s.telemetry, ListenAddr: testListen})
+	empty.API = New(Config{
+		Scheduler: s.scheduler, Tokens: token.NewBook(s.scheduler.Tokens), Telemetry: s.telemetry,
+		ListenAddr: testListen,
+	})
 	w := empty.call("GET", scheduling+"/status", "")
 	refused(t, w, 503, lessor.CodeUnavailable)
 	if w.Header().Get("Retry-After") == "" {

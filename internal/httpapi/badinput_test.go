@@ -69,7 +69,10 @@ func badSyntax() []bad {
 		{"deep array", "POST", "/jobs", nested(100000), 400, notJSON},
 		{"deep payload", "POST", "/jobs", `{"type":"x","payload":{"a":` + nested(2000) + `}}`, 400, notJSON},
 		{"deep and open", "POST", "/jobs", `{"type":"x","payload":` + strings.Repeat(`{"a":`, 40000), 400, notJSON},
-		{"deep checkpoint", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","checkpoint":` + nested(2000) + `}`, 400, notJSON},
+		{
+			"deep checkpoint", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","checkpoint":` + nested(2000) + `}`,
+			400, notJSON,
+		},
 	}
 }
 
@@ -117,9 +120,19 @@ func badFields() []bad {
 		{"heartbeat empty", "POST", "/leases/LEASE/heartbeat", ``, 400, notJSON},
 		{"progress text", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","progress":"0.5"}`, 400, notJSON},
 		{"complete without status", "POST", "/leases/LEASE/complete", `{"worker_id":"w"}`, 400, notJSON},
-		{"complete error object", "POST", "/leases/LEASE/complete", `{"worker_id":"w","status":"failed","error":{"m":1}}`, 400, notJSON},
-		{"batched heartbeat ids text", "POST", "/leases/heartbeat", `{"worker_id":"w","lease_ids":"LEASE"}`, 400, notJSON},
-		{"batched complete without id", "POST", "/leases/complete", `{"worker_id":"w","leases":[{"status":"failed"}]}`, 400, notJSON},
+		{
+			"complete error object", "POST", "/leases/LEASE/complete",
+			`{"worker_id":"w","status":"failed","error":{"m":1}}`, 400, notJSON,
+		},
+		{
+			"batched heartbeat ids text", "POST", "/leases/heartbeat", `{"worker_id":"w","lease_ids":"LEASE"}`, 400,
+			notJSON,
+		},
+		{
+			"batched complete without id", "POST", "/leases/complete",
+			`{"worker_id":"w","leases":[{"status":"failed"}]}`,
+			400, notJSON,
+		},
 		{"drain without field", "PUT", "/drain", `{}`, 400, notJSON},
 		{"drain number", "PUT", "/drain", `{"draining":1}`, 400, notJSON},
 		{"capacity text", "PUT", "/capacity", `{"busy":"host"}`, 400, notJSON},
@@ -149,7 +162,10 @@ func badValues() []bad {
 		{"units exponent", "POST", "/jobs", `{"type":"x","requested_units":1e1}`, 422, badVal},
 		{"units huge", "POST", "/jobs", `{"type":"x","requested_units":9223372036854775807}`, 422, badVal},
 		{"units beyond 64 bits", "POST", "/jobs", `{"type":"x","requested_units":99999999999999999999}`, 422, badVal},
-		{"units absurd", "POST", "/jobs", `{"type":"x","requested_units":` + strings.Repeat("9", 100000) + `}`, 422, badVal},
+		{
+			"units absurd", "POST", "/jobs", `{"type":"x","requested_units":` + strings.Repeat("9", 100000) + `}`, 422,
+			badVal,
+		},
 		{"attempts zero", "POST", "/jobs", `{"type":"x","max_attempts":0}`, 422, badVal},
 		{"attempts 51", "POST", "/jobs", `{"type":"x","max_attempts":51}`, 422, badVal},
 		{"runtime zero", "POST", "/jobs", `{"type":"x","max_runtime_s":0}`, 422, badVal},
@@ -170,8 +186,16 @@ func badValues() []bad {
 		{"backoff upside down", "POST", "/jobs", `{"type":"x","backoff":{"first_ms":10,"max_ms":5}}`, 422, badVal},
 		{"backoff overflows", "POST", "/jobs", `{"type":"x","backoff":{"first_ms":9223372036854775807}}`, 422, badVal},
 		{"batch empty", "POST", "/jobs/batch", `{"jobs":[]}`, 422, badVal},
-		{"batch of 1001", "POST", "/jobs/batch", `{"jobs":[` + strings.Repeat(`{"type":"x"},`, 1000) + `{"type":"x"}]}`, 422, badVal},
-		{"batch with one bad value", "POST", "/jobs/batch", `{"jobs":[{"type":"x"},{"type":"x","priority":"no"}]}`, 422, badVal},
+		{
+			"batch of 1001", "POST", "/jobs/batch",
+			`{"jobs":[` + strings.Repeat(`{"type":"x"},`, 1000) + `{"type":"x"}]}`,
+			422, badVal,
+		},
+		{
+			"batch with one bad value", "POST", "/jobs/batch", `{"jobs":[{"type":"x"},{"type":"x","priority":"no"}]}`,
+			422,
+			badVal,
+		},
 		{"worker empty", "POST", "/leases/request", `{"worker_id":""}`, 422, badVal},
 		{"worker with NUL", "POST", "/leases/request", `{"worker_id":"v\u0000"}`, 422, badVal},
 		{"max_units zero", "POST", "/leases/request", `{"worker_id":"v","max_units":0}`, 422, badVal},
@@ -185,10 +209,20 @@ func badValues() []bad {
 		{"progress above 1", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","progress":1.0001}`, 422, badVal},
 		{"progress below 0", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","progress":-0.1}`, 422, badVal},
 		{"progress huge", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","progress":1e999}`, 422, badVal},
-		{"message too long", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","message":"` + long(501) + `"}`, 422, badVal},
-		{"checkpoint too large", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","checkpoint":"` + long(64<<10) + `"}`, 422, badVal},
+		{
+			"message too long", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","message":"` + long(501) + `"}`,
+			422,
+			badVal,
+		},
+		{
+			"checkpoint too large", "POST", "/leases/LEASE/heartbeat",
+			`{"worker_id":"w","checkpoint":"` + long(64<<10) + `"}`, 422, badVal,
+		},
 		{"status unknown", "POST", "/leases/LEASE/complete", `{"worker_id":"w","status":"done"}`, 422, badVal},
-		{"error too long", "POST", "/leases/LEASE/complete", `{"worker_id":"w","status":"failed","error":"` + long(8<<10+1) + `"}`, 422, badVal},
+		{
+			"error too long", "POST", "/leases/LEASE/complete",
+			`{"worker_id":"w","status":"failed","error":"` + long(8<<10+1) + `"}`, 422, badVal,
+		},
 		{"delay negative", "POST", "/leases/LEASE/release", `{"worker_id":"w","delay_ms":-1}`, 422, badVal},
 		{"reason too long", "POST", "/leases/LEASE/revoke", `{"reason":"` + long(201) + `"}`, 422, badVal},
 		{"busy 11", "PUT", "/capacity", `{"busy":11}`, 422, badVal},
@@ -227,17 +261,43 @@ func badPlaces() []bad {
 		{"no such lease", "POST", "/leases/" + nowhere + "/heartbeat", `{"worker_id":"w"}`, 404, noLease},
 		{"lease id word", "POST", "/leases/mine/heartbeat", `{"worker_id":"w"}`, 404, noLease},
 		{"job id for lease id", "POST", "/leases/JOB/complete", `{"worker_id":"w","status":"failed"}`, 404, noLease},
-		{"not found before mismatch", "POST", "/leases/" + nowhere + "/heartbeat", `{"worker_id":"other"}`, 404, noLease},
-		{"other worker beats", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"other"}`, 403, lessor.CodeWorkerMismatch},
-		{"other worker completes", "POST", "/leases/LEASE/complete", `{"worker_id":"other","status":"completed"}`, 403, lessor.CodeWorkerMismatch},
+		{
+			"not found before mismatch", "POST", "/leases/" + nowhere + "/heartbeat", `{"worker_id":"other"}`, 404,
+			noLease,
+		},
+		{
+			"other worker beats", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"other"}`, 403,
+			lessor.CodeWorkerMismatch,
+		},
+		{
+			"other worker completes", "POST", "/leases/LEASE/complete", `{"worker_id":"other","status":"completed"}`,
+			403,
+			lessor.CodeWorkerMismatch,
+		},
 		{"other worker releases", "POST", "/leases/LEASE/release", `{"worker_id":"W"}`, 403, lessor.CodeWorkerMismatch},
-		{"cancelled without request", "POST", "/leases/LEASE/complete", `{"worker_id":"w","status":"cancelled"}`, 409, lessor.CodeConflict},
+		{
+			"cancelled without request", "POST", "/leases/LEASE/complete", `{"worker_id":"w","status":"cancelled"}`,
+			409,
+			lessor.CodeConflict,
+		},
 		{"retry of a queued job", "POST", "/jobs/JOB/retry", "", 409, lessor.CodeConflict},
-		{"key with another body", "POST", "/jobs", `{"type":"other","idempotency_key":"taken"}`, 409, lessor.CodeConflict},
+		{
+			"key with another body", "POST", "/jobs", `{"type":"other","idempotency_key":"taken"}`, 409,
+			lessor.CodeConflict,
+		},
 		{"job too large", "POST", "/jobs", `{"type":"x","payload":{"a":"` + long(256<<10) + `"}}`, 413, tooBig},
-		{"heartbeat too large", "POST", "/leases/LEASE/heartbeat", `{"worker_id":"w","message":"` + long(100<<10) + `"}`, 413, tooBig},
-		{"batched job too large", "POST", "/jobs/batch", `{"jobs":[{"type":"x"},{"type":"x","payload":{"a":"` + long(256<<10) + `"}}]}`, 413, tooBig},
-		{"cancel too large", "POST", "/jobs/JOB/cancel", `{"force":` + strings.Repeat(" ", 5000) + `true}`, 413, tooBig},
+		{
+			"heartbeat too large", "POST", "/leases/LEASE/heartbeat",
+			`{"worker_id":"w","message":"` + long(100<<10) + `"}`, 413, tooBig,
+		},
+		{
+			"batched job too large", "POST", "/jobs/batch",
+			`{"jobs":[{"type":"x"},{"type":"x","payload":{"a":"` + long(256<<10) + `"}}]}`, 413, tooBig,
+		},
+		{
+			"cancel too large", "POST", "/jobs/JOB/cancel", `{"force":` + strings.Repeat(" ", 5000) + `true}`, 413,
+			tooBig,
+		},
 		{"no such route", "GET", "/nothing", "", 404, noRoute},
 		{"slash behind", "GET", "/jobs/", "", 404, noRoute},
 		{"two slashes", "GET", "//jobs", "", 404, noRoute},
@@ -257,8 +317,8 @@ func badPlaces() []bad {
 	}
 }
 
-// states are the lists of each part of the API that together show whether anything changed; whatever changes a definition, a
-// tenant or a handler is in the audit.
+// states are the lists of each part of the API that together show whether anything changed; whatever changes a
+// definition, a tenant or a handler is in the audit.
 var states = map[string][]string{
 	scheduling: {"/jobs?limit=1000", "/leases", "/status", "/capacity"},
 	schedules:  {"/audit?limit=1000", "/runs"},

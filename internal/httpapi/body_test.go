@@ -15,7 +15,8 @@ import (
 	"lessor"
 )
 
-// begin sends the head of a submission of size bytes (-1 = chunked) and the beginning of its body over a connection of its own.
+// begin sends the head of a submission of size bytes (-1 = chunked) and the beginning of its body over a connection of
+// its own.
 func (s *served) begin(size int, secret, body string) (net.Conn, *bufio.Reader) {
 	s.t.Helper()
 	conn, err := s.net.dial()
@@ -27,7 +28,8 @@ func (s *served) begin(size int, secret, body string) (net.Conn, *bufio.Reader) 
 		length = "Transfer-Encoding: chunked"
 	}
 	go func() { // a pipe has no buffer
-		_, _ = fmt.Fprintf(conn, "POST %s/jobs/batch HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n%s", scheduling, testListen, secret, length, body)
+		_, _ = fmt.Fprintf(conn, "POST %s/jobs/batch HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n%s",
+			scheduling, testListen, secret, length, body)
 	}()
 	return conn, bufio.NewReader(conn)
 }
@@ -84,7 +86,8 @@ func TestFullBodiesKeepNobodyElseOut(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		beat := `{"worker_id":"w","checkpoint":{"a":"` + strings.Repeat("x", 60<<10) + `"}}`
-		resp, err = s.send(context.Background(), "POST", scheduling+"/leases/"+nowhere+"/heartbeat", beat, with(s.admin))
+		resp, err = s.send(context.Background(), "POST", scheduling+"/leases/"+nowhere+"/heartbeat", beat,
+			with(s.admin))
 		if err != nil || resp.StatusCode != http.StatusNotFound {
 			t.Fatalf("a heartbeat with a checkpoint: %v %v, want it to be read", resp, err)
 		}
@@ -100,7 +103,8 @@ func TestRefusedBodyIsTakenFromClientsThatSendItAll(t *testing.T) {
 	serve(t, func(s *served) {
 		t := s.t
 		take(s.API, nil)
-		resp, err := s.send(context.Background(), "POST", scheduling+"/jobs/batch", strings.Repeat(" ", 4<<20), with(s.admin))
+		resp, err := s.send(context.Background(), "POST", scheduling+"/jobs/batch", strings.Repeat(" ", 4<<20),
+			with(s.admin))
 		if err != nil || resp.StatusCode != http.StatusTooManyRequests {
 			t.Fatalf("%v %v, want 429", resp, err)
 		}

@@ -14,27 +14,41 @@ var requests = map[string]struct {
 	method, path string
 	base         map[string]any
 }{
-	"Submission":   {"POST", scheduling + "/jobs", map[string]any{"type": "x"}},
-	"JobBatch":     {"POST", scheduling + "/jobs/batch", nil},
-	"LeaseRequest": {"POST", scheduling + "/leases/request", map[string]any{"worker_id": "w", "types": []string{"none"}}},
-	"BeatBatch":    {"POST", scheduling + "/leases/heartbeat", map[string]any{"worker_id": "w"}},
-	"Heartbeat":    {"POST", scheduling + "/leases/" + nowhere + "/heartbeat", map[string]any{"worker_id": "w"}},
-	"Completion":   {"POST", scheduling + "/leases/" + nowhere + "/complete", map[string]any{"worker_id": "w", "status": "failed"}},
+	"Submission": {"POST", scheduling + "/jobs", map[string]any{"type": "x"}},
+	"JobBatch":   {"POST", scheduling + "/jobs/batch", nil},
+	"LeaseRequest": {
+		"POST", scheduling + "/leases/request",
+		map[string]any{"worker_id": "w", "types": []string{"none"}},
+	},
+	"BeatBatch": {"POST", scheduling + "/leases/heartbeat", map[string]any{"worker_id": "w"}},
+	"Heartbeat": {"POST", scheduling + "/leases/" + nowhere + "/heartbeat", map[string]any{"worker_id": "w"}},
+	"Completion": {
+		"POST", scheduling + "/leases/" + nowhere + "/complete",
+		map[string]any{"worker_id": "w", "status": "failed"},
+	},
 	"Release":      {"POST", scheduling + "/leases/" + nowhere + "/release", map[string]any{"worker_id": "w"}},
 	"CapacityBody": {"PUT", scheduling + "/capacity", nil},
 	"LevelBody":    {"PUT", administration + "/log-level", nil},
 	"TokenAsk":     {"POST", "/api/admin/tokens", map[string]any{"role": "viewer"}},
 	"Envelope": {"PUT", schedules + "/jobs/nightly", map[string]any{
-		"jobId": "nightly", "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "@daily"}, "handlerId": "posting", "lockKey": "posting",
+		"jobId": "nightly", "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "@daily"},
+		"handlerId": "posting", "lockKey": "posting",
 	}},
-	"Manifest":     {"POST", schedules + "/manifests", map[string]any{"moduleId": "m", "version": "1", "tenantId": tenantA, "jobs": []any{}}},
-	"TenantAsk":    {"PUT", schedules + "/tenants/" + tenantA, nil},
-	"BackfillBody": {"POST", schedules + "/jobs/none/backfill", map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}},
+	"Manifest": {
+		"POST", schedules + "/manifests",
+		map[string]any{"moduleId": "m", "version": "1", "tenantId": tenantA, "jobs": []any{}},
+	},
+	"TenantAsk": {"PUT", schedules + "/tenants/" + tenantA, nil},
+	"BackfillBody": {
+		"POST", schedules + "/jobs/none/backfill",
+		map[string]any{"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"},
+	},
 }
 
 // skipped are bounds that one value of one field cannot show.
 var skipped = []string{
-	"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms", "Submission.requested_units", "CapacityBody.total_units",
+	"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms",
+	"Submission.requested_units", "CapacityBody.total_units",
 	// TestBoundsOfDefinitions: the id is in the path too, and jobs of a manifest must differ.
 	"Envelope.jobId", "Envelope.requestedUnits", "Manifest.jobs",
 }
@@ -135,7 +149,8 @@ func sides(name string) (inside, outside []any) {
 	length("maxItems", "more", list)
 	switch b["format"] {
 	case "uuid":
-		inside, outside = append(inside, tenantA), append(outside, "", "x", tenantA+"0", "{"+tenantA+"}", strings.ReplaceAll(tenantA, "-", ""))
+		inside, outside = append(inside, tenantA), append(outside, "", "x", tenantA+"0", "{"+tenantA+"}",
+			strings.ReplaceAll(tenantA, "-", ""))
 	case "date-time":
 		inside = append(inside, "2030-01-01T00:00:00Z", "2030-01-01T00:00:00.5+02:00")
 		outside = append(outside, "", "tomorrow", "2030-01-01", "2030-02-30T00:00:00Z")

@@ -81,8 +81,12 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 }
 
 func walkJobs(s *server) {
-	j := s.api("POST", "/jobs", `{"type":"a","idempotency_key":"k","tags":["x"],"run_at":"2030-01-01T00:00:00Z","backoff":{"first_ms":1,"max_ms":2},"max_runtime_s":9,"lock_key":"lock"}`, 201)
-	s.api("POST", "/jobs", `{"type":"a","idempotency_key":"k","tags":["x"],"run_at":"2030-01-01T00:00:00Z","backoff":{"first_ms":1,"max_ms":2},"max_runtime_s":9,"lock_key":"lock"}`, 200)
+	j := s.api("POST", "/jobs",
+		`{"type":"a","idempotency_key":"k","tags":["x"],"run_at":"2030-01-01T00:00:00Z",
+			"backoff":{"first_ms":1,"max_ms":2},"max_runtime_s":9,"lock_key":"lock"}`, 201)
+	s.api("POST", "/jobs",
+		`{"type":"a","idempotency_key":"k","tags":["x"],"run_at":"2030-01-01T00:00:00Z",
+			"backoff":{"first_ms":1,"max_ms":2},"max_runtime_s":9,"lock_key":"lock"}`, 200)
 	s.api("POST", "/jobs", `{"type":"b","idempotency_key":"k"}`, 409)
 	s.api("POST", "/jobs", `{"type":""}`, 422)
 	s.api("POST", "/jobs/batch", `{"jobs":[{"type":"b"},{"type":"b","priority":"high"}]}`, 201)
@@ -111,8 +115,10 @@ func walkJobs(s *server) {
 func lease(s *server) (job, path string) {
 	s.t.Helper()
 	s.api("POST", "/jobs", `{"type":"walk"}`, 201)
-	g := s.api("POST", "/leases/request", `{"worker_id":"w","types":["walk"],"max_units":9,"ttl_ms":5000,"workspace_id":"x"}`, 200)
-	return "/jobs/" + g["job"].(map[string]any)["job_id"].(string), "/leases/" + g["lease"].(map[string]any)["lease_id"].(string)
+	g := s.api("POST", "/leases/request",
+		`{"worker_id":"w","types":["walk"],"max_units":9,"ttl_ms":5000,"workspace_id":"x"}`, 200)
+	return "/jobs/" + g["job"].(map[string]any)["job_id"].(string), "/leases/" +
+		g["lease"].(map[string]any)["lease_id"].(string)
 }
 
 func walkLeases(s *server) {
@@ -135,11 +141,15 @@ func walkLeases(s *server) {
 	_, held = lease(s)
 	s.api("POST", held+"/revoke", `{"reason":"because"}`, 200)
 	for verb, bad := range map[string]string{
-		"/heartbeat": `{"worker_id":""}`, "/complete": `{"worker_id":"w","status":"odd"}`, "/release": `{"worker_id":"w","delay_ms":-1}`,
-		"/revoke": `{"reason":"` + strings.Repeat("x", 201) + `"}`,
+		"/heartbeat": `{"worker_id":""}`, "/complete": `{"worker_id":"w","status":"odd"}`,
+		"/release": `{"worker_id":"w","delay_ms":-1}`,
+		"/revoke":  `{"reason":"` + strings.Repeat("x", 201) + `"}`,
 	} {
 		s.api("POST", "/leases/"+nowhere+verb, bad, 422)
-		good := map[string]string{"/complete": `{"worker_id":"w","status":"failed","error":"e","retryable":false}`, "/revoke": ""}
+		good := map[string]string{
+			"/complete": `{"worker_id":"w","status":"failed","error":"e","retryable":false}`,
+			"/revoke":   "",
+		}
 		body, ok := good[verb]
 		if !ok {
 			body = `{"worker_id":"w"}`
@@ -152,7 +162,8 @@ func walkLeases(s *server) {
 
 func walkBatches(s *server) {
 	s.api("POST", "/jobs/batch", `{"jobs":[{"type":"many"},{"type":"many"}]}`, 201)
-	g := s.api("POST", "/leases/request", `{"worker_id":"w","types":["many"],"max_leases":2,"request_id":"r","wait_ms":1}`, 200)
+	g := s.api("POST", "/leases/request",
+		`{"worker_id":"w","types":["many"],"max_leases":2,"request_id":"r","wait_ms":1}`, 200)
 	if n := len(g["grants"].([]any)); n != 2 {
 		s.t.Fatalf("%d grants, want 2", n)
 	}
@@ -164,9 +175,12 @@ func walkBatches(s *server) {
 	s.api("POST", "/leases/request", `{"worker_id":""}`, 422)
 	s.api("POST", "/leases/heartbeat", fmt.Sprintf(`{"worker_id":"w","lease_ids":[%q,%q,"x"]}`, id, nowhere), 200)
 	s.api("POST", "/leases/heartbeat", `{"worker_id":"w","lease_ids":[]}`, 422)
-	got := s.api("POST", "/leases/complete", fmt.Sprintf(`{"worker_id":"w","leases":[{"lease_id":%q,"status":"completed"},{"lease_id":%q,"status":"failed"}]}`, id, nowhere), 200)
+	got := s.api("POST", "/leases/complete",
+		fmt.Sprintf(`{"worker_id":"w","leases":[{"lease_id":%q,"status":"completed"},
+			{"lease_id":%q,"status":"failed"}]}`, id, nowhere), 200)
 	rs := got["results"].([]any)
-	if first, second := rs[0].(map[string]any), rs[1].(map[string]any); first["ok"] != true || second["ok"] != false || second["code"] != "lease_not_found" || fmt.Sprint(second["status"]) != "404" {
+	if first, second := rs[0].(map[string]any), rs[1].(map[string]any); first["ok"] != true || second["ok"] != false ||
+		second["code"] != "lease_not_found" || fmt.Sprint(second["status"]) != "404" {
 		s.t.Errorf("results are %v", rs)
 	}
 	s.api("POST", "/leases/complete", `{"worker_id":"w","leases":[]}`, 422)
@@ -186,10 +200,14 @@ func walkState(s *server) {
 	gone, cancel := context.WithCancel(s.t.Context())
 	cancel()
 	s.call("GET", scheduling+"/events", "", with(s.admin), func(r *http.Request) { *r = *r.WithContext(gone) })
-	for _, path := range []string{"/health/live", "/health/ready", "/metrics", "/openapi.json", "/api/admin/backup", "/api/admin/doctor", "/api/admin/tokens"} {
+	for _, path := range []string{
+		"/health/live", "/health/ready", "/metrics", "/openapi.json", "/api/admin/backup",
+		"/api/admin/doctor", "/api/admin/tokens",
+	} {
 		s.call("GET", path, "", with(s.admin))
 	}
-	made := decoded(s.t, s.call("POST", "/api/admin/tokens", `{"role":"viewer","tenantId":"`+tenantA+`","expiresInSeconds":60,"name":"n"}`, with(s.admin)))
+	made := decoded(s.t, s.call("POST", "/api/admin/tokens",
+		`{"role":"viewer","tenantId":"`+tenantA+`","expiresInSeconds":60,"name":"n"}`, with(s.admin)))
 	s.call("GET", "/api/admin/tokens?limit=1", "", with(s.admin))
 	s.call("GET", "/api/admin/tokens?limit=0", "", with(s.admin))
 	s.call("POST", "/api/admin/tokens", `{"role":"root"}`, with(s.admin))
@@ -203,7 +221,9 @@ func walkRefusals(s *server) {
 	for i, rt := range routes(defaultPayloadLimit) {
 		s.call(rt.method, pathOf(rt)+"?no_such=1", "", with(s.admin))
 		// Each from an address of its own: guessing tokens is slowed.
-		s.call(rt.method, pathOf(rt), "", with("lsr_wrong"), func(r *http.Request) { r.RemoteAddr = fmt.Sprintf("127.0.1.%d:1", i) })
+		s.call(rt.method, pathOf(rt), "", with("lsr_wrong"), func(r *http.Request) {
+			r.RemoteAddr = fmt.Sprintf("127.0.1.%d:1", i)
+		})
 		s.call(rt.method, pathOf(rt), "", with(s.admin), func(r *http.Request) { r.Host = "evil.example" })
 		if rt.handle.in != nil {
 			s.call(rt.method, pathOf(rt), strings.Repeat(" ", int(rt.handle.limit)+1), with(s.admin))
@@ -221,11 +241,18 @@ func walkRefusals(s *server) {
 // bodies are requests that reach the scheduler.
 var bodies = map[string]string{
 	"/jobs": `{"type":"x"}`, "/jobs/batch": `{"jobs":[{"type":"x"}]}`, "/leases/request": `{"worker_id":"w"}`,
-	"/leases/heartbeat": `{"worker_id":"w","lease_ids":["x"]}`, "/leases/complete": `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
-	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`, "/leases/{lease_id}/complete": `{"worker_id":"w","status":"failed"}`,
-	"/leases/{lease_id}/release": `{"worker_id":"w"}`, "/drain": `{"draining":true}`, "/log-level": `{"level":"info"}`, "/tokens": `{"role":"viewer"}`,
-	"/jobs/{jobId}": definition("nightly", tenantA), "/manifests": `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[]}`, "/handlers/{handlerId}": `{"schema":{}}`,
-	"/recovery/jobs/resume": `{"jobId":"` + nowhere + `"}`, "/jobs/{jobId}/backfill": `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`,
+	"/leases/heartbeat":            `{"worker_id":"w","lease_ids":["x"]}`,
+	"/leases/complete":             `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
+	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`,
+	"/leases/{lease_id}/complete":  `{"worker_id":"w","status":"failed"}`,
+	"/leases/{lease_id}/release":   `{"worker_id":"w"}`, "/drain": `{"draining":true}`,
+	"/log-level":             `{"level":"info"}`,
+	"/tokens":                `{"role":"viewer"}`,
+	"/jobs/{jobId}":          definition("nightly", tenantA),
+	"/manifests":             `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[]}`,
+	"/handlers/{handlerId}":  `{"schema":{}}`,
+	"/recovery/jobs/resume":  `{"jobId":"` + nowhere + `"}`,
+	"/jobs/{jobId}/backfill": `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`,
 }
 
 // walkFaults calls every route of a server whose scheduler is broken, and of one that is not up yet.
@@ -236,9 +263,13 @@ func walkFaults(t *testing.T, c *contract) {
 	broken := *s
 	broken.API = New(Config{Tokens: s.tokens, Telemetry: s.telemetry, Log: s.API.log, ListenAddr: testListen})
 	early := *s
-	early.API = New(Config{Scheduler: s.scheduler, Tokens: token.NewBook(s.scheduler.Tokens), Telemetry: s.telemetry, ListenAddr: testListen})
+	early.API = New(Config{
+		Scheduler: s.scheduler, Tokens: token.NewBook(s.scheduler.Tokens), Telemetry: s.telemetry,
+		ListenAddr: testListen,
+	})
 	for _, rt := range routes(defaultPayloadLimit) {
-		short := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(rt.path, scheduling), administration), schedules)
+		short := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(rt.path, scheduling), administration),
+			schedules)
 		body := ""
 		if rt.method != http.MethodGet {
 			body = bodies[short]

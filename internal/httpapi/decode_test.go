@@ -22,7 +22,11 @@ func TestDecodeNamesTheField(t *testing.T) {
 	}{
 		{"least", `{"type":"a"}`, "", ""},
 		{"space around", " \n{\"type\":\"a\"}\t\r\n", "", ""},
-		{"all nulls are absent", `{"type":"a","payload":null,"tags":null,"priority":null,"backoff":null,"unique":null}`, "", ""},
+		{
+			"all nulls are absent",
+			`{"type":"a","payload":null,"tags":null,"priority":null,"backoff":null,"unique":null}`,
+			"", "",
+		},
 		{"empty", "", bad, "type"},
 		{"null", "null", bad, "type"},
 		{"no fields", "{}", bad, "type"},
@@ -95,7 +99,8 @@ func TestDecodeNamesFieldsInsideLists(t *testing.T) {
 	} {
 		var v jobBatch
 		var e *lessor.Error
-		if err := decode([]byte(tt.body), &v); !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != tt.field {
+		if err := decode([]byte(tt.body), &v); !errors.As(err, &e) || len(e.Fields) != 1 ||
+			e.Fields[0].Field != tt.field {
 			t.Errorf("%s: %v, want it to name %s", tt.body, err, tt.field)
 		}
 	}
@@ -130,15 +135,18 @@ func TestCapacityTellsNullFromAbsent(t *testing.T) {
 			}
 			return *p
 		}
-		if value(v.TotalUnits.value) != tt.total || value(v.Busy.value) != tt.busy || v.TotalUnits.reset != tt.resetTotal || v.Busy.reset != tt.resetBus {
+		if value(v.TotalUnits.value) != tt.total || value(v.Busy.value) != tt.busy ||
+			v.TotalUnits.reset != tt.resetTotal || v.Busy.reset != tt.resetBus {
 			t.Errorf("%s: %+v", tt.body, v)
 		}
 	}
 	var e *lessor.Error
-	if err := decode([]byte(`{"busy":1.5}`), new(capacityBody)); !errors.As(err, &e) || e.Code != lessor.CodeInvalidValue || e.Fields[0].Field != "busy" {
+	if err := decode([]byte(`{"busy":1.5}`), new(capacityBody)); !errors.As(err, &e) ||
+		e.Code != lessor.CodeInvalidValue || e.Fields[0].Field != "busy" {
 		t.Errorf("half a rating: %v", err)
 	}
-	if err := decode([]byte(`{"busy":"3"}`), new(capacityBody)); !errors.As(err, &e) || e.Code != lessor.CodeInvalidRequest || e.Fields[0].Field != "busy" {
+	if err := decode([]byte(`{"busy":"3"}`), new(capacityBody)); !errors.As(err, &e) ||
+		e.Code != lessor.CodeInvalidRequest || e.Fields[0].Field != "busy" {
 		t.Errorf("a rating as text: %v", err)
 	}
 }
@@ -150,7 +158,8 @@ func TestPayloadsComeBackAsSent(t *testing.T) {
 	if w := s.call("GET", scheduling+"/jobs/"+id, ""); !strings.Contains(w.Body.String(), payload) {
 		t.Errorf("sent %s\ngot %s", payload, w.Body)
 	}
-	if w := s.call("POST", scheduling+"/leases/request", `{"worker_id":"w"}`); !strings.Contains(w.Body.String(), payload) {
+	if w := s.call("POST", scheduling+"/leases/request", `{"worker_id":"w"}`); !strings.Contains(w.Body.String(),
+		payload) {
 		t.Errorf("sent %s\ngranted %s", payload, w.Body)
 	}
 }
@@ -169,8 +178,12 @@ func TestBodyLimitIsExact(t *testing.T) {
 
 func TestBodiesAreJSONWhateverTheyAreCalled(t *testing.T) {
 	s := start(t)
-	for _, name := range []string{"", "application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense"} {
-		if w := s.call("POST", scheduling+"/jobs", `{"type":"x"}`, header("Content-Type", name)); w.Code != http.StatusCreated {
+	for _, name := range []string{
+		"", "application/json", "text/plain", "application/x-www-form-urlencoded",
+		"nonsense",
+	} {
+		if w := s.call("POST", scheduling+"/jobs", `{"type":"x"}`,
+			header("Content-Type", name)); w.Code != http.StatusCreated {
 			t.Errorf("Content-Type %q: %d %s", name, w.Code, w.Body)
 		}
 	}
@@ -189,7 +202,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, v := range []any{new(lessor.Submission), new(jobBatch), new(lessor.Completion), new(capacityBody)} {
 			err := decode(b, v)
-			if code := lessor.CodeOf(err); err != nil && code != lessor.CodeInvalidRequest && code != lessor.CodeInvalidValue {
+			if code := lessor.CodeOf(err); err != nil && code != lessor.CodeInvalidRequest &&
+				code != lessor.CodeInvalidValue {
 				t.Errorf("%T: %v", v, err)
 			}
 			if sub, ok := v.(*lessor.Submission); ok && err == nil {

@@ -56,9 +56,11 @@ func TestLogLevelChangesWhileItRuns(t *testing.T) {
 		t.Errorf("the level is %v, want debug", got)
 	}
 	out.Reset()
-	s.call("GET", "/api/system/scheduler/jobs/"+nowhere, "", header("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
+	s.call("GET", "/api/system/scheduler/jobs/"+nowhere, "",
+		header("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
 	for _, want := range []string{
-		`"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"`, `"job_id":"` + nowhere + `"`, `"status":404`, `"route":"/api/system/scheduler/jobs/{job_id}"`,
+		`"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"`, `"job_id":"` + nowhere + `"`, `"status":404`,
+		`"route":"/api/system/scheduler/jobs/{job_id}"`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the log of a request lacks %s: %s", want, &out)
@@ -76,7 +78,8 @@ func TestProfilesAreForAdminsOnly(t *testing.T) {
 	if w := s.call("GET", administration+"/pprof/goroutine", ""); w.Code != http.StatusUnauthorized {
 		t.Errorf("without a token: %d, want 401", w.Code)
 	}
-	if _, pattern := http.DefaultServeMux.Handler(request("GET", "/debug/pprof/", "")); pattern != "" { //nolint:forbidigo // to see that it is empty
+	// nolint:forbidigo // to see that it is empty
+	if _, pattern := http.DefaultServeMux.Handler(request("GET", "/debug/pprof/", "")); pattern != "" {
 		t.Errorf("the default mux has %s: somebody imports net/http/pprof", pattern)
 	}
 }

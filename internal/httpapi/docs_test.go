@@ -9,14 +9,16 @@ import (
 	"lessor/internal/token"
 )
 
-// docs/api.md ends with a table of all routes: what it says of each, and of who may use it, is held against the table in the code.
+// docs/api.md ends with a table of all routes: what it says of each, and of who may use it, is held against the table
+// in the code.
 func TestDocsNameEveryRoute(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	documented := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(raw), -1) {
+	row := regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\| ([^|]*) \\|")
+	for _, m := range row.FindAllStringSubmatch(string(raw), -1) {
 		documented[m[1]] = m[2]
 	}
 	for _, rt := range routes(defaultPayloadLimit) {

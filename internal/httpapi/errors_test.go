@@ -18,7 +18,10 @@ import (
 func fails(t *testing.T, s *server, run func(*call) error, edit ...func(*http.Request)) *httptest.ResponseRecorder {
 	t.Helper()
 	table := []route{{method: "GET", path: "/broken", scope: token.Public, handle: plain(run)}}
-	broken := New(Config{Scheduler: s.scheduler, Tokens: s.tokens, Telemetry: s.telemetry, Log: s.API.log, ListenAddr: testListen})
+	broken := New(Config{
+		Scheduler: s.scheduler, Tokens: s.tokens, Telemetry: s.telemetry, Log: s.API.log,
+		ListenAddr: testListen,
+	})
 	broken.mux = newMux(table)
 	r := request("GET", "/broken", "")
 	for _, e := range edit {
@@ -33,7 +36,8 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	s := start(t)
 	for code, status := range map[lessor.Code]int{
 		"invalid_request": 400, "invalid_value": 422, "unauthenticated": 401, "forbidden": 403, "worker_mismatch": 403,
-		"lease_not_found": 404, "job_not_found": 404, "token_not_found": 404, "definition_not_found": 404, "alert_not_found": 404, "run_not_found": 404,
+		"lease_not_found": 404, "job_not_found": 404, "token_not_found": 404, "definition_not_found": 404,
+		"alert_not_found": 404, "run_not_found": 404,
 		"error_not_found": 404, "tenant_not_found": 404, "route_not_found": 404, "method_not_allowed": 405,
 		"conflict": 409, "payload_too_large": 413, "rate_limited": 429, "unavailable": 503, "internal": 500,
 	} {
@@ -41,10 +45,12 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 			t.Errorf("%s has status %d, want %d", code, statuses[code], status)
 		}
 		w := fails(t, s, func(*call) error {
-			return fmt.Errorf("wrapped: %w", &lessor.Error{Code: code, Detail: "why", RetryAfter: 1500 * time.Millisecond})
+			return fmt.Errorf("wrapped: %w",
+				&lessor.Error{Code: code, Detail: "why", RetryAfter: 1500 * time.Millisecond})
 		})
 		p := refused(t, w, status, code)
-		if p["type"] != "about:blank" || p["title"] != http.StatusText(status) || fmt.Sprint(p["status"]) != fmt.Sprint(status) || len(p["trace_id"].(string)) != 32 {
+		if p["type"] != "about:blank" || p["title"] != http.StatusText(status) ||
+			fmt.Sprint(p["status"]) != fmt.Sprint(status) || len(p["trace_id"].(string)) != 32 {
 			t.Errorf("%s: %v", code, p)
 		}
 		if code != "internal" && p["detail"] != "why" {
@@ -73,7 +79,8 @@ func TestProblemShowsWhatIsKnown(t *testing.T) {
 	})
 	p := refused(t, w, 503, lessor.CodeUnavailable)
 	f := p["errors"].([]any)[0].(map[string]any)
-	if p["ended_reason"] != "expired" || p["outcome"] != "unknown" || f["field"] != "jobs[3].priority" || f["message"] != "m" {
+	if p["ended_reason"] != "expired" || p["outcome"] != "unknown" || f["field"] != "jobs[3].priority" ||
+		f["message"] != "m" {
 		t.Errorf("problem is %v", p)
 	}
 	p = refused(t, fails(t, s, func(*call) error { return lessor.ErrJobNotFound }), 404, lessor.CodeJobNotFound)
@@ -98,7 +105,8 @@ func TestFaultsAreLoggedOnceAndNotTold(t *testing.T) {
 				t.Errorf("the answer tells the fault: %s", w.Body)
 			}
 			log := s.log.String()
-			if strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "secret") || !strings.Contains(log, p["trace_id"].(string)) {
+			if strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "secret") ||
+				!strings.Contains(log, p["trace_id"].(string)) {
 				t.Errorf("the log must have the fault once, with its trace id; it has:\n%s", log)
 			}
 			if w := s.call("GET", "/health/live", ""); w.Code != 200 {
@@ -123,7 +131,9 @@ func TestClientsThatLeaveAreNoFaults(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	isCut(t, "client that left", func() {
-		fails(t, s, func(c *call) error { return fmt.Errorf("wait: %w", c.r.Context().Err()) }, func(r *http.Request) { *r = *r.WithContext(ctx) })
+		fails(t, s, func(c *call) error { return fmt.Errorf("wait: %w", c.r.Context().Err()) }, func(r *http.Request) {
+			*r = *r.WithContext(ctx)
+		})
 	})
 	if log := s.log.String(); log != "" {
 		t.Errorf("log %q, want none", log)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestHalfClosedConnectionIsNotToldOK: to us a caller that closed its own side is gone, and what it asked for may not be done. It must
-// not read an empty 200, which for a submission would mean that the job is there.
+// TestHalfClosedConnectionIsNotToldOK: to us a caller that closed its own side is gone, and what it asked for may not
+// be done. It must not read an empty 200, which for a submission would mean that the job is there.
 func TestHalfClosedConnectionIsNotToldOK(t *testing.T) {
 	s := start(t)
 	srv := httptest.NewServer(s.API)
@@ -23,7 +23,8 @@ func TestHalfClosedConnectionIsNotToldOK(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", scheduling, sent.path, len(sent.body), sent.body)
+			_, err = fmt.Fprintf(conn, "POST %s%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s",
+				scheduling, sent.path, len(sent.body), sent.body)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,8 @@ const (
 	tenantB    = "018f0000-0000-7000-8000-00000000000b"
 )
 
-// server is an API over a real scheduler and store. Every answer that passes through it is held to the OpenAPI document.
+// server is an API over a real scheduler and store. Every answer that passes through it is held to the OpenAPI
+// document.
 type server struct {
 	*API
 	t         *testing.T
@@ -65,15 +66,20 @@ func testScheduler() scheduler.Config {
 	return scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
-		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
-		Jobs: rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
+		Brake:   rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
+		Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
+		Jobs: rules.SubmitConfig{
+			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
+			PayloadLimit: 256 << 10,
+		},
 	}
 }
 
 // start runs a server until the test ends.
 func start(t *testing.T, edit ...func(*Config)) *server {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "lessor.db"), Synchronous: "OFF"})
+	store, err := sqlite.Open(t.Context(),
+		sqlite.Config{Path: filepath.Join(t.TempDir(), "lessor.db"), Synchronous: "OFF"})
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
@@ -123,8 +129,9 @@ func (s *server) watch(ctx context.Context, sched *scheduler.Scheduler) *recover
 	}
 	s.workspace = ws
 	m := recovery.New(recovery.Config{
-		Scheduler: sched, Workspace: ws, Node: "node-1", Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute,
-		Limit: 30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute,
+		Scheduler: sched, Workspace: ws, Node: "node-1", Scan: time.Minute, StaleAfter: 2 * time.Minute,
+		DeadAfter: 10 * time.Minute,
+		Limit:     30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute,
 		CleanupDelay: 30 * time.Second, Keep: time.Hour,
 	})
 	var running sync.WaitGroup

@@ -22,7 +22,8 @@ type held struct {
 func (s *served) poll(edit ...func(*http.Request)) <-chan held {
 	ended := make(chan held, 1)
 	go func() {
-		r, err := s.send(s.t.Context(), "POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":30000}`, edit...)
+		r, err := s.send(s.t.Context(), "POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":30000}`,
+			edit...)
 		if err != nil {
 			s.t.Errorf("poll: %v", err)
 			close(ended)
@@ -52,7 +53,8 @@ func TestStreamsAndPollsEndWithTheirToken(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go s.tokens.Run(ctx, func(error) {})
-		made, secret, err := token.Issue(token.Ask{Role: new("operator"), ExpiresInSeconds: new(int64(20))}, lessor.At(time.Now()))
+		made, secret, err := token.Issue(token.Ask{Role: new("operator"), ExpiresInSeconds: new(int64(20))},
+			lessor.At(time.Now()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +64,10 @@ func TestStreamsAndPollsEndWithTheirToken(t *testing.T) {
 		s.tokens.Put(made)
 		role := decoded(t, s.call("POST", administration+"/tokens", `{"role":"operator"}`, with(s.admin)))
 		begun := time.Now()
-		deleted := map[string]<-chan held{"poll": s.poll(with(role["token"].(string))), "stream": s.ending(with(role["token"].(string)))}
+		deleted := map[string]<-chan held{
+			"poll":   s.poll(with(role["token"].(string))),
+			"stream": s.ending(with(role["token"].(string))),
+		}
 		expired := map[string]<-chan held{"poll": s.poll(with(secret)), "stream": s.ending(with(secret))}
 		valid := s.poll(with(s.admin))
 		tokenless := map[string]<-chan held{"poll": s.poll(), "stream": s.ending()}
@@ -77,7 +82,8 @@ func TestStreamsAndPollsEndWithTheirToken(t *testing.T) {
 					t.Errorf("%s: the %s goes on", what, kind)
 					continue
 				}
-				if d := got.at.Sub(since); d < 0 || d > 5*time.Second || kind == "poll" && got.status != http.StatusUnauthorized {
+				if d := got.at.Sub(since); d < 0 || d > 5*time.Second || kind == "poll" &&
+					got.status != http.StatusUnauthorized {
 					t.Errorf("%s: the %s ended with %d, %v after; want 401 within 5 s", what, kind, got.status, d)
 				}
 			}

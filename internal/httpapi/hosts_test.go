@@ -45,7 +45,8 @@ func TestHostHeaderMustBeOneOfOurs(t *testing.T) {
 		{listen: "127.0.0.1:1", extra: []string{""}, host: "", want: false},
 	} {
 		if got := newHosts(tt.listen, tt.extra).accept(tt.host); got != tt.want {
-			t.Errorf("listening on %s, known as %q: Host %q accepted %v, want %v", tt.listen, tt.extra, tt.host, got, tt.want)
+			t.Errorf("listening on %s, known as %q: Host %q accepted %v, want %v", tt.listen, tt.extra, tt.host, got,
+				tt.want)
 		}
 	}
 }
@@ -58,8 +59,10 @@ func TestEveryRouteChecksHostAndOrigin(t *testing.T) {
 		if rt.method == "GET" {
 			continue // safe methods change nothing, and other origins cannot read their answers
 		}
-		refused(t, s.call(rt.method, pathOf(rt), "", with(s.admin), header("Sec-Fetch-Site", "cross-site")), 403, lessor.CodeForbidden)
-		refused(t, s.call(rt.method, pathOf(rt), "", with(s.admin), header("Origin", "https://evil.example")), 403, lessor.CodeForbidden)
+		refused(t, s.call(rt.method, pathOf(rt), "", with(s.admin), header("Sec-Fetch-Site", "cross-site")), 403,
+			lessor.CodeForbidden)
+		refused(t, s.call(rt.method, pathOf(rt), "", with(s.admin), header("Origin", "https://evil.example")), 403,
+			lessor.CodeForbidden)
 	}
 	refused(t, s.call("GET", "/no/such/route", "", rebound), 403, lessor.CodeForbidden)
 	if w := s.call("POST", scheduling+"/jobs", `{"type":"x"}`, header("Origin", "http://"+testListen)); w.Code != 201 {

@@ -6,7 +6,8 @@ import (
 	"lessor"
 )
 
-// TestWhatEachRoleDoesWithALease: a worker's token took it. Who lists it, who may speak for the worker, and how the record names them.
+// TestWhatEachRoleDoesWithALease: a worker's token took it. Who lists it, who may speak for the worker, and how the
+// record names them.
 func TestWhatEachRoleDoesWithALease(t *testing.T) {
 	s := start(t)
 	taker := with(s.issue("worker", tenantA))
@@ -38,7 +39,8 @@ func TestWhatEachRoleDoesWithALease(t *testing.T) {
 				t.Errorf("%s of %q lists %v, want %d", c.role, c.tenant, list["leases"], c.lists)
 			}
 		}
-		refused(t, s.call("POST", scheduling+"/leases/"+lease+"/heartbeat", `{"worker_id":"scheduler"}`, by), c.status, c.code)
+		refused(t, s.call("POST", scheduling+"/leases/"+lease+"/heartbeat", `{"worker_id":"scheduler"}`, by), c.status,
+			c.code)
 		refused(t, s.call("POST", scheduling+"/leases/"+lease+"/complete", forged, by), c.status, c.code)
 	}
 	other := with(s.issue("worker", tenantA))
@@ -51,10 +53,12 @@ func TestWhatEachRoleDoesWithALease(t *testing.T) {
 	if got := decoded(t, s.call("GET", scheduling+"/jobs/"+job, "", taker))["lease_id"]; got != lease {
 		t.Errorf("the token that took the lease is shown %v on the job", got)
 	}
-	if w := s.call("POST", scheduling+"/leases/"+lease+"/complete", `{"worker_id":"scheduler","status":"completed"}`, taker); w.Code != 200 {
+	if w := s.call("POST", scheduling+"/leases/"+lease+"/complete", `{"worker_id":"scheduler","status":"completed"}`,
+		taker); w.Code != 200 {
 		t.Fatalf("its own completion: %d %s", w.Code, w.Body)
 	}
-	for _, e := range decoded(t, s.call("GET", scheduling+"/jobs/"+job+"/events", "", with(s.admin)))["events"].([]any) {
+	for _, e := range decoded(t, s.call("GET", scheduling+"/jobs/"+job+"/events", "",
+		with(s.admin)))["events"].([]any) {
 		if actor := e.(map[string]any)["actor"]; actor == "scheduler" {
 			t.Errorf("a worker that is called so passes for the scheduler: %v", e)
 		}
@@ -68,7 +72,8 @@ func TestOperatorsEndWhatTheyTook(t *testing.T) {
 	operator := with(s.issue("operator", ""))
 	grant := decoded(t, s.call("POST", scheduling+"/leases/request", `{"worker_id":"w"}`, operator))
 	lease := grant["lease"].(map[string]any)["lease_id"].(string)
-	if w := s.call("POST", scheduling+"/leases/"+lease+"/complete", `{"worker_id":"w","status":"completed"}`, operator); w.Code != 200 {
+	if w := s.call("POST", scheduling+"/leases/"+lease+"/complete", `{"worker_id":"w","status":"completed"}`,
+		operator); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

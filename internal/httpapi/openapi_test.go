@@ -87,13 +87,17 @@ func (c *contract) check(t *testing.T, r *http.Request, w *httptest.ResponseReco
 	item := c.doc.Paths.Value(path)
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
-			Request: r, Route: &routers.Route{Spec: c.doc, Path: path, PathItem: item, Method: method, Operation: item.GetOperation(method)},
+			Request: r, Route: &routers.Route{
+				Spec: c.doc, Path: path, PathItem: item, Method: method,
+				Operation: item.GetOperation(method),
+			},
 		},
 		Status: w.Code, Header: w.Header(), Body: io.NopCloser(bytes.NewReader(body)),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true, ExcludeResponseBody: opaque(w)},
 	}
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
-		t.Errorf("%s %s: the answer %d %s is not in the document: %v", r.Method, r.URL, w.Code, body[:min(len(body), 500)], err)
+		t.Errorf("%s %s: the answer %d %s is not in the document: %v", r.Method, r.URL, w.Code,
+			body[:min(len(body), 500)], err)
 	}
 }
 

@@ -37,8 +37,12 @@ func TestPagesAnswerWhatNoRouteHas(t *testing.T) {
 	}
 	clear(asked)
 	for name, edit := range map[string]func(*http.Request){
-		"another's name":  func(r *http.Request) { r.Host = "evil.example" },
-		"another's page":  func(r *http.Request) { r.Method = http.MethodPost; r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"another's name": func(r *http.Request) { r.Host = "evil.example" },
+		"another's page": func(r *http.Request) {
+			r.Method = http.MethodPost
+			r.Header.Set("Sec-Fetch-Site",
+				"cross-site")
+		},
 		"an unclean path": func(r *http.Request) { r.URL.Path = "/a//b" },
 	} {
 		if got := send("/page", edit); got == http.StatusTeapot || len(asked) > 0 {

@@ -57,7 +57,9 @@ func serve(t *testing.T, test func(s *served)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &served{server: start(t), net: newPipes()}
-		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return s.net.dial() }}
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return s.net.dial()
+		}}
 		s.client = &http.Client{Transport: transport}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
@@ -77,7 +79,9 @@ func serve(t *testing.T, test func(s *served)) {
 }
 
 // send sends a request over the pipe, without a token.
-func (s *served) send(ctx context.Context, method, path, body string, edit ...func(*http.Request)) (*http.Response, error) {
+func (s *served) send(ctx context.Context, method, path, body string, edit ...func(*http.Request)) (*http.Response,
+	error,
+) {
 	r := request(method, path, body)
 	r.RequestURI = ""
 	for _, e := range edit {

@@ -37,7 +37,10 @@ func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 		},
 		{
 			name: "two proxies, two headers", peer: "[::ffff:127.0.0.1]:1", client: "192.0.2.7", secure: true,
-			header: http.Header{"X-Forwarded-For": {"1.1.1.1", "192.0.2.7,10.9.9.9"}, "X-Forwarded-Proto": {"http", "HTTPS"}},
+			header: http.Header{
+				"X-Forwarded-For":   {"1.1.1.1", "192.0.2.7,10.9.9.9"},
+				"X-Forwarded-Proto": {"http", "HTTPS"},
+			},
 		},
 		{
 			name: "nonsense behind a proxy", peer: "127.0.0.1:1", client: "10.9.9.9",

@@ -27,7 +27,8 @@ func (s *server) administer(method, path, body string, want int) map[string]any 
 func (s *server) command(age time.Duration, engine string) (id, lease string) {
 	s.t.Helper()
 	s.api("POST", "/jobs", `{"type":"long","max_attempts":1}`, 201)
-	g := s.api("POST", "/leases/request", `{"worker_id":"w","types":["long"],"workspace_id":"`+s.workspace.ID()+`"}`, 200)
+	g := s.api("POST", "/leases/request", `{"worker_id":"w","types":["long"],"workspace_id":"`+s.workspace.ID()+`"}`,
+		200)
 	id, lease = g["job"].(map[string]any)["job_id"].(string), g["lease"].(map[string]any)["lease_id"].(string)
 	u, err := lessor.ParseUUID(id)
 	if err != nil {
@@ -67,18 +68,22 @@ func TestRecoveryAnswersHaveTheShapesOfTheSeed(t *testing.T) {
 	wantFields(t, beats["summary"].(map[string]any), "total", "fresh", "stale", "dead", "invalid")
 	list := s.administer("GET", "/recovery/jobs/stale", "", 200)
 	wantFields(t, list, "staleJobs", "node")
-	wantFields(t, list["staleJobs"].([]any)[0].(map[string]any), "jobId", "lastHeartbeat", "ageMinutes", "workspacePath", "recommendedAction")
+	wantFields(t, list["staleJobs"].([]any)[0].(map[string]any), "jobId", "lastHeartbeat", "ageMinutes",
+		"workspacePath", "recommendedAction")
 	health := s.administer("GET", "/jobs/"+fresh+"/health", "", 200)
-	wantFields(t, health, "jobId", "heartbeatStatus", "lastHeartbeat", "ageSeconds", "sentinelFileExists", "workspaceExists", "sessionDataExists", "node")
+	wantFields(t, health, "jobId", "heartbeatStatus", "lastHeartbeat", "ageSeconds", "sentinelFileExists",
+		"workspaceExists", "sessionDataExists", "node")
 	if health["heartbeatStatus"] != "fresh" || health["sessionDataExists"] != true || health["node"] != "node-1" {
 		t.Errorf("health: %v", health)
 	}
 	st := s.administer("GET", "/recovery/jobs/status", "", 200)
 	wantFields(t, st["recovery"].(map[string]any), "state", "startedAt", "completedAt")
-	wantFields(t, st["jobs"].([]any)[0].(map[string]any), "jobId", "status", "lastHeartbeat", "ageSeconds", "watchDeadline")
+	wantFields(t, st["jobs"].([]any)[0].(map[string]any), "jobId", "status", "lastHeartbeat", "ageSeconds",
+		"watchDeadline")
 	wantFields(t, st["summary"].(map[string]any), "total", "watching", "reattached", "dead")
 	found := s.administer("GET", "/recovery/jobs/sentinels", "", 200)["sentinels"].([]any)[0].(map[string]any)
-	wantFields(t, found, "jobId", "workspacePath", "lastHeartbeat", "ageSeconds", "status", "sessionId", "agentEngine", "startedAt", "known", "hung", "valid", "error")
+	wantFields(t, found, "jobId", "workspacePath", "lastHeartbeat", "ageSeconds", "status", "sessionId", "agentEngine",
+		"startedAt", "known", "hung", "valid", "error")
 	wantFields(t, s.administer("GET", "/recovery/jobs/metrics", "", 200),
 		"totalJobs", "reattachedCount", "failedCount", "successRate", "averageReattachSeconds", "lastScan", "node")
 }
@@ -101,7 +106,8 @@ func wantFields(t *testing.T, got map[string]any, want ...string) {
 func TestResumeMakesANewJob(t *testing.T) {
 	s := start(t)
 	id, lease := s.command(0, "agent")
-	refused(t, s.call("POST", administration+"/recovery/jobs/resume", `{"jobId":"`+id+`"}`, with(s.admin)), 409, lessor.CodeConflict)
+	refused(t, s.call("POST", administration+"/recovery/jobs/resume", `{"jobId":"`+id+`"}`, with(s.admin)), 409,
+		lessor.CodeConflict)
 	s.api("POST", "/leases/"+lease+"/heartbeat", `{"worker_id":"w","checkpoint":{"page":7}}`, 200)
 	health := s.administer("POST", "/jobs/"+id+"/mark-dead", "", 200)
 	if health["heartbeatStatus"] != "dead" {
@@ -111,7 +117,10 @@ func TestResumeMakesANewJob(t *testing.T) {
 	if one := failed[0].(map[string]any); len(failed) != 1 || one["jobId"] != id || one["resumable"] != true {
 		t.Errorf("failed: %v", failed)
 	}
-	for ask, want := range map[string]any{`{"jobId":"` + id + `"}`: map[string]any{"page": "7"}, `{"jobId":"` + id + `","fromCheckpoint":false}`: nil} {
+	for ask, want := range map[string]any{
+		`{"jobId":"` + id + `"}`:                        map[string]any{"page": "7"},
+		`{"jobId":"` + id + `","fromCheckpoint":false}`: nil,
+	} {
 		resumed := s.administer("POST", "/recovery/jobs/resume", ask, 202)
 		if resumed["jobId"] != id || resumed["status"] != "queued" {
 			t.Errorf("resumed: %v", resumed)

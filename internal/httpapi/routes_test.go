@@ -65,11 +65,15 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 		POST:/jobs POST:/jobs/batch GET:/jobs GET:/jobs/{job_id} GET:/jobs/{job_id}/events GET:/jobs/{job_id}/why
 		POST:/jobs/{job_id}/cancel POST:/jobs/{job_id}/retry POST:/leases/request POST:/leases/{lease_id}/heartbeat
 		POST:/leases/heartbeat POST:/leases/complete POST:/leases/{lease_id}/complete POST:/leases/{lease_id}/release
-		POST:/leases/{lease_id}/revoke GET:/leases GET:/capacity PUT:/capacity GET:/status PUT:/drain GET:/workers GET:/events`)
+		POST:/leases/{lease_id}/revoke GET:/leases GET:/capacity PUT:/capacity GET:/status PUT:/drain
+		GET:/workers GET:/events`)
 	ofSchedules := strings.Fields(`
-		PUT:/jobs/{jobId} GET:/jobs GET:/jobs/{jobId} DELETE:/jobs/{jobId} POST:/manifests POST:/jobs/{jobId}/pause POST:/jobs/{jobId}/resume
-		POST:/jobs/{jobId}/circuit/reset POST:/jobs/{jobId}/trigger POST:/jobs/{jobId}/backfill GET:/jobs/{jobId}/next GET:/jobs/{jobId}/ticks
-		GET:/circuits GET:/locks PUT:/handlers/{handlerId} GET:/handlers GET:/tenants GET:/tenants/{tenantId} PUT:/tenants/{tenantId}
+		PUT:/jobs/{jobId} GET:/jobs GET:/jobs/{jobId} DELETE:/jobs/{jobId} POST:/manifests POST:/jobs/{jobId}/pause
+		POST:/jobs/{jobId}/resume
+		POST:/jobs/{jobId}/circuit/reset POST:/jobs/{jobId}/trigger POST:/jobs/{jobId}/backfill GET:/jobs/{jobId}/next
+		GET:/jobs/{jobId}/ticks
+		GET:/circuits GET:/locks PUT:/handlers/{handlerId} GET:/handlers GET:/tenants GET:/tenants/{tenantId}
+		PUT:/tenants/{tenantId}
 		GET:/tenants/{tenantId}/classes GET:/tenants/{tenantId}/classes/{class} PUT:/tenants/{tenantId}/classes/{class}
 		GET:/runs GET:/runs/{runId} GET:/errors/{ref} GET:/alerts POST:/alerts/{alertId}/acknowledge GET:/audit`)
 	for i := range want {
@@ -78,7 +82,8 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 	for _, r := range ofSchedules {
 		want = append(want, strings.Replace(r, ":", ":"+schedules, 1))
 	}
-	want = append(want, strings.Fields(`GET:/health/live GET:/health/ready GET:/metrics GET:/openapi.json POST:/api/admin/tokens
+	want = append(want, strings.Fields(`GET:/health/live GET:/health/ready GET:/metrics GET:/openapi.json
+		POST:/api/admin/tokens
 		GET:/api/admin/tokens DELETE:/api/admin/tokens/{id} GET:/api/admin/backup GET:/api/admin/doctor
 		GET:/api/admin/log-level PUT:/api/admin/log-level GET:/api/admin/pprof/{profile}
 		GET:/api/admin/recovery/jobs/heartbeats GET:/api/admin/recovery/jobs/stale GET:/api/admin/jobs/{jobId}/health
@@ -139,7 +144,8 @@ func TestHandlersAreShort(t *testing.T) {
 			if !ok || fn.Recv == nil || fn.Body == nil {
 				continue
 			}
-			if lines := fset.Position(fn.Body.End()).Line - fset.Position(fn.Pos()).Line + 1; lines > 25+2 { // and its first and last
+			// and its first and last
+			if lines := fset.Position(fn.Body.End()).Line - fset.Position(fn.Pos()).Line + 1; lines > 25+2 {
 				t.Errorf("%s: %s has %d lines", name, fn.Name.Name, lines)
 			}
 		}

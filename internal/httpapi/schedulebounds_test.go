@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Both sides of each bound of 002's envelope that TestBoundsOfTheDocumentHold cannot show: ids, which stand in the path too, and what
-// is inside an object.
+// Both sides of each bound of 002's envelope that TestBoundsOfTheDocumentHold cannot show: ids, which stand in the path
+// too, and what is inside an object.
 func TestBoundsOfDefinitions(t *testing.T) {
 	s := start(t)
 	cron := func(expr string) any { return map[string]any{"type": "cron", "cron": expr} }
@@ -67,7 +67,8 @@ func TestBoundsOfDefinitions(t *testing.T) {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		case tt.wrong == "":
 			s.call("DELETE", schedules+"/jobs/"+url.PathEscape(body["jobId"].(string)), "", with(s.admin))
-		case w.Code != 422 || !strings.Contains(w.Body.String(), `"field":"`+tt.wrong) || !strings.Contains(w.Body.String(), tt.says):
+		case w.Code != 422 || !strings.Contains(w.Body.String(), `"field":"`+tt.wrong) ||
+			!strings.Contains(w.Body.String(), tt.says):
 			t.Errorf("%s: %d %s; want 422 for %s (%s)", name, w.Code, w.Body, tt.wrong, tt.says)
 		}
 	}
@@ -76,7 +77,9 @@ func TestBoundsOfDefinitions(t *testing.T) {
 		for i := range jobs {
 			jobs[i] = definition(fmt.Sprintf("job-%d", i), tenantA)
 		}
-		w := s.call("POST", schedules+"/manifests", `{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","dryRun":true,"jobs":[`+strings.Join(jobs, ",")+`]}`, with(s.admin))
+		w := s.call("POST", schedules+"/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","dryRun":true,"jobs":[`+strings.Join(jobs,
+				",")+`]}`, with(s.admin))
 		if w.Code != want {
 			t.Errorf("a manifest of %d jobs: %d %s", n, w.Code, shorten(w.Body.String(), 200))
 		}

@@ -20,7 +20,8 @@ func envelope(more string) string {
 
 func badDefinitions() []bad {
 	without := func(field string) string {
-		return strings.Replace(definition("nightly", tenantA), `"`+field+`":`, `"`+field+`":null,"payload":{"was":`, 1) + "}"
+		return strings.Replace(definition("nightly", tenantA), `"`+field+`":`, `"`+field+`":null,"payload":{"was":`,
+			1) + "}"
 	}
 	return []bad{
 		{"empty", "PUT", "/jobs/nightly", "", 400, notJSON},
@@ -28,18 +29,43 @@ func badDefinitions() []bad {
 		{"unknown field", "PUT", "/jobs/nightly", envelope(`"enabled":true`), 400, notJSON},
 		{"snake case", "PUT", "/jobs/nightly", envelope(`"max_attempts":1`), 400, notJSON},
 		{"field of the answer", "PUT", "/jobs/nightly", envelope(`"paused":true`), 400, notJSON},
-		{"no jobId", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"nightly"`, "null", 1), 400, notJSON},
-		{"no tenant", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"`+tenantA+`"`, "null", 1), 400, notJSON},
-		{"no handler", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"posting.validate"`, "null", 1), 400, notJSON},
-		{"no lock", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"lockKey":"posting"`, `"lockKey":null`, 1), 400, notJSON},
+		{
+			"no jobId", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"nightly"`, "null", 1),
+			400, notJSON,
+		},
+		{
+			"no tenant", "PUT", "/jobs/nightly",
+			strings.Replace(definition("nightly", tenantA), `"`+tenantA+`"`, "null", 1), 400, notJSON,
+		},
+		{
+			"no handler", "PUT", "/jobs/nightly",
+			strings.Replace(definition("nightly", tenantA), `"posting.validate"`, "null", 1), 400, notJSON,
+		},
+		{
+			"no lock", "PUT", "/jobs/nightly",
+			strings.Replace(definition("nightly", tenantA), `"lockKey":"posting"`, `"lockKey":null`, 1), 400, notJSON,
+		},
 		{"no schedule", "PUT", "/jobs/nightly", without("schedule"), 400, notJSON},
-		{"cron without expression", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"@yearly"`, "null", 1), 400, notJSON},
-		{"unknown in schedule", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"cron":`, `"tz":"UTC","cron":`, 1), 400, notJSON},
-		{"unknown in circuit", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"failures":`, `"errors":1,"failures":`, 1), 400, notJSON},
+		{
+			"cron without expression", "PUT", "/jobs/nightly",
+			strings.Replace(definition("nightly", tenantA), `"@yearly"`, "null", 1), 400, notJSON,
+		},
+		{
+			"unknown in schedule", "PUT", "/jobs/nightly",
+			strings.Replace(definition("nightly", tenantA), `"cron":`, `"tz":"UTC","cron":`, 1), 400, notJSON,
+		},
+		{
+			"unknown in circuit", "PUT", "/jobs/nightly",
+			strings.Replace(definition("nightly", tenantA), `"failures":`, `"errors":1,"failures":`, 1), 400, notJSON,
+		},
 		{"attempts text", "PUT", "/jobs/nightly", envelope(`"maxAttempts":"5"`), 400, notJSON},
 		{"isEnabled number", "PUT", "/jobs/nightly", envelope(`"isEnabled":1`), 400, notJSON},
 		{"payload array", "PUT", "/jobs/nightly", envelope(`"payload":[]`), 400, notJSON},
-		{"schedule text", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `{"type":"cron","cron":"@yearly"}`, `"@yearly"`, 1), 400, notJSON},
+		{
+			"schedule text", "PUT", "/jobs/nightly",
+			strings.Replace(definition("nightly", tenantA), `{"type":"cron","cron":"@yearly"}`, `"@yearly"`,
+				1), 400, notJSON,
+		},
 		{"attempts fraction", "PUT", "/jobs/nightly", envelope(`"maxAttempts":1.5`), 422, badVal},
 		{"attempts 0", "PUT", "/jobs/nightly", envelope(`"maxAttempts":0`), 422, badVal},
 		{"attempts 51", "PUT", "/jobs/nightly", envelope(`"maxAttempts":51`), 422, badVal},
@@ -53,15 +79,45 @@ func badDefinitions() []bad {
 		{"another tenant", "PUT", "/jobs/nightly", definition("nightly", tenantB), 409, lessor.CodeConflict},
 		{"id with NUL", "PUT", "/jobs/nightly%00", definition("nightly", tenantA), 422, badVal},
 		{"too large", "PUT", "/jobs/nightly", envelope(`"payload":{"a":"` + long(256<<10) + `"}`), 413, tooBig},
-		{"manifest without jobs", "POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `"}`, 400, notJSON},
+		{
+			"manifest without jobs", "POST", "/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"` + tenantA + `"}`,
+			400, notJSON,
+		},
 		{"manifest without tenant", "POST", "/manifests", `{"moduleId":"m","version":"1","jobs":[]}`, 400, notJSON},
-		{"manifest without module", "POST", "/manifests", `{"version":"1","tenantId":"` + tenantA + `","jobs":[]}`, 400, notJSON},
-		{"manifest of text", "POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":["x"]}`, 400, notJSON},
-		{"manifest with unknown field", "POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[],"dry_run":true}`, 400, notJSON},
-		{"manifest twice the same", "POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("one", tenantA) + "," + definition("one", tenantA) + `]}`, 422, badVal},
-		{"manifest with one bad job", "POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("one", tenantA) + "," + definition("x", tenantA) + `]}`, 422, badVal},
-		{"manifest of another tenant's job", "POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("one", tenantB) + `]}`, 422, badVal},
-		{"manifest takes a job", "POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("nightly", tenantA) + `]}`, 409, lessor.CodeConflict},
+		{
+			"manifest without module", "POST", "/manifests", `{"version":"1","tenantId":"` + tenantA + `","jobs":[]}`,
+			400,
+			notJSON,
+		},
+		{
+			"manifest of text", "POST", "/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":["x"]}`, 400, notJSON,
+		},
+		{
+			"manifest with unknown field", "POST", "/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[],"dry_run":true}`, 400, notJSON,
+		},
+		{
+			"manifest twice the same", "POST", "/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("one", tenantA) + "," +
+				definition("one", tenantA) + `]}`, 422, badVal,
+		},
+		{
+			"manifest with one bad job", "POST", "/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("one", tenantA) + "," +
+				definition("x", tenantA) + `]}`, 422, badVal,
+		},
+		{
+			"manifest of another tenant's job", "POST", "/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("one", tenantB) +
+				`]}`, 422, badVal,
+		},
+		{
+			"manifest takes a job", "POST", "/manifests",
+			`{"moduleId":"m","version":"1","tenantId":"` + tenantA + `","jobs":[` + definition("nightly", tenantA) +
+				`]}`, 409, lessor.CodeConflict,
+		},
 	}
 }
 
@@ -71,14 +127,29 @@ func badSteering() []bad {
 		{"trigger with a payload", "POST", "/jobs/nightly/trigger", `{"payload":{}}`, 400, notJSON},
 		{"backfill without end", "POST", "/jobs/nightly/backfill", `{"from":"2026-01-01T00:00:00Z"}`, 400, notJSON},
 		{"backfill numbers", "POST", "/jobs/nightly/backfill", `{"from":1,"to":2}`, 400, notJSON},
-		{"backfill backwards", "POST", "/jobs/nightly/backfill", `{"from":"2026-01-02T00:00:00Z","to":"2026-01-01T00:00:00Z"}`, 422, badVal},
-		{"backfill ahead", "POST", "/jobs/nightly/backfill", `{"from":"2026-01-02T00:00:00Z","to":"2999-01-01T00:00:00Z"}`, 422, badVal},
-		{"backfill year 10000", "POST", "/jobs/nightly/backfill", `{"from":"10000-01-01T00:00:00Z","to":"10000-01-01T00:00:00Z"}`, 422, badVal},
-		{"backfill of too many ticks", "POST", "/jobs/often/backfill", `{"from":"2020-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`, 422, badVal},
+		{
+			"backfill backwards", "POST", "/jobs/nightly/backfill",
+			`{"from":"2026-01-02T00:00:00Z","to":"2026-01-01T00:00:00Z"}`, 422, badVal,
+		},
+		{
+			"backfill ahead", "POST", "/jobs/nightly/backfill",
+			`{"from":"2026-01-02T00:00:00Z","to":"2999-01-01T00:00:00Z"}`, 422, badVal,
+		},
+		{
+			"backfill year 10000", "POST", "/jobs/nightly/backfill",
+			`{"from":"10000-01-01T00:00:00Z","to":"10000-01-01T00:00:00Z"}`, 422, badVal,
+		},
+		{
+			"backfill of too many ticks", "POST", "/jobs/often/backfill",
+			`{"from":"2020-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`, 422, badVal,
+		},
 		{"next 101", "GET", "/jobs/nightly/next?count=101", "", 422, badVal},
 		{"next word", "GET", "/jobs/nightly/next?count=all", "", 422, badVal},
 		{"next with limit", "GET", "/jobs/nightly/next?limit=5", "", 400, notJSON},
-		{"ticks backwards", "GET", "/jobs/nightly/ticks?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", "", 422, badVal},
+		{
+			"ticks backwards", "GET", "/jobs/nightly/ticks?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", "", 422,
+			badVal,
+		},
 		{"ticks cursor", "GET", "/jobs/nightly/ticks?cursor=x", "", 422, badVal},
 		{"jobs snake case", "GET", "/jobs?tenant_id=" + tenantA, "", 400, notJSON},
 		{"runs status", "GET", "/runs?status=success", "", 422, badVal},
@@ -102,7 +173,11 @@ func badSteering() []bad {
 		{"handler id short", "PUT", "/handlers/ab", `{"schema":{}}`, 422, badVal},
 		{"handler id with NUL", "PUT", "/handlers/abc%00", `{"schema":{}}`, 422, badVal},
 		{"schema that is none", "PUT", "/handlers/posting", `{"schema":{"type":"nothing"}}`, 422, badVal},
-		{"schema that leaves the document", "PUT", "/handlers/posting", `{"schema":{"$ref":"file:///etc/passwd"}}`, 422, badVal},
+		{
+			"schema that leaves the document", "PUT", "/handlers/posting", `{"schema":{"$ref":"file:///etc/passwd"}}`,
+			422,
+			badVal,
+		},
 		{"schema too large", "PUT", "/handlers/posting", `{"schema":{"title":"` + long(64<<10) + `"}}`, 413, tooBig},
 	}
 }
@@ -126,12 +201,16 @@ func badSchedulePlaces() []bad {
 		{"PUT audit", "PUT", "/audit", "{}", 405, noMethod},
 	}
 	for name, id := range map[string]string{
-		"unknown": "none", "short": "x", "long": long(5000), "NUL": "nightly%00", "no UTF-8": "%ff%fe", "dots": "%2e%2e", "slash": "nightly%2Fnext",
+		"unknown": "none", "short": "x", "long": long(5000), "NUL": "nightly%00", "no UTF-8": "%ff%fe",
+		"dots": "%2e%2e", "slash": "nightly%2Fnext",
 	} {
 		rows = append(
-			rows, bad{name, "GET", "/jobs/" + id, "", 404, noDefinition}, bad{name, "DELETE", "/jobs/" + id, "", 404, noDefinition},
-			bad{name, "POST", "/jobs/" + id + "/trigger", "", 404, noDefinition}, bad{name, "GET", "/jobs/" + id + "/next", "", 404, noDefinition},
-			bad{name, "GET", "/jobs/" + id + "/ticks", "", 404, noDefinition}, bad{name, "POST", "/jobs/" + id + "/pause", "", 404, noDefinition},
+			rows, bad{name, "GET", "/jobs/" + id, "", 404, noDefinition},
+			bad{name, "DELETE", "/jobs/" + id, "", 404, noDefinition},
+			bad{name, "POST", "/jobs/" + id + "/trigger", "", 404, noDefinition},
+			bad{name, "GET", "/jobs/" + id + "/next", "", 404, noDefinition},
+			bad{name, "GET", "/jobs/" + id + "/ticks", "", 404, noDefinition},
+			bad{name, "POST", "/jobs/" + id + "/pause", "", 404, noDefinition},
 			bad{name, "POST", "/jobs/" + id + "/circuit/reset", "", 404, noDefinition},
 			bad{name, "POST", "/jobs/" + id + "/backfill", bodies["/jobs/{jobId}/backfill"], 404, noDefinition},
 		)

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestScheduleListsAreNewestFirst reads each list a page at a time while others are made: what was there is shown once and in order.
+// TestScheduleListsAreNewestFirst reads each list a page at a time while others are made: what was there is shown once
+// and in order.
 func TestScheduleListsAreNewestFirst(t *testing.T) {
 	s := start(t)
 	made := []string{"job-m", "job-z", "job-a", "job-y"} // in the order of no id
@@ -25,7 +26,12 @@ func TestScheduleListsAreNewestFirst(t *testing.T) {
 	for i := range 3 {
 		add(i)
 	}
-	lists := []struct{ name, key string }{{"jobs", "jobId"}, {"handlers", "handlerId"}, {"circuits", "jobId"}, {"locks", "lockKey"}}
+	lists := []struct{ name, key string }{
+		{"jobs", "jobId"},
+		{"handlers", "handlerId"},
+		{"circuits", "jobId"},
+		{"locks", "lockKey"},
+	}
 	shown, cursors := map[string][]string{}, map[string]string{}
 	read := func() {
 		for _, l := range lists {

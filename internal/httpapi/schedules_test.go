@@ -14,7 +14,8 @@ import (
 func TestDefinitionShowsTheDefaults(t *testing.T) {
 	s := start(t)
 	const id = "posting.nightly/eu"
-	body := `{"jobId":"` + id + `","tenantId":"` + tenantA + `","schedule":{"type":"cron","cron":"0 2 * * *"},"handlerId":"posting.validate","lockKey":"posting"}`
+	body := `{"jobId":"` + id + `","tenantId":"` + tenantA +
+		`","schedule":{"type":"cron","cron":"0 2 * * *"},"handlerId":"posting.validate","lockKey":"posting"}`
 	got := s.schedules("PUT", "/jobs/posting.nightly%2Feu", body, 201)
 	for _, at := range []string{"nextTickAt", "createdAt", "updatedAt"} {
 		if got[at] == nil {
@@ -23,17 +24,22 @@ func TestDefinitionShowsTheDefaults(t *testing.T) {
 		delete(got, at)
 	}
 	want := map[string]any{
-		"jobId": id, "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "0 2 * * *"}, "handlerId": "posting.validate",
-		"lockKey": "posting", "maxAttempts": json.Number("5"), "timeoutSeconds": json.Number("300"), "fairnessClass": "default", "isEnabled": true,
-		"payload": map[string]any{}, "priority": "normal", "requestedUnits": json.Number("1"), "timezone": "UTC", "overlap": "skip",
+		"jobId": id, "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "0 2 * * *"},
+		"handlerId": "posting.validate",
+		"lockKey":   "posting", "maxAttempts": json.Number("5"), "timeoutSeconds": json.Number("300"),
+		"fairnessClass": "default", "isEnabled": true,
+		"payload": map[string]any{}, "priority": "normal", "requestedUnits": json.Number("1"), "timezone": "UTC",
+		"overlap": "skip",
 		"catchUp": "latest", "catchUpWindowSeconds": json.Number("3600"), "jitterSeconds": json.Number("0"),
 		"circuit": map[string]any{"failures": json.Number("5"), "cooldownSeconds": json.Number("300")},
-		"backoff": map[string]any{"firstMs": json.Number("1000"), "maxMs": json.Number("300000")}, "moduleId": nil, "paused": false,
+		"backoff": map[string]any{"firstMs": json.Number("1000"), "maxMs": json.Number("300000")}, "moduleId": nil,
+		"paused": false,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if paused := s.schedules("POST", "/jobs/posting.nightly%2Feu/pause", "", 200); paused["paused"] != true || paused["isEnabled"] != true {
+	if paused := s.schedules("POST", "/jobs/posting.nightly%2Feu/pause", "", 200); paused["paused"] != true ||
+		paused["isEnabled"] != true {
 		t.Errorf("paused: %v", paused)
 	}
 }
@@ -44,9 +50,12 @@ func TestManifestTellsWhatItDoes(t *testing.T) {
 		t.Helper()
 		var jobs []string
 		for _, id := range ids {
-			jobs = append(jobs, strings.Replace(definition(id, tenantA), `"tenantId":"`+tenantA+`",`, "", 1)) // the manifest says it
+			// the manifest says it
+			jobs = append(jobs, strings.Replace(definition(id, tenantA), `"tenantId":"`+tenantA+`",`, "", 1))
 		}
-		got := s.schedules("POST", "/manifests", `{"moduleId":"books","version":"7","tenantId":"`+tenantA+`","jobs":[`+strings.Join(jobs, ",")+`]`+more+`}`, 200)
+		got := s.schedules("POST", "/manifests",
+			`{"moduleId":"books","version":"7","tenantId":"`+tenantA+`","jobs":[`+strings.Join(jobs,
+				",")+`]`+more+`}`, 200)
 		return fmt.Sprint(got["created"], got["changed"], got["unchanged"], got["removed"], got["dryRun"])
 	}
 	for _, tt := range []struct {
@@ -76,7 +85,8 @@ func TestTriggerContinuesTheCallersTrace(t *testing.T) {
 	s := start(t)
 	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
 	const trace = "0af7651916cd43dd8448eb211c80319c"
-	w := s.call("POST", schedules+"/jobs/nightly/trigger", "", with(s.admin), header("Traceparent", "00-"+trace+"-b7ad6b7169203331-01"))
+	w := s.call("POST", schedules+"/jobs/nightly/trigger", "", with(s.admin),
+		header("Traceparent", "00-"+trace+"-b7ad6b7169203331-01"))
 	run := decoded(t, w)["runId"].(string)
 	if got := s.api("GET", "/jobs/"+run, "", 200)["trace_id"]; got != trace {
 		t.Errorf("the job's trace is %v", got)
@@ -105,12 +115,14 @@ func TestRunLeavesOutWhatDoesNotExistYet(t *testing.T) {
 	if has("endedAt") || has("lastErrorRef") || !has("traceId") || !has("attempts") {
 		t.Errorf("claimed: %v", s.schedules("GET", "/runs/"+run, "", 200))
 	}
-	s.api("POST", "/leases/"+g["lease"].(map[string]any)["lease_id"].(string)+"/complete", `{"worker_id":"w","status":"failed","error":"no ledger","retryable":false}`, 200)
+	s.api("POST", "/leases/"+g["lease"].(map[string]any)["lease_id"].(string)+"/complete",
+		`{"worker_id":"w","status":"failed","error":"no ledger","retryable":false}`, 200)
 	if !has("endedAt") || !has("lastErrorRef") {
 		t.Errorf("failed: %v", s.schedules("GET", "/runs/"+run, "", 200))
 	}
 	ref := s.schedules("GET", "/runs/"+run, "", 200)["lastErrorRef"].(string)
-	if e := s.schedules("GET", "/errors/"+ref, "", 200); e["message"] != "no ledger" || e["runId"] != run || fmt.Sprint(e["attempt"]) != "1" {
+	if e := s.schedules("GET", "/errors/"+ref, "", 200); e["message"] != "no ledger" || e["runId"] != run ||
+		fmt.Sprint(e["attempt"]) != "1" {
 		t.Errorf("error: %v", e)
 	}
 }
@@ -119,7 +131,8 @@ func TestRunLeavesOutWhatDoesNotExistYet(t *testing.T) {
 func TestSchedulesKeepTenantsApart(t *testing.T) {
 	s := start(t)
 	a, b := with(s.issue("operator", tenantA)), with(s.issue("operator", tenantB))
-	mine := strings.Replace(definition("nightly", tenantA), `"tenantId":"`+tenantA+`",`, "", 1) // leaving one's own tenant out is fine
+	// leaving one's own tenant out is fine
+	mine := strings.Replace(definition("nightly", tenantA), `"tenantId":"`+tenantA+`",`, "", 1)
 	if w := s.call("PUT", schedules+"/jobs/nightly", mine, a); w.Code != 201 || decoded(t, w)["tenantId"] != tenantA {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
@@ -133,7 +146,8 @@ func TestSchedulesKeepTenantsApart(t *testing.T) {
 	for _, verb := range []string{"pause", "resume", "circuit/reset", "trigger"} {
 		refused(t, s.call("POST", schedules+"/jobs/nightly/"+verb, "", b), 404, lessor.CodeDefinitionNotFound)
 	}
-	refused(t, s.call("POST", schedules+"/jobs/nightly/backfill", bodies["/jobs/{jobId}/backfill"], b), 404, lessor.CodeDefinitionNotFound)
+	refused(t, s.call("POST", schedules+"/jobs/nightly/backfill", bodies["/jobs/{jobId}/backfill"], b), 404,
+		lessor.CodeDefinitionNotFound)
 	refused(t, s.call("DELETE", schedules+"/jobs/nightly", "", b), 404, lessor.CodeDefinitionNotFound)
 	refused(t, s.call("GET", schedules+"/runs/"+run, "", b), 404, lessor.CodeRunNotFound)
 	refused(t, s.call("GET", schedules+"/errors/"+ref, "", b), 404, lessor.CodeErrorNotFound)
@@ -147,7 +161,8 @@ func TestSchedulesKeepTenantsApart(t *testing.T) {
 	}
 	refused(t, s.call("PUT", schedules+"/jobs/nightly", definition("nightly", tenantB), b), 409, lessor.CodeConflict)
 	refused(t, s.call("PUT", schedules+"/jobs/weekly", definition("weekly", tenantA), b), 403, lessor.CodeForbidden)
-	refused(t, s.call("POST", schedules+"/manifests", `{"moduleId":"m","tenantId":"`+tenantA+`","jobs":[]}`, b), 403, lessor.CodeForbidden)
+	refused(t, s.call("POST", schedules+"/manifests", `{"moduleId":"m","tenantId":"`+tenantA+`","jobs":[]}`, b), 403,
+		lessor.CodeForbidden)
 	for _, path := range []string{"/jobs", "/runs", "/locks"} {
 		refused(t, s.call("GET", schedules+path+"?tenantId="+tenantA, "", b), 403, lessor.CodeForbidden)
 	}
@@ -156,13 +171,17 @@ func TestSchedulesKeepTenantsApart(t *testing.T) {
 	}
 	refused(t, s.call("PUT", schedules+"/tenants/"+tenantA, `{"paused":true}`, b), 403, lessor.CodeForbidden)
 	refused(t, s.call("PUT", schedules+"/tenants/"+tenantA+"/classes/default", `{}`, b), 403, lessor.CodeForbidden)
-	refused(t, s.call("PUT", schedules+"/tenants/"+tenantA, `{"weight":9}`, a), 403, lessor.CodeForbidden) // nor its own share
-	refused(t, s.call("PUT", schedules+"/tenants/"+tenantA+"/classes/default", `{"weight":9}`, a), 403, lessor.CodeForbidden)
+	// nor its own share
+	refused(t, s.call("PUT", schedules+"/tenants/"+tenantA, `{"weight":9}`, a), 403, lessor.CodeForbidden)
+	refused(t, s.call("PUT", schedules+"/tenants/"+tenantA+"/classes/default", `{"weight":9}`, a), 403,
+		lessor.CodeForbidden)
 	for _, path := range []string{"/jobs", "/runs", "/locks", "/circuits", "/alerts", "/tenants"} {
-		if w := s.call("GET", schedules+path, "", b); w.Code != 200 || strings.Contains(w.Body.String(), tenantA) || strings.Contains(w.Body.String(), "nightly") {
+		if w := s.call("GET", schedules+path, "", b); w.Code != 200 || strings.Contains(w.Body.String(), tenantA) ||
+			strings.Contains(w.Body.String(), "nightly") {
 			t.Errorf("%s shows tenant B: %d %s", path, w.Code, w.Body)
 		}
-		if w := s.call("GET", schedules+path, "", a); !strings.Contains(w.Body.String(), tenantA) && !strings.Contains(w.Body.String(), "nightly") {
+		if w := s.call("GET", schedules+path, "", a); !strings.Contains(w.Body.String(), tenantA) &&
+			!strings.Contains(w.Body.String(), "nightly") {
 			t.Errorf("%s hides from tenant A what is its own: %s", path, w.Body)
 		}
 	}
@@ -183,7 +202,8 @@ func TestIDsThatAreNoTextReachNothing(t *testing.T) {
 
 func TestAuditSaysWho(t *testing.T) {
 	s := start(t)
-	ann := decoded(t, s.call("POST", administration+"/tokens", `{"role":"operator","name":"ann"}`, with(s.admin)))["token"].(string)
+	ann := decoded(t, s.call("POST", administration+"/tokens", `{"role":"operator","name":"ann"}`,
+		with(s.admin)))["token"].(string)
 	if w := s.call("PUT", schedules+"/jobs/nightly", definition("nightly", tenantA), with(ann)); w.Code != 201 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
@@ -193,7 +213,8 @@ func TestAuditSaysWho(t *testing.T) {
 		e := e.(map[string]any)
 		got = append(got, fmt.Sprint(e["actor"], " ", e["action"], " ", e["before"] != nil, e["after"] != nil))
 	}
-	if diff := cmp.Diff([]string{"local definition.deleted true false", "ann definition.created false true"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"local definition.deleted true false", "ann definition.created false true"},
+		got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

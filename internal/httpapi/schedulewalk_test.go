@@ -9,7 +9,8 @@ import (
 
 // definition is the body of a definition that ticks once a year.
 func definition(id, tenant string) string {
-	return fmt.Sprintf(`{"jobId":%q,"tenantId":%q,"schedule":{"type":"cron","cron":"@yearly"},"handlerId":"posting.validate","lockKey":"posting",
+	return fmt.Sprintf(`{"jobId":%q,"tenantId":%q,"schedule":{"type":"cron","cron":"@yearly"},
+		"handlerId":"posting.validate","lockKey":"posting",
 		"circuit":{"failures":1}}`, id, tenant)
 }
 
@@ -21,7 +22,8 @@ func fail(s *server, id string) string {
 	if g["denied"] == true {
 		s.t.Fatalf("no lease for %s: %v", id, g)
 	}
-	s.api("POST", "/leases/"+g["lease"].(map[string]any)["lease_id"].(string)+"/complete", `{"worker_id":"w","status":"failed","error":"no ledger"}`, 200)
+	s.api("POST", "/leases/"+g["lease"].(map[string]any)["lease_id"].(string)+"/complete",
+		`{"worker_id":"w","status":"failed","error":"no ledger"}`, 200)
 	return g["job"].(map[string]any)["job_id"].(string)
 }
 
@@ -30,7 +32,9 @@ func walkSchedules(s *server) {
 	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 200)
 	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantB), 409)
 	s.schedules("PUT", "/jobs/nightly", definition("weekly", tenantA), 422)
-	s.schedules("PUT", "/jobs/every", `{"jobId":"every","tenantId":"`+tenantA+`","schedule":{"type":"interval","seconds":86400},"handlerId":"sync","lockKey":"sync","backoff":{"firstMs":1,"maxMs":2}}`, 201)
+	s.schedules("PUT", "/jobs/every",
+		`{"jobId":"every","tenantId":"`+tenantA+`","schedule":{"type":"interval","seconds":86400},
+			"handlerId":"sync","lockKey":"sync","backoff":{"firstMs":1,"maxMs":2}}`, 201)
 	page := s.schedules("GET", "/jobs?limit=1&tenantId="+tenantA, "", 200)
 	s.schedules("GET", "/jobs?limit=1&cursor="+page["nextCursor"].(string), "", 200)
 	s.schedules("GET", "/jobs?tenantId=x", "", 422)
@@ -43,7 +47,8 @@ func walkSchedules(s *server) {
 	s.schedules("GET", "/jobs/nightly/next?count=3", "", 200)
 	s.schedules("GET", "/jobs/nightly/next?count=0", "", 422)
 	last := time.Now().UTC().AddDate(-2, 0, 0).Format(time.RFC3339)
-	s.schedules("POST", "/jobs/nightly/backfill", fmt.Sprintf(`{"from":%q,"to":%q}`, last, time.Now().UTC().Format(time.RFC3339)), 202)
+	s.schedules("POST", "/jobs/nightly/backfill",
+		fmt.Sprintf(`{"from":%q,"to":%q}`, last, time.Now().UTC().Format(time.RFC3339)), 202)
 	s.schedules("POST", "/jobs/nightly/backfill", `{"from":"then","to":"now"}`, 422)
 	s.schedules("POST", "/jobs/none/backfill", bodies["/jobs/{jobId}/backfill"], 404)
 	s.schedules("GET", "/jobs/nightly/ticks?limit=1", "", 200)
@@ -51,8 +56,11 @@ func walkSchedules(s *server) {
 	for _, sub := range []string{"", "/next", "/ticks"} {
 		s.schedules("GET", "/jobs/none"+sub, "", 404)
 	}
-	s.schedules("POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","jobs":[`+definition("monthly", tenantA)+`],"dryRun":true}`, 200)
-	s.schedules("POST", "/manifests", `{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","jobs":[`+definition("nightly", tenantA)+`]}`, 409)
+	s.schedules("POST", "/manifests",
+		`{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","jobs":[`+definition("monthly",
+			tenantA)+`],"dryRun":true}`, 200)
+	s.schedules("POST", "/manifests",
+		`{"moduleId":"m","version":"1","tenantId":"`+tenantA+`","jobs":[`+definition("nightly", tenantA)+`]}`, 409)
 	s.schedules("POST", "/manifests", `{"moduleId":"","version":"1","tenantId":"`+tenantA+`","jobs":[]}`, 422)
 	walkAudit(s)
 	walkTenants(s)
@@ -70,7 +78,10 @@ func walkAudit(s *server) {
 	s.schedules("GET", "/errors/"+nowhere, "", 404)
 	s.api("POST", "/jobs", `{"type":"locked","lock_key":"held"}`, 201)
 	s.api("POST", "/leases/request", `{"worker_id":"w","types":["locked"]}`, 200)
-	for path, name := range map[string]string{"/circuits": "circuits", "/locks": "locks", "/alerts?open=true": "alerts", "/audit": "audit"} {
+	for path, name := range map[string]string{
+		"/circuits": "circuits", "/locks": "locks", "/alerts?open=true": "alerts",
+		"/audit": "audit",
+	} {
 		if got := s.schedules("GET", path, "", 200)[name].([]any); len(got) == 0 {
 			s.t.Errorf("%s is empty", path)
 		}
@@ -122,7 +133,8 @@ func TestScheduleListsArePaged(t *testing.T) {
 		s.api("POST", "/leases/request", `{"worker_id":"w","types":["locked"]}`, 200)
 	}
 	for path, name := range map[string]string{
-		"/jobs": "jobs", "/handlers": "handlers", "/tenants": "tenants", "/tenants/" + tenantA + "/classes": "classes", "/runs": "runs",
+		"/jobs": "jobs", "/handlers": "handlers", "/tenants": "tenants", "/tenants/" + tenantA + "/classes": "classes",
+		"/runs":     "runs",
 		"/circuits": "circuits", "/locks": "locks", "/alerts": "alerts", "/audit": "audit",
 	} {
 		whole := s.schedules("GET", path, "", 200)

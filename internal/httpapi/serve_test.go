@@ -47,7 +47,8 @@ func TestLongPollIsAnsweredWhenWorkArrives(t *testing.T) {
 		}
 		s.api("POST", "/jobs", `{"type":"x"}`, 201)
 		a := <-got
-		if a.err != nil || a.status != 200 || !strings.Contains(a.body, `"denied":false`) || a.after < 5*time.Second || a.after > 5100*time.Millisecond {
+		if a.err != nil || a.status != 200 || !strings.Contains(a.body, `"denied":false`) || a.after < 5*time.Second ||
+			a.after > 5100*time.Millisecond {
 			t.Errorf("after %v: %d %s %v; want a grant after 5 s", a.after, a.status, a.body, a.err)
 		}
 		if p95, _, _, n := s.telemetry.APIWindow(time.Now()); p95 > 1000 || n == 0 {
@@ -60,7 +61,8 @@ func TestLongPollLastsItsWholeWait(t *testing.T) {
 	serve(t, func(s *served) {
 		t := s.t
 		a := <-s.later("POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":30000}`)
-		if a.err != nil || a.status != 200 || !strings.Contains(a.body, `"no_eligible_job"`) || a.after < 30*time.Second || a.after > 31*time.Second {
+		if a.err != nil || a.status != 200 || !strings.Contains(a.body, `"no_eligible_job"`) ||
+			a.after < 30*time.Second || a.after > 31*time.Second {
 			t.Errorf("after %v: %d %s %v; want the last denial after 30 s", a.after, a.status, a.body, a.err)
 		}
 		if n := s.polls.Taken(); n != 0 {
@@ -83,7 +85,8 @@ func TestStoppingEndsWhatOnlyWaits(t *testing.T) {
 			t.Errorf("stopping took %v; nobody had work under way", took)
 		}
 		if a := <-poll; a.status != 503 || !strings.Contains(a.body, `"unavailable"`) {
-			t.Errorf("the long poll got %d %s %v; want 503, so that the worker asks another node", a.status, a.body, a.err)
+			t.Errorf("the long poll got %d %s %v; want 503, so that the worker asks another node", a.status, a.body,
+				a.err)
 		}
 		if a := <-stream; a.err != nil || a.status != 200 {
 			t.Errorf("the stream ended with %d %v; want a clean end", a.status, a.err)
@@ -113,7 +116,8 @@ func TestStoppingFinishesWhatIsUnderWayInBoundedTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+			if _, err := io.WriteString(conn,
+				"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
 				t.Fatal(err)
 			}
 			answer := make(chan string, 1)
@@ -143,8 +147,12 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 		within     time.Duration
 	}{
 		{"in the headers", "POST " + scheduling + "/jobs HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", headerTime},
-		{"in the body", "POST " + scheduling + "/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{", readTime + 2*time.Second},
-		{"in a body nobody reads", "POST " + scheduling + "/drain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{", readTime},
+		{
+			"in the body", "POST " + scheduling + "/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+			readTime + 2*time.Second,
+		},
+		{"in a body nobody reads", "POST " + scheduling +
+			"/drain HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{", readTime},
 		{"between requests", "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n", idleTime},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,12 +194,14 @@ func TestServerSurvivesWhatIsNotHTTP(t *testing.T) {
 		"bad escape in path": "GET " + scheduling + "/jobs/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"no host":            "GET " + scheduling + "/jobs HTTP/1.1\r\n\r\n",
 		"two hosts":          "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-		"two lengths":        "POST " + scheduling + "/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
-		"bad length":         "POST " + scheduling + "/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
-		"bad chunk":          "POST " + scheduling + "/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-		"space in header":    "GET / HTTP/1.1\r\nHost : localhost\r\n\r\n",
-		"huge header":        "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64*kib) + "\r\n\r\n",
-		"star":               "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+		"two lengths": "POST " + scheduling +
+			"/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+		"bad length": "POST " + scheduling + "/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+		"bad chunk": "POST " + scheduling +
+			"/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"space in header": "GET / HTTP/1.1\r\nHost : localhost\r\n\r\n",
+		"huge header":     "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64*kib) + "\r\n\r\n",
+		"star":            "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			serve(t, func(s *served) {
@@ -226,7 +236,8 @@ func TestBodiesWithoutLengthAreLimitedToo(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if body := readAll(t, resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(body, "payload_too_large") {
+		if body := readAll(t, resp.Body); resp.StatusCode != http.StatusRequestEntityTooLarge ||
+			!strings.Contains(body, "payload_too_large") {
 			t.Errorf("got %d %s, want 413", resp.StatusCode, body)
 		}
 	})

@@ -42,7 +42,8 @@ func (s *served) follow(ctx context.Context, edit ...func(*http.Request)) func()
 func record(t *testing.T, block string) (id string, e lessor.StreamEvent) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(block), "\n")
-	if len(lines) != 3 || lines[1] != "event: record" || !strings.HasPrefix(lines[0], "id: ") || !strings.HasPrefix(lines[2], "data: ") {
+	if len(lines) != 3 || lines[1] != "event: record" || !strings.HasPrefix(lines[0], "id: ") ||
+		!strings.HasPrefix(lines[2], "data: ") {
 		t.Fatalf("not a record: %q", block)
 	}
 	if err := json.Unmarshal([]byte(lines[2][6:]), &e); err != nil {
@@ -104,7 +105,10 @@ func TestGapsAreTold(t *testing.T) {
 	queue <- gap
 	queue <- scheduler.Streamed{ID: 10, Gap: true}
 	got := string(gather(e, queue, ids))
-	want := []string{"id: " + ids.seal(7) + "\nevent: record\n", "event: gap\ndata: {}\n\nid: " + ids.seal(9) + "\nevent: record\n", "\n\nevent: gap\ndata: {}\n\n"}
+	want := []string{
+		"id: " + ids.seal(7) + "\nevent: record\n",
+		"event: gap\ndata: {}\n\nid: " + ids.seal(9) + "\nevent: record\n", "\n\nevent: gap\ndata: {}\n\n",
+	}
 	at := 0
 	for _, w := range want {
 		i := strings.Index(got[at:], w)
@@ -132,7 +136,8 @@ func TestStreamDropsWhoDoesNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if _, err := conn.Write([]byte("GET " + scheduling + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil {
+		if _, err := conn.Write([]byte("GET " + scheduling +
+			"/events HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

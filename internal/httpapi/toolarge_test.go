@@ -25,9 +25,11 @@ func TestTooLargeIsToldToWhoSendsAllOfIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n%s", scheduling+path, head, sent); err != nil {
+			if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n%s", scheduling+path, head,
+				sent); err != nil {
 				t.Errorf("%s with %s: %v", path, head, err)
-			} else if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
+			} else if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil ||
+				resp.StatusCode != http.StatusRequestEntityTooLarge {
 				t.Errorf("%s with %s: %+v %v, want 413", path, head, resp, err)
 			}
 			conn.Close()

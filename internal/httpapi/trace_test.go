@@ -27,11 +27,15 @@ func TestTraceparent(t *testing.T) {
 	} {
 		h := http.Header{"Traceparent": {tt.header}}
 		got := continueTrace(h)
-		if tt.want && (got.id != id || got.given != id || got.flags != "01") || !tt.want && (got.given != "" || got.id == id || !isHex(got.id, 32)) {
+		if tt.want && (got.id != id || got.given != id || got.flags != "01") || !tt.want &&
+			(got.given != "" || got.id == id || !isHex(got.id, 32)) {
 			t.Errorf("%s: %+v, continued should be %v", tt.name, got, tt.want)
 		}
 	}
-	if got := continueTrace(http.Header{"Traceparent": {"00-" + id + "-" + span + "-01", "00-" + id + "-" + span + "-01"}}); got.given != "" {
+	if got := continueTrace(http.Header{"Traceparent": {
+		"00-" + id + "-" + span + "-01",
+		"00-" + id + "-" + span + "-01",
+	}}); got.given != "" {
 		t.Error("two headers are not one trace")
 	}
 }
@@ -45,7 +49,8 @@ func TestTraceIsContinued(t *testing.T) {
 		t.Errorf("the job's trace is %v, want the one that was sent", got)
 	}
 	got := w.Header().Get("Traceparent")
-	if !strings.HasPrefix(got, "00-"+id+"-") || !strings.HasSuffix(got, "-01") || strings.Contains(got, "00f067aa0ba902b7") {
+	if !strings.HasPrefix(got, "00-"+id+"-") || !strings.HasSuffix(got, "-01") ||
+		strings.Contains(got, "00f067aa0ba902b7") {
 		t.Errorf("the answer has traceparent %q, want the same trace, our own span, the same flags", got)
 	}
 	if p := decoded(t, s.call("GET", "/nowhere", "", sent)); p["trace_id"] != id {
@@ -54,7 +59,8 @@ func TestTraceIsContinued(t *testing.T) {
 	// Without one the job's trace is made from its id (SPEC 4.2), and the answer's is new.
 	w = s.call("POST", scheduling+"/jobs", `{"type":"x"}`)
 	job := decoded(t, w)
-	if want := strings.ReplaceAll(job["job_id"].(string), "-", ""); job["trace_id"] != want || w.Header().Get("Traceparent") == "" {
+	if want := strings.ReplaceAll(job["job_id"].(string), "-", ""); job["trace_id"] != want ||
+		w.Header().Get("Traceparent") == "" {
 		t.Errorf("trace_id %v, want %s; traceparent %q", job["trace_id"], want, w.Header().Get("Traceparent"))
 	}
 }

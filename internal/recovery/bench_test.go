@@ -15,8 +15,8 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// BenchmarkScan is a whole step of the monitor (files, leases, verdicts) over commands that all run, with a tenth of the sentinels
-// changed since the last step, with all of them, and with none.
+// BenchmarkScan is a whole step of the monitor (files, leases, verdicts) over commands that all run, with a tenth of
+// the sentinels changed since the last step, with all of them, and with none.
 func BenchmarkScan(b *testing.B) {
 	for _, n := range []int{10_000, 50_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -52,7 +52,8 @@ func BenchmarkScan(b *testing.B) {
 // crowd makes a monitor over n jobs that are leased from its workspace.
 func crowd(b *testing.B, n int) (*Monitor, []lessor.Lease) {
 	b.Helper()
-	store, err := sqlite.Open(b.Context(), sqlite.Config{Path: filepath.Join(b.TempDir(), "lessor.db"), Synchronous: "OFF"})
+	store, err := sqlite.Open(b.Context(),
+		sqlite.Config{Path: filepath.Join(b.TempDir(), "lessor.db"), Synchronous: "OFF"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -79,7 +80,8 @@ func crowd(b *testing.B, n int) (*Monitor, []lessor.Lease) {
 			b.Fatal(err)
 		}
 		grants, denial, err := s.Request(ctx, anybody, lessor.LeaseRequest{
-			WorkerID: new("worker"), WorkspaceID: new(ws.ID()), MaxLeases: new(int64(500)), TTLMS: new(int64(12 * 3600_000)),
+			WorkerID: new("worker"), WorkspaceID: new(ws.ID()), MaxLeases: new(int64(500)),
+			TTLMS: new(int64(12 * 3600_000)),
 		})
 		if err != nil || denial != nil {
 			b.Fatalf("%+v %v", denial, err)

@@ -34,7 +34,8 @@ func TestCleanupRemovesTheFolderAndNothingElse(t *testing.T) {
 		c := w.dead()
 		outside := filepath.Join(w.dir, "precious")
 		err := errors.Join(os.Mkdir(outside, 0o700), os.WriteFile(filepath.Join(outside, "data"), []byte("x"), 0o600),
-			os.Symlink(outside, filepath.Join(c.folder(), "link")), os.MkdirAll(filepath.Join(c.folder(), "a", "b"), 0o700),
+			os.Symlink(outside, filepath.Join(c.folder(), "link")),
+			os.MkdirAll(filepath.Join(c.folder(), "a", "b"), 0o700),
 			os.Symlink(filepath.Join(outside, "data"), filepath.Join(c.folder(), "a", "b", "data")))
 		if err != nil {
 			t.Fatal(err)
@@ -128,9 +129,13 @@ func TestUnknownJobsAreCleanedOnlyIfAsked(t *testing.T) {
 		cfg.CleanUnknown = asked
 		inWorld(t, cfg, func(t *testing.T, w *world) {
 			c := &command{w: w, id: lessor.JobID{UUID: lessor.UUID{1}}}
-			c.write(sentinel.Sentinel{JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()), Seq: 1})
+			c.write(sentinel.Sentinel{
+				JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()),
+				Seq: 1,
+			})
 			w.pass(time.Minute)
-			if s := w.snapshot().Sentinels().Sentinels; len(s) != 1 || s[0].Known || !s[0].Valid || *s[0].Status != lessor.HeartbeatFresh {
+			if s := w.snapshot().Sentinels().Sentinels; len(s) != 1 || s[0].Known || !s[0].Valid ||
+				*s[0].Status != lessor.HeartbeatFresh {
 				t.Errorf("sentinels: %+v", s)
 			}
 			w.pass(11 * time.Minute)
@@ -147,7 +152,8 @@ func TestFoldersOfEndedJobsAreKeptForAWhile(t *testing.T) {
 	inWorld(t, cfg, func(t *testing.T, w *world) {
 		ended, running := w.command(), w.command()
 		ended.exit(nil)
-		if err := w.Complete(w.ctx, anybody, ended.grant.Lease.ID, lessor.Completion{WorkerID: new("worker"), Status: new("completed")}); err != nil {
+		if err := w.Complete(w.ctx, anybody, ended.grant.Lease.ID,
+			lessor.Completion{WorkerID: new("worker"), Status: new("completed")}); err != nil {
 			t.Fatal(err)
 		}
 		f, err := w.ws.Folder(ended.id)

@@ -8,13 +8,14 @@ import (
 	"lessor/internal/rules"
 )
 
-// The wall clock of the server, which is the store's too, is set by a day, alone or together with that of the commands, while it runs and
-// while it is down: a live command is never dead or even stale, a silent one is fresh for no longer than stale_after and one look, and dead
-// by dead_after and one look; a lease without beats runs out as ever.
+// The wall clock of the server, which is the store's too, is set by a day, alone or together with that of the commands,
+// while it runs and while it is down: a live command is never dead or even stale, a silent one is fresh for no longer
+// than stale_after and one look, and dead by dead_after and one look; a lease without beats runs out as ever.
 func TestServerClockSteps(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct{ server, commands time.Duration }{
-		"ahead": {day, 0}, "back": {-day, 0}, "ahead with the commands'": {day, day}, "back with the commands'": {-day, -day},
+		"ahead": {day, 0}, "back": {-day, 0}, "ahead with the commands'": {day, day},
+		"back with the commands'": {-day, -day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := inWorld
@@ -48,10 +49,14 @@ func TestServerClockSteps(t *testing.T) {
 	}
 }
 
-// silentPair starts two commands and lets them live for five minutes beside another; one holds its lease for hours, the other for a ttl.
+// silentPair starts two commands and lets them live for five minutes beside another; one holds its lease for hours, the
+// other for a ttl.
 func (w *world) silentPair(beside *command) (silent, lapses *command) {
 	w.t.Helper()
-	if _, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("long"), MaxAttempts: new(int64(1))}); err != nil {
+	if _, err := w.Submit(w.ctx, anybody, lessor.Submission{
+		Type:        new("long"),
+		MaxAttempts: new(int64(1)),
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	silent = w.take(longTTL)
@@ -91,7 +96,8 @@ func (w *world) watchDie(live, silent, lapses *command) {
 	}
 }
 
-// The clock is set ahead while a restarted server waits for a command: its lease is held to the end of the watch all the same.
+// The clock is set ahead while a restarted server waits for a command: its lease is held to the end of the watch all
+// the same.
 func TestWatchedLeaseIsHeldThroughAStep(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		back, lost := w.command(), w.command()

@@ -53,8 +53,11 @@ func scheduling() scheduler.Config {
 	return scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100_000, Percent: rules.DefaultPercent,
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
-		Brake:  rules.BrakeConfig{SharePercent: 100, Min: 100_000, Rate: 200},
-		Jobs:   rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
+		Brake: rules.BrakeConfig{SharePercent: 100, Min: 100_000, Rate: 200},
+		Jobs: rules.SubmitConfig{
+			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
+			PayloadLimit: 256 << 10,
+		},
 		Random: func() float64 { return 0.5 }, Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
 	}
 }
@@ -65,14 +68,18 @@ func inWorld(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
 	inWorldOf(t, cfg, 1, openSQLite, test)
 }
 
-func inWorldOf(t *testing.T, cfg Config, pace time.Duration, open func(*world) (scheduler.Store, error), test func(t *testing.T, w *world)) {
+func inWorldOf(t *testing.T, cfg Config, pace time.Duration, open func(*world) (scheduler.Store, error),
+	test func(t *testing.T, w *world),
+) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, ctx: t.Context(), cfg: cfg, sched: scheduling(), dir: t.TempDir(), open: open, pace: pace}
 		w.cfg.TTL = w.sched.TTL
 		for _, d := range []*time.Duration{
-			&w.cfg.Scan, &w.cfg.StaleAfter, &w.cfg.DeadAfter, &w.cfg.Limit, &w.cfg.Watch, &w.cfg.Poll, &w.cfg.ResumedWithin,
-			&w.cfg.CleanupDelay, &w.cfg.Keep, &w.cfg.TTL, &w.sched.TTL, &w.sched.Sweep, &w.sched.Jobs.BackoffFirst, &w.sched.Jobs.BackoffMax,
+			&w.cfg.Scan, &w.cfg.StaleAfter, &w.cfg.DeadAfter, &w.cfg.Limit, &w.cfg.Watch, &w.cfg.Poll,
+			&w.cfg.ResumedWithin,
+			&w.cfg.CleanupDelay, &w.cfg.Keep, &w.cfg.TTL, &w.sched.TTL, &w.sched.Sweep, &w.sched.Jobs.BackoffFirst,
+			&w.sched.Jobs.BackoffMax,
 		} {
 			*d /= pace
 		}
@@ -186,8 +193,9 @@ func (c *command) pulse() {
 	c.w.t.Helper()
 	c.seq++
 	c.write(sentinel.Sentinel{
-		JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now().Add(c.off)), SessionID: "session-1", AgentEngine: "agent",
-		StartedAt: c.grant.Lease.IssuedAt, Seq: c.seq, Fence: c.grant.Lease.Fence,
+		JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now().Add(c.off)), SessionID: "session-1",
+		AgentEngine: "agent",
+		StartedAt:   c.grant.Lease.IssuedAt, Seq: c.seq, Fence: c.grant.Lease.Fence,
 	})
 }
 
@@ -204,7 +212,8 @@ func (c *command) write(s sentinel.Sentinel) {
 
 func (c *command) beat() {
 	c.w.t.Helper()
-	if _, err := c.w.Heartbeat(c.w.ctx, anybody, c.grant.Lease.ID, lessor.Heartbeat{WorkerID: new("worker")}); err != nil {
+	if _, err := c.w.Heartbeat(c.w.ctx, anybody, c.grant.Lease.ID,
+		lessor.Heartbeat{WorkerID: new("worker")}); err != nil {
 		c.w.t.Fatalf("heartbeat: %v", err)
 	}
 }
@@ -230,8 +239,9 @@ func (c *command) folder() string { return filepath.Join(c.w.ws.Path(), "jobs", 
 func (c *command) exit(edit func(*sentinel.Exit)) {
 	c.w.t.Helper()
 	e := sentinel.Exit{
-		JobID: c.id, LeaseID: c.grant.Lease.ID, WorkerID: "worker", Fence: c.grant.Lease.Fence, Attempt: c.grant.Job.Attempt,
-		Status: lessor.Completed, Result: []byte(`{"n":1}`),
+		JobID: c.id, LeaseID: c.grant.Lease.ID, WorkerID: "worker", Fence: c.grant.Lease.Fence,
+		Attempt: c.grant.Job.Attempt,
+		Status:  lessor.Completed, Result: []byte(`{"n":1}`),
 	}
 	if edit != nil {
 		edit(&e)

@@ -7,14 +7,15 @@ import (
 	"lessor"
 )
 
-// TestHeldFolderElsewhereIsClearedWhenTheJobRuns: the alert about a folder in another workspace outlives a restart of the
-// server and the next worker's wait for the folder, and ends when the job has run for a minute.
+// TestHeldFolderElsewhereIsClearedWhenTheJobRuns: the alert about a folder in another workspace outlives a restart of
+// the server and the next worker's wait for the folder, and ends when the job has run for a minute.
 func TestHeldFolderElsewhereIsClearedWhenTheJobRuns(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		w.submit()
 		take := func() lessor.Grant {
 			grants, denial, err := w.Request(w.ctx, anybody, lessor.LeaseRequest{
-				WorkerID: new("w"), TTLMS: new((2 * time.Hour).Milliseconds()), WaitMS: new(int64(5000)), WorkspaceID: new("elsewhere"),
+				WorkerID: new("w"), TTLMS: new((2 * time.Hour).Milliseconds()), WaitMS: new(int64(5000)),
+				WorkspaceID: new("elsewhere"),
 			})
 			if err != nil || denial != nil {
 				t.Fatalf("not leased: %+v %v", denial, err)

@@ -17,10 +17,12 @@ import (
 
 // old is a sentinel that would be dead if it were obeyed.
 func old(id lessor.JobID, fence int64) string {
-	return `{"jobId":"` + id.String() + `","status":"running","lastHeartbeat":"1999-01-01T00:00:00Z","fence":` + strconv.FormatInt(fence, 10) + `}`
+	return `{"jobId":"` + id.String() + `","status":"running","lastHeartbeat":"1999-01-01T00:00:00Z","fence":` +
+		strconv.FormatInt(fence, 10) + `}`
 }
 
-// Whatever stands in the place of a sentinel is reported and not obeyed: the live job goes on, nothing is removed, nothing is followed.
+// Whatever stands in the place of a sentinel is reported and not obeyed: the live job goes on, nothing is removed,
+// nothing is followed.
 func TestHostileWorkspaceIsReportedNotObeyed(t *testing.T) {
 	for name, put := range map[string]func(c *command, at, outside string) error{
 		"link to a dead one": func(_ *command, at, outside string) error { return os.Symlink(outside, at) },
@@ -37,15 +39,19 @@ func TestHostileWorkspaceIsReportedNotObeyed(t *testing.T) {
 		"huge": func(_ *command, at, _ string) error {
 			return errors.Join(os.WriteFile(at, nil, 0o600), os.Truncate(at, 1<<40))
 		},
-		"half-written": func(c *command, at, _ string) error { return os.WriteFile(at, []byte(old(c.id, 1))[:60], 0o600) },
+		"half-written": func(c *command, at, _ string) error {
+			return os.WriteFile(at, []byte(old(c.id, 1))[:60], 0o600)
+		},
 		"of another job": func(_ *command, at, _ string) error {
 			return os.WriteFile(at, []byte(old(lessor.JobID{UUID: lessor.UUID{9}}, 1)), 0o600)
 		},
 		"id with a path": func(_ *command, at, _ string) error {
-			return os.WriteFile(at, []byte(`{"jobId":"../../x","status":"running","lastHeartbeat":"1999-01-01T00:00:00Z"}`), 0o600)
+			return os.WriteFile(at,
+				[]byte(`{"jobId":"../../x","status":"running","lastHeartbeat":"1999-01-01T00:00:00Z"}`), 0o600)
 		},
 		"session elsewhere": func(c *command, at, _ string) error {
-			return os.WriteFile(at, []byte(strings.Replace(old(c.id, c.grant.Lease.Fence), "{", `{"sessionId":"../../x",`, 1)), 0o600)
+			return os.WriteFile(at, []byte(strings.Replace(old(c.id, c.grant.Lease.Fence), "{",
+				`{"sessionId":"../../x",`, 1)), 0o600)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +59,8 @@ func TestHostileWorkspaceIsReportedNotObeyed(t *testing.T) {
 				w.submit()
 				c := w.take(longTTL)
 				at, outside := filepath.Join(c.folder(), ".sentinel.json"), filepath.Join(w.dir, "outside")
-				err := errors.Join(os.Remove(at), os.WriteFile(outside, []byte(old(c.id, c.grant.Lease.Fence)), 0o600), put(c, at, outside))
+				err := errors.Join(os.Remove(at), os.WriteFile(outside, []byte(old(c.id, c.grant.Lease.Fence)), 0o600),
+					put(c, at, outside))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,7 +68,8 @@ func TestHostileWorkspaceIsReportedNotObeyed(t *testing.T) {
 				w.pass(time.Hour)
 				c.want(lessor.Leased)
 				snap := w.snapshot()
-				if s := snap.Sentinels().Sentinels; len(s) != 1 || s[0].Valid || s[0].Error == nil || s[0].JobID != c.id.String() || s[0].Status != nil {
+				if s := snap.Sentinels().Sentinels; len(s) != 1 || s[0].Valid || s[0].Error == nil ||
+					s[0].JobID != c.id.String() || s[0].Status != nil {
 					t.Errorf("sentinels: %+v", s)
 				}
 				if sum := snap.Heartbeats().Summary; sum.Invalid != 1 || sum.Dead != 0 {
@@ -83,8 +91,11 @@ func TestOneFolderDoesNotBlindTheMonitor(t *testing.T) {
 		w.submit()
 		silent := w.take(longTTL)
 		unlockable.exit(nil)
-		refused.exit(func(e *sentinel.Exit) { e.Error, e.WorkerID = strings.Repeat("x", 100_000), strings.Repeat("w", 300) })
-		err := errors.Join(os.Mkdir(filepath.Join(unlockable.folder(), ".lock"), 0o700), os.WriteFile(filepath.Join(garbled.folder(), ".exit.json"), []byte("{"), 0o600))
+		refused.exit(func(e *sentinel.Exit) {
+			e.Error, e.WorkerID = strings.Repeat("x", 100_000), strings.Repeat("w", 300)
+		})
+		err := errors.Join(os.Mkdir(filepath.Join(unlockable.folder(), ".lock"), 0o700),
+			os.WriteFile(filepath.Join(garbled.folder(), ".exit.json"), []byte("{"), 0o600))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,8 +111,11 @@ func TestOneFolderDoesNotBlindTheMonitor(t *testing.T) {
 
 func TestRefusalConcernsOneJob(t *testing.T) {
 	for want, errs := range map[bool][]error{
-		true:  {lessor.ErrLeaseNotFound, &lessor.Error{Code: lessor.CodeConflict}},
-		false: {errors.New("disk"), &lessor.Error{Code: lessor.CodeUnavailable}, &lessor.Error{Code: lessor.CodeRateLimited}},
+		true: {lessor.ErrLeaseNotFound, &lessor.Error{Code: lessor.CodeConflict}},
+		false: {
+			errors.New("disk"), &lessor.Error{Code: lessor.CodeUnavailable},
+			&lessor.Error{Code: lessor.CodeRateLimited},
+		},
 	} {
 		for _, err := range errs {
 			if got := isRefusal(err); got != want {
@@ -150,8 +164,8 @@ func TestFoldersThatAreNoJobsAreReported(t *testing.T) {
 	})
 }
 
-// Processes come and go under whatever numbers: nothing that recovery does depends on one. The command's own process is dead and its
-// number may belong to anybody; the sentinel alone is heard.
+// Processes come and go under whatever numbers: nothing that recovery does depends on one. The command's own process is
+// dead and its number may belong to anybody; the sentinel alone is heard.
 func TestReusedProcessNumbersHaveNoEffect(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		alive, dead := w.command(), w.command()
@@ -159,7 +173,8 @@ func TestReusedProcessNumbersHaveNoEffect(t *testing.T) {
 		if err := gone.Run(); err != nil {
 			t.Skip("no processes here")
 		}
-		// The numbers are there to be misread: of a process that is gone in the live one's folder, of this one in the dead one's.
+		// The numbers are there to be misread: of a process that is gone in the live one's folder, of this one in the
+		// dead one's.
 		for c, n := range map[*command]int{alive: gone.Process.Pid, dead: os.Getpid()} {
 			raw := strings.Replace(c.raw(), "{", `{"pid":`+strconv.Itoa(n)+`,`, 1)
 			if err := os.WriteFile(filepath.Join(c.folder(), ".sentinel.json"), []byte(raw), 0o600); err != nil {

@@ -26,7 +26,8 @@ func TestReportsAgree(t *testing.T) {
 		w.pass(2 * time.Second)
 		snap := w.snapshot()
 		beats, status, metrics := snap.Heartbeats(), snap.Status(), snap.Metrics()
-		if want := (lessor.HeartbeatSummary{Total: 3, Fresh: 2, Stale: 1, Invalid: 1}); beats.Summary != want || len(beats.Jobs) != want.Total {
+		if want := (lessor.HeartbeatSummary{Total: 3, Fresh: 2, Stale: 1, Invalid: 1}); beats.Summary != want ||
+			len(beats.Jobs) != want.Total {
 			t.Errorf("heartbeats: %+v", beats)
 		}
 		verdicts := map[string]lessor.HeartbeatStatus{}
@@ -45,30 +46,36 @@ func TestReportsAgree(t *testing.T) {
 		if invalid != beats.Summary.Invalid {
 			t.Errorf("%d invalid sentinels", invalid)
 		}
-		if s := snap.Stale().StaleJobs; len(s) != 1 || s[0].JobID != stale.id || s[0].AgeMinutes != 4.03 || s[0].WorkspacePath != stale.folder() {
+		if s := snap.Stale().StaleJobs; len(s) != 1 || s[0].JobID != stale.id || s[0].AgeMinutes != 4.03 ||
+			s[0].WorkspacePath != stale.folder() {
 			t.Errorf("stale: %+v", s)
 		}
 		want := map[lessor.JobID]lessor.RecoveredStatus{
-			reattached.id: lessor.RecoveredReattached, dead.id: lessor.RecoveredDead, stale.id: lessor.RecoveredRunning, fresh.id: lessor.RecoveredRunning,
+			reattached.id: lessor.RecoveredReattached, dead.id: lessor.RecoveredDead, stale.id: lessor.RecoveredRunning,
+			fresh.id: lessor.RecoveredRunning,
 		}
 		for _, j := range status.Jobs {
 			if want[j.JobID] != j.Status {
 				t.Errorf("%s is %s, want %s", j.JobID, j.Status, want[j.JobID])
 			}
 		}
-		if len(status.Jobs) != len(want) || status.Summary != (lessor.RecoverySummary{Total: 4, Reattached: 1, Dead: 1}) {
+		if len(status.Jobs) != len(want) ||
+			status.Summary != (lessor.RecoverySummary{Total: 4, Reattached: 1, Dead: 1}) {
 			t.Errorf("status: %+v", status)
 		}
-		if metrics.TotalJobs != status.Summary.Total || metrics.ReattachedCount != 1 || metrics.FailedCount != 1 || *metrics.SuccessRate != 0.5 || metrics.LastScan.Sentinels != 4 {
+		if metrics.TotalJobs != status.Summary.Total || metrics.ReattachedCount != 1 || metrics.FailedCount != 1 ||
+			*metrics.SuccessRate != 0.5 || metrics.LastScan.Sentinels != 4 {
 			t.Errorf("metrics: %+v", metrics)
 		}
 		failed, err := w.monitor.Failed(w.ctx)
-		if err != nil || len(failed.FailedJobs) != 1 || failed.FailedJobs[0].JobID != dead.id || !failed.FailedJobs[0].Resumable {
+		if err != nil || len(failed.FailedJobs) != 1 || failed.FailedJobs[0].JobID != dead.id ||
+			!failed.FailedJobs[0].Resumable {
 			t.Errorf("failed: %+v, %v", failed, err)
 		}
 		for _, c := range []*command{reattached, stale, fresh} {
 			h, err := w.monitor.Health(w.ctx, c.id)
-			if err != nil || h.HeartbeatStatus != verdicts[c.id.String()] || !h.SentinelFileExists || !h.WorkspaceExists || h.SessionDataExists {
+			if err != nil || h.HeartbeatStatus != verdicts[c.id.String()] || !h.SentinelFileExists ||
+				!h.WorkspaceExists || h.SessionDataExists {
 				t.Errorf("health: %+v, %v", h, err)
 			}
 		}
@@ -82,14 +89,19 @@ func TestHealth(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, err := w.monitor.Health(w.ctx, c.id) // without a scan since it began
-		if err != nil || h.HeartbeatStatus != lessor.HeartbeatFresh || *h.AgeSeconds != 0 || !h.SessionDataExists || h.Node != "here" {
+		if err != nil || h.HeartbeatStatus != lessor.HeartbeatFresh || *h.AgeSeconds != 0 || !h.SessionDataExists ||
+			h.Node != "here" {
 			t.Errorf("a running one: %+v, %v", h, err)
 		}
 		h, err = w.monitor.Health(w.ctx, plain.ID)
-		if want := (lessor.JobHealth{JobID: plain.ID, HeartbeatStatus: lessor.HeartbeatUnknown, Node: "here"}); err != nil || h != want {
+		if want := (lessor.JobHealth{
+			JobID: plain.ID, HeartbeatStatus: lessor.HeartbeatUnknown,
+			Node: "here",
+		}); err != nil || h != want {
 			t.Errorf("one without a sentinel: %+v, %v", h, err)
 		}
-		if _, err = w.monitor.Health(w.ctx, lessor.JobID{UUID: lessor.UUID{5}}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
+		if _, err = w.monitor.Health(w.ctx,
+			lessor.JobID{UUID: lessor.UUID{5}}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
 			t.Errorf("an unknown one: %v", err)
 		}
 	})
@@ -103,7 +115,8 @@ func TestMarkDeadGivesUpAJob(t *testing.T) {
 			t.Fatalf("health: %+v, %v", h, err)
 		}
 		c.wantEnd("Marked dead by an operator")
-		if want := "job " + c.id.String() + " is dead: Marked dead by an operator, last pulse 0s ago"; len(w.told) != 1 || w.told[0].Message != want {
+		if want := "job " + c.id.String() +
+			" is dead: Marked dead by an operator, last pulse 0s ago"; len(w.told) != 1 || w.told[0].Message != want {
 			t.Errorf("alerts: %+v, want %q", w.told, want)
 		}
 		f, err := w.ws.Folder(c.id)
@@ -121,28 +134,33 @@ func TestMarkDeadGivesUpAJob(t *testing.T) {
 			t.Error("the folder is still there")
 		}
 		failed, err := w.monitor.Failed(w.ctx)
-		if err != nil || len(failed.FailedJobs) != 1 || !failed.FailedJobs[0].Resumable || failed.FailedJobs[0].Reason != "Marked dead by an operator" {
+		if err != nil || len(failed.FailedJobs) != 1 || !failed.FailedJobs[0].Resumable ||
+			failed.FailedJobs[0].Reason != "Marked dead by an operator" {
 			t.Errorf("failed: %+v, %v", failed, err)
 		}
 		w.restart(time.Second) // the store remembers
 		again, err := w.monitor.Failed(w.ctx)
-		if err != nil || len(again.FailedJobs) != 1 || again.FailedJobs[0].JobID != c.id || !again.FailedJobs[0].Resumable {
+		if err != nil || len(again.FailedJobs) != 1 || again.FailedJobs[0].JobID != c.id ||
+			!again.FailedJobs[0].Resumable {
 			t.Errorf("failed after a restart: %+v, %v", again, err)
 		}
 		if _, err := w.monitor.MarkDead(w.ctx, anybody, c.id); lessor.CodeOf(err) != lessor.CodeConflict {
 			t.Errorf("a second time: %v", err)
 		}
-		if _, err := w.monitor.MarkDead(w.ctx, anybody, lessor.JobID{UUID: lessor.UUID{5}}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
+		if _, err := w.monitor.MarkDead(w.ctx, anybody,
+			lessor.JobID{UUID: lessor.UUID{5}}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
 			t.Errorf("an unknown one: %v", err)
 		}
 	})
 }
 
-// A command that is dead may be resumed before its retry comes: the list says so, and the new job takes the retry's place.
+// A command that is dead may be resumed before its retry comes: the list says so, and the new job takes the retry's
+// place.
 func TestDeadJobIsResumed(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
-		if _, err := w.Heartbeat(w.ctx, anybody, c.grant.Lease.ID, lessor.Heartbeat{WorkerID: new("worker"), Checkpoint: []byte(`{"page":7}`)}); err != nil {
+		if _, err := w.Heartbeat(w.ctx, anybody, c.grant.Lease.ID,
+			lessor.Heartbeat{WorkerID: new("worker"), Checkpoint: []byte(`{"page":7}`)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.monitor.Resume(w.ctx, anybody, c.id, true); lessor.CodeOf(err) != lessor.CodeConflict {

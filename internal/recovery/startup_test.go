@@ -17,8 +17,10 @@ func TestUnseenEndIsCompleted(t *testing.T) {
 		edit  func(*sentinel.Exit)
 		state lessor.State
 	}{
-		"completed":                   {nil, lessor.Completed},
-		"failed":                      {func(e *sentinel.Exit) { e.Status, e.Error = lessor.Failed, "exit status 3" }, lessor.Failed},
+		"completed": {nil, lessor.Completed},
+		"failed": {func(e *sentinel.Exit) {
+			e.Status, e.Error = lessor.Failed, "exit status 3"
+		}, lessor.Failed},
 		"cancelled, though not asked": {func(e *sentinel.Exit) { e.Status = lessor.Cancelled }, lessor.Failed},
 		"of another lease":            {func(e *sentinel.Exit) { e.LeaseID = lessor.LeaseID(e.JobID) }, lessor.Leased},
 		"of an older attempt":         {func(e *sentinel.Exit) { e.Fence-- }, lessor.Leased},
@@ -102,7 +104,11 @@ func TestReportAfterTheExitRecordIsAccepted(t *testing.T) {
 		w.pass(45 * time.Second)
 		c.want(lessor.Completed)
 		// The shim's own word comes late, and is answered the same.
-		if err := w.Complete(w.ctx, anybody, c.grant.Lease.ID, lessor.Completion{WorkerID: new("worker"), Status: new("completed"), Result: []byte(`{"n":1}`)}); err != nil {
+		if err := w.Complete(w.ctx, anybody, c.grant.Lease.ID,
+			lessor.Completion{
+				WorkerID: new("worker"), Status: new("completed"),
+				Result: []byte(`{"n":1}`),
+			}); err != nil {
 			t.Errorf("the shim's own report: %v", err)
 		}
 	})
@@ -113,7 +119,8 @@ func TestWatchesRunSideBySide(t *testing.T) {
 		lost, pulses, beats := w.command(), w.command(), w.command()
 		w.restart(20 * time.Minute)
 		st := w.snapshot().Status()
-		if st.Recovery.State != lessor.RecoveryWatching || st.Summary != (lessor.RecoverySummary{Total: 3, Watching: 3}) {
+		if st.Recovery.State != lessor.RecoveryWatching ||
+			st.Summary != (lessor.RecoverySummary{Total: 3, Watching: 3}) {
 			t.Fatalf("status: %+v", st)
 		}
 		if want := lessor.At(time.Now().Add(5 * time.Minute / w.pace)); st.Jobs[0].WatchDeadline != want {
@@ -142,11 +149,13 @@ func TestWatchesRunSideBySide(t *testing.T) {
 		lost.wantEnd("Heartbeat not resumed after restart")
 		w.pass(aTick)
 		st = w.snapshot().Status()
-		if st.Recovery.State != lessor.RecoveryCompleted || st.Recovery.CompletedAt == 0 || st.Summary != (lessor.RecoverySummary{Total: 3, Reattached: 2, Dead: 1}) {
+		if st.Recovery.State != lessor.RecoveryCompleted || st.Recovery.CompletedAt == 0 ||
+			st.Summary != (lessor.RecoverySummary{Total: 3, Reattached: 2, Dead: 1}) {
 			t.Errorf("status: %+v", st)
 		}
 		m := w.snapshot().Metrics()
-		if m.ReattachedCount != 2 || m.FailedCount != 1 || *m.SuccessRate != 2./3 || *m.AverageReattachSeconds != 130/float64(w.pace) {
+		if m.ReattachedCount != 2 || m.FailedCount != 1 || *m.SuccessRate != 2./3 ||
+			*m.AverageReattachSeconds != 130/float64(w.pace) {
 			t.Errorf("metrics: %+v", m)
 		}
 		w.pass(31 * time.Second)
@@ -222,7 +231,8 @@ func TestBackFromTheDeadChangesNothing(t *testing.T) {
 func (w *world) leaseAgain(c *command) *command {
 	w.t.Helper()
 	time.Sleep(time.Second)
-	grants, denial, err := w.Request(w.ctx, anybody, lessor.LeaseRequest{WorkerID: new("other"), TTLMS: new(int64(600_000)), WaitMS: new(int64(5000))})
+	grants, denial, err := w.Request(w.ctx, anybody,
+		lessor.LeaseRequest{WorkerID: new("other"), TTLMS: new(int64(600_000)), WaitMS: new(int64(5000))})
 	if err != nil || denial != nil || grants[0].Job.ID != c.id {
 		w.t.Fatalf("not leased again: %+v %v", denial, err)
 	}

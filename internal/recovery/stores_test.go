@@ -28,8 +28,8 @@ var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
 
 func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
-// onEachStore runs a test on SQLite, and on PostgreSQL whose clock is the bubble's too. There everything happens at a pace of twenty: a
-// server that does nothing asks its database eight times a second.
+// onEachStore runs a test on SQLite, and on PostgreSQL whose clock is the bubble's too. There everything happens at a
+// pace of twenty: a server that does nothing asks its database eight times a second.
 func onEachStore(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { inWorld(t, cfg, test) })
@@ -49,11 +49,14 @@ func (w *world) wall() time.Time { return time.Now().Add(time.Duration(w.step.Lo
 func openSQLite(w *world) (scheduler.Store, error) {
 	start := time.Now()
 	return sqlite.Open(w.ctx, sqlite.Config{
-		Path: filepath.Join(w.dir, "lessor.db"), Synchronous: "OFF", Now: w.wall, Mono: func() time.Duration { return time.Since(start) },
+		Path: filepath.Join(w.dir, "lessor.db"), Synchronous: "OFF", Now: w.wall, Mono: func() time.Duration {
+			return time.Since(start)
+		},
 	})
 }
 
-// fakeClock makes the database's clock one that is set. Found before the real one, it serves every statement of the store.
+// fakeClock makes the database's clock one that is set. Found before the real one, it serves every statement of the
+// store.
 const fakeClock = `create schema fake;
 create sequence fake.micros minvalue 0;
 create function fake.clock_timestamp() returns timestamptz volatile language sql as 'select to_timestamp(last_value / 1e6) from fake.micros';

@@ -108,7 +108,8 @@ func TestMissingSentinelIsStaleNeverDead(t *testing.T) {
 	})
 }
 
-// Somebody removes the sentinel of a command that lives and beats: it is missed after two minutes, as one that was never there.
+// Somebody removes the sentinel of a command that lives and beats: it is missed after two minutes, as one that was
+// never there.
 func TestVanishedSentinelIsMissedLater(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
@@ -126,7 +127,8 @@ func TestVanishedSentinelIsMissedLater(t *testing.T) {
 		w.wantAlerts()
 		c.wantVerdict("")
 		beats(20 * time.Second)
-		if len(w.told) != 1 || !strings.Contains(w.told[0].Message, "its sentinel is missing, last seen 2m0s ago; its lease lives") {
+		if len(w.told) != 1 || !strings.Contains(w.told[0].Message,
+			"its sentinel is missing, last seen 2m0s ago; its lease lives") {
 			t.Errorf("alerts: %+v", w.told)
 		}
 		beats(20 * time.Minute)
@@ -142,7 +144,10 @@ func TestLowerFenceChangesNothing(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		w.submit()
 		c := w.take(longTTL)
-		c.write(sentinel.Sentinel{JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now().Add(-time.Hour)), Fence: c.grant.Lease.Fence - 1})
+		c.write(sentinel.Sentinel{
+			JobID: c.id, Status: sentinel.Running,
+			LastHeartbeat: lessor.At(time.Now().Add(-time.Hour)), Fence: c.grant.Lease.Fence - 1,
+		})
 		w.pass(time.Hour)
 		c.want(lessor.Leased)
 		if !c.exists() {
@@ -164,12 +169,13 @@ func TestOtherWorkspacesAreLeftAlone(t *testing.T) {
 	})
 }
 
-// The command's clock, or ours, is a day off, or is set by a day while it runs: a live one is never dead, a dead one is not fresh for
-// longer than stale_after, and dead by dead_after.
+// The command's clock, or ours, is a day off, or is set by a day while it runs: a live one is never dead, a dead one is
+// not fresh for longer than stale_after, and dead by dead_after.
 func TestClockSteps(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, offs := range map[string][2]time.Duration{
-		"behind": {-day, -day}, "ahead": {day, day}, "set ahead": {0, day}, "set back": {0, -day}, "set right from behind": {-day, 0}, "set right from ahead": {day, 0},
+		"behind": {-day, -day}, "ahead": {day, day}, "set ahead": {0, day}, "set back": {0, -day},
+		"set right from behind": {-day, 0}, "set right from ahead": {day, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, settings(), func(t *testing.T, w *world) {
@@ -238,7 +244,10 @@ func TestHungCommandIsToldToStop(t *testing.T) {
 func TestSentinelWithoutAFenceSpeaksForTheLiveLease(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		plain := func(c *command) {
-			c.write(sentinel.Sentinel{JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()), AgentEngine: "agent"})
+			c.write(sentinel.Sentinel{
+				JobID: c.id, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()),
+				AgentEngine: "agent",
+			})
 		}
 		w.submit()
 		dead := w.take(longTTL)
@@ -262,7 +271,8 @@ func TestSentinelWithoutAFenceSpeaksForTheLiveLease(t *testing.T) {
 func TestCompletedCommandIsNotCalledHung(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
-		if err := w.Complete(w.ctx, anybody, c.grant.Lease.ID, lessor.Completion{WorkerID: new("worker"), Status: new("completed")}); err != nil {
+		if err := w.Complete(w.ctx, anybody, c.grant.Lease.ID,
+			lessor.Completion{WorkerID: new("worker"), Status: new("completed")}); err != nil {
 			t.Fatal(err)
 		}
 		w.pass(time.Minute)

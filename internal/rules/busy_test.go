@@ -38,8 +38,15 @@ func TestBusyRatingIsTheSumUpToTen(t *testing.T) {
 		in   lessor.BusyInputs
 		want int
 	}{
-		{"4 + 3 + 3 of cpu, memory and p95", lessor.BusyInputs{CPUPercent: 95, MemoryPercent: 95, P95MS: 1500, Requests: 1}, 10},
-		{"4 + 3 + 3 + 1", lessor.BusyInputs{CPUPercent: 95, MemoryPercent: 95, P95MS: 1500, ErrorShare: 0.01, Requests: 1}, 10},
+		{
+			"4 + 3 + 3 of cpu, memory and p95",
+			lessor.BusyInputs{CPUPercent: 95, MemoryPercent: 95, P95MS: 1500, Requests: 1},
+			10,
+		},
+		{"4 + 3 + 3 + 1", lessor.BusyInputs{
+			CPUPercent: 95, MemoryPercent: 95, P95MS: 1500, ErrorShare: 0.01,
+			Requests: 1,
+		}, 10},
 		{"4 + 2 + 3", lessor.BusyInputs{CPUPercent: 95, MemoryPercent: 85, P95MS: 1500, Requests: 1}, 9},
 		{"one request gives points", lessor.BusyInputs{P95MS: 1500, ErrorShare: 0.10, Requests: 1}, 6},
 		{"without a request the API gives none", lessor.BusyInputs{P95MS: 1500, ErrorShare: 0.10}, 0},
@@ -63,7 +70,11 @@ func TestBusyFailsClosedWithoutAFreshSample(t *testing.T) {
 		{"sampled 30 s ago", nil, sampled(after(-30 * time.Second)), 1, lessor.BusyHost},
 		{"sampled 30 s + 1 ms ago", nil, sampled(after(-30*time.Second - time.Millisecond)), 8, lessor.BusyFailClosed},
 		{"sampled 30 s ahead", nil, sampled(after(30 * time.Second)), 1, lessor.BusyHost},
-		{"sampled 30 s + 1 ms ahead: the clock stepped back", nil, sampled(after(30*time.Second + time.Millisecond)), 8, lessor.BusyFailClosed},
+		{
+			"sampled 30 s + 1 ms ahead: the clock stepped back", nil, sampled(after(30*time.Second + time.Millisecond)),
+			8,
+			lessor.BusyFailClosed,
+		},
 		{"never sampled", nil, lessor.BusyInputs{}, 8, lessor.BusyFailClosed},
 		{"set, and sampled", new(0), sampled(start), 0, lessor.BusySet},
 		{"set, and never sampled", new(10), lessor.BusyInputs{}, 10, lessor.BusySet},

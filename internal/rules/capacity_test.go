@@ -34,7 +34,10 @@ func TestUsableUnitsAtEachBusyRating(t *testing.T) {
 func TestAdmitDeniesWhileDrainingOrFull(t *testing.T) {
 	full := lessor.Capacity{Busy: 8, UsableUnits: 10, LeasedUnits: 10}
 	free := lessor.Capacity{Busy: 8, UsableUnits: 10, LeasedUnits: 9, AvailableUnits: 1}
-	noCapacity := &lessor.Denial{Denied: true, Code: "no_capacity", Reason: "No capacity (busy=8, usable=10, leased=10)", RetryAfterMS: 1500}
+	noCapacity := &lessor.Denial{
+		Denied: true, Code: "no_capacity",
+		Reason: "No capacity (busy=8, usable=10, leased=10)", RetryAfterMS: 1500,
+	}
 	draining := &lessor.Denial{Denied: true, Code: "draining", Reason: "Draining", RetryAfterMS: 5000}
 	for _, c := range []struct {
 		name     string

@@ -8,7 +8,10 @@ import (
 )
 
 // turn is that of a job which was leased twice, then queued again a minute after the start.
-var turn = Turn{Job: jobID(1), Lane: 7, Seq: 9, Attempt: 2, MaxAttempts: 5, Interruptions: 1, Fence: 77, Steps: 6, QueuedAt: after(time.Minute)}
+var turn = Turn{
+	Job: jobID(1), Lane: 7, Seq: 9, Attempt: 2, MaxAttempts: 5, Interruptions: 1, Fence: 77, Steps: 6,
+	QueuedAt: after(time.Minute),
+}
 
 // kept is a job whose payload has not been stripped.
 var kept = &Spec{Payload: []byte(`{}`)}
@@ -58,7 +61,8 @@ func TestCancelEndsAWaitingJobAtOnce(t *testing.T) {
 						Turn: after, EndedAt: now, Outcome: OutcomeCancelled, Reason: "cancelled", Actor: "olga",
 					}}},
 					Notes: []Note{{
-						Job: jobID(1), Fence: 77, At: now, From: c.from, To: lessor.Cancelled, Actor: "olga", Reason: "cancelled",
+						Job: jobID(1), Fence: 77, At: now, From: c.from, To: lessor.Cancelled, Actor: "olga",
+						Reason:  "cancelled",
 						Attempt: 2, QueuedAt: turn.QueuedAt,
 					}},
 				})
@@ -120,7 +124,8 @@ func TestForcedCancelTakesTheLeaseNow(t *testing.T) {
 			}
 			d := got.Next.Done
 			same(t, "the state", d.State, lessor.Cancelled)
-			same(t, "reason, actor and end", [3]any{d.Attempt.Reason, d.Attempt.Actor, d.Attempt.EndedAt}, [3]any{"cancelled_by_force", "olga", now})
+			same(t, "reason, actor and end", [3]any{d.Attempt.Reason, d.Attempt.Actor, d.Attempt.EndedAt},
+				[3]any{"cancelled_by_force", "olga", now})
 			same(t, "the lease that ended", d.Attempt.Lease, leaseID(1))
 			same(t, "how many requests are noted", len(got.Notes), c.notes)
 			same(t, "the steps", d.Attempt.Turn.Steps, c.steps)
@@ -191,7 +196,8 @@ func TestRetryQueuesAJobThatEndedBadly(t *testing.T) {
 			want := Change{
 				Next: &Next{Place: InQueue, Turn: next},
 				Notes: []Note{{
-					Job: jobID(1), Fence: 77, At: now, From: c.from, To: lessor.Queued, Actor: "olga", Reason: "retried", Attempt: next.Attempt,
+					Job: jobID(1), Fence: 77, At: now, From: c.from, To: lessor.Queued, Actor: "olga",
+					Reason: "retried", Attempt: next.Attempt,
 				}},
 			}
 			if c.attempt {
@@ -222,6 +228,7 @@ func TestRetryOfAnyOtherJobIsAConflict(t *testing.T) {
 	} {
 		got, err := Retry(c.job, "olga", start)
 		same(t, "the change of a job that is "+name, got, Change{})
-		same(t, "the refusal of a job that is "+name, err, error(&lessor.Error{Code: lessor.CodeConflict, Detail: c.detail}))
+		same(t, "the refusal of a job that is "+name, err,
+			error(&lessor.Error{Code: lessor.CodeConflict, Detail: c.detail}))
 	}
 }

@@ -28,7 +28,8 @@ func TestCircuitOpensAfterFailuresInARow(t *testing.T) {
 	}
 	same(t, "third failure", c.Count(OutcomeExpired, leaseNo(1), breaker, after(time.Second)), CircuitOpened)
 	same(t, "shown", ShowCircuit(c), lessor.Circuit{
-		JobID: breaker.ID, State: lessor.CircuitOpen, Failures: 3, OpenedAt: after(time.Second), RetryAt: after(61 * time.Second),
+		JobID: breaker.ID, State: lessor.CircuitOpen, Failures: 3, OpenedAt: after(time.Second),
+		RetryAt: after(61 * time.Second),
 	})
 	if !c.Blocks(after(61*time.Second-time.Millisecond)) || c.Blocks(after(61*time.Second)) || c.Closed() {
 		t.Errorf("blocks wrongly: %+v", c)
@@ -37,7 +38,10 @@ func TestCircuitOpensAfterFailuresInARow(t *testing.T) {
 
 func TestOnlyTheTrialCountsWhileOpen(t *testing.T) {
 	open := func() *Circuit {
-		return &Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 3, OpenedAt: after(0), RetryAt: after(time.Minute)}
+		return &Circuit{
+			Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 3, OpenedAt: after(0),
+			RetryAt: after(time.Minute),
+		}
 	}
 	late := open()
 	for _, o := range []Outcome{OutcomeCompleted, OutcomeFailed} {
@@ -51,11 +55,35 @@ func TestOnlyTheTrialCountsWhileOpen(t *testing.T) {
 		change  CircuitChange
 		want    Circuit
 	}{
-		"success closes":           {OutcomeCompleted, leaseNo(1), CircuitClosed, Circuit{Definition: breaker.ID}},
-		"failure opens again":      {OutcomeFailed, leaseNo(1), CircuitReopened, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second), RetryAt: after(150 * time.Second)}},
-		"expiry opens again":       {OutcomeExpired, leaseNo(1), CircuitReopened, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second), RetryAt: after(150 * time.Second)}},
-		"release lets another try": {OutcomeReleased, leaseNo(1), CircuitUnchanged, Circuit{Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 3, OpenedAt: after(0), RetryAt: after(90 * time.Second)}},
-		"another lease is nothing": {OutcomeCompleted, leaseNo(2), CircuitUnchanged, Circuit{Definition: breaker.ID, State: lessor.CircuitHalfOpen, Failures: 3, OpenedAt: after(0), RetryAt: after(time.Minute), Trial: leaseNo(1)}},
+		"success closes": {OutcomeCompleted, leaseNo(1), CircuitClosed, Circuit{Definition: breaker.ID}},
+		"failure opens again": {
+			OutcomeFailed, leaseNo(1), CircuitReopened,
+			Circuit{
+				Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second),
+				RetryAt: after(150 * time.Second),
+			},
+		},
+		"expiry opens again": {
+			OutcomeExpired, leaseNo(1), CircuitReopened,
+			Circuit{
+				Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 4, OpenedAt: after(90 * time.Second),
+				RetryAt: after(150 * time.Second),
+			},
+		},
+		"release lets another try": {
+			OutcomeReleased, leaseNo(1), CircuitUnchanged,
+			Circuit{
+				Definition: breaker.ID, State: lessor.CircuitOpen, Failures: 3, OpenedAt: after(0),
+				RetryAt: after(90 * time.Second),
+			},
+		},
+		"another lease is nothing": {
+			OutcomeCompleted, leaseNo(2), CircuitUnchanged,
+			Circuit{
+				Definition: breaker.ID, State: lessor.CircuitHalfOpen, Failures: 3, OpenedAt: after(0),
+				RetryAt: after(time.Minute), Trial: leaseNo(1),
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := open()
@@ -69,7 +97,8 @@ func TestOnlyTheTrialCountsWhileOpen(t *testing.T) {
 	}
 }
 
-// TestCircuitLivesByItsPicture draws random lives and holds that there is never a second trial, and that it opens and closes in turns.
+// TestCircuitLivesByItsPicture draws random lives and holds that there is never a second trial, and that it opens and
+// closes in turns.
 func TestCircuitLivesByItsPicture(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &Circuit{Definition: breaker.ID}
@@ -83,14 +112,19 @@ func TestCircuitLivesByItsPicture(t *testing.T) {
 			if c.State == lessor.CircuitHalfOpen && rapid.Bool().Draw(t, "end the trial") {
 				id = c.Trial
 			}
-			o := rapid.SampledFrom([]Outcome{OutcomeCompleted, OutcomeFailed, OutcomeExpired, OutcomeReleased, OutcomeCancelled}).Draw(t, "outcome")
+			o := rapid.SampledFrom([]Outcome{
+				OutcomeCompleted, OutcomeFailed, OutcomeExpired, OutcomeReleased,
+				OutcomeCancelled,
+			}).Draw(t, "outcome")
 			switch change := c.Count(o, id, breaker, now); {
-			case change == CircuitOpened && opened, change == CircuitClosed && !opened, change == CircuitReopened && !opened:
+			case change == CircuitOpened && opened, change == CircuitClosed && !opened, change == CircuitReopened &&
+				!opened:
 				t.Fatalf("changed by %d while open is %v", change, opened)
 			case change != CircuitUnchanged:
 				opened = change != CircuitClosed
 			}
-			if c.Closed() == opened || c.Closed() && c.Failures >= breaker.Failures || (c.State == lessor.CircuitHalfOpen) == c.Trial.IsZero() {
+			if c.Closed() == opened || c.Closed() && c.Failures >= breaker.Failures ||
+				(c.State == lessor.CircuitHalfOpen) == c.Trial.IsZero() {
 				t.Fatalf("opened %v and %+v", opened, c)
 			}
 		}

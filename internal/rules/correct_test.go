@@ -105,7 +105,10 @@ func TestTicksWithARowArePassedOver(t *testing.T) {
 		{"the next decided too", []lessor.Instant{30, 40, 50}, 60, 10, time.Hour, 2, 0},
 		{"behind the window", []lessor.Instant{30}, 50, 10, 15 * time.Millisecond, 2, 1},
 	} {
-		d := &Definition{ID: "d", Enabled: true, CatchUp: lessor.CatchUpAll, Overlap: lessor.OverlapAllow, CatchUpWindow: c.window}
+		d := &Definition{
+			ID: "d", Enabled: true, CatchUp: lessor.CatchUpAll, Overlap: lessor.OverlapAllow,
+			CatchUpWindow: c.window,
+		}
 		d.aim(10)
 		plan := Ticks(d, Undecided(d, every, c.decided), &Circuit{}, OpenRuns{}, 45)
 		same(t, c.name+": next", d.NextTick, c.at)
@@ -139,7 +142,10 @@ func TestCircuitIsTriedAfterItsCooldownAtTheLatest(t *testing.T) {
 
 func TestWatchIsShortenedToOneTTL(t *testing.T) {
 	for _, c := range []struct{ until, want time.Duration }{
-		{24 * time.Hour, time.Minute}, {time.Minute + time.Millisecond, time.Minute}, {time.Minute, time.Minute}, {-time.Hour, -time.Hour},
+		{24 * time.Hour, time.Minute},
+		{time.Minute + time.Millisecond, time.Minute},
+		{time.Minute, time.Minute},
+		{-time.Hour, -time.Hour},
 	} {
 		h := lease(func(h *Held) { h.TTL, h.WatchUntil = time.Minute, after(c.until) })
 		if got := Rewatch(h, start); got != (c.until != c.want) {

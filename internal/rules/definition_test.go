@@ -15,7 +15,8 @@ var defineConfig = DefineConfig{Submit: submitConfig, Failures: 5, Cooldown: 300
 
 const tenantName = "03000000-0000-0000-0000-000000000004"
 
-// envelope reads the body of a definition as the API does, over one that has just what is required. A field that is "absent" is left out.
+// envelope reads the body of a definition as the API does, over one that has just what is required. A field that is
+// "absent" is left out.
 func envelope(t testing.TB, changes string) *lessor.Envelope {
 	t.Helper()
 	body := map[string]any{
@@ -47,24 +48,34 @@ func define(t testing.TB, changes string) *Definition {
 
 func TestDefineFillsInDefaults(t *testing.T) {
 	same(t, "the definition", define(t, `{}`), &Definition{
-		ID: "ledger.nightly", Tenant: tenantID(4), Schedule: lessor.Schedule{Type: "cron", Cron: "0 2 * * *"}, Zone: "UTC",
+		ID: "ledger.nightly", Tenant: tenantID(4), Schedule: lessor.Schedule{Type: "cron", Cron: "0 2 * * *"},
+		Zone:    "UTC",
 		Handler: "ledger.post", LockKey: "ledger", Class: "default", Priority: lessor.Normal, Units: 1, MaxAttempts: 5,
-		Timeout: 300 * time.Second, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, Enabled: true, Overlap: lessor.OverlapSkip,
-		CatchUp: lessor.CatchUpLatest, CatchUpWindow: time.Hour, Failures: 5, Cooldown: 300 * time.Second, Payload: json.RawMessage(`{}`),
+		Timeout: 300 * time.Second, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, Enabled: true,
+		Overlap: lessor.OverlapSkip,
+		CatchUp: lessor.CatchUpLatest, CatchUpWindow: time.Hour, Failures: 5, Cooldown: 300 * time.Second,
+		Payload: json.RawMessage(`{}`),
 	})
 }
 
 func TestDefineKeepsWhatWasAskedFor(t *testing.T) {
 	got := define(t, `{
-		"schedule": {"type": "interval", "seconds": 90}, "maxAttempts": 50, "timeoutSeconds": 3600, "fairnessClass": "bulk", "isEnabled": false,
-		"payload": {"n": 1.5}, "priority": "low", "requestedUnits": 95, "timezone": "Europe/Berlin", "overlap": "queueOne", "catchUp": "all",
-		"catchUpWindowSeconds": 60, "jitterSeconds": 7, "circuit": {"failures": 2, "cooldownSeconds": 3}, "backoff": {"firstMs": 5, "maxMs": 6}
+		"schedule": {"type": "interval", "seconds": 90}, "maxAttempts": 50, "timeoutSeconds": 3600,
+		"fairnessClass": "bulk", "isEnabled": false,
+		"payload": {"n": 1.5}, "priority": "low", "requestedUnits": 95, "timezone": "Europe/Berlin", "overlap": "queueOne",
+		"catchUp": "all",
+		"catchUpWindowSeconds": 60, "jitterSeconds": 7, "circuit": {"failures": 2, "cooldownSeconds": 3},
+		"backoff": {"firstMs": 5, "maxMs": 6}
 	}`)
 	same(t, "the definition", got, &Definition{
-		ID: "ledger.nightly", Tenant: tenantID(4), Schedule: lessor.Schedule{Type: "interval", Seconds: 90}, Zone: "Europe/Berlin",
-		Handler: "ledger.post", LockKey: "ledger", Class: "bulk", Priority: lessor.Low, Units: 95, MaxAttempts: 50, Timeout: time.Hour,
-		BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Millisecond, Overlap: lessor.OverlapQueueOne, CatchUp: lessor.CatchUpAll,
-		CatchUpWindow: time.Minute, Jitter: 7 * time.Second, Failures: 2, Cooldown: 3 * time.Second, Payload: json.RawMessage(`{"n":1.5}`),
+		ID: "ledger.nightly", Tenant: tenantID(4), Schedule: lessor.Schedule{Type: "interval", Seconds: 90},
+		Zone:    "Europe/Berlin",
+		Handler: "ledger.post", LockKey: "ledger", Class: "bulk", Priority: lessor.Low, Units: 95, MaxAttempts: 50,
+		Timeout:      time.Hour,
+		BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Millisecond, Overlap: lessor.OverlapQueueOne,
+		CatchUp:       lessor.CatchUpAll,
+		CatchUpWindow: time.Minute, Jitter: 7 * time.Second, Failures: 2, Cooldown: 3 * time.Second,
+		Payload: json.RawMessage(`{"n":1.5}`),
 	})
 	if got.Ticking() {
 		t.Error("a definition that is not enabled has ticks")
@@ -88,21 +99,30 @@ func TestDefineBounds(t *testing.T) {
 		`{"timeoutSeconds": 1}`: "", `{"timeoutSeconds": 0}`: "timeoutSeconds: must be 1 to 3600, not 0",
 		`{"timeoutSeconds": 3600}`: "", `{"timeoutSeconds": 3601}`: "timeoutSeconds: must be 1 to 3600, not 3601",
 		`{"requestedUnits": 0}`: "requestedUnits: must be at least 1, not 0", `{"requestedUnits": 95}`: "",
-		`{"requestedUnits": 96}`:      "requestedUnits: can never fit: 96 units are asked for and total less reserve is 95",
-		`{"catchUpWindowSeconds": 0}`: "", `{"catchUpWindowSeconds": -1}`: "catchUpWindowSeconds: must be 0 to 604800, not -1",
-		`{"catchUpWindowSeconds": 604800}`: "", `{"catchUpWindowSeconds": 604801}`: "catchUpWindowSeconds: must be 0 to 604800, not 604801",
-		`{"jitterSeconds": 86400}`: "", `{"jitterSeconds": 86401}`: "jitterSeconds: must be 0 to 86400, not 86401",
-		`{"circuit": {"failures": 1, "cooldownSeconds": 1}}`: "", `{"circuit": {"failures": 0}}`: "circuit.failures: must be 1 to 1000, not 0",
-		`{"circuit": {"cooldownSeconds": 0}}`:                                "circuit.cooldownSeconds: must be 1 to 2592000, not 0",
-		`{"backoff": {"firstMs": 10, "maxMs": 9}}`:                           "backoff.maxMs: must not be less than firstMs (10)",
-		`{"timezone": "Mars/Olympus"}`:                                       `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Mars/Olympus"`,
-		`{"timezone": "Local"}`:                                              `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Local"`,
-		`{"overlap": "sometimes"}`:                                           `overlap: must be one of [skip queueOne allow cancelPrevious], not "sometimes"`,
-		`{"catchUp": "some"}`:                                                `catchUp: must be one of [latest none all], not "some"`,
-		`{"priority": "urgent"}`:                                             `priority: must be high, normal, low or background, not "urgent"`,
-		`{"schedule": {"type": "yearly"}}`:                                   `schedule.type: must be cron or interval, not "yearly"`,
-		`{"tenantId": "me"}`:                                                 "tenantId: not a uuid of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
-		`{"tenantId": "00000000-0000-0000-0000-000000000000"}`:               "tenantId: must not be the nil uuid: a definition belongs to a tenant",
+
+		`{"requestedUnits": 96}`: "requestedUnits: can never fit: 96 units are asked for and total less reserve is 95",
+
+		`{"catchUpWindowSeconds": 0}`:                        "",
+		`{"catchUpWindowSeconds": -1}`:                       "catchUpWindowSeconds: must be 0 to 604800, not -1",
+		`{"catchUpWindowSeconds": 604800}`:                   "",
+		`{"catchUpWindowSeconds": 604801}`:                   "catchUpWindowSeconds: must be 0 to 604800, not 604801",
+		`{"jitterSeconds": 86400}`:                           "",
+		`{"jitterSeconds": 86401}`:                           "jitterSeconds: must be 0 to 86400, not 86401",
+		`{"circuit": {"failures": 1, "cooldownSeconds": 1}}`: "",
+		`{"circuit": {"failures": 0}}`:                       "circuit.failures: must be 1 to 1000, not 0",
+		`{"circuit": {"cooldownSeconds": 0}}`:                "circuit.cooldownSeconds: must be 1 to 2592000, not 0",
+		`{"backoff": {"firstMs": 10, "maxMs": 9}}`:           "backoff.maxMs: must not be less than firstMs (10)",
+
+		`{"timezone": "Mars/Olympus"}`:     `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Mars/Olympus"`,
+		`{"timezone": "Local"}`:            `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Local"`,
+		`{"overlap": "sometimes"}`:         `overlap: must be one of [skip queueOne allow cancelPrevious], not "sometimes"`,
+		`{"catchUp": "some"}`:              `catchUp: must be one of [latest none all], not "some"`,
+		`{"priority": "urgent"}`:           `priority: must be high, normal, low or background, not "urgent"`,
+		`{"schedule": {"type": "yearly"}}`: `schedule.type: must be cron or interval, not "yearly"`,
+
+		`{"tenantId": "me"}`: "tenantId: not a uuid of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
+		`{"tenantId": "00000000-0000-0000-0000-000000000000"}`: "tenantId: must not be the nil uuid: a definition belongs to a tenant",
+
 		`{"schedule": {"type": "cron", "cron": "@daily", "seconds": 3}}`:     "schedule.seconds: is for the type interval",
 		`{"schedule": {"type": "interval", "cron": "@daily", "seconds": 3}}`: "schedule.cron: is for the type cron",
 	}
@@ -111,7 +131,8 @@ func TestDefineBounds(t *testing.T) {
 		least, most int
 	}{{"jobId", 3, 120}, {"handlerId", 3, 120}, {"lockKey", 3, 200}, {"fairnessClass", 1, 80}} {
 		cases[text(f.name, f.least)], cases[text(f.name, f.most)] = "", ""
-		cases[text(f.name, f.least-1)], cases[text(f.name, f.most+1)] = long(f.name, f.least-1, f.least, f.most), long(f.name, f.most+1, f.least, f.most)
+		cases[text(f.name, f.least-1)], cases[text(f.name, f.most+1)] = long(f.name, f.least-1, f.least,
+			f.most), long(f.name, f.most+1, f.least, f.most)
 	}
 	for body, want := range cases {
 		_, err := Define(envelope(t, body), nil, defineConfig, "")
@@ -119,8 +140,12 @@ func TestDefineBounds(t *testing.T) {
 			t.Errorf("%s is refused with %q, want %q", body, got, want)
 		}
 	}
-	for _, expr := range []string{"60 * * * *", "*/0 * * * *", "0 0 30 2 *", "TZ=0 0 0 * * *", "0 0 0 * * *", "@reboot"} {
-		if _, err := Define(envelope(t, cron(expr)), nil, defineConfig, ""); !strings.HasPrefix(firstField(err), "schedule.cron: ") {
+	for _, expr := range []string{
+		"60 * * * *", "*/0 * * * *", "0 0 30 2 *", "TZ=0 0 0 * * *", "0 0 0 * * *",
+		"@reboot",
+	} {
+		if _, err := Define(envelope(t, cron(expr)), nil, defineConfig, ""); !strings.HasPrefix(firstField(err),
+			"schedule.cron: ") {
 			t.Errorf("%q: %v", expr, err)
 		}
 	}
@@ -141,7 +166,8 @@ func firstField(err error) string {
 func TestDefineNamesWhatIsMissing(t *testing.T) {
 	for _, field := range []string{"jobId", "tenantId", "handlerId", "lockKey", "schedule"} {
 		_, err := Define(envelope(t, fmt.Sprintf(`{%q: "absent"}`, field)), nil, defineConfig, "jobs[2].")
-		if got, want := firstField(err), "jobs[2]."+field+": is required"; got != want || lessor.CodeOf(err) != lessor.CodeInvalidRequest {
+		if got, want := firstField(err), "jobs[2]."+field+": is required"; got != want ||
+			lessor.CodeOf(err) != lessor.CodeInvalidRequest {
 			t.Errorf("without %s: %v, want %q", field, err, want)
 		}
 	}
@@ -180,7 +206,10 @@ func TestSameDefinitionIsToldByWhatItSays(t *testing.T) {
 	if !a.Same(b) {
 		t.Error("how it stands, or the order of a payload's fields, makes it another")
 	}
-	for _, change := range []string{`{"payload": {"a": 2}}`, `{"maxAttempts": 4}`, `{"isEnabled": false}`, `{"timezone": "Europe/Berlin"}`, `{"circuit": {"failures": 4}}`} {
+	for _, change := range []string{
+		`{"payload": {"a": 2}}`, `{"maxAttempts": 4}`, `{"isEnabled": false}`,
+		`{"timezone": "Europe/Berlin"}`, `{"circuit": {"failures": 4}}`,
+	} {
 		if define(t, `{}`).Same(define(t, change)) {
 			t.Errorf("%s makes no difference", change)
 		}

@@ -12,15 +12,21 @@ var usual = Retries{BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, MaxI
 
 // ends are the ways in which an attempt can be asked to end.
 var ends = map[string]End{
-	"completed":       {Outcome: OutcomeCompleted, Said: SaidCompleted, Reason: "completed", Actor: "w1", Result: []byte(`{"ok":1}`)},
-	"failed":          {Outcome: OutcomeFailed, Said: SaidFailed, Reason: "failed", Actor: "w1", Error: "boom"},
-	"failed for good": {Outcome: OutcomeFailed, Said: SaidFailed, Reason: "failed", Actor: "w1", Error: "boom", Final: true},
-	"obeyed":          {Outcome: OutcomeCancelled, Said: SaidCancelled, Reason: "cancelled", Actor: "w1"},
-	"released":        {Outcome: OutcomeReleased, Said: SaidReleased, Reason: "released", Actor: "w1"},
-	"revoked":         {Outcome: OutcomeFailed, Reason: ReasonRevoked, Actor: "olga", Error: "node is going"},
-	"lapsed":          Lapse(OutcomeExpired),
-	"out of time":     Lapse(OutcomeFailed),
-	"forced":          {Outcome: OutcomeCancelled, Reason: ReasonForced, Actor: "olga"},
+	"completed": {
+		Outcome: OutcomeCompleted, Said: SaidCompleted, Reason: "completed", Actor: "w1",
+		Result: []byte(`{"ok":1}`),
+	},
+	"failed": {Outcome: OutcomeFailed, Said: SaidFailed, Reason: "failed", Actor: "w1", Error: "boom"},
+	"failed for good": {
+		Outcome: OutcomeFailed, Said: SaidFailed, Reason: "failed", Actor: "w1", Error: "boom",
+		Final: true,
+	},
+	"obeyed":      {Outcome: OutcomeCancelled, Said: SaidCancelled, Reason: "cancelled", Actor: "w1"},
+	"released":    {Outcome: OutcomeReleased, Said: SaidReleased, Reason: "released", Actor: "w1"},
+	"revoked":     {Outcome: OutcomeFailed, Reason: ReasonRevoked, Actor: "olga", Error: "node is going"},
+	"lapsed":      Lapse(OutcomeExpired),
+	"out of time": Lapse(OutcomeFailed),
+	"forced":      {Outcome: OutcomeCancelled, Reason: ReasonForced, Actor: "olga"},
 }
 
 // TestConclude goes through every way to end × cancel requested × attempts left × interruptions at the limit.
@@ -52,7 +58,9 @@ func TestConclude(t *testing.T) {
 					if name == "released" && cancel == 0 && interruptions == 20 {
 						w = final("failed")
 					}
-					h := lease(func(h *Held) { h.CancelAt, h.Turn.Attempt, h.Turn.Interruptions = cancel, attempt, interruptions })
+					h := lease(func(h *Held) {
+						h.CancelAt, h.Turn.Attempt, h.Turn.Interruptions = cancel, attempt, interruptions
+					})
 					next, err := Conclude(h, ends[name], usual, after(10*time.Second), 0.5)
 					got := want{next.Place, (&Standing{Place: next.Place, Wait: next.Wait, Done: next.Done}).State()}
 					if w == (want{}) {
@@ -60,7 +68,7 @@ func TestConclude(t *testing.T) {
 						got.state = ""
 					}
 					if got != w {
-						t.Errorf("%s, attempt %d of 5, cancel requested %v, %d interruptions: goes to place %d as %q, want %d as %q",
+						t.Errorf("%s, attempt %d of 5, cancel at %v, %d interruptions: goes to place %d as %q, want %d as %q",
 							name, attempt, cancel != 0, interruptions, got.place, got.state, w.place, w.state)
 					}
 				}
@@ -91,17 +99,26 @@ func TestConcludeKeepsWhatTheAttemptWas(t *testing.T) {
 		end  End
 		want Next
 	}{
-		{"completed", ends["completed"], Next{Place: Ended, Done: &Done{State: "completed", Attempt: attempt(ends["completed"]), Result: []byte(`{"ok":1}`)}}},
-		{"failed for good", ends["failed for good"], Next{Place: Ended, Done: &Done{State: "failed", Attempt: attempt(ends["failed for good"])}}},
+		{"completed", ends["completed"], Next{Place: Ended, Done: &Done{
+			State:   "completed",
+			Attempt: attempt(ends["completed"]), Result: []byte(`{"ok":1}`),
+		}}},
+		{
+			"failed for good", ends["failed for good"],
+			Next{Place: Ended, Done: &Done{State: "failed", Attempt: attempt(ends["failed for good"])}},
+		},
 		{"failed", ends["failed"], Next{
-			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(500 * time.Millisecond), State: lessor.Failed}, Attempt: new(attempt(ends["failed"])),
+			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(500 * time.Millisecond), State: lessor.Failed},
+			Attempt: new(attempt(ends["failed"])),
 		}},
 		{"expired", ends["lapsed"], Next{
-			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(time.Second), State: lessor.Expired}, Attempt: new(attempt(ends["lapsed"])),
+			Place: Delayed, Turn: turn, Wait: Wait{Until: now.Add(time.Second), State: lessor.Expired},
+			Attempt: new(attempt(ends["lapsed"])),
 		}},
 		{"released", ends["released"], Next{Place: InQueue, Turn: given, Attempt: new(attempt(ends["released"]))}},
 		{"released for later", later, Next{
-			Place: Delayed, Turn: given, Wait: Wait{Until: now.Add(time.Minute), State: lessor.Queued}, Attempt: new(attempt(ends["released"])),
+			Place: Delayed, Turn: given, Wait: Wait{Until: now.Add(time.Minute), State: lessor.Queued},
+			Attempt: new(attempt(ends["released"])),
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -164,14 +181,15 @@ func TestBackoffDoublesUpToItsBound(t *testing.T) {
 		{50, almost, Retries{BackoffFirst: time.Millisecond, BackoffMax: maxBackoff}, maxBackoff - 3*time.Millisecond},
 		{50, almost, Retries{}, 0},
 	} {
-		t.Run(fmt.Sprintf("attempt %d of %v random %.1f", c.attempt, c.retries.BackoffFirst, c.random), func(t *testing.T) {
-			h := lease(func(h *Held) { h.Turn.Attempt, h.Turn.MaxAttempts = c.attempt, 51 })
-			next, err := Conclude(h, ends["failed"], c.retries, start, c.random)
-			if err != nil {
-				t.Fatalf("refused: %v", err)
-			}
-			same(t, "the wait", next.Wait.Until.Sub(start), c.want)
-		})
+		t.Run(fmt.Sprintf("attempt %d of %v random %.1f", c.attempt, c.retries.BackoffFirst, c.random),
+			func(t *testing.T) {
+				h := lease(func(h *Held) { h.Turn.Attempt, h.Turn.MaxAttempts = c.attempt, 51 })
+				next, err := Conclude(h, ends["failed"], c.retries, start, c.random)
+				if err != nil {
+					t.Fatalf("refused: %v", err)
+				}
+				same(t, "the wait", next.Wait.Until.Sub(start), c.want)
+			})
 	}
 }
 
@@ -181,7 +199,8 @@ func TestExpiryWaitsExactlyTheFirstBackoff(t *testing.T) {
 			h := lease(func(h *Held) { h.Turn.Attempt, h.Turn.MaxAttempts = attempt, 51 })
 			next, err := Conclude(h, Lapse(OutcomeExpired), usual, start, random)
 			if err != nil || next.Wait.Until != after(time.Second) {
-				t.Errorf("attempt %d expired: retry at %s (error %v), want %s", attempt, next.Wait.Until, err, after(time.Second))
+				t.Errorf("attempt %d expired: retry at %s (error %v), want %s", attempt, next.Wait.Until, err,
+					after(time.Second))
 			}
 		}
 	}
@@ -192,13 +211,16 @@ func TestPromoteQueuesAndCountsOnlyARetryAsAStep(t *testing.T) {
 	for state, steps := range map[lessor.State]int{lessor.Queued: 4, lessor.Failed: 5, lessor.Expired: 5} {
 		want := turn
 		want.Steps, want.QueuedAt = steps, after(time.Minute)
-		same(t, "the turn of a job that waited as "+string(state), Promote(turn, Wait{State: state}, after(time.Minute)), want)
+		same(t, "the turn of a job that waited as "+string(state),
+			Promote(turn, Wait{State: state}, after(time.Minute)), want)
 	}
 }
 
 func TestLapseNamesWhatRanOut(t *testing.T) {
-	same(t, "the end of a lease without beats", Lapse(OutcomeExpired), End{Outcome: OutcomeExpired, Reason: "lease_expired", Actor: "scheduler"})
-	same(t, "the end of a lease past max_runtime", Lapse(OutcomeFailed), End{Outcome: OutcomeFailed, Reason: "max_runtime_exceeded", Actor: "scheduler"})
+	same(t, "the end of a lease without beats", Lapse(OutcomeExpired),
+		End{Outcome: OutcomeExpired, Reason: "lease_expired", Actor: "scheduler"})
+	same(t, "the end of a lease past max_runtime", Lapse(OutcomeFailed),
+		End{Outcome: OutcomeFailed, Reason: "max_runtime_exceeded", Actor: "scheduler"})
 }
 
 func TestEndedReasonNamesARevokeBeforeItsOutcome(t *testing.T) {

@@ -10,7 +10,10 @@ import (
 func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
 	job := lessor.JobID{UUID: lessor.UUID{1}}
 	open := func(count int64) *lessor.Alert {
-		return &lessor.Alert{Kind: lessor.AlertJobFailed, Subject: "mail", RaisedAt: after(0), Count: count, Message: "before"}
+		return &lessor.Alert{
+			Kind: lessor.AlertJobFailed, Subject: "mail", RaisedAt: after(0), Count: count,
+			Message: "before",
+		}
 	}
 	for name, c := range map[string]struct {
 		open          *lessor.Alert
@@ -20,15 +23,27 @@ func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
 		cleared       bool
 		changed, told bool
 	}{
-		"nothing failed":                     {},
-		"the first":                          {count: 1, want: 1, changed: true, told: true},
-		"several at once":                    {count: 3, want: 3, changed: true, told: true},
-		"more within the minute":             {open: open(3), count: 2, at: time.Minute - time.Millisecond, want: 5, changed: true},
-		"none within the minute":             {open: open(3), at: time.Minute - time.Millisecond, want: 3},
-		"the minute is over":                 {open: open(3), at: time.Minute, want: 3, cleared: true, changed: true, told: true},
-		"the minute is over, and there more": {open: open(3), count: 4, at: time.Minute, want: 7, cleared: true, changed: true, told: true},
-		"the clock was set back":             {open: open(3), at: -time.Minute, want: 3, cleared: true, changed: true, told: true},
-		"the clock was set back a little":    {open: open(3), at: -time.Minute + time.Millisecond, want: 3},
+		"nothing failed":  {},
+		"the first":       {count: 1, want: 1, changed: true, told: true},
+		"several at once": {count: 3, want: 3, changed: true, told: true},
+		"more within the minute": {
+			open: open(3), count: 2, at: time.Minute - time.Millisecond, want: 5,
+			changed: true,
+		},
+		"none within the minute": {open: open(3), at: time.Minute - time.Millisecond, want: 3},
+		"the minute is over": {
+			open: open(3), at: time.Minute, want: 3, cleared: true, changed: true,
+			told: true,
+		},
+		"the minute is over, and there more": {
+			open: open(3), count: 4, at: time.Minute, want: 7, cleared: true,
+			changed: true, told: true,
+		},
+		"the clock was set back": {
+			open: open(3), at: -time.Minute, want: 3, cleared: true, changed: true,
+			told: true,
+		},
+		"the clock was set back a little": {open: open(3), at: -time.Minute + time.Millisecond, want: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, changed, told := FailedAlert(c.open, Failures{c.count, job}, "mail", after(c.at))
@@ -42,7 +57,10 @@ func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
 	many, _, _ := FailedAlert(&one, Failures{1, job}, "mail", after(0))
 	same(t, "message", one.Message, "job "+job.String()+" of type mail failed for good")
 	same(t, "message", many.Message, "2 jobs of type mail failed for good within a minute; the last is "+job.String())
-	for s, want := range map[lessor.State]bool{lessor.Failed: true, lessor.Expired: true, lessor.Completed: false, lessor.Cancelled: false} {
+	for s, want := range map[lessor.State]bool{
+		lessor.Failed: true, lessor.Expired: true, lessor.Completed: false,
+		lessor.Cancelled: false,
+	} {
 		same(t, string(s), FailedForGood(s), want)
 	}
 }

@@ -26,7 +26,11 @@ func TestTouchAsksForTokenAndSpace(t *testing.T) {
 	}{
 		{"the token that took it", bound, Hand{Holder{own, "w1"}, token(1), true}, true},
 		{"an operator's token that took it", bound, Hand{Holder{own, "w1"}, token(1), false}, true},
-		{"another worker's token of the tenant that knows the id", bound, Hand{Holder{own, "w1"}, token(2), true}, true},
+		{
+			"another worker's token of the tenant that knows the id", bound,
+			Hand{Holder{own, "w1"}, token(2), true},
+			true,
+		},
 		{"another worker's token under another name", bound, Hand{Holder{own, "w2"}, token(2), true}, false},
 		{"another operator's token", bound, Hand{Holder{own, "w1"}, token(2), false}, false},
 		{"a worker's token of another tenant", bound, Hand{Holder{tenantID(5), "w1"}, token(2), true}, false},

@@ -34,16 +34,46 @@ func TestLeaseIsOverFromItsEffectiveEndOn(t *testing.T) {
 		{"at watch_until", lease(watched), 90 * time.Second, long, OutcomeExpired, 90 * time.Second},
 		{"a floor beyond watch_until", lease(watched), 90 * time.Second, after(time.Minute), "", 2 * time.Minute},
 
-		{"beaten 2 s ahead of now: a step of which the floor may not know yet", lease(beaten(2 * time.Second)), 0, long, "", 62 * time.Second},
-		{"beaten 2 s + 1 ms ahead of now: the floor alone, before its end", lease(beaten(2*time.Second + ms)), 0, after(-time.Minute + ms), "", ms},
-		{"beaten 2 s + 1 ms ahead of now: the floor alone, at its end", lease(beaten(2*time.Second + ms)), 0, after(-time.Minute), OutcomeExpired, 0},
+		{
+			"beaten 2 s ahead of now: a step of which the floor may not know yet", lease(beaten(2 * time.Second)), 0,
+			long,
+			"", 62 * time.Second,
+		},
+		{
+			"beaten 2 s + 1 ms ahead of now: the floor alone, before its end", lease(beaten(2*time.Second + ms)), 0,
+			after(-time.Minute + ms), "", ms,
+		},
+		{
+			"beaten 2 s + 1 ms ahead of now: the floor alone, at its end", lease(beaten(2*time.Second + ms)), 0,
+			after(-time.Minute), OutcomeExpired, 0,
+		},
 
-		{"1 ms before max_runtime", lease(beaten(50*time.Second), runs(55*time.Second)), 55*time.Second - ms, long, "", 110 * time.Second},
-		{"at max_runtime, though beaten", lease(beaten(50*time.Second), runs(55*time.Second)), 55 * time.Second, long, OutcomeFailed, 110 * time.Second},
-		{"past max_runtime, 1 ms before the floor ends", lease(beaten(50*time.Second), runs(55*time.Second)), 100*time.Second - ms, after(40 * time.Second), "", 110 * time.Second},
-		{"past max_runtime, when the floor ends", lease(beaten(50*time.Second), runs(55*time.Second)), 100 * time.Second, after(40 * time.Second), OutcomeFailed, 110 * time.Second},
-		{"past max_runtime, while watched", lease(beaten(50*time.Second), runs(55*time.Second), watched), 90*time.Second - ms, long, "", 110 * time.Second},
-		{"past max_runtime, at watch_until", lease(beaten(50*time.Second), runs(55*time.Second), watched), 90 * time.Second, long, OutcomeFailed, 110 * time.Second},
+		{
+			"1 ms before max_runtime", lease(beaten(50*time.Second), runs(55*time.Second)), 55*time.Second - ms, long,
+			"",
+			110 * time.Second,
+		},
+		{
+			"at max_runtime, though beaten", lease(beaten(50*time.Second), runs(55*time.Second)), 55 * time.Second,
+			long,
+			OutcomeFailed, 110 * time.Second,
+		},
+		{
+			"past max_runtime, 1 ms before the floor ends", lease(beaten(50*time.Second), runs(55*time.Second)),
+			100*time.Second - ms, after(40 * time.Second), "", 110 * time.Second,
+		},
+		{
+			"past max_runtime, when the floor ends", lease(beaten(50*time.Second), runs(55*time.Second)),
+			100 * time.Second, after(40 * time.Second), OutcomeFailed, 110 * time.Second,
+		},
+		{
+			"past max_runtime, while watched", lease(beaten(50*time.Second), runs(55*time.Second), watched),
+			90*time.Second - ms, long, "", 110 * time.Second,
+		},
+		{
+			"past max_runtime, at watch_until", lease(beaten(50*time.Second), runs(55*time.Second), watched),
+			90 * time.Second, long, OutcomeFailed, 110 * time.Second,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := after(c.now)
@@ -73,7 +103,9 @@ func TestNothingHasLapsedWhileNobodyServes(t *testing.T) {
 			if got := Over(lease(), now, s); got != c.want {
 				t.Errorf("a lease without beats for an hour ended %q, want %q", got, c.want)
 			}
-			spent := lease(func(h *Held) { h.MaxRuntime, h.BeatAt, h.ExpiresAt = time.Minute, now, now.Add(time.Minute) })
+			spent := lease(func(h *Held) {
+				h.MaxRuntime, h.BeatAt, h.ExpiresAt = time.Minute, now, now.Add(time.Minute)
+			})
 			if got := Over(spent, now, s) != ""; got != (c.want != "") {
 				t.Errorf("a lease past max_runtime is over: %v, want %v", got, c.want != "")
 			}
@@ -103,7 +135,8 @@ func TestNextLookIsWhenALeaseMayFirstBeOver(t *testing.T) {
 	}
 }
 
-// TestLeaseFromBeforeAStepBackKeepsItsEnd: the verdict on it does not change when the clock comes to its last beat again.
+// TestLeaseFromBeforeAStepBackKeepsItsEnd: the verdict on it does not change when the clock comes to its last beat
+// again.
 func TestLeaseFromBeforeAStepBackKeepsItsEnd(t *testing.T) {
 	const ms = time.Millisecond
 	s := Serving{LastBeat: start, Since: start} // the clock stepped back to start
@@ -151,7 +184,9 @@ func TestTouchRefusesGoneThenOverThenAnothers(t *testing.T) {
 		{"the holder of a lapsed lease", lease(), "w1", over, lessor.ErrLeaseNotFound, "expired"},
 		{"another worker on a lapsed lease: 404 before 403", lease(), "w2", over, lessor.ErrLeaseNotFound, "expired"},
 		{"a lease that is gone", nil, "w1", start, lessor.ErrLeaseNotFound, ""},
-		{"a lease past max_runtime", lease(func(h *Held) { h.MaxRuntime = time.Second }), "w1", after(time.Second), lessor.ErrLeaseNotFound, "failed"},
+		{"a lease past max_runtime", lease(func(h *Held) {
+			h.MaxRuntime = time.Second
+		}), "w1", after(time.Second), lessor.ErrLeaseNotFound, "failed"},
 		{"a lapsed lease under a cancel request", cancelled, "w1", over, lessor.ErrLeaseNotFound, "cancelled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -181,15 +216,28 @@ func TestBeatExtendsAndNeverShortens(t *testing.T) {
 		{"at the instant of the grant", lease(), 0, 0, -time.Hour, time.Minute, time.Minute},
 		{"in the last millisecond", lease(), 0, time.Minute - 1e6, -time.Hour, 2*time.Minute - 1e6, time.Minute},
 		{"longer ttl", lease(), 2 * time.Minute, 10 * time.Second, -time.Hour, 130 * time.Second, 2 * time.Minute},
-		{"shorter ttl that would end sooner", lease(), 49 * time.Second, 10 * time.Second, -time.Hour, time.Minute, 49 * time.Second},
-		{"shorter ttl that ends later", lease(), 51 * time.Second, 10 * time.Second, -time.Hour, 61 * time.Second, 51 * time.Second},
-		{"shorter ttl under a floor that promised more", lease(), time.Second, 10 * time.Second, 5 * time.Second, 65 * time.Second, time.Second},
 		{
-			"on a clock that stepped back an hour", lease(func(h *Held) { h.BeatAt, h.ExpiresAt = after(time.Hour), after(61*time.Minute) }),
+			"shorter ttl that would end sooner", lease(), 49 * time.Second, 10 * time.Second, -time.Hour, time.Minute,
+			49 * time.Second,
+		},
+		{
+			"shorter ttl that ends later", lease(), 51 * time.Second, 10 * time.Second, -time.Hour, 61 * time.Second,
+			51 * time.Second,
+		},
+		{
+			"shorter ttl under a floor that promised more", lease(), time.Second, 10 * time.Second, 5 * time.Second,
+			65 * time.Second, time.Second,
+		},
+		{
+			"on a clock that stepped back an hour", lease(func(h *Held) {
+				h.BeatAt, h.ExpiresAt = after(time.Hour), after(61*time.Minute)
+			}),
 			0, 10 * time.Second, 9 * time.Second, 70 * time.Second, time.Minute,
 		},
 		{
-			"on a clock that stepped back half a second", lease(func(h *Held) { h.BeatAt, h.ExpiresAt = after(10500*time.Millisecond), after(70500*time.Millisecond) }),
+			"on a clock that stepped back half a second", lease(func(h *Held) {
+				h.BeatAt, h.ExpiresAt = after(10500*time.Millisecond), after(70500*time.Millisecond)
+			}),
 			0, 10 * time.Second, -time.Hour, 70500 * time.Millisecond, time.Minute,
 		},
 	} {
@@ -247,7 +295,10 @@ func TestGrantCountsTheAttemptAndRaisesTheFence(t *testing.T) {
 		{"last fence an hour ahead: the clock went back", int64(after(time.Hour)), int64(after(time.Hour)) + 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			turn := Turn{Job: jobID(1), Lane: 7, Seq: 9, Attempt: 2, MaxAttempts: 5, Interruptions: 1, Fence: c.last, Steps: 6, QueuedAt: after(-time.Second)}
+			turn := Turn{
+				Job: jobID(1), Lane: 7, Seq: 9, Attempt: 2, MaxAttempts: 5, Interruptions: 1, Fence: c.last,
+				Steps: 6, QueuedAt: after(-time.Second),
+			}
 			want := &Held{
 				ID: leaseID(8), Turn: turn, Tenant: tenantID(4), LockKey: "door", Units: 3, Worker: "w1",
 				TTL: time.Minute, MaxRuntime: time.Hour, IssuedAt: start, BeatAt: start, ExpiresAt: after(time.Minute),
@@ -278,7 +329,8 @@ func TestFencedPassesTheFloor(t *testing.T) {
 	}
 }
 
-// TestBeatenLeaseOutlivesAStepBackThatIsNotNoted: until service is noted on the new clock, the floor is that of the old.
+// TestBeatenLeaseOutlivesAStepBackThatIsNotNoted: until service is noted on the new clock, the floor is that of the
+// old.
 func TestBeatenLeaseOutlivesAStepBackThatIsNotNoted(t *testing.T) {
 	const every = 20 * time.Millisecond
 	for step := every; step <= 3*time.Second; step += every {
@@ -287,7 +339,8 @@ func TestBeatenLeaseOutlivesAStepBackThatIsNotNoted(t *testing.T) {
 			now := start.Add(-step)
 			s := Serve(Serving{LastBeat: start.Add(-noted), Since: after(-time.Hour)}, Tick{}, Tick{Wall: now})
 			if got := Over(h, now, s); got != "" {
-				t.Fatalf("a lease that was granted %v after the last note, just before the clock stepped back by %v, is over: %s", noted, step, got)
+				t.Fatalf("a lease granted %v after the last note, before the clock stepped back by %v, is over: %s",
+					noted, step, got)
 			}
 		}
 	}

@@ -30,9 +30,19 @@ func TestListRefusesFiltersThatNeverMatch(t *testing.T) {
 		{"no state", lessor.JobFilter{State: "done"}, "state", states + `"done"`},
 		{"a state in capitals", lessor.JobFilter{State: "Queued"}, "state", states + `"Queued"`},
 		{"the longest type", lessor.JobFilter{Type: strings.Repeat("é", 120)}, "", ""},
-		{"a longer type", lessor.JobFilter{Type: strings.Repeat("é", 121)}, "type", "must be 1 to 120 characters long, not 121"},
+		{
+			"a longer type",
+			lessor.JobFilter{Type: strings.Repeat("é", 121)},
+			"type",
+			"must be 1 to 120 characters long, not 121",
+		},
 		{"the longest tag", lessor.JobFilter{Tag: strings.Repeat("é", 80)}, "", ""},
-		{"a longer tag", lessor.JobFilter{Tag: strings.Repeat("é", 81)}, "tag", "must be 1 to 80 characters long, not 81"},
+		{
+			"a longer tag",
+			lessor.JobFilter{Tag: strings.Repeat("é", 81)},
+			"tag",
+			"must be 1 to 80 characters long, not 81",
+		},
 		{"a type with a NUL", lessor.JobFilter{Type: "a\x00"}, "type", "must be UTF-8 text without NUL characters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -170,8 +170,10 @@ func (m *machine) submit() {
 	}
 	id := jobID(byte(len(m.jobs) + 1))
 	s := &Spec{
-		ID: id, Lane: Lane{Class: defaultClass, Type: "generic", Units: 1}, Payload: json.RawMessage(`{}`), Seq: int64(len(m.jobs)),
-		MaxAttempts: m.number("max attempts", 1, 4), TraceID: fmt.Sprintf("trace %d", len(m.jobs)), Actor: "anna", CreatedAt: m.wall,
+		ID: id, Lane: Lane{Class: defaultClass, Type: "generic", Units: 1}, Payload: json.RawMessage(`{}`),
+		Seq:         int64(len(m.jobs)),
+		MaxAttempts: m.number("max attempts", 1, 4), TraceID: fmt.Sprintf("trace %d", len(m.jobs)), Actor: "anna",
+		CreatedAt:    m.wall,
 		BackoffFirst: m.retries.BackoffFirst, BackoffMax: m.retries.BackoffMax,
 	}
 	if m.chance("limited running time", 20) {
@@ -194,7 +196,10 @@ func (m *machine) grant() {
 	if j == nil {
 		return
 	}
-	l := issued{job: j, id: lessor.LeaseID{UUID: lessor.UUID{0: 2, 8: byte(len(m.leases) >> 8), 9: byte(len(m.leases))}}}
+	l := issued{job: j, id: lessor.LeaseID{UUID: lessor.UUID{
+		0: 2, 8: byte(len(m.leases) >> 8),
+		9: byte(len(m.leases)),
+	}}}
 	l.worker = fmt.Sprintf("w%d", m.number("worker", 1, 4))
 	ttl := machineTTL
 	if m.chance("own ttl", 30) {
@@ -246,7 +251,10 @@ func (m *machine) end() {
 	if !ok {
 		return
 	}
-	e := ends[rapid.SampledFrom([]string{"failed", "completed", "released", "failed", "released", "obeyed", "failed for good", "revoked"}).Draw(m.T, "end")]
+	e := ends[rapid.SampledFrom([]string{
+		"failed", "completed", "released", "failed", "released", "obeyed",
+		"failed for good", "revoked",
+	}).Draw(m.T, "end")]
 	if e.Outcome == OutcomeReleased && m.chance("delayed", 40) {
 		e.Delay = m.millis("delay", time.Millisecond, 5*time.Second)
 	}

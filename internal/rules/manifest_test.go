@@ -19,11 +19,13 @@ func manifest(t testing.TB, body string) *lessor.Manifest {
 }
 
 func entry(id string) string {
-	return fmt.Sprintf(`{"jobId": %q, "handlerId": "ledger.post", "lockKey": "ledger", "schedule": {"type": "interval", "seconds": 5}}`, id)
+	return fmt.Sprintf(`{"jobId": %q, "handlerId": "ledger.post", "lockKey": "ledger",
+		"schedule": {"type": "interval", "seconds": 5}}`, id)
 }
 
 func books(jobs ...string) string {
-	return fmt.Sprintf(`{"moduleId": "books", "version": "1", "tenantId": %q, "prune": true, "jobs": [%s]}`, tenantName, strings.Join(jobs, ","))
+	return fmt.Sprintf(`{"moduleId": "books", "version": "1", "tenantId": %q, "prune": true, "jobs": [%s]}`, tenantName,
+		strings.Join(jobs, ","))
 }
 
 func plan(t testing.TB, body string) (*ManifestPlan, error) {
@@ -44,12 +46,16 @@ func TestManifestSaysWhatItDoes(t *testing.T) {
 		return d
 	}
 	a, removed, err := p.Against(map[string]*Definition{
-		"same": stored("same", "books", 5), "other": stored("other", "books", 4), "old": stored("old", "books", 5), "alien": stored("alien", "cars", 5),
+		"same": stored("same", "books", 5), "other": stored("other", "books", 4), "old": stored("old", "books", 5),
+		"alien": stored("alien", "cars", 5),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "answer", a, lessor.Applied{Created: []string{"new"}, Changed: []string{"other"}, Unchanged: []string{"same"}, Removed: []string{"old"}})
+	same(t, "answer", a, lessor.Applied{
+		Created: []string{"new"}, Changed: []string{"other"},
+		Unchanged: []string{"same"}, Removed: []string{"old"},
+	})
 	if len(removed) != 1 || removed[0].ID != "old" {
 		t.Errorf("removes %v", removed)
 	}
@@ -66,7 +72,8 @@ func TestManifestSaysWhatItDoes(t *testing.T) {
 	}
 	foreign := stored("new", "books", 5)
 	foreign.Tenant = tenantID(5)
-	if _, _, err := p.Against(map[string]*Definition{"new": foreign}); lessor.CodeOf(err) != lessor.CodeConflict || strings.Contains(err.Error(), foreign.Tenant.String()) {
+	if _, _, err := p.Against(map[string]*Definition{"new": foreign}); lessor.CodeOf(err) != lessor.CodeConflict ||
+		strings.Contains(err.Error(), foreign.Tenant.String()) {
 		t.Errorf("another tenant's: %v", err)
 	}
 }
@@ -91,14 +98,16 @@ func TestManifestIsRefusedWhole(t *testing.T) {
 	foreign := strings.Replace(entry("abc"), `{`, `{"tenantId": "03000000-0000-0000-0000-000000000005", `, 1)
 	many := strings.Split(strings.Repeat("{}|", 1000)+"{}", "|")
 	for body, want := range map[string]string{
-		`{"tenantId": "` + tenantName + `", "jobs": []}`:                 "moduleId: is required",
-		`{"moduleId": "m", "jobs": []}`:                                  "tenantId: is required",
-		`{"moduleId": "m", "tenantId": "x"}`:                             "jobs: is required",
-		`{"moduleId": "", "tenantId": "` + tenantName + `", "jobs": []}`: "moduleId: must be 1 to 120 characters long, not 0",
-		books(entry("abc"), entry("abc")):                                "jobs[1].jobId: is the same as that of jobs[0]",
-		books(entry("abc"), entry("ab")):                                 "jobs[1].jobId: must be 3 to 120 characters long, not 2",
-		books(foreign):                                                   "jobs[0].tenantId: must be the manifest's (" + tenantName + ")",
-		books(many...):                                                   "jobs: must be at most 1000, not 1001",
+		`{"tenantId": "` + tenantName + `", "jobs": []}`: "moduleId: is required",
+		`{"moduleId": "m", "jobs": []}`:                  "tenantId: is required",
+		`{"moduleId": "m", "tenantId": "x"}`:             "jobs: is required",
+		`{"moduleId": "", "tenantId": "` + tenantName +
+			`", "jobs": []}`: "moduleId: must be 1 to 120 characters long, not 0",
+		books(entry("abc"), entry("abc")): "jobs[1].jobId: is the same as that of jobs[0]",
+		books(entry("abc"), entry("ab")):  "jobs[1].jobId: must be 3 to 120 characters long, not 2",
+		books(foreign): "jobs[0].tenantId: must be the manifest's (" +
+			tenantName + ")",
+		books(many...): "jobs: must be at most 1000, not 1001",
 	} {
 		_, err := plan(t, body)
 		if got := firstField(err); got != want {
@@ -130,8 +139,12 @@ func TestHandlerBounds(t *testing.T) {
 func TestPolicyBounds(t *testing.T) {
 	p, err := SetPolicy(tenantID(4), "", &lessor.TenantAsk{})
 	same(t, "defaults", fmt.Sprint(p, err), fmt.Sprint(Policy{Tenant: tenantID(4), Weight: 1}, nil))
-	p, err = SetPolicy(tenantID(4), "bulk", &lessor.TenantAsk{Weight: new(int64(10_000)), MaxConcurrency: new(int64(1)), Paused: new(true)})
-	same(t, "set", fmt.Sprint(p, err), fmt.Sprint(Policy{Tenant: tenantID(4), Class: "bulk", Weight: 10_000, Cap: 1, Paused: true}, nil))
+	p, err = SetPolicy(tenantID(4), "bulk",
+		&lessor.TenantAsk{Weight: new(int64(10_000)), MaxConcurrency: new(int64(1)), Paused: new(true)})
+	same(t, "set", fmt.Sprint(p, err), fmt.Sprint(Policy{
+		Tenant: tenantID(4), Class: "bulk", Weight: 10_000, Cap: 1,
+		Paused: true,
+	}, nil))
 	for want, ask := range map[string]lessor.TenantAsk{
 		"weight: must be 1 to 10000, not 0":           {Weight: new(int64(0))},
 		"weight: must be 1 to 10000, not 10001":       {Weight: new(int64(10_001))},

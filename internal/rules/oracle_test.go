@@ -8,13 +8,14 @@ import (
 	"lessor"
 )
 
-// oracle knows, on the true clock, how long each lease was promised to live, and checks what the rules do against it. It
-// knows of no Instant that the rules computed, but those on which the clock that stepped is the judge.
+// oracle knows, on the true clock, how long each lease was promised to live, and checks what the rules do against it.
+// It knows of no Instant that the rules computed, but those on which the clock that stepped is the judge.
 type oracle struct {
 	*machine
 	floor   time.Duration // when the floor moved last
 	stepped time.Duration // when the clock last made a step back too small to be noticed
-	jumped  time.Duration // how far the clock stepped forward since the last sweep: so much less late is who was overtaken
+	// how far the clock stepped forward since the last sweep: so much less late is who was overtaken
+	jumped time.Duration
 }
 
 // promise is what one lease was promised, on the true clock.
@@ -37,7 +38,10 @@ func (o *oracle) granted(j *job, h *Held) {
 		o.Fatalf("fence %d of job %s does not rise over %d", h.Turn.Fence, j.spec.ID, j.promise.fence)
 	}
 	j.grants++
-	j.promise = promise{ttl: h.TTL, least: o.mono + h.TTL, most: o.mono + h.TTL, issued: o.mono, granted: o.mono, fence: h.Turn.Fence}
+	j.promise = promise{
+		ttl: h.TTL, least: o.mono + h.TTL, most: o.mono + h.TTL, issued: o.mono, granted: o.mono,
+		fence: h.Turn.Fence,
+	}
 }
 
 func (o *oracle) beaten(j *job, ttl time.Duration) {
@@ -79,7 +83,8 @@ func (o *oracle) mayTouch(l issued, worker string, h *Held, err error) bool {
 		o.Fatalf("a refused call changed the lease from %+v to %+v", l.job.held, h)
 	}
 	if h != nil && o.mono < o.least(l.job) && (worker == l.worker || !errors.Is(err, lessor.ErrWorkerMismatch)) {
-		o.Fatalf("a call of %s on the lease of %s was refused %v before its end: %v", worker, l.worker, o.least(l.job)-o.mono, err)
+		o.Fatalf("a call of %s on the lease of %s was refused %v before its end: %v", worker, l.worker,
+			o.least(l.job)-o.mono, err)
 	}
 	return false
 }
@@ -108,7 +113,8 @@ func (o *oracle) lapsed(j *job, e End) {
 	case e.Outcome == OutcomeExpired && o.mono < p.least:
 		o.Fatalf("the lease of job %s expired %v early", j.spec.ID, p.least-o.mono)
 	case e.Outcome == OutcomeFailed && !o.spent(j):
-		o.Fatalf("the lease of job %s was ended %v before its running time was used up", j.spec.ID, j.held.IssuedAt.Add(j.spec.MaxRuntime).Sub(o.wall))
+		o.Fatalf("the lease of job %s was ended %v before its running time was used up", j.spec.ID,
+			j.held.IssuedAt.Add(j.spec.MaxRuntime).Sub(o.wall))
 	case o.mono < o.floor+p.ttl:
 		o.Fatalf("the lease of job %s was ended %v before the floor allows", j.spec.ID, o.floor+p.ttl-o.mono)
 	case o.wall < j.held.WatchUntil:

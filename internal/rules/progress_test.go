@@ -67,7 +67,8 @@ func TestReleasedMarksHowFarTheJobHadCome(t *testing.T) {
 		e := End{Uncounted: c.uncounted}
 		last = Released(&e, r, last)
 		if e.Moved != c.moved || (last.Mark != nil) != (c.moved && !c.uncounted) {
-			t.Errorf("release %d with checkpoint %q: moved %t, mark %v; want moved %t", n, c.sent, e.Moved, last.Mark, c.moved)
+			t.Errorf("release %d with checkpoint %q: moved %t, mark %v; want moved %t", n, c.sent, e.Moved, last.Mark,
+				c.moved)
 		}
 		r = r.Merge(last)
 	}
@@ -86,9 +87,13 @@ func TestShowCountsInterruptionsSinceTheLastProgress(t *testing.T) {
 
 func TestFolderHeldIsToldFromOtherAlerts(t *testing.T) {
 	a := FolderHeld(lease())
-	same(t, "the alert", [3]string{string(a.Kind), a.Subject, a.TenantID.String()}, [3]string{"hung", jobID(1).String(), lease().Tenant.String()})
+	same(t, "the alert", [3]string{string(a.Kind), a.Subject, a.TenantID.String()},
+		[3]string{"hung", jobID(1).String(), lease().Tenant.String()})
 	same(t, "itself", IsFolderHeld(a), true)
-	same(t, "another hung one", IsFolderHeld(lessor.Alert{Kind: lessor.AlertHung, Message: "it pulses without a lease"}), false)
+	same(t, "another hung one", IsFolderHeld(lessor.Alert{
+		Kind:    lessor.AlertHung,
+		Message: "it pulses without a lease",
+	}), false)
 	a.Kind = lessor.AlertStale
 	same(t, "another kind", IsFolderHeld(a), false)
 }

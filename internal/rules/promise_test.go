@@ -9,8 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLeasesKeepTheirPromises holds, for random histories with stalls, restarts, steps of the clock and the brake: one live
-// lease a job and rising fences (P3), a lease that is over changes nothing (P4), none ends early (P5), attempts are bounded (P9).
+// TestLeasesKeepTheirPromises holds, for random histories with stalls, restarts, steps of the clock and the brake: one
+// live lease a job and rising fences (P3), a lease that is over changes nothing (P4), none ends early (P5), attempts
+// are bounded (P9).
 func TestLeasesKeepTheirPromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		newMachine(rt).live(400, func(*job) {}, life, trouble)
@@ -32,8 +33,8 @@ func TestSilentLeasesEndInTime(t *testing.T) {
 	})
 }
 
-// TestDeadLeasesEndDespiteTheBrake lets a thousand workers fall silent together: each gets one more ttl from the brake, and
-// then all are ended, 200 a second, also those that asked for a longer ttl than the default.
+// TestDeadLeasesEndDespiteTheBrake lets a thousand workers fall silent together: each gets one more ttl from the brake,
+// and then all are ended, 200 a second, also those that asked for a longer ttl than the default.
 func TestDeadLeasesEndDespiteTheBrake(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -49,7 +50,8 @@ func TestDeadLeasesEndDespiteTheBrake(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			pulls, end := silentWorkers(t, 1000, c.ttls)
 			if pulls != c.pulls || end > c.end {
-				t.Errorf("the brake was pulled %d times and the last lease ended after %v; want %d times, %v", pulls, end, c.pulls, c.end)
+				t.Errorf("the brake was pulled %d times and the last lease ended after %v; want %d times, %v", pulls,
+					end, c.pulls, c.end)
 			}
 		})
 	}
@@ -77,7 +79,8 @@ func silentWorkers(t *testing.T, workers int, ttls []time.Duration) (pulls int, 
 			pulls++
 		}
 		if pulls > 0 && allowed > brakeConfig.Rate {
-			t.Fatalf("after %v %d leases may be ended in one second, at most %d after a brake", end, allowed, brakeConfig.Rate)
+			t.Fatalf("after %v %d leases may be ended in one second, at most %d after a brake", end, allowed,
+				brakeConfig.Rate)
 		}
 		live = slices.DeleteFunc(live, func(h *Held) bool {
 			if allowed == 0 || Over(h, now, s) == "" {

@@ -65,10 +65,12 @@ func (m *machine) live(n int, look func(*job), worlds ...[]action) {
 func (m *machine) bounded(j *job) {
 	turn := j.standing().Turn
 	if turn.Attempt != j.grants-j.returned {
-		m.Fatalf("job %s was granted %d times, %d of them given back, and counts %d attempts", j.spec.ID, j.grants, j.returned, turn.Attempt)
+		m.Fatalf("job %s was granted %d times, %d of them given back, and counts %d attempts", j.spec.ID, j.grants,
+			j.returned, turn.Attempt)
 	}
 	if most := j.spec.MaxAttempts + j.retried; turn.Attempt > most {
-		m.Fatalf("job %s had %d attempts; %d are allowed and operators added %d", j.spec.ID, turn.Attempt, j.spec.MaxAttempts, j.retried)
+		m.Fatalf("job %s had %d attempts; %d are allowed and operators added %d", j.spec.ID, turn.Attempt,
+			j.spec.MaxAttempts, j.retried)
 	}
 	if most := m.retries.MaxInterruptions + 1 + j.retried; turn.Interruptions > most {
 		m.Fatalf("job %s was interrupted %d times, at most %d are possible", j.spec.ID, turn.Interruptions, most)
@@ -76,7 +78,8 @@ func (m *machine) bounded(j *job) {
 }
 
 // TestRecordOnlyGrows holds, for random histories, that at every commit a job's record begins with the whole record
-// before, replays to the job's state, has as many entries as its row carries steps, and equals what followers were told.
+// before, replays to the job's state, has as many entries as its row carries steps, and equals what followers were
+// told.
 func TestRecordOnlyGrows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newMachine(rt)
@@ -91,7 +94,8 @@ func (m *machine) recorded(j *job) {
 		m.Fatalf("the record of job %s was altered (-before +now):\n%s", j.spec.ID, cmp.Diff(j.record, record))
 	}
 	if !reflect.DeepEqual(record, j.told) {
-		m.Fatalf("the record of job %s is not what followers were told (-told +record):\n%s", j.spec.ID, cmp.Diff(j.told, record))
+		m.Fatalf("the record of job %s is not what followers were told (-told +record):\n%s", j.spec.ID,
+			cmp.Diff(j.told, record))
 	}
 	if got := Replay(record); got != st.State() {
 		m.Fatalf("the record of job %s replays to %q, but the job is %q", j.spec.ID, got, st.State())
@@ -193,7 +197,8 @@ func TestRecordTellsAWholeLife(t *testing.T) {
 		if e.TraceID != "abc" {
 			t.Errorf("entry %d has trace id %q, want that of the submission", e.Seq, e.TraceID)
 		}
-		if leased := e.LeaseID != nil; leased != (e.Fence != nil) || leased != slices.Contains([]int{2, 3, 4, 5, 6, 8, 9, 10}, e.Seq) {
+		if leased := e.LeaseID != nil; leased != (e.Fence != nil) ||
+			leased != slices.Contains([]int{2, 3, 4, 5, 6, 8, 9, 10}, e.Seq) {
 			t.Errorf("entry %d (%s) names lease %v with fence %v", e.Seq, e.Reason, e.LeaseID, e.Fence)
 		}
 	}

@@ -55,8 +55,9 @@ func TestLeaseRequestBounds(t *testing.T) {
 	}
 	check := func(r *lessor.LeaseRequest) error { _, err := Request(r); return err }
 	bounds(t, func(r *lessor.LeaseRequest) **string { return &r.WorkerID }, check, map[string]string{
-		`{}`: "", field("worker_id", 1): "", field("worker_id", 200): "", field("worker_id", 0): workerEmpty, field("worker_id", 201): workerLong,
-		`{"max_units": 1}`: "", `{"max_units": 2147483647}`: "",
+		`{}`: "", field("worker_id", 1): "", field("worker_id", 200): "", field("worker_id", 0): workerEmpty,
+		field("worker_id", 201): workerLong,
+		`{"max_units": 1}`:      "", `{"max_units": 2147483647}`: "",
 		`{"max_units": 0}`:          "max_units: must be 1 to 2147483647, not 0",
 		`{"max_units": 2147483648}`: "max_units: must be 1 to 2147483647, not 2147483648",
 		`{"max_leases": 1}`:         "", `{"max_leases": 500}`: "",
@@ -93,14 +94,16 @@ func TestLeaseRequestDefaultsAndValues(t *testing.T) {
 	}
 	same(t, "the least that can be asked", got, Ask{Worker: "w1", MaxLeases: 1})
 	got, err = Request(&lessor.LeaseRequest{
-		WorkerID: new("w1"), MaxUnits: new(int64(8)), Types: []string{"a"}, MaxLeases: new(int64(3)), WaitMS: new(int64(1500)),
+		WorkerID: new("w1"), MaxUnits: new(int64(8)), Types: []string{"a"}, MaxLeases: new(int64(3)),
+		WaitMS:    new(int64(1500)),
 		RequestID: new("r1"), TTLMS: new(int64(90000)), WorkspaceID: new("ws"),
 	})
 	if err != nil {
 		t.Fatalf("refused: %v", err)
 	}
 	same(t, "all that can be asked", got, Ask{
-		Worker: "w1", Types: []string{"a"}, MaxUnits: 8, MaxLeases: 3, Wait: 1500 * time.Millisecond, RequestID: "r1", TTL: 90 * time.Second, WorkspaceID: "ws",
+		Worker: "w1", Types: []string{"a"}, MaxUnits: 8, MaxLeases: 3, Wait: 1500 * time.Millisecond, RequestID: "r1",
+		TTL: 90 * time.Second, WorkspaceID: "ws",
 	})
 }
 
@@ -127,13 +130,15 @@ func TestHeartbeatBounds(t *testing.T) {
 
 func TestHeartbeatTellsWhatItSays(t *testing.T) {
 	got, err := Heartbeat(&lessor.Heartbeat{
-		WorkerID: new("w1"), Progress: new(0.5), Message: new("half"), Checkpoint: json.RawMessage(`{"p":1}`), TTLMS: new(int64(250)),
+		WorkerID: new("w1"), Progress: new(0.5), Message: new("half"), Checkpoint: json.RawMessage(`{"p":1}`),
+		TTLMS: new(int64(250)),
 	})
 	if err != nil {
 		t.Fatalf("refused: %v", err)
 	}
 	same(t, "the heartbeat", got, BeatAsk{
-		Worker: "w1", TTL: 250 * time.Millisecond, Report: Report{Progress: new(0.5), Message: new("half"), Checkpoint: json.RawMessage(`{"p":1}`)},
+		Worker: "w1", TTL: 250 * time.Millisecond,
+		Report: Report{Progress: new(0.5), Message: new("half"), Checkpoint: json.RawMessage(`{"p":1}`)},
 	})
 	got, err = Heartbeat(&lessor.Heartbeat{WorkerID: new("w1"), Checkpoint: json.RawMessage(`null`)})
 	if err != nil || got.Report.Checkpoint != nil {
@@ -175,11 +180,27 @@ func TestCompletionAsksForAnEnd(t *testing.T) {
 		body lessor.Completion
 		want End
 	}{
-		{"completed", lessor.Completion{Status: new("completed"), Result: json.RawMessage(`{"ok":1}`)}, ends["completed"]},
-		{"completed with null", lessor.Completion{Status: new("completed"), Result: json.RawMessage(`null`)}, End{Outcome: OutcomeCompleted, Said: SaidCompleted, Reason: "completed", Actor: "w1"}},
+		{
+			"completed",
+			lessor.Completion{Status: new("completed"), Result: json.RawMessage(`{"ok":1}`)},
+			ends["completed"],
+		},
+		{
+			"completed with null",
+			lessor.Completion{Status: new("completed"), Result: json.RawMessage(`null`)},
+			End{Outcome: OutcomeCompleted, Said: SaidCompleted, Reason: "completed", Actor: "w1"},
+		},
 		{"failed", lessor.Completion{Status: new("failed"), Error: new("boom")}, ends["failed"]},
-		{"failed, retryable", lessor.Completion{Status: new("failed"), Error: new("boom"), Retryable: new(true)}, ends["failed"]},
-		{"failed, not retryable", lessor.Completion{Status: new("failed"), Error: new("boom"), Retryable: new(false)}, ends["failed for good"]},
+		{
+			"failed, retryable",
+			lessor.Completion{Status: new("failed"), Error: new("boom"), Retryable: new(true)},
+			ends["failed"],
+		},
+		{
+			"failed, not retryable",
+			lessor.Completion{Status: new("failed"), Error: new("boom"), Retryable: new(false)},
+			ends["failed for good"],
+		},
 		{"cancelled", lessor.Completion{Status: new("cancelled")}, ends["obeyed"]},
 	} {
 		c.body.WorkerID, c.body.Checkpoint = new("w1"), json.RawMessage(`7`)
@@ -213,9 +234,15 @@ func TestReleaseBounds(t *testing.T) {
 		`{"reason": "cannot_start"}`: "", `{"reason": "folder_held"}`: "", `{"reason": "undelivered"}`: "",
 		`{"reason": "tired"}`: `reason: must be cannot_start, folder_held or undelivered, not "tired"`,
 	})
-	for reason, least := range map[string]time.Duration{"cannot_start": time.Second, "folder_held": time.Second, "undelivered": 0} {
+	for reason, least := range map[string]time.Duration{
+		"cannot_start": time.Second, "folder_held": time.Second,
+		"undelivered": 0,
+	} {
 		for _, asked := range []time.Duration{0, time.Second - time.Millisecond, 2 * time.Second} {
-			end, _, err := Release(&lessor.Release{WorkerID: new("w1"), DelayMS: new(asked.Milliseconds()), Reason: &reason})
+			end, _, err := Release(&lessor.Release{
+				WorkerID: new("w1"), DelayMS: new(asked.Milliseconds()),
+				Reason: &reason,
+			})
 			want := ends["released"]
 			want.Reason, want.Uncounted, want.Delay = reason, true, max(asked, least)
 			if err != nil {
@@ -224,7 +251,10 @@ func TestReleaseBounds(t *testing.T) {
 			same(t, reason, end, want)
 		}
 	}
-	end, report, err := Release(&lessor.Release{WorkerID: new("w1"), DelayMS: new(int64(1500)), Checkpoint: json.RawMessage(`7`)})
+	end, report, err := Release(&lessor.Release{
+		WorkerID: new("w1"), DelayMS: new(int64(1500)),
+		Checkpoint: json.RawMessage(`7`),
+	})
 	want := ends["released"]
 	want.Delay = 1500 * time.Millisecond
 	if err != nil {
@@ -253,9 +283,13 @@ func TestWorkerIDIsRequiredEverywhere(t *testing.T) {
 	_, _, completion := Completion(&lessor.Completion{}, "leases[0].")
 	_, _, release := Release(&lessor.Release{})
 	_, batch := WorkerID(nil)
-	for name, err := range map[string]error{"a request": request, "a heartbeat": beat, "a completion": completion, "a release": release, "a batch": batch} {
+	for name, err := range map[string]error{
+		"a request": request, "a heartbeat": beat, "a completion": completion,
+		"a release": release, "a batch": batch,
+	} {
 		refused(t, err, lessor.CodeInvalidRequest)
-		same(t, "what is missing in "+name, fieldsOf(err), []lessor.FieldError{{Field: "worker_id", Message: "is required"}})
+		same(t, "what is missing in "+name, fieldsOf(err),
+			[]lessor.FieldError{{Field: "worker_id", Message: "is required"}})
 	}
 	for n, ok := range map[int]bool{0: false, 1: true, 200: true, 201: false} {
 		if _, err := WorkerID(new(strings.Repeat("é", n))); (err == nil) != ok {

@@ -62,7 +62,8 @@ func TestLanesToGo(t *testing.T) {
 		{name: "on notice at the last look too", noticed: 7, before: 7, want: gone},
 	} {
 		const id = LaneID(3)
-		n, g := LanesToGo([]LaneID{id}, map[LaneID]bool{id: c.used}, map[LaneID]int64{id: c.noticed}, map[LaneID]int64{id: c.before})
+		n, g := LanesToGo([]LaneID{id}, map[LaneID]bool{id: c.used}, map[LaneID]int64{id: c.noticed},
+			map[LaneID]int64{id: c.before})
 		got := ""
 		if len(n) == 1 {
 			got = notice

@@ -9,9 +9,15 @@ import (
 )
 
 func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
-	spec := &Spec{ID: lessor.JobID{UUID: lessor.UUID{1}}, Lane: Lane{Tenant: tenantID(4), Definition: "ledger.nightly"}, TraceID: "trace"}
+	spec := &Spec{
+		ID: lessor.JobID{UUID: lessor.UUID{1}}, Lane: Lane{Tenant: tenantID(4), Definition: "ledger.nightly"},
+		TraceID: "trace",
+	}
 	run := func(status lessor.RunStatus) lessor.Run {
-		return lessor.Run{RunID: spec.ID, JobID: "ledger.nightly", TenantID: tenantID(4), Status: status, StartedAt: after(0), Attempts: 2, TraceID: "trace"}
+		return lessor.Run{
+			RunID: spec.ID, JobID: "ledger.nightly", TenantID: tenantID(4), Status: status,
+			StartedAt: after(0), Attempts: 2, TraceID: "trace",
+		}
 	}
 	ended := func(r lessor.Run, ref lessor.LeaseID) lessor.Run {
 		r.EndedAt = after(time.Minute)
@@ -28,16 +34,34 @@ func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
 		standing Standing
 		want     lessor.Run
 	}{
-		"claimed":   {Standing{Place: Leased, Held: &Held{IssuedAt: after(0)}}, run(lessor.RunClaimed)},
-		"running":   {Standing{Place: Leased, StartedAt: after(0), Held: &Held{IssuedAt: after(time.Second), FirstBeatAt: 1}}, run(lessor.RunRunning)},
-		"retrying":  {Standing{Place: Delayed, StartedAt: after(0)}, run(lessor.RunRetrying)},
-		"completed": {Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Completed, OutcomeCompleted)}, ended(run(lessor.RunSuccess), lessor.LeaseID{})},
-		"completed after a failure": {
-			Standing{Place: Ended, StartedAt: after(0), ErrorLease: leaseNo(2), Done: done(lessor.Completed, OutcomeCompleted)}, ended(run(lessor.RunSuccess), leaseNo(2)),
+		"claimed": {Standing{Place: Leased, Held: &Held{IssuedAt: after(0)}}, run(lessor.RunClaimed)},
+		"running": {Standing{
+			Place: Leased, StartedAt: after(0),
+			Held: &Held{IssuedAt: after(time.Second), FirstBeatAt: 1},
+		}, run(lessor.RunRunning)},
+		"retrying": {Standing{Place: Delayed, StartedAt: after(0)}, run(lessor.RunRetrying)},
+		"completed": {
+			Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Completed, OutcomeCompleted)},
+			ended(run(lessor.RunSuccess), lessor.LeaseID{}),
 		},
-		"failed":    {Standing{Place: Ended, StartedAt: after(0), ErrorLease: leaseNo(2), Done: done(lessor.Failed, OutcomeFailed)}, ended(run(lessor.RunFailed), leaseNo(3))},
-		"expired":   {Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Expired, OutcomeExpired)}, ended(run(lessor.RunFailed), leaseNo(3))},
-		"cancelled": {Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Cancelled, OutcomeCancelled)}, ended(run(lessor.RunFailed), lessor.LeaseID{})},
+		"completed after a failure": {
+			Standing{
+				Place: Ended, StartedAt: after(0), ErrorLease: leaseNo(2),
+				Done: done(lessor.Completed, OutcomeCompleted),
+			}, ended(run(lessor.RunSuccess), leaseNo(2)),
+		},
+		"failed": {Standing{
+			Place: Ended, StartedAt: after(0), ErrorLease: leaseNo(2),
+			Done: done(lessor.Failed, OutcomeFailed),
+		}, ended(run(lessor.RunFailed), leaseNo(3))},
+		"expired": {
+			Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Expired, OutcomeExpired)},
+			ended(run(lessor.RunFailed), leaseNo(3)),
+		},
+		"cancelled": {
+			Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Cancelled, OutcomeCancelled)},
+			ended(run(lessor.RunFailed), lessor.LeaseID{}),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.standing.Spec, c.standing.Turn = spec, turn
@@ -58,9 +82,15 @@ func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
 }
 
 func TestErrorOfAttempt(t *testing.T) {
-	a := &Attempt{Turn: Turn{Job: lessor.JobID{UUID: lessor.UUID{1}}, Attempt: 2}, Lease: leaseNo(3), Outcome: OutcomeFailed, Reason: "failed", Error: "disk", EndedAt: after(0)}
+	a := &Attempt{
+		Turn: Turn{Job: lessor.JobID{UUID: lessor.UUID{1}}, Attempt: 2}, Lease: leaseNo(3),
+		Outcome: OutcomeFailed, Reason: "failed", Error: "disk", EndedAt: after(0),
+	}
 	got, failed := ErrorOf(a)
-	same(t, "error", got, lessor.RunError{Ref: leaseNo(3).String(), RunID: a.Turn.Job, Attempt: 2, Code: "failed", Message: "disk", At: after(0)})
+	same(t, "error", got, lessor.RunError{
+		Ref: leaseNo(3).String(), RunID: a.Turn.Job, Attempt: 2, Code: "failed",
+		Message: "disk", At: after(0),
+	})
 	a.Outcome, a.Reason, a.Error = OutcomeExpired, ReasonLeaseExpired, ""
 	if got, _ := ErrorOf(a); !failed || got.Message != ReasonLeaseExpired {
 		t.Errorf("an expiry: %+v", got)
@@ -72,19 +102,35 @@ func TestErrorOfAttempt(t *testing.T) {
 }
 
 func TestCircuitRunIsOverAtItsTick(t *testing.T) {
-	row := &TickRow{Definition: "ledger.nightly", Tenant: tenantID(4), At: after(0), Run: lessor.JobID{UUID: lessor.UUID{9}}}
+	row := &TickRow{
+		Definition: "ledger.nightly", Tenant: tenantID(4), At: after(0),
+		Run: lessor.JobID{UUID: lessor.UUID{9}},
+	}
 	same(t, "run", CircuitRun(row, "trace"), lessor.Run{
-		RunID: row.Run, JobID: "ledger.nightly", TenantID: tenantID(4), Status: lessor.RunCircuitOpen, StartedAt: after(0), EndedAt: after(0), TraceID: "trace",
+		RunID: row.Run, JobID: "ledger.nightly", TenantID: tenantID(4), Status: lessor.RunCircuitOpen,
+		StartedAt: after(0), EndedAt: after(0), TraceID: "trace",
 	})
 }
 
 func TestRunAndTickFilters(t *testing.T) {
 	for want, f := range map[string]lessor.RunFilter{
-		"":                                {Limit: 1, Status: lessor.RunRetrying, JobID: "abc", Trace: strings.Repeat("a", 8)},
+		"": {
+			Limit: 1, Status: lessor.RunRetrying, JobID: "abc",
+			Trace: strings.Repeat("a", 8),
+		},
 		"limit: must be 1 to 1000, not 0": {},
-		"jobId: must be 3 to 120 characters long, not 2":                                            {Limit: 1, JobID: "ab"},
-		"traceId: must be 8 to 120 characters long, not 7":                                          {Limit: 1, Trace: "abcdefg"},
-		`status: must be one of [CLAIMED RUNNING RETRYING SUCCESS FAILED CIRCUIT_OPEN], not "DONE"`: {Limit: 1, Status: "DONE"},
+		"jobId: must be 3 to 120 characters long, not 2": {
+			Limit: 1,
+			JobID: "ab",
+		},
+		"traceId: must be 8 to 120 characters long, not 7": {
+			Limit: 1,
+			Trace: "abcdefg",
+		},
+		`status: must be one of [CLAIMED RUNNING RETRYING SUCCESS FAILED CIRCUIT_OPEN], not "DONE"`: {
+			Limit:  1,
+			Status: "DONE",
+		},
 	} {
 		same(t, "refusal", firstField(CheckRuns(f)), want)
 	}
@@ -112,7 +158,8 @@ func TestRunAndTickFilters(t *testing.T) {
 func TestRejectedJobEndsUnderALeaseNobodyGot(t *testing.T) {
 	h := &Held{ID: leaseNo(1), Turn: Turn{Attempt: 1, Fence: 5, Steps: 2}, IssuedAt: after(0)}
 	n := Reject(h, "no", after(0))
-	if n.Place != Ended || n.Done.State != lessor.Failed || n.Done.Attempt.Reason != ReasonInvalidPayload || n.Done.Attempt.Error != "no" || n.Done.Attempt.Lease != h.ID {
+	if n.Place != Ended || n.Done.State != lessor.Failed || n.Done.Attempt.Reason != ReasonInvalidPayload ||
+		n.Done.Attempt.Error != "no" || n.Done.Attempt.Lease != h.ID {
 		t.Errorf("got %+v", n.Done)
 	}
 }

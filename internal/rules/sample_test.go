@@ -30,7 +30,10 @@ func tenantID(n byte) lessor.TenantID {
 // lease returns a lease of worker w1, granted at the start for 60 s and never beaten, after the changes.
 func lease(changes ...func(*Held)) *Held {
 	h := &Held{
-		ID: leaseID(1), Turn: Turn{Job: jobID(1), Lane: 7, Seq: 9, Attempt: 1, MaxAttempts: 5, Fence: int64(start), Steps: 2, QueuedAt: after(-time.Second)},
+		ID: leaseID(1), Turn: Turn{
+			Job: jobID(1), Lane: 7, Seq: 9, Attempt: 1, MaxAttempts: 5, Fence: int64(start),
+			Steps: 2, QueuedAt: after(-time.Second),
+		},
 		Units: 4, Worker: "w1", TTL: time.Minute, IssuedAt: start, BeatAt: start, ExpiresAt: after(time.Minute),
 	}
 	for _, change := range changes {

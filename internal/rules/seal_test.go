@@ -36,8 +36,8 @@ func TestLeasesOfTheReleaseBeforeAreFound(t *testing.T) {
 	same(t, "the seq", NewSeal([32]byte{1}).Seq(lessor.LeaseID{UUID: id}), 0x0a0b0c)
 }
 
-// TestLeaseIDCannotBeGuessed makes many ids of one instant and of seqs that follow each other: at least 60 bits change from id to id
-// as those of random numbers do, and nothing of the seqs shows.
+// TestLeaseIDCannotBeGuessed makes many ids of one instant and of seqs that follow each other: at least 60 bits change
+// from id to id as those of random numbers do, and nothing of the seqs shows.
 func TestLeaseIDCannotBeGuessed(t *testing.T) {
 	const n = 10_000
 	s := NewSeal([32]byte{1})
@@ -88,7 +88,10 @@ func TestCursorIsReadByItsStoreAlone(t *testing.T) {
 			t.Errorf("another store reads the cursor %s", text)
 		}
 	}
-	for _, text := range []string{"", "x", "AAAA", own.Cursor(1, 2) + "AA", "!!!!!!!!!!!!!!!!!!!!!!", "AAAAAAAAAAAAAAAAAAAAAA"} {
+	for _, text := range []string{
+		"", "x", "AAAA", own.Cursor(1, 2) + "AA", "!!!!!!!!!!!!!!!!!!!!!!",
+		"AAAAAAAAAAAAAAAAAAAAAA",
+	} {
 		if _, _, err := own.OpenCursor(text); err == nil {
 			t.Errorf("cursor %q is accepted", text)
 		}

@@ -14,14 +14,28 @@ func TestVerdictBoundaries(t *testing.T) {
 		want Verdict
 		next time.Duration
 	}{
-		"just pulsed":                      {Evidence{Sentinel: true}, Fresh, 120 * time.Second},
-		"almost stale":                     {Evidence{Sentinel: true, Age: 119_999 * ms}, Fresh, ms},
-		"just stale":                       {Evidence{Sentinel: true, Age: 120 * time.Second}, Stale, 480*time.Second + ms},
-		"almost dead":                      {Evidence{Sentinel: true, Age: 600 * time.Second}, Stale, ms},
-		"just dead":                        {Evidence{Sentinel: true, Age: 600_001 * ms, SinceBeat: time.Second}, Dead, 0},
-		"given up":                         {Evidence{Sentinel: true, GivenUp: true}, Dead, 120 * time.Second},
-		"silent, its lease gets beats":     {Evidence{Sentinel: true, Live: true, Age: time.Hour, SinceBeat: 119_999 * ms}, Stale, ms},
-		"silent, its lease gets none":      {Evidence{Sentinel: true, Live: true, Age: time.Hour, SinceBeat: 120 * time.Second}, Dead, 0},
+		"just pulsed":  {Evidence{Sentinel: true}, Fresh, 120 * time.Second},
+		"almost stale": {Evidence{Sentinel: true, Age: 119_999 * ms}, Fresh, ms},
+		"just stale": {
+			Evidence{Sentinel: true, Age: 120 * time.Second},
+			Stale,
+			480*time.Second + ms,
+		},
+		"almost dead": {Evidence{Sentinel: true, Age: 600 * time.Second}, Stale, ms},
+		"just dead": {
+			Evidence{Sentinel: true, Age: 600_001 * ms, SinceBeat: time.Second},
+			Dead,
+			0,
+		},
+		"given up": {Evidence{Sentinel: true, GivenUp: true}, Dead, 120 * time.Second},
+		"silent, its lease gets beats": {Evidence{
+			Sentinel: true, Live: true, Age: time.Hour,
+			SinceBeat: 119_999 * ms,
+		}, Stale, ms},
+		"silent, its lease gets none": {Evidence{
+			Sentinel: true, Live: true, Age: time.Hour,
+			SinceBeat: 120 * time.Second,
+		}, Dead, 0},
 		"no sentinel, no lease":            {Evidence{Age: time.Hour}, "", 0},
 		"no sentinel yet":                  {Evidence{Live: true, Age: 119 * time.Second}, "", time.Second},
 		"no sentinel for long":             {Evidence{Live: true, Age: time.Hour}, Stale, 0},
@@ -65,12 +79,18 @@ func TestAgeIsBoundedByWhatWasSeen(t *testing.T) {
 		s    PulseTimes
 		want time.Duration
 	}{
-		"by its own time":                      {PulseTimes{SincePulse: time.Minute}, time.Minute},
-		"a time in the future":                 {PulseTimes{SincePulse: -day}, 0},
-		"a time in the future, seen for long":  {PulseTimes{SincePulse: -day, SinceSeen: time.Hour}, time.Hour},
-		"our clock jumped ahead":               {PulseTimes{SincePulse: day, SinceOther: new(time.Minute)}, time.Minute},
-		"silent since before the clock jumped": {PulseTimes{SincePulse: day, SinceSeen: time.Hour, SinceOther: new(time.Hour + time.Minute)}, time.Hour + time.Minute},
-		"never seen with other content":        {PulseTimes{SincePulse: day}, day},
+		"by its own time":                     {PulseTimes{SincePulse: time.Minute}, time.Minute},
+		"a time in the future":                {PulseTimes{SincePulse: -day}, 0},
+		"a time in the future, seen for long": {PulseTimes{SincePulse: -day, SinceSeen: time.Hour}, time.Hour},
+		"our clock jumped ahead": {
+			PulseTimes{SincePulse: day, SinceOther: new(time.Minute)},
+			time.Minute,
+		},
+		"silent since before the clock jumped": {PulseTimes{
+			SincePulse: day, SinceSeen: time.Hour,
+			SinceOther: new(time.Hour + time.Minute),
+		}, time.Hour + time.Minute},
+		"never seen with other content": {PulseTimes{SincePulse: day}, day},
 	} {
 		if got := c.s.Age(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

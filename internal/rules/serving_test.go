@@ -77,7 +77,9 @@ func TestSilenceCountsLeasesThatUsedTwoThirdsOfTheirTTL(t *testing.T) {
 		{"1 ms before its end", lease(), time.Minute - ms, -time.Hour, 1, 0},
 		{"lapsed", lease(), time.Minute, -time.Hour, 1, 1},
 		{"two thirds used, but the floor moved", lease(), 40 * time.Second, ms, 0, 0},
-		{"lapsed, but watched", lease(func(h *Held) { h.WatchUntil = after(time.Hour) }), time.Minute, -time.Hour, 0, 0},
+		{"lapsed, but watched", lease(func(h *Held) {
+			h.WatchUntil = after(time.Hour)
+		}), time.Minute, -time.Hour, 0, 0},
 	} {
 		var s Silence
 		s.Count(c.lease, after(c.now), Serving{LastBeat: after(c.now), Since: after(c.floor)})
@@ -87,7 +89,8 @@ func TestSilenceCountsLeasesThatUsedTwoThirdsOfTheirTTL(t *testing.T) {
 
 var brakeConfig = BrakeConfig{SharePercent: 30, Min: 10, Rate: 200, TTL: time.Minute}
 
-// silence counts leases at the moment the lapsed ones end: all in total, of which silent are held by workers, each in turn.
+// silence counts leases at the moment the lapsed ones end: all in total, of which silent are held by workers, each in
+// turn.
 func silence(all, silent, lapsed, workers int) Silence {
 	var s Silence
 	now := after(time.Minute)
@@ -122,7 +125,8 @@ func TestBrakeIsPulledOnlyByMassSilence(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := served(now)
-			next, allowed, pulled := Brake(silence(c.all, c.silent, c.lapsed, c.worker), s, now, time.Second, brakeConfig)
+			next, allowed, pulled := Brake(silence(c.all, c.silent, c.lapsed, c.worker), s, now, time.Second,
+				brakeConfig)
 			if pulled != c.pulled {
 				t.Fatalf("the brake was pulled: %v, want %v", pulled, c.pulled)
 			}
@@ -183,7 +187,8 @@ func TestBrakeIsReadyOneTTLAfterItsFloorWhenNobodyLapsed(t *testing.T) {
 	} {
 		s, _, _ := Brake(mass, served(start), start, time.Second, brakeConfig)
 		if _, _, pulled := Brake(mass, s, after(c.at), time.Second, brakeConfig); pulled != c.pulled {
-			t.Errorf("%v after the first brake of leases with a ttl of 1 min it was pulled again: %v, want %v", c.at, pulled, c.pulled)
+			t.Errorf("%v after the first brake of leases with a ttl of 1 min it was pulled again: %v, want %v", c.at,
+				pulled, c.pulled)
 		}
 	}
 }
@@ -192,7 +197,8 @@ func TestBrakeSavesWhoComesBack(t *testing.T) {
 	now := after(time.Minute)
 	s, _, _ := Brake(silence(10, 10, 10, 3), served(now), now, time.Second, brakeConfig)
 	h := lease()
-	if err := Beat(h, by("w1"), 0, now.Add(59*time.Second), Serving{LastBeat: now.Add(59 * time.Second), Since: s.Since}); err != nil {
+	if err := Beat(h, by("w1"), 0, now.Add(59*time.Second),
+		Serving{LastBeat: now.Add(59 * time.Second), Since: s.Since}); err != nil {
 		t.Errorf("a worker that came back under the brake lost its lease: %v", err)
 	}
 	if o := Over(h, now.Add(100*time.Second), Serving{LastBeat: now.Add(100 * time.Second), Since: s.Since}); o != "" {

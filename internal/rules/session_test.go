@@ -15,8 +15,10 @@ func TestSessionsOfATokenAreBounded(t *testing.T) {
 	if len(all) != MaxSessions || all[0].Key != key(0) {
 		t.Fatalf("%d sessions, the first %v; want all %d", len(all), all[0].Key, MaxSessions)
 	}
-	if more := BeginSession(all, Session{key(99), 200}, 1); len(more) != MaxSessions || more[0].Key != key(1) || more[MaxSessions-1].Key != key(99) {
-		t.Errorf("one too many: %d sessions, from %v to %v; want the oldest gone", len(more), more[0].Key, more[len(more)-1].Key)
+	if more := BeginSession(all, Session{key(99), 200}, 1); len(more) != MaxSessions || more[0].Key != key(1) ||
+		more[MaxSessions-1].Key != key(99) {
+		t.Errorf("one too many: %d sessions, from %v to %v; want the oldest gone", len(more), more[0].Key,
+			more[len(more)-1].Key)
 	}
 	for now, want := range map[lessor.Instant]int{99: MaxSessions, 100: MaxSessions, 101: MaxSessions - 1, 1000: 1} {
 		if got := BeginSession(all, Session{key(99), 2000}, now); len(got) != want {

@@ -10,7 +10,10 @@ import (
 	"lessor"
 )
 
-var submitConfig = SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 64, FitUnits: 95}
+var submitConfig = SubmitConfig{
+	MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
+	PayloadLimit: 64, FitUnits: 95,
+}
 
 // submission reads a body as the API does. The type is there unless the body has its own.
 func submission(t testing.TB, body string) *lessor.Submission {
@@ -28,7 +31,8 @@ func TestSubmitFillsInDefaults(t *testing.T) {
 		t.Fatalf("refused: %v", err)
 	}
 	same(t, "the job", got, &Spec{
-		Lane: Lane{Class: "default", Priority: lessor.Normal, Type: "generic", Units: 1}, Payload: json.RawMessage(`{}`),
+		Lane:        Lane{Class: "default", Priority: lessor.Normal, Type: "generic", Units: 1},
+		Payload:     json.RawMessage(`{}`),
 		MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
 	})
 }
@@ -45,7 +49,8 @@ func TestSubmitKeepsWhatWasAskedFor(t *testing.T) {
 	}
 	same(t, "the job", got, &Spec{
 		Lane: Lane{
-			Tenant: tenantID(4), Class: "bulk", Priority: lessor.Background, Type: "resize", Unique: true, Units: 95, LockKey: "door",
+			Tenant: tenantID(4), Class: "bulk", Priority: lessor.Background, Type: "resize", Unique: true, Units: 95,
+			LockKey: "door",
 		},
 		Payload: json.RawMessage(`{"n": 1.50}`), Tags: []string{"a", "b"}, MaxRuntime: 90 * time.Second, MaxAttempts: 7,
 		RunAt: after(500 * time.Millisecond), BackoffFirst: 250 * time.Millisecond, BackoffMax: 4 * time.Second,
@@ -56,7 +61,9 @@ func TestSubmitKeepsWhatWasAskedFor(t *testing.T) {
 func TestSubmitBounds(t *testing.T) {
 	text := func(field string, n int) string { return fmt.Sprintf(`{%q: %q}`, field, strings.Repeat("é", n)) }
 	tags := func(n, length int) string {
-		raw, _ := json.Marshal(map[string]any{"tags": strings.Split(strings.Repeat(strings.Repeat("é", length)+",", n-1)+strings.Repeat("é", length), ",")}) // strings always marshal
+		// strings always marshal
+		raw, _ := json.Marshal(map[string]any{"tags": strings.Split(strings.Repeat(strings.Repeat("é", length)+",",
+			n-1)+strings.Repeat("é", length), ",")})
 		return string(raw)
 	}
 	const (
@@ -85,9 +92,10 @@ func TestSubmitBounds(t *testing.T) {
 		`{"tags": ["a",""]}`: "tags[1]: must be 1 to 80 characters long, not 0",
 		tags(1, 81):          "tags[0]: must be 1 to 80 characters long, not 81",
 
-		`{"priority": "high"}`: "", `{"priority": "normal"}`: "", `{"priority": "low"}`: "", `{"priority": "background"}`: "",
-		`{"priority": "urgent"}`: `priority: must be high, normal, low or background, not "urgent"`,
-		`{"priority": ""}`:       `priority: must be high, normal, low or background, not ""`,
+		`{"priority": "high"}`: "", `{"priority": "normal"}`: "", `{"priority": "low"}`: "",
+		`{"priority": "background"}`: "",
+		`{"priority": "urgent"}`:     `priority: must be high, normal, low or background, not "urgent"`,
+		`{"priority": ""}`:           `priority: must be high, normal, low or background, not ""`,
 
 		`{"requested_units": 1}`: "", `{"requested_units": 95}`: "",
 		`{"requested_units": 0}`:  "requested_units: must be at least 1, not 0",
@@ -101,7 +109,8 @@ func TestSubmitBounds(t *testing.T) {
 		`{"max_attempts": 0}`:  "max_attempts: must be 1 to 50, not 0",
 		`{"max_attempts": 51}`: "max_attempts: must be 1 to 50, not 51",
 
-		`{"run_at": "1970-01-01T00:00:00Z"}`: "", `{"run_at": "9999-12-31T23:59:59.999Z"}`: "", `{"run_at": "2026-02-06T20:10:00+14:00"}`: "",
+		`{"run_at": "1970-01-01T00:00:00Z"}`: "", `{"run_at": "9999-12-31T23:59:59.999Z"}`: "",
+		`{"run_at": "2026-02-06T20:10:00+14:00"}`: "",
 		`{"run_at": "1969-12-31T23:59:59Z"}`:      "run_at: " + when + `"1969-12-31T23:59:59Z"`,
 		`{"run_at": "9999-12-31T23:59:59-00:01"}`: "run_at: " + when + `"9999-12-31T23:59:59-00:01"`,
 		`{"run_at": "tomorrow"}`:                  "run_at: " + when + `"tomorrow"`,
@@ -179,7 +188,8 @@ func TestPayloadMustBeAnObjectWithinItsLimit(t *testing.T) {
 	for _, payload := range []string{`[]`, `"{}"`, `1`, `true`, `[{}]`} {
 		_, err := Submit(submission(t, `{"payload": `+payload+`}`), nil, submitConfig, "jobs[0].")
 		refused(t, err, lessor.CodeInvalidRequest)
-		same(t, "what is wrong with payload "+payload, fieldsOf(err), []lessor.FieldError{{Field: "jobs[0].payload", Message: "must be an object"}})
+		same(t, "what is wrong with payload "+payload, fieldsOf(err),
+			[]lessor.FieldError{{Field: "jobs[0].payload", Message: "must be an object"}})
 	}
 	for n, code := range map[int]lessor.Code{64: "", 65: lessor.CodePayloadTooLarge} {
 		payload := `{"a": "` + strings.Repeat("x", n-len(`{"a": ""}`)) + `"}`
@@ -192,7 +202,10 @@ func TestPayloadMustBeAnObjectWithinItsLimit(t *testing.T) {
 }
 
 func TestTenantWall(t *testing.T) {
-	const own, other = `{"tenant_id": "03000000-0000-0000-0000-000000000004"}`, `{"tenant_id": "03000000-0000-0000-0000-000000000005"}`
+	const (
+		own   = `{"tenant_id": "03000000-0000-0000-0000-000000000004"}`
+		other = `{"tenant_id": "03000000-0000-0000-0000-000000000005"}`
+	)
 	const none = `{"tenant_id": "00000000-0000-0000-0000-000000000000"}`
 	for _, c := range []struct {
 		name string
@@ -207,7 +220,11 @@ func TestTenantWall(t *testing.T) {
 		{"wall, its own tenant", new(tenantID(4)), own, "", tenantID(4)},
 		{"wall, another tenant", new(tenantID(4)), other, lessor.CodeForbidden, lessor.TenantID{}},
 		{"wall, the tenant of jobs without one", new(tenantID(4)), none, lessor.CodeForbidden, lessor.TenantID{}},
-		{"wall, another tenant and a bad value", new(tenantID(4)), strings.Replace(other, "}", `, "max_attempts": 0}`, 1), lessor.CodeForbidden, lessor.TenantID{}},
+		{
+			"wall, another tenant and a bad value", new(tenantID(4)),
+			strings.Replace(other, "}", `, "max_attempts": 0}`, 1), lessor.CodeForbidden,
+			lessor.TenantID{},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec, err := Submit(submission(t, c.body), c.wall, submitConfig, "")

@@ -14,7 +14,8 @@ import (
 // every returns a definition that ticks at an interval, stored at after(0).
 func every(t testing.TB, seconds int, changes string) *Definition {
 	t.Helper()
-	d := define(t, strings.Replace(changes, "{", fmt.Sprintf(`{"schedule": {"type": "interval", "seconds": %d},`, seconds), 1))
+	d := define(t, strings.Replace(changes, "{",
+		fmt.Sprintf(`{"schedule": {"type": "interval", "seconds": %d},`, seconds), 1))
 	Begin(d, utcTicks, after(0))
 	return d
 }
@@ -46,26 +47,100 @@ func TestTicksObeyTheirPolicies(t *testing.T) {
 		next    time.Duration
 		cancel  bool
 	}{
-		"nothing is due":             {`{"priority": "low"}`, 59 * time.Second, none, nil, "", time.Minute, false},
-		"in time":                    {`{"priority": "low"}`, time.Minute, none, nil, "1m0s fired", 2 * time.Minute, false},
-		"as late as in time goes":    {`{"priority": "low"}`, 70 * time.Second, none, nil, "1m0s fired", 2 * time.Minute, false},
-		"late":                       {`{"priority": "low"}`, 70*time.Second + time.Millisecond, none, nil, "1m0s caughtUp", 2 * time.Minute, false},
-		"latest of three":            {`{"priority": "low"}`, 3 * time.Minute, none, nil, "1m0s skipped superseded; 2m0s skipped superseded; 3m0s fired", 4 * time.Minute, false},
-		"none of the late":           {`{"catchUp": "none"}`, 2*time.Minute + time.Second, none, nil, "1m0s skipped late; 2m0s fired", 3 * time.Minute, false},
-		"all":                        {`{"catchUp": "all", "overlap": "allow"}`, 2*time.Minute + time.Second, none, nil, "1m0s caughtUp; 2m0s fired", 3 * time.Minute, false},
-		"all, one at a time":         {`{"catchUp": "all"}`, 2*time.Minute + time.Second, none, nil, "1m0s caughtUp; 2m0s skipped overlap", 3 * time.Minute, false},
-		"before the window":          {`{"catchUpWindowSeconds": 60}`, 5 * time.Minute, none, nil, "1m0s missed to 3m0s, 3; 4m0s skipped superseded; 5m0s fired", 6 * time.Minute, false},
-		"just inside the window":     {`{"catchUpWindowSeconds": 240, "catchUp": "none"}`, 5 * time.Minute, none, nil, "1m0s skipped late; 2m0s skipped late; 3m0s skipped late; 4m0s skipped late; 5m0s fired", 6 * time.Minute, false},
-		"skip while one runs":        {`{"priority": "low"}`, time.Minute, OpenRuns{Others: 1}, nil, "1m0s skipped overlap", 2 * time.Minute, false},
-		"queueOne while one runs":    {`{"overlap": "queueOne"}`, time.Minute, OpenRuns{Others: 1}, nil, "1m0s fired", 2 * time.Minute, false},
-		"queueOne while one waits":   {`{"overlap": "queueOne"}`, time.Minute, OpenRuns{Waiting: 1}, nil, "1m0s skipped overlap", 2 * time.Minute, false},
-		"allow while many do":        {`{"overlap": "allow"}`, time.Minute, OpenRuns{Waiting: 9, Others: 9}, nil, "1m0s fired", 2 * time.Minute, false},
-		"cancel the one before":      {`{"overlap": "cancelPrevious"}`, time.Minute, OpenRuns{Others: 1}, nil, "1m0s fired", 2 * time.Minute, true},
-		"cancel nothing":             {`{"overlap": "cancelPrevious"}`, time.Minute, none, nil, "1m0s fired", 2 * time.Minute, false},
-		"open circuit":               {`{"priority": "low"}`, time.Minute, none, &Circuit{State: lessor.CircuitOpen, RetryAt: after(61 * time.Second)}, "1m0s circuitOpen", 2 * time.Minute, false},
-		"open circuit, time to try":  {`{"priority": "low"}`, time.Minute, none, &Circuit{State: lessor.CircuitOpen, RetryAt: after(60 * time.Second)}, "1m0s fired", 2 * time.Minute, false},
-		"half open circuit":          {`{"priority": "low"}`, time.Minute, none, &Circuit{State: lessor.CircuitHalfOpen, RetryAt: after(0)}, "1m0s circuitOpen", 2 * time.Minute, false},
-		"closed circuit that failed": {`{"priority": "low"}`, time.Minute, none, &Circuit{Failures: 4}, "1m0s fired", 2 * time.Minute, false},
+		"nothing is due": {`{"priority": "low"}`, 59 * time.Second, none, nil, "", time.Minute, false},
+		"in time": {
+			`{"priority": "low"}`, time.Minute, none, nil, "1m0s fired", 2 * time.Minute,
+			false,
+		},
+		"as late as in time goes": {
+			`{"priority": "low"}`, 70 * time.Second, none, nil, "1m0s fired",
+			2 * time.Minute, false,
+		},
+		"late": {
+			`{"priority": "low"}`, 70*time.Second + time.Millisecond, none, nil,
+			"1m0s caughtUp", 2 * time.Minute, false,
+		},
+		"latest of three": {
+			`{"priority": "low"}`, 3 * time.Minute, none, nil,
+			"1m0s skipped superseded; 2m0s skipped superseded; 3m0s fired", 4 * time.Minute, false,
+		},
+		"none of the late": {
+			`{"catchUp": "none"}`, 2*time.Minute + time.Second, none, nil,
+			"1m0s skipped late; 2m0s fired", 3 * time.Minute, false,
+		},
+		"all": {
+			`{"catchUp": "all", "overlap": "allow"}`, 2*time.Minute + time.Second, none, nil,
+			"1m0s caughtUp; 2m0s fired", 3 * time.Minute, false,
+		},
+		"all, one at a time": {
+			`{"catchUp": "all"}`, 2*time.Minute + time.Second, none, nil,
+			"1m0s caughtUp; 2m0s skipped overlap", 3 * time.Minute, false,
+		},
+		"before the window": {
+			`{"catchUpWindowSeconds": 60}`, 5 * time.Minute, none, nil,
+			"1m0s missed to 3m0s, 3; 4m0s skipped superseded; 5m0s fired", 6 * time.Minute, false,
+		},
+		"just inside the window": {
+			`{"catchUpWindowSeconds": 240, "catchUp": "none"}`, 5 * time.Minute, none, nil,
+			"1m0s skipped late; 2m0s skipped late; 3m0s skipped late; 4m0s skipped late; 5m0s fired", 6 * time.Minute,
+			false,
+		},
+		"skip while one runs": {
+			`{"priority": "low"}`, time.Minute,
+			OpenRuns{Others: 1},
+			nil,
+			"1m0s skipped overlap", 2 * time.Minute, false,
+		},
+		"queueOne while one runs": {
+			`{"overlap": "queueOne"}`, time.Minute,
+			OpenRuns{Others: 1},
+			nil, "1m0s fired",
+			2 * time.Minute, false,
+		},
+		"queueOne while one waits": {
+			`{"overlap": "queueOne"}`, time.Minute,
+			OpenRuns{Waiting: 1},
+			nil,
+			"1m0s skipped overlap", 2 * time.Minute, false,
+		},
+		"allow while many do": {
+			`{"overlap": "allow"}`, time.Minute,
+			OpenRuns{Waiting: 9, Others: 9},
+			nil,
+			"1m0s fired", 2 * time.Minute, false,
+		},
+		"cancel the one before": {
+			`{"overlap": "cancelPrevious"}`, time.Minute,
+			OpenRuns{Others: 1},
+			nil,
+			"1m0s fired", 2 * time.Minute, true,
+		},
+		"cancel nothing": {
+			`{"overlap": "cancelPrevious"}`, time.Minute, none, nil, "1m0s fired",
+			2 * time.Minute, false,
+		},
+		"open circuit": {
+			`{"priority": "low"}`, time.Minute, none,
+			&Circuit{
+				State:   lessor.CircuitOpen,
+				RetryAt: after(61 * time.Second),
+			}, "1m0s circuitOpen", 2 * time.Minute, false,
+		},
+		"open circuit, time to try": {
+			`{"priority": "low"}`, time.Minute, none,
+			&Circuit{
+				State:   lessor.CircuitOpen,
+				RetryAt: after(60 * time.Second),
+			}, "1m0s fired", 2 * time.Minute, false,
+		},
+		"half open circuit": {
+			`{"priority": "low"}`, time.Minute, none,
+			&Circuit{State: lessor.CircuitHalfOpen, RetryAt: after(0)}, "1m0s circuitOpen", 2 * time.Minute, false,
+		},
+		"closed circuit that failed": {
+			`{"priority": "low"}`, time.Minute, none, &Circuit{Failures: 4}, "1m0s fired",
+			2 * time.Minute, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := every(t, 60, c.changes)
@@ -82,7 +157,8 @@ func TestCronTicksBeforeTheWindowAreOneRow(t *testing.T) {
 	start := lessor.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	Begin(d, utcTicks, start)
 	p := Ticks(d, utcTicks(d), nil, OpenRuns{}, start.Add(40*time.Minute+time.Second))
-	if len(p.Rows) != 2 || p.Rows[0].Count != 3 || p.Rows[0].To != start.Add(30*time.Minute) || p.Rows[1].At != start.Add(40*time.Minute) {
+	if len(p.Rows) != 2 || p.Rows[0].Count != 3 || p.Rows[0].To != start.Add(30*time.Minute) ||
+		p.Rows[1].At != start.Add(40*time.Minute) {
 		t.Errorf("got %s", told(p.Rows))
 	}
 }
@@ -126,15 +202,20 @@ func TestJitterDelaysATickButKeepsItsTime(t *testing.T) {
 	same(t, "rows", told(p.Rows), "1h0m0s fired")
 }
 
-// TestEveryTickGetsOneRow walks a definition through random times of attention, clocks that step back among them, and holds that
-// every tick up to the last look is told once: by a row of its own or by one that counts it as missed.
+// TestEveryTickGetsOneRow walks a definition through random times of attention, clocks that step back among them, and
+// holds that every tick up to the last look is told once: by a row of its own or by one that counts it as missed.
 func TestEveryTickGetsOneRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.SampledFrom([]int{1, 7, 60, 3600}).Draw(t, "seconds")
 		d := &Definition{
-			ID: "tick", Schedule: lessor.Schedule{Type: lessor.ScheduleInterval, Seconds: int64(seconds)}, Enabled: true,
-			CatchUp: rapid.SampledFrom([]lessor.CatchUp{lessor.CatchUpAll, lessor.CatchUpLatest, lessor.CatchUpNone}).Draw(t, "catch up"),
-			Overlap: lessor.OverlapAllow, CatchUpWindow: time.Duration(rapid.IntRange(0, 7200).Draw(t, "window")) * time.Second,
+			ID: "tick", Schedule: lessor.Schedule{Type: lessor.ScheduleInterval, Seconds: int64(seconds)},
+			Enabled: true,
+			CatchUp: rapid.SampledFrom([]lessor.CatchUp{
+				lessor.CatchUpAll, lessor.CatchUpLatest,
+				lessor.CatchUpNone,
+			}).Draw(t, "catch up"),
+			Overlap: lessor.OverlapAllow, CatchUpWindow: time.Duration(rapid.IntRange(0, 7200).Draw(t,
+				"window")) * time.Second,
 			Jitter: time.Duration(rapid.IntRange(0, 5).Draw(t, "jitter")) * time.Second,
 		}
 		Begin(d, utcTicks, after(0))
@@ -155,33 +236,40 @@ func TestEveryTickGetsOneRow(t *testing.T) {
 				t.Fatalf("aims at %s, want %s", d.NextTick, next)
 			}
 		}
-		if first := after(time.Duration(seconds) * time.Second); next != first+lessor.Instant(told)*lessor.Instant(seconds)*1000 {
+		first := after(time.Duration(seconds) * time.Second)
+		if next != first+lessor.Instant(told)*lessor.Instant(seconds)*1000 {
 			t.Fatalf("%d ticks told up to %s", told, next)
 		}
 	})
 }
 
 func TestTickSpecIsTheDefinitionsJob(t *testing.T) {
-	d := every(t, 60, `{"requestedUnits": 3, "fairnessClass": "bulk", "payload": {"a": 1}, "timeoutSeconds": 9, "maxAttempts": 2}`)
+	d := every(t, 60, `{"requestedUnits": 3, "fairnessClass": "bulk", "payload": {"a": 1}, "timeoutSeconds": 9,
+		"maxAttempts": 2}`)
 	same(t, "the job", TickSpec(d, after(time.Minute)), &Spec{
 		Lane: Lane{
-			Tenant: tenantID(4), Class: "bulk", Priority: lessor.Normal, Type: "ledger.post", Units: 3, LockKey: "ledger", Definition: "ledger.nightly",
+			Tenant: tenantID(4), Class: "bulk", Priority: lessor.Normal, Type: "ledger.post", Units: 3,
+			LockKey: "ledger", Definition: "ledger.nightly",
 		},
-		Payload: []byte(`{"a":1}`), MaxRuntime: 9 * time.Second, MaxAttempts: 2, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
-		TickAt: after(time.Minute), Actor: ActorScheduler,
+		Payload: []byte(`{"a":1}`), MaxRuntime: 9 * time.Second, MaxAttempts: 2, BackoffFirst: time.Second,
+		BackoffMax: 5 * time.Minute,
+		TickAt:     after(time.Minute), Actor: ActorScheduler,
 	})
 }
 
 func TestShownTickTellsItsRun(t *testing.T) {
 	run := lessor.JobID{UUID: lessor.UUID{7}}
-	same(t, "fired", ShowTick(&TickRow{At: after(0), Outcome: lessor.TickFired, Run: run}), lessor.Tick{TickAt: after(0), Outcome: lessor.TickFired, RunID: &run, Count: 1})
+	same(t, "fired", ShowTick(&TickRow{At: after(0), Outcome: lessor.TickFired, Run: run}),
+		lessor.Tick{TickAt: after(0), Outcome: lessor.TickFired, RunID: &run, Count: 1})
 	reason := TickOverlap
-	same(t, "skipped", ShowTick(&TickRow{At: after(0), Outcome: lessor.TickSkipped, Reason: reason}), lessor.Tick{TickAt: after(0), Outcome: lessor.TickSkipped, Reason: &reason, Count: 1})
+	same(t, "skipped", ShowTick(&TickRow{At: after(0), Outcome: lessor.TickSkipped, Reason: reason}),
+		lessor.Tick{TickAt: after(0), Outcome: lessor.TickSkipped, Reason: &reason, Count: 1})
 }
 
 func TestPreviewAndBackfill(t *testing.T) {
 	d := every(t, 60, `{"priority": "low"}`)
-	same(t, "preview", Preview(utcTicks(d), after(30*time.Second), 2), []lessor.Instant{after(time.Minute), after(2 * time.Minute)})
+	same(t, "preview", Preview(utcTicks(d), after(30*time.Second), 2),
+		[]lessor.Instant{after(time.Minute), after(2 * time.Minute)})
 	never := func(lessor.Instant) lessor.Instant { return 0 }
 	same(t, "preview of one that never fires", Preview(never, after(0), 2), []lessor.Instant{})
 
@@ -189,9 +277,14 @@ func TestPreviewAndBackfill(t *testing.T) {
 	ticks, err := Backfill(utcTicks(d), after(time.Minute), after(3*time.Minute), now)
 	same(t, "both ends count", fmt.Sprint(len(ticks), err), "3 <nil>")
 	for want, r := range map[string][2]lessor.Instant{
-		"to: must not be before from (" + after(time.Minute).String() + ")":                              {after(time.Minute), after(0)},
-		"to: must not be in the future; ticks to come fire by themselves":                                {after(0), now + 1},
-		"to: at most 1000 ticks at once; " + after(1000*time.Minute).String() + " is the last that fits": {after(0), now},
+		"to: must not be before from (" + after(time.Minute).String() +
+			")": {after(time.Minute), after(0)},
+		"to: must not be in the future; ticks to come fire by themselves": {
+			after(0),
+			now + 1,
+		},
+		"to: at most 1000 ticks at once; " + after(1000*time.Minute).String() +
+			" is the last that fits": {after(0), now},
 	} {
 		_, err := Backfill(utcTicks(d), r[0], r[1], now)
 		same(t, "refusal", firstField(err), want)
@@ -202,7 +295,10 @@ func TestRefillGivesJobsToTicksWithoutOne(t *testing.T) {
 	d := every(t, 60, `{"priority": "low"}`)
 	known := []TickRow{{At: 1, Outcome: lessor.TickFired}, {At: 2, Outcome: lessor.TickSkipped, Reason: TickOverlap}}
 	fresh, replaced := Refill(d, []lessor.Instant{1, 2, 3}, known)
-	same(t, "fresh", fresh, []TickRow{{Definition: d.ID, Tenant: d.Tenant, At: 3, Outcome: lessor.TickCaughtUp, Reason: TickBackfill}})
+	same(t, "fresh", fresh, []TickRow{{
+		Definition: d.ID, Tenant: d.Tenant, At: 3, Outcome: lessor.TickCaughtUp,
+		Reason: TickBackfill,
+	}})
 	same(t, "replaced", replaced, []TickRow{{At: 2, Outcome: lessor.TickCaughtUp, Reason: TickBackfill}})
 }
 

@@ -39,13 +39,16 @@ func TestReferencesOpenNothing(t *testing.T) {
 	for _, target := range []string{
 		"file://" + file, "file://" + fifo, file, fifo, "schema.json", "../schema.json", "./fifo", "?x", "",
 		"http://" + listener.Addr().String() + "/a", "https://" + listener.Addr().String() + "/a",
-		"//" + listener.Addr().String() + "/a", "ftp://" + listener.Addr().String(), "lessor:///other", "lessor:///schema#x",
+		"//" + listener.Addr().String() + "/a", "ftp://" + listener.Addr().String(), "lessor:///other",
+		"lessor:///schema#x",
 		"urn:uuid:0", "https://json-schema.org/draft/2020-12/meta/core", "https://json-schema.org/../loader.go",
 	} {
 		for _, form := range []string{
 			`{"$ref": %q}`, `{"$dynamicRef": %q}`, `{"$recursiveRef": %q}`, `{"$schema": %q}`,
-			`{"$defs": {"a": {"$ref": %q}}}`, `{"properties": {"const": {"$ref": %q}}}`, `{"items": {"not": {"$dynamicRef": %q}}}`,
-			`{"$id": %q, "$ref": "other"}`, `{"$defs": {"a": {"$id": %q, "$ref": "#/x"}}}`, `{"dependencies": {"a": {"$ref": %q}}}`,
+			`{"$defs": {"a": {"$ref": %q}}}`, `{"properties": {"const": {"$ref": %q}}}`,
+			`{"items": {"not": {"$dynamicRef": %q}}}`,
+			`{"$id": %q, "$ref": "other"}`, `{"$defs": {"a": {"$id": %q, "$ref": "#/x"}}}`,
+			`{"dependencies": {"a": {"$ref": %q}}}`,
 			`{"x": {"$ref": %q}, "$ref": "#/x"}`, `{"$defs": {"a": {"$id": "/b", "$schema": %q}}}`,
 		} {
 			raw := fmt.Sprintf(form, target)
@@ -79,16 +82,33 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 	nested := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
 	for _, c := range []struct{ name, schema, payload string }{
-		{"doubling references", `{"$ref": "#/$defs/a0", "$defs": {` + doubling.String() + `"a40": {"type": "object"}}}`, `{}`},
-		{"doubling with depth", `{"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}`, strings.Repeat(`{"a":`, 40) + "{}" + strings.Repeat("}", 40)},
 		{
-			"doubling by patterns, in a negation", `{"not": {"$ref": "#/$defs/x"}, "$defs": {"x": {"type": "object", "patternProperties": {"a": {"$ref": "#/$defs/x"}, "^a": {"$ref": "#/$defs/x"}}}}}`,
+			"doubling references", `{"$ref": "#/$defs/a0", "$defs": {` + doubling.String() +
+				`"a40": {"type": "object"}}}`,
+			`{}`,
+		},
+		{
+			"doubling with depth", `{"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}`,
+			strings.Repeat(`{"a":`, 40) + "{}" + strings.Repeat("}", 40),
+		},
+		{
+			"doubling by patterns, in a negation",
+			`{"not": {"$ref": "#/$defs/x"}, "$defs": {"x": {"type": "object", "patternProperties":
+				{"a": {"$ref": "#/$defs/x"}, "^a": {"$ref": "#/$defs/x"}}}}}`,
 			strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
 		},
 		{"a circle", `{"$ref": "#"}`, `{}`},
-		{"a circle of two", `{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$dynamicRef": "#b"}]}, "b": {"$dynamicAnchor": "b", "$ref": "#/$defs/a"}}}`, `{}`},
-		{"many items, many values", `{"properties": {"a": {"items": {"enum": [` + strings.Join(values, ",") + `]}}}}`, `{"a": [` + strings.Repeat("-1,", 60000) + `-1]}`},
-		{"a slow pattern on a long text", `{"properties": {"a": {"pattern": "(x+x+)+y(a|b|c){100}"}}}`, `{"a": "` + strings.Repeat("x", 250_000) + `"}`},
+		{"a circle of two", `{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$dynamicRef": "#b"}]},
+			"b": {"$dynamicAnchor": "b", "$ref": "#/$defs/a"}}}`, `{}`},
+		{
+			"many items, many values", `{"properties": {"a": {"items": {"enum": [` + strings.Join(values, ",") +
+				`]}}}}`,
+			`{"a": [` + strings.Repeat("-1,", 60000) + `-1]}`,
+		},
+		{
+			"a slow pattern on a long text", `{"properties": {"a": {"pattern": "(x+x+)+y(a|b|c){100}"}}}`,
+			`{"a": "` + strings.Repeat("x", 250_000) + `"}`,
+		},
 		{"a deep payload", `{"properties": {"a": {"$ref": "#"}}}`, nested},
 		{"a huge number", `{"properties": {"a": {"minimum": 1}}}`, `{"a": 1e999999999}`},
 		{"a tiny number", `{"properties": {"a": {"type": "integer"}}}`, `{"a": 1e-999999}`},
@@ -132,7 +152,8 @@ func TestHonestPayloadsAreAffordable(t *testing.T) {
 
 func FuzzCompile(f *testing.F) {
 	f.Add(`{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "string"}]}}}`, `{"a": [1, "x", null]}`)
-	f.Add(`{"$dynamicAnchor": "n", "properties": {"a": {"$dynamicRef": "#n"}}, "unevaluatedProperties": false}`, `{"a": {"b": 1}}`)
+	f.Add(`{"$dynamicAnchor": "n", "properties": {"a": {"$dynamicRef": "#n"}}, "unevaluatedProperties": false}`,
+		`{"a": {"b": 1}}`)
 	f.Add(`{"patternProperties": {"^a": {"minimum": 1e3}}, "items": {"uniqueItems": true}}`, `[[1, 1.0], {"a": 3}]`)
 	f.Fuzz(func(t *testing.T, schema, payload string) {
 		s, err := Compile([]byte(schema))

@@ -149,11 +149,15 @@ func TestIssueRefusesWhatCannotBe(t *testing.T) {
 	} {
 		_, secret, err := Issue(tt.ask, 1)
 		var e *lessor.Error
-		if !errors.As(err, &e) || e.Code != lessor.CodeInvalidValue || len(e.Fields) != 1 || e.Fields[0].Field != tt.field || secret != "" {
+		if !errors.As(err, &e) || e.Code != lessor.CodeInvalidValue || len(e.Fields) != 1 ||
+			e.Fields[0].Field != tt.field || secret != "" {
 			t.Errorf("%s: got %v, want invalid_value for %s", tt.name, err, tt.field)
 		}
 	}
-	tok, _ := issue(t, Ask{Role: new("operator"), TenantID: tenant, Name: new(strings.Repeat("é", 200)), ExpiresInSeconds: new(int64(1))}, 5000)
+	tok, _ := issue(t, Ask{
+		Role: new("operator"), TenantID: tenant, Name: new(strings.Repeat("é", 200)),
+		ExpiresInSeconds: new(int64(1)),
+	}, 5000)
 	if tok.ExpiresAt != 6000 || tok.Tenant == nil || tok.ID.IsZero() {
 		t.Errorf("issued %+v", tok)
 	}

@@ -29,7 +29,10 @@ func TestHoldsEndWithTheirToken(t *testing.T) {
 		defer cancel()
 		go b.Run(ctx, func(error) {})
 		ended := map[string]time.Time{}
-		for name, hash := range map[string][32]byte{"here": here.Hash, "there": there.Hash, "short": short.Hash, "stays": stays.Hash, "none": Tokenless} {
+		for name, hash := range map[string][32]byte{
+			"here": here.Hash, "there": there.Hash, "short": short.Hash,
+			"stays": stays.Hash, "none": Tokenless,
+		} {
 			t.Cleanup(b.Hold(hash, func() { ended[name] = time.Now() }))
 		}
 		synctest.Wait()

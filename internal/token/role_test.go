@@ -12,8 +12,10 @@ func TestRolesHaveTheScopesOfTheSpecification(t *testing.T) {
 		Viewer:    "public describe observe read read_job read_jobs read_leases read_figures read_handlers",
 		Submitter: "public describe read_job read_jobs submit",
 		Worker:    "public describe read_job read_leases lease read_figures read_handlers",
-		Operator:  "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures set_capacity drain schedule set_tenant read_handlers set_handler",
-		Admin:     "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures set_capacity drain schedule set_tenant read_handlers set_handler read_audit administer",
+		Operator: "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures " +
+			"set_capacity drain schedule set_tenant read_handlers set_handler",
+		Admin: "public describe observe read read_job read_jobs submit read_leases lease revoke read_figures " +
+			"set_capacity drain schedule set_tenant read_handlers set_handler read_audit administer",
 	}
 	for _, r := range Roles() {
 		for s := range scopes {
@@ -38,7 +40,10 @@ func TestUnknownScopesAndRolesAreAllowedNothing(t *testing.T) {
 
 func TestScopesThatConcernAllTenantsRefuseTenants(t *testing.T) {
 	for s := range scopes {
-		want := slices.Contains([]Scope{Observe, ReadFigures, SetCapacity, Drain, SetTenant, ReadHandlers, SetHandler, ReadAudit, Administer}, s)
+		want := slices.Contains([]Scope{
+			Observe, ReadFigures, SetCapacity, Drain, SetTenant, ReadHandlers, SetHandler,
+			ReadAudit, Administer,
+		}, s)
 		if s.RefusesTenants() != want {
 			t.Errorf("%s refuses tenants: %v, want %v", s, s.RefusesTenants(), want)
 		}
