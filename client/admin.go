@@ -10,15 +10,15 @@ import (
 	"lessor"
 )
 
-// TokenRequest says which token to make.
+// TokenRequest describes a token to create.
 type TokenRequest struct {
 	// Role is viewer, submitter, worker, operator or admin.
 	Role string
-	// Tenant walls the token in; nil = all tenants.
+	// Tenant restricts the token to one tenant; nil means all tenants.
 	Tenant *lessor.TenantID
-	// Name is how records name whoever uses the token.
+	// Name appears in records of what the token was used for.
 	Name string
-	// ExpiresIn ends the token by itself, in whole seconds. Zero means never.
+	// ExpiresIn is the life of the token, in whole seconds. Zero means that it does not expire.
 	ExpiresIn time.Duration
 }
 
@@ -34,43 +34,19 @@ type Token struct {
 	ExpiresAt lessor.Instant   `json:"expiresAt"`
 }
 
-// Finding is one line of a server's health check.
-type Finding struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-}
-
-// CreateToken makes an access token. It is not repeated: two tokens would be one too many.
+// CreateToken creates an access token. The call is not repeated, because a repetition would create a second token.
 func (c *Client) CreateToken(ctx context.Context, r TokenRequest) (Token, error) {
-	body := struct {
+	return send[Token](ctx, c, http.MethodPost, admin+"/tokens", struct {
 		Role             string           `json:"role"`
 		TenantID         *lessor.TenantID `json:"tenantId,omitempty"`
 		ExpiresInSeconds int64            `json:"expiresInSeconds,omitempty"`
 		Name             string           `json:"name,omitempty"`
-	}{r.Role, r.Tenant, int64((r.ExpiresIn + time.Second - 1) / time.Second), r.Name}
-	var token Token
-	_, err := c.do(ctx, call{method: http.MethodPost, path: admin + "/tokens", body: body}, &token)
-	return token, err
+	}{r.Role, r.Tenant, int64((r.ExpiresIn + time.Second - 1) / time.Second), r.Name})
 }
 
 // Tokens returns all tokens, newest first.
 func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
-	var tokens []Token
-	for t, err := range eachPage("", func(cursor string) ([]Token, string, error) {
-		var answer struct {
-			Tokens     []Token `json:"tokens"`
-			NextCursor *string `json:"nextCursor"`
-		}
-		_, err := c.read(ctx, admin+"/tokens", page(0, cursor), maxObject, &answer)
-		return answer.Tokens, deref(answer.NextCursor), err
-	}) {
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, t)
-	}
-	return tokens, nil
+	return collect[Token](ctx, c, admin+"/tokens", "tokens")
 }
 
 // DeleteToken ends a token.
@@ -79,32 +55,80 @@ func (c *Client) DeleteToken(ctx context.Context, id lessor.TokenID) error {
 	return err
 }
 
-// backupStart is how long a server may take to make the copy before its first byte: a large store is copied whole.
+// backupStart is how long a server may copy its store before it sends the first byte.
 const backupStart = 10 * time.Minute
 
-// Backup writes a consistent copy of the store to w and returns its size. After an error what was written is not a
-// copy.
+// Backup writes a consistent copy of the store to w and returns its size. After an error w holds no usable copy.
 func (c *Client) Backup(ctx context.Context, w io.Writer) (size int64, err error) {
 	err = c.eachTry(ctx, true, func(base string) error {
-		body, err := c.stream(ctx, base, call{method: http.MethodGet, path: admin + "/backup", hold: backupStart}, nil)
+		body, _, err := c.open(ctx, base, call{method: http.MethodGet, path: admin + "/backup", hold: backupStart}, nil)
 		if err != nil {
 			return err
 		}
 		defer body.Close()
 		size, err = io.Copy(w, body)
 		if err != nil {
-			return fmt.Errorf("copy the backup: %w", err) // not repeated: part of it is written
+			return fmt.Errorf("copy the backup: %w", err) // not repeated: w holds a part of the copy
 		}
 		return nil
 	})
 	return size, err
 }
 
-// Doctor asks the server to look at its own health.
+// Finding is one line of a server's health check.
+type Finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Doctor makes the server check its own health.
 func (c *Client) Doctor(ctx context.Context) ([]Finding, error) {
-	var answer struct {
+	answer, err := get[struct {
 		Findings []Finding `json:"findings"`
-	}
-	_, err := c.read(ctx, admin+"/doctor", nil, maxObject, &answer)
+	}](ctx, c, admin+"/doctor", nil, maxObject)
 	return answer.Findings, err
+}
+
+type logLevel struct {
+	Level string `json:"level"`
+}
+
+// LogLevel returns the lowest level that the server logs. It needs an admin token.
+func (c *Client) LogLevel(ctx context.Context) (string, error) {
+	answer, err := get[logLevel](ctx, c, admin+"/log-level", nil, maxObject)
+	return answer.Level, err
+}
+
+// SetLogLevel changes the lowest level that the answering node logs, until it stops: debug, info, warn or error.
+func (c *Client) SetLogLevel(ctx context.Context, level string) (string, error) {
+	var answer logLevel
+	_, err := c.do(ctx, call{
+		method: http.MethodPut, path: admin + "/log-level", body: logLevel{level}, safe: true,
+	}, &answer)
+	return answer.Level, err
+}
+
+// Ready returns nil when a server answers that it is ready.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/health/ready", safe: true}, nil)
+	return err
+}
+
+// Clock returns the time of the server, to the second. It is for finding clocks that are wrong; no decision about a
+// lease depends on it.
+func (c *Client) Clock(ctx context.Context) (time.Time, error) {
+	var at time.Time
+	err := c.eachTry(ctx, true, func(base string) error {
+		body, header, err := c.open(ctx, base, call{method: http.MethodGet, path: "/health/live"}, nil)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		if at, err = http.ParseTime(header.Get("Date")); err != nil {
+			return fmt.Errorf("read the server's Date: %w", err)
+		}
+		return nil
+	})
+	return at, err
 }

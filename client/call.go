@@ -16,34 +16,34 @@ import (
 	"lessor"
 )
 
-// Where the routes are.
+// The prefixes of the routes.
 const (
 	scheduler = "/api/system/scheduler"
 	kernel    = "/api/kernel"
 	admin     = "/api/admin"
 )
 
-// Bounds of what is read from an answer. A list or a batch of grants carries up to 1000 jobs with payloads of up to
-// 256 KiB; everything else is one object.
+// The bounds of an answer. A list or a batch of grants has up to 1000 jobs with payloads of up to 256 KiB; every other
+// answer is one object.
 const (
 	maxObject = 16 << 20
 	maxList   = 512 << 20
 )
 
-// call is one call of the API, to be sent to whichever server answers.
+// call is one call of the API.
 type call struct {
 	method string
 	path   string
 	query  url.Values
 	body   any // nil = none
-	// safe: repeating it is harmless even if the first was received.
+	// safe means that repeating the call is harmless, even if a server received it.
 	safe bool
-	// hold is how long the server may take beyond a usual try.
+	// hold is how long the server may take in addition to Config.Timeout.
 	hold  time.Duration
 	limit int64 // of the answer in bytes; 0 = maxObject
 }
 
-// do makes the call, on another server if need be, and decodes the answer into the value given (nil = discard it).
+// do makes the call, on another server if necessary, and decodes the answer into into, which may be nil.
 func (c *Client) do(ctx context.Context, k call, into any) (status int, err error) {
 	var body []byte
 	if k.body != nil {
@@ -58,7 +58,7 @@ func (c *Client) do(ctx context.Context, k call, into any) (status int, err erro
 	return status, err
 }
 
-// eachTry calls try with one server after the other until it succeeds or a repetition makes no sense.
+// eachTry calls try with one server after another until it succeeds or must not be repeated.
 func (c *Client) eachTry(ctx context.Context, safe bool, try func(base string) error) error {
 	for n := 1; ; n++ {
 		place, base := c.servers.current()
@@ -74,7 +74,7 @@ func (c *Client) eachTry(ctx context.Context, safe bool, try func(base string) e
 			return err
 		}
 		if n%len(c.servers.urls) != 0 {
-			continue // a server that was not asked yet
+			continue // with a server that was not tried in this round
 		}
 		if !pause(ctx, roundPause(n/len(c.servers.urls), err)) {
 			return err
@@ -82,7 +82,7 @@ func (c *Client) eachTry(ctx context.Context, safe bool, try func(base string) e
 	}
 }
 
-// repeatable tells whether another try could succeed, and whether the failed one may have been received.
+// repeatable reports whether another try could succeed, and whether a server may have received the failed one.
 func repeatable(err error) (again, received bool) {
 	if u, ok := errors.AsType[*UnreachableError](err); ok {
 		return true, u.MayHaveArrived
@@ -103,7 +103,7 @@ func roundPause(n int, err error) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// pause waits and reports whether ctx let it.
+// pause waits for d and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -115,7 +115,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// try asks one server once.
+// try sends the call to one server once.
 func (c *Client) try(ctx context.Context, base string, k call, body []byte, into any) (status int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+k.hold, errTimeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func (c *Client) try(ctx context.Context, base string, k call, body []byte, into
 	case err != nil:
 		return 0, unreachable(ctx, base, true, fmt.Errorf("read answer: %w", err))
 	case int64(len(data)) > limit:
-		return 0, fmt.Errorf("answer of %s is larger than %d MiB: ask for fewer at once", base, limit>>20)
+		return 0, fmt.Errorf("answer of %s is larger than %d MiB: request fewer entries at once", base, limit>>20)
 	case into == nil:
 		return resp.StatusCode, nil
 	}
@@ -179,4 +179,17 @@ func (c *Client) send(
 		return nil, refusal(base, k, resp)
 	}
 	return resp, nil
+}
+
+type traceparentKey struct{}
+
+// WithTraceparent returns a context whose calls carry the W3C trace context header traceparent. The server continues
+// that trace and stores its id with the jobs that the calls submit.
+func WithTraceparent(ctx context.Context, traceparent string) context.Context {
+	return context.WithValue(ctx, traceparentKey{}, traceparent)
+}
+
+func traceparent(ctx context.Context) string {
+	s, _ := ctx.Value(traceparentKey{}).(string)
+	return s
 }

@@ -9,17 +9,17 @@ import (
 	"lessor"
 )
 
-// CapacityChange says what to change. A nil field stays as it is; Reset returns a field to the configuration.
+// CapacityChange is a change of the capacity. A nil field stays as it is; Reset… restores the configured value.
 type CapacityChange struct {
 	TotalUnits *int64
 	Busy       *int64
-	// ExpiresIn ends the change by itself, in whole seconds. Zero means that it stays.
+	// ExpiresIn is how long the change lasts, in whole seconds. Zero means that it stays.
 	ExpiresIn       time.Duration
 	ResetTotalUnits bool
 	ResetBusy       bool
 }
 
-// MarshalJSON writes the body of PUT /capacity, where absent and null differ.
+// MarshalJSON encodes the body of PUT /capacity, where an absent field and null differ.
 func (c CapacityChange) MarshalJSON() ([]byte, error) {
 	body := map[string]*int64{}
 	if c.TotalUnits != nil || c.ResetTotalUnits {
@@ -34,52 +34,27 @@ func (c CapacityChange) MarshalJSON() ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// Capacity returns what may be leased now.
+// Capacity returns how much may be leased now.
 func (c *Client) Capacity(ctx context.Context) (lessor.Capacity, error) {
-	var capacity lessor.Capacity
-	_, err := c.read(ctx, scheduler+"/capacity", nil, maxObject, &capacity)
-	return capacity, err
+	return get[lessor.Capacity](ctx, c, scheduler+"/capacity", nil, maxObject)
 }
 
-// SetCapacity changes what may be leased; the change is kept in the store.
+// SetCapacity changes how much may be leased. The store keeps the change.
 func (c *Client) SetCapacity(ctx context.Context, ch CapacityChange) (lessor.Capacity, error) {
-	var capacity lessor.Capacity
-	_, err := c.do(ctx, call{method: http.MethodPut, path: scheduler + "/capacity", body: ch}, &capacity)
-	return capacity, err
+	return send[lessor.Capacity](ctx, c, http.MethodPut, scheduler+"/capacity", ch)
 }
 
 // Status returns the state of the whole scheduler.
 func (c *Client) Status(ctx context.Context) (lessor.Status, error) {
-	var status lessor.Status
-	_, err := c.read(ctx, scheduler+"/status", nil, maxObject, &status)
-	return status, err
+	return get[lessor.Status](ctx, c, scheduler+"/status", nil, maxObject)
 }
 
-// SetDraining stops new grants, or lets them go on. Leases that are held stay.
+// SetDraining stops new grants, or allows them again. Existing leases stay.
 func (c *Client) SetDraining(ctx context.Context, draining bool) (lessor.Status, error) {
-	body := struct {
-		Draining bool `json:"draining"`
-	}{draining}
-	var status lessor.Status
-	_, err := c.do(ctx, call{method: http.MethodPut, path: scheduler + "/drain", body: body}, &status)
-	return status, err
+	return send[lessor.Status](ctx, c, http.MethodPut, scheduler+"/drain", map[string]bool{"draining": draining})
 }
 
-// Workers returns who asked for work or beat in the last five minutes.
+// Workers returns the workers that requested work or sent a heartbeat in the last five minutes.
 func (c *Client) Workers(ctx context.Context) ([]lessor.Worker, error) {
-	var workers []lessor.Worker
-	for w, err := range eachPage("", func(cursor string) ([]lessor.Worker, string, error) {
-		var answer struct {
-			Workers    []lessor.Worker `json:"workers"`
-			NextCursor *string         `json:"next_cursor"`
-		}
-		_, err := c.read(ctx, scheduler+"/workers", page(0, cursor), maxObject, &answer)
-		return answer.Workers, deref(answer.NextCursor), err
-	}) {
-		if err != nil {
-			return nil, err
-		}
-		workers = append(workers, w)
-	}
-	return workers, nil
+	return collect[lessor.Worker](ctx, c, scheduler+"/workers", "workers")
 }

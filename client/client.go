@@ -2,34 +2,29 @@ package client
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// DefaultServer is where `lessor serve` listens unless told otherwise.
+// DefaultServer is the default address of `lessor serve`.
 const DefaultServer = "http://127.0.0.1:5377"
 
-// maxServers bounds the list of servers: a call may visit all of them several times.
-const maxServers = 16
-
-// Config says how to reach Lessor. The zero value reaches a server on this machine.
+// Config configures a Client. The zero value reaches a server on this machine.
 type Config struct {
-	// Server is a list of base URLs, separated by commas; HOST:PORT means http://HOST:PORT. Empty means DefaultServer.
+	// Server is a list of base URLs, separated by commas; HOST:PORT means http://HOST:PORT. The default is
+	// DefaultServer.
 	Server string
-	// Token is sent as a bearer token; empty sends none.
+	// Token is the bearer token. The default is none.
 	Token string
-	// TokenServer, if set, is the only server of the list that Token is sent to, written as in Server.
+	// TokenServer restricts Token to one server of the list. By default all servers receive it.
 	TokenServer string
-	// HTTP sends the requests. nil means a client of its own.
+	// HTTP sends the requests. The default is a client with timeouts that suit heartbeats.
 	HTTP *http.Client
-	// UserAgent is how the server's list of workers names this program. Empty means "lessor-go".
+	// UserAgent names this program in the server's list of workers. The default is "lessor-go".
 	UserAgent string
-	// Timeout bounds one try, not counting the time that a lease request asked the server to wait. Zero means 15 s.
+	// Timeout bounds one try, without the time that a lease request lets the server wait. The default is 15 s.
 	Timeout time.Duration
 }
 
@@ -50,7 +45,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	if strings.ContainsFunc(cfg.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("token: has characters that no token has (spaces, line ends or other control characters)")
+		return nil, errors.New("token: it contains spaces, line ends or other characters that no token has")
 	}
 	if cfg.TokenServer != "" {
 		if cfg.TokenServer, err = parseServer(cfg.TokenServer); err != nil {
@@ -73,12 +68,12 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close closes idle connections. Calls that are under way go on.
+// Close closes idle connections. Calls in progress continue.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// newHTTP gives up on a host that does not answer early enough to try the next within a heartbeat's pace, keeps enough
-// idle connections for a worker with many leases, and follows no redirect: the API has none, and
-// a token must not travel to where a redirect points.
+// newHTTP returns a client that gives up on a silent host early enough to try the next server between two heartbeats,
+// and that keeps enough idle connections for a worker with many leases. It follows no redirects: the API has none, and
+// a token must not be sent to the target of a redirect.
 func newHTTP() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -91,43 +86,4 @@ func newHTTP() *http.Client {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-func parseServers(list string) (*servers, error) {
-	if strings.TrimSpace(list) == "" {
-		list = DefaultServer
-	}
-	var urls []string
-	for part := range strings.SplitSeq(list, ",") {
-		base, err := parseServer(part)
-		if err != nil {
-			return nil, err
-		}
-		urls = append(urls, base)
-	}
-	if len(urls) > maxServers {
-		return nil, fmt.Errorf("server: %d are given, at most %d are allowed", len(urls), maxServers)
-	}
-	return &servers{urls: urls}, nil
-}
-
-// parseServer returns the base URL of one server.
-func parseServer(s string) (string, error) {
-	s = strings.TrimRight(strings.TrimSpace(s), "/")
-	if host, port, err := net.SplitHostPort(s); err == nil && host != "" && isPort(port) {
-		s = "http://" + s
-	}
-	u, err := url.Parse(s)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("server %q: %w", s, err)
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "", u.User != nil:
-		return "", fmt.Errorf("server %q: is not a base URL like %s", s, DefaultServer)
-	}
-	return s, nil
-}
-
-func isPort(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 16)
-	return err == nil
 }

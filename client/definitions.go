@@ -5,35 +5,37 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"lessor"
 )
 
-// PutDefinition stores a definition whole and reports whether it is new.
+// PutDefinition stores a definition, replacing an existing one, and reports whether it is new.
 func (c *Client) PutDefinition(ctx context.Context, e lessor.Envelope) (d lessor.Definition, created bool, err error) {
-	status, err := c.do(ctx, call{method: http.MethodPut, path: definitionPath(deref(e.JobID), ""), body: e}, &d)
+	var jobID string
+	if e.JobID != nil {
+		jobID = *e.JobID
+	}
+	status, err := c.do(ctx, call{method: http.MethodPut, path: definitionPath(jobID, ""), body: e}, &d)
 	return d, status == http.StatusCreated, err
 }
 
 // Definition returns one definition.
-func (c *Client) Definition(ctx context.Context, id string) (d lessor.Definition, err error) {
-	_, err = c.read(ctx, definitionPath(id, ""), nil, maxObject, &d)
-	return d, err
+func (c *Client) Definition(ctx context.Context, id string) (lessor.Definition, error) {
+	return get[lessor.Definition](ctx, c, definitionPath(id, ""), nil, maxObject)
 }
 
-// Definitions returns one page of the definitions that match f, newest first, and the cursor of the next page, "" at
-// the end.
+// Definitions returns one page of the definitions that match f, newest first.
 func (c *Client) Definitions(
 	ctx context.Context, f lessor.DefinitionFilter,
 ) (ds []lessor.Definition, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	set(q, "moduleId", f.Module)
-	setTenant(q, f.Tenant)
-	return kernelPage[lessor.Definition](ctx, c, "/jobs", "jobs", q)
+	setTenant(q, "tenantId", f.Tenant)
+	return list[lessor.Definition](ctx, c, kernel+"/jobs", "jobs", q)
 }
 
-// AllDefinitions returns all definitions that match f, page by page; f.Limit is the size of a page. It ends at the
-// first error.
+// AllDefinitions returns all definitions that match f; f.Limit is the size of a page.
 func (c *Client) AllDefinitions(ctx context.Context, f lessor.DefinitionFilter) iter.Seq2[lessor.Definition, error] {
 	return eachPage(f.Cursor, func(cursor string) ([]lessor.Definition, string, error) {
 		f.Cursor = cursor
@@ -41,37 +43,82 @@ func (c *Client) AllDefinitions(ctx context.Context, f lessor.DefinitionFilter) 
 	})
 }
 
-// DeleteDefinition removes a definition and cancels its jobs that wait. Its runs stay.
+// DeleteDefinition removes a definition and cancels its waiting jobs. Its runs stay.
 func (c *Client) DeleteDefinition(ctx context.Context, id string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: definitionPath(id, "")}, nil)
 	return err
 }
 
-// Apply stores a module's definitions for one tenant, all or none, and tells what that did, or with DryRun would do.
-func (c *Client) Apply(ctx context.Context, m lessor.Manifest) (applied lessor.Applied, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPost, path: kernel + "/manifests", body: m}, &applied)
-	return applied, err
+// Apply stores the definitions of a module for one tenant, all or none. It returns what changed, or would change with
+// DryRun.
+func (c *Client) Apply(ctx context.Context, m lessor.Manifest) (lessor.Applied, error) {
+	return send[lessor.Applied](ctx, c, http.MethodPost, kernel+"/manifests", m)
 }
 
-// Pause stops a definition's ticks and lets its queued jobs wait.
+// Pause stops the ticks of a definition and holds back its queued jobs.
 func (c *Client) Pause(ctx context.Context, id string) (lessor.Definition, error) {
-	return c.steer(ctx, id, "/pause")
+	return send[lessor.Definition](ctx, c, http.MethodPost, definitionPath(id, "/pause"), nil)
 }
 
-// Resume ends a pause. Ticks of the time between are not caught up.
+// Resume ends a pause. Ticks that fell into the pause are not caught up.
 func (c *Client) Resume(ctx context.Context, id string) (lessor.Definition, error) {
-	return c.steer(ctx, id, "/resume")
+	return send[lessor.Definition](ctx, c, http.MethodPost, definitionPath(id, "/resume"), nil)
 }
 
 // ResetCircuit closes a definition's circuit.
 func (c *Client) ResetCircuit(ctx context.Context, id string) (lessor.Definition, error) {
-	return c.steer(ctx, id, "/circuit/reset")
+	return send[lessor.Definition](ctx, c, http.MethodPost, definitionPath(id, "/circuit/reset"), nil)
 }
 
-func (c *Client) steer(ctx context.Context, id, verb string) (d lessor.Definition, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPost, path: definitionPath(id, verb), body: struct{}{}}, &d)
-	return d, err
+// Trigger creates a job of a definition now, even if it is paused, and returns its id.
+func (c *Client) Trigger(ctx context.Context, id string) (lessor.JobID, error) {
+	answer, err := send[struct {
+		RunID lessor.JobID `json:"runId"`
+	}](ctx, c, http.MethodPost, definitionPath(id, "/trigger"), nil)
+	return answer.RunID, err
 }
 
-// definitionPath escapes the id, which may have any characters.
+// Backfill creates the jobs of past ticks from..to, at most 1000, and returns how many it created. A tick that already
+// has a job gets no second one, so Backfill may be repeated.
+func (c *Client) Backfill(ctx context.Context, id string, from, to lessor.Instant) (created int, err error) {
+	answer, err := send[struct {
+		Created int `json:"created"`
+	}](ctx, c, http.MethodPost, definitionPath(id, "/backfill"), map[string]lessor.Instant{"from": from, "to": to})
+	return answer.Created, err
+}
+
+// NextTicks returns the next ticks of a definition, 1 to 100, even if it is paused. Zero means five.
+func (c *Client) NextTicks(ctx context.Context, id string, count int) ([]lessor.Instant, error) {
+	q := url.Values{}
+	if count != 0 {
+		q.Set("count", strconv.Itoa(count))
+	}
+	answer, err := get[struct {
+		Next []lessor.Instant `json:"next"`
+	}](ctx, c, definitionPath(id, "/next"), q, maxObject)
+	return answer.Next, err
+}
+
+// Ticks returns one page of a definition's ticks and their outcomes, oldest first.
+func (c *Client) Ticks(
+	ctx context.Context, id string, f lessor.TickFilter,
+) (ticks []lessor.Tick, next string, err error) {
+	q := page(f.Limit, f.Cursor)
+	for name, at := range map[string]lessor.Instant{"from": f.From, "to": f.To} {
+		if !at.IsZero() {
+			q.Set(name, at.String())
+		}
+	}
+	return list[lessor.Tick](ctx, c, definitionPath(id, "/ticks"), "ticks", q)
+}
+
+// AllTicks returns all ticks that match f; f.Limit is the size of a page.
+func (c *Client) AllTicks(ctx context.Context, id string, f lessor.TickFilter) iter.Seq2[lessor.Tick, error] {
+	return eachPage(f.Cursor, func(cursor string) ([]lessor.Tick, string, error) {
+		f.Cursor = cursor
+		return c.Ticks(ctx, id, f)
+	})
+}
+
+// definitionPath escapes the id, which may contain any character.
 func definitionPath(id, rest string) string { return kernel + "/jobs/" + url.PathEscape(id) + rest }

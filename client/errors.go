@@ -17,18 +17,18 @@ import (
 
 var errTimeout = errors.New("no answer in time")
 
-// maxProblem bounds what is read from an error's body.
+// maxProblem bounds the body of an error.
 const maxProblem = 1 << 20
 
-// UnreachableError says that no answer came from any server; Server is the last one asked.
+// UnreachableError means that no server answered. Server is the last one that was tried.
 type UnreachableError struct {
 	Server string
-	// MayHaveArrived is set when the request may have been received and acted upon.
+	// MayHaveArrived means that the server may have received and executed the request.
 	MayHaveArrived bool
 	Err            error
 }
 
-// Error names the server and, if so, that the outcome is not known.
+// Error names the server and says if the outcome is unknown.
 func (e *UnreachableError) Error() string {
 	s := "reach " + e.Server + ": " + e.Err.Error()
 	if e.MayHaveArrived {
@@ -50,8 +50,8 @@ func unreachable(ctx context.Context, base string, received bool, err error) err
 	return &UnreachableError{Server: base, MayHaveArrived: received, Err: err}
 }
 
-// neverSent reports whether err came before the first byte was sent: no address, or no connection. Every other failure
-// counts as "may have been received".
+// neverSent reports whether err occurred before the first byte was sent: there was no address or no connection. After
+// every other error the server may have received the request.
 func neverSent(err error) bool {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return true
@@ -70,8 +70,8 @@ type problem struct {
 	TraceID     string              `json:"trace_id"`
 }
 
-// refusal turns an answer that is not 2xx into an error: a *lessor.Error if Lessor made it. A gateway's 502, 503 or 504
-// says nothing about what happened behind it.
+// refusal turns an answer that is not 2xx into an error: a *lessor.Error if it came from Lessor. A 502, 503 or 504 of a
+// gateway does not say what happened behind it.
 func refusal(base string, k call, resp *http.Response) error {
 	var p problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
@@ -93,10 +93,11 @@ func refusal(base string, k call, resp *http.Response) error {
 	return fmt.Errorf("%s answered %s %s with %s: is it a Lessor server?", base, k.method, k.path, resp.Status)
 }
 
-// maxRetryAfter cuts what a server may ask for: more is a mistake, and an overflow must not become a short wait.
+// maxRetryAfter bounds the wait that a server may ask for. More is a mistake, and an overflow must not become a short
+// wait.
 const maxRetryAfter = 24 * time.Hour
 
-// retryAfter reads the header's seconds; the server never sends a date.
+// retryAfter parses the seconds in the header. The server never sends a date.
 func retryAfter(header string) time.Duration {
 	s, err := strconv.ParseInt(header, 10, 32)
 	if err != nil || s < 0 {

@@ -31,8 +31,8 @@ func (c *Client) SubmitJob(ctx context.Context, s lessor.Submission) (lessor.Sub
 	return job, err
 }
 
-// SubmitBatch submits 1 to 1000 jobs, all or none, and returns them in the order given. Known idempotency keys return
-// their job in place.
+// SubmitBatch submits 1 to 1000 jobs, all or none, and returns them in the same order. For a known idempotency key it
+// returns the first job with that key.
 func (c *Client) SubmitBatch(ctx context.Context, subs []lessor.Submission) ([]lessor.Job, error) {
 	safe := true
 	for _, s := range subs {
@@ -52,30 +52,20 @@ func (c *Client) SubmitBatch(ctx context.Context, subs []lessor.Submission) ([]l
 
 // Job returns one job.
 func (c *Client) Job(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
-	var job lessor.Job
-	_, err := c.read(ctx, jobPath(id, ""), nil, maxObject, &job)
-	return job, err
+	return get[lessor.Job](ctx, c, jobPath(id, ""), nil, maxObject)
 }
 
-// Jobs returns one page of the jobs that match f, newest first, and the cursor of the next page, "" at the end. A page
-// may be short, or empty, and still have a successor.
+// Jobs returns one page of the jobs that match f, newest first.
 func (c *Client) Jobs(ctx context.Context, f lessor.JobFilter) (jobs []lessor.Job, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	set(q, "state", string(f.State))
 	set(q, "type", f.Type)
 	set(q, "tag", f.Tag)
-	if f.Tenant != nil {
-		q.Set("tenant_id", f.Tenant.String())
-	}
-	var answer struct {
-		Jobs       []lessor.Job `json:"jobs"`
-		NextCursor *string      `json:"next_cursor"`
-	}
-	_, err = c.read(ctx, scheduler+"/jobs", q, maxList, &answer)
-	return answer.Jobs, deref(answer.NextCursor), err
+	setTenant(q, "tenant_id", f.Tenant)
+	return list[lessor.Job](ctx, c, scheduler+"/jobs", "jobs", q)
 }
 
-// AllJobs returns all jobs that match f, page by page; f.Limit is the size of a page. It ends at the first error.
+// AllJobs returns all jobs that match f; f.Limit is the size of a page.
 func (c *Client) AllJobs(ctx context.Context, f lessor.JobFilter) iter.Seq2[lessor.Job, error] {
 	return eachPage(f.Cursor, func(cursor string) ([]lessor.Job, string, error) {
 		f.Cursor = cursor
@@ -83,46 +73,34 @@ func (c *Client) AllJobs(ctx context.Context, f lessor.JobFilter) iter.Seq2[less
 	})
 }
 
-// Events returns one page of a job's record, oldest first.
+// Events returns one page of the record of a job, oldest first.
 func (c *Client) Events(
 	ctx context.Context, id lessor.JobID, limit int, cursor string,
 ) (events []lessor.Event, next string, err error) {
-	var answer struct {
-		Events     []lessor.Event `json:"events"`
-		NextCursor *string        `json:"next_cursor"`
-	}
-	_, err = c.read(ctx, jobPath(id, "/events"), page(limit, cursor), maxList, &answer)
-	return answer.Events, deref(answer.NextCursor), err
+	return list[lessor.Event](ctx, c, jobPath(id, "/events"), "events", page(limit, cursor))
 }
 
-// AllEvents returns a job's whole record, oldest first. It ends at the first error.
+// AllEvents returns the whole record of a job, oldest first.
 func (c *Client) AllEvents(ctx context.Context, id lessor.JobID) iter.Seq2[lessor.Event, error] {
 	return eachPage("", func(cursor string) ([]lessor.Event, string, error) {
 		return c.Events(ctx, id, maxPage, cursor)
 	})
 }
 
-// Why tells why a job does not run now.
+// Why returns the reasons why a job does not run now.
 func (c *Client) Why(ctx context.Context, id lessor.JobID) (lessor.Why, error) {
-	var why lessor.Why
-	_, err := c.read(ctx, jobPath(id, "/why"), nil, maxObject, &why)
-	return why, err
+	return get[lessor.Why](ctx, c, jobPath(id, "/why"), nil, maxObject)
 }
 
-// Cancel asks for a job's end: at once if nobody holds it or force is set, else when its worker obeys.
+// Cancel cancels a job. A waiting job ends at once, and so does a leased one if force is set; otherwise the worker of a
+// leased job is asked to stop.
 func (c *Client) Cancel(ctx context.Context, id lessor.JobID, force bool) (lessor.Job, error) {
-	var job lessor.Job
-	_, err := c.do(ctx, call{method: http.MethodPost, path: jobPath(id, "/cancel"), body: struct {
-		Force bool `json:"force"`
-	}{force}}, &job)
-	return job, err
+	return send[lessor.Job](ctx, c, http.MethodPost, jobPath(id, "/cancel"), map[string]bool{"force": force})
 }
 
-// Retry queues a job that ended without success for one more attempt, or makes a waiting one due now.
+// Retry queues a job that ended without success for one more attempt, or makes a waiting job due now.
 func (c *Client) Retry(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
-	var job lessor.Job
-	_, err := c.do(ctx, call{method: http.MethodPost, path: jobPath(id, "/retry"), body: struct{}{}}, &job)
-	return job, err
+	return send[lessor.Job](ctx, c, http.MethodPost, jobPath(id, "/retry"), nil)
 }
 
 func jobPath(id lessor.JobID, rest string) string { return scheduler + "/jobs/" + id.String() + rest }

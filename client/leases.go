@@ -20,8 +20,8 @@ type LeaseAnswer struct {
 
 var errEmptyGrant = errors.New("the server granted a request without a lease")
 
-// Request asks for work: the answer is at least one grant, or a denial, or an error. A request without a request id is
-// given one, so that a repetition returns the same grant instead of a second.
+// Request requests leases and returns at least one grant, or a denial, or an error. If r has no request id, Request
+// adds one, so that a repeated call returns the same grants instead of new ones.
 func (c *Client) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error) {
 	if r.RequestID == nil {
 		r.RequestID = new(rand.Text())
@@ -59,7 +59,7 @@ func (c *Client) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Hear
 	return answer, err
 }
 
-// HeartbeatAll keeps 1 to 1000 leases of one worker alive and answers for each, in the order asked.
+// HeartbeatAll keeps 1 to 1000 leases of one worker alive and returns one answer per lease, in the same order.
 func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.LeaseID) ([]LeaseAnswer, error) {
 	return c.batch(ctx, "/leases/heartbeat", struct {
 		WorkerID string           `json:"worker_id"`
@@ -67,13 +67,13 @@ func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.L
 	}{worker, ids})
 }
 
-// Complete ends an attempt: completed, failed or cancelled. The same call again is answered the same.
+// Complete ends an attempt: completed, failed or cancelled. A repeated call gets the same answer.
 func (c *Client) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Completion) error {
 	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/complete"), body: d, safe: true}, nil)
 	return err
 }
 
-// CompleteAll ends 1 to 1000 attempts of one worker and answers for each, in the order asked.
+// CompleteAll ends 1 to 1000 attempts of one worker and returns one answer per lease, in the same order.
 func (c *Client) CompleteAll(ctx context.Context, worker string, ds []lessor.LeaseCompletion) ([]LeaseAnswer, error) {
 	return c.batch(ctx, "/leases/complete", struct {
 		WorkerID string                   `json:"worker_id"`
@@ -81,7 +81,7 @@ func (c *Client) CompleteAll(ctx context.Context, worker string, ds []lessor.Lea
 	}{worker, ds})
 }
 
-// Release gives a lease back: the job is queued in its place and the attempt does not count.
+// Release gives a lease back: the job returns to its place in the queue and the attempt does not count.
 func (c *Client) Release(ctx context.Context, id lessor.LeaseID, r lessor.Release) error {
 	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/release"), body: r, safe: true}, nil)
 	return err
@@ -89,36 +89,31 @@ func (c *Client) Release(ctx context.Context, id lessor.LeaseID, r lessor.Releas
 
 // Revoke takes a lease away from its worker: the attempt fails and is retried as usual.
 func (c *Client) Revoke(ctx context.Context, id lessor.LeaseID, reason string) error {
-	body := struct {
-		Reason string `json:"reason,omitempty"`
-	}{reason}
+	body := map[string]string{}
+	if reason != "" {
+		body["reason"] = reason
+	}
 	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/revoke"), body: body}, nil)
 	return err
 }
 
-// Leases returns one page of the live leases, newest first, of one worker or of all (""), and the cursor of the next
-// page, "" at the end.
+// Leases returns one page of the live leases, newest first, of one worker or of all ("").
 func (c *Client) Leases(
 	ctx context.Context, worker string, limit int, cursor string,
 ) (leases []lessor.Lease, next string, err error) {
 	q := page(limit, cursor)
 	set(q, "worker_id", worker)
-	var answer struct {
-		Leases     []lessor.Lease `json:"leases"`
-		NextCursor *string        `json:"next_cursor"`
-	}
-	_, err = c.read(ctx, scheduler+"/leases", q, maxObject, &answer)
-	return answer.Leases, deref(answer.NextCursor), err
+	return list[lessor.Lease](ctx, c, scheduler+"/leases", "leases", q)
 }
 
-// AllLeases returns all live leases of one worker or of all (""). It ends at the first error.
+// AllLeases returns all live leases of one worker or of all ("").
 func (c *Client) AllLeases(ctx context.Context, worker string) iter.Seq2[lessor.Lease, error] {
 	return eachPage("", func(cursor string) ([]lessor.Lease, string, error) {
 		return c.Leases(ctx, worker, maxPage, cursor)
 	})
 }
 
-// batch makes a call that answers each lease for itself; both batched calls are safe to repeat.
+// batch makes a call with one answer per lease. Both batched calls are safe to repeat.
 func (c *Client) batch(ctx context.Context, path string, body any) ([]LeaseAnswer, error) {
 	var answer struct {
 		Results []struct {

@@ -9,24 +9,22 @@ import (
 	"lessor"
 )
 
-// Run returns the audit of one run.
-func (c *Client) Run(ctx context.Context, id lessor.JobID) (run lessor.Run, err error) {
-	_, err = c.read(ctx, kernel+"/runs/"+id.String(), nil, maxObject, &run)
-	return run, err
+// Run returns one run.
+func (c *Client) Run(ctx context.Context, id lessor.JobID) (lessor.Run, error) {
+	return get[lessor.Run](ctx, c, kernel+"/runs/"+id.String(), nil, maxObject)
 }
 
-// Runs returns one page of the runs that match f, newest first, and the cursor of the next page, "" at the end. A
-// page may be short, or empty, and still have a successor.
+// Runs returns one page of the runs that match f, newest first.
 func (c *Client) Runs(ctx context.Context, f lessor.RunFilter) (runs []lessor.Run, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	set(q, "jobId", f.JobID)
 	set(q, "status", string(f.Status))
 	set(q, "traceId", f.Trace)
-	setTenant(q, f.Tenant)
-	return kernelPage[lessor.Run](ctx, c, "/runs", "runs", q)
+	setTenant(q, "tenantId", f.Tenant)
+	return list[lessor.Run](ctx, c, kernel+"/runs", "runs", q)
 }
 
-// AllRuns returns all runs that match f, page by page. It ends at the first error.
+// AllRuns returns all runs that match f; f.Limit is the size of a page.
 func (c *Client) AllRuns(ctx context.Context, f lessor.RunFilter) iter.Seq2[lessor.Run, error] {
 	return eachPage(f.Cursor, func(cursor string) ([]lessor.Run, string, error) {
 		f.Cursor = cursor
@@ -34,52 +32,45 @@ func (c *Client) AllRuns(ctx context.Context, f lessor.RunFilter) iter.Seq2[less
 	})
 }
 
-// RunError returns what went wrong in the attempt that a run's LastErrorRef names.
-func (c *Client) RunError(ctx context.Context, ref string) (e lessor.RunError, err error) {
-	_, err = c.read(ctx, kernel+"/errors/"+url.PathEscape(ref), nil, maxObject, &e)
-	return e, err
+// RunError returns the error to which LastErrorRef of a run refers.
+func (c *Client) RunError(ctx context.Context, ref string) (lessor.RunError, error) {
+	return get[lessor.RunError](ctx, c, kernel+"/errors/"+url.PathEscape(ref), nil, maxObject)
 }
 
-// Circuits returns one page of the circuits of definitions that failed lately, the last that opened first, and the
-// cursor of the next page, "" at the end.
+// Circuits returns one page of the circuits of definitions that failed lately, the most recently opened first.
 func (c *Client) Circuits(
 	ctx context.Context, limit int, cursor string,
 ) (circuits []lessor.Circuit, next string, err error) {
-	return kernelPage[lessor.Circuit](ctx, c, "/circuits", "circuits", page(limit, cursor))
+	return list[lessor.Circuit](ctx, c, kernel+"/circuits", "circuits", page(limit, cursor))
 }
 
-// Locks returns one page of held locks, the last that was taken first, and the cursor of the next page, "" at the
-// end. A nil tenant means all.
+// Locks returns one page of held locks, the newest first. A nil tenant means all.
 func (c *Client) Locks(
 	ctx context.Context, tenant *lessor.TenantID, limit int, cursor string,
 ) (locks []lessor.Lock, next string, err error) {
 	q := page(limit, cursor)
-	setTenant(q, tenant)
-	return kernelPage[lessor.Lock](ctx, c, "/locks", "locks", q)
+	setTenant(q, "tenantId", tenant)
+	return list[lessor.Lock](ctx, c, kernel+"/locks", "locks", q)
 }
 
-// Alerts returns one page of alerts, newest first, and the cursor of the next page, "" at the end.
+// Alerts returns one page of alerts, newest first.
 func (c *Client) Alerts(ctx context.Context, f lessor.AlertFilter) (alerts []lessor.Alert, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	if f.Open {
 		q.Set("open", "true")
 	}
-	return kernelPage[lessor.Alert](ctx, c, "/alerts", "alerts", q)
+	return list[lessor.Alert](ctx, c, kernel+"/alerts", "alerts", q)
 }
 
-// Acknowledge notes that somebody knows of an alert, and returns it. The first who says so is remembered.
-func (c *Client) Acknowledge(ctx context.Context, id lessor.AlertID) (a lessor.Alert, err error) {
-	_, err = c.do(ctx, call{
-		method: http.MethodPost, path: kernel + "/alerts/" + id.String() + "/acknowledge",
-		body: struct{}{},
-	}, &a)
-	return a, err
+// Acknowledge records that the caller knows of an alert, and returns it. The alert keeps its first acknowledgement.
+func (c *Client) Acknowledge(ctx context.Context, id lessor.AlertID) (lessor.Alert, error) {
+	return send[lessor.Alert](ctx, c, http.MethodPost, kernel+"/alerts/"+id.String()+"/acknowledge", nil)
 }
 
-// Audit returns one page of who changed what, newest first, and the cursor of the next page, "" at the end.
+// Audit returns one page of the audit log, newest first.
 func (c *Client) Audit(ctx context.Context, f lessor.AuditFilter) (entries []lessor.Audited, next string, err error) {
 	q := page(f.Limit, f.Cursor)
 	set(q, "actor", f.Actor)
 	set(q, "object", f.Object)
-	return kernelPage[lessor.Audited](ctx, c, "/audit", "audit", q)
+	return list[lessor.Audited](ctx, c, kernel+"/audit", "audit", q)
 }

@@ -8,18 +8,12 @@ import (
 	"time"
 )
 
-// stallLimit is how long a stream may be silent before it counts as lost. A server sends a sign of life at least every
-// 15 s, so this is three lost ones and some.
+// stallLimit is how long a stream may be silent before it counts as lost. A server sends something at least every 15 s.
 const stallLimit = time.Minute
 
 var errStalled = errors.New("the stream went silent")
 
-// stream opens an answer that takes as long as it takes. It fails when it stays silent for stallLimit.
-func (c *Client) stream(ctx context.Context, base string, k call, header http.Header) (io.ReadCloser, error) {
-	body, _, err := c.open(ctx, base, k, header)
-	return body, err
-}
-
+// open makes a call whose answer has no time limit. Reading it fails when it stays silent for stallLimit.
 func (c *Client) open(
 	ctx context.Context, base string, k call, header http.Header,
 ) (io.ReadCloser, http.Header, error) {
@@ -37,9 +31,9 @@ func (c *Client) open(
 	return b, resp.Header, nil
 }
 
-// body is an answer that is read as it comes.
+// body is an answer that is read while it arrives.
 type body struct {
-	ctx    context.Context // of this stream: its cause tells why reading failed
+	ctx    context.Context // its cause says why reading failed
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	from   io.ReadCloser

@@ -15,12 +15,12 @@ import (
 	"lessor"
 )
 
-// Entry is one entry of the stream of all records.
+// Entry is one entry of the stream that Watch returns.
 type Entry struct {
-	// ID resumes the stream after this entry.
+	// ID is the argument with which Watch continues after this entry.
 	ID    string
 	Event lessor.StreamEvent
-	// Gap means that entries before this one were left out; Event is empty then.
+	// Gap means that entries are missing at this place. Event is empty then.
 	Gap bool
 }
 
@@ -31,12 +31,13 @@ const (
 
 var errLongLine = errors.New("an event is too long")
 
-// Watch returns the entries of all records as they are committed, after the entry with the id after ("" = from now on).
-// A connection that breaks is opened again, on the next server if need be, after the last entry seen; what could not be
-// resumed shows as a Gap. It ends when ctx is done, or with an error when the server refuses.
+// Watch returns the entries of all records as they are committed, after the entry with the id after, or from now on
+// if after is empty. When the connection breaks, Watch connects again, if necessary to the next server, and continues
+// after the last entry; entries that it could not get show as a Gap. It ends when ctx is done, or with an error when
+// the server refuses.
 func (c *Client) Watch(ctx context.Context, after string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		silent := 0 // connections in a row that gave nothing
+		silent := 0 // consecutive connections without an entry
 		for ctx.Err() == nil {
 			place, base := c.servers.current()
 			last, more, err := c.watchOnce(ctx, base, after, yield)
@@ -61,8 +62,8 @@ func (c *Client) Watch(ctx context.Context, after string) iter.Seq2[Entry, error
 	}
 }
 
-// watchOnce reads one connection until it breaks. It returns the id of the last entry seen and whether the caller wants
-// more; err is why there was no connection.
+// watchOnce reads one connection until it breaks. It returns the id of the last entry and whether the caller wants
+// more; err says why there was no connection.
 func (c *Client) watchOnce(
 	ctx context.Context, base, after string, yield func(Entry, error) bool,
 ) (last string, more bool, err error) {
@@ -70,7 +71,7 @@ func (c *Client) watchOnce(
 	if after != "" {
 		header.Set("Last-Event-Id", after)
 	}
-	stream, err := c.stream(ctx, base, call{method: http.MethodGet, path: scheduler + "/events"}, header)
+	stream, _, err := c.open(ctx, base, call{method: http.MethodGet, path: scheduler + "/events"}, header)
 	if err != nil {
 		return after, ctx.Err() == nil, err
 	}
@@ -101,8 +102,7 @@ type event struct {
 	data     []byte
 }
 
-// readEvent reads up to the next event that carries data, or is a gap. Comments, which keep the connection alive, are
-// skipped.
+// readEvent returns the next event that has data or is a gap. It skips comments, which keep the connection alive.
 func readEvent(r *bufio.Reader) (event, error) {
 	var e event
 	for {
@@ -111,7 +111,7 @@ func readEvent(r *bufio.Reader) (event, error) {
 			return event{}, errLongLine
 		}
 		if err != nil {
-			return event{}, io.ErrUnexpectedEOF // an event without its empty line is cut off
+			return event{}, io.ErrUnexpectedEOF // an event ends with an empty line
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if len(line) == 0 {
