@@ -7,65 +7,27 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
-)
-
-const (
-	attemptColumns = turnColumns + ", lease, worker, granted_at, first_beat_at, ended_at, outcome, said, reason, actor, error, taker"
-	attemptTypes   = turnTypes + "utiiitttttt"
+	"lessor/internal/store/row"
 )
 
 var (
-	readAttempts  = wire.SQL("select " + attemptColumns + " from attempt where job = $1::uuid order by fence")
-	readLeaseEnds = wire.SQL("select lease, worker, lane.tenant, outcome, said, reason from done join lane on lane.id = done.lane" +
-		" where done.seq = any($1::bigint[]) and lease = any($2::uuid[])" +
-		" union all select lease, worker, lane.tenant, outcome, said, reason from attempt join lane on lane.id = attempt.lane" +
-		" where lease = any($2::uuid[])")
+	attemptColumns = row.Columns(row.Attempt)
+	readAttempts   = wire.SQL("select " + attemptColumns + " from attempt where job = $1::uuid order by fence")
+
+	noteColumns = row.Columns(row.Note)
+	insertNotes = insertInto("note", row.Note)
+	readNotes   = wire.SQL("select " + noteColumns + " from note where job = $1::uuid order by id")
+
+	// The attempts under leases: the last one of a job, which the seq in the id of the lease finds, and any other.
+	leaseEnd      = "select lease, " + row.Columns(row.LeaseEnd)
+	readLeaseEnds = wire.SQL(leaseEnd + " from done join lane on lane.id = done.lane" +
+		" where done.seq = any($1::bigint[]) and lease = any($2::uuid[]) union all " +
+		leaseEnd + " from attempt join lane on lane.id = attempt.lane where lease = any($2::uuid[])")
+	readAttemptOf = wire.SQL("select " + row.Of("e", attemptColumns) + ", n.tenant from done e" +
+		" join lane n on n.id = e.lane where e.seq = $1::bigint and e.lease = $2::uuid" +
+		" union all select " + row.Of("a", attemptColumns) + ", n.tenant from attempt a" +
+		" join lane n on n.id = a.lane where a.lease = $2")
 )
-
-func bindAttempt(r *wire.Rows, a *rules.Attempt) {
-	bindTurn(r, &a.Turn)
-	r.ID(a.Lease.UUID)
-	bindEnd(r, a)
-}
-
-// bindEnd binds what stands behind the lease in attempt and done.
-func bindEnd(r *wire.Rows, a *rules.Attempt) {
-	r.Text(a.Worker)
-	r.Instant(a.GrantedAt)
-	r.Instant(a.FirstBeatAt)
-	r.Instant(a.EndedAt)
-	r.Text(string(a.Outcome))
-	r.Text(string(a.Said))
-	r.Text(a.Reason)
-	r.Text(a.Actor)
-	r.Text(a.Error)
-	r.TextOrNull(a.Taker)
-}
-
-func readAttempt(r *wire.Row) rules.Attempt {
-	return rules.Attempt{
-		Turn:        readTurn(r),
-		Lease:       lessor.LeaseID{UUID: r.ID()},
-		Worker:      r.Text(),
-		GrantedAt:   r.Instant(),
-		FirstBeatAt: r.Instant(),
-		EndedAt:     r.Instant(),
-		Outcome:     rules.Outcome(r.Text()),
-		Said:        rules.Said(r.Text()),
-		Reason:      r.Text(),
-		Actor:       r.Text(),
-		Error:       r.Text(),
-		Taker:       r.Text(),
-	}
-}
-
-// lastError is what a job shows as its error after an attempt that failed: what the worker said, or else why it ended.
-func lastError(outcome rules.Outcome, reason, said string) string {
-	if said == "" && (outcome == rules.OutcomeFailed || outcome == rules.OutcomeExpired) {
-		return reason
-	}
-	return said
-}
 
 // LeaseEnds implements scheduler.View.
 func (v *view) LeaseEnds(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]scheduler.LeaseEnd, error) {
@@ -75,14 +37,26 @@ func (v *view) LeaseEnds(_ context.Context, ids []lessor.LeaseID) (map[lessor.Le
 	}
 	err := v.query("read ends of leases", readLeaseEnds, func(r *wire.Row) error {
 		id := lessor.LeaseID{UUID: r.ID()}
-		ends[id] = scheduler.LeaseEnd{
-			Worker:  r.Text(),
-			Tenant:  lessor.TenantID{UUID: r.ID()},
-			Outcome: rules.Outcome(r.Text()),
-			Said:    rules.Said(r.Text()),
-			Reason:  r.Text(),
-		}
+		var end scheduler.LeaseEnd
+		row.LeaseEnd(decode(r), &end)
+		ends[id] = end
 		return nil
 	}, v.leaseKeys(ids)...)
 	return ends, err
+}
+
+// AttemptOf implements scheduler.KernelView.
+func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (a *rules.Attempt, tenant lessor.TenantID, err error) {
+	err = v.query("read an attempt", readAttemptOf, func(r *wire.Row) error {
+		a = &rules.Attempt{}
+		row.Attempt(decode(r), a)
+		tenant.UUID = r.ID()
+		return nil
+	}, wire.Int8(v.store.seal.Seq(id)), wire.ID(id.UUID))
+	return a, tenant, err
+}
+
+// Note implements scheduler.Tx.
+func (t *tx) Note(_ context.Context, notes []rules.Note) error {
+	return save(t, "note", insertNotes, notes, row.Note)
 }

@@ -11,6 +11,7 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
 // Jobs that come into the queue together share a row, instead of a row and an entry of an index each, twice: when they come and when they go. It never
@@ -27,14 +28,15 @@ var (
 		"select first from cohort_left where jobs = 0 limit 5000 for update skip locked)) returning first)" +
 		" delete from cohort c using spent where " + wire.At("c.first", "spent.first"))
 
+	// queuedColumns is the standing of a queued job.
+	queuedColumns = row.Columns(queuedRow)
+
 	readQueue   = wire.SQL("select " + turnColumns + ", 0 from queue order by seq")
 	readCohorts = wire.SQL("select u.job, u.lane, c.first + u.n - 1, 0, u.max_attempts, 0, 0, 1, c.queued_at, c.first from cohort_left l" +
 		cohortJobs + " and l.jobs <> 0 order by l.first")
 )
 
 const (
-	// queuedColumns is the standing of a queued job.
-	queuedColumns = turnColumns + ", cohort"
 	// cohortOf finds the cohort in which job j is queued. Cohorts do not overlap.
 	cohortOf = "(select first, jobs from cohort_left where first between j.seq - 63 and j.seq order by first desc limit 1) c" +
 		" where c.jobs >> (j.seq - c.first)::integer & 1 = 1"
@@ -139,17 +141,21 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 
 // EachQueued implements scheduler.View.
 func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
-	each := func(r *wire.Row) error { return fn(readQueued(r)) }
+	each := func(r *wire.Row) error {
+		var t rules.Turn
+		queuedRow(decode(r), &t)
+		return fn(t)
+	}
 	if err := v.query("read queue", readCohorts, each); err != nil {
 		return err
 	}
 	return v.query("read queue", readQueue, each)
 }
 
-func readQueued(r *wire.Row) rules.Turn {
-	t := readTurn(r)
-	t.Kept = r.Int()
-	return t
+// queuedRow is the turn of a job in the queue, with its cohort.
+func queuedRow(c *row.Codec, t *rules.Turn) {
+	row.Turn(c, t)
+	row.Integer(c, "cohort", &t.Kept)
 }
 
 // dropSpent removes cohorts that have no job left, if it is time to.

@@ -4,37 +4,21 @@ import (
 	"context"
 
 	"lessor"
-	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
-)
-
-const (
-	waitingColumns = turnColumns + ", until, state"
-	waitingTypes   = turnTypes + "it"
+	"lessor/internal/store/row"
 )
 
 var (
+	waitingColumns = row.Columns(row.Waiting)
 	// lockDue passes over rows that another node is promoting.
-	lockDue = wire.SQL("select " + waitingColumns + " from delayed where until <= $1::bigint order by until, seq limit $2::bigint" +
-		" for update skip locked")
-	// lockAhead passes over rows that another node is at. Few jobs wait for a retry: they have an index.
-	lockAhead = wire.SQL("select " + waitingColumns + " from delayed where fence > 0 and queued_at > $1::bigint limit $2::bigint for update skip locked")
-	nextDue   = wire.SQL("select until from delayed where until > 0 order by until limit 1")
+	lockDue = wire.SQL("select " + waitingColumns + " from delayed where until <= $1::bigint" +
+		" order by until, seq limit $2::bigint for update skip locked")
+	// lockAhead passes over rows that another node has locked. The few jobs that wait for a retry have an index.
+	lockAhead = wire.SQL("select " + waitingColumns + " from delayed where fence > 0 and queued_at > $1::bigint" +
+		" limit $2::bigint for update skip locked")
+	nextDue = wire.SQL("select until from delayed where until > 0 order by until limit 1")
 )
-
-func bindWaiting(r *wire.Rows, t *rules.Turn, w rules.Wait) {
-	bindTurn(r, t)
-	r.Instant(w.Until)
-	r.Text(string(w.State))
-}
-
-func readWaiting(r *wire.Row) scheduler.Waiting {
-	return scheduler.Waiting{
-		Turn: readTurn(r),
-		Wait: rules.Wait{Until: r.Instant(), State: lessor.State(r.Text())},
-	}
-}
 
 // Due implements scheduler.Tx.
 func (t *tx) Due(_ context.Context, now lessor.Instant, limit int) ([]scheduler.Waiting, error) {
@@ -51,10 +35,7 @@ func (t *tx) lockWaiting(verb string, s *wire.Statement, at lessor.Instant, limi
 		return nil, t.err
 	}
 	err = t.locked(verb, func() {
-		t.add(verb, wire.Step{Stmt: s, Each: func(r *wire.Row) error {
-			waiting = append(waiting, readWaiting(r))
-			return nil
-		}}, wire.Instant(at), wire.Int8(int64(limit)))
+		t.add(verb, wire.Step{Stmt: s, Each: collect(&waiting, row.Waiting)}, wire.Instant(at), wire.Int8(int64(limit)))
 	})
 	return waiting, err
 }

@@ -6,19 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"lessor"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
-)
-
-const (
-	keyColumns = "tenant, key, job, body_hash"
-	keyTypes   = "utuy"
+	"lessor/internal/store/row"
 )
 
 var (
-	claimKeys = wire.SQL("insert into idempotency (" + keyColumns + ") " + wire.Unnest(keyTypes, keyColumns) + " on conflict do nothing")
-	readKeys  = wire.SQL("select " + wire.Of("i", keyColumns) + " from (" + wire.Unnest("ut", "tenant, key") + ") k" +
+	keyColumns = row.Columns(row.Key)
+	claimKeys  = wire.SQL("insert into idempotency (" + keyColumns + ") " +
+		wire.Unnest(row.Kinds(row.Key), keyColumns) + " on conflict do nothing")
+	readKeys = wire.SQL("select " + row.Of("i", keyColumns) + " from (" + wire.Unnest("ut", "tenant, key") + ") k" +
 		" join idempotency i on " + wire.At("i.tenant", "k.tenant") + " and i.key = k.key")
 	unclaimKeys = wire.SQL("delete from idempotency i using (" + wire.Unnest("ut", "tenant, key") + ") k" +
 		" where " + wire.At("i.tenant", "k.tenant") + " and i.key = k.key")
@@ -34,24 +31,14 @@ func (t *tx) Claim(_ context.Context, claims []scheduler.Claim) (map[scheduler.K
 	first := slices.Clone(claims)
 	slices.SortStableFunc(first, func(a, b scheduler.Claim) int { return compareKeys(a.Key, b.Key) })
 	first = slices.CompactFunc(first, func(a, b scheduler.Claim) bool { return a.Key == b.Key })
-	r := t.scratch.Reset()
-	for i := range first {
-		c := &first[i]
-		r.Next()
-		r.ID(c.Tenant.UUID)
-		r.Text(c.Key.Key)
-		r.ID(c.Job.UUID)
-		r.Bytes(c.BodyHash[:])
-	}
-	params := r.Params()
+	params := rowsOf(&t.view, first, row.Key).Params()
 	if err := t.write("claim idempotency keys", wire.Step{Stmt: claimKeys}, params...); err != nil {
 		return nil, err
 	}
 	t.add("claim idempotency keys", wire.Step{Stmt: readKeys, Each: func(r *wire.Row) error {
-		k := scheduler.Key{Tenant: lessor.TenantID{UUID: r.ID()}, Key: r.Text()}
-		h := scheduler.KeyHolder{Job: lessor.JobID{UUID: r.ID()}}
-		copy(h.BodyHash[:], r.Bytes())
-		holders[k] = h
+		var held scheduler.Claim
+		row.Key(decode(r), &held)
+		holders[held.Key] = held.KeyHolder
 		return nil
 	}}, params[:2]...)
 	return holders, t.trip("claim idempotency keys") // the insert waits for a key that is on its way

@@ -12,20 +12,19 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
 const (
-	laneColumns = "tenant, class, priority, type, is_unique, units, lock_key, definition"
-	laneTypes   = "utitbitt"
-
 	// maxLanes bounds the lanes whose owners are known without a read, about 20 MB. Every lock key has lanes of its own, so there
 	// may be as many as jobs.
 	maxLanes = 100_000
 )
 
 var (
-	addLanes = wire.SQL("insert into lane (hash, " + laneColumns + ") " + wire.Unnest("y"+laneTypes, "hash, "+laneColumns) +
-		" on conflict (hash) do nothing")
+	laneColumns = row.Columns(row.Lane)
+	addLanes    = wire.SQL("insert into lane (hash, " + laneColumns + ") " +
+		wire.Unnest("y"+row.Kinds(row.Lane), "hash, "+laneColumns) + " on conflict (hash) do nothing")
 	keepLanes     = wire.SQL("update lane set notice = 0 where hash = any($1::bytea[]) and notice <> 0")
 	findLanes     = wire.SQL("select id, " + laneColumns + " from lane where hash = any($1::bytea[])")
 	readLanes     = wire.SQL("select id, " + laneColumns + " from lane order by id")
@@ -37,28 +36,11 @@ var (
 	readJobLanes = wire.SQL("select id, lane from job where id > $1::uuid order by id limit $2::bigint")
 )
 
-func bindLane(r *wire.Rows, l *rules.Lane) {
-	r.ID(l.Tenant.UUID)
-	r.Text(l.Class)
-	r.Int(int64(l.Priority))
-	r.Text(l.Type)
-	r.Flag(l.Unique)
-	r.Int(int64(l.Units))
-	r.Text(l.LockKey)
-	r.Text(l.Definition)
-}
-
-func readLane(r *wire.Row) rules.Lane {
-	return rules.Lane{
-		Tenant:     lessor.TenantID{UUID: r.ID()},
-		Class:      r.Text(),
-		Priority:   lessor.Priority(r.Int()),
-		Type:       r.Text(),
-		Unique:     r.Flag(),
-		Units:      int(r.Int()),
-		LockKey:    r.Text(),
-		Definition: r.Text(),
-	}
+// readLane reads the number of a lane and the lane.
+func readLane(r *wire.Row) (id rules.LaneID, l rules.Lane) {
+	id = rules.LaneID(r.Int())
+	row.Lane(decode(r), &l)
+	return id, l
 }
 
 // laneHash is what a lane is found by. Nodes of all releases must make the same: a new field is left out while it is empty.
@@ -119,10 +101,11 @@ func (t *tx) learn(lanes []rules.Lane) error {
 	slices.SortFunc(unknown, func(a, b hashed) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	unknown = slices.CompactFunc(unknown, func(a, b hashed) bool { return a.hash == b.hash })
 	r := t.scratch.Reset()
+	c := encode(r)
 	for i := range unknown {
 		r.Next()
 		r.Bytes(unknown[i].hash[:])
-		bindLane(r, unknown[i].lane)
+		row.Lane(c, unknown[i].lane)
 	}
 	params := r.Params()
 	if err := t.write("register lanes", wire.Step{Stmt: addLanes}, params...); err != nil {
@@ -135,7 +118,7 @@ func (t *tx) learn(lanes []rules.Lane) error {
 		t.lanes = map[rules.Lane]rules.LaneID{}
 	}
 	return t.query("register lanes", findLanes, func(r *wire.Row) error {
-		id, l := rules.LaneID(r.Int()), readLane(r)
+		id, l := readLane(r)
 		t.lanes[l] = id
 		t.store.owners.learn(id, &l)
 		return nil
@@ -145,7 +128,7 @@ func (t *tx) learn(lanes []rules.Lane) error {
 // EachLane implements scheduler.View, in the order of their numbers.
 func (v *view) EachLane(_ context.Context, fn func(rules.LaneID, rules.Lane) error) error {
 	return v.query("read lanes", readLanes, func(r *wire.Row) error {
-		id, l := rules.LaneID(r.Int()), readLane(r)
+		id, l := readLane(r)
 		v.store.owners.learn(id, &l)
 		return fn(id, l)
 	})
@@ -163,7 +146,7 @@ func (v *view) LanesByID(_ context.Context, ids []rules.LaneID) (map[rules.LaneI
 		r.Int(int64(id))
 	}
 	err := v.query("read lanes", readLanesByID, func(r *wire.Row) error {
-		id, l := rules.LaneID(r.Int()), readLane(r)
+		id, l := readLane(r)
 		v.store.owners.learn(id, &l)
 		lanes[id] = l
 		return nil

@@ -10,88 +10,46 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
-)
-
-const (
-	leaseColumns = "id, " + turnColumns + ", tenant, lock_key, units, worker, request_id, workspace_id, ttl_ms, max_runtime_ms, issued_at, expires_at, first_beat_at, beat_at, cancel_at, watch_until, reattached, taker, token, bound"
-	beatColumns  = "expires_at, first_beat_at, beat_at, ttl_ms, cancel_at, watch_until, reattached"
-	leaseTypes   = "u" + turnTypes + "utitttiiiiiiiibtub"
+	"lessor/internal/store/row"
 )
 
 var (
+	leaseColumns = row.Columns(leaseRow)
+	beatColumns  = row.Columns(row.Beat)
+
 	// The id of a lease tells its seq, by which it is found (rules.Seal).
 	peekLeases = wire.SQL("select " + leaseColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[])")
 	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in the order of
 	// seqs, and so in one statement.
 	lockLeases = wire.SQL("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
 	readLeases = wire.SQL("select " + leaseColumns + " from lease order by seq")
-	requested  = wire.SQL("select " + wire.Of("l", leaseColumns) + " from (" + wire.Unnest("utt", "space, worker, request_id") + ") q cross join lateral" +
+	requested  = wire.SQL("select " + row.Of("l", leaseColumns) + " from (" + wire.Unnest("utt", "space, worker, request_id") + ") q cross join lateral" +
 		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id" +
 		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l order by l.issued_at, l.seq")
 	listLeases = wire.SQL("select " + leaseColumns + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint) and ($3::text = '' or worker = $3)" +
 		" and ($4::uuid is null or tenant = $4) and ($5::uuid is null or token = $5) order by issued_at desc, seq desc limit $6::bigint")
-	saveLeases = wire.Plural(wire.Exactly("update lease l set expires_at = u.expires_at, first_beat_at = u.first_beat_at, beat_at = u.beat_at,"+
-		" ttl_ms = u.ttl_ms, cancel_at = u.cancel_at, watch_until = u.watch_until, reattached = u.reattached"+
-		" from ({rows}) u where "+wire.At("l.seq", "u.seq")+" and l.fence = u.fence", 9), "iiiiiiiib", "seq, fence, "+beatColumns)
+	saveLeases = wire.Plural(wire.Exactly("update lease l set "+wire.Assign("u", beatColumns)+
+		" from ({rows}) u where "+wire.At("l.seq", "u.seq")+" and l.fence = u.fence", len(row.Kinds(beatRow))),
+		row.Kinds(beatRow), row.Columns(beatRow))
 )
 
-func bindLease(r *wire.Rows, h *rules.Held) {
-	r.ID(h.ID.UUID)
-	bindTurn(r, &h.Turn)
-	r.ID(h.Tenant.UUID)
-	r.TextOrNull(h.LockKey)
-	r.Int(int64(h.Units))
-	r.Text(h.Worker)
-	r.TextOrNull(h.RequestID)
-	r.TextOrNull(h.WorkspaceID)
-	r.Millis(h.TTL)
-	r.Millis(h.MaxRuntime)
-	r.Instant(h.IssuedAt)
-	r.Instant(h.ExpiresAt)
-	r.Instant(h.FirstBeatAt)
-	r.Instant(h.BeatAt)
-	r.Instant(h.CancelAt)
-	r.Instant(h.WatchUntil)
-	r.Flag(h.Reattached)
-	r.TextOrNull(h.Taker)
-	r.IDOrNull(h.Token.UUID)
-	r.Flag(h.Bound)
+// leaseRow is a row of lease.
+func leaseRow(c *row.Codec, h *rules.Held) {
+	row.Lease(c, h)
+	row.Beat(c, h)
+}
+
+// beatRow is a change of a lease, which its seq and its fence name.
+func beatRow(c *row.Codec, h *rules.Held) {
+	row.Integer(c, "seq", &h.Turn.Seq)
+	row.Integer(c, "fence", &h.Turn.Fence)
+	row.Beat(c, h)
 }
 
 func readLease(r *wire.Row) *rules.Held {
-	return &rules.Held{
-		ID:          lessor.LeaseID{UUID: r.ID()},
-		Turn:        readTurn(r),
-		Tenant:      lessor.TenantID{UUID: r.ID()},
-		LockKey:     r.Text(),
-		Units:       int(r.Int()),
-		Worker:      r.Text(),
-		RequestID:   r.Text(),
-		WorkspaceID: r.Text(),
-		TTL:         r.Millis(),
-		MaxRuntime:  r.Millis(),
-		IssuedAt:    r.Instant(),
-		ExpiresAt:   r.Instant(),
-		FirstBeatAt: r.Instant(),
-		BeatAt:      r.Instant(),
-		CancelAt:    r.Instant(),
-		WatchUntil:  r.Instant(),
-		Reattached:  r.Flag(),
-		Taker:       r.Text(),
-		Token:       lessor.TokenID{UUID: r.ID()},
-		Bound:       r.Flag(),
-	}
-}
-
-// readBeat reads what can change about a lease.
-func readBeat(r *wire.Row, h *rules.Held) {
-	h.ExpiresAt = r.Instant()
-	h.FirstBeatAt = r.Instant()
-	h.BeatAt = r.Instant()
-	h.TTL = r.Millis()
-	h.CancelAt = r.Instant()
-	h.WatchUntil = r.Instant()
-	h.Reattached = r.Flag()
+	h := &rules.Held{}
+	leaseRow(decode(r), h)
+	return h
 }
 
 // Peek implements scheduler.Tx.
@@ -149,7 +107,7 @@ func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held
 		id := lessor.LeaseID{UUID: r.ID()}
 		if k, ok := known[id]; ok {
 			h := new(*k.held)
-			readBeat(r, h)
+			row.Beat(decode(r), h)
 			into[id] = h
 			t.know(new(*h))
 		}
@@ -204,18 +162,11 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 	}
 	slices.SortFunc(held, func(a, b *rules.Held) int { return cmp.Compare(a.Turn.Seq, b.Turn.Seq) })
 	r := t.scratch.Reset()
+	c := encode(r)
 	for _, h := range held {
 		t.know(h)
 		r.Next()
-		r.Int(h.Turn.Seq)
-		r.Int(h.Turn.Fence)
-		r.Instant(h.ExpiresAt)
-		r.Instant(h.FirstBeatAt)
-		r.Instant(h.BeatAt)
-		r.Millis(h.TTL)
-		r.Instant(h.CancelAt)
-		r.Instant(h.WatchUntil)
-		r.Flag(h.Reattached)
+		beatRow(c, h)
 	}
 	t.leased = true
 	err := t.write("save leases", wire.Step{Stmt: saveLeases, Rows: r, Guard: scheduler.ErrMoved}, wire.Int8(int64(len(held))))
@@ -231,17 +182,16 @@ func (v *view) EachLease(_ context.Context, fn func(*rules.Held) error) error {
 // LeaseList implements scheduler.View.
 func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) (list []scheduler.ListedLease, err error) {
 	at, seq := grantedBefore(q.After)
-	err = v.query("list leases", listLeases, func(r *wire.Row) error {
-		list = append(list, listedLease(readLease(r)))
-		return nil
-	}, at, seq, wire.Text(q.Worker), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Token), wire.Limit(q.Limit))
+	err = v.query("list leases", listLeases, collect(&list, listedRow), at, seq, wire.Text(q.Worker), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Token), wire.Limit(q.Limit))
 	return list, err
 }
 
-// listedLease is a lease with its place in a list: leases are listed by when they were granted, and those of one instant by the seqs of
+// listedRow is a lease with its place in a list: leases are listed by when they were granted, and those of one instant by the seqs of
 // their jobs.
-func listedLease(h *rules.Held) scheduler.ListedLease {
-	return scheduler.ListedLease{Held: h, Place: scheduler.LeasePlace{A: int64(h.IssuedAt), B: h.Turn.Seq}}
+func listedRow(c *row.Codec, l *scheduler.ListedLease) {
+	l.Held = &rules.Held{}
+	leaseRow(c, l.Held)
+	l.Place = scheduler.LeasePlace{A: int64(l.Held.IssuedAt), B: l.Held.Turn.Seq}
 }
 
 // grantedBefore returns the bound of a list of leases that begins after a place; nil begins with the newest.
@@ -250,4 +200,22 @@ func grantedBefore(after *scheduler.LeasePlace) (at, seq []byte) {
 		after = &scheduler.LeasePlace{A: math.MaxInt64}
 	}
 	return wire.Int8(after.A), wire.Int8(after.B)
+}
+
+var listLocks = variants("select "+leaseColumns+" from lease where lock_key is not null"+
+	" and (issued_at, seq) < ($2::bigint, $3::bigint)", " order by issued_at desc, seq desc limit $4::bigint",
+	filter{"tenant = ", "uuid"})
+
+// LockList implements scheduler.KernelView.
+func (v *view) LockList(_ context.Context, q scheduler.LockQuery) ([]scheduler.ListedLease, error) {
+	at, seq := grantedBefore(q.After)
+	return page(v, "list locks", listLocks, [][]byte{wire.IDOrNil(q.Tenant)}, listedRow, at, seq, wire.Limit(q.Limit))
+}
+
+var workspaceLeases = wire.SQL("select " + leaseColumns + " from lease where workspace_id = $1::text")
+
+// WorkspaceLeases implements scheduler.View.
+func (v *view) WorkspaceLeases(_ context.Context, workspace string) (held []*rules.Held, err error) {
+	err = v.query("read leases of a workspace", workspaceLeases, collect(&held, row.Pointer(leaseRow)), wire.Text(workspace))
+	return held, err
 }

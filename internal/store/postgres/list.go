@@ -9,6 +9,7 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
 const (
@@ -98,7 +99,7 @@ func (v *view) filter(ctx context.Context, q scheduler.ListQuery, batch []listed
 	}
 	err := v.query("list jobs", readTagsOf, func(r *wire.Row) error {
 		id := lessor.JobID{UUID: r.ID()}
-		tags, err := readTags(r.Text())
+		tags, err := row.ParseTags(r.Text())
 		fits[id] = slices.Contains(tags, q.Tag)
 		return err
 	}, wire.IDs(ids))

@@ -7,6 +7,7 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
 var placeParams = "(" + wire.Unnest("iu", "seq, job") + ") m"
@@ -19,13 +20,19 @@ var (
 		" select 1 / (case when count(*) = $2::bigint and sum(fence) = $3::bigint then 1 else 0 end) from hit")
 
 	// Rows of jobs that were granted before name their owner.
-	putQueue        = wire.InsertAll("queue", turnColumns, turnTypes)
-	putQueueAgain   = wire.InsertAll("queue", turnColumns+", tenant, definition", turnTypes+"ut")
-	putDelayed      = wire.InsertAll("delayed", waitingColumns, waitingTypes)
-	putDelayedAgain = wire.InsertAll("delayed", waitingColumns+", tenant, definition", waitingTypes+"ut")
-	putLease        = wire.InsertAll("lease", leaseColumns+", definition", leaseTypes+"t")
-	putAttempt      = wire.InsertAll("attempt", attemptColumns, attemptTypes)
+	turnColumns     = row.Columns(row.Turn)
+	putQueue        = insertInto("queue", row.Turn)
+	putQueueAgain   = insertOwned("queue", row.Turn)
+	putDelayed      = insertInto("delayed", row.Waiting)
+	putDelayedAgain = insertOwned("delayed", row.Waiting)
+	putLease        = wire.InsertAll("lease", leaseColumns+", definition", row.Kinds(leaseRow)+"t")
+	putAttempt      = insertInto("attempt", row.Attempt)
 )
+
+// insertOwned inserts rows that name the owners of their jobs.
+func insertOwned[T any](table string, declare func(*row.Codec, *T)) *wire.Statement {
+	return wire.InsertAll(table, row.Columns(declare)+", "+row.Columns(ownerRow), row.Kinds(declare)+row.Kinds(ownerRow))
+}
 
 // Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
 func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
@@ -95,18 +102,24 @@ func (t *tx) takeQueued(moves []scheduler.Move) {
 	t.takeFromCohorts(moves)
 }
 
-func bindPlace(r *wire.Rows, m *scheduler.Move) {
-	r.Int(m.Turn.Seq)
-	r.ID(m.Turn.Job.UUID)
+func bindPlace(c *row.Codec, m *scheduler.Move) {
+	row.Integer(c, "seq", &m.Turn.Seq)
+	row.ID(c, "job", &m.Turn.Job.UUID)
+}
+
+func bindWaiting(c *row.Codec, m *scheduler.Move) {
+	row.Turn(c, &m.Turn)
+	row.Wait(c, &m.Wait)
 }
 
 // take runs a statement on the rows of the moves that come from one place. It must find each of them.
-func (t *tx) take(moves []scheduler.Move, s *wire.Statement, comes func(*scheduler.Move) bool, bind func(*wire.Rows, *scheduler.Move)) {
+func (t *tx) take(moves []scheduler.Move, s *wire.Statement, comes func(*scheduler.Move) bool, bind func(*row.Codec, *scheduler.Move)) {
 	r, n := t.scratch.Reset(), int64(0)
+	c := encode(r)
 	for i := range moves {
 		if comes(&moves[i]) {
 			r.Next()
-			bind(r, &moves[i])
+			bind(c, &moves[i])
 			n++
 		}
 	}
@@ -123,32 +136,34 @@ func (t *tx) putRows(moves []scheduler.Move) {
 		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence != 0 }
 	}
 	t.putCohorts(moves)
-	t.put(moves, "queue", putQueue, first(rules.InQueue), func(r *wire.Rows, m *scheduler.Move) { bindTurn(r, &m.Turn) })
-	t.put(moves, "queue", putQueueAgain, again(rules.InQueue), func(r *wire.Rows, m *scheduler.Move) {
-		bindTurn(r, &m.Turn)
-		t.bindOwner(r, m)
+	t.put(moves, "queue", putQueue, first(rules.InQueue), func(c *row.Codec, m *scheduler.Move) { row.Turn(c, &m.Turn) })
+	t.put(moves, "queue", putQueueAgain, again(rules.InQueue), func(c *row.Codec, m *scheduler.Move) {
+		row.Turn(c, &m.Turn)
+		t.bindOwner(c, m)
 	})
-	t.put(moves, "delay", putDelayed, first(rules.Delayed), func(r *wire.Rows, m *scheduler.Move) { bindWaiting(r, &m.Turn, m.Wait) })
-	t.put(moves, "delay", putDelayedAgain, again(rules.Delayed), func(r *wire.Rows, m *scheduler.Move) {
-		bindWaiting(r, &m.Turn, m.Wait)
-		t.bindOwner(r, m)
+	t.put(moves, "delay", putDelayed, first(rules.Delayed), func(c *row.Codec, m *scheduler.Move) { bindWaiting(c, m) })
+	t.put(moves, "delay", putDelayedAgain, again(rules.Delayed), func(c *row.Codec, m *scheduler.Move) {
+		bindWaiting(c, m)
+		t.bindOwner(c, m)
 	})
-	t.put(moves, "lease", putLease, func(m *scheduler.Move) bool { return m.To == rules.Leased }, func(r *wire.Rows, m *scheduler.Move) {
-		bindLease(r, m.Held)
-		r.TextOrNull(t.owners[laneOf(m)].definition)
+	t.put(moves, "lease", putLease, func(m *scheduler.Move) bool { return m.To == rules.Leased }, func(c *row.Codec, m *scheduler.Move) {
+		definition := t.owners[laneOf(m)].definition
+		leaseRow(c, m.Held)
+		row.TextOrNull(c, "definition", &definition)
 	})
 	t.put(moves, "record attempts", putAttempt, func(m *scheduler.Move) bool { return m.Attempt != nil },
-		func(r *wire.Rows, m *scheduler.Move) { bindAttempt(r, m.Attempt) })
+		func(c *row.Codec, m *scheduler.Move) { row.Attempt(c, m.Attempt) })
 	t.putDone(moves)
 }
 
 // put inserts the rows of one table.
-func (t *tx) put(moves []scheduler.Move, verb string, s *wire.Statement, goes func(*scheduler.Move) bool, bind func(*wire.Rows, *scheduler.Move)) {
+func (t *tx) put(moves []scheduler.Move, verb string, s *wire.Statement, goes func(*scheduler.Move) bool, bind func(*row.Codec, *scheduler.Move)) {
 	r, n := t.scratch.Reset(), 0
+	c := encode(r)
 	for i := range moves {
 		if goes(&moves[i]) {
 			r.Next()
-			bind(r, &moves[i])
+			bind(c, &moves[i])
 			n++
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
-	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
 // owner is whose the jobs of a lane are.
@@ -58,11 +58,15 @@ func laneOf(m *scheduler.Move) rules.LaneID {
 	return 0
 }
 
-// bindOwner binds tenant and definition.
-func (t *tx) bindOwner(r *wire.Rows, m *scheduler.Move) {
+// ownerRow names the owner of a job.
+func ownerRow(c *row.Codec, o *owner) {
+	row.ID(c, "tenant", &o.tenant.UUID)
+	row.TextOrNull(c, "definition", &o.definition)
+}
+
+func (t *tx) bindOwner(c *row.Codec, m *scheduler.Move) {
 	o := t.owners[laneOf(m)]
-	r.ID(o.tenant.UUID)
-	r.TextOrNull(o.definition)
+	ownerRow(c, &o)
 }
 
 // meetOwners reads the owners of jobs that move, if they are not known; t.owners has them then.

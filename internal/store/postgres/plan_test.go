@@ -130,7 +130,7 @@ func fill(t *testing.T, url string, from, to int) {
 		`insert into cohort (first, queued_at, job, lane, max_attempts) select i, i, array[` + id + `], '{1}', '{5}' from generate_series(%[1]d, %[2]d, 64) i`,
 		`insert into cohort_left (first, jobs) select i, case when i %% 1024 = 0 then 0 else 1 end from generate_series(%[1]d, %[2]d, 64) i`,
 		`insert into delayed (` + waitingColumns + `) select ` + turn + `, 4000000000000 + i, 'queued' from generate_series(%[1]d + 1, %[2]d, 4) i`,
-		`insert into lease (` + leaseColumns + `) select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 60000, 0, i, i, i, i, 0, 0, false, null, null, false from generate_series(%[1]d + 2, %[2]d, 4) i`,
+		`insert into lease (` + leaseColumns + `) select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 0, i, null, null, false, i, i, i, 60000, 0, 0, false from generate_series(%[1]d + 2, %[2]d, 4) i`,
 		`insert into done (` + doneColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, 'completed', null from generate_series(%[1]d + 3, %[2]d, 4) i`,
 		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '', null from generate_series(%[1]d, %[2]d, 10) i`,
 		`insert into note (` + noteColumns + `) select ` + id + `, 1, false, i, 'queued', 'queued', 'a', 'r', null, 1, 1 from generate_series(%[1]d, %[2]d, 20) i`,

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"testing"
@@ -122,7 +123,7 @@ func (s *stage) play(definition string) {
 	}
 	s.job(definition)
 	s.grant(s.job(definition), false)
-	s.grant(s.job(definition, func(spec *rules.Spec) { spec.TraceID = madeUpTrace(spec.ID) }), true)
+	s.grant(s.job(definition, func(spec *rules.Spec) { spec.TraceID = hex.EncodeToString(spec.ID.UUID[:]) }), true)
 	again(rules.OutcomeFailed)
 	again(rules.OutcomeReleased)
 	s.grant(again(rules.OutcomeExpired), true)
@@ -159,7 +160,7 @@ func TestRunRelation(t *testing.T) {
 	}
 	fired := circuit
 	fired.At, fired.Outcome, fired.Run = circuit.At+1, lessor.TickFired, lessor.JobID{UUID: uuidAt(1, 1)}
-	want := map[lessor.JobID]lessor.Run{circuit.Run: rules.CircuitRun(&circuit, madeUpTrace(circuit.Run))}
+	want := map[lessor.JobID]lessor.Run{circuit.Run: rules.CircuitRun(&circuit, hex.EncodeToString(circuit.Run.UUID[:]))}
 	s.update(func(ctx context.Context, tx scheduler.Tx) error {
 		return tx.SaveTicks(ctx, []rules.TickRow{circuit, fired})
 	})

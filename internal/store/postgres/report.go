@@ -8,47 +8,23 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/store/postgres/wire"
-)
-
-const (
-	reportColumns = "job, progress, message, checkpoint, at, highest, mark_progress, mark_checkpoint"
-	reportTypes   = "uftyiffy"
+	"lessor/internal/store/row"
 )
 
 var (
-	mergeReports = wire.Plural("insert into report as r ("+reportColumns+") {rows}"+
+	reportColumns = row.Columns(row.Report)
+	mergeReports  = wire.Plural("insert into report as r ("+reportColumns+") {rows}"+
 		" on conflict (job) do update set progress = coalesce(excluded.progress, r.progress),"+
 		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at,"+
 		" highest = greatest(excluded.highest, r.highest),"+ // of one null it is the other
 		" mark_checkpoint = case when excluded.mark_progress is null then r.mark_checkpoint else excluded.mark_checkpoint end,"+
-		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress)", reportTypes, reportColumns)
+		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress)", row.Kinds(row.Report), reportColumns)
 	readReports = wire.SQL("select " + reportColumns + " from report where job = any($1::uuid[])")
 )
 
 // SaveReports implements scheduler.Tx.
 func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
-	if len(reports) == 0 {
-		return t.err
-	}
-	r := t.scratch.Reset()
-	for _, report := range mergeTwins(reports) {
-		r.Next()
-		r.ID(report.Job.UUID)
-		r.RealOrNil(report.Progress)
-		r.TextOrNil(report.Message)
-		r.BytesOrNull(report.Checkpoint)
-		r.Instant(report.At)
-		r.RealOrNil(report.Highest)
-		mark := report.Mark
-		if mark == nil {
-			mark = new(rules.Mark)
-			r.RealOrNil(nil)
-		} else {
-			r.RealOrNil(&mark.Progress)
-		}
-		r.BytesOrNull(mark.Checkpoint)
-	}
-	return t.write("save reports", wire.Step{Stmt: mergeReports, Rows: r})
+	return save(t, "save reports", mergeReports, mergeTwins(reports), row.Report)
 }
 
 // mergeTwins makes one report a job, in the order of jobs: one statement cannot change a row twice, and all nodes lock in one
@@ -68,21 +44,6 @@ func mergeTwins(reports []rules.Report) []rules.Report {
 	return merged
 }
 
-func readReport(r *wire.Row) *rules.Report {
-	report := &rules.Report{
-		Job:        lessor.JobID{UUID: r.ID()},
-		Progress:   r.RealOrNil(),
-		Message:    r.TextOrNil(),
-		Checkpoint: r.Bytes(),
-		At:         r.Instant(),
-		Highest:    r.RealOrNil(),
-	}
-	if p, c := r.RealOrNil(), r.Bytes(); p != nil {
-		report.Mark = &rules.Mark{Progress: *p, Checkpoint: c}
-	}
-	return report
-}
-
 // Reports implements scheduler.View.
 func (v *view) Reports(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error) {
 	reports := make(map[lessor.JobID]*rules.Report)
@@ -90,7 +51,8 @@ func (v *view) Reports(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]
 		return reports, v.err
 	}
 	err := v.query("read reports", readReports, func(r *wire.Row) error {
-		report := readReport(r)
+		report := &rules.Report{}
+		row.Report(decode(r), report)
 		reports[report.Job] = report
 		return nil
 	}, wire.IDs(ids))

@@ -7,10 +7,11 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
 var (
-	insertRuns = wire.InsertAll("definition_job", "definition, job, open", "tub")
+	insertRuns = insertInto("definition_job", row.OpenRun)
 	closeRuns  = wire.Plural("update definition_job o set open = false from ({rows}) u"+
 		" where "+wire.At("o.definition", "u.definition")+" and o.job = u.job", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
@@ -19,34 +20,28 @@ var (
 		" where i.definition = d.id and i.open and n.tenant = d.tenant order by i.job limit $3::bigint) o" +
 		" join job j on j.id = o.job left join queue q on " + wire.At("q.seq", "j.seq") + " and q.job = j.id" +
 		" left join delayed w on " + wire.At("w.seq", "j.seq") + " and w.job = j.id left join lease l on " + wire.At("l.seq", "j.seq") + " and l.job = j.id order by d.id, o.job")
-	readAttemptOf = wire.SQL("select " + wire.Of("e", attemptColumns) + ", n.tenant from done e join lane n on n.id = e.lane where e.seq = $1::bigint and e.lease = $2::uuid" +
-		" union all select " + wire.Of("a", attemptColumns) + ", n.tenant from attempt a join lane n on n.id = a.lane where a.lease = $2")
 )
 
 // insertRuns lists new jobs under their definitions.
 func (t *tx) insertRuns(specs []*rules.Spec) {
-	r, n := t.scratch.Reset(), 0
+	var of []*rules.Spec
 	for _, s := range specs {
 		if s.Lane.Definition != "" {
-			r.Next()
-			r.Text(s.Lane.Definition)
-			r.ID(s.ID.UUID)
-			r.Flag(true)
-			n++
+			of = append(of, s)
 		}
 	}
-	if n > 0 {
-		_ = t.write("insert jobs of definitions", wire.Step{Stmt: insertRuns, Rows: r}) // kept in t.err
-	}
+	_ = save(t, "insert jobs of definitions", insertRuns, of, // kept in t.err
+		func(c *row.Codec, s **rules.Spec) { row.OpenRun(c, *s) })
 }
 
 // closeRuns follows jobs of definitions into done.
 func (t *tx) closeRuns(moves []scheduler.Move) {
 	t.put(moves, "close runs", closeRuns,
 		func(m *scheduler.Move) bool { return m.To == rules.Ended && t.owners[laneOf(m)].definition != "" },
-		func(r *wire.Rows, m *scheduler.Move) {
-			r.Text(t.owners[laneOf(m)].definition)
-			r.ID(m.Done.Attempt.Turn.Job.UUID)
+		func(c *row.Codec, m *scheduler.Move) {
+			definition := t.owners[laneOf(m)].definition
+			row.Text(c, "definition", &definition)
+			row.ID(c, "job", &m.Done.Attempt.Turn.Job.UUID)
 		})
 }
 
@@ -68,14 +63,4 @@ func (v *view) OpenRuns(_ context.Context, definitions []*rules.Definition, limi
 		return nil
 	}, append(r.Params(), wire.Limit(limit))...)
 	return open, err
-}
-
-// AttemptOf implements scheduler.KernelView.
-func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (a *rules.Attempt, tenant lessor.TenantID, err error) {
-	err = v.query("read an attempt", readAttemptOf, func(r *wire.Row) error {
-		a = new(readAttempt(r))
-		tenant.UUID = r.ID()
-		return nil
-	}, wire.Int8(v.store.seal.Seq(id)), wire.ID(id.UUID))
-	return a, tenant, err
 }

@@ -6,18 +6,27 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
-// readStandings is one statement, and so sees one snapshot also inside a transaction: a job that moves is never seen twice or
-// nowhere.
-var readStandings = wire.SQL("select " + wire.Of("j", jobColumns) + ", " + wire.Of("n", laneColumns) + ", " + wire.Of("q", queuedColumns) + ", " +
-	wire.Of("d", waitingColumns) + ", " + wire.Of("l", leaseColumns) + ", " + wire.Of("e", doneColumns) + ", " + wire.Of("r", reportColumns) +
-	", a.outcome, a.reason, a.error, a.lease, coalesce(e.started_at, (select granted_at from attempt where attempt.job = j.id order by fence limit 1)) from job j join lane n on n.id = j.lane" +
+// readStandings is one statement, and so sees one snapshot also inside a transaction: it never finds a job that moves in
+// two places or in none.
+var readStandings = wire.SQL("select " + row.Of("j", jobColumns) + ", " + row.Of("n", laneColumns) + ", " +
+	row.Of("q", queuedColumns) + ", " + row.Of("d", waitingColumns) + ", " + row.Of("l", leaseColumns) + ", " +
+	row.Of("e", doneColumns) + ", " + row.Of("r", reportColumns) + ", " + row.Of("a", failureColumns) +
+	", coalesce(e.started_at, (select granted_at from attempt where attempt.job = j.id order by fence limit 1))" +
+	" from job j join lane n on n.id = j.lane" +
 	" left join lateral (select " + turnColumns + ", 0 as cohort from queue where seq = j.seq and job = j.id" +
-	" union all select j.id, j.lane, j.seq, 0, j.max_attempts, 0, 0, 1, (select queued_at from cohort where first = c.first), c.first from " + cohortOf + ") q on true left join delayed d on " + wire.At("d.seq", "j.seq") + " and d.job = j.id" +
-	" left join lease l on " + wire.At("l.seq", "j.seq") + " and l.job = j.id left join done e on " + wire.At("e.seq", "j.seq") + " and e.job = j.id left join report r on " + wire.At("r.job", "j.id") +
-	" left join lateral (select outcome, reason, error, lease from attempt where attempt.job = j.id and outcome in ('failed', 'expired')" +
-	" order by fence desc limit 1) a on true where j.id = any($1::uuid[])")
+	" union all select j.id, j.lane, j.seq, 0, j.max_attempts, 0, 0, 1," +
+	" (select queued_at from cohort where first = c.first), c.first from " + cohortOf + ") q on true" +
+	" left join delayed d on " + wire.At("d.seq", "j.seq") + " and d.job = j.id" +
+	" left join lease l on " + wire.At("l.seq", "j.seq") + " and l.job = j.id" +
+	" left join done e on " + wire.At("e.seq", "j.seq") + " and e.job = j.id" +
+	" left join report r on " + wire.At("r.job", "j.id") +
+	" left join lateral (select " + failureColumns + " from attempt where attempt.job = j.id" +
+	" and outcome in ('failed', 'expired') order by fence desc limit 1) a on true where j.id = any($1::uuid[])")
+
+var failureColumns = row.Columns(row.Failure)
 
 // Standings implements scheduler.View.
 func (v *view) Standings(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
@@ -40,44 +49,48 @@ func (v *view) addStandings(ids []lessor.JobID, into map[lessor.JobID]*rules.Sta
 }
 
 func readStanding(r *wire.Row) (*rules.Standing, error) {
-	spec, err := readSpec(r)
-	if err != nil {
-		return nil, err
-	}
-	s := &rules.Standing{Spec: spec}
+	c := decode(r)
+	s := &rules.Standing{Spec: readSpec(c)}
 	if present(r, queuedColumns) {
-		s.Place, s.Turn = rules.InQueue, readQueued(r)
+		s.Place = rules.InQueue
+		queuedRow(c, &s.Turn)
 	}
 	if present(r, waitingColumns) {
-		w := readWaiting(r)
-		s.Place, s.Turn, s.Wait = rules.Delayed, w.Turn, w.Wait
+		s.Place = rules.Delayed
+		row.Turn(c, &s.Turn)
+		row.Wait(c, &s.Wait)
 	}
 	if present(r, leaseColumns) {
-		s.Held = readLease(r)
+		s.Held = &rules.Held{}
+		leaseRow(c, s.Held)
 		s.Place, s.Turn = rules.Leased, s.Held.Turn
 	}
 	if present(r, doneColumns) {
-		s.Done = readDone(r)
-		end := &s.Done.Attempt
-		s.Place, s.Turn, s.LastError = rules.Ended, end.Turn, lastError(end.Outcome, end.Reason, end.Error)
+		s.Done = &rules.Done{}
+		row.Done(c, s.Done)
+		s.Place, s.Turn, s.LastError = rules.Ended, s.Done.Attempt.Turn, s.Done.Attempt.LastError()
 	}
 	if present(r, reportColumns) {
-		s.Report = readReport(r)
+		s.Report = &rules.Report{}
+		row.Report(c, s.Report)
 	}
-	if failed := lastError(rules.Outcome(r.Text()), r.Text(), r.Text()); s.Place != rules.Ended {
-		s.LastError = failed
+	var failed rules.Attempt
+	row.Failure(c, &failed)
+	if s.ErrorLease = failed.Lease; s.Place != rules.Ended {
+		s.LastError = failed.LastError()
 	}
-	s.ErrorLease.UUID, s.StartedAt = r.ID(), r.Instant()
-	return s, nil
+	s.StartedAt = r.Instant()
+	return s, c.Err
 }
 
-// present reports whether a joined row is there, and passes over its columns if not. The first column of none is ever null.
+// present reports whether a joined row is there, and passes over its columns if not. The first column of a row is never
+// null.
 func present(r *wire.Row, columns string) bool {
-	if r.IsNull() {
-		r.Skip(wire.Width(columns))
-		return false
+	if !r.Null() {
+		return true
 	}
-	return true
+	r.Skip(wire.Width(columns) - 1)
+	return false
 }
 
 // History implements scheduler.View.
@@ -88,14 +101,8 @@ func (v *view) History(_ context.Context, id lessor.JobID) (*rules.History, erro
 	standings := map[lessor.JobID]*rules.Standing{}
 	h := &rules.History{}
 	v.addStandings([]lessor.JobID{id}, standings)
-	v.add("read attempts", wire.Step{Stmt: readAttempts, Each: func(r *wire.Row) error {
-		h.Attempts = append(h.Attempts, readAttempt(r))
-		return nil
-	}}, wire.ID(id.UUID))
-	v.add("read notes", wire.Step{Stmt: readNotes, Each: func(r *wire.Row) error {
-		h.Notes = append(h.Notes, readNote(r))
-		return nil
-	}}, wire.ID(id.UUID))
+	v.add("read attempts", wire.Step{Stmt: readAttempts, Each: collect(&h.Attempts, row.Attempt)}, wire.ID(id.UUID))
+	v.add("read notes", wire.Step{Stmt: readNotes, Each: collect(&h.Notes, row.Note)}, wire.ID(id.UUID))
 	if err := v.send("read history"); err != nil || standings[id] == nil {
 		return nil, err
 	}

@@ -8,18 +8,15 @@ import (
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
-)
-
-const (
-	tickColumns = "definition, tick_at, tenant, outcome, reason, run, from_at, to_at, count"
-	tickTypes   = "tiuttuiii"
+	"lessor/internal/store/row"
 )
 
 var (
-	insertTicks = wire.InsertAll("tick", tickColumns, tickTypes)
+	tickColumns = row.Columns(row.Tick)
+	insertTicks = insertInto("tick", row.Tick)
 	// replaceTicks also writes one that was purged meanwhile.
 	replaceTicks = wire.Plural("insert into tick ("+tickColumns+") {rows}"+
-		" on conflict (tenant, definition, tick_at) do update set "+wire.Excluded(tickColumns), tickTypes, tickColumns)
+		" on conflict (tenant, definition, tick_at) do update set "+wire.Excluded(tickColumns), row.Kinds(row.Tick), tickColumns)
 	// decidedTicks reads the first of each definition, by the key.
 	decidedTicks = wire.SQL("select d.id, k.tick_at from (" + wire.Unnest("tui", "id, tenant, from_at") + ") d" +
 		" cross join lateral (select tick_at from tick where tenant = d.tenant and definition = d.id and tick_at between d.from_at and $4::bigint" +
@@ -30,52 +27,14 @@ var (
 		" order by run desc limit $5::bigint", filter{"definition = ", "text"}, filter{"tenant = ", "uuid"}, filter{"run = ", "uuid"})
 )
 
-func bindTick(r *wire.Rows, t *rules.TickRow) {
-	r.Text(t.Definition)
-	r.Instant(t.At)
-	r.ID(t.Tenant.UUID)
-	r.Text(string(t.Outcome))
-	r.Text(t.Reason)
-	r.IDOrNull(t.Run.UUID)
-	r.Instant(t.From)
-	r.Instant(t.To)
-	r.Int(t.Count)
-}
-
-func readTick(r *wire.Row) rules.TickRow {
-	return rules.TickRow{
-		Definition: r.Text(),
-		At:         r.Instant(),
-		Tenant:     lessor.TenantID{UUID: r.ID()},
-		Outcome:    lessor.TickOutcome(r.Text()),
-		Reason:     r.Text(),
-		Run:        lessor.JobID{UUID: r.ID()},
-		From:       r.Instant(),
-		To:         r.Instant(),
-		Count:      r.Int(),
-	}
-}
-
 // SaveTicks implements scheduler.KernelTx. A tick that has a row already is scheduler.ErrBadCall.
 func (t *tx) SaveTicks(_ context.Context, ticks []rules.TickRow) error {
-	return t.putTicks("save ticks", insertTicks, ticks)
+	return save(t, "save ticks", insertTicks, ticks, row.Tick)
 }
 
 // ReplaceTicks implements scheduler.KernelTx.
 func (t *tx) ReplaceTicks(_ context.Context, ticks []rules.TickRow) error {
-	return t.putTicks("replace ticks", replaceTicks, ticks)
-}
-
-func (t *tx) putTicks(verb string, s *wire.Statement, ticks []rules.TickRow) error {
-	if len(ticks) == 0 {
-		return t.err
-	}
-	r := t.scratch.Reset()
-	for i := range ticks {
-		r.Next()
-		bindTick(r, &ticks[i])
-	}
-	return t.write(verb, wire.Step{Stmt: s, Rows: r})
+	return save(t, "replace ticks", replaceTicks, ticks, row.Tick)
 }
 
 // DecidedTicks implements scheduler.KernelTx.
@@ -108,16 +67,13 @@ func (v *view) TickList(_ context.Context, q scheduler.TickQuery) (ticks []rules
 	if to == 0 {
 		to = math.MaxInt64
 	}
-	err = v.query("list ticks", listTicks, func(r *wire.Row) error {
-		ticks = append(ticks, readTick(r))
-		return nil
-	}, wire.Text(q.Definition), wire.ID(q.Tenant.UUID), wire.Instant(from), wire.Instant(to), wire.Limit(q.Limit))
+	err = v.query("list ticks", listTicks, collect(&ticks, row.Tick), wire.Text(q.Definition), wire.ID(q.Tenant.UUID), wire.Instant(from), wire.Instant(to), wire.Limit(q.Limit))
 	return ticks, err
 }
 
 // CircuitTicks implements scheduler.KernelView.
-func (v *view) CircuitTicks(_ context.Context, q scheduler.CircuitTickQuery) (ticks []rules.TickRow, err error) {
-	err = v.page("list ticks under open circuits", listCircuitTicks, [][]byte{wire.TextOrNil(q.Definition), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Run)},
-		func(r *wire.Row) { ticks = append(ticks, readTick(r)) }, before(q.After), wire.Limit(q.Limit))
-	return ticks, err
+func (v *view) CircuitTicks(_ context.Context, q scheduler.CircuitTickQuery) ([]rules.TickRow, error) {
+	return page(v, "list ticks under open circuits", listCircuitTicks,
+		[][]byte{wire.TextOrNil(q.Definition), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Run)}, row.Tick,
+		before(q.After), wire.Limit(q.Limit))
 }

@@ -8,6 +8,7 @@ import (
 	"lessor"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
 // filter is a condition that a list may have or not. Its parameter is sent either way, and is null when there is no such condition.
@@ -35,17 +36,17 @@ func variants(head, tail string, filters ...filter) []*wire.Statement {
 }
 
 // page reads one of the variants: that with the filters that are not nil.
-func (v *view) page(verb string, stmts []*wire.Statement, filters [][]byte, each func(*wire.Row), rest ...[]byte) error {
+func page[T any](
+	v *view, verb string, stmts []*wire.Statement, filters [][]byte, declare func(*row.Codec, *T), rest ...[]byte,
+) (list []T, err error) {
 	n := 0
 	for i, f := range filters {
 		if f != nil {
 			n |= 1 << i
 		}
 	}
-	return v.query(verb, stmts[n], func(r *wire.Row) error {
-		each(r)
-		return nil
-	}, append(filters, rest...)...)
+	err = v.query(verb, stmts[n], collect(&list, declare), append(filters, rest...)...)
+	return list, err
 }
 
 // before returns the bound of a list that begins after an id, newest first; nil begins with the newest.

@@ -38,8 +38,8 @@ type Reader interface {
 	Null() bool
 }
 
-// Kind is the type of a column, as one letter.
-type Kind byte
+// Kind is the type of a column, as one letter. It is no type of its own, so that a Writer need not import this package.
+type Kind = byte
 
 // The kinds of columns. SQLite stores flags as integers and ids as bytes; PostgreSQL has a type for each.
 const (
@@ -85,13 +85,21 @@ func Kinds[T any](declare func(*Codec, *T)) string {
 	return string(c.kinds)
 }
 
+// Pointer is a declaration that reads into a new value.
+func Pointer[T any](declare func(*Codec, *T)) func(*Codec, **T) {
+	return func(c *Codec, p **T) {
+		*p = new(T)
+		declare(c, *p)
+	}
+}
+
 // Of puts the name of a table before each column of a list.
 func Of(table, columns string) string {
 	return table + "." + strings.ReplaceAll(columns, ", ", ", "+table+".")
 }
 
 func (c *Codec) list(name string, k Kind) {
-	c.names, c.kinds = append(c.names, name), append(c.kinds, byte(k))
+	c.names, c.kinds = append(c.names, name), append(c.kinds, k)
 }
 
 // Integer is a column of integers, among them instants: milliseconds since 1970, 0 = not set.

@@ -25,9 +25,9 @@ func Lane(c *Codec, l *rules.Lane) {
 // Job is a job as it was submitted. Its lane has a row of its own, and its body hash stands beside its key. The payload
 // comes last, so that SQLite reads the other columns without it.
 func Job(c *Codec, s *rules.Spec) {
-	Integer(c, "seq", &s.Seq)
 	ID(c, "id", &s.ID.UUID)
 	Integer(c, "lane", &s.LaneID)
+	Integer(c, "seq", &s.Seq)
 	tags(c, "tags", &s.Tags)
 	TextOrNull(c, "idempotency_key", &s.IdempotencyKey)
 	Millis(c, "max_runtime_ms", &s.MaxRuntime)

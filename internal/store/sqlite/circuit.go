@@ -70,7 +70,7 @@ func (v *view) Circuits(ctx context.Context, q scheduler.CircuitQuery) ([]*rules
 		w.and("tenant = ?", func(a *args) { a.ID(q.Tenant.UUID) })
 	}
 	cs, err := page(v, "select "+circuitColumns+" from circuit", w, "opened_at desc, definition desc", q.Limit,
-		pointer(row.Circuit))
+		row.Pointer(row.Circuit))
 	return cs, readFault(ctx, "list circuits", err)
 }
 

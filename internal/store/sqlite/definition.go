@@ -39,7 +39,7 @@ func (t *tx) DueDefinitions(ctx context.Context, now lessor.Instant, limit int) 
 	w := &where{}
 	w.and("due_at > 0", nil)
 	w.and("due_at <= +?", func(a *args) { a.instant(now) })
-	due, err := page(&t.view, selectDefinition, w, "due_at, id", limit, pointer(row.Definition))
+	due, err := page(&t.view, selectDefinition, w, "due_at, id", limit, row.Pointer(row.Definition))
 	return due, readFault(ctx, "read due definitions", err)
 }
 
@@ -59,7 +59,7 @@ func (v *view) DefinitionList(ctx context.Context, q scheduler.DefinitionQuery) 
 	if q.Module != "" {
 		w.and("module <> '' and module = ?", func(a *args) { a.Text(q.Module) })
 	}
-	ds, err := page(v, selectDefinition, w, "created_at desc, id desc", q.Limit, pointer(row.Definition))
+	ds, err := page(v, selectDefinition, w, "created_at desc, id desc", q.Limit, row.Pointer(row.Definition))
 	return ds, readFault(ctx, "list definitions", err)
 }
 

@@ -223,11 +223,3 @@ func (b *bulk) insert(n int, bind func(i int, c *row.Codec)) error {
 	}
 	return nil
 }
-
-// pointer is a declaration that reads into a new value.
-func pointer[T any](declare func(*row.Codec, *T)) func(*row.Codec, **T) {
-	return func(c *row.Codec, p **T) {
-		*p = new(T)
-		declare(c, *p)
-	}
-}

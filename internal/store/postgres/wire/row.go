@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"math"
-	"time"
 
 	"lessor"
 )
@@ -22,9 +21,6 @@ func (r *Row) value() []byte {
 // Skip passes over columns.
 func (r *Row) Skip(n int) { r.n += n }
 
-// IsNull reports whether the next column is null, without passing over it.
-func (r *Row) IsNull() bool { return r.values[r.n] == nil }
-
 // Int reads an integer of any width; null is 0.
 func (r *Row) Int() int64 {
 	switch v := r.value(); len(v) {
@@ -38,9 +34,6 @@ func (r *Row) Int() int64 {
 
 // Instant reads an instant; null is 0.
 func (r *Row) Instant() lessor.Instant { return lessor.Instant(r.Int()) }
-
-// Millis reads a duration in milliseconds.
-func (r *Row) Millis() time.Duration { return time.Duration(r.Int()) * time.Millisecond }
 
 // Flag reads a boolean; null is false.
 func (r *Row) Flag() bool {
@@ -66,20 +59,19 @@ func (r *Row) ID() (u lessor.UUID) {
 	return u
 }
 
-// RealOrNil reads a float8; null is nil.
-func (r *Row) RealOrNil() *float64 {
-	v := r.value()
-	if v == nil {
-		return nil
+// Real reads a float8; null is 0.
+func (r *Row) Real() float64 {
+	if v := r.value(); v != nil {
+		return math.Float64frombits(binary.BigEndian.Uint64(v))
 	}
-	return new(math.Float64frombits(binary.BigEndian.Uint64(v)))
+	return 0
 }
 
-// TextOrNil reads a text; null is nil.
-func (r *Row) TextOrNil() *string {
-	v := r.value()
-	if v == nil {
-		return nil
+// Null reports whether the next column is null, and passes over it if it is.
+func (r *Row) Null() bool {
+	null := r.values[r.n] == nil
+	if null {
+		r.n++
 	}
-	return new(string(v))
+	return null
 }

@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"math"
-	"time"
 
 	"lessor"
 )
@@ -17,6 +16,15 @@ const (
 	oidFloat8 = 701
 	oidUUID   = 2950
 )
+
+// types are the types of columns, by the letters that stand for their kinds.
+var types = map[byte]struct {
+	oid  uint32
+	name string
+}{
+	'u': {oidUUID, "uuid"}, 'i': {oidInt8, "bigint"}, 't': {oidText, "text"},
+	'b': {oidBool, "boolean"}, 'y': {oidBytea, "bytea"}, 'f': {oidFloat8, "float8"},
+}
 
 // Rows gathers the parameters of a plural statement: one parameter a column, with a value for every row. A row's values
 // are added from left to right after Next. Reset keeps the memory for the next statement.
@@ -86,8 +94,9 @@ func (c *column) repeat(n uint32) {
 	}
 }
 
-func (r *Rows) null(oid uint32) {
-	c := r.column(oid)
+// Null adds a null of a type.
+func (r *Rows) Null(kind byte) {
+	c := r.column(types[kind].oid)
 	if c.equal && c.n > 1 {
 		if c.nulls {
 			return
@@ -108,9 +117,6 @@ func (r *Rows) Int(v int64) {
 // Instant adds an instant, in milliseconds.
 func (r *Rows) Instant(v lessor.Instant) { r.Int(int64(v)) }
 
-// Millis adds a duration in milliseconds.
-func (r *Rows) Millis(v time.Duration) { r.Int(v.Milliseconds()) }
-
 // Flag adds a boolean.
 func (r *Rows) Flag(v bool) {
 	b := "\x00"
@@ -120,61 +126,21 @@ func (r *Rows) Flag(v bool) {
 	put(r.column(oidBool), b)
 }
 
-// RealOrNil adds a float8; nil is null.
-func (r *Rows) RealOrNil(v *float64) {
-	if v == nil {
-		r.null(oidFloat8)
-		return
-	}
+// Real adds a float8.
+func (r *Rows) Real(v float64) {
 	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], math.Float64bits(*v))
+	binary.BigEndian.PutUint64(b[:], math.Float64bits(v))
 	put(r.column(oidFloat8), b[:])
 }
 
 // Text adds a text.
 func (r *Rows) Text(v string) { put(r.column(oidText), v) }
 
-// TextOrNull adds a text; "" is null.
-func (r *Rows) TextOrNull(v string) {
-	if v == "" {
-		r.null(oidText)
-		return
-	}
-	r.Text(v)
-}
-
-// TextOrNil adds a text; nil is null.
-func (r *Rows) TextOrNil(v *string) {
-	if v == nil {
-		r.null(oidText)
-		return
-	}
-	r.Text(*v)
-}
-
 // Bytes adds a bytea; nil is empty.
 func (r *Rows) Bytes(v []byte) { put(r.column(oidBytea), v) }
 
-// BytesOrNull adds a bytea; nil is null.
-func (r *Rows) BytesOrNull(v []byte) {
-	if v == nil {
-		r.null(oidBytea)
-		return
-	}
-	r.Bytes(v)
-}
-
 // ID adds a uuid.
 func (r *Rows) ID(v lessor.UUID) { put(r.column(oidUUID), v[:]) }
-
-// IDOrNull adds a uuid; the zero one is null.
-func (r *Rows) IDOrNull(v lessor.UUID) {
-	if v.IsZero() {
-		r.null(oidUUID)
-		return
-	}
-	r.ID(v)
-}
 
 // Params returns the columns as arrays. They are valid until the next Reset.
 func (r *Rows) Params() [][]byte { return r.in(AnyShape) }

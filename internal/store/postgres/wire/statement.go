@@ -8,23 +8,23 @@ import (
 // Statement is one SQL text, prepared on each connection at its first use.
 type Statement struct {
 	text string
-	// The types and names of the columns of a plural statement.
-	types   string
+	// The kinds and names of the columns of a plural statement.
+	kinds   string
 	columns []string
 }
 
 // SQL returns a statement with single parameters.
 func SQL(text string) *Statement { return &Statement{text: text} }
 
-// Plural returns a statement on rows. In its text {rows} stands for a query that returns them. Each letter of types is
+// Plural returns a statement on rows. In its text {rows} stands for a query that returns them. Each letter of kinds is
 // the type of one column: u uuid, i bigint, t text, b boolean, y bytea, f float8.
-func Plural(text, types, columns string) *Statement {
-	return &Statement{text: text, types: types, columns: strings.Split(columns, ", ")}
+func Plural(text, kinds, columns string) *Statement {
+	return &Statement{text: text, kinds: kinds, columns: strings.Split(columns, ", ")}
 }
 
 // InsertAll returns a statement that inserts rows, in the order given.
-func InsertAll(table, columns, types string) *Statement {
-	return Plural("insert into "+table+" ("+columns+") {rows}", types, columns)
+func InsertAll(table, columns, kinds string) *Statement {
+	return Plural("insert into "+table+" ("+columns+") {rows}", kinds, columns)
 }
 
 // Form is a statement for rows of one shape.
@@ -35,23 +35,21 @@ type Form struct {
 
 // Text is the SQL text that the server gets.
 func (f Form) Text() string {
-	return strings.ReplaceAll(f.Stmt.text, "{rows}", openRows(f.Stmt.types, f.Stmt.columns, f.Shape))
+	return strings.ReplaceAll(f.Stmt.text, "{rows}", openRows(f.Stmt.kinds, f.Stmt.columns, f.Shape))
 }
 
-var typeNames = map[rune]string{'u': "uuid", 'i': "bigint", 't': "text", 'b': "boolean", 'y': "bytea", 'f': "float8"}
-
-// Unnest is a query that makes rows of the parameters from $1 on, which are arrays of these types.
-func Unnest(types, columns string) string {
-	return openRows(types, strings.Split(columns, ", "), AnyShape)
+// Unnest is a query that makes rows of the parameters from $1 on, which are arrays of these kinds.
+func Unnest(kinds, columns string) string {
+	return openRows(kinds, strings.Split(columns, ", "), AnyShape)
 }
 
 // openRows is a query that makes rows of the parameters from $1 on: arrays of the columns that differ, and single
 // values of the others. The arrays are unnested in the select list; in the from clause the server would first copy each
 // into a table of its own, at twice the price of the insert.
-func openRows(types string, columns []string, in Shape) string {
+func openRows(kinds string, columns []string, in Shape) string {
 	values := make([]string, len(columns))
-	for i, letter := range types {
-		param := "$" + strconv.Itoa(i+1) + "::" + typeNames[letter]
+	for i, letter := range kinds {
+		param := "$" + strconv.Itoa(i+1) + "::" + types[byte(letter)].name
 		if in.differs(i) {
 			param = "unnest(" + param + "[])"
 		}
@@ -72,16 +70,17 @@ func At(column, key string) string { return column + " between " + key + " and "
 
 // Excluded sets all columns but the first, the key, to those of the row whose insert met a conflict.
 func Excluded(columns string) string {
-	names := strings.Split(columns, ", ")[1:]
-	for i, name := range names {
-		names[i] = name + " = excluded." + name
-	}
-	return strings.Join(names, ", ")
+	_, rest, _ := strings.Cut(columns, ", ")
+	return Assign("excluded", rest)
 }
 
-// Of puts the alias of a table before each column.
-func Of(alias, columns string) string {
-	return alias + "." + strings.ReplaceAll(columns, ", ", ", "+alias+".")
+// Assign sets columns to those of another row.
+func Assign(from, columns string) string {
+	names := strings.Split(columns, ", ")
+	for i, name := range names {
+		names[i] = name + " = " + from + "." + name
+	}
+	return strings.Join(names, ", ")
 }
 
 // Width counts columns.
