@@ -15,6 +15,11 @@ func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
 			Message: "before",
 		}
 	}
+	cleared := func(count int64) *lessor.Alert {
+		a := open(count)
+		a.ClearedAt = after(time.Minute)
+		return a
+	}
 	for name, c := range map[string]struct {
 		open          *lessor.Alert
 		count         int64
@@ -38,6 +43,15 @@ func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
 		"the minute is over, and there more": {
 			open: open(3), count: 4, at: time.Minute, want: 7, cleared: true,
 			changed: true, told: true,
+		},
+		"another node cleared it": {
+			open: cleared(3), count: 4, at: time.Minute + time.Second, want: 7, cleared: true,
+			changed: true, told: true,
+		},
+		"another node cleared it, no more": {open: cleared(3), at: time.Minute + time.Second},
+		"it was cleared a minute ago": {
+			open: cleared(3), count: 4, at: 2 * time.Minute, want: 4, changed: true,
+			told: true,
 		},
 		"the clock was set back": {
 			open: open(3), at: -time.Minute, want: 3, cleared: true, changed: true,

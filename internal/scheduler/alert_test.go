@@ -175,6 +175,45 @@ func TestFailedJobsAreTold(t *testing.T) {
 	})
 }
 
+// TestFailuresOnTwoNodesAreOneAlert: another node clears the alert into which this one counts. The failures that the other
+// node did not know of are added to it, and make no second alert.
+func TestFailuresOnTwoNodesAreOneAlert(t *testing.T) {
+	cfg := config()
+	cfg.FailedJobs = true
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		fail := func() {
+			w.submit(func(s *lessor.Submission) { s.Type, s.MaxAttempts = new("mail"), new(int64(1)) })
+			w.mustComplete(w.lease("worker-1", nil), "failed")
+		}
+		fail()
+		w.wantAnnounced(lessor.AlertJobFailed, "+")
+		time.Sleep(30 * time.Second)
+		fail() // counted by this node only
+		time.Sleep(30*time.Second - time.Millisecond)
+		err := w.store.Update(w.ctx, func(tx scheduler.Tx) error { // as another node does it, whose clock is a little ahead
+			a, err := tx.OpenAlert(w.ctx, lessor.AlertJobFailed, "mail", lessor.TenantID{})
+			if err != nil || a == nil {
+				t.Fatalf("open: %+v, %v", a, err)
+			}
+			a.ClearedAt = tx.Now()
+			return tx.SaveAlerts(w.ctx, []lessor.Alert{*a})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		list, _, err := w.Alerts(w.ctx, anybody, lessor.AlertFilter{Limit: 9})
+		if err != nil || len(list) != 1 || list[0].Count != 2 || list[0].ClearedAt == 0 {
+			t.Errorf("alerts after a minute: %+v, %v; want one, cleared, with 2 jobs", list, err)
+		}
+		w.wantAnnounced(lessor.AlertJobFailed, "-")
+		time.Sleep(2 * time.Minute)
+		w.wantAnnounced(lessor.AlertJobFailed, "")
+		fail()
+		w.wantAnnounced(lessor.AlertJobFailed, "+")
+	})
+}
+
 func TestAcknowledgedAlert(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(failing("sync.crm", 15))

@@ -17,13 +17,26 @@ type typeOf struct {
 	typ    string
 }
 
-// failing counts the jobs that failed for good since people were last told, by any goroutine. It is told in a transaction after that of
-// the failures, so that it costs them nothing; a node that dies between the two tells nobody.
+// failing counts the jobs that failed for good since people were last told, by any goroutine. It is told in a
+// transaction after that of the failures, so that it costs them nothing; a node that dies between the two tells
+// nobody.
 type failing struct {
 	mu     sync.Mutex
 	counts map[typeOf]rules.Failures
-	until  map[typeOf]lessor.Instant // when the alert that is open about a type ends
-	nextAt lessor.Instant            // when there is something to tell; 0 = nothing
+	open   map[typeOf]collecting // the alerts that are open, as far as this node knows
+	nextAt lessor.Instant        // when there is something to tell; 0 = nothing
+}
+
+// collecting is an open alert, which collects failures until it is cleared.
+type collecting struct {
+	alert lessor.AlertID
+	until lessor.Instant
+}
+
+// dueFailures are the failures to count into an alert: the open one, or last if another node has cleared it.
+type dueFailures struct {
+	rules.Failures
+	last lessor.AlertID
 }
 
 // failedJob is a job that failed for good.
@@ -65,18 +78,19 @@ func (f *failing) count(jobs []failedJob) {
 	f.plan()
 }
 
-// plan finds out when there is something to tell: a failure of a type about which no alert is open, at once, or the end of one.
+// plan finds out when there is something to tell: a failure of a type about which no alert is open, at once, or the
+// end of one.
 func (f *failing) plan() {
 	f.nextAt = 0
 	for of := range f.counts {
-		if f.until[of] == 0 {
+		if _, open := f.open[of]; !open {
 			f.nextAt = 1
 			return
 		}
 	}
-	for _, at := range f.until {
-		if f.nextAt == 0 || at < f.nextAt {
-			f.nextAt = at
+	for _, c := range f.open {
+		if f.nextAt == 0 || c.until < f.nextAt {
+			f.nextAt = c.until
 		}
 	}
 }
@@ -90,12 +104,12 @@ func (f *failing) adopt(a *lessor.Alert) {
 }
 
 func (f *failing) noteAlert(of typeOf, a *lessor.Alert) {
-	delete(f.until, of)
+	delete(f.open, of)
 	if a != nil && a.ClearedAt == 0 {
-		if f.until == nil {
-			f.until = map[typeOf]lessor.Instant{}
+		if f.open == nil {
+			f.open = map[typeOf]collecting{}
 		}
-		f.until[of] = a.RaisedAt.Add(rules.FailedEvery)
+		f.open[of] = collecting{a.ID, a.RaisedAt.Add(rules.FailedEvery)}
 	}
 }
 
@@ -103,8 +117,9 @@ func (f *failing) noteAlert(of typeOf, a *lessor.Alert) {
 func (f *failing) setBack(now lessor.Instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for of, at := range f.until {
-		f.until[of] = min(at, now.Add(rules.FailedEvery))
+	for of, c := range f.open {
+		c.until = min(c.until, now.Add(rules.FailedEvery))
+		f.open[of] = c
 	}
 	f.plan()
 }
@@ -116,25 +131,25 @@ func (f *failing) next() lessor.Instant {
 }
 
 // due returns what is to be told at now.
-func (f *failing) due(now lessor.Instant) map[typeOf]rules.Failures {
+func (f *failing) due(now lessor.Instant) map[typeOf]dueFailures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	due := map[typeOf]rules.Failures{}
+	due := map[typeOf]dueFailures{}
 	for of, n := range f.counts {
-		if f.until[of] == 0 {
-			due[of] = n
+		if _, open := f.open[of]; !open {
+			due[of] = dueFailures{Failures: n}
 		}
 	}
-	for of, at := range f.until {
-		if at <= now {
-			due[of] = f.counts[of]
+	for of, c := range f.open {
+		if c.until <= now {
+			due[of] = dueFailures{f.counts[of], c.alert}
 		}
 	}
 	return due
 }
 
-// done forgets what was told; alerts are those that people were told with, nil where there was none.
-func (f *failing) raised(told map[typeOf]rules.Failures, alerts map[typeOf]*lessor.Alert) {
+// raised forgets what was told; alerts are those that people were told with, nil where there was none.
+func (f *failing) raised(told map[typeOf]dueFailures, alerts map[typeOf]*lessor.Alert) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for of, n := range told {
@@ -154,7 +169,8 @@ func (l *loop) failedDue() bool {
 	return at != 0 && at <= l.fold.Serving.LastBeat
 }
 
-// tellFailed raises and clears the alerts about jobs that failed for good. Nodes do so one after the other: they count into one alert.
+// raiseFailed raises and clears the alerts about jobs that failed for good. Nodes do so one after the other, and all
+// count into one alert for each type and minute.
 func (l *loop) raiseFailed(ctx context.Context) error {
 	due := l.failing.due(l.fold.Serving.LastBeat)
 	var alerts map[typeOf]*lessor.Alert
@@ -178,16 +194,19 @@ func (l *loop) raiseFailed(ctx context.Context) error {
 	return err
 }
 
-func (p *pass) raiseFailed(ctx context.Context, of typeOf, n rules.Failures) (*lessor.Alert, error) {
-	open, err := p.tx.OpenAlert(ctx, lessor.AlertJobFailed, of.typ, of.tenant)
+func (p *pass) raiseFailed(ctx context.Context, of typeOf, n dueFailures) (*lessor.Alert, error) {
+	last, err := p.tx.OpenAlert(ctx, lessor.AlertJobFailed, of.typ, of.tenant)
+	if err == nil && last == nil && !n.last.IsZero() {
+		last, err = p.tx.Alert(ctx, n.last)
+	}
 	if err != nil {
 		return nil, err
 	}
-	a, changed, told := rules.FailedAlert(open, n, of.typ, p.now)
+	a, changed, told := rules.FailedAlert(last, n.Failures, of.typ, p.now)
 	switch {
 	case !changed:
-		return open, nil
-	case open == nil:
+		return last, nil
+	case a.ID.IsZero():
 		a.ID, a.TenantID = lessor.AlertID{UUID: newUUID()}, of.tenant
 	}
 	if told {
