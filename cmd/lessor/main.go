@@ -1,4 +1,4 @@
-// Command lessor is the scheduler and the tool to look at it and steer it.
+// Command lessor is the scheduler, and the client that shows and controls it.
 package main
 
 import (
@@ -9,8 +9,9 @@ import (
 	"lessor/internal/cli"
 )
 
-// What lives in a server is small beside what it makes and drops a second, so the collector may let the heap grow to five times of
-// it instead of twice: it was a third of the CPU. The limit bounds that where much lives. GOGC or GOMEMLIMIT overrule both.
+// Garbage collection runs at GOGC=400: a server has little live memory and allocates much, and at the default of 100
+// the collector took a third of the CPU. The memory limit makes it run more often when there is much live memory. GOGC
+// or GOMEMLIMIT in the environment override both.
 const (
 	gcPercent   = 400
 	memoryLimit = 2 << 30

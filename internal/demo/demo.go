@@ -1,6 +1,6 @@
-// Package demo keeps an embedded server alive with simulated tenants and workers, so that a newcomer sees leases live,
-// expire and move. It talks to the server over HTTP like anybody else, asks only for types that begin with "demo.", and
-// stops with its context.
+// Package demo simulates tenants and workers on an embedded server, so that a newcomer sees leases live, expire and
+// move. It calls the server over HTTP like any client, requests only types that begin with "demo.", and stops with its
+// context.
 package demo
 
 import (
@@ -15,14 +15,14 @@ import (
 	"lessor/client"
 )
 
-// Config says which server to keep alive.
+// Config says which server to use.
 type Config struct {
 	Server string
 	Token  string
-	Out    io.Writer // what happens is told here
+	Out    io.Writer // receives a line for each event
 }
 
-// tenants have fixed ids, so that a second start goes on with the same three.
+// tenants have fixed ids, so that a second start uses the same three.
 var tenants = []struct{ id, name string }{
 	{"0000de30-0000-7000-8000-000000000001", "Aurora"},
 	{"0000de30-0000-7000-8000-000000000002", "Borealis"},
@@ -31,7 +31,7 @@ var tenants = []struct{ id, name string }{
 
 var types = []string{"demo.report", "demo.cleanup", "demo.sync"}
 
-// The pace of the demo: slow enough to be read, fast enough that something happens within seconds.
+// The pace of the demo: slow enough to read, and fast enough that something happens within seconds.
 const (
 	submitEvery = 1500 * time.Millisecond
 	maxBacklog  = 40
@@ -57,7 +57,7 @@ type demo struct {
 	out    io.Writer
 }
 
-// Run simulates until ctx is done. It returns an error only if it cannot begin.
+// Run simulates until ctx is done. It returns an error only if it cannot start.
 func Run(ctx context.Context, cfg Config) error {
 	c, err := client.New(client.Config{Server: cfg.Server, Token: cfg.Token, UserAgent: "lessor-demo"})
 	if err != nil {
@@ -65,7 +65,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	defer c.Close()
 	d := &demo{client: c, out: cfg.Out}
-	d.tell("%s", intro)
+	d.print("%s", intro)
 	var all sync.WaitGroup
 	all.Go(func() { d.schedule(ctx) })
 	all.Go(func() { d.submit(ctx) })
@@ -76,13 +76,13 @@ func Run(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-func (d *demo) tell(format string, args ...any) {
+func (d *demo) print(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, _ = fmt.Fprintf(d.out, format, args...) // a closed terminal must not stop the server
 }
 
-// submit adds a job for a random tenant now and then, unless enough wait.
+// submit adds a job for a random tenant at intervals, unless too many wait.
 func (d *demo) submit(ctx context.Context) {
 	for pause(ctx, submitEvery) {
 		st, err := d.client.Status(ctx)
@@ -94,9 +94,11 @@ func (d *demo) submit(ctx context.Context) {
 		if rand.IntN(6) == 0 {
 			priority = "high"
 		}
-		job, err := d.client.SubmitJob(ctx, lessor.Submission{Type: &typ, TenantID: &t.id, Priority: &priority, Tags: []string{"demo", t.name}})
+		job, err := d.client.SubmitJob(ctx, lessor.Submission{
+			Type: &typ, TenantID: &t.id, Priority: &priority, Tags: []string{"demo", t.name},
+		})
 		if err == nil {
-			d.tell("  demo: %-8s submits %s (%s)\n", t.name, typ, short(job.Job.ID.UUID))
+			d.print("  demo: %-8s submits %s (%s)\n", t.name, typ, short(job.Job.ID.UUID))
 		}
 	}
 }
@@ -106,7 +108,9 @@ func (d *demo) work(ctx context.Context, n int) {
 	name := fmt.Sprintf("demo-worker-%d", n)
 	wait, ask, most := int64(10_000), ttl.Milliseconds(), int64(1)
 	for jobs := 1; ctx.Err() == nil; {
-		grants, denial, err := d.client.Request(ctx, lessor.LeaseRequest{WorkerID: &name, Types: append([]string{flaky}, types...), WaitMS: &wait, TTLMS: &ask, MaxLeases: &most})
+		grants, denial, err := d.client.Request(ctx, lessor.LeaseRequest{
+			WorkerID: &name, Types: append([]string{flaky}, types...), WaitMS: &wait, TTLMS: &ask, MaxLeases: &most,
+		})
 		switch {
 		case err != nil:
 			pause(ctx, time.Second)
@@ -127,15 +131,16 @@ func (d *demo) run(ctx context.Context, name string, g lessor.Grant, dies bool) 
 	if g.Job.Attempt > 1 {
 		attempt = fmt.Sprintf(", attempt %d: its last worker was lost", g.Job.Attempt)
 	}
-	d.tell("  demo: %s takes %s (%s%s)\n", name, g.Job.Type, short(g.Job.ID.UUID), attempt)
+	d.print("  demo: %s takes %s (%s%s)\n", name, g.Job.Type, short(g.Job.ID.UUID), attempt)
 	beat := time.Duration(g.Lease.HeartbeatAfterMS) * time.Millisecond
 	for left := takes; left > 0; left = time.Until(end) {
 		progress := 1 - float64(left)/float64(takes)
-		if _, err := d.client.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &name, Progress: &progress}); err != nil {
+		_, err := d.client.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &name, Progress: &progress})
+		if err != nil {
 			return
 		}
 		if dies && progress > 0.3 {
-			d.tell("  demo: %s dies while it holds %s; nobody beats for it any more\n", name, short(g.Job.ID.UUID))
+			d.print("  demo: %s dies while it holds %s; its heartbeats stop\n", name, short(g.Job.ID.UUID))
 			pause(ctx, restart)
 			return
 		}
@@ -148,20 +153,20 @@ func (d *demo) run(ctx context.Context, name string, g lessor.Grant, dies bool) 
 	if g.Job.Type == flaky {
 		done.Status, done.Error = new("failed"), new("the demo makes it fail")
 	}
-	_ = d.client.Complete(ctx, g.Lease.ID, done) // lost with the lease, if at all
+	_ = d.client.Complete(ctx, g.Lease.ID, done) // fails only if the lease is lost
 }
 
-// giveBack releases a lease when the demo stops, so that the job does not have to expire.
+// giveBack releases a lease when the demo stops, so that the lease does not have to expire.
 func (d *demo) giveBack(name string, g lessor.Grant) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = d.client.Release(ctx, g.Lease.ID, lessor.Release{WorkerID: &name}) // best effort: it would expire anyway
+	_ = d.client.Release(ctx, g.Lease.ID, lessor.Release{WorkerID: &name}) // best effort: otherwise it expires
 }
 
-// short is the end of an id: the beginning of ids made close together is the same.
+// short returns the end of an id, because ids that were made at about the same time begin alike.
 func short(u lessor.UUID) string { return "…" + u.String()[24:] }
 
-// pause waits for d and reports whether ctx is still alive.
+// pause waits for d, and reports whether ctx is not done.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

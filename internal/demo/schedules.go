@@ -9,10 +9,10 @@ import (
 	"lessor"
 )
 
-// flaky is a type whose jobs fail, so that a circuit can be seen to open, rest, try and open again.
+// flaky is a type whose jobs fail, to show a circuit that opens, rests, tries and opens again.
 const flaky = "demo.flaky"
 
-// schedule gives every tenant its definitions, again and again until the server has taken them.
+// schedule stores the definitions of every tenant, and repeats each call until it succeeds.
 func (d *demo) schedule(ctx context.Context) {
 	for _, t := range tenants {
 		m := manifest(t.id, strings.ToLower(t.name))
@@ -25,7 +25,7 @@ func (d *demo) schedule(ctx context.Context) {
 			}
 		}
 	}
-	d.tell("  demo: %d tenants have schedules; one of each fails all the time and opens its circuit\n", len(tenants))
+	d.print("  demo: %d tenants have schedules; one of each always fails and opens its circuit\n", len(tenants))
 }
 
 func manifest(tenant, name string) lessor.Manifest {

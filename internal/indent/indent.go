@@ -1,5 +1,5 @@
-// Package indent shows JSON with lines for people to read, and bounds what it makes: with deep nesting, indentation
-// makes a text up to a thousand times longer than the value. Pages and commands call it.
+// Package indent indents JSON for people, and bounds the result: with deep nesting, indentation can make a text a
+// thousand times longer. Pages and commands call it.
 package indent
 
 import "unicode/utf8"
@@ -27,7 +27,7 @@ func JSON(raw []byte, prefix string, limit int) (text []byte, whole bool) {
 	return w.text[:cut], false
 }
 
-// endOfString returns where the string ends that begins at raw[start].
+// endOfString returns the end of the string that begins at raw[start].
 func endOfString(raw []byte, start int) int {
 	for i := start + 1; i < len(raw); i++ {
 		switch raw[i] {
@@ -48,7 +48,7 @@ type writer struct {
 	opened bool // the last byte opened an object or list
 }
 
-// structure writes a byte that is no part of a string.
+// structure writes a byte that is not part of a string.
 func (w *writer) structure(b byte) {
 	switch b {
 	case ' ', '\t', '\r', '\n':
@@ -58,7 +58,7 @@ func (w *writer) structure(b byte) {
 		w.opened = true
 	case '}', ']':
 		w.depth--
-		if !w.opened { // one that is empty stays on its line
+		if !w.opened { // an empty object or list stays on its line
 			w.line()
 		}
 		w.opened = false

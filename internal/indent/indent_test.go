@@ -11,7 +11,8 @@ import (
 
 func FuzzIndentIsThatOfTheStandardLibrary(f *testing.F) {
 	for _, raw := range []string{
-		`{}`, `[]`, `null`, ` "a\"\\" `, `{"a":[],"b":{ },"c":[1, -2.5e3,{"d":true}],"":"é]}"}`, `[[[]],[{}],"x,y:z"]`, "[\n1\t,\r2 ]",
+		`{}`, `[]`, `null`, ` "a\"\\" `, `{"a":[],"b":{ },"c":[1, -2.5e3,{"d":true}],"":"é]}"}`, `[[[]],[{}],"x,y:z"]`,
+		"[\n1\t,\r2 ]",
 	} {
 		f.Add([]byte(raw), "    ")
 	}

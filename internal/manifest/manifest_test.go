@@ -275,7 +275,8 @@ func TestTooManyKeysAreRefusedAtOnce(t *testing.T) {
 		"flow":           "jobs: {" + strings.Repeat("key: value, ", 200_000) + "}",
 		"lists in lists": "jobs: " + strings.Repeat("- ", 200_000), "brackets": "jobs: " + strings.Repeat("[", 200_000),
 		"carriage returns": strings.Repeat("key: value\r", 200_000),
-		"one mapping":      keyLines(20_000, "", "\n"), "one mapping of a list": "jobs:\n-\n" + keyLines(20_000, "  ", "\n"),
+		"one mapping":      keyLines(20_000, "", "\n"), "one mapping of a list": "jobs:\n-\n" + keyLines(20_000, "  ",
+			"\n"),
 		"one mapping by carriage returns": keyLines(20_000, "", "\r"),
 		"mappings in one":                 keyLines(5_001, "", "\n  a: 1\n"),
 	} {
@@ -303,8 +304,8 @@ func keyLines(n int, indent, end string) string {
 	return b.String()
 }
 
-// TestManyMappingsAreNotOne: the keys of different mappings are not added up, and comments, list items and lines of text
-// without a colon are no keys.
+// TestManyMappingsAreNotOne: the keys of different mappings are not added up, and comments, list items and lines of
+// text without a colon are no keys.
 func TestManyMappingsAreNotOne(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("moduleId: a\njobs:\n")

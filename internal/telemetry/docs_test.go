@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// described returns the labels of every metric of ours, by its name.
+// described returns the labels of every metric, by its name.
 func described(t *testing.T) map[string][]string {
 	t.Helper()
 	tel := New()
@@ -43,7 +43,7 @@ func read(t *testing.T, path string) []byte {
 	return raw
 }
 
-// TestDocsDescribeEveryMetric holds docs/observability.md and the metrics to each other, with their labels.
+// TestDocsDescribeEveryMetric compares docs/observability.md with the metrics and their labels.
 func TestDocsDescribeEveryMetric(t *testing.T) {
 	documented := map[string][]string{}
 	rows := regexp.MustCompile("(?m)^\\| `(lessor_[a-z_]+)` \\| (?:counter|gauge|histogram) \\| ([^|]*)\\|")
@@ -55,7 +55,7 @@ func TestDocsDescribeEveryMetric(t *testing.T) {
 	}
 }
 
-// unknown returns what an expression names that no metric of ours has: metrics, and labels in their matchers.
+// unknown returns the metrics, and the labels in matchers, that an expression names but that do not exist.
 func unknown(expr string, metrics map[string][]string) (all []string) {
 	used := regexp.MustCompile(`\b(lessor_\w+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(expr, -1)
 	if len(used) == 0 && !strings.Contains(expr, "up{") {
@@ -98,7 +98,7 @@ func TestUnknownFindsWhatDoesNotExist(t *testing.T) {
 	}
 }
 
-// grafana is as much of the Grafana dashboard as tests look at.
+// grafana is the part of the Grafana dashboard that tests read.
 type grafana struct {
 	Panels []struct {
 		ID      int
@@ -154,7 +154,8 @@ func TestAlertRulesWatchMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.UnmarshalWithOptions(read(t, "../../deploy/prometheus/alerts.yaml"), &file, yaml.Strict()); err != nil {
+	raw := read(t, "../../deploy/prometheus/alerts.yaml")
+	if err := yaml.UnmarshalWithOptions(raw, &file, yaml.Strict()); err != nil {
 		t.Fatal(err)
 	}
 	metrics, seen := described(t), map[string]bool{}
@@ -164,7 +165,8 @@ func TestAlertRulesWatchMetricsThatExist(t *testing.T) {
 				t.Errorf("rule %q has no name of its own", r.Alert)
 			}
 			seen[r.Alert] = true
-			if s := r.Labels["severity"]; s != "critical" && s != "warning" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+			s, about := r.Labels["severity"], r.Annotations
+			if s != "critical" && s != "warning" || about["summary"] == "" || about["description"] == "" {
 				t.Errorf("%s lacks a severity, a summary or a description", r.Alert)
 			}
 			for _, what := range unknown(r.Expr, metrics) {

@@ -7,47 +7,53 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// Gauges shows the scheduler's figures with every scrape. read returns false when they are not known; then they are left
-// out rather than shown as zero. To be called once.
+// Gauges adds the scheduler's figures to every scrape. If read returns false, the figures are unknown and are left out.
+// Call it once.
 func (t *Telemetry) Gauges(read func() (scheduler.Figures, bool)) {
 	t.registry.MustRegister(gauges{read})
 }
 
-// Sentinels shows the verdicts on the commands in a node's workspace with every scrape. To be called once.
+// Sentinels adds the verdicts on the commands in a node's workspace to every scrape. Call it once.
 func (t *Telemetry) Sentinels(read func() lessor.HeartbeatSummary) {
 	t.registry.MustRegister(sentinels{read})
 }
 
-// gauges reads the scheduler's figures when somebody looks.
+// gauges reads the scheduler's figures at a scrape.
 type gauges struct {
 	read func() (scheduler.Figures, bool)
 }
 
-// sentinels reads the verdicts when somebody looks.
+// sentinels reads the verdicts at a scrape.
 type sentinels struct {
 	read func() lessor.HeartbeatSummary
 }
 
 var (
-	queueDepth    = prometheus.NewDesc("lessor_queue_depth", "Jobs that are queued and due.", []string{"priority"}, nil)
-	activeLeases  = prometheus.NewDesc("lessor_active_leases", "Live leases.", nil, nil)
-	unitsDesc     = prometheus.NewDesc("lessor_capacity_units", "Capacity in units.", []string{"kind"}, nil)
-	busyDesc      = prometheus.NewDesc("lessor_busy_rating", "The busy rating, 0 to 10.", nil, nil)
-	drainingDesc  = prometheus.NewDesc("lessor_draining", "1 while no leases are granted because of a drain.", nil, nil)
-	brakeDesc     = prometheus.NewDesc("lessor_brake_until_seconds", "Until when the mass-expiry brake holds, in Unix time; 0 = not pulled.", nil, nil)
-	circuitsDesc  = prometheus.NewDesc("lessor_circuits", "Circuits of definitions that are not closed, by state.", []string{"state"}, nil)
-	alertsDesc    = prometheus.NewDesc("lessor_alerts_open", "Alerts that are open, by kind; counted up to 1000 in all.", []string{"kind"}, nil)
-	sentinelsDesc = prometheus.NewDesc("lessor_sentinels", "Commands in this node's workspace, by the verdict on their sentinels.", []string{"verdict"}, nil)
+	queueDepth    = describe("queue_depth", "Jobs that are queued and due.", "priority")
+	activeLeases  = describe("active_leases", "Live leases.")
+	unitsDesc     = describe("capacity_units", "Capacity in units.", "kind")
+	busyDesc      = describe("busy_rating", "The busy rating, 0 to 10.")
+	drainingDesc  = describe("draining", "1 while no leases are granted because of a drain.")
+	brakeDesc     = describe("brake_until_seconds", "End of the mass-expiry brake in Unix time; 0 = not active.")
+	circuitsDesc  = describe("circuits", "Circuits of definitions that are not closed, by state.", "state")
+	alertsDesc    = describe("alerts_open", "Open alerts, by kind; counted up to 1000 in all.", "kind")
+	sentinelsDesc = describe("sentinels", "Commands in this node's workspace, by verdict.", "verdict")
 )
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("lessor_"+name, help, labels, nil)
+}
 
 // Describe implements prometheus.Collector.
 func (gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueDepth, activeLeases, unitsDesc, busyDesc, drainingDesc, brakeDesc, circuitsDesc, alertsDesc} {
+	for _, d := range []*prometheus.Desc{
+		queueDepth, activeLeases, unitsDesc, busyDesc, drainingDesc, brakeDesc, circuitsDesc, alertsDesc,
+	} {
 		out <- d
 	}
 }
 
-// Collect implements prometheus.Collector. What can be open is shown as zero when it is not, so that alert rules see it clear.
+// Collect implements prometheus.Collector. It reports zero for states that do not occur, so that alert rules can clear.
 func (g gauges) Collect(out chan<- prometheus.Metric) {
 	f, ok := g.read()
 	if !ok {
@@ -76,9 +82,8 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		set(circuitsDesc, f.Circuits[state], string(state))
 	}
 	for _, kind := range []lessor.AlertKind{
-		lessor.AlertMassExpiry, lessor.AlertCircuitOpen, lessor.AlertNoWorker, lessor.AlertStale, lessor.AlertDead, lessor.AlertHung,
-		lessor.AlertMissedTicks, lessor.AlertJobFailed,
-		lessor.AlertStoreWentBack,
+		lessor.AlertMassExpiry, lessor.AlertCircuitOpen, lessor.AlertNoWorker, lessor.AlertStale, lessor.AlertDead,
+		lessor.AlertHung, lessor.AlertMissedTicks, lessor.AlertJobFailed, lessor.AlertStoreWentBack,
 	} {
 		set(alertsDesc, f.Alerts[kind], string(kind))
 	}

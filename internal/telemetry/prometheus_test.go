@@ -35,9 +35,12 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// TestPrometheusRunsTheAlertRules has Prometheus' own tool read the rules and run alerts_test.yaml, in which every alert fires, and does not.
+// TestPrometheusRunsTheAlertRules lets promtool check the rules and run alerts_test.yaml, which tests when every alert
+// fires and when it does not.
 func TestPrometheusRunsTheAlertRules(t *testing.T) {
-	for _, args := range [][]string{{"check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
+	for _, args := range [][]string{
+		{"check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"},
+	} {
 		cmd := exec.CommandContext(t.Context(), program(t, "promtool"), args...)
 		cmd.Dir = deployed
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -65,14 +68,16 @@ func TestPrometheusRunsTheAlertRules(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllSubmatch(read(t, filepath.Join(deployed, "alerts.yaml")), -1) {
+	alerts := read(t, filepath.Join(deployed, "alerts.yaml"))
+	for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllSubmatch(alerts, -1) {
 		if name := string(m[1]); !fires[name] || !silent[name] {
 			t.Errorf("%s is tested to fire: %v, and not to: %v", name, fires[name], silent[name])
 		}
 	}
 }
 
-// TestPrometheusScrapesRulesAndQueries runs Prometheus over a scrape of ours: it loads the rules, and answers every query of the Grafana dashboard.
+// TestPrometheusScrapesRulesAndQueries lets Prometheus scrape a node, load the rules, and answer every query of the
+// Grafana dashboard.
 func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
 	tel := New()
 	tel.Gauges(func() (scheduler.Figures, bool) { return scheduler.Figures{}, true })
@@ -80,7 +85,11 @@ func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
 	node := httptest.NewServer(tel.Handler())
 	defer node.Close()
 	ask := startPrometheus(t, strings.TrimPrefix(node.URL, "http://"))
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(ask("query", "query", `lessor_ticks_total{outcome="missed",job="lessor"}`), `"outcome":"missed"`); time.Sleep(100 * time.Millisecond) {
+	scraped := func() bool {
+		answer := ask("query", "query", `lessor_ticks_total{outcome="missed",job="lessor"}`)
+		return strings.Contains(answer, `"outcome":"missed"`)
+	}
+	for end := time.Now().Add(20 * time.Second); !scraped(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("Prometheus never scraped a metric of ours")
 		}
@@ -115,14 +124,15 @@ func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
 	variables := strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*")
 	for _, p := range readGrafana(t).Panels {
 		for _, target := range p.Targets {
-			if answer := ask("query", "query", variables.Replace(target.Expr)); !strings.HasPrefix(answer, `{"status":"success"`) {
+			answer := ask("query", "query", variables.Replace(target.Expr))
+			if !strings.HasPrefix(answer, `{"status":"success"`) {
 				t.Errorf("panel %q: %s: %s", p.Title, target.Expr, answer)
 			}
 		}
 	}
 }
 
-// startPrometheus runs a Prometheus that scrapes target as the docs say, and returns a way to ask its API.
+// startPrometheus runs a Prometheus that scrapes target as the docs say, and returns a function that calls its API.
 func startPrometheus(t *testing.T, target string) (ask func(what, name, value string) string) {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Join(deployed, "alerts.yaml"))
@@ -130,7 +140,8 @@ func startPrometheus(t *testing.T, target string) (ask func(what, name, value st
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\nscrape_configs: [{job_name: lessor, static_configs: [{targets: [%q]}]}]\n", rules, target)
+	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
+		"scrape_configs: [{job_name: lessor, static_configs: [{targets: [%q]}]}]\n", rules, target)
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +151,8 @@ func startPrometheus(t *testing.T, target string) (ask func(what, name, value st
 	}
 	addr := ln.Addr().String()
 	_ = ln.Close()
-	cmd := exec.Command(program(t, "prometheus"), "--config.file", "prometheus.yml", "--storage.tsdb.path", "data", "--web.listen-address", addr, "--log.level", "error")
+	cmd := exec.Command(program(t, "prometheus"), "--config.file", "prometheus.yml", "--storage.tsdb.path", "data",
+		"--web.listen-address", addr, "--log.level", "error")
 	cmd.Dir = dir
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -153,7 +165,7 @@ func startPrometheus(t *testing.T, target string) (ask func(what, name, value st
 		t.Helper()
 		r, err := http.Get("http://" + addr + "/api/v1/" + what + "?" + name + "=" + url.QueryEscape(value))
 		if err != nil {
-			return err.Error() // it starts
+			return err.Error() // Prometheus is still starting
 		}
 		defer r.Body.Close()
 		body, _ := io.ReadAll(r.Body)

@@ -1,8 +1,8 @@
 package telemetry
 
 import (
+	"cmp"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +22,7 @@ func newHTTPMetrics() httpMetrics {
 		}, []string{"route", "method", "status"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "lessor", Name: "http_request_duration_seconds",
-			Help:    "Time to answer HTTP requests, without long polls and streams, which take as long as they were asked to.",
+			Help:    "Time to answer HTTP requests, without long polls and streams.",
 			Buckets: prometheus.ExponentialBuckets(0.00025, 2, 15), // 0.25 ms to 4 s
 		}, []string{"route", "method"}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -38,33 +38,33 @@ func (m *httpMetrics) all() []prometheus.Collector {
 // How a request counts in the window of the busy rating.
 const (
 	counted = iota
-	held    // a long poll: its time says nothing, its failure does
-	ignored // health, metrics, streams: not part of the service that is rated
+	held    // a long poll: only its status counts, not its duration
+	ignored // health, metrics, streams: not part of the rated service
 )
 
-// Request is one HTTP request on its way.
+// Request is one HTTP request that is not answered yet.
 type Request struct {
 	t     *Telemetry
 	start time.Time
 	how   int
-	kind  string // of a held request
+	kind  string // kind of a held request
 }
 
-// Begin notes that a request arrived; it is in flight until End, Hold or Ignore.
+// Begin counts a request that arrived. It is in flight until End, Hold or Ignore.
 func (t *Telemetry) Begin() *Request {
 	t.window.enter()
 	return &Request{t: t, start: time.Now()}
 }
 
-// Hold takes a request that is held open on purpose out of p95 and of those in flight. kind is "poll" or "stream". Called
-// once at most.
+// Hold excludes a request that is held open on purpose from p95 and from those in flight. kind is "poll" or "stream".
+// Call it at most once.
 func (r *Request) Hold(kind string) {
 	r.Ignore()
 	r.how, r.kind = held, kind
 	r.t.http.waiting.WithLabelValues(kind).Inc()
 }
 
-// Ignore takes a request out of the window altogether.
+// Ignore excludes a request from the window.
 func (r *Request) Ignore() {
 	if r.how == counted {
 		r.how = ignored
@@ -72,7 +72,7 @@ func (r *Request) Ignore() {
 	}
 }
 
-// End notes the answer. route is the route's pattern, "" if there was none.
+// End counts the answer. route is the pattern of the route, "" if none matched.
 func (r *Request) End(route, method string, status int) {
 	now := time.Now()
 	took := now.Sub(r.start)
@@ -86,19 +86,18 @@ func (r *Request) End(route, method string, status int) {
 			r.t.window.addHeld(now, status)
 		}
 	}
-	if route == "" {
-		route = "none"
-	}
-	method = bounded(method)
+	route, method = cmp.Or(route, "none"), bounded(method)
 	r.t.http.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	if r.how != held {
 		r.t.http.latency.WithLabelValues(route, method).Observe(took.Seconds())
 	}
 }
 
-// bounded keeps callers from making up label values.
+// bounded returns the label value of a method: callers must not be able to invent values.
 func bounded(method string) string {
-	if slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}, method) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 		return method
 	}
 	return "other"

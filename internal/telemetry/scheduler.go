@@ -26,10 +26,14 @@ type schedulerMetrics struct {
 
 // The values of labels.
 var (
-	denialCodes  = []string{string(lessor.NoCapacity), string(lessor.NextJobTooLarge), string(lessor.NoEligibleJob), string(lessor.Draining)}
+	denialCodes = []string{
+		string(lessor.NoCapacity), string(lessor.NextJobTooLarge), string(lessor.NoEligibleJob),
+		string(lessor.Draining),
+	}
 	endOutcomes  = []string{"completed", "failed", "expired", "released", "cancelled"}
 	tickOutcomes = []string{
-		string(lessor.TickFired), string(lessor.TickCaughtUp), string(lessor.TickSkipped), string(lessor.TickCircuitOpen), string(lessor.TickMissed),
+		string(lessor.TickFired), string(lessor.TickCaughtUp), string(lessor.TickSkipped),
+		string(lessor.TickCircuitOpen), string(lessor.TickMissed),
 	}
 	storeErrors = []struct {
 		err  error
@@ -48,9 +52,13 @@ func newSchedulerMetrics() schedulerMetrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "lessor", Name: name, Help: help})
 	}
-	// Every value of a label is there from the start, with zero: of a series that appears with its first event Prometheus sees no increase.
+	histogram := func(name, help string, buckets []float64) prometheus.HistogramOpts {
+		return prometheus.HistogramOpts{Namespace: "lessor", Name: name, Help: help, Buckets: buckets}
+	}
+	// Every label value starts with zero: Prometheus sees no increase in a series that appears with its first event.
 	vec := func(name, help, label string, values ...string) *prometheus.CounterVec {
-		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "lessor", Name: name, Help: help}, []string{label})
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "lessor", Name: name, Help: help},
+			[]string{label})
 		for _, value := range values {
 			v.WithLabelValues(value)
 		}
@@ -59,27 +67,20 @@ func newSchedulerMetrics() schedulerMetrics {
 	return schedulerMetrics{
 		submitted: counter("jobs_submitted_total", "Jobs that were accepted."),
 		granted:   counter("leases_granted_total", "Leases that were granted."),
-		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "lessor", Name: "queue_wait_seconds", Help: "Time from queued to the grant, a grant each.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 4, 12), // 1 ms to 70 min
-		}),
+		waited: prometheus.NewHistogram(histogram("queue_wait_seconds", "Time from queued to granted, for each grant.",
+			prometheus.ExponentialBuckets(0.001, 4, 12))), // 1 ms to 70 min
 		denied: vec("lease_denials_total", "Lease requests that were denied, by code.", "code", denialCodes...),
 		beats:  counter("heartbeats_total", "Heartbeats that extended a lease."),
 		ended:  vec("leases_ended_total", "Leases that ended, by the attempt's outcome.", "outcome", endOutcomes...),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "lessor", Name: "attempt_duration_seconds", Help: "Time from the grant to the end of the attempt, by its outcome.",
-			Buckets: prometheus.ExponentialBuckets(0.01, 4, 12), // 10 ms to 12 h, the longest ttl
-		}, []string{"outcome"}),
-		ticks:      vec("ticks_total", "Ticks of schedules, by what became of them.", "outcome", tickOutcomes...),
-		massExpiry: counter("mass_expiry_brakes_total", "How often the mass-expiry brake was pulled."),
-		commitCalls: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "lessor", Name: "commit_calls", Help: "Calls answered by one commit.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 12), // 1 to 2048, the most one commit takes
-		}),
-		commitTook: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "lessor", Name: "commit_duration_seconds", Help: "Time of one commit.",
-			Buckets: prometheus.ExponentialBuckets(0.000125, 2, 15), // an fsync on fast flash to a stalled disk: 0.125 ms to 2 s
-		}),
+		took: prometheus.NewHistogramVec(histogram(
+			"attempt_duration_seconds", "Time from the grant to the end of the attempt, by outcome.",
+			prometheus.ExponentialBuckets(0.01, 4, 12)), []string{"outcome"}), // 10 ms to 12 h, the longest ttl
+		ticks:      vec("ticks_total", "Ticks of schedules, by outcome.", "outcome", tickOutcomes...),
+		massExpiry: counter("mass_expiry_brakes_total", "Number of times that the mass-expiry brake was applied."),
+		commitCalls: prometheus.NewHistogram(histogram("commit_calls", "Calls answered by one commit.",
+			prometheus.ExponentialBuckets(1, 2, 12))), // 1 to 2048, the most that one commit takes
+		commitTook: prometheus.NewHistogram(histogram("commit_duration_seconds", "Time of one commit.",
+			prometheus.ExponentialBuckets(0.000125, 2, 15))), // 0.125 ms (fast flash) to 2 s (a stalled disk)
 		storeErrors: vec("store_errors_total", "Commits that failed, by kind.", "kind", errorKinds()...),
 	}
 }
@@ -91,7 +92,7 @@ func (m *schedulerMetrics) all() []prometheus.Collector {
 	}
 }
 
-// Observe counts what one commit did. It is what a scheduler's Config.Observe wants.
+// Observe counts the results of one commit. A scheduler calls it as its Config.Observe.
 func (t *Telemetry) Observe(s scheduler.Stats) {
 	m := &t.sched
 	m.commitCalls.Observe(float64(s.Calls))
@@ -112,7 +113,7 @@ func (t *Telemetry) Observe(s scheduler.Stats) {
 	var ended prometheus.Counter
 	var took prometheus.Observer
 	for i, e := range s.Ended {
-		if i == 0 || e.Outcome != s.Ended[i-1].Outcome { // most end alike, and finding the series costs more than counting
+		if i == 0 || e.Outcome != s.Ended[i-1].Outcome { // finding the series costs more than counting
 			ended, took = m.ended.WithLabelValues(string(e.Outcome)), m.took.WithLabelValues(string(e.Outcome))
 		}
 		ended.Inc()
@@ -126,7 +127,7 @@ func (t *Telemetry) Observe(s scheduler.Stats) {
 	}
 }
 
-// otherKind is the kind of errors that the table does not know.
+// otherKind is the kind of errors that are not in the table.
 const otherKind = "other"
 
 // kindOf names the kind of a store's error.

@@ -15,9 +15,9 @@ import (
 	"lessor"
 )
 
-// Across processes spans find their parents without a field for it: the id of a submission's span is the exclusive or of both
-// halves of the job's id, that of a grant's of both halves of the lease's. worker.Worker knows the same rule.
-
+// spanOf returns the id of a submission's span for the id of a job, and that of a grant's span for the id of a lease:
+// the exclusive or of both halves. So other processes find a parent span without another field; worker.Worker uses the
+// same rule.
 func spanOf(u lessor.UUID) (id trace.SpanID) {
 	subtle.XORBytes(id[:], u[:8], u[8:])
 	return id
@@ -25,7 +25,7 @@ func spanOf(u lessor.UUID) (id trace.SpanID) {
 
 type spanIDKey struct{}
 
-// spanIDs gives a span the id that its context names, else a new one.
+// spanIDs gives a span the id in its context, or a random one.
 type spanIDs struct{}
 
 func (g spanIDs) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {
@@ -44,7 +44,7 @@ func (spanIDs) NewSpanID(ctx context.Context, _ trace.TraceID) (span trace.SpanI
 // CallSpan is the span of one HTTP call.
 type CallSpan struct{ span trace.Span }
 
-// Call begins the span of an HTTP call, below the caller's if h has a traceparent, else in the trace given.
+// Call starts the span of an HTTP call: below the caller's span if h has a traceparent, otherwise in the given trace.
 func (t *Traces) Call(ctx context.Context, h http.Header, traceID, method, route string) (context.Context, CallSpan) {
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
 	if !trace.SpanContextFromContext(ctx).IsValid() {
@@ -56,13 +56,13 @@ func (t *Traces) Call(ctx context.Context, h http.Header, traceID, method, route
 	return ctx, CallSpan{span}
 }
 
-// Traceparent is the W3C header that names the span.
+// Traceparent returns the W3C header that names the span.
 func (s CallSpan) Traceparent() string {
 	sc := s.span.SpanContext()
 	return "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-" + sc.TraceFlags().String()
 }
 
-// End ends the span of a call that was answered. The span of no call has no end.
+// End ends the span of an answered call. A zero CallSpan has no span to end.
 func (s CallSpan) End(status int) {
 	if s.span == nil {
 		return
@@ -74,8 +74,8 @@ func (s CallSpan) End(status int) {
 	s.span.End()
 }
 
-// within places what follows into a trace, below a span of another process; the zero span is none. What is not a trace id begins a
-// trace of its own.
+// within returns a context in a trace, below a span of another process if parent is not zero. An invalid trace id
+// leaves ctx as it is, so that a new trace begins.
 func within(ctx context.Context, traceID string, parent trace.SpanID) context.Context {
 	id, err := trace.TraceIDFromHex(traceID)
 	if err != nil {
@@ -83,24 +83,25 @@ func within(ctx context.Context, traceID string, parent trace.SpanID) context.Co
 	}
 	c := trace.SpanContextConfig{TraceID: id, SpanID: parent, Remote: true}
 	if parent.IsValid() {
-		c.TraceFlags = trace.FlagsSampled // nothing is stored of a job but its trace id
+		c.TraceFlags = trace.FlagsSampled // a job stores only its trace id, not the flags
 	}
 	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(c))
 }
 
 func about(j *lessor.Job) []attribute.KeyValue {
 	return []attribute.KeyValue{
-		attribute.String("lessor.job_id", j.ID.String()), attribute.String("lessor.type", j.Type), attribute.String("lessor.tenant_id", j.TenantID.String()),
+		attribute.String("lessor.job_id", j.ID.String()), attribute.String("lessor.type", j.Type),
+		attribute.String("lessor.tenant_id", j.TenantID.String()),
 	}
 }
 
-// Submitted makes the span of a submission. ctx is the call's.
+// Submitted makes the span of a submission. ctx is the context of the call.
 func (t *Traces) Submitted(ctx context.Context, j *lessor.Job) {
 	if t == nil {
 		return
 	}
 	opts := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(about(j)...)}
-	if call := trace.SpanContextFromContext(ctx); call.TraceID().String() != j.TraceID { // the caller sent no trace: the job has its own
+	if call := trace.SpanContextFromContext(ctx); call.TraceID().String() != j.TraceID { // the job has its own trace
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: call}))
 		ctx = within(ctx, j.TraceID, trace.SpanID{})
 	}
@@ -108,7 +109,8 @@ func (t *Traces) Submitted(ctx context.Context, j *lessor.Job) {
 	span.End()
 }
 
-// Granted makes a span for each grant, below the submission of its job. A tick's job has none, and its first grant begins the trace.
+// Granted makes a span for each grant, below the submission of its job. The job of a tick has no submission: its first
+// grant begins the trace.
 func (t *Traces) Granted(grants []lessor.Grant) {
 	if t == nil {
 		return
@@ -131,8 +133,8 @@ func (t *Traces) Granted(grants []lessor.Grant) {
 	}
 }
 
-// Ended makes the span of a lease's end as the worker told it, if this node granted the lease. ctx is the call's; in another trace
-// it is not the parent, the grant is.
+// Ended makes the span of the end of a lease that this node granted. ctx is the context of the worker's call. If that
+// call belongs to another trace, the parent of the span is the grant.
 func (t *Traces) Ended(ctx context.Context, id lessor.LeaseID, outcome string) {
 	if t == nil {
 		return
@@ -150,22 +152,22 @@ func (t *Traces) Ended(ctx context.Context, id lessor.LeaseID, outcome string) {
 	span.End()
 }
 
-// leaseTrace is what a lease's end tells of its job.
+// leaseTrace describes the job of a lease for the span of its end.
 type leaseTrace struct {
 	trace string
 	about []attribute.KeyValue
 }
 
-// leaseTraces remembers the leases of this node. Those that end without a word are forgotten with their generation.
+// leaseTraces remembers the leases of this node. Leases that expire are forgotten with their generation.
 type leaseTraces struct {
 	mu         sync.Mutex
 	young, old map[lessor.LeaseID]leaseTrace
 }
 
-// generation bounds what is remembered to two of these: more leases than one node holds at once.
+// generation is half of the leases that are remembered, which is more than one node has at once.
 const generation = 32768
 
-// put returns false if the lease is known.
+// put adds a lease. It returns false if the lease is known.
 func (m *leaseTraces) put(id lessor.LeaseID, l leaseTrace) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

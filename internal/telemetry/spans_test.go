@@ -6,7 +6,7 @@ import (
 	"lessor"
 )
 
-// TestGrantsOfOneJobHaveSpansOfTheirOwn: the second half of their leases' ids, which tells the job's place in line, may be the same.
+// TestGrantsOfOneJobHaveSpansOfTheirOwn: the second halves of the lease ids may be equal.
 func TestGrantsOfOneJobHaveSpansOfTheirOwn(t *testing.T) {
 	first := lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 7}
 	second := first

@@ -1,10 +1,10 @@
-// Package telemetry tells what the server does: Prometheus metrics for people, spans for their collector, and the last minute
-// of the HTTP API for the busy rating.
+// Package telemetry measures the server: Prometheus metrics, spans for a collector, and the last minute of the HTTP API
+// for the busy rating.
 //
-// Every label has a bounded set of values: route patterns, status codes, denial codes, outcomes. Nothing that callers
-// choose (tenants, job types, workers) becomes one.
+// Every label has a bounded set of values: route patterns, status codes, denial codes, outcomes. A value that callers
+// choose (tenant, job type, worker) never becomes a label.
 //
-// Called by httpapi (Begin, Traces), by the scheduler (Observe) and by whoever wires a node (Gauges, Sentinels, APIWindow). It decides
+// httpapi calls Begin and Traces, the scheduler Observe, and node Gauges, Sentinels and APIWindow. The package decides
 // nothing and logs nothing.
 package telemetry
 
@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Telemetry holds one node's metrics, in a registry of their own so that several nodes can live in one process.
+// Telemetry holds the metrics of one node, in their own registry, because a process may have several nodes.
 type Telemetry struct {
 	registry *prometheus.Registry
 	http     httpMetrics
@@ -24,16 +24,17 @@ type Telemetry struct {
 	window   window
 }
 
-// New returns metrics that all stand at zero.
+// New returns metrics that are all zero.
 func New() *Telemetry {
 	t := &Telemetry{registry: prometheus.NewRegistry(), http: newHTTPMetrics(), sched: newSchedulerMetrics()}
-	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	t.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	t.registry.MustRegister(t.http.all()...)
 	t.registry.MustRegister(t.sched.all()...)
 	return t
 }
 
-// Handler shows the metrics in Prometheus' format.
+// Handler serves the metrics in the format of Prometheus.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }

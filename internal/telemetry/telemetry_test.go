@@ -61,7 +61,8 @@ func TestHeldAndIgnoredRequestsAreNotRated(t *testing.T) {
 		health.End("/health/ready", "GET", 503)
 		p95, share, flight, n := tel.APIWindow(time.Now())
 		if p95 != 0 || share != 1 || flight != 1 || n != 1 {
-			t.Errorf("p95 %v, share %v, in flight %d, requests %d; want 0, 1 (the poll failed), 1, 1", p95, share, flight, n)
+			t.Errorf("p95 %v, share %v, in flight %d, requests %d; want 0, 1 (the poll failed), 1, 1", p95, share,
+				flight, n)
 		}
 		plain.End("/x", "GET", 200)
 		if _, _, flight, _ := tel.APIWindow(time.Now()); flight != 0 {
@@ -70,7 +71,7 @@ func TestHeldAndIgnoredRequestsAreNotRated(t *testing.T) {
 	})
 }
 
-// Both sides of each threshold of the busy rating must be told apart.
+// The window must distinguish both sides of each threshold of the busy rating.
 func TestPercentileIsWithinAFewPercent(t *testing.T) {
 	for _, ms := range []float64{0.05, 1, 40, 380, 430, 760, 850, 1400, 1600, 30000} {
 		var w window
@@ -104,7 +105,8 @@ func TestScrapeShowsWhatHappened(t *testing.T) {
 		s := lessor.Status{ActiveLeases: 3, Draining: true, QueueDepth: lessor.QueueDepth{Low: 7}}
 		s.LeasedUnits, s.Busy = 12, 8
 		return scheduler.Figures{
-			Status: s, Circuits: map[lessor.CircuitState]int{lessor.CircuitOpen: 2}, Alerts: map[lessor.AlertKind]int{lessor.AlertNoWorker: 4},
+			Status: s, Circuits: map[lessor.CircuitState]int{lessor.CircuitOpen: 2},
+			Alerts: map[lessor.AlertKind]int{lessor.AlertNoWorker: 4},
 		}, ready
 	})
 	tel.Sentinels(func() lessor.HeartbeatSummary { return lessor.HeartbeatSummary{Fresh: 5, Stale: 1} })
@@ -116,7 +118,9 @@ func TestScrapeShowsWhatHappened(t *testing.T) {
 		Calls: 5, Took: time.Millisecond, Submitted: 2, Granted: 1, Beats: 4,
 		Denied: map[lessor.DenialCode]int{lessor.NoCapacity: 3}, MassExpiry: true,
 		Waited: []time.Duration{3 * time.Millisecond}, Ticks: map[lessor.TickOutcome]int{lessor.TickSkipped: 2},
-		Ended: []scheduler.EndedAttempt{{Outcome: rules.OutcomeCompleted, Took: time.Second}, {Outcome: rules.OutcomeCompleted, Took: time.Minute}},
+		Ended: []scheduler.EndedAttempt{
+			{Outcome: rules.OutcomeCompleted, Took: time.Second}, {Outcome: rules.OutcomeCompleted, Took: time.Minute},
+		},
 	})
 	tel.Observe(scheduler.Stats{Calls: 1, Submitted: 100, Err: fmt.Errorf("commit: %w", scheduler.ErrFull)})
 	tel.Observe(scheduler.Stats{Calls: 1, Err: errors.New("odd")})
@@ -131,8 +135,10 @@ func TestScrapeShowsWhatHappened(t *testing.T) {
 		`lessor_lease_denials_total{code="no_capacity"} 3`, `lessor_leases_ended_total{outcome="completed"} 2`,
 		`lessor_attempt_duration_seconds_sum{outcome="completed"} 61`, `lessor_queue_wait_seconds_bucket{le="0.001"} 0`,
 		`lessor_queue_wait_seconds_bucket{le="0.004"} 1`, `lessor_ticks_total{outcome="skipped"} 2`,
-		`lessor_circuits{state="open"} 2`, `lessor_circuits{state="halfOpen"} 0`, `lessor_alerts_open{kind="no_worker"} 4`,
-		`lessor_alerts_open{kind="hung"} 0`, `lessor_sentinels{verdict="fresh"} 5`, `lessor_sentinels{verdict="dead"} 0`,
+		`lessor_circuits{state="open"} 2`, `lessor_circuits{state="halfOpen"} 0`,
+		`lessor_alerts_open{kind="no_worker"} 4`,
+		`lessor_alerts_open{kind="hung"} 0`, `lessor_sentinels{verdict="fresh"} 5`,
+		`lessor_sentinels{verdict="dead"} 0`,
 		`lessor_mass_expiry_brakes_total 1`, `lessor_commit_calls_count 3`,
 		`lessor_store_errors_total{kind="full"} 1`, `lessor_store_errors_total{kind="other"} 1`,
 		`lessor_http_requests_total{method="other",route="/a/{id}",status="404"} 1`,
@@ -144,11 +150,18 @@ func TestScrapeShowsWhatHappened(t *testing.T) {
 	}
 }
 
-// TestCountersBeginAtZero: of a series that appears with its first event Prometheus sees no increase, and an alert on it would not fire.
+// TestCountersBeginAtZero: Prometheus sees no increase in a series that appears with its first event, so an alert on it
+// would not fire.
 func TestCountersBeginAtZero(t *testing.T) {
 	got := scrape(t, New())
-	want := []string{`lessor_ticks_total{outcome="missed"} 0`, `lessor_store_errors_total{kind="broken"} 0`, `lessor_store_errors_total{kind="other"} 0`}
-	for _, o := range []rules.Outcome{rules.OutcomeCompleted, rules.OutcomeFailed, rules.OutcomeExpired, rules.OutcomeReleased, rules.OutcomeCancelled} {
+	want := []string{
+		`lessor_ticks_total{outcome="missed"} 0`, `lessor_store_errors_total{kind="broken"} 0`,
+		`lessor_store_errors_total{kind="other"} 0`,
+	}
+	for _, o := range []rules.Outcome{
+		rules.OutcomeCompleted, rules.OutcomeFailed, rules.OutcomeExpired, rules.OutcomeReleased,
+		rules.OutcomeCancelled,
+	} {
 		want = append(want, fmt.Sprintf("lessor_leases_ended_total{outcome=%q} 0", o))
 	}
 	for _, line := range append(want, `lessor_lease_denials_total{code="draining"} 0`) {
@@ -158,11 +171,16 @@ func TestCountersBeginAtZero(t *testing.T) {
 	}
 }
 
-// BenchmarkObserve tells what a grant and its end cost the scheduler's loop in metrics, in a commit of 100 each.
+// BenchmarkObserve measures the cost of the metrics for a commit with 100 grants and 100 ends.
 func BenchmarkObserve(b *testing.B) {
-	s := scheduler.Stats{Calls: 200, Took: time.Millisecond, Granted: 100, Waited: make([]time.Duration, 100), Ended: make([]scheduler.EndedAttempt, 100)}
+	s := scheduler.Stats{
+		Calls: 200, Took: time.Millisecond, Granted: 100, Waited: make([]time.Duration, 100),
+		Ended: make([]scheduler.EndedAttempt, 100),
+	}
 	for i := range s.Ended {
-		s.Waited[i], s.Ended[i] = time.Duration(i)*time.Millisecond, scheduler.EndedAttempt{Outcome: rules.OutcomeCompleted, Took: time.Duration(i) * time.Second}
+		s.Waited[i], s.Ended[i] = time.Duration(i)*time.Millisecond, scheduler.EndedAttempt{
+			Outcome: rules.OutcomeCompleted, Took: time.Duration(i) * time.Second,
+		}
 	}
 	tel := New()
 	for b.Loop() {

@@ -16,28 +16,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// TracesConfig says where spans go.
+// TracesConfig says where spans are sent.
 type TracesConfig struct {
-	// Endpoint is an OTLP/HTTP collector's URL, with user and password if it wants them; without a path it is /v1/traces. Empty = no traces.
+	// Endpoint is the URL of an OTLP/HTTP collector, with user and password if it needs them. The default path is
+	// /v1/traces. Empty = no traces.
 	Endpoint string
-	// Version and Instance tell this node's spans from others'.
+	// Version and Instance identify this node in its spans.
 	Version, Instance string
-	// Failed is told about spans that could not be sent, once a minute at most.
+	// Failed is called when spans could not be sent, at most once a minute.
 	Failed func(error)
 }
 
-// Traces makes the spans of a node and sends them to a collector. A nil Traces makes none: all methods
-// but Call may be called on it.
+// Traces makes the spans of a node and sends them to a collector. All methods but Call may be called on a nil Traces,
+// which makes no spans.
 type Traces struct {
 	exporter *otlptrace.Exporter
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 	failed   func(error)
-	toldAt   atomic.Int64 // of the last failure that was told, in Unix seconds
+	failedAt atomic.Int64 // time of the last call of failed, in Unix seconds
 	leases   leaseTraces
 }
 
-// NewTraces returns nil if there is no endpoint. Nothing is sent until Run.
+// NewTraces returns nil if there is no endpoint. Only Run sends spans.
 func NewTraces(cfg TracesConfig) (*Traces, error) {
 	if cfg.Endpoint == "" {
 		return nil, nil
@@ -68,10 +69,10 @@ func NewTraces(cfg TracesConfig) (*Traces, error) {
 	return t, nil
 }
 
-// lastSpans is how long a stopping node tries to send what is left: less than a supervisor waits for it.
+// lastSpans bounds how long a stopping node tries to send its last spans. A supervisor waits longer than that.
 const lastSpans = 5 * time.Second
 
-// Run sends spans until ctx is done, then those that are left.
+// Run sends spans until ctx is done, and then the remaining ones.
 func (t *Traces) Run(ctx context.Context) {
 	if t == nil {
 		return
@@ -89,17 +90,17 @@ func (t *Traces) Run(ctx context.Context) {
 	}
 }
 
-// tellEvery is how often failures are told, in seconds: a collector that is away fails many times a second.
-const tellEvery = 60
+// failEvery is the least time between calls of failed, in seconds: sending may fail many times a second.
+const failEvery = 60
 
 func (t *Traces) fail(err error) {
-	now, last := time.Now().Unix(), t.toldAt.Load()
-	if now-last >= tellEvery && t.toldAt.CompareAndSwap(last, now) {
+	now, last := time.Now().Unix(), t.failedAt.Load()
+	if now-last >= failEvery && t.failedAt.CompareAndSwap(last, now) {
 		t.failed(err)
 	}
 }
 
-// sender keeps failures from OpenTelemetry's global handler, which all nodes of a process would share.
+// sender keeps failures away from OpenTelemetry's global handler, which all nodes of a process share.
 type sender struct {
 	*otlptrace.Exporter
 	traces *Traces

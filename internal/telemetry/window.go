@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The window's shape. Buckets of latency grow by a tenth, so a p95 is right to within a few per cent, from 0.1 ms to
-// more than a minute; a node's whole window takes about 35 KB however many requests come.
+// The shape of the window. Latency buckets grow by a tenth, so p95 is exact to a few per cent from 0.1 ms to more than
+// a minute. The window takes about 35 KB, however many requests arrive.
 const (
 	windowSeconds = 60
 	firstMS       = 0.1
@@ -15,7 +15,7 @@ const (
 	buckets       = 144
 )
 
-// window is the last minute of the API, one slot a second.
+// window is the last minute of the API, with one slot per second.
 type window struct {
 	mu       sync.Mutex
 	inFlight int
@@ -23,11 +23,11 @@ type window struct {
 }
 
 type slot struct {
-	second   int64 // Unix time; says whether the slot is of this minute or of an older one
+	second   int64 // Unix time; a slot of an older minute does not count
 	latency  [buckets]uint32
 	timed    int // requests with a latency
-	requests int // timed ones and long polls
-	errors   int // answered 5xx
+	requests int // timed requests and long polls
+	errors   int // requests answered 5xx
 }
 
 func (w *window) enter() {
@@ -52,7 +52,7 @@ func (w *window) add(now time.Time, took time.Duration, status int) {
 	s.answer(status)
 }
 
-// addHeld counts an answered long poll, whose latency is its caller's choice.
+// addHeld counts an answered long poll. Its latency does not count, because the caller chose it.
 func (w *window) addHeld(now time.Time, status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,10 +83,12 @@ func bucketOf(took time.Duration) int {
 	return min(int(math.Ceil(math.Log(ms/firstMS)/math.Log(growth))), buckets-1)
 }
 
-// APIWindow returns the API's last 60 s: the 95th percentile of latency in milliseconds, the share of answers 5xx, the
-// requests in flight now and the requests counted. Long polls, streams, health and metrics are neither in p95 nor in
-// flight; of these only long polls count as requests. Without requests all is 0.
-func (t *Telemetry) APIWindow(now time.Time) (p95ms, errorShare float64, inFlight, requests int) { //nolint:revive // the four inputs of the busy rating, in its order
+// APIWindow returns figures of the last 60 s of the API: the 95th percentile of latency in milliseconds, the share of
+// 5xx answers, the requests in flight now, and the number of requests. Long polls, streams, health and metrics are
+// neither in p95 nor in flight; of these only long polls count as requests. Without requests all figures are 0.
+//
+//nolint:revive // the four inputs of the busy rating, in its order
+func (t *Telemetry) APIWindow(now time.Time) (p95ms, errorShare float64, inFlight, requests int) {
 	w := &t.window
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +111,8 @@ func (t *Telemetry) APIWindow(now time.Time) (p95ms, errorShare float64, inFligh
 	return percentile(latency[:], timed, 0.95), errorShare, w.inFlight, requests
 }
 
-// percentile finds the value that share of n latencies do not exceed, taking those in one bucket as spread evenly.
+// percentile returns the value that the given share of n latencies do not exceed. It assumes that the latencies of a
+// bucket are spread evenly.
 func percentile(latency []uint32, n int, share float64) float64 {
 	if n == 0 {
 		return 0
