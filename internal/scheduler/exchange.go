@@ -33,7 +33,7 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	told, err := s.store.Meet(ctx, known, noteLife)
+	told, err := s.store.ExchangeWorkers(ctx, known, noteLife)
 	if err != nil {
 		return
 	}

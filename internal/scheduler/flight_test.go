@@ -23,6 +23,8 @@ type late struct {
 	failing int             // of those
 }
 
+func (*late) Sends() bool { return true }
+
 func (l *late) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
 	time.Sleep(l.takes)
 	l.mu.Lock()

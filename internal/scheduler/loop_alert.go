@@ -48,8 +48,8 @@ const sameLoss = time.Minute
 
 // askWentBack asks the store whether it went back.
 func (l *loop) checkWentBack() {
-	if r, ok := l.store.(rewinder); ok && l.wentBack == "" {
-		l.wentBack = r.WentBack()
+	if l.wentBack == "" {
+		l.wentBack = l.store.WentBack()
 	}
 }
 

@@ -79,7 +79,7 @@ func (l *loop) start(ctx context.Context, w *work) error {
 		l.refuse(w.hot(), err)
 		return err
 	}
-	if l.sender == nil {
+	if !l.store.Sends() {
 		return l.commitHot(ctx, w)
 	}
 	return l.commitShared(ctx, w)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// flight is a commit on its way, over a store that can be sent the next transaction meanwhile (Sender). The fold is ahead of the tables then: it
+// flight is a commit on its way, over a store that can be sent the next transaction meanwhile (Store.Sends). The fold is ahead of the tables then: it
 // holds what the commits will make of them. Their calls are answered when they have landed; if one fails, those that were sent on top of
 // it fail too, the fold is rebuilt, and all are repeated as far as they can be.
 type pendingCommit struct {
@@ -29,7 +29,7 @@ const sharedFor = 10 * time.Second
 // alone reports whether the store is one that sends, and no other node works on it now. Among several a node's own work and the database's
 // overlap by themselves, and a second transaction would only make batches smaller and the gate dearer.
 func (l *loop) soleNode() bool {
-	return l.sender != nil && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.sharedFor
+	return l.store.Sends() && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.sharedFor
 }
 
 // enough is how many calls must wait for the next transaction to begin. Behind a commit on its way there is time for all whom the last one answered to
@@ -73,7 +73,7 @@ func (l *loop) send(ctx context.Context, w *work, lone bool) error {
 		}
 	}
 	f := &pendingCommit{p: &pass{l: l}, w: w, start: time.Now(), done: make(chan struct{})}
-	wait, err := l.sender.Send(ctx, lone, func(tx Tx) error {
+	wait, err := l.store.Send(ctx, lone, func(tx Tx) error {
 		return f.p.begin(ctx, tx, func(p *pass) error { return p.run(ctx, w) })
 	})
 	if err == nil {

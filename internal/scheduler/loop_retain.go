@@ -41,7 +41,7 @@ func (l *loop) retain(ctx context.Context) error {
 	for _, stage := range []struct {
 		keep time.Duration
 		page func(Tx, context.Context, lessor.Instant, int) (int, error)
-	}{{l.cfg.Retention.Jobs, Tx.Strip}, {l.cfg.Retention.Audit, Tx.Purge}, {l.cfg.Retention.Audit, Tx.PurgeKernel}} {
+	}{{l.cfg.Retention.Jobs, Tx.Strip}, {l.cfg.Retention.Audit, Tx.Purge}, {l.cfg.Retention.Audit, Tx.PurgeRecords}} {
 		if stage.keep == 0 {
 			continue
 		}

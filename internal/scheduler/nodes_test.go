@@ -117,9 +117,11 @@ func (d deaf) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return d.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(deafTx{tx}) })
 }
 
+func (deaf) Sends() bool { return false }
+
 type deafTx struct{ scheduler.Tx }
 
-func (deafTx) Lone() bool { return true }
+func (deafTx) SoleNode() bool { return true }
 
 // TestChangesThatWereNotToldAreReadFromTheTables: a node that came before a lone one has noticed misses nothing.
 func TestChangesThatWereNotToldAreReadFromTheTables(t *testing.T) {

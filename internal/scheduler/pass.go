@@ -44,8 +44,7 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	p.leases = map[lessor.LeaseID]*rules.Held{}
 	shared := p.l.store.Shared()
 	if shared {
-		lone, ok := tx.(loneTx)
-		p.l.fold.Record(ok && lone.Lone())
+		p.l.fold.Record(tx.SoleNode())
 	}
 	if err := fn(p); err != nil {
 		return err

@@ -30,12 +30,6 @@ type kind struct {
 	holder bool
 }
 
-// lineTx is a transaction of a store that finds jobs by their places in line faster than by their ids. It returns them in the
-// order of the turns; nil for a job that is not known.
-type lineTx interface {
-	SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error)
-}
-
 // grant hands out jobs: first to the parked requests that what happened may concern, then to new ones, each in the order they came.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	p.l.parked.tried = nil

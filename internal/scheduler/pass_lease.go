@@ -63,24 +63,13 @@ func (r *round) lease(ctx context.Context) error {
 
 // readSpecs reads what the jobs are that were taken, once for lease and answer.
 func (r *round) readSpecs(ctx context.Context) error {
-	if tx, ok := r.p.tx.(lineTx); ok {
-		turns := make([]rules.Turn, len(r.taken))
-		for i := range r.taken {
-			turns[i] = r.taken[i].turn
-		}
-		specs, err := tx.SpecsAt(ctx, turns)
-		for i := range specs {
-			r.taken[i].spec = specs[i]
-		}
-		return err
-	}
-	ids := make([]lessor.JobID, len(r.taken))
+	turns := make([]rules.Turn, len(r.taken))
 	for i := range r.taken {
-		ids[i] = r.taken[i].turn.Job
+		turns[i] = r.taken[i].turn
 	}
-	specs, err := r.p.tx.Specs(ctx, ids)
-	for i := range r.taken {
-		r.taken[i].spec = specs[ids[i]]
+	specs, err := r.p.tx.SpecsAt(ctx, turns)
+	for i := range specs {
+		r.taken[i].spec = specs[i]
 	}
 	return err
 }

@@ -173,6 +173,8 @@ func (b blind) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return b.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(blindTx{tx}) })
 }
 
+func (blind) Sends() bool { return false }
+
 func (b blind) View(ctx context.Context, fn func(scheduler.View) error) error {
 	return b.Store.View(ctx, func(v scheduler.View) error { return fn(blindView{v}) })
 }

@@ -86,7 +86,6 @@ type EndedAttempt struct {
 type Scheduler struct {
 	cfg      Config
 	store    Store
-	sender   Sender // the store, if it is one; else nil
 	calls    *batch.Queue[op]
 	channels sync.Pool // of calls that were answered
 	name     string    // of this node, among those on one store
@@ -128,9 +127,8 @@ func New(store Store, cfg Config) *Scheduler {
 		cfg.Alert = func(lessor.Alert) {}
 	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
-	sender, _ := store.(Sender)
 	return &Scheduler{
-		cfg: cfg, store: store, sender: sender, status: errStarting, sharedFor: sharedFor, laneEvery: laneEvery,
+		cfg: cfg, store: store, status: errStarting, sharedFor: sharedFor, laneEvery: laneEvery,
 		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(),
 		idleLanes: make(chan *idleLanes),
 	}

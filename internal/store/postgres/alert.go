@@ -23,22 +23,22 @@ var (
 		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})
 )
 
-// SaveAlerts implements scheduler.KernelTx. A second open alert of one kind about one subject of a tenant is scheduler.ErrBadCall.
+// SaveAlerts implements scheduler.Tx. A second open alert of one kind about one subject of a tenant is scheduler.ErrBadCall.
 func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 	return saveArrays(t, "save alerts", saveAlerts, as, row.Alert)
 }
 
-// AcknowledgeAlert implements scheduler.KernelTx.
+// AcknowledgeAlert implements scheduler.Tx.
 func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, at lessor.Instant) error {
 	return t.write("acknowledge an alert", wire.Step{Stmt: acknowledgeAlert}, wire.ID(id.UUID), wire.Instant(at), wire.Text(by))
 }
 
-// Alert implements scheduler.KernelView.
+// Alert implements scheduler.View.
 func (v *view) Alert(_ context.Context, id lessor.AlertID) (*lessor.Alert, error) {
 	return v.alert("read an alert", readOneAlert, wire.ID(id.UUID))
 }
 
-// OpenAlert implements scheduler.KernelView.
+// OpenAlert implements scheduler.View.
 func (v *view) OpenAlert(
 	_ context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID,
 ) (*lessor.Alert, error) {
@@ -54,7 +54,7 @@ func (v *view) alert(verb string, s *wire.Statement, params ...[]byte) (found *l
 	return found, err
 }
 
-// AlertList implements scheduler.KernelView.
+// AlertList implements scheduler.View.
 func (v *view) AlertList(_ context.Context, q scheduler.AlertQuery) ([]lessor.Alert, error) {
 	filters := [][]byte{wire.IDOrNil(q.Tenant), nil}
 	if q.Open {

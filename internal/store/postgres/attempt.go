@@ -45,7 +45,7 @@ func (v *view) LeaseEnds(_ context.Context, ids []lessor.LeaseID) (map[lessor.Le
 	return ends, err
 }
 
-// AttemptOf implements scheduler.KernelView.
+// AttemptOf implements scheduler.View.
 func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (a *rules.Attempt, tenant lessor.TenantID, err error) {
 	err = v.query("read an attempt", readAttemptOf, func(r *wire.Row) error {
 		a = &rules.Attempt{}

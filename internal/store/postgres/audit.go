@@ -16,12 +16,12 @@ var (
 		" order by id desc limit $4::bigint", filter{"actor = ", "text"}, filter{"object = ", "text"})
 )
 
-// SaveAudit implements scheduler.KernelTx.
+// SaveAudit implements scheduler.Tx.
 func (t *tx) SaveAudit(_ context.Context, es []lessor.Audited) error {
 	return save(t, "save audit", insertAudit, es, row.Audited)
 }
 
-// AuditList implements scheduler.KernelView.
+// AuditList implements scheduler.View.
 func (v *view) AuditList(_ context.Context, q scheduler.AuditQuery) ([]lessor.Audited, error) {
 	return page(v, "list the audit", listAudit, [][]byte{wire.TextOrNil(q.Actor), wire.TextOrNil(q.Object)}, row.Audited,
 		before(q.After), wire.Limit(q.Limit))

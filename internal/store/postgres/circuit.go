@@ -29,7 +29,7 @@ var (
 		" join definition d on d.id = c.definition where c.state not in ('', 'closed') and not d.paused and d.enabled")
 )
 
-// LockCircuits implements scheduler.KernelTx.
+// LockCircuits implements scheduler.Tx.
 func (t *tx) LockCircuits(_ context.Context, ids []string, wait bool) (map[string]*rules.Circuit, error) {
 	cs := make(map[string]*rules.Circuit, len(ids))
 	if len(ids) == 0 || t.err != nil {
@@ -49,7 +49,7 @@ func (t *tx) LockCircuits(_ context.Context, ids []string, wait bool) (map[strin
 	return cs, t.send("lock circuits")
 }
 
-// SaveCircuits implements scheduler.KernelTx.
+// SaveCircuits implements scheduler.Tx.
 func (t *tx) SaveCircuits(_ context.Context, cs []*rules.Circuit) error {
 	sorted := slices.SortedFunc(slices.Values(cs), func(a, b *rules.Circuit) int {
 		return strings.Compare(a.Definition, b.Definition)
@@ -57,14 +57,14 @@ func (t *tx) SaveCircuits(_ context.Context, cs []*rules.Circuit) error {
 	return saveArrays(t, "save circuits", saveCircuits, sorted, func(c *row.Codec, k **rules.Circuit) { row.Circuit(c, *k) })
 }
 
-// Circuits implements scheduler.KernelView.
+// Circuits implements scheduler.View.
 func (v *view) Circuits(_ context.Context, q scheduler.CircuitQuery) ([]*rules.Circuit, error) {
 	at, name := placeOf(q.After)
 	return page(v, "list circuits", listCircuits, [][]byte{wire.IDOrNil(q.Tenant)}, row.Pointer(row.Circuit), at, name,
 		wire.Limit(q.Limit))
 }
 
-// EachBlock implements scheduler.KernelView.
+// EachBlock implements scheduler.View.
 func (v *view) EachBlock(_ context.Context, fn func(scheduler.Block) error) error {
 	return v.query("read blocks", readBlocks, func(r *wire.Row) error {
 		paused, c := r.Flag(), rules.Circuit{}

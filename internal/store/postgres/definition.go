@@ -32,7 +32,7 @@ var (
 	dropDefinitions = wire.SQL("delete from definition where id = any($1::text[])")
 )
 
-// Definitions implements scheduler.KernelView.
+// Definitions implements scheduler.View.
 func (v *view) Definitions(_ context.Context, ids []string) (map[string]*rules.Definition, error) {
 	ds := make(map[string]*rules.Definition, len(ids))
 	if len(ids) == 0 || v.err != nil {
@@ -47,7 +47,7 @@ func (v *view) Definitions(_ context.Context, ids []string) (map[string]*rules.D
 	return ds, err
 }
 
-// LockDefinitions implements scheduler.KernelTx. It remembers those that are not there: see SaveDefinitions.
+// LockDefinitions implements scheduler.Tx. It remembers those that are not there: see SaveDefinitions.
 func (t *tx) LockDefinitions(_ context.Context, ids []string) (map[string]*rules.Definition, error) {
 	ds := make(map[string]*rules.Definition, len(ids))
 	if len(ids) == 0 || t.err != nil {
@@ -74,7 +74,7 @@ func (t *tx) LockDefinitions(_ context.Context, ids []string) (map[string]*rules
 	return ds, nil
 }
 
-// DueDefinitions implements scheduler.KernelTx.
+// DueDefinitions implements scheduler.Tx.
 func (t *tx) DueDefinitions(_ context.Context, now lessor.Instant, limit int) (due []*rules.Definition, err error) {
 	if limit <= 0 || t.err != nil {
 		return nil, t.err
@@ -84,7 +84,7 @@ func (t *tx) DueDefinitions(_ context.Context, now lessor.Instant, limit int) (d
 	return due, t.send("lock due definitions")
 }
 
-// NextTick implements scheduler.KernelView.
+// NextTick implements scheduler.View.
 func (v *view) NextTick(context.Context) (next lessor.Instant, err error) {
 	err = v.query("read next tick", nextTick, func(r *wire.Row) error {
 		next = r.Instant()
@@ -93,14 +93,14 @@ func (v *view) NextTick(context.Context) (next lessor.Instant, err error) {
 	return next, err
 }
 
-// DefinitionList implements scheduler.KernelView.
+// DefinitionList implements scheduler.View.
 func (v *view) DefinitionList(_ context.Context, q scheduler.DefinitionQuery) ([]*rules.Definition, error) {
 	at, name := placeOf(q.After)
 	return page(v, "list definitions", listDefinitions, [][]byte{wire.IDOrNil(q.Tenant), wire.TextOrNil(q.Module)},
 		row.Pointer(row.Definition), at, name, wire.Limit(q.Limit))
 }
 
-// SaveDefinitions implements scheduler.KernelTx. One that LockDefinitions did not find, and that another node has made since, is
+// SaveDefinitions implements scheduler.Tx. One that LockDefinitions did not find, and that another node has made since, is
 // scheduler.ErrAgain: whoever decided did not know of it. Each has its circuit from then on.
 func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
 	sorted := slices.SortedFunc(slices.Values(ds), func(a, b *rules.Definition) int { return strings.Compare(a.ID, b.ID) })
@@ -130,7 +130,7 @@ func (t *tx) definitionRows(ds []*rules.Definition) *wire.Rows {
 	return rowsOf(&t.view, ds, func(c *row.Codec, d **rules.Definition) { row.Definition(c, *d) })
 }
 
-// DeleteDefinitions implements scheduler.KernelTx.
+// DeleteDefinitions implements scheduler.Tx.
 func (t *tx) DeleteDefinitions(_ context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return t.err

@@ -56,34 +56,51 @@ func (v *view) specs(ids []lessor.JobID, into map[lessor.JobID]*rules.Spec) erro
 	}, wire.IDs(ids))
 }
 
-// Specs implements scheduler.Tx: those of jobs that came to this node lately are at hand. They are shared, and may not be
-// changed.
+// Specs implements scheduler.View. Those of jobs that came to this node lately are at hand.
 func (t *tx) Specs(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error) {
 	specs := make(map[lessor.JobID]*rules.Spec, len(ids))
 	var unknown []lessor.JobID
 	for _, id := range ids {
-		if s := t.store.specs.find(id); s != nil {
+		if s := t.specAtHand(id); s != nil {
 			specs[id] = s
 		} else {
 			unknown = append(unknown, id)
 		}
 	}
-	for _, s := range t.inserted { // in this very transaction
-		if len(unknown) == 0 {
-			break
-		}
-		unknown = deleteID(unknown, s, specs)
-	}
 	return specs, t.specs(unknown, specs)
 }
 
-// deleteID takes a spec's id out of those not known.
-func deleteID(unknown []lessor.JobID, s *rules.Spec, specs map[lessor.JobID]*rules.Spec) []lessor.JobID {
-	for i, id := range unknown {
-		if id == s.ID {
-			specs[id] = s
-			return append(unknown[:i], unknown[i+1:]...)
+// SpecsAt implements scheduler.Tx.
+func (t *tx) SpecsAt(_ context.Context, turns []rules.Turn) ([]*rules.Spec, error) {
+	specs := make([]*rules.Spec, len(turns))
+	var unknown []lessor.JobID
+	for i := range turns {
+		if specs[i] = t.specAtHand(turns[i].Job); specs[i] == nil {
+			unknown = append(unknown, turns[i].Job)
 		}
 	}
-	return unknown
+	if len(unknown) == 0 {
+		return specs, t.err
+	}
+	read := make(map[lessor.JobID]*rules.Spec, len(unknown))
+	err := t.specs(unknown, read)
+	for i := range turns {
+		if specs[i] == nil {
+			specs[i] = read[turns[i].Job]
+		}
+	}
+	return specs, err
+}
+
+// specAtHand returns a spec without reading it; nil if that cannot be.
+func (t *tx) specAtHand(id lessor.JobID) *rules.Spec {
+	if s := t.store.specs.find(id); s != nil {
+		return s
+	}
+	for _, s := range t.inserted { // in this very transaction
+		if s.ID == id {
+			return s
+		}
+	}
+	return nil
 }

@@ -19,8 +19,8 @@ func purgePage(table, old string) *wire.Statement {
 		" limit $2::bigint for update skip locked)) returning 1) select count(*) from gone")
 }
 
-// PurgeKernel implements scheduler.KernelTx.
-func (t *tx) PurgeKernel(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
+// PurgeRecords implements scheduler.Tx.
+func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
 	if limit <= 0 || t.err != nil {
 		return 0, t.err
 	}

@@ -85,7 +85,7 @@ func exerciseKernel(t *testing.T, s *Store) {
 		_, due := tx.DueDefinitions(ctx, 1, 1)
 		_, circuits := tx.LockCircuits(ctx, []string{"x"}, true)
 		_, seized := tx.LockCircuits(ctx, []string{"x"}, false)
-		_, purged := tx.PurgeKernel(ctx, 1, 1)
+		_, purged := tx.PurgeRecords(ctx, 1, 1)
 		return errors.Join(locked, due, circuits, seized, purged, tx.SaveDefinitions(ctx, []*rules.Definition{d}),
 			tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.SaveTicks(ctx, []rules.TickRow{{Definition: "x"}}),
 			tx.ReplaceTicks(ctx, []rules.TickRow{{Definition: "x"}}), tx.SaveCircuits(ctx, []*rules.Circuit{{Definition: "x"}}),

@@ -206,7 +206,7 @@ var listLocks = variants("select "+leaseColumns+" from lease where lock_key is n
 	" and (issued_at, seq) < ($2::bigint, $3::bigint)", " order by issued_at desc, seq desc limit $4::bigint",
 	filter{"tenant = ", "uuid"})
 
-// LockList implements scheduler.KernelView.
+// LockList implements scheduler.View.
 func (v *view) LockList(_ context.Context, q scheduler.LockQuery) ([]scheduler.ListedLease, error) {
 	at, seq := grantedBefore(q.After)
 	return page(v, "list locks", listLocks, [][]byte{wire.IDOrNil(q.Tenant)}, listedRow, at, seq, wire.Limit(q.Limit))

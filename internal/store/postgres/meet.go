@@ -16,8 +16,8 @@ var (
 		" and abs(met_at - floor(extract(epoch from clock_timestamp()) * 1000)::bigint) < $2::bigint")
 )
 
-// Meet implements scheduler.Store.
-func (s *Store) Meet(ctx context.Context, known []byte, life time.Duration) (others [][]byte, err error) {
+// ExchangeWorkers implements scheduler.Store.
+func (s *Store) ExchangeWorkers(ctx context.Context, known []byte, life time.Duration) (others [][]byte, err error) {
 	err = s.asServer(ctx, func(c *wire.Conn) error {
 		id := wire.Int8(s.stream.id.Load())
 		c.Begin(begin, brief)
@@ -31,7 +31,7 @@ func (s *Store) Meet(ctx context.Context, known []byte, life time.Duration) (oth
 		return c.Send()
 	})
 	if err != nil {
-		return nil, fmt.Errorf("meet: %w", err)
+		return nil, fmt.Errorf("exchange workers: %w", err)
 	}
 	return others, nil
 }

@@ -87,7 +87,7 @@ func (s *Store) lose(why string) {
 	s.origin.lost.Store(true)
 }
 
-// WentBack tells why the scheduler should raise an alert; "" if nothing was seen. Once it was told it is forgotten.
+// WentBack implements scheduler.Store.
 func (s *Store) WentBack() string {
 	if why := s.origin.why.Swap(nil); why != nil {
 		return *why

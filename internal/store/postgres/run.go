@@ -45,7 +45,7 @@ func (t *tx) closeRuns(moves []scheduler.Move) {
 		})
 }
 
-// OpenRuns implements scheduler.KernelView.
+// OpenRuns implements scheduler.View.
 func (v *view) OpenRuns(_ context.Context, definitions []*rules.Definition, limit int) (map[string][]scheduler.OpenRun, error) {
 	open := make(map[string][]scheduler.OpenRun)
 	if len(definitions) == 0 || v.err != nil {

@@ -149,5 +149,5 @@ func (s *Store) serveOnce(c *wire.Conn, anew bool) (serving rules.Serving, lone 
 	return serving, lone, err
 }
 
-// Lone implements scheduler's loneTx.
-func (t *tx) Lone() bool { return t.store.lone.Load() }
+// SoleNode implements scheduler.Tx.
+func (t *tx) SoleNode() bool { return t.store.lone.Load() }

@@ -45,13 +45,13 @@ var (
 	dropToken    = wire.SQL("delete from token where id = $1::uuid returning 1")
 )
 
-// Handlers implements scheduler.KernelView.
+// Handlers implements scheduler.View.
 func (v *view) Handlers(context.Context) (hs []lessor.Handler, err error) {
 	err = v.query("read handlers", readHandlers, collect(&hs, row.Handler))
 	return hs, err
 }
 
-// SaveHandler implements scheduler.KernelTx.
+// SaveHandler implements scheduler.Tx.
 func (t *tx) SaveHandler(_ context.Context, h lessor.Handler) error {
 	if h.Schema == nil {
 		return t.write("delete handler", wire.Step{Stmt: dropHandler}, wire.Text(h.HandlerID))
@@ -59,13 +59,13 @@ func (t *tx) SaveHandler(_ context.Context, h lessor.Handler) error {
 	return saveArrays(t, "save handler", saveHandler, []lessor.Handler{h}, row.Handler)
 }
 
-// Policies implements scheduler.KernelView.
+// Policies implements scheduler.View.
 func (v *view) Policies(context.Context) (ps []rules.Policy, err error) {
 	err = v.query("read policies", readPolicies, collect(&ps, row.Policy))
 	return ps, err
 }
 
-// SavePolicy implements scheduler.KernelTx.
+// SavePolicy implements scheduler.Tx.
 func (t *tx) SavePolicy(_ context.Context, p rules.Policy) error {
 	return saveArrays(t, "save policy", savePolicy, []rules.Policy{p}, row.Policy)
 }

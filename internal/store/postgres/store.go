@@ -154,6 +154,9 @@ func (s *Store) Seal() *rules.Seal { return s.seal }
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return true }
 
+// Sends implements scheduler.Store.
+func (*Store) Sends() bool { return true }
+
 // Close waits for what is under way and ends the connections. It may be called more than once.
 func (s *Store) Close() error { return s.close() }
 

@@ -27,17 +27,17 @@ var (
 		" order by run desc limit $5::bigint", filter{"definition = ", "text"}, filter{"tenant = ", "uuid"}, filter{"run = ", "uuid"})
 )
 
-// SaveTicks implements scheduler.KernelTx. A tick that has a row already is scheduler.ErrBadCall.
+// SaveTicks implements scheduler.Tx. A tick that has a row already is scheduler.ErrBadCall.
 func (t *tx) SaveTicks(_ context.Context, ticks []rules.TickRow) error {
 	return save(t, "save ticks", insertTicks, ticks, row.Tick)
 }
 
-// ReplaceTicks implements scheduler.KernelTx.
+// ReplaceTicks implements scheduler.Tx.
 func (t *tx) ReplaceTicks(_ context.Context, ticks []rules.TickRow) error {
 	return save(t, "replace ticks", replaceTicks, ticks, row.Tick)
 }
 
-// DecidedTicks implements scheduler.KernelTx.
+// DecidedTicks implements scheduler.Tx.
 func (t *tx) DecidedTicks(_ context.Context, ds []*rules.Definition, to lessor.Instant, limit int) (map[string][]lessor.Instant, error) {
 	decided := map[string][]lessor.Instant{}
 	if len(ds) == 0 || t.err != nil {
@@ -58,7 +58,7 @@ func (t *tx) DecidedTicks(_ context.Context, ds []*rules.Definition, to lessor.I
 	return decided, err
 }
 
-// TickList implements scheduler.KernelView.
+// TickList implements scheduler.View.
 func (v *view) TickList(_ context.Context, q scheduler.TickQuery) (ticks []rules.TickRow, err error) {
 	from, to := q.From, q.To
 	if q.After != 0 {
@@ -71,7 +71,7 @@ func (v *view) TickList(_ context.Context, q scheduler.TickQuery) (ticks []rules
 	return ticks, err
 }
 
-// CircuitTicks implements scheduler.KernelView.
+// CircuitTicks implements scheduler.View.
 func (v *view) CircuitTicks(_ context.Context, q scheduler.CircuitTickQuery) ([]rules.TickRow, error) {
 	return page(v, "list ticks under open circuits", listCircuitTicks,
 		[][]byte{wire.TextOrNil(q.Definition), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Run)}, row.Tick,

@@ -30,14 +30,14 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return s.land()
 }
 
-// Send implements scheduler.Sender. The connection of a commit on its way is read by a goroutine that ends with its answer.
-func (s *Store) Send(ctx context.Context, lone bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+// Send implements scheduler.Store. The connection of a commit on its way is read by a goroutine that ends with its answer.
+func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
 	k := reckonedOnly
-	if lone {
+	if sole {
 		k = guarded
 	}
 	f, err := s.transact(ctx, k, fn)

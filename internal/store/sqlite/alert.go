@@ -21,13 +21,13 @@ var (
 const acknowledgeAlert = "update alert set acknowledged_at = ?, acknowledged_by = ?" +
 	" where id = ? and acknowledged_at = 0"
 
-// SaveAlerts implements scheduler.KernelTx. A second open alert of one kind about one subject of a tenant is
+// SaveAlerts implements scheduler.Tx. A second open alert of one kind about one subject of a tenant is
 // scheduler.ErrBadCall.
 func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 	return t.run("save alerts", saveAlert, len(as), func(i int, a *args) { row.Alert(row.Write(a), &as[i]) })
 }
 
-// AcknowledgeAlert implements scheduler.KernelTx.
+// AcknowledgeAlert implements scheduler.Tx.
 func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, at lessor.Instant) error {
 	return t.runOnce("acknowledge an alert", acknowledgeAlert, func(a *args) {
 		a.instant(at)
@@ -36,13 +36,13 @@ func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, a
 	})
 }
 
-// Alert implements scheduler.KernelView.
+// Alert implements scheduler.View.
 func (v *view) Alert(ctx context.Context, id lessor.AlertID) (*lessor.Alert, error) {
 	found, err := find(v.conn, selectAlert+" where id = ?", func(a *args) { a.ID(id.UUID) }, row.WholeAlert)
 	return found, readFault(ctx, "read an alert", err)
 }
 
-// OpenAlert implements scheduler.KernelView.
+// OpenAlert implements scheduler.View.
 func (v *view) OpenAlert(
 	ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID,
 ) (*lessor.Alert, error) {
@@ -54,7 +54,7 @@ func (v *view) OpenAlert(
 	return open, readFault(ctx, "read the open alert", err)
 }
 
-// AlertList implements scheduler.KernelView.
+// AlertList implements scheduler.View.
 func (v *view) AlertList(ctx context.Context, q scheduler.AlertQuery) ([]lessor.Alert, error) {
 	w := &where{}
 	if q.Open {

@@ -66,7 +66,7 @@ func (v *view) queryEnd(id lessor.LeaseID, text string, visit func(*result) erro
 	return query(v.conn, text+ofAttempt, func(a *args) { a.ID(id.UUID) }, visit)
 }
 
-// AttemptOf implements scheduler.KernelView.
+// AttemptOf implements scheduler.View.
 func (v *view) AttemptOf(
 	ctx context.Context, id lessor.LeaseID,
 ) (made *rules.Attempt, tenant lessor.TenantID, err error) {

@@ -10,12 +10,12 @@ import (
 
 var auditColumns = row.Columns(row.Audited)
 
-// SaveAudit implements scheduler.KernelTx.
+// SaveAudit implements scheduler.Tx.
 func (t *tx) SaveAudit(_ context.Context, es []lessor.Audited) error {
 	return insert(t, "save audit", &t.w.audit, es, row.Audited)
 }
 
-// AuditList implements scheduler.KernelView.
+// AuditList implements scheduler.View.
 func (v *view) AuditList(ctx context.Context, q scheduler.AuditQuery) ([]lessor.Audited, error) {
 	w := &where{}
 	if q.Actor != "" {

@@ -33,7 +33,7 @@ func standingCircuit(c *row.Codec, k *rules.Circuit) {
 	row.ID(c, "tenant", &k.Tenant.UUID)
 }
 
-// LockCircuits implements scheduler.KernelTx. There is nothing to lock: this is the only writer.
+// LockCircuits implements scheduler.Tx. There is nothing to lock: this is the only writer.
 func (t *tx) LockCircuits(ctx context.Context, ids []string, _ bool) (map[string]*rules.Circuit, error) {
 	cs := make(map[string]*rules.Circuit, len(ids))
 	for _, id := range ids {
@@ -48,7 +48,7 @@ func (t *tx) LockCircuits(ctx context.Context, ids []string, _ bool) (map[string
 	return cs, nil
 }
 
-// SaveCircuits implements scheduler.KernelTx. An idle circuit has no row.
+// SaveCircuits implements scheduler.Tx. An idle circuit has no row.
 func (t *tx) SaveCircuits(_ context.Context, cs []*rules.Circuit) error {
 	for _, c := range cs {
 		text, bind := saveCircuit, func(a *args) { row.Circuit(row.Write(a), c) }
@@ -62,7 +62,7 @@ func (t *tx) SaveCircuits(_ context.Context, cs []*rules.Circuit) error {
 	return t.err
 }
 
-// Circuits implements scheduler.KernelView.
+// Circuits implements scheduler.View.
 func (v *view) Circuits(ctx context.Context, q scheduler.CircuitQuery) ([]*rules.Circuit, error) {
 	w := &where{}
 	w.and("(opened_at, definition) < (+?, +?)", func(a *args) { bindPlace(a, q.After) })
@@ -74,7 +74,7 @@ func (v *view) Circuits(ctx context.Context, q scheduler.CircuitQuery) ([]*rules
 	return cs, readFault(ctx, "list circuits", err)
 }
 
-// EachBlock implements scheduler.KernelView.
+// EachBlock implements scheduler.View.
 func (v *view) EachBlock(ctx context.Context, fn func(scheduler.Block) error) error {
 	for _, text := range []string{readPaused, readOpen} {
 		err := query(v.conn, text, nil, func(r *result) error {

@@ -14,7 +14,7 @@ var (
 	selectDefinition  = "select " + definitionColumns + " from definition"
 )
 
-// Definitions implements scheduler.KernelView.
+// Definitions implements scheduler.View.
 func (v *view) Definitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error) {
 	ds := make(map[string]*rules.Definition, len(ids))
 	for _, id := range ids {
@@ -29,12 +29,12 @@ func (v *view) Definitions(ctx context.Context, ids []string) (map[string]*rules
 	return ds, nil
 }
 
-// LockDefinitions implements scheduler.KernelTx.
+// LockDefinitions implements scheduler.Tx.
 func (t *tx) LockDefinitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error) {
 	return t.Definitions(ctx, ids)
 }
 
-// DueDefinitions implements scheduler.KernelTx.
+// DueDefinitions implements scheduler.Tx.
 func (t *tx) DueDefinitions(ctx context.Context, now lessor.Instant, limit int) ([]*rules.Definition, error) {
 	w := &where{}
 	w.and("due_at > 0", nil)
@@ -43,13 +43,13 @@ func (t *tx) DueDefinitions(ctx context.Context, now lessor.Instant, limit int) 
 	return due, readFault(ctx, "read due definitions", err)
 }
 
-// NextTick implements scheduler.KernelView.
+// NextTick implements scheduler.View.
 func (v *view) NextTick(ctx context.Context) (lessor.Instant, error) {
 	next, err := count(v.conn, "select min(due_at) from definition where due_at > 0")
 	return lessor.Instant(next), readFault(ctx, "read the next tick", err)
 }
 
-// DefinitionList implements scheduler.KernelView.
+// DefinitionList implements scheduler.View.
 func (v *view) DefinitionList(ctx context.Context, q scheduler.DefinitionQuery) ([]*rules.Definition, error) {
 	w := &where{}
 	w.and("(created_at, id) < (+?, +?)", func(a *args) { bindPlace(a, q.After) })
@@ -63,14 +63,14 @@ func (v *view) DefinitionList(ctx context.Context, q scheduler.DefinitionQuery) 
 	return ds, readFault(ctx, "list definitions", err)
 }
 
-// SaveDefinitions implements scheduler.KernelTx.
+// SaveDefinitions implements scheduler.Tx.
 func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
 	return t.do("save definitions", func() error {
 		return t.w.definition.insert(len(ds), func(i int, c *row.Codec) { row.Definition(c, ds[i]) })
 	})
 }
 
-// DeleteDefinitions implements scheduler.KernelTx.
+// DeleteDefinitions implements scheduler.Tx.
 func (t *tx) DeleteDefinitions(_ context.Context, ids []string) error {
 	for _, text := range []string{"delete from definition where id = ?", dropCircuit} {
 		if err := t.run("delete definitions", text, len(ids), func(i int, a *args) { a.Text(ids[i]) }); err != nil {

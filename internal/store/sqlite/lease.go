@@ -155,7 +155,7 @@ func (v *view) LeaseList(ctx context.Context, q scheduler.LeaseQuery) ([]schedul
 	return list, readFault(ctx, "list leases", err)
 }
 
-// LockList implements scheduler.KernelView.
+// LockList implements scheduler.View.
 func (v *view) LockList(ctx context.Context, q scheduler.LockQuery) ([]scheduler.ListedLease, error) {
 	w := grantedBefore(q.After)
 	w.and("lock_key is not null", nil)

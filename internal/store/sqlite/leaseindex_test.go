@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -107,9 +106,7 @@ func TestGrantOfAnotherJobsPlace(t *testing.T) {
 		s = restarted(t, s) // the specs are not at hand
 		err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 			if read {
-				found, err := tx.(interface {
-					SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error)
-				}).SpecsAt(t.Context(), []rules.Turn{turns[0], wrong, turns[1]})
+				found, err := tx.SpecsAt(t.Context(), []rules.Turn{turns[0], wrong, turns[1]})
 				if err != nil || found[0] == nil || found[1] != nil || found[2] == nil {
 					t.Errorf("specs %v, %v; want the first and the last", found, err)
 				}

@@ -109,8 +109,8 @@ var kernelPurges = []string{
 	"delete from audit where id in (select id from audit where at < +? order by at limit +?)",
 }
 
-// PurgeKernel implements scheduler.KernelTx.
-func (t *tx) PurgeKernel(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
+// PurgeRecords implements scheduler.Tx.
+func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
 	err = t.do("purge", func() error {
 		for _, text := range kernelPurges {
 			if err := query(t.conn, text, func(a *args) {

@@ -58,7 +58,7 @@ func (t *tx) markRuns(moves []scheduler.Move) error {
 	return nil
 }
 
-// OpenRuns implements scheduler.KernelView.
+// OpenRuns implements scheduler.View.
 func (v *view) OpenRuns(
 	ctx context.Context, definitions []*rules.Definition, limit int,
 ) (map[string][]scheduler.OpenRun, error) {

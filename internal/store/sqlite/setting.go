@@ -51,13 +51,13 @@ var (
 		" on conflict (id) do update set " + excluded(tokenColumns)
 )
 
-// Handlers implements scheduler.KernelView.
+// Handlers implements scheduler.View.
 func (v *view) Handlers(ctx context.Context) ([]lessor.Handler, error) {
 	hs, err := collect(v.conn, readHandlers, nil, row.Handler)
 	return hs, readFault(ctx, "read handlers", err)
 }
 
-// SaveHandler implements scheduler.KernelTx.
+// SaveHandler implements scheduler.Tx.
 func (t *tx) SaveHandler(_ context.Context, h lessor.Handler) error {
 	if h.Schema == nil {
 		return t.runOnce("delete handler", "delete from handler where id = ?", func(a *args) { a.Text(h.HandlerID) })
@@ -65,13 +65,13 @@ func (t *tx) SaveHandler(_ context.Context, h lessor.Handler) error {
 	return t.runOnce("save handler", saveHandler, func(a *args) { row.Handler(row.Write(a), &h) })
 }
 
-// Policies implements scheduler.KernelView.
+// Policies implements scheduler.View.
 func (v *view) Policies(ctx context.Context) ([]rules.Policy, error) {
 	ps, err := collect(v.conn, readPolicies, nil, row.Policy)
 	return ps, readFault(ctx, "read policies", err)
 }
 
-// SavePolicy implements scheduler.KernelTx.
+// SavePolicy implements scheduler.Tx.
 func (t *tx) SavePolicy(_ context.Context, p rules.Policy) error {
 	return t.runOnce("save policy", savePolicy, func(a *args) { row.Policy(row.Write(a), &p) })
 }

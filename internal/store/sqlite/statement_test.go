@@ -81,7 +81,7 @@ func busyDay(t *testing.T, s *Store) {
 }
 
 // busyKernel calls every method that writes about definitions.
-func busyKernel(ctx context.Context, tx scheduler.KernelTx, i int) error {
+func busyKernel(ctx context.Context, tx scheduler.Tx, i int) error {
 	id := fmt.Sprintf("definition-%d", i)
 	d := &rules.Definition{ID: id, Module: "ledger", Enabled: i%3 == 0, DueAt: lessor.Instant(i)}
 	tick := rules.TickRow{
@@ -93,7 +93,7 @@ func busyKernel(ctx context.Context, tx scheduler.KernelTx, i int) error {
 	_, err1 := tx.LockDefinitions(ctx, []string{id})
 	_, err2 := tx.DueDefinitions(ctx, lessor.Instant(i), 3)
 	_, err3 := tx.LockCircuits(ctx, []string{id}, true)
-	_, err4 := tx.PurgeKernel(ctx, lessor.Instant(i-5), 3)
+	_, err4 := tx.PurgeRecords(ctx, lessor.Instant(i-5), 3)
 	return errors.Join(
 		err1, err2, err3, err4, tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.DeleteDefinitions(ctx,
 			[]string{fmt.Sprintf("definition-%d", i-9)}),
@@ -163,7 +163,7 @@ func listAllRuns(ctx context.Context, v scheduler.View) error {
 }
 
 // readKernel calls every method of a view that is about definitions, with every filter alone and with all.
-func readKernel(ctx context.Context, v scheduler.KernelView, leases []lessor.LeaseID) error {
+func readKernel(ctx context.Context, v scheduler.View, leases []lessor.LeaseID) error {
 	var errs []error
 	keep := func(_ any, err error) { errs = append(errs, err) }
 	tenant, run := lessor.TenantID{}, lessor.JobID{UUID: uuid()}

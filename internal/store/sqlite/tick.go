@@ -18,17 +18,17 @@ var (
 const decidedTicks = "select tick_at from tick" +
 	" where definition = ? and tenant = ? and tick_at between +? and +? order by tick_at limit +?"
 
-// SaveTicks implements scheduler.KernelTx. A tick that has a row already is scheduler.ErrBadCall.
+// SaveTicks implements scheduler.Tx. A tick that has a row already is scheduler.ErrBadCall.
 func (t *tx) SaveTicks(_ context.Context, ticks []rules.TickRow) error {
 	return insert(t, "save ticks", &t.w.tick, ticks, row.Tick)
 }
 
-// ReplaceTicks implements scheduler.KernelTx.
+// ReplaceTicks implements scheduler.Tx.
 func (t *tx) ReplaceTicks(_ context.Context, ticks []rules.TickRow) error {
 	return t.run("replace ticks", replaceTick, len(ticks), func(i int, a *args) { row.Tick(row.Write(a), &ticks[i]) })
 }
 
-// DecidedTicks implements scheduler.KernelTx.
+// DecidedTicks implements scheduler.Tx.
 func (t *tx) DecidedTicks(
 	ctx context.Context, ds []*rules.Definition, to lessor.Instant, limit int,
 ) (map[string][]lessor.Instant, error) {
@@ -51,7 +51,7 @@ func (t *tx) DecidedTicks(
 	return decided, nil
 }
 
-// TickList implements scheduler.KernelView.
+// TickList implements scheduler.View.
 func (v *view) TickList(ctx context.Context, q scheduler.TickQuery) ([]rules.TickRow, error) {
 	w := &where{}
 	w.and("definition = ?", func(a *args) { a.Text(q.Definition) })
@@ -64,7 +64,7 @@ func (v *view) TickList(ctx context.Context, q scheduler.TickQuery) ([]rules.Tic
 	return ticks, readFault(ctx, "list ticks", err)
 }
 
-// CircuitTicks implements scheduler.KernelView.
+// CircuitTicks implements scheduler.View.
 func (v *view) CircuitTicks(ctx context.Context, q scheduler.CircuitTickQuery) ([]rules.TickRow, error) {
 	w := &where{}
 	w.and("outcome = '"+string(lessor.TickCircuitOpen)+"'", nil)

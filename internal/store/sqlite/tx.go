@@ -25,10 +25,7 @@ type tx struct {
 	started                                        []lessor.Instant // the first grants of the jobs that go to done
 }
 
-var (
-	_ scheduler.Tx       = (*tx)(nil)
-	_ scheduler.KernelTx = (*tx)(nil)
-)
+var _ scheduler.Tx = (*tx)(nil)
 
 // do runs a write, unless the transaction is spoilt.
 func (t *tx) do(verb string, write func() error) error {

@@ -21,10 +21,7 @@ type view struct {
 	left    func(seq int64) bool // whether a row of the queue is left over; nil = not read yet
 }
 
-var (
-	_ scheduler.View       = (*view)(nil)
-	_ scheduler.KernelView = (*view)(nil)
-)
+var _ scheduler.View = (*view)(nil)
 
 // View implements scheduler.Store. It ends when ctx does.
 func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err error) {

@@ -154,7 +154,7 @@ func purgeSchedules(b *bed) {
 	}{{4, 10, 0}, {104, 0, 0}, {11, 10, 2}, {104, 3, 9}, {104, 3, 3}, {104, 3, 0}, {105, 10, 3}} {
 		var got int
 		b.update(func(tx scheduler.Tx) (err error) {
-			got, err = tx.PurgeKernel(b.Context(), step.before, step.limit)
+			got, err = tx.PurgeRecords(b.Context(), step.before, step.limit)
 			return err
 		})
 		if got != step.want {

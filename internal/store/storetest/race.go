@@ -194,13 +194,13 @@ func nodesExchangeWorkers(a, b *bed) {
 		note string
 		want []byte // nil = nothing
 	}{{a, "one", nil}, {b, "two", []byte("one")}, {a, "three", []byte("two")}, {b, "four", []byte("three")}} {
-		got, err := c.node.Meet(c.node.Context(), []byte(c.note), time.Minute)
+		got, err := c.node.ExchangeWorkers(c.node.Context(), []byte(c.note), time.Minute)
 		c.node.must(err)
 		if !bytes.Equal(bytes.Join(got, nil), c.want) {
 			a.Fatalf("the node that wrote %q read %q, want %q", c.note, got, c.want)
 		}
 	}
-	if got, err := a.Meet(a.Context(), nil, 0); err != nil || len(got) != 0 {
+	if got, err := a.ExchangeWorkers(a.Context(), nil, 0); err != nil || len(got) != 0 {
 		a.Fatalf("a note is returned after the end of its life: %q, %v", got, err)
 	}
 }

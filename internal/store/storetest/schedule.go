@@ -119,7 +119,7 @@ func schedulesOfNothing(b *bed) {
 		decided, err := tx.DecidedTicks(ctx, nil, 1<<40, 10)
 		b.must(err)
 		b.same("decided ticks", decided, nil)
-		n, err := tx.PurgeKernel(ctx, 1<<40, 10)
+		n, err := tx.PurgeRecords(ctx, 1<<40, 10)
 		if n != 0 {
 			b.Fatalf("%d rows of empty tables were purged", n)
 		}

@@ -14,6 +14,20 @@ import (
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return false }
 
+// Send implements scheduler.Store: the commit has ended when Send returns.
+func (s *Store) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+	if err := s.Update(ctx, fn); err != nil {
+		return nil, err
+	}
+	return func() error { return nil }, nil
+}
+
+// Sends implements scheduler.Store.
+func (*Store) Sends() bool { return false }
+
+// WentBack implements scheduler.Store: the process owns the file.
+func (*Store) WentBack() string { return "" }
+
 // Rate implements scheduler.Store: there is no other node.
 func (*Store) Rate(_ context.Context, busy int, _ time.Duration) (int, error) { return busy, nil }
 
@@ -26,6 +40,9 @@ func (t *tx) Peek(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 func (t *tx) Lock(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
 	return t.Standings(ctx, ids)
 }
+
+// SoleNode implements scheduler.Tx.
+func (*tx) SoleNode() bool { return true }
 
 // Gate implements scheduler.Tx.
 func (*tx) Gate(context.Context) error { return nil }
@@ -41,5 +58,5 @@ func (*view) Changes(context.Context, scheduler.Position) ([]scheduler.Change, e
 	return nil, nil
 }
 
-// Meet implements scheduler.Store: there are no others.
-func (*Store) Meet(context.Context, []byte, time.Duration) ([][]byte, error) { return nil, nil }
+// ExchangeWorkers implements scheduler.Store: there is no other node.
+func (*Store) ExchangeWorkers(context.Context, []byte, time.Duration) ([][]byte, error) { return nil, nil }

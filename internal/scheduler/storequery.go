@@ -1,0 +1,181 @@
+package scheduler
+
+import (
+	"lessor"
+	"lessor/internal/fold"
+	"lessor/internal/rules"
+)
+
+// Move takes one job's row from one place to another. "Moves delete first": the row at From must be there.
+type Move struct {
+	From rules.Place
+	To   rules.Place
+	// Turn is what the row at To carries (InQueue, Delayed); its Job and Seq also name the row at From for InQueue and Delayed.
+	Turn rules.Turn
+	// Held is the lease that ends (From == Leased) or begins (To == Leased).
+	Held *rules.Held
+	// Wait is for To == Delayed.
+	Wait rules.Wait
+	// Attempt is the attempt that ended and after which the job goes on, if there was one.
+	Attempt *rules.Attempt
+	// Done is for To == Ended.
+	Done *rules.Done
+}
+
+// Key is an idempotency key of one tenant.
+type Key struct {
+	Tenant lessor.TenantID
+	Key    string
+}
+
+// Claim asks for an idempotency key for a job.
+type Claim struct {
+	Key
+	KeyHolder
+}
+
+// Change is what one commit of another node did to the fold; Position is the last change seen of each stream.
+type (
+	Change   = fold.Change
+	Position = fold.Position
+)
+
+// KeyHolder is the job that was submitted under a key, and what its body was.
+type KeyHolder struct {
+	Job      lessor.JobID
+	BodyHash [32]byte
+}
+
+// ListQuery selects jobs, newest first, after the job named After.
+type ListQuery struct {
+	State  lessor.State
+	Type   string
+	Tag    string
+	Tenant *lessor.TenantID
+	// Claimed leaves out jobs that were never granted; Status (not CIRCUIT_OPEN) also those whose run has another.
+	Claimed    bool
+	Status     lessor.RunStatus
+	Definition string // jobs of this definition alone
+	Trace      string // jobs with this trace id alone
+	After      *lessor.JobID
+	Limit      int
+}
+
+// ListPage is one page of a list. A store may look at a bounded number of jobs for one page, so a page may hold fewer
+// than were asked for, or none, and still have a successor.
+type ListPage struct {
+	Standings []*rules.Standing
+	// Next is the last job looked at, if others may follow.
+	Next *lessor.JobID
+}
+
+// Token is an access token as it is stored: never the token itself.
+type Token struct {
+	ID        lessor.TokenID
+	Hash      [32]byte
+	Name      string
+	Role      string
+	Tenant    *lessor.TenantID
+	CreatedAt lessor.Instant
+	ExpiresAt lessor.Instant // 0 = never
+}
+
+// RequestRef names a lease request that may be repeated.
+type RequestRef struct {
+	rules.Holder
+	RequestID string
+}
+
+// LeaseEnd is how a lease that is over ended.
+type LeaseEnd struct {
+	Worker  string
+	Tenant  lessor.TenantID
+	Outcome rules.Outcome
+	Said    rules.Said
+	Reason  string
+}
+
+// LeaseQuery selects live leases, newest first, after the place After: of one worker or of all (""), of one tenant, and those that
+// were taken with one token.
+type LeaseQuery struct {
+	Worker string
+	Tenant *lessor.TenantID
+	Token  *lessor.TokenID
+	After  *LeasePlace
+	Limit  int
+}
+
+// LeasePlace is where a lease stands in a list that is newest first: two numbers of the store, in the order of which the list is. Callers
+// see it sealed. No lease takes the place of another, so a list goes on behind one that has ended.
+type LeasePlace struct{ A, B int64 }
+
+// ListedLease is a live lease in a list.
+type ListedLease struct {
+	*rules.Held
+	Place LeasePlace
+}
+
+// DefinitionQuery selects definitions.
+type DefinitionQuery struct {
+	Tenant *lessor.TenantID
+	Module string
+	After  *Named
+	Limit  int
+}
+
+// OpenRun is a job of a definition that has not ended.
+type OpenRun struct {
+	Job     lessor.JobID
+	Claimed bool // it was granted at least once
+}
+
+// TickQuery selects ticks From..To, both included (0 = no bound), after After.
+type TickQuery struct {
+	Definition string
+	Tenant     lessor.TenantID
+	From, To   lessor.Instant
+	After      lessor.Instant // 0 = from the beginning
+	Limit      int
+}
+
+// CircuitTickQuery selects ticks under an open circuit whose run is older than After.
+type CircuitTickQuery struct {
+	Definition string // "" = all
+	Tenant     *lessor.TenantID
+	Run        *lessor.JobID // this one alone
+	After      *lessor.JobID
+	Limit      int
+}
+
+// Block is why jobs of a definition may not run as others do.
+type Block = fold.Block
+
+// CircuitQuery selects circuits.
+type CircuitQuery struct {
+	Tenant *lessor.TenantID
+	After  *Named
+	Limit  int
+}
+
+// AlertQuery selects alerts.
+type AlertQuery struct {
+	Tenant *lessor.TenantID
+	Open   bool
+	After  *lessor.AlertID
+	Limit  int
+}
+
+// AuditQuery selects audit entries.
+type AuditQuery struct {
+	Actor  string
+	Object string
+	After  *lessor.AuditID
+	Limit  int
+}
+
+// LockQuery selects held locks.
+type LockQuery struct {
+	Tenant *lessor.TenantID
+	After  *LeasePlace
+	Limit  int
+}
