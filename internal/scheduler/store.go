@@ -28,8 +28,8 @@ type Transactions interface {
 	// returns an error, or the commit fails, nothing was changed, unless the error is ErrUnknownOutcome.
 	Update(ctx context.Context, fn func(Tx) error) error
 	// Send is Update that may return once the commit was sent; wait returns what Update would have. The clock of the
-	// transaction may be reckoned. A sole node may send the next transaction before the commit has ended; what the next one
-	// reads waits by itself. It fails with ErrAgain if the one before fails, or if the node was not the only one.
+	// transaction may be reckoned. A sole node may send the next transaction before the commit has ended; what the next
+	// one reads waits by itself. It fails with ErrAgain if the one before fails, or if the node was not the only one.
 	Send(ctx context.Context, sole bool, fn func(Tx) error) (wait func() error, err error)
 	// Sends reports whether Send returns before the commit is durable. If not, Update does the same for less.
 	Sends() bool
@@ -41,11 +41,12 @@ type Transactions interface {
 //
 // Its methods fail with ErrUnreachable, ErrFull or ErrBroken, Serve with ErrWentBack too.
 type Nodes interface {
-	// Shared reports whether other nodes may write the store too. If so, every commit that changes the fold publishes how,
-	// and a node reads what the others published before it decides about grants.
+	// Shared reports whether other nodes may write the store too. If so, every commit that changes the fold publishes
+	// how, and a node reads what the others published before it decides about grants.
 	Shared() bool
-	// Serve notes that a heartbeat could be accepted now (rules.Serve): it fails or waits where the commit of a heartbeat
-	// would. With anew, service begins now, whatever was noted before. Update does the same as its first act, never anew.
+	// Serve notes that a heartbeat could be accepted now (rules.Serve): it fails or waits where the commit of a
+	// heartbeat would. With anew, service begins now, whatever was noted before. Update does the same as its first act,
+	// never anew.
 	Serve(ctx context.Context, anew bool) (rules.Serving, error)
 	// Rate notes this node's busy rating and returns the highest of all nodes that was noted within life.
 	Rate(ctx context.Context, busy int, life time.Duration) (int, error)
@@ -61,7 +62,8 @@ type Upkeep interface {
 	Backup(ctx context.Context, w io.Writer) error
 	// Check reports on the store's own health: settings, integrity, version.
 	Check(ctx context.Context) []Finding
-	// Seal hides the store's numbers in what callers see. Its key was made with the store and is the same on every node.
+	// Seal hides the store's numbers in what callers see. Its key was made with the store and is the same on every
+	// node.
 	Seal() *rules.Seal
 	Close() error
 }

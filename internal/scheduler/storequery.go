@@ -6,11 +6,12 @@ import (
 	"lessor/internal/rules"
 )
 
-// Move takes one job's row from one place to another. "Moves delete first": the row at From must be there.
+// Move takes one job's row from one place to another. The row at From must be there.
 type Move struct {
 	From rules.Place
 	To   rules.Place
-	// Turn is what the row at To carries (InQueue, Delayed); its Job and Seq also name the row at From for InQueue and Delayed.
+	// Turn is what the row at To carries (InQueue, Delayed); its Job and Seq also name the row at From for InQueue and
+	// Delayed.
 	Turn rules.Turn
 	// Held is the lease that ends (From == Leased) or begins (To == Leased).
 	Held *rules.Held
@@ -61,11 +62,11 @@ type ListQuery struct {
 	Limit      int
 }
 
-// ListPage is one page of a list. A store may look at a bounded number of jobs for one page, so a page may hold fewer
+// ListPage is one page of a list. A store may read a bounded number of jobs for one page, so a page may hold fewer
 // than were asked for, or none, and still have a successor.
 type ListPage struct {
 	Standings []*rules.Standing
-	// Next is the last job looked at, if others may follow.
+	// Next is the last job read, if others may follow.
 	Next *lessor.JobID
 }
 
@@ -95,8 +96,8 @@ type LeaseEnd struct {
 	Reason  string
 }
 
-// LeaseQuery selects live leases, newest first, after the place After: of one worker or of all (""), of one tenant, and those that
-// were taken with one token.
+// LeaseQuery selects live leases, newest first, after the place After: of one worker or of all (""), of one tenant, and
+// those that were taken with one token.
 type LeaseQuery struct {
 	Worker string
 	Tenant *lessor.TenantID
@@ -105,8 +106,8 @@ type LeaseQuery struct {
 	Limit  int
 }
 
-// LeasePlace is where a lease stands in a list that is newest first: two numbers of the store, in the order of which the list is. Callers
-// see it sealed. No lease takes the place of another, so a list goes on behind one that has ended.
+// LeasePlace is where a lease stands in a list that is newest first: two numbers of the store, in the order of which
+// the list is. Callers see it sealed. No lease takes the place of another, so a list goes on behind one that has ended.
 type LeasePlace struct{ A, B int64 }
 
 // ListedLease is a live lease in a list.

@@ -48,9 +48,9 @@ type JobTx interface {
 	// takes back keys that this transaction gave.
 	Claim(ctx context.Context, claims []Claim) (map[Key]KeyHolder, error)
 	Unclaim(ctx context.Context, keys []Key) error
-	// Insert writes new jobs, each under an id that is not there yet, and sets Kept in each spec. Where they wait is a Move
-	// from rules.Nowhere; one call moves all with the same Kept. The store may keep the specs: they must not be changed any
-	// more.
+	// Insert writes new jobs, each under an id that is not there yet, and sets Kept in each spec. Where they wait is a
+	// Move from rules.Nowhere; one call moves all with the same Kept. The store may keep the specs: they must not be
+	// changed any more.
 	Insert(ctx context.Context, specs []*rules.Spec) error
 }
 
@@ -77,8 +77,8 @@ type MoveTx interface {
 	Lock(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error)
 	// Due returns waiting jobs whose time has come, the earliest first.
 	Due(ctx context.Context, now lessor.Instant, limit int) ([]Waiting, error)
-	// Ahead locks and returns jobs that wait after an attempt and whose wait began after an instant; at most limit, in no
-	// order.
+	// Ahead locks and returns jobs that wait after an attempt and whose wait began after an instant; at most limit, in
+	// no order.
 	Ahead(ctx context.Context, after lessor.Instant, limit int) ([]Waiting, error)
 	// SpecsAt returns what queued jobs are, in the order of their turns; nil for a job that is not known. The specs are
 	// shared and must not be changed.
@@ -89,8 +89,8 @@ type MoveTx interface {
 	Note(ctx context.Context, notes []rules.Note) error
 }
 
-// NodeTx keeps nodes in step. Gate fails with ErrAgain if another node holds the gate for too long, SaveServing if another
-// node changed the floor meanwhile.
+// NodeTx keeps nodes in step. Gate fails with ErrAgain if another node holds the gate for too long, SaveServing if
+// another node changed the floor meanwhile.
 type NodeTx interface {
 	// Gate waits until no other node decides about grants. Only the node that holds it may take rows from the queue, or
 	// change what grants depend on. It is held until the end of the transaction.
@@ -107,20 +107,20 @@ type NodeTx interface {
 // leases and waiting jobs and before the gate. SaveDefinitions fails with ErrAgain for one that LockDefinitions did not
 // find and another node made since.
 type DefinitionTx interface {
-	// LockDefinitions returns the definitions with these ids, locked for change in the order of ids; unknown ones are left
-	// out.
+	// LockDefinitions returns the definitions with these ids, locked for change in the order of ids; unknown ones are
+	// left out.
 	LockDefinitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error)
 	// DueDefinitions locks and returns definitions whose DueAt has come and that no other node has locked, the earliest
 	// first.
 	DueDefinitions(ctx context.Context, now lessor.Instant, limit int) ([]*rules.Definition, error)
-	// SaveDefinitions writes definitions whole, new or known. DeleteDefinitions removes them and their circuits; jobs and
-	// ticks stay.
+	// SaveDefinitions writes definitions whole, new or known. DeleteDefinitions removes them and their circuits; jobs
+	// and ticks stay.
 	SaveDefinitions(ctx context.Context, ds []*rules.Definition) error
 	DeleteDefinitions(ctx context.Context, ids []string) error
-	// LockCircuits returns the circuits of these definitions, locked for change. A definition without a row has a closed
-	// circuit that never failed; it is returned and locked too, so that two nodes cannot both count the first failure.
-	// Without wait, those that another node has locked are left out. The tenant is the definition's; an id that names no
-	// definition is left out.
+	// LockCircuits returns the circuits of these definitions, locked for change. A definition without a row has a
+	// closed circuit that never failed; it is returned and locked too, so that two nodes cannot both count the first
+	// failure. Without wait, those that another node has locked are left out. The tenant is the definition's; an id
+	// that names no definition is left out.
 	LockCircuits(ctx context.Context, ids []string, wait bool) (map[string]*rules.Circuit, error)
 	// SaveCircuits writes circuits; one that is Idle may have no row.
 	SaveCircuits(ctx context.Context, cs []*rules.Circuit) error
@@ -130,8 +130,8 @@ type DefinitionTx interface {
 type TickTx interface {
 	// SaveTicks writes what became of ticks. A tick of a tenant's definition has one row.
 	SaveTicks(ctx context.Context, rows []rules.TickRow) error
-	// DecidedTicks returns which ticks of each definition have a row, from its NextTick to an instant, both included; the
-	// first of each, at most limit.
+	// DecidedTicks returns which ticks of each definition have a row, from its NextTick to an instant, both included;
+	// the first of each, at most limit.
 	DecidedTicks(ctx context.Context, ds []*rules.Definition, to lessor.Instant, limit int,
 	) (map[string][]lessor.Instant, error)
 	// ReplaceTicks writes ticks that have a row already.
@@ -141,7 +141,8 @@ type TickTx interface {
 // AlertTx keeps alerts and the audit. SaveAlerts fails with ErrBadCall for a second open alert of one kind about one
 // subject of a tenant.
 type AlertTx interface {
-	// SaveAlerts writes alerts, new or known by their id, but not who acknowledged them; AcknowledgeAlert notes that, once.
+	// SaveAlerts writes alerts, new or known by their id, but not who acknowledged them; AcknowledgeAlert notes that,
+	// once.
 	SaveAlerts(ctx context.Context, as []lessor.Alert) error
 	AcknowledgeAlert(ctx context.Context, id lessor.AlertID, by string, at lessor.Instant) error
 	// SaveAudit appends to the audit.
@@ -163,8 +164,8 @@ type SettingTx interface {
 
 // RetentionTx removes what is old, a page at a time, and returns how many rows went. Its errors are faults.
 type RetentionTx interface {
-	// Strip removes what is large about up to limit jobs that ended before the instant (payload, result, report) and frees
-	// their idempotency keys; their record stays. Each job is stripped once, those that ended first going first.
+	// Strip removes what is large about up to limit jobs that ended before the instant (payload, result, report) and
+	// frees their idempotency keys; their record stays. Each job is stripped once, those that ended first going first.
 	Strip(ctx context.Context, before lessor.Instant, limit int) (int, error)
 	// Purge removes up to limit jobs that ended before the instant, with everything about them.
 	Purge(ctx context.Context, before lessor.Instant, limit int) (int, error)

@@ -33,8 +33,8 @@ type ClockView interface {
 type JobView interface {
 	// Standings returns what is known about jobs; unknown ids are left out.
 	Standings(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error)
-	// Specs returns what jobs are, without where they are and without BodyHash; unknown ids are left out. They are shared
-	// and must not be changed.
+	// Specs returns what jobs are, without where they are and without BodyHash; unknown ids are left out. They are
+	// shared and must not be changed.
 	Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error)
 	// Reports returns what jobs last reported; those that never did are left out.
 	Reports(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error)
@@ -42,8 +42,8 @@ type JobView interface {
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 	// History returns what the record of one job is made of; nil if there is no such job.
 	History(ctx context.Context, id lessor.JobID) (*rules.History, error)
-	// OpenRuns returns the jobs of definitions that have not ended, oldest first, by the definition's id; at most limit of
-	// each. Jobs of another tenant, which had the id before, are not the definition's.
+	// OpenRuns returns the jobs of definitions that have not ended, oldest first, by the definition's id; at most limit
+	// of each. Jobs of another tenant, which had the id before, are not the definition's.
 	OpenRuns(ctx context.Context, definitions []*rules.Definition, limit int) (map[string][]OpenRun, error)
 }
 
@@ -57,7 +57,8 @@ type LeaseView interface {
 	WorkspaceLeases(ctx context.Context, workspace string) ([]*rules.Held, error)
 	// LeaseEnds returns how leases that are over ended; those not remembered are left out.
 	LeaseEnds(ctx context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]LeaseEnd, error)
-	// AttemptOf returns the attempt that was made under a lease that is over, and its tenant; nil if it is not remembered.
+	// AttemptOf returns the attempt that was made under a lease that is over, and its tenant; nil if it is not
+	// remembered.
 	AttemptOf(ctx context.Context, id lessor.LeaseID) (*rules.Attempt, lessor.TenantID, error)
 }
 
@@ -67,8 +68,8 @@ type LaneView interface {
 	LanesByID(ctx context.Context, ids []rules.LaneID) (map[rules.LaneID]rules.Lane, error)
 	// NoticedLanes returns the lanes that are under a notice, and which.
 	NoticedLanes(ctx context.Context) (map[rules.LaneID]int64, error)
-	// JobLanes calls fn with the lanes of up to limit jobs after one, in the order of their ids, and returns the last job;
-	// nil if there are none.
+	// JobLanes calls fn with the lanes of up to limit jobs after one, in the order of their ids, and returns the last
+	// job; nil if there are none.
 	JobLanes(ctx context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (*lessor.JobID, error)
 }
 
@@ -88,8 +89,8 @@ type FoldView interface {
 // ChangeView reads what other nodes published. Both are empty for a store that is not shared. A gap in the numbers of a
 // stream means that changes were missed.
 type ChangeView interface {
-	// Position is how far the other nodes' streams of changes are; Changes returns what they published after a position,
-	// each stream in its order.
+	// Position is how far the other nodes' streams of changes are; Changes returns what they published after a
+	// position, each stream in its order.
 	Position(ctx context.Context) (Position, error)
 	Changes(ctx context.Context, after Position) ([]Change, error)
 }
@@ -117,7 +118,8 @@ type CircuitView interface {
 type AlertView interface {
 	// Alert returns one alert; nil if there is none.
 	Alert(ctx context.Context, id lessor.AlertID) (*lessor.Alert, error)
-	// OpenAlert returns the alert of this kind about this subject of a tenant that is not cleared; nil if there is none.
+	// OpenAlert returns the alert of this kind about this subject of a tenant that is not cleared; nil if there is
+	// none.
 	OpenAlert(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID) (*lessor.Alert, error)
 	// AlertList and AuditList return entries, newest first, after After in the order of ids.
 	AlertList(ctx context.Context, q AlertQuery) ([]lessor.Alert, error)

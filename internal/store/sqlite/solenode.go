@@ -59,4 +59,6 @@ func (*view) Changes(context.Context, scheduler.Position) ([]scheduler.Change, e
 }
 
 // ExchangeWorkers implements scheduler.Store: there is no other node.
-func (*Store) ExchangeWorkers(context.Context, []byte, time.Duration) ([][]byte, error) { return nil, nil }
+func (*Store) ExchangeWorkers(context.Context, []byte, time.Duration) ([][]byte, error) {
+	return nil, nil
+}
