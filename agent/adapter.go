@@ -5,22 +5,22 @@ import (
 	"encoding/json"
 )
 
-// Adapter is a model provider. Complete may be called at once for several conversations.
+// Adapter is a model provider. Complete may be called concurrently for several conversations.
 type Adapter interface {
-	// Complete asks the model for its next turn. It calls q.Beat whenever a part of the answer arrives, and returns
-	// when ctx is done.
+	// Complete requests the next turn from the model. It calls q.Beat whenever a part of the answer arrives, and
+	// returns when ctx is done.
 	Complete(ctx context.Context, q Question) (Reply, error)
 }
 
-// Question is what a model is asked: to go on with a conversation, with these tools at hand.
+// Question asks a model to continue a conversation with the given tools.
 type Question struct {
 	Turns []Turn
 	Tools []Tool
-	// Beat shows that the answer makes progress.
+	// Beat reports progress of the answer.
 	Beat func()
 }
 
-// Role says who speaks in a turn.
+// Role is the author of a turn.
 type Role string
 
 // The roles of a conversation.
@@ -35,28 +35,28 @@ const (
 type Turn struct {
 	Role Role
 	Text string
-	// Calls are the tools that an assistant wants to use.
+	// Calls are the tool calls of an assistant's turn.
 	Calls []ToolCall
-	// CallID names the call that a tool's turn answers.
+	// CallID identifies the call that a tool's turn answers.
 	CallID string
 }
 
-// ToolCall is a model's wish to use a tool.
+// ToolCall is a call of a tool, as the model requests it.
 type ToolCall struct {
 	ID   string
 	Name string
-	// Arguments are as the model wrote them, which need not be JSON.
+	// Arguments is what the model wrote; it may be invalid JSON.
 	Arguments json.RawMessage
 }
 
-// Reply is a model's turn: a text, calls of tools, or both. One without calls ends the conversation.
+// Reply is the turn of a model: a text, tool calls, or both. A reply without calls ends the conversation.
 type Reply struct {
 	Text  string
 	Calls []ToolCall
 	Usage Usage
 }
 
-// Usage is what a model call has cost.
+// Usage is the cost of a model call.
 type Usage struct {
 	InputTokens  int
 	OutputTokens int

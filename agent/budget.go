@@ -6,39 +6,39 @@ import (
 	"fmt"
 )
 
-// Defaults of a Budget: enough for a long task, few enough to notice a model that runs in circles.
+// The defaults of a Budget: enough for a long task, and few enough to stop a model that repeats itself.
 const (
 	DefaultCalls  = 100
 	DefaultTokens = 1_000_000
 )
 
-// maxConversation bounds the text of one conversation, in bytes: more fits into no model.
+// maxConversation bounds the text of one conversation in bytes. No model accepts more.
 const maxConversation = 16 << 20
 
-// maxCallsATurn bounds the tools that a model may call in one turn.
+// maxCallsATurn bounds the tool calls of one turn.
 const maxCallsATurn = 64
 
-// Errors that end a run.
+// The errors that end a run.
 var (
-	// ErrBudgetSpent ends a run that has used all it may.
+	// ErrBudgetSpent means that the run has used its budget.
 	ErrBudgetSpent = errors.New("budget is spent")
-	// ErrDeadline ends a run that took too long.
+	// ErrDeadline means that the run took too long.
 	ErrDeadline = errors.New("deadline has passed")
 )
 
-// Budget bounds what one run may use. The zero value is the default.
+// Budget bounds one run. The zero value takes all defaults.
 type Budget struct {
-	// Calls is how often the model may be asked. Zero means DefaultCalls.
+	// Calls is the largest number of model calls. The default is DefaultCalls.
 	Calls int
-	// Tokens is how many it may use, in and out together, as the provider counts them; the call that passes the bound
-	// is the last. Zero means DefaultTokens.
+	// Tokens is the largest number of input and output tokens together, as the provider counts them. The call that
+	// exceeds it is the last one. The default is DefaultTokens.
 	Tokens int
 }
 
 // spent is what a run has used.
 type spent struct{ calls, tokens, bytes int }
 
-// check says whether another call is within the budget.
+// check returns an error if another call would exceed the budget.
 func (b Budget) check(s spent) error {
 	switch {
 	case s.calls >= cmp.Or(b.Calls, DefaultCalls):

@@ -14,38 +14,40 @@ import (
 	"time"
 )
 
-// Defaults of a command tool.
+// The defaults of a command tool.
 const (
 	DefaultCommandTimeout = 10 * time.Minute
 	DefaultCommandOutput  = 32 << 10
 )
 
-// commandGrace is how long a command that was killed may keep its output open.
+// commandGrace is how long a killed command may keep its output open.
 const commandGrace = 2 * time.Second
 
-// CommandConfig says which commands a model may run. Programs is required.
+// CommandConfig configures a command tool. Programs is required.
 type CommandConfig struct {
-	// Name is the tool's. Empty means "run_command".
+	// Name is the name of the tool. The default is "run_command".
 	Name string
-	// Programs are those that may be run, by the name or path the model gives. Their arguments are the model's to
-	// choose: a program that runs others opens the door to all.
+	// Programs are the names or paths of the programs that the model may run. The model chooses their arguments, so a
+	// program that can run others allows all of them.
 	Programs []string
-	// Dir is where they run. Empty means where this process does.
+	// Dir is the working directory. The default is that of this process.
 	Dir string
-	// Env is their whole environment. nil means none but PATH, since the process's own may hold secrets.
+	// Env is the whole environment. The default has only PATH, because the environment of this process may hold
+	// secrets.
 	Env []string
-	// Timeout bounds one command. Zero means DefaultCommandTimeout.
+	// Timeout bounds one command. The default is DefaultCommandTimeout.
 	Timeout time.Duration
-	// MaxOutput is how many bytes of the output are kept: the end, where errors are. Zero means DefaultCommandOutput.
+	// MaxOutput is how many bytes of the end of the output are kept. The default is DefaultCommandOutput.
 	MaxOutput int
 }
 
 const commandSchema = `{"type":"object","properties":{"argv":{"type":"array","items":{"type":"string"},"minItems":1,` +
-	`"description":"the program and its arguments; there is no shell"}},"required":["argv"],"additionalProperties":false}`
+	`"description":"the program and its arguments; there is no shell"}},` +
+	`"required":["argv"],"additionalProperties":false}`
 
-// NewCommand returns a tool that runs a command and beats whenever that writes something, so that a command which
-// hangs in silence loses the lease. There is no shell. When its time is over or ctx is done, the command is killed
-// with all it started.
+// NewCommand returns a tool that runs a command without a shell. It beats whenever the command writes output, so a
+// command that hangs silently loses the lease. When Timeout is over or ctx is done, the command is killed with all
+// processes that it started.
 func NewCommand(cfg CommandConfig) (Tool, error) {
 	if len(cfg.Programs) == 0 {
 		return Tool{}, errors.New("a command tool needs the programs that it may run")
@@ -66,16 +68,16 @@ func NewCommand(cfg CommandConfig) (Tool, error) {
 	return NewTool(cfg.Name, description, commandSchema, cfg.run), nil
 }
 
-// commandArguments are what the model gives.
+// commandArguments are the arguments that the model gives.
 type commandArguments struct {
 	Argv []string `json:"argv"`
 }
 
-// commandResult is what the model is told.
+// commandResult is the result that the model receives.
 type commandResult struct {
 	ExitCode int    `json:"exit_code"`
 	Output   string `json:"output"`
-	// LeftOut counts the bytes of output before those that are told.
+	// LeftOut is the number of bytes before Output that were dropped.
 	LeftOut int64 `json:"left_out,omitempty"`
 }
 
@@ -83,8 +85,8 @@ func (cfg CommandConfig) run(ctx context.Context, t *ToolContext, in commandArgu
 	if len(in.Argv) == 0 || !slices.Contains(cfg.Programs, in.Argv[0]) {
 		return nil, fmt.Errorf("argv must begin with one of %s", strings.Join(cfg.Programs, ", "))
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, fmt.Errorf("the command took longer than %s",
-		cfg.Timeout))
+	late := fmt.Errorf("the command took longer than %s", cfg.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, late)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, in.Argv[0], in.Argv[1:]...)
 	out := &tail{beat: t.Beat, limit: cfg.MaxOutput}
@@ -92,20 +94,20 @@ func (cfg CommandConfig) run(ctx context.Context, t *ToolContext, in commandArgu
 	cmd.WaitDelay = commandGrace
 	endGroup := ownGroup(cmd)
 	err := cmd.Run()
-	endGroup() // what it left running
+	endGroup() // ends the processes that the command left running
 	result := commandResult{Output: out.String(), LeftOut: out.dropped}
 	switch exit, ended := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%w; its output until then: %s", context.Cause(ctx), result.Output)
 	case ended:
 		result.ExitCode = exit.ExitCode()
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // it has ended well, and left something running
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay: it succeeded and left a process running
 		return nil, err
 	}
 	return json.Marshal(result)
 }
 
-// tail keeps the end of what is written, and beats at every write. exec writes to it from one goroutine at a time.
+// tail keeps the end of the output and beats at every write. exec writes from one goroutine at a time.
 type tail struct {
 	beat    func()
 	limit   int

@@ -4,5 +4,5 @@ package agent
 
 import "os/exec"
 
-// ownGroup does nothing where there are no process groups: the command is killed, what it started is not.
+// ownGroup does nothing on systems without process groups: only the command itself is killed.
 func ownGroup(*exec.Cmd) (end func()) { return func() {} }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// ownGroup gives the command a process group of its own, which is killed as a whole when its context is done. end
-// kills what is left of it.
+// ownGroup gives the command its own process group, which is killed as a whole when the context is done. end kills
+// what is left of the group.
 func ownGroup(cmd *exec.Cmd) (end func()) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
@@ -22,7 +22,7 @@ func ownGroup(cmd *exec.Cmd) (end func()) {
 	}
 	return func() {
 		if cmd.Process != nil {
-			_ = cmd.Cancel() // mostly there is nothing left
+			_ = cmd.Cancel() // fails if nothing is left
 		}
 	}
 }

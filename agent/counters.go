@@ -7,31 +7,31 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// modelName stands for the model calls among the names of tools, none of which can have it.
+// modelName stands for the model calls among the names of tools. No tool can have this name.
 const modelName = "(model)"
 
-// ToolCounts is what was counted for one tool.
+// ToolCounts are the counters of one tool.
 type ToolCounts struct {
-	// Tool is its name, or "(model)" for the model calls.
+	// Tool is the name of the tool, or "(model)" for the model calls.
 	Tool string
-	// Calls counts calls that have ended, Failures those of them that ended in an error or a panic.
+	// Calls counts the calls that have ended, and Failures those that ended with an error or a panic.
 	Calls, Failures int64
-	// Beats counts signs of progress, the executor's own included.
+	// Beats counts beats, including those of the executor.
 	Beats int64
-	// Extensions and ExtensionFailures count what the beats have led to.
+	// Extensions and ExtensionFailures count the extensions that beats caused.
 	Extensions, ExtensionFailures int64
-	// LongestSilence is the longest time between two beats, of late: one that does not come again fades.
+	// LongestSilence is the longest recent time between two beats. An outlier fades when it does not occur again.
 	LongestSilence time.Duration
 }
 
-// counts are ToolCounts in the making.
+// counts are the running counters of one tool.
 type counts struct {
 	calls, failures, beats, extensions, extensionFailures atomic.Int64
 	silence                                               atomic.Int64 // the longest of late
 	warned                                                atomic.Bool  // of a silence that no extension bridges
 }
 
-// beat counts a beat after a silence.
+// beat counts one beat and the silence before it.
 func (c *counts) beat(silence time.Duration) {
 	c.beats.Add(1)
 	for {
@@ -44,14 +44,13 @@ func (c *counts) beat(silence time.Duration) {
 
 func (c *counts) longest() time.Duration { return time.Duration(c.silence.Load()) }
 
-// fade lets an old silence weigh an eighth less, so that one outlier in many calls does not shorten the interval for
-// ever.
+// fade reduces the longest silence by an eighth, so that one outlier does not shorten the interval for ever.
 func (c *counts) fade() {
 	longest := c.silence.Load()
 	c.silence.CompareAndSwap(longest, longest-longest/8)
 }
 
-// Counts returns what was counted so far, for the model and for each tool in the order given.
+// Counts returns the counters of the model and of each tool, in the order given.
 func (e *Executor) Counts() []ToolCounts {
 	all := make([]ToolCounts, 0, len(e.order))
 	for _, name := range e.order {
@@ -65,7 +64,7 @@ func (e *Executor) Counts() []ToolCounts {
 	return all
 }
 
-// Metrics returns a collector of the counts, for a Prometheus registry.
+// Metrics returns a Prometheus collector of the counters.
 func (e *Executor) Metrics() prometheus.Collector { return metrics{e} }
 
 type metrics struct{ executor *Executor }

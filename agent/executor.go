@@ -10,22 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what tools may do to a conversation.
+// The bounds of tools.
 const (
 	maxTools = 128
-	// maxOutput is how many bytes of a tool's result the model is told: more would fill its context.
+	// maxOutput is how many bytes of a result the model receives. More would fill its context.
 	maxOutput = 64 << 10
 )
 
-// ExecutorConfig says which tools there are.
+// ExecutorConfig configures an Executor.
 type ExecutorConfig struct {
 	Tools []Tool
-	// Log is told of panics, and of tools that are silent for too long. nil means slog.Default.
+	// Log receives panics, and warnings about tools that are silent for too long. The default is slog.Default.
 	Log *slog.Logger
 }
 
-// Executor runs tools, one call at a time for each run. It beats before and after every call, also of a tool that
-// fails or panics, counts what each tool does, and adapts the extension interval to how long each tool is silent.
+// Executor runs tools, one call at a time for each run. It beats before and after every call, even if the tool fails
+// or panics, keeps counters for each tool, and adapts the extension interval to the silences of the tool.
 type Executor struct {
 	tools  []Tool
 	byName map[string]Tool
@@ -34,7 +34,7 @@ type Executor struct {
 	log    *slog.Logger
 }
 
-// NewExecutor checks the tools.
+// NewExecutor checks the tools and returns an Executor.
 func NewExecutor(cfg ExecutorConfig) (*Executor, error) {
 	e := &Executor{
 		tools: cfg.Tools, byName: map[string]Tool{}, log: cfg.Log,
@@ -60,7 +60,7 @@ func NewExecutor(cfg ExecutorConfig) (*Executor, error) {
 	return e, nil
 }
 
-// Execute runs one call and returns the turn that answers it. Whatever goes wrong is told to the model.
+// Execute runs one call and returns the turn that answers it. The turn also carries errors to the model.
 func (e *Executor) Execute(ctx context.Context, call ToolCall, v Vitals) Turn {
 	turn := Turn{Role: ToolRole, CallID: call.ID}
 	tool, known := e.byName[call.Name]
@@ -80,7 +80,7 @@ func (e *Executor) Execute(ctx context.Context, call ToolCall, v Vitals) Turn {
 	return turn
 }
 
-// step does one thing that may take long, with a beat before and after it, and counts what came of them.
+// step runs one long operation with a beat before and after it, and counts the outcome.
 func (e *Executor) step(name, callID string, v Vitals, do func(t *ToolContext) error) {
 	c := e.counts[name]
 	t := &ToolContext{Vitals: v, Tool: name, CallID: callID, counts: c}
@@ -91,7 +91,7 @@ func (e *Executor) step(name, callID string, v Vitals, do func(t *ToolContext) e
 	}
 	c.fade()
 	if v.Heartbeat != nil {
-		c.beats.Add(1) // the silence before it was not this tool's
+		c.beats.Add(1) // the silence before it does not belong to this tool
 		v.Heartbeat.Beat()
 	}
 	defer func() {
@@ -102,7 +102,7 @@ func (e *Executor) step(name, callID string, v Vitals, do func(t *ToolContext) e
 			madeNow, failedNow := v.Extender.Counts()
 			c.extensions.Add(madeNow - made)
 			c.extensionFailures.Add(failedNow - failed)
-			v.Extender.Expect(0) // what follows is not this tool
+			v.Extender.Expect(0) // the tool has ended
 		}
 	}()
 	if err := do(t); err != nil {
@@ -110,16 +110,16 @@ func (e *Executor) step(name, callID string, v Vitals, do func(t *ToolContext) e
 	}
 }
 
-// expect prepares the lease for the longest silence that was seen of this tool.
+// expect prepares the lease for the longest silence of this tool.
 func (e *Executor) expect(name string, c *counts, v Vitals) {
 	silence := c.longest()
 	if !v.Extender.Expect(silence) && c.warned.CompareAndSwap(false, true) {
-		e.log.Warn("A tool is silent for longer than the lease is sure to last: beat in it more often, or extend by more",
+		e.log.Warn("A tool is silent for longer than the lease lasts for certain: beat more often, or extend by more",
 			"tool", name, "silence", silence, "extension", v.Extender.Extension())
 	}
 }
 
-// call calls the tool; a panic is an error.
+// call calls the tool. It returns a panic as an error.
 func (e *Executor) call(
 	ctx context.Context, tool Tool, t *ToolContext, arguments json.RawMessage,
 ) (text string, err error) {
@@ -132,7 +132,7 @@ func (e *Executor) call(
 	return tool.Call(ctx, t, arguments)
 }
 
-// cut bounds a result, and makes it text.
+// cut bounds a result and makes it valid text.
 func cut(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxOutput {

@@ -11,14 +11,13 @@ import (
 	"lessor/worker"
 )
 
-// Delays before a request that failed is tried again: they grow with each delivery, so that what is broken has time
-// to mend.
+// The delays before a failed request is delivered again. They grow with each delivery.
 const (
 	retryDelay    = 60 * time.Second
 	maxRetryDelay = 15 * time.Minute
 )
 
-// finishTimeout bounds what is left to do when the work is done, also after ctx.
+// finishTimeout bounds the calls that end a message, even after ctx is done.
 const finishTimeout = 10 * time.Second
 
 // maxError bounds the text of an error in a reply.
@@ -28,7 +27,7 @@ const maxError = 8 << 10
 type Result[Out any] struct {
 	// RequestID is the id that Send returned.
 	RequestID string `json:"request_id"`
-	// Output is nil beside an error.
+	// Output is nil if there is an error.
 	Output *Out   `json:"output"`
 	Error  string `json:"error,omitempty"`
 }
@@ -36,14 +35,15 @@ type Result[Out any] struct {
 // DeadLetter is a request whose last delivery failed.
 type DeadLetter struct {
 	RequestID string `json:"request_id"`
-	// Request is the body as it was sent, if that is JSON; else it is in Body.
+	// Request is the body of the request if it is JSON; otherwise Body holds it.
 	Request    json.RawMessage `json:"request,omitempty"`
 	Body       []byte          `json:"body,omitempty"`
 	Deliveries int             `json:"deliveries"`
 	Error      string          `json:"error"`
 }
 
-// finish tells what came of a message. What fails here is logged and leaves the message to be delivered again.
+// finish ends a message according to the outcome of its work. If that fails, it logs the error, and the message is
+// delivered again.
 func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, failure error) {
 	stopped := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
@@ -53,13 +53,13 @@ func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, 
 	case failure == nil:
 		err = l.answer(ctx, m, Result[Out]{RequestID: m.ID(), Output: &out})
 	case stopped:
-		err = m.Return(ctx) // not the request's fault
+		err = m.Return(ctx) // the loop stops; the delivery does not count
 	case l.cfg.DeadLetters == nil:
 		err = l.answer(ctx, m, Result[Out]{RequestID: m.ID(), Error: text(failure)})
 	case m.Deliveries() < worker.MaxDeliveries:
 		err = m.Nack(ctx, delayAfter(m.Deliveries()))
 	default:
-		if err = l.bury(ctx, m, failure); err == nil {
+		if err = l.deadLetter(ctx, m, failure); err == nil {
 			err = l.answer(ctx, m, Result[Out]{RequestID: m.ID(), Error: text(failure)})
 		}
 	}
@@ -71,13 +71,14 @@ func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, 
 	}
 }
 
-// answer replies and acknowledges. A reply that cannot be sent gives the message back: acknowledged, it would be lost.
+// answer replies and acknowledges. If the reply cannot be sent, it gives the message back, because an acknowledged
+// message would be lost.
 func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[Out]) error {
 	body, err := json.Marshal(r)
 	if err == nil {
 		err = worker.CheckBody(body)
 	}
-	if err != nil { // no delivery will make it better
+	if err != nil { // another delivery would fail in the same way
 		if body, err = json.Marshal(Result[Out]{
 			RequestID: r.RequestID,
 			Error:     "the output cannot be sent: " + text(err),
@@ -88,22 +89,22 @@ func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[
 	err = m.Reply(ctx, body)
 	switch {
 	case errors.Is(err, worker.ErrReceiptExpired):
-		return err // somebody else has the message now
+		return err // another worker has the message now
 	case err != nil && !errors.Is(err, worker.ErrNoReplyTo):
 		return errors.Join(fmt.Errorf("reply: %w", err), m.Nack(ctx, delayAfter(m.Deliveries())))
 	}
 	return m.Acknowledge(ctx)
 }
 
-// bury sends the request to the dead letters. Where that fails, the mailbox keeps it among its own.
-func (l *Loop[Req, Out]) bury(ctx context.Context, m worker.Message, failure error) error {
+// deadLetter sends the request to the dead letters. If that fails, the mailbox makes it one of its own dead letters.
+func (l *Loop[Req, Out]) deadLetter(ctx context.Context, m worker.Message, failure error) error {
 	d := DeadLetter{RequestID: m.ID(), Deliveries: m.Deliveries(), Error: text(failure)}
 	if json.Valid(m.Body()) {
 		d.Request = m.Body()
 	} else {
 		d.Body = m.Body()
 	}
-	// A hung worker that woke up must not bury what another works on.
+	// A worker that hung must not give up a request on which another worker is working.
 	if err := m.Extend(ctx, finishTimeout); err != nil {
 		return err
 	}
@@ -113,12 +114,12 @@ func (l *Loop[Req, Out]) bury(ctx context.Context, m worker.Message, failure err
 	return nil
 }
 
-// delayAfter is the delay before the next delivery.
+// delayAfter returns the delay before the next delivery.
 func delayAfter(deliveries int) time.Duration {
 	return min(time.Duration(deliveries)*retryDelay, maxRetryDelay)
 }
 
-// text returns what a sender is told of an error.
+// text returns the text of an error for the sender.
 func text(err error) string {
 	s := strings.ToValidUTF8(err.Error(), "\uFFFD")
 	return strings.ToValidUTF8(s[:min(len(s), maxError)], "")

@@ -7,28 +7,29 @@ import (
 	"slices"
 )
 
-// Inner is the inner loop: it asks the model, runs the tools that it calls, tells it the results, and asks again
-// until it answers without a call. It beats at each model call. It may be used for several runs at once.
+// Inner is the inner loop of an agent: it calls the model, runs the tools that the model calls, sends it the results,
+// and repeats this until the model answers without a call. It beats at each model call. Several runs may use one
+// Inner at once.
 type Inner struct {
 	Adapter Adapter
-	// Executor has the tools; one without tools is fine.
+	// Executor runs the tools; it may have none.
 	Executor *Executor
 	Budget   Budget
 }
 
-// Response is how a run ended.
+// Response is the outcome of a run.
 type Response struct {
-	// Text is the model's last.
+	// Text is the last text of the model.
 	Text string
 	// Turns are the whole conversation.
 	Turns []Turn
-	// Calls counts the model calls, Usage sums what they cost.
+	// Calls counts the model calls, and Usage is their total cost.
 	Calls int
 	Usage Usage
 }
 
-// Run goes on with a conversation until the model has its answer, the budget is spent or ctx is done. The response
-// tells how far it came, also beside an error.
+// Run continues a conversation until the model has answered, the budget is spent or ctx is done. The response is
+// valid even if there is an error.
 func (in *Inner) Run(ctx context.Context, turns []Turn, v Vitals) (Response, error) {
 	r := Response{Turns: slices.Clone(turns)}
 	size := 0
@@ -86,8 +87,8 @@ func (in *Inner) ask(ctx context.Context, turns []Turn, v Vitals) (reply Reply, 
 	return reply, nil
 }
 
-// Ask returns an Execute for a Loop that prompts the model anew for each request. The model's answer is the Out
-// itself if that is a string, else JSON.
+// Ask returns an Execute function for a Loop that starts a new conversation for each request. The answer of the model
+// is the output itself if Out is a string, and is decoded from JSON otherwise.
 func Ask[Req, Out any](in *Inner, prompt func(Req) []Turn) func(context.Context, *Task[Req]) (Out, error) {
 	return func(ctx context.Context, t *Task[Req]) (out Out, err error) {
 		r, err := in.Run(ctx, prompt(t.Request), t.Vitals)

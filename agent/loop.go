@@ -13,18 +13,18 @@ import (
 	"lessor/worker"
 )
 
-// Defaults of a Loop.
+// The defaults of a Loop.
 const (
-	// DefaultVisibility is how long a message is hidden before its first beat; it is one extension.
+	// DefaultVisibility is how long a message is hidden before its first beat: one extension.
 	DefaultVisibility = worker.DefaultExtension
 	// DefaultDeadline bounds the work on one delivery.
 	DefaultDeadline = time.Hour
 )
 
-// maxConcurrency bounds how many requests one loop works on at once.
+// maxConcurrency bounds the concurrent requests of one loop.
 const maxConcurrency = 1000
 
-// Pauses after a mailbox that could not be read.
+// The pauses after a failed Receive.
 const (
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
@@ -32,43 +32,43 @@ const (
 
 // Task is one delivery of a request.
 type Task[Req any] struct {
-	// ID is the message's, the same at every delivery.
+	// ID is the id of the message, the same at every delivery.
 	ID string
 	// Delivery counts from 1.
 	Delivery int
 	Request  Req
-	// Vitals are for Inner.Run, and for work of one's own that beats by itself.
+	// Vitals are for Inner.Run, and for work that beats by itself.
 	Vitals
 }
 
-// LoopConfig says what a Loop does. Requests and Execute are required.
+// LoopConfig configures a Loop. Requests and Execute are required.
 type LoopConfig[Req, Out any] struct {
-	// Requests are messages with a Req as JSON.
+	// Requests is the mailbox of requests. Each message is a Req as JSON.
 	Requests worker.Mailbox
-	// Execute does the work of one request; Ask makes one that prompts a model.
+	// Execute does the work of one request. Ask returns an Execute that prompts a model.
 	Execute func(ctx context.Context, t *Task[Req]) (Out, error)
-	// DeadLetters takes requests whose last delivery failed, as a DeadLetter. nil means that an error is replied at
-	// once, and nothing is tried again.
+	// DeadLetters receives a DeadLetter for each request whose last delivery failed. If it is nil, the first error is
+	// the reply, and the request is not tried again.
 	DeadLetters worker.Mailbox
-	// Visibility is how long a message is hidden before its first beat. Zero means DefaultVisibility.
+	// Visibility is how long a message is hidden before its first beat. The default is DefaultVisibility.
 	Visibility time.Duration
-	// Deadline bounds the work on one delivery. Zero means DefaultDeadline.
+	// Deadline bounds the work on one delivery. The default is DefaultDeadline.
 	Deadline time.Duration
-	// Concurrency is how many requests are worked on at once. Zero means one.
+	// Concurrency is how many requests are processed at once. The default is 1.
 	Concurrency int
-	// Extender says how beats extend the lease of a message.
+	// Extender configures how beats extend the lease of a message.
 	Extender worker.LeaseExtenderConfig
-	// Log is told what the sender of a request is not. nil means slog.Default.
+	// Log receives errors that the sender of a request does not see. The default is slog.Default.
 	Log *slog.Logger
 }
 
-// Loop receives requests, has each executed while its beats extend the message, replies, and acknowledges.
+// Loop receives requests, executes each while its beats extend the message, replies, and acknowledges.
 type Loop[Req, Out any] struct {
 	cfg    LoopConfig[Req, Out]
 	places []Vitals // one for each request at a time
 }
 
-// NewLoop checks cfg. It starts nothing.
+// NewLoop checks cfg and returns a Loop. Nothing runs until Run.
 func NewLoop[Req, Out any](cfg LoopConfig[Req, Out]) (*Loop[Req, Out], error) {
 	if cfg.Requests == nil || cfg.Execute == nil {
 		return nil, errors.New("a loop needs a mailbox of requests and something to execute")
@@ -98,8 +98,8 @@ func NewLoop[Req, Out any](cfg LoopConfig[Req, Out]) (*Loop[Req, Out], error) {
 	return l, nil
 }
 
-// Heartbeats returns the heartbeats of the loop, for a worker.Watchdog: one for each request at a time. They also
-// beat while there is nothing to do, at least every worker.MaxWait.
+// Heartbeats returns the heartbeats of the loop for a worker.Watchdog, one for each concurrent request. They also
+// beat while there is no request, at least every worker.MaxWait.
 func (l *Loop[Req, Out]) Heartbeats() []*worker.Heartbeat {
 	all := make([]*worker.Heartbeat, len(l.places))
 	for i, v := range l.places {
@@ -108,8 +108,8 @@ func (l *Loop[Req, Out]) Heartbeats() []*worker.Heartbeat {
 	return all
 }
 
-// Run works until ctx is done or the mailbox is closed, and returns when nothing runs any more. Requests under way
-// when ctx is done are given back at once.
+// Run works until ctx is done or the mailbox is closed, and returns when all requests have ended. When ctx is done,
+// it returns the current requests to the mailbox at once.
 func (l *Loop[Req, Out]) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, v := range l.places {
@@ -119,7 +119,7 @@ func (l *Loop[Req, Out]) Run(ctx context.Context) error {
 	return nil
 }
 
-// serve handles one request after the other.
+// serve handles one request after another.
 func (l *Loop[Req, Out]) serve(ctx context.Context, v Vitals) {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -143,8 +143,8 @@ func (l *Loop[Req, Out]) serve(ctx context.Context, v Vitals) {
 	}
 }
 
-// Next handles one request, waiting for it up to wait, and reports whether there was one. It is for programs that
-// want to decide when to work, and must not run beside Run or itself.
+// Next waits up to wait for one request, handles it, and reports whether there was one. It is for programs that
+// decide themselves when to work. Next and Run must not run concurrently.
 func (l *Loop[Req, Out]) Next(ctx context.Context, wait time.Duration) (handled bool, err error) {
 	return l.next(ctx, l.places[0], wait)
 }
@@ -159,7 +159,7 @@ func (l *Loop[Req, Out]) next(ctx context.Context, v Vitals, wait time.Duration)
 	return true, nil
 }
 
-// execute does the work of a message while its beats extend it. A panic is an error.
+// execute does the work of a message while its beats extend it. It returns a panic as an error.
 func (l *Loop[Req, Out]) execute(ctx context.Context, m worker.Message, v Vitals) (out Out, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.Deadline, ErrDeadline)
 	defer cancel()

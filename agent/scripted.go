@@ -8,34 +8,33 @@ import (
 	"time"
 )
 
-// ErrScriptOver answers a question after the last step of a script.
+// ErrScriptOver is the error of Complete after the last step of a script.
 var ErrScriptOver = errors.New("the script is over")
 
 // Step is one answer of a scripted model.
 type Step struct {
 	Reply Reply
 	Err   error
-	// Takes is how long the answer takes, and Hangs has it never come: only the end of the context ends it. Neither
-	// beats.
+	// Takes is how long the answer takes. With Hangs it never arrives, and only the end of the context ends the call.
+	// Neither beats.
 	Takes time.Duration
 	Hangs bool
 }
 
-// Scripted is a model that answers as written, for tests of agents. It may be used by several at once, who share the
-// script.
+// Scripted is a model that gives prepared answers, for tests of agents. Concurrent callers share the script.
 type Scripted struct {
 	mu        sync.Mutex
 	steps     []Step
 	questions []Question
 }
 
-// Script returns a model that gives these answers, one after the other.
+// Script returns a model that gives these answers, one after another.
 func Script(steps ...Step) *Scripted { return &Scripted{steps: steps} }
 
-// Say is a step that ends the conversation with a text.
+// Say returns a step that ends the conversation with a text.
 func Say(text string) Step { return Step{Reply: Reply{Text: text}} }
 
-// Use is a step that calls a tool.
+// Use returns a step that calls a tool.
 func Use(tool, arguments string) Step {
 	return Step{Reply: Reply{Calls: []ToolCall{{ID: "call-" + tool, Name: tool, Arguments: []byte(arguments)}}}}
 }
@@ -72,7 +71,7 @@ func (s *Scripted) next(q Question) (Step, error) {
 	return step, nil
 }
 
-// Questions returns what was asked so far.
+// Questions returns the questions so far.
 func (s *Scripted) Questions() []Question {
 	s.mu.Lock()
 	defer s.mu.Unlock()

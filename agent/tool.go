@@ -13,30 +13,30 @@ import (
 	"lessor/worker"
 )
 
-// Tool is something that a model can use.
+// Tool is a function that a model can call.
 type Tool struct {
-	// Name has letters, digits, hyphens and underscores, at most 64.
+	// Name has at most 64 letters, digits, hyphens and underscores.
 	Name string
 	// Description tells the model when to use it.
 	Description string
-	// Schema is the JSON Schema of the arguments. Empty means an object without properties.
+	// Schema is the JSON Schema of the arguments. The default is an object without properties.
 	Schema json.RawMessage
-	// Call does the work and returns what the model is told. An error is told to the model too, and the conversation
-	// goes on. A call that takes long calls t.Beat where it makes progress, and returns when ctx is done.
+	// Call does the work and returns the result for the model. The model also receives an error, and the conversation
+	// continues. A long call must call t.Beat where it makes progress, and return when ctx is done.
 	Call func(ctx context.Context, t *ToolContext, arguments json.RawMessage) (string, error)
 }
 
-// Vitals are the signs by which a run is known to work. Both may be nil.
+// Vitals are the heartbeat and the lease extender of a run. Both may be nil.
 type Vitals struct {
 	Heartbeat *worker.Heartbeat
-	// Extender turns the beats into time, where there is a lease.
+	// Extender extends the lease when Heartbeat beats.
 	Extender *worker.LeaseExtender
 }
 
-// ToolContext is what a tool knows of the run it works for.
+// ToolContext describes the call to its tool.
 type ToolContext struct {
 	Vitals
-	// Tool and CallID name the call.
+	// Tool and CallID identify the call.
 	Tool   string
 	CallID string
 
@@ -44,8 +44,8 @@ type ToolContext struct {
 	over   atomic.Bool
 }
 
-// Beat shows that the tool makes progress, which may extend the lease of the message. It does nothing where there is no
-// heartbeat, and nothing after the tool has returned: what a tool leaves running is not the work.
+// Beat reports that the tool makes progress, which may extend the lease of the message. It does nothing if there is
+// no heartbeat or if the tool has returned: goroutines that a tool leaves running are not its work.
 func (c *ToolContext) Beat() {
 	if c.Heartbeat == nil || c.over.Load() {
 		return
@@ -56,8 +56,8 @@ func (c *ToolContext) Beat() {
 	c.Heartbeat.Beat()
 }
 
-// NewTool returns a tool whose arguments are decoded into an In: unknown fields are refused, so that the model learns
-// of its mistake. A result that is not a string is told to the model as JSON.
+// NewTool returns a tool whose arguments are decoded into In. Unknown fields are refused, so that the model learns of
+// its mistake. The model receives a string as it is, and any other result as JSON.
 func NewTool[In, Out any](
 	name, description, schema string, call func(ctx context.Context, t *ToolContext, in In) (Out, error),
 ) Tool {
@@ -81,7 +81,7 @@ func NewTool[In, Out any](
 	}
 }
 
-// decodeStrictly reads exactly one JSON value. Nothing at all is an empty object, as some models have it.
+// decodeStrictly decodes exactly one JSON value. Empty input, which some models send, is an empty object.
 func decodeStrictly(text json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = json.RawMessage("{}")
@@ -97,10 +97,10 @@ func decodeStrictly(text json.RawMessage, into any) error {
 	return nil
 }
 
-// toolName is what every provider takes for a name.
+// toolName matches the names that every provider accepts.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// check says what is wrong with a tool.
+// check returns an error if the tool is invalid.
 func (t Tool) check() error {
 	switch {
 	case !toolName.MatchString(t.Name):

@@ -10,19 +10,19 @@ import (
 	"github.com/google/renameio/v2/maybe"
 )
 
-// The files of the data folder by which callers on this machine find their way in.
+// The files in the data folder with which callers on this machine reach the server.
 const (
 	TokenName   = "admin.token"
-	AddressName = "admin.address" // the loopback address and port of the server that the token is for
+	AddressName = "admin.address" // the loopback address and port of the server that accepts the token
 )
 
-// RecordAddress writes down beside the admin token at which loopback address this server answers, so that the token
-// is sent there and nowhere else. A server without one leaves no address. Serve does this too; who tells people the
-// address does it before.
+// RecordAddress writes the loopback address of this server into a file beside the admin token, so that commands send
+// the token to this address only. A server without a loopback address removes the file. Serve calls RecordAddress; a
+// program that announces the address calls it before.
 func (n *Node) RecordAddress(addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.Port == 0 {
-		return // a Pipe, which nobody else can reach
+		return // a Pipe, which other processes cannot reach
 	}
 	path := filepath.Join(n.cfg.Data, AddressName)
 	at, ok := loopbackOf(tcp.AddrPort())
@@ -36,7 +36,8 @@ func (n *Node) RecordAddress(addr net.Addr) {
 		return
 	}
 	if err := maybe.WriteFile(path, []byte(at.String()+"\n"), 0o600); err != nil {
-		n.log.Warn("the address beside the admin token could not be written: commands on this machine do not find the token", "error", err)
+		n.log.Warn("the address beside the admin token could not be written: "+
+			"commands on this machine do not find the token", "error", err)
 	}
 }
 

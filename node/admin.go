@@ -13,18 +13,20 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"lessor"
+	"lessor/internal/config"
+	"lessor/internal/httpapi"
 	"lessor/internal/scheduler"
 	"lessor/internal/token"
 )
 
-// TokenFile is where the admin token is kept, readable by its owner only.
+// TokenFile returns the path of the file with the admin token, which only its owner can read.
 func (n *Node) TokenFile() string { return filepath.Join(n.cfg.Data, TokenName) }
 
-// LoginCode returns a code that opens the dashboard as admin once, within ten minutes: /login?code=….
+// LoginCode returns a code that opens the dashboard as admin, once and within ten minutes: /login?code=….
 func (n *Node) LoginCode() string { return n.dashboard.Code(n.admin) }
 
-// adminName is what the admin token is called in the store, where it takes the place of the one before. On a shared
-// store each node has a file of its own, and must not end the token in another's.
+// adminName returns the name of the admin token in the store, where it replaces the previous one. On a shared store
+// each node has its own token file, and must not end the token of another node.
 func (n *Node) adminName() string {
 	if n.cfg.AdminToken != "" || !n.store.Shared() {
 		return "admin"
@@ -32,8 +34,8 @@ func (n *Node) adminName() string {
 	return "admin of " + n.name()
 }
 
-// adminToken sees to it that there is an admin token: the one that was set, else the one in the file, else a new one.
-// It goes to the store directly, because the scheduler does not run yet.
+// adminToken stores the admin token: the configured one, else the one in the file, else a new one. It writes to the
+// store directly, because the scheduler does not run yet.
 func (n *Node) adminToken(ctx context.Context) error {
 	secret, err := n.adminSecret()
 	if err != nil {
@@ -52,7 +54,7 @@ func (n *Node) adminToken(ctx context.Context) error {
 				return nil
 			}
 			if t.Name == name && t.Role == role {
-				if _, err := scheduler.DropToken(ctx, tx, t.ID); err != nil { // the one before was changed
+				if _, err := scheduler.DropToken(ctx, tx, t.ID); err != nil { // t is the previous admin token
 					return err
 				}
 			}
@@ -73,7 +75,7 @@ func (n *Node) adminToken(ctx context.Context) error {
 	return nil
 }
 
-// adminSecret returns the admin token itself.
+// adminSecret returns the secret of the admin token, and creates the file if there is none.
 func (n *Node) adminSecret() (string, error) {
 	if n.cfg.AdminToken != "" {
 		return n.cfg.AdminToken, nil
@@ -91,4 +93,35 @@ func (n *Node) adminSecret() (string, error) {
 		return "", fmt.Errorf("write admin token: %w", err)
 	}
 	return secret, nil
+}
+
+// Access says in one line which callers need a token, and why.
+func (n *Node) Access() string {
+	switch {
+	case n.cfg.Auth == config.AuthRequired:
+		return "every call needs a token (auth: required)"
+	case len(n.cfg.HTTP.Hosts) > 0:
+		return "every call needs a token (http.hosts is set)"
+	case !n.tokenless():
+		return "every call needs a token (this is no loopback address)"
+	case n.tokens.Bound():
+		return "every call needs a token (a token is bound to a tenant)"
+	}
+	return "callers on this machine need no token for most calls"
+}
+
+func (n *Node) tokenless() bool {
+	return httpapi.Tokenless(n.cfg.Listen, n.cfg.HTTP.Hosts, n.cfg.Auth == config.AuthRequired)
+}
+
+// announceAccess logs that tokenless access has ended, because the first token bound to a tenant exists, or that it
+// is back. The token may have been created or deleted on another node.
+func (n *Node) announceAccess(bound bool) {
+	switch {
+	case !n.tokenless():
+	case bound:
+		n.log.Warn("tokenless access has ended: a token is bound to a tenant, so every call needs one now")
+	default:
+		n.log.Warn("tokenless access is back: no token is bound to a tenant any more")
+	}
 }

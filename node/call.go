@@ -9,7 +9,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// local is who calls from inside the program.
+// local is the caller of all calls from inside the program.
 var local = scheduler.Caller{Actor: rules.ActorLocal}
 
 // Submit stores a job of jobType. The payload is encoded as JSON and must give an object; nil means {}. A nil o takes
@@ -51,12 +51,13 @@ func (n *Node) Job(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
 	return n.scheduler.Job(ctx, local, id)
 }
 
-// Cancel ends a waiting job, or asks the worker of a held one to stop; force takes the lease away now.
+// Cancel cancels a job. A waiting job ends at once, and so does a leased one if force is set; otherwise the worker of
+// a leased job is asked to stop.
 func (n *Node) Cancel(ctx context.Context, id lessor.JobID, force bool) (lessor.Job, error) {
 	return n.scheduler.Cancel(ctx, local, id, force)
 }
 
-// Request asks for work: the answer is at least one grant, or a denial, or an error.
+// Request requests leases and returns at least one grant, or a denial, or an error.
 func (n *Node) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error) {
 	if err := n.scheduler.AwaitStart(ctx); err != nil {
 		return nil, nil, err
@@ -69,12 +70,12 @@ func (n *Node) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Heartb
 	return n.scheduler.Heartbeat(ctx, local, id, b)
 }
 
-// Complete ends an attempt as its worker says.
+// Complete ends an attempt: completed, failed or cancelled.
 func (n *Node) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Completion) error {
 	return n.scheduler.Complete(ctx, local, id, d)
 }
 
-// Release gives a lease back without costing the job an attempt.
+// Release gives a lease back; the attempt does not count.
 func (n *Node) Release(ctx context.Context, id lessor.LeaseID, r lessor.Release) error {
 	return n.scheduler.Release(ctx, local, id, r)
 }

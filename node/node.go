@@ -1,11 +1,11 @@
-// Package node is the whole server inside a Go program: store, scheduler and API, with or without a network.
+// Package node runs a whole Lessor server inside a Go program: store, scheduler and API, with or without a network.
 //
 //	n, err := node.Open(ctx, node.Config{Data: "./lessor-data"}, nil)
-//	go n.Run(ctx)                       // or n.Serve(ctx, listener) to answer HTTP as well
+//	go n.Run(ctx) // or n.Serve(ctx, listener), which also answers HTTP
 //	job, err := n.Submit(ctx, "mail", Mail{To: "ann"}, nil)
 //
-// Calls made here are trusted: they pass no token and see all tenants. They wait for a node that is starting, where
-// HTTP answers 503. To speak HTTP without a network, Serve on a Pipe.
+// The methods of Node are trusted: they need no token and see all tenants. While the node is starting they wait,
+// where HTTP answers 503. To use HTTP without a network, Serve on a Pipe.
 package node
 
 import (
@@ -34,8 +34,8 @@ import (
 	"lessor/internal/token"
 )
 
-// ErrBroken is wrapped by what Run and Serve return when the store can no longer be trusted: the process must end, and
-// start again once the disk is in order.
+// ErrBroken is wrapped by the errors of Run and Serve when the store can no longer be trusted. The process must end,
+// and may start again when the disk works.
 var ErrBroken = scheduler.ErrBroken
 
 // Version is the version of this program, set when it is built.
@@ -55,14 +55,14 @@ type Node struct {
 	recovery  *recovery.Monitor
 	dashboard *dashboard.Dashboard
 	api       *httpapi.API
-	alerts    *alert.Sender // nil = nobody is told but the log
+	alerts    *alert.Sender // nil = alerts go only to the store and the log
 	first     bool
 	admin     [32]byte // hash of the admin token
 }
 
-// Open opens the store and prepares everything; nothing runs until Run or Serve. A SQLite file is one process's; a
-// PostgreSQL database may have as many nodes as you like. A nil log is silent; cfg says the
-// least level that goes to it.
+// Open opens the store and prepares the node; nothing runs until Run or Serve. Only one process can open a SQLite
+// database; any number of nodes can share a PostgreSQL database. A nil log discards everything; cfg sets the lowest
+// level that is logged.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
 	return open(ctx, cfg.settings(), log, sqlite.Config{})
 }
@@ -72,7 +72,7 @@ func OpenSettings(ctx context.Context, cfg config.Config, log *slog.Logger) (*No
 	return open(ctx, cfg, log, sqlite.Config{})
 }
 
-// open is Open with the store's own settings, which tests choose for speed.
+// open is Open with settings of the SQLite store, which tests choose for speed.
 func open(ctx context.Context, cfg config.Config, log *slog.Logger, db sqlite.Config) (*Node, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -137,7 +137,7 @@ func (n *Node) openStore(ctx context.Context, db sqlite.Config) error {
 	return err
 }
 
-// opened returns a store, and no store at all if it could not be opened.
+// opened returns a store as an interface, which is nil if the store could not be opened.
 func opened[S scheduler.Store](s S, err error) (scheduler.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
@@ -145,7 +145,7 @@ func opened[S scheduler.Store](s S, err error) (scheduler.Store, error) {
 	return s, nil
 }
 
-// schedulerConfig turns the settings into what the scheduler is held to.
+// schedulerConfig returns the settings of the scheduler.
 func (n *Node) schedulerConfig() (scheduler.Config, error) {
 	c := n.cfg
 	sc := scheduler.Config{
@@ -177,10 +177,10 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 	return sc, nil
 }
 
-// FirstStart reports whether this start made the admin token.
+// FirstStart reports whether this start created the admin token.
 func (n *Node) FirstStart() bool { return n.first }
 
-// Handler answers the HTTP API. It works while Run or Serve does.
+// Handler returns the handler of the HTTP API. It works while Run or Serve does.
 func (n *Node) Handler() http.Handler { return n.api }
 
 // Run works until ctx is done, without a network.
@@ -192,7 +192,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer cancel()
 	background.Go(func() {
 		n.tokens.Run(ctx, func(err error) {
-			n.log.Warn("tokens could not be read again; those known go on working",
+			n.log.Warn("tokens could not be read again; the known ones stay valid",
 				"error", err)
 		})
 	})
@@ -211,7 +211,7 @@ func (n *Node) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	web := make(chan error, 1)
-	// HTTP ends first, so that what was accepted is still answered: the scheduler runs on until the last request is.
+	// HTTP ends first: the scheduler continues until the last request is answered.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {

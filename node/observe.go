@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -16,14 +17,15 @@ import (
 	"lessor/internal/telemetry"
 )
 
-// observe is told about every commit.
+// observe receives the statistics of every commit.
 func (n *Node) observe(s scheduler.Stats) {
 	n.telemetry.Observe(s)
 	n.dashboard.Observe(s)
 	n.logCommit(s)
 }
 
-// logCommit logs a failure. A conflict is none: the nodes on one store commit at the same time, and one of them repeats.
+// logCommit logs a failure. A conflict is none: the nodes on one store commit at the same time, and one of them
+// repeats.
 func (n *Node) logCommit(s scheduler.Stats) {
 	switch {
 	case s.Repeated:
@@ -33,7 +35,7 @@ func (n *Node) logCommit(s scheduler.Stats) {
 	}
 }
 
-// alert tells people about an alert that was raised or cleared.
+// alert logs an alert that was raised or cleared, and sends it to the webhook.
 func (n *Node) alert(a lessor.Alert) {
 	if a.ClearedAt != 0 {
 		n.log.Info("alert cleared", "kind", a.Kind, "subject", a.Subject, "alert", a.ID)
@@ -70,7 +72,7 @@ func (n *Node) openAlerts() (err error) {
 	return nil
 }
 
-// openTraces prepares the spans, if there is a collector for them.
+// openTraces prepares tracing, if a collector is configured.
 func (n *Node) openTraces() (err error) {
 	n.traces, err = telemetry.NewTraces(telemetry.TracesConfig{
 		Endpoint: n.cfg.Telemetry.OTLPEndpoint, Version: Version, Instance: n.name(),
@@ -82,10 +84,10 @@ func (n *Node) openTraces() (err error) {
 	return nil
 }
 
-// scrapeTimeout bounds what a scrape of the metrics waits for the scheduler.
+// scrapeTimeout bounds how long a scrape of the metrics waits for the scheduler.
 const scrapeTimeout = time.Second
 
-// gauges is what the metrics show of the scheduler's state.
+// gauges returns the state of the scheduler for the metrics.
 func (n *Node) gauges() (scheduler.Figures, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -102,7 +104,7 @@ func (n *Node) sample(h *host.Sampler) func() (lessor.BusyInputs, error) {
 	}
 }
 
-// busyPoints turns thresholds as they are written, from the lowest, into those of the rules, from the highest.
+// busyPoints reverses the thresholds: the settings list them in rising order, the rules in falling order.
 func busyPoints(p config.Points) rules.BusyPoints {
 	highestFirst := func(limits []float64) rules.Points {
 		points := slices.Clone(limits)
@@ -113,4 +115,29 @@ func busyPoints(p config.Points) rules.BusyPoints {
 		CPUPercent: highestFirst(p.CPU), MemoryPercent: highestFirst(p.Memory), P95MS: highestFirst(p.P95MS),
 		ErrorShare: highestFirst(p.ErrorShare), InFlight: highestFirst(p.InFlight),
 	}
+}
+
+// leveled returns log with its own level, which can be changed at run time. The name of the level is known to be valid.
+func leveled(log *slog.Logger, level string) (*slog.Logger, *slog.LevelVar) {
+	v := new(slog.LevelVar)
+	_ = v.UnmarshalText([]byte(level))
+	return slog.New(levelHandler{log.Handler(), v}), v
+}
+
+// levelHandler passes on the records of its level and above.
+type levelHandler struct {
+	slog.Handler
+	level *slog.LevelVar
+}
+
+func (h levelHandler) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level.Level() && h.Handler.Enabled(ctx, l)
+}
+
+func (h levelHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return levelHandler{h.Handler.WithAttrs(attrs), h.level}
+}
+
+func (h levelHandler) WithGroup(name string) slog.Handler {
+	return levelHandler{h.Handler.WithGroup(name), h.level}
 }

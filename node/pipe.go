@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Pipe returns a listener for Serve and an HTTP client that reaches it inside the process: the whole API without a
-// network. The client comes from a loopback address, whatever host its URLs name.
+// Pipe returns a listener for Serve and an HTTP client that is connected to it inside the process: the whole API
+// without a network. The client comes from a loopback address, whatever host its URLs name.
 func Pipe() (net.Listener, *http.Client) {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	return l, &http.Client{Transport: &http.Transport{DialContext: l.dial, MaxIdleConnsPerHost: 64}}
@@ -48,12 +48,12 @@ func (l *pipeListener) Close() error {
 	return nil
 }
 
-// Addr is a loopback address with no port.
+// Addr returns a loopback address without a port.
 func (l *pipeListener) Addr() net.Addr { return loopback }
 
 var loopback = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 
-// pipeConn is a connection that says where it comes from as a TCP connection would.
+// pipeConn is a connection from a loopback address.
 type pipeConn struct{ net.Conn }
 
 func (pipeConn) RemoteAddr() net.Addr { return loopback }

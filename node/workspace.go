@@ -10,7 +10,7 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// openWorkspace opens the workspace, and prepares the monitor of what runs in it.
+// openWorkspace opens the workspace and prepares the monitor of its commands.
 func (n *Node) openWorkspace() (err error) {
 	if n.workspace, err = sentinel.Open(n.cfg.Workspace); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (n *Node) openWorkspace() (err error) {
 	return nil
 }
 
-// name tells this node from others in reports: its host, and the port that it was told to listen on.
+// name identifies this node in reports: its host name and the port of Listen.
 func (n *Node) name() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"lessor/agent"
 )
 
-// maxCalls bounds the calls of one answer: their places come from outside.
+// maxCalls bounds the calls of one answer, because the provider chooses their indexes.
 const maxCalls = 128
 
 var (
@@ -21,7 +21,7 @@ var (
 	errFiltered = errors.New("the provider withheld the answer")
 )
 
-// gathering is an answer in the making.
+// gathering is an answer whose parts are still arriving.
 type gathering struct {
 	text   strings.Builder
 	calls  []agent.ToolCall
@@ -60,7 +60,7 @@ func readStream(r io.Reader, heard func()) (agent.Reply, error) {
 		}
 		switch {
 		case errors.Is(err, io.EOF) && g.finish != "":
-			return g.reply() // some leave [DONE] out
+			return g.reply() // some providers omit [DONE]
 		case errors.Is(err, io.EOF):
 			return agent.Reply{}, &failure{err: errCut}
 		case err != nil:
@@ -69,7 +69,7 @@ func readStream(r io.Reader, heard func()) (agent.Reply, error) {
 	}
 }
 
-// add takes one part of an answer, or a whole one.
+// add adds one part of an answer, or a whole answer.
 func (g *gathering) add(part []byte) error {
 	var a chatAnswer
 	if err := json.Unmarshal(part, &a); err != nil {
@@ -101,7 +101,7 @@ func (g *gathering) add(part []byte) error {
 	return nil
 }
 
-// addCall takes a call or a part of one: the first part has id and name, the others more of the arguments.
+// addCall adds a call or a part of one. The first part has the id and the name, the others continue the arguments.
 func (g *gathering) addCall(c chatCall) error {
 	at := len(g.calls)
 	if c.Index != nil {
@@ -122,7 +122,7 @@ func (g *gathering) addCall(c chatCall) error {
 	return nil
 }
 
-// reply is what came together.
+// reply returns the gathered answer.
 func (g *gathering) reply() (agent.Reply, error) {
 	switch g.finish {
 	case "length":

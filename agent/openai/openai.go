@@ -1,9 +1,9 @@
-// Package openai asks models behind the chat-completions interface, which OpenAI, vLLM, Ollama, llama.cpp, LiteLLM
-// and many others offer. Answers are streamed, and every part that arrives is a beat, so that a model that thinks
-// aloud keeps its lease and one that hangs does not.
+// Package openai calls models through the chat-completions API, which OpenAI, vLLM, Ollama, llama.cpp, LiteLLM and
+// many others offer. Answers are streamed, and every part that arrives is a beat: a model that produces output keeps
+// its lease, and one that hangs loses it.
 //
-// It tries again where the provider asks for it (429), fails (5xx) or cuts an answer off. The key is sent and nowhere
-// else: neither in errors nor in logs.
+// The adapter repeats a call when the provider asks for it (429), fails (5xx) or cuts an answer off. The key appears
+// in no error and no log.
 package openai
 
 import (
@@ -18,12 +18,12 @@ import (
 	"lessor/agent"
 )
 
-// Defaults of a Config.
+// The defaults of a Config.
 const (
 	DefaultBaseURL = "https://api.openai.com/v1"
 	DefaultTries   = 4
 	DefaultTimeout = 10 * time.Minute
-	// DefaultSilence is one extension of a lease: by then the message has gone to another worker anyway.
+	// DefaultSilence is one extension of a lease. After that time another worker has the message anyway.
 	DefaultSilence = 5 * time.Minute
 )
 
@@ -41,34 +41,34 @@ func (Key) GoString() string { return hiddenKey }
 // MarshalText hides the key from JSON and logs.
 func (Key) MarshalText() ([]byte, error) { return []byte(hiddenKey), nil }
 
-// Config says which model to ask, and where. Only Model is required.
+// Config configures an Adapter. Only Model is required.
 type Config struct {
-	// BaseURL is what stands before /chat/completions. Empty means DefaultBaseURL.
+	// BaseURL is the part of the URL before /chat/completions. The default is DefaultBaseURL.
 	BaseURL string
-	// Key is sent as a bearer token; empty sends none.
+	// Key is the bearer token. The default is none.
 	Key   Key
 	Model string
-	// MaxTokens bounds one answer. Zero leaves it to the provider.
+	// MaxTokens bounds one answer. The provider chooses the default.
 	MaxTokens int
-	// Temperature is how freely the model chooses its words. nil leaves it to the provider.
+	// Temperature is the sampling temperature. The provider chooses the default.
 	Temperature *float64
-	// HTTP sends the requests. nil means a client of its own.
+	// HTTP sends the requests. The default is a new client.
 	HTTP *http.Client
-	// Tries is how often one question is asked at most. Zero means DefaultTries.
+	// Tries is the largest number of tries for one question. The default is DefaultTries.
 	Tries int
-	// Timeout bounds one try, Silence the time in it without any part of an answer. Zero means DefaultTimeout,
-	// DefaultSilence.
+	// Timeout bounds one try, and Silence the time in it without any part of an answer. The defaults are
+	// DefaultTimeout and DefaultSilence.
 	Timeout, Silence time.Duration
 }
 
-// Adapter asks one model. It may be used by several at once.
+// Adapter calls one model. It is safe for concurrent use.
 type Adapter struct {
 	cfg Config // without the key
 	url string
-	key func() string // a function, since %v prints every field
+	key func() string // a function, because %v would print a field
 }
 
-// New checks cfg. It does not connect.
+// New checks cfg and returns an Adapter. It does not connect.
 func New(cfg Config) (*Adapter, error) {
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = DefaultBaseURL
@@ -123,7 +123,7 @@ func (a *Adapter) Complete(ctx context.Context, q agent.Question) (agent.Reply, 
 	}
 }
 
-// pause waits and reports whether ctx let it.
+// pause waits for d and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

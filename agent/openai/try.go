@@ -16,20 +16,20 @@ import (
 	"lessor/agent"
 )
 
-// Bounds of what is read. The longest answer of any model is far below; an error is for people.
+// The bounds of an answer, which no model reaches, and of the text of an error.
 const (
 	maxAnswer = 16 << 20
 	maxError  = 2 << 10
 )
 
-// Pauses between tries, and the longest that a provider may ask for.
+// The pauses between tries, and the longest pause that a provider may ask for.
 const (
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
 	maxAsked   = 2 * time.Minute
 )
 
-// failure is one try that may go better the next time.
+// failure is the error of a try that may be repeated.
 type failure struct {
 	err   error
 	after time.Duration // as the provider asked
@@ -38,7 +38,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// pauseAfter is the pause after the n-th try: doubling, jittered, at least what was asked for.
+// pauseAfter returns the pause after the n-th try: it doubles, is random, and is at least what the provider asked for.
 func (f *failure) pauseAfter(n int) time.Duration {
 	d := min(firstPause<<min(n-1, 10), maxPause)
 	return max(d/2+rand.N(d/2), min(f.after, maxAsked))
@@ -49,7 +49,7 @@ var (
 	errSilent  = errors.New("nothing came for too long")
 )
 
-// try asks once.
+// try sends the question once.
 func (a *Adapter) try(ctx context.Context, body []byte, beat func()) (agent.Reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -101,7 +101,7 @@ func (a *Adapter) send(ctx context.Context, body []byte) (*http.Response, error)
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // what can be read is better than nothing
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError)) // a part of the text is better than none
 	err = a.hide(fmt.Errorf("the provider answers %s: %s", resp.Status, strings.TrimSpace(string(text))))
 	if code := resp.StatusCode; code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500 {
 		return nil, &failure{err, retryAfter(resp.Header.Get("Retry-After"))}
@@ -109,7 +109,7 @@ func (a *Adapter) send(ctx context.Context, body []byte) (*http.Response, error)
 	return nil, err
 }
 
-// broken says why there is no answer: a connection that failed may be tried again, unless our own time is over.
+// broken returns the reason why there is no answer. A failed connection may be tried again, unless ctx is done.
 func (a *Adapter) broken(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errTimeout) || errors.Is(cause, errSilent):
@@ -120,7 +120,7 @@ func (a *Adapter) broken(ctx context.Context, err error) error {
 	return &failure{err: a.hide(err)}
 }
 
-// hide removes the key from an error: a provider or a proxy may repeat what it was sent.
+// hide removes the key from an error, because a provider or a proxy may repeat it.
 func (a *Adapter) hide(err error) error {
 	key := a.key()
 	if err == nil || key == "" || !strings.Contains(err.Error(), key) {
@@ -133,7 +133,7 @@ func (a *Adapter) hide(err error) error {
 	return text
 }
 
-// retryAfter reads the header, which has seconds or a date.
+// retryAfter parses the header, which holds seconds or a date.
 func retryAfter(header string) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -144,7 +144,7 @@ func retryAfter(header string) time.Duration {
 	return 0
 }
 
-// bounded fails instead of reading more than it may.
+// bounded is a reader that fails at its limit.
 type bounded struct {
 	from io.Reader
 	left int

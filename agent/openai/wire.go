@@ -33,7 +33,7 @@ type chatTool struct {
 	} `json:"function"`
 }
 
-// chatCall is a call of a tool, or a part of one in a stream.
+// chatCall is a tool call, or a part of one in a stream.
 type chatCall struct {
 	Index    *int   `json:"index,omitempty"`
 	ID       string `json:"id,omitempty"`
@@ -70,7 +70,7 @@ func (a *Adapter) encode(q agent.Question) ([]byte, error) {
 	for _, t := range q.Turns {
 		m := chatMessage{Role: string(t.Role), Content: &t.Text, ToolCallID: t.CallID}
 		if t.Text == "" && len(t.Calls) > 0 {
-			m.Content = nil // an empty text beside calls is refused by some
+			m.Content = nil // some providers refuse an empty text beside calls
 		}
 		for _, c := range t.Calls {
 			call := chatCall{ID: c.ID, Type: "function"}
