@@ -35,8 +35,7 @@ func RunOf(s *Standing) (lessor.Run, bool) {
 	return r, true
 }
 
-// RunStatus returns the status of the run of a job that was granted, by the job's place and state. The lists of
-// PostgreSQL say the same in SQL (storetest).
+// RunStatus returns the status of the run of a job that was granted, by the job's place and state.
 func RunStatus(p Place, s lessor.State) lessor.RunStatus {
 	switch {
 	case p == Leased && s == lessor.Running:

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// lookedPerPage bounds what one page costs when few jobs match.
-	lookedPerPage = 20_000
-	// A page is looked for in reads of this many rows, each larger than the last.
+	// readPerPage bounds the cost of a page when few jobs match.
+	readPerPage = 20_000
+	// A page is collected in reads of this many rows, each larger than the last.
 	firstRead, largestRead = 128, 4096
 )
 
 var readTagsOf = wire.SQL("select id, tags from job where id = any($1::uuid[])")
 
-// List implements scheduler.View. It looks at no more than lookedPerPage jobs.
+// List implements scheduler.View. It reads no more than readPerPage jobs.
 func (v *view) List(ctx context.Context, q scheduler.ListQuery) (scheduler.ListPage, error) {
 	ids, next, err := v.match(ctx, q)
 	if err != nil {
@@ -40,7 +40,7 @@ func (v *view) List(ctx context.Context, q scheduler.ListQuery) (scheduler.ListP
 	return page, nil
 }
 
-// match returns the ids of one page, and the last job looked at if there are others behind it.
+// match returns the ids of one page, and the last job that was read if there are others behind it.
 func (v *view) match(ctx context.Context, q scheduler.ListQuery) (ids []lessor.JobID, next *lessor.JobID, err error) {
 	src := sourceOf(q)
 	bound, err := v.bound(src, q.After)
@@ -48,9 +48,9 @@ func (v *view) match(ctx context.Context, q scheduler.ListQuery) (ids []lessor.J
 		return nil, nil, err
 	}
 	lanes := map[rules.LaneID]rules.Lane{}
-	looked, size := 0, max(firstRead, min(q.Limit+1, largestRead))
+	seen, size := 0, max(firstRead, min(q.Limit+1, largestRead))
 	for {
-		size = min(size, lookedPerPage+1-looked)
+		size = min(size, readPerPage+1-seen)
 		batch, err := v.read(src, bound, size)
 		if err != nil {
 			return nil, nil, err
@@ -60,13 +60,13 @@ func (v *view) match(ctx context.Context, q scheduler.ListQuery) (ids []lessor.J
 			return nil, nil, err
 		}
 		for i := range batch {
-			if looked == lookedPerPage || len(ids) == q.Limit {
+			if seen == readPerPage || len(ids) == q.Limit {
 				return ids, next, nil
 			}
-			looked++
-			next = &batch[i].job
-			if fits[batch[i].job] {
-				ids = append(ids, batch[i].job)
+			seen++
+			next = &batch[i].Job
+			if fits[batch[i].Job] {
+				ids = append(ids, batch[i].Job)
 			}
 		}
 		if len(batch) < size {
@@ -77,21 +77,22 @@ func (v *view) match(ctx context.Context, q scheduler.ListQuery) (ids []lessor.J
 	}
 }
 
-// filter returns which of the jobs match.
-func (v *view) filter(ctx context.Context, q scheduler.ListQuery, batch []listed, lanes map[rules.LaneID]rules.Lane) (map[lessor.JobID]bool, error) {
-	if q.Type != "" || q.Tenant != nil || q.Definition != "" {
-		if err := v.meet(ctx, batch, lanes); err != nil {
+// filter returns the jobs that match.
+func (v *view) filter(
+	ctx context.Context, q scheduler.ListQuery, batch []row.Listed, lanes map[rules.LaneID]rules.Lane,
+) (map[lessor.JobID]bool, error) {
+	if q.FiltersLanes() {
+		if err := v.learnLanes(ctx, batch, lanes); err != nil {
 			return nil, err
 		}
 	}
 	fits := make(map[lessor.JobID]bool, len(batch))
 	var ids []lessor.JobID
 	for _, l := range batch {
-		lane := lanes[l.lane]
-		if l.fits(q) && (q.Type == "" || lane.Type == q.Type) && (q.Tenant == nil || lane.Tenant == *q.Tenant) &&
-			(q.Definition == "" || lane.Definition == q.Definition) {
-			fits[l.job] = true
-			ids = append(ids, l.job)
+		lane := lanes[l.Lane]
+		if q.MatchesPlace(l.Place, l.State, l.Fence) && q.MatchesLane(&lane) {
+			fits[l.Job] = true
+			ids = append(ids, l.Job)
 		}
 	}
 	if q.Tag == "" || len(ids) == 0 {
@@ -106,13 +107,13 @@ func (v *view) filter(ctx context.Context, q scheduler.ListQuery, batch []listed
 	return fits, err
 }
 
-// meet reads the lanes of the jobs that are not known yet.
-func (v *view) meet(ctx context.Context, batch []listed, lanes map[rules.LaneID]rules.Lane) error {
+// learnLanes reads the lanes of jobs that are not known yet.
+func (v *view) learnLanes(ctx context.Context, batch []row.Listed, lanes map[rules.LaneID]rules.Lane) error {
 	var unknown []rules.LaneID
 	for _, l := range batch {
-		if _, ok := lanes[l.lane]; !ok {
-			lanes[l.lane] = rules.Lane{}
-			unknown = append(unknown, l.lane)
+		if _, ok := lanes[l.Lane]; !ok {
+			lanes[l.Lane] = rules.Lane{}
+			unknown = append(unknown, l.Lane)
 		}
 	}
 	found, err := v.LanesByID(ctx, unknown)

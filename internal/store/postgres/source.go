@@ -5,67 +5,69 @@ import (
 	"math"
 
 	"lessor"
-	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
 )
 
-// The tables of a list, newest job first: job, lane, state, status of the run (” = there is none) and place in line of every row
-// below a bound. They are ordered by seq, which is how the places are keyed, but those that begin at the job by its id. Both are
-// given at submission and never change, so pages neither repeat nor lose a job that stays where it is.
+// The tables of a list, newest job first: the columns of row.List of every row below a bound. They are ordered by seq,
+// the key of the places, except those that find jobs by their ids. A job gets both at its submission and keeps them, so
+// pages neither repeat nor lose a job that stays where it is.
 var (
-	listHeld = wire.SQL("select job, lane, " + stateHeld + ", " + statusHeld + ", seq from lease l" +
-		" where seq < $1::bigint" + newest)
-	listDone   = wire.SQL(inDone + newest)
-	listOver   = wire.SQL(inDelayed + " union all " + inDone + newest)
-	listQueued = wire.SQL("(" + inQueue + newest + ") union all (" + inDelayed + newest + ") union all " + inCohorts + newest)
-	listAgain  = wire.SQL(inQueue + " and fence > 0 union all " + inDelayed + " and fence > 0" + newest)
+	listHeld = wire.SQL("select job, lane, seq, 3, " + stateHeld + ", fence from lease l where seq < $1::bigint" + newest)
+	listDone = wire.SQL(inDone + newest)
+	listOver = wire.SQL(inDelayed + " union all " + inDone + newest)
 
-	listAll     = wire.SQL("select id, lane, '', '', seq from job where id < $1::uuid order by id desc limit $2::bigint")
+	listQueued = wire.SQL("(" + inQueue + newest + ") union all (" + inDelayed + newest + ") union all " +
+		inCohorts + newest)
+	listAgain = wire.SQL(inQueue + " and fence > 0 union all " + inDelayed + " and fence > 0" + newest)
+
+	listAll = wire.SQL("select id, lane, seq, 0, '', 0 from job where id < $1::uuid" +
+		" order by id desc limit $2::bigint")
 	listClaimed = wherever("select id, lane, seq from job where id < $1::uuid order by id desc limit $2::bigint")
 	listRuns    = wherever("select j.id, j.lane, j.seq from definition_job o join job j on j.id = o.job" +
 		" where o.definition = $3::text and o.job < $1::uuid order by o.job desc limit $2::bigint")
-	// A trace id that was made up is the hex of the job's id, and is not stored; the others have an index.
+	// An implied trace id is the hex of the job's id, and is not stored; the others have an index.
 	listTraced = wherever("(select id, lane, seq from job where trace_id <> '' and trace_id = $3::text" +
 		" and id < $1::uuid order by id desc limit $2::bigint)" +
-		" union all select id, lane, seq from job where id = $4::uuid and id < $1 and trace_id = '' order by id desc limit $2")
+		" union all select id, lane, seq from job where id = $4::uuid and id < $1 and trace_id = ''" +
+		" order by id desc limit $2")
 
 	seqBehind = wire.SQL("select id, seq from job where id <= $1::uuid order by id desc limit 1")
 )
 
 const (
-	newest = " order by seq desc limit $2::bigint"
+	newest    = " order by seq desc limit $2::bigint"
+	stateHeld = "case l.first_beat_at when 0 then 'leased' else 'running' end"
 
-	stateHeld   = "case l.first_beat_at when 0 then 'leased' else 'running' end"
-	statusHeld  = "case l.first_beat_at when 0 then 'CLAIMED' else 'RUNNING' end"
-	statusDone  = "case when e.state = 'completed' then 'SUCCESS' when e.started_at > 0 then 'FAILED' else '' end"
-	statusAgain = "case when fence > 0 then 'RETRYING' else '' end"
-
-	inDone    = "select job, lane, state, " + statusDone + " as status, seq from done e where seq < $1::bigint"
-	inDelayed = "select job, lane, state, " + statusAgain + " as status, seq from delayed where seq < $1::bigint"
-	// inCohorts reads no more cohorts than jobs are asked for: each has one.
-	inCohorts = "select u.job, u.lane, 'queued', '', l.first + u.n - 1 from (select first, jobs from cohort_left" +
-		" where first < $1::bigint and jobs <> 0 order by first desc limit $2::bigint) l" + cohortJobs + " and l.first + u.n - 1 < $1"
-	inQueue = "select job, lane, 'queued' as state, " + statusAgain + " as status, seq from queue where seq < $1::bigint"
+	inDone    = "select job, lane, seq, 4 as place, state, fence from done where seq < $1::bigint"
+	inDelayed = "select job, lane, seq, 2 as place, state, fence from delayed where seq < $1::bigint"
+	inQueue   = "select job, lane, seq, 1 as place, 'queued' as state, fence from queue where seq < $1::bigint"
+	// inCohorts reads no more cohorts than the page has jobs: each cohort has one.
+	inCohorts = "select u.job, u.lane, l.first + u.n - 1, 1, 'queued', 0 from (select first, jobs from cohort_left" +
+		" where first < $1::bigint and jobs <> 0 order by first desc limit $2::bigint) l" + cohortJobs +
+		" and l.first + u.n - 1 < $1"
 )
 
-// wherever finds out where the jobs of a page are.
+// wherever finds the places of the jobs of a page.
 func wherever(page string) *wire.Statement {
-	return wire.SQL("select p.id, p.lane, case when l.seq is not null then " + stateHeld + " else coalesce(e.state, w.state, 'queued') end," +
-		" case when l.seq is not null then " + statusHeld + " when e.seq is not null then " + statusDone +
-		" when w.fence > 0 or q.fence > 0 then 'RETRYING' else '' end, p.seq from (" + page + ") p" +
-		" left join lease l on " + wire.At("l.seq", "p.seq") + " and l.job = p.id left join done e on " + wire.At("e.seq", "p.seq") + " and e.job = p.id" +
-		" left join delayed w on " + wire.At("w.seq", "p.seq") + " and w.job = p.id left join queue q on " + wire.At("q.seq", "p.seq") + " and q.job = p.id order by p.id desc")
+	return wire.SQL("select p.id, p.lane, p.seq, case when l.seq is not null then 3 when e.seq is not null then 4" +
+		" when w.seq is not null then 2 else 1 end, case when l.seq is not null then " + stateHeld +
+		" else coalesce(e.state, w.state, 'queued') end, coalesce(l.fence, e.fence, w.fence, q.fence, 0)" +
+		" from (" + page + ") p left join lease l on " + wire.At("l.seq", "p.seq") + " and l.job = p.id" +
+		" left join done e on " + wire.At("e.seq", "p.seq") + " and e.job = p.id" +
+		" left join delayed w on " + wire.At("w.seq", "p.seq") + " and w.job = p.id" +
+		" left join queue q on " + wire.At("q.seq", "p.seq") + " and q.job = p.id order by p.id desc")
 }
 
-// source is what a list is read from.
+// source is a statement that a list is read from.
 type source struct {
 	stmt *wire.Statement
 	byID bool     // ordered by the id of the job
 	keys [][]byte // parameters behind bound and limit
 }
 
-// sourceOf returns the smallest source of all that a query asks for.
+// sourceOf returns the smallest source that has all jobs of a query.
 func sourceOf(q scheduler.ListQuery) source {
 	switch {
 	case q.Trace != "":
@@ -97,7 +99,7 @@ func sourceOf(q scheduler.ListQuery) source {
 	return source{stmt: listAll, byID: true}
 }
 
-// madeUp returns the id of the job whose trace id was made up as this; nil if it cannot be one.
+// madeUp returns the id of the job whose trace id is implied to be this; nil if it cannot be one.
 func madeUp(trace string) []byte {
 	id, err := hex.DecodeString(trace)
 	if err != nil || len(id) != len(lessor.UUID{}) {
@@ -106,32 +108,14 @@ func madeUp(trace string) []byte {
 	return id
 }
 
-// listed is one job that is looked at.
-type listed struct {
-	job    lessor.JobID
-	lane   rules.LaneID
-	state  lessor.State
-	status lessor.RunStatus
-	seq    int64
-}
-
-// fits reports whether the job is where a query asks for it.
-func (l *listed) fits(q scheduler.ListQuery) bool {
-	return (q.State == "" || l.state == q.State) && (q.Status == "" || l.status == q.Status) && (!q.Claimed || l.status != "")
-}
-
-func (v *view) read(src source, bound []byte, size int) ([]listed, error) {
-	batch := make([]listed, 0, size)
-	err := v.query("list jobs", src.stmt, func(r *wire.Row) error {
-		batch = append(batch, listed{
-			job: lessor.JobID{UUID: r.ID()}, lane: rules.LaneID(r.Int()), state: lessor.State(r.Text()), status: lessor.RunStatus(r.Text()), seq: r.Int(),
-		})
-		return nil
-	}, append([][]byte{bound, wire.Int8(int64(size))}, src.keys...)...)
+func (v *view) read(src source, bound []byte, size int) ([]row.Listed, error) {
+	batch := make([]row.Listed, 0, size)
+	err := v.query("list jobs", src.stmt, collect(&batch, row.List),
+		append([][]byte{bound, wire.Int8(int64(size))}, src.keys...)...)
 	return batch, err
 }
 
-// bound returns where a page begins.
+// bound returns the bound at which a page begins.
 func (v *view) bound(src source, after *lessor.JobID) ([]byte, error) {
 	switch {
 	case src.byID:
@@ -140,7 +124,7 @@ func (v *view) bound(src source, after *lessor.JobID) ([]byte, error) {
 		return wire.Int8(math.MaxInt64), v.err
 	}
 	seq := int64(0) // there is no older job
-	// The job itself, or if it is gone by now the next older one.
+	// The job itself, or the next older one if it was purged.
 	err := v.query("list jobs", seqBehind, func(r *wire.Row) error {
 		found := lessor.JobID{UUID: r.ID()}
 		seq = r.Int()
@@ -152,10 +136,10 @@ func (v *view) bound(src source, after *lessor.JobID) ([]byte, error) {
 	return wire.Int8(seq), err
 }
 
-// behind returns where the next read of a page begins.
-func (s source) behind(l listed) []byte {
+// behind returns the bound at which the next read of a page begins.
+func (s source) behind(l row.Listed) []byte {
 	if s.byID {
-		return wire.ID(l.job.UUID)
+		return wire.ID(l.Job.UUID)
 	}
-	return wire.Int8(l.seq)
+	return wire.Int8(l.Seq)
 }

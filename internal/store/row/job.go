@@ -250,3 +250,24 @@ func Token(c *Codec, t *scheduler.Token) {
 	Integer(c, "created_at", &t.CreatedAt)
 	Integer(c, "expires_at", &t.ExpiresAt)
 }
+
+// Listed is a job in a list, and its standing. In a list that finds jobs by their ids the place may be rules.Nowhere, and
+// the standing not known.
+type Listed struct {
+	Job   lessor.JobID
+	Lane  rules.LaneID
+	Seq   int64
+	Place rules.Place
+	State lessor.State
+	Fence int64
+}
+
+// List is a row of a list. Its columns are computed.
+func List(c *Codec, l *Listed) {
+	ID(c, "job", &l.Job.UUID)
+	Integer(c, "lane", &l.Lane)
+	Integer(c, "seq", &l.Seq)
+	Integer(c, "place", &l.Place)
+	Text(c, "state", &l.State)
+	Integer(c, "fence", &l.Fence)
+}

@@ -90,7 +90,7 @@ func (p *listPage) readPlaces(text string, leased bool) error {
 	if text != listLeases {
 		err = query(p.v.conn, text, func(a *args) { a.Int(seq) }, func(r *result) error {
 			l := readListed(r)
-			if err := leasesAbove(l.seq); err != nil || p.more {
+			if err := leasesAbove(l.Seq); err != nil || p.more {
 				return cmp.Or(err, errEnough)
 			}
 			return p.add(l)
@@ -103,24 +103,24 @@ func (p *listPage) readPlaces(text string, leased bool) error {
 }
 
 // add takes one row into the page, if it matches.
-func (p *listPage) add(l listed) error {
+func (p *listPage) add(l row.Listed) error {
 	// A left-over row and the job's true one are neighbours: no page ends between them.
-	if l.job != p.last && (p.read >= readPerPage || len(p.ids) == p.q.Limit) {
+	if l.Job != p.last && (p.read >= readPerPage || len(p.ids) == p.q.Limit) {
 		p.more = true
 		return errEnough
 	}
 	p.read++
-	p.last = l.job
+	p.last = l.Job
 	ok, err := p.matches(&l)
 	if ok {
-		p.ids = append(p.ids, l.job)
+		p.ids = append(p.ids, l.Job)
 	}
 	return err
 }
 
 // matches reports whether a job matches the query. It checks first what is cheap to know.
-func (p *listPage) matches(l *listed) (bool, error) {
-	if ok, err := p.v.laneMatches(p.q, l.lane, p.lanes); !ok || err != nil {
+func (p *listPage) matches(l *row.Listed) (bool, error) {
+	if ok, err := p.v.laneMatches(p.q, l.Lane, p.lanes); !ok || err != nil {
 		return false, err
 	}
 	if p.q.State != "" || p.q.Status != "" || p.q.Claimed {
@@ -131,15 +131,15 @@ func (p *listPage) matches(l *listed) (bool, error) {
 	if p.q.Tag == "" {
 		return true, nil
 	}
-	return p.v.hasTag(l.job, p.q.Tag)
+	return p.v.hasTag(l.Job, p.q.Tag)
 }
 
 // standsRight reports whether a job has the state and status of the query. A row in the queue may be left over.
-func (p *listPage) standsRight(l *listed) (bool, error) {
-	switch l.place {
+func (p *listPage) standsRight(l *row.Listed) (bool, error) {
+	switch l.Place {
 	case rules.InQueue:
 		left, err := p.v.isLeft()
-		if err != nil || left(l.seq) {
+		if err != nil || left(l.Seq) {
 			return false, err
 		}
 	case rules.Nowhere:
@@ -148,12 +148,7 @@ func (p *listPage) standsRight(l *listed) (bool, error) {
 			return false, err
 		}
 	}
-	var status lessor.RunStatus // "" = it was never granted
-	if l.fence != 0 {
-		status = rules.RunStatus(l.place, l.state)
-	}
-	return (p.q.State == "" || l.state == p.q.State) && (p.q.Status == "" || status == p.q.Status) &&
-		(!p.q.Claimed || status != ""), nil
+	return p.q.MatchesPlace(l.Place, l.State, l.Fence), nil
 }
 
 // bindBefore binds the upper bound of a list by ids, newest first: the last page's end, or more than any id.
@@ -190,7 +185,7 @@ func (v *view) before(after *lessor.JobID) (seq int64, err error) {
 }
 
 func (v *view) laneMatches(q scheduler.ListQuery, id rules.LaneID, known map[rules.LaneID]bool) (bool, error) {
-	if q.Type == "" && q.Tenant == nil && q.Definition == "" {
+	if !q.FiltersLanes() {
 		return true, nil
 	}
 	if ok, found := known[id]; found {
@@ -200,8 +195,7 @@ func (v *view) laneMatches(q scheduler.ListQuery, id rules.LaneID, known map[rul
 	if l == nil || err != nil {
 		return false, err
 	}
-	known[id] = (q.Type == "" || l.Type == q.Type) && (q.Tenant == nil || l.Tenant == *q.Tenant) &&
-		(q.Definition == "" || l.Definition == q.Definition)
+	known[id] = q.MatchesLane(l)
 	return known[id], nil
 }
 
@@ -216,31 +210,15 @@ func (v *view) hasTag(id lessor.JobID, tag string) (has bool, err error) {
 	return has, err
 }
 
-// listed is a row of a list: a job and its standing.
-type listed struct {
-	job   lessor.JobID
-	lane  rules.LaneID
-	seq   int64
-	place rules.Place // Nowhere = not known, nor are state and fence
-	state lessor.State
-	fence int64
-}
-
-func readListed(r *result) listed {
-	return listed{
-		job:   lessor.JobID{UUID: r.ID()},
-		lane:  rules.LaneID(r.Int()),
-		seq:   r.Int(),
-		place: rules.Place(r.Int()),
-		state: lessor.State(r.Text()),
-		fence: r.Int(),
-	}
-}
-
 // findListed reads the standing of a job.
-func (v *view) findListed(l *listed) error {
-	s := &rules.Standing{Spec: &rules.Spec{ID: l.job, Seq: l.seq}}
+func (v *view) findListed(l *row.Listed) error {
+	s := &rules.Standing{Spec: &rules.Spec{ID: l.Job, Seq: l.Seq}}
 	err := v.findPlace(s)
-	l.place, l.state, l.fence = s.Place, s.State(), s.Turn.Fence
+	l.Place, l.State, l.Fence = s.Place, s.State(), s.Turn.Fence
 	return err
+}
+
+func readListed(r *result) (l row.Listed) {
+	row.List(r.codec, &l)
+	return l
 }
