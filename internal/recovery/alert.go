@@ -73,9 +73,11 @@ func (m *Monitor) message(s *subject, kind lessor.AlertKind, now moment) string 
 	age := s.age(now).Truncate(time.Second)
 	switch {
 	case kind == lessor.AlertHung:
-		return fmt.Sprintf("job %s pulses, but its lease expired for lack of heartbeats; it was asked to stop", s.folder)
+		return fmt.Sprintf("job %s pulses, but its lease expired for lack of heartbeats; it was asked to stop",
+			s.folder)
 	case kind == lessor.AlertDead:
-		return fmt.Sprintf("job %s is dead: %s, last pulse %s ago", s.folder, cmp.Or(s.reason, rules.DeathHeartbeatStopped), age)
+		return fmt.Sprintf("job %s is dead: %s, last pulse %s ago", s.folder,
+			cmp.Or(s.reason, rules.DeathHeartbeatStopped), age)
 	case s.vanished():
 		return fmt.Sprintf("job %s is stale: its sentinel is missing, last seen %s ago; its lease lives", s.folder, age)
 	case s.record == nil:
@@ -102,12 +104,12 @@ func (m *Monitor) openAlerts(ctx context.Context, take func(context.Context, []l
 	}
 }
 
-// runsAgain is how old a lease is before its job counts as started: a worker that waits for a folder keeps the lease for
-// the kill grace.
+// runsAgain is how old a lease is before its job counts as started: a worker that waits for a folder keeps the lease
+// for the kill grace.
 const runsAgain = time.Minute
 
-// clearFolderAlerts clears the alerts about folders that an earlier attempt held, in any workspace, if the job runs again
-// or has ended.
+// clearFolderAlerts clears the alerts about folders that an earlier attempt held, in any workspace, if the job runs
+// again or has ended.
 func (m *Monitor) clearFolderAlerts(ctx context.Context, alerts []lessor.Alert) error {
 	held := map[lessor.JobID]lessor.Alert{}
 	for _, a := range alerts {
@@ -134,8 +136,8 @@ func (m *Monitor) clearFolderAlerts(ctx context.Context, alerts []lessor.Alert) 
 	return m.sched.Clear(ctx, over...)
 }
 
-// adoptAlerts takes over the alerts that an earlier process left open, so that each is cleared when its cause is gone. It
-// leaves out alerts about folders and about jobs that run in another node's workspace.
+// adoptAlerts takes over the alerts that an earlier process left open, so that each is cleared when its cause is gone.
+// It leaves out alerts about folders and about jobs that run in another node's workspace.
 func (m *Monitor) adoptAlerts(ctx context.Context, alerts []lessor.Alert) error {
 	open := map[lessor.JobID]lessor.Alert{}
 	var ids []lessor.JobID

@@ -86,8 +86,9 @@ func (m *Monitor) readAll(ctx context.Context) (f found, err error) {
 	return f, m.load(ctx, f.jobs, rest)
 }
 
-// leaseChecks is how often per ttl the leases are checked. A live command sends a heartbeat every third of its ttl, so a
-// lease that is half used up has missed one; only then its folder is checked. A new lease is found long before it ends.
+// leaseChecks is how often per ttl the leases are checked. A live command sends a heartbeat every third of its ttl, so
+// a lease that is half used up has missed one; only then its folder is checked. A new lease is found long before it
+// ends.
 const leaseChecks = 8
 
 // leastPause is the least time between two checks of the leases, for a ttl of milliseconds.
@@ -100,7 +101,8 @@ func (m *Monitor) planLeases(now moment) {
 	}
 }
 
-// checkLeases loads the leases of the workspace and when they end, without reading files. New ones are due to be checked.
+// checkLeases loads the leases of the workspace and when they end, without reading files. New ones are due to be
+// checked.
 func (m *Monitor) checkLeases(ctx context.Context) error {
 	now := m.now()
 	leases, err := m.sched.WorkspaceLeases(ctx, m.workspace.ID())

@@ -41,11 +41,14 @@ type cleanup struct {
 }
 
 func newCleaner(cfg Config) *cleaner {
-	return &cleaner{cfg: cfg, sched: cfg.Scheduler, workspace: cfg.Workspace, log: cfg.Log, wake: make(chan struct{}, 1)}
+	return &cleaner{
+		cfg: cfg, sched: cfg.Scheduler, workspace: cfg.Workspace, log: cfg.Log,
+		wake: make(chan struct{}, 1),
+	}
 }
 
-// cleanDead schedules the removal of the folders of commands that are dead and hold no lease. It leaves a folder alone if
-// its job has a lease, which may use the folder, or is unknown to the store, unless the settings say otherwise.
+// cleanDead schedules the removal of the folders of commands that are dead and hold no lease. It leaves a folder alone
+// if its job has a lease, which may use the folder, or is unknown to the store, unless the settings say otherwise.
 func (m *Monitor) cleanDead(checked []*subject, now moment) {
 	for _, s := range checked {
 		if s.record == nil || s.watch != nil || s.stored.Held != nil || s.cleaned == s.seen.pulse ||

@@ -116,8 +116,8 @@ func (m *Monitor) Resume(
 // mostFailed bounds the failed jobs that are shown; the newest are.
 const mostFailed = 1000
 
-// Failed lists the jobs of the store that failed for good because their command was found dead, and those that this node
-// found dead since its start, newest first.
+// Failed lists the jobs of the store that failed for good because their command was found dead, and those that this
+// node found dead since its start, newest first.
 func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 	rows, dead, err := m.failedInStore(ctx)
 	if err != nil {
@@ -126,7 +126,10 @@ func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 	m.mu.Lock()
 	for _, r := range m.results.all {
 		if r.status == lessor.RecoveredDead {
-			rows[r.job] = lessor.FailedJob{JobID: r.job, Reason: string(r.reason), FailedAt: r.at, LastHeartbeat: r.beat}
+			rows[r.job] = lessor.FailedJob{
+				JobID: r.job, Reason: string(r.reason), FailedAt: r.at,
+				LastHeartbeat: r.beat,
+			}
 		}
 	}
 	m.mu.Unlock()
@@ -137,7 +140,8 @@ func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 	list := lessor.FailedJobs{FailedJobs: make([]lessor.FailedJob, 0, len(rows)), Node: m.cfg.Node}
 	for id, row := range rows {
 		job := known[id]
-		row.Resumable = dead[id] || job != nil && job.Final && (job.State == lessor.Failed || job.State == lessor.Expired)
+		row.Resumable = dead[id] || job != nil && job.Final &&
+			(job.State == lessor.Failed || job.State == lessor.Expired)
 		list.FailedJobs = append(list.FailedJobs, row)
 	}
 	slices.SortFunc(list.FailedJobs, func(a, b lessor.FailedJob) int {

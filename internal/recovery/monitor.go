@@ -122,7 +122,8 @@ func (m *Monitor) Run(ctx context.Context) {
 		case <-timer.C:
 			err := m.step(ctx)
 			if err != nil && ctx.Err() == nil && !m.failed {
-				m.log.Warn("the workspace could not be checked, trying again", "workspace", m.workspace.Path(), "error", err)
+				m.log.Warn("the workspace could not be checked, trying again", "workspace", m.workspace.Path(), "error",
+					err)
 			}
 			m.failed = err != nil
 		}
@@ -198,8 +199,8 @@ var errStopped = &lessor.Error{
 	Code: lessor.CodeUnavailable, Detail: "the monitor of the workspace has stopped", RetryAfter: time.Second,
 }
 
-// moment is one reading of two clocks: the monotonic one, which measures silence, and the wall clock, which may step. The
-// wall clock is only compared with the times in files, and shown.
+// moment is one reading of two clocks: the monotonic one, which measures silence, and the wall clock, which may step.
+// The wall clock is only compared with the times in files, and shown.
 type moment struct {
 	time.Time
 	wall lessor.Instant

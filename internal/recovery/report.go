@@ -82,7 +82,10 @@ func (m *Monitor) entry(s *subject, now moment) entry {
 	if s.watch != nil {
 		e.watchedTo = s.watch.until
 	}
-	e.sentinel = lessor.SentinelShown{JobID: s.folder, WorkspacePath: e.path, Known: s.stored.known, Valid: s.record != nil}
+	e.sentinel = lessor.SentinelShown{
+		JobID: s.folder, WorkspacePath: e.path, Known: s.stored.known,
+		Valid: s.record != nil,
+	}
 	if s.err != nil {
 		e.sentinel.Error = new(s.err.Error())
 	}
@@ -182,7 +185,9 @@ func (s Snapshot) Status() lessor.RecoveryStatus {
 	for _, one := range became {
 		r.Jobs = append(r.Jobs, lessor.RecoveredJob{JobID: one.job, Status: one.status, LastHeartbeat: one.beat})
 	}
-	slices.SortFunc(r.Jobs, func(a, b lessor.RecoveredJob) int { return cmp.Compare(a.JobID.String(), b.JobID.String()) })
+	slices.SortFunc(r.Jobs, func(a, b lessor.RecoveredJob) int {
+		return cmp.Compare(a.JobID.String(), b.JobID.String())
+	})
 	for _, j := range r.Jobs {
 		r.Summary.Total++
 		switch j.Status {

@@ -67,7 +67,8 @@ func (m *Monitor) conclude(ctx context.Context, checked []*subject, first bool) 
 	var silent []*subject
 	for _, s := range checked {
 		h := m.held(s)
-		if h != nil && (first || s.watch != nil || m.verdict(s, now) != rules.Fresh || rules.MissedBeat(h, s.stored.SinceBeat)) {
+		if h != nil && (first || s.watch != nil || m.verdict(s, now) != rules.Fresh ||
+			rules.MissedBeat(h, s.stored.SinceBeat)) {
 			silent = append(silent, s)
 		}
 	}
@@ -119,7 +120,8 @@ func (m *Monitor) report(ctx context.Context, h *rules.Held, exit sentinel.Exit)
 	switch lessor.CodeOf(err) {
 	case lessor.CodeConflict, lessor.CodeInvalidValue, lessor.CodeInvalidRequest, lessor.CodePayloadTooLarge:
 		return m.sched.Conclude(ctx, monitor, h.ID, lessor.Completion{
-			WorkerID: &h.Worker, Status: new(string(lessor.Failed)), Error: new("the exit record is refused: " + err.Error()),
+			WorkerID: &h.Worker, Status: new(string(lessor.Failed)),
+			Error: new("the exit record is refused: " + err.Error()),
 		})
 	}
 	return err

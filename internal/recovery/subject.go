@@ -90,8 +90,8 @@ func (s *subject) fence() int64 {
 	return s.record.Fence
 }
 
-// lastFence returns the fence of the lease that the sentinel speaks for. A sentinel without a fence speaks for the job's
-// last lease.
+// lastFence returns the fence of the lease that the sentinel speaks for. A sentinel without a fence speaks for the
+// job's last lease.
 func (s *subject) lastFence() int64 {
 	if s.fence() != 0 {
 		return s.fence()
@@ -146,8 +146,8 @@ func (m *Monitor) verdict(s *subject, now moment) rules.Verdict {
 	return rules.Judge(m.evidence(s, now), m.thresholds())
 }
 
-// nextCheck returns when a subject is to be checked again: when its verdict may change, or when its lease may be about to
-// lapse. Zero means not before the next scan.
+// nextCheck returns when a subject is to be checked again: when its verdict may change, or when its lease may be about
+// to lapse. Zero means not before the next scan.
 func (m *Monitor) nextCheck(s *subject, now moment) time.Time {
 	wait := rules.VerdictChanges(m.evidence(s, now), m.thresholds())
 	if s.stored.Over {
@@ -166,8 +166,8 @@ func (m *Monitor) nextCheck(s *subject, now moment) time.Time {
 // lastCheck is how near to the end of its lease a command is checked for the last time.
 const lastCheck = 100 * time.Millisecond
 
-// untilLapse returns when to look for an exit record while the lease lives: halfway to its end, and halfway again, so that
-// the record is found before the job goes to another worker. 0 means not at all.
+// untilLapse returns when to look for an exit record while the lease lives: halfway to its end, and halfway again, so
+// that the record is found before the job goes to another worker. 0 means not at all.
 func (m *Monitor) untilLapse(s *subject, now moment) time.Duration {
 	h := m.held(s)
 	if h == nil {

@@ -6,14 +6,14 @@ import (
 	"lessor"
 )
 
-// busyFailClosed is the rating when nobody has sampled the host lately: almost nothing is leased.
+// busyFailClosed is the rating without a recent sample of the host: almost nothing is leased.
 const busyFailClosed = 8
 
 // SampleLife is how long a sample counts.
 const SampleLife = 30 * time.Second
 
-// Points are the thresholds of one measurement, from the highest; reaching the first gives as many points as there are
-// thresholds.
+// Points are the thresholds of one measurement, highest first. A value that reaches the first gets as many points as
+// there are thresholds.
 type Points []float64
 
 func (p Points) of(v float64) int {
@@ -45,7 +45,7 @@ func DefaultBusyPoints() BusyPoints {
 	}
 }
 
-// Rate returns the busy rating of one sample, 0..10. Without requests the API's figures give no points.
+// Rate returns the busy rating of one sample, 0..10. Without requests, latency and errors give no points.
 func Rate(in lessor.BusyInputs, p BusyPoints) int {
 	sum := p.CPUPercent.of(in.CPUPercent) + p.MemoryPercent.of(in.MemoryPercent) + p.InFlight.of(float64(in.InFlight))
 	if in.Requests > 0 {
@@ -54,7 +54,7 @@ func Rate(in lessor.BusyInputs, p BusyPoints) int {
 	return min(sum, MaxBusy)
 }
 
-// BusyOf returns the rating of several nodes: the highest sampled one counts, one that was set stays.
+// BusyOf returns the rating of several nodes: the highest sample counts, unless an operator set the rating.
 func BusyOf(own int, source lessor.BusySource, highest int) int {
 	if source != lessor.BusyHost {
 		return own
@@ -62,12 +62,12 @@ func BusyOf(own int, source lessor.BusySource, highest int) int {
 	return max(own, highest)
 }
 
-// Busy returns the rating in force at now and where it comes from: what was set, else the last sample, else fail closed.
+// Busy returns the rating at now and its source: what an operator set, else the last sample, else fail closed.
 func Busy(set *int, in lessor.BusyInputs, p BusyPoints, now lessor.Instant) (int, lessor.BusySource) {
 	switch {
 	case set != nil:
 		return *set, lessor.BusySet
-	case in.SampledAt == 0 || now.Sub(in.SampledAt).Abs() > SampleLife: // the future: the clock stepped back since
+	case in.SampledAt == 0 || now.Sub(in.SampledAt).Abs() > SampleLife: // Abs: the clock may have stepped back
 		return busyFailClosed, lessor.BusyFailClosed
 	default:
 		return Rate(in, p), lessor.BusyHost

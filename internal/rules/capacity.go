@@ -32,31 +32,35 @@ const (
 )
 
 func deny(code lessor.DenialCode, retry time.Duration, format string, args ...any) *lessor.Denial {
-	return &lessor.Denial{Denied: true, Code: code, Reason: fmt.Sprintf(format, args...), RetryAfterMS: retry.Milliseconds()}
+	return &lessor.Denial{
+		Denied: true, Code: code, Reason: fmt.Sprintf(format, args...),
+		RetryAfterMS: retry.Milliseconds(),
+	}
 }
 
-// Admit denies a request before any job is looked at: while draining, and when no unit is free.
+// Admit denies every request while the scheduler drains or no unit is free.
 func Admit(c lessor.Capacity, draining bool) *lessor.Denial {
 	if draining {
 		return deny(lessor.Draining, retryWhenDraining, "Draining")
 	}
 	if c.AvailableUnits <= 0 {
-		return deny(lessor.NoCapacity, retryWhenFull, "No capacity (busy=%d, usable=%d, leased=%d)", c.Busy, c.UsableUnits, c.LeasedUnits)
+		return deny(lessor.NoCapacity, retryWhenFull, "No capacity (busy=%d, usable=%d, leased=%d)", c.Busy,
+			c.UsableUnits, c.LeasedUnits)
 	}
 	return nil
 }
 
-// Fit denies a request whose first job needs more units than are available; the job keeps its place and nothing
-// smaller is handed out instead.
+// Fit denies a request whose first job needs more units than are available. The job keeps its place; no smaller job is
+// granted instead.
 func Fit(units, available int) *lessor.Denial {
 	if units <= available {
 		return nil
 	}
-	return deny(lessor.NextJobTooLarge, retryWhenTooLarge, "Next job needs %d units but only %d are available", units, max(0, available))
+	return deny(lessor.NextJobTooLarge, retryWhenTooLarge, "Next job needs %d units but only %d are available", units,
+		max(0, available))
 }
 
-// NoneLeft denies a request for which no job is eligible; next is when the queue may change by itself (a due time or an
-// expiry), 0 if nothing is known.
+// NoneLeft denies a request for which no job is eligible. next is the next due time or expiry, 0 if none is known.
 func NoneLeft(now, next lessor.Instant) *lessor.Denial {
 	retry := retryWhenEmpty
 	if next != 0 {
@@ -65,18 +69,18 @@ func NoneLeft(now, next lessor.Instant) *lessor.Denial {
 	return deny(lessor.NoEligibleJob, retry, "No eligible jobs")
 }
 
-// starveAfter is how long a job may be first and not fit before freed units are kept for it.
+// starveAfter is how long a job may be first and not fit before freed units are reserved for it.
 const starveAfter = 60 * time.Second
 
-// Starving reports whether a job that has been first and too large since then has units kept for it.
+// Starving reports whether units are reserved for a job that has been first and too large since an instant.
 func Starving(since, now lessor.Instant) bool {
 	return since != 0 && now.Sub(since) >= starveAfter
 }
 
-// maxUnits bounds the total: sums of units over all leases must stay far from overflow.
+// maxUnits bounds the total, so that sums of units over all leases cannot overflow.
 const maxUnits = 1_000_000_000
 
-// CheckCapacity refuses a change of capacity that cannot be.
+// CheckCapacity refuses a change of capacity that is out of bounds.
 func CheckCapacity(total, busy, expiresInS *int64, reserve int) error {
 	var c check
 	c.number("total_units", total, int64(reserve)+1, maxUnits, 0)

@@ -6,15 +6,15 @@ import (
 	"lessor"
 )
 
-// Change is what an operator's or submitter's wish does to a job: it moves, or its lease is marked, or nothing happens.
+// Change is what a request of an operator or a submitter does to a job: it moves, its lease is marked, or nothing.
 type Change struct {
 	Next  *Next  // where the job goes; nil = it stays
 	Mark  bool   // the live lease now carries a cancel request
-	Notes []Note // what the record gets besides the attempt
+	Notes []Note // the entries of the record besides the attempt
 }
 
-// Cancel decides a request to cancel a job. A job that waits ends at once; a held one is marked, so that its worker
-// hears of it at the next heartbeat, or with force loses its lease now. A job that is cancelled already stays so.
+// Cancel decides a request to cancel a job. A waiting job ends at once. The lease of a leased job is marked, so that
+// its worker learns of it with the next heartbeat; with force it ends now. A cancelled job stays as it is.
 func Cancel(s *Standing, force bool, actor string, now lessor.Instant) (Change, error) {
 	switch s.Place {
 	case InQueue, Delayed:
@@ -54,8 +54,8 @@ func cancelHeld(h *Held, force bool, actor string, now lessor.Instant) (Change, 
 	return c, err
 }
 
-// Retry decides an operator's wish to run a job again: a final one is queued with at least one more attempt, one that waits
-// for its retry is due now.
+// Retry decides an operator's request to run a job again. A job that has ended is queued with at least one more
+// attempt; a job that waits for its retry becomes due now.
 func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	from := s.Wait.State
 	t := s.Turn
@@ -64,7 +64,10 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	next := &Next{Place: InQueue}
 	switch {
 	case s.Spec.Payload == nil:
-		return Change{}, &lessor.Error{Code: lessor.CodeConflict, Detail: "the job's payload is no longer kept; submit it again"}
+		return Change{}, &lessor.Error{
+			Code:   lessor.CodeConflict,
+			Detail: "the job's payload is no longer kept; submit it again",
+		}
 	case s.Place == Ended && s.Done.State != lessor.Completed:
 		from = s.Done.State
 		t.MaxAttempts, t.Interruptions = max(t.MaxAttempts, t.Attempt+1), 0
@@ -77,7 +80,8 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	}
 	next.Turn = t
 	return Change{Next: next, Notes: []Note{{
-		Job: t.Job, Fence: t.Fence, At: now, From: from, To: lessor.Queued, Actor: actor, Reason: "retried", Attempt: t.Attempt,
+		Job: t.Job, Fence: t.Fence, At: now, From: from, To: lessor.Queued, Actor: actor, Reason: "retried",
+		Attempt: t.Attempt,
 	}}}, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"lessor"
 )
 
-// check gathers what is wrong with a request, so that the caller learns all of it at once.
+// check collects the mistakes of a request, so that the caller learns of all at once.
 type check struct {
 	prefix string // of field names, like "jobs[3]."
 	fields []lessor.FieldError
@@ -19,7 +19,7 @@ func (c *check) fail(field, format string, args ...any) {
 	c.fields = append(c.fields, lessor.FieldError{Field: c.prefix + field, Message: fmt.Sprintf(format, args...)})
 }
 
-// err returns the refusal, nil if nothing was wrong.
+// err returns the refusal, nil without mistakes.
 func (c *check) err() error {
 	if len(c.fields) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func Missing(field string) error {
 	}
 }
 
-// wrongType refuses a field whose JSON type is not the one asked for.
+// wrongType refuses a field of the wrong JSON type.
 func wrongType(field, want string) error {
 	return &lessor.Error{
 		Code: lessor.CodeInvalidRequest, Detail: "a field has the wrong type",
@@ -77,7 +77,10 @@ func wrongType(field, want string) error {
 }
 
 func tooLarge(field string, size, limit int) error {
-	return &lessor.Error{Code: lessor.CodePayloadTooLarge, Detail: fmt.Sprintf("%s is %d bytes; the limit is %d", field, size, limit)}
+	return &lessor.Error{
+		Code:   lessor.CodePayloadTooLarge,
+		Detail: fmt.Sprintf("%s is %d bytes; the limit is %d", field, size, limit),
+	}
 }
 
 // WrongField refuses one field whose value is not allowed.

@@ -17,7 +17,7 @@ type Circuit struct {
 	Trial      lessor.LeaseID // the lease of the trial, while half open
 }
 
-// CircuitChange is what a commit did to a circuit that people should know.
+// CircuitChange is a change of a circuit that raises or clears an alert.
 type CircuitChange uint8
 
 // The changes of a circuit.
@@ -31,24 +31,24 @@ const (
 // Closed reports whether jobs may run.
 func (c *Circuit) Closed() bool { return c == nil || c.State == "" || c.State == lessor.CircuitClosed }
 
-// Blocks reports whether a tick or a grant must wait: the circuit is open, and it is not time for a trial, or one is under way.
+// Blocks reports whether a tick or a grant must wait: the circuit is open before its next trial, or during one.
 func (c *Circuit) Blocks(now lessor.Instant) bool {
 	return !c.Closed() && !c.Ready(now)
 }
 
-// Ready reports whether one job may be tried.
+// Ready reports whether the next grant is the trial of an open circuit.
 func (c *Circuit) Ready(now lessor.Instant) bool {
 	return c != nil && c.State == lessor.CircuitOpen && now >= c.RetryAt
 }
 
-// Idle reports whether there is nothing to remember about a circuit.
+// Idle reports whether a circuit need not be stored.
 func (c *Circuit) Idle() bool { return c.Closed() && c.Failures == 0 }
 
 // Try makes a lease the trial of an open circuit.
 func (c *Circuit) Try(lease lessor.LeaseID) { c.State, c.Trial = lessor.CircuitHalfOpen, lease }
 
-// Count counts the end of one attempt of the definition's jobs. While the circuit is not closed, only the trial's end counts:
-// other leases were granted before it opened.
+// Count counts the end of one attempt of the definition's jobs. While the circuit is not closed, only the trial counts:
+// the other leases were granted before the circuit opened.
 func (c *Circuit) Count(o Outcome, lease lessor.LeaseID, d *Definition, now lessor.Instant) CircuitChange {
 	if c.Closed() {
 		return c.count(o, d, now)
@@ -65,7 +65,7 @@ func (c *Circuit) Count(o Outcome, lease lessor.LeaseID, d *Definition, now less
 		c.Failures++
 		c.open(d, now)
 		return CircuitReopened
-	default: // given back or cancelled: the trial proved nothing, another may begin
+	default: // released or cancelled: the trial proved nothing, and another may begin
 		c.State, c.RetryAt = lessor.CircuitOpen, now
 	}
 	return CircuitUnchanged
@@ -89,14 +89,17 @@ func (c *Circuit) open(d *Definition, now lessor.Instant) {
 	c.State, c.OpenedAt, c.RetryAt = lessor.CircuitOpen, now, now.Add(d.Cooldown)
 }
 
-// Reset closes a circuit and forgets what failed.
+// Reset closes a circuit and clears its count.
 func (c *Circuit) Reset() {
 	*c = Circuit{Definition: c.Definition, Tenant: c.Tenant}
 }
 
 // ShowCircuit returns a circuit as callers see it.
 func ShowCircuit(c *Circuit) lessor.Circuit {
-	s := lessor.Circuit{JobID: c.Definition, State: c.State, Failures: c.Failures, OpenedAt: c.OpenedAt, RetryAt: c.RetryAt}
+	s := lessor.Circuit{
+		JobID: c.Definition, State: c.State, Failures: c.Failures, OpenedAt: c.OpenedAt,
+		RetryAt: c.RetryAt,
+	}
 	if s.State == "" {
 		s.State = lessor.CircuitClosed
 	}

@@ -6,8 +6,8 @@ import (
 	"lessor"
 )
 
-// A clock that was ahead and is set back leaves instants behind that lie too far in the future. What is due after a delay of its own is
-// then counted from now: nothing waits longer than its delay. A start time that a submitter gave is wall time, and stays.
+// This file corrects instants that were read on a clock that was ahead and has been set back. A delay is counted from
+// now again, so that nothing waits longer than its delay. A run_at is wall time and stays.
 
 // SteppedBack reports whether the store's clock went back against this node's monotonic clock between two readings.
 func SteppedBack(last, now Tick) bool {
@@ -17,8 +17,8 @@ func SteppedBack(last, now Tick) bool {
 // Ahead reports whether an instant was read on a clock that has since been set back.
 func Ahead(at, now lessor.Instant) bool { return at.Sub(now) > maxGap }
 
-// Rewait counts the wait of a job from now if it began in the future, and reports whether it did. A job that was never granted waits for
-// the start time that it was given.
+// Rewait counts the wait of a job from now if it began in the future, and reports whether it did. A job that was never
+// granted waits for its run_at, which stays.
 func Rewait(t *Turn, w *Wait, now lessor.Instant) bool {
 	if t.Fence == 0 || !Ahead(t.QueuedAt, now) {
 		return false
@@ -28,8 +28,9 @@ func Rewait(t *Turn, w *Wait, now lessor.Instant) bool {
 	return true
 }
 
-// Reaim aims d anew if its next tick was chosen on a clock that has since been set back, and reports whether it was. An interval is counted
-// from now. A cron expression follows the wall clock; ticks that have a row are passed over when they come (Undecided).
+// Reaim sets the next tick of d anew if it was chosen on a clock that has since been set back, and reports whether it
+// did. An interval counts from now. A cron expression follows the wall clock; Undecided skips ticks that already have a
+// row.
 func Reaim(d *Definition, next func(*Definition) Ticker, now lessor.Instant) bool {
 	if d.NextTick == 0 {
 		return false
@@ -48,7 +49,7 @@ func Reaim(d *Definition, next func(*Definition) Ticker, now lessor.Instant) boo
 	return true
 }
 
-// Undecided returns the ticks of d without those that have a row already, and aims d past them.
+// Undecided returns the ticks of d without those that already have a row, and aims d past them.
 func Undecided(d *Definition, next Ticker, decided []lessor.Instant) Ticker {
 	if len(decided) == 0 {
 		return next
@@ -70,7 +71,7 @@ func Undecided(d *Definition, next Ticker, decided []lessor.Instant) Ticker {
 	return pass
 }
 
-// Recool lets an open circuit be tried after its cooldown at the latest, and reports whether that changed it.
+// Recool bounds the wait for the trial of an open circuit by its cooldown, and reports whether that changed it.
 func (c *Circuit) Recool(d *Definition, now lessor.Instant) bool {
 	if c.State != lessor.CircuitOpen || c.RetryAt.Sub(now) <= d.Cooldown {
 		return false
@@ -79,8 +80,8 @@ func (c *Circuit) Recool(d *Definition, now lessor.Instant) bool {
 	return true
 }
 
-// Rewatch shortens a watch that was set on a clock that may have been ahead, and reports whether it did. Whoever still watches
-// the lease prolongs it before that.
+// Rewatch shortens a watch that may have been set on a clock that was ahead, and reports whether it did. A monitor that
+// still watches the lease extends the watch in time.
 func Rewatch(h *Held, now lessor.Instant) bool {
 	if h.WatchUntil.Sub(now) <= h.TTL {
 		return false

@@ -26,7 +26,7 @@ const (
 	defaultWindowS  = 3600
 )
 
-// Definition is what a manifest registers, and how it stands.
+// Definition is a registered schedule with its handler, and its current state.
 type Definition struct {
 	ID            string
 	Tenant        lessor.TenantID
@@ -53,13 +53,13 @@ type Definition struct {
 
 	Paused    bool
 	Anchor    lessor.Instant // intervals count from here
-	NextTick  lessor.Instant // that is to be decided about next; 0 = none: paused or disabled
+	NextTick  lessor.Instant // the next to decide about; 0 = none: paused or disabled
 	DueAt     lessor.Instant // NextTick with its jitter
 	CreatedAt lessor.Instant
 	UpdatedAt lessor.Instant
 }
 
-// DefineConfig is what definitions are held against.
+// DefineConfig holds the bounds and defaults of definitions.
 type DefineConfig struct {
 	Submit   SubmitConfig
 	Failures int
@@ -68,8 +68,8 @@ type DefineConfig struct {
 	Zone func(name string) (*time.Location, error)
 }
 
-// Define turns an envelope into a definition, with defaults applied, or refuses it. wall is the tenant of the caller's token, if
-// it is bound to one; prefix goes before the names of wrong fields ("jobs[3]." in a manifest).
+// Define turns an envelope into a definition, with defaults applied, or refuses it. wall is the tenant to which the
+// caller's token is restricted, nil for none; prefix goes before the names of wrong fields ("jobs[3]." in a manifest).
 func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix string) (*Definition, error) {
 	if field := missingField(e, wall != nil); field != "" {
 		return nil, Missing(prefix + field)
@@ -83,14 +83,17 @@ func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix 
 	}
 	c := check{prefix: prefix}
 	d := &Definition{
-		ID: c.text("jobId", e.JobID, minName, maxName, ""), Handler: c.text("handlerId", e.HandlerID, minName, maxName, ""),
+		ID:          c.text("jobId", e.JobID, minName, maxName, ""),
+		Handler:     c.text("handlerId", e.HandlerID, minName, maxName, ""),
 		LockKey:     c.text("lockKey", e.LockKey, minLockKey, maxLockKey, ""),
 		Class:       c.text("fairnessClass", e.FairnessClass, 1, maxClass, defaultClass),
 		MaxAttempts: int(c.number("maxAttempts", e.MaxAttempts, 1, maxAttempts, defaultAttempts)),
 		Timeout:     c.seconds("timeoutSeconds", e.TimeoutSeconds, 1, maxTimeoutS, defaultTimeoutS),
 		Enabled:     e.IsEnabled == nil || *e.IsEnabled, Priority: c.priority(e.Priority),
-		Units: c.units("requestedUnits", e.RequestedUnits, cfg.Submit.FitUnits), Zone: c.text("timezone", e.Timezone, 1, maxZone, "UTC"),
-		Overlap:       oneOf(&c, "overlap", e.Overlap, lessor.OverlapSkip, lessor.OverlapQueueOne, lessor.OverlapAllow, lessor.OverlapCancelPrevious),
+		Units: c.units("requestedUnits", e.RequestedUnits, cfg.Submit.FitUnits),
+		Zone:  c.text("timezone", e.Timezone, 1, maxZone, "UTC"),
+		Overlap: oneOf(&c, "overlap", e.Overlap, lessor.OverlapSkip, lessor.OverlapQueueOne, lessor.OverlapAllow,
+			lessor.OverlapCancelPrevious),
 		CatchUp:       oneOf(&c, "catchUp", e.CatchUp, lessor.CatchUpLatest, lessor.CatchUpNone, lessor.CatchUpAll),
 		CatchUpWindow: c.seconds("catchUpWindowSeconds", e.CatchUpWindowSeconds, 0, maxWindowS, defaultWindowS),
 		Jitter:        c.seconds("jitterSeconds", e.JitterSeconds, 0, maxJitterS, 0),
@@ -142,7 +145,7 @@ func oneOf[T ~string](c *check, field string, v *string, allowed ...T) T {
 	return T(*v)
 }
 
-// owner returns the tenant that a definition belongs to: a named one, and the caller's own if the caller is walled in.
+// owner returns the tenant of a definition: the named one, or the one to which the caller is restricted.
 func (c *check) owner(v *string, wall *lessor.TenantID) (lessor.TenantID, error) {
 	if v == nil && wall != nil {
 		return *wall, nil
@@ -202,17 +205,18 @@ func (c *check) schedule(d *Definition, ask *lessor.ScheduleAsk, zone func(strin
 	default:
 		c.fail("schedule.type", "must be cron or interval, not %q", *ask.Type)
 	}
-	if _, err := zone(d.Zone); err != nil || d.Zone == "Local" { // which is Go's name for the host's own, and differs between nodes
+	// Local is the host's own zone, which differs between nodes
+	if _, err := zone(d.Zone); err != nil || d.Zone == "Local" {
 		c.fail("timezone", "must be the IANA name of a time zone, like Europe/Berlin, not %q", d.Zone)
 	}
 }
 
-// Same reports whether two definitions say the same; how they stand does not count, nor do spaces in payloads.
+// Same reports whether two definitions are equal but for their state and for spaces in payloads.
 func (d *Definition) Same(o *Definition) bool {
 	return bytes.Equal(d.words(), o.words())
 }
 
-// words is what a definition says, in one form.
+// words returns a definition without its state, in canonical form.
 func (d *Definition) words() []byte {
 	shown := ShowDefinition(d)
 	shown.Paused, shown.NextTickAt, shown.CreatedAt, shown.UpdatedAt, shown.ModuleID = false, 0, 0, 0, nil
@@ -221,8 +225,8 @@ func (d *Definition) words() []byte {
 	return b
 }
 
-// Replace makes d take the place of old, which says something else: it keeps how old stands. Intervals count anew when the schedule
-// changed, and times in which it had no ticks are not caught up.
+// Replace gives d the state of old, which it replaces. Intervals count from now if the schedule changed. Ticks of a
+// time in which old was paused or disabled are not caught up.
 func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Instant) {
 	d.Module, d.Paused, d.CreatedAt, d.UpdatedAt, d.Anchor = old.Module, old.Paused, old.CreatedAt, now, old.Anchor
 	if d.Schedule != old.Schedule || d.Zone != old.Zone {
@@ -235,14 +239,13 @@ func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Insta
 	d.aim(old.NextTick)
 }
 
-// Begin makes d a new definition.
+// Begin sets the state of a new definition.
 func Begin(d *Definition, next func(*Definition) Ticker, now lessor.Instant) {
 	d.CreatedAt, d.UpdatedAt, d.Anchor = now, now, now
 	Aim(d, next(d), now)
 }
 
-// SetPaused pauses or resumes a definition, and reports whether that changed it. Ticks of the time in which it was paused are not
-// caught up.
+// SetPaused pauses or resumes a definition, and reports whether that changed it. Ticks of a pause are not caught up.
 func SetPaused(d *Definition, paused bool, next Ticker, now lessor.Instant) bool {
 	if d.Paused == paused {
 		return false
@@ -258,12 +261,15 @@ func (d *Definition) Ticking() bool { return d.Enabled && !d.Paused }
 // ShowDefinition returns a definition as callers see it.
 func ShowDefinition(d *Definition) lessor.Definition {
 	return lessor.Definition{
-		JobID: d.ID, TenantID: d.Tenant, Schedule: d.Schedule, HandlerID: d.Handler, LockKey: d.LockKey, MaxAttempts: d.MaxAttempts,
-		TimeoutSeconds: int64(d.Timeout / time.Second), FairnessClass: d.Class, IsEnabled: d.Enabled, Payload: d.Payload,
+		JobID: d.ID, TenantID: d.Tenant, Schedule: d.Schedule, HandlerID: d.Handler, LockKey: d.LockKey,
+		MaxAttempts:    d.MaxAttempts,
+		TimeoutSeconds: int64(d.Timeout / time.Second), FairnessClass: d.Class, IsEnabled: d.Enabled,
+		Payload:  d.Payload,
 		Priority: d.Priority, RequestedUnits: d.Units, Timezone: d.Zone, Overlap: d.Overlap, CatchUp: d.CatchUp,
 		CatchUpWindowSeconds: int64(d.CatchUpWindow / time.Second), JitterSeconds: int64(d.Jitter / time.Second),
 		Circuit:  lessor.CircuitBounds{Failures: d.Failures, CooldownSeconds: int64(d.Cooldown / time.Second)},
 		Backoff:  lessor.DefinitionBackoff{FirstMS: d.BackoffFirst.Milliseconds(), MaxMS: d.BackoffMax.Milliseconds()},
-		ModuleID: optional(d.Module), Paused: d.Paused, NextTickAt: d.NextTick, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
+		ModuleID: optional(d.Module), Paused: d.Paused, NextTickAt: d.NextTick, CreatedAt: d.CreatedAt,
+		UpdatedAt: d.UpdatedAt,
 	}
 }

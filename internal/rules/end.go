@@ -7,7 +7,7 @@ import (
 	"lessor"
 )
 
-// The words with which the record and a job's error name ends that no worker asked for.
+// The reasons, in the record and as a job's error, of ends that no worker asked for.
 const (
 	ReasonLeaseExpired         = "lease_expired"
 	ReasonMaxRuntime           = "max_runtime_exceeded"
@@ -18,7 +18,7 @@ const (
 	ReasonInvalidPayload       = "invalid_payload"
 )
 
-// End is how somebody wants an attempt to end.
+// End is the requested end of an attempt.
 type End struct {
 	Outcome Outcome
 	Said    Said
@@ -29,9 +29,8 @@ type End struct {
 	Final   bool          // a failure that is not to be retried
 	Delay   time.Duration // of a release
 
-	// Of a release: Uncounted is no interruption; Moved says that the job has shown progress since the last that was one.
-	Uncounted bool
-	Moved     bool
+	Uncounted bool // a release that is no interruption
+	Moved     bool // a release of a job that has shown progress since its last interruption
 }
 
 // Retries bounds what happens after an attempt.
@@ -50,10 +49,12 @@ type Next struct {
 	Done    *Done    // Ended
 }
 
-// Conclude decides what becomes of a job whose live lease h ends by e. random is uniform in [0, 1).
+// Conclude decides where a job goes when its live lease h ends with e. random is uniform in [0, 1).
 func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Next, error) {
 	if e.Outcome == OutcomeCancelled && e.Said == SaidCancelled && h.CancelAt == 0 {
-		return Next{}, &lessor.Error{Code: lessor.CodeConflict, Detail: "nobody asked to cancel this job; end it as completed or failed"}
+		return Next{}, &lessor.Error{
+			Code: lessor.CodeConflict, Detail: "no cancel was requested for this job; end it as completed or failed",
+		}
 	}
 	a := attemptOf(h, e, now)
 	if h.CancelAt != 0 && e.Outcome != OutcomeCompleted {
@@ -73,7 +74,10 @@ func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Ne
 		}
 		t.Attempt--
 		if e.Delay > 0 {
-			return Next{Place: Delayed, Turn: t, Attempt: &a, Wait: Wait{Until: now.Add(e.Delay), State: lessor.Queued}}, nil
+			return Next{
+				Place: Delayed, Turn: t, Attempt: &a,
+				Wait: Wait{Until: now.Add(e.Delay), State: lessor.Queued},
+			}, nil
 		}
 		return Next{Place: InQueue, Turn: t, Attempt: &a}, nil
 	case OutcomeFailed, OutcomeExpired:
@@ -89,7 +93,7 @@ func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Ne
 	return Next{}, &lessor.Error{Code: lessor.CodeInternal, Detail: "unknown outcome " + string(a.Outcome)}
 }
 
-// interruptions counts those since the last sign of progress, after a release e.
+// interruptions returns the number since the last progress, after a release e.
 func interruptions(before int, e End) int {
 	switch {
 	case e.Uncounted:
@@ -102,7 +106,8 @@ func interruptions(before int, e End) int {
 
 func attemptOf(h *Held, e End, now lessor.Instant) Attempt {
 	return Attempt{
-		Turn: h.Turn, Lease: h.ID, Worker: h.Worker, Taker: h.Taker, GrantedAt: h.IssuedAt, FirstBeatAt: h.FirstBeatAt, EndedAt: now,
+		Turn: h.Turn, Lease: h.ID, Worker: h.Worker, Taker: h.Taker, GrantedAt: h.IssuedAt, FirstBeatAt: h.FirstBeatAt,
+		EndedAt: now,
 		Outcome: e.Outcome, Said: e.Said, Reason: e.Reason, Actor: e.Actor, Error: e.Error,
 	}
 }
@@ -111,12 +116,15 @@ func finish(a Attempt, result json.RawMessage) Next {
 	return Next{Place: Ended, Done: &Done{State: lessor.State(a.Outcome), Attempt: a, Result: result}}
 }
 
-// Reject ends a job whose payload must not be handed out, under a lease that nobody was given.
+// Reject ends a job whose payload is invalid, under a lease that no worker gets.
 func Reject(h *Held, why string, now lessor.Instant) Next {
-	return finish(attemptOf(h, End{Outcome: OutcomeFailed, Reason: ReasonInvalidPayload, Actor: ActorScheduler, Error: why}, now), nil)
+	return finish(attemptOf(h, End{
+		Outcome: OutcomeFailed, Reason: ReasonInvalidPayload, Actor: ActorScheduler,
+		Error: why,
+	}, now), nil)
 }
 
-// Promote returns the turn of a waiting job whose time has come.
+// Promote returns the turn of a waiting job that is due.
 func Promote(t Turn, w Wait, now lessor.Instant) Turn {
 	t.QueuedAt = now
 	if w.State != lessor.Queued {
@@ -134,7 +142,7 @@ func backoff(n int, r Retries, random float64) time.Duration {
 	return time.Duration(random * float64(min(bound, r.BackoffMax)))
 }
 
-// Lapse returns the end of a lease that is over by itself.
+// Lapse returns the end of a lease that lapsed.
 func Lapse(o Outcome) End {
 	if o == OutcomeFailed {
 		return End{Outcome: OutcomeFailed, Reason: ReasonMaxRuntime, Actor: ActorScheduler}
@@ -142,7 +150,7 @@ func Lapse(o Outcome) End {
 	return End{Outcome: OutcomeExpired, Reason: ReasonLeaseExpired, Actor: ActorScheduler}
 }
 
-// EndedReason names how a lease ended, for a caller that comes too late.
+// EndedReason says how a lease ended, for a late caller.
 func EndedReason(o Outcome, reason string) string {
 	if reason == ReasonRevoked {
 		return ReasonRevoked

@@ -7,22 +7,22 @@ import (
 	"lessor"
 )
 
-// Holder is a worker as the holder of leases. Tenants name their workers as they like: the name alone is nobody.
+// Holder identifies a worker. Tenants choose the names of their workers, so a name alone identifies none.
 type Holder struct {
-	Space  lessor.TenantID // the tenant of the token with which it calls; zero = bound to none, or no token
+	Space  lessor.TenantID // the tenant to which its token is restricted; zero = none
 	Worker string
 }
 
-// Hand is who calls about a lease.
+// Hand is the caller of a request about a lease.
 type Hand struct {
 	Holder
-	Token lessor.TokenID // with which it calls; zero = none
-	// Keyed: the id of a lease is key enough, as it is for the token of a worker, which is not shown the ids of others. An
-	// operator sees every id, and so may end as its worker only what it took itself.
+	Token lessor.TokenID // zero = none
+	// Keyed says that knowing the id of a lease is enough. That holds for a worker's token, which does not see the ids
+	// of others. An operator sees every id, and may act as the worker only for leases that it took itself.
 	Keyed bool
 }
 
-// Holder returns who holds the lease.
+// Holder returns the holder of the lease.
 func (h *Held) Holder() Holder {
 	if h.Bound {
 		return Holder{Space: h.Tenant, Worker: h.Worker}
@@ -30,12 +30,12 @@ func (h *Held) Holder() Holder {
 	return Holder{Worker: h.Worker}
 }
 
-// heldBy reports whether by may speak for the worker of the lease.
+// heldBy reports whether by may act as the worker of the lease.
 func (h *Held) heldBy(by Hand) bool {
 	switch {
 	case h.Worker != by.Worker:
 		return false
-	case h.Taker == "": // granted by a release that did not note with which token
+	case h.Taker == "": // granted by a version that did not record the token
 		return true
 	}
 	return h.Holder() == by.Holder && (h.Token == by.Token || by.Keyed)
@@ -43,15 +43,14 @@ func (h *Held) heldBy(by Hand) bool {
 
 // The actors of the record that are no tokens.
 const (
-	ActorScheduler = "scheduler" // what the scheduler did by itself
-	ActorRecovery  = "recovery"  // what the monitor of sentinels did
+	ActorScheduler = "scheduler"
+	ActorRecovery  = "recovery"  // the monitor of sentinels
 	ActorLocal     = "local"     // a caller without a token
-	ActorAnonymous = "anonymous" // a caller whom nobody asked
+	ActorAnonymous = "anonymous" // a caller of a server without authentication
 	ActorDashboard = "dashboard" // the pages, for themselves
 )
 
-// ActorOf is how the record names a worker that called with a token: the token's name, then its own. A worker chooses its name; its
-// token's it cannot choose.
+// ActorOf returns the actor of a worker's call: the name of its token, which it cannot choose, and its own name.
 func ActorOf(taker, worker string) string {
 	if taker == "" {
 		return worker
@@ -59,7 +58,7 @@ func ActorOf(taker, worker string) string {
 	return taker + "/" + worker
 }
 
-// WorkerOf is the worker whom ActorOf named.
+// WorkerOf returns the worker in an actor that ActorOf made.
 func WorkerOf(actor string) string {
 	if _, worker, ok := strings.Cut(actor, "/"); ok {
 		return worker
@@ -67,7 +66,7 @@ func WorkerOf(actor string) string {
 	return actor
 }
 
-// Nameable reports whether a token of this name is told apart in the record from every other actor.
+// Nameable reports whether a token may have this name: no other actor in the record looks the same.
 func Nameable(name string) bool {
 	ours := []string{ActorScheduler, ActorRecovery, ActorLocal, ActorAnonymous, ActorDashboard}
 	return name != "" && !strings.Contains(name, "/") && !slices.Contains(ours, name)

@@ -6,9 +6,9 @@ import (
 	"lessor"
 )
 
-// Effective returns when a lease ends, whoever asks and wherever it is shown: never before the floor (our own downtime is
-// not charged), nor while a watcher holds it. A lease whose last beat lies in the future was beaten on a clock
-// that has since stepped back: it is judged by the floor alone.
+// Effective returns when a lease ends; every answer and decision uses it. A lease never ends before the floor, because
+// the scheduler's own downtime is not charged, nor while a monitor watches it. If its last heartbeat lies in the
+// future, the clock has stepped back since, and only the floor counts.
 func Effective(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	end := h.ExpiresAt
 	if before(h.BeatAt, now) {
@@ -17,17 +17,17 @@ func Effective(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	return max(end, s.Since.Add(h.TTL), h.WatchUntil)
 }
 
-// stepGap is how far ahead of now an instant of a lease must lie to be from before a step back that has moved the floor. A lease is
-// beaten at most maxGap after the last note of service; if that is still the note from before the step, nothing lapses unless it is
-// at most maxGap ahead of now. With a smaller stepGap a lease could be judged by a floor that has not moved yet, under which
-// every lease that was just beaten would be over.
+// stepGap is how far ahead of now an instant of a lease must lie to stem from before a step back that has moved the
+// floor. A heartbeat is accepted at most maxGap after the last note of service (Serving.LastBeat). While that note is
+// from before the step, nothing lapses unless it is at most maxGap ahead of now. With a smaller stepGap a lease could
+// be judged by a floor that has not moved yet, and would be over just after a heartbeat.
 const stepGap = 2 * maxGap
 
 // before reports whether an instant of a lease was read before the clock stepped back.
 func before(at, now lessor.Instant) bool { return at.Sub(now) > stepGap }
 
-// RuntimeEnd returns when a lease ends however often it is beaten; 0 = never. It is never before the floor, and counted from there if the
-// lease was granted on a clock that has since stepped back.
+// RuntimeEnd returns when a lease ends in spite of heartbeats; 0 = never. It is never before the floor, and counts from
+// the floor if the clock has stepped back since the grant.
 func RuntimeEnd(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	if h.MaxRuntime == 0 {
 		return 0
@@ -39,9 +39,8 @@ func RuntimeEnd(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	return max(issued.Add(h.MaxRuntime), s.Since.Add(h.TTL), h.WatchUntil)
 }
 
-// Over tells how a lease that nobody ended has ended by itself at now: OutcomeExpired when its heart stopped,
-// OutcomeFailed when its running time is used up, "" while it lives. If nobody could have accepted a heartbeat just
-// now, nothing has lapsed.
+// Over returns how a lease has lapsed at now: OutcomeExpired without heartbeats, OutcomeFailed after its maximum
+// running time, "" while it lives. While no heartbeat could be accepted, no lease lapses.
 func Over(h *Held, now lessor.Instant, s Serving) Outcome {
 	if now.Sub(s.LastBeat).Abs() > maxGap {
 		return ""
@@ -55,9 +54,9 @@ func Over(h *Held, now lessor.Instant, s Serving) Outcome {
 	return ""
 }
 
-// SetRight puts a lease that was beaten on a clock which has since stepped back onto the clock of now, and reports whether it was
-// one. Its end stays what Effective says; without it the lease would seem to be beaten when the clock comes to BeatAt again, and
-// end a step late.
+// SetRight corrects a lease whose last heartbeat lies in the future because the clock stepped back, and reports whether
+// it did. Its end stays what Effective says. Uncorrected, the lease would count as fresh when the clock reaches BeatAt
+// again, and end late by the step.
 func SetRight(h *Held, now lessor.Instant, s Serving) bool {
 	if !before(h.BeatAt, now) {
 		return false
@@ -66,8 +65,8 @@ func SetRight(h *Held, now lessor.Instant, s Serving) bool {
 	return true
 }
 
-// NextLook returns when a lease that lives now may be over. That of one which is to be set right is now.
-func NextLook(h *Held, now lessor.Instant, s Serving) lessor.Instant {
+// ExpiryCheck returns when a lease that lives now may be over. A lease for SetRight is due now.
+func ExpiryCheck(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	if before(h.BeatAt, now) {
 		return now
 	}
@@ -78,14 +77,14 @@ func NextLook(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	return end
 }
 
-// Touch refuses a call on a lease that is gone, over, or another's, in this order.
+// Touch refuses a call about a lease that is gone, over, or held by another worker, in this order.
 func Touch(h *Held, by Hand, now lessor.Instant, s Serving) error {
 	if h == nil {
 		return lessor.ErrLeaseNotFound
 	}
 	if o := Over(h, now, s); o != "" {
 		if h.CancelAt != 0 {
-			o = OutcomeCancelled // as the sweep will conclude it
+			o = OutcomeCancelled // as the scheduler will end it
 		}
 		return &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "the lease is over", EndedReason: string(o)}
 	}
@@ -95,13 +94,13 @@ func Touch(h *Held, by Hand, now lessor.Instant, s Serving) error {
 	return nil
 }
 
-// Beat extends h for the worker that sent a heartbeat; ttl is its new ttl plus grace, 0 to keep the old. ExpiresAt never
-// moves backwards.
+// Beat extends h for the worker that sent a heartbeat. ttl is its new ttl plus grace, 0 to keep the old. ExpiresAt
+// never moves back.
 func Beat(h *Held, by Hand, ttl time.Duration, now lessor.Instant, s Serving) error {
 	if err := Touch(h, by, now, s); err != nil {
 		return err
 	}
-	end := s.Since.Add(h.TTL) // a shorter ttl lowers the floor of this lease, not what it was promised before
+	end := s.Since.Add(h.TTL) // a shorter ttl does not take back what was promised before
 	if !before(h.BeatAt, now) {
 		end = max(end, h.ExpiresAt)
 	}
@@ -116,8 +115,8 @@ func Beat(h *Held, by Hand, ttl time.Duration, now lessor.Instant, s Serving) er
 	return nil
 }
 
-// Grant makes the lease of a job that is taken from the queue. Its fence is larger than every fence of the job before, and
-// still rises when the store was restored from an older copy.
+// Grant makes the lease of a job from the queue. Its fence is larger than every earlier fence of the job, also after
+// the store was restored from an older copy.
 func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Duration, now lessor.Instant) *Held {
 	t.Attempt++
 	t.Steps++
@@ -136,5 +135,5 @@ func Fenced(t Turn, s Serving) Turn {
 	return t
 }
 
-// Pace returns after how long a worker should beat again: a third of the ttl, so that two beats may be lost.
+// Pace returns the time between heartbeats: a third of the ttl, so that two may be lost.
 func Pace(ttl time.Duration) time.Duration { return ttl / 3 }

@@ -131,7 +131,7 @@ func TestNextLookIsWhenALeaseMayFirstBeOver(t *testing.T) {
 		{"runtime ends after the ttl", time.Minute + time.Millisecond, time.Minute},
 	} {
 		h := lease(func(h *Held) { h.MaxRuntime = c.runtime })
-		same(t, c.name+": the next look", NextLook(h, start, s), after(c.want))
+		same(t, c.name+": the next look", ExpiryCheck(h, start, s), after(c.want))
 	}
 }
 
@@ -153,7 +153,7 @@ func TestLeaseFromBeforeAStepBackKeepsItsEnd(t *testing.T) {
 		{"beaten just now", 0, false, time.Minute, time.Minute},
 	} {
 		h := lease(func(h *Held) { h.BeatAt, h.ExpiresAt = after(c.beat), after(c.beat+time.Minute) })
-		same(t, c.name+": the next look", NextLook(h, start, s), after(c.look))
+		same(t, c.name+": the next look", ExpiryCheck(h, start, s), after(c.look))
 		if got := SetRight(h, start, s); got != c.right {
 			t.Errorf("%s: it was set right: %v, want %v", c.name, got, c.right)
 		}

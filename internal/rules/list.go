@@ -39,7 +39,7 @@ func CheckList(f lessor.JobFilter) error {
 	return c.err()
 }
 
-// maxPreview bounds the ticks that are shown ahead.
+// maxPreview bounds the future ticks that are shown.
 const maxPreview = 100
 
 // CheckCount refuses a number of ticks outside 1..100.
@@ -51,7 +51,7 @@ func CheckCount(count int) error {
 	return c.err()
 }
 
-// CheckTicks refuses a filter that can never match, and returns the tick behind which the page begins.
+// CheckTicks refuses a filter that can never match, and returns the tick after which the page begins.
 func CheckTicks(f lessor.TickFilter) (after lessor.Instant, err error) {
 	var c check
 	c.page(f.Limit)
@@ -68,7 +68,7 @@ func CheckTicks(f lessor.TickFilter) (after lessor.Instant, err error) {
 	return lessor.At(t), nil
 }
 
-// BadCursor refuses a cursor that no list gave.
+// BadCursor refuses a cursor that did not come from this list.
 func BadCursor() error {
 	var c check
 	c.fail("cursor", "is not one that this list gave")

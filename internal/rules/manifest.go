@@ -10,7 +10,7 @@ import (
 // maxManifest bounds the definitions of one manifest.
 const maxManifest = 1000
 
-// ManifestPlan is a manifest that was found in order.
+// ManifestPlan is a valid manifest.
 type ManifestPlan struct {
 	Module      string
 	Tenant      lessor.TenantID
@@ -19,8 +19,10 @@ type ManifestPlan struct {
 	DryRun      bool
 }
 
-// Manifest checks a manifest; define turns each envelope into a definition. A job that names no tenant is the manifest's.
-func Manifest(m *lessor.Manifest, wall *lessor.TenantID, define func(e *lessor.Envelope, prefix string) (*Definition, error)) (*ManifestPlan, error) {
+// Manifest checks a manifest. define turns each envelope into a definition; one without a tenant gets the manifest's.
+func Manifest(m *lessor.Manifest, wall *lessor.TenantID,
+	define func(e *lessor.Envelope, prefix string) (*Definition, error),
+) (*ManifestPlan, error) {
 	switch {
 	case m.ModuleID == nil:
 		return nil, Missing("moduleId")
@@ -58,7 +60,9 @@ func Manifest(m *lessor.Manifest, wall *lessor.TenantID, define func(e *lessor.E
 	return p, nil
 }
 
-func (p *ManifestPlan) define(e *lessor.Envelope, prefix string, define func(*lessor.Envelope, string) (*Definition, error)) (*Definition, error) {
+func (p *ManifestPlan) define(e *lessor.Envelope, prefix string,
+	define func(*lessor.Envelope, string) (*Definition, error),
+) (*Definition, error) {
 	own := *e
 	if own.TenantID == nil {
 		tenant := p.Tenant.String()
@@ -84,10 +88,13 @@ func (p *ManifestPlan) IDs() []string {
 	return ids
 }
 
-// Against says what the manifest does to the definitions that are there, by id, and which of them it removes. It refuses to take
-// another tenant's or module's.
+// Against returns what the manifest does to the stored definitions, by id, and which of them it removes. It refuses to
+// change a definition of another tenant or module.
 func (p *ManifestPlan) Against(old map[string]*Definition) (a lessor.Applied, removed []*Definition, err error) {
-	a = lessor.Applied{Created: []string{}, Changed: []string{}, Unchanged: []string{}, Removed: []string{}, DryRun: p.DryRun}
+	a = lessor.Applied{
+		Created: []string{}, Changed: []string{}, Unchanged: []string{}, Removed: []string{},
+		DryRun: p.DryRun,
+	}
 	named := map[string]bool{}
 	for _, d := range p.Definitions {
 		named[d.ID] = true
@@ -99,14 +106,18 @@ func (p *ManifestPlan) Against(old map[string]*Definition) (a lessor.Applied, re
 		case was == nil:
 			a.Created = append(a.Created, d.ID)
 		case was.Module != p.Module:
-			return a, nil, &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("definition %s belongs to %s", d.ID, moduleName(was.Module))}
+			return a, nil, &lessor.Error{
+				Code:   lessor.CodeConflict,
+				Detail: fmt.Sprintf("definition %s belongs to %s", d.ID, moduleName(was.Module)),
+			}
 		case was.Same(d):
 			a.Unchanged = append(a.Unchanged, d.ID)
 		default:
 			a.Changed = append(a.Changed, d.ID)
 			if p.DryRun {
 				shown := ShowDefinition(d)
-				shown.Paused, shown.NextTickAt, shown.CreatedAt, shown.UpdatedAt = was.Paused, was.NextTick, was.CreatedAt, was.UpdatedAt
+				shown.Paused, shown.NextTickAt = was.Paused, was.NextTick
+				shown.CreatedAt, shown.UpdatedAt = was.CreatedAt, was.UpdatedAt
 				a.Definitions = append(a.Definitions, shown)
 			}
 		}
@@ -131,7 +142,10 @@ func moduleName(m string) string {
 // Owns refuses to replace a definition of another tenant.
 func Owns(d, old *Definition) error {
 	if old != nil && old.Tenant != d.Tenant {
-		return &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("the id %s is taken by another tenant", d.ID)}
+		return &lessor.Error{
+			Code:   lessor.CodeConflict,
+			Detail: fmt.Sprintf("the id %s is taken by another tenant", d.ID),
+		}
 	}
 	return nil
 }
@@ -152,13 +166,16 @@ func CheckHandler(id string, schema []byte) error {
 	return c.err()
 }
 
-// maxHandlers bounds the handlers that have a schema: every node keeps all of them compiled.
+// maxHandlers bounds the handlers with a schema: every node keeps all of them compiled.
 const maxHandlers = 10_000
 
-// HandlerRoom refuses one more handler where there are as many as there may be.
+// HandlerRoom refuses a handler beyond maxHandlers.
 func HandlerRoom(known int) error {
 	if known < maxHandlers {
 		return nil
 	}
-	return &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("there are %d handlers with a schema already, and no more are allowed", known)}
+	return &lessor.Error{
+		Code:   lessor.CodeConflict,
+		Detail: fmt.Sprintf("there are %d handlers with a schema already, and no more are allowed", known),
+	}
 }

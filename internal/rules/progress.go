@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 )
 
-// Mark is how far a job had come at some moment.
+// Mark is the progress of a job at some moment.
 type Mark struct {
-	Progress   float64 // the highest that it ever reported
-	Checkpoint []byte  // a hash of its checkpoint; nil = it had none
+	Progress   float64 // the highest so far
+	Checkpoint []byte  // a hash of the checkpoint; nil = none
 }
 
-// mark returns how far a job has come, by all that counts as a sign of progress. A nil report is of a job that never
-// sent one.
+// mark returns the progress of a job. A nil report belongs to a job that never sent one.
 func (r *Report) mark() Mark {
 	var m Mark
 	if r == nil {
@@ -30,8 +29,8 @@ func (r *Report) mark() Mark {
 	return m
 }
 
-// Moved reports whether a job has shown progress since its last release that counted: a progress above all before, or
-// a checkpoint other than that of then.
+// Moved reports whether a job has shown progress since its last interruption: a higher progress than ever before, or
+// another checkpoint.
 func (r *Report) Moved() bool {
 	if r == nil {
 		return false
@@ -44,7 +43,7 @@ func (r *Report) Moved() bool {
 	return now.Progress > then.Progress || now.Checkpoint != nil && !bytes.Equal(now.Checkpoint, then.Checkpoint)
 }
 
-// Released decides whether a job that has reported r has moved when a release e says last of it, and returns last with
+// Released sets e.Moved of a release e for a job that has reported r and, with the release, last. It returns last with
 // the mark that the release leaves.
 func Released(e *End, r, last Report) Report {
 	next := r.Merge(last)
@@ -54,7 +53,7 @@ func Released(e *End, r, last Report) Report {
 	return last
 }
 
-// Merge returns r with what a later report says: fields that are left out stay as they are.
+// Merge returns r updated by a later report. Fields that the later report leaves out stay.
 func (r Report) Merge(later Report) Report {
 	if later.Progress != nil {
 		r.Progress = later.Progress
@@ -75,7 +74,7 @@ func (r Report) Merge(later Report) Report {
 	return r
 }
 
-// interruptions is how often the job was released since its last sign of progress.
+// interruptions returns how often the job was interrupted since its last progress.
 func (s *Standing) interruptions() int {
 	if s.Turn.Interruptions == 0 || s.Report.Moved() {
 		return 0

@@ -2,8 +2,8 @@ package rules
 
 import "lessor"
 
-// Reattach notes that the command under a live lease was found alive after a restart. It holds the lease for one more ttl,
-// so that the command can send a heartbeat, and counts as the first heartbeat if there was none.
+// Reattach notes that the command under a live lease was found alive after a restart. It holds the lease for one more
+// ttl, so that the command can send a heartbeat, and counts as the first heartbeat if there was none.
 func Reattach(h *Held, now lessor.Instant) []Note {
 	h.WatchUntil = now.Add(h.TTL)
 	if h.FirstBeatAt == 0 {
@@ -19,19 +19,22 @@ func Reattach(h *Held, now lessor.Instant) []Note {
 	}}
 }
 
-// Resume returns a new job like one that failed or expired for good. A job whose command was found dead may still wait for
-// its retry; the new job then takes the place of the retry.
+// Resume returns a new job like one that failed or expired for good. A job whose command was found dead may still wait
+// for its retry; the new job then takes the place of the retry.
 func Resume(s *Standing, dead bool, now lessor.Instant) (*Spec, error) {
 	over := s.Place == Ended && s.Done.State != lessor.Completed && s.Done.State != lessor.Cancelled
 	switch {
 	case !over && (s.Place != Delayed || !dead):
 		return nil, &lessor.Error{
 			Code: lessor.CodeConflict,
-			Detail: "only a job that failed or expired for good, or whose command is dead, can be resumed; this one is " +
-				string(s.State()),
+			Detail: "only a job that failed or expired for good, or whose command is dead, can be resumed; " +
+				"this one is " + string(s.State()),
 		}
 	case s.Spec.Payload == nil:
-		return nil, &lessor.Error{Code: lessor.CodeConflict, Detail: "the job's payload is no longer kept; submit it again"}
+		return nil, &lessor.Error{
+			Code:   lessor.CodeConflict,
+			Detail: "the job's payload is no longer kept; submit it again",
+		}
 	}
 	next := *s.Spec
 	next.ResumedFrom = s.Spec.ID

@@ -6,8 +6,8 @@ import (
 	"lessor"
 )
 
-// Record tells a job's record, oldest entry first, from what the store keeps. It holds at every commit: an entry, once
-// there, is never altered, and each later record begins with all earlier ones (TestRecordOnlyGrows).
+// Record returns a job's record, oldest entry first, from what the store keeps. After each commit the record only
+// grows: it begins with all earlier entries, unchanged (TestRecordOnlyGrows).
 func Record(h *History) []lessor.Event {
 	w := walker{h: h, trace: h.Standing.Spec.TraceID}
 	w.add(Note{To: lessor.Queued, At: h.Standing.Spec.CreatedAt, Actor: h.Standing.Spec.Actor, Reason: "submitted"})
@@ -44,7 +44,7 @@ type walker struct {
 	events []lessor.Event
 }
 
-// attempt tells one attempt, ended or not (EndedAt 0), with the notes made during and after it.
+// attempt adds one attempt, ended or not (EndedAt 0), with the notes made during and after it.
 func (w *walker) attempt(a *Attempt) {
 	w.due(a.Turn.QueuedAt, Turn{Fence: w.lastFence(), Attempt: a.Turn.Attempt - 1})
 	w.add(a.granted())
@@ -59,7 +59,7 @@ func (w *walker) attempt(a *Attempt) {
 	}
 }
 
-// due tells that a job which waited for its retry came into the queue.
+// due adds that a job which waited for its retry was queued.
 func (w *walker) due(at lessor.Instant, t Turn) {
 	if w.state != lessor.Queued {
 		w.add(dueNote(t, at))
@@ -94,7 +94,10 @@ func (w *walker) add(n Note) {
 
 // Event returns the note as the entry number seq of a record whose last state was from.
 func (n Note) Event(seq int, from lessor.State, trace string) lessor.Event {
-	e := lessor.Event{Seq: seq, At: n.At, To: n.To, Actor: n.Actor, Reason: n.Reason, Attempt: n.Attempt, TraceID: trace}
+	e := lessor.Event{
+		Seq: seq, At: n.At, To: n.To, Actor: n.Actor, Reason: n.Reason, Attempt: n.Attempt,
+		TraceID: trace,
+	}
 	if from != "" {
 		e.From = &from
 	}
@@ -128,5 +131,45 @@ func (a *Attempt) ended() Note {
 }
 
 func dueNote(t Turn, at lessor.Instant) Note {
-	return Note{Job: t.Job, Fence: t.Fence, Attempt: t.Attempt, At: at, To: lessor.Queued, Actor: ActorScheduler, Reason: "retry_due"}
+	return Note{
+		Job: t.Job, Fence: t.Fence, Attempt: t.Attempt, At: at, To: lessor.Queued, Actor: ActorScheduler,
+		Reason: "retry_due",
+	}
+}
+
+// The functions below return the entry that one change adds to a record, for the stream of events. It equals what
+// Record returns later.
+
+// Submitted is the first entry of every record.
+func Submitted(s *Spec) lessor.Event {
+	return Note{To: lessor.Queued, At: s.CreatedAt, Actor: s.Actor, Reason: "submitted"}.Event(1, "", s.TraceID)
+}
+
+// CameDue is the entry of a job that waited for its retry and is queued again; t is its turn in the queue.
+func CameDue(t Turn, w Wait) (lessor.Event, bool) {
+	if w.State == lessor.Queued {
+		return lessor.Event{}, false
+	}
+	return dueNote(t, t.QueuedAt).Event(t.Steps, w.State, ""), true
+}
+
+// Granted is the entry of a new lease.
+func Granted(h *Held) lessor.Event {
+	a := attemptOf(h, End{}, 0)
+	return a.granted().Event(h.Turn.Steps, lessor.Queued, "")
+}
+
+// Began is the entry of a first heartbeat.
+func Began(h *Held) lessor.Event {
+	a := attemptOf(h, End{}, 0)
+	return a.began().Event(h.Steps(), lessor.Leased, "")
+}
+
+// Concluded is the entry of an attempt's end; h is its lease as it was.
+func Concluded(h *Held, n Next) lessor.Event {
+	a := n.Attempt
+	if n.Done != nil {
+		a = &n.Done.Attempt
+	}
+	return a.ended().Event(h.Steps()+1, h.State(), "")
 }

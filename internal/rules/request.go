@@ -9,7 +9,7 @@ import (
 	"lessor"
 )
 
-// The limits of what a worker may ask.
+// The limits of a worker's calls.
 const (
 	maxWorker    = 200
 	maxTypes     = 200
@@ -21,11 +21,11 @@ const (
 	maxWorkspace = 200
 	maxDelay     = 30 * 24 * time.Hour
 	maxReason    = 200
-	// minStartDelay is the least time for which a job that a worker could not start is left alone.
+	// minStartDelay is the least delay of a job that a worker could not start.
 	minStartDelay = time.Second
 )
 
-// Ask is a lease request that was found in order.
+// Ask is a valid lease request.
 type Ask struct {
 	Worker      string
 	Types       []string // empty = all
@@ -63,7 +63,7 @@ func Request(r *lessor.LeaseRequest) (Ask, error) {
 	return a, c.err()
 }
 
-// BeatAsk is a heartbeat that was found in order.
+// BeatAsk is a valid heartbeat.
 type BeatAsk struct {
 	Worker string
 	TTL    time.Duration // 0 = as before
@@ -103,8 +103,8 @@ func nullToNil(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Completion checks a worker's last word on an attempt and returns the end it asks for, with the last checkpoint.
-// prefix goes before the names of wrong fields.
+// Completion checks a worker's completion and returns the end of the attempt, with the last checkpoint. prefix goes
+// before the names of wrong fields.
 func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
 	if d.WorkerID == nil {
 		return End{}, Report{}, Missing("worker_id")
@@ -113,7 +113,7 @@ func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
 		return End{}, Report{}, Missing(prefix + "status")
 	}
 	var c check
-	worker := c.text("worker_id", d.WorkerID, 1, maxWorker, "") // one for the whole batch, so without the prefix
+	worker := c.text("worker_id", d.WorkerID, 1, maxWorker, "") // without the prefix: a batch has one
 	c.prefix = prefix
 	e := End{Actor: worker, Result: nullToNil(d.Result), Final: d.Retryable != nil && !*d.Retryable}
 	if d.Error != nil {
@@ -121,7 +121,7 @@ func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
 		if len(e.Error) > lessor.MaxErrorText {
 			c.fail("error", "must be at most %d bytes, not %d", lessor.MaxErrorText, len(e.Error))
 		}
-		c.text("error", d.Error, 0, math.MaxInt, "") // its length is counted in bytes, above
+		c.text("error", d.Error, 0, math.MaxInt, "") // the length is checked above, in bytes
 	}
 	switch Said(*d.Status) {
 	case SaidCompleted, SaidFailed, SaidCancelled:
@@ -133,7 +133,7 @@ func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
 	return e, report, c.err()
 }
 
-// Release checks a release and returns the end it asks for, with the last checkpoint.
+// Release checks a release and returns the end of the attempt, with the last checkpoint.
 func Release(r *lessor.Release) (End, Report, error) {
 	if r.WorkerID == nil {
 		return End{}, Report{}, Missing("worker_id")
@@ -151,8 +151,8 @@ func Release(r *lessor.Release) (End, Report, error) {
 	return e, report, c.err()
 }
 
-// releaseReason notes why a release is no interruption. A job that could not be started is left alone for a moment:
-// without the bound on interruptions it would go back and forth between a worker and the queue as fast as both can.
+// releaseReason notes why a release is no interruption. A job that could not be started gets a delay, because no bound
+// on interruptions stops it from going back and forth between a worker and the queue at full speed.
 func (c *check) releaseReason(e *End, reason string) {
 	e.Reason, e.Uncounted = reason, true
 	switch reason {
@@ -160,7 +160,8 @@ func (c *check) releaseReason(e *End, reason string) {
 		e.Delay = max(e.Delay, minStartDelay)
 	case lessor.ReleaseUndelivered:
 	default:
-		c.fail("reason", "must be %s, %s or %s, not %q", lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld, lessor.ReleaseUndelivered, reason)
+		c.fail("reason", "must be %s, %s or %s, not %q", lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld,
+			lessor.ReleaseUndelivered, reason)
 	}
 }
 

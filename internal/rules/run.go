@@ -53,11 +53,12 @@ func RunStatus(p Place, s lessor.State) lessor.RunStatus {
 // CircuitRun returns the audit record of a tick under an open circuit.
 func CircuitRun(t *TickRow, trace string) lessor.Run {
 	return lessor.Run{
-		RunID: t.Run, JobID: t.Definition, TenantID: t.Tenant, Status: lessor.RunCircuitOpen, StartedAt: t.At, EndedAt: t.At, TraceID: trace,
+		RunID: t.Run, JobID: t.Definition, TenantID: t.Tenant, Status: lessor.RunCircuitOpen, StartedAt: t.At,
+		EndedAt: t.At, TraceID: trace,
 	}
 }
 
-// ErrorOf returns what went wrong in an attempt; false if nothing did.
+// ErrorOf returns the error of an attempt, false if it did not fail.
 func ErrorOf(a *Attempt) (lessor.RunError, bool) {
 	if !a.failed() {
 		return lessor.RunError{}, false
@@ -68,7 +69,7 @@ func ErrorOf(a *Attempt) (lessor.RunError, bool) {
 	}, true
 }
 
-// LastError returns the error that a job shows after an attempt: what the worker said, or else why the attempt failed.
+// LastError returns the error that a job shows after an attempt: the worker's text, or else the reason of the failure.
 func (a *Attempt) LastError() string {
 	if a.Error == "" && a.failed() {
 		return a.Reason

@@ -26,8 +26,8 @@ func SpeaksFor(h *Held, fence int64, workspace string) bool {
 	return h != nil && (fence == 0 || fence == h.Turn.Fence) && (h.WorkspaceID == "" || h.WorkspaceID == workspace)
 }
 
-// SinceBeat returns the time since the last heartbeat of a live lease. Time in which no heartbeat could be accepted does
-// not count.
+// SinceBeat returns the time since the last heartbeat of a live lease. Time in which no heartbeat could be accepted
+// does not count.
 func SinceBeat(h *Held, now lessor.Instant, s Serving) time.Duration {
 	if before(h.BeatAt, now) {
 		return now.Sub(s.Since)

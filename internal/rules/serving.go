@@ -6,18 +6,18 @@ import (
 	"lessor"
 )
 
-// maxGap is how long nobody may have served before the floor moves: a gap up to this is covered by the ttl.
+// maxGap is the longest gap of service that does not move the floor: the ttl covers it.
 const maxGap = time.Second
 
-// Serving tells since when heartbeats could be accepted. Our own downtime is never charged to a worker: no lease ends
-// before Since plus its ttl.
+// Serving says since when the scheduler could accept heartbeats. Its own downtime is never charged to a worker: no
+// lease ends before Since plus its ttl.
 type Serving struct {
-	LastBeat lessor.Instant // when somebody last could have accepted a heartbeat
+	LastBeat lessor.Instant // when a node last could have accepted a heartbeat
 	Since    lessor.Instant // the floor: when service began again after a gap, or the brake was pulled
 	// The brake against mass expiry.
 	BrakeUntil lessor.Instant // when the floor that the brake set ends; 0 = it was never pulled
-	LapsedAt   lessor.Instant // when a lease last lapsed, or could not yet, since the brake was pulled; 0 = it is ready
-	// Fence is as large as every fence that may have been given before the store went back to an older state; 0 = it never did.
+	LapsedAt   lessor.Instant // when a lease last lapsed, or could not yet, since the brake was pulled; 0 = ready
+	// Fence is at least every fence given before the store went back to an older state; 0 = it never did.
 	Fence int64
 }
 
@@ -27,15 +27,15 @@ type Tick struct {
 	Mono time.Duration // since any fixed moment of this process
 }
 
-// Serve notes that service is possible at now. The floor moves to now after a gap in which nobody served, and when the
-// store's clock made a step against this node's monotonic clock since its reading last (a zero last is a start).
+// Serve notes that heartbeats can be accepted at now. The floor moves to now after a gap of service, and if the store's
+// clock stepped against this node's monotonic clock since the reading last. A zero last is the node's first reading.
 func Serve(s Serving, last, now Tick) Serving {
 	gap := now.Wall.Sub(s.LastBeat)
 	step := now.Wall.Sub(last.Wall) - (now.Mono - last.Mono)
 	if gap.Abs() > maxGap || last != (Tick{}) && step.Abs() > maxGap {
 		s.Since = now.Wall
 	}
-	if gap < -maxGap { // the brake's instants lie on a clock that has stepped back: they could be years ahead
+	if gap < -maxGap { // the clock stepped back: the brake's instants could be years ahead
 		s.BrakeUntil, s.LapsedAt = 0, 0
 	}
 	s.LastBeat = now.Wall
@@ -44,21 +44,20 @@ func Serve(s Serving, last, now Tick) Serving {
 
 // BrakeConfig bounds mass expiry.
 type BrakeConfig struct {
-	SharePercent int           // of all leases, more than which must be silent
-	Min          int           // silent leases, at least
-	Rate         int           // leases ended a second after the brake, until it is ready again
+	SharePercent int           // the brake needs more than this share of all leases silent
+	Min          int           // and at least this many
+	Rate         int           // leases ended per second after the brake, until it is ready again
 	TTL          time.Duration // default ttl + grace of leases
 }
 
-// brakeWorkers is how many workers must be silent for the brake: one or two that die with many leases are no mass
-// expiry.
+// brakeWorkers is how many workers must be silent for the brake: the death of one or two is no mass expiry.
 const brakeWorkers = 3
 
 // Silence counts the leases that have lapsed or have used two thirds of their ttl.
 type Silence struct {
 	All, Lapsed, Silent int
 	workers             map[string]struct{}
-	longest             time.Duration // ttl of a silent lease: when the last of them may lapse again after a brake
+	longest             time.Duration // the longest ttl of a silent lease: after a brake the last may lapse then
 }
 
 // Count adds one live lease row.
@@ -81,14 +80,16 @@ func (c *Silence) Count(h *Held, now lessor.Instant, s Serving) {
 	}
 }
 
-// BrakeReady reports whether the brake may be pulled: it was not yet, or one ttl has passed without a lapse since.
+// BrakeReady reports whether the brake may be pulled: it never was, or one ttl has passed without a lapse since.
 func BrakeReady(s Serving, now lessor.Instant, cfg BrakeConfig) bool {
 	return s.LapsedAt == 0 || now.Sub(s.LapsedAt) >= cfg.TTL
 }
 
-// Brake decides what a sweep that found lapsed leases may do: it returns the serving state to keep, and how many
-// leases may be ended now (elapsed is the time since the last sweep). Of c only Lapsed counts unless BrakeReady. pulled says that the brake was pulled by this call.
-func Brake(c Silence, s Serving, now lessor.Instant, elapsed time.Duration, cfg BrakeConfig) (next Serving, allowed int, pulled bool) {
+// Brake decides how many lapsed leases may be ended now, and returns the serving state to keep. elapsed is the time
+// since the last call. Only c.Lapsed counts unless BrakeReady. pulled reports whether this call pulled the brake.
+func Brake(c Silence, s Serving, now lessor.Instant, elapsed time.Duration, cfg BrakeConfig) (
+	next Serving, allowed int, pulled bool,
+) {
 	if BrakeReady(s, now, cfg) {
 		s.LapsedAt = 0
 	}

@@ -6,24 +6,24 @@ import (
 	"lessor"
 )
 
-// MaxSessions is how many people, or browsers, may be logged in with one token at once.
+// MaxSessions bounds the sessions of one token.
 const MaxSessions = 20
 
-// Session is somebody who is logged in with a token: the hash of the secret that their cookie has, and until when.
+// Session is a browser that is logged in with a token. Key is the hash of the secret in its cookie.
 type Session struct {
 	Key   [32]byte
 	Until lessor.Instant
 }
 
-// BeginSession adds a session to those of a token, the oldest first. Those that are over go, and of too many the oldest: who logs in
-// often ends sessions of its own token only.
+// BeginSession adds a session to those of a token, oldest first. It drops sessions that are over, and the oldest beyond
+// MaxSessions.
 func BeginSession(all []Session, s Session, now lessor.Instant) []Session {
 	kept := slices.DeleteFunc(slices.Clone(all), func(s Session) bool { return now >= s.Until })
 	kept = append(kept, s)
 	return kept[max(0, len(kept)-MaxSessions):]
 }
 
-// EndSession takes a session out.
+// EndSession removes a session.
 func EndSession(all []Session, key [32]byte) []Session {
 	return slices.DeleteFunc(slices.Clone(all), func(s Session) bool { return s.Key == key })
 }

@@ -24,8 +24,9 @@ func (s *Standing) State() lessor.State {
 func Show(s *Standing) lessor.Job {
 	spec := s.Spec
 	j := lessor.Job{
-		ID: spec.ID, Type: spec.Lane.Type, Priority: spec.Lane.Priority, RequestedUnits: spec.Lane.Units, Unique: spec.Lane.Unique,
-		State: s.State(), Payload: spec.Payload, IdempotencyKey: optional(spec.IdempotencyKey), Tags: spec.Tags,
+		ID: spec.ID, Type: spec.Lane.Type, Priority: spec.Lane.Priority, RequestedUnits: spec.Lane.Units,
+		Unique: spec.Lane.Unique,
+		State:  s.State(), Payload: spec.Payload, IdempotencyKey: optional(spec.IdempotencyKey), Tags: spec.Tags,
 		CreatedAt: spec.CreatedAt, UpdatedAt: max(spec.CreatedAt, s.Turn.QueuedAt),
 		TenantID: spec.Lane.Tenant, FairnessClass: spec.Lane.Class, LockKey: optional(spec.Lane.LockKey),
 		Attempt: s.Turn.Attempt, MaxAttempts: s.Turn.MaxAttempts, Interruptions: s.interruptions(),
@@ -79,8 +80,8 @@ func ShowLease(h *Held, now lessor.Instant, s Serving) lessor.Lease {
 	}
 }
 
-// ShowGranted returns a lease as the answer to a request shows it. Its durations are what is left: a worker that asks again hears late
-// of its lease, and would lose it by beating after the whole of them.
+// ShowGranted returns a lease as the answer to a request shows it. Its durations are what is left: a worker that
+// repeats its request learns late of its lease, and would lose it by waiting for the full time.
 func ShowGranted(h *Held, now lessor.Instant, s Serving) lessor.Lease {
 	l := ShowLease(h, now, s)
 	left := max(0, min(h.TTL, l.ExpiresAt.Sub(now)))

@@ -7,7 +7,7 @@ import (
 	"lessor"
 )
 
-// Lane is what makes jobs alike for a grant: all jobs of one lane wait in one line.
+// Lane is what jobs have in common for a grant: all jobs of one lane wait in one line.
 type Lane struct {
 	Tenant     lessor.TenantID
 	Class      string
@@ -22,12 +22,12 @@ type Lane struct {
 // LaneID is a lane's number in the store's registry.
 type LaneID int64
 
-// Spec is what a job is. It never changes after submission.
+// Spec is a job as submitted. It never changes.
 type Spec struct {
 	ID             lessor.JobID
 	Lane           Lane
 	LaneID         LaneID
-	Seq            int64 // its place among its kind, for life
+	Seq            int64 // its place in the order of submission
 	Payload        json.RawMessage
 	Tags           []string
 	IdempotencyKey string // "" = none
@@ -41,13 +41,13 @@ type Spec struct {
 	TraceID        string
 	Actor          string // who submitted it
 	CreatedAt      lessor.Instant
-	// ResumedFrom is the job that a new one goes on from. Its record tells it; it is not kept here.
+	// ResumedFrom is the job that this one continues. It stands in the record and is not stored in the spec.
 	ResumedFrom lessor.JobID
 	// Kept is for the first Turn of a job that was just inserted; see there.
 	Kept int64
 }
 
-// Turn is a job's standing between and during attempts. It travels with the job from queue to lease and back.
+// Turn is the part of a job that moves with it from queue to lease and back.
 type Turn struct {
 	Job           lessor.JobID
 	Lane          LaneID
@@ -58,7 +58,8 @@ type Turn struct {
 	Fence         int64          // of the last lease; 0 = never leased
 	Steps         int            // entries of the job's record up to here; see Held.Steps
 	QueuedAt      lessor.Instant // when it came into the queue, or began to wait
-	// Kept is the store's own note of where it keeps the row of a job that was never leased; 0 = none. Others pass it on.
+	// Kept is the store's own note of where it keeps the row of a job that was never leased; 0 = none. Others pass it
+	// on.
 	Kept int64
 }
 
@@ -70,9 +71,9 @@ type Held struct {
 	LockKey     string
 	Units       int
 	Worker      string
-	Taker       string         // how the record names who took it: the name of the token; "" = it was not noted
-	Token       lessor.TokenID // with which it was taken; zero = none
-	Bound       bool           // that token is bound to the tenant
+	Taker       string         // the name of the token that took it; "" = not recorded
+	Token       lessor.TokenID // the token that took it; zero = none
+	Bound       bool           // that token is restricted to the tenant
 	RequestID   string
 	WorkspaceID string
 	TTL         time.Duration // ttl + grace
@@ -81,8 +82,8 @@ type Held struct {
 	ExpiresAt   lessor.Instant
 	FirstBeatAt lessor.Instant // 0 = still leased, not running
 	BeatAt      lessor.Instant
-	CancelAt    lessor.Instant // 0 = no cancel was asked for
-	WatchUntil  lessor.Instant // held for a watcher until then; 0 = not watched
+	CancelAt    lessor.Instant // when a cancel was requested; 0 = never
+	WatchUntil  lessor.Instant // until when a monitor holds it; 0 = not watched
 	Reattached  bool
 }
 
@@ -94,7 +95,7 @@ func (h *Held) State() lessor.State {
 	return lessor.Leased
 }
 
-// Steps counts the entries of the job's record while this lease lives: Turn.Steps up to the grant, and what came since.
+// Steps counts the entries of the job's record while this lease lives: Turn.Steps up to the grant, and those since.
 func (h *Held) Steps() int {
 	n := h.Turn.Steps
 	if h.FirstBeatAt != 0 {
@@ -122,13 +123,13 @@ type Attempt struct {
 	Said        Said
 	Reason      string // a stable word: completed, failed, lease_expired, released, revoked, max_runtime_exceeded, …
 	Actor       string // who ended it
-	Error       string // what the worker said went wrong
+	Error       string // the worker's text
 }
 
 // Outcome is how an attempt ended.
 type Outcome string
 
-// The outcomes of an attempt. Released means that it was given back and does not count.
+// The outcomes of an attempt. A released attempt does not count.
 const (
 	OutcomeCompleted Outcome = "completed"
 	OutcomeFailed    Outcome = "failed"
@@ -137,10 +138,10 @@ const (
 	OutcomeReleased  Outcome = "released"
 )
 
-// Said is the call with which a worker ended its attempt; a repetition of the same call is answered the same.
+// Said is the call with which a worker ended its attempt. A repetition of the same call gets the same answer.
 type Said string
 
-// What ended an attempt. SaidNothing is an end that the worker did not ask for.
+// The calls that end an attempt. SaidNothing is an end that the worker did not ask for.
 const (
 	SaidNothing   Said = ""
 	SaidCompleted Said = "completed"
@@ -149,21 +150,21 @@ const (
 	SaidReleased  Said = "released"
 )
 
-// Wait is why and until when a job waits outside the queue.
+// Wait says why and until when a job waits outside the queue.
 type Wait struct {
 	Until lessor.Instant
 	State lessor.State // queued (its time has not come), failed or expired (a retry)
 }
 
-// Done is a job's end: its last attempt, or a cancellation without a lease, which a Note tells of.
+// Done is a job's end: its last attempt, or a cancellation without a lease, which has a Note.
 type Done struct {
 	State   lessor.State
 	Attempt Attempt // Attempt.Lease is zero when the end came without a lease
 	Result  json.RawMessage
 }
 
-// Note is an entry of the record that no attempt tells: a cancel request, a cancellation without a lease, an operator's
-// retry. Held places it during the lease with this fence, otherwise after that lease's end.
+// Note is an entry of the record that does not follow from an attempt: a cancel request, a cancellation without a
+// lease, an operator's retry. Held places it during the lease with this fence, otherwise after that lease's end.
 type Note struct {
 	Job     lessor.JobID
 	Fence   int64
@@ -175,11 +176,11 @@ type Note struct {
 	Reason  string
 	Lease   lessor.LeaseID
 	Attempt int
-	// QueuedAt is when the job had come into the queue, for a note on a queued job.
+	// QueuedAt is when the job was queued, for a note on a queued job.
 	QueuedAt lessor.Instant
 }
 
-// Report is what a worker last told about its progress.
+// Report is the last progress that a worker reported.
 type Report struct {
 	Job        lessor.JobID
 	Progress   *float64
@@ -188,11 +189,11 @@ type Report struct {
 	At         lessor.Instant
 	// Highest is the highest progress so far: a store that merges two reports keeps the higher one.
 	Highest *float64
-	// Mark is how far the job had come at the last release that counted; nil = there was none.
+	// Mark is the progress at the last interruption; nil = there was none.
 	Mark *Mark
 }
 
-// Standing is all that is known about a job at one moment: what it is, where it is, and what it last reported.
+// Standing is the whole of a job at one moment: its spec, its place and its last report.
 type Standing struct {
 	Spec   *Spec
 	Place  Place
@@ -201,8 +202,8 @@ type Standing struct {
 	Held   *Held // Place == Leased
 	Done   *Done // Place == Ended
 	Report *Report
-	// LastError is the error of the last attempt that failed, for a job that goes on, and ErrorLease its lease: of attempts after
-	// which the job went on.
+	// LastError is the error of the last failed attempt after which the job went on, ErrorLease the lease of that
+	// attempt.
 	LastError  string
 	ErrorLease lessor.LeaseID
 	// StartedAt is when the job was first granted; 0 = never.
@@ -221,9 +222,9 @@ const (
 	Ended
 )
 
-// History is what the record of a job is told from.
+// History is what the record of a job is made from.
 type History struct {
 	Standing Standing
-	Attempts []Attempt // that ended and after which the job went on, by fence
+	Attempts []Attempt // after which the job went on, by fence
 	Notes    []Note    // in the order they were made
 }

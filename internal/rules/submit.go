@@ -26,7 +26,7 @@ const (
 	defaultClass = "default"
 )
 
-// SubmitConfig is what submissions are held against.
+// SubmitConfig holds the bounds and defaults of submissions.
 type SubmitConfig struct {
 	MaxAttempts  int
 	BackoffFirst time.Duration
@@ -35,8 +35,8 @@ type SubmitConfig struct {
 	FitUnits     int // total − reserve: a job that needs more can never run
 }
 
-// Submit turns a submission into a job's spec, with defaults applied, or refuses it. wall is the tenant of the caller's
-// token, if it is bound to one; prefix goes before the names of wrong fields ("jobs[3]." in a batch).
+// Submit turns a submission into a job's spec, with defaults applied, or refuses it. wall is the tenant to which the
+// caller's token is restricted, nil for none; prefix goes before the names of wrong fields ("jobs[3]." in a batch).
 func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, prefix string) (*Spec, error) {
 	if sub.Type == nil {
 		return nil, Missing(prefix + "type")
@@ -59,14 +59,17 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 	s := &Spec{
 		Lane: Lane{
 			Tenant: tenant, Type: c.text("type", sub.Type, 1, maxType, ""),
-			Class: c.text("fairness_class", sub.FairnessClass, 1, maxClass, defaultClass), Priority: c.priority(sub.Priority),
-			Unique: sub.Unique != nil && *sub.Unique, Units: c.units("requested_units", sub.RequestedUnits, cfg.FitUnits),
-			LockKey: c.text("lock_key", sub.LockKey, minLockKey, maxLockKey, ""),
+			Class:    c.text("fairness_class", sub.FairnessClass, 1, maxClass, defaultClass),
+			Priority: c.priority(sub.Priority),
+			Unique:   sub.Unique != nil && *sub.Unique,
+			Units:    c.units("requested_units", sub.RequestedUnits, cfg.FitUnits),
+			LockKey:  c.text("lock_key", sub.LockKey, minLockKey, maxLockKey, ""),
 		},
-		Payload: payload, Tags: c.tags(sub.Tags), IdempotencyKey: c.text("idempotency_key", sub.IdempotencyKey, 1, maxKey, ""),
-		MaxRuntime:  time.Duration(c.number("max_runtime_s", sub.MaxRuntimeS, 1, maxRuntimeS, 0)) * time.Second,
-		MaxAttempts: int(c.number("max_attempts", sub.MaxAttempts, 1, maxAttempts, int64(cfg.MaxAttempts))),
-		RunAt:       c.instant("run_at", sub.RunAt), BackoffFirst: cfg.BackoffFirst, BackoffMax: cfg.BackoffMax,
+		Payload: payload, Tags: c.tags(sub.Tags),
+		IdempotencyKey: c.text("idempotency_key", sub.IdempotencyKey, 1, maxKey, ""),
+		MaxRuntime:     time.Duration(c.number("max_runtime_s", sub.MaxRuntimeS, 1, maxRuntimeS, 0)) * time.Second,
+		MaxAttempts:    int(c.number("max_attempts", sub.MaxAttempts, 1, maxAttempts, int64(cfg.MaxAttempts))),
+		RunAt:          c.instant("run_at", sub.RunAt), BackoffFirst: cfg.BackoffFirst, BackoffMax: cfg.BackoffMax,
 	}
 	if ask := sub.Backoff; ask != nil {
 		s.BackoffFirst, s.BackoffMax = c.bounds("backoff.first_ms", ask.FirstMS, "backoff.max_ms", ask.MaxMS, cfg)
@@ -146,7 +149,7 @@ func (c *check) instant(field string, v *string) lessor.Instant {
 		return 0
 	}
 	t, err := time.Parse(time.RFC3339, *v)
-	t = t.UTC() // as it will be shown: a zone can carry it into a year of five digits
+	t = t.UTC() // the zone can move it into a year of five digits
 	if err != nil || t.Year() < 1970 || t.Year() > 9999 {
 		c.fail(field, "must be a time like 2026-02-06T20:10:00.000Z, not %q", *v)
 		return 0
@@ -154,8 +157,10 @@ func (c *check) instant(field string, v *string) lessor.Instant {
 	return lessor.At(t)
 }
 
-// bounds returns the bounds of a backoff: what is not asked for is the server's, as far as it goes with what is.
-func (c *check) bounds(firstField string, firstMS *int64, mostField string, mostMS *int64, cfg SubmitConfig) (first, most time.Duration) {
+// bounds returns the bounds of a backoff. A missing bound is the server's, adjusted to the given one.
+func (c *check) bounds(
+	firstField string, firstMS *int64, mostField string, mostMS *int64, cfg SubmitConfig,
+) (first, most time.Duration) {
 	first = c.millis(firstField, firstMS, 0, maxBackoff, cfg.BackoffFirst)
 	if mostMS == nil {
 		return first, max(cfg.BackoffMax, first)
@@ -165,25 +170,27 @@ func (c *check) bounds(firstField string, firstMS *int64, mostField string, most
 		first = min(first, most)
 	}
 	if first > most {
-		c.fail(mostField, "must not be less than %s (%d)", strings.TrimPrefix(firstField, "backoff."), first.Milliseconds())
+		c.fail(mostField, "must not be less than %s (%d)", strings.TrimPrefix(firstField, "backoff."),
+			first.Milliseconds())
 	}
 	return first, most
 }
 
-// bodyHash tells whether two submissions ask for the same, after defaults: payloads are compared as values, so spacing
+// bodyHash returns the same hash for submissions that are equal after defaults. Payloads are compared as values: spaces
 // and the order of fields do not count, and numbers count as written.
 func bodyHash(s *Spec) [32]byte {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	l := s.Lane
 	_ = enc.Encode([]any{
-		l.Class, l.Priority, l.Type, l.Unique, l.Units, l.LockKey, string(canonical(s.Payload)), s.Tags, s.MaxRuntime, s.MaxAttempts,
+		l.Class, l.Priority, l.Type, l.Unique, l.Units, l.LockKey, string(canonical(s.Payload)), s.Tags, s.MaxRuntime,
+		s.MaxAttempts,
 		s.BackoffFirst, s.BackoffMax, s.RunAt,
 	}) // a hash accepts everything, and every value here can be encoded
 	return [32]byte(h.Sum(nil))
 }
 
-// canonical writes JSON in one form: fields in order, no spaces, numbers as they were written.
+// canonical returns JSON with sorted fields, without spaces, and with numbers as they were written.
 func canonical(raw json.RawMessage) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

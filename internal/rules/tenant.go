@@ -2,13 +2,13 @@ package rules
 
 import "lessor"
 
-// The limits of what may be set for a tenant or a class.
+// The limits of a policy.
 const (
 	maxWeight      = 10_000
 	maxConcurrency = 1_000_000
 )
 
-// Policy is what was set for a tenant, or for one of its classes.
+// Policy holds the settings of a tenant, or of one of its classes.
 type Policy struct {
 	Tenant lessor.TenantID
 	Class  string // "" = the tenant itself
@@ -17,7 +17,7 @@ type Policy struct {
 	Paused bool
 }
 
-// SetPolicy turns what was asked into a policy, with defaults applied, or refuses it.
+// SetPolicy turns a request into a policy, with defaults applied, or refuses it.
 func SetPolicy(tenant lessor.TenantID, class string, ask *lessor.TenantAsk) (Policy, error) {
 	var c check
 	if class != "" {

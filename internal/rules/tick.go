@@ -13,7 +13,7 @@ const (
 	onTime = 10 * time.Second
 	// maxTickRows bounds the rows of one decision; the rest follow in the next.
 	maxTickRows = 1000
-	// maxCatchUp bounds the jobs that the policy "all" makes up for.
+	// maxCatchUp bounds the jobs that the policy "all" catches up.
 	maxCatchUp = 1000
 	// maxCounted bounds the ticks that are counted one by one.
 	maxCounted = 1_000_000
@@ -34,7 +34,7 @@ type TickRow struct {
 	At         lessor.Instant
 	Outcome    lessor.TickOutcome
 	Reason     string
-	Run        lessor.JobID // the job that it made, or the run that tells of an open circuit
+	Run        lessor.JobID // the job that it made, or the run that records an open circuit
 	From, To   lessor.Instant
 	Count      int64
 }
@@ -46,21 +46,21 @@ func (r *TickRow) Ran() bool {
 
 // OpenRuns counts the jobs of a definition that have not ended.
 type OpenRuns struct {
-	Waiting int // that were never granted
+	Waiting int // never granted
 	Others  int
 }
 
 // Ticker returns the first tick after an instant, 0 if there is none.
 type Ticker func(after lessor.Instant) lessor.Instant
 
-// TickerOf returns the ticks of a definition that was found in order.
+// TickerOf returns the ticks of a valid definition.
 func TickerOf(d *Definition, loc *time.Location) Ticker {
 	if d.Schedule.Type == lessor.ScheduleInterval {
 		return cron.Interval{Every: time.Duration(d.Schedule.Seconds) * time.Second, Anchor: d.Anchor}.Next
 	}
 	schedule, err := cron.Parse(d.Schedule.Cron, d.ID)
 	if err != nil {
-		return func(lessor.Instant) lessor.Instant { return 0 } // it was stored by a release that understood it
+		return func(lessor.Instant) lessor.Instant { return 0 } // a newer version stored it
 	}
 	return func(after lessor.Instant) lessor.Instant {
 		t := schedule.Next(after.Time(), loc)
@@ -90,14 +90,14 @@ func (d *Definition) due(tick lessor.Instant) lessor.Instant {
 	return tick.Add(cron.Jitter(d.ID, tick, d.Jitter))
 }
 
-// TickPlan is what is to be done about the ticks of a definition that are due.
+// TickPlan is the decision about the due ticks of a definition.
 type TickPlan struct {
 	Rows   []TickRow
 	Cancel bool // the jobs that were open before
 }
 
-// Ticks decides about the ticks of d that are due at now, in their order, and aims d at the one after. Every tick inside the
-// catch-up window gets one row, all before it get one together. A long list is cut; d then stays due.
+// Ticks decides about the ticks of d that are due at now, in order, and aims d at the next one. Each tick inside the
+// catch-up window gets a row; all before it share one. A long list is cut, and d stays due.
 func Ticks(d *Definition, next Ticker, circuit *Circuit, open OpenRuns, now lessor.Instant) TickPlan {
 	var p TickPlan
 	p.missed(d, next, now)
@@ -113,7 +113,7 @@ func Ticks(d *Definition, next Ticker, circuit *Circuit, open OpenRuns, now less
 	return p
 }
 
-// missed counts the ticks before the window into one row.
+// missed counts the ticks before the window in one row.
 func (p *TickPlan) missed(d *Definition, next Ticker, now lessor.Instant) {
 	window := now.Add(-d.CatchUpWindow)
 	if d.NextTick >= window {
@@ -143,8 +143,10 @@ func (d *Definition) dueTicks(next Ticker, now lessor.Instant) (due []lessor.Ins
 	return due
 }
 
-// decide says what becomes of one tick; left counts the due ones from it on.
-func (p *TickPlan) decide(d *Definition, at lessor.Instant, left int, circuit *Circuit, open *OpenRuns, now lessor.Instant) {
+// decide decides about one tick. left counts the due ticks from this one on.
+func (p *TickPlan) decide(d *Definition, at lessor.Instant, left int, circuit *Circuit, open *OpenRuns,
+	now lessor.Instant,
+) {
 	row := TickRow{Definition: d.ID, Tenant: d.Tenant, At: at, Outcome: lessor.TickFired}
 	late := now.Sub(d.due(at)) > onTime
 	if late {
@@ -170,7 +172,7 @@ func (p *TickPlan) decide(d *Definition, at lessor.Instant, left int, circuit *C
 	p.Rows = append(p.Rows, row)
 }
 
-// Late returns the row of the ticks that were missed, nil if there is none, and whether a tick fired in time.
+// Late returns the row of missed ticks, nil if there is none, and whether a tick fired in time.
 func Late(rows []TickRow) (missed *TickRow, fired bool) {
 	for i := range rows {
 		switch rows[i].Outcome {
@@ -185,7 +187,7 @@ func Late(rows []TickRow) (missed *TickRow, fired bool) {
 
 func (r *TickRow) skip(reason string) { r.Outcome, r.Reason = lessor.TickSkipped, reason }
 
-// overlaps reports whether a tick must not make a job because of those that are open.
+// overlaps reports whether open jobs keep a tick from making another.
 func (d *Definition) overlaps(open OpenRuns) bool {
 	switch d.Overlap {
 	case lessor.OverlapSkip:
@@ -196,22 +198,24 @@ func (d *Definition) overlaps(open OpenRuns) bool {
 	return false
 }
 
-// TickSpec is the job of a tick; at is 0 for a job that was asked for by hand.
+// TickSpec returns the job of a tick; at is 0 for a job that an operator triggered.
 func TickSpec(d *Definition, at lessor.Instant) *Spec {
 	return &Spec{
 		Lane: Lane{
-			Tenant: d.Tenant, Class: d.Class, Priority: d.Priority, Type: d.Handler, Units: d.Units, LockKey: d.LockKey, Definition: d.ID,
+			Tenant: d.Tenant, Class: d.Class, Priority: d.Priority, Type: d.Handler, Units: d.Units, LockKey: d.LockKey,
+			Definition: d.ID,
 		},
-		Payload: d.Payload, MaxRuntime: d.Timeout, MaxAttempts: d.MaxAttempts, BackoffFirst: d.BackoffFirst, BackoffMax: d.BackoffMax,
-		TickAt: at, Actor: ActorScheduler,
+		Payload: d.Payload, MaxRuntime: d.Timeout, MaxAttempts: d.MaxAttempts, BackoffFirst: d.BackoffFirst,
+		BackoffMax: d.BackoffMax,
+		TickAt:     at, Actor: ActorScheduler,
 	}
 }
 
-// TickBackfill is the reason of ticks that were made up for by hand.
+// TickBackfill is the reason of ticks that an operator backfilled.
 const TickBackfill = "backfill"
 
-// Refill returns the rows of ticks that get a job by hand: of those that have no row yet, and of those that have one without a job,
-// which it replaces.
+// Refill returns the rows of backfilled ticks: fresh ones for ticks without a row, and replacements for rows without a
+// job.
 func Refill(d *Definition, ticks []lessor.Instant, known []TickRow) (fresh, replaced []TickRow) {
 	rows := map[lessor.Instant]TickRow{}
 	for _, r := range known {
@@ -221,7 +225,10 @@ func Refill(d *Definition, ticks []lessor.Instant, known []TickRow) (fresh, repl
 		row, was := rows[at]
 		switch {
 		case !was:
-			fresh = append(fresh, TickRow{Definition: d.ID, Tenant: d.Tenant, At: at, Outcome: lessor.TickCaughtUp, Reason: TickBackfill})
+			fresh = append(fresh, TickRow{
+				Definition: d.ID, Tenant: d.Tenant, At: at, Outcome: lessor.TickCaughtUp,
+				Reason: TickBackfill,
+			})
 		case !row.Ran():
 			row.Outcome, row.Reason = lessor.TickCaughtUp, TickBackfill
 			replaced = append(replaced, row)
@@ -232,7 +239,10 @@ func Refill(d *Definition, ticks []lessor.Instant, known []TickRow) (fresh, repl
 
 // ShowTick returns a tick as callers see it.
 func ShowTick(r *TickRow) lessor.Tick {
-	t := lessor.Tick{TickAt: r.At, Outcome: r.Outcome, Reason: optional(r.Reason), From: r.From, To: r.To, Count: max(1, r.Count)}
+	t := lessor.Tick{
+		TickAt: r.At, Outcome: r.Outcome, Reason: optional(r.Reason), From: r.From, To: r.To,
+		Count: max(1, r.Count),
+	}
 	if !r.Run.IsZero() {
 		run := r.Run
 		t.RunID = &run
@@ -252,7 +262,7 @@ func Preview(next Ticker, after lessor.Instant, count int) []lessor.Instant {
 // maxBackfill bounds the ticks of one backfill.
 const maxBackfill = 1000
 
-// Backfill returns the ticks from..to, both included, or refuses a range that is not one, lies ahead, or holds too many.
+// Backfill returns the ticks from..to, both included. It refuses a range that is reversed, in the future or too long.
 func Backfill(next Ticker, from, to, now lessor.Instant) ([]lessor.Instant, error) {
 	var c check
 	switch {

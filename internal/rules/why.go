@@ -6,26 +6,26 @@ import (
 	"lessor"
 )
 
-// WhyInputs is what stands between a job and its run.
+// WhyInputs is everything that may keep a job from running.
 type WhyInputs struct {
 	Standing *Standing
 	Now      lessor.Instant
 	Serving  Serving
-	Place    *int // in its own line, from 1
+	Place    *int // in its lane, from 1
 	Draining bool
 	Capacity lessor.Capacity
 
-	TenantPaused, ClassPaused, DefinitionHeld        bool
+	TenantPaused, ClassPaused, DefinitionPaused      bool
 	Circuit                                          *Circuit // of its definition; nil = closed
 	TenantRunning, TenantCap, ClassRunning, ClassCap int
 	LockHolder                                       string // "" = the lock is free
 	LockUntil                                        lessor.Instant
-	KeptUnits                                        int  // of a starving job for which units are kept; 0 = none
-	Asked                                            bool // somebody asked for this type lately
+	ReservedUnits                                    int  // of a starving job for which units are reserved; 0 = none
+	Asked                                            bool // a worker asked for this type lately
 }
 
-// Why tells why a job does not run now, in the order in which a grant would stumble over it. A walled caller learns no
-// figures of the whole scheduler.
+// Why returns why a job does not run now, in the order in which a grant checks. A caller restricted to a tenant
+// (walled) learns no figures of the whole scheduler.
 func Why(in WhyInputs, walled bool) []lessor.Reason {
 	r := reasons{}
 	st := in.Standing
@@ -57,10 +57,10 @@ func (r *reasons) add(code, format string, args ...any) {
 	*r = append(*r, lessor.Reason{Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
-// blocked tells what skips the job whatever is free.
+// blocked adds what skips the job, whatever is free.
 func (r *reasons) blocked(in WhyInputs) {
 	if in.Draining {
-		r.add("draining", "the scheduler grants nothing until it is told to go on")
+		r.add("draining", "the scheduler grants nothing until draining ends")
 	}
 	if in.TenantPaused {
 		r.add("tenant_paused", "its tenant is paused")
@@ -68,7 +68,7 @@ func (r *reasons) blocked(in WhyInputs) {
 	if in.ClassPaused {
 		r.add("class_paused", "its fairness class is paused")
 	}
-	if in.DefinitionHeld {
+	if in.DefinitionPaused {
 		r.add("definition_paused", "its definition %s is paused or disabled", in.Standing.Spec.Lane.Definition)
 	}
 	if in.Circuit.Blocks(in.Now) {
@@ -85,15 +85,15 @@ func (r *reasons) blocked(in WhyInputs) {
 	}
 }
 
-// units tells what is missing of the capacity.
+// units adds what is missing of the capacity.
 func (r *reasons) units(in WhyInputs, walled bool) {
 	need, c := in.Standing.Spec.Lane.Units, in.Capacity
 	switch {
-	case need <= c.AvailableUnits && in.KeptUnits == 0:
+	case need <= c.AvailableUnits && in.ReservedUnits == 0:
 	case walled:
 		r.add("units", "it needs %d units; not enough are free", need)
-	case in.KeptUnits > 0:
-		r.add("units_kept", "free units are kept for a job that needs %d and has waited long", in.KeptUnits)
+	case in.ReservedUnits > 0:
+		r.add("units_kept", "free units are kept for a job that needs %d and has waited long", in.ReservedUnits)
 	default:
 		r.add("units", "it needs %d units; %d of %d usable are free", need, c.AvailableUnits, c.UsableUnits)
 		if c.Busy > 0 {

@@ -23,7 +23,7 @@ func stuck(changes ...func(*WhyInputs)) WhyInputs {
 }
 
 func blockAll(in *WhyInputs) {
-	in.Draining, in.TenantPaused, in.ClassPaused, in.DefinitionHeld, in.Asked = true, true, true, true, false
+	in.Draining, in.TenantPaused, in.ClassPaused, in.DefinitionPaused, in.Asked = true, true, true, true, false
 	in.Circuit = &Circuit{Definition: "nightly", State: lessor.CircuitOpen, RetryAt: after(time.Hour)}
 	in.TenantRunning, in.ClassRunning = 25, 2
 	in.LockHolder, in.LockUntil = "w7", after(time.Minute)
@@ -32,7 +32,7 @@ func blockAll(in *WhyInputs) {
 
 func TestWhyTellsEveryReasonInTheOrderOfAGrant(t *testing.T) {
 	same(t, "the reasons", Why(stuck(blockAll), false), []lessor.Reason{
-		{Code: "draining", Detail: "the scheduler grants nothing until it is told to go on"},
+		{Code: "draining", Detail: "the scheduler grants nothing until draining ends"},
 		{Code: "tenant_paused", Detail: "its tenant is paused"},
 		{Code: "class_paused", Detail: "its fairness class is paused"},
 		{Code: "definition_paused", Detail: "its definition nightly is paused or disabled"},
@@ -85,13 +85,13 @@ func TestWhyTellsOneReasonByItself(t *testing.T) {
 			in.Capacity.AvailableUnits = 3
 		}, true, []lessor.Reason{{Code: "units", Detail: "it needs 4 units; not enough are free"}}},
 		{"units are kept for another", func(in *WhyInputs) {
-			in.KeptUnits = 9
+			in.ReservedUnits = 9
 		}, false, []lessor.Reason{{
 			Code:   "units_kept",
 			Detail: "free units are kept for a job that needs 9 and has waited long",
 		}}},
 		{"units are kept for another, told to a tenant", func(in *WhyInputs) {
-			in.KeptUnits = 9
+			in.ReservedUnits = 9
 		}, true, []lessor.Reason{{Code: "units", Detail: "it needs 4 units; not enough are free"}}},
 		{"one of its definition is being tried", func(in *WhyInputs) {
 			in.Circuit = &Circuit{Definition: "nightly", State: lessor.CircuitHalfOpen}

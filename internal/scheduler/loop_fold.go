@@ -51,7 +51,7 @@ func (l *loop) load(ctx context.Context, v View, f *fold.Fold) (err error) {
 	f.NoteClock(now)
 	serving := rules.Serve(v.Serving(), rules.Tick{}, rules.Tick{Wall: now})
 	err = v.EachLease(ctx, func(h *rules.Held) error {
-		f.Load(h, rules.NextLook(h, now, serving))
+		f.Load(h, rules.ExpiryCheck(h, now, serving))
 		return nil
 	})
 	if err != nil {

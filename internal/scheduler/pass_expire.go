@@ -29,7 +29,7 @@ func (p *pass) findSuspects(ctx context.Context) (suspects []lessor.LeaseID, err
 	for _, id := range ids {
 		switch h := leases[id]; {
 		case h == nil:
-		case rules.NextLook(h, p.now, p.serving) > p.now && rules.Over(h, p.now, p.serving) == "":
+		case rules.ExpiryCheck(h, p.now, p.serving) > p.now && rules.Over(h, p.now, p.serving) == "":
 			p.planCheck(h)
 		default:
 			suspects = append(suspects, id)
@@ -39,7 +39,7 @@ func (p *pass) findSuspects(ctx context.Context) (suspects []lessor.LeaseID, err
 }
 
 func (p *pass) planCheck(h *rules.Held) {
-	p.l.fold.PlanCheck(h.ID, max(p.now+1, rules.NextLook(h, p.now, p.serving)))
+	p.l.fold.PlanCheck(h.ID, max(p.now+1, rules.ExpiryCheck(h, p.now, p.serving)))
 }
 
 // expire judges the suspects again, now that nobody else can change them, answers the calls that came late, and ends what is over: of

@@ -48,7 +48,7 @@ func (r *round) lease(ctx context.Context) error {
 		p.l.parked.wakeTwins(t.call)
 		p.stats.Waited = append(p.stats.Waited, p.now.Sub(t.turn.QueuedAt))
 		p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Leased, Turn: t.turn, Held: t.held})
-		p.l.fold.Grant(t.held, rules.NextLook(t.held, p.now, p.serving))
+		p.l.fold.Grant(t.held, rules.ExpiryCheck(t.held, p.now, p.serving))
 		p.publish(t.turn.Job, t.held.Tenant, func() lessor.Event { return rules.Granted(t.held) })
 	}
 	p.stats.Granted += len(r.taken)

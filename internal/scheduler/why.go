@@ -37,11 +37,11 @@ func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyI
 	in.TenantPaused, in.TenantRunning, in.TenantCap = b.TenantPaused, b.TenantRunning, b.TenantCap
 	in.ClassPaused, in.ClassRunning, in.ClassCap = b.ClassPaused, b.ClassRunning, b.ClassCap
 	if b := p.l.fold.Blocked(st.Spec.Lane.Definition); b.Definition != "" && b.Tenant == st.Spec.Lane.Tenant {
-		in.DefinitionHeld, in.Circuit = b.Paused, &b.Circuit
+		in.DefinitionPaused, in.Circuit = b.Paused, &b.Circuit
 	}
 	in.Asked = p.l.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)
 	if k := p.l.reservedFor(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {
-		in.KeptUnits = k.units
+		in.ReservedUnits = k.units
 	}
 	if !b.LockHeld {
 		return nil
