@@ -110,7 +110,8 @@ func TestCookieIsForThisSiteAlone(t *testing.T) {
 	if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy: %q", csp)
 	}
-	foreign, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/login", strings.NewReader("token="+s.admin))
+	foreign, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/login",
+		strings.NewReader("token="+s.admin))
 	foreign.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	foreign.Header.Set("Sec-Fetch-Site", "cross-site")
 	if status, _ := v.read(v.Do(foreign)); status != http.StatusForbidden {
@@ -165,7 +166,10 @@ func TestTenantsAreWalledOff(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/jobs/" + w.running.ID.String(), "/schedules/nightly-invoices", "/jobs/" + w.done.ID.String() + "/download/payload"} {
+	for _, path := range []string{
+		"/jobs/" + w.running.ID.String(), "/schedules/nightly-invoices",
+		"/jobs/" + w.done.ID.String() + "/download/payload",
+	} {
 		if status, _ := v.get(path); status != http.StatusNotFound {
 			t.Errorf("%s: %d, want 404", path, status)
 		}
@@ -185,7 +189,8 @@ func TestTenantsDoNotSetTheirOwnShare(t *testing.T) {
 	}{{tenantA, false, http.StatusForbidden}, {"", true, http.StatusOK}} {
 		v := w.as(w.issue("operator", c.tenant))
 		if _, page := v.get("/tenants"); strings.Contains(page, `action="/tenants/`+tenantA) != c.offers {
-			t.Errorf("an operator bound to %q is offered the settings of %s: %v, want %v", c.tenant, tenantA, !c.offers, c.offers)
+			t.Errorf("an operator bound to %q is offered the settings of %s: %v, want %v", c.tenant, tenantA, !c.offers,
+				c.offers)
 		}
 		if status, _ := v.post("/tenants/"+tenantA, "weight", "9", "back", "/login"); status != c.status {
 			t.Errorf("an operator bound to %q sets the weight of %s: %d, want %d", c.tenant, tenantA, status, c.status)
@@ -193,7 +198,8 @@ func TestTenantsDoNotSetTheirOwnShare(t *testing.T) {
 	}
 }
 
-// TestLocalVisitorsAreOperators is the loopback rule: no token for what an operator may do, but for what always needs one.
+// TestLocalVisitorsAreOperators is the loopback rule: no token for what an operator may do, but for what always needs
+// one.
 func TestLocalVisitorsAreOperators(t *testing.T) {
 	w := start(t).world()
 	v := w.visitor()
@@ -215,7 +221,9 @@ func TestRefusalsShowAWayOn(t *testing.T) {
 	s := start(t)
 	v := s.visitor()
 	for path, wants := range map[string][]string{
-		"/jobs?state=none":     {"This value does not work", "queued leased running", `href="/jobs">Without this filter`},
+		"/jobs?state=none": {
+			"This value does not work", "queued leased running", `href="/jobs">Without this filter`,
+		},
 		"/jobs?tenant_id=acme": {"a tenant id is a uuid", `href="/jobs">Without this filter`},
 		"/jobs/none":           {"Not found", "no such job", `href="/">Overview`},
 		"/audit?actor=x":       {"Please log in", `href="/login?next=%2faudit%3factor%3dx">Log in with a token`},

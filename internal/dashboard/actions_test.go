@@ -74,7 +74,7 @@ func TestScheduleActions(t *testing.T) {
 	}
 	b.open("/recovery")
 	b.press("Scan now")
-	b.wait(`document.body.innerText.includes("The workspace was looked at.")`)
+	b.wait(`document.body.innerText.includes("The workspace was scanned.")`)
 }
 
 func TestOpenCircuitIsClosedByHand(t *testing.T) {

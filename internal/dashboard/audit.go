@@ -10,31 +10,34 @@ import (
 	"lessor"
 )
 
-// auditPage tells who changed what.
+// auditPage lists who changed what.
 type auditPage struct {
 	Actor, Object string
 	Entries       []auditRow
 	Next          string
 }
 
-// auditRow is one entry and the fields that changed: in sight if they are few, else for who asks.
+// auditRow is one entry and its changed fields: in Changes if they are few, otherwise in More, which the page folds.
 type auditRow struct {
 	lessor.Audited
 	Changes, More []change
 }
 
-// change is one field of an object, as JSON; "" = there was none.
+// change is one field of an object before and after, as JSON; "" = the field was missing.
 type change struct {
 	Field, Before, After string
 }
 
-// changesShown is how many fields a row shows without being asked: what one changes by hand, not a whole new definition.
+// changesShown is the number of fields that a row shows at once: more than people change by hand, and fewer than a
+// definition has.
 const changesShown = 6
 
 func (v *visit) audit() (view, error) {
 	q := v.r.URL.Query()
 	p := auditPage{Actor: strings.TrimSpace(q.Get("actor")), Object: strings.TrimSpace(q.Get("object"))}
-	list, next, err := v.scheduler.Audit(v.r.Context(), lessor.AuditFilter{Actor: p.Actor, Object: p.Object, Limit: pageSize, Cursor: q.Get("cursor")})
+	list, next, err := v.scheduler.Audit(v.r.Context(), lessor.AuditFilter{
+		Actor: p.Actor, Object: p.Object, Limit: pageSize, Cursor: q.Get("cursor"),
+	})
 	p.Next = v.next(next)
 	for _, entry := range list {
 		row := auditRow{Audited: entry, Changes: changes(entry.Before, entry.After)}
@@ -46,7 +49,7 @@ func (v *visit) audit() (view, error) {
 	return view{"Audit", "audit", p}, err
 }
 
-// changes compares two objects field by field. What is no object is one field without a name.
+// changes compares two objects field by field. A value that is not an object counts as one field without a name.
 func changes(before, after json.RawMessage) []change {
 	was, is := fields(before), fields(after)
 	all := maps.Clone(is)
@@ -60,7 +63,7 @@ func changes(before, after json.RawMessage) []change {
 	return list
 }
 
-// maxChange bounds what is shown of one value, in bytes; a definition's payload may have 256 KiB.
+// maxChange bounds the text of one value, in bytes; a definition's payload may have 256 KiB.
 const maxChange = 4 << 10
 
 func shorten(raw json.RawMessage) string {

@@ -7,7 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// audit finds what people who do not see, or see badly, or use no mouse would stumble over. It returns one line a problem.
+// audit finds what people who do not see, or see badly, or use no mouse would stumble over. It returns one line a
+// problem.
 const audit = `(() => {
   const bad = [];
   const at = (el) => el.outerHTML.slice(0, 120);
@@ -76,7 +77,8 @@ func TestPagesAreForEverybody(t *testing.T) {
 	}
 }
 
-// TestEmptyPagesAreForEverybody looks at every page of a server on which nothing happened: it says what to type, and is as good as a full one.
+// TestEmptyPagesAreForEverybody looks at every page of a server on which nothing happened: it says what to type, and is
+// as good as a full one.
 func TestEmptyPagesAreForEverybody(t *testing.T) {
 	s := start(t)
 	b := s.tab(t, s.admin)
@@ -106,13 +108,13 @@ var nothingYet = map[string][]string{
 	"/jobs/bulk?action=cancel": {"No job matches", "Back to the list"},
 	"/leases":                  {"Nothing runs now", "lessor work --type hello"},
 	"/leases?worker_id=none":   {"holds no lease", "Show all leases"},
-	"/workers":                 {"No worker has asked", "lessor work --type hello"},
+	"/workers":                 {"No worker requested work", "lessor work --type hello"},
 	"/schedules":               {"Nothing is scheduled", "lessor schedules apply -f"},
 	"/runs":                    {"No run yet", "lessor submit hello"},
 	"/runs?status=FAILED":      {"No run matches", "Show all runs"},
 	"/tenants":                 {"No tenant yet", "lessor submit hello --tenant"},
 	"/recovery":                {"No command runs", "lessor work --type hello"},
-	"/audit?actor=none":        {"Nobody has changed", "Show all entries"},
+	"/audit?actor=none":        {"No change of a definition", "Show all entries"},
 	"/login":                   nil,
 }
 

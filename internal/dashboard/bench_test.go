@@ -24,7 +24,10 @@ func (s *server) fill(jobs, tenants int) {
 			for from := part * batch; from < jobs; from += 4 * batch {
 				subs := make([]lessor.Submission, min(batch, jobs-from))
 				for i := range subs {
-					subs[i] = lessor.Submission{Type: new("bench"), TenantID: new(fmt.Sprintf("018f0000-0000-7000-8000-%012x", 1+(from+i)%tenants))}
+					subs[i] = lessor.Submission{
+						Type:     new("bench"),
+						TenantID: new(fmt.Sprintf("018f0000-0000-7000-8000-%012x", 1+(from+i)%tenants)),
+					}
 				}
 				if _, err := s.scheduler.SubmitBatch(s.t.Context(), tester, subs); err != nil {
 					s.t.Errorf("submit: %v", err)
@@ -59,7 +62,9 @@ func BenchmarkPages(b *testing.B) {
 		for range 20 {
 			s.lease("worker", "bench")
 		}
-		for _, path := range []string{"/", "/jobs", "/jobs?type=bench&state=queued", "/leases", "/workers", "/runs", "/tenants", "/schedules"} {
+		for _, path := range []string{
+			"/", "/jobs", "/jobs?type=bench&state=queued", "/leases", "/workers", "/runs", "/tenants", "/schedules",
+		} {
 			b.Run(fmt.Sprintf("queued=%d,ended=%d%s", size.jobs, size.ended, path), func(b *testing.B) {
 				for b.Loop() {
 					if status := s.show(path, ""); status != http.StatusOK {
@@ -71,8 +76,9 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// BenchmarkLifecycles shows what open dashboards cost the scheduler: jobs that are submitted, leased and completed while nobody looks, and
-// while 200 pages follow. The pages are asked for inside the process, as browsers do their part elsewhere.
+// BenchmarkLifecycles shows what open dashboards cost the scheduler: jobs that are submitted, leased and completed
+// while nobody looks, and while 200 pages follow. The pages are asked for inside the process, as browsers do their part
+// elsewhere.
 func BenchmarkLifecycles(b *testing.B) {
 	for _, dashboards := range []int{0, 200} {
 		b.Run(fmt.Sprintf("dashboards=%d", dashboards), func(b *testing.B) {
@@ -94,8 +100,8 @@ func BenchmarkLifecycles(b *testing.B) {
 	}
 }
 
-// BenchmarkSecondOfDashboards is what 200 open pages cost in one second, whatever else the machine does: each asks once, and what they share is
-// made anew.
+// BenchmarkSecondOfDashboards is what 200 open pages cost in one second, whatever else the machine does: each asks
+// once, and what they share is made anew.
 func BenchmarkSecondOfDashboards(b *testing.B) {
 	s := start(b)
 	s.fill(10_000, 100)
@@ -152,13 +158,16 @@ func (s *server) live(n int) {
 			for done := k * most; done < n; done += 4 * most {
 				subs := make([]lessor.Submission, most)
 				for i := range subs {
-					subs[i] = lessor.Submission{Type: &worker, TenantID: new(fmt.Sprintf("018f0000-0000-7000-8000-%012x", 1+k))}
+					subs[i] = lessor.Submission{
+						Type: &worker, TenantID: new(fmt.Sprintf("018f0000-0000-7000-8000-%012x", 1+k)),
+					}
 				}
 				if _, err := s.scheduler.SubmitBatch(s.t.Context(), tester, subs); err != nil {
 					s.t.Errorf("submit: %v", err)
 					return
 				}
-				grants, denial, err := s.scheduler.Request(s.t.Context(), tester, lessor.LeaseRequest{WorkerID: &worker, Types: []string{worker}, MaxLeases: new(int64(most))})
+				grants, denial, err := s.scheduler.Request(s.t.Context(), tester,
+					lessor.LeaseRequest{WorkerID: &worker, Types: []string{worker}, MaxLeases: new(int64(most))})
 				if err != nil || denial != nil {
 					s.t.Errorf("request: %v %v", denial, err)
 					return

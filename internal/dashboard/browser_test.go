@@ -106,7 +106,8 @@ func (b *tab) text(expression string) string {
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+`)`))
+		ok, err := chromedp.Run(b.ctx,
+			chromedp.Evaluate[bool](`document.readyState === "complete" && !!(`+expression+`)`))
 		if err == nil && ok {
 			return
 		}
@@ -136,7 +137,8 @@ func (b *tab) send(action string) {
 	b.wait(`!window.before`)
 }
 
-// listen begins to note what goes wrong. What it returns tells what the browser had to say against the pages since it was last asked: errors of scripts, of the policy, of what did not load.
+// listen begins to note what goes wrong. What it returns tells what the browser had to say against the pages since it
+// was last asked: errors of scripts, of the policy, of what did not load.
 func (b *tab) listen() (complaints func() []string) {
 	b.t.Helper()
 	next, stop := iter.Pull2(chromedp.Console(b.ctx))

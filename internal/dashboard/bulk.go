@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"sync"
 
@@ -11,20 +10,19 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// A bulk operation touches at most so many jobs, several run at a time, and the results of the last are remembered.
 const (
-	maxBulk     = 10_000
+	maxBulk     = 10_000 // jobs of one operation
 	bulkPage    = 1000
-	bulkWorkers = 2
-	bulkWaiting = 16 // or running
-	bulksKept   = 100
+	bulkWorkers = 2   // operations that run at once
+	bulkWaiting = 16  // operations that wait or run
+	bulksKept   = 100 // operations whose results are remembered
 )
 
-// bulks are operations on all jobs that a filter finds.
+// bulks are operations on all jobs that match a filter.
 type bulks struct {
 	work   chan *bulk
-	places *quota.Limit // of operations that wait or run; one tenant gets at most half
-	mu     sync.Mutex   // of the fields below, and of those of a bulk that change
+	places *quota.Limit // bounds the operations that wait or run; one tenant gets at most half
+	mu     sync.Mutex   // guards the fields below, and the state of each bulk
 	last   int
 	all    map[string]*bulk
 }
@@ -33,29 +31,39 @@ func newBulks() bulks {
 	return bulks{work: make(chan *bulk, bulkWaiting), places: quota.New(bulkWaiting), all: map[string]*bulk{}}
 }
 
-// bulk is one of them.
+// bulk is one operation.
 type bulk struct {
 	caller scheduler.Caller
 	ask    lessor.JobFilter
 	bulkState
 }
 
-// bulkState is what a page shows of it.
+// bulkState is the progress of an operation, for its page.
 type bulkState struct {
 	ID      string
 	Action  string // cancel or retry
 	Filter  jobFilter
-	Found   int // how many there were when it began
-	Looked  int
+	Found   int // jobs that matched at its start
+	Looked  int // jobs that were handled
 	Changed int
-	Skipped int // in a state that does not allow it
+	Skipped int // jobs in a state that does not allow it
 	Failed  string
 	Ended   bool
 }
 
-var errBulkBusy = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "other bulk operations are waiting; try again when they are done"}
+var (
+	errBulkBusy = &lessor.Error{
+		Code: lessor.CodeRateLimited, Detail: "other bulk operations are waiting; try again when they are done",
+	}
+	errBulk = &lessor.Error{
+		Code: lessor.CodeInvalidValue, Detail: "a bulk operation is cancel or retry, on 1 to 10000 jobs",
+	}
+	errNoBulk = &lessor.Error{
+		Code: lessor.CodeRouteNotFound, Detail: "this operation is not known here; a restart forgets them",
+	}
+)
 
-// add begins an operation and returns its id.
+// add queues an operation and returns its id.
 func (b *bulks) add(one *bulk) (string, error) {
 	if !b.places.Enter(one.caller.Tenant, 1) {
 		return "", errBulkBusy
@@ -66,11 +74,11 @@ func (b *bulks) add(one *bulk) (string, error) {
 	b.all[one.ID] = one
 	delete(b.all, strconv.Itoa(b.last-bulksKept))
 	b.mu.Unlock()
-	b.work <- one // there is room for as many as there are places
+	b.work <- one // does not block: the channel has room for all places
 	return one.ID, nil
 }
 
-// find returns how an operation stands, to those who began it or share its walls.
+// find returns the progress of an operation to callers without a tenant and to callers of the same tenant.
 func (b *bulks) find(id string, c scheduler.Caller) (bulkState, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,14 +89,14 @@ func (b *bulks) find(id string, c scheduler.Caller) (bulkState, bool) {
 	return one.bulkState, true
 }
 
-func (b *bulks) note(one *bulk, change func(*bulkState)) {
+func (b *bulks) update(one *bulk, change func(*bulkState)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change(&one.bulkState)
 }
 
-// workOff runs operations until ctx is done.
-func (d *Dashboard) workOff(ctx context.Context) {
+// runBulks runs operations until ctx is done.
+func (d *Dashboard) runBulks(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -96,7 +104,7 @@ func (d *Dashboard) workOff(ctx context.Context) {
 		case one := <-d.bulk.work:
 			err := d.run(ctx, one)
 			d.bulk.places.Leave(one.caller.Tenant, 1)
-			d.bulk.note(one, func(s *bulkState) {
+			d.bulk.update(one, func(s *bulkState) {
 				s.Ended = true
 				if err != nil {
 					s.Failed = err.Error()
@@ -107,7 +115,7 @@ func (d *Dashboard) workOff(ctx context.Context) {
 	}
 }
 
-// run goes through the jobs, newest first. The cursor is a job's place, so jobs that leave the filter on the way do not disturb it.
+// run handles the jobs, newest first. The cursor is the place of a job, so it stays valid when jobs leave the filter.
 func (d *Dashboard) run(ctx context.Context, one *bulk) error {
 	ask := one.ask
 	for looked := 0; looked < one.Found; {
@@ -117,7 +125,7 @@ func (d *Dashboard) run(ctx context.Context, one *bulk) error {
 			return err
 		}
 		for _, job := range jobs {
-			if err := d.touch(ctx, one, job.ID); err != nil {
+			if err := d.change(ctx, one, job.ID); err != nil {
 				return err
 			}
 		}
@@ -130,20 +138,19 @@ func (d *Dashboard) run(ctx context.Context, one *bulk) error {
 	return nil
 }
 
-// touch does it to one job. A refusal is about that job alone.
-func (d *Dashboard) touch(ctx context.Context, one *bulk, id lessor.JobID) error {
+// change cancels or retries one job. If the job's state does not allow it, the job is skipped.
+func (d *Dashboard) change(ctx context.Context, one *bulk, id lessor.JobID) error {
 	var err error
 	if one.Action == "cancel" {
 		_, err = d.scheduler.Cancel(ctx, one.caller, id, false)
 	} else {
 		_, err = d.scheduler.Retry(ctx, one.caller, id)
 	}
-	var refusal *lessor.Error
-	skipped := errors.As(err, &refusal) && (refusal.Code == lessor.CodeConflict || refusal.Code == lessor.CodeJobNotFound)
+	skipped := lessor.CodeOf(err) == lessor.CodeConflict || lessor.CodeOf(err) == lessor.CodeJobNotFound
 	if err != nil && !skipped {
 		return err
 	}
-	d.bulk.note(one, func(s *bulkState) {
+	d.bulk.update(one, func(s *bulkState) {
 		s.Looked++
 		if skipped {
 			s.Skipped++
@@ -152,4 +159,66 @@ func (d *Dashboard) touch(ctx context.Context, one *bulk, id lessor.JobID) error
 		}
 	})
 	return nil
+}
+
+// bulkQuestion is the page that asks for confirmation.
+type bulkQuestion struct {
+	Action  string
+	Filter  jobFilter
+	Count   int
+	AtLeast bool // more jobs match than one operation takes
+}
+
+// bulkAsk counts the jobs of an operation.
+func (v *visit) bulkAsk() (view, error) {
+	q := v.r.URL.Query()
+	p := bulkQuestion{Action: q.Get("action"), Filter: readFilter(q)}
+	if p.Action != "cancel" && p.Action != "retry" {
+		return view{}, errBulk
+	}
+	ask, err := p.Filter.ask()
+	if err != nil {
+		return view{}, err
+	}
+	for ask.Limit = bulkPage; p.Count < maxBulk; {
+		jobs, next, err := v.scheduler.Jobs(v.r.Context(), v.caller, ask)
+		if err != nil {
+			return view{}, err
+		}
+		p.Count += len(jobs)
+		if ask.Cursor = next; next == "" {
+			return view{"Bulk " + p.Action, "bulk", p}, nil
+		}
+	}
+	p.AtLeast = true
+	return view{"Bulk " + p.Action, "bulk", p}, nil
+}
+
+// bulkStart starts an operation on as many jobs as were counted.
+func (v *visit) bulkStart() error {
+	found, err := strconv.Atoi(v.form.Get("count"))
+	action := v.form.Get("action")
+	if err != nil || found < 1 || found > maxBulk || action != "cancel" && action != "retry" {
+		return errBulk
+	}
+	filter := readFilter(v.form)
+	ask, err := filter.ask()
+	if err != nil {
+		return err
+	}
+	state := bulkState{Action: action, Filter: filter, Found: found}
+	id, err := v.bulk.add(&bulk{caller: v.caller, ask: ask, bulkState: state})
+	if err != nil {
+		return err
+	}
+	v.redirect("/jobs/bulk/" + id)
+	return nil
+}
+
+func (v *visit) bulkProgress() (view, error) {
+	state, ok := v.bulk.find(v.r.PathValue("id"), v.caller)
+	if !ok {
+		return view{}, errNoBulk
+	}
+	return view{"Bulk " + state.Action, "progress", state}, nil
 }

@@ -7,48 +7,47 @@ import (
 	"time"
 )
 
-// The bounds of the cache. A part counts with its body once it is made; what does not fit is shown to those who wait for it and
-// not kept.
+// The bounds of the cache. A part that does not fit is sent to the visitors who wait for it, and not kept.
 const (
 	maxParts     = 512
 	maxPartBytes = 32 << 20
 )
 
-// cache keeps the changing parts of pages for as long as they may be old.
+// cache keeps the changing parts of pages for liveEvery.
 type cache struct {
 	mu    sync.Mutex
 	all   map[string]*part
-	bytes int // of the bodies in all
+	bytes int // size of all bodies
 }
 
-// part is the changing part of one page, made by the first who asks.
+// part is the changing part of one page. The first request renders it.
 type part struct {
 	since time.Time
-	made  chan struct{} // closed when body and err are there
+	made  chan struct{} // closed when body and err are set
 	body  []byte
 	err   error
 }
 
 var errUnmade = errors.New("the part was not made")
 
-// get returns the part with this key, begun at most liveEvery ago.
+// get returns the part with this key, which is at most liveEvery old.
 func (c *cache) get(key string, render func() ([]byte, error)) ([]byte, error) {
 	p, mine := c.part(key, time.Now())
 	if mine {
 		defer close(p.made)
-		p.err = errUnmade // for those who wait, should it panic
+		p.err = errUnmade // for the requests that wait, in case render panics
 		body, err := render()
 		c.keep(key, p, body, err)
 		return body, err
 	}
 	<-p.made
 	if p.err != nil {
-		return render() // whoever made it may just have left
+		return render() // the first visitor may have left
 	}
 	return p.body, nil
 }
 
-// part returns the part with this key, and whether the caller is to make it.
+// part returns the part with this key, and whether the caller must render it.
 func (c *cache) part(key string, now time.Time) (p *part, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +65,7 @@ func (c *cache) part(key string, now time.Time) (p *part, mine bool) {
 	return p, true
 }
 
-// keep gives a part its body. It stays for others if it was made and there is room.
+// keep sets the body of a part. The part stays in the cache if there was no error and there is room.
 func (c *cache) keep(key string, p *part, body []byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +79,7 @@ func (c *cache) keep(key string, p *part, body []byte, err error) {
 	c.bytes += len(body)
 }
 
-// expire drops the parts that are old until ctx is done, so that nothing is kept for pages that nobody looks at any more.
+// expire drops old parts until ctx is done, so that nothing is kept for pages without visitors.
 func (c *cache) expire(ctx context.Context) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
@@ -96,7 +95,7 @@ func (c *cache) expire(ctx context.Context) {
 	}
 }
 
-// drop forgets the parts that are too old to be shown.
+// drop removes the parts that are too old.
 func (c *cache) drop(now time.Time) {
 	for key, p := range c.all {
 		if now.Sub(p.since) >= liveEvery {

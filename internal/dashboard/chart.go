@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The size of a chart's picture, in its own units; the page scales it.
+// The size of a chart in its own units; the page scales it.
 const (
 	chartWidth  = 600
 	chartHeight = 120
@@ -23,13 +23,13 @@ type chart struct {
 // line is one series of a chart.
 type line struct {
 	Name  string
-	Class string // its colour
+	Class string // CSS class for its colour
 	Now   int    // its last value, or its sum
-	Note  string // what Now is
+	Note  string // says which
 	Path  string // SVG path
 }
 
-// throughput draws what was submitted and what ended, by minute.
+// throughput draws the jobs that were submitted and that ended, by minute.
 func throughput(hour []slot) chart {
 	perMinute := int(time.Minute / slotTime)
 	series := make([][]int, 3)
@@ -44,7 +44,11 @@ func throughput(hour []slot) chart {
 			series[k] = append(series[k], sums[k])
 		}
 	}
-	lines := []line{{Name: "submitted", Class: "submitted"}, {Name: "completed", Class: "completed"}, {Name: "failed or expired", Class: "failed"}}
+	lines := []line{
+		{Name: "submitted", Class: "submitted"},
+		{Name: "completed", Class: "completed"},
+		{Name: "failed or expired", Class: "failed"},
+	}
 	for k := range lines {
 		for _, v := range series[k] {
 			lines[k].Now += v
@@ -54,7 +58,7 @@ func throughput(hour []slot) chart {
 	return draw(lines, series)
 }
 
-// depths draws how many jobs waited.
+// depths draws the number of waiting jobs.
 func depths(hour []slot, now int) chart {
 	values := make([]int, len(hour))
 	for i, s := range hour {
@@ -91,14 +95,14 @@ func draw(lines []line, series [][]int) chart {
 	return c
 }
 
-// bar is a part of a whole as a picture, 0 to 100.
+// bar is a percentage as a picture.
 type bar struct {
 	Percent float64
 	Class   string
 	Label   string
 }
 
-// share is n of whole in per cent, at most 100.
+// share returns n of whole in per cent, at most 100.
 func share(n, whole int) float64 {
 	if whole <= 0 {
 		return 0

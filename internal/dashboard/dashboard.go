@@ -1,13 +1,14 @@
-// Package dashboard is the scheduler as web pages: it shows its state to people and lets them act on it.
+// Package dashboard shows the scheduler as web pages, on which people can also act.
 //
-// Pages are rendered here, from the scheduler's own methods and with the visitor's own rights, so that what a page shows and does is
-// what the API would show and do. They work without JavaScript; with it they follow the scheduler (live.go).
+// The server renders the pages with the scheduler's own methods and the visitor's own rights, so that a page shows and
+// does what the API would. Pages work without JavaScript; with it they follow the scheduler (live.go).
 //
-// It promises: whatever callers store (payloads, names, messages) is shown as text; no page's cost grows with the history, and a page that
-// many look at is rendered once a second, not once a visitor; sessions, bulk operations and streams are bounded. It decides
-// nothing about jobs and leases.
+// Text that callers store (payloads, names, messages) is always shown as text (TestStoredTextIsOnlyText). The cost of a
+// page does not grow with the history (BenchmarkPages), and a page with many visitors is rendered once a second, not
+// once per visitor. Sessions, bulk operations and streams are bounded. The package decides nothing about jobs and
+// leases.
 //
-// Called by httpapi, which has checked the Host header, the origin and the path before.
+// httpapi calls it after it has checked the Host header, the origin and the path.
 package dashboard
 
 import (
@@ -27,11 +28,11 @@ import (
 	"lessor/internal/token"
 )
 
-// Config is what a dashboard is made of. Scheduler and Tokens are required.
+// Config holds the parts of a dashboard. Scheduler and Tokens are required.
 type Config struct {
 	Scheduler *scheduler.Scheduler
 	Tokens    *token.Book
-	Recovery  *recovery.Monitor // nil = this node judges no workspace
+	Recovery  *recovery.Monitor // nil = this node monitors no workspace
 	Log       *slog.Logger      // nil = silent
 	Version   string
 }
@@ -54,7 +55,7 @@ type Dashboard struct {
 	changes   atomic.Uint64 // grows with every commit
 }
 
-// New returns a dashboard. Run feeds its charts and works off bulk operations.
+// New returns a dashboard. Its charts and bulk operations need Run.
 func New(cfg Config) *Dashboard {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -68,18 +69,18 @@ func New(cfg Config) *Dashboard {
 	return d
 }
 
-// Run works until ctx is done.
+// Run fills the charts, expires the cache and runs bulk operations until ctx is done.
 func (d *Dashboard) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { d.sample(ctx) })
 	all.Go(func() { d.cache.expire(ctx) })
 	for range bulkWorkers {
-		all.Go(func() { d.workOff(ctx) })
+		all.Go(func() { d.runBulks(ctx) })
 	}
 	all.Wait()
 }
 
-// Observe is told about every commit.
+// Observe is called after every commit.
 func (d *Dashboard) Observe(s scheduler.Stats) {
 	if s.Err != nil {
 		return
@@ -88,7 +89,8 @@ func (d *Dashboard) Observe(s scheduler.Stats) {
 	d.changes.Add(1)
 }
 
-// Serve answers a request, if it is for a page, or of somebody who looks for one that there is not.
+// Serve answers a request for a page, and a browser's request for a page that does not exist. It reports whether it
+// did.
 func (d *Dashboard) Serve(w http.ResponseWriter, r *http.Request, v httpapi.Visitor) bool {
 	var handler http.Handler = d.mux
 	if _, pattern := d.mux.Handler(r); pattern == "" {
@@ -104,18 +106,18 @@ func (d *Dashboard) Serve(w http.ResponseWriter, r *http.Request, v httpapi.Visi
 
 var errNoPage = &lessor.Error{Code: lessor.CodeRouteNotFound, Detail: "There is no page at this address."}
 
-// wantsPage reports whether a browser asks, and not for something of the API.
+// wantsPage reports whether a browser asks for a page, and not for a resource of the API.
 func wantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/api/")
 }
 
 type visitorKey struct{}
 
-// guard sets what holds for every answer: nothing is loaded from elsewhere, no script or style but our own files runs, and nobody
-// shows us in a frame.
+// guard sets the security headers of every answer: a page loads nothing from other sites, runs no script or style but
+// its own files, and cannot be shown in a frame.
 func guard(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "+
+		"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

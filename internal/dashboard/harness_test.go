@@ -42,7 +42,8 @@ type server struct {
 
 func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "lessor.db"), Synchronous: "OFF"})
+	store, err := sqlite.Open(t.Context(),
+		sqlite.Config{Path: filepath.Join(t.TempDir(), "lessor.db"), Synchronous: "OFF"})
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
@@ -51,8 +52,12 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 	sched := scheduler.New(store, scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
-		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
-		Jobs:    rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
+		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{
+			Failures: 5, Cooldown: 5 * time.Minute,
+		},
+		Jobs: rules.SubmitConfig{
+			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10,
+		},
 		Observe: func(st scheduler.Stats) { s.Observe(st) },
 	})
 	workspace, err := sentinel.Open(t.TempDir())
@@ -71,7 +76,10 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 		t.Fatal(err)
 	}
 	s.url = "http://" + ln.Addr().String()
-	cfg := httpapi.Config{Scheduler: sched, Tokens: book, Telemetry: telemetry.New(), Recovery: monitor, ListenAddr: ln.Addr().String(), Pages: s.Serve}
+	cfg := httpapi.Config{
+		Scheduler: sched, Tokens: book, Telemetry: telemetry.New(), Recovery: monitor, ListenAddr: ln.Addr().String(),
+		Pages: s.Serve,
+	}
 	for _, e := range edit {
 		e(&cfg)
 	}
@@ -187,7 +195,8 @@ func (s *server) lease(worker, typ string) lessor.Grant {
 	s.t.Helper()
 	caller := tester
 	caller.Agent = "test-agent/1.0"
-	grants, denial, err := s.scheduler.Request(s.t.Context(), caller, lessor.LeaseRequest{WorkerID: &worker, Types: []string{typ}})
+	grants, denial, err := s.scheduler.Request(s.t.Context(), caller,
+		lessor.LeaseRequest{WorkerID: &worker, Types: []string{typ}})
 	if err != nil || denial != nil {
 		s.t.Fatalf("request: %v %v", denial, err)
 	}
@@ -253,18 +262,27 @@ func (s *server) world() world {
 	s.t.Helper()
 	w := world{server: s}
 	s.breakCircuit("warehouse.synchronise.prices")
-	w.failed = s.submit(lessor.Submission{Type: new("mail.send"), TenantID: new(tenantB), MaxAttempts: new(int64(1)), Tags: []string{"night"}})
+	w.failed = s.submit(lessor.Submission{
+		Type: new("mail.send"), TenantID: new(tenantB), MaxAttempts: new(int64(1)), Tags: []string{"night"},
+	})
 	s.finish(s.lease("mailer-1", "mail.send"), "failed", "connection refused by smtp.example.org")
-	w.done = s.submit(lessor.Submission{Type: new("report.build"), TenantID: new(tenantA), Payload: []byte(`{"month":"2026-10","pages":12}`), Tags: []string{"monthly", "pdf"}})
+	w.done = s.submit(lessor.Submission{
+		Type: new("report.build"), TenantID: new(tenantA), Payload: []byte(`{"month":"2026-10","pages":12}`),
+		Tags: []string{"monthly", "pdf"},
+	})
 	g := s.lease("builder-1", "report.build")
 	s.beat(g, 0.9, "almost")
 	s.finish(g, "completed", `{"url":"https://example.org/r.pdf"}`)
-	w.running = s.submit(lessor.Submission{Type: new("video.encode"), TenantID: new(tenantA), RequestedUnits: new(int64(4)), Priority: new("high")})
+	w.running = s.submit(lessor.Submission{
+		Type: new("video.encode"), TenantID: new(tenantA), RequestedUnits: new(int64(4)), Priority: new("high"),
+	})
 	w.held = s.lease("encoder-7.video.eu-central-1.example.org", "video.encode")
 	time.Sleep(2 * time.Millisecond) // instants are milliseconds: a beat is to be later than its grant
 	s.beat(w.held, 0.42, "frame 4200 of 10000")
 	for range 3 {
-		w.queued = s.submit(lessor.Submission{Type: new("thumbnail.make"), TenantID: new(tenantB), LockKey: new("thumbnails")})
+		w.queued = s.submit(lessor.Submission{
+			Type: new("thumbnail.make"), TenantID: new(tenantB), LockKey: new("thumbnails"),
+		})
 	}
 	s.define("nightly-invoices", "report.build", 3600)
 	if _, err := s.scheduler.Trigger(s.t.Context(), tester, "nightly-invoices"); err != nil {
@@ -290,7 +308,8 @@ func tenant(s string) lessor.TenantID {
 // paths are all pages of a world.
 func (w world) paths() []string {
 	return []string{
-		"/", "/jobs", "/jobs/" + w.running.ID.String(), "/jobs/" + w.failed.ID.String(), "/leases", "/workers", "/schedules", "/schedules/nightly-invoices",
+		"/", "/jobs", "/jobs/" + w.running.ID.String(), "/jobs/" + w.failed.ID.String(), "/leases", "/workers",
+		"/schedules", "/schedules/nightly-invoices",
 		"/runs", "/tenants", "/recovery", "/audit", "/jobs/bulk?action=cancel&state=queued", "/login",
 	}
 }

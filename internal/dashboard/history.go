@@ -9,17 +9,18 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// The charts show an hour in slots of 30 s. What they show is this node's own count since its start: no query, however much there is.
+// The charts show an hour in slots of 30 s. Each node counts for itself since its start, so that a chart needs no
+// query.
 const (
 	slotTime = 30 * time.Second
 	slots    = 120
 )
 
-// slot is what happened in one slot of time.
+// slot counts the events of 30 s.
 type slot struct {
-	n                               int64 // which one, in slots since 1970
-	submitted, completed, otherwise int   // otherwise = attempts that ended without success
-	depth                           int   // jobs that were queued and due, as last seen
+	n                               int64 // its number since 1970
+	submitted, completed, otherwise int   // otherwise counts attempts that ended without success
+	depth                           int   // jobs that were queued and due in the last sample
 	sampled                         bool
 }
 
@@ -29,7 +30,7 @@ type history struct {
 	ring [slots]slot
 }
 
-// at returns the slot of a time, emptied if it was an older one's.
+// at returns the slot of a time. It clears a slot of an older hour.
 func (h *history) at(now time.Time) *slot {
 	n := now.UnixNano() / int64(slotTime)
 	s := &h.ring[n%slots]
@@ -39,7 +40,7 @@ func (h *history) at(now time.Time) *slot {
 	return s
 }
 
-// count adds what one commit did.
+// count adds the results of one commit.
 func (h *history) count(st scheduler.Stats) {
 	if st.Submitted == 0 && len(st.Ended) == 0 {
 		return
@@ -64,7 +65,7 @@ func (h *history) depth(n int) {
 	s.depth, s.sampled = n, true
 }
 
-// last returns the hour before now, oldest first, with empty slots where nothing was seen.
+// last returns the hour before now, oldest first, with empty slots where there is no data.
 func (h *history) last(now time.Time) []slot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +81,7 @@ func (h *history) last(now time.Time) []slot {
 	return list
 }
 
-// sample notes the depth of the queue now and then.
+// sample stores the depth of the queue three times per slot.
 func (d *Dashboard) sample(ctx context.Context) {
 	tick := time.NewTicker(slotTime / 3)
 	defer tick.Stop()

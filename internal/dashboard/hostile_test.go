@@ -9,7 +9,8 @@ import (
 
 // hostile is what somebody might store to take over the browser of whoever looks.
 var hostile = []string{
-	`<script>window.owned=1</script>`, `"><img src=x onerror="window.owned=1">`, `{{.}}{{template "layout" .}}`, "\u202egnp.exe\u202c", `javascript:window.owned=1`,
+	`<script>window.owned=1</script>`, `"><img src=x onerror="window.owned=1">`, `{{.}}{{template "layout" .}}`,
+	"\u202egnp.exe\u202c", `javascript:window.owned=1`,
 	`' onfocus='window.owned=1' autofocus='`, `</code></td><svg onload=window.owned=1>`,
 }
 

@@ -11,14 +11,14 @@ import (
 	"lessor/internal/token"
 )
 
-// maxEvents bounds how much of a record a page shows; a job that was retried for long has more.
+// maxEvents bounds the events of a record on a page; a job that was retried often has more.
 const maxEvents = 200
 
-// jobPage is all about one job.
+// jobPage shows everything about one job.
 type jobPage struct {
 	Job       lessor.Job
 	Lease     *leaseRow
-	Why       *lessor.Why // of a job that waits
+	Why       *lessor.Why // for a job that waits
 	Events    []lessor.Event
 	More      bool // the record is longer
 	Timeline  timeline
@@ -28,10 +28,10 @@ type jobPage struct {
 	CanRevoke bool
 }
 
-// maxText bounds what a page shows of something that a job carries, in bytes.
+// maxText bounds the text of a payload, result or checkpoint on a page, in bytes.
 const maxText = 256 << 10
 
-// carried is something that a job carries, shown as text.
+// carried is a payload, result or checkpoint as text.
 type carried struct {
 	Name, Title, Text string
 	Whole             bool // Text is all of it
@@ -65,12 +65,13 @@ func (v *visit) job() (view, error) {
 	p.carry()
 	open := p.Job.LeaseID != nil || p.Job.State == lessor.Queued || p.Job.RetryAt != 0
 	p.CanCancel = open && v.can(token.Submit)
-	p.CanRetry = p.Job.LeaseID == nil && p.Job.State != lessor.Queued && p.Job.State != lessor.Completed && v.can(token.Submit)
+	ended := p.Job.LeaseID == nil && p.Job.State != lessor.Queued
+	p.CanRetry = ended && p.Job.State != lessor.Completed && v.can(token.Submit)
 	p.CanRevoke = p.Job.LeaseID != nil && v.can(token.Revoke)
 	return view{p.Job.Type, "job", p}, nil
 }
 
-// wait tells why a job that waits does not run.
+// wait reads why a job that waits does not run.
 func (p *jobPage) wait(ctx context.Context, v *visit) error {
 	if p.Job.LeaseID != nil || p.Job.State != lessor.Queued && p.Job.RetryAt == 0 {
 		return nil
@@ -80,12 +81,16 @@ func (p *jobPage) wait(ctx context.Context, v *visit) error {
 	return err
 }
 
-// carry collects what the job carries.
+// carry collects payload, result and checkpoint.
 func (p *jobPage) carry() {
 	for _, c := range []struct {
 		name, title string
 		raw         []byte
-	}{{"payload", "Payload", p.Job.Payload}, {"result", "Result", p.Job.Result}, {"checkpoint", "Checkpoint", p.Job.Checkpoint}} {
+	}{
+		{"payload", "Payload", p.Job.Payload},
+		{"result", "Result", p.Job.Result},
+		{"checkpoint", "Checkpoint", p.Job.Checkpoint},
+	} {
 		if len(c.raw) > 0 && !bytes.Equal(c.raw, []byte("null")) {
 			text, whole := indent.JSON(c.raw, "", maxText)
 			p.Carries = append(p.Carries, carried{c.name, c.title, string(text), whole})
@@ -93,7 +98,8 @@ func (p *jobPage) carry() {
 	}
 }
 
-// leaseOf finds a job's live lease among those of its worker, which the record names; nil if it has just ended.
+// leaseOf finds the live lease of a job among those of its worker, which is in the record. It returns nil if the lease
+// has just ended.
 func (v *visit) leaseOf(ctx context.Context, job lessor.Job, events []lessor.Event) (*leaseRow, error) {
 	worker := ""
 	for _, e := range events {
@@ -105,7 +111,7 @@ func (v *visit) leaseOf(ctx context.Context, job lessor.Job, events []lessor.Eve
 	if worker == "" || !v.can(token.ReadLeases) {
 		return nil, nil
 	}
-	list, _, err := v.scheduler.Leases(ctx, v.caller, worker, leasesLooked, "")
+	list, _, err := v.scheduler.Leases(ctx, v.caller, worker, leasesRead, "")
 	if err != nil {
 		return nil, err
 	}

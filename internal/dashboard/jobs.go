@@ -10,10 +10,10 @@ import (
 	"lessor/internal/token"
 )
 
-// pageSize is how many rows a list shows.
+// pageSize is the number of rows of a list.
 const pageSize = 50
 
-// jobsPage is a list of jobs, and what it was filtered by.
+// jobsPage is a list of jobs, and its filter.
 type jobsPage struct {
 	Filter jobFilter
 	States []lessor.State
@@ -22,7 +22,7 @@ type jobsPage struct {
 	CanAct bool
 }
 
-// jobFilter is a filter as it stands in an address.
+// jobFilter is a filter as it is written in an address.
 type jobFilter struct {
 	State, Type, Tenant, Tag string
 }
@@ -32,10 +32,10 @@ func readFilter(q url.Values) jobFilter {
 	return jobFilter{word("state"), word("type"), word("tenant_id"), word("tag")}
 }
 
-// Empty reports whether all jobs are meant.
+// Empty reports whether the filter selects all jobs.
 func (f jobFilter) Empty() bool { return f == jobFilter{} }
 
-// Query is the filter as part of an address.
+// Query returns the filter as part of an address.
 func (f jobFilter) Query() string {
 	q := url.Values{}
 	for name, value := range map[string]string{"state": f.State, "type": f.Type, "tenant_id": f.Tenant, "tag": f.Tag} {
@@ -46,7 +46,7 @@ func (f jobFilter) Query() string {
 	return q.Encode()
 }
 
-// ask is the filter as the scheduler takes it.
+// ask returns the filter for the scheduler.
 func (f jobFilter) ask() (lessor.JobFilter, error) {
 	a := lessor.JobFilter{State: lessor.State(f.State), Type: f.Type, Tag: f.Tag}
 	var err error
@@ -54,7 +54,7 @@ func (f jobFilter) ask() (lessor.JobFilter, error) {
 	return a, err
 }
 
-// readTenant reads a tenant's id; none is nil.
+// readTenant reads the id of a tenant; "" gives nil.
 func readTenant(s string) (*lessor.TenantID, error) {
 	if s == "" {
 		return nil, nil
@@ -80,7 +80,7 @@ func (v *visit) jobs() (view, error) {
 	return view{"Jobs", "jobs", p}, err
 }
 
-// next is the address of the page after this one.
+// next returns the address of the next page.
 func (v *visit) next(cursor string) string {
 	if cursor == "" {
 		return ""
@@ -91,7 +91,7 @@ func (v *visit) next(cursor string) string {
 	return v.r.URL.Path + "?" + q.Encode()
 }
 
-// jobID is the id in the path. An ill-formed one is the id of no job.
+// jobID returns the id in the path. There is no job with an ill-formed id.
 func (v *visit) jobID() (lessor.JobID, error) {
 	u, err := lessor.ParseUUID(v.r.PathValue("id"))
 	if err != nil {
@@ -127,7 +127,7 @@ func (v *visit) retry() error {
 	return v.back("/jobs/"+id.String(), "retried")
 }
 
-// download sends what a job carries.
+// download sends the payload, result or checkpoint of a job.
 func (v *visit) download() error {
 	id, err := v.jobID()
 	if err != nil {
@@ -146,12 +146,12 @@ func (v *visit) download() error {
 	return nil
 }
 
-// sendFile sends what callers stored as a file, never as a page.
+// sendFile sends data of callers as a file, never as a page.
 func (v *visit) sendFile(name string, body []byte) {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(name))
 	h.Set("X-Content-Type-Options", "nosniff")
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = v.w.Write(body) // a visitor who is gone cannot be told
+	_, _ = v.w.Write(body) // an error means that the visitor is gone
 }

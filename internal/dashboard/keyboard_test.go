@@ -41,7 +41,8 @@ func (b *tab) key(keys string, mods ...chromedp.KeyOption) {
 	do(b, chromedp.KeyEvent(keys, mods...))
 }
 
-// fromTop lets the next Tab begin at the top of the page, also where something takes the focus: the browser gives that at the first frame, which may come after the page is loaded.
+// fromTop lets the next Tab begin at the top of the page, also where something takes the focus: the browser gives that
+// at the first frame, which may come after the page is loaded.
 func (b *tab) fromTop() {
 	b.t.Helper()
 	b.wait(`document.activeElement.matches("[autofocus]") || !document.querySelector("[autofocus]")`)
@@ -94,7 +95,8 @@ func TestSkipLinkLeadsPastTheMenu(t *testing.T) {
 		b.wait(`location.hash === "#main"`)
 		b.key(kb.Tab)
 		if !b.js(`!!document.activeElement.closest("main, footer")`) {
-			t.Errorf("%s: after the skip link Tab leads to %s", path, b.text(`document.activeElement.outerHTML.slice(0, 80)`))
+			t.Errorf("%s: after the skip link Tab leads to %s", path,
+				b.text(`document.activeElement.outerHTML.slice(0, 80)`))
 		}
 		b.key(kb.Tab, chromedp.KeyModifiers(kb.ModifierShift))
 		b.key(kb.Tab, chromedp.KeyModifiers(kb.ModifierShift))

@@ -16,32 +16,32 @@ type leasesPage struct {
 	CanRevoke bool
 }
 
-// leaseRow is one lease and how long it has left.
+// leaseRow is one lease and its time left.
 type leaseRow struct {
 	lessor.Lease
 	Type    string
 	Left    float64 // per cent of its ttl
 	LeftFor time.Duration
-	Late    bool // less than a third is left: a beat is missing
+	Late    bool // less than a third is left: a heartbeat is missing
 	Verdict string
 }
 
-// What a lease is called by its beats alone; a command in the workspace has the monitor's verdict instead.
+// The verdicts on a lease by its heartbeats. A command in the workspace has the monitor's verdict instead.
 const (
-	beating = "running"
-	unbeat  = "leased"
+	running = "running"
+	leased  = "leased" // no heartbeat yet
 	late    = "late"
 )
 
 func newLeaseRow(l lessor.Lease, now lessor.Instant) leaseRow {
-	row := leaseRow{Lease: l, LeftFor: max(0, l.ExpiresAt.Sub(now)), Verdict: beating}
+	row := leaseRow{Lease: l, LeftFor: max(0, l.ExpiresAt.Sub(now)), Verdict: running}
 	row.Left = share(int(row.LeftFor.Milliseconds()), int(l.TTLMS))
 	row.Late = row.Left < 100.0/3
 	switch {
 	case row.Late:
 		row.Verdict = late
 	case l.LastHeartbeat == 0 || l.LastHeartbeat == l.IssuedAt:
-		row.Verdict = unbeat
+		row.Verdict = leased
 	}
 	return row
 }
@@ -69,7 +69,7 @@ func (v *visit) leases() (view, error) {
 	return view{"Leases", "leases", p}, nil
 }
 
-// verdicts is what this node's monitor last thought of the commands in its workspace.
+// verdicts returns the last verdicts of this node's monitor on the commands in its workspace.
 func (v *visit) verdicts() map[lessor.JobID]lessor.HeartbeatStatus {
 	if v.recovery == nil {
 		return nil
@@ -87,16 +87,17 @@ func (v *visit) revoke() error {
 	if err != nil {
 		return lessor.ErrLeaseNotFound
 	}
-	if err := v.scheduler.Revoke(v.r.Context(), v.caller, lessor.LeaseID{UUID: u}, "revoked from the dashboard"); err != nil {
+	err = v.scheduler.Revoke(v.r.Context(), v.caller, lessor.LeaseID{UUID: u}, "revoked from the dashboard")
+	if err != nil {
 		return err
 	}
 	return v.back("/leases", "revoked")
 }
 
-// workersPage lists those who asked for work lately.
+// workersPage lists the workers that requested work recently.
 type workersPage struct {
 	Workers []lessor.Worker
-	More    int // not shown
+	More    int // number of workers that are not shown
 }
 
 // maxWorkers bounds the rows of the page; the list itself is bounded by the scheduler.

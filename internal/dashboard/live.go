@@ -13,17 +13,20 @@ import (
 const liveHeader = "X-Lessor-Live"
 
 const (
-	// liveEvery is how often a page may change, liveAtLeast how often it does when nothing is committed here: other nodes work too.
+	// liveEvery is the least time between changes of a page, liveAtLeast the most: other nodes may commit without a
+	// commit here.
 	liveEvery   = time.Second
 	liveAtLeast = 5 * time.Second
-	liveWrite   = 10 * time.Second // a browser that does not take a line in this time is gone
-	maxStreams  = 1000             // of which one tenant gets at most half
+	liveWrite   = 10 * time.Second // a browser that does not read a line in this time is gone
+	maxStreams  = 1000             // one tenant gets at most half of them
 )
 
-var errStreams = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many pages are open", RetryAfter: 5 * time.Second}
+var errStreams = &lessor.Error{
+	Code: lessor.CodeRateLimited, Detail: "too many pages are open", RetryAfter: 5 * time.Second,
+}
 
-// follow tells a page when to ask for its changing part again. It does not send what changed: a page asks for that with its own
-// address and rights, and one answer serves all who look at the same.
+// follow sends an event when a page should read its changing part again. It does not send the part itself: the page
+// reads that with its own address and rights, and one rendering serves all visitors of the page.
 func (v *visit) follow() error {
 	if !v.streams.Enter(v.caller.Tenant, 1) {
 		return errStreams
@@ -31,11 +34,11 @@ func (v *visit) follow() error {
 	defer v.streams.Leave(v.caller.Tenant, 1)
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	rc := http.NewResponseController(v.w)
-	_ = rc.SetReadDeadline(time.Time{}) // a recorder in a test has none
+	_ = rc.SetReadDeadline(time.Time{}) // fails only for a recorder in a test
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
 	ctx, stop := v.r.Context(), httpapi.Stopping(v.r.Context())
-	seen, told := v.changes.Load(), time.Now()
+	seen, sentAt := v.changes.Load(), time.Now()
 	const changed = "event: changed\ndata: {}\n\n"
 	for text := "retry: 2000\n\n"; ; {
 		_ = rc.SetWriteDeadline(time.Now().Add(liveWrite))
@@ -43,7 +46,7 @@ func (v *visit) follow() error {
 			return nil
 		}
 		if text == changed && !v.stays() {
-			return nil // the page has been told to ask again, and will see why
+			return nil // the page reads again, and will be refused with the reason
 		}
 		for text = ""; text == ""; {
 			select {
@@ -52,8 +55,8 @@ func (v *visit) follow() error {
 			case <-stop.Done():
 				return nil
 			case now := <-tick.C:
-				if n := v.changes.Load(); n != seen || now.Sub(told) >= liveAtLeast || !v.stays() {
-					seen, told, text = n, now, changed
+				if n := v.changes.Load(); n != seen || now.Sub(sentAt) >= liveAtLeast || !v.stays() {
+					seen, sentAt, text = n, now, changed
 				}
 			}
 		}

@@ -66,7 +66,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSharedPartsKeepRightsApart asks for the same page at once: those with the same rights share an answer, others do not.
+// TestSharedPartsKeepRightsApart asks for the same page at once: those with the same rights share an answer, others do
+// not.
 func TestSharedPartsKeepRightsApart(t *testing.T) {
 	w := start(t).world()
 	admin, viewer, bound := w.as(w.admin), w.as(w.issue("viewer", "")), w.as(w.issue("viewer", tenantB))

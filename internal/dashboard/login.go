@@ -1,8 +1,12 @@
 package dashboard
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"lessor"
@@ -10,21 +14,21 @@ import (
 	"lessor/internal/token"
 )
 
-// loginPage is what the login shows.
+// loginPage is the login form.
 type loginPage struct {
 	Next   string
 	Failed string
-	Local  bool // goes on without a token
+	Local  bool // the visitor needs no token for most pages
 }
 
-// Code returns a code that logs in once, within ten minutes, as the holder of the token with this hash: /login?code=….
+// Code returns a code that logs in once, within ten minutes, with the token of this hash: /login?code=….
 func (d *Dashboard) Code(hash [32]byte) string { return d.codes.make(hash, time.Now()) }
 
-// showLogin shows the form, or takes the code of a one-time link.
+// showLogin shows the form, or logs in with the code of a one-time link.
 func (v *visit) showLogin() error {
 	q := v.r.URL.Query()
 	code := q.Get("code")
-	if code == "" || v.r.Method != http.MethodGet { // who only asks for the headers looks, and does not come in
+	if code == "" || v.r.Method != http.MethodGet { // a HEAD request must not use up the code
 		return v.loginForm(http.StatusOK, q.Get("next"), "")
 	}
 	hash, ok := v.codes.use(code, time.Now())
@@ -38,7 +42,7 @@ func (v *visit) showLogin() error {
 	return v.admit(t, "")
 }
 
-// login takes a token.
+// login logs in with a token.
 func (v *visit) login() error {
 	t, ok := v.tokens.Find(strings.TrimSpace(v.form.Get("token")), lessor.At(time.Now()))
 	if !ok {
@@ -55,7 +59,7 @@ func (v *visit) wrong(next, why string) error {
 	return v.loginForm(http.StatusUnauthorized, next, why)
 }
 
-// admit begins a session. One that was there before ends, so that nobody goes on under a cookie that was planted.
+// admit begins a session. It ends the session of the request, whose cookie an attacker may have planted.
 func (v *visit) admit(t scheduler.Token, next string) error {
 	if err := v.forget(); err != nil {
 		return err
@@ -72,7 +76,7 @@ func (v *visit) admit(t scheduler.Token, next string) error {
 	return nil
 }
 
-// home is the first page that somebody with a role may see.
+// home returns the first page that a role may see.
 func home(role token.Role) string {
 	switch {
 	case role.Allows(token.Read):
@@ -96,12 +100,12 @@ func (v *visit) logout() error {
 	return nil
 }
 
-// forget ends the visitor's session, if there is one: a cookie that anybody could have made up ends none.
+// forget ends the visitor's session if it is valid: a made-up cookie must not end one.
 func (v *visit) forget() error {
 	if v.held == nil {
 		return nil
 	}
-	t, _ := parseTicket(v.cookie()) // held, so it is one
+	t, _ := parseTicket(v.cookie()) // cannot fail: the session is valid
 	v.sessions.forget(t)
 	return v.scheduler.EndSession(v.r.Context(), t.token, t.key())
 }
@@ -111,7 +115,7 @@ const (
 	themeLife   = 365 * 24 * time.Hour
 )
 
-// theme is the visitor's choice: light, dark, or "" for what the browser prefers.
+// theme returns the visitor's choice: light, dark, or "" for the browser's preference.
 func (v *visit) theme() string {
 	if c, err := v.r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
 		return c.Value
@@ -132,4 +136,52 @@ func (v *visit) setTheme() error {
 	}
 	v.redirect(to)
 	return nil
+}
+
+// codes are the codes of one-time links. Each is valid once, for one token, which is kept as a hash.
+type codes struct {
+	mu  sync.Mutex
+	all map[[32]byte]code
+}
+
+type code struct {
+	token [32]byte
+	until time.Time
+}
+
+// make returns a new code, or "" if there are too many unused ones.
+func (c *codes) make(token [32]byte, now time.Time) string {
+	secret := random()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = map[[32]byte]code{}
+	}
+	for hash, one := range c.all {
+		if now.After(one.until) {
+			delete(c.all, hash)
+		}
+	}
+	if len(c.all) >= maxCodes {
+		return ""
+	}
+	c.all[sha256.Sum256([]byte(secret))] = code{token, now.Add(codeLife)}
+	return secret
+}
+
+// use removes a code and returns its token.
+func (c *codes) use(secret string, now time.Time) (token [32]byte, ok bool) {
+	hash := sha256.Sum256([]byte(secret))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one, ok := c.all[hash]
+	delete(c.all, hash)
+	return one.token, ok && now.Before(one.until)
+}
+
+// random returns 256 random bits as text.
+func random() string {
+	b := make([]byte, 32)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
 }

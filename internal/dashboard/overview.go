@@ -8,7 +8,8 @@ import (
 	"lessor/internal/token"
 )
 
-// overviewPage is the state of the system on one screen. Status and charts are about all tenants: nil for who is walled in by one.
+// overviewPage is the state of the system on one screen. Status and charts are about all tenants; they are nil for a
+// visitor who is restricted to one.
 type overviewPage struct {
 	Status     *lessor.Status
 	Queue      []depth
@@ -17,8 +18,8 @@ type overviewPage struct {
 	Throughput *chart
 	Depth      *chart
 	Alerts     []lessor.Alert
-	CanAct     bool           // acknowledge them
-	Tenant     *lessor.Tenant // of who is walled in
+	CanAct     bool           // the visitor may acknowledge alerts
+	Tenant     *lessor.Tenant // the tenant that the visitor is restricted to
 	Newest     []lessor.Job
 	Pressure   []pressure
 }
@@ -30,7 +31,7 @@ type depth struct {
 	Percent  float64
 }
 
-// stateCount is how many leases are in a state.
+// stateCount is the number of leases in a state.
 type stateCount struct {
 	State string
 	Count int
@@ -45,8 +46,8 @@ type pressure struct {
 const (
 	overviewAlerts = 20
 	overviewJobs   = 8
-	// leasesLooked bounds for how many leases the overview tells states apart.
-	leasesLooked = 200
+	// leasesRead bounds the leases whose states the overview counts.
+	leasesRead = 200
 )
 
 func (v *visit) acknowledge() error {
@@ -64,7 +65,8 @@ func (v *visit) overview() (view, error) {
 	ctx := v.r.Context()
 	p := overviewPage{CanAct: v.can(token.Schedule)}
 	var err error
-	if p.Alerts, _, err = v.scheduler.Alerts(ctx, v.caller, lessor.AlertFilter{Open: true, Limit: overviewAlerts}); err != nil {
+	open := lessor.AlertFilter{Open: true, Limit: overviewAlerts}
+	if p.Alerts, _, err = v.scheduler.Alerts(ctx, v.caller, open); err != nil {
 		return view{}, err
 	}
 	if v.can(token.ReadJobs) {
@@ -102,12 +104,12 @@ func (p *overviewPage) fill(st lessor.Status) {
 	p.Pressure = pressures(st.Inputs)
 }
 
-// leaseStates tells how the newest leases are: beaten, not yet beaten, or near their end.
+// leaseStates counts the newest leases by state: with heartbeats, without one yet, or near their end.
 func (v *visit) leaseStates(all int) ([]stateCount, error) {
 	if !v.can(token.ReadLeases) {
 		return nil, nil
 	}
-	list, _, err := v.scheduler.Leases(v.r.Context(), v.caller, "", leasesLooked, "")
+	list, _, err := v.scheduler.Leases(v.r.Context(), v.caller, "", leasesRead, "")
 	if err != nil {
 		return nil, err
 	}
@@ -119,10 +121,14 @@ func (v *visit) leaseStates(all int) ([]stateCount, error) {
 	if len(list) < all {
 		note = "of the newest " + count(len(list))
 	}
-	return []stateCount{{beating, states[beating], note}, {unbeat, states[unbeat], note}, {late, states[late], note}}, nil
+	var counts []stateCount
+	for _, state := range []string{running, leased, late} {
+		counts = append(counts, stateCount{state, states[state], note})
+	}
+	return counts, nil
 }
 
-// pressures are the measurements behind the busy rating, as people read them.
+// pressures formats the measurements behind the busy rating.
 func pressures(in lessor.BusyInputs) []pressure {
 	if in.SampledAt.IsZero() {
 		return nil

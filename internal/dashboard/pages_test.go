@@ -11,7 +11,10 @@ func TestEveryPageShowsWhatThereIs(t *testing.T) {
 	w := start(t).world()
 	admin := w.as(w.admin)
 	for path, wants := range map[string][]string{
-		"/":                                {"<strong>4</strong> of 95 usable units", "no worker asks for thumbnail.make", "video.encode", `<span class="num">1</span> <span class="quiet">beating`},
+		"/": {
+			"<strong>4</strong> of 95 usable units", "no worker asks for thumbnail.make", "video.encode",
+			`<span class="num">1</span> <span class="quiet">with heartbeats`,
+		},
 		"/jobs":                            {"video.encode", "mail.send", "monthly"},
 		"/jobs?type=mail.send":             {"mail.send"},
 		"/jobs/" + w.running.ID.String():   {"encoder-7", "42 %", "frame 4200 of 10000", "data-until="},
@@ -70,7 +73,8 @@ func TestUnknownAddressIsAPageForBrowsersAlone(t *testing.T) {
 		r.Header.Set("Accept", c.accept)
 		v := s.visitor()
 		status, page := v.read(v.Do(r))
-		wayBack := strings.Contains(page, "There is no page at this address.") && strings.Contains(page, `<a class="button" href="/">`)
+		wayBack := strings.Contains(page, "There is no page at this address.") && strings.Contains(page,
+			`<a class="button" href="/">`)
 		if status != http.StatusNotFound || wayBack != c.page || strings.Contains(page, `"route_not_found"`) == c.page {
 			t.Errorf("%s for %q: %d\n%s", c.path, c.accept, status, page)
 		}

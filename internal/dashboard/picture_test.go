@@ -13,7 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// cutOff finds what does not fit: the page as a whole, tables and boxes that hide a part of what is in them, and text behind an ellipsis.
+// cutOff finds what does not fit: the page as a whole, tables and boxes that hide a part of what is in them, and text
+// behind an ellipsis.
 const cutOff = `(() => {
   const bad = [], page = document.documentElement;
   const isHidden = (el) => !!el && (getComputedStyle(el).clipPath !== "none" || isHidden(el.parentElement)); // for the eye, not for screen readers
@@ -27,8 +28,8 @@ const cutOff = `(() => {
   return bad;
 })()`
 
-// TestNothingIsCutOff looks at every page, full and empty, at the width of a phone, a laptop and a wide screen. LESSOR_SCREENSHOTS names a
-// folder to keep pictures in, in both themes.
+// TestNothingIsCutOff looks at every page, full and empty, at the width of a phone, a laptop and a wide screen.
+// LESSOR_SCREENSHOTS names a folder to keep pictures in, in both themes.
 func TestNothingIsCutOff(t *testing.T) {
 	w := start(t).world()
 	w.hour()

@@ -1,10 +1,8 @@
 package dashboard
 
-import (
-	"lessor"
-)
+import "lessor"
 
-// recoveryPage is what this node thinks of the commands in its workspace.
+// recoveryPage shows this node's verdicts on the commands in its workspace.
 type recoveryPage struct {
 	Watching   bool // there is a monitor
 	Status     lessor.RecoveryStatus
@@ -35,13 +33,14 @@ func (v *visit) showRecovery() (view, error) {
 	}
 	p := recoveryPage{
 		Watching: true, Status: snap.Status(), Heartbeats: snap.Heartbeats(), Metrics: snap.Metrics(),
-		Sentinels: first(snap.Sentinels().Sentinels), Failed: first(failed.FailedJobs), Cleanups: first(v.recovery.Cleanups().Cleanups),
+		Sentinels: first(snap.Sentinels().Sentinels), Failed: first(failed.FailedJobs),
+		Cleanups: first(v.recovery.Cleanups().Cleanups),
 	}
 	p.Status.Jobs = first(p.Status.Jobs)
 	return view{"Recovery", "recovery", p}, nil
 }
 
-// first is as much of a list as a page shows.
+// first returns the rows of a list that the page shows.
 func first[T any](list []T) []T { return list[:min(len(list), maxRows)] }
 
 func (v *visit) scan() error {
@@ -55,20 +54,21 @@ func (v *visit) scan() error {
 }
 
 func (v *visit) markDead() error {
-	id, err := v.jobID()
-	if err != nil {
+	return v.onCommand("dead", func(id lessor.JobID) error {
+		_, err := v.recovery.MarkDead(v.r.Context(), v.caller, id)
 		return err
-	}
-	if v.recovery == nil {
-		return errNoMonitor
-	}
-	if _, err := v.recovery.MarkDead(v.r.Context(), v.caller, id); err != nil {
-		return err
-	}
-	return v.back("/recovery", "dead")
+	})
 }
 
 func (v *visit) resumeJob() error {
+	return v.onCommand("requeued", func(id lessor.JobID) error {
+		_, err := v.recovery.Resume(v.r.Context(), v.caller, id, true)
+		return err
+	})
+}
+
+// onCommand calls do for the job in the path, and returns to the page.
+func (v *visit) onCommand(said string, do func(lessor.JobID) error) error {
 	id, err := v.jobID()
 	if err != nil {
 		return err
@@ -76,8 +76,8 @@ func (v *visit) resumeJob() error {
 	if v.recovery == nil {
 		return errNoMonitor
 	}
-	if _, err := v.recovery.Resume(v.r.Context(), v.caller, id, true); err != nil {
+	if err := do(id); err != nil {
 		return err
 	}
-	return v.back("/recovery", "requeued")
+	return v.back("/recovery", said)
 }

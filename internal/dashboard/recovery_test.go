@@ -15,7 +15,8 @@ import (
 func (s *server) command(typ string, age time.Duration, engine string) lessor.Job {
 	s.t.Helper()
 	job := s.submit(lessor.Submission{Type: &typ, MaxAttempts: new(int64(1))})
-	_, denial, err := s.scheduler.Request(s.t.Context(), tester, lessor.LeaseRequest{WorkerID: new("shim"), Types: []string{typ}, WorkspaceID: new(s.workspace.ID())})
+	_, denial, err := s.scheduler.Request(s.t.Context(), tester,
+		lessor.LeaseRequest{WorkerID: new("shim"), Types: []string{typ}, WorkspaceID: new(s.workspace.ID())})
 	if err != nil || denial != nil {
 		s.t.Fatalf("request: %v %v", denial, err)
 	}
@@ -56,8 +57,9 @@ func TestRecoveryShowsVerdictsAndActs(t *testing.T) {
 		t.Errorf("after Mark dead the job is %s", got)
 	}
 	b.press("Resume")
-	b.wait(`document.body.innerText.includes("A new job goes on where it ended.")`)
-	jobs, _, err := s.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Type: "long", State: lessor.Queued, Limit: 10})
+	b.wait(`document.body.innerText.includes("A new job continues where this one ended.")`)
+	jobs, _, err := s.scheduler.Jobs(t.Context(), tester,
+		lessor.JobFilter{Type: "long", State: lessor.Queued, Limit: 10})
 	if err != nil || len(jobs) != 1 {
 		t.Errorf("Resume queued %d jobs: %v", len(jobs), err)
 	}

@@ -6,14 +6,14 @@ import (
 	"lessor/internal/token"
 )
 
-// view is a page that is ready to be rendered: its template and what that shows.
+// view is a page that is ready to be rendered: its template and the data for it.
 type view struct {
 	title    string
 	template string
 	page     any
 }
 
-// pages are what people look at, by path, each with the scope that the same question needs in the API.
+// pages are by path, each with the scope that the same call needs in the API.
 var pages = map[string]struct {
 	scope token.Scope
 	show  func(*visit) (view, error)
@@ -33,7 +33,7 @@ var pages = map[string]struct {
 	"/audit":          {token.ReadAudit, (*visit).audit},
 }
 
-// actions are what people do. Each ends with a redirect, so that a reload does not repeat it.
+// actions are the forms of the pages, by path. Each ends with a redirect, so that a reload does not repeat it.
 var actions = map[string]struct {
 	scope token.Scope
 	do    func(*visit) error

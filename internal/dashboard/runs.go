@@ -14,7 +14,7 @@ type runsPage struct {
 	Next                         string
 }
 
-// runRow is a run and what went wrong last.
+// runRow is a run and its last error.
 type runRow struct {
 	lessor.Run
 	Error *lessor.RunError
@@ -23,14 +23,18 @@ type runRow struct {
 func (v *visit) runs() (view, error) {
 	q := v.r.URL.Query()
 	word := func(name string) string { return strings.TrimSpace(q.Get(name)) }
-	p := runsPage{JobID: word("job_id"), Tenant: word("tenant_id"), Status: word("status"), Trace: word("trace_id"), Statuses: lessor.RunStatuses()}
+	p := runsPage{
+		JobID: word("job_id"), Tenant: word("tenant_id"), Status: word("status"), Trace: word("trace_id"),
+		Statuses: lessor.RunStatuses(),
+	}
 	tenant, err := readTenant(p.Tenant)
 	if err != nil {
 		return view{}, err
 	}
 	ctx := v.r.Context()
 	list, next, err := v.scheduler.Runs(ctx, v.caller, lessor.RunFilter{
-		JobID: p.JobID, Tenant: tenant, Status: lessor.RunStatus(p.Status), Trace: p.Trace, Limit: pageSize, Cursor: q.Get("cursor"),
+		JobID: p.JobID, Tenant: tenant, Status: lessor.RunStatus(p.Status), Trace: p.Trace, Limit: pageSize,
+		Cursor: q.Get("cursor"),
 	})
 	if err != nil {
 		return view{}, err

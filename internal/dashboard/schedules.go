@@ -16,7 +16,7 @@ type schedulesPage struct {
 	CanAct bool
 }
 
-// scheduleRow is a definition, what became of its last ticks, and its circuit.
+// scheduleRow is a definition, its last ticks, and its circuit.
 type scheduleRow struct {
 	lessor.Definition
 	Ticks   []lessor.Tick // oldest first
@@ -24,7 +24,7 @@ type scheduleRow struct {
 	Coming  []lessor.Instant
 }
 
-// Last is the newest tick, nil if there was none.
+// Last returns the newest tick, nil if there is none.
 func (r scheduleRow) Last() *lessor.Tick {
 	if len(r.Ticks) == 0 {
 		return nil
@@ -33,15 +33,17 @@ func (r scheduleRow) Last() *lessor.Tick {
 }
 
 const (
-	schedulesShown = 25 // each costs two reads
+	schedulesShown = 25 // each needs two reads
 	stripTicks     = 30
 	ticksAhead     = 10
-	circuitsLooked = 1000
+	circuitsRead   = 1000
 )
 
 func (v *visit) schedules() (view, error) {
 	ctx := v.r.Context()
-	list, next, err := v.scheduler.Definitions(ctx, v.caller, lessor.DefinitionFilter{Limit: schedulesShown, Cursor: v.r.URL.Query().Get("cursor")})
+	list, next, err := v.scheduler.Definitions(ctx, v.caller, lessor.DefinitionFilter{
+		Limit: schedulesShown, Cursor: v.r.URL.Query().Get("cursor"),
+	})
 	if err != nil {
 		return view{}, err
 	}
@@ -60,9 +62,9 @@ func (v *visit) schedules() (view, error) {
 	return view{"Schedules", "schedules", p}, nil
 }
 
-// circuits are those of definitions that failed lately, by id; all others are closed.
+// circuits returns the circuits of definitions that failed recently, by id; all others are closed.
 func (v *visit) circuits(ctx context.Context) (map[string]lessor.Circuit, error) {
-	list, _, err := v.scheduler.Circuits(ctx, v.caller, circuitsLooked, "")
+	list, _, err := v.scheduler.Circuits(ctx, v.caller, circuitsRead, "")
 	all := make(map[string]lessor.Circuit, len(list))
 	for _, c := range list {
 		all[c.JobID] = c
@@ -70,7 +72,9 @@ func (v *visit) circuits(ctx context.Context) (map[string]lessor.Circuit, error)
 	return all, err
 }
 
-func (v *visit) scheduleRow(ctx context.Context, def lessor.Definition, circuits map[string]lessor.Circuit) (scheduleRow, error) {
+func (v *visit) scheduleRow(
+	ctx context.Context, def lessor.Definition, circuits map[string]lessor.Circuit,
+) (scheduleRow, error) {
 	row := scheduleRow{Definition: def, Circuit: lessor.Circuit{JobID: def.JobID, State: lessor.CircuitClosed}}
 	if c, ok := circuits[def.JobID]; ok {
 		row.Circuit = c
@@ -79,13 +83,15 @@ func (v *visit) scheduleRow(ctx context.Context, def lessor.Definition, circuits
 	if row.Coming, err = v.scheduler.NextTicks(ctx, v.caller, def.JobID, ticksAhead); err != nil {
 		return row, err
 	}
-	ticks, _, err := v.scheduler.Ticks(ctx, v.caller, def.JobID, lessor.TickFilter{From: stripFrom(row.Coming), Limit: 4 * stripTicks})
+	ticks, _, err := v.scheduler.Ticks(ctx, v.caller, def.JobID, lessor.TickFilter{
+		From: stripFrom(row.Coming), Limit: 4 * stripTicks,
+	})
 	row.Ticks = ticks[max(0, len(ticks)-stripTicks):]
 	return row, err
 }
 
-// stripFrom is where to begin reading ticks, which are told from the oldest, to find the newest without reading all: as far back as the
-// ticks ahead lie apart, twice what the strip shows.
+// stripFrom returns the instant from which ticks are read. The scheduler lists them oldest first, and the page needs
+// the newest. The next ticks show how far ticks lie apart, so the page starts twice as far back as the strip reaches.
 func stripFrom(coming []lessor.Instant) lessor.Instant {
 	now := lessor.At(time.Now())
 	if len(coming) < 2 {
@@ -98,8 +104,8 @@ func stripFrom(coming []lessor.Instant) lessor.Instant {
 // schedulePage is one definition with its preview.
 type schedulePage struct {
 	scheduleRow
-	Text   string // its payload
-	Whole  bool   // Text is all of it
+	Text   string // the payload
+	Whole  bool   // Text is complete
 	CanAct bool
 }
 

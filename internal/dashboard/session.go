@@ -16,13 +16,13 @@ import (
 const (
 	sessionLife = 12 * time.Hour // a working day
 	cookieName  = "lessor_session"
-	// A code is for the person who has just started the server.
+	// A code is for the person who just started the server.
 	codeLife = 10 * time.Minute
 	maxCodes = 16
 )
 
-// ticket is what a session's cookie says: whose token, and a secret; the store knows the hash of both. A token that is deleted or
-// expires ends its sessions; otherwise they outlive the server.
+// ticket is the content of a session's cookie: the id of a token, and a secret. The store knows the hash of both. A
+// session ends with its token; a restart of the server does not end it.
 type ticket struct {
 	token  lessor.TokenID
 	secret [32]byte
@@ -47,16 +47,18 @@ func parseTicket(s string) (t ticket, ok bool) {
 	return t, true
 }
 
-// key is what the store knows of a ticket. It is of the token too: a secret opens nothing beside another token's id.
+// key returns the hash that the store knows. It includes the token, so that a secret is useless with another token's
+// id.
 func (t ticket) key() [32]byte { return sha256.Sum256(append(t.token.UUID[:], t.secret[:]...)) }
 
 const (
-	// sessionFresh is how long a session is believed without asking the store: so long a logout on another node may not be noticed.
+	// sessionFresh is how long a session is valid without asking the store, and so the delay of a logout on another
+	// node.
 	sessionFresh = 4 * time.Second
 	maxSeen      = 1000 // sessions that are remembered
 )
 
-// sessions remembers which sessions the store knew lately. A page that is open asks every second.
+// sessions remembers which sessions the store knew recently, because an open page asks every second.
 type sessions struct {
 	load func(context.Context, lessor.TokenID, [32]byte) (lessor.Instant, bool, error)
 	mu   sync.Mutex
@@ -68,7 +70,7 @@ type seenSession struct {
 	at    time.Time
 }
 
-// find reports whether a session lasts. Where the store cannot be asked, one that was known goes on.
+// find reports whether a session is valid. If the store cannot be reached, a remembered session stays valid.
 func (s *sessions) find(ctx context.Context, t ticket, now time.Time) (bool, error) {
 	key := t.key()
 	s.mu.Lock()
@@ -105,7 +107,7 @@ func (s *sessions) forget(t ticket) {
 	delete(s.seen, t.key())
 }
 
-// session returns the token of the visitor's session, nil if there is none. given says that the visitor came with a cookie.
+// session returns the token of the visitor's session, nil if there is none. given says that the request had a cookie.
 func (v *visit) session() (held *scheduler.Token, given bool, err error) {
 	cookie := v.cookie()
 	if cookie == "" {
@@ -126,7 +128,7 @@ func (v *visit) session() (held *scheduler.Token, given bool, err error) {
 	return &token, true, nil
 }
 
-// cookie is what the visitor's session says of itself, "" if there is none.
+// cookie returns the visitor's session cookie, "" if there is none.
 func (v *visit) cookie() string {
 	c, err := v.r.Cookie(cookieName)
 	if err != nil {
@@ -135,10 +137,11 @@ func (v *visit) cookie() string {
 	return c.Value
 }
 
-// setCookie sets a cookie that scripts and other sites cannot use; an empty value ends it.
+// setCookie sets a cookie that scripts and other sites cannot use; an empty value removes it.
 func (v *visit) setCookie(name, value string, life time.Duration) {
 	c := &http.Cookie{
-		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.visitor.Secure,
+		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()), HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: v.visitor.Secure,
 	}
 	if value == "" {
 		c.MaxAge = -1

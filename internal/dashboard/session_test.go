@@ -50,7 +50,8 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	forged := newTicket(must(parseTicket(c.Value)).token)
 	w := asks(again, &http.Cookie{Name: cookieName, Value: forged.String()})
 	if w.Code != http.StatusSeeOther || !strings.Contains(w.Header().Get("Set-Cookie"), "Max-Age=0") {
-		t.Errorf("a secret that is not the session's gets %d %q, want a login and the cookie removed", w.Code, w.Header().Get("Set-Cookie"))
+		t.Errorf("a secret that is not the session's gets %d %q, want a login and the cookie removed", w.Code,
+			w.Header().Get("Set-Cookie"))
 	}
 }
 
@@ -90,7 +91,8 @@ func TestLoginsEndSessionsOfTheirOwnTokenOnly(t *testing.T) {
 		t.Errorf("with %d sessions of its token the first is over", rules.MaxSessions)
 	}
 	if last := s.as(busy); sees(first) || !sees(last) || !sees(other) {
-		t.Errorf("one more: the first lasts %v, the last %v, another token's %v; want false, true, true", sees(first), sees(last), sees(other))
+		t.Errorf("one more: the first lasts %v, the last %v, another token's %v; want false, true, true", sees(first),
+			sees(last), sees(other))
 	}
 }
 
@@ -181,7 +183,8 @@ func TestGuessesOfTheLoginAreCounted(t *testing.T) {
 func TestCookieIsSecureBehindATrustedProxy(t *testing.T) {
 	s := start(t, required, func(c *httpapi.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
 	for proto, want := range map[string]bool{"https": true, "http": false, "": false} {
-		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/login", strings.NewReader("token="+s.admin))
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/login",
+			strings.NewReader("token="+s.admin))
 		if proto != "" {
 			r.Header.Set("X-Forwarded-Proto", proto)
 		}

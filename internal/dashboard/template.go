@@ -16,16 +16,16 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// parse reads every page's template, each with the layout and the parts that all share.
+// parse reads the template of every page, each with the layout and the shared parts.
 func parse() map[string]*template.Template {
 	funcs := template.FuncMap{
-		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent, "bar": newBar,
-		"dict": dict, "plural": plural, "seconds": seconds,
+		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
+		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
-		panic(err) // the pattern is ours
+		panic(err) // cannot happen: the pattern is valid
 	}
 	all := map[string]*template.Template{}
 	for _, file := range names {
@@ -46,15 +46,15 @@ func static() http.Handler {
 	})
 }
 
-// layout is what every page is given.
+// layout is the data for the layout, which every page has.
 type layout struct {
 	Title   string
 	Here    string // the section of the menu
 	URL     string
 	Actor   string
 	Role    string
-	Known   bool // is somebody
-	Session bool // can log out
+	Known   bool // the visitor has a session or is on this machine
+	Session bool // the visitor can log out
 	Theme   string
 	Version string
 	Said    string
@@ -63,8 +63,9 @@ type layout struct {
 
 func (v *visit) layout(shown view) layout {
 	l := layout{
-		Title: shown.title, URL: v.r.URL.RequestURI(), Known: v.known(), Session: v.held != nil, Theme: v.theme(), Version: v.version,
-		Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local", Role: "operator", Here: v.section(),
+		Title: shown.title, URL: v.r.URL.RequestURI(), Known: v.known(), Session: v.held != nil, Theme: v.theme(),
+		Version: v.version, Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local",
+		Role: "operator", Here: v.section(),
 	}
 	if v.r.Method != http.MethodGet {
 		l.URL = "/"
@@ -81,17 +82,27 @@ func (v *visit) layout(shown view) layout {
 	return l
 }
 
-// section is the entry of the menu that a page belongs to.
+// section returns the entry of the menu that a page belongs to.
 func (v *visit) section() string {
 	section, _, _ := strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
 	return "/" + section
 }
 
-// sayings are what a page may say after an action: fixed words, so that a link cannot put others on it.
+// sayings are the messages after an action. They are fixed, so that a link cannot put other text on a page.
 var sayings = map[string]string{
-	"cancelled": "Cancelled.", "cancelling": "Cancel was asked of the worker.", "retried": "Queued again.", "revoked": "The lease was revoked.", "acknowledged": "Acknowledged.", "paused": "Paused.",
-	"resumed": "Resumed.", "triggered": "Triggered: a job was made now.", "reset": "The circuit was closed.", "set": "Saved.", "scanned": "The workspace was looked at.",
-	"dead": "Marked dead.", "requeued": "A new job goes on where it ended.",
+	"cancelled":    "Cancelled.",
+	"cancelling":   "The worker was asked to stop.",
+	"retried":      "Queued again.",
+	"revoked":      "The lease was revoked.",
+	"acknowledged": "Acknowledged.",
+	"paused":       "Paused.",
+	"resumed":      "Resumed.",
+	"triggered":    "Triggered: a job was created.",
+	"reset":        "The circuit was closed.",
+	"set":          "Saved.",
+	"scanned":      "The workspace was scanned.",
+	"dead":         "Marked dead.",
+	"requeued":     "A new job continues where this one ended.",
 }
 
 // age says how long ago or ahead an instant is.
@@ -108,7 +119,7 @@ func age(i lessor.Instant) string {
 
 const day = 24 * time.Hour
 
-// span is a duration in its largest unit that makes sense.
+// span shows a duration in its two largest units.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -127,7 +138,7 @@ func instant(i lessor.Instant) string { return i.Time().Format("2006-01-02 15:04
 
 func iso(i lessor.Instant) string { return i.String() }
 
-// short is an id as people compare them: its end, since the beginning of ids made together is the same.
+// short returns the end of an id, because ids that were made at about the same time begin alike.
 func short(id string) string {
 	if len(id) <= 12 {
 		return id
@@ -144,7 +155,7 @@ func count(n int) string {
 	return s
 }
 
-// plural is a noun after a number.
+// plural returns the form of a noun for a number.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return noun
@@ -152,7 +163,7 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// seconds is a setting in the largest unit that it is a whole number of.
+// seconds shows a setting in the largest unit that divides it.
 func seconds(n int64) string {
 	for _, unit := range []struct {
 		seconds int64
@@ -174,7 +185,7 @@ func percent(f *float64) string {
 
 func newBar(p float64, class, label string) bar { return bar{p, class, label} }
 
-// dict joins what a part of a page is given.
+// dict makes the argument of a template from pairs of names and values.
 func dict(pairs ...any) map[string]any {
 	m := make(map[string]any, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {

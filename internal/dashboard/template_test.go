@@ -17,7 +17,9 @@ func TestTimesAndNumbersAreForPeople(t *testing.T) {
 			t.Errorf("span(%s) = %q, want %q", d, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0 s", 59: "59 s", 60: "1 min", 90: "90 s", 3600: "1 h", 5400: "90 min", 86400: "1 d", 90000: "25 h"} {
+	for n, want := range map[int64]string{
+		0: "0 s", 59: "59 s", 60: "1 min", 90: "90 s", 3600: "1 h", 5400: "90 min", 86400: "1 d", 90000: "25 h",
+	} {
 		if got := seconds(n); got != want {
 			t.Errorf("seconds(%d) = %q, want %q", n, got, want)
 		}
@@ -27,7 +29,9 @@ func TestTimesAndNumbersAreForPeople(t *testing.T) {
 			t.Errorf("%d %s, want %s", n, got, want)
 		}
 	}
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1\u202f000", 1234567: "1\u202f234\u202f567", -1000: "-1\u202f000"} {
+	for n, want := range map[int]string{
+		0: "0", 999: "999", 1000: "1\u202f000", 1234567: "1\u202f234\u202f567", -1000: "-1\u202f000",
+	} {
 		if got := count(n); got != want {
 			t.Errorf("count(%d) = %q, want %q", n, got, want)
 		}
@@ -44,7 +48,10 @@ func TestAuditTellsFieldsThatChanged(t *testing.T) {
 		{`{"a":1}`, ``, []change{{"a", "1", ""}}},
 		{`1`, `[2]`, []change{{"", "1", "[2]"}}},
 		{`null`, `null`, nil},
-		{`{"a":"` + strings.Repeat("x", maxChange) + `"}`, ``, []change{{"a", `"` + strings.Repeat("x", maxChange-1) + "…", ""}}},
+		{
+			`{"a":"` + strings.Repeat("x", maxChange) + `"}`, ``,
+			[]change{{"a", `"` + strings.Repeat("x", maxChange-1) + "…", ""}},
+		},
 	} {
 		if diff := cmp.Diff(c.want, changes([]byte(c.before), []byte(c.after))); diff != "" {
 			t.Errorf("from %s to %s (-want +got):\n%s", c.before, c.after, diff)

@@ -7,14 +7,15 @@ import (
 	"lessor/internal/token"
 )
 
-// tenantsPage lists tenants with what they use.
+// tenantsPage lists tenants and their use of units.
 type tenantsPage struct {
 	Rows   []tenantRow
 	Next   string
 	CanAct bool
 }
 
-// tenantRow is a tenant, its share of the units in use on this page, and the share that its weight is worth among those who want any.
+// tenantRow is a tenant with two shares among the tenants of the page: its share of the leased units, and the fair
+// share by its weight among those with queued or leased jobs.
 type tenantRow struct {
 	lessor.Tenant
 	Share, Fair float64
@@ -35,7 +36,8 @@ func (v *visit) tenants() (view, error) {
 		}
 	}
 	for _, t := range list {
-		row := tenantRow{Tenant: t, Share: share(t.Units, units), Capped: t.MaxConcurrency != nil && t.Leases >= *t.MaxConcurrency}
+		row := tenantRow{Tenant: t, Share: share(t.Units, units)}
+		row.Capped = t.MaxConcurrency != nil && t.Leases >= *t.MaxConcurrency
 		if t.Units > 0 || t.Queued > 0 {
 			row.Fair = share(t.Weight, weights)
 		}

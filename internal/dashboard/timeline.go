@@ -8,20 +8,20 @@ import (
 	"lessor/internal/rules"
 )
 
-// timeline is a job's attempts as a picture: one row an attempt, from when the job was made to its end or now.
+// timeline is a picture of a job's attempts: one row per attempt, from the creation of the job to its end or now.
 type timeline struct {
 	From, To lessor.Instant
 	Attempts []attempt
 }
 
-// attempt is one bar of it.
+// attempt is one bar of a timeline.
 type attempt struct {
 	Number int
 	Worker string
-	State  lessor.State // how it ended, or stands
+	State  lessor.State // the state at its end, or now
 	From   lessor.Instant
 	To     lessor.Instant
-	X, W   float64 // in hundredths of the picture
+	X, W   float64 // position and width in per cent of the picture
 	Reason string
 	Label  string
 }
@@ -36,7 +36,8 @@ func newTimeline(job lessor.Job, events []lessor.Event, now lessor.Instant) time
 		open := len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].To == 0
 		switch {
 		case e.To == lessor.Leased && !open:
-			t.Attempts = append(t.Attempts, attempt{Number: e.Attempt, Worker: rules.WorkerOf(e.Actor), State: e.To, From: e.At})
+			a := attempt{Number: e.Attempt, Worker: rules.WorkerOf(e.Actor), State: e.To, From: e.At}
+			t.Attempts = append(t.Attempts, a)
 		case held && open:
 			t.Attempts[len(t.Attempts)-1].State = e.To
 		case open:
@@ -52,7 +53,7 @@ func newTimeline(job lessor.Job, events []lessor.Event, now lessor.Instant) time
 	return t
 }
 
-// place computes where the bars are.
+// place computes the positions of the bars.
 func (t *timeline) place(now lessor.Instant) {
 	whole := max(1, float64(t.To.Sub(t.From)))
 	for i := range t.Attempts {
@@ -64,7 +65,8 @@ func (t *timeline) place(now lessor.Instant) {
 			state = "released"
 		}
 		a.X = min(99, max(0, 100*float64(a.From.Sub(t.From))/whole))
-		a.W = min(100-a.X, max(1, 100*float64(to.Sub(a.From))/whole)) // one that was short is still to be seen
-		a.Label = fmt.Sprintf("attempt %d on %s: %s after %s", a.Number, a.Worker, state, to.Sub(a.From).Round(time.Millisecond))
+		a.W = min(100-a.X, max(1, 100*float64(to.Sub(a.From))/whole)) // a short attempt must be visible
+		took := to.Sub(a.From).Round(time.Millisecond)
+		a.Label = fmt.Sprintf("attempt %d on %s: %s after %s", a.Number, a.Worker, state, took)
 	}
 }

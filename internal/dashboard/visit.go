@@ -19,7 +19,7 @@ import (
 	"lessor/internal/token"
 )
 
-// maxForm bounds what a form may send, in bytes.
+// maxForm bounds the body of a form, in bytes.
 const maxForm = 16 << 10
 
 // visit is one request for a page.
@@ -28,9 +28,9 @@ type visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	visitor httpapi.Visitor
-	held    *scheduler.Token // of the session; nil = none
+	held    *scheduler.Token // the token of the session; nil = none
 	caller  scheduler.Caller
-	form    url.Values // of a POST
+	form    url.Values // the fields of a POST
 }
 
 var (
@@ -38,7 +38,7 @@ var (
 	errBadForm = &lessor.Error{Code: lessor.CodeInvalidRequest, Detail: "the form cannot be read"}
 )
 
-// answer wraps what a route does: who asks, whether they may, and what is shown when they may not.
+// answer returns the handler of a route: it identifies the visitor, checks the scope, and shows a refusal.
 func (d *Dashboard) answer(scope token.Scope, do func(*visit) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Dashboard: d, w: w, r: r}
@@ -53,7 +53,7 @@ func (d *Dashboard) answer(scope token.Scope, do func(*visit) error) http.Handle
 	}
 }
 
-// enter finds out who asks and refuses who may not.
+// enter reads the form, identifies the visitor and checks the scope.
 func (v *visit) enter(scope token.Scope) (err error) {
 	if v.r.Method == http.MethodPost {
 		body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
@@ -65,12 +65,12 @@ func (v *visit) enter(scope token.Scope) (err error) {
 		}
 	}
 	held, given, err := v.session()
-	if err != nil && scope != token.Public { // whoever cannot be known now can log in
+	if err != nil && scope != token.Public { // a visitor whose session cannot be checked can still log in
 		return err
 	}
 	v.held = held
 	if given && v.held == nil && scope != token.Public {
-		v.setCookie(cookieName, "", 0) // it was wrong once, and will be
+		v.setCookie(cookieName, "", 0) // it will never be valid again
 		if wrong := v.tokens.Wrong(v.visitor.From, time.Now()); lessor.CodeOf(wrong) == lessor.CodeRateLimited {
 			return wrong
 		}
@@ -79,7 +79,7 @@ func (v *visit) enter(scope token.Scope) (err error) {
 	return err
 }
 
-// stays reports whether who was let in still would be.
+// stays reports whether the visitor would still be let in.
 func (v *visit) stays() bool {
 	if v.held == nil {
 		return v.visitor.Local && !v.tokens.Bound()
@@ -88,7 +88,7 @@ func (v *visit) stays() bool {
 	return held != nil || err != nil
 }
 
-// may returns the caller that the visitor is for a scope.
+// may returns the visitor as a caller of the scheduler, or refuses the scope.
 func (v *visit) may(scope token.Scope) (scheduler.Caller, error) {
 	switch {
 	case scope == token.Public:
@@ -101,24 +101,26 @@ func (v *visit) may(scope token.Scope) (scheduler.Caller, error) {
 	return scheduler.Caller{}, errLogin
 }
 
-// can reports whether the visitor may use a scope, for buttons that would be refused.
+// can reports whether the visitor may use a scope. Pages hide buttons that would be refused.
 func (v *visit) can(scope token.Scope) bool {
 	_, err := v.may(scope)
 	return err == nil
 }
 
-// known reports whether the visitor is somebody at all.
+// known reports whether the visitor has a session or is on this machine.
 func (v *visit) known() bool { return v.held != nil || v.visitor.Local }
 
-// refuse shows what went wrong. Who is nobody yet is led to the login.
+// refuse shows an error. It redirects an unknown visitor to the login.
 func (v *visit) refuse(err error) {
 	var e *lessor.Error
 	if !errors.As(err, &e) || e.Code == lessor.CodeInternal {
 		if v.r.Context().Err() != nil {
-			return // whoever asked is gone
+			return // the visitor is gone
 		}
-		v.log.LogAttrs(v.r.Context(), slog.LevelError, "page failed", slog.String("error", err.Error()), slog.String("trace_id", v.visitor.TraceID))
-		e = &lessor.Error{Code: lessor.CodeInternal, Detail: "Something went wrong here; the server's log has it under trace id " + v.visitor.TraceID + "."}
+		v.log.LogAttrs(v.r.Context(), slog.LevelError, "page failed",
+			slog.String("error", err.Error()), slog.String("trace_id", v.visitor.TraceID))
+		detail := "Something went wrong here; the server's log has it under trace id " + v.visitor.TraceID + "."
+		e = &lessor.Error{Code: lessor.CodeInternal, Detail: detail}
 	}
 	if e == errLogin && !v.known() && v.r.Method == http.MethodGet {
 		v.redirect("/login?next=" + url.QueryEscape(v.r.URL.RequestURI()))
@@ -132,34 +134,41 @@ func (v *visit) refuse(err error) {
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.RetryAfter.Seconds())))))
 	}
-	p := refused{Error: e, Login: v.held == nil && (status == http.StatusUnauthorized || status == http.StatusForbidden)}
+	noRight := status == http.StatusUnauthorized || status == http.StatusForbidden
+	p := refused{Error: e, Login: v.held == nil && noRight}
 	switch {
 	case v.r.Method == http.MethodPost:
 		p.Back = v.section()
 	case v.r.URL.RawQuery != "" && status != http.StatusNotFound:
 		p.Unfiltered = v.r.URL.Path
 	}
-	_ = v.write(status, view{title, "refused", p}) // rendering it cannot fail: tests
+	_ = v.write(status, view{title, "refused", p}) // tests show that it can be rendered
 }
 
-// refused is why somebody does not see what they asked for, and where to go.
+// refused is the page of an error, with links to where the visitor can go.
 type refused struct {
 	Error      *lessor.Error
 	Login      bool   // a token might help
-	Back       string // where the form was
-	Unfiltered string // the same page without what was asked of it
+	Back       string // the page of the form
+	Unfiltered string // the same page without its filter
 }
 
-// refusals are titles for what people meet, who need not know HTTP.
+// refusals are titles for people who need not know HTTP.
 var refusals = map[int]string{
-	http.StatusBadRequest: "This cannot be read", http.StatusUnauthorized: "Please log in", http.StatusForbidden: "Not allowed", http.StatusNotFound: "Not found",
-	http.StatusConflict: "Not possible now", http.StatusUnprocessableEntity: "This value does not work", http.StatusTooManyRequests: "Too much at once",
-	http.StatusInternalServerError: "Something went wrong", http.StatusServiceUnavailable: "The store cannot be reached",
+	http.StatusBadRequest:          "This cannot be read",
+	http.StatusUnauthorized:        "Please log in",
+	http.StatusForbidden:           "Not allowed",
+	http.StatusNotFound:            "Not found",
+	http.StatusConflict:            "Not possible now",
+	http.StatusUnprocessableEntity: "This value does not work",
+	http.StatusTooManyRequests:     "Too much at once",
+	http.StatusInternalServerError: "Something went wrong",
+	http.StatusServiceUnavailable:  "The store cannot be reached",
 }
 
 func (v *visit) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }
 
-// back returns to the page that a form was on, with the name of what was done.
+// back redirects to the page of a form, with a message about what was done.
 func (v *visit) back(fallback, said string) error {
 	to := v.form.Get("back")
 	if !isOwn(to) {
@@ -176,13 +185,14 @@ func (v *visit) back(fallback, said string) error {
 	return nil
 }
 
-// isOwn reports whether a place to go to is a path of ours, and no other server's.
+// isOwn reports whether an address is a path on this server.
 func isOwn(to string) bool {
-	return len(to) < 2000 && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") && !strings.ContainsAny(to, "\\\r\n\t")
+	return len(to) < 2000 && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") &&
+		!strings.ContainsAny(to, "\\\r\n\t")
 }
 
-// render shows a page: whole, or only what changes in it for a page that follows the scheduler. That part is the same for all who have
-// the same rights, and made once a second for all of them.
+// render sends a whole page, or only its changing part to a page that follows the scheduler. That part is rendered once
+// a second for all visitors with the same rights.
 func (v *visit) render(show func(*visit) (view, error)) error {
 	if v.r.Header.Get(liveHeader) == "" {
 		shown, err := show(v)
@@ -205,12 +215,12 @@ func (v *visit) render(show func(*visit) (view, error)) error {
 	return nil
 }
 
-// rights names what a page depends on besides its address.
+// rights names the rights that a page depends on.
 func (v *visit) rights() string {
 	switch {
 	case v.held == nil:
 		return "local"
-	case token.Role(v.held.Role) == token.Worker: // it is shown only the leases that were taken with it
+	case token.Role(v.held.Role) == token.Worker: // it sees only the leases that were granted to it
 		return v.held.Role + "#" + v.held.ID.String()
 	case v.held.Tenant != nil:
 		return v.held.Role + "@" + v.held.Tenant.String()
@@ -238,5 +248,5 @@ func (v *visit) execute(part string, shown view) ([]byte, error) {
 func (v *visit) send(status int, body []byte) {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(body) // a visitor who is gone cannot be told
+	_, _ = v.w.Write(body) // an error means that the visitor is gone
 }
