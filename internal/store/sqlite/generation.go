@@ -68,7 +68,10 @@ func (s *Store) begin(c claim) (err error) {
 	if err := s.nextGeneration(); err != nil {
 		return unless(err, scheduler.ErrFull)
 	}
-	if err := s.noteCommit(); err != nil {
+	if s.at, err = s.files.position(); err != nil {
+		return err
+	}
+	if err := s.writeMark(); err != nil {
 		return err
 	}
 	return s.files.check() // the log has its first frames
@@ -102,11 +105,8 @@ func (s *Store) nextGeneration() (err error) {
 	return nil
 }
 
-// noteCommit writes the position of the last commit into the mark.
-func (s *Store) noteCommit() (err error) {
-	if s.at, err = s.files.position(); err != nil {
-		return err
-	}
+// writeMark writes the position of the last commit into the mark.
+func (s *Store) writeMark() error {
 	if err := s.mark.advance(s.generation, s.commits, s.at); err != nil {
 		return fmt.Errorf("%w: mark the commit: %w", scheduler.ErrBroken, err)
 	}

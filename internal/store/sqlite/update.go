@@ -145,8 +145,12 @@ func (s *Store) acknowledge() error {
 		if err := unless(s.nextGeneration(), scheduler.ErrFull); err != nil {
 			return err
 		}
+		if at, err = s.files.position(); err != nil {
+			return err
+		}
 	}
-	return s.noteCommit()
+	s.at = at
+	return s.writeMark()
 }
 
 // lost records what a failed transaction means for the store. A refused value and a moved row mean nothing.
