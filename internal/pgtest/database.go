@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -70,7 +71,11 @@ func (p *Pool) create(t testing.TB, template string) string {
 	name := fmt.Sprintf("%s_%d", p.prefix, p.made.Add(1))
 	p.do(t, fmt.Sprintf("create database %q template %q", name, template))
 	t.Cleanup(func() { p.do(t, fmt.Sprintf("drop database %q with (force)", name)) })
-	return withDatabase(t, p.admin, name)
+	address, err := otherDatabase(p.admin, name)
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return address
 }
 
 func (p *Pool) start(t testing.TB) {
@@ -124,23 +129,7 @@ func (p *Pool) exec(ctx context.Context, text string) error {
 		return err
 	}
 	_, err = c.Exec(ctx, text).ReadAll()
-	return joinClose(err, c.Close(ctx))
-}
-
-func joinClose(err, closing error) error {
-	if err != nil {
-		return err
-	}
-	return closing
-}
-
-func withDatabase(t testing.TB, address, name string) string {
-	t.Helper()
-	other, err := otherDatabase(address, name)
-	if err != nil {
-		t.Fatalf("pgtest: %v", err)
-	}
-	return other
+	return errors.Join(err, c.Close(ctx))
 }
 
 // otherDatabase returns the URL of another database on the same server.

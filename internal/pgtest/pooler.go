@@ -11,9 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Pooler is a pgbouncer in transaction mode.
@@ -53,17 +50,10 @@ func StartPooler(ctx context.Context, s *Server) (_ *Pooler, err error) {
 		_ = p.cmd.Wait() // the log says how it ended
 		close(p.exited)
 	}()
-	for end := time.Now().Add(startTime); ; {
-		c, err := pgconn.Connect(ctx, p.URL("postgres"))
-		if err == nil {
-			return p, c.Close(ctx)
-		}
-		if time.Now().After(end) {
-			return nil, errors.Join(fmt.Errorf("the pooler does not answer: %w", err), p.Stop())
-		}
-		pause := time.NewTimer(20 * time.Millisecond)
-		<-pause.C
+	if err := poll(ctx, func() (bool, error) { return answers(ctx, p.URL("postgres")) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("the pooler does not answer: %w", err), p.Stop())
 	}
+	return p, nil
 }
 
 func (p *Pooler) file() string { return filepath.Join(p.dir, "pgbouncer.ini") }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -20,17 +19,14 @@ func (s *Server) Catch(ctx context.Context, primary *Server) error {
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(startTime); ; {
+	err = poll(ctx, func() (bool, error) {
 		there, err := s.Ask(ctx, "select pg_last_wal_replay_lsn() >= '"+at+"'")
-		if err == nil && there == "t" {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("the standby does not reach %s: %w", at, err)
-		}
-		pause := time.NewTimer(10 * time.Millisecond)
-		<-pause.C
+		return err == nil && there == "t", err
+	})
+	if err != nil {
+		return fmt.Errorf("the standby does not reach %s: %w", at, err)
 	}
+	return nil
 }
 
 // Cut disconnects a standby from its primary.
@@ -41,16 +37,10 @@ func (s *Server) Cut(ctx context.Context) error {
 	if _, err := s.Ask(ctx, "select pg_reload_conf()"); err != nil {
 		return err
 	}
-	for end := time.Now().Add(startTime); ; {
-		if n, err := s.Ask(ctx, "select count(*) from pg_stat_wal_receiver"); err != nil || n == "0" {
-			return err
-		}
-		if time.Now().After(end) {
-			return errors.New("the standby still receives changes")
-		}
-		pause := time.NewTimer(10 * time.Millisecond)
-		<-pause.C
-	}
+	return poll(ctx, func() (bool, error) {
+		n, err := s.Ask(ctx, "select count(*) from pg_stat_wal_receiver")
+		return err != nil || n == "0", err
+	})
 }
 
 // Promote makes a standby the primary.
@@ -70,7 +60,7 @@ func (s *Server) Ask(ctx context.Context, text string) (string, error) {
 	if err == nil && len(results) > 0 && len(results[0].Rows) > 0 {
 		value = string(results[0].Rows[0][0])
 	}
-	return value, joinClose(err, c.Close(ctx))
+	return value, errors.Join(err, c.Close(ctx))
 }
 
 // Copy saves the data of a killed server for Restore.

@@ -114,20 +114,43 @@ func (s *Server) Up(ctx context.Context) error {
 
 // await waits until the server answers.
 func (s *Server) await(ctx context.Context) error {
+	err := poll(ctx, func() (bool, error) {
+		select {
+		case <-s.exited:
+			return true, errors.New("the server has ended")
+		default:
+			return answers(ctx, s.URL("postgres"))
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("start the server: %w\n%s", err, s.Log())
+	}
+	return nil
+}
+
+// answers reports whether a server accepts connections.
+func answers(ctx context.Context, url string) (bool, error) {
+	c, err := pgconn.Connect(ctx, url)
+	if err != nil {
+		return false, err
+	}
+	return true, c.Close(ctx)
+}
+
+// poll calls done until it reports true, and returns its error. It gives up after startTime.
+func poll(ctx context.Context, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
-		c, err := pgconn.Connect(ctx, s.URL("postgres"))
-		if err == nil {
-			return c.Close(ctx)
+		ok, err := done()
+		if ok {
+			return err
 		}
 		pause := time.NewTimer(20 * time.Millisecond)
 		select {
 		case <-pause.C:
-		case <-s.exited:
-			return fmt.Errorf("the server did not start:\n%s", s.Log())
 		case <-ctx.Done():
-			return fmt.Errorf("the server does not answer: %w\n%s", err, s.Log())
+			return errors.Join(ctx.Err(), err)
 		}
 	}
 }

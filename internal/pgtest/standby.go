@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -63,19 +62,11 @@ func (s *Server) Synchronous(ctx context.Context, on bool) error {
 			return err
 		}
 	}
-	for {
+	return poll(ctx, func() (bool, error) {
 		got, err := c.Exec(ctx, "select count(*) from pg_stat_replication"+
 			" where state = 'streaming' and sync_state = 'sync'").ReadAll()
-		if err != nil || string(got[0].Rows[0][0]) == want {
-			return err
-		}
-		pause := time.NewTimer(20 * time.Millisecond)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return err != nil || string(got[0].Rows[0][0]) == want, err
+	})
 }
 
 // Pause stops all processes of the server, so that it appears to hang.
