@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"math"
 	"time"
 )
@@ -13,3 +14,41 @@ func (s *Scheduler) ActAsOneOfSeveral() { s.sharedFor = math.MaxInt64 }
 
 // SweepLanesEvery has lanes go sooner than after two hours. Call it before Run.
 func (s *Scheduler) SweepLanesEvery(d time.Duration) { s.laneEvery = d }
+
+// Stepped is a scheduler whose loop a test steps: no goroutine runs it, and it has no clock but the test's.
+type Stepped struct {
+	*Scheduler
+	loop *loop
+}
+
+// NewStepped returns a scheduler that does nothing until Step. now is the clock of its node.
+func NewStepped(store Store, cfg Config, now func() time.Time) *Stepped {
+	s := New(store, cfg)
+	return &Stepped{s, newLoop(s, now)}
+}
+
+// Step runs one step of the loop, with the calls that wait, and returns when the next is due.
+func (s *Stepped) Step(ctx context.Context) (time.Duration, error) {
+	wait, err := s.loop.step(ctx, s.calls.Take(batchLimit))
+	if err == nil {
+		err = s.loop.awaitAll(ctx)
+	}
+	return wait, err
+}
+
+// Answer runs a verb in a goroutine, as a caller does, and steps the loop once to answer it.
+func (s *Stepped) Answer(ctx context.Context, verb func()) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		verb()
+	}()
+	select {
+	case <-done: // refused without a transaction
+		return nil
+	case <-s.calls.Ready(1):
+	}
+	_, err := s.Step(ctx)
+	<-done
+	return err
+}

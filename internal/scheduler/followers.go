@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	"lessor"
 )
@@ -32,7 +33,7 @@ func loadFollowers(ctx context.Context, v View) (followers, error) {
 
 // askForRecords asks the other nodes to tell their entries too, if anybody follows here. If it fails, the next does it.
 func (s *Scheduler) askForRecords(ctx context.Context) {
-	if !s.store.Shared() || !s.stream.active() {
+	if !s.store.Shared() || !s.stream.active(time.Now()) {
 		return
 	}
 	_ = s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {

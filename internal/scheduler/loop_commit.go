@@ -3,75 +3,46 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"runtime/debug"
+	"slices"
 	"time"
-
-	"lessor"
-	"lessor/internal/fold"
 )
 
-// commit answers w: everything that is hot in one transaction, each rare change in one of its own.
+// rareWork is work that has a transaction of its own.
+type rareWork struct {
+	due func() bool
+	do  func(context.Context) error
+}
+
+// commit answers w: its hot calls share one transaction, and each rare change has one of its own.
 func (l *loop) commit(ctx context.Context, w *work) error {
-	err := l.start(ctx, w)
+	err := l.commitCalls(ctx, w)
 	if err == nil && (len(w.changes) > 0 || l.rareDue()) {
 		err = l.awaitAll(ctx)
 	}
-	if err != nil {
-		for _, c := range w.changes {
+	for _, c := range w.changes {
+		if err != nil {
 			c.answer(storeRefusal(err))
-		}
-		return err
-	}
-	for i, c := range w.changes {
-		if err := l.commitChange(ctx, c); err != nil {
-			for _, c := range w.changes[i+1:] {
-				c.answer(storeRefusal(err))
-			}
-			return err
+		} else {
+			err = l.commitChange(ctx, c)
 		}
 	}
-	if l.wentBack != "" {
-		if err := l.raiseWentBack(ctx); err != nil {
-			return err
+	for _, r := range l.rare {
+		if err == nil && r.due() {
+			err = r.do(ctx)
 		}
 	}
-	if l.correction.due {
-		if err := l.correct(ctx); err != nil {
-			return err
-		}
-	}
-	if l.tickDue() {
-		if err := l.tick(ctx); err != nil {
-			return err
-		}
-	}
-	if l.missingDue() {
-		if err := l.raiseMissing(ctx); err != nil {
-			return err
-		}
-	}
-	if l.failedDue() {
-		if err := l.raiseFailed(ctx); err != nil {
-			return err
-		}
-	}
-	if l.brakeIsOver() {
-		if err := l.clearBrake(ctx); err != nil {
-			return err
-		}
-	}
-	if l.retainDue() {
-		return l.retain(ctx)
-	}
-	return nil
+	return err
 }
 
-// rareDue reports whether something besides the hot calls has a transaction of its own now.
+// rareDue reports whether something besides the calls has a transaction of its own now.
 func (l *loop) rareDue() bool {
-	return l.correction.due || l.wentBack != "" || l.tickDue() || l.missingDue() || l.failedDue() || l.brakeIsOver() || l.retainDue()
+	return slices.ContainsFunc(l.rare, func(r rareWork) bool { return r.due() })
 }
 
-// start answers the hot calls, or has their commit on its way.
-func (l *loop) start(ctx context.Context, w *work) error {
+// commitCalls answers the hot calls, or sends their commit. A sole node works on the next batch while the commit of this
+// one is pending.
+func (l *loop) commitCalls(ctx context.Context, w *work) error {
 	if l.soleNode() {
 		return l.send(ctx, w, true)
 	}
@@ -85,37 +56,23 @@ func (l *loop) start(ctx context.Context, w *work) error {
 	return l.commitShared(ctx, w)
 }
 
-// commitHot answers submissions, heartbeats, ends and requests in one transaction. When the store refuses a value, the batch
-// is halved until the guilty call stands alone.
-func (l *loop) commitHot(ctx context.Context, w *work) error {
-	ops := w.hot()
-	p, err := l.transact(ctx, len(ops), func(p *pass) error { return p.run(ctx, w) })
-	switch {
-	case err == nil:
-		l.answer(p, w, l.park(w.requests, p.now))
-		return nil
-	case !errors.Is(err, ErrBadCall):
-		l.refuse(ops, err)
-		return err
-	case len(ops) < 2:
-		l.refuse(ops, err)
-		return l.rebuild(ctx)
-	}
-	first, second := ops[:len(ops)/2], ops[len(ops)/2:]
-	if err := l.commitHalf(ctx, first); err != nil {
-		l.refuse(second, err)
-		return err
-	}
-	return l.commitHalf(ctx, second)
+// sharedFor is how long a node that applied another's changes counts as one of several.
+const sharedFor = 10 * time.Second
+
+// soleNode reports whether the store can send, and no other node works on it now. Among several nodes the work of a node
+// and of the database overlap anyway: a second transaction would only make batches smaller and the gate more expensive.
+func (l *loop) soleNode() bool {
+	return l.store.Sends() && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.sharedFor
 }
 
-// commitHalf answers a part of a batch that failed, on a fold that is in no doubt.
-func (l *loop) commitHalf(ctx context.Context, ops []op) error {
-	if err := l.rebuild(ctx); err != nil {
-		l.refuse(ops, err)
-		return err
+// commitHot answers submissions, heartbeats, ends and requests in one transaction.
+func (l *loop) commitHot(ctx context.Context, w *work) error {
+	p, err := l.transact(ctx, w.count(), func(p *pass) error { return p.run(ctx, w) })
+	if err != nil {
+		return l.retryInHalves(ctx, w, err)
 	}
-	return l.commitHot(ctx, l.sort(ops))
+	l.answer(p, w, l.park(w.requests, p.now))
+	return nil
 }
 
 // commitChange runs one rare call. A refusal is its answer, and not a failure of the store.
@@ -135,29 +92,21 @@ func (l *loop) commitChange(ctx context.Context, c *changeCall) error {
 		return nil
 	}
 	c.answer(storeRefusal(err))
-	if faultOnly(err) == nil {
-		return nil
-	}
-	return err
+	return faultOnly(err)
 }
 
-// maxTries bounds how often a batch that met other nodes' is repeated before its callers are told.
+// maxTries bounds how often a batch that lost against other nodes' is repeated before its calls are refused.
 const maxTries = 5
 
-// transact runs fn in one transaction, and again when it met another node's and lost. After any failure the fold is in doubt and
-// is rebuilt before it is used again.
+// transact runs fn in one transaction, and again when it lost against another node's. After any failure the fold is
+// dropped, and rebuilt before it is used again.
 func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) (*pass, error) {
 	for try := 1; ; try++ {
-		start := time.Now()
-		p := &pass{l: l}
+		p, start := &pass{l: l}, l.now()
 		err := l.store.Update(ctx, func(tx Tx) error { return p.begin(ctx, tx, fn) })
-		p.stats.Calls, p.stats.Took, p.stats.Err = calls, time.Since(start), faultOnly(err)
-		p.stats.Repeated = try < maxTries && conflict(err)
-		l.cfg.Observe(p.stats)
+		l.observe(p, calls, start, err, try < maxTries)
 		if err == nil {
-			l.retaining.ended.Add(int64(len(p.stats.Ended)))
 			l.fold.Serving = p.served()
-			l.announce(p)
 			return p, nil
 		}
 		if p.stats.Err == nil { // refused before anything was changed: the fold is as it was
@@ -174,37 +123,102 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 	}
 }
 
-// repeatable reports whether a transaction failed in such a way that it may succeed on a fold that is rebuilt.
-func repeatable(err error) bool {
-	return conflict(err) || errors.Is(err, ErrWentBack)
+// pendingCommit is a commit that was sent and is not durable yet. The fold is ahead of the tables then: it holds what the
+// commit will make of them. Its calls are answered when it is durable; if it fails, those that were sent after it fail
+// too, the fold is rebuilt, and all are repeated as far as they can be.
+type pendingCommit struct {
+	p     *pass
+	w     *work
+	dealt []*requestCall // the requests that it answers
+	start time.Time
+	done  chan struct{} // closed when err is known and, without an error, its calls are answered
+	err   error
 }
 
-// conflict reports whether a transaction failed because another node's was first, which is no fault.
-func conflict(err error) bool { return errors.Is(err, ErrAgain) || errors.Is(err, fold.ErrStale) }
+// maxPending is how many commits may be pending: one that the store works on, and one behind it.
+const maxPending = 2
 
-// announce tells about the alerts of a commit that is durable, and counts the jobs that failed in it.
-func (l *loop) announce(p *pass) {
+// commitShared answers the hot calls of one of several nodes. A transaction costs them much whatever it carries, and each
+// waits for those of the others: a busy node lingers after its own, for a quarter of the time that it took, until the
+// callers that it answered call again.
+func (l *loop) commitShared(ctx context.Context, w *work) error {
+	start := l.now()
+	if err := l.send(ctx, w, false); err != nil {
+		return err
+	}
+	err := l.awaitAll(ctx)
+	if n := w.count(); err == nil && n >= lingerFrom {
+		l.linger = linger{n, l.now().Sub(start) / 4}
+	}
+	return err
+}
+
+// send does the work of the hot calls in one transaction and returns when its commit is pending.
+func (l *loop) send(ctx context.Context, w *work, sole bool) error {
+	if len(l.pending) == maxPending {
+		if err := l.awaitOldest(ctx); err != nil {
+			l.refuse(w.hot(), err)
+			return err
+		}
+	}
+	c := &pendingCommit{p: &pass{l: l}, w: w, start: l.now(), done: make(chan struct{})}
+	wait, err := l.store.Send(ctx, sole, func(tx Tx) error {
+		return c.p.begin(ctx, tx, func(p *pass) error { return p.run(ctx, w) })
+	})
+	if err != nil {
+		l.observe(c.p, w.count(), c.start, err, true)
+		if bad := l.awaitAll(ctx); errors.Is(bad, ErrBroken) {
+			l.refuse(w.hot(), bad)
+			return bad
+		}
+		return l.retryOrRefuse(ctx, w, err)
+	}
+	var before <-chan struct{}
+	if n := len(l.pending); n > 0 {
+		before = l.pending[n-1].done
+	}
+	l.pending, l.fold.Serving = append(l.pending, c), c.p.served()
+	c.dealt = l.park(w.requests, c.p.now)
+	go l.await(c, wait, before)
+	return nil
+}
+
+// await answers the calls of a commit as soon as it is durable, after those of the commit before it: the loop may be at
+// work on the next.
+func (l *loop) await(c *pendingCommit, wait func() error, before <-chan struct{}) {
+	defer close(c.done)
+	defer func() {
+		if v := recover(); v != nil {
+			c.err = panicked{v, debug.Stack()} // the loop refuses the calls that were not answered
+		}
+	}()
+	if c.err = wait(); c.err != nil {
+		return // awaitAll deals with it
+	}
+	if before != nil {
+		<-before
+	}
+	l.observe(c.p, c.w.count(), c.start, nil, false)
+	l.answer(c.p, c.w, c.dealt)
+}
+
+// observe reports a commit; again says that it is repeated after a conflict. If the commit is durable, observe also
+// announces its alerts and counts the jobs that failed in it.
+func (l *loop) observe(p *pass, calls int, start time.Time, err error, again bool) {
+	p.stats.Calls, p.stats.Took, p.stats.Err = calls, l.now().Sub(start), faultOnly(err)
+	p.stats.Repeated = again && conflict(err)
+	l.cfg.Observe(p.stats)
+	if err != nil {
+		return
+	}
+	l.retaining.ended.Add(int64(len(p.stats.Ended)))
 	for _, a := range p.alerts {
 		l.cfg.Alert(a)
 	}
 	l.failing.count(p.failed)
 }
 
-// doubt forgets what a failed transaction may have changed in memory.
-func (l *loop) dropFold() {
-	l.fold = nil
-	l.parked.each(func(r *requestCall) { r.grants = nil }) // they were not committed; its last denial still holds
-}
-
-// faultOnly is nil for a refusal: it is an answer, not a failure of the commit.
-func faultOnly(err error) error {
-	if _, refused := errors.AsType[*lessor.Error](err); refused {
-		return nil
-	}
-	return err
-}
-
-// tell answers the calls of a commit that is durable, among them the requests that were dealt with, and tells those who follow the records.
+// answer answers the calls of a durable commit and the requests that it dealt with, and publishes its events.
 func (l *loop) answer(p *pass, w *work, dealt []*requestCall) {
 	for _, c := range w.beats {
 		c.answer(nil)
@@ -221,4 +235,43 @@ func (l *loop) answer(p *pass, w *work, dealt []*requestCall) {
 		}
 	}
 	l.stream.publish(p.events)
+}
+
+// awaitOldest waits for the oldest pending commit. If it failed, it waits for all.
+func (l *loop) awaitOldest(ctx context.Context) error {
+	c := l.pending[0]
+	if c.wait() != nil {
+		return l.awaitAll(ctx)
+	}
+	l.pending = l.pending[1:]
+	l.answered = c.w.count()
+	return nil
+}
+
+// awaitAll waits for all pending commits. It repeats those that failed, and returns an error if calls were refused.
+func (l *loop) awaitAll(ctx context.Context) error {
+	for len(l.pending) > 0 && l.pending[0].wait() == nil {
+		_ = l.awaitOldest(ctx) // it did not fail
+	}
+	failed := slices.DeleteFunc(l.pending, func(c *pendingCommit) bool {
+		return c.wait() == nil // durable, although the outcome of the one before is unknown
+	})
+	l.pending = nil
+	l.returnRequests(failed)
+	var first error
+	for _, c := range failed {
+		l.works = append(l.works, c.w)
+	}
+	for _, c := range failed {
+		l.observe(c.p, c.w.count(), c.start, c.err, true)
+		if err := l.retryOrRefuse(ctx, c.w, c.err); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (c *pendingCommit) wait() error {
+	<-c.done
+	return c.err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"lessor"
 	"lessor/internal/fold"
@@ -23,7 +22,7 @@ type correction struct {
 
 // readClock notes what the store's clock says, and what is to be done if it was set back.
 func (l *loop) noteClock(now lessor.Instant) {
-	tick := rules.Tick{Wall: now, Mono: time.Since(l.began)}
+	tick := rules.Tick{Wall: now, Mono: l.now().Sub(l.began)}
 	if rules.SteppedBack(l.clock, tick) {
 		l.setBack(now)
 		l.correction = correction{due: true}
@@ -214,20 +213,20 @@ func (p *pass) recool(ctx context.Context) error {
 
 // resetUntil lets a capacity end that was set for a time, after that time at the latest.
 func (p *pass) resetUntil(ctx context.Context) error {
-	s := p.l
-	if s.settings.Until == 0 || !rules.Ahead(s.settings.SetAt, p.now) {
+	was := p.l.settings
+	if was.Until == 0 || !rules.Ahead(was.SetAt, p.now) {
 		return nil
 	}
 	if err := p.gate(ctx); err != nil {
 		return err
 	}
-	next := s.settings
+	next := was
 	next.SetAt, next.Until = p.now, p.now.Add(next.Until.Sub(next.SetAt))
 	raw, err := json.Marshal(next)
 	if err != nil {
 		return fmt.Errorf("write setting %s: %w", settingsName, err)
 	}
-	s.settings = next // if the commit fails, the fold and with it the settings are loaded again
+	p.l.setSettings(next) // if the commit fails, the fold and with it the settings are loaded again
 	p.l.fold.ChangeSettings()
 	return p.tx.SaveSetting(ctx, settingsName, raw)
 }

@@ -84,7 +84,7 @@ func (l *loop) follow(ctx context.Context, v View) error {
 	if !l.store.Shared() {
 		return nil
 	}
-	l.followedAt = time.Now()
+	l.followedAt = l.now()
 	changes, err := v.Changes(ctx, l.fold.Position)
 	if err != nil || len(changes) == 0 {
 		return err

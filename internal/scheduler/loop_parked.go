@@ -17,17 +17,17 @@ const maxParked = 20000
 // that may let it have a job: one of its types and tenant can be granted now that could not before, capacity became free and it
 // lacks that, or its worker gave a lease back. The others cost nothing, however many they are.
 type parked struct {
-	last     uint64
-	size     int
-	spaces   map[space]map[string]*group // groups by whose jobs they may have, and by kind
-	workers  map[rules.Holder]map[*requestCall]struct{}
-	short    map[*requestCall]struct{} // denied for lack of capacity
-	ends     endHeap
-	woken    []*requestCall // to be tried, those first that were woken first
-	tried    []*requestCall // in this pass
-	usable   int            // units when they were last woken
-	reserved bool           // units were kept for a large job then
-	sweptAt  time.Time
+	last    uint64
+	size    int
+	spaces  map[space]map[string]*group // groups by whose jobs they may have, and by kind
+	workers map[rules.Holder]map[*requestCall]struct{}
+	short   map[*requestCall]struct{} // denied for lack of capacity
+	ends    endHeap
+	woken   []*requestCall // to be tried, those first that were woken first
+	tried   []*requestCall // in this pass
+	usable  int            // units when they were last woken
+	starves bool           // a job starved then
+	sweptAt time.Time
 }
 
 // space is whose jobs a request may have: all, or one tenant's.
@@ -149,8 +149,8 @@ func (p *parked) wake(calls []*requestCall) {
 const sweepParked = time.Second
 
 // over removes the requests whose time is up, and those that nobody waits for, and returns the former and when the next is over.
-func (p *parked) over(now lessor.Instant) (ended []*requestCall, next lessor.Instant) {
-	if clock := time.Now(); clock.Sub(p.sweptAt) >= sweepParked {
+func (p *parked) over(now lessor.Instant, clock time.Time) (ended []*requestCall, next lessor.Instant) {
+	if clock.Sub(p.sweptAt) >= sweepParked {
 		p.sweptAt = clock
 		p.each(func(r *requestCall) {
 			if r.abandoned() {

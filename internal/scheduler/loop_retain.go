@@ -35,7 +35,7 @@ func (l *loop) retainDue() bool { return l.retaining.at <= l.fold.Serving.LastBe
 
 // retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
 func (l *loop) retain(ctx context.Context) error {
-	start, took, full, wait := time.Now(), time.Duration(0), false, min(retainEvery, l.laneEvery)
+	start, took, full, wait := l.now(), time.Duration(0), false, min(retainEvery, l.laneEvery)
 	r := &l.retaining
 	r.page = max(r.page, rules.MinRetainPage)
 	for _, stage := range []struct {
@@ -45,7 +45,7 @@ func (l *loop) retain(ctx context.Context) error {
 		if stage.keep == 0 {
 			continue
 		}
-		n, start := 0, time.Now()
+		n, start := 0, l.now()
 		_, err := l.transact(ctx, 0, func(p *pass) (err error) {
 			n, err = stage.page(p.tx, ctx, p.now.Add(-stage.keep), r.page)
 			return err
@@ -53,7 +53,7 @@ func (l *loop) retain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		took = max(took, time.Since(start))
+		took = max(took, l.now().Sub(start))
 		full = full || n >= r.page
 		if n > 0 {
 			wait = retainSoon
@@ -65,7 +65,7 @@ func (l *loop) retain(ctx context.Context) error {
 	}
 	r.page = rules.RetainPage(r.page, took, full, int(r.ended.Swap(0)))
 	if full || more {
-		l.retaining.at = l.fold.Serving.LastBeat.Add(max(retainPause, time.Since(start)))
+		l.retaining.at = l.fold.Serving.LastBeat.Add(max(retainPause, l.now().Sub(start)))
 		return nil
 	}
 	l.retaining.at = l.fold.Serving.LastBeat.Add(wait)

@@ -21,25 +21,25 @@ type settings struct {
 
 const settingsName = "operator"
 
-func (s *settings) load(ctx context.Context, v View) error {
-	*s = settings{}
+func loadOperatorSettings(ctx context.Context, v View) (s settings, err error) {
 	raw, err := v.Setting(ctx, settingsName)
 	if err != nil || raw == nil {
-		return err
+		return s, err
 	}
-	if err := json.Unmarshal(raw, s); err != nil {
-		return fmt.Errorf("read setting %s: %w", settingsName, err)
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, fmt.Errorf("read setting %s: %w", settingsName, err)
 	}
-	return nil
+	return s, nil
 }
 
-// loadSettings reads all that operators and failures set: capacity, policies, what holds definitions back, schemas, and when the next
-// tick is due.
+// loadSettings reads all that operators and failures set: capacity, policies, what blocks definitions, schemas, and when
+// the next tick is due.
 func (l *loop) loadSettings(ctx context.Context, v View, f *fold.Fold) error {
-	if err := l.settings.load(ctx, v); err != nil {
+	s, err := loadOperatorSettings(ctx, v)
+	if err != nil {
 		return err
 	}
-	l.fit.Store(int64(l.total() - l.cfg.ReserveUnits))
+	l.setSettings(s)
 	policies, err := v.Policies(ctx)
 	if err != nil {
 		return err
@@ -65,28 +65,35 @@ func (l *loop) loadSettings(ctx context.Context, v View, f *fold.Fold) error {
 	return l.loadHandlers(ctx, v)
 }
 
-// total returns the units in force.
-func (l *loop) total() int {
-	if l.settings.TotalUnits != nil {
-		return *l.settings.TotalUnits
+// inForce returns the settings without those that were set until a time that has passed.
+func (s settings) inForce(now lessor.Instant) settings {
+	if s.Until != 0 && now >= s.Until {
+		s.TotalUnits, s.Busy, s.Until, s.SetAt = nil, nil, 0, 0
+	}
+	return s
+}
+
+// setSettings puts settings into force.
+func (l *loop) setSettings(s settings) {
+	l.settings = s
+	l.fit.Store(int64(l.total(s) - l.cfg.ReserveUnits))
+}
+
+func (l *loop) total(s settings) int {
+	if s.TotalUnits != nil {
+		return *s.TotalUnits
 	}
 	return l.cfg.TotalUnits
 }
 
-// lapseSettings drops what was set until a time that has passed.
-func (l *loop) lapseSettings(now lessor.Instant) {
-	if l.settings.Until != 0 && now >= l.settings.Until {
-		l.settings.TotalUnits, l.settings.Busy, l.settings.Until, l.settings.SetAt = nil, nil, 0, 0
-		l.fit.Store(int64(l.total() - l.cfg.ReserveUnits))
-	}
-}
-
 // capacity returns what may be leased at now.
 func (l *loop) capacity(now lessor.Instant) lessor.Capacity {
-	l.lapseSettings(now)
-	inputs, highest := l.sampling.last(now)
-	c := lessor.Capacity{TotalUnits: l.total(), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: l.fold.Index.Leased()}
-	set := l.settings.Busy
+	s := l.settings.inForce(now)
+	inputs, highest := l.sampling.last(now, l.now())
+	c := lessor.Capacity{
+		TotalUnits: l.total(s), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: l.fold.Index.Leased(),
+	}
+	set := s.Busy
 	if set == nil {
 		set = l.cfg.Busy
 	}

@@ -20,9 +20,9 @@ func (l *loop) wakeParked() bool {
 		return false
 	}
 	usable := l.capacity(f.Serving.LastBeat).UsableUnits
-	kept := l.starving.since != 0 && f.Index.Eligible(l.starving.lane, l.starving.seq)
-	all, short := woken.All || usable > p.usable, woken.Freed || p.reserved && !kept
-	p.usable, p.reserved = usable, kept
+	starves := l.starves()
+	all, short := woken.All || usable > p.usable, woken.Freed || p.starves && !starves
+	p.usable, p.starves = usable, starves
 	var calls []*requestCall
 	switch {
 	case all:

@@ -15,12 +15,8 @@ func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
 // count is how many calls share a transaction.
 func (w *work) count() int { return len(w.submits) + len(w.beats) + len(w.ends) + len(w.requests) }
 
-// gather takes the calls of the next commit.
-func (l *loop) gather() *work {
-	return l.sort(l.calls.Take(batchLimit))
-}
-
-func (l *loop) sort(ops []op) *work {
+// sortCalls sorts calls by kind, without those whose caller has gone.
+func sortCalls(ops []op) *work {
 	var w work
 	for _, o := range ops {
 		if o.base().abandoned() {

@@ -135,14 +135,13 @@ func (r *round) fill(c *requestCall) {
 		k := kind{c.kind, holds || c.got > 0}
 		denial := r.denied[k]
 		if denial == nil || c.left != c.ask.MaxUnits {
-			var pick lanes.Pick
-			if pick, denial = r.next(c, c.left, k.holder); denial == nil {
-				r.taken = append(r.taken, taken{call: c, turn: f.Index.Take(pick)})
-				r.closeTrial(pick.Lane)
+			choice := r.choose(c, c.left, k.holder)
+			if denial = choice.Denial; denial == nil {
+				r.taken = append(r.taken, taken{call: c, turn: f.Index.Take(choice.Pick)})
+				r.closeTrial(choice.Pick.Lane)
 				c.got++
 				if c.left > 0 {
-					c.left -= pick.Lane.Units
-					if c.left == 0 {
+					if c.left -= choice.Pick.Lane.Units; c.left == 0 {
 						return
 					}
 				}
@@ -159,41 +158,27 @@ func (r *round) fill(c *requestCall) {
 	}
 }
 
-// next chooses the job whose turn it is for c, in the order that the contract gives.
-func (r *round) next(c *requestCall, maxUnits int, holder bool) (lanes.Pick, *lessor.Denial) {
-	l, p := r.p.l, r.p
-	capacity := l.capacity(p.now)
-	if d := rules.Admit(capacity, l.settings.Draining); d != nil {
-		return lanes.Pick{}, d
+// choose asks for the job whose turn it is for c, and notes which job starves.
+func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
+	l, now := r.p.l, r.p.now
+	c.filter.MaxUnits, c.filter.SkipUnique = maxUnits, holder
+	terms := lanes.Terms{
+		Now: now, NextChange: l.nextChange(c.caller), Capacity: l.capacity(now), Draining: l.settings.Draining,
+		Backfill: l.cfg.Backfill,
 	}
-	c.filter.MaxUnits, c.filter.Usable, c.filter.SkipUnique = maxUnits, capacity.UsableUnits, holder
-	pick, ok := l.fold.Index.Next(&c.filter)
-	if !ok {
-		return lanes.Pick{}, rules.NoneLeft(p.now, l.nextChange(c.caller))
+	terms.Reserved = l.reservedFor(now, terms.Capacity)
+	choice := l.fold.Index.Choose(&c.filter, &terms)
+	if choice.Found && terms.Reserved == nil {
+		l.forgetStarving(now, terms.Capacity)
 	}
-	kept := l.reservedFor(p.now, capacity)
-	if kept != nil && pick.Turn.Seq != kept.seq { // what is kept is not there for others
-		free := capacity.AvailableUnits
-		if capacity.AvailableUnits -= kept.units; capacity.AvailableUnits <= 0 {
-			return lanes.Pick{}, rules.Fit(kept.units, min(free, kept.units-1))
-		}
+	if choice.Starves {
+		l.starve(&choice.First, now)
 	}
-	d := rules.Fit(pick.Lane.Units, capacity.AvailableUnits)
-	if d == nil {
-		return pick, nil
-	}
-	l.starve(pick, p.now)
-	if !l.cfg.Backfill || kept != nil {
-		return lanes.Pick{}, d
-	}
-	c.filter.Usable = capacity.AvailableUnits
-	if pick, ok = l.fold.Index.Next(&c.filter); !ok {
-		return lanes.Pick{}, d
-	}
-	return pick, nil
+	return choice
 }
 
-// nextChange is when the queue may change by itself. A walled caller is not told: it would learn when others' jobs are due.
+// nextChange is when the queue may change by itself. A caller that is bound to a tenant does not learn it: it would learn
+// when the jobs of others are due.
 func (l *loop) nextChange(c Caller) lessor.Instant {
 	if c.Tenant != nil {
 		return 0
@@ -205,49 +190,51 @@ func (l *loop) nextChange(c Caller) lessor.Instant {
 	return next
 }
 
-// starving is a job that has been first and did not fit.
+// starvingJob is a job that was first and did not fit.
 type starvingJob struct {
 	lane   rules.LaneID
 	seq    int64
 	units  int
 	typ    string
 	tenant lessor.TenantID
-	since  lessor.Instant
+	since  lessor.Instant // 0 = there is none
 }
 
-// starve notes that a job is first and does not fit. One such job is followed at a time, the first that was seen.
-func (l *loop) starve(pick lanes.Pick, now lessor.Instant) {
-	if l.starving.since == 0 || !l.fold.Index.Eligible(l.starving.lane, l.starving.seq) {
+// starve notes that a job is first and does not fit. One such job is remembered at a time: the first that was seen.
+func (l *loop) starve(pick *lanes.Pick, now lessor.Instant) {
+	if !l.starves() {
 		l.starving = starvingJob{
-			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type, tenant: pick.Lane.Tenant, since: now,
+			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type, tenant: pick.Lane.Tenant,
+			since: now,
 		}
 	}
 }
 
-// kept returns the job for which freed units are kept, nil if there is none: one that has starved for long enough, could
-// be granted now but for its size, could fit, and is asked for: else it would stop all others for as long as no worker of its type
-// comes.
-func (l *loop) reservedFor(now lessor.Instant, c lessor.Capacity) *starvingJob {
-	k := &l.starving
-	if k.since == 0 {
-		return nil
-	}
-	if !l.fold.Index.Eligible(k.lane, k.seq) || k.units > c.UsableUnits {
-		*k = starvingJob{}
-		return nil
-	}
-	if !rules.Starving(k.since, now) {
-		return nil
-	}
-	if !l.workers.asks(k.typ, k.tenant, now) {
-		*k = starvingJob{}
-		return nil
-	}
-	return k
+// starves reports whether there is a starving job that could be granted now but for its size.
+func (l *loop) starves() bool {
+	return l.starving.since != 0 && l.fold.Index.Eligible(l.starving.lane, l.starving.seq)
 }
 
-// trials lets one job each of the definitions go whose open circuit may be tried. Under the gate nothing is waited for: a
-// circuit that another node counts into waits for the next grant.
+// reservedFor returns the job for which freed units are reserved, nil if there is none: one that has starved for long
+// enough and could fit. It must be asked for, else it would stop all others until a worker of its type comes.
+func (l *loop) reservedFor(now lessor.Instant, c lessor.Capacity) *lanes.Reserved {
+	s := &l.starving
+	if !l.starves() || s.units > c.UsableUnits || !rules.Starving(s.since, now) || !l.workers.asks(s.typ, s.tenant, now) {
+		return nil
+	}
+	return &lanes.Reserved{Seq: s.seq, Units: s.units}
+}
+
+// forgetStarving forgets a starving job for which nothing will be reserved: if it is first again, its time begins anew.
+func (l *loop) forgetStarving(now lessor.Instant, c lessor.Capacity) {
+	s := &l.starving
+	if !l.starves() || s.units > c.UsableUnits || rules.Starving(s.since, now) {
+		*s = starvingJob{}
+	}
+}
+
+// openTrials unblocks the definitions whose open circuit may be tried, until one of their jobs is taken. Under the gate
+// nothing is waited for: a circuit that another node has locked waits for the next grant.
 func (r *round) openTrials(ctx context.Context) error {
 	f := r.p.l.fold
 	ids := f.Trials(r.p.now)
@@ -268,15 +255,15 @@ func (r *round) openTrials(ctx context.Context) error {
 	return nil
 }
 
-// try keeps the other jobs of a definition back once one of them is tried.
+// closeTrial blocks a definition again once one of its jobs was taken as the trial of its circuit.
 func (r *round) closeTrial(lane rules.Lane) {
 	if r.trialOf(lane) != nil {
 		r.p.l.fold.Index.SetDefinition(lane.Tenant, lane.Definition, true)
 	}
 }
 
-// trialOf returns the circuit that a job of this lane may try, nil if there is none. A job of a deleted definition tries nothing, whoever
-// has its id now.
+// trialOf returns the circuit that a job of this lane may try, nil if there is none. A job of a deleted definition tries
+// none, even if its id names another definition by now.
 func (r *round) trialOf(lane rules.Lane) *rules.Circuit {
 	if c := r.trial[lane.Definition]; c != nil && c.Tenant == lane.Tenant {
 		return c

@@ -10,7 +10,7 @@ import (
 func (p *pass) publish(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
 	if p.following == unknown {
 		p.following = no
-		if p.l.stream.active() || p.now < p.l.followersUntil {
+		if p.l.stream.active(p.l.now()) || p.now < p.l.followersUntil {
 			p.following = yes
 		}
 	}

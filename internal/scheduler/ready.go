@@ -61,9 +61,9 @@ func (s *Scheduler) AwaitStart(ctx context.Context) error {
 	}
 }
 
-func (s *Scheduler) setStatus(err error) {
+func (s *Scheduler) setStatus(at time.Time, err error) {
 	s.startOnce.Do(func() { close(s.started) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status, s.statusAt = err, time.Now()
+	s.status, s.statusAt = err, at
 }

@@ -20,13 +20,14 @@ type sampling struct {
 	highest int       // rating of all nodes
 }
 
-// last returns the last measurement, its time on the store's clock, of which now is a reading.
-func (s *sampling) last(now lessor.Instant) (in lessor.BusyInputs, highest int) {
+// last returns the last measurement, its time on the store's clock: now is a reading of that clock,
+// and clock one of this node's at the same moment.
+func (s *sampling) last(now lessor.Instant, clock time.Time) (in lessor.BusyInputs, highest int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in = s.inputs
 	if !s.at.IsZero() {
-		in.SampledAt = now.Add(-time.Since(s.at))
+		in.SampledAt = now.Add(-clock.Sub(s.at))
 	}
 	return in, s.highest
 }

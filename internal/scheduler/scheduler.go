@@ -1,14 +1,3 @@
-// Package scheduler grants, renews and ends leases: one transaction a batch of operations, in which it loads, decides
-// with internal/rules and saves, and after whose commit it answers.
-//
-// Who touches what: callers put calls into a queue and wait. One goroutine, Run, takes them in batches and is the only one
-// that writes the store and the fold (the order of turns and the counts in memory); it may begin a batch while the commit of the one
-// before is on its way (flight.go). Reads that need the store use a
-// snapshot of their own; reads that need the fold are calls like any other.
-//
-// Promises, each with its test: an answer is given only after the commit (TestAnswersAfterCommit); a lease that is over
-// changes nothing (TestOverLeaseChangesNothing); no lease ends early (TestDayOfWorkers in node, TestStallOfOurOwnIsNotChargedToWorkers);
-// counts are a fold of the rows and never drift (TestRandomLives).
 package scheduler
 
 import (
@@ -137,7 +126,7 @@ func New(store Store, cfg Config) *Scheduler {
 // Run answers calls until ctx is done, then refuses those that still wait. It returns nil on a clean stop, and an error
 // that wraps ErrBroken when the store can no longer be trusted.
 func (s *Scheduler) Run(ctx context.Context) error {
-	l := newLoop(s)
+	l := newLoop(s, time.Now)
 	defer l.refuseAll()
 	var background sync.WaitGroup
 	defer background.Wait()

@@ -61,9 +61,8 @@ func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter fun
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
-		l := p.l
-		l.lapseSettings(p.now)
-		next := l.settings
+		was := p.l.settings.inForce(p.now)
+		next := was
 		alter(p.now, &next)
 		raw, err := json.Marshal(next)
 		if err != nil {
@@ -72,9 +71,8 @@ func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter fun
 		if err := p.tx.SaveSetting(ctx, settingsName, raw); err != nil {
 			return err
 		}
-		p.audit(by, object+".changed", object, l.settings, next)
-		l.settings = next // if the commit fails, the fold and with it the settings are loaded again
-		l.fit.Store(int64(l.total() - l.cfg.ReserveUnits))
+		p.audit(by, object+".changed", object, was, next)
+		p.l.setSettings(next) // if the commit fails, the fold and with it the settings are loaded again
 		p.l.fold.ChangeSettings()
 		return nil
 	})

@@ -39,10 +39,10 @@ type follower struct {
 }
 
 // active reports whether entries are worth making.
-func (s *stream) active() bool {
+func (s *stream) active(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.followers) > 0 || !s.leftAt.IsZero() && time.Since(s.leftAt) < streamLinger
+	return len(s.followers) > 0 || !s.leftAt.IsZero() && now.Sub(s.leftAt) < streamLinger
 }
 
 // publish hands out the entries of one commit.

@@ -40,8 +40,8 @@ func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyI
 		in.DefinitionPaused, in.Circuit = b.Paused, &b.Circuit
 	}
 	in.Asked = p.l.workers.asks(st.Spec.Lane.Type, st.Spec.Lane.Tenant, p.now)
-	if k := p.l.reservedFor(p.now, in.Capacity); k != nil && k.seq != st.Turn.Seq {
-		in.ReservedUnits = k.units
+	if r := p.l.reservedFor(p.now, in.Capacity); r != nil && r.Seq != st.Turn.Seq {
+		in.ReservedUnits = r.Units
 	}
 	if !b.LockHeld {
 		return nil

@@ -1,0 +1,64 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"lessor"
+)
+
+var errStopping = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}
+
+// refuseAll answers everything that waits when the loop has ended.
+func (l *loop) refuseAll() {
+	l.setStatus(l.now(), errStopping)
+	for _, o := range l.calls.Close() {
+		o.base().answer(errStopping)
+	}
+	l.parked.each(func(r *requestCall) { r.answer(nil) })
+	l.parked = newParked()
+	l.stream.close()
+}
+
+// refuse answers calls whose transaction failed.
+func (l *loop) refuse(ops []op, err error) {
+	for _, o := range ops {
+		if _, beat := o.(*beatCall); beat && storeFailed(err) {
+			l.beatsRefused = true
+		}
+		o.base().answer(storeRefusal(err))
+	}
+}
+
+// storeFailed reports whether err is a fault of the store and not of the calls: without it, a heartbeat that was refused
+// would have been accepted.
+func storeFailed(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrAgain)
+}
+
+// storeRefusal turns a store's fault into what a caller can act on; other faults pass as they are.
+func storeRefusal(err error) error {
+	r := &lessor.Error{Code: lessor.CodeUnavailable, RetryAfter: time.Second}
+	switch {
+	case errors.Is(err, ErrFull):
+		r.Detail = "the disk of the store is full; nothing was changed"
+	case errors.Is(err, ErrUnreachable):
+		r.Detail = "the store is out of reach; nothing was changed"
+	case errors.Is(err, ErrUnknownOutcome):
+		r.Detail, r.OutcomeUnknown = "the answer to the commit was lost; repeat with the same key", true
+	case errors.Is(err, ErrBroken):
+		r.Detail = "the store reported an I/O error; the server stops"
+	case errors.Is(err, ErrWentBack):
+		r.Detail = "the store went back to an older state; nothing was changed"
+	case errors.Is(err, ErrMoved):
+		r.Detail = "the store changed under the call; nothing was changed"
+	case errors.Is(err, context.Canceled):
+		return errStopping
+	case errors.Is(err, errPanicked):
+		return errPanicked
+	default:
+		return err
+	}
+	return r
+}

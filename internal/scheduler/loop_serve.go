@@ -1,0 +1,141 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+)
+
+// serveEvery is how often an idle scheduler notes that it serves: a quarter of the gap that moves the floor, so that
+// a late timer is not taken for an outage.
+const serveEvery = 250 * time.Millisecond
+
+// serveBusy is how often a busy one does: its transactions show as much to callers, and so it may be late by a few of them.
+const serveBusy = serveEvery / 2
+
+// followEvery is how often a node on which requests wait looks at what other nodes did: they are woken within 150 ms.
+const followEvery = 100 * time.Millisecond
+
+// retryStore is how long to wait before the fold is rebuilt again after the store failed.
+const retryStore = 500 * time.Millisecond
+
+// prepare sees to it that w can be answered, and answers looks at the fold, which need no transaction.
+func (l *loop) prepare(ctx context.Context, w *work) error {
+	l.checkWentBack()
+	if w.empty() || l.fold == nil || l.now().Sub(l.servedAt) > serveBusy {
+		if err := l.serve(ctx); err != nil {
+			return err
+		}
+	}
+	if len(l.pending) == 0 && (w.empty() || l.now().Sub(l.followedAt) > serveEvery) {
+		if err := l.followIdle(ctx); err != nil {
+			return err
+		}
+	}
+	if len(w.reads) == 0 {
+		return nil
+	}
+	if err := l.awaitAll(ctx); err != nil {
+		return err
+	}
+	for _, c := range w.reads {
+		c.fn(l)
+		c.answer(nil)
+	}
+	return nil
+}
+
+// serve notes that calls can be answered, with a fold that equals the tables.
+func (l *loop) serve(ctx context.Context) error {
+	if l.beatsRefused {
+		if _, err := l.store.Serve(ctx, true); err != nil { // before the tables are read, which may fail too
+			_ = l.awaitAll(ctx) // its callers are told
+			l.fold = nil
+			return err
+		}
+		l.beatsRefused = false
+	}
+	if l.fold == nil {
+		if err := l.rebuild(ctx); err != nil {
+			return err
+		}
+	}
+	serving, err := l.store.Serve(ctx, false)
+	if err != nil {
+		_ = l.awaitAll(ctx) // its callers are told
+		l.fold = nil
+		return err
+	}
+	l.fold.Serving, l.servedAt = serving, l.now()
+	l.setSettings(l.settings.inForce(serving.LastBeat))
+	l.noteClock(serving.LastBeat)
+	if l.panics < 2 {
+		l.setStatus(l.now(), nil)
+	}
+	return nil
+}
+
+// wakeByTime reports whether something is to be done although no call came, and wakes the requests that it may concern.
+func (l *loop) wakeByTime() bool {
+	f, now := l.fold, l.fold.Serving.LastBeat
+	f.NoteClock(now)
+	return f.CheckDue(now, l.cfg.Sweep) || f.Due(now) || f.WakeTrials(now) || l.rareDue() || l.wakeParked()
+}
+
+// rest answers parked requests whose time is up, and returns after how long the next step is due.
+func (l *loop) rest() time.Duration {
+	if l.correction.due || l.wakeParked() {
+		return time.Millisecond // what came after the grants of this commit may be for those who wait
+	}
+	now := l.fold.Serving.LastBeat
+	next := now.Add(serveEvery)
+	if l.parked.size > 0 && l.store.Shared() {
+		next = now.Add(followEvery)
+	}
+	ended, over := l.parked.over(now, l.now())
+	for _, r := range ended {
+		r.answer(nil)
+	}
+	if over != 0 {
+		next = min(next, over)
+	}
+	if at, ok := l.fold.NextCheck(l.cfg.Sweep); ok {
+		next = min(next, at)
+	}
+	for _, at := range []lessor.Instant{
+		l.fold.DueAt, l.fold.TickAt, l.fold.TrialAt, l.retaining.at, l.expectAt, l.failing.next(), l.brakeEnd(),
+	} {
+		if at != 0 {
+			next = min(next, at)
+		}
+	}
+	return max(time.Millisecond, next.Sub(now))
+}
+
+// linger is how many calls to wait for, and for how long.
+type linger struct {
+	calls int
+	wait  time.Duration
+}
+
+// lingerFrom is how many calls a transaction answers if its node is busy.
+const lingerFrom = 64
+
+// minCalls is how many calls must wait before the next transaction begins. Behind a pending commit there is time for all
+// callers that the last one answered to call again: two groups of callers keep the store busy in turns. Fewer calls are
+// taken when the pending commit has ended.
+func (l *loop) minCalls() int {
+	if len(l.pending) == 0 {
+		return max(1, l.linger.calls)
+	}
+	return max(1, l.answered)
+}
+
+// oldestDone returns a channel that is closed when the oldest pending commit has ended; nil if none is pending.
+func (l *loop) oldestDone() <-chan struct{} {
+	if len(l.pending) == 0 {
+		return nil
+	}
+	return l.pending[0].done
+}
