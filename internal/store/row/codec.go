@@ -3,8 +3,8 @@
 // writes a row, reads it, and lists its columns, so names, order and types cannot disagree between the two stores.
 //
 // A declaration does not name a table: the columns of a turn stand in five of them. Where the two databases store a
-// value differently, the declaration says so. To add a column, add its line here and a migration to each store; storetest
-// saves and loads every field.
+// value differently, the declaration says so. To add a column, add its line here and a migration to each store;
+// storetest saves and loads every field.
 package row
 
 import (

@@ -146,8 +146,8 @@ func Lease(c *Codec, h *rules.Held) {
 	flag(c, "bound", &h.Bound)
 }
 
-// Beat is what changes in a lease. SQLite keeps it in a table of its own, where a lease that is as it was granted has no
-// row; PostgreSQL keeps it in the lease.
+// Beat is what changes in a lease. SQLite keeps it in a table of its own, where a lease that is as it was granted has
+// no row; PostgreSQL keeps it in the lease.
 func Beat(c *Codec, h *rules.Held) {
 	Integer(c, "expires_at", &h.ExpiresAt)
 	Integer(c, "first_beat_at", &h.FirstBeatAt)
@@ -251,8 +251,8 @@ func Token(c *Codec, t *scheduler.Token) {
 	Integer(c, "expires_at", &t.ExpiresAt)
 }
 
-// Listed is a job in a list, and its standing. In a list that finds jobs by their ids the place may be rules.Nowhere, and
-// the standing not known.
+// Listed is a job in a list, and its standing. In a list that finds jobs by their ids the place may be rules.Nowhere,
+// and the standing not known.
 type Listed struct {
 	Job   lessor.JobID
 	Lane  rules.LaneID

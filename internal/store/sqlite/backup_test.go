@@ -106,8 +106,9 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		{"a job in two places", "insert into delayed select *, 1, 'queued' from queue", "in no place or in several"},
 		{"a queued row of another seq", "update queue set seq = seq + 1000", "in no place or in several"},
 		{"a job leased twice", "insert into lease select n + 1000, id, job, lane, seq, attempt, max_attempts," +
-			" interruptions, fence, steps, queued_at, tenant, null, units, worker, null, null, max_runtime_ms," +
-			" issued_at, granted_ttl_ms, null, null, 0 from lease limit 1", //nolint:dupword // SQL
+			" interruptions, fence, steps, queued_at, tenant, null, units, worker," +
+			" null, null, max_runtime_ms, issued_at," + //nolint:dupword // SQL
+			" granted_ttl_ms, null, null, 0 from lease limit 1", //nolint:dupword // SQL
 			"in no place or in several"},
 		// The job has seq 3.
 		{"a left-over row of a job", "insert into gone values (1000, x'06')", "in no place or in several"},

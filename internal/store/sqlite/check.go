@@ -27,7 +27,7 @@ const (
 func (s *Store) Check(ctx context.Context) []scheduler.Finding {
 	findings := []scheduler.Finding{
 		{Name: "sqlite version", OK: true, Detail: sqlite.Version},
-		{Name: "ownership", OK: s.owner != nil, Detail: s.path + ".lock is held by this process"},
+		{Name: "ownership", OK: s.lock != nil, Detail: s.path + ".lock is held by this process"},
 		s.checkSize(s.path, "database file", 0),
 		s.checkSize(s.path+"-wal", "write-ahead log", largeWAL),
 		s.checkSpace(),

@@ -122,7 +122,7 @@ func AcceptLoss(_ context.Context, path string) (lost int64, err error) {
 	if path, err = prepareFile(path); err != nil {
 		return 0, err
 	}
-	o, err := own(path)
+	o, err := lockDatabase(path)
 	if err != nil {
 		return 0, err
 	}

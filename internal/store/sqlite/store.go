@@ -43,7 +43,7 @@ const defaultReaders = 4
 type Store struct {
 	path    string
 	clock   *clock
-	owner   *owner
+	lock    *fileLock
 	seal    *rules.Seal
 	readers *sqlitex.Pool
 
@@ -59,8 +59,8 @@ type Store struct {
 	specs  *specCache
 	lanes  *laneCache
 	seqs   seqs
-	// ill says that the last write failed for a reason that would fail others too. Until one succeeds no heartbeat could
-	// be accepted, and the time is not counted as served.
+	// ill says that the last write failed for a reason that would fail others too. Until one succeeds no heartbeat
+	// could be accepted, and the time is not counted as served.
 	ill bool
 	// broken is the I/O error after which the store writes nothing.
 	broken error
@@ -96,7 +96,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 			_ = s.Close() // the first error says why
 		}
 	}()
-	if s.owner, err = own(path); err != nil {
+	if s.lock, err = lockDatabase(path); err != nil {
 		return nil, err
 	}
 	claimed, err := checkMark(path)
@@ -201,8 +201,8 @@ func (s *Store) shut() error {
 	if s.mark != nil {
 		keep(s.closeMark())
 	}
-	if s.owner != nil {
-		keep(s.owner.release())
+	if s.lock != nil {
+		keep(s.lock.release())
 	}
 	return firstErr
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile returns the locked file, or nil if another owner holds the lock. The lock ends with the process, in whatever
-// way it ends. The file stays: removing it would let two processes lock two files of one name.
+// lockFile returns the locked file, or nil if another process holds the lock. The lock ends with the process, in
+// whatever way it ends. The file stays: removing it would let two processes lock two files of one name.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
