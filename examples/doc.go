@@ -1,8 +1,8 @@
-// Package examples is a folder of small programs, one a folder, each complete. They find the server by LESSOR_SERVER
-// and the token by LESSOR_TOKEN, as the lessor command does, and its own test runs them all against a server:
+// Package examples holds small, complete programs, each in its own folder. Like the lessor command they read the
+// server from LESSOR_SERVER and the token from LESSOR_TOKEN. The test of this package runs them all against a server:
 //
 //	minimal   a worker in fifteen lines
-//	drain     a long job that a deploy interrupts, and that goes on where it was
+//	drain     a long job that a deployment interrupts, and that continues where it stopped
 //	mailbox   a consumer of messages, with dead letters
-//	agent     a model with two tools, whose message lives on what they do
+//	agent     a model with two tools, which extend the lease of its message
 package examples

@@ -1,5 +1,5 @@
-// Package lessortest is a whole Lessor server for the tests of those who write workers: the store, the scheduler and
-// the HTTP API, inside the test's process, without a network, in fake time.
+// Package lessortest runs a whole Lessor server inside a test of a worker: store, scheduler and HTTP API, in the
+// process of the test, without a network, and in fake time.
 //
 //	func TestMailIsSent(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -12,12 +12,12 @@
 //		})
 //	}
 //
-// Inside a bubble of testing/synctest time passes only while everybody waits, so that an hour of leases takes
-// milliseconds; outside of one everything works too, at the pace of the clock on the wall. The server has all its
-// rules: capacity, caps, retries, expiry. What a test breaks by hand is told by the verbs: Expire a lease,
-// KillWorker, Restart the server.
+// In a bubble of testing/synctest, time passes only while all goroutines wait, so that an hour of leases takes
+// milliseconds. Outside a bubble everything works in real time. The server applies all its rules: capacity, caps,
+// retries, expiry. A test causes faults with Expire, KillWorker and Restart.
 //
-// Every method that fails ends the test with a line that says what was wanted, what was found, and the job's record.
+// A method that fails ends the test with a message that has the expected state, the actual state and the record of
+// the job.
 package lessortest
 
 import (
@@ -35,18 +35,18 @@ import (
 	"lessor/worker"
 )
 
-// Server is a server that lives as long as its test.
+// Server is a server that runs until its test ends.
 type Server struct {
 	t      testing.TB
 	cfg    node.Config
 	wire   *wire
 	client *client.Client
 	admin  *client.Client
-	stop   func() // of the node that runs; nil while none does
+	stop   func() // stops the running node; nil while none is running
 }
 
-// Start starts a server with an empty store, which ends with the test. cfg changes its settings, at most one; a busy
-// rating that is not set is 0, so that the load of the machine has no say.
+// Start starts a server with an empty store, which stops when the test ends. It takes at most one cfg. The default of
+// Capacity.Busy is 0 here, so that the load of the machine has no influence.
 func Start(t testing.TB, cfg ...node.Config) *Server {
 	t.Helper()
 	s := &Server{t: t, wire: newWire()}
@@ -70,13 +70,13 @@ func Start(t testing.TB, cfg ...node.Config) *Server {
 	return s
 }
 
-// Client calls the server without a token, which is enough for workers and those who submit.
+// Client returns a client without a token, which is enough for workers and submitters.
 func (s *Server) Client() *client.Client { return s.client }
 
-// Admin calls the server with the admin token: for capacity, drain, revoke.
+// Admin returns a client with the admin token, for example to set the capacity, drain or revoke.
 func (s *Server) Admin() *client.Client { return s.admin }
 
-// Transport is what these clients send their calls by, for a test that wants one of its own: with a token, or a fault.
+// Transport returns the transport of these clients, for tests that need their own client, with a token or with faults.
 func (s *Server) Transport() http.RoundTripper { return s.wire }
 
 func (s *Server) connect(token string) *client.Client {
@@ -99,7 +99,7 @@ func (s *Server) open() {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(ctx, ln) }()
-	if _, err := n.Status(ctx); err != nil { // until it is ready, calls would be told to come again in a second
+	if _, err := n.Status(ctx); err != nil { // waits until the node is ready
 		s.t.Errorf("lessortest: start the server: %v", err)
 	}
 	s.wire.connect(pipe)
@@ -123,7 +123,7 @@ func (s *Server) close() {
 	}
 }
 
-// Submit submits a job of one type; payload is encoded as JSON, nil is {}.
+// Submit submits a job and returns its id. The payload is encoded as JSON; nil means {}.
 func (s *Server) Submit(jobType string, payload any) lessor.JobID {
 	s.t.Helper()
 	job, err := s.client.Submit(context.Background(), jobType, payload, nil)
@@ -133,7 +133,7 @@ func (s *Server) Submit(jobType string, payload any) lessor.JobID {
 	return job.ID
 }
 
-// Run runs w until stop is called, or the test ends: w drains, and the test fails if it had to leave something behind.
+// Run runs w until stop is called or the test ends. Then w drains, and the test fails if w leaves something behind.
 func (s *Server) Run(w *worker.Worker) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -154,7 +154,7 @@ func (s *Server) Run(w *worker.Worker) (stop func()) {
 	return stop
 }
 
-// Restart stops the server and starts it again after downtime, on the same store. Nobody can reach it meanwhile.
+// Restart stops the server, waits for downtime, and starts it again on the same store.
 func (s *Server) Restart(downtime time.Duration) {
 	s.t.Helper()
 	s.close()

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what it wants, in its own time: whoever needs longer calls Advance before.
+	// patience is how long the methods wait, in the time of the test. A test that needs longer calls Advance first.
 	patience = time.Hour
-	// A test looks more rarely the longer it has waited, but never misses a state that lasts: an expired job is
-	// queued again after a second.
+	// The checks become rarer the longer a method waits, but do not miss a state: an expired job is queued again
+	// after a second.
 	soonest = 10 * time.Millisecond
 	latest  = 500 * time.Millisecond
 )
@@ -26,17 +26,16 @@ func (s *Server) Advance(d time.Duration) {
 	}
 }
 
-// KillWorker ends every connection of a worker, now and from now on, as if its process had died: its leases expire by
-// themselves.
+// KillWorker cuts every current and future connection of a worker, as if its process had died. Its leases expire.
 func (s *Server) KillWorker(id string) { s.wire.kill(id) }
 
-// Expire lets a lease run out although its worker sends heartbeats, and returns when it has: none of them arrives.
-// The worker learns of it at its next heartbeat.
+// Expire makes a lease expire although its worker sends heartbeats, by dropping them, and returns when it has
+// expired. The worker learns of it at its next heartbeat.
 func (s *Server) Expire(id lessor.LeaseID) {
 	s.t.Helper()
 	job := s.jobOf(id)
-	s.wire.deafen(id, true)
-	defer s.wire.deafen(id, false)
+	s.wire.dropHeartbeats(id, true)
+	defer s.wire.dropHeartbeats(id, false)
 	s.until(job, "to lose the lease "+id.String(),
 		func(j lessor.Job) bool { return j.LeaseID == nil || *j.LeaseID != id })
 }
@@ -65,7 +64,7 @@ func (s *Server) Job(id lessor.JobID) lessor.Job {
 	return j
 }
 
-// AssertState fails the test unless a job is in a state now.
+// AssertState fails the test unless the job is in the given state now.
 func (s *Server) AssertState(id lessor.JobID, want lessor.State) {
 	s.t.Helper()
 	if j := s.Job(id); j.State != want {
@@ -98,7 +97,7 @@ func (s *Server) WaitForEnd(id lessor.JobID) lessor.Job {
 	})
 }
 
-// WaitForLease waits, for at most an hour, until somebody holds a job, and returns the lease.
+// WaitForLease waits, for at most an hour, until a worker holds a job, and returns the lease.
 func (s *Server) WaitForLease(id lessor.JobID) lessor.Lease {
 	s.t.Helper()
 	j := s.until(id, "to be leased", func(j lessor.Job) bool { return j.LeaseID != nil })
@@ -114,7 +113,7 @@ func (s *Server) WaitForLease(id lessor.JobID) lessor.Lease {
 	return lessor.Lease{}
 }
 
-// until waits until a job is as wanted.
+// until waits until is returns true for a job.
 func (s *Server) until(id lessor.JobID, want string, is func(lessor.Job) bool) lessor.Job {
 	s.t.Helper()
 	start := time.Now()
@@ -133,7 +132,7 @@ func (s *Server) until(id lessor.JobID, want string, is func(lessor.Job) bool) l
 
 func name(j lessor.Job) string { return fmt.Sprintf("job %s of type %s", j.ID, j.Type) }
 
-// record tells the life of a job, and why it does not run.
+// record returns the record of a job and the reasons why it does not run.
 func (s *Server) record(j lessor.Job) string {
 	var b strings.Builder
 	for e, err := range s.client.AllEvents(context.Background(), j.ID) {

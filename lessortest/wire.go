@@ -17,17 +17,17 @@ import (
 	"lessor"
 )
 
-// wire carries the calls of all clients to the node that runs, and is where calls get lost.
+// wire carries the calls of all clients to the running node. Here calls get lost.
 type wire struct {
 	mu      sync.Mutex
-	pipe    *http.Client // nil while no node runs
+	pipe    *http.Client // nil while no node is running
 	dead    map[string]bool
-	deaf    map[lessor.LeaseID]bool // leases whose heartbeats do not arrive
-	flights map[*flight]bool
+	dropped map[lessor.LeaseID]bool // leases whose heartbeats do not arrive
+	calls   map[*pending]bool
 }
 
-// flight is a call that is under way.
-type flight struct {
+// pending is a call that waits for its answer.
+type pending struct {
 	worker string
 	cancel context.CancelCauseFunc
 }
@@ -35,22 +35,22 @@ type flight struct {
 var errCut = errors.New("the connection was cut")
 
 func newWire() *wire {
-	return &wire{dead: map[string]bool{}, deaf: map[lessor.LeaseID]bool{}, flights: map[*flight]bool{}}
+	return &wire{dead: map[string]bool{}, dropped: map[lessor.LeaseID]bool{}, calls: map[*pending]bool{}}
 }
 
-// connect leads further calls to another node, or with nil to none.
+// connect directs further calls to another node, or with nil to none.
 func (w *wire) connect(pipe *http.Client) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pipe = pipe
 }
 
-// kill refuses further calls of a worker and cuts those that are under way.
+// kill refuses further calls of a worker and cancels its current ones.
 func (w *wire) kill(worker string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dead[worker] = true
-	for f := range w.flights {
+	for f := range w.calls {
 		if f.worker == worker {
 			f.cancel(errCut)
 		}
@@ -63,15 +63,15 @@ func (w *wire) isDead(worker string) bool {
 	return w.dead[worker]
 }
 
-// deafen loses the heartbeats of a lease, as if they arrived, until heard again.
-func (w *wire) deafen(id lessor.LeaseID, deaf bool) {
+// dropHeartbeats drops the heartbeats of a lease, but answers them, until drop is false.
+func (w *wire) dropHeartbeats(id lessor.LeaseID, drop bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.deaf[id] = deaf
+	w.dropped[id] = drop
 }
 
-// said is what a wire reads of a body.
-type said struct {
+// callBody holds the fields of a body that the wire reads.
+type callBody struct {
 	WorkerID string           `json:"worker_id"`
 	LeaseIDs []lessor.LeaseID `json:"lease_ids"`
 }
@@ -87,10 +87,10 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	var s said
-	_ = json.Unmarshal(body, &s) // a body that is not read here is the server's to refuse
+	var s callBody
+	_ = json.Unmarshal(body, &s) // the server refuses a body that is not JSON
 	ctx, cancel := context.WithCancelCause(req.Context())
-	f := &flight{worker: s.WorkerID, cancel: cancel}
+	f := &pending{worker: s.WorkerID, cancel: cancel}
 	w.mu.Lock()
 	pipe := w.pipe
 	if pipe == nil || w.dead[s.WorkerID] {
@@ -98,54 +98,53 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
-	w.flights[f] = true
-	unheard := w.unheard(req.URL.Path, s.LeaseIDs)
+	w.calls[f] = true
+	lost := w.droppedOf(req.URL.Path, s.LeaseIDs)
 	w.mu.Unlock()
-	landed := func() {
+	ended := func() {
 		w.mu.Lock()
-		delete(w.flights, f)
+		delete(w.calls, f)
 		w.mu.Unlock()
 		cancel(nil)
 	}
-	if len(unheard) > 0 {
-		defer landed()
-		return w.hush(ctx, pipe, req, s, unheard)
+	if len(lost) > 0 {
+		defer ended()
+		return w.answerFor(ctx, pipe, req, s, lost)
 	}
 	resp, err := send(ctx, pipe, req, body)
 	if err != nil {
-		landed()
+		ended()
 		return nil, err
 	}
-	resp.Body = &landing{resp.Body, landed}
+	resp.Body = &trackedBody{resp.Body, ended}
 	return resp, nil
 }
 
-// unheard returns which leases of a heartbeat are not to be heard of.
-func (w *wire) unheard(url string, ids []lessor.LeaseID) []lessor.LeaseID {
+// droppedOf returns the leases of a heartbeat that the server must not see.
+func (w *wire) droppedOf(url string, ids []lessor.LeaseID) []lessor.LeaseID {
 	if path.Base(url) != "heartbeat" {
 		return nil
 	}
 	if id, err := lessor.ParseUUID(path.Base(strings.TrimSuffix(url, "/heartbeat"))); err == nil {
 		ids = []lessor.LeaseID{{UUID: id}}
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id lessor.LeaseID) bool { return !w.deaf[id] })
+	return slices.DeleteFunc(slices.Clone(ids), func(id lessor.LeaseID) bool { return !w.dropped[id] })
 }
 
-// hush answers a heartbeat in place of the server for the leases that it must not hear of, and asks it about the
-// others.
-func (w *wire) hush(
-	ctx context.Context, pipe *http.Client, req *http.Request, s said, unheard []lessor.LeaseID,
+// answerFor answers a heartbeat in place of the server for the lost leases, and asks the server about the others.
+func (w *wire) answerFor(
+	ctx context.Context, pipe *http.Client, req *http.Request, s callBody, lost []lessor.LeaseID,
 ) (*http.Response, error) {
 	type result = map[string]any
 	fine := func(id lessor.LeaseID) result {
 		return result{"lease_id": id, "ok": true, "expires_at": nil, "heartbeat_after_ms": 0, "cancel_requested": false}
 	}
 	if len(s.LeaseIDs) == 0 {
-		return answer(req, fine(unheard[0])), nil
+		return answer(req, fine(lost[0])), nil
 	}
 	others := slices.DeleteFunc(slices.Clone(s.LeaseIDs),
-		func(id lessor.LeaseID) bool { return slices.Contains(unheard, id) })
-	var told struct {
+		func(id lessor.LeaseID) bool { return slices.Contains(lost, id) })
+	var rest struct {
 		Results []result `json:"results"`
 	}
 	if len(others) > 0 {
@@ -155,17 +154,17 @@ func (w *wire) hush(
 			return resp, err
 		}
 		defer resp.Body.Close()
-		if err := json.NewDecoder(resp.Body).Decode(&told); err != nil {
+		if err := json.NewDecoder(resp.Body).Decode(&rest); err != nil {
 			return nil, err
 		}
 	}
 	results := make([]result, 0, len(s.LeaseIDs))
 	for _, id := range s.LeaseIDs {
-		if slices.Contains(unheard, id) || len(told.Results) == 0 {
+		if slices.Contains(lost, id) || len(rest.Results) == 0 {
 			results = append(results, fine(id))
 			continue
 		}
-		results, told.Results = append(results, told.Results[0]), told.Results[1:]
+		results, rest.Results = append(results, rest.Results[0]), rest.Results[1:]
 	}
 	return answer(req, map[string]any{"results": results}), nil
 }
@@ -190,14 +189,14 @@ func answer(req *http.Request, v any) *http.Response {
 	}
 }
 
-// landing is a body whose call is over when it is closed.
-type landing struct {
+// trackedBody is a body that ends its call when it is closed.
+type trackedBody struct {
 	io.ReadCloser
-	landed func()
+	ended func()
 }
 
 // Close closes the body.
-func (l *landing) Close() error {
-	defer l.landed()
+func (l *trackedBody) Close() error {
+	defer l.ended()
 	return l.ReadCloser.Close()
 }

@@ -1,6 +1,6 @@
 // Agent answers questions with a model and two tools. Every model call and every tool beats, and a beat extends the
-// message: an agent that hangs loses it to another. The model here is scripted, so that the program runs without a
-// provider; with LESSOR_MODEL_URL set to an endpoint that speaks OpenAI's chat completions it asks that one.
+// message: an agent that hangs loses its message to another worker. The model is scripted, so that the program runs
+// without a provider; with LESSOR_MODEL_URL set, it calls the chat-completions API at that URL.
 //
 //	lessor submit questions --payload '{"city": "London"}'   the answer is the job's result
 package main
@@ -27,7 +27,7 @@ type Question struct {
 
 const citySchema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
 
-// tools are what the model can use.
+// tools returns the tools of the model.
 func tools() []agent.Tool {
 	type place struct {
 		City string `json:"city"`
@@ -46,7 +46,7 @@ func tools() []agent.Tool {
 	return []agent.Tool{forecast, clock}
 }
 
-// model returns the one to ask: for each question the script uses both tools, then answers.
+// model returns the model. For each question the script uses both tools and then answers.
 func model() (agent.Adapter, error) {
 	if url := os.Getenv("LESSOR_MODEL_URL"); url != "" {
 		return openai.New(openai.Config{

@@ -1,5 +1,5 @@
-// Drain counts: a job of type count takes a while, and the program is told to stop in the middle of it. It then saves
-// how far it came and gives the job back, which costs no attempt; whoever takes it next goes on from there.
+// Drain runs jobs of type count, which take a while. When the program is stopped in the middle of a job, it saves a
+// checkpoint and gives the job back, which costs no attempt; the next worker continues from there.
 //
 //	lessor submit count --payload '{"to": 600}'
 package main
@@ -14,7 +14,7 @@ import (
 	"lessor/worker"
 )
 
-// step is one piece of work: too short to be worth saving in the middle.
+// step is one piece of work. It is too short to need a checkpoint in the middle.
 const step = 100 * time.Millisecond
 
 // Count is the payload.

@@ -1,8 +1,8 @@
-// Mailbox consumes orders: each message is worked on under a lease that its beats extend, acknowledged when it is
-// done, and given back when it fails. One that always fails, or kills its consumer, becomes a dead letter after five
-// deliveries.
+// Mailbox consumes orders. Each message has a lease that its beats extend. The program acknowledges a message when
+// its work is done, and gives it back when the work fails. A message that always fails, or that kills its consumer,
+// becomes a dead letter after five deliveries.
 //
-//	lessor submit orders --payload '{"item": "book"}'        what is submitted is the body of a message
+//	lessor submit orders --payload '{"item": "book"}'        the payload is the body of the message
 package main
 
 import (
@@ -30,11 +30,11 @@ func pack(_ context.Context, o Order, hb *worker.Heartbeat) error {
 	if o.Item == "" {
 		return errUnknownItem
 	}
-	hb.Beat() // wherever the work moves
+	hb.Beat() // wherever the work makes progress
 	return nil
 }
 
-// consume works on one delivery.
+// consume handles one delivery.
 func consume(ctx context.Context, extender *worker.LeaseExtender, m worker.Message) error {
 	var hb worker.Heartbeat
 	detach, err := extender.Attach(ctx, m, &hb)
@@ -48,7 +48,7 @@ func consume(ctx context.Context, extender *worker.LeaseExtender, m worker.Messa
 	}
 	if err != nil {
 		slog.Warn("An order failed", "message", m.ID(), "delivery", m.Deliveries(), "error", err)
-		return m.Nack(ctx, time.Duration(m.Deliveries())*10*time.Millisecond) // longer each time; minutes in earnest
+		return m.Nack(ctx, time.Duration(m.Deliveries())*10*time.Millisecond) // grows; use minutes in production
 	}
 	return m.Acknowledge(ctx)
 }
@@ -72,7 +72,7 @@ func run() error {
 		}
 		for _, m := range messages {
 			if err := consume(context.WithoutCancel(ctx), extender, m); err != nil {
-				slog.Warn("A message could not be finished; it will be seen again", "message", m.ID(), "error", err)
+				slog.Warn("A message will be delivered again", "message", m.ID(), "error", err)
 			}
 		}
 	}

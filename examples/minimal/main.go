@@ -1,4 +1,4 @@
-// Minimal greets: it runs jobs of type greet until it is told to stop, and finishes what it has begun.
+// Minimal runs jobs of type greet until it receives SIGTERM or SIGINT, and finishes the jobs that it has started.
 //
 //	lessor submit greet --payload '{"name": "world"}'
 package main

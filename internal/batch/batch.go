@@ -1,9 +1,10 @@
 // Package batch gathers concurrent calls: while one batch is being answered, the calls that arrive wait together and
-// form the next. An idle queue adds no delay; a busy one pays one commit for many calls. It needs no timer.
+// form the next batch. An idle queue adds no delay, and a busy one needs one commit for many calls. There is no
+// timer.
 //
-// A Queue has many putters and one taker. It is bounded: when it is full, Put says so at once instead of hiding an
-// overload behind a growing line. Nobody can fill it alone: whoever has calls waiting may not have more than there is
-// room left for.
+// A Queue has many putters and one taker. It is bounded: when it is full, Put fails at once instead of hiding an
+// overload behind a growing queue. No owner can fill it alone: an owner with waiting calls may not have more of them
+// than the space that is still free.
 package batch
 
 import (
@@ -12,7 +13,7 @@ import (
 	"sync"
 )
 
-// Errors of Put.
+// The errors of Put.
 var (
 	ErrFull   = errors.New("too many calls are waiting")
 	ErrClosed = errors.New("nobody takes calls any more")
@@ -24,10 +25,10 @@ type Limit struct {
 	Bytes int
 }
 
-// Owner is whose a call is.
+// Owner identifies the owner of a call.
 type Owner = [16]byte
 
-// Queue is where calls wait for the next batch.
+// Queue holds calls until the next batch.
 type Queue[C any] struct {
 	limit Limit
 	size  func(C) int
@@ -42,7 +43,7 @@ type Queue[C any] struct {
 	shares  map[Owner]*share
 }
 
-// share is what one owner has waiting.
+// share counts the waiting calls of one owner.
 type share struct {
 	who Owner
 	has Limit
@@ -53,7 +54,7 @@ func New[C any](limit Limit, size func(C) int) *Queue[C] {
 	return &Queue[C]{limit: limit, size: size, ready: make(chan struct{}, 1), shares: map[Owner]*share{}}
 }
 
-// Put adds somebody's call to the next batch.
+// Put adds a call to the next batch.
 func (q *Queue[C]) Put(who Owner, c C) error {
 	n := q.size(c)
 	q.mu.Lock()
@@ -81,13 +82,13 @@ func (q *Queue[C]) Put(who Owner, c C) error {
 	return nil
 }
 
-// Ready receives when at least so many calls wait. It belongs to the taker, as does Take.
+// Ready returns a channel that receives when at least enough calls wait. Only the taker calls Ready and Take.
 func (q *Queue[C]) Ready(enough int) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.enough = enough
 	select {
-	case <-q.ready: // of before
+	case <-q.ready: // a stale signal
 	default:
 	}
 	q.signal()
@@ -119,12 +120,12 @@ func (q *Queue[C]) Take(limit Limit) []C {
 	return taken
 }
 
-// exceeds reports whether an owner that has calls waiting would have more than is free with another of n bytes.
+// exceeds reports whether an owner with waiting calls would, with another call of n bytes, have more than is free.
 func (s *share) exceeds(free Limit, n int) bool {
 	return s.has.Calls > 0 && (s.has.Calls+1 > free.Calls || s.has.Bytes+n > free.Bytes)
 }
 
-// give takes a call from what its owner has waiting.
+// give removes a call from the share of its owner.
 func (q *Queue[C]) give(own *share, bytes int) {
 	own.has = Limit{own.has.Calls - 1, own.has.Bytes - bytes}
 	if own.has.Calls == 0 {

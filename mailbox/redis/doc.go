@@ -1,16 +1,16 @@
-// Package redis is a worker.Mailbox on a Redis server (7.0 or newer, or Valkey).
+// Package redis implements worker.Mailbox on a Redis server (7.0 or newer, or Valkey).
 //
-// Every change is one script, so that a message is never in two places or in none, and the only clock is the
-// server's. With "{NAME}" in every key, a mailbox lies on one node of a cluster:
+// Every change is one script, so a message is always in exactly one place, and only the clock of the server counts.
+// Every key contains "{NAME}", so that a mailbox lies on one node of a cluster:
 //
-//	lessor:{NAME}:due    sorted set  messages with deliveries left, by the time from which they can be seen
+//	lessor:{NAME}:due    sorted set  messages with deliveries left, by the time at which they become visible
 //	lessor:{NAME}:last   sorted set  messages at their last delivery, by its end
 //	lessor:{NAME}:dead   list        dead letters, oldest first
 //	lessor:{NAME}:body   hash        id → body         :count  hash  id → deliveries
 //	lessor:{NAME}:reply  hash        id → mailbox for replies
-//	lessor:{NAME}:held   hash        id → receipt of the delivery under way
+//	lessor:{NAME}:held   hash        id → receipt of the current delivery
 //
-// What it keeps is as durable as Redis is told to be: without appendonly and appendfsync always, a crash of the
-// server loses messages that were acknowledged to the sender. A step of the server's clock moves the ends of
-// deliveries.
+// Messages are as durable as Redis is configured to be: without appendonly and "appendfsync always", a crash of the
+// server loses messages that Send has accepted. When the clock of the server jumps, the ends of deliveries move with
+// it.
 package redis

@@ -17,10 +17,10 @@ type message struct {
 	id, receipt string
 	body        []byte
 	deliveries  int
-	replyTo     string // name of a mailbox; empty for none
+	replyTo     string // name of a mailbox, or empty
 }
 
-// read makes messages of the answer to a receive.
+// read returns the messages in the answer of the receive script.
 func (b *Mailbox) read(answer any) ([]worker.Message, error) {
 	rows, err := rowsOf(answer, 5)
 	if err != nil {
@@ -37,7 +37,7 @@ func (b *Mailbox) read(answer any) ([]worker.Message, error) {
 	return messages, nil
 }
 
-// rowsOf cuts the flat answer of a script into rows.
+// rowsOf splits the flat answer of a script into rows.
 func rowsOf(answer any, width int) ([][]string, error) {
 	flat, ok := answer.([]any)
 	if !ok || len(flat)%width != 0 {
@@ -69,7 +69,7 @@ func (m *message) Receipt() string { return m.receipt }
 func (m *message) Body() []byte    { return m.body }
 func (m *message) Deliveries() int { return m.deliveries }
 
-// use runs a script that does something if the delivery is not over.
+// use runs a script that changes the message unless the delivery is over.
 func (m *message) use(ctx context.Context, s *redis.Script, args ...any) error {
 	answer, err := m.box.run(ctx, s, append([]any{m.id, m.receipt}, args...)...)
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 	"lessor/worker"
 )
 
-// Receivers that wait look again after these pauses, the first when something came lately. Redis can wake them, but a
-// call that blocks on the server does not end with its context.
+// The pauses between the checks of a waiting receiver, shorter after a recent message. Blocking commands of Redis are
+// not used, because they do not end with their context.
 const (
 	firstLook = 5 * time.Millisecond
 	lastLook  = 100 * time.Millisecond
 )
 
-// Config says which mailbox. Client and Name are required.
+// Config configures a Mailbox. Client and Name are required.
 type Config struct {
-	// Client is used and not closed.
+	// Client is not closed by the mailbox.
 	Client redis.UniversalClient
-	// Name has letters, digits, dots, hyphens and underscores, at most 200.
+	// Name has at most 200 letters, digits, dots, hyphens and underscores.
 	Name string
-	// MaxLength is how many messages the mailbox holds, dead letters included; it is checked by who sends. Zero means
+	// MaxLength is how many messages the mailbox holds, dead letters included. Send checks it. The default is
 	// worker.DefaultMaxLength.
 	MaxLength int
 }
 
-// Mailbox is one end of a mailbox on Redis.
+// Mailbox is a connection to a mailbox on Redis.
 type Mailbox struct {
 	cfg   Config
 	once  sync.Once
@@ -41,7 +41,7 @@ type Mailbox struct {
 
 var goodName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
 
-// New checks cfg. It does not connect.
+// New checks cfg and returns a Mailbox. It does not connect.
 func New(cfg Config) (*Mailbox, error) {
 	switch {
 	case cfg.Client == nil:
@@ -55,7 +55,7 @@ func New(cfg Config) (*Mailbox, error) {
 	return &Mailbox{cfg: cfg, ended: make(chan struct{})}, nil
 }
 
-// keys returns the keys of a mailbox in the order in which the scripts have them.
+// keys returns the keys of a mailbox in the order in which the scripts use them.
 func keys(name string) []string {
 	all := []string{"due", "last", "dead", "body", "count", "reply", "held"}
 	for i, k := range all {
@@ -143,11 +143,11 @@ func (b *Mailbox) Receive(
 	}
 }
 
-// takeTimeout bounds how long a receiver who was told to stop waits for what it may have been given.
+// takeTimeout bounds how long a stopped receiver waits for the messages that it may have been given.
 const takeTimeout = 5 * time.Second
 
-// take hands out what is there. The end of ctx does not cut its answer off: a message in it would be a delivery that
-// nobody has.
+// take delivers waiting messages. The end of ctx does not interrupt it, because the messages in a lost answer would
+// count as delivered.
 func (b *Mailbox) take(ctx context.Context, maxMessages int, visibility time.Duration) ([]worker.Message, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -184,7 +184,7 @@ func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLett
 	return letters, nil
 }
 
-// Close implements worker.Mailbox. What is in the mailbox stays there.
+// Close implements worker.Mailbox. The messages stay on the server.
 func (b *Mailbox) Close() error {
 	b.once.Do(func() { close(b.ended) })
 	return nil

@@ -1,20 +1,20 @@
-// Package sqs is a worker.Mailbox on a standard queue of Amazon SQS, or of what speaks its protocol.
+// Package sqs implements worker.Mailbox on a standard queue of Amazon SQS, or of a server with the same protocol.
 //
-// The queue must have a redrive policy with a maxReceiveCount of worker.MaxDeliveries: SQS itself moves a message to
-// the dead letters, when somebody receives after its last delivery is over. Open refuses a queue without.
+// The queue must have a redrive policy with a maxReceiveCount of worker.MaxDeliveries; Open refuses any other queue.
+// SQS itself moves a message to the dead letters, at the first Receive after its last delivery is over.
 //
-// What SQS does not promise is not promised here: messages may come in any order and, rarely, twice; times are in
-// whole seconds, so that a message is hidden, and a receiver waits, for up to a second longer than asked. That an
-// overdue receipt fails at once is kept by the message itself, on a monotonic clock. One message cannot be hidden for
-// more than twelve hours in all.
+// The package promises no more than SQS does. Messages may arrive in any order and, rarely, twice. Times are whole
+// seconds, so a message may be hidden, and a receiver may wait, up to a second longer than asked. The message itself
+// checks, with a monotonic clock, that an overdue receipt fails at once. A message cannot be hidden for more than
+// twelve hours in total.
 //
-// A message that is returned counts no delivery, but SQS counts every receive. So Return puts a copy into the queue,
-// with the attributes lessor-id and lessor-deliveries, and removes the message: the worker's role must be allowed to
-// send to the queue, and to that of the dead letters, into which a copy is moved by whoever receives it after its last
-// delivery. A copy begins its retention period anew. Where it cannot be sent (a message with ten attributes, say) the
-// delivery counts. So does one that was on its way to a receiver whose context ended.
+// Return must not count a delivery, but SQS counts every receive. So Return sends a copy with the attributes
+// lessor-id and lessor-deliveries to the queue, and removes the message. The role of the worker must be allowed to
+// send to the queue, and to the queue of dead letters, to which a receiver moves a copy after its last delivery. The
+// retention period of a copy starts anew. If the copy cannot be sent, for example because the message has ten
+// attributes, the delivery counts. So does a delivery to a receiver whose context ended before the answer arrived.
 //
-// A body that is not text is sent as base64, marked by the attribute lessor-encoding; lessor-reply-to is the URL of
-// the queue for replies. Whoever may send to the queue chooses where replies go: the worker's role should allow no
-// other queues.
+// A body that is not text is sent as base64 and has the attribute lessor-encoding. The attribute lessor-reply-to is
+// the URL of the queue for replies. The sender of a message chooses that queue, so the role of the worker should
+// allow no other queues.
 package sqs

@@ -18,7 +18,7 @@ import (
 	"lessor/worker"
 )
 
-// The attributes of our messages.
+// The attributes of messages.
 const (
 	encodingAttribute = "lessor-encoding"
 	replyToAttribute  = "lessor-reply-to"
@@ -33,14 +33,14 @@ type message struct {
 	id, receipt string
 	body        []byte
 	deliveries  int
-	replyTo     string // URL of a queue; empty for none
+	replyTo     string // URL of a queue, or empty
 	from        types.Message
 
 	mu    sync.Mutex
-	until time.Time // then the delivery is over
+	until time.Time // the end of the delivery
 }
 
-// message makes one of what was received.
+// message returns a received message.
 func (b *Mailbox) message(from types.Message, until time.Time) (*message, error) {
 	m := &message{
 		box: b, id: idOf(from), receipt: aws.ToString(from.ReceiptHandle),
@@ -54,14 +54,14 @@ func (b *Mailbox) message(from types.Message, until time.Time) (*message, error)
 	if m.deliveries, err = strconv.Atoi(count); err != nil {
 		return nil, fmt.Errorf("sqs: message %s was received %q times", m.id, count)
 	}
-	// Whoever may send can write the attribute: what is no count says nothing.
+	// Every sender can write the attribute, so an invalid count is ignored.
 	if n, err := strconv.Atoi(aws.ToString(from.MessageAttributes[countedAttribute].StringValue)); err == nil && n > 0 {
 		m.deliveries += min(n, worker.MaxDeliveries)
 	}
 	return m, nil
 }
 
-// idOf is the id that the sender of a message knows.
+// idOf returns the id that Send returned to the sender of a message.
 func idOf(from types.Message) string {
 	if id := aws.ToString(from.MessageAttributes[idAttribute].StringValue); id != "" {
 		return id
@@ -74,7 +74,7 @@ func (m *message) Receipt() string { return m.receipt }
 func (m *message) Body() []byte    { return m.body }
 func (m *message) Deliveries() int { return m.deliveries }
 
-// left returns how long the delivery lasts, or that it is over.
+// left returns how long the delivery still lasts, or ErrReceiptExpired.
 func (m *message) left() (time.Duration, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,9 +121,9 @@ func (m *message) Nack(ctx context.Context, delay time.Duration) error {
 	return refusal("nack", err)
 }
 
-// Return implements worker.Message. SQS counts receives and takes none back, so a copy takes the message's place, with
-// the deliveries that counted. If the copy cannot be sent, the message itself comes back and the delivery counts,
-// which is an error.
+// Return implements worker.Message. SQS cannot take a receive back, so Return replaces the message with a copy that
+// carries the number of deliveries. If the copy cannot be sent, the message itself becomes visible, the delivery
+// counts, and Return returns an error.
 func (m *message) Return(ctx context.Context) error {
 	if _, err := m.left(); err != nil {
 		return err
@@ -139,8 +139,7 @@ func (m *message) Return(ctx context.Context) error {
 	return nil
 }
 
-// replace puts a copy of the message into a queue, and then removes the message. If only the copy comes about, there
-// are two of it.
+// replace sends a copy of the message to a queue and then removes the message. If the removal fails, both exist.
 func (m *message) replace(ctx context.Context, url string, deliveries int) error {
 	attributes := maps.Clone(m.from.MessageAttributes)
 	if attributes == nil {
@@ -167,7 +166,7 @@ func (m *message) Extend(ctx context.Context, d time.Duration) error {
 	if err != nil || d <= left {
 		return err
 	}
-	until := time.Now().Add(d) // before the queue counts: the delivery is over here no later than there
+	until := time.Now().Add(d) // read before the call, so that the delivery does not end later here than in the queue
 	if err := m.hide(ctx, d); err != nil {
 		return refusal("extend", err)
 	}
@@ -197,7 +196,7 @@ func (m *message) Reply(ctx context.Context, body []byte) error {
 	return err
 }
 
-// refusal turns what SQS says of a receipt into our word for it.
+// refusal turns the errors of SQS about a receipt into ErrReceiptExpired.
 func refusal(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -211,7 +210,7 @@ func refusal(verb string, err error) error {
 	return fmt.Errorf("sqs: %s: %w", verb, err)
 }
 
-// encode makes text of a body, as it is where SQS takes that.
+// encode returns a body as text: unchanged if SQS accepts it, else as base64.
 func encode(body []byte) (string, map[string]types.MessageAttributeValue) {
 	attributes := map[string]types.MessageAttributeValue{}
 	if isText(body) {
@@ -233,7 +232,7 @@ func decode(m types.Message) ([]byte, error) {
 	return decoded, nil
 }
 
-// isText tells whether SQS takes the body: the characters of XML 1.0.
+// isText reports whether SQS accepts the body: it allows the characters of XML 1.0.
 func isText(body []byte) bool {
 	if !utf8.Valid(body) {
 		return false

@@ -15,14 +15,14 @@ import (
 	"lessor/worker"
 )
 
-// Config says which queue. Both are required.
+// Config configures a Mailbox. Both fields are required.
 type Config struct {
 	Client *sqs.Client
-	// QueueURL is the queue's address.
+	// QueueURL is the address of the queue.
 	QueueURL string
 }
 
-// Mailbox is one end of a queue.
+// Mailbox is a connection to a queue.
 type Mailbox struct {
 	client    *sqs.Client
 	url, dead string // URLs of the queue and of its dead letters
@@ -30,7 +30,7 @@ type Mailbox struct {
 	end       context.CancelFunc
 }
 
-// Open reads the queue's redrive policy and returns a mailbox on it.
+// Open checks the redrive policy of the queue and returns a Mailbox.
 func Open(ctx context.Context, cfg Config) (*Mailbox, error) {
 	if cfg.Client == nil || cfg.QueueURL == "" {
 		return nil, errors.New("sqs: no client, or no queue")
@@ -128,8 +128,8 @@ func (b *Mailbox) Receive(
 		if err != nil {
 			return nil, err
 		}
-		if message.deliveries > worker.MaxDeliveries { // a copy, of whose deliveries SQS knows only its own
-			// else SQS moves it, after as many receives of the copy
+		if message.deliveries > worker.MaxDeliveries { // a copy: SQS counts only the deliveries of the copy
+			// If this fails, SQS moves the copy later.
 			_ = message.replace(ctx, b.dead, worker.MaxDeliveries)
 			continue
 		}
@@ -148,9 +148,11 @@ func (b *Mailbox) receive(
 ) ([]types.Message, error) {
 	out, err := b.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &url, MaxNumberOfMessages: int32(maxMessages), VisibilityTimeout: seconds(visibility),
-		WaitTimeSeconds:             seconds(wait),
-		MessageAttributeNames:       []string{"All"}, // a copy has them too
-		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameApproximateReceiveCount},
+		WaitTimeSeconds:       seconds(wait),
+		MessageAttributeNames: []string{"All"}, // a copy has them too
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{
+			types.MessageSystemAttributeNameApproximateReceiveCount,
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sqs: receive: %w", err)
@@ -158,7 +160,7 @@ func (b *Mailbox) receive(
 	return out.Messages, nil
 }
 
-// show ends the hiding of a message.
+// show makes a message visible.
 func (b *Mailbox) show(ctx context.Context, url string, m types.Message) error {
 	_, err := b.client.ChangeMessageVisibility(ctx,
 		&sqs.ChangeMessageVisibilityInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
@@ -168,10 +170,10 @@ func (b *Mailbox) show(ctx context.Context, url string, m types.Message) error {
 	return nil
 }
 
-// seconds rounds up: a message hidden for too short a time would be worked on twice.
+// seconds rounds up, because a message that is hidden for too short a time would be processed twice.
 func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
 
-// DeadLetters implements worker.Mailbox. Reading hides them for a moment from others who read.
+// DeadLetters implements worker.Mailbox. Reading hides them from other readers for a moment.
 func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLetter, error) {
 	var read []types.Message
 	defer func() {
@@ -200,11 +202,11 @@ func (b *Mailbox) DeadLetters(ctx context.Context, limit int) ([]worker.DeadLett
 	return letters, nil
 }
 
-// deadHidden is long enough to read a thousand.
+// deadHidden is long enough to read a thousand dead letters.
 const deadHidden = time.Minute
 
-// Close implements worker.Mailbox. What is in the queue stays there. A message that was on its way to a receiver is
-// delivered again when its visibility is over.
+// Close implements worker.Mailbox. The messages stay in the queue. A message on its way to a receiver is delivered
+// again when its visibility is over.
 func (b *Mailbox) Close() error {
 	b.end()
 	return nil
