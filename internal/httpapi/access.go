@@ -17,13 +17,19 @@ var (
 	errNoToken  = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "a token is needed: Authorization: Bearer …"}
 	errBadToken = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "the token is not valid"}
 	errScope    = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token lacks the right to do this"}
-	errBound    = &lessor.Error{Code: lessor.CodeForbidden, Detail: "this concerns all tenants; a token bound to one is refused"}
-	errTenant   = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token is for another tenant"}
-	errNoBook   = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is starting: its access tokens are being read", RetryAfter: time.Second}
+	errBound    = &lessor.Error{
+		Code:   lessor.CodeForbidden,
+		Detail: "this concerns all tenants; a token bound to one is refused",
+	}
+	errTenant = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token is for another tenant"}
+	errNoBook = &lessor.Error{
+		Code: lessor.CodeUnavailable, Detail: "the server is starting: its access tokens are being read",
+		RetryAfter: time.Second,
+	}
 )
 
-// identify says who calls, or refuses who may not use the scope. A token that is sent is always checked, also where none
-// is needed, so that a wrong one is noticed where it is set and not where it is first needed.
+// identify returns the caller, or refuses a caller without the scope. It checks a token also where none is needed, so
+// that a wrong one is noticed early.
 func (a *API) identify(r *http.Request, scope token.Scope) (scheduler.Caller, error) {
 	if scope == token.Public {
 		return scheduler.Caller{Actor: rules.ActorAnonymous}, nil
@@ -44,8 +50,8 @@ func (a *API) identify(r *http.Request, scope token.Scope) (scheduler.Caller, er
 	return Holder(t, scope)
 }
 
-// guard returns a context that also ends when the caller is no longer let in, with the refusal as its cause. The caller must call
-// release.
+// guard returns a context that also ends when the caller loses access, with the refusal as its cause. Callers of guard
+// must call release.
 func (c *call) guard(ctx context.Context) (guarded context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	hash, why := token.Tokenless, errNoToken
@@ -59,7 +65,7 @@ func (c *call) guard(ctx context.Context) (guarded context.Context, release func
 	}
 }
 
-// Holder is the caller who holds t, if t has the scope.
+// Holder returns the caller with token t, or refuses if t lacks the scope.
 func Holder(t scheduler.Token, scope token.Scope) (scheduler.Caller, error) {
 	switch {
 	case !token.Role(t.Role).Allows(scope):
@@ -87,21 +93,22 @@ func bearer(h http.Header) string {
 	return strings.TrimSpace(secret)
 }
 
-// Tokenless reports whether a server with these settings lets callers on its own machine in without a token, as long as no
-// token is bound to a tenant.
+// Tokenless reports whether a server with these settings accepts callers on its own machine without a token, as long as
+// no token is restricted to a tenant.
 func Tokenless(listen string, hosts []string, required bool) bool {
 	return isLoopback(hostOf(listen)) && len(hosts) == 0 && !required
 }
 
-// isLocal is the loopback rule: on a loopback address, a caller on this machine needs no token, as long as there are no
-// tenants to wall off from each other. A proxy on this machine would make the whole world local, so whatever looks like
-// one is not.
+// isLocal is the loopback rule: on a loopback address a caller on this machine needs no token, as long as no token is
+// restricted to a tenant. A request that looks forwarded does not count: a proxy on this machine would make every
+// caller local.
 func (a *API) isLocal(r *http.Request) bool {
-	return a.tokenless && !a.tokens.Bound() && isLoopbackPeer(r.RemoteAddr) && isLoopback(hostOf(r.Host)) && !isForwarded(r.Header)
+	return a.tokenless && !a.tokens.Bound() && isLoopbackPeer(r.RemoteAddr) && isLoopback(hostOf(r.Host)) &&
+		!isForwarded(r.Header)
 }
 
-// isLoopbackPeer reports whether a connection comes from this machine. "pipe" is the address of net.Pipe, which does not
-// leave the process.
+// isLoopbackPeer reports whether a connection comes from this machine. "pipe" is the address of net.Pipe, which does
+// not leave the process.
 func isLoopbackPeer(remote string) bool {
 	if remote == "pipe" {
 		return true
@@ -110,9 +117,10 @@ func isLoopbackPeer(remote string) bool {
 	return err == nil && isLoopback(host)
 }
 
-// forwarding are the headers by which proxies are known, besides all that begin with X-Forwarded.
+// forwarding lists the headers that proxies set, besides those that begin with X-Forwarded.
 var forwarding = []string{
-	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Original-Host",
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
+	"X-Original-Host",
 	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "X-Envoy-External-Address", "X-Proxyuser-Ip", "Client-Ip",
 }
 
@@ -130,8 +138,7 @@ func isForwarded(h http.Header) bool {
 	return false
 }
 
-// ownTenant refuses a caller who is bound to a tenant and names another. What is no uuid is left to those who judge
-// values.
+// ownTenant refuses a caller that is restricted to one tenant and names another. rules refuses what is no uuid.
 func (c *call) ownTenant(named *string) error {
 	if c.caller.Tenant == nil || named == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"lessor/internal/token"
 )
 
-// tokenShown is a token without its secret, which only its holder has.
+// tokenShown is a token without its secret.
 type tokenShown struct {
 	ID        lessor.TokenID   `json:"id"`
 	Name      string           `json:"name"`
@@ -19,7 +19,7 @@ type tokenShown struct {
 	ExpiresAt lessor.Instant   `json:"expiresAt"`
 }
 
-// tokenMade is a new token, with its secret for the only time.
+// tokenMade is a new token with its secret, which no other answer shows.
 type tokenMade struct {
 	tokenShown
 	Token string `json:"token"`
@@ -38,7 +38,7 @@ func show(t scheduler.Token) tokenShown {
 	return tokenShown{t.ID, t.Name, token.Role(t.Role), t.Tenant, t.CreatedAt, t.ExpiresAt}
 }
 
-// maxTokens bounds the book, which every node keeps in memory.
+// maxTokens bounds the tokens, which every node keeps in memory.
 const maxTokens = 10000
 
 func (c *call) makeToken(ask *token.Ask) error {
@@ -104,7 +104,7 @@ func (c *call) backup() error {
 	return err
 }
 
-// patient gives each piece of a long answer the time of a whole one.
+// patient gives each part of a long answer the time limit of a whole one.
 type patient struct{ c *call }
 
 func (p patient) Write(b []byte) (int, error) {

@@ -1,14 +1,14 @@
 // Package httpapi is the HTTP API of the scheduler: it decodes requests, calls the scheduler, and encodes its answers.
 //
-// Every route stands in one table (routes.go) with its scope, its limits and its types; the mux, the access check, the
-// OpenAPI document and the tests are made from that table, so that a route which is not in it cannot exist.
+// One table (routes.go) has every route with its scope, its limits and its types. The mux, the access check, the
+// OpenAPI document and the tests are made from that table, so there is no route outside it.
 //
-// It promises: a request that is refused reached nothing behind it; every answer that is not a success is a problem
-// document with a stable code and the request's trace id (errors.go); no fault shows its detail to a caller, and each is
-// logged once; nothing a caller sends ends the process. It decides nothing about jobs and leases: whether a value is
-// allowed is for rules, whether a field exists and has the right JSON type is decided here (decode.go).
+// It promises: a refused request changes nothing; every answer that is not a success is a problem document with a
+// stable code and the request's trace id (errors.go); no fault shows its detail to a caller, and each is logged once;
+// nothing that a caller sends ends the process. It checks whether a field exists and has the right JSON type
+// (decode.go); rules decides whether a value is allowed.
 //
-// A request passes: Host, cross-origin, path and method, access, query, body, handler.
+// A request passes these checks in order: Host, cross-origin, path and method, access, query, body, handler.
 package httpapi
 
 import (
@@ -24,31 +24,31 @@ import (
 	"lessor/internal/token"
 )
 
-// Config is what an API is made of. Scheduler, Tokens, Telemetry and Recovery are required.
+// Config configures an API. Scheduler, Tokens, Telemetry and Recovery are required.
 type Config struct {
 	Scheduler *scheduler.Scheduler
 	Tokens    *token.Book
 	Telemetry *telemetry.Telemetry
 	Traces    *telemetry.Traces // nil = none
 	Recovery  *recovery.Monitor
-	Log       *slog.Logger // nil = silent
-	// Level is what the log is held to, and can be changed by admins; nil = one that holds nothing.
+	Log       *slog.Logger // nil = no log
+	// Level is the level of the log, which admins can change; nil = a level without effect.
 	Level *slog.LevelVar
 	// ListenAddr is where the server listens, as configured. It decides whether the loopback rule holds and which Host
 	// headers are accepted.
 	ListenAddr string
-	// AuthRequired ends the loopback rule: everybody needs a token.
+	// AuthRequired ends the loopback rule: every caller needs a token.
 	AuthRequired bool
-	// Hosts are further names this server is reached by, without port. They end the loopback rule: who has such a name is
+	// Hosts are further names of this server, without port. They end the loopback rule: a server with such a name is
 	// reached through a proxy, whose callers are not on this machine.
 	Hosts []string
-	// TrustedProxies are the networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+	// TrustedProxies are the networks of proxies whose X-Forwarded-For and X-Forwarded-Proto count.
 	TrustedProxies []netip.Prefix
 	// PayloadLimit bounds the body of a submission in bytes; 0 = 256 KiB.
 	PayloadLimit int64
 	// Version is shown in the OpenAPI document.
 	Version string
-	// Pages answers what is no route of the API; nil = nobody does.
+	// Pages answers requests outside the API; nil = 404.
 	Pages Pages
 }
 
@@ -63,7 +63,7 @@ type API struct {
 	level     *slog.LevelVar
 	hosts     hosts
 	proxies   proxies
-	tokenless bool // callers without a token may be let in: the loopback rule
+	tokenless bool // the loopback rule holds
 	origins   *http.CrossOriginProtection
 	mux       *http.ServeMux
 	document  []byte // OpenAPI
@@ -88,9 +88,12 @@ func New(cfg Config) *API {
 		cfg.Level = new(slog.LevelVar)
 	}
 	a := &API{
-		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, traces: cfg.Traces, recovery: cfg.Recovery, log: cfg.Log, level: cfg.Level,
-		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(), proxies: cfg.TrustedProxies,
-		polls: quota.New(maxPolls), streams: quota.New(maxStreams), bodies: quota.New(maxBodies), pages: cfg.Pages, eventIDs: newEventIDs(),
+		scheduler: cfg.Scheduler, tokens: cfg.Tokens, telemetry: cfg.Telemetry, traces: cfg.Traces,
+		recovery: cfg.Recovery, log: cfg.Log, level: cfg.Level,
+		hosts: newHosts(cfg.ListenAddr, cfg.Hosts), origins: http.NewCrossOriginProtection(),
+		proxies: cfg.TrustedProxies,
+		polls:   quota.New(maxPolls), streams: quota.New(maxStreams), bodies: quota.New(maxBodies), pages: cfg.Pages,
+		eventIDs: newEventIDs(),
 	}
 	a.tokenless = Tokenless(cfg.ListenAddr, cfg.Hosts, cfg.AuthRequired)
 	table := routes(cfg.PayloadLimit)
@@ -116,10 +119,13 @@ func (a *API) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(c.w, r)
 }
 
-// admit checks what must hold for every request, whatever it asks for.
+// admit makes the checks that hold for every request.
 func (a *API) admit(r *http.Request) error {
 	if !a.hosts.accept(r.Host) {
-		return &lessor.Error{Code: lessor.CodeForbidden, Detail: "this server is not known by the name in the Host header"}
+		return &lessor.Error{
+			Code:   lessor.CodeForbidden,
+			Detail: "this server is not known by the name in the Host header",
+		}
 	}
 	if err := a.origins.Check(r); err != nil {
 		return &lessor.Error{Code: lessor.CodeForbidden, Detail: "cross-origin requests from browsers are refused"}

@@ -37,11 +37,11 @@ func takes[T any](limit int64, h func(*call, *T) error) handle {
 	}}
 }
 
-// slowest is the least speed at which a body may come, in bytes a second, besides the time every request has. Whoever
-// sends one has shown a token or is on this machine.
+// slowest is the least speed of a body in bytes per second, after the time that every request has. Only callers with
+// access send one.
 const slowest = 256 * kib
 
-// body reads the request's body. Its bytes count among those under way until the request is answered.
+// body reads the request's body. Its bytes count against maxBodies until the request is answered.
 func (c *call) body(limit int64) ([]byte, error) {
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetReadDeadline(time.Now().Add(readTime + time.Duration(limit/slowest)*time.Second))
@@ -63,12 +63,12 @@ func (c *call) body(limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, badBody("could not be read to its end")
 	}
-	// From here on the connection is read only to notice that the client left, which takes as long as it takes.
+	// From here on the connection is read only to notice that the client leaves, so there is no deadline.
 	_ = rc.SetReadDeadline(time.Time{})
 	return b, nil
 }
 
-// readBody reads up to limit bytes, if there is room for them. A body that does not say how long it is counts as it grows.
+// readBody reads up to limit bytes, if maxBodies has room for them. A body without a length counts as it grows.
 func (c *call) readBody(limit int64) ([]byte, error) {
 	size := c.r.ContentLength
 	if size < 0 {
@@ -78,7 +78,7 @@ func (c *call) readBody(limit int64) ([]byte, error) {
 		return nil, errBodies
 	}
 	body := http.MaxBytesReader(c.w.ResponseWriter, c.r.Body, limit)
-	b := make([]byte, 0, size+1) // and the end of it
+	b := make([]byte, 0, size+1) // one more, to read io.EOF
 	for {
 		n, err := body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
@@ -97,16 +97,18 @@ func (c *call) readBody(limit int64) ([]byte, error) {
 	}
 }
 
-// Bodies up to bodyFree are not counted: a connection and its headers cost as much. Those up to bodyLight, heartbeats among
-// them, are not held to their tenant's share.
+// Bodies up to bodyFree are not counted: a connection and its headers cost as much. Bodies up to bodyLight, such as
+// heartbeats, do not count against their tenant's share.
 const (
 	bodyFree  = 16 * kib
 	bodyLight = bodyBeat
 )
 
-var errBodies = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many bytes are being received", RetryAfter: time.Second}
+var errBodies = &lessor.Error{
+	Code: lessor.CodeRateLimited, Detail: "too many bytes are being received", RetryAfter: time.Second,
+}
 
-// countBody notes how long the body is, as far as that is known, and reports whether there is room for it.
+// countBody counts a body of the size known so far, and reports whether there is room for it.
 func (c *call) countBody(size int64) bool {
 	if size <= bodyFree {
 		return true
@@ -130,7 +132,7 @@ func (c *call) dropBody() {
 	}
 }
 
-// endBody lets go of the body after the answer.
+// endBody releases the body after the answer.
 func (c *call) endBody() {
 	c.dropBody()
 	if c.unread {
@@ -139,11 +141,11 @@ func (c *call) endBody() {
 	}
 }
 
-// maxDiscard bounds what is read of a body that is refused.
+// maxDiscard bounds the bytes that are read of a refused body.
 const maxDiscard = 2 * bodyBatch
 
-// discard reads on in a body that is too large: most clients send all of it before they look for an answer, and would only see the
-// connection break. One that waits to be asked for it is not asked.
+// discard reads the rest of a body that is too large: most clients send all of it before they read an answer, and would
+// only see the connection break. A client that sent Expect does not send the body.
 func (c *call) discard() {
 	if c.r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, c.r.Body, maxDiscard)
@@ -151,13 +153,16 @@ func (c *call) discard() {
 }
 
 func errTooLarge(limit int64) error {
-	return &lessor.Error{Code: lessor.CodePayloadTooLarge, Detail: fmt.Sprintf("the body is larger than %d bytes", limit)}
+	return &lessor.Error{
+		Code:   lessor.CodePayloadTooLarge,
+		Detail: fmt.Sprintf("the body is larger than %d bytes", limit),
+	}
 }
 
 // badBody refuses a body as a whole.
 func badBody(message string) error { return badField("body", message) }
 
-// badField refuses a field whose place or type is wrong.
+// badField refuses a field that does not exist or has the wrong type.
 func badField(field, message string) error {
 	return &lessor.Error{
 		Code: lessor.CodeInvalidRequest, Detail: "the request is not well-formed",
@@ -165,7 +170,7 @@ func badField(field, message string) error {
 	}
 }
 
-// badValue refuses a field whose type is right and whose value is not.
+// badValue refuses a value that is not allowed.
 func badValue(field, message string) error {
 	return &lessor.Error{
 		Code: lessor.CodeInvalidValue, Detail: "a value is not allowed",

@@ -15,22 +15,22 @@ import (
 	"lessor/internal/telemetry"
 )
 
-// call is one request on its way from the mux to its answer.
+// call is one request from the mux to its answer.
 type call struct {
 	api    *API
 	w      *writer
 	r      *http.Request
-	route  *route // nil until it is found
+	route  *route // nil until the mux has found it
 	trace  trace
 	caller scheduler.Caller
 	query  url.Values
-	bytes  int64 // of the body, counted among those under way
+	bytes  int64 // of the body, counted against maxBodies
 	unread bool  // the body was refused before it was read
 	seen   *telemetry.Request
 	span   telemetry.CallSpan
 }
 
-// writer remembers what was answered.
+// writer remembers the status of the answer.
 type writer struct {
 	http.ResponseWriter
 	call   *call
@@ -54,7 +54,7 @@ func (w *writer) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// run takes a call whose route is known through access and query to its handler.
+// run checks access and query of a call and runs the handler of its route.
 func (c *call) run() error {
 	if c.route.unrated {
 		c.seen.Ignore()
@@ -76,19 +76,20 @@ func (c *call) run() error {
 	return c.route.handle.run(c)
 }
 
-// maxAgent bounds what is kept of a User-Agent.
+// maxAgent bounds the part of a User-Agent that is kept.
 const maxAgent = 200
 
-// deadlines replaces the server's time limits for this request; the zero time is none. A recorder in a test has none to
-// replace, which is fine.
+// deadlines replaces the server's time limits for this request; the zero time is none. A test's recorder has none, and
+// the errors are ignored.
 func (c *call) deadlines(read, write time.Time) {
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetReadDeadline(read)
 	_ = rc.SetWriteDeadline(write)
 }
 
-// encoding passes payloads on as they were sent, also with escapes that are no characters, which JSON permits.
-var encoding = json.JoinOptions(jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+// encoding passes payloads on as they were sent, also with escapes that JSON permits but that are no characters.
+var encoding = json.JoinOptions(jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true),
+	jsontext.AllowDuplicateNames(true))
 
 // answer sends v as JSON.
 func (c *call) answer(status int, v any) error {
@@ -105,16 +106,16 @@ func (c *call) send(status int, contentType string, v any) error {
 		c.w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
 	}
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(append(b, '\n')) // a client that is gone cannot be told
+	_, _ = c.w.Write(append(b, '\n')) // an error means that the client is gone
 	return nil
 }
 
-// done is the answer to what needs none.
+// done is the answer of a call without a result.
 type done struct {
 	OK bool `json:"ok"`
 }
 
-// jobID is the id in the path. An ill-formed one is the id of no job.
+// jobID returns the id in the path. An ill-formed id names no job.
 func (c *call) jobID() (lessor.JobID, error) {
 	u, err := lessor.ParseUUID(c.r.PathValue("job_id"))
 	if err != nil {
@@ -123,7 +124,7 @@ func (c *call) jobID() (lessor.JobID, error) {
 	return lessor.JobID{UUID: u}, nil
 }
 
-// leaseID is the id in the path. An ill-formed one is the id of no lease.
+// leaseID returns the id in the path. An ill-formed id names no lease.
 func (c *call) leaseID() (lessor.LeaseID, error) {
 	u, err := lessor.ParseUUID(c.r.PathValue("lease_id"))
 	if err != nil {

@@ -17,7 +17,7 @@ type settable struct {
 	value *int64
 }
 
-// UnmarshalJSONFrom tells null from absent, which no other body needs.
+// UnmarshalJSONFrom distinguishes null from absent, which no other body needs.
 func (s *settable) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == jsontext.KindNull {
 		s.reset = true
@@ -86,13 +86,15 @@ func (c *call) workers() error {
 	if err != nil {
 		return err
 	}
-	page, next, err := pageOf(all, func(w lessor.Worker) string { return newestFirst(w.LastSeenAt) + w.WorkerID }, limit, c.query.Get("cursor"))
+	page, next, err := pageOf(all, func(w lessor.Worker) string {
+		return newestFirst(w.LastSeenAt) + w.WorkerID
+	}, limit, c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, workerList{page, next})
 }
 
-// newestFirst is a key by which later instants sort first: the complement turns the order round, and all instants since
-// 1970 have 16 digits then.
+// newestFirst returns a key by which later instants sort first. The complement reverses the order and has 16 digits for
+// all instants since 1970.
 func newestFirst(i lessor.Instant) string { return strconv.FormatUint(^uint64(i), 16) }

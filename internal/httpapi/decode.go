@@ -16,8 +16,8 @@ import (
 	"lessor"
 )
 
-// decoding is strict where a misspelt request could pass for another: unknown and repeated fields are refused, names
-// count by case. Invalid escapes are let through by the parser because payloads keep them; text refuses them itself.
+// decoding refuses unknown and repeated fields, and names are case-sensitive, so that a misspelt request does not pass
+// for another. The parser accepts invalid escapes because payloads keep them; readText refuses them.
 var decoding = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	jsontext.AllowInvalidUTF8(true),
@@ -27,7 +27,7 @@ var decoding = json.JoinOptions(
 	)),
 )
 
-// decode reads a body into v, a pointer to a struct, or refuses it, naming the field. null is the same as absent.
+// decode reads a body into v, a pointer to a struct, or refuses it and names the field. null counts as absent.
 func decode(b []byte, v any) error {
 	switch {
 	case !utf8.Valid(b):
@@ -50,13 +50,13 @@ func (e valueError) Error() string { return string(e) }
 
 var errNull = errors.New("null in a list")
 
-// readText reads a string: real characters, and no NUL, which not every store can keep.
+// readText reads a string of valid characters without NUL, which not every store can keep.
 func readText(d *jsontext.Decoder, s *string) error {
 	switch kind := d.PeekKind(); {
 	case kind == jsontext.KindNull:
-		return errNull // an entry of a list: absent makes no sense there
+		return errNull // an entry of a list cannot be absent
 	case kind != jsontext.KindString:
-		return errors.ErrUnsupported // the standard way, which says what is wrong
+		return errors.ErrUnsupported // the standard decoder then says what is wrong
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -73,7 +73,7 @@ func readText(d *jsontext.Decoder, s *string) error {
 	return nil
 }
 
-// readRaw keeps a payload, result or checkpoint as it was sent; null is none.
+// readRaw keeps a payload, result or checkpoint as it was sent; null counts as none.
 func readRaw(d *jsontext.Decoder, v *stdjson.RawMessage) error {
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -85,7 +85,7 @@ func readRaw(d *jsontext.Decoder, v *stdjson.RawMessage) error {
 	return nil
 }
 
-// refusalOf says what a parser's error means to the caller.
+// refusalOf turns a parser's error into a refusal.
 func refusalOf(err error) error {
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
@@ -102,7 +102,8 @@ func refusalOf(err error) error {
 	case semantic != nil && errors.Is(semantic.Err, errNull):
 		return badField(fieldOf(semantic.JSONPointer), "must not be null")
 	case semantic != nil:
-		return badField(fieldOf(semantic.JSONPointer), "must not be "+cmp.Or(kindNames[semantic.JSONKind], "of this type"))
+		return badField(fieldOf(semantic.JSONPointer),
+			"must not be "+cmp.Or(kindNames[semantic.JSONKind], "of this type"))
 	case errors.As(err, &syntactic) && errors.Is(syntactic.Err, jsontext.ErrDuplicateName):
 		return badField(fieldOf(syntactic.JSONPointer), "is there twice")
 	case syntactic != nil:
@@ -111,16 +112,17 @@ func refusalOf(err error) error {
 	return fmt.Errorf("decode body: %w", err)
 }
 
-// kindNames are the JSON types as people call them.
+// kindNames are the usual names of the JSON types.
 var kindNames = map[jsontext.Kind]string{
-	jsontext.KindNull: "null", jsontext.KindTrue: "a boolean", jsontext.KindFalse: "a boolean", jsontext.KindString: "a string",
+	jsontext.KindNull: "null", jsontext.KindTrue: "a boolean", jsontext.KindFalse: "a boolean",
+	jsontext.KindString: "a string",
 	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
 }
 
-// maxFieldName bounds what an answer repeats of a field that the caller made up.
+// maxFieldName bounds the part of an unknown field name that an answer repeats.
 const maxFieldName = 200
 
-// fieldOf turns a JSON pointer into the form people write: /jobs/3/priority is jobs[3].priority.
+// fieldOf turns a JSON pointer into the usual form: /jobs/3/priority becomes jobs[3].priority.
 func fieldOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for name := range p.Tokens() {
@@ -140,7 +142,7 @@ func fieldOf(p jsontext.Pointer) string {
 	return shorten(strings.ToValidUTF8(b.String(), "�"), maxFieldName)
 }
 
-// depth is how deep a document is nested, right for every document that is JSON.
+// depth returns how deep a JSON document is nested.
 func depth(b []byte) (deepest int) {
 	level, inText := 0, false
 	for i := 0; i < len(b); i++ {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +14,8 @@ type definitionList struct {
 	NextCursor *string             `json:"nextCursor"`
 }
 
-// definitionID is the id in the path. One that no definition can have is the id of none: not every store could look it up.
+// definitionID returns the id in the path. An id with invalid text names no definition; not every store could look it
+// up.
 func (c *call) definitionID() (string, error) {
 	id := c.r.PathValue("jobId")
 	if !isText(id) {
@@ -22,7 +24,7 @@ func (c *call) definitionID() (string, error) {
 	return id, nil
 }
 
-// isText reports whether s is what callers may name things by, and stores can keep.
+// isText reports whether every store can keep s as a name.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 func (c *call) putDefinition(e *lessor.Envelope) error {
@@ -33,7 +35,7 @@ func (c *call) putDefinition(e *lessor.Envelope) error {
 	return c.answer(stored(created), d)
 }
 
-// stored is the status of a PUT.
+// stored returns the status of a PUT.
 func stored(created bool) int {
 	if created {
 		return http.StatusCreated
@@ -117,4 +119,33 @@ func (c *call) resetCircuit(*empty) error {
 		return err
 	}
 	return c.answer(http.StatusOK, d)
+}
+
+type handlerBody struct {
+	Schema json.RawMessage `json:"schema"`
+}
+
+type handlerList struct {
+	Handlers   []lessor.Handler `json:"handlers"`
+	NextCursor *string          `json:"nextCursor"`
+}
+
+func (c *call) setHandler(b *handlerBody) error {
+	h, created, err := c.api.scheduler.SetHandler(c.r.Context(), c.caller, c.r.PathValue("handlerId"), b.Schema)
+	if err != nil {
+		return err
+	}
+	return c.answer(stored(created), h)
+}
+
+func (c *call) handlers() error {
+	limit, err := c.limit()
+	if err != nil {
+		return err
+	}
+	page, next, err := c.api.scheduler.Handlers(limit, c.query.Get("cursor"))
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, handlerList{page, cursorOf(next)})
 }

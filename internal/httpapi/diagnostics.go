@@ -18,16 +18,20 @@ import (
 func diagnosticRoutes() []route {
 	const level = administration + "/log-level"
 	return []route{{
-		method: http.MethodGet, path: level, scope: token.Administer, summary: "Show the least level that this node logs.",
-		handle: plain((*call).logLevel), answers: answers(http.StatusOK, levelBody{}),
+		method: http.MethodGet, path: level, scope: token.Administer,
+		summary: "Show the least level that this node logs.",
+		handle:  plain((*call).logLevel), answers: answers(http.StatusOK, levelBody{}),
 	}, {
-		method: http.MethodPut, path: level, scope: token.Administer, summary: "Change the least level that this node logs, until it stops.",
-		handle: takes(bodySmall, (*call).setLogLevel), answers: answers(http.StatusOK, levelBody{}),
+		method: http.MethodPut, path: level, scope: token.Administer,
+		summary: "Change the least level that this node logs, until it stops.",
+		handle:  takes(bodySmall, (*call).setLogLevel), answers: answers(http.StatusOK, levelBody{}),
 	}, {
 		method: http.MethodGet, path: administration + "/pprof/{profile}", scope: token.Administer, stream: true,
-		summary: "Take a profile of this node: allocs, block, goroutine, heap, mutex and threadcreate at once, profile (CPU) and trace over some seconds.",
-		query:   []string{"seconds"},
-		handle:  plain((*call).pprof), answers: answers(http.StatusOK, "application/octet-stream"), refusals: codes(lessor.CodeConflict),
+		summary: "Take a profile of this node: allocs, block, goroutine, heap, mutex and threadcreate at once, " +
+			"profile (CPU) and trace over some seconds.",
+		query:  []string{"seconds"},
+		handle: plain((*call).pprof), answers: answers(http.StatusOK, "application/octet-stream"),
+		refusals: codes(lessor.CodeConflict),
 	}}
 }
 
@@ -51,7 +55,8 @@ func (c *call) setLogLevel(b *levelBody) error {
 	was := c.api.level.Level()
 	c.api.level.Set(l)
 	c.api.log.LogAttrs(c.r.Context(), max(l, slog.LevelInfo), "log level changed",
-		slog.String("from", was.String()), slog.String("to", l.String()), slog.String("actor", c.caller.Actor), slog.String("trace_id", c.trace.id))
+		slog.String("from", was.String()), slog.String("to", l.String()),
+		slog.String("actor", c.caller.Actor), slog.String("trace_id", c.trace.id))
 	return c.logLevel()
 }
 
@@ -61,9 +66,13 @@ const (
 	maxSeconds     = 60
 )
 
-var errProfiling = &lessor.Error{Code: lessor.CodeConflict, Detail: "such a profile is being taken; only one can be at a time"}
+var errProfiling = &lessor.Error{
+	Code:   lessor.CodeConflict,
+	Detail: "such a profile is being taken; only one can be at a time",
+}
 
-// pprof takes a profile. net/http/pprof is not used: to import it opens profiles to whoever reaches the default mux of the program.
+// pprof takes a profile. net/http/pprof is not used, because importing it registers profiles on the program's default
+// mux.
 func (c *call) pprof() error {
 	name, over := c.r.PathValue("profile"), defaultSeconds
 	if s := c.query.Get("seconds"); s != "" {
@@ -89,7 +98,7 @@ func (c *call) pprof() error {
 	return badValue("profile", "must be allocs, block, goroutine, heap, mutex, threadcreate, profile or trace")
 }
 
-// during stops a profile that was started after some seconds, or when nobody waits for it any more.
+// during stops a started profile after some seconds, or when the client leaves.
 func (c *call) during(seconds int, started error, stop func()) error {
 	if started != nil {
 		c.w.Header().Del("Content-Disposition")
@@ -104,5 +113,34 @@ func (c *call) during(seconds int, started error, stop func()) error {
 	case <-ctx.Done():
 	case <-Stopping(c.r.Context()).Done():
 	}
+	return nil
+}
+
+type health struct {
+	Status string `json:"status"`
+}
+
+// live says that the process answers.
+func (c *call) live() error { return c.answer(http.StatusOK, health{"live"}) }
+
+// ready says whether requests can be answered. It is public, so it does not show the detail of a fault.
+func (c *call) ready() error {
+	if err := c.api.scheduler.Ready(); err != nil {
+		return err
+	}
+	if !c.api.tokens.Loaded() {
+		return errNoBook
+	}
+	return c.answer(http.StatusOK, health{"ready"})
+}
+
+func (c *call) metrics() error {
+	c.api.telemetry.Handler().ServeHTTP(c.w, c.r)
+	return nil
+}
+
+func (c *call) describe() error {
+	c.w.Header().Set("Content-Type", "application/json")
+	_, _ = c.w.Write(c.api.document)
 	return nil
 }

@@ -54,12 +54,12 @@ type problem struct {
 	Outcome     string              `json:"outcome,omitempty"`
 }
 
-// refuse answers with what went wrong: a refusal as it is, a fault without its detail, which goes to the log. A fault
-// after the answer began cuts the connection, so that the caller cannot take half an answer for a whole one.
+// refuse answers with a refusal as it is, or with a fault without its detail, which is logged. A fault after the answer
+// began cuts the connection, so that the caller cannot take half an answer for a whole one.
 func (c *call) refuse(err error) {
 	if errors.Is(err, context.Canceled) && c.r.Context().Err() != nil {
 		c.w.status = statusClientGone
-		panic(http.ErrAbortHandler) // who closed only its own side of the connection would take an empty answer for a success
+		panic(http.ErrAbortHandler) // a half-closed client would take an empty answer for a success
 	}
 	e := c.refusal(err)
 	if c.w.status != 0 {
@@ -73,8 +73,8 @@ func (c *call) refuse(err error) {
 		h.Set("Retry-After", strconv.Itoa(retryAfter(e.RetryAfter)))
 	}
 	p := problem{
-		Type: "about:blank", Title: http.StatusText(statuses[e.Code]), Status: statuses[e.Code], Code: e.Code, Detail: e.Detail,
-		TraceID: c.trace.id, Errors: e.Fields, EndedReason: e.EndedReason,
+		Type: "about:blank", Title: http.StatusText(statuses[e.Code]), Status: statuses[e.Code], Code: e.Code,
+		Detail: e.Detail, TraceID: c.trace.id, Errors: e.Fields, EndedReason: e.EndedReason,
 	}
 	if e.OutcomeUnknown {
 		p.Outcome = "unknown"
@@ -84,7 +84,7 @@ func (c *call) refuse(err error) {
 	}
 }
 
-// refusal returns what the caller is told; what it must not be told is logged here, and only here.
+// refusal returns the refusal that the caller gets. It logs the detail of a fault; nothing else does.
 func (c *call) refusal(err error) *lessor.Error {
 	var e *lessor.Error
 	if errors.As(err, &e) && (e == errInternal || statuses[e.Code] != 0 && e.Code != lessor.CodeInternal) {
@@ -94,22 +94,26 @@ func (c *call) refusal(err error) *lessor.Error {
 	return errInternal
 }
 
-// errInternal is all that callers learn of a fault. It is not logged; the fault is.
+// errInternal is the answer to every fault.
 var errInternal = &lessor.Error{
 	Code: lessor.CodeInternal, Detail: "something went wrong here; the server's log has it under this trace id",
 }
 
 func (c *call) log(what string, attrs ...slog.Attr) {
-	c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed", append(append(attrs, slog.String("error", what)), c.about()...)...)
+	c.api.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed",
+		append(append(attrs, slog.String("error", what)), c.about()...)...)
 }
 
-// about is what the log tells of a call: its trace, and the tenant, job and lease where they are known.
+// about returns the log attributes of a call: its trace, and tenant, job and lease if known.
 func (c *call) about() []slog.Attr {
 	path := ""
 	if c.route != nil {
 		path = c.route.path
 	}
-	attrs := []slog.Attr{slog.String("trace_id", c.trace.id), slog.String("method", shorten(c.r.Method, 20)), slog.String("route", path)}
+	attrs := []slog.Attr{
+		slog.String("trace_id", c.trace.id), slog.String("method", shorten(c.r.Method, 20)),
+		slog.String("route", path),
+	}
 	if c.caller.Tenant != nil {
 		attrs = append(attrs, slog.String("tenant_id", c.caller.Tenant.String()))
 	}
@@ -121,7 +125,7 @@ func (c *call) about() []slog.Attr {
 	return attrs
 }
 
-// maxLoggedID is more than an id has; what is longer is none.
+// maxLoggedID is longer than every id.
 const maxLoggedID = 40
 
 // rescue turns a panic of a handler into an answer.
@@ -131,7 +135,7 @@ func (c *call) rescue() {
 		return
 	}
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(v) // the server's own way of cutting a connection
+		panic(v) // net/http cuts the connection
 	}
 	c.log(fmt.Sprintf("panic: %v", v), slog.String("stack", string(debug.Stack())))
 	if c.w.status != 0 {
@@ -158,7 +162,7 @@ func (c *call) end() {
 	c.seen.End(path, c.r.Method, status)
 }
 
-// retryAfter rounds up to the whole seconds that the header can say.
+// retryAfter rounds up to whole seconds, the unit of the header.
 func retryAfter(d time.Duration) int {
 	return max(1, int(math.Ceil(d.Seconds())))
 }

@@ -11,8 +11,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// eventIDs seals places in the stream of all records, so that an id does not tell how many records others have. The key is this
-// server's for its life: an id of another life, or of another server, cannot be opened.
+// eventIDs encrypts places in the stream of records, so that an id does not tell how many records other tenants have.
+// The key lives as long as the process: ids of an earlier process or of another server cannot be opened.
 type eventIDs struct{ key cipher.Block }
 
 func newEventIDs() eventIDs {
@@ -25,7 +25,7 @@ func newEventIDs() eventIDs {
 	return eventIDs{block}
 }
 
-// readerIDs are the ids that one reader gets, and that nobody else can use.
+// readerIDs makes the ids of one reader. Another reader cannot use them.
 type readerIDs struct {
 	eventIDs
 	reader [8]byte
@@ -40,7 +40,7 @@ func (e eventIDs) of(c scheduler.Caller) readerIDs {
 	return readerIDs{e, [8]byte(sum[:8])}
 }
 
-// seal returns the id of a place: one block, of the reader and the place.
+// seal returns the id of a place: one encrypted block of the reader and the place.
 func (r readerIDs) seal(place uint64) string {
 	var b [aes.BlockSize]byte
 	copy(b[:], r.reader[:])
@@ -49,7 +49,7 @@ func (r readerIDs) seal(place uint64) string {
 	return hex.EncodeToString(b[:])
 }
 
-// open returns the place of an id: 0 for none, scheduler.AfterUnknown for one that is not of this reader and this life.
+// open returns the place of an id: 0 for no id, scheduler.AfterUnknown for one of another reader or process.
 func (r readerIDs) open(id string) uint64 {
 	if id == "" {
 		return 0

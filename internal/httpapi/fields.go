@@ -9,8 +9,8 @@ import (
 	"lessor"
 )
 
-// field is a field of a wire type as its json tag tells it. Fields of requests are pointers, slices or raw JSON, nil when
-// absent; those without omitempty or omitzero are required. In answers all fields without them are present.
+// field is a field of a wire type by its json tag. Fields of requests are pointers, slices or raw JSON, nil when
+// absent; a field without omitempty or omitzero is required. In answers such a field is always present.
 type field struct {
 	name     string
 	required bool
@@ -19,7 +19,7 @@ type field struct {
 	embedded bool
 }
 
-// known remembers what fieldsOf found, because it is asked for every request and every entry of a batch.
+// known caches fieldsOf, which is called for every request and every entry of a batch.
 var known sync.Map // reflect.Type → []field
 
 func fieldsOf(t reflect.Type) []field {
@@ -53,7 +53,7 @@ func isOptional(t reflect.Type) bool {
 	return true
 }
 
-// absent returns the required fields that a request lacks, also inside its lists.
+// absent returns the required fields that a request lacks, lists included.
 func absent(found []lessor.FieldError, request any) []lessor.FieldError {
 	return absentIn(found, reflect.ValueOf(request).Elem(), "")
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// hosts says by which names this server may be called. A browser that was led here by a name of somebody else's (DNS
-// rebinding) shows that name in the Host header, and is refused.
+// hosts holds the names of this server. A browser that was led here by a foreign name (DNS rebinding) sends that name
+// in the Host header, and is refused.
 type hosts struct {
-	anyAddress bool // it listens on all addresses: an address cannot be rebound, so each is accepted
+	anyAddress bool // it listens on all addresses; each is accepted, because an address cannot be rebound
 	names      map[string]bool
 }
 
@@ -45,7 +45,7 @@ func hostOf(s string) string {
 	return strings.ToLower(strings.TrimSuffix(s, "."))
 }
 
-// isLoopback reports whether a name or address is of this machine and reachable from it alone.
+// isLoopback reports whether a name or address can only be reached from this machine.
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true

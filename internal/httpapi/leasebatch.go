@@ -22,18 +22,18 @@ type completionBatch struct {
 	Leases   []lessor.LeaseCompletion `json:"leases"`
 }
 
-// results answers a batch lease by lease, in the order asked.
+// results is the answer to a batch: one result for each lease, in order.
 type results[T any] struct {
 	Results []result[T] `json:"results"`
 }
 
-// result is one lease's answer: what a single call would have got, or its refusal.
+// result is the answer of a single call about one lease, or its refusal.
 type result[T any] struct {
 	ok      *T
 	refused *leaseRefused
 }
 
-// MarshalJSONTo writes the one that is there.
+// MarshalJSONTo writes the answer or the refusal.
 func (r result[T]) MarshalJSONTo(e *jsontext.Encoder) error {
 	if r.ok != nil {
 		return json.MarshalEncode(e, r.ok)
@@ -41,7 +41,7 @@ func (r result[T]) MarshalJSONTo(e *jsontext.Encoder) error {
 	return json.MarshalEncode(e, r.refused)
 }
 
-// variants tells the OpenAPI document what a result may be.
+// variants lists the forms of a result for the OpenAPI document.
 func (result[T]) variants() []any { return []any{*new(T), leaseRefused{}} }
 
 type leaseBeaten struct {
@@ -89,7 +89,10 @@ func answerAll[T any](c *call, answers []scheduler.LeaseAnswer, ok func(schedule
 	for i, a := range answers {
 		if a.Err != nil {
 			e := c.refusal(a.Err)
-			rs.Results[i].refused = &leaseRefused{LeaseID: a.LeaseID, Status: statuses[e.Code], Code: e.Code, EndedReason: cursorOf(e.EndedReason)}
+			rs.Results[i].refused = &leaseRefused{
+				LeaseID: a.LeaseID, Status: statuses[e.Code], Code: e.Code,
+				EndedReason: cursorOf(e.EndedReason),
+			}
 			continue
 		}
 		v := ok(a)

@@ -54,10 +54,10 @@ func (c *call) requestLease(r *lessor.LeaseRequest) error {
 	return c.answer(http.StatusOK, granted{Lease: grants[0].Lease, Job: grants[0].Job})
 }
 
-// maxWaitMS is the longest a connection is kept for a request that waits; longer ones are refused by rules.
+// maxWaitMS bounds how long a connection is kept for a waiting request; rules refuses longer waits.
 const maxWaitMS = 30000
 
-// withoutFigures says the same without the cluster's numbers, which are made of other tenants' leases.
+// withoutFigures removes the figures of the whole scheduler, which include other tenants' leases, from a denial.
 func withoutFigures(d lessor.Denial) lessor.Denial {
 	switch d.Code {
 	case lessor.NoCapacity:
@@ -131,7 +131,8 @@ func (c *call) leases() error {
 	if err != nil {
 		return err
 	}
-	leases, next, err := c.api.scheduler.Leases(c.r.Context(), c.caller, c.query.Get("worker_id"), limit, c.query.Get("cursor"))
+	leases, next, err := c.api.scheduler.Leases(c.r.Context(), c.caller, c.query.Get("worker_id"), limit,
+		c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

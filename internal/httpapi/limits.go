@@ -20,30 +20,36 @@ const (
 	bodyBeats   = 64 * kib       // 1000 lease ids
 	bodySchema  = (64 + 8) * kib // a handler's schema and its envelope
 	bodyBatch   = 16 << 20
-	resultExtra = (64 + 64) * kib // what a completion may have besides its result: a checkpoint and 8 KiB of error, escaped
+	// resultExtra is the size of a completion besides its result: a checkpoint and 8 KiB of error, escaped.
+	resultExtra = (64 + 64) * kib
 
-	maxDepth = 1000 // of nested JSON; deeper documents are valid, but many readers cannot take them back
-	// Of the following one tenant gets at most half, as do all callers that are bound to none.
+	maxDepth = 1000 // of nested JSON; deeper documents are valid, but many parsers refuse them
+	// One tenant gets at most half of each of the following, as do all callers without a tenant together.
 	maxPolls = 20000
-	// A stream costs a copy of every record, so there may be fewer of them than of requests that wait.
+	// A stream costs a copy of every record, so there are fewer streams than waiting requests.
 	maxStreams = 1000
-	// maxBodies bounds the bodies of all requests under way, in bytes.
+	// maxBodies bounds the bodies of all current requests, in bytes.
 	maxBodies = 256 << 20
 )
 
 var (
-	errBusy     = &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many requests are held open", RetryAfter: time.Second}
+	errBusy = &lessor.Error{
+		Code: lessor.CodeRateLimited, Detail: "too many requests are held open",
+		RetryAfter: time.Second,
+	}
 	errStopping = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}
 )
 
-// hold prepares a request that may be kept open for up to wait: it takes one of the places, does not count in the busy rating, its
-// connection may be silent for that long, and its context ends, with the refusal as cause, when the server stops or the caller is
-// no longer let in. The caller must call release.
-func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx context.Context, release func(), err error) {
+// hold prepares a request that may stay open for up to wait: it takes a place, does not count in the busy rating, and
+// may be silent for that long. Its context ends, with the refusal as cause, when the server stops or the caller loses
+// access. Callers of hold must call release.
+func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx context.Context, release func(),
+	err error,
+) {
 	if !places.Enter(c.caller.Tenant, 1) {
 		return nil, nil, errBusy
 	}
-	c.dropBody() // what is kept of it is bounded by the places
+	c.dropBody() // the places bound what is kept of it
 	c.seen.Hold(kind)
 	c.deadlines(time.Time{}, time.Now().Add(wait+writeTime))
 	guarded, unguard := c.guard(c.r.Context())
@@ -57,7 +63,7 @@ func (c *call) hold(places *quota.Limit, kind string, wait time.Duration) (ctx c
 	}, nil
 }
 
-// heldErr tells a request that we ended, and why, from one whose client left.
+// heldErr returns why the server ended a request, or err if the client left.
 func heldErr(ctx context.Context, err error) error {
 	if refusal, ok := errors.AsType[*lessor.Error](context.Cause(ctx)); err != nil && ok {
 		return refusal

@@ -10,7 +10,7 @@ import (
 
 var errNoRoute = &lessor.Error{Code: lessor.CodeRouteNotFound, Detail: "no such route"}
 
-// place is all routes of one path, by method.
+// place holds the routes of one path, by method.
 type place map[string]*route
 
 // newMux registers the table. Nothing else may register a pattern: TestOnlyTheTableMakesPatterns.
@@ -37,7 +37,7 @@ func newMux(table []route) *http.ServeMux {
 func (p place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	own, ok := w.(*writer)
 	if !ok {
-		panic("the mux is served by somebody else than the API")
+		panic("only the API may serve the mux")
 	}
 	c, method := own.call, r.Method
 	if method == http.MethodHead && p[http.MethodGet] != nil && !p[http.MethodGet].stream {
@@ -51,7 +51,8 @@ func (p place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case !ok:
 		w.Header().Set("Allow", strings.Join(p.methods(), ", "))
-		c.refuse(&lessor.Error{Code: lessor.CodeMethodNotAllowed, Detail: "this route does not have the method " + shorten(r.Method, 20)})
+		detail := "this route does not have the method " + shorten(r.Method, 20)
+		c.refuse(&lessor.Error{Code: lessor.CodeMethodNotAllowed, Detail: detail})
 	default:
 		c.route = rt
 		if err := c.run(); err != nil {
@@ -72,8 +73,8 @@ func (p place) methods() []string {
 	return ms
 }
 
-// isClean reports whether a path is one that the mux would not redirect to another spelling: a client that sends such a
-// path has a mistake, and a redirect would hide it.
+// isClean reports whether the mux would not redirect a path to another spelling. A redirect would hide the client's
+// mistake.
 func isClean(path string) bool {
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") {
 		return false
@@ -86,7 +87,7 @@ func isClean(path string) bool {
 	return true
 }
 
-// shorten keeps what callers sent from filling answers and logs.
+// shorten cuts text from callers for answers and logs.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

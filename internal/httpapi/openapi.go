@@ -14,8 +14,8 @@ import (
 	"lessor/internal/token"
 )
 
-// openAPI describes the routes of a table. It is made from the same types that requests are decoded into and answers
-// encoded from, so it cannot fall behind them; the contract tests hold every answer to it.
+// openAPI describes the routes of a table from the types that requests and answers use. The contract tests check every
+// answer against it.
 func openAPI(table []route, version string) []byte {
 	if version == "" {
 		version = "dev"
@@ -119,14 +119,20 @@ func responses(rt *route, s schemas) object {
 		case nil:
 			rs[status] = object{"description": http.StatusText(a.status)}
 		case string:
-			rs[status] = object{"description": http.StatusText(a.status), "content": object{body: object{"schema": object{}}}}
+			rs[status] = object{
+				"description": http.StatusText(a.status),
+				"content":     object{body: object{"schema": object{}}},
+			}
 		default:
 			bodies[a.status] = append(bodies[a.status], body)
 			schema := s.anyOf(bodies[a.status])
 			if len(bodies[a.status]) == 1 {
 				schema = s.of(reflect.TypeOf(body), false)
 			}
-			rs[status] = object{"description": http.StatusText(a.status), "content": object{"application/json": object{"schema": schema}}}
+			rs[status] = object{
+				"description": http.StatusText(a.status),
+				"content":     object{"application/json": object{"schema": schema}},
+			}
 		}
 	}
 	for status, cs := range refusalsOf(rt) {
@@ -136,11 +142,12 @@ func responses(rt *route, s schemas) object {
 	return rs
 }
 
-// refusalsOf returns the codes a route may refuse with, by status: its own, those of every route, and those that come
-// with a body, a query or a scope.
+// refusalsOf returns the codes of a route's refusals, by status: its own, those of every route, and those of a body, a
+// query or a scope.
 func refusalsOf(rt *route) map[int][]string {
 	all := map[lessor.Code]bool{
-		lessor.CodeInvalidRequest: true, lessor.CodeForbidden: true, lessor.CodeInternal: true, lessor.CodeUnavailable: true,
+		lessor.CodeInvalidRequest: true, lessor.CodeForbidden: true, lessor.CodeInternal: true,
+		lessor.CodeUnavailable: true,
 	}
 	for _, c := range rt.refusals {
 		all[c] = true

@@ -7,16 +7,16 @@ import (
 	"lessor"
 )
 
-// Visitor is who asks for a page, as far as the request itself tells.
+// Visitor is what a request for a page says about its sender.
 type Visitor struct {
-	Local   bool       // needs no token where an operator's rights are enough: the loopback rule
+	Local   bool       // the loopback rule holds: it needs no token for what an operator may do
 	From    netip.Addr // where the request comes from
-	Secure  bool       // the connection is encrypted, at least up to a proxy that we trust
+	Secure  bool       // the connection is encrypted, at least up to a trusted proxy
 	TraceID string     // under which faults are logged
 }
 
-// Pages answers what is no route of the API, and reports whether it had an answer. It is called behind the checks that hold for
-// every request, and its answers are not part of the service that the busy rating looks at.
+// Pages answers requests outside the API, and reports whether it had an answer. The checks of every request come before
+// it, and its answers do not count in the busy rating.
 type Pages func(w http.ResponseWriter, r *http.Request, v Visitor) bool
 
 // page passes a request on to the pages.
@@ -27,7 +27,8 @@ func (c *call) page() error {
 	}
 	c.seen.Ignore()
 	if !a.pages(c.w, c.r, Visitor{
-		Local: a.tokens.Loaded() && a.isLocal(c.r), From: a.proxies.client(c.r), Secure: a.proxies.secure(c.r), TraceID: c.trace.id,
+		Local: a.tokens.Loaded() && a.isLocal(c.r), From: a.proxies.client(c.r), Secure: a.proxies.secure(c.r),
+		TraceID: c.trace.id,
 	}) {
 		return errNoRoute
 	}

@@ -6,19 +6,25 @@ import (
 	"lessor"
 )
 
-// parameters describes what paths and queries carry.
+// parameters describes the parameters of paths and queries.
 var parameters = map[string]object{
-	"job_id":    {"type": "string", "description": "An id that is not a uuid is the id of no job."},
-	"lease_id":  {"type": "string", "description": "An id that is not a uuid is the id of no lease."},
-	"id":        {"type": "string", "description": "An id that is not a uuid is the id of no token."},
-	"state":     {"type": "string", "enum": []any{"queued", "leased", "running", "completed", "failed", "expired", "cancelled"}},
+	"job_id":   {"type": "string", "description": "An id that is not a uuid is the id of no job."},
+	"lease_id": {"type": "string", "description": "An id that is not a uuid is the id of no lease."},
+	"id":       {"type": "string", "description": "An id that is not a uuid is the id of no token."},
+	"state": {"type": "string", "enum": []any{
+		"queued", "leased", "running", "completed", "failed", "expired",
+		"cancelled",
+	}},
 	"type":      {"type": "string"},
 	"tag":       {"type": "string"},
 	"tenant_id": {"type": "string", "format": "uuid"},
 	"worker_id": {"type": "string"},
 	"limit":     {"type": "integer", "minimum": 1, "maximum": maxLimit, "default": defaultLimit},
 	"cursor":    {"type": "string", "description": "next_cursor or nextCursor of the page before."},
-	"jobId":     {"type": "string", "description": "The id of a definition; in the query of runs, and under /api/admin, that of a job."},
+	"jobId": {
+		"type":        "string",
+		"description": "The id of a definition; in the query of runs, and under /api/admin, that of a job.",
+	},
 	"tenantId":  {"type": "string", "description": "An id that is not a uuid is the id of no tenant."},
 	"class":     {"type": "string"},
 	"handlerId": {"type": "string"},
@@ -32,49 +38,55 @@ var parameters = map[string]object{
 	"status":    enum(lessor.RunStatuses()...),
 	"traceId":   {"type": "string"},
 	"open":      {"type": "string", "enum": []any{"true", "false"}, "description": "true leaves out what is cleared."},
-	"profile":   {"type": "string", "enum": []any{"allocs", "block", "goroutine", "heap", "mutex", "threadcreate", "profile", "trace"}},
-	"seconds":   {"type": "integer", "minimum": 1, "maximum": maxSeconds, "default": defaultSeconds},
-	"actor":     {"type": "string"},
-	"object":    {"type": "string", "description": "What was changed, like definition/nightly."},
+	"profile": {"type": "string", "enum": []any{
+		"allocs", "block", "goroutine", "heap", "mutex", "threadcreate",
+		"profile", "trace",
+	}},
+	"seconds": {"type": "integer", "minimum": 1, "maximum": maxSeconds, "default": defaultSeconds},
+	"actor":   {"type": "string"},
+	"object":  {"type": "string", "description": "What was changed, like definition/nightly."},
 }
 
-// bounds repeats for readers of the document what rules enforces. TestBoundsOfTheDocumentHold sends a value on either
-// side of each.
+// bounds repeats the limits of rules for the document. TestBoundsOfTheDocumentHold sends a value on either side of
+// each.
 var bounds = map[string]object{
-	"Submission.type":               {"minLength": 1, "maxLength": 120},
-	"Submission.payload":            {"type": "object"},
-	"Submission.priority":           {"enum": []any{"high", "normal", "low", "background"}, "default": "normal"},
-	"Submission.requested_units":    {"minimum": 1, "default": 1},
-	"Submission.idempotency_key":    {"minLength": 1, "maxLength": 200},
-	"Submission.tags":               {"maxItems": 20},
-	"Submission.max_runtime_s":      {"minimum": 1},
-	"Submission.max_attempts":       {"minimum": 1, "maximum": 50},
-	"Submission.run_at":             {"format": "date-time"},
-	"Submission.tenant_id":          {"format": "uuid"},
-	"Submission.lock_key":           {"minLength": 3, "maxLength": 200},
-	"BackoffAsk.first_ms":           {"minimum": 0},
-	"BackoffAsk.max_ms":             {"minimum": 0},
-	"JobBatch.jobs":                 {"minItems": 1, "maxItems": 1000},
-	"LeaseRequest.worker_id":        {"minLength": 1, "maxLength": 200},
-	"LeaseRequest.max_units":        {"minimum": 1},
-	"LeaseRequest.max_leases":       {"minimum": 1, "maximum": 500},
-	"LeaseRequest.wait_ms":          {"minimum": 0, "maximum": 30000},
-	"LeaseRequest.request_id":       {"minLength": 1, "maxLength": 200},
-	"LeaseRequest.ttl_ms":           {"minimum": 100, "maximum": 43200000},
-	"Heartbeat.worker_id":           {"minLength": 1, "maxLength": 200},
-	"Heartbeat.progress":            {"minimum": 0, "maximum": 1},
-	"Heartbeat.message":             {"maxLength": 500},
-	"Heartbeat.ttl_ms":              {"minimum": 100, "maximum": 43200000},
-	"Completion.worker_id":          {"minLength": 1, "maxLength": 200},
-	"Completion.status":             {"enum": []any{"completed", "failed", "cancelled"}},
-	"Completion.retryable":          {"default": true},
-	"LeaseCompletion.status":        {"enum": []any{"completed", "failed", "cancelled"}},
-	"LeaseCompletion.retryable":     {"default": true},
-	"CompletionBatch.leases":        {"minItems": 1, "maxItems": 1000},
-	"BeatBatch.lease_ids":           {"minItems": 1, "maxItems": 1000},
-	"Release.worker_id":             {"minLength": 1, "maxLength": 200},
-	"Release.delay_ms":              {"minimum": 0},
-	"Release.reason":                {"enum": []any{lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld, lessor.ReleaseUndelivered}},
+	"Submission.type":            {"minLength": 1, "maxLength": 120},
+	"Submission.payload":         {"type": "object"},
+	"Submission.priority":        {"enum": []any{"high", "normal", "low", "background"}, "default": "normal"},
+	"Submission.requested_units": {"minimum": 1, "default": 1},
+	"Submission.idempotency_key": {"minLength": 1, "maxLength": 200},
+	"Submission.tags":            {"maxItems": 20},
+	"Submission.max_runtime_s":   {"minimum": 1},
+	"Submission.max_attempts":    {"minimum": 1, "maximum": 50},
+	"Submission.run_at":          {"format": "date-time"},
+	"Submission.tenant_id":       {"format": "uuid"},
+	"Submission.lock_key":        {"minLength": 3, "maxLength": 200},
+	"BackoffAsk.first_ms":        {"minimum": 0},
+	"BackoffAsk.max_ms":          {"minimum": 0},
+	"JobBatch.jobs":              {"minItems": 1, "maxItems": 1000},
+	"LeaseRequest.worker_id":     {"minLength": 1, "maxLength": 200},
+	"LeaseRequest.max_units":     {"minimum": 1},
+	"LeaseRequest.max_leases":    {"minimum": 1, "maximum": 500},
+	"LeaseRequest.wait_ms":       {"minimum": 0, "maximum": 30000},
+	"LeaseRequest.request_id":    {"minLength": 1, "maxLength": 200},
+	"LeaseRequest.ttl_ms":        {"minimum": 100, "maximum": 43200000},
+	"Heartbeat.worker_id":        {"minLength": 1, "maxLength": 200},
+	"Heartbeat.progress":         {"minimum": 0, "maximum": 1},
+	"Heartbeat.message":          {"maxLength": 500},
+	"Heartbeat.ttl_ms":           {"minimum": 100, "maximum": 43200000},
+	"Completion.worker_id":       {"minLength": 1, "maxLength": 200},
+	"Completion.status":          {"enum": []any{"completed", "failed", "cancelled"}},
+	"Completion.retryable":       {"default": true},
+	"LeaseCompletion.status":     {"enum": []any{"completed", "failed", "cancelled"}},
+	"LeaseCompletion.retryable":  {"default": true},
+	"CompletionBatch.leases":     {"minItems": 1, "maxItems": 1000},
+	"BeatBatch.lease_ids":        {"minItems": 1, "maxItems": 1000},
+	"Release.worker_id":          {"minLength": 1, "maxLength": 200},
+	"Release.delay_ms":           {"minimum": 0},
+	"Release.reason": {"enum": []any{
+		lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld,
+		lessor.ReleaseUndelivered,
+	}},
 	"LevelBody.level":               {"enum": []any{"debug", "info", "warn", "error"}},
 	"CapacityBody.busy":             {"minimum": 0, "maximum": 10},
 	"CapacityBody.total_units":      {"minimum": 0},
@@ -131,7 +143,7 @@ var bounds = map[string]object{
 	"Problem.trace_id":              {"pattern": "^[0-9a-f]{32}$"},
 }
 
-// bounded adds what is known of a field's values to its schema.
+// bounded adds the bounds of a field to its schema.
 func bounded(o object, field string) object {
 	more, ok := bounds[field]
 	if !ok {

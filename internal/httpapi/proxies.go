@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// proxies are the networks of proxies that are believed about who they forward for. What anybody else says of itself is not.
+// proxies are the networks of trusted proxies. Forwarding headers of other peers do not count.
 type proxies []netip.Prefix
 
 func (p proxies) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
-// peer is the address at the other end of the connection; not valid for a pipe inside the process.
+// peer returns the address of the connection's other end; it is invalid for a pipe inside the process.
 func peer(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -25,21 +25,21 @@ func peer(r *http.Request) netip.Addr {
 	return addr.Unmap()
 }
 
-// client is the address that a request comes from: the peer, or behind trusted proxies the last hop that is none of them.
+// client returns the origin of a request: the peer, or behind trusted proxies the last hop that is no trusted proxy.
 func (p proxies) client(r *http.Request) netip.Addr {
 	addr := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && p.trusts(addr); i-- {
 		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
 		if err != nil {
-			break // what is left of here was written by nobody we know
+			break // an unknown party wrote the rest
 		}
 		addr = hop.Unmap()
 	}
 	return addr
 }
 
-// secure reports whether the caller's side of the connection is encrypted, as far as somebody we trust says so.
+// secure reports whether the connection is encrypted, or a trusted proxy says that the caller's is.
 func (p proxies) secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ const (
 	maxQuery     = 1000 // characters of one query value
 )
 
-// readQuery reads the query, or refuses a parameter the route does not have. A parameter that is empty counts as absent.
+// readQuery reads the query, or refuses a parameter that the route does not have. An empty one counts as absent.
 func (c *call) readQuery() error {
 	if c.r.URL.RawQuery == "" {
 		return nil
@@ -41,7 +42,7 @@ func (c *call) readQuery() error {
 	return nil
 }
 
-// limit is the length of a list's page.
+// limit returns the size of a list's page.
 func (c *call) limit() (int, error) {
 	s := c.query.Get("limit")
 	if s == "" {
@@ -54,7 +55,7 @@ func (c *call) limit() (int, error) {
 	return n, nil
 }
 
-// jobFilter is the query of a list of jobs.
+// jobFilter returns the filter of a list of jobs.
 func (c *call) jobFilter() (lessor.JobFilter, error) {
 	limit, err := c.limit()
 	if err != nil {
@@ -71,7 +72,7 @@ func (c *call) jobFilter() (lessor.JobFilter, error) {
 	return f, err
 }
 
-// tenantNamed is the tenant that a query names, nil if it names none.
+// tenantNamed returns the tenant that a query names, nil for none.
 func (c *call) tenantNamed(parameter string) (*lessor.TenantID, error) {
 	named := c.query.Get(parameter)
 	if named == "" {
@@ -84,7 +85,7 @@ func (c *call) tenantNamed(parameter string) (*lessor.TenantID, error) {
 	return &lessor.TenantID{UUID: u}, c.ownTenant(&named)
 }
 
-// instantNamed is the time that a query names, 0 if it names none.
+// instantNamed returns the time that a query names, 0 for none.
 func (c *call) instantNamed(parameter string) (lessor.Instant, error) {
 	s := c.query.Get(parameter)
 	if s == "" {
@@ -102,10 +103,28 @@ func instant(field, s string) (lessor.Instant, error) {
 	return lessor.At(t), nil
 }
 
-// cursorOf is a cursor on the wire: null at the end.
+// cursorOf returns a cursor on the wire: null at the end.
 func cursorOf(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
+}
+
+// pageOf returns one page of a list in memory, ordered by key. The cursor is the key of the last entry shown, so that
+// new or removed entries do not shift the pages.
+func pageOf[T any](all []T, key func(T) string, limit int, cursor string) (page []T, next *string, err error) {
+	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, nil, badValue("cursor", "is not one that was given out")
+	}
+	slices.SortFunc(all, func(a, b T) int { return strings.Compare(key(a), key(b)) })
+	if cursor != "" {
+		all = slices.DeleteFunc(all, func(v T) bool { return key(v) <= string(after) })
+	}
+	if len(all) <= limit {
+		return all, nil, nil
+	}
+	next = cursorOf(base64.RawURLEncoding.EncodeToString([]byte(key(all[limit-1]))))
+	return all[:limit], next, nil
 }

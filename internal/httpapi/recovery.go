@@ -8,7 +8,7 @@ import (
 	"lessor/internal/token"
 )
 
-// recoveryRoutes are about the commands in this node's workspace.
+// recoveryRoutes are the routes about commands in this node's workspace.
 func recoveryRoutes() []route {
 	const jobs, job = administration + "/recovery/jobs", administration + "/jobs/{jobId}"
 	report := func(path, summary string, handle func(*call) error, body any) route {
@@ -18,38 +18,51 @@ func recoveryRoutes() []route {
 		}
 	}
 	return []route{
-		report(jobs+"/heartbeats", "Show the verdict on every command in this node's workspace.", told(recovery.Snapshot.Heartbeats), lessor.JobHeartbeats{}),
-		report(jobs+"/stale", "Show the stale ones.", told(recovery.Snapshot.Stale), lessor.StaleJobs{}),
-		report(jobs+"/status", "Show what was found at the start and since, and what became of it.", told(recovery.Snapshot.Status), lessor.RecoveryStatus{}),
-		report(jobs+"/sentinels", "Show every sentinel file, also those that are not obeyed.", told(recovery.Snapshot.Sentinels), lessor.Sentinels{}),
-		report(jobs+"/metrics", "Count what was recovered since the start.", told(recovery.Snapshot.Metrics), lessor.RecoveryMetrics{}),
-		report(jobs+"/failed", "List jobs whose command was found dead, newest first.", (*call).failedJobs, lessor.FailedJobs{}),
-		report(administration+"/recovery/cleanups", "List folders of dead commands that are or were removed, newest first.", (*call).cleanups, lessor.Cleanups{}),
+		report(jobs+"/heartbeats", "Show the verdict on every command in this node's workspace.",
+			reports(recovery.Snapshot.Heartbeats), lessor.JobHeartbeats{}),
+		report(jobs+"/stale", "Show the stale ones.", reports(recovery.Snapshot.Stale), lessor.StaleJobs{}),
+		report(jobs+"/status", "Show what was found at the start and since, and what became of it.",
+			reports(recovery.Snapshot.Status), lessor.RecoveryStatus{}),
+		report(jobs+"/sentinels", "Show every sentinel file, also those that are not obeyed.",
+			reports(recovery.Snapshot.Sentinels), lessor.Sentinels{}),
+		report(jobs+"/metrics", "Count what was recovered since the start.", reports(recovery.Snapshot.Metrics),
+			lessor.RecoveryMetrics{}),
+		report(jobs+"/failed", "List jobs whose command was found dead, newest first.", (*call).failedJobs,
+			lessor.FailedJobs{}),
+		report(administration+"/recovery/cleanups",
+			"List folders of dead commands that are or were removed, newest first.", (*call).cleanups,
+			lessor.Cleanups{}),
 		{
 			method: http.MethodPost, path: jobs + "/resume", scope: token.Administer,
-			summary: "Make a new job from one that failed for good or whose command is dead, with its payload and last checkpoint.",
-			handle:  takes(bodySmall, (*call).resumeJob),
-			answers: answers(http.StatusAccepted, lessor.Resumed{}), refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
+			summary: "Make a new job from one that failed for good or whose command is dead, with its payload " +
+				"and last checkpoint.",
+			handle:   takes(bodySmall, (*call).resumeJob),
+			answers:  answers(http.StatusAccepted, lessor.Resumed{}),
+			refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
 		},
 		{
-			method: http.MethodPost, path: administration + "/recovery/scan", scope: token.Administer, summary: "Look at the whole workspace now.",
-			handle: takes(bodySmall, (*call).scan), answers: answers(http.StatusOK, lessor.Scanned{}),
+			method: http.MethodPost, path: administration + "/recovery/scan", scope: token.Administer,
+			summary: "Check the whole workspace now.",
+			handle:  takes(bodySmall, (*call).scan), answers: answers(http.StatusOK, lessor.Scanned{}),
 		},
 		{
-			method: http.MethodGet, path: job + "/health", scope: token.Administer, summary: "Show what the workspace says about a job.",
-			handle: plain((*call).jobHealth), answers: answers(http.StatusOK, lessor.JobHealth{}), refusals: codes(lessor.CodeJobNotFound),
+			method: http.MethodGet, path: job + "/health", scope: token.Administer,
+			summary: "Show what the workspace says about a job.",
+			handle:  plain((*call).jobHealth), answers: answers(http.StatusOK, lessor.JobHealth{}),
+			refusals: codes(lessor.CodeJobNotFound),
 		},
 		{
 			method: http.MethodPost, path: job + "/mark-dead", scope: token.Administer,
-			summary: "Give up a job: its attempt fails, its command is told to stop, and its folder is cleaned away.",
-			handle:  takes(bodySmall, (*call).markDead),
-			answers: answers(http.StatusOK, lessor.JobHealth{}), refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
+			summary:  "Give up a job: its attempt fails, its command is asked to stop, and its folder is removed.",
+			handle:   takes(bodySmall, (*call).markDead),
+			answers:  answers(http.StatusOK, lessor.JobHealth{}),
+			refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
 		},
 	}
 }
 
-// told answers with one report of a snapshot.
-func told[T any](report func(recovery.Snapshot) T) func(*call) error {
+// reports answers with one report of a snapshot.
+func reports[T any](report func(recovery.Snapshot) T) func(*call) error {
 	return func(c *call) error {
 		snap, err := c.api.recovery.Snapshot(c.r.Context())
 		if err != nil {
@@ -59,7 +72,7 @@ func told[T any](report func(recovery.Snapshot) T) func(*call) error {
 	}
 }
 
-// watchedID is the id in the path. An ill-formed one is the id of no job.
+// watchedID returns the id in the path. An ill-formed id names no job.
 func (c *call) watchedID() (lessor.JobID, error) {
 	u, err := lessor.ParseUUID(c.r.PathValue("jobId"))
 	if err != nil {
@@ -115,7 +128,8 @@ func (c *call) resumeJob(ask *lessor.ResumeAsk) error {
 	if err != nil {
 		return lessor.ErrJobNotFound
 	}
-	resumed, err := c.api.recovery.Resume(c.r.Context(), c.caller, lessor.JobID{UUID: u}, ask.FromCheckpoint == nil || *ask.FromCheckpoint)
+	resumed, err := c.api.recovery.Resume(c.r.Context(), c.caller, lessor.JobID{UUID: u},
+		ask.FromCheckpoint == nil || *ask.FromCheckpoint)
 	if err != nil {
 		return err
 	}

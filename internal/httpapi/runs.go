@@ -31,7 +31,8 @@ func (c *call) runs() error {
 		return err
 	}
 	runs, next, err := c.api.scheduler.Runs(c.r.Context(), c.caller, lessor.RunFilter{
-		JobID: c.query.Get("jobId"), Tenant: tenant, Status: lessor.RunStatus(c.query.Get("status")), Trace: c.query.Get("traceId"),
+		JobID: c.query.Get("jobId"), Tenant: tenant, Status: lessor.RunStatus(c.query.Get("status")),
+		Trace: c.query.Get("traceId"),
 		Limit: limit, Cursor: c.query.Get("cursor"),
 	})
 	if err != nil {

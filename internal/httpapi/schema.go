@@ -16,39 +16,49 @@ import (
 // object is a piece of the OpenAPI document.
 type object map[string]any
 
-// schemas gathers the JSON Schemas of wire types, by the rules that decode and encode follow: in a request a field
-// without omitempty is required and any other may be null; in an answer every field without omitempty is there, and
-// pointers and instants may be null.
+// schemas collects the JSON Schemas of wire types by the rules of decode and encode. In a request a field without
+// omitempty is required and any other may be null. In an answer every field without omitempty is present, and pointers
+// and instants may be null.
 type schemas struct {
 	named object // components/schemas
 }
 
 // simple are the types whose wire form is not their Go form.
 var simple = map[reflect.Type]object{
-	reflect.TypeFor[lessor.JobID]():           {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.LeaseID]():         {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.TenantID]():        {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.TokenID]():         {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.AlertID]():         {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.AuditID]():         {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.Instant]():         {"type": []any{"string", "null"}, "format": "date-time"},
-	reflect.TypeFor[json.RawMessage]():        {"type": []any{"object", "array", "string", "number", "boolean", "null"}},
-	reflect.TypeFor[settable]():               {"type": []any{"integer", "null"}},
-	reflect.TypeFor[lessor.State]():           enum(lessor.States()...),
-	reflect.TypeFor[lessor.Priority]():        enum("high", "normal", "low", "background"),
-	reflect.TypeFor[lessor.BusySource]():      enum(lessor.BusyHost, lessor.BusySet, lessor.BusyFailClosed),
-	reflect.TypeFor[lessor.DenialCode]():      enum(lessor.NoCapacity, lessor.NextJobTooLarge, lessor.NoEligibleJob, lessor.Draining),
-	reflect.TypeFor[lessor.Overlap]():         enum(lessor.OverlapSkip, lessor.OverlapQueueOne, lessor.OverlapAllow, lessor.OverlapCancelPrevious),
-	reflect.TypeFor[lessor.CatchUp]():         enum(lessor.CatchUpLatest, lessor.CatchUpNone, lessor.CatchUpAll),
-	reflect.TypeFor[lessor.TickOutcome]():     enum(lessor.TickFired, lessor.TickCaughtUp, lessor.TickSkipped, lessor.TickCircuitOpen, lessor.TickMissed),
-	reflect.TypeFor[lessor.RunStatus]():       enum(lessor.RunStatuses()...),
-	reflect.TypeFor[lessor.CircuitState]():    enum(lessor.CircuitClosed, lessor.CircuitOpen, lessor.CircuitHalfOpen),
-	reflect.TypeFor[lessor.HeartbeatStatus](): enum(lessor.HeartbeatFresh, lessor.HeartbeatStale, lessor.HeartbeatDead, lessor.HeartbeatUnknown),
-	reflect.TypeFor[lessor.RecoveryState]():   enum(lessor.RecoveryIdle, lessor.RecoveryWatching, lessor.RecoveryCompleted),
-	reflect.TypeFor[lessor.RecoveredStatus](): enum(lessor.RecoveredWatching, lessor.RecoveredReattached, lessor.RecoveredDead, lessor.RecoveredRunning, lessor.RecoveredFailed),
-	reflect.TypeFor[lessor.CleanupState]():    enum(lessor.CleanupScheduled, lessor.CleanupDone, lessor.CleanupDropped, lessor.CleanupFailed),
-	reflect.TypeFor[token.Role]():             enum(token.Roles()...),
-	reflect.TypeFor[lessor.Code]():            codeEnum(),
+	reflect.TypeFor[lessor.JobID]():    {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.LeaseID]():  {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.TenantID](): {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.TokenID]():  {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.AlertID]():  {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.AuditID]():  {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.Instant]():  {"type": []any{"string", "null"}, "format": "date-time"},
+	reflect.TypeFor[json.RawMessage](): {"type": []any{
+		"object", "array", "string", "number", "boolean",
+		"null",
+	}},
+	reflect.TypeFor[settable]():          {"type": []any{"integer", "null"}},
+	reflect.TypeFor[lessor.State]():      enum(lessor.States()...),
+	reflect.TypeFor[lessor.Priority]():   enum("high", "normal", "low", "background"),
+	reflect.TypeFor[lessor.BusySource](): enum(lessor.BusyHost, lessor.BusySet, lessor.BusyFailClosed),
+	reflect.TypeFor[lessor.DenialCode](): enum(lessor.NoCapacity, lessor.NextJobTooLarge, lessor.NoEligibleJob,
+		lessor.Draining),
+	reflect.TypeFor[lessor.Overlap](): enum(lessor.OverlapSkip, lessor.OverlapQueueOne, lessor.OverlapAllow,
+		lessor.OverlapCancelPrevious),
+	reflect.TypeFor[lessor.CatchUp](): enum(lessor.CatchUpLatest, lessor.CatchUpNone, lessor.CatchUpAll),
+	reflect.TypeFor[lessor.TickOutcome](): enum(lessor.TickFired, lessor.TickCaughtUp, lessor.TickSkipped,
+		lessor.TickCircuitOpen, lessor.TickMissed),
+	reflect.TypeFor[lessor.RunStatus]():    enum(lessor.RunStatuses()...),
+	reflect.TypeFor[lessor.CircuitState](): enum(lessor.CircuitClosed, lessor.CircuitOpen, lessor.CircuitHalfOpen),
+	reflect.TypeFor[lessor.HeartbeatStatus](): enum(lessor.HeartbeatFresh, lessor.HeartbeatStale, lessor.HeartbeatDead,
+		lessor.HeartbeatUnknown),
+	reflect.TypeFor[lessor.RecoveryState](): enum(lessor.RecoveryIdle, lessor.RecoveryWatching,
+		lessor.RecoveryCompleted),
+	reflect.TypeFor[lessor.RecoveredStatus](): enum(lessor.RecoveredWatching, lessor.RecoveredReattached,
+		lessor.RecoveredDead, lessor.RecoveredRunning, lessor.RecoveredFailed),
+	reflect.TypeFor[lessor.CleanupState](): enum(lessor.CleanupScheduled, lessor.CleanupDone, lessor.CleanupDropped,
+		lessor.CleanupFailed),
+	reflect.TypeFor[token.Role]():  enum(token.Roles()...),
+	reflect.TypeFor[lessor.Code](): codeEnum(),
 }
 
 func enum[T ~string](values ...T) object {
@@ -145,7 +155,7 @@ func (s schemas) anyOf(values []any) object {
 	return object{"anyOf": list}
 }
 
-// orNull permits null besides what o describes.
+// orNull also permits null.
 func orNull(o object) object {
 	typ, ok := o["type"].(string)
 	switch {
@@ -161,7 +171,7 @@ func orNull(o object) object {
 	return o
 }
 
-// componentName is the type's name without package, type parameters joined, as a public name.
+// componentName returns the type's name without package, with type parameters joined, as a public name.
 func componentName(t reflect.Type) string {
 	name, param, _ := strings.Cut(t.Name(), "[")
 	if i := strings.LastIndex(param, "."); i >= 0 {

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// The time limits of a connection, against clients that are slow on purpose. Handlers that need longer say so
-// themselves (hold, body, push).
+// The time limits of a connection, against clients that are slow on purpose. Handlers that need longer set their own
+// (hold, body, push).
 const (
 	headerTime = 10 * time.Second
 	readTime   = 30 * time.Second
 	writeTime  = 30 * time.Second
 	idleTime   = 2 * time.Minute
 	maxHeader  = 32 * kib
-	drainTime  = 10 * time.Second // for requests under way when the server stops
+	drainTime  = 10 * time.Second // for current requests when the server stops
 )
 
-// stoppingKey is where Serve leaves its context for handlers that hold requests open.
+// stoppingKey is the key of Serve's context, for handlers that hold requests open.
 type stoppingKey struct{}
 
-// Stopping is done when the server that handles ctx's request begins to stop. Requests under way are to be finished
-// then, and those that only wait are to be ended.
+// Stopping is done when the server of ctx's request begins to stop. Handlers then finish their work; those that only
+// wait end.
 func Stopping(ctx context.Context) context.Context {
 	if stop, ok := ctx.Value(stoppingKey{}).(context.Context); ok {
 		return stop
@@ -32,7 +32,7 @@ func Stopping(ctx context.Context) context.Context {
 	return context.Background()
 }
 
-// Serve answers requests on ln with h until ctx is done. Then it takes no new ones, ends those that only wait (long
+// Serve answers requests on ln with h until ctx is done. Then it accepts no new ones, ends those that only wait (long
 // polls, streams), gives the others a bounded time, and returns nil. It closes ln.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	log := slog.DiscardHandler
@@ -40,10 +40,11 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 		log = a.log.Handler()
 	}
 	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime,
+		IdleTimeout:    idleTime,
 		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true, // "OPTIONS *" is no route of ours
 		ErrorLog: slog.NewLogLogger(log, slog.LevelWarn),
-		// Work under way outlives ctx: cutting a commit short would leave its caller in doubt.
+		// Requests outlive ctx: an interrupted commit would leave its caller in doubt.
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, ctx)
 		},
@@ -58,7 +59,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	if err := srv.Shutdown(bound); err != nil {
-		_ = srv.Close() // whoever is left had its time
+		_ = srv.Close() // the remaining requests had their time
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -11,7 +11,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// keepAlive is how often a silent stream says that it lives. Proxies cut connections after 30 to 60 s of silence.
+// keepAlive is the time between comments in a silent stream. Proxies cut connections after 30 to 60 s of silence.
 const keepAlive = 15 * time.Second
 
 // events streams all records as server-sent events until the client leaves or the server stops.
@@ -51,7 +51,7 @@ func (c *call) follow(ctx context.Context, records <-chan scheduler.Streamed, id
 	return nil
 }
 
-// push sends text now. A client that does not take it in time is gone.
+// push sends text now. A client that does not read it in time is dropped.
 func (c *call) push(text []byte) error {
 	rc := http.NewResponseController(c.w)
 	_ = rc.SetWriteDeadline(time.Now().Add(writeTime))
@@ -61,10 +61,10 @@ func (c *call) push(text []byte) error {
 	return rc.Flush()
 }
 
-// maxGather bounds what is sent in one go, in bytes.
+// maxGather bounds the bytes of one write.
 const maxGather = 64 * kib
 
-// gather writes a record and those that wait behind it, so that a burst costs one write.
+// gather writes a record and those that wait after it, so that a burst costs one write.
 func gather(next scheduler.Streamed, records <-chan scheduler.Streamed, ids readerIDs) []byte {
 	var b bytes.Buffer
 	for {
@@ -84,7 +84,7 @@ func gather(next scheduler.Streamed, records <-chan scheduler.Streamed, ids read
 	}
 }
 
-// writeRecord writes one event; before it a gap if others were left out.
+// writeRecord writes one event, after a gap if records were left out.
 func writeRecord(b *bytes.Buffer, r scheduler.Streamed, ids readerIDs) {
 	if r.Gap {
 		b.WriteString("event: gap\ndata: {}\n\n")

@@ -18,7 +18,7 @@ type classList struct {
 
 var errNoTenant = &lessor.Error{Code: lessor.CodeTenantNotFound, Detail: "no such tenant"}
 
-// tenantID is the id in the path. An ill-formed one is the id of no tenant.
+// tenantID returns the id in the path. An ill-formed id names no tenant.
 func (c *call) tenantID() (lessor.TenantID, error) {
 	u, err := lessor.ParseUUID(c.r.PathValue("tenantId"))
 	if err != nil {

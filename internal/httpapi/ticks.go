@@ -61,7 +61,7 @@ func (c *call) backfill(b *backfillBody) error {
 	return c.answer(http.StatusAccepted, backfilled{created})
 }
 
-// defaultCount is how many ticks are shown ahead.
+// defaultCount is the default number of future ticks.
 const defaultCount = 5
 
 func (c *call) nextTicks() error {

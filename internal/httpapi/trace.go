@@ -10,15 +10,15 @@ import (
 	"lessor/internal/token"
 )
 
-// trace is the request's place in a W3C trace.
+// trace is the request's part of a W3C trace.
 type trace struct {
 	id    string // 32 hexadecimal digits
 	given string // id if the caller sent it, else ""
 	flags string
 }
 
-// continueTrace joins the trace that the caller sent, or begins one. A header that is not well-formed counts as none
-// (W3C Trace Context, 3.2.2.3).
+// continueTrace continues the caller's trace, or begins one. An ill-formed header counts as none (W3C Trace Context,
+// 3.2.2.3).
 func continueTrace(h http.Header) trace {
 	if vs := h.Values("Traceparent"); len(vs) == 1 {
 		if id, flags, ok := parseTraceparent(vs[0]); ok {
@@ -28,10 +28,11 @@ func continueTrace(h http.Header) trace {
 	return trace{id: randomHex(16), flags: "00"}
 }
 
-// parent is what the answer carries: the trace, and a span of our own.
+// parent returns the header of the answer: the trace, and a span of this server.
 func (t trace) parent() string { return "00-" + t.id + "-" + randomHex(8) + "-" + t.flags }
 
-// beginSpan makes the call a span, if traces are made. Polls and heartbeats without a trace of their own would drown the others.
+// beginSpan begins a span if tracing is on. It leaves out polls and heartbeats without a trace, which would hide the
+// rest.
 func (c *call) beginSpan() {
 	if c.api.traces == nil || c.route.unrated || c.route.scope == token.Lease && c.trace.given == "" {
 		return
@@ -46,7 +47,7 @@ func (c *call) beginSpan() {
 	c.w.Header().Set("Traceparent", c.span.Traceparent())
 }
 
-// parseTraceparent reads version-trace-parent-flags. A version we do not know may have more behind the flags.
+// parseTraceparent reads version-trace-parent-flags. A later version may have more after the flags.
 func parseTraceparent(s string) (id, flags string, ok bool) {
 	parts := strings.SplitN(s, "-", 5)
 	if len(parts) < 4 || len(parts) == 5 && parts[0] == "00" {
