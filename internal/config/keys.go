@@ -36,7 +36,9 @@ const (
 )
 
 // Keys returns the table of settings in the order of the file.
-func Keys() []Key {
+func Keys() []Key { return append(schedulerKeys(), operationKeys()...) }
+
+func schedulerKeys() []Key {
 	return []Key{
 		text("listen", "HOST:PORT, port 0 to 65535", func(c *Config) *string { return &c.Listen }, isAddress),
 		text("data", "a folder", func(c *Config) *string { return &c.Data }, isPath),
@@ -78,7 +80,11 @@ func Keys() []Key {
 
 		number("circuit.failures", func(c *Config) *int { return &c.Circuit.Failures }, 1, maxCount),
 		span("circuit.cooldown", func(c *Config) *time.Duration { return &c.Circuit.Cooldown }, shortest, maxSpan),
+	}
+}
 
+func operationKeys() []Key {
+	return []Key{
 		span("sentinel.interval", func(c *Config) *time.Duration { return &c.Sentinel.Interval }, shortest, maxSpan),
 		span("sentinel.scan", func(c *Config) *time.Duration { return &c.Sentinel.Scan }, shortest, maxSpan),
 		span("sentinel.stale_after",

@@ -63,7 +63,8 @@ func TestLinkOpensOnce(t *testing.T) {
 	if status, _ := looked.read(looked.Head(s.url + "/login?code=" + code)); status != http.StatusOK {
 		t.Errorf("HEAD of a link is answered %d", status)
 	}
-	if status, page := s.visitor().get("/login?code=" + code); status != http.StatusOK || !strings.Contains(page, "Overview</h1>") {
+	status, page := s.visitor().get("/login?code=" + code)
+	if status != http.StatusOK || !strings.Contains(page, "Overview</h1>") {
 		t.Fatalf("the link does not open the dashboard: %d %s", status, page)
 	}
 	if status, _ := s.visitor().get("/login?code=" + code); status != http.StatusUnauthorized {
@@ -119,7 +120,7 @@ func TestCookieIsForThisSiteAlone(t *testing.T) {
 	}
 }
 
-// TestRolesSeeAndAct holds what each role may do: its pages, and a cancel, which only some may.
+// TestRolesSeeAndAct checks what each role may do: which pages it sees, and whether it may cancel.
 func TestRolesSeeAndAct(t *testing.T) {
 	w := start(t, required).world()
 	for _, c := range []struct {
@@ -147,7 +148,8 @@ func TestRolesSeeAndAct(t *testing.T) {
 			t.Errorf("%s cancels: %d, want %d", c.role, status, c.cancel)
 		}
 	}
-	if _, page := w.as(w.issue("viewer", "")).get("/jobs/" + w.running.ID.String()); strings.Contains(page, "Revoke") || strings.Contains(page, "Cancel") {
+	_, page := w.as(w.issue("viewer", "")).get("/jobs/" + w.running.ID.String())
+	if strings.Contains(page, "Revoke") || strings.Contains(page, "Cancel") {
 		t.Error("a viewer is shown buttons that would be refused")
 	}
 }
@@ -179,7 +181,7 @@ func TestTenantsAreWalledOff(t *testing.T) {
 	}
 }
 
-// TestTenantsDoNotSetTheirOwnShare: weight, cap and pause are set by operators of all tenants.
+// TestTenantsDoNotSetTheirOwnShare: only operators of all tenants set weight, cap and pause.
 func TestTenantsDoNotSetTheirOwnShare(t *testing.T) {
 	w := start(t).world()
 	for _, c := range []struct {
@@ -198,8 +200,8 @@ func TestTenantsDoNotSetTheirOwnShare(t *testing.T) {
 	}
 }
 
-// TestLocalVisitorsAreOperators is the loopback rule: no token for what an operator may do, but for what always needs
-// one.
+// TestLocalVisitorsAreOperators: a visitor on this machine may do what an operator may, except what always needs a
+// token.
 func TestLocalVisitorsAreOperators(t *testing.T) {
 	w := start(t).world()
 	v := w.visitor()
@@ -207,7 +209,8 @@ func TestLocalVisitorsAreOperators(t *testing.T) {
 		t.Errorf("/jobs: %d", status)
 	}
 	for _, path := range []string{"/audit", "/recovery"} {
-		if status, page := v.get(path); status != http.StatusUnauthorized || !strings.Contains(page, "Log in with a token") {
+		status, page := v.get(path)
+		if status != http.StatusUnauthorized || !strings.Contains(page, "Log in with a token") {
 			t.Errorf("%s: %d, want 401 with a way to log in", path, status)
 		}
 	}
@@ -216,7 +219,7 @@ func TestLocalVisitorsAreOperators(t *testing.T) {
 	}
 }
 
-// TestRefusalsShowAWayOn looks at the pages of those who asked for what is not to be had.
+// TestRefusalsShowAWayOn: a refusal shows links to where the visitor can go.
 func TestRefusalsShowAWayOn(t *testing.T) {
 	s := start(t)
 	v := s.visitor()

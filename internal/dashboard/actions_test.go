@@ -10,7 +10,7 @@ import (
 	"lessor"
 )
 
-// state is a job's state as the scheduler has it.
+// state returns a job's state in the scheduler.
 func (s *server) state(id lessor.JobID) lessor.State {
 	s.t.Helper()
 	job, err := s.scheduler.Job(s.t.Context(), tester, id)
@@ -67,9 +67,11 @@ func TestScheduleActions(t *testing.T) {
 		t.Errorf("Trigger made %d jobs", len(after)-len(before))
 	}
 	b.open("/tenants")
-	b.js(`(() => { const f = document.querySelector("form[action='/tenants/` + tenantA + `']"); f.weight.value = "7"; f.paused.checked = true; return true })()`)
+	b.js(`(() => { const f = document.querySelector("form[action='/tenants/` + tenantA + `']");
+		f.weight.value = "7"; f.paused.checked = true; return true })()`)
 	b.send("/tenants/" + tenantA)
-	if got, err := w.scheduler.Tenant(t.Context(), tester, tenant(tenantA)); err != nil || got.Weight != 7 || !got.Paused || *got.MaxConcurrency != 20 {
+	got, err := w.scheduler.Tenant(t.Context(), tester, tenant(tenantA))
+	if err != nil || got.Weight != 7 || !got.Paused || *got.MaxConcurrency != 20 {
 		t.Errorf("after Save: %+v %v", got, err)
 	}
 	b.open("/recovery")
@@ -110,12 +112,14 @@ func TestBulkCountsFirstAndTouchesOnlyWhatMatches(t *testing.T) {
 	}
 	v := w.as(w.admin)
 	v.post("/jobs/bulk", "action", "retry", "count", "3", "type", "thumbnail.make")
-	for deadline := time.Now().Add(5 * time.Second); w.state(w.queued.ID) != lessor.Queued; time.Sleep(5 * time.Millisecond) {
+	deadline := time.Now().Add(5 * time.Second)
+	for ; w.state(w.queued.ID) != lessor.Queued; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the bulk retry queued nothing")
 		}
 	}
-	if status, _ := v.post("/jobs/bulk", "action", "retry", "count", "10001"); status != http.StatusUnprocessableEntity {
+	status, _ := v.post("/jobs/bulk", "action", "retry", "count", "10001")
+	if status != http.StatusUnprocessableEntity {
 		t.Errorf("an operation without bound is answered %d", status)
 	}
 }
@@ -140,11 +144,12 @@ func TestOpenedFieldsStayOpen(t *testing.T) {
 	b := w.tab(t, w.admin)
 	b.open("/audit")
 	b.wait(`document.querySelector("#live").innerText === "live"`)
-	b.js(`(() => { const ask = fetch; window.asked = 0; window.fetch = (...a) => { window.asked++; return ask(...a); }; document.querySelector("details").open = true; return true })()`)
+	b.js(`(() => { const ask = fetch; window.asked = 0; window.fetch = (...a) => { window.asked++; return ask(...a); };
+		document.querySelector("details").open = true; return true })()`)
 	w.define("another", "report.build", 3600)
 	b.wait(`window.asked >= 1`)
 	w.submit(lessor.Submission{Type: new("x")})
-	b.wait(`window.asked >= 2`) // and the first answer was looked at
+	b.wait(`window.asked >= 2`) // so the first answer was handled
 	if !b.js(`document.querySelector("details").open && !document.body.innerText.includes("another")`) {
 		t.Error("a list in which somebody reads was replaced")
 	}
@@ -165,7 +170,9 @@ func TestDownloadsAreFiles(t *testing.T) {
 	if string(body) != `{"a":"<script>alert(1)</script>"}` {
 		t.Errorf("not as it was sent: %s", body)
 	}
-	if h := r.Header; !strings.HasPrefix(h.Get("Content-Disposition"), "attachment;") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") != "application/octet-stream" {
+	h := r.Header
+	if !strings.HasPrefix(h.Get("Content-Disposition"), "attachment;") ||
+		h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Type") != "application/octet-stream" {
 		t.Errorf("a browser might show it: %v", h)
 	}
 }

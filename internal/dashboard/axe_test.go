@@ -7,8 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// audit finds what people who do not see, or see badly, or use no mouse would stumble over. It returns one line a
-// problem.
+// audit finds problems for people who do not see well or use no mouse. It returns one line per problem.
 const audit = `(() => {
   const bad = [];
   const at = (el) => el.outerHTML.slice(0, 120);
@@ -19,15 +18,20 @@ const audit = `(() => {
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   if (new Set(ids).size !== ids.length) bad.push("an id is there twice");
   for (const el of document.querySelectorAll("input:not([type=hidden]), select, textarea"))
-    if (!(el.labels && el.labels.length && el.labels[0].textContent.trim()) && !el.getAttribute("aria-label")) bad.push("no label: " + at(el));
+    if (!(el.labels && el.labels.length && el.labels[0].textContent.trim()) && !el.getAttribute("aria-label"))
+      bad.push("no label: " + at(el));
   for (const el of document.querySelectorAll("button, a[href]"))
     if (!el.textContent.trim() && !el.getAttribute("aria-label")) bad.push("no name: " + at(el));
   for (const el of document.querySelectorAll("svg"))
-    if (el.getAttribute("aria-hidden") !== "true" && !el.getAttribute("aria-label")) bad.push("picture without a name: " + at(el));
-  for (const el of document.querySelectorAll("th")) if (!el.getAttribute("scope")) bad.push("th without scope: " + at(el));
-  for (const el of document.querySelectorAll("[tabindex]")) if (Number(el.getAttribute("tabindex")) > 0) bad.push("focus order by number: " + at(el));
+    if (el.getAttribute("aria-hidden") !== "true" && !el.getAttribute("aria-label"))
+      bad.push("picture without a name: " + at(el));
+  for (const el of document.querySelectorAll("th"))
+    if (!el.getAttribute("scope")) bad.push("th without scope: " + at(el));
+  for (const el of document.querySelectorAll("[tabindex]"))
+    if (Number(el.getAttribute("tabindex")) > 0) bad.push("focus order by number: " + at(el));
   for (const el of document.querySelectorAll(".table, pre, td code"))
-    if ((el.scrollWidth > el.clientWidth + 1 || el.scrollHeight > el.clientHeight + 1) && getComputedStyle(el).overflow !== "visible" && el.tabIndex < 0) bad.push("scrolls by mouse only: " + at(el));
+    if ((el.scrollWidth > el.clientWidth + 1 || el.scrollHeight > el.clientHeight + 1) &&
+        getComputedStyle(el).overflow !== "visible" && el.tabIndex < 0) bad.push("scrolls by mouse only: " + at(el));
   let level = 0;
   for (const h of document.querySelectorAll("h1, h2, h3")) {
     const n = Number(h.tagName[1]);
@@ -35,11 +39,15 @@ const audit = `(() => {
     level = n;
   }
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true }), known = {};
-  const rgb = (c) => known[c] ||= (canvas.clearRect(0, 0, 1, 1), canvas.fillStyle = c, canvas.fillRect(0, 0, 1, 1), [...canvas.getImageData(0, 0, 1, 1).data]);
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const rgb = (c) => known[c] ||= (canvas.clearRect(0, 0, 1, 1), canvas.fillStyle = c, canvas.fillRect(0, 0, 1, 1),
+    [...canvas.getImageData(0, 0, 1, 1).data]);
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
+    .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
   const seen = new Set();
   for (const el of document.querySelectorAll("body *")) {
-    if (!visible(el) || ![...el.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || el.closest("option, .hidden, .skip")) continue;
+    if (!visible(el) || ![...el.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) ||
+        el.closest("option, .hidden, .skip")) continue;
     let back = el, c;
     while ((c = rgb(getComputedStyle(back).backgroundColor))[3] < 255 && back.parentElement) back = back.parentElement;
     const fore = rgb(getComputedStyle(el).color);
@@ -77,8 +85,7 @@ func TestPagesAreForEverybody(t *testing.T) {
 	}
 }
 
-// TestEmptyPagesAreForEverybody looks at every page of a server on which nothing happened: it says what to type, and is
-// as good as a full one.
+// TestEmptyPagesAreForEverybody audits every page of a new server; each must say what to do next.
 func TestEmptyPagesAreForEverybody(t *testing.T) {
 	s := start(t)
 	b := s.tab(t, s.admin)
@@ -86,7 +93,9 @@ func TestEmptyPagesAreForEverybody(t *testing.T) {
 	for path, wants := range nothingYet {
 		b.open(path)
 		b.forEverybody(path)
-		seen := b.text(`[...document.querySelectorAll(".empty")].filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 20).map((e) => e.innerText).join("\n")`)
+		seen := b.text(`[...document.querySelectorAll(".empty")]
+			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 20)
+			.map((e) => e.innerText).join("\n")`)
 		for _, want := range wants {
 			if !strings.Contains(seen, want) {
 				t.Errorf("%s does not tell a newcomer %q, but: %s", path, want, seen)
@@ -100,7 +109,7 @@ func TestEmptyPagesAreForEverybody(t *testing.T) {
 	b.forEverybody("/nothing")
 }
 
-// nothingYet is every page that can be empty, and what it then says to do next.
+// nothingYet has every page that can be empty, and the text that it then shows.
 var nothingYet = map[string][]string{
 	"/":                        {"No jobs yet", "lessor submit hello", "lessor work --type hello"},
 	"/jobs":                    {"No jobs yet", "lessor submit hello"},
@@ -118,7 +127,7 @@ var nothingYet = map[string][]string{
 	"/login":                   nil,
 }
 
-// TestThemeFollowsTheSystem looks at the colours that the browser itself prefers, when nobody has chosen others.
+// TestThemeFollowsTheSystem checks the colours that the browser prefers, without a choice by the visitor.
 func TestThemeFollowsTheSystem(t *testing.T) {
 	w := start(t).world()
 	b := w.tab(t, w.admin)
@@ -156,7 +165,8 @@ func TestThemeIsChosenWithoutJavaScript(t *testing.T) {
 	if _, page := v.get("/"); !strings.Contains(page, `<html lang="en">`) {
 		t.Error("a theme was chosen by nobody")
 	}
-	if _, page := v.post("/theme", "theme", "dark", "back", "/jobs"); !strings.Contains(page, `data-theme="dark"`) || !strings.Contains(page, "<h1>Jobs</h1>") {
+	_, page := v.post("/theme", "theme", "dark", "back", "/jobs")
+	if !strings.Contains(page, `data-theme="dark"`) || !strings.Contains(page, "<h1>Jobs</h1>") {
 		t.Error("the choice of a theme is lost")
 	}
 }

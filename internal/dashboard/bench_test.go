@@ -53,9 +53,11 @@ func (s *server) show(path, live string) int {
 	return w.Code
 }
 
-// BenchmarkPages shows that no page's cost grows with how much there is: the time of one is that of the server.
+// BenchmarkPages shows that the cost of a page does not grow with the amount of data. It measures the server's time.
 func BenchmarkPages(b *testing.B) {
-	for _, size := range []struct{ jobs, tenants, ended int }{{1000, 10, 0}, {1_000_000, 10_000, 0}, {1000, 10, 200_000}} {
+	for _, size := range []struct{ jobs, tenants, ended int }{
+		{1000, 10, 0}, {1_000_000, 10_000, 0}, {1000, 10, 200_000},
+	} {
 		s := start(b)
 		s.live(size.ended)
 		s.fill(size.jobs, size.tenants)
@@ -76,9 +78,8 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// BenchmarkLifecycles shows what open dashboards cost the scheduler: jobs that are submitted, leased and completed
-// while nobody looks, and while 200 pages follow. The pages are asked for inside the process, as browsers do their part
-// elsewhere.
+// BenchmarkLifecycles shows the cost of open dashboards for the scheduler: jobs are submitted, leased and completed
+// without a page open, and with 200. The pages are requested inside the process, without browsers.
 func BenchmarkLifecycles(b *testing.B) {
 	for _, dashboards := range []int{0, 200} {
 		b.Run(fmt.Sprintf("dashboards=%d", dashboards), func(b *testing.B) {
@@ -100,8 +101,8 @@ func BenchmarkLifecycles(b *testing.B) {
 	}
 }
 
-// BenchmarkSecondOfDashboards is what 200 open pages cost in one second, whatever else the machine does: each asks
-// once, and what they share is made anew.
+// BenchmarkSecondOfDashboards measures one second of 200 open pages in processor time: each page requests its part
+// once, and the shared parts are rendered again.
 func BenchmarkSecondOfDashboards(b *testing.B) {
 	s := start(b)
 	s.fill(10_000, 100)
@@ -122,7 +123,7 @@ func BenchmarkSecondOfDashboards(b *testing.B) {
 	b.ReportMetric(100*(used()-before).Seconds()/float64(b.N), "%-of-a-core")
 }
 
-// used is the processor time of this process, which other processes do not disturb as they do the clock.
+// used returns the processor time of this process, which other processes disturb less than the clock.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -131,7 +132,7 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// look follows a page as a browser does, each from a moment of its own.
+// look follows a page as a browser does, starting at a random moment.
 func (s *server) look(ctx context.Context, path string) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
@@ -147,7 +148,7 @@ func (s *server) look(ctx context.Context, path string) {
 	}
 }
 
-// live takes n jobs through their lives, 20 at a time by four workers.
+// live takes n jobs through their lifecycles, 20 at a time, with four workers.
 func (s *server) live(n int) {
 	s.t.Helper()
 	const most = 20

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// One browser serves all tests of this package; each has a profile of its own in it.
+// One browser serves all tests of this package; each test has its own profile.
 var (
 	theBrowser = sync.OnceValues(openBrowser)
 	endBrowser = func() {}
@@ -58,7 +58,7 @@ type tab struct {
 	url string
 }
 
-// tab opens one, logged in with this token; "" = none.
+// tab opens a page, logged in with this token; "" = not logged in.
 func (s *server) tab(t *testing.T, secret string) *tab {
 	t.Helper()
 	browser, err := theBrowser()
@@ -71,7 +71,8 @@ func (s *server) tab(t *testing.T, secret string) *tab {
 	b := &tab{t, ctx, s.url}
 	if secret != "" {
 		b.open("/login")
-		b.js(`document.querySelector("#token").value = "` + secret + `"; document.querySelector("section form").requestSubmit(); true`)
+		b.js(`document.querySelector("#token").value = "` + secret + `";
+			document.querySelector("section form").requestSubmit(); true`)
 		b.wait(`location.pathname === "/"`)
 	}
 	return b
@@ -102,7 +103,7 @@ func (b *tab) text(expression string) string {
 	return do(b, chromedp.Evaluate[string](expression))
 }
 
-// wait returns when an expression is true.
+// wait waits until an expression is true.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -121,7 +122,11 @@ func (b *tab) wait(expression string) {
 func (b *tab) press(button string) {
 	b.t.Helper()
 	b.js(`window.before = true`)
-	if !b.js(`(() => { const b = [...document.querySelectorAll("button")].find(b => b.textContent.trim() === "` + button + `"); if (b) b.click(); return !!b })()`) {
+	if !b.js(`(() => {
+		const b = [...document.querySelectorAll("button")].find(b => b.textContent.trim() === "` + button + `");
+		if (b) b.click();
+		return !!b
+	})()`) {
 		b.t.Fatalf("there is no button %q:\n%s", button, b.text(`document.body.innerText`))
 	}
 	b.wait(`!window.before`)
@@ -131,14 +136,18 @@ func (b *tab) press(button string) {
 func (b *tab) send(action string) {
 	b.t.Helper()
 	b.js(`window.before = true`)
-	if !b.js(`(() => { const b = document.querySelector("form[action='` + action + `'] button"); if (b) b.click(); return !!b })()`) {
+	if !b.js(`(() => {
+		const b = document.querySelector("form[action='` + action + `'] button");
+		if (b) b.click();
+		return !!b
+	})()`) {
 		b.t.Fatalf("there is no form for %q:\n%s", action, b.text(`document.body.innerText`))
 	}
 	b.wait(`!window.before`)
 }
 
-// listen begins to note what goes wrong. What it returns tells what the browser had to say against the pages since it
-// was last asked: errors of scripts, of the policy, of what did not load.
+// listen starts to collect errors: of scripts, of the content policy, and of files that did not load. The function that
+// it returns gives the errors since its last call.
 func (b *tab) listen() (complaints func() []string) {
 	b.t.Helper()
 	next, stop := iter.Pull2(chromedp.Console(b.ctx))

@@ -66,8 +66,10 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 	}
 	s.workspace = workspace
 	monitor := recovery.New(recovery.Config{
-		Scheduler: sched, Workspace: workspace, Node: "node-1", Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute,
-		Limit: 30 * time.Minute, Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute, CleanupDelay: 30 * time.Second, Keep: time.Hour,
+		Scheduler: sched, Workspace: workspace, Node: "node-1",
+		Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute, Limit: 30 * time.Minute,
+		Watch: 5 * time.Minute, Poll: 10 * time.Second, ResumedWithin: time.Minute, CleanupDelay: 30 * time.Second,
+		Keep: time.Hour,
 	})
 	book := token.NewBook(sched.Tokens)
 	s.Dashboard = New(Config{Scheduler: sched, Tokens: book, Recovery: monitor, Version: "test"})
@@ -133,7 +135,7 @@ func (s *server) issue(role, tenant string) string {
 	return secret
 }
 
-// visitor is somebody with a browser that has no JavaScript.
+// visitor is a browser without JavaScript.
 type visitor struct {
 	*server
 	http.Client
@@ -205,7 +207,8 @@ func (s *server) lease(worker, typ string) lessor.Grant {
 
 func (s *server) beat(g lessor.Grant, progress float64, message string) {
 	s.t.Helper()
-	if _, err := s.scheduler.Heartbeat(s.t.Context(), tester, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &progress, Message: &message}); err != nil {
+	beat := lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &progress, Message: &message}
+	if _, err := s.scheduler.Heartbeat(s.t.Context(), tester, g.Lease.ID, beat); err != nil {
 		s.t.Fatalf("heartbeat: %v", err)
 	}
 }
@@ -223,11 +226,12 @@ func (s *server) finish(g lessor.Grant, status, what string) {
 	}
 }
 
-// define adds a definition with so many seconds from tick to tick.
+// define adds a definition with an interval in seconds.
 func (s *server) define(id, handler string, seconds int64) {
 	s.t.Helper()
 	_, _, err := s.scheduler.PutDefinition(s.t.Context(), tester, id, lessor.Envelope{
-		JobID: &id, TenantID: new(tenantA), HandlerID: &handler, LockKey: new("lock-" + id), Payload: []byte(`{"from":"schedule"}`),
+		JobID: &id, TenantID: new(tenantA), HandlerID: &handler, LockKey: new("lock-" + id),
+		Payload:  []byte(`{"from":"schedule"}`),
 		Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval), Seconds: &seconds},
 	})
 	if err != nil {
@@ -251,7 +255,7 @@ func (s *server) breakCircuit(id string) {
 	}
 }
 
-// world is a server on which something of everything happened.
+// world is a server with an example of everything.
 type world struct {
 	*server
 	queued, running, failed, done lessor.Job
@@ -288,10 +292,14 @@ func (s *server) world() world {
 	if _, err := s.scheduler.Trigger(s.t.Context(), tester, "nightly-invoices"); err != nil {
 		s.t.Fatalf("trigger: %v", err)
 	}
-	if _, err := s.scheduler.SetTenant(s.t.Context(), tester, tenant(tenantA), lessor.TenantAsk{Weight: new(int64(3)), MaxConcurrency: new(int64(20))}); err != nil {
+	ask := lessor.TenantAsk{Weight: new(int64(3)), MaxConcurrency: new(int64(20))}
+	if _, err := s.scheduler.SetTenant(s.t.Context(), tester, tenant(tenantA), ask); err != nil {
 		s.t.Fatalf("set tenant: %v", err)
 	}
-	if err := s.scheduler.Raise(s.t.Context(), lessor.Alert{Kind: lessor.AlertNoWorker, Subject: "thumbnail.make", Message: "no worker asks for thumbnail.make"}); err != nil {
+	alert := lessor.Alert{
+		Kind: lessor.AlertNoWorker, Subject: "thumbnail.make", Message: "no worker asks for thumbnail.make",
+	}
+	if err := s.scheduler.Raise(s.t.Context(), alert); err != nil {
 		s.t.Fatalf("raise: %v", err)
 	}
 	return w

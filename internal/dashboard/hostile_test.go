@@ -7,14 +7,14 @@ import (
 	"lessor"
 )
 
-// hostile is what somebody might store to take over the browser of whoever looks.
+// hostile is text that an attacker might store to take over a visitor's browser.
 var hostile = []string{
 	`<script>window.owned=1</script>`, `"><img src=x onerror="window.owned=1">`, `{{.}}{{template "layout" .}}`,
 	"\u202egnp.exe\u202c", `javascript:window.owned=1`,
 	`' onfocus='window.owned=1' autofocus='`, `</code></td><svg onload=window.owned=1>`,
 }
 
-// TestStoredTextIsOnlyText puts hostile text into everything that callers name, and looks at every page in a browser.
+// TestStoredTextIsOnlyText stores hostile text in every field that takes text, and opens every page in a browser.
 func TestStoredTextIsOnlyText(t *testing.T) {
 	w := start(t).world()
 	w.poison()
@@ -28,13 +28,15 @@ func TestStoredTextIsOnlyText(t *testing.T) {
 		paths = append(paths, "/jobs/"+job.ID.String())
 	}
 	for _, text := range hostile {
-		paths = append(paths, "/jobs?tag="+escape(text)+"&type="+escape(text), "/runs?job_id="+escape(text), "/leases?worker_id="+escape(text),
-			"/audit?actor="+escape(text), "/login?next="+escape(text), "/jobs/bulk?action=cancel&type="+escape(text), "/?said="+escape(text), "/jobs?state="+escape(text))
+		paths = append(paths, "/jobs?tag="+escape(text)+"&type="+escape(text), "/runs?job_id="+escape(text),
+			"/leases?worker_id="+escape(text), "/audit?actor="+escape(text), "/login?next="+escape(text),
+			"/jobs/bulk?action=cancel&type="+escape(text), "/?said="+escape(text), "/jobs?state="+escape(text))
 	}
 	shown := ""
 	for _, path := range paths {
 		b.open(path)
-		if b.js(`!!window.owned || !!document.querySelector("main script, main img, main [onerror], main [onfocus], main [onload], a[href^='javascript:']")`) {
+		if b.js(`!!window.owned || !!document.querySelector("main script, main img, main [onerror], main [onfocus], " +
+			"main [onload], a[href^='javascript:']")`) {
 			t.Errorf("%s runs what was stored", path)
 		}
 		shown += b.text(`document.body.innerText`)
@@ -47,7 +49,9 @@ func TestStoredTextIsOnlyText(t *testing.T) {
 }
 
 func escape(s string) string {
-	return strings.NewReplacer("%", "%25", "&", "%26", "+", "%2B", "#", "%23", " ", "%20", `"`, "%22", "<", "%3C", ">", "%3E").Replace(s)
+	return strings.NewReplacer(
+		"%", "%25", "&", "%26", "+", "%2B", "#", "%23", " ", "%20", `"`, "%22", "<", "%3C", ">", "%3E",
+	).Replace(s)
 }
 
 // poison stores hostile text in every field that takes text.
@@ -56,7 +60,8 @@ func (w world) poison() {
 		typ := "poison." + string(rune('a'+i))
 		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 		w.submit(lessor.Submission{
-			Type: new(text), Tags: []string{text}, Payload: []byte(`{"a":` + quoted + `}`), IdempotencyKey: new(text), LockKey: new("lock " + text), FairnessClass: new(typ),
+			Type: new(text), Tags: []string{text}, Payload: []byte(`{"a":` + quoted + `}`), IdempotencyKey: new(text),
+			LockKey: new("lock " + text), FairnessClass: new(typ),
 		})
 		w.submit(lessor.Submission{Type: &typ, MaxAttempts: new(int64(1))})
 		g := w.lease(text, typ)
@@ -64,12 +69,14 @@ func (w world) poison() {
 		if i%2 == 0 {
 			w.finish(g, "failed", text)
 		}
-		if err := w.scheduler.Raise(w.t.Context(), lessor.Alert{Kind: lessor.AlertNoWorker, Subject: text, Message: text}); err != nil {
+		alert := lessor.Alert{Kind: lessor.AlertNoWorker, Subject: text, Message: text}
+		if err := w.scheduler.Raise(w.t.Context(), alert); err != nil {
 			w.t.Fatalf("raise: %v", err)
 		}
 		caller := tester
 		caller.Actor, caller.Agent = text, text
-		if _, err := w.scheduler.SetTenant(w.t.Context(), caller, tenant(tenantA), lessor.TenantAsk{Weight: new(int64(i + 1))}); err != nil {
+		ask := lessor.TenantAsk{Weight: new(int64(i + 1))}
+		if _, err := w.scheduler.SetTenant(w.t.Context(), caller, tenant(tenantA), ask); err != nil {
 			w.t.Fatalf("set tenant: %v", err)
 		}
 	}

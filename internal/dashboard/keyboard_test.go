@@ -10,27 +10,30 @@ import (
 	"lessor"
 )
 
-// stop is where the focus is: which of all places that take it, and what is wrong there.
+// stop is the place of the focus: its number among all places that take it, and what is wrong there.
 type stop struct {
 	Index, Of int
 	Label     string
 	Problems  []string
 }
 
-// stops finds the places that take the focus, in the order of the document, and looks at the one that has it.
+// stops finds the places that take the focus, in the order of the document, and checks the one that has it.
 const stops = `(() => {
-  const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")].filter((e) => e.checkVisibility() && !e.disabled);
+  const places = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
+  const all = [...document.querySelectorAll(places)].filter((e) => e.checkVisibility() && !e.disabled);
   const el = document.activeElement, index = all.indexOf(el), bad = [];
   if (index < 0) return { Index: -1, Of: all.length, Label: el.tagName, Problems: bad };
   const style = getComputedStyle(el), box = el.getBoundingClientRect();
   if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) bad.push("no ring around it");
   if (all.some((e) => e !== el && getComputedStyle(e).outlineStyle !== "none")) bad.push("others have a ring, too");
   if (box.bottom <= 0 || box.top >= innerHeight || box.right <= 0 || box.left >= innerWidth) bad.push("out of sight");
-  const hit = document.elementFromPoint(Math.min(innerWidth, Math.max(0, box.left + box.width / 2)), Math.min(innerHeight - 1, Math.max(0, box.top + box.height / 2)));
+  const hit = document.elementFromPoint(Math.min(innerWidth, Math.max(0, box.left + box.width / 2)),
+    Math.min(innerHeight - 1, Math.max(0, box.top + box.height / 2)));
   if (!hit || !(el.contains(hit) || hit.contains(el))) bad.push("covered by " + (hit && hit.outerHTML.slice(0, 60)));
   if (index > 0) {
     const before = all[index - 1].getBoundingClientRect();
-    if (!all[index - 1].matches(".skip") && box.bottom <= before.top && box.left < before.right) bad.push("above the one before it");
+    if (!all[index - 1].matches(".skip") && box.bottom <= before.top && box.left < before.right)
+      bad.push("above the one before it");
   }
   return { Index: index, Of: all.length, Label: el.outerHTML.slice(0, 80), Problems: bad };
 })()`
@@ -41,12 +44,13 @@ func (b *tab) key(keys string, mods ...chromedp.KeyOption) {
 	do(b, chromedp.KeyEvent(keys, mods...))
 }
 
-// fromTop lets the next Tab begin at the top of the page, also where something takes the focus: the browser gives that
-// at the first frame, which may come after the page is loaded.
+// fromTop makes the next Tab begin at the top of the page, also if an element takes the focus. The browser sets that
+// focus at the first frame, which may be later than the load event.
 func (b *tab) fromTop() {
 	b.t.Helper()
 	b.wait(`document.activeElement.matches("[autofocus]") || !document.querySelector("[autofocus]")`)
-	b.js(`document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute("tabindex"), scrollTo(0, 0), true`)
+	b.js(`document.body.tabIndex = -1, document.body.focus(), document.body.removeAttribute("tabindex"),
+		scrollTo(0, 0), true`)
 }
 
 // walk presses Tab from the top of a page to its end.
@@ -88,7 +92,8 @@ func TestSkipLinkLeadsPastTheMenu(t *testing.T) {
 		b.open(path)
 		b.fromTop()
 		b.key(kb.Tab)
-		if !b.js(`document.activeElement.matches(".skip") && document.activeElement.getBoundingClientRect().left >= 0`) {
+		if !b.js(`document.activeElement.matches(".skip") &&
+			document.activeElement.getBoundingClientRect().left >= 0`) {
 			t.Errorf("%s: the first Tab does not show the way past the menu", path)
 		}
 		b.key(kb.Enter)

@@ -66,8 +66,8 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSharedPartsKeepRightsApart asks for the same page at once: those with the same rights share an answer, others do
-// not.
+// TestSharedPartsKeepRightsApart requests the same page several times at once: only visitors with the same rights share
+// an answer.
 func TestSharedPartsKeepRightsApart(t *testing.T) {
 	w := start(t).world()
 	admin, viewer, bound := w.as(w.admin), w.as(w.issue("viewer", "")), w.as(w.issue("viewer", tenantB))
@@ -116,7 +116,8 @@ func TestPartsExpireAndAreBoundedInBytes(t *testing.T) {
 		go c.expire(ctx)
 		large := make([]byte, maxPartBytes/4)
 		for i := range 6 {
-			if body, err := c.get(strconv.Itoa(i), func() ([]byte, error) { return large, nil }); err != nil || len(body) != len(large) {
+			body, err := c.get(strconv.Itoa(i), func() ([]byte, error) { return large, nil })
+			if err != nil || len(body) != len(large) {
 				t.Fatalf("part %d: %d bytes, %v", i, len(body), err)
 			}
 		}

@@ -86,7 +86,8 @@ func TestSchedulesShowWhatBecameOfTheirTicks(t *testing.T) {
 	s.define("quick", "quick.run", 1)
 	v := s.visitor()
 	page := ""
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(page, "t-fired") || !strings.Contains(page, "t-skipped"); time.Sleep(50 * time.Millisecond) {
+	shown := func() bool { return strings.Contains(page, "t-fired") && strings.Contains(page, "t-skipped") }
+	for deadline := time.Now().Add(10 * time.Second); !shown(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no tick is shown as fired, or none as skipped for the one that runs:\n%s", page)
 		}

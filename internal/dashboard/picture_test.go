@@ -13,23 +13,27 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// cutOff finds what does not fit: the page as a whole, tables and boxes that hide a part of what is in them, and text
+// cutOff finds what does not fit: a page that is too wide, tables and boxes that hide a part of their content, and text
 // behind an ellipsis.
 const cutOff = `(() => {
   const bad = [], page = document.documentElement;
-  const isHidden = (el) => !!el && (getComputedStyle(el).clipPath !== "none" || isHidden(el.parentElement)); // for the eye, not for screen readers
-  if (page.scrollWidth > page.clientWidth) bad.push("the page is " + (page.scrollWidth - page.clientWidth) + " px too wide");
+  // Hidden for the eye, not for screen readers.
+  const isHidden = (el) => !!el && (getComputedStyle(el).clipPath !== "none" || isHidden(el.parentElement));
+  if (page.scrollWidth > page.clientWidth)
+    bad.push("the page is " + (page.scrollWidth - page.clientWidth) + " px too wide");
   for (const el of document.querySelectorAll("body *")) {
     if (!el.checkVisibility() || el.closest(".skip, svg, select") || isHidden(el)) continue;
     const hides = getComputedStyle(el).overflowX !== "visible";
-    if (hides && !el.matches("input") && el.scrollWidth > el.clientWidth + 1) bad.push((el.scrollWidth - el.clientWidth) + " px are hidden in " + el.outerHTML.slice(0, 100));
-    if (el.getBoundingClientRect().right > innerWidth + 1) bad.push("beyond the right edge: " + el.outerHTML.slice(0, 100));
+    if (hides && !el.matches("input") && el.scrollWidth > el.clientWidth + 1)
+      bad.push((el.scrollWidth - el.clientWidth) + " px are hidden in " + el.outerHTML.slice(0, 100));
+    if (el.getBoundingClientRect().right > innerWidth + 1)
+      bad.push("beyond the right edge: " + el.outerHTML.slice(0, 100));
   }
   return bad;
 })()`
 
-// TestNothingIsCutOff looks at every page, full and empty, at the width of a phone, a laptop and a wide screen.
-// LESSOR_SCREENSHOTS names a folder to keep pictures in, in both themes.
+// TestNothingIsCutOff opens every page, full and empty, at the width of a phone, a laptop and a wide screen.
+// LESSOR_SCREENSHOTS names a folder for pictures in both themes.
 func TestNothingIsCutOff(t *testing.T) {
 	w := start(t).world()
 	w.hour()

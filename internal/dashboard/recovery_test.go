@@ -25,7 +25,10 @@ func (s *server) command(typ string, age time.Duration, engine string) lessor.Jo
 		s.t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.WriteSentinel(sentinel.Sentinel{JobID: job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now().Add(-age)), AgentEngine: engine, Seq: 1}); err != nil {
+	if err := f.WriteSentinel(sentinel.Sentinel{
+		JobID: job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now().Add(-age)),
+		AgentEngine: engine, Seq: 1,
+	}); err != nil {
 		s.t.Fatal(err)
 	}
 	return job

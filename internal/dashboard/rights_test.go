@@ -7,10 +7,11 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestWorkersShareNoPart: a worker's token is shown only the leases that were taken with it.
+// TestWorkersShareNoPart: the token of a worker sees only the leases that were granted to it.
 func TestWorkersShareNoPart(t *testing.T) {
 	of := func(role string, id byte) string {
-		return (&visit{held: &scheduler.Token{ID: lessor.TokenID{UUID: lessor.UUID{id}}, Role: role, Tenant: &lessor.TenantID{}}}).rights()
+		held := &scheduler.Token{ID: lessor.TokenID{UUID: lessor.UUID{id}}, Role: role, Tenant: &lessor.TenantID{}}
+		return (&visit{held: held}).rights()
 	}
 	if of("worker", 1) == of("worker", 2) {
 		t.Error("two workers' tokens share what is shown")

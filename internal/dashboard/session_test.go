@@ -16,7 +16,7 @@ import (
 	"lessor/internal/token"
 )
 
-// cookie is what the visitor's browser keeps of its session.
+// cookie returns the session cookie of the visitor's browser.
 func (v *visitor) cookie() *http.Cookie {
 	v.t.Helper()
 	at, err := url.Parse(v.url)
@@ -31,7 +31,7 @@ func (v *visitor) cookie() *http.Cookie {
 	return &http.Cookie{Name: cookieName}
 }
 
-// asks sends a page's request with a cookie to a dashboard, and returns the status.
+// asks requests a page with a cookie from a dashboard, and returns the status.
 func asks(d *Dashboard, c *http.Cookie) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "/jobs", nil)
 	r.AddCookie(c)
@@ -43,7 +43,7 @@ func asks(d *Dashboard, c *http.Cookie) *httptest.ResponseRecorder {
 func TestSessionsSurviveARestart(t *testing.T) {
 	s := start(t, required)
 	c := s.as(s.issue("viewer", "")).cookie()
-	again := New(Config{Scheduler: s.scheduler, Tokens: s.tokens}) // all that the dashboard of another process, or node, has
+	again := New(Config{Scheduler: s.scheduler, Tokens: s.tokens}) // like the dashboard of another process or node
 	if w := asks(again, c); w.Code != http.StatusOK {
 		t.Errorf("after a restart the session gets %d, want 200", w.Code)
 	}
@@ -112,7 +112,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// TestPagesEndWithTheirToken: who looks at a page whose token is deleted is told to ask again, and then no more.
+// TestPagesEndWithTheirToken: when a token is deleted, its open pages are sent one more event, and their streams end.
 func TestPagesEndWithTheirToken(t *testing.T) {
 	s := start(t, required)
 	secret := s.issue("viewer", "")
@@ -137,7 +137,7 @@ func TestPagesEndWithTheirToken(t *testing.T) {
 	}
 }
 
-// TestGuessesOfTheLoginAreCounted: tokens, links and cookies count alike, and a right token is let in all the same.
+// TestGuessesOfTheLoginAreCounted: wrong tokens, links and cookies count together, and a valid token is still accepted.
 func TestGuessesOfTheLoginAreCounted(t *testing.T) {
 	s := start(t, required)
 	v := s.visitor()
@@ -181,7 +181,9 @@ func TestGuessesOfTheLoginAreCounted(t *testing.T) {
 }
 
 func TestCookieIsSecureBehindATrustedProxy(t *testing.T) {
-	s := start(t, required, func(c *httpapi.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+	s := start(t, required, func(c *httpapi.Config) {
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	})
 	for proto, want := range map[string]bool{"https": true, "http": false, "": false} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/login",
 			strings.NewReader("token="+s.admin))

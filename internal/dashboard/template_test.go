@@ -10,8 +10,9 @@ import (
 
 func TestTimesAndNumbersAreForPeople(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min 0 s", time.Hour - time.Second: "59 min 59 s", time.Hour: "1 h 0 min",
-		day - time.Minute: "23 h 59 min", day: "1 d 0 h", 10*day - time.Hour: "9 d 23 h", 10 * day: "10 d", 400 * day: "400 d",
+		0: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min 0 s", time.Hour - time.Second: "59 min 59 s",
+		time.Hour: "1 h 0 min", day - time.Minute: "23 h 59 min", day: "1 d 0 h", 10*day - time.Hour: "9 d 23 h",
+		10 * day: "10 d", 400 * day: "400 d",
 	} {
 		if got := span(d); got != want {
 			t.Errorf("span(%s) = %q, want %q", d, got, want)
