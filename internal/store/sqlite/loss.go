@@ -16,8 +16,8 @@ import (
 // commitsSetting holds how many commits there were when the generation was stored last.
 const commitsSetting = "sqlite.commits"
 
-// checkMark refuses a database that holds less than was acknowledged, and returns what the mark claims. Nobody has the
-// files open. It changes nothing, so that the right files can still be put back.
+// checkMark refuses a database that holds less than was acknowledged, and returns the claim of the mark. No process has
+// the files open. It changes nothing, so that the right files can still be put back.
 func checkMark(path string) (claim, error) {
 	c, err := readMark(path)
 	if err != nil {
@@ -88,7 +88,7 @@ func generationIn(path string) (generation int64, err error) {
 	return int64(binary.BigEndian.Uint32(head[userVersion:])), nil
 }
 
-// commitsIn reads the stored number of commits in a database file that nobody has open. A connection that only reads
+// commitsIn reads the stored number of commits in a database file that no process has open. A read-only connection
 // neither copies the WAL back nor removes it, except beside an empty database, which therefore is not opened.
 func commitsIn(path string) (commits int64, err error) {
 	if st, err := os.Stat(path); err != nil || st.Size() == 0 {
@@ -116,8 +116,8 @@ func readCommits(conn *sqlite.Conn) (commits int64, err error) {
 	return commits, fault("read the number of commits", err)
 }
 
-// AcceptLoss lets a database be opened that holds less than was acknowledged. It returns how many commits are given
-// up at most. Nobody may have the database open.
+// AcceptLoss lets a database be opened that holds less than was acknowledged. It returns how many commits are given up
+// at most. It refuses a database that a server has open.
 func AcceptLoss(_ context.Context, path string) (lost int64, err error) {
 	if path, err = prepareFile(path); err != nil {
 		return 0, err
