@@ -2,6 +2,8 @@
 // holds. A declaration is a function that passes a value's fields to a Codec, column by column. The same function
 // writes a row, reads it, and lists its columns, so names, order and types cannot disagree between the two stores.
 //
+// TestRowsComeBack writes and reads rows by them.
+//
 // A declaration does not name a table: the columns of a turn stand in five of them. Where the two databases store a
 // value differently, the declaration says so. To add a column, add its line here and a migration to each store;
 // storetest saves and loads every field.
