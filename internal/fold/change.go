@@ -9,8 +9,8 @@ import (
 )
 
 // Change is what one commit of another node did to the fold. Data is a list of steps in the order in which they were
-// made: a kind, then what the kind needs. A new kind goes to the end of the list below; a node that reads a kind it does
-// not know rebuilds its fold, so that nodes of two releases can work side by side.
+// made: a kind, then what the kind needs. A new kind goes to the end of the list below; a node that reads a kind it
+// does not know rebuilds its fold, so that nodes of two releases can work side by side.
 type Change struct {
 	Stream int64
 	N      int64 // counts the changes of a stream from 1, without gaps
@@ -110,8 +110,8 @@ func (p *packer) queued(t rules.Turn) {
 		return
 	}
 	p.data = append(p.data, t.Job.UUID[:]...)
-	p.ints(int64(t.Lane), t.Seq, int64(t.Attempt), int64(t.MaxAttempts), int64(t.Interruptions), t.Fence, int64(t.Steps),
-		int64(t.QueuedAt), t.Kept)
+	p.ints(int64(t.Lane), t.Seq, int64(t.Attempt), int64(t.MaxAttempts), int64(t.Interruptions),
+		t.Fence, int64(t.Steps), int64(t.QueuedAt), t.Kept)
 }
 
 func (p *packer) removed(t rules.Turn) {

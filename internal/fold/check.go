@@ -30,8 +30,8 @@ func (f *Fold) planFollowed(id lessor.LeaseID, at lessor.Instant) {
 // within a second.
 const resetFor = 5 * time.Second
 
-// MaxJitter is how far the clock may seem to go back without having been set: its readings are of commits and of moments
-// between them.
+// MaxJitter is how far the clock may seem to go back without having been set: its readings are of commits and of
+// moments between them.
 const MaxJitter = time.Second
 
 // NoteClock notes a reading of the clock. If the clock was set back, every check that was planned before is due now: it
@@ -46,8 +46,8 @@ func (f *Fold) NoteClock(now lessor.Instant) {
 	f.latest = now
 }
 
-// NextCheck returns when the next lease may be over, but not sooner than a quarter of the sweep after the last sweep, so
-// that leases which end one after the other share a commit.
+// NextCheck returns when the next lease may be over, but not sooner than a quarter of the sweep after the last sweep,
+// so that leases which end one after the other share a commit.
 func (f *Fold) NextCheck(sweep time.Duration) (lessor.Instant, bool) {
 	if len(f.checks) == 0 {
 		return 0, false

@@ -47,7 +47,9 @@ func (n *node) follow(changes ...fold.Change) (fold.News, error) {
 }
 
 func turn(seq int64) rules.Turn {
-	return rules.Turn{Job: lessor.JobID{UUID: lessor.UUID{15: byte(seq)}}, Lane: 1, Seq: seq, MaxAttempts: 5, QueuedAt: noon}
+	return rules.Turn{
+		Job: lessor.JobID{UUID: lessor.UUID{15: byte(seq)}}, Lane: 1, Seq: seq, MaxAttempts: 5, QueuedAt: noon,
+	}
 }
 
 // grant takes the first turn for a worker.

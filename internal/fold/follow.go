@@ -46,8 +46,8 @@ func (f *Fold) Named(changes []Change) (unknown []rules.LaneID, err error) {
 // are the lanes that Named returned; the caller has loaded them and called LearnLanes.
 //
 // Streams have no common order, so a change is applied when what it builds on is there: a turn must be queued before it
-// is taken, and taken before it is queued again. One read shows every change together with all that led to it, so one of
-// them can always be applied next; if none can, something is missing.
+// is taken, and taken before it is queued again. One read shows every change together with all that led to it, so one
+// of them can always be applied next; if none can, something is missing.
 func (f *Fold) Follow(changes []Change, named []rules.LaneID, now lessor.Instant) (n News, err error) {
 	for _, lane := range named {
 		if !f.Index.Known(lane) {

@@ -2,8 +2,8 @@ package lanes
 
 import "lessor"
 
-// checkHeaps proves that everything that may be granted is in the heaps and nothing else is, that the heaps are in order,
-// and that no key is above the truth.
+// checkHeaps proves that everything that may be granted is in the heaps and nothing else is, that the heaps are in
+// order, and that no key is above the truth.
 func checkHeaps(x *Index, fatal func(string, ...any)) {
 	for _, l := range x.lanes.items {
 		if l == nil {

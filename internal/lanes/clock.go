@@ -1,7 +1,7 @@
 package lanes
 
-// clock is the virtual time of those who share something: the tenants at a priority, the classes of a tenant there. V is
-// the start tag of whoever was served last, kept over idle times.
+// clock is the virtual time of those who share something: the tenants at a priority, the classes of a tenant there. V
+// is the start tag of whoever was served last, kept over idle times.
 type clock struct {
 	v   int64
 	own []int64 // when the next grant of each would start
@@ -39,9 +39,9 @@ func (c *clock) charge(num int32, cost int64) {
 	c.own[num] = c.v + cost
 }
 
-// rebase moves all times back so that V is zero, once V is large, and returns by how much. That is so after 2^31 units at
-// weight 1, so a walk over everybody costs nothing a grant. Who is far behind V is moved near to it, which can change the
-// order among such only.
+// rebase moves all times back so that V is zero, once V is large, and returns by how much. That is so after 2^31 units
+// at weight 1, so a walk over everybody costs nothing a grant. Who is far behind V is moved near to it, which can
+// change the order among such only.
 func (c *clock) rebase() (by int64) {
 	if c.v < rebaseAt {
 		return 0

@@ -17,10 +17,10 @@
 // that is paused or at its cap, nor the stand of such a tenant, nor a seat or stand with nothing in it. What is held
 // back costs nothing until it is let go.
 //
-// Virtual time is kept for each tenant at each priority, and for each class of a tenant at each priority. V is the start
-// tag of whoever was served last there. A grant starts at max(own, V) and sets own to start + units / weight. Whoever
-// becomes eligible again starts at V at least, so nobody collects credit while empty, paused, capped or locked. Equal
-// virtual times are ordered by whose lane of that priority was added first.
+// Virtual time is kept for each tenant at each priority, and for each class of a tenant at each priority. V is the
+// start tag of whoever was served last there. A grant starts at max(own, V) and sets own to start + units / weight.
+// Whoever becomes eligible again starts at V at least, so nobody collects credit while empty, paused, capped or locked.
+// Equal virtual times are ordered by whose lane of that priority was added first.
 //
 // Invariants, each with its test:
 //
@@ -28,6 +28,6 @@
 //   - nothing is in a heap that may not be granted, and everything that may is (checkHeaps, after every step of it)
 //   - no Take passes a cap or takes a lock that is held (TestTakeNeverPassesCapOrLock)
 //   - backlogged tenants get their part of any 1000 grants (TestEqualTenantsShareAnyWindow)
-//   - a lane that was not added is no job's and no lease's: nothing panics on rows that name one (TestLaneThatIsNotKnown)
+//   - rows that name a lane which was not added cause no panic and are counted nowhere (TestLaneThatIsNotKnown)
 //   - an Index built again from the tables has the same counts (TestRebuildGivesSameCounts)
 package lanes

@@ -17,7 +17,9 @@ func TestTurnComesBackAsItWas(t *testing.T) {
 	large := full
 	large.Seq, large.Fence, large.QueuedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
 	large.Attempt, large.MaxAttempts, large.Interruptions, large.Steps = math.MaxUint16, math.MaxUint16, math.MaxUint16, math.MaxUint16
-	together := rules.Turn{Job: full.Job, Lane: 4, Seq: math.MaxInt64, MaxAttempts: 7, Steps: 1, QueuedAt: 10, Kept: math.MaxInt64 - 63}
+	together := rules.Turn{
+		Job: full.Job, Lane: 4, Seq: math.MaxInt64, MaxAttempts: 7, Steps: 1, QueuedAt: 10, Kept: math.MaxInt64 - 63,
+	}
 	for _, want := range []rules.Turn{{Lane: 4}, full, large, together} {
 		x := New(nil)
 		x.Add(4, plain(nil))

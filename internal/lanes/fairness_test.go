@@ -33,8 +33,8 @@ func tally(whose []lessor.TenantID) map[lessor.TenantID]int {
 	return n
 }
 
-// TestEqualTenantsShareAnyWindow is P12: k backlogged tenants, each with jobs of one size, get their k-th part ± 10 % (at
-// least ± 1) of any 1000 grants, whatever they had before and however their jobs are spread over types and classes.
+// TestEqualTenantsShareAnyWindow is P12: k backlogged tenants, each with jobs of one size, get their k-th part ± 10 %
+// (at least ± 1) of any 1000 grants, whatever they had before and however their jobs are spread over types and classes.
 func TestEqualTenantsShareAnyWindow(t *testing.T) {
 	for _, k := range []int{1, 2, 3, 7, 30, 300} {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {

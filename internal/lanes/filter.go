@@ -7,8 +7,9 @@ import (
 	"lessor"
 )
 
-// Filter is what a request can be granted. What it skips keeps its place. A request that asks again should keep its Filter,
-// which remembers the shapes of its types, and with them the index, until it asks another. Its fields may change.
+// Filter is what a request can be granted. What it skips keeps its place. A request that asks again should keep its
+// Filter, which remembers the shapes of its types, and with them the index, until it asks another. Its fields may
+// change.
 type Filter struct {
 	Types      []string // empty = all
 	MaxUnits   int      // 0 = any
@@ -16,8 +17,8 @@ type Filter struct {
 	SkipUnique bool
 	Tenant     *lessor.TenantID // nil = all
 
-	// matched are the shapes of Types, as of a number of shapes of one index. They are never changed in place, so that a
-	// copy of a Filter has its own.
+	// matched are the shapes of Types, as of a number of shapes of one index. They are never changed in place, so that
+	// a copy of a Filter has its own.
 	matched [lessor.Priorities][]*shape
 	index   *Index
 	shapes  int

@@ -85,8 +85,8 @@ func (x *Index) Add(id rules.LaneID, v rules.Lane) {
 	x.registry.put(id, l)
 }
 
-// Drop forgets a lane and its lock key, if nothing is queued in it. No lease of it may live. What it shares with others by its tenant, class
-// and type stays until the index is made anew.
+// Drop forgets a lane and its lock key, if nothing is queued in it. No lease of it may live. What it shares with others
+// by its tenant, class and type stays until the index is made anew.
 func (x *Index) Drop(id rules.LaneID) {
 	l := x.registry.find(id)
 	if l == nil || l.line != nil {

@@ -105,7 +105,9 @@ func (l *line) start(e *entry) {
 // find returns where seq is, or where to insert it; not for one that comes last. The line must not be empty.
 func (l *line) find(seq int64) (i, j int, found bool) {
 	live := l.runs[l.head:]
-	i, _ = slices.BinarySearchFunc(live, seq, func(r run, seq int64) int { return cmp.Compare(r.es[len(r.es)-1].seq, seq) })
+	i, _ = slices.BinarySearchFunc(live, seq, func(r run, seq int64) int {
+		return cmp.Compare(r.es[len(r.es)-1].seq, seq)
+	})
 	i = min(l.head+i, len(l.runs)-1)
 	r := &l.runs[i]
 	j, found = slices.BinarySearchFunc(r.live(), seq, func(e entry, seq int64) int { return cmp.Compare(e.seq, seq) })

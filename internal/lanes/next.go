@@ -78,8 +78,8 @@ func (x *Index) nextOf(f *Filter, p, limit int) *lane {
 	return x.firstLane(best)
 }
 
-// better returns the seat that goes first of two first seats of one tenant's stands. As with tenants, the class with the
-// least virtual time is first wherever it has anything; between its own seats the older job decides.
+// better returns the seat that goes first of two first seats of one tenant's stands. As with tenants, the class with
+// the least virtual time is first wherever it has anything; between its own seats the older job decides.
 func (x *Index) better(a, b *slot) *slot {
 	switch {
 	case a == nil || b.before(a):

@@ -9,8 +9,9 @@ import (
 	"lessor/internal/rules"
 )
 
-// TestTakeNeverPassesCapOrLock is P11: whatever is asked for and however policies change, no grant by Next and Take takes
-// a tenant or class over its cap or a lock that is held, and everything is granted once nothing is in its way (P8).
+// TestTakeNeverPassesCapOrLock is P11: whatever is asked for and however policies change, no grant by Next and Take
+// takes a tenant or class over its cap or a lock that is held, and everything is granted once nothing is in its way
+// (P8).
 func TestTakeNeverPassesCapOrLock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }, t.Fatalf)

@@ -2,9 +2,9 @@ package lanes
 
 import "lessor/internal/rules"
 
-// Enqueue puts a job that is queued and due into the line of its lane. The order of calls does not matter: a job's place is
-// its seq, so one that was retried is where it was. A job that is there already is replaced. It returns false, and does
-// nothing, if the lane is not known.
+// Enqueue puts a job that is queued and due into the line of its lane. The order of calls does not matter: a job's
+// place is its seq, so one that was retried is where it was. A job that is there already is replaced. It returns false,
+// and does nothing, if the lane is not known.
 func (x *Index) Enqueue(t rules.Turn) bool {
 	l := x.registry.find(t.Lane)
 	if l == nil {

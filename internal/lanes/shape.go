@@ -2,9 +2,9 @@ package lanes
 
 import "lessor"
 
-// shape is what a request filters on. Its heap has the tenants that could be granted a job of this shape now. Every lane
-// belongs to two: the shape of its type, and the one of any type, for requests that name none, so that these need not
-// look at the shapes of thousands of types.
+// shape is what a request filters on. Its heap has the tenants that could be granted a job of this shape now. Every
+// lane belongs to two: the shape of its type, and the one of any type, for requests that name none, so that these need
+// not look at the shapes of thousands of types.
 type shape struct {
 	shapeKey
 	stands heap

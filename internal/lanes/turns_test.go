@@ -151,7 +151,9 @@ func TestSkippedKeepsPlace(t *testing.T) {
 		filter  Filter
 		unblock func(*book)
 	}{
-		{name: "type not asked", filter: Filter{Usable: 9, Types: []string{"x"}}, lane: func(l *rules.Lane) { l.Type = "y" }},
+		{name: "type not asked", filter: Filter{
+			Usable: 9, Types: []string{"x"},
+		}, lane: func(l *rules.Lane) { l.Type = "y" }},
 		{name: "max units", filter: Filter{Usable: 9, MaxUnits: 1}, lane: func(l *rules.Lane) { l.Units = 2 }},
 		{name: "usable", filter: Filter{Usable: 3}, lane: func(l *rules.Lane) { l.Units = 4 }},
 		{name: "unique", filter: Filter{Usable: 9, SkipUnique: true}, lane: func(l *rules.Lane) { l.Unique = true }},

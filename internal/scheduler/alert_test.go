@@ -37,7 +37,8 @@ func (w *world) wantAnnounced(kind lessor.AlertKind, want string) {
 	}
 }
 
-// TestEachBrakeIsTold: the alert is cleared at the end of the brake's floor, also over a restart, and the next brake is told anew.
+// TestEachBrakeIsTold: the alert is cleared at the end of the brake's floor, also over a restart, and the next brake is
+// told anew.
 func TestEachBrakeIsTold(t *testing.T) {
 	cfg := config()
 	cfg.TTL = 2 * time.Second
@@ -65,7 +66,9 @@ func TestEachBrakeIsTold(t *testing.T) {
 // failing is a definition whose circuit opens at the first failure.
 func failing(id string, cooldown int64) lessor.Envelope {
 	return interval(id, 10, func(e *lessor.Envelope) {
-		e.Circuit, e.MaxAttempts = &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: &cooldown}, new(int64(1))
+		e.Circuit, e.MaxAttempts = &lessor.CircuitAsk{
+			Failures: new(int64(1)), CooldownSeconds: &cooldown,
+		}, new(int64(1))
 	})
 }
 
@@ -175,8 +178,8 @@ func TestFailedJobsAreTold(t *testing.T) {
 	})
 }
 
-// TestFailuresOnTwoNodesAreOneAlert: another node clears the alert into which this one counts. The failures that the other
-// node did not know of are added to it, and make no second alert.
+// TestFailuresOnTwoNodesAreOneAlert: another node clears the alert into which this one counts. The failures that the
+// other node did not know of are added to it, and make no second alert.
 func TestFailuresOnTwoNodesAreOneAlert(t *testing.T) {
 	cfg := config()
 	cfg.FailedJobs = true
@@ -190,7 +193,8 @@ func TestFailuresOnTwoNodesAreOneAlert(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		fail() // counted by this node only
 		time.Sleep(30*time.Second - time.Millisecond)
-		err := w.store.Update(w.ctx, func(tx scheduler.Tx) error { // as another node does it, whose clock is a little ahead
+		// as another node does it, whose clock is a little ahead
+		err := w.store.Update(w.ctx, func(tx scheduler.Tx) error {
 			a, err := tx.OpenAlert(w.ctx, lessor.AlertJobFailed, "mail", lessor.TenantID{})
 			if err != nil || a == nil {
 				t.Fatalf("open: %+v, %v", a, err)

@@ -51,12 +51,14 @@ func (c *call) answer(err error) bool {
 
 func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 
-// do puts o into the next batch and waits for its answer. If ctx ends first, the caller goes and the operation may still
-// happen. The line has a share for each tenant, and one for all callers that are bound to none.
+// do puts o into the next batch and waits for its answer. If ctx ends first, the caller goes and the operation may
+// still happen. The line has a share for each tenant, and one for all callers that are bound to none.
 func (s *Scheduler) do(ctx context.Context, from Caller, o op) error {
 	switch err := s.calls.Put(from.space().UUID, o); {
 	case errors.Is(err, batch.ErrFull):
-		return &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many calls are waiting for the store", RetryAfter: time.Second}
+		return &lessor.Error{
+			Code: lessor.CodeRateLimited, Detail: "too many calls are waiting for the store", RetryAfter: time.Second,
+		}
 	case err != nil:
 		return errStopping
 	}

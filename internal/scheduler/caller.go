@@ -13,8 +13,8 @@ type Caller struct {
 	Tenant *lessor.TenantID
 	// Token is the token that was sent; zero = none.
 	Token lessor.TokenID
-	// Worker says that the token is a worker's: it is shown the leases alone that were taken with it. For those it need only know
-	// the id, so that a worker whose token was replaced goes on.
+	// Worker says that the token is a worker's: it is shown the leases alone that were taken with it. For those it need
+	// only know the id, so that a worker whose token was replaced goes on.
 	Worker bool
 	// TraceID is the W3C trace id of the call, 32 hexadecimal digits, or "".
 	TraceID string
@@ -56,8 +56,8 @@ type LeaseAnswer struct {
 	Err     error
 }
 
-// CapacityChange is the body of PUT /capacity. A nil pointer was left out and stays as it is; Reset names the fields that were
-// null and return to the configuration.
+// CapacityChange is the body of PUT /capacity. A nil pointer was left out and stays as it is; Reset names the fields
+// that were null and return to the configuration.
 type CapacityChange struct {
 	TotalUnits      *int64
 	Busy            *int64

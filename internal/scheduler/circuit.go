@@ -29,7 +29,8 @@ func (s *Scheduler) ResetCircuit(ctx context.Context, c Caller, id string) (less
 	})
 }
 
-// Circuits lists the circuits of definitions that failed lately, the last that opened first, and the cursor of the next page ("" at the end).
+// Circuits lists the circuits of definitions that failed lately, the last that opened first, and the cursor of the next
+// page ("" at the end).
 func (s *Scheduler) Circuits(ctx context.Context, c Caller, limit int, after string) ([]lessor.Circuit, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
@@ -39,7 +40,8 @@ func (s *Scheduler) Circuits(ctx context.Context, c Caller, limit int, after str
 		return nil, "", err
 	}
 	q := CircuitQuery{Tenant: c.Tenant, After: place, Limit: limit + 1}
-	page, next, err := pageOf(ctx, s, "list circuits", limit, func(c *rules.Circuit) string { return PlaceOfCircuit(c).cursor() },
+	page, next, err := pageOf(ctx, s, "list circuits", limit,
+		func(c *rules.Circuit) string { return PlaceOfCircuit(c).cursor() },
 		func(v View) ([]*rules.Circuit, error) { return v.Circuits(ctx, q) })
 	return each(page, rules.ShowCircuit), next, err
 }

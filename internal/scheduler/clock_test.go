@@ -15,7 +15,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// stepping is a store whose clock is set when it is next asked to serve: between the reading of the tables and the first note.
+// stepping is a store whose clock is set when it is next asked to serve: between the reading of the tables and the
+// first note.
 type stepping struct {
 	scheduler.Store
 	offset atomic.Int64
@@ -43,7 +44,8 @@ func inSteppingWorld(t *testing.T, cfg scheduler.Config, test func(t *testing.T,
 	})
 }
 
-// TestSilentLeaseEndsOnceAfterAStepOfTheClock: a ttl after the step, whatever the clock says, and for the sweep and the heartbeat alike.
+// TestSilentLeaseEndsOnceAfterAStepOfTheClock: a ttl after the step, whatever the clock says, and for the sweep and the
+// heartbeat alike.
 func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
 	const ttl = time.Minute
 	for _, step := range []time.Duration{-time.Hour, -90 * time.Second, -30 * time.Second, -5 * time.Second, 30 * time.Second, time.Hour} {
@@ -109,7 +111,8 @@ func TestRequestWaitsNoLongerThanAskedWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
-// TestDatabaseClockSteps sets the clock of a real server under two nodes: a silent lease ends a ttl later, a beaten one lives.
+// TestDatabaseClockSteps sets the clock of a real server under two nodes: a silent lease ends a ttl later, a beaten one
+// lives.
 func TestDatabaseClockSteps(t *testing.T) {
 	server, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
 	if err != nil {
@@ -149,7 +152,8 @@ func TestDatabaseClockSteps(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		for _, g := range silent {
-			if end := ends[g.Lease.ID]; end < cfg.TTL-time.Second || end > cfg.TTL+2500*time.Millisecond { // half a second for a busy machine
+			// half a second for a busy machine
+			if end := ends[g.Lease.ID]; end < cfg.TTL-time.Second || end > cfg.TTL+2500*time.Millisecond {
 				t.Errorf("after a step to %v a silent lease of %v ended after %v (0 = never), want within 2 s of its ttl", step, cfg.TTL, end)
 			}
 		}

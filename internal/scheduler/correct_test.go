@@ -12,7 +12,8 @@ import (
 // wrongBy is by how much the clock is wrong for a while.
 const wrongBy = 3 * time.Hour
 
-// inWrongTime runs test in a world whose clock jumped ahead. goBack corrects it, while the scheduler runs and while it is stopped.
+// inWrongTime runs test in a world whose clock jumped ahead. goBack corrects it, while the scheduler runs and while it
+// is stopped.
 func inWrongTime(t *testing.T, test func(t *testing.T, w *world, goBack func())) {
 	t.Helper()
 	for _, stopped := range []bool{false, true} {
@@ -165,8 +166,8 @@ func TestWhatIsSetForATimeEndsAfterACorrectionOfTheClock(t *testing.T) {
 	})
 }
 
-// TestDatabaseClockComesBack sets the clock of a real server ahead for a while, under two nodes: what was set meanwhile waits no longer
-// than its delay once it is right again.
+// TestDatabaseClockComesBack sets the clock of a real server ahead for a while, under two nodes: what was set meanwhile
+// waits no longer than its delay once it is right again.
 func TestDatabaseClockComesBack(t *testing.T) {
 	server, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 )
 
 // PutDefinition stores a definition whole and reports whether it is new. What it says already changes nothing.
-func (s *Scheduler) PutDefinition(ctx context.Context, c Caller, id string, e lessor.Envelope) (shown lessor.Definition, created bool, err error) {
+func (s *Scheduler) PutDefinition(
+	ctx context.Context, c Caller, id string, e lessor.Envelope,
+) (shown lessor.Definition, created bool, err error) {
 	d, err := s.define(c, &e, "")
 	if err != nil {
 		return shown, false, err
@@ -50,19 +52,23 @@ func (s *Scheduler) define(c Caller, e *lessor.Envelope, prefix string) (*rules.
 	return d, book.check(d.Handler, d.Payload, prefix)
 }
 
-// recheckDefinition holds a payload against the schemas under the gate: another node may have registered one since the first check.
+// recheckDefinition holds a payload against the schemas under the gate: another node may have registered one since the
+// first check.
 func (s *Scheduler) recheckDefinition(d *rules.Definition) error {
 	return s.handlers.Load().check(d.Handler, d.Payload, "")
 }
 
 func (s *Scheduler) defineConfig() rules.DefineConfig {
 	return rules.DefineConfig{
-		Submit: s.submitConfig(), Failures: s.cfg.Circuit.Failures, Cooldown: s.cfg.Circuit.Cooldown, Zone: time.LoadLocation,
+		Submit: s.submitConfig(), Failures: s.cfg.Circuit.Failures, Cooldown: s.cfg.Circuit.Cooldown,
+		Zone: time.LoadLocation,
 	}
 }
 
 // oneDefinition runs decide on one definition that the caller may see, locked for change, and returns it as it is then.
-func (s *Scheduler) oneDefinition(ctx context.Context, c Caller, id string, decide func(ctx context.Context, p *pass, d *rules.Definition) error) (shown lessor.Definition, err error) {
+func (s *Scheduler) oneDefinition(
+	ctx context.Context, c Caller, id string, decide func(ctx context.Context, p *pass, d *rules.Definition) error,
+) (shown lessor.Definition, err error) {
 	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		locked, err := p.lockDefinitions(ctx, []string{id})
 		if err != nil {
@@ -127,7 +133,9 @@ func (s *Scheduler) definition(ctx context.Context, c Caller, id string) (d *rul
 }
 
 // Definitions lists definitions, newest first, and the cursor of the next page ("" at the end).
-func (s *Scheduler) Definitions(ctx context.Context, c Caller, f lessor.DefinitionFilter) ([]lessor.Definition, string, error) {
+func (s *Scheduler) Definitions(
+	ctx context.Context, c Caller, f lessor.DefinitionFilter,
+) ([]lessor.Definition, string, error) {
 	if err := rules.CheckLimit(f.Limit); err != nil {
 		return nil, "", err
 	}
@@ -140,7 +148,8 @@ func (s *Scheduler) Definitions(ctx context.Context, c Caller, f lessor.Definiti
 		return nil, "", err
 	}
 	q := DefinitionQuery{Tenant: tenant, Module: f.Module, After: after}
-	page, next, err := largePageOf(ctx, s, "list definitions", f.Limit, func(d *rules.Definition) string { return PlaceOfDefinition(d).cursor() },
+	page, next, err := largePageOf(ctx, s, "list definitions", f.Limit,
+		func(d *rules.Definition) string { return PlaceOfDefinition(d).cursor() },
 		func(v View, last **rules.Definition, n int) ([]*rules.Definition, error) {
 			q := q
 			if q.Limit = n; last != nil {

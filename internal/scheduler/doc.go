@@ -4,17 +4,17 @@
 // Where code runs:
 //
 //	goroutine         files                      what is there
-//	a caller's        submit.go, request.go …    the public verbs: check, put a call into the queue, wait for the answer;
-//	                                             reads of the store on a snapshot of their own
+//	a caller's        submit.go, request.go …    the public verbs: check, put a call into the queue, wait for the
+//	                                             answer; reads of the store on a snapshot of their own
 //	the loop (Run)    loop*.go                   the loop struct: the fold, pending commits, parked requests, settings
 //	the loop          pass*.go                   one transaction, in the order of pass.run
 //	the loop          internal/fold, lanes       the image of the tables in memory, pure
 //	one per commit    loop_commit.go, await      waits for a pending commit and answers its calls
-//	background        sample.go, exchange.go,    the host's samples, the exchange of workers between nodes, and the search for
-//	                  idlelanes.go               lanes that no job refers to
+//	background        sample.go, exchange.go,    the host's samples, the exchange of workers between nodes, and the
+//	                  idlelanes.go               search for lanes that no job refers to
 //
-// The Scheduler has no pointer to the loop: a caller reaches its state only by a call (call.go), whose function the loop
-// runs between two commits or inside a transaction.
+// The Scheduler has no pointer to the loop: a caller reaches its state only by a call (call.go), whose function the
+// loop runs between two commits or inside a transaction.
 //
 // One commit: run waits, step takes the calls (loop.go); prepare brings the fold up to date (loop_serve.go); commit
 // decides how to commit, runs the pass and answers (loop_commit.go); pass.run does the work in the order in which all

@@ -128,7 +128,9 @@ func TestRetryByAnOperator(t *testing.T) {
 		w.mustComplete(w.lease("worker-1", nil), "failed")
 		j, err := w.Retry(w.ctx, anybody, job.ID)
 		if err != nil || j.State != lessor.Queued || j.MaxAttempts != 2 {
-			t.Fatalf("retried job is %s with max_attempts %d (%v), want queued with one more", j.State, j.MaxAttempts, err)
+			t.Fatalf(
+				"retried job is %s with max_attempts %d (%v), want queued with one more", j.State, j.MaxAttempts, err,
+			)
 		}
 		w.mustComplete(w.lease("worker-1", nil), "completed")
 		_, err = w.Retry(w.ctx, anybody, job.ID)

@@ -9,10 +9,10 @@ import (
 	"lessor"
 )
 
-// metFor is how long what another node told of its workers counts: three times as long as it takes to tell it again.
+// noteLife is how long another node's notes count: three times the interval between two exchanges.
 const noteLife = 3 * sampleEvery
 
-// met is a worker as nodes tell each other of it, or what all workers of one tenant's tokens ask for.
+// workerNote is what nodes exchange about one worker, or about all workers of one tenant's tokens.
 type workerNote struct {
 	Worker string           `json:"worker"`           // "" = all
 	Tenant *lessor.TenantID `json:"tenant,omitempty"` // of its token; nil = bound to none
@@ -21,7 +21,8 @@ type workerNote struct {
 	Agent  string           `json:"agent"`
 }
 
-// meet exchanges with other nodes who asked for work lately, and whether anybody follows the records here. A failed exchange is made up for by the next.
+// exchangeWorkers exchanges with other nodes who asked for work lately, and whether anybody follows the records here. A
+// failed exchange is made up for by the next.
 func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	if !s.store.Shared() || ctx.Err() != nil {
 		return
@@ -33,14 +34,14 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	told, err := s.store.ExchangeWorkers(ctx, known, noteLife)
+	lists, err := s.store.ExchangeWorkers(ctx, known, noteLife)
 	if err != nil {
 		return
 	}
 	others := map[lessor.TenantID]*tenantWorkers{}
-	for _, raw := range told {
+	for _, raw := range lists {
 		var list []workerNote
-		if json.Unmarshal(raw, &list) == nil { // else a release that tells it otherwise
+		if json.Unmarshal(raw, &list) == nil { // another release may write it otherwise
 			addNotes(others, list)
 		}
 	}
@@ -49,7 +50,8 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	s.workers.others = others
 }
 
-// hear takes in what one node told. A release before told no types of a whole crew: there those of its workers count.
+// addNotes takes in what one node told. A release before told no types of a whole crew: there those of its workers
+// count.
 func addNotes(others map[lessor.TenantID]*tenantWorkers, list []workerNote) {
 	summed := slices.ContainsFunc(list, func(m workerNote) bool { return m.Worker == "" })
 	for _, m := range list {
@@ -82,10 +84,11 @@ func addNotes(others map[lessor.TenantID]*tenantWorkers, list []workerNote) {
 	}
 }
 
-// maxTold bounds what a node tells of its workers, in bytes. Each crew has the same share of it.
+// maxNotes bounds the notes of a node, in bytes. Each tenant's workers have the same share of it.
 const maxNotes = 1 << 20
 
-// told returns who was seen on this node: of each crew the types that it asks for, then its workers, the latest first, as many as fit.
+// notes returns who was seen on this node: of each crew the types that it asks for, then its workers, the latest first,
+// as many as fit.
 func (w *workers) notes() []json.RawMessage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,16 +109,18 @@ func (w *workers) notes() []json.RawMessage {
 			return true
 		}
 		if sum := c.sum(now); sum != nil && !add(*sum) {
-			add(workerNote{At: sum.At, Types: []string{}}) // more types than can be told are all
+			add(workerNote{At: sum.At, Types: []string{}}) // more types than fit are all
 		}
 		c.workers.each(func(s *seen[seenWorker]) bool {
-			return lately(s.at, now) && add(workerNote{Worker: s.name, At: s.at, Types: s.is.asksFor(now), Agent: s.is.agent})
+			return lately(s.at, now) && add(
+				workerNote{Worker: s.name, At: s.at, Types: s.is.asksFor(now), Agent: s.is.agent},
+			)
 		})
 	}
 	return list
 }
 
-// sum is what the workers of a crew ask for together; nil = nothing.
+// sum is what a tenant's workers ask for together; nil = nothing.
 func (c *tenantWorkers) sum(now lessor.Instant) *workerNote {
 	if lately(c.all, now) {
 		return &workerNote{At: c.all, Types: []string{}}

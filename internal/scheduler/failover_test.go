@@ -51,7 +51,9 @@ func promoted(t *testing.T, pooled bool) failover {
 	must(t, err)
 	other, err := url.Parse(standby.URL("postgres"))
 	must(t, err)
-	both.RawQuery = url.Values{"host": {both.Query().Get("host") + "," + other.Query().Get("host")}, "target_session_attrs": {"read-write"}}.Encode()
+	both.RawQuery = url.Values{
+		"host": {both.Query().Get("host") + "," + other.Query().Get("host")}, "target_session_attrs": {"read-write"},
+	}.Encode()
 	f := failover{db: postgres.Config{URL: both.String()}, now: func() *pgtest.Server { return standby }}
 	f.keep = func() error { return errors.Join(standby.Catch(ctx, primary), standby.Cut(ctx)) }
 	f.lose = func() error { return errors.Join(primary.Kill(), standby.Promote(ctx)) }
@@ -94,8 +96,8 @@ type lost struct {
 // newLaneCount is how many lanes are lost, and made afterwards.
 const newLaneCount = 12
 
-// TestStoreGoesBack: a database loses its newest commits under three nodes. Nobody gets a job of another tenant or type by a number that was given
-// twice, what is acknowledged afterwards is there, and no number seen before is used again.
+// TestStoreGoesBack: a database loses its newest commits under three nodes. Nobody gets a job of another tenant or type
+// by a number that was given twice, what is acknowledged afterwards is there, and no number seen before is used again.
 func TestStoreGoesBack(t *testing.T) {
 	for name, make := range failovers {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +130,8 @@ func TestStoreGoesBack(t *testing.T) {
 	}
 }
 
-// raiseFences has jobs whose next fence is ahead of the clock, so that a fence that is given again is not hidden by time going by.
+// raiseFences has jobs whose next fence is ahead of the clock, so that a fence that is given again is not hidden by
+// time going by.
 func raiseFences(t *testing.T, f failover) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), f.db.URL)
@@ -156,7 +159,9 @@ func loseWork(t *testing.T, f failover, a, b *world, again lessor.Job) (l lost) 
 	conn, err := pgx.Connect(t.Context(), f.db.URL)
 	must(t, err)
 	defer conn.Close(t.Context())
-	must(t, conn.QueryRow(t.Context(), "select (select max(seq) from job), (select max(id) from lane)", pgx.QueryExecModeSimpleProtocol).Scan(&l.seq, &l.lane))
+	must(t, conn.QueryRow(
+		t.Context(), "select (select max(seq) from job), (select max(id) from lane)", pgx.QueryExecModeSimpleProtocol,
+	).Scan(&l.seq, &l.lane))
 	time.Sleep(600 * time.Millisecond) // every node has served meanwhile, and knows how far the sequences are
 	return l
 }
@@ -192,7 +197,9 @@ func after(t *testing.T, f failover, l lost, ws ...*world) {
 	conn, err := pgx.Connect(t.Context(), f.now().URL("postgres"))
 	must(t, err)
 	defer conn.Close(t.Context())
-	must(t, conn.QueryRow(t.Context(), "select min(j.seq), min(j.lane) from job j join lane l on l.id = j.lane where l.type like 'new%'").Scan(&seq, &lane))
+	must(t, conn.QueryRow(
+		t.Context(), "select min(j.seq), min(j.lane) from job j join lane l on l.id = j.lane where l.type like 'new%'",
+	).Scan(&seq, &lane))
 	if seq <= l.seq || lane <= l.lane {
 		t.Errorf("seq %d and lane %d were given, and %d and %d before", seq, lane, l.seq, l.lane)
 	}
@@ -220,7 +227,9 @@ func insistOn(w *world, typ string, c *scheduler.Caller) lessor.Grant {
 	}
 	for range 30 {
 		grants := retry(w, func() ([]lessor.Grant, error) {
-			grants, _, err := w.Request(w.ctx, *c, lessor.LeaseRequest{WorkerID: new("worker"), Types: []string{typ}, WaitMS: new(int64(1000))})
+			grants, _, err := w.Request(
+				w.ctx, *c, lessor.LeaseRequest{WorkerID: new("worker"), Types: []string{typ}, WaitMS: new(int64(1000))},
+			)
 			return grants, err
 		})
 		if len(grants) > 0 {

@@ -150,7 +150,9 @@ func TestFullStoreRefusesExpiresNothingAndGoesOnByItself(t *testing.T) {
 		f.fail.Store(&full)
 		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
 		if e := w.wantCode(err, lessor.CodeUnavailable); e.RetryAfter == 0 || e.OutcomeUnknown {
-			t.Errorf("retry after %v, outcome unknown %v; want a pause and nothing changed", e.RetryAfter, e.OutcomeUnknown)
+			t.Errorf(
+				"retry after %v, outcome unknown %v; want a pause and nothing changed", e.RetryAfter, e.OutcomeUnknown,
+			)
 		}
 		for range 30 {
 			time.Sleep(10 * time.Second)
@@ -245,7 +247,8 @@ func TestAnswersAfterCommit(t *testing.T) {
 func TestConcurrentCallsShareCommits(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
 		const n = 256
-		f.after = func() { f.after = nil; time.Sleep(time.Second) } // all others come while the first is being committed
+		// all others come while the first is being committed
+		f.after = func() { f.after = nil; time.Sleep(time.Second) }
 		before := f.updates.Load()
 		var all sync.WaitGroup
 		for range n {
@@ -271,8 +274,8 @@ func TestStallOfOurOwnIsNotChargedToWorkers(t *testing.T) {
 	})
 }
 
-// TestConflictsAreRepeated: a commit that loses against another node's is reported as repeated. Its last try, and a commit
-// that fails for another reason, is reported as failed.
+// TestConflictsAreRepeated: a commit that loses against another node's is reported as repeated. Its last try, and a
+// commit that fails for another reason, is reported as failed.
 func TestConflictsAreRepeated(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
 		w.submit(nil)
@@ -297,7 +300,9 @@ func TestConflictsAreRepeated(t *testing.T) {
 			}
 		}
 		if failed == 0 || repeated != 4*failed {
-			t.Errorf("%d conflicts were reported as repeated and %d as failed, want four times as many", repeated, failed)
+			t.Errorf(
+				"%d conflicts were reported as repeated and %d as failed, want four times as many", repeated, failed,
+			)
 		}
 	})
 }

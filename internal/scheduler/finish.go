@@ -18,7 +18,7 @@ type endCall struct {
 
 type ending struct {
 	id     lessor.LeaseID
-	worker string // "" = whoever holds it (an operator asks)
+	worker string // "" = any: an operator asks
 	end    rules.End
 	report rules.Report
 	held   *rules.Held // the lease, once it has ended
@@ -44,7 +44,9 @@ func (s *Scheduler) Complete(ctx context.Context, c Caller, id lessor.LeaseID, d
 }
 
 // CompleteAll ends many attempts of one worker and answers each for itself, in the order asked.
-func (s *Scheduler) CompleteAll(ctx context.Context, c Caller, worker string, ds []lessor.LeaseCompletion) ([]LeaseAnswer, error) {
+func (s *Scheduler) CompleteAll(
+	ctx context.Context, c Caller, worker string, ds []lessor.LeaseCompletion,
+) ([]LeaseAnswer, error) {
 	if err := rules.BatchSize("leases", len(ds)); err != nil {
 		return nil, err
 	}
@@ -125,7 +127,9 @@ func (s *Scheduler) explainAll(ctx context.Context, c Caller, answers []LeaseAns
 	for i, a := range answers {
 		if end, ok := ends[leaseID(a.LeaseID)]; ok && unexplained(a.Err) && c.sees(end.Tenant) {
 			reason := rules.EndedReason(end.Outcome, end.Reason)
-			answers[i].Err = &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "the lease is over: " + reason, EndedReason: reason}
+			answers[i].Err = &lessor.Error{
+				Code: lessor.CodeLeaseNotFound, Detail: "the lease is over: " + reason, EndedReason: reason,
+			}
 		}
 	}
 	return nil

@@ -119,8 +119,8 @@ func (w *world) asking(worker string) <-chan *lessor.Grant {
 	return answer
 }
 
-// TestAnsweredWhenTheirCommitHasLanded: a request that found nothing gets the job of the commit behind its own, and is told so when that
-// one has landed, not before.
+// TestAnsweredWhenTheirCommitHasLanded: a request that found nothing gets the job of the commit behind its own, and is
+// told so when that one has landed, not before.
 func TestAnsweredWhenTheirCommitHasLanded(t *testing.T) {
 	inLateWorld(t, func(t *testing.T, w *world, l *late) {
 		l.hold(nil, false)
@@ -128,7 +128,9 @@ func TestAnsweredWhenTheirCommitHasLanded(t *testing.T) {
 		submitted := w.submitting()
 		for landed := range 2 {
 			if len(asked) != 0 || len(submitted) != 0 {
-				t.Errorf("after %d of 2 commits: asked %d, submitted %d answers, want none", landed, len(asked), len(submitted))
+				t.Errorf("after %d of 2 commits: asked %d, submitted %d answers, want none", landed, len(asked), len(
+					submitted,
+				))
 			}
 			l.land()
 			synctest.Wait()
@@ -142,7 +144,8 @@ func TestAnsweredWhenTheirCommitHasLanded(t *testing.T) {
 	})
 }
 
-// TestAnsweredWhileTheNextOneIsDecided: who was answered can call again meanwhile, and is in time for the one after that.
+// TestAnsweredWhileTheNextOneIsDecided: who was answered can call again meanwhile, and is in time for the one after
+// that.
 func TestAnsweredWhileTheNextOneIsDecided(t *testing.T) {
 	inLateWorld(t, func(t *testing.T, w *world, l *late) {
 		l.hold(nil, false)
@@ -152,7 +155,9 @@ func TestAnsweredWhileTheNextOneIsDecided(t *testing.T) {
 		l.land()
 		synctest.Wait()
 		if len(first) != 1 || len(l.onWay) != 0 {
-			t.Errorf("%d answers, %d more commits on their way, want an answer while the next is decided", len(first), len(l.onWay))
+			t.Errorf("%d answers, %d more commits on their way, want an answer while the next is decided", len(
+				first,
+			), len(l.onWay))
 		}
 		l.takes = 0
 		l.landAll()
@@ -183,8 +188,8 @@ func TestNoMoreThanTwoOnTheirWay(t *testing.T) {
 	})
 }
 
-// TestWaitsForThoseWhomTheLastOneAnswered: behind a commit on its way the next transaction begins when as many calls wait as the last one that landed
-// answered, or when that on its way has landed.
+// TestWaitsForThoseWhomTheLastOneAnswered: behind a commit on its way the next transaction begins when as many calls
+// wait as the last one that landed answered, or when that on its way has landed.
 func TestWaitsForThoseWhomTheLastOneAnswered(t *testing.T) {
 	inLateWorld(t, func(t *testing.T, w *world, l *late) {
 		l.hold(nil, false)
@@ -282,8 +287,8 @@ func TestAnswerToTheOneBeforeIsLost(t *testing.T) {
 	})
 }
 
-// TestBusyNodeOfSeveralLingers: after a transaction with many calls it waits, a quarter of the time that it took, for as many to come back, and no longer
-// once they are there.
+// TestBusyNodeOfSeveralLingers: after a transaction with many calls it waits, a quarter of the time that it took, for
+// as many to come back, and no longer once they are there.
 func TestBusyNodeOfSeveralLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &late{takes: 40 * time.Millisecond}

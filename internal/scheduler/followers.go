@@ -10,13 +10,14 @@ import (
 	"lessor"
 )
 
-// followersFor is how long what a node said about its followers counts: three times as long as it takes to say it again.
+// followersFor is how long what a node said about its followers counts: three times as long as it takes to say it
+// again.
 const followersFor = 3 * sampleEvery
 
 const followersName = "followed"
 
-// followed says until when somebody follows the records, by node. What a node says goes to the others with its changes; it is also
-// kept, for those that have to rebuild their fold meanwhile.
+// followers says until when callers follow the records, by node. What a node says goes to the others with its
+// changes; it is also kept, for those that have to rebuild their fold meanwhile.
 type followers map[string]lessor.Instant
 
 func loadFollowers(ctx context.Context, v View) (followers, error) {
@@ -31,7 +32,8 @@ func loadFollowers(ctx context.Context, v View) (followers, error) {
 	return f, nil
 }
 
-// askForRecords asks the other nodes to tell their entries too, if anybody follows here. If it fails, the next does it.
+// askForRecords asks the other nodes to publish their entries here, if a caller follows the records on this
+// node. A failed call is made up for by the next.
 func (s *Scheduler) askForRecords(ctx context.Context) {
 	if !s.store.Shared() || !s.stream.active(time.Now()) {
 		return
@@ -52,7 +54,8 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 	})
 }
 
-// restoreFollowers makes up for what other nodes said and a rebuilt fold passed over: their entries are lost, who follows is kept.
+// restoreFollowers makes up for what other nodes said and a rebuilt fold passed over: their entries are lost, who
+// follows is kept.
 func (l *loop) restoreFollowers(ctx context.Context, v View) error {
 	if !l.store.Shared() {
 		return nil

@@ -23,7 +23,8 @@ type handler struct {
 	schema *schema.Schema
 }
 
-// schemas returns the schemas in force. They are the last of the settings to be read: who has them may trust the other settings too.
+// schemas returns the schemas in force. They are the last of the settings to be read: who has them may trust the other
+// settings too.
 func (s *Scheduler) schemas() (*handlers, error) {
 	if book := s.handlers.Load(); book != nil {
 		return book, nil
@@ -41,19 +42,21 @@ func (h *handlers) check(id string, payload json.RawMessage, prefix string) erro
 	if len(faults) == 0 {
 		return nil
 	}
-	e := &lessor.Error{Code: lessor.CodeInvalidValue, Detail: fmt.Sprintf("the payload breaks the schema of handler %s", id)}
+	e := &lessor.Error{
+		Code: lessor.CodeInvalidValue, Detail: fmt.Sprintf("the payload breaks the schema of handler %s", id),
+	}
 	for _, f := range faults {
 		e.Fields = append(e.Fields, lessor.FieldError{Field: prefix + f.Field, Message: f.Message})
 	}
 	return e
 }
 
-// schemaLag is how long a node may go on checking payloads without a schema that another node registered: far longer than it takes
-// to follow the other node and to commit.
+// schemaLag is how long a node may go on checking payloads without a schema that another node registered: far longer
+// than it takes to follow the other node and to commit.
 const schemaLag = 10 * time.Second
 
-// newer reports whether a job may have been stored without a look at the schema of its type, or under the payload of a definition
-// that may have been.
+// newer reports whether a job may have been stored without a look at the schema of its type, or under the payload of a
+// definition that may have been.
 func (h *handlers) newer(spec *rules.Spec) bool {
 	known, ok := (*h)[spec.Lane.Type]
 	return ok && (spec.CreatedAt <= known.UpdatedAt.Add(schemaLag) || spec.Lane.Definition != "")
@@ -84,7 +87,9 @@ func (s *Scheduler) loadHandlers(ctx context.Context, v View) error {
 }
 
 // SetHandler registers the JSON Schema of a handler, and reports whether the handler is new.
-func (s *Scheduler) SetHandler(ctx context.Context, c Caller, id string, raw json.RawMessage) (h lessor.Handler, created bool, err error) {
+func (s *Scheduler) SetHandler(
+	ctx context.Context, c Caller, id string, raw json.RawMessage,
+) (h lessor.Handler, created bool, err error) {
 	if err := rules.CheckHandler(id, raw); err != nil {
 		return h, false, err
 	}
@@ -121,8 +126,8 @@ func (s *Scheduler) SetHandler(ctx context.Context, c Caller, id string, raw jso
 	return h, created, err
 }
 
-// Handlers lists the handlers whose schemas are in force here, the last that was set first, and the cursor of the next page ("" at the
-// end). Nothing is read: all schemas together may be far larger than a page.
+// Handlers lists the handlers whose schemas are in force here, the last that was set first, and the cursor of the next
+// page ("" at the end). Nothing is read: all schemas together may be far larger than a page.
 func (s *Scheduler) Handlers(limit int, cursor string) ([]lessor.Handler, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
@@ -145,6 +150,8 @@ func (s *Scheduler) Handlers(limit int, cursor string) ([]lessor.Handler, string
 	slices.SortFunc(list, func(a, b lessor.Handler) int {
 		return newer(Named{a.UpdatedAt, a.HandlerID}, Named{b.UpdatedAt, b.HandlerID})
 	})
-	page, next := cut(list, min(limit, fitting(list)), func(h lessor.Handler) string { return (&Named{h.UpdatedAt, h.HandlerID}).cursor() })
+	page, next := cut(list, min(
+		limit, fitting(list),
+	), func(h lessor.Handler) string { return (&Named{h.UpdatedAt, h.HandlerID}).cursor() })
 	return page, next, nil
 }

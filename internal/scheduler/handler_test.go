@@ -8,7 +8,8 @@ import (
 	"lessor"
 )
 
-// TestSchemaChecksOfAPassAreBounded registers a schema that a long line of jobs breaks: all end, a bounded number a pass.
+// TestSchemaChecksOfAPassAreBounded registers a schema that a long line of jobs breaks: all end, a bounded number a
+// pass.
 func TestSchemaChecksOfAPassAreBounded(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const jobs = 900

@@ -42,8 +42,10 @@ func config() scheduler.Config {
 	return scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
-		Brake:  rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
-		Jobs:   rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
+		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
+		Jobs: rules.SubmitConfig{
+			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10,
+		},
 		Random: func() float64 { return 0.5 }, Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
 	}
 }

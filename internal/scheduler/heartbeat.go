@@ -30,7 +30,9 @@ func (c *beatCall) size() int {
 }
 
 // Heartbeat keeps a lease alive; the first one turns its job from leased to running.
-func (s *Scheduler) Heartbeat(ctx context.Context, c Caller, id lessor.LeaseID, b lessor.Heartbeat) (lessor.HeartbeatAnswer, error) {
+func (s *Scheduler) Heartbeat(
+	ctx context.Context, c Caller, id lessor.LeaseID, b lessor.Heartbeat,
+) (lessor.HeartbeatAnswer, error) {
 	ask, err := rules.Heartbeat(&b)
 	if err != nil {
 		return lessor.HeartbeatAnswer{}, err
@@ -46,7 +48,9 @@ func (s *Scheduler) Heartbeat(ctx context.Context, c Caller, id lessor.LeaseID, 
 }
 
 // HeartbeatAll keeps many leases of one worker alive and answers each for itself, in the order asked.
-func (s *Scheduler) HeartbeatAll(ctx context.Context, c Caller, worker string, leaseIDs []string) ([]LeaseAnswer, error) {
+func (s *Scheduler) HeartbeatAll(
+	ctx context.Context, c Caller, worker string, leaseIDs []string,
+) ([]LeaseAnswer, error) {
 	if err := rules.BatchSize("lease_ids", len(leaseIDs)); err != nil {
 		return nil, err
 	}

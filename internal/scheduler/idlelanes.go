@@ -9,15 +9,17 @@ import (
 	"lessor/internal/rules"
 )
 
-// A lane goes when nothing refers to it. Every lock key and every type has lanes of its own, so that there would be more and more.
+// A lane goes when nothing refers to it. Every lock key and every type has lanes of its own, so that there would be
+// more and more.
 //
-// Whether a job refers to a lane is found out beside the loop, by reading all jobs page by page, once in laneEvery. Nodes keep numbers of
-// lanes in memory and store jobs under them without a look at the table, so a lane goes in two looks. The first puts it on notice:
-// every node forgets its number, this one in the commit and others when they follow it, so that whoever needs the lane
-// registers it and thereby ends the notice. The second finds it under the same notice and still without a job, and removes it.
-// Between the two lies laneEvery. Jobs that were stored under a number that was known before the notice are committed by then and are
-// found: a node follows others several times a second, its transactions last seconds, and one that stood still for more than a
-// minute has lost its stream, so that its commits fail and it reads the lanes anew. Numbers are never given again.
+// Whether a job refers to a lane is found out beside the loop, by reading all jobs page by page, once in laneEvery.
+// Nodes keep numbers of lanes in memory and store jobs under them without a look at the table, so a lane goes in two
+// looks. The first puts it on notice: every node forgets its number, this one in the commit and others when they follow
+// it, so that a node that needs the lane registers it and thereby ends the notice. The second finds it under the same
+// notice and still without a job, and removes it. Between the two lies laneEvery. Jobs that were stored under a number
+// that was known before the notice are committed by then and are found: a node follows others several times a second,
+// its transactions last seconds, and one that stood still for more than a minute has lost its stream, so that its
+// commits fail and it reads the lanes anew. Numbers are never given again.
 const (
 	laneEvery = time.Hour
 	scanPage  = 5000

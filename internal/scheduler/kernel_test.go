@@ -240,7 +240,9 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		start := now()
 		w.put(interval("sync.crm", 10, func(e *lessor.Envelope) {
-			e.Circuit, e.MaxAttempts = &lessor.CircuitAsk{Failures: new(int64(2)), CooldownSeconds: new(int64(25))}, new(int64(1))
+			e.Circuit, e.MaxAttempts = &lessor.CircuitAsk{
+				Failures: new(int64(2)), CooldownSeconds: new(int64(25)),
+			}, new(int64(1))
 		}))
 		w.put(interval("sync.erp", 10, func(e *lessor.Envelope) { e.HandlerID = new("erp.run") }))
 		crm := func(r *lessor.LeaseRequest) { r.Types, r.WaitMS = []string{"sync.run"}, new(int64(30_000)) }

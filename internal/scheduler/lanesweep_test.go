@@ -88,7 +88,8 @@ func TestLanesGoWithTheirJobs(t *testing.T) {
 	})
 }
 
-// TestLanesGoOnAllNodes has one node keep the numbers of lanes that both put on notice and remove: it registers them anew.
+// TestLanesGoOnAllNodes has one node keep the numbers of lanes that both put on notice and remove: it registers them
+// anew.
 func TestLanesGoOnAllNodes(t *testing.T) {
 	cfg, soon := shortLived()
 	url := pool.Database(t)

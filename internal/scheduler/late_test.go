@@ -8,8 +8,8 @@ import (
 	"lessor"
 )
 
-// beforeTheSweep lets a minute pass from now on. A lease that is looked at in vain just before its end keeps the next sweep
-// away for a quarter of a second: what lapses after a minute has not been judged.
+// beforeTheSweep lets a minute pass from now on. A lease that is looked at in vain just before its end keeps the next
+// sweep away for a quarter of a second: what lapses after a minute has not been judged.
 func beforeTheSweep(w *world) {
 	w.t.Helper()
 	w.submit(nil)
@@ -140,7 +140,8 @@ func TestNodesAgreeAboutLateCalls(t *testing.T) {
 	var all sync.WaitGroup
 	for i, g := range grants {
 		all.Go(func() {
-			for over[i] = false; !over[i] && now() < g.Lease.ExpiresAt.Add(time.Second); { // until it is decided for all
+			// until it is decided for all
+			for over[i] = false; !over[i] && now() < g.Lease.ExpiresAt.Add(time.Second); {
 				_, err := ws[i%2].beat(g)
 				over[i] = lessor.CodeOf(err) == lessor.CodeLeaseNotFound
 			}

@@ -57,7 +57,9 @@ func TestLeaseNotFoundComesBeforeWorkerMismatch(t *testing.T) {
 		if e := w.wantCode(err, lessor.CodeLeaseNotFound); e.EndedReason != "completed" {
 			t.Errorf("ended_reason is %q, want completed", e.EndedReason)
 		}
-		_, err = w.Heartbeat(w.ctx, anybody, lessor.LeaseID{UUID: lessor.UUID{1}}, lessor.Heartbeat{WorkerID: new("worker-1")})
+		_, err = w.Heartbeat(
+			w.ctx, anybody, lessor.LeaseID{UUID: lessor.UUID{1}}, lessor.Heartbeat{WorkerID: new("worker-1")},
+		)
 		w.wantCode(err, lessor.CodeLeaseNotFound)
 	})
 }
@@ -76,7 +78,9 @@ func TestDenialTexts(t *testing.T) {
 		}
 		w.lease("worker-1", nil)
 		if g := w.lease("worker-2", nil); g.Lease.CapacityUnits != 4 {
-			t.Errorf("granted %d units, want 4: the job of 12 is more than usable and is skipped", g.Lease.CapacityUnits)
+			t.Errorf(
+				"granted %d units, want 4: the job of 12 is more than usable and is skipped", g.Lease.CapacityUnits,
+			)
 		}
 		_, d = w.ask("worker-3", nil)
 		want := lessor.Denial{Denied: true, Code: lessor.NoCapacity, Reason: "No capacity (busy=8, usable=10, leased=10)", RetryAfterMS: 1500}

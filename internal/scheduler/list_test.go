@@ -10,7 +10,8 @@ import (
 	"lessor"
 )
 
-// TestListsAreBoundedInBytes lists jobs of 200 KiB each: a page has at most about 16 MiB of them, and all are found in order.
+// TestListsAreBoundedInBytes lists jobs of 200 KiB each: a page has at most about 16 MiB of them, and all are found in
+// order.
 func TestListsAreBoundedInBytes(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const jobs, size = 180, 200 << 10
@@ -56,7 +57,8 @@ func TestListsAreBoundedInBytes(t *testing.T) {
 	})
 }
 
-// TestCursorsNameNoJob: a list that has looked at enough ends with the last job that it looked at, which may be another tenant's.
+// TestCursorsNameNoJob: a list that has looked at enough ends with the last job that it looked at, which may be another
+// tenant's.
 func TestCursorsNameNoJob(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		for range 3 {
@@ -77,7 +79,9 @@ func TestCursorsNameNoJob(t *testing.T) {
 		for name, cursor := range map[string]string{"jobs": ofJobs, "runs": ofRuns} {
 			raw, err := base64.RawURLEncoding.DecodeString(cursor)
 			if err != nil || len(raw) != 16 || bytes.HasPrefix(raw, jobs[0].ID.UUID[:4]) {
-				t.Errorf("the cursor of %s behind job %s is %q, want 16 bytes that are sealed", name, jobs[0].ID, cursor)
+				t.Errorf(
+					"the cursor of %s behind job %s is %q, want 16 bytes that are sealed", name, jobs[0].ID, cursor,
+				)
 			}
 		}
 		for _, made := range []string{jobs[0].ID.String(), "x", ofJobs + "AAAA"} {

@@ -13,8 +13,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// loop is the state of the one goroutine that writes the store. No other goroutine has a pointer to it, except those that
-// await a pending commit: these use only what is safe for them, as the comments say.
+// loop is the state of the one goroutine that writes the store. No other goroutine has a pointer to it, except those
+// that await a pending commit: these use only what is safe for them, as the comments say.
 type loop struct {
 	*Scheduler
 	now  func() time.Time // the clock of this node; safe for every goroutine
@@ -62,7 +62,7 @@ func newLoop(s *Scheduler, now func() time.Time) *loop {
 	l := &loop{
 		Scheduler: s, now: now, began: now(), parked: newParked(), alerted: map[alertOf]bool{}, braked: -1,
 		correction: correction{due: true},
-		secrets:    bufio.NewReader(cryptorand.Reader), // a lease takes ten bytes: the system is asked once for hundreds
+		secrets:    bufio.NewReader(cryptorand.Reader), // one system call for the ids of hundreds of leases
 	}
 	l.rare = []rareWork{
 		{func() bool { return l.wentBack != "" }, l.raiseWentBack},
@@ -106,8 +106,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step answers calls: it brings the fold up to date, runs one pass, commits it and answers. It returns after how long to
-// be called again if no call arrives. It starts no goroutine but one that awaits a commit.
+// step answers calls: it brings the fold up to date, runs one pass, commits it and answers. It returns after how long
+// to be called again if no call arrives. It starts no goroutine but one that awaits a commit.
 func (l *loop) step(ctx context.Context, calls []op) (time.Duration, error) {
 	return l.safely(func() error {
 		w := sortCalls(calls)

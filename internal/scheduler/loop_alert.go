@@ -46,14 +46,14 @@ const storeSubject = "store"
 // sameLoss is how long after an alert another node's sight of a store that went back counts as the same event.
 const sameLoss = time.Minute
 
-// askWentBack asks the store whether it went back.
+// checkWentBack asks the store whether it went back.
 func (l *loop) checkWentBack() {
 	if l.wentBack == "" {
 		l.wentBack = l.store.WentBack()
 	}
 }
 
-// tellWentBack raises the alert about a store that went back. An older one is about an earlier event, and ends.
+// raiseWentBack raises the alert about a store that went back. An older one is about an earlier event, and ends.
 func (l *loop) raiseWentBack(ctx context.Context) error {
 	_, err := l.transact(ctx, 0, func(p *pass) error {
 		open, err := p.tx.OpenAlert(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{})
@@ -92,7 +92,9 @@ func (l *loop) expect(spec *rules.Spec, now lessor.Instant) {
 		return
 	}
 	of := alertOf{lessor.AlertNoWorker, spec.Lane.Tenant, spec.Lane.Definition}
-	l.expected = append(l.expected, expected{job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime), within: spec.MaxRuntime})
+	l.expected = append(l.expected, expected{
+		job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime), within: spec.MaxRuntime,
+	})
 	if at := now.Add(spec.MaxRuntime); l.expectAt == 0 || at < l.expectAt {
 		l.expectAt = at
 	}
@@ -119,10 +121,10 @@ func (l *loop) expectAgain(ctx context.Context, v View, jobs []lessor.JobID) err
 	return nil
 }
 
-// missDue reports whether a worker should have asked for a job by now.
+// missingDue reports whether a worker should have asked for a job by now.
 func (l *loop) missingDue() bool { return l.expectAt != 0 && l.expectAt <= l.fold.Serving.LastBeat }
 
-// miss raises an alert about each definition whose job nobody has asked for in time.
+// raiseMissing raises an alert about each definition whose job no worker has asked for in time.
 func (l *loop) raiseMissing(ctx context.Context) error {
 	now := l.fold.Serving.LastBeat
 	var due []expected
@@ -159,10 +161,13 @@ func (p *pass) raiseMissing(ctx context.Context, due []expected) error {
 		return err
 	}
 	for _, e := range due {
-		if st := standings[e.job]; st == nil || st.Place == rules.Ended || st.Turn.Fence != 0 || st.Place == rules.Leased {
+		st := standings[e.job]
+		if st == nil || st.Place == rules.Ended || st.Turn.Fence != 0 || st.Place == rules.Leased {
 			continue
 		}
-		err := p.raiseAbout(ctx, e.of, 1, fmt.Sprintf("no worker has asked for %s, the handler of %s, within its timeout", e.typ, e.of.id))
+		err := p.raiseAbout(ctx, e.of, 1, fmt.Sprintf(
+			"no worker has asked for %s, the handler of %s, within its timeout", e.typ, e.of.id,
+		))
 		if err != nil {
 			return err
 		}

@@ -40,8 +40,8 @@ func (l *loop) rareDue() bool {
 	return slices.ContainsFunc(l.rare, func(r rareWork) bool { return r.due() })
 }
 
-// commitCalls answers the hot calls, or sends their commit. A sole node works on the next batch while the commit of this
-// one is pending.
+// commitCalls answers the hot calls, or sends their commit. A sole node works on the next batch while the commit of
+// this one is pending.
 func (l *loop) commitCalls(ctx context.Context, w *work) error {
 	if l.soleNode() {
 		return l.send(ctx, w, true)
@@ -59,8 +59,9 @@ func (l *loop) commitCalls(ctx context.Context, w *work) error {
 // sharedFor is how long a node that applied another's changes counts as one of several.
 const sharedFor = 10 * time.Second
 
-// soleNode reports whether the store can send, and no other node works on it now. Among several nodes the work of a node
-// and of the database overlap anyway: a second transaction would only make batches smaller and the gate more expensive.
+// soleNode reports whether the store can send, and no other node works on it now. Among several nodes the work of a
+// node and of the database overlap anyway: a second transaction would only make batches smaller and the gate more
+// expensive.
 func (l *loop) soleNode() bool {
 	return l.store.Sends() && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.sharedFor
 }
@@ -123,9 +124,9 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 	}
 }
 
-// pendingCommit is a commit that was sent and is not durable yet. The fold is ahead of the tables then: it holds what the
-// commit will make of them. Its calls are answered when it is durable; if it fails, those that were sent after it fail
-// too, the fold is rebuilt, and all are repeated as far as they can be.
+// pendingCommit is a commit that was sent and is not durable yet. The fold is ahead of the tables then: it holds what
+// the commit will make of them. Its calls are answered when it is durable; if it fails, those that were sent after it
+// fail too, the fold is rebuilt, and all are repeated as far as they can be.
 type pendingCommit struct {
 	p     *pass
 	w     *work
@@ -138,9 +139,9 @@ type pendingCommit struct {
 // maxPending is how many commits may be pending: one that the store works on, and one behind it.
 const maxPending = 2
 
-// commitShared answers the hot calls of one of several nodes. A transaction costs them much whatever it carries, and each
-// waits for those of the others: a busy node lingers after its own, for a quarter of the time that it took, until the
-// callers that it answered call again.
+// commitShared answers the hot calls of one of several nodes. A transaction costs them much whatever it carries, and
+// each waits for those of the others: a busy node lingers after its own, for a quarter of the time that it took, until
+// the callers that it answered call again.
 func (l *loop) commitShared(ctx context.Context, w *work) error {
 	start := l.now()
 	if err := l.send(ctx, w, false); err != nil {

@@ -10,9 +10,9 @@ import (
 	"lessor/internal/rules"
 )
 
-// correction sets right what was set on a clock that was ahead and has been set back: retries, ticks, circuits, watches and settings would
-// wait for as long as the clock was wrong. It is due at every start, since nobody saw the clock before, and after every step back.
-// It goes in pages, between which calls are answered.
+// correction sets right what was set on a clock that was ahead and has been set back: retries, ticks, circuits, watches
+// and settings would wait for as long as the clock was wrong. It is due at every start, because no node saw the clock
+// before, and after every step back. It goes in pages, between which calls are answered.
 type correction struct {
 	due    bool
 	waits  bool     // those of jobs are done
@@ -20,7 +20,7 @@ type correction struct {
 	ids    []string // definitions that are aimed wrongly
 }
 
-// readClock notes what the store's clock says, and what is to be done if it was set back.
+// noteClock notes what the store's clock says, and what is to be done if it was set back.
 func (l *loop) noteClock(now lessor.Instant) {
 	tick := rules.Tick{Wall: now, Mono: l.now().Sub(l.began)}
 	if rules.SteppedBack(l.clock, tick) {

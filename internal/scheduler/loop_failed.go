@@ -8,7 +8,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// maxFailing bounds the types whose failures are counted at once; jobs of further types fail untold.
+// maxFailing bounds the types whose failures are counted at once; jobs of further types raise no alert.
 const maxFailing = 1000
 
 // typeOf names a type of a tenant's jobs.
@@ -24,7 +24,7 @@ type failing struct {
 	mu     sync.Mutex
 	counts map[typeOf]rules.Failures
 	open   map[typeOf]collecting // the alerts that are open, as far as this node knows
-	nextAt lessor.Instant        // when there is something to tell; 0 = nothing
+	nextAt lessor.Instant        // when an alert is to be raised or cleared; 0 = never
 }
 
 // collecting is an open alert, which collects failures until it is cleared.
@@ -78,8 +78,8 @@ func (f *failing) count(jobs []failedJob) {
 	f.plan()
 }
 
-// plan finds out when there is something to tell: a failure of a type about which no alert is open, at once, or the
-// end of one.
+// plan finds out when an alert is to be raised or cleared: a failure of a type about which no alert is open, at once,
+// or the end of one.
 func (f *failing) plan() {
 	f.nextAt = 0
 	for of := range f.counts {
@@ -95,7 +95,7 @@ func (f *failing) plan() {
 	}
 }
 
-// adopt takes over an alert that is open, so that it is cleared whoever raised it.
+// adopt takes over an alert that is open, so that it is cleared whichever node raised it.
 func (f *failing) adopt(a *lessor.Alert) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,7 +130,7 @@ func (f *failing) next() lessor.Instant {
 	return f.nextAt
 }
 
-// due returns what is to be told at now.
+// due returns the failures that alerts are to be raised about at now.
 func (f *failing) due(now lessor.Instant) map[typeOf]dueFailures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,11 +148,11 @@ func (f *failing) due(now lessor.Instant) map[typeOf]dueFailures {
 	return due
 }
 
-// raised forgets what was told; alerts are those that people were told with, nil where there was none.
-func (f *failing) raised(told map[typeOf]dueFailures, alerts map[typeOf]*lessor.Alert) {
+// raised forgets failures that were counted into alerts; an alert is nil where there was none.
+func (f *failing) raised(counted map[typeOf]dueFailures, alerts map[typeOf]*lessor.Alert) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for of, n := range told {
+	for of, n := range counted {
 		left := f.counts[of]
 		if left.Count -= n.Count; left.Count > 0 {
 			f.counts[of] = left

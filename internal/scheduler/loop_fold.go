@@ -128,9 +128,9 @@ func (l *loop) followIdle(ctx context.Context) error {
 	return err
 }
 
-// learnLanes loads lanes that the fold does not know. Other nodes register lanes at any time, and only some of what they
-// publish names them: every row that was read from the store may be of a lane that is new here. A lane that is not stored
-// either stays unknown; what is of it is counted nowhere.
+// learnLanes loads lanes that the fold does not know. Other nodes register lanes at any time, and only some of what
+// they publish names them: every row that was read from the store may be of a lane that is new here. A lane that is not
+// stored either stays unknown; what is of it is counted nowhere.
 func (l *loop) learnLanes(ctx context.Context, v View, ids []rules.LaneID) error {
 	if len(ids) == 0 {
 		return nil

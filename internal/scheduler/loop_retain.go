@@ -15,8 +15,8 @@ type Retention struct {
 	Audit time.Duration // the rest: what became of it, attempts, record
 }
 
-// How ended jobs leave: in pages, so that no transaction is long. Between two pages calls are answered, for at least retainPause and as
-// long as the page took. Where nothing was left to be removed, it is looked again after retainEvery.
+// How ended jobs leave: in pages, so that no transaction is long. Between two pages calls are answered, for at least
+// retainPause and as long as the page took. Where nothing was left to be removed, it is looked again after retainEvery.
 const (
 	retainEvery = time.Minute
 	retainSoon  = time.Second
@@ -69,5 +69,6 @@ func (l *loop) retain(ctx context.Context) error {
 		return nil
 	}
 	l.retaining.at = l.fold.Serving.LastBeat.Add(wait)
-	return l.store.View(ctx, func(v View) error { return l.loadAlerted(ctx, v, l.fold) }) // what another node raised before it died
+	// what another node raised before it died
+	return l.store.View(ctx, func(v View) error { return l.loadAlerted(ctx, v, l.fold) })
 }

@@ -112,8 +112,8 @@ func (panicked) Unwrap() error { return errPanicked }
 // floor, so that no lease ends because its heartbeats were refused after a panic.
 const panicPause = 2 * time.Second
 
-// safely runs one step, and then rests. A panic is a fault of one batch: its calls are refused, the fold is rebuilt, and
-// the process goes on, because the leases of others live in it.
+// safely runs one step, and then rests. A panic is a fault of one batch: its calls are refused, the fold is rebuilt,
+// and the process goes on, because the leases of others live in it.
 func (l *loop) safely(do func() error) (wait time.Duration, err error) {
 	l.linger = linger{}
 	defer func() {
@@ -140,8 +140,8 @@ func (l *loop) safely(do func() error) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// recoverFrom refuses the calls of a step that panicked, and drops the fold that it may have changed. The store has rolled
-// the transaction back.
+// recoverFrom refuses the calls of a step that panicked, and drops the fold that it may have changed. The store has
+// rolled the transaction back.
 func (l *loop) recoverFrom(p panicked) error {
 	l.panics++
 	err := error(p)

@@ -11,7 +11,8 @@ import (
 // a late timer is not taken for an outage.
 const serveEvery = 250 * time.Millisecond
 
-// serveBusy is how often a busy one does: its transactions show as much to callers, and so it may be late by a few of them.
+// serveBusy is how often a busy one does: its transactions show as much to callers, and so it may be late by a few of
+// them.
 const serveBusy = serveEvery / 2
 
 // followEvery is how often a node on which requests wait looks at what other nodes did: they are woken within 150 ms.
@@ -20,7 +21,7 @@ const followEvery = 100 * time.Millisecond
 // retryStore is how long to wait before the fold is rebuilt again after the store failed.
 const retryStore = 500 * time.Millisecond
 
-// prepare sees to it that w can be answered, and answers looks at the fold, which need no transaction.
+// prepare brings the fold up to date for w, and answers the reads of the loop's state, which need no transaction.
 func (l *loop) prepare(ctx context.Context, w *work) error {
 	l.checkWentBack()
 	if w.empty() || l.fold == nil || l.now().Sub(l.servedAt) > serveBusy {
@@ -50,7 +51,7 @@ func (l *loop) prepare(ctx context.Context, w *work) error {
 func (l *loop) serve(ctx context.Context) error {
 	if l.beatsRefused {
 		if _, err := l.store.Serve(ctx, true); err != nil { // before the tables are read, which may fail too
-			_ = l.awaitAll(ctx) // its callers are told
+			_ = l.awaitAll(ctx) // it answers the callers
 			l.fold = nil
 			return err
 		}
@@ -63,7 +64,7 @@ func (l *loop) serve(ctx context.Context) error {
 	}
 	serving, err := l.store.Serve(ctx, false)
 	if err != nil {
-		_ = l.awaitAll(ctx) // its callers are told
+		_ = l.awaitAll(ctx) // it answers the callers
 		l.fold = nil
 		return err
 	}
@@ -122,9 +123,9 @@ type linger struct {
 // lingerFrom is how many calls a transaction answers if its node is busy.
 const lingerFrom = 64
 
-// minCalls is how many calls must wait before the next transaction begins. Behind a pending commit there is time for all
-// callers that the last one answered to call again: two groups of callers keep the store busy in turns. Fewer calls are
-// taken when the pending commit has ended.
+// minCalls is how many calls must wait before the next transaction begins. Behind a pending commit there is time for
+// all callers that the last one answered to call again: two groups of callers keep the store busy in turns. Fewer calls
+// are taken when the pending commit has ended.
 func (l *loop) minCalls() int {
 	if len(l.pending) == 0 {
 		return max(1, l.linger.calls)

@@ -32,8 +32,8 @@ func loadOperatorSettings(ctx context.Context, v View) (s settings, err error) {
 	return s, nil
 }
 
-// loadSettings reads all that operators and failures set: capacity, policies, what blocks definitions, schemas, and when
-// the next tick is due.
+// loadSettings reads all that operators and failures set: capacity, policies, what blocks definitions, schemas, and
+// when the next tick is due.
 func (l *loop) loadSettings(ctx context.Context, v View, f *fold.Fold) error {
 	s, err := loadOperatorSettings(ctx, v)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"lessor"
 )
 
-// lookBudget bounds what one pass spends on requests that wait, in types that are looked up: about a millisecond. The rest are tried
-// in the next pass.
+// retryBudget bounds what one pass spends on requests that wait, in types that are looked up: about a millisecond. The
+// rest are tried in the next pass.
 const retryBudget = 20000
 
-// wakes reports whether there are parked requests to be tried: it asks the fold what happened, and marks those that this may
-// concern.
+// wakeParked reports whether there are parked requests to be tried: it asks the fold what happened, and marks those
+// that this may concern.
 func (l *loop) wakeParked() bool {
 	f, p := l.fold, &l.parked
 	woken := f.TakeWoken()

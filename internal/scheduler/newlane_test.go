@@ -40,7 +40,8 @@ func ofType(types ...string) func(*lessor.LeaseRequest) {
 	return func(r *lessor.LeaseRequest) { r.Types, r.WaitMS = types, new(int64(10_000)) }
 }
 
-// TestNewLanesComeDueOnAnotherNode: jobs that wait for their time at one node come due at others, which have never seen their lanes.
+// TestNewLanesComeDueOnAnotherNode: jobs that wait for their time at one node come due at others, which have never seen
+// their lanes.
 func TestNewLanesComeDueOnAnotherNode(t *testing.T) {
 	ws := nodes(t, 3, config(), nil)
 	first := ws[2] // it came last, and so knows that it is not alone and tells others what it changes
@@ -74,7 +75,8 @@ func prefixed(key *string, with string) *string {
 // TestNewLaneIsMetByHand: an operator cancels and retries at one node what was submitted at another for later.
 func TestNewLaneIsMetByHand(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
-	time.Sleep(time.Second) // both have noticed each other then, and tell what they change; if not, they rebuild, and learn more
+	// both have noticed each other then, and tell what they change; if not, they rebuild, and learn more
+	time.Sleep(time.Second)
 	here, there := ws[0], ws[1]
 	for what, edit := range newLanes {
 		job := here.submit(func(s *lessor.Submission) {
@@ -97,7 +99,8 @@ func TestNewLaneIsMetByHand(t *testing.T) {
 	there.noDrift()
 }
 
-// TestRowsOfALaneThatIsNotStored: damage in the database costs the jobs that it hit, and no node. Whoever looks is told.
+// TestRowsOfALaneThatIsNotStored: damage in the database costs the jobs that it hit, and no node. Whoever looks is
+// told.
 func TestRowsOfALaneThatIsNotStored(t *testing.T) {
 	url := pool.Database(t)
 	before := node(t, url, config(), nil)
@@ -134,7 +137,8 @@ func TestRowsOfALaneThatIsNotStored(t *testing.T) {
 	}
 }
 
-// TestRowsThatContradictEachOther: a job is never handed out as of a lane that its own row does not confirm, and does not keep others from theirs.
+// TestRowsThatContradictEachOther: a job is never handed out as of a lane that its own row does not confirm, and does
+// not keep others from theirs.
 func TestRowsThatContradictEachOther(t *testing.T) {
 	url := pool.Database(t)
 	before := node(t, url, config(), nil)

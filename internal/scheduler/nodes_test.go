@@ -224,7 +224,8 @@ func TestNodesNeverGrantOneJobTwice(t *testing.T) {
 	}
 }
 
-// TestBrakeIsPulledOnceByAllNodes lets all leases fall silent while two nodes sweep: whoever finds it first pulls the brake for both.
+// TestBrakeIsPulledOnceByAllNodes lets all leases fall silent while two nodes sweep: whoever finds it first pulls the
+// brake for both.
 func TestBrakeIsPulledOnceByAllNodes(t *testing.T) {
 	var pulled, ended atomic.Int64
 	cfg := config()

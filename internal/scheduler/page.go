@@ -11,8 +11,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// Named is a place in a list that is newest first: at an instant, and among what is of the same instant by the bytes of a name, the
-// largest first.
+// Named is a place in a list that is newest first: at an instant, and among what is of the same instant by the bytes of
+// a name, the largest first.
 type Named struct {
 	At   lessor.Instant
 	Name string
@@ -47,7 +47,9 @@ func namedCursor(s string) (*Named, error) {
 }
 
 // pageOf reads a list of one more than a page holds, and returns the page and the cursor of the next ("" at the end).
-func pageOf[T any](ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string, read func(View) ([]T, error)) ([]T, string, error) {
+func pageOf[T any](
+	ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string, read func(View) ([]T, error),
+) ([]T, string, error) {
 	var list []T
 	err := s.view(ctx, verb, func(v View) (err error) {
 		list, err = read(v)
@@ -60,10 +62,11 @@ func pageOf[T any](ctx context.Context, s *Scheduler, verb string, limit int, cu
 	return page, next, nil
 }
 
-// largePageOf is pageOf of entries that may be large: no more than listStep are read at a time, so that not much more is read than a page may
-// carry. read returns up to n entries after the last (nil: from where the page begins).
+// largePageOf is pageOf of entries that may be large: no more than listStep are read at a time, so that not much more
+// is read than a page may carry. read returns up to n entries after the last (nil: from where the page begins).
 func largePageOf[T any](
-	ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string, read func(v View, last *T, n int) ([]T, error),
+	ctx context.Context, s *Scheduler, verb string, limit int, cursor func(T) string,
+	read func(v View, last *T, n int) ([]T, error),
 ) ([]T, string, error) {
 	var list []T
 	err := s.view(ctx, verb, func(v View) error {

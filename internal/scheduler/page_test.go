@@ -16,7 +16,9 @@ func TestPagesOfDefinitionsAndOfTheAuditAreBoundedInBytes(t *testing.T) {
 	definitions := make([]*rules.Definition, 10)
 	audit := make([]lessor.Audited, 10)
 	for i := range definitions {
-		definitions[i], audit[i] = &rules.Definition{ID: "d", Payload: large}, lessor.Audited{Before: large, After: large}
+		definitions[i], audit[i] = &rules.Definition{ID: "d", Payload: large}, lessor.Audited{
+			Before: large, After: large,
+		}
 	}
 	if n := fitting(definitions); n != 4 {
 		t.Errorf("a page has %d definitions of a quarter of a page each, want 4", n)
@@ -41,7 +43,9 @@ func TestPagesOfHandlersAreBoundedInBytes(t *testing.T) {
 	const all, each = 700, 64 << 10
 	for i := range all {
 		id := fmt.Sprintf("handler-%d", i)
-		book[id] = handler{Handler: lessor.Handler{HandlerID: id, Schema: make(json.RawMessage, each), UpdatedAt: lessor.Instant(1 + i%7)}}
+		book[id] = handler{Handler: lessor.Handler{
+			HandlerID: id, Schema: make(json.RawMessage, each), UpdatedAt: lessor.Instant(1 + i%7),
+		}}
 	}
 	s.handlers.Store(&book)
 	seen, last := map[string]bool{}, lessor.Instant(math.MaxInt64)
@@ -80,7 +84,9 @@ func TestLargePagesAreReadInSteps(t *testing.T) {
 	}
 	page, next, err := largePageOf(t.Context(), s, "list", 90, func(e lessor.Audited) string { return fmt.Sprint(int64(e.At)) }, list)
 	if err != nil || len(page) != 4 || next != "4" || read > listStep {
-		t.Errorf("a page of %d entries ends at %q after %d were read, %v; want 4 of at most %d", len(page), next, read, err, listStep)
+		t.Errorf("a page of %d entries ends at %q after %d were read, %v; want 4 of at most %d", len(
+			page,
+		), next, read, err, listStep)
 	}
 }
 

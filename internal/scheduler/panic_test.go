@@ -34,7 +34,8 @@ func TestPanicCostsOneBatch(t *testing.T) {
 	})
 }
 
-// TestPanicsInARow: for as long as every turn panics the node says that it is not ready, does not spin, and no lease ends.
+// TestPanicsInARow: for as long as every turn panics the node says that it is not ready, does not spin, and no lease
+// ends.
 func TestPanicsInARow(t *testing.T) {
 	cfg := config()
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {

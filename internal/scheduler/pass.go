@@ -53,7 +53,7 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	if err := p.sendEvents(ctx); err != nil {
-		return fmt.Errorf("tell: %w", err)
+		return fmt.Errorf("publish events: %w", err)
 	}
 	if !shared {
 		return nil
@@ -61,7 +61,7 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 	return tx.Publish(ctx, p.l.fold.Recorded())
 }
 
-// look reads the store's clock again: after every wait for a lock, because time has passed.
+// readClock reads the store's clock again: after every wait for a lock, because time has passed.
 func (p *pass) readClock() { p.now, p.serving = p.tx.Now(), p.tx.Serving() }
 
 // served is what the pass knows of our serving, as of its last look.
@@ -84,8 +84,8 @@ func (p *pass) gate(ctx context.Context) error {
 	return p.follow(ctx)
 }
 
-// run does the work of the hot calls, in the order in which all nodes lock. Ends come before grants, so that what they free
-// is handed out in the same commit.
+// run does the work of the hot calls, in the order in which all nodes lock. Ends come before grants, so that what they
+// free is handed out in the same commit.
 func (p *pass) run(ctx context.Context, w *work) error {
 	steps := []struct {
 		verb string
@@ -134,7 +134,9 @@ func (p *pass) loadLeases(ctx context.Context, w *work) error {
 		return err
 	}
 	p.leases, p.suspects = leases, suspects
-	p.changed, p.ended = make(map[lessor.LeaseID]*rules.Held, len(w.beats)), make(map[lessor.LeaseID]LeaseEnd, len(w.ends))
+	p.changed, p.ended = make(
+		map[lessor.LeaseID]*rules.Held, len(w.beats),
+	), make(map[lessor.LeaseID]LeaseEnd, len(w.ends))
 	p.moves, p.stats.Ended = slices.Grow(p.moves, len(w.ends)), slices.Grow(p.stats.Ended, len(w.ends))
 	if err := p.follow(ctx); err != nil {
 		return err

@@ -10,7 +10,9 @@ import (
 )
 
 // raise stores an alert, unless there is one of this kind about this subject of the tenant already.
-func (p *pass) raise(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
+func (p *pass) raise(
+	ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string,
+) error {
 	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
 	if err != nil || open != nil {
 		return err
@@ -18,8 +20,11 @@ func (p *pass) raise(ctx context.Context, kind lessor.AlertKind, subject string,
 	return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
 }
 
-// renew raises an alert about something that has begun anew. One that is still open is about what was before, and is cleared.
-func (p *pass) raiseAnew(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
+// raiseAnew raises an alert about something that has begun anew. One that is still open is about what was before, and
+// is cleared.
+func (p *pass) raiseAnew(
+	ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string,
+) error {
 	if err := p.clear(ctx, kind, subject, tenant); err != nil {
 		return err
 	}
@@ -27,7 +32,9 @@ func (p *pass) raiseAnew(ctx context.Context, kind lessor.AlertKind, subject str
 }
 
 // restate tells people anew what an open alert is about, or raises it if there is none.
-func (p *pass) restate(ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string) error {
+func (p *pass) restate(
+	ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string,
+) error {
 	open, err := p.tx.OpenAlert(ctx, kind, subject, tenant)
 	if err != nil {
 		return err
@@ -75,7 +82,8 @@ func written(v any) json.RawMessage {
 	return b
 }
 
-// alert raises an alert about a definition, unless it is open, and has every node know: any of them may see its end.
+// raiseAbout raises an alert about a definition, unless it is open, and has every node know: any of them may see its
+// end.
 func (p *pass) raiseAbout(ctx context.Context, of alertOf, count int64, message string) error {
 	open, err := p.tx.OpenAlert(ctx, of.kind, of.id, of.tenant)
 	if err != nil {
@@ -86,10 +94,12 @@ func (p *pass) raiseAbout(ctx context.Context, of alertOf, count int64, message 
 		return nil
 	}
 	p.l.fold.ChangeSettings()
-	return p.saveNew(ctx, lessor.Alert{Kind: of.kind, Subject: of.id, TenantID: of.tenant, Message: message, Count: count})
+	return p.saveNew(
+		ctx, lessor.Alert{Kind: of.kind, Subject: of.id, TenantID: of.tenant, Message: message, Count: count},
+	)
 }
 
-// unalert clears an alert about a definition, if one is known to be open.
+// clearAbout clears an alert about a definition, if one is known to be open.
 func (p *pass) clearAbout(ctx context.Context, of alertOf) error {
 	if !p.l.alerted[of] {
 		return nil
@@ -103,7 +113,8 @@ func (p *pass) lateTicks(ctx context.Context, d *rules.Definition, rows []rules.
 	of := alertOf{lessor.AlertMissedTicks, d.Tenant, d.ID}
 	switch missed, fired := rules.Late(rows); {
 	case missed != nil:
-		return p.raiseAbout(ctx, of, missed.Count, fmt.Sprintf("%d ticks of %s were missed, from %s to %s: they lay before its catch-up window",
+		return p.raiseAbout(ctx, of, missed.Count, fmt.Sprintf(
+			"%d ticks of %s were missed, from %s to %s: they lay before its catch-up window",
 			missed.Count, d.ID, missed.From, missed.To))
 	case fired:
 		return p.clearAbout(ctx, of)

@@ -7,7 +7,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// answer tells each request what it got: new leases, leases from before, or a denial.
+// answerRequests tells each request what it got: new leases, leases from before, or a denial.
 func (r *round) answerRequests(ctx context.Context, fresh []*requestCall) error {
 	if err := r.show(ctx); err != nil {
 		return err

@@ -63,10 +63,12 @@ func (p *pass) judge(ctx context.Context) error {
 }
 
 func openMessage(c *rules.Circuit) string {
-	return fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt)
+	return fmt.Sprintf(
+		"%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt,
+	)
 }
 
-// switched tells people that a circuit opened, opened again or closed.
+// noteSwitch tells people that a circuit opened, opened again or closed.
 func (p *pass) noteSwitch(ctx context.Context, c *rules.Circuit, change rules.CircuitChange) error {
 	object := "circuit/" + c.Definition
 	scheduler := Caller{Actor: rules.ActorScheduler}

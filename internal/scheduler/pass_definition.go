@@ -17,8 +17,8 @@ func ticker(d *rules.Definition) rules.Ticker {
 	return rules.TickerOf(d, loc)
 }
 
-// lockDefinitions loads definitions for change, alone among all nodes. One that is new on two nodes at once is met by the second
-// after the gate, and is then like any other.
+// lockDefinitions loads definitions for change, alone among all nodes. One that is new on two nodes at once is met by
+// the second after the gate, and is then like any other.
 func (p *pass) lockDefinitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error) {
 	locked, err := p.tx.LockDefinitions(ctx, ids)
 	if err != nil {
@@ -88,7 +88,8 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 		}
 		p.l.fold.Unblock(d.ID)
 	}
-	if err := p.cancelOpen(ctx, c.Actor, ds, func(st *rules.Standing) bool { return st.Place != rules.Leased }); err != nil {
+	waits := func(st *rules.Standing) bool { return st.Place != rules.Leased }
+	if err := p.cancelOpen(ctx, c.Actor, ds, waits); err != nil {
 		return err
 	}
 	p.l.fold.ChangeSettings()
@@ -99,7 +100,9 @@ func (p *pass) deleteDefinitions(ctx context.Context, c Caller, ds []*rules.Defi
 const maxOpenRuns = 10_000
 
 // cancelOpen cancels jobs of definitions that have not ended, of those that match.
-func (p *pass) cancelOpen(ctx context.Context, actor string, definitions []*rules.Definition, match func(*rules.Standing) bool) error {
+func (p *pass) cancelOpen(
+	ctx context.Context, actor string, definitions []*rules.Definition, match func(*rules.Standing) bool,
+) error {
 	open, err := p.tx.OpenRuns(ctx, definitions, maxOpenRuns)
 	if err != nil {
 		return err

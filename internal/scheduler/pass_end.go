@@ -59,7 +59,9 @@ func (p *pass) repeated(c Caller, e *ending, before map[lessor.LeaseID]LeaseEnd)
 	if !ok {
 		was, ok = before[e.id]
 	}
-	return ok && c.sees(was.Tenant) && e.end.Said != rules.SaidNothing && was.Said == e.end.Said && was.Worker == e.worker
+	return ok && c.sees(
+		was.Tenant,
+	) && e.end.Said != rules.SaidNothing && was.Said == e.end.Said && was.Worker == e.worker
 }
 
 func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) error {
@@ -103,7 +105,7 @@ func (s *Scheduler) retries(spec *rules.Spec) rules.Retries {
 	return r
 }
 
-// leave takes a job from its lease to where it goes next.
+// endLease takes a job from its lease to where it goes next.
 func (p *pass) endLease(h *rules.Held, n rules.Next) {
 	a := n.Attempt
 	if n.Done != nil {
@@ -112,7 +114,9 @@ func (p *pass) endLease(h *rules.Held, n rules.Next) {
 	p.ended[h.ID] = LeaseEnd{Worker: h.Worker, Tenant: h.Tenant, Outcome: a.Outcome, Said: a.Said, Reason: a.Reason}
 	p.leases[h.ID] = nil
 	delete(p.changed, h.ID)
-	p.moves = append(p.moves, Move{From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Wait: n.Wait, Attempt: n.Attempt, Done: n.Done})
+	p.moves = append(p.moves, Move{
+		From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Wait: n.Wait, Attempt: n.Attempt, Done: n.Done,
+	})
 	p.l.fold.Free(h)
 	p.place(n)
 	p.verdict(h, a.Outcome)
@@ -127,7 +131,7 @@ func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
 	}
 }
 
-// arrive brings the fold up to date with where a job went.
+// place brings the fold up to date with where a job went.
 func (p *pass) place(n rules.Next) {
 	switch n.Place {
 	case rules.InQueue:
@@ -151,9 +155,9 @@ func (p *pass) reportOf(id lessor.JobID) rules.Report {
 	return all
 }
 
-// late are the calls of a pass on leases that have lapsed and were not ended yet. They are answered when it is decided whether the brake
-// is pulled, which would give the leases another ttl: a worker that is told that its lease is over stops, so the lease must
-// not live on.
+// late are the calls of a pass on leases that have lapsed and were not ended yet. They are answered when it is decided
+// whether the brake is pulled, which would give the leases another ttl: a worker that learns that its lease is over
+// stops, so the lease must not live on.
 type late struct {
 	leases map[lessor.LeaseID]struct{}
 	beats  []lateBeat

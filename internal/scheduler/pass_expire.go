@@ -14,7 +14,8 @@ const massExpiry = "leases"
 // sweepLimit bounds the leases looked at in one commit; the rest follow in the next.
 const sweepLimit = 2000
 
-// suspect returns the leases that look as if they were over, or are to be set right. The others are planned for later.
+// findSuspects returns the leases that look as if they were over, or are to be set right. The others are planned for
+// later.
 func (p *pass) findSuspects(ctx context.Context) (suspects []lessor.LeaseID, err error) {
 	f := p.l.fold
 	if f.NoteClock(p.now); !f.CheckDue(p.now, p.l.cfg.Sweep) {
@@ -42,9 +43,9 @@ func (p *pass) planCheck(h *rules.Held) {
 	p.l.fold.PlanCheck(h.ID, max(p.now+1, rules.ExpiryCheck(h, p.now, p.serving)))
 }
 
-// expire judges the suspects again, now that nobody else can change them, answers the calls that came late, and ends what is over: of
-// the suspects whose heart stopped, at most as many as the brake allows; of the leases that late calls named, all, so that a lease
-// which was answered as over stays over.
+// expire judges the suspects again, now that no other node can change them, answers the calls that came late, and ends
+// what is over: of the suspects whose heart stopped, at most as many as the brake allows; of the leases that late calls
+// named, all, so that a lease which was answered as over stays over.
 func (p *pass) expire(ctx context.Context) error {
 	named := p.late.leases
 	allowed := len(named) + len(p.suspects)
@@ -84,7 +85,7 @@ func (p *pass) expire(ctx context.Context) error {
 	return p.endLapsed(ctx, over)
 }
 
-// goesOn plans the next look at a lease that lives, and sets it right.
+// keepLease plans the next look at a lease that lives, and sets it right.
 func (p *pass) keepLease(h *rules.Held) {
 	if rules.SetRight(h, p.now, p.serving) {
 		p.changed[h.ID] = h
@@ -106,8 +107,8 @@ func (p *pass) anyLapsed() bool {
 	return slices.ContainsFunc(p.suspects, lapsed)
 }
 
-// brake asks how many of the leases that lapsed may be ended now. It looks at all leases: calls that come late one after the other
-// share the last look.
+// brake asks how many of the leases that lapsed may be ended now. It looks at all leases: calls that come late one
+// after the other share the last look.
 func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 	f := p.l.fold
 	if len(p.suspects) == 0 && p.now.Sub(f.JudgedAt).Abs() < p.l.cfg.Sweep/4 {
@@ -152,7 +153,7 @@ func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
 	return c, err
 }
 
-// lapse ends leases that are over by themselves.
+// endLapsed ends leases that are over by themselves.
 func (p *pass) endLapsed(ctx context.Context, held []*rules.Held) error {
 	if len(held) == 0 {
 		return nil

@@ -5,15 +5,15 @@ import (
 	"lessor/internal/rules"
 )
 
-// maxChecks bounds the payloads that one pass checks against schemas, and maxRejected those among them that it ends: a check may take
-// milliseconds, and all calls wait for the pass. What is left is handed out in the next.
+// maxChecks bounds the payloads that one pass checks against schemas, and maxRejected those among them that it ends: a
+// check may take milliseconds, and all calls wait for the pass. What is left is handed out in the next.
 const (
 	maxChecks   = 500
 	maxRejected = 200
 )
 
-// unfit ends the jobs of this round whose payload breaks a schema that is newer than they are, and returns the requests that lack
-// a job for it. Such a job is never handed out: its record shows a grant that failed at once.
+// rejectUnfit ends the jobs of this round whose payload breaks a schema that is newer than they are, and returns the
+// requests that lack a job for it. Such a job is never handed out: its record shows a grant that failed at once.
 func (r *round) rejectUnfit() (lacking []*requestCall) {
 	book := r.p.l.handlers.Load()
 	if len(*book) == 0 {
@@ -49,7 +49,7 @@ func (r *round) rejectUnfit() (lacking []*requestCall) {
 	return lacking
 }
 
-// enough reports whether this pass has checked as many payloads as it may.
+// checkedEnough reports whether this pass has checked as many payloads as it may.
 func (r *round) checkedEnough() bool { return r.checked >= maxChecks || r.rejected >= maxRejected }
 
 // undo takes back what a request was counted for a job that it does not get.

@@ -15,7 +15,8 @@ type round struct {
 	taken  []taken
 	shown  []*requestCall // that get again what they were granted before
 	again  map[*requestCall][]*rules.Held
-	// undecided are repeated requests whose lease has lapsed and was not ended yet: they ask again, or wait, until it is.
+	// undecided are repeated requests whose lease has lapsed and was not ended yet: they ask again, or wait, until it
+	// is.
 	undecided map[*requestCall]bool
 	firsts    map[RequestRef]*requestCall // the first of each repeatable request in this round
 	twins     map[*requestCall]*requestCall
@@ -30,7 +31,8 @@ type kind struct {
 	holder bool
 }
 
-// grant hands out jobs: first to the parked requests that what happened may concern, then to new ones, each in the order they came.
+// grant hands out jobs: first to the parked requests that what happened may concern, then to new ones, each in the
+// order they came.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	p.l.parked.tried = nil
 	if !p.l.wakeParked() && len(fresh) == 0 {
@@ -40,8 +42,9 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 		return err
 	}
 	r := &round{
-		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{}, undecided: map[*requestCall]bool{},
-		firsts: map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
+		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{},
+		undecided: map[*requestCall]bool{},
+		firsts:    map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
 	}
 	if err := r.openTrials(ctx); err != nil {
 		return err
@@ -66,7 +69,7 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	return r.answerRequests(ctx, fresh)
 }
 
-// recall finds what repeated requests were granted before.
+// findRepeats finds what repeated requests were granted before.
 func (r *round) findRepeats(ctx context.Context, calls []*requestCall) error {
 	var refs []RequestRef
 	for _, c := range calls {
@@ -177,8 +180,8 @@ func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 	return choice
 }
 
-// nextChange is when the queue may change by itself. A caller that is bound to a tenant does not learn it: it would learn
-// when the jobs of others are due.
+// nextChange is when the queue may change by itself. A caller that is bound to a tenant does not learn it: it would
+// learn when the jobs of others are due.
 func (l *loop) nextChange(c Caller) lessor.Instant {
 	if c.Tenant != nil {
 		return 0
@@ -204,8 +207,8 @@ type starvingJob struct {
 func (l *loop) starve(pick *lanes.Pick, now lessor.Instant) {
 	if !l.starves() {
 		l.starving = starvingJob{
-			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type, tenant: pick.Lane.Tenant,
-			since: now,
+			lane: pick.Turn.Lane, seq: pick.Turn.Seq, units: pick.Lane.Units, typ: pick.Lane.Type,
+			tenant: pick.Lane.Tenant, since: now,
 		}
 	}
 }
@@ -219,7 +222,8 @@ func (l *loop) starves() bool {
 // enough and could fit. It must be asked for, else it would stop all others until a worker of its type comes.
 func (l *loop) reservedFor(now lessor.Instant, c lessor.Capacity) *lanes.Reserved {
 	s := &l.starving
-	if !l.starves() || s.units > c.UsableUnits || !rules.Starving(s.since, now) || !l.workers.asks(s.typ, s.tenant, now) {
+	if !l.starves() || s.units > c.UsableUnits || !rules.Starving(s.since, now) ||
+		!l.workers.asks(s.typ, s.tenant, now) {
 		return nil
 	}
 	return &lanes.Reserved{Seq: s.seq, Units: s.units}
@@ -262,8 +266,8 @@ func (r *round) closeTrial(lane rules.Lane) {
 	}
 }
 
-// trialOf returns the circuit that a job of this lane may try, nil if there is none. A job of a deleted definition tries
-// none, even if its id names another definition by now.
+// trialOf returns the circuit that a job of this lane may try, nil if there is none. A job of a deleted definition
+// tries none, even if its id names another definition by now.
 func (r *round) trialOf(lane rules.Lane) *rules.Circuit {
 	if c := r.trial[lane.Definition]; c != nil && c.Tenant == lane.Tenant {
 		return c

@@ -74,32 +74,34 @@ func (r *round) readSpecs(ctx context.Context) error {
 	return err
 }
 
-// held makes the lease of a job that was taken.
+// newLease makes the lease of a job that was taken.
 func (p *pass) newLease(t *taken) *rules.Held {
 	ask := t.call.ask
 	ttl := ask.TTL
 	if ttl == 0 {
 		ttl = p.l.cfg.TTL
 	}
-	h := rules.Grant(p.l.leaseID(t.turn.Seq), rules.Fenced(t.turn, p.serving), t.spec, ask.Worker, ttl+p.l.cfg.Grace, p.now)
+	h := rules.Grant(
+		p.l.leaseID(t.turn.Seq), rules.Fenced(t.turn, p.serving), t.spec, ask.Worker, ttl+p.l.cfg.Grace, p.now,
+	)
 	h.RequestID, h.WorkspaceID = ask.RequestID, ask.WorkspaceID
 	c := &t.call.caller
 	h.Taker, h.Token, h.Bound = c.Actor, c.Token, c.Tenant != nil
 	return h
 }
 
-// leaseID makes the id of a new lease, which nobody can guess.
+// leaseID makes the id of a new lease, which cannot be guessed.
 func (l *loop) leaseID(seq int64) lessor.LeaseID {
 	var random [10]byte
 	_, _ = io.ReadFull(l.secrets, random[:]) // it never fails
 	return l.store.Seal().LeaseID(seq, random)
 }
 
-// maxStrangers bounds the jobs that are remembered as not what they were chosen as.
+// maxMismatched bounds the jobs that are remembered as not what they were chosen as.
 const maxMismatched = 1000
 
-// confirm makes sure that a job is of the lane by which it was chosen: its row says whose it is. If not, the fold is wrong and is
-// rebuilt; if that does not help, the rows contradict each other, and the job is left out.
+// checkLane makes sure that a job is of the lane by which it was chosen: its row says whose it is. If not, the fold is
+// wrong and is rebuilt; if that does not help, the rows contradict each other, and the job is left out.
 func (l *loop) checkLane(t *taken) error {
 	if t.spec.LaneID == t.turn.Lane && t.spec.Lane == l.fold.Index.Lane(t.turn.Lane) {
 		return nil
@@ -111,7 +113,7 @@ func (l *loop) checkLane(t *taken) error {
 	return fmt.Errorf("job %s is not of lane %d: %w", t.turn.Job, t.turn.Lane, fold.ErrStale)
 }
 
-// tried stores which leases are trials, and keeps back again what was not asked for.
+// saveTrials stores which leases are trials, and keeps back again what was not asked for.
 func (r *round) saveTrials(ctx context.Context) error {
 	var changed []*rules.Circuit
 	for i := range r.taken {
@@ -128,7 +130,7 @@ func (r *round) saveTrials(ctx context.Context) error {
 	return r.p.saveCircuits(ctx, changed)
 }
 
-// met clears the alerts about definitions for which a worker has come.
+// clearNoWorker clears the alerts about definitions for which a worker has come.
 func (r *round) clearNoWorker(ctx context.Context) error {
 	for i := range r.taken {
 		lane := &r.taken[i].spec.Lane

@@ -6,7 +6,7 @@ import (
 	"lessor"
 )
 
-// tell adds an entry to what the followers of this commit get, if there are any.
+// publish adds an entry to what the followers of this commit get, if there are any.
 func (p *pass) publish(job lessor.JobID, tenant lessor.TenantID, event func() lessor.Event) {
 	if p.following == unknown {
 		p.following = no
@@ -28,7 +28,7 @@ const (
 	yes
 )
 
-// trace gives the entries of this pass their trace ids, and tells them to the nodes on which they are followed.
+// sendEvents gives the entries of this pass their trace ids, and tells them to the nodes on which they are followed.
 func (p *pass) sendEvents(ctx context.Context) error {
 	if len(p.events) == 0 {
 		return nil

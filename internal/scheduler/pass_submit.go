@@ -39,8 +39,8 @@ func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
 
 func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey} }
 
-// claim settles whose the idempotency keys are, and refuses each call that used a key with another body. What a refused call
-// had claimed is free again, and those that came behind it in this pass get their chance: hence the rounds.
+// claim settles whose the idempotency keys are, and refuses each call that used a key with another body. What a refused
+// call had claimed is free again, and those that came behind it in this pass get their chance: hence the rounds.
 func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
 	for _, c := range calls {
 		c.err = p.l.recheck(c)
@@ -172,7 +172,9 @@ func (p *pass) showSubmitted(ctx context.Context, calls []*submitCall, holders m
 					c.out[i].Job = rules.Show(st)
 				}
 			default:
-				c.out[i].Job = rules.Show(&rules.Standing{Spec: s, Place: rules.InQueue, Turn: rules.Turn{MaxAttempts: s.MaxAttempts}})
+				c.out[i].Job = rules.Show(
+					&rules.Standing{Spec: s, Place: rules.InQueue, Turn: rules.Turn{MaxAttempts: s.MaxAttempts}},
+				)
 			}
 		}
 	}

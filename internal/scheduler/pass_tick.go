@@ -10,11 +10,12 @@ import (
 // tickBatch bounds the definitions whose ticks one transaction decides about.
 const tickBatch = 100
 
-// maxDecided bounds the ticks with a row that a definition may pass over in one transaction: on a clock that was ahead they were decided
-// before their time.
+// maxDecided bounds the ticks with a row that a definition may pass over in one transaction: on a clock that was ahead
+// they were decided before their time.
 const maxDecided = 10_000
 
-// tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is needed.
+// tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is
+// needed.
 func (l *loop) tick(ctx context.Context) error {
 	_, err := l.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
 	return err
@@ -85,7 +86,8 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 		}
 	}
 	if len(cancel) > 0 {
-		if err := p.cancelOpen(ctx, rules.ActorScheduler, cancel, func(*rules.Standing) bool { return true }); err != nil {
+		all := func(*rules.Standing) bool { return true }
+		if err := p.cancelOpen(ctx, rules.ActorScheduler, cancel, all); err != nil {
 			return err
 		}
 	}

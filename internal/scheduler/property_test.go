@@ -69,7 +69,9 @@ func TestRandomLives(t *testing.T) {
 func (b *books) add() {
 	units := rapid.Int64Range(1, 4).Draw(b.rt, "units")
 	sub := lessor.Submission{
-		Type: new(rapid.SampledFrom([]string{"a", "b"}).Draw(b.rt, "type")), RequestedUnits: &units, MaxAttempts: new(int64(2)),
+		Type: new(
+			rapid.SampledFrom([]string{"a", "b"}).Draw(b.rt, "type"),
+		), RequestedUnits: &units, MaxAttempts: new(int64(2)),
 		Unique: new(rapid.IntRange(0, 4).Draw(b.rt, "unique") == 0),
 	}
 	if t := rapid.SampledFrom(propertyTenants).Draw(b.rt, "tenant"); t != "" {
@@ -142,7 +144,8 @@ func (b *books) pick() *entry {
 		return nil
 	}
 	all := slices.SortedFunc(maps.Values(b.held), func(x, y *entry) int {
-		return cmp.Compare(x.grant.Lease.ID.String(), y.grant.Lease.ID.String()) // ids rise, so a failure can be repeated
+		// ids rise, so a failure can be repeated
+		return cmp.Compare(x.grant.Lease.ID.String(), y.grant.Lease.ID.String())
 	})
 	return all[rapid.IntRange(0, len(all)-1).Draw(b.rt, "lease")]
 }
@@ -277,7 +280,9 @@ func (b *books) check() {
 	}
 	for id, n := range b.grants {
 		if n > 2+b.given[id] {
-			b.t.Fatalf("P9: job %v was granted %d times, with 2 attempts and %d more:\n%s", id, n, b.given[id], b.story(id))
+			b.t.Fatalf(
+				"P9: job %v was granted %d times, with 2 attempts and %d more:\n%s", id, n, b.given[id], b.story(id),
+			)
 		}
 	}
 	b.checkRecords()
@@ -301,7 +306,9 @@ func (b *books) story(id lessor.JobID) string {
 	events, _, _ := b.Events(b.ctx, anybody, id, 1000, "") // what is there helps, an error does not
 	var lines []string
 	for _, e := range events {
-		lines = append(lines, fmt.Sprintf("%d %v %s by %s: %s (attempt %d)", e.Seq, e.At, e.To, e.Actor, e.Reason, e.Attempt))
+		lines = append(
+			lines, fmt.Sprintf("%d %v %s by %s: %s (attempt %d)", e.Seq, e.At, e.To, e.Actor, e.Reason, e.Attempt),
+		)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -23,8 +23,8 @@ const (
 	raceCap    = 4
 )
 
-// referee is a trigger that counts at every commit which grants, and fails it when a bound is passed. It is told nothing
-// by the nodes: it looks at the tables.
+// referee is a trigger that counts at every commit which grants, and fails it when a bound is passed. It is told
+// nothing by the nodes: it looks at the tables.
 const referee = `
 create function referee() returns trigger language plpgsql as $$
 begin
@@ -80,14 +80,17 @@ func contend(ws []*world, rnd *rand.Rand, worker string, rounds int) {
 	node := func() *world { return ws[rnd.IntN(len(ws))] }
 	var held []lessor.Grant
 	for range rounds {
-		sub := lessor.Submission{Type: new("race"), RequestedUnits: new(1 + rnd.Int64N(3)), Unique: new(rnd.IntN(5) == 0)}
+		sub := lessor.Submission{
+			Type: new("race"), RequestedUnits: new(1 + rnd.Int64N(3)), Unique: new(rnd.IntN(5) == 0),
+		}
 		if t := propertyTenants[rnd.IntN(3)]; t != "" {
 			sub.TenantID = &t
 		}
 		if rnd.IntN(3) == 0 {
 			sub.LockKey = new(fmt.Sprintf("lock-%d", rnd.IntN(2)))
 		}
-		_, _ = node().Submit(ctx, anybody, sub) // refused calls are no matter here: the referee looks at what was stored
+		// refused calls are no matter here: the referee looks at what was stored
+		_, _ = node().Submit(ctx, anybody, sub)
 		if grants, _, err := node().Request(ctx, anybody, lessor.LeaseRequest{WorkerID: &worker}); err == nil {
 			held = append(held, grants...)
 		}
@@ -122,8 +125,8 @@ func TestRacingNodesKeepEveryBound(t *testing.T) {
 	race(t, ws, fouls, granted)
 }
 
-// TestRacingNodesThatTakeThemselvesToBeAlone is the same with nodes that decide before they ask, and are wrong most of the time: what
-// they did comes to nothing then, and is repeated.
+// TestRacingNodesThatTakeThemselvesToBeAlone is the same with nodes that decide before they ask, and are wrong most of
+// the time: what they did comes to nothing then, and is repeated.
 func TestRacingNodesThatTakeThemselvesToBeAlone(t *testing.T) {
 	url, fouls, granted := arena(t)
 	var repeated atomic.Int64
@@ -192,8 +195,8 @@ func (blindView) Changes(context.Context, scheduler.Position) ([]scheduler.Chang
 	return nil, nil
 }
 
-// TestBlindNodesAreCaught shows that the referee can blow: two nodes each hand out all units there are, and only those that
-// follow each other stop in time.
+// TestBlindNodesAreCaught shows that the referee can blow: two nodes each hand out all units there are, and only those
+// that follow each other stop in time.
 func TestBlindNodesAreCaught(t *testing.T) {
 	for name, wrap := range map[string]func(scheduler.Store) scheduler.Store{
 		"sighted": nil,
@@ -212,7 +215,9 @@ func TestBlindNodesAreCaught(t *testing.T) {
 			}
 			for i, w := range ws {
 				_, _, _ = w.Request(t.Context(), anybody, lessor.LeaseRequest{
-					WorkerID: new("w"), MaxLeases: new(int64(raceUsable)), Types: []string{fmt.Sprintf("of node %d", i)},
+					WorkerID: new("w"), MaxLeases: new(int64(raceUsable)), Types: []string{
+						fmt.Sprintf("of node %d", i),
+					},
 				}) // what it gets is for the referee to judge
 			}
 			if blew := fouls.Load() > 0; blew != (wrap != nil) {
@@ -267,8 +272,8 @@ func TestTerminatedConnectionsLoseNothing(t *testing.T) {
 	t.Logf("%d connections ended, %d lives acknowledged, none lost", kills, n)
 }
 
-// insist drives jobs through their lives, repeating what was answered 503, and returns those whose end was acknowledged. Any other
-// error fails the test.
+// insist drives jobs through their lives, repeating what was answered 503, and returns those whose end was
+// acknowledged. Any other error fails the test.
 func insist(ctx context.Context, w *world, worker string) (done []lessor.JobID) {
 	again := func(err error) bool {
 		switch code := lessor.CodeOf(err); {

@@ -18,7 +18,8 @@ func (s *Scheduler) view(ctx context.Context, verb string, fn func(View) error) 
 	return nil
 }
 
-// servingOf is what a snapshot says about the end of leases. If nobody serves, they end as if service began now: none ends sooner.
+// servingOf is what a snapshot says about the end of leases. If no node serves, they end as if service began now: none
+// ends sooner.
 func servingOf(v View) rules.Serving {
 	return rules.Serve(v.Serving(), rules.Tick{}, rules.Tick{Wall: v.Now()})
 }
@@ -61,8 +62,8 @@ func (s *Scheduler) Jobs(ctx context.Context, c Caller, f lessor.JobFilter) ([]l
 	return jobs, s.jobCursor(q.After), nil
 }
 
-// What the jobs of a page carry has at most this many bytes, unless it is one job. No more than listStep jobs are read at a time, so that
-// not much more than that is read.
+// What the jobs of a page carry has at most this many bytes, unless it is one job. No more than listStep jobs are read
+// at a time, so that not much more than that is read.
 const (
 	maxPageBytes = 16 << 20
 	listStep     = 64
@@ -91,8 +92,8 @@ func listJobs(ctx context.Context, v View, q ListQuery) ([]lessor.Job, *lessor.J
 	}
 }
 
-// jobCursor is the cursor of a list that goes on behind a job, "" at the end. The job may be one that the caller may not know of: the
-// last that was looked at.
+// jobCursor is the cursor of a list that goes on behind a job, "" at the end. The job may be one that the caller may
+// not know of: the last that was looked at.
 func (s *Scheduler) jobCursor(last *lessor.JobID) string {
 	if last == nil {
 		return ""
@@ -125,7 +126,9 @@ func (s *Scheduler) listQuery(c Caller, f lessor.JobFilter) (ListQuery, error) {
 }
 
 // Events returns a job's record, oldest first, and the cursor of the next page ("" at the end).
-func (s *Scheduler) Events(ctx context.Context, c Caller, id lessor.JobID, limit int, after string) ([]lessor.Event, string, error) {
+func (s *Scheduler) Events(
+	ctx context.Context, c Caller, id lessor.JobID, limit int, after string,
+) ([]lessor.Event, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
@@ -156,7 +159,9 @@ func (s *Scheduler) Events(ctx context.Context, c Caller, id lessor.JobID, limit
 }
 
 // Leases lists live leases, newest first, and the cursor of the next page ("" at the end).
-func (s *Scheduler) Leases(ctx context.Context, c Caller, worker string, limit int, after string) ([]lessor.Lease, string, error) {
+func (s *Scheduler) Leases(
+	ctx context.Context, c Caller, worker string, limit int, after string,
+) ([]lessor.Lease, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
@@ -172,9 +177,12 @@ func (s *Scheduler) Leases(ctx context.Context, c Caller, worker string, limit i
 		lessor.Lease
 		place LeasePlace
 	}
-	page, next, err := pageOf(ctx, s, "list leases", limit, func(l lease) string { return s.store.Seal().Cursor(l.place.A, l.place.B) }, func(v View) ([]lease, error) {
+	cursor := func(l lease) string { return s.store.Seal().Cursor(l.place.A, l.place.B) }
+	page, next, err := pageOf(ctx, s, "list leases", limit, cursor, func(v View) ([]lease, error) {
 		list, err := v.LeaseList(ctx, q)
-		return each(list, func(l ListedLease) lease { return lease{rules.ShowLease(l.Held, v.Now(), servingOf(v)), l.Place} }), err
+		return each(list, func(l ListedLease) lease {
+			return lease{rules.ShowLease(l.Held, v.Now(), servingOf(v)), l.Place}
+		}), err
 	})
 	return each(page, func(l lease) lessor.Lease { return l.Lease }), next, err
 }
@@ -207,7 +215,9 @@ func (s *Scheduler) Check(ctx context.Context) []Finding {
 }
 
 // Locks lists held locks, the last that was taken first, and the cursor of the next page ("" at the end).
-func (s *Scheduler) Locks(ctx context.Context, c Caller, asked *lessor.TenantID, limit int, after string) ([]lessor.Lock, string, error) {
+func (s *Scheduler) Locks(
+	ctx context.Context, c Caller, asked *lessor.TenantID, limit int, after string,
+) ([]lessor.Lock, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
 	}
@@ -223,11 +233,14 @@ func (s *Scheduler) Locks(ctx context.Context, c Caller, asked *lessor.TenantID,
 		lessor.Lock
 		place LeasePlace
 	}
-	page, next, err := pageOf(ctx, s, "list locks", limit, func(l lock) string { return s.store.Seal().Cursor(l.place.A, l.place.B) }, func(v View) ([]lock, error) {
+	cursor := func(l lock) string { return s.store.Seal().Cursor(l.place.A, l.place.B) }
+	page, next, err := pageOf(ctx, s, "list locks", limit, cursor, func(v View) ([]lock, error) {
 		list, err := v.LockList(ctx, q)
 		return each(list, func(h ListedLease) lock {
 			return lock{lessor.Lock{
-				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(h.Held, v.Now(), servingOf(v)), RunID: h.Turn.Job,
+				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(
+					h.Held, v.Now(), servingOf(v),
+				), RunID: h.Turn.Job,
 			}, h.Place}
 		}), err
 	})

@@ -8,23 +8,25 @@ import (
 	"lessor"
 )
 
-// unheardFor is how long the loop may say nothing of itself before it is taken to hang: it notes that it serves every 250 ms, and
-// a slow disk or a rebuild of the fold takes seconds at most.
-const unheardFor = 5 * time.Second
+// silentFor is how long the loop may note no service before it counts as hanging: it notes that it serves every
+// 250 ms, and a slow disk or a rebuild of the fold takes seconds at most.
+const silentFor = 5 * time.Second
 
 // errStarting is the answer to whatever depends on settings that were not read yet.
 var errStarting = &lessor.Error{
-	Code: lessor.CodeUnavailable, Detail: "the server is starting: its jobs and settings are being read", RetryAfter: time.Second,
+	Code: lessor.CodeUnavailable, Detail: "the server is starting: its jobs and settings are being read",
+	RetryAfter: time.Second,
 }
 
-// Ready returns nil when calls can be answered, else a refusal that names the cause and tells nothing else of the store.
+// Ready returns nil when calls can be answered, else a refusal that names the cause and tells nothing else of the
+// store.
 func (s *Scheduler) Ready() error {
 	s.mu.Lock()
 	err, at := s.status, s.statusAt
 	s.mu.Unlock()
 	var cause string
 	switch {
-	case err == nil && time.Since(at) <= unheardFor:
+	case err == nil && time.Since(at) <= silentFor:
 		return nil
 	case err == nil:
 		cause = "the store does not answer"

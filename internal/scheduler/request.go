@@ -11,8 +11,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// requestCall is a worker's question for work. It may be parked: kept over many commits until there is something for it or
-// its time is up.
+// requestCall is a worker's question for work. It may be parked: kept over many commits until there is something for it
+// or its time is up.
 type requestCall struct {
 	call
 	ctx    context.Context
@@ -27,8 +27,8 @@ type requestCall struct {
 	shared bool           // others may have been answered with the same grants
 	denial *lessor.Denial // the last; it counts while there is no grant
 
-	// Of a request that is parked: its number in the order in which they came, its places in its group and by its end, and whether it is
-	// to be tried again.
+	// Of a request that is parked: its number in the order in which they came, its places in its group and by its end,
+	// and whether it is to be tried again.
 	number     uint64
 	place, end int
 	parked     bool
@@ -41,7 +41,9 @@ func (c *requestCall) holder() rules.Holder { return c.caller.holder(c.ask.Worke
 func (c *requestCall) size() int { return 256 * c.ask.MaxLeases }
 
 // Request answers with at least one grant, or a denial, or a refusal.
-func (s *Scheduler) Request(ctx context.Context, c Caller, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error) {
+func (s *Scheduler) Request(
+	ctx context.Context, c Caller, r lessor.LeaseRequest,
+) ([]lessor.Grant, *lessor.Denial, error) {
 	ask, err := rules.Request(&r)
 	if err != nil {
 		return nil, nil, err
@@ -75,13 +77,15 @@ func kindOf(o *requestCall) string {
 	return b.String()
 }
 
-// giveBack releases the leases of a request whose worker has gone, with their attempts. What another call of the same request was
-// answered with stays: its worker may be at work on it.
+// giveBack releases the leases of a request whose worker has gone, with their attempts. What another call of the same
+// request was answered with stays: its worker may be at work on it.
 func (s *Scheduler) giveBack(r *requestCall) {
 	if r.shared {
 		return
 	}
-	end := rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "client_gone", Actor: rules.ActorScheduler}
+	end := rules.End{
+		Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "client_gone", Actor: rules.ActorScheduler,
+	}
 	o := &endCall{call: s.newCall()}
 	for _, g := range r.grants {
 		o.ends = append(o.ends, ending{id: g.Lease.ID, end: end})

@@ -8,7 +8,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestRetentionKeepsUpWithWhatEnds has jobs end as fast as they can, and their time be over at once: a second later they are gone.
+// TestRetentionKeepsUpWithWhatEnds has jobs end as fast as they can, and their time be over at once: a second later
+// they are gone.
 func TestRetentionKeepsUpWithWhatEnds(t *testing.T) {
 	cfg := config()
 	cfg.TotalUnits = 1000

@@ -18,7 +18,9 @@ func hourly(id string, tenant lessor.TenantID) lessor.Envelope {
 	return interval(id, 60, func(e *lessor.Envelope) {
 		e.TenantID, e.Schedule = new(tenant.String()), &lessor.ScheduleAsk{Type: new("cron"), Cron: new("0 * * * *")}
 		e.MaxAttempts = new(int64(9))
-		e.Circuit, e.Backoff = &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: new(int64(1))}, &lessor.DefinitionBackoffAsk{FirstMS: new(int64(1)), MaxMS: new(int64(1))}
+		e.Circuit, e.Backoff = &lessor.CircuitAsk{
+			Failures: new(int64(1)), CooldownSeconds: new(int64(1)),
+		}, &lessor.DefinitionBackoffAsk{FirstMS: new(int64(1)), MaxMS: new(int64(1))}
 	})
 }
 
@@ -31,7 +33,8 @@ func TestDeletedIDPassesToAnotherTenantOnAnotherNode(t *testing.T) {
 	passID(ws[0], ws[1])
 }
 
-// passID has tenant A leave a definition with ticks, an alert and a running job; B takes its id, and meets none of that. A calls a, and B calls b.
+// passID has tenant A leave a definition with ticks, an alert and a running job; B takes its id, and meets none of
+// that. A calls a, and B calls b.
 func passID(a, b *world) {
 	t, ctx := a.t, a.ctx
 	t.Helper()

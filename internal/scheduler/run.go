@@ -9,8 +9,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// Runs lists the audit of runs, newest first, and the cursor of the next page ("" at the end). A page may be short and still
-// have a successor.
+// Runs lists the audit of runs, newest first, and the cursor of the next page ("" at the end). A page may be short and
+// still have a successor.
 func (s *Scheduler) Runs(ctx context.Context, c Caller, f lessor.RunFilter) ([]lessor.Run, string, error) {
 	if err := rules.CheckRuns(f); err != nil {
 		return nil, "", err
@@ -48,7 +48,9 @@ type runPage struct {
 	next *lessor.JobID
 }
 
-func jobRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID) (p runPage, err error) {
+func jobRuns(
+	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID,
+) (p runPage, err error) {
 	q := ListQuery{Tenant: tenant, Claimed: true, Status: f.Status, Trace: f.Trace, After: after, Limit: f.Limit}
 	if u, err := lessor.ParseUUID(f.JobID); err == nil { // a plain job's id is its run's
 		return oneRun(ctx, v, f, tenant, after, lessor.JobID{UUID: u})
@@ -72,21 +74,26 @@ func jobRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.Ten
 	}
 }
 
-func oneRun(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID, id lessor.JobID) (p runPage, err error) {
+func oneRun(
+	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID, id lessor.JobID,
+) (p runPage, err error) {
 	found, err := v.Standings(ctx, []lessor.JobID{id})
 	if err != nil || found[id] == nil || after != nil {
 		return p, err
 	}
 	r, ran := rules.RunOf(found[id])
-	if ran && r.JobID == f.JobID && (tenant == nil || *tenant == r.TenantID) && (f.Status == "" || f.Status == r.Status) && (f.Trace == "" || f.Trace == r.TraceID) {
+	if ran && r.JobID == f.JobID && (tenant == nil || *tenant == r.TenantID) &&
+		(f.Status == "" || f.Status == r.Status) && (f.Trace == "" || f.Trace == r.TraceID) {
 		p.runs = []lessor.Run{r}
 	}
 	return p, nil
 }
 
-func circuitRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID) (p runPage, err error) {
+func circuitRuns(
+	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID,
+) (p runPage, err error) {
 	q := CircuitTickQuery{Definition: f.JobID, Tenant: tenant, After: after, Limit: f.Limit}
-	if f.Trace != "" { // a run that nobody submitted has the trace id that is made from its own
+	if f.Trace != "" { // a run that was not submitted has a trace id that is made from its own id
 		b, _ := hex.DecodeString(f.Trace) // what is no hex is too short
 		if len(b) != len(lessor.UUID{}) {
 			return p, nil
@@ -106,8 +113,8 @@ func circuitRuns(ctx context.Context, v View, f lessor.RunFilter, tenant *lessor
 	return p, nil
 }
 
-// merge puts two pages into one order, and returns the last run taken if others may follow. Nothing is taken from below where one of
-// the pages was cut.
+// merge puts two pages into one order, and returns the last run taken if others may follow. Nothing is taken from below
+// where one of the pages was cut.
 func merge(a, b runPage, limit int) ([]lessor.Run, *lessor.JobID) {
 	runs := []lessor.Run{}
 	next := later(a.next, b.next)

@@ -31,11 +31,11 @@ type Config struct {
 	Retention        Retention
 	Circuit          CircuitConfig // of definitions that do not say
 	FailedJobs       bool          // jobs that fail for good raise an alert
-	// Alert is told about every alert that was raised or cleared, after its commit, by any goroutine; nil = nobody.
+	// Alert is called with every alert that was raised or cleared, after its commit, by any goroutine; may be nil.
 	Alert func(lessor.Alert)
 	// Sample measures the host for the busy rating; nil = no samples.
 	Sample func() (lessor.BusyInputs, error)
-	// Observe is told about every commit, by any goroutine; nil = nobody.
+	// Observe is called after every commit, by any goroutine; may be nil.
 	Observe func(Stats)
 	// Random is uniform in [0, 1); nil = math/rand.
 	Random func() float64

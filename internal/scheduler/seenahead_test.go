@@ -7,7 +7,8 @@ import (
 	"lessor"
 )
 
-// TestWorkerSeenOnAClockAheadIsForgotten: after the clock is set right, one that was seen before counts for as long as any other.
+// TestWorkerSeenOnAClockAheadIsForgotten: after the clock is set right, one that was seen before counts for as long as
+// any other.
 func TestWorkerSeenOnAClockAheadIsForgotten(t *testing.T) {
 	inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
 		count := func() int {

@@ -17,7 +17,7 @@ func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error)
 	return c, err
 }
 
-// SetCapacity changes the units and the busy rating until told otherwise, and keeps that over restarts.
+// SetCapacity changes the units and the busy rating until the next change, also over restarts.
 func (s *Scheduler) SetCapacity(ctx context.Context, by Caller, ch CapacityChange) (c lessor.Capacity, err error) {
 	if err := rules.CheckCapacity(ch.TotalUnits, ch.Busy, ch.ExpiresInS, s.cfg.ReserveUnits); err != nil {
 		return c, err
@@ -81,14 +81,18 @@ func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter fun
 // Status returns the state of the whole scheduler. It tells about all tenants, so no tenant's caller may see it.
 func (s *Scheduler) Status(ctx context.Context, c Caller) (st lessor.Status, err error) {
 	if c.Tenant != nil {
-		return st, &lessor.Error{Code: lessor.CodeForbidden, Detail: "a tenant's token does not see the whole scheduler"}
+		return st, &lessor.Error{
+			Code: lessor.CodeForbidden, Detail: "a tenant's token does not see the whole scheduler",
+		}
 	}
 	err = s.read(ctx, c, func(l *loop) {
 		now := l.fold.Serving.LastBeat
 		d := l.fold.Index.Depth()
 		st = lessor.Status{
-			Capacity:     l.capacity(now),
-			QueueDepth:   lessor.QueueDepth{High: d[lessor.High], Normal: d[lessor.Normal], Low: d[lessor.Low], Background: d[lessor.Background]},
+			Capacity: l.capacity(now),
+			QueueDepth: lessor.QueueDepth{
+				High: d[lessor.High], Normal: d[lessor.Normal], Low: d[lessor.Low], Background: d[lessor.Background],
+			},
 			ActiveLeases: l.fold.Index.Leases(), Draining: l.settings.Draining,
 		}
 		if until := l.fold.Serving.BrakeUntil; until > now {
@@ -105,7 +109,7 @@ type Figures struct {
 	Alerts   map[lessor.AlertKind]int    // that are open, countedAlerts at most
 }
 
-// countedAlerts bounds what a scrape reads: nobody acts on the thousand and first.
+// countedAlerts bounds what a scrape reads: a larger figure would change no decision.
 const countedAlerts = 1000
 
 // Figures counts what is open now.

@@ -27,7 +27,9 @@ func tenantOf(n byte) *lessor.TenantID { return &lessor.TenantID{UUID: lessor.UU
 
 // workerOf calls with a worker's token of a tenant; nil = of none.
 func workerOf(tenant *lessor.TenantID, token byte) scheduler.Caller {
-	return scheduler.Caller{Actor: "worker", Tenant: tenant, Token: lessor.TokenID{UUID: lessor.UUID{15: token}}, Worker: true}
+	return scheduler.Caller{
+		Actor: "worker", Tenant: tenant, Token: lessor.TokenID{UUID: lessor.UUID{15: token}}, Worker: true,
+	}
 }
 
 func of(tenant *lessor.TenantID) func(*lessor.Submission) {
@@ -55,7 +57,8 @@ func jobsOf(grants []lessor.Grant) (ids []lessor.JobID) {
 	return ids
 }
 
-// TestRequestIDsAreOfOneTenant has three callers use the same names of worker and request: each gets its own grant, again and again.
+// TestRequestIDsAreOfOneTenant has three callers use the same names of worker and request: each gets its own grant,
+// again and again.
 func TestRequestIDsAreOfOneTenant(t *testing.T) {
 	onBothStores(t, config(), func(t *testing.T, a, b *world) {
 		named := func(r *lessor.LeaseRequest) { r.RequestID, r.WaitMS = new("r-1"), new(int64(5000)) }
@@ -84,7 +87,8 @@ func TestRequestIDsAreOfOneTenant(t *testing.T) {
 	})
 }
 
-// TestParkedTwinsAreOfOneTenant: what is granted to a request that waits is not shown to another tenant's of the same name.
+// TestParkedTwinsAreOfOneTenant: what is granted to a request that waits is not shown to another tenant's of the same
+// name.
 func TestParkedTwinsAreOfOneTenant(t *testing.T) {
 	onBothStores(t, config(), func(t *testing.T, a, b *world) {
 		named := func(r *lessor.LeaseRequest) { r.RequestID, r.WaitMS = new("r-1"), new(int64(20_000)) }
@@ -110,7 +114,8 @@ func TestParkedTwinsAreOfOneTenant(t *testing.T) {
 	})
 }
 
-// TestParkedTwinsOfTwoNodesGetOneGrant: a request that waits on one node is answered with what its repeat was granted on another.
+// TestParkedTwinsOfTwoNodesGetOneGrant: a request that waits on one node is answered with what its repeat was granted
+// on another.
 func TestParkedTwinsOfTwoNodesGetOneGrant(t *testing.T) {
 	onBothStores(t, config(), func(t *testing.T, a, b *world) {
 		named := func(r *lessor.LeaseRequest) { r.RequestID, r.WaitMS = new("r-1"), new(int64(10_000)) }
@@ -180,7 +185,8 @@ func TestRepeatedRequestTellsWhatIsLeft(t *testing.T) {
 	})
 }
 
-// TestWorkerNamesAreOfOneTenant: a worker of another tenant that has the same name neither denies a unique job nor shows.
+// TestWorkerNamesAreOfOneTenant: a worker of another tenant that has the same name neither denies a unique job nor
+// shows.
 func TestWorkerNamesAreOfOneTenant(t *testing.T) {
 	onBothStores(t, config(), func(t *testing.T, a, b *world) {
 		one, two := workerOf(tenantOf(1), 1), workerOf(tenantOf(2), 2)
@@ -244,7 +250,9 @@ func TestLeaseIsItsHoldersAlone(t *testing.T) {
 			{"the token that took it", taker, true, ""},
 			{"a new token of the worker", workerOf(tenant, 2), false, ""},
 			{"an operator of the tenant", operator, true, lessor.CodeWorkerMismatch},
-			{"an operator of all", scheduler.Caller{Actor: "admin", Token: lessor.TokenID{UUID: lessor.UUID{15: 4}}}, true, lessor.CodeWorkerMismatch},
+			{"an operator of all", scheduler.Caller{
+				Actor: "admin", Token: lessor.TokenID{UUID: lessor.UUID{15: 4}},
+			}, true, lessor.CodeWorkerMismatch},
 			{"a worker's token of no tenant", workerOf(nil, 5), false, lessor.CodeWorkerMismatch},
 			{"a caller without a token", anybody, true, lessor.CodeWorkerMismatch},
 			{"a worker's token of another tenant", workerOf(tenantOf(2), 6), false, lessor.CodeLeaseNotFound},

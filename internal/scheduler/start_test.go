@@ -51,7 +51,9 @@ func TestNothingIsJudgedBeforeTheSettingsAreRead(t *testing.T) {
 			},
 			"put definition": func() error { _, _, err := w.PutDefinition(w.ctx, anybody, "daily", ticks); return err },
 			"apply": func() error {
-				_, err := w.Apply(w.ctx, anybody, lessor.Manifest{ModuleID: &module, TenantID: ticks.TenantID, Jobs: []lessor.Envelope{ticks}})
+				_, err := w.Apply(w.ctx, anybody, lessor.Manifest{
+					ModuleID: &module, TenantID: ticks.TenantID, Jobs: []lessor.Envelope{ticks},
+				})
 				return err
 			},
 			"status":   func() error { _, err := w.Status(w.ctx, anybody); return err },

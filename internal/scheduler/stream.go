@@ -78,11 +78,11 @@ func (f *follower) offer(e Streamed) {
 	}
 }
 
-// lose notes that entries of other nodes may have been passed over.
+// markGap notes that entries of other nodes may have been passed over.
 func (s *stream) markGap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last++ // one that nobody will see
+	s.last++ // an id that is never sent
 	s.memory = nil
 	for f := range s.followers {
 		f.gap = true
@@ -99,12 +99,13 @@ func (s *stream) close() {
 	}
 }
 
-// AfterUnknown is the position of a follower that was here before, nobody knows when: it may have missed anything.
+// AfterUnknown is the position of a follower that was here before at an unknown time: it may have missed anything.
 const AfterUnknown = math.MaxUint64
 
-// Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until ctx
-// is done; the channel is then closed. An entry with Gap set follows after others were left out; if they were left out before
-// the first, it comes at once and has no event. Other nodes tell theirs once they have heard of the first follower here.
+// Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until
+// ctx is done; the channel is then closed. An entry with Gap set follows after others were left out; if they were left
+// out before the first, it comes at once and has no event. Other nodes tell theirs once they have heard of the first
+// follower here.
 func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (<-chan Streamed, error) {
 	f, first, err := s.stream.join(ctx, c, after)
 	if err != nil {
@@ -124,7 +125,9 @@ func (s *stream) join(ctx context.Context, c Caller, after uint64) (f *follower,
 		return nil, false, errStopping
 	}
 	if len(s.followers) >= maxFollowers {
-		return nil, false, &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many event streams are open", RetryAfter: time.Second}
+		return nil, false, &lessor.Error{
+			Code: lessor.CodeRateLimited, Detail: "too many event streams are open", RetryAfter: time.Second,
+		}
 	}
 	f = &follower{tenant: c.Tenant}
 	s.catchUp(f, after)

@@ -14,7 +14,8 @@ import (
 
 var errOtherTenant = &lessor.Error{Code: lessor.CodeForbidden, Detail: "this token is for another tenant"}
 
-// within returns the tenant that a caller's question is about: its own if it is walled in, else the one it names, if any.
+// within returns the tenant that a caller's question is about: its own if it is walled in, else the one it names, if
+// any.
 func (c Caller) within(asked *lessor.TenantID) (*lessor.TenantID, error) {
 	if c.Tenant == nil {
 		return asked, nil
@@ -34,7 +35,7 @@ func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
 	return v
 }
 
-// enact brings the order of turns along with a policy.
+// applyPolicy brings the order of turns along with a policy.
 func (l *loop) applyPolicy(f *fold.Fold, p rules.Policy) {
 	if p.Class == "" {
 		f.Index.SetTenant(p.Tenant, l.policy(p))
@@ -43,8 +44,11 @@ func (l *loop) applyPolicy(f *fold.Fold, p rules.Policy) {
 	f.Index.SetClass(p.Tenant, p.Class, l.policy(p))
 }
 
-// setPolicy stores what was asked for a tenant or a class, under the gate, so that every grant after the commit obeys it.
-func (s *Scheduler) setPolicy(ctx context.Context, c Caller, next rules.Policy, object string, show func(l *loop) any) error {
+// setPolicy stores what was asked for a tenant or a class, under the gate, so that every grant after the commit obeys
+// it.
+func (s *Scheduler) setPolicy(
+	ctx context.Context, c Caller, next rules.Policy, object string, show func(l *loop) any,
+) error {
 	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
@@ -65,7 +69,9 @@ func objectOf(p rules.Policy) string {
 }
 
 // SetTenant stores a tenant's weight, cap and pause.
-func (s *Scheduler) SetTenant(ctx context.Context, c Caller, id lessor.TenantID, ask lessor.TenantAsk) (shown lessor.Tenant, err error) {
+func (s *Scheduler) SetTenant(
+	ctx context.Context, c Caller, id lessor.TenantID, ask lessor.TenantAsk,
+) (shown lessor.Tenant, err error) {
 	if !c.sees(id) {
 		return shown, errOtherTenant
 	}
@@ -81,7 +87,9 @@ func (s *Scheduler) SetTenant(ctx context.Context, c Caller, id lessor.TenantID,
 }
 
 // SetClass stores the weight, cap and pause of a tenant's fairness class.
-func (s *Scheduler) SetClass(ctx context.Context, c Caller, id lessor.TenantID, class string, ask lessor.TenantAsk) (shown lessor.Class, err error) {
+func (s *Scheduler) SetClass(
+	ctx context.Context, c Caller, id lessor.TenantID, class string, ask lessor.TenantAsk,
+) (shown lessor.Class, err error) {
 	if !c.sees(id) {
 		return shown, errOtherTenant
 	}
@@ -96,8 +104,8 @@ func (s *Scheduler) SetClass(ctx context.Context, c Caller, id lessor.TenantID, 
 	return shown, err
 }
 
-// Tenants lists tenants by id, the largest first, and the cursor of the next page ("" at the end). A tenant has no time of its own: ids
-// that are made by time are newest first then.
+// Tenants lists tenants by id, the largest first, and the cursor of the next page ("" at the end). A tenant has no time
+// of its own: ids that are made by time are newest first then.
 func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after string) ([]lessor.Tenant, string, error) {
 	if err := rules.CheckLimit(limit); err != nil {
 		return nil, "", err
@@ -120,7 +128,9 @@ func (s *Scheduler) Tenants(ctx context.Context, c Caller, limit int, after stri
 		if err != nil {
 			return nil, "", rules.BadCursor()
 		}
-		i, found := slices.BinarySearchFunc(all, u, func(a lanes.Account, u lessor.UUID) int { return newest(a.Tenant.UUID, u) })
+		i, found := slices.BinarySearchFunc(all, u, func(a lanes.Account, u lessor.UUID) int {
+			return newest(a.Tenant.UUID, u)
+		})
 		if found {
 			i++
 		}
@@ -150,7 +160,9 @@ func (s *Scheduler) Classes(ctx context.Context, c Caller, id lessor.TenantID) (
 }
 
 // Class returns one class of a tenant; one that was never seen has the defaults.
-func (s *Scheduler) Class(ctx context.Context, c Caller, id lessor.TenantID, class string) (shown lessor.Class, err error) {
+func (s *Scheduler) Class(
+	ctx context.Context, c Caller, id lessor.TenantID, class string,
+) (shown lessor.Class, err error) {
 	if !c.sees(id) {
 		return shown, errOtherTenant
 	}

@@ -108,7 +108,9 @@ func TestPausedTenantGetsNothingUntilItIsResumed(t *testing.T) {
 func TestManifestStoresAllOrNothing(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		apply := func(edit func(*lessor.Manifest), ids ...string) (lessor.Applied, error) {
-			m := lessor.Manifest{ModuleID: new("books"), Version: new("1"), TenantID: new(tenantA.String()), Prune: new(true)}
+			m := lessor.Manifest{
+				ModuleID: new("books"), Version: new("1"), TenantID: new(tenantA.String()), Prune: new(true),
+			}
 			for _, id := range ids {
 				m.Jobs = append(m.Jobs, interval(id, 60, nil))
 			}
@@ -202,7 +204,9 @@ func errOf[T any](_ T, err error) error { return err }
 func TestRunsArePagedInOneOrder(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 10, func(e *lessor.Envelope) {
-			e.Circuit, e.MaxAttempts = &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: new(int64(25))}, new(int64(1))
+			e.Circuit, e.MaxAttempts = &lessor.CircuitAsk{
+				Failures: new(int64(1)), CooldownSeconds: new(int64(25)),
+			}, new(int64(1))
 		}))
 		for range 4 {
 			w.submit(nil)

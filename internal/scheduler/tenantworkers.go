@@ -6,14 +6,14 @@ import (
 	"lessor"
 )
 
-// crew is the workers that call with the tokens of one tenant, or with none of a tenant.
+// tenantWorkers is the workers that call with the tokens of one tenant, or with none of a tenant.
 type tenantWorkers struct {
 	workers recent[seenWorker]
 	types   recent[struct{}] // that any of them asked for
 	all     lessor.Instant   // when one last asked for all types, or for one that is not kept any more
 }
 
-// sighting is what is known of one worker.
+// seenWorker is what is known of one worker.
 type seenWorker struct {
 	agent string
 	all   lessor.Instant // when it last asked for all types
@@ -22,7 +22,7 @@ type seenWorker struct {
 	noted lessor.Instant
 }
 
-// askedType is a type that a worker asked for. Its name is kept once for the whole crew.
+// askedType is a type that a worker asked for. Its name is kept once for all workers of the tenant.
 type askedType struct {
 	*seen[struct{}]
 	at lessor.Instant
@@ -31,7 +31,8 @@ type askedType struct {
 // lately reports whether something that happened at an instant still counts.
 func lately(at, now lessor.Instant) bool { return at != 0 && now.Sub(at) <= workerLife }
 
-// asks reports whether a worker of the crew asked for a type lately. A crew that asks for more types than are kept asks for all.
+// asks reports whether a worker of the tenant asked for a type lately. A tenant that asks for more types than are kept
+// asks for all.
 func (c *tenantWorkers) asks(typ string, now lessor.Instant) bool {
 	if c == nil {
 		return false
@@ -40,7 +41,8 @@ func (c *tenantWorkers) asks(typ string, now lessor.Instant) bool {
 	return lately(c.all, now) || t != nil && lately(t.at, now)
 }
 
-// dropType forgets the type that was asked for least recently. If that was lately, it is no longer known who asks for what.
+// dropType forgets the type that was asked for least recently. If that was lately, it is no longer known who asks for
+// what.
 func (c *tenantWorkers) dropType(now lessor.Instant) {
 	if old := c.types.oldest(); lately(old.at, now) {
 		c.all = max(c.all, old.at)
@@ -48,7 +50,8 @@ func (c *tenantWorkers) dropType(now lessor.Instant) {
 	c.types.drop()
 }
 
-// setBack counts what was seen on a clock that was ahead as seen now: it would count as seen lately until the clock comes there again.
+// setBack counts what was seen on a clock that was ahead as seen now: it would count as seen lately until the clock
+// comes there again.
 func (c *tenantWorkers) setBack(now lessor.Instant) {
 	c.all = min(c.all, now)
 	c.types.setBack(now)

@@ -22,13 +22,17 @@ func (s *Scheduler) Trigger(ctx context.Context, c Caller, id string) (run lesso
 }
 
 // Backfill makes the jobs of past ticks that have none, and returns how many it made.
-func (s *Scheduler) Backfill(ctx context.Context, c Caller, id string, from, to lessor.Instant) (created int, err error) {
+func (s *Scheduler) Backfill(
+	ctx context.Context, c Caller, id string, from, to lessor.Instant,
+) (created int, err error) {
 	_, err = s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
 		ticks, err := rules.Backfill(ticker(d), from, to, p.now)
 		if err != nil {
 			return err
 		}
-		known, err := p.tx.TickList(ctx, TickQuery{Definition: id, Tenant: d.Tenant, From: from, To: to, Limit: maxTicks})
+		known, err := p.tx.TickList(
+			ctx, TickQuery{Definition: id, Tenant: d.Tenant, From: from, To: to, Limit: maxTicks},
+		)
 		if err != nil {
 			return err
 		}
@@ -42,7 +46,9 @@ func (s *Scheduler) Backfill(ctx context.Context, c Caller, id string, from, to 
 			}
 		}
 		created = len(specs)
-		p.audit(c, "definition.backfilled", "definition/"+id, nil, map[string]any{"from": from, "to": to, "created": created})
+		p.audit(c, "definition.backfilled", "definition/"+id, nil, map[string]any{
+			"from": from, "to": to, "created": created,
+		})
 		if err := p.store(ctx, specs); err != nil {
 			return err
 		}
@@ -74,7 +80,9 @@ func (s *Scheduler) NextTicks(ctx context.Context, c Caller, id string, count in
 }
 
 // Ticks lists what became of a definition's ticks, oldest first, and the cursor of the next page ("" at the end).
-func (s *Scheduler) Ticks(ctx context.Context, c Caller, id string, f lessor.TickFilter) ([]lessor.Tick, string, error) {
+func (s *Scheduler) Ticks(
+	ctx context.Context, c Caller, id string, f lessor.TickFilter,
+) ([]lessor.Tick, string, error) {
 	after, err := rules.CheckTicks(f)
 	if err != nil {
 		return nil, "", err

@@ -11,8 +11,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestNodesTickTogetherOnce has three nodes on one database, of which one stops and starts again all the time: every tick of every
-// definition is told once.
+// TestNodesTickTogetherOnce has three nodes on one database, of which one stops and starts again all the time: every
+// tick of every definition is told once.
 func TestNodesTickTogetherOnce(t *testing.T) {
 	url := pool.Database(t)
 	cfg := config()
@@ -61,8 +61,8 @@ func TestNodesTickTogetherOnce(t *testing.T) {
 	}
 }
 
-// TestNodesShareACircuit has attempts fail on both of two nodes at once: no failure is lost, the circuit opens once for both, and one
-// job is tried.
+// TestNodesShareACircuit has attempts fail on both of two nodes at once: no failure is lost, the circuit opens once for
+// both, and one job is tried.
 func TestNodesShareACircuit(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
 	ws[0].put(interval("sync.crm", 3600, func(e *lessor.Envelope) {
@@ -120,8 +120,8 @@ func TestNodesShareACircuit(t *testing.T) {
 	}
 }
 
-// TestRacingNodesObeyPauseAndCaps changes caps and pauses on both nodes while both grant: after each change has been acknowledged no grant
-// breaks it.
+// TestRacingNodesObeyPauseAndCaps changes caps and pauses on both nodes while both grant: after each change has been
+// acknowledged no grant breaks it.
 func TestRacingNodesObeyPauseAndCaps(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
 	ws[0].flood(tenantA, 3000, nil)

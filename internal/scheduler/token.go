@@ -43,7 +43,7 @@ func (s *Scheduler) DeleteToken(ctx context.Context, c Caller, id lessor.TokenID
 // The sessions of one token are one setting, which goes with the token.
 func sessionsName(id lessor.TokenID) string { return "sessions/" + id.String() }
 
-// BeginSession keeps that somebody logged in with a token, and for how long.
+// BeginSession stores a session that began with a token, and how long it lasts.
 func (s *Scheduler) BeginSession(ctx context.Context, id lessor.TokenID, key [32]byte, life time.Duration) error {
 	return s.changeSessions(ctx, id, func(all []rules.Session, now lessor.Instant) []rules.Session {
 		return rules.BeginSession(all, rules.Session{Key: key, Until: now.Add(life)}, now)
@@ -52,11 +52,15 @@ func (s *Scheduler) BeginSession(ctx context.Context, id lessor.TokenID, key [32
 
 // EndSession forgets a session. One that is not there is no error.
 func (s *Scheduler) EndSession(ctx context.Context, id lessor.TokenID, key [32]byte) error {
-	return s.changeSessions(ctx, id, func(all []rules.Session, _ lessor.Instant) []rules.Session { return rules.EndSession(all, key) })
+	return s.changeSessions(ctx, id, func(all []rules.Session, _ lessor.Instant) []rules.Session {
+		return rules.EndSession(all, key)
+	})
 }
 
 // changeSessions decides under the gate, so that two nodes do not overwrite each other's.
-func (s *Scheduler) changeSessions(ctx context.Context, id lessor.TokenID, fn func([]rules.Session, lessor.Instant) []rules.Session) error {
+func (s *Scheduler) changeSessions(
+	ctx context.Context, id lessor.TokenID, fn func([]rules.Session, lessor.Instant) []rules.Session,
+) error {
 	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
@@ -70,7 +74,9 @@ func (s *Scheduler) changeSessions(ctx context.Context, id lessor.TokenID, fn fu
 }
 
 // Session returns until when a session lasts; false if there is none.
-func (s *Scheduler) Session(ctx context.Context, id lessor.TokenID, key [32]byte) (until lessor.Instant, found bool, err error) {
+func (s *Scheduler) Session(
+	ctx context.Context, id lessor.TokenID, key [32]byte,
+) (until lessor.Instant, found bool, err error) {
 	err = s.view(ctx, "load sessions", func(v View) error {
 		raw, err := v.Setting(ctx, sessionsName(id))
 		for _, one := range decodeSessions(raw) {
@@ -97,7 +103,9 @@ func encodeSessions(all []rules.Session) (raw []byte) {
 
 func decodeSessions(raw []byte) (all []rules.Session) {
 	for ; len(raw) >= sessionSize; raw = raw[sessionSize:] {
-		all = append(all, rules.Session{Key: [32]byte(raw[:32]), Until: lessor.Instant(binary.BigEndian.Uint64(raw[32:]))})
+		all = append(
+			all, rules.Session{Key: [32]byte(raw[:32]), Until: lessor.Instant(binary.BigEndian.Uint64(raw[32:]))},
+		)
 	}
 	return all
 }

@@ -164,7 +164,9 @@ func TestSameKeySubmittedAtOnceIsOneJob(t *testing.T) {
 
 func TestBatchIsStoredWholeOrNotAtAll(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
-		good, bad := lessor.Submission{Type: new("generic")}, lessor.Submission{Type: new("generic"), Priority: new("urgent")}
+		good, bad := lessor.Submission{Type: new("generic")}, lessor.Submission{
+			Type: new("generic"), Priority: new("urgent"),
+		}
 		_, err := w.SubmitBatch(w.ctx, anybody, []lessor.Submission{good, good, bad})
 		e := w.wantCode(err, lessor.CodeInvalidValue)
 		if len(e.Fields) != 1 || e.Fields[0].Field != "jobs[2].priority" {

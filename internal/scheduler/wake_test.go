@@ -143,7 +143,8 @@ func ofTenant(n byte, lock string) func(*lessor.Submission) {
 	}
 }
 
-// TestManyWokenAtOnceAreTriedInTurns has more requests woken than one pass may look at: all are tried, in several passes.
+// TestManyWokenAtOnceAreTriedInTurns has more requests woken than one pass may look at: all are tried, in several
+// passes.
 func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const crowd = 250

@@ -89,7 +89,8 @@ func (s *Scheduler) Outcome(ctx context.Context, id lessor.JobID, fence int64) (
 	return o, err
 }
 
-// Watch holds live leases until an instant each: they do not end before it by themselves. Those that are over are left out.
+// Watch holds live leases until an instant each: they do not end before it by themselves. Those that are over are left
+// out.
 func (s *Scheduler) Watch(ctx context.Context, until map[lessor.LeaseID]lessor.Instant) error {
 	return s.mark(ctx, until, func(p *pass, h *rules.Held) []rules.Note {
 		h.WatchUntil = until[h.ID]
@@ -109,7 +110,9 @@ func (s *Scheduler) Reattach(ctx context.Context, found ...lessor.LeaseID) error
 }
 
 // mark changes live leases, and what the record says about them.
-func (s *Scheduler) mark(ctx context.Context, ids map[lessor.LeaseID]lessor.Instant, change func(p *pass, h *rules.Held) []rules.Note) error {
+func (s *Scheduler) mark(
+	ctx context.Context, ids map[lessor.LeaseID]lessor.Instant, change func(p *pass, h *rules.Held) []rules.Note,
+) error {
 	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		all := make([]lessor.LeaseID, 0, len(ids))
 		for id := range ids {
@@ -149,7 +152,7 @@ func (s *Scheduler) EndDead(ctx context.Context, c Caller, id lessor.LeaseID, re
 	return s.endOne(ctx, c, ending{id: id, end: end})
 }
 
-// Conclude ends a lease as the exit record of its command says, for a command that ended while nobody looked.
+// Conclude ends a lease as the exit record of its command says, for a command that ended while no monitor ran.
 func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d lessor.Completion) error {
 	end, report, err := rules.Completion(&d, "")
 	if err != nil {
@@ -159,8 +162,11 @@ func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d
 	return s.endOne(ctx, c, ending{id: id, end: end, report: report})
 }
 
-// Resume makes a new job from one that failed for good, or whose command was found dead, with its payload and, if asked for, its last checkpoint.
-func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromCheckpoint bool) (next lessor.JobID, err error) {
+// Resume makes a new job from one that failed for good, or whose command was found dead, with its payload and, if asked
+// for, its last checkpoint.
+func (s *Scheduler) Resume(
+	ctx context.Context, c Caller, id lessor.JobID, fromCheckpoint bool,
+) (next lessor.JobID, err error) {
 	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
 		if err != nil {
@@ -185,7 +191,9 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id lessor.JobID, fromC
 		}
 		spec.ID, spec.Actor = lessor.JobID{UUID: newUUID()}, c.Actor
 		next = spec.ID
-		p.audit(c, "job.resumed", "job/"+id.String(), nil, map[string]any{"newJobId": next, "fromCheckpoint": fromCheckpoint})
+		p.audit(c, "job.resumed", "job/"+id.String(), nil, map[string]any{
+			"newJobId": next, "fromCheckpoint": fromCheckpoint,
+		})
 		if err := p.store(ctx, []*rules.Spec{spec}); err != nil {
 			return err
 		}

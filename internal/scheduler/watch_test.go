@@ -157,7 +157,9 @@ func TestFoundDeadGoesByTheReasonNotByTheErrorText(t *testing.T) {
 					err = w.EndDead(w.ctx, anybody, g.Lease.ID, rules.DeathHeartbeatStopped)
 				} else {
 					err = w.Complete(w.ctx, anybody, g.Lease.ID, lessor.Completion{
-						WorkerID: new("worker-1"), Status: new("failed"), Error: new(string(rules.DeathHeartbeatStopped)),
+						WorkerID: new("worker-1"), Status: new("failed"), Error: new(
+							string(rules.DeathHeartbeatStopped),
+						),
 					})
 				}
 				if err != nil {

@@ -15,7 +15,10 @@ func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 		if err != nil {
 			return err
 		}
-		in := rules.WhyInputs{Standing: st, Now: p.now, Serving: p.serving, Draining: p.l.settings.Draining, Capacity: p.l.capacity(p.now)}
+		in := rules.WhyInputs{
+			Standing: st, Now: p.now, Serving: p.serving, Draining: p.l.settings.Draining,
+			Capacity: p.l.capacity(p.now),
+		}
 		if st.Place == rules.InQueue {
 			if err := p.whyQueued(ctx, st, &in); err != nil {
 				return err

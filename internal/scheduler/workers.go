@@ -12,8 +12,9 @@ import (
 	"lessor/internal/rules"
 )
 
-// Workers and the types that they ask for are remembered for as long as they are shown, and no more of them than this: a caller can make
-// up as many as it likes. When there are too many, the tenant that has most forgets those that it has not seen for longest.
+// Workers and the types that they ask for are remembered for as long as they are shown, and no more of them than this:
+// a caller can make up as many as it likes. When there are too many, the tenant that has most forgets those that it has
+// not seen for longest.
 const (
 	workerLife   = 5 * time.Minute
 	maxWorkers   = 20_000
@@ -25,14 +26,14 @@ const (
 	noteEvery = 10 * time.Second
 )
 
-// workers remembers who asked for work or beat lately: on this node, and what other nodes told. A worker is known by its name within
-// the tenant of its token (zero = of none), since two tenants may use one name.
+// workers remembers who asked for work or beat lately: on this node, and what other nodes told. A worker is known by
+// its name within the tenant of its token (zero = of none), since two tenants may use one name.
 type workers struct {
 	mu     sync.Mutex
 	own    map[lessor.TenantID]*tenantWorkers
 	others map[lessor.TenantID]*tenantWorkers
-	names  int            // in all crews
-	types  int            // in all crews
+	names  int            // of all tenants
+	types  int            // of all tenants
 	last   lessor.Instant // when any was seen
 	seed   maphash.Seed   // of what a worker asks for
 }
@@ -47,20 +48,20 @@ func (w *workers) beat(c Caller, worker string, now lessor.Instant) {
 func (w *workers) asked(c Caller, a rules.Ask, kind string, now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	crew, s := w.note(c, a.Worker, now)
+	of, s := w.note(c, a.Worker, now)
 	asked := maphash.String(w.seed, kind)
 	if s.asked == asked && now.Sub(s.noted).Abs() < noteEvery {
 		return
 	}
 	s.asked, s.noted = asked, now
 	if len(a.Types) == 0 {
-		s.all, crew.all = now, now
+		s.all, of.all = now, now
 	}
 	for _, typ := range a.Types {
-		t := crew.types.see(typ, now)
+		t := of.types.see(typ, now)
 		if t == nil {
-			w.roomForType(crew, now)
-			t = crew.types.add(typ, now)
+			w.roomForType(of, now)
+			t = of.types.add(typ, now)
 		}
 		s.ask(t, now)
 	}
@@ -84,19 +85,19 @@ func (w *workers) note(c Caller, worker string, now lessor.Instant) (*tenantWork
 	return of, &s.is
 }
 
-// setBack counts sightings on a clock that was ahead as of now.
+// setBack counts workers that were seen on a clock that was ahead as seen now.
 func (w *workers) setBack(now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = min(w.last, now)
-	for _, crews := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
-		for _, c := range crews {
+	for _, tenants := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
+		for _, c := range tenants {
 			c.setBack(now)
 		}
 	}
 }
 
-// form begins a crew, and forgets those of which nobody was seen for long.
+// form begins a tenant's entry, and forgets those of which no worker was seen for long.
 func (w *workers) form(space lessor.TenantID, now lessor.Instant) *tenantWorkers {
 	if w.own == nil {
 		w.own, w.seed = map[lessor.TenantID]*tenantWorkers{}, maphash.MakeSeed()
@@ -112,7 +113,7 @@ func (w *workers) form(space lessor.TenantID, now lessor.Instant) *tenantWorkers
 	return c
 }
 
-// roomForWorker makes room for a name that is new to its crew.
+// roomForWorker makes room for a name that is new to its tenant.
 func (w *workers) roomForWorker(c *tenantWorkers, now lessor.Instant) {
 	for old := c.workers.oldest(); old != nil && !lately(old.at, now); old = c.workers.oldest() {
 		c.workers.drop()
@@ -128,7 +129,7 @@ func (w *workers) roomForWorker(c *tenantWorkers, now lessor.Instant) {
 	w.names++
 }
 
-// roomForType makes room for a type that is new to its crew.
+// roomForType makes room for a type that is new to its tenant.
 func (w *workers) roomForType(c *tenantWorkers, now lessor.Instant) {
 	if c.types.len() >= maxTypesOf {
 		c.dropType(now)
@@ -149,12 +150,13 @@ func (w *workers) largest(size func(*tenantWorkers) int) (most *tenantWorkers) {
 	return most
 }
 
-// asks reports whether somebody asked lately for a type of a tenant's jobs: with a token of the tenant, or with one of none.
+// asks reports whether a worker asked lately for a type of a tenant's jobs: with a token of the tenant, or with one of
+// none.
 func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, crews := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
-		if crews[lessor.TenantID{}].asks(typ, now) || crews[tenant].asks(typ, now) {
+	for _, tenants := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
+		if tenants[lessor.TenantID{}].asks(typ, now) || tenants[tenant].asks(typ, now) {
 			return true
 		}
 	}
@@ -163,8 +165,8 @@ func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) b
 
 // each calls fn with those seen lately on any node, each once: as the node knows it that saw it last.
 func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[seenWorker])) {
-	visit := func(crews, beside map[lessor.TenantID]*tenantWorkers, wins func(s, o *seen[seenWorker]) bool) {
-		for space, c := range crews {
+	visit := func(tenants, beside map[lessor.TenantID]*tenantWorkers, wins func(s, o *seen[seenWorker]) bool) {
+		for space, c := range tenants {
 			c.workers.each(func(s *seen[seenWorker]) bool {
 				other := beside[space].find(s.name)
 				if lately(s.at, now) && (other == nil || wins(s, other)) {
@@ -192,7 +194,9 @@ func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, err
 			}
 			h := l.fold.Holds(k)
 			list = append(list, lessor.Worker{
-				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.Leases, Units: h.Units, Types: w.is.asksFor(now), Agent: w.is.agent,
+				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.Leases, Units: h.Units, Types: w.is.asksFor(
+					now,
+				), Agent: w.is.agent,
 			})
 		})
 	})
