@@ -57,7 +57,8 @@ func findLoss(path string, c claim) (missing string, err error) {
 	switch state {
 	case logMissing:
 		return fmt.Sprintf("the write-ahead log (%s) was removed or emptied. If another program (such as sqlite3)"+
-			" has opened the database since the server ended, it may have moved the log into the database, and nothing is lost",
+			" has opened the database since the server ended, it may have moved the log into the database, and"+
+			" nothing is lost",
 			path+walSuffix), nil
 	case logDamaged:
 		return fmt.Sprintf("the write-ahead log (%s) is damaged, or it is another one", path+walSuffix), nil
