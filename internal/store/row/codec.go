@@ -1,8 +1,7 @@
 // Package row declares each row of the stores once: its columns, in order, and the field of the Go value that each one
 // holds. A declaration is a function that passes a value's fields to a Codec, column by column. The same function
-// writes a row, reads it, and lists its columns, so names, order and types cannot disagree between the two stores.
-//
-// TestRowsComeBack writes and reads rows by them.
+// writes a row, reads it, and lists its columns, so names, order and types cannot disagree between the two stores
+// (TestRowsComeBack).
 //
 // A declaration does not name a table: the columns of a turn stand in five of them. Where the two databases store a
 // value differently, the declaration says so. To add a column, add its line here and a migration to each store;

@@ -66,7 +66,8 @@ func roundTrip[T any](t *testing.T, declare func(*Codec, *T), values ...T) {
 				t.Errorf("writing changed the value (-before +after):\n%s", d)
 			}
 			if string(row.kinds) != Kinds(declare) {
-				t.Errorf("wrote columns of the kinds %s, listed are %s (%s)", row.kinds, Kinds(declare), Columns(declare))
+				t.Errorf("wrote columns of the kinds %s, listed are %s: %s", row.kinds, Kinds(declare),
+					Columns(declare))
 			}
 			var got T
 			declare(from, &got)
