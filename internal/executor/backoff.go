@@ -9,18 +9,18 @@ import (
 	"lessor"
 )
 
-// Between tries of a Runner that could not start a job: soon again for what passes by itself, and hardly ever where a
-// person has to make room.
+// The pauses of a Runner that could not start a job: short at first, for problems that pass by themselves, and long
+// when a person has to act.
 const (
 	firstBackOff = time.Second
 	maxBackOff   = time.Minute
-	// saidFor is how long a reason that was logged is not logged again.
+	// saidFor is how long the same reason is not logged again.
 	saidFor = 10 * time.Minute
-	// maxHeldDelay bounds for how long a job is left alone whose folder stays held.
+	// maxHeldDelay bounds the delay of a job whose folder stays locked.
 	maxHeldDelay = 5 * time.Minute
 )
 
-// trouble is what keeps a Runner from starting jobs. It is guarded by Runner.mu.
+// trouble records why a Runner cannot start jobs. Guarded by Runner.mu.
 type trouble struct {
 	failures int  // in a row; 0 = none
 	trying   bool // a job was asked for since the last of them
@@ -30,8 +30,8 @@ type trouble struct {
 	held     map[lessor.JobID]int
 }
 
-// ready waits while jobs cannot be started, and reports whether one may be asked for. Whoever could not start the last
-// asks for one at a time, and only when there is room for its files.
+// ready waits while jobs cannot be started, and reports whether the Runner may request one. After a failure the
+// Runner requests one job at a time, and only when there is space for its files.
 func (r *Runner) ready(ctx context.Context) (most int, ok bool) {
 	r.mu.Lock()
 	failures := r.trouble.failures
@@ -59,8 +59,8 @@ func (r *Runner) ready(ctx context.Context) (most int, ok bool) {
 	return 1, true
 }
 
-// cannotStart notes that a job could not be started, which is no fault of the job. The log hears of it once: on
-// standard error, since the disk may be full.
+// cannotStart records that a job could not be started, which is not the fault of the job. It is logged once, on
+// standard error, because the disk may be full.
 func (r *Runner) cannotStart(err error) {
 	text := err.Error()
 	reason := text[strings.LastIndex(text, ": ")+1:] // without the path, which differs from job to job
@@ -96,8 +96,8 @@ func (r *Runner) started(id lessor.JobID) {
 	}
 }
 
-// heldDelay returns for how long a job is left alone whose folder is held: longer each time, since nothing but its end
-// frees it.
+// heldDelay returns the delay of a job whose folder is locked. It grows each time, because only the end of the
+// earlier attempt frees the folder.
 func (r *Runner) heldDelay(id lessor.JobID) (delay time.Duration, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Runner) heldDelay(id lessor.JobID) (delay time.Duration, first bool) {
 	return min(releaseDelay<<min(n, 10), maxHeldDelay), n == 0
 }
 
-// giveBack releases a lease whose job could not be started because of err. If that fails it runs out by itself.
+// giveBack releases a lease whose job could not be started because of err. If the release fails, the lease expires.
 func (r *Runner) giveBack(ctx context.Context, g lessor.Grant, err error) {
 	log := r.cfg.Log.With("job_id", g.Job.ID.String(), "attempt", g.Job.Attempt)
 	release := lessor.Release{

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// groupPoll is how often a command that was told to end is looked at.
+	// groupPoll is how often the group of a stopped command is checked.
 	groupPoll = 20 * time.Millisecond
-	// drainOutput is how long output is still read after a command has ended. Only a process that left its group can
-	// hold it open for longer.
+	// drainOutput is how long output is still read after a command has ended. Only a process that left the group can
+	// keep it open for longer.
 	drainOutput = time.Second
 )
 
@@ -28,8 +28,8 @@ type child struct {
 	pumps sync.WaitGroup
 }
 
-// argv returns what is started. Limits are set by a shell that then becomes the command: a process cannot set them for
-// another before it begins.
+// argv returns the program to start. A shell sets the limits and then becomes the command, because a process cannot
+// set them for another one before it starts.
 func (t Task) argv() []string {
 	argv := t.Command
 	if t.Shell {
@@ -51,7 +51,7 @@ func (t Task) argv() []string {
 // startChild starts the command of o in its folder.
 func startChild(f *sentinel.Folder, o order, environ []string, out, errs *output) (*child, error) {
 	argv := o.Task.argv()
-	c := &child{cmd: exec.Command(argv[0], argv[1:]...)} //nolint:noctx // it outlives contexts: told to end by end, never by a bare SIGKILL
+	c := &child{cmd: exec.Command(argv[0], argv[1:]...)} //nolint:noctx // end stops it, not a context
 	c.cmd.Dir = f.Path()
 	c.cmd.Env = append(allowed(environ, o.Task.Env), variables(f, o.Grant)...)
 	ownGroup(c.cmd)
@@ -100,8 +100,8 @@ func closeAll(files []*os.File) error {
 	return err
 }
 
-// wait returns when the command and all its output have ended. When stop is done, the command's group is asked to end,
-// and ended after grace.
+// wait returns when the command and all its output have ended. When stop is done, it sends SIGTERM to the group of
+// the command, and SIGKILL after grace.
 func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState {
 	ended := make(chan struct{})
 	go func() {
@@ -123,7 +123,8 @@ func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState
 	return c.cmd.ProcessState
 }
 
-// end asks the group to end, and ends it after grace. A shell often ends before what it runs: the grace is for all.
+// end sends SIGTERM to the group and SIGKILL after grace. A shell often ends before its commands, so the grace is for
+// the whole group.
 func (c *child) end(ended <-chan struct{}, grace time.Duration) {
 	terminate(c.cmd.Process)
 	over := time.NewTimer(grace)

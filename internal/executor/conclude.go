@@ -7,8 +7,8 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// conclude reports the end of a job whose shim was killed before it could, from its exit record. If there is none the
-// lease runs out, and the job is tried again.
+// conclude reports the end of a job from its exit record, if the shim was killed before it could report. Without an
+// exit record the lease expires and the job is tried again.
 func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	f, err := r.w.Folder(lease.JobID)
 	if err != nil {
@@ -17,7 +17,7 @@ func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	defer func() { _ = f.Close() }() // nothing is written through it
 	lock, err := f.Lock()
 	if err != nil || lock == nil {
-		return // somebody is at work here
+		return // an attempt is running here
 	}
 	defer func() { _ = lock.Close() }() // it gives the lock back
 	exit, err := f.Exit()

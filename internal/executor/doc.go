@@ -5,7 +5,7 @@
 //
 //	lessor work ──starts──► shim ──owns──► command (its own process group)
 //	                         │
-//	                         ├─ .sentinel.json every interval       the pulse: somebody is there
+//	                         ├─ .sentinel.json every interval       the pulse: the shim is alive
 //	                         ├─ lease heartbeats                    the beat: the lease goes on
 //	                         ├─ stdout.log, stderr.log, up to a cap
 //	                         └─ .exit.json, then complete or fail   for as long as it takes
@@ -24,9 +24,9 @@
 //     (TestFullDiskCostsJobsNothing). If an earlier attempt holds its folder, the server raises hung
 //     (TestFrozenShimIsHung).
 //
-// What it does not: kill a command whose shim was killed with SIGKILL. The command is an orphan then, fenced by its
-// lost lease; nobody keeps its process id.
+// It does not kill a command whose shim was killed with SIGKILL. Such a command is an orphan, fenced by its lost
+// lease; no process id is stored.
 //
-// Inside a job `lessor beat` and `lessor progress` leave small files in the folder, which the shim looks for a few
-// times a second. Files need no address, outlive both sides, and cannot block either.
+// Inside a job, `lessor beat` and `lessor progress` write small files into the folder, which the shim checks a few
+// times per second. Files need no address, outlive both sides, and cannot block either.
 package executor

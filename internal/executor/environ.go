@@ -10,8 +10,8 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// usual are the variables that every command gets. Nothing else of the Runner's environment reaches it: that may hold
-// the token, and what others exported.
+// usual are the variables that every command gets. No other variable of the Runner reaches it, because its
+// environment may hold the token and other secrets.
 var usual = []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}
 
 // network are the variables that the shim needs to reach the server as the Runner does.
@@ -27,7 +27,7 @@ func allowed(environ, names []string) []string {
 	})
 }
 
-// variables are what a command is told about its job.
+// variables are the variables that describe the job to its command.
 func variables(f *sentinel.Folder, g lessor.Grant) []string {
 	return []string{
 		"LESSOR_JOB_ID=" + g.Job.ID.String(),
@@ -40,7 +40,7 @@ func variables(f *sentinel.Folder, g lessor.Grant) []string {
 	}
 }
 
-// sessionID is the payload's session_id, if that can name a file, else the job's id.
+// sessionID returns the session_id of the payload if it can name a file, else the id of the job.
 func sessionID(j lessor.Job) string {
 	var payload struct {
 		SessionID any `json:"session_id"`

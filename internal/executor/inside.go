@@ -12,8 +12,8 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// A command speaks to its shim through these files, each replaced whole. They are three so that none hides another that
-// was not yet looked at.
+// A command sends messages to its shim through these files, which are replaced as a whole. There are three, so that
+// no message replaces another kind that was not read yet.
 const (
 	beatName     = ".beat"
 	statusName   = ".status"
@@ -34,10 +34,10 @@ type word struct {
 	Message  *string         `json:"message,omitempty"`
 }
 
-// ErrNoJob says that the caller does not run inside a job.
+// ErrNoJob means that the caller does not run inside a job.
 var ErrNoJob = errors.New("LESSOR_PAYLOAD_FILE is not set: this is for use inside a job of `lessor work`")
 
-// Inside finds the folder of the job that the caller runs in; getenv reads the environment.
+// Inside opens the folder of the job in which the caller runs; getenv reads the environment.
 func Inside(getenv func(string) string) (*sentinel.Folder, error) {
 	payload := getenv("LESSOR_PAYLOAD_FILE")
 	if payload == "" {
@@ -50,7 +50,7 @@ func Inside(getenv func(string) string) (*sentinel.Folder, error) {
 	return f, nil
 }
 
-// SendBeat says that the work moves, and if status is not empty what it does now.
+// SendBeat reports progress, and the status of the work if status is not empty.
 func SendBeat(f *sentinel.Folder, status sentinel.Status) error {
 	if status == "" {
 		return send(f, beatName, word{})
@@ -61,7 +61,8 @@ func SendBeat(f *sentinel.Folder, status sentinel.Status) error {
 	return send(f, statusName, word{Status: status})
 }
 
-// SendProgress says how much of the work is done, 0 to 1, with a message if it is not empty. It is a beat, too.
+// SendProgress reports how much of the work is done, 0 to 1, and a message if it is not empty. It also counts as a
+// beat.
 func SendProgress(f *sentinel.Folder, progress float64, message string) error {
 	g := word{Progress: &progress}
 	if message != "" {

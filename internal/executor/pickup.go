@@ -8,8 +8,8 @@ import (
 	"lessor"
 )
 
-// liveEvery is how often the shims of an earlier Runner are looked for. They tell us nothing, so the folder's lock is
-// all there is to look at.
+// liveEvery is how often the Runner checks for shims of an earlier Runner. It has no connection to them and only sees
+// the locks of their folders.
 const liveEvery = 250 * time.Millisecond
 
 // pickUp counts the commands that an earlier Runner of this name left running, and starts those that it was granted but
@@ -47,8 +47,8 @@ func (r *Runner) countLive(following context.Context) error {
 	return nil
 }
 
-// startGranted starts what was granted and has no folder that knows of it. A folder that does, and is free, is that
-// of a shim that was killed.
+// startGranted starts the granted jobs that have no folder for their lease. An unlocked folder for the lease is that
+// of a killed shim.
 func (r *Runner) startGranted(ctx, following context.Context) error {
 	for lease, err := range r.client.AllLeases(ctx, r.worker) {
 		if err != nil {

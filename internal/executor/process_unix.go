@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// supported says whether commands can be run here.
+// supported returns an error if commands cannot run on this system.
 func supported() error { return nil }
 
-// detach gives a shim a session of its own, so that neither a terminal nor the end of who started it reaches it.
+// detach gives a shim its own session, so that neither a terminal nor the end of the Runner affects it.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// ownGroup gives a command a process group of its own, so that all it starts can be told to end.
+// ownGroup gives a command its own process group, so that all processes that it starts can be signalled.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// inherited returns a file that whoever started us left open for us, and keeps it from what we start.
+// inherited returns a file that the Runner left open for the shim, and does not pass it on to the command.
 func inherited(fd uintptr, name string) *os.File {
 	syscall.CloseOnExec(int(fd))
 	return os.NewFile(fd, name)
@@ -41,8 +41,8 @@ func signalOf(state *os.ProcessState) string {
 	return ""
 }
 
-// lacksResources reports whether a command could not be started for want of what the machine has too little of. That
-// is no fault of the job, and passes.
+// lacksResources reports whether a command could not be started because the machine lacks resources. That is not the
+// fault of the job, and it passes.
 func lacksResources(err error) bool {
 	for _, e := range []syscall.Errno{
 		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT,

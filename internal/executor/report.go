@@ -16,14 +16,14 @@ import (
 const (
 	// maxResult is the largest result that every server takes.
 	maxResult = 256 << 10
-	// lastTry is how long a shim that is told to end still tries to say so.
+	// lastTry is how long a stopped shim still tries to report.
 	lastTry = 5 * time.Second
-	// releaseDelay is how long a job that could not be run here is left alone.
+	// releaseDelay is the delay of a job that could not run here.
 	releaseDelay = 5 * time.Second
 )
 
-// exit says how the command ended. cause is why it was told to end, nil if it was not; state is nil if it never began,
-// and said is the end of its error output, or why it did not begin.
+// exit returns the exit record of the command. cause says why it was stopped, or is nil; state is nil if it never
+// started; said is the end of its error output, or the reason why it did not start.
 func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.Exit {
 	lease := s.order.Grant.Lease
 	e := sentinel.Exit{
@@ -88,8 +88,8 @@ func (s *shim) writeExit(e sentinel.Exit) bool {
 	return err == nil
 }
 
-// report tells the server how the attempt ended, for as long as it takes. If the shim is told to end meanwhile it tries
-// once more: the exit record speaks for it.
+// report reports the end of the attempt to the server, for as long as it takes. A shim that is stopped meanwhile
+// tries once more and leaves the rest to the exit record.
 func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 	said := e.Completion()
 	return s.insist(ctx, func(ctx context.Context) error {
@@ -107,7 +107,7 @@ func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 	})
 }
 
-// release gives the lease back because of err: the job is for somebody else, later.
+// release gives the lease back because of err, so that another worker can run the job later.
 func (s *shim) release(ctx context.Context, err error) error {
 	s.log.Warn("giving the lease back", "reason", err)
 	lease := s.order.Grant.Lease
@@ -119,8 +119,8 @@ func (s *shim) release(ctx context.Context, err error) error {
 	return s.insist(ctx, func(ctx context.Context) error { return s.client.Release(ctx, lease.ID, r) })
 }
 
-// insist makes a call until it is accepted, the lease is over, or the folder is not ours any more, which says the
-// same. After the end of ctx it goes on for lastTry.
+// insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. After the
+// end of ctx it continues for lastTry.
 func (s *shim) insist(ctx context.Context, call func(context.Context) error) error {
 	trying, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

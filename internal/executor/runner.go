@@ -14,13 +14,14 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// Config says which jobs a Runner asks for and how it runs them. Types and Task.Command are required.
+// Config configures a Runner. Types and Task.Command are required.
 type Config struct {
 	// Server, Token and TokenServer reach the server, as for a client. A shim is given all three.
 	Server, Token, TokenServer string
 	// Workspace is the folder in which commands run.
 	Workspace string
-	// Worker is who asks. The workspace's id is added, so that two Runners with one name in two places stay two.
+	// Worker is the worker id. The id of the workspace is added, so that Runners with the same name in two places
+	// differ.
 	Worker string
 	Types  []string
 	// Concurrency is how many commands run at once, counting those that an earlier Runner of this name left running.
@@ -93,14 +94,14 @@ const maxConcurrency = 500
 // Worker is the id under which the Runner asks for jobs.
 func (r *Runner) Worker() string { return r.worker }
 
-// Close lets go of the workspace. Commands go on.
+// Close closes the workspace. Commands continue.
 func (r *Runner) Close() error {
 	r.client.Close()
 	return r.w.Close()
 }
 
-// Run asks for jobs and runs them until ctx is done. Then it asks for no more and returns; the commands go on, and with
-// Wait it first waits for them. It returns an error when the server refuses it.
+// Run requests jobs and runs them until ctx is done. Then it returns, with Wait after all commands have ended;
+// without Wait the commands continue. It returns an error when the server refuses it.
 func (r *Runner) Run(ctx context.Context) error {
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
@@ -162,7 +163,7 @@ func (r *Runner) ask(ctx, following context.Context) error {
 	return nil
 }
 
-// isFinal reports whether asking again cannot help.
+// isFinal reports whether another request would fail in the same way.
 func isFinal(err error) bool {
 	switch lessor.CodeOf(err) {
 	case "", lessor.CodeUnavailable, lessor.CodeInternal, lessor.CodeRateLimited:

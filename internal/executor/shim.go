@@ -16,7 +16,7 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// Why a command is told to end.
+// The causes for which a command is stopped.
 var (
 	errCancelled  = errors.New("the job was cancelled")
 	errLeaseOver  = errors.New("the lease is over")
@@ -26,7 +26,7 @@ var (
 	errNoStart    = errors.New("the command cannot be started here")
 )
 
-// ShimConfig says which job a shim runs and what it was given at its start.
+// ShimConfig configures a shim.
 type ShimConfig struct {
 	// Folder is the job's.
 	Folder string
@@ -58,8 +58,8 @@ type shim struct {
 	news news
 }
 
-// RunShim runs one attempt to its end. It returns when the end is reported, or the lease is over. ctx ends when the
-// shim is told to end: the command is, too, and the lease is given back.
+// RunShim runs one attempt to its end. It returns when the end is reported or the lease is over. When ctx is done, it
+// stops the command and gives the lease back.
 func RunShim(ctx context.Context, cfg ShimConfig) error {
 	f, err := sentinel.OpenFolder(cfg.Folder)
 	if err != nil {
@@ -98,8 +98,8 @@ const (
 	aliveFD = 4 // a pipe whose other end tells the Runner when the shim has ended
 )
 
-// inherit returns the files that the Runner left to us, the folder's lock first. They stay open as long as somebody
-// refers to them. Nobody else can start a shim: two attempts in one folder would be the end of both.
+// inherit returns the files that the Runner passed on, the folder's lock first. They stay open as long as they are
+// referenced. Only a Runner can start a shim, because two attempts in one folder would destroy each other.
 func inherit(f *sentinel.Folder) ([]*os.File, error) {
 	files := []*os.File{inherited(lockFD, "lock"), inherited(aliveFD, "alive")}
 	if err := f.Holds(files[0]); err != nil {
@@ -138,8 +138,8 @@ func (s *shim) run(ctx context.Context) error {
 	return s.report(ctx, exit)
 }
 
-// runCommand runs the command while the lease is kept and the folder is watched. cause says why it was told to end, nil
-// if it ended by itself.
+// runCommand runs the command, keeps the lease and watches the folder. cause says why the command was stopped; it is
+// nil if the command ended by itself.
 func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error) {
 	out, errs := s.output(stdoutName), s.output(stderrName)
 	defer func() { _ = closeAll([]*os.File{out.file, errs.file}) }()  // what could not be written was warned of
@@ -174,7 +174,7 @@ func (s *shim) say(word string) {
 	_, _ = io.WriteString(s.runner, cutText(strings.ReplaceAll(word, "\n", " "), maxWord-1)+"\n")
 }
 
-// prepare leaves in the folder what the command will find there, and takes away what an earlier attempt left.
+// prepare writes the files for the command into the folder and removes those of an earlier attempt.
 func (s *shim) prepare() error {
 	err := s.folder.Tidy()
 	for _, name := range append([]string{resultName, checkpointName}, wordNames()...) {

@@ -20,7 +20,7 @@ const (
 	leastLook = 20 * time.Millisecond
 )
 
-// watch looks at the folder until ctx is done: for what the command says, and for a request to end.
+// watch checks the folder until ctx is done: for messages of the command and for a request to stop.
 func (s *shim) watch(ctx context.Context) {
 	pace := time.Duration(s.order.Grant.Lease.HeartbeatAfterMS) * time.Millisecond
 	tick := time.NewTicker(min(max(pace/4, leastLook), lookEvery))
@@ -39,7 +39,8 @@ func (s *shim) watch(ctx context.Context) {
 	}
 }
 
-// superseded reports whether the folder is not ours any more: a newer attempt asked for it, or it was cleaned away.
+// superseded reports whether the folder no longer belongs to this attempt: a newer attempt asked for it, or it was
+// removed.
 func (s *shim) superseded() bool {
 	asked, err := s.folder.AskedToStop(s.order.Grant.Lease.Fence)
 	s.warnOnce("a request to end", err)

@@ -1,6 +1,6 @@
-// Package sentinel is what lies in a workspace: one folder a job, and in it the files by which a running command shows
-// that it lives and how it ended. The shim writes them, the server's monitor reads them; this package is the only one
-// that knows their names and forms.
+// Package sentinel reads and writes a workspace: one folder per job, with the files that show that a command is alive
+// and how it ended. The shim writes them and the server's monitor reads them; only this package knows their names and
+// formats.
 //
 //	{workspace}/.lessor-workspace             the workspace's id, made once
 //	{workspace}/jobs/{jobId}/.sentinel.json   the pulse of a running command, gone when it has ended
@@ -16,5 +16,5 @@
 //   - No process id is stored, read or compared (TestNoProcessIDs).
 //   - A time in a file is kept as data. How old it is, and what follows, is the monitor's to judge.
 //
-// It decides nothing, starts no process and reads no clock.
+// The package decides nothing, starts no process and reads no clock.
 package sentinel

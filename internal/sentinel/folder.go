@@ -21,19 +21,19 @@ type Folder struct {
 	root *os.Root
 }
 
-// Job is whose folder it is.
+// Job returns the id of the job.
 func (f *Folder) Job() lessor.JobID { return f.id }
 
-// Path is where the folder is, absolute.
+// Path returns the absolute path of the folder.
 func (f *Folder) Path() string { return f.path }
 
 // Join returns the absolute path of a file in the folder.
 func (f *Folder) Join(name string) string { return filepath.Join(f.path, name) }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Gone reports whether the folder was removed, or its place taken by another. When in doubt it was not.
+// Gone reports whether the folder was removed or replaced. When in doubt it returns false.
 func (f *Folder) Gone() bool {
 	there, err := os.Lstat(f.path)
 	if err != nil {
@@ -66,12 +66,12 @@ func (f *Folder) HasSessionData(session string) (bool, error) {
 	}
 }
 
-// Lock takes the folder's lock, for as long as the file that it returns is open in any process. It is nil if somebody
-// else holds it.
+// Lock takes the folder's lock, which is held as long as the returned file is open in any process. The file is nil if
+// another process holds the lock.
 func (f *Folder) Lock() (*os.File, error) { return f.lock(os.O_CREATE, false) }
 
-// Locked reports whether somebody holds the folder's lock, that is, whether an attempt runs here. It asks for a shared
-// lock, so that those who only look do not disturb each other.
+// Locked reports whether the folder is locked, that is, whether an attempt is running here. It tries a shared lock,
+// so that concurrent callers do not disturb each other.
 func (f *Folder) Locked() (bool, error) {
 	file, err := f.lock(0, true)
 	switch {
@@ -128,8 +128,8 @@ func (f *Folder) AskToStop(below int64) error {
 	return f.WriteFile(stopName, []byte(strconv.FormatInt(below, 10)+"\n"))
 }
 
-// AskedToStop reports whether the attempt with this fence was told to end. A request that cannot be read is none: it
-// could come from anybody, and it must not end an attempt.
+// AskedToStop reports whether the attempt with this fence must end. An unreadable request does not count, because any
+// process could have written it.
 func (f *Folder) AskedToStop(fence int64) (bool, error) {
 	data, err := f.ReadFile(stopName, maxStop)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 // probeSize is what the files of a small job need.
 const probeSize = 64 << 10
 
-// Probe reports why the files of a job could not be written now: it writes as much as those of a small one need, and
+// Probe returns an error if the files of a job cannot be written now. It writes as much as a small job needs and
 // removes it again.
 func (w *Workspace) Probe() error {
 	f, err := os.CreateTemp(w.path, ".probe-*")

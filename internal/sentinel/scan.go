@@ -23,7 +23,7 @@ const (
 	maxFolders = 1 << 20
 )
 
-// ErrTooMany says that a workspace holds more folders than a scan looks at.
+// ErrTooMany means that a workspace holds more folders than a scan reads.
 var ErrTooMany = fmt.Errorf("more than %d folders in one workspace", maxFolders)
 
 // Found is one file that a scan found.
@@ -37,8 +37,7 @@ type Found[T any] struct {
 	Err error
 }
 
-// Scanner looks at all folders of a workspace, again and again. A file that has not changed since the last look is not
-// read again. It is for one goroutine.
+// Scanner scans all folders of a workspace repeatedly. It does not read unchanged files again. It is for one goroutine.
 type Scanner[T any] struct {
 	w     *Workspace
 	form  form[T]
@@ -63,8 +62,8 @@ func (w *Workspace) Exits() *Scanner[Exit] {
 	return &Scanner[Exit]{w: w, form: exitFile, known: map[string]*look[Exit]{}}
 }
 
-// Scan returns every file there is now, in no order; one that has not changed is the same as the last time. What it
-// starts has ended when it returns.
+// Scan returns the current files in no particular order; an unchanged file gives the same value as the last time. All
+// goroutines that it starts have ended when it returns.
 func (s *Scanner[T]) Scan(ctx context.Context) ([]*Found[T], error) {
 	dir, err := s.w.openJobs()
 	if err != nil {

@@ -95,13 +95,13 @@ func identify(root *os.Root) (string, error) {
 	return id, nil
 }
 
-// ID is what leases of jobs that run here are requested with.
+// ID returns the id of the workspace, which is part of the lease requests for jobs that run here.
 func (w *Workspace) ID() string { return w.id }
 
-// Path is where the workspace is, absolute.
+// Path returns the absolute path of the workspace.
 func (w *Workspace) Path() string { return w.path }
 
-// Close lets go of the workspace. Folders that are open stay so.
+// Close closes the workspace. Open folders stay open.
 func (w *Workspace) Close() error { return w.jobs.Close() }
 
 // Folder opens the folder of a job. The error is fs.ErrNotExist, or an *InvalidError for what is no folder of ours.
@@ -113,7 +113,7 @@ func (w *Workspace) Folder(id lessor.JobID) (*Folder, error) {
 	return &Folder{id: id, path: filepath.Join(w.path, jobsName, id.String()), root: root}, nil
 }
 
-// OpenFolder opens the folder of a job by its path, for who runs in it and needs no workspace.
+// OpenFolder opens the folder of a job by its path, for a process that runs in it and needs no workspace.
 func OpenFolder(path string) (*Folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -170,8 +170,8 @@ func openFolder(root *os.Root, name string) (*os.Root, error) {
 	return sub, nil
 }
 
-// Remove removes the folder of a job with all that is in it; links in it are removed, not followed. It is renamed away
-// first, so that nobody finds half of it, and a new attempt makes its own. A folder that is not there is no error.
+// Remove removes the folder of a job with its content; it does not follow links. It renames the folder first, so that
+// no reader sees half of it and a new attempt can create its own. A missing folder is no error.
 func (w *Workspace) Remove(id lessor.JobID) error {
 	gone := gonePrefix + id.String() + "-" + rand.Text()
 	err := w.jobs.Rename(id.String(), gone)
@@ -199,7 +199,7 @@ func (w *Workspace) Jobs() ([]lessor.JobID, error) {
 	return jobs, err
 }
 
-// Tidy takes away what removals that were killed left.
+// Tidy removes what interrupted removals left behind.
 func (w *Workspace) Tidy() error {
 	names, err := w.names()
 	for _, name := range names {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// WriteSentinel replaces the folder's sentinel. One writer at a time: whoever holds the folder's lock.
+// WriteSentinel replaces the folder's sentinel. Only the holder of the folder's lock may call it.
 func (f *Folder) WriteSentinel(s Sentinel) error {
 	if err := s.check(f.id); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (f *Folder) writeJSON(name string, v any, limit int) error {
 	return f.WriteFile(name, data)
 }
 
-// Tidy removes what writers that were killed left half-written. Only who holds the folder's lock may call it: nobody
-// else is writing then.
+// Tidy removes the unfinished files of killed writers. Only the holder of the folder's lock may call it, because no
+// other process is writing then.
 func (f *Folder) Tidy() error {
 	dir, err := f.root.Open(".")
 	if err != nil {
