@@ -23,7 +23,8 @@ var (
 		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})
 )
 
-// SaveAlerts implements scheduler.Tx. A second open alert of one kind about one subject of a tenant is scheduler.ErrBadCall.
+// SaveAlerts implements scheduler.Tx. A second open alert of one kind about one subject of a tenant is
+// scheduler.ErrBadCall.
 func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 	return saveArrays(t, "save alerts", saveAlerts, as, row.Alert)
 }

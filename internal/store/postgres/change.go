@@ -15,13 +15,15 @@ import (
 
 var (
 	newStream = wire.SQL("insert into stream (id, seen_at) overriding system value" +
-		" values ($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint) returning " + timeline)
-	// putChange fails if the stream is not registered any more, when nobody would see its changes, or if the database went back.
+		" values ($1::bigint, " + clockMillis + ") returning " + timeline)
+	// putChange fails if the stream is not registered any more, so that no node would see its changes, or if the
+	// database went back.
 	putChange = wire.SQL("with put as (insert into change (stream, n, at, void, data)" +
 		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint" +
 		" and ($2 = 1 or exists (select from change where stream = $1 and n = $2 - 1)) and " + sameTimeline("$5") +
 		" returning 1) select 1 / count(*) from put")
-	// readChanges returns, before all others, a change with a number below 0 for each that was followed and is gone: -1 if its stream is gone too.
+	// readChanges returns first a change with a negative number for each followed change that is gone: -1 if its stream
+	// is gone too, else -2.
 	readChanges = wire.SQL(goneChanges + " union all select c.stream, c.n, c.data from (" + othersAt + ") p" +
 		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n order by n offset 0) c" +
 		" order by stream, n")
@@ -29,27 +31,29 @@ var (
 	readPosition = wire.SQL("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
 )
 
-// goneChanges are those that were followed and are not there any more.
-const goneChanges = "select a.stream, case when exists (select from stream where id = a.stream) then -2 else -1 end as n, ''::bytea as data" +
-	" from unnest($1::bigint[], $2::bigint[]) as a (stream, n) where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null"
+// goneChanges are the changes that were followed and are not there any more.
+const goneChanges = "select a.stream," +
+	" case when exists (select from stream where id = a.stream) then -2 else -1 end as n, ''::bytea as data" +
+	" from unnest($1::bigint[], $2::bigint[]) as a (stream, n)" +
+	" where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null"
 
-// othersAt is how far we have come in the stream of each other node.
+// othersAt is the position of this node in the stream of each other node.
 const othersAt = "select s.id, coalesce(a.n, 0) as n from stream s" +
 	" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id where s.id <> $3::bigint offset 0"
 
 // stream is the series of changes that this store publishes.
 type stream struct {
 	id atomic.Int64 // 0 = there is none yet
-	n  int64        // the last number that was used; belongs to who writes
+	n  int64        // the last number that was used; belongs to the writer
 	// followed is when the changes of others were last read, on the database's clock.
 	followed atomic.Int64
-	// next is the position from which they will be read next, as far as can be foreseen.
+	// next is the position from which they will probably be read next.
 	next atomic.Pointer[scheduler.Position]
 	// kept is the last change that is known to be in the database.
 	kept atomic.Pointer[last]
 }
 
-// forget gives a stream up whose next number is not known. Its changes are another's from now on.
+// forget gives up a stream whose next number is unknown. The node opens another one.
 func (s *stream) forget() {
 	s.id.Store(0)
 	s.n = 0
@@ -64,16 +68,17 @@ func (t *tx) Publish(_ context.Context, data []byte) error {
 	return t.err
 }
 
-// errStreamLost: others took this node for dead and removed its stream, or the database went back.
+// errStreamLost: other nodes took this one for dead and removed its stream, or the database went back.
 var errStreamLost = errors.New("the stream of this node, or its last change, is gone")
 
-// putChange adds the change row of a commit. Every commit that wrote has one: by its number a lost answer is settled.
+// putChange adds the change row of a commit. Every commit that wrote has one; its number settles a lost answer.
 func (t *tx) putChange(n int64) {
 	t.conn.Add(wire.Step{Verb: "publish", Stmt: putChange, Guard: fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)},
 		wire.Int8(t.store.stream.id.Load()), wire.Int8(n), wire.Instant(t.now), append([]byte{}, t.news...), t.store.origin.known())
 }
 
-// keepFor is how long changes are kept for others to follow. forgetAfter is when a reader counts as having lost track: sooner.
+// keepFor is how long changes are kept for other nodes. forgetAfter is the shorter time after which a reader counts as
+// having lost track.
 const (
 	keepFor     = time.Minute
 	forgetAfter = keepFor / 2
@@ -96,14 +101,14 @@ func (v *view) Position(context.Context) (scheduler.Position, error) {
 		}
 		return nil
 	}, wire.Int8(v.store.stream.id.Load()))
-	v.store.epoch.Add(1) // who reads it has lost track
-	if !v.live {         // in a transaction a position is taken to compare, not to follow from
+	v.store.epoch.Add(1) // the reader has lost track
+	if !v.live {         // a transaction reads a position to compare, not to follow from
 		v.store.stream.followed.Store(int64(v.now))
 	}
 	return p, err
 }
 
-// Changes implements scheduler.View. Whoever has not asked for so long that changes may be gone is told of a gap.
+// Changes implements scheduler.View. After so long a time that changes may be gone, it returns a gap.
 func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler.Change, error) {
 	if v.err != nil {
 		return nil, v.err
@@ -155,7 +160,8 @@ func (v *view) addChanges(after scheduler.Position) *following {
 	return f
 }
 
-// gone spoils the view: a change that was followed is not there any more. A stream that is gone too may have been removed long after its node.
+// gone spoils the view: a change that was followed is not there any more. If its stream is gone too, it may have been
+// removed long after its node.
 func (v *view) gone(c scheduler.Change) {
 	why := ""
 	if c.N == -2 {
@@ -174,8 +180,8 @@ func arraysOf(p scheduler.Position) (streams, ns []byte) {
 	return wire.Int8s(ids), wire.Int8s(last)
 }
 
-// locked makes the round trip that locks. Whoever has locked follows next, from where it followed to before: what it will ask for is
-// read in the same trip, behind the lock.
+// locked makes the round trip that locks. After locking, a node follows the changes of the others, from where it
+// stopped before. They are read in the same round trip, behind the lock.
 func (t *tx) locked(verb string, lock func()) error {
 	var ahead *following
 	t.addLock(lock, &ahead)
@@ -186,13 +192,13 @@ func (t *tx) locked(verb string, lock func()) error {
 	return err
 }
 
-// lockedFirst is locked before what was put off, which goes on waiting, and before the transaction on its way has landed. It is for locks on what
-// neither has changed.
+// lockedFirst is locked that passes by the writes that were put off, and that does not wait for the commit on its way.
+// It is for locks on rows that neither has changed.
 func (t *tx) lockedFirst(lock func()) error {
 	if t.err != nil {
 		return t.err
 	}
-	if t.unsent { // what was put off begins with BEGIN
+	if t.unsent { // BEGIN is among the statements that were put off
 		return t.locked("lock", lock)
 	}
 	var ahead *following
@@ -207,7 +213,7 @@ func (t *tx) lockedFirst(lock func()) error {
 
 func (t *tx) addLock(lock func(), ahead **following) {
 	lock()
-	t.look()
+	t.readClock()
 	if next := t.store.stream.next.Load(); next != nil {
 		*ahead = t.addChanges(maps.Clone(*next))
 	}

@@ -15,8 +15,8 @@ const (
 	leastVersion = 130000
 	// longOpen is where a transaction of anybody holds back vacuum long enough to slow the queue down.
 	longOpen = time.Minute
-	// largeSkew is where log lines of this machine and times of the store no longer match to a reader's eye. Leases do not
-	// mind: they live on the database's clock alone.
+	// largeSkew is where log lines of this machine and times of the store no longer match to a reader's eye. Leases do
+	// not mind: they live on the database's clock alone.
 	largeSkew = 2 * time.Second
 	// checkTime bounds the check.
 	checkTime = 10 * time.Second
@@ -24,7 +24,7 @@ const (
 
 var (
 	checkServer = wire.SQL("select current_setting('server_version'), current_setting('server_version_num')::bigint," +
-		" pg_is_in_recovery(), floor(extract(epoch from clock_timestamp()) * 1000)::bigint")
+		" pg_is_in_recovery(), " + clockMillis)
 	checkSetting = wire.SQL("select current_setting(name) from unnest($1::text[]) as name")
 	checkSchema  = wire.SQL("select coalesce(max(version_id), 0) from goose_db_version where is_applied")
 	checkOpen    = wire.SQL("select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint, count(xact_start)" +
@@ -131,8 +131,8 @@ func checkAges(c *wire.Conn) (found []scheduler.Finding, err error) {
 }
 
 const (
-	// manyDead and largeRow are where a hot table says that vacuum does not keep up: dead rows at any time, or the space
-	// that they once took for each row that is there now.
+	// manyDead and largeRow are where a hot table says that vacuum does not keep up: dead rows at any time, or the
+	// space that they once took for each row that is there now.
 	manyDead   = 500_000
 	largeTable = 256 << 20
 	largeRow   = 16 << 10

@@ -45,7 +45,7 @@ func (t *tx) LockCircuits(_ context.Context, ids []string, wait bool) (map[strin
 		cs[c.Definition] = c
 		return nil
 	}}, wire.Texts(ids))
-	t.look()
+	t.readClock()
 	return cs, t.send("lock circuits")
 }
 

@@ -11,14 +11,17 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// The store's clock is the database's, in milliseconds. It is read in a statement behind those that wait for locks, together
-// with the serving row: what was read before the waiting is out of date.
-var lookAtClock = wire.SQL("select floor(extract(epoch from clock_timestamp()) * 1000)::bigint, last_beat, since, brake_until, lapsed_at, fence, " + timeline +
+// clockMillis is the store's clock: that of the database, in milliseconds.
+const clockMillis = "floor(extract(epoch from clock_timestamp()) * 1000)::bigint"
+
+// clockNow reads the clock and the serving row. It runs behind the statements that wait for locks: a reading from
+// before the waiting would be out of date.
+var clockNow = wire.SQL("select " + clockMillis + ", last_beat, since, brake_until, lapsed_at, fence, " + timeline +
 	" from serving where id")
 
-// look adds a reading of the clock to the next round trip.
-func (v *view) look() {
-	v.conn.Add(wire.Step{Verb: "read the clock", Stmt: lookAtClock, Each: func(r *wire.Row) error {
+// readClock adds a reading of the clock to the next round trip.
+func (v *view) readClock() {
+	v.conn.Add(wire.Step{Verb: "read the clock", Stmt: clockNow, Each: func(r *wire.Row) error {
 		now, row := r.Instant(), readServing(r)
 		if v.store.differs(r.Text()) {
 			v.err = errWentBack
@@ -41,13 +44,13 @@ func readServing(r *wire.Row) rules.Serving {
 	return rules.Serving{LastBeat: r.Instant(), Since: r.Instant(), BrakeUntil: r.Instant(), LapsedAt: r.Instant(), Fence: r.Int()}
 }
 
-// saveServing changes the row that was read, or nothing: another node may have moved the floor meanwhile.
+// saveServing changes the row as it was read. It fails if another node has moved the floor meanwhile.
 var saveServing = wire.SQL("with saved as (update serving set last_beat = greatest(last_beat, $1::bigint), since = $2::bigint," +
 	" brake_until = $3::bigint, lapsed_at = $4::bigint" +
 	" where id and since = $5::bigint and brake_until = $6::bigint and lapsed_at = $7::bigint returning 1)" +
 	" select 1 / count(*) from saved")
 
-// SaveServing implements scheduler.Tx. It is written last, just before the commit, so that no node's Serve waits for it long.
+// SaveServing implements scheduler.Tx. The row is written just before the commit, so that no node's Serve waits long.
 func (t *tx) SaveServing(_ context.Context, s rules.Serving) error {
 	if t.err != nil {
 		return t.err
@@ -59,7 +62,7 @@ func (t *tx) SaveServing(_ context.Context, s rules.Serving) error {
 	return nil
 }
 
-// putServing adds what SaveServing was told to the last round trip.
+// putServing adds the row that SaveServing was given to the last round trip.
 func (t *tx) putServing() {
 	if t.saved == nil {
 		return
@@ -70,22 +73,22 @@ func (t *tx) putServing() {
 		wire.Instant(base.Since), wire.Instant(base.BrakeUntil), wire.Instant(base.LapsedAt))
 }
 
-// steps finds steps of the database's clock: it compares the clock's progress between two readings with that of our own
-// monotonic clock.
+// steps finds steps of the database's clock. It compares the progress of that clock between two readings with the
+// progress of our own monotonic clock.
 type steps struct {
 	mu    sync.Mutex
 	start time.Time
 	last  reading
 }
 
-// reading is what the database's clock said at some moment between two readings of ours, the sending and the answer.
+// reading is an instant of the database's clock, read at some moment between the sending and the answer.
 type reading struct {
 	at           lessor.Instant
 	sent, answer time.Duration
 }
 
-// stepped reports whether the clock made a step since the last reading that the time of the round trips cannot explain, and
-// keeps the new reading.
+// stepped reports whether the clock made a step since the last reading that the round trips cannot explain. It keeps
+// the new reading.
 func (s *steps) stepped(r reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,17 +14,18 @@ import (
 	"lessor/internal/store/row"
 )
 
-// Jobs that come into the queue together share a row, instead of a row and an entry of an index each, twice: when they come and when they go. It never
-// changes. A narrow row beside it has a bit for each job that is still queued; only who has the gate clears some.
+// A cohort is a row that new jobs share, instead of a row and an index entry each. The row never changes. A narrow row
+// beside it has a bit for each job that is still queued; only a node that holds the gate clears bits (decision 15).
 var (
 	putCohort = wire.SQL("with jobs as (insert into cohort (first, queued_at, job, lane, max_attempts)" +
 		" values ($1::bigint, $2::bigint, $3::uuid[], $4::bigint[], $5::bigint[]))" +
 		" insert into cohort_left (first, jobs) values ($1, $6::bigint)")
 	takeFromCohorts = wire.Plural(wire.Exactly("update cohort_left c set jobs = c.jobs & ~u.jobs from ({rows}) u"+
 		" where "+wire.At("c.first", "u.first")+" and c.jobs & u.jobs = u.jobs", 2), "ii", "first, jobs")
-	// checkPlaces makes sure that jobs have the places in line that they are said to have.
-	checkPlaces = wire.SQL("select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from " + placeParams + " join job j on j.id = m.job and j.seq = m.seq")
-	dropSpent   = wire.SQL("with spent as (delete from cohort_left where first = any(array(" +
+	// checkPlaces makes sure that jobs have these places in line.
+	checkPlaces = wire.SQL("select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from " + placeParams +
+		" join job j on j.id = m.job and j.seq = m.seq")
+	dropSpent = wire.SQL("with spent as (delete from cohort_left where first = any(array(" +
 		"select first from cohort_left where jobs = 0 limit 5000 for update skip locked)) returning first)" +
 		" delete from cohort c using spent where " + wire.At("c.first", "spent.first"))
 
@@ -40,19 +41,20 @@ const (
 	// cohortOf finds the cohort in which job j is queued. Cohorts do not overlap.
 	cohortOf = "(select first, jobs from cohort_left where first between j.seq - 63 and j.seq order by first desc limit 1) c" +
 		" where c.jobs >> (j.seq - c.first)::integer & 1 = 1"
-	// cohortJobs opens what rows l have left.
-	cohortJobs = " cross join lateral (select * from cohort where first = l.first offset 0) c cross join lateral unnest(c.job, c.lane, c.max_attempts)" +
+	// cohortJobs are the jobs that the rows l have left.
+	cohortJobs = " cross join lateral (select * from cohort where first = l.first offset 0) c" +
+		" cross join lateral unnest(c.job, c.lane, c.max_attempts)" +
 		" with ordinality as u (job, lane, max_attempts, n) where l.jobs >> (u.n - 1)::integer & 1 = 1"
-	// cohortMin is the number of jobs at which one shared row becomes cheaper than one row per job; cohortMax is the number
-	// of bits in a row.
+	// cohortMin is the number of jobs at which one shared row becomes cheaper than one row per job; cohortMax is the
+	// number of bits in a row.
 	cohortMin = 8
 	cohortMax = 64
-	// spentEvery is between two removals of cohorts that have no job left.
+	// spentEvery is the time between two removals of cohorts that have no job left.
 	spentEvery = time.Second
 )
 
-// formCohorts sets the Kept of new jobs: the seq of the first job of its cohort, 0 for a job with a row of its own. Jobs of
-// a cohort have consecutive seqs, and nothing is known of them but that they were submitted.
+// formCohorts sets the Kept of new jobs: the seq of the first job of its cohort, 0 for a job with a row of its own.
+// Jobs of a cohort have consecutive seqs, and nothing is known of them but that they were submitted.
 func formCohorts(specs []*rules.Spec) {
 	for len(specs) > 0 {
 		n := 0
@@ -69,7 +71,7 @@ func formCohorts(specs []*rules.Spec) {
 	}
 }
 
-// together reports whether a job that comes from a place, or goes there, shares its row there.
+// together reports whether a job shares its row at the place that it comes from or goes to.
 func together(m *scheduler.Move, p rules.Place) bool { return p == rules.InQueue && m.Turn.Kept != 0 }
 
 // putCohorts queues jobs that share rows.
@@ -97,11 +99,12 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 		if n < cohortMax {
 			all = 1<<n - 1
 		}
-		_ = t.write("queue", wire.Step{Stmt: putCohort}, append(append([][]byte{wire.Int8(first.Kept), wire.Instant(first.QueuedAt)}, r.Params()...), wire.Int8(all))...) // kept in t.err
+		params := append([][]byte{wire.Int8(first.Kept), wire.Instant(first.QueuedAt)}, r.Params()...)
+		_ = t.write("queue", wire.Step{Stmt: putCohort}, append(params, wire.Int8(all))...) // kept in t.err
 	}
 }
 
-// submitted is the turn of a job of a cohort: nothing but its submission is known of it.
+// submitted is the turn of a job of a cohort.
 func submitted(t *rules.Turn, seq int64, first *rules.Turn) rules.Turn {
 	return rules.Turn{
 		Job: t.Job, Lane: t.Lane, Seq: seq, MaxAttempts: t.MaxAttempts, Steps: 1, QueuedAt: first.QueuedAt, Kept: first.Kept,
@@ -136,7 +139,8 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 		r.Int(first)
 		r.Int(left[first])
 	}
-	_ = t.write("take rows from their place", wire.Step{Stmt: takeFromCohorts, Rows: r, Guard: scheduler.ErrMoved}, wire.Int8(int64(len(left)))) // kept in t.err
+	step := wire.Step{Stmt: takeFromCohorts, Rows: r, Guard: scheduler.ErrMoved}
+	_ = t.write("take rows from their place", step, wire.Int8(int64(len(left)))) // kept in t.err
 }
 
 // EachQueued implements scheduler.View.
@@ -164,9 +168,5 @@ func (s *Store) dropSpent(c *wire.Conn, now lessor.Instant) error {
 		return nil
 	}
 	s.tidied.spent = now
-	c.Begin(begin, brief)
-	c.Add(wire.Step{Verb: "begin", Stmt: noFlush})
-	c.Add(wire.Step{Verb: "drop spent cohorts", Stmt: dropSpent})
-	c.Add(wire.Step{Verb: "commit", Stmt: commit})
-	return c.Send()
+	return unflushed(c, brief, func() { c.Add(wire.Step{Verb: "drop spent cohorts", Stmt: dropSpent}) })
 }

@@ -92,8 +92,8 @@ func TestSpentCohortsAreDropped(t *testing.T) {
 	}
 }
 
-// TestCohorts: new jobs with consecutive seqs share a row if there are enough of them, and if nothing is known of them but
-// their submission.
+// TestCohorts: new jobs with consecutive seqs share a row if there are enough of them, and if nothing is known of them
+// but their submission.
 func TestCohorts(t *testing.T) {
 	later := func(s *rules.Spec) { s.RunAt = 1 }
 	resumed := func(s *rules.Spec) { s.ResumedFrom = lessor.JobID{UUID: lessor.UUID{1}} }

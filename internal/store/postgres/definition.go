@@ -59,7 +59,7 @@ func (t *tx) LockDefinitions(_ context.Context, ids []string) (map[string]*rules
 		ds[d.ID] = d
 		return nil
 	}}, wire.Texts(ids))
-	t.look()
+	t.readClock()
 	if err := t.send("lock definitions"); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (t *tx) DueDefinitions(_ context.Context, now lessor.Instant, limit int) (d
 		return nil, t.err
 	}
 	t.add("lock due definitions", wire.Step{Stmt: lockDueDefinitions, Each: collect(&due, row.Pointer(row.Definition))}, wire.Instant(now), wire.Limit(limit))
-	t.look()
+	t.readClock()
 	return due, t.send("lock due definitions")
 }
 
@@ -100,8 +100,8 @@ func (v *view) DefinitionList(_ context.Context, q scheduler.DefinitionQuery) ([
 		row.Pointer(row.Definition), at, name, wire.Limit(q.Limit))
 }
 
-// SaveDefinitions implements scheduler.Tx. One that LockDefinitions did not find, and that another node has made since, is
-// scheduler.ErrAgain: whoever decided did not know of it. Each has its circuit from then on.
+// SaveDefinitions implements scheduler.Tx. One that LockDefinitions did not find, and that another node has made since,
+// is scheduler.ErrAgain: whoever decided did not know of it. Each has its circuit from then on.
 func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
 	sorted := slices.SortedFunc(slices.Values(ds), func(a, b *rules.Definition) int { return strings.Compare(a.ID, b.ID) })
 	var fresh, known []*rules.Definition

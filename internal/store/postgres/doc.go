@@ -1,6 +1,6 @@
 // Package postgres is a scheduler.Store in a PostgreSQL database that several nodes share. There is no leader.
 //
-// It loads and saves; it decides nothing. storetest says what it promises; what follows is how.
+// It loads and saves; it decides nothing. storetest says what it promises; this comment says how.
 //
 // A job is where its row is, as in package sqlite:
 //
@@ -10,30 +10,36 @@
 //
 // New jobs that come together share a row of the queue (cohort.go).
 //
-// Two connections write, one serves, a few read, and at times one vacuums (vacuum.go). Time-outs and plans are pinned (pin.go), without leaving anything in a session that
-// a pooler may give to another: pgbouncer may stand between in transaction mode.
+// Two connections write, one serves, a few read, and at times one vacuums (vacuum.go). Package wire makes them.
 //
-// A transaction makes as few round trips as it can: what only writes is put off until the next read or the commit, and travels
-// with it. What must be true of it is checked by the server (a division by zero), so that nothing wrong commits.
+// A transaction makes as few round trips as it can: a write is put off until the next read or the commit, and travels
+// with it. The server checks the assumptions of a transaction (a division by zero fails it), so that nothing wrong is
+// committed.
 //
-// A node that has the database to itself goes further (guard.go, flight.go): it decides without asking, in one round trip whose last
-// statement makes sure that nobody else wrote, and sends the next transaction while the commit is on its way, in parts as it decides (pipe.go).
+// A node that has the database to itself goes further (guard.go, flight.go). It decides without reading, in one round
+// trip whose last statement checks that no other node has written, and sends the next transaction, in parts, while the
+// commit is on its way.
 //
-// A commit is an entry in its node's stream of changes too. Whoever grants takes the gate, reads the other streams, decides.
+// A commit is also an entry in its node's stream of changes. Before a node grants, it takes the gate and reads the
+// streams of the others.
 //
-//	node 1   1 2 3 4 5          each stream has numbers without gaps; a gap means "start again from the tables"
-//	node 2   1 2 (3) 4          (3) is void: a commit whose answer was lost, and that was found not to have happened
+//	node 1   1 2 3 4 5          the numbers of a stream have no gaps; a gap means "start again from the tables"
+//	node 2   1 2 (3) 4          (3) is void: a commit whose answer was lost and that was found not to have happened
 //
 // Invariants:
 //   - Every job is in exactly one place at every commit (storetest).
-//   - All nodes wait for locks in one order and never in a circle (storetest Shared/LockOrder). Who takes himself to be alone comes to the gate
-//     last, and gives way if he is not (TestGateThatWaitsForUs).
-//   - What is decided on is read after the last wait, and so is the clock (Shared/StaleLook).
-//   - A node that stops in a transaction holds nobody up for longer than the idle time-out (TestStoppedNode,
+//   - All nodes wait for locks in one order and never in a circle (storetest Shared/LockOrder). A node that believes it
+//     is alone takes the gate lock last, and backs off if another node holds it (TestGateThatWaitsForUs).
+//   - Rows and clock are read after the last wait for a lock (Shared/StaleLook).
+//   - A node that stops in a transaction keeps its locks no longer than the idle time-out (TestStoppedNode,
 //     TestIdlesBetweenParts).
-//   - A commit whose answer was lost is settled before anybody is answered (TestAmbiguousCommit, TestTerminatedBackends).
-//   - Nothing of another node's changes is missed in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap, TestGuard).
-//   - Transactions behind each other are committed in their order, and a failed one takes those behind it along (TestSentBehindOneOnItsWay).
-//   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor (TestStartMovesNoFloor).
+//   - A commit whose answer was lost is settled before its calls are answered (TestAmbiguousCommit,
+//     TestTerminatedBackends).
+//   - A node never misses a change of another node in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap,
+//     TestGuard).
+//   - Transactions behind each other are committed in their order; if one fails, so do those behind it
+//     (TestSentBehindOneOnItsWay).
+//   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor
+//     (TestStartMovesNoFloor).
 //   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table (TestPlans).
 package postgres

@@ -26,8 +26,8 @@ var (
 		" delete from definition_job o using gone where gone.definition is not null and " + wire.At("o.definition", "gone.definition") + " and o.job = gone.job")
 )
 
-// grantedOnce reports whether an end is that of the job's first grant, as its record tells: it was submitted, granted, begun if
-// there was a beat, and ended. A cancel request has an entry too; then it is looked up.
+// grantedOnce reports whether an end is that of the job's first grant, as its record tells: it was submitted, granted,
+// begun if there was a beat, and ended. A cancel request has an entry too; then it is looked up.
 func grantedOnce(a *rules.Attempt) bool {
 	steps := 3
 	if a.FirstBeatAt != 0 {

@@ -13,7 +13,7 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// errClosed is what a closed store answers.
+// errClosed is the error of a closed store.
 var errClosed = fmt.Errorf("%w: it was closed", scheduler.ErrUnreachable)
 
 // answered reports whether the server itself refused a statement, so that nothing was committed.
@@ -21,7 +21,7 @@ func answered(err error) bool {
 	return wire.Answered(err) || errors.Is(err, scheduler.ErrMoved) || errors.Is(err, scheduler.ErrAgain) // by a guard
 }
 
-// fault says what failed and what the scheduler can do about it.
+// fault says what failed, and wraps the error that says what the scheduler can do about it.
 func fault(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -42,16 +42,16 @@ func kindOf(err error) error {
 		}
 	}
 	if errors.Is(err, context.Canceled) {
-		return nil // whoever asked does not want to know any more
+		return nil // the caller has gone
 	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
-		return scheduler.ErrUnreachable // the connection, or what comes through it
+		return scheduler.ErrUnreachable // the connection failed
 	}
 	switch pg.Code {
 	case "40001", "40P01", "55P03": // serialization, deadlock, lock time-out
 		return scheduler.ErrAgain
-	case "0A000": // a cached plan must not change its result type: the schema was changed under the connection
+	case "0A000": // a cached plan is stale: the schema was changed under the connection
 		return scheduler.ErrAgain
 	case "53100":
 		return scheduler.ErrFull
@@ -67,7 +67,7 @@ func kindOf(err error) error {
 	return scheduler.ErrUnreachable
 }
 
-// unreachable is why there is no connection, in one line and with advice. The driver has a line for each address that it tried, however often.
+// unreachable says in one line why there is no connection, with advice. The driver has a line for each attempt.
 type unreachable struct{ error }
 
 func (u unreachable) Error() string {

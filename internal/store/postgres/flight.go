@@ -14,8 +14,8 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// flight is a commit on its way. Who has the turn may send the next transaction behind it, on another connection: the server has that one wait,
-// where it first builds on this one, until this one has ended.
+// flight is a commit on its way. The writer may send the next transaction behind it on another connection. The server
+// makes that one wait, where it first builds on this one, until this one has ended.
 type flight struct {
 	tx     *tx
 	stream int64
@@ -27,19 +27,19 @@ type flight struct {
 
 	reckoned reckoning // what the guard read
 
-	done chan struct{} // closed when what follows is known
-	err  error
-	told atomic.Bool // who sent it knows
-	dead bool        // its connection is of no more use
-	used bool        // there is a change with its number
-	lost bool        // nobody knows what became of it
+	done     chan struct{} // closed when the fields below are known
+	err      error
+	answered atomic.Bool // the sender has err
+	dead     bool        // its connection is of no more use
+	used     bool        // there is a change with its number
+	lost     bool        // its outcome is unknown
 }
 
 // maxFlights is how many commits may be on their way: one that the server works on, and one behind it.
 const maxFlights = 2
 
-// read waits for the server's answer, and finds out what became of the commit if it is lost. A commit counts only if the server
-// says COMMIT: the end of a transaction that failed is answered too, with ROLLBACK.
+// read waits for the server's answer. If the answer is lost, it finds out what became of the commit. A commit counts
+// only if the server answers COMMIT: it answers the end of a failed transaction with ROLLBACK.
 func (f *flight) read() {
 	defer close(f.done)
 	err := f.trip.Finish()
@@ -62,7 +62,7 @@ func (f *flight) read() {
 	}
 }
 
-// settle finds out what became of a commit whose answer tells nothing, for the reason why.
+// settle finds out what became of a commit whose answer is lost because of why.
 func (f *flight) settle(why error) {
 	f.err, f.dead = why, true
 	if f.n > 0 {
@@ -74,15 +74,15 @@ func (f *flight) settle(why error) {
 
 func (f *flight) wait() error {
 	<-f.done
-	f.told.Store(true)
+	f.answered.Store(true)
 	return f.err
 }
 
-// over reports whether a commit is on its way no more, and nobody needs to be told that it failed.
+// over reports whether the commit has ended and, if it failed, the sender has the error.
 func (f *flight) over() bool {
 	select {
 	case <-f.done:
-		return f.err == nil || f.told.Load()
+		return f.err == nil || f.answered.Load()
 	default:
 		return false
 	}
@@ -95,7 +95,8 @@ func (f *flight) changes(id lessor.LeaseID) bool {
 	return known || ended
 }
 
-// land makes the store what all commits on their way have made of it, and returns what the first that failed did. It belongs to who has the turn.
+// land waits for all commits on their way and brings the store up to date with them. It returns the error of the first
+// that failed. The writer that has the turn calls it.
 func (s *Store) land() (first error) {
 	for len(s.flights) > 0 {
 		if err := s.landOne(); first == nil {
@@ -117,8 +118,8 @@ func (s *Store) landOne() error {
 	}
 	switch {
 	case errors.Is(f.err, errStreamLost):
-		s.lose("") // who renews the store finds out
-	case f.lost: // nobody knows its next number
+		s.lose("") // the renewal of the store finds out why
+	case f.lost: // the next number of the stream is unknown
 		if f.stream == s.stream.id.Load() {
 			s.stream.forget()
 		}
@@ -141,7 +142,7 @@ func (s *Store) landOne() error {
 	return nil
 }
 
-// lastNumber is that of the last change that was sent.
+// lastNumber is the number of the last change that was sent.
 func (s *Store) lastNumber() int64 {
 	for _, f := range slices.Backward(s.flights) {
 		if f.n > 0 {
@@ -151,29 +152,31 @@ func (s *Store) lastNumber() int64 {
 	return s.stream.n
 }
 
-// errBefore: a transaction built on one that failed.
+// errBefore: the transaction was built on one that failed.
 var errBefore = fmt.Errorf("%w: the transaction before failed", scheduler.ErrAgain)
 
-// await waits for the commits before this transaction. If that takes so long that the server may have given up on this one, it is repeated.
+// await waits for the commits before this transaction. The transaction is repeated if that takes so long that the
+// server may have ended it.
 func (v *view) await() error {
 	if !v.behind || v.err != nil {
 		return v.err
 	}
 	v.behind = false
 	start := time.Now()
-	if err := v.store.land(); err != nil || time.Since(start) > v.store.cfg.IdleTimeout/2 { // whose commit it was is told
+	if err := v.store.land(); err != nil || time.Since(start) > v.store.cfg.IdleTimeout/2 {
 		v.err = errBefore
 	}
 	return v.err
 }
 
-// order is the lock that a transaction takes when it begins, for the next one to wait for.
+// order is the lock that a transaction takes when it begins, so that the next one can wait for it.
 var order = wire.SQL("select pg_advisory_xact_lock($1::integer, $2::integer)")
 
-// busyFrom is how many leases a transaction of a busy node changes. Others will be sent behind the next one.
+// busyFrom is the number of leases from which on a transaction is that of a busy node, which sends others behind it.
 const busyFrom = 32
 
-// push has the server begin a transaction that is sent in parts at once. Its order lock is held then when the rest is sent, and the next one can wait for it.
+// push makes the server begin a transaction that is sent in parts. Its order lock is then held when the rest is sent,
+// and the next transaction can wait for it.
 func (t *tx) push() {
 	if !t.conn.Pipelined() {
 		return
@@ -190,7 +193,8 @@ func (t *tx) addOrder(n int32) {
 	t.conn.Add(wire.Step{Verb: "keep the order", Stmt: order}, wire.Int4(int32(t.store.stream.id.Load())), wire.Int4(n))
 }
 
-// follows has the server wait for the commit before this transaction: what stands behind builds on it. If that fails, so does the guard.
+// follows makes the server wait for the commit before this transaction, because the statements behind build on it. If
+// that commit fails, so does the guard.
 func (t *tx) follows() {
 	if !t.behind || t.ordered || t.err != nil {
 		return

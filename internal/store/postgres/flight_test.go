@@ -15,8 +15,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestNextSeesTheOneOnItsWay begins a transaction before the one before is known to be durable: what it reads was committed, and the
-// changes of both have their numbers.
+// TestNextSeesTheOneOnItsWay begins a transaction before the one before is known to be durable: what it reads was
+// committed, and the changes of both have their numbers.
 func TestNextSeesTheOneOnItsWay(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -45,7 +45,8 @@ func TestNextSeesTheOneOnItsWay(t *testing.T) {
 	}
 }
 
-// TestFailureTakesTheNextWithIt: what was begun on top of a transaction that fails comes to nothing, and what follows goes on.
+// TestFailureTakesTheNextWithIt: what was begun on top of a transaction that fails comes to nothing, and what follows
+// goes on.
 func TestFailureTakesTheNextWithIt(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
@@ -122,8 +123,8 @@ func (s *Store) alone(t *testing.T, ids []lessor.LeaseID) {
 	}
 }
 
-// TestGuard has another node ask a lease to be cancelled, before and while a node that takes itself to be alone beats it: the beat, which
-// does not know of it, comes to nothing.
+// TestGuard has another node ask a lease to be cancelled, before and while a node that takes itself to be alone beats
+// it: the beat, which does not know of it, comes to nothing.
 func TestGuard(t *testing.T) {
 	for _, c := range []string{"nobody else", "before", "while"} {
 		t.Run(c, func(t *testing.T) {
@@ -174,8 +175,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardedLockTellsOfOthers has a node that takes itself to be alone lock a lease that another has granted: it is not told that there are no
-// changes, for it does not know what came with them.
+// TestGuardedLockTellsOfOthers has a node that takes itself to be alone lock a lease that another has granted: it is
+// not told that there are no changes, for it does not know what came with them.
 func TestGuardedLockTellsOfOthers(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -226,9 +227,9 @@ func TestAloneIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSentBehindOneOnItsWay sends a transaction while the one before waits in the server for somebody: for the gate, or, before that, for a
-// lease, so that the second could be the first to come to the gate. They are committed in their order; if the first fails, the one behind
-// it does too, and the store goes on.
+// TestSentBehindOneOnItsWay sends a transaction while the one before waits in the server for somebody: for the gate,
+// or, before that, for a lease, so that the second could be the first to come to the gate. They are committed in their
+// order; if the first fails, the one behind it does too, and the store goes on.
 func TestSentBehindOneOnItsWay(t *testing.T) {
 	moveNothing := func(tx scheduler.Tx) error {
 		return errors.Join(tx.Gate(t.Context()), // it is taken from the queue at the end

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxLanes bounds the lanes whose owners are known without a read, about 20 MB. Every lock key has lanes of its own, so there
-	// may be as many as jobs.
+	// maxLanes bounds the lanes whose owners are known without a read, about 20 MB. Every lock key has lanes of its
+	// own, so there may be as many as jobs.
 	maxLanes = 100_000
 )
 
@@ -43,7 +43,8 @@ func readLane(r *wire.Row) (id rules.LaneID, l rules.Lane) {
 	return id, l
 }
 
-// laneHash is what a lane is found by. Nodes of all releases must make the same: a new field is left out while it is empty.
+// laneHash is what a lane is found by. Nodes of all releases must make the same: a new field is left out while it is
+// empty.
 func laneHash(l *rules.Lane) [32]byte {
 	var b []byte
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
@@ -81,9 +82,9 @@ func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error
 	return ids, nil
 }
 
-// learn registers the lanes that this transaction has not. No number is kept beyond it: a lane may go (see NoticeLanes), and the scheduler
-// knows those that it uses. They are inserted in one order by all nodes: an insert waits for another
-// node's of the same lane.
+// learn registers the lanes that this transaction has not. No number is kept beyond it: a lane may go (see
+// NoticeLanes), and the scheduler knows those that it uses. They are inserted in one order by all nodes: an insert
+// waits for another node's of the same lane.
 func (t *tx) learn(lanes []rules.Lane) error {
 	type hashed struct {
 		hash [32]byte
@@ -187,7 +188,8 @@ func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) er
 	return t.write("notice lanes", wire.Step{Stmt: noticeLanes}, append(r.Params(), wire.Int8(notice))...)
 }
 
-// DropLanes implements scheduler.Tx. Who registers one of them meanwhile waits, and makes a new one; or was before, and keeps it.
+// DropLanes implements scheduler.Tx. Who registers one of them meanwhile waits, and makes a new one; or was before, and
+// keeps it.
 func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone []rules.LaneID, err error) {
 	if len(notices) == 0 || t.err != nil {
 		return nil, t.err

@@ -19,8 +19,8 @@ var (
 
 	// The id of a lease tells its seq, by which it is found (rules.Seal).
 	peekLeases = wire.SQL("select " + leaseColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[])")
-	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in the order of
-	// seqs, and so in one statement.
+	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in
+	// the order of seqs, and so in one statement.
 	lockLeases = wire.SQL("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
 	readLeases = wire.SQL("select " + leaseColumns + " from lease order by seq")
 	requested  = wire.SQL("select " + row.Of("l", leaseColumns) + " from (" + wire.Unnest("utt", "space, worker, request_id") + ") q cross join lateral" +
@@ -81,8 +81,8 @@ func (v *view) leaseKeys(ids []lessor.LeaseID) [][]byte {
 	return r.Params()
 }
 
-// Leases implements scheduler.Tx. What never changes is at hand for leases that this node granted; of the others it is read once
-// they are locked.
+// Leases implements scheduler.Tx. What never changes is at hand for leases that this node granted; of the others it is
+// read once they are locked.
 func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error) {
 	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
 	if len(ids) == 0 || t.err != nil {
@@ -154,8 +154,8 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 	return found, err
 }
 
-// SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved. Rows that were not locked are changed in the order of
-// seqs, as they are locked.
+// SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved. Rows that were not locked are
+// changed in the order of seqs, as they are locked.
 func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 	if len(held) == 0 {
 		return t.err
@@ -186,8 +186,8 @@ func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) (list []sche
 	return list, err
 }
 
-// listedRow is a lease with its place in a list: leases are listed by when they were granted, and those of one instant by the seqs of
-// their jobs.
+// listedRow is a lease with its place in a list: leases are listed by when they were granted, and those of one instant
+// by the seqs of their jobs.
 func listedRow(c *row.Codec, l *scheduler.ListedLease) {
 	l.Held = &rules.Held{}
 	leaseRow(c, l.Held)

@@ -11,9 +11,9 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// Where a job's row is locked: in a lease or while it waits by waiting for whoever has it; behind the gate, where nothing is
-// waited for, in the queue, at its end, and again in the two others, in case it came there since.
-// A cohort needs no lock: nobody takes from one without the gate.
+// A job's row is locked where it is. In a lease or delayed, the lock waits for the node that has the row. In the queue
+// and in done, the row is locked behind the gate, where nothing may wait; there the two other places are tried again,
+// in case the row moved. A cohort needs no lock, because no node takes a job from one without the gate.
 var (
 	holdLeased   = wire.SQL("select r.job from " + jobsIn("lease") + " order by j.seq for no key update of r")
 	holdDelayed  = wire.SQL("select r.job from " + jobsIn("delayed") + " order by r.job for update of r")
@@ -26,12 +26,12 @@ var (
 	knownJobs    = wire.SQL("select id from job where id = any($1::uuid[])")
 )
 
-// jobsIn finds jobs in one of the places.
+// jobsIn finds jobs in a place.
 func jobsIn(place string) string {
 	return place + " r join job j on " + wire.At("r.seq", "j.seq") + " and j.id = r.job where j.id = any($1::uuid[])"
 }
 
-// lockTries is how often a job that moves is looked for.
+// lockTries is how often Lock looks for a job that moves.
 const lockTries = 5
 
 // Lock implements scheduler.Tx. A job that exists and cannot be caught is scheduler.ErrAgain.
@@ -62,7 +62,7 @@ func (t *tx) hold(ids []lessor.JobID) error {
 		if err := t.Gate(context.Background()); err != nil {
 			return err
 		}
-		if try > 0 { // somebody has it for a moment
+		if try > 0 { // another node has it for a moment
 			t.add("lock jobs", wire.Step{Stmt: pause}, wire.Int8(int64(try)))
 		}
 		if left, err = t.catch(left, seizeQueued, seizeCohort, seizeDone, seizeLeased, seizeDelayed); err != nil {

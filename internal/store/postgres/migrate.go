@@ -27,12 +27,13 @@ const (
 	// Nodes that start at once wait for the one that migrates, asking this often, this many times: three minutes.
 	lockPause = 250 * time.Millisecond
 	lockAsks  = 720
-	// migrateTries is for the tables that the waiting itself needs: nodes that make them at once get in each other's way.
+	// migrateTries is for the tables that the waiting itself needs: nodes that make them at once get in each other's
+	// way.
 	migrateTries = 10
 )
 
-// migrate brings the schema up to date, on connections of its own that are closed when it returns. It refuses a schema that is
-// newer than this program. It returns the seal of the store, whose key it makes if there is none.
+// migrate brings the schema up to date, on connections of its own that are closed when it returns. It refuses a schema
+// that is newer than this program. It returns the seal of the store, whose key it makes if there is none.
 func migrate(ctx context.Context, url string, config *pgconn.Config) (seal *rules.Seal, err error) {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -54,7 +54,7 @@ func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 			t.ended[m.Held.ID], t.leased = struct{}{}, true
 		}
 	}
-	if err := t.meetOwners(ctx, moves); err != nil {
+	if err := t.loadOwners(ctx, moves); err != nil {
 		return err
 	}
 	t.takeRows(moves)

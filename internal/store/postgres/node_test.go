@@ -76,8 +76,8 @@ func (n *node) life(ctx context.Context, worker string) error {
 	return nil
 }
 
-// TestTwoNodesRace lets the workers of two nodes race for the same jobs: each is granted once, all end, and the folds of both
-// nodes equal the tables.
+// TestTwoNodesRace lets the workers of two nodes race for the same jobs: each is granted once, all end, and the folds
+// of both nodes equal the tables.
 func TestTwoNodesRace(t *testing.T) {
 	url := pool.Database(t)
 	few := func(c *scheduler.Config) { c.TotalUnits = 40 }
@@ -168,8 +168,8 @@ func TestWakeAcrossNodes(t *testing.T) {
 	}
 }
 
-// TestNodeOverLostServer takes the server away from a node at work: calls are refused as unavailable, nothing expires, and it
-// goes on by itself.
+// TestNodeOverLostServer takes the server away from a node at work: calls are refused as unavailable, nothing expires,
+// and it goes on by itself.
 func TestNodeOverLostServer(t *testing.T) {
 	url := pool.Database(t)
 	n := startNode(t, url)

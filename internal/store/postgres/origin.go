@@ -13,20 +13,21 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// A database can go back: a standby is promoted that had not received everything, or an older copy is restored. What a node has in
-// memory then is of a history that is no more: its numbers of lanes are given to others, and jobs that it knows were never submitted.
-// Through a pooler no connection need break. The signs are looked for in every transaction, in every view, and by Serve:
+// A database can go back: a standby is promoted that had not received everything, or an older copy is restored. The
+// memory of a node then belongs to a history that is no more: its lane numbers are given to other lanes, and jobs that
+// it knows were never submitted. Behind a pooler no connection need break. Every transaction, every view and Serve look
+// for signs:
 //
 //   - another timeline: every promotion and every recovery to a point in time begins one;
-//   - the last change that this node published is not there any more;
-//   - the last change of another node that this node has followed is not there any more;
+//   - the last change that this node published is gone;
+//   - the last change of another node that this node has followed is gone;
 //   - a sequence is behind a number that it gave.
 //
-// Whoever sees one loses the store: what is in memory is dropped, numbers seen outside are passed over, and the scheduler is
-// told to start again from the tables (scheduler.ErrWentBack).
+// A sign makes the store lost: it drops its memory, skips the numbers that were seen outside, and makes the scheduler
+// start again from the tables (scheduler.ErrWentBack).
 const timeline = "left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"
 
-// sameTimeline is true on the timeline that a parameter names, or if that is not known.
+// sameTimeline is true on the timeline that a parameter names, or if the parameter is empty.
 func sameTimeline(param string) string {
 	return "case when " + param + "::text = '' then true else " + timeline + " = " + param + " end"
 }
@@ -37,36 +38,37 @@ var (
 	checkOrigin = wire.SQL("select " + sameTimeline("$3") + " and exists (" + lastChange + ")," +
 		" (select last_value from place), (select last_value from lane_id_seq)")
 	renewing = wire.SQL("select pg_advisory_xact_lock($1::bigint)")
-	// A sequence is set well beyond what it is raised to: whoever takes numbers from it at that moment stays below.
+	// A sequence is set well beyond what it is raised to, so that a node that takes numbers at that moment stays below.
 	raisePlaces = wire.SQL("select setval('place', $1::bigint + $2::bigint) from place where last_value < $1")
 	raiseLanes  = wire.SQL("select setval('lane_id_seq', $1::bigint + $2::bigint) from lane_id_seq where last_value < $1")
 	raiseFence  = wire.SQL("update serving set fence = $1::bigint where id and fence < $1")
 )
 
 // lastChange finds the last change of a stream, or the stream itself if it has none.
-const lastChange = "select from change where stream = $1::bigint and n = $2::bigint union all select from stream where id = $1 and $2 = 0"
+const lastChange = "select from change where stream = $1::bigint and n = $2::bigint" +
+	" union all select from stream where id = $1 and $2 = 0"
 
 const (
-	// renewKey is the advisory lock of those who raise sequences: "lessob".
+	// renewKey is the advisory lock under which sequences are raised: "lessob".
 	renewKey = 0x6c6573736f62
-	// Other nodes may have taken numbers since this one last looked: blocks of places for as long as 1024 s, and lanes.
+	// Other nodes may have taken numbers since this one last read them: blocks of places for up to 1024 s, and lanes.
 	morePlaces = 1024 * seqBlock
 	moreLanes  = 10_000
-	// moreFence is how many milliseconds the clock of the database may have been ahead of what this node makes of it.
+	// moreFence is how many milliseconds the database's clock may have been ahead of this node's reckoning.
 	moreFence = 1000
 )
 
 // origin is what this node knows of the database's history.
 type origin struct {
 	timeline atomic.Pointer[string] // nil = not known yet
-	// lost says that a sign was seen and that the store was not renewed since; why is for people.
+	// lost says that a sign was seen and that the store was not renewed since; why is for operators.
 	lost atomic.Bool
 	why  atomic.Pointer[string]
 	// place and lane are the highest numbers that the sequences were seen to have given.
 	place, lane atomic.Int64
 	fence       atomic.Int64 // the highest of this node
 	clock       atomic.Pointer[clockReading]
-	age         atomic.Int64 // of connections: those that are older than the last renewal are closed
+	age         atomic.Int64 // connections from before the last renewal are closed
 }
 
 // clockReading is what the database's clock said, and when.
@@ -75,7 +77,7 @@ type clockReading struct {
 	when time.Time
 }
 
-// errWentBack is what a transaction or a view is told that met a sign.
+// errWentBack is the error of a transaction or a view that met a sign.
 var errWentBack = fmt.Errorf("%w: its changes that this node knew are gone", scheduler.ErrWentBack)
 
 // lose notes that the database went back; why is "" if that is not certain.
@@ -95,7 +97,7 @@ func (s *Store) WentBack() string {
 	return ""
 }
 
-// known is the timeline as a parameter.
+// known returns the timeline as a parameter.
 func (o *origin) known() []byte {
 	if t := o.timeline.Load(); t != nil {
 		return wire.Text(*t)
@@ -103,7 +105,7 @@ func (o *origin) known() []byte {
 	return wire.Text("")
 }
 
-// differs reports whether the database is on another timeline than it was, and loses the store then.
+// differs reports whether the database is on another timeline than before. If so, the store is lost.
 func (s *Store) differs(at string) bool {
 	known := s.origin.timeline.Load()
 	if known == nil || *known == at || s.origin.lost.Load() {
@@ -123,7 +125,7 @@ func (s *Store) lastKept() last {
 	return last{}
 }
 
-// addCheck adds the look for signs to what Serve sends.
+// addCheck adds the search for signs to what Serve sends.
 func (s *Store) addCheck(c *wire.Conn) {
 	l := s.lastKept()
 	if l.stream == 0 || s.origin.lost.Load() {
@@ -143,7 +145,7 @@ func (s *Store) addCheck(c *wire.Conn) {
 	}}, wire.Int8(l.stream), wire.Int8(l.n), s.origin.known())
 }
 
-// raise lets a number grow.
+// raise sets a number to v if v is larger.
 func raise(to *atomic.Int64, v int64) {
 	for old := to.Load(); old < v && !to.CompareAndSwap(old, v); old = to.Load() {
 	}
@@ -156,7 +158,8 @@ func (s *Store) seen(serving rules.Serving) {
 	}
 }
 
-// newStream opens the stream that the changes of this node go to. Its number is random: those of streams that were lost are not used again.
+// newStream opens the stream of this node's changes. Its number is random, so that no number of a lost stream is used
+// again.
 func (s *Store) newStream(c *wire.Conn) error {
 	id := 1 + rand.Int64N(1<<62)
 	err := c.Do(wire.Step{Verb: "open a stream", Stmt: newStream, Each: func(r *wire.Row) error {
@@ -171,11 +174,11 @@ func (s *Store) newStream(c *wire.Conn) error {
 	return err
 }
 
-// reconnect renews a store whose database went back, on a new connection. It returns an error also when that has succeeded: what the caller
-// wants to write was decided on what is no more.
+// reconnect renews a store whose database went back, on a new connection. It returns an error even if that succeeds,
+// because the caller decided on data that is no more.
 func (s *Store) reconnect(ctx context.Context) error {
 	for _, c := range s.writers {
-		_ = c.Close() // it may lead to what was the database before
+		_ = c.Close() // it may lead to the database as it was before
 	}
 	s.writers = nil
 	c, err := s.dialer.Dial(ctx, s.writeLimits())
@@ -199,8 +202,8 @@ func (t *tx) begun() (*tx, error) {
 	return t, nil
 }
 
-// renew drops what is in memory, and has the database give only numbers that it never gave before. It belongs to who has the turn, with no commit
-// on its way.
+// renew drops what is in memory, and has the database give only numbers that it never gave before. It belongs to who
+// has the turn, with no commit on its way.
 func (s *Store) renew(c *wire.Conn) error {
 	l, fence := s.lastKept(), s.origin.fence.Load()
 	if r := s.origin.clock.Load(); r != nil { // other nodes gave fences on the same clock

@@ -10,7 +10,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// inParts has a busy node send a transaction in parts, which beats ids[0], does something besides, and tells how that ends.
+// inParts has a busy node send a transaction in parts, which beats ids[0], does something besides, and tells how that
+// ends.
 func inParts(t *testing.T, s *Store, ids []lessor.LeaseID, besides func(scheduler.Tx) error) error {
 	t.Helper()
 	s.prepareBoth(t, ids)
@@ -93,7 +94,8 @@ func TestIdlesBetweenParts(t *testing.T) {
 	}
 }
 
-// TestGateThatWaitsForUs: another node has the gate and waits for a row of ours. Who takes himself to be alone gives way soon, and is told to repeat.
+// TestGateThatWaitsForUs: another node has the gate and waits for a row of ours. Who takes himself to be alone gives
+// way soon, and is told to repeat.
 func TestGateThatWaitsForUs(t *testing.T) {
 	url := pool.Database(t)
 	readAll(t, url, "do $$ begin execute format('alter database %I set deadlock_timeout = 60000', current_database()); end $$", nil) // it is not the server that ends it
@@ -114,7 +116,8 @@ func TestGateThatWaitsForUs(t *testing.T) {
 	}
 }
 
-// TestBusyNodeBeginsAtOnce: also if no commit is on its way, so that the next transaction need not wait for the landing.
+// TestBusyNodeBeginsAtOnce: also if no commit is on its way, so that the next transaction need not wait for the
+// landing.
 func TestBusyNodeBeginsAtOnce(t *testing.T) {
 	s := openAt(t, patient(pool.Database(t)))
 	ids := hold(t, s, busyFrom)

@@ -23,13 +23,14 @@ var whole = []*wire.Statement{
 // tiny tables are small: one row, or one a node.
 var tiny = []string{"serving", "stream", "stripped", "token", "setting"}
 
-// TestPlans reads the plans of every statement that a store uses, as they are used: prepared once, generic, with the same settings. No
-// table that grows may be scanned or sorted as a whole, while a million jobs come, nor when the server last saw it empty.
+// TestPlans reads the plans of every statement that a store uses, as they are used: prepared once, generic, with the
+// same settings. No table that grows may be scanned or sorted as a whole, while a million jobs come, nor when the
+// server last saw it empty.
 func TestPlans(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url, StatementTimeout: time.Minute})
 	exercise(t, s)
-	exerciseKernel(t, s)
+	exerciseSchedules(t, s)
 	prepareRest(t, s)
 	c := s.writers[0]
 	begins := map[string]string{}
@@ -40,7 +41,7 @@ func TestPlans(t *testing.T) {
 	for _, jobs := range []int{0, 1000, 30_000, 1_000_000} {
 		if jobs > 0 {
 			fill(t, url, had+1, jobs)
-			fillKernel(t, url, jobs)
+			fillSchedules(t, url, jobs)
 			had = jobs
 		}
 		checkPlans(t, c, begins, fmt.Sprintf("%d jobs", jobs))
@@ -62,15 +63,15 @@ func checkPlans(t *testing.T, c *wire.Conn, begins map[string]string, when strin
 			continue // BEGIN and the like
 		}
 		for _, bad := range scans(plan, begins) {
-			if !slices.Contains(whole, f.Stmt) && !slices.Contains(wholeKernel, f.Stmt) {
+			if !slices.Contains(whole, f.Stmt) && !slices.Contains(wholeSchedules, f.Stmt) {
 				t.Errorf("%s: %s in the plan of\n%s\n%s", when, bad, f.Text(), plan)
 			}
 		}
 	}
 }
 
-// scans returns the nodes of a plan that read a whole table that grows, or a whole index of one: without a bound, or with one that leaves out what the index
-// begins with.
+// scans returns the nodes of a plan that read a whole table that grows, or a whole index of one: without a bound, or
+// with one that leaves out what the index begins with.
 func scans(plan string, begins map[string]string) (bad []string) {
 	lines := strings.Split(plan, "\n")
 	for i, line := range lines {
@@ -225,8 +226,8 @@ func prepareRest(t *testing.T, s *Store) {
 		saveLeases, takeQueued, takeDelayed, takeDone, takeLeased, putQueue, putDelayed, putLease, putAttempt, putDone, putChange,
 		saveServing, serve, lockServing, stayAlive, trimOwn, trimDead, dropDead, newestOwn, rate, readRatings, voidChange, readVoid,
 		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeCohort, seizeDone, purgeDone, purgeKeys,
-		putCohort, takeFromCohorts, checkPlaces, dropSpent, lockUnstripped, saveStripped, stripDone, nextBlocks, guard, meet, readMet,
-	}, purges, strips, restOfKernel) {
+		putCohort, takeFromCohorts, checkPlaces, dropSpent, lockUnstripped, saveStripped, stripDone, nextBlocks, guard, noteWorkers, readWorkers,
+	}, purges, strips, restOfSchedules) {
 		prepare(wire.Form{Stmt: stmt, Shape: 1})
 		prepare(wire.Form{Stmt: stmt, Shape: wire.AnyShape})
 	}
@@ -235,7 +236,8 @@ func prepareRest(t *testing.T, s *Store) {
 	}
 }
 
-// TestHeartbeatsAreHOT beats leases ten thousand times and asks the server how many of the new versions touched an index.
+// TestHeartbeatsAreHOT beats leases ten thousand times and asks the server how many of the new versions touched an
+// index.
 func TestHeartbeatsAreHOT(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})

@@ -8,7 +8,8 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// take lends a connection for a view, whose reads end with ctx, and says whether it was used before. No more than Config.Readers are out at a time.
+// take lends a connection for a view, whose reads end with ctx, and reports whether it was used before. At most
+// Config.Readers are lent at a time.
 func (s *Store) take(ctx context.Context) (c *wire.Conn, reused bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, fmt.Errorf("wait for a reader: %w", context.Cause(ctx))
@@ -26,7 +27,7 @@ func (s *Store) take(ctx context.Context) (c *wire.Conn, reused bool, err error)
 		return nil, false, fmt.Errorf("wait for a reader: %w", context.Cause(ctx))
 	}
 	if c != nil && c.Epoch != s.origin.age.Load() {
-		_ = c.Close() // it may lead to what was the database before
+		_ = c.Close() // it may lead to the database as it was before
 		c = nil
 	}
 	if c != nil {
@@ -44,7 +45,7 @@ func (s *Store) take(ctx context.Context) (c *wire.Conn, reused bool, err error)
 	return c, false, nil
 }
 
-// giveBack returns a connection whose transaction has ended, or, with why not, closes it.
+// giveBack returns a connection whose transaction has ended. With an error it closes the connection.
 func (s *Store) giveBack(c *wire.Conn, why error) {
 	if why != nil {
 		_ = c.Close() // the reason is known
@@ -53,7 +54,7 @@ func (s *Store) giveBack(c *wire.Conn, why error) {
 	s.readers <- c
 }
 
-// drain closes the readers' connections, waiting for those that are out.
+// drain closes the readers' connections. It waits for those that are lent.
 func (s *Store) drain() error {
 	var first error
 	for range cap(s.readers) {

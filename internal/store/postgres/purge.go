@@ -7,8 +7,8 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// A page of jobs that ended is locked, those first that ended first, and then removed table by table. Jobs that somebody has
-// locked (an operator's retry, another node's purge) are passed over.
+// A page of jobs that ended is locked, those first that ended first, and then removed table by table. Jobs that
+// somebody has locked (an operator's retry, another node's purge) are passed over.
 var (
 	lockEnded = wire.SQL("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +
 		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint order by ended_at, seq limit $2::bigint" +
@@ -90,4 +90,32 @@ func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (int, er
 		_ = t.write("purge", wire.Step{Stmt: s}, ids)
 	}
 	return len(page.jobs), t.err
+}
+
+// purgesOfRecords remove a page each, the oldest rows first, and count it. They skip rows that another node purges.
+var purgesOfRecords = []*wire.Statement{
+	purgePage("tick", "tick_at < $1::bigint order by tick_at"),
+	purgePage("alert", "cleared_at > 0 and cleared_at < $1::bigint order by cleared_at"),
+	purgePage("audit", "at < $1::bigint order by at"),
+}
+
+func purgePage(table, old string) *wire.Statement {
+	return wire.SQL("with gone as (delete from " + table + " where ctid = any(array(select ctid from " + table +
+		" where " + old + " limit $2::bigint for update skip locked)) returning 1) select count(*) from gone")
+}
+
+// PurgeRecords implements scheduler.Tx.
+func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
+	if limit <= 0 || t.err != nil {
+		return 0, t.err
+	}
+	for _, s := range purgesOfRecords {
+		t.add("purge", wire.Step{Stmt: s, Each: func(r *wire.Row) error {
+			n += int(r.Int())
+			return nil
+		}}, wire.Instant(before), wire.Limit(limit))
+	}
+	err = t.send("purge")
+	t.wrote = t.wrote || n > 0
+	return n, err
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRunPlans reads the plans of the queries that kernel_job_run is made for, as anybody would send them, at a million runs: by
-// tenant and status, and by job_id with the newest first. Every branch finds its rows by an index.
+// TestRunPlans reads the plans of the queries that kernel_job_run is made for, as anybody would send them, at a million
+// runs: by tenant and status, and by job_id with the newest first. Every branch finds its rows by an index.
 func TestRunPlans(t *testing.T) {
 	url := pool.Database(t)
 	fillRuns(t, url, 1_000_000)
@@ -29,7 +29,8 @@ func TestRunPlans(t *testing.T) {
 	holdsToIndexes(t, "a lock", plan, 1)
 }
 
-// holdsToIndexes fails the test if a plan reads a table that grows other than by a condition on an index, or less than it must.
+// holdsToIndexes fails the test if a plan reads a table that grows other than by a condition on an index, or less than
+// it must.
 func holdsToIndexes(t *testing.T, what, plan string, least int) {
 	t.Helper()
 	lines := strings.Split(plan, "\n")
@@ -59,8 +60,8 @@ func explainText(t *testing.T, url, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// fillRuns stores n runs of a thousand tenants, half of them of 500 definitions. The indexes are made anew behind the rows, which
-// takes a fraction of the time.
+// fillRuns stores n runs of a thousand tenants, half of them of 500 definitions. The indexes are made anew behind the
+// rows, which takes a fraction of the time.
 func fillRuns(t *testing.T, url string, n int) {
 	t.Helper()
 	var again []string

@@ -27,8 +27,8 @@ func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
 	return save(t, "save reports", mergeReports, mergeTwins(reports), row.Report)
 }
 
-// mergeTwins makes one report a job, in the order of jobs: one statement cannot change a row twice, and all nodes lock in one
-// order.
+// mergeTwins makes one report a job, in the order of jobs: one statement cannot change a row twice, and all nodes lock
+// in one order.
 func mergeTwins(reports []rules.Report) []rules.Report {
 	sorted := slices.Clone(reports)
 	slices.SortStableFunc(sorted, func(a, b rules.Report) int { return bytes.Compare(a.Job.UUID[:], b.Job.UUID[:]) })

@@ -9,25 +9,25 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// A commit whose answer was lost either happened, or may still happen while its backend lives. To find out, and to settle it,
-// its change row is inserted as a void one under the same number. The insert waits for the old backend. If it finds the row
-// taken, the commit happened; the row is written again as it is, so that this commit waits for the standbys, and the one in doubt is there
-// too. If it gets in, the commit did not happen and cannot any more; the number is used up.
+// A commit whose answer was lost has happened, or may still happen while its backend lives. To settle it, the node
+// inserts a void change under the number of the commit; the insert waits for the old backend. If the number is taken,
+// the commit happened. The row is then written again as it is, so that this second commit waits for the standbys and
+// the first is there too. If the insert succeeds, the commit did not happen and cannot any more; the number is used up.
 var (
 	voidChange = wire.SQL("insert into change (stream, n, at, void, data) values ($1::bigint, $2::bigint," +
-		" floor(extract(epoch from clock_timestamp()) * 1000)::bigint, true, '') on conflict (stream, n) do update set at = change.at")
+		" " + clockMillis + ", true, '') on conflict (stream, n) do update set at = change.at")
 	readVoid = wire.SQL("select void, $3::bigint = 0 or exists (select from change where stream = $1::bigint and n = $3)" +
 		" from change where stream = $1 and n = $2::bigint")
 )
 
 const (
-	// resolveTime bounds the finding out: callers wait for it.
+	// resolveTime bounds the search for the outcome: callers wait for it.
 	resolveTime = 5 * time.Second
-	// resolvePause is between two attempts, while the server is out of reach.
+	// resolvePause is the time between two attempts while the server is out of reach.
 	resolvePause = 100 * time.Millisecond
 )
 
-// resolve finds out what became of the commit with number n, whose answer was lost with why.
+// resolve finds out what became of the commit with number n, whose answer was lost because of why.
 func (s *Store) resolve(stream, n int64, why error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), resolveTime)
 	defer cancel()
@@ -49,7 +49,7 @@ func (s *Store) resolve(stream, n int64, why error) error {
 	}
 }
 
-// opaque keeps the text of an error whose kind no longer counts.
+// opaque keeps the text of an error and hides its kind.
 type opaque struct{ error }
 
 func (opaque) Unwrap() error { return nil }
@@ -79,4 +79,18 @@ func (s *Store) resolveOnce(ctx context.Context, stream, n int64) (committed boo
 		err = warned(c)
 	}
 	return err == nil && !void, err
+}
+
+// A commit waits for the synchronous standbys, if there are any. If that waiting is cancelled (by a cancel request, an
+// administrator, a shutdown) the server commits on its own and answers COMMIT with a warning; a standby that is
+// promoted then does not have the commit. So a node cancels no commit (wire.Conn.Cancels), and treats one with a
+// warning as one whose answer was lost. A later commit that did reach the standbys settles it, since they receive
+// everything in order.
+
+// warned returns the fault of a commit that came with a warning, nil if it came without.
+func warned(c *wire.Conn) error {
+	if c.Warning() == "" {
+		return nil
+	}
+	return fmt.Errorf("commit: %w: the server warned: %s", scheduler.ErrUnreachable, c.Warning())
 }

@@ -147,7 +147,8 @@ func write(ctx context.Context, s *Store, name string, before func()) error {
 	})
 }
 
-// TestAmbiguousCommit loses the connection during COMMIT in every way there is: what the caller is told is what happened.
+// TestAmbiguousCommit loses the connection during COMMIT in every way there is: what the caller is told is what
+// happened.
 func TestAmbiguousCommit(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -188,8 +189,8 @@ func TestAmbiguousCommit(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcome loses the connection during COMMIT and cannot make a new one: the caller is told so, and the next commits go
-// to a new stream without a gap.
+// TestUnknownOutcome loses the connection during COMMIT and cannot make a new one: the caller is told so, and the next
+// commits go to a new stream without a gap.
 func TestUnknownOutcome(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -241,8 +242,8 @@ func follow(t *testing.T, s scheduler.Store, p scheduler.Position) (data []strin
 	return data
 }
 
-// TestTerminatedBackends ends the sessions of a store that writes, over and over: what was acknowledged is there, what was refused
-// is not, and the streams have no gaps.
+// TestTerminatedBackends ends the sessions of a store that writes, over and over: what was acknowledged is there, what
+// was refused is not, and the streams have no gaps.
 func TestTerminatedBackends(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})

@@ -14,7 +14,8 @@ var (
 	insertRuns = insertInto("definition_job", row.OpenRun)
 	closeRuns  = wire.Plural("update definition_job o set open = false from ({rows}) u"+
 		" where "+wire.At("o.definition", "u.definition")+" and o.job = u.job", "tu", "definition, job")
-	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it is.
+	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it
+	// is.
 	readOpenRuns = wire.SQL("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (" + wire.Unnest("tu", "id, tenant") + ") d" +
 		" cross join lateral (select i.job from definition_job i join job s on s.id = i.job join lane n on n.id = s.lane" +
 		" where i.definition = d.id and i.open and n.tenant = d.tenant order by i.job limit $3::bigint) o" +

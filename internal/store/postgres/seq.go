@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// seqBlock is how many places in line one value of the sequence stands for; the migration has the same figure.
+	// seqBlock is how many places in line one value of the sequence stands for; the migration has the same number.
 	seqBlock = 65536
-	// seqLife is how long a node gives places from one block. Longer, and jobs that come here would pass those that came to
-	// other nodes before.
+	// seqLife is how long a node gives places from one block. With a longer time, jobs of this node would pass jobs
+	// that came to other nodes before them.
 	seqLife = time.Second
-	// seqTries is how often blocks are asked for that follow each other, while other nodes take some too.
+	// seqTries is how often a node asks for consecutive blocks while other nodes take some too.
 	seqTries = 10
 )
 
@@ -30,8 +30,8 @@ type seqs struct {
 // stale reports that it is time for a new block.
 func (s *seqs) stale() bool { return s.limit-s.next < seqBlock/4 || time.Now().After(s.until) }
 
-// takeSeqs adds the taking of n blocks to the next round trip. Blocks that do not follow each other are no use together: the
-// last ones that do are kept.
+// takeSeqs adds the taking of n blocks to the next round trip. Only consecutive blocks are of use together; the last
+// ones are kept.
 func (t *tx) takeSeqs(n int64) {
 	s := &t.store.seqs
 	s.next, s.limit = 0, 0

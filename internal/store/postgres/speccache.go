@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// specCacheBytes bounds the specs at hand: about a hundred thousand small jobs.
+	// specCacheBytes bounds the cached specs: about a hundred thousand small jobs.
 	specCacheBytes = 32 << 20
 	// specOverhead is what a spec costs besides its payload: the struct, map entry, tags and texts.
 	specOverhead = 512
 )
 
-// specCache holds the specs of jobs that came lately, so that a grant soon after the submission reads nothing. The
-// oldest go first.
+// specCache holds the specs of recent jobs, so that a grant soon after the submission reads nothing. The oldest go
+// first.
 type specCache struct {
 	max, bytes int
 	specs      map[lessor.JobID]*rules.Spec
-	order      []lessor.JobID // as they came; ids that were dropped since are passed over
+	order      []lessor.JobID // as they came; ids that were dropped since are skipped
 }
 
 func newSpecCache(limit int) *specCache {
@@ -35,7 +35,7 @@ func (c *specCache) put(s *rules.Spec) {
 		c.drop(c.order[0])
 		c.order = c.order[1:]
 	}
-	// Dropped ids are cleared away when they are most of the order.
+	// Dropped ids are removed when they are most of the order.
 	if len(c.order) > 2*len(c.specs)+1024 {
 		c.compact()
 	}

@@ -68,7 +68,8 @@ func hang(t *testing.T, url string, n int) {
 	}
 }
 
-// TestCommitThatTheStandbyDoesNotHave: its outcome is unknown, however the waiting for the standby ended, until a later commit has reached it.
+// TestCommitThatTheStandbyDoesNotHave: its outcome is unknown, however the waiting for the standby ended, until a later
+// commit has reached it.
 func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 	primary, standby := withStandby(t)
 	url := primary.URL("postgres")
@@ -162,8 +163,8 @@ func beatAll(t *testing.T, n *node, grants []lessor.Grant, stop <-chan struct{})
 	return func() int { all.Wait(); return over }
 }
 
-// TestOutageIsFreeWhileANeighbourIsIdle: leases that are beaten all along live through an outage of commits, though a node without workers has nothing
-// to fail with.
+// TestOutageIsFreeWhileANeighbourIsIdle: leases that are beaten all along live through an outage of commits, though a
+// node without workers has nothing to fail with.
 func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 	const ttl = 2500 * time.Millisecond
 	primary, standby := withStandby(t)

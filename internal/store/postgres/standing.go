@@ -9,8 +9,8 @@ import (
 	"lessor/internal/store/row"
 )
 
-// readStandings is one statement, and so sees one snapshot also inside a transaction: it never finds a job that moves in
-// two places or in none.
+// readStandings is one statement, and so sees one snapshot also inside a transaction: it never finds a job that moves
+// in two places or in none.
 var readStandings = wire.SQL("select " + row.Of("j", jobColumns) + ", " + row.Of("n", laneColumns) + ", " +
 	row.Of("q", queuedColumns) + ", " + row.Of("d", waitingColumns) + ", " + row.Of("l", leaseColumns) + ", " +
 	row.Of("e", doneColumns) + ", " + row.Of("r", reportColumns) + ", " + row.Of("a", failureColumns) +

@@ -17,24 +17,25 @@ import (
 
 // Config says where the database is and how it is used. Zero values mean the defaults.
 type Config struct {
-	// URL is a connection string, postgres://user@host/database or key=value, as libpq reads it. Several hosts may be named; the
-	// first that takes writes is used.
+	// URL is a connection string, postgres://user@host/database or key=value, as libpq reads it. Of several hosts the
+	// first that accepts writes is used.
 	URL string
-	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses three more: two that
-	// write, one that serves; and at times a fourth, to vacuum.
+	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses three more:
+	// two that write and one that serves; and at times a fourth, to vacuum.
 	Readers int
 	// StatementTimeout bounds one statement of a write transaction; 0 is 5 s.
 	StatementTimeout time.Duration
-	// LockTimeout bounds the waiting for one lock of another node; 0 is 2 s. It must be longer than the two that follow, after
-	// which the locks of a node that stopped are free.
+	// LockTimeout bounds the waiting for one lock of another node; 0 is 2 s. It must be longer than the next two, after
+	// which the server frees the locks of a node that stopped.
 	LockTimeout time.Duration
-	// IdleTimeout is how long a write transaction may do nothing before the server ends it; 0 is 1 s. GateTimeout is the same
-	// for one that keeps others from granting; 0 is 250 ms.
+	// IdleTimeout is how long a write transaction may do nothing before the server ends it; 0 is 1 s. GateTimeout is
+	// the same for a transaction that holds the gate; 0 is 250 ms.
 	IdleTimeout time.Duration
 	GateTimeout time.Duration
-	// VacuumAfter is how many leases end on this node before it vacuums the tables they were in; 0 is 200,000, about 100 MB.
+	// VacuumAfter is how many leases end on this node before it vacuums the hot tables; 0 is 200,000, about 100 MB.
 	VacuumAfter int
-	// Unprepared sends every statement whole, for poolers that know no prepared statements (pgbouncer before 1.21).
+	// Unprepared sends the text of every statement, for poolers that know no prepared statements (pgbouncer before
+	// 1.21).
 	Unprepared bool
 }
 
@@ -72,43 +73,44 @@ type Store struct {
 	close   func() error
 	readers chan *wire.Conn // nil = not connected yet
 
-	// serveTurn holds one token while somebody serves; what follows is his.
+	// serveTurn holds one token while a call serves; the fields up to proved belong to that call.
 	serveTurn chan struct{}
 	server    *wire.Conn
 	tidied    tidied
-	proofKey  int64        // of the lock of a proof
+	proofKey  int64        // the advisory lock of a proof
 	proved    atomic.Int64 // when a commit of this node last succeeded, on the clock of steps; 0 = never
 
 	// vacuumTurn holds one token while hot tables are vacuumed.
 	vacuumTurn chan struct{}
 
-	// turn holds one token: who has it writes. A channel, so that waiting ends with a context.
+	// turn holds one token, which a writer takes. It is a channel, so that waiting for it ends with a context.
 	turn chan struct{}
-	// All below belongs to who has the turn.
-	// writers are the connections that no transaction uses now; flights are the commits on their way, oldest first.
+	// All below, up to scratch, belongs to the writer that has the turn. writers are the connections that no
+	// transaction uses now; flights are the commits on their way, oldest first.
 	writers  []*wire.Conn
 	flights  []*flight
 	orders   int32 // the number of the last order lock
 	specs    *specCache
 	leases   map[lessor.LeaseID]knownLease
-	usual    int // how many of them a transaction changes
-	spent    int // how many have ended since the last vacuum
+	usual    int // how many leases the last transaction changed
+	spent    int // how many leases have ended since the last vacuum
 	seqs     seqs
 	reckoned reckoning
 	// scratch is memory for parameters.
 	scratch wire.Rows
 
-	stream stream
-	owners owners
-	origin origin
-	lone   atomic.Bool // no other node works here, as far as the last Serve saw
-	// epoch changes when another node was seen to write; served is what the last Serve answered, nil after it was changed.
+	stream   stream
+	owners   owners
+	origin   origin
+	soleNode atomic.Bool // no other node works here, as far as the last Serve saw
+	// epoch changes when this node learns that another node has written. served is the answer of the last Serve, nil
+	// after a change of it.
 	epoch  atomic.Int64
 	served atomic.Pointer[rules.Serving]
 }
 
-// Open connects to the database and brings its schema up to date. It refuses a schema that a newer program made, and a
-// server that takes no writes.
+// Open connects to the database and brings its schema up to date. It refuses the schema of a newer program, and a
+// server that accepts no writes.
 func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	cfg = cfg.withDefaults()
 	defer func() {
@@ -157,14 +159,14 @@ func (*Store) Shared() bool { return true }
 // Sends implements scheduler.Store.
 func (*Store) Sends() bool { return true }
 
-// Close waits for what is under way and ends the connections. It may be called more than once.
+// Close waits for running transactions and ends the connections. It may be called more than once.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	close(s.closed)
 	<-s.turn
 	s.serveTurn <- struct{}{}
-	_ = s.land() // who sent it is told
+	_ = s.land() // the sender gets the error
 	s.vacuumTurn <- struct{}{}
 	err := s.drain()
 	if s.server != nil {

@@ -22,7 +22,8 @@ var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
 
 func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
-// patient is for tests that compare much inside a transaction, on a busy machine: the time-outs have tests of their own.
+// patient is for tests that compare much inside a transaction, on a busy machine: the time-outs have tests of their
+// own.
 func patient(url string) Config {
 	return Config{URL: url, IdleTimeout: 20 * time.Second, GateTimeout: 20 * time.Second, LockTimeout: 30 * time.Second, StatementTimeout: time.Minute}
 }

@@ -10,8 +10,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestTakerMigrationKeepsLeases: those that the release before granted live on, and are found by their ids, which end with the seq of
-// the job.
+// TestTakerMigrationKeepsLeases: those that the release before granted live on, and are found by their ids, which end
+// with the seq of the job.
 func TestTakerMigrationKeepsLeases(t *testing.T) {
 	url := pool.Bare(t)
 	migrateTo(t, url, 8)

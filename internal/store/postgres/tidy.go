@@ -7,8 +7,8 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// How a store tidies up, between its beats: changes that everybody has read, and streams of stores that are gone. A live
-// stream keeps its last row, so that one that was idle does not look like one that lost its beginning.
+// A store that serves also removes old changes and the streams of nodes that are gone. A live stream keeps its last
+// change, so that an idle stream does not look like one that lost its beginning.
 var (
 	stayAlive = wire.SQL("update stream set seen_at = $2::bigint where id = $1::bigint")
 	trimOwn   = wire.SQL("delete from change where stream = $1::bigint and n < $2::bigint")
@@ -19,14 +19,14 @@ var (
 )
 
 const (
-	// tidyEvery is between two tidyings: a third of how long changes are kept.
+	// tidyEvery is the time between two tidyings.
 	tidyEvery = keepFor / 3
-	// deadAfter is when a stream counts as no longer written to, and goneAfter when nobody can want to follow it any more.
+	// deadAfter is when a stream counts as no longer written to, goneAfter when it is removed.
 	deadAfter = 5 * keepFor
 	goneAfter = 7 * 24 * time.Hour
 )
 
-// tidied is what was known at the last tidyings: which change was the newest, and when.
+// tidied is when the store was tidied, and which change was the newest then.
 type tidied struct {
 	at    lessor.Instant
 	marks []mark
@@ -40,7 +40,7 @@ type mark struct {
 
 var newestOwn = wire.SQL("select coalesce(max(n), 0) from change where stream = $1::bigint")
 
-// tidy removes what nobody needs any more, if it is time to. All of it is one short transaction.
+// tidy removes what no node needs any more, if it is time to, in one short transaction.
 func (s *Store) tidy(c *wire.Conn, now lessor.Instant) error {
 	d := &s.tidied
 	if now.Sub(d.at).Abs() < tidyEvery {
@@ -49,23 +49,22 @@ func (s *Store) tidy(c *wire.Conn, now lessor.Instant) error {
 	d.at = now
 	id := s.stream.id.Load()
 	newest := mark{stream: id, at: now}
-	c.Begin(begin, wire.Limits{Idle: time.Second, Lock: time.Second, Statement: s.cfg.StatementTimeout})
-	c.Add(wire.Step{Verb: "begin", Stmt: noFlush})
-	c.Add(wire.Step{Verb: "stay alive", Stmt: stayAlive}, wire.Int8(id), wire.Instant(now))
-	c.Add(wire.Step{Verb: "find the newest change", Stmt: newestOwn, Each: func(r *wire.Row) error {
-		newest.n = r.Int()
-		return nil
-	}}, wire.Int8(id))
-	for len(d.marks) > 0 && (now.Sub(d.marks[0].at).Abs() > keepFor || d.marks[0].stream != id) {
-		if m := d.marks[0]; m.stream == id {
-			c.Add(wire.Step{Verb: "trim own changes", Stmt: trimOwn}, wire.Int8(id), wire.Int8(m.n))
+	limits := wire.Limits{Idle: time.Second, Lock: time.Second, Statement: s.cfg.StatementTimeout}
+	err := unflushed(c, limits, func() {
+		c.Add(wire.Step{Verb: "stay alive", Stmt: stayAlive}, wire.Int8(id), wire.Instant(now))
+		c.Add(wire.Step{Verb: "find the newest change", Stmt: newestOwn, Each: func(r *wire.Row) error {
+			newest.n = r.Int()
+			return nil
+		}}, wire.Int8(id))
+		for len(d.marks) > 0 && (now.Sub(d.marks[0].at).Abs() > keepFor || d.marks[0].stream != id) {
+			if m := d.marks[0]; m.stream == id {
+				c.Add(wire.Step{Verb: "trim own changes", Stmt: trimOwn}, wire.Int8(id), wire.Int8(m.n))
+			}
+			d.marks = d.marks[1:]
 		}
-		d.marks = d.marks[1:]
-	}
-	c.Add(wire.Step{Verb: "trim dead streams", Stmt: trimDead}, wire.Instant(now.Add(-deadAfter)))
-	c.Add(wire.Step{Verb: "drop dead streams", Stmt: dropDead}, wire.Instant(now.Add(-goneAfter)))
-	c.Add(wire.Step{Verb: "commit", Stmt: commit})
-	err := c.Send()
+		c.Add(wire.Step{Verb: "trim dead streams", Stmt: trimDead}, wire.Instant(now.Add(-deadAfter)))
+		c.Add(wire.Step{Verb: "drop dead streams", Stmt: dropDead}, wire.Instant(now.Add(-goneAfter)))
+	})
 	d.marks = append(d.marks, newest)
 	return err
 }

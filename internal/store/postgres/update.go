@@ -13,16 +13,17 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// errOver is what a transaction answers when it is used after its end.
+// errOver is the error of a transaction that is used after its end.
 var errOver = errors.New("the transaction is over")
 
-// Update implements scheduler.Store. ctx ends the waiting for a turn and for a connection; what has begun is not interrupted.
+// Update implements scheduler.Store. ctx ends the waiting for a turn and for a connection; it does not interrupt a
+// transaction that has begun.
 func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
-	f, err := s.transact(ctx, looked, fn)
+	f, err := s.transact(ctx, clockRead, fn)
 	if err != nil {
 		return err
 	}
@@ -30,13 +31,13 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return s.land()
 }
 
-// Send implements scheduler.Store. The connection of a commit on its way is read by a goroutine that ends with its answer.
+// Send implements scheduler.Store. A goroutine reads the answer to the commit and ends with it.
 func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	k := reckonedOnly
+	k := clockReckoned
 	if sole {
 		k = guarded
 	}
@@ -52,18 +53,18 @@ func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error
 type kind int
 
 const (
-	// looked: with a look at the clock.
-	looked kind = iota
-	// reckonedOnly: with what is known of the clock, and without a round trip, if that is known well enough.
-	reckonedOnly
-	// guarded: the same, and behind commits that are on their way.
+	// clockRead: with a reading of the clock.
+	clockRead kind = iota
+	// clockReckoned: with a reckoned clock and without a round trip, if the clock is known well enough.
+	clockReckoned
+	// guarded: the same, behind commits that are on their way.
 	guarded
 )
 
 // transact runs fn and sends its commit.
 func (s *Store) transact(ctx context.Context, k kind, fn func(scheduler.Tx) error) (*flight, error) {
 	for len(s.flights) > 0 && s.flights[0].over() {
-		_ = s.landOne() // who sent it knows
+		_ = s.landOne() // the sender has the error
 	}
 	if s.origin.lost.Load() {
 		_ = s.land() // the same
@@ -78,7 +79,7 @@ func (s *Store) transact(ctx context.Context, k kind, fn func(scheduler.Tx) erro
 	return t.run(fn)
 }
 
-// enter waits for the turn. A context that is done gets none, even if one is free.
+// enter waits for the turn. A context that is done gets none, even if the turn is free.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
@@ -101,7 +102,8 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.turn <- struct{}{} }
 
-// connect returns a connection that writes, and whether it was used before. There is a stream then that its changes go to.
+// connect returns a connection for writing, and whether it was used before. It opens a stream of changes if there is
+// none.
 func (s *Store) connect(ctx context.Context) (c *wire.Conn, reused bool, err error) {
 	if s.origin.lost.Load() {
 		return nil, false, s.reconnect(ctx)
@@ -124,16 +126,16 @@ func (s *Store) writeLimits() wire.Limits {
 	return wire.Limits{Idle: s.cfg.IdleTimeout, Lock: s.cfg.LockTimeout, Statement: s.cfg.StatementTimeout}
 }
 
-// keep puts a connection whose transaction has ended back for the next one.
+// keep stores a connection whose transaction has ended for the next one.
 func (s *Store) keep(c *wire.Conn) { s.writers = append(s.writers, c) }
 
-// begin begins a transaction, on a new connection if those at hand have died since they were last used.
+// begin begins a transaction. It uses a new connection if those at hand have died.
 func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 	for {
 		c, reused, err := s.connect(ctx)
 		if err == nil {
 			t := s.newTx(c)
-			reckoned := k != looked && reused && t.reckon()
+			reckoned := k != clockRead && reused && t.reckon()
 			t.behind = reckoned && len(s.flights) > 0
 			if t.behind || reckoned && k == guarded && s.usual >= busyFrom {
 				c.Pipeline()
@@ -151,7 +153,7 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 			if s.seqs.stale() {
 				t.takeSeqs(1)
 			}
-			t.look()
+			t.readClock()
 			t.unsent = false
 			if err = c.Send(); err == nil {
 				return t.begun()
@@ -171,7 +173,7 @@ func (s *Store) newTx(c *wire.Conn) *tx {
 	}
 }
 
-// run is one transaction of who has the turn, up to the sending of its commit.
+// run runs a transaction up to the sending of its commit.
 func (t *tx) run(fn func(scheduler.Tx) error) (f *flight, err error) {
 	over := false
 	defer func() { // also when fn panics
@@ -187,7 +189,7 @@ func (t *tx) run(fn func(scheduler.Tx) error) (f *flight, err error) {
 	}
 	over = true
 	switch {
-	case t.err != nil: // whatever fn made of it, the transaction is spoilt
+	case t.err != nil: // whatever fn returned, the transaction is spoilt
 		t.rollback(t.err)
 		if t.guard && answered(t.err) {
 			return nil, t.suspect(t.err)
@@ -210,7 +212,7 @@ func unless(err, known error) error {
 	return err
 }
 
-// rollback ends a transaction that failed with err, nil if nothing is wrong with the connection.
+// rollback ends a transaction that failed with err. With nil nothing is wrong with the connection.
 func (t *tx) rollback(err error) {
 	if t.undo(err) {
 		t.store.keep(t.conn)
@@ -219,17 +221,17 @@ func (t *tx) rollback(err error) {
 	}
 }
 
-// undo is rollback that reports whether the connection is of use.
+// undo rolls back and reports whether the connection is still of use.
 func (t *tx) undo(err error) bool {
 	if err != nil && fatal(err) {
 		return false
 	}
-	_ = t.conn.Settle() // whatever it says, it is undone
+	_ = t.conn.Settle() // whatever the answer is, it is undone
 	t.conn.Discard()
 	return t.unsent || t.conn.Do(wire.Step{Verb: "roll back", Stmt: rollback}) == nil
 }
 
-// fatal reports whether a fault makes the connection useless. Faults that we made ourselves do not.
+// fatal reports whether a fault makes the connection useless.
 func fatal(err error) bool {
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return !wire.Usable(err)
@@ -237,7 +239,7 @@ func fatal(err error) bool {
 	return errors.Is(err, scheduler.ErrUnreachable)
 }
 
-// commit sends what was put off, the change row, COMMIT.
+// commit sends the writes that were put off, the change row and COMMIT.
 func (t *tx) commit() (*flight, error) {
 	s := t.store
 	f := &flight{tx: t, stream: s.stream.id.Load(), order: t.order, held: t.order > 0, done: make(chan struct{})}
@@ -262,7 +264,7 @@ func (t *tx) commit() (*flight, error) {
 	return f, nil
 }
 
-// settle makes the caches those of a transaction that was committed.
+// settle brings the caches up to date after the commit.
 func (t *tx) settle() {
 	s := t.store
 	for _, id := range t.granted {

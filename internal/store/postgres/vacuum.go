@@ -7,14 +7,15 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// vacuumHot vacuums the tables whose rows live for seconds. Autovacuum comes once a minute, unless the server is told otherwise; by then a busy node has left
-// two million dead leases behind, and a table of a gigabyte. A table that somebody vacuums already is passed over.
+// vacuumHot vacuums the tables whose rows live for seconds. Autovacuum runs once a minute by default; by then a busy
+// node has left two million dead leases and a table of a gigabyte. A table that is being vacuumed already is skipped.
 const vacuumHot = "vacuum (skip_locked, truncate off) lease, queue, cohort, cohort_left, change"
 
-// vacuumLimits: what takes longer is left to autovacuum.
+// vacuumLimits leave a longer vacuum to the server.
 var vacuumLimits = wire.Limits{Idle: time.Second, Lock: time.Second, Statement: 2 * time.Second}
 
-// spend counts leases that have ended, and has the hot tables vacuumed beside everything else when there were many. It belongs to who has the turn.
+// spend counts leases that have ended, and starts a vacuum of the hot tables when there were many. The writer that has
+// the turn calls it.
 func (s *Store) spend(leases int) {
 	if s.spent += leases; s.spent < s.cfg.VacuumAfter {
 		return
@@ -30,7 +31,7 @@ func (s *Store) spend(leases int) {
 	}
 }
 
-// vacuum may fail: then it is done another time, by us or by the server.
+// vacuum may fail; a later one, or the server's, does the same.
 func (s *Store) vacuum() {
 	ctx, cancel := context.WithTimeout(context.Background(), wire.ConnectTimeout)
 	defer cancel()

@@ -17,17 +17,18 @@ type view struct {
 	store *Store
 	conn  *wire.Conn
 	now   lessor.Instant
-	// row is the serving row as it was read; serving is what it means here: who writes could accept a heartbeat now (live).
+	// row is the serving row as it was read; serving is what it means here: a transaction (live) could accept a
+	// heartbeat now.
 	row, serving rules.Serving
 	live         bool
 	saved        *rules.Serving
 	// unsent says that BEGIN is still to be sent.
 	unsent bool
-	// behind says that commits are on their way before this transaction, which were not waited for.
+	// behind says that commits are on their way before this transaction.
 	behind bool
-	// ahead is a reading of the streams that somebody will ask for.
+	// ahead is a reading of the streams that the next call of Changes will want.
 	ahead *following
-	// err is the first fault. It spoils the rest: the server refuses everything until the end of the transaction.
+	// err is the first fault. After it the server refuses everything until the end of the transaction.
 	err     error
 	scratch wire.Rows
 }
@@ -42,9 +43,9 @@ var (
 )
 
 const (
-	// viewIdle bounds how long a view may think between two reads: an open snapshot keeps vacuum from its work.
+	// viewIdle bounds the time between two reads of a view: an open snapshot keeps vacuum from its work.
 	viewIdle = 30 * time.Second
-	// viewTimeout bounds one read: that of a whole table, for the index in memory, takes half a second a million rows.
+	// viewTimeout bounds one read: reading a whole table for the fold takes half a second a million rows.
 	viewTimeout = 2 * time.Minute
 )
 
@@ -67,13 +68,13 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
 	err = fn(v)
 	done = true
 	if v.err == nil {
-		_ = v.flush("end view", wire.Step{Stmt: commit}) // nothing was written: it costs the connection, not the reader
+		_ = v.flush("end view", wire.Step{Stmt: commit}) // an error costs the connection, not the reader
 	}
 	s.giveBack(v.conn, v.err)
 	return err
 }
 
-// beginView takes a snapshot, on a new connection if the one at hand has died since it was last used.
+// beginView takes a snapshot. It uses a new connection if the one at hand has died.
 func (s *Store) beginView(ctx context.Context) (*view, error) {
 	for {
 		c, reused, err := s.take(ctx)
@@ -83,7 +84,7 @@ func (s *Store) beginView(ctx context.Context) (*view, error) {
 		v := &view{store: s, conn: c}
 		c.Wait = viewTimeout + patience
 		c.Begin(beginView, s.viewLimits())
-		v.look()
+		v.readClock()
 		if err = c.Send(); err == nil {
 			err = v.err
 		}
@@ -127,12 +128,12 @@ func (v *view) send(verb string) error {
 	return v.trip(verb)
 }
 
-// trip is send before the transaction on its way has landed.
+// trip is send that does not wait for the commit on its way.
 func (v *view) trip(verb string) error {
 	if v.err != nil {
 		return v.err
 	}
-	v.ahead, v.unsent = nil, false // what was read ahead is for right after
+	v.ahead, v.unsent = nil, false // what was read ahead is of use only right after
 	err := v.conn.Send()
 	if refused, ok := errors.AsType[wire.RowError](err); ok {
 		return fmt.Errorf("%s: %w", verb, refused.Err)

@@ -11,11 +11,11 @@ import (
 	"lessor/internal/store/row"
 )
 
-// filter is a condition that a list may have or not. Its parameter is sent either way, and is null when there is no such condition.
+// filter is an optional condition of a list. Its parameter is always sent, and is null without the condition.
 type filter struct{ text, param string }
 
-// variants returns a list for every choice among the filters, so that each is planned for what it asks. The parameters of the
-// filters come first.
+// variants returns a statement for every choice among the filters, so that each has a plan of its own. The parameters
+// of the filters come first.
 func variants(head, tail string, filters ...filter) []*wire.Statement {
 	all := make([]*wire.Statement, 1<<len(filters))
 	for n := range all {
@@ -35,7 +35,7 @@ func variants(head, tail string, filters ...filter) []*wire.Statement {
 	return all
 }
 
-// page reads one of the variants: that with the filters that are not nil.
+// page runs the variant with the filters that are not nil.
 func page[T any](
 	v *view, verb string, stmts []*wire.Statement, filters [][]byte, declare func(*row.Codec, *T), rest ...[]byte,
 ) (list []T, err error) {
@@ -49,12 +49,12 @@ func page[T any](
 	return list, err
 }
 
-// before returns the bound of a list that begins after an id, newest first; nil begins with the newest.
-// afterAll is larger than every id that is given.
+// afterAll is larger than every id.
 var afterAll = lessor.UUID{
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 }
 
+// before returns the bound of a list that begins after an id, newest first; nil begins with the newest.
 func before[T interface{ ~struct{ lessor.UUID } }](after *T) []byte {
 	if after == nil {
 		return wire.ID(afterAll)

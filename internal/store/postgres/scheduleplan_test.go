@@ -11,17 +11,17 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// wholeKernel names the statements about the kernel that read a whole table, or all that an index is about. nextTick stops at the
-// first; an operator acknowledges one alert at a time.
-var wholeKernel = append([]*wire.Statement{
+// wholeKernel names the statements about the kernel that read a whole table, or all that an index is about. nextTick
+// stops at the first; an operator acknowledges one alert at a time.
+var wholeSchedules = append([]*wire.Statement{
 	readPolicies, readHandlers, readBlocks, nextTick, openAlert, readOneAlert, acknowledgeAlert,
 }, listCircuitTicks...)
 
 // restOfKernel would fail for want of rows.
-var restOfKernel = []*wire.Statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
+var restOfSchedules = []*wire.Statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
 
 // fillKernel stores definitions and what belongs to them beside jobs that fill stored.
-func fillKernel(t *testing.T, url string, n int) {
+func fillSchedules(t *testing.T, url string, n int) {
 	t.Helper()
 	//nolint:dupword // columns of one value
 	for _, text := range []string{
@@ -39,7 +39,7 @@ func fillKernel(t *testing.T, url string, n int) {
 }
 
 // exerciseKernel uses every statement about the kernel once, and keeps nothing.
-func exerciseKernel(t *testing.T, s *Store) {
+func exerciseSchedules(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
 	job, lease, tenant := lessor.JobID{UUID: lessor.UUID{1}}, lessor.LeaseID{UUID: lessor.UUID{2}}, lessor.TenantID{}

@@ -10,13 +10,13 @@ import (
 	"lessor/internal/store/row"
 )
 
-// owner is whose the jobs of a lane are.
+// owner is the tenant and the definition to which the jobs of a lane belong.
 type owner struct {
 	tenant     lessor.TenantID
 	definition string // "" = plain jobs
 }
 
-// owners are those of the lanes that were read or registered lately, so that a row can name its owner without a join.
+// owners caches the owners of lanes, so that a row can name its owner without a join.
 type owners struct {
 	mu    sync.Mutex
 	known map[rules.LaneID]owner
@@ -44,8 +44,8 @@ func (o *owners) find(id rules.LaneID) (owner, bool) {
 	return found, ok
 }
 
-// laneOf returns the lane of a job that moves to where its row names the owner; 0 if it does not. That of a job that waits for its
-// first grant does not.
+// laneOf returns the lane of a job whose new row names the owner; 0 if the row does not. The row of a job that waits
+// for its first grant does not.
 func laneOf(m *scheduler.Move) rules.LaneID {
 	switch {
 	case m.To == rules.Ended:
@@ -69,8 +69,8 @@ func (t *tx) bindOwner(c *row.Codec, m *scheduler.Move) {
 	ownerRow(c, &o)
 }
 
-// meetOwners reads the owners of jobs that move, if they are not known; t.owners has them then.
-func (t *tx) meetOwners(ctx context.Context, moves []scheduler.Move) error {
+// loadOwners makes sure that t.owners has the owners of jobs that move.
+func (t *tx) loadOwners(ctx context.Context, moves []scheduler.Move) error {
 	if t.owners == nil {
 		t.owners = map[rules.LaneID]owner{}
 	}
