@@ -31,7 +31,8 @@ func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 
 // AcknowledgeAlert implements scheduler.Tx.
 func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, at lessor.Instant) error {
-	return t.write("acknowledge an alert", wire.Step{Stmt: acknowledgeAlert}, wire.ID(id.UUID), wire.Instant(at), wire.Text(by))
+	return t.write("acknowledge an alert", wire.Step{Stmt: acknowledgeAlert},
+		wire.ID(id.UUID), wire.Instant(at), wire.Text(by))
 }
 
 // Alert implements scheduler.View.

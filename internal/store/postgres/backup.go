@@ -15,7 +15,8 @@ func (s *Store) Backup(context.Context, io.Writer) error {
 	default:
 	}
 	return &lessor.Error{
-		Code:   lessor.CodeConflict,
-		Detail: "a PostgreSQL store is backed up with the server's own tools: pg_dump, or base backups with WAL archiving (pg_basebackup)",
+		Code: lessor.CodeConflict,
+		Detail: "a PostgreSQL store is backed up with the server's own tools: pg_dump, or base backups" +
+			" with WAL archiving (pg_basebackup)",
 	}
 }

@@ -25,10 +25,12 @@ var (
 	// readChanges returns first a change with a negative number for each followed change that is gone: -1 if its stream
 	// is gone too, else -2.
 	readChanges = wire.SQL(goneChanges + " union all select c.stream, c.n, c.data from (" + othersAt + ") p" +
-		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n order by n offset 0) c" +
+		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n" +
+		" order by n offset 0) c" +
 		" order by stream, n")
 	readGone     = wire.SQL(goneChanges)
-	readPosition = wire.SQL("select s.id, (select max(n) from change c where c.stream = s.id) from stream s where s.id <> $1::bigint")
+	readPosition = wire.SQL("select s.id, (select max(n) from change c where c.stream = s.id) from stream s" +
+		" where s.id <> $1::bigint")
 )
 
 // goneChanges are the changes that were followed and are not there any more.
@@ -39,7 +41,8 @@ const goneChanges = "select a.stream," +
 
 // othersAt is the position of this node in the stream of each other node.
 const othersAt = "select s.id, coalesce(a.n, 0) as n from stream s" +
-	" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id where s.id <> $3::bigint offset 0"
+	" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id" +
+	" where s.id <> $3::bigint offset 0"
 
 // stream is the series of changes that this store publishes.
 type stream struct {
@@ -73,8 +76,10 @@ var errStreamLost = errors.New("the stream of this node, or its last change, is 
 
 // putChange adds the change row of a commit. Every commit that wrote has one; its number settles a lost answer.
 func (t *tx) putChange(n int64) {
-	t.conn.Add(wire.Step{Verb: "publish", Stmt: putChange, Guard: fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)},
-		wire.Int8(t.store.stream.id.Load()), wire.Int8(n), wire.Instant(t.now), append([]byte{}, t.news...), t.store.origin.known())
+	lost := fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)
+	t.conn.Add(wire.Step{Verb: "publish", Stmt: putChange, Guard: lost},
+		wire.Int8(t.store.stream.id.Load()), wire.Int8(n), wire.Instant(t.now), append([]byte{}, t.news...),
+		t.store.origin.known())
 }
 
 // keepFor is how long changes are kept for other nodes. forgetAfter is the shorter time after which a reader counts as

@@ -27,10 +27,13 @@ var (
 		" pg_is_in_recovery(), " + clockMillis)
 	checkSetting = wire.SQL("select current_setting(name) from unnest($1::text[]) as name")
 	checkSchema  = wire.SQL("select coalesce(max(version_id), 0) from goose_db_version where is_applied")
-	checkOpen    = wire.SQL("select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint, count(xact_start)" +
+	checkOpen    = wire.SQL("select coalesce(max(extract(epoch from clock_timestamp() - xact_start)), 0)::bigint," +
+		" count(xact_start)" +
 		" from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'")
-	checkTables = wire.SQL("select relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid) from pg_stat_user_tables" +
-		" where relname in ('queue', 'cohort', 'cohort_left', 'delayed', 'lease', 'change', 'serving') order by relname")
+	checkTables = wire.SQL("select relname::text, n_live_tup, n_dead_tup, pg_total_relation_size(relid)" +
+		" from pg_stat_user_tables" +
+		" where relname in ('queue', 'cohort', 'cohort_left', 'delayed', 'lease', 'change', 'serving')" +
+		" order by relname")
 )
 
 // durability lists the settings that the promises stand on, and what they must not be.
@@ -49,7 +52,9 @@ func (s *Store) Check(ctx context.Context) []scheduler.Finding {
 		return []scheduler.Finding{finding("connection", err, "")}
 	}
 	var findings []scheduler.Finding
-	for _, check := range []func(*wire.Conn) ([]scheduler.Finding, error){checkMachine, checkDurability, checkVersion, checkAges, checkHot} {
+	for _, check := range []func(*wire.Conn) ([]scheduler.Finding, error){
+		checkMachine, checkDurability, checkVersion, checkAges, checkHot,
+	} {
 		found, bad := check(c)
 		findings = append(findings, found...)
 		if bad != nil {
@@ -83,7 +88,8 @@ func checkMachine(c *wire.Conn) (found []scheduler.Finding, err error) {
 		found = []scheduler.Finding{
 			judged(version >= leastVersion, "postgresql version", "%s", name),
 			judged(!replica, "takes writes", "in recovery: %v", replica),
-			judged(skew.Abs() <= largeSkew, "clock", "the database's clock differs from this machine's by about %v", skew),
+			judged(skew.Abs() <= largeSkew, "clock",
+				"the database's clock differs from this machine's by about %v", skew),
 		}
 		return nil
 	}})
@@ -124,7 +130,9 @@ func checkVersion(c *wire.Conn) (found []scheduler.Finding, err error) {
 func checkAges(c *wire.Conn) (found []scheduler.Finding, err error) {
 	err = c.Do(wire.Step{Verb: "check transactions", Stmt: checkOpen, Each: func(r *wire.Row) error {
 		oldest, n := time.Duration(r.Int())*time.Second, r.Int()
-		found = []scheduler.Finding{judged(oldest < longOpen, "open transactions", "%d, the oldest since %v", n, oldest)}
+		found = []scheduler.Finding{
+			judged(oldest < longOpen, "open transactions", "%d, the oldest since %v", n, oldest),
+		}
 		return nil
 	}})
 	return found, err

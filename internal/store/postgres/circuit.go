@@ -18,13 +18,16 @@ var (
 		" select unnest($1::text[]), unnest($2::uuid[]), '', 0, 0, 0 on conflict do nothing")
 	// lockCircuits waits for the nodes that change one of them, in the order of ids; seizeCircuits does not wait.
 	lockCircuits  = wire.SQL(selectCircuit + " where definition = any($1::text[]) order by definition for update")
-	seizeCircuits = wire.SQL(selectCircuit + " where definition = any($1::text[]) order by definition for update skip locked")
-	saveCircuits  = upsert("circuit", "definition", row.Circuit)
-	dropCircuits  = wire.SQL("delete from circuit where definition = any($1::text[])")
-	listCircuits  = variants(selectCircuit+" where (state not in ('', 'closed') or failures <> 0) and (opened_at, definition) < ($2::bigint, $3::text)",
+	seizeCircuits = wire.SQL(selectCircuit + " where definition = any($1::text[]) order by definition" +
+		" for update skip locked")
+	saveCircuits = upsert("circuit", "definition", row.Circuit)
+	dropCircuits = wire.SQL("delete from circuit where definition = any($1::text[])")
+	listCircuits = variants(selectCircuit+" where (state not in ('', 'closed') or failures <> 0)"+
+		" and (opened_at, definition) < ($2::bigint, $3::text)",
 		" order by opened_at desc, definition desc limit $4::bigint", filter{"tenant = ", "uuid"})
 	// readBlocks reads the definitions that are held, and the others whose circuit is not closed.
-	readBlocks = wire.SQL("select true, " + row.Of("c", circuitColumns) + " from definition d join circuit c on c.definition = d.id" +
+	readBlocks = wire.SQL("select true, " + row.Of("c", circuitColumns) + " from definition d" +
+		" join circuit c on c.definition = d.id" +
 		" where d.paused or not d.enabled union all select false, " + row.Of("c", circuitColumns) + " from circuit c" +
 		" join definition d on d.id = c.definition where c.state not in ('', 'closed') and not d.paused and d.enabled")
 )
@@ -54,7 +57,9 @@ func (t *tx) SaveCircuits(_ context.Context, cs []*rules.Circuit) error {
 	sorted := slices.SortedFunc(slices.Values(cs), func(a, b *rules.Circuit) int {
 		return strings.Compare(a.Definition, b.Definition)
 	})
-	return saveArrays(t, "save circuits", saveCircuits, sorted, func(c *row.Codec, k **rules.Circuit) { row.Circuit(c, *k) })
+	return saveArrays(t, "save circuits", saveCircuits, sorted, func(c *row.Codec, k **rules.Circuit) {
+		row.Circuit(c, *k)
+	})
 }
 
 // Circuits implements scheduler.View.

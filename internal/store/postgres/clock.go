@@ -41,11 +41,14 @@ func (v *view) readClock() {
 }
 
 func readServing(r *wire.Row) rules.Serving {
-	return rules.Serving{LastBeat: r.Instant(), Since: r.Instant(), BrakeUntil: r.Instant(), LapsedAt: r.Instant(), Fence: r.Int()}
+	return rules.Serving{
+		LastBeat: r.Instant(), Since: r.Instant(), BrakeUntil: r.Instant(), LapsedAt: r.Instant(), Fence: r.Int(),
+	}
 }
 
 // saveServing changes the row as it was read. It fails if another node has moved the floor meanwhile.
-var saveServing = wire.SQL("with saved as (update serving set last_beat = greatest(last_beat, $1::bigint), since = $2::bigint," +
+var saveServing = wire.SQL("with saved as (update serving set last_beat = greatest(last_beat, $1::bigint)," +
+	" since = $2::bigint," +
 	" brake_until = $3::bigint, lapsed_at = $4::bigint" +
 	" where id and since = $5::bigint and brake_until = $6::bigint and lapsed_at = $7::bigint returning 1)" +
 	" select 1 / count(*) from saved")

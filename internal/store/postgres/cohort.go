@@ -33,13 +33,15 @@ var (
 	queuedColumns = row.Columns(queuedRow)
 
 	readQueue   = wire.SQL("select " + turnColumns + ", 0 from queue order by seq")
-	readCohorts = wire.SQL("select u.job, u.lane, c.first + u.n - 1, 0, u.max_attempts, 0, 0, 1, c.queued_at, c.first from cohort_left l" +
+	readCohorts = wire.SQL("select u.job, u.lane, c.first + u.n - 1, 0, u.max_attempts, 0, 0, 1, c.queued_at, c.first" +
+		" from cohort_left l" +
 		cohortJobs + " and l.jobs <> 0 order by l.first")
 )
 
 const (
 	// cohortOf finds the cohort in which job j is queued. Cohorts do not overlap.
-	cohortOf = "(select first, jobs from cohort_left where first between j.seq - 63 and j.seq order by first desc limit 1) c" +
+	cohortOf = "(select first, jobs from cohort_left where first between j.seq - 63 and j.seq order by first desc" +
+		" limit 1) c" +
 		" where c.jobs >> (j.seq - c.first)::integer & 1 = 1"
 	// cohortJobs are the jobs that the rows l have left.
 	cohortJobs = " cross join lateral (select * from cohort where first = l.first offset 0) c" +
@@ -86,7 +88,7 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 		for ; i < len(moves) && together(&moves[i], moves[i].To) && moves[i].Turn.Kept == first.Kept; i++ {
 			m := &moves[i].Turn
 			if n == cohortMax || *m != submitted(m, first.Kept+int64(n), first) {
-				t.err = fmt.Errorf("%w: job %s cannot be at place %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.Kept)
+				t.err = fmt.Errorf("%w: job %s is not number %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.Kept)
 				return
 			}
 			r.Next()
@@ -107,7 +109,8 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 // submitted is the turn of a job of a cohort.
 func submitted(t *rules.Turn, seq int64, first *rules.Turn) rules.Turn {
 	return rules.Turn{
-		Job: t.Job, Lane: t.Lane, Seq: seq, MaxAttempts: t.MaxAttempts, Steps: 1, QueuedAt: first.QueuedAt, Kept: first.Kept,
+		Job: t.Job, Lane: t.Lane, Seq: seq, MaxAttempts: t.MaxAttempts, Steps: 1, QueuedAt: first.QueuedAt,
+		Kept: first.Kept,
 	}
 }
 
@@ -140,7 +143,7 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 		r.Int(left[first])
 	}
 	step := wire.Step{Stmt: takeFromCohorts, Rows: r, Guard: scheduler.ErrMoved}
-	_ = t.write("take rows from their place", step, wire.Int8(int64(len(left)))) // kept in t.err
+	_ = t.write(takeVerb, step, wire.Int8(int64(len(left)))) // kept in t.err
 }
 
 // EachQueued implements scheduler.View.

@@ -20,14 +20,17 @@ var (
 	// lockDefinitions waits for the nodes that change one of them. All lock in the order of ids.
 	lockDefinitions = wire.SQL(selectDefinition + " where id = any($1::text[]) order by id for update")
 	// lockDueDefinitions passes over those that another node decides about.
-	lockDueDefinitions = wire.SQL(selectDefinition + " where due_at > 0 and due_at <= $1::bigint order by due_at, id limit $2::bigint" +
+	lockDueDefinitions = wire.SQL(selectDefinition + " where due_at > 0 and due_at <= $1::bigint order by due_at, id" +
+		" limit $2::bigint" +
 		" for update skip locked")
 	nextTick        = wire.SQL("select min(due_at) from definition where due_at > 0")
-	listDefinitions = variants(selectDefinition+" where (created_at, id) < ($3::bigint, $4::text)", " order by created_at desc, id desc limit $5::bigint",
+	listDefinitions = variants(selectDefinition+" where (created_at, id) < ($3::bigint, $4::text)",
+		" order by created_at desc, id desc limit $5::bigint",
 		filter{"tenant = ", "uuid"}, filter{"module <> '' and module = ", "text"})
 	insertDefinitions = wire.Plural(wire.Exactly("insert into definition ("+definitionColumns+") {rows}"+
 		" on conflict do nothing", len(row.Kinds(row.Definition))), row.Kinds(row.Definition), definitionColumns)
-	saveDefinitions = wire.Plural("insert into definition ("+definitionColumns+") {rows} on conflict (id) do update set "+
+	saveDefinitions = wire.Plural("insert into definition ("+definitionColumns+") {rows} on conflict (id)"+
+		" do update set "+
 		wire.Excluded(definitionColumns), row.Kinds(row.Definition), definitionColumns)
 	dropDefinitions = wire.SQL("delete from definition where id = any($1::text[])")
 )
@@ -79,7 +82,8 @@ func (t *tx) DueDefinitions(_ context.Context, now lessor.Instant, limit int) (d
 	if limit <= 0 || t.err != nil {
 		return nil, t.err
 	}
-	t.add("lock due definitions", wire.Step{Stmt: lockDueDefinitions, Each: collect(&due, row.Pointer(row.Definition))}, wire.Instant(now), wire.Limit(limit))
+	step := wire.Step{Stmt: lockDueDefinitions, Each: collect(&due, row.Pointer(row.Definition))}
+	t.add("lock due definitions", step, wire.Instant(now), wire.Limit(limit))
 	t.readClock()
 	return due, t.send("lock due definitions")
 }
@@ -103,7 +107,9 @@ func (v *view) DefinitionList(_ context.Context, q scheduler.DefinitionQuery) ([
 // SaveDefinitions implements scheduler.Tx. One that LockDefinitions did not find, and that another node has made since,
 // is scheduler.ErrAgain: whoever decided did not know of it. Each has its circuit from then on.
 func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
-	sorted := slices.SortedFunc(slices.Values(ds), func(a, b *rules.Definition) int { return strings.Compare(a.ID, b.ID) })
+	sorted := slices.SortedFunc(slices.Values(ds), func(a, b *rules.Definition) int {
+		return strings.Compare(a.ID, b.ID)
+	})
 	var fresh, known []*rules.Definition
 	for _, d := range sorted {
 		if t.missing[d.ID] {

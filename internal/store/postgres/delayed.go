@@ -30,7 +30,9 @@ func (t *tx) Ahead(_ context.Context, after lessor.Instant, limit int) ([]schedu
 	return t.lockWaiting("lock waits that began ahead", lockAhead, after, limit)
 }
 
-func (t *tx) lockWaiting(verb string, s *wire.Statement, at lessor.Instant, limit int) (waiting []scheduler.Waiting, err error) {
+func (t *tx) lockWaiting(
+	verb string, s *wire.Statement, at lessor.Instant, limit int,
+) (waiting []scheduler.Waiting, err error) {
 	if limit <= 0 || t.err != nil {
 		return nil, t.err
 	}

@@ -16,14 +16,18 @@ var (
 	putDone = wire.InsertAll("done", endColumns+", started_at", endKinds+"i")
 	// putDoneAgain looks for the first grant.
 	putDoneAgain = wire.Plural("insert into done ("+endColumns+", started_at) select u.*, coalesce("+
-		"(select granted_at from attempt where job = u.job order by fence limit 1), case when u.lease is null then 0 else u.granted_at end)"+
+		"(select granted_at from attempt where job = u.job order by fence limit 1), case when u.lease is null then 0"+
+		" else u.granted_at end)"+
 		" from ({rows}) u", endKinds, endColumns)
-	takeDone = wire.SQL("with taken as (delete from done r using " + placeParams + " where " + wire.At("r.seq", "m.seq") + " and r.job = m.job" +
+	takeDone = wire.SQL("with taken as (delete from done r" +
+		" using " + placeParams + " where " + wire.At("r.seq", "m.seq") + " and r.job = m.job" +
 		" returning r.job, r.definition), opened as (update definition_job o set open = true from taken" +
-		" where taken.definition is not null and " + wire.At("o.definition", "taken.definition") + " and o.job = taken.job)" +
+		" where taken.definition is not null" +
+		" and " + wire.At("o.definition", "taken.definition") + " and o.job = taken.job)" +
 		" select 1 / (case when count(*) = $3::bigint then 1 else 0 end) from taken")
 	purgeDone = wire.SQL("with gone as (delete from done where seq = any($1::bigint[]) returning job, definition)" +
-		" delete from definition_job o using gone where gone.definition is not null and " + wire.At("o.definition", "gone.definition") + " and o.job = gone.job")
+		" delete from definition_job o using gone where gone.definition is not null" +
+		" and " + wire.At("o.definition", "gone.definition") + " and o.job = gone.job")
 )
 
 // grantedOnce reports whether an end is that of the job's first grant, as its record tells: it was submitted, granted,
@@ -38,13 +42,15 @@ func grantedOnce(a *rules.Attempt) bool {
 
 // putDone inserts the rows of jobs that end.
 func (t *tx) putDone(moves []scheduler.Move) {
-	t.put(moves, "end jobs", putDone, func(m *scheduler.Move) bool { return m.To == rules.Ended && grantedOnce(&m.Done.Attempt) },
+	once := func(m *scheduler.Move) bool { return m.To == rules.Ended && grantedOnce(&m.Done.Attempt) }
+	again := func(m *scheduler.Move) bool { return m.To == rules.Ended && !grantedOnce(&m.Done.Attempt) }
+	t.put(moves, "end jobs", putDone, once,
 		func(c *row.Codec, m *scheduler.Move) {
 			row.Done(c, m.Done)
 			t.bindOwner(c, m)
 			row.Integer(c, "started_at", &m.Done.Attempt.GrantedAt)
 		})
-	t.put(moves, "end jobs", putDoneAgain, func(m *scheduler.Move) bool { return m.To == rules.Ended && !grantedOnce(&m.Done.Attempt) },
+	t.put(moves, "end jobs", putDoneAgain, again,
 		func(c *row.Codec, m *scheduler.Move) {
 			row.Done(c, m.Done)
 			t.bindOwner(c, m)

@@ -35,7 +35,8 @@ func fault(verb string, err error) error {
 // kindOf returns which of the scheduler's errors err is, nil if none.
 func kindOf(err error) error {
 	for _, kind := range []error{
-		scheduler.ErrFull, scheduler.ErrUnreachable, scheduler.ErrUnknownOutcome, scheduler.ErrBadCall, scheduler.ErrAgain, scheduler.ErrMoved,
+		scheduler.ErrFull, scheduler.ErrUnreachable, scheduler.ErrUnknownOutcome,
+		scheduler.ErrBadCall, scheduler.ErrAgain, scheduler.ErrMoved,
 	} {
 		if errors.Is(err, kind) {
 			return kind

@@ -112,7 +112,8 @@ func (t *tx) learn(lanes []rules.Lane) error {
 	if err := t.write("register lanes", wire.Step{Stmt: addLanes}, params...); err != nil {
 		return err
 	}
-	if err := t.write("register lanes", wire.Step{Stmt: keepLanes}, params[0]); err != nil { // waits for nobody but who removes or keeps it too
+	// This waits only for a node that removes or keeps one of these lanes too.
+	if err := t.write("register lanes", wire.Step{Stmt: keepLanes}, params[0]); err != nil {
 		return err
 	}
 	if t.lanes == nil {
@@ -166,7 +167,9 @@ func (v *view) NoticedLanes(context.Context) (map[rules.LaneID]int64, error) {
 }
 
 // JobLanes implements scheduler.View.
-func (v *view) JobLanes(_ context.Context, after lessor.JobID, limit int, fn func(rules.LaneID)) (last *lessor.JobID, err error) {
+func (v *view) JobLanes(
+	_ context.Context, after lessor.JobID, limit int, fn func(rules.LaneID),
+) (last *lessor.JobID, err error) {
 	err = v.query("read the lanes of jobs", readJobLanes, func(r *wire.Row) error {
 		last = &lessor.JobID{UUID: r.ID()}
 		fn(rules.LaneID(r.Int()))

@@ -18,16 +18,22 @@ var (
 	beatColumns  = row.Columns(row.Beat)
 
 	// The id of a lease tells its seq, by which it is found (rules.Seal).
-	peekLeases = wire.SQL("select " + leaseColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[])")
+	peekLeases = wire.SQL("select " + leaseColumns + " from lease where seq = any($1::bigint[])" +
+		" and id = any($2::uuid[])")
 	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in
 	// the order of seqs, and so in one statement.
-	lockLeases = wire.SQL("select id, " + beatColumns + " from lease where seq = any($1::bigint[]) and id = any($2::uuid[]) order by seq for no key update")
+	lockLeases = wire.SQL("select id, " + beatColumns + " from lease where seq = any($1::bigint[])" +
+		" and id = any($2::uuid[]) order by seq for no key update")
 	readLeases = wire.SQL("select " + leaseColumns + " from lease order by seq")
-	requested  = wire.SQL("select " + row.Of("l", leaseColumns) + " from (" + wire.Unnest("utt", "space, worker, request_id") + ") q cross join lateral" +
+	requested  = wire.SQL("select " + row.Of("l", leaseColumns) + " from (" +
+		wire.Unnest("utt", "space, worker, request_id") + ") q cross join lateral" +
 		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id" +
-		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l order by l.issued_at, l.seq")
-	listLeases = wire.SQL("select " + leaseColumns + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint) and ($3::text = '' or worker = $3)" +
-		" and ($4::uuid is null or tenant = $4) and ($5::uuid is null or token = $5) order by issued_at desc, seq desc limit $6::bigint")
+		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l" +
+		" order by l.issued_at, l.seq")
+	listLeases = wire.SQL("select " + leaseColumns + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint)" +
+		" and ($3::text = '' or worker = $3)" +
+		" and ($4::uuid is null or tenant = $4) and ($5::uuid is null or token = $5)" +
+		" order by issued_at desc, seq desc limit $6::bigint")
 	saveLeases = wire.Plural(wire.Exactly("update lease l set "+wire.Assign("u", beatColumns)+
 		" from ({rows}) u where "+wire.At("l.seq", "u.seq")+" and l.fence = u.fence", len(row.Kinds(beatRow))),
 		row.Kinds(beatRow), row.Columns(beatRow))
@@ -169,7 +175,8 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 		beatRow(c, h)
 	}
 	t.leased = true
-	err := t.write("save leases", wire.Step{Stmt: saveLeases, Rows: r, Guard: scheduler.ErrMoved}, wire.Int8(int64(len(held))))
+	step := wire.Step{Stmt: saveLeases, Rows: r, Guard: scheduler.ErrMoved}
+	err := t.write("save leases", step, wire.Int8(int64(len(held))))
 	t.conn.Push()
 	return err
 }
@@ -182,7 +189,8 @@ func (v *view) EachLease(_ context.Context, fn func(*rules.Held) error) error {
 // LeaseList implements scheduler.View.
 func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) (list []scheduler.ListedLease, err error) {
 	at, seq := grantedBefore(q.After)
-	err = v.query("list leases", listLeases, collect(&list, listedRow), at, seq, wire.Text(q.Worker), wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Token), wire.Limit(q.Limit))
+	err = v.query("list leases", listLeases, collect(&list, listedRow), at, seq, wire.Text(q.Worker),
+		wire.IDOrNil(q.Tenant), wire.IDOrNil(q.Token), wire.Limit(q.Limit))
 	return list, err
 }
 
@@ -216,6 +224,7 @@ var workspaceLeases = wire.SQL("select " + leaseColumns + " from lease where wor
 
 // WorkspaceLeases implements scheduler.View.
 func (v *view) WorkspaceLeases(_ context.Context, workspace string) (held []*rules.Held, err error) {
-	err = v.query("read leases of a workspace", workspaceLeases, collect(&held, row.Pointer(leaseRow)), wire.Text(workspace))
+	err = v.query("read leases of a workspace", workspaceLeases, collect(&held, row.Pointer(leaseRow)),
+		wire.Text(workspace))
 	return held, err
 }

@@ -20,10 +20,11 @@ var (
 	seizeLeased  = wire.SQL("select r.job from " + jobsIn("lease") + " for no key update of r skip locked")
 	seizeDelayed = wire.SQL("select r.job from " + jobsIn("delayed") + " for update of r skip locked")
 	seizeQueued  = wire.SQL("select r.job from " + jobsIn("queue") + " for update of r skip locked")
-	seizeCohort  = wire.SQL("select j.id from job j where j.id = any($1::uuid[]) and exists (select from " + cohortOf + ")")
-	seizeDone    = wire.SQL("select r.job from " + jobsIn("done") + " for update of r skip locked")
-	pause        = wire.SQL("select pg_sleep(0.005 * $1::bigint)")
-	knownJobs    = wire.SQL("select id from job where id = any($1::uuid[])")
+	seizeCohort  = wire.SQL("select j.id from job j where j.id = any($1::uuid[]) " +
+		" and exists (select from " + cohortOf + ")")
+	seizeDone = wire.SQL("select r.job from " + jobsIn("done") + " for update of r skip locked")
+	pause     = wire.SQL("select pg_sleep(0.005 * $1::bigint)")
+	knownJobs = wire.SQL("select id from job where id = any($1::uuid[])")
 )
 
 // jobsIn finds jobs in a place.

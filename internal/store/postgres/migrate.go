@@ -63,7 +63,8 @@ func readSeal(ctx context.Context, db *stdsql.DB) (*rules.Seal, error) {
 	if errors.Is(err, stdsql.ErrNoRows) {
 		made := make([]byte, 32)
 		_, _ = rand.Read(made) // it never fails
-		if _, err := db.ExecContext(ctx, "insert into setting (name, value) values ('seal', $1) on conflict do nothing", made); err != nil {
+		const put = "insert into setting (name, value) values ('seal', $1) on conflict do nothing"
+		if _, err := db.ExecContext(ctx, put, made); err != nil {
 			return nil, fault("make the key of the seal", err)
 		}
 		err = db.QueryRowContext(ctx, read).Scan(&key)
@@ -95,11 +96,14 @@ func migrateOnce(ctx context.Context, db *stdsql.DB) error {
 	if err != nil {
 		return err
 	}
-	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockPause, lockAsks), lock.WithTableLogger(slog.New(slog.DiscardHandler)))
+	quiet := slog.New(slog.DiscardHandler)
+	locker, err := lock.NewPostgresTableLocker(
+		lock.WithTableLockTimeout(lockPause, lockAsks), lock.WithTableLogger(quiet))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithLocker(locker), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	provider, err := goose.NewProvider(
+		goose.DialectPostgres, db, files, goose.WithLocker(locker), goose.WithSlog(quiet))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
@@ -108,7 +112,8 @@ func migrateOnce(ctx context.Context, db *stdsql.DB) error {
 		return fault("read schema version", err)
 	}
 	if is > knows {
-		return fmt.Errorf("its schema is version %d, and this program knows versions up to %d: use a newer lessor", is, knows)
+		return fmt.Errorf(
+			"its schema is version %d, and this program knows versions up to %d: use a newer lessor", is, knows)
 	}
 	if is == knows {
 		return nil

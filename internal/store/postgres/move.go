@@ -10,11 +10,15 @@ import (
 	"lessor/internal/store/row"
 )
 
+const takeVerb = "take rows from their place"
+
 var placeParams = "(" + wire.Unnest("iu", "seq, job") + ") m"
 
 var (
-	takeQueued  = wire.SQL(wire.Exactly("delete from queue r using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
-	takeDelayed = wire.SQL(wire.Exactly("delete from delayed r using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
+	takeQueued = wire.SQL(wire.Exactly("delete from queue r"+
+		" using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
+	takeDelayed = wire.SQL(wire.Exactly("delete from delayed r"+
+		" using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
 	// takeLeased must find all, with the fences that are known: those of a job only rise, and so their sum tells.
 	takeLeased = wire.SQL("with hit as (delete from lease where seq = any($1::bigint[]) returning fence)" +
 		" select 1 / (case when count(*) = $2::bigint and sum(fence) = $3::bigint then 1 else 0 end) from hit")
@@ -31,7 +35,8 @@ var (
 
 // insertOwned inserts rows that name the owners of their jobs.
 func insertOwned[T any](table string, declare func(*row.Codec, *T)) *wire.Statement {
-	return wire.InsertAll(table, row.Columns(declare)+", "+row.Columns(ownerRow), row.Kinds(declare)+row.Kinds(ownerRow))
+	columns := row.Columns(declare) + ", " + row.Columns(ownerRow)
+	return wire.InsertAll(table, columns, row.Kinds(declare)+row.Kinds(ownerRow))
 }
 
 // Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
@@ -91,7 +96,8 @@ func (t *tx) takeLeased(moves []scheduler.Move) {
 		}
 	}
 	if n > 0 {
-		_ = t.write("take rows from their place", wire.Step{Stmt: takeLeased, Guard: scheduler.ErrMoved}, append(r.Params(), wire.Int8(n), wire.Int8(fences))...) // kept in t.err
+		params := append(r.Params(), wire.Int8(n), wire.Int8(fences))
+		_ = t.write(takeVerb, wire.Step{Stmt: takeLeased, Guard: scheduler.ErrMoved}, params...) // kept in t.err
 	}
 }
 
@@ -113,7 +119,9 @@ func bindWaiting(c *row.Codec, m *scheduler.Move) {
 }
 
 // take runs a statement on the rows of the moves that come from one place. It must find each of them.
-func (t *tx) take(moves []scheduler.Move, s *wire.Statement, comes func(*scheduler.Move) bool, bind func(*row.Codec, *scheduler.Move)) {
+func (t *tx) take(
+	moves []scheduler.Move, s *wire.Statement, comes func(*scheduler.Move) bool, bind func(*row.Codec, *scheduler.Move),
+) {
 	r, n := t.scratch.Reset(), int64(0)
 	c := encode(r)
 	for i := range moves {
@@ -124,7 +132,8 @@ func (t *tx) take(moves []scheduler.Move, s *wire.Statement, comes func(*schedul
 		}
 	}
 	if n > 0 {
-		_ = t.write("take rows from their place", wire.Step{Stmt: s, Guard: scheduler.ErrMoved}, append(r.Params(), wire.Int8(n))...) // kept in t.err
+		params := append(r.Params(), wire.Int8(n))
+		_ = t.write(takeVerb, wire.Step{Stmt: s, Guard: scheduler.ErrMoved}, params...) // kept in t.err
 	}
 }
 
@@ -136,7 +145,9 @@ func (t *tx) putRows(moves []scheduler.Move) {
 		return func(m *scheduler.Move) bool { return m.To == p && m.Turn.Fence != 0 }
 	}
 	t.putCohorts(moves)
-	t.put(moves, "queue", putQueue, first(rules.InQueue), func(c *row.Codec, m *scheduler.Move) { row.Turn(c, &m.Turn) })
+	t.put(moves, "queue", putQueue, first(rules.InQueue), func(c *row.Codec, m *scheduler.Move) {
+		row.Turn(c, &m.Turn)
+	})
 	t.put(moves, "queue", putQueueAgain, again(rules.InQueue), func(c *row.Codec, m *scheduler.Move) {
 		row.Turn(c, &m.Turn)
 		t.bindOwner(c, m)
@@ -146,7 +157,8 @@ func (t *tx) putRows(moves []scheduler.Move) {
 		bindWaiting(c, m)
 		t.bindOwner(c, m)
 	})
-	t.put(moves, "lease", putLease, func(m *scheduler.Move) bool { return m.To == rules.Leased }, func(c *row.Codec, m *scheduler.Move) {
+	leased := func(m *scheduler.Move) bool { return m.To == rules.Leased }
+	t.put(moves, "lease", putLease, leased, func(c *row.Codec, m *scheduler.Move) {
 		definition := t.owners[laneOf(m)].definition
 		leaseRow(c, m.Held)
 		row.TextOrNull(c, "definition", &definition)
@@ -157,7 +169,10 @@ func (t *tx) putRows(moves []scheduler.Move) {
 }
 
 // put inserts the rows of one table.
-func (t *tx) put(moves []scheduler.Move, verb string, s *wire.Statement, goes func(*scheduler.Move) bool, bind func(*row.Codec, *scheduler.Move)) {
+func (t *tx) put(
+	moves []scheduler.Move, verb string, s *wire.Statement,
+	goes func(*scheduler.Move) bool, bind func(*row.Codec, *scheduler.Move),
+) {
 	r, n := t.scratch.Reset(), 0
 	c := encode(r)
 	for i := range moves {

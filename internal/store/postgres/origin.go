@@ -40,8 +40,9 @@ var (
 	renewing = wire.SQL("select pg_advisory_xact_lock($1::bigint)")
 	// A sequence is set well beyond what it is raised to, so that a node that takes numbers at that moment stays below.
 	raisePlaces = wire.SQL("select setval('place', $1::bigint + $2::bigint) from place where last_value < $1")
-	raiseLanes  = wire.SQL("select setval('lane_id_seq', $1::bigint + $2::bigint) from lane_id_seq where last_value < $1")
-	raiseFence  = wire.SQL("update serving set fence = $1::bigint where id and fence < $1")
+	raiseLanes  = wire.SQL("select setval('lane_id_seq', $1::bigint + $2::bigint) from lane_id_seq" +
+		" where last_value < $1")
+	raiseFence = wire.SQL("update serving set fence = $1::bigint where id and fence < $1")
 )
 
 // lastChange finds the last change of a stream, or the stream itself if it has none.
@@ -222,7 +223,8 @@ func (s *Store) renew(c *wire.Conn) error {
 		}
 		return nil
 	}}, wire.Int8(l.stream), wire.Int8(l.n))
-	c.Add(wire.Step{Verb: "raise places", Stmt: raisePlaces}, wire.Int8(s.origin.place.Load()+morePlaces), wire.Int8(64*seqBlock))
+	c.Add(wire.Step{Verb: "raise places", Stmt: raisePlaces},
+		wire.Int8(s.origin.place.Load()+morePlaces), wire.Int8(64*seqBlock))
 	c.Add(wire.Step{Verb: "raise lanes", Stmt: raiseLanes}, wire.Int8(s.origin.lane.Load()+moreLanes), wire.Int8(1000))
 	c.Add(wire.Step{Verb: "raise fences", Stmt: raiseFence}, wire.Int8(fence))
 	c.Add(wire.Step{Verb: "commit", Stmt: commit})

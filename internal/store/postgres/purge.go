@@ -11,7 +11,8 @@ import (
 // somebody has locked (an operator's retry, another node's purge) are passed over.
 var (
 	lockEnded = wire.SQL("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +
-		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint order by ended_at, seq limit $2::bigint" +
+		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint order by ended_at, seq" +
+		" limit $2::bigint" +
 		" for update skip locked) d join job j on j.id = d.job join lane n on n.id = d.lane")
 	purgeKeys = wire.SQL("delete from idempotency i using (" + wire.Unnest("utu", "tenant, key, job") + ") k" +
 		" where " + wire.At("i.tenant", "k.tenant") + " and i.key = k.key and i.job = k.job")

@@ -15,9 +15,11 @@ var (
 	reportColumns = row.Columns(row.Report)
 	mergeReports  = wire.Plural("insert into report as r ("+reportColumns+") {rows}"+
 		" on conflict (job) do update set progress = coalesce(excluded.progress, r.progress),"+
-		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint), at = excluded.at,"+
+		" message = coalesce(excluded.message, r.message), checkpoint = coalesce(excluded.checkpoint, r.checkpoint),"+
+		" at = excluded.at,"+
 		" highest = greatest(excluded.highest, r.highest),"+ // of one null it is the other
-		" mark_checkpoint = case when excluded.mark_progress is null then r.mark_checkpoint else excluded.mark_checkpoint end,"+
+		" mark_checkpoint = case when excluded.mark_progress is null then r.mark_checkpoint"+
+		" else excluded.mark_checkpoint end,"+
 		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress)", row.Kinds(row.Report), reportColumns)
 	readReports = wire.SQL("select " + reportColumns + " from report where job = any($1::uuid[])")
 )

@@ -16,7 +16,8 @@ import (
 var (
 	voidChange = wire.SQL("insert into change (stream, n, at, void, data) values ($1::bigint, $2::bigint," +
 		" " + clockMillis + ", true, '') on conflict (stream, n) do update set at = change.at")
-	readVoid = wire.SQL("select void, $3::bigint = 0 or exists (select from change where stream = $1::bigint and n = $3)" +
+	readVoid = wire.SQL("select void, $3::bigint = 0 or exists (select from change where stream = $1::bigint" +
+		" and n = $3)" +
 		" from change where stream = $1 and n = $2::bigint")
 )
 

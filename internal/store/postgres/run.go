@@ -16,11 +16,14 @@ var (
 		" where "+wire.At("o.definition", "u.definition")+" and o.job = u.job", "tu", "definition, job")
 	// readOpenRuns reads the first open jobs of each definition. A job is claimed from its first lease on, wherever it
 	// is.
-	readOpenRuns = wire.SQL("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0 from (" + wire.Unnest("tu", "id, tenant") + ") d" +
-		" cross join lateral (select i.job from definition_job i join job s on s.id = i.job join lane n on n.id = s.lane" +
+	readOpenRuns = wire.SQL("select d.id, o.job, coalesce(q.fence, w.fence, l.fence, 0) > 0" +
+		" from (" + wire.Unnest("tu", "id, tenant") + ") d" +
+		" cross join lateral (select i.job from definition_job i join job s on s.id = i.job" +
+		" join lane n on n.id = s.lane" +
 		" where i.definition = d.id and i.open and n.tenant = d.tenant order by i.job limit $3::bigint) o" +
 		" join job j on j.id = o.job left join queue q on " + wire.At("q.seq", "j.seq") + " and q.job = j.id" +
-		" left join delayed w on " + wire.At("w.seq", "j.seq") + " and w.job = j.id left join lease l on " + wire.At("l.seq", "j.seq") + " and l.job = j.id order by d.id, o.job")
+		" left join delayed w on " + wire.At("w.seq", "j.seq") + " and w.job = j.id" +
+		" left join lease l on " + wire.At("l.seq", "j.seq") + " and l.job = j.id order by d.id, o.job")
 )
 
 // insertRuns lists new jobs under their definitions.
@@ -47,7 +50,9 @@ func (t *tx) closeRuns(moves []scheduler.Move) {
 }
 
 // OpenRuns implements scheduler.View.
-func (v *view) OpenRuns(_ context.Context, definitions []*rules.Definition, limit int) (map[string][]scheduler.OpenRun, error) {
+func (v *view) OpenRuns(
+	_ context.Context, definitions []*rules.Definition, limit int,
+) (map[string][]scheduler.OpenRun, error) {
 	open := make(map[string][]scheduler.OpenRun)
 	if len(definitions) == 0 || v.err != nil {
 		return open, v.err
@@ -60,7 +65,8 @@ func (v *view) OpenRuns(_ context.Context, definitions []*rules.Definition, limi
 	}
 	err := v.query("read open runs", readOpenRuns, func(r *wire.Row) error {
 		definition := r.Text()
-		open[definition] = append(open[definition], scheduler.OpenRun{Job: lessor.JobID{UUID: r.ID()}, Claimed: r.Flag()})
+		run := scheduler.OpenRun{Job: lessor.JobID{UUID: r.ID()}, Claimed: r.Flag()}
+		open[definition] = append(open[definition], run)
 		return nil
 	}, append(r.Params(), wire.Limit(limit))...)
 	return open, err

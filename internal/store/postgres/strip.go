@@ -13,7 +13,8 @@ import (
 var (
 	lockStripped   = wire.SQL("select ended_at, seq from stripped where id for update skip locked")
 	lockUnstripped = wire.SQL("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +
-		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint and (ended_at, seq) > ($2::bigint, $3::bigint)" +
+		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint" +
+		" and (ended_at, seq) > ($2::bigint, $3::bigint)" +
 		" order by ended_at, seq limit $4::bigint for update) d" +
 		" join job j on j.id = d.job join lane n on n.id = d.lane order by d.ended_at, d.seq")
 	saveStripped = wire.SQL("update stripped set ended_at = $1::bigint, seq = $2::bigint where id")
@@ -39,11 +40,13 @@ func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (int, er
 	if err != nil || !mine {
 		return 0, err
 	}
-	page, err := t.endedJobs(lockUnstripped, wire.Instant(before), wire.Instant(endedAt), wire.Int8(seq), wire.Int8(int64(limit)))
+	page, err := t.endedJobs(lockUnstripped,
+		wire.Instant(before), wire.Instant(endedAt), wire.Int8(seq), wire.Int8(int64(limit)))
 	if err != nil || len(page.jobs) == 0 {
 		return 0, err
 	}
-	_ = t.write("strip", wire.Step{Stmt: saveStripped}, wire.Instant(page.last), wire.Int8(page.seqs[len(page.seqs)-1])) // kept in t.err
+	last := wire.Int8(page.seqs[len(page.seqs)-1])
+	_ = t.write("strip", wire.Step{Stmt: saveStripped}, wire.Instant(page.last), last) // kept in t.err
 	t.freeKeys(page.keys)
 	_ = t.write("strip", wire.Step{Stmt: stripDone}, t.seqArray(page.seqs))
 	ids := wire.IDs(page.jobs)

@@ -169,7 +169,8 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 func (s *Store) newTx(c *wire.Conn) *tx {
 	return &tx{
 		view:  view{store: s, conn: c, live: true, unsent: true, scratch: s.scratch},
-		epoch: s.epoch.Load(), known: make(map[lessor.LeaseID]*rules.Held, s.usual), ended: make(map[lessor.LeaseID]struct{}, s.usual/2),
+		epoch: s.epoch.Load(),
+		known: make(map[lessor.LeaseID]*rules.Held, s.usual), ended: make(map[lessor.LeaseID]struct{}, s.usual/2),
 	}
 }
 
