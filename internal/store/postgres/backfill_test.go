@@ -27,10 +27,13 @@ func TestKernelBackfill(t *testing.T) {
 	old := pool.Bare(t)
 	migrateTo(t, old, 1)
 	for table, columns := range map[string]string{
-		"lane": "id, hash, " + laneColumns, "job": jobColumns, "queue": turnColumns, "delayed": waitingColumns, "lease": leaseColumns,
+		"lane": "id, hash, " + laneColumns, "job": jobColumns, "queue": turnColumns,
+		"delayed": waitingColumns, "lease": leaseColumns,
 		"attempt": attemptColumns, "done": doneColumns,
 	} {
-		copyTable(t, modern, old, table, strings.NewReplacer(", taker", "", ", token", "", ", bound", "").Replace(columns)) // which came later
+		// The columns that are left out came later.
+		copyTable(t, modern, old, table,
+			strings.NewReplacer(", taker", "", ", token", "", ", bound", "").Replace(columns))
 	}
 	store := openAt(t, patient(old))
 	if err := store.View(t.Context(), func(scheduler.View) error { return nil }); err != nil {
@@ -48,7 +51,8 @@ func TestKernelBackfill(t *testing.T) {
 func openJobs(t *testing.T, url string) map[string]string {
 	t.Helper()
 	jobs := map[string]string{}
-	readAll(t, url, "select definition || ' ' || job, open from definition_job", func(values [][]byte) { jobs[string(values[0])] = string(values[1]) })
+	readAll(t, url, "select definition || ' ' || job, open from definition_job",
+		func(values [][]byte) { jobs[string(values[0])] = string(values[1]) })
 	return jobs
 }
 
@@ -75,7 +79,8 @@ func migrateTo(t *testing.T, url string, version int64) {
 // copyTable copies the rows of a table to another database.
 func copyTable(t *testing.T, from, to, table, columns string) {
 	t.Helper()
-	readAll(t, from, "select quote_literal(coalesce(json_agg(r), '[]')::text) from (select "+columns+" from "+table+") r", func(values [][]byte) {
+	readAll(t, from, "select quote_literal(coalesce(json_agg(r), '[]')::text)"+
+		" from (select "+columns+" from "+table+") r", func(values [][]byte) {
 		readAll(t, to, "insert into "+table+" ("+columns+") overriding system value select "+columns+
 			" from json_populate_recordset(null::"+table+", "+string(values[0])+")", nil)
 	})

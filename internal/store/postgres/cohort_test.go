@@ -22,7 +22,10 @@ func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves [
 		var specs []*rules.Spec
 		for i := range n {
 			seq := first + int64(i)
-			spec := &rules.Spec{ID: lessor.JobID{UUID: lessor.UUID{1, byte(seq >> 8), byte(seq)}}, LaneID: lane, Seq: seq, MaxAttempts: 5}
+			spec := &rules.Spec{
+				ID: lessor.JobID{UUID: lessor.UUID{1, byte(seq >> 8), byte(seq)}}, LaneID: lane,
+				Seq: seq, MaxAttempts: 5,
+			}
 			specs = append(specs, spec)
 			moves = append(moves, scheduler.Move{To: rules.InQueue, Turn: rules.Turn{
 				Job: spec.ID, Lane: lane, Seq: seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(), Kept: first,
@@ -76,9 +79,12 @@ func TestSpentCohortsAreDropped(t *testing.T) {
 	take := func(moves []scheduler.Move) {
 		t.Helper()
 		for i := range moves {
-			moves[i].From, moves[i].To, moves[i].Wait = rules.InQueue, rules.Delayed, rules.Wait{Until: 1, State: lessor.Queued}
+			moves[i].From, moves[i].To = rules.InQueue, rules.Delayed
+			moves[i].Wait = rules.Wait{Until: 1, State: lessor.Queued}
 		}
-		if err := s.Update(t.Context(), func(tx scheduler.Tx) error { return tx.Move(t.Context(), moves) }); err != nil {
+		if err := s.Update(t.Context(), func(tx scheduler.Tx) error {
+			return tx.Move(t.Context(), moves)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -56,7 +56,8 @@ func TestFailureTakesTheNextWithIt(t *testing.T) {
 		})
 	}
 	wait, err := send("first", func(tx scheduler.Tx) error {
-		return tx.Move(ctx, []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}}) // there is none
+		// there is none
+		return tx.Move(ctx, []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +74,8 @@ func TestFailureTakesTheNextWithIt(t *testing.T) {
 		err = wait()
 	}
 	if err != nil || has(t, s, "first") || has(t, s, "second") || !has(t, s, "third") {
-		t.Errorf("after it: %v; there are first %v, second %v, third %v", err, has(t, s, "first"), has(t, s, "second"), has(t, s, "third"))
+		t.Errorf("after it: %v; there are first %v, second %v, third %v", err, has(t, s, "first"), has(t, s, "second"),
+			has(t, s, "third"))
 	}
 }
 
@@ -84,7 +86,9 @@ func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alo
 }
 
 // beatAnd does something besides, before it asks for the gate.
-func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) (wait func() error, alone bool) {
+func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) (
+	wait func() error, alone bool,
+) {
 	t.Helper()
 	wait, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
 		alone = sent.(*tx).guard
@@ -302,7 +306,8 @@ func TestSentBehindOneOnItsWay(t *testing.T) {
 				want = was + 2
 			}
 			var got int64
-			readAll(t, url, "select 1 from change where stream = "+strconv.FormatInt(s.stream.id.Load(), 10), func([][]byte) { got++ })
+			readAll(t, url, "select 1 from change where stream = "+strconv.FormatInt(s.stream.id.Load(), 10),
+				func([][]byte) { got++ })
 			if got != want || s.stream.n != want {
 				t.Errorf("%d changes, the last with number %d, want %d", got, s.stream.n, want)
 			}

@@ -58,15 +58,25 @@ func TestMigrateAtOnce(t *testing.T) {
 func TestTenantKeysMigration(t *testing.T) {
 	url := pool.Bare(t)
 	migrateTo(t, url, 11)
-	readAll(t, url, "insert into tick values ('nightly', 10, '"+lessor.TenantID{}.String()+"', 'skipped', 'why', null, 1, 2, 3)", nil)
-	readAll(t, url, "insert into alert values ('00000000-0000-0000-0000-000000000001', 'stale', 'nightly', '"+lessor.TenantID{}.String()+"', 'm', 5, 0)", nil)
+	readAll(t, url, "insert into tick"+
+		" values ('nightly', 10, '"+lessor.TenantID{}.String()+"', 'skipped', 'why', null, 1, 2, 3)", nil)
+	readAll(t, url, "insert into alert"+
+		" values ('00000000-0000-0000-0000-000000000001', 'stale', 'nightly',"+
+		" '"+lessor.TenantID{}.String()+"', 'm', 5, 0)", nil)
 	s := openAt(t, Config{URL: url})
-	tick := rules.TickRow{Definition: "nightly", At: 10, Outcome: lessor.TickSkipped, Reason: "why", From: 1, To: 2, Count: 3}
-	alert := lessor.Alert{ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly", Message: "m", RaisedAt: 5, Count: 1}
+	tick := rules.TickRow{
+		Definition: "nightly", At: 10, Outcome: lessor.TickSkipped, Reason: "why", From: 1, To: 2,
+		Count: 3,
+	}
+	alert := lessor.Alert{
+		ID: lessor.AlertID{UUID: lessor.UUID{15: 1}}, Kind: lessor.AlertStale, Subject: "nightly",
+		Message: "m", RaisedAt: 5, Count: 1,
+	}
 	err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 		theirs, their := tick, alert
 		theirs.Tenant.UUID[0], their.TenantID.UUID[0], their.ID.UUID[0] = 7, 7, 7
-		return errors.Join(tx.SaveTicks(t.Context(), []rules.TickRow{theirs}), tx.SaveAlerts(t.Context(), []lessor.Alert{their}))
+		return errors.Join(tx.SaveTicks(t.Context(), []rules.TickRow{theirs}),
+			tx.SaveAlerts(t.Context(), []lessor.Alert{their}))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +117,8 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	url := pool.Database(t)
-	readAll(t, url, "do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$", nil)
+	readAll(t, url, "do $$ begin execute "+
+		"format('alter database %I set default_transaction_read_only = on', current_database()); end $$", nil)
 	if _, err := Open(t.Context(), Config{URL: url}); err == nil {
 		t.Error("a server that takes no writes was opened")
 	}

@@ -30,12 +30,18 @@ func startNode(t testing.TB, url string, edits ...func(*scheduler.Config)) *node
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 1_000_000, Percent: rules.DefaultPercent,
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
 		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
-		Jobs:  rules.SubmitConfig{MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10},
+		Jobs: rules.SubmitConfig{
+			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
+			PayloadLimit: 256 << 10,
+		},
 	}
 	for _, edit := range edits {
 		edit(&cfg)
 	}
-	n := &node{store: openAt(t, Config{URL: url, GateTimeout: 5 * time.Second, IdleTimeout: 5 * time.Second, LockTimeout: 10 * time.Second})}
+	n := &node{store: openAt(t, Config{
+		URL: url, GateTimeout: 5 * time.Second, IdleTimeout: 5 * time.Second,
+		LockTimeout: 10 * time.Second,
+	})}
 	n.Scheduler = scheduler.New(n.store, cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -54,7 +60,10 @@ func startNode(t testing.TB, url string, edits ...func(*scheduler.Config)) *node
 
 // life is one job from its submission to its end.
 func (n *node) life(ctx context.Context, worker string) error {
-	if _, err := n.Submit(ctx, tester, lessor.Submission{Type: new("generic"), Payload: []byte(`{"order":"0192f0aa","n":12345678}`)}); err != nil {
+	if _, err := n.Submit(ctx, tester, lessor.Submission{
+		Type:    new("generic"),
+		Payload: []byte(`{"order":"0192f0aa","n":12345678}`),
+	}); err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
 	ask := lessor.LeaseRequest{WorkerID: &worker, Types: []string{"generic"}, WaitMS: new(int64(5000))}
@@ -69,7 +78,8 @@ func (n *node) life(ctx context.Context, worker string) error {
 		if _, err := n.Heartbeat(ctx, tester, g.Lease.ID, lessor.Heartbeat{WorkerID: &worker}); err != nil {
 			return fmt.Errorf("heartbeat: %w", err)
 		}
-		if err := n.Complete(ctx, tester, g.Lease.ID, lessor.Completion{WorkerID: &worker, Status: new("completed")}); err != nil {
+		if err := n.Complete(ctx, tester, g.Lease.ID,
+			lessor.Completion{WorkerID: &worker, Status: new("completed")}); err != nil {
 			return fmt.Errorf("complete: %w", err)
 		}
 	}
@@ -101,7 +111,8 @@ func TestTwoNodesRace(t *testing.T) {
 		wg.Go(func() {
 			worker := fmt.Sprint("w", i)
 			for done.Load() < jobs {
-				grants, _, err := nodes[i%2].Request(ctx, tester, lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(50))})
+				grants, _, err := nodes[i%2].Request(ctx, tester,
+					lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(50))})
 				if err != nil {
 					t.Errorf("request: %v", err)
 					return
@@ -110,7 +121,8 @@ func TestTwoNodesRace(t *testing.T) {
 					mu.Lock()
 					granted[g.Job.ID]++
 					mu.Unlock()
-					if err := nodes[(i+1)%2].Complete(ctx, tester, g.Lease.ID, lessor.Completion{WorkerID: &worker, Status: new("completed")}); err != nil {
+					if err := nodes[(i+1)%2].Complete(ctx, tester, g.Lease.ID,
+						lessor.Completion{WorkerID: &worker, Status: new("completed")}); err != nil {
 						t.Errorf("complete on the other node: %v", err)
 						return
 					}
@@ -144,13 +156,15 @@ func TestWakeAcrossNodes(t *testing.T) {
 		var woke time.Time
 		worker := "w1"
 		go func() {
-			grants, denial, err := b.Request(t.Context(), tester, lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(5000))})
+			grants, denial, err := b.Request(t.Context(), tester,
+				lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(5000))})
 			woke = time.Now()
 			if err == nil && len(grants) == 0 {
 				err = fmt.Errorf("denied: %+v", denial)
 			}
 			if err == nil {
-				err = b.Complete(t.Context(), tester, grants[0].Lease.ID, lessor.Completion{WorkerID: &worker, Status: new("completed")})
+				err = b.Complete(t.Context(), tester, grants[0].Lease.ID,
+					lessor.Completion{WorkerID: &worker, Status: new("completed")})
 			}
 			result <- err
 		}()
@@ -178,7 +192,8 @@ func TestNodeOverLostServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 {
-		readAll(t, url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()", nil)
+		readAll(t, url, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()"+
+			" and pid <> pg_backend_pid()", nil)
 		for {
 			err := n.life(ctx, worker)
 			if err == nil {

@@ -26,7 +26,8 @@ func inParts(t *testing.T, s *Store, ids []lessor.LeaseID, besides func(schedule
 // changers counts the sessions that have changed a lease and not ended their transactions.
 func changers(t *testing.T, url string) (n int) {
 	t.Helper()
-	readAll(t, url, "select distinct pid from pg_locks where relation = 'lease'::regclass and mode = 'RowExclusiveLock'", func([][]byte) { n++ })
+	readAll(t, url, "select distinct pid from pg_locks where relation = 'lease'::regclass"+
+		" and mode = 'RowExclusiveLock'", func([][]byte) { n++ })
 	return n
 }
 
@@ -59,7 +60,8 @@ func TestFaultInAnEarlyPart(t *testing.T) {
 	s := openAt(t, patient(url))
 	ids := hold(t, s, busyFrom)
 	version := func() (v string) {
-		readAll(t, url, "select xmin from lease where id = '"+ids[0].String()+"'", func(row [][]byte) { v = string(row[0]) })
+		readAll(t, url, "select xmin from lease where id = '"+ids[0].String()+"'",
+			func(row [][]byte) { v = string(row[0]) })
 		return v
 	}
 	var was string
@@ -98,7 +100,9 @@ func TestIdlesBetweenParts(t *testing.T) {
 // way soon, and is told to repeat.
 func TestGateThatWaitsForUs(t *testing.T) {
 	url := pool.Database(t)
-	readAll(t, url, "do $$ begin execute format('alter database %I set deadlock_timeout = 60000', current_database()); end $$", nil) // it is not the server that ends it
+	// The server is not to end the deadlock.
+	readAll(t, url, "do $$ begin execute "+
+		"format('alter database %I set deadlock_timeout = 60000', current_database()); end $$", nil)
 	cfg := patient(url)
 	cfg.GateTimeout = 300 * time.Millisecond
 	s := openAt(t, cfg)
@@ -109,7 +113,8 @@ func TestGateThatWaitsForUs(t *testing.T) {
 	other.take()
 	wait, alone := s.beat(t, ids)
 	awaitWaiting(t, url, 1)
-	other.exec("set local statement_timeout = '10s'; select 1 from lease where id = '" + ids[0].String() + "' for update")
+	other.exec("set local statement_timeout = '10s'; select 1 from lease" +
+		" where id = '" + ids[0].String() + "' for update")
 	other.give()
 	if err := wait(); !errors.Is(err, scheduler.ErrAgain) || !alone {
 		t.Errorf("got error %v, want %v; alone: %v", err, scheduler.ErrAgain, alone)

@@ -17,7 +17,8 @@ import (
 
 // whole names the statements that read a whole table because that is what they are for.
 var whole = []*wire.Statement{
-	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition, readChanges, trimDead, dropDead, readRatings,
+	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition,
+	readChanges, trimDead, dropDead, readRatings,
 }
 
 // tiny tables are small: one row, or one a node.
@@ -34,7 +35,8 @@ func TestPlans(t *testing.T) {
 	prepareRest(t, s)
 	c := s.writers[0]
 	begins := map[string]string{}
-	readAll(t, url, "select indexrelid::regclass::text, pg_get_indexdef(indexrelid, 1, false) from pg_index join pg_class on oid = indrelid where relnamespace = 'public'::regnamespace", func(values [][]byte) {
+	readAll(t, url, "select indexrelid::regclass::text, pg_get_indexdef(indexrelid, 1, false) from pg_index"+
+		" join pg_class on oid = indrelid where relnamespace = 'public'::regnamespace", func(values [][]byte) {
 		begins[string(values[0])] = string(values[1])
 	})
 	had := 0
@@ -46,7 +48,10 @@ func TestPlans(t *testing.T) {
 		}
 		checkPlans(t, c, begins, fmt.Sprintf("%d jobs", jobs))
 		if jobs == 1000 {
-			for _, table := range []string{"queue", "cohort", "cohort_left", "delayed", "lease", "done", "attempt", "idempotency", "change", "note", "report", "definition_job", "tick", "circuit", "alert", "audit"} {
+			for _, table := range []string{
+				"queue", "cohort", "cohort_left", "delayed", "lease", "done", "attempt",
+				"idempotency", "change", "note", "report", "definition_job", "tick", "circuit", "alert", "audit",
+			} {
 				readAll(t, url, "delete from "+table, nil)
 				readAll(t, url, "vacuum (truncate off) "+table, nil)
 			}
@@ -77,12 +82,14 @@ func scans(plan string, begins map[string]string) (bad []string) {
 	for i, line := range lines {
 		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "->"))
 		node, table, ok := strings.Cut(line, " on ")
-		if !ok || !strings.HasPrefix(node, "Seq Scan") && !strings.HasPrefix(node, "Index") && !strings.HasPrefix(node, "Bitmap") {
+		if !ok || !strings.HasPrefix(node, "Seq Scan") && !strings.HasPrefix(node, "Index") &&
+			!strings.HasPrefix(node, "Bitmap") {
 			continue
 		}
 		table, _, _ = strings.Cut(table, " ")
 		_, index, _ := strings.Cut(node, " using ")
-		bound := i+1 < len(lines) && strings.Contains(lines[i+1], "Index Cond:") && strings.Contains(lines[i+1], begins[index])
+		bound := i+1 < len(lines) && strings.Contains(lines[i+1], "Index Cond:") &&
+			strings.Contains(lines[i+1], begins[index])
 		if !bound && !slices.Contains(tiny, table) {
 			bad = append(bad, line)
 		}
@@ -126,19 +133,38 @@ func fill(t *testing.T, url string, from, to int) {
 	turn := id + ", 1, i, 1, 5, 0, i, 3, i"
 	//nolint:dupword // columns of one value
 	for _, text := range []string{
-		`insert into job (` + jobColumns + `) select ` + id + `, 1, i, '[]', null, 0, 5, 1000, 1000, 0, 0, 't', 'a', i, '{}' from generate_series(%[1]d, %[2]d) i`,
+		`insert into job (` + jobColumns + `)
+			select ` + id + `, 1, i, '[]', null, 0, 5, 1000, 1000, 0, 0, 't', 'a', i, '{}'
+			from generate_series(%[1]d, %[2]d) i`,
 		`insert into queue (` + turnColumns + `) select ` + turn + ` from generate_series(%[1]d, %[2]d, 4) i`,
-		`insert into cohort (first, queued_at, job, lane, max_attempts) select i, i, array[` + id + `], '{1}', '{5}' from generate_series(%[1]d, %[2]d, 64) i`,
-		`insert into cohort_left (first, jobs) select i, case when i %% 1024 = 0 then 0 else 1 end from generate_series(%[1]d, %[2]d, 64) i`,
-		`insert into delayed (` + waitingColumns + `) select ` + turn + `, 4000000000000 + i, 'queued' from generate_series(%[1]d + 1, %[2]d, 4) i`,
-		`insert into lease (` + leaseColumns + `) select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 0, i, null, null, false, i, i, i, 60000, 0, 0, false from generate_series(%[1]d + 2, %[2]d, 4) i`,
-		`insert into done (` + doneColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, 'completed', null from generate_series(%[1]d + 3, %[2]d, 4) i`,
-		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '', null from generate_series(%[1]d, %[2]d, 10) i`,
-		`insert into note (` + noteColumns + `) select ` + id + `, 1, false, i, 'queued', 'queued', 'a', 'r', null, 1, 1 from generate_series(%[1]d, %[2]d, 20) i`,
-		`insert into report (job, progress, message, checkpoint, at) select ` + id + `, 0.5, null, null, i from generate_series(%[1]d, %[2]d, 20) i`,
-		`insert into idempotency (` + keyColumns + `) select md5('t')::uuid, 'k' || i, ` + id + `, '' from generate_series(%[1]d, %[2]d, 20) i`,
-		`insert into change (stream, n, at, void, data) select 0, i, i, false, '' from generate_series(%[1]d, %[2]d, 20) i`,
-		`insert into lane (hash, ` + laneColumns + `) select ('h' || i)::bytea, md5('t')::uuid, 'c', 1, 't' || i, false, 1, '', '' from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into cohort (first, queued_at, job, lane, max_attempts) select i, i, array[` + id + `], '{1}', '{5}'
+			from generate_series(%[1]d, %[2]d, 64) i`,
+		`insert into cohort_left (first, jobs) select i, case when i %% 1024 = 0 then 0 else 1 end
+			from generate_series(%[1]d, %[2]d, 64) i`,
+		`insert into delayed (` + waitingColumns + `) select ` + turn + `, 4000000000000 + i, 'queued'
+			from generate_series(%[1]d + 1, %[2]d, 4) i`,
+		`insert into lease (` + leaseColumns + `)
+			select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 0, i, null, null,
+			false, i, i, i, 60000, 0, 0, false
+			from generate_series(%[1]d + 2, %[2]d, 4) i`,
+		`insert into done (` + doneColumns + `)
+			select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, 'completed',
+			null
+			from generate_series(%[1]d + 3, %[2]d, 4) i`,
+		`insert into attempt (` + attemptColumns + `)
+			select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '', null
+			from generate_series(%[1]d, %[2]d, 10) i`,
+		`insert into note (` + noteColumns + `) select ` + id + `, 1, false, i, 'queued', 'queued', 'a', 'r', null, 1, 1
+			from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into report (job, progress, message, checkpoint, at) select ` + id + `, 0.5, null, null, i
+			from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into idempotency (` + keyColumns + `) select md5('t')::uuid, 'k' || i, ` + id + `, ''
+			from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into change (stream, n, at, void, data) select 0, i, i, false, ''
+			from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into lane (hash, ` + laneColumns + `)
+			select ('h' || i)::bytea, md5('t')::uuid, 'c', 1, 't' || i, false, 1, '', ''
+			from generate_series(%[1]d, %[2]d, 20) i`,
 	} {
 		readAll(t, url, fmt.Sprintf(text, from, to), nil)
 	}
@@ -173,9 +199,11 @@ func exercise(t *testing.T, s *Store) {
 		_, tokens := v.Tokens(ctx)
 		_, noticed := v.NoticedLanes(ctx)
 		_, scanned := v.JobLanes(ctx, job, 1, func(rules.LaneID) {})
-		return append(errs, noticed, scanned, standings, specs, reports, history, ends, leases, workspace, due, lanes, position, changes, setting, tokens,
+		return append(errs, noticed, scanned, standings, specs, reports, history, ends, leases, workspace, due, lanes,
+			position, changes, setting, tokens,
 			v.EachLane(ctx, func(rules.LaneID, rules.Lane) error { return nil }),
-			v.EachQueued(ctx, func(rules.Turn) error { return nil }), v.EachLease(ctx, func(*rules.Held) error { return nil }))
+			v.EachQueued(ctx, func(rules.Turn) error { return nil }),
+			v.EachLease(ctx, func(*rules.Held) error { return nil }))
 	}
 	if err := s.View(ctx, func(v scheduler.View) error { return errors.Join(reads(v)...) }); err != nil {
 		t.Fatal(err)
@@ -192,9 +220,13 @@ func exercise(t *testing.T, s *Store) {
 		_, purge := tx.Purge(ctx, 1, 1)
 		_, token := tx.DeleteToken(ctx, lessor.TokenID{})
 		_, dropped := tx.DropLanes(ctx, map[rules.LaneID]int64{1: 1})
-		return errors.Join(dropped, tx.NoticeLanes(ctx, []rules.LaneID{1}, 1), claim, tx.Unclaim(ctx, []scheduler.Key{{Key: "x"}}), lanes, peek, leases, due, lock, tx.Gate(ctx), requested, strip, purge, token,
-			tx.SaveReports(ctx, []rules.Report{{Job: job}}), tx.Note(ctx, []rules.Note{{Job: job}}), tx.SaveSetting(ctx, "x", nil),
-			tx.SaveSetting(ctx, "x", []byte("x")), tx.SaveToken(ctx, scheduler.Token{}), tx.Insert(ctx, []*rules.Spec{{ID: job}}), errUndo)
+		return errors.Join(dropped, tx.NoticeLanes(ctx, []rules.LaneID{1}, 1), claim,
+			tx.Unclaim(ctx, []scheduler.Key{{Key: "x"}}), lanes, peek, leases, due, lock, tx.Gate(ctx), requested,
+			strip, purge, token,
+			tx.SaveReports(ctx, []rules.Report{{Job: job}}), tx.Note(ctx, []rules.Note{{Job: job}}),
+			tx.SaveSetting(ctx, "x", nil),
+			tx.SaveSetting(ctx, "x", []byte("x")), tx.SaveToken(ctx, scheduler.Token{}),
+			tx.Insert(ctx, []*rules.Spec{{ID: job}}), errUndo)
 	})
 	if !errors.Is(err, errUndo) {
 		t.Fatal(err)
@@ -223,10 +255,13 @@ func prepareRest(t *testing.T, s *Store) {
 		}
 	}
 	for _, stmt := range slices.Concat([]*wire.Statement{
-		saveLeases, takeQueued, takeDelayed, takeDone, takeLeased, putQueue, putDelayed, putLease, putAttempt, putDone, putChange,
-		saveServing, serve, lockServing, stayAlive, trimOwn, trimDead, dropDead, newestOwn, rate, readRatings, voidChange, readVoid,
+		saveLeases, takeQueued, takeDelayed, takeDone, takeLeased, putQueue, putDelayed, putLease, putAttempt, putDone,
+		putChange,
+		saveServing, serve, lockServing, stayAlive, trimOwn, trimDead, dropDead, newestOwn, rate, readRatings,
+		voidChange, readVoid,
 		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeCohort, seizeDone, purgeDone, purgeKeys,
-		putCohort, takeFromCohorts, checkPlaces, dropSpent, lockUnstripped, saveStripped, stripDone, nextBlocks, guard, noteWorkers, readWorkers,
+		putCohort, takeFromCohorts, checkPlaces, dropSpent, lockUnstripped, saveStripped, stripDone, nextBlocks, guard,
+		noteWorkers, readWorkers,
 	}, purges, strips, restOfSchedules) {
 		prepare(wire.Form{Stmt: stmt, Shape: 1})
 		prepare(wire.Form{Stmt: stmt, Shape: wire.AnyShape})
@@ -266,11 +301,13 @@ func TestHeartbeatsAreHOT(t *testing.T) {
 		t.Fatal(err)
 	}
 	var updates, hot int
-	for deadline := time.Now().Add(10 * time.Second); updates < leases*rounds && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		readAll(t, url, "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'lease'", func(values [][]byte) {
-			_, _ = fmt.Sscan(string(values[0]), &updates)
-			_, _ = fmt.Sscan(string(values[1]), &hot)
-		})
+	deadline := time.Now().Add(10 * time.Second)
+	for ; updates < leases*rounds && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		readAll(t, url, "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'lease'",
+			func(values [][]byte) {
+				_, _ = fmt.Sscan(string(values[0]), &updates)
+				_, _ = fmt.Sscan(string(values[1]), &hot)
+			})
 	}
 	t.Logf("%d updates, %d of them HOT", updates, hot)
 	if updates != leases*rounds || hot*100 < updates*95 {
@@ -296,7 +333,10 @@ func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
 		var specs []*rules.Spec
 		var queue, grants []scheduler.Move
 		for i := range n {
-			spec := &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, i)}, LaneID: lane, Seq: first + int64(i), MaxAttempts: 5}
+			spec := &rules.Spec{
+				ID: lessor.JobID{UUID: uuidAt(1, i)}, LaneID: lane, Seq: first + int64(i),
+				MaxAttempts: 5,
+			}
 			turn := rules.Turn{Job: spec.ID, Lane: lane, Seq: spec.Seq, MaxAttempts: 5}
 			h := rules.Grant(leaseOf(s, turn.Seq, i), turn, spec, "w1", time.Minute, tx.Now())
 			specs, ids = append(specs, spec), append(ids, h.ID)

@@ -27,8 +27,12 @@ func (s *stage) job(definition string, edits ...func(*rules.Spec)) *rules.Spec {
 	s.Helper()
 	s.made++
 	spec := &rules.Spec{
-		ID: lessor.JobID{UUID: uuidAt(1, s.made)}, MaxAttempts: 5, Payload: []byte(`{}`), TraceID: "4bf92f3577b34da6a3ce929d0e0e4736",
-		Lane: rules.Lane{Tenant: lessor.TenantID{UUID: uuidAt(3, 1)}, Type: "mail", Units: 1, Definition: definition, LockKey: "key" + strconv.Itoa(s.made)},
+		ID: lessor.JobID{UUID: uuidAt(1, s.made)}, MaxAttempts: 5, Payload: []byte(`{}`),
+		TraceID: "4bf92f3577b34da6a3ce929d0e0e4736",
+		Lane: rules.Lane{
+			Tenant: lessor.TenantID{UUID: uuidAt(3, 1)}, Type: "mail", Units: 1, Definition: definition,
+			LockKey: "key" + strconv.Itoa(s.made),
+		},
 	}
 	for _, edit := range edits {
 		edit(spec)
@@ -43,7 +47,8 @@ func (s *stage) job(definition string, edits ...func(*rules.Spec)) *rules.Spec {
 		}
 		spec.LaneID = lanes[0]
 		turn := rules.Turn{Job: spec.ID, Lane: spec.LaneID, Seq: spec.Seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now()}
-		return errors.Join(tx.Insert(ctx, []*rules.Spec{spec}), tx.Move(ctx, []scheduler.Move{{To: rules.InQueue, Turn: turn}}))
+		return errors.Join(tx.Insert(ctx, []*rules.Spec{spec}),
+			tx.Move(ctx, []scheduler.Move{{To: rules.InQueue, Turn: turn}}))
 	})
 	return spec
 }
@@ -86,7 +91,8 @@ func (s *stage) grant(spec *rules.Spec, beaten bool) *rules.Held {
 func (s *stage) end(h *rules.Held, o rules.Outcome, final bool) {
 	s.Helper()
 	s.update(func(ctx context.Context, tx scheduler.Tx) error {
-		n, err := rules.Conclude(h, rules.End{Outcome: o, Reason: string(o), Final: final}, rules.Retries{MaxInterruptions: 20}, tx.Now(), 0)
+		n, err := rules.Conclude(h, rules.End{Outcome: o, Reason: string(o), Final: final},
+			rules.Retries{MaxInterruptions: 20}, tx.Now(), 0)
 		if err != nil {
 			return err
 		}
@@ -109,7 +115,10 @@ func (s *stage) change(spec *rules.Spec, rule func(*rules.Standing, lessor.Insta
 		if c.Next.Done != nil {
 			turn = st.Turn
 		}
-		return tx.Move(ctx, []scheduler.Move{{From: st.Place, To: c.Next.Place, Turn: turn, Attempt: c.Next.Attempt, Done: c.Next.Done}})
+		return tx.Move(ctx, []scheduler.Move{{
+			From: st.Place, To: c.Next.Place, Turn: turn, Attempt: c.Next.Attempt,
+			Done: c.Next.Done,
+		}})
 	})
 }
 
@@ -155,12 +164,15 @@ func TestRunRelation(t *testing.T) {
 	s.play("")
 	s.play("nightly")
 	circuit := rules.TickRow{
-		Definition: "nightly", Tenant: lessor.TenantID{UUID: uuidAt(3, 1)}, At: 1_760_000_000_123, Outcome: lessor.TickCircuitOpen,
-		Run: lessor.JobID{UUID: uuidAt(4, 1)},
+		Definition: "nightly", Tenant: lessor.TenantID{UUID: uuidAt(3, 1)}, At: 1_760_000_000_123,
+		Outcome: lessor.TickCircuitOpen,
+		Run:     lessor.JobID{UUID: uuidAt(4, 1)},
 	}
 	fired := circuit
 	fired.At, fired.Outcome, fired.Run = circuit.At+1, lessor.TickFired, lessor.JobID{UUID: uuidAt(1, 1)}
-	want := map[lessor.JobID]lessor.Run{circuit.Run: rules.CircuitRun(&circuit, hex.EncodeToString(circuit.Run.UUID[:]))}
+	want := map[lessor.JobID]lessor.Run{
+		circuit.Run: rules.CircuitRun(&circuit, hex.EncodeToString(circuit.Run.UUID[:])),
+	}
 	s.update(func(ctx context.Context, tx scheduler.Tx) error {
 		return tx.SaveTicks(ctx, []rules.TickRow{circuit, fired})
 	})
@@ -184,7 +196,8 @@ func TestRunRelation(t *testing.T) {
 		t.Errorf("kernel_job_run is not what the rules say (-rules +relation):\n%s", d)
 	}
 	counts := map[lessor.RunStatus]int{
-		lessor.RunClaimed: 2, lessor.RunRunning: 4, lessor.RunRetrying: 6, lessor.RunSuccess: 10, lessor.RunFailed: 10, lessor.RunCircuitOpen: 1,
+		lessor.RunClaimed: 2, lessor.RunRunning: 4, lessor.RunRetrying: 6, lessor.RunSuccess: 10, lessor.RunFailed: 10,
+		lessor.RunCircuitOpen: 1,
 	}
 	if d := cmp.Diff(counts, statuses); d != "" {
 		t.Errorf("runs by status (-want +got):\n%s", d)
@@ -201,7 +214,8 @@ func readRuns(t *testing.T, url string) map[lessor.JobID]lessor.Run {
 	readAll(t, url, "select run_id, job_id, tenant_id, status, attempts, "+millis("started_at")+", "+millis("ended_at")+
 		", trace_id, coalesce(last_error_ref, '') from kernel_job_run", func(values [][]byte) {
 		run := lessor.Run{
-			JobID: string(values[1]), Status: lessor.RunStatus(values[3]), TraceID: string(values[7]), LastErrorRef: string(values[8]),
+			JobID: string(values[1]), Status: lessor.RunStatus(values[3]), TraceID: string(values[7]),
+			LastErrorRef: string(values[8]),
 		}
 		var errs [5]error
 		run.RunID.UUID, errs[0] = lessor.ParseUUID(string(values[0]))

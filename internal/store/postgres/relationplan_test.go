@@ -13,15 +13,21 @@ func TestRunPlans(t *testing.T) {
 	fillRuns(t, url, 1_000_000)
 	const tenant = "00000000-0000-0000-0000-000000000007"
 	for _, status := range []string{"CLAIMED", "RUNNING", "RETRYING", "SUCCESS", "FAILED", "CIRCUIT_OPEN"} {
-		plan := explainText(t, url, fmt.Sprintf("select * from kernel_job_run where tenant_id = '%s' and status = '%s'", tenant, status))
+		plan := explainText(t, url, fmt.Sprintf("select * from kernel_job_run where tenant_id = '%s' and status = '%s'",
+			tenant, status))
 		holdsToIndexes(t, status+" of a tenant", plan, 1)
 	}
-	for name, job := range map[string]string{"definition": "d0007", "plain job": "01990000-0000-7000-8000-000000000008"} {
+	for name, job := range map[string]string{
+		"definition": "d0007",
+		"plain job":  "01990000-0000-7000-8000-000000000008",
+	} {
 		for _, since := range []string{"", " and started_at > to_timestamp(900)"} {
-			plan := explainText(t, url, "select * from kernel_job_run where job_id = '"+job+"'"+since+" order by started_at desc limit 20")
+			plan := explainText(t, url, "select * from kernel_job_run"+
+				" where job_id = '"+job+"'"+since+" order by started_at desc limit 20")
 			holdsToIndexes(t, name+since, plan, 13)
 			if bounds := strings.Count(plan, "AND (to_timestamp"); since != "" && bounds < 3 {
-				t.Errorf("%s: started_at bounds %d scans of an index, want those of done and tick:\n%s", name, bounds, plan)
+				t.Errorf("%s: started_at bounds %d scans of an index, want those of done and tick:\n%s", name, bounds,
+					plan)
 			}
 		}
 	}
@@ -65,7 +71,8 @@ func explainText(t *testing.T, url, text string) string {
 func fillRuns(t *testing.T, url string, n int) {
 	t.Helper()
 	var again []string
-	readAll(t, url, `select indexname, indexdef from pg_indexes i where tablename in ('job', 'done', 'lease', 'delayed', 'queue', 'tick', 'attempt')
+	readAll(t, url, `select indexname, indexdef from pg_indexes i where tablename in ('job', 'done', 'lease', 'delayed',
+		'queue', 'tick', 'attempt')
 		and not exists (select 1 from pg_constraint where conname = i.indexname)`, func(values [][]byte) {
 		again = append(again, "drop index "+string(values[0]), string(values[1]))
 	})
@@ -82,14 +89,34 @@ func fillRuns(t *testing.T, url string, n int) {
 	)
 	//nolint:dupword // columns of one value
 	for _, text := range []string{
-		`insert into lane (id, hash, ` + laneColumns + `) overriding system value select 1 + i, ('h' || i)::bytea, ('00000000-0000-0000-0000-' || lpad((i %% 1000)::text, 12, '0'))::uuid, 'c', 1, 't', false, 1, '', case when i < 1000 then '' else 'd' || lpad((i - 1000)::text, 4, '0') end from generate_series(0, 1499) i where %[1]d > 0`,
-		`insert into job (` + jobColumns + `) select ` + id + `, ` + lane + `, i, '[]', null, 0, 5, 1000, 1000, 0, 0, '', 'a', i, null from generate_series(1, %[1]d) i`,
-		`insert into lease (` + leaseColumns + `, definition) select ` + id + `, ` + turn + `, ` + owner + `, 'k' || i, 1, 'w', null, null, 0, i, null, null, false, i, i / 2 %% 20, i, 60000, 0, 0, false, case i %% 2 when 1 then ` + name + ` end from generate_series(1, %[1]d) i where i / 2 %% 20 < 2`,
-		`insert into delayed (` + waitingColumns + `, tenant, definition) select ` + turn + `, i, 'failed', ` + whose + ` from generate_series(1, %[1]d) i where i / 2 %% 20 = 2`,
-		`insert into queue (` + turnColumns + `, tenant, definition) select ` + id + `, ` + lane + `, i, 1, 5, 0, i * (4 - i / 2 %% 20), 3, i, ` + whose + ` from generate_series(1, %[1]d) i where i / 2 %% 20 in (3, 4)`,
-		`insert into done (` + endColumns + `, started_at) select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, case i / 2 %% 20 when 5 then 'failed' else 'completed' end, null, ` + whose + `, i from generate_series(1, %[1]d) i where i / 2 %% 20 >= 5`,
-		`insert into tick (` + tickColumns + `) select ` + name + `, i, ` + owner + `, case i %% 10 when 1 then 'circuitOpen' else 'fired' end, '', ` + id + `, 0, 0, 1 from generate_series(1, %[1]d, 5) i`,
-		`insert into attempt (` + attemptColumns + `) select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '', null from generate_series(1, %[1]d, 10) i`,
+		`insert into lane (id, hash, ` + laneColumns + `) overriding system value
+			select 1 + i, ('h' || i)::bytea, ('00000000-0000-0000-0000-' || lpad((i %% 1000)::text, 12, '0'))::uuid,
+			'c', 1, 't', false, 1, '', case when i < 1000 then '' else 'd' || lpad((i - 1000)::text, 4,
+			'0') end
+			from generate_series(0, 1499) i where %[1]d > 0`,
+		`insert into job (` + jobColumns + `)
+			select ` + id + `, ` + lane + `, i, '[]', null, 0, 5, 1000, 1000, 0, 0, '', 'a', i, null
+			from generate_series(1, %[1]d) i`,
+		`insert into lease (` + leaseColumns + `, definition)
+			select ` + id + `, ` + turn + `, ` + owner + `, 'k' || i, 1, 'w', null, null, 0, i, null, null, false, i,
+			i / 2 %% 20, i, 60000, 0, 0, false, case i %% 2 when 1 then ` + name + ` end
+			from generate_series(1, %[1]d) i where i / 2 %% 20 < 2`,
+		`insert into delayed (` + waitingColumns + `, tenant, definition)
+			select ` + turn + `, i, 'failed', ` + whose + ` from generate_series(1, %[1]d) i where i / 2 %% 20 = 2`,
+		`insert into queue (` + turnColumns + `, tenant, definition)
+			select ` + id + `, ` + lane + `, i, 1, 5, 0, i * (4 - i / 2 %% 20), 3, i, ` + whose + `
+			from generate_series(1, %[1]d) i where i / 2 %% 20 in (3, 4)`,
+		`insert into done (` + endColumns + `, started_at)
+			select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null,
+			case i / 2 %% 20 when 5 then 'failed' else 'completed' end, null, ` + whose + `, i
+			from generate_series(1, %[1]d) i where i / 2 %% 20 >= 5`,
+		`insert into tick (` + tickColumns + `)
+			select ` + name + `, i, ` + owner + `, case i %% 10 when 1 then 'circuitOpen' else 'fired' end, '',
+			` + id + `, 0, 0, 1
+			from generate_series(1, %[1]d, 5) i`,
+		`insert into attempt (` + attemptColumns + `)
+			select ` + turn + `, ` + id + `, 'w', i, i, i, 'failed', '', 'failed', 'w', '', null
+			from generate_series(1, %[1]d, 10) i`,
 	} {
 		readAll(t, url, fmt.Sprintf(text, n), nil)
 	}

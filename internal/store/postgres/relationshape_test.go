@@ -18,14 +18,18 @@ import (
 func TestRelationColumns(t *testing.T) {
 	url := pool.Database(t)
 	for relation, want := range map[string]string{
-		"kernel_job_definition": "job_id text, tenant_id uuid, schedule_jsonb jsonb, handler_id text, lock_key text, max_attempts integer," +
-			" timeout_seconds integer, fairness_class text, is_enabled boolean, created_at timestamp with time zone, updated_at timestamp with time zone",
-		"kernel_job_run": "run_id uuid, job_id text, tenant_id uuid, status text, attempts integer, started_at timestamp with time zone," +
+		"kernel_job_definition": "job_id text, tenant_id uuid, schedule_jsonb jsonb, handler_id text, lock_key text," +
+			" max_attempts integer," +
+			" timeout_seconds integer, fairness_class text, is_enabled boolean, created_at timestamp with time zone," +
+			" updated_at timestamp with time zone",
+		"kernel_job_run": "run_id uuid, job_id text, tenant_id uuid, status text, attempts integer," +
+			" started_at timestamp with time zone," +
 			" ended_at timestamp with time zone, trace_id text, last_error_ref text",
 		"kernel_job_lock": "lock_key text, tenant_id uuid, locked_by text, locked_until timestamp with time zone",
 	} {
 		var columns []string
-		readAll(t, url, "select column_name, data_type from information_schema.columns where table_name = '"+relation+"' order by ordinal_position",
+		readAll(t, url, "select column_name, data_type from information_schema.columns"+
+			" where table_name = '"+relation+"' order by ordinal_position",
 			func(values [][]byte) { columns = append(columns, string(values[0])+" "+string(values[1])) })
 		if got := strings.Join(columns, ", "); !strings.HasPrefix(got+",", want+",") {
 			t.Errorf("%s has the columns\n%s, want them to begin with\n%s", relation, got, want)
@@ -38,8 +42,9 @@ func TestDefinitionRelation(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}
 	cron := &rules.Definition{
-		ID: "nightly", Tenant: lessor.TenantID{UUID: uuidAt(3, 1)}, Module: "ledger", Schedule: lessor.Schedule{Type: lessor.ScheduleCron, Cron: "5 4 * * *"},
-		Handler: "posting", LockKey: "lock:1", Class: "batch", MaxAttempts: 3, Timeout: 4 * time.Second, Enabled: true,
+		ID: "nightly", Tenant: lessor.TenantID{UUID: uuidAt(3, 1)}, Module: "ledger",
+		Schedule: lessor.Schedule{Type: lessor.ScheduleCron, Cron: "5 4 * * *"},
+		Handler:  "posting", LockKey: "lock:1", Class: "batch", MaxAttempts: 3, Timeout: 4 * time.Second, Enabled: true,
 		NextTick: 1_760_000_000_500, CreatedAt: 1_750_000_000_123, UpdatedAt: 1_750_000_000_456,
 	}
 	every := *cron
@@ -49,11 +54,14 @@ func TestDefinitionRelation(t *testing.T) {
 		return tx.SaveDefinitions(ctx, []*rules.Definition{cron, &every})
 	})
 	var got []string
-	readAll(t, url, "set time zone 'UTC'; select k::text from kernel_job_definition k order by job_id", func(values [][]byte) { got = append(got, string(values[0])) })
+	readAll(t, url, "set time zone 'UTC'; select k::text from kernel_job_definition k order by job_id",
+		func(values [][]byte) { got = append(got, string(values[0])) })
 	want := []string{
-		`(nightly,03000000-0000-0000-0000-000000000001,"{""cron"": ""5 4 * * *"", ""type"": ""cron""}",posting,lock:1,3,4,batch,t,` +
+		`(nightly,03000000-0000-0000-0000-000000000001,"{""cron"": ""5 4 * * *"", ""type"": ""cron""}",` +
+			`posting,lock:1,3,4,batch,t,` +
 			`"2025-06-15 15:06:40.123+00","2025-06-15 15:06:40.456+00",f,ledger,"2025-10-09 08:53:20.5+00")`,
-		`(often,03000000-0000-0000-0000-000000000001,"{""type"": ""interval"", ""seconds"": 30}",posting,lock:1,3,4,batch,f,` +
+		`(often,03000000-0000-0000-0000-000000000001,"{""type"": ""interval"", ""seconds"": 30}",` +
+			`posting,lock:1,3,4,batch,f,` +
 			`"2025-06-15 15:06:40.123+00","2025-06-15 15:06:40.456+00",t,,)`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -87,18 +95,21 @@ func TestLockRelation(t *testing.T) {
 	name := func(tenant, key, worker, run string) string {
 		return strings.Join([]string{tenant, key, worker, run}, " ")
 	}
-	readAll(t, url, "select tenant_id, lock_key, locked_by, run_id, round(extract(epoch from locked_until) * 1000)::bigint from kernel_job_lock",
+	readAll(t, url, "select tenant_id, lock_key, locked_by, run_id, "+
+		"round(extract(epoch from locked_until) * 1000)::bigint from kernel_job_lock",
 		func(values [][]byte) {
 			until, err := strconv.ParseInt(string(values[4]), 10, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got[name(string(values[0]), string(values[1]), string(values[2]), string(values[3]))] = lessor.Instant(until)
+			got[name(string(values[0]), string(values[1]), string(values[2]),
+				string(values[3]))] = lessor.Instant(until)
 		})
 	if err := s.store.View(t.Context(), func(v scheduler.View) error {
 		held, err := v.LockList(t.Context(), scheduler.LockQuery{Limit: 100})
 		for _, h := range held {
-			want[name(h.Tenant.String(), h.LockKey, h.Worker, h.Turn.Job.String())] = rules.Effective(h.Held, v.Now(), v.Serving())
+			want[name(h.Tenant.String(), h.LockKey, h.Worker, h.Turn.Job.String())] = rules.Effective(h.Held, v.Now(),
+				v.Serving())
 		}
 		return err
 	}); err != nil {

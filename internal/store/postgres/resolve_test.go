@@ -259,8 +259,10 @@ func TestTerminatedBackends(t *testing.T) {
 		}
 		defer func() { _ = c.Close(context.Background()) }()
 		for ctx.Err() == nil && killed.Load() < 150 {
-			r := c.ExecParams(context.Background(), "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()"+
-				" and pid <> pg_backend_pid() and application_name = 'lessor' order by random() limit 1", nil, nil, nil, nil).Read()
+			r := c.ExecParams(context.Background(),
+				"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()"+
+					" and pid <> pg_backend_pid() and application_name = 'lessor' order by random()"+
+					" limit 1", nil, nil, nil, nil).Read()
 			if r.Err != nil {
 				t.Errorf("terminate: %v", r.Err)
 				return

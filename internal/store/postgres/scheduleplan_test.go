@@ -25,13 +25,29 @@ func fillSchedules(t *testing.T, url string, n int) {
 	t.Helper()
 	//nolint:dupword // columns of one value
 	for _, text := range []string{
-		`insert into definition (` + definitionColumns + `) select 'd' || i, md5('t' || i %% 50)::uuid, 'm' || i %% 20, 'cron', '* * * * *', 0, 'UTC', 'h', 'k', 'c', 1, 1, 5, 1000, 1000, 1000, i %% 20 > 0, 'skip', 'latest', 1000, 0, 5, 1000, false, i, i, 4000000000000 + i, i, i, '{}' from generate_series(1, %[1]d, 20) i on conflict do nothing`,
-		`insert into circuit (` + circuitColumns + `) select 'd' || i, md5('t' || i %% 50)::uuid, case i %% 50 when 1 then 'open' else '' end, 0, 0, 0, null from generate_series(1, %[1]d, 20) i on conflict do nothing`,
-		`insert into tick (` + tickColumns + `) select 'd' || i %% 200, i, md5('t' || i %% 50)::uuid, case i %% 10 when 1 then 'circuitOpen' else 'fired' end, '', md5('r' || i)::uuid, 0, 0, 1 from generate_series(1, %[1]d, 7) i on conflict do nothing`,
-		`insert into alert (` + alertColumns + `) select md5('a' || i)::uuid, 'stale', 's' || i, md5('t' || i %% 50)::uuid, 'm', i, i / 10 %% 5, 1, 0, null from generate_series(1, %[1]d, 10) i on conflict do nothing`,
-		`insert into audit (` + auditColumns + `) select md5('a' || i)::uuid, i, 'a' || i %% 50, 'put', 'o' || i %% 500, 't', null, null from generate_series(1, %[1]d, 10) i on conflict do nothing`,
-		`insert into definition_job select 'd' || i %% 200, md5('j' || i)::uuid, i %% 4 > 0 from generate_series(1, %[1]d, 2) i on conflict do nothing`,
-		`update done set tenant = md5('t' || seq %% 50)::uuid, definition = case seq %% 8 when 4 then 'd' || seq %% 200 end, started_at = seq where seq <= %[1]d and started_at = 0`,
+		`insert into definition (` + definitionColumns + `)
+			select 'd' || i, md5('t' || i %% 50)::uuid, 'm' || i %% 20, 'cron', '* * * * *', 0, 'UTC', 'h', 'k', 'c', 1,
+			1, 5, 1000, 1000, 1000, i %% 20 > 0, 'skip', 'latest', 1000, 0, 5, 1000, false, i, i, 4000000000000 + i, i,
+			i, '{}'
+			from generate_series(1, %[1]d, 20) i on conflict do nothing`,
+		`insert into circuit (` + circuitColumns + `)
+			select 'd' || i, md5('t' || i %% 50)::uuid, case i %% 50 when 1 then 'open' else '' end, 0, 0, 0, null
+			from generate_series(1, %[1]d, 20) i on conflict do nothing`,
+		`insert into tick (` + tickColumns + `)
+			select 'd' || i %% 200, i, md5('t' || i %% 50)::uuid,
+			case i %% 10 when 1 then 'circuitOpen' else 'fired' end, '', md5('r' || i)::uuid, 0, 0, 1
+			from generate_series(1, %[1]d, 7) i on conflict do nothing`,
+		`insert into alert (` + alertColumns + `)
+			select md5('a' || i)::uuid, 'stale', 's' || i, md5('t' || i %% 50)::uuid, 'm', i, i / 10 %% 5, 1, 0, null
+			from generate_series(1, %[1]d, 10) i on conflict do nothing`,
+		`insert into audit (` + auditColumns + `)
+			select md5('a' || i)::uuid, i, 'a' || i %% 50, 'put', 'o' || i %% 500, 't', null, null
+			from generate_series(1, %[1]d, 10) i on conflict do nothing`,
+		`insert into definition_job select 'd' || i %% 200, md5('j' || i)::uuid, i %% 4 > 0
+			from generate_series(1, %[1]d, 2) i on conflict do nothing`,
+		`update done set tenant = md5('t' || seq %% 50)::uuid, 
+			definition = case seq %% 8 when 4 then 'd' || seq %% 200 end, started_at = seq
+			where seq <= %[1]d and started_at = 0`,
 	} {
 		readAll(t, url, fmt.Sprintf(text, n), nil)
 	}
@@ -55,11 +71,17 @@ func exerciseSchedules(t *testing.T, s *Store) {
 				_, byActor := v.AuditList(ctx, scheduler.AuditQuery{Actor: name, Limit: 1})
 				_, byObject := v.AuditList(ctx, scheduler.AuditQuery{Actor: name, Object: "x", Limit: 1})
 				_, ticks := v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Definition: name, Tenant: of, Limit: 1})
-				_, run := v.CircuitTicks(ctx, scheduler.CircuitTickQuery{Definition: name, Tenant: of, Run: &job, Limit: 1})
+				_, run := v.CircuitTicks(ctx,
+					scheduler.CircuitTickQuery{Definition: name, Tenant: of, Run: &job, Limit: 1})
 				errs = append(errs, definitions, alerts, byActor, byObject, ticks, run)
 			}
 		}
-		for _, q := range []scheduler.ListQuery{{Claimed: true}, {Status: lessor.RunRetrying}, {Definition: "x"}, {Trace: "x"}} {
+		for _, q := range []scheduler.ListQuery{
+			{Claimed: true},
+			{Status: lessor.RunRetrying},
+			{Definition: "x"},
+			{Trace: "x"},
+		} {
 			q.Limit = 1
 			_, list := v.List(ctx, q)
 			errs = append(errs, list)
@@ -88,9 +110,12 @@ func exerciseSchedules(t *testing.T, s *Store) {
 		_, purged := tx.PurgeRecords(ctx, 1, 1)
 		return errors.Join(locked, due, circuits, seized, purged, tx.SaveDefinitions(ctx, []*rules.Definition{d}),
 			tx.SaveDefinitions(ctx, []*rules.Definition{d}), tx.SaveTicks(ctx, []rules.TickRow{{Definition: "x"}}),
-			tx.ReplaceTicks(ctx, []rules.TickRow{{Definition: "x"}}), tx.SaveCircuits(ctx, []*rules.Circuit{{Definition: "x"}}),
-			tx.SavePolicy(ctx, rules.Policy{}), tx.SaveHandler(ctx, lessor.Handler{}), tx.SaveHandler(ctx, lessor.Handler{Schema: []byte("{}")}),
-			tx.SaveAlerts(ctx, []lessor.Alert{{}}), tx.AcknowledgeAlert(ctx, lessor.AlertID{}, "x", 1), tx.SaveAudit(ctx, []lessor.Audited{{}}), tx.DeleteDefinitions(ctx, []string{"x"}),
+			tx.ReplaceTicks(ctx, []rules.TickRow{{Definition: "x"}}),
+			tx.SaveCircuits(ctx, []*rules.Circuit{{Definition: "x"}}),
+			tx.SavePolicy(ctx, rules.Policy{}), tx.SaveHandler(ctx, lessor.Handler{}),
+			tx.SaveHandler(ctx, lessor.Handler{Schema: []byte("{}")}),
+			tx.SaveAlerts(ctx, []lessor.Alert{{}}), tx.AcknowledgeAlert(ctx, lessor.AlertID{}, "x",
+				1), tx.SaveAudit(ctx, []lessor.Audited{{}}), tx.DeleteDefinitions(ctx, []string{"x"}),
 			tx.Insert(ctx, []*rules.Spec{{ID: job, Lane: rules.Lane{Definition: "x"}}}), errUndo)
 	})
 	if !errors.Is(err, errUndo) {

@@ -24,9 +24,11 @@ func TestServeLikeTheRules(t *testing.T) {
 	} {
 		for _, stepped := range []bool{false, true} {
 			was := rules.Serving{Since: 5, BrakeUntil: 7, LapsedAt: 9}
-			readAll(t, s.cfg.URL, fmt.Sprintf("update serving set last_beat = floor(extract(epoch from clock_timestamp()) * 1000)::bigint - %d,"+
+			readAll(t, s.cfg.URL, fmt.Sprintf("update serving set last_beat = floor(extract(epoch"+
+				" from clock_timestamp()) * 1000)::bigint - %d,"+
 				" since = 5, brake_until = 7, lapsed_at = 9", ago.Milliseconds()), nil)
-			readAll(t, s.cfg.URL, "select last_beat from serving", func(values [][]byte) { _, _ = fmt.Sscan(string(values[0]), &was.LastBeat) })
+			readAll(t, s.cfg.URL, "select last_beat from serving",
+				func(values [][]byte) { _, _ = fmt.Sscan(string(values[0]), &was.LastBeat) })
 			got, _, err := s.serveOnce(c, stepped)
 			if err != nil {
 				t.Fatal(err)
@@ -58,7 +60,10 @@ func TestSteps(t *testing.T) {
 		{"more than a second ahead, but the second answer took that long", 1252 * ms, 250 * ms, 260 * ms, 0, false},
 		{"a second behind", -750 * ms, 250 * ms, 250 * ms, 0, false},
 		{"more than a second behind", -751 * ms, 250 * ms, 250 * ms, 0, true},
-		{"more than a second behind, but the first answer took that long", -751 * ms, 250 * ms, 250 * ms, 10 * ms, false},
+		{
+			"more than a second behind, but the first answer took that long", -751 * ms, 250 * ms, 250 * ms, 10 * ms,
+			false,
+		},
 		{"an hour ahead after a long answer", time.Hour, 250 * ms, 5 * time.Second, 0, true},
 		{"stood still for a second", 0, 1001 * ms, 1002 * ms, ms, false},
 		{"stood still for longer", 0, 1002 * ms, 1003 * ms, ms, true},

@@ -51,7 +51,8 @@ func impatient(s *Store) {
 	}
 }
 
-const waitForStandby = "select pid from pg_stat_activity where wait_event = 'SyncRep' and backend_type = 'client backend'"
+const waitForStandby = "select pid from pg_stat_activity where wait_event = 'SyncRep'" +
+	" and backend_type = 'client backend'"
 
 // hang waits until n commits wait for the standby.
 func hang(t *testing.T, url string, n int) {
@@ -73,7 +74,8 @@ func hang(t *testing.T, url string, n int) {
 func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 	primary, standby := withStandby(t)
 	url := primary.URL("postgres")
-	cancelled, lost, idle, settled := openAt(t, Config{URL: url}), openAt(t, Config{URL: url}), openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+	cancelled, lost, idle, settled := openAt(t, Config{URL: url}), openAt(t, Config{URL: url}), openAt(t,
+		Config{URL: url}), openAt(t, Config{URL: url})
 	for _, s := range []*Store{cancelled, lost, idle, settled} {
 		must(t, write(t.Context(), s, "warm", nil))
 		_, err := s.Serve(t.Context(), false)
@@ -99,7 +101,10 @@ func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 	result(lost, "lost", &whenLost)
 	all.Go(func() { _, whenServing = idle.Serve(t.Context(), false) })
 	all.Wait()
-	for name, err := range map[string]error{"the wait was cancelled": whenCancelled, "nobody waited for the answer": whenLost} {
+	for name, err := range map[string]error{
+		"the wait was cancelled":       whenCancelled,
+		"nobody waited for the answer": whenLost,
+	} {
 		if !errors.Is(err, scheduler.ErrUnknownOutcome) {
 			t.Errorf("a commit that the standby does not have, %s: %v, want an unknown outcome", name, err)
 		}
@@ -114,9 +119,10 @@ func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 	var whenSettled error
 	result(settled, "settled", &whenSettled)
 	for done := false; !done; time.Sleep(10 * time.Millisecond) { // its own, beside the one that hangs and the proof
-		readAll(t, url, waitForStandby+" and query = 'commit' order by state_change desc limit 1", func(values [][]byte) {
-			readAll(t, url, fmt.Sprintf("select pg_cancel_backend(%s)", values[0]), nil)
-		})
+		readAll(t, url, waitForStandby+" and query = 'commit' order by state_change desc limit 1",
+			func(values [][]byte) {
+				readAll(t, url, fmt.Sprintf("select pg_cancel_backend(%s)", values[0]), nil)
+			})
 		done = has(t, lost, "settled")
 	}
 	must(t, standby.Resume())
@@ -176,7 +182,8 @@ func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 	for range 9 {
 		_, err := busy.Submit(t.Context(), tester, lessor.Submission{Type: new("generic")})
 		must(t, err)
-		got, _, err := busy.Request(t.Context(), tester, lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(5000))})
+		got, _, err := busy.Request(t.Context(), tester,
+			lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(5000))})
 		must(t, err)
 		grants = append(grants, got...)
 	}
@@ -186,8 +193,10 @@ func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 	}{
 		{"the standby hangs", func() { must(t, standby.Pause()) }, func() { must(t, standby.Resume()) }},
 		{"the disk is full", func() {
-			readAll(t, url, "create function full_disk() returns trigger language plpgsql as $$ begin raise exception 'No space left on device' using errcode = '53100'; end $$", nil)
-			readAll(t, url, "create trigger full_disk before update on lease for each row execute function full_disk()", nil)
+			readAll(t, url, "create function full_disk() returns trigger language plpgsql as $$"+
+				" begin raise exception 'No space left on device' using errcode = '53100'; end $$", nil)
+			readAll(t, url, "create trigger full_disk before update on lease for each row execute function full_disk()",
+				nil)
 		}, func() { readAll(t, url, "drop function full_disk cascade", nil) }},
 	} {
 		stop := make(chan struct{})
@@ -198,7 +207,8 @@ func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 		outage.end()
 		close(stop)
 		if over := wait(); over > 0 {
-			t.Errorf("%s for two ttl: %d of %d leases that were beaten all along are over", outage.name, over, len(grants))
+			t.Errorf("%s for two ttl: %d of %d leases that were beaten all along are over", outage.name, over,
+				len(grants))
 		}
 	}
 	_ = idle

@@ -27,7 +27,11 @@ func TestStoppedNode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			url := pool.Database(t)
 			a, b := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
-			if err := b.Update(t.Context(), func(tx scheduler.Tx) error { return errors.Join(c.take(tx), errRefused) }); !errors.Is(err, errRefused) {
+			if err := b.Update(t.Context(),
+				func(tx scheduler.Tx) error {
+					return errors.Join(c.take(tx),
+						errRefused)
+				}); !errors.Is(err, errRefused) {
 				t.Fatal(err) // everything is prepared now
 			}
 			stopped, wake, result := make(chan bool), make(chan bool), make(chan error)
@@ -71,9 +75,15 @@ func TestOneBadCall(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
 	for name, call := range map[string]func(scheduler.Tx) error{
-		"a text with NUL":          func(tx scheduler.Tx) error { return tx.Note(ctx, []rules.Note{{Actor: "a\x00b"}}) },
-		"a text that is not UTF-8": func(tx scheduler.Tx) error { return tx.Note(ctx, []rules.Note{{Actor: "a\xff\xfeb"}}) },
-		"a name with NUL":          func(tx scheduler.Tx) error { return tx.SaveSetting(ctx, "a\x00", []byte("x")) },
+		"a text with NUL": func(tx scheduler.Tx) error {
+			return tx.Note(ctx,
+				[]rules.Note{{Actor: "a\x00b"}})
+		},
+		"a text that is not UTF-8": func(tx scheduler.Tx) error {
+			return tx.Note(ctx,
+				[]rules.Note{{Actor: "a\xff\xfeb"}})
+		},
+		"a name with NUL": func(tx scheduler.Tx) error { return tx.SaveSetting(ctx, "a\x00", []byte("x")) },
 		"a number too large": func(tx scheduler.Tx) error {
 			return tx.Note(ctx, []rules.Note{{Attempt: 1 << 40}})
 		},
@@ -120,7 +130,8 @@ func TestLostServer(t *testing.T) {
 	}
 	check("before", nil)
 	w.cut(true)
-	readAll(t, s.cfg.URL, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()", nil)
+	readAll(t, s.cfg.URL, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()"+
+		" and pid <> pg_backend_pid()", nil)
 	check("while it is away", scheduler.ErrUnreachable)
 	check("still", scheduler.ErrUnreachable)
 	w.cut(false)

@@ -25,7 +25,10 @@ func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 // patient is for tests that compare much inside a transaction, on a busy machine: the time-outs have tests of their
 // own.
 func patient(url string) Config {
-	return Config{URL: url, IdleTimeout: 20 * time.Second, GateTimeout: 20 * time.Second, LockTimeout: 30 * time.Second, StatementTimeout: time.Minute}
+	return Config{
+		URL: url, IdleTimeout: 20 * time.Second, GateTimeout: 20 * time.Second, LockTimeout: 30 * time.Second,
+		StatementTimeout: time.Minute,
+	}
 }
 
 func TestStore(t *testing.T) {

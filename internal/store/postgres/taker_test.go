@@ -17,11 +17,19 @@ func TestTakerMigrationKeepsLeases(t *testing.T) {
 	migrateTo(t, url, 8)
 	const turn = "fence, queued_at, attempt, max_attempts, interruptions, steps"
 	for _, text := range []string{
-		"insert into lane (hash, tenant, class, priority, type, is_unique, units, lock_key, definition) values ('x', '00000000-0000-0000-0000-000000000000', 'default', 1, 'mail', false, 1, '', '')",
-		"insert into lease (id, seq, job, lane, " + turn + ", ttl_ms, max_runtime_ms, issued_at, expires_at, first_beat_at, beat_at, cancel_at, watch_until, units, reattached, tenant, worker)" +
-			" values ('01990000-0000-7000-8000-000000000001', 1, '00000000-0000-0000-0000-000000000001', 1, 7, 1, 1, 5, 0, 2, 60000, 0, 1, 60001, 0, 1, 0, 0, 1, false, '00000000-0000-0000-0000-000000000000', 'w')",
-		"insert into done (seq, job, lane, " + turn + ", granted_at, first_beat_at, ended_at, lease, state, worker, outcome, said, reason, actor, error)" +
-			" values (2, '00000000-0000-0000-0000-000000000002', 1, 7, 1, 1, 5, 0, 3, 1, 0, 2, '01990000-0000-7000-8000-000000000002', 'completed', 'w', 'completed', 'completed', 'completed', 'w', '')",
+		"insert into lane (hash, tenant, class, priority, type, is_unique, units, lock_key, definition)" +
+			" values ('x', '00000000-0000-0000-0000-000000000000', 'default', 1, 'mail', false, 1, '', '')",
+		"insert into lease (id, seq, job, lane, " + turn +
+			", ttl_ms, max_runtime_ms, issued_at, expires_at, first_beat_at, beat_at, cancel_at, watch_until, units," +
+			" reattached, tenant, worker)" +
+			" values ('01990000-0000-7000-8000-000000000001', 1, '00000000-0000-0000-0000-000000000001'," +
+			" 1, 7, 1, 1, 5, 0, 2, 60000, 0, 1, 60001, 0, 1, 0, 0, 1, false," +
+			" '00000000-0000-0000-0000-000000000000', 'w')",
+		"insert into done (seq, job, lane, " + turn +
+			", granted_at, first_beat_at, ended_at, lease, state, worker, outcome, said, reason, actor, error)" +
+			" values (2, '00000000-0000-0000-0000-000000000002'," +
+			" 1, 7, 1, 1, 5, 0, 3, 1, 0, 2, '01990000-0000-7000-8000-000000000002'," +
+			" 'completed', 'w', 'completed', 'completed', 'completed', 'w', '')",
 	} {
 		readAll(t, url, text, nil)
 	}

@@ -24,7 +24,10 @@ func TestNodeVacuumsWhatItUsedUp(t *testing.T) {
 				if bad != nil {
 					return bad
 				}
-				ends = append(ends, scheduler.Move{From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Done: n.Done})
+				ends = append(ends, scheduler.Move{
+					From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h,
+					Done: n.Done,
+				})
 			}
 			if err == nil {
 				err = tx.Move(t.Context(), ends)
