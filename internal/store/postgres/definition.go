@@ -105,7 +105,7 @@ func (v *view) DefinitionList(_ context.Context, q scheduler.DefinitionQuery) ([
 }
 
 // SaveDefinitions implements scheduler.Tx. One that LockDefinitions did not find, and that another node has made since,
-// is scheduler.ErrAgain: whoever decided did not know of it. Each has its circuit from then on.
+// is scheduler.ErrAgain: the caller decided without knowing of it. Each definition gets its circuit.
 func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
 	sorted := slices.SortedFunc(slices.Values(ds), func(a, b *rules.Definition) int {
 		return strings.Compare(a.ID, b.ID)

@@ -30,8 +30,9 @@ var (
 		" and " + wire.At("o.definition", "gone.definition") + " and o.job = gone.job")
 )
 
-// grantedOnce reports whether an end is that of the job's first grant, as its record tells: it was submitted, granted,
-// begun if there was a beat, and ended. A cancel request has an entry too; then it is looked up.
+// grantedOnce reports whether an end is certainly that of the job's first grant. Its record then has an entry for the
+// submission, the grant, the begin if there was a heartbeat, and the end. With a cancel request it has one more; then the
+// first grant is read.
 func grantedOnce(a *rules.Attempt) bool {
 	steps := 3
 	if a.FirstBeatAt != 0 {

@@ -17,7 +17,7 @@ var (
 	leaseColumns = row.Columns(leaseRow)
 	beatColumns  = row.Columns(row.Beat)
 
-	// The id of a lease tells its seq, by which it is found (rules.Seal).
+	// The id of a lease contains the seq of its job, by which the row is found (rules.Seal, decision 16).
 	peekLeases = wire.SQL("select " + leaseColumns + " from lease where seq = any($1::bigint[])" +
 		" and id = any($2::uuid[])")
 	// lockLeases waits for the nodes that change one of them, and returns what can change, as it is then. All lock in
@@ -130,10 +130,10 @@ func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held
 	}
 }
 
-// know keeps what a lease is after the commit. It may not be changed any more.
+// know keeps a lease as it is after the commit. The caller must not change it any more.
 func (t *tx) know(h *rules.Held) { t.known[h.ID] = h }
 
-// Requested implements scheduler.Tx, in the order the leases were granted, those of one instant in that of their jobs.
+// Requested implements scheduler.Tx, in the order of the grants and, within one instant, of the jobs' seqs.
 func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
 	found := make(map[scheduler.RequestRef][]*rules.Held)
 	if len(refs) == 0 || t.err != nil {

@@ -14,7 +14,8 @@ import (
 // the key of the places, except those that find jobs by their ids. A job gets both at its submission and keeps them, so
 // pages neither repeat nor lose a job that stays where it is.
 var (
-	listHeld = wire.SQL("select job, lane, seq, 3, " + stateHeld + ", fence from lease l where seq < $1::bigint" + newest)
+	listHeld = wire.SQL("select job, lane, seq, 3, " + stateHeld + ", fence from lease l" +
+		" where seq < $1::bigint" + newest)
 	listDone = wire.SQL(inDone + newest)
 	listOver = wire.SQL(inDelayed + " union all " + inDone + newest)
 
