@@ -35,11 +35,11 @@ type Claim struct {
 	KeyHolder
 }
 
-// Change is what one commit of another node did to the fold; Position is the last change seen of each stream.
-type (
-	Change   = fold.Change
-	Position = fold.Position
-)
+// Change is what one commit of another node did to the fold.
+type Change = fold.Change
+
+// Position is the last change seen of each stream.
+type Position = fold.Position
 
 // KeyHolder is the job that was submitted under a key, and what its body was.
 type KeyHolder struct {

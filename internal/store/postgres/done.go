@@ -31,8 +31,8 @@ var (
 )
 
 // grantedOnce reports whether an end is certainly that of the job's first grant. Its record then has an entry for the
-// submission, the grant, the begin if there was a heartbeat, and the end. With a cancel request it has one more; then the
-// first grant is read.
+// submission, the grant, the begin if there was a heartbeat, and the end. With a cancel request it has one more; then
+// the first grant is read.
 func grantedOnce(a *rules.Attempt) bool {
 	steps := 3
 	if a.FirstBeatAt != 0 {

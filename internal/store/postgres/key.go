@@ -21,8 +21,8 @@ var (
 		" where " + wire.At("i.tenant", "k.tenant") + " and i.key = k.key")
 )
 
-// Claim implements scheduler.Tx. All nodes insert keys in one order, because an insert waits for another node's insert of
-// the same key. The holders are read afterwards.
+// Claim implements scheduler.Tx. All nodes insert keys in one order, because an insert waits for another node's insert
+// of the same key. The holders are read afterwards.
 func (t *tx) Claim(_ context.Context, claims []scheduler.Claim) (map[scheduler.Key]scheduler.KeyHolder, error) {
 	holders := make(map[scheduler.Key]scheduler.KeyHolder)
 	if len(claims) == 0 || t.err != nil {

@@ -43,7 +43,8 @@ func readLane(r *wire.Row) (id rules.LaneID, l rules.Lane) {
 	return id, l
 }
 
-// laneHash is the key of a lane. Nodes of all releases must compute the same: a new field is left out while it is empty.
+// laneHash is the key of a lane. Nodes of all releases must compute the same: a new field is left out while it is
+// empty.
 func laneHash(l *rules.Lane) [32]byte {
 	var b []byte
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }

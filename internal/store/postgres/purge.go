@@ -7,8 +7,8 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// A page of ended jobs is locked, the oldest end first, and then removed table by table. Jobs that are locked already (by
-// an operator's retry or another node's purge) are skipped.
+// A page of ended jobs is locked, the oldest end first, and then removed table by table. Jobs that are locked already
+// (by an operator's retry or another node's purge) are skipped.
 var (
 	lockEnded = wire.SQL("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +
 		" (select job, seq, lane, ended_at from done where ended_at < $1::bigint order by ended_at, seq" +
