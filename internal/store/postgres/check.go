@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// leastVersion is the oldest server that is tested and still maintained by somebody.
+	// leastVersion is the oldest server that is tested and still maintained.
 	leastVersion = 130000
 	// longOpen is where a transaction of anybody holds back vacuum long enough to slow the queue down.
 	longOpen = time.Minute

@@ -231,7 +231,7 @@ func TestAloneIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSentBehindOneOnItsWay sends a transaction while the one before waits in the server for somebody: for the gate,
+// TestSentBehindOneOnItsWay sends a transaction while the one before waits in the server: for the gate,
 // or, before that, for a lease, so that the second could be the first to come to the gate. They are committed in their
 // order; if the first fails, the one behind it does too, and the store goes on.
 func TestSentBehindOneOnItsWay(t *testing.T) {
@@ -326,7 +326,7 @@ func (f *flight) isDone() bool {
 
 var takeGate = fmt.Sprintf("begin; select pg_advisory_xact_lock(%d)", gateKey)
 
-// holder is somebody who holds what a transaction needs.
+// holder is a session that holds a lock which a transaction needs.
 type holder struct {
 	t     *testing.T
 	conn  *pgconn.PgConn

@@ -191,8 +191,8 @@ func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) er
 	return t.write("notice lanes", wire.Step{Stmt: noticeLanes}, append(r.Params(), wire.Int8(notice))...)
 }
 
-// DropLanes implements scheduler.Tx. Who registers one of them meanwhile waits, and makes a new one; or was before, and
-// keeps it.
+// DropLanes implements scheduler.Tx. A node that registers one of them at the same time waits and makes a new one, or
+// comes first and keeps it.
 func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone []rules.LaneID, err error) {
 	if len(notices) == 0 || t.err != nil {
 		return nil, t.err

@@ -19,7 +19,7 @@ var (
 		" using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
 	takeDelayed = wire.SQL(wire.Exactly("delete from delayed r"+
 		" using "+placeParams+" where "+wire.At("r.seq", "m.seq")+" and r.job = m.job", 2))
-	// takeLeased must find all, with the fences that are known: those of a job only rise, and so their sum tells.
+	// takeLeased must find all leases with these fences. It compares their sum, since the fences of a job only rise.
 	takeLeased = wire.SQL("with hit as (delete from lease where seq = any($1::bigint[]) returning fence)" +
 		" select 1 / (case when count(*) = $2::bigint and sum(fence) = $3::bigint then 1 else 0 end) from hit")
 

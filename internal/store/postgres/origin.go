@@ -203,8 +203,8 @@ func (t *tx) begun() (*tx, error) {
 	return t, nil
 }
 
-// renew drops what is in memory, and has the database give only numbers that it never gave before. It belongs to who
-// has the turn, with no commit on its way.
+// renew drops what is in memory, and makes the database give only numbers that it never gave before. The
+// writer that has the turn calls it, with no commit on its way.
 func (s *Store) renew(c *wire.Conn) error {
 	l, fence := s.lastKept(), s.origin.fence.Load()
 	if r := s.origin.clock.Load(); r != nil { // other nodes gave fences on the same clock

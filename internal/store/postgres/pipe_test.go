@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// inParts has a busy node send a transaction in parts, which beats ids[0], does something besides, and tells how that
+// inParts has a busy node send a transaction in parts, which beats ids[0], does something besides, and returns how that
 // ends.
 func inParts(t *testing.T, s *Store, ids []lessor.LeaseID, besides func(scheduler.Tx) error) error {
 	t.Helper()
@@ -54,7 +54,7 @@ func TestPartsGoOutAsTheyCome(t *testing.T) {
 	}
 }
 
-// TestFaultInAnEarlyPart: a transaction of which any part fails changes nothing, and tells why.
+// TestFaultInAnEarlyPart: a transaction of which any part fails changes nothing and says why.
 func TestFaultInAnEarlyPart(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, patient(url))
@@ -96,8 +96,8 @@ func TestIdlesBetweenParts(t *testing.T) {
 	}
 }
 
-// TestGateThatWaitsForUs: another node has the gate and waits for a row of ours. Who takes himself to be alone gives
-// way soon, and is told to repeat.
+// TestGateThatWaitsForUs: another node has the gate and waits for a row of ours. The node that believes it is alone
+// backs off soon, and repeats.
 func TestGateThatWaitsForUs(t *testing.T) {
 	url := pool.Database(t)
 	// The server is not to end the deadlock.

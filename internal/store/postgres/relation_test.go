@@ -70,14 +70,14 @@ func (s *stage) standing(ctx context.Context, tx scheduler.Tx, id lessor.JobID) 
 }
 
 // grant leases a job that is queued or waits, and beats it if asked to.
-func (s *stage) grant(spec *rules.Spec, beaten bool) *rules.Held {
+func (s *stage) grant(spec *rules.Spec, beats bool) *rules.Held {
 	s.Helper()
 	s.made++
 	var h *rules.Held
 	s.update(func(ctx context.Context, tx scheduler.Tx) error {
 		st := s.standing(ctx, tx, spec.ID)
 		h = rules.Grant(leaseOf(s.store, st.Turn.Seq, s.made), st.Turn, spec, "w1", time.Minute, tx.Now())
-		if beaten {
+		if beats {
 			if err := rules.Beat(h, rules.Hand{Holder: h.Holder()}, 0, tx.Now(), tx.Serving()); err != nil {
 				return err
 			}
@@ -136,11 +136,11 @@ func (s *stage) play(definition string) {
 	again(rules.OutcomeFailed)
 	again(rules.OutcomeReleased)
 	s.grant(again(rules.OutcomeExpired), true)
-	for _, beaten := range []bool{false, true} {
-		s.end(s.grant(s.job(definition), beaten), rules.OutcomeCompleted, true)
-		s.end(s.grant(again(rules.OutcomeFailed), beaten), rules.OutcomeCompleted, true)
-		s.end(s.grant(s.job(definition), beaten), rules.OutcomeFailed, true)
-		s.end(s.grant(again(rules.OutcomeReleased), beaten), rules.OutcomeExpired, true)
+	for _, beats := range []bool{false, true} {
+		s.end(s.grant(s.job(definition), beats), rules.OutcomeCompleted, true)
+		s.end(s.grant(again(rules.OutcomeFailed), beats), rules.OutcomeCompleted, true)
+		s.end(s.grant(s.job(definition), beats), rules.OutcomeFailed, true)
+		s.end(s.grant(again(rules.OutcomeReleased), beats), rules.OutcomeExpired, true)
 	}
 	cancel := func(st *rules.Standing, now lessor.Instant) (rules.Change, error) {
 		return rules.Cancel(st, false, "x", now)

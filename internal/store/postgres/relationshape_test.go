@@ -70,7 +70,7 @@ func TestDefinitionRelation(t *testing.T) {
 }
 
 // TestLockRelation holds locked_until to rules.Effective on all its sides: a plain lease, one that is watched, one that
-// lives on the floor alone, and one that was beaten on a clock that has stepped back.
+// lives on the floor alone, and one whose heartbeat came on a clock that has stepped back.
 func TestLockRelation(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}

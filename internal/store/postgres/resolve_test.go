@@ -24,7 +24,7 @@ const (
 	passes     fate = iota
 	lost            // they never arrive
 	unanswered      // they arrive, and the answer does not
-	late            // they arrive after everybody has given up
+	late            // they arrive after the node has given up
 )
 
 // wire is a network in which the next write can be made to fail.
@@ -147,7 +147,7 @@ func write(ctx context.Context, s *Store, name string, before func()) error {
 	})
 }
 
-// TestAmbiguousCommit loses the connection during COMMIT in every way there is: what the caller is told is what
+// TestAmbiguousCommit loses the connection during COMMIT in every way there is: the answer to the caller is what
 // happened.
 func TestAmbiguousCommit(t *testing.T) {
 	url := pool.Database(t)
@@ -189,7 +189,7 @@ func TestAmbiguousCommit(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcome loses the connection during COMMIT and cannot make a new one: the caller is told so, and the next
+// TestUnknownOutcome loses the connection during COMMIT and cannot make a new one: the error says so, and the next
 // commits go to a new stream without a gap.
 func TestUnknownOutcome(t *testing.T) {
 	url := pool.Database(t)

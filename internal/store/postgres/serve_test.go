@@ -80,7 +80,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestFloorAfterGap lets nobody serve for longer than a second: the floor moves, once, for all nodes.
+// TestFloorAfterGap lets no node serve for longer than a second: the floor moves, once, for all nodes.
 func TestFloorAfterGap(t *testing.T) {
 	url := pool.Database(t)
 	a, b := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})

@@ -139,7 +139,7 @@ func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 	must(t, err)
 }
 
-// beatAll has each lease beaten often until stop, and counts those that are over.
+// beatAll sends many heartbeats for each lease until stop, and counts those that are over.
 func beatAll(t *testing.T, n *node, grants []lessor.Grant, stop <-chan struct{}) (wait func() int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -157,7 +157,7 @@ func beatAll(t *testing.T, n *node, grants []lessor.Grant, stop <-chan struct{})
 				}
 				select {
 				case <-stop:
-					if err == nil { // beaten once more after the outage
+					if err == nil { // one more heartbeat after the outage
 						return
 					}
 				default:
@@ -169,7 +169,7 @@ func beatAll(t *testing.T, n *node, grants []lessor.Grant, stop <-chan struct{})
 	return func() int { all.Wait(); return over }
 }
 
-// TestOutageIsFreeWhileANeighbourIsIdle: leases that are beaten all along live through an outage of commits, though a
+// TestOutageIsFreeWhileANeighbourIsIdle: leases with heartbeats all along live through an outage of commits, though a
 // node without workers has nothing to fail with.
 func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 	const ttl = 2500 * time.Millisecond
@@ -207,7 +207,7 @@ func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 		outage.end()
 		close(stop)
 		if over := wait(); over > 0 {
-			t.Errorf("%s for two ttl: %d of %d leases that were beaten all along are over", outage.name, over,
+			t.Errorf("%s for two ttl: %d of %d leases with heartbeats all along are over", outage.name, over,
 				len(grants))
 		}
 	}

@@ -88,7 +88,7 @@ func positionOf(t *testing.T, s *Store) (p scheduler.Position) {
 	return p
 }
 
-// TestSleeperLosesTrack: a node that has not looked for so long that changes may be gone is told of a gap, once.
+// TestSleeperLosesTrack: a node that has not read for so long that changes may be gone gets a gap, once.
 func TestSleeperLosesTrack(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	if got := changes(t, s, nil); len(got) != 0 {

@@ -14,7 +14,7 @@ type Conn struct {
 	// Context ends the waiting for answers; Wait bounds one round trip.
 	Context context.Context
 	Wait    time.Duration
-	// Cancels says that the server is told to cancel a statement whose answer is given up. A commit is never cancelled:
+	// Cancels says that the server cancels a statement whose answer is given up. A commit is never cancelled:
 	// the server would commit without waiting for its standbys.
 	Cancels bool
 	// Epoch is for the owner of the connection: a number of its own.
