@@ -81,10 +81,12 @@ func (l *loop) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		ready, wait, err := l.calls.Ready(l.minCalls()), time.Duration(0), error(nil)
+		ready := l.calls.Ready(l.minCalls())
 		if len(l.pending) == maxPending {
 			ready = nil
 		}
+		var wait time.Duration
+		var err error
 		select {
 		case <-ctx.Done():
 			_ = l.awaitAll(ctx) // it answers the callers

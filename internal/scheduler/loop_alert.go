@@ -183,7 +183,7 @@ type alertOf struct {
 }
 
 // loadAlerted reads which alerts are open that this node may have to clear.
-func (l *loop) loadAlerted(ctx context.Context, v View, f *fold.Fold) error {
+func (l *loop) loadAlerted(ctx context.Context, v View) error {
 	clear(l.alerted)
 	for q := (AlertQuery{Open: true, Limit: pageLimit}); ; {
 		page, err := v.AlertList(ctx, q)

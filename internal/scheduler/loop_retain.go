@@ -70,5 +70,5 @@ func (l *loop) retain(ctx context.Context) error {
 	}
 	l.retaining.at = l.fold.Serving.LastBeat.Add(wait)
 	// what another node raised before it died
-	return l.store.View(ctx, func(v View) error { return l.loadAlerted(ctx, v, l.fold) })
+	return l.store.View(ctx, func(v View) error { return l.loadAlerted(ctx, v) })
 }

@@ -56,7 +56,7 @@ func (l *loop) loadSettings(ctx context.Context, v View, f *fold.Fold) error {
 		return err
 	}
 	f.BlockAll(blocked)
-	if err := l.loadAlerted(ctx, v, f); err != nil {
+	if err := l.loadAlerted(ctx, v); err != nil {
 		return err
 	}
 	if f.TickAt, err = v.NextTick(ctx); err != nil {

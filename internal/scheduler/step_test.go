@@ -96,7 +96,7 @@ func TestLoopIsSteppedByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // the test is over
+	defer store.Close()
 	n := scheduler.NewStepped(store, config(), func() time.Time { return s.clock })
 	s.step(n)
 
@@ -131,7 +131,7 @@ func TestTwoLoopsAreSteppedOverOneStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer store.Close() //nolint:errcheck // the test is over
+		t.Cleanup(func() { _ = store.Close() })
 		two[i] = scheduler.NewStepped(store, config(), time.Now)
 		s.step(two[i])
 	}
