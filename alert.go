@@ -19,7 +19,7 @@ const (
 	AlertStoreWentBack AlertKind = "store_went_back"
 )
 
-// Alert is something that a person should know. It is raised once, and cleared when its cause is gone.
+// Alert is a condition that a person should know. It is raised once, and cleared when its cause is gone.
 type Alert struct {
 	ID             AlertID   `json:"id"`
 	Kind           AlertKind `json:"kind"`
@@ -40,8 +40,8 @@ type AlertFilter struct {
 	Cursor string
 }
 
-// Audited is one entry of the audit: who changed what, and how it was before and after. Before and After are null where there was or
-// is nothing.
+// Audited is one entry of the audit: the actor, the change, and the object before and after. Before and After are null
+// where there was or is none.
 type Audited struct {
 	ID      AuditID         `json:"id"`
 	At      Instant         `json:"at"`

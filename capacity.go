@@ -50,7 +50,7 @@ type QueueDepth struct {
 	Background int `json:"background"`
 }
 
-// Worker is somebody who asked for work or beat in the last five minutes.
+// Worker is a worker that asked for work or sent a heartbeat in the last five minutes.
 type Worker struct {
 	WorkerID   string   `json:"worker_id"`
 	LastSeenAt Instant  `json:"last_seen_at"`

@@ -26,7 +26,7 @@ const (
 	OverlapCancelPrevious Overlap = "cancelPrevious"
 )
 
-// CatchUp says which ticks are made up for that nobody could fire in time.
+// CatchUp says which late ticks still fire.
 type CatchUp string
 
 // The catch-up policies; latest is the default.
@@ -48,8 +48,8 @@ type DefinitionBackoff struct {
 	MaxMS   int64 `json:"maxMs"`
 }
 
-// Envelope is the body of a definition. JobID, TenantID, Schedule, HandlerID and LockKey are required; what else is nil takes its
-// default. TenantID may be left out where another says it: the caller's token, or the manifest.
+// Envelope is the body of a definition. JobID, TenantID, Schedule, HandlerID and LockKey are required; what else is nil
+// takes its default. TenantID may be left out if the caller's token or the manifest names it.
 type Envelope struct {
 	JobID                *string               `json:"jobId"`
 	TenantID             *string               `json:"tenantId,omitempty"`
@@ -144,7 +144,8 @@ type Applied struct {
 	Unchanged []string `json:"unchanged"`
 	Removed   []string `json:"removed"`
 	DryRun    bool     `json:"dryRun"`
-	// Definitions shows each changed definition as it would be stored, with the server's defaults. Only a dry run has it.
+	// Definitions shows each changed definition as it would be stored, with the server's defaults. Only a dry run has
+	// it.
 	Definitions []Definition `json:"definitions,omitempty"`
 }
 
@@ -160,7 +161,8 @@ const (
 	TickMissed      TickOutcome = "missed"
 )
 
-// Tick is what became of one instant of a schedule. A missed one stands for all of From..To, which lay before the catch-up window.
+// Tick is what became of one instant of a schedule. A missed one stands for all of From..To, which lay before the
+// catch-up window.
 type Tick struct {
 	TickAt  Instant     `json:"tickAt"`
 	Outcome TickOutcome `json:"outcome"`

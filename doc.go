@@ -1,8 +1,8 @@
 // Package lessor holds the words of the scheduler: jobs, leases, denials, events and errors, as they travel over
 // HTTP and through the code.
 //
-// One idea is under all of them: every piece of running work is held under a lease, a lease lives on heartbeats, and
-// when the heart stops the work goes to somebody else.
+// One idea is common to all of them: running work is held under a lease, heartbeats keep the lease alive, and without
+// them the work goes to another worker.
 //
 //	submit ──► queued ──grant──► leased ──first heartbeat──► running
 //	             ▲                 │  │                       │  │

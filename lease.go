@@ -16,7 +16,7 @@ type Lease struct {
 	HeartbeatAfterMS int64   `json:"heartbeat_after_ms"`
 }
 
-// LeaseRequest is a worker's question for work.
+// LeaseRequest is a worker's request for work.
 type LeaseRequest struct {
 	WorkerID    *string  `json:"worker_id"`
 	MaxUnits    *int64   `json:"max_units,omitempty"`
@@ -70,7 +70,7 @@ type HeartbeatAnswer struct {
 	CancelRequested  bool    `json:"cancel_requested"`
 }
 
-// Completion is a worker's last word on an attempt.
+// Completion is the end of an attempt as its worker reports it.
 type Completion struct {
 	WorkerID   *string         `json:"worker_id"`
 	Status     *string         `json:"status"`
@@ -99,7 +99,7 @@ type Release struct {
 
 // The reasons of a release that is no interruption of the job. A release without a reason is one.
 const (
-	// ReleaseCannotStart: the worker could not begin, for want of space, memory or files.
+	// ReleaseCannotStart: the worker could not begin, for lack of space, memory or files.
 	ReleaseCannotStart = "cannot_start"
 	// ReleaseFolderHeld: an earlier attempt holds the job's folder and does not end. It raises AlertHung.
 	ReleaseFolderHeld = "folder_held"

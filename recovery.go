@@ -18,7 +18,8 @@ type JobHeartbeats struct {
 	Node    string           `json:"node"`
 }
 
-// JobHeartbeat is how one command is. LastHeartbeat is null for a job whose sentinel is missing; AgeSeconds counts from the grant then.
+// JobHeartbeat is how one command is. LastHeartbeat is null for a job whose sentinel is missing; AgeSeconds counts from
+// the grant then.
 type JobHeartbeat struct {
 	JobID         JobID           `json:"jobId"`
 	LastHeartbeat Instant         `json:"lastHeartbeat"`
@@ -76,7 +77,8 @@ const (
 // RecoveredStatus is what became of one job.
 type RecoveredStatus string
 
-// What becomes of a job. Running was never in doubt; Failed is a command whose lease is over, whatever its sentinel says.
+// What becomes of a job. Running was never in doubt; Failed is a command whose lease is over, whatever its sentinel
+// says.
 const (
 	RecoveredWatching   RecoveredStatus = "watching"
 	RecoveredReattached RecoveredStatus = "reattached"
@@ -85,7 +87,7 @@ const (
 	RecoveredFailed     RecoveredStatus = "failed"
 )
 
-// RecoveryStatus tells what a node found at its start and since, and what became of it.
+// RecoveryStatus is what a node found at its start and since, and what became of it.
 type RecoveryStatus struct {
 	Recovery RecoveryProgress `json:"recovery"`
 	Jobs     []RecoveredJob   `json:"jobs"`
@@ -100,7 +102,7 @@ type RecoveryProgress struct {
 	CompletedAt Instant       `json:"completedAt"`
 }
 
-// RecoveredJob is one job that recovery looked at.
+// RecoveredJob is one job that recovery checked.
 type RecoveredJob struct {
 	JobID         JobID           `json:"jobId"`
 	Status        RecoveredStatus `json:"status"`
@@ -123,8 +125,8 @@ type Sentinels struct {
 	Node      string          `json:"node"`
 }
 
-// SentinelShown is one sentinel file. That of an invalid one says nothing but where it is and why it is not obeyed; its JobID is
-// its folder's name, which may be no id.
+// SentinelShown is one sentinel file. An invalid one has only its path and its error; its JobID is the name of its
+// folder, which may be no id.
 type SentinelShown struct {
 	JobID         string           `json:"jobId"`
 	WorkspacePath string           `json:"workspacePath"`
@@ -135,13 +137,13 @@ type SentinelShown struct {
 	AgentEngine   *string          `json:"agentEngine"`
 	StartedAt     Instant          `json:"startedAt"`
 	Known         bool             `json:"known"` // the store knows the job
-	Hung          bool             `json:"hung"`  // it pulses, and its lease expired for want of beats
+	Hung          bool             `json:"hung"`  // it pulses, and its lease expired for lack of heartbeats
 	Valid         bool             `json:"valid"`
 	Error         *string          `json:"error"`
 }
 
-// RecoveryMetrics counts what a node recovered since its start. SuccessRate and AverageReattachSeconds are null while there is
-// nothing to compute them from.
+// RecoveryMetrics counts what a node recovered since its start. SuccessRate and AverageReattachSeconds are null while
+// there is nothing to compute them from.
 type RecoveryMetrics struct {
 	TotalJobs              int      `json:"totalJobs"`
 	ReattachedCount        int      `json:"reattachedCount"`
@@ -152,7 +154,7 @@ type RecoveryMetrics struct {
 	Node                   string   `json:"node"`
 }
 
-// LastScan is a node's last look at its whole workspace.
+// LastScan is a node's last scan of its whole workspace.
 type LastScan struct {
 	At         Instant `json:"at"`
 	DurationMS int64   `json:"durationMs"`
@@ -174,7 +176,8 @@ type FailedJob struct {
 	Resumable     bool    `json:"resumable"`
 }
 
-// ResumeAsk asks for a new job that goes on where one that failed for good, or whose command was found dead, ended. FromCheckpoint is true unless given.
+// ResumeAsk asks for a new job that goes on where one that failed for good, or whose command was found dead, ended.
+// FromCheckpoint is true unless given.
 type ResumeAsk struct {
 	JobID          *string `json:"jobId"`
 	FromCheckpoint *bool   `json:"fromCheckpoint,omitempty"`
@@ -216,7 +219,7 @@ type Cleanup struct {
 	Reason        *string      `json:"reason"`
 }
 
-// Scanned is the answer to a look that was asked for.
+// Scanned is the answer to a requested scan.
 type Scanned struct {
 	LastScan
 	Node string `json:"node"`

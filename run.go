@@ -18,8 +18,8 @@ func RunStatuses() []RunStatus {
 	return []RunStatus{RunClaimed, RunRunning, RunRetrying, RunSuccess, RunFailed, RunCircuitOpen}
 }
 
-// Run is the audit record of a job from its first claim, or of a tick under an open circuit. JobID is the definition's; a plain
-// job's is its own id.
+// Run is the audit record of a job from its first claim, or of a tick under an open circuit. JobID is the definition's;
+// a plain job's is its own id.
 type Run struct {
 	RunID        JobID     `json:"runId"`
 	JobID        string    `json:"jobId"`

@@ -66,7 +66,10 @@ func (o *SubmitOptions) Submission(jobType string, payload any, now time.Time) (
 		s.TenantID = new(o.Tenant.String())
 	}
 	if o.BackoffFirst != 0 || o.BackoffMax != 0 {
-		s.Backoff = &BackoffAsk{FirstMS: given(o.BackoffFirst.Milliseconds()), MaxMS: given(o.BackoffMax.Milliseconds())}
+		s.Backoff = &BackoffAsk{
+			FirstMS: given(o.BackoffFirst.Milliseconds()),
+			MaxMS:   given(o.BackoffMax.Milliseconds()),
+		}
 	}
 	s.FairnessClass, s.Priority, s.LockKey = given(o.Class), given(o.Priority), given(o.LockKey)
 	s.IdempotencyKey, s.Unique, s.Tags = given(o.IdempotencyKey), given(o.Unique), o.Tags

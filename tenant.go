@@ -9,7 +9,7 @@ type TenantAsk struct {
 	Paused         *bool  `json:"paused,omitempty"`
 }
 
-// Tenant is who jobs are for, what was set for it, and what it has now. MaxConcurrency is null when there is no cap.
+// Tenant is an owner of jobs with its settings and its current use. MaxConcurrency is null without a cap.
 type Tenant struct {
 	TenantID       TenantID `json:"tenantId"`
 	Weight         int      `json:"weight"`

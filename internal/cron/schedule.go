@@ -35,8 +35,8 @@ const horizon = 41 * 366 * 24 * 60 * 60
 // String returns the expression, its fields one space apart. Parse reads it back to the same schedule.
 func (s Schedule) String() string { return s.text }
 
-// Next returns the first time after that s fires in loc. Only a schedule that did not come from Parse has none: the zero
-// time.
+// Next returns the first time after that s fires in loc. Only a schedule that did not come from Parse has none: the
+// zero time.
 func (s Schedule) Next(after time.Time, loc *time.Location) time.Time {
 	now := after.Unix() + 1
 	for last := now + horizon; now < last; {
@@ -80,8 +80,8 @@ func periodOf(now int64, loc *time.Location, last int64) period {
 	return p
 }
 
-// in returns the first tick in p that is not before now. It looks back at one change of offset only: no zone has another
-// within the time that the first one skips or repeats.
+// in returns the first tick in p that is not before now. It looks back at one change of offset only: no zone has
+// another within the time that the first one skips or repeats.
 func (s Schedule) in(p period, now int64) (tick int64, ok bool) {
 	from := now + p.offset
 	was, is := p.start+p.before, p.start+p.offset // what the clock showed at the change, and shows after it

@@ -1,6 +1,6 @@
-// Package quota bounds what is under way at a time, so that no tenant can keep the others out: whoever holds places may
-// not hold more than are left free. One that takes all it can gets half of the places, the next half of the rest, and
-// whoever holds none gets in as long as there is room. Transport calls it.
+// Package quota bounds concurrent work so that no tenant can keep the others out: a tenant may not hold more places
+// than are left free. A tenant that takes all it can gets half of the places, the next half of the rest, and a tenant
+// without a place gets one as long as there is room. Transport calls it.
 package quota
 
 import (

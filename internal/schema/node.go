@@ -127,7 +127,8 @@ func (r *reader) identity(n *node, obj map[string]any, pointer string) error {
 		return fmt.Errorf("must be of the draft %s", draft)
 	}
 	if _, ok := obj["$id"]; ok && pointer != "" {
-		return fmt.Errorf("has an $id at #%s: only the whole schema may have one, since references stay inside it", pointer)
+		return fmt.Errorf("has an $id at #%s: only the whole schema may have one, since references stay inside it",
+			pointer)
 	}
 	if _, ok := obj["$recursiveRef"]; ok {
 		return fmt.Errorf("has a $recursiveRef at #%s, which is of an older draft: use $dynamicRef", pointer)

@@ -96,7 +96,8 @@ func (s *Schema) Check(payload []byte) []Fault {
 		return []Fault{{Field: whole, Message: "is not JSON"}}
 	}
 	if n, ok := hugeNumber(value); ok {
-		return []Fault{{Field: whole, Message: fmt.Sprintf("holds the number %s, which is too large to check", cut(n.String(), 40))}}
+		return []Fault{{Field: whole, Message: fmt.Sprintf("holds the number %s, which is too large to check",
+			cut(n.String(), 40))}}
 	}
 	if !affordable(s.root, value) {
 		return []Fault{{Field: whole, Message: "takes too many steps to check against the schema"}}

@@ -1,11 +1,11 @@
-// Package token decides who may do what: roles, the scopes they have, and the book of tokens that are valid.
+// Package token decides access: roles, their scopes, and the book of valid tokens.
 //
 // A token is 256 random bits; the store and the book know only its hash. The book is a copy in memory of the tokens in
-// the store: changes made through this process show at once (Put, Remove), those of other nodes at the next Refresh. Requests that
-// are kept open end with their token (Hold); wrong tokens are counted (Wrong).
-// Until it was filled for the first time the book trusts nobody.
+// the store: changes made through this process show at once (Put, Remove), those of other nodes at the next Refresh.
+// Requests that are kept open end with their token (Hold); wrong tokens are counted (Wrong). An empty book accepts no
+// token.
 //
-// Called by httpapi. The loopback rule, which is about connections and not about tokens, is there.
+// httpapi calls it, and has the loopback rule, which concerns connections and not tokens.
 package token
 
 import (
@@ -18,8 +18,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// refreshEvery bounds how long a token that another node deleted, or one that expired, still keeps a request open here: 5 s are
-// promised, and reading takes time too.
+// refreshEvery bounds how long an expired token, or one that another node deleted, still keeps a request open here. 5 s
+// are promised, and loading takes time too.
 const refreshEvery = 2 * time.Second
 
 // Book holds the valid tokens.
@@ -28,7 +28,7 @@ type Book struct {
 
 	mu      sync.RWMutex
 	loaded  bool
-	changes int // counts Put and Remove, so that a Refresh that overlaps one is not believed
+	changes int // counts Put and Remove, so that a Refresh that overlaps one is discarded
 	byHash  map[[32]byte]scheduler.Token
 	byID    map[lessor.TokenID][32]byte
 	bound   int // tokens that are bound to a tenant
@@ -45,10 +45,11 @@ func NewBook(load func(context.Context) ([]scheduler.Token, error)) *Book {
 	return &Book{load: load, byHash: map[[32]byte]scheduler.Token{}, byID: map[lessor.TokenID][32]byte{}}
 }
 
-// Notify has fn called when the first token that is bound to a tenant appears, and when the last is gone. It is set before the book is shared.
+// Notify has fn called when the first token that is restricted to a tenant appears, and when the last is gone. Call it
+// before the book is shared.
 func (b *Book) Notify(fn func(bound bool)) { b.notify = fn }
 
-// change runs fn on the book's content and tells of what it changed.
+// change runs fn on the book's content and calls the function of Notify if needed.
 func (b *Book) change(fn func()) {
 	b.mu.Lock()
 	before := b.bound > 0
@@ -79,7 +80,8 @@ func (b *Book) Refresh(ctx context.Context) error {
 
 // fill replaces the book's content, unless it changed since the tokens were read.
 func (b *Book) fill(tokens []scheduler.Token, before int) bool {
-	byHash, byID, bound := make(map[[32]byte]scheduler.Token, len(tokens)), make(map[lessor.TokenID][32]byte, len(tokens)), 0
+	byHash, byID, bound := make(map[[32]byte]scheduler.Token, len(tokens)), make(map[lessor.TokenID][32]byte,
+		len(tokens)), 0
 	for _, t := range tokens {
 		byHash[t.Hash], byID[t.ID] = t, t.Hash
 		if t.Tenant != nil {
@@ -107,7 +109,7 @@ func (b *Book) Run(ctx context.Context, report func(error)) {
 		}
 		if err := b.Refresh(ctx); err != nil && ctx.Err() == nil {
 			report(err)
-			b.release(lessor.At(time.Now())) // time goes on without the store
+			b.release(lessor.At(time.Now())) // tokens expire also while the store is down
 		}
 	}
 }
@@ -139,13 +141,14 @@ func (b *Book) Remove(id lessor.TokenID) {
 	})
 }
 
-// Find returns the token with this secret, if there is one and it has not expired. Looking up a hash tells a caller who
-// measures time nothing about the secrets of others; the comparison in constant time is the second wall.
+// Find returns the valid token with this secret. The time of looking up a hash tells nothing about other secrets; the
+// comparison in constant time is a second protection.
 func (b *Book) Find(secret string, now lessor.Instant) (scheduler.Token, bool) {
 	return b.Valid(Hash(secret), now)
 }
 
-// Valid returns the token with this hash, if it still is one: what Find found before may have been deleted, or have expired.
+// Valid returns the token with this hash, if it still is one: what Find found before may have been deleted, or have
+// expired.
 func (b *Book) Valid(hash [32]byte, now lessor.Instant) (scheduler.Token, bool) {
 	b.mu.RLock()
 	t, ok := b.byHash[hash]
@@ -177,8 +180,7 @@ func (b *Book) Loaded() bool {
 	return b.loaded
 }
 
-// Bound reports whether any token is bound to a tenant, expired or not: from then on there are walls to keep, and nobody
-// is let in without a token.
+// Bound reports whether any token, expired or not, is restricted to a tenant. Then every caller needs a token.
 func (b *Book) Bound() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -30,11 +30,14 @@ type guesser struct {
 
 var errGuessed = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "the token is not valid"}
 
-// Wrong counts a wrong token and returns the refusal of it: 401, or 429 after 20 in a minute. Who has a right one is not asked for
-// how many wrong ones came from its address.
+// Wrong counts a wrong token and returns its refusal: 401, or 429 after 20 in a minute. Callers with a valid token are
+// not affected by wrong ones from their address.
 func (b *Book) Wrong(from netip.Addr, now time.Time) error {
 	if wait := b.guesses.count(from, now); wait > 0 {
-		return &lessor.Error{Code: lessor.CodeRateLimited, Detail: "too many wrong tokens came from this address", RetryAfter: wait}
+		return &lessor.Error{
+			Code: lessor.CodeRateLimited, Detail: "too many wrong tokens came from this address",
+			RetryAfter: wait,
+		}
 	}
 	return errGuessed
 }
@@ -43,7 +46,7 @@ func (b *Book) Wrong(from netip.Addr, now time.Time) error {
 func (g *guesses) count(from netip.Addr, now time.Time) time.Duration {
 	if from.Is6() && !from.Is4In6() {
 		if network, err := from.WithZone("").Prefix(64); err == nil {
-			from = network.Addr() // whoever has one address of such a network has them all
+			from = network.Addr() // the owner of one address has the whole network
 		}
 	}
 	g.mu.Lock()

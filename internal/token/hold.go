@@ -6,15 +6,15 @@ import (
 	"lessor"
 )
 
-// hold is a request that is kept open for as long as its caller may be let in.
+// hold is a request that stays open as long as its caller has access.
 type hold struct {
 	hash      [32]byte
 	tokenless bool
 	end       func()
 }
 
-// Hold calls end when the token with this hash is deleted or expires; Tokenless is the hash of those who have none, who are no
-// longer let in once a token is bound to a tenant. The caller must call forget.
+// Hold calls end when the token with this hash is deleted or expires. Tokenless is the hash of callers without a token,
+// who lose access when a token is restricted to a tenant. Callers of Hold must call forget.
 func (b *Book) Hold(hash [32]byte, end func()) (forget func()) {
 	h := &hold{hash: hash, tokenless: hash == Tokenless, end: end}
 	b.holdMu.Lock()
@@ -33,10 +33,10 @@ func (b *Book) Hold(hash [32]byte, end func()) (forget func()) {
 	}
 }
 
-// Tokenless stands for the token of callers who have none: the hash of no token.
+// Tokenless stands for callers without a token. It is the hash of no token.
 var Tokenless [32]byte
 
-// lets reports whether the caller of h may still be let in.
+// lets reports whether the caller of h still has access.
 func (b *Book) lets(h *hold, now lessor.Instant) bool {
 	if h.tokenless {
 		return !b.Bound()
@@ -45,7 +45,7 @@ func (b *Book) lets(h *hold, now lessor.Instant) bool {
 	return ok
 }
 
-// release ends the holds of those who are no longer let in.
+// release ends the holds of callers that have lost access.
 func (b *Book) release(now lessor.Instant) {
 	var over []*hold
 	b.holdMu.Lock()

@@ -32,7 +32,10 @@ func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
 		wrong = append(wrong, lessor.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
 	}
 	secret := NewSecret()
-	t := scheduler.Token{ID: lessor.TokenID{UUID: lessor.UUID(uuid.Must(uuid.NewV7()))}, Hash: Hash(secret), CreatedAt: now}
+	t := scheduler.Token{
+		ID: lessor.TokenID{UUID: lessor.UUID(uuid.Must(uuid.NewV7()))}, Hash: Hash(secret),
+		CreatedAt: now,
+	}
 	role, ok := ParseRole(*a.Role)
 	if !ok {
 		fail("role", "must be viewer, submitter, worker, operator or admin")
@@ -43,7 +46,8 @@ func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
 		if n := utf8.RuneCountInString(t.Name); n < 1 || n > maxName {
 			fail("name", "must be 1 to %d characters long, not %d", maxName, n)
 		} else if !rules.Nameable(t.Name) {
-			fail("name", "must not hold a slash, nor be the name of a part of the server: the record could not tell it from another actor")
+			fail("name", "must not hold a slash, nor be the name of a part of the server: "+
+				"the record could not tell it from another actor")
 		}
 	}
 	if s := a.ExpiresInSeconds; s != nil {
@@ -65,7 +69,10 @@ func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
 		t.Tenant = &lessor.TenantID{UUID: id}
 	}
 	if len(wrong) > 0 {
-		return scheduler.Token{}, "", &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "a value is not allowed", Fields: wrong}
+		return scheduler.Token{}, "", &lessor.Error{
+			Code: lessor.CodeInvalidValue, Detail: "a value is not allowed",
+			Fields: wrong,
+		}
 	}
 	return t, secret, nil
 }

@@ -22,36 +22,38 @@ func ParseRole(s string) (Role, bool) {
 	return Role(s), slices.Contains(Roles(), Role(s))
 }
 
-// Scope is what a route needs. The zero value is not a scope: a route without a declared one is refused to everybody.
+// Scope is the right that a route needs. The zero value is no scope: a route without one refuses every caller.
 type Scope string
 
 // The scopes.
 const (
-	Public      Scope = "public"       // nobody is asked who they are
-	Describe    Scope = "describe"     // the description of the API
-	Observe     Scope = "observe"      // metrics: figures of the whole cluster
-	Read        Scope = "read"         // status, workers, the stream of records; definitions, runs and all that belongs to them
+	Public   Scope = "public"   // without authentication
+	Describe Scope = "describe" // the description of the API
+	Observe  Scope = "observe"  // metrics: figures of the whole cluster
+	// status, workers, the stream of records; definitions, runs and all that belongs to them
+	Read        Scope = "read"
 	ReadJob     Scope = "read_job"     // one job by its id
 	ReadJobs    Scope = "read_jobs"    // lists of jobs, their records, why they wait
 	Submit      Scope = "submit"       // submit, cancel, retry
 	ReadLeases  Scope = "read_leases"  // the list of leases
 	Lease       Scope = "lease"        // request, heartbeat, complete, release
-	Revoke      Scope = "revoke"       // end somebody else's lease
+	Revoke      Scope = "revoke"       // end the lease of another worker
 	ReadFigures Scope = "read_figures" // capacity
 	SetCapacity Scope = "set_capacity"
 	Drain       Scope = "drain"
 	Schedule    Scope = "schedule" // change definitions and circuits
-	// SetTenant changes weight, cap and pause of a tenant or class: its share beside the others', which no tenant sets for itself.
+	// SetTenant changes weight, cap and pause of a tenant or class: its share, which no tenant sets for itself.
 	SetTenant Scope = "set_tenant"
-	// ReadHandlers is a worker's too, so that it can check its own payloads; SetHandler is not. SPEC 7 names capacity and handlers
-	// in one breath for workers, and capacity is theirs to read only: a new schema can fail every job of its type.
+	// ReadHandlers is a worker's too, so that it can check its own payloads; SetHandler is not. SPEC 7 names capacity
+	// and handlers in one breath for workers, and capacity is theirs to read only: a new schema can fail every job of
+	// its type.
 	ReadHandlers Scope = "read_handlers"
 	SetHandler   Scope = "set_handler"
 	ReadAudit    Scope = "read_audit"
 	Administer   Scope = "administer"
 )
 
-// grant says who has a scope.
+// grant says which roles have a scope.
 type grant struct {
 	roles []Role
 	// needsToken: also on a loopback address, where tokenless callers are operators otherwise.
@@ -60,7 +62,7 @@ type grant struct {
 	noTenant bool
 }
 
-// scopes is the whole of who may do what.
+// scopes is the table of all rights.
 var scopes = map[Scope]grant{
 	Public:       {},
 	Describe:     {roles: Roles()},
@@ -95,7 +97,7 @@ func (s Scope) NeedsToken() bool { return scopes[s].needsToken }
 // RefusesTenants reports whether tokens bound to a tenant are refused.
 func (s Scope) RefusesTenants() bool { return scopes[s].noTenant }
 
-// Allows reports whether the role has the scope. Public is for everybody; an unknown scope is for nobody.
+// Allows reports whether the role has the scope. Every role has Public; none has an unknown scope.
 func (r Role) Allows(s Scope) bool {
 	return s == Public || slices.Contains(scopes[s].roles, r)
 }
