@@ -78,7 +78,7 @@ func TestProfilesAreForAdminsOnly(t *testing.T) {
 	if w := s.call("GET", administration+"/pprof/goroutine", ""); w.Code != http.StatusUnauthorized {
 		t.Errorf("without a token: %d, want 401", w.Code)
 	}
-	// nolint:forbidigo // to see that it is empty
+	//nolint:forbidigo // to see that it is empty
 	if _, pattern := http.DefaultServeMux.Handler(request("GET", "/debug/pprof/", "")); pattern != "" {
 		t.Errorf("the default mux has %s: somebody imports net/http/pprof", pattern)
 	}
