@@ -34,8 +34,8 @@ func compare(t *testing.T, path string, got, def reflect.Value) {
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case reflect.String:
 		v.SetString("other")

@@ -93,7 +93,7 @@ func (s shop) submitAll(jobType string, n int) []lessor.JobID {
 	return ids
 }
 
-// until beats every d until ctx is done.
+// beatUntil sends a heartbeat every d until ctx is done.
 func beatUntil(ctx context.Context, beat func(), d time.Duration) error {
 	for {
 		select {

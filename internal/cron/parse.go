@@ -68,8 +68,8 @@ func expand(words []string) ([]string, error) {
 		case word == "@reboot":
 			return nil, errors.New("must not be @reboot: that is not a time")
 		default:
-			return nil, errors.New("begins with an unknown name: there are @hourly, @daily, @midnight, @weekly, @monthly, " +
-				"@yearly and @annually")
+			return nil, errors.New("begins with an unknown name: there are @hourly, @daily, @midnight, @weekly, " +
+				"@monthly, @yearly and @annually")
 		}
 	}
 	if len(words) != len(fields) {

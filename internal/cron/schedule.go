@@ -4,8 +4,8 @@
 //
 // An expression names minutes of the wall clock. Where the clock of a zone jumps, the rule is:
 //
-//   - A minute that the clock skips fires at the first instant after the skipped time. Several such minutes, and one that
-//     fires there anyway, are one tick.
+//   - A minute that the clock skips fires at the first instant after the skipped time. Several such minutes, and one
+//     that fires there anyway, are one tick.
 //   - A minute that comes twice fires both times if the minute or the hour field begins with "*", otherwise the first
 //     time only.
 //

@@ -16,8 +16,8 @@
 //   - One attempt at a time in a folder: the shim holds the folder's lock for its life, inherited from the Runner, so
 //     that there is no moment without a holder (TestHeldFolderIsAskedToStop).
 //   - A cancelled job and a lost lease reach the command: SIGTERM to its group, SIGKILL after the grace
-//     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record: it speaks for nobody.
-//   - An exit record is the final word: that of a shim which was killed before it could report is reported by the Runner
+//     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record.
+//   - An exit record is final: if the shim was killed before it could report, the Runner reports the record
 //     (TestExitRecordOfAKilledShimIsReported).
 //   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).
 //   - A job that cannot be started here costs nothing: the Runner gives it back and backs off

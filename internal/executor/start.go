@@ -91,7 +91,8 @@ func (r *Runner) start(ctx context.Context, g lessor.Grant) (*process, error) {
 	if o, err := readOrder(f); err == nil && o.Grant.Lease.ID == g.Lease.ID {
 		return nil, errStarted
 	}
-	if err := writeOrder(f, order{Grant: g, Server: r.cfg.Server, TokenServer: r.cfg.TokenServer, Task: r.cfg.Task}); err != nil {
+	o := order{Grant: g, Server: r.cfg.Server, TokenServer: r.cfg.TokenServer, Task: r.cfg.Task}
+	if err := writeOrder(f, o); err != nil {
 		return nil, err
 	}
 	return r.spawn(f, held)

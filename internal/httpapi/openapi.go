@@ -33,7 +33,7 @@ func openAPI(table []route, version string) []byte {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Lessor", "version": version,
-			"description": "Jobs under leases that live on heartbeats. Errors are RFC 9457 problems with a stable code.",
+			"description": "Jobs under leases that heartbeats keep alive. Errors are RFC 9457 problems with a code.",
 			"license":     object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 		},
 		"paths": paths,

@@ -13,7 +13,7 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// admin sends a request to the administration's part of the API, and wants this status.
+// administer sends a request to the administration's part of the API, and wants this status.
 func (s *server) administer(method, path, body string, want int) map[string]any {
 	s.t.Helper()
 	w := s.call(method, administration+path, body, with(s.admin))

@@ -68,9 +68,9 @@ func (x *Index) Classes(id lessor.TenantID) (all []Account) {
 	t := x.tenants[id]
 	for k, c := range x.classes {
 		if k.tenant == t {
-			all = append(
-				all, Account{Tenant: id, Class: k.name, Policy: c.policy, Running: c.running, Queued: c.queued},
-			)
+			all = append(all, Account{
+				Tenant: id, Class: k.name, Policy: c.policy, Running: c.running, Queued: c.queued,
+			})
 		}
 	}
 	return all

@@ -150,8 +150,7 @@ func (s *Scheduler) Handlers(limit int, cursor string) ([]lessor.Handler, string
 	slices.SortFunc(list, func(a, b lessor.Handler) int {
 		return newer(Named{a.UpdatedAt, a.HandlerID}, Named{b.UpdatedAt, b.HandlerID})
 	})
-	page, next := cut(list, min(
-		limit, fitting(list),
-	), func(h lessor.Handler) string { return (&Named{h.UpdatedAt, h.HandlerID}).cursor() })
+	cursorOf := func(h lessor.Handler) string { return (&Named{h.UpdatedAt, h.HandlerID}).cursor() }
+	page, next := cut(list, min(limit, fitting(list)), cursorOf)
 	return page, next, nil
 }

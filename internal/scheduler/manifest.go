@@ -13,11 +13,8 @@ const pageLimit = 1000
 
 // Apply stores a module's definitions for one tenant, all or none, and with prune removes its others.
 func (s *Scheduler) Apply(ctx context.Context, c Caller, m lessor.Manifest) (lessor.Applied, error) {
-	plan, err := rules.Manifest(&m, c.Tenant, func(e *lessor.Envelope, prefix string) (
-		*rules.Definition, error,
-	) {
-		return s.define(c, e, prefix)
-	})
+	define := func(e *lessor.Envelope, prefix string) (*rules.Definition, error) { return s.define(c, e, prefix) }
+	plan, err := rules.Manifest(&m, c.Tenant, define)
 	if err != nil {
 		return lessor.Applied{}, err
 	}

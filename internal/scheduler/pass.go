@@ -134,9 +134,8 @@ func (p *pass) loadLeases(ctx context.Context, w *work) error {
 		return err
 	}
 	p.leases, p.suspects = leases, suspects
-	p.changed, p.ended = make(
-		map[lessor.LeaseID]*rules.Held, len(w.beats),
-	), make(map[lessor.LeaseID]LeaseEnd, len(w.ends))
+	p.changed = make(map[lessor.LeaseID]*rules.Held, len(w.beats))
+	p.ended = make(map[lessor.LeaseID]LeaseEnd, len(w.ends))
 	p.moves, p.stats.Ended = slices.Grow(p.moves, len(w.ends)), slices.Grow(p.stats.Ended, len(w.ends))
 	if err := p.follow(ctx); err != nil {
 		return err

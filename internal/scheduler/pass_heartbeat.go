@@ -38,9 +38,8 @@ func (p *pass) beatOne(c Caller, b *beat) {
 		p.report(h, r)
 	}
 	b.answer = lessor.HeartbeatAnswer{
-		OK: true, ExpiresAt: rules.Effective(
-			h, p.now, p.serving,
-		), HeartbeatAfterMS: pace(h.TTL), CancelRequested: h.CancelAt != 0,
+		OK: true, ExpiresAt: rules.Effective(h, p.now, p.serving),
+		HeartbeatAfterMS: pace(h.TTL), CancelRequested: h.CancelAt != 0,
 	}
 }
 

@@ -66,9 +66,9 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 		if ch.Next.Place == rules.Ended {
 			turn = st.Turn
 		}
-		p.moves = append(
-			p.moves, Move{From: st.Place, To: ch.Next.Place, Turn: turn, Attempt: ch.Next.Attempt, Done: ch.Next.Done},
-		)
+		p.moves = append(p.moves, Move{
+			From: st.Place, To: ch.Next.Place, Turn: turn, Attempt: ch.Next.Attempt, Done: ch.Next.Done,
+		})
 		p.place(*ch.Next)
 	}
 	return p.flush(ctx)

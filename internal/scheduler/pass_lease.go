@@ -81,9 +81,8 @@ func (p *pass) newLease(t *taken) *rules.Held {
 	if ttl == 0 {
 		ttl = p.l.cfg.TTL
 	}
-	h := rules.Grant(
-		p.l.leaseID(t.turn.Seq), rules.Fenced(t.turn, p.serving), t.spec, ask.Worker, ttl+p.l.cfg.Grace, p.now,
-	)
+	turn := rules.Fenced(t.turn, p.serving)
+	h := rules.Grant(p.l.leaseID(turn.Seq), turn, t.spec, ask.Worker, ttl+p.l.cfg.Grace, p.now)
 	h.RequestID, h.WorkspaceID = ask.RequestID, ask.WorkspaceID
 	c := &t.call.caller
 	h.Taker, h.Token, h.Bound = c.Actor, c.Token, c.Tenant != nil

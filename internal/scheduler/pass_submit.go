@@ -172,9 +172,8 @@ func (p *pass) showSubmitted(ctx context.Context, calls []*submitCall, holders m
 					c.out[i].Job = rules.Show(st)
 				}
 			default:
-				c.out[i].Job = rules.Show(
-					&rules.Standing{Spec: s, Place: rules.InQueue, Turn: rules.Turn{MaxAttempts: s.MaxAttempts}},
-				)
+				turn := rules.Turn{MaxAttempts: s.MaxAttempts}
+				c.out[i].Job = rules.Show(&rules.Standing{Spec: s, Place: rules.InQueue, Turn: turn})
 			}
 		}
 	}

@@ -238,9 +238,8 @@ func (s *Scheduler) Locks(
 		list, err := v.LockList(ctx, q)
 		return each(list, func(h ListedLease) lock {
 			return lock{lessor.Lock{
-				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, LockedUntil: rules.Effective(
-					h.Held, v.Now(), servingOf(v),
-				), RunID: h.Turn.Job,
+				LockKey: h.LockKey, TenantID: h.Tenant, LockedBy: h.Worker, RunID: h.Turn.Job,
+				LockedUntil: rules.Effective(h.Held, v.Now(), servingOf(v)),
 			}, h.Place}
 		}), err
 	})

@@ -30,9 +30,8 @@ func (s *Scheduler) Backfill(
 		if err != nil {
 			return err
 		}
-		known, err := p.tx.TickList(
-			ctx, TickQuery{Definition: id, Tenant: d.Tenant, From: from, To: to, Limit: maxTicks},
-		)
+		q := TickQuery{Definition: id, Tenant: d.Tenant, From: from, To: to, Limit: maxTicks}
+		known, err := p.tx.TickList(ctx, q)
 		if err != nil {
 			return err
 		}

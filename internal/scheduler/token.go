@@ -103,9 +103,8 @@ func encodeSessions(all []rules.Session) (raw []byte) {
 
 func decodeSessions(raw []byte) (all []rules.Session) {
 	for ; len(raw) >= sessionSize; raw = raw[sessionSize:] {
-		all = append(
-			all, rules.Session{Key: [32]byte(raw[:32]), Until: lessor.Instant(binary.BigEndian.Uint64(raw[32:]))},
-		)
+		until := lessor.Instant(binary.BigEndian.Uint64(raw[32:]))
+		all = append(all, rules.Session{Key: [32]byte(raw[:32]), Until: until})
 	}
 	return all
 }

@@ -152,14 +152,13 @@ func TestFoundDeadGoesByTheReasonNotByTheErrorText(t *testing.T) {
 			for _, dead := range []bool{true, false} {
 				ids = append(ids, w.submit(func(s *lessor.Submission) { s.MaxAttempts = &attempts }).ID)
 				g := w.lease("worker-1", nil)
-				err := error(nil)
+				var err error
 				if dead {
 					err = w.EndDead(w.ctx, anybody, g.Lease.ID, rules.DeathHeartbeatStopped)
 				} else {
 					err = w.Complete(w.ctx, anybody, g.Lease.ID, lessor.Completion{
-						WorkerID: new("worker-1"), Status: new("failed"), Error: new(
-							string(rules.DeathHeartbeatStopped),
-						),
+						WorkerID: new("worker-1"), Status: new("failed"),
+						Error: new(string(rules.DeathHeartbeatStopped)),
 					})
 				}
 				if err != nil {

@@ -194,9 +194,8 @@ func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, err
 			}
 			h := l.fold.Holds(k)
 			list = append(list, lessor.Worker{
-				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.Leases, Units: h.Units, Types: w.is.asksFor(
-					now,
-				), Agent: w.is.agent,
+				WorkerID: k.Worker, LastSeenAt: w.at, Leases: h.Leases, Units: h.Units,
+				Types: w.is.asksFor(now), Agent: w.is.agent,
 			})
 		})
 	})

@@ -9,10 +9,11 @@
 //	{workspace}/jobs/{jobId}/.stop            attempts with a lower fence than this must end
 //
 // What it promises:
-//   - A reader sees a whole file or none: written under a name of its own, synced, renamed (TestReaderNeverSeesHalfAFile).
-//   - What is not a plain file of ours is reported with a Reason, never followed and never obeyed: links, pipes, devices,
-//     files that are too large, half-written or another job's (TestHostileSentinelsAreRefused). Nothing outside the
-//     workspace is opened, whatever links lie in it (TestLinksLeadNowhere).
+//   - A reader sees a whole file or none: a file is written under a temporary name, synced and renamed
+//     (TestReaderNeverSeesHalfAFile).
+//   - A file that is not a plain sentinel is reported with a Reason, and never followed or obeyed: links, pipes,
+//     devices, files that are too large, half-written or another job's (TestHostileSentinelsAreRefused). No file
+//     outside the workspace is opened, whatever links are in it (TestLinksLeadNowhere).
 //   - No process id is stored, read or compared (TestNoProcessIDs).
 //   - A time in a file is kept as data. How old it is, and what follows, is the monitor's to judge.
 //

@@ -79,6 +79,6 @@ func (t *tx) SaveAudit(_ context.Context, es []lessor.Audited) error {
 
 // AuditList implements scheduler.View.
 func (v *view) AuditList(_ context.Context, q scheduler.AuditQuery) ([]lessor.Audited, error) {
-	return page(v, "list the audit", listAudit, [][]byte{wire.TextOrNil(q.Actor), wire.TextOrNil(q.Object)}, row.Audited,
-		before(q.After), wire.Limit(q.Limit))
+	filter := [][]byte{wire.TextOrNil(q.Actor), wire.TextOrNil(q.Object)}
+	return page(v, "list the audit", listAudit, filter, row.Audited, before(q.After), wire.Limit(q.Limit))
 }

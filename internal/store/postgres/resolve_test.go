@@ -27,7 +27,7 @@ const (
 	late            // they arrive after the node has given up
 )
 
-// wire is a network in which the next write can be made to fail.
+// link is a network in which the next write can be made to fail.
 type link struct {
 	mu     sync.Mutex
 	next   fate

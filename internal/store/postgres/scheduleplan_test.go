@@ -20,7 +20,7 @@ var wholeSchedules = append([]*wire.Statement{
 // restOfKernel would fail for want of rows.
 var restOfSchedules = []*wire.Statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
 
-// fillKernel stores definitions and what belongs to them beside jobs that fill stored.
+// fillSchedules stores definitions and what belongs to them beside jobs that fill stored.
 func fillSchedules(t *testing.T, url string, n int) {
 	t.Helper()
 	//nolint:dupword // columns of one value
@@ -54,7 +54,7 @@ func fillSchedules(t *testing.T, url string, n int) {
 	readAll(t, url, "analyze", nil)
 }
 
-// exerciseKernel uses every statement about the kernel once, and keeps nothing.
+// exerciseSchedules uses every statement about schedules once, and keeps nothing.
 func exerciseSchedules(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()

@@ -31,20 +31,20 @@ func (t *tape) ID(v lessor.UUID) { t.put(KindID, v) }
 // player reads a tape.
 type player struct{ *tape }
 
-func next[T any](p player) T {
+func next[T any](p *player) T {
 	v, _ := p.values[p.n].(T)
 	p.n++
 	return v
 }
 
-func (p player) Int() int64      { return next[int64](p) }
-func (p player) Real() float64   { return next[float64](p) }
-func (p player) Flag() bool      { return next[bool](p) }
-func (p player) Text() string    { return next[string](p) }
-func (p player) Bytes() []byte   { return next[[]byte](p) }
-func (p player) ID() lessor.UUID { return next[lessor.UUID](p) }
+func (p *player) Int() int64      { return next[int64](p) }
+func (p *player) Real() float64   { return next[float64](p) }
+func (p *player) Flag() bool      { return next[bool](p) }
+func (p *player) Text() string    { return next[string](p) }
+func (p *player) Bytes() []byte   { return next[[]byte](p) }
+func (p *player) ID() lessor.UUID { return next[lessor.UUID](p) }
 
-func (p player) Null() bool {
+func (p *player) Null() bool {
 	null := p.values[p.n] == nil
 	if null {
 		p.n++
@@ -58,7 +58,7 @@ func roundTrip[T any](t *testing.T, declare func(*Codec, *T), values ...T) {
 	for _, implied := range []bool{false, true} {
 		for _, want := range append(values, *new(T)) {
 			row := &tape{}
-			to, from := Write(row), Read(player{row})
+			to, from := Write(row), Read(&player{row})
 			to.ImpliedTrace, from.ImpliedTrace = implied, implied
 			before := want
 			declare(to, &want)

@@ -1,5 +1,5 @@
-// Command install makes sure that there is a Redis for the tests, installing Debian's package where that is possible, and
-// prints its program.
+// Command install makes sure that there is a Redis for the tests, and prints its program. Where it can, it installs
+// Debian's package.
 package main
 
 import (

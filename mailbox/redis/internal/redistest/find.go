@@ -1,8 +1,8 @@
 // Package redistest lends tests a Redis: a throwaway server, started once a test binary, on a socket in its own folder.
 //
-// LESSOR_TEST_REDIS names another server instead, by a URL; tests use keys of their own there. Without it redis-server or
-// valkey-server is looked for on PATH; where there is none a test fails and says what to do. Nothing is left behind: the
-// server stops with the test binary, also when that is killed.
+// LESSOR_TEST_REDIS is the URL of another server to use instead; tests use keys of their own there. Without it, Find
+// looks for redis-server or valkey-server on PATH; if there is none, a test fails and says what to do. The server stops
+// with the test binary, even if that is killed, and its folder is removed.
 package redistest
 
 import (
@@ -16,8 +16,8 @@ import (
 // Environment names another server for tests.
 const Environment = "LESSOR_TEST_REDIS"
 
-var errNone = errors.New("no Redis here: install one (Debian: apt-get install redis-server), put redis-server on PATH," +
-	" or set " + Environment + " to the URL of a server for tests")
+var errNone = errors.New("no Redis here: install one (Debian: apt-get install redis-server), put redis-server on" +
+	" PATH, or set " + Environment + " to the URL of a server for tests")
 
 // Find returns the server's program.
 func Find() (string, error) {
@@ -40,7 +40,10 @@ func Install(ctx context.Context) (string, error) {
 		return "", err
 	}
 	fmt.Fprintln(os.Stderr, "redistest: installing redis-server with apt-get, once")
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-q", "-y", "--no-install-recommends", "redis-server"}} {
+	for _, args := range [][]string{
+		{"update", "-q"},
+		{"install", "-q", "-y", "--no-install-recommends", "redis-server"},
+	} {
 		cmd := exec.CommandContext(ctx, apt, args...)
 		// A package that starts a daemon would hold a port that is not ours.
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")

@@ -92,8 +92,8 @@ func start(ctx context.Context) (_ *server, err error) {
 		}
 	}()
 	s.cmd = exec.CommandContext(
-		context.WithoutCancel(ctx), program, "--port", "0", "--unixsocket", s.socket(), "--dir", dir, "--save", "", "--appendonly", "no",
-		"--daemonize", "no", "--logfile", filepath.Join(dir, "log"),
+		context.WithoutCancel(ctx), program, "--port", "0", "--unixsocket", s.socket(), "--dir", dir, "--save", "",
+		"--appendonly", "no", "--daemonize", "no", "--logfile", filepath.Join(dir, "log"),
 	)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C in the terminal is ours alone
 	if err := s.cmd.Start(); err != nil {
@@ -156,8 +156,8 @@ func (s *server) stop() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// janitor starts a shell that waits for the end of a pipe which only we hold open. Should this process die in any way, the
-// shell stops the server and removes its folder. The returned function lets it go.
+// janitor starts a shell that waits for the end of a pipe that only this process holds open. If this process dies, the
+// shell stops the server and removes its folder. The returned function ends the shell without that.
 func janitor(dir string, pid int) (release func() error, err error) {
 	const script = `read -r word; [ "$word" = released ] && exit 0
 kill -KILL "$2" 2>/dev/null
