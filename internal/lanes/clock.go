@@ -1,7 +1,7 @@
 package lanes
 
-// clock is the virtual time of those who share something: the tenants at a priority, the classes of a tenant there. V
-// is the start tag of whoever was served last, kept over idle times.
+// clock is the virtual time of members that share something: the tenants at a priority, or the classes of a tenant
+// there. V is the start tag of the member that was served last; it is kept over idle times.
 type clock struct {
 	v   int64
 	own []int64 // when the next grant of each would start
@@ -25,13 +25,13 @@ func cost(units int, p *Policy) int64 {
 	return max(1, full/int64(p.Weight))
 }
 
-// join adds somebody and returns their number.
+// join adds a member and returns its number.
 func (c *clock) join() int32 {
 	c.own = append(c.own, 0)
 	return int32(len(c.own) - 1)
 }
 
-// enter is for somebody who can be served again: no credit for the time away.
+// enter is called for a member that can be served again: it gets no credit for the time away.
 func (c *clock) enter(num int32) { c.own[num] = max(c.own[num], c.v) }
 
 func (c *clock) charge(num int32, cost int64) {
@@ -40,8 +40,8 @@ func (c *clock) charge(num int32, cost int64) {
 }
 
 // rebase moves all times back so that V is zero, once V is large, and returns by how much. That is so after 2^31 units
-// at weight 1, so a walk over everybody costs nothing a grant. Who is far behind V is moved near to it, which can
-// change the order among such only.
+// at weight 1, so a walk over all members costs a grant nothing. Members far behind V are moved near to it,
+// which can only change the order among them.
 func (c *clock) rebase() (by int64) {
 	if c.v < rebaseAt {
 		return 0

@@ -18,9 +18,9 @@
 // back costs nothing until it is let go.
 //
 // Virtual time is kept for each tenant at each priority, and for each class of a tenant at each priority. V is the
-// start tag of whoever was served last there. A grant starts at max(own, V) and sets own to start + units / weight.
-// Whoever becomes eligible again starts at V at least, so nobody collects credit while empty, paused, capped or locked.
-// Equal virtual times are ordered by whose lane of that priority was added first.
+// start tag of the tenant or class that was served last there. A grant starts at max(own, V) and sets own to start +
+// units / weight. A tenant or class that becomes eligible again starts at V at least, so that it collects no credit
+// while it is empty, paused, capped or locked. Of equal virtual times, the one whose lane was added first goes first.
 //
 // Invariants, each with its test:
 //

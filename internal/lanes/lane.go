@@ -15,8 +15,8 @@ type lane struct {
 	line       *line       // nil when nothing is queued
 }
 
-// lock is a lock key of a tenant. Its holders are a count and not a flag: another node's finish may be told before its
-// grant.
+// lock is a lock key of a tenant. Its holders are a count and not a flag: the end of another node's lease may arrive
+// before its grant.
 type lock struct {
 	key     string
 	holders int

@@ -30,7 +30,7 @@ func (x *Index) take(l *lane, seq int64, t *rules.Turn) bool {
 // nothing, if the lane is not known.
 func (x *Index) Hold(id rules.LaneID) bool { return x.count(x.registry.find(id), 1) }
 
-// Free ends a lease, as Hold began it. Counts may pass below zero for as long as an end was told before its grant.
+// Free ends a lease, as Hold began it. A count is below zero while the end of a lease has arrived before its grant.
 func (x *Index) Free(id rules.LaneID) bool { return x.count(x.registry.find(id), -1) }
 
 // count adds leases to everything that counts them, and places what that opened or closed.

@@ -9,16 +9,16 @@ type Policy struct {
 	Paused bool
 }
 
-// open reports whether somebody with so many leases may have one more.
+// open reports whether a tenant or class with so many leases may have one more.
 func (p *Policy) open(running int) bool { return !p.Paused && !p.full(running) }
 
 func (p *Policy) full(running int) bool { return p.Cap > 0 && running >= p.Cap }
 
-// tenant is who jobs are for.
+// tenant is the owner of jobs.
 type tenant struct {
 	id      lessor.TenantID
 	policy  Policy
-	running int // leases; below zero for a moment if an end was told before its grant
+	running int // leases; below zero while an end has arrived before its grant
 	units   int // of these leases
 	queued  int
 	shares  [lessor.Priorities]*share

@@ -21,8 +21,8 @@ type workerNote struct {
 	Agent  string           `json:"agent"`
 }
 
-// exchangeWorkers exchanges with other nodes who asked for work lately, and whether anybody follows the records here. A
-// failed exchange is made up for by the next.
+// exchangeWorkers exchanges with other nodes which workers asked for work lately, and whether callers follow the
+// records here. If an exchange fails, the next one makes up for it.
 func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	if !s.store.Shared() || ctx.Err() != nil {
 		return
@@ -50,8 +50,8 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	s.workers.others = others
 }
 
-// addNotes takes in what one node told. A release before told no types of a whole crew: there those of its workers
-// count.
+// addNotes adds the notes of one node. A node of the release before sends no note about all workers of a tenant: then
+// the types of each worker count.
 func addNotes(others map[lessor.TenantID]*tenantWorkers, list []workerNote) {
 	summed := slices.ContainsFunc(list, func(m workerNote) bool { return m.Worker == "" })
 	for _, m := range list {
@@ -87,8 +87,8 @@ func addNotes(others map[lessor.TenantID]*tenantWorkers, list []workerNote) {
 // maxNotes bounds the notes of a node, in bytes. Each tenant's workers have the same share of it.
 const maxNotes = 1 << 20
 
-// notes returns who was seen on this node: of each crew the types that it asks for, then its workers, the latest first,
-// as many as fit.
+// notes returns the workers that were seen on this node: for each tenant the types that its workers ask for, then the
+// workers, the latest first, as many as fit.
 func (w *workers) notes() []json.RawMessage {
 	w.mu.Lock()
 	defer w.mu.Unlock()

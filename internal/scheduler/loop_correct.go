@@ -10,9 +10,9 @@ import (
 	"lessor/internal/rules"
 )
 
-// correction sets right what was set on a clock that was ahead and has been set back: retries, ticks, circuits, watches
-// and settings would wait for as long as the clock was wrong. It is due at every start, because no node saw the clock
-// before, and after every step back. It goes in pages, between which calls are answered.
+// correction corrects instants that were set while the clock was ahead: after a step back, retries, ticks, circuits,
+// watches and settings would wait for as long as the clock was wrong. It is due at every start, because no node saw the
+// clock before, and after every step back. It works in pages, between which the loop answers calls.
 type correction struct {
 	due    bool
 	waits  bool     // those of jobs are done
@@ -20,7 +20,7 @@ type correction struct {
 	ids    []string // definitions that are aimed wrongly
 }
 
-// noteClock notes what the store's clock says, and what is to be done if it was set back.
+// noteClock records a reading of the store's clock, and plans a correction if the clock was set back.
 func (l *loop) noteClock(now lessor.Instant) {
 	tick := rules.Tick{Wall: now, Mono: l.now().Sub(l.began)}
 	if rules.SteppedBack(l.clock, tick) {
@@ -30,7 +30,7 @@ func (l *loop) noteClock(now lessor.Instant) {
 	l.clock = tick
 }
 
-// setBack sets right what is kept in memory.
+// setBack corrects the instants in memory.
 func (l *loop) setBack(now lessor.Instant) {
 	l.starving.since = min(l.starving.since, now)
 	l.workers.setBack(now)
@@ -99,7 +99,7 @@ func (l *loop) correctIn(ctx context.Context, fn func(p *pass) error) error {
 	return err
 }
 
-// rewait counts the waits of jobs from now that began in the future, and reports whether there may be more.
+// rewait restarts at now the waits of jobs that began in the future, and reports whether there may be more.
 func (p *pass) rewait(ctx context.Context) (more bool, err error) {
 	ahead, err := p.tx.Ahead(ctx, p.now.Add(fold.MaxJitter), dueLimit)
 	if err != nil {
@@ -211,7 +211,7 @@ func (p *pass) recool(ctx context.Context) error {
 	return p.resetUntil(ctx)
 }
 
-// resetUntil lets a capacity end that was set for a time, after that time at the latest.
+// resetUntil ends a capacity that was set for a time after that time at the latest.
 func (p *pass) resetUntil(ctx context.Context) error {
 	was := p.l.settings
 	if was.Until == 0 || !rules.Ahead(was.SetAt, p.now) {

@@ -17,9 +17,9 @@ type typeOf struct {
 	typ    string
 }
 
-// failing counts the jobs that failed for good since people were last told, by any goroutine. It is told in a
-// transaction after that of the failures, so that it costs them nothing; a node that dies between the two tells
-// nobody.
+// failing counts the jobs that failed for good since the last alert about them. It is safe for every goroutine. The
+// alert is raised in a later transaction, so that it costs the failures nothing; if the node dies between the two, no
+// alert is raised.
 type failing struct {
 	mu     sync.Mutex
 	counts map[typeOf]rules.Failures
@@ -78,8 +78,8 @@ func (f *failing) count(jobs []failedJob) {
 	f.plan()
 }
 
-// plan finds out when an alert is to be raised or cleared: a failure of a type about which no alert is open, at once,
-// or the end of one.
+// plan sets when the next alert is raised or cleared: at once after a failure of a type without an open alert, or when
+// an open alert ends.
 func (f *failing) plan() {
 	f.nextAt = 0
 	for of := range f.counts {
@@ -113,7 +113,7 @@ func (f *failing) noteAlert(of typeOf, a *lessor.Alert) {
 	}
 }
 
-// setBack has alerts end in time that were raised on a clock which has since been set back.
+// setBack shortens alerts that were raised before the clock was set back, so that they end in time.
 func (f *failing) setBack(now lessor.Instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

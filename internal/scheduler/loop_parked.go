@@ -13,9 +13,9 @@ import (
 // maxParked bounds the requests that wait for work.
 const maxParked = 20000
 
-// parked are the requests that wait for work. Each was denied when it was last tried, and is tried again when something
-// happened that may let it have a job: one of its types and tenant can be granted now that could not before, capacity
-// became free and it lacks that, or its worker gave a lease back. The others cost nothing, however many they are.
+// parked are the requests that wait for work. A request was denied when it was last tried, and is tried again when it
+// may get a job: a job of its types and tenant became grantable, capacity that it lacked became free, or its worker
+// gave a lease back. Other requests cost nothing, however many there are.
 type parked struct {
 	last    uint64
 	size    int
@@ -151,8 +151,8 @@ func (p *parked) wake(calls []*requestCall) {
 // sweepParked is how often all requests are looked at: clients may be gone.
 const sweepParked = time.Second
 
-// over removes the requests whose time is up, and those whose caller has gone, and returns the former and when the next
-// is over.
+// over removes the requests whose time is up and those whose caller has gone. It returns the former, and when the next
+// one is over.
 func (p *parked) over(now lessor.Instant, clock time.Time) (ended []*requestCall, next lessor.Instant) {
 	if clock.Sub(p.sweptAt) >= sweepParked {
 		p.sweptAt = clock

@@ -6,7 +6,7 @@ import (
 	"lessor"
 )
 
-// tenantWorkers is the workers that call with the tokens of one tenant, or with none of a tenant.
+// tenantWorkers are the workers that call with tokens of one tenant, or with tokens that are bound to none.
 type tenantWorkers struct {
 	workers recent[seenWorker]
 	types   recent[struct{}] // that any of them asked for
@@ -41,8 +41,8 @@ func (c *tenantWorkers) asks(typ string, now lessor.Instant) bool {
 	return lately(c.all, now) || t != nil && lately(t.at, now)
 }
 
-// dropType forgets the type that was asked for least recently. If that was lately, it is no longer known who asks for
-// what.
+// dropType forgets the type that was asked for least recently. If a worker asked for it lately, the tenant counts as
+// asking for all types.
 func (c *tenantWorkers) dropType(now lessor.Instant) {
 	if old := c.types.oldest(); lately(old.at, now) {
 		c.all = max(c.all, old.at)
@@ -50,8 +50,8 @@ func (c *tenantWorkers) dropType(now lessor.Instant) {
 	c.types.drop()
 }
 
-// setBack counts what was seen on a clock that was ahead as seen now: it would count as seen lately until the clock
-// comes there again.
+// setBack moves instants in the future to now, after the clock was set back: they would count as recent until the clock
+// reaches them again.
 func (c *tenantWorkers) setBack(now lessor.Instant) {
 	c.all = min(c.all, now)
 	c.types.setBack(now)

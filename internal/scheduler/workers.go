@@ -12,9 +12,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// Workers and the types that they ask for are remembered for as long as they are shown, and no more of them than this:
-// a caller can make up as many as it likes. When there are too many, the tenant that has most forgets those that it has
-// not seen for longest.
+// The bounds of the workers and types that are remembered, because a caller can make up as many names as it likes. When
+// there are too many, the tenant with the most forgets the one that was seen least recently.
 const (
 	workerLife   = 5 * time.Minute
 	maxWorkers   = 20_000
@@ -26,8 +25,8 @@ const (
 	noteEvery = 10 * time.Second
 )
 
-// workers remembers who asked for work or beat lately: on this node, and what other nodes told. A worker is known by
-// its name within the tenant of its token (zero = of none), since two tenants may use one name.
+// workers remembers the workers that asked for work or sent a heartbeat lately, on this node and, from the exchange, on
+// others. A worker is identified by its name and the tenant of its token (zero = none): two tenants may use one name.
 type workers struct {
 	mu     sync.Mutex
 	own    map[lessor.TenantID]*tenantWorkers
@@ -67,7 +66,7 @@ func (w *workers) asked(c Caller, a rules.Ask, kind string, now lessor.Instant) 
 	}
 }
 
-// note notes that a worker is there.
+// note records that a worker was seen.
 func (w *workers) note(c Caller, worker string, now lessor.Instant) (*tenantWorkers, *seenWorker) {
 	of := w.own[c.space()]
 	if of == nil {
@@ -163,7 +162,7 @@ func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) b
 	return false
 }
 
-// each calls fn with those seen lately on any node, each once: as the node knows it that saw it last.
+// each calls fn once for each worker that was seen lately on any node, with what the node knows that saw it last.
 func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[seenWorker])) {
 	visit := func(tenants, beside map[lessor.TenantID]*tenantWorkers, wins func(s, o *seen[seenWorker]) bool) {
 		for space, c := range tenants {
@@ -180,8 +179,8 @@ func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[seenWorke
 	visit(w.others, w.own, func(s, o *seen[seenWorker]) bool { return s.at > o.at })
 }
 
-// Workers lists those seen in the last five minutes, by name. A tenant's caller sees those that came with its tenant's
-// tokens.
+// Workers lists the workers seen in the last five minutes, by name. A tenant's caller sees the workers that called with
+// its tenant's tokens.
 func (s *Scheduler) Workers(ctx context.Context, c Caller) ([]lessor.Worker, error) {
 	list := []lessor.Worker{}
 	err := s.read(ctx, c, func(l *loop) {
