@@ -189,12 +189,7 @@ func (p *pass) rewatch(ctx context.Context) error {
 func (p *pass) recool(ctx context.Context) error {
 	f := p.l.fold
 	ids := f.Cooling(p.now)
-	circuits, err := p.tx.LockCircuits(ctx, ids, true)
-	if err != nil {
-		return err
-	}
-	p.readClock()
-	definitions, err := p.tx.Definitions(ctx, ids)
+	circuits, definitions, err := p.lockCircuits(ctx, ids)
 	if err != nil {
 		return err
 	}

@@ -30,12 +30,7 @@ func (p *pass) judge(ctx context.Context) error {
 			ids, seen[v.definition] = append(ids, v.definition), true
 		}
 	}
-	circuits, err := p.tx.LockCircuits(ctx, ids, true)
-	if err != nil {
-		return err
-	}
-	p.readClock()
-	definitions, err := p.tx.Definitions(ctx, ids)
+	circuits, definitions, err := p.lockCircuits(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -60,6 +55,18 @@ func (p *pass) judge(ctx context.Context) error {
 		}
 	}
 	return p.saveCircuits(ctx, changed)
+}
+
+// lockCircuits locks the circuits of definitions and reads the definitions.
+func (p *pass) lockCircuits(
+	ctx context.Context, ids []string,
+) (circuits map[string]*rules.Circuit, definitions map[string]*rules.Definition, err error) {
+	if circuits, err = p.tx.LockCircuits(ctx, ids, true); err != nil {
+		return nil, nil, err
+	}
+	p.readClock()
+	definitions, err = p.tx.Definitions(ctx, ids)
+	return circuits, definitions, err
 }
 
 func openMessage(c *rules.Circuit) string {
