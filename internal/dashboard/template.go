@@ -6,9 +6,11 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"lessor"
 )
@@ -20,7 +22,7 @@ var files embed.FS
 func parse() map[string]*template.Template {
 	funcs := template.FuncMap{
 		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
-		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds,
+		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
@@ -184,6 +186,20 @@ func percent(f *float64) string {
 }
 
 func newBar(p float64, class, label string) bar { return bar{p, class, label} }
+
+// visible shows stored text. Characters that change the direction of text, or that cannot be seen, are shown as
+// escapes, because they could make a name look like another.
+func visible(text any) string {
+	var b strings.Builder
+	for _, r := range fmt.Sprint(reflect.Indirect(reflect.ValueOf(text))) {
+		if unicode.Is(unicode.Bidi_Control, r) || unicode.IsControl(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
 
 // dict makes the argument of a template from pairs of names and values.
 func dict(pairs ...any) map[string]any {
