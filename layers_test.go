@@ -9,7 +9,14 @@ import (
 )
 
 // module is the path in go.mod; "." in the table below is its root package, the words.
-const module = "lessor"
+var module = func() string {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		panic(err)
+	}
+	line, _, _ := strings.Cut(string(mod), "\n")
+	return strings.TrimPrefix(line, "module ")
+}()
 
 // A layer states what one package may import. All but pure layers may import any standard package.
 type layer struct {
@@ -48,7 +55,7 @@ var layers = map[string]layer{
 		imports: []string{".", "internal/rules", "internal/scheduler", "internal/store/row"},
 		libs: []string{
 			"modernc.org/sqlite", "modernc.org/libc", "zombiezen.com/go/sqlite",
-			"github.com/pressly/goose/v3", "github.com/google/renameio/v2",
+			"github.com/pressly/goose/v3",
 		},
 		tests: []string{"internal/store/storetest"},
 	},
@@ -87,14 +94,8 @@ var layers = map[string]layer{
 	"internal/quota":    {imports: []string{"."}},
 	"internal/manifest": {libs: []string{"github.com/goccy/go-yaml"}, tests: []string{"."}},
 	"internal/schema":   {libs: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-	"internal/host": {
-		imports: []string{"."},
-		libs:    []string{"github.com/shirou/gopsutil/v4"},
-	},
-	"internal/config": {
-		imports: []string{"."},
-		libs:    []string{"github.com/goccy/go-yaml"},
-	},
+	"internal/host":     {libs: []string{"github.com/shirou/gopsutil/v4"}},
+	"internal/config":   {libs: []string{"github.com/goccy/go-yaml"}},
 
 	// Transport: decode, call, encode. Rules only to check what was sent.
 	"internal/httpapi": {
@@ -102,10 +103,7 @@ var layers = map[string]layer{
 			".", "internal/rules", "internal/scheduler", "internal/token", "internal/telemetry",
 			"internal/recovery", "internal/quota",
 		},
-		libs: []string{
-			"github.com/danielgtaylor/huma/v2", "github.com/swaggest", "github.com/go-json-experiment/json",
-			"github.com/prometheus/client_golang",
-		},
+		libs:  []string{"github.com/go-json-experiment/json"},
 		tests: []string{"internal/store/sqlite", "internal/sentinel", "github.com/getkin/kin-openapi"},
 	},
 
@@ -154,7 +152,7 @@ var layers = map[string]layer{
 	// The wiring.
 	"node": {
 		imports: []string{
-			".", "internal/rules", "internal/lanes", "internal/batch", "internal/scheduler", "internal/store/sqlite",
+			".", "internal/rules", "internal/scheduler", "internal/store/sqlite",
 			"internal/store/postgres", "internal/token", "internal/telemetry", "internal/host", "internal/config",
 			"internal/httpapi", "internal/alert",
 			"internal/recovery", "internal/sentinel", "internal/dashboard",
@@ -216,7 +214,8 @@ const (
 var leftOver = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME)\b`)
 
 func TestLayers(t *testing.T) {
-	for _, problem := range check(readTree(t, os.DirFS(".")), layers) {
+	tree := readTree(t, os.DirFS("."))
+	for _, problem := range append(check(tree, layers), unused(tree, layers)...) {
 		t.Error(problem)
 	}
 }
@@ -230,13 +229,14 @@ func TestLayersAreGuarded(t *testing.T) {
 	}
 	whole := map[string]string{
 		"a.go":            "package lessor\nimport \"time\"\n",
-		"client/c.go":     "package client\nimport (\"net/http\"; \"lessor\")\n",
-		"store/s.go":      "package store\nimport (\"lessor\"; \"example.org/db/v2/driver\")\n",
-		"store/s_test.go": "package store\nimport (\"time\"; \"lessor/client\")\nfunc f() { time.Sleep(1) }\n",
-		"bench/go.mod":    "module lessor/bench\n",
+		"client/c.go":     "package client\nimport (\"net/http\"; \"MODULE\")\n",
+		"store/s.go":      "package store\nimport (\"MODULE\"; \"example.org/db/v2/driver\")\n",
+		"store/s_test.go": "package store\nimport (\"time\"; \"MODULE/client\")\nfunc f() { time.Sleep(1) }\n",
+		"bench/go.mod":    "module MODULE/bench\n",
 		"bench/main.go":   "package main\nimport \"example.org/peer\"\n",
 	}
 	long := strings.Repeat("\n", maxTestLines)
+	named := func(text string) string { return strings.ReplaceAll(text, "MODULE", module) }
 	const words, client, store = "package lessor\n", "package client\n", "package store\n"
 	const sleep = "import \"time\"\nfunc f() { time.Sleep(1) }\n"
 	for _, c := range []struct{ name, file, text, want string }{
@@ -244,8 +244,8 @@ func TestLayersAreGuarded(t *testing.T) {
 		{"package not listed", "extra/e.go", "package extra\n", "extra: not in the table"},
 		{"package gone", "client/c.go", "", "client: in the table, but there is no such package"},
 		{"package gone but for its test", "store/s.go", "", "store: in the table, but there is no such package"},
-		{"arrow not listed", "client/c.go", client + `import "lessor/store"`, `client/c.go: imports "lessor/store"`},
-		{"words import a package", "a.go", words + `import "lessor/client"`, `a.go: imports "lessor/client"`},
+		{"arrow not listed", "client/c.go", client + `import "MODULE/store"`, `client/c.go: imports "MODULE/store"`},
+		{"words import a package", "a.go", words + `import "MODULE/client"`, `a.go: imports "MODULE/client"`},
 		{"words import a library", "a.go", words + `import "example.org/db/v2"`, `a.go: imports "example.org/db/v2"`},
 		{"words reach outside", "a.go", "package lessor\nimport \"net/http\"\n", `a.go: imports "net/http"`},
 		{"words read a clock", "a.go", "package lessor\nimport t \"time\"\nvar n = t.Now()\n", "a.go:3: time.Now"},
@@ -255,7 +255,7 @@ func TestLayersAreGuarded(t *testing.T) {
 			`store/s.go: imports "example.org/db/v20"`,
 		},
 		{"cgo", "store/s.go", "package store\nimport \"C\"\n", `store/s.go: imports "C"`},
-		{"import for tests", "store/s.go", store + `import "lessor/client"`, `store/s.go: imports "lessor/client"`},
+		{"import for tests", "store/s.go", store + `import "MODULE/client"`, `store/s.go: imports "MODULE/client"`},
 		{"folder that says nothing", "bench/util/x/x.go", "package x\n", `bench/util/x: "util" says nothing`},
 		{"long file", "store/s.go", "package store\n" + long[:maxLines], "store/s.go: 301 lines"},
 		{"long test", "store/s_test.go", "package store\n" + long, "store/s_test.go: 501 lines"},
@@ -268,10 +268,10 @@ func TestLayersAreGuarded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			tree := fstest.MapFS{}
 			for file, text := range whole {
-				tree[file] = &fstest.MapFile{Data: []byte(text)}
+				tree[file] = &fstest.MapFile{Data: []byte(named(text))}
 			}
 			if c.text != "" {
-				tree[c.file] = &fstest.MapFile{Data: []byte(c.text)}
+				tree[c.file] = &fstest.MapFile{Data: []byte(named(c.text))}
 			} else {
 				delete(tree, c.file)
 			}
@@ -282,9 +282,22 @@ func TestLayersAreGuarded(t *testing.T) {
 				}
 				return
 			}
-			if len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+			if len(got) != 1 || !strings.HasPrefix(got[0], named(c.want)) {
 				t.Fatalf("got %q, want one problem that begins with %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestLayersAllowOnlyWhatIsImported(t *testing.T) {
+	tree := readTree(t, fstest.MapFS{
+		"store/s.go": {Data: []byte("package store\nimport (\"example.org/db/v2/driver\"; \"" + module + "/words\")\n")},
+	})
+	table := map[string]layer{
+		"store": {imports: []string{"words", "rules"}, libs: []string{"example.org/db", "example.org/d"}},
+	}
+	got := strings.Join(unused(tree, table), "\n")
+	if got != "store: may import rules, and does not\nstore: may import example.org/d, and does not" {
+		t.Errorf("got:\n%s", got)
 	}
 }

@@ -101,6 +101,25 @@ func check(tree []source, table map[string]layer) []string {
 	return problems
 }
 
+// unused returns what the table allows and no file imports; testLibs are for every test.
+func unused(tree []source, table map[string]layer) []string {
+	var problems []string
+	for _, folder := range slices.Sorted(maps.Keys(table)) {
+		for _, entry := range slices.Concat(table[folder].imports, table[folder].libs, table[folder].tests) {
+			imported := func(s source) bool {
+				return s.folder() == folder && slices.ContainsFunc(s.syntax.Imports, func(spec *ast.ImportSpec) bool {
+					target := strings.Trim(spec.Path.Value, `"`)
+					return target == path.Join(module, entry) || under(target, []string{entry})
+				})
+			}
+			if !slices.Contains(testLibs, entry) && !slices.ContainsFunc(tree, imported) {
+				problems = append(problems, fmt.Sprintf("%s: may import %s, and does not", folder, entry))
+			}
+		}
+	}
+	return problems
+}
+
 // checkImports compares the imports of one file with its layer.
 func checkImports(s source, l layer) []string {
 	var problems []string
@@ -120,7 +139,7 @@ func checkImports(s source, l layer) []string {
 func allowed(target string, s source, l layer) bool {
 	first, _, _ := strings.Cut(target, "/")
 	switch {
-	case first == module:
+	case under(target, []string{module}):
 		folder := path.Clean("." + strings.TrimPrefix(target, module))
 		own := s.isTest() && folder == s.folder()
 		return own || slices.Contains(l.imports, folder) || s.isTest() && slices.Contains(l.tests, folder)

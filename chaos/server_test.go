@@ -34,7 +34,7 @@ func build(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "lessor")
-	if out, err := exec.Command("go", "build", "-o", binary, "lessor/cmd/lessor").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/lessor").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build lessor: %v\n%s", err, out)
 		return 1
 	}
