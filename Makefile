@@ -2,6 +2,7 @@
 # build the tools that tools/go.mod pins, and race needs a C compiler.
 
 GO       ?= go
+MODULE   := $(shell $(GO) list -m)
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA     ?= ./lessor-data
 FUZZTIME ?= 10s
@@ -11,14 +12,14 @@ BENCH    ?= .
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
 # Separate modules, so that their dependencies are not ours.
-MODULES = bench mailbox/redis mailbox/sqs
+MODULES = bench mailbox/redis mailbox/sqs tools
 
 # SQLite is C translated to Go. The race detector would make it more than ten times slower, and a race inside it would
 # not be ours to fix. The driver above it is still checked.
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: chaos help run build test race fuzz cover bench lint deadcode fmt clean
+.PHONY: chaos help run build test race fuzz cover bench lint deadcode fmt module clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +28,7 @@ run: build ## start a server with demo tenants and workers; its data stays in ./
 	bin/lessor serve --demo --data $(DATA)
 
 build: ## build bin/lessor: one static file, stamped with the version
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X lessor/node.Version=$(VERSION)' -o bin/lessor ./cmd/lessor
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X $(MODULE)/node.Version=$(VERSION)' -o bin/lessor ./cmd/lessor
 
 test: ## vet and test everything on both stores, including the separate modules; install what is missing
 	$(GO) vet ./...
@@ -72,7 +73,7 @@ bench: ## print the tables of bench/ and run the Go benchmarks that match BENCH 
 lint: ## run golangci-lint (including vet and staticcheck) and gofumpt, as .golangci.yml configures them
 	$(TOOL) golangci-lint run ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(TOOL) golangci-lint run ./...); done
-	@bad=$$($(TOOL) gofumpt -modpath lessor -l .) || exit 1; \
+	@bad=$$($(TOOL) gofumpt -modpath $(MODULE) -l .) || exit 1; \
 	[ -z "$$bad" ] || { echo "not formatted (make fmt fixes it):"; echo "$$bad"; exit 1; }
 
 deadcode: ## list functions that neither a program nor a test can reach
@@ -81,6 +82,9 @@ deadcode: ## list functions that neither a program nor a test can reach
 fmt: ## format all Go files with gofumpt, imports in three groups
 	$(TOOL) golangci-lint fmt ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(TOOL) golangci-lint fmt ./...); done
+
+module: ## rename the module: make module path=example.org/you/lessor; path=lessor undoes it
+	@$(GO) run -C tools ./module '$(path)'
 
 clean: ## remove bin/; the data of `make run` stays
 	rm -rf bin

@@ -7,7 +7,7 @@ require (
 	github.com/riverqueue/river v0.31.0
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.31.0
 	github.com/riverqueue/river/riverdriver/riversqlite v0.31.0
-	lessor v0.0.0
+	lessor v0.1.0
 	modernc.org/sqlite v1.60.1
 )
 

@@ -6,7 +6,7 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.5
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.7
 	go.uber.org/goleak v1.3.0
-	lessor v0.0.0
+	lessor v0.1.0
 )
 
 require (
