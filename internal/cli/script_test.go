@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"lessor/internal/config"
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +43,7 @@ func TestMain(m *testing.M) {
 //	awaitout TEXT CMD…  run CMD until its output has TEXT
 //	sigterm             send SIGTERM to the commands in the background
 func TestScripts(t *testing.T) {
+	occupyDefaultPort(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -54,6 +57,23 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 	})
+}
+
+// occupyDefaultPort takes the port that `lessor serve` uses by default, so that a script that relies on it fails here,
+// and not only on the machine of somebody who has a server running.
+func occupyDefaultPort(t *testing.T) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", config.Default().Listen)
+	if err != nil {
+		return // a server is running
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "a script called the default server", http.StatusTeapot)
+	}))
+	_ = server.Listener.Close() // it is replaced
+	server.Listener = ln
+	server.Start()
+	t.Cleanup(server.Close)
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
