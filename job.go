@@ -88,6 +88,7 @@ type Submission struct {
 	MaxRuntimeS    *int64          `json:"max_runtime_s,omitempty"`
 	MaxAttempts    *int64          `json:"max_attempts,omitempty"`
 	RunAt          *string         `json:"run_at,omitempty"`
+	DelayMS        *int64          `json:"delay_ms,omitempty"` // instead of RunAt: from the submission on
 	TenantID       *string         `json:"tenant_id,omitempty"`
 	FairnessClass  *string         `json:"fairness_class,omitempty"`
 	LockKey        *string         `json:"lock_key,omitempty"`

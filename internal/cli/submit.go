@@ -67,14 +67,17 @@ func (f submitFlags) submission(a *app, cmd *cobra.Command, jobType string) (s l
 			return s, err
 		}
 	}
+	if relative(f.runAt) {
+		delay, err := parseDelay("--run-at", f.runAt)
+		s.DelayMS = new(max(0, delay.Milliseconds())) // a time in the past means now
+		return s, err
+	}
 	if cmd.Flags().Changed("run-at") {
-		at, err := parseInstant("--run-at", f.runAt, time.Now())
-		if err != nil {
-			return s, err
-		}
+		var at string
+		at, err = parseInstant("--run-at", f.runAt, time.Time{})
 		s.RunAt = &at
 	}
-	return s, nil
+	return s, err
 }
 
 func priorities() []string {

@@ -66,17 +66,28 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxInput+1))
 }
 
+// relative reports whether a time is given as a distance from now.
+func relative(value string) bool {
+	return strings.HasPrefix(value, "+") || strings.HasPrefix(value, "-")
+}
+
+// parseDelay reads +DURATION or -DURATION.
+func parseDelay(flag, value string) (time.Duration, error) {
+	d, err := config.ParseDuration(value[1:])
+	if err != nil {
+		return 0, usagef("%s: %q %w", flag, value, err)
+	}
+	if value[0] == '-' {
+		d = -d
+	}
+	return d, nil
+}
+
 // parseInstant reads an RFC 3339 time, or +DURATION or -DURATION from now.
 func parseInstant(flag, value string, now time.Time) (string, error) {
-	if strings.HasPrefix(value, "+") || strings.HasPrefix(value, "-") {
-		d, err := config.ParseDuration(value[1:])
-		if err != nil {
-			return "", usagef("%s: %q %w", flag, value, err)
-		}
-		if value[0] == '-' {
-			d = -d
-		}
-		return lessor.At(now.Add(d)).String(), nil
+	if relative(value) {
+		d, err := parseDelay(flag, value)
+		return lessor.At(now.Add(d)).String(), err
 	}
 	if _, err := time.Parse(time.RFC3339, value); err != nil {
 		return "", usagef("%s: %q is neither a time like 2026-02-06T20:10:00Z nor +DURATION like +10m", flag, value)

@@ -59,6 +59,7 @@ var bounds = map[string]object{
 	"Submission.max_runtime_s":   {"minimum": 1},
 	"Submission.max_attempts":    {"minimum": 1, "maximum": 50},
 	"Submission.run_at":          {"format": "date-time"},
+	"Submission.delay_ms":        {"minimum": 0, "maximum": 31622400000},
 	"Submission.tenant_id":       {"format": "uuid"},
 	"Submission.lock_key":        {"minLength": 3, "maxLength": 200},
 	"BackoffAsk.first_ms":        {"minimum": 0},

@@ -29,6 +29,7 @@ func TestBodiesThatMeanTheSameHashTheSame(t *testing.T) {
 		{"spacing", `{"payload": {"a":1,"b":[1,2]}}`, `{"payload": { "a" : 1 , "b" : [ 1, 2 ] } }`},
 		{"order of fields", `{"payload": {"a":1,"b":{"c":2,"d":3}}}`, `{"payload": {"b":{"d":3,"c":2},"a":1}}`},
 		{"escapes", `{"payload": {"a":"é<"}}`, `{"payload": {"a":"\u00e9\u003c"}}`},
+		{"delays", `{"delay_ms": 600000}`, `{"delay_ms": 300000}`},
 		{"zone of run_at", `{"run_at": "2026-02-06T21:10:00+01:00"}`, `{"run_at": "2026-02-06T20:10:00.000Z"}`},
 	} {
 		if hashOf(t, c.one) != hashOf(t, c.two) {
@@ -76,7 +77,7 @@ func FuzzSubmit(f *testing.F) {
 		`{"type": "a"}`, `{"type": "", "tags": [""], "priority": "x"}`, `{"type": "a", "tags": []}`,
 		`{"type": "a", "payload": {"n": 1e400000, "s": "\ud800"}}`,
 		`{"type": "a", "payload": []}`, `{"type": "a", "run_at": "9999-12-31T23:59:59-14:00"}`,
-		`{"type": "a", "run_at": "2026-02-06T20:10:00.1234Z"}`,
+		`{"type": "a", "run_at": "2026-02-06T20:10:00.1234Z"}`, `{"type": "a", "delay_ms": 1}`,
 		`{"type": "a", "tenant_id": "03000000-0000-0000-0000-000000000004", "unique": true, "lock_key": "door"}`,
 		`{"type": "a", "max_runtime_s": 9223372036854775807, "max_attempts": -1, "backoff": {"first_ms": 3, "max_ms": 2}}`,
 		`{"type": "a", "requested_units": 95, "max_runtime_s": 1, "max_attempts": 50, "backoff": {"first_ms": 300001}}`,

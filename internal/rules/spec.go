@@ -37,6 +37,7 @@ type Spec struct {
 	BackoffFirst   time.Duration
 	BackoffMax     time.Duration
 	RunAt          lessor.Instant // 0 = at once
+	Delay          time.Duration  // RunAt counted from CreatedAt, for a job that is being stored; 0 = see RunAt
 	TickAt         lessor.Instant
 	TraceID        string
 	Actor          string // who submitted it

@@ -23,6 +23,7 @@ const (
 	maxAttempts  = 50
 	maxRuntimeS  = 366 * 24 * 60 * 60 // longer is a mistake in units
 	maxBackoff   = 30 * 24 * time.Hour
+	maxStart     = 366 * 24 * time.Hour // the longest delay_ms; a job for later has a run_at
 	defaultClass = "default"
 )
 
@@ -70,6 +71,10 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 		MaxRuntime:     time.Duration(c.number("max_runtime_s", sub.MaxRuntimeS, 1, maxRuntimeS, 0)) * time.Second,
 		MaxAttempts:    int(c.number("max_attempts", sub.MaxAttempts, 1, maxAttempts, int64(cfg.MaxAttempts))),
 		RunAt:          c.instant("run_at", sub.RunAt), BackoffFirst: cfg.BackoffFirst, BackoffMax: cfg.BackoffMax,
+		Delay: c.millis("delay_ms", sub.DelayMS, 0, maxStart, 0),
+	}
+	if sub.RunAt != nil && sub.DelayMS != nil {
+		c.fail("delay_ms", "must not be given together with run_at")
 	}
 	if ask := sub.Backoff; ask != nil {
 		s.BackoffFirst, s.BackoffMax = c.bounds("backoff.first_ms", ask.FirstMS, "backoff.max_ms", ask.MaxMS, cfg)
@@ -177,7 +182,8 @@ func (c *check) bounds(
 }
 
 // bodyHash returns the same hash for submissions that are equal after defaults. Payloads are compared as values: spaces
-// and the order of fields do not count, and numbers count as written.
+// and the order of fields do not count, and numbers count as written. A delay does not count: a submission that is
+// repeated later means the same job, and its first time stands.
 func bodyHash(s *Spec) [32]byte {
 	h := sha256.New()
 	enc := json.NewEncoder(h)

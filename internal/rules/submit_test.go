@@ -109,6 +109,11 @@ func TestSubmitBounds(t *testing.T) {
 		`{"max_attempts": 0}`:  "max_attempts: must be 1 to 50, not 0",
 		`{"max_attempts": 51}`: "max_attempts: must be 1 to 50, not 51",
 
+		`{"delay_ms": 0}`: "", `{"delay_ms": 31622400000}`: "",
+		`{"delay_ms": -1}`:                                  "delay_ms: must be 0 to 31622400000, not -1",
+		`{"delay_ms": 31622400001}`:                         "delay_ms: must be 0 to 31622400000, not 31622400001",
+		`{"delay_ms": 1, "run_at": "2026-02-06T20:10:00Z"}`: "delay_ms: must not be given together with run_at",
+
 		`{"run_at": "1970-01-01T00:00:00Z"}`: "", `{"run_at": "9999-12-31T23:59:59.999Z"}`: "",
 		`{"run_at": "2026-02-06T20:10:00+14:00"}`: "",
 		`{"run_at": "1969-12-31T23:59:59Z"}`:      "run_at: " + when + `"1969-12-31T23:59:59Z"`,

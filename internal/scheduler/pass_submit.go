@@ -114,6 +114,9 @@ func (p *pass) store(ctx context.Context, specs []*rules.Spec) error {
 	}
 	for i, s := range specs {
 		s.Seq, s.CreatedAt = first+int64(i), p.now
+		if s.Delay > 0 {
+			s.RunAt = p.now.Add(s.Delay)
+		}
 		if s.RunAt <= p.now {
 			s.RunAt = 0
 		}

@@ -139,6 +139,22 @@ func TestIdempotencyKeyIsOneJob(t *testing.T) {
 	})
 }
 
+func TestRepeatedDelayKeepsTheFirstTime(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		sub := lessor.Submission{Type: new("generic"), IdempotencyKey: new("k"), DelayMS: new(int64(600_000))}
+		first, err := w.Submit(w.ctx, anybody, sub)
+		if err != nil || first.Job.RunAt.Sub(first.Job.CreatedAt) != 10*time.Minute {
+			t.Fatalf("created %v, runs at %v (%v), want 10 min later", first.Job.CreatedAt, first.Job.RunAt, err)
+		}
+		time.Sleep(3 * time.Minute)
+		again, err := w.Submit(w.ctx, anybody, sub)
+		if err != nil || !again.Existing || again.Job.RunAt != first.Job.RunAt {
+			t.Errorf("again: existing %v, runs at %v, %v; want the first time %v",
+				again.Existing, again.Job.RunAt, err, first.Job.RunAt)
+		}
+	})
+}
+
 func TestSameKeySubmittedAtOnceIsOneJob(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const n = 64
