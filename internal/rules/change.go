@@ -55,7 +55,8 @@ func cancelHeld(h *Held, force bool, actor string, now lessor.Instant) (Change, 
 }
 
 // Retry decides an operator's request to run a job again. A job that has ended is queued with at least one more
-// attempt; a job that waits for its retry becomes due now.
+// attempt; a job that waits for its retry becomes due now. A job that was cancelled before its time waits for that time
+// again.
 func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	from := s.Wait.State
 	t := s.Turn
@@ -73,6 +74,9 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 		t.MaxAttempts, t.Interruptions = max(t.MaxAttempts, t.Attempt+1), 0
 		if a := s.Done.Attempt; !a.Lease.IsZero() {
 			next.Attempt = &a
+		}
+		if s.Spec.RunAt > now {
+			next.Place, next.Wait = Delayed, Wait{Until: s.Spec.RunAt, State: lessor.Queued}
 		}
 	case s.Place == Delayed && from != lessor.Queued:
 	default:

@@ -208,6 +208,16 @@ func TestRetryQueuesAJobThatEndedBadly(t *testing.T) {
 	}
 }
 
+func TestRetryOfAJobThatWasCancelledBeforeItsTimeWaitsForIt(t *testing.T) {
+	s := endedJob(lessor.Cancelled)
+	s.Spec.RunAt = after(2 * time.Hour)
+	got, err := Retry(s, "olga", after(time.Hour))
+	if err != nil || got.Next.Place != Delayed {
+		t.Fatalf("it goes to %+v (%v), want to wait", got.Next, err)
+	}
+	same(t, "the wait", got.Next.Wait, Wait{Until: after(2 * time.Hour), State: lessor.Queued})
+}
+
 func TestRetryWithoutThePayloadIsAConflict(t *testing.T) {
 	s := endedJob(lessor.Failed)
 	s.Spec = &Spec{}

@@ -143,6 +143,19 @@ func TestRetryByAnOperator(t *testing.T) {
 			t.Fatalf("a waiting job is %s after retry (%v), want queued now", j.State, err)
 		}
 		w.lease("worker-1", nil)
+
+		timed := w.submit(func(s *lessor.Submission) { s.RunAt = new(now().Add(time.Minute).String()) })
+		if _, err := w.Cancel(w.ctx, anybody, timed.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		if j, err = w.Retry(w.ctx, anybody, timed.ID); err != nil || j.State != lessor.Queued || j.RunAt != timed.RunAt {
+			t.Fatalf("a cancelled job with a time is %s for %s after retry (%v)", j.State, j.RunAt, err)
+		}
+		if g, _ := w.ask("worker-2", nil); g != nil {
+			t.Fatal("it runs before its time")
+		}
+		time.Sleep(time.Minute)
+		w.lease("worker-2", nil)
 		w.noDrift()
 	})
 }

@@ -67,7 +67,8 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 			turn = st.Turn
 		}
 		p.moves = append(p.moves, Move{
-			From: st.Place, To: ch.Next.Place, Turn: turn, Attempt: ch.Next.Attempt, Done: ch.Next.Done,
+			From: st.Place, To: ch.Next.Place, Turn: turn, Wait: ch.Next.Wait, Attempt: ch.Next.Attempt,
+			Done: ch.Next.Done,
 		})
 		p.place(*ch.Next)
 	}

@@ -143,10 +143,13 @@ var pairs = []struct {
 		b.change(s.ID, retry)
 		b.at(s.ID, rules.InQueue, lessor.Queued, b.standing(s.ID).Turn)
 	}},
-	{"Delayed→Ended", func(b *bed) {
+	{"Delayed→Ended→Delayed", func(b *bed) {
 		s := b.queued(later)
 		b.change(s.ID, cancel)
 		b.at(s.ID, rules.Ended, lessor.Cancelled, b.standing(s.ID).Turn)
+		b.change(s.ID, retry)
+		st := b.at(s.ID, rules.Delayed, lessor.Queued, b.standing(s.ID).Turn)
+		b.same("wait", st.Wait, rules.Wait{Until: s.RunAt, State: lessor.Queued})
 	}},
 }
 
