@@ -1,5 +1,19 @@
 package lessor
 
+import "encoding/json"
+
+// Change is what a request does to one setting. The zero Change leaves the setting as it is.
+type Change[T any] struct {
+	To    *T   // the new value
+	Reset bool // restores the default; To is nil then
+}
+
+// SetTo is a change to a new value.
+func SetTo[T any](v T) Change[T] { return Change[T]{To: &v} }
+
+// MarshalJSON encodes a reset as null. A field with omitzero is left out if its Change is zero.
+func (c Change[T]) MarshalJSON() ([]byte, error) { return json.Marshal(c.To) }
+
 // BusySource says where the busy rating came from.
 type BusySource string
 
@@ -21,16 +35,27 @@ type BusyInputs struct {
 	SampledAt     Instant `json:"sampled_at"`
 }
 
-// Capacity is what the store may lease now.
+// Capacity is what the store may lease now. The expiries say until when the total and the busy rating hold that an
+// operator set; they are null for what is configured or set without an end.
 type Capacity struct {
-	TotalUnits     int        `json:"total_units"`
-	ReserveUnits   int        `json:"reserve_units"`
-	Busy           int        `json:"busy"`
-	BusySource     BusySource `json:"busy_source"`
-	Inputs         BusyInputs `json:"inputs"`
-	UsableUnits    int        `json:"usable_units"`
-	LeasedUnits    int        `json:"leased_units"`
-	AvailableUnits int        `json:"available_units"`
+	TotalUnits          int        `json:"total_units"`
+	TotalUnitsExpiresAt Instant    `json:"total_units_expires_at"`
+	ReserveUnits        int        `json:"reserve_units"`
+	Busy                int        `json:"busy"`
+	BusySource          BusySource `json:"busy_source"`
+	BusyExpiresAt       Instant    `json:"busy_expires_at"`
+	Inputs              BusyInputs `json:"inputs"`
+	UsableUnits         int        `json:"usable_units"`
+	LeasedUnits         int        `json:"leased_units"`
+	AvailableUnits      int        `json:"available_units"`
+}
+
+// CapacityAsk is the body of a change of capacity. ExpiresInS is how long the values that it sets last; nil means
+// until they are reset.
+type CapacityAsk struct {
+	TotalUnits Change[int64] `json:"total_units,omitzero"`
+	Busy       Change[int64] `json:"busy,omitzero"`
+	ExpiresInS *int64        `json:"expires_in_s,omitempty"`
 }
 
 // Status is the state of the whole scheduler on one screen.

@@ -2,11 +2,11 @@ package lessor
 
 import "encoding/json"
 
-// TenantAsk is the body of a change to a tenant or to one of its classes. A nil field takes its default.
+// TenantAsk is the body of a change to a tenant or to one of its classes. Fields left out stay as they are.
 type TenantAsk struct {
-	Weight         *int64 `json:"weight,omitempty"`
-	MaxConcurrency *int64 `json:"maxConcurrency,omitempty"`
-	Paused         *bool  `json:"paused,omitempty"`
+	Weight         Change[int64] `json:"weight,omitzero"`
+	MaxConcurrency Change[int64] `json:"maxConcurrency,omitzero"`
+	Paused         Change[bool]  `json:"paused,omitzero"`
 }
 
 // Tenant is an owner of jobs with its settings and its current use. MaxConcurrency is null without a cap.

@@ -189,11 +189,10 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 			return err
 		}},
 		{
-			"set capacity", "PUT " + base + `/capacity {"busy":null,"expires_in_s":2,"total_units":50}`,
+			"set capacity", "PUT " + base + `/capacity {"total_units":50,"busy":null,"expires_in_s":2}`,
 			func(ctx context.Context, c *Client) error {
-				_, err := c.SetCapacity(ctx, CapacityChange{
-					TotalUnits: new(int64(50)), ResetBusy: true,
-					ExpiresIn: 1500 * time.Millisecond,
+				_, err := c.SetCapacity(ctx, lessor.CapacityAsk{
+					TotalUnits: lessor.SetTo(int64(50)), Busy: lessor.Change[int64]{Reset: true}, ExpiresInS: new(int64(2)),
 				})
 				return err
 			},

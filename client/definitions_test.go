@@ -131,7 +131,7 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 			return err
 		},
 		"PUT " + base + "/tenants/" + tenant + ` {"weight":3}`: func(ctx context.Context, c *Client) error {
-			_, err := c.SetTenant(ctx, tenantID, lessor.TenantAsk{Weight: new(int64(3))})
+			_, err := c.SetTenant(ctx, tenantID, lessor.TenantAsk{Weight: lessor.SetTo(int64(3))})
 			return err
 		},
 		"GET " + base + "/tenants/" + tenant + "/classes?limit=2": func(ctx context.Context, c *Client) error {
@@ -145,7 +145,7 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 		"PUT " + base + "/tenants/" + tenant + `/classes/batch {"paused":true}`: func(ctx context.Context,
 			c *Client,
 		) error {
-			_, err := c.SetClass(ctx, tenantID, "batch", lessor.TenantAsk{Paused: new(true)})
+			_, err := c.SetClass(ctx, tenantID, "batch", lessor.TenantAsk{Paused: lessor.SetTo(true)})
 			return err
 		},
 		"GET " + base + "/handlers": func(ctx context.Context, c *Client) error {

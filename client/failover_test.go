@@ -94,7 +94,7 @@ func calls() map[string]struct {
 		"revoke": {false, func(ctx context.Context, c *Client) error { return c.Revoke(ctx, lease, "r") }},
 		"capacity": {false, func(ctx context.Context, c *Client) error {
 			_,
-				err := c.SetCapacity(ctx, CapacityChange{})
+				err := c.SetCapacity(ctx, lessor.CapacityAsk{})
 			return err
 		}},
 		"drain": {false, func(ctx context.Context, c *Client) error {

@@ -21,7 +21,7 @@ func (c *Client) Tenant(ctx context.Context, id lessor.TenantID) (lessor.Tenant,
 	return get[lessor.Tenant](ctx, c, kernel+tenantPath(id), nil, maxObject)
 }
 
-// SetTenant sets a tenant's weight, cap and pause. A nil field takes its default.
+// SetTenant changes a tenant's weight, cap and pause. Fields left out stay as they are.
 func (c *Client) SetTenant(ctx context.Context, id lessor.TenantID, ask lessor.TenantAsk) (lessor.Tenant, error) {
 	return send[lessor.Tenant](ctx, c, http.MethodPut, kernel+tenantPath(id), ask)
 }
@@ -38,7 +38,7 @@ func (c *Client) Class(ctx context.Context, id lessor.TenantID, class string) (l
 	return get[lessor.Class](ctx, c, kernel+classPath(id, class), nil, maxObject)
 }
 
-// SetClass sets the weight, cap and pause of a fairness class. A nil field takes its default.
+// SetClass changes the weight, cap and pause of a fairness class. Fields left out stay as they are.
 func (c *Client) SetClass(
 	ctx context.Context, id lessor.TenantID, class string, ask lessor.TenantAsk,
 ) (lessor.Class, error) {

@@ -27,8 +27,9 @@ func (a *app) capacityCommand() *cobra.Command {
 		&cobra.Command{Use: "show", Short: "Show the figures (the default)", RunE: read},
 		&cobra.Command{
 			Use: "reset", Short: "Return to the server's configuration",
-			RunE: show(a, func(*cobra.Command, []string) (client.CapacityChange, error) {
-				return client.CapacityChange{ResetTotalUnits: true, ResetBusy: true}, nil
+			RunE: show(a, func(*cobra.Command, []string) (lessor.CapacityAsk, error) {
+				reset := lessor.Change[int64]{Reset: true}
+				return lessor.CapacityAsk{TotalUnits: reset, Busy: reset}, nil
 			}, (*client.Client).SetCapacity, writeCapacity),
 		})
 	return cmd
@@ -49,29 +50,33 @@ token.`,
 	cmd.Flags().Var(&lasts, "for", "duration of the change, in whole seconds (default: until it is reset)")
 	cmd.MarkFlagsOneRequired("total", "busy")
 	completes(cmd, "busy", oneOf("host", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"))
-	cmd.RunE = show(a, func(cmd *cobra.Command, _ []string) (client.CapacityChange, error) {
-		ch := client.CapacityChange{
-			TotalUnits: given(cmd, "total", total), ResetBusy: busy == "host", ExpiresIn: lasts.Duration,
-		}
-		if _, err := seconds(cmd, "for", lasts); err != nil {
-			return ch, err
+	cmd.RunE = show(a, func(cmd *cobra.Command, _ []string) (ask lessor.CapacityAsk, err error) {
+		ask.TotalUnits.To, ask.Busy.Reset = given(cmd, "total", total), busy == "host"
+		if ask.ExpiresInS, err = seconds(cmd, "for", lasts); err != nil {
+			return ask, err
 		}
 		if busy != "" && busy != "host" {
 			rating, err := strconv.ParseInt(busy, 10, 64)
 			if err != nil {
-				return ch, usagef("--busy: %q is neither host nor a rating 0 to 10", busy)
+				return ask, usagef("--busy: %q is neither host nor a rating 0 to 10", busy)
 			}
-			ch.Busy = &rating
+			ask.Busy.To = &rating
 		}
-		return ch, nil
+		return ask, nil
 	}, (*client.Client).SetCapacity, writeCapacity)
 	return cmd
 }
 
-func writeCapacity(t table, c lessor.Capacity, _ time.Time) {
-	t.row("total", fmt.Sprint(c.TotalUnits))
+func writeCapacity(t table, c lessor.Capacity, now time.Time) {
+	ends := func(at lessor.Instant) string {
+		if at.IsZero() {
+			return ""
+		}
+		return ", ends " + until(at, now)
+	}
+	t.row("total", fmt.Sprint(c.TotalUnits)+ends(c.TotalUnitsExpiresAt))
 	t.row("reserve", fmt.Sprint(c.ReserveUnits))
-	t.row("busy", fmt.Sprintf("%d (%s)", c.Busy, c.BusySource))
+	t.row("busy", fmt.Sprintf("%d (%s)%s", c.Busy, c.BusySource, ends(c.BusyExpiresAt)))
 	t.row("usable", fmt.Sprint(c.UsableUnits))
 	t.row("leased", fmt.Sprint(c.LeasedUnits))
 	t.row("available", fmt.Sprint(c.AvailableUnits))

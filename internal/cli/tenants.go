@@ -161,18 +161,10 @@ their end, also above a lowered cap.`,
 	cmd.MarkFlagsOneRequired("weight", "max-concurrency", "pause", "resume")
 	id := idArg[lessor.TenantID]("tenant")
 	setTenant := show(a, id, func(c *client.Client, ctx context.Context, id lessor.TenantID) (lessor.Tenant, error) {
-		was, err := c.Tenant(ctx, id)
-		if err != nil {
-			return was, err
-		}
-		return c.SetTenant(ctx, id, f.ask(cmd, was.Weight, was.MaxConcurrency, was.Paused))
+		return c.SetTenant(ctx, id, f.ask(cmd))
 	}, writeTenant)
 	setClass := show(a, id, func(c *client.Client, ctx context.Context, id lessor.TenantID) (lessor.Class, error) {
-		was, err := c.Class(ctx, id, f.class)
-		if err != nil {
-			return was, err
-		}
-		return c.SetClass(ctx, id, f.class, f.ask(cmd, was.Weight, was.MaxConcurrency, was.Paused))
+		return c.SetClass(ctx, id, f.class, f.ask(cmd))
 	}, func(t table, k lessor.Class, now time.Time) {
 		t.row(classList.header...)
 		t.row(classRow(k, now)...)
@@ -186,19 +178,14 @@ their end, also above a lowered cap.`,
 	return cmd
 }
 
-// ask returns the new settings: the flags that were given, and the stored values for the others.
-func (f tenantsSetFlags) ask(cmd *cobra.Command, weight int, most *int, paused bool) lessor.TenantAsk {
-	ask := lessor.TenantAsk{Weight: new(int64(weight)), Paused: new((paused || f.pause) && !f.resume)}
-	if most != nil {
-		ask.MaxConcurrency = new(int64(*most))
+// ask returns the changes that the flags name.
+func (f tenantsSetFlags) ask(cmd *cobra.Command) (ask lessor.TenantAsk) {
+	ask.Weight.To = given(cmd, "weight", f.weight)
+	if ask.MaxConcurrency.To = given(cmd, "max-concurrency", f.most); f.most == 0 {
+		ask.MaxConcurrency = lessor.Change[int64]{Reset: cmd.Flags().Changed("max-concurrency")}
 	}
-	if cmd.Flags().Changed("weight") {
-		ask.Weight = &f.weight
-	}
-	if cmd.Flags().Changed("max-concurrency") {
-		if ask.MaxConcurrency = &f.most; f.most == 0 {
-			ask.MaxConcurrency = nil
-		}
+	if f.pause || f.resume {
+		ask.Paused.To = &f.pause
 	}
 	return ask
 }

@@ -292,7 +292,7 @@ func (s *server) world() world {
 	if _, err := s.scheduler.Trigger(s.t.Context(), tester, "nightly-invoices"); err != nil {
 		s.t.Fatalf("trigger: %v", err)
 	}
-	ask := lessor.TenantAsk{Weight: new(int64(3)), MaxConcurrency: new(int64(20))}
+	ask := lessor.TenantAsk{Weight: lessor.SetTo(int64(3)), MaxConcurrency: lessor.SetTo(int64(20))}
 	if _, err := s.scheduler.SetTenant(s.t.Context(), tester, tenant(tenantA), ask); err != nil {
 		s.t.Fatalf("set tenant: %v", err)
 	}

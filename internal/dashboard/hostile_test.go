@@ -78,7 +78,7 @@ func (w world) poison() {
 		}
 		caller := tester
 		caller.Actor, caller.Agent = text, text
-		ask := lessor.TenantAsk{Weight: new(int64(i + 1))}
+		ask := lessor.TenantAsk{Weight: lessor.SetTo(int64(i + 1))}
 		if _, err := w.scheduler.SetTenant(w.t.Context(), caller, tenant(tenantA), ask); err != nil {
 			w.t.Fatalf("set tenant: %v", err)
 		}

@@ -52,8 +52,7 @@ func (v *visit) setTenant() error {
 	if err != nil {
 		return err
 	}
-	paused := v.form.Get("paused") != ""
-	ask := lessor.TenantAsk{Paused: &paused}
+	ask := lessor.TenantAsk{Paused: lessor.SetTo(v.form.Get("paused") != "")}
 	if ask.Weight, err = number(v.form.Get("weight"), "weight"); err != nil {
 		return err
 	}
@@ -66,14 +65,16 @@ func (v *visit) setTenant() error {
 	return v.back("/tenants", "set")
 }
 
-// number reads a field that may be empty.
-func number(s, field string) (*int64, error) {
+// number reads a field of a form; an empty one resets the setting.
+func number(s, field string) (lessor.Change[int64], error) {
 	if s == "" {
-		return nil, nil
+		return lessor.Change[int64]{Reset: true}, nil
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return nil, &lessor.Error{Code: lessor.CodeInvalidValue, Detail: field + " must be a whole number"}
+		return lessor.Change[int64]{}, &lessor.Error{
+			Code: lessor.CodeInvalidValue, Detail: field + " must be a whole number",
+		}
 	}
-	return &n, nil
+	return lessor.SetTo(n), nil
 }

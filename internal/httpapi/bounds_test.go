@@ -26,10 +26,10 @@ var requests = map[string]struct {
 		"POST", scheduling + "/leases/" + nowhere + "/complete",
 		map[string]any{"worker_id": "w", "status": "failed"},
 	},
-	"Release":      {"POST", scheduling + "/leases/" + nowhere + "/release", map[string]any{"worker_id": "w"}},
-	"CapacityBody": {"PUT", scheduling + "/capacity", nil},
-	"LevelBody":    {"PUT", administration + "/log-level", nil},
-	"TokenAsk":     {"POST", "/api/admin/tokens", map[string]any{"role": "viewer"}},
+	"Release":     {"POST", scheduling + "/leases/" + nowhere + "/release", map[string]any{"worker_id": "w"}},
+	"CapacityAsk": {"PUT", scheduling + "/capacity", nil},
+	"LevelBody":   {"PUT", administration + "/log-level", nil},
+	"TokenAsk":    {"POST", "/api/admin/tokens", map[string]any{"role": "viewer"}},
 	"Envelope": {"PUT", schedules + "/jobs/nightly", map[string]any{
 		"jobId": "nightly", "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "@daily"},
 		"handlerId": "posting", "lockKey": "posting",
@@ -48,7 +48,7 @@ var requests = map[string]struct {
 // skipped are bounds that one value of one field cannot show.
 var skipped = []string{
 	"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms",
-	"Submission.requested_units", "CapacityBody.total_units",
+	"Submission.requested_units", "CapacityAsk.total_units",
 	// TestBoundsOfDefinitions: the id is in the path too, and jobs of a manifest must differ.
 	"Envelope.jobId", "Envelope.requestedUnits", "Manifest.jobs",
 }

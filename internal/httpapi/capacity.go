@@ -4,34 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"lessor"
-	"lessor/internal/scheduler"
 )
-
-// settable is a number that can be set, reset by null, or left as it is.
-type settable struct {
-	reset bool
-	value *int64
-}
-
-// UnmarshalJSONFrom distinguishes null from absent, which no other body needs.
-func (s *settable) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if d.PeekKind() == jsontext.KindNull {
-		s.reset = true
-		return d.SkipValue()
-	}
-	return json.UnmarshalDecode(d, &s.value)
-}
-
-// capacityBody is the body of PUT /capacity.
-type capacityBody struct {
-	TotalUnits settable `json:"total_units,omitzero"`
-	Busy       settable `json:"busy,omitzero"`
-	ExpiresInS *int64   `json:"expires_in_s,omitempty"`
-}
 
 type drainBody struct {
 	Draining *bool `json:"draining"`
@@ -50,11 +24,8 @@ func (c *call) capacity() error {
 	return c.answer(http.StatusOK, capacity)
 }
 
-func (c *call) setCapacity(b *capacityBody) error {
-	capacity, err := c.api.scheduler.SetCapacity(c.r.Context(), c.caller, scheduler.CapacityChange{
-		TotalUnits: b.TotalUnits.value, ResetTotalUnits: b.TotalUnits.reset,
-		Busy: b.Busy.value, ResetBusy: b.Busy.reset, ExpiresInS: b.ExpiresInS,
-	})
+func (c *call) setCapacity(ask *lessor.CapacityAsk) error {
+	capacity, err := c.api.scheduler.SetCapacity(c.r.Context(), c.caller, *ask)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ var decoding = json.JoinOptions(
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(readText),
 		json.UnmarshalFromFunc(readRaw),
+		json.UnmarshalFromFunc(readChange[int64]),
+		json.UnmarshalFromFunc(readChange[bool]),
 	)),
 )
 
@@ -83,6 +85,15 @@ func readRaw(d *jsontext.Decoder, v *stdjson.RawMessage) error {
 		*v = bytes.Clone(raw)
 	}
 	return nil
+}
+
+// readChange reads a setting to change. Unlike elsewhere, null is not the same as absent: it resets the setting.
+func readChange[T any](d *jsontext.Decoder, v *lessor.Change[T]) error {
+	if d.PeekKind() == jsontext.KindNull {
+		v.Reset = true
+		return d.SkipValue()
+	}
+	return json.UnmarshalDecode(d, &v.To)
 }
 
 // refusalOf turns a parser's error into a refusal.

@@ -124,7 +124,7 @@ func TestCapacityTellsNullFromAbsent(t *testing.T) {
 		{`{"total_units":7,"busy":null}`, 7, 0, false, true},
 		{`{"busy":3,"expires_in_s":null}`, 0, 3, false, false},
 	} {
-		var v capacityBody
+		var v lessor.CapacityAsk
 		if err := decode([]byte(tt.body), &v); err != nil {
 			t.Errorf("%s: %v", tt.body, err)
 			continue
@@ -135,17 +135,17 @@ func TestCapacityTellsNullFromAbsent(t *testing.T) {
 			}
 			return *p
 		}
-		if value(v.TotalUnits.value) != tt.total || value(v.Busy.value) != tt.busy ||
-			v.TotalUnits.reset != tt.resetTotal || v.Busy.reset != tt.resetBus {
+		if value(v.TotalUnits.To) != tt.total || value(v.Busy.To) != tt.busy ||
+			v.TotalUnits.Reset != tt.resetTotal || v.Busy.Reset != tt.resetBus {
 			t.Errorf("%s: %+v", tt.body, v)
 		}
 	}
 	var e *lessor.Error
-	if err := decode([]byte(`{"busy":1.5}`), new(capacityBody)); !errors.As(err, &e) ||
+	if err := decode([]byte(`{"busy":1.5}`), new(lessor.CapacityAsk)); !errors.As(err, &e) ||
 		e.Code != lessor.CodeInvalidValue || e.Fields[0].Field != "busy" {
 		t.Errorf("half a rating: %v", err)
 	}
-	if err := decode([]byte(`{"busy":"3"}`), new(capacityBody)); !errors.As(err, &e) ||
+	if err := decode([]byte(`{"busy":"3"}`), new(lessor.CapacityAsk)); !errors.As(err, &e) ||
 		e.Code != lessor.CodeInvalidRequest || e.Fields[0].Field != "busy" {
 		t.Errorf("a rating as text: %v", err)
 	}
@@ -200,7 +200,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"type":"x","payload":{"n":1e400000,"half":"\ud800"},"tags":["a"],"backoff":{"first_ms":1}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, v := range []any{new(lessor.Submission), new(jobBatch), new(lessor.Completion), new(capacityBody)} {
+		for _, v := range []any{new(lessor.Submission), new(jobBatch), new(lessor.Completion), new(lessor.CapacityAsk)} {
 			err := decode(b, v)
 			if code := lessor.CodeOf(err); err != nil && code != lessor.CodeInvalidRequest &&
 				code != lessor.CodeInvalidValue {

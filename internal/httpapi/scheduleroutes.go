@@ -131,7 +131,7 @@ func tenantRoutes() []route {
 		handle:  plain((*call).tenant), answers: answers(http.StatusOK, lessor.Tenant{}), refusals: unknown,
 	}, {
 		method: http.MethodPut, path: tenant, scope: token.SetTenant,
-		summary: "Set a tenant's weight, cap and pause; what is left out takes its default.",
+		summary: "Change a tenant's weight, cap and pause: fields left out stay, null returns to the default.",
 		handle:  takes(bodySmall, (*call).setTenant), answers: answers(http.StatusOK, lessor.Tenant{}),
 		refusals: unknown,
 	}, {
@@ -146,7 +146,7 @@ func tenantRoutes() []route {
 		refusals: append(codes(lessor.CodeInvalidValue), unknown...),
 	}, {
 		method: http.MethodPut, path: class, scope: token.SetTenant,
-		summary: "Set a class's weight, cap and pause; what is left out takes its default.",
+		summary: "Change a class's weight, cap and pause: fields left out stay, null returns to the default.",
 		handle:  takes(bodySmall, (*call).setClass), answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
 	}, {
 		method: http.MethodGet, path: schedules + "/handlers", scope: token.ReadHandlers,

@@ -54,22 +54,19 @@ func Rate(in lessor.BusyInputs, p BusyPoints) int {
 	return min(sum, MaxBusy)
 }
 
-// BusyOf returns the rating of several nodes: the highest sample counts, unless an operator set the rating.
-func BusyOf(own int, source lessor.BusySource, highest int) int {
-	if source != lessor.BusyHost {
-		return own
-	}
-	return max(own, highest)
-}
-
-// Busy returns the rating at now and its source: what an operator set, else the last sample, else fail closed.
-func Busy(set *int, in lessor.BusyInputs, p BusyPoints, now lessor.Instant) (int, lessor.BusySource) {
+// Busy returns the rating at now and its source: what an operator set, which holds on every node; else the highest of
+// all nodes. This node's own is what is configured, else the last sample, else fail closed.
+func Busy(
+	set *Override, configured *int, in lessor.BusyInputs, highest int, p BusyPoints, now lessor.Instant,
+) (int, lessor.BusySource) {
 	switch {
 	case set != nil:
-		return *set, lessor.BusySet
+		return set.Value, lessor.BusySet
+	case configured != nil:
+		return max(*configured, highest), lessor.BusySet
 	case in.SampledAt == 0 || now.Sub(in.SampledAt).Abs() > SampleLife: // Abs: the clock may have stepped back
-		return busyFailClosed, lessor.BusyFailClosed
+		return max(busyFailClosed, highest), lessor.BusyFailClosed
 	default:
-		return Rate(in, p), lessor.BusyHost
+		return max(Rate(in, p), highest), lessor.BusyHost
 	}
 }

@@ -61,7 +61,7 @@ func TestBusyFailsClosedWithoutAFreshSample(t *testing.T) {
 	sampled := func(at lessor.Instant) lessor.BusyInputs { return lessor.BusyInputs{CPUPercent: 50, SampledAt: at} }
 	for _, c := range []struct {
 		name   string
-		set    *int
+		set    *int // by the configuration
 		in     lessor.BusyInputs
 		rating int
 		source lessor.BusySource
@@ -76,10 +76,10 @@ func TestBusyFailsClosedWithoutAFreshSample(t *testing.T) {
 			lessor.BusyFailClosed,
 		},
 		{"never sampled", nil, lessor.BusyInputs{}, 8, lessor.BusyFailClosed},
-		{"set, and sampled", new(0), sampled(start), 0, lessor.BusySet},
-		{"set, and never sampled", new(10), lessor.BusyInputs{}, 10, lessor.BusySet},
+		{"configured, and sampled", new(0), sampled(start), 0, lessor.BusySet},
+		{"configured, and never sampled", new(10), lessor.BusyInputs{}, 10, lessor.BusySet},
 	} {
-		rating, source := Busy(c.set, c.in, DefaultBusyPoints(), start)
+		rating, source := Busy(nil, c.set, c.in, 0, DefaultBusyPoints(), start)
 		if rating != c.rating || source != c.source {
 			t.Errorf("%s: busy is %d (%s), want %d (%s)", c.name, rating, source, c.rating, c.source)
 		}
@@ -87,19 +87,27 @@ func TestBusyFailsClosedWithoutAFreshSample(t *testing.T) {
 }
 
 func TestHighestRatingOfAllNodesCounts(t *testing.T) {
+	sampled := lessor.BusyInputs{CPUPercent: 85, SampledAt: start} // rated 3
 	for _, c := range []struct {
-		own     int
-		source  lessor.BusySource
-		highest int
-		want    int
+		name       string
+		set        *Override
+		configured *int
+		in         lessor.BusyInputs
+		highest    int
+		want       int
+		source     lessor.BusySource
 	}{
-		{3, lessor.BusyHost, 5, 5},
-		{5, lessor.BusyHost, 3, 5},
-		{3, lessor.BusySet, 9, 3},
-		{8, lessor.BusyFailClosed, 2, 8},
+		{"another node is busier", nil, nil, sampled, 5, 5, lessor.BusyHost},
+		{"this node is busier", nil, nil, sampled, 2, 3, lessor.BusyHost},
+		{"another is busier than is configured here", nil, new(3), sampled, 9, 9, lessor.BusySet},
+		{"configured here, and busier", nil, new(7), sampled, 3, 7, lessor.BusySet},
+		{"no sample here", nil, nil, lessor.BusyInputs{}, 2, 8, lessor.BusyFailClosed},
+		{"no sample here, another is busier", nil, nil, lessor.BusyInputs{}, 9, 9, lessor.BusyFailClosed},
+		{"an operator's rating holds on every node", &Override{Value: 1}, new(3), sampled, 9, 1, lessor.BusySet},
 	} {
-		if got := BusyOf(c.own, c.source, c.highest); got != c.want {
-			t.Errorf("own %d (%s), highest %d: %d, want %d", c.own, c.source, c.highest, got, c.want)
+		got, source := Busy(c.set, c.configured, c.in, c.highest, DefaultBusyPoints(), start)
+		if got != c.want || source != c.source {
+			t.Errorf("%s: %d (%s), want %d (%s)", c.name, got, source, c.want, c.source)
 		}
 	}
 }

@@ -80,11 +80,77 @@ func Starving(since, now lessor.Instant) bool {
 // maxUnits bounds the total, so that sums of units over all leases cannot overflow.
 const maxUnits = 1_000_000_000
 
-// CheckCapacity refuses a change of capacity that is out of bounds.
-func CheckCapacity(total, busy, expiresInS *int64, reserve int) error {
+// Override is a value that an operator set in place of the configured one.
+type Override struct {
+	Value int            `json:"value"`
+	SetAt lessor.Instant `json:"setAt"`
+	Until lessor.Instant `json:"until"` // 0 = until it is reset
+}
+
+// Ends is until when the value holds; 0 = for good, or none is set.
+func (o *Override) Ends() lessor.Instant {
+	if o == nil {
+		return 0
+	}
+	return o.Until
+}
+
+// Overrides are what an operator set of the capacity; nil = as configured.
+type Overrides struct {
+	TotalUnits *Override `json:"totalUnits"`
+	Busy       *Override `json:"busy"`
+}
+
+// Change returns the overrides after a request, or refuses it. What the request leaves out keeps its value and expiry.
+func (o Overrides) Change(ask *lessor.CapacityAsk, reserve int, now lessor.Instant) (Overrides, error) {
 	var c check
-	c.number("total_units", total, int64(reserve)+1, maxUnits, 0)
-	c.number("busy", busy, 0, MaxBusy, 0)
-	c.number("expires_in_s", expiresInS, 1, maxRuntimeS, 0)
-	return c.err()
+	c.number("total_units", ask.TotalUnits.To, int64(reserve)+1, maxUnits, 0)
+	c.number("busy", ask.Busy.To, 0, MaxBusy, 0)
+	var until lessor.Instant
+	if ask.ExpiresInS != nil {
+		until = now.Add(c.seconds("expires_in_s", ask.ExpiresInS, 1, maxRuntimeS, 0))
+		if ask.TotalUnits.To == nil && ask.Busy.To == nil {
+			c.fail("expires_in_s", "goes with a value for total_units or busy, and neither is set")
+		}
+	}
+	set := func(old *Override, ch lessor.Change[int64]) *Override {
+		switch {
+		case ch.To != nil:
+			return &Override{Value: int(*ch.To), SetAt: now, Until: until}
+		case ch.Reset:
+			return nil
+		}
+		return old
+	}
+	return Overrides{set(o.TotalUnits, ask.TotalUnits), set(o.Busy, ask.Busy)}, c.err()
+}
+
+// InForce returns the overrides without those that have expired.
+func (o Overrides) InForce(now lessor.Instant) Overrides {
+	return o.each(func(v *Override) *Override {
+		if v.Until != 0 && now >= v.Until {
+			return nil
+		}
+		return v
+	})
+}
+
+// Corrected returns the overrides on a clock that was ahead when they were set: each lasts as long from now as it was
+// to last then.
+func (o Overrides) Corrected(now lessor.Instant) Overrides {
+	return o.each(func(v *Override) *Override {
+		if v.Until == 0 || !Ahead(v.SetAt, now) {
+			return v
+		}
+		return &Override{Value: v.Value, SetAt: now, Until: now.Add(v.Until.Sub(v.SetAt))}
+	})
+}
+
+func (o Overrides) each(fn func(*Override) *Override) Overrides {
+	for _, v := range []**Override{&o.TotalUnits, &o.Busy} {
+		if *v != nil {
+			*v = fn(*v)
+		}
+	}
+	return o
 }

@@ -109,7 +109,7 @@ func TestJobStarvesAfterAMinuteInFront(t *testing.T) {
 	}
 }
 
-func TestCheckCapacityBounds(t *testing.T) {
+func TestCapacityChangeBounds(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		total, busy, expiry *int64
@@ -124,13 +124,19 @@ func TestCheckCapacityBounds(t *testing.T) {
 		{"busy -1", nil, new(int64(-1)), nil, "busy", "must be 0 to 10, not -1"},
 		{"busy 10", nil, new(int64(10)), nil, "", ""},
 		{"busy 11", nil, new(int64(11)), nil, "busy", "must be 0 to 10, not 11"},
-		{"for a second", nil, nil, new(int64(1)), "", ""},
-		{"for no time", nil, nil, new(int64(0)), "expires_in_s", "must be 1 to 31622400, not 0"},
-		{"for 366 days", nil, nil, new(int64(31622400)), "", ""},
-		{"for a second more", nil, nil, new(int64(31622401)), "expires_in_s", "must be 1 to 31622400, not 31622401"},
+		{"for a second", new(int64(50)), nil, new(int64(1)), "", ""},
+		{"for no time", new(int64(50)), nil, new(int64(0)), "expires_in_s", "must be 1 to 31622400, not 0"},
+		{"for 366 days", nil, new(int64(1)), new(int64(31622400)), "", ""},
+		{
+			"for a second, but what", nil, nil, new(int64(1)),
+			"expires_in_s", "goes with a value for total_units or busy, and neither is set",
+		},
+		{"for a second more", nil, new(int64(1)), new(int64(31622401)), "expires_in_s", "must be 1 to 31622400, not 31622401"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := CheckCapacity(c.total, c.busy, c.expiry, 5)
+			_, err := Overrides{}.Change(&lessor.CapacityAsk{
+				TotalUnits: lessor.Change[int64]{To: c.total}, Busy: lessor.Change[int64]{To: c.busy}, ExpiresInS: c.expiry,
+			}, 5, start)
 			if c.field == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -139,5 +145,37 @@ func TestCheckCapacityBounds(t *testing.T) {
 			}
 			wrong(t, err, lessor.FieldError{Field: c.field, Message: c.message})
 		})
+	}
+}
+
+func TestEachFieldOfTheCapacityHasItsOwnExpiry(t *testing.T) {
+	change := func(o Overrides, at time.Duration, ask lessor.CapacityAsk) Overrides {
+		t.Helper()
+		o, err := o.InForce(after(at)).Change(&ask, 5, after(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	o := change(Overrides{}, 0, lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(50)), ExpiresInS: new(int64(60))})
+	o = change(o, 10*time.Second, lessor.CapacityAsk{Busy: lessor.SetTo(int64(4)), ExpiresInS: new(int64(20))})
+	if o.TotalUnits.Ends() != after(60*time.Second) || o.Busy.Ends() != after(30*time.Second) {
+		t.Errorf("the total ends at %s, the rating at %s, want each at its own", o.TotalUnits.Ends(), o.Busy.Ends())
+	}
+	if again := change(o, 20*time.Second, lessor.CapacityAsk{}); again != o {
+		t.Errorf("an empty request made %+v of %+v", again, o)
+	}
+	if left := o.InForce(after(30 * time.Second)); left.Busy != nil || left.TotalUnits == nil {
+		t.Errorf("after 30 s %+v is left, want the total alone", left)
+	}
+	if left := o.InForce(after(60 * time.Second)); left != (Overrides{}) {
+		t.Errorf("after 60 s %+v is left", left)
+	}
+	o = change(o, 20*time.Second, lessor.CapacityAsk{Busy: lessor.SetTo(int64(5))})
+	if o.Busy.Ends() != 0 || o.TotalUnits.Ends() != after(60*time.Second) {
+		t.Errorf("a rating for good left %s and %s", o.Busy.Ends(), o.TotalUnits.Ends())
+	}
+	if o = change(o, 20*time.Second, lessor.CapacityAsk{TotalUnits: lessor.Change[int64]{Reset: true}}); o.TotalUnits != nil {
+		t.Errorf("the total is %+v after its reset", o.TotalUnits)
 	}
 }

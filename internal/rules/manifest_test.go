@@ -137,23 +137,42 @@ func TestHandlerBounds(t *testing.T) {
 }
 
 func TestPolicyBounds(t *testing.T) {
-	p, err := SetPolicy(tenantID(4), "", &lessor.TenantAsk{})
-	same(t, "defaults", fmt.Sprint(p, err), fmt.Sprint(Policy{Tenant: tenantID(4), Weight: 1}, nil))
-	p, err = SetPolicy(tenantID(4), "bulk",
-		&lessor.TenantAsk{Weight: new(int64(10_000)), MaxConcurrency: new(int64(1)), Paused: new(true)})
-	same(t, "set", fmt.Sprint(p, err), fmt.Sprint(Policy{
-		Tenant: tenantID(4), Class: "bulk", Weight: 10_000, Cap: 1,
-		Paused: true,
-	}, nil))
+	fresh := Policy{Tenant: tenantID(4), Weight: 1}
+	p, err := fresh.Change(&lessor.TenantAsk{})
+	same(t, "defaults", fmt.Sprint(p, err), fmt.Sprint(fresh, nil))
 	for want, ask := range map[string]lessor.TenantAsk{
-		"weight: must be 1 to 10000, not 0":           {Weight: new(int64(0))},
-		"weight: must be 1 to 10000, not 10001":       {Weight: new(int64(10_001))},
-		"maxConcurrency: must be 1 to 1000000, not 0": {MaxConcurrency: new(int64(0))},
+		"weight: must be 1 to 10000, not 0":           {Weight: lessor.SetTo(int64(0))},
+		"weight: must be 1 to 10000, not 10001":       {Weight: lessor.SetTo(int64(10_001))},
+		"maxConcurrency: must be 1 to 1000000, not 0": {MaxConcurrency: lessor.SetTo(int64(0))},
 	} {
-		_, err := SetPolicy(tenantID(4), "", &ask)
+		_, err := fresh.Change(&ask)
 		same(t, "refusal", firstField(err), want)
 	}
-	if _, err := SetPolicy(tenantID(4), strings.Repeat("x", 81), &lessor.TenantAsk{}); err == nil {
+	fresh.Class = strings.Repeat("x", 81)
+	if _, err := fresh.Change(&lessor.TenantAsk{}); err == nil {
 		t.Error("a class of 81 characters is accepted")
+	}
+}
+
+func TestChangeOfAPolicyKeepsWhatItLeavesOut(t *testing.T) {
+	p := Policy{Tenant: tenantID(4), Class: "bulk", Weight: 1}
+	for _, c := range []struct {
+		name string
+		ask  lessor.TenantAsk
+		want Policy
+	}{
+		{"all", lessor.TenantAsk{
+			Weight: lessor.SetTo(int64(10_000)), MaxConcurrency: lessor.SetTo(int64(1)), Paused: lessor.SetTo(true),
+		}, Policy{Weight: 10_000, Cap: 1, Paused: true}},
+		{"nothing", lessor.TenantAsk{}, Policy{Weight: 10_000, Cap: 1, Paused: true}},
+		{"the weight", lessor.TenantAsk{Weight: lessor.SetTo(int64(2))}, Policy{Weight: 2, Cap: 1, Paused: true}},
+		{"no cap", lessor.TenantAsk{MaxConcurrency: lessor.Change[int64]{Reset: true}}, Policy{Weight: 2, Paused: true}},
+		{"no pause", lessor.TenantAsk{Paused: lessor.Change[bool]{Reset: true}}, Policy{Weight: 2}},
+		{"no weight", lessor.TenantAsk{Weight: lessor.Change[int64]{Reset: true}}, Policy{Weight: 1}},
+	} {
+		c.want.Tenant, c.want.Class = p.Tenant, p.Class
+		var err error
+		p, err = p.Change(&c.ask)
+		same(t, c.name, fmt.Sprint(p, err), fmt.Sprint(c.want, nil))
 	}
 }

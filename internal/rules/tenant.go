@@ -17,16 +17,26 @@ type Policy struct {
 	Paused bool
 }
 
-// SetPolicy turns a request into a policy, with defaults applied, or refuses it.
-func SetPolicy(tenant lessor.TenantID, class string, ask *lessor.TenantAsk) (Policy, error) {
+// Change returns the policy after a request, or refuses it. What the request leaves out stays as it is.
+func (p Policy) Change(ask *lessor.TenantAsk) (Policy, error) {
 	var c check
-	if class != "" {
-		c.text("class", &class, 1, maxClass, "")
+	if p.Class != "" {
+		c.text("class", &p.Class, 1, maxClass, "")
 	}
-	p := Policy{
-		Tenant: tenant, Class: class, Weight: int(c.number("weight", ask.Weight, 1, maxWeight, 1)),
-		Cap:    int(c.number("maxConcurrency", ask.MaxConcurrency, 1, maxConcurrency, 0)),
-		Paused: ask.Paused != nil && *ask.Paused,
-	}
+	changed(&p.Weight, ask.Weight, 1, func(v *int64) int { return int(c.number("weight", v, 1, maxWeight, 0)) })
+	changed(&p.Cap, ask.MaxConcurrency, 0, func(v *int64) int {
+		return int(c.number("maxConcurrency", v, 1, maxConcurrency, 0))
+	})
+	changed(&p.Paused, ask.Paused, false, func(v *bool) bool { return *v })
 	return p, c.err()
+}
+
+// changed applies a change to a setting whose default is def; read checks the new value.
+func changed[T, V any](setting *T, ch lessor.Change[V], def T, read func(*V) T) {
+	switch {
+	case ch.To != nil:
+		*setting = read(ch.To)
+	case ch.Reset:
+		*setting = def
+	}
 }

@@ -56,16 +56,6 @@ type LeaseAnswer struct {
 	Err     error
 }
 
-// CapacityChange is the body of PUT /capacity. A nil pointer was left out and stays as it is; Reset names the fields
-// that were null and return to the configuration.
-type CapacityChange struct {
-	TotalUnits      *int64
-	Busy            *int64
-	ExpiresInS      *int64
-	ResetTotalUnits bool
-	ResetBusy       bool
-}
-
 // Streamed is one entry of the stream of all records. Gap means that entries before it were left out.
 type Streamed struct {
 	ID    uint64

@@ -6,7 +6,6 @@ import (
 
 	"lessor"
 	"lessor/internal/pgtest"
-	"lessor/internal/scheduler"
 )
 
 // wrongBy is by how much the clock is wrong for a while.
@@ -143,7 +142,7 @@ func TestCircuitIsTriedAfterItsCooldownAfterACorrectionOfTheClock(t *testing.T) 
 
 func TestWhatIsSetForATimeEndsAfterACorrectionOfTheClock(t *testing.T) {
 	inWrongTime(t, func(t *testing.T, w *world, goBack func()) {
-		if _, err := w.SetCapacity(w.ctx, anybody, scheduler.CapacityChange{TotalUnits: new(int64(50)), ExpiresInS: new(int64(60))}); err != nil {
+		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(50)), ExpiresInS: new(int64(60))}); err != nil {
 			t.Fatalf("set capacity: %v", err)
 		}
 		w.submit(func(s *lessor.Submission) { s.MaxRuntimeS = new(int64(90)) })

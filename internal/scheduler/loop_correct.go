@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"lessor"
@@ -203,25 +202,17 @@ func (p *pass) recool(ctx context.Context) error {
 	if err := p.saveCircuits(ctx, changed); err != nil {
 		return err
 	}
-	return p.resetUntil(ctx)
+	return p.correctSettings(ctx)
 }
 
-// resetUntil ends a capacity that was set for a time after that time at the latest.
-func (p *pass) resetUntil(ctx context.Context) error {
-	was := p.l.settings
-	if was.Until == 0 || !rules.Ahead(was.SetAt, p.now) {
+// correctSettings ends a capacity that was set for a time after that time at the latest.
+func (p *pass) correctSettings(ctx context.Context) error {
+	next := p.l.settings
+	if next.Capacity = next.Capacity.Corrected(p.now); next == p.l.settings {
 		return nil
 	}
 	if err := p.gate(ctx); err != nil {
 		return err
 	}
-	next := was
-	next.SetAt, next.Until = p.now, p.now.Add(next.Until.Sub(next.SetAt))
-	raw, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("write setting %s: %w", settingsName, err)
-	}
-	p.l.setSettings(next) // if the commit fails, the fold and with it the settings are loaded again
-	p.l.fold.ChangeSettings()
-	return p.tx.SaveSetting(ctx, settingsName, raw)
+	return p.saveSettings(ctx, next)
 }

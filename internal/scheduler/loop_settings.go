@@ -12,11 +12,8 @@ import (
 
 // settings are what operators set at run time. They are kept in the store and win over the configuration.
 type settings struct {
-	TotalUnits *int           `json:"total_units,omitempty"`
-	Busy       *int           `json:"busy,omitempty"`
-	Until      lessor.Instant `json:"until,omitempty"`  // when TotalUnits and Busy end; 0 = never
-	SetAt      lessor.Instant `json:"set_at,omitempty"` // when Until was
-	Draining   bool           `json:"draining,omitempty"`
+	Capacity rules.Overrides `json:"capacity"`
+	Draining bool            `json:"draining"`
 }
 
 const settingsName = "operator"
@@ -65,11 +62,9 @@ func (l *loop) loadSettings(ctx context.Context, v View, f *fold.Fold) error {
 	return l.loadHandlers(ctx, v)
 }
 
-// inForce returns the settings without those that were set until a time that has passed.
+// inForce returns the settings without those that have expired.
 func (s settings) inForce(now lessor.Instant) settings {
-	if s.Until != 0 && now >= s.Until {
-		s.TotalUnits, s.Busy, s.Until, s.SetAt = nil, nil, 0, 0
-	}
+	s.Capacity = s.Capacity.InForce(now)
 	return s
 }
 
@@ -80,8 +75,8 @@ func (l *loop) setSettings(s settings) {
 }
 
 func (l *loop) total(s settings) int {
-	if s.TotalUnits != nil {
-		return *s.TotalUnits
+	if set := s.Capacity.TotalUnits; set != nil {
+		return set.Value
 	}
 	return l.cfg.TotalUnits
 }
@@ -92,13 +87,9 @@ func (l *loop) capacity(now lessor.Instant) lessor.Capacity {
 	inputs, highest := l.sampling.last(now, l.now())
 	c := lessor.Capacity{
 		TotalUnits: l.total(s), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: l.fold.Index.Leased(),
+		TotalUnitsExpiresAt: s.Capacity.TotalUnits.Ends(), BusyExpiresAt: s.Capacity.Busy.Ends(),
 	}
-	set := s.Busy
-	if set == nil {
-		set = l.cfg.Busy
-	}
-	c.Busy, c.BusySource = rules.Busy(set, c.Inputs, l.cfg.BusyPoints, now)
-	c.Busy = rules.BusyOf(c.Busy, c.BusySource, highest)
+	c.Busy, c.BusySource = rules.Busy(s.Capacity.Busy, l.cfg.Busy, inputs, highest, l.cfg.BusyPoints, now)
 	c.UsableUnits = rules.Usable(c.TotalUnits, c.ReserveUnits, c.Busy, l.cfg.Percent)
 	c.AvailableUnits = max(0, c.UsableUnits-c.LeasedUnits)
 	return c

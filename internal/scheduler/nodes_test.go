@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -168,7 +169,7 @@ func TestSettingsReachOtherNodes(t *testing.T) {
 	if _, d := ws[1].ask("worker-1", nil); d == nil || d.Code != lessor.Draining {
 		t.Errorf("another node answers %+v, want draining", d)
 	}
-	if _, err := ws[1].SetCapacity(ws[1].ctx, anybody, scheduler.CapacityChange{Busy: new(int64(9))}); err != nil {
+	if _, err := ws[1].SetCapacity(ws[1].ctx, anybody, lessor.CapacityAsk{Busy: lessor.SetTo(int64(9))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ws[0].SetDraining(ws[0].ctx, anybody, false); err != nil {
@@ -176,6 +177,20 @@ func TestSettingsReachOtherNodes(t *testing.T) {
 	}
 	if c, err := ws[0].Capacity(ws[0].ctx); err != nil || c.Busy != 9 {
 		t.Errorf("busy is %d (%v) on the other node, want 9", c.Busy, err)
+	}
+}
+
+// A rating that is configured on one node counts on the others too, like one that is sampled there.
+func TestConfiguredRatingCountsOnEveryNode(t *testing.T) {
+	url := pool.Database(t)
+	idle := func() (lessor.BusyInputs, error) { return lessor.BusyInputs{SampledAt: lessor.At(time.Now())}, nil }
+	busy, host := config(), config()
+	busy.Busy, busy.Sample = new(7), func() (lessor.BusyInputs, error) { return lessor.BusyInputs{}, errors.New("no measure") }
+	host.Busy, host.Sample = nil, idle
+	node(t, url, busy, nil)
+	w := node(t, url, host, nil)
+	if c, err := w.Capacity(w.ctx); err != nil || c.Busy != 7 || c.BusySource != lessor.BusyHost {
+		t.Errorf("beside a node that is configured as busy 7, an idle one is rated %d (%s), %v", c.Busy, c.BusySource, err)
 	}
 }
 

@@ -32,23 +32,30 @@ func (s *sampling) last(now lessor.Instant, clock time.Time) (in lessor.BusyInpu
 	return in, s.highest
 }
 
-// sample measures the host once. A failed measurement is no sample: without fresh ones the rating fails closed.
+// sample measures the host once, and exchanges ratings with the other nodes. A failed measurement is no sample: without
+// fresh ones the rating fails closed, unless one is configured.
 func (s *Scheduler) sample(ctx context.Context) {
 	if s.cfg.Sample == nil || ctx.Err() != nil {
 		return
 	}
 	at := time.Now()
 	in, err := s.cfg.Sample()
-	if err != nil {
+	rating := rules.Rate(in, s.cfg.BusyPoints)
+	switch {
+	case s.cfg.Busy != nil:
+		rating = *s.cfg.Busy
+	case err != nil:
 		return
 	}
-	highest, err := s.store.Rate(ctx, rules.Rate(in, s.cfg.BusyPoints), rules.SampleLife)
-	if err != nil {
+	highest, rateErr := s.store.Rate(ctx, rating, rules.SampleLife)
+	if rateErr != nil {
 		return
 	}
 	s.sampling.mu.Lock()
 	defer s.sampling.mu.Unlock()
-	s.sampling.inputs, s.sampling.at, s.sampling.highest = in, at, highest
+	if s.sampling.highest = highest; err == nil {
+		s.sampling.inputs, s.sampling.at = in, at
+	}
 }
 
 func (s *Scheduler) sampleLoop(ctx context.Context) {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"lessor"
 	"lessor/internal/fold"
-	"lessor/internal/rules"
 )
 
 // Capacity returns what may be leased now.
@@ -17,19 +15,15 @@ func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error)
 	return c, err
 }
 
-// SetCapacity changes the units and the busy rating until the next change, also over restarts.
-func (s *Scheduler) SetCapacity(ctx context.Context, by Caller, ch CapacityChange) (c lessor.Capacity, err error) {
-	if err := rules.CheckCapacity(ch.TotalUnits, ch.Busy, ch.ExpiresInS, s.cfg.ReserveUnits); err != nil {
-		return c, err
-	}
-	err = s.set(ctx, by, "capacity", func(now lessor.Instant, n *settings) {
-		n.TotalUnits = overlay(n.TotalUnits, ch.TotalUnits, ch.ResetTotalUnits)
-		n.Busy = overlay(n.Busy, ch.Busy, ch.ResetBusy)
-		n.Until, n.SetAt = 0, 0
-		if ch.ExpiresInS != nil {
-			n.SetAt = now
-			n.Until = now.Add(time.Duration(*ch.ExpiresInS) * time.Second)
+// SetCapacity changes the units and the busy rating, and keeps that over restarts.
+func (s *Scheduler) SetCapacity(ctx context.Context, by Caller, ask lessor.CapacityAsk) (c lessor.Capacity, err error) {
+	err = s.set(ctx, func(p *pass, n *settings) (err error) {
+		was := n.Capacity
+		n.Capacity, err = was.Change(&ask, s.cfg.ReserveUnits, p.now)
+		if n.Capacity != was {
+			p.audit(by, "capacity.changed", "capacity", was, n.Capacity)
 		}
+		return err
 	})
 	if err != nil {
 		return c, err
@@ -37,45 +31,45 @@ func (s *Scheduler) SetCapacity(ctx context.Context, by Caller, ch CapacityChang
 	return s.Capacity(ctx)
 }
 
-func overlay(old *int, v *int64, reset bool) *int {
-	switch {
-	case v != nil:
-		n := int(*v)
-		return &n
-	case reset:
-		return nil
-	}
-	return old
-}
-
 // SetDraining stops or resumes granting, and keeps that over restarts.
 func (s *Scheduler) SetDraining(ctx context.Context, c Caller, draining bool) (lessor.Status, error) {
-	if err := s.set(ctx, c, "drain", func(_ lessor.Instant, n *settings) { n.Draining = draining }); err != nil {
+	err := s.set(ctx, func(p *pass, n *settings) error {
+		shown := func(draining bool) any { return map[string]bool{"draining": draining} }
+		p.audit(c, "drain.changed", "drain", shown(n.Draining), shown(draining))
+		n.Draining = draining
+		return nil
+	})
+	if err != nil {
 		return lessor.Status{}, err
 	}
 	return s.Status(ctx, c)
 }
 
-func (s *Scheduler) set(ctx context.Context, by Caller, object string, alter func(lessor.Instant, *settings)) error {
+func (s *Scheduler) set(ctx context.Context, alter func(*pass, *settings) error) error {
 	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
-		was := p.l.settings.inForce(p.now)
-		next := was
-		alter(p.now, &next)
-		raw, err := json.Marshal(next)
-		if err != nil {
-			return fmt.Errorf("write setting %s: %w", settingsName, err)
-		}
-		if err := p.tx.SaveSetting(ctx, settingsName, raw); err != nil {
+		next := p.l.settings.inForce(p.now)
+		if err := alter(p, &next); err != nil {
 			return err
 		}
-		p.audit(by, object+".changed", object, was, next)
-		p.l.setSettings(next) // if the commit fails, the fold and with it the settings are loaded again
-		p.l.fold.ChangeSettings()
-		return nil
+		return p.saveSettings(ctx, next)
 	})
+}
+
+// saveSettings puts settings into force on every node, if they differ.
+func (p *pass) saveSettings(ctx context.Context, next settings) error {
+	if next == p.l.settings {
+		return nil
+	}
+	raw, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("write setting %s: %w", settingsName, err)
+	}
+	p.l.setSettings(next) // if the commit fails, the fold and with it the settings are loaded again
+	p.l.fold.ChangeSettings()
+	return p.tx.SaveSetting(ctx, settingsName, raw)
 }
 
 // Status returns the state of the whole scheduler. It tells about all tenants, so no tenant's caller may see it.

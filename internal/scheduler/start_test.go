@@ -59,7 +59,7 @@ func TestNothingIsJudgedBeforeTheSettingsAreRead(t *testing.T) {
 			"status":   func() error { _, err := w.Status(w.ctx, anybody); return err },
 			"capacity": func() error { _, err := w.Capacity(w.ctx); return err },
 			"set capacity": func() error {
-				_, err := w.SetCapacity(w.ctx, anybody, scheduler.CapacityChange{TotalUnits: &units})
+				_, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{TotalUnits: lessor.SetTo(units)})
 				return err
 			},
 			"drain":   func() error { _, err := w.SetDraining(w.ctx, anybody, true); return err },
@@ -96,7 +96,7 @@ func TestNothingIsJudgedBeforeTheSettingsAreRead(t *testing.T) {
 // A capacity that was set for a time counts no longer than that, also while nobody asks for work.
 func TestSubmissionFitsOnceASmallCapacityHasEnded(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
-		if _, err := w.SetCapacity(w.ctx, anybody, scheduler.CapacityChange{TotalUnits: new(int64(10)), ExpiresInS: new(int64(60))}); err != nil {
+		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(10)), ExpiresInS: new(int64(60))}); err != nil {
 			t.Fatalf("set capacity: %v", err)
 		}
 		units := int64(20)

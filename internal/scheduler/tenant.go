@@ -44,16 +44,30 @@ func (l *loop) applyPolicy(f *fold.Fold, p rules.Policy) {
 	f.Index.SetClass(p.Tenant, p.Class, l.policy(p))
 }
 
-// setPolicy stores what was asked for a tenant or a class, under the gate, so that every grant after the commit obeys
-// it.
+// setPolicy changes the policy of a tenant or a class, under the gate, so that every grant after the commit obeys it.
 func (s *Scheduler) setPolicy(
-	ctx context.Context, c Caller, next rules.Policy, object string, show func(l *loop) any,
+	ctx context.Context, c Caller, of rules.Policy, ask *lessor.TenantAsk, object string, show func(l *loop) any,
 ) error {
+	if !c.sees(of.Tenant) {
+		return errOtherTenant
+	}
 	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		if err := p.gate(ctx); err != nil {
 			return err
 		}
+		all, err := p.tx.Policies(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(all, func(p rules.Policy) bool { return p.Tenant == of.Tenant && p.Class == of.Class })
+		if i >= 0 {
+			of = all[i]
+		}
 		before := show(p.l)
+		next, err := of.Change(ask)
+		if err != nil || i >= 0 && next == of {
+			return err
+		}
 		p.l.applyPolicy(p.l.fold, next) // if the commit fails, the fold is rebuilt
 		p.audit(c, object+".changed", objectOf(next), before, show(p.l))
 		p.l.fold.ChangeSettings()
@@ -68,36 +82,22 @@ func objectOf(p rules.Policy) string {
 	return "tenant/" + p.Tenant.String() + "/class/" + p.Class
 }
 
-// SetTenant stores a tenant's weight, cap and pause.
+// SetTenant changes a tenant's weight, cap and pause.
 func (s *Scheduler) SetTenant(
 	ctx context.Context, c Caller, id lessor.TenantID, ask lessor.TenantAsk,
 ) (shown lessor.Tenant, err error) {
-	if !c.sees(id) {
-		return shown, errOtherTenant
-	}
-	next, err := rules.SetPolicy(id, "", &ask)
-	if err != nil {
-		return shown, err
-	}
-	err = s.setPolicy(ctx, c, next, "tenant", func(l *loop) any {
+	err = s.setPolicy(ctx, c, rules.Policy{Tenant: id, Weight: 1}, &ask, "tenant", func(l *loop) any {
 		shown = showTenant(l.fold.Index.Tenant(id))
 		return shown
 	})
 	return shown, err
 }
 
-// SetClass stores the weight, cap and pause of a tenant's fairness class.
+// SetClass changes the weight, cap and pause of a tenant's fairness class.
 func (s *Scheduler) SetClass(
 	ctx context.Context, c Caller, id lessor.TenantID, class string, ask lessor.TenantAsk,
 ) (shown lessor.Class, err error) {
-	if !c.sees(id) {
-		return shown, errOtherTenant
-	}
-	next, err := rules.SetPolicy(id, class, &ask)
-	if err != nil {
-		return shown, err
-	}
-	err = s.setPolicy(ctx, c, next, "class", func(l *loop) any {
+	err = s.setPolicy(ctx, c, rules.Policy{Tenant: id, Class: class, Weight: 1}, &ask, "class", func(l *loop) any {
 		shown = l.class(id, class)
 		return shown
 	})

@@ -54,9 +54,9 @@ func TestFloodOfOneTenantDoesNotDelayAnother(t *testing.T) {
 
 func TestWeightsAndCapsOfTenantsAndClasses(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
-		w.setTenant(tenantA, lessor.TenantAsk{Weight: new(int64(3)), MaxConcurrency: new(int64(40))})
+		w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(3)), MaxConcurrency: lessor.SetTo(int64(40))})
 		w.setTenant(tenantB, lessor.TenantAsk{})
-		if _, err := w.SetClass(w.ctx, anybody, tenantA, "bulk", lessor.TenantAsk{MaxConcurrency: new(int64(2))}); err != nil {
+		if _, err := w.SetClass(w.ctx, anybody, tenantA, "bulk", lessor.TenantAsk{MaxConcurrency: lessor.SetTo(int64(2))}); err != nil {
 			t.Fatal(err)
 		}
 		w.flood(tenantA, 100, nil)
@@ -95,8 +95,9 @@ func mapsEqual(a, b map[string]int) bool { return fmt.Sprint(a) == fmt.Sprint(b)
 func TestPausedTenantGetsNothingUntilItIsResumed(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.flood(tenantA, 1, nil)
-		w.setTenant(tenantA, lessor.TenantAsk{Paused: new(true)})
-		time.AfterFunc(3*time.Second, func() { w.setTenant(tenantA, lessor.TenantAsk{}) })
+		w.setTenant(tenantA, lessor.TenantAsk{Paused: lessor.SetTo(true)})
+		time.AfterFunc(time.Second, func() { w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(2))}) })
+		time.AfterFunc(3*time.Second, func() { w.setTenant(tenantA, lessor.TenantAsk{Paused: lessor.Change[bool]{Reset: true}}) })
 		start := time.Now()
 		w.lease("worker-1", waiting(10_000))
 		if took := time.Since(start); took < 3*time.Second || took > 3*time.Second+20*time.Millisecond {
@@ -315,8 +316,8 @@ func errOf2[A, B any](_ A, _ B, err error) error { return err }
 func TestChangesAreAudited(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 60, nil))
-		w.setTenant(tenantA, lessor.TenantAsk{Weight: new(int64(2))})
-		if _, err := w.SetCapacity(w.ctx, anybody, scheduler.CapacityChange{TotalUnits: new(int64(50))}); err != nil {
+		w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(2))})
+		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(50))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.SetDraining(w.ctx, anybody, true); err != nil {

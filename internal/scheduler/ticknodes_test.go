@@ -145,13 +145,13 @@ func TestRacingNodesObeyPauseAndCaps(t *testing.T) {
 	}
 	for i := range 20 {
 		w := ws[i%2]
-		w.setTenant(tenantA, lessor.TenantAsk{Paused: new(true)})
+		w.setTenant(tenantA, lessor.TenantAsk{Paused: lessor.SetTo(true)})
 		paused := depthOf(t, w)
 		time.Sleep(20 * time.Millisecond)
 		if left := depthOf(t, w); left < paused-2 { // two may have been taken before the pause and ended after it
 			t.Errorf("%d jobs left the queue of a paused tenant", paused-left)
 		}
-		w.setTenant(tenantA, lessor.TenantAsk{MaxConcurrency: new(int64(1 + i%3))})
+		w.setTenant(tenantA, lessor.TenantAsk{MaxConcurrency: lessor.SetTo(int64(1 + i%3))})
 	}
 	close(stop)
 	all.Wait()
@@ -172,7 +172,7 @@ func depthOf(t *testing.T, w *world) int {
 // TestRacingNodesShareByWeight lets two nodes grant at once: together they keep to the weights.
 func TestRacingNodesShareByWeight(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
-	ws[0].setTenant(tenantA, lessor.TenantAsk{Weight: new(int64(3))})
+	ws[0].setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(3))})
 	ws[1].flood(tenantA, 1000, nil)
 	ws[0].flood(tenantB, 1000, nil)
 	var all sync.WaitGroup
