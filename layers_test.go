@@ -138,7 +138,9 @@ var layers = map[string]layer{
 		tests:   []string{"lessortest", "node", "worker/mailboxtest"},
 	},
 
-	"internal/executor": {imports: []string{".", "client", "internal/sentinel"}, tests: []string{"node"}},
+	"internal/executor": {
+		imports: []string{".", "client", "internal/sentinel"}, libs: []string{"golang.org/x/sys"}, tests: []string{"node"},
+	},
 
 	// Agents: a model and its tools as the work of a message.
 	"worker/mailboxtest": {imports: []string{"worker"}, libs: testLibs},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,8 @@ type workFlags struct {
 	concurrency, nice                         int
 	worker, workspace, file, extendOn, engine string
 	maxOutput, memory                         size
-	timeout                                   duration
+	timeout, ttl                              duration
+	permanentExit                             []int
 	shell, drainJobs                          bool
 }
 
@@ -36,15 +38,17 @@ workspace, with these environment variables:
   LESSOR_PAYLOAD_FILE     the job's payload, JSON
   LESSOR_RESULT_FILE      where to write the result, JSON; without it the result is {}
   LESSOR_CHECKPOINT_FILE  the last checkpoint, JSON, if there is one; replace it to store a new one
+  LESSOR_FENCE            a number that rises with every lease of the job
   LESSOR_JOB_ID, LESSOR_LEASE_ID, LESSOR_ATTEMPT, LESSOR_SESSION_ID
 
-Exit code 0 completes the job; any other fails it, with the end of its error output. The command can report its state
-with "lessor beat" and "lessor progress". Its output is in stdout.log and stderr.log of its folder.
+Exit code 0 completes the job; any other fails it, with the end of its error output, and the job is retried. After an
+exit code given with --permanent-exit it is not. The command can report its state with "lessor beat" and "lessor
+progress". Its output is in stdout.log and stderr.log of its folder.
 
 A detached process, the shim, runs each command, sends the heartbeats and reports the end. The command continues when
-the server or this program is killed, and is found again. On SIGTERM or SIGINT this program requests no more jobs and
-exits; running commands continue. With --drain-jobs it waits for them first; a second signal ends it at once, and the
-commands still continue. See docs/long-jobs.md.`,
+the server or this program is killed, and is found again. On SIGTERM or SIGINT this program requests no more jobs,
+says which commands are running, and exits; the commands continue. With --drain-jobs it waits for them first; a second
+signal ends it at once, and the commands still continue. See docs/long-jobs.md.`,
 		Example: `  lessor work --type render -- ./render.sh
   lessor work --type mail --type report --concurrency 4 --timeout 10m -- python3 job.py
   lessor work --type agent --extend-on progress --engine claude-code --env API_KEY -- ./agent
@@ -65,7 +69,11 @@ commands still continue. See docs/long-jobs.md.`,
 	flags.BoolVar(&f.shell, "shell", false, "run the command with /bin/sh")
 	flags.StringArrayVar(&f.env, "env", nil,
 		"variable that the command receives besides PATH, HOME, LANG, LC_*, TZ and TMPDIR; may be given several times")
-	flags.Var(&f.maxOutput, "max-output", "limit on the standard output that is kept, and on the error output")
+	flags.Var(&f.maxOutput, "max-output",
+		"limit on the standard output that is kept, and on the error output; the end is kept")
+	flags.IntSliceVar(&f.permanentExit, "permanent-exit", nil,
+		"exit code after which the job is not retried, like 78; may be given several times")
+	flags.Var(&f.ttl, "ttl", "how long a lease lives without a heartbeat, 100ms to 12h (default: the server's lease.ttl)")
 	flags.Var(&f.timeout, "timeout", "end a command that runs for longer, and fail the job (default: never)")
 	flags.Var(&f.memory, "memory",
 		"limit on the address space of each process of a command, like 2GiB (default: no limit)")
@@ -112,14 +120,26 @@ func (a *app) workConfig(f workFlags) (config.Loaded, error) {
 	return config.Load(sources)
 }
 
-func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (executor.Config, error) {
+// check refuses values that no command can have.
+func (f workFlags) check() error {
 	switch {
 	case f.concurrency < 1:
-		return executor.Config{}, usagef("--concurrency: at least 1")
+		return usagef("--concurrency: at least 1")
 	case f.nice < 0 || f.nice > 19:
-		return executor.Config{}, usagef("--nice: 0 to 19")
+		return usagef("--nice: 0 to 19")
+	case f.ttl.Duration != 0 && (f.ttl.Duration < 100*time.Millisecond || f.ttl.Duration > 12*time.Hour):
+		return usagef("--ttl: 100ms to 12h")
+	case slices.ContainsFunc(f.permanentExit, func(code int) bool { return code < 1 || code > 255 }):
+		return usagef("--permanent-exit: 1 to 255")
 	case f.extendOn != string(lessor.ExtendOnLife) && f.extendOn != string(lessor.ExtendOnProgress):
-		return executor.Config{}, usagef("--extend-on: %q is neither life nor progress", f.extendOn)
+		return usagef("--extend-on: %q is neither life nor progress", f.extendOn)
+	}
+	return nil
+}
+
+func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (executor.Config, error) {
+	if err := f.check(); err != nil {
+		return executor.Config{}, err
 	}
 	if !f.shell {
 		program, err := findProgram(command[0])
@@ -146,13 +166,13 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 	}
 	return executor.Config{
 		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, Workspace: cfg.Workspace, Worker: worker,
-		Types: f.types, Concurrency: f.concurrency, Wait: f.drainJobs, Shim: []string{self, "shim"},
+		Types: f.types, Concurrency: f.concurrency, TTL: f.ttl.Duration, Wait: f.drainJobs, Shim: []string{self, "shim"},
 		Environ: a.Environ, Log: a.logger(cfg),
 		Task: executor.Task{
 			Command: command, Shell: f.shell, Env: f.env, Engine: f.engine, ExtendOn: lessor.ExtendOn(f.extendOn),
 			MaxOutput: int64(f.maxOutput.Size), Timeout: f.timeout.Duration, Nice: f.nice, Memory: int64(f.memory.Size),
-			PulseEvery: cfg.Sentinel.Interval,
-			KillGrace:  max(cfg.Executor.KillGrace, time.Nanosecond), // 0s means "at once", not the default
+			PermanentExit: f.permanentExit, PulseEvery: cfg.Sentinel.Interval,
+			KillGrace: max(cfg.Executor.KillGrace, time.Nanosecond), // 0s means "at once", not the default
 		},
 	}, nil
 }

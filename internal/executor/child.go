@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// groupPoll is how often the group of a stopped command is checked.
-	groupPoll = 20 * time.Millisecond
-	// drainOutput is how long output is still read after a command has ended. Only a process that left the group can
-	// keep it open for longer.
+	// gonePoll is how often the processes of a stopped command are checked.
+	gonePoll = 20 * time.Millisecond
+	// drainOutput is how long output is still read after a command has ended. Only a process that could not be ended
+	// with it can keep it open for longer.
 	drainOutput = time.Second
 )
 
@@ -100,7 +100,7 @@ func closeAll(files []*os.File) error {
 	return err
 }
 
-// wait returns when the command and all its output have ended. When stop is done, it sends SIGTERM to the group of
+// wait returns when the command and all its output have ended. When stop is done, it sends SIGTERM to all processes of
 // the command, and SIGKILL after grace.
 func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState {
 	ended := make(chan struct{})
@@ -108,6 +108,11 @@ func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState
 		defer close(ended)
 		_ = c.cmd.Wait() // the state says it
 	}()
+	reaping, reaped := context.WithCancel(context.WithoutCancel(stop))
+	var reaper sync.WaitGroup
+	reaper.Go(func() { reapOrphans(reaping, c.cmd.Process) })
+	defer reaper.Wait()
+	defer reaped()
 	select {
 	case <-ended:
 	case <-stop.Done():
@@ -123,8 +128,8 @@ func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState
 	return c.cmd.ProcessState
 }
 
-// end sends SIGTERM to the group and SIGKILL after grace. A shell often ends before its commands, so the grace is for
-// the whole group.
+// end sends SIGTERM to all processes of the command, and SIGKILL after grace. A shell often ends before its commands,
+// so the grace is for all of them.
 func (c *child) end(ended <-chan struct{}, grace time.Duration) {
 	terminate(c.cmd.Process)
 	over := time.NewTimer(grace)
@@ -135,9 +140,9 @@ func (c *child) end(ended <-chan struct{}, grace time.Duration) {
 		return
 	case <-ended:
 	}
-	look := time.NewTicker(groupPoll)
+	look := time.NewTicker(gonePoll)
 	defer look.Stop()
-	for !groupGone(c.cmd.Process) {
+	for !allGone(c.cmd.Process) {
 		select {
 		case <-over.C:
 			return // wait kills what is left

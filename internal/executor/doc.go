@@ -7,7 +7,7 @@
 //	                         │
 //	                         ├─ .sentinel.json every interval       the pulse: the shim is alive
 //	                         ├─ lease heartbeats                    the beat: the lease goes on
-//	                         ├─ stdout.log, stderr.log, up to a cap
+//	                         ├─ stdout.log, stderr.log: the end of the output
 //	                         └─ .exit.json, then complete or fail   for as long as it takes
 //
 // What it promises:
@@ -17,6 +17,8 @@
 //     that there is no moment without a holder (TestHeldFolderIsAskedToStop).
 //   - A cancelled job and a lost lease reach the command: SIGTERM to its group, SIGKILL after the grace
 //     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record.
+//   - Every process that a command started ends with it, on Linux also one that left its group
+//     (TestProcessThatLeftTheGroupEndsWithItsCommand).
 //   - An exit record is final: if the shim was killed before it could report, the Runner reports the record
 //     (TestExitRecordOfAKilledShimIsReported).
 //   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).

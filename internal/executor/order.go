@@ -31,8 +31,10 @@ type Task struct {
 	Engine string `json:"engine"`
 	// ExtendOn is what keeps the lease: a command shows progress by output or by `lessor beat`.
 	ExtendOn lessor.ExtendOn `json:"extend_on"`
-	// MaxOutput bounds stdout.log and stderr.log each, in bytes. Zero means 64 MiB.
+	// MaxOutput bounds stdout.log and stderr.log each, in bytes: the end of the output is kept. Zero means 64 MiB.
 	MaxOutput int64 `json:"max_output"`
+	// PermanentExit are the exit codes after which a job is not retried.
+	PermanentExit []int `json:"permanent_exit"`
 	// Timeout ends a command that runs longer. Zero means never.
 	Timeout time.Duration `json:"timeout"`
 	// Nice is added to the command's niceness, Memory bounds the address space of each of its processes in bytes. Zero

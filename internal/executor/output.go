@@ -1,7 +1,7 @@
 package executor
 
 import (
-	"fmt"
+	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -9,16 +9,16 @@ import (
 	"lessor"
 )
 
-// output keeps what a command writes: up to a cap in a file, and the last of it in memory. Writing to it never fails,
-// since a command must not be stopped by a full disk or a reached cap. One goroutine writes, and reads when that has
+// output keeps the end of what a command writes: up to a limit in a file, and less in memory. Writing to it never
+// fails, because neither a full disk nor the limit may stop a command. One goroutine writes, and reads when that has
 // ended.
 type output struct {
 	seen func()      // called at each write: the command moves
 	warn func(error) // called when writing to the file begins to fail
 
 	file   *os.File // nil if there is none
-	left   int64    // bytes until the cap
-	cut    bool     // the cap was reached, and the file says so
+	limit  int64    // bytes of the file
+	size   int64    // bytes in the file
 	failed bool     // the last write to the file failed
 	tail   []byte
 }
@@ -29,21 +29,50 @@ func (o *output) Write(p []byte) (int, error) {
 	if over := len(o.tail) - lessor.MaxErrorText; over > 0 {
 		o.tail = append(o.tail[:0], o.tail[over:]...)
 	}
-	if o.file == nil || o.cut {
+	if o.file == nil {
 		return len(p), nil
 	}
-	keep := p[:min(int64(len(p)), o.left)]
-	n, err := o.file.Write(keep)
-	o.left -= int64(n)
-	if err == nil && len(keep) < len(p) {
-		_, err = fmt.Fprintln(o.file, "\n[the rest of the output was not kept]")
-		o.cut = true
-	}
+	err := o.keep(p)
 	if err != nil && !o.failed {
 		o.warn(err)
 	}
 	o.failed = err != nil
 	return len(p), nil
+}
+
+// keep adds p to the file. A file that would exceed its limit loses its older half first.
+func (o *output) keep(p []byte) error {
+	kept := max(0, o.limit/2-int64(len(cutMark)))
+	over := int64(len(p)) - o.limit/2
+	if over > 0 {
+		p, kept = p[over:], 0
+	}
+	if over > 0 || o.size+int64(len(p)) > o.limit {
+		if err := o.trim(kept); err != nil {
+			return err
+		}
+	}
+	n, err := o.file.WriteAt(p, o.size)
+	o.size += int64(n)
+	return err
+}
+
+// cutMark is the first line of a file that has lost its beginning.
+const cutMark = "[the beginning of the output was not kept]\n"
+
+// trim moves the last bytes of the file to its beginning, below cutMark, and drops the rest. It needs no more space on
+// the disk. What it keeps must begin behind the place of cutMark.
+func (o *output) trim(kept int64) error {
+	from, to := io.NewSectionReader(o.file, o.size-kept, kept), io.NewOffsetWriter(o.file, 0)
+	if _, err := io.WriteString(to, cutMark); err != nil {
+		return err
+	}
+	n, err := io.Copy(to, from)
+	if err != nil {
+		return err
+	}
+	o.size = int64(len(cutMark)) + n
+	return o.file.Truncate(o.size)
 }
 
 // last returns the end of what was written, as a text of at most limit bytes that a server takes.

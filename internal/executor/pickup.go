@@ -104,8 +104,25 @@ func (r *Runner) adopt(following context.Context, id lessor.JobID) {
 	r.beside(id, func() { r.awaitFree(following, id) })
 }
 
-// awaitFree returns when the folder of a job is free, or following is done.
+// awaitFree returns when the folder of a job is free, or following is done. It logs how the command ended.
 func (r *Runner) awaitFree(following context.Context, id lessor.JobID) {
 	for r.isHeld(id) && pause(following, liveEvery) {
 	}
+	if following.Err() == nil {
+		logEnd(r.cfg.Log.With("job_id", id.String()), r.lastEnd(id))
+	}
+}
+
+// lastEnd returns the summary of the exit record in a job's folder, "" if the last attempt has left none.
+func (r *Runner) lastEnd(id lessor.JobID) string {
+	f, err := r.w.Folder(id)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	e, err := f.Exit()
+	if err != nil || e.LeaseID != r.lastLease(id).ID {
+		return ""
+	}
+	return summary(e)
 }

@@ -22,7 +22,7 @@ func terminate(p *os.Process) { _ = p.Kill() }
 
 func kill(p *os.Process) { _ = p.Kill() }
 
-func groupGone(*os.Process) bool { return true }
+func allGone(*os.Process) bool { return true }
 
 func signalOf(*os.ProcessState) string { return "" }
 

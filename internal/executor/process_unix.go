@@ -24,14 +24,21 @@ func inherited(fd uintptr, name string) *os.File {
 	return os.NewFile(fd, name)
 }
 
-// terminate asks all processes of a command's group to end.
-func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) } // a group that is gone has ended
+// terminate asks the command and all processes that it started to end.
+func terminate(p *os.Process) { signalAll(p, syscall.SIGTERM) }
 
-// kill ends all processes of a command's group.
-func kill(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) } // a group that is gone has ended
+// kill ends the command and all processes that it started.
+func kill(p *os.Process) { signalAll(p, syscall.SIGKILL) }
 
-// groupGone reports whether no process of a command's group is left.
-func groupGone(p *os.Process) bool { return errors.Is(syscall.Kill(-p.Pid, 0), syscall.ESRCH) }
+func signalAll(p *os.Process, sig syscall.Signal) {
+	_ = syscall.Kill(-p.Pid, sig) // a group that is gone has ended
+	signalStrays(p, sig)
+}
+
+// allGone reports whether no process that the command started is left.
+func allGone(p *os.Process) bool {
+	return errors.Is(syscall.Kill(-p.Pid, 0), syscall.ESRCH) && len(strays(p)) == 0
+}
 
 // signalOf names the signal that ended a process, "" if none did.
 func signalOf(state *os.ProcessState) string {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"lessor"
@@ -45,6 +47,7 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 		err = fmt.Errorf("ran longer than %s: %s", s.order.Task.Timeout, how)
 	case e.ExitCode != 0:
 		err = errors.New(how)
+		e.Permanent = slices.Contains(s.order.Task.PermanentExit, e.ExitCode)
 	default:
 		if e.Result, err = s.result(); err == nil {
 			e.Status = lessor.Completed
@@ -63,6 +66,12 @@ func failure(how, said string) string {
 		return how
 	}
 	return how + "\n" + said
+}
+
+// summary is an exit record in one line: the status and, of a failure, how the command ended.
+func summary(e sentinel.Exit) string {
+	how, _, _ := strings.Cut(e.Error, "\n")
+	return strings.TrimSpace(string(e.Status) + " " + how)
 }
 
 // result reads what the command left as its result, {} if it left none.
@@ -93,7 +102,10 @@ func (s *shim) writeExit(e sentinel.Exit) bool {
 func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 	said := e.Completion()
 	return s.insist(ctx, func(ctx context.Context) error {
-		err := s.client.Complete(ctx, e.LeaseID, said)
+		err := s.sendProgress(ctx)
+		if err == nil {
+			err = s.client.Complete(ctx, e.LeaseID, said)
+		}
 		switch {
 		case lessor.CodeOf(err) == lessor.CodeConflict && e.Status == lessor.Cancelled, isRefused(err):
 			said = lessor.Completion{
@@ -113,10 +125,27 @@ func (s *shim) release(ctx context.Context, err error) error {
 	lease := s.order.Grant.Lease
 	r := lessor.Release{WorkerID: &lease.WorkerID, Checkpoint: s.lastCheckpoint()}
 	if errors.Is(err, errNoStart) {
-		s.say(err.Error())
+		s.say(cannotBegin + err.Error())
 		r.DelayMS, r.Reason = new(releaseDelay.Milliseconds()), new(lessor.ReleaseCannotStart)
 	}
-	return s.insist(ctx, func(ctx context.Context) error { return s.client.Release(ctx, lease.ID, r) })
+	return s.insist(ctx, func(ctx context.Context) error {
+		if err := s.sendProgress(ctx); err != nil {
+			return err
+		}
+		return s.client.Release(ctx, lease.ID, r)
+	})
+}
+
+// sendProgress sends the progress that the command reported after the last heartbeat, if there is any.
+func (s *shim) sendProgress(ctx context.Context) error {
+	s.mu.Lock()
+	pending := s.news.progress != nil
+	s.mu.Unlock()
+	if !pending {
+		return nil
+	}
+	_, err := s.beat(ctx, 0)
+	return err
 }
 
 // insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. After the

@@ -1,11 +1,14 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +30,8 @@ type Config struct {
 	// Concurrency is how many commands run at once, counting those that an earlier Runner of this name left running.
 	// Zero means 1.
 	Concurrency int
+	// TTL is how long a lease lives without a heartbeat. Zero means the server's lease.ttl.
+	TTL time.Duration
 	// Wait makes Run return only when the commands have ended.
 	Wait bool
 	Task Task
@@ -113,10 +118,31 @@ func (r *Runner) Run(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return err
 	}
+	r.sayWhatContinues()
 	for r.cfg.Wait && r.running() > 0 {
 		<-r.freed
 	}
 	return nil
+}
+
+// maxNamed bounds the jobs that one log line names.
+const maxNamed = 10
+
+// sayWhatContinues logs which commands are running when the Runner is told to stop.
+func (r *Runner) sayWhatContinues() {
+	r.mu.Lock()
+	jobs := slices.SortedFunc(maps.Keys(r.live), func(a, b lessor.JobID) int { return bytes.Compare(a.UUID[:], b.UUID[:]) })
+	r.mu.Unlock()
+	attrs := []any{"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)]}
+	switch {
+	case len(jobs) == 0:
+		r.cfg.Log.Info("stopping; no command is running")
+	case r.cfg.Wait:
+		r.cfg.Log.Info("stopping when the running commands have ended; "+
+			"after another signal they continue without this program", attrs...)
+	default:
+		r.cfg.Log.Info("stopping; the running commands continue without this program and report their ends", attrs...)
+	}
 }
 
 // ask leases jobs whenever fewer than allowed run, until ctx is done or the server refuses.
@@ -137,11 +163,7 @@ func (r *Runner) ask(ctx, following context.Context) error {
 		}
 		free = min(free, most)
 		asked := time.Now()
-		grants, denial, err := r.client.Request(ctx, lessor.LeaseRequest{
-			WorkerID: &r.worker, Types: r.cfg.Types, MaxLeases: new(int64(free)),
-			WaitMS:    new(holdRequest.Milliseconds()),
-			RequestID: &request, WorkspaceID: new(r.w.ID()),
-		})
+		grants, denial, err := r.client.Request(ctx, r.request(request, free))
 		switch {
 		case err != nil && ctx.Err() == nil:
 			if isFinal(err) {
@@ -161,6 +183,17 @@ func (r *Runner) ask(ctx, following context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (r *Runner) request(id string, most int) lessor.LeaseRequest {
+	q := lessor.LeaseRequest{
+		WorkerID: &r.worker, Types: r.cfg.Types, MaxLeases: new(int64(most)), RequestID: &id,
+		WaitMS: new(holdRequest.Milliseconds()), WorkspaceID: new(r.w.ID()),
+	}
+	if r.cfg.TTL > 0 {
+		q.TTLMS = new(r.cfg.TTL.Milliseconds())
+	}
+	return q
 }
 
 // isFinal reports whether another request would fail in the same way.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -270,6 +271,7 @@ func TestRefusedRunnerSaysSo(t *testing.T) {
 	r, err := NewRunner(Config{
 		Server: b.server, Token: "wrong-token", Workspace: b.workspace, Worker: "test",
 		Types: []string{"t"}, Shim: []string{"x"}, Task: Task{Command: []string{"x"}},
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -336,25 +338,31 @@ func (b *bench) warned(id lessor.JobID) bool {
 	return err == nil && again.Seq == s.Seq
 }
 
-func TestOutputIsKeptUpToItsCap(t *testing.T) {
+func TestEndOfTheOutputIsKept(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
 	seen := 0
-	o := &output{file: file, left: 10, seen: func() { seen++ }, warn: func(err error) { t.Errorf("warned: %v", err) }}
-	for _, s := range []string{"12345", "67890", "abc", strings.Repeat("é", lessor.MaxErrorText) + "\xff\x00 end\n"} {
+	o := &output{file: file, limit: 200, seen: func() { seen++ }, warn: func(err error) { t.Errorf("warned: %v", err) }}
+	all := ""
+	for i, s := range []string{
+		strings.Repeat("1", 100), strings.Repeat("2", 100), "three", strings.Repeat("4", 90), "five",
+		strings.Repeat("é", lessor.MaxErrorText) + "\xff\x00 end\n",
+	} {
 		if n, err := o.Write([]byte(s)); n != len(s) || err != nil {
 			t.Errorf("write %d bytes: %d, %v", len(s), n, err)
 		}
-	}
-	raw, err := os.ReadFile(file.Name())
-	if err != nil || string(raw) != "1234567890\n[the rest of the output was not kept]\n" {
-		t.Errorf("kept %q, %v", raw, err)
+		all += s
+		raw, err := os.ReadFile(file.Name())
+		kept, cut := strings.CutPrefix(string(raw), cutMark)
+		if err != nil || len(raw) > 200 || cut != (i > 1) || !strings.HasSuffix(all, kept) || len(kept) < 50 {
+			t.Errorf("after %d writes it has kept %q, %v", i+1, raw, err)
+		}
 	}
 	last := o.last(100)
-	if !strings.HasSuffix(last, "éé end") || len(last) > 100 || strings.ContainsRune(last, 0xfffd) || seen != 4 {
+	if !strings.HasSuffix(last, "éé end") || len(last) > 100 || strings.ContainsRune(last, 0xfffd) || seen != 6 {
 		t.Errorf("the end is %q, seen %d", last, seen)
 	}
 }
@@ -366,7 +374,7 @@ func TestOutputOnAFullDiskIsAWarning(t *testing.T) {
 	}
 	defer file.Close()
 	warned := 0
-	o := &output{file: file, left: 100, seen: func() {}, warn: func(error) { warned++ }}
+	o := &output{file: file, limit: 100, seen: func() {}, warn: func(error) { warned++ }}
 	for range 3 {
 		fmt.Fprint(o, "x")
 	}

@@ -45,7 +45,7 @@ type shim struct {
 	environ []string
 	started time.Time
 	stop    context.CancelCauseFunc // tells the command to end
-	runner  io.Writer               // hears one word: that the command has begun, or why it cannot
+	runner  io.Writer               // receives one line when the command begins or cannot, and one when it has ended
 
 	seq      int64         // of the last pulse
 	silent   bool          // the last pulse could not be written
@@ -112,6 +112,9 @@ func (s *shim) run(ctx context.Context) error {
 	if err := s.prepare(); err != nil {
 		return s.release(ctx, fmt.Errorf("%w: %w", errNoStart, err))
 	}
+	if err := adoptOrphans(); err != nil {
+		s.log.Warn("processes that leave the command's group will outlive it", "error", err)
+	}
 	stop, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(errTerminated) })()
@@ -132,6 +135,7 @@ func (s *shim) run(ctx context.Context) error {
 	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && exit.Status != lessor.Completed:
 		return s.release(ctx, cause)
 	}
+	s.say(summary(exit))
 	if s.writeExit(exit) {
 		s.removeSentinel() // the exit record speaks from here on
 	}
@@ -158,7 +162,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	if err != nil {
 		return s.exit(nil, nil, cutText("start the command: "+err.Error(), lessor.MaxErrorText)), nil
 	}
-	s.say(wordBegun)
+	s.say(begun)
 	beside.Go(func() { s.keepLease(running) })
 	beside.Go(func() { s.watch(running) })
 	state := c.wait(stop, s.order.Task.KillGrace)
@@ -169,9 +173,10 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	return s.exit(state, cause, errs.last(lessor.MaxErrorText)), cause
 }
 
-// say has the Runner hear a word. It may be gone.
-func (s *shim) say(word string) {
-	_, _ = io.WriteString(s.runner, cutText(strings.ReplaceAll(word, "\n", " "), maxWord-1)+"\n")
+// say sends a line to the Runner, which may be gone.
+func (s *shim) say(line string) {
+	line = strings.ReplaceAll(line[:min(len(line), maxLine-1)], "\n", " ")
+	_, _ = io.WriteString(s.runner, line+"\n")
 }
 
 // prepare writes the files for the command into the folder and removes those of an earlier attempt.
@@ -196,7 +201,7 @@ func (s *shim) prepare() error {
 // output keeps what the command writes in a file of the folder. Without the file the command still runs.
 func (s *shim) output(name string) *output {
 	o := &output{
-		seen: s.moved, left: s.order.Task.MaxOutput,
+		seen: s.moved, limit: s.order.Task.MaxOutput,
 		warn: func(err error) { s.log.Warn("output is not kept", "file", name, "error", err) },
 	}
 	f, err := s.folder.Create(name)

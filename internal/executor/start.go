@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
@@ -34,15 +35,19 @@ func (r *Runner) follow(following context.Context, g lessor.Grant) {
 		return
 	}
 	stop := context.AfterFunc(following, func() { _ = alive.pipe.Close() }) // the reads below end
-	switch word := readWord(alive.pipe); word {
-	case wordBegun:
-		log.Info("started", "type", g.Job.Type)
-		r.started(g.Job.ID)
-	case "":
-	default: // it has given the lease back
-		r.cannotStart(errors.New(word))
+	said := bufio.NewScanner(alive.pipe)                                    // ends with the shim
+	end := ""
+	for said.Scan() {
+		switch line := said.Text(); {
+		case line == begun:
+			log.Info("started", "type", g.Job.Type)
+			r.started(g.Job.ID)
+		case strings.HasPrefix(line, cannotBegin):
+			r.cannotStart(errors.New(strings.TrimPrefix(line, cannotBegin)))
+		default:
+			end = line
+		}
 	}
-	_, _ = io.Copy(io.Discard, alive.pipe)
 	if !stop() {
 		return // the shim goes on
 	}
@@ -52,19 +57,25 @@ func (r *Runner) follow(following context.Context, g lessor.Grant) {
 		r.conclude(following, g.Lease)
 		return
 	}
-	log.Info("ended")
+	logEnd(log, end)
 }
 
-// wordBegun is what a shim says to its Runner when the command has begun. Anything else is why it cannot begin.
-const wordBegun = "begun"
+// The lines that a shim sends to its Runner: begun, or cannotBegin and why; and, after begun, the summary of its exit
+// record. A shim whose lease is over sends no summary.
+const (
+	begun       = "begun"
+	cannotBegin = "cannot begin: "
+	maxLine     = 4 << 10
+)
 
-// maxWord bounds what a shim says.
-const maxWord = 4 << 10
-
-// readWord returns what a shim says first, "" if it ends without a word.
-func readWord(pipe io.Reader) string {
-	word, _ := bufio.NewReader(io.LimitReader(pipe, maxWord)).ReadString('\n') // what came is all there is
-	return strings.TrimSuffix(word, "\n")
+// logEnd logs how a command ended: summary is that of its exit record, "" if it is not known.
+func logEnd(log *slog.Logger, summary string) {
+	status, how, _ := strings.Cut(summary, " ")
+	if status == string(lessor.Failed) {
+		log.Warn("failed", "status", how)
+		return
+	}
+	log.Info("ended", "status", status)
 }
 
 // process is a shim under way.

@@ -25,6 +25,8 @@ type Exit struct {
 	Result     json.RawMessage `json:"result"`
 	Checkpoint json.RawMessage `json:"checkpoint"`
 	Error      string          `json:"error"`
+	// Permanent says that a failed job must not be retried.
+	Permanent bool `json:"permanent"`
 }
 
 // Completion is the exit record as a worker would report it.
@@ -34,6 +36,9 @@ func (e Exit) Completion() lessor.Completion {
 	}
 	if e.Error != "" {
 		c.Error = &e.Error
+	}
+	if e.Permanent {
+		c.Retryable = new(false)
 	}
 	return c
 }

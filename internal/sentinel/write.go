@@ -47,13 +47,13 @@ func (f *Folder) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-// Create makes a file of the folder anew, open for appending and readable by its owner only. What had its name is
-// removed, not opened: it may be a link or a pipe.
+// Create makes a file of the folder anew, open for reading and writing, and readable by its owner only. What had its
+// name is removed, not opened: it may be a link or a pipe.
 func (f *Folder) Create(name string) (*os.File, error) {
 	if err := f.Remove(name); err != nil {
 		return nil, err
 	}
-	return f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // ReadFile returns a plain file of at most limit bytes. The error is fs.ErrNotExist, or an *InvalidError.

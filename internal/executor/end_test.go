@@ -1,0 +1,138 @@
+package executor
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// journal is a log that can be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) has(text string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Contains(j.text.String(), text)
+}
+
+func (j *journal) to(c *Config) { c.Log = slog.New(slog.NewTextHandler(j, nil)) }
+
+// TestLastProgressIsNotLost has commands that report their progress and end at once.
+func TestLastProgressIsNotLost(t *testing.T) {
+	for name, end := range map[string]string{"completed": "exit 0", "failed": "exit 1"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 30*time.Second)
+			b.work(nil, `"$LESSOR" progress 0.4 begun; "$LESSOR" progress 0.9 'almost done'; `+end)
+			j := b.awaitJob(b.submit("{}"), "ended", func(j lessor.Job) bool { return j.LeaseID == nil && j.Attempt > 0 })
+			if j.Progress == nil || *j.Progress != 0.9 || j.Message == nil || *j.Message != "almost done" {
+				t.Errorf("the job shows progress %v, message %v", j.Progress, j.Message)
+			}
+		})
+	}
+}
+
+// TestPermanentExitIsNotRetried also checks that another exit code is retried, and that both are warnings.
+func TestPermanentExitIsNotRetried(t *testing.T) {
+	b := newBench(t, 30*time.Second)
+	var log journal
+	b.work(func(c *Config) { log.to(c); c.Task.PermanentExit = []int{77, 78} },
+		`[ $LESSOR_ATTEMPT = 1 ] && exit 9; echo bad settings >&2; exit 78`)
+	j := b.awaitJob(b.submit("{}"), "failed for good", func(j lessor.Job) bool {
+		return j.State == lessor.Failed && j.RetryAt.IsZero()
+	})
+	if j.Attempt != 2 || j.Error == nil || *j.Error != "exit status 78\nbad settings" {
+		t.Errorf("attempt %d, error %v", j.Attempt, j.Error)
+	}
+	for attempt, status := range []string{"9", "78"} {
+		await(t, "the warning", func() bool {
+			return log.has(`level=WARN msg=failed job_id=` + j.ID.String() + ` attempt=` + strconv.Itoa(attempt+1) +
+				` status="exit status ` + status + `"`)
+		})
+	}
+}
+
+// TestStoppingRunnerSaysWhatContinues also checks that the next Runner warns of the failure of what continued.
+func TestStoppingRunnerSaysWhatContinues(t *testing.T) {
+	b := newBench(t, 30*time.Second)
+	var log journal
+	stop := b.work(log.to, `echo x > begun; while [ ! -e go ]; do sleep 0.02; done; exit 4`)
+	id := b.submit("{}")
+	b.awaitFile(id, "begun")
+	stop()
+	if !log.has("continue without this program") || !log.has("running=1 jobs=["+id.String()+"]") || log.has("WARN") {
+		t.Errorf("the log is\n%s", log.text.String())
+	}
+	b.work(log.to, `exit 0`)
+	await(t, "the command to be found", func() bool { return log.has("still running") })
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the warning", func() bool {
+		return log.has(`level=WARN msg=failed job_id=` + id.String() + ` status="exit status 4"`)
+	})
+}
+
+func TestLeaseHasTheTTLThatWasAskedFor(t *testing.T) {
+	b := newBench(t, 30*time.Second)
+	b.work(func(c *Config) { c.TTL = 90 * time.Second }, `while [ ! -e go ]; do sleep 0.02; done`)
+	id := b.submit("{}")
+	b.awaitState(id, lessor.Running)
+	for l, err := range b.client.AllLeases(t.Context(), "") {
+		if err != nil || l.TTLMS != 90_000 {
+			t.Errorf("a lease of %d ms, %v", l.TTLMS, err)
+		}
+	}
+}
+
+// TestProcessThatLeftTheGroupEndsWithItsCommand has a command that starts a daemon, which holds a pipe open until it
+// ends, and then ends by itself or is cancelled.
+func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
+	for name, cancel := range map[string]bool{"ended": false, "cancelled": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 600*time.Millisecond)
+			pipe := filepath.Join(t.TempDir(), "pipe")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b.work(nil, `(setsid sh -c 'exec > `+pipe+`; trap "" TERM; sleep 60 & wait; sleep 60' &)
+				while [ ! -e go ]; do sleep 0.02; done`)
+			id := b.submit("{}")
+			held, err := os.Open(pipe) // returns when the daemon has opened it
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Close()
+			if cancel {
+				_, err = b.client.Cancel(t.Context(), id, false)
+			} else {
+				err = os.WriteFile(b.file(id, "go"), nil, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = held.SetReadDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.Copy(io.Discard, held); err != nil {
+				t.Fatalf("the daemon outlives its command: %v", err)
+			}
+			b.awaitJob(id, "ended", func(j lessor.Job) bool { return j.LeaseID == nil })
+		})
+	}
+}
