@@ -172,13 +172,14 @@ var layers = map[string]layer{
 	"examples/agent":   {imports: []string{"agent", "agent/openai", "client", "worker"}},
 
 	// The programs.
-	"internal/top":  {imports: []string{".", "client"}, libs: []string{"charm.land"}},
-	"internal/demo": {imports: []string{".", "client"}},
+	"internal/table": {libs: []string{"charm.land/lipgloss/v2"}},
+	"internal/top":   {imports: []string{".", "client", "internal/table"}, libs: []string{"charm.land"}},
+	"internal/demo":  {imports: []string{".", "client"}},
 	"internal/cli": {
 		imports: []string{
 			".", "client", "node", "internal/config", "internal/demo", "internal/manifest",
 			"internal/store/sqlite", "internal/executor", "internal/sentinel", "internal/top",
-			"internal/indent",
+			"internal/indent", "internal/table",
 		},
 		libs: []string{
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "charm.land/bubbletea/v2",

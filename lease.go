@@ -6,6 +6,7 @@ import "encoding/json"
 type Lease struct {
 	ID               LeaseID `json:"lease_id"`
 	JobID            JobID   `json:"job_id"`
+	Type             string  `json:"type,omitempty"` // the job's, in a list
 	WorkerID         string  `json:"worker_id"`
 	CapacityUnits    int     `json:"capacity_units"`
 	IssuedAt         Instant `json:"issued_at"`

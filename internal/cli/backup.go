@@ -14,6 +14,7 @@ import (
 
 	"lessor/client"
 	"lessor/internal/store/sqlite"
+	"lessor/internal/table"
 )
 
 // backupReport is printed after a backup.
@@ -45,8 +46,8 @@ and start.`,
 		if err != nil {
 			return err
 		}
-		return display(a, report, func(t table, r backupReport, _ time.Time) {
-			t.row(fmt.Sprintf("%s: %d bytes, %d jobs, checked, %.1f s", r.File, r.Bytes, r.Jobs, r.Seconds))
+		return display(a, report, func(t *table.Table, r backupReport, _ time.Time) {
+			t.Row(fmt.Sprintf("%s: %d bytes, %d jobs, checked, %.1f s", r.File, r.Bytes, r.Jobs, r.Seconds))
 		})
 	})
 	return cmd

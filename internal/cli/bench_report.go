@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"lessor/internal/table"
 )
 
 // benchReport is printed after a bench. Times are in milliseconds.
@@ -33,13 +35,13 @@ func (a *app) printBench(b *bench, f benchFlags, took time.Duration) error {
 	for _, name := range benchCalls {
 		r.Calls = append(r.Calls, summarize(name, b.took[name]))
 	}
-	return display(a, r, func(t table, r benchReport, _ time.Time) {
-		t.row(fmt.Sprintf("%d jobs in %.1f s: %.0f a second, by %d callers; %d requests were denied and repeated",
+	return display(a, r, func(t *table.Table, r benchReport, _ time.Time) {
+		t.Row(fmt.Sprintf("%d jobs in %.1f s: %.0f a second, by %d callers; %d requests were denied and repeated",
 			r.Jobs, r.Seconds, r.PerSecond, r.Concurrency, r.Denials))
-		t.row("CALL", "COUNT", "P50", "P95", "P99", "MAX")
+		t.Head("CALL", "COUNT", "P50", "P95", "P99", "MAX")
 		ms := func(v float64) string { return fmt.Sprintf("%.1fms", v) }
 		for _, c := range r.Calls {
-			t.row(c.Call, fmt.Sprint(c.Count), ms(c.P50), ms(c.P95), ms(c.P99), ms(c.Max))
+			t.Row(c.Call, fmt.Sprint(c.Count), ms(c.P50), ms(c.P95), ms(c.P99), ms(c.Max))
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) capacityCommand() *cobra.Command {
@@ -67,19 +68,19 @@ token.`,
 	return cmd
 }
 
-func writeCapacity(t table, c lessor.Capacity, now time.Time) {
+func writeCapacity(t *table.Table, c lessor.Capacity, now time.Time) {
 	ends := func(at lessor.Instant) string {
 		if at.IsZero() {
 			return ""
 		}
 		return ", ends " + until(at, now)
 	}
-	t.row("total", fmt.Sprint(c.TotalUnits)+ends(c.TotalUnitsExpiresAt))
-	t.row("reserve", fmt.Sprint(c.ReserveUnits))
-	t.row("busy", fmt.Sprintf("%d (%s)%s", c.Busy, c.BusySource, ends(c.BusyExpiresAt)))
-	t.row("usable", fmt.Sprint(c.UsableUnits))
-	t.row("leased", fmt.Sprint(c.LeasedUnits))
-	t.row("available", fmt.Sprint(c.AvailableUnits))
+	t.Row("total", fmt.Sprint(c.TotalUnits)+ends(c.TotalUnitsExpiresAt))
+	t.Row("reserve", fmt.Sprint(c.ReserveUnits))
+	t.Row("busy", fmt.Sprintf("%d (%s)%s", c.Busy, c.BusySource, ends(c.BusyExpiresAt)))
+	t.Row("usable", fmt.Sprint(c.UsableUnits))
+	t.Row("leased", fmt.Sprint(c.LeasedUnits))
+	t.Row("available", fmt.Sprint(c.AvailableUnits))
 }
 
 func (a *app) drainCommand() *cobra.Command {
@@ -99,15 +100,15 @@ drain shows the state. Changing it needs a token.`,
 	})
 }
 
-func writeStatus(t table, s lessor.Status, _ time.Time) {
+func writeStatus(t *table.Table, s lessor.Status, _ time.Time) {
 	if s.Draining {
-		t.row("draining", "on: no new leases")
+		t.Row("draining", "on: no new leases")
 	} else {
-		t.row("draining", "off")
+		t.Row("draining", "off")
 	}
-	t.row("active leases", fmt.Sprint(s.ActiveLeases))
+	t.Row("active leases", fmt.Sprint(s.ActiveLeases))
 	q := s.QueueDepth
-	t.row("queued", fmt.Sprintf("%d high, %d normal, %d low, %d background", q.High, q.Normal, q.Low, q.Background))
+	t.Row("queued", fmt.Sprintf("%d high, %d normal, %d low, %d background", q.High, q.Normal, q.Low, q.Background))
 }
 
 // logLevel is the least level that a server logs, in the shape of the API.
@@ -131,6 +132,6 @@ several nodes, --server selects one. It needs an admin token.`,
 				l.Level, err = c.SetLogLevel(ctx, to)
 			}
 			return l, err
-		}, func(t table, l logLevel, _ time.Time) { t.row(l.Level) }),
+		}, func(t *table.Table, l logLevel, _ time.Time) { t.Row(l.Level) }),
 	})
 }

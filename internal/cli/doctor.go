@@ -12,6 +12,7 @@ import (
 	"lessor"
 	"lessor/client"
 	"lessor/internal/store/sqlite"
+	"lessor/internal/table"
 )
 
 // maxSkew is the allowed difference of the clocks, besides the duration of the call. The server's clock is read to the
@@ -52,10 +53,10 @@ func (a *app) acceptLoss(ctx context.Context, file string) error {
 		return err
 	}
 	if lost == 0 {
-		a.say("nothing is missing in %s", clean(file))
+		a.say("nothing is missing in %s", table.Clean(file))
 		return nil
 	}
-	a.say("up to %d commits are given up; the server starts on %s as it is now", lost, clean(file))
+	a.say("up to %d commits are given up; the server starts on %s as it is now", lost, table.Clean(file))
 	return nil
 }
 
@@ -93,7 +94,7 @@ func checkClock(ctx context.Context, c *client.Client) error {
 	}
 	if skew := max(before.Sub(at), time.Until(at)); skew > maxSkew {
 		return fmt.Errorf("the server's clock differs from this machine's by %s: check both against a time server",
-			span(skew))
+			table.Span(skew))
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (a *app) printFindings(findings []client.Finding) error {
 			return err
 		}
 	}
-	t, bad := newTable(a.Out), 0
+	t, bad := a.table(), 0
 	for _, f := range findings {
 		mark := "ok"
 		if !f.OK {
@@ -114,10 +115,10 @@ func (a *app) printFindings(findings []client.Finding) error {
 			bad++
 		}
 		if !a.json {
-			t.row(mark, f.Name, f.Detail)
+			t.Row(mark, f.Name, f.Detail)
 		}
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	if bad > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 	"lessor/node"
 )
 
@@ -83,7 +84,7 @@ func (a *app) report(ctx context.Context, err error) {
 		text = "interrupted"
 	}
 	for line := range strings.Lines(text) {
-		fmt.Fprintln(a.Err, "lessor: "+clean(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintln(a.Err, "lessor: "+table.Clean(strings.TrimRight(line, "\r\n")))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) handlersCommand() *cobra.Command {
@@ -20,7 +21,7 @@ func (a *app) handlersCommand() *cobra.Command {
   lessor handlers set posting.validate @schema.json`,
 	}), "List handlers, last changed first (the default)", "  lessor handlers list --json", list[lessor.Handler]{
 		name: "handlers", cursor: camelCursor,
-		header: []string{"HANDLER", "UPDATED", "SCHEMA"},
+		header: []string{"HANDLER~", "UPDATED", "SCHEMA"},
 		row: func(h lessor.Handler, now time.Time) []string {
 			return []string{h.HandlerID, ago(h.UpdatedAt, now), fmt.Sprintf("%d bytes", len(h.Schema))}
 		},
@@ -51,8 +52,8 @@ documents are refused. The server checks payloads when it stores a definition or
 earlier when it grants them.`,
 		Example:           "  lessor handlers set posting.validate @schema.json",
 		ValidArgsFunction: completeFiles,
-		RunE: show(a, read, set, func(t table, h lessor.Handler, _ time.Time) {
-			t.row(h.HandlerID + done)
+		RunE: show(a, read, set, func(t *table.Table, h lessor.Handler, _ time.Time) {
+			t.Row(h.HandlerID + done)
 		}),
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) jobsCommand() *cobra.Command {
@@ -40,12 +41,12 @@ func (a *app) bindJobs(cmd *cobra.Command) {
 	f.add(cmd)
 	list[lessor.Job]{
 		name:   "jobs",
-		header: []string{"JOB", "TYPE", "STATE", "PRIORITY", "UNITS", "ATTEMPT", "TENANT", "AGE", "NOTE"},
+		header: []string{"JOB", "TYPE~", "STATE", "AGE?", "ATTEMPT?", "PRIORITY?", "UNITS?", "TENANT?", "NOTE~"},
 		row: func(j lessor.Job, now time.Time) []string {
 			return []string{
-				j.ID.String(), j.Type, string(j.State), j.Priority.String(), fmt.Sprint(j.RequestedUnits),
-				fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), tenantName(j.TenantID), age(j.CreatedAt, now),
-				jobNote(j, now),
+				j.ID.String(), j.Type, string(j.State), age(j.CreatedAt, now),
+				fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), j.Priority.String(), fmt.Sprint(j.RequestedUnits),
+				tenantName(j.TenantID), jobNote(j, now),
 			}
 		},
 		pages: func([]string) (pager[lessor.Job], error) {
@@ -58,25 +59,31 @@ func (a *app) bindJobs(cmd *cobra.Command) {
 	}.bind(a, cmd)
 }
 
-// jobNote returns the last column: a pending cancellation, the next attempt, or the progress.
+// jobNote returns the last column: a pending cancellation, the next attempt, the progress, or the last error.
 func jobNote(j lessor.Job, now time.Time) string {
 	switch {
 	case j.CancelRequested && j.State != lessor.Cancelled:
 		return "cancel requested"
 	case !j.RetryAt.IsZero():
-		return "retry " + until(j.RetryAt, now)
+		return strings.TrimSuffix("retry "+until(j.RetryAt, now)+": "+firstLine(j.Error), ": ")
 	case j.State == lessor.Queued && j.RunAt.Time().After(now):
 		return "due " + until(j.RunAt, now)
 	case j.State == lessor.Running && j.Progress != nil:
 		return fmt.Sprintf("%.0f %% %s", *j.Progress*100, text(j.Message))
 	}
-	return ""
+	return firstLine(j.Error)
+}
+
+// firstLine returns the first line of an error that has one, "" for nil.
+func firstLine(p *string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text(p)), "\n")
+	return strings.TrimSpace(line)
 }
 
 func (a *app) bindEvents(cmd *cobra.Command) {
 	list[lessor.Event]{
 		name:   "events",
-		header: []string{"SEQ", "AT", "FROM", "TO", "ACTOR", "REASON", "ATTEMPT", "LEASE"},
+		header: []string{"SEQ", "AT", "FROM", "TO", "ACTOR~", "REASON~", "ATTEMPT?", "LEASE?"},
 		row: func(e lessor.Event, _ time.Time) []string {
 			return []string{
 				fmt.Sprint(e.Seq), e.At.String(), text((*string)(e.From)), string(e.To), e.Actor, e.Reason,
@@ -95,15 +102,15 @@ func (a *app) bindEvents(cmd *cobra.Command) {
 }
 
 // writeJob prints a job's fields, and leaves out those that are not set.
-func writeJob(t table, j lessor.Job, now time.Time) {
+func writeJob(t *table.Table, j lessor.Job, now time.Time) {
 	line := func(name, value string) {
 		if value != "" && value != "-" && value != "null" {
-			t.row(name, value)
+			t.Row(name, value)
 		}
 	}
 	at := func(name string, i lessor.Instant) {
 		if !i.IsZero() {
-			t.row(name, fmt.Sprintf("%s (%s)", i, ago(i, now)))
+			t.Row(name, fmt.Sprintf("%s (%s)", i, ago(i, now)))
 		}
 	}
 	line("job", j.ID.String())
@@ -121,7 +128,7 @@ func writeJob(t table, j lessor.Job, now time.Time) {
 		line("unique", "yes")
 	}
 	if j.MaxRuntimeS != nil {
-		line("max runtime", span(time.Duration(*j.MaxRuntimeS)*time.Second))
+		line("max runtime", table.Span(time.Duration(*j.MaxRuntimeS)*time.Second))
 	}
 	line("lease", idText(j.LeaseID))
 	if j.CancelRequested {
@@ -145,14 +152,14 @@ func writeJob(t table, j lessor.Job, now time.Time) {
 	line("trace", j.TraceID)
 }
 
-func writeWhy(t table, why lessor.Why, _ time.Time) {
+func writeWhy(t *table.Table, why lessor.Why, _ time.Time) {
 	if why.Place != nil {
-		t.row(fmt.Sprintf("place in line: %d", *why.Place))
+		t.Row(fmt.Sprintf("place in line: %d", *why.Place))
 	}
 	for i, r := range why.Reasons {
-		t.row(fmt.Sprintf("%d.", i+1), r.Code, r.Detail)
+		t.Row(fmt.Sprintf("%d.", i+1), r.Code, r.Detail)
 	}
 	if len(why.Reasons) == 0 {
-		t.row("nothing keeps it from running")
+		t.Row("nothing keeps it from running")
 	}
 }

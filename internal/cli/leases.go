@@ -9,6 +9,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) leasesCommand() *cobra.Command {
@@ -30,11 +31,11 @@ func (a *app) bindLeases(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&worker, "worker", "", "only leases of this worker")
 	list[lessor.Lease]{
 		name:   "leases",
-		header: []string{"LEASE", "JOB", "WORKER", "UNITS", "FENCE", "AGE", "HEARTBEAT", "EXPIRES"},
+		header: []string{"LEASE", "TYPE~", "WORKER~", "EXPIRES", "HEARTBEAT?", "AGE?", "UNITS?", "FENCE?", "JOB?"},
 		row: func(l lessor.Lease, now time.Time) []string {
 			return []string{
-				l.ID.String(), l.JobID.String(), l.WorkerID, fmt.Sprint(l.CapacityUnits), fmt.Sprint(l.Fence),
-				age(l.IssuedAt, now), ago(l.LastHeartbeat, now), until(l.ExpiresAt, now),
+				l.ID.String(), l.Type, l.WorkerID, until(l.ExpiresAt, now), ago(l.LastHeartbeat, now),
+				age(l.IssuedAt, now), fmt.Sprint(l.CapacityUnits), fmt.Sprint(l.Fence), l.JobID.String(),
 			}
 		},
 		pages: unfiltered(func(
@@ -78,12 +79,12 @@ func (a *app) leasesRequestCommand() *cobra.Command {
 	request := func(c *client.Client, ctx context.Context, r lessor.LeaseRequest) (granted, error) {
 		return a.requestLease(ctx, c, r)
 	}
-	cmd.RunE = show(a, read, request, func(t table, g granted, now time.Time) {
-		t.row("lease", g.Lease.ID.String())
-		t.row("job", g.Job.ID.String())
-		t.row("type", g.Job.Type)
-		t.row("payload", string(g.Job.Payload))
-		t.row("expires", until(g.Lease.ExpiresAt, now)+", beat every "+millis(g.Lease.HeartbeatAfterMS))
+	cmd.RunE = show(a, read, request, func(t *table.Table, g granted, now time.Time) {
+		t.Row("lease", g.Lease.ID.String())
+		t.Row("job", g.Job.ID.String())
+		t.Row("type", g.Job.Type)
+		t.Row("payload", string(g.Job.Payload))
+		t.Row("expires", until(g.Lease.ExpiresAt, now)+", beat every "+millis(g.Lease.HeartbeatAfterMS))
 	})
 	return cmd
 }
@@ -127,10 +128,10 @@ func (a *app) leasesHeartbeatCommand() *cobra.Command {
 	beat := func(c *client.Client, ctx context.Context, id lessor.LeaseID) (lessor.HeartbeatAnswer, error) {
 		return c.Heartbeat(ctx, id, b)
 	}
-	cmd.RunE = show(a, read, beat, func(t table, answer lessor.HeartbeatAnswer, now time.Time) {
-		t.row("expires " + until(answer.ExpiresAt, now) + ", beat again in " + millis(answer.HeartbeatAfterMS))
+	cmd.RunE = show(a, read, beat, func(t *table.Table, answer lessor.HeartbeatAnswer, now time.Time) {
+		t.Row("expires " + until(answer.ExpiresAt, now) + ", beat again in " + millis(answer.HeartbeatAfterMS))
 		if answer.CancelRequested {
-			t.row("cancellation of the job is requested: stop, and complete it with --status cancelled")
+			t.Row("cancellation of the job is requested: stop, and complete it with --status cancelled")
 		}
 	})
 	return cmd
@@ -167,7 +168,7 @@ func (a *app) leasesCompleteCommand() *cobra.Command {
 	complete := order(func(c *client.Client, ctx context.Context, id lessor.LeaseID) error {
 		return c.Complete(ctx, id, d)
 	})
-	cmd.RunE = show(a, read, complete, func(t table, _ accepted, _ time.Time) { t.row(status) })
+	cmd.RunE = show(a, read, complete, func(t *table.Table, _ accepted, _ time.Time) { t.Row(status) })
 	return cmd
 }
 

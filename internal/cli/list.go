@@ -34,11 +34,11 @@ const camelCursor = "nextCursor"
 
 // list is a list of the API: how to read it and how to show it.
 type list[T any] struct {
-	name   string // name of the list in JSON
-	noun   string // name of its entries in texts; "" = name
-	cursor string // name of the cursor in JSON; "" = next_cursor
-	whole  bool   // the API returns it in one page, so there are no flags for pages
-	header []string
+	name   string   // name of the list in JSON
+	noun   string   // name of its entries in texts; "" = name
+	cursor string   // name of the cursor in JSON; "" = next_cursor
+	whole  bool     // the API returns it in one page, so there are no flags for pages
+	header []string // with the marks of table.Table.Head
 	row    func(item T, now time.Time) []string
 	// pages decodes flags and arguments.
 	pages func(args []string) (pager[T], error)
@@ -128,14 +128,17 @@ func (l list[T]) show(a *app, f listFlags, page func(limit int, cursor string) (
 type printer[T any] func(items []T, next string, last bool) error
 
 func (l list[T]) tablePrinter(a *app) printer[T] {
-	t, empty, now := newTable(a.Out), true, time.Now()
+	t, empty, now := a.table(), true, time.Now()
+	t.Head(l.header...)
 	return func(items []T, next string, last bool) error {
-		if empty && len(items) > 0 {
-			t.row(l.header...)
-			empty = false
-		}
 		for _, item := range items {
-			t.row(l.row(item, now)...)
+			t.Row(l.row(item, now)...)
+		}
+		if len(items) > 0 {
+			empty = false
+			if err := t.Flush(); err != nil {
+				return err
+			}
 		}
 		if last && empty {
 			a.note("no %s", cmp.Or(l.noun, l.name))
@@ -143,7 +146,7 @@ func (l list[T]) tablePrinter(a *app) printer[T] {
 		if last && next != "" {
 			a.note("there are more: --all, or --cursor %s", next)
 		}
-		return t.flush()
+		return nil
 	}
 }
 

@@ -16,7 +16,7 @@ func (a *app) workersCommand() *cobra.Command {
 	cmd := a.reaching(&cobra.Command{Use: "workers", Short: "List the workers of the last five minutes"})
 	list[lessor.Worker]{
 		name: "workers", whole: true,
-		header: []string{"WORKER", "SEEN", "LEASES", "UNITS", "TYPES", "AGENT"},
+		header: []string{"WORKER~", "SEEN", "LEASES", "UNITS", "TYPES~", "AGENT?"},
 		row: func(w lessor.Worker, now time.Time) []string {
 			types := strings.Join(w.Types, ",")
 			if types == "" {
@@ -39,9 +39,9 @@ func (a *app) locksCommand() *cobra.Command {
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only locks of this tenant")
 	list[lessor.Lock]{
 		name: "locks", cursor: camelCursor,
-		header: []string{"LOCK", "TENANT", "HELD BY", "UNTIL", "RUN"},
+		header: []string{"LOCK~", "HELD BY~", "UNTIL", "RUN", "TENANT?"},
 		row: func(l lessor.Lock, now time.Time) []string {
-			return []string{l.LockKey, tenantName(l.TenantID), l.LockedBy, until(l.LockedUntil, now), l.RunID.String()}
+			return []string{l.LockKey, l.LockedBy, until(l.LockedUntil, now), l.RunID.String(), tenantName(l.TenantID)}
 		},
 		pages: func([]string) (pager[lessor.Lock], error) {
 			id, err := tenantFlag(tenant)
@@ -63,7 +63,7 @@ func (a *app) circuitsCommand() *cobra.Command {
   lessor circuits reset books.nightly`,
 	}), "List circuits by definition (the default)", "  lessor circuits list", list[lessor.Circuit]{
 		name: "circuits", cursor: camelCursor,
-		header: []string{"DEFINITION", "STATE", "FAILURES", "OPENED", "TRIAL"},
+		header: []string{"DEFINITION~", "STATE", "FAILURES", "OPENED", "TRIAL"},
 		row: func(k lessor.Circuit, now time.Time) []string {
 			return []string{
 				k.JobID, string(k.State), fmt.Sprint(k.Failures), age(k.OpenedAt, now), until(k.RetryAt, now),
@@ -107,10 +107,10 @@ func (a *app) bindAlerts(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&open, "open", false, "leave out cleared alerts")
 	list[lessor.Alert]{
 		name: "alerts", cursor: camelCursor,
-		header: []string{"ID", "RAISED", "CLEARED", "SEEN BY", "KIND", "SUBJECT", "TENANT", "MESSAGE"},
+		header: []string{"ID", "RAISED", "KIND", "CLEARED?", "SEEN BY?", "SUBJECT?", "TENANT?", "MESSAGE~"},
 		row: func(k lessor.Alert, now time.Time) []string {
 			return []string{
-				k.ID.String(), ago(k.RaisedAt, now), age(k.ClearedAt, now), text(k.AcknowledgedBy), string(k.Kind),
+				k.ID.String(), ago(k.RaisedAt, now), string(k.Kind), age(k.ClearedAt, now), text(k.AcknowledgedBy),
 				k.Subject, tenantName(k.TenantID), k.Message,
 			}
 		},
@@ -136,7 +136,7 @@ values before and after. It needs an admin token.`,
 	cmd.Flags().StringVar(&filter.Object, "object", "", "only changes of this object, like definition/ID")
 	list[lessor.Audited]{
 		name: "audit", noun: "entries", cursor: camelCursor,
-		header: []string{"AT", "ACTOR", "ACTION", "OBJECT", "TRACE"},
+		header: []string{"AT", "ACTOR~", "ACTION", "OBJECT~", "TRACE?"},
 		row: func(e lessor.Audited, _ time.Time) []string {
 			return []string{e.At.String(), e.Actor, e.Action, e.Object, e.TraceID}
 		},

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+	"os"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/term"
 
 	"lessor"
 	"lessor/internal/indent"
+	"lessor/internal/table"
 )
 
 // maxIndented bounds the size of an indented document in bytes; a larger one is printed without indentation.
@@ -44,30 +43,13 @@ func (a *app) say(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", 
 // note prints one line on standard error.
 func (a *app) note(format string, args ...any) { fmt.Fprintf(a.Err, "lessor: "+format+"\n", args...) }
 
-// table prints aligned columns.
-type table struct{ w *tabwriter.Writer }
-
-func newTable(w io.Writer) table { return table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
-
-func (t table) row(cells ...string) {
-	for i, c := range cells {
-		if c = clean(c); c == "" {
-			c = "-"
-		}
-		cells[i] = c
+// table returns a table that fits into the terminal, if there is one, or into COLUMNS.
+func (a *app) table() *table.Table {
+	columns, err := strconv.Atoi(a.getenv("COLUMNS"))
+	if file, ok := a.Out.(*os.File); ok && err != nil {
+		columns, _, _ = term.GetSize(file.Fd()) // 0 if it is no terminal
 	}
-	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
-}
-
-func (t table) flush() error { return t.w.Flush() }
-
-// clean escapes control characters in text from jobs and workers, which could otherwise rewrite the reader's terminal.
-func clean(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return quoted[1 : len(quoted)-1]
+	return table.New(a.Out, columns)
 }
 
 // age says how long ago an instant is, in its largest unit.
@@ -75,7 +57,7 @@ func age(i lessor.Instant, now time.Time) string {
 	if i.IsZero() {
 		return "-"
 	}
-	return span(now.Sub(i.Time()))
+	return table.Span(now.Sub(i.Time()))
 }
 
 // until says how far an instant lies in the future.
@@ -87,31 +69,17 @@ func until(i lessor.Instant, now time.Time) string {
 		if d > time.Second {
 			d = d.Round(time.Second) // the call took some milliseconds: a lease of 60s must not show as 59s
 		}
-		return "in " + span(d)
+		return "in " + table.Span(d)
 	}
 	return "now"
 }
 
 // ago says how far an instant lies in the past, or in the future.
 func ago(i lessor.Instant, now time.Time) string {
-	if i.Time().After(now) {
+	if i.IsZero() || i.Time().After(now) {
 		return until(i, now)
 	}
 	return age(i, now) + " ago"
-}
-
-func span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 // tenantName returns the id of a tenant, "-" for none.
@@ -139,4 +107,4 @@ func idText[T fmt.Stringer](p *T) string {
 }
 
 // millis shows a number of milliseconds.
-func millis(n int64) string { return span(time.Duration(n) * time.Millisecond) }
+func millis(n int64) string { return table.Span(time.Duration(n) * time.Millisecond) }

@@ -9,6 +9,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) recoveryCommand() *cobra.Command {
@@ -58,14 +59,14 @@ func report[A any](
 func (a *app) recoveryHealthCommand(use, short string, ask call[lessor.JobID, lessor.JobHealth]) *cobra.Command {
 	return &cobra.Command{
 		Use: use + " JOB", Short: short, Example: "  lessor recovery " + use + " 0196a1b2-0000-7000-8000-00000000000a",
-		RunE: show(a, idArg[lessor.JobID]("job"), ask, func(t table, h lessor.JobHealth, now time.Time) {
-			t.row("job", h.JobID.String())
-			t.row("heartbeat", string(h.HeartbeatStatus))
-			t.row("heard", age(h.LastHeartbeat, now))
-			t.row("sentinel", yesNo(h.SentinelFileExists))
-			t.row("folder", yesNo(h.WorkspaceExists))
-			t.row("session data", yesNo(h.SessionDataExists))
-			t.row("node", h.Node)
+		RunE: show(a, idArg[lessor.JobID]("job"), ask, func(t *table.Table, h lessor.JobHealth, now time.Time) {
+			t.Row("job", h.JobID.String())
+			t.Row("heartbeat", string(h.HeartbeatStatus))
+			t.Row("heard", age(h.LastHeartbeat, now))
+			t.Row("sentinel", yesNo(h.SentinelFileExists))
+			t.Row("folder", yesNo(h.WorkspaceExists))
+			t.Row("session data", yesNo(h.SessionDataExists))
+			t.Row("node", h.Node)
 		}),
 	}
 }
@@ -82,57 +83,57 @@ command was found dead.`,
 	resume := func(c *client.Client, ctx context.Context, id lessor.JobID) (lessor.Resumed, error) {
 		return c.ResumeJob(ctx, id, !fresh)
 	}
-	cmd.RunE = show(a, idArg[lessor.JobID]("job"), resume, func(t table, r lessor.Resumed, _ time.Time) {
-		t.row(r.NewJobID.String())
+	cmd.RunE = show(a, idArg[lessor.JobID]("job"), resume, func(t *table.Table, r lessor.Resumed, _ time.Time) {
+		t.Row(r.NewJobID.String())
 	})
 	return cmd
 }
 
-func writeRecoveryStatus(t table, st lessor.RecoveryStatus, now time.Time) {
+func writeRecoveryStatus(t *table.Table, st lessor.RecoveryStatus, now time.Time) {
 	s := st.Summary
-	t.row(fmt.Sprintf("%s is %s: %d watched, %d reattached, %d dead, of %d",
+	t.Row(fmt.Sprintf("%s is %s: %d watched, %d reattached, %d dead, of %d",
 		st.Node, st.Recovery.State, s.Watching, s.Reattached, s.Dead, s.Total))
 	if len(st.Jobs) > 0 {
-		t.row("JOB", "STATUS", "HEARD", "WATCHED")
+		t.Head("JOB", "STATUS", "HEARD", "WATCHED")
 	}
 	for _, j := range st.Jobs {
-		t.row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), until(j.WatchDeadline, now))
+		t.Row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), until(j.WatchDeadline, now))
 	}
 }
 
-func writeScanned(t table, r lessor.Scanned, _ time.Time) {
-	t.row("node", r.Node)
-	t.row("sentinels", fmt.Sprint(r.Sentinels))
-	t.row("took", fmt.Sprintf("%dms", r.DurationMS))
+func writeScanned(t *table.Table, r lessor.Scanned, _ time.Time) {
+	t.Row("node", r.Node)
+	t.Row("sentinels", fmt.Sprint(r.Sentinels))
+	t.Row("took", fmt.Sprintf("%dms", r.DurationMS))
 }
 
-func writeHeartbeats(t table, r lessor.JobHeartbeats, now time.Time) {
-	t.row("JOB", "STATUS", "HEARD", "SILENT", "ENGINE")
+func writeHeartbeats(t *table.Table, r lessor.JobHeartbeats, now time.Time) {
+	t.Head("JOB", "STATUS", "HEARD", "SILENT", "ENGINE~")
 	for _, j := range r.Jobs {
-		silent := span(time.Duration(j.AgeSeconds) * time.Second)
-		t.row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), silent, text(j.AgentEngine))
+		silent := table.Span(time.Duration(j.AgeSeconds) * time.Second)
+		t.Row(j.JobID.String(), string(j.Status), age(j.LastHeartbeat, now), silent, text(j.AgentEngine))
 	}
 }
 
-func writeStale(t table, r lessor.StaleJobs, now time.Time) {
-	t.row("JOB", "HEARD", "MINUTES", "ACTION", "FOLDER")
+func writeStale(t *table.Table, r lessor.StaleJobs, now time.Time) {
+	t.Head("JOB", "HEARD", "MINUTES", "ACTION", "FOLDER~")
 	for _, j := range r.StaleJobs {
 		minutes := fmt.Sprintf("%.2f", j.AgeMinutes)
-		t.row(j.JobID.String(), age(j.LastHeartbeat, now), minutes, j.RecommendedAction, j.WorkspacePath)
+		t.Row(j.JobID.String(), age(j.LastHeartbeat, now), minutes, j.RecommendedAction, j.WorkspacePath)
 	}
 }
 
-func writeFailed(t table, r lessor.FailedJobs, now time.Time) {
-	t.row("JOB", "FAILED", "HEARD", "RESUMABLE", "REASON")
+func writeFailed(t *table.Table, r lessor.FailedJobs, now time.Time) {
+	t.Head("JOB", "FAILED", "HEARD?", "RESUMABLE?", "REASON~")
 	for _, j := range r.FailedJobs {
-		t.row(j.JobID.String(), ago(j.FailedAt, now), age(j.LastHeartbeat, now), yesNo(j.Resumable), j.Reason)
+		t.Row(j.JobID.String(), ago(j.FailedAt, now), age(j.LastHeartbeat, now), yesNo(j.Resumable), j.Reason)
 	}
 }
 
-func writeSentinels(t table, r lessor.Sentinels, now time.Time) {
-	t.row("FOLDER", "STATUS", "HEARD", "SESSION", "ENGINE", "NOTE")
+func writeSentinels(t *table.Table, r lessor.Sentinels, now time.Time) {
+	t.Head("FOLDER~", "STATUS", "HEARD", "ENGINE?", "SESSION?", "NOTE~")
 	for _, s := range r.Sentinels {
-		t.row(s.JobID, text((*string)(s.Status)), age(s.LastHeartbeat, now), text(s.SessionID), text(s.AgentEngine),
+		t.Row(s.JobID, text((*string)(s.Status)), age(s.LastHeartbeat, now), text(s.AgentEngine), text(s.SessionID),
 			sentinelNote(s))
 	}
 }
@@ -150,25 +151,25 @@ func sentinelNote(s lessor.SentinelShown) string {
 	return ""
 }
 
-func writeRecoveryMetrics(t table, r lessor.RecoveryMetrics, now time.Time) {
-	t.row("node", r.Node)
-	t.row("jobs", fmt.Sprint(r.TotalJobs))
-	t.row("reattached", fmt.Sprint(r.ReattachedCount))
-	t.row("dead", fmt.Sprint(r.FailedCount))
+func writeRecoveryMetrics(t *table.Table, r lessor.RecoveryMetrics, now time.Time) {
+	t.Row("node", r.Node)
+	t.Row("jobs", fmt.Sprint(r.TotalJobs))
+	t.Row("reattached", fmt.Sprint(r.ReattachedCount))
+	t.Row("dead", fmt.Sprint(r.FailedCount))
 	if r.SuccessRate != nil {
-		t.row("success", fmt.Sprintf("%.0f %%", 100**r.SuccessRate))
+		t.Row("success", fmt.Sprintf("%.0f %%", 100**r.SuccessRate))
 	}
 	if r.AverageReattachSeconds != nil {
-		t.row("found after", fmt.Sprintf("%.1fs", *r.AverageReattachSeconds))
+		t.Row("found after", fmt.Sprintf("%.1fs", *r.AverageReattachSeconds))
 	}
 	s := r.LastScan
-	t.row("last scan", fmt.Sprintf("%s, %d sentinels in %dms", ago(s.At, now), s.Sentinels, s.DurationMS))
+	t.Row("last scan", fmt.Sprintf("%s, %d sentinels in %dms", ago(s.At, now), s.Sentinels, s.DurationMS))
 }
 
-func writeCleanups(t table, r lessor.Cleanups, now time.Time) {
-	t.row("JOB", "STATUS", "DUE", "ENDED", "FOLDER", "REASON")
+func writeCleanups(t *table.Table, r lessor.Cleanups, now time.Time) {
+	t.Head("JOB", "STATUS", "DUE", "ENDED", "FOLDER?", "REASON~")
 	for _, k := range r.Cleanups {
-		t.row(k.JobID.String(), string(k.Status), until(k.DueAt, now), age(k.EndedAt, now), k.WorkspacePath,
+		t.Row(k.JobID.String(), string(k.Status), until(k.DueAt, now), age(k.EndedAt, now), k.WorkspacePath,
 			text(k.Reason))
 	}
 }

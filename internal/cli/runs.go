@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -41,10 +42,10 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 	completes(cmd, "status", oneOf(lessor.RunStatuses()...))
 	list[lessor.Run]{
 		name: "runs", cursor: camelCursor,
-		header: []string{"RUN", "DEFINITION", "STATUS", "ATTEMPTS", "STARTED", "TOOK", "TENANT", "TRACE"},
+		header: []string{"RUN", "DEFINITION~", "STATUS", "STARTED?", "TOOK?", "ATTEMPTS?", "TENANT?", "TRACE?"},
 		row: func(r lessor.Run, now time.Time) []string {
 			return []string{
-				r.RunID.String(), r.JobID, string(r.Status), fmt.Sprint(r.Attempts), ago(r.StartedAt, now), took(r),
+				r.RunID.String(), r.JobID, string(r.Status), ago(r.StartedAt, now), took(r), fmt.Sprint(r.Attempts),
 				tenantName(r.TenantID), r.TraceID,
 			}
 		},
@@ -64,7 +65,7 @@ func took(r lessor.Run) string {
 	if r.EndedAt.IsZero() {
 		return ""
 	}
-	return span(r.EndedAt.Sub(r.StartedAt))
+	return table.Span(r.EndedAt.Sub(r.StartedAt))
 }
 
 // runWithError is a run and its last error.
@@ -87,19 +88,18 @@ func readRun(ctx context.Context, c *client.Client, id lessor.JobID) (r runWithE
 	return r, nil
 }
 
-func writeRun(t table, r runWithError, now time.Time) {
-	t.row("run", r.RunID.String())
-	t.row("definition", r.JobID)
-	t.row("tenant", tenantName(r.TenantID))
-	t.row("status", string(r.Status))
-	t.row("attempts", fmt.Sprint(r.Attempts))
-	t.row("started", fmt.Sprintf("%s (%s)", r.StartedAt, ago(r.StartedAt, now)))
+func writeRun(t *table.Table, r runWithError, now time.Time) {
+	t.Row("run", r.RunID.String())
+	t.Row("definition", r.JobID)
+	t.Row("tenant", tenantName(r.TenantID))
+	t.Row("status", string(r.Status))
+	t.Row("attempts", fmt.Sprint(r.Attempts))
+	t.Row("started", fmt.Sprintf("%s (%s)", r.StartedAt, ago(r.StartedAt, now)))
 	if !r.EndedAt.IsZero() {
-		t.row("ended", fmt.Sprintf("%s (took %s)", r.EndedAt, took(r.Run)))
+		t.Row("ended", fmt.Sprintf("%s (took %s)", r.EndedAt, took(r.Run)))
 	}
-	t.row("trace", r.TraceID)
+	t.Row("trace", r.TraceID)
 	if e := r.LastError; e != nil {
-		t.row("last error", e.Message)
-		t.row("", fmt.Sprintf("%s, attempt %d, %s", e.Code, e.Attempt, ago(e.At, now)))
+		t.Row("last error", fmt.Sprintf("%s\n(%s, attempt %d, %s)", e.Message, e.Code, e.Attempt, ago(e.At, now)))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"lessor"
 	"lessor/client"
 	"lessor/internal/config"
+	"lessor/internal/table"
 )
 
 func (a *app) schedulesCommand() *cobra.Command {
@@ -48,11 +49,11 @@ func (a *app) bindDefinitions(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&module, "module", "", "only definitions of this module's manifests")
 	list[lessor.Definition]{
 		name: "jobs", noun: "definitions", cursor: camelCursor,
-		header: []string{"DEFINITION", "TENANT", "SCHEDULE", "HANDLER", "NEXT", "MODULE", "NOTE"},
+		header: []string{"DEFINITION~", "SCHEDULE~", "HANDLER~", "NEXT", "NOTE", "MODULE?", "TENANT?"},
 		row: func(d lessor.Definition, now time.Time) []string {
 			return []string{
-				d.JobID, tenantName(d.TenantID), scheduleText(d), d.HandlerID, until(d.NextTickAt, now),
-				text(d.ModuleID), whyNoTicks(d),
+				d.JobID, scheduleText(d), d.HandlerID, until(d.NextTickAt, now), whyNoTicks(d), text(d.ModuleID),
+				tenantName(d.TenantID),
 			}
 		},
 		pages: func([]string) (pager[lessor.Definition], error) {
@@ -120,34 +121,34 @@ the audit.`,
 	}
 }
 
-func writeDefinition(t table, d lessor.Definition, now time.Time) {
-	t.row("definition", d.JobID)
-	t.row("tenant", tenantName(d.TenantID))
-	t.row("module", text(d.ModuleID))
-	t.row("schedule", scheduleText(d))
+func writeDefinition(t *table.Table, d lessor.Definition, now time.Time) {
+	t.Row("definition", d.JobID)
+	t.Row("tenant", tenantName(d.TenantID))
+	t.Row("module", text(d.ModuleID))
+	t.Row("schedule", scheduleText(d))
 	if d.NextTickAt.IsZero() {
-		t.row("next tick", "none: "+whyNoTicks(d))
+		t.Row("next tick", "none: "+whyNoTicks(d))
 	} else {
-		t.row("next tick", fmt.Sprintf("%s (%s)", d.NextTickAt, until(d.NextTickAt, now)))
+		t.Row("next tick", fmt.Sprintf("%s (%s)", d.NextTickAt, until(d.NextTickAt, now)))
 	}
-	t.row("handler", d.HandlerID)
-	t.row("payload", string(d.Payload))
-	t.row("lock", d.LockKey)
-	t.row("priority", d.Priority.String())
-	t.row("units", fmt.Sprint(d.RequestedUnits))
-	t.row("class", d.FairnessClass)
-	t.row("timeout", secondsText(d.TimeoutSeconds))
-	t.row("attempts", fmt.Sprint(d.MaxAttempts))
-	t.row("backoff", fmt.Sprintf("%d ms to %d ms", d.Backoff.FirstMS, d.Backoff.MaxMS))
-	t.row("overlap", string(d.Overlap))
-	t.row("catch up", fmt.Sprintf("%s within %s", d.CatchUp, secondsText(d.CatchUpWindowSeconds)))
+	t.Row("handler", d.HandlerID)
+	t.Row("payload", string(d.Payload))
+	t.Row("lock", d.LockKey)
+	t.Row("priority", d.Priority.String())
+	t.Row("units", fmt.Sprint(d.RequestedUnits))
+	t.Row("class", d.FairnessClass)
+	t.Row("timeout", secondsText(d.TimeoutSeconds))
+	t.Row("attempts", fmt.Sprint(d.MaxAttempts))
+	t.Row("backoff", fmt.Sprintf("%d ms to %d ms", d.Backoff.FirstMS, d.Backoff.MaxMS))
+	t.Row("overlap", string(d.Overlap))
+	t.Row("catch up", fmt.Sprintf("%s within %s", d.CatchUp, secondsText(d.CatchUpWindowSeconds)))
 	if d.JitterSeconds > 0 {
-		t.row("jitter", "up to "+secondsText(d.JitterSeconds))
+		t.Row("jitter", "up to "+secondsText(d.JitterSeconds))
 	}
 	cooldown := secondsText(d.Circuit.CooldownSeconds)
-	t.row("circuit", fmt.Sprintf("opens after %d failures for %s", d.Circuit.Failures, cooldown))
-	t.row("created", fmt.Sprintf("%s (%s)", d.CreatedAt, ago(d.CreatedAt, now)))
-	t.row("updated", fmt.Sprintf("%s (%s)", d.UpdatedAt, ago(d.UpdatedAt, now)))
+	t.Row("circuit", fmt.Sprintf("opens after %d failures for %s", d.Circuit.Failures, cooldown))
+	t.Row("created", fmt.Sprintf("%s (%s)", d.CreatedAt, ago(d.CreatedAt, now)))
+	t.Row("updated", fmt.Sprintf("%s (%s)", d.UpdatedAt, ago(d.UpdatedAt, now)))
 }
 
 func secondsText(n int64) string { return config.FormatDuration(time.Duration(n) * time.Second) }

@@ -13,6 +13,7 @@ import (
 	"lessor"
 	"lessor/client"
 	"lessor/internal/manifest"
+	"lessor/internal/table"
 )
 
 type applyFlags struct {
@@ -160,14 +161,14 @@ func storedBy(ctx context.Context, c *client.Client, m lessor.Manifest) (map[str
 }
 
 func (a *app) showApplied(s appliedShown, before, after map[string]lessor.Definition) {
-	line := func(sign, id, note string) { a.say("%s", clean(fmt.Sprintf("%s %s%s", sign, id, note))) }
+	line := func(sign, id, note string) { a.say("%s", table.Clean(fmt.Sprintf("%s %s%s", sign, id, note))) }
 	for _, id := range s.Created {
 		line("+", id, "")
 	}
 	for _, id := range s.Changed {
 		line("~", id, "")
 		for _, d := range differences(before[id], after[id]) {
-			a.say("    %s", clean(d))
+			a.say("    %s", table.Clean(d))
 		}
 	}
 	for _, id := range s.Removed {
@@ -184,5 +185,5 @@ func (a *app) showApplied(s appliedShown, before, after map[string]lessor.Defini
 		dry = " (dry run: nothing was changed)"
 	}
 	a.say("%s: %d created, %d changed, %d unchanged, %d removed%s",
-		clean(s.ModuleID), len(s.Created), len(s.Changed), len(s.Unchanged), len(s.Removed), dry)
+		table.Clean(s.ModuleID), len(s.Created), len(s.Changed), len(s.Unchanged), len(s.Removed), dry)
 }

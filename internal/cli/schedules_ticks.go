@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) schedulesTriggerCommand() *cobra.Command {
@@ -45,9 +46,9 @@ func (a *app) schedulesNextCommand() *cobra.Command {
 	}, func(c *client.Client, ctx context.Context, id string) (next, error) {
 		ticks, err := c.NextTicks(ctx, id, count)
 		return next{ticks}, err
-	}, func(t table, n next, now time.Time) {
+	}, func(t *table.Table, n next, now time.Time) {
 		for _, at := range n.Next {
-			t.row(at.String(), until(at, now))
+			t.Row(at.String(), until(at, now))
 		}
 	})
 	return cmd
@@ -63,9 +64,9 @@ func (a *app) schedulesTicksCommand() *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "last time: RFC 3339, or -DURATION before now")
 	list[lessor.Tick]{
 		name: "ticks", cursor: camelCursor,
-		header: []string{"TICK", "OUTCOME", "REASON", "RUN"},
+		header: []string{"TICK", "OUTCOME", "RUN", "REASON~"},
 		row: func(t lessor.Tick, _ time.Time) []string {
-			return []string{t.TickAt.String(), string(t.Outcome), tickReason(t), idText(t.RunID)}
+			return []string{t.TickAt.String(), string(t.Outcome), idText(t.RunID), tickReason(t)}
 		},
 		pages: func(args []string) (pager[lessor.Tick], error) {
 			first, last, err := period(from, to, time.Now())
@@ -114,7 +115,7 @@ future. It can be repeated safely: a tick gets one job.`,
 	}, func(c *client.Client, ctx context.Context, id string) (backfilled, error) {
 		created, err := c.Backfill(ctx, id, first, last)
 		return backfilled{created}, err
-	}, func(t table, b backfilled, _ time.Time) { t.row(fmt.Sprintf("%d jobs made", b.Created)) })
+	}, func(t *table.Table, b backfilled, _ time.Time) { t.Row(fmt.Sprintf("%d jobs made", b.Created)) })
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 type (
@@ -20,7 +21,7 @@ type (
 	// call asks the server. A method expression like (*client.Client).Job is one.
 	call[Q, A any] = func(*client.Client, context.Context, Q) (A, error)
 	// render prints an answer for people.
-	render[A any] = func(t table, answer A, now time.Time)
+	render[A any] = func(t *table.Table, answer A, now time.Time)
 	// none is the question of a call that has no arguments.
 	none struct{}
 )
@@ -49,9 +50,9 @@ func display[A any](a *app, answer A, write render[A]) error {
 	if a.json {
 		return a.printJSON(answer)
 	}
-	t := newTable(a.Out)
+	t := a.table()
 	write(t, answer, time.Now())
-	return t.flush()
+	return t.Flush()
 }
 
 // noArgs decodes a command line without arguments.
@@ -87,7 +88,7 @@ func order[Q any](ask func(*client.Client, context.Context, Q) error) call[Q, ac
 
 // said prints a word as the answer to an order.
 func said(word string) render[accepted] {
-	return func(t table, _ accepted, _ time.Time) { t.row(word) }
+	return func(t *table.Table, _ accepted, _ time.Time) { t.Row(word) }
 }
 
 // each calls the server for every id, continues after a refusal, and prints each outcome. In JSON, list is the name of
@@ -110,7 +111,7 @@ func each[A any](a *app, ids []string, list, noun string, ask func(*client.Clien
 		}
 		answers = append(answers, answer)
 		if !a.json {
-			a.say("%s", clean(id+" "+outcome))
+			a.say("%s", table.Clean(id+" "+outcome))
 		}
 	}
 	if a.json {

@@ -7,6 +7,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 type submitFlags struct {
@@ -42,7 +43,7 @@ func (a *app) submitCommand() *cobra.Command {
 	completes(cmd, "priority", oneOf(priorities()...))
 	cmd.RunE = show(a, func(cmd *cobra.Command, args []string) (lessor.Submission, error) {
 		return f.submission(a, cmd, args[0])
-	}, (*client.Client).SubmitJob, func(t table, job lessor.Submitted, _ time.Time) { t.row(job.ID.String()) })
+	}, (*client.Client).SubmitJob, func(t *table.Table, job lessor.Submitted, _ time.Time) { t.Row(job.ID.String()) })
 	return cmd
 }
 

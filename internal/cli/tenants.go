@@ -9,6 +9,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) tenantsCommand() *cobra.Command {
@@ -38,15 +39,15 @@ func (a *app) bindTenants(cmd *cobra.Command) {
 	weights, units := 0, 0
 	list[lessor.Tenant]{
 		name: "tenants", cursor: camelCursor, whole: true,
-		header: []string{"TENANT", "WEIGHT", "FAIR", "HAS", "UNITS", "LEASES", "CAP", "QUEUED", "NOTE"},
+		header: []string{"TENANT", "WEIGHT", "FAIR", "HAS", "QUEUED", "LEASES", "UNITS?", "CAP?", "NOTE"},
 		row: func(t lessor.Tenant, _ time.Time) []string {
 			fair := ""
 			if wantsTurns(t) {
 				fair = percent(t.Weight, weights)
 			}
 			return []string{
-				t.TenantID.String(), fmt.Sprint(t.Weight), fair, percent(t.Units, units), fmt.Sprint(t.Units),
-				fmt.Sprint(t.Leases), capText(t.MaxConcurrency), fmt.Sprint(t.Queued), pausedText(t.Paused),
+				t.TenantID.String(), fmt.Sprint(t.Weight), fair, percent(t.Units, units), fmt.Sprint(t.Queued),
+				fmt.Sprint(t.Leases), fmt.Sprint(t.Units), capText(t.MaxConcurrency), pausedText(t.Paused),
 			}
 		},
 		pages: onePage(func(c *client.Client, ctx context.Context) ([]lessor.Tenant, error) {
@@ -100,14 +101,14 @@ func pausedText(paused bool) string {
 	return ""
 }
 
-func writeTenant(w table, t lessor.Tenant, _ time.Time) {
-	w.row("tenant", t.TenantID.String())
-	w.row("weight", fmt.Sprint(t.Weight))
-	w.row("cap", capText(t.MaxConcurrency))
-	w.row("paused", yesNo(t.Paused))
-	w.row("leases", fmt.Sprint(t.Leases))
-	w.row("units", fmt.Sprint(t.Units))
-	w.row("queued", fmt.Sprint(t.Queued))
+func writeTenant(w *table.Table, t lessor.Tenant, _ time.Time) {
+	w.Row("tenant", t.TenantID.String())
+	w.Row("weight", fmt.Sprint(t.Weight))
+	w.Row("cap", capText(t.MaxConcurrency))
+	w.Row("paused", yesNo(t.Paused))
+	w.Row("leases", fmt.Sprint(t.Leases))
+	w.Row("units", fmt.Sprint(t.Units))
+	w.Row("queued", fmt.Sprint(t.Queued))
 }
 
 func yesNo(b bool) string {
@@ -119,7 +120,7 @@ func yesNo(b bool) string {
 
 var classList = list[lessor.Class]{
 	name: "classes", cursor: camelCursor,
-	header: []string{"CLASS", "WEIGHT", "LEASES", "CAP", "QUEUED", "NOTE"},
+	header: []string{"CLASS~", "WEIGHT", "LEASES", "CAP", "QUEUED", "NOTE"},
 	row:    classRow,
 	pages: func(args []string) (pager[lessor.Class], error) {
 		id, err := parseID[lessor.TenantID]("tenant", args[0])
@@ -165,9 +166,9 @@ their end, also above a lowered cap.`,
 	}, writeTenant)
 	setClass := show(a, id, func(c *client.Client, ctx context.Context, id lessor.TenantID) (lessor.Class, error) {
 		return c.SetClass(ctx, id, f.class, f.ask(cmd))
-	}, func(t table, k lessor.Class, now time.Time) {
-		t.row(classList.header...)
-		t.row(classRow(k, now)...)
+	}, func(t *table.Table, k lessor.Class, now time.Time) {
+		t.Head(classList.header...)
+		t.Row(classRow(k, now)...)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.class != "" {

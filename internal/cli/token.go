@@ -8,6 +8,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/table"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -56,8 +57,8 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 		}
 		return token, err
 	}
-	cmd.RunE = show(a, read, create, func(t table, token client.Token, _ time.Time) {
-		t.row(token.Token)
+	cmd.RunE = show(a, read, create, func(t *table.Table, token client.Token, _ time.Time) {
+		t.Row(token.Token)
 		a.note("token %s has role %s; keep it, it is not shown again", token.ID, token.Role)
 	})
 	return cmd
@@ -66,13 +67,13 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 func (a *app) bindTokens(cmd *cobra.Command) {
 	list[client.Token]{
 		name: "tokens", cursor: camelCursor, whole: true,
-		header: []string{"TOKEN", "NAME", "ROLE", "TENANT", "AGE", "EXPIRES"},
+		header: []string{"TOKEN", "NAME~", "ROLE", "EXPIRES", "AGE", "TENANT?"},
 		row: func(k client.Token, now time.Time) []string {
 			expires := "never"
 			if !k.ExpiresAt.IsZero() {
 				expires = ago(k.ExpiresAt, now)
 			}
-			return []string{k.ID.String(), k.Name, k.Role, idText(k.TenantID), age(k.CreatedAt, now), expires}
+			return []string{k.ID.String(), k.Name, k.Role, expires, age(k.CreatedAt, now), idText(k.TenantID)}
 		},
 		pages: onePage((*client.Client).Tokens),
 	}.bind(a, cmd)

@@ -105,19 +105,19 @@ func (a *app) printTop(ctx context.Context, read topReader, every time.Duration)
 func (a *app) printSnapshot(s *top.Snapshot) error {
 	now := s.At.Time()
 	a.say("%s", s.Line())
-	t := newTable(a.Out)
+	t := a.table()
 	for _, l := range s.Leases {
-		t.row("lease", l.JobID.String(), l.WorkerID, "ends "+until(l.ExpiresAt, now))
+		t.Row("lease", l.JobID.String(), l.WorkerID, "ends "+until(l.ExpiresAt, now))
 	}
 	for i := range s.Queue {
 		j := &s.Queue[i]
-		t.row("queued", j.ID.String(), j.Type, j.Priority.String()+", since "+age(j.UpdatedAt, now))
+		t.Row("queued", j.ID.String(), j.Type, j.Priority.String()+", since "+age(j.UpdatedAt, now))
 	}
 	for i := range s.Workers {
-		t.row("worker", s.Workers[i].WorkerID, s.Workers[i].Agent, "seen "+ago(s.Workers[i].LastSeenAt, now))
+		t.Row("worker", s.Workers[i].WorkerID, s.Workers[i].Agent, "seen "+ago(s.Workers[i].LastSeenAt, now))
 	}
 	for i := range s.Alerts {
-		t.row("alert", s.Alerts[i].Subject, string(s.Alerts[i].Kind), s.Alerts[i].Message)
+		t.Row("alert", s.Alerts[i].Subject, string(s.Alerts[i].Kind), s.Alerts[i].Message)
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lessor/internal/table"
 	"lessor/node"
 )
 
@@ -23,8 +24,8 @@ func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version"}
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 	cmd.RunE = a.run(func(*cobra.Command, []string) error {
-		return display(a, readVersion(), func(t table, v version, _ time.Time) {
-			t.row(fmt.Sprintf("lessor %s (%s, %s)", v.Version, v.Go, v.Platform))
+		return display(a, readVersion(), func(t *table.Table, v version, _ time.Time) {
+			t.Row(fmt.Sprintf("lessor %s (%s, %s)", v.Version, v.Go, v.Platform))
 		})
 	})
 	return cmd

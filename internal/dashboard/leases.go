@@ -19,7 +19,6 @@ type leasesPage struct {
 // leaseRow is one lease and its time left.
 type leaseRow struct {
 	lessor.Lease
-	Type    string
 	Left    float64 // per cent of its ttl
 	LeftFor time.Duration
 	Late    bool // less than a third is left: a heartbeat is missing
@@ -49,8 +48,7 @@ func newLeaseRow(l lessor.Lease, now lessor.Instant) leaseRow {
 func (v *visit) leases() (view, error) {
 	q := v.r.URL.Query()
 	p := leasesPage{Worker: strings.TrimSpace(q.Get("worker_id")), CanRevoke: v.can(token.Revoke)}
-	ctx := v.r.Context()
-	list, next, err := v.scheduler.Leases(ctx, v.caller, p.Worker, pageSize, q.Get("cursor"))
+	list, next, err := v.scheduler.Leases(v.r.Context(), v.caller, p.Worker, pageSize, q.Get("cursor"))
 	if err != nil {
 		return view{}, err
 	}
@@ -58,9 +56,6 @@ func (v *visit) leases() (view, error) {
 	verdicts, now := v.verdicts(), lessor.At(time.Now())
 	for _, l := range list {
 		row := newLeaseRow(l, now)
-		if job, err := v.scheduler.Job(ctx, v.caller, l.JobID); err == nil {
-			row.Type = job.Type
-		}
 		if verdict, ok := verdicts[l.JobID]; ok {
 			row.Verdict = string(verdict)
 		}

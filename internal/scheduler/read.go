@@ -181,7 +181,9 @@ func (s *Scheduler) Leases(
 	page, next, err := pageOf(ctx, s, "list leases", limit, cursor, func(v View) ([]lease, error) {
 		list, err := v.LeaseList(ctx, q)
 		return each(list, func(l ListedLease) lease {
-			return lease{rules.ShowLease(l.Held, v.Now(), servingOf(v)), l.Place}
+			shown := rules.ShowLease(l.Held, v.Now(), servingOf(v))
+			shown.Type = l.Type
+			return lease{shown, l.Place}
 		}), err
 	})
 	return each(page, func(l lease) lessor.Lease { return l.Lease }), next, err

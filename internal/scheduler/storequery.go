@@ -130,6 +130,7 @@ type LeasePlace struct{ A, B int64 }
 // ListedLease is a live lease in a list.
 type ListedLease struct {
 	*rules.Held
+	Type  string // of its job
 	Place LeasePlace
 }
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"lessor"
+	"lessor/internal/table"
 )
 
 // row is one line of a tab.
@@ -18,10 +18,10 @@ type row struct {
 }
 
 var headers = [tabs][]string{
-	leasesTab:  {"LEFT", "", "JOB", "WORKER", "UNITS", "HELD", "BEAT"},
-	queueTab:   {"JOB", "TYPE", "PRIORITY", "UNITS", "ATTEMPT", "WAITS", "TENANT"},
-	workersTab: {"WORKER", "SEEN", "LEASES", "UNITS", "TYPES", "AGENT"},
-	alertsTab:  {"KIND", "SUBJECT", "RAISED", "MESSAGE"},
+	leasesTab:  {"LEFT", "", "JOB", "TYPE~", "WORKER~", "BEAT?", "HELD?", "UNITS?"},
+	queueTab:   {"JOB", "TYPE~", "PRIORITY", "WAITS", "ATTEMPT?", "UNITS?", "TENANT?"},
+	workersTab: {"WORKER~", "SEEN", "LEASES", "UNITS", "TYPES~", "AGENT?"},
+	alertsTab:  {"KIND", "SUBJECT~", "RAISED", "MESSAGE~"},
 }
 
 // rows returns the rows of the open tab that match the filter.
@@ -43,14 +43,14 @@ func (m Model) rows() (rows []row) {
 	case alertsTab:
 		for i := range s.Alerts {
 			a := &s.Alerts[i]
-			cells := []string{string(a.Kind), a.Subject, span(s.At.Sub(a.RaisedAt)), a.Message}
+			cells := []string{string(a.Kind), a.Subject, table.Span(s.At.Sub(a.RaisedAt)), a.Message}
 			rows = append(rows, row{key: a.ID.String(), cells: cells, urgent: true})
 		}
 	}
 	matching := rows[:0]
 	for _, r := range rows {
 		for i := range r.cells {
-			r.cells[i] = clean(r.cells[i])
+			r.cells[i] = table.Clean(r.cells[i])
 		}
 		if strings.Contains(strings.ToLower(strings.Join(r.cells, " ")), strings.ToLower(m.filter)) {
 			matching = append(matching, r)
@@ -65,8 +65,8 @@ func leaseRow(l *lessor.Lease, now lessor.Instant) row {
 	return row{
 		key: l.ID.String(), job: &l.JobID, urgent: left < ttl/5,
 		cells: []string{
-			span(left), bar(float64(left)/max(float64(ttl), 1), 10), l.JobID.String(), l.WorkerID,
-			fmt.Sprint(l.CapacityUnits), span(now.Sub(l.IssuedAt)), beat(l, now),
+			table.Span(left), bar(float64(left)/max(float64(ttl), 1), 10), l.JobID.String(), l.Type, l.WorkerID,
+			beat(l, now), table.Span(now.Sub(l.IssuedAt)), fmt.Sprint(l.CapacityUnits),
 		},
 	}
 }
@@ -75,7 +75,7 @@ func beat(l *lessor.Lease, now lessor.Instant) string {
 	if l.LastHeartbeat == 0 {
 		return "none"
 	}
-	return span(now.Sub(l.LastHeartbeat))
+	return table.Span(now.Sub(l.LastHeartbeat))
 }
 
 func jobRow(j *lessor.Job, now lessor.Instant) row {
@@ -84,8 +84,8 @@ func jobRow(j *lessor.Job, now lessor.Instant) row {
 		tenant = j.TenantID.String()
 	}
 	return row{key: j.ID.String(), job: &j.ID, cells: []string{
-		j.ID.String(), j.Type, j.Priority.String(), fmt.Sprint(j.RequestedUnits),
-		fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), span(now.Sub(j.UpdatedAt)), tenant,
+		j.ID.String(), j.Type, j.Priority.String(), table.Span(now.Sub(j.UpdatedAt)),
+		fmt.Sprintf("%d/%d", j.Attempt, j.MaxAttempts), fmt.Sprint(j.RequestedUnits), tenant,
 	}}
 }
 
@@ -95,7 +95,7 @@ func workerRow(w *lessor.Worker, now lessor.Instant) row {
 		types = "all"
 	}
 	return row{key: w.WorkerID, cells: []string{
-		w.WorkerID, span(now.Sub(w.LastSeenAt)), fmt.Sprint(w.Leases), fmt.Sprint(w.Units), types, w.Agent,
+		w.WorkerID, table.Span(now.Sub(w.LastSeenAt)), fmt.Sprint(w.Leases), fmt.Sprint(w.Units), types, w.Agent,
 	}}
 }
 
@@ -103,27 +103,4 @@ func workerRow(w *lessor.Worker, now lessor.Instant) row {
 func bar(share float64, width int) string {
 	full := int(min(max(share, 0), 1)*float64(width) + 0.5)
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
-}
-
-// span shows a duration in its largest unit.
-func span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// clean replaces control characters in text from jobs and workers, which could otherwise rewrite the reader's terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '·'
-	}, s)
 }

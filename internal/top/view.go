@@ -6,6 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+
+	"lessor/internal/table"
 )
 
 var (
@@ -82,23 +84,19 @@ func (m Model) table() []string {
 	rows := m.rows()
 	first := max(0, min(m.cursor-m.page()/2, len(rows)-m.page()))
 	visible := rows[first:min(len(rows), first+m.page())]
-	widths := make([]int, len(headers[m.tab]))
-	for i, h := range headers[m.tab] {
-		widths[i] = lipgloss.Width(h)
-		for _, r := range visible {
-			widths[i] = max(widths[i], lipgloss.Width(r.cells[i]))
-		}
-	}
-	lines := []string{faint.Render(aligned(headers[m.tab], widths))}
+	cells := make([][]string, len(visible))
 	for i, r := range visible {
-		line := aligned(r.cells, widths)
+		cells[i] = r.cells
+	}
+	lines := table.Lines(headers[m.tab], cells, m.width)
+	lines[0] = faint.Render(lines[0])
+	for i, r := range visible {
 		switch {
 		case first+i == m.cursor:
-			line = selected.Render(line)
+			lines[i+1] = selected.Render(lines[i+1])
 		case r.urgent:
-			line = urgent.Render(line)
+			lines[i+1] = urgent.Render(lines[i+1])
 		}
-		lines = append(lines, line)
 	}
 	if len(rows) == 0 {
 		lines = append(lines, faint.Render(m.none()))
@@ -116,14 +114,6 @@ func (m Model) none() string {
 	}[m.tab]
 }
 
-func aligned(cells []string, widths []int) string {
-	var b strings.Builder
-	for i, c := range cells {
-		b.WriteString(c + strings.Repeat(" ", widths[i]-lipgloss.Width(c)+2))
-	}
-	return strings.TrimRight(b.String(), " ")
-}
-
 // job returns the fields of the inspected job that are set.
 func (m Model) job() []string {
 	j := m.shown
@@ -137,7 +127,8 @@ func (m Model) job() []string {
 	if j.Progress != nil {
 		progress = fmt.Sprintf("%s %.0f %%", bar(*j.Progress, 20), *j.Progress*100)
 	}
-	var lines []string
+	var drawn strings.Builder
+	t := table.New(&drawn, 0)
 	for _, f := range [][2]string{
 		{"job", j.ID.String()},
 		{"type", j.Type},
@@ -154,10 +145,11 @@ func (m Model) job() []string {
 		{"tags", strings.Join(j.Tags, ", ")},
 	} {
 		if f[1] != "" && f[1] != "null" { // null is a payload or result that is not set
-			lines = append(lines, bold.Render(fmt.Sprintf("%-9s", f[0]))+" "+clean(f[1]))
+			t.Row(f[:]...)
 		}
 	}
-	return lines
+	_ = t.Flush() // a string accepts everything
+	return strings.Split(drawn.String(), "\n")
 }
 
 func (m Model) footer() string {
@@ -167,9 +159,9 @@ func (m Model) footer() string {
 	case m.typing:
 		return "filter: " + m.filter + "█   enter keeps it, esc clears it"
 	case m.notice != "":
-		return clean(m.notice)
+		return table.Clean(m.notice)
 	case m.err != nil:
-		return urgent.Render(clean(m.err.Error()))
+		return urgent.Render(table.Clean(m.err.Error()))
 	case m.shown != nil:
 		return faint.Render("esc back")
 	}

@@ -30,7 +30,7 @@ var (
 		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id" +
 		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l" +
 		" order by l.issued_at, l.seq")
-	listLeases = wire.SQL("select " + leaseColumns + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint)" +
+	listLeases = wire.SQL("select " + row.Columns(listedRow) + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint)" +
 		" and ($3::text = '' or worker = $3)" +
 		" and ($4::uuid is null or tenant = $4) and ($5::uuid is null or token = $5)" +
 		" order by issued_at desc, seq desc limit $6::bigint")
@@ -197,6 +197,7 @@ func (v *view) LeaseList(_ context.Context, q scheduler.LeaseQuery) (list []sche
 // listedRow is a lease with its place in a list: leases are listed by when they were granted, and those of one instant
 // by the seqs of their jobs.
 func listedRow(c *row.Codec, l *scheduler.ListedLease) {
+	row.Text(c, "(select type from lane where lane.id = lease.lane)", &l.Type)
 	l.Held = &rules.Held{}
 	leaseRow(c, l.Held)
 	l.Place = scheduler.LeasePlace{A: int64(l.Held.IssuedAt), B: l.Held.Turn.Seq}
@@ -210,7 +211,7 @@ func grantedBefore(after *scheduler.LeasePlace) (at, seq []byte) {
 	return wire.Int8(after.A), wire.Int8(after.B)
 }
 
-var listLocks = variants("select "+leaseColumns+" from lease where lock_key is not null"+
+var listLocks = variants("select "+row.Columns(listedRow)+" from lease where lock_key is not null"+
 	" and (issued_at, seq) < ($2::bigint, $3::bigint)", " order by issued_at desc, seq desc limit $4::bigint",
 	filter{"tenant = ", "uuid"})
 

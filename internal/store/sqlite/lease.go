@@ -19,6 +19,7 @@ var (
 	beatColumns     = row.Columns(beatRow)
 	leaseColumns    = row.Of("lease", grantColumns) + ", " + row.Of("beat", beatColumns)
 	selectLease     = "select " + leaseColumns + " from " + leaseTables
+	listedLease     = "select (select type from lane where lane.id = lease.lane), " + leaseColumns + " from " + leaseTables
 	workspaceLeases = selectLease + " where workspace_id = ?"
 )
 
@@ -169,9 +170,10 @@ func (v *view) leasePage(w *where, tenant *lessor.TenantID, limit int) (list []s
 	if tenant != nil {
 		w.and("+tenant = ?", func(a *args) { a.ID(tenant.UUID) })
 	}
-	err = query(v.conn, w.page(selectLease, "lease.n desc"), w.bind(limit), func(r *result) error {
+	err = query(v.conn, w.page(listedLease, "lease.n desc"), w.bind(limit), func(r *result) error {
+		kind := r.Text()
 		h := readLease(r)
-		list = append(list, scheduler.ListedLease{Held: &h.Held, Place: scheduler.LeasePlace{B: h.n}})
+		list = append(list, scheduler.ListedLease{Held: &h.Held, Type: kind, Place: scheduler.LeasePlace{B: h.n}})
 		return nil
 	})
 	return list, err

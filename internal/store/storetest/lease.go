@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"lessor"
@@ -142,7 +144,7 @@ func endIsRemembered(b *bed) {
 func leaseList(b *bed) {
 	var all []*rules.Held // newest first
 	for i := range 7 {
-		s := b.queued(func(s *rules.Spec) { s.Lane.Tenant = tenant(byte(i % 2)) })
+		s := b.queued(func(s *rules.Spec) { s.Lane.Tenant, s.Lane.Type = tenant(byte(i%2)), fmt.Sprint("type-", i%3+1) })
 		token := func(h *rules.Held) { h.Token = lessor.TokenID{UUID: lessor.UUID{15: byte(i % 3)}} } // 0 = none
 		all = append([]*rules.Held{b.grant(s, []string{"w1", "w2", "w3"}[i%3], token)}, all...)
 	}
@@ -172,6 +174,9 @@ func leaseList(b *bed) {
 			for q.Limit = 2; ; {
 				page, err := v.LeaseList(b.Context(), q)
 				got = append(got, heldOf(page)...)
+				for _, l := range page {
+					b.same("type", "w"+strings.TrimPrefix(l.Type, "type-"), l.Worker)
+				}
 				if err != nil || len(page) < q.Limit {
 					return err
 				}

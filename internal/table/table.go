@@ -1,0 +1,226 @@
+// Package table prints rows for people: aligned, fitted to the width of a terminal, and free of control characters.
+//
+// The command and its live view use it. It knows nothing of jobs.
+package table
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
+)
+
+const (
+	gap     = 2  // spaces between columns
+	legible = 16 // a column is left out rather than that another is cut below this
+	least   = 6  // no column is cut below this
+)
+
+// Table collects rows and prints them aligned.
+type Table struct {
+	out    io.Writer
+	width  int
+	above  []string // lines above a list
+	head   []string
+	begun  bool  // the head was printed
+	chosen []int // the columns of the list
+	rows   [][]string
+}
+
+// New returns a table that prints to out. A list fits into width characters; 0 is unlimited.
+func New(out io.Writer, width int) *Table { return &Table{out: out, width: width} }
+
+// Head begins a list with these columns, below the rows so far. If the list is too wide, it leaves out the columns that
+// are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~".
+func (t *Table) Head(names ...string) { t.above, t.rows, t.head = align(t.rows, nil), nil, names }
+
+// Row adds a row. An empty cell is shown as "-". Outside a list, the lines of the last cell stand below each other.
+func (t *Table) Row(cells ...string) {
+	if last := len(cells) - 1; t.head == nil && strings.Contains(cells[last], "\n") {
+		lines := strings.Split(strings.TrimRight(strings.ReplaceAll(cells[last], "\r\n", "\n"), "\n"), "\n")
+		t.Row(append(slices.Clone(cells[:last]), lines[0])...)
+		for _, line := range lines[1:] {
+			t.rows = append(t.rows, append(make([]string, last), Clean(line)))
+		}
+		return
+	}
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		if row[i] = Clean(c); c == "" {
+			row[i] = "-"
+		}
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Flush prints the rows, or "none" for a list without any. Rows that are added later continue the list with the same
+// columns.
+func (t *Table) Flush() error {
+	var lines []string
+	switch {
+	case t.head == nil:
+		lines = align(t.rows, nil)
+	case t.begun:
+		lines = fit(t.head, t.rows, t.chosen, t.width)[1:]
+	case len(t.rows) == 0:
+		lines = append(t.above, "none")
+	default:
+		t.chosen, t.begun = choose(t.head, t.rows, t.width), true
+		lines = append(t.above, fit(t.head, t.rows, t.chosen, t.width)...)
+	}
+	t.rows = nil
+	for _, line := range lines {
+		if _, err := io.WriteString(t.out, line+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lines returns the head and the rows of a list that fits into width characters. The cells must be clean.
+func Lines(head []string, rows [][]string, width int) []string {
+	return fit(head, rows, choose(head, rows, width), width)
+}
+
+// choose returns the columns that fit into width.
+func choose(head []string, rows [][]string, width int) (columns []int) {
+	for i := range head {
+		columns = append(columns, i)
+	}
+	fits := func() bool {
+		need := -gap
+		for _, i := range columns {
+			w := widthOf(head, rows, i)
+			if strings.HasSuffix(head[i], "~") {
+				w = min(w, legible)
+			}
+			need += w + gap
+		}
+		return width <= 0 || need <= width
+	}
+	if !fits() {
+		columns = slices.DeleteFunc(columns, func(i int) bool {
+			return len(rows) > 0 && !slices.ContainsFunc(rows, func(r []string) bool { return r[i] != "-" })
+		})
+	}
+	for n := len(columns) - 1; n >= 0 && !fits(); n-- {
+		if strings.HasSuffix(head[columns[n]], "?") {
+			columns = slices.Delete(columns, n, n+1)
+		}
+	}
+	return columns
+}
+
+// fit returns the lines of a list, with cells cut so that they fit into width.
+func fit(head []string, rows [][]string, columns []int, width int) []string {
+	widths, excess := make([]int, len(columns)), -gap-width
+	for n, i := range columns {
+		widths[n] = widthOf(head, rows, i)
+		excess += widths[n] + gap
+	}
+	for ; width > 0 && excess > 0; excess-- {
+		widest := -1
+		for n, i := range columns {
+			if strings.HasSuffix(head[i], "~") && (widest < 0 || widths[n] > widths[widest]) {
+				widest = n
+			}
+		}
+		if widest < 0 || widths[widest] <= least {
+			break
+		}
+		widths[widest]--
+	}
+	shown := make([][]string, 0, len(rows)+1)
+	for _, row := range append([][]string{titles(head)}, rows...) {
+		cells := make([]string, len(columns))
+		for n, i := range columns {
+			cells[n] = cut(row[i], widths[n])
+		}
+		shown = append(shown, cells)
+	}
+	return align(shown, widths)
+}
+
+func titles(head []string) []string {
+	names := make([]string, len(head))
+	for i, name := range head {
+		names[i] = strings.TrimRight(name, "?~")
+	}
+	return names
+}
+
+func widthOf(head []string, rows [][]string, i int) int {
+	w := len(strings.TrimRight(head[i], "?~"))
+	for _, r := range rows {
+		w = max(w, lipgloss.Width(r[i]))
+	}
+	return w
+}
+
+// align pads the cells of each column to the same width, except the last of a row. Nil widths are measured: rows of
+// one cell do not count.
+func align(rows [][]string, widths []int) []string {
+	if widths == nil {
+		for _, row := range rows {
+			for i, cell := range row[:len(row)-1] {
+				if i == len(widths) {
+					widths = append(widths, 0)
+				}
+				widths[i] = max(widths[i], lipgloss.Width(cell))
+			}
+		}
+	}
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		var b strings.Builder
+		for i, cell := range row[:len(row)-1] {
+			b.WriteString(cell + strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+gap))
+		}
+		lines[n] = b.String() + row[len(row)-1]
+	}
+	return lines
+}
+
+// cut shortens s to width characters; an ellipsis stands for the rest.
+func cut(s string, width int) string {
+	if lipgloss.Width(s) <= width {
+		return s
+	}
+	used := 0
+	for i, r := range s {
+		if used += lipgloss.Width(string(r)); used >= width {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// Clean escapes control characters in text from jobs and workers, which could otherwise rewrite the reader's terminal.
+func Clean(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+// Span shows a duration in its largest unit.
+func Span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

@@ -1,0 +1,141 @@
+package table
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/google/go-cmp/cmp"
+)
+
+const id = "0196a1b2-0000-7000-8000-00000000000a"
+
+func printed(t *testing.T, width int, fill func(*Table)) string {
+	t.Helper()
+	var out bytes.Buffer
+	table := New(&out, width)
+	fill(table)
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestListFitsTheTerminal(t *testing.T) {
+	fill := func(t *Table) {
+		t.Head("JOB", "TYPE~", "STATE", "AGE?", "TENANT?", "NOTE~")
+		t.Row(id, "mail", "failed", "3s", "", "dial tcp 10.0.0.1:25: connection refused")
+		t.Row(id, "mail", "queued", "12h", id, "")
+	}
+	for _, tt := range []struct {
+		width int
+		want  string
+	}{
+		{0, `
+JOB                                   TYPE  STATE   AGE  TENANT                                NOTE
+` + id + `  mail  failed  3s   -                                     dial tcp 10.0.0.1:25: connection refused
+` + id + `  mail  queued  12h  ` + id + `  -
+`},
+		{80, `
+JOB                                   TYPE  STATE   AGE  NOTE
+` + id + `  mail  failed  3s   dial tcp 10.0.0.1:25: …
+` + id + `  mail  queued  12h  -
+`},
+		{70, `
+JOB                                   TYPE  STATE   NOTE
+` + id + `  mail  failed  dial tcp 10.0.0.1…
+` + id + `  mail  queued  -
+`},
+	} {
+		got := printed(t, tt.width, fill)
+		if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
+			t.Errorf("at %d columns (-want +got):\n%s", tt.width, diff)
+		}
+		for line := range strings.Lines(got) {
+			if w := lipgloss.Width(strings.TrimSuffix(line, "\n")); tt.width > 0 && w > tt.width {
+				t.Errorf("a line of %d at %d columns: %s", w, tt.width, line)
+			}
+		}
+	}
+}
+
+func TestEmptyColumnsGoFirst(t *testing.T) {
+	got := printed(t, 52, func(t *Table) {
+		t.Head("JOB", "NOTE~", "TYPE?", "STATE")
+		t.Row(id, "", "mail", "queued")
+	})
+	if want := "JOB                                   TYPE  STATE\n" + id + "  mail  queued\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestPagesOfAListHaveTheSameColumns(t *testing.T) {
+	got := printed(t, 60, func(table *Table) {
+		table.Head("JOB", "TYPE?", "STATE")
+		table.Row(id, "a-very-long-type", "queued")
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		table.Row(id, "mail", "queued")
+	})
+	if strings.Contains(got, "mail") || strings.Count(got, "JOB") != 1 {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestListWithoutRowsSaysSo(t *testing.T) {
+	got := printed(t, 80, func(t *Table) {
+		t.Row("node is ready")
+		t.Head("JOB")
+	})
+	if got != "node is ready\nnone\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLinesOfAValueStandBelowEachOther(t *testing.T) {
+	got := printed(t, 80, func(t *Table) {
+		t.Row("error", "boom\r\n  at \x1b[2Jmain.go:3\n")
+		t.Row("attempts", "2")
+		t.Row("one cell")
+	})
+	want := "error     boom\n            at \\x1b[2Jmain.go:3\nattempts  2\none cell\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestWideCharactersCountAsTwo(t *testing.T) {
+	got := printed(t, 12, func(t *Table) {
+		t.Head("NAME~", "N")
+		t.Row("漢字漢字漢字", "1")
+	})
+	if want := "NAME       N\n漢字漢字…  1\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestSpansShowTheLargestUnit(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0ms", 999 * time.Millisecond: "999ms", time.Second: "1s", 119 * time.Second: "119s",
+		2 * time.Minute: "2m", 119 * time.Minute: "119m", 2 * time.Hour: "2h", 47 * time.Hour: "47h",
+		48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("Span(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestCleanLeavesNothingThatATerminalObeys(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": "plain", "grün ✓": "grün ✓", "a\x1b[2Jb": `a\x1b[2Jb`, "a\nb": `a\nb`, "a\tb": `a\tb`,
+		"\u202eevil": `\u202eevil`, "\xff": `\xff`,
+	} {
+		if got := Clean(in); got != want {
+			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
