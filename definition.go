@@ -49,7 +49,8 @@ type DefinitionBackoff struct {
 }
 
 // Envelope is the body of a definition. JobID, TenantID, Schedule, HandlerID and LockKey are required; what else is nil
-// takes its default. TenantID may be left out if the caller's token or the manifest names it.
+// takes its default. TenantID may be left out if the caller's token or the manifest names it. If both are set,
+// TimeoutSeconds takes precedence over MaxRuntimeSeconds, which may be longer.
 type Envelope struct {
 	JobID                *string               `json:"jobId"`
 	TenantID             *string               `json:"tenantId,omitempty"`
@@ -58,6 +59,7 @@ type Envelope struct {
 	LockKey              *string               `json:"lockKey"`
 	MaxAttempts          *int64                `json:"maxAttempts,omitempty"`
 	TimeoutSeconds       *int64                `json:"timeoutSeconds,omitempty"`
+	MaxRuntimeSeconds    *int64                `json:"maxRuntimeSeconds,omitempty"`
 	FairnessClass        *string               `json:"fairnessClass,omitempty"`
 	IsEnabled            *bool                 `json:"isEnabled,omitempty"`
 	Payload              json.RawMessage       `json:"payload,omitempty"`
@@ -70,6 +72,14 @@ type Envelope struct {
 	JitterSeconds        *int64                `json:"jitterSeconds,omitempty"`
 	Circuit              *CircuitAsk           `json:"circuit,omitempty"`
 	Backoff              *DefinitionBackoffAsk `json:"backoff,omitempty"`
+	Paused               *bool                 `json:"paused,omitempty"` // nil = as it was
+
+	// The rest of a Definition, so that one can be read, edited and sent back. ModuleID must be the definition's own;
+	// the server ignores the others.
+	ModuleID   *string `json:"moduleId,omitempty"`
+	NextTickAt *string `json:"nextTickAt,omitempty"`
+	CreatedAt  *string `json:"createdAt,omitempty"`
+	UpdatedAt  *string `json:"updatedAt,omitempty"`
 }
 
 // ScheduleAsk is the schedule of an Envelope.
@@ -91,7 +101,8 @@ type DefinitionBackoffAsk struct {
 	MaxMS   *int64 `json:"maxMs,omitempty"`
 }
 
-// Definition is a definition as callers see it: its envelope with defaults applied, and how it stands.
+// Definition is a definition as callers see it: its envelope with defaults applied, and how it stands. TimeoutSeconds is
+// null if MaxRuntimeSeconds is more than it allows.
 type Definition struct {
 	JobID                string            `json:"jobId"`
 	TenantID             TenantID          `json:"tenantId"`
@@ -99,7 +110,8 @@ type Definition struct {
 	HandlerID            string            `json:"handlerId"`
 	LockKey              string            `json:"lockKey"`
 	MaxAttempts          int               `json:"maxAttempts"`
-	TimeoutSeconds       int64             `json:"timeoutSeconds"`
+	TimeoutSeconds       *int64            `json:"timeoutSeconds"`
+	MaxRuntimeSeconds    int64             `json:"maxRuntimeSeconds"`
 	FairnessClass        string            `json:"fairnessClass"`
 	IsEnabled            bool              `json:"isEnabled"`
 	Payload              json.RawMessage   `json:"payload"`
@@ -117,6 +129,7 @@ type Definition struct {
 	NextTickAt           Instant           `json:"nextTickAt"`
 	CreatedAt            Instant           `json:"createdAt"`
 	UpdatedAt            Instant           `json:"updatedAt"`
+	ETag                 string            `json:"-"` // set by the client: the version, for client.WithIfMatch
 }
 
 // DefinitionFilter selects definitions for a list. Zero fields do not filter.

@@ -26,6 +26,7 @@ const (
 	CodeRouteNotFound      Code = "route_not_found"
 	CodeMethodNotAllowed   Code = "method_not_allowed"
 	CodeConflict           Code = "conflict"
+	CodePreconditionFailed Code = "precondition_failed"
 	CodePayloadTooLarge    Code = "payload_too_large"
 	CodeRateLimited        Code = "rate_limited"
 	CodeUnavailable        Code = "unavailable"
@@ -65,6 +66,7 @@ var (
 	ErrRunNotFound        = &Error{Code: CodeRunNotFound, Detail: "no such run"}
 	ErrErrorNotFound      = &Error{Code: CodeErrorNotFound, Detail: "no such error"}
 	ErrConflict           = &Error{Code: CodeConflict}
+	ErrPreconditionFailed = &Error{Code: CodePreconditionFailed}
 	ErrUnavailable        = &Error{Code: CodeUnavailable}
 	ErrRateLimited        = &Error{Code: CodeRateLimited}
 	ErrForbidden          = &Error{Code: CodeForbidden}

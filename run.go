@@ -5,6 +5,7 @@ type RunStatus string
 
 // The statuses of a run.
 const (
+	RunQueued      RunStatus = "QUEUED"
 	RunClaimed     RunStatus = "CLAIMED"
 	RunRunning     RunStatus = "RUNNING"
 	RunSuccess     RunStatus = "SUCCESS"
@@ -15,11 +16,12 @@ const (
 
 // RunStatuses lists every status in the order of a run's life.
 func RunStatuses() []RunStatus {
-	return []RunStatus{RunClaimed, RunRunning, RunRetrying, RunSuccess, RunFailed, RunCircuitOpen}
+	return []RunStatus{RunQueued, RunClaimed, RunRunning, RunRetrying, RunSuccess, RunFailed, RunCircuitOpen}
 }
 
-// Run is the audit record of a job from its first claim, or of a tick under an open circuit. JobID is the definition's;
-// a plain job's is its own id.
+// Run is the audit record of a job, or of a tick under an open circuit. JobID is the definition's; a plain job's is its
+// own id. Before its first claim only a definition's job has a run, without StartedAt; lists have it only under
+// RunQueued.
 type Run struct {
 	RunID        JobID     `json:"runId"`
 	JobID        string    `json:"jobId"`

@@ -18,6 +18,7 @@ type Tenant struct {
 	Leases         int      `json:"leases"`
 	Units          int      `json:"units"`
 	Queued         int      `json:"queued"`
+	ETag           string   `json:"-"` // set by the client: the version of the settings, for client.WithIfMatch
 }
 
 // Class is a fairness class of a tenant.
@@ -29,6 +30,7 @@ type Class struct {
 	Paused         bool     `json:"paused"`
 	Leases         int      `json:"leases"`
 	Queued         int      `json:"queued"`
+	ETag           string   `json:"-"` // as Tenant has it
 }
 
 // Handler is a handler id and the JSON Schema that its payloads must meet.

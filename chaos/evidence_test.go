@@ -132,7 +132,7 @@ func TestEvidenceC(t *testing.T) {
 	if _, err := c.Apply(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	run, err := c.Trigger(t.Context(), "tick.once")
+	run, err := c.Trigger(t.Context(), "tick.once", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

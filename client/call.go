@@ -140,6 +140,14 @@ func (c *Client) try(ctx context.Context, base string, k call, body []byte, into
 	if err := json.Unmarshal(data, into); err != nil {
 		return 0, fmt.Errorf("decode answer of %s to %s %s: %w", base, k.method, k.path, err)
 	}
+	switch v := into.(type) {
+	case *lessor.Definition:
+		v.ETag = resp.Header.Get("ETag")
+	case *lessor.Tenant:
+		v.ETag = resp.Header.Get("ETag")
+	case *lessor.Class:
+		v.ETag = resp.Header.Get("ETag")
+	}
 	return resp.StatusCode, nil
 }
 
@@ -167,8 +175,10 @@ func (c *Client) send(
 	if c.token != "" && (c.tokenServer == "" || c.tokenServer == base) {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	if tp := traceparent(ctx); tp != "" {
-		req.Header.Set("Traceparent", tp)
+	for name, key := range headers {
+		if v, _ := ctx.Value(key).(string); v != "" {
+			req.Header.Set(name, v)
+		}
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -181,7 +191,13 @@ func (c *Client) send(
 	return resp, nil
 }
 
-type traceparentKey struct{}
+type (
+	traceparentKey struct{}
+	ifMatchKey     struct{}
+)
+
+// headers are the headers whose values come with the context of a call.
+var headers = map[string]any{"Traceparent": traceparentKey{}, "If-Match": ifMatchKey{}}
 
 // WithTraceparent returns a context whose calls carry the W3C trace context header traceparent. The server continues
 // that trace and stores its id with the jobs that the calls submit.
@@ -189,7 +205,8 @@ func WithTraceparent(ctx context.Context, traceparent string) context.Context {
 	return context.WithValue(ctx, traceparentKey{}, traceparent)
 }
 
-func traceparent(ctx context.Context) string {
-	s, _ := ctx.Value(traceparentKey{}).(string)
-	return s
+// WithIfMatch returns a context whose calls change a definition, a tenant or a class only if it still has the ETag that
+// an earlier answer had. Otherwise they fail with lessor.ErrPreconditionFailed and change nothing.
+func WithIfMatch(ctx context.Context, etag string) context.Context {
+	return context.WithValue(ctx, ifMatchKey{}, etag)
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -70,11 +71,16 @@ func (c *Client) ResetCircuit(ctx context.Context, id string) (lessor.Definition
 	return send[lessor.Definition](ctx, c, http.MethodPost, definitionPath(id, "/circuit/reset"), nil)
 }
 
-// Trigger creates a job of a definition now, even if it is paused, and returns its id.
-func (c *Client) Trigger(ctx context.Context, id string) (lessor.JobID, error) {
+// Trigger creates a job of a definition now, even if it is paused, and returns its id. A payload that is not nil
+// replaces the definition's.
+func (c *Client) Trigger(ctx context.Context, id string, payload json.RawMessage) (lessor.JobID, error) {
+	body := map[string]json.RawMessage{}
+	if payload != nil {
+		body["payload"] = payload
+	}
 	answer, err := send[struct {
 		RunID lessor.JobID `json:"runId"`
-	}](ctx, c, http.MethodPost, definitionPath(id, "/trigger"), nil)
+	}](ctx, c, http.MethodPost, definitionPath(id, "/trigger"), body)
 	return answer.RunID, err
 }
 

@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -64,7 +66,7 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 		},
 		"POST " + job + "/trigger {}": func(ctx context.Context, c *Client) error {
 			_,
-				err := c.Trigger(ctx, id)
+				err := c.Trigger(ctx, id, nil)
 			return err
 		},
 		"POST " + job + `/backfill {"from":"2026-02-06T20:15:00.000Z","to":"2026-02-06T20:16:00.000Z"}`: func(ctx context.Context, c *Client) error {
@@ -225,7 +227,35 @@ func TestListOfTheKernelThatIsNoneIsAnError(t *testing.T) {
 
 func TestRefusalsOfTheKernelCompare(t *testing.T) {
 	s := serve(t, say(http.StatusNotFound, `{"code":"definition_not_found","detail":"no such definition"}`))
-	if _, err := connect(t, s.URL).Trigger(t.Context(), "x"); !errors.Is(err, lessor.ErrDefinitionNotFound) {
+	if _, err := connect(t, s.URL).Trigger(t.Context(), "x", nil); !errors.Is(err, lessor.ErrDefinitionNotFound) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestIfMatchChangesOnlyWhatWasRead: the ETag of an answer goes back with the change.
+func TestIfMatchChangesOnlyWhatWasRead(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("If-Match"); r.Method != http.MethodGet && got != `"v1"` {
+			w.WriteHeader(http.StatusPreconditionFailed)
+			_, _ = fmt.Fprintf(w, `{"code":"precondition_failed","detail":"it is not %s"}`, got)
+			return
+		}
+		w.Header().Set("ETag", `"v1"`)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer s.Close()
+	c, ctx := connect(t, s.URL), t.Context()
+	d, err := c.Definition(ctx, "nightly")
+	tenant, err2 := c.Tenant(ctx, lessor.TenantID{})
+	class, err3 := c.Class(ctx, lessor.TenantID{}, "batch")
+	if err := errors.Join(err, err2, err3); err != nil || d.ETag != `"v1"` || tenant.ETag != d.ETag ||
+		class.ETag != d.ETag {
+		t.Fatalf("ETags %s %s %s, %v", d.ETag, tenant.ETag, class.ETag, err)
+	}
+	if err := c.DeleteDefinition(WithIfMatch(ctx, d.ETag), "nightly"); err != nil {
+		t.Error(err)
+	}
+	if err := c.DeleteDefinition(WithIfMatch(ctx, "old"), "nightly"); !errors.Is(err, lessor.ErrPreconditionFailed) {
+		t.Errorf("another version: %v", err)
 	}
 }

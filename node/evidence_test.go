@@ -59,7 +59,7 @@ func TestEvidenceA(t *testing.T) {
 			t.Fatalf("applied: %+v, %v", a, err)
 		}
 		d, err := c.Definition(t.Context(), "ledger.nightly")
-		if err != nil || d.MaxAttempts != 5 || d.TimeoutSeconds != 300 || d.FairnessClass != "default" ||
+		if err != nil || d.MaxAttempts != 5 || d.MaxRuntimeSeconds != 300 || d.FairnessClass != "default" ||
 			!d.IsEnabled || d.Timezone != "UTC" ||
 			d.Overlap != lessor.OverlapSkip || d.CatchUp != lessor.CatchUpLatest || d.Circuit.Failures != 5 ||
 			d.Circuit.CooldownSeconds != 300 {
@@ -133,7 +133,7 @@ func TestEvidenceE(t *testing.T) {
 		}
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 		ctx := client.WithTraceparent(t.Context(), "00-"+trace+"-00f067aa0ba902b7-01")
-		id, err := c.Trigger(ctx, "ledger.nightly")
+		id, err := c.Trigger(ctx, "ledger.nightly", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ const (
 	exitRefused = 1
 	exitUsage   = 2
 	exitFault   = 3
+	exitDiffers = 2 // of --exit-code, as in other tools that show a difference
 )
 
 // usageError is a mistake on the command line.
@@ -51,6 +52,9 @@ func exitCode(err error) int {
 			worst = max(worst, exitCode(e))
 		}
 		return worst
+	}
+	if errors.Is(err, errDiffers) {
+		return exitDiffers
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage

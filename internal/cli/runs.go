@@ -62,7 +62,7 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 
 // took returns the duration of a run that has ended.
 func took(r lessor.Run) string {
-	if r.EndedAt.IsZero() {
+	if r.EndedAt.IsZero() || r.StartedAt.IsZero() {
 		return ""
 	}
 	return table.Span(r.EndedAt.Sub(r.StartedAt))
@@ -94,8 +94,12 @@ func writeRun(t *table.Table, r runWithError, now time.Time) {
 	t.Row("tenant", tenantName(r.TenantID))
 	t.Row("status", string(r.Status))
 	t.Row("attempts", fmt.Sprint(r.Attempts))
-	t.Row("started", fmt.Sprintf("%s (%s)", r.StartedAt, ago(r.StartedAt, now)))
-	if !r.EndedAt.IsZero() {
+	if r.StartedAt.IsZero() {
+		t.Row("started", "never: no worker has claimed it")
+	} else {
+		t.Row("started", fmt.Sprintf("%s (%s)", r.StartedAt, ago(r.StartedAt, now)))
+	}
+	if !r.EndedAt.IsZero() && !r.StartedAt.IsZero() {
 		t.Row("ended", fmt.Sprintf("%s (took %s)", r.EndedAt, took(r.Run)))
 	}
 	t.Row("trace", r.TraceID)

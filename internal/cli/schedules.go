@@ -137,7 +137,7 @@ func writeDefinition(t *table.Table, d lessor.Definition, now time.Time) {
 	t.Row("priority", d.Priority.String())
 	t.Row("units", fmt.Sprint(d.RequestedUnits))
 	t.Row("class", d.FairnessClass)
-	t.Row("timeout", secondsText(d.TimeoutSeconds))
+	t.Row("timeout", secondsText(d.MaxRuntimeSeconds))
 	t.Row("attempts", fmt.Sprint(d.MaxAttempts))
 	t.Row("backoff", fmt.Sprintf("%d ms to %d ms", d.Backoff.FirstMS, d.Backoff.MaxMS))
 	t.Row("overlap", string(d.Overlap))

@@ -17,8 +17,8 @@ import (
 )
 
 type applyFlags struct {
-	file          string
-	dryRun, prune bool
+	file                              string
+	dryRun, exitCode, prune, pruneAll bool
 }
 
 // appliedShown is what a manifest did or would do, and where the server has drifted from the file.
@@ -37,38 +37,66 @@ func (a *app) schedulesApplyCommand() *cobra.Command {
 		Long: `Apply reads manifests in YAML or JSON, one per document, and stores each one completely or not at all. It
 shows what is created, changed field by field, and removed, and where the server has drifted from the file: definitions
 of the module that are not in it, and definitions that were paused by hand. Applying the same file again changes
-nothing.`,
+nothing. With --dry-run --exit-code it exits with 2 if it would change something.`,
 		Example: `  lessor schedules apply -f jobs.yaml --dry-run
   lessor schedules apply -f jobs.yaml --prune
   generate-jobs | lessor schedules apply -f -`,
 	}
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", "file with the manifests, or - for standard input (required)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would change")
+	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "with --dry-run: exit with 2 if something would change")
 	cmd.Flags().BoolVar(&f.prune, "prune", false, "remove the module's definitions that are not in the file")
+	cmd.Flags().BoolVar(&f.pruneAll, "prune-all", false, "prune, also if the file has no definitions")
 	require(cmd, "file")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		manifests, err := a.readManifests(f.file)
 		if err != nil {
 			return usageError{err}
 		}
+		for _, m := range manifests {
+			if err := f.set(cmd, m); err != nil {
+				return err
+			}
+		}
 		c, err := a.client()
 		if err != nil {
 			return err
 		}
+		differs := false
 		for _, m := range manifests {
-			if cmd.Flags().Changed("dry-run") {
-				m.DryRun = f.dryRun
-			}
-			if cmd.Flags().Changed("prune") {
-				m.Prune = f.prune
-			}
-			if err := a.apply(cmd.Context(), c, m); err != nil {
+			applied, err := a.apply(cmd.Context(), c, m)
+			if err != nil {
 				return placed(m, err)
 			}
+			differs = differs || len(applied.Created)+len(applied.Changed)+len(applied.Removed) > 0
+		}
+		if f.exitCode && differs {
+			return errDiffers
 		}
 		return nil
 	})
 	return cmd
+}
+
+// errDiffers is what --exit-code reports: the server does not have what the file says.
+var errDiffers = errors.New("the server differs from the file: apply it without --dry-run")
+
+// set gives a manifest the flags of the command line, which take precedence.
+func (f applyFlags) set(cmd *cobra.Command, m *manifest.Manifest) error {
+	if cmd.Flags().Changed("dry-run") {
+		m.DryRun = f.dryRun
+	}
+	if cmd.Flags().Changed("prune") || f.pruneAll {
+		m.Prune = f.prune || f.pruneAll
+	}
+	switch {
+	case f.exitCode && !m.DryRun:
+		return usagef("--exit-code says what would change: use it with --dry-run")
+	case m.Prune && len(m.JobIDs) == 0 && !f.pruneAll:
+		return usagef("module %s has no definitions in the file, so pruning would remove all that it has on the "+
+			"server: use --prune-all if that is what you want", m.ModuleID)
+	}
+	return nil
 }
 
 func (a *app) readManifests(file string) ([]*manifest.Manifest, error) {
@@ -101,18 +129,18 @@ func placed(m *manifest.Manifest, err error) error {
 }
 
 // apply sends a manifest, and shows what it did or would do.
-func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest) error {
+func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest) (lessor.Applied, error) {
+	shown := appliedShown{ModuleID: m.ModuleID, Extra: []string{}, Paused: []string{}}
 	var body lessor.Manifest
 	if err := json.Unmarshal(m.Body(), &body); err != nil {
-		return usagef("module %s: %w", m.ModuleID, err)
+		return shown.Applied, usagef("module %s: %w", m.ModuleID, err)
 	}
 	before, err := storedBy(ctx, c, body)
 	if err != nil {
-		return err
+		return shown.Applied, err
 	}
-	shown := appliedShown{ModuleID: m.ModuleID, Extra: []string{}, Paused: []string{}}
 	if shown.Applied, err = c.Apply(ctx, body); err != nil {
-		return err
+		return shown.Applied, err
 	}
 	for id, d := range before {
 		switch named := slices.Contains(m.JobIDs, id); {
@@ -125,7 +153,7 @@ func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest)
 	slices.Sort(shown.Extra)
 	slices.Sort(shown.Paused)
 	if a.json {
-		return a.printJSON(shown)
+		return shown.Applied, a.printJSON(shown)
 	}
 	after := map[string]lessor.Definition{}
 	for _, d := range shown.Definitions {
@@ -133,11 +161,11 @@ func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest)
 	}
 	if !shown.DryRun && len(shown.Changed) > 0 {
 		if after, err = storedBy(ctx, c, body); err != nil {
-			return err
+			return shown.Applied, err
 		}
 	}
 	a.showApplied(shown, before, after)
-	return nil
+	return shown.Applied, nil
 }
 
 // storedBy returns the definitions that a manifest's module has for its tenant.

@@ -14,18 +14,29 @@ import (
 )
 
 func (a *app) schedulesTriggerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "trigger ID…",
-		Short:   "Run definitions now, also those that are paused",
-		Long:    "Trigger creates a job of each definition now, and prints the ids of the runs.",
-		Example: "  lessor schedules trigger books.nightly",
-		RunE: a.run(func(cmd *cobra.Command, args []string) error {
-			return eachOf(a, args, func(c *client.Client, id string) (map[string]any, string, error) {
-				run, err := c.Trigger(cmd.Context(), id)
-				return map[string]any{"jobId": id, "runId": run}, "run " + run.String(), err
-			})
-		}),
+	var payload string
+	cmd := &cobra.Command{
+		Use:   "trigger ID…",
+		Short: "Run definitions now, also those that are paused",
+		Long:  "Trigger creates a job of each definition now, and prints the ids of the runs.",
+		Example: `  lessor schedules trigger books.nightly
+  lessor schedules trigger books.nightly --payload '{"day":"2026-02-06"}'`,
 	}
+	cmd.Flags().StringVar(&payload, "payload", "",
+		"JSON object in place of the definition's: JSON, @FILE or - for standard input")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) (err error) {
+		var given json.RawMessage
+		if cmd.Flags().Changed("payload") {
+			if given, err = a.readJSON("--payload", payload); err != nil {
+				return err
+			}
+		}
+		return eachOf(a, args, func(c *client.Client, id string) (map[string]any, string, error) {
+			run, err := c.Trigger(cmd.Context(), id, given)
+			return map[string]any{"jobId": id, "runId": run}, "run " + run.String(), err
+		})
+	})
+	return cmd
 }
 
 func (a *app) schedulesNextCommand() *cobra.Command {

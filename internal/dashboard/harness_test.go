@@ -244,7 +244,7 @@ func (s *server) breakCircuit(id string) {
 	s.t.Helper()
 	s.define(id, id+".run", 60)
 	for range 5 {
-		job, err := s.scheduler.Trigger(s.t.Context(), tester, id)
+		job, err := s.scheduler.Trigger(s.t.Context(), tester, id, nil)
 		if err != nil {
 			s.t.Fatalf("trigger: %v", err)
 		}
@@ -289,7 +289,7 @@ func (s *server) world() world {
 		})
 	}
 	s.define("nightly-invoices", "report.build", 3600)
-	if _, err := s.scheduler.Trigger(s.t.Context(), tester, "nightly-invoices"); err != nil {
+	if _, err := s.scheduler.Trigger(s.t.Context(), tester, "nightly-invoices", nil); err != nil {
 		s.t.Fatalf("trigger: %v", err)
 	}
 	ask := lessor.TenantAsk{Weight: lessor.SetTo(int64(3)), MaxConcurrency: lessor.SetTo(int64(20))}

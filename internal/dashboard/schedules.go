@@ -145,7 +145,7 @@ func (v *visit) setPaused(paused bool, said string) error {
 }
 
 func (v *visit) trigger() error {
-	if _, err := v.scheduler.Trigger(v.r.Context(), v.caller, v.r.PathValue("id")); err != nil {
+	if _, err := v.scheduler.Trigger(v.r.Context(), v.caller, v.r.PathValue("id"), nil); err != nil {
 		return err
 	}
 	return v.back("/schedules", "triggered")

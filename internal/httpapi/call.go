@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/telemetry"
 )
@@ -67,6 +69,9 @@ func (c *call) run() error {
 	c.caller = caller
 	c.caller.TraceID = c.trace.given
 	c.caller.Agent = shorten(strings.ToValidUTF8(c.r.UserAgent(), ""), maxAgent)
+	if wanted := c.r.Header.Values("If-Match"); c.route.versioned && wanted != nil {
+		c.caller.IfMatch = cmp.Or(strings.Join(wanted, ","), `""`) // an empty one matches nothing
+	}
 	if err := c.readQuery(); err != nil {
 		return err
 	}
@@ -94,6 +99,12 @@ var encoding = json.JoinOptions(jsontext.PreserveRawStrings(true), jsontext.Allo
 // answer sends v as JSON.
 func (c *call) answer(status int, v any) error {
 	return c.send(status, "application/json", v)
+}
+
+// answerVersion sends a definition, a tenant or a class, with its version.
+func (c *call) answerVersion(status int, v any) error {
+	c.w.Header().Set("ETag", `"`+rules.VersionOf(v)+`"`)
+	return c.answer(status, v)
 }
 
 func (c *call) send(status int, contentType string, v any) error {

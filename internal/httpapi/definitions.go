@@ -32,7 +32,7 @@ func (c *call) putDefinition(e *lessor.Envelope) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(stored(created), d)
+	return c.answerVersion(stored(created), d)
 }
 
 // stored returns the status of a PUT.
@@ -70,7 +70,7 @@ func (c *call) definition() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, d)
+	return c.answerVersion(http.StatusOK, d)
 }
 
 func (c *call) deleteDefinition() error {
@@ -106,7 +106,7 @@ func (c *call) setPaused(paused bool) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, d)
+	return c.answerVersion(http.StatusOK, d)
 }
 
 func (c *call) resetCircuit(*empty) error {
@@ -118,7 +118,7 @@ func (c *call) resetCircuit(*empty) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, d)
+	return c.answerVersion(http.StatusOK, d)
 }
 
 type handlerBody struct {

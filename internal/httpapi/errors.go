@@ -32,6 +32,7 @@ var statuses = map[lessor.Code]int{
 	lessor.CodeRouteNotFound:      http.StatusNotFound,
 	lessor.CodeMethodNotAllowed:   http.StatusMethodNotAllowed,
 	lessor.CodeConflict:           http.StatusConflict,
+	lessor.CodePreconditionFailed: http.StatusPreconditionFailed,
 	lessor.CodePayloadTooLarge:    http.StatusRequestEntityTooLarge,
 	lessor.CodeRateLimited:        http.StatusTooManyRequests,
 	lessor.CodeUnavailable:        http.StatusServiceUnavailable,

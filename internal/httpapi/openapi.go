@@ -108,6 +108,9 @@ func parametersOf(rt *route) []any {
 	for _, name := range rt.query {
 		ps = append(ps, object{"name": name, "in": "query", "schema": parameters[name]})
 	}
+	if rt.versioned && rt.method != http.MethodGet {
+		ps = append(ps, object{"name": "If-Match", "in": "header", "schema": parameters["If-Match"]})
+	}
 	return ps
 }
 
@@ -129,10 +132,14 @@ func responses(rt *route, s schemas) object {
 			if len(bodies[a.status]) == 1 {
 				schema = s.of(reflect.TypeOf(body), false)
 			}
-			rs[status] = object{
+			o := object{
 				"description": http.StatusText(a.status),
 				"content":     object{"application/json": object{"schema": schema}},
 			}
+			if rt.versioned {
+				o["headers"] = object{"ETag": object{"schema": object{"type": "string"}}}
+			}
+			rs[status] = o
 		}
 	}
 	for status, cs := range refusalsOf(rt) {
@@ -157,6 +164,9 @@ func refusalsOf(rt *route) map[int][]string {
 	}
 	if len(rt.query) > 0 {
 		all[lessor.CodeInvalidValue] = true
+	}
+	if rt.versioned && rt.method != http.MethodGet {
+		all[lessor.CodePreconditionFailed] = true
 	}
 	if rt.scope != token.Public {
 		all[lessor.CodeUnauthenticated] = true

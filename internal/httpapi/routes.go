@@ -19,6 +19,7 @@ type route struct {
 	refusals     []lessor.Code // its refusals, besides those that every route of its kind has (openapi.go)
 	stream       bool          // the answer may go on for long: no time limit, no HEAD
 	unrated      bool          // it does not count in the busy rating
+	versioned    bool          // its answer has an ETag, and a change honours If-Match
 }
 
 // answer is a success: its status and a value of its body's type. nil means no body, a string its content type.

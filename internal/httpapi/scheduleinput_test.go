@@ -28,7 +28,10 @@ func badDefinitions() []bad {
 		{"array", "PUT", "/jobs/nightly", "[]", 400, notJSON},
 		{"unknown field", "PUT", "/jobs/nightly", envelope(`"enabled":true`), 400, notJSON},
 		{"snake case", "PUT", "/jobs/nightly", envelope(`"max_attempts":1`), 400, notJSON},
-		{"field of the answer", "PUT", "/jobs/nightly", envelope(`"paused":true`), 400, notJSON},
+		{"another module", "PUT", "/jobs/nightly", envelope(`"moduleId":"books"`), 422, badVal},
+		{"runs too long", "PUT", "/jobs/nightly", envelope(`"maxRuntimeSeconds":604801`), 422, badVal},
+		{"trigger with a list", "POST", "/jobs/nightly/trigger", `{"payload":[]}`, 400, notJSON},
+		{"trigger with an unknown field", "POST", "/jobs/nightly/trigger", `{"pay":{}}`, 400, notJSON},
 		{
 			"no jobId", "PUT", "/jobs/nightly", strings.Replace(definition("nightly", tenantA), `"nightly"`, "null", 1),
 			400, notJSON,
@@ -124,7 +127,6 @@ func badDefinitions() []bad {
 func badSteering() []bad {
 	return []bad{
 		{"pause with a field", "POST", "/jobs/nightly/pause", `{"until":"tomorrow"}`, 400, notJSON},
-		{"trigger with a payload", "POST", "/jobs/nightly/trigger", `{"payload":{}}`, 400, notJSON},
 		{"backfill without end", "POST", "/jobs/nightly/backfill", `{"from":"2026-01-01T00:00:00Z"}`, 400, notJSON},
 		{"backfill numbers", "POST", "/jobs/nightly/backfill", `{"from":1,"to":2}`, 400, notJSON},
 		{

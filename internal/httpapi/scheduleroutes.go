@@ -14,8 +14,8 @@ func definitionRoutes(payloadLimit int64) []route {
 	unknown := codes(lessor.CodeDefinitionNotFound)
 	return []route{{
 		method: http.MethodPut, path: job, scope: token.Schedule,
-		summary:  "Store a definition whole: 201 if it is new, 200 if it was there.",
-		handle:   takes(payloadLimit, (*call).putDefinition),
+		summary: "Store a definition whole: 201 if it is new, 200 if it was there.",
+		handle:  takes(payloadLimit, (*call).putDefinition), versioned: true,
 		answers:  []answer{{http.StatusCreated, lessor.Definition{}}, {http.StatusOK, lessor.Definition{}}},
 		refusals: codes(lessor.CodeConflict),
 	}, {
@@ -24,11 +24,13 @@ func definitionRoutes(payloadLimit int64) []route {
 		handle: plain((*call).definitions), answers: answers(http.StatusOK, definitionList{}),
 	}, {
 		method: http.MethodGet, path: job, scope: token.Read, summary: "Show a definition.",
-		handle: plain((*call).definition), answers: answers(http.StatusOK, lessor.Definition{}), refusals: unknown,
+		handle:    plain((*call).definition),
+		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}), refusals: unknown,
 	}, {
 		method: http.MethodDelete, path: job, scope: token.Schedule,
-		summary: "Delete a definition: its queued jobs are cancelled, its runs stay.",
-		handle:  plain((*call).deleteDefinition), answers: answers(http.StatusNoContent, nil), refusals: unknown,
+		summary:   "Delete a definition: its queued jobs are cancelled, its runs stay.",
+		handle:    plain((*call).deleteDefinition),
+		versioned: true, answers: answers(http.StatusNoContent, nil), refusals: unknown,
 	}, {
 		method: http.MethodPost, path: schedules + "/manifests", scope: token.Schedule,
 		summary: "Store a module's definitions for one tenant, all or none; prune removes its others, " +
@@ -37,23 +39,26 @@ func definitionRoutes(payloadLimit int64) []route {
 		refusals: codes(lessor.CodeConflict),
 	}, {
 		method: http.MethodPost, path: job + "/pause", scope: token.Schedule,
-		summary: "Pause a definition: no ticks, and its queued jobs wait.",
-		handle:  takes(bodySmall, (*call).pause), answers: answers(http.StatusOK, lessor.Definition{}),
+		summary:   "Pause a definition: no ticks, and its queued jobs wait.",
+		handle:    takes(bodySmall, (*call).pause),
+		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/resume", scope: token.Schedule,
-		summary: "Resume a definition; ticks of its pause are not caught up.",
-		handle:  takes(bodySmall, (*call).resume), answers: answers(http.StatusOK, lessor.Definition{}),
+		summary:   "Resume a definition; ticks of its pause are not caught up.",
+		handle:    takes(bodySmall, (*call).resume),
+		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/circuit/reset", scope: token.Schedule,
-		summary: "Close a definition's circuit by hand.",
-		handle:  takes(bodySmall, (*call).resetCircuit), answers: answers(http.StatusOK, lessor.Definition{}),
+		summary:   "Close a definition's circuit by hand.",
+		handle:    takes(bodySmall, (*call).resetCircuit),
+		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/trigger", scope: token.Schedule,
-		summary: "Make a job of a definition now, also of one that is paused.",
-		handle:  takes(bodySmall, (*call).trigger), answers: answers(http.StatusCreated, triggered{}),
+		summary: "Make a job of a definition now, also of one that is paused; a payload replaces the definition's.",
+		handle:  takes(payloadLimit, (*call).trigger), answers: answers(http.StatusCreated, triggered{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/backfill", scope: token.Schedule,
@@ -127,12 +132,14 @@ func tenantRoutes() []route {
 		handle:  plain((*call).tenants), answers: answers(http.StatusOK, tenantList{}),
 	}, {
 		method: http.MethodGet, path: tenant, scope: token.Read,
-		summary: "Show a tenant; one that was never seen has the defaults.",
-		handle:  plain((*call).tenant), answers: answers(http.StatusOK, lessor.Tenant{}), refusals: unknown,
+		summary:   "Show a tenant; one that was never seen has the defaults.",
+		handle:    plain((*call).tenant),
+		versioned: true, answers: answers(http.StatusOK, lessor.Tenant{}), refusals: unknown,
 	}, {
 		method: http.MethodPut, path: tenant, scope: token.SetTenant,
-		summary: "Change a tenant's weight, cap and pause: fields left out stay, null returns to the default.",
-		handle:  takes(bodySmall, (*call).setTenant), answers: answers(http.StatusOK, lessor.Tenant{}),
+		summary:   "Change a tenant's weight, cap and pause: fields left out stay, null returns to the default.",
+		handle:    takes(bodySmall, (*call).setTenant),
+		versioned: true, answers: answers(http.StatusOK, lessor.Tenant{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodGet, path: tenant + "/classes", scope: token.Read,
@@ -142,12 +149,13 @@ func tenantRoutes() []route {
 	}, {
 		method: http.MethodGet, path: class, scope: token.Read,
 		summary: "Show a fairness class; one that was never seen has the defaults.",
-		handle:  plain((*call).class), answers: answers(http.StatusOK, lessor.Class{}),
+		handle:  plain((*call).class), versioned: true, answers: answers(http.StatusOK, lessor.Class{}),
 		refusals: append(codes(lessor.CodeInvalidValue), unknown...),
 	}, {
 		method: http.MethodPut, path: class, scope: token.SetTenant,
-		summary: "Change a class's weight, cap and pause: fields left out stay, null returns to the default.",
-		handle:  takes(bodySmall, (*call).setClass), answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
+		summary:   "Change a class's weight, cap and pause: fields left out stay, null returns to the default.",
+		handle:    takes(bodySmall, (*call).setClass),
+		versioned: true, answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
 	}, {
 		method: http.MethodGet, path: schedules + "/handlers", scope: token.ReadHandlers,
 		summary: "List handlers and their schemas, the last that was set first.",

@@ -27,7 +27,8 @@ func TestDefinitionShowsTheDefaults(t *testing.T) {
 		"jobId": id, "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "0 2 * * *"},
 		"handlerId": "posting.validate",
 		"lockKey":   "posting", "maxAttempts": json.Number("5"), "timeoutSeconds": json.Number("300"),
-		"fairnessClass": "default", "isEnabled": true,
+		"maxRuntimeSeconds": json.Number("300"),
+		"fairnessClass":     "default", "isEnabled": true,
 		"payload": map[string]any{}, "priority": "normal", "requestedUnits": json.Number("1"), "timezone": "UTC",
 		"overlap": "skip",
 		"catchUp": "latest", "catchUpWindowSeconds": json.Number("3600"), "jitterSeconds": json.Number("0"),
@@ -106,7 +107,10 @@ func TestRunLeavesOutWhatDoesNotExistYet(t *testing.T) {
 	s := start(t)
 	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
 	run := s.schedules("POST", "/jobs/nightly/trigger", "", 201)["runId"].(string)
-	s.schedules("GET", "/runs/"+run, "", 404) // a run begins with the first claim
+	if queued := s.schedules("GET", "/runs/"+run, "", 200); queued["status"] != "QUEUED" ||
+		queued["startedAt"] != nil || queued["attempts"] != json.Number("0") {
+		t.Errorf("triggered: %v", queued)
+	}
 	g := s.api("POST", "/leases/request", `{"worker_id":"w"}`, 200)
 	has := func(field string) bool {
 		_, ok := s.schedules("GET", "/runs/"+run, "", 200)[field]

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lessor"
 )
 
 // definition is the body of a definition that ticks once a year.
@@ -44,6 +46,22 @@ func walkSchedules(s *server) {
 		s.schedules("POST", "/jobs/none/"+verb, "", 404)
 	}
 	s.schedules("POST", "/jobs/none/trigger", "", 404)
+	for _, change := range [][2]string{
+		{"PUT", "/jobs/nightly"},
+		{"DELETE", "/jobs/nightly"},
+		{"POST", "/jobs/nightly/pause"},
+		{"POST", "/jobs/nightly/resume"},
+		{"POST", "/jobs/nightly/circuit/reset"},
+		{"PUT", "/tenants/" + tenantA},
+		{"PUT", "/tenants/" + tenantA + "/classes/batch"},
+	} {
+		body := "{}"
+		if change[0] == "PUT" && strings.HasPrefix(change[1], "/jobs") {
+			body = definition("nightly", tenantA)
+		}
+		w := s.call(change[0], schedules+change[1], body, with(s.admin), header("If-Match", `"other"`))
+		refused(s.t, w, 412, lessor.CodePreconditionFailed)
+	}
 	s.schedules("GET", "/jobs/nightly/next?count=3", "", 200)
 	s.schedules("GET", "/jobs/nightly/next?count=0", "", 422)
 	last := time.Now().UTC().AddDate(-2, 0, 0).Format(time.RFC3339)

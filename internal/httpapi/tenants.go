@@ -48,7 +48,7 @@ func (c *call) tenant() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, tenant)
+	return c.answerVersion(http.StatusOK, tenant)
 }
 
 func (c *call) setTenant(ask *lessor.TenantAsk) error {
@@ -60,7 +60,7 @@ func (c *call) setTenant(ask *lessor.TenantAsk) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, tenant)
+	return c.answerVersion(http.StatusOK, tenant)
 }
 
 func (c *call) classes() error {
@@ -96,7 +96,7 @@ func (c *call) class() error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, class)
+	return c.answerVersion(http.StatusOK, class)
 }
 
 func (c *call) setClass(ask *lessor.TenantAsk) error {
@@ -108,5 +108,5 @@ func (c *call) setClass(ask *lessor.TenantAsk) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, class)
+	return c.answerVersion(http.StatusOK, class)
 }

@@ -1,11 +1,16 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 
 	"lessor"
 )
+
+type triggerBody struct {
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
 
 type triggered struct {
 	RunID lessor.JobID `json:"runId"`
@@ -29,12 +34,12 @@ type tickList struct {
 	NextCursor *string       `json:"nextCursor"`
 }
 
-func (c *call) trigger(*empty) error {
+func (c *call) trigger(b *triggerBody) error {
 	id, err := c.definitionID()
 	if err != nil {
 		return err
 	}
-	run, err := c.api.scheduler.Trigger(c.r.Context(), c.caller, id)
+	run, err := c.api.scheduler.Trigger(c.r.Context(), c.caller, id, b.Payload)
 	if err != nil {
 		return err
 	}

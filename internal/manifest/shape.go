@@ -34,6 +34,7 @@ var (
 		"lockKey":              {kind: text},
 		"maxAttempts":          {kind: number},
 		"timeoutSeconds":       {kind: number},
+		"maxRuntimeSeconds":    {kind: number},
 		"fairnessClass":        {kind: text},
 		"isEnabled":            {kind: boolean},
 		"payload":              {kind: object},
@@ -50,6 +51,11 @@ var (
 		"backoff": {
 			kind: object, fields: map[string]shape{"firstMs": {kind: number}, "maxMs": {kind: number}},
 		},
+		"paused":     {kind: boolean},
+		"moduleId":   {kind: text},
+		"nextTickAt": {kind: text},
+		"createdAt":  {kind: text},
+		"updatedAt":  {kind: text},
 	}}
 )
 

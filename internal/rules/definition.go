@@ -1,8 +1,8 @@
 package rules
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +16,7 @@ const (
 	maxName         = 120
 	maxEveryS       = 100 * 366 * 24 * 60 * 60 // longer is a mistake in units
 	maxTimeoutS     = 60 * 60
+	maxDefinedRunS  = 7 * 24 * 60 * 60
 	maxWindowS      = 7 * 24 * 60 * 60
 	maxJitterS      = 24 * 60 * 60
 	maxFailures     = 1000
@@ -74,12 +75,9 @@ func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix 
 	if field := missingField(e, wall != nil); field != "" {
 		return nil, Missing(prefix + field)
 	}
-	payload, err := object(e.Payload, prefix+"payload")
+	payload, err := Payload(e.Payload, prefix+"payload", cfg.Submit.PayloadLimit)
 	if err != nil {
 		return nil, err
-	}
-	if len(payload) > cfg.Submit.PayloadLimit {
-		return nil, tooLarge(prefix+"payload", len(payload), cfg.Submit.PayloadLimit)
 	}
 	c := check{prefix: prefix}
 	d := &Definition{
@@ -88,7 +86,9 @@ func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix 
 		LockKey:     c.text("lockKey", e.LockKey, minLockKey, maxLockKey, ""),
 		Class:       c.text("fairnessClass", e.FairnessClass, 1, maxClass, defaultClass),
 		MaxAttempts: int(c.number("maxAttempts", e.MaxAttempts, 1, maxAttempts, defaultAttempts)),
-		Timeout:     c.seconds("timeoutSeconds", e.TimeoutSeconds, 1, maxTimeoutS, defaultTimeoutS),
+		Timeout:     c.runtime(e),
+		Module:      c.text("moduleId", e.ModuleID, 1, maxName, ""),
+		Paused:      e.Paused != nil && *e.Paused,
 		Enabled:     e.IsEnabled == nil || *e.IsEnabled, Priority: c.priority(e.Priority),
 		Units: c.units("requestedUnits", e.RequestedUnits, cfg.Submit.FitUnits),
 		Zone:  c.text("timezone", e.Timezone, 1, maxZone, "UTC"),
@@ -134,6 +134,16 @@ func (c *check) seconds(field string, v *int64, least, most, def int64) time.Dur
 	return time.Duration(c.number(field, v, least, most, def)) * time.Second
 }
 
+// runtime returns the longest run of an attempt. An envelope of a program that knows only timeoutSeconds keeps its
+// meaning, whatever was added to it.
+func (c *check) runtime(e *lessor.Envelope) time.Duration {
+	longest := c.seconds("maxRuntimeSeconds", e.MaxRuntimeSeconds, 1, maxDefinedRunS, defaultTimeoutS)
+	if e.TimeoutSeconds == nil {
+		return longest
+	}
+	return c.seconds("timeoutSeconds", e.TimeoutSeconds, 1, maxTimeoutS, 0)
+}
+
 // oneOf returns one of the values allowed; nil gives the first.
 func oneOf[T ~string](c *check, field string, v *string, allowed ...T) T {
 	if v == nil {
@@ -170,7 +180,8 @@ func (c *check) circuit(d *Definition, ask *lessor.CircuitAsk) {
 		return
 	}
 	d.Failures = int(c.number("circuit.failures", ask.Failures, 1, maxFailures, int64(d.Failures)))
-	if ask.CooldownSeconds != nil {
+	// the server's own, which may be finer than a second, comes back as it was shown
+	if ask.CooldownSeconds != nil && *ask.CooldownSeconds != int64(d.Cooldown/time.Second) {
 		d.Cooldown = c.seconds("circuit.cooldownSeconds", ask.CooldownSeconds, 1, maxCooldownS, 0)
 	}
 }
@@ -211,24 +222,41 @@ func (c *check) schedule(d *Definition, ask *lessor.ScheduleAsk, zone func(strin
 	}
 }
 
-// Same reports whether two definitions are equal but for their state and for spaces in payloads.
-func (d *Definition) Same(o *Definition) bool {
-	return bytes.Equal(d.words(), o.words())
+// Inherit gives d, which is stored by itself, what old has and its envelope leaves out; nil is no old definition. It
+// refuses the id of another tenant, and another module.
+func Inherit(d *Definition, e *lessor.Envelope, old *Definition) error {
+	if err := d.inherit(e, old); err != nil {
+		return err
+	}
+	module := ""
+	if old != nil {
+		module = old.Module
+	}
+	if d.Module != "" && d.Module != module {
+		return WrongField("moduleId", "only a manifest sets it: send the definition's own, or leave it out")
+	}
+	d.Module = module
+	return nil
 }
 
-// words returns a definition without its state, in canonical form.
-func (d *Definition) words() []byte {
-	shown := ShowDefinition(d)
-	shown.Paused, shown.NextTickAt, shown.CreatedAt, shown.UpdatedAt, shown.ModuleID = false, 0, 0, 0, nil
-	shown.Payload = canonical(shown.Payload)
-	b, _ := json.Marshal(shown) // a payload that is JSON can be written again
-	return b
+func (d *Definition) inherit(e *lessor.Envelope, old *Definition) error {
+	switch {
+	case old == nil:
+	case old.Tenant != d.Tenant:
+		return &lessor.Error{
+			Code:   lessor.CodeConflict,
+			Detail: fmt.Sprintf("the id %s is taken by another tenant", d.ID),
+		}
+	case e.Paused == nil:
+		d.Paused = old.Paused
+	}
+	return nil
 }
 
 // Replace gives d the state of old, which it replaces. Intervals count from now if the schedule changed. Ticks of a
 // time in which old was paused or disabled are not caught up.
 func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Instant) {
-	d.Module, d.Paused, d.CreatedAt, d.UpdatedAt, d.Anchor = old.Module, old.Paused, old.CreatedAt, now, old.Anchor
+	d.CreatedAt, d.UpdatedAt, d.Anchor = old.CreatedAt, now, old.Anchor
 	if d.Schedule != old.Schedule || d.Zone != old.Zone {
 		d.Anchor = now
 	}
@@ -257,19 +285,3 @@ func SetPaused(d *Definition, paused bool, next Ticker, now lessor.Instant) bool
 
 // Ticking reports whether a definition has ticks.
 func (d *Definition) Ticking() bool { return d.Enabled && !d.Paused }
-
-// ShowDefinition returns a definition as callers see it.
-func ShowDefinition(d *Definition) lessor.Definition {
-	return lessor.Definition{
-		JobID: d.ID, TenantID: d.Tenant, Schedule: d.Schedule, HandlerID: d.Handler, LockKey: d.LockKey,
-		MaxAttempts:    d.MaxAttempts,
-		TimeoutSeconds: int64(d.Timeout / time.Second), FairnessClass: d.Class, IsEnabled: d.Enabled,
-		Payload:  d.Payload,
-		Priority: d.Priority, RequestedUnits: d.Units, Timezone: d.Zone, Overlap: d.Overlap, CatchUp: d.CatchUp,
-		CatchUpWindowSeconds: int64(d.CatchUpWindow / time.Second), JitterSeconds: int64(d.Jitter / time.Second),
-		Circuit:  lessor.CircuitBounds{Failures: d.Failures, CooldownSeconds: int64(d.Cooldown / time.Second)},
-		Backoff:  lessor.DefinitionBackoff{FirstMS: d.BackoffFirst.Milliseconds(), MaxMS: d.BackoffMax.Milliseconds()},
-		ModuleID: optional(d.Module), Paused: d.Paused, NextTickAt: d.NextTick, CreatedAt: d.CreatedAt,
-		UpdatedAt: d.UpdatedAt,
-	}
-}

@@ -65,13 +65,13 @@ func TestDefineKeepsWhatWasAskedFor(t *testing.T) {
 		"payload": {"n": 1.5}, "priority": "low", "requestedUnits": 95, "timezone": "Europe/Berlin", "overlap": "queueOne",
 		"catchUp": "all",
 		"catchUpWindowSeconds": 60, "jitterSeconds": 7, "circuit": {"failures": 2, "cooldownSeconds": 3},
-		"backoff": {"firstMs": 5, "maxMs": 6}
+		"backoff": {"firstMs": 5, "maxMs": 6}, "paused": true, "moduleId": "books"
 	}`)
 	same(t, "the definition", got, &Definition{
 		ID: "ledger.nightly", Tenant: tenantID(4), Schedule: lessor.Schedule{Type: "interval", Seconds: 90},
 		Zone:    "Europe/Berlin",
 		Handler: "ledger.post", LockKey: "ledger", Class: "bulk", Priority: lessor.Low, Units: 95, MaxAttempts: 50,
-		Timeout:      time.Hour,
+		Timeout: time.Hour, Paused: true, Module: "books",
 		BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Millisecond, Overlap: lessor.OverlapQueueOne,
 		CatchUp:       lessor.CatchUpAll,
 		CatchUpWindow: time.Minute, Jitter: 7 * time.Second, Failures: 2, Cooldown: 3 * time.Second,
@@ -97,7 +97,9 @@ func TestDefineBounds(t *testing.T) {
 		`{"maxAttempts": 1}`: "", `{"maxAttempts": 0}`: "maxAttempts: must be 1 to 50, not 0",
 		`{"maxAttempts": 50}`: "", `{"maxAttempts": 51}`: "maxAttempts: must be 1 to 50, not 51",
 		`{"timeoutSeconds": 1}`: "", `{"timeoutSeconds": 0}`: "timeoutSeconds: must be 1 to 3600, not 0",
-		`{"timeoutSeconds": 3600}`: "", `{"timeoutSeconds": 3601}`: "timeoutSeconds: must be 1 to 3600, not 3601",
+		`{"maxRuntimeSeconds": 604800}`: "",
+		`{"maxRuntimeSeconds": 604801}`: "maxRuntimeSeconds: must be 1 to 604800, not 604801",
+		`{"timeoutSeconds": 3600}`:      "", `{"timeoutSeconds": 3601}`: "timeoutSeconds: must be 1 to 3600, not 3601",
 		`{"requestedUnits": 0}`: "requestedUnits: must be at least 1, not 0", `{"requestedUnits": 95}`: "",
 
 		`{"requestedUnits": 96}`: "requestedUnits: can never fit: 96 units are asked for and total less reserve is 95",
@@ -202,17 +204,94 @@ func TestWalledCallerDefinesForItsTenantOnly(t *testing.T) {
 
 func TestSameDefinitionIsToldByWhatItSays(t *testing.T) {
 	a, b := define(t, `{"payload": {"a": 1, "b": 2}}`), define(t, `{"payload": {"b": 2, "a": 1}}`)
-	a.Paused, a.CreatedAt, a.NextTick, a.Module = true, 7, 8, "books"
+	a.CreatedAt, a.UpdatedAt, a.NextTick = 7, 8, 9
 	if !a.Same(b) {
-		t.Error("how it stands, or the order of a payload's fields, makes it another")
+		t.Error("its ticks, or the order of a payload's fields, make it another")
 	}
 	for _, change := range []string{
 		`{"payload": {"a": 2}}`, `{"maxAttempts": 4}`, `{"isEnabled": false}`,
-		`{"timezone": "Europe/Berlin"}`, `{"circuit": {"failures": 4}}`,
+		`{"timezone": "Europe/Berlin"}`, `{"circuit": {"failures": 4}}`, `{"paused": true}`, `{"moduleId": "books"}`,
 	} {
 		if define(t, `{}`).Same(define(t, change)) {
 			t.Errorf("%s makes no difference", change)
 		}
+	}
+}
+
+func TestTimeoutTakesPrecedenceOverTheLongestRun(t *testing.T) {
+	for ask, want := range map[string]time.Duration{
+		`{}`:                          5 * time.Minute,
+		`{"maxRuntimeSeconds": 7200}`: 2 * time.Hour,
+		`{"maxRuntimeSeconds": 7200, "timeoutSeconds": 60}`:   time.Minute,
+		`{"maxRuntimeSeconds": 30, "timeoutSeconds": 3600}`:   time.Hour,
+		`{"maxRuntimeSeconds": 3600}`:                         time.Hour,
+		`{"maxRuntimeSeconds": 604800}`:                       7 * 24 * time.Hour,
+		`{"maxRuntimeSeconds": null, "timeoutSeconds": null}`: 5 * time.Minute,
+	} {
+		d := define(t, ask)
+		same(t, ask, d.Timeout, want)
+		shown := ShowDefinition(d)
+		if shown.MaxRuntimeSeconds != int64(want.Seconds()) || (shown.TimeoutSeconds != nil) != (want <= time.Hour) {
+			t.Errorf("%s shows maxRuntimeSeconds %d, timeoutSeconds %v", ask, shown.MaxRuntimeSeconds,
+				shown.TimeoutSeconds)
+		}
+	}
+}
+
+// TestShownDefinitionIsItsOwnEnvelope: what is shown can be sent back and changes nothing, also if the server's own
+// defaults are finer than the unit in which they are shown.
+func TestShownDefinitionIsItsOwnEnvelope(t *testing.T) {
+	cfg := defineConfig
+	cfg.Cooldown = 1500 * time.Millisecond
+	for _, changes := range []string{
+		`{}`, `{"maxRuntimeSeconds": 604800}`, `{"schedule": {"type": "interval", "seconds": 60}, "payload": {"n": 1.50}}`,
+	} {
+		d, err := Define(envelope(t, changes), nil, cfg, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		Begin(d, utcTicks, after(0))
+		d.Module, d.Paused = "books", true
+		raw, err := json.Marshal(ShowDefinition(d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e lessor.Envelope
+		if err := json.Unmarshal(raw, &e); err != nil {
+			t.Fatal(err)
+		}
+		back, err := Define(&e, nil, cfg, "")
+		if err == nil {
+			err = Inherit(back, &e, d)
+		}
+		if err != nil || !back.Same(d) || back.Cooldown != d.Cooldown {
+			t.Errorf("%s came back as %+v, %v", changes, back, err)
+		}
+	}
+}
+
+func TestReplacementInheritsWhatItsEnvelopeLeavesOut(t *testing.T) {
+	old := define(t, `{}`)
+	old.Module, old.Paused = "books", true
+	for changes, want := range map[string]string{
+		`{}`:                      "",
+		`{"moduleId": "books"}`:   "",
+		`{"paused": false}`:       "",
+		`{"moduleId": "reports"}`: "moduleId: only a manifest sets it: send the definition's own, or leave it out",
+	} {
+		d, e := define(t, changes), envelope(t, changes)
+		err := Inherit(d, e, old)
+		same(t, changes, firstField(err), want)
+		if err == nil && (d.Module != "books" || d.Paused != (e.Paused == nil)) {
+			t.Errorf("%s: module %q, paused %v", changes, d.Module, d.Paused)
+		}
+	}
+	none := &lessor.Envelope{}
+	if d := define(t, `{"paused": true}`); Inherit(d, none, nil) != nil || !d.Paused || d.Module != "" {
+		t.Errorf("a new one: %+v", d)
+	}
+	if err := Inherit(define(t, `{"moduleId": "books"}`), none, nil); lessor.CodeOf(err) != lessor.CodeInvalidValue {
+		t.Errorf("a new one of a module: %v", err)
 	}
 }
 
@@ -222,12 +301,10 @@ func TestReplacedDefinitionKeepsItsPlace(t *testing.T) {
 	old := define(t, `{"schedule": {"type": "interval", "seconds": 60}}`)
 	Begin(old, utcTicks, after(0))
 	same(t, "first tick", old.NextTick, after(time.Minute))
-	old.Module = "books"
 
 	kept := define(t, `{"schedule": {"type": "interval", "seconds": 60}, "maxAttempts": 3}`)
 	Replace(kept, old, utcTicks, after(30*time.Second))
 	same(t, "tick of the same schedule", kept.NextTick, after(time.Minute))
-	same(t, "module", kept.Module, "books")
 	same(t, "stored at", kept.CreatedAt, after(0))
 	same(t, "changed at", kept.UpdatedAt, after(30*time.Second))
 

@@ -15,6 +15,7 @@ type ManifestPlan struct {
 	Module      string
 	Tenant      lessor.TenantID
 	Definitions []*Definition
+	envelopes   []lessor.Envelope // of the definitions
 	Prune       bool
 	DryRun      bool
 }
@@ -32,7 +33,7 @@ func Manifest(m *lessor.Manifest, wall *lessor.TenantID,
 		return nil, Missing("jobs")
 	}
 	var c check
-	p := &ManifestPlan{Prune: m.Prune != nil && *m.Prune, DryRun: m.DryRun != nil && *m.DryRun}
+	p := &ManifestPlan{envelopes: m.Jobs, Prune: m.Prune != nil && *m.Prune, DryRun: m.DryRun != nil && *m.DryRun}
 	p.Module = c.text("moduleId", m.ModuleID, 1, maxName, "")
 	c.text("version", m.Version, 1, maxName, "")
 	var err error
@@ -75,6 +76,9 @@ func (p *ManifestPlan) define(e *lessor.Envelope, prefix string,
 	if d.Tenant != p.Tenant {
 		return nil, WrongField(prefix+"tenantId", "must be the manifest's (%s)", p.Tenant)
 	}
+	if d.Module != "" && d.Module != p.Module {
+		return nil, WrongField(prefix+"moduleId", "must be the manifest's (%s)", p.Module)
+	}
 	d.Module = p.Module
 	return d, nil
 }
@@ -96,10 +100,10 @@ func (p *ManifestPlan) Against(old map[string]*Definition) (a lessor.Applied, re
 		DryRun: p.DryRun,
 	}
 	named := map[string]bool{}
-	for _, d := range p.Definitions {
+	for i, d := range p.Definitions {
 		named[d.ID] = true
 		was := old[d.ID]
-		if err := Owns(d, was); err != nil {
+		if err := d.inherit(&p.envelopes[i], was); err != nil {
 			return a, nil, err
 		}
 		switch {
@@ -116,8 +120,7 @@ func (p *ManifestPlan) Against(old map[string]*Definition) (a lessor.Applied, re
 			a.Changed = append(a.Changed, d.ID)
 			if p.DryRun {
 				shown := ShowDefinition(d)
-				shown.Paused, shown.NextTickAt = was.Paused, was.NextTick
-				shown.CreatedAt, shown.UpdatedAt = was.CreatedAt, was.UpdatedAt
+				shown.NextTickAt, shown.CreatedAt, shown.UpdatedAt = was.NextTick, was.CreatedAt, was.UpdatedAt
 				a.Definitions = append(a.Definitions, shown)
 			}
 		}
@@ -137,17 +140,6 @@ func moduleName(m string) string {
 		return "no module: it was stored by itself"
 	}
 	return "module " + m
-}
-
-// Owns refuses to replace a definition of another tenant.
-func Owns(d, old *Definition) error {
-	if old != nil && old.Tenant != d.Tenant {
-		return &lessor.Error{
-			Code:   lessor.CodeConflict,
-			Detail: fmt.Sprintf("the id %s is taken by another tenant", d.ID),
-		}
-	}
-	return nil
 }
 
 // maxSchema bounds the schema of a handler.

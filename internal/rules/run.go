@@ -6,18 +6,18 @@ import (
 	"lessor"
 )
 
-// RunOf returns the audit record of a job. A job that was never claimed has none.
+// RunOf returns the audit record of a job. A plain job that was never claimed has none.
 func RunOf(s *Standing) (lessor.Run, bool) {
 	started := s.StartedAt
 	if s.Place == Leased && started == 0 {
 		started = s.Held.IssuedAt
 	}
-	if started == 0 {
+	if started == 0 && s.Spec.Lane.Definition == "" {
 		return lessor.Run{}, false
 	}
 	r := lessor.Run{
 		RunID: s.Spec.ID, JobID: s.Spec.Lane.Definition, TenantID: s.Spec.Lane.Tenant, StartedAt: started,
-		Attempts: s.Turn.Attempt, TraceID: s.Spec.TraceID, Status: RunStatus(s.Place, s.State()),
+		Attempts: s.Turn.Attempt, TraceID: s.Spec.TraceID, Status: RunStatus(s.Place, s.State(), started != 0),
 	}
 	if r.JobID == "" {
 		r.JobID = r.RunID.String()
@@ -35,8 +35,8 @@ func RunOf(s *Standing) (lessor.Run, bool) {
 	return r, true
 }
 
-// RunStatus returns the status of the run of a job that was granted, by the job's place and state.
-func RunStatus(p Place, s lessor.State) lessor.RunStatus {
+// RunStatus returns the status of a job's run by the job's place and state, and whether it was ever claimed.
+func RunStatus(p Place, s lessor.State, claimed bool) lessor.RunStatus {
 	switch {
 	case p == Leased && s == lessor.Running:
 		return lessor.RunRunning
@@ -46,6 +46,8 @@ func RunStatus(p Place, s lessor.State) lessor.RunStatus {
 		return lessor.RunSuccess
 	case p == Ended:
 		return lessor.RunFailed
+	case !claimed:
+		return lessor.RunQueued
 	}
 	return lessor.RunRetrying
 }

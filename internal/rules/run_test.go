@@ -26,6 +26,11 @@ func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
 		}
 		return r
 	}
+	unclaimed := func(status lessor.RunStatus) lessor.Run {
+		r := run(status)
+		r.StartedAt = 0
+		return r
+	}
 	turn := Turn{Attempt: 2}
 	done := func(s lessor.State, o Outcome) *Done {
 		return &Done{State: s, Attempt: Attempt{Lease: leaseNo(3), Outcome: o, EndedAt: after(time.Minute)}}
@@ -39,6 +44,12 @@ func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
 			Place: Leased, StartedAt: after(0),
 			Held: &Held{IssuedAt: after(time.Second), FirstBeatAt: 1},
 		}, run(lessor.RunRunning)},
+		"never claimed":          {Standing{Place: InQueue}, unclaimed(lessor.RunQueued)},
+		"never claimed, delayed": {Standing{Place: Delayed}, unclaimed(lessor.RunQueued)},
+		"cancelled before its first claim": {
+			Standing{Place: Ended, Done: done(lessor.Cancelled, OutcomeCancelled)},
+			ended(unclaimed(lessor.RunFailed), lessor.LeaseID{}),
+		},
 		"retrying": {Standing{Place: Delayed, StartedAt: after(0)}, run(lessor.RunRetrying)},
 		"completed": {
 			Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Completed, OutcomeCompleted)},
@@ -72,8 +83,8 @@ func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
 			same(t, "run", got, c.want)
 		})
 	}
-	if _, ran := RunOf(&Standing{Spec: spec, Place: InQueue}); ran {
-		t.Error("a job that was never claimed has a run")
+	if _, ran := RunOf(&Standing{Spec: &Spec{ID: spec.ID}, Place: InQueue}); ran {
+		t.Error("a plain job that was never claimed has a run")
 	}
 	plain := &Standing{Spec: &Spec{ID: spec.ID}, Place: Delayed, StartedAt: 1}
 	if got, _ := RunOf(plain); got.JobID != spec.ID.String() {
@@ -127,7 +138,7 @@ func TestRunAndTickFilters(t *testing.T) {
 			Limit: 1,
 			Trace: "abcdefg",
 		},
-		`status: must be one of [CLAIMED RUNNING RETRYING SUCCESS FAILED CIRCUIT_OPEN], not "DONE"`: {
+		`status: must be one of [QUEUED CLAIMED RUNNING RETRYING SUCCESS FAILED CIRCUIT_OPEN], not "DONE"`: {
 			Limit:  1,
 			Status: "DONE",
 		},

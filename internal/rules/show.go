@@ -102,3 +102,23 @@ func orNull(m json.RawMessage) json.RawMessage {
 	}
 	return m
 }
+
+// ShowDefinition returns a definition as callers see it.
+func ShowDefinition(d *Definition) lessor.Definition {
+	shown := lessor.Definition{
+		JobID: d.ID, TenantID: d.Tenant, Schedule: d.Schedule, HandlerID: d.Handler, LockKey: d.LockKey,
+		MaxAttempts:       d.MaxAttempts,
+		MaxRuntimeSeconds: int64(d.Timeout / time.Second), FairnessClass: d.Class, IsEnabled: d.Enabled,
+		Payload:  d.Payload,
+		Priority: d.Priority, RequestedUnits: d.Units, Timezone: d.Zone, Overlap: d.Overlap, CatchUp: d.CatchUp,
+		CatchUpWindowSeconds: int64(d.CatchUpWindow / time.Second), JitterSeconds: int64(d.Jitter / time.Second),
+		Circuit:  lessor.CircuitBounds{Failures: d.Failures, CooldownSeconds: int64(d.Cooldown / time.Second)},
+		Backoff:  lessor.DefinitionBackoff{FirstMS: d.BackoffFirst.Milliseconds(), MaxMS: d.BackoffMax.Milliseconds()},
+		ModuleID: optional(d.Module), Paused: d.Paused, NextTickAt: d.NextTick, CreatedAt: d.CreatedAt,
+		UpdatedAt: d.UpdatedAt,
+	}
+	if shown.MaxRuntimeSeconds <= maxTimeoutS {
+		shown.TimeoutSeconds = new(shown.MaxRuntimeSeconds)
+	}
+	return shown
+}

@@ -42,7 +42,7 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 	if sub.Type == nil {
 		return nil, Missing(prefix + "type")
 	}
-	payload, err := object(sub.Payload, prefix+"payload")
+	payload, err := Payload(sub.Payload, prefix+"payload", cfg.PayloadLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +53,6 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 	}
 	if wall != nil {
 		tenant = *wall
-	}
-	if len(payload) > cfg.PayloadLimit {
-		return nil, tooLarge(prefix+"payload", len(payload), cfg.PayloadLimit)
 	}
 	s := &Spec{
 		Lane: Lane{
@@ -88,14 +85,16 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 	return s, nil
 }
 
-// object returns a JSON object as sent; absent gives {}.
-func object(raw json.RawMessage, field string) (json.RawMessage, error) {
+// Payload returns a payload as sent: a JSON object of at most limit bytes. Absent gives {}.
+func Payload(raw json.RawMessage, field string, limit int) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+	switch {
+	case len(raw) == 0 || bytes.Equal(raw, []byte("null")):
 		return json.RawMessage("{}"), nil
-	}
-	if raw[0] != '{' {
+	case raw[0] != '{':
 		return nil, wrongType(field, "an object")
+	case len(raw) > limit:
+		return nil, tooLarge(field, len(raw), limit)
 	}
 	return raw, nil
 }

@@ -18,6 +18,8 @@ type Caller struct {
 	Worker bool
 	// TraceID is the W3C trace id of the call, 32 hexadecimal digits, or "".
 	TraceID string
+	// IfMatch lists the versions of a definition, tenant or class that the call may change, as rules.Match reads it.
+	IfMatch string
 	// Agent is the program that calls (User-Agent), for the list of workers.
 	Agent string
 }

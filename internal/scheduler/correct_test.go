@@ -126,7 +126,7 @@ func TestCircuitIsTriedAfterItsCooldownAfterACorrectionOfTheClock(t *testing.T) 
 	inWrongTime(t, func(t *testing.T, w *world, goBack func()) {
 		w.put(interval("flaky", 3600, nil))
 		for range 2 {
-			if _, err := w.Trigger(w.ctx, anybody, "flaky"); err != nil {
+			if _, err := w.Trigger(w.ctx, anybody, "flaky", nil); err != nil {
 				t.Fatalf("trigger: %v", err)
 			}
 		}

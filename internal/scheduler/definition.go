@@ -24,19 +24,31 @@ func (s *Scheduler) PutDefinition(
 		if err != nil {
 			return err
 		}
-		if err := rules.Owns(d, old[id]); err != nil {
+		if err := rules.Inherit(d, &e, old[id]); err != nil {
+			return err
+		}
+		if err := c.matches(old[id]); err != nil {
 			return err
 		}
 		if err := s.recheckDefinition(d); err != nil {
 			return err
 		}
-		if old[id] != nil {
-			d.Module = old[id].Module
-		}
 		created = old[id] == nil
 		return p.put(ctx, c, []*rules.Definition{d}, old)
 	})
 	return rules.ShowDefinition(d), created, err
+}
+
+// matches refuses a change of a definition that is not the version that the caller names; nil is none.
+func (c Caller) matches(d *rules.Definition) error {
+	if c.IfMatch == "" {
+		return nil
+	}
+	version := ""
+	if d != nil {
+		version = rules.VersionOf(rules.ShowDefinition(d))
+	}
+	return rules.Match(c.IfMatch, version)
 }
 
 // define turns an envelope into a definition, and holds its payload against the schema of its handler.
@@ -77,6 +89,9 @@ func (s *Scheduler) oneDefinition(
 		d := locked[id]
 		if d == nil || !c.sees(d.Tenant) {
 			return lessor.ErrDefinitionNotFound
+		}
+		if err := c.matches(d); err != nil {
+			return err
 		}
 		if err := decide(ctx, p, d); err != nil {
 			return err

@@ -214,7 +214,7 @@ func TestPausedDefinitionWaits(t *testing.T) {
 		if _, d := w.ask("worker-1", nil); d == nil {
 			t.Error("a job of a paused definition was handed out")
 		}
-		run, err := w.Trigger(w.ctx, anybody, "sync.crm")
+		run, err := w.Trigger(w.ctx, anybody, "sync.crm", nil)
 		if err != nil {
 			t.Fatalf("trigger: %v", err)
 		}

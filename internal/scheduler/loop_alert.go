@@ -86,16 +86,19 @@ type expected struct {
 	within time.Duration
 }
 
+// maxMissing is the longest time without a worker that raises no alert: a job may run for days.
+const maxMissing = time.Hour
+
 // expect plans to look whether a worker has asked for the job of a tick within its timeout.
 func (l *loop) expect(spec *rules.Spec, now lessor.Instant) {
 	if len(l.expected) == maxExpected {
 		return
 	}
 	of := alertOf{lessor.AlertNoWorker, spec.Lane.Tenant, spec.Lane.Definition}
-	l.expected = append(l.expected, expected{
-		job: spec.ID, of: of, typ: spec.Lane.Type, at: now.Add(spec.MaxRuntime), within: spec.MaxRuntime,
-	})
-	if at := now.Add(spec.MaxRuntime); l.expectAt == 0 || at < l.expectAt {
+	within := min(spec.MaxRuntime, maxMissing)
+	at := now.Add(within)
+	l.expected = append(l.expected, expected{job: spec.ID, of: of, typ: spec.Lane.Type, at: at, within: within})
+	if l.expectAt == 0 || at < l.expectAt {
 		l.expectAt = at
 	}
 }

@@ -51,7 +51,8 @@ type runPage struct {
 func jobRuns(
 	ctx context.Context, v View, f lessor.RunFilter, tenant *lessor.TenantID, after *lessor.JobID,
 ) (p runPage, err error) {
-	q := ListQuery{Tenant: tenant, Claimed: true, Status: f.Status, Trace: f.Trace, After: after, Limit: f.Limit}
+	q := ListQuery{Tenant: tenant, Status: f.Status, Trace: f.Trace, After: after, Limit: f.Limit}
+	q.Claimed = f.Status != lessor.RunQueued
 	if u, err := lessor.ParseUUID(f.JobID); err == nil { // a plain job's id is its run's
 		return oneRun(ctx, v, f, tenant, after, lessor.JobID{UUID: u})
 	}

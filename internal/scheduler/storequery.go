@@ -53,7 +53,8 @@ type ListQuery struct {
 	Type   string
 	Tag    string
 	Tenant *lessor.TenantID
-	// Claimed leaves out jobs that were never granted; Status (not CIRCUIT_OPEN) also those whose run has another.
+	// Claimed leaves out jobs that were never granted. Status (not CIRCUIT_OPEN) leaves out those whose run has another,
+	// and those that were never granted, but QUEUED has those alone, of definitions.
 	Claimed    bool
 	Status     lessor.RunStatus
 	Definition string // jobs of this definition alone
@@ -67,16 +68,18 @@ type ListQuery struct {
 func (q *ListQuery) MatchesPlace(p rules.Place, s lessor.State, fence int64) bool {
 	claimed := fence != 0
 	return (q.State == "" || s == q.State) && (!q.Claimed || claimed) &&
-		(q.Status == "" || claimed && rules.RunStatus(p, s) == q.Status)
+		(q.Status == "" || rules.RunStatus(p, s, claimed) == q.Status && claimed != (q.Status == lessor.RunQueued))
 }
 
 // FiltersLanes reports whether a job matches only if its lane does.
-func (q *ListQuery) FiltersLanes() bool { return q.Type != "" || q.Tenant != nil || q.Definition != "" }
+func (q *ListQuery) FiltersLanes() bool {
+	return q.Type != "" || q.Tenant != nil || q.Definition != "" || q.Status == lessor.RunQueued
+}
 
 // MatchesLane reports whether a list contains jobs of this lane.
 func (q *ListQuery) MatchesLane(l *rules.Lane) bool {
 	return (q.Type == "" || l.Type == q.Type) && (q.Tenant == nil || l.Tenant == *q.Tenant) &&
-		(q.Definition == "" || l.Definition == q.Definition)
+		(q.Definition == "" || l.Definition == q.Definition) && (q.Status != lessor.RunQueued || l.Definition != "")
 }
 
 // ListPage is one page of a list. A store may read a bounded number of jobs for one page, so a page may hold fewer

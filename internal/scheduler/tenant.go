@@ -64,6 +64,9 @@ func (s *Scheduler) setPolicy(
 			of = all[i]
 		}
 		before := show(p.l)
+		if err := rules.Match(c.IfMatch, rules.VersionOf(before)); err != nil {
+			return err
+		}
 		next, err := of.Change(ask)
 		if err != nil || i >= 0 && next == of {
 			return err

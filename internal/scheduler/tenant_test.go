@@ -168,7 +168,7 @@ func TestWallAroundTheKernel(t *testing.T) {
 			"definition": errOf(w.Definition(w.ctx, b, "sync.crm")),
 			"pause":      errOf(w.SetPaused(w.ctx, b, "sync.crm", true)),
 			"delete":     w.DeleteDefinition(w.ctx, b, "sync.crm"),
-			"trigger":    errOf(w.Trigger(w.ctx, b, "sync.crm")),
+			"trigger":    errOf(w.Trigger(w.ctx, b, "sync.crm", nil)),
 			"reset":      errOf(w.ResetCircuit(w.ctx, b, "sync.crm")),
 			"next":       errOf(w.NextTicks(w.ctx, b, "sync.crm", 1)),
 		} {

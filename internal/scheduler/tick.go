@@ -2,15 +2,32 @@ package scheduler
 
 import (
 	"context"
+	"encoding/json"
 
 	"lessor"
 	"lessor/internal/rules"
 )
 
-// Trigger makes a job of a definition now, whatever its schedule says, and returns its id.
-func (s *Scheduler) Trigger(ctx context.Context, c Caller, id string) (run lessor.JobID, err error) {
+// Trigger makes a job of a definition now, whatever its schedule says, and returns its id. A payload that is not nil
+// takes the place of the definition's.
+func (s *Scheduler) Trigger(
+	ctx context.Context, c Caller, id string, payload json.RawMessage,
+) (run lessor.JobID, err error) {
+	if _, err := s.schemas(); err != nil {
+		return run, err
+	}
+	given, err := rules.Payload(payload, "payload", s.cfg.Jobs.PayloadLimit)
+	if err != nil {
+		return run, err
+	}
 	_, err = s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
 		spec := tickSpec(d, 0)
+		if payload != nil {
+			spec.Payload = given
+			if err := s.handlers.Load().check(d.Handler, given, ""); err != nil {
+				return err
+			}
+		}
 		spec.Actor, run = c.Actor, spec.ID
 		if c.TraceID != "" {
 			spec.TraceID = c.TraceID

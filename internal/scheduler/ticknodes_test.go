@@ -71,7 +71,7 @@ func TestNodesShareACircuit(t *testing.T) {
 		e.Backoff = &lessor.DefinitionBackoffAsk{FirstMS: new(int64(1)), MaxMS: new(int64(1))}
 	}))
 	for i := range 4 {
-		if _, err := ws[i%2].Trigger(ws[0].ctx, anybody, "sync.crm"); err != nil {
+		if _, err := ws[i%2].Trigger(ws[0].ctx, anybody, "sync.crm", nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -79,6 +79,7 @@ func exerciseSchedules(t *testing.T, s *Store) {
 		for _, q := range []scheduler.ListQuery{
 			{Claimed: true},
 			{Status: lessor.RunRetrying},
+			{Status: lessor.RunQueued},
 			{Definition: "x"},
 			{Trace: "x"},
 		} {

@@ -87,6 +87,8 @@ func sourceOf(q scheduler.ListQuery) source {
 		return source{stmt: listOver}
 	}
 	switch q.Status {
+	case lessor.RunQueued:
+		return source{stmt: listQueued}
 	case lessor.RunClaimed, lessor.RunRunning:
 		return source{stmt: listHeld}
 	case lessor.RunSuccess, lessor.RunFailed:

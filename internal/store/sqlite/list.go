@@ -59,7 +59,7 @@ func listOf(q scheduler.ListQuery) (text string, leases bool) {
 	switch q.Status {
 	case lessor.RunClaimed, lessor.RunRunning:
 		return listLeases, true
-	case lessor.RunRetrying:
+	case lessor.RunQueued, lessor.RunRetrying:
 		return listWaiting, false
 	case lessor.RunSuccess, lessor.RunFailed:
 		return listDone, false

@@ -71,8 +71,10 @@ func (b *bed) firstBeat(h *rules.Held) {
 
 // runMatches reports, by rules.RunOf, whether a list of runs must contain a job.
 func runMatches(s *rules.Standing, q scheduler.ListQuery) bool {
-	run, claimed := rules.RunOf(s)
-	return matches(s, q) && (!q.Claimed || claimed) && (q.Status == "" || claimed && run.Status == q.Status) &&
+	run, _ := rules.RunOf(s)
+	claimed := run.StartedAt != 0
+	return matches(s, q) && (!q.Claimed || claimed) &&
+		(q.Status == "" || run.Status == q.Status && claimed != (q.Status == lessor.RunQueued)) &&
 		(q.Definition == "" || s.Spec.Lane.Definition == q.Definition) && (q.Trace == "" || s.Spec.TraceID == q.Trace)
 }
 
@@ -143,6 +145,7 @@ func runPages(b *bed) {
 		{Claimed: true, Limit: 2},
 		{Claimed: true, Definition: "nightly", Limit: 2},
 		{Status: lessor.RunRetrying, Limit: 1},
+		{Status: lessor.RunQueued, Limit: 1},
 		{Definition: "hourly", Limit: 3},
 	} {
 		stay := ids(matching(b.runsInEveryState(), q))
