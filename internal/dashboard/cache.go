@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 )
@@ -11,72 +12,110 @@ import (
 const (
 	maxParts     = 512
 	maxPartBytes = 32 << 20
+	// partsKept is how long a part is kept: until the pages that show it have asked for the next one.
+	partsKept = liveAtLeast + 5*time.Second
 )
 
-// cache keeps the changing parts of pages for liveEvery.
+// cache keeps the changing parts of pages.
 type cache struct {
 	mu    sync.Mutex
 	all   map[string]*part
-	bytes int // size of all bodies
+	bytes int // size of all parts
 }
 
 // part is the changing part of one page. The first request renders it.
 type part struct {
-	since time.Time
-	made  chan struct{} // closed when body and err are set
-	body  []byte
-	err   error
+	since   time.Time
+	commits uint64        // the number of commits before it was rendered
+	made    chan struct{} // closed when the fields below are set
+	err     error
+	lines   []string
+	version string
+	before  string // the version that changed starts from; "-" = none
+	bytes   int    // its size, once it is kept
+
+	whole, changed func() []byte // compressed answers, made when the first page asks for them
 }
 
 var errUnmade = errors.New("the part was not made")
 
-// get returns the part with this key, which is at most liveEvery old.
-func (c *cache) get(key string, render func() ([]byte, error)) ([]byte, error) {
-	p, mine := c.part(key, time.Now())
-	if mine {
+// get returns the part with this key. It is at most liveEvery old, or liveAtLeast if there was no commit since.
+func (c *cache) get(key string, commits uint64, render func() ([]byte, error)) (*part, error) {
+	p, old, mine := c.part(key, commits, time.Now())
+	if !mine {
+		<-p.made
+		if p.err == nil {
+			return p, nil
+		}
+		p, old = &part{}, nil // the first visitor may have left
+	} else {
 		defer close(p.made)
-		p.err = errUnmade // for the requests that wait, in case render panics
-		body, err := render()
-		c.keep(key, p, body, err)
-		return body, err
 	}
-	<-p.made
-	if p.err != nil {
-		return render() // the first visitor may have left
+	p.err = errUnmade // for the requests that wait, in case render panics
+	body, err := render()
+	if err == nil {
+		p.fill(body, old)
 	}
-	return p.body, nil
+	p.err = err
+	if mine {
+		c.keep(key, p, len(body))
+	}
+	return p, err
 }
 
-// part returns the part with this key, and whether the caller must render it.
-func (c *cache) part(key string, now time.Time) (p *part, mine bool) {
+// fill sets the content of a part. old is the part before it, if it is known.
+func (p *part) fill(body []byte, old *part) {
+	p.version, p.before = versionOf(body), "-"
+	p.lines = strings.Split(string(body), "\n")
+	p.whole = sync.OnceValue(func() []byte { return pack(liveAnswer{p.version, []any{string(body)}}) })
+	if old != nil {
+		p.before = old.version
+		lines := old.lines
+		p.changed = sync.OnceValue(func() []byte { return pack(liveAnswer{p.version, pieces(lines, p.lines)}) })
+	}
+}
+
+// part returns the part with this key. If the caller must render it, mine is true, and old is the part before it, nil
+// if there is none.
+func (c *cache) part(key string, commits uint64, now time.Time) (p, old *part, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.all[key]; p != nil && now.Sub(p.since) < liveEvery {
-		return p, false
+	old = c.all[key]
+	if old != nil {
+		age := now.Sub(old.since)
+		if age < liveEvery || age < liveAtLeast && old.commits == commits {
+			return old, nil, false
+		}
+		select {
+		case <-old.made:
+		default: // it takes longer than a second
+			return old, nil, false
+		}
 	}
-	c.drop(now)
-	p = &part{since: now, made: make(chan struct{})}
+	p = &part{since: now, commits: commits, made: make(chan struct{})}
+	c.remove(key)
 	if c.all == nil {
 		c.all = map[string]*part{}
 	}
 	if len(c.all) < maxParts {
 		c.all[key] = p
 	}
-	return p, true
+	return p, old, true
 }
 
-// keep sets the body of a part. The part stays in the cache if there was no error and there is room.
-func (c *cache) keep(key string, p *part, body []byte, err error) {
+// keep keeps a part that was made, if there was no error and there is room.
+func (c *cache) keep(key string, p *part, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p.body, p.err = body, err; c.all[key] != p {
+	if c.all[key] != p {
 		return
 	}
-	if err != nil || c.bytes+len(body) > maxPartBytes {
+	if p.err != nil || c.bytes+bytes > maxPartBytes {
 		delete(c.all, key)
 		return
 	}
-	c.bytes += len(body)
+	p.bytes = bytes
+	c.bytes += bytes
 }
 
 // expire drops old parts until ctx is done, so that nothing is kept for pages without visitors.
@@ -89,18 +128,20 @@ func (c *cache) expire(ctx context.Context) {
 			return
 		case now := <-tick.C:
 			c.mu.Lock()
-			c.drop(now)
+			for key, p := range c.all {
+				if now.Sub(p.since) >= partsKept {
+					c.remove(key)
+				}
+			}
 			c.mu.Unlock()
 		}
 	}
 }
 
-// drop removes the parts that are too old.
-func (c *cache) drop(now time.Time) {
-	for key, p := range c.all {
-		if now.Sub(p.since) >= liveEvery {
-			delete(c.all, key)
-			c.bytes -= len(p.body)
-		}
+// remove drops a part.
+func (c *cache) remove(key string) {
+	if p := c.all[key]; p != nil {
+		delete(c.all, key)
+		c.bytes -= p.bytes
 	}
 }

@@ -5,7 +5,7 @@
 //
 // Text that callers store (payloads, names, messages) is always shown as text (TestStoredTextIsOnlyText). The cost of a
 // page does not grow with the history (BenchmarkPages), and a page with many visitors is rendered once a second, not
-// once per visitor. Sessions, bulk operations and streams are bounded. The package decides nothing about jobs and
+// once per visitor. Sessions, bulk operations and the cache are bounded. The package decides nothing about jobs and
 // leases.
 //
 // httpapi calls it after it has checked the Host header, the origin and the path.
@@ -13,7 +13,6 @@ package dashboard
 
 import (
 	"context"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -22,7 +21,6 @@ import (
 
 	"lessor"
 	"lessor/internal/httpapi"
-	"lessor/internal/quota"
 	"lessor/internal/recovery"
 	"lessor/internal/scheduler"
 	"lessor/internal/token"
@@ -44,14 +42,13 @@ type Dashboard struct {
 	recovery  *recovery.Monitor
 	log       *slog.Logger
 	version   string
-	templates map[string]*template.Template
+	templates struct{ pages, timeless templates }
 	mux       *http.ServeMux
 	sessions  sessions
 	codes     codes
 	history   history
 	cache     cache
 	bulk      bulks
-	streams   *quota.Limit
 	changes   atomic.Uint64 // grows with every commit
 }
 
@@ -62,8 +59,9 @@ func New(cfg Config) *Dashboard {
 	}
 	d := &Dashboard{
 		scheduler: cfg.Scheduler, tokens: cfg.Tokens, recovery: cfg.Recovery, log: cfg.Log, version: cfg.Version,
-		templates: parse(), bulk: newBulks(), streams: quota.New(maxStreams),
+		bulk: newBulks(),
 	}
+	d.templates.pages, d.templates.timeless = parse(true), parse(false)
 	d.sessions.load = cfg.Scheduler.Session
 	d.mux = d.newMux()
 	return d

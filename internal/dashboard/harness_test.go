@@ -38,16 +38,28 @@ type server struct {
 	url       string
 	admin     string // an admin token
 	workspace *sentinel.Workspace
+	dir       string
+	stop      func()
 }
 
 func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 	t.Helper()
+	s := &server{t: t, dir: t.TempDir()}
+	s.boot("127.0.0.1:0", edit...)
+	t.Cleanup(func() { s.stop() })
+	s.admin = s.issue("admin", "")
+	return s
+}
+
+// boot starts the server, also again after stop.
+func (s *server) boot(addr string, edit ...func(*httpapi.Config)) {
+	t := s.t
+	t.Helper()
 	store, err := sqlite.Open(t.Context(),
-		sqlite.Config{Path: filepath.Join(t.TempDir(), "lessor.db"), Synchronous: "OFF"})
+		sqlite.Config{Path: filepath.Join(s.dir, "lessor.db"), Synchronous: "OFF"})
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
-	s := &server{t: t}
 	quiet := 0
 	sched := scheduler.New(store, scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
@@ -60,7 +72,7 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 		},
 		Observe: func(st scheduler.Stats) { s.Observe(st) },
 	})
-	workspace, err := sentinel.Open(t.TempDir())
+	workspace, err := sentinel.Open(filepath.Join(s.dir, "workspace"))
 	if err != nil {
 		t.Fatalf("open workspace: %v", err)
 	}
@@ -73,7 +85,7 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 	})
 	book := token.NewBook(sched.Tokens)
 	s.Dashboard = New(Config{Scheduler: sched, Tokens: book, Recovery: monitor, Version: "test"})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +109,14 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 	running.Go(func() { s.Run(work) })
 	running.Go(func() { monitor.Run(work) })
 	serving.Go(func() { _ = httpapi.Serve(web, ln, api) })
-	t.Cleanup(func() {
+	s.stop = func() {
 		stopWeb()
 		serving.Wait()
 		stopWork()
 		running.Wait()
 		_ = workspace.Close()
 		_ = store.Close()
-	})
+	}
 	for deadline := time.Now().Add(10 * time.Second); sched.Ready() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the scheduler is not ready: %v", sched.Ready())
@@ -113,8 +125,6 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 	if err := book.Refresh(t.Context()); err != nil {
 		t.Fatalf("load tokens: %v", err)
 	}
-	s.admin = s.issue("admin", "")
-	return s
 }
 
 // issue makes a token.

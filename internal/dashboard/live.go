@@ -1,64 +1,129 @@
 package dashboard
 
 import (
-	"fmt"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"lessor"
-	"lessor/internal/httpapi"
 )
 
-// liveHeader marks a request for the changing part of a page.
-const liveHeader = "X-Lessor-Live"
+// A page asks for its changing part once a second while somebody can see it. The request is the page's own, with these
+// headers. There is no stream: a browser has six connections to a server, and streams would hold them.
+const (
+	// liveHeader has the version of the part that the page shows; "0" if it has none.
+	liveHeader = "X-Lessor-Live"
+	// nowHeader has the server's time in milliseconds, because the browser's clock may be wrong.
+	nowHeader = "X-Lessor-Now"
+)
 
 const (
-	// liveEvery is the least time between changes of a page, liveAtLeast the most: other nodes may commit without a
-	// commit here.
+	// liveEvery is how often a part is rendered at most, liveAtLeast how often it is rendered without a commit here:
+	// other nodes commit too.
 	liveEvery   = time.Second
 	liveAtLeast = 5 * time.Second
-	liveWrite   = 10 * time.Second // a browser that does not read a line in this time is gone
-	maxStreams  = 1000             // one tenant gets at most half of them
 )
 
-var errStreams = &lessor.Error{
-	Code: lessor.CodeRateLimited, Detail: "too many pages are open", RetryAfter: 5 * time.Second,
+// liveAnswer is a part, as the pieces of which the page makes it: a string is text, and a pair of numbers is a place
+// and a number of lines in the version that the page has.
+type liveAnswer struct {
+	Version string `json:"version"`
+	Pieces  []any  `json:"pieces"`
 }
 
-// follow sends an event when a page should read its changing part again. It does not send the part itself: the page
-// reads that with its own address and rights, and one rendering serves all visitors of the page.
-func (v *visit) follow() error {
-	if !v.streams.Enter(v.caller.Tenant, 1) {
-		return errStreams
-	}
-	defer v.streams.Leave(v.caller.Tenant, 1)
-	v.w.Header().Set("Content-Type", "text/event-stream")
-	rc := http.NewResponseController(v.w)
-	_ = rc.SetReadDeadline(time.Time{}) // fails only for a recorder in a test
-	tick := time.NewTicker(liveEvery)
-	defer tick.Stop()
-	ctx, stop := v.r.Context(), httpapi.Stopping(v.r.Context())
-	seen, sentAt := v.changes.Load(), time.Now()
-	const changed = "event: changed\ndata: {}\n\n"
-	for text := "retry: 2000\n\n"; ; {
-		_ = rc.SetWriteDeadline(time.Now().Add(liveWrite))
-		if _, err := fmt.Fprint(v.w, text); err != nil || rc.Flush() != nil {
-			return nil
-		}
-		if text == changed && !v.stays() {
-			return nil // the page reads again, and will be refused with the reason
-		}
-		for text = ""; text == ""; {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-stop.Done():
-				return nil
-			case now := <-tick.C:
-				if n := v.changes.Load(); n != seen || now.Sub(sentAt) >= liveAtLeast || !v.stays() {
-					seen, sentAt, text = n, now, changed
-				}
-			}
-		}
+// sendPart sends what changed since the version that the page has: 204 for nothing.
+func (v *visit) sendPart(p *part) {
+	v.w.Header().Set(nowHeader, strconv.FormatInt(int64(lessor.At(time.Now())), 10))
+	switch v.r.Header.Get(liveHeader) {
+	case p.version:
+		v.w.WriteHeader(http.StatusNoContent)
+	case p.before:
+		v.sendPacked(http.StatusOK, "application/json", p.changed())
+	default:
+		v.sendPacked(http.StatusOK, "application/json", p.whole())
 	}
 }
+
+// versionOf names the content of a part. It is a cryptographic hash, because anybody may submit the text in it.
+func versionOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+// pieces returns lines as pieces of old.
+func pieces(old, lines []string) (all []any) {
+	places := make(map[string]int, len(old))
+	for i, line := range old {
+		places[line] = i
+	}
+	var same *[2]int // the last piece, if it is a pair
+	next := 0        // the line of old behind it
+	var text []string
+	flush := func() {
+		if text != nil {
+			all, text = append(all, strings.Join(text, "\n")), nil
+		}
+	}
+	for _, line := range lines {
+		at, known := next, next < len(old) && old[next] == line
+		if !known {
+			at, known = places[line]
+		}
+		switch {
+		case !known:
+			text, same = append(text, line), nil
+			continue
+		case same != nil && at == next:
+			same[1]++
+		default:
+			flush()
+			same = &[2]int{at, 1}
+			all = append(all, same)
+		}
+		next = at + 1
+	}
+	flush()
+	return all
+}
+
+// pack returns v as compressed JSON.
+func pack(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // cannot happen: it consists of texts and numbers
+	}
+	return compress(body)
+}
+
+func compress(body []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// sendPacked sends a compressed body, and decompresses it for a client that does not accept it.
+func (v *visit) sendPacked(status int, contentType string, packed []byte) {
+	h := v.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Vary", "Accept-Encoding")
+	var body io.Reader = bytes.NewReader(packed)
+	if v.acceptsGzip() {
+		h.Set("Content-Encoding", "gzip")
+		h.Set("Content-Length", strconv.Itoa(len(packed)))
+	} else if r, err := gzip.NewReader(body); err == nil {
+		body = r
+	}
+	v.w.WriteHeader(status)
+	_, _ = io.Copy(v.w, body) // an error means that the visitor is gone
+}
+
+func (v *visit) acceptsGzip() bool { return strings.Contains(v.r.Header.Get("Accept-Encoding"), "gzip") }

@@ -63,7 +63,6 @@ func (d *Dashboard) newMux() *http.ServeMux {
 	}
 	mux.HandleFunc("GET /jobs/{id}/download/{part}", d.answer(token.ReadJobs, (*visit).download))
 	mux.HandleFunc("GET /schedules/{id}/download", d.answer(token.Read, (*visit).downloadSchedule))
-	mux.HandleFunc("GET /live", d.answer(token.Describe, (*visit).follow))
 	mux.HandleFunc("GET /login", d.answer(token.Public, (*visit).showLogin))
 	mux.HandleFunc("POST /login", d.answer(token.Public, (*visit).login))
 	mux.HandleFunc("POST /logout", d.answer(token.Public, (*visit).logout))

@@ -18,18 +18,24 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// parse reads the template of every page, each with the layout and the shared parts.
-func parse() map[string]*template.Template {
+// templates are the templates of the pages, by name.
+type templates map[string]*template.Template
+
+// parse reads the template of every page, each with the layout and the shared parts. timed says whether ages and
+// countdowns are part of the text. A changing part leaves them out: they are different in every second, and the page
+// counts by itself.
+func parse(timed bool) templates {
 	funcs := template.FuncMap{
 		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
 		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
+		"timed": func() bool { return timed },
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
 		panic(err) // cannot happen: the pattern is valid
 	}
-	all := map[string]*template.Template{}
+	all := templates{}
 	for _, file := range names {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "templates/"), ".html")
 		if name != "layout" && name != "parts" {
@@ -59,6 +65,7 @@ type layout struct {
 	Session bool // the visitor can log out
 	Theme   string
 	Version string
+	Now     lessor.Instant
 	Said    string
 	Page    any
 }
@@ -66,7 +73,7 @@ type layout struct {
 func (v *visit) layout(shown view) layout {
 	l := layout{
 		Title: shown.title, URL: v.r.URL.RequestURI(), Known: v.known(), Session: v.held != nil, Theme: v.theme(),
-		Version: v.version, Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local",
+		Version: v.version, Now: lessor.At(time.Now()), Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local",
 		Role: "operator", Here: v.section(),
 	}
 	if v.r.Method != http.MethodGet {

@@ -36,6 +36,10 @@ type visit struct {
 var (
 	errLogin   = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "this needs an access token"}
 	errBadForm = &lessor.Error{Code: lessor.CodeInvalidRequest, Detail: "the form cannot be read"}
+
+	errStarting = &lessor.Error{
+		Code: lessor.CodeUnavailable, Detail: "The server is starting. Try again in a moment.", RetryAfter: time.Second,
+	}
 )
 
 // answer returns the handler of a route: it identifies the visitor, checks the scope, and shows a refusal.
@@ -64,6 +68,9 @@ func (v *visit) enter(scope token.Scope) (err error) {
 			return errBadForm
 		}
 	}
+	if scope != token.Public && !v.tokens.Loaded() {
+		return errStarting // nobody's session can be checked yet
+	}
 	held, given, err := v.session()
 	if err != nil && scope != token.Public { // a visitor whose session cannot be checked can still log in
 		return err
@@ -77,15 +84,6 @@ func (v *visit) enter(scope token.Scope) (err error) {
 	}
 	v.caller, err = v.may(scope)
 	return err
-}
-
-// stays reports whether the visitor would still be let in.
-func (v *visit) stays() bool {
-	if v.held == nil {
-		return v.visitor.Local && !v.tokens.Bound()
-	}
-	held, _, err := v.session()
-	return held != nil || err != nil
 }
 
 // may returns the visitor as a caller of the scheduler, or refuses the scope.
@@ -110,7 +108,7 @@ func (v *visit) can(scope token.Scope) bool {
 // known reports whether the visitor has a session or is on this machine.
 func (v *visit) known() bool { return v.held != nil || v.visitor.Local }
 
-// refuse shows an error. It redirects an unknown visitor to the login.
+// refuse shows an error. It redirects an unknown visitor to the login; the script of an open page gets the error.
 func (v *visit) refuse(err error) {
 	var e *lessor.Error
 	if !errors.As(err, &e) || e.Code == lessor.CodeInternal {
@@ -122,7 +120,7 @@ func (v *visit) refuse(err error) {
 		detail := "Something went wrong here; the server's log has it under trace id " + v.visitor.TraceID + "."
 		e = &lessor.Error{Code: lessor.CodeInternal, Detail: detail}
 	}
-	if e == errLogin && !v.known() && v.r.Method == http.MethodGet {
+	if e == errLogin && !v.known() && v.r.Method == http.MethodGet && !v.live() {
 		v.redirect("/login?next=" + url.QueryEscape(v.r.URL.RequestURI()))
 		return
 	}
@@ -194,26 +192,29 @@ func isOwn(to string) bool {
 // render sends a whole page, or only its changing part to a page that follows the scheduler. That part is rendered once
 // a second for all visitors with the same rights.
 func (v *visit) render(show func(*visit) (view, error)) error {
-	if v.r.Header.Get(liveHeader) == "" {
+	if !v.live() {
 		shown, err := show(v)
 		if err != nil {
 			return err
 		}
 		return v.write(http.StatusOK, shown)
 	}
-	body, err := v.cache.get(v.rights()+" "+v.r.URL.RequestURI(), func() ([]byte, error) {
+	p, err := v.cache.get(v.rights()+" "+v.r.URL.RequestURI(), v.changes.Load(), func() ([]byte, error) {
 		shown, err := show(v)
 		if err != nil {
 			return nil, err
 		}
-		return v.execute("main", shown)
+		return v.execute(v.templates.timeless, "main", shown)
 	})
 	if err != nil {
 		return err
 	}
-	v.send(http.StatusOK, body)
+	v.sendPart(p)
 	return nil
 }
+
+// live reports whether the script of an open page asks for the page's changing part.
+func (v *visit) live() bool { return v.r.Header.Get(liveHeader) != "" }
 
 // rights names the rights that a page depends on.
 func (v *visit) rights() string {
@@ -229,24 +230,18 @@ func (v *visit) rights() string {
 }
 
 func (v *visit) write(status int, shown view) error {
-	body, err := v.execute("layout", shown)
+	body, err := v.execute(v.templates.pages, "layout", shown)
 	if err != nil {
 		return err
 	}
-	v.send(status, body)
+	v.sendPacked(status, "text/html; charset=utf-8", compress(body))
 	return nil
 }
 
-func (v *visit) execute(part string, shown view) ([]byte, error) {
+func (v *visit) execute(from templates, part string, shown view) ([]byte, error) {
 	var b bytes.Buffer
-	if err := v.templates[shown.template].ExecuteTemplate(&b, part, v.layout(shown)); err != nil {
+	if err := from[shown.template].ExecuteTemplate(&b, part, v.layout(shown)); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
-}
-
-func (v *visit) send(status int, body []byte) {
-	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	v.w.WriteHeader(status)
-	_, _ = v.w.Write(body) // an error means that the visitor is gone
 }

@@ -1,48 +1,178 @@
-// Keeps a page up to date: asks for its changing part when the server says that something changed, and counts ages and
-// leases down in between. Without it the page is the same, as of when it was loaded.
+// Keeps a page up to date: asks for its changing part once a second while the page can be seen, and counts ages and
+// leases in between. Without it the page is the same, as of when it was loaded.
 "use strict";
 
 (() => {
-  const badge = document.getElementById("live");
-  let busy = false;
+  const badge = document.getElementById("live"), news = document.getElementById("news");
+  if (!badge || !document.querySelector("[data-live]")) return;
 
-  function say(on) {
-    if (!badge) return;
-    badge.className = on ? "live on" : "live off";
-    badge.textContent = on ? "live" : "not connected";
+  const every = 1000; // between two requests
+  const patience = 5000; // a server that does not answer in this time is offline
+  let version = "0", lines = []; // what the server sent last
+  let clock = Number(badge.dataset.now), heard = performance.now(); // the server's time, and when it said so
+  let offline = false, asking = false, timer = 0;
+
+  // The server's time. It stands still while the server does not answer: leases are not charged for downtime.
+  const now = () => clock + (offline ? 0 : performance.now() - heard);
+
+  async function poll() {
+    clearTimeout(timer);
+    if (asking || document.hidden) return; // a page that nobody can see asks for nothing
+    asking = true;
+    const answer = await ask();
+    asking = false;
+    if (answer.refused) return location.reload(); // shows the login, or the reason
+    say(answer.ok);
+    if (answer.pieces) take(answer);
+    show();
+    timer = setTimeout(poll, every);
   }
 
-  // A part in which somebody types, opened something, or that holds the focus, is left alone until they are done.
-  function inUse(part) {
-    if (part.querySelector("details[open]")) return true;
-    const active = document.activeElement;
-    if (!active || !part.contains(active)) return false;
-    return active.matches("input, select, textarea, button") || String(window.getSelection());
-  }
-
-  async function update() {
-    if (busy || document.hidden) return;
-    busy = true;
+  async function ask() {
     try {
-      const answer = await fetch(location.href, { headers: { "X-Lessor-Live": "1" }, credentials: "same-origin" });
-      if (answer.redirected || answer.status === 401) { location.reload(); return; }
-      if (!answer.ok) return;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const part of document.querySelectorAll("[data-live]")) {
-        const next = fresh.getElementById(part.id);
-        if (!next || inUse(part) || next.innerHTML === part.innerHTML) continue;
-        const scrolled = [...part.querySelectorAll(".table, pre")].map((el) => [el.scrollLeft, el.scrollTop]);
-        const focused = [...part.querySelectorAll("a, [tabindex]")].indexOf(document.activeElement);
-        part.replaceChildren(...next.childNodes);
-        [...part.querySelectorAll(".table, pre")].forEach((el, i) => { if (scrolled[i]) [el.scrollLeft, el.scrollTop] = scrolled[i]; });
-        const again = focused < 0 ? null : part.querySelectorAll("a, [tabindex]")[focused];
-        if (again) again.focus({ preventScroll: true });
-      }
+      const headers = { "X-Lessor-Live": version };
+      const r = await fetch(location.href, { headers, cache: "no-store", signal: AbortSignal.timeout(patience) });
+      if (!r.ok) return { refused: [401, 403, 404].includes(r.status) };
+      const sent = r.status === 204 ? {} : await r.json();
+      [clock, heard] = [Number(r.headers.get("X-Lessor-Now")), performance.now()];
+      return { ok: true, ...sent };
     } catch (_) {
-      say(false);
-    } finally {
-      busy = false;
+      return {};
     }
+  }
+
+  function say(online) {
+    offline = !online;
+    document.body.classList.toggle("offline", offline);
+    badge.className = online ? "live on" : "live off";
+    const since = new Date(clock).toISOString().slice(11, 19);
+    write(badge, online ? "live" : "offline since " + since + ", figures frozen");
+  }
+
+  // Makes the new version from the pieces that changed and the lines that did not.
+  function take(sent) {
+    lines = sent.pieces.flatMap((p) => typeof p === "string" ? p.split("\n") : lines.slice(p[0], p[0] + p[1]));
+    version = sent.version;
+    const fresh = new DOMParser().parseFromString(lines.join("\n"), "text/html");
+    for (const part of document.querySelectorAll("[data-live]")) {
+      const next = fresh.getElementById(part.id);
+      if (next) morph(part, next);
+    }
+  }
+
+  // Makes an element like another one. Nodes that both have stay, and with them what is focused, typed, opened,
+  // selected and scrolled.
+  function morph(old, next) {
+    for (const { name } of [...old.attributes])
+      if (!next.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+    for (const { name, value } of next.attributes)
+      if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    if (old.matches("[data-at], [data-until]")) return; // count writes their text
+    if (old.matches("[data-rows]")) return update(old, next);
+    let at = old.firstChild;
+    for (const child of [...next.childNodes]) {
+      let mine = at;
+      while (mine && !alike(mine, child)) mine = mine.nextSibling;
+      if (!mine) {
+        old.insertBefore(child, at);
+        continue;
+      }
+      while (at !== mine) at = drop(at);
+      at = mine.nextSibling;
+      if (mine.nodeType === Node.ELEMENT_NODE) morph(mine, child);
+      else if (!write(mine, child.data)) version = "0"; // the next answer has it again
+    }
+    while (at) at = drop(at);
+  }
+
+  const mark = (node) => node.dataset?.key ?? (node.id || node.getAttribute?.("action"));
+  const alike = (a, b) => a.nodeName === b.nodeName && mark(a) === mark(b);
+
+  function drop(node) {
+    const next = node.nextSibling;
+    node.remove();
+    return next;
+  }
+
+  const selected = (node) => !getSelection().isCollapsed && getSelection().containsNode(node, true);
+
+  // Writes a text unless somebody has selected it, and reports whether the node has it.
+  function write(node, text) {
+    if (node.textContent !== text && !selected(node)) node.textContent = text;
+    return node.textContent === text;
+  }
+
+  // The rows of a list stay where they are, so that nothing moves under a pointer. Rows that the server no longer sends
+  // are marked. New rows wait until somebody asks for them, except after the last row, where they move nothing. A list
+  // that follows waits only while somebody uses it.
+  const waiting = new Map(); // for each list the newest rows by key
+
+  function update(old, next) {
+    const mine = byKey(old), fresh = byKey(next);
+    for (const [key, row] of mine) {
+      row.classList.toggle("gone", !fresh.has(key));
+      if (fresh.has(key)) morph(row, fresh.get(key));
+    }
+    const last = [...fresh.keys()].findLastIndex((key) => mine.has(key));
+    if (last >= 0) old.append(...[...fresh.values()].slice(last + 1));
+    waiting.set(old, fresh);
+    const inUse = old.matches(":hover") || old.contains(document.activeElement) || selected(old);
+    if (old.dataset.rows === "follow" && !inUse) arrange(old, fresh);
+  }
+
+  function byKey(list) {
+    const rows = new Map();
+    for (const row of list.children) {
+      let key = row.dataset.key;
+      while (rows.has(key)) key += "'"; // workers of two tenants may have one name
+      rows.set(key, row);
+    }
+    return rows;
+  }
+
+  // Shows exactly the newest rows, in their order. Rows that keep their order are not touched.
+  function arrange(old, fresh) {
+    const mine = byKey(old), focused = document.activeElement;
+    for (const [key, row] of mine) if (!fresh.has(key)) row.remove();
+    let at = old.firstElementChild;
+    for (const [key, row] of fresh) {
+      const have = mine.get(key) ?? row;
+      if (have === at) at = at.nextElementSibling;
+      else old.insertBefore(have, at);
+    }
+    if (old.contains(focused)) focused.focus({ preventScroll: true });
+  }
+
+  // Says how many rows wait.
+  function offer() {
+    let added = 0, gone = 0, more = "";
+    for (const [old, fresh] of waiting) {
+      if (!old.isConnected) {
+        waiting.delete(old);
+        continue;
+      }
+      const mine = byKey(old), unseen = [...fresh.keys()].filter((key) => !mine.has(key)).length;
+      if (unseen === fresh.size && old.closest("[data-live]").querySelector(".next")) more = "+";
+      added += unseen;
+      gone += old.querySelectorAll(":scope > .gone").length;
+    }
+    news.hidden = !added && !gone;
+    write(news, added ? added + more + " new: show" : gone + " gone: hide");
+  }
+
+  news.addEventListener("click", () => {
+    const [first] = waiting.keys();
+    for (const [old, fresh] of waiting) arrange(old, fresh);
+    first.closest("[tabindex]")?.focus({ preventScroll: true }); // the button disappears
+    show();
+  });
+
+  // Buttons of a frozen page, or of a row that is over, would act on something else than they show.
+  function show() {
+    offer();
+    for (const b of document.querySelectorAll("main form[method=post] button"))
+      b.disabled = offline || !!b.closest(".gone");
+    count();
   }
 
   function span(ms) {
@@ -55,27 +185,22 @@
   }
 
   function count() {
-    const now = Date.now();
     for (const el of document.querySelectorAll("[data-at]")) {
-      const d = now - Number(el.dataset.at);
-      const text = d < 0 ? "in " + span(-d) : span(d) + " ago";
-      if (el.textContent !== text) el.textContent = text;
+      const d = now() - Number(el.dataset.at);
+      write(el, d < 0 ? "in " + span(-d) : span(d) + " ago");
     }
     for (const el of document.querySelectorAll("[data-until]")) {
-      const left = Math.max(0, Number(el.dataset.until) - now);
+      if (el.closest(".gone")) continue;
+      const left = Math.max(0, Number(el.dataset.until) - now());
       const share = Math.min(100, 100 * left / Number(el.dataset.ttl));
       el.querySelector(".fill").setAttribute("width", share.toFixed(1));
       el.querySelector(".bar").classList.toggle("late", share < 100 / 3);
-      el.querySelector(".left").textContent = span(left) + " left";
+      write(el.querySelector(".left"), span(left) + " left");
     }
   }
 
-  if (document.querySelector("[data-live]")) {
-    const stream = new EventSource("/live");
-    stream.onopen = () => say(true);
-    stream.onerror = () => say(false);
-    stream.addEventListener("changed", update);
-    document.addEventListener("visibilitychange", update);
-  }
-  setInterval(count, 1000);
+  say(true); // the page was just loaded
+  document.addEventListener("visibilitychange", poll);
+  setInterval(count, every);
+  timer = setTimeout(poll, every);
 })();
