@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,9 +15,11 @@ const (
 
 // chart is a picture of the last hour.
 type chart struct {
+	Name          string
 	Width, Height int
 	Top           int // the value at the upper edge
 	Lines         []line
+	Gaps          []gap
 	Empty         bool
 }
 
@@ -27,70 +30,97 @@ type line struct {
 	Now   int    // its last value, or its sum
 	Note  string // says which
 	Path  string // SVG path
+	Area  string // SVG path around what is below it
+}
+
+// gap is a time of which this node knows nothing, because it did not run or could not read the store.
+type gap struct {
+	X, W float64
 }
 
 // throughput draws the jobs that were submitted and that ended, by minute.
 func throughput(hour []slot) chart {
-	perMinute := int(time.Minute / slotTime)
-	series := make([][]int, 3)
-	for i := 0; i+perMinute <= len(hour); i += perMinute {
-		var sums [3]int
-		for _, s := range hour[i : i+perMinute] {
-			sums[0] += s.submitted
-			sums[1] += s.completed
-			sums[2] += s.otherwise
-		}
-		for k := range series {
-			series[k] = append(series[k], sums[k])
-		}
-	}
+	const perMinute = int(time.Minute / slotTime)
 	lines := []line{
 		{Name: "submitted", Class: "submitted"},
 		{Name: "completed", Class: "completed"},
 		{Name: "failed or expired", Class: "failed"},
 	}
-	for k := range lines {
-		for _, v := range series[k] {
-			lines[k].Now += v
+	series := make([][]int, len(lines))
+	var known []bool
+	for minute := range slices.Chunk(hour, perMinute) {
+		var sums [3]int
+		for _, s := range minute {
+			sums[0] += s.submitted
+			sums[1] += s.completed
+			sums[2] += s.otherwise
 		}
-		lines[k].Note = "in the last hour"
+		known = append(known, slices.ContainsFunc(minute, func(s slot) bool { return s.sampled }))
+		for k := range lines {
+			series[k] = append(series[k], sums[k])
+			lines[k].Now += sums[k]
+			lines[k].Note = since(hour)
+		}
 	}
-	return draw(lines, series)
+	return draw("throughput", lines, series, known)
+}
+
+// since says what time the sums of an hour are of.
+func since(hour []slot) string {
+	first := slices.IndexFunc(hour, func(s slot) bool { return s.sampled })
+	if first == 0 {
+		return "in the last hour"
+	}
+	return "since " + hour[max(0, first)].at().Format("15:04")
 }
 
 // depths draws the number of waiting jobs.
 func depths(hour []slot, now int) chart {
-	values := make([]int, len(hour))
+	values, known := make([]int, len(hour)), make([]bool, len(hour))
 	for i, s := range hour {
-		values[i] = s.depth
-		if !s.sampled && i > 0 {
-			values[i] = values[i-1]
-		}
+		values[i], known[i] = s.depth, s.sampled
 	}
-	values[len(values)-1] = now
-	return draw([]line{{Name: "queued and due", Class: "queued", Now: now, Note: "now"}}, [][]int{values})
+	values[len(values)-1], known[len(known)-1] = now, true
+	lines := []line{{Name: "queued and due", Class: "queued", Now: now, Note: "now"}}
+	return draw("depth", lines, [][]int{values}, known)
 }
 
-func draw(lines []line, series [][]int) chart {
-	c := chart{Width: chartWidth, Height: chartHeight, Top: 1, Lines: lines, Empty: true}
+func draw(name string, lines []line, series [][]int, known []bool) chart {
+	c := chart{Name: name, Width: chartWidth, Height: chartHeight, Top: 1, Lines: lines, Empty: true}
 	for _, values := range series {
-		for _, v := range values {
-			c.Top = max(c.Top, v)
-			c.Empty = c.Empty && v == 0
-		}
+		c.Top = max(c.Top, slices.Max(values))
+		c.Empty = c.Empty && slices.Max(values) == 0
 	}
+	x := func(i int) float64 { return float64(i) * chartWidth / float64(max(1, len(known)-1)) }
 	for k, values := range series {
-		var b strings.Builder
+		var path, area strings.Builder
 		for i, v := range values {
-			verb := 'L'
-			if i == 0 {
-				verb = 'M'
+			if !known[i] {
+				continue
 			}
-			x := float64(i) * chartWidth / float64(max(1, len(values)-1))
-			y := chartHeight - 2 - float64(v)/float64(c.Top)*(chartHeight-8)
-			fmt.Fprintf(&b, "%c%.1f %.1f", verb, x, y)
+			at := fmt.Sprintf("%.1f %.1f", x(i), chartHeight-2-float64(v)/float64(c.Top)*(chartHeight-8))
+			if i == 0 || !known[i-1] {
+				fmt.Fprintf(&path, "M%s", at)
+				fmt.Fprintf(&area, "M%.1f %dL%s", x(i), chartHeight, at)
+			} else {
+				fmt.Fprintf(&path, "L%s", at)
+				fmt.Fprintf(&area, "L%s", at)
+			}
+			if i == len(values)-1 || !known[i+1] {
+				fmt.Fprintf(&area, "V%dZ", chartHeight)
+			}
 		}
-		lines[k].Path = b.String()
+		lines[k].Path, lines[k].Area = path.String(), area.String()
+	}
+	for i := 0; i < len(known); i++ {
+		from := i
+		for i < len(known) && !known[i] {
+			i++
+		}
+		if i > from {
+			left, right := x(max(0, from-1)), x(min(i, len(known)-1))
+			c.Gaps = append(c.Gaps, gap{left, right - left})
+		}
 	}
 	return c
 }

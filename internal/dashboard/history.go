@@ -21,8 +21,11 @@ type slot struct {
 	n                               int64 // its number since 1970
 	submitted, completed, otherwise int   // otherwise counts attempts that ended without success
 	depth                           int   // jobs that were queued and due in the last sample
-	sampled                         bool
+	sampled                         bool  // this node ran and could read the store
 }
+
+// at returns the beginning of a slot.
+func (s slot) at() time.Time { return time.Unix(0, s.n*int64(slotTime)).UTC() }
 
 // history is a ring of the last hour.
 type history struct {
