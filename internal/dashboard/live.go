@@ -126,4 +126,6 @@ func (v *visit) sendPacked(status int, contentType string, packed []byte) {
 	_, _ = io.Copy(v.w, body) // an error means that the visitor is gone
 }
 
-func (v *visit) acceptsGzip() bool { return strings.Contains(v.r.Header.Get("Accept-Encoding"), "gzip") }
+func (v *visit) acceptsGzip() bool {
+	return strings.Contains(v.r.Header.Get("Accept-Encoding"), "gzip")
+}
