@@ -3,6 +3,7 @@ package lessor
 import (
 	"bytes"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -20,8 +21,11 @@ func At(t time.Time) Instant { return Instant(t.UnixMilli()) }
 // Add returns i moved by d, cut to the millisecond.
 func (i Instant) Add(d time.Duration) Instant { return i + Instant(d.Milliseconds()) }
 
-// Sub returns the time from j to i.
-func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i-j) * time.Millisecond }
+// Sub returns the time from j to i. Instants further apart than a duration can say (292 years) give the longest one.
+func (i Instant) Sub(j Instant) time.Duration {
+	const longest = Instant(math.MaxInt64 / time.Millisecond)
+	return time.Duration(min(max(i-j, -longest), longest)) * time.Millisecond
+}
 
 // IsZero reports whether i is not set.
 func (i Instant) IsZero() bool { return i == 0 }

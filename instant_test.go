@@ -57,6 +57,10 @@ func TestInstantArithmeticIsInMilliseconds(t *testing.T) {
 	if got := start.Add(1500*time.Millisecond + 999*time.Microsecond); got != start+1500 {
 		t.Errorf("1500.999 ms later is %d ms later, want 1500", got-start)
 	}
+	far := lessor.At(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	if ahead, back := far.Sub(start), start.Sub(far); ahead < 292*365*24*time.Hour || back != -ahead {
+		t.Errorf("instants 8000 years apart: %v and %v", ahead, back)
+	}
 	if got := (start + 1500).Sub(start); got != 1500*time.Millisecond {
 		t.Errorf("the time between is %v, want 1.5s", got)
 	}
