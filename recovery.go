@@ -77,8 +77,8 @@ const (
 // RecoveredStatus is what became of one job.
 type RecoveredStatus string
 
-// What becomes of a job. Running was never in doubt; Failed is a command whose lease is over, whatever its sentinel
-// says.
+// What becomes of a job. Running was never in doubt, or is a command that pulses and whose job the store does not know;
+// Failed is a command whose lease is over, whatever its sentinel says.
 const (
 	RecoveredWatching   RecoveredStatus = "watching"
 	RecoveredReattached RecoveredStatus = "reattached"
@@ -183,12 +183,13 @@ type ResumeAsk struct {
 	FromCheckpoint *bool   `json:"fromCheckpoint,omitempty"`
 }
 
-// Resumed names the new job.
+// Resumed names the new job. SessionFiles counts the session files that were copied into its folder.
 type Resumed struct {
-	JobID    JobID  `json:"jobId"`
-	NewJobID JobID  `json:"newJobId"`
-	Status   State  `json:"status"`
-	Node     string `json:"node"`
+	JobID        JobID  `json:"jobId"`
+	NewJobID     JobID  `json:"newJobId"`
+	Status       State  `json:"status"`
+	SessionFiles int    `json:"sessionFiles"`
+	Node         string `json:"node"`
 }
 
 // CleanupState is how far the removal of a folder is.

@@ -76,7 +76,7 @@ func (a *app) recoveryResumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume JOB", Short: "Create a new job from one that failed for good or is dead, and print its id",
 		Long: `Resume submits a new job with the payload and the last checkpoint of a job that failed for good or whose
-command was found dead.`,
+command was found dead. The session files {session}.* in its folder are copied to the folder of the new job.`,
 		Example: "  lessor recovery resume 0196a1b2-0000-7000-8000-00000000000a",
 	}
 	cmd.Flags().BoolVar(&fresh, "from-start", false, "start without the checkpoint")

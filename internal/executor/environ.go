@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,22 +33,9 @@ func variables(f *sentinel.Folder, g lessor.Grant) []string {
 		"LESSOR_LEASE_ID=" + g.Lease.ID.String(),
 		"LESSOR_FENCE=" + strconv.FormatInt(g.Lease.Fence, 10),
 		"LESSOR_ATTEMPT=" + strconv.Itoa(g.Job.Attempt),
-		"LESSOR_SESSION_ID=" + sessionID(g.Job),
+		"LESSOR_SESSION_ID=" + sentinel.SessionOf(g.Job.ID, g.Job.Payload),
 		"LESSOR_PAYLOAD_FILE=" + f.Join(payloadName),
 		"LESSOR_RESULT_FILE=" + f.Join(resultName),
 		"LESSOR_CHECKPOINT_FILE=" + f.Join(checkpointName),
 	}
-}
-
-// sessionID returns the session_id of the payload if it can name a file, else the id of the job.
-func sessionID(j lessor.Job) string {
-	var payload struct {
-		SessionID any `json:"session_id"`
-	}
-	if err := json.Unmarshal(j.Payload, &payload); err == nil {
-		if s, ok := payload.SessionID.(string); ok && sentinel.IsSessionID(s) {
-			return s
-		}
-	}
-	return j.ID.String()
 }

@@ -32,7 +32,7 @@ func (s *shim) pulse() {
 		Status:        status,
 		LastHeartbeat: lessor.At(time.Now()),
 		WorkspacePath: s.folder.Path(),
-		SessionID:     sessionID(s.order.Grant.Job),
+		SessionID:     sentinel.SessionOf(s.order.Grant.Job.ID, s.order.Grant.Job.Payload),
 		AgentEngine:   s.order.Task.Engine,
 		StartedAt:     lessor.At(s.started),
 		Seq:           s.seq,

@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,18 +119,35 @@ func TestResumeMakesANewJob(t *testing.T) {
 	if one := failed[0].(map[string]any); len(failed) != 1 || one["jobId"] != id || one["resumable"] != true {
 		t.Errorf("failed: %v", failed)
 	}
-	for ask, want := range map[string]any{
-		`{"jobId":"` + id + `"}`:                        map[string]any{"page": "7"},
-		`{"jobId":"` + id + `","fromCheckpoint":false}`: nil,
-	} {
-		resumed := s.administer("POST", "/recovery/jobs/resume", ask, 202)
-		if resumed["jobId"] != id || resumed["status"] != "queued" {
+	if err := os.WriteFile(filepath.Join(s.workspace.Path(), "jobs", id, id+".jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resume := func(id, more, files string) (next string) {
+		t.Helper()
+		resumed := s.administer("POST", "/recovery/jobs/resume", `{"jobId":"`+id+`"`+more+`}`, 202)
+		wantFields(t, resumed, "jobId", "newJobId", "status", "sessionFiles", "node")
+		if resumed["jobId"] != id || resumed["status"] != "queued" || fmt.Sprint(resumed["sessionFiles"]) != files {
 			t.Errorf("resumed: %v", resumed)
 		}
-		job := s.api("GET", "/jobs/"+resumed["newJobId"].(string), "", 200)
-		if got, _ := job["checkpoint"].(map[string]any); (want == nil) != (got == nil) || job["type"] != "long" {
-			t.Errorf("%s gives the checkpoint %v", ask, job["checkpoint"])
-		}
+		return resumed["newJobId"].(string)
+	}
+	next := resume(id, "", "2") // of the job, and of its sentinel
+	if job := s.api("GET", "/jobs/"+next, "", 200); job["checkpoint"] == nil || job["type"] != "long" {
+		t.Errorf("the new job: %v", job)
+	}
+	if again := refused(t, s.call("POST", administration+"/recovery/jobs/resume", `{"jobId":"`+id+`"}`, with(s.admin)),
+		409, lessor.CodeConflict); !strings.Contains(again["detail"].(string), next) {
+		t.Errorf("a second resume does not name the new job: %v", again)
+	}
+	events := s.api("GET", "/jobs/"+id+"/events", "", 200)["events"].([]any)
+	if last := events[len(events)-1].(map[string]any); last["reason"] != "resumed_as "+next {
+		t.Errorf("the record ends with %v", last)
+	}
+	s.api("POST", "/leases/request", `{"worker_id":"w","types":["long"]}`, 200)
+	s.administer("POST", "/jobs/"+next+"/mark-dead", "", 200)
+	last := resume(next, `,"fromCheckpoint":false`, "1")
+	if job := s.api("GET", "/jobs/"+last, "", 200); job["checkpoint"] != nil {
+		t.Errorf("resumed from the start with %v", job["checkpoint"])
 	}
 }
 

@@ -17,16 +17,7 @@ func (m *Monitor) alertFor(s *subject, now moment) lessor.AlertKind {
 	if s.watch != nil || s.err != nil && m.held(s) == nil {
 		return ""
 	}
-	if m.isHung(s, now) {
-		return lessor.AlertHung
-	}
-	switch m.verdict(s, now) {
-	case rules.Stale:
-		return lessor.AlertStale
-	case rules.Dead:
-		return lessor.AlertDead
-	}
-	return ""
+	return rules.AlertFor(m.evidence(s, now), m.thresholds(), m.isHung(s, now))
 }
 
 // updateAlerts raises an alert when a subject crosses a threshold and clears it when that is over.

@@ -3,12 +3,15 @@ package recovery
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/sentinel"
 )
 
 // checkJob checks one job, whether or not it was known before.
@@ -24,26 +27,26 @@ func (m *Monitor) Health(ctx context.Context, id lessor.JobID) (lessor.JobHealth
 	if err := m.inRun(ctx, func(ctx context.Context) error { return m.checkJob(ctx, id) }); err != nil {
 		return lessor.JobHealth{}, err
 	}
-	known, err := m.sched.Watched(ctx, []lessor.JobID{id})
-	if err != nil {
-		return lessor.JobHealth{}, err
-	}
 	h := lessor.JobHealth{JobID: id, HeartbeatStatus: lessor.HeartbeatUnknown, Node: m.cfg.Node}
-	session := id.String()
+	job, err := m.sched.Job(ctx, monitor, id)
+	if err != nil && !errors.Is(err, lessor.ErrJobNotFound) {
+		return h, err
+	}
+	session, unknown := sentinel.SessionOf(id, job.Payload), err
 	m.mu.Lock()
 	if s := m.subjects[id.String()]; s != nil {
 		e := m.entry(s, m.now())
-		h.SentinelFileExists, h.LastHeartbeat, h.AgeSeconds = e.file, e.sentinel.LastHeartbeat, e.sentinel.AgeSeconds
-		if e.sentinel.Status != nil {
-			h.HeartbeatStatus = *e.sentinel.Status
+		h.SentinelFileExists, h.LastHeartbeat = e.file, e.beat
+		if e.verdict != "" {
+			h.HeartbeatStatus, h.AgeSeconds = lessor.HeartbeatStatus(e.verdict), new(seconds(e.age))
 		}
 		if e.sentinel.SessionID != nil {
 			session = *e.sentinel.SessionID
 		}
 	}
 	m.mu.Unlock()
-	if _, ok := known[id]; !ok && !h.SentinelFileExists {
-		return lessor.JobHealth{}, lessor.ErrJobNotFound
+	if unknown != nil && !h.SentinelFileExists {
+		return lessor.JobHealth{}, unknown
 	}
 	f, err := m.workspace.Folder(id)
 	if err != nil {
@@ -102,15 +105,52 @@ func (m *Monitor) markDead(ctx context.Context, c scheduler.Caller, id lessor.Jo
 	return nil
 }
 
-// Resume makes a new job from one that failed for good, or whose command was found dead.
+// Resume makes a new job from one that failed for good, or whose command was found dead. The new job starts with a copy
+// of the old one's session files, if its folder is here.
 func (m *Monitor) Resume(
 	ctx context.Context, c scheduler.Caller, id lessor.JobID, fromCheckpoint bool,
 ) (lessor.Resumed, error) {
-	next, err := m.sched.Resume(ctx, c, id, fromCheckpoint)
+	next, err := m.sched.Resumable(ctx, c, id)
 	if err != nil {
 		return lessor.Resumed{}, err
 	}
-	return lessor.Resumed{JobID: id, NewJobID: next, Status: lessor.Queued, Node: m.cfg.Node}, nil
+	files, err := m.copySession(id, next)
+	if err != nil {
+		return lessor.Resumed{}, err
+	}
+	err = m.sched.Resume(ctx, c, id, next.ID, fromCheckpoint)
+	if e, _ := errors.AsType[*lessor.Error](err); err != nil && (e == nil || !e.OutcomeUnknown) {
+		return lessor.Resumed{}, errors.Join(err, m.workspace.Remove(next.ID))
+	}
+	return lessor.Resumed{
+		JobID: id, NewJobID: next.ID, Status: lessor.Queued, SessionFiles: files, Node: m.cfg.Node,
+	}, err
+}
+
+// copySession copies the session files of a job into the folder of the job that continues it, and counts them. The
+// default session of a job is called like the job. A copy is made before the new job can be granted, and leaves the old
+// folder as it is: the resume may still be refused.
+func (m *Monitor) copySession(id lessor.JobID, next *rules.Spec) (int, error) {
+	f, err := m.workspace.Folder(id)
+	if err != nil {
+		return 0, nil // there is no folder of ours
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if lock, err := f.Lock(); err != nil {
+		return 0, err
+	} else if lock != nil { // otherwise a command hangs in it, and no cleanup removes it either
+		defer func() { _ = lock.Close() }() // closing it releases the lock
+	}
+	sessions := map[string]string{sentinel.SessionOf(id, next.Payload): sentinel.SessionOf(next.ID, next.Payload)}
+	if record, err := f.Sentinel(); err == nil && record.SessionID != "" && sessions[record.SessionID] == "" {
+		sessions[record.SessionID] = record.SessionID
+	}
+	n, err := m.workspace.CopySession(f, next.ID, sessions)
+	if bad, ok := errors.AsType[*sentinel.InvalidError](err); ok {
+		return 0, &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf(
+			"the session files in %s cannot be copied: %v; remove or shorten them, and resume the job again", f.Path(), bad)}
+	}
+	return n, err
 }
 
 // mostFailed bounds the failed jobs that are shown; the newest are.
@@ -119,56 +159,47 @@ const mostFailed = 1000
 // Failed lists the jobs of the store that failed for good because their command was found dead, and those that this
 // node found dead since its start, newest first.
 func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
-	rows, dead, err := m.failedInStore(ctx)
+	rows := map[lessor.JobID]lessor.FailedJob{}
+	jobs, _, err := m.sched.Jobs(ctx, monitor, lessor.JobFilter{State: lessor.Failed, Limit: mostFailed})
 	if err != nil {
 		return lessor.FailedJobs{}, err
 	}
+	for _, j := range jobs {
+		if j.Error != nil {
+			rows[j.ID] = lessor.FailedJob{JobID: j.ID, Reason: *j.Error, FailedAt: j.UpdatedAt}
+		}
+	}
+	found := map[lessor.JobID]bool{}
 	m.mu.Lock()
 	for _, r := range m.results.all {
 		if r.status == lessor.RecoveredDead {
+			found[r.job] = true
 			rows[r.job] = lessor.FailedJob{
-				JobID: r.job, Reason: string(r.reason), FailedAt: r.at,
-				LastHeartbeat: r.beat,
+				JobID: r.job, Reason: string(r.reason), FailedAt: r.at, LastHeartbeat: r.beat,
 			}
 		}
 	}
 	m.mu.Unlock()
-	known := map[lessor.JobID]*storedJob{}
-	if err := m.load(ctx, known, slices.Collect(maps.Keys(rows))); err != nil {
-		return lessor.FailedJobs{}, err
-	}
-	list := lessor.FailedJobs{FailedJobs: make([]lessor.FailedJob, 0, len(rows)), Node: m.cfg.Node}
-	for id, row := range rows {
-		job := known[id]
-		row.Resumable = dead[id] || job != nil && job.Final &&
-			(job.State == lessor.Failed || job.State == lessor.Expired)
-		list.FailedJobs = append(list.FailedJobs, row)
-	}
-	slices.SortFunc(list.FailedJobs, func(a, b lessor.FailedJob) int {
+	newest := slices.SortedFunc(maps.Values(rows), func(a, b lessor.FailedJob) int {
 		return cmp.Or(cmp.Compare(b.FailedAt, a.FailedAt), cmp.Compare(a.JobID.String(), b.JobID.String()))
 	})
-	return list, nil
-}
-
-// failedInStore returns the failed jobs whose last attempt ended because its command was found dead.
-func (m *Monitor) failedInStore(ctx context.Context) (map[lessor.JobID]lessor.FailedJob, map[lessor.JobID]bool, error) {
-	jobs, _, err := m.sched.Jobs(ctx, monitor, lessor.JobFilter{State: lessor.Failed, Limit: mostFailed})
-	if err != nil {
-		return nil, nil, err
-	}
-	ids := make([]lessor.JobID, len(jobs))
-	for i, j := range jobs {
-		ids[i] = j.ID
-	}
-	dead, err := m.sched.FoundDead(ctx, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	rows := make(map[lessor.JobID]lessor.FailedJob, len(dead))
-	for _, j := range jobs {
-		if dead[j.ID] && j.Error != nil {
-			rows[j.ID] = lessor.FailedJob{JobID: j.ID, Reason: *j.Error, FailedAt: j.UpdatedAt}
+	list := lessor.FailedJobs{FailedJobs: []lessor.FailedJob{}, Node: m.cfg.Node}
+	for page := range slices.Chunk(newest, pageSize) {
+		ids := make([]lessor.JobID, len(page))
+		for i, row := range page {
+			ids[i] = row.JobID
+		}
+		histories, err := m.sched.Histories(ctx, ids)
+		if err != nil {
+			return lessor.FailedJobs{}, err
+		}
+		for _, row := range page {
+			h := histories[row.JobID]
+			if len(list.FailedJobs) < mostFailed && (found[row.JobID] || h != nil && h.FoundDead()) {
+				row.Resumable = h != nil && rules.CheckResume(h) == nil
+				list.FailedJobs = append(list.FailedJobs, row)
+			}
 		}
 	}
-	return rows, dead, nil
+	return list, nil
 }

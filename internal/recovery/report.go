@@ -35,8 +35,9 @@ type entry struct {
 	beat      lessor.Instant
 	engine    *string
 	fence     int64
-	live      bool // it speaks for a live lease
-	back      bool // that lease was reattached
+	live      bool         // it speaks for a live lease
+	back      bool         // that lease was reattached
+	state     lessor.State // of the job; "" = the store does not know it
 	watchedTo lessor.Instant
 }
 
@@ -75,9 +76,10 @@ func (m *Monitor) entry(s *subject, now moment) entry {
 	e := entry{
 		folder: s.folder, path: pathOf(m.workspace, s.folder), job: s.job, file: s.record != nil || s.err != nil,
 		fence: s.fence(), live: h != nil, verdict: m.verdict(s, now), age: s.age(now),
+		state: s.stored.State,
 	}
 	if h != nil {
-		e.fence, e.back = h.Turn.Fence, h.Reattached
+		e.fence, e.back = h.Turn.Fence, h.Reattached > 0
 	}
 	if s.watch != nil {
 		e.watchedTo = s.watch.until
@@ -173,11 +175,12 @@ func (s Snapshot) Status() lessor.RecoveryStatus {
 		became[one.job] = one
 	}
 	for _, e := range s.entries {
-		if e.verdict == "" {
+		status := e.status(became)
+		if e.verdict == "" || status == "" {
 			continue
 		}
 		r.Jobs = append(r.Jobs, lessor.RecoveredJob{
-			JobID: e.job, Status: e.status(became), LastHeartbeat: e.beat, AgeSeconds: new(seconds(e.age)),
+			JobID: e.job, Status: status, LastHeartbeat: e.beat, AgeSeconds: new(seconds(e.age)),
 			WatchDeadline: e.watchedTo,
 		})
 		delete(became, e.job)
@@ -202,7 +205,8 @@ func (s Snapshot) Status() lessor.RecoveryStatus {
 	return r
 }
 
-// status returns what became of the attempt that an entry is about.
+// status returns what became of the attempt that an entry is about. There is nothing to recover of a job that was
+// completed or cancelled: "".
 func (e entry) status(became map[lessor.JobID]result) lessor.RecoveredStatus {
 	one, ok := became[e.job]
 	switch {
@@ -212,10 +216,12 @@ func (e entry) status(became map[lessor.JobID]result) lessor.RecoveredStatus {
 		return one.status
 	case e.live && e.back:
 		return lessor.RecoveredReattached
-	case e.live:
-		return lessor.RecoveredRunning
-	case e.verdict == rules.Dead:
+	case e.state == lessor.Completed || e.state == lessor.Cancelled:
+		return ""
+	case e.verdict == rules.Dead && !e.live:
 		return lessor.RecoveredDead
+	case e.live || e.state == "":
+		return lessor.RecoveredRunning
 	}
 	return lessor.RecoveredFailed
 }

@@ -154,44 +154,6 @@ func TestMarkDeadGivesUpAJob(t *testing.T) {
 	})
 }
 
-// A command that is dead may be resumed before its retry comes: the list says so, and the new job takes the retry's
-// place.
-func TestDeadJobIsResumed(t *testing.T) {
-	onEachStore(t, settings(), func(t *testing.T, w *world) {
-		c := w.command()
-		if _, err := w.Heartbeat(w.ctx, anybody, c.grant.Lease.ID,
-			lessor.Heartbeat{WorkerID: new("worker"), Checkpoint: []byte(`{"page":7}`)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.monitor.Resume(w.ctx, anybody, c.id, true); lessor.CodeOf(err) != lessor.CodeConflict {
-			t.Errorf("a running job is resumed: %v", err)
-		}
-		if _, err := w.monitor.MarkDead(w.ctx, anybody, c.id); err != nil {
-			t.Fatal(err)
-		}
-		resumable := func() bool {
-			failed, err := w.monitor.Failed(w.ctx)
-			if err != nil || len(failed.FailedJobs) != 1 || failed.FailedJobs[0].JobID != c.id {
-				t.Fatalf("failed: %+v, %v", failed, err)
-			}
-			return failed.FailedJobs[0].Resumable
-		}
-		if !resumable() {
-			t.Error("a dead job that waits for its retry is not resumable")
-		}
-		r, err := w.monitor.Resume(w.ctx, anybody, c.id, true)
-		if err != nil || r.JobID != c.id || r.Status != lessor.Queued {
-			t.Fatalf("resumed: %+v, %v", r, err)
-		}
-		if next := w.take(nil); next.id != r.NewJobID || string(next.grant.Job.Checkpoint) != `{"page":7}` {
-			t.Errorf("granted %s with checkpoint %s, want %s", next.id, next.grant.Job.Checkpoint, r.NewJobID)
-		}
-		if resumable() {
-			t.Error("it can be resumed a second time")
-		}
-	})
-}
-
 func TestStoppedMonitorSaysSo(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		w.halt()

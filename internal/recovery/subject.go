@@ -133,7 +133,7 @@ func (s *subject) vanished() bool {
 func (m *Monitor) evidence(s *subject, now moment) rules.Evidence {
 	return rules.Evidence{
 		Sentinel: s.record != nil, Live: m.held(s) != nil, GivenUp: s.seen.pulse == s.givenUp, Age: s.age(now),
-		SinceBeat: s.stored.SinceBeat + now.Sub(s.stored.at),
+		SinceBeat: s.stored.SinceBeat + now.Sub(s.stored.at), State: s.stored.State, Final: s.stored.Final,
 	}
 }
 

@@ -65,10 +65,7 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	next := &Next{Place: InQueue}
 	switch {
 	case s.Spec.Payload == nil:
-		return Change{}, &lessor.Error{
-			Code:   lessor.CodeConflict,
-			Detail: "the job's payload is no longer kept; submit it again",
-		}
+		return Change{}, errNoPayload
 	case s.Place == Ended && s.Done.State != lessor.Completed:
 		from = s.Done.State
 		t.MaxAttempts, t.Interruptions = max(t.MaxAttempts, t.Attempt+1), 0
@@ -89,6 +86,12 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 	}}}, nil
 }
 
+var errNoPayload = conflict("the job's payload is no longer kept; submit it again")
+
 func wrongState(is lessor.State, verb string) error {
-	return &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf("the job is %s and cannot be %s", is, verb)}
+	return conflict("the job is %s and cannot be %s", is, verb)
+}
+
+func conflict(format string, args ...any) error {
+	return &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf(format, args...)}
 }

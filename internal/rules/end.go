@@ -52,9 +52,7 @@ type Next struct {
 // Conclude decides where a job goes when its live lease h ends with e. random is uniform in [0, 1).
 func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Next, error) {
 	if e.Outcome == OutcomeCancelled && e.Said == SaidCancelled && h.CancelAt == 0 {
-		return Next{}, &lessor.Error{
-			Code: lessor.CodeConflict, Detail: "no cancel was requested for this job; end it as completed or failed",
-		}
+		return Next{}, conflict("no cancel was requested for this job; end it as completed or failed")
 	}
 	a := attemptOf(h, e, now)
 	if h.CancelAt != 0 && e.Outcome != OutcomeCompleted {

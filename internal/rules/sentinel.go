@@ -75,6 +75,8 @@ type Evidence struct {
 	GivenUp   bool          // the command was given up and has not pulsed since
 	Age       time.Duration // the silence of the sentinel; without one, how long it has been missing
 	SinceBeat time.Duration // since the last heartbeat of the live lease
+	State     lessor.State  // of the job; "" = the store does not know it
+	Final     bool          // nothing more happens to the job
 }
 
 // Judge returns the verdict on a command. A command that was given up stays dead until it pulses again. One whose
@@ -93,6 +95,25 @@ func Judge(e Evidence, t Thresholds) Verdict {
 		return Stale
 	}
 	return Dead
+}
+
+// AlertFor returns the alert that a command calls for, "" for none. hung says that it pulses although its lease expired.
+// A job that has ended calls for none, unless its command was found dead or is hung.
+func AlertFor(e Evidence, t Thresholds, hung bool) lessor.AlertKind {
+	v := Judge(e, t)
+	switch {
+	case e.State == lessor.Completed || e.State == lessor.Cancelled:
+		return ""
+	case hung:
+		return lessor.AlertHung
+	case e.Final && !e.GivenUp:
+		return ""
+	case v == Stale:
+		return lessor.AlertStale
+	case v == Dead:
+		return lessor.AlertDead
+	}
+	return ""
 }
 
 // VerdictChanges returns after how long the verdict may change without a new sign of life; 0 means never.

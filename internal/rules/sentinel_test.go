@@ -3,6 +3,8 @@ package rules
 import (
 	"testing"
 	"time"
+
+	"lessor"
 )
 
 var thresholds = Thresholds{StaleAfter: 120 * time.Second, DeadAfter: 600 * time.Second}
@@ -46,6 +48,38 @@ func TestVerdictBoundaries(t *testing.T) {
 		}
 		if got := VerdictChanges(c.e, thresholds); got != c.next {
 			t.Errorf("%s: may change after %s, want %s", name, got, c.next)
+		}
+	}
+}
+
+func TestEndedJobRaisesNothing(t *testing.T) {
+	stale := Evidence{Sentinel: true, Age: 300 * time.Second}
+	dead := Evidence{Sentinel: true, Age: time.Hour}
+	of := func(e Evidence, s lessor.State, final, givenUp bool) Evidence {
+		e.State, e.Final, e.GivenUp = s, final, givenUp
+		return e
+	}
+	for name, c := range map[string]struct {
+		e    Evidence
+		hung bool
+		want lessor.AlertKind
+	}{
+		"fresh":                               {Evidence{Sentinel: true}, false, ""},
+		"stale":                               {of(stale, lessor.Running, false, false), false, lessor.AlertStale},
+		"dead":                                {of(dead, lessor.Failed, false, false), false, lessor.AlertDead},
+		"stale, unknown to the store":         {stale, false, lessor.AlertStale},
+		"dead, unknown to the store":          {dead, false, lessor.AlertDead},
+		"hung":                                {of(stale, lessor.Queued, false, false), true, lessor.AlertHung},
+		"hung, expired for good":              {of(stale, lessor.Expired, true, false), true, lessor.AlertHung},
+		"hung, and completed since":           {of(stale, lessor.Completed, true, false), true, ""},
+		"completed, its sentinel stays":       {of(stale, lessor.Completed, true, false), false, ""},
+		"completed, its sentinel is very old": {of(dead, lessor.Completed, true, false), false, ""},
+		"cancelled, then marked dead":         {of(dead, lessor.Cancelled, true, true), false, ""},
+		"failed for good by itself":           {of(dead, lessor.Failed, true, false), false, ""},
+		"failed for good, found dead":         {of(dead, lessor.Failed, true, true), false, lessor.AlertDead},
+	} {
+		if got := AlertFor(c.e, thresholds, c.hung); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func Show(s *Standing) lessor.Job {
 		}
 	case Leased:
 		h := s.Held
-		j.LeaseID, j.CancelRequested, j.Reattached = &h.ID, h.CancelAt != 0, h.Reattached
+		j.LeaseID, j.CancelRequested, j.Reattached = &h.ID, h.CancelAt != 0, h.Reattached > 0
 		j.UpdatedAt = max(h.IssuedAt, h.BeatAt, h.CancelAt)
 	case Ended:
 		showDone(&j, s.Done)

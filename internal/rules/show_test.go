@@ -42,7 +42,7 @@ type shown struct {
 }
 
 func TestShowTellsWhereAJobIs(t *testing.T) {
-	beaten := func(h *Held) { h.FirstBeatAt, h.BeatAt, h.Reattached = after(time.Second), after(5*time.Second), true }
+	beaten := func(h *Held) { h.FirstBeatAt, h.BeatAt, h.Reattached = after(time.Second), after(5*time.Second), 1 }
 	ended := func(state lessor.State, reason, message, last string) *Standing {
 		s := endedJob(state)
 		s.Done.Attempt.Reason, s.Done.Attempt.Error, s.Done.Attempt.EndedAt = reason, message, after(3*time.Minute)

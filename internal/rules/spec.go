@@ -85,7 +85,7 @@ type Held struct {
 	BeatAt      lessor.Instant
 	CancelAt    lessor.Instant // when a cancel was requested; 0 = never
 	WatchUntil  lessor.Instant // until when a monitor holds it; 0 = not watched
-	Reattached  bool
+	Reattached  int            // how often its command was found alive after a restart
 }
 
 // State returns the state of the job under this lease.
@@ -105,10 +105,7 @@ func (h *Held) Steps() int {
 	if h.CancelAt != 0 {
 		n++
 	}
-	if h.Reattached {
-		n++
-	}
-	return n
+	return n + h.Reattached
 }
 
 // Attempt is an attempt that ended.

@@ -32,6 +32,13 @@ func (s *Scheduler) alter(ctx context.Context, c Caller, id lessor.JobID, decide
 		if err != nil {
 			return err
 		}
+		if st.Place == rules.Ended { // its record may have grown since: a resume adds an entry
+			all, err := p.tx.Histories(ctx, []lessor.JobID{id})
+			if err != nil {
+				return fmt.Errorf("load record: %w", err)
+			}
+			st.Turn.Steps = len(rules.Record(all[id]))
+		}
 		ch, err := decide(st, p.now)
 		if err != nil {
 			return err

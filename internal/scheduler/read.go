@@ -140,8 +140,9 @@ func (s *Scheduler) Events(
 		}
 	}
 	var h *rules.History
-	err := s.view(ctx, "load record", func(v View) (err error) {
-		h, err = v.History(ctx, id)
+	err := s.view(ctx, "load record", func(v View) error {
+		all, err := v.Histories(ctx, []lessor.JobID{id})
+		h = all[id]
 		return err
 	})
 	if err != nil {

@@ -40,8 +40,8 @@ type JobView interface {
 	Reports(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error)
 	// List returns standings that match q, newest job first, and whether more may follow the last one read.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
-	// History returns what the record of one job is made of; nil if there is no such job.
-	History(ctx context.Context, id lessor.JobID) (*rules.History, error)
+	// Histories returns what the records of jobs are made of; unknown ids are left out.
+	Histories(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.History, error)
 	// OpenRuns returns the jobs of definitions that have not ended, oldest first, by the definition's id; at most limit
 	// of each. Jobs of another tenant, which had the id before, are not the definition's.
 	OpenRuns(ctx context.Context, definitions []*rules.Definition, limit int) (map[string][]OpenRun, error)

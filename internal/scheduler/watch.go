@@ -68,25 +68,33 @@ func watched(tenant lessor.TenantID, t rules.Turn, h *rules.Held, v View) Watche
 	return w
 }
 
-// Outcome tells how the attempt of a job with this fence ended; "" if it has not, or is not remembered.
-func (s *Scheduler) Outcome(ctx context.Context, id lessor.JobID, fence int64) (o rules.Outcome, err error) {
-	err = s.view(ctx, "load job", func(v View) error {
-		h, err := v.History(ctx, id)
-		if err != nil || h == nil {
-			return err
+// Outcome returns how the attempt of a job with this fence ended; "" if it has not, or is not remembered.
+func (s *Scheduler) Outcome(ctx context.Context, id lessor.JobID, fence int64) (rules.Outcome, error) {
+	all, err := s.Histories(ctx, []lessor.JobID{id})
+	h := all[id]
+	if h == nil {
+		return "", err
+	}
+	if d := h.Standing.Done; d != nil && d.Attempt.Turn.Fence == fence && !d.Attempt.Lease.IsZero() {
+		return d.Attempt.Outcome, nil
+	}
+	for i := range h.Attempts {
+		if h.Attempts[i].Turn.Fence == fence {
+			return h.Attempts[i].Outcome, nil
 		}
-		attempts := h.Attempts
-		if h.Standing.Done != nil {
-			attempts = append(attempts, h.Standing.Done.Attempt)
-		}
-		for i := range attempts {
-			if attempts[i].Turn.Fence == fence {
-				o = attempts[i].Outcome
-			}
-		}
-		return nil
+	}
+	return "", nil
+}
+
+// Histories returns what the records of jobs are made of; unknown ids are left out.
+func (s *Scheduler) Histories(
+	ctx context.Context, ids []lessor.JobID,
+) (all map[lessor.JobID]*rules.History, err error) {
+	err = s.view(ctx, "load records", func(v View) error {
+		all, err = v.Histories(ctx, ids)
+		return err
 	})
-	return o, err
+	return all, err
 }
 
 // Watch holds live leases until an instant each: they do not end before it by themselves. Those that are over are left
@@ -132,7 +140,11 @@ func (s *Scheduler) mark(
 			began := h.FirstBeatAt == 0
 			notes := change(p, h)
 			if began && h.FirstBeatAt != 0 {
-				p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
+				p.publish(h.Turn.Job, h.Tenant, func() lessor.Event {
+					e := rules.Began(h)
+					e.Seq -= len(notes) // it comes before them
+					return e
+				})
 			}
 			for _, n := range notes {
 				p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return n.Event(h.Steps(), n.From, "") })
@@ -162,35 +174,38 @@ func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d
 	return s.endOne(ctx, c, ending{id: id, end: end, report: report})
 }
 
-// Resume makes a new job from one that failed for good, or whose command was found dead, with its payload and, if asked
-// for, its last checkpoint.
-func (s *Scheduler) Resume(
-	ctx context.Context, c Caller, id lessor.JobID, fromCheckpoint bool,
-) (next lessor.JobID, err error) {
-	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
+// Resumable returns the job that Resume would make now from one that failed for good, or whose command was found dead.
+func (s *Scheduler) Resumable(ctx context.Context, c Caller, id lessor.JobID) (*rules.Spec, error) {
+	all, err := s.Histories(ctx, []lessor.JobID{id})
+	if err != nil {
+		return nil, err
+	}
+	h := all[id]
+	if h == nil || !c.sees(h.Standing.Spec.Lane.Tenant) {
+		return nil, lessor.ErrJobNotFound
+	}
+	spec, _, err := rules.Resume(h, lessor.JobID{UUID: newUUID()}, c.Actor, 0)
+	return spec, err
+}
+
+// Resume submits the job that Resumable returned, with the last checkpoint of the old one if asked for.
+func (s *Scheduler) Resume(ctx context.Context, c Caller, id, next lessor.JobID, fromCheckpoint bool) error {
+	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
 		if err != nil {
 			return err
 		}
-		dead, err := foundDead(ctx, p.tx, st)
+		all, err := p.tx.Histories(ctx, []lessor.JobID{id})
+		if err != nil {
+			return fmt.Errorf("load record: %w", err)
+		}
+		spec, ch, err := rules.Resume(all[id], next, c.Actor, p.now)
 		if err != nil {
 			return err
 		}
-		spec, err := rules.Resume(st, dead, p.now)
-		if err != nil {
+		if err := p.apply(ctx, st, ch); err != nil {
 			return err
 		}
-		if st.Place == rules.Delayed { // the new job instead of the retry, not beside it
-			ch, err := rules.Cancel(st, false, c.Actor, p.now)
-			if err != nil {
-				return err
-			}
-			if err := p.apply(ctx, st, ch); err != nil {
-				return err
-			}
-		}
-		spec.ID, spec.Actor = lessor.JobID{UUID: newUUID()}, c.Actor
-		next = spec.ID
 		p.audit(c, "job.resumed", "job/"+id.String(), nil, map[string]any{
 			"newJobId": next, "fromCheckpoint": fromCheckpoint,
 		})
@@ -202,35 +217,6 @@ func (s *Scheduler) Resume(
 		}
 		return p.tx.SaveReports(ctx, []rules.Report{{Job: next, Checkpoint: st.Report.Checkpoint, At: p.now}})
 	})
-	return next, err
-}
-
-// FoundDead returns which of the jobs have a last attempt that ended because its command was found dead.
-func (s *Scheduler) FoundDead(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]bool, error) {
-	dead := map[lessor.JobID]bool{}
-	err := s.view(ctx, "load jobs", func(v View) error {
-		standings, err := v.Standings(ctx, ids)
-		for id, st := range standings {
-			if err != nil {
-				return err
-			}
-			dead[id], err = foundDead(ctx, v, st)
-		}
-		return err
-	})
-	return dead, err
-}
-
-// foundDead reports whether the last attempt of a job that is not leased ended because its command was found dead.
-func foundDead(ctx context.Context, v View, st *rules.Standing) (bool, error) {
-	switch {
-	case st.Place == rules.Ended:
-		return st.Done.Attempt.Reason == rules.ReasonHeartbeatStopped, nil
-	case st.Place != rules.Delayed || st.ErrorLease.IsZero():
-		return false, nil
-	}
-	last, _, err := v.AttemptOf(ctx, st.ErrorLease)
-	return last != nil && last.Reason == rules.ReasonHeartbeatStopped, err
 }
 
 // Raise stores alerts, but none of whose kind there is one about its subject already.

@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -90,34 +93,103 @@ func TestResumedJobGoesOnFromItsCheckpoint(t *testing.T) {
 			s.Payload, s.MaxAttempts, s.IdempotencyKey = json.RawMessage(`{"a":1}`), new(int64(1)), new("once")
 		})
 		g := w.lease("worker-1", nil)
-		if _, err := w.Resume(w.ctx, anybody, old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
+		if _, err := w.resume(old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
 			t.Error("a running job was resumed")
 		}
 		if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: new("worker-1"), Checkpoint: json.RawMessage(`{"page":7}`)}); err != nil {
 			t.Fatal(err)
 		}
 		w.mustComplete(g, "failed")
-		for _, c := range []struct {
-			from bool
-			want string
-		}{{true, `{"page":7}`}, {false, `null`}} {
-			id, err := w.Resume(w.ctx, anybody, old.ID, c.from)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g := w.lease("worker-1", nil)
-			if g.Job.ID != id || string(g.Job.Payload) != `{"a":1}` || string(g.Job.Checkpoint) != c.want {
-				t.Errorf("resumed as %s with payload %s and checkpoint %s, want %s", g.Job.ID, g.Job.Payload, g.Job.Checkpoint, c.want)
-			}
-			record, _, err := w.Events(w.ctx, anybody, id, 10, "")
-			if err != nil || !strings.HasPrefix(record[1].Reason, "resumed_from "+old.ID.String()) {
-				t.Errorf("record: %+v, %v", record, err)
-			}
-			w.mustComplete(g, "completed")
+		id, err := w.resume(old.ID, true)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := w.Resume(w.ctx, anybody, lessor.JobID{}, true); w.wantCode(err, lessor.CodeJobNotFound) == nil {
+		g = w.lease("worker-1", nil)
+		if g.Job.ID != id || string(g.Job.Payload) != `{"a":1}` || string(g.Job.Checkpoint) != `{"page":7}` {
+			t.Errorf("resumed as %s with payload %s and checkpoint %s", g.Job.ID, g.Job.Payload, g.Job.Checkpoint)
+		}
+		w.wantReason(id, 1, "resumed_from "+old.ID.String())
+		w.wantReason(old.ID, 4, "resumed_as "+id.String())
+		if _, err := w.resume(old.ID, true); lessor.CodeOf(err) != lessor.CodeConflict ||
+			!strings.Contains(err.Error(), id.String()) {
+			t.Errorf("a second resume: %v, want a conflict that names %s", err, id)
+		}
+		w.mustComplete(g, "completed")
+		if _, err := w.Retry(w.ctx, anybody, old.ID); err != nil {
+			t.Fatal(err)
+		}
+		g = w.lease("worker-1", nil)
+		w.mustComplete(g, "failed")
+		last, err := w.resume(old.ID, false)
+		if err != nil {
+			t.Fatalf("a job that failed once more after its resume: %v", err)
+		}
+		if g := w.lease("worker-1", nil); g.Job.ID != last || string(g.Job.Checkpoint) != `null` {
+			t.Errorf("resumed from the start as %s with checkpoint %s", g.Job.ID, g.Job.Checkpoint)
+		}
+		if _, err := w.resume(lessor.JobID{}, true); w.wantCode(err, lessor.CodeJobNotFound) == nil {
 			t.Error("an unknown job was resumed")
 		}
+	})
+}
+
+// resume makes a new job from an old one, as the monitor does.
+func (w *world) resume(id lessor.JobID, fromCheckpoint bool) (lessor.JobID, error) {
+	next, err := w.Resumable(w.ctx, anybody, id)
+	if err != nil {
+		return lessor.JobID{}, err
+	}
+	return next.ID, w.Resume(w.ctx, anybody, id, next.ID, fromCheckpoint)
+}
+
+// wantReason fails unless the entry of a job's record at this place has the reason.
+func (w *world) wantReason(id lessor.JobID, at int, reason string) {
+	w.t.Helper()
+	record, _, err := w.Events(w.ctx, anybody, id, 100, "")
+	if err != nil || len(record) <= at || record[at].Reason != reason {
+		w.t.Errorf("record: %+v, %v; want %q at %d", record, err, reason, at)
+	}
+}
+
+// What followers of the stream get is what the records say, with the same numbers.
+func TestStreamOfReattachedAndResumedJobsEqualsTheirRecords(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		stream, err := w.Subscribe(w.ctx, anybody, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := w.submit(nil)
+		g := w.lease("worker-1", nil)
+		for range 3 { // each reattachment is an entry
+			if err := w.Reattach(w.ctx, g.Lease.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.EndDead(w.ctx, anybody, g.Lease.ID, rules.DeathHeartbeatStopped); err != nil {
+			t.Fatal(err)
+		}
+		id, err := w.resume(old.ID, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Retry(w.ctx, anybody, old.ID); err != nil {
+			t.Fatal(err)
+		}
+		w.mustComplete(w.lease("worker-1", nil), "completed")
+		synctest.Wait()
+		told := map[lessor.JobID][]lessor.Event{}
+		for len(stream) > 0 {
+			e := (<-stream).Event
+			told[e.JobID] = append(told[e.JobID], e.Event)
+		}
+		for _, id := range []lessor.JobID{old.ID, id} {
+			record, _, err := w.Events(w.ctx, anybody, id, 100, "")
+			if d := cmp.Diff(record, told[id]); err != nil || d != "" {
+				t.Errorf("the record and the stream differ (-record +stream): %v\n%s", err, d)
+			}
+		}
+		w.wantReason(old.ID, 5, "reattached")
+		w.noDrift()
 	})
 }
 
@@ -166,9 +238,14 @@ func TestFoundDeadGoesByTheReasonNotByTheErrorText(t *testing.T) {
 				}
 			}
 		}
-		dead, err := w.FoundDead(w.ctx, ids)
-		if err != nil || !dead[ids[0]] || dead[ids[1]] || !dead[ids[2]] || dead[ids[3]] {
-			t.Errorf("found dead: %v, %v; want the first and the third of %v", dead, err, ids)
+		all, err := w.Histories(w.ctx, ids)
+		if err != nil || len(all) != 4 {
+			t.Fatal(all, err)
+		}
+		for i, id := range ids {
+			if dead := all[id].FoundDead(); dead != (i%2 == 0) {
+				t.Errorf("job %d of %v found dead: %v", i, ids, dead)
+			}
 		}
 	})
 }
@@ -178,7 +255,7 @@ func TestDeadJobIsResumedInsteadOfItsRetry(t *testing.T) {
 		old := w.submit(nil)
 		g := w.lease("worker-1", nil)
 		w.mustComplete(g, "failed")
-		if _, err := w.Resume(w.ctx, anybody, old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
+		if _, err := w.resume(old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
 			t.Error("a job that waits for an ordinary retry was resumed")
 		}
 		time.Sleep(time.Minute)
@@ -186,7 +263,7 @@ func TestDeadJobIsResumedInsteadOfItsRetry(t *testing.T) {
 		if err := w.EndDead(w.ctx, anybody, g.Lease.ID, "Heartbeat stopped"); err != nil {
 			t.Fatal(err)
 		}
-		id, err := w.Resume(w.ctx, anybody, old.ID, true)
+		id, err := w.resume(old.ID, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package sentinel
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,29 +40,6 @@ func (f *Folder) Gone() bool {
 	}
 	is, err := f.root.Stat(".")
 	return err == nil && !os.SameFile(there, is)
-}
-
-// HasSessionData reports whether a plain file of a session, {session}.*, lies in the folder.
-func (f *Folder) HasSessionData(session string) (bool, error) {
-	dir, err := f.root.Open(".")
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = dir.Close() }() // it was only read
-	for {
-		page, err := dir.ReadDir(pageSize)
-		for _, entry := range page {
-			if entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), session+".") {
-				return true, nil
-			}
-		}
-		if err != nil || len(page) == 0 {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return false, err
-		}
-	}
 }
 
 // Lock takes the folder's lock, which is held as long as the returned file is open in any process. The file is nil if

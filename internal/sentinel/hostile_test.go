@@ -62,6 +62,13 @@ var hostile = []struct {
 		"negative fence", Malformed,
 		text(`{"jobId":"` + jobA.String() + `","status":"running","lastHeartbeat":"2025-10-15T10:30:45Z","fence":-1}`),
 	},
+	{"in the year 9999", Malformed, text(strings.Replace(string(good(jobA)), "2025", "9999", 1))},
+	{"in the year 2200", Malformed, text(strings.Replace(string(good(jobA)), "2025-10", "2200-01", 1))},
+	{"before 1970", Malformed, text(strings.Replace(string(good(jobA)), "2025", "1969", 1))},
+	{
+		"started in the year 2400", Malformed,
+		text(strings.Replace(string(good(jobA)), "}", `,"startedAt":"2400-01-01T00:00:00Z"}`, 1)),
+	},
 	{"of another job", OtherJob, text(string(good(jobB)))},
 	{
 		"id with a path", IllFormedID,

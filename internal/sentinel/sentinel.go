@@ -3,7 +3,6 @@ package sentinel
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"lessor"
 )
@@ -57,9 +56,11 @@ func (s *Sentinel) check(id lessor.JobID) error {
 		return invalid(Malformed, "status %.20q is unknown", s.Status)
 	case s.LastHeartbeat.IsZero():
 		return invalid(Malformed, "lastHeartbeat is missing")
+	case isFar(s.LastHeartbeat) || isFar(s.StartedAt) || isFar(s.LastProgress):
+		return invalid(Malformed, "a time lies outside the years 1970 to 2199")
 	case s.Seq < 0 || s.Fence < 0:
 		return invalid(Malformed, "seq and fence are not negative")
-	case s.SessionID != "" && !IsSessionID(s.SessionID):
+	case s.SessionID != "" && !isSessionID(s.SessionID):
 		return invalid(IllFormedID, "sessionId is not a name of 1 to %d characters", maxSession)
 	case len(s.WorkspacePath) > maxPath || len(s.AgentEngine) > maxEngine:
 		return invalid(Malformed, "workspacePath or agentEngine is too long")
@@ -67,15 +68,10 @@ func (s *Sentinel) check(id lessor.JobID) error {
 	return nil
 }
 
-// IsSessionID reports whether s can name session data in a job's folder: 1 to 200 letters, digits and ._:@-, not
-// beginning with a dot.
-func IsSessionID(s string) bool {
-	if s == "" || len(s) > maxSession || s[0] == '.' {
-		return false
-	}
-	return !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:@-", r)
-	})
+// isFar reports whether no clock can have written a time. How old such a pulse is could not be measured.
+func isFar(t lessor.Instant) bool {
+	const year2200 = 7_258_118_400_000
+	return t < 0 || t >= year2200
 }
 
 func parseSentinel(id lessor.JobID, data []byte) (Sentinel, error) {

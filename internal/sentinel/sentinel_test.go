@@ -242,23 +242,3 @@ func TestWorkspaceKeepsItsID(t *testing.T) {
 		t.Error("a pipe was accepted as the id")
 	}
 }
-
-func TestSessionDataIsAPlainFileOfTheSession(t *testing.T) {
-	f := makeFolder(t, open(t), jobA)
-	want := func(session string, want bool) {
-		t.Helper()
-		if got, err := f.HasSessionData(session); err != nil || got != want {
-			t.Errorf("session data of %q: %v, %v; want %v", session, got, err, want)
-		}
-	}
-	want("s-1", false)
-	err := errors.Join(
-		os.WriteFile(f.Join("s-10.jsonl"), nil, 0o600), os.WriteFile(f.Join("s-1"), nil, 0o600),
-		os.Mkdir(f.Join("s-1.d"), 0o700), os.Symlink("s-1", f.Join("s-1.link")),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want("s-1", false)
-	want("s-10", true)
-}

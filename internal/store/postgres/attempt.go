@@ -12,11 +12,11 @@ import (
 
 var (
 	attemptColumns = row.Columns(row.Attempt)
-	readAttempts   = wire.SQL("select " + attemptColumns + " from attempt where job = $1::uuid order by fence")
+	readAttempts   = wire.SQL("select " + attemptColumns + " from attempt where job = any($1::uuid[]) order by job, fence")
 
 	noteColumns = row.Columns(row.Note)
 	insertNotes = insertInto("note", row.Note)
-	readNotes   = wire.SQL("select " + noteColumns + " from note where job = $1::uuid order by id")
+	readNotes   = wire.SQL("select " + noteColumns + " from note where job = any($1::uuid[]) order by job, id")
 
 	// The attempts under leases: the last one of a job, which the seq in the id of the lease finds, and any other.
 	leaseEnd      = "select lease, " + row.Columns(row.LeaseEnd)

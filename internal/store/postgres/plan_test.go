@@ -145,7 +145,7 @@ func fill(t *testing.T, url string, from, to int) {
 			from generate_series(%[1]d + 1, %[2]d, 4) i`,
 		`insert into lease (` + leaseColumns + `)
 			select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 0, i, null, null,
-			false, i, i, i, 60000, 0, 0, false
+			false, i, i, i, 60000, 0, 0, 0
 			from generate_series(%[1]d + 2, %[2]d, 4) i`,
 		`insert into done (` + doneColumns + `)
 			select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, 'completed',
@@ -187,7 +187,7 @@ func exercise(t *testing.T, s *Store) {
 		_, standings := v.Standings(ctx, []lessor.JobID{job})
 		_, specs := v.Specs(ctx, []lessor.JobID{job})
 		_, reports := v.Reports(ctx, []lessor.JobID{job})
-		_, history := v.History(ctx, job)
+		_, history := v.Histories(ctx, []lessor.JobID{job})
 		_, ends := v.LeaseEnds(ctx, []lessor.LeaseID{lease})
 		_, leases := v.LeaseList(ctx, scheduler.LeaseQuery{Limit: 1})
 		_, workspace := v.WorkspaceLeases(ctx, "x")

@@ -93,19 +93,33 @@ func present(r *wire.Row, columns string) bool {
 	return false
 }
 
-// History implements scheduler.View.
-func (v *view) History(_ context.Context, id lessor.JobID) (*rules.History, error) {
+// Histories implements scheduler.View.
+func (v *view) Histories(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.History, error) {
 	if v.err != nil {
 		return nil, v.err
 	}
 	standings := map[lessor.JobID]*rules.Standing{}
-	h := &rules.History{}
-	v.addStandings([]lessor.JobID{id}, standings)
-	v.add("read attempts", wire.Step{Stmt: readAttempts, Each: collect(&h.Attempts, row.Attempt)}, wire.ID(id.UUID))
-	v.add("read notes", wire.Step{Stmt: readNotes, Each: collect(&h.Notes, row.Note)}, wire.ID(id.UUID))
-	if err := v.send("read history"); err != nil || standings[id] == nil {
+	var attempts []rules.Attempt
+	var notes []rules.Note
+	v.addStandings(ids, standings)
+	v.add("read attempts", wire.Step{Stmt: readAttempts, Each: collect(&attempts, row.Attempt)}, wire.IDs(ids))
+	v.add("read notes", wire.Step{Stmt: readNotes, Each: collect(&notes, row.Note)}, wire.IDs(ids))
+	if err := v.send("read histories"); err != nil {
 		return nil, err
 	}
-	h.Standing = *standings[id]
-	return h, nil
+	histories := make(map[lessor.JobID]*rules.History, len(standings))
+	for id, s := range standings {
+		histories[id] = &rules.History{Standing: *s}
+	}
+	for _, a := range attempts {
+		if h := histories[a.Turn.Job]; h != nil {
+			h.Attempts = append(h.Attempts, a)
+		}
+	}
+	for _, n := range notes {
+		if h := histories[n.Job]; h != nil {
+			h.Notes = append(h.Notes, n)
+		}
+	}
+	return histories, nil
 }

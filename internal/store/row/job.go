@@ -155,7 +155,7 @@ func Beat(c *Codec, h *rules.Held) {
 	Millis(c, "ttl_ms", &h.TTL)
 	Integer(c, "cancel_at", &h.CancelAt)
 	Integer(c, "watch_until", &h.WatchUntil)
-	flag(c, "reattached", &h.Reattached)
+	Integer(c, "reattached", &h.Reattached)
 }
 
 // Attempt is an attempt after which the job went on.

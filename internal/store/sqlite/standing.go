@@ -133,19 +133,20 @@ func (v *view) readEnded(s *rules.Standing) error {
 	})
 }
 
-// History implements scheduler.View.
-func (v *view) History(ctx context.Context, id lessor.JobID) (*rules.History, error) {
-	s, err := v.standing(id)
-	if s == nil || err != nil {
-		return nil, readFault(ctx, "read standing", err)
+// Histories implements scheduler.View.
+func (v *view) Histories(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.History, error) {
+	standings, err := v.Standings(ctx, ids)
+	histories := make(map[lessor.JobID]*rules.History, len(standings))
+	for id, s := range standings {
+		h := &rules.History{Standing: *s}
+		bind := func(a *args) { a.ID(id.UUID) }
+		if h.Attempts, err = collect(v.conn, readAttempts, bind, row.Attempt); err != nil {
+			return nil, readFault(ctx, "read attempts", err)
+		}
+		if h.Notes, err = collect(v.conn, readNotes, bind, row.Note); err != nil {
+			return nil, readFault(ctx, "read notes", err)
+		}
+		histories[id] = h
 	}
-	h := &rules.History{Standing: *s}
-	bind := func(a *args) { a.ID(id.UUID) }
-	if h.Attempts, err = collect(v.conn, readAttempts, bind, row.Attempt); err != nil {
-		return nil, readFault(ctx, "read attempts", err)
-	}
-	if h.Notes, err = collect(v.conn, readNotes, bind, row.Note); err != nil {
-		return nil, readFault(ctx, "read notes", err)
-	}
-	return h, nil
+	return histories, err
 }

@@ -126,7 +126,7 @@ func readAll(t *testing.T, v scheduler.View, job lessor.JobID, leases []lessor.L
 		return err
 	}
 	_, err1 := v.LeaseEnds(ctx, leases)
-	_, err2 := v.History(ctx, job)
+	_, err2 := v.Histories(ctx, []lessor.JobID{job})
 	_, err3 := v.LeaseList(ctx, scheduler.LeaseQuery{
 		Worker: "worker-0001", Tenant: &tenant, After: &scheduler.LeasePlace{B: 30}, Limit: 3,
 	})

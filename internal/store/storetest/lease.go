@@ -21,7 +21,7 @@ func (b *bed) leases(ids ...lessor.LeaseID) (got map[lessor.LeaseID]*rules.Held)
 }
 
 func full(h *rules.Held) {
-	h.RequestID, h.WorkspaceID, h.MaxRuntime, h.WatchUntil, h.Reattached = "req-1", "ws-1", time.Hour, 77, true
+	h.RequestID, h.WorkspaceID, h.MaxRuntime, h.WatchUntil, h.Reattached = "req-1", "ws-1", time.Hour, 77, 2
 	h.Taker, h.Token = "ci", lessor.TokenID{UUID: lessor.UUID{15: 7}}
 }
 
@@ -31,7 +31,7 @@ func beatIsKept(b *bed) {
 	b.same("leases", b.leases(h.ID, b.leaseID(), h.ID), map[lessor.LeaseID]*rules.Held{h.ID: h})
 	want := *h
 	want.ExpiresAt, want.FirstBeatAt, want.BeatAt, want.TTL = h.ExpiresAt+9, h.IssuedAt+1, h.IssuedAt+2, 2*time.Minute
-	want.CancelAt, want.WatchUntil, want.Reattached = h.IssuedAt+3, h.IssuedAt+4, false
+	want.CancelAt, want.WatchUntil, want.Reattached = h.IssuedAt+3, h.IssuedAt+4, 3
 	b.update(func(tx scheduler.Tx) error {
 		saved := want
 		if err := tx.SaveLeases(b.Context(), []*rules.Held{&saved}); err != nil {

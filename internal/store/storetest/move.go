@@ -270,10 +270,8 @@ func (b *bed) everything(ids ...lessor.JobID) map[string]any {
 			leases[h.ID] = h
 			return nil
 		}))
-		for _, id := range ids {
-			h, e := tx.History(ctx, id)
-			keep("history "+id.String(), h, e)
-		}
+		histories, e := tx.Histories(ctx, ids)
+		keep("histories", histories, e)
 		return err
 	})
 	return all

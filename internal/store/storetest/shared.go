@@ -107,7 +107,7 @@ func leaseOfAnother(a, b *bed) {
 	h := a.grant(a.queued(), "w1", full)
 	for i, node := range []*bed{b, a, b} {
 		h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.TTL = h.ExpiresAt+5, h.IssuedAt+1, h.BeatAt+3, h.TTL+time.Second
-		h.CancelAt, h.WatchUntil, h.Reattached = h.IssuedAt+lessor.Instant(i), h.WatchUntil+1, i%2 == 0
+		h.CancelAt, h.WatchUntil, h.Reattached = h.IssuedAt+lessor.Instant(i), h.WatchUntil+1, i
 		node.update(func(tx scheduler.Tx) error { return tx.SaveLeases(node.Context(), []*rules.Held{h}) })
 		for _, reader := range []*bed{a, b} {
 			reader.same("lease", reader.leases(h.ID, a.leaseID()), map[lessor.LeaseID]*rules.Held{h.ID: h})
