@@ -39,6 +39,12 @@ func ParseUUID(s string) (UUID, error) {
 	return u, nil
 }
 
+// ParseJobID reads the id of a job in its 36-character form.
+func ParseJobID(s string) (JobID, error) {
+	u, err := ParseUUID(s)
+	return JobID{UUID: u}, err
+}
+
 // IsZero reports whether u is the nil uuid.
 func (u UUID) IsZero() bool { return u == UUID{} }
 

@@ -15,6 +15,9 @@ func TestUUIDIsReadInOneFormOnly(t *testing.T) {
 		if u, err := lessor.ParseUUID(s); err != nil || u != want {
 			t.Errorf("%q is read as %v (error %v), want %v", s, u, err, want)
 		}
+		if id, err := lessor.ParseJobID(s); err != nil || id.UUID != want {
+			t.Errorf("as a job's id, %q is read as %v (error %v), want %v", s, id, err, want)
+		}
 	}
 	if got := want.String(); got != text {
 		t.Errorf("it is written %q, want %q", got, text)
@@ -27,6 +30,9 @@ func TestUUIDIsReadInOneFormOnly(t *testing.T) {
 	} {
 		if u, err := lessor.ParseUUID(s); err == nil || !u.IsZero() {
 			t.Errorf("%q is read as %v (error %v), want it refused", s, u, err)
+		}
+		if id, err := lessor.ParseJobID(s); err == nil {
+			t.Errorf("as a job's id, %q is read as %v, want it refused", s, id)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, 
 			err = l.answer(ctx, m, Result[Out]{RequestID: m.ID(), Error: text(failure)})
 		}
 	}
-	if failure != nil {
+	if failure != nil && !stopped {
 		l.cfg.Log.Warn("A request failed", "message", m.ID(), "delivery", m.Deliveries(), "error", failure)
 	}
 	if err != nil {

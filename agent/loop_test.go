@@ -410,6 +410,9 @@ func TestStoppedLoopGivesItsRequestsBackAtOnce(t *testing.T) {
 		if got := p.answers(); len(got) != 0 {
 			t.Errorf("replies %q to requests that nobody finished", got)
 		}
+		if p.log.Len() > 0 {
+			t.Errorf("a clean stop is logged: %s", p.log.String())
+		}
 	})
 }
 

@@ -16,10 +16,17 @@ func (w *Worker) attempt(l *lease) {
 	var result any
 	err := errGoexit
 	defer func() { // deferred, because the handler may end the goroutine
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			err = fmt.Errorf("panic: %v\n\n%s", r, debug.Stack())
 		}
 		e, send := w.conclude(l, result, err)
+		switch {
+		case r != nil:
+			w.log.Warn("A handler panicked", l.attrs("error", err)...)
+		case e.status == "failed":
+			w.log.Warn("An attempt failed", l.attrs("error", e.err, "retryable", !e.final)...)
+		}
 		endSpan(span, e, send, err)
 		w.returned(l, e, send)
 	}()
@@ -49,6 +56,8 @@ func (w *Worker) conclude(l *lease, result any, err error) (e end, send bool) {
 		return end{status: "cancelled"}, true
 	case errors.Is(cause, ErrDraining):
 		return end{release: true}, true
+	case errors.Is(cause, ErrMaxRuntime): // the server fails the attempt
+		return end{}, false
 	case errors.Is(cause, ErrLeaseLost) && silent: // the lease expires, which costs an attempt
 		return end{}, false
 	case errors.Is(cause, ErrLeaseLost): // the server did not answer, which is not the fault of the job

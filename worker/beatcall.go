@@ -112,18 +112,23 @@ func (w *Worker) acknowledged(s beatCall, answer lessor.HeartbeatAnswer, err err
 	case start:
 		w.start(l)
 	case gone:
-		w.stop(l, lossOf(err))
+		w.stop(l, w.lossOf(l, err))
 	case err == nil && answer.CancelRequested:
 		w.stop(l, ErrCancelled)
 	}
 }
 
-// lossOf returns ErrLeaseLost with the reason for which the server ended the lease.
-func lossOf(err error) error {
-	if e, ok := errors.AsType[*lessor.Error](err); ok && e.EndedReason != "" {
-		return fmt.Errorf("%w: %s", ErrLeaseLost, e.EndedReason)
+// lossOf returns ErrLeaseLost with the reason for which the server ended l. The server can notice the end of
+// max_runtime_s a moment before the worker does.
+func (w *Worker) lossOf(l *lease, err error) error {
+	e, ok := errors.AsType[*lessor.Error](err)
+	if !ok || e.EndedReason == "" {
+		return fmt.Errorf("%w: %w", ErrLeaseLost, err)
 	}
-	return fmt.Errorf("%w: %w", ErrLeaseLost, err)
+	if left, limited := l.runtimeLeft(l.asked, w.now()); limited && left <= 0 && e.EndedReason == "failed" {
+		return ErrMaxRuntime
+	}
+	return fmt.Errorf("%w: %s", ErrLeaseLost, e.EndedReason)
 }
 
 // report queues a report, in place of one that was not sent yet.

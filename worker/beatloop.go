@@ -61,12 +61,13 @@ func (w *Worker) heartbeatLoop(ctx context.Context) {
 
 // round is what the heartbeat loop has to do now.
 type round struct {
-	beats   []beatCall    // sent together
-	reports []beatCall    // sent one by one, each with its report
-	stop    []*lease      // leases that may end soon
-	stuck   []*lease      // handlers that did not return in time
-	silent  []*lease      // handlers that have not beaten for long
-	next    time.Duration // until the next round
+	beats    []beatCall    // sent together
+	reports  []beatCall    // sent one by one, each with its report
+	stop     []*lease      // leases that may end soon
+	overtime []*lease      // attempts that exceeded their max_runtime_s
+	stuck    []*lease      // handlers that did not return in time
+	silent   []*lease      // handlers that have not beaten for long
+	next     time.Duration // until the next round
 }
 
 func (r *round) nextWithin(in time.Duration) { r.next = min(r.next, max(in, time.Millisecond)) }

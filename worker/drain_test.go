@@ -52,6 +52,9 @@ func TestDrainFinishesWhatCanFinishAndReleasesTheRest(t *testing.T) {
 		if err != nil || took < 15*time.Second || took > 16*time.Second {
 			t.Errorf("Run ended after %s with %v, want nil after the drain timeout of 15 s", took, err)
 		}
+		if log := s.log.String(); strings.Contains(log, "WARN") {
+			t.Errorf("a clean stop is warned of:\n%s", log)
+		}
 		for i := range short {
 			s.AssertState(short[i], lessor.Completed)
 			s.AssertState(long[i], lessor.Queued)

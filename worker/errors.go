@@ -14,6 +14,9 @@ import (
 var (
 	// ErrLeaseLost means that another worker may be running the job now or soon: stop, and change nothing any more.
 	ErrLeaseLost = errors.New("the lease is lost")
+	// ErrMaxRuntime means that the attempt took longer than the job's max_runtime_s: the server fails it. The lease is
+	// lost, so errors.Is also finds ErrLeaseLost.
+	ErrMaxRuntime = fmt.Errorf("%w: the attempt exceeded the job's max_runtime_s", ErrLeaseLost)
 	// ErrCancelled means that the job was cancelled.
 	ErrCancelled = errors.New("the job is cancelled")
 	// ErrDraining means that the worker is stopping and its DrainTimeout is over.

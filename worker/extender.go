@@ -59,7 +59,7 @@ type LeaseExtender struct {
 type attachment struct {
 	*LeaseExtender
 	ctx      context.Context
-	message  Message
+	message  Extendable
 	age      func() time.Duration // of the heartbeat
 	extended atomic.Int64         // age at which the latest extension began
 	warned   time.Duration        // age at the latest warning; guarded by busy
@@ -105,12 +105,20 @@ func (x *LeaseExtender) Counts() (extensions, failures int64) {
 	return x.extensions.Load(), x.failures.Load()
 }
 
+// Extendable is what a LeaseExtender extends: a Message, or anything else under a lease.
+type Extendable interface {
+	// ID names it in the log.
+	ID() string
+	// Extend makes its lease live for at least d from now.
+	Extend(ctx context.Context, d time.Duration) error
+}
+
 // never is an age that lies before the start of every heartbeat by more than any interval.
 const never = -1 << 62
 
 // Attach makes the beats of hb extend m until detach is called or ctx is done. detach may be called more than once
 // and is meant for defer. An extender serves one message at a time: Attach returns ErrAttached while it is attached.
-func (x *LeaseExtender) Attach(ctx context.Context, m Message, hb *Heartbeat) (detach func(), err error) {
+func (x *LeaseExtender) Attach(ctx context.Context, m Extendable, hb *Heartbeat) (detach func(), err error) {
 	if x.disabled {
 		return func() {}, nil
 	}
@@ -139,7 +147,7 @@ func (a *attachment) beat(at time.Duration) {
 	}
 	defer a.busy.Store(false)
 	// Earlier observers took time, and another beat may have extended the lease since.
-	if now := a.age(); a.due(now) && !a.over.Load() {
+	if now := a.age(); a.due(now) && !a.over.Load() && a.ctx.Err() == nil {
 		a.extend(now)
 	}
 }
@@ -158,8 +166,8 @@ func (a *attachment) extend(now time.Duration) {
 		a.extended.Store(int64(now))
 		seconds := strconv.FormatFloat(a.extension.Seconds(), 'f', -1, 64)
 		a.logLine(slog.LevelDebug, "Extended visibility for message %s by %s seconds", a.message.ID(), seconds)
-	case a.over.Load():
-		// The message was finished meanwhile.
+	case a.over.Load() || a.ctx.Err() != nil:
+		// The message was finished meanwhile, or the worker stops.
 	default:
 		a.failures.Add(1)
 		if now-a.warned >= a.interval {

@@ -49,7 +49,7 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 
 func (*lines) Enabled(context.Context, slog.Level) bool { return true }
 
-func attach(t *testing.T, x *worker.LeaseExtender, m worker.Message, hb *worker.Heartbeat) (detach func()) {
+func attach(t *testing.T, x *worker.LeaseExtender, m worker.Extendable, hb *worker.Heartbeat) (detach func()) {
 	t.Helper()
 	detach, err := x.Attach(t.Context(), m, hb)
 	if err != nil {
@@ -392,5 +392,34 @@ func TestBeatAllocatesNothingWhenNoExtensionIsDue(t *testing.T) {
 	hb.Beat()
 	if n := testing.AllocsPerRun(1000, hb.Beat); n != 0 {
 		t.Errorf("a beat allocates %v times", n)
+	}
+}
+
+// lock is something under a lease that is not a message.
+type lock struct{ extended int }
+
+func (*lock) ID() string { return "lock" }
+
+func (l *lock) Extend(context.Context, time.Duration) error {
+	l.extended++
+	return errors.New("refused")
+}
+
+func TestExtenderOfAStoppedWorkerIsSilent(t *testing.T) {
+	var log lines
+	var hb worker.Heartbeat
+	l := &lock{}
+	x := worker.NewLeaseExtender(worker.LeaseExtenderConfig{Interval: worker.EveryBeat, Log: slog.New(&log)})
+	ctx, stop := context.WithCancel(t.Context())
+	detach, err := x.Attach(ctx, l, &hb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer detach()
+	hb.Beat()
+	stop()
+	hb.Beat()
+	if _, failures := x.Counts(); l.extended != 1 || failures != 1 || len(log.all) != 1 {
+		t.Errorf("%d extensions, %d failures, log %q; want one each, from before the stop", l.extended, failures, log.all)
 	}
 }

@@ -35,6 +35,7 @@ type lease struct {
 	// Guarded by Worker.mu.
 	phase    phase
 	ttl      time.Duration // counted from known; shorter for the grant of a repeated request
+	asked    moment        // when its request was first sent
 	taken    moment        // when the grant arrived
 	known    moment        // when the latest acknowledged call was sent
 	pace     time.Duration // how often the server wants a heartbeat
@@ -52,7 +53,7 @@ type lease struct {
 }
 
 func newLease(work context.Context, g lessor.Grant, h *handler, since moment) *lease {
-	l := &lease{grant: g, handler: h, known: since, counted: -1, ttl: time.Duration(g.Lease.TTLMS) * time.Millisecond}
+	l := &lease{grant: g, handler: h, asked: since, known: since, counted: -1, ttl: time.Duration(g.Lease.TTLMS) * time.Millisecond}
 	l.pace = paceOf(g.Lease.HeartbeatAfterMS, l.ttl)
 	l.ctx, l.cancel = context.WithCancelCause(work)
 	return l
@@ -77,6 +78,15 @@ func (w *Worker) left(l *lease, now moment) time.Duration {
 		return l.ttl - l.taken.until(now)
 	}
 	return l.ttl - w.margin(l.ttl) - l.known.until(now)
+}
+
+// runtimeLeft returns how much of the job's max_runtime_s is left if the attempt began at the given time, and whether
+// there is such a limit. Only the monotonic clock counts: setting the wall clock must not end an attempt early.
+func (l *lease) runtimeLeft(from, now moment) (time.Duration, bool) {
+	if l.grant.Job.MaxRuntimeS == nil {
+		return 0, false
+	}
+	return time.Duration(*l.grant.Job.MaxRuntimeS)*time.Second - now.mono.Sub(from.mono), true
 }
 
 // extendable reports whether the worker may extend l: its handler has beaten since the last acknowledged heartbeat,

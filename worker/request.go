@@ -68,7 +68,7 @@ func (w *Worker) requestLoop(ctx, work context.Context) error {
 			if !q.wide && (q.wait == 0 || time.Since(sent) < q.wait*9/10) {
 				pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 			}
-		case errors.Is(err, context.Canceled): // there is room for another type, or the worker stops
+		case ctx.Err() != nil || errors.Is(err, context.Canceled): // the worker stops, or another type has room
 		case !transient(err):
 			return fmt.Errorf("request leases: %w", err)
 		default:

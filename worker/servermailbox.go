@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,19 +69,24 @@ func (b *ServerMailbox) Send(ctx context.Context, body []byte, replyTo Mailbox) 
 
 // submit stores a message as a job. Its idempotency key makes the call safe to repeat.
 func (b *ServerMailbox) submit(ctx context.Context, jobType string, body []byte, replyTo string) (string, error) {
-	payload, err := seal(body, replyTo)
+	payloads, err := seal(body, replyTo)
 	if err != nil {
 		return "", err
 	}
 	s := lessor.Submission{
-		Type: &jobType, Payload: payload, IdempotencyKey: new("message:" + rand.Text()),
+		Type: &jobType, IdempotencyKey: new("message:" + rand.Text()),
 		MaxAttempts: new(int64(MaxDeliveries)),
 		Backoff:     &lessor.BackoffAsk{FirstMS: new(int64(0)), MaxMS: new(int64(0))}, // overdue = visible at once
 	}
 	if b.cfg.Tenant != "" {
 		s.TenantID = &b.cfg.Tenant
 	}
-	job, err := b.cfg.Client.SubmitJob(ctx, s)
+	var job lessor.Submitted
+	err = tryEach(payloads, func(payload json.RawMessage) (err error) {
+		s.Payload = payload
+		job, err = b.cfg.Client.SubmitJob(ctx, s)
+		return err
+	})
 	if lessor.CodeOf(err) == lessor.CodePayloadTooLarge {
 		return "", fmt.Errorf("a body of %d bytes: %w: %w", len(body), ErrOutOfBounds, err)
 	}
@@ -208,7 +214,9 @@ func (b *ServerMailbox) Close() error {
 }
 
 func (b *ServerMailbox) open(g lessor.Grant) *serverMessage {
-	m := &serverMessage{box: b, grant: g, deliveries: g.Job.Attempt + g.Job.Interruptions}
+	m := &serverMessage{
+		box: b, grant: g, deliveries: g.Job.Attempt + g.Job.Interruptions, results: []json.RawMessage{nil},
+	}
 	m.body, m.replyTo = unseal(g.Job.Payload)
 	return m
 }

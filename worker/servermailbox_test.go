@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -53,6 +54,48 @@ func TestReplyIsTheResultOfTheJob(t *testing.T) {
 		}
 		if job := s.WaitFor(id, lessor.Completed); string(job.Result) != `{"text":"well"}` {
 			t.Errorf("the result is %s, want the reply", job.Result)
+		}
+	})
+}
+
+// TestJSONStaysJSON sends bodies and returns them as the reply: those that are JSON are not put into a string, neither
+// in the payload nor in the result, and all bodies arrive as they were sent.
+func TestJSONStaysJSON(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		letters, replies := openServerMailbox(t, s.Server, "letter"), openServerMailbox(t, s.Server, "reply")
+		receive := func(box worker.Mailbox, body string) worker.Message {
+			t.Helper()
+			got, err := box.Receive(t.Context(), 1, time.Minute, 0)
+			if err != nil || len(got) != 1 || string(got[0].Body()) != body {
+				t.Fatalf("received %v, %v; want %s", got, err, body)
+			}
+			return got[0]
+		}
+		for _, tt := range []struct{ body, payload, result string }{
+			{`{"n":1.50,"a":[null]}`, `{"json":{"n":1.50,"a":[null]},"reply_to":"reply"}`, `{"n":1.50,"a":[null]}`},
+			{`null`, `{"json":null,"reply_to":"reply"}`, `null`},
+			{`{"n": 1}`, `{"text":"{\"n\": 1}","reply_to":"reply"}`, `{"text":"{\"n\": 1}"}`}, // the space would be lost
+			{`{"n":1,"n":2}`, `{"text":"{\"n\":1,\"n\":2}","reply_to":"reply"}`, `{"text":"{\"n\":1,\"n\":2}"}`},
+			{"\x00\xff", `{"bytes":"AP8=","reply_to":"reply"}`, `{"bytes":"AP8="}`},
+		} {
+			text, err := letters.Send(t.Context(), []byte(tt.body), replies)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := receive(letters, tt.body)
+			if err := errors.Join(m.Reply(t.Context(), m.Body()), m.Acknowledge(t.Context())); err != nil {
+				t.Fatalf("reply with %s: %v", tt.body, err)
+			}
+			id, err := lessor.ParseJobID(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if job := s.WaitFor(id, lessor.Completed); string(job.Payload) != tt.payload || string(job.Result) != tt.result {
+				t.Errorf("%s is stored as %s with result %s", tt.body, job.Payload, job.Result)
+			}
+			if err := receive(replies, tt.body).Acknowledge(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -12,33 +13,60 @@ import (
 	"lessor"
 )
 
-// envelope is the payload of a job that is a message. Text stays text, so that people can read it.
+// envelope is the payload of a job that is a message. JSON stays JSON and text stays text, so that people and programs
+// can read it.
 type envelope struct {
-	Text    *string `json:"text,omitempty"`
-	Bytes   []byte  `json:"bytes,omitempty"`
-	ReplyTo string  `json:"reply_to,omitempty"`
+	JSON    json.RawMessage `json:"json,omitempty"`
+	Text    *string         `json:"text,omitempty"`
+	Bytes   []byte          `json:"bytes,omitempty"`
+	ReplyTo string          `json:"reply_to,omitempty"`
 }
 
-// seal returns the payload for body, in the shorter of its two forms.
-func seal(body []byte, replyTo string) (json.RawMessage, error) {
+// isJSON reports whether body is JSON that encoding and decoding leave as it is.
+func isJSON(body []byte) bool {
+	same, err := json.Marshal(json.RawMessage(body))
+	return err == nil && bytes.Equal(same, body) && utf8.Valid(body)
+}
+
+// seal returns the payloads for body, the preferred one first: as JSON if it is JSON, and the shorter one of text and
+// base64 in case the server refuses that. It does not accept all JSON that Go does, such as an object that names a
+// field twice.
+func seal(body []byte, replyTo string) (payloads []json.RawMessage, err error) {
 	if err := CheckBody(body); err != nil {
 		return nil, err
 	}
 	if len(body) > ServerMaxBody {
 		return nil, fmt.Errorf("a body of %d bytes: %w (1..%d)", len(body), ErrOutOfBounds, ServerMaxBody)
 	}
-	sealed, err := json.Marshal(envelope{Bytes: body, ReplyTo: replyTo})
-	if err != nil {
-		return nil, fmt.Errorf("encode message: %w", err)
+	last := envelope{Bytes: body, ReplyTo: replyTo}
+	if utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 {
+		quoted, err := json.Marshal(string(body))
+		if err == nil && len(quoted) <= base64.StdEncoding.EncodedLen(len(body)) {
+			last = envelope{Text: new(string(body)), ReplyTo: replyTo}
+		}
 	}
-	if !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 {
-		return sealed, nil
+	all := []envelope{last}
+	if isJSON(body) {
+		all = []envelope{{JSON: body, ReplyTo: replyTo}, last}
 	}
-	text, err := json.Marshal(envelope{Text: new(string(body)), ReplyTo: replyTo})
-	if err == nil && len(text) <= len(sealed) {
-		return text, nil
+	for _, e := range all {
+		payload, err := json.Marshal(e)
+		if err != nil {
+			return nil, fmt.Errorf("encode message: %w", err)
+		}
+		payloads = append(payloads, payload)
 	}
-	return sealed, nil
+	return payloads, nil
+}
+
+// tryEach makes a call with the first of the values that the server does not refuse.
+func tryEach(values []json.RawMessage, call func(json.RawMessage) error) (err error) {
+	for _, v := range values {
+		if err = call(v); !refused(err) {
+			break
+		}
+	}
+	return err
 }
 
 // unseal returns the body in a payload and the type of the mailbox for replies. The body of a job that Send did not
@@ -48,8 +76,10 @@ func unseal(payload json.RawMessage) (body []byte, replyTo string) {
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	switch err := d.Decode(&e); {
-	case err != nil || e.Text == nil && e.Bytes == nil:
+	case err != nil || e.JSON == nil && e.Text == nil && e.Bytes == nil:
 		return payload, ""
+	case e.JSON != nil:
+		return e.JSON, e.ReplyTo
 	case e.Text != nil:
 		return []byte(*e.Text), e.ReplyTo
 	}
@@ -66,7 +96,8 @@ type serverMessage struct {
 
 	mu    sync.Mutex
 	ended bool // a second end must fail, although the server would accept it
-	reply json.RawMessage
+	// results are the forms of the latest reply, the preferred one first.
+	results []json.RawMessage
 }
 
 func (m *serverMessage) ID() string      { return m.grant.Job.ID.String() }
@@ -77,11 +108,13 @@ func (m *serverMessage) Deliveries() int { return m.deliveries }
 // Acknowledge implements Message.
 func (m *serverMessage) Acknowledge(ctx context.Context) error {
 	m.mu.Lock()
-	result := m.reply
+	results := m.results
 	m.mu.Unlock()
 	return m.end("acknowledge message", func() error {
-		return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
-			WorkerID: &m.box.cfg.ID, Status: new("completed"), Result: result,
+		return tryEach(results, func(result json.RawMessage) error {
+			return m.box.cfg.Client.Complete(ctx, m.grant.Lease.ID, lessor.Completion{
+				WorkerID: &m.box.cfg.ID, Status: new("completed"), Result: result,
+			})
 		})
 	})
 }
@@ -132,15 +165,18 @@ func (m *serverMessage) Extend(ctx context.Context, d time.Duration) error {
 
 // Reply implements Message. The latest reply is also the result of the job.
 func (m *serverMessage) Reply(ctx context.Context, body []byte) error {
-	result, err := seal(body, "")
+	results, err := seal(body, "")
 	if err != nil {
 		return err
+	}
+	if isJSON(body) {
+		results[0] = bytes.Clone(body)
 	}
 	if err := m.Extend(ctx, 0); err != nil { // only checks that the delivery is not over
 		return err
 	}
 	m.mu.Lock()
-	m.reply = result
+	m.results = results
 	m.mu.Unlock()
 	if m.replyTo == "" {
 		return nil

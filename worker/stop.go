@@ -21,6 +21,13 @@ func (w *Worker) check(r *round, l *lease, now moment) {
 		r.stuck = append(r.stuck, l)
 		return
 	}
+	if in, limited := l.runtimeLeft(l.taken, now); limited && l.phase == running {
+		if in <= 0 {
+			r.overtime = append(r.overtime, l)
+			return
+		}
+		r.nextWithin(in)
+	}
 	if in := w.left(l, now); in > 0 {
 		r.nextWithin(in)
 	} else {
@@ -52,6 +59,9 @@ func (w *Worker) enforce(r round) {
 	}
 	for _, l := range r.stop {
 		w.stopLate(l)
+	}
+	for _, l := range r.overtime {
+		w.stop(l, ErrMaxRuntime)
 	}
 	for _, l := range r.stuck {
 		w.log.Warn("A handler did not return within the kill grace: it keeps its slot, and its result is dropped",

@@ -117,6 +117,13 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 					t.Fatal(err)
 				}
 				job := s.WaitForEnd(sub.ID)
+				warnings := strings.Count(s.log.String(), "level=WARN")
+				for n := 1; n <= tt.attempts; n++ {
+					line := fmt.Sprintf("job_id=%s type=print attempt=%d", job.ID, n)
+					if warnings != tt.attempts || !strings.Contains(s.log.String(), line) {
+						t.Errorf("%d warnings, want one for each attempt, with %q:\n%.2000s", warnings, line, s.log)
+					}
+				}
 				if job.State != lessor.Failed || job.Attempt != tt.attempts || job.Error == nil ||
 					!strings.HasPrefix(*job.Error, tt.want) {
 					t.Errorf("%s after attempt %d with error %.100q, want failed after %d with %q",
@@ -326,6 +333,40 @@ func TestCancelledJobStopsItsHandler(t *testing.T) {
 		s.WaitFor(id, lessor.Cancelled)
 		if cause := <-causes; !errors.Is(cause, worker.ErrCancelled) {
 			t.Errorf("the handler was stopped because %v, want %v", cause, worker.ErrCancelled)
+		}
+	})
+}
+
+// TestHandlerLearnsThatItsRuntimeIsOver has a handler that stops, and one that returns in spite of it.
+func TestHandlerLearnsThatItsRuntimeIsOver(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		w := s.worker(worker.Config{})
+		causes := make(chan error, 1)
+		worker.Handle(w, "long", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
+			start := time.Now()
+			<-ctx.Done()
+			if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {
+				t.Errorf("the handler was stopped after %s, want 5 s", took)
+			}
+			causes <- context.Cause(ctx)
+			return nil, ctx.Err()
+		}, worker.HandlerConfig{ExtendOn: worker.ExtendOnLife})
+		s.Run(w)
+		sub, err := s.Client().Submit(t.Context(), "long", nil, &lessor.SubmitOptions{
+			MaxAttempts: 1, MaxRuntime: 5 * time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cause := <-causes; !errors.Is(cause, worker.ErrMaxRuntime) || !errors.Is(cause, worker.ErrLeaseLost) {
+			t.Errorf("the handler was stopped because %v, want %v", cause, worker.ErrMaxRuntime)
+		}
+		if job := s.WaitForEnd(sub.ID); job.State != lessor.Failed || job.Error == nil ||
+			!strings.Contains(*job.Error, "max_runtime") {
+			t.Errorf("the job is %s with error %v", job.State, deref(job.Error))
+		}
+		if log := s.log.String(); strings.Contains(log, "WARN") {
+			t.Errorf("the server says how the attempt ended, and the worker warns:\n%s", log)
 		}
 	})
 }
