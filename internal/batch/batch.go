@@ -113,7 +113,7 @@ func (q *Queue[C]) Take(limit Limit) []C {
 	q.bytes -= bytes
 	q.of = slices.Delete(q.of, 0, n)
 	if n == len(q.waiting) {
-		q.waiting = nil
+		q.waiting = make([]C, 0, n) // the next batch is mostly as large as this one
 		return taken
 	}
 	q.waiting = append([]C(nil), q.waiting[n:]...)

@@ -29,6 +29,8 @@ type End struct {
 	Final   bool          // a failure that is not to be retried
 	Delay   time.Duration // of a release
 
+	Checkpoint json.RawMessage // the last; nil = as it was
+
 	Uncounted bool // a release that is no interruption
 	Moved     bool // a release of a job that has shown progress since its last interruption
 }

@@ -124,8 +124,8 @@ func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Durati
 	t.Fence = max(t.Fence+1, int64(now))
 	return &Held{
 		ID: id, Turn: t, Tenant: spec.Lane.Tenant, LockKey: spec.Lane.LockKey, Units: spec.Lane.Units,
-		Worker: worker, TTL: ttl, MaxRuntime: spec.MaxRuntime,
-		IssuedAt: now, BeatAt: now, ExpiresAt: now.Add(ttl),
+		Worker: worker, MaxRuntime: spec.MaxRuntime, IssuedAt: now,
+		Life: Life{TTL: ttl, BeatAt: now, ExpiresAt: now.Add(ttl)},
 	}
 }
 

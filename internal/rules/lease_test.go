@@ -301,7 +301,8 @@ func TestGrantCountsTheAttemptAndRaisesTheFence(t *testing.T) {
 			}
 			want := &Held{
 				ID: leaseID(8), Turn: turn, Tenant: tenantID(4), LockKey: "door", Units: 3, Worker: "w1",
-				TTL: time.Minute, MaxRuntime: time.Hour, IssuedAt: start, BeatAt: start, ExpiresAt: after(time.Minute),
+				MaxRuntime: time.Hour, IssuedAt: start,
+				Life: Life{TTL: time.Minute, BeatAt: start, ExpiresAt: after(time.Minute)},
 			}
 			want.Turn.Attempt, want.Turn.Fence, want.Turn.Steps = 3, c.fence, 7
 			same(t, "the new lease", Grant(leaseID(8), turn, spec, "w1", time.Minute, start), want)

@@ -67,7 +67,7 @@ func Request(r *lessor.LeaseRequest) (Ask, error) {
 type BeatAsk struct {
 	Worker string
 	TTL    time.Duration // 0 = as before
-	Report Report
+	Report *Report       // nil = it reports nothing
 }
 
 // Heartbeat checks a heartbeat.
@@ -79,7 +79,9 @@ func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
 	a := BeatAsk{
 		Worker: c.text("worker_id", b.WorkerID, 1, maxWorker, ""),
 		TTL:    c.millis("ttl_ms", b.TTLMS, minTTL, maxTTL, 0),
-		Report: Report{Progress: b.Progress, Message: b.Message, Checkpoint: c.checkpoint(b.Checkpoint)},
+	}
+	if checkpoint := c.checkpoint(b.Checkpoint); b.Progress != nil || b.Message != nil || checkpoint != nil {
+		a.Report = &Report{Progress: b.Progress, Message: b.Message, Checkpoint: checkpoint}
 	}
 	if p := b.Progress; p != nil && !(*p >= 0 && *p <= 1) {
 		c.fail("progress", "must be 0 to 1")
@@ -105,12 +107,12 @@ func nullToNil(raw json.RawMessage) json.RawMessage {
 
 // Completion checks a worker's completion and returns the end of the attempt, with the last checkpoint. prefix goes
 // before the names of wrong fields.
-func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
+func Completion(d *lessor.Completion, prefix string) (End, error) {
 	if d.WorkerID == nil {
-		return End{}, Report{}, Missing("worker_id")
+		return End{}, Missing("worker_id")
 	}
 	if d.Status == nil {
-		return End{}, Report{}, Missing(prefix + "status")
+		return End{}, Missing(prefix + "status")
 	}
 	var c check
 	worker := c.text("worker_id", d.WorkerID, 1, maxWorker, "") // without the prefix: a batch has one
@@ -129,14 +131,14 @@ func Completion(d *lessor.Completion, prefix string) (End, Report, error) {
 	default:
 		c.fail("status", "must be completed, failed or cancelled, not %q", *d.Status)
 	}
-	report := Report{Checkpoint: c.checkpoint(d.Checkpoint)}
-	return e, report, c.err()
+	e.Checkpoint = c.checkpoint(d.Checkpoint)
+	return e, c.err()
 }
 
 // Release checks a release and returns the end of the attempt, with the last checkpoint.
-func Release(r *lessor.Release) (End, Report, error) {
+func Release(r *lessor.Release) (End, error) {
 	if r.WorkerID == nil {
-		return End{}, Report{}, Missing("worker_id")
+		return End{}, Missing("worker_id")
 	}
 	var c check
 	e := End{
@@ -147,8 +149,8 @@ func Release(r *lessor.Release) (End, Report, error) {
 	if r.Reason != nil {
 		c.releaseReason(&e, *r.Reason)
 	}
-	report := Report{Checkpoint: c.checkpoint(r.Checkpoint)}
-	return e, report, c.err()
+	e.Checkpoint = c.checkpoint(r.Checkpoint)
+	return e, c.err()
 }
 
 // releaseReason notes why a release is no interruption. A job that could not be started gets a delay, because no bound

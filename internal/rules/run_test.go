@@ -42,7 +42,7 @@ func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
 		"claimed": {Standing{Place: Leased, Held: &Held{IssuedAt: after(0)}}, run(lessor.RunClaimed)},
 		"running": {Standing{
 			Place: Leased, StartedAt: after(0),
-			Held: &Held{IssuedAt: after(time.Second), FirstBeatAt: 1},
+			Held: &Held{IssuedAt: after(time.Second), Life: Life{FirstBeatAt: 1}},
 		}, run(lessor.RunRunning)},
 		"never claimed":          {Standing{Place: InQueue}, unclaimed(lessor.RunQueued)},
 		"never claimed, delayed": {Standing{Place: Delayed}, unclaimed(lessor.RunQueued)},

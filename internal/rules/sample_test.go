@@ -34,7 +34,8 @@ func lease(changes ...func(*Held)) *Held {
 			Job: jobID(1), Lane: 7, Seq: 9, Attempt: 1, MaxAttempts: 5, Fence: int64(start),
 			Steps: 2, QueuedAt: after(-time.Second),
 		},
-		Units: 4, Worker: "w1", TTL: time.Minute, IssuedAt: start, BeatAt: start, ExpiresAt: after(time.Minute),
+		Units: 4, Worker: "w1", IssuedAt: start,
+		Life: Life{TTL: time.Minute, BeatAt: start, ExpiresAt: after(time.Minute)},
 	}
 	for _, change := range changes {
 		change(h)

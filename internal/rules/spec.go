@@ -74,12 +74,17 @@ type Held struct {
 	Worker      string
 	Taker       string         // the name of the token that took it; "" = not recorded
 	Token       lessor.TokenID // the token that took it; zero = none
-	Bound       bool           // that token is restricted to the tenant
 	RequestID   string
 	WorkspaceID string
-	TTL         time.Duration // ttl + grace
 	MaxRuntime  time.Duration // 0 = no limit
 	IssuedAt    lessor.Instant
+	Life
+	Bound bool // the token that took it is restricted to the tenant
+}
+
+// Life is the part of a lease that changes while it lives.
+type Life struct {
+	TTL         time.Duration // ttl + grace
 	ExpiresAt   lessor.Instant
 	FirstBeatAt lessor.Instant // 0 = still leased, not running
 	BeatAt      lessor.Instant

@@ -53,7 +53,7 @@ func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 
 // do puts o into the next batch and waits for its answer. If ctx ends first, the caller goes and the operation may
 // still happen. The line has a share for each tenant, and one for all callers that are bound to none.
-func (s *Scheduler) do(ctx context.Context, from Caller, o op) error {
+func (s *Scheduler) do(ctx context.Context, from *Caller, o op) error {
 	switch err := s.calls.Put(from.space().UUID, o); {
 	case errors.Is(err, batch.ErrFull):
 		return &lessor.Error{
@@ -86,7 +86,7 @@ func (*readCall) size() int { return 0 }
 
 // read runs fn in the loop while no commit changes its state. fn must not keep the pointer.
 func (s *Scheduler) read(ctx context.Context, from Caller, fn func(l *loop)) error {
-	return s.do(ctx, from, &readCall{call: s.newCall(), fn: fn})
+	return s.do(ctx, &from, &readCall{call: s.newCall(), fn: fn})
 }
 
 // changeCall is something rare that has a transaction for itself.
@@ -100,5 +100,5 @@ func (*changeCall) size() int { return 1 << 10 }
 // change runs fn in a transaction of its own. A refusal that fn returns is its caller's answer: fn refuses
 // before it changes anything.
 func (s *Scheduler) change(ctx context.Context, from Caller, fn func(ctx context.Context, p *pass) error) error {
-	return s.do(ctx, from, &changeCall{call: s.newCall(), fn: fn})
+	return s.do(ctx, &from, &changeCall{call: s.newCall(), fn: fn})
 }

@@ -25,10 +25,10 @@ type Caller struct {
 }
 
 // sees reports whether the caller may know of something that belongs to tenant t.
-func (c Caller) sees(t lessor.TenantID) bool { return c.Tenant == nil || *c.Tenant == t }
+func (c *Caller) sees(t lessor.TenantID) bool { return c.Tenant == nil || *c.Tenant == t }
 
 // space is whose names of workers and requests the caller uses; zero = those of all who are bound to no tenant.
-func (c Caller) space() lessor.TenantID {
+func (c *Caller) space() lessor.TenantID {
 	if c.Tenant == nil {
 		return lessor.TenantID{}
 	}
@@ -36,12 +36,12 @@ func (c Caller) space() lessor.TenantID {
 }
 
 // holder is a worker that this caller speaks for.
-func (c Caller) holder(worker string) rules.Holder {
+func (c *Caller) holder(worker string) rules.Holder {
 	return rules.Holder{Space: c.space(), Worker: worker}
 }
 
 // hand is the caller as one that speaks for a worker.
-func (c Caller) hand(worker string) rules.Hand {
+func (c *Caller) hand(worker string) rules.Hand {
 	return rules.Hand{Holder: c.holder(worker), Token: c.Token, Keyed: c.Worker}
 }
 

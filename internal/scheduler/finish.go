@@ -14,13 +14,13 @@ type endCall struct {
 	call
 	caller Caller
 	ends   []ending
+	only   [1]ending // room for the ends of a call about one lease
 }
 
 type ending struct {
 	id     lessor.LeaseID
 	worker string // "" = any: an operator asks
 	end    rules.End
-	report rules.Report
 	held   *rules.Held // the lease, once it has ended
 	err    error
 }
@@ -28,19 +28,19 @@ type ending struct {
 func (c *endCall) size() int {
 	n := 0
 	for i := range c.ends {
-		n += 200 + len(c.ends[i].end.Result) + len(c.ends[i].report.Checkpoint)
+		n += 200 + len(c.ends[i].end.Result) + len(c.ends[i].end.Checkpoint)
 	}
 	return n
 }
 
 // Complete ends an attempt as its worker says.
 func (s *Scheduler) Complete(ctx context.Context, c Caller, id lessor.LeaseID, d lessor.Completion) error {
-	end, report, err := rules.Completion(&d, "")
+	end, err := rules.Completion(&d, "")
 	if err != nil {
 		return err
 	}
 	end.Actor = rules.ActorOf(c.Actor, *d.WorkerID)
-	return s.endOne(ctx, c, ending{id: id, worker: *d.WorkerID, end: end, report: report})
+	return s.endOne(ctx, c, ending{id: id, worker: *d.WorkerID, end: end})
 }
 
 // CompleteAll ends many attempts of one worker and answers each for itself, in the order asked.
@@ -58,17 +58,17 @@ func (s *Scheduler) CompleteAll(
 		if d.LeaseID == nil {
 			return nil, rules.Missing(prefix + "lease_id")
 		}
-		end, report, err := rules.Completion(&lessor.Completion{
+		end, err := rules.Completion(&lessor.Completion{
 			WorkerID: &worker, Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
 		}, prefix)
 		if err != nil {
 			return nil, err
 		}
 		end.Actor = rules.ActorOf(c.Actor, worker)
-		o.ends[i] = ending{id: leaseID(*d.LeaseID), worker: worker, end: end, report: report}
+		o.ends[i] = ending{id: leaseID(*d.LeaseID), worker: worker, end: end}
 		answers[i].LeaseID = *d.LeaseID
 	}
-	if err := s.do(ctx, c, o); err != nil {
+	if err := s.do(ctx, &o.caller, o); err != nil {
 		return nil, err
 	}
 	for i := range answers {
@@ -87,11 +87,12 @@ func (s *Scheduler) Revoke(ctx context.Context, c Caller, id lessor.LeaseID, rea
 }
 
 func (s *Scheduler) endOne(ctx context.Context, c Caller, e ending) error {
-	o := &endCall{call: s.newCall(), caller: c, ends: []ending{e}}
-	if err := s.do(ctx, c, o); err != nil {
+	o := &endCall{call: s.newCall(), caller: c, only: [1]ending{e}}
+	o.ends = o.only[:]
+	if err := s.do(ctx, &o.caller, o); err != nil {
 		return err
 	}
-	return s.explain(ctx, c, e.id, o.ends[0].err)
+	return s.explain(ctx, c, e.id, o.only[0].err)
 }
 
 // explain adds to "no such lease" how it ended, as far as that is remembered.
@@ -142,12 +143,12 @@ func unexplained(err error) bool {
 
 // Release gives a lease back without costing the job an attempt.
 func (s *Scheduler) Release(ctx context.Context, c Caller, id lessor.LeaseID, r lessor.Release) error {
-	end, report, err := rules.Release(&r)
+	end, err := rules.Release(&r)
 	if err != nil {
 		return err
 	}
 	end.Actor = rules.ActorOf(c.Actor, *r.WorkerID)
-	e := ending{id: id, worker: *r.WorkerID, end: end, report: report}
+	e := ending{id: id, worker: *r.WorkerID, end: end}
 	if end.Reason == lessor.ReleaseFolderHeld {
 		return s.releaseHung(ctx, c, e)
 	}
@@ -156,14 +157,15 @@ func (s *Scheduler) Release(ctx context.Context, c Caller, id lessor.LeaseID, r 
 
 // releaseHung ends a lease whose job cannot be started because an earlier attempt holds its folder, and says so.
 func (s *Scheduler) releaseHung(ctx context.Context, c Caller, e ending) error {
-	o := &endCall{call: s.newCall(), caller: c, ends: []ending{e}}
-	if err := s.do(ctx, c, o); err != nil {
+	o := &endCall{call: s.newCall(), caller: c, only: [1]ending{e}}
+	o.ends = o.only[:]
+	if err := s.do(ctx, &o.caller, o); err != nil {
 		return err
 	}
-	if h := o.ends[0].held; h != nil {
+	if h := o.only[0].held; h != nil {
 		if err := s.Raise(ctx, rules.FolderHeld(h)); err != nil {
 			return err
 		}
 	}
-	return s.explain(ctx, c, e.id, o.ends[0].err)
+	return s.explain(ctx, c, e.id, o.only[0].err)
 }

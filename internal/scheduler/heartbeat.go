@@ -12,6 +12,7 @@ type beatCall struct {
 	call
 	caller Caller
 	beats  []beat
+	only   [1]beat // room for the beats of a single heartbeat
 }
 
 type beat struct {
@@ -24,7 +25,10 @@ type beat struct {
 func (c *beatCall) size() int {
 	n := 0
 	for i := range c.beats {
-		n += 100 + len(c.beats[i].ask.Report.Checkpoint)
+		n += 100
+		if r := c.beats[i].ask.Report; r != nil {
+			n += len(r.Checkpoint)
+		}
 	}
 	return n
 }
@@ -40,11 +44,12 @@ func (s *Scheduler) Heartbeat(
 	if ask.TTL != 0 {
 		ask.TTL += s.cfg.Grace
 	}
-	o := &beatCall{call: s.newCall(), caller: c, beats: []beat{{id: id, ask: ask}}}
-	if err := s.do(ctx, c, o); err != nil {
+	o := &beatCall{call: s.newCall(), caller: c, only: [1]beat{{id: id, ask: ask}}}
+	o.beats = o.only[:]
+	if err := s.do(ctx, &o.caller, o); err != nil {
 		return lessor.HeartbeatAnswer{}, err
 	}
-	return o.beats[0].answer, s.explain(ctx, c, id, o.beats[0].err)
+	return o.only[0].answer, s.explain(ctx, c, id, o.only[0].err)
 }
 
 // HeartbeatAll keeps many leases of one worker alive and answers each for itself, in the order asked.
@@ -61,7 +66,7 @@ func (s *Scheduler) HeartbeatAll(
 	for i, text := range leaseIDs {
 		o.beats[i] = beat{id: leaseID(text), ask: rules.BeatAsk{Worker: worker}}
 	}
-	if err := s.do(ctx, c, o); err != nil {
+	if err := s.do(ctx, &o.caller, o); err != nil {
 		return nil, err
 	}
 	answers := make([]LeaseAnswer, len(leaseIDs))

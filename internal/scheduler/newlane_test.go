@@ -80,7 +80,7 @@ func TestNewLaneIsMetByHand(t *testing.T) {
 	here, there := ws[0], ws[1]
 	for what, edit := range newLanes {
 		job := here.submit(func(s *lessor.Submission) {
-			s.Type, s.RunAt = new("by hand, new "+what), new(now().Add(time.Hour).String())
+			s.Type, s.RunAt = new("by hand, new "+what), new(now().Add(3*time.Second).String())
 			edit(s)
 		})
 		if _, err := there.Cancel(there.ctx, anybody, job.ID, false); err != nil {

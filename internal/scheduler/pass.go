@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -84,25 +85,27 @@ func (p *pass) gate(ctx context.Context) error {
 	return p.follow(ctx)
 }
 
-// run does the work of the hot calls, in the order in which all nodes lock. Ends come before grants, so that what they
+// steps is the work of the hot calls, in the order in which all nodes lock. Ends come before grants, so that what they
 // free is handed out in the same commit.
+var steps = []struct {
+	verb string
+	do   func(ctx context.Context, p *pass, w *work) error
+}{
+	{"submit", func(ctx context.Context, p *pass, w *work) error { return p.submit(ctx, w.submits) }},
+	{"load leases", func(ctx context.Context, p *pass, w *work) error { return p.loadLeases(ctx, w) }},
+	{"heartbeat", func(_ context.Context, p *pass, w *work) error { p.beat(w.beats); return nil }},
+	{"end leases", func(ctx context.Context, p *pass, w *work) error { return p.end(ctx, w.ends) }},
+	{"expire leases", func(ctx context.Context, p *pass, _ *work) error { return p.expire(ctx) }},
+	{"save leases", func(ctx context.Context, p *pass, _ *work) error { return p.save(ctx) }},
+	{"promote", func(ctx context.Context, p *pass, _ *work) error { return p.promote(ctx) }},
+	{"judge circuits", func(ctx context.Context, p *pass, _ *work) error { return p.judge(ctx) }},
+	{"grant", func(ctx context.Context, p *pass, w *work) error { return p.grant(ctx, w.requests) }},
+}
+
+// run takes the steps.
 func (p *pass) run(ctx context.Context, w *work) error {
-	steps := []struct {
-		verb string
-		do   func() error
-	}{
-		{"submit", func() error { return p.submit(ctx, w.submits) }},
-		{"load leases", func() error { return p.loadLeases(ctx, w) }},
-		{"heartbeat", func() error { p.beat(w.beats); return nil }},
-		{"end leases", func() error { return p.end(ctx, w.ends) }},
-		{"expire leases", func() error { return p.expire(ctx) }},
-		{"save leases", func() error { return p.save(ctx) }},
-		{"promote", func() error { return p.promote(ctx) }},
-		{"judge circuits", func() error { return p.judge(ctx) }},
-		{"grant", func() error { return p.grant(ctx, w.requests) }},
-	}
 	for _, step := range steps {
-		if err := step.do(); err != nil {
+		if err := step.do(ctx, p, w); err != nil {
 			return fmt.Errorf("%s: %w", step.verb, err)
 		}
 	}
@@ -149,15 +152,16 @@ func (p *pass) loadLeases(ctx context.Context, w *work) error {
 
 // save writes what beats and ends decided.
 func (p *pass) save(ctx context.Context) error {
-	held := make([]*rules.Held, 0, len(p.changed))
-	for _, h := range p.changed {
-		held = append(held, h)
+	if len(p.changed) > 0 {
+		held := slices.AppendSeq(make([]*rules.Held, 0, len(p.changed)), maps.Values(p.changed))
+		if err := p.tx.SaveLeases(ctx, held); err != nil {
+			return err
+		}
 	}
-	if err := p.tx.SaveLeases(ctx, held); err != nil {
-		return err
-	}
-	if err := p.tx.SaveReports(ctx, p.reports); err != nil {
-		return err
+	if len(p.reports) > 0 {
+		if err := p.tx.SaveReports(ctx, p.reports); err != nil {
+			return err
+		}
 	}
 	return p.flush(ctx)
 }
@@ -165,6 +169,9 @@ func (p *pass) save(ctx context.Context) error {
 // flush writes the moves and notes decided so far, so that what follows in this pass builds on them.
 func (p *pass) flush(ctx context.Context) error {
 	moves, notes := p.moves, p.notes
+	if len(moves)+len(notes) == 0 {
+		return nil
+	}
 	p.moves, p.notes = nil, nil
 	p.failures(moves)
 	if err := p.tx.Move(ctx, moves); err != nil {

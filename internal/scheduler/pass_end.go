@@ -10,6 +10,9 @@ import (
 
 // end decides the ends of this pass. A call that repeats the one that ended the lease is answered the same.
 func (p *pass) end(ctx context.Context, calls []*endCall) error {
+	if len(calls) == 0 {
+		return nil
+	}
 	var gone []lessor.LeaseID
 	var failing, released []lessor.JobID
 	for _, c := range calls {
@@ -39,14 +42,14 @@ func (p *pass) end(ctx context.Context, calls []*endCall) error {
 	}
 	for _, c := range calls {
 		for i := range c.ends {
-			p.endAs(c.caller, &c.ends[i], specs, before)
+			p.endAs(&c.caller, &c.ends[i], specs, before)
 		}
 	}
 	return nil
 }
 
 // endAs ends one lease, or finds that the same call ended it before.
-func (p *pass) endAs(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec, before map[lessor.LeaseID]LeaseEnd) {
+func (p *pass) endAs(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec, before map[lessor.LeaseID]LeaseEnd) {
 	e.err = p.endOne(c, e, specs)
 	if errors.Is(e.err, lessor.ErrLeaseNotFound) && p.repeated(c, e, before) {
 		e.err = nil
@@ -54,7 +57,7 @@ func (p *pass) endAs(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec, be
 }
 
 // repeated reports whether the lease that e names was ended by the same call of the same worker.
-func (p *pass) repeated(c Caller, e *ending, before map[lessor.LeaseID]LeaseEnd) bool {
+func (p *pass) repeated(c *Caller, e *ending, before map[lessor.LeaseID]LeaseEnd) bool {
 	was, ok := p.ended[e.id]
 	if !ok {
 		was, ok = before[e.id]
@@ -64,7 +67,7 @@ func (p *pass) repeated(c Caller, e *ending, before map[lessor.LeaseID]LeaseEnd)
 	) && e.end.Said != rules.SaidNothing && was.Said == e.end.Said && was.Worker == e.worker
 }
 
-func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) error {
+func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) error {
 	h := p.leases[e.id]
 	if h != nil && !c.sees(h.Tenant) {
 		h = nil
@@ -79,9 +82,9 @@ func (p *pass) endOne(c Caller, e *ending, specs map[lessor.JobID]*rules.Spec) e
 		}
 		return err
 	}
-	said := e.report
+	said := rules.Report{Checkpoint: e.end.Checkpoint}
 	if e.end.Outcome == rules.OutcomeReleased {
-		said = rules.Released(&e.end, p.reportOf(h.Turn.Job), e.report)
+		said = rules.Released(&e.end, p.reportOf(h.Turn.Job), said)
 	}
 	next, err := rules.Conclude(h, e.end, p.l.retries(specs[h.Turn.Job]), p.now, p.l.cfg.Random())
 	if err != nil {
@@ -165,12 +168,12 @@ type late struct {
 }
 
 type lateBeat struct {
-	caller Caller
+	caller *Caller
 	beat   *beat
 }
 
 type lateEnd struct {
-	caller Caller
+	caller *Caller
 	end    *ending
 	specs  map[lessor.JobID]*rules.Spec
 }

@@ -58,7 +58,7 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	}
 	for _, c := range fresh {
 		c.until = p.now.Add(c.ask.Wait)
-		p.l.workers.asked(c.caller, c.ask, c.kind, p.now)
+		p.l.workers.asked(&c.caller, &c.ask, c.kind, p.now)
 		if err := r.serve(ctx, c, false); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 	l, now := r.p.l, r.p.now
 	c.filter.MaxUnits, c.filter.SkipUnique = maxUnits, holder
 	terms := lanes.Terms{
-		Now: now, NextChange: l.nextChange(c.caller), Capacity: l.capacity(now), Draining: l.settings.Draining,
+		Now: now, NextChange: l.nextChange(&c.caller), Capacity: l.capacity(now), Draining: l.settings.Draining,
 		Backfill: l.cfg.Backfill,
 	}
 	terms.Reserved = l.reservedFor(now, terms.Capacity)
@@ -182,7 +182,7 @@ func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 
 // nextChange is when the queue may change by itself. A caller that is bound to a tenant does not learn it: it would
 // learn when the jobs of others are due.
-func (l *loop) nextChange(c Caller) lessor.Instant {
+func (l *loop) nextChange(c *Caller) lessor.Instant {
 	if c.Tenant != nil {
 		return 0
 	}

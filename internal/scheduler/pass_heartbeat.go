@@ -11,12 +11,12 @@ import (
 func (p *pass) beat(calls []*beatCall) {
 	for _, c := range calls {
 		for i := range c.beats {
-			p.beatOne(c.caller, &c.beats[i])
+			p.beatOne(&c.caller, &c.beats[i])
 		}
 	}
 }
 
-func (p *pass) beatOne(c Caller, b *beat) {
+func (p *pass) beatOne(c *Caller, b *beat) {
 	h := p.leases[b.id]
 	if h != nil && !c.sees(h.Tenant) {
 		h = nil
@@ -34,8 +34,8 @@ func (p *pass) beatOne(c Caller, b *beat) {
 	if first {
 		p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
 	}
-	if r := b.ask.Report; r.Progress != nil || r.Message != nil || r.Checkpoint != nil {
-		p.report(h, r)
+	if b.ask.Report != nil {
+		p.report(h, *b.ask.Report)
 	}
 	b.answer = lessor.HeartbeatAnswer{
 		OK: true, ExpiresAt: rules.Effective(h, p.now, p.serving),

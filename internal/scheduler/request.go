@@ -51,7 +51,7 @@ func (s *Scheduler) Request(
 	o := &requestCall{call: s.newCall(), ctx: ctx, caller: c, ask: ask}
 	o.filter = lanes.Filter{Types: ask.Types, Tenant: c.Tenant}
 	o.kind = kindOf(o)
-	if err := s.do(ctx, c, o); err != nil {
+	if err := s.do(ctx, &o.caller, o); err != nil {
 		return nil, nil, err
 	}
 	if len(o.grants) > 0 {
@@ -62,8 +62,10 @@ func (s *Scheduler) Request(
 
 // kindOf names what a request filters on: two requests of one kind see the same first job, but for unique ones.
 func kindOf(o *requestCall) string {
-	types := slices.Clone(o.ask.Types)
-	slices.Sort(types)
+	types := o.ask.Types
+	if len(types) > 1 {
+		types = slices.Sorted(slices.Values(types))
+	}
 	var b strings.Builder
 	if t := o.caller.Tenant; t != nil {
 		b.WriteByte('t')

@@ -40,7 +40,7 @@ func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission)
 		return Submitted{}, err
 	}
 	o.specs = []*rules.Spec{spec}
-	if err := s.do(ctx, c, o); err != nil {
+	if err := s.do(ctx, &c, o); err != nil {
 		return Submitted{}, err
 	}
 	return o.out[0], nil
@@ -64,7 +64,7 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 		o.specs[i] = spec
 	}
 	o.batch = true
-	if err := s.do(ctx, c, o); err != nil {
+	if err := s.do(ctx, &c, o); err != nil {
 		return nil, err
 	}
 	return o.out, nil

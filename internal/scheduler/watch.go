@@ -166,12 +166,12 @@ func (s *Scheduler) EndDead(ctx context.Context, c Caller, id lessor.LeaseID, re
 
 // Conclude ends a lease as the exit record of its command says, for a command that ended while no monitor ran.
 func (s *Scheduler) Conclude(ctx context.Context, c Caller, id lessor.LeaseID, d lessor.Completion) error {
-	end, report, err := rules.Completion(&d, "")
+	end, err := rules.Completion(&d, "")
 	if err != nil {
 		return err
 	}
 	end.Actor = rules.ActorOf(c.Actor, *d.WorkerID)
-	return s.endOne(ctx, c, ending{id: id, end: end, report: report})
+	return s.endOne(ctx, c, ending{id: id, end: end})
 }
 
 // Resumable returns the job that Resume would make now from one that failed for good, or whose command was found dead.

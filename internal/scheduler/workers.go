@@ -37,14 +37,14 @@ type workers struct {
 	seed   maphash.Seed   // of what a worker asks for
 }
 
-func (w *workers) beat(c Caller, worker string, now lessor.Instant) {
+func (w *workers) beat(c *Caller, worker string, now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(c, worker, now)
 }
 
 // asked notes a request; kind names what it asks for.
-func (w *workers) asked(c Caller, a rules.Ask, kind string, now lessor.Instant) {
+func (w *workers) asked(c *Caller, a *rules.Ask, kind string, now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of, s := w.note(c, a.Worker, now)
@@ -67,7 +67,7 @@ func (w *workers) asked(c Caller, a rules.Ask, kind string, now lessor.Instant) 
 }
 
 // note records that a worker was seen.
-func (w *workers) note(c Caller, worker string, now lessor.Instant) (*tenantWorkers, *seenWorker) {
+func (w *workers) note(c *Caller, worker string, now lessor.Instant) (*tenantWorkers, *seenWorker) {
 	of := w.own[c.space()]
 	if of == nil {
 		of = w.form(c.space(), now)

@@ -89,7 +89,7 @@ func TestRowsComeBack(t *testing.T) {
 		MaxRuntime: time.Second, TraceID: "00000000000000000000000000000007", Payload: []byte("{}"),
 	}, rules.Spec{TraceID: "given", Payload: []byte{}})
 	roundTrip(t, Lease, rules.Held{ID: lessor.LeaseID{UUID: id}, Turn: rules.Turn{Fence: 9}, Worker: "w", Bound: true})
-	roundTrip(t, Beat, rules.Held{ExpiresAt: 1, TTL: time.Minute, Reattached: 3})
+	roundTrip(t, Beat, rules.Held{Life: rules.Life{ExpiresAt: 1, TTL: time.Minute, Reattached: 3}})
 	roundTrip(t, Attempt, rules.Attempt{Lease: lessor.LeaseID{UUID: id}, Outcome: rules.OutcomeFailed, Error: "e"})
 	roundTrip(t, Done, rules.Done{State: lessor.Completed, Result: []byte("1")})
 	roundTrip(t, Report, rules.Report{Progress: new(0.0), Message: new(""), Mark: &rules.Mark{Checkpoint: []byte("c")}})

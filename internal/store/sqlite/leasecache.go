@@ -31,7 +31,8 @@ type liveLease struct {
 type leaseUndo struct {
 	lease *liveLease
 	did   leaseChange
-	old   liveLease // of a lease that was changed
+	old   rules.Life // of a lease that was changed, with
+	beat  bool       // whether it had a row in beat
 }
 
 type leaseChange uint8
@@ -111,10 +112,8 @@ func (c *leaseCache) change(h *rules.Held) *liveLease {
 	if now == nil {
 		return nil
 	}
-	c.undos = append(c.undos, leaseUndo{lease: now, did: leaseChanged, old: *now})
-	now.ExpiresAt, now.FirstBeatAt, now.BeatAt, now.TTL = h.ExpiresAt, h.FirstBeatAt, h.BeatAt, h.TTL
-	now.CancelAt, now.WatchUntil, now.Reattached = h.CancelAt, h.WatchUntil, h.Reattached
-	now.hasBeat = true
+	c.undos = append(c.undos, leaseUndo{lease: now, did: leaseChanged, old: now.Life, beat: now.hasBeat})
+	now.Life, now.hasBeat = h.Life, true
 	return now
 }
 
@@ -135,7 +134,7 @@ func (c *leaseCache) undo() {
 			c.put(u.lease)
 			c.index.unend()
 		case leaseChanged:
-			*u.lease = u.old
+			u.lease.Life, u.lease.hasBeat = u.old, u.beat
 		}
 	}
 	c.undos = c.undos[:0]
