@@ -165,7 +165,7 @@ var layers = map[string]layer{
 
 	// The server for the tests of others, and what such others look like.
 	"lessortest":       {imports: []string{".", "client", "node", "worker"}},
-	"examples":         {tests: []string{".", "client", "node", "worker"}},
+	"examples":         {tests: []string{".", "client", "node", "worker", "golang.org/x/mod"}},
 	"examples/minimal": {imports: []string{"client", "worker"}},
 	"examples/drain":   {imports: []string{"client", "worker"}},
 	"examples/mailbox": {imports: []string{"client", "worker"}},
