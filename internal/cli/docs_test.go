@@ -2,7 +2,9 @@ package cli
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +57,66 @@ func TestDocsNameEveryCommandAndFlag(t *testing.T) {
 	for path := range sections {
 		t.Errorf("there is no command %s, but docs/cli.md says so", path)
 	}
+}
+
+var (
+	inlineCommand = regexp.MustCompile("`(?:bin/)?(lessor [a-z][^`]*)`")
+	blockCommand  = regexp.MustCompile(`(?m)^\s*(?:[A-Z_]+=\S+ )?(?:bin/)?(lessor [a-z].*)$`)
+	flagWord      = regexp.MustCompile(`^--([a-z][a-z-]*)`)
+)
+
+// TestDocumentsNameCommandsThatExist looks for every command and flag that a document or a package comment shows.
+func TestDocumentsNameCommandsThatExist(t *testing.T) {
+	seen := 0
+	for _, glob := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "*.go", "*/*.go", "*/*/*.go"} {
+		files, err := filepath.Glob("../../" + glob)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", glob, err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(raw)
+			if filepath.Ext(file) == ".go" {
+				text, _, _ = strings.Cut("\n"+text, "\npackage ")
+			}
+			for _, m := range slices.Concat(inlineCommand.FindAllStringSubmatch(text, -1),
+				blockCommand.FindAllStringSubmatch(text, -1)) {
+				seen++
+				if problem := unknown(m[1]); problem != "" {
+					t.Errorf("%s: %s: %s", strings.TrimPrefix(file, "../../"), m[1], problem)
+				}
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d commands were found", seen)
+	}
+}
+
+// unknown says which word of a command line, up to a comment, an operator or --, does not exist.
+func unknown(line string) string {
+	words := strings.Fields(line)[1:]
+	for i, word := range words {
+		if strings.ContainsAny(word, "#|&;") || word == "--" {
+			words = words[:i]
+			break
+		}
+	}
+	cmd, rest, err := (&app{}).rootCommand().Find(words)
+	below := cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-")
+	if err != nil || !cmd.HasParent() || below {
+		return "there is no such command"
+	}
+	for _, word := range rest {
+		if m := flagWord.FindStringSubmatch(word); m != nil && m[1] != "help" &&
+			cmd.Flags().Lookup(m[1]) == nil && cmd.InheritedFlags().Lookup(m[1]) == nil {
+			return "it has no flag --" + m[1]
+		}
+	}
+	return ""
 }
 
 // walk visits a command and those below it; what cobra adds by itself below completion is of one kind.

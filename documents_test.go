@@ -1,0 +1,144 @@
+package lessor_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A document is what people read to learn about the code: a Markdown file, or the comment of a package.
+type document struct{ file, text string }
+
+func documents(t *testing.T) (docs []document, tests string) {
+	t.Helper()
+	var code strings.Builder
+	for _, s := range readTree(t, os.DirFS(".")) {
+		if s.isTest() {
+			code.Write(s.text)
+		} else if s.syntax.Doc != nil {
+			docs = append(docs, document{s.path, s.syntax.Doc.Text()})
+		}
+	}
+	for _, glob := range []string{"*.md", "*/*.md", "*/*/*.md"} {
+		files, err := filepath.Glob(glob)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", glob, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			docs = append(docs, document{file, string(text)})
+		}
+	}
+	return docs, code.String()
+}
+
+// TestDocumentsNameTestsThatExist looks for every test that a document names. A name that ends with … is the beginning
+// of one.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	docs, tests := documents(t)
+	for _, d := range docs {
+		for _, m := range regexp.MustCompile(`\b((?:Test|Benchmark|Fuzz)[A-Z]\w+)(…?)`).FindAllStringSubmatch(d.text, -1) {
+			name := "func " + m[1]
+			if m[2] == "" {
+				name += "("
+			}
+			if !strings.Contains(tests, name) {
+				t.Errorf("%s: there is no %s", d.file, m[1])
+			}
+		}
+	}
+}
+
+var (
+	goFile  = regexp.MustCompile(`[\w/*.-]*\w\.(?:go|md)\b`)
+	folders = regexp.MustCompile(`[\w./*-]+/[\w.*-]+`)
+	fence   = regexp.MustCompile("(?ms)^```.*?^```")
+	link    = regexp.MustCompile(`\]\(([^)\s]*)\)`)
+	quoted  = regexp.MustCompile("`[^`\n]+`")
+	target  = regexp.MustCompile(`\bmake ([a-z]+)`)
+)
+
+// TestDocumentsNameFilesThatExist looks for every path that a document names: Go files and documents, and other paths
+// that begin with a folder of ours. A path begins at the root, at internal, at internal/scheduler, of which
+// ARCHITECTURE.md has most to say, or at the document's own folder.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	docs, _ := documents(t)
+	for _, d := range docs {
+		ours := func(name string) bool {
+			return slices.ContainsFunc([]string{".", "internal", "internal/scheduler", path.Dir(d.file)},
+				func(place string) bool { return exists(path.Join(place, name)) })
+		}
+		text := d.text
+		if path.Ext(d.file) == ".md" {
+			text = strings.Join(quoted.FindAllString(text, -1), "\n")
+			for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
+				checkLink(t, d, m[1])
+			}
+		}
+		names := goFile.FindAllString(text, -1)
+		for _, name := range folders.FindAllString(text, -1) {
+			if first, _, _ := strings.Cut(name, "/"); !slices.Contains([]string{"", ".", ".."}, first) && ours(first) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			if !ours(name) {
+				t.Errorf("%s: there is no %s", d.file, name)
+			}
+		}
+	}
+}
+
+// checkLink checks that a link leads to a file, and to one of its headings.
+func checkLink(t *testing.T, d document, to string) {
+	t.Helper()
+	if strings.Contains(to, "://") {
+		return
+	}
+	file, heading, _ := strings.Cut(to, "#")
+	if file = path.Join(path.Dir(d.file), file); strings.HasPrefix(to, "#") {
+		file = d.file
+	}
+	text, err := os.ReadFile(file)
+	if err != nil && !exists(file) {
+		t.Errorf("%s: there is no %s", d.file, to)
+	}
+	if heading == "" {
+		return
+	}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		slug := regexp.MustCompile(`[^\w -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		if strings.ReplaceAll(slug, " ", "-") == heading {
+			return
+		}
+	}
+	t.Errorf("%s: %s has no heading %q", d.file, file, heading)
+}
+
+func exists(glob string) bool {
+	files, err := filepath.Glob(glob)
+	return err == nil && len(files) > 0
+}
+
+// TestDocumentsNameTargetsThatExist looks for every target of make that a document names.
+func TestDocumentsNameTargetsThatExist(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, _ := documents(t)
+	for _, d := range docs {
+		for _, m := range target.FindAllStringSubmatch(strings.Join(quoted.FindAllString(d.text, -1), "\n"), -1) {
+			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+				t.Errorf("%s: there is no make %s", d.file, m[1])
+			}
+		}
+	}
+}
