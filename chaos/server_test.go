@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -47,7 +48,9 @@ type server struct {
 	data string
 	env  []string
 	addr string
-	wrap func(*exec.Cmd) // changes the command before its start; nil = no change
+	// program is what runs: another release, or "" for this tree.
+	program string
+	wrap    func(*exec.Cmd) // changes the command before its start; nil = no change
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -72,7 +75,7 @@ func (s *server) start() {
 func (s *server) try() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cmd = exec.Command(binary, "serve", "--data", s.data, "--listen", s.addr)
+	s.cmd = exec.Command(cmp.Or(s.program, binary), "serve", "--data", s.data, "--listen", s.addr)
 	s.cmd.Env = append(os.Environ(), s.env...)
 	if s.wrap != nil {
 		s.wrap(s.cmd)

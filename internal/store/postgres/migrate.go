@@ -33,7 +33,7 @@ const (
 )
 
 // migrate brings the schema up to date, on connections of its own that are closed when it returns. It refuses a schema
-// that is newer than this program. It returns the seal of the store, whose key it makes if there is none.
+// that this program cannot use. It returns the seal of the store, whose key it makes if there is none.
 func migrate(ctx context.Context, url string, config *pgconn.Config) (seal *rules.Seal, err error) {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -111,17 +111,18 @@ func migrateOnce(ctx context.Context, db *stdsql.DB) error {
 	if err != nil {
 		return fault("read schema version", err)
 	}
-	if is > knows {
-		return fmt.Errorf(
-			"its schema is version %d, and this program knows versions up to %d: use a newer lessor", is, knows)
-	}
-	if is == knows {
+	if is < knows {
+		if _, err := provider.Up(ctx); err != nil {
+			return fault("migrate", err)
+		}
 		return nil
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fault("migrate", err)
+	var stated string
+	const read = "select coalesce((select convert_from(value, 'UTF8') from setting where name = 'schema'), '')"
+	if err := db.QueryRowContext(ctx, read).Scan(&stated); err != nil {
+		return fault("read schema version", err)
 	}
-	return nil
+	return rules.CheckSchema(is, knows, stated)
 }
 
 // knownVersion is the schema version that this program brings a database to.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
@@ -97,13 +98,20 @@ func TestTenantKeysMigration(t *testing.T) {
 	}
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
+// TestNewerSchemaIsRefusedUnlessItAllowsUs: a node of the release before may start again during an upgrade.
+func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	url := pool.Database(t)
 	readAll(t, url, "insert into goose_db_version (version_id, is_applied) values (999, true)", nil)
 	_, err := Open(t.Context(), Config{URL: url})
 	if err == nil || !strings.Contains(err.Error(), "version 999") {
 		t.Fatalf("a schema of version 999: %v", err)
 	}
+	knows, err := knownVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, url, fmt.Sprintf("insert into setting values ('schema', '999 %d')", knows), nil)
+	exercise(t, openAt(t, Config{URL: url}))
 }
 
 func TestOpenRefuses(t *testing.T) {

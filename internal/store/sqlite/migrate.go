@@ -19,8 +19,8 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date on a connection of its own, which it closes. It refuses a schema that is newer
-// than this program. It returns the seal of the store, and creates its key if there is none.
+// migrate brings the schema up to date on a connection of its own, which it closes. It refuses a schema that this
+// program cannot use. It returns the seal of the store, and creates its key if there is none.
 func migrate(ctx context.Context, path, synchronous string) (seal *rules.Seal, err error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -39,14 +39,23 @@ func migrate(ctx context.Context, path, synchronous string) (seal *rules.Seal, e
 	if err != nil {
 		return nil, fault("read schema version", err)
 	}
-	if err := checkVersion(is, knows); err != nil {
-		return nil, err
+	if is < knows {
+		if _, err := provider.Up(ctx); err != nil {
+			return nil, fault("migrate", err)
+		}
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return nil, fault("migrate", err)
+	var stated string
+	if err := db.QueryRowContext(ctx, readStated).Scan(&stated); err != nil {
+		return nil, fault("read schema version", err)
+	}
+	if err := rules.CheckSchema(is, knows, stated); err != nil {
+		return nil, err
 	}
 	return readSeal(ctx, db)
 }
+
+// readStated reads what the newest migration states about older programs, as rules.CheckSchema takes it.
+const readStated = "select coalesce((select cast(value as text) from setting where name = 'schema'), '')"
 
 func readSeal(ctx context.Context, db *sql.DB) (*rules.Seal, error) {
 	var key []byte
@@ -63,14 +72,6 @@ func readSeal(ctx context.Context, db *sql.DB) (*rules.Seal, error) {
 		return nil, fmt.Errorf("the key of the seal has %d bytes instead of 32", len(key))
 	}
 	return rules.NewSeal([32]byte(key)), nil
-}
-
-func checkVersion(is, knows int64) error {
-	if is > knows {
-		return fmt.Errorf("its schema is version %d, and this program knows versions up to %d: use a newer lessor",
-			is, knows)
-	}
-	return nil
 }
 
 // knownVersion is the schema version that this program brings a database to.

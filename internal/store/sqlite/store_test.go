@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -203,27 +205,40 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	openAt(t, Config{Path: path}) // free again
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
+func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	if err := openAt(t, Config{Path: path}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
+	exec := func(text string) {
+		t.Helper()
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.Exec(text)
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := db.Exec("insert into goose_db_version (version_id, is_applied) values (999, 1)"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(t.Context(), Config{Path: path})
+	exec("insert into goose_db_version (version_id, is_applied) values (999, 1)")
+	_, err := Open(t.Context(), Config{Path: path})
 	if err == nil || !strings.Contains(err.Error(), "version 999") {
 		t.Errorf("a schema of the future was opened, or refused without saying so: %v", err)
 	}
 	if _, err := Verify(t.Context(), path); err == nil || !strings.Contains(err.Error(), "version 999") {
 		t.Errorf("a copy of the future was verified, or refused without saying so: %v", err)
+	}
+	knows, err := knownVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec(fmt.Sprintf("insert into setting values ('schema', cast('999 %d' as blob))", knows))
+	if err := openAt(t, Config{Path: path}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), path); err != nil {
+		t.Errorf("a schema of the future that allows this program: %v", err)
 	}
 }
 

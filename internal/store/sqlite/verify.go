@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"zombiezen.com/go/sqlite"
+
+	"lessor/internal/rules"
 )
 
 // noJob says that a row p of a place belongs to no job.
@@ -92,7 +94,11 @@ func verify(conn *sqlite.Conn) (jobs int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("it is no database of lessor: %w", err)
 	}
-	if err := checkVersion(is, knows); err != nil {
+	stated, err := text(conn, readStated)
+	if err != nil {
+		return 0, fmt.Errorf("read schema version: %w", err)
+	}
+	if err := rules.CheckSchema(is, knows, stated); err != nil {
 		return 0, err
 	}
 	if err := prepareVerify(conn); err != nil {

@@ -1,0 +1,300 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/pgtest"
+)
+
+// TestUpgradeLosesNothing replaces the program under load: the only node on SQLite, and two nodes on PostgreSQL one
+// after the other, with the old one killed and started again in between. Every acknowledged job ends once, and a lease
+// that was granted before the upgrade is completed after it.
+//
+// The programs are those of the last release and of this tree. As long as this tree has the schema of the last release,
+// it is the old program, and the new one is this tree with one more migration.
+func TestUpgradeLosesNothing(t *testing.T) {
+	old, next, schemas := programs(t)
+	t.Run("sqlite", func(t *testing.T) {
+		s := startProgram(t, old)
+		upgrade(t, []*server{s}, schemas["sqlite"], func(load) { s.replace(next) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		db, err := pgtest.Start(t.Context(), pgtest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		store := "LESSOR_STORE=" + db.URL("postgres")
+		a, b := startProgram(t, old, store), startProgram(t, old, store)
+		upgrade(t, []*server{a, b}, schemas["postgres"], func(all load) {
+			a.replace(next)
+			all.more(t, 100) // on nodes of both releases
+			b.replace(old)   // an old node that fails meanwhile comes back
+			all.more(t, 100)
+			b.replace(next)
+		})
+	})
+}
+
+func startProgram(t *testing.T, program string, env ...string) *server {
+	t.Helper()
+	s := &server{
+		t: t, data: t.TempDir(), addr: "127.0.0.1:0", program: program,
+		env: append(env, "LESSOR_LEASE_TTL=10s", "LESSOR_CAPACITY_BUSY=0"),
+	}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// replace kills the server and starts another program in its place.
+func (s *server) replace(program string) {
+	s.t.Helper()
+	s.kill()
+	s.program = program
+	s.start()
+}
+
+// schema returns the version of the server's schema.
+func (s *server) schema() (version int) {
+	s.t.Helper()
+	secret, err := os.ReadFile(filepath.Join(s.data, "admin.token"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := client.New(client.Config{Server: "http://" + s.addr, Token: strings.TrimSpace(string(secret))})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	findings, err := c.Doctor(s.t.Context())
+	for _, f := range findings {
+		if f.Name == "schema version" {
+			_, err = fmt.Sscan(strings.TrimRight(strings.Fields(f.Detail)[0], ","), &version)
+		}
+	}
+	if err != nil || version == 0 {
+		s.t.Fatalf("schema version %d, %v", version, err)
+	}
+	return version
+}
+
+// upgrade calls replace while jobs are submitted, leased and completed on every node, and checks that nothing was lost.
+// schema is the version that the new program brings the schema to.
+func upgrade(t *testing.T, nodes []*server, schema int, replace func(load)) {
+	var all load
+	for i := range nodes {
+		var urls []string
+		for _, s := range append(nodes[i:len(nodes):len(nodes)], nodes[:i]...) {
+			urls = append(urls, "http://"+s.addr) // each of the runs prefers another node
+		}
+		c, err := client.New(client.Config{Server: strings.Join(urls, ","), Timeout: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		all = append(all, &run{t: t, c: c, ended: map[lessor.JobID]int{}})
+	}
+	c := all[0].c
+	held := hold(t, c)
+	submitting, stopSubmitting := context.WithCancel(t.Context())
+	working, stopWorking := context.WithCancel(t.Context())
+	defer stopWorking()
+	defer stopSubmitting()
+	var submitters, workers sync.WaitGroup
+	for n := range 3 * len(all) {
+		r := all[n%len(all)]
+		submitters.Go(func() { r.submit(submitting, n) })
+		workers.Go(func() { r.work(working, fmt.Sprintf("worker-%d", n)) })
+	}
+	all.more(t, 100)
+	replace(all)
+	all.more(t, 100)
+	stopSubmitting()
+	submitters.Wait()
+	done := lessor.Completion{WorkerID: new("holder"), Status: new("completed")}
+	if err := c.Complete(t.Context(), held.Lease.ID, done); err != nil {
+		t.Errorf("complete the lease of before the upgrade: %v", err)
+	}
+	all[0].drain()
+	stopWorking()
+	workers.Wait()
+	for _, r := range all {
+		for id := range r.ended { // a job is completed by a worker of either
+			if r != all[0] {
+				all[0].ended[id] += r.ended[id]
+			}
+		}
+		if r != all[0] {
+			all[0].acked = append(all[0].acked, r.acked...)
+		}
+	}
+	all[0].check()
+	for _, s := range nodes {
+		if is := s.schema(); is != schema {
+			t.Errorf("the schema is version %d after the upgrade, want %d", is, schema)
+		}
+	}
+	if j, err := c.Job(t.Context(), held.Job.ID); err != nil || j.State != lessor.Completed || j.Attempt != 1 {
+		t.Errorf("the job that was held all the time is %s after %d attempts, %v", j.State, j.Attempt, err)
+	}
+}
+
+// load is the work on each node.
+type load []*run
+
+// hold leases a job for five minutes.
+func hold(t *testing.T, c *client.Client) lessor.Grant {
+	t.Helper()
+	if _, err := c.Submit(t.Context(), "hold", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	grants, _, err := c.Request(t.Context(), lessor.LeaseRequest{
+		WorkerID: new("holder"), Types: []string{"hold"}, TTLMS: new(int64(300_000)), WaitMS: new(int64(5000)),
+	})
+	if err != nil || len(grants) != 1 {
+		t.Fatalf("lease a job to hold: %v, %v", grants, err)
+	}
+	return grants[0]
+}
+
+// more waits until n more jobs were acknowledged, and as many completed, in each of the runs.
+func (l load) more(t *testing.T, n int) {
+	t.Helper()
+	for _, r := range l {
+		acked, ended := r.count()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+			if a, e := r.count(); a >= acked+n && e >= ended+n {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("%d jobs were acknowledged and %d completed in a minute, want %d", a-acked, e-ended, n)
+			}
+		}
+	}
+}
+
+func (r *run) count() (acked, ended int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.acked), len(r.ended)
+}
+
+// programs returns the programs before and after an upgrade, and the schemas after it, by store.
+func programs(t *testing.T) (old, next string, schemas map[string]int) {
+	t.Helper()
+	release, released := lastRelease(t)
+	newer := false
+	overlay := map[string]string{}
+	schemas = map[string]int{}
+	for store, text := range nextMigration {
+		folder := "../internal/store/" + store + "/migrations/"
+		files, err := filepath.Glob(folder + "*.sql")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("migrations of %s: %v, %v", store, files, err)
+		}
+		last := files[len(files)-1] // Glob sorts
+		newer = newer || !released[strings.TrimPrefix(last, "../")]
+		version := 0
+		if _, err := fmt.Sscanf(filepath.Base(last), "%d_", &version); err != nil {
+			t.Fatal(err)
+		}
+		made := filepath.Join(t.TempDir(), "next.sql")
+		if err := os.WriteFile(made, fmt.Appendf(nil, text, version+1, version), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		place, err := filepath.Abs(fmt.Sprintf("%s%05d_next.sql", folder, version+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlay[place], schemas[store] = made, version
+	}
+	program := filepath.Join(t.TempDir(), "lessor")
+	if newer {
+		buildRelease(t, release, program)
+		return program, binary, schemas
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "..", "go", "build", "-overlay", file, "-o", program, "./cmd/lessor")
+	for store := range schemas {
+		schemas[store]++
+	}
+	return binary, program, schemas
+}
+
+// nextMigration adds to the hot tables as a release may, and allows the programs of the release before to go on.
+var nextMigration = map[string]string{
+	"sqlite": `-- +goose Up
+alter table job add column next text;
+alter table lease add column next integer not null default 7;
+create index job_next on job (next) where next is not null;
+insert into setting (name, value) values ('schema', cast('%d %d' as blob));
+`,
+	"postgres": `-- +goose Up
+set local lock_timeout = '5s';
+alter table job add column next text;
+alter table lease add column next integer not null default 7;
+create index job_next on job (next) where next is not null;
+insert into setting (name, value) values ('schema', '%d %d');
+`,
+}
+
+// lastRelease reads testdata/releases: the tag of the last release, and the migrations that were released.
+func lastRelease(t *testing.T) (tag string, released map[string]bool) {
+	t.Helper()
+	raw, err := os.ReadFile("../testdata/releases")
+	if err != nil {
+		t.Fatal(err)
+	}
+	released = map[string]bool{}
+	for line := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		var path, sum string
+		if _, err := fmt.Sscan(line, &tag, &path, &sum); err != nil {
+			t.Fatalf("testdata/releases: %q: %v", line, err)
+		}
+		released[path] = true
+	}
+	return tag, released
+}
+
+// buildRelease builds the program of a release from its tag.
+func buildRelease(t *testing.T, tag, program string) {
+	t.Helper()
+	tree, archive := t.TempDir(), filepath.Join(t.TempDir(), "release.tar")
+	command(t, "..", "git", "archive", "--output", archive, tag)
+	command(t, tree, "tar", "-xf", archive)
+	command(t, tree, "go", "build", "-o", program, "./cmd/lessor")
+}
+
+func command(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
