@@ -25,7 +25,6 @@ func TestActionsDoWhatTheySay(t *testing.T) {
 	b := w.tab(t, w.admin)
 	b.open("/jobs/" + w.queued.ID.String())
 	b.press("Cancel")
-	b.wait(`document.body.innerText.includes("Cancelled.")`)
 	if got := w.state(w.queued.ID); got != lessor.Cancelled {
 		t.Errorf("after Cancel the job is %s", got)
 	}
@@ -36,14 +35,14 @@ func TestActionsDoWhatTheySay(t *testing.T) {
 	b.open("/jobs/" + w.running.ID.String())
 	b.press("Cancel")
 	b.wait(`document.body.innerText.includes("asked of the worker")`)
-	b.press("Cancel by force")
+	b.confirm("/jobs/" + w.running.ID.String() + "/force-cancel")
 	if got := w.state(w.running.ID); got != lessor.Cancelled {
 		t.Errorf("after Cancel by force the job is %s", got)
 	}
 	again := w.submit(lessor.Submission{Type: new("video.encode"), MaxAttempts: new(int64(1))})
-	w.lease("encoder-8", "video.encode")
+	held := w.lease("encoder-8", "video.encode")
 	b.open("/leases")
-	b.press("Revoke")
+	b.confirm("/leases/" + held.Lease.ID.String() + "/revoke")
 	if got := w.state(again.ID); got != lessor.Failed {
 		t.Errorf("after Revoke the job is %s", got)
 	}
@@ -61,7 +60,7 @@ func TestScheduleActions(t *testing.T) {
 	b.send("/schedules/nightly-invoices/resume")
 	b.wait(`!document.querySelector("table").innerText.includes("paused")`)
 	before, _, _ := w.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Type: "report.build", Limit: 100})
-	b.send("/schedules/nightly-invoices/trigger")
+	b.confirm("/schedules/nightly-invoices/trigger")
 	after, _, _ := w.scheduler.Jobs(t.Context(), tester, lessor.JobFilter{Type: "report.build", Limit: 100})
 	if len(after) != len(before)+1 {
 		t.Errorf("Trigger made %d jobs", len(after)-len(before))
@@ -76,7 +75,7 @@ func TestScheduleActions(t *testing.T) {
 	}
 	b.open("/recovery")
 	b.press("Scan now")
-	b.wait(`document.body.innerText.includes("The workspace was scanned.")`)
+	b.wait(`document.body.innerText.includes("Scanned the workspace of node-1.")`)
 }
 
 func TestOpenCircuitIsClosedByHand(t *testing.T) {
@@ -86,7 +85,7 @@ func TestOpenCircuitIsClosedByHand(t *testing.T) {
 	_, page := v.get("/schedules")
 	has(t, page, `s-open`, "Close circuit")
 	_, page = v.post("/schedules/fragile/reset")
-	has(t, page, "The circuit was closed.", `s-closed`)
+	has(t, page, "Closed the circuit of", `s-closed`)
 }
 
 func TestBulkCountsFirstAndTouchesOnlyWhatMatches(t *testing.T) {

@@ -22,6 +22,12 @@ const audit = `(() => {
       bad.push("no label: " + at(el));
   for (const el of document.querySelectorAll("button, a[href]"))
     if (!el.textContent.trim() && !el.getAttribute("aria-label")) bad.push("no name: " + at(el));
+  const named = {};
+  for (const el of document.querySelectorAll("button, a[href], input:not([type=hidden])")) {
+    const to = el.href || el.form?.action + el.name + el.value, name = el.getAttribute("aria-label") ||
+      el.labels && el.labels.length && el.labels[0].textContent.trim() || el.textContent.trim();
+    if ((named[name] ||= to) !== to) bad.push("two have the name " + name + ": " + at(el));
+  }
   for (const el of document.querySelectorAll("svg"))
     if (el.getAttribute("aria-hidden") !== "true" && !el.getAttribute("aria-label"))
       bad.push("picture without a name: " + at(el));

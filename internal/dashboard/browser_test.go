@@ -146,6 +146,27 @@ func (b *tab) send(action string) {
 	b.wait(`!window.before`)
 }
 
+// ask presses the button of the form that leads to this address, and returns the question of the dialog that opens.
+func (b *tab) ask(action string) string {
+	b.t.Helper()
+	if !b.js(`(() => {
+		const b = document.querySelector("form[action='` + action + `'] button");
+		if (b) b.focus(), b.click();
+		return !!b
+	})()`) {
+		b.t.Fatalf("there is no form for %q:\n%s", action, b.text(`document.body.innerText`))
+	}
+	b.wait(`document.querySelector("dialog[open]")`)
+	return b.text(`document.querySelector("dialog").innerText`)
+}
+
+// confirm says yes to the question that is asked at this address.
+func (b *tab) confirm(action string) {
+	b.t.Helper()
+	b.ask(action)
+	b.send(action + "'][method='post")
+}
+
 // listen starts to collect errors: of scripts, of the content policy, and of files that did not load. The function that
 // it returns gives the errors since its last call.
 func (b *tab) listen() (complaints func() []string) {

@@ -211,7 +211,7 @@ func (v *visit) bulkStart() error {
 	if err != nil {
 		return err
 	}
-	v.redirect("/jobs/bulk/" + id)
+	v.redirect("/jobs/bulk/progress/" + id)
 	return nil
 }
 

@@ -329,6 +329,7 @@ func (w world) paths() []string {
 		"/", "/jobs", "/jobs/" + w.running.ID.String(), "/jobs/" + w.failed.ID.String(), "/leases", "/workers",
 		"/schedules", "/schedules/nightly-invoices",
 		"/runs", "/tenants", "/recovery", "/audit", "/jobs/bulk?action=cancel&state=queued", "/login",
+		"/drain", "/leases/" + w.held.Lease.ID.String() + "/revoke?job=" + w.running.ID.String(),
 	}
 }
 

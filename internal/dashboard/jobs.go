@@ -71,7 +71,7 @@ func (v *visit) jobs() (view, error) {
 	p := jobsPage{Filter: readFilter(q), States: lessor.States(), CanAct: v.can(token.Submit)}
 	ask, err := p.Filter.ask()
 	if err != nil {
-		return view{}, err
+		return view{"Jobs", "jobs", p}, err
 	}
 	ask.Limit, ask.Cursor = pageSize, q.Get("cursor")
 	var next string
@@ -87,7 +87,6 @@ func (v *visit) next(cursor string) string {
 	}
 	q := v.r.URL.Query()
 	q.Set("cursor", cursor)
-	q.Del("said")
 	return v.r.URL.Path + "?" + q.Encode()
 }
 
@@ -100,31 +99,53 @@ func (v *visit) jobID() (lessor.JobID, error) {
 	return lessor.JobID{UUID: u}, nil
 }
 
+// cancel cancels a job that waits, or asks the worker of one that runs to stop.
 func (v *visit) cancel() error {
 	id, err := v.jobID()
 	if err != nil {
 		return err
 	}
-	job, err := v.scheduler.Cancel(v.r.Context(), v.caller, id, v.form.Get("force") != "")
+	before, err := v.scheduler.Job(v.r.Context(), v.caller, id)
 	if err != nil {
 		return err
 	}
-	said := "cancelled"
-	if job.State != lessor.Cancelled {
-		said = "cancelling"
+	job, err := v.scheduler.Cancel(v.r.Context(), v.caller, id, false)
+	said := "cancelling"
+	switch {
+	case err != nil:
+		return err
+	case before.State == lessor.Queued && job.State == lessor.Cancelled:
+		said = "withdrawn"
+	case job.State == lessor.Cancelled:
+		said = "cancelled"
 	}
-	return v.back("/jobs/"+id.String(), said)
+	return v.back("/jobs/"+id.String(), v.aboutJob(said, id))
+}
+
+func (v *visit) forceCancel() error {
+	return v.onJob("cancelled", func(id lessor.JobID) error {
+		_, err := v.scheduler.Cancel(v.r.Context(), v.caller, id, true)
+		return err
+	})
 }
 
 func (v *visit) retry() error {
+	return v.onJob("retried", func(id lessor.JobID) error {
+		_, err := v.scheduler.Retry(v.r.Context(), v.caller, id)
+		return err
+	})
+}
+
+// onJob calls do for the job in the path, and returns to the page of the form.
+func (v *visit) onJob(said string, do func(lessor.JobID) error) error {
 	id, err := v.jobID()
 	if err != nil {
 		return err
 	}
-	if _, err := v.scheduler.Retry(v.r.Context(), v.caller, id); err != nil {
+	if err := do(id); err != nil {
 		return err
 	}
-	return v.back("/jobs/"+id.String(), "retried")
+	return v.back("/jobs/"+id.String(), v.aboutJob(said, id))
 }
 
 // download sends the payload, result or checkpoint of a job.

@@ -50,7 +50,7 @@ func (v *visit) leases() (view, error) {
 	p := leasesPage{Worker: strings.TrimSpace(q.Get("worker_id")), CanRevoke: v.can(token.Revoke)}
 	list, next, err := v.scheduler.Leases(v.r.Context(), v.caller, p.Worker, pageSize, q.Get("cursor"))
 	if err != nil {
-		return view{}, err
+		return view{"Leases", "leases", p}, err
 	}
 	p.Next = v.next(next)
 	verdicts, now := v.verdicts(), lessor.At(time.Now())
@@ -86,7 +86,11 @@ func (v *visit) revoke() error {
 	if err != nil {
 		return err
 	}
-	return v.back("/leases", "revoked")
+	job, err := lessor.ParseUUID(v.form.Get("job"))
+	if err != nil {
+		return v.back("/leases", said{"revoked", "lease " + short(u.String()), "/leases"})
+	}
+	return v.back("/leases", v.aboutJob("revoked", lessor.JobID{UUID: job}))
 }
 
 // workersPage lists the workers that requested work recently.

@@ -78,13 +78,12 @@ func (v *visit) admit(t scheduler.Token, next string) error {
 
 // home returns the first page that a role may see.
 func home(role token.Role) string {
-	switch {
-	case role.Allows(token.Read):
-		return "/"
-	case role.Allows(token.ReadJobs):
-		return "/jobs"
+	for _, e := range menu {
+		if role.Allows(pages[e.page].scope) {
+			return e.Path
+		}
 	}
-	return "/leases"
+	return "/"
 }
 
 func (v *visit) loginForm(status int, next, failed string) error {

@@ -18,7 +18,8 @@ type overviewPage struct {
 	Throughput *chart
 	Depth      *chart
 	Alerts     []lessor.Alert
-	CanAct     bool           // the visitor may acknowledge alerts
+	CanAct     bool // the visitor may acknowledge alerts
+	CanDrain   bool
 	Tenant     *lessor.Tenant // the tenant that the visitor is restricted to
 	Newest     []lessor.Job
 	Pressure   []pressure
@@ -55,15 +56,16 @@ func (v *visit) acknowledge() error {
 	if err != nil {
 		return lessor.ErrAlertNotFound
 	}
-	if _, err := v.scheduler.Acknowledge(v.r.Context(), v.caller, lessor.AlertID{UUID: u}); err != nil {
+	alert, err := v.scheduler.Acknowledge(v.r.Context(), v.caller, lessor.AlertID{UUID: u})
+	if err != nil {
 		return err
 	}
-	return v.back("/", "acknowledged")
+	return v.back("/", said{"acknowledged", alert.Message, "/#alert-" + alert.ID.String()})
 }
 
 func (v *visit) overview() (view, error) {
 	ctx := v.r.Context()
-	p := overviewPage{CanAct: v.can(token.Schedule)}
+	p := overviewPage{CanAct: v.can(token.Schedule), CanDrain: v.can(token.Drain)}
 	var err error
 	open := lessor.AlertFilter{Open: true, Limit: overviewAlerts}
 	if p.Alerts, _, err = v.scheduler.Alerts(ctx, v.caller, open); err != nil {

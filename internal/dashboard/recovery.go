@@ -50,25 +50,20 @@ func (v *visit) scan() error {
 	if err := v.recovery.Scan(v.r.Context()); err != nil {
 		return err
 	}
-	return v.back("/recovery", "scanned")
+	return v.back("/recovery", said{"scanned", v.recovery.Known().Metrics().Node, "/recovery"})
 }
 
 func (v *visit) markDead() error {
-	return v.onCommand("dead", func(id lessor.JobID) error {
+	return v.onJob("dead", func(id lessor.JobID) error {
+		if v.recovery == nil {
+			return errNoMonitor
+		}
 		_, err := v.recovery.MarkDead(v.r.Context(), v.caller, id)
 		return err
 	})
 }
 
 func (v *visit) resumeJob() error {
-	return v.onCommand("requeued", func(id lessor.JobID) error {
-		_, err := v.recovery.Resume(v.r.Context(), v.caller, id, true)
-		return err
-	})
-}
-
-// onCommand calls do for the job in the path, and returns to the page.
-func (v *visit) onCommand(said string, do func(lessor.JobID) error) error {
 	id, err := v.jobID()
 	if err != nil {
 		return err
@@ -76,8 +71,9 @@ func (v *visit) onCommand(said string, do func(lessor.JobID) error) error {
 	if v.recovery == nil {
 		return errNoMonitor
 	}
-	if err := do(id); err != nil {
+	resumed, err := v.recovery.Resume(v.r.Context(), v.caller, id, true)
+	if err != nil {
 		return err
 	}
-	return v.back("/recovery", said)
+	return v.back("/recovery", v.aboutJob("requeued", resumed.NewJobID))
 }

@@ -54,13 +54,12 @@ func TestRecoveryShowsVerdictsAndActs(t *testing.T) {
 	b.open("/leases")
 	has(t, b.text(`document.querySelector("table").innerText`), "fresh", "stale")
 	b.open("/recovery")
-	b.send("/recovery/" + live.ID.String() + "/mark-dead")
-	b.wait(`document.body.innerText.includes("Marked dead.")`)
+	b.confirm("/recovery/" + live.ID.String() + "/mark-dead")
 	if got := s.state(live.ID); got != lessor.Failed {
 		t.Errorf("after Mark dead the job is %s", got)
 	}
 	b.press("Resume")
-	b.wait(`document.body.innerText.includes("A new job continues where this one ended.")`)
+	b.wait(`document.body.innerText.includes("which continues where the other job ended.")`)
 	jobs, _, err := s.scheduler.Jobs(t.Context(), tester,
 		lessor.JobFilter{Type: "long", State: lessor.Queued, Limit: 10})
 	if err != nil || len(jobs) != 1 {

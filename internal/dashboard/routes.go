@@ -18,39 +18,43 @@ var pages = map[string]struct {
 	scope token.Scope
 	show  func(*visit) (view, error)
 }{
-	"/{$}":            {token.Read, (*visit).overview},
-	"/jobs":           {token.ReadJobs, (*visit).jobs},
-	"/jobs/{id}":      {token.ReadJobs, (*visit).job},
-	"/jobs/bulk":      {token.Submit, (*visit).bulkAsk},
-	"/jobs/bulk/{id}": {token.Submit, (*visit).bulkProgress},
-	"/leases":         {token.ReadLeases, (*visit).leases},
-	"/workers":        {token.Read, (*visit).workers},
-	"/schedules":      {token.Read, (*visit).schedules},
-	"/schedules/{id}": {token.Read, (*visit).schedule},
-	"/runs":           {token.Read, (*visit).runs},
-	"/tenants":        {token.Read, (*visit).tenants},
-	"/recovery":       {token.Administer, (*visit).showRecovery},
-	"/audit":          {token.ReadAudit, (*visit).audit},
+	"/{$}":                     {token.Read, (*visit).overview},
+	"/jobs":                    {token.ReadJobs, (*visit).jobs},
+	"/jobs/{id}":               {token.ReadJobs, (*visit).job},
+	"/jobs/bulk/progress/{id}": {token.Submit, (*visit).bulkProgress},
+	"/leases":                  {token.ReadLeases, (*visit).leases},
+	"/workers":                 {token.Read, (*visit).workers},
+	"/schedules":               {token.Read, (*visit).schedules},
+	"/schedules/{id}":          {token.Read, (*visit).schedule},
+	"/runs":                    {token.Read, (*visit).runs},
+	"/tenants":                 {token.Read, (*visit).tenants},
+	"/recovery":                {token.Administer, (*visit).showRecovery},
+	"/audit":                   {token.ReadAudit, (*visit).audit},
 }
 
-// actions are the forms of the pages, by path. Each ends with a redirect, so that a reload does not repeat it.
+// actions are the forms of the pages, by path. Each ends with a redirect, so that a reload does not repeat it. One that
+// cannot be taken back asks first, at the same path.
 var actions = map[string]struct {
 	scope token.Scope
 	do    func(*visit) error
+	ask   func(*visit) (view, error)
 }{
-	"/jobs/{id}/cancel":         {token.Submit, (*visit).cancel},
-	"/jobs/{id}/retry":          {token.Submit, (*visit).retry},
-	"/jobs/bulk":                {token.Submit, (*visit).bulkStart},
-	"/leases/{id}/revoke":       {token.Revoke, (*visit).revoke},
-	"/schedules/{id}/pause":     {token.Schedule, (*visit).pauseSchedule},
-	"/schedules/{id}/resume":    {token.Schedule, (*visit).resumeSchedule},
-	"/schedules/{id}/trigger":   {token.Schedule, (*visit).trigger},
-	"/schedules/{id}/reset":     {token.Schedule, (*visit).resetCircuit},
-	"/alerts/{id}/acknowledge":  {token.Schedule, (*visit).acknowledge},
-	"/tenants/{id}":             {token.SetTenant, (*visit).setTenant},
-	"/recovery/scan":            {token.Administer, (*visit).scan},
-	"/recovery/{id}/mark-dead":  {token.Administer, (*visit).markDead},
-	"/recovery/{id}/resume-job": {token.Administer, (*visit).resumeJob},
+	"/jobs/{id}/cancel":         {token.Submit, (*visit).cancel, nil},
+	"/jobs/{id}/force-cancel":   {token.Submit, (*visit).forceCancel, (*visit).askForceCancel},
+	"/jobs/{id}/retry":          {token.Submit, (*visit).retry, nil},
+	"/jobs/bulk":                {token.Submit, (*visit).bulkStart, (*visit).bulkAsk},
+	"/leases/{id}/revoke":       {token.Revoke, (*visit).revoke, (*visit).askRevoke},
+	"/schedules/{id}/pause":     {token.Schedule, (*visit).pauseSchedule, nil},
+	"/schedules/{id}/resume":    {token.Schedule, (*visit).resumeSchedule, nil},
+	"/schedules/{id}/trigger":   {token.Schedule, (*visit).trigger, (*visit).askTrigger},
+	"/schedules/{id}/reset":     {token.Schedule, (*visit).resetCircuit, nil},
+	"/alerts/{id}/acknowledge":  {token.Schedule, (*visit).acknowledge, nil},
+	"/tenants/{id}":             {token.SetTenant, (*visit).setTenant, nil},
+	"/recovery/scan":            {token.Administer, (*visit).scan, nil},
+	"/recovery/{id}/mark-dead":  {token.Administer, (*visit).markDead, (*visit).askMarkDead},
+	"/recovery/{id}/resume-job": {token.Administer, (*visit).resumeJob, nil},
+	"/drain":                    {token.Drain, (*visit).drain, (*visit).askDrain},
+	"/drain/end":                {token.Drain, (*visit).endDrain, nil},
 }
 
 func (d *Dashboard) newMux() *http.ServeMux {
@@ -60,6 +64,9 @@ func (d *Dashboard) newMux() *http.ServeMux {
 	}
 	for path, a := range actions {
 		mux.HandleFunc("POST "+path, d.answer(a.scope, a.do))
+		if a.ask != nil {
+			mux.HandleFunc("GET "+path, d.answer(a.scope, func(v *visit) error { return v.render(a.ask) }))
+		}
 	}
 	mux.HandleFunc("GET /jobs/{id}/download/{part}", d.answer(token.ReadJobs, (*visit).download))
 	mux.HandleFunc("GET /schedules/{id}/download", d.answer(token.Read, (*visit).downloadSchedule))

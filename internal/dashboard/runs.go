@@ -29,7 +29,7 @@ func (v *visit) runs() (view, error) {
 	}
 	tenant, err := readTenant(p.Tenant)
 	if err != nil {
-		return view{}, err
+		return view{"Runs", "runs", p}, err
 	}
 	ctx := v.r.Context()
 	list, next, err := v.scheduler.Runs(ctx, v.caller, lessor.RunFilter{
@@ -37,7 +37,7 @@ func (v *visit) runs() (view, error) {
 		Cursor: q.Get("cursor"),
 	})
 	if err != nil {
-		return view{}, err
+		return view{"Runs", "runs", p}, err
 	}
 	p.Next = v.next(next)
 	for _, run := range list {

@@ -138,22 +138,25 @@ func (v *visit) pauseSchedule() error  { return v.setPaused(true, "paused") }
 func (v *visit) resumeSchedule() error { return v.setPaused(false, "resumed") }
 
 func (v *visit) setPaused(paused bool, said string) error {
-	if _, err := v.scheduler.SetPaused(v.r.Context(), v.caller, v.r.PathValue("id"), paused); err != nil {
+	id := v.r.PathValue("id")
+	if _, err := v.scheduler.SetPaused(v.r.Context(), v.caller, id, paused); err != nil {
 		return err
 	}
-	return v.back("/schedules", said)
+	return v.back("/schedules", aboutSchedule(said, id))
 }
 
 func (v *visit) trigger() error {
-	if _, err := v.scheduler.Trigger(v.r.Context(), v.caller, v.r.PathValue("id"), nil); err != nil {
+	run, err := v.scheduler.Trigger(v.r.Context(), v.caller, v.r.PathValue("id"), nil)
+	if err != nil {
 		return err
 	}
-	return v.back("/schedules", "triggered")
+	return v.back("/schedules", v.aboutJob("triggered", run))
 }
 
 func (v *visit) resetCircuit() error {
-	if _, err := v.scheduler.ResetCircuit(v.r.Context(), v.caller, v.r.PathValue("id")); err != nil {
+	id := v.r.PathValue("id")
+	if _, err := v.scheduler.ResetCircuit(v.r.Context(), v.caller, id); err != nil {
 		return err
 	}
-	return v.back("/schedules", "reset")
+	return v.back("/schedules", aboutSchedule("reset", id))
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"crypto/sha256"
 	"embed"
 	"fmt"
 	"html/template"
@@ -28,7 +29,7 @@ func parse(timed bool) templates {
 	funcs := template.FuncMap{
 		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
 		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
-		"timed": func() bool { return timed },
+		"timed": func() bool { return timed }, "asset": asset,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
@@ -45,11 +46,28 @@ func parse(timed bool) templates {
 	return all
 }
 
-// static serves the style and the script, which only change with the program.
+// asset returns the address of a file in static, with the hash of its content, so that browsers can keep it.
+func asset(name string) string { return "/static/" + name + "?v=" + hashOf("static/"+name) }
+
+func hashOf(path string) string {
+	content, err := files.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%.8x", sha256.Sum256(content))
+}
+
+// static serves the styles and scripts. An address with another version's hash, as during an upgrade of several nodes,
+// gets this version's file, which the browser does not keep.
 func static() http.Handler {
 	server := http.FileServerFS(files)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=3600")
+		hash := hashOf(strings.TrimPrefix(r.URL.Path, "/"))
+		w.Header().Set("Etag", strconv.Quote(hash))
+		w.Header().Set("Cache-Control", "no-cache")
+		if hash != "" && r.URL.Query().Get("v") == hash {
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
 		server.ServeHTTP(w, r)
 	})
 }
@@ -57,7 +75,9 @@ func static() http.Handler {
 // layout is the data for the layout, which every page has.
 type layout struct {
 	Title   string
-	Here    string // the section of the menu
+	Menu    []entry
+	Here    string // the path of the menu's entry for this page
+	Home    string
 	URL     string
 	Actor   string
 	Role    string
@@ -66,15 +86,45 @@ type layout struct {
 	Theme   string
 	Version string
 	Now     lessor.Instant
-	Said    string
+	Said    *message
+	Problem *problem
 	Page    any
+}
+
+// Misread reports whether the page's filter was refused, so that there is no list.
+func (l layout) Misread() bool { return l.Problem != nil && l.Problem.Unfiltered != "" }
+
+// entry is a link of the menu, which has those that the visitor may open.
+type entry struct {
+	Name, Path string
+	page       string // in pages
+}
+
+var menu = []entry{
+	{"Overview", "/", "/{$}"},
+	{"Jobs", "/jobs", "/jobs"},
+	{"Leases", "/leases", "/leases"},
+	{"Workers", "/workers", "/workers"},
+	{"Schedules", "/schedules", "/schedules"},
+	{"Runs", "/runs", "/runs"},
+	{"Tenants", "/tenants", "/tenants"},
+	{"Recovery", "/recovery", "/recovery"},
+	{"Audit", "/audit", "/audit"},
 }
 
 func (v *visit) layout(shown view) layout {
 	l := layout{
 		Title: shown.title, URL: v.r.URL.RequestURI(), Known: v.known(), Session: v.held != nil, Theme: v.theme(),
-		Version: v.version, Now: lessor.At(time.Now()), Said: sayings[v.r.URL.Query().Get("said")], Page: shown.page, Actor: "local",
-		Role: "operator", Here: v.section(),
+		Version: v.version, Now: lessor.At(time.Now()), Page: shown.page, Actor: "local", Role: "operator",
+		Here: v.section(),
+	}
+	for _, e := range menu {
+		if v.can(pages[e.page].scope) {
+			l.Menu = append(l.Menu, e)
+		}
+	}
+	if l.Home = "/"; len(l.Menu) > 0 {
+		l.Home = l.Menu[0].Path
 	}
 	if v.r.Method != http.MethodGet {
 		l.URL = "/"
@@ -95,23 +145,6 @@ func (v *visit) layout(shown view) layout {
 func (v *visit) section() string {
 	section, _, _ := strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
 	return "/" + section
-}
-
-// sayings are the messages after an action. They are fixed, so that a link cannot put other text on a page.
-var sayings = map[string]string{
-	"cancelled":    "Cancelled.",
-	"cancelling":   "The worker was asked to stop.",
-	"retried":      "Queued again.",
-	"revoked":      "The lease was revoked.",
-	"acknowledged": "Acknowledged.",
-	"paused":       "Paused.",
-	"resumed":      "Resumed.",
-	"triggered":    "Triggered: a job was created.",
-	"reset":        "The circuit was closed.",
-	"set":          "Saved.",
-	"scanned":      "The workspace was scanned.",
-	"dead":         "Marked dead.",
-	"requeued":     "A new job continues where this one ended.",
 }
 
 // age says how long ago or ahead an instant is.

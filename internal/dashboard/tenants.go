@@ -20,6 +20,25 @@ type tenantRow struct {
 	lessor.Tenant
 	Share, Fair float64
 	Capped      bool
+	Form        tenantForm
+}
+
+// tenantForm is what the fields of a tenant's settings show.
+type tenantForm struct {
+	Weight, Cap string
+	Paused      bool
+}
+
+// tenantForm returns the fields with the stored settings, or with what the visitor typed if that was refused.
+func (v *visit) tenantForm(t lessor.Tenant) tenantForm {
+	if p := v.problem; p != nil && p.path == "/tenants/"+t.TenantID.String() {
+		return tenantForm{p.typed.Get("weight"), p.typed.Get("cap"), p.typed.Get("paused") != ""}
+	}
+	f := tenantForm{Weight: strconv.Itoa(t.Weight), Paused: t.Paused}
+	if t.MaxConcurrency != nil {
+		f.Cap = strconv.Itoa(*t.MaxConcurrency)
+	}
+	return f
 }
 
 func (v *visit) tenants() (view, error) {
@@ -36,7 +55,7 @@ func (v *visit) tenants() (view, error) {
 		}
 	}
 	for _, t := range list {
-		row := tenantRow{Tenant: t, Share: share(t.Units, units)}
+		row := tenantRow{Tenant: t, Share: share(t.Units, units), Form: v.tenantForm(t)}
 		row.Capped = t.MaxConcurrency != nil && t.Leases >= *t.MaxConcurrency
 		if t.Units > 0 || t.Queued > 0 {
 			row.Fair = share(t.Weight, weights)
@@ -56,13 +75,13 @@ func (v *visit) setTenant() error {
 	if ask.Weight, err = number(v.form.Get("weight"), "weight"); err != nil {
 		return err
 	}
-	if ask.MaxConcurrency, err = number(v.form.Get("cap"), "maxConcurrency"); err != nil {
+	if ask.MaxConcurrency, err = number(v.form.Get("cap"), "cap"); err != nil {
 		return err
 	}
 	if _, err := v.scheduler.SetTenant(v.r.Context(), v.caller, *id, ask); err != nil {
 		return err
 	}
-	return v.back("/tenants", "set")
+	return v.back("/tenants", said{"set", "tenant " + id.String(), "/jobs?tenant_id=" + id.String()})
 }
 
 // number reads a field of a form; an empty one resets the setting.
@@ -73,7 +92,7 @@ func number(s, field string) (lessor.Change[int64], error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		return lessor.Change[int64]{}, &lessor.Error{
-			Code: lessor.CodeInvalidValue, Detail: field + " must be a whole number",
+			Code: lessor.CodeInvalidValue, Detail: "the " + field + " must be a whole number",
 		}
 	}
 	return lessor.SetTo(n), nil

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +28,7 @@ type visit struct {
 	held    *scheduler.Token // the token of the session; nil = none
 	caller  scheduler.Caller
 	form    url.Values // the fields of a POST
+	problem *problem   // what was wrong with the form of this page
 }
 
 var (
@@ -47,6 +45,7 @@ func (d *Dashboard) answer(scope token.Scope, do func(*visit) error) http.Handle
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Dashboard: d, w: w, r: r}
 		v.visitor, _ = r.Context().Value(visitorKey{}).(httpapi.Visitor)
+		v.problem, _ = r.Context().Value(problemKey{}).(*problem)
 		err := v.enter(scope)
 		if err == nil {
 			err = do(v)
@@ -108,80 +107,7 @@ func (v *visit) can(scope token.Scope) bool {
 // known reports whether the visitor has a session or is on this machine.
 func (v *visit) known() bool { return v.held != nil || v.visitor.Local }
 
-// refuse shows an error. It redirects an unknown visitor to the login; the script of an open page gets the error.
-func (v *visit) refuse(err error) {
-	var e *lessor.Error
-	if !errors.As(err, &e) || e.Code == lessor.CodeInternal {
-		if v.r.Context().Err() != nil {
-			return // the visitor is gone
-		}
-		v.log.LogAttrs(v.r.Context(), slog.LevelError, "page failed",
-			slog.String("error", err.Error()), slog.String("trace_id", v.visitor.TraceID))
-		detail := "Something went wrong here; the server's log has it under trace id " + v.visitor.TraceID + "."
-		e = &lessor.Error{Code: lessor.CodeInternal, Detail: detail}
-	}
-	if e == errLogin && !v.known() && v.r.Method == http.MethodGet && !v.live() {
-		v.redirect("/login?next=" + url.QueryEscape(v.r.URL.RequestURI()))
-		return
-	}
-	status := httpapi.Status(e.Code)
-	title, ok := refusals[status]
-	if !ok {
-		title = http.StatusText(status)
-	}
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.RetryAfter.Seconds())))))
-	}
-	noRight := status == http.StatusUnauthorized || status == http.StatusForbidden
-	p := refused{Error: e, Login: v.held == nil && noRight}
-	switch {
-	case v.r.Method == http.MethodPost:
-		p.Back = v.section()
-	case v.r.URL.RawQuery != "" && status != http.StatusNotFound:
-		p.Unfiltered = v.r.URL.Path
-	}
-	_ = v.write(status, view{title, "refused", p}) // tests show that it can be rendered
-}
-
-// refused is the page of an error, with links to where the visitor can go.
-type refused struct {
-	Error      *lessor.Error
-	Login      bool   // a token might help
-	Back       string // the page of the form
-	Unfiltered string // the same page without its filter
-}
-
-// refusals are titles for people who need not know HTTP.
-var refusals = map[int]string{
-	http.StatusBadRequest:          "This cannot be read",
-	http.StatusUnauthorized:        "Please log in",
-	http.StatusForbidden:           "Not allowed",
-	http.StatusNotFound:            "Not found",
-	http.StatusConflict:            "Not possible now",
-	http.StatusUnprocessableEntity: "This value does not work",
-	http.StatusTooManyRequests:     "Too much at once",
-	http.StatusInternalServerError: "Something went wrong",
-	http.StatusServiceUnavailable:  "The store cannot be reached",
-}
-
 func (v *visit) redirect(to string) { http.Redirect(v.w, v.r, to, http.StatusSeeOther) }
-
-// back redirects to the page of a form, with a message about what was done.
-func (v *visit) back(fallback, said string) error {
-	to := v.form.Get("back")
-	if !isOwn(to) {
-		to = fallback
-	}
-	u, err := url.Parse(to)
-	if err != nil {
-		return errBadForm
-	}
-	q := u.Query()
-	q.Set("said", said)
-	u.RawQuery = q.Encode()
-	v.redirect(u.String())
-	return nil
-}
 
 // isOwn reports whether an address is a path on this server.
 func isOwn(to string) bool {
@@ -193,11 +119,7 @@ func isOwn(to string) bool {
 // a second for all visitors with the same rights.
 func (v *visit) render(show func(*visit) (view, error)) error {
 	if !v.live() {
-		shown, err := show(v)
-		if err != nil {
-			return err
-		}
-		return v.write(http.StatusOK, shown)
+		return v.whole(show)
 	}
 	p, err := v.cache.get(v.rights()+" "+v.r.URL.RequestURI(), v.changes.Load(), func() ([]byte, error) {
 		shown, err := show(v)
@@ -215,6 +137,23 @@ func (v *visit) render(show func(*visit) (view, error)) error {
 
 // live reports whether the script of an open page asks for the page's changing part.
 func (v *visit) live() bool { return v.r.Header.Get(liveHeader) != "" }
+
+// whole sends a whole page. If the filter in its address is refused, the page says so, and keeps its form.
+func (v *visit) whole(show func(*visit) (view, error)) error {
+	shown, err := show(v)
+	var e *lessor.Error
+	if errors.As(err, &e) && shown.template != "" && v.r.URL.RawQuery != "" &&
+		httpapi.Status(e.Code) == http.StatusUnprocessableEntity {
+		v.problem, err = &problem{Error: e, Status: httpapi.Status(e.Code), Unfiltered: v.r.URL.Path}, nil
+	}
+	switch {
+	case err != nil:
+		return err
+	case v.problem != nil:
+		return v.write(v.problem.Status, shown)
+	}
+	return v.write(http.StatusOK, shown)
+}
 
 // rights names the rights that a page depends on.
 func (v *visit) rights() string {
@@ -240,7 +179,11 @@ func (v *visit) write(status int, shown view) error {
 
 func (v *visit) execute(from templates, part string, shown view) ([]byte, error) {
 	var b bytes.Buffer
-	if err := from[shown.template].ExecuteTemplate(&b, part, v.layout(shown)); err != nil {
+	l := v.layout(shown)
+	if part == "layout" {
+		l.Said, l.Problem = v.message(), v.problem
+	}
+	if err := from[shown.template].ExecuteTemplate(&b, part, l); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil

@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"lessor"
+)
+
+// said is a message about what an action did, and to which object. A cookie carries it to the next page, which shows it
+// once: no link can make a page say something, and a reload does not repeat it.
+type said struct {
+	Kind string // a key of sayings
+	Name string // of the object
+	Link string // the object's page
+}
+
+// sayings are the messages; the object stands at the %.
+var sayings = map[string]string{
+	"cancelled":    "Cancelled %.",
+	"withdrawn":    "Cancelled % before it ran.",
+	"cancelling":   "The worker of % was asked to stop.",
+	"retried":      "Queued % again.",
+	"revoked":      "Revoked the lease of %.",
+	"acknowledged": "Acknowledged: %.",
+	"paused":       "Paused %.",
+	"resumed":      "Resumed %.",
+	"triggered":    "Created %.",
+	"reset":        "Closed the circuit of %.",
+	"set":          "Saved %.",
+	"scanned":      "Scanned the workspace of %.",
+	"dead":         "Marked % dead.",
+	"requeued":     "Created %, which continues where the other job ended.",
+	"draining":     "Draining: % are granted.",
+	"drained":      "The drain has ended: % are granted again.",
+}
+
+const (
+	saidCookie = "lessor_said"
+	saidLife   = time.Minute // the next page follows at once
+	maxName    = 200         // characters of a name in a message
+)
+
+// aboutJob returns a message about a job.
+func (v *visit) aboutJob(kind string, id lessor.JobID) said {
+	s := said{kind, "job " + short(id.String()), "/jobs/" + id.String()}
+	if job, err := v.scheduler.Job(v.r.Context(), v.caller, id); err == nil {
+		s.Name = job.Type + " " + short(id.String())
+	}
+	return s
+}
+
+func aboutSchedule(kind, id string) said { return said{kind, id, "/schedules/" + url.PathEscape(id)} }
+
+// back redirects to the page of a form, with a message about what was done.
+func (v *visit) back(fallback string, s said) error {
+	if name := []rune(s.Name); len(name) > maxName {
+		s.Name = string(name[:maxName]) + "…"
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	v.setCookie(saidCookie, base64.RawURLEncoding.EncodeToString(raw), saidLife)
+	v.redirect(v.origin(v.form, fallback))
+	return nil
+}
+
+// origin returns the page that a form is on.
+func (v *visit) origin(fields url.Values, fallback string) string {
+	if to := fields.Get("back"); isOwn(to) {
+		return to
+	}
+	return fallback
+}
+
+// message is a message as a page shows it.
+type message struct {
+	said
+	Before, After string // the text around the object
+	Undo          string // the form that takes it back; "" = none
+}
+
+// message takes the message that is for this page from the visitor; nil = there is none.
+func (v *visit) message() *message {
+	c, err := v.r.Cookie(saidCookie)
+	if err != nil || c.Value == "" {
+		return nil
+	}
+	v.setCookie(saidCookie, "", 0)
+	raw, err := base64.RawURLEncoding.DecodeString(c.Value)
+	if err != nil {
+		return nil
+	}
+	var m message
+	err = json.Unmarshal(raw, &m.said)
+	saying, known := sayings[m.Kind]
+	if err != nil || !known || !isOwn(m.Link) {
+		return nil
+	}
+	m.Before, m.After, _ = strings.Cut(saying, "%")
+	if m.Kind == "withdrawn" {
+		m.Undo = m.Link + "/retry"
+	}
+	return &m
+}
