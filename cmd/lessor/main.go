@@ -23,6 +23,6 @@ func main() {
 		debug.SetMemoryLimit(memoryLimit)
 	}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.IO{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(),
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Program: os.Args[0],
 	}))
 }

@@ -30,7 +30,7 @@ func (a *app) backupCommand() *cobra.Command {
 	var force bool
 	cmd := a.reaching(&cobra.Command{
 		Use:   "backup",
-		Short: "Copy a running server's store to a file, and check that it can be restored",
+		Short: "Copy a running server's store to a file, and check the copy",
 		Long: `Backup asks a running server for a consistent copy of its store, writes it beside the target, reads all
 of it to check that it can be restored, and only then gives it its name. It needs an admin token.
 

@@ -47,10 +47,10 @@ func (a *app) capacitySetCommand() *cobra.Command {
 token.`,
 	}
 	cmd.Flags().Int64Var(&total, "total", 0, "units in all")
-	cmd.Flags().StringVar(&busy, "busy", "", "busy rating 0 to 10, or host to measure it")
+	oneOf(cmd, &busy, "busy", "busy rating; host measures it",
+		"host", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
 	cmd.Flags().Var(&lasts, "for", "duration of the change, in whole seconds (default: until it is reset)")
 	cmd.MarkFlagsOneRequired("total", "busy")
-	completes(cmd, "busy", oneOf("host", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"))
 	cmd.RunE = show(a, func(cmd *cobra.Command, _ []string) (ask lessor.CapacityAsk, err error) {
 		ask.TotalUnits.To, ask.Busy.Reset = given(cmd, "total", total), busy == "host"
 		if ask.ExpiresInS, err = seconds(cmd, "for", lasts); err != nil {
@@ -89,8 +89,8 @@ func (a *app) drainCommand() *cobra.Command {
 		Short: "Stop new grants, or resume them",
 		Long: `While a server drains, it grants no new lease; held leases continue to their end. Without an argument,
 drain shows the state. Changing it needs a token.`,
-		Example: "  lessor drain on\n  lessor drain status",
-		Args:    cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs), ValidArgs: []string{"on", "off", "status"},
+		Example:   "  lessor drain on\n  lessor drain status",
+		ValidArgs: []string{"on", "off", "status"},
 		RunE: show(a, optionalArg, func(c *client.Client, ctx context.Context, to string) (lessor.Status, error) {
 			if to == "" || to == "status" {
 				return c.Status(ctx)
@@ -116,6 +116,8 @@ type logLevel struct {
 	Level string `json:"level"`
 }
 
+var logLevels = []string{"debug", "info", "warn", "error"}
+
 func (a *app) logLevelCommand() *cobra.Command {
 	return a.reaching(&cobra.Command{
 		Use:   "log-level [debug|info|warn|error]",
@@ -123,8 +125,7 @@ func (a *app) logLevelCommand() *cobra.Command {
 		Long: `Log-level shows the least level that a server logs, or changes it until the server stops. If there are
 several nodes, --server selects one. It needs an admin token.`,
 		Example:   "  lessor log-level debug",
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"debug", "info", "warn", "error"},
+		ValidArgs: logLevels,
 		RunE: show(a, optionalArg, func(c *client.Client, ctx context.Context, to string) (l logLevel, err error) {
 			if to == "" {
 				l.Level, err = c.LogLevel(ctx)

@@ -11,13 +11,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/signal"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // IO is the input, the output and the environment of the command.
@@ -25,6 +28,7 @@ type IO struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Environ  []string
+	Program  string // how the program was started, for hints; "" = lessor
 }
 
 // app is one run of the program; all commands share it.
@@ -62,13 +66,14 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `Lessor hands out jobs under leases. Heartbeats keep a lease alive; when they stop, the job goes to
 another worker.
 
-Start a server:     lessor serve
-Submit a job:       lessor submit hello --payload '{"name":"world"}'
-See what happens:   lessor jobs`,
+  Start a server:     lessor serve
+  Submit a job:       lessor submit hello --payload '{"name":"world"}'
+  See what happens:   lessor jobs`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          a.run(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
+	root.SetFlagErrorFunc(explainFlag)
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
@@ -93,36 +98,93 @@ See what happens:   lessor jobs`,
 		a.auditCommand(), a.tokenCommand())
 	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
-	checkArguments(root)
+	wrapped := fmt.Sprintf("FlagUsagesWrapped %d ", helpWidth)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages ", wrapped))
+	prepare(root)
 	return root
 }
 
-// checkArguments makes cmd and its subcommands accept the arguments that their Use lines name, and name them in errors.
-// A command that sets Args checks its arguments itself.
-func checkArguments(cmd *cobra.Command) {
+// helpWidth is the width of the narrowest terminal on which help does not wrap.
+const helpWidth = 80
+
+// prepare makes cmd and its subcommands accept the arguments that their Use lines name, name them in errors, and print
+// help that fits a terminal. A command that sets Args says how many it accepts; one that sets ValidArgs accepts one of
+// them or none.
+func prepare(cmd *cobra.Command) {
+	cmd.Long = wrap(cmd.Long)
 	words := strings.Fields(cmd.Use)[1:]
-	if cmd.Args == nil {
-		cmd.Args = cobra.ExactArgs(len(words))
-		if len(words) == 0 {
-			cmd.Args = cobra.NoArgs
-		} else if strings.HasSuffix(cmd.Use, "…") {
-			cmd.Args = cobra.MinimumNArgs(len(words))
-		}
+	count := cmd.Args
+	switch {
+	case cmd.ValidArgs != nil:
+		count = cobra.MaximumNArgs(1)
+	case count == nil && strings.HasSuffix(cmd.Use, "…"):
+		count = cobra.MinimumNArgs(len(words))
+	case count == nil:
+		count = cobra.ExactArgs(len(words))
 	}
-	if check := cmd.Args; len(words) > 0 && cmd.ValidArgs == nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if check(cmd, args) == nil {
-				return nil
-			}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		switch bad := count(cmd, args) != nil; {
+		case bad && cmd.HasSubCommands():
+			return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), similar(args[0], namesOf(cmd)))
+		case bad:
 			return fmt.Errorf("got %d arguments, want: %s", len(args), cmd.UseLine())
+		case cmd.ValidArgs != nil && cobra.OnlyValidArgs(cmd, args) != nil:
+			return fmt.Errorf("%q: allowed are %s%s", args[0], enumerate(cmd.ValidArgs), similar(args[0], cmd.ValidArgs))
 		}
-		if cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions
-		}
+		return nil
+	}
+	if len(words) > 0 && cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for _, c := range cmd.Commands() {
-		checkArguments(c)
+		prepare(c)
 	}
+}
+
+// wrap breaks the lines of each paragraph at helpWidth, unless the paragraph is indented.
+func wrap(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, " ") {
+			continue
+		}
+		column := 0
+		var b strings.Builder
+		for _, word := range strings.Fields(p) {
+			switch column += utf8.RuneCountInString(word) + 1; {
+			case b.Len() == 0:
+			case column > helpWidth+1:
+				b.WriteByte('\n')
+				column = utf8.RuneCountInString(word) + 1
+			default:
+				b.WriteByte(' ')
+			}
+			b.WriteString(word)
+		}
+		paragraphs[i] = b.String()
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// namesOf returns the names of the subcommands of cmd.
+func namesOf(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// explainFlag adds to the error about an unknown flag which one may be meant.
+func explainFlag(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(unknown.GetSpecifiedName()) == 1 {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return fmt.Errorf("%w%s", err, similar("--"+unknown.GetSpecifiedName(), names))
 }
 
 // run marks that a command began: an error before that is wrong usage.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -132,4 +133,22 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 			walk(c, visit)
 		}
 	}
+}
+
+func TestHelpFitsATerminal(t *testing.T) {
+	root := (&app{}).rootCommand()
+	help := func(cmd *cobra.Command) {
+		var out strings.Builder
+		cmd.SetOut(&out)
+		if err := cmd.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s --help has a line of %d characters:\n%s", cmd.CommandPath(), n, line)
+			}
+		}
+	}
+	help(root)
+	walk(root, help)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -25,12 +24,8 @@ no server: the command's shim passes it on.`,
 		Example: `  lessor beat
   lessor beat --status waiting`,
 	}
-	cmd.Flags().StringVar(&status, "status", "", "the command's current status: running, waiting or processing")
-	completes(cmd, "status", oneOf(sentinel.Statuses()...))
+	oneOf(cmd, &status, "status", "the command's current status", sentinel.Statuses()...)
 	cmd.RunE = a.run(func(*cobra.Command, []string) error {
-		if status != "" && !slices.Contains(sentinel.Statuses(), sentinel.Status(status)) {
-			return usagef("--status: %q is none of running, waiting and processing", status)
-		}
 		return a.inJob(func(f *sentinel.Folder) error { return executor.SendBeat(f, sentinel.Status(status)) })
 	})
 	return cmd

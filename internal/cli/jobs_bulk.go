@@ -27,11 +27,10 @@ const (
 type jobFilterFlags struct{ state, jobType, tenant, tag string }
 
 func (f *jobFilterFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.state, "state", "", "only jobs in this state")
+	oneOf(cmd, &f.state, "state", "only jobs in this state", lessor.States()...)
 	cmd.Flags().StringVar(&f.jobType, "type", "", "only jobs of this type")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "only jobs of this tenant")
 	cmd.Flags().StringVar(&f.tag, "tag", "", "only jobs with this tag")
-	completes(cmd, "state", oneOf(lessor.States()...))
 }
 
 func (f jobFilterFlags) filter() (lessor.JobFilter, error) {
@@ -56,7 +55,7 @@ func (a *app) jobsCancelCommand() *cobra.Command {
 	var force bool
 	cmd := a.bulkCommand(&cobra.Command{
 		Use:   "cancel [ID…]",
-		Short: "Cancel jobs, by id or by filter",
+		Short: "Cancel jobs, by id or filter",
 		Long: `Cancel ends a waiting job at once. It asks the worker of a running job to stop; the job ends when the
 worker does so or the lease expires. With --force the lease ends now.
 
@@ -73,7 +72,7 @@ worker does so or the lease expires. With --force the lease ends now.
 func (a *app) jobsRetryCommand() *cobra.Command {
 	return a.bulkCommand(&cobra.Command{
 		Use:   "retry [ID…]",
-		Short: "Try jobs again that failed, expired or were cancelled, by id or by filter",
+		Short: "Queue failed, expired or cancelled jobs again, by id or filter",
 		Long: `Retry queues a job that failed, expired or was cancelled for one more attempt. A job that waits for its
 retry becomes due now.
 
@@ -145,7 +144,7 @@ func (a *app) bulk(ctx context.Context, b *bulk) error {
 	}
 	report := bulkReport{Matched: len(ids), More: more}
 	if len(ids) > 0 {
-		if err := a.confirm(b, report); err != nil {
+		if err := a.confirm(ctx, b, report); err != nil {
 			return err
 		}
 		if err := a.doAll(ctx, c, b, ids, &report); err != nil {
@@ -182,7 +181,7 @@ func matching(ctx context.Context, c *client.Client, f lessor.JobFilter) (ids []
 }
 
 // confirm asks on the terminal. Without a terminal it refuses unless --yes was given.
-func (a *app) confirm(b *bulk, r bulkReport) error {
+func (a *app) confirm(ctx context.Context, b *bulk, r bulkReport) error {
 	count := fmt.Sprintf("%d jobs", r.Matched)
 	if r.Matched == 1 {
 		count = "1 job"
@@ -194,14 +193,21 @@ func (a *app) confirm(b *bulk, r bulkReport) error {
 		return refusedError{fmt.Errorf("this %s matches %s: repeat it with --yes", b.verb, count)}
 	}
 	fmt.Fprintf(a.Err, "%s %s? [y/N] ", b.verb, count)
-	line, err := bufio.NewReader(io.LimitReader(a.In, 100)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the answer: %w", err)
+	answer := make(chan string, 1)
+	go func() { // a read from a terminal cannot be ended, so this one may last until the process ends
+		line, _ := bufio.NewReader(io.LimitReader(a.In, 100)).ReadString('\n') // no answer is a no
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err)
+		return refusedError{errors.New("interrupted, and nothing was changed")}
+	case given := <-answer:
+		if given != "y" && given != "yes" {
+			return refusedError{errors.New("nothing was changed")}
+		}
+		return nil
 	}
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return refusedError{errors.New("nothing was changed")}
-	}
-	return nil
 }
 
 // doAll handles all jobs, several at a time, until a call fails. A job that is refused because of its state is skipped.

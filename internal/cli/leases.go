@@ -139,19 +139,19 @@ func (a *app) leasesHeartbeatCommand() *cobra.Command {
 
 func (a *app) leasesCompleteCommand() *cobra.Command {
 	var d lessor.Completion
-	var worker, status, result, failure string
+	var worker, result, failure string
+	status := string(lessor.Completed)
 	var noRetry bool
 	cmd := &cobra.Command{
 		Use: "complete ID", Short: "End an attempt, as its worker does",
 		Example: `  lessor leases complete ID --worker me --result '{"sent":1}'
-  lessor leases complete ID --worker me --status failed --error 'no such address' --no-retry`,
+  lessor leases complete ID --worker me --status failed --error 'no such user'`,
 	}
 	workerFlag(cmd, &worker)
-	cmd.Flags().StringVar(&status, "status", string(lessor.Completed), "completed, failed or cancelled")
+	oneOf(cmd, &status, "status", "how it ended", lessor.Completed, lessor.Failed, lessor.Cancelled)
 	cmd.Flags().StringVar(&result, "result", "", "result of the job: JSON, @FILE or - for standard input")
 	cmd.Flags().StringVar(&failure, "error", "", "description of the failure")
 	cmd.Flags().BoolVar(&noRetry, "no-retry", false, "make a failure final: do not retry")
-	completes(cmd, "status", oneOf(lessor.Completed, lessor.Failed, lessor.Cancelled))
 	read := func(cmd *cobra.Command, args []string) (id lessor.LeaseID, err error) {
 		if id, err = parseID[lessor.LeaseID]("lease", args[0]); err != nil {
 			return id, err

@@ -40,7 +40,7 @@ workspace; the answer names the node. All recovery commands need an admin token.
 		report(a, "scan", "Scan the whole workspace now", (*client.Client).ScanWorkspace, writeScanned),
 		a.recoveryHealthCommand("health", "Check one job now, and show its verdict and its folder",
 			(*client.Client).JobHealth),
-		a.recoveryHealthCommand("mark-dead", "Give up a job: fail its attempt, stop its command, remove its folder",
+		a.recoveryHealthCommand("mark-dead", "Give up a job: fail its attempt, stop its command",
 			(*client.Client).MarkDead),
 		a.recoveryResumeCommand(),
 	)
@@ -74,7 +74,7 @@ func (a *app) recoveryHealthCommand(use, short string, ask call[lessor.JobID, le
 func (a *app) recoveryResumeCommand() *cobra.Command {
 	var fresh bool
 	cmd := &cobra.Command{
-		Use: "resume JOB", Short: "Create a new job from one that failed for good or is dead, and print its id",
+		Use: "resume JOB", Short: "Create a new job from one that failed for good or is dead",
 		Long: `Resume submits a new job with the payload and the last checkpoint of a job that failed for good or whose
 command was found dead. The session files {session}.* in its folder are copied to the folder of the new job.`,
 		Example: "  lessor recovery resume 0196a1b2-0000-7000-8000-00000000000a",

@@ -37,9 +37,8 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 	var job, tenant, status, trace string
 	cmd.Flags().StringVar(&job, "job", "", "only runs of this definition")
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only runs of this tenant")
-	cmd.Flags().StringVar(&status, "status", "", "only runs with this status")
+	oneOf(cmd, &status, "status", "only runs with this status", lessor.RunStatuses()...)
 	cmd.Flags().StringVar(&trace, "trace", "", "only runs of this trace")
-	completes(cmd, "status", oneOf(lessor.RunStatuses()...))
 	list[lessor.Run]{
 		name: "runs", cursor: camelCursor,
 		header: []string{"RUN", "DEFINITION~", "STATUS", "STARTED?", "TOOK?", "ATTEMPTS?", "TENANT?", "TRACE?"},

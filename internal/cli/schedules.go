@@ -16,7 +16,7 @@ import (
 func (a *app) schedulesCommand() *cobra.Command {
 	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "schedules",
-		Short: "List definitions; apply manifests, show, pause, trigger or backfill one",
+		Short: "List definitions; apply manifests, pause or trigger one",
 		Example: `  lessor schedules apply -f jobs.yaml --dry-run
   lessor schedules
   lessor schedules next books.nightly -n 3`,

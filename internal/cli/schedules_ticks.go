@@ -109,7 +109,8 @@ func (a *app) schedulesBackfillCommand() *cobra.Command {
 		Short: "Create jobs for past ticks that have none",
 		Long: `Backfill creates a job for each tick between --from and --to that has none, at most 1000, and none in the
 future. It can be repeated safely: a tick gets one job.`,
-		Example: "  lessor schedules backfill books.nightly --from 2026-02-01T00:00:00Z --to 2026-02-07T00:00:00Z",
+		Example: `  lessor schedules backfill books.nightly --from -7d
+  lessor schedules backfill books.nightly --from 2026-02-01T00:00:00Z --to -1d`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first time: RFC 3339, or -DURATION before now (required)")
 	cmd.Flags().StringVar(&to, "to", "", "last time: RFC 3339, or -DURATION before now (default: now)")

@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"lessor": func() {
-			io := IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}
+			io := IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Program: os.Args[0]}
 			os.Exit(Main(context.Background(), os.Args[1:], io))
 		},
 	})

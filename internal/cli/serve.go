@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,7 +52,7 @@ docs/configuration.md for all keys.`,
 		Example: `  lessor serve
   lessor serve --demo
   lessor serve --config /etc/lessor.yaml --print-config
-  LESSOR_LEASE_TTL=30s lessor serve --listen 127.0.0.1:8080 --data /var/lib/lessor`,
+  LESSOR_LEASE_TTL=30s lessor serve --listen 127.0.0.1:80 --data /var/lib/lessor`,
 	}
 	defaults := config.Default()
 	shown := map[string]string{
@@ -68,8 +69,8 @@ docs/configuration.md for all keys.`,
 	cmd.Flags().StringVar(&f.file, "config", "", "YAML file with settings (LESSOR_CONFIG)")
 	cmd.Flags().BoolVar(&f.demo, "demo", false, "simulate tenants and workers on jobs of types demo.*")
 	cmd.Flags().BoolVar(&f.printConfig, "print-config", false, "print each setting, its value and its origin, and exit")
-	completes(cmd, "log", oneOf("text", "json"))
-	completes(cmd, "log-level", oneOf("debug", "info", "warn", "error"))
+	completes(cmd, "log", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	completes(cmd, "log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error { return a.serve(cmd, f) })
 	return cmd
 }
@@ -173,15 +174,32 @@ func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	}
 	a.say("access       %s", n.Access())
 	if n.FirstStart() {
-		a.say("dashboard    %s/login?code=%s (works once, within 10 min)", reachable(addr), n.LoginCode())
+		a.say("dashboard    %s/login?code=%s", reachable(addr), n.LoginCode())
+		a.say("             (the link works once, within 10 min)")
 	} else {
 		a.say("dashboard    %s", reachable(addr))
 	}
-	server := ""
+	a.say("first job    %s", a.hint(`submit hello --payload '{"name":"world"}'`, " \\\n               ", cfg, addr))
+}
+
+// hint returns a command line that reaches this server from the current folder. gap stands before further flags.
+func (a *app) hint(command, gap string, cfg config.Config, addr net.Addr) string {
+	line := shellWord(cmp.Or(a.Program, "lessor")) + " " + command
 	if near := reachable(addr); near != client.DefaultServer {
-		server = " --server " + near
+		line += gap + "--server " + near
 	}
-	a.say("first job    lessor submit hello --payload '{\"name\":\"world\"}'%s", server)
+	if cfg.Data != config.Default().Data {
+		line += gap + "--data " + shellWord(cfg.Data)
+	}
+	return line
+}
+
+// shellWord quotes s, if a shell would take it for more than one word.
+func shellWord(s string) string {
+	if regexp.MustCompile(`^[\w./:@%+=,-]+$`).MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // reachable returns the server's base URL for callers on this machine. If the server listens on all addresses, that is
@@ -202,5 +220,7 @@ func (a *app) demo(ctx context.Context, n *node.Node, cfg config.Config, addr ne
 		}
 		token = strings.TrimSpace(string(raw))
 	}
-	return demo.Run(ctx, demo.Config{Server: reachable(addr), Token: token, Out: a.Out})
+	return demo.Run(ctx, demo.Config{
+		Server: reachable(addr), Token: token, Out: a.Out, Hint: a.hint("jobs", " ", cfg, addr),
+	})
 }

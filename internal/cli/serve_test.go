@@ -24,3 +24,14 @@ func TestGreetingHidesPasswords(t *testing.T) {
 		t.Errorf("the greeting is\n%s\nwant the address without its passwords", &out)
 	}
 }
+
+func TestHintsNameTheProgramAsItWasStarted(t *testing.T) {
+	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5377}
+	for program, want := range map[string]string{
+		"": "lessor jobs", "lessor": "lessor jobs", "bin/lessor": "bin/lessor jobs", "./my dir/l": "'./my dir/l' jobs",
+	} {
+		if got := (&app{IO: IO{Program: program}}).hint("jobs", " ", config.Default(), here); got != want {
+			t.Errorf("started as %q: %s, want %s", program, got, want)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (a *app) submitCommand() *cobra.Command {
   lessor submit mail --key order-17 --run-at +10m --max-attempts 3`,
 	})
 	cmd.Flags().StringVar(&f.payload, "payload", "", "JSON object for the worker: JSON, @FILE or - for standard input")
-	cmd.Flags().StringVar(&f.priority, "priority", "", "high, normal, low or background (default normal)")
+	oneOf(cmd, &f.priority, "priority", "rank before other jobs (default normal)", priorities()...)
 	cmd.Flags().Int64Var(&f.units, "units", 0, "units of capacity it needs (default 1)")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant it is for")
 	cmd.Flags().StringVar(&f.key, "key", "", "idempotency key: the same key returns the same job")
@@ -40,7 +40,6 @@ func (a *app) submitCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.class, "class", "", "fairness class inside the tenant")
 	cmd.Flags().Int64Var(&f.maxAttempts, "max-attempts", 0, "how often it may be tried (default 5)")
 	cmd.Flags().Var(&f.maxRuntime, "max-runtime", "longest run of one attempt, in whole seconds")
-	completes(cmd, "priority", oneOf(priorities()...))
 	cmd.RunE = show(a, func(cmd *cobra.Command, args []string) (lessor.Submission, error) {
 		return f.submission(a, cmd, args[0])
 	}, (*client.Client).SubmitJob, func(t *table.Table, job lessor.Submitted, _ time.Time) { t.Row(job.ID.String()) })

@@ -19,16 +19,16 @@ func (a *app) tenantsCommand() *cobra.Command {
 		Long: `Tenants lists the tenants: FAIR is a tenant's weight relative to the tenants that have queued or leased
 jobs, HAS its share of the leased units.`,
 		Example: `  lessor tenants
-  lessor tenants set 11111111-1111-4111-8111-111111111111 --weight 3 --max-concurrency 50
-  lessor tenants classes 11111111-1111-4111-8111-111111111111`,
+  lessor tenants set ID --weight 3 --max-concurrency 50
+  lessor tenants classes ID`,
 	}), "List tenants (the default)", "  lessor tenants list", a.bindTenants)
 	classes := &cobra.Command{
 		Use: "classes ID", Short: "List a tenant's fairness classes",
-		Example: "  lessor tenants classes 11111111-1111-4111-8111-111111111111",
+		Example: "  lessor tenants classes ID",
 	}
 	classList.bind(a, classes)
 	cmd.AddCommand(classes, a.tenantsSetCommand(), &cobra.Command{
-		Use: "show ID", Short: "Show a tenant", Example: "  lessor tenants show 11111111-1111-4111-8111-111111111111",
+		Use: "show ID", Short: "Show a tenant", Example: "  lessor tenants show ID",
 		RunE: show(a, idArg[lessor.TenantID]("tenant"), (*client.Client).Tenant, writeTenant),
 	})
 	return cmd
@@ -147,11 +147,11 @@ func (a *app) tenantsSetCommand() *cobra.Command {
 	var f tenantsSetFlags
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Set a tenant's weight, cap or pause, or those of one of its classes",
+		Short: "Set the weight, cap or pause of a tenant or a class",
 		Long: `Set changes the given settings and keeps the others. A paused tenant's jobs wait; held leases continue to
 their end, also above a lowered cap.`,
-		Example: `  lessor tenants set 11111111-1111-4111-8111-111111111111 --weight 3
-  lessor tenants set 11111111-1111-4111-8111-111111111111 --class batch --max-concurrency 5 --pause`,
+		Example: `  lessor tenants set ID --weight 3
+  lessor tenants set ID --class batch --max-concurrency 5 --pause`,
 	}
 	cmd.Flags().Int64Var(&f.weight, "weight", 1, "its share of turns relative to other tenants")
 	cmd.Flags().Int64Var(&f.most, "max-concurrency", 0, "leases at the same time; 0 returns to the default")

@@ -324,6 +324,11 @@ func TestBulkAsksOnATerminal(t *testing.T) {
 	}
 	s = sit(t, server, "jobs", "cancel", "--type", "mail")
 	s.awaitText("cancel 30 jobs? [y/N]")
+	s.press("\x03")
+	s.awaitText("lessor: interrupted, and nothing was changed")
+	s.ends(1)
+	s = sit(t, server, "jobs", "cancel", "--type", "mail")
+	s.awaitText("cancel 30 jobs? [y/N]")
 	s.press("y\n")
 	s.awaitText("of 30 jobs")
 	s.awaitText("cancel: 30 matched, 30 done, 0 skipped")

@@ -17,7 +17,7 @@ func (a *app) tokenCommand() *cobra.Command {
 		Short: "Create, list and delete access tokens",
 		Long:  "Tokens say who may do what. All token commands need an admin token.",
 		Example: `  lessor token create --role worker --name build-7
-  lessor token create --role submitter --tenant 11111111-1111-4111-8111-111111111111 --expires-in 30d
+  lessor token create --role submitter --tenant ID --expires-in 30d
   lessor token list`,
 		RunE: a.run(func(*cobra.Command, []string) error { return usagef("say create, list or delete") }),
 	})
@@ -35,13 +35,12 @@ func (a *app) tokenCreateCommand() *cobra.Command {
 	var tenant string
 	var lasts duration
 	cmd := &cobra.Command{Use: "create", Short: "Create a token and print it: it is shown only once"}
-	cmd.Flags().StringVar(&r.Role, "role", "", "viewer, submitter, worker, operator or admin (required)")
+	oneOf(cmd, &r.Role, "role", "what it may do (required)", "viewer", "submitter", "worker", "operator", "admin")
 	cmd.Flags().StringVar(&tenant, "tenant", "",
 		"restrict the token to one tenant; from then on every call to the server needs a token")
 	cmd.Flags().StringVar(&r.Name, "name", "", "name of the holder, for records")
 	cmd.Flags().Var(&lasts, "expires-in", "lifetime of the token, in whole seconds (default: it never expires)")
 	require(cmd, "role")
-	completes(cmd, "role", oneOf("viewer", "submitter", "worker", "operator", "admin"))
 	read := func(cmd *cobra.Command, _ []string) (_ client.TokenRequest, err error) {
 		r.ExpiresIn = lasts.Duration
 		if r.Tenant, err = tenantFlag(tenant); err != nil {

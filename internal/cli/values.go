@@ -135,13 +135,62 @@ func seconds(cmd *cobra.Command, flag string, d duration) (*int64, error) {
 	return given(cmd, flag, int64(d.Seconds())), nil
 }
 
-// oneOf completes one of these words.
-func oneOf[T ~string](words ...T) cobra.CompletionFunc {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
+// choice is a flag that accepts one of some words, in capitals or not.
+type choice struct {
+	to    *string
+	words []string
+}
+
+func (c choice) Set(s string) error {
+	for _, w := range c.words {
+		if strings.EqualFold(w, s) {
+			*c.to = w
+			return nil
+		}
 	}
-	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+	return errors.New("allowed are " + enumerate(c.words) + similar(s, c.words))
+}
+
+func (c choice) String() string {
+	if c.to == nil { // pflag asks the zero value for the default
+		return ""
+	}
+	return *c.to
+}
+func (c choice) Type() string { return "string" }
+
+// oneOf adds a flag that accepts one of these words, lists them in its usage and completes them. The value of to is the
+// default.
+func oneOf[T ~string](cmd *cobra.Command, to *string, flag, usage string, words ...T) {
+	c := choice{to: to}
+	for _, w := range words {
+		c.words = append(c.words, string(w))
+	}
+	cmd.Flags().Var(c, flag, usage+": "+enumerate(c.words))
+	completes(cmd, flag, cobra.FixedCompletions(c.words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// enumerate lists words as "a, b or c".
+func enumerate(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// similar returns a question that names the words like the typed one, to end an error; "" if there are none. Cobra
+// knows what is alike, for commands.
+func similar(typed string, words []string) string {
+	all := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/2)}
+	for _, w := range words {
+		all.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})
+	}
+	found := all.SuggestionsFor(typed)
+	switch {
+	case typed == "" || len(found) == 0:
+		return ""
+	case len(found) == 1:
+		return "; did you mean " + found[0] + "?"
+	}
+	return "; did you mean " + enumerate(found) + "?"
 }
 
 // completes registers the completion of an existing flag.

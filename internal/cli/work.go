@@ -28,7 +28,7 @@ type workFlags struct {
 }
 
 func (a *app) workCommand() *cobra.Command {
-	f := workFlags{maxOutput: size{64 * config.MiB}}
+	f := workFlags{maxOutput: size{64 * config.MiB}, extendOn: string(lessor.ExtendOnLife)}
 	cmd := a.reaching(&cobra.Command{
 		Use:   "work --type TYPE -- COMMAND [ARGUMENT...]",
 		Short: "Lease jobs and run a command for each",
@@ -36,8 +36,8 @@ func (a *app) workCommand() *cobra.Command {
 workspace, with these environment variables:
 
   LESSOR_PAYLOAD_FILE     the job's payload, JSON
-  LESSOR_RESULT_FILE      where to write the result, JSON; without it the result is {}
-  LESSOR_CHECKPOINT_FILE  the last checkpoint, JSON, if there is one; replace it to store a new one
+  LESSOR_RESULT_FILE      where to write the result, JSON; without it: {}
+  LESSOR_CHECKPOINT_FILE  the last checkpoint, JSON; replace it to store one
   LESSOR_FENCE            a number that rises with every lease of the job
   LESSOR_JOB_ID, LESSOR_LEASE_ID, LESSOR_ATTEMPT, LESSOR_SESSION_ID
 
@@ -50,17 +50,18 @@ the server or this program is killed, and is found again. On SIGTERM or SIGINT t
 says which commands are running, and exits; the commands continue. With --drain-jobs it waits for them first; a second
 signal ends it at once, and the commands still continue. See docs/long-jobs.md.`,
 		Example: `  lessor work --type render -- ./render.sh
-  lessor work --type mail --type report --concurrency 4 --timeout 10m -- python3 job.py
-  lessor work --type agent --extend-on progress --engine claude-code --env API_KEY -- ./agent
-  lessor work --type hello --shell -- 'jq .name "$LESSOR_PAYLOAD_FILE" > "$LESSOR_RESULT_FILE"'`,
+  lessor work --type mail --type report --concurrency 4 -- python3 job.py
+  lessor work --type agent --extend-on progress --env API_KEY -- ./agent
+  lessor work --type hello --shell -- 'cp $LESSOR_PAYLOAD_FILE out.json'`,
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles,
 	})
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.types, "type", nil, "type of job to request; may be given several times")
 	flags.IntVar(&f.concurrency, "concurrency", 1,
 		"commands that run at once, counting those still running from before")
-	flags.StringVar(&f.extendOn, "extend-on", string(lessor.ExtendOnLife),
-		"what keeps the lease alive: life (the command runs) or progress (it writes output or calls lessor beat)")
+	oneOf(cmd, &f.extendOn, "extend-on",
+		"what keeps the lease alive, that the command runs or that it writes output or calls lessor beat",
+		lessor.ExtendOnLife, lessor.ExtendOnProgress)
 	flags.StringVar(&f.engine, "engine", "command", "name of the program in the sentinel file, like claude-code")
 	flags.StringVar(&f.workspace, "workspace", "",
 		"folder in which commands run (LESSOR_WORKSPACE; default: workspace in the data folder)")
@@ -82,7 +83,6 @@ signal ends it at once, and the commands still continue. See docs/long-jobs.md.`
 	flags.StringVar(&f.file, "config", "",
 		"YAML file with settings, of which data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
 	require(cmd, "type")
-	completes(cmd, "extend-on", oneOf(lessor.ExtendOnLife, lessor.ExtendOnProgress))
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.work(cmd, args, f) })
 	return cmd
 }
@@ -131,8 +131,6 @@ func (f workFlags) check() error {
 		return usagef("--ttl: 100ms to 12h")
 	case slices.ContainsFunc(f.permanentExit, func(code int) bool { return code < 1 || code > 255 }):
 		return usagef("--permanent-exit: 1 to 255")
-	case f.extendOn != string(lessor.ExtendOnLife) && f.extendOn != string(lessor.ExtendOnProgress):
-		return usagef("--extend-on: %q is neither life nor progress", f.extendOn)
 	}
 	return nil
 }

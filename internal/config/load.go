@@ -28,11 +28,12 @@ type Loaded struct {
 	Unused []string
 
 	sources map[string]string // by key; a missing key has its default
+	unread  map[string]bool   // keys with a value that could not be read
 }
 
 // Load merges defaults, file, environment and flags. Its error names everything that is wrong.
 func Load(s Sources) (Loaded, error) {
-	l := Loaded{Config: Default(), sources: map[string]string{}}
+	l := Loaded{Config: Default(), sources: map[string]string{}, unread: map[string]bool{}}
 	var errs []error
 	if s.File != "" {
 		settings, err := readFile(s.File)
@@ -41,16 +42,14 @@ func Load(s Sources) (Loaded, error) {
 	settings, unused := fromEnvironment(s.Environ)
 	l.Unused = unused
 	errs = append(errs, l.apply(settings), l.apply(fromFlags(s.Flags)))
-	if err := errors.Join(errs...); err != nil {
-		return Loaded{}, err
-	}
 	for _, derived := range []string{"store", "workspace"} {
 		if k := key(derived); k.zero(&l.Config) {
 			l.sources[derived] = "default, from data"
 		}
 	}
 	l.Config = l.WithDefaults()
-	if err := validate(&l.Config, l.Source); err != nil {
+	errs = append(errs, validate(&l.Config, l.Source, l.unread))
+	if err := errors.Join(errs...); err != nil {
 		return Loaded{}, err
 	}
 	return l, nil
@@ -68,6 +67,7 @@ func (l *Loaded) apply(settings []setting) error {
 	var errs []error
 	for _, s := range settings {
 		if err := s.key.set(&l.Config, s.text); err != nil {
+			l.unread[s.key.Name] = true
 			errs = append(errs, fmt.Errorf("%s: %q (%s) %w: allowed is %s",
 				s.key.Name, s.key.shown(s.text), s.source, err, s.key.Allowed))
 			continue

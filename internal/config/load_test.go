@@ -130,14 +130,21 @@ func TestFileRefusals(t *testing.T) {
 
 func TestAllThatIsWrongIsReported(t *testing.T) {
 	_, err := Load(Sources{
-		File:    file(t, "lease: {ttl: x, tll: 1s}"),
-		Environ: []string{"LESSOR_CAPACITY_BUSY=eleven"},
-		Flags:   []Flag{{"jobs.max_attempts", "--x", "many"}},
+		File:    file(t, "lease: {ttl: x, tll: 1s}\nsentinel: {stale_after: 1h, dead_after: y}"),
+		Environ: []string{"LESSOR_CAPACITY_BUSY=eleven", "LESSOR_AUTH=never", "LESSOR_RECOVERY_POLL=6m"},
+		Flags:   []Flag{{"jobs.max_attempts", "--x", "many"}, {"listen", "--listen", "nonsense"}},
 	})
-	for _, want := range []string{"lease.ttl", "lease.tll", "env LESSOR_CAPACITY_BUSY", "jobs.max_attempts"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is missing in %v", want, err)
+	for _, want := range []string{
+		"lease.ttl: ", "lease.tll: ", "env LESSOR_CAPACITY_BUSY", "jobs.max_attempts: ", // cannot be read
+		"listen: ", "auth: ", "sentinel.dead_after: ", // not allowed
+		"recovery.poll: ", // contradicts another key
+	} {
+		if err == nil || strings.Count("\n"+err.Error(), want) != 1 {
+			t.Errorf("%q is missing, or there twice, in %v", want, err)
 		}
+	}
+	if strings.Contains(err.Error(), "stale_after: ") {
+		t.Errorf("a key is compared with one that could not be read: %v", err)
 	}
 }
 

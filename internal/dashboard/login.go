@@ -150,7 +150,7 @@ type code struct {
 
 // make returns a new code, or "" if there are too many unused ones.
 func (c *codes) make(token [32]byte, now time.Time) string {
-	secret := random()
+	secret := random()[:22] // 132 bits, in a link that fits on a line
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {

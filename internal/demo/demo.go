@@ -20,6 +20,7 @@ type Config struct {
 	Server string
 	Token  string
 	Out    io.Writer // receives a line for each event
+	Hint   string    // the command that lists the jobs
 }
 
 // tenants have fixed ids, so that a second start uses the same three.
@@ -42,12 +43,12 @@ const (
 )
 
 const intro = `
-  demo: three tenants submit and schedule jobs, and four simulated workers run them, on types demo.* only.
-        Leases last 5 s. demo-worker-4 dies in the middle of every third job: watch its lease
-        expire and the job move to another worker.
-        See it:   lessor jobs          lessor leases          lessor workers
-                  lessor schedules     lessor circuits        lessor runs
-        Stop it:  Ctrl-C. What it submitted stays in the data folder; delete the folder to forget it.
+  demo: three tenants submit and schedule jobs of types demo.*, and four workers
+        run them. Leases last 5 s. demo-worker-4 dies in every third job: watch
+        its lease expire and the job move to another worker.
+        See it:   %s
+                  also leases, workers, schedules, circuits, runs, top
+        Stop it:  Ctrl-C. What it submitted stays in the data folder.
 
 `
 
@@ -65,7 +66,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	defer c.Close()
 	d := &demo{client: c, out: cfg.Out}
-	d.print("%s", intro)
+	d.print(intro, cfg.Hint)
 	var all sync.WaitGroup
 	all.Go(func() { d.schedule(ctx) })
 	all.Go(func() { d.submit(ctx) })
