@@ -20,7 +20,7 @@ const pageSize = 1000
 // found is what one round found.
 type found struct {
 	began, ended time.Time // each file was read between these two
-	files        []*sentinel.Found[sentinel.Sentinel]
+	files        []*sentinel.Found
 	jobs         map[lessor.JobID]*storedJob
 }
 
@@ -135,7 +135,7 @@ func (m *Monitor) checkFolders(ctx context.Context, some []*subject) error {
 		record, err := m.read(s.job)
 		if !errors.Is(err, fs.ErrNotExist) {
 			f.files = append(f.files,
-				&sentinel.Found[sentinel.Sentinel]{Folder: s.folder, JobID: s.job, Record: record, Err: err})
+				&sentinel.Found{Folder: s.folder, JobID: s.job, Record: record, Err: err})
 		}
 	}
 	f.ended = time.Now()

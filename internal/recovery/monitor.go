@@ -61,7 +61,7 @@ type Monitor struct {
 	sched     *scheduler.Scheduler
 	workspace *sentinel.Workspace
 	log       *slog.Logger
-	sentinels *sentinel.Scanner[sentinel.Sentinel]
+	sentinels *sentinel.Scanner
 	cleaner   *cleaner
 	asks      chan ask
 	ended     chan struct{} // closed when Run returns

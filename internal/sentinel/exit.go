@@ -7,14 +7,14 @@ import (
 	"lessor"
 )
 
-// Exit says how an attempt ended: all that its completion needs, so that a server can complete a job that ended unseen.
+// Exit says how an attempt ended. It holds all that a server needs to complete a job whose end nobody reported.
 type Exit struct {
 	JobID    lessor.JobID   `json:"jobId"`
 	LeaseID  lessor.LeaseID `json:"leaseId"`
 	WorkerID string         `json:"workerId"`
 	Fence    int64          `json:"fence"`
 	Attempt  int            `json:"attempt"`
-	// Status is completed, failed or cancelled, as a worker says it.
+	// Status is completed, failed or cancelled, as in a worker's report.
 	Status lessor.State `json:"status"`
 	// ExitCode is -1 for a command that a signal ended, or that never began.
 	ExitCode  int            `json:"exitCode"`
@@ -43,28 +43,17 @@ func (e Exit) Completion() lessor.Completion {
 	return c
 }
 
-// check says what is wrong with the exit record of job id, nil if nothing is.
+// check returns an error if e is no valid exit record of job id.
 func (e *Exit) check(id lessor.JobID) error {
 	switch {
 	case e.JobID.IsZero():
 		return invalid(Malformed, "jobId is missing")
 	case e.JobID != id:
-		return invalid(OtherJob, "it is of job %s", e.JobID)
+		return invalid(OtherJob, "it belongs to job %s", e.JobID)
 	case !slices.Contains([]lessor.State{lessor.Completed, lessor.Failed, lessor.Cancelled}, e.Status):
 		return invalid(Malformed, "status %.20q is no end", e.Status)
 	case e.LeaseID.IsZero() || e.WorkerID == "" || e.Fence <= 0:
 		return invalid(Malformed, "leaseId, workerId or fence is missing")
 	}
 	return nil
-}
-
-func parseExit(id lessor.JobID, data []byte) (Exit, error) {
-	var e Exit
-	if err := decode(data, &e); err != nil {
-		return Exit{}, err
-	}
-	if err := e.check(id); err != nil {
-		return Exit{}, err
-	}
-	return e, nil
 }

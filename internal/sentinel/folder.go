@@ -13,7 +13,7 @@ import (
 	"lessor"
 )
 
-// Folder is the folder of one job, open. It stays the same folder when its name is taken by another.
+// Folder is the folder of one job, open. It stays the same folder even if another folder takes its name.
 type Folder struct {
 	id   lessor.JobID
 	path string
@@ -61,7 +61,7 @@ func (f *Folder) Locked() (bool, error) {
 	return false, file.Close()
 }
 
-// Holds reports, as a nil error, that an open file that was handed over is the folder's lock, and held.
+// Holds returns nil if file, which another process handed over, is the folder's lock file and we hold the lock.
 func (f *Folder) Holds(file *os.File) error {
 	want, err := f.root.Lstat(lockName)
 	if err != nil {
@@ -96,10 +96,10 @@ func (f *Folder) lock(create int, shared bool) (*os.File, error) {
 	return nil, err
 }
 
-// maxStop is the length of a number with its line end, and some room.
+// maxStop bounds the file of a stop request: a number, a line end, and some room.
 const maxStop = 32
 
-// AskToStop tells every attempt in the folder whose fence is lower than this one to end.
+// AskToStop asks every attempt in the folder whose fence is lower than below to end.
 func (f *Folder) AskToStop(below int64) error {
 	return f.WriteFile(stopName, []byte(strconv.FormatInt(below, 10)+"\n"))
 }

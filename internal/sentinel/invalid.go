@@ -5,10 +5,10 @@ import (
 	"io/fs"
 )
 
-// Reason names why a file is not obeyed.
+// Reason says why a file is ignored.
 type Reason string
 
-// The reasons. Each is a file that our shim never makes.
+// The reasons. Our shim makes no such file.
 const (
 	Symlink     Reason = "symlink"
 	Pipe        Reason = "pipe"
@@ -23,7 +23,7 @@ const (
 	Unreadable  Reason = "unreadable"
 )
 
-// InvalidError says why a file was not obeyed.
+// InvalidError says why a file was ignored.
 type InvalidError struct {
 	Reason Reason
 	Detail string

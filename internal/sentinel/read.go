@@ -1,6 +1,7 @@
 package sentinel
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -17,13 +18,13 @@ const (
 	maxExit     = 1 << 20
 )
 
-// readTries is how often a file that is replaced while it is opened is opened again. A shim writes once in a while, so
-// three times in a row is no shim.
+// readTries bounds how often a file is opened because it was replaced meanwhile. A shim writes rarely, so it does not
+// replace a file three times in a row.
 const readTries = 3
 
 // readFile returns a plain file of at most limit bytes in root, and its stamp. The error is fs.ErrNotExist, or an
-// *InvalidError. os.Root keeps the path inside root; what it would still follow are links that stay inside, which is
-// why the file must be the one that Lstat saw. O_NONBLOCK: a pipe put in its place must not hold us.
+// *InvalidError. os.Root keeps the path inside root but follows links that stay inside, so the opened file must be the
+// one that Lstat saw. With O_NONBLOCK a pipe in its place does not block the reader.
 func readFile(root *os.Root, name string, limit int64) ([]byte, stamp, error) {
 	for range readTries {
 		seen, err := root.Lstat(name)
@@ -68,7 +69,7 @@ func readSame(f *os.File, seen fs.FileInfo, limit int64) (data []byte, same bool
 	return data, true, nil
 }
 
-// plain refuses what is not a plain file of our own making.
+// plain returns an error for anything but a plain file of at most limit bytes that has one name.
 func plain(info fs.FileInfo, limit int64) error {
 	if kind := kindOf(info.Mode()); kind != "" {
 		return invalid(kind, "it is not a plain file")
@@ -91,33 +92,40 @@ func unreadable(err error) error {
 
 // Sentinel returns the folder's sentinel. The error is fs.ErrNotExist, or an *InvalidError.
 func (f *Folder) Sentinel() (Sentinel, error) {
-	s, _, err := read(f, sentinelFile)
+	s, _, err := f.readSentinel()
 	return s, err
 }
 
+func (f *Folder) readSentinel() (s Sentinel, at stamp, err error) {
+	data, at, err := readFile(f.root, sentinelName, maxSentinel)
+	if err == nil {
+		err = parse(data, &s, func() error { return s.check(f.id) })
+	}
+	return s, at, err
+}
+
 // Exit returns the folder's exit record. The error is fs.ErrNotExist, or an *InvalidError.
-func (f *Folder) Exit() (Exit, error) {
-	e, _, err := read(f, exitFile)
+func (f *Folder) Exit() (e Exit, err error) {
+	data, _, err := readFile(f.root, exitName, maxExit)
+	if err == nil {
+		err = parse(data, &e, func() error { return e.check(f.id) })
+	}
 	return e, err
 }
 
-// A form is one kind of file: its name, its limit and how it is read.
-type form[T any] struct {
-	name  string
-	limit int64
-	parse func(lessor.JobID, []byte) (T, error)
-}
-
-var (
-	sentinelFile = form[Sentinel]{sentinelName, maxSentinel, parseSentinel}
-	exitFile     = form[Exit]{exitName, maxExit, parseExit}
-)
-
-func read[T any](f *Folder, as form[T]) (T, stamp, error) {
-	data, at, err := readFile(f.root, as.name, as.limit)
-	if err != nil {
-		return *new(T), at, err
+// parse decodes and checks a record. An id that is none is another reason to refuse it than a file that was cut off.
+func parse(data []byte, into any, check func() error) error {
+	err := json.Unmarshal(data, into)
+	if err == nil {
+		return check()
 	}
-	record, err := as.parse(f.id, data)
-	return record, at, err
+	var head struct {
+		JobID *string `json:"jobId"`
+	}
+	if json.Unmarshal(data, &head) == nil && head.JobID != nil {
+		if _, bad := lessor.ParseUUID(*head.JobID); bad != nil {
+			return invalid(IllFormedID, "jobId %.40q is no job's id", *head.JobID)
+		}
+	}
+	return invalid(Malformed, "%v", err)
 }

@@ -17,54 +17,46 @@ import (
 )
 
 const (
-	// pageSize is how many names are read at once: enough to keep every reader busy, little enough to begin early.
+	// pageSize is how many names are read at once: enough to keep every reader busy, and few enough to begin early.
 	pageSize = 512
-	// maxFolders bounds what one scan holds in memory.
+	// maxFolders bounds the memory of a scan.
 	maxFolders = 1 << 20
 )
 
 // ErrTooMany means that a workspace holds more folders than a scan reads.
 var ErrTooMany = fmt.Errorf("more than %d folders in one workspace", maxFolders)
 
-// Found is one file that a scan found.
-type Found[T any] struct {
+// Found is one sentinel that a scan found.
+type Found struct {
 	// Folder is the name of the folder, which is the job's id unless Err says otherwise.
 	Folder string
 	JobID  lessor.JobID
 	// Record is what the file says, if Err is nil.
-	Record T
+	Record Sentinel
 	// Err is an *InvalidError: reported, never obeyed.
 	Err error
 }
 
 // Scanner scans all folders of a workspace repeatedly. It does not read unchanged files again. It is for one goroutine.
-type Scanner[T any] struct {
+type Scanner struct {
 	w     *Workspace
-	form  form[T]
-	known map[string]*look[T]
+	known map[string]*seen
 	scans int
 }
 
-// look is a file as it was seen.
-type look[T any] struct {
+// seen is a file as the last scan that read it saw it.
+type seen struct {
 	at    stamp
-	found Found[T]
-	scan  int // the last that saw it so
+	found Found
+	scan  int // the last scan that saw it so
 }
 
-// Sentinels returns a scanner of sentinels.
-func (w *Workspace) Sentinels() *Scanner[Sentinel] {
-	return &Scanner[Sentinel]{w: w, form: sentinelFile, known: map[string]*look[Sentinel]{}}
-}
-
-// Exits returns a scanner of exit records.
-func (w *Workspace) Exits() *Scanner[Exit] {
-	return &Scanner[Exit]{w: w, form: exitFile, known: map[string]*look[Exit]{}}
-}
+// Sentinels returns a scanner of the workspace's sentinels.
+func (w *Workspace) Sentinels() *Scanner { return &Scanner{w: w, known: map[string]*seen{}} }
 
 // Scan returns the current files in no particular order; an unchanged file gives the same value as the last time. All
 // goroutines that it starts have ended when it returns.
-func (s *Scanner[T]) Scan(ctx context.Context) ([]*Found[T], error) {
+func (s *Scanner) Scan(ctx context.Context) ([]*Found, error) {
 	dir, err := s.w.openJobs()
 	if err != nil {
 		return nil, fmt.Errorf("scan workspace %s: %w", s.w.path, err)
@@ -73,7 +65,7 @@ func (s *Scanner[T]) Scan(ctx context.Context) ([]*Found[T], error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages := make(chan []fs.DirEntry, runtime.GOMAXPROCS(0))
-	looks := make(chan []*look[T], runtime.GOMAXPROCS(0))
+	results := make(chan []*seen, runtime.GOMAXPROCS(0))
 	var names sync.WaitGroup
 	names.Go(func() {
 		defer close(pages)
@@ -83,16 +75,16 @@ func (s *Scanner[T]) Scan(ctx context.Context) ([]*Found[T], error) {
 	for range runtime.GOMAXPROCS(0) {
 		readers.Go(func() {
 			for page := range pages {
-				looks <- s.lookAt(dir, page)
+				results <- s.checkPage(dir, page)
 			}
 		})
 	}
 	names.Go(func() {
 		readers.Wait()
-		close(looks)
+		close(results)
 	})
-	all := make([]*look[T], 0, len(s.known))
-	for page := range looks {
+	all := make([]*seen, 0, len(s.known))
+	for page := range results {
 		all = append(all, page...)
 	}
 	names.Wait()
@@ -102,19 +94,19 @@ func (s *Scanner[T]) Scan(ctx context.Context) ([]*Found[T], error) {
 	return s.keep(all), nil
 }
 
-// keep remembers what a scan saw, and forgets the rest.
-func (s *Scanner[T]) keep(all []*look[T]) []*Found[T] {
+// keep remembers what a scan saw and forgets the rest.
+func (s *Scanner) keep(all []*seen) []*Found {
 	s.scans++
-	found := make([]*Found[T], len(all))
-	for i, l := range all {
-		if l.scan == 0 {
-			s.known[l.found.Folder] = l
+	found := make([]*Found, len(all))
+	for i, f := range all {
+		if f.scan == 0 {
+			s.known[f.found.Folder] = f
 		}
-		l.scan = s.scans
-		found[i] = &l.found
+		f.scan = s.scans
+		found[i] = &f.found
 	}
 	if len(s.known) > len(all) {
-		maps.DeleteFunc(s.known, func(_ string, l *look[T]) bool { return l.scan != s.scans })
+		maps.DeleteFunc(s.known, func(_ string, f *seen) bool { return f.scan != s.scans })
 	}
 	return found
 }
@@ -140,7 +132,7 @@ func list(ctx context.Context, dir *os.File, pages chan<- []fs.DirEntry) error {
 	}
 }
 
-// openJobs opens the folder of all jobs by its path: opened through the root, each entry would cost a system call more.
+// openJobs opens the folder of all jobs by its path: through the root, each entry would cost one more system call.
 func (w *Workspace) openJobs() (*os.File, error) {
 	dir, err := os.Open(filepath.Join(w.path, jobsName))
 	if err != nil {
@@ -157,68 +149,62 @@ func (w *Workspace) openJobs() (*os.File, error) {
 	return dir, nil
 }
 
-func (s *Scanner[T]) lookAt(dir *os.File, page []fs.DirEntry) []*look[T] {
-	looks := make([]*look[T], 0, len(page))
+func (s *Scanner) checkPage(dir *os.File, page []fs.DirEntry) []*seen {
+	all := make([]*seen, 0, len(page))
 	for _, entry := range page {
 		if strings.HasPrefix(entry.Name(), ".") {
-			continue // on its way out, or not ours
+			continue // it is being removed, or is not ours
 		}
-		if l := s.lookInto(dir, entry); l != nil {
-			looks = append(looks, l)
+		if f := s.check(dir, entry); f != nil {
+			all = append(all, f)
 		}
 	}
-	return looks
+	return all
 }
 
-// lookInto looks for the file in one folder. A folder without it is nothing to report.
-func (s *Scanner[T]) lookInto(dir *os.File, entry fs.DirEntry) *look[T] {
+// check reads the sentinel of one folder, unless it is unchanged. It returns nil for a folder without one.
+func (s *Scanner) check(dir *os.File, entry fs.DirEntry) *seen {
 	name := entry.Name()
-	refused := func(err error) *look[T] { return &look[T]{found: Found[T]{Folder: name, Err: err}} }
+	refused := func(err error) *seen { return &seen{found: Found{Folder: name, Err: err}} }
 	if entry.Type()&fs.ModeSymlink != 0 {
 		return refused(invalid(Symlink, "the folder is a link"))
 	}
 	if !entry.IsDir() {
 		return nil
 	}
-	// Not through the workspace's root, which costs twice as much: what this says is only compared.
-	at, err := stampIn(dir, name+"/"+s.form.name)
+	// A path through the workspace's root would cost twice as much, and this stamp is only compared.
+	at, err := stampIn(dir, name+"/"+sentinelName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return refused(unreadable(err))
 	}
-	if l := s.known[name]; l != nil && l.at == at {
-		return l
+	if f := s.known[name]; f != nil && f.at == at {
+		return f
 	}
 	id, ok := parseFolder(name)
 	if !ok {
 		return refused(invalid(IllFormedID, "the folder's name is no job's id"))
 	}
-	l, err := s.readIn(id, at)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it ended between the two looks
-	}
-	return l
-}
-
-// readIn reads the file in the folder of one job.
-func (s *Scanner[T]) readIn(id lessor.JobID, at stamp) (*look[T], error) {
-	l := &look[T]{at: at, found: Found[T]{Folder: id.String(), JobID: id}}
+	now := &seen{at: at, found: Found{Folder: name, JobID: id}}
 	f, err := s.w.Folder(id)
 	if err == nil {
-		l.found.Record, l.at, err = read(f, s.form)
+		now.found.Record, now.at, err = f.readSentinel()
 		_ = f.Close() // it was only read
 	}
-	if bad, ok := errors.AsType[*InvalidError](err); ok && bad.Reason == Unreadable {
-		l.at = stamp{} // the next look may read it, though it is unchanged
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the command has ended meanwhile
 	}
-	l.found.Err = err
-	return l, err
+	if bad, ok := errors.AsType[*InvalidError](err); ok && bad.Reason == Unreadable {
+		now.at = stamp{} // the next scan reads it again, even if it is unchanged
+	}
+	now.found.Err = err
+	return now
 }
 
-// parseFolder reads a folder's name. Only the form that we write is a job's: another spelling of the same id would be a
-// second folder of one job.
+// parseFolder returns the job that a folder's name names. Only the form that we write counts: another spelling of the
+// same id would be a second folder of one job.
 func parseFolder(name string) (lessor.JobID, bool) {
 	u, err := lessor.ParseUUID(name)
 	return lessor.JobID{UUID: u}, err == nil && u.String() == name

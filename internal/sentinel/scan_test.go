@@ -48,7 +48,7 @@ func fill(t testing.TB, w *Workspace, from, to int, seq int64) {
 func TestScanSeesWhatChanged(t *testing.T) {
 	w := open(t)
 	scanner := w.Sentinels()
-	look := func() map[lessor.JobID]int64 {
+	scan := func() map[lessor.JobID]int64 {
 		t.Helper()
 		found, err := scanner.Scan(t.Context())
 		if err != nil {
@@ -66,11 +66,11 @@ func TestScanSeesWhatChanged(t *testing.T) {
 		}
 		return seqs
 	}
-	if got := look(); len(got) != 0 {
+	if got := scan(); len(got) != 0 {
 		t.Fatalf("an empty workspace has %v", got)
 	}
 	fill(t, w, 0, 2000, 1)
-	if got := look(); len(got) != 2000 || got[job(7)] != 1 {
+	if got := scan(); len(got) != 2000 || got[job(7)] != 1 {
 		t.Fatalf("%d found, job 7 at %d", len(got), got[job(7)])
 	}
 	fill(t, w, 0, 10, 2)
@@ -78,7 +78,7 @@ func TestScanSeesWhatChanged(t *testing.T) {
 		os.Remove(filepath.Join(w.Path(), "jobs", job(21).String(), ".sentinel.json"))); err != nil {
 		t.Fatal(err)
 	}
-	got := look()
+	got := scan()
 	if len(got) != 1998 || got[job(9)] != 2 || got[job(10)] != 1 {
 		t.Fatalf("%d found, job 9 at %d, job 10 at %d", len(got), got[job(9)], got[job(10)])
 	}
@@ -97,22 +97,8 @@ func TestScanSeesWhatChanged(t *testing.T) {
 		os.Chtimes(name, time.Time{}, info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-	if got := look(); got[job(10)] != 5 {
+	if got := scan(); got[job(10)] != 5 {
 		t.Errorf("a change under the old modification time was not seen: job 10 at %d", got[job(10)])
-	}
-}
-
-func TestScanFindsExitRecords(t *testing.T) {
-	w := open(t)
-	fill(t, w, 0, 3, 1)
-	f := makeFolder(t, w, jobA)
-	e := Exit{JobID: jobA, LeaseID: lessor.LeaseID(jobB), WorkerID: "w", Fence: 7, Status: lessor.Failed, ExitCode: 3}
-	if err := f.WriteExit(e); err != nil {
-		t.Fatal(err)
-	}
-	found, err := w.Exits().Scan(t.Context())
-	if err != nil || len(found) != 1 || found[0].Err != nil || found[0].Record.ExitCode != 3 {
-		t.Errorf("found %+v, %v", found, err)
 	}
 }
 

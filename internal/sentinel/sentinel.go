@@ -1,13 +1,32 @@
+// Package sentinel reads and writes a workspace: one folder per job, with the files that show that a command is alive
+// and how it ended. The shim writes them and the server's monitor reads them; only this package knows their names and
+// formats.
+//
+//	{workspace}/.lessor-workspace             the workspace's id, made once
+//	{workspace}/jobs/{jobId}/.sentinel.json   the pulse of a running command, gone when it has ended
+//	{workspace}/jobs/{jobId}/.exit.json       how it ended, enough to complete the job when nobody saw it end
+//	{workspace}/jobs/{jobId}/.lock            held with flock for a shim's life: one attempt at a time in a folder
+//	{workspace}/jobs/{jobId}/.stop            attempts with a lower fence than this must end
+//
+// What it promises:
+//   - A reader sees a whole file or none: a file is written under a temporary name, synced and renamed
+//     (TestReaderNeverSeesHalfAFile).
+//   - A file that is not a plain sentinel is reported with a Reason, and never followed or obeyed: links, pipes,
+//     devices, files that are too large, half-written or another job's (TestHostileSentinelsAreRefused). No file
+//     outside the workspace is opened, whatever links are in it (TestLinksLeadNowhere).
+//   - No process id is stored, read or compared (TestNoProcessIDs).
+//   - A time in a file is kept as data. How old it is, and what follows, is the monitor's to judge.
+//
+// The package decides nothing, starts no process and reads no clock.
 package sentinel
 
 import (
-	"encoding/json"
 	"slices"
 
 	"lessor"
 )
 
-// Status is what a running command says of itself.
+// Status is what a running command reports about itself.
 type Status string
 
 // The statuses of a running command. Running is the first.
@@ -20,8 +39,8 @@ const (
 // Statuses lists every status.
 func Statuses() []Status { return []Status{Running, Waiting, Processing} }
 
-// Sentinel is the pulse of a running command. A zero Seq, Fence or LastProgress was not given: other writers than our
-// shim need not know them.
+// Sentinel is the pulse of a running command. A writer other than our shim may leave Seq, Fence and LastProgress out;
+// they are then zero.
 type Sentinel struct {
 	JobID         lessor.JobID   `json:"jobId"`
 	Status        Status         `json:"status"`
@@ -32,26 +51,26 @@ type Sentinel struct {
 	StartedAt     lessor.Instant `json:"startedAt"`
 	// Seq rises with every write, so that a reader can tell a new pulse from an old one without trusting a clock.
 	Seq int64 `json:"seq,omitempty"`
-	// Fence is that of the lease the command runs under.
+	// Fence is the fence of the lease under which the command runs.
 	Fence int64 `json:"fence,omitempty"`
-	// LastProgress is when the work itself last showed that it moves.
+	// LastProgress is when the work itself last made progress.
 	LastProgress lessor.Instant `json:"lastProgress"`
 }
 
-// Limits of a sentinel's texts. A path is as long as the system allows.
+// Limits of a sentinel's texts. The system limits a path to maxPath.
 const (
 	maxPath    = 4096
 	maxSession = 200
 	maxEngine  = 120
 )
 
-// check says what is wrong with the sentinel of job id, nil if nothing is.
+// check returns an error if s is no valid sentinel of job id.
 func (s *Sentinel) check(id lessor.JobID) error {
 	switch {
 	case s.JobID.IsZero():
 		return invalid(Malformed, "jobId is missing")
 	case s.JobID != id:
-		return invalid(OtherJob, "it is of job %s", s.JobID)
+		return invalid(OtherJob, "it belongs to job %s", s.JobID)
 	case !slices.Contains(Statuses(), s.Status):
 		return invalid(Malformed, "status %.20q is unknown", s.Status)
 	case s.LastHeartbeat.IsZero():
@@ -72,32 +91,4 @@ func (s *Sentinel) check(id lessor.JobID) error {
 func isFar(t lessor.Instant) bool {
 	const year2200 = 7_258_118_400_000
 	return t < 0 || t >= year2200
-}
-
-func parseSentinel(id lessor.JobID, data []byte) (Sentinel, error) {
-	var s Sentinel
-	if err := decode(data, &s); err != nil {
-		return Sentinel{}, err
-	}
-	if err := s.check(id); err != nil {
-		return Sentinel{}, err
-	}
-	return s, nil
-}
-
-// decode reads a file. An id that is none is another reason to refuse it than a file that was cut off.
-func decode(data []byte, into any) error {
-	err := json.Unmarshal(data, into)
-	if err == nil {
-		return nil
-	}
-	var head struct {
-		JobID *string `json:"jobId"`
-	}
-	if json.Unmarshal(data, &head) == nil && head.JobID != nil {
-		if _, bad := lessor.ParseUUID(*head.JobID); bad != nil {
-			return invalid(IllFormedID, "jobId %.40q is no job's id", *head.JobID)
-		}
-	}
-	return invalid(Malformed, "%v", err)
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamp tells two states of a file apart without reading it. The change time is the one that nobody can set back.
+// stamp identifies one state of a file without reading it. Nobody can set back the change time.
 type stamp struct {
 	inode         uint64
 	size          int64
@@ -24,7 +24,7 @@ func stampOf(info fs.FileInfo) stamp {
 	return stamp{inode: st.Ino, size: st.Size, mtime: st.Mtim, change: st.Ctim}
 }
 
-// stampIn returns the stamp of a file in a folder that is open. The way there is short, and nothing is allocated.
+// stampIn returns the stamp of a file in an open folder, without an allocation.
 func stampIn(dir *os.File, name string) (stamp, error) {
 	var st unix.Stat_t
 	err := error(unix.EINTR)

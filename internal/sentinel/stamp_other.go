@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stamp tells two states of a file apart without reading it, here by what every system has.
+// stamp identifies one state of a file without reading it, by what every system has.
 type stamp struct {
 	size  int64
 	mtime time.Time
@@ -17,7 +17,7 @@ type stamp struct {
 
 func stampOf(info fs.FileInfo) stamp { return stamp{size: info.Size(), mtime: info.ModTime()} }
 
-// stampIn returns the stamp of a file in a folder that is open.
+// stampIn returns the stamp of a file in an open folder.
 func stampIn(dir *os.File, name string) (stamp, error) {
 	info, err := os.Lstat(filepath.Join(dir.Name(), name))
 	if err != nil {
@@ -26,5 +26,5 @@ func stampIn(dir *os.File, name string) (stamp, error) {
 	return stampOf(info), nil
 }
 
-// linked is not told here.
+// linked returns false: not every system counts links.
 func linked(fs.FileInfo) bool { return false }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// replaceFile writes data under a name of its own, syncs it, renames it to name, and syncs the folder.
+// replaceFile writes data to a temporary file, syncs it, renames it to name, and syncs the folder.
 func replaceFile(root *os.Root, name string, data []byte) error {
 	f, err := renameio.NewPendingFile(name, renameio.WithRoot(root), renameio.WithStaticPermissions(0o600))
 	if err != nil {
@@ -29,8 +29,9 @@ func replaceFile(root *os.Root, name string, data []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// lock takes the lock of an open file, and reports whether it got it. With wait it waits for it. The lock belongs to
-// the open file: whoever inherits it holds the same one, and it goes when the last of them closes it or ends.
+// lock takes the lock of an open file, with wait also one that another process still holds, and reports whether it
+// succeeded. A process that inherits the open file holds the same lock. The lock is released when the last of these
+// processes closes the file or ends.
 func lock(f *os.File, shared, wait bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if shared {

@@ -13,7 +13,7 @@ import (
 	"lessor"
 )
 
-// The names of what lies in a workspace and in a job's folder.
+// The names of files in a workspace and in a job's folder.
 const (
 	idName       = ".lessor-workspace"
 	jobsName     = "jobs"
@@ -22,23 +22,23 @@ const (
 	lockName     = ".lock"
 	stopName     = ".stop"
 
-	// tempPrefix begins the name of a file that is being written: a dot before a name that has one itself.
+	// tempPrefix begins the name of a file that is being written: a dot before a name that begins with one.
 	tempPrefix = ".."
 	// gonePrefix begins the name of a folder that is being removed.
 	gonePrefix = ".gone-"
 )
 
-// maxID bounds the workspace's id: the API takes no longer one.
+// maxID is the longest workspace id that the API accepts.
 const maxID = 200
 
-// Workspace is a folder that holds one folder a job. It is safe for concurrent use.
+// Workspace is a folder that holds one folder per job. It is safe for concurrent use.
 type Workspace struct {
 	path string
 	id   string
 	jobs *os.Root
 }
 
-// Open opens the workspace at path, and makes it if it is not there. The caller closes it.
+// Open opens the workspace at path, and creates it if there is none. The caller closes it.
 func Open(path string) (*Workspace, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -70,13 +70,14 @@ func (w *Workspace) open() error {
 	return err
 }
 
-// identify returns the workspace's id and makes it if there is none. The lock on the folder lets one of several do it.
+// identify returns the workspace's id, and creates it if there is none. A lock on the folder lets only one of several
+// processes do so.
 func identify(root *os.Root) (string, error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = dir.Close() }() // it gives the lock back
+	defer func() { _ = dir.Close() }() // closing it releases the lock
 	if _, err := lock(dir, false, true); err != nil {
 		return "", fmt.Errorf("lock: %w", err)
 	}
@@ -135,7 +136,7 @@ func OpenFolder(path string) (*Folder, error) {
 	return &Folder{id: id, path: path, root: root}, nil
 }
 
-// MakeFolder opens the folder of a job, and makes it if it is not there.
+// MakeFolder opens the folder of a job, and creates it if there is none.
 func (w *Workspace) MakeFolder(id lessor.JobID) (*Folder, error) {
 	if err := w.jobs.Mkdir(id.String(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make folder of job %s: %w", id, err)
@@ -143,7 +144,7 @@ func (w *Workspace) MakeFolder(id lessor.JobID) (*Folder, error) {
 	return w.Folder(id)
 }
 
-// openFolder opens a folder in root that is one, not a link to one.
+// openFolder opens a folder in root. A link to a folder is an error.
 func openFolder(root *os.Root, name string) (*os.Root, error) {
 	seen, err := root.Lstat(name)
 	if err != nil {
@@ -221,4 +222,24 @@ func (w *Workspace) names() ([]string, error) {
 		err = nil
 	}
 	return names, err
+}
+
+// probeSize is the space that the files of a small job need.
+const probeSize = 64 << 10
+
+// Probe returns an error if the files of a job cannot be written now. It writes as much as a small job needs and
+// removes it again.
+func (w *Workspace) Probe() error {
+	f, err := os.CreateTemp(w.path, ".probe-*")
+	if err != nil {
+		return fmt.Errorf("write to the workspace: %w", err)
+	}
+	_, err = f.Write(make([]byte, probeSize))
+	if err == nil {
+		err = f.Sync() // some file systems find out only then
+	}
+	if err = errors.Join(err, f.Close(), os.Remove(f.Name())); err != nil {
+		return fmt.Errorf("write to the workspace: %w", err)
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ func (f *Folder) WriteSentinel(s Sentinel) error {
 	return f.writeJSON(sentinelName, s, maxSentinel)
 }
 
-// WriteExit writes the folder's exit record. When it returns, the record outlives a power loss.
+// WriteExit writes the folder's exit record. When it returns, the record survives a power loss.
 func (f *Folder) WriteExit(e Exit) error {
 	if err := e.check(f.id); err != nil {
 		return err
@@ -25,13 +25,13 @@ func (f *Folder) WriteExit(e Exit) error {
 	return f.writeJSON(exitName, e, maxExit)
 }
 
-// RemoveSentinel ends the pulse. A sentinel that is not there is no error.
+// RemoveSentinel ends the pulse. A missing sentinel is no error.
 func (f *Folder) RemoveSentinel() error { return f.Remove(sentinelName) }
 
-// RemoveExit forgets how an earlier attempt ended. A record that is not there is no error.
+// RemoveExit removes the exit record of an earlier attempt. A missing record is no error.
 func (f *Folder) RemoveExit() error { return f.Remove(exitName) }
 
-// Remove removes a file of the folder. One that is not there is no error.
+// Remove removes a file of the folder. A missing file is no error.
 func (f *Folder) Remove(name string) error {
 	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -47,8 +47,8 @@ func (f *Folder) WriteFile(name string, data []byte) error {
 	return nil
 }
 
-// Create makes a file of the folder anew, open for reading and writing, and readable by its owner only. What had its
-// name is removed, not opened: it may be a link or a pipe.
+// Create creates a file of the folder, open for reading and writing, and readable by its owner only. It removes an
+// existing file instead of opening it, because that may be a link or a pipe.
 func (f *Folder) Create(name string) (*os.File, error) {
 	if err := f.Remove(name); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (f *Folder) Tidy() error {
 	return err
 }
 
-// isLeftover reports whether name is one that replaceFile gives to a file that is not whole yet.
+// isLeftover reports whether replaceFile gives such a name to a temporary file.
 func isLeftover(name string) bool {
 	base, ok := strings.CutPrefix(name, tempPrefix)
 	return ok && strings.TrimRight(base, "0123456789") != base
