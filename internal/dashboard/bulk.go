@@ -51,6 +51,9 @@ type bulkState struct {
 	Ended   bool
 }
 
+// Left is the number of jobs that were found and not handled.
+func (s bulkState) Left() int { return max(0, s.Found-s.Looked) }
+
 var (
 	errBulkBusy = &lessor.Error{
 		Code: lessor.CodeRateLimited, Detail: "other bulk operations are waiting; try again when they are done",

@@ -1,9 +1,12 @@
 package dashboard
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"lessor"
 )
 
 // TestChartsSayWhatTheyKnow: after a start the sums are of the time since then, and the time before is hatched.
@@ -39,4 +42,85 @@ func TestChartsHaveGaps(t *testing.T) {
 	if want := []gap{{0, 100}, {200, 300}, {500, 100}}; len(c.Gaps) != 3 || [3]gap(c.Gaps) != [3]gap(want) {
 		t.Errorf("the gaps are %v, want %v", c.Gaps, want)
 	}
+}
+
+// TestGreenTicksAreThoseThatSucceeded: a tick that fired shows what became of its job, and the newest is first.
+func TestGreenTicksAreThoseThatSucceeded(t *testing.T) {
+	s := start(t)
+	id := "quick"
+	_, _, err := s.scheduler.PutDefinition(t.Context(), tester, id, lessor.Envelope{
+		JobID: &id, TenantID: new(tenantA), HandlerID: new("quick.run"), LockKey: &id, MaxAttempts: new(int64(1)),
+		Overlap: new("allow"), Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval), Seconds: new(int64(1))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"completed", "failed"} {
+		g, _, err := s.scheduler.Request(t.Context(), tester, lessor.LeaseRequest{
+			WorkerID: new("w"), Types: []string{"quick.run"}, WaitMS: new(int64(10_000)),
+		})
+		if err != nil || len(g) != 1 {
+			t.Fatalf("no tick fired: %v %v", g, err)
+		}
+		s.finish(g[0], end, "{}")
+	}
+	b := s.tab(t, s.admin)
+	b.open("/schedules/" + id)
+	colour := func(class string) string {
+		return b.text(`(() => { const s = getComputedStyle(document.querySelector(".t-` + class + `"));
+			return s.borderTopWidth === "0px" ? s.backgroundColor : s.borderTopColor })()`)
+	}
+	b.wait(`document.querySelector(".t-completed + .t-failed")`)
+	green := b.text(`getComputedStyle(document.querySelector("h1 .s-active")).color`)
+	if good, bad := colour("completed"), colour("failed"); good != green || bad == green {
+		t.Errorf("ticks that succeeded are %s, those that failed %s; green is %s", good, bad, green)
+	}
+	b.wait(`[...document.querySelectorAll("[data-label=Tick] [data-at]")].map((el) => Number(el.dataset.at)).
+		every((at, i, all) => i === 0 || all[i - 1] > at)`)
+	if b.text(`getComputedStyle(document.querySelector("td .s-fired")).color`) == green {
+		t.Error("fired looks like succeeded")
+	}
+}
+
+// TestAlertsAreTrueLater: what an open alert says stays true while time passes.
+func TestAlertsAreTrueLater(t *testing.T) {
+	s := start(t)
+	s.breakCircuit("broken")
+	status, page := s.as(s.admin).get("/")
+	if status != http.StatusOK || strings.Contains(page, "open until") {
+		t.Errorf("%d: an alert says until when a circuit is open, which is past when nobody tries", status)
+	}
+	has(t, page, "its circuit is open, and lets a trial through from 20")
+}
+
+func TestCompletedJobIsAtHundredPercent(t *testing.T) {
+	w := start(t).world() // its worker reported 90 % last
+	admin := w.as(w.admin)
+	for _, path := range []string{"/jobs/" + w.done.ID.String(), "/jobs?type=report.build&state=completed"} {
+		_, page := admin.get(path)
+		has(t, page, "100 %")
+		if strings.Contains(page, "90 %") {
+			t.Errorf("%s: a completed job is at 90 %%", path)
+		}
+	}
+	if got := percent(new(0.29)); got != "29 %" {
+		t.Errorf("0.29 is %s", got)
+	}
+}
+
+// TestBulkSaysWhatItLeft: a job that was counted and then left the filter is explained.
+func TestBulkSaysWhatItLeft(t *testing.T) {
+	w := start(t).world()
+	v := w.as(w.admin)
+	if _, err := w.scheduler.Cancel(t.Context(), tester, w.queued.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	status, page := v.post("/jobs/bulk", "action", "cancel", "count", "3", "type", "thumbnail.make", "state", "queued")
+	for deadline := time.Now().Add(10 * time.Second); status == http.StatusOK && !strings.Contains(page, "s-completed"); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the operation does not end:\n%s", page)
+		}
+		status, page = v.get("/jobs/bulk/1")
+	}
+	has(t, page, "2 of 3", "1 job of the 3 that were counted did not match the filter any more.")
 }

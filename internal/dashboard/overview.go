@@ -14,6 +14,7 @@ type overviewPage struct {
 	Status     *lessor.Status
 	Queue      []depth
 	Waiting    int
+	Live       int // leases
 	Leases     []stateCount
 	Throughput *chart
 	Depth      *chart
@@ -86,8 +87,7 @@ func (v *visit) overview() (view, error) {
 		return view{}, err
 	}
 	p.fill(st)
-	p.Leases, err = v.leaseStates(st.ActiveLeases)
-	if err != nil {
+	if p.Leases, p.Live, err = v.leaseStates(st.ActiveLeases); err != nil {
 		return view{}, err
 	}
 	hour := v.history.last(time.Now())
@@ -106,28 +106,29 @@ func (p *overviewPage) fill(st lessor.Status) {
 	p.Pressure = pressures(st.Inputs)
 }
 
-// leaseStates counts the newest leases by state: with heartbeats, without one yet, or near their end.
-func (v *visit) leaseStates(all int) ([]stateCount, error) {
+// leaseStates counts the newest leases by state: with heartbeats, without one yet, or near their end. It returns the
+// number of live leases too, which is the sum if it has read them all.
+func (v *visit) leaseStates(live int) ([]stateCount, int, error) {
 	if !v.can(token.ReadLeases) {
-		return nil, nil
+		return nil, live, nil
 	}
-	list, _, err := v.scheduler.Leases(v.r.Context(), v.caller, "", leasesRead, "")
+	list, next, err := v.scheduler.Leases(v.r.Context(), v.caller, "", leasesRead, "")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	states, now := map[string]int{}, lessor.At(time.Now())
 	for _, l := range list {
 		states[newLeaseRow(l, now).Verdict]++
 	}
-	note := ""
-	if len(list) < all {
-		note = "of the newest " + count(len(list))
+	note := "of the newest " + count(len(list))
+	if next == "" {
+		note, live = "", len(list)
 	}
 	var counts []stateCount
 	for _, state := range []string{running, leased, late} {
 		counts = append(counts, stateCount{state, states[state], note})
 	}
-	return counts, nil
+	return counts, live, nil
 }
 
 // pressures formats the measurements behind the busy rating.

@@ -86,10 +86,10 @@ func TestSchedulesShowWhatBecameOfTheirTicks(t *testing.T) {
 	s.define("quick", "quick.run", 1)
 	v := s.visitor()
 	page := ""
-	shown := func() bool { return strings.Contains(page, "t-fired") && strings.Contains(page, "t-skipped") }
+	shown := func() bool { return strings.Contains(page, "t-queued") && strings.Contains(page, "t-skipped") }
 	for deadline := time.Now().Add(10 * time.Second); !shown(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("no tick is shown as fired, or none as skipped for the one that runs:\n%s", page)
+			t.Fatalf("no tick has a job that is queued, or none was skipped for it:\n%s", page)
 		}
 		_, page = v.get("/schedules")
 	}

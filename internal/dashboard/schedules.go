@@ -2,10 +2,12 @@ package dashboard
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"lessor"
 	"lessor/internal/indent"
+	"lessor/internal/rules"
 	"lessor/internal/token"
 )
 
@@ -19,17 +21,31 @@ type schedulesPage struct {
 // scheduleRow is a definition, its last ticks, and its circuit.
 type scheduleRow struct {
 	lessor.Definition
-	Ticks   []lessor.Tick // oldest first
+	Ticks   []tickRow // newest first
 	Circuit lessor.Circuit
 	Coming  []lessor.Instant
 }
 
+// tickRow is a tick and what became of its job: the job's state, or the outcome of the tick if there is no job.
+type tickRow struct {
+	lessor.Tick
+	Times  int
+	Became string
+}
+
 // Last returns the newest tick, nil if there is none.
-func (r scheduleRow) Last() *lessor.Tick {
+func (r scheduleRow) Last() *tickRow {
 	if len(r.Ticks) == 0 {
 		return nil
 	}
-	return &r.Ticks[len(r.Ticks)-1]
+	return &r.Ticks[0]
+}
+
+// Strip returns the ticks as a picture shows them, oldest first.
+func (r scheduleRow) Strip() []tickRow {
+	ticks := slices.Clone(r.Ticks)
+	slices.Reverse(ticks)
+	return ticks
 }
 
 const (
@@ -59,7 +75,7 @@ func (v *visit) schedules() (view, error) {
 		}
 		p.Rows = append(p.Rows, row)
 	}
-	return view{"Schedules", "schedules", p}, nil
+	return view{"Schedules", "schedules", p}, v.follow(ctx, p.Rows)
 }
 
 // circuits returns the circuits of definitions that failed recently, by id; all others are closed.
@@ -86,8 +102,37 @@ func (v *visit) scheduleRow(
 	ticks, _, err := v.scheduler.Ticks(ctx, v.caller, def.JobID, lessor.TickFilter{
 		From: stripFrom(row.Coming), Limit: 4 * stripTicks,
 	})
-	row.Ticks = ticks[max(0, len(ticks)-stripTicks):]
+	for _, t := range slices.Backward(ticks[max(0, len(ticks)-stripTicks):]) {
+		row.Ticks = append(row.Ticks, tickRow{Tick: t, Times: int(t.Count), Became: string(t.Outcome)})
+	}
 	return row, err
+}
+
+// follow reads what became of the jobs of ticks.
+func (v *visit) follow(ctx context.Context, rows []scheduleRow) error {
+	var ids []lessor.JobID
+	for _, r := range rows {
+		for _, t := range r.Ticks {
+			if t.RunID != nil {
+				ids = append(ids, *t.RunID)
+			}
+		}
+	}
+	jobs, err := v.scheduler.Watched(ctx, ids)
+	for _, r := range rows {
+		for i, t := range r.Ticks {
+			if t.RunID == nil {
+				continue
+			}
+			if job, ok := jobs[*t.RunID]; ok {
+				r.Ticks[i].Became = string(job.State)
+				if !job.Final && rules.FailedForGood(job.State) {
+					r.Ticks[i].Became = "retrying"
+				}
+			}
+		}
+	}
+	return err
 }
 
 // stripFrom returns the instant from which ticks are read. The scheduler lists them oldest first, and the page needs
@@ -120,6 +165,10 @@ func (v *visit) schedule() (view, error) {
 		return view{}, err
 	}
 	row, err := v.scheduleRow(ctx, def, circuits)
+	if err != nil {
+		return view{}, err
+	}
+	err = v.follow(ctx, []scheduleRow{row})
 	text, whole := indent.JSON(def.Payload, "", maxText)
 	return view{def.JobID, "schedule", schedulePage{row, string(text), whole, v.can(token.Schedule)}}, err
 }

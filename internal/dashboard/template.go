@@ -29,7 +29,7 @@ func parse(timed bool) templates {
 	funcs := template.FuncMap{
 		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
 		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
-		"timed": func() bool { return timed }, "asset": asset,
+		"progress": progress, "timed": func() bool { return timed }, "asset": asset,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
@@ -218,11 +218,19 @@ func seconds(n int64) string {
 	return strconv.FormatInt(n, 10) + " s"
 }
 
+// progress returns the progress of a job: one that is completed is done, whatever its worker reported last.
+func progress(j lessor.Job) *float64 {
+	if j.State == lessor.Completed {
+		return new(1.0)
+	}
+	return j.Progress
+}
+
 func percent(f *float64) string {
 	if f == nil {
 		return ""
 	}
-	return strconv.Itoa(int(*f*100)) + " %"
+	return strconv.Itoa(int(*f*100+1e-9)) + " %" // 0.29*100 is a little less than 29
 }
 
 func newBar(p float64, class, label string) bar { return bar{p, class, label} }

@@ -60,22 +60,23 @@ func (m *Monitor) updateAlerts(ctx context.Context, some []*subject, now moment)
 	return nil
 }
 
+// message says what an alert is about, with instants: people read it later, when an age would be wrong.
 func (m *Monitor) message(s *subject, kind lessor.AlertKind, now moment) string {
-	age := s.age(now).Truncate(time.Second)
+	since := now.wall.Add(-s.age(now)).Time().Format(time.RFC3339)
 	switch {
 	case kind == lessor.AlertHung:
 		return fmt.Sprintf("job %s pulses, but its lease expired for lack of heartbeats; it was asked to stop",
 			s.folder)
 	case kind == lessor.AlertDead:
-		return fmt.Sprintf("job %s is dead: %s, last pulse %s ago", s.folder,
-			cmp.Or(s.reason, rules.DeathHeartbeatStopped), age)
+		return fmt.Sprintf("job %s is dead: %s, last pulse at %s", s.folder,
+			cmp.Or(s.reason, rules.DeathHeartbeatStopped), since)
 	case s.vanished():
-		return fmt.Sprintf("job %s is stale: its sentinel is missing, last seen %s ago; its lease lives", s.folder, age)
+		return fmt.Sprintf("job %s is stale: its sentinel is missing since %s; its lease lives", s.folder, since)
 	case s.record == nil:
-		const text = "job %s is stale: its sentinel is missing %s after its lease was granted; the lease lives"
-		return fmt.Sprintf(text, s.folder, age)
+		const text = "job %s is stale: its lease was granted at %s and lives, but its sentinel is missing"
+		return fmt.Sprintf(text, s.folder, since)
 	}
-	return fmt.Sprintf("job %s is stale: no pulse for %s", s.folder, age)
+	return fmt.Sprintf("job %s is stale: no pulse since %s", s.folder, since)
 }
 
 // ourAlerts are the kinds that a monitor raises and clears.

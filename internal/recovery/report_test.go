@@ -115,8 +115,8 @@ func TestMarkDeadGivesUpAJob(t *testing.T) {
 			t.Fatalf("health: %+v, %v", h, err)
 		}
 		c.wantEnd("Marked dead by an operator")
-		if want := "job " + c.id.String() +
-			" is dead: Marked dead by an operator, last pulse 0s ago"; len(w.told) != 1 || w.told[0].Message != want {
+		if want := "job " + c.id.String() + " is dead: Marked dead by an operator, last pulse at " +
+			time.Now().UTC().Format(time.RFC3339); len(w.told) != 1 || w.told[0].Message != want {
 			t.Errorf("alerts: %+v, want %q", w.told, want)
 		}
 		f, err := w.ws.Folder(c.id)

@@ -127,9 +127,10 @@ func TestVanishedSentinelIsMissedLater(t *testing.T) {
 		w.wantAlerts()
 		c.wantVerdict("")
 		beats(20 * time.Second)
-		if len(w.told) != 1 || !strings.Contains(w.told[0].Message,
-			"its sentinel is missing, last seen 2m0s ago; its lease lives") {
-			t.Errorf("alerts: %+v", w.told)
+		since := time.Now().Add(-2 * time.Minute).UTC().Format(time.RFC3339)
+		if want := "its sentinel is missing since " + since + "; its lease lives"; len(w.told) != 1 ||
+			!strings.Contains(w.told[0].Message, want) {
+			t.Errorf("alerts: %+v, want %q", w.told, want)
 		}
 		beats(20 * time.Minute)
 		c.wantVerdict(lessor.HeartbeatStale)

@@ -86,7 +86,7 @@ func TestReopenedCircuitIsTold(t *testing.T) {
 		first := message()
 		w.mustComplete(w.lease("worker-1", waiting(30_000)), "failed") // the trial
 		if until := now().Add(15 * time.Second); message() == first || !strings.Contains(message(), until.String()) {
-			t.Errorf("the alert says %q, want that it is open until %s", message(), until)
+			t.Errorf("the alert says %q, want that a trial comes at %s", message(), until)
 		}
 		w.wantAnnounced(lessor.AlertCircuitOpen, "++")
 		if got := strings.Join(w.actions(), ", "); !strings.Contains(got, "scheduler circuit.opened circuit/sync.crm, scheduler circuit.reopened circuit/sync.crm") {

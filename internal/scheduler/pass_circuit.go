@@ -69,10 +69,10 @@ func (p *pass) lockCircuits(
 	return circuits, definitions, err
 }
 
+// openMessage must be true as long as the circuit is open, also after RetryAt.
 func openMessage(c *rules.Circuit) string {
-	return fmt.Sprintf(
-		"%d attempts of %s failed in a row; its circuit is open until %s", c.Failures, c.Definition, c.RetryAt,
-	)
+	return fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open, and lets a trial through from %s on",
+		c.Failures, c.Definition, c.RetryAt)
 }
 
 // noteSwitch tells people that a circuit opened, opened again or closed.
