@@ -1,6 +1,7 @@
 package lessor_test
 
 import (
+	"bytes"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,18 +24,12 @@ func documents(t *testing.T) (docs []document, tests string) {
 			docs = append(docs, document{s.path, s.syntax.Doc.Text()})
 		}
 	}
-	for _, glob := range []string{"*.md", "*/*.md", "*/*/*.md"} {
-		files, err := filepath.Glob(glob)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v", glob, err)
+	for _, file := range slices.Concat(glob(t, "*.md"), glob(t, "*/*.md"), glob(t, "*/*/*.md")) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			docs = append(docs, document{file, string(text)})
-		}
+		docs = append(docs, document{file, string(text)})
 	}
 	return docs, code.String()
 }
@@ -122,8 +117,8 @@ func checkLink(t *testing.T, d document, to string) {
 	t.Errorf("%s: %s has no heading %q", d.file, file, heading)
 }
 
-func exists(glob string) bool {
-	files, err := filepath.Glob(glob)
+func exists(pattern string) bool {
+	files, err := filepath.Glob(pattern)
 	return err == nil && len(files) > 0
 }
 
@@ -141,4 +136,51 @@ func TestDocumentsNameTargetsThatExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPublicPackagesHaveExamples looks for an example in every package that others can import.
+func TestPublicPackagesHaveExamples(t *testing.T) {
+	has := map[string]bool{}
+	for _, s := range readTree(t, os.DirFS(".")) {
+		public := s.syntax.Name.Name != "main" && !strings.Contains("/"+s.path, "/internal/") &&
+			!slices.Contains([]string{"chaos", "examples"}, s.folder())
+		if public {
+			has[s.folder()] = has[s.folder()] || s.isTest() && bytes.Contains(s.text, []byte("\nfunc Example"))
+		}
+	}
+	if len(has) < 10 {
+		t.Errorf("only %d public packages were found", len(has))
+	}
+	for folder, example := range has {
+		if !example {
+			t.Errorf("%s has no example", folder)
+		}
+	}
+}
+
+// TestGoDirectives holds every module to the first release of a Go version: whoever has any release of it can build us.
+// Without the .0 go mod tidy would put it back, because dependencies have it.
+func TestGoDirectives(t *testing.T) {
+	files := slices.Concat(glob(t, "go.mod"), glob(t, "*/go.mod"), glob(t, "*/*/go.mod"))
+	if len(files) < 5 {
+		t.Errorf("found only %q", files)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(`(?m)^go 1\.\d+(\.0)?$`).Match(text) || bytes.Contains(text, []byte("\ntoolchain ")) {
+			t.Errorf("%s names a patch release of Go, or a toolchain", file)
+		}
+	}
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+	}
+	return files
 }

@@ -110,3 +110,13 @@ func runPost(t *testing.T, s *lessortest.Server, p *post) {
 	worker.Handle(w, "mail", p.send)
 	s.Run(w)
 }
+
+// The body of a test; the tests in this file are whole ones.
+func Example() {
+	var t *testing.T // the argument of the test
+	synctest.Test(t, func(t *testing.T) {
+		s := lessortest.Start(t)
+		runPost(t, s, &post{})
+		s.WaitFor(s.Submit("mail", mail{To: "ann"}), lessor.Completed)
+	})
+}

@@ -12,8 +12,8 @@
 //		})
 //	}
 //
-// In a bubble of testing/synctest, time passes only while all goroutines wait, so that an hour of leases takes
-// milliseconds. Outside a bubble everything works in real time. The server applies all its rules: capacity, caps,
+// In a bubble of testing/synctest, time passes only while all goroutines wait, so that an hour of leases takes a second
+// or two. Outside a bubble everything works in real time. The server applies all its rules: capacity, caps,
 // retries, expiry. A test causes faults with Expire, KillWorker and Restart.
 //
 // A method that fails ends the test with a message that has the expected state, the actual state and the record of

@@ -1,8 +1,13 @@
 // Package node runs a whole Lessor server inside a Go program: store, scheduler and API, with or without a network.
 //
 //	n, err := node.Open(ctx, node.Config{Data: "./lessor-data"}, nil)
-//	go n.Run(ctx) // or n.Serve(ctx, listener), which also answers HTTP
+//	…
+//	go func() { ended <- n.Run(ctx) }() // or n.Serve(ctx, listener), which also answers HTTP
 //	job, err := n.Submit(ctx, "mail", Mail{To: "ann"}, nil)
+//	…
+//	stop()              // cancels ctx
+//	err = <-ended       // nil after a clean stop
+//	err = n.Close()
 //
 // The methods of Node are trusted: they need no token and see all tenants. While the node is starting they wait,
 // where HTTP answers 503. To use HTTP without a network, Serve on a Pipe.
