@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // TestReleasedMigrationsAreNeverEdited holds the migrations to testdata/releases: a database that has run a migration
-// never runs it again, so an edit would give old and new databases different schemas.
+// never runs it again, so an edit would give old and new databases different schemas. Numbers are given once.
 func TestReleasedMigrationsAreNeverEdited(t *testing.T) {
 	releases, err := os.ReadFile("testdata/releases")
 	if err != nil {
@@ -18,6 +19,18 @@ func TestReleasedMigrationsAreNeverEdited(t *testing.T) {
 	changelog, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	numbers := map[string]string{}
+	files, err := filepath.Glob("internal/store/*/migrations/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("migrations: %v, %v", files, err)
+	}
+	for _, file := range files {
+		number, _, _ := strings.Cut(file, "_")
+		if numbers[number] != "" {
+			t.Errorf("%s and %s have the same number", numbers[number], file)
+		}
+		numbers[number] = file
 	}
 	for line := range strings.Lines(string(releases)) {
 		fields := strings.Fields(line)
