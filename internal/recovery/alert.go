@@ -96,9 +96,9 @@ func (m *Monitor) openAlerts(ctx context.Context, take func(context.Context, []l
 	}
 }
 
-// runsAgain is how old a lease is before its job counts as started: a worker that waits for a folder keeps the lease
-// for the kill grace.
-const runsAgain = time.Minute
+// startedAfter is the age of a lease at which its job counts as started. A worker that waits for a folder keeps the
+// lease for the kill grace.
+const startedAfter = time.Minute
 
 // clearFolderAlerts clears the alerts about folders that an earlier attempt held, in any workspace, if the job runs
 // again or has ended.
@@ -118,7 +118,7 @@ func (m *Monitor) clearFolderAlerts(ctx context.Context, alerts []lessor.Alert) 
 	}
 	var over []lessor.Alert
 	for id, a := range held {
-		if w, ok := known[id]; !ok || w.Final || w.State == lessor.Running && w.Now.Sub(w.Held.IssuedAt) >= runsAgain {
+		if w, ok := known[id]; !ok || w.Final || w.State == lessor.Running && w.Now.Sub(w.Held.IssuedAt) >= startedAfter {
 			over = append(over, a)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // pageSize is how many jobs are loaded at once.
 const pageSize = 1000
 
-// found is what one round found.
+// found is the result of one round.
 type found struct {
 	began, ended time.Time // each file was read between these two
 	files        []*sentinel.Found
@@ -27,7 +27,7 @@ type found struct {
 // scan checks the whole workspace.
 func (m *Monitor) scan(ctx context.Context) error {
 	if !m.results.begun() {
-		// The first call that the scheduler answers: from then on it serves, and leases have their floor.
+		// Once the scheduler has answered a call it serves, and leases have their floor.
 		if _, err := m.sched.Status(ctx, monitor); err != nil {
 			return err
 		}
@@ -86,18 +86,18 @@ func (m *Monitor) readAll(ctx context.Context) (f found, err error) {
 	return f, m.load(ctx, f.jobs, rest)
 }
 
-// leaseChecks is how often per ttl the leases are checked. A live command sends a heartbeat every third of its ttl, so
-// a lease that is half used up has missed one; only then its folder is checked. A new lease is found long before it
-// ends.
+// leaseChecks is how often per ttl the leases are checked. A live command sends a heartbeat every third of its ttl. The
+// folder of a lease is checked only when half of the ttl has passed without one. A new lease is found long before its
+// end.
 const leaseChecks = 8
 
-// leastPause is the least time between two checks of the leases, for a ttl of milliseconds.
-const leastPause = 10 * time.Millisecond
+// minLeaseInterval bounds the checks of leases whose ttl is milliseconds.
+const minLeaseInterval = 10 * time.Millisecond
 
 // planLeases plans the next check of the leases.
 func (m *Monitor) planLeases(now moment) {
 	if m.cfg.TTL > 0 {
-		m.leasesAt = now.Add(max(m.cfg.TTL/leaseChecks, leastPause))
+		m.leasesAt = now.Add(max(m.cfg.TTL/leaseChecks, minLeaseInterval))
 	}
 }
 
@@ -155,7 +155,7 @@ func (m *Monitor) read(id lessor.JobID) (sentinel.Sentinel, error) {
 	return f.Sentinel()
 }
 
-// load adds what the store knows about jobs.
+// load adds what the store knows about jobs to all.
 func (m *Monitor) load(ctx context.Context, all map[lessor.JobID]*storedJob, ids []lessor.JobID) error {
 	for page := range slices.Chunk(ids, pageSize) {
 		known, err := m.sched.Watched(ctx, page)
@@ -169,7 +169,7 @@ func (m *Monitor) load(ctx context.Context, all map[lessor.JobID]*storedJob, ids
 	return nil
 }
 
-// take notes what was found about some subjects and returns them. A nil some means all: those that are known, and those
+// take records what was found about some subjects and returns them. A nil some means all: the known ones, and those
 // that have a lease from this workspace and no sentinel.
 func (m *Monitor) take(f found, some []*subject) []*subject {
 	m.mu.Lock()
@@ -202,7 +202,7 @@ func (m *Monitor) take(f found, some []*subject) []*subject {
 	return checked
 }
 
-// noteStored notes what the store said about a subject in this round.
+// noteStored records what the store knows about a subject in this round.
 func (m *Monitor) noteStored(s *subject, f found) *subject {
 	if s.stored = f.jobs[s.job]; s.stored == nil {
 		s.stored = new(storedJob)

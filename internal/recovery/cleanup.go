@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,20 +11,16 @@ import (
 
 	"lessor"
 	"lessor/internal/rules"
-	"lessor/internal/scheduler"
 	"lessor/internal/sentinel"
 )
 
-// maxCleanups bounds the cleanups that are kept: the oldest that has ended is dropped.
+// maxCleanups bounds the list of cleanups: the oldest that has ended is dropped.
 const maxCleanups = 1000
 
 // cleaner removes the folders of dead commands, after a last check, and of jobs that ended long ago.
 type cleaner struct {
-	cfg       Config
-	sched     *scheduler.Scheduler
-	workspace *sentinel.Workspace
-	log       *slog.Logger
-	wake      chan struct{}
+	cfg  Config
+	wake chan struct{}
 
 	mu  sync.Mutex
 	all []*cleanup // by the time they were scheduled
@@ -33,18 +28,10 @@ type cleaner struct {
 
 // cleanup is the removal of one folder.
 type cleanup struct {
-	job   lessor.JobID
 	fence int64 // of the attempt that is dead
-	pulse pulse // its last
+	pulse pulse // its last pulse
 	due   time.Time
 	shown lessor.Cleanup
-}
-
-func newCleaner(cfg Config) *cleaner {
-	return &cleaner{
-		cfg: cfg, sched: cfg.Scheduler, workspace: cfg.Workspace, log: cfg.Log,
-		wake: make(chan struct{}, 1),
-	}
 }
 
 // cleanDead schedules the removal of the folders of commands that are dead and hold no lease. It leaves a folder alone
@@ -63,11 +50,10 @@ func (m *Monitor) cleanDead(checked []*subject, now moment) {
 }
 
 func (c *cleaner) schedule(s *subject, now moment) {
-	one := &cleanup{job: s.job, fence: s.lastFence(), pulse: s.seen.pulse, due: now.Add(c.cfg.CleanupDelay)}
-	one.shown = lessor.Cleanup{
-		JobID: s.job, WorkspacePath: pathOf(c.workspace, s.folder), Status: lessor.CleanupScheduled,
+	one := &cleanup{fence: s.lastFence(), pulse: s.seen.pulse, due: now.Add(c.cfg.CleanupDelay), shown: lessor.Cleanup{
+		JobID: s.job, WorkspacePath: pathOf(c.cfg.Workspace, s.folder), Status: lessor.CleanupScheduled,
 		ScheduledAt: now.wall, DueAt: now.wall.Add(c.cfg.CleanupDelay),
-	}
+	}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.all) >= maxCleanups {
@@ -89,12 +75,12 @@ func pathOf(w *sentinel.Workspace, folder string) string {
 
 // run removes folders when they are due, until ctx is done.
 func (c *cleaner) run(ctx context.Context) {
-	if err := c.workspace.Tidy(); err != nil {
-		c.log.Warn("the remains of earlier removals could not be removed", "error", err)
+	if err := c.cfg.Workspace.Tidy(); err != nil {
+		c.cfg.Log.Warn("the remains of earlier removals could not be removed", "error", err)
 	}
-	timer := time.NewTimer(c.keepEvery())
+	timer := time.NewTimer(c.keepInterval())
 	defer timer.Stop()
-	old := time.Now().Add(c.keepEvery())
+	old := time.Now().Add(c.keepInterval())
 	for {
 		select {
 		case <-ctx.Done():
@@ -107,9 +93,9 @@ func (c *cleaner) run(ctx context.Context) {
 		}
 		if !time.Now().Before(old) {
 			if err := c.removeOld(ctx); err != nil && ctx.Err() == nil {
-				c.log.Warn("folders of jobs that ended long ago could not be removed", "error", err)
+				c.cfg.Log.Warn("folders of jobs that ended long ago could not be removed", "error", err)
 			}
-			old = time.Now().Add(c.keepEvery())
+			old = time.Now().Add(c.keepInterval())
 		}
 		timer.Reset(time.Until(earlier(old, c.next(old))))
 	}
@@ -138,8 +124,8 @@ func (c *cleaner) next(later time.Time) time.Time {
 	return later
 }
 
-// tryAgain is the pause after a removal that failed: a person has to remove the cause.
-const tryAgain = time.Minute
+// retryRemovalAfter is the pause after a failed removal: a person has to remove the cause.
+const retryRemovalAfter = time.Minute
 
 // clean removes one folder, unless the last check says otherwise. A removal that fails is logged and tried again.
 func (c *cleaner) clean(ctx context.Context, one *cleanup) {
@@ -150,18 +136,18 @@ func (c *cleaner) clean(ctx context.Context, one *cleanup) {
 		return
 	case err != nil:
 		status, reason = lessor.CleanupFailed, err.Error()
-		c.log.Warn("the folder of a dead job could not be removed", "job_id", one.job.String(), "error", err)
+		c.cfg.Log.Warn("the folder of a dead job could not be removed", "job_id", one.shown.JobID.String(), "error", err)
 	case why != "":
 		status, reason = lessor.CleanupDropped, why
 	default:
-		c.log.Info("removed the folder of a dead job", "job_id", one.job.String())
+		c.cfg.Log.Info("removed the folder of a dead job", "job_id", one.shown.JobID.String())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one.shown.Status, one.shown.Reason = status, given(reason)
 	now := momentOf(c.cfg)
 	if err != nil {
-		one.due, one.shown.DueAt = now.Add(tryAgain), now.wall.Add(tryAgain)
+		one.due, one.shown.DueAt = now.Add(retryRemovalAfter), now.wall.Add(retryRemovalAfter)
 		return
 	}
 	one.shown.EndedAt = now.wall
@@ -169,14 +155,31 @@ func (c *cleaner) clean(ctx context.Context, one *cleanup) {
 
 // remove checks once more and removes a folder under its lock. kept says why the folder stays.
 func (c *cleaner) remove(ctx context.Context, one *cleanup) (kept string, err error) {
-	known, err := c.sched.Watched(ctx, []lessor.JobID{one.job})
+	id := one.shown.JobID
+	known, err := c.cfg.Scheduler.Watched(ctx, []lessor.JobID{id})
 	if err != nil {
 		return "", err
 	}
-	if w, ok := known[one.job]; ok && (w.Fence > one.fence || w.Held != nil) {
+	if w, ok := known[id]; ok && (w.Fence > one.fence || w.Held != nil) {
 		return "a newer attempt exists", nil
 	}
-	f, err := c.workspace.Folder(one.job)
+	return c.removeFree(id, func(f *sentinel.Folder) string {
+		record, err := f.Sentinel()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "the sentinel is gone"
+		case err != nil:
+			return "the sentinel is not obeyed" // an invalid sentinel does not say that the command is dead
+		case pulseOf(&record) != one.pulse:
+			return "it pulses again"
+		}
+		return ""
+	})
+}
+
+// removeFree removes a folder under its lock. kept says why the folder stays: an attempt holds it, or check objects.
+func (c *cleaner) removeFree(id lessor.JobID, check func(*sentinel.Folder) string) (kept string, err error) {
+	f, err := c.cfg.Workspace.Folder(id)
 	if err != nil {
 		return "the folder is gone, or another's", nil
 	}
@@ -189,16 +192,10 @@ func (c *cleaner) remove(ctx context.Context, one *cleanup) (kept string, err er
 		return "an attempt holds the folder", nil
 	}
 	defer func() { _ = lock.Close() }() // it is removed
-	record, err := f.Sentinel()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "the sentinel is gone", nil
-	case err != nil:
-		return "the sentinel is not obeyed", nil // an invalid sentinel does not say that the command is dead
-	case pulseOf(&record) != one.pulse:
-		return "it pulses again", nil
+	if kept = check(f); kept != "" {
+		return kept, nil
 	}
-	return "", c.workspace.Remove(one.job)
+	return "", c.cfg.Workspace.Remove(id)
 }
 
 // list returns the cleanups, newest first.
@@ -212,46 +209,32 @@ func (c *cleaner) list() []lessor.Cleanup {
 	return all
 }
 
-// mostKeepEvery is how late, at most, the folder of an old job is removed.
-const mostKeepEvery = time.Hour
+// maxKeepInterval bounds how late the folder of an old job is removed.
+const maxKeepInterval = time.Hour
 
-// keepEvery is the time between two searches for folders of jobs that have ended.
-func (c *cleaner) keepEvery() time.Duration {
-	return min(max(c.cfg.Keep/10, time.Millisecond), mostKeepEvery)
+// keepInterval is the time between two searches for folders of jobs that have ended.
+func (c *cleaner) keepInterval() time.Duration {
+	return min(max(c.cfg.Keep/10, time.Millisecond), maxKeepInterval)
 }
 
 // removeOld removes the folders of jobs that ended longer than cfg.Keep ago.
 func (c *cleaner) removeOld(ctx context.Context) error {
-	jobs, err := c.workspace.Jobs()
+	jobs, err := c.cfg.Workspace.Jobs()
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for page := range slices.Chunk(jobs, pageSize) {
-		known, err := c.sched.Watched(ctx, page)
+		known, err := c.cfg.Scheduler.Watched(ctx, page)
 		if err != nil {
 			return err
 		}
 		for id, w := range known {
 			if w.Final && w.Now.Sub(w.EndedAt) >= c.cfg.Keep {
-				errs = append(errs, c.removeFree(id))
+				_, err := c.removeFree(id, func(*sentinel.Folder) string { return "" })
+				errs = append(errs, err)
 			}
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// removeFree removes a folder unless a command holds its lock.
-func (c *cleaner) removeFree(id lessor.JobID) error {
-	f, err := c.workspace.Folder(id)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // it is removed
-	lock, err := f.Lock()
-	if err != nil || lock == nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }() // it is removed
-	return c.workspace.Remove(id)
 }

@@ -36,12 +36,12 @@ func (m *Monitor) Health(ctx context.Context, id lessor.JobID) (lessor.JobHealth
 	m.mu.Lock()
 	if s := m.subjects[id.String()]; s != nil {
 		e := m.entry(s, m.now())
-		h.SentinelFileExists, h.LastHeartbeat = e.file, e.beat
+		h.SentinelFileExists, h.LastHeartbeat = e.file, e.LastHeartbeat
 		if e.verdict != "" {
 			h.HeartbeatStatus, h.AgeSeconds = lessor.HeartbeatStatus(e.verdict), new(seconds(e.age))
 		}
-		if e.sentinel.SessionID != nil {
-			session = *e.sentinel.SessionID
+		if e.SessionID != nil {
+			session = *e.SessionID
 		}
 	}
 	m.mu.Unlock()
@@ -153,14 +153,14 @@ func (m *Monitor) copySession(id lessor.JobID, next *rules.Spec) (int, error) {
 	return n, err
 }
 
-// mostFailed bounds the failed jobs that are shown; the newest are.
-const mostFailed = 1000
+// maxFailed bounds the failed jobs that are shown; the newest are.
+const maxFailed = 1000
 
 // Failed lists the jobs of the store that failed for good because their command was found dead, and those that this
 // node found dead since its start, newest first.
 func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 	rows := map[lessor.JobID]lessor.FailedJob{}
-	jobs, _, err := m.sched.Jobs(ctx, monitor, lessor.JobFilter{State: lessor.Failed, Limit: mostFailed})
+	jobs, _, err := m.sched.Jobs(ctx, monitor, lessor.JobFilter{State: lessor.Failed, Limit: maxFailed})
 	if err != nil {
 		return lessor.FailedJobs{}, err
 	}
@@ -195,7 +195,7 @@ func (m *Monitor) Failed(ctx context.Context) (lessor.FailedJobs, error) {
 		}
 		for _, row := range page {
 			h := histories[row.JobID]
-			if len(list.FailedJobs) < mostFailed && (found[row.JobID] || h != nil && h.FoundDead()) {
+			if len(list.FailedJobs) < maxFailed && (found[row.JobID] || h != nil && h.FoundDead()) {
 				row.Resumable = h != nil && rules.CheckResume(h) == nil
 				list.FailedJobs = append(list.FailedJobs, row)
 			}

@@ -66,9 +66,9 @@ type Monitor struct {
 	asks      chan ask
 	ended     chan struct{} // closed when Run returns
 
-	scanAt   time.Time // when the next scan is due
-	leasesAt time.Time // when the next check of the leases is due; zero = only with a scan
-	rounds   int       // how many checks there were
+	scanAt   time.Time // of the next scan
+	leasesAt time.Time // of the next check of the leases; zero = only with a scan
+	rounds   int       // the number of checks
 	failed   bool      // the last check failed
 
 	mu       sync.Mutex // guards what follows: Run writes under it, others read under it
@@ -88,18 +88,18 @@ func New(cfg Config) *Monitor {
 	}
 	return &Monitor{
 		cfg: cfg, sched: cfg.Scheduler, workspace: cfg.Workspace, log: cfg.Log, sentinels: cfg.Workspace.Sentinels(),
-		cleaner: newCleaner(cfg), asks: make(chan ask), ended: make(chan struct{}), subjects: map[string]*subject{},
+		cleaner: &cleaner{cfg: cfg, wake: make(chan struct{}, 1)}, asks: make(chan ask), ended: make(chan struct{}), subjects: map[string]*subject{},
 	}
 }
 
-// ask is a call to be made between two checks.
+// ask is a call that Run makes between two checks.
 type ask struct {
 	do   func(context.Context) error
 	done chan<- error
 }
 
-// againAfter is how long the monitor waits after a check that failed: the store may be back soon.
-const againAfter = time.Second
+// retryAfter is the pause after a check that failed: the store may be back soon.
+const retryAfter = time.Second
 
 // Run watches until ctx is done, while the scheduler runs. It may be called once.
 func (m *Monitor) Run(ctx context.Context) {
@@ -134,7 +134,7 @@ func (m *Monitor) Run(ctx context.Context) {
 // next returns when the next check is due.
 func (m *Monitor) next(now time.Time) time.Time {
 	if m.failed {
-		return now.Add(againAfter)
+		return now.Add(retryAfter)
 	}
 	next := m.scanAt
 	if !m.leasesAt.IsZero() {
@@ -168,14 +168,14 @@ func (m *Monitor) step(ctx context.Context) error {
 	switch {
 	case len(due) == 0:
 		return nil
-	case len(due) > mostDue:
+	case len(due) > maxDue:
 		return m.scan(ctx)
 	}
 	return m.checkFolders(ctx, due)
 }
 
-// mostDue is how many folders are checked one by one. For more a scan is cheaper: it reads only what changed.
-const mostDue = 500
+// maxDue bounds the folders that are checked one by one. A scan of more is cheaper, because it reads only what changed.
+const maxDue = 500
 
 // inRun calls do in the goroutine of Run, which alone may change subjects. The call goes on if ctx ends first.
 func (m *Monitor) inRun(ctx context.Context, do func(context.Context) error) error {
@@ -199,8 +199,8 @@ var errStopped = &lessor.Error{
 	Code: lessor.CodeUnavailable, Detail: "the monitor of the workspace has stopped", RetryAfter: time.Second,
 }
 
-// moment is one reading of two clocks: the monotonic one, which measures silence, and the wall clock, which may step.
-// The wall clock is only compared with the times in files, and shown.
+// moment is one reading of two clocks. The monotonic clock measures silence. The wall clock may step: it is only shown
+// and compared with the times in files.
 type moment struct {
 	time.Time
 	wall lessor.Instant

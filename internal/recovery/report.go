@@ -12,39 +12,35 @@ import (
 	"lessor/internal/rules"
 )
 
-// soon is how old the last scan may be when a caller asks: many readers must not cause many scans.
-const soon = time.Second
+// maxScanAge is the age at which a scan is too old for a report. Many readers must not cause many scans.
+const maxScanAge = time.Second
 
 // Snapshot is what a monitor knew at one moment. Reports made from one snapshot agree.
 type Snapshot struct {
 	node    string
-	entries []entry // by folder
+	entries []entry // in the order of their folders
 	results results
 	last    lessor.LastScan
 }
 
 // entry is one subject as it was judged.
 type entry struct {
-	folder    string
-	path      string
-	job       lessor.JobID
-	sentinel  lessor.SentinelShown // its fields, if there is a file
-	file      bool
-	verdict   rules.Verdict // "" = none
-	age       time.Duration
-	beat      lessor.Instant
-	engine    *string
-	fence     int64
-	live      bool         // it speaks for a live lease
-	back      bool         // that lease was reattached
-	state     lessor.State // of the job; "" = the store does not know it
-	watchedTo lessor.Instant
+	lessor.SentinelShown // its fields, if there is a file
+	job                  lessor.JobID
+	file                 bool
+	verdict              rules.Verdict // "" = none
+	age                  time.Duration
+	fence                int64
+	live                 bool         // it speaks for a live lease
+	back                 bool         // that lease was reattached
+	state                lessor.State // of the job; "" = the store does not know it
+	watchedTo            lessor.Instant
 }
 
 // Snapshot scans the workspace, unless that was just done, and judges what is there now.
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	m.mu.Lock()
-	stale := m.lastAt.IsZero() || time.Since(m.lastAt) > max(soon, 10*time.Duration(m.last.DurationMS)*time.Millisecond)
+	stale := m.lastAt.IsZero() || time.Since(m.lastAt) > max(maxScanAge, 10*time.Duration(m.last.DurationMS)*time.Millisecond)
 	m.mu.Unlock()
 	if stale {
 		if err := m.Scan(ctx); err != nil {
@@ -67,36 +63,30 @@ func (m *Monitor) Known() Snapshot {
 	for _, s := range m.subjects {
 		snap.entries = append(snap.entries, m.entry(s, now))
 	}
-	slices.SortFunc(snap.entries, func(a, b entry) int { return strings.Compare(a.folder, b.folder) })
+	slices.SortFunc(snap.entries, func(a, b entry) int { return strings.Compare(a.JobID, b.JobID) })
 	return snap
 }
 
 func (m *Monitor) entry(s *subject, now moment) entry {
-	h := m.held(s)
 	e := entry{
-		folder: s.folder, path: pathOf(m.workspace, s.folder), job: s.job, file: s.record != nil || s.err != nil,
-		fence: s.fence(), live: h != nil, verdict: m.verdict(s, now), age: s.age(now),
-		state: s.stored.State,
+		job: s.job, file: s.record != nil || s.err != nil, verdict: m.verdict(s, now), age: s.age(now), fence: s.fence(),
+		state: s.stored.State, SentinelShown: lessor.SentinelShown{
+			JobID: s.folder, WorkspacePath: pathOf(m.workspace, s.folder), Known: s.stored.known, Valid: s.record != nil,
+		},
 	}
-	if h != nil {
-		e.fence, e.back = h.Turn.Fence, h.Reattached > 0
+	if h := m.held(s); h != nil {
+		e.live, e.fence, e.back = true, h.Turn.Fence, h.Reattached > 0
 	}
 	if s.watch != nil {
 		e.watchedTo = s.watch.until
 	}
-	e.sentinel = lessor.SentinelShown{
-		JobID: s.folder, WorkspacePath: e.path, Known: s.stored.known,
-		Valid: s.record != nil,
-	}
 	if s.err != nil {
-		e.sentinel.Error = new(s.err.Error())
+		e.Error = new(s.err.Error())
 	}
 	if r := s.record; r != nil {
-		e.beat, e.engine = r.LastHeartbeat, given(r.AgentEngine)
-		e.sentinel.LastHeartbeat, e.sentinel.StartedAt = r.LastHeartbeat, r.StartedAt
-		e.sentinel.AgeSeconds, e.sentinel.Status = new(seconds(e.age)), new(lessor.HeartbeatStatus(e.verdict))
-		e.sentinel.SessionID, e.sentinel.AgentEngine = given(r.SessionID), e.engine
-		e.sentinel.Hung = m.isHung(s, now)
+		e.LastHeartbeat, e.StartedAt = r.LastHeartbeat, r.StartedAt
+		e.AgeSeconds, e.Status = new(seconds(e.age)), new(lessor.HeartbeatStatus(e.verdict))
+		e.SessionID, e.AgentEngine, e.Hung = given(r.SessionID), given(r.AgentEngine), m.isHung(s, now)
 	}
 	return e
 }
@@ -114,7 +104,7 @@ func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 func (s Snapshot) Heartbeats() lessor.JobHeartbeats {
 	r := lessor.JobHeartbeats{Jobs: []lessor.JobHeartbeat{}, Node: s.node}
 	for _, e := range s.entries {
-		if e.file && !e.sentinel.Valid {
+		if e.file && !e.Valid {
 			r.Summary.Invalid++
 		}
 		if e.verdict == "" {
@@ -130,8 +120,8 @@ func (s Snapshot) Heartbeats() lessor.JobHeartbeats {
 			r.Summary.Dead++
 		}
 		r.Jobs = append(r.Jobs, lessor.JobHeartbeat{
-			JobID: e.job, LastHeartbeat: e.beat, AgeSeconds: seconds(e.age), Status: lessor.HeartbeatStatus(e.verdict),
-			AgentEngine: e.engine,
+			JobID: e.job, LastHeartbeat: e.LastHeartbeat, AgeSeconds: seconds(e.age),
+			Status: lessor.HeartbeatStatus(e.verdict), AgentEngine: e.AgentEngine,
 		})
 	}
 	return r
@@ -143,8 +133,8 @@ func (s Snapshot) Stale() lessor.StaleJobs {
 	for _, e := range s.entries {
 		if e.verdict == rules.Stale {
 			r.StaleJobs = append(r.StaleJobs, lessor.StaleJob{
-				JobID: e.job, LastHeartbeat: e.beat, AgeMinutes: math.Floor(e.age.Minutes()*100) / 100,
-				WorkspacePath: e.path, RecommendedAction: "investigate",
+				JobID: e.job, LastHeartbeat: e.LastHeartbeat, AgeMinutes: math.Floor(e.age.Minutes()*100) / 100,
+				WorkspacePath: e.WorkspacePath, RecommendedAction: "investigate",
 			})
 		}
 	}
@@ -156,7 +146,7 @@ func (s Snapshot) Sentinels() lessor.Sentinels {
 	r := lessor.Sentinels{Sentinels: []lessor.SentinelShown{}, Node: s.node}
 	for _, e := range s.entries {
 		if e.file {
-			r.Sentinels = append(r.Sentinels, e.sentinel)
+			r.Sentinels = append(r.Sentinels, e.SentinelShown)
 		}
 	}
 	return r
@@ -180,7 +170,7 @@ func (s Snapshot) Status() lessor.RecoveryStatus {
 			continue
 		}
 		r.Jobs = append(r.Jobs, lessor.RecoveredJob{
-			JobID: e.job, Status: status, LastHeartbeat: e.beat, AgeSeconds: new(seconds(e.age)),
+			JobID: e.job, Status: status, LastHeartbeat: e.LastHeartbeat, AgeSeconds: new(seconds(e.age)),
 			WatchDeadline: e.watchedTo,
 		})
 		delete(became, e.job)

@@ -140,7 +140,7 @@ func dropSentinel(f *sentinel.Folder, fence int64) error {
 	return f.RemoveSentinel()
 }
 
-// noteEnd notes that the lease of s has ended, and how.
+// noteEnd records how the lease of s has ended.
 func (m *Monitor) noteEnd(s *subject, state lessor.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +173,7 @@ func (m *Monitor) endDead(ctx context.Context, dead []death) error {
 	})
 }
 
-// giveUp notes that a command was found dead.
+// giveUp records that a command was found dead.
 func (m *Monitor) giveUp(d death) {
 	m.log.Warn("job is dead", "job_id", d.subject.folder, "reason", string(d.reason))
 	m.mu.Lock()
@@ -247,7 +247,7 @@ func (m *Monitor) planChecks(checked []*subject, now moment) {
 // maxCalls bounds concurrent calls: the scheduler answers calls that wait together in one commit.
 const maxCalls = 64
 
-// each calls do for all, up to maxCalls at a time, and joins the errors.
+// each calls do for every item, up to maxCalls at a time, and joins the errors.
 func each[T any](all []T, do func(T) error) error {
 	var mu sync.Mutex
 	var errs []error

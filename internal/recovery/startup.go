@@ -14,11 +14,11 @@ type watch struct {
 	deadline time.Time
 	until    lessor.Instant    // the deadline by the wall clock
 	beatAt   lessor.Instant    // the last heartbeat of the lease when the watch began
-	reason   rules.DeathReason // of the death if there is no sign of life
+	reason   rules.DeathReason // if there is no sign of life
 }
 
-// recover decides about the commands that were found at the start. Each is watched until it shows a sign of life or its
-// time is over; meanwhile its lease is held, on every node.
+// recover decides about the commands that were found at the start. It watches each until the command shows a sign of
+// life or the time is over. Meanwhile no node ends its lease.
 func (m *Monitor) recover(ctx context.Context, checked []*subject, first bool, now moment) error {
 	if first {
 		m.beginWatches(checked, now)
@@ -88,7 +88,7 @@ func (m *Monitor) beginWatches(checked []*subject, now moment) {
 	m.results.begin(now, n)
 }
 
-// reattach notes that commands showed a sign of life under their old leases.
+// reattach records that commands showed a sign of life under their old leases.
 func (m *Monitor) reattach(ctx context.Context, alive []*subject, now moment) error {
 	if len(alive) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (m *Monitor) watching() (n int) {
 // maxResults bounds the results that are kept: the oldest is dropped.
 const maxResults = 10_000
 
-// result is what became of one attempt.
+// result is the outcome of one attempt.
 type result struct {
 	job    lessor.JobID
 	fence  int64
@@ -151,7 +151,7 @@ type result struct {
 	beat   lessor.Instant // the last pulse
 }
 
-// results is what became of the commands that were found, since the start.
+// results are the outcomes of the commands that were found since the start.
 type results struct {
 	began      time.Time // by the monitor's clock; zero = before the first scan
 	startedAt  lessor.Instant

@@ -23,7 +23,7 @@ type subject struct {
 	alertOf lessor.TenantID  // its tenant
 	ended   ended
 	stopped int64 // the fence that was asked to stop
-	givenUp pulse // the pulse after which the command was given up
+	givenUp pulse // the last pulse of a command that was given up
 	reason  rules.DeathReason
 	cleaned pulse     // the pulse whose folder is being removed
 	next    time.Time // the next check; zero means only with the next scan
@@ -57,7 +57,7 @@ func pulseOf(r *sentinel.Sentinel) pulse {
 	return pulse{fence: r.Fence, beat: r.LastHeartbeat}
 }
 
-// note records a pulse that was seen at some moment from..to. Each bound of its age uses the end that is surely right.
+// note records a pulse that was seen at some moment between from and to. Each bound of its age uses the safe end.
 func (s *sighting) note(p pulse, from, to time.Time) {
 	if s.pulse != p {
 		s.other = s.last
@@ -151,7 +151,7 @@ func (m *Monitor) verdict(s *subject, now moment) rules.Verdict {
 func (m *Monitor) nextCheck(s *subject, now moment) time.Time {
 	wait := rules.VerdictChanges(m.evidence(s, now), m.thresholds())
 	if s.stored.Over {
-		wait = againAfter // the scheduler is about to end the lease
+		wait = retryAfter // the scheduler is about to end the lease
 	}
 	lapse := m.untilLapse(s, now)
 	if wait == 0 || lapse != 0 && lapse < wait {
@@ -163,11 +163,11 @@ func (m *Monitor) nextCheck(s *subject, now moment) time.Time {
 	return now.Add(wait)
 }
 
-// lastCheck is how near to the end of its lease a command is checked for the last time.
+// lastCheck is the time before the end of a lease at which its command is checked for the last time.
 const lastCheck = 100 * time.Millisecond
 
-// untilLapse returns when to look for an exit record while the lease lives: halfway to its end, and halfway again, so
-// that the record is found before the job goes to another worker. 0 means not at all.
+// untilLapse returns when to read the exit record while the lease lives: halfway to its end, and halfway again, so that
+// the record is found before the job goes to another worker. 0 means not at all.
 func (m *Monitor) untilLapse(s *subject, now moment) time.Duration {
 	h := m.held(s)
 	if h == nil {
