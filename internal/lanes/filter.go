@@ -17,12 +17,16 @@ type Filter struct {
 	SkipUnique bool
 	Tenant     *lessor.TenantID // nil = all
 
-	// matched are the shapes of Types, as of a number of shapes of one index. They are never changed in place, so that
-	// a copy of a Filter has its own.
-	matched [lessor.Priorities][]*shape
-	index   *Index
-	shapes  int
-	types   []string
+	matched *matched // of several types; nil = not looked up yet
+}
+
+// matched are the shapes of types in an index that has a number of shapes. It is never changed in place, so that a copy
+// of a Filter has its own.
+type matched struct {
+	shapes [lessor.Priorities][]*shape
+	types  []string
+	index  *Index
+	of     int
 }
 
 // limit is the most units a job may need.
@@ -36,19 +40,25 @@ func (f *Filter) limit() int {
 
 // match returns the shapes of a priority whose type was asked for.
 func (f *Filter) match(x *Index, p int) []*shape {
-	if len(f.Types) == 0 {
+	switch m := f.matched; {
+	case len(f.Types) == 0:
 		return x.anyType[p]
+	case len(f.Types) == 1:
+		return x.ofType(f.Types[0])[p]
+	case m == nil || m.index != x || m.of != len(x.shapes) || !slices.Equal(m.types, f.Types):
+		f.matched = x.matching(f.Types)
 	}
-	if f.index != x || f.shapes != len(x.shapes) || !slices.Equal(f.types, f.Types) {
-		f.index, f.shapes, f.types = x, len(x.shapes), slices.Clone(f.Types)
-		f.matched = [lessor.Priorities][]*shape{}
-		for _, typ := range slices.Compact(slices.Sorted(slices.Values(f.Types))) {
-			for p, shapes := range x.ofType(typ) {
-				f.matched[p] = append(f.matched[p], shapes...)
-			}
+	return f.matched.shapes[p]
+}
+
+func (x *Index) matching(types []string) *matched {
+	m := &matched{types: slices.Clone(types), index: x, of: len(x.shapes)}
+	for _, typ := range slices.Compact(slices.Sorted(slices.Values(types))) {
+		for p, shapes := range x.ofType(typ) {
+			m.shapes[p] = append(m.shapes[p], shapes...)
 		}
 	}
-	return f.matched[p]
+	return m
 }
 
 func (x *Index) ofType(typ string) [lessor.Priorities][]*shape {

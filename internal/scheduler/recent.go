@@ -2,11 +2,13 @@ package scheduler
 
 import (
 	"container/list"
+	"time"
 
 	"lessor"
 )
 
-// recent keeps what was seen under each name, in the order in which the names were last seen. The zero value is empty.
+// recent keeps what was seen under each name, in the order in which the names were last seen, to within moveEvery. The
+// zero value is empty.
 type recent[V any] struct {
 	byName map[string]*list.Element
 	order  list.List // of *seen[V], the latest first
@@ -14,9 +16,10 @@ type recent[V any] struct {
 
 // seen is what recent keeps. Its name is "" once it was dropped.
 type seen[V any] struct {
-	name string
-	at   lessor.Instant
-	is   V
+	name  string
+	at    lessor.Instant
+	moved lessor.Instant // when it was last put in front
+	is    V
 }
 
 func (r *recent[V]) len() int { return len(r.byName) }
@@ -29,6 +32,9 @@ func (r *recent[V]) find(name string) *seen[V] {
 	return nil
 }
 
+// moveEvery is how often a name is put in front that is seen all the time.
+const moveEvery = time.Second
+
 // see notes that name is seen again at an instant; nil if it is not kept.
 func (r *recent[V]) see(name string, at lessor.Instant) *seen[V] {
 	e := r.byName[name]
@@ -36,8 +42,9 @@ func (r *recent[V]) see(name string, at lessor.Instant) *seen[V] {
 		return nil
 	}
 	v := value[V](e)
-	if at > v.at {
-		v.at = at
+	v.at = max(v.at, at)
+	if at.Sub(v.moved) >= moveEvery {
+		v.moved = at
 		r.order.MoveToFront(e)
 	}
 	return v
@@ -48,7 +55,7 @@ func (r *recent[V]) add(name string, at lessor.Instant) *seen[V] {
 	if r.byName == nil {
 		r.byName = map[string]*list.Element{}
 	}
-	v := &seen[V]{name: name, at: at}
+	v := &seen[V]{name: name, at: at, moved: at}
 	r.byName[name] = r.order.PushFront(v)
 	return v
 }
@@ -95,7 +102,7 @@ func (r *recent[V]) each(fn func(*seen[V]) bool) {
 // setBack counts what was seen on a clock that was ahead as seen now.
 func (r *recent[V]) setBack(now lessor.Instant) {
 	r.each(func(v *seen[V]) bool {
-		v.at = min(v.at, now)
+		v.at, v.moved = min(v.at, now), min(v.moved, now)
 		return true
 	})
 }
