@@ -77,6 +77,7 @@ type Envelope struct {
 	// The rest of a Definition, so that one can be read, edited and sent back. ModuleID must be the definition's own;
 	// the server ignores the others.
 	ModuleID   *string `json:"moduleId,omitempty"`
+	Version    *string `json:"version,omitempty"`
 	NextTickAt *string `json:"nextTickAt,omitempty"`
 	CreatedAt  *string `json:"createdAt,omitempty"`
 	UpdatedAt  *string `json:"updatedAt,omitempty"`
@@ -125,6 +126,7 @@ type Definition struct {
 	Circuit              CircuitBounds     `json:"circuit"`
 	Backoff              DefinitionBackoff `json:"backoff"`
 	ModuleID             *string           `json:"moduleId"`
+	Version              *string           `json:"version"` // of the manifest that stored it last
 	Paused               bool              `json:"paused"`
 	NextTickAt           Instant           `json:"nextTickAt"`
 	CreatedAt            Instant           `json:"createdAt"`

@@ -125,6 +125,7 @@ func writeDefinition(t *table.Table, d lessor.Definition, now time.Time) {
 	t.Row("definition", d.JobID)
 	t.Row("tenant", tenantName(d.TenantID))
 	t.Row("module", text(d.ModuleID))
+	t.Row("version", text(d.Version))
 	t.Row("schedule", scheduleText(d))
 	if d.NextTickAt.IsZero() {
 		t.Row("next tick", "none: "+whyNoTicks(d))

@@ -82,6 +82,7 @@ func (v *visit) enter(scope token.Scope) (err error) {
 		}
 	}
 	v.caller, err = v.may(scope)
+	v.caller.TraceID = v.visitor.TraceID
 	return err
 }
 

@@ -159,7 +159,7 @@ func badValues() []bad {
 		{"units negative", "POST", "/jobs", `{"type":"x","requested_units":-1}`, 422, badVal},
 		{"units never fit", "POST", "/jobs", `{"type":"x","requested_units":96}`, 422, badVal},
 		{"units fraction", "POST", "/jobs", `{"type":"x","requested_units":1.5}`, 422, badVal},
-		{"units exponent", "POST", "/jobs", `{"type":"x","requested_units":1e1}`, 422, badVal},
+		{"units exponent", "POST", "/jobs", `{"type":"x","requested_units":1e3}`, 422, badVal},
 		{"units huge", "POST", "/jobs", `{"type":"x","requested_units":9223372036854775807}`, 422, badVal},
 		{"units beyond 64 bits", "POST", "/jobs", `{"type":"x","requested_units":99999999999999999999}`, 422, badVal},
 		{
@@ -228,6 +228,9 @@ func badValues() []bad {
 		{"busy 11", "PUT", "/capacity", `{"busy":11}`, 422, badVal},
 		{"busy negative", "PUT", "/capacity", `{"busy":-1}`, 422, badVal},
 		{"total below reserve", "PUT", "/capacity", `{"total_units":5}`, 422, badVal},
+		{"empty query value", "GET", "/jobs?state=", "", 422, badVal},
+		{"query without value", "GET", "/jobs?limit", "", 422, badVal},
+		{"empty cursor", "GET", "/leases?cursor=", "", 422, badVal},
 		{"limit zero", "GET", "/jobs?limit=0", "", 422, badVal},
 		{"limit 1001", "GET", "/jobs?limit=1001", "", 422, badVal},
 		{"limit word", "GET", "/jobs?limit=all", "", 422, badVal},

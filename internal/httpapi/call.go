@@ -67,7 +67,7 @@ func (c *call) run() error {
 	}
 	c.beginSpan()
 	c.caller = caller
-	c.caller.TraceID = c.trace.given
+	c.caller.TraceID, c.caller.Traced = c.trace.id, c.trace.given != ""
 	c.caller.Agent = shorten(strings.ToValidUTF8(c.r.UserAgent(), ""), maxAgent)
 	if wanted := c.r.Header.Values("If-Match"); c.route.versioned && wanted != nil {
 		c.caller.IfMatch = cmp.Or(strings.Join(wanted, ","), `""`) // an empty one matches nothing

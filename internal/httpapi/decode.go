@@ -2,12 +2,12 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -17,19 +17,22 @@ import (
 )
 
 // decoding refuses unknown and repeated fields, and names are case-sensitive, so that a misspelt request does not pass
-// for another. The parser accepts invalid escapes because payloads keep them; readText refuses them.
+// for another. The parser accepts invalid escapes because payloads keep them; readText refuses
+// them. An error need not say what is wrong: refusalOf looks again.
 var decoding = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	jsontext.AllowInvalidUTF8(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(readText),
+		json.UnmarshalFromFunc(readWhole),
 		json.UnmarshalFromFunc(readRaw),
 		json.UnmarshalFromFunc(readChange[int64]),
 		json.UnmarshalFromFunc(readChange[bool]),
 	)),
 )
 
-// decode reads a body into v, a pointer to a struct, or refuses it and names the field. null counts as absent.
+// decode reads a body into v, a pointer to a struct, or refuses it and names every field that is wrong. null counts as
+// absent.
 func decode(b []byte, v any) error {
 	switch {
 	case !utf8.Valid(b):
@@ -37,43 +40,85 @@ func decode(b []byte, v any) error {
 	case depth(b) > maxDepth:
 		return badBody(fmt.Sprintf("is nested deeper than %d levels", maxDepth))
 	}
-	if t := bytes.TrimSpace(b); len(t) > 0 && !bytes.Equal(t, []byte("null")) {
-		if err := json.Unmarshal(b, v, decoding); err != nil {
-			return refusalOf(err)
-		}
+	if body := bytes.TrimSpace(b); len(body) == 0 || string(body) == "null" {
+		b = []byte("{}")
 	}
-	return missing(v)
+	if err := json.Unmarshal(b, v, decoding); err != nil {
+		return refusalOf(b, v, err)
+	}
+	if !complete(reflect.ValueOf(v).Elem()) {
+		return refusalOf(b, v, nil)
+	}
+	return nil
 }
 
-// valueError is a value of the right type that is not allowed.
-type valueError string
-
-func (e valueError) Error() string { return string(e) }
-
-var errNull = errors.New("null in a list")
+var errFault = errors.New("refused")
 
 // readText reads a string of valid characters without NUL, which not every store can keep.
 func readText(d *jsontext.Decoder, s *string) error {
-	switch kind := d.PeekKind(); {
-	case kind == jsontext.KindNull:
-		return errNull // an entry of a list cannot be absent
-	case kind != jsontext.KindString:
-		return errors.ErrUnsupported // the standard decoder then says what is wrong
+	if d.PeekKind() != jsontext.KindString {
+		return errFault
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
 		return err
 	}
-	b, err := jsontext.AppendUnquote(nil, raw)
-	if err != nil {
-		return valueError("must be text without broken escapes")
+	text, fault := textOf(raw)
+	if *s = text; fault != "" {
+		return errFault
 	}
-	if bytes.IndexByte(b, 0) >= 0 {
-		return valueError("must not contain NUL characters")
-	}
-	*s = string(b)
 	return nil
 }
+
+// textOf returns a JSON string's text, or what is wrong with it.
+func textOf(raw jsontext.Value) (text, fault string) {
+	b, err := jsontext.AppendUnquote(nil, raw)
+	switch {
+	case err != nil:
+		return "", "must be text without broken escapes"
+	case bytes.IndexByte(b, 0) >= 0:
+		return "", "must not contain NUL characters"
+	}
+	return string(b), ""
+}
+
+// readWhole reads a whole number, however it is written: 300, 300.0 or 3e2.
+func readWhole(d *jsontext.Decoder, n *int64) error {
+	if d.PeekKind() != jsontext.KindNumber {
+		return errFault
+	}
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	whole, fault := wholeOf(raw)
+	if *n = whole; fault != "" {
+		return errFault
+	}
+	return nil
+}
+
+// maxExact bounds whole numbers with a fraction or an exponent: floats up to it are exact.
+const maxExact = 1 << 53
+
+// wholeOf returns a JSON number as a whole number, or what is wrong with it.
+func wholeOf(raw jsontext.Value) (n int64, fault string) {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err == nil {
+		return n, ""
+	}
+	f, floatErr := strconv.ParseFloat(string(raw), 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) || floatErr != nil || math.Abs(f) > maxExact:
+		return 0, "is out of range"
+	case f != math.Trunc(f):
+		return 0, "must be a whole number, not " + shorten(string(raw), maxShown)
+	}
+	return int64(f), ""
+}
+
+// maxShown bounds the part of a wrong number that an answer repeats.
+const maxShown = 40
 
 // readRaw keeps a payload, result or checkpoint as it was sent; null counts as none.
 func readRaw(d *jsontext.Decoder, v *stdjson.RawMessage) error {
@@ -96,61 +141,21 @@ func readChange[T any](d *jsontext.Decoder, v *lessor.Change[T]) error {
 	return json.UnmarshalDecode(d, &v.To)
 }
 
-// refusalOf turns a parser's error into a refusal.
-func refusalOf(err error) error {
-	var semantic *json.SemanticError
-	var syntactic *jsontext.SyntacticError
-	var value valueError
+// refusalOf says what is wrong with a body that does not decode into v; err is the decoder's first error, if any.
+func refusalOf(b []byte, v any, err error) error {
+	in := inspector{d: jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true))}
+	if walk := in.value(reflect.TypeOf(v).Elem(), ""); walk != nil && !errors.Is(walk, errEnough) {
+		err = walk
+	}
+	syntactic, ok := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
-	case errors.As(err, &semantic) && errors.As(semantic.Err, &value):
-		return badValue(fieldOf(semantic.JSONPointer), string(value))
-	case semantic != nil && errors.Is(semantic.Err, json.ErrUnknownName):
-		return badField(fieldOf(semantic.JSONPointer), "is not a field of this request")
-	case semantic != nil && errors.Is(semantic.Err, strconv.ErrRange):
-		return badValue(fieldOf(semantic.JSONPointer), "is out of range")
-	case semantic != nil && errors.Is(semantic.Err, strconv.ErrSyntax):
-		return badValue(fieldOf(semantic.JSONPointer), "must be a whole number, without fraction or exponent")
-	case semantic != nil && errors.Is(semantic.Err, errNull):
-		return badField(fieldOf(semantic.JSONPointer), "must not be null")
-	case semantic != nil:
-		return badField(fieldOf(semantic.JSONPointer),
-			"must not be "+cmp.Or(kindNames[semantic.JSONKind], "of this type"))
-	case errors.As(err, &syntactic) && errors.Is(syntactic.Err, jsontext.ErrDuplicateName):
-		return badField(fieldOf(syntactic.JSONPointer), "is there twice")
-	case syntactic != nil:
+	case ok && !errors.Is(syntactic.Err, jsontext.ErrDuplicateName):
 		return badBody(fmt.Sprintf("is not JSON: %v, at byte %d", syntactic.Err, syntactic.ByteOffset))
+	case len(in.faults) > 0:
+		return in.refusal()
 	}
 	return fmt.Errorf("decode body: %w", err)
-}
-
-// kindNames are the usual names of the JSON types.
-var kindNames = map[jsontext.Kind]string{
-	jsontext.KindNull: "null", jsontext.KindTrue: "a boolean", jsontext.KindFalse: "a boolean",
-	jsontext.KindString: "a string",
-	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
-}
-
-// maxFieldName bounds the part of an unknown field name that an answer repeats.
-const maxFieldName = 200
-
-// fieldOf turns a JSON pointer into the usual form: /jobs/3/priority becomes jobs[3].priority.
-func fieldOf(p jsontext.Pointer) string {
-	var b strings.Builder
-	for name := range p.Tokens() {
-		_, err := strconv.ParseUint(name, 10, 32)
-		switch {
-		case err == nil && b.Len() > 0:
-			b.WriteString("[" + name + "]")
-		case b.Len() > 0:
-			b.WriteString("." + name)
-		default:
-			b.WriteString(name)
-		}
-	}
-	if b.Len() == 0 {
-		return "body"
-	}
-	return shorten(strings.ToValidUTF8(b.String(), "�"), maxFieldName)
 }
 
 // depth returns how deep a JSON document is nested.
@@ -171,16 +176,4 @@ func depth(b []byte) (deepest int) {
 		}
 	}
 	return deepest
-}
-
-// mostMissing bounds how many missing fields one answer names.
-const mostMissing = 20
-
-// missing refuses a request that lacks required fields.
-func missing(v any) error {
-	fields := absent(nil, v)
-	if len(fields) == 0 {
-		return nil
-	}
-	return &lessor.Error{Code: lessor.CodeInvalidRequest, Detail: "a required field is missing", Fields: fields}
 }

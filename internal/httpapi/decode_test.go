@@ -4,10 +4,12 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"lessor"
 )
@@ -47,7 +49,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{"control character", "{\"type\":\"a\nb\"}", bad, "body"},
 		{"NaN", `{"type":"a","max_attempts":NaN}`, bad, "body"},
 		{"unknown", `{"type":"a","nope":1}`, bad, "nope"},
-		{"other case", `{"Type":"a"}`, bad, "Type"},
+		{"other case", `{"type":"a","Type":"a"}`, bad, "Type"},
 		{"unknown inside", `{"type":"a","backoff":{"first":1}}`, bad, "backoff.first"},
 		{"twice", `{"type":"a","type":"b"}`, bad, "type"},
 		{"twice by escape", `{"type":"a","typ\u0065":"b"}`, bad, "type"},
@@ -60,7 +62,11 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{"number in list", `{"type":"a","tags":["x",2]}`, bad, "tags[1]"},
 		{"null in list", `{"type":"a","tags":["x",null]}`, bad, "tags[1]"},
 		{"fraction", `{"type":"a","max_attempts":1.5}`, wrong, "max_attempts"},
-		{"exponent", `{"type":"a","max_attempts":1e0}`, wrong, "max_attempts"},
+		{"whole with fraction", `{"type":"a","max_attempts":300.0}`, "", ""},
+		{"whole with exponent", `{"type":"a","max_attempts":3e2}`, "", ""},
+		{"largest with fraction", `{"type":"a","max_attempts":9007199254740992.0}`, "", ""},
+		{"too large with fraction", `{"type":"a","max_attempts":9007199254740994.0}`, wrong, "max_attempts"},
+		{"exponent beyond 64 bits", `{"type":"a","max_attempts":1e400}`, wrong, "max_attempts"},
 		{"beyond 64 bits", `{"type":"a","max_attempts":9223372036854775808}`, wrong, "max_attempts"},
 		{"largest", `{"type":"a","max_attempts":9223372036854775807}`, "", ""},
 		{"NUL", `{"type":"a\u0000"}`, wrong, "type"},
@@ -71,7 +77,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{"deep", `{"type":"a","payload":` + deep[1:len(deep)-1] + `}`, "", ""},
 		{"too deep", `{"type":"a","payload":` + deep + `}`, bad, "body"},
 		{"brackets in text", `{"type":"` + strings.Repeat(`[\"{`, 2*maxDepth) + `"}`, "", ""},
-		{"long name", `{"` + strings.Repeat("n", 5000) + `":1}`, bad, strings.Repeat("n", maxFieldName) + "…"},
+		{"long name", `{"type":"a","` + strings.Repeat("n", 5000) + `":1}`, bad, strings.Repeat("n", maxFieldName) + "…"},
 	} {
 		var v lessor.Submission
 		err := decode([]byte(tt.body), &v)
@@ -91,7 +97,7 @@ func TestDecodeNamesTheField(t *testing.T) {
 func TestDecodeNamesFieldsInsideLists(t *testing.T) {
 	for _, tt := range []struct{ body, field string }{
 		{`{"jobs":[{"type":"a"},{"priority":"low"}]}`, "jobs[1].type"},
-		{`{"jobs":[{"type":"a"},null]}`, "jobs[1].type"},
+		{`{"jobs":[{"type":"a"},null]}`, "jobs[1]"},
 		{`{"jobs":[{"type":"a"},{"type":"b"},{"type":"c"},{"type":"d","priority":7}]}`, "jobs[3].priority"},
 		{`{"jobs":[{"type":"a","nope":7}]}`, "jobs[0].nope"},
 		{`{"jobs":[{"type":"a","backoff":{"first_ms":"x"}}]}`, "jobs[0].backoff.first_ms"},
@@ -104,11 +110,66 @@ func TestDecodeNamesFieldsInsideLists(t *testing.T) {
 			t.Errorf("%s: %v, want it to name %s", tt.body, err, tt.field)
 		}
 	}
-	var many jobBatch
-	err := decode([]byte(`{"jobs":[`+strings.Repeat("{},", 99)+`{}]}`), &many)
-	var e *lessor.Error
-	if !errors.As(err, &e) || len(e.Fields) != mostMissing {
-		t.Errorf("100 missing fields are answered with %v, want %d of them", err, mostMissing)
+}
+
+func TestDecodeNamesEveryFieldAndTheTypeItWants(t *testing.T) {
+	const body = `{"jobs":[{"type":7,"tags":["x",{}],"nope":1,"nope":2},{"type":"a","unique":"yes","max_attempts":"5"},
+		"text",{"priority":"low","backoff":[],"requested_units":1.5},{"type":"a\u0000","type":"b"},
+		{"type":"a","payload":{"x":[{"y":1,"y":2}]},"max_attempts":300.0}],"job":[]}`
+	want := []lessor.FieldError{
+		{Field: "jobs[0].type", Message: "must be a string, not a number"},
+		{Field: "jobs[0].tags[1]", Message: "must be a string, not an object"},
+		{Field: "jobs[0].nope", Message: "is not a field of this request"},
+		{Field: "jobs[0].nope", Message: "is not a field of this request"},
+		{Field: "jobs[1].unique", Message: "must be a boolean, not a string"},
+		{Field: "jobs[1].max_attempts", Message: "must be a whole number, not a string"},
+		{Field: "jobs[2]", Message: "must be an object, not a string"},
+		{Field: "jobs[3].backoff", Message: "must be an object, not an array"},
+		{Field: "jobs[3].requested_units", Message: "must be a whole number, not 1.5"},
+		{Field: "jobs[3].type", Message: "is required"},
+		{Field: "jobs[4].type", Message: "must not contain NUL characters"},
+		{Field: "jobs[4].type", Message: "is there twice"},
+		{Field: "jobs[5].payload.x[0].y", Message: "is there twice"},
+		{Field: "job", Message: "is not a field of this request"},
+	}
+	e, _ := errors.AsType[*lessor.Error](decode([]byte(body), new(jobBatch)))
+	if e == nil || e.Code != lessor.CodeInvalidRequest {
+		t.Fatalf("got %v, want invalid_request", e)
+	}
+	if diff := cmp.Diff(want, e.Fields); diff != "" {
+		t.Errorf("the fields named (-want +got):\n%s", diff)
+	}
+	many := `{"jobs":[` + strings.Repeat("{},", 999) + `{}]}`
+	if e, _ := errors.AsType[*lessor.Error](decode([]byte(many), new(jobBatch))); e == nil || len(e.Fields) != 100 {
+		t.Errorf("1000 missing fields are answered with %v, want 100 of them", e)
+	}
+}
+
+// The inspector knows every type of every body.
+func TestBodiesAreOfTypesThatCanBeInspected(t *testing.T) {
+	var check func(typ reflect.Type, at string)
+	check = func(typ reflect.Type, at string) {
+		switch typ = plainType(typ); {
+		case typ == reflect.TypeFor[stdjson.RawMessage]():
+		case typ.Kind() == reflect.Slice:
+			check(typ.Elem(), at+"[]")
+		case typ.Kind() == reflect.Struct:
+			for _, f := range fieldsOf(typ) {
+				if f.embedded {
+					t.Errorf("%s: fields of embedded structs are not inspected", at)
+				}
+				check(f.typ, at+"."+f.name)
+			}
+		default:
+			if name, _ := wanted(typ); name == "an object" {
+				t.Errorf("%s is a %v, which is not inspected", at, typ)
+			}
+		}
+	}
+	for _, r := range routes(defaultPayloadLimit) {
+		if r.handle.in != nil {
+			check(r.handle.in, r.method+" "+r.path)
+		}
 	}
 }
 

@@ -1,12 +1,9 @@
 package httpapi
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"sync"
-
-	"lessor"
 )
 
 // field is a field of a wire type by its json tag. Fields of requests are pointers, slices or raw JSON, nil when
@@ -53,29 +50,27 @@ func isOptional(t reflect.Type) bool {
 	return true
 }
 
-// absent returns the required fields that a request lacks, lists included.
-func absent(found []lessor.FieldError, request any) []lessor.FieldError {
-	return absentIn(found, reflect.ValueOf(request).Elem(), "")
-}
-
-func absentIn(found []lessor.FieldError, v reflect.Value, prefix string) []lessor.FieldError {
+// complete reports whether a request has its required fields, lists included. A nil entry of a list has none.
+func complete(v reflect.Value) bool {
 	for _, f := range fieldsOf(v.Type()) {
 		value := v.Field(f.index)
 		kind := value.Kind()
 		switch {
-		case len(found) >= mostMissing:
-			return found
 		case (kind == reflect.Pointer || kind == reflect.Slice) && value.IsNil():
 			if f.required {
-				found = append(found, lessor.FieldError{Field: prefix + f.name, Message: "is required"})
+				return false
 			}
 		case kind == reflect.Pointer && f.typ.Elem().Kind() == reflect.Struct:
-			found = absentIn(found, value.Elem(), prefix+f.name+".")
+			if !complete(value.Elem()) {
+				return false
+			}
 		case kind == reflect.Slice && f.typ.Elem().Kind() == reflect.Struct:
 			for i := range value.Len() {
-				found = absentIn(found, value.Index(i), fmt.Sprintf("%s%s[%d].", prefix, f.name, i))
+				if !complete(value.Index(i)) {
+					return false
+				}
 			}
 		}
 	}
-	return found
+	return true
 }

@@ -52,12 +52,12 @@ func TestTokensAndWorkersArePaged(t *testing.T) {
 		whole := decoded(t, s.call("GET", path, "", with(s.admin)))[wire[0]].([]any)
 		n, cursor := 0, ""
 		for {
-			list := decoded(t, s.call("GET", path+"?limit=1&cursor="+cursor, "", with(s.admin)))
+			list := decoded(t, s.call("GET", path+"?limit=1"+cursor, "", with(s.admin)))
 			n += len(list[wire[0]].([]any))
 			if list[wire[1]] == nil {
 				break
 			}
-			cursor = list[wire[1]].(string)
+			cursor = "&cursor=" + list[wire[1]].(string)
 		}
 		if n != len(whole) || n < 3 {
 			t.Errorf("%s: %d in pages, %d at once", path, n, len(whole))

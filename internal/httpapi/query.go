@@ -18,7 +18,8 @@ const (
 	maxQuery     = 1000 // characters of one query value
 )
 
-// readQuery reads the query, or refuses a parameter that the route does not have. An empty one counts as absent.
+// readQuery reads the query, or refuses a parameter that the route does not have. An empty one is a mistake:
+// it would read as "all".
 func (c *call) readQuery() error {
 	if c.r.URL.RawQuery == "" {
 		return nil
@@ -34,6 +35,8 @@ func (c *call) readQuery() error {
 			return badField(shown, "is not a query parameter of this route")
 		case len(values) > 1:
 			return badField(shown, "is there twice")
+		case values[0] == "":
+			return badValue(shown, "must not be empty; leave it out instead")
 		case !isText(values[0]) || len(values[0]) > maxQuery:
 			return badValue(shown, "must be UTF-8 text without NUL characters, at most 1000 bytes")
 		}

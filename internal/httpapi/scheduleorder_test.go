@@ -35,11 +35,13 @@ func TestScheduleListsAreNewestFirst(t *testing.T) {
 	shown, cursors := map[string][]string{}, map[string]string{}
 	read := func() {
 		for _, l := range lists {
-			page := s.schedules("GET", "/"+l.name+"?limit=1&cursor="+cursors[l.name], "", 200)
+			page := s.schedules("GET", "/"+l.name+"?limit=1"+cursors[l.name], "", 200)
 			for _, entry := range page[l.name].([]any) {
 				shown[l.name] = append(shown[l.name], entry.(map[string]any)[l.key].(string))
 			}
-			cursors[l.name], _ = page["nextCursor"].(string)
+			if cursors[l.name] = ""; page["nextCursor"] != nil {
+				cursors[l.name] = "&cursor=" + page["nextCursor"].(string)
+			}
 		}
 	}
 	read()

@@ -34,7 +34,7 @@ func TestDefinitionShowsTheDefaults(t *testing.T) {
 		"catchUp": "latest", "catchUpWindowSeconds": json.Number("3600"), "jitterSeconds": json.Number("0"),
 		"circuit": map[string]any{"failures": json.Number("5"), "cooldownSeconds": json.Number("300")},
 		"backoff": map[string]any{"firstMs": json.Number("1000"), "maxMs": json.Number("300000")}, "moduleId": nil,
-		"paused": false,
+		"version": nil, "paused": false,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

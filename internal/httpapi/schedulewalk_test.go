@@ -158,12 +158,12 @@ func TestScheduleListsArePaged(t *testing.T) {
 		whole := s.schedules("GET", path, "", 200)
 		n, cursor := 0, ""
 		for range 50 {
-			list := s.schedules("GET", path+"?limit=1&cursor="+cursor, "", 200)
+			list := s.schedules("GET", path+"?limit=1"+cursor, "", 200)
 			n += len(list[name].([]any))
 			if list["nextCursor"] == nil {
 				break
 			}
-			cursor = list["nextCursor"].(string)
+			cursor = "&cursor=" + list["nextCursor"].(string)
 		}
 		if n != len(whole[name].([]any)) || n < 3 || whole["nextCursor"] != nil {
 			t.Errorf("%s: %d in pages, %d at once, then %v", path, n, len(whole[name].([]any)), whole["nextCursor"])

@@ -53,6 +53,7 @@ var (
 		},
 		"paused":     {kind: boolean},
 		"moduleId":   {kind: text},
+		"version":    {kind: text},
 		"nextTickAt": {kind: text},
 		"createdAt":  {kind: text},
 		"updatedAt":  {kind: text},

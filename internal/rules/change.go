@@ -18,13 +18,7 @@ type Change struct {
 func Cancel(s *Standing, force bool, actor string, now lessor.Instant) (Change, error) {
 	switch s.Place {
 	case InQueue, Delayed:
-		a := Attempt{Turn: s.Turn, EndedAt: now, Outcome: OutcomeCancelled, Reason: ReasonCancelled, Actor: actor}
-		a.Turn.Steps, a.Turn.Kept = a.Turn.Steps+1, 0
-		n := finish(a, nil)
-		return Change{Next: &n, Notes: []Note{{
-			Job: s.Turn.Job, Fence: s.Turn.Fence, At: now, From: s.State(), To: lessor.Cancelled,
-			Actor: actor, Reason: ReasonCancelled, Attempt: s.Turn.Attempt, QueuedAt: s.Turn.QueuedAt,
-		}}}, nil
+		return endWaiting(s.Turn, s.State(), End{Outcome: OutcomeCancelled, Reason: ReasonCancelled, Actor: actor}, now), nil
 	case Leased:
 		return cancelHeld(s.Held, force, actor, now)
 	case Ended:
@@ -34,6 +28,26 @@ func Cancel(s *Standing, force bool, actor string, now lessor.Instant) (Change, 
 		return Change{}, wrongState(s.Done.State, "cancelled")
 	}
 	return Change{}, lessor.ErrJobNotFound
+}
+
+// Reject ends a queued job whose payload is invalid. It was never granted.
+func Reject(t Turn, why *lessor.Error, now lessor.Instant) Change {
+	text := *why
+	text.Code = ReasonInvalidPayload
+	return endWaiting(t, lessor.Queued, End{
+		Outcome: OutcomeFailed, Reason: ReasonInvalidPayload, Actor: ActorScheduler, Error: text.Error(),
+	}, now)
+}
+
+// endWaiting ends a job that no worker holds. Its record has a note instead of an attempt.
+func endWaiting(t Turn, from lessor.State, e End, now lessor.Instant) Change {
+	a := Attempt{Turn: t, EndedAt: now, Outcome: e.Outcome, Reason: e.Reason, Actor: e.Actor, Error: e.Error}
+	a.Turn.Steps, a.Turn.Kept = a.Turn.Steps+1, 0
+	n := finish(a, nil)
+	return Change{Next: &n, Notes: []Note{{
+		Job: t.Job, Fence: t.Fence, At: now, From: from, To: n.Done.State,
+		Actor: e.Actor, Reason: e.Reason, Attempt: t.Attempt, QueuedAt: t.QueuedAt,
+	}}}
 }
 
 func cancelHeld(h *Held, force bool, actor string, now lessor.Instant) (Change, error) {

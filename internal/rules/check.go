@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -9,14 +11,47 @@ import (
 	"lessor"
 )
 
+// MaxFaults bounds how many wrong fields one refusal names.
+const MaxFaults = 100
+
 // check collects the mistakes of a request, so that the caller learns of all at once.
 type check struct {
 	prefix string // of field names, like "jobs[3]."
+	code   lessor.Code
+	detail string
 	fields []lessor.FieldError
 }
 
+// severity orders codes: a request with several mistakes is refused with the last of theirs.
+var severity = []lessor.Code{"", lessor.CodeInvalidValue, lessor.CodePayloadTooLarge, lessor.CodeInvalidRequest}
+
+func (c *check) add(code lessor.Code, detail, field, message string) {
+	if slices.Index(severity, code) > slices.Index(severity, c.code) {
+		c.code, c.detail = code, detail
+	}
+	if len(c.fields) < MaxFaults {
+		c.fields = append(c.fields, lessor.FieldError{Field: c.prefix + field, Message: message})
+	}
+}
+
+// fail notes a value that is not allowed.
 func (c *check) fail(field, format string, args ...any) {
-	c.fields = append(c.fields, lessor.FieldError{Field: c.prefix + field, Message: fmt.Sprintf(format, args...)})
+	c.add(lessor.CodeInvalidValue, "a value is not allowed", field, fmt.Sprintf(format, args...))
+}
+
+// require notes that a field is missing, unless it is there.
+func (c *check) require(field string, there bool) {
+	if !there {
+		c.add(lessor.CodeInvalidRequest, "a required field is missing", field, "is required")
+	}
+}
+
+// size notes a field of more bytes than are allowed.
+func (c *check) size(field string, size, limit int) {
+	if size > limit {
+		c.add(lessor.CodePayloadTooLarge, fmt.Sprintf("%s is %d bytes; the limit is %d", c.prefix+field, size, limit),
+			field, fmt.Sprintf("must be at most %d bytes, not %d", limit, size))
+	}
 }
 
 // err returns the refusal, nil without mistakes.
@@ -24,7 +59,39 @@ func (c *check) err() error {
 	if len(c.fields) == 0 {
 		return nil
 	}
-	return &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "a value is not allowed", Fields: c.fields}
+	return &lessor.Error{Code: c.code, Detail: c.detail, Fields: c.fields}
+}
+
+// Faults collects the refusals of a batch's entries into one: the code of the first, the fields of all.
+type Faults struct{ all *lessor.Error }
+
+// Add adds the refusal of one entry; nil adds none. It returns an error if there is nothing more to collect: a refusal
+// that names no field counts alone, and MaxFaults are enough.
+func (f *Faults) Add(err error) error {
+	refusal, ok := errors.AsType[*lessor.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok || len(refusal.Fields) == 0:
+		return err
+	case f.all == nil:
+		first := *refusal
+		f.all = &first
+	default:
+		f.all.Fields = slices.Concat(f.all.Fields, refusal.Fields)
+	}
+	if f.all.Fields = f.all.Fields[:min(len(f.all.Fields), MaxFaults)]; len(f.all.Fields) == MaxFaults {
+		return f.all
+	}
+	return nil
+}
+
+// Err returns the refusal of the batch, nil without one.
+func (f *Faults) Err() error {
+	if f.all == nil {
+		return nil
+	}
+	return f.all
 }
 
 // text returns a string of least..most characters; nil gives the default.
@@ -62,25 +129,9 @@ func (c *check) millis(field string, v *int64, least, most, def time.Duration) t
 
 // Missing refuses a request that lacks a field it must have.
 func Missing(field string) error {
-	return &lessor.Error{
-		Code: lessor.CodeInvalidRequest, Detail: "a required field is missing",
-		Fields: []lessor.FieldError{{Field: field, Message: "is required"}},
-	}
-}
-
-// wrongType refuses a field of the wrong JSON type.
-func wrongType(field, want string) error {
-	return &lessor.Error{
-		Code: lessor.CodeInvalidRequest, Detail: "a field has the wrong type",
-		Fields: []lessor.FieldError{{Field: field, Message: "must be " + want}},
-	}
-}
-
-func tooLarge(field string, size, limit int) error {
-	return &lessor.Error{
-		Code:   lessor.CodePayloadTooLarge,
-		Detail: fmt.Sprintf("%s is %d bytes; the limit is %d", field, size, limit),
-	}
+	var c check
+	c.require(field, false)
+	return c.err()
 }
 
 // WrongField refuses one field whose value is not allowed.

@@ -32,6 +32,7 @@ type Definition struct {
 	ID            string
 	Tenant        lessor.TenantID
 	Module        string // "" = none
+	Version       string // of the manifest; "" = none
 	Schedule      lessor.Schedule
 	Zone          string
 	Handler       string
@@ -69,17 +70,23 @@ type DefineConfig struct {
 	Zone func(name string) (*time.Location, error)
 }
 
-// Define turns an envelope into a definition, with defaults applied, or refuses it. wall is the tenant to which the
+// Define turns an envelope into a definition, with defaults applied, or refuses it. The definition of one that is
+// refused for its fields has those that are right. wall is the tenant to which the
 // caller's token is restricted, nil for none; prefix goes before the names of wrong fields ("jobs[3]." in a manifest).
 func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix string) (*Definition, error) {
-	if field := missingField(e, wall != nil); field != "" {
-		return nil, Missing(prefix + field)
-	}
-	payload, err := Payload(e.Payload, prefix+"payload", cfg.Submit.PayloadLimit)
-	if err != nil {
-		return nil, err
-	}
 	c := check{prefix: prefix}
+	for _, f := range []struct {
+		name  string
+		there bool
+	}{
+		{"jobId", e.JobID != nil},
+		{"tenantId", e.TenantID != nil || wall != nil},
+		{"handlerId", e.HandlerID != nil},
+		{"lockKey", e.LockKey != nil},
+		{"schedule", e.Schedule != nil},
+	} {
+		c.require(f.name, f.there)
+	}
 	d := &Definition{
 		ID:          c.text("jobId", e.JobID, minName, maxName, ""),
 		Handler:     c.text("handlerId", e.HandlerID, minName, maxName, ""),
@@ -97,8 +104,10 @@ func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix 
 		CatchUp:       oneOf(&c, "catchUp", e.CatchUp, lessor.CatchUpLatest, lessor.CatchUpNone, lessor.CatchUpAll),
 		CatchUpWindow: c.seconds("catchUpWindowSeconds", e.CatchUpWindowSeconds, 0, maxWindowS, defaultWindowS),
 		Jitter:        c.seconds("jitterSeconds", e.JitterSeconds, 0, maxJitterS, 0),
-		Payload:       payload, Failures: cfg.Failures, Cooldown: cfg.Cooldown,
+		Payload:       c.object("payload", e.Payload, cfg.Submit.PayloadLimit),
+		Failures:      cfg.Failures, Cooldown: cfg.Cooldown,
 	}
+	var err error
 	if d.Tenant, err = c.owner(e.TenantID, wall); err != nil {
 		return nil, err
 	}
@@ -106,28 +115,6 @@ func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix 
 	d.BackoffFirst, d.BackoffMax = c.definitionBackoff(e.Backoff, cfg.Submit)
 	c.schedule(d, e.Schedule, cfg.Zone)
 	return d, c.err()
-}
-
-func missingField(e *lessor.Envelope, walled bool) string {
-	switch {
-	case e.JobID == nil:
-		return "jobId"
-	case e.TenantID == nil && !walled:
-		return "tenantId"
-	case e.HandlerID == nil:
-		return "handlerId"
-	case e.LockKey == nil:
-		return "lockKey"
-	case e.Schedule == nil:
-		return "schedule"
-	case e.Schedule.Type == nil:
-		return "schedule.type"
-	case *e.Schedule.Type == lessor.ScheduleCron && e.Schedule.Cron == nil:
-		return "schedule.cron"
-	case *e.Schedule.Type == lessor.ScheduleInterval && e.Schedule.Seconds == nil:
-		return "schedule.seconds"
-	}
-	return ""
 }
 
 func (c *check) seconds(field string, v *int64, least, most, def int64) time.Duration {
@@ -157,7 +144,10 @@ func oneOf[T ~string](c *check, field string, v *string, allowed ...T) T {
 
 // owner returns the tenant of a definition: the named one, or the one to which the caller is restricted.
 func (c *check) owner(v *string, wall *lessor.TenantID) (lessor.TenantID, error) {
-	if v == nil && wall != nil {
+	if v == nil {
+		if wall == nil {
+			return lessor.TenantID{}, nil
+		}
 		return *wall, nil
 	}
 	before := len(c.fields)
@@ -194,31 +184,39 @@ func (c *check) definitionBackoff(ask *lessor.DefinitionBackoffAsk, cfg SubmitCo
 }
 
 func (c *check) schedule(d *Definition, ask *lessor.ScheduleAsk, zone func(string) (*time.Location, error)) {
+	// Local is the host's own zone, which differs between nodes
+	if _, err := zone(d.Zone); err != nil || d.Zone == "Local" {
+		c.fail("timezone", "must be the IANA name of a time zone, like Europe/Berlin, not %q", d.Zone)
+	}
+	if ask == nil {
+		return
+	}
+	if c.require("schedule.type", ask.Type != nil); ask.Type == nil {
+		return
+	}
 	d.Schedule = lessor.Schedule{Type: *ask.Type}
 	switch *ask.Type {
 	case lessor.ScheduleCron:
+		c.require("schedule.cron", ask.Cron != nil)
 		before := len(c.fields)
 		d.Schedule.Cron = c.text("schedule.cron", ask.Cron, minName, maxName, "")
 		if ask.Seconds != nil {
 			c.fail("schedule.seconds", "is for the type interval")
 		}
-		if len(c.fields) > before {
+		if ask.Cron == nil || len(c.fields) > before {
 			return
 		}
 		if _, err := cron.Parse(d.Schedule.Cron, d.ID); err != nil {
 			c.fail("schedule.cron", "%v", err)
 		}
 	case lessor.ScheduleInterval:
+		c.require("schedule.seconds", ask.Seconds != nil)
 		d.Schedule.Seconds = c.number("schedule.seconds", ask.Seconds, 1, maxEveryS, 0)
 		if ask.Cron != nil {
 			c.fail("schedule.cron", "is for the type cron")
 		}
 	default:
 		c.fail("schedule.type", "must be cron or interval, not %q", *ask.Type)
-	}
-	// Local is the host's own zone, which differs between nodes
-	if _, err := zone(d.Zone); err != nil || d.Zone == "Local" {
-		c.fail("timezone", "must be the IANA name of a time zone, like Europe/Berlin, not %q", d.Zone)
 	}
 }
 
@@ -230,7 +228,7 @@ func Inherit(d *Definition, e *lessor.Envelope, old *Definition) error {
 	}
 	module := ""
 	if old != nil {
-		module = old.Module
+		module, d.Version = old.Module, old.Version
 	}
 	if d.Module != "" && d.Module != module {
 		return WrongField("moduleId", "only a manifest sets it: send the definition's own, or leave it out")
@@ -253,14 +251,15 @@ func (d *Definition) inherit(e *lessor.Envelope, old *Definition) error {
 	return nil
 }
 
-// Replace gives d the state of old, which it replaces. Intervals count from now if the schedule changed. Ticks of a
-// time in which old was paused or disabled are not caught up.
+// Replace gives d the state of old, which it replaces. Intervals count from now if the schedule changed; the time zone
+// is nothing to them. Ticks of a time in which old was paused or disabled are not caught up.
 func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Instant) {
 	d.CreatedAt, d.UpdatedAt, d.Anchor = old.CreatedAt, now, old.Anchor
-	if d.Schedule != old.Schedule || d.Zone != old.Zone {
+	changed := d.Schedule != old.Schedule || d.Zone != old.Zone && d.Schedule.Type == lessor.ScheduleCron
+	if changed {
 		d.Anchor = now
 	}
-	if d.Anchor != old.Anchor || old.NextTick == 0 || !d.Ticking() {
+	if changed || old.NextTick == 0 || !d.Ticking() {
 		Aim(d, next(d), now)
 		return
 	}

@@ -312,6 +312,18 @@ func TestReplacedDefinitionKeepsItsPlace(t *testing.T) {
 	Replace(other, old, utcTicks, after(30*time.Second))
 	same(t, "tick of another schedule", other.NextTick, after(80*time.Second))
 
+	moved := define(t, `{"schedule": {"type": "interval", "seconds": 60}, "timezone": "Asia/Tokyo"}`)
+	Replace(moved, old, utcTicks, after(30*time.Second))
+	same(t, "anchor of an interval in another zone", moved.Anchor, after(0))
+	same(t, "tick of an interval in another zone", moved.NextTick, after(time.Minute))
+	daily := define(t, `{"schedule": {"type": "cron", "cron": "0 0 * * *"}}`)
+	Begin(daily, utcTicks, after(0))
+	tokyo := define(t, `{"schedule": {"type": "cron", "cron": "0 0 * * *"}, "timezone": "Etc/GMT-1"}`)
+	Replace(tokyo, daily, func(d *Definition) Ticker { return TickerOf(d, time.FixedZone("", 3600)) }, after(0))
+	if hour := daily.NextTick.Sub(tokyo.NextTick) % (24 * time.Hour); (hour+24*time.Hour)%(24*time.Hour) != time.Hour {
+		t.Errorf("midnight one zone to the east is %s, at UTC %s", tokyo.NextTick, daily.NextTick)
+	}
+
 	off := define(t, `{"schedule": {"type": "interval", "seconds": 60}, "isEnabled": false}`)
 	Replace(off, old, utcTicks, after(30*time.Second))
 	same(t, "tick of a disabled one", off.NextTick, 0)

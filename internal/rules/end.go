@@ -53,7 +53,7 @@ type Next struct {
 
 // Conclude decides where a job goes when its live lease h ends with e. random is uniform in [0, 1).
 func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Next, error) {
-	if e.Outcome == OutcomeCancelled && e.Said == SaidCancelled && h.CancelAt == 0 {
+	if e.Outcome == OutcomeCancelled && e.Said != SaidNothing && h.CancelAt == 0 {
 		return Next{}, conflict("no cancel was requested for this job; end it as completed or failed")
 	}
 	a := attemptOf(h, e, now)
@@ -114,14 +114,6 @@ func attemptOf(h *Held, e End, now lessor.Instant) Attempt {
 
 func finish(a Attempt, result json.RawMessage) Next {
 	return Next{Place: Ended, Done: &Done{State: lessor.State(a.Outcome), Attempt: a, Result: result}}
-}
-
-// Reject ends a job whose payload is invalid, under a lease that no worker gets.
-func Reject(h *Held, why string, now lessor.Instant) Next {
-	return finish(attemptOf(h, End{
-		Outcome: OutcomeFailed, Reason: ReasonInvalidPayload, Actor: ActorScheduler,
-		Error: why,
-	}, now), nil)
 }
 
 // Promote returns the turn of a waiting job that is due.

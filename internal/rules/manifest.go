@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,7 @@ const maxManifest = 1000
 // ManifestPlan is a valid manifest.
 type ManifestPlan struct {
 	Module      string
+	Version     string
 	Tenant      lessor.TenantID
 	Definitions []*Definition
 	envelopes   []lessor.Envelope // of the definitions
@@ -24,18 +26,13 @@ type ManifestPlan struct {
 func Manifest(m *lessor.Manifest, wall *lessor.TenantID,
 	define func(e *lessor.Envelope, prefix string) (*Definition, error),
 ) (*ManifestPlan, error) {
-	switch {
-	case m.ModuleID == nil:
-		return nil, Missing("moduleId")
-	case m.TenantID == nil && wall == nil:
-		return nil, Missing("tenantId")
-	case m.Jobs == nil:
-		return nil, Missing("jobs")
-	}
 	var c check
+	c.require("moduleId", m.ModuleID != nil)
+	c.require("tenantId", m.TenantID != nil || wall != nil)
+	c.require("jobs", m.Jobs != nil)
 	p := &ManifestPlan{envelopes: m.Jobs, Prune: m.Prune != nil && *m.Prune, DryRun: m.DryRun != nil && *m.DryRun}
 	p.Module = c.text("moduleId", m.ModuleID, 1, maxName, "")
-	c.text("version", m.Version, 1, maxName, "")
+	p.Version = c.text("version", m.Version, 1, maxName, "")
 	var err error
 	if p.Tenant, err = c.owner(m.TenantID, wall); err != nil {
 		return nil, err
@@ -43,22 +40,25 @@ func Manifest(m *lessor.Manifest, wall *lessor.TenantID,
 	if len(m.Jobs) > maxManifest {
 		c.fail("jobs", "must be at most %d, not %d", maxManifest, len(m.Jobs))
 	}
-	if err := c.err(); err != nil {
-		return nil, err
+	var faults Faults
+	if err := faults.Add(c.err()); err != nil || p.Tenant.IsZero() || len(m.Jobs) > maxManifest {
+		return nil, cmp.Or(err, faults.Err())
 	}
 	seen := map[string]int{}
 	for i := range m.Jobs {
 		d, err := p.define(&m.Jobs[i], fmt.Sprintf("jobs[%d].", i), define)
-		if err != nil {
+		if err == nil {
+			if first, twice := seen[d.ID]; twice {
+				err = WrongField(fmt.Sprintf("jobs[%d].jobId", i), "is the same as that of jobs[%d]", first)
+			}
+			seen[d.ID] = i
+			p.Definitions = append(p.Definitions, d)
+		}
+		if err := faults.Add(err); err != nil {
 			return nil, err
 		}
-		if first, twice := seen[d.ID]; twice {
-			return nil, WrongField(fmt.Sprintf("jobs[%d].jobId", i), "is the same as that of jobs[%d]", first)
-		}
-		seen[d.ID] = i
-		p.Definitions = append(p.Definitions, d)
 	}
-	return p, nil
+	return p, faults.Err()
 }
 
 func (p *ManifestPlan) define(e *lessor.Envelope, prefix string,
@@ -79,7 +79,7 @@ func (p *ManifestPlan) define(e *lessor.Envelope, prefix string,
 	if d.Module != "" && d.Module != p.Module {
 		return nil, WrongField(prefix+"moduleId", "must be the manifest's (%s)", p.Module)
 	}
-	d.Module = p.Module
+	d.Module, d.Version = p.Module, p.Version
 	return d, nil
 }
 
@@ -147,13 +147,9 @@ const maxSchema = 64 << 10
 
 // CheckHandler refuses a handler that cannot be registered.
 func CheckHandler(id string, schema []byte) error {
-	if len(schema) == 0 {
-		return Missing("schema")
-	}
-	if len(schema) > maxSchema {
-		return tooLarge("schema", len(schema), maxSchema)
-	}
 	var c check
+	c.require("schema", len(schema) > 0)
+	c.size("schema", len(schema), maxSchema)
 	c.text("handlerId", &id, minName, maxName, "")
 	return c.err()
 }

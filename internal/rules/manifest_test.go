@@ -42,7 +42,7 @@ func TestManifestSaysWhatItDoes(t *testing.T) {
 	}
 	stored := func(id, module string, attempts int) *Definition {
 		d := define(t, entry(id))
-		d.Module, d.MaxAttempts = module, attempts
+		d.Module, d.Version, d.MaxAttempts = module, "1", attempts
 		return d
 	}
 	a, removed, err := p.Against(map[string]*Definition{
@@ -90,7 +90,7 @@ func TestDryRunShowsChangedDefinitionsWithTheirDefaults(t *testing.T) {
 		t.Fatalf("got %+v, %v, want one definition", a, err)
 	}
 	want := ShowDefinition(stored)
-	want.MaxAttempts = defaultAttempts
+	want.MaxAttempts, want.Version = defaultAttempts, new("1")
 	same(t, "definition", a.Definitions[0], want)
 }
 
@@ -127,8 +127,8 @@ func TestHandlerBounds(t *testing.T) {
 		schema string
 	}{
 		"": {"abc", "{}"}, "schema: is required": {"abc", ""},
-		"handlerId: must be 3 to 120 characters long, not 2":           {"ab", "{}"},
-		"payload_too_large: schema is 65537 bytes; the limit is 65536": {"abc", strings.Repeat(" ", 65537)},
+		"handlerId: must be 3 to 120 characters long, not 2": {"ab", "{}"},
+		"schema: must be at most 65536 bytes, not 65537":     {"abc", strings.Repeat(" ", 65537)},
 	} {
 		if got := firstField(CheckHandler(c.id, []byte(c.schema))); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -1,6 +1,9 @@
 package rules
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -108,15 +111,13 @@ func nullToNil(raw json.RawMessage) json.RawMessage {
 // Completion checks a worker's completion and returns the end of the attempt, with the last checkpoint. prefix goes
 // before the names of wrong fields.
 func Completion(d *lessor.Completion, prefix string) (End, error) {
-	if d.WorkerID == nil {
-		return End{}, Missing("worker_id")
-	}
-	if d.Status == nil {
-		return End{}, Missing(prefix + "status")
-	}
 	var c check
+	c.require("worker_id", d.WorkerID != nil)
 	worker := c.text("worker_id", d.WorkerID, 1, maxWorker, "") // without the prefix: a batch has one
 	c.prefix = prefix
+	if c.require("status", d.Status != nil); d.Status == nil {
+		return End{}, c.err()
+	}
 	e := End{Actor: worker, Result: nullToNil(d.Result), Final: d.Retryable != nil && !*d.Retryable}
 	if d.Error != nil {
 		e.Error = *d.Error
@@ -127,12 +128,26 @@ func Completion(d *lessor.Completion, prefix string) (End, error) {
 	}
 	switch Said(*d.Status) {
 	case SaidCompleted, SaidFailed, SaidCancelled:
-		e.Said, e.Outcome, e.Reason = Said(*d.Status), Outcome(*d.Status), *d.Status
+		e.Said, e.Outcome, e.Reason = said(*d.Status, e.Result, e.Error), Outcome(*d.Status), *d.Status
 	default:
 		c.fail("status", "must be completed, failed or cancelled, not %q", *d.Status)
 	}
 	e.Checkpoint = c.checkpoint(d.Checkpoint)
 	return e, c.err()
+}
+
+// said returns a completion as it is remembered: its status, and a digest of result and error if there are any. Spaces
+// in the result do not count.
+func said(status string, result json.RawMessage, text string) Said {
+	if result == nil && text == "" {
+		return Said(status)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, result) != nil {
+		b.Write(result)
+	}
+	sum := sha256.Sum256(append(append(b.Bytes(), 0), text...)) // NUL is in no JSON: the two cannot run together
+	return Said(status + " " + hex.EncodeToString(sum[:8]))
 }
 
 // Release checks a release and returns the end of the attempt, with the last checkpoint.

@@ -209,6 +209,7 @@ func TestCompletionAsksForAnEnd(t *testing.T) {
 			t.Errorf("%s: refused: %v", c.name, err)
 		}
 		c.want.Checkpoint = c.body.Checkpoint
+		c.want.Said = said(*c.body.Status, c.want.Result, c.want.Error)
 		same(t, c.name+": the end", end, c.want)
 	}
 }
@@ -279,7 +280,7 @@ func TestRevokeBounds(t *testing.T) {
 func TestWorkerIDIsRequiredEverywhere(t *testing.T) {
 	_, request := Request(&lessor.LeaseRequest{})
 	_, beat := Heartbeat(&lessor.Heartbeat{})
-	_, completion := Completion(&lessor.Completion{}, "leases[0].")
+	_, completion := Completion(&lessor.Completion{Status: new("failed")}, "leases[0].")
 	_, release := Release(&lessor.Release{})
 	_, batch := WorkerID(nil)
 	for name, err := range map[string]error{

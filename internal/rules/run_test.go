@@ -166,11 +166,15 @@ func TestRunAndTickFilters(t *testing.T) {
 	same(t, "wrong field", firstField(WrongField("a", "is %d", 1)), "a: is 1")
 }
 
-func TestRejectedJobEndsUnderALeaseNobodyGot(t *testing.T) {
-	h := &Held{ID: leaseNo(1), Turn: Turn{Attempt: 1, Fence: 5, Steps: 2}, IssuedAt: after(0)}
-	n := Reject(h, "no", after(0))
-	if n.Place != Ended || n.Done.State != lessor.Failed || n.Done.Attempt.Reason != ReasonInvalidPayload ||
-		n.Done.Attempt.Error != "no" || n.Done.Attempt.Lease != h.ID {
+func TestRejectedJobWasNeverGranted(t *testing.T) {
+	turn := Turn{Job: jobID(1), Attempt: 1, Fence: 5, Steps: 4, QueuedAt: after(0)}
+	c := Reject(turn, &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "no"}, after(time.Second))
+	if n := c.Next; n.Place != Ended || n.Done.State != lessor.Failed || n.Done.Attempt.Reason != ReasonInvalidPayload ||
+		n.Done.Attempt.Error != "invalid_payload: no" || !n.Done.Attempt.Lease.IsZero() || n.Done.Attempt.Turn.Steps != 5 {
 		t.Errorf("got %+v", n.Done)
 	}
+	same(t, "notes", c.Notes, []Note{{
+		Job: turn.Job, Fence: 5, At: after(time.Second), From: lessor.Queued, To: lessor.Failed, Actor: ActorScheduler,
+		Reason: ReasonInvalidPayload, Attempt: 1, QueuedAt: after(0),
+	}})
 }

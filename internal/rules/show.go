@@ -114,8 +114,8 @@ func ShowDefinition(d *Definition) lessor.Definition {
 		CatchUpWindowSeconds: int64(d.CatchUpWindow / time.Second), JitterSeconds: int64(d.Jitter / time.Second),
 		Circuit:  lessor.CircuitBounds{Failures: d.Failures, CooldownSeconds: int64(d.Cooldown / time.Second)},
 		Backoff:  lessor.DefinitionBackoff{FirstMS: d.BackoffFirst.Milliseconds(), MaxMS: d.BackoffMax.Milliseconds()},
-		ModuleID: optional(d.Module), Paused: d.Paused, NextTickAt: d.NextTick, CreatedAt: d.CreatedAt,
-		UpdatedAt: d.UpdatedAt,
+		ModuleID: optional(d.Module), Version: optional(d.Version), Paused: d.Paused, NextTickAt: d.NextTick,
+		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 	}
 	if shown.MaxRuntimeSeconds <= maxTimeoutS {
 		shown.TimeoutSeconds = new(shown.MaxRuntimeSeconds)

@@ -141,7 +141,8 @@ const (
 	OutcomeReleased  Outcome = "released"
 )
 
-// Said is the call with which a worker ended its attempt. A repetition of the same call gets the same answer.
+// Said is the call with which a worker ended its attempt, with a digest of what it sent. A repetition of the same call
+// gets the same answer.
 type Said string
 
 // The calls that end an attempt. SaidNothing is an end that the worker did not ask for.
@@ -159,15 +160,15 @@ type Wait struct {
 	State lessor.State // queued (its time has not come), failed or expired (a retry)
 }
 
-// Done is a job's end: its last attempt, or a cancellation without a lease, which has a Note.
+// Done is a job's end: its last attempt, or an end without a lease, which has a Note.
 type Done struct {
 	State   lessor.State
 	Attempt Attempt // Attempt.Lease is zero when the end came without a lease
 	Result  json.RawMessage
 }
 
-// Note is an entry of the record that does not follow from an attempt: a cancel request, a cancellation without a
-// lease, an operator's retry. Held places it during the lease with this fence, otherwise after that lease's end.
+// Note is an entry of the record that does not follow from an attempt: a cancel request, an end without a lease, an
+// operator's retry. Held places it during the lease with this fence, otherwise after that lease's end.
 type Note struct {
 	Job     lessor.JobID
 	Fence   int64

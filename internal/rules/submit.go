@@ -36,17 +36,12 @@ type SubmitConfig struct {
 	FitUnits     int // total − reserve: a job that needs more can never run
 }
 
-// Submit turns a submission into a job's spec, with defaults applied, or refuses it. wall is the tenant to which the
+// Submit turns a submission into a job's spec, with defaults applied, or refuses it. The spec of one that is refused for
+// its fields has those that are right. wall is the tenant to which the
 // caller's token is restricted, nil for none; prefix goes before the names of wrong fields ("jobs[3]." in a batch).
 func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, prefix string) (*Spec, error) {
-	if sub.Type == nil {
-		return nil, Missing(prefix + "type")
-	}
-	payload, err := Payload(sub.Payload, prefix+"payload", cfg.PayloadLimit)
-	if err != nil {
-		return nil, err
-	}
 	c := check{prefix: prefix}
+	c.require("type", sub.Type != nil)
 	tenant := c.tenant(sub.TenantID)
 	if wall != nil && sub.TenantID != nil && tenant != *wall {
 		return nil, &lessor.Error{Code: lessor.CodeForbidden, Detail: "this token is for another tenant"}
@@ -63,7 +58,7 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 			Units:    c.units("requested_units", sub.RequestedUnits, cfg.FitUnits),
 			LockKey:  c.text("lock_key", sub.LockKey, minLockKey, maxLockKey, ""),
 		},
-		Payload: payload, Tags: c.tags(sub.Tags),
+		Payload: c.object("payload", sub.Payload, cfg.PayloadLimit), Tags: c.tags(sub.Tags),
 		IdempotencyKey: c.text("idempotency_key", sub.IdempotencyKey, 1, maxKey, ""),
 		MaxRuntime:     time.Duration(c.number("max_runtime_s", sub.MaxRuntimeS, 1, maxRuntimeS, 0)) * time.Second,
 		MaxAttempts:    int(c.number("max_attempts", sub.MaxAttempts, 1, maxAttempts, int64(cfg.MaxAttempts))),
@@ -77,7 +72,7 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 		s.BackoffFirst, s.BackoffMax = c.bounds("backoff.first_ms", ask.FirstMS, "backoff.max_ms", ask.MaxMS, cfg)
 	}
 	if err := c.err(); err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.IdempotencyKey != "" {
 		s.BodyHash = bodyHash(s)
@@ -87,16 +82,23 @@ func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, pre
 
 // Payload returns a payload as sent: a JSON object of at most limit bytes. Absent gives {}.
 func Payload(raw json.RawMessage, field string, limit int) (json.RawMessage, error) {
+	var c check
+	payload := c.object(field, raw, limit)
+	return payload, c.err()
+}
+
+// object returns a JSON object as sent, or nil if it is none; absent gives {}.
+func (c *check) object(field string, raw json.RawMessage, limit int) json.RawMessage {
 	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0 || bytes.Equal(raw, []byte("null")):
-		return json.RawMessage("{}"), nil
-	case raw[0] != '{':
-		return nil, wrongType(field, "an object")
-	case len(raw) > limit:
-		return nil, tooLarge(field, len(raw), limit)
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
+		return json.RawMessage("{}")
 	}
-	return raw, nil
+	if raw[0] != '{' {
+		c.add(lessor.CodeInvalidRequest, "a field has the wrong type", field, "must be an object")
+		return nil
+	}
+	c.size(field, len(raw), limit)
+	return raw
 }
 
 func (c *check) priority(v *string) lessor.Priority {

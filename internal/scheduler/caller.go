@@ -16,8 +16,11 @@ type Caller struct {
 	// Worker says that the token is a worker's: it is shown the leases alone that were taken with it. For those it need
 	// only know the id, so that a worker whose token was replaced goes on.
 	Worker bool
-	// TraceID is the W3C trace id of the call, 32 hexadecimal digits, or "".
+	// TraceID is the W3C trace id of the call, 32 hexadecimal digits, as its answer and the audit show it; "" outside a
+	// call.
 	TraceID string
+	// Traced says that the caller sent TraceID: the jobs that it submits belong to that trace.
+	Traced bool
 	// IfMatch lists the versions of a definition, tenant or class that the call may change, as rules.Match reads it.
 	IfMatch string
 	// Agent is the program that calls (User-Agent), for the list of workers.

@@ -58,10 +58,10 @@ func (s *Scheduler) define(c Caller, e *lessor.Envelope, prefix string) (*rules.
 		return nil, err
 	}
 	d, err := rules.Define(e, c.Tenant, s.defineConfig(), prefix)
-	if err != nil {
+	if d == nil {
 		return nil, err
 	}
-	return d, book.check(d.Handler, d.Payload, prefix)
+	return d, book.join(err, d.Handler, d.Payload, prefix)
 }
 
 // recheckDefinition holds a payload against the schemas under the gate: another node may have registered one since the

@@ -50,23 +50,33 @@ func (s *Scheduler) CompleteAll(
 	if err := rules.BatchSize("leases", len(ds)); err != nil {
 		return nil, err
 	}
+	if _, err := rules.WorkerID(&worker); err != nil {
+		return nil, err
+	}
 	o := &endCall{call: s.newCall(), caller: c, ends: make([]ending, len(ds))}
 	answers := make([]LeaseAnswer, len(ds))
+	var faults rules.Faults
 	for i := range ds {
 		d := &ds[i]
 		prefix := fmt.Sprintf("leases[%d].", i)
-		if d.LeaseID == nil {
-			return nil, rules.Missing(prefix + "lease_id")
-		}
 		end, err := rules.Completion(&lessor.Completion{
 			WorkerID: &worker, Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
 		}, prefix)
+		if d.LeaseID == nil {
+			err = rules.Missing(prefix + "lease_id")
+		}
 		if err != nil {
-			return nil, err
+			if err := faults.Add(err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		end.Actor = rules.ActorOf(c.Actor, worker)
 		o.ends[i] = ending{id: leaseID(*d.LeaseID), worker: worker, end: end}
 		answers[i].LeaseID = *d.LeaseID
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
 	}
 	if err := s.do(ctx, &o.caller, o); err != nil {
 		return nil, err

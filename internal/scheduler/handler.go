@@ -34,6 +34,13 @@ func (s *Scheduler) schemas() (*handlers, error) {
 
 // check refuses a payload that breaks the schema of its handler; prefix goes before the names of wrong fields.
 func (h *handlers) check(id string, payload json.RawMessage, prefix string) error {
+	if e := h.broken(id, payload, prefix); e != nil {
+		return e
+	}
+	return nil
+}
+
+func (h *handlers) broken(id string, payload json.RawMessage, prefix string) *lessor.Error {
 	known, ok := (*h)[id]
 	if !ok {
 		return nil
@@ -49,6 +56,15 @@ func (h *handlers) check(id string, payload json.RawMessage, prefix string) erro
 		e.Fields = append(e.Fields, lessor.FieldError{Field: prefix + f.Field, Message: f.Message})
 	}
 	return e
+}
+
+// join adds to the refusal of a job or definition, if any, what its payload breaks of its handler's schema.
+func (h *handlers) join(refusal error, id string, payload json.RawMessage, prefix string) error {
+	var faults rules.Faults
+	if err := faults.Add(refusal); err != nil || payload == nil {
+		return cmp.Or(err, refusal)
+	}
+	return cmp.Or(faults.Add(h.check(id, payload, prefix)), faults.Err())
 }
 
 // schemaLag is how long a node may go on checking payloads without a schema that another node registered: far longer

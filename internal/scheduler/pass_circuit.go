@@ -12,6 +12,7 @@ import (
 type verdict struct {
 	definition string
 	tenant     lessor.TenantID
+	job        lessor.JobID
 	lease      lessor.LeaseID
 	outcome    rules.Outcome
 }
@@ -44,7 +45,7 @@ func (p *pass) judge(ctx context.Context) error {
 			continue // the definition is gone, and its id may be another tenant's by now
 		}
 		c.Tenant = d.Tenant
-		if err := p.noteSwitch(ctx, c, c.Count(v.outcome, v.lease, d, p.now)); err != nil {
+		if err := p.noteSwitch(ctx, c, v.job, c.Count(v.outcome, v.lease, d, p.now)); err != nil {
 			return err
 		}
 	}
@@ -75,10 +76,22 @@ func openMessage(c *rules.Circuit) string {
 		c.Failures, c.Definition, c.RetryAt)
 }
 
-// noteSwitch tells people that a circuit opened, opened again or closed.
-func (p *pass) noteSwitch(ctx context.Context, c *rules.Circuit, change rules.CircuitChange) error {
+// noteSwitch tells people that a job made a circuit open, open again or close. The audit has the trace id of the job.
+func (p *pass) noteSwitch(
+	ctx context.Context, c *rules.Circuit, job lessor.JobID, change rules.CircuitChange,
+) error {
+	if change == rules.CircuitUnchanged {
+		return nil
+	}
+	specs, err := p.tx.Specs(ctx, []lessor.JobID{job})
+	if err != nil {
+		return err
+	}
 	object := "circuit/" + c.Definition
 	scheduler := Caller{Actor: rules.ActorScheduler}
+	if spec := specs[job]; spec != nil {
+		scheduler.TraceID = spec.TraceID
+	}
 	switch change {
 	case rules.CircuitOpened:
 		p.audit(scheduler, "circuit.opened", object, nil, rules.ShowCircuit(c))

@@ -130,7 +130,7 @@ func (p *pass) endLease(h *rules.Held, n rules.Next) {
 // verdict notes how an attempt of a definition's job ended.
 func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
 	if d := p.l.fold.Index.Lane(h.Turn.Lane).Definition; d != "" {
-		p.verdicts = append(p.verdicts, verdict{definition: d, tenant: h.Tenant, lease: h.ID, outcome: o})
+		p.verdicts = append(p.verdicts, verdict{definition: d, tenant: h.Tenant, job: h.Turn.Job, lease: h.ID, outcome: o})
 	}
 }
 

@@ -13,7 +13,7 @@ const (
 )
 
 // rejectUnfit ends the jobs of this round whose payload breaks a schema that is newer than they are, and returns the
-// requests that lack a job for it. Such a job is never handed out: its record shows a grant that failed at once.
+// requests that lack a job for it. Such a job is never granted.
 func (r *round) rejectUnfit() (lacking []*requestCall) {
 	book := r.p.l.handlers.Load()
 	if len(*book) == 0 {
@@ -31,7 +31,7 @@ func (r *round) rejectUnfit() (lacking []*requestCall) {
 			continue
 		}
 		r.checked++
-		refusal := book.check(t.spec.Lane.Type, t.spec.Payload, "")
+		refusal := book.broken(t.spec.Lane.Type, t.spec.Payload, "")
 		if t.fit = refusal == nil; t.fit {
 			fit = append(fit, t)
 			continue
@@ -63,11 +63,13 @@ func (r *round) undo(t *taken) {
 }
 
 // reject ends a job that was taken from the queue and must not be handed out.
-func (p *pass) reject(t *taken, why error) {
-	h := p.newLease(t)
-	next := rules.Reject(h, why.Error(), p.now)
-	p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Ended, Turn: t.turn, Done: next.Done})
+func (p *pass) reject(t *taken, why *lessor.Error) {
+	ch := rules.Reject(t.turn, why, p.now)
+	p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Ended, Turn: t.turn, Done: ch.Next.Done})
+	p.notes = append(p.notes, ch.Notes...)
 	p.l.fold.Reject(t.turn)
 	p.stats.Ended = append(p.stats.Ended, EndedAttempt{Outcome: rules.OutcomeFailed})
-	p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Concluded(h, next) })
+	for _, n := range ch.Notes {
+		p.publish(n.Job, t.spec.Lane.Tenant, func() lessor.Event { return n.Event(t.turn.Steps+1, n.From, "") })
+	}
 }

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,5 +57,52 @@ func TestRepeatsInOneCommitListEachLeaseOnce(t *testing.T) {
 		synctest.Wait()
 		close(gate)
 		all.Wait()
+	})
+}
+
+// The call that ended a lease is answered the same when it comes again. Any other call on that lease is too late.
+func TestCompletionIsRepeatedOnlyWithTheSameResult(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		end := func(g lessor.Grant, status, result, text string) error {
+			c := lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: &status}
+			if result != "" {
+				c.Result = json.RawMessage(result)
+			}
+			if text != "" {
+				c.Error = &text
+			}
+			return w.Complete(w.ctx, anybody, g.Lease.ID, c)
+		}
+		type call struct{ status, result, text string }
+		for _, c := range []struct {
+			first, same call
+			others      []call
+		}{
+			{
+				call{"completed", `{"n":1}`, ""},
+				call{"completed", ` { "n" : 1 } `, ""},
+				[]call{{"completed", `{"n":2}`, ""}, {"completed", "", ""}, {"failed", `{"n":1}`, ""}, {"completed", `{"n":1}`, "x"}},
+			},
+			{call{"completed", "", ""}, call{"completed", "null", ""}, []call{{"completed", "{}", ""}, {"failed", "", ""}}},
+			{call{"failed", "", "boom"}, call{"failed", "", "boom"}, []call{{"failed", "", "bang"}, {"failed", "", ""}}},
+		} {
+			job := w.submit(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
+			g := w.lease("w1", nil)
+			for _, again := range []call{c.first, c.first, c.same} {
+				if err := end(g, again.status, again.result, again.text); err != nil {
+					t.Errorf("%v and then %v: %v", c.first, again, err)
+				}
+			}
+			was := w.job(job.ID)
+			for _, o := range c.others {
+				e := w.wantCode(end(g, o.status, o.result, o.text), lessor.CodeLeaseNotFound)
+				if e.EndedReason != c.first.status {
+					t.Errorf("%v and then %v: ended_reason is %q", c.first, o, e.EndedReason)
+				}
+			}
+			if is := w.job(job.ID); string(is.Result) != string(was.Result) || is.State != was.State {
+				t.Errorf("calls on an ended lease made %+v of %+v", is, was)
+			}
+		}
 	})
 }

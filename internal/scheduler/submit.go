@@ -56,12 +56,16 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 		return nil, err
 	}
 	o := &submitCall{call: s.newCall(), specs: make([]*rules.Spec, len(subs)), checked: book}
+	var faults rules.Faults
 	for i := range subs {
-		spec, err := s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i))
-		if err != nil {
-			return nil, err
+		if o.specs[i], err = s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i)); err != nil {
+			if err := faults.Add(err); err != nil {
+				return nil, err
+			}
 		}
-		o.specs[i] = spec
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
 	}
 	o.batch = true
 	if err := s.do(ctx, &c, o); err != nil {
@@ -73,17 +77,14 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 // spec turns one submission into a job that can be stored, with its id made before the transaction.
 func (s *Scheduler) spec(c Caller, sub *lessor.Submission, o *submitCall, prefix string) (*rules.Spec, error) {
 	spec, err := rules.Submit(sub, c.Tenant, s.submitConfig(), prefix)
-	if err != nil {
+	if spec == nil {
 		return nil, err
 	}
-	if err := o.checked.check(spec.Lane.Type, spec.Payload, prefix); err != nil {
+	if err := o.checked.join(err, spec.Lane.Type, spec.Payload, prefix); err != nil {
 		return nil, err
 	}
 	spec.ID = lessor.JobID{UUID: newUUID()}
-	spec.Actor, spec.TraceID = c.Actor, c.TraceID
-	if spec.TraceID == "" {
-		spec.TraceID = traceOf(spec.ID)
-	}
+	spec.Actor, spec.TraceID = c.Actor, c.traceOf(spec.ID)
 	return spec, nil
 }
 
@@ -95,6 +96,14 @@ func (s *Scheduler) submitConfig() rules.SubmitConfig {
 
 // newUUID returns a uuid v7: ids sort by when they were made.
 func newUUID() lessor.UUID { return lessor.UUID(uuid.Must(uuid.NewV7())) }
+
+// traceOf returns the trace id of a new job: the caller's if it sent one.
+func (c Caller) traceOf(id lessor.JobID) string {
+	if c.Traced {
+		return c.TraceID
+	}
+	return traceOf(id)
+}
 
 // traceOf makes a trace id from a job's id, for a job that was submitted outside any trace.
 func traceOf(id lessor.JobID) string { return hex.EncodeToString(id.UUID[:]) }

@@ -300,11 +300,11 @@ func TestPayloadsMeetTheirHandlersSchema(t *testing.T) {
 			t.Errorf("handed out %s, want the one that meets the schema", g.Job.Payload)
 		}
 		j := w.wantState(bad.ID, lessor.Failed)
-		if j.Error == nil || !strings.Contains(*j.Error, "schema") || j.Attempt != 1 {
+		if j.Error == nil || !strings.HasPrefix(*j.Error, "invalid_payload: the payload breaks the schema") || j.Attempt != 0 {
 			t.Errorf("the job that breaks it: %+v", j)
 		}
 		record, _, err := w.Events(w.ctx, anybody, bad.ID, 10, "")
-		if err != nil || len(record) != 3 || record[2].Reason != "invalid_payload" {
+		if err != nil || len(record) != 2 || record[1].Reason != "invalid_payload" || *record[1].From != lessor.Queued || record[1].LeaseID != nil {
 			t.Errorf("its record: %+v, %v", record, err)
 		}
 		w.noDrift()

@@ -28,10 +28,7 @@ func (s *Scheduler) Trigger(
 				return err
 			}
 		}
-		spec.Actor, run = c.Actor, spec.ID
-		if c.TraceID != "" {
-			spec.TraceID = c.TraceID
-		}
+		spec.Actor, spec.TraceID, run = c.Actor, c.traceOf(spec.ID), spec.ID
 		p.audit(c, "definition.triggered", "definition/"+id, nil, map[string]any{"runId": run})
 		return p.store(ctx, []*rules.Spec{spec})
 	})

@@ -10,6 +10,7 @@ func Definition(c *Codec, d *rules.Definition) {
 	Text(c, "id", &d.ID)
 	ID(c, "tenant", &d.Tenant.UUID)
 	Text(c, "module", &d.Module)
+	Text(c, "version", &d.Version)
 	Text(c, "schedule_type", &d.Schedule.Type)
 	Text(c, "cron", &d.Schedule.Cron)
 	Integer(c, "every_s", &d.Schedule.Seconds)

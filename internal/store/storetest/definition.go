@@ -15,7 +15,7 @@ import (
 func (b *bed) definition(id string, edits ...func(*rules.Definition)) *rules.Definition {
 	b.Helper()
 	d := &rules.Definition{
-		ID: id, Tenant: acme, Module: "ledger", Schedule: lessor.Schedule{
+		ID: id, Tenant: acme, Module: "ledger", Version: "1.4", Schedule: lessor.Schedule{
 			Type: lessor.ScheduleCron, Cron: "5 4 * * *", Seconds: 7,
 		},
 		Zone: "Europe/Berlin", Handler: "posting", LockKey: "lock:1", Class: "batch", Priority: lessor.Low,

@@ -1,0 +1,247 @@
+package httpapi
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// inspector compares a body with the type that it should have, and collects what differs. The decoder stops at the
+// first mistake; the inspector goes on, so that a caller learns of all of them at once.
+type inspector struct {
+	d      *jsontext.Decoder
+	code   lessor.Code
+	faults []lessor.FieldError
+}
+
+var errEnough = errors.New("enough faults are known")
+
+// refusal returns the faults as one refusal. A body that is malformed is so whatever its values are.
+func (in *inspector) refusal() error {
+	detail := "a value is not allowed"
+	if in.code == lessor.CodeInvalidRequest {
+		detail = "the request is not well-formed"
+	}
+	return &lessor.Error{Code: in.code, Detail: detail, Fields: in.faults}
+}
+
+// malformed notes a field that is missing, does not exist or has the wrong type.
+func (in *inspector) malformed(field, message string) error {
+	in.code = lessor.CodeInvalidRequest
+	return in.fault(field, message)
+}
+
+// wrong notes a value that is not allowed; "" is no fault.
+func (in *inspector) wrong(field, message string) error {
+	if message == "" {
+		return nil
+	}
+	if in.code == "" {
+		in.code = lessor.CodeInvalidValue
+	}
+	return in.fault(field, message)
+}
+
+func (in *inspector) fault(field, message string) error {
+	if field == "" {
+		field = "body"
+	}
+	field = shorten(strings.ToValidUTF8(field, "�"), maxFieldName)
+	in.faults = append(in.faults, lessor.FieldError{Field: field, Message: message})
+	if len(in.faults) >= rules.MaxFaults {
+		return errEnough
+	}
+	return nil
+}
+
+// maxFieldName bounds the part of a field name that an answer repeats.
+const maxFieldName = 200
+
+// value inspects the next value, which should be a t.
+func (in *inspector) value(t reflect.Type, field string) error {
+	if t = plainType(t); t == reflect.TypeFor[stdjson.RawMessage]() {
+		return in.raw(field)
+	}
+	want, kinds := wanted(t)
+	kind := in.d.PeekKind()
+	switch {
+	case kind == jsontext.KindInvalid:
+		_, err := in.d.ReadToken() // says what is wrong with the syntax
+		return err
+	case !strings.ContainsRune(kinds, rune(kind)):
+		if err := in.malformed(field, "must be "+want+", not "+kindNames[kind]); err != nil {
+			return err
+		}
+		return in.d.SkipValue()
+	case t.Kind() == reflect.Struct:
+		return in.object(t, field)
+	case t.Kind() == reflect.Slice:
+		return in.list(t.Elem(), field)
+	}
+	raw, err := in.d.ReadValue()
+	if err != nil {
+		return err
+	}
+	return in.wrong(field, faultOf(t.Kind(), raw))
+}
+
+// faultOf returns what is wrong with a value of the right type.
+func faultOf(kind reflect.Kind, raw jsontext.Value) (fault string) {
+	switch kind {
+	case reflect.String:
+		_, fault = textOf(raw)
+	case reflect.Int64:
+		_, fault = wholeOf(raw)
+	case reflect.Float64:
+		if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+			fault = "is out of range"
+		}
+	}
+	return fault
+}
+
+// object inspects the fields of a struct.
+func (in *inspector) object(t reflect.Type, field string) error {
+	if _, err := in.d.ReadToken(); err != nil {
+		return err
+	}
+	if field != "" {
+		field += "."
+	}
+	given := map[string]bool{} // false = null
+	for in.d.PeekKind() == jsontext.KindString {
+		name, err := in.d.ReadToken()
+		if err != nil {
+			return err
+		}
+		if err := in.member(t, field, name.String(), given); err != nil {
+			return err
+		}
+	}
+	if _, err := in.d.ReadToken(); err != nil {
+		return err
+	}
+	return in.missing(t, field, given)
+}
+
+// missing notes the required fields of a struct that were not given.
+func (in *inspector) missing(t reflect.Type, prefix string, given map[string]bool) error {
+	for _, f := range fieldsOf(t) {
+		if f.required && !given[f.name] {
+			if err := in.malformed(prefix+f.name, "is required"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// member inspects one field of an object. A field that is null counts as absent.
+func (in *inspector) member(t reflect.Type, prefix, name string, given map[string]bool) error {
+	var typ reflect.Type
+	for _, f := range fieldsOf(t) {
+		if f.name == name {
+			typ = f.typ
+		}
+	}
+	_, twice := given[name]
+	given[name] = in.d.PeekKind() != jsontext.KindNull
+	var err error
+	switch {
+	case typ == nil:
+		err = in.malformed(prefix+name, "is not a field of this request")
+	case twice:
+		err = in.malformed(prefix+name, "is there twice")
+	case given[name]:
+		return in.value(typ, prefix+name)
+	}
+	if err != nil {
+		return err
+	}
+	return in.d.SkipValue()
+}
+
+func (in *inspector) list(t reflect.Type, field string) error {
+	if _, err := in.d.ReadToken(); err != nil {
+		return err
+	}
+	for i := 0; in.d.PeekKind() != jsontext.KindEndArray; i++ {
+		if err := in.value(t, fmt.Sprintf("%s[%d]", field, i)); err != nil {
+			return err
+		}
+	}
+	_, err := in.d.ReadToken()
+	return err
+}
+
+// raw inspects a payload, result or checkpoint: it is kept as it is, but has no field twice.
+func (in *inspector) raw(field string) error {
+	raw, err := in.d.ReadValue()
+	if err != nil {
+		return err
+	}
+	_, err = jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true)).ReadValue()
+	if twice, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return in.malformed(field+fieldPath(twice.JSONPointer), "is there twice")
+	}
+	return nil
+}
+
+// fieldPath turns a JSON pointer into the usual form: /items/3/id becomes .items[3].id.
+func fieldPath(p jsontext.Pointer) string {
+	var b strings.Builder
+	for name := range p.Tokens() {
+		if _, err := strconv.ParseUint(name, 10, 32); err == nil {
+			b.WriteString("[" + name + "]")
+		} else {
+			b.WriteString("." + name)
+		}
+	}
+	return b.String()
+}
+
+// plainType is the type of a field's value when it is there.
+func plainType(t reflect.Type) reflect.Type {
+	switch {
+	case t == reflect.TypeFor[lessor.Change[int64]]():
+		return reflect.TypeFor[int64]()
+	case t == reflect.TypeFor[lessor.Change[bool]]():
+		return reflect.TypeFor[bool]()
+	case t.Kind() == reflect.Pointer:
+		return t.Elem()
+	}
+	return t
+}
+
+// wanted returns the JSON type of a Go type, in words and as kinds.
+func wanted(t reflect.Type) (name, kinds string) {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string", `"`
+	case reflect.Bool:
+		return "a boolean", "tf"
+	case reflect.Int64:
+		return "a whole number", "0"
+	case reflect.Float64:
+		return "a number", "0"
+	case reflect.Slice:
+		return "an array", "["
+	}
+	return "an object", "{"
+}
+
+// kindNames are the usual names of the JSON types.
+var kindNames = map[jsontext.Kind]string{
+	jsontext.KindNull: "null", jsontext.KindTrue: "a boolean", jsontext.KindFalse: "a boolean",
+	jsontext.KindString: "a string",
+	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
+}

@@ -1,0 +1,5 @@
+-- A definition names the version of the manifest that stored it last. Takes no time: no row is rewritten.
+--
+-- +goose Up
+
+alter table definition add column version text not null default '';
