@@ -176,6 +176,24 @@ func TestGoDirectives(t *testing.T) {
 	}
 }
 
+// TestNestedModulesRequireTheNewestRelease compares them with CHANGELOG.md: go get fetches what they require.
+func TestNestedModulesRequireTheNewestRelease(t *testing.T) {
+	changes, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := regexp.MustCompile(`(?m)^## \[(\d\S*)\]`).FindSubmatch(changes)
+	for _, file := range append(glob(t, "mailbox/*/go.mod"), "bench/go.mod") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "\t" + module + " v" + string(newest[1]) + "\n"; !strings.Contains(string(text), want) {
+			t.Errorf("%s does not require %q", file, strings.TrimSpace(want))
+		}
+	}
+}
+
 func glob(t *testing.T, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +35,7 @@ func rename(args []string) error {
 	if len(args) != 1 || !importable.MatchString(args[0]) {
 		return errors.New("give a module path, HOST/NAME: make module path=example.org/you/lessor")
 	}
-	list := exec.Command("git", "ls-files", "-z")
+	list := exec.CommandContext(context.Background(), "git", "ls-files", "-z")
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
