@@ -170,7 +170,7 @@
   // Buttons of a frozen page, or of a row that is over, would act on something else than they show.
   function show() {
     offer();
-    for (const b of document.querySelectorAll("main form:is([method=post], [data-ask]) button"))
+    for (const b of document.querySelectorAll(":is(main, dialog) form:is([method=post], [data-ask]) button"))
       b.disabled = offline || !!b.closest(".gone");
     count();
   }
