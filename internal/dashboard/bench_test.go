@@ -45,6 +45,7 @@ func (s *server) fill(jobs, tenants int) {
 // show renders a page inside the server, without a network.
 func (s *server) show(path, live string) int {
 	r := httptest.NewRequest(http.MethodGet, s.url+path, nil)
+	r.Header.Set("Accept-Encoding", "gzip")
 	if live != "" {
 		r.Header.Set(liveHeader, live)
 	}

@@ -33,6 +33,7 @@ func TestPageSurvivesARestart(t *testing.T) {
 	s := start(t, required)
 	s.hold("long.job")
 	b := s.tab(t, s.admin)
+	do(b, chromedp.EmulateViewport(390, 900))
 	b.open("/leases")
 	b.wait(`document.querySelector("#live").innerText === "live"`)
 	b.js(`window.before = true`)
@@ -46,6 +47,9 @@ func TestPageSurvivesARestart(t *testing.T) {
 	}
 	if !b.js(`document.querySelector("td button").disabled`) {
 		t.Error("a page that is offline offers to revoke a lease")
+	}
+	for _, problem := range do(b, chromedp.Evaluate[[]string](cutOff)) {
+		t.Errorf("offline on a phone: %s", problem)
 	}
 	s.boot(strings.TrimPrefix(s.url, "http://"), required)
 	b.wait(`document.querySelector("#live").innerText === "live" && !document.querySelector("td button").disabled`)
