@@ -16,6 +16,11 @@ import (
 // errClosed is the error of a closed store.
 var errClosed = fmt.Errorf("%w: it was closed", scheduler.ErrUnreachable)
 
+// errPooler is the error of a statement that another client of a pooler prepared, or that the pooler did not prepare on
+// the session that it chose. pgbouncer keeps prepared statements apart since 1.21, and only with the setting.
+var errPooler = fmt.Errorf("%w: the pooler mixes up prepared statements: use pgbouncer 1.21 or newer with"+
+	" max_prepared_statements of 300 or more, or connect to PostgreSQL directly", scheduler.ErrUnreachable)
+
 // answered reports whether the server itself refused a statement, so that nothing was committed.
 func answered(err error) bool {
 	return wire.Answered(err) || errors.Is(err, scheduler.ErrMoved) || errors.Is(err, scheduler.ErrAgain) // by a guard
@@ -54,6 +59,8 @@ func kindOf(err error) error {
 		return scheduler.ErrAgain
 	case "0A000": // a cached plan is stale: the schema was changed under the connection
 		return scheduler.ErrAgain
+	case "26000", "42P05": // a prepared statement is not there, or there already
+		return errPooler
 	case "53100":
 		return scheduler.ErrFull
 	case "57014": // statement time-out

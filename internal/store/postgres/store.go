@@ -114,7 +114,7 @@ type Store struct {
 func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	cfg = cfg.withDefaults()
 	defer func() {
-		if errors.Is(err, scheduler.ErrUnreachable) {
+		if errors.Is(err, scheduler.ErrUnreachable) && !errors.Is(err, errPooler) {
 			err = unreachable{err}
 		}
 		if err != nil {
@@ -147,6 +147,12 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		return nil, err
 	}
 	s.keep(c)
+	reader, _, err := s.take(ctx) // a second connection shows whether a pooler keeps prepared statements apart
+	if err != nil {
+		_ = s.Close() // the first error says why
+		return nil, err
+	}
+	s.giveBack(reader, nil)
 	return s, nil
 }
 

@@ -24,9 +24,9 @@ func Usable(err error) bool {
 	}
 	switch pg.Code {
 	case "0A000", // a plan is stale
-		"25006", // the server is no longer the primary
-		"57014", // the server is stuck
-		"26000": // a pooler forgot a prepared statement
+		"25006",          // the server is no longer the primary
+		"57014",          // the server is stuck
+		"26000", "42P05": // a pooler mixed up prepared statements
 		return false
 	}
 	switch {
