@@ -67,6 +67,22 @@ func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.L
 	}{worker, ids})
 }
 
+// Cancelled waits, up to 30 s, until jobs of a worker are cancelled, and returns their leases. It returns each lease
+// once, to one call; the answers to its heartbeats say so for as long as it lives.
+func (c *Client) Cancelled(ctx context.Context, worker string, wait time.Duration) ([]lessor.LeaseID, error) {
+	body := struct {
+		WorkerID string `json:"worker_id"`
+		WaitMS   int64  `json:"wait_ms"`
+	}{worker, wait.Milliseconds()}
+	var answer struct {
+		LeaseIDs []lessor.LeaseID `json:"lease_ids"`
+	}
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: scheduler + "/leases/cancelled", body: body, safe: true, hold: wait,
+	}, &answer)
+	return answer.LeaseIDs, err
+}
+
 // Complete ends an attempt: completed, failed or cancelled. A repeated call gets the same answer.
 func (c *Client) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Completion) error {
 	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/complete"), body: d, safe: true}, nil)

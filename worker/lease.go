@@ -121,6 +121,7 @@ func (w *Worker) take(work context.Context, grants []lessor.Grant, since moment)
 			start = append(start, l)
 		}
 	}
+	w.notifyLocked()
 	w.mu.Unlock()
 	for _, l := range start {
 		w.start(l)

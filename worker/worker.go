@@ -158,6 +158,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { w.heartbeatLoop(work) })
 	loops.Go(func() { w.finishLoop(work) })
+	loops.Go(func() { w.cancelLoop(work) })
 
 	requesting, refuse := context.WithCancelCause(ctx)
 	refused := make(chan error, 1)

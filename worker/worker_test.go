@@ -317,23 +317,26 @@ func TestTypeWithRoomAgainIsAskedForAtOnce(t *testing.T) {
 
 func TestCancelledJobStopsItsHandler(t *testing.T) {
 	inShop(t, func(t *testing.T, s shop) {
-		w := s.worker(worker.Config{})
+		w := s.worker(worker.Config{Concurrency: 1}) // no request for leases waits
 		causes := make(chan error, 1)
 		worker.Handle(w, "long", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 			return nil, ctx.Err()
-		}, worker.HandlerConfig{ExtendOn: worker.ExtendOnLife})
+		})
 		s.Run(w)
 		id := s.Submit("long", nil)
 		s.WaitFor(id, lessor.Running)
+		s.Advance(25 * time.Second) // a heartbeat was sent; the handler has not beaten since and gets no other
+		start := time.Now()
 		if _, err := s.Client().Cancel(t.Context(), id, false); err != nil {
 			t.Fatal(err)
 		}
-		s.WaitFor(id, lessor.Cancelled)
-		if cause := <-causes; !errors.Is(cause, worker.ErrCancelled) {
-			t.Errorf("the handler was stopped because %v, want %v", cause, worker.ErrCancelled)
+		cause := <-causes
+		if took := time.Since(start); !errors.Is(cause, worker.ErrCancelled) || took > 2*time.Second {
+			t.Errorf("the handler was stopped after %s because %v, want %v within 2 s", took, cause, worker.ErrCancelled)
 		}
+		s.WaitFor(id, lessor.Cancelled)
 	})
 }
 

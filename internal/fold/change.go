@@ -35,6 +35,7 @@ const (
 	stepFreedBound                 // stepFreed of such a lease
 	stepNoticed                    // a lane is on notice: its number must not be used any more
 	stepDropped                    // a lane is not stored any more
+	stepCancelled                  // the worker of a lease was asked to stop
 )
 
 // Record begins to pack what the commit at work does. A sole node writes one step for all of them.
@@ -142,6 +143,20 @@ func (p *packer) freed(h *rules.Held) {
 		return
 	}
 	p.ints(int64(h.Turn.Lane), int64(h.Units))
+	p.text(h.Worker)
+}
+
+func (p *packer) cancelled(h *rules.Held) {
+	if !p.step(stepCancelled) {
+		return
+	}
+	p.data = append(p.data, h.ID.UUID[:]...)
+	p.data = append(p.data, h.Token.UUID[:]...)
+	bound := int64(0)
+	if h.Bound {
+		bound = 1
+	}
+	p.ints(bound, int64(h.Turn.Lane), int64(h.CancelAt))
 	p.text(h.Worker)
 }
 

@@ -53,6 +53,7 @@ func (f *Fold) Load(h *rules.Held, checkAt lessor.Instant) {
 	f.countHolder(h, 1)
 	f.noteStray("lease", h.Turn)
 	f.PlanCheck(h.ID, checkAt)
+	f.cancelled(h)
 }
 
 // LoadQueued adds a queued job that was read from its table.
@@ -117,6 +118,14 @@ func (f *Fold) Free(h *rules.Held) {
 	f.free(h)
 	if f.packer != nil {
 		f.packer.freed(h)
+	}
+}
+
+// Cancel notes that the worker of a lease was asked to stop.
+func (f *Fold) Cancel(h *rules.Held) {
+	f.cancelled(h)
+	if f.packer != nil {
+		f.packer.cancelled(h)
 	}
 }
 

@@ -20,8 +20,9 @@ var requests = map[string]struct {
 		"POST", scheduling + "/leases/request",
 		map[string]any{"worker_id": "w", "types": []string{"none"}},
 	},
-	"BeatBatch": {"POST", scheduling + "/leases/heartbeat", map[string]any{"worker_id": "w"}},
-	"Heartbeat": {"POST", scheduling + "/leases/" + nowhere + "/heartbeat", map[string]any{"worker_id": "w"}},
+	"BeatBatch":  {"POST", scheduling + "/leases/heartbeat", map[string]any{"worker_id": "w"}},
+	"CancelWait": {"POST", scheduling + "/leases/cancelled", map[string]any{"worker_id": "w"}},
+	"Heartbeat":  {"POST", scheduling + "/leases/" + nowhere + "/heartbeat", map[string]any{"worker_id": "w"}},
 	"Completion": {
 		"POST", scheduling + "/leases/" + nowhere + "/complete",
 		map[string]any{"worker_id": "w", "status": "failed"},
@@ -47,6 +48,7 @@ var requests = map[string]struct {
 
 // skipped are bounds that one value of one field cannot show.
 var skipped = []string{
+	"CancelWait.wait_ms", // TestCancelReachesAWorkerThatWaits
 	"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms",
 	"Submission.requested_units", "CapacityAsk.total_units",
 	// TestBoundsOfDefinitions: the id is in the path too, and jobs of a manifest must differ.

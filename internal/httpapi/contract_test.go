@@ -175,6 +175,13 @@ func walkBatches(s *server) {
 	s.api("POST", "/leases/request", `{"worker_id":""}`, 422)
 	s.api("POST", "/leases/heartbeat", fmt.Sprintf(`{"worker_id":"w","lease_ids":[%q,%q,"x"]}`, id, nowhere), 200)
 	s.api("POST", "/leases/heartbeat", `{"worker_id":"w","lease_ids":[]}`, 422)
+	s.api("POST", "/jobs/"+fmt.Sprint(g["grants"].([]any)[0].(map[string]any)["job"].(map[string]any)["job_id"])+"/cancel",
+		`{}`, 200)
+	cancelled := s.api("POST", "/leases/cancelled", `{"worker_id":"w","wait_ms":30000}`, 200)
+	if fmt.Sprint(cancelled["lease_ids"]) != fmt.Sprintf("[%s]", id) {
+		s.t.Errorf("cancelled leases are %v, want %v", cancelled, id)
+	}
+	s.api("POST", "/leases/cancelled", `{"worker_id":"w","wait_ms":30001}`, 422)
 	got := s.api("POST", "/leases/complete",
 		fmt.Sprintf(`{"worker_id":"w","leases":[{"lease_id":%q,"status":"completed"},
 			{"lease_id":%q,"status":"failed"}]}`, id, nowhere), 200)
@@ -231,6 +238,7 @@ func walkRefusals(s *server) {
 	}
 	s.polls, s.streams = quota.New(0), quota.New(0)
 	s.call("POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
+	s.call("POST", scheduling+"/leases/cancelled", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
 	s.call("GET", scheduling+"/events", "", with(s.admin))
 	for i := s.tokens.Len(); i < maxTokens; i++ {
 		s.tokens.Put(scheduler.Token{Hash: [32]byte{1, byte(i), byte(i >> 8)}})
@@ -242,6 +250,7 @@ func walkRefusals(s *server) {
 var bodies = map[string]string{
 	"/jobs": `{"type":"x"}`, "/jobs/batch": `{"jobs":[{"type":"x"}]}`, "/leases/request": `{"worker_id":"w"}`,
 	"/leases/heartbeat":            `{"worker_id":"w","lease_ids":["x"]}`,
+	"/leases/cancelled":            `{"worker_id":"w"}`,
 	"/leases/complete":             `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
 	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`,
 	"/leases/{lease_id}/complete":  `{"worker_id":"w","status":"failed"}`,

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -30,15 +31,11 @@ type revokeBody struct {
 }
 
 func (c *call) requestLease(r *lessor.LeaseRequest) error {
-	ctx := c.r.Context()
-	if r.WaitMS != nil && *r.WaitMS > 0 {
-		held, release, err := c.hold(c.api.polls, "poll", time.Duration(min(*r.WaitMS, maxWaitMS))*time.Millisecond)
-		if err != nil {
-			return err
-		}
-		defer release()
-		ctx = held
+	ctx, release, err := c.poll(r.WaitMS)
+	if err != nil {
+		return err
 	}
+	defer release()
 	grants, denial, err := c.api.scheduler.Request(ctx, c.caller, *r)
 	c.api.traces.Granted(grants)
 	switch {
@@ -56,6 +53,37 @@ func (c *call) requestLease(r *lessor.LeaseRequest) error {
 
 // maxWaitMS bounds how long a connection is kept for a waiting request; rules refuses longer waits.
 const maxWaitMS = 30000
+
+// poll holds a call that may wait for waitMS.
+func (c *call) poll(waitMS *int64) (ctx context.Context, release func(), err error) {
+	if waitMS == nil || *waitMS <= 0 {
+		return c.r.Context(), func() {}, nil
+	}
+	return c.hold(c.api.polls, "poll", time.Duration(min(*waitMS, maxWaitMS))*time.Millisecond)
+}
+
+// cancelWait is the body of a worker's request to hear of cancelled leases.
+type cancelWait struct {
+	WorkerID *string `json:"worker_id"`
+	WaitMS   *int64  `json:"wait_ms,omitempty"`
+}
+
+type cancelledLeases struct {
+	LeaseIDs []lessor.LeaseID `json:"lease_ids"`
+}
+
+func (c *call) cancelled(b *cancelWait) error {
+	ctx, release, err := c.poll(b.WaitMS)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ids, err := c.api.scheduler.Cancelled(ctx, c.caller, b.WorkerID, b.WaitMS)
+	if err != nil {
+		return heldErr(ctx, err)
+	}
+	return c.answer(http.StatusOK, cancelledLeases{ids})
+}
 
 // withoutFigures removes the figures of the whole scheduler, which include other tenants' leases, from a denial.
 func withoutFigures(d lessor.Denial) lessor.Denial {

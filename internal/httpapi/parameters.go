@@ -72,6 +72,8 @@ var bounds = map[string]object{
 	"LeaseRequest.wait_ms":       {"minimum": 0, "maximum": 30000},
 	"LeaseRequest.request_id":    {"minLength": 1, "maxLength": 200},
 	"LeaseRequest.ttl_ms":        {"minimum": 100, "maximum": 43200000},
+	"CancelWait.worker_id":       {"minLength": 1, "maxLength": 200},
+	"CancelWait.wait_ms":         {"minimum": 0, "maximum": 30000},
 	"Heartbeat.worker_id":        {"minLength": 1, "maxLength": 200},
 	"Heartbeat.progress":         {"minimum": 0, "maximum": 1},
 	"Heartbeat.message":          {"maxLength": 500},

@@ -111,6 +111,11 @@ func leaseRoutes(payloadLimit int64) []route {
 		summary: "Extend 1 to 1000 leases of one worker, each for itself.",
 		handle:  takes(bodyBeats, (*call).heartbeatAll), answers: answers(http.StatusOK, results[leaseBeaten]{}),
 	}, {
+		method: http.MethodPost, path: leases + "/cancelled", scope: token.Lease,
+		summary: "Wait until leases of a worker are asked to stop; each is answered once.",
+		handle:  takes(bodySmall, (*call).cancelled), answers: answers(http.StatusOK, cancelledLeases{}),
+		refusals: codes(lessor.CodeRateLimited),
+	}, {
 		method: http.MethodPost, path: leases + "/complete", scope: token.Lease,
 		summary: "End 1 to 1000 leases of one worker, each for itself.",
 		handle:  takes(bodyBatch, (*call).completeAll), answers: answers(http.StatusOK, results[leaseEnded]{}),

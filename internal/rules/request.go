@@ -197,3 +197,13 @@ func WorkerID(worker *string) (string, error) {
 	var c check
 	return c.text("worker_id", worker, 1, maxWorker, ""), c.err()
 }
+
+// CancelWait checks a worker's request to hear of cancelled leases.
+func CancelWait(worker *string, waitMS *int64) (name string, wait time.Duration, err error) {
+	if worker == nil {
+		return "", 0, Missing("worker_id")
+	}
+	var c check
+	name, wait = c.text("worker_id", worker, 1, maxWorker, ""), c.millis("wait_ms", waitMS, 0, maxWait, 0)
+	return name, wait, c.err()
+}

@@ -53,6 +53,7 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 		if err := p.tx.SaveLeases(ctx, []*rules.Held{st.Held}); err != nil {
 			return err
 		}
+		p.l.fold.Cancel(st.Held)
 	}
 	switch {
 	case ch.Next == nil:

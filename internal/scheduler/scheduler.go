@@ -83,6 +83,7 @@ type Scheduler struct {
 	handlers  atomic.Pointer[handlers] // nil = the settings were never read
 	workers   workers
 	stream    stream
+	cancels   cancels
 	sampling  sampling
 	idleLanes chan *idleLanes // from scanLoop to the loop
 

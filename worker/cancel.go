@@ -1,0 +1,57 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+)
+
+// cancelHold is how long the server is asked to hold a call that waits for cancelled jobs: the most it allows.
+const cancelHold = 30 * time.Second
+
+// cancelLoop stops the handlers of cancelled jobs as soon as the server tells, until ctx is done. It ends early if the
+// server refuses the call, as one of an older release does: heartbeats carry the same, only later.
+func (w *Worker) cancelLoop(ctx context.Context) {
+	for failures := 0; w.awaitLeases(ctx); {
+		ids, err := w.cfg.Client.Cancelled(ctx, w.cfg.ID, cancelHold)
+		switch {
+		case err == nil:
+			failures = 0
+			w.cancelled(ids)
+		case !transient(err):
+			return
+		default:
+			failures++
+			pause(ctx, max(lessor.RetryPause(failures), retryAfter(err)))
+		}
+	}
+}
+
+// awaitLeases waits until the worker has a lease, and reports whether ctx is still alive.
+func (w *Worker) awaitLeases(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		w.mu.Lock()
+		n, changed := len(w.leases), w.changed
+		w.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+func (w *Worker) cancelled(ids []lessor.LeaseID) {
+	for _, id := range ids {
+		w.mu.Lock()
+		l := w.leases[id]
+		w.mu.Unlock()
+		if l != nil {
+			w.stop(l, ErrCancelled)
+		}
+	}
+}
