@@ -3,7 +3,6 @@ package cron
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,9 +12,9 @@ import (
 // A field is one of the five of an expression.
 type field struct {
 	name      string
-	low, high int      // what "*" means
-	most      int      // the largest number that is accepted
-	hashed    int      // the largest that H gives without a range
+	low, high int      // the range of "*"
+	most      int      // the largest accepted number
+	hashed    int      // the largest number of H without a range
 	names     []string // of the values from low on
 }
 
@@ -45,7 +44,7 @@ func (f field) parse(text, jobID string) (set uint64, err error) {
 	return set, nil
 }
 
-// term reads one member of a list: a value, a range or a hash, and a step.
+// term parses one member of a list: a value, a range or a hash, and a step.
 func (f field) term(term, jobID string) (set uint64, err error) {
 	body, by, stepped := strings.Cut(term, "/")
 	step := 1
@@ -99,8 +98,7 @@ func (f field) span(body string, stepped bool) (low, high int, err error) {
 	return low, low, nil
 }
 
-// step reads what stands behind a slash. One larger than the field would never be taken: it is a mistake, like */90 for
-// every 90 minutes.
+// step parses the number after a slash. A step larger than the field is a mistake, like */90 for every 90 minutes.
 func (f field) step(text string) (int, error) {
 	n, err := number(text)
 	if most := f.high - f.low + 1; err != nil || n < 1 || n > most {
@@ -152,12 +150,8 @@ func hash(text string, n uint64) uint64 {
 	return binary.BigEndian.Uint64(sum[:]) % n
 }
 
-var errNumber = errors.New("not a number")
-
-// number reads digits: strconv also takes signs.
+// number parses digits without a sign.
 func number(text string) (int, error) {
-	if strings.Trim(text, "0123456789") != "" {
-		return 0, errNumber
-	}
-	return strconv.Atoi(text)
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(n), err
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxLength is what an expression may have, in characters.
+// maxLength bounds an expression, in characters.
 const maxLength = 120
 
 // macros are the names of common expressions.
@@ -21,9 +21,10 @@ var macros = map[string]string{
 	"@annually": "0 0 1 1 *",
 }
 
-// Parse reads a cron expression of five fields, or a macro: minute, hour, day, month and day of the week, each a list
-// of numbers, names, ranges and steps. H stands for a number made from jobID, so that not all definitions fire at once.
-// An expression that never fires is refused. The error is a sentence about the expression, without its subject.
+// Parse parses a cron expression of five fields (minute, hour, day, month and day of the week, each a list of numbers,
+// names, ranges and steps) or a macro. H stands for a number that is derived from jobID, so that not all definitions
+// fire at once. Parse refuses an expression that never fires. The error is a sentence about the expression, without its
+// subject.
 func Parse(expr, jobID string) (Schedule, error) {
 	if utf8.RuneCountInString(expr) > maxLength {
 		return Schedule{}, fmt.Errorf("is longer than %d characters", maxLength)

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Schedule is a cron expression, read. Its zero value never fires.
+// Schedule is a parsed cron expression. Its zero value never fires.
 type Schedule struct {
 	text                           string
 	minute, hour, day, month, week uint64 // bit n is value n; Sunday is bit 0
@@ -28,8 +28,8 @@ type Schedule struct {
 	repeats                        bool   // fires in both of the hours that come twice
 }
 
-// horizon is how far Next looks. The rarest days are a 29 February on one day of the week: at most 40 years apart, when
-// a century without a leap day comes between.
+// horizon bounds the search of Next, in seconds. The rarest day is a 29 February on one day of the week: two of them are
+// at most 40 years apart, if a century year without a leap day lies between.
 const horizon = 41 * 366 * 24 * 60 * 60
 
 // String returns the expression, its fields one space apart. Parse reads it back to the same schedule.
@@ -56,7 +56,7 @@ const (
 
 // A period is a time in which the offset of a zone does not change. All its fields are in seconds.
 type period struct {
-	start, end int64 // start is left out if nothing that is skipped or repeated there can matter any more
+	start, end int64 // start is the search's own start if the real one is too long ago to matter
 	offset     int64
 	before     int64 // the offset until start
 }
@@ -80,8 +80,8 @@ func periodOf(now int64, loc *time.Location, last int64) period {
 	return p
 }
 
-// in returns the first tick in p that is not before now. It looks back at one change of offset only: no zone has
-// another within the time that the first one skips or repeats.
+// in returns the first tick in p that is not before now. It considers one change of offset: no zone has another within
+// the time that the first one skips or repeats.
 func (s Schedule) in(p period, now int64) (tick int64, ok bool) {
 	from := now + p.offset
 	was, is := p.start+p.before, p.start+p.offset // what the clock showed at the change, and shows after it

@@ -11,8 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxPattern is how many instructions a pattern may become. RE2 takes that many steps a character at worst, and a few
-// bytes such as ((a{99}){99}){99} ask for a million.
+// maxPattern bounds the instructions of a compiled pattern. RE2 takes up to that many steps per character, and a few
+// bytes such as ((a{99}){99}){99} compile to a million.
 const maxPattern = 2000
 
 func compilePattern(text string) (jsonschema.Regexp, error) {
@@ -22,7 +22,7 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	return regexp.Compile(text)
 }
 
-// patternSize returns how many instructions a pattern becomes.
+// patternSize returns the number of instructions of a compiled pattern.
 func patternSize(text string) (int, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -38,11 +38,11 @@ func patternSize(text string) (int, error) {
 	return len(prog.Inst), nil
 }
 
-// maxNumber is how many characters a number may have, and how large its exponent may be: more than the largest float64
-// needs. The library makes a fraction of each number, and 1e1000000 would be one of a million digits.
+// maxNumber bounds the characters of a number, and its exponent: more than the largest float64 needs. The library
+// makes a fraction of each number, and 1e1000000 would be a fraction of a million digits.
 const maxNumber = 400
 
-// hugeNumber returns a number in value that is too large to be handed to the library.
+// hugeNumber returns a number in value that is too large for the library.
 func hugeNumber(value any) (n json.Number, ok bool) {
 	switch v := value.(type) {
 	case json.Number:

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// What a check may cost. A step is about a microsecond; the stack holds the library's frames too.
+// The limits of a check. A step takes about a microsecond; the stack holds the library's frames too.
 const (
 	maxSteps = 500_000
 	maxStack = 1000
 )
 
-// affordable reports whether the library will find its way through n and value in bounded time. It takes the same way,
-// into every branch, and counts.
+// affordable reports whether the library checks value against n in bounded time. It visits what the library would
+// visit, in every branch, and counts.
 func affordable(n *node, value any) bool {
 	b := budget{left: maxSteps}
 	b.visit(n, value, 0)
 	return b.left >= 0
 }
 
-// budget is what is left of the steps; below zero nothing goes on.
+// budget counts down the steps that are left; below zero the count stops.
 type budget struct{ left int }
 
 func (b *budget) visit(n *node, value any, depth int) {
@@ -67,7 +67,7 @@ func (b *budget) members(n *node, obj map[string]any, depth int) {
 func (b *budget) items(n *node, list []any, depth int) {
 	b.left -= len(list)
 	if n.unique {
-		b.left -= 20 * size(list) // the library compares up to 20 items each with each
+		b.left -= 20 * size(list) // the library compares every pair of up to 20 items
 	}
 	for i, value := range list {
 		if i < len(n.prefix) {

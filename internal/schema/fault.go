@@ -15,18 +15,17 @@ type Fault struct {
 	Message string // a sentence about the field, without its subject
 }
 
-// whole is the name of a payload in faults.
+// whole names the payload itself in faults.
 const whole = "payload"
 
-// What one answer may hold: enough to mend the payload, however large it is.
+// The limits of one answer: enough to correct a payload of any size.
 const (
 	maxFaults  = 20
 	maxField   = 200 // bytes
 	maxMessage = 300 // bytes
 )
 
-// faults returns the innermost causes of err, in the order of their fields. value is what was checked, and name what it
-// is called.
+// faults returns the innermost causes of err in the order of their fields. value was checked, and is called name.
 func faults(err *jsonschema.ValidationError, value any, name string) []Fault {
 	var all []Fault
 	var gather func(*jsonschema.ValidationError)
@@ -46,7 +45,7 @@ func faults(err *jsonschema.ValidationError, value any, name string) []Fault {
 	return all[:min(len(all), maxFaults)]
 }
 
-// fieldOf writes the way to a field as people write it.
+// fieldOf returns the path of a field as people write it.
 func fieldOf(path []string, value any, name string) string {
 	var b strings.Builder
 	b.WriteString(name)
@@ -70,13 +69,13 @@ func fieldOf(path []string, value any, name string) string {
 	return cut(b.String(), maxField)
 }
 
-// messageOf returns the library's words for one cause, without the place, which it puts in front.
+// messageOf returns the library's message about one cause, without the path in front.
 func messageOf(e *jsonschema.ValidationError) string {
 	alone := jsonschema.ValidationError{ErrorKind: e.ErrorKind}
 	return cut(strings.TrimPrefix(alone.Error(), "at '': "), maxMessage)
 }
 
-// cut shortens s to n bytes, at a character.
+// cut shortens s to n bytes, between characters.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

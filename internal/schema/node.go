@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// What a schema may hold. The library's time grows with the square of the subschemas, its stack with the depth.
+// The limits of a schema. The library's time grows with the square of the subschemas, its stack with the depth.
 const (
 	maxNodes = 2000
 	maxDepth = 64
 )
 
-// The keywords of 2020-12 under which subschemas stand. "definitions" and "dependencies" are of older drafts and still
-// followed by the library.
+// The keywords of 2020-12 that contain subschemas. "definitions" and "dependencies" come from older drafts; the library
+// still follows them.
 var (
 	single = []string{
 		"additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then",
@@ -26,7 +26,7 @@ var (
 	named = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 
-// A node is one subschema, with what costs time in it.
+// A node is one subschema, reduced to what costs time.
 type node struct {
 	kinds   []string // its "type", nil if any
 	compare int      // values in "const" and "enum"
@@ -42,7 +42,7 @@ type node struct {
 	each   []*node          // about every item
 }
 
-// reader makes nodes of a schema.
+// reader makes nodes from a schema.
 type reader struct {
 	at      map[string]*node // by JSON pointer
 	anchors map[string]*node
@@ -55,8 +55,8 @@ type link struct {
 	ref  string
 }
 
-// read makes nodes of a schema, and refuses one whose references leave it or that is too large. What is wrong in other
-// ways is left to the library.
+// read makes nodes from a schema. It refuses a schema that is too large or whose references leave it; the library finds
+// other mistakes.
 func read(doc any) (*node, error) {
 	if n, ok := hugeNumber(doc); ok {
 		return nil, fmt.Errorf("holds a number that is too large: %s", cut(n.String(), 40))
@@ -121,7 +121,7 @@ func (r *reader) node(value any, pointer string, depth int) (*node, error) {
 	return n, nil
 }
 
-// identity looks at what names a subschema and what refers to others.
+// identity notes the names of a subschema and its references to others.
 func (r *reader) identity(n *node, obj map[string]any, pointer string) error {
 	if s, ok := obj["$schema"].(string); ok && strings.TrimSuffix(s, "#") != draft {
 		return fmt.Errorf("must be of the draft %s", draft)
@@ -146,8 +146,8 @@ func (r *reader) identity(n *node, obj map[string]any, pointer string) error {
 	return nil
 }
 
-// follow returns where a reference leads. There is one document and no $id inside it, so that a dynamic one leads where
-// a plain one does.
+// follow returns the target of a reference. There is one document without an $id inside it, so a dynamic reference has
+// the same target as a plain one.
 func (r *reader) follow(ref string) (*node, error) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -167,10 +167,10 @@ func (r *reader) follow(ref string) (*node, error) {
 	return target, nil
 }
 
-// escape writes a name as a part of a JSON pointer.
+// escape escapes a name for a JSON pointer.
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// add reads the subschema that stands under key, and under a name if key has named ones.
+// add reads the subschema under key, and under a name if key has named ones.
 func (r *reader) add(n *node, key, name string, value any, pointer string, depth int) error {
 	if _, isList := value.([]any); isList && key == "dependencies" {
 		return nil // a list of names
@@ -202,7 +202,7 @@ func (r *reader) add(n *node, key, name string, value any, pointer string, depth
 	return nil
 }
 
-// measure notes what a subschema asks of a value by itself.
+// measure notes what the keywords of one subschema cost.
 func (n *node) measure(obj map[string]any) error {
 	switch kinds := obj["type"].(type) {
 	case string:

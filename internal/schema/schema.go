@@ -1,37 +1,38 @@
-// Package schema checks payloads against JSON Schemas (2020-12) that strangers submit. It is what the server uses for
-// the schemas of handlers.
+// Package schema checks payloads against JSON Schemas (2020-12) that strangers submit, such as the schemas of handlers.
 //
-// A schema speaks of itself alone: a reference that does not begin with "#" is refused, and the loader behind the
-// library, which would open files, refuses whatever is left. The work of a check is bounded too, since a schema of few
-// bytes can ask for an exponential number of steps: what a check may cost at most is counted first (cost.go), and one
-// that may cost too much is a fault of the payload. Patterns are RE2, and bounded in size. Numbers are compared as they
-// are written; "format" is an annotation, as the draft says.
+// A schema refers only to itself: the package refuses a reference that does not begin with "#", and the library's
+// loader, which would open files, refuses every other. The work of a check is bounded, because a schema of a few bytes
+// can ask for an exponential number of steps: the package first counts the steps of the worst case (cost.go), and too
+// many are a fault of the payload. Patterns are RE2, and bounded in size. Numbers are compared as they are written;
+// "format" is an annotation, as the draft says.
 package schema
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// MaxSize is how large a schema may be, in bytes.
+// MaxSize bounds a schema, in bytes.
 const MaxSize = 64 << 10
 
-// draft is what "$schema" may say.
+// draft is the only accepted "$schema".
 const draft = "https://json-schema.org/draft/2020-12/schema"
 
-// place is where the library thinks that the schema lies. There is nothing there.
+// place is the schema's address for the library. Nothing is there.
 const place = "lessor:///schema"
 
-// Schema is a schema that may be used by many at once.
+// Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	compiled *jsonschema.Schema
 	root     *node
 }
 
-// Compile reads a schema. The error says what is wrong with it and where, as a sentence about the schema without its
+// Compile compiles a schema. The error says what is wrong with it and where, as a sentence about the schema without its
 // subject.
 func Compile(raw []byte) (*Schema, error) {
 	if len(raw) > MaxSize {
@@ -75,7 +76,7 @@ func (noLoader) Load(string) (any, error) { return nil, errLeaves }
 
 var errLeaves = errors.New("references must stay inside the document")
 
-// invalid says in short why the library refused a schema.
+// invalid returns in short why the library refused a schema.
 func invalid(err error) error {
 	wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
 	if !ok {
@@ -89,7 +90,7 @@ func invalid(err error) error {
 	return errors.New("is not a valid schema")
 }
 
-// Check returns what is wrong with a payload, nothing if it agrees with the schema.
+// Check returns what is wrong with a payload, nil if the payload satisfies the schema.
 func (s *Schema) Check(payload []byte) []Fault {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(payload))
 	if err != nil {
@@ -110,4 +111,35 @@ func (s *Schema) Check(payload []byte) []Fault {
 		return faults(wrong, value, whole)
 	}
 	return []Fault{{Field: whole, Message: cut(err.Error(), maxMessage)}}
+}
+
+// maxBook bounds the schemas of a Book: more than the handlers of most servers, at a few hundred KiB for the largest.
+const maxBook = 200
+
+// Book caches compiled schemas by their content. The zero value is empty and safe for concurrent use.
+type Book struct {
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]*Schema
+}
+
+// Compile returns a compiled schema, from the cache if it can.
+func (b *Book) Compile(raw []byte) (*Schema, error) {
+	key := sha256.Sum256(raw)
+	b.mu.Lock()
+	s := b.known[key]
+	b.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := Compile(raw)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known == nil || len(b.known) >= maxBook {
+		b.known = map[[sha256.Size]byte]*Schema{} // schemas in use are compiled again
+	}
+	b.known[key] = s
+	return s, nil
 }
