@@ -3,6 +3,7 @@ package dashboard
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -174,5 +175,34 @@ func TestThemeIsChosenWithoutJavaScript(t *testing.T) {
 	_, page := v.post("/theme", "theme", "dark", "back", "/jobs")
 	if !strings.Contains(page, `data-theme="dark"`) || !strings.Contains(page, "<h1>Jobs</h1>") {
 		t.Error("the choice of a theme is lost")
+	}
+}
+
+// TestForcedColoursLoseNothing: with the system's few colours, what only a background showed can still be seen.
+func TestForcedColoursLoseNothing(t *testing.T) {
+	s := start(t)
+	s.define("quick", "quick.run", 1)
+	w := s.world()
+	b := w.tab(t, w.admin)
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if _, page := w.as(w.admin).get("/schedules"); strings.Contains(page, "t-fired") || time.Now().After(deadline) {
+			break
+		}
+	}
+	b.prefer("dark", "forced-colors", "active")
+	for path, shapes := range map[string][]string{
+		"/schedules": {".tick", ".state"}, "/": {".key", ".gauge .fill", ".gauge .rail", ".state"}, "/leases": {".bar .fill"},
+	} {
+		b.open(path)
+		for _, shape := range shapes {
+			if !b.js(`(() => {
+				const canvas = getComputedStyle(document.body).backgroundColor, el = document.querySelector("` + shape + `");
+				const style = getComputedStyle(el, el.matches(".key") ? "::before" : null);
+				return el instanceof SVGElement ? style.fill !== canvas :
+					style.backgroundColor !== canvas || parseFloat(style.borderTopWidth) > 0;
+			})()`) {
+				t.Errorf("%s: %s cannot be seen", path, shape)
+			}
+		}
 	}
 }

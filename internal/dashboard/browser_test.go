@@ -190,12 +190,14 @@ func (b *tab) listen() (complaints func() []string) {
 	}
 }
 
-// prefer makes the browser prefer a theme.
-func (b *tab) prefer(theme string) {
+// prefer makes the browser prefer a theme, and other features with their values.
+func (b *tab) prefer(theme string, others ...string) {
 	b.t.Helper()
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
-	})
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}
+	for i := 0; i+1 < len(others); i += 2 {
+		features = append(features, &emulation.MediaFeature{Name: others[i], Value: others[i+1]})
+	}
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
 	if err != nil {
 		b.t.Fatalf("browser: %v", err)
 	}

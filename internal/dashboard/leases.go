@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -96,14 +97,21 @@ func (v *visit) revoke() error {
 // workersPage lists the workers that requested work recently.
 type workersPage struct {
 	Workers []lessor.Worker
-	More    int // number of workers that are not shown
+	Next    string
 }
 
-// maxWorkers bounds the rows of the page; the list itself is bounded by the scheduler.
-const maxWorkers = 500
-
+// workers shows the workers after the one that the cursor names, in the order of their names.
 func (v *visit) workers() (view, error) {
 	list, err := v.scheduler.Workers(v.r.Context(), v.caller)
-	p := workersPage{Workers: list[:min(len(list), maxWorkers)], More: max(0, len(list)-maxWorkers)}
+	from, found := slices.BinarySearchFunc(list, v.r.URL.Query().Get("cursor"), func(w lessor.Worker, name string) int {
+		return strings.Compare(w.WorkerID, name)
+	})
+	if found {
+		from++
+	}
+	p := workersPage{Workers: list[from:min(len(list), from+pageSize)]}
+	if from+pageSize < len(list) {
+		p.Next = v.next(list[from+pageSize-1].WorkerID)
+	}
 	return view{"Workers", "workers", p}, err
 }

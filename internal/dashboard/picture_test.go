@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"lessor"
 )
 
-// cutOff finds what does not fit: a page that is too wide, tables and boxes that hide a part of their content, and text
+// cutOff finds what does not fit: a page that is too wide or too tall, times on two lines, tables and boxes that hide a part of their content, and text
 // behind an ellipsis.
 const cutOff = `(() => {
   const bad = [], page = document.documentElement;
@@ -26,20 +28,42 @@ const cutOff = `(() => {
     const hides = getComputedStyle(el).overflowX !== "visible";
     if (hides && !el.matches("input") && el.scrollWidth > el.clientWidth + 1)
       bad.push((el.scrollWidth - el.clientWidth) + " px are hidden in " + el.outerHTML.slice(0, 100));
+    if (el.matches("time") && el.getBoundingClientRect().height > 30) bad.push("a time on two lines: " + el.innerText);
     if (el.getBoundingClientRect().right > innerWidth + 1)
       bad.push("beyond the right edge: " + el.outerHTML.slice(0, 100));
   }
-  return bad;
+  if (page.scrollHeight > 12000) bad.push("the page is " + page.scrollHeight + " px tall");
+  return bad.slice(0, 5);
 })()`
 
-// TestNothingIsCutOff opens every page, full and empty, at the width of a phone, a laptop and a wide screen.
-// LESSOR_SCREENSHOTS names a folder for pictures in both themes.
+// TestNothingIsCutOff opens every page, full and empty, at the width of a phone, a tablet both ways, a laptop and a
+// wide screen. LESSOR_SCREENSHOTS names a folder for pictures in both themes.
 func TestNothingIsCutOff(t *testing.T) {
 	w := start(t).world()
 	w.hour()
-	w.tab(t, w.admin).lookAt("full", w.paths())
+	w.tab(t, w.admin).lookAt("full", append(w.paths(), w.crowd()...))
 	empty := start(t)
 	empty.tab(t, empty.admin).lookAt("empty", slices.Sorted(maps.Keys(nothingYet)))
+}
+
+// crowd fills the lists of a world, with names as long as they may be, and returns the pages of two of them.
+func (w world) crowd() []string {
+	w.t.Helper()
+	long := strings.Repeat("transcode.4k.", 9)
+	var job lessor.Job
+	for i := range pageSize {
+		job = w.submit(lessor.Submission{
+			Type: new(fmt.Sprint(long, i)), TenantID: new(tenantB), Tags: []string{"customer-" + long[:40], "nightly"},
+			LockKey: new(fmt.Sprint(long, i)), IdempotencyKey: new(fmt.Sprint(long, i)), MaxAttempts: new(int64(1)),
+		})
+		worker := fmt.Sprintf("encoder-%d.%s.eu-central-1.compute.example.org", i, long)
+		g := w.lease(worker, fmt.Sprint(long, i))
+		if i%2 == 0 {
+			w.finish(g, "failed", "ffmpeg: "+strings.Repeat("cannot-open-the-input-", 12))
+		}
+	}
+	w.define("nightly."+long[:100], long, 3600)
+	return []string{"/jobs/" + job.ID.String(), "/schedules/nightly." + long[:100]}
 }
 
 // lookAt opens pages at every width.
@@ -53,7 +77,7 @@ func (b *tab) lookAt(name string, paths []string) {
 	}
 	for i, path := range paths {
 		b.open(path)
-		for _, width := range []int64{390, 1280, 1920} {
+		for _, width := range []int64{390, 768, 1024, 1280, 1920} {
 			do(b, chromedp.EmulateViewport(width, 900))
 			for _, problem := range do(b, chromedp.Evaluate[[]string](cutOff)) {
 				b.t.Errorf("%s, %s at %d px: %s", path, name, width, problem)
