@@ -23,7 +23,7 @@ func TestCapacityFieldsExpireOnTheirOwn(t *testing.T) {
 		return c
 	}
 	first := set(`{"total_units":50,"expires_in_s":3600}`)
-	if left := first.TotalUnitsExpiresAt.Time().Sub(time.Now()); left < 50*time.Minute || left > time.Hour {
+	if left := time.Until(first.TotalUnitsExpiresAt.Time()); left < 50*time.Minute || left > time.Hour {
 		t.Errorf("the total of 50 ends in %v, want in an hour", left)
 	}
 	second := set(`{"busy":4}`)

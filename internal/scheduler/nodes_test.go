@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -185,7 +184,7 @@ func TestConfiguredRatingCountsOnEveryNode(t *testing.T) {
 	url := pool.Database(t)
 	idle := func() (lessor.BusyInputs, error) { return lessor.BusyInputs{SampledAt: lessor.At(time.Now())}, nil }
 	busy, host := config(), config()
-	busy.Busy, busy.Sample = new(7), func() (lessor.BusyInputs, error) { return lessor.BusyInputs{}, errors.New("no measure") }
+	busy.Busy, busy.Sample = new(7), nil // a node with a configured rating measures nothing
 	host.Busy, host.Sample = nil, idle
 	node(t, url, busy, nil)
 	w := node(t, url, host, nil)

@@ -32,30 +32,30 @@ func (s *sampling) last(now lessor.Instant, clock time.Time) (in lessor.BusyInpu
 	return in, s.highest
 }
 
-// sample measures the host once, and exchanges ratings with the other nodes. A failed measurement is no sample: without
-// fresh ones the rating fails closed, unless one is configured.
+// sample measures the host once, unless its rating is configured, and exchanges ratings with the other nodes. A failed
+// measurement is no sample: without fresh ones the rating fails closed.
 func (s *Scheduler) sample(ctx context.Context) {
-	if s.cfg.Sample == nil || ctx.Err() != nil {
+	if ctx.Err() != nil || s.cfg.Busy == nil && s.cfg.Sample == nil {
 		return
 	}
-	at := time.Now()
-	in, err := s.cfg.Sample()
-	rating := rules.Rate(in, s.cfg.BusyPoints)
-	switch {
-	case s.cfg.Busy != nil:
-		rating = *s.cfg.Busy
-	case err != nil:
-		return
+	var at time.Time
+	var in lessor.BusyInputs
+	rating := s.cfg.Busy
+	if rating == nil {
+		var err error
+		at = time.Now()
+		if in, err = s.cfg.Sample(); err != nil {
+			return
+		}
+		rating = new(rules.Rate(in, s.cfg.BusyPoints))
 	}
-	highest, rateErr := s.store.Rate(ctx, rating, rules.SampleLife)
-	if rateErr != nil {
+	highest, err := s.store.Rate(ctx, *rating, rules.SampleLife)
+	if err != nil {
 		return
 	}
 	s.sampling.mu.Lock()
 	defer s.sampling.mu.Unlock()
-	if s.sampling.highest = highest; err == nil {
-		s.sampling.inputs, s.sampling.at = in, at
-	}
+	s.sampling.inputs, s.sampling.at, s.sampling.highest = in, at, highest
 }
 
 func (s *Scheduler) sampleLoop(ctx context.Context) {
