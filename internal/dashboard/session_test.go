@@ -54,6 +54,17 @@ func TestSessionsSurviveARestart(t *testing.T) {
 	}
 }
 
+// TestStartingServerEndsNoSession: a server that has not read its tokens yet cannot check a session.
+func TestStartingServerEndsNoSession(t *testing.T) {
+	s := start(t, required)
+	c := s.as(s.issue("viewer", "")).cookie()
+	starting := New(Config{Scheduler: s.scheduler, Tokens: token.NewBook(s.scheduler.Tokens)})
+	if w := asks(starting, c); w.Code != http.StatusServiceUnavailable || w.Header().Get("Set-Cookie") != "" {
+		t.Errorf("while the server starts the session gets %d %q, want 503 and the cookie kept", w.Code,
+			w.Header().Get("Set-Cookie"))
+	}
+}
+
 // TestSessionIsOfItsTokenAlone: the secret of a session that was just used does not go with the id of another token.
 func TestSessionIsOfItsTokenAlone(t *testing.T) {
 	s := start(t, required)
