@@ -150,7 +150,7 @@ func wrap(text string) string {
 		}
 		column := 0
 		var b strings.Builder
-		for _, word := range strings.Fields(p) {
+		for word := range strings.FieldsSeq(p) {
 			switch column += utf8.RuneCountInString(word) + 1; {
 			case b.Len() == 0:
 			case column > helpWidth+1:

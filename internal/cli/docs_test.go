@@ -63,7 +63,7 @@ func TestDocsNameEveryCommandAndFlag(t *testing.T) {
 var (
 	inlineCommand = regexp.MustCompile("`(?:bin/)?(lessor [a-z][^`]*)`")
 	blockCommand  = regexp.MustCompile(`(?m)^\s*(?:[A-Z_]+=\S+ )?(?:bin/)?(lessor [a-z].*)$`)
-	flagWord      = regexp.MustCompile(`^--([a-z][a-z-]*)`)
+	flagWord      = regexp.MustCompile(`^--[a-z][a-z-]*`)
 )
 
 // TestDocumentsNameCommandsThatExist looks for every command and flag that a document or a package comment shows.
@@ -112,9 +112,9 @@ func unknown(line string) string {
 		return "there is no such command"
 	}
 	for _, word := range rest {
-		if m := flagWord.FindStringSubmatch(word); m != nil && m[1] != "help" &&
-			cmd.Flags().Lookup(m[1]) == nil && cmd.InheritedFlags().Lookup(m[1]) == nil {
-			return "it has no flag --" + m[1]
+		name := strings.TrimPrefix(flagWord.FindString(word), "--")
+		if name != "" && name != "help" && cmd.Flags().Lookup(name) == nil && cmd.InheritedFlags().Lookup(name) == nil {
+			return "it has no flag --" + name
 		}
 	}
 	return ""
