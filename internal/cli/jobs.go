@@ -69,7 +69,7 @@ func jobNote(j lessor.Job, now time.Time) string {
 	case j.State == lessor.Queued && j.RunAt.Time().After(now):
 		return "due " + until(j.RunAt, now)
 	case j.State == lessor.Running && j.Progress != nil:
-		return fmt.Sprintf("%.0f %% %s", *j.Progress*100, text(j.Message))
+		return strings.TrimSpace(fmt.Sprintf("%.0f %% %s", *j.Progress*100, text(j.Message)))
 	}
 	return firstLine(j.Error)
 }

@@ -37,7 +37,7 @@ type Table struct {
 func New(out io.Writer, width int) *Table { return &Table{out: out, width: width} }
 
 // Head begins a list with these columns, below the rows so far. If the list is too wide, it leaves out the columns that
-// are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~".
+// are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~" or "~?".
 func (t *Table) Head(names ...string) { t.above, t.rows, t.head = align(t.rows, nil), nil, names }
 
 // Row adds a row. An empty cell is shown as "-". Outside a list, the lines of the last cell stand below each other.
@@ -62,17 +62,17 @@ func (t *Table) Row(cells ...string) {
 // Flush prints the rows, or "none" for a list without any. Rows that are added later continue the list with the same
 // columns.
 func (t *Table) Flush() error {
-	var lines []string
+	lines := t.above
 	switch {
 	case t.head == nil:
 		lines = align(t.rows, nil)
 	case t.begun:
 		lines = fit(t.head, t.rows, t.chosen, t.width)[1:]
 	case len(t.rows) == 0:
-		lines = append(t.above, "none")
+		lines = append(lines, "none")
 	default:
 		t.chosen, t.begun = choose(t.head, t.rows, t.width), true
-		lines = append(t.above, fit(t.head, t.rows, t.chosen, t.width)...)
+		lines = append(lines, fit(t.head, t.rows, t.chosen, t.width)...)
 	}
 	t.rows = nil
 	for _, line := range lines {
@@ -97,7 +97,7 @@ func choose(head []string, rows [][]string, width int) (columns []int) {
 		need := -gap
 		for _, i := range columns {
 			w := widthOf(head, rows, i)
-			if strings.HasSuffix(head[i], "~") {
+			if strings.Contains(head[i], "~") {
 				w = min(w, legible)
 			}
 			need += w + gap
@@ -110,7 +110,7 @@ func choose(head []string, rows [][]string, width int) (columns []int) {
 		})
 	}
 	for n := len(columns) - 1; n >= 0 && !fits(); n-- {
-		if strings.HasSuffix(head[columns[n]], "?") {
+		if strings.Contains(head[columns[n]], "?") {
 			columns = slices.Delete(columns, n, n+1)
 		}
 	}
@@ -127,7 +127,7 @@ func fit(head []string, rows [][]string, columns []int, width int) []string {
 	for ; width > 0 && excess > 0; excess-- {
 		widest := -1
 		for n, i := range columns {
-			if strings.HasSuffix(head[i], "~") && (widest < 0 || widths[n] > widths[widest]) {
+			if strings.Contains(head[i], "~") && (widest < 0 || widths[n] > widths[widest]) {
 				widest = n
 			}
 		}
