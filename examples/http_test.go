@@ -1,6 +1,11 @@
 package examples_test
 
 import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,6 +67,7 @@ func TestPythonWorker(t *testing.T) {
 	need(t, "python3")
 	s := serve(t)
 	file := extract(t, "python", "worker.py")
+	s.url = "http://127.0.0.1:1, " + s.url // the first one of the list is away
 	p := s.start("python3", file)
 	greeted, failed := s.submit("greet", `{"name":"world"}`), s.submit("greet", `{}`)
 	if job := s.completed(greeted); string(job.Result) != `{"greeting":"Hello, world!"}` {
@@ -89,6 +95,7 @@ func TestBashWorker(t *testing.T) {
 	need(t, "curl")
 	s := serve(t)
 	file := extract(t, "bash", "worker.sh")
+	s.url = "http://127.0.0.1:1," + s.url // the first one of the list is away
 	greet := s.start("bash", file, "greet", "bash", "-c",
 		`read -r grant; [[ $grant =~ \"name\":\"([a-z]+)\" ]] || { echo 'no "name"' >&2; exit 7; }; echo working; echo "{\"greeting\":\"Hello, ${BASH_REMATCH[1]}!\"}"`)
 	greeted, failed := s.submit("greet", `{"name":"world"}`), s.submit("greet", `{}`)
@@ -107,4 +114,67 @@ func TestBashWorker(t *testing.T) {
 	s.wait(id, "leased", func(j lessor.Job) bool { return j.LeaseID != nil })
 	long.stop()
 	s.back(id)
+}
+
+// unheard returns a server in front of s that passes heartbeats on and loses their answers.
+func (s town) unheard() town {
+	s.t.Helper()
+	target, err := url.Parse(s.url)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/leases/heartbeat") {
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	s.t.Cleanup(front.Close)
+	s.url = front.URL
+	return s
+}
+
+// TestWorkersReleaseWhatTheyCannotKeep: the lease lives, and the worker does not know it.
+func TestWorkersReleaseWhatTheyCannotKeep(t *testing.T) {
+	for language, args := range workers(t) {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t)
+			id := s.submit("count", `{"to":10000}`)
+			p := s.unheard().start(args[0], args[1:]...)
+			s.wait(id, "given back", func(j lessor.Job) bool { return j.Interruptions > 0 })
+			p.stop()
+		})
+	}
+}
+
+func TestRefusedWorkersExitWithAnError(t *testing.T) {
+	for language, args := range workers(t) {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t)
+			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+			cmd.Env = append(os.Environ(), "LESSOR_SERVER="+s.url, "LESSOR_TOKEN=wrong")
+			out, err := cmd.CombinedOutput()
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 ||
+				!strings.Contains(string(out), "unauthenticated") {
+				t.Errorf("it ended with %v and said\n%s", err, out)
+			}
+		})
+	}
+}
+
+// workers returns how to start each worker of the page for jobs of type count.
+func workers(t *testing.T) map[string][]string {
+	t.Helper()
+	need(t, "python3")
+	need(t, "bash")
+	need(t, "curl")
+	return map[string][]string{
+		"python": {"python3", extract(t, "python", "worker.py")},
+		"bash":   {"bash", extract(t, "bash", "worker.sh"), "count", "bash", "-c", "while sleep 0.1; do echo tick; done"},
+	}
 }
