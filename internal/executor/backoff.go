@@ -14,20 +14,20 @@ import (
 const (
 	firstBackOff = time.Second
 	maxBackOff   = time.Minute
-	// saidFor is how long the same reason is not logged again.
-	saidFor = 10 * time.Minute
+	// logAgainAfter is how long the same reason is not logged again.
+	logAgainAfter = 10 * time.Minute
 	// maxHeldDelay bounds the delay of a job whose folder stays locked.
 	maxHeldDelay = 5 * time.Minute
 )
 
 // trouble records why a Runner cannot start jobs. Guarded by Runner.mu.
 type trouble struct {
-	failures int  // in a row; 0 = none
-	trying   bool // a job was asked for since the last of them
-	said     string
-	saidAt   time.Time
-	aloud    bool // the failures in a row were logged
-	held     map[lessor.JobID]int
+	failures   int  // in a row; 0 = none
+	trying     bool // a job was asked for since the last of them
+	lastLogged string
+	loggedAt   time.Time
+	logged     bool // the failures in a row were logged
+	held       map[lessor.JobID]int
 }
 
 // ready waits while jobs cannot be started, and reports whether the Runner may request one. After a failure the
@@ -70,12 +70,12 @@ func (r *Runner) cannotStart(err error) {
 		t.failures++
 		t.trying = false
 	}
-	aloud := !t.aloud && (t.said != reason || time.Since(t.saidAt) >= saidFor)
-	if aloud {
-		t.said, t.saidAt, t.aloud = reason, time.Now(), true
+	log := !t.logged && (t.lastLogged != reason || time.Since(t.loggedAt) >= logAgainAfter)
+	if log {
+		t.lastLogged, t.loggedAt, t.logged = reason, time.Now(), true
 	}
 	r.mu.Unlock()
-	if aloud {
+	if log {
 		r.cfg.Log.Warn("jobs cannot be started here and are given back at no cost; trying again from time to time",
 			"error", err)
 	}
@@ -84,14 +84,14 @@ func (r *Runner) cannotStart(err error) {
 // started notes that jobs can be started.
 func (r *Runner) started(id lessor.JobID) {
 	r.mu.Lock()
-	aloud := r.trouble.aloud
+	wasLogged := r.trouble.logged
 	if r.trouble.failures > 0 {
 		notify(r.better)
 	}
-	r.trouble.failures, r.trouble.aloud = 0, false
+	r.trouble.failures, r.trouble.logged = 0, false
 	delete(r.trouble.held, id)
 	r.mu.Unlock()
-	if aloud {
+	if wasLogged {
 		r.cfg.Log.Info("jobs can be started again")
 	}
 }

@@ -140,13 +140,13 @@ func (c *child) end(ended <-chan struct{}, grace time.Duration) {
 		return
 	case <-ended:
 	}
-	look := time.NewTicker(gonePoll)
-	defer look.Stop()
+	check := time.NewTicker(gonePoll)
+	defer check.Stop()
 	for !allGone(c.cmd.Process) {
 		select {
 		case <-over.C:
 			return // wait kills what is left
-		case <-look.C:
+		case <-check.C:
 		}
 	}
 }

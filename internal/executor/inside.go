@@ -20,14 +20,14 @@ const (
 	progressName = ".progress"
 )
 
-func wordNames() []string { return []string{beatName, statusName, progressName} }
+func noticeNames() []string { return []string{beatName, statusName, progressName} }
 
-// maxSignal bounds such a file: a message of 500 characters, escaped.
-const maxSignal = 16 << 10
+// maxNotice bounds such a file: a message of 500 characters, escaped.
+const maxNotice = 16 << 10
 
-// word is what such a file says.
-type word struct {
-	// Nonce tells a word from the same word said before.
+// notice is the content of such a file.
+type notice struct {
+	// Nonce tells a notice from an equal one before it.
 	Nonce    string          `json:"nonce"`
 	Status   sentinel.Status `json:"status,omitempty"`
 	Progress *float64        `json:"progress,omitempty"`
@@ -53,18 +53,18 @@ func Inside(getenv func(string) string) (*sentinel.Folder, error) {
 // SendBeat reports progress, and the status of the work if status is not empty.
 func SendBeat(f *sentinel.Folder, status sentinel.Status) error {
 	if status == "" {
-		return send(f, beatName, word{})
+		return send(f, beatName, notice{})
 	}
 	if !slices.Contains(sentinel.Statuses(), status) {
 		return fmt.Errorf("status %q is none of %q", status, sentinel.Statuses())
 	}
-	return send(f, statusName, word{Status: status})
+	return send(f, statusName, notice{Status: status})
 }
 
 // SendProgress reports how much of the work is done, 0 to 1, and a message if it is not empty. It also counts as a
 // beat.
 func SendProgress(f *sentinel.Folder, progress float64, message string) error {
-	g := word{Progress: &progress}
+	g := notice{Progress: &progress}
 	if message != "" {
 		g.Message = &message
 	}
@@ -74,8 +74,8 @@ func SendProgress(f *sentinel.Folder, progress float64, message string) error {
 	return send(f, progressName, g)
 }
 
-// check says what the server would refuse.
-func (g word) check() error {
+// check returns an error if the server would refuse the notice.
+func (g notice) check() error {
 	if g.Progress != nil && !(*g.Progress >= 0 && *g.Progress <= 1) { // also not a number
 		return errors.New("progress is a number from 0 to 1")
 	}
@@ -85,7 +85,7 @@ func (g word) check() error {
 	return nil
 }
 
-func send(f *sentinel.Folder, name string, g word) error {
+func send(f *sentinel.Folder, name string, g notice) error {
 	g.Nonce = rand.Text()
 	data, err := json.Marshal(g)
 	if err != nil {

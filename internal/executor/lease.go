@@ -8,11 +8,11 @@ import (
 	"lessor"
 )
 
-// tellEvery is the least time between heartbeats that only bring news: the server keeps no more.
-const tellEvery = time.Second
+// minHeartbeatInterval bounds heartbeats that are sent early because there is news: the server keeps no more.
+const minHeartbeatInterval = time.Second
 
-// keepLease sends heartbeats at the pace that the server sets, until ctx is done or the lease is over. It tries for as
-// long as it takes: a time in which no server could be reached is not charged to the lease.
+// keepLease sends heartbeats at the server's pace until ctx is done or the lease is over. It never gives up: the lease
+// is not charged for time in which no server could be reached.
 func (s *shim) keepLease(ctx context.Context) {
 	pace := time.Duration(s.order.Grant.Lease.HeartbeatAfterMS) * time.Millisecond
 	failures := 0
@@ -42,11 +42,11 @@ func (s *shim) keepLease(ctx context.Context) {
 	}
 }
 
-// beat makes one heartbeat and returns when the next is due. Without progress, where that counts, it only asks how the
-// job is: a cancelled job or a lost lease must reach the command.
+// beat sends one heartbeat and returns when the next is due. If the lease lives on progress and there was none, it only
+// reads the job, because a cancelled job or a lost lease must reach the command.
 func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, error) {
 	lease := s.order.Grant.Lease
-	b, due := s.tell()
+	b, due := s.takeHeartbeat()
 	if !due {
 		job, err := s.client.Job(ctx, lease.JobID)
 		switch {
@@ -61,7 +61,7 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	}
 	answer, err := s.client.Heartbeat(ctx, lease.ID, b)
 	if isRefused(err) {
-		s.log.Warn("the server refuses what the command said of itself", "error", err)
+		s.log.Warn("the server refuses what the command reported", "error", err)
 		answer, err = s.client.Heartbeat(ctx, lease.ID, lessor.Heartbeat{WorkerID: b.WorkerID})
 	}
 	if err != nil {
@@ -74,11 +74,11 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	return time.Duration(answer.HeartbeatAfterMS) * time.Millisecond, nil
 }
 
-// rest waits until the next heartbeat is due, or there is news, and reports whether ctx let it.
+// rest waits until the next heartbeat is due or there is news. It returns false if ctx is done first.
 func (s *shim) rest(ctx context.Context, pace time.Duration) bool {
 	due := time.NewTimer(pace)
 	defer due.Stop()
-	least := time.NewTimer(min(pace/4, tellEvery))
+	least := time.NewTimer(min(pace/4, minHeartbeatInterval))
 	defer least.Stop()
 	select {
 	case <-ctx.Done():
@@ -94,13 +94,13 @@ func (s *shim) rest(ctx context.Context, pace time.Duration) bool {
 	return true
 }
 
-// isOver reports whether the server said that the lease is not ours any more.
+// isOver reports whether the server answered that the lease is no longer ours.
 func isOver(err error) bool {
 	code := lessor.CodeOf(err)
 	return code == lessor.CodeLeaseNotFound || code == lessor.CodeWorkerMismatch || code == lessor.CodeJobNotFound
 }
 
-// isRefused reports whether the server said that what was sent can never be accepted.
+// isRefused reports whether the server answered that it will never accept what was sent.
 func isRefused(err error) bool {
 	code := lessor.CodeOf(err)
 	return code == lessor.CodeInvalidRequest || code == lessor.CodeInvalidValue || code == lessor.CodePayloadTooLarge
@@ -112,7 +112,7 @@ func retryPause(failures int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// pause waits and reports whether ctx let it.
+// pause waits. It returns false if ctx is done first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

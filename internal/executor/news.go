@@ -8,7 +8,7 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// news is what the command said of itself, and what of it the server does not know yet.
+// news is what the command reported, and which part of it the server does not know yet.
 type news struct {
 	status  sentinel.Status
 	movedAt time.Time
@@ -18,13 +18,13 @@ type news struct {
 	progress       *float64
 	message        *string
 	checkpoint     json.RawMessage
-	lastCheckpoint []byte // as it was last found
+	lastCheckpoint []byte // as it was last read
 }
 
-// begin makes the start the first sign of progress.
+// begin counts the start as the first sign of progress.
 func (n *news) begin(at time.Time) { n.status, n.movedAt, n.moved = sentinel.Running, at, true }
 
-// moved notes a sign of progress.
+// moved records a sign of progress.
 func (s *shim) moved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,15 +35,15 @@ func (s *shim) moved() {
 	}
 }
 
-// mood is what the sentinel says of the command.
-func (s *shim) mood() (status sentinel.Status, movedAt time.Time) {
+// status returns what the sentinel shows about the command.
+func (s *shim) status() (status sentinel.Status, movedAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.news.status, s.news.movedAt
 }
 
-// tell takes what the next heartbeat has to say, and reports whether one is due: always, or only after progress.
-func (s *shim) tell() (b lessor.Heartbeat, due bool) {
+// takeHeartbeat returns the next heartbeat with all news, and whether one is due: always, or only after progress.
+func (s *shim) takeHeartbeat() (b lessor.Heartbeat, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.order.Task.ExtendOn != lessor.ExtendOnLife && !s.news.moved {
@@ -71,14 +71,14 @@ func (s *shim) keep(b lessor.Heartbeat) {
 	}
 }
 
-// lastCheckpoint is what the report of the end carries, nil if the server has it.
+// lastCheckpoint returns the checkpoint for the report of the end, nil if the server has it.
 func (s *shim) lastCheckpoint() json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.news.checkpoint
 }
 
-// notify wakes whoever waits on c, now or at its next wait.
+// notify wakes the goroutine that waits on c, now or at its next wait.
 func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/sentinel"
 )
 
 // liveEvery is how often the Runner checks for shims of an earlier Runner. It has no connection to them and only sees
@@ -125,4 +126,42 @@ func (r *Runner) lastEnd(id lessor.JobID) string {
 		return ""
 	}
 	return summary(e)
+}
+
+// conclude reports the end of a job from its exit record, if the shim was killed before it could report. Without an
+// exit record the lease expires and the job is tried again.
+func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
+	f, err := r.w.Folder(lease.JobID)
+	if err != nil {
+		return // the folder is gone
+	}
+	defer func() { _ = f.Close() }() // nothing is written through it
+	lock, err := f.Lock()
+	if err != nil || lock == nil {
+		return // an attempt is running here
+	}
+	defer func() { _ = lock.Close() }() // closing it releases the lock
+	exit, err := f.Exit()
+	if err != nil || exit.LeaseID != lease.ID || exit.Fence != lease.Fence {
+		return // there is none of this attempt
+	}
+	log := r.cfg.Log.With("job_id", lease.JobID.String())
+	if err := r.reportExit(ctx, exit); err != nil {
+		log.Warn("an exit record could not be reported", "error", err)
+		return
+	}
+	log.Info("reported from its exit record", "status", string(exit.Status))
+	if err := f.RemoveSentinel(); err != nil {
+		log.Warn("sentinel is not removed", "error", err)
+	}
+}
+
+// reportExit reports an exit record until the server takes it or refuses it, or ctx is done.
+func (r *Runner) reportExit(ctx context.Context, exit sentinel.Exit) error {
+	for failures := 1; ; failures++ {
+		err := r.client.Complete(ctx, exit.LeaseID, exit.Completion())
+		if err == nil || isFinal(err) || !pause(ctx, retryPause(failures)) {
+			return err
+		}
+	}
 }

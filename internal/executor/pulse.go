@@ -17,7 +17,7 @@ func (s *shim) keepPulse(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-s.restless:
+		case <-s.pulseNow:
 		}
 		s.pulse()
 	}
@@ -26,7 +26,7 @@ func (s *shim) keepPulse(ctx context.Context) {
 // pulse writes the sentinel. A failure is a warning, once until it works again: the command goes on.
 func (s *shim) pulse() {
 	s.seq++
-	status, movedAt := s.mood()
+	status, movedAt := s.status()
 	err := s.folder.WriteSentinel(sentinel.Sentinel{
 		JobID:         s.folder.Job(),
 		Status:        status,
@@ -40,12 +40,12 @@ func (s *shim) pulse() {
 		LastProgress:  lessor.At(movedAt),
 	})
 	switch {
-	case err != nil && !s.silent:
+	case err != nil && !s.pulseFailed:
 		s.log.Warn("sentinel is not written", "error", err)
-	case err == nil && s.silent:
+	case err == nil && s.pulseFailed:
 		s.log.Info("sentinel is written again")
 	}
-	s.silent = err != nil
+	s.pulseFailed = err != nil
 }
 
 func (s *shim) removeSentinel() {

@@ -79,7 +79,7 @@ func TestSupersededShimEndsWithoutAWord(t *testing.T) {
 	if err := f.AskToStop(s.Fence); err != nil { // not lower than this: it is not meant
 		t.Fatal(err)
 	}
-	time.Sleep(3 * lookEvery)
+	time.Sleep(3 * checkInterval)
 	if held, err := f.Locked(); err != nil || !held {
 		t.Fatalf("a request for earlier attempts ended this one: held %t, %v", held, err)
 	}

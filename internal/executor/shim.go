@@ -47,12 +47,12 @@ type shim struct {
 	stop    context.CancelCauseFunc // tells the command to end
 	runner  io.Writer               // receives one line when the command begins or cannot, and one when it has ended
 
-	seq      int64         // of the last pulse
-	silent   bool          // the last pulse could not be written
-	restless chan struct{} // the sentinel is to be written now
-	wake     chan struct{} // a heartbeat has something to tell
-	heard    [3][]byte     // what was last found under each of wordNames
-	warned   string        // the last thing in the folder that was warned of
+	seq         int64         // of the last pulse
+	pulseFailed bool          // the last pulse could not be written
+	pulseNow    chan struct{} // the sentinel is to be written now
+	wake        chan struct{} // there is news for a heartbeat
+	notices     [3][]byte     // the last content of each of noticeNames
+	warned      string        // the last warning about the folder
 
 	mu   sync.Mutex
 	news news
@@ -87,7 +87,7 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 	s := &shim{
 		runner: held[1],
 		order:  o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
-		restless: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	return s.run(ctx)
 }
@@ -130,7 +130,7 @@ func (s *shim) run(ctx context.Context) error {
 	defer s.removeSentinel() // at the latest now
 	switch {
 	case errors.Is(cause, errLeaseOver), errors.Is(cause, errSuperseded):
-		s.log.Warn("ended the command without a word", "reason", cause)
+		s.log.Warn("ended the command without a report", "reason", cause)
 		return nil
 	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && exit.Status != lessor.Completed:
 		return s.release(ctx, cause)
@@ -169,7 +169,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	cause = context.Cause(stop)
 	ended()
 	beside.Wait()
-	s.look() // the last word, said after the last look
+	s.readNotices() // those that came after the last check
 	return s.exit(state, cause, errs.last(lessor.MaxErrorText)), cause
 }
 
@@ -182,7 +182,7 @@ func (s *shim) say(line string) {
 // prepare writes the files for the command into the folder and removes those of an earlier attempt.
 func (s *shim) prepare() error {
 	err := s.folder.Tidy()
-	for _, name := range append([]string{resultName, checkpointName}, wordNames()...) {
+	for _, name := range append([]string{resultName, checkpointName}, noticeNames()...) {
 		err = errors.Join(err, s.folder.Remove(name))
 	}
 	err = errors.Join(err, s.folder.RemoveExit())

@@ -129,7 +129,7 @@ func (r *Runner) lock(ctx context.Context, f *sentinel.Folder, g lessor.Grant) (
 			if err := f.AskToStop(g.Lease.Fence); err != nil {
 				return nil, err
 			}
-			over = time.After(r.cfg.Task.KillGrace + 4*lookEvery) // it must first see the request
+			over = time.After(r.cfg.Task.KillGrace + 4*checkInterval) // it must first see the request
 		}
 		select {
 		case <-again.C:

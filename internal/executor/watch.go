@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// lookEvery is how often the folder is looked at: soon enough for people who wait, and a handful of system calls. A
-	// short lease makes it more often, down to leastLook.
-	lookEvery = 250 * time.Millisecond
-	leastLook = 20 * time.Millisecond
+	// checkInterval is how often the folder is checked, which takes a few system calls: a person who waits does not
+	// notice the delay. A short lease is checked more often, down to minCheckInterval.
+	checkInterval    = 250 * time.Millisecond
+	minCheckInterval = 20 * time.Millisecond
 )
 
 // watch checks the folder until ctx is done: for messages of the command and for a request to stop.
 func (s *shim) watch(ctx context.Context) {
 	pace := time.Duration(s.order.Grant.Lease.HeartbeatAfterMS) * time.Millisecond
-	tick := time.NewTicker(min(max(pace/4, leastLook), lookEvery))
+	tick := time.NewTicker(min(max(pace/4, minCheckInterval), checkInterval))
 	defer tick.Stop()
 	for {
 		select {
@@ -31,7 +31,7 @@ func (s *shim) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.look()
+		s.readNotices()
 		if s.superseded() {
 			s.stop(errSuperseded)
 			return
@@ -47,34 +47,34 @@ func (s *shim) superseded() bool {
 	return asked || s.folder.Gone()
 }
 
-// look takes in what the command left in its folder since the last look.
-func (s *shim) look() {
-	for i, name := range wordNames() {
-		data, err := s.folder.ReadFile(name, maxSignal)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(data, s.heard[i]) {
+// readNotices reads what the command left in its folder since the last time.
+func (s *shim) readNotices() {
+	for i, name := range noticeNames() {
+		data, err := s.folder.ReadFile(name, maxNotice)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(data, s.notices[i]) {
 			continue
 		}
-		var g word
+		var g notice
 		if err == nil {
-			s.heard[i] = data
+			s.notices[i] = data
 			err = errors.Join(json.Unmarshal(data, &g), g.check())
 		}
 		if err != nil {
-			s.warnOnce("a word of the command", err)
+			s.warnOnce("a notice of the command", err)
 			continue
 		}
-		s.hear(g)
+		s.apply(g)
 	}
-	s.lookAtCheckpoint()
+	s.readCheckpoint()
 }
 
-func (s *shim) hear(g word) {
+func (s *shim) apply(g notice) {
 	s.moved()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.Contains(sentinel.Statuses(), g.Status) && g.Status != s.news.status {
 		s.news.status = g.Status
-		notify(s.restless)
+		notify(s.pulseNow)
 	}
 	if g.Progress != nil {
 		s.news.progress, s.news.message = g.Progress, g.Message
@@ -82,9 +82,9 @@ func (s *shim) hear(g word) {
 	}
 }
 
-// lookAtCheckpoint takes in the checkpoint if it is new and whole. One that is being written is not JSON yet: it is
-// looked at again.
-func (s *shim) lookAtCheckpoint() {
+// readCheckpoint reads the checkpoint if it is new and complete. One that is still being written is no JSON and is read
+// again next time.
+func (s *shim) readCheckpoint() {
 	data, err := s.folder.ReadFile(checkpointName, lessor.MaxCheckpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -102,11 +102,11 @@ func (s *shim) lookAtCheckpoint() {
 	}
 }
 
-// warnOnce warns of an error that would come back at every look, until another one takes its place.
+// warnOnce logs an error that would return at every check once, until another error takes its place.
 func (s *shim) warnOnce(what string, err error) {
 	if err == nil || s.warned == what+err.Error() {
 		return
 	}
 	s.warned = what + err.Error()
-	s.log.Warn("the folder holds something that is not obeyed", "what", what, "error", err)
+	s.log.Warn("the folder holds something that is ignored", "what", what, "error", err)
 }
