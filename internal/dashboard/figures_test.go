@@ -120,7 +120,7 @@ func TestBulkSaysWhatItLeft(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the operation does not end:\n%s", page)
 		}
-		status, page = v.get("/jobs/bulk/1")
+		status, page = v.get("/jobs/bulk/progress/1")
 	}
 	has(t, page, "2 of 3", "1 job of the 3 that were counted did not match the filter any more.")
 }
