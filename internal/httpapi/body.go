@@ -22,7 +22,8 @@ type handle struct {
 func plain(h func(*call) error) handle { return handle{run: h} }
 
 // takes is a handler with a body of type T, decoded strictly. A body may be left out where no field of T is required.
-func takes[T any](limit int64, h func(*call, *T) error) handle {
+// check, if given, adds to the refusal of a malformed body what is wrong with the rest of it.
+func takes[T any](limit int64, h func(*call, *T) error, check ...func(*call, *T) error) handle {
 	in := reflect.TypeFor[T]()
 	return handle{in: in, limit: limit, run: func(c *call) error {
 		b, err := c.body(limit)
@@ -30,7 +31,11 @@ func takes[T any](limit int64, h func(*call, *T) error) handle {
 			return err
 		}
 		v := new(T)
-		if err := decode(b, v); err != nil {
+		err = decode(b, v)
+		for i := 0; err != nil && i < len(check); i++ {
+			err = joined(err, check[i](c, v))
+		}
+		if err != nil {
 			return err
 		}
 		return h(c, v)

@@ -141,11 +141,14 @@ func readChange[T any](d *jsontext.Decoder, v *lessor.Change[T]) error {
 	return json.UnmarshalDecode(d, &v.To)
 }
 
-// refusalOf says what is wrong with a body that does not decode into v; err is the decoder's first error, if any.
+// refusalOf says what is wrong with a body that does not decode into v; err is the decoder's first error, if any. v then
+// has what is right.
 func refusalOf(b []byte, v any, err error) error {
 	in := inspector{d: jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true),
 		jsontext.AllowDuplicateNames(true))}
-	if walk := in.value(reflect.TypeOf(v).Elem(), ""); walk != nil && !errors.Is(walk, errEnough) {
+	whole := reflect.ValueOf(v).Elem()
+	whole.SetZero()
+	if walk := in.value(whole, ""); walk != nil && !errors.Is(walk, errEnough) {
 		err = walk
 	}
 	syntactic, ok := errors.AsType[*jsontext.SyntacticError](err)

@@ -85,6 +85,10 @@ func (c *call) deleteDefinition() error {
 	return nil
 }
 
+func (c *call) checkManifest(m *lessor.Manifest) error {
+	return c.api.scheduler.CheckManifest(c.caller, *m)
+}
+
 func (c *call) apply(m *lessor.Manifest) error {
 	applied, err := c.api.scheduler.Apply(c.r.Context(), c.caller, *m)
 	if err != nil {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"lessor"
@@ -34,17 +36,32 @@ func (in *inspector) refusal() error {
 	return &lessor.Error{Code: in.code, Detail: detail, Fields: in.faults}
 }
 
+// joined adds to a refusal the fields that another one names and that are neither named yet nor parts of what is.
+func joined(err, more error) error {
+	e, ok := errors.AsType[*lessor.Error](err)
+	other, also := errors.AsType[*lessor.Error](more)
+	if !ok || !also {
+		return err
+	}
+	all := *e
+	for _, f := range other.Fields {
+		if len(all.Fields) < rules.MaxFaults && !slices.ContainsFunc(e.Fields, func(known lessor.FieldError) bool {
+			return known.Field == "body" || known.Field == f.Field || strings.HasPrefix(f.Field, known.Field+".")
+		}) {
+			all.Fields = append(slices.Clip(all.Fields), f)
+		}
+	}
+	return &all
+}
+
 // malformed notes a field that is missing, does not exist or has the wrong type.
 func (in *inspector) malformed(field, message string) error {
 	in.code = lessor.CodeInvalidRequest
 	return in.fault(field, message)
 }
 
-// wrong notes a value that is not allowed; "" is no fault.
+// wrong notes a value that is not allowed.
 func (in *inspector) wrong(field, message string) error {
-	if message == "" {
-		return nil
-	}
 	if in.code == "" {
 		in.code = lessor.CodeInvalidValue
 	}
@@ -66,10 +83,11 @@ func (in *inspector) fault(field, message string) error {
 // maxFieldName bounds the part of a field name that an answer repeats.
 const maxFieldName = 200
 
-// value inspects the next value, which should be a t.
-func (in *inspector) value(t reflect.Type, field string) error {
-	if t = plainType(t); t == reflect.TypeFor[stdjson.RawMessage]() {
-		return in.raw(field)
+// value inspects the next value, and stores it in v if it is one of v's type.
+func (in *inspector) value(v reflect.Value, field string) error {
+	t := plainType(v.Type())
+	if t == reflect.TypeFor[stdjson.RawMessage]() {
+		return in.raw(v, field)
 	}
 	want, kinds := wanted(t)
 	kind := in.d.PeekKind()
@@ -83,15 +101,22 @@ func (in *inspector) value(t reflect.Type, field string) error {
 		}
 		return in.d.SkipValue()
 	case t.Kind() == reflect.Struct:
-		return in.object(t, field)
+		return in.object(v, field)
 	case t.Kind() == reflect.Slice:
-		return in.list(t.Elem(), field)
+		return in.list(v, field)
 	}
+	return in.scalar(v, t.Kind(), field)
+}
+
+func (in *inspector) scalar(v reflect.Value, kind reflect.Kind, field string) error {
 	raw, err := in.d.ReadValue()
 	if err != nil {
 		return err
 	}
-	return in.wrong(field, faultOf(t.Kind(), raw))
+	if fault := faultOf(kind, raw); fault != "" {
+		return in.wrong(field, fault)
+	}
+	return json.Unmarshal(raw, v.Addr().Interface(), decoding)
 }
 
 // faultOf returns what is wrong with a value of the right type.
@@ -110,7 +135,11 @@ func faultOf(kind reflect.Kind, raw jsontext.Value) (fault string) {
 }
 
 // object inspects the fields of a struct.
-func (in *inspector) object(t reflect.Type, field string) error {
+func (in *inspector) object(v reflect.Value, field string) error {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
 	if _, err := in.d.ReadToken(); err != nil {
 		return err
 	}
@@ -123,14 +152,14 @@ func (in *inspector) object(t reflect.Type, field string) error {
 		if err != nil {
 			return err
 		}
-		if err := in.member(t, field, name.String(), given); err != nil {
+		if err := in.member(v, field, name.String(), given); err != nil {
 			return err
 		}
 	}
 	if _, err := in.d.ReadToken(); err != nil {
 		return err
 	}
-	return in.missing(t, field, given)
+	return in.missing(v.Type(), field, given)
 }
 
 // missing notes the required fields of a struct that were not given.
@@ -146,23 +175,23 @@ func (in *inspector) missing(t reflect.Type, prefix string, given map[string]boo
 }
 
 // member inspects one field of an object. A field that is null counts as absent.
-func (in *inspector) member(t reflect.Type, prefix, name string, given map[string]bool) error {
-	var typ reflect.Type
-	for _, f := range fieldsOf(t) {
+func (in *inspector) member(v reflect.Value, prefix, name string, given map[string]bool) error {
+	var field reflect.Value
+	for _, f := range fieldsOf(v.Type()) {
 		if f.name == name {
-			typ = f.typ
+			field = v.Field(f.index)
 		}
 	}
 	_, twice := given[name]
 	given[name] = in.d.PeekKind() != jsontext.KindNull
 	var err error
 	switch {
-	case typ == nil:
+	case !field.IsValid():
 		err = in.malformed(prefix+name, "is not a field of this request")
 	case twice:
 		err = in.malformed(prefix+name, "is there twice")
 	case given[name]:
-		return in.value(typ, prefix+name)
+		return in.value(field, prefix+name)
 	}
 	if err != nil {
 		return err
@@ -170,12 +199,13 @@ func (in *inspector) member(t reflect.Type, prefix, name string, given map[strin
 	return in.d.SkipValue()
 }
 
-func (in *inspector) list(t reflect.Type, field string) error {
+func (in *inspector) list(v reflect.Value, field string) error {
 	if _, err := in.d.ReadToken(); err != nil {
 		return err
 	}
 	for i := 0; in.d.PeekKind() != jsontext.KindEndArray; i++ {
-		if err := in.value(t, fmt.Sprintf("%s[%d]", field, i)); err != nil {
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		if err := in.value(v.Index(i), fmt.Sprintf("%s[%d]", field, i)); err != nil {
 			return err
 		}
 	}
@@ -184,7 +214,7 @@ func (in *inspector) list(t reflect.Type, field string) error {
 }
 
 // raw inspects a payload, result or checkpoint: it is kept as it is, but has no field twice.
-func (in *inspector) raw(field string) error {
+func (in *inspector) raw(v reflect.Value, field string) error {
 	raw, err := in.d.ReadValue()
 	if err != nil {
 		return err
@@ -193,6 +223,7 @@ func (in *inspector) raw(field string) error {
 	if twice, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return in.malformed(field+fieldPath(twice.JSONPointer), "is there twice")
 	}
+	v.SetBytes(bytes.Clone(raw))
 	return nil
 }
 

@@ -48,6 +48,8 @@ func (c *call) submit(s *lessor.Submission) error {
 	return c.answer(http.StatusCreated, got.Job)
 }
 
+func (c *call) checkAll(b *jobBatch) error { return c.api.scheduler.CheckBatch(c.caller, b.Jobs) }
+
 func (c *call) submitAll(b *jobBatch) error {
 	for i := range b.Jobs {
 		if err := c.ownTenant(b.Jobs[i].TenantID); err != nil {

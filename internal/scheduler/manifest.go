@@ -11,10 +11,21 @@ import (
 // pageLimit is the size of pages that are read to the end.
 const pageLimit = 1000
 
+// CheckManifest refuses a manifest that Apply would refuse for its fields, and stores nothing.
+func (s *Scheduler) CheckManifest(c Caller, m lessor.Manifest) error {
+	_, err := s.plan(c, &m)
+	return err
+}
+
+func (s *Scheduler) plan(c Caller, m *lessor.Manifest) (*rules.ManifestPlan, error) {
+	return rules.Manifest(m, c.Tenant, func(e *lessor.Envelope, prefix string) (*rules.Definition, error) {
+		return s.define(c, e, prefix)
+	})
+}
+
 // Apply stores a module's definitions for one tenant, all or none, and with prune removes its others.
 func (s *Scheduler) Apply(ctx context.Context, c Caller, m lessor.Manifest) (lessor.Applied, error) {
-	define := func(e *lessor.Envelope, prefix string) (*rules.Definition, error) { return s.define(c, e, prefix) }
-	plan, err := rules.Manifest(&m, c.Tenant, define)
+	plan, err := s.plan(c, &m)
 	if err != nil {
 		return lessor.Applied{}, err
 	}

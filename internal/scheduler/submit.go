@@ -48,6 +48,23 @@ func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission)
 
 // SubmitBatch stores jobs, all or none, and answers in the same order.
 func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Submission) ([]Submitted, error) {
+	o, err := s.batch(c, subs)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.do(ctx, &c, o); err != nil {
+		return nil, err
+	}
+	return o.out, nil
+}
+
+// CheckBatch refuses jobs that SubmitBatch would refuse for their fields, and stores nothing.
+func (s *Scheduler) CheckBatch(c Caller, subs []lessor.Submission) error {
+	_, err := s.batch(c, subs)
+	return err
+}
+
+func (s *Scheduler) batch(c Caller, subs []lessor.Submission) (*submitCall, error) {
 	if err := rules.BatchSize("jobs", len(subs)); err != nil {
 		return nil, err
 	}
@@ -55,7 +72,7 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 	if err != nil {
 		return nil, err
 	}
-	o := &submitCall{call: s.newCall(), specs: make([]*rules.Spec, len(subs)), checked: book}
+	o := &submitCall{call: s.newCall(), specs: make([]*rules.Spec, len(subs)), checked: book, batch: true}
 	var faults rules.Faults
 	for i := range subs {
 		if o.specs[i], err = s.spec(c, &subs[i], o, fmt.Sprintf("jobs[%d].", i)); err != nil {
@@ -64,14 +81,7 @@ func (s *Scheduler) SubmitBatch(ctx context.Context, c Caller, subs []lessor.Sub
 			}
 		}
 	}
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	o.batch = true
-	if err := s.do(ctx, &c, o); err != nil {
-		return nil, err
-	}
-	return o.out, nil
+	return o, faults.Err()
 }
 
 // spec turns one submission into a job that can be stored, with its id made before the transaction.
