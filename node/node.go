@@ -72,7 +72,8 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Node, error) {
 	return open(ctx, cfg.settings(), log, sqlite.Config{})
 }
 
-// OpenSettings is Open with settings that were read from the configuration file, the environment and flags.
+// OpenSettings is Open with settings that were read from the configuration file, the environment and flags. Only the
+// program lessor calls it: the type of its settings is internal.
 func OpenSettings(ctx context.Context, cfg config.Config, log *slog.Logger) (*Node, error) {
 	return open(ctx, cfg, log, sqlite.Config{})
 }

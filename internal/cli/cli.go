@@ -125,7 +125,7 @@ func prepare(cmd *cobra.Command) {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch bad := count(cmd, args) != nil; {
 		case bad && cmd.HasSubCommands():
-			return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), similar(args[0], namesOf(cmd)))
+			return unknownCommand(cmd, args[0])
 		case bad:
 			return fmt.Errorf("got %d arguments, want: %s", len(args), cmd.UseLine())
 		case cmd.ValidArgs != nil && cobra.OnlyValidArgs(cmd, args) != nil:
@@ -176,8 +176,16 @@ func namesOf(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// explainFlag adds to the error about an unknown flag which one may be meant.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), similar(name, namesOf(cmd)))
+}
+
+// explainFlag adds to the error about an unknown flag which one may be meant. A flag behind an unknown command belongs
+// to that command.
 func explainFlag(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || len(unknown.GetSpecifiedName()) == 1 {
 		return err
