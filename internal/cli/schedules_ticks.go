@@ -58,6 +58,7 @@ func (a *app) schedulesNextCommand() *cobra.Command {
 		ticks, err := c.NextTicks(ctx, id, count)
 		return next{ticks}, err
 	}, func(t *table.Table, n next, now time.Time) {
+		t.Head("TICK", "DUE")
 		for _, at := range n.Next {
 			t.Row(at.String(), until(at, now))
 		}

@@ -28,7 +28,8 @@ func (a *app) submitCommand() *cobra.Command {
   lessor submit mail --key order-17 --run-at +10m --max-attempts 3`,
 	})
 	cmd.Flags().StringVar(&f.payload, "payload", "", "JSON object for the worker: JSON, @FILE or - for standard input")
-	oneOf(cmd, &f.priority, "priority", "rank before other jobs (default normal)", priorities()...)
+	oneOf(cmd, &f.priority, "priority", "rank before other jobs (default normal)",
+		"high", "normal", "low", "background")
 	cmd.Flags().Int64Var(&f.units, "units", 0, "units of capacity it needs (default 1)")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant it is for")
 	cmd.Flags().StringVar(&f.key, "key", "", "idempotency key: the same key returns the same job")
@@ -78,12 +79,4 @@ func (f submitFlags) submission(a *app, cmd *cobra.Command, jobType string) (s l
 		s.RunAt = &at
 	}
 	return s, err
-}
-
-func priorities() []string {
-	names := make([]string, lessor.Priorities)
-	for i := range names {
-		names[i] = lessor.Priority(i).String()
-	}
-	return names
 }
