@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,25 +13,7 @@ import (
 	"lessor"
 )
 
-// journal is a log that can be read while it is written.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) has(text string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Contains(j.text.String(), text)
-}
-
-func (j *journal) to(c *Config) { c.Log = slog.New(slog.NewTextHandler(j, nil)) }
+func (l *logged) to(c *Config) { c.Log = slog.New(slog.NewTextHandler(l, nil)) }
 
 // TestLastProgressIsNotLost has commands that report their progress and end at once.
 func TestLastProgressIsNotLost(t *testing.T) {
@@ -52,7 +32,7 @@ func TestLastProgressIsNotLost(t *testing.T) {
 // TestPermanentExitIsNotRetried also checks that another exit code is retried, and that both are warnings.
 func TestPermanentExitIsNotRetried(t *testing.T) {
 	b := newBench(t, 30*time.Second)
-	var log journal
+	var log logged
 	b.work(func(c *Config) { log.to(c); c.Task.PermanentExit = []int{77, 78} },
 		`[ $LESSOR_ATTEMPT = 1 ] && exit 9; echo bad settings >&2; exit 78`)
 	j := b.awaitJob(b.submit("{}"), "failed for good", func(j lessor.Job) bool {
@@ -63,8 +43,8 @@ func TestPermanentExitIsNotRetried(t *testing.T) {
 	}
 	for attempt, status := range []string{"9", "78"} {
 		await(t, "the warning", func() bool {
-			return log.has(`level=WARN msg=failed job_id=` + j.ID.String() + ` attempt=` + strconv.Itoa(attempt+1) +
-				` status="exit status ` + status + `"`)
+			return log.count(`level=WARN msg=failed job_id=`+j.ID.String()+` attempt=`+strconv.Itoa(attempt+1)+
+				` status="exit status `+status+`"`) == 1
 		})
 	}
 }
@@ -72,21 +52,22 @@ func TestPermanentExitIsNotRetried(t *testing.T) {
 // TestStoppingRunnerSaysWhatContinues also checks that the next Runner warns of the failure of what continued.
 func TestStoppingRunnerSaysWhatContinues(t *testing.T) {
 	b := newBench(t, 30*time.Second)
-	var log journal
+	var log logged
 	stop := b.work(log.to, `echo x > begun; while [ ! -e go ]; do sleep 0.02; done; exit 4`)
 	id := b.submit("{}")
 	b.awaitFile(id, "begun")
 	stop()
-	if !log.has("continue without this program") || !log.has("running=1 jobs=["+id.String()+"]") || log.has("WARN") {
-		t.Errorf("the log is\n%s", log.text.String())
+	if log.count("continue without this program") != 1 || log.count("running=1 jobs=["+id.String()+"]") != 1 ||
+		log.count("WARN") != 0 {
+		t.Errorf("the log is\n%s", log.all.String())
 	}
 	b.work(log.to, `exit 0`)
-	await(t, "the command to be found", func() bool { return log.has("still running") })
+	await(t, "the command to be found", func() bool { return log.count("still running") == 1 })
 	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "the warning", func() bool {
-		return log.has(`level=WARN msg=failed job_id=` + id.String() + ` status="exit status 4"`)
+		return log.count(`level=WARN msg=failed job_id=`+id.String()+` status="exit status 4"`) == 1
 	})
 }
 
