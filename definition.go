@@ -102,8 +102,8 @@ type DefinitionBackoffAsk struct {
 	MaxMS   *int64 `json:"maxMs,omitempty"`
 }
 
-// Definition is a definition as callers see it: its envelope with defaults applied, and how it stands. TimeoutSeconds is
-// null if MaxRuntimeSeconds is more than it allows.
+// Definition is a definition as callers see it: its envelope with defaults applied, and how it stands. TimeoutSeconds
+// is null if MaxRuntimeSeconds is more than it allows.
 type Definition struct {
 	JobID                string            `json:"jobId"`
 	TenantID             TenantID          `json:"tenantId"`

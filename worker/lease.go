@@ -53,7 +53,10 @@ type lease struct {
 }
 
 func newLease(work context.Context, g lessor.Grant, h *handler, since moment) *lease {
-	l := &lease{grant: g, handler: h, asked: since, known: since, counted: -1, ttl: time.Duration(g.Lease.TTLMS) * time.Millisecond}
+	l := &lease{
+		grant: g, handler: h, asked: since, known: since, counted: -1,
+		ttl: time.Duration(g.Lease.TTLMS) * time.Millisecond,
+	}
 	l.pace = paceOf(g.Lease.HeartbeatAfterMS, l.ttl)
 	l.ctx, l.cancel = context.WithCancelCause(work)
 	return l

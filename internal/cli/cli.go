@@ -129,7 +129,8 @@ func prepare(cmd *cobra.Command) {
 		case bad:
 			return fmt.Errorf("got %d arguments, want: %s", len(args), cmd.UseLine())
 		case cmd.ValidArgs != nil && cobra.OnlyValidArgs(cmd, args) != nil:
-			return fmt.Errorf("%q: allowed are %s%s", args[0], enumerate(cmd.ValidArgs), similar(args[0], cmd.ValidArgs))
+			return fmt.Errorf("%q: allowed are %s%s",
+				args[0], enumerate(cmd.ValidArgs), similar(args[0], cmd.ValidArgs))
 		}
 		return nil
 	}

@@ -74,7 +74,7 @@ signal ends it at once, and the commands still continue. See docs/long-jobs.md.`
 		"limit on the standard output that is kept, and on the error output; the end is kept")
 	flags.IntSliceVar(&f.permanentExit, "permanent-exit", nil,
 		"exit code after which the job is not retried, like 78; may be given several times")
-	flags.Var(&f.ttl, "ttl", "how long a lease lives without a heartbeat, 100ms to 12h (default: the server's lease.ttl)")
+	flags.Var(&f.ttl, "ttl", "life of a lease without a heartbeat, 100ms to 12h (default: the server's lease.ttl)")
 	flags.Var(&f.timeout, "timeout", "end a command that runs for longer, and fail the job (default: never)")
 	flags.Var(&f.memory, "memory",
 		"limit on the address space of each process of a command, like 2GiB (default: no limit)")
@@ -164,7 +164,8 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 	}
 	return executor.Config{
 		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, Workspace: cfg.Workspace, Worker: worker,
-		Types: f.types, Concurrency: f.concurrency, TTL: f.ttl.Duration, Wait: f.drainJobs, Shim: []string{self, "shim"},
+		Types: f.types, Concurrency: f.concurrency, TTL: f.ttl.Duration, Wait: f.drainJobs,
+		Shim:    []string{self, "shim"},
 		Environ: a.Environ, Log: a.logger(cfg),
 		Task: executor.Task{
 			Command: command, Shell: f.shell, Env: f.env, Engine: f.engine, ExtendOn: lessor.ExtendOn(f.extendOn),

@@ -28,8 +28,8 @@ type Schedule struct {
 	repeats                        bool   // fires in both of the hours that come twice
 }
 
-// horizon bounds the search of Next, in seconds. The rarest day is a 29 February on one day of the week: two of them are
-// at most 40 years apart, if a century year without a leap day lies between.
+// horizon bounds the search of Next, in seconds. The rarest day is a 29 February on one day of the week: two of them
+// are at most 40 years apart, if a century year without a leap day lies between.
 const horizon = 41 * 366 * 24 * 60 * 60
 
 // String returns the expression, its fields one space apart. Parse reads it back to the same schedule.

@@ -90,7 +90,7 @@ func processes() (all []tableRow) {
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		// The name of the program is in parentheses and may contain anything; the state, the parent and the group follow.
+		// The name of the program is in parentheses and may contain anything. Its state, parent and group follow.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 3 {
 			continue

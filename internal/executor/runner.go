@@ -131,7 +131,8 @@ const maxNamed = 10
 // sayWhatContinues logs which commands are running when the Runner is told to stop.
 func (r *Runner) sayWhatContinues() {
 	r.mu.Lock()
-	jobs := slices.SortedFunc(maps.Keys(r.live), func(a, b lessor.JobID) int { return bytes.Compare(a.UUID[:], b.UUID[:]) })
+	byID := func(a, b lessor.JobID) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
+	jobs := slices.SortedFunc(maps.Keys(r.live), byID)
 	r.mu.Unlock()
 	attrs := []any{"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)]}
 	switch {

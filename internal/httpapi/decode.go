@@ -141,8 +141,8 @@ func readChange[T any](d *jsontext.Decoder, v *lessor.Change[T]) error {
 	return json.UnmarshalDecode(d, &v.To)
 }
 
-// refusalOf says what is wrong with a body that does not decode into v; err is the decoder's first error, if any. v then
-// has what is right.
+// refusalOf says what is wrong with a body that does not decode into v, and leaves in v what is right. err is the
+// decoder's first error, if any.
 func refusalOf(b []byte, v any, err error) error {
 	in := inspector{d: jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true),
 		jsontext.AllowDuplicateNames(true))}

@@ -35,7 +35,8 @@ func definitionRoutes(payloadLimit int64) []route {
 		method: http.MethodPost, path: schedules + "/manifests", scope: token.Schedule,
 		summary: "Store a module's definitions for one tenant, all or none; prune removes its others, " +
 			"dryRun only shows what would change.",
-		handle: takes(bodyBatch, (*call).apply, (*call).checkManifest), answers: answers(http.StatusOK, lessor.Applied{}),
+		handle:   takes(bodyBatch, (*call).apply, (*call).checkManifest),
+		answers:  answers(http.StatusOK, lessor.Applied{}),
 		refusals: codes(lessor.CodeConflict),
 	}, {
 		method: http.MethodPost, path: job + "/pause", scope: token.Schedule,

@@ -118,7 +118,8 @@ func (m *Monitor) clearFolderAlerts(ctx context.Context, alerts []lessor.Alert) 
 	}
 	var over []lessor.Alert
 	for id, a := range held {
-		if w, ok := known[id]; !ok || w.Final || w.State == lessor.Running && w.Now.Sub(w.Held.IssuedAt) >= startedAfter {
+		w, ok := known[id]
+		if !ok || w.Final || w.State == lessor.Running && w.Now.Sub(w.Held.IssuedAt) >= startedAfter {
 			over = append(over, a)
 		}
 	}

@@ -136,7 +136,8 @@ func (c *cleaner) clean(ctx context.Context, one *cleanup) {
 		return
 	case err != nil:
 		status, reason = lessor.CleanupFailed, err.Error()
-		c.cfg.Log.Warn("the folder of a dead job could not be removed", "job_id", one.shown.JobID.String(), "error", err)
+		c.cfg.Log.Warn("the folder of a dead job could not be removed",
+			"job_id", one.shown.JobID.String(), "error", err)
 	case why != "":
 		status, reason = lessor.CleanupDropped, why
 	default:

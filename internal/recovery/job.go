@@ -148,7 +148,8 @@ func (m *Monitor) copySession(id lessor.JobID, next *rules.Spec) (int, error) {
 	n, err := m.workspace.CopySession(f, next.ID, sessions)
 	if bad, ok := errors.AsType[*sentinel.InvalidError](err); ok {
 		return 0, &lessor.Error{Code: lessor.CodeConflict, Detail: fmt.Sprintf(
-			"the session files in %s cannot be copied: %v; remove or shorten them, and resume the job again", f.Path(), bad)}
+			"the session files in %s cannot be copied: %v; remove or shorten them, and resume the job again",
+			f.Path(), bad)}
 	}
 	return n, err
 }

@@ -88,7 +88,8 @@ func New(cfg Config) *Monitor {
 	}
 	return &Monitor{
 		cfg: cfg, sched: cfg.Scheduler, workspace: cfg.Workspace, log: cfg.Log, sentinels: cfg.Workspace.Sentinels(),
-		cleaner: &cleaner{cfg: cfg, wake: make(chan struct{}, 1)}, asks: make(chan ask), ended: make(chan struct{}), subjects: map[string]*subject{},
+		cleaner: &cleaner{cfg: cfg, wake: make(chan struct{}, 1)}, asks: make(chan ask), ended: make(chan struct{}),
+		subjects: map[string]*subject{},
 	}
 }
 

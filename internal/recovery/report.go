@@ -40,7 +40,8 @@ type entry struct {
 // Snapshot scans the workspace, unless that was just done, and judges what is there now.
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	m.mu.Lock()
-	stale := m.lastAt.IsZero() || time.Since(m.lastAt) > max(maxScanAge, 10*time.Duration(m.last.DurationMS)*time.Millisecond)
+	took := time.Duration(m.last.DurationMS) * time.Millisecond
+	stale := m.lastAt.IsZero() || time.Since(m.lastAt) > max(maxScanAge, 10*took)
 	m.mu.Unlock()
 	if stale {
 		if err := m.Scan(ctx); err != nil {
@@ -69,9 +70,10 @@ func (m *Monitor) Known() Snapshot {
 
 func (m *Monitor) entry(s *subject, now moment) entry {
 	e := entry{
-		job: s.job, file: s.record != nil || s.err != nil, verdict: m.verdict(s, now), age: s.age(now), fence: s.fence(),
-		state: s.stored.State, SentinelShown: lessor.SentinelShown{
-			JobID: s.folder, WorkspacePath: pathOf(m.workspace, s.folder), Known: s.stored.known, Valid: s.record != nil,
+		job: s.job, file: s.record != nil || s.err != nil, verdict: m.verdict(s, now), age: s.age(now),
+		fence: s.fence(), state: s.stored.State, SentinelShown: lessor.SentinelShown{
+			JobID: s.folder, WorkspacePath: pathOf(m.workspace, s.folder), Known: s.stored.known,
+			Valid: s.record != nil,
 		},
 	}
 	if h := m.held(s); h != nil {

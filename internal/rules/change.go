@@ -18,7 +18,8 @@ type Change struct {
 func Cancel(s *Standing, force bool, actor string, now lessor.Instant) (Change, error) {
 	switch s.Place {
 	case InQueue, Delayed:
-		return endWaiting(s.Turn, s.State(), End{Outcome: OutcomeCancelled, Reason: ReasonCancelled, Actor: actor}, now), nil
+		end := End{Outcome: OutcomeCancelled, Reason: ReasonCancelled, Actor: actor}
+		return endWaiting(s.Turn, s.State(), end, now), nil
 	case Leased:
 		return cancelHeld(s.Held, force, actor, now)
 	case Ended:

@@ -97,8 +97,8 @@ func Judge(e Evidence, t Thresholds) Verdict {
 	return Dead
 }
 
-// AlertFor returns the alert that a command calls for, "" for none. hung says that it pulses although its lease expired.
-// A job that has ended calls for none, unless its command was found dead or is hung.
+// AlertFor returns the alert that a command calls for, "" for none. hung says that it pulses although its lease has
+// expired. A job that has ended calls for none, unless its command was found dead or is hung.
 func AlertFor(e Evidence, t Thresholds, hung bool) lessor.AlertKind {
 	v := Judge(e, t)
 	switch {

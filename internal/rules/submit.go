@@ -36,9 +36,9 @@ type SubmitConfig struct {
 	FitUnits     int // total − reserve: a job that needs more can never run
 }
 
-// Submit turns a submission into a job's spec, with defaults applied, or refuses it. The spec of one that is refused for
-// its fields has those that are right. wall is the tenant to which the
-// caller's token is restricted, nil for none; prefix goes before the names of wrong fields ("jobs[3]." in a batch).
+// Submit turns a submission into a job's spec, with defaults applied, or refuses it. The spec of a submission that is
+// refused for its fields has the fields that are right. wall is the tenant to which the caller's token is restricted,
+// nil for none; prefix goes before the names of wrong fields ("jobs[3]." in a batch).
 func Submit(sub *lessor.Submission, wall *lessor.TenantID, cfg SubmitConfig, prefix string) (*Spec, error) {
 	c := check{prefix: prefix}
 	c.require("type", sub.Type != nil)

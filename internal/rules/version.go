@@ -34,9 +34,10 @@ func (d *Definition) Same(o *Definition) bool {
 	return VersionOf(ShowDefinition(d)) == VersionOf(ShowDefinition(o))
 }
 
-// Match refuses a change if the caller named versions that it may replace, and the current one is not among them. wanted
-// is a list as in If-Match (RFC 9110): "" allows all, and * what exists. current is "" for what does not exist. A proxy
-// that compresses answers marks their versions as weak; they match too, because equal settings have equal versions.
+// Match refuses a change if the caller named versions that it may replace, and the current one is not among them.
+// wanted is a list as in If-Match (RFC 9110): "" allows all, and * what exists. current is "" for what does not exist.
+// A proxy that compresses answers marks their versions as weak; they match too, because equal settings have equal
+// versions.
 func Match(wanted, current string) error {
 	if wanted == "" {
 		return nil

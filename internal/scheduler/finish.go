@@ -139,7 +139,7 @@ func (s *Scheduler) explainAll(ctx context.Context, c Caller, answers []LeaseAns
 		if end, ok := ends[leaseID(a.LeaseID)]; ok && unexplained(a.Err) && c.sees(end.Tenant) {
 			reason := rules.EndedReason(end.Outcome, end.Reason)
 			answers[i].Err = &lessor.Error{
-				Code: lessor.CodeLeaseNotFound, Detail: "the lease is over: " + reason, EndedReason: reason,
+				Code: lessor.CodeLeaseNotFound, Detail: "the lease has ended (" + reason + ")", EndedReason: reason,
 			}
 		}
 	}

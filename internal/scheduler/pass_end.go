@@ -62,9 +62,8 @@ func (p *pass) repeated(c *Caller, e *ending, before map[lessor.LeaseID]LeaseEnd
 	if !ok {
 		was, ok = before[e.id]
 	}
-	return ok && c.sees(
-		was.Tenant,
-	) && e.end.Said != rules.SaidNothing && was.Said == e.end.Said && was.Worker == e.worker
+	same := was.Said == e.end.Said && was.Worker == e.worker
+	return ok && same && c.sees(was.Tenant) && e.end.Said != rules.SaidNothing
 }
 
 func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) error {
@@ -130,7 +129,8 @@ func (p *pass) endLease(h *rules.Held, n rules.Next) {
 // verdict notes how an attempt of a definition's job ended.
 func (p *pass) verdict(h *rules.Held, o rules.Outcome) {
 	if d := p.l.fold.Index.Lane(h.Turn.Lane).Definition; d != "" {
-		p.verdicts = append(p.verdicts, verdict{definition: d, tenant: h.Tenant, job: h.Turn.Job, lease: h.ID, outcome: o})
+		v := verdict{definition: d, tenant: h.Tenant, job: h.Turn.Job, lease: h.ID, outcome: o}
+		p.verdicts = append(p.verdicts, v)
 	}
 }
 

@@ -53,8 +53,8 @@ type ListQuery struct {
 	Type   string
 	Tag    string
 	Tenant *lessor.TenantID
-	// Claimed leaves out jobs that were never granted. Status (not CIRCUIT_OPEN) leaves out those whose run has another,
-	// and those that were never granted, but QUEUED has those alone, of definitions.
+	// Claimed leaves out jobs that were never granted. Status (not CIRCUIT_OPEN) leaves out those whose run has another
+	// status. QUEUED means jobs of definitions that were never granted; every other status leaves those out.
 	Claimed    bool
 	Status     lessor.RunStatus
 	Definition string // jobs of this definition alone

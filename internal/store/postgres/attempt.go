@@ -12,7 +12,8 @@ import (
 
 var (
 	attemptColumns = row.Columns(row.Attempt)
-	readAttempts   = wire.SQL("select " + attemptColumns + " from attempt where job = any($1::uuid[]) order by job, fence")
+	readAttempts   = wire.SQL("select " + attemptColumns +
+		" from attempt where job = any($1::uuid[]) order by job, fence")
 
 	noteColumns = row.Columns(row.Note)
 	insertNotes = insertInto("note", row.Note)

@@ -30,7 +30,8 @@ var (
 		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id" +
 		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l" +
 		" order by l.issued_at, l.seq")
-	listLeases = wire.SQL("select " + row.Columns(listedRow) + " from lease where (issued_at, seq) < ($1::bigint, $2::bigint)" +
+	listLeases = wire.SQL("select " + row.Columns(listedRow) +
+		" from lease where (issued_at, seq) < ($1::bigint, $2::bigint)" +
 		" and ($3::text = '' or worker = $3)" +
 		" and ($4::uuid is null or tenant = $4) and ($5::uuid is null or token = $5)" +
 		" order by issued_at desc, seq desc limit $6::bigint")

@@ -15,11 +15,12 @@ import (
 const leaseTables = "lease left join beat on beat.n = lease.n"
 
 var (
-	grantColumns    = row.Columns(grantRow)
-	beatColumns     = row.Columns(beatRow)
-	leaseColumns    = row.Of("lease", grantColumns) + ", " + row.Of("beat", beatColumns)
-	selectLease     = "select " + leaseColumns + " from " + leaseTables
-	listedLease     = "select (select type from lane where lane.id = lease.lane), " + leaseColumns + " from " + leaseTables
+	grantColumns = row.Columns(grantRow)
+	beatColumns  = row.Columns(beatRow)
+	leaseColumns = row.Of("lease", grantColumns) + ", " + row.Of("beat", beatColumns)
+	selectLease  = "select " + leaseColumns + " from " + leaseTables
+	listedLease  = "select (select type from lane where lane.id = lease.lane), " + leaseColumns +
+		" from " + leaseTables
 	workspaceLeases = selectLease + " where workspace_id = ?"
 )
 

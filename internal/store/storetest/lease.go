@@ -144,7 +144,8 @@ func endIsRemembered(b *bed) {
 func leaseList(b *bed) {
 	var all []*rules.Held // newest first
 	for i := range 7 {
-		s := b.queued(func(s *rules.Spec) { s.Lane.Tenant, s.Lane.Type = tenant(byte(i%2)), fmt.Sprint("type-", i%3+1) })
+		typ := fmt.Sprint("type-", i%3+1)
+		s := b.queued(func(s *rules.Spec) { s.Lane.Tenant, s.Lane.Type = tenant(byte(i%2)), typ })
 		token := func(h *rules.Held) { h.Token = lessor.TokenID{UUID: lessor.UUID{15: byte(i % 3)}} } // 0 = none
 		all = append([]*rules.Held{b.grant(s, []string{"w1", "w2", "w3"}[i%3], token)}, all...)
 	}
