@@ -38,10 +38,10 @@ type writer struct {
 	job, queue, delayed, lease, beat, attempt, done, note bulk
 	run, definition, tick, audit                          bulk
 
-	takeQueued, takeDelayed, takeLeased, takeBeat, takeDone *sqlite.Stmt
-	isQueued, readJob                                       *sqlite.Stmt
-	addGone, cutGone, dropQueued                            *sqlite.Stmt
-	saveReport, saveSetting, addLane, markRun               *sqlite.Stmt
+	takeQueued, takeDelayed, takeLeases, takeBeats, takeDone *sqlite.Stmt
+	isQueued, readJob                                        *sqlite.Stmt
+	addGone, cutGone, dropQueued                             *sqlite.Stmt
+	saveReport, saveSetting, addLane, markRun                *sqlite.Stmt
 }
 
 func openWriter(path, synchronous string) (_ *writer, err error) {
@@ -107,8 +107,8 @@ func (w *writer) prepare() (err error) {
 		{&w.rollback, "rollback"},
 		{&w.takeQueued, "delete from queue where seq = ? and job = ?"},
 		{&w.takeDelayed, "delete from delayed where seq = ? and job = ?"},
-		{&w.takeLeased, "delete from lease where n = ?"},
-		{&w.takeBeat, "delete from beat where n = ?"},
+		{&w.takeLeases, "delete from lease where n between ? and ?"},
+		{&w.takeBeats, "delete from beat where n between ? and ?"},
 		{&w.takeDone, "delete from done where seq = ? and job = ?"},
 		{&w.isQueued, "select 1 from queue where seq = ? and job = ?"},
 		{&w.readJob, readJobAt},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"zombiezen.com/go/sqlite"
 
@@ -17,10 +18,14 @@ import (
 // Move implements scheduler.Tx. It takes all rows from their places before it puts the first into its new place.
 func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 	return t.do("move jobs", func() error {
+		t.fromLease, t.fromBeat = t.fromLease[:0], t.fromBeat[:0]
 		for i := range moves {
 			if err := t.takeRow(&moves[i]); err != nil {
 				return fmt.Errorf("take job %s from place %d: %w", moves[i].Turn.Job, moves[i].From, err)
 			}
+		}
+		if err := t.takeLeases(); err != nil {
+			return fmt.Errorf("take leases: %w", err)
 		}
 		if err := t.sort(moves); err != nil {
 			return err
@@ -97,27 +102,54 @@ func (t *tx) isQueued(turn *rules.Turn) error {
 	return nil
 }
 
+// takeLeased notes that the rows of a lease are to be taken.
 func (t *tx) takeLeased(m *scheduler.Move) error {
 	h := t.store.leases.remove(m.Held.ID)
 	if h == nil {
 		return scheduler.ErrMoved
 	}
+	t.fromLease = append(t.fromLease, h.n)
 	if h.hasBeat {
-		t.w.takeBeat.BindInt64(1, h.n)
-		if err := t.one(t.w.takeBeat); err != nil {
+		t.fromBeat = append(t.fromBeat, h.n)
+	}
+	return nil
+}
+
+// takeLeases takes the rows of all leases that end in this move. Leases that were granted together have consecutive
+// numbers and often end together: one statement takes the rows of each run of numbers.
+func (t *tx) takeLeases() error {
+	if err := t.takeRuns(t.w.takeBeats, t.fromBeat); err != nil {
+		return err
+	}
+	return t.takeRuns(t.w.takeLeases, t.fromLease)
+}
+
+func (t *tx) takeRuns(stmt *sqlite.Stmt, numbers []int64) error {
+	slices.Sort(numbers)
+	for len(numbers) > 0 {
+		n := 1
+		for n < len(numbers) && numbers[n] == numbers[0]+int64(n) {
+			n++
+		}
+		stmt.BindInt64(1, numbers[0])
+		stmt.BindInt64(2, numbers[n-1])
+		if err := t.change(stmt, n); err != nil {
 			return err
 		}
+		numbers = numbers[n:]
 	}
-	t.w.takeLeased.BindInt64(1, h.n)
-	return t.one(t.w.takeLeased)
+	return nil
 }
 
 // one runs a statement that must change one row.
-func (t *tx) one(stmt *sqlite.Stmt) error {
+func (t *tx) one(stmt *sqlite.Stmt) error { return t.change(stmt, 1) }
+
+// change runs a statement that must change n rows.
+func (t *tx) change(stmt *sqlite.Stmt, n int) error {
 	if err := exec(stmt); err != nil {
 		return err
 	}
-	if t.conn.Changes() != 1 {
+	if t.conn.Changes() != n {
 		return scheduler.ErrMoved
 	}
 	return nil

@@ -21,6 +21,7 @@ type tx struct {
 
 	// The moves of one call of Move, by the table that they go to.
 	toQueue, toDelayed, toLease, toDone, toAttempt []*scheduler.Move
+	fromLease, fromBeat                            []int64 // the numbers of leases whose rows are to be taken
 	leased, changed                                []*liveLease
 	started                                        []lessor.Instant // the first grants of the jobs that go to done
 }
