@@ -40,6 +40,7 @@ type server struct {
 	workspace *sentinel.Workspace
 	dir       string
 	stop      func()
+	sample    func() (lessor.BusyInputs, error) // measures the host; nil = the busy rating is set
 }
 
 func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
@@ -60,10 +61,13 @@ func (s *server) boot(addr string, edit ...func(*httpapi.Config)) {
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
-	quiet := 0
+	quiet := new(0)
+	if s.sample != nil {
+		quiet = nil
+	}
 	sched := scheduler.New(store, scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
-		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
+		Busy: quiet, Sample: s.sample, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
 		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{
 			Failures: 5, Cooldown: 5 * time.Minute,
 		},

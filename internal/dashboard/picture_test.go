@@ -44,6 +44,15 @@ func TestNothingIsCutOff(t *testing.T) {
 	w.tab(t, w.admin).lookAt("full", append(w.paths(), w.crowd()...))
 	empty := start(t)
 	empty.tab(t, empty.admin).lookAt("empty", slices.Sorted(maps.Keys(nothingYet)))
+	empty.stop()
+	empty.sample = func() (lessor.BusyInputs, error) {
+		return lessor.BusyInputs{CPUPercent: 100, Requests: 1_000_000, SampledAt: lessor.At(time.Now())}, nil
+	}
+	empty.boot("127.0.0.1:0")
+	sampled := empty.tab(t, empty.admin)
+	sampled.open("/")
+	sampled.wait(`document.body.textContent.includes("API p95")`)
+	sampled.lookAt("sampled", []string{"/"})
 }
 
 // crowd fills the lists of a world, with names as long as they may be, and returns the pages of two of them.
