@@ -57,8 +57,14 @@ type FieldError struct {
 
 // The refusals that callers compare with.
 var (
-	ErrLeaseNotFound      = &Error{Code: CodeLeaseNotFound, Detail: "no such lease, or it is over"}
-	ErrWorkerMismatch     = &Error{Code: CodeWorkerMismatch, Detail: "the lease belongs to another worker"}
+	ErrLeaseNotFound = &Error{
+		Code:   CodeLeaseNotFound,
+		Detail: "no such lease, or it is over: stop this work and request a lease",
+	}
+	ErrWorkerMismatch = &Error{
+		Code:   CodeWorkerMismatch,
+		Detail: "the lease was taken under another worker_id or with another token: send both as in the request for it",
+	}
 	ErrJobNotFound        = &Error{Code: CodeJobNotFound, Detail: "no such job"}
 	ErrTokenNotFound      = &Error{Code: CodeTokenNotFound, Detail: "no such token"}
 	ErrAlertNotFound      = &Error{Code: CodeAlertNotFound, Detail: "no such alert"}

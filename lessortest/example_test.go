@@ -3,6 +3,7 @@ package lessortest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,12 +112,18 @@ func runPost(t *testing.T, s *lessortest.Server, p *post) {
 	s.Run(w)
 }
 
-// The body of a test; the tests in this file are whole ones.
+// The body of a test. The tests in this file run in fake time too.
 func Example() {
-	var t *testing.T // the argument of the test
-	synctest.Test(t, func(t *testing.T) {
-		s := lessortest.Start(t)
-		runPost(t, s, &post{})
-		s.WaitFor(s.Submit("mail", mail{To: "ann"}), lessor.Completed)
-	})
+	t := newExampleT() // the argument of your test
+	defer t.end()
+	s := lessortest.Start(t)
+	w, err := worker.New(worker.Config{Client: s.Client()})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	worker.Handle(w, "mail", new(post).send)
+	s.Run(w)
+	job := s.WaitFor(s.Submit("mail", mail{To: "ann"}), lessor.Completed)
+	fmt.Printf("%s\n", job.Result)
+	// Output: {"sent_to":"ann"}
 }

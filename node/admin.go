@@ -69,10 +69,7 @@ func (n *Node) adminToken(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("store admin token: %w", err)
 	}
-	if err := n.tokens.Refresh(ctx); err != nil {
-		return fmt.Errorf("load tokens: %w", err)
-	}
-	return nil
+	return n.tokens.Refresh(ctx)
 }
 
 // adminSecret returns the secret of the admin token, and creates the file if there is none.

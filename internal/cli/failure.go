@@ -143,7 +143,7 @@ func nextStep(e *lessor.Error) string {
 	case lessor.CodeForbidden:
 		return "use a token with a role that may do this (`lessor token create --role …`)"
 	case lessor.CodeWorkerMismatch:
-		return "give the --worker that requested the lease"
+		return "give the --worker and the token that requested the lease"
 	case lessor.CodeLeaseNotFound:
 		return "`lessor leases` lists the live ones"
 	case lessor.CodeJobNotFound:

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -86,18 +85,21 @@ func TestGreenTicksAreThoseThatSucceeded(t *testing.T) {
 func TestAlertsAreTrueLater(t *testing.T) {
 	s := start(t)
 	s.breakCircuit("broken")
-	status, page := s.as(s.admin).get("/")
-	if status != http.StatusOK || strings.Contains(page, "open until") {
-		t.Errorf("%d: an alert says until when a circuit is open, which is past when nobody tries", status)
+	b := s.tab(t, s.admin)
+	b.open("/")
+	page := b.text(`document.body.innerText`)
+	if strings.Contains(page, "open until") {
+		t.Error("an alert says until when a circuit is open, which is past when nobody tries")
 	}
 	has(t, page, "its circuit is open, and lets a trial through from 20")
 }
 
 func TestCompletedJobIsAtHundredPercent(t *testing.T) {
 	w := start(t).world() // its worker reported 90 % last
-	admin := w.as(w.admin)
+	b := w.tab(t, w.admin)
 	for _, path := range []string{"/jobs/" + w.done.ID.String(), "/jobs?type=report.build&state=completed"} {
-		_, page := admin.get(path)
+		b.open(path)
+		page := b.text(`document.body.innerText`)
 		has(t, page, "100 %")
 		if strings.Contains(page, "90 %") {
 			t.Errorf("%s: a completed job is at 90 %%", path)
@@ -111,16 +113,14 @@ func TestCompletedJobIsAtHundredPercent(t *testing.T) {
 // TestBulkSaysWhatItLeft: a job that was counted and then left the filter is explained.
 func TestBulkSaysWhatItLeft(t *testing.T) {
 	w := start(t).world()
-	v := w.as(w.admin)
+	b := w.tab(t, w.admin)
+	b.open("/jobs/bulk?action=cancel&type=thumbnail.make&state=queued")
+	has(t, b.text(`document.body.innerText`), "3 jobs match")
 	if _, err := w.scheduler.Cancel(t.Context(), tester, w.queued.ID, false); err != nil {
 		t.Fatal(err)
 	}
-	status, page := v.post("/jobs/bulk", "action", "cancel", "count", "3", "type", "thumbnail.make", "state", "queued")
-	for deadline := time.Now().Add(10 * time.Second); status == http.StatusOK && !strings.Contains(page, "s-completed"); {
-		if time.Now().After(deadline) {
-			t.Fatalf("the operation does not end:\n%s", page)
-		}
-		status, page = v.get("/jobs/bulk/progress/1")
-	}
-	has(t, page, "2 of 3", "1 job of the 3 that were counted did not match the filter any more.")
+	b.send("/jobs/bulk'][method='post")
+	b.wait(`document.querySelector(".s-completed")`)
+	has(t, b.text(`document.body.innerText`), "2 of 3",
+		"1 job of the 3 that were counted did not match the filter any more.")
 }

@@ -42,24 +42,33 @@ func (p *Pool) Main(m *testing.M) int {
 // Client returns a client of the server, which is closed with the test.
 func (p *Pool) Client(t testing.TB) *redis.Client {
 	t.Helper()
+	options, err := p.Options()
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	c := redis.NewClient(options)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Options returns how to reach the server, for examples, which have no test.
+func (p *Pool) Options() (*redis.Options, error) {
 	p.once.Do(func() {
 		if p.url = os.Getenv(Environment); p.url == "" {
 			p.server, p.err = start(context.Background()) // of the whole test binary
 		}
 	})
 	if p.err != nil {
-		t.Fatalf("redistest: %v", p.err)
+		return nil, p.err
+	}
+	if p.server != nil {
+		return p.server.options(), nil
 	}
 	options, err := redis.ParseURL(p.url)
-	if p.server != nil {
-		options, err = p.server.options(), nil
-	}
 	if err != nil {
-		t.Fatalf("redistest: %s: %v", Environment, err)
+		return nil, fmt.Errorf("%s: %w", Environment, err)
 	}
-	c := redis.NewClient(options)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return options, nil
 }
 
 // server is a throwaway server.
