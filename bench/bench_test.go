@@ -4,11 +4,23 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 )
+
+// TestMain lets the benchmarks start this program again as a server.
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) == "" {
+		os.Exit(m.Run())
+	}
+	if err := runChild(); err != nil {
+		fmt.Fprintln(os.Stderr, "server:", err)
+		os.Exit(1)
+	}
+}
 
 // TestBenchmarksRun runs each benchmark with a few hundred jobs: they work, print their table, judge nothing and leave
 // nothing behind. What the figures are is not for a test.

@@ -35,6 +35,7 @@ var benchmarks = []struct {
 	{"postgres", "the same lifecycle on PostgreSQL, one node and two; compared with River", postgres},
 	{"heldopen", "the same lifecycle while another connection holds a transaction open", heldOpen},
 	{"due", "finding the due definitions among 100,000 against 1,000", due},
+	{"http", "a server process and a program with the SDK; compared with River and with a bare handler", overHTTP},
 	{"latency", "from submission to start over HTTP, workers waiting", latency},
 }
 
@@ -44,6 +45,13 @@ const gcPercent = 400
 var errMissed = errors.New("a bound was missed")
 
 func main() {
+	if os.Getenv(childEnv) != "" {
+		if err := runChild(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: server:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
