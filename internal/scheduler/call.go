@@ -64,16 +64,13 @@ func (s *Scheduler) do(ctx context.Context, from *Caller, o op) error {
 	}
 	c := o.base()
 	defer s.channels.Put(c.done) // nothing comes any more
-	select {
-	case <-c.done:
-		return c.err
-	case <-ctx.Done():
+	if !s.machine.Await(ctx, c.done) {
 		if c.state.CompareAndSwap(callWaiting, callAbandoned) {
 			return ctx.Err()
 		}
 		<-c.done
-		return c.err
 	}
+	return c.err
 }
 
 // readCall reads the loop's state between two commits.

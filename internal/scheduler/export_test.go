@@ -7,29 +7,27 @@ import (
 )
 
 // TakeForAlone has a node take itself to be alone on its store, whatever others do. Call it before Run.
-func (s *Scheduler) ActAsSoleNode() { s.sharedFor = -1 }
+func (s *Scheduler) ActAsSoleNode() { s.pace.Shared = -1 }
 
 // TakeForCrowded has a node take itself for one of several. Call it before Run.
-func (s *Scheduler) ActAsOneOfSeveral() { s.sharedFor = math.MaxInt64 }
+func (s *Scheduler) ActAsOneOfSeveral() { s.pace.Shared = math.MaxInt64 }
 
 // SweepLanesEvery has lanes go sooner than after two hours. Call it before Run.
-func (s *Scheduler) SweepLanesEvery(d time.Duration) { s.laneEvery = d }
+func (s *Scheduler) SweepLanesEvery(d time.Duration) { s.pace.Lanes = d }
 
-// Stepped is a scheduler whose loop a test steps: no goroutine runs it, and it has no clock but the test's.
-type Stepped struct {
-	*Scheduler
-	loop *loop
-}
+// Stepped is a scheduler whose loop a test steps, on a clock of the test.
+type Stepped struct{ *Manual }
 
 // NewStepped returns a scheduler that does nothing until Step. now is the clock of its node.
 func NewStepped(store Store, cfg Config, now func() time.Time) *Stepped {
-	s := New(store, cfg)
-	return &Stepped{s, newLoop(s, now)}
+	m := thisMachine()
+	m.Now = now
+	return &Stepped{NewManual(store, cfg, m, Pace{})}
 }
 
 // Step runs one step of the loop, with the calls that wait, and returns when the next is due.
 func (s *Stepped) Step(ctx context.Context) (time.Duration, error) {
-	wait, err := s.loop.step(ctx, s.calls.Take(batchLimit))
+	wait, err := s.Manual.Step(ctx)
 	if err == nil {
 		err = s.loop.awaitAll(ctx)
 	}

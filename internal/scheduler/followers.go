@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"time"
 
 	"lessor"
 )
@@ -35,7 +34,7 @@ func loadFollowers(ctx context.Context, v View) (followers, error) {
 // askForRecords asks the other nodes to publish their entries here, if a caller follows the records on this
 // node. A failed call is made up for by the next.
 func (s *Scheduler) askForRecords(ctx context.Context) {
-	if !s.store.Shared() || !s.stream.active(time.Now()) {
+	if !s.store.Shared() || !s.stream.active(s.now()) {
 		return
 	}
 	_ = s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {

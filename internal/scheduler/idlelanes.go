@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"lessor"
@@ -40,7 +39,7 @@ func (s *Scheduler) scanLoop(ctx context.Context) {
 	if s.cfg.Retention.Audit == 0 {
 		return // no job ever goes
 	}
-	t := time.NewTicker(s.laneEvery)
+	t := time.NewTicker(s.pace.Lanes)
 	defer t.Stop()
 	var before map[rules.LaneID]int64
 	for {
@@ -105,7 +104,7 @@ func (l *loop) sweepLanes(ctx context.Context) (bool, error) {
 		under[id] = r.idle.under[id]
 	}
 	_, err := l.transact(ctx, 0, func(p *pass) error {
-		if err := p.tx.NoticeLanes(ctx, notice, 1+rand.Int64N(1<<62)); err != nil {
+		if err := p.tx.NoticeLanes(ctx, notice, l.machine.number()); err != nil {
 			return err
 		}
 		for _, id := range notice {

@@ -1,11 +1,8 @@
 package scheduler
 
 import (
-	"bufio"
 	"context"
-	cryptorand "crypto/rand"
 	"errors"
-	"io"
 	"time"
 
 	"lessor"
@@ -17,14 +14,12 @@ import (
 // that await a pending commit: these use only what is safe for them, as the comments say.
 type loop struct {
 	*Scheduler
-	now  func() time.Time // the clock of this node; safe for every goroutine
-	rare []rareWork       // what has a transaction of its own when it is due
+	rare []rareWork // what has a transaction of its own when it is due
 
 	fold    *fold.Fold       // nil = must be rebuilt
 	pending []*pendingCommit // oldest first; none = the fold equals the tables
 	works   []*work          // of this step
 	parked  parked
-	secrets io.Reader // lease ids are made of it
 
 	settings settings
 	reload   bool             // another node changed the settings
@@ -57,12 +52,11 @@ type loop struct {
 	braked     lessor.Instant // the end of the brake about which no alert is open any more
 }
 
-// newLoop returns the loop of s. now is its only clock besides the store's.
-func newLoop(s *Scheduler, now func() time.Time) *loop {
+// newLoop returns the loop of s.
+func newLoop(s *Scheduler) *loop {
 	l := &loop{
-		Scheduler: s, now: now, began: now(), parked: newParked(), alerted: map[alertOf]bool{}, braked: -1,
+		Scheduler: s, began: s.now(), parked: newParked(), alerted: map[alertOf]bool{}, braked: -1,
 		correction: correction{due: true},
-		secrets:    bufio.NewReader(cryptorand.Reader), // one system call for the ids of hundreds of leases
 	}
 	l.rare = []rareWork{
 		{func() bool { return l.wentBack != "" }, l.raiseWentBack},

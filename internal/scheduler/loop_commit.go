@@ -63,7 +63,7 @@ const sharedFor = 10 * time.Second
 // node and of the database overlap anyway: a second transaction would only make batches smaller and the gate more
 // expensive.
 func (l *loop) soleNode() bool {
-	return l.store.Sends() && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.sharedFor
+	return l.store.Sends() && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.pace.Shared
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction.
@@ -180,7 +180,7 @@ func (l *loop) send(ctx context.Context, w *work, sole bool) error {
 	}
 	l.pending, l.fold.Serving = append(l.pending, c), c.p.served()
 	c.dealt = l.park(w.requests, c.p.now)
-	go l.await(c, wait, before)
+	l.machine.Go(func() { l.await(c, wait, before) })
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (l *loop) await(c *pendingCommit, wait func() error, before <-chan struct{}
 		return // awaitAll deals with it
 	}
 	if before != nil {
-		<-before
+		l.machine.Await(context.Background(), before)
 	}
 	l.observe(c.p, c.w.count(), c.start, nil, false)
 	l.answer(c.p, c.w, c.dealt)
@@ -273,6 +273,6 @@ func (l *loop) awaitAll(ctx context.Context) error {
 }
 
 func (c *pendingCommit) wait() error {
-	<-c.done
+	c.p.l.machine.Await(context.Background(), c.done)
 	return c.err
 }

@@ -207,7 +207,7 @@ func (p *pass) raiseFailed(ctx context.Context, of typeOf, n dueFailures) (*less
 	case !changed:
 		return last, nil
 	case a.ID.IsZero():
-		a.ID, a.TenantID = lessor.AlertID{UUID: newUUID()}, of.tenant
+		a.ID, a.TenantID = lessor.AlertID{UUID: p.l.newUUID()}, of.tenant
 	}
 	if told {
 		return &a, p.saveAlert(ctx, a)

@@ -35,7 +35,7 @@ func (l *loop) retainDue() bool { return l.retaining.at <= l.fold.Serving.LastBe
 
 // retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
 func (l *loop) retain(ctx context.Context) error {
-	start, took, full, wait := l.now(), time.Duration(0), false, min(retainEvery, l.laneEvery)
+	start, took, full, wait := l.now(), time.Duration(0), false, min(retainEvery, l.pace.Lanes)
 	r := &l.retaining
 	r.page = max(r.page, rules.MinRetainPage)
 	for _, stage := range []struct {

@@ -9,11 +9,8 @@ import (
 
 // serveEvery is how often an idle scheduler notes that it serves: a quarter of the gap that moves the floor, so that
 // a late timer is not taken for an outage.
+// A busy one notes it twice as often: its transactions show as much to callers, and so it may be late by a few of them.
 const serveEvery = 250 * time.Millisecond
-
-// serveBusy is how often a busy one does: its transactions show as much to callers, and so it may be late by a few of
-// them.
-const serveBusy = serveEvery / 2
 
 // followEvery is how often a node on which requests wait looks at what other nodes did: they are woken within 150 ms.
 const followEvery = 100 * time.Millisecond
@@ -24,12 +21,12 @@ const retryStore = 500 * time.Millisecond
 // prepare brings the fold up to date for w, and answers the reads of the loop's state, which need no transaction.
 func (l *loop) prepare(ctx context.Context, w *work) error {
 	l.checkWentBack()
-	if w.empty() || l.fold == nil || l.now().Sub(l.servedAt) > serveBusy {
+	if w.empty() || l.fold == nil || l.now().Sub(l.servedAt) > l.pace.Serve/2 {
 		if err := l.serve(ctx); err != nil {
 			return err
 		}
 	}
-	if len(l.pending) == 0 && (w.empty() || l.now().Sub(l.followedAt) > serveEvery) {
+	if len(l.pending) == 0 && (w.empty() || l.now().Sub(l.followedAt) > l.pace.Serve) {
 		if err := l.followIdle(ctx); err != nil {
 			return err
 		}
@@ -90,7 +87,7 @@ func (l *loop) rest() time.Duration {
 		return time.Millisecond // what came after the grants of this commit may be for those who wait
 	}
 	now := l.fold.Serving.LastBeat
-	next := now.Add(serveEvery)
+	next := now.Add(l.pace.Serve)
 	if l.parked.size > 0 && l.store.Shared() {
 		next = now.Add(followEvery)
 	}

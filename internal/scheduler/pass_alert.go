@@ -47,7 +47,7 @@ func (p *pass) restate(
 }
 
 func (p *pass) saveNew(ctx context.Context, a lessor.Alert) error {
-	a.ID, a.RaisedAt = lessor.AlertID{UUID: newUUID()}, p.now
+	a.ID, a.RaisedAt = lessor.AlertID{UUID: p.l.newUUID()}, p.now
 	return p.saveAlert(ctx, a)
 }
 
@@ -69,7 +69,7 @@ func (p *pass) saveAlert(ctx context.Context, a lessor.Alert) error {
 // audit notes who changed what; nil is nothing before or after.
 func (p *pass) audit(c Caller, action, object string, before, after any) {
 	p.audited = append(p.audited, lessor.Audited{
-		ID: lessor.AuditID{UUID: newUUID()}, At: p.now, Actor: c.Actor, Action: action, Object: object,
+		ID: lessor.AuditID{UUID: p.l.newUUID()}, At: p.now, Actor: c.Actor, Action: action, Object: object,
 		Before: written(before), After: written(after), TraceID: c.TraceID,
 	})
 }

@@ -92,7 +92,7 @@ func (p *pass) newLease(t *taken) *rules.Held {
 // leaseID makes the id of a new lease, which cannot be guessed.
 func (l *loop) leaseID(seq int64) lessor.LeaseID {
 	var random [10]byte
-	_, _ = io.ReadFull(l.secrets, random[:]) // it never fails
+	_, _ = io.ReadFull(l.machine.Secrets, random[:]) // it never fails
 	return l.store.Seal().LeaseID(seq, random)
 }
 

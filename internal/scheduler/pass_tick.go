@@ -38,7 +38,7 @@ func (p *pass) tick(ctx context.Context) error {
 	}
 	next, err := p.tx.NextTick(ctx)
 	if len(due) == 0 && next != 0 {
-		next = max(next, p.now.Add(serveEvery)) // another node is at it
+		next = max(next, p.now.Add(p.l.pace.Serve)) // another node is at it
 	}
 	p.l.fold.TickAt = next
 	return err
@@ -76,11 +76,11 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 		for _, row := range plan.Rows {
 			switch {
 			case row.Ran():
-				spec := tickSpec(d, row.At)
+				spec := p.tickSpec(d, row.At)
 				row.Run = spec.ID
 				specs = append(specs, spec)
 			case row.Outcome == lessor.TickCircuitOpen:
-				row.Run = lessor.JobID{UUID: newUUID()}
+				row.Run = lessor.JobID{UUID: p.l.newUUID()}
 			}
 			rows = append(rows, row)
 		}
@@ -119,9 +119,9 @@ func countOpen(runs []OpenRun) (open rules.OpenRuns) {
 }
 
 // tickSpec is the job of a tick, ready to be stored.
-func tickSpec(d *rules.Definition, at lessor.Instant) *rules.Spec {
+func (p *pass) tickSpec(d *rules.Definition, at lessor.Instant) *rules.Spec {
 	spec := rules.TickSpec(d, at)
-	spec.ID = lessor.JobID{UUID: newUUID()}
+	spec.ID = lessor.JobID{UUID: p.l.newUUID()}
 	spec.TraceID = traceOf(spec.ID)
 	return spec
 }

@@ -26,7 +26,7 @@ func (s *Scheduler) Ready() error {
 	s.mu.Unlock()
 	var cause string
 	switch {
-	case err == nil && time.Since(at) <= silentFor:
+	case err == nil && s.now().Sub(at) <= silentFor:
 		return nil
 	case err == nil:
 		cause = "the store does not answer"

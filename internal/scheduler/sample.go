@@ -43,7 +43,7 @@ func (s *Scheduler) sample(ctx context.Context) {
 	rating := s.cfg.Busy
 	if rating == nil {
 		var err error
-		at = time.Now()
+		at = s.now()
 		if in, err = s.cfg.Sample(); err != nil {
 			return
 		}

@@ -87,9 +87,8 @@ type Scheduler struct {
 	sampling  sampling
 	idleLanes chan *idleLanes // from scanLoop to the loop
 
-	// The two constants, except in tests. They are set before Run.
-	sharedFor time.Duration
-	laneEvery time.Duration
+	machine Machine
+	pace    Pace // the constants, except for a Manual and in tests; set before Run
 
 	startOnce sync.Once
 	started   chan struct{} // closed when status is set for the first time
@@ -106,7 +105,9 @@ var (
 )
 
 // New returns a scheduler over store. Nothing happens until Run.
-func New(store Store, cfg Config) *Scheduler {
+func New(store Store, cfg Config) *Scheduler { return newScheduler(store, cfg, thisMachine()) }
+
+func newScheduler(store Store, cfg Config, m Machine) *Scheduler {
 	if cfg.Random == nil {
 		cfg.Random = rand.Float64
 	}
@@ -118,16 +119,16 @@ func New(store Store, cfg Config) *Scheduler {
 	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
 	return &Scheduler{
-		cfg: cfg, store: store, status: errStarting, sharedFor: sharedFor, laneEvery: laneEvery,
-		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: newUUID().String(),
-		idleLanes: make(chan *idleLanes),
+		cfg: cfg, store: store, status: errStarting, machine: m, pace: Pace{}.orConstants(),
+		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: m.UUID().String(),
+		idleLanes: make(chan *idleLanes, 1),
 	}
 }
 
 // Run answers calls until ctx is done, then refuses those that still wait. It returns nil on a clean stop, and an error
 // that wraps ErrBroken when the store can no longer be trusted.
 func (s *Scheduler) Run(ctx context.Context) error {
-	l := newLoop(s, time.Now)
+	l := newLoop(s)
 	defer l.refuseAll()
 	var background sync.WaitGroup
 	defer background.Wait()

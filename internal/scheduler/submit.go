@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -93,7 +91,7 @@ func (s *Scheduler) spec(c Caller, sub *lessor.Submission, o *submitCall, prefix
 	if err := o.checked.join(err, spec.Lane.Type, spec.Payload, prefix); err != nil {
 		return nil, err
 	}
-	spec.ID = lessor.JobID{UUID: newUUID()}
+	spec.ID = lessor.JobID{UUID: s.newUUID()}
 	spec.Actor, spec.TraceID = c.Actor, c.traceOf(spec.ID)
 	return spec, nil
 }
@@ -103,9 +101,6 @@ func (s *Scheduler) submitConfig() rules.SubmitConfig {
 	cfg.FitUnits = int(s.fit.Load())
 	return cfg
 }
-
-// newUUID returns a uuid v7: ids sort by when they were made.
-func newUUID() lessor.UUID { return lessor.UUID(uuid.Must(uuid.NewV7())) }
 
 // traceOf returns the trace id of a new job: the caller's if it sent one.
 func (c Caller) traceOf(id lessor.JobID) string {

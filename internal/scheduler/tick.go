@@ -21,7 +21,7 @@ func (s *Scheduler) Trigger(
 		return run, err
 	}
 	_, err = s.oneDefinition(ctx, c, id, func(ctx context.Context, p *pass, d *rules.Definition) error {
-		spec := tickSpec(d, 0)
+		spec := p.tickSpec(d, 0)
 		if payload != nil {
 			spec.Payload = given
 			if err := s.handlers.Load().check(d.Handler, given, ""); err != nil {
@@ -53,7 +53,7 @@ func (s *Scheduler) Backfill(
 		var specs []*rules.Spec
 		for _, rows := range [][]rules.TickRow{rows, replaced} {
 			for i := range rows {
-				spec := tickSpec(d, rows[i].At)
+				spec := p.tickSpec(d, rows[i].At)
 				spec.Actor, rows[i].Run = c.Actor, spec.ID
 				specs = append(specs, spec)
 			}

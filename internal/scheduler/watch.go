@@ -184,7 +184,7 @@ func (s *Scheduler) Resumable(ctx context.Context, c Caller, id lessor.JobID) (*
 	if h == nil || !c.sees(h.Standing.Spec.Lane.Tenant) {
 		return nil, lessor.ErrJobNotFound
 	}
-	spec, _, err := rules.Resume(h, lessor.JobID{UUID: newUUID()}, c.Actor, 0)
+	spec, _, err := rules.Resume(h, lessor.JobID{UUID: s.newUUID()}, c.Actor, 0)
 	return spec, err
 }
 
