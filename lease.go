@@ -78,6 +78,8 @@ type Completion struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      *string         `json:"error,omitempty"`
 	Retryable  *bool           `json:"retryable,omitempty"`
+	Progress   *float64        `json:"progress,omitempty"`
+	Message    *string         `json:"message,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 }
 
@@ -94,6 +96,8 @@ type LeaseCompletion struct {
 type Release struct {
 	WorkerID   *string         `json:"worker_id"`
 	DelayMS    *int64          `json:"delay_ms,omitempty"`
+	Progress   *float64        `json:"progress,omitempty"`
+	Message    *string         `json:"message,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 	Reason     *string         `json:"reason,omitempty"`
 }

@@ -3,9 +3,14 @@ package executor
 import (
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +32,57 @@ func TestLastProgressIsNotLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLastReportOutlivesAKilledShim kills the shim of a command that has ended, while the shim cannot reach a server: the
+// Runner reports from the exit record what the command reported last.
+func TestLastReportOutlivesAKilledShim(t *testing.T) {
+	b := newBench(t, time.Minute)
+	cut := b.cuttable()
+	b.work(nil, `echo $PPID > shim; while [ ! -e go ]; do sleep 0.05; done
+		"$LESSOR" progress 0.9 'almost done'; echo '{"at":9}' > "$LESSOR_CHECKPOINT_FILE"`)
+	id := b.submit("{}")
+	shim, err := strconv.Atoi(b.awaitFile(id, "shim"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut.Store(true)
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the exit record", func() bool { _, err := b.folder(id).Exit(); return err == nil })
+	if err := syscall.Kill(shim, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if j := b.awaitJob(id, "held", func(j lessor.Job) bool { return j.LeaseID != nil }); j.Progress != nil {
+		t.Fatalf("progress %v reached the server before the end", *j.Progress)
+	}
+	cut.Store(false)
+	j := b.awaitState(id, lessor.Completed)
+	if j.Progress == nil || *j.Progress != 0.9 || j.Message == nil || *j.Message != "almost done" ||
+		string(j.Checkpoint) != `{"at":9}` {
+		t.Errorf("the job shows progress %v, message %v, checkpoint %s", j.Progress, j.Message, j.Checkpoint)
+	}
+}
+
+// cuttable has Runners and shims reach the server through a proxy that answers 503 while the returned value is true.
+func (b *bench) cuttable() *atomic.Bool {
+	var cut atomic.Bool
+	at, err := url.Parse(b.server)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	through := httputil.NewSingleHostReverseProxy(at)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cut.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		through.ServeHTTP(w, r)
+	}))
+	b.t.Cleanup(s.Close)
+	b.server = s.URL
+	return &cut
 }
 
 // TestPermanentExitIsNotRetried also checks that another exit code is retried, and that both are warnings.

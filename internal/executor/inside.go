@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"lessor"
 	"lessor/internal/sentinel"
@@ -79,8 +80,8 @@ func (g notice) check() error {
 	if g.Progress != nil && !(*g.Progress >= 0 && *g.Progress <= 1) { // also not a number
 		return errors.New("progress is a number from 0 to 1")
 	}
-	if g.Message != nil && len([]rune(*g.Message)) > lessor.MaxMessage {
-		return fmt.Errorf("a message has at most %d characters", lessor.MaxMessage)
+	if g.Message != nil && (len([]rune(*g.Message)) > lessor.MaxMessage || strings.ContainsRune(*g.Message, 0)) {
+		return fmt.Errorf("a message has at most %d characters, and no NUL", lessor.MaxMessage)
 	}
 	return nil
 }

@@ -71,11 +71,11 @@ func (s *shim) keep(b lessor.Heartbeat) {
 	}
 }
 
-// lastCheckpoint returns the checkpoint for the report of the end, nil if the server has it.
-func (s *shim) lastCheckpoint() json.RawMessage {
+// lastReport returns what the report of the end must carry, because no heartbeat has delivered it.
+func (s *shim) lastReport() lessor.Heartbeat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.news.checkpoint
+	return lessor.Heartbeat{Progress: s.news.progress, Message: s.news.message, Checkpoint: s.news.checkpoint}
 }
 
 // notify wakes the goroutine that waits on c, now or at its next wait.

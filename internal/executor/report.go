@@ -32,8 +32,9 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 		JobID: lease.JobID, LeaseID: lease.ID, WorkerID: lease.WorkerID, Fence: lease.Fence,
 		Attempt: s.order.Grant.Job.Attempt,
 		Status:  lessor.Failed, ExitCode: -1, StartedAt: lessor.At(s.started), EndedAt: lessor.At(time.Now()),
-		Checkpoint: s.lastCheckpoint(),
 	}
+	last := s.lastReport()
+	e.Progress, e.Message, e.Checkpoint = last.Progress, last.Message, last.Checkpoint
 	how := "did not begin"
 	if state != nil {
 		e.ExitCode, e.Signal = state.ExitCode(), signalOf(state)
@@ -102,11 +103,10 @@ func (s *shim) writeExit(e sentinel.Exit) bool {
 func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 	said := e.Completion()
 	return s.insist(ctx, func(ctx context.Context) error {
-		err := s.sendProgress(ctx)
-		if err == nil {
-			err = s.client.Complete(ctx, e.LeaseID, said)
-		}
+		err := s.client.Complete(ctx, e.LeaseID, said)
 		switch {
+		case isRefused(err) && (said.Progress != nil || said.Message != nil || said.Checkpoint != nil):
+			said.Progress, said.Message, said.Checkpoint = nil, nil, nil // they must not fail the job
 		case lessor.CodeOf(err) == lessor.CodeConflict && e.Status == lessor.Cancelled, isRefused(err):
 			said = lessor.Completion{
 				WorkerID: said.WorkerID, Status: new(string(lessor.Failed)),
@@ -123,29 +123,21 @@ func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 func (s *shim) release(ctx context.Context, err error) error {
 	s.log.Warn("giving the lease back", "reason", err)
 	lease := s.order.Grant.Lease
-	r := lessor.Release{WorkerID: &lease.WorkerID, Checkpoint: s.lastCheckpoint()}
+	last := s.lastReport()
+	r := lessor.Release{
+		WorkerID: &lease.WorkerID, Progress: last.Progress, Message: last.Message, Checkpoint: last.Checkpoint,
+	}
 	if errors.Is(err, errNoStart) {
 		s.say(cannotBegin + err.Error())
 		r.DelayMS, r.Reason = new(releaseDelay.Milliseconds()), new(lessor.ReleaseCannotStart)
 	}
 	return s.insist(ctx, func(ctx context.Context) error {
-		if err := s.sendProgress(ctx); err != nil {
-			return err
+		err := s.client.Release(ctx, lease.ID, r)
+		if isRefused(err) {
+			r.Progress, r.Message, r.Checkpoint = nil, nil, nil // the lease must go back without them
 		}
-		return s.client.Release(ctx, lease.ID, r)
+		return err
 	})
-}
-
-// sendProgress sends the progress that the command reported after the last heartbeat, if there is any.
-func (s *shim) sendProgress(ctx context.Context) error {
-	s.mu.Lock()
-	pending := s.news.progress != nil
-	s.mu.Unlock()
-	if !pending {
-		return nil
-	}
-	_, err := s.beat(ctx, 0)
-	return err
 }
 
 // insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. After the

@@ -29,7 +29,7 @@ type End struct {
 	Final   bool          // a failure that is not to be retried
 	Delay   time.Duration // of a release
 
-	Checkpoint json.RawMessage // the last; nil = as it was
+	Report Report // the last; fields that are nil stay as they were
 
 	Uncounted bool // a release that is no interruption
 	Moved     bool // a release of a job that has shown progress since its last interruption

@@ -29,6 +29,11 @@ func (r *Report) mark() Mark {
 	return m
 }
 
+// Empty reports whether r says nothing.
+func (r *Report) Empty() bool {
+	return r.Progress == nil && r.Message == nil && r.Checkpoint == nil && r.Mark == nil
+}
+
 // Moved reports whether a job has shown progress since its last interruption: a higher progress than ever before, or
 // another checkpoint.
 func (r *Report) Moved() bool {

@@ -83,22 +83,22 @@ func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
 		Worker: c.text("worker_id", b.WorkerID, 1, maxWorker, ""),
 		TTL:    c.millis("ttl_ms", b.TTLMS, minTTL, maxTTL, 0),
 	}
-	if checkpoint := c.checkpoint(b.Checkpoint); b.Progress != nil || b.Message != nil || checkpoint != nil {
-		a.Report = &Report{Progress: b.Progress, Message: b.Message, Checkpoint: checkpoint}
+	if r := c.report(b.Progress, b.Message, b.Checkpoint); !r.Empty() {
+		a.Report = &r
 	}
-	if p := b.Progress; p != nil && !(*p >= 0 && *p <= 1) {
-		c.fail("progress", "must be 0 to 1")
-	}
-	c.text("message", b.Message, 0, lessor.MaxMessage, "")
 	return a, c.err()
 }
 
-// checkpoint returns a checkpoint as sent; null keeps the one before.
-func (c *check) checkpoint(raw json.RawMessage) json.RawMessage {
-	if len(raw) > lessor.MaxCheckpoint {
-		c.fail("checkpoint", "must be at most %d bytes, not %d", lessor.MaxCheckpoint, len(raw))
+// report checks a report. What is nil, and a checkpoint that is null, stays as it was.
+func (c *check) report(progress *float64, message *string, checkpoint json.RawMessage) Report {
+	if p := progress; p != nil && !(*p >= 0 && *p <= 1) {
+		c.fail("progress", "must be 0 to 1")
 	}
-	return nullToNil(raw)
+	c.text("message", message, 0, lessor.MaxMessage, "")
+	if len(checkpoint) > lessor.MaxCheckpoint {
+		c.fail("checkpoint", "must be at most %d bytes, not %d", lessor.MaxCheckpoint, len(checkpoint))
+	}
+	return Report{Progress: progress, Message: message, Checkpoint: nullToNil(checkpoint)}
 }
 
 func nullToNil(raw json.RawMessage) json.RawMessage {
@@ -108,7 +108,7 @@ func nullToNil(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Completion checks a worker's completion and returns the end of the attempt, with the last checkpoint. prefix goes
+// Completion checks a worker's completion and returns the end of the attempt, with the last report. prefix goes
 // before the names of wrong fields.
 func Completion(d *lessor.Completion, prefix string) (End, error) {
 	var c check
@@ -132,7 +132,7 @@ func Completion(d *lessor.Completion, prefix string) (End, error) {
 	default:
 		c.fail("status", "must be completed, failed or cancelled, not %q", *d.Status)
 	}
-	e.Checkpoint = c.checkpoint(d.Checkpoint)
+	e.Report = c.report(d.Progress, d.Message, d.Checkpoint)
 	return e, c.err()
 }
 
@@ -150,7 +150,7 @@ func said(status string, result json.RawMessage, text string) Said {
 	return Said(status + " " + hex.EncodeToString(sum[:8]))
 }
 
-// Release checks a release and returns the end of the attempt, with the last checkpoint.
+// Release checks a release and returns the end of the attempt, with the last report.
 func Release(r *lessor.Release) (End, error) {
 	if r.WorkerID == nil {
 		return End{}, Missing("worker_id")
@@ -164,7 +164,7 @@ func Release(r *lessor.Release) (End, error) {
 	if r.Reason != nil {
 		c.releaseReason(&e, *r.Reason)
 	}
-	e.Checkpoint = c.checkpoint(r.Checkpoint)
+	e.Report = c.report(r.Progress, r.Message, r.Checkpoint)
 	return e, c.err()
 }
 

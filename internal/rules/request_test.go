@@ -204,11 +204,12 @@ func TestCompletionAsksForAnEnd(t *testing.T) {
 		{"cancelled", lessor.Completion{Status: new("cancelled")}, ends["obeyed"]},
 	} {
 		c.body.WorkerID, c.body.Checkpoint = new("w1"), json.RawMessage(`7`)
+		c.body.Progress, c.body.Message = new(0.5), new("half")
 		end, err := Completion(&c.body, "")
 		if err != nil {
 			t.Errorf("%s: refused: %v", c.name, err)
 		}
-		c.want.Checkpoint = c.body.Checkpoint
+		c.want.Report = Report{Progress: new(0.5), Message: new("half"), Checkpoint: c.body.Checkpoint}
 		c.want.Said = said(*c.body.Status, c.want.Result, c.want.Error)
 		same(t, c.name+": the end", end, c.want)
 	}
@@ -228,10 +229,11 @@ func TestReleaseBounds(t *testing.T) {
 	bounds(t, func(r *lessor.Release) **string { return &r.WorkerID }, check, map[string]string{
 		`{}`: "", field("worker_id", 200): "", field("worker_id", 0): workerEmpty, field("worker_id", 201): workerLong,
 		`{"delay_ms": 0}`: "", `{"delay_ms": 2592000000}`: "",
-		`{"delay_ms": -1}`:           "delay_ms: must be 0 to 2592000000, not -1",
-		`{"delay_ms": 2592000001}`:   "delay_ms: must be 0 to 2592000000, not 2592000001",
-		sized("checkpoint", 65536):   "",
-		sized("checkpoint", 65537):   checkpoint,
+		`{"delay_ms": -1}`:         "delay_ms: must be 0 to 2592000000, not -1",
+		`{"delay_ms": 2592000001}`: "delay_ms: must be 0 to 2592000000, not 2592000001",
+		sized("checkpoint", 65536): "",
+		sized("checkpoint", 65537): checkpoint,
+		`{"progress": 1}`:          "", `{"progress": 1.1}`: "progress: must be 0 to 1",
 		`{"reason": "cannot_start"}`: "", `{"reason": "folder_held"}`: "", `{"reason": "undelivered"}`: "",
 		`{"reason": "tired"}`: `reason: must be cannot_start, folder_held or undelivered, not "tired"`,
 	})
@@ -257,7 +259,7 @@ func TestReleaseBounds(t *testing.T) {
 		Checkpoint: json.RawMessage(`7`),
 	})
 	want := ends["released"]
-	want.Delay, want.Checkpoint = 1500*time.Millisecond, json.RawMessage(`7`)
+	want.Delay, want.Report.Checkpoint = 1500*time.Millisecond, json.RawMessage(`7`)
 	if err != nil {
 		t.Errorf("refused: %v", err)
 	}

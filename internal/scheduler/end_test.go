@@ -242,12 +242,19 @@ func TestProgressAndResultAreShown(t *testing.T) {
 		if *j.Progress != 0.25 || *j.Message != "a quarter" || string(j.Checkpoint) != `[1,2]` {
 			t.Errorf("job shows progress %v, message %v, checkpoint %s", *j.Progress, *j.Message, j.Checkpoint)
 		}
-		err = w.Complete(w.ctx, anybody, g.Lease.ID, lessor.Completion{WorkerID: new("worker-1"), Status: new("completed"), Result: json.RawMessage(`{"n":1.50}`)})
-		if err != nil {
-			t.Fatal(err)
+		err = w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{
+			WorkerID: new("worker-1"), Progress: new(0.5), Message: new("half"),
+		})
+		if j = w.job(job.ID); err != nil || *j.Progress != 0.5 || *j.Message != "half" || string(j.Checkpoint) != `[1,2]` {
+			t.Errorf("a release with a report: progress %v, message %v, checkpoint %s, %v",
+				*j.Progress, *j.Message, j.Checkpoint, err)
 		}
-		if j = w.job(job.ID); string(j.Result) != `{"n":1.50}` {
-			t.Errorf("result is %s, want it as sent", j.Result)
+		g = w.lease("worker-1", nil)
+		err = w.Complete(w.ctx, anybody, g.Lease.ID, lessor.Completion{
+			WorkerID: new("worker-1"), Status: new("completed"), Result: json.RawMessage(`{"n":1.50}`), Progress: new(0.9),
+		})
+		if j = w.job(job.ID); err != nil || string(j.Result) != `{"n":1.50}` || *j.Progress != 0.9 || *j.Message != "half" {
+			t.Errorf("result %s, progress %v, message %v, %v; want them as sent", j.Result, *j.Progress, *j.Message, err)
 		}
 	})
 }

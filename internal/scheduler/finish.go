@@ -28,7 +28,7 @@ type ending struct {
 func (c *endCall) size() int {
 	n := 0
 	for i := range c.ends {
-		n += 200 + len(c.ends[i].end.Result) + len(c.ends[i].end.Checkpoint)
+		n += 200 + len(c.ends[i].end.Result) + len(c.ends[i].end.Report.Checkpoint)
 	}
 	return n
 }

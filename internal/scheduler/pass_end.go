@@ -81,7 +81,7 @@ func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) 
 		}
 		return err
 	}
-	said := rules.Report{Checkpoint: e.end.Checkpoint}
+	said := e.end.Report
 	if e.end.Outcome == rules.OutcomeReleased {
 		said = rules.Released(&e.end, p.reportOf(h.Turn.Job), said)
 	}
@@ -89,7 +89,7 @@ func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) 
 	if err != nil {
 		return err
 	}
-	if said.Checkpoint != nil || said.Mark != nil {
+	if !said.Empty() {
 		p.report(h, said)
 	}
 	e.held = h

@@ -21,10 +21,13 @@ type Exit struct {
 	Signal    string         `json:"signal"`
 	StartedAt lessor.Instant `json:"startedAt"`
 	EndedAt   lessor.Instant `json:"endedAt"`
-	// Result, Checkpoint and Error are within the server's limits.
+	// Result and Error are within the server's limits, as are Progress, Message and Checkpoint. These are what the
+	// command reported last and the server may not know; nil is as it was.
 	Result     json.RawMessage `json:"result"`
-	Checkpoint json.RawMessage `json:"checkpoint"`
 	Error      string          `json:"error"`
+	Progress   *float64        `json:"progress,omitempty"`
+	Message    *string         `json:"message,omitempty"`
+	Checkpoint json.RawMessage `json:"checkpoint"`
 	// Permanent says that a failed job must not be retried.
 	Permanent bool `json:"permanent"`
 }
@@ -32,7 +35,8 @@ type Exit struct {
 // Completion is the exit record as a worker would report it.
 func (e Exit) Completion() lessor.Completion {
 	c := lessor.Completion{
-		WorkerID: &e.WorkerID, Status: new(string(e.Status)), Result: e.Result, Checkpoint: e.Checkpoint,
+		WorkerID: &e.WorkerID, Status: new(string(e.Status)), Result: e.Result,
+		Progress: e.Progress, Message: e.Message, Checkpoint: e.Checkpoint,
 	}
 	if e.Error != "" {
 		c.Error = &e.Error
