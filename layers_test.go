@@ -39,9 +39,10 @@ var layers = map[string]layer{
 
 	// One transaction an operation; declares the seam that stores implement.
 	"internal/batch": {},
+	"internal/fault": {}, // panics that end no process
 	"internal/scheduler": {
 		imports: []string{
-			".", "internal/rules", "internal/lanes", "internal/fold", "internal/batch", "internal/schema",
+			".", "internal/rules", "internal/lanes", "internal/fold", "internal/batch", "internal/fault", "internal/schema",
 		},
 		libs: []string{"github.com/google/uuid"},
 		tests: []string{
@@ -85,7 +86,7 @@ var layers = map[string]layer{
 		libs:    []string{"github.com/google/uuid"},
 	},
 	"internal/telemetry": {
-		imports: []string{".", "internal/scheduler"},
+		imports: []string{".", "internal/fault", "internal/scheduler"},
 		libs:    []string{"github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
 		tests:   []string{"internal/rules", "github.com/goccy/go-yaml"},
 	},
@@ -101,18 +102,20 @@ var layers = map[string]layer{
 	"internal/httpapi": {
 		imports: []string{
 			".", "internal/rules", "internal/scheduler", "internal/token", "internal/telemetry",
-			"internal/recovery", "internal/quota",
+			"internal/recovery", "internal/quota", "internal/fault",
 		},
 		libs:  []string{"github.com/go-json-experiment/json"},
 		tests: []string{"internal/store/sqlite", "internal/sentinel", "github.com/getkin/kin-openapi"},
 	},
 
 	// What lies in a workspace: the shim writes it, the monitor reads it.
-	"internal/sentinel": {imports: []string{"."}, libs: []string{"github.com/google/renameio/v2", "golang.org/x/sys"}},
+	"internal/sentinel": {
+		imports: []string{".", "internal/fault"}, libs: []string{"github.com/google/renameio/v2", "golang.org/x/sys"},
+	},
 
 	// Judges what lies in a workspace, and asks the scheduler to act on it.
 	"internal/recovery": {
-		imports: []string{".", "internal/rules", "internal/scheduler", "internal/sentinel"},
+		imports: []string{".", "internal/rules", "internal/scheduler", "internal/sentinel", "internal/fault"},
 		tests: []string{
 			"internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "github.com/jackc/pgx/v5",
 		},
@@ -121,8 +124,7 @@ var layers = map[string]layer{
 	"internal/dashboard": {
 		imports: []string{
 			".", "internal/rules", "internal/scheduler", "internal/token", "internal/recovery", "internal/httpapi",
-			"internal/indent",
-			"internal/quota",
+			"internal/indent", "internal/quota", "internal/fault",
 		},
 		tests: []string{
 			"internal/store/sqlite", "internal/telemetry", "internal/sentinel", "github.com/chromedp/chromedp",
@@ -156,7 +158,7 @@ var layers = map[string]layer{
 		imports: []string{
 			".", "internal/rules", "internal/scheduler", "internal/store/sqlite",
 			"internal/store/postgres", "internal/token", "internal/telemetry", "internal/host", "internal/config",
-			"internal/httpapi", "internal/alert",
+			"internal/httpapi", "internal/alert", "internal/fault",
 			"internal/recovery", "internal/sentinel", "internal/dashboard",
 		},
 		libs:  []string{"github.com/google/renameio/v2"},

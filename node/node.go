@@ -27,6 +27,7 @@ import (
 	"lessor/internal/alert"
 	"lessor/internal/config"
 	"lessor/internal/dashboard"
+	"lessor/internal/fault"
 	"lessor/internal/host"
 	"lessor/internal/httpapi"
 	"lessor/internal/recovery"
@@ -114,7 +115,7 @@ func open(ctx context.Context, cfg config.Config, log *slog.Logger, db sqlite.Co
 	}
 	n.dashboard = dashboard.New(dashboard.Config{
 		Scheduler: n.scheduler, Tokens: n.tokens, Recovery: n.recovery,
-		Log: n.log, Version: Version,
+		Log: n.log, Fault: n.fault, Version: Version,
 	})
 	n.api = httpapi.New(httpapi.Config{
 		Scheduler: n.scheduler, Tokens: n.tokens, Telemetry: n.telemetry, Traces: n.traces, Recovery: n.recovery,
@@ -169,7 +170,7 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 			Failures: c.Circuit.Failures,
 			Cooldown: c.Circuit.Cooldown,
 		},
-		Observe: n.observe, Alert: n.alert,
+		Observe: n.observe, Alert: n.alert, Fault: n.fault,
 	}
 	if c.Capacity.Busy.Set {
 		sc.Busy = &c.Capacity.Busy.Rating
@@ -196,19 +197,23 @@ func (n *Node) Run(ctx context.Context) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
-	background.Go(func() {
-		n.tokens.Run(ctx, func(err error) {
-			n.log.Warn("tokens could not be read again; the known ones stay valid",
-				"error", err)
-		})
-	})
+	keep := func(place string, run func(context.Context)) {
+		background.Go(func() { fault.Keep(ctx, place, n.fault, run) })
+	}
+	keep(fault.Tokens, n.refreshTokens)
 	if n.alerts != nil {
-		background.Go(func() { n.alerts.Run(ctx) })
+		keep(fault.Alerts, n.alerts.Run)
 	}
 	background.Go(func() { n.recovery.Run(ctx) })
 	background.Go(func() { n.dashboard.Run(ctx) })
-	background.Go(func() { n.traces.Run(ctx) })
+	keep(fault.Traces, n.traces.Run)
 	return n.scheduler.Run(ctx)
+}
+
+func (n *Node) refreshTokens(ctx context.Context) {
+	n.tokens.Run(ctx, func(err error) {
+		n.log.Warn("tokens could not be read again; the known ones stay valid", "error", err)
+	})
 }
 
 // Serve works until ctx is done, answering HTTP on ln, which it closes. It returns nil after a clean stop.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"lessor"
 	"lessor/internal/alert"
 	"lessor/internal/config"
+	"lessor/internal/fault"
 	"lessor/internal/host"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
@@ -27,12 +29,20 @@ func (n *Node) observe(s scheduler.Stats) {
 // logCommit logs a failure. A conflict is none: the nodes on one store commit at the same time, and one of them
 // repeats.
 func (n *Node) logCommit(s scheduler.Stats) {
+	_, isFault := errors.AsType[*fault.Fault](s.Err) // fault has logged it
 	switch {
+	case isFault:
 	case s.Repeated:
 		n.log.Debug("a commit is repeated", "calls", s.Calls, "error", s.Err)
 	case s.Err != nil:
 		n.log.Error("a commit failed", "calls", s.Calls, "error", s.Err)
 	}
+}
+
+// fault logs and counts a panic that was caught, with what is needed to repeat it.
+func (n *Node) fault(f *fault.Fault) {
+	n.telemetry.Fault(f.Place)
+	n.log.Error("fault", "place", f.Place, "error", f, "calls", f.Calls, "stack", string(f.Stack))
 }
 
 // alert logs an alert that was raised or cleared, and sends it to the webhook.

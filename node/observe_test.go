@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/scheduler"
+	"lessor/internal/telemetry"
 )
 
 // TestMetricsTellTheWork runs a job and a schedule whose circuit opens, and scrapes what that shows.
@@ -70,6 +73,26 @@ func TestLogIsHeldToItsLevel(t *testing.T) {
 	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "loud") ||
 		!strings.Contains(got, "msg=chatty node=a g.k=v") {
 		t.Errorf("logged:\n%s", got)
+	}
+}
+
+// TestFaultIsLoggedOnceAndCounted: a panic that was caught is in the log with what is needed to repeat it, and counted.
+func TestFaultIsLoggedOnceAndCounted(t *testing.T) {
+	var out bytes.Buffer
+	n := &Node{log: slog.New(slog.NewTextHandler(&out, nil)), telemetry: telemetry.New()}
+	f := &fault.Fault{Place: fault.Loop, Value: "boom", Stack: []byte("main.go:7"), Calls: []string{"submit 1: mail"}}
+	n.fault(f)
+	n.logCommit(scheduler.Stats{Err: fmt.Errorf("a pass: %w", f)})
+	got := out.String()
+	for _, want := range []string{"place=loop", "boom", "main.go:7", "submit 1: mail"} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("the log has %q %d times, want once:\n%s", want, strings.Count(got, want), got)
+		}
+	}
+	w := httptest.NewRecorder()
+	n.telemetry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if want := `lessor_faults_total{place="loop"} 1`; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("the scrape lacks %s", want)
 	}
 }
 

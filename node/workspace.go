@@ -17,7 +17,7 @@ func (n *Node) openWorkspace() (err error) {
 	}
 	s, r := n.cfg.Sentinel, n.cfg.Recovery
 	n.recovery = recovery.New(recovery.Config{
-		Scheduler: n.scheduler, Workspace: n.workspace, Node: n.name(), Log: n.log,
+		Scheduler: n.scheduler, Workspace: n.workspace, Node: n.name(), Log: n.log, Fault: n.fault,
 		Scan: s.Scan, StaleAfter: s.StaleAfter, DeadAfter: s.DeadAfter,
 		Limit: r.Limit, Watch: r.Watch, Poll: r.Poll, ResumedWithin: r.ResumedWithin,
 		CleanupDelay: r.CleanupDelay, CleanUnknown: r.CleanUnknown, Keep: n.cfg.Retention.Workspaces,

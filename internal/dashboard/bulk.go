@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/quota"
 	"lessor/internal/scheduler"
 )
@@ -105,7 +106,7 @@ func (d *Dashboard) runBulks(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case one := <-d.bulk.work:
-			err := d.run(ctx, one)
+			err := fault.Try(fault.Dashboard, d.fault, func() error { return d.run(ctx, one) })
 			d.bulk.places.Leave(one.caller.Tenant, 1)
 			d.bulk.update(one, func(s *bulkState) {
 				s.Ended = true

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/httpapi"
 	"lessor/internal/recovery"
 	"lessor/internal/scheduler"
@@ -30,8 +31,9 @@ import (
 type Config struct {
 	Scheduler *scheduler.Scheduler
 	Tokens    *token.Book
-	Recovery  *recovery.Monitor // nil = this node monitors no workspace
-	Log       *slog.Logger      // nil = silent
+	Recovery  *recovery.Monitor  // nil = this node monitors no workspace
+	Log       *slog.Logger       // nil = silent
+	Fault     func(*fault.Fault) // is told of panics; nil = nobody
 	Version   string
 }
 
@@ -41,6 +43,7 @@ type Dashboard struct {
 	tokens    *token.Book
 	recovery  *recovery.Monitor
 	log       *slog.Logger
+	fault     func(*fault.Fault)
 	version   string
 	templates struct{ pages, timeless templates }
 	mux       *http.ServeMux
@@ -59,7 +62,7 @@ func New(cfg Config) *Dashboard {
 	}
 	d := &Dashboard{
 		scheduler: cfg.Scheduler, tokens: cfg.Tokens, recovery: cfg.Recovery, log: cfg.Log, version: cfg.Version,
-		bulk: newBulks(),
+		bulk: newBulks(), fault: cfg.Fault,
 	}
 	d.templates.pages, d.templates.timeless = parse(true), parse(false)
 	d.sessions.load = cfg.Scheduler.Session
@@ -70,10 +73,13 @@ func New(cfg Config) *Dashboard {
 // Run fills the charts, expires the cache and runs bulk operations until ctx is done.
 func (d *Dashboard) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	all.Go(func() { d.sample(ctx) })
-	all.Go(func() { d.cache.expire(ctx) })
+	keep := func(run func(context.Context)) {
+		all.Go(func() { fault.Keep(ctx, fault.Dashboard, d.fault, run) })
+	}
+	keep(d.sample)
+	keep(d.cache.expire)
 	for range bulkWorkers {
-		all.Go(func() { d.runBulks(ctx) })
+		keep(d.runBulks)
 	}
 	all.Wait()
 }

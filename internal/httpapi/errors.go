@@ -3,15 +3,14 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"lessor"
+	"lessor/internal/fault"
 )
 
 // statuses maps every code to its HTTP status. A new code goes here and nowhere else.
@@ -138,7 +137,9 @@ func (c *call) rescue() {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v) // net/http cuts the connection
 	}
-	c.log(fmt.Sprintf("panic: %v", v), slog.String("stack", string(debug.Stack())))
+	f := fault.Of(fault.HTTP, v)
+	c.api.telemetry.Fault(f.Place)
+	c.log(f.Error(), slog.String("stack", string(f.Stack)))
 	if c.w.status != 0 {
 		panic(http.ErrAbortHandler)
 	}

@@ -109,6 +109,10 @@ func TestFaultsAreLoggedOnceAndNotTold(t *testing.T) {
 				!strings.Contains(log, p["trace_id"].(string)) {
 				t.Errorf("the log must have the fault once, with its trace id; it has:\n%s", log)
 			}
+			faults := fmt.Sprintf(`lessor_faults_total{place="http"} %d`, strings.Count(name, "panic"))
+			if w := s.call("GET", "/metrics", ""); !strings.Contains(w.Body.String(), faults) {
+				t.Errorf("the metrics lack %s", faults)
+			}
 			if w := s.call("GET", "/health/live", ""); w.Code != 200 {
 				t.Errorf("afterwards the server answers %d", w.Code)
 			}

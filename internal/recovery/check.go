@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/scheduler"
 	"lessor/internal/sentinel"
 )
@@ -61,7 +61,7 @@ func (m *Monitor) scan(ctx context.Context) error {
 // afterwards, so that no sentinel seems to belong to a lease that was not granted yet.
 func (m *Monitor) readAll(ctx context.Context) (f found, err error) {
 	var leases []scheduler.Watched
-	var loaded sync.WaitGroup
+	var loaded fault.Group
 	var loadErr error
 	f.began = time.Now()
 	loaded.Go(func() { leases, loadErr = m.sched.WorkspaceLeases(ctx, m.workspace.ID()) })

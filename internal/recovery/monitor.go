@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/sentinel"
@@ -41,8 +42,9 @@ import (
 type Config struct {
 	Scheduler *scheduler.Scheduler
 	Workspace *sentinel.Workspace
-	Node      string       // this node's name in reports
-	Log       *slog.Logger // nil = no log
+	Node      string             // this node's name in reports
+	Log       *slog.Logger       // nil = no log
+	Fault     func(*fault.Fault) // is told of panics; nil = nobody
 
 	Scan, StaleAfter, DeadAfter       time.Duration // sentinel.*
 	Limit, Watch, Poll, ResumedWithin time.Duration // recovery.*
@@ -107,7 +109,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	defer close(m.ended)
 	var cleaning sync.WaitGroup
 	defer cleaning.Wait()
-	cleaning.Go(func() { m.cleaner.run(ctx) })
+	cleaning.Go(func() { fault.Keep(ctx, fault.Cleanup, m.cfg.Fault, m.cleaner.run) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -119,9 +121,9 @@ func (m *Monitor) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case a := <-asks:
-			a.done <- a.do(ctx)
+			a.done <- m.try(ctx, a.do)
 		case <-timer.C:
-			err := m.step(ctx)
+			err := m.try(ctx, m.step)
 			if err != nil && ctx.Err() == nil && !m.failed {
 				m.log.Warn("the workspace could not be checked, trying again", "workspace", m.workspace.Path(), "error",
 					err)
@@ -130,6 +132,11 @@ func (m *Monitor) Run(ctx context.Context) {
 		}
 		timer.Reset(time.Until(m.next(time.Now())))
 	}
+}
+
+// try calls do. A panic is an error: other commands are to be watched on.
+func (m *Monitor) try(ctx context.Context, do func(context.Context) error) error {
+	return fault.Try(fault.Recovery, m.cfg.Fault, func() error { return do(ctx) })
 }
 
 // next returns when the next check is due.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/rules"
 	"lessor/internal/sentinel"
 )
@@ -251,7 +252,7 @@ const maxCalls = 64
 func each[T any](all []T, do func(T) error) error {
 	var mu sync.Mutex
 	var errs []error
-	var calls sync.WaitGroup
+	var calls fault.Group
 	turn := make(chan struct{}, maxCalls)
 	for _, one := range all {
 		turn <- struct{}{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/sqlite"
@@ -31,6 +32,7 @@ type world struct {
 	halt    func()
 	stats   []scheduler.Stats
 	told    []lessor.Alert
+	faults  []*fault.Fault
 	mu      sync.Mutex
 }
 
@@ -84,6 +86,11 @@ func (w *world) start() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.told = append(w.told, a)
+	}
+	cfg.Fault = func(f *fault.Fault) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.faults = append(w.faults, f)
 	}
 	w.Scheduler = scheduler.New(w.store, cfg)
 	if w.crowded {

@@ -30,7 +30,7 @@ type loop struct {
 
 	answered int // calls that the last pending commit answered
 	linger   linger
-	panics   int // steps in a row that panicked
+	faults   []time.Time // when the last steps panicked
 
 	began      time.Time  // for the monotonic part of clock
 	clock      rules.Tick // the last reading of the store's clock
@@ -95,7 +95,7 @@ func (l *loop) run(ctx context.Context) error {
 		if errors.Is(err, ErrBroken) {
 			return err
 		}
-		if !l.pauseAfterPanics(ctx) {
+		if !l.restAfterFaults(ctx) {
 			return nil
 		}
 		timer.Reset(wait)

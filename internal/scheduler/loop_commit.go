@@ -3,9 +3,11 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"runtime/debug"
+	"fmt"
 	"slices"
 	"time"
+
+	"lessor/internal/fault"
 )
 
 // rareWork is work that has a transaction of its own.
@@ -190,7 +192,10 @@ func (l *loop) await(c *pendingCommit, wait func() error, before <-chan struct{}
 	defer close(c.done)
 	defer func() {
 		if v := recover(); v != nil {
-			c.err = panicked{v, debug.Stack()} // the loop refuses the calls that were not answered
+			f := fault.Of(fault.Loop, v)
+			f.Calls = describe(nil, c.w.hot())
+			l.cfg.Fault(f)
+			c.err = fmt.Errorf("%w: %w", errPanicked, f) // the loop refuses the calls that were not answered
 		}
 	}()
 	if c.err = wait(); c.err != nil {

@@ -3,9 +3,6 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
-	"time"
 
 	"lessor"
 	"lessor/internal/fold"
@@ -93,93 +90,4 @@ func faultOnly(err error) error {
 		return nil
 	}
 	return err
-}
-
-// errPanicked is the answer to calls whose step panicked.
-var errPanicked = errors.New("the scheduler met a fault of its own")
-
-// panicked is a panic and its stack.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p panicked) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
-
-func (panicked) Unwrap() error { return errPanicked }
-
-// panicPause is the time between the second panic in a row and the next step. It is longer than the gap that moves the
-// floor, so that no lease ends because its heartbeats were refused after a panic.
-const panicPause = 2 * time.Second
-
-// safely runs one step, and then rests. A panic is a fault of one batch: its calls are refused, the fold is rebuilt,
-// and the process goes on, because the leases of others live in it.
-func (l *loop) safely(do func() error) (wait time.Duration, err error) {
-	l.linger = linger{}
-	defer func() {
-		if v := recover(); v != nil {
-			err = l.recoverFrom(panicked{v, debug.Stack()})
-		}
-		l.works = nil
-		if err != nil {
-			l.setStatus(l.now(), err)
-			wait = retryStore
-		}
-	}()
-	if err := do(); err != nil {
-		return 0, err
-	}
-	wait = l.rest()
-	if l.linger.calls > 0 {
-		wait = min(wait, l.linger.wait)
-	}
-	if l.panics > 0 {
-		l.panics = 0
-		l.setStatus(l.now(), nil)
-	}
-	return wait, nil
-}
-
-// recoverFrom refuses the calls of a step that panicked, and drops the fold that it may have changed. The store has
-// rolled the transaction back.
-func (l *loop) recoverFrom(p panicked) error {
-	l.panics++
-	err := error(p)
-	if l.panics > 1 {
-		err = fmt.Errorf("%w again, %d times in a row: %v", errPanicked, l.panics, p.value) // the stack is in the first
-	}
-	for _, f := range l.pending { // await answers those that are durable
-		if f.wait() != nil {
-			l.refuse(f.w.hot(), err)
-		}
-	}
-	l.pending = nil
-	calls := 0
-	for _, w := range l.works {
-		calls += w.count()
-		l.refuse(w.all(), err)
-	}
-	l.parked.each(func(r *requestCall) {
-		if r.state.Load() != callWaiting {
-			l.parked.remove(r)
-		}
-	})
-	l.dropFold()
-	l.cfg.Observe(Stats{Calls: calls, Err: err})
-	return err
-}
-
-// pauseAfterPanics waits before the next step if the last ones panicked. It returns false if ctx is done.
-func (l *loop) pauseAfterPanics(ctx context.Context) bool {
-	if l.panics < 2 {
-		return true
-	}
-	timer := time.NewTimer(panicPause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -68,9 +68,7 @@ func (l *loop) serve(ctx context.Context) error {
 	l.fold.Serving, l.servedAt = serving, l.now()
 	l.setSettings(l.settings.inForce(serving.LastBeat))
 	l.noteClock(serving.LastBeat)
-	if l.panics < 2 {
-		l.setStatus(l.now(), nil)
-	}
+	l.setStatus(l.now(), nil)
 	return nil
 }
 

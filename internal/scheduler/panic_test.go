@@ -5,9 +5,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
@@ -17,7 +19,7 @@ func TestPanicCostsOneBatch(t *testing.T) {
 		w.submit(nil)
 		g := w.lease("worker-1", nil)
 		f.refuse = func([]*rules.Spec) error { panic("boom") }
-		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("guilty"), Payload: []byte(`{"secret": 1}`)})
 		if err == nil || errors.As(err, new(*lessor.Error)) || strings.Contains(err.Error(), "goroutine") {
 			t.Errorf("the caller of a call that panicked is told %v, want a fault without a stack", err)
 		}
@@ -28,59 +30,88 @@ func TestPanicCostsOneBatch(t *testing.T) {
 		}
 		w.submit(nil)
 		w.noDrift()
-		if n := w.stacks(); n != 1 {
-			t.Errorf("the stack was told %d times, want once", n)
-		}
+		w.wantFaults(1)
 	})
 }
 
-// TestPanicsInARow: for as long as every turn panics the node says that it is not ready, does not spin, and no lease
-// ends.
-func TestPanicsInARow(t *testing.T) {
-	cfg := config()
+// TestThreeFaultsInAMinuteEndTheService: the node then refuses everybody at once with the cause, and notes no service.
+// No lease ends because of it, and a minute later the node serves again.
+func TestThreeFaultsInAMinuteEndTheService(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
 		w.submit(nil)
 		g := w.lease("worker-1", nil)
-		w.submit(func(s *lessor.Submission) { s.RunAt = new(now().Add(time.Second).String()) })
-		var on atomic.Bool
-		on.Store(true)
-		f.due = func() {
-			if on.Load() {
-				panic("boom")
-			}
+		f.refuse = func([]*rules.Spec) error { panic("boom") }
+		submit := func() error {
+			_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("guilty"), Payload: []byte(`{"secret": 1}`)})
+			return err
 		}
-		time.Sleep(5 * time.Second)
+		for _, apart := range []time.Duration{0, 31 * time.Second, 31 * time.Second} { // never three in a minute
+			time.Sleep(apart)
+			w.mustBeat(g)
+			_ = submit()
+		}
+		w.mustBeat(g)
+		if err := w.Ready(); err != nil {
+			t.Fatalf("not ready after faults that are rare: %v", err)
+		}
+		parked := w.parkOne(t)
+		time.Sleep(time.Second)
+		_ = submit()
+		err := submit()
+		if lessor.CodeOf(err) != lessor.CodeUnavailable || !strings.Contains(err.Error(), "3 faults") {
+			t.Errorf("after three faults in a minute a caller is told %v, want 503 with the cause", err)
+		}
+		if err := <-parked; lessor.CodeOf(err) != lessor.CodeUnavailable {
+			t.Errorf("a request that waited is told %v, want 503, so that its worker asks another node", err)
+		}
+		if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "3 faults") {
+			t.Errorf("ready says %v, want the cause", err)
+		}
+		f.refuse = nil
 		before := f.updates.Load()
-		time.Sleep(2 * cfg.TTL)
-		if n := f.updates.Load() - before; n > 70 {
-			t.Errorf("%d transactions in 120 s that all panic, want one in 2 s", n)
+		time.Sleep(50 * time.Second)
+		if n := f.updates.Load() - before; n > 0 || w.Ready() == nil {
+			t.Errorf("%d transactions while the node serves nobody, ready: %v", n, w.Ready())
 		}
-		if w.Ready() == nil {
-			t.Error("ready, although every turn panics")
-		}
-		if n := w.stacks(); n != 1 {
-			t.Errorf("the stack was told %d times, want once", n)
-		}
-		on.Store(false)
-		time.Sleep(5 * time.Second)
+		time.Sleep(65 * time.Second) // more than a ttl since the last heartbeat
+		w.mustBeat(g)
+		w.noDrift()
 		if err := w.Ready(); err != nil {
 			t.Errorf("not ready again: %v", err)
 		}
-		w.mustBeat(g)
-		w.noDrift()
+		w.wantFaults(4)
 	})
 }
 
-// stacks counts the commits that failed with a stack.
-func (w *world) stacks() (n int) {
+// parkOne sends a request that waits, and returns where its error will come.
+func (w *world) parkOne(t *testing.T) <-chan error {
+	t.Helper()
+	answer := make(chan error, 1)
+	go func() {
+		_, _, err := w.Request(w.ctx, anybody, lessor.LeaseRequest{
+			WorkerID: new("waiting"), Types: []string{"none"}, WaitMS: new(int64(30_000)),
+		})
+		answer <- err
+	}()
+	synctest.Wait()
+	return answer
+}
+
+// wantFaults checks that n faults were told, each with its stack and the call that met it, and without the payload.
+func (w *world) wantFaults(n int) {
+	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.stats {
-		if s.Err != nil && strings.Contains(s.Err.Error(), "goroutine") {
-			n++
+	if len(w.faults) != n {
+		w.t.Errorf("%d faults were told, want %d", len(w.faults), n)
+	}
+	for _, f := range w.faults {
+		calls := strings.Join(f.Calls, "\n")
+		if f.Place != fault.Loop || !strings.Contains(string(f.Stack), "Insert") ||
+			!strings.Contains(calls, "submit 1:") || !strings.Contains(calls, "guilty") || strings.Contains(calls, "secret") {
+			w.t.Errorf("a fault is told as %v at %s in %q\n%s", f, f.Place, calls, f.Stack)
 		}
 	}
-	return n
 }
 
 // TestPanicWhileAnswering: behind a commit that was sent, another goroutine answers.

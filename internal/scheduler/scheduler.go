@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/internal/batch"
+	"lessor/internal/fault"
 	"lessor/internal/lanes"
 	"lessor/internal/rules"
 )
@@ -37,6 +38,8 @@ type Config struct {
 	Sample func() (lessor.BusyInputs, error)
 	// Observe is called after every commit, by any goroutine; may be nil.
 	Observe func(Stats)
+	// Fault is called with every panic that was caught, by any goroutine; may be nil.
+	Fault func(*fault.Fault)
 	// Random is uniform in [0, 1); nil = math/rand.
 	Random func() float64
 }
@@ -117,6 +120,9 @@ func newScheduler(store Store, cfg Config, m Machine) *Scheduler {
 	if cfg.Alert == nil {
 		cfg.Alert = func(lessor.Alert) {}
 	}
+	if cfg.Fault == nil {
+		cfg.Fault = func(*fault.Fault) {}
+	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
 	return &Scheduler{
 		cfg: cfg, store: store, status: errStarting, machine: m, pace: Pace{}.orConstants(),
@@ -135,8 +141,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.sample(ctx)
-	background.Go(func() { s.sampleLoop(ctx) })
-	background.Go(func() { s.scanLoop(ctx) })
+	background.Go(func() { fault.Keep(ctx, fault.Sample, s.cfg.Fault, s.sampleLoop) })
+	background.Go(func() { fault.Keep(ctx, fault.Lanes, s.cfg.Fault, s.scanLoop) })
 	if err := l.run(ctx); err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}

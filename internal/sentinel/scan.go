@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 
 	"lessor"
+	"lessor/internal/fault"
 )
 
 const (
@@ -66,12 +66,12 @@ func (s *Scanner) Scan(ctx context.Context) ([]*Found, error) {
 	defer cancel()
 	pages := make(chan []fs.DirEntry, runtime.GOMAXPROCS(0))
 	results := make(chan []*seen, runtime.GOMAXPROCS(0))
-	var names sync.WaitGroup
+	var names fault.Group
 	names.Go(func() {
 		defer close(pages)
 		err = list(ctx, dir, pages)
 	})
-	var readers sync.WaitGroup
+	readers := fault.Group{Cancel: cancel}
 	for range runtime.GOMAXPROCS(0) {
 		readers.Go(func() {
 			for page := range pages {
@@ -80,8 +80,8 @@ func (s *Scanner) Scan(ctx context.Context) ([]*Found, error) {
 		})
 	}
 	names.Go(func() {
+		defer close(results)
 		readers.Wait()
-		close(results)
 	})
 	all := make([]*seen, 0, len(s.known))
 	for page := range results {

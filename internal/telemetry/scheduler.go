@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"lessor"
+	"lessor/internal/fault"
 	"lessor/internal/scheduler"
 )
 
@@ -22,6 +23,7 @@ type schedulerMetrics struct {
 	commitCalls prometheus.Histogram
 	commitTook  prometheus.Histogram
 	storeErrors *prometheus.CounterVec
+	faults      *prometheus.CounterVec
 }
 
 // The values of labels.
@@ -82,13 +84,14 @@ func newSchedulerMetrics() schedulerMetrics {
 		commitTook: prometheus.NewHistogram(histogram("commit_duration_seconds", "Time of one commit.",
 			prometheus.ExponentialBuckets(0.000125, 2, 15))), // 0.125 ms (fast flash) to 2 s (a stalled disk)
 		storeErrors: vec("store_errors_total", "Commits that failed, by kind.", "kind", errorKinds()...),
+		faults:      vec("faults_total", "Panics that were caught, by place.", "place", fault.Places()...),
 	}
 }
 
 func (m *schedulerMetrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.submitted, m.granted, m.waited, m.denied, m.beats, m.ended, m.took, m.ticks, m.massExpiry,
-		m.commitCalls, m.commitTook, m.storeErrors,
+		m.commitCalls, m.commitTook, m.storeErrors, m.faults,
 	}
 }
 
@@ -126,6 +129,9 @@ func (t *Telemetry) Observe(s scheduler.Stats) {
 		m.massExpiry.Inc()
 	}
 }
+
+// Fault counts a panic that was caught at a place.
+func (t *Telemetry) Fault(place string) { t.sched.faults.WithLabelValues(place).Inc() }
 
 // otherKind is the kind of errors that are not in the table.
 const otherKind = "other"

@@ -1,0 +1,42 @@
+package recovery
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/fault"
+)
+
+// TestPanicOfTheMonitorEndsNothing: the monitor tells of a panic, and watches on as soon as the cause is gone.
+func TestPanicOfTheMonitorEndsNothing(t *testing.T) {
+	told := make(chan *fault.Fault, 100)
+	cfg := settings()
+	cfg.Fault = func(f *fault.Fault) { told <- f }
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		c := w.command()
+		c.live(time.Minute)
+		err := w.monitor.inRun(w.ctx, func(context.Context) error { panic("boom") })
+		if f := <-told; err == nil || f.Place != fault.Recovery {
+			t.Errorf("a scan that panicked returns %v and tells %+v", err, f)
+		}
+		c.live(3 * time.Minute)
+		c.wantVerdict(lessor.HeartbeatFresh)
+	})
+}
+
+// TestEachPassesAPanicOn: calls that run beside each other panic in the goroutine that can deal with it.
+func TestEachPassesAPanicOn(t *testing.T) {
+	err := fault.Try(fault.Recovery, nil, func() error {
+		return each([]int{1, 2, 3}, func(n int) error {
+			if n == 2 {
+				panic("boom")
+			}
+			return nil
+		})
+	})
+	if err == nil {
+		t.Error("a panic of one of three calls is no error")
+	}
+}
