@@ -74,7 +74,7 @@ func (l *latencyRun) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var background sync.WaitGroup
-	for _, name := range names("worker", latencyWorkers) {
+	for _, name := range workerNames(latencyWorkers) {
 		background.Go(func() { l.work(ctx, name, cancel) })
 	}
 	submitted := l.submitAll(ctx, &background, cancel)

@@ -93,7 +93,7 @@ func (b *bench) lives(ctx context.Context, jobs, tenants int) (c cost, err error
 		return c, err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
-	workers := names("worker", lifecycleCallers)
+	workers := workerNames(lifecycleCallers)
 	live := func(ctx context.Context, caller, item int) error {
 		sub := lessor.Submission{Type: new("bench"), Payload: []byte(payload)}
 		if tenants > 0 {
@@ -134,11 +134,11 @@ func (s *server) finish(ctx context.Context, id lessor.LeaseID, worker *string) 
 	return nil
 }
 
-// names returns n names, made in advance so that making them is not measured.
-func names(prefix string, n int) []string {
+// workerNames returns the names of n workers, made in advance so that making them is not measured.
+func workerNames(n int) []string {
 	all := make([]string, n)
 	for i := range all {
-		all[i] = prefix + "-" + strconv.Itoa(i)
+		all[i] = "worker-" + strconv.Itoa(i)
 	}
 	return all
 }

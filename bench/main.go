@@ -33,6 +33,7 @@ var benchmarks = []struct {
 	{"beats", "heartbeats of 64 callers against one alone: group commit", beats},
 	{"grants", "a grant from a million queued jobs against one from a thousand", grants},
 	{"postgres", "the same lifecycle on PostgreSQL, one node and two; compared with River", postgres},
+	{"batches", "insert and work in batches on PostgreSQL; compared with River", batches},
 	{"heldopen", "the same lifecycle while another connection holds a transaction open", heldOpen},
 	{"due", "finding the due definitions among 100,000 against 1,000", due},
 	{"http", "a server process and a program with the SDK; compared with River and with a bare handler", overHTTP},

@@ -125,7 +125,7 @@ func (b *bench) startNodes(ctx context.Context, db *database, n int) (_ *cluster
 
 // live returns the function that a caller repeats with its own node.
 func (c *cluster) live() func(ctx context.Context, caller, item int) error {
-	workers := names("worker", lifecycleCallers)
+	workers := workerNames(lifecycleCallers)
 	return func(ctx context.Context, caller, _ int) error {
 		sub := lessor.Submission{Type: new("bench"), Payload: []byte(payload)}
 		return c.nodes[caller%len(c.nodes)].live(ctx, &workers[caller], sub)

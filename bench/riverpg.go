@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -53,32 +54,63 @@ func (b *bench) tuneRiverPG(ctx context.Context, db *database, jobs int) (riverP
 
 // riverLivesPG is riverLives on PostgreSQL.
 func (b *bench) riverLivesPG(ctx context.Context, db *database, jobs int, set riverPGSetting) (c shared, err error) {
-	name, err := db.create(ctx)
+	err = db.withRiver(ctx, jobs, set, func(client *river.Client[pgx.Tx]) error {
+		return workRiver(ctx, client, client, jobs, set.riverSetting, func(fn func() error) (err error) {
+			c, err = db.measure(jobs, fn)
+			return err
+		})
+	})
+	return c, err
+}
+
+// riverPhases measures inserting and working jobs one after the other.
+func (b *bench) riverPhases(ctx context.Context, db *database, jobs int, set riverPGSetting) (p phases, err error) {
+	err = db.withRiver(ctx, jobs, set, func(client *river.Client[pgx.Tx]) (err error) {
+		p.insert, err = db.measure(jobs, func() error { return insertRiver(ctx, client, jobs, set.riverSetting) })
+		if err != nil {
+			return err
+		}
+		completed, unsubscribe := client.SubscribeConfig(&river.SubscribeConfig{
+			ChanSize: jobs + 1, Kinds: []river.EventKind{river.EventKindJobCompleted},
+		})
+		defer unsubscribe()
+		p.work, err = db.measure(jobs, func() error {
+			if err := client.Start(ctx); err != nil {
+				return err
+			}
+			return await(ctx, completed, jobs)
+		})
+		return errors.Join(err, client.Stop(ctx))
+	})
+	return p, err
+}
+
+// withRiver runs fn, which completes jobs, on a fresh database.
+func (d *database) withRiver(
+	ctx context.Context, jobs int, set riverPGSetting, fn func(*river.Client[pgx.Tx]) error,
+) (err error) {
+	name, err := d.create(ctx)
 	if err != nil {
-		return c, err
+		return err
 	}
-	defer func() { err = errors.Join(err, db.drop(ctx, name)) }()
-	pool, err := openRiverPG(ctx, db.URL(name), set.pool)
+	defer func() { err = errors.Join(err, d.drop(ctx, name)) }()
+	pool, err := openRiverPG(ctx, d.URL(name), set.pool)
 	if err != nil {
-		return c, err
+		return err
 	}
 	defer pool.Close()
 	cfg := riverConfig(set.riverSetting)
 	cfg.PollOnly = set.pollOnly
 	client, err := river.NewClient(riverpgxv5.New(pool), cfg)
 	if err != nil {
-		return c, err
-	}
-	err = workRiver(ctx, client, client, jobs, set.riverSetting, func(fn func() error) (err error) {
-		c, err = db.measure(jobs, fn)
 		return err
-	})
-	if err != nil {
-		return c, err
+	}
+	if err := fn(client); err != nil {
+		return err
 	}
 	var n int
 	err = pool.QueryRow(ctx, completedRiver).Scan(&n)
-	return c, errors.Join(err, checkRiver(n, jobs))
+	return errors.Join(err, checkRiver(n, jobs))
 }
 
 // openRiverPG connects to a fresh database and migrates it. Every connection is made before anything is measured.

@@ -75,6 +75,19 @@ func (n *Node) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Complet
 	return n.scheduler.Complete(ctx, local, id, d)
 }
 
+// LeaseAnswer is the answer to one lease of a batch. Beat is that of a heartbeat which was accepted.
+type LeaseAnswer = scheduler.LeaseAnswer
+
+// HeartbeatAll keeps many leases of one worker alive in one commit, and answers each for itself, in the order asked.
+func (n *Node) HeartbeatAll(ctx context.Context, worker string, leaseIDs []string) ([]LeaseAnswer, error) {
+	return n.scheduler.HeartbeatAll(ctx, local, worker, leaseIDs)
+}
+
+// CompleteAll ends many attempts of one worker in one commit, and answers each for itself, in the order asked.
+func (n *Node) CompleteAll(ctx context.Context, worker string, ds []lessor.LeaseCompletion) ([]LeaseAnswer, error) {
+	return n.scheduler.CompleteAll(ctx, local, worker, ds)
+}
+
 // Release gives a lease back; the attempt does not count.
 func (n *Node) Release(ctx context.Context, id lessor.LeaseID, r lessor.Release) error {
 	return n.scheduler.Release(ctx, local, id, r)
