@@ -136,6 +136,18 @@ type Job struct {
 	TickAt          Instant         `json:"tick_at"`
 }
 
+// Final reports whether nothing more happens to the job, unless an operator retries it.
+func (j *Job) Final() bool {
+	switch j.State {
+	case Completed, Cancelled:
+		return true
+	case Failed, Expired:
+		return j.RetryAt.IsZero()
+	default:
+		return false
+	}
+}
+
 // JobFilter selects jobs for a list, newest first. Zero fields do not filter.
 type JobFilter struct {
 	State  State

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"lessor"
@@ -53,6 +55,36 @@ func (c *Client) SubmitBatch(ctx context.Context, subs []lessor.Submission) ([]l
 // Job returns one job.
 func (c *Client) Job(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
 	return get[lessor.Job](ctx, c, jobPath(id, ""), nil, maxObject)
+}
+
+// AwaitJob returns a job when it has ended, or as it is after wait, which is at most 30 s.
+func (c *Client) AwaitJob(ctx context.Context, id lessor.JobID, wait time.Duration) (job lessor.Job, err error) {
+	q := url.Values{"wait_ms": {strconv.FormatInt(wait.Milliseconds(), 10)}}
+	_, err = c.do(ctx, call{method: http.MethodGet, path: jobPath(id, ""), query: q, safe: true, hold: wait}, &job)
+	return job, err
+}
+
+// maxHold is how long a server holds a call.
+const maxHold = 30 * time.Second
+
+// Wait returns a job when it has ended: completed, cancelled, or failed or expired with no attempt left. It goes on
+// while no server can be reached, until ctx is done or a server refuses.
+func (c *Client) Wait(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
+	for failures := 0; ; {
+		job, err := c.AwaitJob(ctx, id, maxHold)
+		again, _ := repeatable(err)
+		switch {
+		case err == nil && job.Final(), err != nil && !again:
+			return job, err
+		case err == nil:
+			failures = 0
+			continue
+		}
+		failures++
+		if !pause(ctx, roundPause(failures, err)) {
+			return job, ctx.Err()
+		}
+	}
 }
 
 // Jobs returns one page of the jobs that match f, newest first.

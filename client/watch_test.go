@@ -104,3 +104,25 @@ func TestReadEventBoundsAndJoinsLines(t *testing.T) {
 		t.Errorf("many long lines gave %v", err)
 	}
 }
+
+// TestWaitOutlastsServersThatAreAway: the job runs on, gets another attempt, and a server is away in between.
+func TestWaitOutlastsServersThatAreAway(t *testing.T) {
+	answers := []http.HandlerFunc{
+		say(200, `{"job_id":"`+jobA+`","state":"running"}`), hangUp, say(503, unavailable), hangUp, hangUp, hangUp, hangUp,
+		say(200, `{"job_id":"`+jobA+`","state":"failed","retry_at":"2026-02-06T20:10:00.000Z"}`),
+		say(200, `{"job_id":"`+jobA+`","state":"completed"}`),
+	}
+	n := 0
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) { n++; answers[n-1](w, r) })
+	job, err := connect(t, s.URL).Wait(t.Context(), jobID(jobA))
+	if err != nil || job.State != lessor.Completed {
+		t.Errorf("waited for %s (%v), want completed", job.State, err)
+	}
+	if asked := s.requests(); len(asked) != len(answers) || !strings.Contains(asked[0], "?wait_ms=30000") {
+		t.Errorf("asked %d times, want %d: %q", len(asked), len(answers), asked[0])
+	}
+	refusing := serve(t, say(404, `{"code":"job_not_found"}`))
+	if _, err := connect(t, refusing.URL).Wait(t.Context(), jobID(jobA)); !errors.Is(err, lessor.ErrJobNotFound) {
+		t.Errorf("a refused wait returned %v", err)
+	}
+}

@@ -51,6 +51,16 @@ func (n *Node) Job(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
 	return n.scheduler.Job(ctx, local, id)
 }
 
+// Wait returns a job when it has ended: completed, cancelled, or failed or expired with no attempt left.
+func (n *Node) Wait(ctx context.Context, id lessor.JobID) (lessor.Job, error) {
+	for {
+		job, err := n.scheduler.AwaitJob(ctx, local, id, new(int64(30_000)))
+		if err != nil || job.Final() {
+			return job, err
+		}
+	}
+}
+
 // Cancel cancels a job. A waiting job ends at once, and so does a leased one if force is set; otherwise the worker of
 // a leased job is asked to stop.
 func (n *Node) Cancel(ctx context.Context, id lessor.JobID, force bool) (lessor.Job, error) {

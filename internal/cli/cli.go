@@ -5,7 +5,8 @@
 // call and its columns. A command decides nothing.
 //
 // Scripts rely on the exit codes: 0 done, 1 refused (by the server, or a lease request was denied), 2 wrong usage,
-// 3 fault (no server could be reached, or something broke). An error is one line on standard error that begins with
+// 3 fault (no server could be reached, or something broke); of submit --wait also 4 (the job failed or expired) and 5
+// (it was cancelled). An error is one line on standard error that begins with
 // "lessor: " and says what to do next.
 package cli
 

@@ -19,6 +19,8 @@ const (
 	exitRefused = 1
 	exitUsage   = 2
 	exitFault   = 3
+	exitFailed  = 4 // the job that the command waited for failed or expired
+	exitStopped = 5 // it was cancelled
 	exitDiffers = 2 // of --exit-code, as in other tools that show a difference
 )
 
@@ -58,6 +60,12 @@ func exitCode(err error) int {
 	}
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
+	}
+	if e, ok := errors.AsType[endedError](err); ok {
+		if e.State == lessor.Cancelled {
+			return exitStopped
+		}
+		return exitFailed
 	}
 	if _, ok := errors.AsType[deniedError](err); ok {
 		return exitRefused

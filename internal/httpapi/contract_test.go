@@ -191,6 +191,12 @@ func walkBatches(s *server) {
 		s.t.Errorf("results are %v", rs)
 	}
 	s.api("POST", "/leases/complete", `{"worker_id":"w","leases":[]}`, 422)
+	ended := fmt.Sprint("/jobs/", g["grants"].([]any)[0].(map[string]any)["job"].(map[string]any)["job_id"])
+	if got := s.api("GET", ended+"?wait_ms=30000", "", 200); got["state"] != "completed" {
+		s.t.Errorf("the job that was waited for is %v, want completed", got["state"])
+	}
+	s.api("GET", ended+"?wait_ms=30001", "", 422)
+	s.api("GET", ended+"?wait_ms=soon", "", 422)
 }
 
 func walkState(s *server) {
@@ -239,6 +245,7 @@ func walkRefusals(s *server) {
 	s.polls, s.streams = quota.New(0), quota.New(0)
 	s.call("POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
 	s.call("POST", scheduling+"/leases/cancelled", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
+	s.call("GET", scheduling+"/jobs/"+nowhere+"?wait_ms=1", "", with(s.admin))
 	s.call("GET", scheduling+"/events", "", with(s.admin))
 	for i := s.tokens.Len(); i < maxTokens; i++ {
 		s.tokens.Put(scheduler.Token{Hash: [32]byte{1, byte(i), byte(i >> 8)}})

@@ -87,9 +87,18 @@ func (c *call) job() error {
 	if err != nil {
 		return err
 	}
-	job, err := c.api.scheduler.Job(c.r.Context(), c.caller, id)
+	wait, err := c.number("wait_ms")
 	if err != nil {
 		return err
+	}
+	ctx, release, err := c.poll(wait)
+	if err != nil {
+		return err
+	}
+	defer release()
+	job, err := c.api.scheduler.AwaitJob(ctx, c.caller, id, wait)
+	if err != nil {
+		return heldErr(ctx, err)
 	}
 	return c.answer(http.StatusOK, job)
 }

@@ -19,6 +19,7 @@ var parameters = map[string]object{
 	"tag":       {"type": "string"},
 	"tenant_id": {"type": "string", "format": "uuid"},
 	"worker_id": {"type": "string"},
+	"wait_ms":   {"type": "integer", "minimum": 0, "maximum": maxWaitMS, "default": 0},
 	"limit":     {"type": "integer", "minimum": 1, "maximum": maxLimit, "default": defaultLimit},
 	"cursor":    {"type": "string", "description": "next_cursor or nextCursor of the page before."},
 	"jobId": {

@@ -58,6 +58,19 @@ func (c *call) limit() (int, error) {
 	return n, nil
 }
 
+// number returns a whole number of the query, nil if it is not there.
+func (c *call) number(parameter string) (*int64, error) {
+	s := c.query.Get(parameter)
+	if s == "" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return nil, badValue(parameter, "must be a whole number")
+	}
+	return &n, nil
+}
+
 // jobFilter returns the filter of a list of jobs.
 func (c *call) jobFilter() (lessor.JobFilter, error) {
 	limit, err := c.limit()

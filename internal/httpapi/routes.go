@@ -71,9 +71,11 @@ func jobRoutes(payloadLimit int64) []route {
 		query:  []string{"state", "type", "tenant_id", "tag", "limit", "cursor"},
 		handle: plain((*call).jobs), answers: answers(http.StatusOK, jobList{}),
 	}, {
-		method: http.MethodGet, path: job, scope: token.ReadJob, summary: "Show a job.",
-		handle: plain((*call).job), answers: answers(http.StatusOK, lessor.Job{}),
-		refusals: codes(lessor.CodeJobNotFound),
+		method: http.MethodGet, path: job, scope: token.ReadJob,
+		summary: "Show a job; with wait_ms when it has ended, or the time is up.",
+		query:   []string{"wait_ms"},
+		handle:  plain((*call).job), answers: answers(http.StatusOK, lessor.Job{}),
+		refusals: codes(lessor.CodeJobNotFound, lessor.CodeRateLimited),
 	}, {
 		method: http.MethodGet, path: job + "/events", scope: token.ReadJobs,
 		summary: "Show a job's record, oldest first.",

@@ -198,6 +198,12 @@ func WorkerID(worker *string) (string, error) {
 	return c.text("worker_id", worker, 1, maxWorker, ""), c.err()
 }
 
+// HoldFor checks how long a call may be held; nil = not at all.
+func HoldFor(waitMS *int64) (time.Duration, error) {
+	var c check
+	return c.millis("wait_ms", waitMS, 0, maxWait, 0), c.err()
+}
+
 // CancelWait checks a worker's request to hear of cancelled leases.
 func CancelWait(worker *string, waitMS *int64) (name string, wait time.Duration, err error) {
 	if worker == nil {

@@ -209,7 +209,7 @@ func (l *loop) await(c *pendingCommit, wait func() error, before <-chan struct{}
 }
 
 // observe reports a commit; again says that it is repeated after a conflict. If the commit is durable, observe also
-// announces its alerts and counts the jobs that failed in it.
+// wakes the callers that wait for it, announces its alerts and counts the jobs that failed in it.
 func (l *loop) observe(p *pass, calls int, start time.Time, err error, again bool) {
 	p.stats.Calls, p.stats.Took, p.stats.Err = calls, l.now().Sub(start), faultOnly(err)
 	p.stats.Repeated = again && conflict(err)
@@ -217,6 +217,7 @@ func (l *loop) observe(p *pass, calls int, start time.Time, err error, again boo
 	if err != nil {
 		return
 	}
+	l.waits.wake(p.news)
 	l.retaining.ended.Add(int64(len(p.stats.Ended)))
 	for _, a := range p.alerts {
 		l.cfg.Alert(a)

@@ -30,6 +30,7 @@ type pass struct {
 	reports   []rules.Report
 	reported  map[lessor.JobID]*rules.Report // what jobs that are released had reported before
 	events    []lessor.StreamEvent
+	news      []lessor.JobID // jobs of which callers may wait for something that is there now
 	verdicts  []verdict
 	alerts    []lessor.Alert
 	failed    []failedJob
@@ -174,6 +175,11 @@ func (p *pass) flush(ctx context.Context) error {
 	}
 	p.moves, p.notes = nil, nil
 	p.failures(moves)
+	for i := range moves {
+		if moves[i].Done != nil {
+			p.news = append(p.news, moves[i].Done.Attempt.Turn.Job)
+		}
+	}
 	if err := p.tx.Move(ctx, moves); err != nil {
 		return err
 	}

@@ -87,6 +87,7 @@ type Scheduler struct {
 	workers   workers
 	stream    stream
 	cancels   cancels
+	waits     waits
 	sampling  sampling
 	idleLanes chan *idleLanes // from scanLoop to the loop
 

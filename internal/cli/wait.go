@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/table"
+)
+
+// endedError is a job that did not complete.
+type endedError struct{ lessor.Job }
+
+func (e endedError) Error() string {
+	text := fmt.Sprintf("job %s: %s", e.ID, e.State)
+	if line := firstLine(e.Job.Error); line != "" {
+		text += ": " + line
+	}
+	return text + ": see `lessor jobs show " + e.ID.String() + "`"
+}
+
+// lookEvery is how often the bar shows the progress of a job.
+const lookEvery = time.Second
+
+// waitForEnd shows the progress of a job until it has ended, and prints its result. The error says how it ended, if it
+// did not complete.
+func (a *app) waitForEnd(ctx context.Context, c *client.Client, id lessor.JobID) error {
+	if !a.json {
+		a.say("%s", id)
+	}
+	job, err := a.awaitJob(ctx, c, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.json:
+		err = a.printJSON(job)
+	case string(job.Result) != "null":
+		a.say("%s", table.Clean(string(job.Result)))
+	}
+	if job.State != lessor.Completed {
+		err = errors.Join(err, endedError{job})
+	}
+	return err
+}
+
+// awaitJob waits until a job has ended, and shows its progress meanwhile.
+func (a *app) awaitJob(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
+	job := lessor.Job{State: lessor.Queued}
+	m := a.meter(func(_, _ int64) string {
+		text := string(job.State)
+		if job.Progress != nil {
+			text = fmt.Sprintf("%.0f %% %s", *job.Progress*100, text)
+		}
+		return table.Clean(strings.TrimSpace(text + " " + firstLine(job.Message)))
+	})
+	defer m.end()
+	for {
+		next, err := c.AwaitJob(ctx, id, lookEvery)
+		switch {
+		case err == nil:
+			job = next
+		case ctx.Err() == nil && exitCode(err) == exitFault: // the servers are away: Wait goes on until one is back
+			return c.Wait(ctx, id)
+		default:
+			return job, err
+		}
+		if job.Final() {
+			return job, nil
+		}
+		done := 0.0
+		if job.Progress != nil {
+			done = *job.Progress
+		}
+		m.update(min(int64(done*1000), 999), 1000) // a full bar would end
+	}
+}
