@@ -72,6 +72,10 @@ var layers = map[string]layer{
 		libs:  []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
 		tests: []string{"internal/store/storetest", "internal/pgtest"},
 	},
+	"internal/store/memory": { // for the simulator
+		imports: []string{".", "internal/rules", "internal/scheduler"},
+		tests:   []string{"internal/store/storetest"},
+	},
 	"internal/pgtest":         {libs: []string{"github.com/jackc/pgx/v5"}}, // a throwaway server, for tests only
 	"internal/pgtest/install": {imports: []string{"internal/pgtest"}},
 	"internal/need":           {}, // programs that tests call

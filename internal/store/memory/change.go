@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"context"
+	"maps"
+	"math"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// stream is the row of a node that publishes changes.
+type stream struct {
+	seenAt  lessor.Instant
+	busy    int
+	ratedAt lessor.Instant
+	workers []byte
+	metAt   lessor.Instant
+}
+
+// change is an entry of a stream. A void one stands for a commit that did not happen.
+type change struct {
+	data []byte
+	void bool
+}
+
+// ownStream is the series of changes that this node publishes, and how far it follows those of the others.
+type ownStream struct {
+	id       int64 // 0 = there is none
+	n        int64 // the last number that is in the database
+	followed lessor.Instant
+	next     *scheduler.Position // nil = it follows none yet
+}
+
+// forget gives up a stream whose next number is unknown.
+func (s *ownStream) forget() { s.id, s.n = 0, 0 }
+
+// newStream opens the stream of this node's changes.
+func (s *Store) newStream() {
+	s.stream.id, s.stream.n, s.origin.timeline = s.ids.Add(1), 0, s.db.timeline
+	s.db.streams.put(key{n: s.stream.id}, stream{seenAt: s.db.Clock()})
+	s.db.version++
+}
+
+// noteStream changes the row of a stream, if it is there.
+func (d *Database) noteStream(id int64, change func(*stream)) {
+	if r, ok := d.streams.get(key{n: id}); ok {
+		change(&r)
+		d.streams.put(key{n: id}, r)
+	}
+}
+
+// Publish implements scheduler.Tx.
+func (t *tx) Publish(_ context.Context, data []byte) error {
+	if t.err == nil && len(data) > 0 {
+		t.news = data
+	}
+	return t.err
+}
+
+// The times of changes, as in package postgres.
+const (
+	keepFor     = time.Minute
+	forgetAfter = keepFor / 2
+	tidyEvery   = keepFor / 3
+	deadAfter   = 5 * keepFor
+	goneAfter   = 7 * 24 * time.Hour
+)
+
+// Position implements scheduler.View.
+func (v *view) Position(context.Context) (scheduler.Position, error) {
+	s, err := v.read("read position")
+	if err != nil {
+		return nil, err
+	}
+	v.db.mu.Lock()
+	defer v.db.mu.Unlock()
+	own := &v.store.stream
+	if own.next != nil && !v.store.origin.lost && v.gone(*own.next) {
+		return nil, v.err
+	}
+	p := scheduler.Position{}
+	for k := range v.streams.all() {
+		for c := range s.changes.back(key{n: k.n, m: math.MaxInt64}) {
+			if c.n == k.n && k.n != own.id {
+				p[k.n] = c.m
+			}
+			break
+		}
+	}
+	if v.tx == nil { // a transaction reads a position to compare, not to follow from
+		own.followed = v.now
+	}
+	return p, nil
+}
+
+// Changes implements scheduler.View. After so long a time that changes may be gone, it returns a gap.
+func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler.Change, error) {
+	s, err := v.read("read changes")
+	if err != nil {
+		return nil, err
+	}
+	v.db.mu.Lock()
+	defer v.db.mu.Unlock()
+	own := &v.store.stream
+	followed := own.followed
+	if own.followed = v.now; followed != 0 && v.now.Sub(followed).Abs() > forgetAfter {
+		return []scheduler.Change{{N: -1}}, nil
+	}
+	if v.gone(after) {
+		return nil, v.err
+	}
+	var changes []scheduler.Change
+	for k := range v.streams.all() {
+		if k.n == own.id {
+			continue
+		}
+		for c, row := range s.changes.from(key{n: k.n, m: after[k.n] + 1}) {
+			if c.n != k.n {
+				break
+			}
+			changes = append(changes, scheduler.Change{Stream: c.n, N: c.m, Data: row.data})
+		}
+	}
+	if len(changes) == 0 && own.next != nil && maps.Equal(*own.next, after) {
+		return nil, nil
+	}
+	if v.tx != nil && v.tx.guard && len(changes) > 0 {
+		v.err = errOthers
+		return nil, v.err
+	}
+	next := scheduler.Position{}
+	maps.Copy(next, after)
+	for _, c := range changes {
+		next[c.Stream] = c.N
+	}
+	own.next = &next
+	return changes, nil
+}
+
+// gone spoils the view if a change that was followed is not there any more. If its stream is gone too, it may have
+// been removed long after its node.
+func (v *view) gone(after scheduler.Position) bool {
+	lost, why := false, ""
+	for id, n := range after {
+		if n > 0 && !v.state.changes.has(key{n: id, m: n}) {
+			lost = true
+			if v.streams.has(key{n: id}) {
+				why = "changes of another node that this node had followed are gone"
+			}
+		}
+	}
+	if lost {
+		v.store.lose(why)
+		v.err = errWentBack
+	}
+	return lost
+}

@@ -1,0 +1,198 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lessor/internal/scheduler"
+)
+
+// flight is a commit on its way. Its transaction keeps its locks until it lands.
+type flight struct {
+	tx     *tx
+	stream int64
+	n      int64 // of its change; 0 = it wrote nothing
+	landed bool
+	err    error
+}
+
+const (
+	// maxFlights is how many commits may be on their way: one that the database works on, and one behind it.
+	maxFlights = 2
+	// guardFor is how long ago the node may have served if it is to decide without reading.
+	guardFor = 500 * time.Millisecond
+)
+
+// errOthers: a node that believed itself alone is not.
+var errOthers = fmt.Errorf("%w: another node came between", scheduler.ErrAgain)
+
+// commit sends the commit of t.
+func (t *tx) commit() (*flight, error) {
+	if t.guard && t.gated {
+		t.guard = false // from here on the gate is waited for
+		err := t.do("gate", t.takeGate)
+		t.guard = true
+		if err != nil {
+			return nil, t.suspect(err)
+		}
+	}
+	err := t.do("commit", func() error {
+		s := t.store
+		t.flight = &flight{tx: t, stream: s.stream.id}
+		if len(t.writes) > 0 || t.news != nil || t.saved != nil {
+			t.flight.n = s.lastNumber() + 1
+		}
+		s.flights = append(s.flights, t.flight)
+		s.writing = nil
+		return nil
+	})
+	return t.flight, err
+}
+
+// lastNumber is the number of the last change that was sent.
+func (s *Store) lastNumber() int64 {
+	for _, f := range slices.Backward(s.flights) {
+		if f.n > 0 && f.stream == s.stream.id {
+			return f.n
+		}
+	}
+	return s.stream.n
+}
+
+// wait returns what became of a commit.
+func (s *Store) wait(f *flight) error {
+	s.mu.Lock()
+	err := s.landThrough(f)
+	s.mu.Unlock()
+	s.reach(s.node, "answer")
+	return err
+}
+
+func (s *Store) landAll() error {
+	var first error
+	for len(s.flights) > 0 {
+		if err := s.landThrough(s.flights[0]); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// landThrough lets a commit and those before it have their fate, unless they had it, and returns the error of the
+// commit. A commit that nobody waits for any more stays known to its wait.
+func (s *Store) landThrough(last *flight) error {
+	for !last.landed {
+		f := s.flights[0]
+		f.land()
+		f.landed = true
+		s.flights = s.flights[1:]
+		s.landings++
+		f.tx.end()
+		f.tx.writes = nil
+	}
+	return last.err
+}
+
+// land decides the fate of a commit.
+func (f *flight) land() {
+	t := f.tx
+	s, d := t.store, t.db
+	if f.err = f.check(); f.err != nil {
+		return
+	}
+	fate := Durable
+	if d.Stepper != nil {
+		fate = d.Stepper.Fate(s.node)
+	}
+	switch fate {
+	case Durable, DurableUnanswered, DurableUnknown:
+		f.apply()
+	case Refused:
+		f.err = fmt.Errorf("commit: %w: it was refused", scheduler.ErrUnreachable)
+	case Full:
+		f.err = fmt.Errorf("commit: %w", scheduler.ErrFull)
+	case LostUnanswered, LostUnknown:
+		f.err = fmt.Errorf("commit: %w: the connection was lost before the commit", scheduler.ErrUnreachable)
+	}
+	f.settle(fate)
+}
+
+// check makes the checks of the last statements of a transaction.
+func (f *flight) check() error {
+	t := f.tx
+	s, d := t.store, t.db
+	before, there := d.state.changes.get(key{n: f.stream, m: f.n - 1})
+	switch {
+	case f.n > 0 && (!d.streams.has(key{n: f.stream}) || f.n > 1 && !there || s.origin.timeline != d.timeline):
+		s.lose("") // the renewal of the store finds out why
+		return fmt.Errorf("%w: the stream of this node, or its last change, is gone", scheduler.ErrAgain)
+	case t.guard && (f.n > 1 && before.void || s.othersWrote()):
+		return errOthers
+	case t.saved != nil && (t.base.Since != d.serving.Since || t.base.BrakeUntil != d.serving.BrakeUntil ||
+		t.base.LapsedAt != d.serving.LapsedAt):
+		return fmt.Errorf("save serving: %w", scheduler.ErrAgain)
+	}
+	return nil
+}
+
+// othersWrote reports whether other nodes have published what this one has not followed.
+func (s *Store) othersWrote() bool {
+	for k := range s.db.streams.all() {
+		if k.n == s.stream.id {
+			continue
+		}
+		for c := range s.db.state.changes.from(key{n: k.n, m: (*s.stream.next)[k.n] + 1}) {
+			if c.n == k.n {
+				return true
+			}
+			break
+		}
+	}
+	return false
+}
+
+// apply makes the changes of a transaction visible.
+func (f *flight) apply() {
+	t, d := f.tx, f.tx.db
+	if f.n == 0 {
+		return
+	}
+	state := t.state
+	if t.seen != d.version || t.landed != t.store.landings {
+		state = d.state
+		for _, w := range t.writes {
+			w(&state)
+		}
+	}
+	d.state = state
+	d.version++
+	d.state.changes.put(key{n: f.stream, m: f.n}, change{data: t.news})
+	if t.saved != nil {
+		beat := max(d.serving.LastBeat, t.saved.LastBeat)
+		fence := d.serving.Fence
+		d.serving = *t.saved
+		d.serving.LastBeat, d.serving.Fence = beat, fence
+	}
+}
+
+// settle finds out what became of a commit whose answer is lost, as store/postgres/resolve.go does: it puts a void
+// change under the number of the commit, unless there is one.
+func (f *flight) settle(fate Fate) {
+	s, d := f.tx.store, f.tx.db
+	switch {
+	case f.n == 0 || f.stream != s.stream.id:
+		if fate == DurableUnanswered || fate == DurableUnknown {
+			f.err = fmt.Errorf("commit: %w: the answer was lost", scheduler.ErrUnreachable)
+		}
+	case fate == DurableUnknown || fate == LostUnknown:
+		f.err = fmt.Errorf("commit: %w", scheduler.ErrUnknownOutcome)
+		s.stream.forget()
+	case fate == LostUnanswered:
+		d.state.changes.put(key{n: f.stream, m: f.n}, change{void: true})
+		d.version++
+		s.stream.n = f.n
+	case fate == Durable || fate == DurableUnanswered:
+		s.stream.n = f.n
+	}
+}

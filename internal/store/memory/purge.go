@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// endedJobs locks a page of jobs that ended before an instant and after a place in done, the oldest first. Those that
+// another node has locked are passed over.
+func (t *tx) endedJobs(after key, before lessor.Instant, limit int) (page []*job) {
+	for k, j := range t.state.done.from(after) {
+		if k.n >= int64(before) || len(page) == limit {
+			break
+		}
+		if t.try(j.lock()) {
+			page = append(page, j)
+		}
+	}
+	return page
+}
+
+// freeKey lets the idempotency key of a job be used again.
+func (s *tables) freeKey(j *job) {
+	k := key{text: j.Spec.IdempotencyKey, id: j.Spec.Lane.Tenant.UUID}
+	if held, ok := s.keys.get(k); ok && held.Job == j.Spec.ID {
+		s.keys.drop(k)
+	}
+}
+
+// Strip implements scheduler.Tx. While another node strips there is nothing to do.
+func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
+	if limit <= 0 {
+		return 0, t.err
+	}
+	err = t.do("strip", func() error {
+		if !t.try(lock{table: "stripped"}) {
+			return nil
+		}
+		page := t.endedJobs(t.state.stripped, before, limit)
+		n = len(page)
+		for _, j := range page {
+			stripped := new(*j)
+			stripped.Spec, stripped.Done, stripped.Report = new(*j.Spec), new(*j.Done), nil
+			stripped.Spec.Payload, stripped.Done.Result = nil, nil
+			t.write(func(s *tables) {
+				s.freeKey(j)
+				s.place(stripped)
+				s.stripped = key{n: int64(j.Done.Attempt.EndedAt), m: j.Turn.Seq + 1}
+			})
+		}
+		return nil
+	})
+	return n, err
+}
+
+// Purge implements scheduler.Tx.
+func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
+	if limit <= 0 {
+		return 0, t.err
+	}
+	err = t.do("purge", func() error {
+		page := t.endedJobs(key{}, before, limit)
+		n = len(page)
+		for _, j := range page {
+			t.write(func(s *tables) { s.forget(j) })
+		}
+		return nil
+	})
+	return n, err
+}
+
+// forget removes an ended job with everything about it.
+func (s *tables) forget(j *job) {
+	id := j.Spec.ID.UUID
+	s.freeKey(j)
+	s.take(j)
+	s.jobs.drop(key{id: id})
+	s.ends.drop(key{id: j.Done.Attempt.Lease.UUID})
+	for k, a := range s.attempts.under("", id) {
+		s.attempts.drop(k)
+		s.ends.drop(key{id: a.Lease.UUID})
+	}
+	for k := range s.notes.under("", id) {
+		s.notes.drop(k)
+	}
+}
+
+// PurgeRecords implements scheduler.Tx.
+func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
+	if limit <= 0 {
+		return 0, t.err
+	}
+	err = t.do("purge", func() error {
+		s := &t.state
+		n += purgeOld(t, "tick", limit, s.ticks, func(s *tables, k key) { s.ticks.drop(k) },
+			func(v rules.TickRow) lessor.Instant { return v.At }, before)
+		n += purgeOld(t, "alert", limit, s.alerts, func(s *tables, k key) { s.alerts.drop(k) },
+			func(v lessor.Alert) lessor.Instant { return v.ClearedAt }, before)
+		n += purgeOld(t, "audit", limit, s.audit, func(s *tables, k key) { s.audit.drop(k) },
+			func(v lessor.Audited) lessor.Instant { return v.At }, before)
+		return nil
+	})
+	return n, err
+}
+
+// purgeOld removes a page of the rows from before an instant, the oldest first, and counts it. It passes over rows that
+// another node purges. The instant 0 is none.
+func purgeOld[V any](
+	t *tx, table string, limit int, rows table[V], drop func(*tables, key), at func(V) lessor.Instant,
+	before lessor.Instant,
+) (n int) {
+	type old struct {
+		key key
+		at  lessor.Instant
+	}
+	var olds []old
+	for k, v := range rows.all() {
+		if at(v) != 0 && at(v) < before {
+			olds = append(olds, old{k, at(v)})
+		}
+	}
+	slices.SortStableFunc(olds, func(a, b old) int { return cmp.Compare(a.at, b.at) })
+	for _, o := range olds {
+		if n < limit && t.try(lock{table, o.key}) {
+			n++
+			t.write(func(s *tables) { drop(s, o.key) })
+		}
+	}
+	return n
+}

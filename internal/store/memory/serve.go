@@ -1,0 +1,139 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// Serve implements scheduler.Store. It fails where the commit of a heartbeat would.
+func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
+	if err := s.asServer(ctx, "serve"); err != nil {
+		return rules.Serving{}, err
+	}
+	defer s.mu.Unlock()
+	d := s.db
+	if d.Stepper != nil {
+		switch fate := d.Stepper.Fate(s.node); fate {
+		case Durable:
+		case Full:
+			return rules.Serving{}, fmt.Errorf("serve: %w", scheduler.ErrFull)
+		default:
+			return rules.Serving{}, fmt.Errorf("serve: %w: the commit failed", scheduler.ErrUnreachable)
+		}
+	}
+	lost := s.origin.lost
+	s.checkOrigin()
+	now := d.Clock()
+	if s.stepped(now) {
+		anew = true
+	}
+	d.serving = rules.Serve(d.serving, rules.Tick{}, rules.Tick{Wall: now})
+	if anew {
+		d.serving.Since = now
+	}
+	if s.origin.lost {
+		if !lost {
+			return d.serving, errWentBack
+		}
+	} else {
+		s.origin.clock, s.origin.clockRead = now, d.Mono(s.node)
+	}
+	s.served, s.sole = now, true
+	for k, r := range d.streams.all() {
+		s.sole = s.sole && (k.n == s.stream.id || r.seenAt <= now.Add(-deadAfter))
+	}
+	s.tidy(now)
+	return d.serving, nil
+}
+
+// reading is an instant of the database's clock, and when it was read on the clock of the node.
+type reading struct {
+	at   lessor.Instant
+	mono time.Duration
+}
+
+// stepped reports whether the database's clock made a step against this node's since the last reading.
+func (s *Store) stepped(now lessor.Instant) bool {
+	last := s.steps
+	s.steps = reading{now, s.db.Mono(s.node) + 1} // never zero
+	if last == (reading{}) {
+		return false
+	}
+	was, is := rules.Tick{Wall: last.at, Mono: last.mono}, rules.Tick{Wall: now, Mono: s.steps.mono}
+	return rules.Serve(rules.Serving{LastBeat: now}, was, is).Since != 0
+}
+
+// SaveServing implements scheduler.Tx. The row is written by the commit.
+func (t *tx) SaveServing(_ context.Context, s rules.Serving) error {
+	if t.err != nil {
+		return t.err
+	}
+	if t.saved == nil {
+		t.base = t.row
+	}
+	t.serving, t.saved = s, &s
+	return nil
+}
+
+// SoleNode implements scheduler.Tx.
+func (t *tx) SoleNode() bool {
+	t.db.mu.Lock()
+	defer t.db.mu.Unlock()
+	return t.store.sole
+}
+
+// mark is the newest change of a stream at an instant.
+type mark struct {
+	stream, n int64
+	at        lessor.Instant
+}
+
+// tidy removes changes that no node needs any more and the streams of nodes that are gone, if it is time to. A stream
+// keeps its last change.
+func (s *Store) tidy(now lessor.Instant) {
+	if now.Sub(s.tidied).Abs() < tidyEvery {
+		return
+	}
+	s.tidied = now
+	d := s.db
+	d.noteStream(s.stream.id, func(r *stream) { r.seenAt = now })
+	for len(s.marks) > 0 && (now.Sub(s.marks[0].at).Abs() > keepFor || s.marks[0].stream != s.stream.id) {
+		if m := s.marks[0]; m.stream == s.stream.id {
+			d.trim(m.stream, m.n)
+		}
+		s.marks = s.marks[1:]
+	}
+	s.marks = append(s.marks, mark{s.stream.id, s.stream.n, now})
+	for k, r := range d.streams.all() {
+		switch {
+		case r.seenAt < now.Add(-goneAfter):
+			d.trim(k.n, 1<<62)
+			d.streams.drop(k)
+			d.version++
+		case r.seenAt < now.Add(-deadAfter):
+			for c := range d.state.changes.back(key{n: k.n + 1}) {
+				if c.n == k.n {
+					d.trim(k.n, c.m)
+				}
+				break
+			}
+		}
+	}
+}
+
+// trim removes the changes of a stream before n.
+func (d *Database) trim(stream, n int64) {
+	state := d.state.changes
+	for k := range state.from(key{n: stream}) {
+		if k.n != stream || k.m >= n {
+			break
+		}
+		d.state.changes.drop(k)
+		d.version++
+	}
+}

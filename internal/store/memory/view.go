@@ -1,0 +1,89 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// view reads: one snapshot, or what a transaction sees.
+type view struct {
+	store   *Store
+	db      *Database
+	tx      *tx // nil = a snapshot
+	state   tables
+	streams table[stream]
+	now     lessor.Instant
+	row     rules.Serving // as it was read
+	serving rules.Serving // what it means here
+	saved   *rules.Serving
+	err     error
+}
+
+var _ scheduler.View = (*view)(nil)
+
+// View implements scheduler.Store.
+func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("begin a view: %w", context.Cause(ctx))
+	}
+	s.reach(s.node, "view")
+	v, err := s.beginView()
+	if err != nil {
+		return err
+	}
+	return fn(v)
+}
+
+func (s *Store) beginView() (*view, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case s.differs():
+		return nil, errWentBack
+	}
+	d := s.db
+	return &view{
+		store: s, db: d, state: d.state, streams: d.streams, now: d.Clock(), row: d.serving, serving: d.serving,
+	}, nil
+}
+
+// read begins a statement that only reads, and returns what it sees; nil after a fault.
+func (v *view) read(verb string) (*tables, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	if v.tx != nil {
+		err := v.tx.do(verb, func() error { return nil })
+		return &v.state, err
+	}
+	v.db.reach(v.store.node, verb)
+	return &v.state, nil
+}
+
+// Now implements scheduler.View.
+func (v *view) Now() lessor.Instant { return v.now }
+
+// Serving implements scheduler.View.
+func (v *view) Serving() rules.Serving { return v.serving }
+
+// page returns up to limit rows that match.
+func page[V any](rows func(func(key, V) bool), limit int, matches func(V) bool) (list []V) {
+	for _, v := range rows {
+		if len(list) >= limit {
+			break
+		}
+		if matches(v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// is reports whether an optional filter lets a value pass.
+func is[T comparable](filter *T, v T) bool { return filter == nil || *filter == v }
