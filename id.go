@@ -1,9 +1,6 @@
 package lessor
 
-import (
-	"encoding/hex"
-	"errors"
-)
+import "errors"
 
 // UUID is the form of every id: 16 bytes, written as 8-4-4-4-12 lower-case hexadecimal digits.
 type UUID [16]byte
@@ -32,11 +29,30 @@ func ParseUUID(s string) (UUID, error) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return u, errUUID
 	}
-	digits := s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
-	if _, err := hex.Decode(u[:], []byte(digits)); err != nil {
-		return UUID{}, errUUID
+	for i, at := range places {
+		high, low := hexDigit(s[at]), hexDigit(s[at+1])
+		if high > 15 || low > 15 {
+			return UUID{}, errUUID
+		}
+		u[i] = high<<4 | low
 	}
 	return u, nil
+}
+
+// places are where the digits of each byte stand in the 36-character form.
+var places = [16]uint8{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
+
+// hexDigit returns the value of a hexadecimal digit, and more than 15 for other characters.
+func hexDigit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 16
 }
 
 // ParseJobID reads the id of a job in its 36-character form.
@@ -49,20 +65,20 @@ func ParseJobID(s string) (JobID, error) {
 func (u UUID) IsZero() bool { return u == UUID{} }
 
 // String returns the 36-character form.
-func (u UUID) String() string { return string(u.appendTo(make([]byte, 0, 36))) }
+func (u UUID) String() string { return string(u.Append(make([]byte, 0, 36))) }
 
-func (u UUID) appendTo(b []byte) []byte {
-	for i, part := range [...][]byte{u[:4], u[4:6], u[6:8], u[8:10], u[10:]} {
-		if i > 0 {
-			b = append(b, '-')
-		}
-		b = hex.AppendEncode(b, part)
+// Append appends the 36-character form to b.
+func (u UUID) Append(b []byte) []byte {
+	const digits = "0123456789abcdef"
+	text := [36]byte{8: '-', 13: '-', 18: '-', 23: '-'}
+	for i, at := range places {
+		text[at], text[at+1] = digits[u[i]>>4], digits[u[i]&15]
 	}
-	return b
+	return append(b, text[:]...)
 }
 
 // MarshalText writes the 36-character form.
-func (u UUID) MarshalText() ([]byte, error) { return u.appendTo(make([]byte, 0, 36)), nil }
+func (u UUID) MarshalText() ([]byte, error) { return u.Append(make([]byte, 0, 36)), nil }
 
 // UnmarshalText reads the 36-character form.
 func (u *UUID) UnmarshalText(b []byte) (err error) {

@@ -38,7 +38,7 @@ func (i Instant) String() string {
 	if i == 0 {
 		return "-"
 	}
-	return i.Time().Format(wireTime)
+	return string(i.Append(nil))
 }
 
 // MarshalJSON writes the wire form, or null for an instant that is not set.
@@ -46,10 +46,33 @@ func (i Instant) MarshalJSON() ([]byte, error) {
 	if i == 0 {
 		return []byte("null"), nil
 	}
-	b := make([]byte, 0, len(wireTime)+2)
-	b = append(b, '"')
-	b = i.Time().AppendFormat(b, wireTime)
-	return append(b, '"'), nil
+	b := append(make([]byte, 0, len(wireTime)+2), '"')
+	return append(i.Append(b), '"'), nil
+}
+
+// Append appends the wire form to b, also of an instant that is not set.
+func (i Instant) Append(b []byte) []byte {
+	t := i.Time()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.AppendFormat(b, wireTime)
+	}
+	hour, minute, second := t.Clock()
+	text := [len(wireTime)]byte{4: '-', 7: '-', 10: 'T', 13: ':', 16: ':', 19: '.', 23: 'Z'}
+	put := func(at, digits, n int) {
+		for ; digits > 0; digits-- {
+			text[at+digits-1] = byte('0' + n%10)
+			n /= 10
+		}
+	}
+	put(0, 4, year)
+	put(5, 2, int(month))
+	put(8, 2, day)
+	put(11, 2, hour)
+	put(14, 2, minute)
+	put(17, 2, second)
+	put(20, 3, t.Nanosecond()/int(time.Millisecond))
+	return append(b, text[:]...)
 }
 
 // UnmarshalJSON reads any RFC 3339 time, or null.

@@ -108,16 +108,20 @@ func (c *call) answerVersion(status int, v any) error {
 }
 
 func (c *call) send(status int, contentType string, v any) error {
-	b, err := json.Marshal(v, encoding)
+	buffer, _ := buffers.Get().(*[]byte)
+	b, err := encode((*buffer)[:0], v)
 	if err != nil {
 		return err
 	}
-	c.w.Header().Set("Content-Type", contentType)
-	if c.unread { // the client has the whole answer before the handler ends
-		c.w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
-	}
+	b = append(b, '\n')
+	h := c.w.Header()
+	h["Content-Type"] = []string{contentType}
+	h["Content-Length"] = []string{strconv.Itoa(len(b))} // so that the client has it whole before the handler ends
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(append(b, '\n')) // an error means that the client is gone
+	_, _ = c.w.Write(b) // an error means that the client is gone
+	if *buffer = b; cap(b) <= maxBuffer {
+		buffers.Put(buffer)
+	}
 	return nil
 }
 

@@ -23,12 +23,12 @@ type completionBatch struct {
 }
 
 // results is the answer to a batch: one result for each lease, in order.
-type results[T any] struct {
+type results[T appender] struct {
 	Results []result[T] `json:"results"`
 }
 
 // result is the answer of a single call about one lease, or its refusal.
-type result[T any] struct {
+type result[T appender] struct {
 	ok      *T
 	refused *leaseRefused
 }
@@ -84,7 +84,7 @@ func (c *call) completeAll(b *completionBatch) error {
 }
 
 // answerAll sends one result for each answer.
-func answerAll[T any](c *call, answers []scheduler.LeaseAnswer, ok func(scheduler.LeaseAnswer) T) error {
+func answerAll[T appender](c *call, answers []scheduler.LeaseAnswer, ok func(scheduler.LeaseAnswer) T) error {
 	rs := results[T]{Results: make([]result[T], len(answers))}
 	for i, a := range answers {
 		if a.Err != nil {
