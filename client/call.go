@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"lessor"
@@ -115,6 +116,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// buffers hold answers until they are decoded.
+// A larger one is left to the garbage collector.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const maxBuffer = 4 << 20
+
 // try sends the call to one server once.
 func (c *Client) try(ctx context.Context, base string, k call, body []byte, into any) (status int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout+k.hold, errTimeout)
@@ -128,7 +135,14 @@ func (c *Client) try(ctx context.Context, base string, k call, body []byte, into
 	if limit == 0 {
 		limit = maxObject
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	buffer, _ := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if buffer.Reset(); buffer.Cap() <= maxBuffer {
+			buffers.Put(buffer)
+		}
+	}()
+	_, err = buffer.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	data := buffer.Bytes()
 	switch {
 	case err != nil:
 		return 0, unreachable(ctx, base, true, fmt.Errorf("read answer: %w", err))
@@ -137,7 +151,7 @@ func (c *Client) try(ctx context.Context, base string, k call, body []byte, into
 	case into == nil:
 		return resp.StatusCode, nil
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	if err := decode(data, into); err != nil { // it keeps no part of data
 		return 0, fmt.Errorf("decode answer of %s to %s %s: %w", base, k.method, k.path, err)
 	}
 	switch v := into.(type) {

@@ -25,12 +25,11 @@ func (c *Client) Submit(
 
 // SubmitJob is Submit with the body as the HTTP API defines it.
 func (c *Client) SubmitJob(ctx context.Context, s lessor.Submission) (lessor.Submitted, error) {
-	var job lessor.Submitted
+	var answer jobAnswer
 	status, err := c.do(ctx, call{
 		method: http.MethodPost, path: scheduler + "/jobs", body: s, safe: s.IdempotencyKey != nil,
-	}, &job)
-	job.Existing = status == http.StatusOK
-	return job, err
+	}, &answer)
+	return lessor.Submitted{Job: answer.Job, Existing: status == http.StatusOK}, err
 }
 
 // SubmitBatch submits 1 to 1000 jobs, all or none, and returns them in the same order. For a known idempotency key it
@@ -40,9 +39,7 @@ func (c *Client) SubmitBatch(ctx context.Context, subs []lessor.Submission) ([]l
 	for _, s := range subs {
 		safe = safe && s.IdempotencyKey != nil
 	}
-	var answer struct {
-		Jobs []lessor.Job `json:"jobs"`
-	}
+	var answer jobsAnswer
 	_, err := c.do(ctx, call{
 		method: http.MethodPost, path: scheduler + "/jobs/batch", safe: safe, limit: maxList,
 		body: struct {

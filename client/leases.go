@@ -30,12 +30,7 @@ func (c *Client) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.G
 	if r.WaitMS != nil {
 		hold = time.Duration(*r.WaitMS) * time.Millisecond
 	}
-	var answer struct {
-		lessor.Denial
-		Lease  *lessor.Lease  `json:"lease"`
-		Job    *lessor.Job    `json:"job"`
-		Grants []lessor.Grant `json:"grants"`
-	}
+	var answer requestAnswer
 	_, err := c.do(ctx, call{
 		method: http.MethodPost, path: scheduler + "/leases/request", body: r, safe: true, hold: hold, limit: maxList,
 	}, &answer)
@@ -54,9 +49,9 @@ func (c *Client) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.G
 
 // Heartbeat keeps a lease alive.
 func (c *Client) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Heartbeat) (lessor.HeartbeatAnswer, error) {
-	var answer lessor.HeartbeatAnswer
+	var answer beatAnswer
 	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/heartbeat"), body: b, safe: true}, &answer)
-	return answer, err
+	return answer.HeartbeatAnswer, err
 }
 
 // HeartbeatAll keeps 1 to 1000 leases of one worker alive and returns one answer per lease, in the same order.
@@ -131,25 +126,15 @@ func (c *Client) AllLeases(ctx context.Context, worker string) iter.Seq2[lessor.
 
 // batch makes a call with one answer per lease. Both batched calls are safe to repeat.
 func (c *Client) batch(ctx context.Context, path string, body any) ([]LeaseAnswer, error) {
-	var answer struct {
-		Results []struct {
-			lessor.HeartbeatAnswer
-			LeaseID     lessor.LeaseID `json:"lease_id"`
-			Code        lessor.Code    `json:"code"`
-			Detail      string         `json:"detail"`
-			EndedReason string         `json:"ended_reason"`
-		} `json:"results"`
-	}
+	var answer resultsAnswer
 	_, err := c.do(ctx, call{method: http.MethodPost, path: scheduler + path, body: body, safe: true}, &answer)
 	if err != nil {
 		return nil, err
 	}
 	answers := make([]LeaseAnswer, len(answer.Results))
-	for i, r := range answer.Results {
-		answers[i] = LeaseAnswer{LeaseID: r.LeaseID, Beat: r.HeartbeatAnswer}
-		if !r.OK {
-			answers[i].Err = &lessor.Error{Code: r.Code, Detail: r.Detail, EndedReason: r.EndedReason}
-		}
+	for i := range answer.Results {
+		r := &answer.Results[i]
+		answers[i] = LeaseAnswer{LeaseID: r.LeaseID, Beat: r.HeartbeatAnswer, Err: r.err()}
 	}
 	return answers, nil
 }

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"lessor"
+)
+
+// scanned is an answer that the scanner can read.
+type scanned interface{ scan(s *scanner) }
+
+// decode reads an answer into v, a pointer.
+func decode(b []byte, v any) error {
+	if a, ok := v.(scanned); ok {
+		if scan(b, a.scan) {
+			return nil
+		}
+		reflect.ValueOf(v).Elem().SetZero()
+	}
+	return json.Unmarshal(b, v)
+}
+
+// requestAnswer is the answer to a request: a denial, one grant, or several.
+type requestAnswer struct {
+	lessor.Denial
+	Lease  *lessor.Lease  `json:"lease"`
+	Job    *lessor.Job    `json:"job"`
+	Grants []lessor.Grant `json:"grants"`
+}
+
+func (a *requestAnswer) scan(s *scanner) {
+	first := true
+	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+		switch string(name) {
+		case "denied":
+			s.bool(&a.Denied)
+		case "code":
+			s.text(slotOther, (*string)(&a.Code))
+		case "reason":
+			s.text(slotOther, &a.Reason)
+		case "retry_after_ms":
+			s.int64(&a.RetryAfterMS)
+		case "lease":
+			scanOptional(s, &a.Lease, s.lease)
+		case "job":
+			scanOptional(s, &a.Job, s.job)
+		case "grants":
+			scanList(s, &a.Grants, s.grant)
+		default:
+			s.unknown(name)
+		}
+	}
+}
+
+// jobsAnswer is the answer to a batch of submissions.
+type jobsAnswer struct {
+	Jobs []lessor.Job `json:"jobs"`
+}
+
+func (a *jobsAnswer) scan(s *scanner) {
+	first := true
+	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+		if string(name) == "jobs" {
+			scanList(s, &a.Jobs, s.job)
+		} else {
+			s.unknown(name)
+		}
+	}
+}
+
+// jobAnswer is the answer to one submission.
+type jobAnswer struct{ lessor.Job }
+
+func (a *jobAnswer) scan(s *scanner) { s.job(&a.Job) }
+
+// beatAnswer is the answer to one heartbeat.
+type beatAnswer struct{ lessor.HeartbeatAnswer }
+
+func (a *beatAnswer) scan(s *scanner) {
+	first := true
+	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+		s.beat(&a.HeartbeatAnswer, name)
+	}
+}
+
+// resultsAnswer is the answer to a batched call.
+type resultsAnswer struct {
+	Results []leaseResult `json:"results"`
+}
+
+// leaseResult is the answer for one lease, or its refusal.
+type leaseResult struct {
+	lessor.HeartbeatAnswer
+	LeaseID     lessor.LeaseID `json:"lease_id"`
+	Code        lessor.Code    `json:"code"`
+	Detail      string         `json:"detail"`
+	EndedReason string         `json:"ended_reason"`
+}
+
+func (a *resultsAnswer) scan(s *scanner) {
+	first := true
+	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+		if string(name) == "results" {
+			scanList(s, &a.Results, s.leaseResult)
+		} else {
+			s.unknown(name)
+		}
+	}
+}
+
+func (s *scanner) leaseResult(r *leaseResult) {
+	first := true
+	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+		switch string(name) {
+		case "lease_id":
+			s.id(&r.LeaseID.UUID)
+		case "code":
+			s.text(slotWord, (*string)(&r.Code))
+		case "detail":
+			s.text(slotOther, &r.Detail)
+		case "ended_reason":
+			if !s.null() {
+				s.text(slotOther, &r.EndedReason)
+			}
+		default:
+			s.beat(&r.HeartbeatAnswer, name)
+		}
+	}
+}
+
+func (r *leaseResult) err() error {
+	if r.OK {
+		return nil
+	}
+	return &lessor.Error{Code: r.Code, Detail: r.Detail, EndedReason: r.EndedReason}
+}
