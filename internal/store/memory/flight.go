@@ -127,7 +127,7 @@ func (f *flight) check() error {
 	case f.n > 0 && (!d.streams.has(key{n: f.stream}) || f.n > 1 && !there || s.origin.timeline != d.timeline):
 		s.lose("") // the renewal of the store finds out why
 		return fmt.Errorf("%w: the stream of this node, or its last change, is gone", scheduler.ErrAgain)
-	case t.guard && (f.n > 1 && before.void || s.othersWrote()):
+	case t.guard && (f.n > 1 && before.void || s.othersWrote(f.stream)):
 		return errOthers
 	case t.saved != nil && (t.base.Since != d.serving.Since || t.base.BrakeUntil != d.serving.BrakeUntil ||
 		t.base.LapsedAt != d.serving.LapsedAt):
@@ -137,9 +137,9 @@ func (f *flight) check() error {
 }
 
 // othersWrote reports whether other nodes have published what this one has not followed.
-func (s *Store) othersWrote() bool {
+func (s *Store) othersWrote(own int64) bool {
 	for k := range s.db.streams.all() {
-		if k.n == s.stream.id {
+		if k.n == own {
 			continue
 		}
 		for c := range s.db.state.changes.from(key{n: k.n, m: (*s.stream.next)[k.n] + 1}) {
