@@ -40,15 +40,21 @@ const (
 )
 
 // spawn starts a child. store is the URL of a database, "" for SQLite.
-func (b *bench) spawn(ctx context.Context, what, store string) (_ *child, err error) {
+func (b *bench) spawn(ctx context.Context, what, store string) (*child, error) {
+	data, err := os.MkdirTemp(b.folder, "lessor-bench-")
+	if err != nil {
+		return nil, err
+	}
+	return b.spawnIn(ctx, what, store, data)
+}
+
+// spawnIn starts a child on a data folder, which is removed with it.
+func (b *bench) spawnIn(ctx context.Context, what, store, data string) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: exec.CommandContext(ctx, self)}
-	if c.data, err = os.MkdirTemp(b.folder, "lessor-bench-"); err != nil {
-		return nil, err
-	}
+	c := &child{cmd: exec.CommandContext(ctx, self), data: data}
 	c.cmd.Env = append(os.Environ(), childEnv+"="+what, childData+"="+c.data, childStore+"="+store)
 	c.cmd.Stderr = os.Stderr
 	stdin, err := c.cmd.StdinPipe()

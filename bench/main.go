@@ -37,6 +37,8 @@ var benchmarks = []struct {
 	{"heldopen", "the same lifecycle while another connection holds a transaction open", heldOpen},
 	{"due", "finding the due definitions among 100,000 against 1,000", due},
 	{"http", "a server process and a program with the SDK; compared with River and with a bare handler", overHTTP},
+	{"restart", "a start with a million queued jobs and 100,000 leases", restart},
+	{"polls", "what 10,000 requests that wait for work cost", polls},
 	{"latency", "from submission to start over HTTP, workers waiting", latency},
 }
 
