@@ -63,6 +63,7 @@ type Status struct {
 	Capacity
 	QueueDepth   QueueDepth `json:"queue_depth"`
 	ActiveLeases int        `json:"active_leases"`
+	Waiting      int        `json:"waiting"` // jobs that wait for an answer
 	BrakeUntil   Instant    `json:"brake_until"`
 	Draining     bool       `json:"draining"`
 }

@@ -11,6 +11,8 @@ type (
 	JobID struct{ UUID }
 	// LeaseID names one grant of a job to one worker.
 	LeaseID struct{ UUID }
+	// QuestionID names a question. It is the id of the lease under which the job asked.
+	QuestionID struct{ UUID }
 	// TenantID names who the work is for. The zero value is the tenant of jobs without one.
 	TenantID struct{ UUID }
 	// TokenID names an access token; it is not the token.

@@ -14,6 +14,7 @@ const (
 	Queued    State = "queued"
 	Leased    State = "leased"
 	Running   State = "running"
+	Waiting   State = "waiting" // for an answer to its question
 	Completed State = "completed"
 	Failed    State = "failed"
 	Expired   State = "expired"
@@ -22,7 +23,7 @@ const (
 
 // States lists every state in the order of a job's life.
 func States() []State {
-	return []State{Queued, Leased, Running, Completed, Failed, Expired, Cancelled}
+	return []State{Queued, Leased, Running, Waiting, Completed, Failed, Expired, Cancelled}
 }
 
 // Priority orders jobs strictly: no job runs while one of a higher priority could.
@@ -134,6 +135,7 @@ type Job struct {
 	Reattached      bool            `json:"reattached"`
 	DefinitionID    *string         `json:"definition_id"`
 	TickAt          Instant         `json:"tick_at"`
+	Question        *Question       `json:"question"`
 }
 
 // Final reports whether nothing more happens to the job, unless an operator retries it.

@@ -42,7 +42,7 @@ func TestHigherPrioritiesSortFirst(t *testing.T) {
 }
 
 func TestStatesAreListedOnceInTheOrderOfLife(t *testing.T) {
-	want := []lessor.State{"queued", "leased", "running", "completed", "failed", "expired", "cancelled"}
+	want := []lessor.State{"queued", "leased", "running", "waiting", "completed", "failed", "expired", "cancelled"}
 	if diff := cmp.Diff(want, lessor.States()); diff != "" {
 		t.Errorf("the states differ (-want +got):\n%s", diff)
 	}

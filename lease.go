@@ -71,7 +71,7 @@ type HeartbeatAnswer struct {
 	CancelRequested  bool    `json:"cancel_requested"`
 }
 
-// Completion is the end of an attempt as its worker reports it.
+// Completion is the end of an attempt as its worker reports it. Question and ExpiresInS belong to the status "waiting".
 type Completion struct {
 	WorkerID   *string         `json:"worker_id"`
 	Status     *string         `json:"status"`
@@ -81,6 +81,8 @@ type Completion struct {
 	Progress   *float64        `json:"progress,omitempty"`
 	Message    *string         `json:"message,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+	Question   *Asking         `json:"question,omitempty"`
+	ExpiresInS *int64          `json:"expires_in_s,omitempty"`
 }
 
 // LeaseCompletion is a Completion inside a batch, naming its lease.

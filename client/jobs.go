@@ -132,4 +132,17 @@ func (c *Client) Retry(ctx context.Context, id lessor.JobID) (lessor.Job, error)
 	return send[lessor.Job](ctx, c, http.MethodPost, jobPath(id, "/retry"), nil)
 }
 
+// Answer answers the question of a job that waits, which queues the job. It may be repeated: the same answer again
+// changes nothing. A question that has another answer, or that the job does not ask any more, is a CodeConflict.
+func (c *Client) Answer(
+	ctx context.Context, id lessor.JobID, question lessor.QuestionID, answer string,
+) (lessor.Job, error) {
+	var job lessor.Job
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: jobPath(id, "/answer"), safe: true,
+		body: lessor.Answer{QuestionID: new(question.String()), Answer: &answer},
+	}, &job)
+	return job, err
+}
+
 func jobPath(id lessor.JobID, rest string) string { return scheduler + "/jobs/" + id.String() + rest }

@@ -118,6 +118,8 @@ func (s *scanner) rareOfJob(j *lessor.Job, name []byte) {
 		s.optionalText(&j.DefinitionID)
 	case "tick_at":
 		s.instant(&j.TickAt)
+	case "question":
+		scanOptional(s, &j.Question, func(q *lessor.Question) { scanRare(s, q) })
 	default:
 		s.unknown(name)
 	}
@@ -152,6 +154,13 @@ func scanOptional[T any](s *scanner, into **T, read func(*T)) {
 	case !s.null():
 		*into = new(T)
 		read(*into)
+	}
+}
+
+// scanRare leaves a value to encoding/json.
+func scanRare(s *scanner, into any) {
+	if json.Unmarshal(s.skip(0), into) != nil {
+		s.fail()
 	}
 }
 

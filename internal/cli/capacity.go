@@ -107,6 +107,7 @@ func writeStatus(t *table.Table, s lessor.Status, _ time.Time) {
 		t.Row("draining", "off")
 	}
 	t.Row("active leases", fmt.Sprint(s.ActiveLeases))
+	t.Row("waiting for an answer", fmt.Sprint(s.Waiting))
 	q := s.QueueDepth
 	t.Row("queued", fmt.Sprintf("%d high, %d normal, %d low, %d background", q.High, q.Normal, q.Low, q.Background))
 }

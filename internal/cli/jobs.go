@@ -16,7 +16,7 @@ import (
 func (a *app) jobsCommand() *cobra.Command {
 	cmd := withList(a.reaching(&cobra.Command{
 		Use:   "jobs",
-		Short: "List jobs; show or explain one, cancel or retry some",
+		Short: "List jobs; show, explain or answer one, cancel or retry some",
 		Example: `  lessor jobs
   lessor jobs list --state failed --type mail --all
   lessor jobs why 0196a1b2-…`,
@@ -24,7 +24,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	events := &cobra.Command{Use: "events ID", Short: "Show a job's record, oldest first"}
 	a.bindEvents(events)
 	job := idArg[lessor.JobID]("job")
-	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(),
+	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsAnswerCommand(),
 		&cobra.Command{
 			Use: "show ID", Short: "Show everything about a job",
 			RunE: show(a, job, (*client.Client).Job, writeJob),
@@ -68,6 +68,8 @@ func jobNote(j lessor.Job, now time.Time) string {
 		return strings.TrimSuffix("retry "+until(j.RetryAt, now)+": "+firstLine(j.Error), ": ")
 	case j.State == lessor.Queued && j.RunAt.Time().After(now):
 		return "due " + until(j.RunAt, now)
+	case j.State == lessor.Waiting:
+		return "asks: " + firstLine(&j.Question.Text)
 	case j.State == lessor.Running && j.Progress != nil:
 		return strings.TrimSpace(fmt.Sprintf("%.0f %% %s", *j.Progress*100, text(j.Message)))
 	}
@@ -143,6 +145,12 @@ func writeJob(t *table.Table, j lessor.Job, now time.Time) {
 	}
 	line("message", text(j.Message))
 	line("error", text(j.Error))
+	if q := j.Question; q != nil {
+		line("question", q.Text)
+		line("choices", strings.Join(q.Choices, ", "))
+		at("answer until", q.ExpiresAt)
+		line("answer", text(q.Answer))
+	}
 	if j.Interruptions > 0 {
 		line("interruptions", fmt.Sprint(j.Interruptions))
 	}

@@ -36,6 +36,7 @@ const (
 	stepNoticed                    // a lane is on notice: its number must not be used any more
 	stepDropped                    // a lane is not stored any more
 	stepCancelled                  // the worker of a lease was asked to stop
+	stepWaiting                    // jobs began, or ended, to wait for an answer
 )
 
 // Record begins to pack what the commit at work does. A sole node writes one step for all of them.
@@ -163,6 +164,12 @@ func (p *packer) cancelled(h *rules.Held) {
 func (p *packer) delayed(until lessor.Instant) {
 	if p.step(stepDelayed) {
 		p.ints(int64(until))
+	}
+}
+
+func (p *packer) waiting(n int) {
+	if p.step(stepWaiting) {
+		p.ints(int64(n))
 	}
 }
 

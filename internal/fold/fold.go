@@ -19,6 +19,8 @@ type Fold struct {
 	TickAt  lessor.Instant // the next tick is due
 	TrialAt lessor.Instant // the next open circuit may be tried
 
+	Waiting int // jobs that wait for an answer
+
 	Position Position       // how far the changes of other nodes are applied
 	OthersAt lessor.Instant // when one was last applied
 	JudgedAt lessor.Instant // when the brake last looked at all leases
@@ -104,6 +106,14 @@ func (f *Fold) Delay(until lessor.Instant) {
 	}
 }
 
+// Wait counts n more jobs that wait for an answer.
+func (f *Fold) Wait(n int) {
+	f.Waiting += n
+	if f.packer != nil {
+		f.packer.waiting(n)
+	}
+}
+
 // Grant counts a new lease, whose turn the index has given away already.
 func (f *Fold) Grant(h *rules.Held, checkAt lessor.Instant) {
 	f.countHolder(h, 1)
@@ -182,6 +192,9 @@ func (f *Fold) Differs(tables *Fold) error {
 	}
 	if have, want := f.Index.Counts(), tables.Index.Counts(); !reflect.DeepEqual(have, want) {
 		return fmt.Errorf("counts in memory are %+v, the tables say %+v", have, want)
+	}
+	if f.Waiting != tables.Waiting {
+		return fmt.Errorf("%d jobs wait for an answer, the tables say %d", f.Waiting, tables.Waiting)
 	}
 	if !reflect.DeepEqual(f.holders, tables.holders) {
 		return fmt.Errorf("workers hold %v, the tables say %v", f.holders, tables.holders)

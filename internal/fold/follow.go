@@ -144,6 +144,8 @@ func (f *Fold) apply(c Change, n *News) error {
 			f.cancelled(st.held)
 		case stepDelayed:
 			f.delay(st.at)
+		case stepWaiting:
+			f.Waiting += int(st.n)
 		case stepNoticed:
 			f.noticed(st.lane)
 		case stepDropped:

@@ -15,6 +15,7 @@ type step struct {
 	held  *rules.Held
 	lane  rules.LaneID
 	at    lessor.Instant
+	n     int64
 	event []byte
 }
 
@@ -48,6 +49,8 @@ func steps(c Change, fn func(step)) error {
 			st.held.CancelAt, st.held.Worker = lessor.Instant(r.int()), string(r.bytes(int(r.int())))
 		case stepDelayed:
 			st.at = lessor.Instant(r.int())
+		case stepWaiting:
+			st.n = r.int()
 		case stepNoticed, stepDropped:
 			st.lane = rules.LaneID(r.int())
 		case stepEvent:

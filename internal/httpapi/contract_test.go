@@ -136,6 +136,7 @@ func walkLeases(s *server) {
 	if p["ended_reason"] != "completed" {
 		s.t.Errorf("a heartbeat after the end says %v, want ended_reason completed", p)
 	}
+	walkDialog(s)
 	_, held = lease(s)
 	s.api("POST", held+"/release", `{"worker_id":"w","delay_ms":1000}`, 200)
 	_, held = lease(s)
@@ -158,6 +159,18 @@ func walkLeases(s *server) {
 		s.api("POST", "/leases/ill-formed"+verb, body, 404)
 	}
 	walkBatches(s)
+}
+
+func walkDialog(s *server) {
+	job, held := lease(s)
+	s.api("POST", held+"/complete", `{"worker_id":"w","status":"waiting","checkpoint":{"at":1},"expires_in_s":60,
+		"question":{"text":"Deploy?","choices":["yes","no"]}}`, 200)
+	waiting := s.api("GET", job, "", 200)
+	question := fmt.Sprint(waiting["question"].(map[string]any)["question_id"])
+	s.api("POST", job+"/answer", fmt.Sprintf(`{"question_id":%q,"answer":"perhaps"}`, question), 422)
+	s.api("POST", job+"/answer", fmt.Sprintf(`{"question_id":%q,"answer":"yes"}`, nowhere), 409)
+	s.api("POST", job+"/answer", fmt.Sprintf(`{"question_id":%q,"answer":"yes"}`, question), 200)
+	s.api("POST", "/jobs/"+nowhere+"/answer", `{"question_id":"x","answer":"yes"}`, 404)
 }
 
 func walkBatches(s *server) {
@@ -258,6 +271,7 @@ var bodies = map[string]string{
 	"/jobs": `{"type":"x"}`, "/jobs/batch": `{"jobs":[{"type":"x"}]}`, "/leases/request": `{"worker_id":"w"}`,
 	"/leases/heartbeat":            `{"worker_id":"w","lease_ids":["x"]}`,
 	"/leases/cancelled":            `{"worker_id":"w"}`,
+	"/jobs/{job_id}/answer":        `{"question_id":"x","answer":"yes"}`,
 	"/leases/complete":             `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
 	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`,
 	"/leases/{lease_id}/complete":  `{"worker_id":"w","status":"failed"}`,

@@ -146,7 +146,7 @@ func appendJob(b []byte, j *lessor.Job) []byte {
 	b = appendInstant(append(b, `,"retry_at":`...), j.RetryAt)
 	b = appendInstant(append(b, `,"run_at":`...), j.RunAt)
 	b = appendText(append(b, `,"trace_id":`...), j.TraceID)
-	b = appendFloat(append(b, `,"progress":`...), j.Progress)
+	b = appendRare(append(b, `,"progress":`...), j.Progress)
 	b = appendOptional(append(b, `,"message":`...), j.Message)
 	b = appendRaw(append(b, `,"checkpoint":`...), j.Checkpoint)
 	b = appendRaw(append(b, `,"result":`...), j.Result)
@@ -155,7 +155,8 @@ func appendJob(b []byte, j *lessor.Job) []byte {
 	b = appendBool(append(b, `,"cancel_requested":`...), j.CancelRequested)
 	b = appendBool(append(b, `,"reattached":`...), j.Reattached)
 	b = appendOptional(append(b, `,"definition_id":`...), j.DefinitionID)
-	return append(appendInstant(append(b, `,"tick_at":`...), j.TickAt), '}')
+	b = appendInstant(append(b, `,"tick_at":`...), j.TickAt)
+	return append(appendRare(append(b, `,"question":`...), j.Question), '}')
 }
 
 // between writes the comma before element i of a list.
@@ -198,10 +199,13 @@ func appendOptionalInt(b []byte, n *int64) []byte {
 
 func appendBool(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
-// appendFloat writes the progress of a job; few have one.
-func appendFloat(b []byte, f *float64) []byte {
-	raw, err := json.Marshal(f)
-	if err != nil { // not a number, which rules refuses
+// appendRare writes a value that few jobs have.
+func appendRare[T any](b []byte, v *T) []byte {
+	if v == nil {
+		return append(b, "null"...)
+	}
+	raw, err := json.Marshal(v, encoding)
+	if err != nil { // a progress that is not a number, which rules refuses
 		return append(b, "null"...)
 	}
 	return append(b, raw...)

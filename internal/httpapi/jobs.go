@@ -154,3 +154,15 @@ func (c *call) retry(*empty) error {
 	}
 	return c.answer(http.StatusOK, job)
 }
+
+func (c *call) answerJob(a *lessor.Answer) error {
+	id, err := c.jobID()
+	if err != nil {
+		return err
+	}
+	job, err := c.api.scheduler.Answer(c.r.Context(), c.caller, id, *a)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, job)
+}

@@ -14,14 +14,16 @@ import (
 const (
 	kib = 1 << 10
 
-	bodySmall   = 4 * kib        // ids, a reason, a flag
-	bodyRequest = 64 * kib       // 200 types of 120 characters, escaped
-	bodyBeat    = (64 + 8) * kib // a checkpoint and its envelope
-	bodyBeats   = 64 * kib       // 1000 lease ids
-	bodySchema  = (64 + 8) * kib // a handler's schema and its envelope
+	bodySmall   = 4 * kib         // ids, a reason, a flag
+	bodyRequest = 64 * kib        // 200 types of 120 characters, escaped
+	bodyBeat    = (64 + 8) * kib  // a checkpoint and its envelope
+	bodyBeats   = 64 * kib        // 1000 lease ids
+	bodySchema  = (64 + 8) * kib  // a handler's schema and its envelope
+	bodyDialog  = (6*8 + 8) * kib // an answer or a message of 8 KiB, escaped
 	bodyBatch   = 16 << 20
-	// resultExtra is the size of a completion besides its result: a checkpoint and 8 KiB of error, escaped.
-	resultExtra = (64 + 64) * kib
+	// resultExtra is the size of a completion besides its result: a checkpoint, and 8 KiB each of error and question,
+	// escaped.
+	resultExtra = (64 + 64 + 64) * kib
 
 	maxDepth = 1000 // of nested JSON; deeper documents are valid, but many parsers refuse them
 	// One tenant gets at most half of each of the following, as do all callers without a tenant together.

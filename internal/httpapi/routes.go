@@ -96,6 +96,11 @@ func jobRoutes(payloadLimit int64) []route {
 		summary: "Queue a job that ended without success once more, or make a waiting retry due now.",
 		handle:  takes(bodySmall, (*call).retry),
 		answers: answers(http.StatusOK, lessor.Job{}), refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
+	}, {
+		method: http.MethodPost, path: job + "/answer", scope: token.Submit,
+		summary: "Answer the question of a waiting job, which queues it. The same answer again changes nothing.",
+		handle:  takes(bodyDialog, (*call).answerJob),
+		answers: answers(http.StatusOK, lessor.Job{}), refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
 	}}
 }
 
@@ -128,7 +133,7 @@ func leaseRoutes(payloadLimit int64) []route {
 		refusals: held,
 	}, {
 		method: http.MethodPost, path: lease + "/complete", scope: token.Lease,
-		summary: "End an attempt: completed, failed or cancelled.",
+		summary: "End an attempt: completed, failed, cancelled, or waiting for the answer to a question.",
 		handle:  takes(payloadLimit+resultExtra, (*call).complete), answers: answers(http.StatusOK, done{}),
 		refusals: append(codes(lessor.CodeConflict), held...),
 	}, {

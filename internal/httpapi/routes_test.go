@@ -63,7 +63,8 @@ func pathNames(path string) (names []string) {
 func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 	want := strings.Fields(`
 		POST:/jobs POST:/jobs/batch GET:/jobs GET:/jobs/{job_id} GET:/jobs/{job_id}/events GET:/jobs/{job_id}/why
-		POST:/jobs/{job_id}/cancel POST:/jobs/{job_id}/retry POST:/leases/request POST:/leases/{lease_id}/heartbeat
+		POST:/jobs/{job_id}/cancel POST:/jobs/{job_id}/retry
+		POST:/jobs/{job_id}/answer POST:/leases/request POST:/leases/{lease_id}/heartbeat
 		POST:/leases/heartbeat POST:/leases/cancelled POST:/leases/complete POST:/leases/{lease_id}/complete POST:/leases/{lease_id}/release
 		POST:/leases/{lease_id}/revoke GET:/leases GET:/capacity PUT:/capacity GET:/status PUT:/drain
 		GET:/workers GET:/events`)

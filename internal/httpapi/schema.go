@@ -25,13 +25,14 @@ type schemas struct {
 
 // simple are the types whose wire form is not their Go form.
 var simple = map[reflect.Type]object{
-	reflect.TypeFor[lessor.JobID]():    {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.LeaseID]():  {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.TenantID](): {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.TokenID]():  {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.AlertID]():  {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.AuditID]():  {"type": "string", "format": "uuid"},
-	reflect.TypeFor[lessor.Instant]():  {"type": []any{"string", "null"}, "format": "date-time"},
+	reflect.TypeFor[lessor.JobID]():      {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.LeaseID]():    {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.TenantID]():   {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.QuestionID](): {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.TokenID]():    {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.AlertID]():    {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.AuditID]():    {"type": "string", "format": "uuid"},
+	reflect.TypeFor[lessor.Instant]():    {"type": []any{"string", "null"}, "format": "date-time"},
 	reflect.TypeFor[json.RawMessage](): {"type": []any{
 		"object", "array", "string", "number", "boolean",
 		"null",

@@ -11,6 +11,8 @@ type Change struct {
 	Next  *Next  // where the job goes; nil = it stays
 	Mark  bool   // the live lease now carries a cancel request
 	Notes []Note // the entries of the record besides the attempt
+
+	Question *lessor.Question // the job's question, now answered
 }
 
 // Cancel decides a request to cancel a job. A waiting job ends at once. The lease of a leased job is marked, so that
@@ -90,7 +92,7 @@ func Retry(s *Standing, actor string, now lessor.Instant) (Change, error) {
 		if s.Spec.RunAt > now {
 			next.Place, next.Wait = Delayed, Wait{Until: s.Spec.RunAt, State: lessor.Queued}
 		}
-	case s.Place == Delayed && from != lessor.Queued:
+	case s.Place == Delayed && from != lessor.Queued && from != lessor.Waiting:
 	default:
 		return Change{}, wrongState(s.State(), "retried")
 	}

@@ -27,7 +27,9 @@ type End struct {
 	Error   string
 	Result  json.RawMessage
 	Final   bool          // a failure that is not to be retried
-	Delay   time.Duration // of a release
+	Delay   time.Duration // of a release; how long a question waits for its answer
+
+	Question *lessor.Question // of OutcomeWaiting
 
 	Report Report // the last; fields that are nil stay as they were
 
@@ -80,6 +82,12 @@ func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Ne
 			}, nil
 		}
 		return Next{Place: InQueue, Turn: t, Attempt: &a}, nil
+	case OutcomeWaiting:
+		t.Attempt--
+		return Next{
+			Place: Delayed, Turn: t, Attempt: &a,
+			Wait: Wait{Until: now.Add(e.Delay), State: lessor.Waiting},
+		}, nil
 	case OutcomeFailed, OutcomeExpired:
 		if e.Final || t.Attempt >= t.MaxAttempts {
 			return finish(a, nil), nil
@@ -120,7 +128,7 @@ func finish(a Attempt, result json.RawMessage) Next {
 func Promote(t Turn, w Wait, now lessor.Instant) Turn {
 	t.QueuedAt = now
 	if w.State != lessor.Queued {
-		t.Steps++ // failed or expired becomes queued
+		t.Steps++ // failed, expired or waiting becomes queued
 	}
 	return t
 }

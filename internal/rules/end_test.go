@@ -21,8 +21,12 @@ var ends = map[string]End{
 		Outcome: OutcomeFailed, Said: SaidFailed, Reason: "failed", Actor: "w1", Error: "boom",
 		Final: true,
 	},
-	"obeyed":      {Outcome: OutcomeCancelled, Said: SaidCancelled, Reason: "cancelled", Actor: "w1"},
-	"released":    {Outcome: OutcomeReleased, Said: SaidReleased, Reason: "released", Actor: "w1"},
+	"obeyed":   {Outcome: OutcomeCancelled, Said: SaidCancelled, Reason: "cancelled", Actor: "w1"},
+	"released": {Outcome: OutcomeReleased, Said: SaidReleased, Reason: "released", Actor: "w1"},
+	"asked": {
+		Outcome: OutcomeWaiting, Said: SaidWaiting, Reason: "asked", Actor: "w1", Delay: 5 * time.Second,
+		Question: &lessor.Question{Text: "Deploy?", Choices: []string{"yes", "no"}},
+	},
 	"revoked":     {Outcome: OutcomeFailed, Reason: ReasonRevoked, Actor: "olga", Error: "node is going"},
 	"lapsed":      Lapse(OutcomeExpired),
 	"out of time": Lapse(OutcomeFailed),
@@ -43,6 +47,7 @@ func TestConclude(t *testing.T) {
 		"failed":          {waits("failed"), final("failed"), final("cancelled")},
 		"failed for good": {final("failed"), final("failed"), final("cancelled")},
 		"released":        {queued, queued, final("cancelled")},
+		"asked":           {waits("waiting"), waits("waiting"), final("cancelled")},
 		"revoked":         {waits("failed"), final("failed"), final("cancelled")},
 		"lapsed":          {waits("expired"), final("expired"), final("cancelled")},
 		"out of time":     {waits("failed"), final("failed"), final("cancelled")},
@@ -234,6 +239,7 @@ func TestEndedReasonNamesARevokeBeforeItsOutcome(t *testing.T) {
 		{OutcomeExpired, ReasonLeaseExpired, "expired"},
 		{OutcomeCompleted, "completed", "completed"},
 		{OutcomeReleased, "released", "released"},
+		{OutcomeWaiting, "asked", "waiting"},
 		{OutcomeCancelled, ReasonForced, "cancelled"},
 	} {
 		if got := EndedReason(c.outcome, c.reason); got != c.want {

@@ -38,6 +38,7 @@ type job struct {
 	done     *Done
 	attempts []Attempt
 	notes    []Note
+	asked    *lessor.Question
 
 	told     []lessor.Event // to those who follow the records
 	record   []lessor.Event // as it was at the last look
@@ -126,7 +127,7 @@ func (m *machine) find(places ...Place) *job {
 
 // standing returns a job as a store loads it.
 func (j *job) standing() *Standing {
-	st := &Standing{Spec: j.spec, Place: j.place, Turn: j.turn, Wait: j.wait, Done: j.done}
+	st := &Standing{Spec: j.spec, Place: j.place, Turn: j.turn, Wait: j.wait, Done: j.done, Report: &Report{Question: j.asked}}
 	switch j.place {
 	case Leased:
 		h := *j.held
@@ -253,7 +254,7 @@ func (m *machine) end() {
 	}
 	e := ends[rapid.SampledFrom([]string{
 		"failed", "completed", "released", "failed", "released", "obeyed",
-		"failed for good", "revoked",
+		"failed for good", "revoked", "asked",
 	}).Draw(m.T, "end")]
 	if e.Outcome == OutcomeReleased && m.chance("delayed", 40) {
 		e.Delay = m.millis("delay", time.Millisecond, 5*time.Second)
@@ -272,6 +273,9 @@ func (m *machine) end() {
 		}
 		return
 	}
+	if next.Wait.State == lessor.Waiting {
+		l.job.asked = Asked(h, e, m.wall)
+	}
 	m.leave(l.job, h, next)
 }
 
@@ -279,7 +283,7 @@ func (m *machine) end() {
 func (m *machine) leave(j *job, h *Held, n Next) {
 	m.move(j, Leased, n, nil)
 	j.tell(Concluded(h, n))
-	if n.Attempt != nil && n.Attempt.Outcome == OutcomeReleased {
+	if n.Attempt != nil && (n.Attempt.Outcome == OutcomeReleased || n.Attempt.Outcome == OutcomeWaiting) {
 		j.returned++
 	}
 }
@@ -317,6 +321,22 @@ func (m *machine) cancel() {
 		force := m.chance("force", 30)
 		m.alter(j, func(s *Standing) (Change, error) { return Cancel(s, force, "olga", m.wall) })
 	}
+}
+
+// answer answers the last question of a job, which may have another answer already.
+func (m *machine) answer() {
+	j := m.find(Delayed)
+	if j == nil || j.asked == nil {
+		return
+	}
+	a := lessor.Answer{QuestionID: new(j.asked.ID.String()), Answer: new("no")}
+	m.alter(j, func(s *Standing) (Change, error) {
+		ch, err := Answer(s, &a, "olga", m.wall)
+		if ch.Question != nil {
+			j.asked = ch.Question
+		}
+		return ch, err
+	})
 }
 
 func (m *machine) retry() {

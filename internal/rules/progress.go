@@ -31,7 +31,7 @@ func (r *Report) mark() Mark {
 
 // Empty reports whether r says nothing.
 func (r *Report) Empty() bool {
-	return r.Progress == nil && r.Message == nil && r.Checkpoint == nil && r.Mark == nil
+	return r.Progress == nil && r.Message == nil && r.Checkpoint == nil && r.Mark == nil && r.Question == nil
 }
 
 // Moved reports whether a job has shown progress since its last interruption: a higher progress than ever before, or
@@ -74,6 +74,9 @@ func (r Report) Merge(later Report) Report {
 	}
 	if later.Mark != nil {
 		r.Mark = later.Mark
+	}
+	if later.Question != nil {
+		r.Question = later.Question
 	}
 	r.At = later.At
 	return r

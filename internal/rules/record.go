@@ -59,10 +59,10 @@ func (w *walker) attempt(a *Attempt) {
 	}
 }
 
-// due adds that a job which waited for its retry was queued.
+// due adds that a job which waited for its retry or for an answer was queued.
 func (w *walker) due(at lessor.Instant, t Turn) {
 	if w.state != lessor.Queued {
-		w.add(dueNote(t, at))
+		w.add(dueNote(t, w.state, at))
 	}
 }
 
@@ -130,10 +130,14 @@ func (a *Attempt) ended() Note {
 	return a.note(a.EndedAt, to, a.Actor, a.Reason)
 }
 
-func dueNote(t Turn, at lessor.Instant) Note {
+func dueNote(t Turn, was lessor.State, at lessor.Instant) Note {
+	reason := "retry_due"
+	if was == lessor.Waiting {
+		reason = "unanswered"
+	}
 	return Note{
 		Job: t.Job, Fence: t.Fence, Attempt: t.Attempt, At: at, To: lessor.Queued, Actor: ActorScheduler,
-		Reason: "retry_due",
+		Reason: reason,
 	}
 }
 
@@ -145,12 +149,12 @@ func Submitted(s *Spec) lessor.Event {
 	return Note{To: lessor.Queued, At: s.CreatedAt, Actor: s.Actor, Reason: "submitted"}.Event(1, "", s.TraceID)
 }
 
-// CameDue is the entry of a job that waited for its retry and is queued again; t is its turn in the queue.
+// CameDue is the entry of a job that waited for its retry or for an answer, and is queued again; t is its turn in the queue.
 func CameDue(t Turn, w Wait) (lessor.Event, bool) {
 	if w.State == lessor.Queued {
 		return lessor.Event{}, false
 	}
-	return dueNote(t, t.QueuedAt).Event(t.Steps, w.State, ""), true
+	return dueNote(t, w.State, t.QueuedAt).Event(t.Steps, w.State, ""), true
 }
 
 // Granted is the entry of a new lease.

@@ -28,6 +28,7 @@ var life = []action{
 	{14, (*machine).end},
 	{6, (*machine).cancel},
 	{6, (*machine).retry},
+	{6, (*machine).answer},
 	{2, (*machine).watch},
 	{12, func(m *machine) { m.pass(m.millis("pass", 0, 3*time.Second)) }},
 	{4, func(m *machine) { m.pass(m.millis("pass long", 0, 20*time.Second)) }},

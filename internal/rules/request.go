@@ -127,11 +127,12 @@ func Completion(d *lessor.Completion, prefix string) (End, error) {
 		c.text("error", d.Error, 0, math.MaxInt, "") // the length is checked above, in bytes
 	}
 	switch Said(*d.Status) {
-	case SaidCompleted, SaidFailed, SaidCancelled:
+	case SaidCompleted, SaidFailed, SaidCancelled, SaidWaiting:
 		e.Said, e.Outcome, e.Reason = said(*d.Status, e.Result, e.Error), Outcome(*d.Status), *d.Status
 	default:
-		c.fail("status", "must be completed, failed or cancelled, not %q", *d.Status)
+		c.fail("status", "must be completed, failed, cancelled or waiting, not %q", *d.Status)
 	}
+	c.asking(&e, d)
 	e.Report = c.report(d.Progress, d.Message, d.Checkpoint)
 	return e, c.err()
 }

@@ -159,8 +159,8 @@ func TestCompletionBounds(t *testing.T) {
 	}
 	bounds(t, func(d *lessor.Completion) **string { return &d.WorkerID }, check, map[string]string{
 		`{"status": "completed"}`: "", `{"status": "failed"}`: "", `{"status": "cancelled"}`: "",
-		`{"status": "released"}`:   `status: must be completed, failed or cancelled, not "released"`,
-		`{"status": ""}`:           `status: must be completed, failed or cancelled, not ""`,
+		`{"status": "released"}`:   `status: must be completed, failed, cancelled or waiting, not "released"`,
+		`{"status": ""}`:           `status: must be completed, failed, cancelled or waiting, not ""`,
 		field("worker_id", 200):    "",
 		field("worker_id", 0):      workerEmpty,
 		field("worker_id", 201):    workerLong,
@@ -219,7 +219,7 @@ func TestCompletionInABatchNamesItsFields(t *testing.T) {
 	_, err := Completion(&lessor.Completion{WorkerID: new(""), Status: new("done")}, "leases[2].")
 	wrong(t, err,
 		lessor.FieldError{Field: "worker_id", Message: "must be 1 to 200 characters long, not 0"},
-		lessor.FieldError{Field: "leases[2].status", Message: `must be completed, failed or cancelled, not "done"`})
+		lessor.FieldError{Field: "leases[2].status", Message: `must be completed, failed, cancelled or waiting, not "done"`})
 	_, err = Completion(&lessor.Completion{WorkerID: new("w1")}, "leases[2].")
 	same(t, "what is missing", fieldsOf(err), []lessor.FieldError{{Field: "leases[2].status", Message: "is required"}})
 }

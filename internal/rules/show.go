@@ -42,7 +42,7 @@ func Show(s *Standing) lessor.Job {
 	}
 	switch s.Place {
 	case Delayed:
-		if s.Wait.State != lessor.Queued {
+		if s.Wait.State != lessor.Queued && s.Wait.State != lessor.Waiting {
 			j.RetryAt = s.Wait.Until
 		}
 	case Leased:
@@ -53,7 +53,7 @@ func Show(s *Standing) lessor.Job {
 		showDone(&j, s.Done)
 	}
 	if r := s.Report; r != nil {
-		j.Progress, j.Message, j.Checkpoint = r.Progress, r.Message, r.Checkpoint
+		j.Progress, j.Message, j.Checkpoint, j.Question = r.Progress, r.Message, r.Checkpoint, s.question()
 	}
 	j.Payload, j.Result, j.Checkpoint = orNull(j.Payload), orNull(j.Result), orNull(j.Checkpoint)
 	return j

@@ -132,13 +132,14 @@ type Attempt struct {
 // Outcome is how an attempt ended.
 type Outcome string
 
-// The outcomes of an attempt. A released attempt does not count.
+// The outcomes of an attempt. One that was released or that asked a question does not count.
 const (
 	OutcomeCompleted Outcome = "completed"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeExpired   Outcome = "expired"
 	OutcomeCancelled Outcome = "cancelled"
 	OutcomeReleased  Outcome = "released"
+	OutcomeWaiting   Outcome = "waiting" // it asked a question
 )
 
 // Said is the call with which a worker ended its attempt, with a digest of what it sent. A repetition of the same call
@@ -152,12 +153,13 @@ const (
 	SaidFailed    Said = "failed"
 	SaidCancelled Said = "cancelled"
 	SaidReleased  Said = "released"
+	SaidWaiting   Said = "waiting"
 )
 
 // Wait says why and until when a job waits outside the queue.
 type Wait struct {
 	Until lessor.Instant
-	State lessor.State // queued (its time has not come), failed or expired (a retry)
+	State lessor.State // queued (its time has not come), failed or expired (a retry), waiting (for an answer)
 }
 
 // Done is a job's end: its last attempt, or an end without a lease, which has a Note.
@@ -195,6 +197,8 @@ type Report struct {
 	Highest *float64
 	// Mark is the progress at the last interruption; nil = there was none.
 	Mark *Mark
+	// Question is the last question, without ExpiresAt; nil = there was none.
+	Question *lessor.Question
 }
 
 // Standing is the whole of a job at one moment: its spec, its place and its last report.

@@ -37,6 +37,10 @@ func Why(in WhyInputs, walled bool) []lessor.Reason {
 		r.add(string(st.State()), "ended at %s", st.Done.Attempt.EndedAt)
 		return r
 	case Delayed:
+		if st.Wait.State == lessor.Waiting {
+			r.add("waiting_answer", "its question waits for an answer until %s", st.Wait.Until)
+			return r
+		}
 		r.add("not_due", "due at %s", st.Wait.Until)
 		return r
 	}

@@ -22,6 +22,16 @@ func (s *Scheduler) Retry(ctx context.Context, c Caller, id lessor.JobID) (lesso
 	})
 }
 
+// Answer answers the question of a job that waits, which queues the job.
+func (s *Scheduler) Answer(ctx context.Context, c Caller, id lessor.JobID, a lessor.Answer) (lessor.Job, error) {
+	if err := rules.CheckAnswer(&a); err != nil {
+		return lessor.Job{}, err
+	}
+	return s.alter(ctx, c, id, func(st *rules.Standing, now lessor.Instant) (rules.Change, error) {
+		return rules.Answer(st, &a, c.Actor, now)
+	})
+}
+
 type decision func(st *rules.Standing, now lessor.Instant) (rules.Change, error)
 
 // alter applies a decision to one job and returns the job as it is then.
@@ -42,6 +52,9 @@ func (s *Scheduler) alter(ctx context.Context, c Caller, id lessor.JobID, decide
 		ch, err := decide(st, p.now)
 		if err != nil {
 			return err
+		}
+		if ch.Question != nil {
+			p.audit(c, "job.answered", id.String(), st.Report.Question, ch.Question)
 		}
 		if err := p.apply(ctx, st, ch); err != nil {
 			return err

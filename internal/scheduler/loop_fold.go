@@ -75,6 +75,9 @@ func (l *loop) load(ctx context.Context, v View, f *fold.Fold) (err error) {
 	if err := l.expectAgain(ctx, v, waiting); err != nil {
 		return err
 	}
+	if f.Waiting, err = v.CountWaiting(ctx); err != nil {
+		return err
+	}
 	f.DueAt, err = v.NextDue(ctx)
 	return err
 }

@@ -40,6 +40,9 @@ func (p *pass) promote(ctx context.Context) error {
 		t := rules.Promote(w.Turn, w.Wait, p.now)
 		p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.InQueue, Turn: t})
 		f.Enqueue(t)
+		if w.Wait.State == lessor.Waiting {
+			f.Wait(-1)
+		}
 		if e, ok := rules.CameDue(t, w.Wait); ok {
 			p.publish(t.Job, f.Index.Lane(t.Lane).Tenant, func() lessor.Event { return e })
 		}

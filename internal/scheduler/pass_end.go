@@ -89,6 +89,9 @@ func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) 
 	if err != nil {
 		return err
 	}
+	if next.Wait.State == lessor.Waiting {
+		said.Question = rules.Asked(h, e.end, p.now)
+	}
 	if !said.Empty() {
 		p.report(h, said)
 	}
@@ -141,6 +144,9 @@ func (p *pass) place(n rules.Next) {
 		p.l.fold.Enqueue(n.Turn)
 	case rules.Delayed:
 		p.l.fold.Delay(n.Wait.Until)
+		if n.Wait.State == lessor.Waiting {
+			p.l.fold.Wait(1)
+		}
 	}
 }
 

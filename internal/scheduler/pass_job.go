@@ -55,6 +55,12 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 		}
 		p.l.fold.Cancel(st.Held)
 	}
+	if ch.Question != nil {
+		answered := rules.Report{Job: st.Spec.ID, At: p.now, Question: ch.Question}
+		if err := p.tx.SaveReports(ctx, []rules.Report{answered}); err != nil {
+			return err
+		}
+	}
 	switch {
 	case ch.Next == nil:
 	case st.Place == rules.Leased:
@@ -62,6 +68,9 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 	default:
 		if st.Place == rules.InQueue {
 			p.l.fold.Remove(st.Turn)
+		}
+		if st.State() == lessor.Waiting {
+			p.l.fold.Wait(-1)
 		}
 		turn := ch.Next.Turn
 		if ch.Next.Place == rules.Ended {

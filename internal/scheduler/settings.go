@@ -87,7 +87,7 @@ func (s *Scheduler) Status(ctx context.Context, c Caller) (st lessor.Status, err
 			QueueDepth: lessor.QueueDepth{
 				High: d[lessor.High], Normal: d[lessor.Normal], Low: d[lessor.Low], Background: d[lessor.Background],
 			},
-			ActiveLeases: l.fold.Index.Leases(), Draining: l.settings.Draining,
+			ActiveLeases: l.fold.Index.Leases(), Waiting: l.fold.Waiting, Draining: l.settings.Draining,
 		}
 		if until := l.fold.Serving.BrakeUntil; until > now {
 			st.BrakeUntil = until

@@ -82,6 +82,8 @@ type FoldView interface {
 	EachBlock(ctx context.Context, fn func(Block) error) error
 	// NextDue is when the next waiting job is due; 0 if none waits.
 	NextDue(ctx context.Context) (lessor.Instant, error)
+	// CountWaiting counts the jobs that wait for an answer.
+	CountWaiting(ctx context.Context) (int, error)
 	// NextTick is the earliest DueAt of all definitions; 0 if there is none.
 	NextTick(ctx context.Context) (lessor.Instant, error)
 }

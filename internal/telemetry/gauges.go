@@ -31,6 +31,7 @@ type sentinels struct {
 var (
 	queueDepth    = describe("queue_depth", "Jobs that are queued and due.", "priority")
 	activeLeases  = describe("active_leases", "Live leases.")
+	waitingDesc   = describe("waiting_jobs", "Jobs that wait for an answer to their question.")
 	unitsDesc     = describe("capacity_units", "Capacity in units.", "kind")
 	busyDesc      = describe("busy_rating", "The busy rating, 0 to 10.")
 	drainingDesc  = describe("draining", "1 while no leases are granted because of a drain.")
@@ -47,7 +48,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (gauges) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		queueDepth, activeLeases, unitsDesc, busyDesc, drainingDesc, brakeDesc, circuitsDesc, alertsDesc,
+		queueDepth, activeLeases, waitingDesc, unitsDesc, busyDesc, drainingDesc, brakeDesc, circuitsDesc, alertsDesc,
 	} {
 		out <- d
 	}
@@ -66,6 +67,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	set(queueDepth, s.QueueDepth.Low, lessor.Low.String())
 	set(queueDepth, s.QueueDepth.Background, lessor.Background.String())
 	set(activeLeases, s.ActiveLeases)
+	set(waitingDesc, s.Waiting)
 	set(unitsDesc, s.TotalUnits, "total")
 	set(unitsDesc, s.ReserveUnits, "reserve")
 	set(unitsDesc, s.UsableUnits, "usable")

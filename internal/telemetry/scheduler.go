@@ -32,7 +32,7 @@ var (
 		string(lessor.NoCapacity), string(lessor.NextJobTooLarge), string(lessor.NoEligibleJob),
 		string(lessor.Draining),
 	}
-	endOutcomes  = []string{"completed", "failed", "expired", "released", "cancelled"}
+	endOutcomes  = []string{"completed", "failed", "expired", "released", "cancelled", "waiting"}
 	tickOutcomes = []string{
 		string(lessor.TickFired), string(lessor.TickCaughtUp), string(lessor.TickSkipped),
 		string(lessor.TickCircuitOpen), string(lessor.TickMissed),

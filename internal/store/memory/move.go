@@ -174,6 +174,20 @@ func (v *view) NextDue(context.Context) (lessor.Instant, error) {
 	return 0, nil
 }
 
+// CountWaiting implements scheduler.View.
+func (v *view) CountWaiting(context.Context) (n int, err error) {
+	s, err := v.read("count waiting jobs")
+	if err != nil {
+		return 0, err
+	}
+	for _, j := range s.delayed.all() {
+		if j.Wait.State == lessor.Waiting {
+			n++
+		}
+	}
+	return n, nil
+}
+
 // EachQueued implements scheduler.View.
 func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
 	s, err := v.read("read the queue")

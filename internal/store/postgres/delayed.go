@@ -17,6 +17,8 @@ var (
 	// lockAhead passes over rows that another node has locked. The few jobs that wait for a retry have an index.
 	lockAhead = wire.SQL("select " + waitingColumns + " from delayed where fence > 0 and queued_at > $1::bigint" +
 		" limit $2::bigint for update skip locked")
+	readWaiting = wire.SQL("select count(*) from delayed where state = 'waiting'")
+
 	nextDue = wire.SQL("select until from delayed where until > 0 order by until limit 1")
 )
 
@@ -40,6 +42,15 @@ func (t *tx) lockWaiting(
 		t.add(verb, wire.Step{Stmt: s, Each: collect(&waiting, row.Waiting)}, wire.Instant(at), wire.Int8(int64(limit)))
 	})
 	return waiting, err
+}
+
+// CountWaiting implements scheduler.View.
+func (v *view) CountWaiting(context.Context) (n int, err error) {
+	err = v.query("count waiting jobs", readWaiting, func(r *wire.Row) error {
+		n = int(r.Int())
+		return nil
+	})
+	return n, err
 }
 
 // NextDue implements scheduler.View.

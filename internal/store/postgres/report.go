@@ -20,7 +20,8 @@ var (
 		" highest = greatest(excluded.highest, r.highest),"+ // of one null it is the other
 		" mark_checkpoint = case when excluded.mark_progress is null then r.mark_checkpoint"+
 		" else excluded.mark_checkpoint end,"+
-		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress)", row.Kinds(row.Report), reportColumns)
+		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress),"+
+		" question = coalesce(excluded.question, r.question)", row.Kinds(row.Report), reportColumns)
 	readReports = wire.SQL("select " + reportColumns + " from report where job = any($1::uuid[])")
 )
 

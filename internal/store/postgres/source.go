@@ -16,8 +16,9 @@ import (
 var (
 	listHeld = wire.SQL("select job, lane, seq, 3, " + stateHeld + ", fence from lease l" +
 		" where seq < $1::bigint" + newest)
-	listDone = wire.SQL(inDone + newest)
-	listOver = wire.SQL(inDelayed + " union all " + inDone + newest)
+	listDone  = wire.SQL(inDone + newest)
+	listAsked = wire.SQL(inDelayed + " and state = 'waiting'" + newest)
+	listOver  = wire.SQL(inDelayed + " union all " + inDone + newest)
 
 	listQueued = wire.SQL("(" + inQueue + newest + ") union all (" + inDelayed + newest + ") union all " +
 		inCohorts + newest)
@@ -83,6 +84,8 @@ func sourceOf(q scheduler.ListQuery) source {
 		return source{stmt: listHeld}
 	case lessor.Completed, lessor.Cancelled:
 		return source{stmt: listDone}
+	case lessor.Waiting:
+		return source{stmt: listAsked}
 	case lessor.Failed, lessor.Expired: // for good, or until the retry
 		return source{stmt: listOver}
 	}

@@ -9,6 +9,7 @@
 package row
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -241,5 +242,24 @@ func textOrNil(c *Codec, name string, v **string) {
 func idOrNil(c *Codec, name string, v **lessor.TenantID) {
 	if !isNil(c, KindID, v) {
 		ID(c, name, &(*v).UUID)
+	}
+}
+
+// jsonOrNil stores a value as JSON.
+func jsonOrNil[T any](c *Codec, name string, v **T) {
+	var raw []byte
+	if c.to != nil && *v != nil {
+		var err error
+		if raw, err = json.Marshal(*v); err != nil {
+			panic(err) // the words always marshal
+		}
+	}
+	bytesOrNull(c, name, &raw)
+	if c.from == nil || raw == nil {
+		return
+	}
+	*v = new(T)
+	if err := json.Unmarshal(raw, *v); err != nil && c.Err == nil {
+		c.Err = err
 	}
 }

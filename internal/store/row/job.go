@@ -238,6 +238,7 @@ func Report(c *Codec, r *rules.Report) {
 	if c.from != nil && progress != nil {
 		r.Mark = &rules.Mark{Progress: *progress, Checkpoint: checkpoint}
 	}
+	jsonOrNil(c, "question", &r.Question)
 }
 
 // Token is a token as it is stored: its hash. The zero tenant is a tenant like others, and not the same as none.

@@ -33,6 +33,15 @@ func (t *tx) waiting(text string, at lessor.Instant, limit int) ([]scheduler.Wai
 	}, row.Waiting)
 }
 
+// CountWaiting implements scheduler.View.
+func (v *view) CountWaiting(ctx context.Context) (n int, err error) {
+	err = query(v.conn, "select count(*) from delayed where state = 'waiting'", nil, func(r *result) error {
+		n = int(r.Int())
+		return nil
+	})
+	return n, readFault(ctx, "count waiting jobs", err)
+}
+
 // NextDue implements scheduler.View.
 func (v *view) NextDue(ctx context.Context) (next lessor.Instant, err error) {
 	err = query(v.conn, "select min(until) from delayed", nil, func(r *result) error {

@@ -25,6 +25,7 @@ const (
 	fromDone    = "select job, lane, seq, 4, state, fence from done where seq < +?1"
 
 	listDone    = fromDone + " order by seq desc"
+	listAsked   = fromDelayed + " and state = 'waiting' order by seq desc"
 	listOver    = fromDelayed + " union all " + fromDone + " order by seq desc"
 	listWaiting = fromQueue + " union all " + fromDelayed + " order by seq desc"
 	listPlaces  = fromQueue + " union all " + fromDelayed + " union all " + fromDone + " order by seq desc"
@@ -53,6 +54,8 @@ func listOf(q scheduler.ListQuery) (text string, leases bool) {
 		return listLeases, true
 	case lessor.Completed, lessor.Cancelled:
 		return listDone, false
+	case lessor.Waiting:
+		return listAsked, false
 	case lessor.Failed, lessor.Expired: // for good, or until the retry
 		return listOver, false
 	}

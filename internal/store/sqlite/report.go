@@ -16,7 +16,8 @@ var (
 		" checkpoint = coalesce(excluded.checkpoint, checkpoint), at = excluded.at," +
 		" highest = coalesce(max(excluded.highest, highest), excluded.highest, highest)," + // max of a null is null
 		" mark_checkpoint = iif(excluded.mark_progress is null, mark_checkpoint, excluded.mark_checkpoint)," +
-		" mark_progress = coalesce(excluded.mark_progress, mark_progress)"
+		" mark_progress = coalesce(excluded.mark_progress, mark_progress)," +
+		" question = coalesce(excluded.question, question)"
 	readReport = "select " + reportColumns + " from report where job = ?"
 )
 

@@ -257,7 +257,11 @@ var (
 		Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "w1", Error: "bad address",
 		Final: true,
 	}
-	expired  = rules.Lapse(rules.OutcomeExpired)
+	expired = rules.Lapse(rules.OutcomeExpired)
+	asked   = rules.End{
+		Outcome: rules.OutcomeWaiting, Said: rules.SaidWaiting, Reason: "asked", Actor: "w1", Delay: time.Hour,
+		Question: &lessor.Question{Text: "Deploy?", Choices: []string{"yes", "no"}},
+	}
 	released = rules.End{Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Actor: "w1"}
 )
 

@@ -35,7 +35,7 @@ func (b *bed) jobsInEveryState() []*rules.Standing {
 		case 4:
 			b.end(h, completed)
 		case 5:
-			b.end(h, failed)
+			b.end(h, []rules.End{failed, asked}[i/8%2])
 		case 6:
 			b.end(h, []rules.End{fatal, expired}[i/8%2])
 		case 7:

@@ -60,11 +60,12 @@ var steps = []step{
 			Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "released", Delay: time.Hour,
 		}),
 	},
+	{"ask", at(rules.Leased), ending(asked)},
 	{"promote", at(rules.Delayed), (*model).promote},
 	{"cancel", at(rules.InQueue, rules.Delayed), changing(cancel)},
 	{"retry", func(s *rules.Standing) bool {
 		return s.Place == rules.Ended && s.Done.State != lessor.Completed || s.Place == rules.Delayed &&
-			s.Wait.State != lessor.Queued
+			s.Wait.State != lessor.Queued && s.Wait.State != lessor.Waiting
 	}, changing(retry)},
 	{"report", at(rules.Leased), (*model).report},
 }

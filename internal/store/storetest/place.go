@@ -73,6 +73,11 @@ func (b *bed) tablesAgree(v scheduler.View, places map[lessor.JobID]rules.Place)
 	}); err != nil {
 		return err
 	}
+	waiting, err := v.CountWaiting(b.Context())
+	if err != nil {
+		return err
+	}
+	b.same("waiting jobs", waiting, len(b.list(v, scheduler.ListQuery{State: lessor.Waiting, Limit: 50})))
 	want := map[rules.Place]int{}
 	for _, p := range places {
 		if p == rules.InQueue || p == rules.Leased {

@@ -67,7 +67,7 @@ func replaysToTheState(b *bed) {
 		last = record
 	}
 	check()
-	for _, e := range []rules.End{released, failed, expired, fatal, completed} {
+	for _, e := range []rules.End{released, failed, asked, expired, fatal, completed} {
 		h := b.grant(s, "w1", full)
 		check()
 		b.update(func(tx scheduler.Tx) error {
@@ -83,6 +83,9 @@ func replaysToTheState(b *bed) {
 		switch b.standing(s.ID).State() {
 		case lessor.Failed, lessor.Expired:
 			b.change(s.ID, retry)
+			check()
+		case lessor.Waiting:
+			b.promote(s.ID)
 			check()
 		}
 	}
@@ -161,6 +164,23 @@ func reportsMerge(b *bed) {
 				Highest: new(0.8), At: 11, Mark: &rules.Mark{Progress: 0.8},
 			},
 		},
+		{
+			rules.Report{At: 12, Question: &lessor.Question{Text: "Deploy?", Answer: new("yes")}}, rules.Report{
+				Highest: new(0.8), At: 12, Mark: &rules.Mark{Progress: 0.8},
+				Question: &lessor.Question{Text: "Deploy?", Answer: new("yes")},
+			},
+		},
+		{
+			rules.Report{At: 13}, rules.Report{
+				Highest: new(0.8), At: 13, Mark: &rules.Mark{Progress: 0.8},
+				Question: &lessor.Question{Text: "Deploy?", Answer: new("yes")},
+			},
+		},
+		{
+			rules.Report{At: 14, Question: &lessor.Question{Text: "Again?"}}, rules.Report{
+				Highest: new(0.8), At: 14, Mark: &rules.Mark{Progress: 0.8}, Question: &lessor.Question{Text: "Again?"},
+			},
+		},
 	} {
 		if step.saved.At > 5 {
 			step.want.Progress, step.want.Message, step.want.Checkpoint = new(0.1), new(""), []byte(`null`)
@@ -171,8 +191,8 @@ func reportsMerge(b *bed) {
 	}
 	b.update(func(tx scheduler.Tx) error { // one job twice in a batch: a fall after a rise does not hide it
 		return tx.SaveReports(b.Context(), []rules.Report{
-			{Job: s.ID, Progress: new(0.9), Highest: new(0.9), At: 12}, {
-				Job: s.ID, Progress: new(0.2), Highest: new(0.2), At: 12,
+			{Job: s.ID, Progress: new(0.9), Highest: new(0.9), At: 15}, {
+				Job: s.ID, Progress: new(0.2), Highest: new(0.2), At: 15,
 			},
 		})
 	})

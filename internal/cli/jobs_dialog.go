@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lessor"
+	"lessor/client"
+	"lessor/internal/table"
+)
+
+// jobText is a text for a job.
+type jobText struct {
+	job  lessor.JobID
+	text string
+}
+
+func jobTextArgs(_ *cobra.Command, args []string) (jobText, error) {
+	id, err := parseID[lessor.JobID]("job", args[0])
+	return jobText{id, args[1]}, err
+}
+
+func (a *app) jobsAnswerCommand() *cobra.Command {
+	var question string
+	cmd := &cobra.Command{
+		Use: "answer ID ANSWER", Short: "Answer the question of a job that waits",
+		Example: "  lessor jobs answer 0196a1b2-… yes",
+	}
+	cmd.Flags().StringVar(&question, "question", "", "answer this question `ID` only (default: the one it asks now)")
+	cmd.RunE = show(a, jobTextArgs, func(c *client.Client, ctx context.Context, t jobText) (lessor.Job, error) {
+		id, err := questionOf(ctx, c, t.job, question)
+		if err != nil {
+			return lessor.Job{}, err
+		}
+		return c.Answer(ctx, t.job, id, t.text)
+	}, func(t *table.Table, j lessor.Job, _ time.Time) {
+		t.Row(fmt.Sprintf("answered %q; the job is %s", j.Question.Text, j.State))
+	})
+	return cmd
+}
+
+// questionOf returns the id of a question: the one that was named, or else what the job asks now.
+func questionOf(
+	ctx context.Context, c *client.Client, job lessor.JobID, named string,
+) (lessor.QuestionID, error) {
+	if named != "" {
+		return parseID[lessor.QuestionID]("question", named)
+	}
+	j, err := c.Job(ctx, job)
+	if err == nil && j.Question == nil {
+		err = errors.New("the job has asked nothing")
+	}
+	if err != nil {
+		return lessor.QuestionID{}, err
+	}
+	return j.Question.ID, nil
+}

@@ -1,0 +1,128 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+func TestQuestionOfACompletion(t *testing.T) {
+	ask := func(edit func(*lessor.Completion)) lessor.Completion {
+		d := lessor.Completion{
+			WorkerID: new("w1"), Status: new("waiting"),
+			Question: &lessor.Asking{Text: new("Deploy?"), Choices: []string{"yes", "no"}},
+		}
+		edit(&d)
+		return d
+	}
+	for name, c := range map[string]struct {
+		edit func(*lessor.Completion)
+		code lessor.Code
+	}{
+		"asked":             {func(*lessor.Completion) {}, ""},
+		"longest text":      {func(d *lessor.Completion) { d.Question.Text = new(strings.Repeat("?", 8<<10)) }, ""},
+		"too long":          {func(d *lessor.Completion) { d.Question.Text = new(strings.Repeat("?", 8<<10+1)) }, lessor.CodeInvalidValue},
+		"empty":             {func(d *lessor.Completion) { d.Question.Text = new("") }, lessor.CodeInvalidValue},
+		"without text":      {func(d *lessor.Completion) { d.Question.Text = nil }, lessor.CodeInvalidRequest},
+		"without question":  {func(d *lessor.Completion) { d.Question = nil }, lessor.CodeInvalidRequest},
+		"most choices":      {func(d *lessor.Completion) { d.Question.Choices = make21()[:20] }, ""},
+		"too many choices":  {func(d *lessor.Completion) { d.Question.Choices = make21() }, lessor.CodeInvalidValue},
+		"empty choice":      {func(d *lessor.Completion) { d.Question.Choices = []string{""} }, lessor.CodeInvalidValue},
+		"shortest wait":     {func(d *lessor.Completion) { d.ExpiresInS = new(int64(1)) }, ""},
+		"no wait":           {func(d *lessor.Completion) { d.ExpiresInS = new(int64(0)) }, lessor.CodeInvalidValue},
+		"a year":            {func(d *lessor.Completion) { d.ExpiresInS = new(int64(365 * 86400)) }, ""},
+		"more than a year":  {func(d *lessor.Completion) { d.ExpiresInS = new(int64(365*86400 + 1)) }, lessor.CodeInvalidValue},
+		"of a completed":    {func(d *lessor.Completion) { d.Status = new("completed") }, lessor.CodeInvalidValue},
+		"expiry, completed": {func(d *lessor.Completion) { d.Status, d.Question, d.ExpiresInS = new("completed"), nil, new(int64(9)) }, lessor.CodeInvalidValue},
+	} {
+		d := ask(c.edit)
+		e, err := Completion(&d, "")
+		if c.code != "" {
+			refused(t, err, c.code)
+			continue
+		}
+		if err != nil || e.Question == nil || e.Outcome != OutcomeWaiting || e.Delay <= 0 {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+	first, other := ask(func(*lessor.Completion) {}), ask(func(d *lessor.Completion) { d.Question.Choices = nil })
+	a, _ := Completion(&first, "")
+	b, _ := Completion(&other, "")
+	if a.Said == b.Said {
+		t.Error("two questions are remembered as the same call")
+	}
+}
+
+func make21() []string { return strings.Split(strings.Repeat("x,", 20)+"x", ",") }
+
+func TestAnswer(t *testing.T) {
+	h := lease(func(*Held) {})
+	end := ends["asked"]
+	next, err := Conclude(h, end, usual, start, 0.5)
+	if err != nil || next.Turn.Attempt != h.Turn.Attempt-1 || next.Turn.Interruptions != h.Turn.Interruptions {
+		t.Fatalf("a question costs an attempt or an interruption: %+v, %v", next, err)
+	}
+	q := Asked(h, end, start)
+	waiting := func() *Standing {
+		return &Standing{
+			Spec: &Spec{ID: h.Turn.Job, Payload: []byte("{}")}, Place: Delayed, Turn: next.Turn, Wait: next.Wait,
+			Report: &Report{Question: q},
+		}
+	}
+	answered := *q
+	answered.Answer = new("yes")
+	const yes, no, maybe = "yes", "no", "maybe"
+	in := func(p Place, q *lessor.Question) *Standing {
+		s := waiting()
+		s.Place, s.Report = p, &Report{Question: q}
+		return s
+	}
+	for name, c := range map[string]struct {
+		standing *Standing
+		id       string
+		answer   string
+		at       lessor.Instant
+		code     lessor.Code
+		moves    bool
+	}{
+		"in time":                   {waiting(), q.ID.String(), yes, after(time.Second), "", true},
+		"just in time":              {waiting(), q.ID.String(), no, after(5*time.Second - time.Millisecond), "", true},
+		"too late":                  {waiting(), q.ID.String(), no, after(5 * time.Second), lessor.CodeConflict, false},
+		"no such choice":            {waiting(), q.ID.String(), maybe, after(time.Second), lessor.CodeInvalidValue, false},
+		"an older question":         {waiting(), lessor.QuestionID{}.String(), yes, start, lessor.CodeConflict, false},
+		"no id":                     {waiting(), "x", yes, start, lessor.CodeConflict, false},
+		"asks nothing":              {in(InQueue, nil), q.ID.String(), yes, start, lessor.CodeConflict, false},
+		"the same again":            {in(InQueue, &answered), q.ID.String(), yes, after(time.Hour), "", false},
+		"the same again at the end": {in(InQueue, &answered), q.ID.String(), yes, after(time.Hour), "", false},
+		"another answer":            {in(InQueue, &answered), q.ID.String(), no, start, lessor.CodeConflict, false},
+		"unanswered and gone on":    {in(InQueue, q), q.ID.String(), yes, start, lessor.CodeConflict, false},
+	} {
+		a := lessor.Answer{QuestionID: &c.id, Answer: &c.answer}
+		ch, err := Answer(c.standing, &a, "olga", c.at)
+		if c.code != "" {
+			refused(t, err, c.code)
+			continue
+		}
+		if err != nil || (ch.Next != nil) != c.moves {
+			t.Errorf("%s: %+v, %v", name, ch, err)
+		}
+		if c.moves && (ch.Next.Place != InQueue || *ch.Question.Answer != c.answer || *ch.Question.AnsweredBy != "olga") {
+			t.Errorf("%s: %+v", name, ch)
+		}
+	}
+	if q.Answer != nil {
+		t.Error("the question that was loaded has changed")
+	}
+	s := waiting()
+	if _, err := Retry(s, "olga", after(time.Second)); err == nil {
+		t.Error("a job that waits for an answer was retried")
+	}
+	if j := Show(s); j.State != "waiting" || j.RetryAt != 0 || j.Question.ExpiresAt != after(5*time.Second) {
+		t.Errorf("a waiting job shows %s, retry at %s, %+v", j.State, j.RetryAt, j.Question)
+	}
+	if why := Why(WhyInputs{Standing: s}, true); len(why) != 1 || why[0].Code != "waiting_answer" {
+		t.Errorf("why: %+v", why)
+	}
+}
