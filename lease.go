@@ -71,6 +71,14 @@ type HeartbeatAnswer struct {
 	CancelRequested  bool    `json:"cancel_requested"`
 }
 
+// StoppedLeases are the leases of a worker whose work must stop. Lists are never null.
+type StoppedLeases struct {
+	// LeaseIDs are those of cancelled jobs. They live until their worker ends them.
+	LeaseIDs []LeaseID `json:"lease_ids"`
+	// EndedIDs are those that an operator or the monitor has ended.
+	EndedIDs []LeaseID `json:"ended_ids"`
+}
+
 // Completion is the end of an attempt as its worker reports it. Question and ExpiresInS belong to the status "waiting".
 type Completion struct {
 	WorkerID   *string         `json:"worker_id"`

@@ -62,20 +62,18 @@ func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.L
 	}{worker, ids})
 }
 
-// Cancelled waits, up to 30 s, until jobs of a worker are cancelled, and returns their leases. It returns each lease
-// once, to one call; the answers to its heartbeats say so for as long as it lives.
-func (c *Client) Cancelled(ctx context.Context, worker string, wait time.Duration) ([]lessor.LeaseID, error) {
+// Cancelled waits, up to 30 s, until jobs of a worker are cancelled or its leases are ended by others, and returns the
+// leases. It returns each lease once, to one call; the answers to its heartbeats say the same at any time.
+func (c *Client) Cancelled(ctx context.Context, worker string, wait time.Duration) (lessor.StoppedLeases, error) {
 	body := struct {
 		WorkerID string `json:"worker_id"`
 		WaitMS   int64  `json:"wait_ms"`
 	}{worker, wait.Milliseconds()}
-	var answer struct {
-		LeaseIDs []lessor.LeaseID `json:"lease_ids"`
-	}
+	var answer lessor.StoppedLeases
 	_, err := c.do(ctx, call{
 		method: http.MethodPost, path: scheduler + "/leases/cancelled", body: body, safe: true, hold: wait,
 	}, &answer)
-	return answer.LeaseIDs, err
+	return answer, err
 }
 
 // Complete ends an attempt: completed, failed or cancelled. A repeated call gets the same answer.

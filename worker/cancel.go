@@ -7,18 +7,20 @@ import (
 	"lessor"
 )
 
-// cancelHold is how long the server is asked to hold a call that waits for cancelled jobs: the most it allows.
+// cancelHold is how long the server is asked to hold a call that waits for leases that must stop: the most it allows.
 const cancelHold = 30 * time.Second
 
-// cancelLoop stops the handlers of cancelled jobs as soon as the server tells, until ctx is done. It ends early if the
-// server refuses the call, as one of an older release does: heartbeats carry the same, only later.
+// cancelLoop stops the handlers of cancelled jobs and of leases that were taken away as soon as the server tells, until
+// ctx is done. It ends early if the server refuses the call, as one of an older release does: heartbeats carry the same,
+// only later.
 func (w *Worker) cancelLoop(ctx context.Context) {
 	for failures := 0; w.awaitLeases(ctx); {
-		ids, err := w.cfg.Client.Cancelled(ctx, w.cfg.ID, cancelHold)
+		found, err := w.cfg.Client.Cancelled(ctx, w.cfg.ID, cancelHold)
 		switch {
 		case err == nil:
 			failures = 0
-			w.cancelled(ids)
+			w.cancelled(found.LeaseIDs)
+			w.askAbout(ctx, found.EndedIDs)
 		case !transient(err):
 			return
 		default:
@@ -54,4 +56,17 @@ func (w *Worker) cancelled(ids []lessor.LeaseID) {
 			w.stop(l, ErrCancelled)
 		}
 	}
+}
+
+// askAbout sends a heartbeat for leases that the server has ended. The answer says why.
+func (w *Worker) askAbout(ctx context.Context, ids []lessor.LeaseID) {
+	var r round
+	w.mu.Lock()
+	for _, id := range ids {
+		if l := w.leases[id]; l != nil && l.phase != ending {
+			r.beats = append(r.beats, w.newBeatCall(l))
+		}
+	}
+	w.mu.Unlock()
+	w.carryOut(ctx, r)
 }

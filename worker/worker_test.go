@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/client"
 	"lessor/lessortest"
 	"lessor/worker"
 )
@@ -315,29 +316,55 @@ func TestTypeWithRoomAgainIsAskedForAtOnce(t *testing.T) {
 	})
 }
 
-func TestCancelledJobStopsItsHandler(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
-		w := s.worker(worker.Config{Concurrency: 1}) // no request for leases waits
-		causes := make(chan error, 1)
-		worker.Handle(w, "long", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
-			<-ctx.Done()
-			causes <- context.Cause(ctx)
-			return nil, ctx.Err()
+// TestStoppedJobStopsItsHandler stops jobs in every way that the server has, under handlers that do not beat.
+func TestStoppedJobStopsItsHandler(t *testing.T) {
+	type stop func(context.Context, *client.Client, lessor.Job) error
+	cancel := func(force bool) stop {
+		return func(ctx context.Context, c *client.Client, j lessor.Job) error {
+			_, err := c.Cancel(ctx, j.ID, force)
+			return err
+		}
+	}
+	revoke := func(ctx context.Context, c *client.Client, j lessor.Job) error {
+		return c.Revoke(ctx, *j.LeaseID, "moved")
+	}
+	for name, c := range map[string]struct {
+		stop  stop
+		cause error
+		text  string
+	}{
+		"cancel":          {cancel(false), worker.ErrCancelled, "cancel"},
+		"cancel by force": {cancel(true), worker.ErrLeaseLost, "cancelled"},
+		"revoke":          {revoke, worker.ErrLeaseLost, "revoked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inShop(t, func(t *testing.T, s shop) {
+				w := s.worker(worker.Config{Concurrency: 1}) // no request for leases waits
+				causes := make(chan error, 1)
+				worker.Handle(w, "long", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
+					<-ctx.Done()
+					causes <- context.Cause(ctx)
+					return nil, ctx.Err()
+				})
+				s.Run(w)
+				id := s.Submit("long", nil)
+				job := s.WaitFor(id, lessor.Running)
+				s.Advance(25 * time.Second) // a heartbeat was sent; the handler has not beaten since and gets no other
+				start := time.Now()
+				if err := c.stop(t.Context(), s.Admin(), job); err != nil {
+					t.Fatal(err)
+				}
+				cause := <-causes
+				if took := time.Since(start); !errors.Is(cause, c.cause) || took > 2*time.Second {
+					t.Errorf("the handler was stopped after %s because %v, want %v within 2 s", took, cause, c.cause)
+				}
+				if !strings.Contains(cause.Error(), c.text) {
+					t.Errorf("the cause is %q, want it to say %q", cause, c.text)
+				}
+				s.WaitFor(id, lessor.Cancelled, lessor.Failed, lessor.Queued, lessor.Leased)
+			})
 		})
-		s.Run(w)
-		id := s.Submit("long", nil)
-		s.WaitFor(id, lessor.Running)
-		s.Advance(25 * time.Second) // a heartbeat was sent; the handler has not beaten since and gets no other
-		start := time.Now()
-		if _, err := s.Client().Cancel(t.Context(), id, false); err != nil {
-			t.Fatal(err)
-		}
-		cause := <-causes
-		if took := time.Since(start); !errors.Is(cause, worker.ErrCancelled) || took > 2*time.Second {
-			t.Errorf("the handler was stopped after %s because %v, want %v within 2 s", took, cause, worker.ErrCancelled)
-		}
-		s.WaitFor(id, lessor.Cancelled)
-	})
+	}
 }
 
 // TestHandlerLearnsThatItsRuntimeIsOver has a handler that stops, and one that returns in spite of it.

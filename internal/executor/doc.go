@@ -15,7 +15,8 @@
 //     (TestKilledServerAndRunnerLoseNoJob).
 //   - One attempt at a time in a folder: the shim holds the folder's lock for its life, inherited from the Runner, so
 //     that there is no moment without a holder (TestHeldFolderIsAskedToStop).
-//   - A cancelled job and a lost lease reach the command: SIGTERM to its group, SIGKILL after the grace
+//   - A cancelled job and a lost lease reach the command, within 2 s while a Runner is there
+//     (TestStopReachesACommandWithinTwoSeconds): SIGTERM to its group, SIGKILL after the grace
 //     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record.
 //   - Every process that a command started ends with it, on Linux also one that left its group
 //     (TestProcessThatLeftTheGroupEndsWithItsCommand).

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -73,6 +74,7 @@ func (b *bench) cuttable() *atomic.Bool {
 		b.t.Fatal(err)
 	}
 	through := httputil.NewSingleHostReverseProxy(at)
+	through.ErrorLog = log.New(io.Discard, "", 0) // calls that wait end with their Runner
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if cut.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -170,6 +172,52 @@ func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 				t.Fatalf("the daemon outlives its command: %v", err)
 			}
 			b.awaitJob(id, "ended", func(j lessor.Job) bool { return j.LeaseID == nil })
+		})
+	}
+}
+
+// TestStopReachesACommandWithinTwoSeconds stops jobs in every way that the server has, long before the next heartbeat.
+// The Runner that hears of it did not start the shim in the last case.
+func TestStopReachesACommandWithinTwoSeconds(t *testing.T) {
+	cancel := func(force bool) func(*bench, lessor.Job) error {
+		return func(b *bench, j lessor.Job) error {
+			_, err := b.client.Cancel(b.t.Context(), j.ID, force)
+			return err
+		}
+	}
+	revoke := func(b *bench, j lessor.Job) error { return b.client.Revoke(b.t.Context(), *j.LeaseID, "moved") }
+	for _, c := range []struct {
+		name     string
+		stop     func(*bench, lessor.Job) error
+		extendOn lessor.ExtendOn
+		adopted  bool
+	}{
+		{"cancel", cancel(false), lessor.ExtendOnLife, false},
+		{"cancel of one that lives on progress", cancel(false), lessor.ExtendOnProgress, false},
+		{"cancel by force", cancel(true), lessor.ExtendOnLife, false},
+		{"revoke", revoke, lessor.ExtendOnLife, false},
+		{"revoke of one that was adopted", revoke, lessor.ExtendOnLife, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, time.Minute)
+			on := func(cfg *Config) { cfg.Task.ExtendOn = c.extendOn }
+			script := `[ $LESSOR_ATTEMPT = 2 ] && exit 0; trap 'echo asked > asked; exit 3' TERM; echo > begun; while :; do sleep 0.05; done`
+			stopRunner := b.work(on, script)
+			id := b.submit("{}")
+			b.awaitFile(id, "begun")
+			if c.adopted {
+				stopRunner()
+				b.work(on, script)
+			}
+			job := b.awaitState(id, lessor.Running)
+			start := time.Now()
+			if err := c.stop(b, job); err != nil {
+				t.Fatal(err)
+			}
+			b.awaitFile(id, "asked")
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("the command was asked to end after %v, want within 2 s", took)
+			}
 		})
 	}
 }

@@ -74,7 +74,8 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	return time.Duration(answer.HeartbeatAfterMS) * time.Millisecond, nil
 }
 
-// rest waits until the next heartbeat is due or there is news. It returns false if ctx is done first.
+// rest waits until the next heartbeat is due, there is news, or the Runner wants one. It returns false if ctx is done
+// first.
 func (s *shim) rest(ctx context.Context, pace time.Duration) bool {
 	due := time.NewTimer(pace)
 	defer due.Stop()
@@ -83,12 +84,15 @@ func (s *shim) rest(ctx context.Context, pace time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
+	case <-s.ask:
+		return true
 	case <-least.C:
 	}
 	select {
 	case <-ctx.Done():
 		return false
 	case <-due.C:
+	case <-s.ask:
 	case <-s.wake:
 	}
 	return true

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"lessor"
@@ -41,8 +42,8 @@ func (r *Runner) countLive(following context.Context) error {
 		return err
 	}
 	for _, id := range jobs {
-		if r.isHeld(id) && r.lastLease(id).WorkerID == r.worker {
-			r.adopt(following, id)
+		if lease := r.lastLease(id); lease.WorkerID == r.worker && r.isHeld(id) {
+			r.adopt(following, lease)
 		}
 	}
 	return nil
@@ -56,10 +57,10 @@ func (r *Runner) startGranted(ctx, following context.Context) error {
 			return err
 		}
 		switch {
-		case r.isLive(lease.JobID):
+		case slices.Contains(r.liveJobs(), lease.JobID):
 			continue
 		case r.lastLease(lease.JobID).ID == lease.ID:
-			r.beside(lease.JobID, func() { r.conclude(following, lease) })
+			r.beside(lease, func() { r.conclude(following, lease) })
 			continue
 		}
 		job, err := r.client.Job(ctx, lease.JobID)
@@ -100,9 +101,9 @@ func (r *Runner) lastLease(id lessor.JobID) lessor.Lease {
 }
 
 // adopt counts a running command until its folder's lock is free.
-func (r *Runner) adopt(following context.Context, id lessor.JobID) {
-	r.cfg.Log.Info("still running from before", "job_id", id.String())
-	r.beside(id, func() { r.awaitFree(following, id) })
+func (r *Runner) adopt(following context.Context, lease lessor.Lease) {
+	r.cfg.Log.Info("still running from before", "job_id", lease.JobID.String())
+	r.beside(lease, func() { r.awaitFree(following, lease.JobID) })
 }
 
 // awaitFree returns when the folder of a job is free, or following is done. It logs how the command ended.

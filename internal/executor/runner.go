@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,14 +51,21 @@ type Runner struct {
 	client *client.Client
 	worker string
 
+	begun  chan struct{}  // a shim is about to be started
 	freed  chan struct{}  // a shim has ended
 	better chan struct{}  // a job could be started after others could not
 	shims  sync.WaitGroup // goroutines that start or follow a shim
 
 	mu   sync.Mutex
-	live map[lessor.JobID]int // how many of them each job has: a zombie, and the attempt that waits for its folder
+	live map[lessor.LeaseID]attempt // what they start or follow
 
 	trouble trouble
+}
+
+// attempt is the job of a lease, and how many goroutines follow it.
+type attempt struct {
+	job lessor.JobID
+	n   int
 }
 
 // NewRunner checks cfg and opens the workspace. The caller closes the Runner.
@@ -86,8 +92,8 @@ func NewRunner(cfg Config) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{
-		cfg: cfg, w: w, client: c, live: map[lessor.JobID]int{},
-		freed: make(chan struct{}, 1), better: make(chan struct{}, 1),
+		cfg: cfg, w: w, client: c, live: map[lessor.LeaseID]attempt{},
+		begun: make(chan struct{}, 1), freed: make(chan struct{}, 1), better: make(chan struct{}, 1),
 	}
 	r.worker = fmt.Sprintf("%.180s.%.8s", cfg.Worker, w.ID())
 	return r, nil
@@ -111,6 +117,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
 	defer unfollow()
+	r.shims.Go(func() { r.heed(following) })
 	if err := r.pickUp(ctx, following); err != nil {
 		return err
 	}
@@ -130,10 +137,7 @@ const maxNamed = 10
 
 // sayWhatContinues logs which commands are running when the Runner is told to stop.
 func (r *Runner) sayWhatContinues() {
-	r.mu.Lock()
-	byID := func(a, b lessor.JobID) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
-	jobs := slices.SortedFunc(maps.Keys(r.live), byID)
-	r.mu.Unlock()
+	jobs := r.liveJobs()
 	attrs := []any{"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)]}
 	switch {
 	case len(jobs) == 0:
@@ -209,39 +213,47 @@ func isFinal(err error) bool {
 
 // take starts a shim for a grant, beside the others.
 func (r *Runner) take(following context.Context, g lessor.Grant) {
-	r.beside(g.Job.ID, func() { r.follow(following, g) })
+	r.beside(g.Lease, func() { r.follow(following, g) })
 }
 
-// beside runs fn, during which the job counts as running.
-func (r *Runner) beside(id lessor.JobID, fn func()) {
-	r.count(id, 1)
+// beside runs fn, during which the lease's job counts as running.
+func (r *Runner) beside(lease lessor.Lease, fn func()) {
+	r.count(lease, 1)
+	notify(r.begun)
 	r.shims.Go(func() {
 		fn()
-		r.count(id, -1)
+		r.count(lease, -1)
 		notify(r.freed)
 	})
 }
 
-func (r *Runner) count(id lessor.JobID, n int) {
+func (r *Runner) count(lease lessor.Lease, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.live[id] += n; r.live[id] == 0 {
-		delete(r.live, id)
+	a := attempt{lease.JobID, r.live[lease.ID].n + n}
+	if r.live[lease.ID] = a; a.n == 0 {
+		delete(r.live, lease.ID)
 	}
 }
 
-func (r *Runner) isLive(id lessor.JobID) bool {
+// liveJobs returns the jobs that run, in a stable order.
+func (r *Runner) liveJobs() (jobs []lessor.JobID) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.live[id] > 0
+	for _, a := range r.live {
+		jobs = append(jobs, a.job)
+	}
+	r.mu.Unlock()
+	slices.SortFunc(jobs, func(a, b lessor.JobID) int { return bytes.Compare(a.UUID[:], b.UUID[:]) })
+	return slices.Compact(jobs)
 }
 
+// running counts the attempts that run: a job may have two, a zombie and one that waits for its folder.
 func (r *Runner) running() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sum := 0
-	for _, n := range r.live {
-		sum += n
+	for _, a := range r.live {
+		sum += a.n
 	}
 	return sum
 }

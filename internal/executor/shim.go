@@ -51,7 +51,9 @@ type shim struct {
 	pulseFailed bool          // the last pulse could not be written
 	pulseNow    chan struct{} // the sentinel is to be written now
 	wake        chan struct{} // there is news for a heartbeat
+	ask         chan struct{} // the Runner wants the server to be asked now
 	notices     [3][]byte     // the last content of each of noticeNames
+	instructed  []byte        // the last content of the Runner's instruction
 	warned      string        // the last warning about the folder
 
 	mu   sync.Mutex
@@ -87,7 +89,7 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 	s := &shim{
 		runner: held[1],
 		order:  o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
-		pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
 	}
 	return s.run(ctx)
 }

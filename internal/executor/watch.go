@@ -20,7 +20,7 @@ const (
 	minCheckInterval = 20 * time.Millisecond
 )
 
-// watch checks the folder until ctx is done: for messages of the command and for a request to stop.
+// watch checks the folder until ctx is done: for messages of the command and of the Runner, and for a request to stop.
 func (s *shim) watch(ctx context.Context) {
 	pace := time.Duration(s.order.Grant.Lease.HeartbeatAfterMS) * time.Millisecond
 	tick := time.NewTicker(min(max(pace/4, minCheckInterval), checkInterval))
@@ -32,6 +32,7 @@ func (s *shim) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		s.readNotices()
+		s.readInstruction()
 		if s.superseded() {
 			s.stop(errSuperseded)
 			return

@@ -37,6 +37,7 @@ const (
 	stepDropped                    // a lane is not stored any more
 	stepCancelled                  // the worker of a lease was asked to stop
 	stepWaiting                    // jobs began, or ended, to wait for an answer
+	stepTakenAway                  // a lease was taken from its worker
 )
 
 // Record begins to pack what the commit at work does. A sole node writes one step for all of them.
@@ -147,8 +148,8 @@ func (p *packer) freed(h *rules.Held) {
 	p.text(h.Worker)
 }
 
-func (p *packer) cancelled(h *rules.Held) {
-	if !p.step(stepCancelled) {
+func (p *packer) cancelled(kind byte, h *rules.Held, at lessor.Instant) {
+	if !p.step(kind) {
 		return
 	}
 	p.data = append(p.data, h.ID.UUID[:]...)
@@ -157,7 +158,7 @@ func (p *packer) cancelled(h *rules.Held) {
 	if h.Bound {
 		bound = 1
 	}
-	p.ints(bound, int64(h.Turn.Lane), int64(h.CancelAt))
+	p.ints(bound, int64(h.Turn.Lane), int64(at))
 	p.text(h.Worker)
 }
 

@@ -55,7 +55,9 @@ func (f *Fold) Load(h *rules.Held, checkAt lessor.Instant) {
 	f.countHolder(h, 1)
 	f.noteStray("lease", h.Turn)
 	f.PlanCheck(h.ID, checkAt)
-	f.cancelled(h)
+	if h.CancelAt != 0 {
+		f.cancelled(h, h.CancelAt, false)
+	}
 }
 
 // LoadQueued adds a queued job that was read from its table.
@@ -133,9 +135,17 @@ func (f *Fold) Free(h *rules.Held) {
 
 // Cancel notes that the worker of a lease was asked to stop.
 func (f *Fold) Cancel(h *rules.Held) {
-	f.cancelled(h)
+	f.cancelled(h, h.CancelAt, false)
 	if f.packer != nil {
-		f.packer.cancelled(h)
+		f.packer.cancelled(stepCancelled, h, h.CancelAt)
+	}
+}
+
+// TakeAway notes that a lease, which Free has counted, was taken from its worker.
+func (f *Fold) TakeAway(h *rules.Held, at lessor.Instant) {
+	f.cancelled(h, at, true)
+	if f.packer != nil {
+		f.packer.cancelled(stepTakenAway, h, at)
 	}
 }
 

@@ -140,8 +140,8 @@ func (f *Fold) apply(c Change, n *News) error {
 			f.planFollowed(st.held.ID, st.at)
 		case stepFreed:
 			f.free(st.held)
-		case stepCancelled:
-			f.cancelled(st.held)
+		case stepCancelled, stepTakenAway:
+			f.cancelled(st.held, st.at, st.kind == stepTakenAway)
 		case stepDelayed:
 			f.delay(st.at)
 		case stepWaiting:

@@ -10,16 +10,18 @@ type Woken struct {
 	All     bool           // something that may concern every request: settings changed
 	Freed   bool           // capacity became free
 	Workers []rules.Holder // gave a lease back, or were granted one on another node
-	// Cancelled are the leases whose workers were asked to stop, and after a rebuild all that are asked to.
+	// Cancelled are the leases whose workers must stop. After a rebuild these are all that were asked to, but none that
+	// were taken away.
 	Cancelled []Cancelled
 }
 
-// Cancelled is a lease whose worker was asked to stop.
+// Cancelled is a lease whose worker must stop: it was asked to, or the lease was taken away.
 type Cancelled struct {
 	Lease  lessor.LeaseID
 	Holder rules.Holder
 	Token  lessor.TokenID // with which it was taken
 	At     lessor.Instant
+	Over   bool // it was taken away
 }
 
 // maxWoken bounds the workers and the cancelled leases that are remembered. With more workers, every request is tried;
@@ -36,9 +38,9 @@ func (f *Fold) TakeWoken() Woken {
 	return w
 }
 
-func (f *Fold) cancelled(h *rules.Held) {
-	if h.CancelAt != 0 && len(f.woken.Cancelled) < maxWoken {
-		f.woken.Cancelled = append(f.woken.Cancelled, Cancelled{h.ID, h.Holder(), h.Token, h.CancelAt})
+func (f *Fold) cancelled(h *rules.Held, at lessor.Instant, over bool) {
+	if len(f.woken.Cancelled) < maxWoken {
+		f.woken.Cancelled = append(f.woken.Cancelled, Cancelled{h.ID, h.Holder(), h.Token, at, over})
 	}
 }
 

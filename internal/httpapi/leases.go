@@ -62,14 +62,10 @@ func (c *call) poll(waitMS *int64) (ctx context.Context, release func(), err err
 	return c.hold(c.api.polls, "poll", time.Duration(min(*waitMS, maxWaitMS))*time.Millisecond)
 }
 
-// cancelWait is the body of a worker's request to hear of cancelled leases.
+// cancelWait is the body of a worker's request to hear of leases that must stop.
 type cancelWait struct {
 	WorkerID *string `json:"worker_id"`
 	WaitMS   *int64  `json:"wait_ms,omitempty"`
-}
-
-type cancelledLeases struct {
-	LeaseIDs []lessor.LeaseID `json:"lease_ids"`
 }
 
 func (c *call) cancelled(b *cancelWait) error {
@@ -78,11 +74,11 @@ func (c *call) cancelled(b *cancelWait) error {
 		return err
 	}
 	defer release()
-	ids, err := c.api.scheduler.Cancelled(ctx, c.caller, b.WorkerID, b.WaitMS)
+	found, err := c.api.scheduler.Cancelled(ctx, c.caller, b.WorkerID, b.WaitMS)
 	if err != nil {
 		return heldErr(ctx, err)
 	}
-	return c.answer(http.StatusOK, cancelledLeases{ids})
+	return c.answer(http.StatusOK, found)
 }
 
 // withoutFigures removes the figures of the whole scheduler, which include other tenants' leases, from a denial.

@@ -119,8 +119,8 @@ func leaseRoutes(payloadLimit int64) []route {
 		handle:  takes(bodyBeats, (*call).heartbeatAll), answers: answers(http.StatusOK, results[leaseBeaten]{}),
 	}, {
 		method: http.MethodPost, path: leases + "/cancelled", scope: token.Lease,
-		summary: "Wait until leases of a worker are asked to stop; each is answered once.",
-		handle:  takes(bodySmall, (*call).cancelled), answers: answers(http.StatusOK, cancelledLeases{}),
+		summary: "Wait until leases of a worker are cancelled, or ended by others; each is answered once.",
+		handle:  takes(bodySmall, (*call).cancelled), answers: answers(http.StatusOK, lessor.StoppedLeases{}),
 		refusals: codes(lessor.CodeRateLimited),
 	}, {
 		method: http.MethodPost, path: leases + "/complete", scope: token.Lease,

@@ -150,6 +150,12 @@ func Lapse(o Outcome) End {
 	return End{Outcome: OutcomeExpired, Reason: ReasonLeaseExpired, Actor: ActorScheduler}
 }
 
+// TakenAway reports whether an attempt ended because an operator or the monitor took its lease. Its worker is told: it
+// neither ended the lease itself nor could know that it would end.
+func TakenAway(a *Attempt) bool {
+	return a.Reason == ReasonForced || a.Reason == ReasonRevoked || a.Reason == ReasonHeartbeatStopped
+}
+
 // EndedReason says how a lease ended, for a late caller.
 func EndedReason(o Outcome, reason string) string {
 	if reason == ReasonRevoked {

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// cancelMemory is how long a node remembers a cancel request for a worker that is between two calls. A worker that
-	// does not ask learns of it with its next heartbeat.
+	// cancelMemory is how long a node remembers a lease for a worker that is between two calls. A worker that does not
+	// ask learns of it with its next heartbeat.
 	cancelMemory = time.Minute
-	// maxCancels bounds the cancel requests that a node remembers.
+	// maxCancels bounds the leases that a node remembers.
 	maxCancels = 4096
 )
 
-// cancels hands cancel requests to the workers that wait for them, each to one call.
+// cancels tells the workers that wait which of their leases were cancelled or taken away, each to one call.
 type cancels struct {
 	mu      sync.Mutex
 	recent  []fold.Cancelled // oldest first
 	waiting map[rules.Holder]map[chan struct{}]struct{}
 }
 
-// add remembers cancel requests, forgets those from before cancelMemory, and wakes the workers that wait.
+// add remembers leases, forgets those from before cancelMemory, and wakes the workers that wait.
 func (c *cancels) add(all []fold.Cancelled, now lessor.Instant) {
 	if len(all) == 0 {
 		return
@@ -45,9 +45,10 @@ func (c *cancels) add(all []fold.Cancelled, now lessor.Instant) {
 	}
 }
 
-// take returns the leases of a worker that were asked to stop, or a channel that is closed when there is one. The
-// caller calls leave when it stops waiting. A worker's token is shown only the leases that were taken with it.
-func (c *cancels) take(from Caller, worker string) (ids []lessor.LeaseID, wake <-chan struct{}, leave func()) {
+// take returns the leases of a worker that must stop, or a channel that is closed when there is one. The caller calls
+// leave when it stops waiting. A worker's token is shown only the leases that were taken with it.
+func (c *cancels) take(from Caller, worker string) (found lessor.StoppedLeases, wake <-chan struct{}, leave func()) {
+	found = lessor.StoppedLeases{LeaseIDs: []lessor.LeaseID{}, EndedIDs: []lessor.LeaseID{}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := from.holder(worker)
@@ -55,11 +56,15 @@ func (c *cancels) take(from Caller, worker string) (ids []lessor.LeaseID, wake <
 		if r.Holder != h || from.Worker && r.Token != from.Token {
 			return false
 		}
-		ids = append(ids, r.Lease)
+		if r.Over {
+			found.EndedIDs = append(found.EndedIDs, r.Lease)
+		} else {
+			found.LeaseIDs = append(found.LeaseIDs, r.Lease)
+		}
 		return true
 	})
-	if len(ids) > 0 {
-		return ids, nil, func() {}
+	if len(found.LeaseIDs)+len(found.EndedIDs) > 0 {
+		return found, nil, func() {}
 	}
 	if c.waiting == nil {
 		c.waiting = map[rules.Holder]map[chan struct{}]struct{}{}
@@ -69,7 +74,7 @@ func (c *cancels) take(from Caller, worker string) (ids []lessor.LeaseID, wake <
 	}
 	woken := make(chan struct{})
 	c.waiting[h][woken] = struct{}{}
-	return nil, woken, func() { c.leave(h, woken) }
+	return found, woken, func() { c.leave(h, woken) }
 }
 
 func (c *cancels) leave(h rules.Holder, wake chan struct{}) {
@@ -81,34 +86,34 @@ func (c *cancels) leave(h rules.Holder, wake chan struct{}) {
 	}
 }
 
-// Cancelled waits until a lease of a worker is asked to stop, on any node, and returns the leases: none if the wait is
-// over. Each is returned once: the heartbeat of a lease answers the same for as long as the lease lives.
+// Cancelled waits until a lease of a worker must stop, on any node, and returns the leases: none if the wait is over.
+// Each is returned once: the heartbeat of a lease is answered accordingly at any time.
 func (s *Scheduler) Cancelled(
 	ctx context.Context, c Caller, worker *string, waitMS *int64,
-) ([]lessor.LeaseID, error) {
+) (found lessor.StoppedLeases, err error) {
 	name, wait, err := rules.CancelWait(worker, waitMS)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	if err := s.Ready(); err != nil {
-		return nil, err // another node may hear of what this one cannot
+		return found, err // another node may hear of what this one cannot
 	}
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	for {
-		ids, wake, leave := s.cancels.take(c, name)
-		if len(ids) > 0 {
-			return ids, nil
+		found, wake, leave := s.cancels.take(c, name)
+		if wake == nil {
+			return found, nil
 		}
 		select {
 		case <-wake:
 			leave()
 		case <-over.C:
 			leave()
-			return []lessor.LeaseID{}, nil
+			return found, nil
 		case <-ctx.Done():
 			leave()
-			return nil, ctx.Err()
+			return found, ctx.Err()
 		}
 	}
 }

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
-// cancelled waits for cancelled leases of a worker, at most 10 s.
-func (w *world) cancelled(c scheduler.Caller, worker string) []lessor.LeaseID {
+// cancelled waits for leases of a worker that must stop, at most 10 s.
+func (w *world) cancelled(c scheduler.Caller, worker string) lessor.StoppedLeases {
 	w.t.Helper()
-	ids, err := w.Cancelled(w.ctx, c, &worker, new(int64(10_000)))
+	found, err := w.Cancelled(w.ctx, c, &worker, new(int64(10_000)))
 	if err != nil {
 		w.t.Fatalf("wait for cancelled leases: %v", err)
 	}
-	return ids
+	return found
 }
 
 func (w *world) cancel(id lessor.JobID) {
@@ -29,8 +30,25 @@ func (w *world) cancel(id lessor.JobID) {
 	}
 }
 
-// wantCancelled fails unless ids are the leases of the grants.
-func (w *world) wantCancelled(ids []lessor.LeaseID, grants ...lessor.Grant) {
+// wantCancelled fails unless the leases of the grants are cancelled, and none is over.
+func (w *world) wantCancelled(found lessor.StoppedLeases, grants ...lessor.Grant) {
+	w.t.Helper()
+	if found.EndedIDs == nil || len(found.EndedIDs) > 0 {
+		w.t.Errorf("ended leases %v, want an empty list", found.EndedIDs)
+	}
+	w.wantLeases(found.LeaseIDs, grants...)
+}
+
+// wantEnded fails unless the leases of the grants are over, and none is cancelled.
+func (w *world) wantEnded(found lessor.StoppedLeases, grants ...lessor.Grant) {
+	w.t.Helper()
+	if found.LeaseIDs == nil || len(found.LeaseIDs) > 0 {
+		w.t.Errorf("cancelled leases %v, want an empty list", found.LeaseIDs)
+	}
+	w.wantLeases(found.EndedIDs, grants...)
+}
+
+func (w *world) wantLeases(ids []lessor.LeaseID, grants ...lessor.Grant) {
 	w.t.Helper()
 	want := []lessor.LeaseID{}
 	for _, g := range grants {
@@ -40,7 +58,7 @@ func (w *world) wantCancelled(ids []lessor.LeaseID, grants ...lessor.Grant) {
 	slices.SortFunc(ids, byID)
 	slices.SortFunc(want, byID)
 	if !slices.Equal(ids, want) {
-		w.t.Errorf("cancelled leases %v, want %v", ids, want)
+		w.t.Errorf("told of leases %v, want %v", ids, want)
 	}
 }
 
@@ -74,6 +92,46 @@ func TestCancelReachesAWorkerThatWaits(t *testing.T) {
 	})
 }
 
+// TestEndByOthersReachesAWorkerThatWaits also checks what no worker is told: how it ended a lease itself, and that a
+// lease has lapsed.
+func TestEndByOthersReachesAWorkerThatWaits(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		for range 5 {
+			w.submit(nil)
+		}
+		forced, revoked := w.lease("worker-1", nil), w.lease("worker-1", nil)
+		dead, ended, lapsed := w.lease("worker-1", nil), w.lease("worker-1", nil), w.lease("worker-1", nil)
+		time.AfterFunc(3*time.Second, func() { w.endByForce(forced) })
+		start := time.Now()
+		w.wantEnded(w.cancelled(anybody, "worker-1"), forced)
+		if took := time.Since(start); took > 3*time.Second+10*time.Millisecond {
+			t.Errorf("told after %v, want within milliseconds of the end at 3 s", took)
+		}
+		if err := w.Revoke(w.ctx, anybody, revoked.Lease.ID, "moved"); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.EndDead(w.ctx, anybody, dead.Lease.ID, rules.DeathHeartbeatStopped); err != nil {
+			t.Fatal(err)
+		}
+		err := w.Release(w.ctx, anybody, ended.Lease.ID, lessor.Release{WorkerID: new("worker-1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Second)
+		w.wantEnded(w.cancelled(anybody, "worker-1"), revoked, dead)
+		time.Sleep(time.Minute)
+		w.wantState(lapsed.Job.ID, lessor.Queued)
+		w.wantEnded(w.cancelled(anybody, "worker-1"))
+	})
+}
+
+func (w *world) endByForce(g lessor.Grant) {
+	w.t.Helper()
+	if _, err := w.Cancel(w.ctx, anybody, g.Job.ID, true); err != nil {
+		w.t.Errorf("cancel by force: %v", err)
+	}
+}
+
 // TestCancelIsToldToTheTokenThatTookTheLease: the id of a lease is its key.
 func TestCancelIsToldToTheTokenThatTookTheLease(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
@@ -97,23 +155,30 @@ func TestCancelOnAnotherNodeReachesAWorkerThatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			url := pool.Database(t)
 			a, b := node(t, url, config(), nil, act), node(t, url, config(), nil)
-			a.submit(nil)
-			g := b.lease("worker-1", waiting(5000))
-			told := make(chan time.Time, 1)
-			go func() {
-				b.wantCancelled(b.cancelled(anybody, "worker-1"), g)
-				told <- time.Now()
-			}()
-			time.Sleep(300 * time.Millisecond) // the call waits; if not yet, it only ends sooner
-			start := time.Now()
-			a.cancel(g.Job.ID)
-			if took := (<-told).Sub(start); took > 2*time.Second {
-				t.Errorf("told after %v, want within 2 s", took)
-			} else {
-				t.Logf("told after %v", took)
+			for range 2 {
+				a.submit(nil)
 			}
+			g, forced := b.lease("worker-1", waiting(5000)), b.lease("worker-1", waiting(5000))
+			b.wantToldOf(func() { a.cancel(g.Job.ID) }, b.wantCancelled, g)
+			b.wantToldOf(func() { a.endByForce(forced) }, b.wantEnded, forced)
 			a.noDrift()
 			b.noDrift()
 		})
+	}
+}
+
+// wantToldOf fails unless worker-1, which waits on w, is told within 2 s of what act does elsewhere.
+func (w *world) wantToldOf(act func(), want func(lessor.StoppedLeases, ...lessor.Grant), g lessor.Grant) {
+	w.t.Helper()
+	told := make(chan time.Time, 1)
+	go func() {
+		want(w.cancelled(anybody, "worker-1"), g)
+		told <- time.Now()
+	}()
+	time.Sleep(300 * time.Millisecond) // the call waits; if not yet, it only ends sooner
+	start := time.Now()
+	act()
+	if took := (<-told).Sub(start); took > 2*time.Second {
+		w.t.Errorf("told after %v, want within 2 s", took)
 	}
 }

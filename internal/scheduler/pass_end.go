@@ -123,6 +123,9 @@ func (p *pass) endLease(h *rules.Held, n rules.Next) {
 		From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Wait: n.Wait, Attempt: n.Attempt, Done: n.Done,
 	})
 	p.l.fold.Free(h)
+	if rules.TakenAway(a) {
+		p.l.fold.TakeAway(h, p.now)
+	}
 	p.place(n)
 	p.verdict(h, a.Outcome)
 	p.stats.Ended = append(p.stats.Ended, EndedAttempt{a.Outcome, p.now.Sub(h.IssuedAt)})

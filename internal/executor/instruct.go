@@ -1,0 +1,103 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"lessor"
+)
+
+// instructionName is the file by which a Runner talks to a shim. The shim may be one of an earlier Runner, to which there
+// is no connection, and no process id is stored.
+const instructionName = ".instruction"
+
+// instruction is its content. It says: ask the server about the lease now.
+type instruction struct {
+	// Nonce tells an instruction from an equal one before it.
+	Nonce string `json:"nonce"`
+	// Lease is the lease of the attempt for which the instruction is.
+	Lease lessor.LeaseID `json:"lease_id"`
+}
+
+// heed has the shims of leases that were cancelled or taken away ask the server, as soon as it says so, until ctx is
+// done. It ends early if the server refuses the call, as one of an older release does: shims hear of it with their
+// next heartbeat.
+func (r *Runner) heed(ctx context.Context) {
+	for failures := 0; r.awaitLive(ctx); {
+		found, err := r.client.Cancelled(ctx, r.worker, holdRequest)
+		switch {
+		case err == nil:
+			failures = 0
+			for _, id := range slices.Concat(found.LeaseIDs, found.EndedIDs) {
+				r.instruct(instruction{Lease: id})
+			}
+		case isFinal(err):
+			return
+		default:
+			failures++
+			pause(ctx, retryPause(failures))
+		}
+	}
+}
+
+// awaitLive waits until a command runs, and reports whether ctx is still alive.
+func (r *Runner) awaitLive(ctx context.Context) bool {
+	for r.running() == 0 {
+		select {
+		case <-r.begun:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// instruct sends an instruction to the shim of a lease, if there is one.
+func (r *Runner) instruct(in instruction) {
+	r.mu.Lock()
+	job := r.live[in.Lease].job
+	r.mu.Unlock()
+	if job.IsZero() {
+		return
+	}
+	in.Nonce = rand.Text()
+	data, err := json.Marshal(in)
+	if err == nil {
+		err = r.write(job, instructionName, data)
+	}
+	if err != nil {
+		r.cfg.Log.Warn("a shim could not be told", "job_id", job.String(), "error", err)
+	}
+}
+
+// write writes a file of a job's folder.
+func (r *Runner) write(job lessor.JobID, name string, data []byte) error {
+	f, err := r.w.Folder(job)
+	if err != nil {
+		return fmt.Errorf("open the job's folder: %w", err)
+	}
+	return errors.Join(f.WriteFile(name, data), f.Close())
+}
+
+// readInstruction follows an instruction that is new and for this attempt.
+func (s *shim) readInstruction() {
+	data, err := s.folder.ReadFile(instructionName, maxNotice)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(data, s.instructed) {
+		return
+	}
+	var in instruction
+	if err == nil {
+		s.instructed = data
+		err = json.Unmarshal(data, &in)
+	}
+	s.warnOnce("an instruction", err)
+	if err == nil && in.Lease == s.order.Grant.Lease.ID {
+		notify(s.ask)
+	}
+}
