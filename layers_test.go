@@ -196,7 +196,7 @@ var layers = map[string]layer{
 	"cmd/lessor": {imports: []string{"internal/cli"}},
 
 	// The proofs against real processes.
-	"chaos": {tests: []string{".", "client", "internal/pgtest"}},
+	"chaos": {tests: []string{".", "client", "internal/pgtest", "github.com/anishathalye/porcupine"}},
 }
 
 // testLibs may be imported by every test: comparison, properties, leaks, scripts. There is no assertion library.

@@ -13,15 +13,7 @@ import (
 // floor.
 func TestLeasesSurviveAnOutageOfTheDatabase(t *testing.T) {
 	const ttl = 3 * time.Second
-	db, err := pgtest.Start(t.Context(), pgtest.Options{Durable: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	db := database(t, pgtest.Options{Durable: true})
 	s := start(t, "LESSOR_STORE="+db.URL("postgres"), "LESSOR_LEASE_TTL=3s", "LESSOR_CAPACITY_BUSY=0",
 		"LESSOR_CAPACITY_TOTAL_UNITS=200")
 	c := s.client()
@@ -52,7 +44,7 @@ func TestLeasesSurviveAnOutageOfTheDatabase(t *testing.T) {
 		time.Sleep(time.Second)
 		beatAll(t, c, held[:1])
 	}
-	_, err = c.Heartbeat(t.Context(), held[1].leases[0].Lease.ID, lessor.Heartbeat{WorkerID: &held[1].name})
+	_, err := c.Heartbeat(t.Context(), held[1].leases[0].Lease.ID, lessor.Heartbeat{WorkerID: &held[1].name})
 	if lessor.CodeOf(err) != lessor.CodeLeaseNotFound {
 		t.Errorf("a worker that sent no heartbeat still has its lease: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/pgtest"
 )
 
 const tickTenant = "00000000-0000-0000-0000-00000000000a"
@@ -30,12 +31,13 @@ func everySecond(id string) lessor.Envelope {
 // and restarts nodes all the time. Every tick has exactly one row, and every row its job.
 func TestEvidenceB(t *testing.T) {
 	const definitions, minute = 200, 60 * time.Second
-	k := newCluster(t, 0)
+	k := newCluster(t, pgtest.Options{Durable: true})
+	c := k.client()
 	m := lessor.Manifest{ModuleID: new("evidence"), Version: new("1"), TenantID: new(tickTenant)}
 	for i := range definitions {
 		m.Jobs = append(m.Jobs, everySecond(fmt.Sprintf("tick.%03d", i)))
 	}
-	if _, err := k.c.Apply(t.Context(), m); err != nil {
+	if _, err := c.Apply(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	kills := 0
@@ -49,17 +51,17 @@ func TestEvidenceB(t *testing.T) {
 		}
 	}
 	for i := range definitions {
-		if _, err := k.c.Pause(t.Context(), *m.Jobs[i].JobID); err != nil {
+		if _, err := c.Pause(t.Context(), *m.Jobs[i].JobID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ticks := 0
 	runs := map[lessor.JobID]bool{}
 	for i := range definitions {
-		ticks += checkTicks(t, k.c, *m.Jobs[i].JobID, minute, runs)
+		ticks += checkTicks(t, c, *m.Jobs[i].JobID, minute, runs)
 	}
 	jobs := 0
-	for _, err := range k.c.AllJobs(t.Context(), lessor.JobFilter{Limit: 1000}) {
+	for _, err := range c.AllJobs(t.Context(), lessor.JobFilter{Limit: 1000}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,15 +69,7 @@ func endShims(t *testing.T, workspace string) {
 func TestKilledServerAndRunnerLoseNoJob(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { killServerAndRunner(t, 50, 20) })
 	t.Run("postgres", func(t *testing.T) {
-		db, err := pgtest.Start(t.Context(), pgtest.Options{Durable: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := db.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		db := database(t, pgtest.Options{Durable: true})
 		killServerAndRunner(t, 12, 4, "LESSOR_STORE="+db.URL("postgres"))
 	})
 }

@@ -1,16 +1,13 @@
 package chaos
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"lessor"
 	"lessor/client"
@@ -27,25 +24,17 @@ func TestUpgradeLosesNothing(t *testing.T) {
 	old, next, schemas := programs(t)
 	t.Run("sqlite", func(t *testing.T) {
 		s := startProgram(t, old)
-		upgrade(t, []*server{s}, schemas["sqlite"], func(load) { s.replace(next) })
+		upgrade(t, []*server{s}, schemas["sqlite"], func(*load) { s.replace(next) })
 	})
 	t.Run("postgres", func(t *testing.T) {
-		db, err := pgtest.Start(t.Context(), pgtest.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := db.Stop(); err != nil {
-				t.Error(err)
-			}
-		})
+		db := database(t, pgtest.Options{})
 		store := "LESSOR_STORE=" + db.URL("postgres")
 		a, b := startProgram(t, old, store), startProgram(t, old, store)
-		upgrade(t, []*server{a, b}, schemas["postgres"], func(all load) {
+		upgrade(t, []*server{a, b}, schemas["postgres"], func(l *load) {
 			a.replace(next)
-			all.more(t, 100) // on nodes of both releases
-			b.replace(old)   // an old node that fails meanwhile comes back
-			all.more(t, 100)
+			l.more(100)    // on nodes of both releases
+			b.replace(old) // an old node that fails meanwhile comes back
+			l.more(100)
 			b.replace(next)
 		})
 	})
@@ -55,7 +44,7 @@ func startProgram(t *testing.T, program string, env ...string) *server {
 	t.Helper()
 	s := &server{
 		t: t, data: t.TempDir(), addr: "127.0.0.1:0", program: program,
-		env: append(env, "LESSOR_LEASE_TTL=10s", "LESSOR_CAPACITY_BUSY=0"),
+		env: append(loadSettings(), env...),
 	}
 	s.start()
 	t.Cleanup(s.kill)
@@ -96,55 +85,18 @@ func (s *server) schema() (version int) {
 
 // upgrade calls replace while jobs are submitted, leased and completed on every node, and checks that nothing was lost.
 // schema is the version that the new program brings the schema to.
-func upgrade(t *testing.T, nodes []*server, schema int, replace func(load)) {
-	var all load
-	for i := range nodes {
-		var urls []string
-		for _, s := range append(nodes[i:len(nodes):len(nodes)], nodes[:i]...) {
-			urls = append(urls, "http://"+s.addr) // each of the runs prefers another node
-		}
-		c, err := client.New(client.Config{Server: strings.Join(urls, ","), Timeout: 5 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.Close)
-		all = append(all, &run{t: t, c: c, ended: map[lessor.JobID]int{}})
-	}
-	c := all[0].c
+func upgrade(t *testing.T, nodes []*server, schema int, replace func(*load)) {
+	c := nodes[0].client()
 	held := hold(t, c)
-	submitting, stopSubmitting := context.WithCancel(t.Context())
-	working, stopWorking := context.WithCancel(t.Context())
-	defer stopWorking()
-	defer stopSubmitting()
-	var submitters, workers sync.WaitGroup
-	for n := range 3 * len(all) {
-		r := all[n%len(all)]
-		submitters.Go(func() { r.submit(submitting, n) })
-		workers.Go(func() { r.work(working, fmt.Sprintf("worker-%d", n)) })
-	}
-	all.more(t, 100)
-	replace(all)
-	all.more(t, 100)
-	stopSubmitting()
-	submitters.Wait()
+	l := startLoad(t, nodes...)
+	l.more(100)
+	replace(l)
+	l.more(100)
 	done := lessor.Completion{WorkerID: new("holder"), Status: new("completed")}
 	if err := c.Complete(t.Context(), held.Lease.ID, done); err != nil {
 		t.Errorf("complete the lease of before the upgrade: %v", err)
 	}
-	all[0].drain()
-	stopWorking()
-	workers.Wait()
-	for _, r := range all {
-		for id := range r.ended { // a job is completed by a worker of either
-			if r != all[0] {
-				all[0].ended[id] += r.ended[id]
-			}
-		}
-		if r != all[0] {
-			all[0].acked = append(all[0].acked, r.acked...)
-		}
-	}
-	all[0].check()
+	l.finish()
 	for _, s := range nodes {
 		if is := s.schema(); is != schema {
 			t.Errorf("the schema is version %d after the upgrade, want %d", is, schema)
@@ -154,9 +106,6 @@ func upgrade(t *testing.T, nodes []*server, schema int, replace func(load)) {
 		t.Errorf("the job that was held all the time is %s after %d attempts, %v", j.State, j.Attempt, err)
 	}
 }
-
-// load is the work on each node.
-type load []*run
 
 // hold leases a job for five minutes.
 func hold(t *testing.T, c *client.Client) lessor.Grant {
@@ -171,27 +120,6 @@ func hold(t *testing.T, c *client.Client) lessor.Grant {
 		t.Fatalf("lease a job to hold: %v, %v", grants, err)
 	}
 	return grants[0]
-}
-
-// more waits until n more jobs were acknowledged, and as many completed, in each of the runs.
-func (l load) more(t *testing.T, n int) {
-	t.Helper()
-	for _, r := range l {
-		acked, ended := r.count()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			if a, e := r.count(); a >= acked+n && e >= ended+n {
-				break
-			} else if time.Now().After(deadline) {
-				t.Fatalf("%d jobs were acknowledged and %d completed in a minute, want %d", a-acked, e-ended, n)
-			}
-		}
-	}
-}
-
-func (r *run) count() (acked, ended int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.acked), len(r.ended)
 }
 
 // programs returns the programs before and after an upgrade, and the schemas after it, by store.
