@@ -131,6 +131,7 @@ type Job struct {
 	Result          json.RawMessage `json:"result"`
 	Error           *string         `json:"error"`
 	Interruptions   int             `json:"interruptions"`
+	JournalEntries  int             `json:"journal_entries"`
 	CancelRequested bool            `json:"cancel_requested"`
 	Reattached      bool            `json:"reattached"`
 	DefinitionID    *string         `json:"definition_id"`

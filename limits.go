@@ -8,6 +8,7 @@ const (
 	MaxErrorText  = 8 << 10  // bytes of an attempt's error
 	MaxCheckpoint = 64 << 10 // bytes of a checkpoint
 	MaxDialog     = 8 << 10  // bytes of a question, of an answer, or of a message to a job
+	MaxAppend     = 100      // journal entries of one call
 )
 
 // The bounds of RetryPause: long enough for a server to restart, short enough for a heartbeat to arrive in time.

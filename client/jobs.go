@@ -116,6 +116,15 @@ func (c *Client) AllEvents(ctx context.Context, id lessor.JobID) iter.Seq2[lesso
 	})
 }
 
+// Journal returns the journal of a job, oldest first, behind the entry with the number after; 0 begins with the first.
+func (c *Client) Journal(ctx context.Context, id lessor.JobID, after int) iter.Seq2[lessor.JournalEntry, error] {
+	return eachPage(strconv.Itoa(after), func(cursor string) ([]lessor.JournalEntry, string, error) {
+		q := page(maxPage, "")
+		q.Set("after", cursor)
+		return list[lessor.JournalEntry](ctx, c, jobPath(id, "/journal"), "journal", q)
+	})
+}
+
 // Why returns the reasons why a job does not run now.
 func (c *Client) Why(ctx context.Context, id lessor.JobID) (lessor.Why, error) {
 	return get[lessor.Why](ctx, c, jobPath(id, "/why"), nil, maxObject)

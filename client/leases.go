@@ -54,6 +54,15 @@ func (c *Client) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Hear
 	return answer.HeartbeatAnswer, err
 }
 
+// Append appends 1 to 100 entries to the journal of a leased job, all or none, and keeps the lease alive. A repeated call
+// gets the same answer.
+func (c *Client) Append(
+	ctx context.Context, id lessor.LeaseID, a lessor.JournalAppend,
+) (answer lessor.JournalAnswer, err error) {
+	_, err = c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/journal"), body: a, safe: true}, &answer)
+	return answer, err
+}
+
 // HeartbeatAll keeps 1 to 1000 leases of one worker alive and returns one answer per lease, in the same order.
 func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.LeaseID) ([]LeaseAnswer, error) {
 	return c.batch(ctx, "/leases/heartbeat", struct {

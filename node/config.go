@@ -99,6 +99,9 @@ type JobConfig struct {
 	MaxInterruptions int
 	// PayloadLimit is the largest body of one submission in bytes. The default is 256 KiB.
 	PayloadLimit int64
+	// JournalLimit is the largest journal of a job, and JournalEntry the largest entry, in bytes. The defaults are 16 MiB
+	// and 64 KiB.
+	JournalLimit, JournalEntry int64
 }
 
 // CircuitConfig sets the circuit breaker of definitions that have no bounds of their own.
@@ -192,6 +195,7 @@ func (c Config) settings() config.Config {
 		Jobs: config.Jobs{
 			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,
 			MaxInterruptions: c.Jobs.MaxInterruptions, PayloadLimit: config.Size(c.Jobs.PayloadLimit),
+			JournalLimit: config.Size(c.Jobs.JournalLimit), JournalEntry: config.Size(c.Jobs.JournalEntry),
 		},
 		Circuit:   config.Circuit(c.Circuit),
 		Sentinel:  config.Sentinel(c.Sentinel),

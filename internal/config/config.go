@@ -90,6 +90,8 @@ type Jobs struct {
 	BackoffMax       time.Duration
 	MaxInterruptions int
 	PayloadLimit     Size
+	JournalLimit     Size
+	JournalEntry     Size
 }
 
 // Circuit says when a definition that keeps failing is stopped, and for how long.
@@ -170,7 +172,7 @@ func Default() Config {
 		Tenants: Tenants{DefaultCap: 25},
 		Jobs: Jobs{
 			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, MaxInterruptions: 20,
-			PayloadLimit: 256 * KiB,
+			PayloadLimit: 256 * KiB, JournalLimit: 16 * MiB, JournalEntry: 64 * KiB,
 		},
 		Circuit: Circuit{Failures: 5, Cooldown: 300 * time.Second},
 		Sentinel: Sentinel{

@@ -77,6 +77,8 @@ func schedulerKeys() []Key {
 		span("jobs.backoff_max", func(c *Config) *time.Duration { return &c.Jobs.BackoffMax }, shortest, maxSpan),
 		number("jobs.max_interruptions", func(c *Config) *int { return &c.Jobs.MaxInterruptions }, 0, maxCount),
 		size("jobs.payload_limit", func(c *Config) *Size { return &c.Jobs.PayloadLimit }, KiB, 16*MiB),
+		size("jobs.journal_limit", func(c *Config) *Size { return &c.Jobs.JournalLimit }, KiB, 256*MiB),
+		size("jobs.journal_entry", func(c *Config) *Size { return &c.Jobs.JournalEntry }, KiB, MiB),
 
 		number("circuit.failures", func(c *Config) *int { return &c.Circuit.Failures }, 1, maxCount),
 		span("circuit.cooldown", func(c *Config) *time.Duration { return &c.Circuit.Cooldown }, shortest, maxSpan),

@@ -23,6 +23,10 @@ var requests = map[string]struct {
 	"BeatBatch":  {"POST", scheduling + "/leases/heartbeat", map[string]any{"worker_id": "w"}},
 	"CancelWait": {"POST", scheduling + "/leases/cancelled", map[string]any{"worker_id": "w"}},
 	"Heartbeat":  {"POST", scheduling + "/leases/" + nowhere + "/heartbeat", map[string]any{"worker_id": "w"}},
+	"JournalAppend": {
+		"POST", scheduling + "/leases/" + nowhere + "/journal",
+		map[string]any{"worker_id": "w", "entries": []any{map[string]any{"key": "k"}}},
+	},
 	"Completion": {
 		"POST", scheduling + "/leases/" + nowhere + "/complete",
 		map[string]any{"worker_id": "w", "status": "failed"},
@@ -48,7 +52,8 @@ var requests = map[string]struct {
 
 // skipped are bounds that one value of one field cannot show.
 var skipped = []string{
-	"CancelWait.wait_ms", // TestCancelReachesAWorkerThatWaits
+	"CancelWait.wait_ms",                                         // TestCancelReachesAWorkerThatWaits
+	"JournalAppend.entries", "JournalAsk.key", "JournalAsk.kind", // TestJournalAppendChecks of rules
 	"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms",
 	"Submission.requested_units", "CapacityAsk.total_units",
 	// TestBoundsOfDefinitions: the id is in the path too, and jobs of a manifest must differ.

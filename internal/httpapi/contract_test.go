@@ -111,6 +111,30 @@ func walkJobs(s *server) {
 	s.api("POST", "/jobs/"+nowhere+"/retry", "", 404)
 }
 
+func walkJournal(s *server, job, held string) {
+	one := `{"worker_id":"w","entries":[{"key":"a","kind":"step","data":{"n":1.0}},{"key":"b"}]}`
+	for range 2 {
+		answer := s.api("POST", held+"/journal", one, 200)
+		if numbers := fmt.Sprint(answer["numbers"]); numbers != "[1 2]" {
+			s.t.Errorf("two entries have the numbers %s, want 1 and 2", numbers)
+		}
+	}
+	s.api("POST", held+"/journal", `{"worker_id":"w","entries":[{"key":"a","data":2}]}`, 409)
+	s.api("POST", held+"/journal", strings.Replace(one, `"w"`, `"other"`, 1), 403)
+	page := s.api("GET", job+"/journal?limit=1&after=0", "", 200)
+	if entries, _ := page["journal"].([]any); len(entries) != 1 || page["next_cursor"] != "1" {
+		s.t.Errorf("the first page of one entry is %v, want one, and the cursor 1", page)
+	}
+	if page = s.api("GET", job+"/journal?after=1", "", 200); page["next_cursor"] != nil {
+		s.t.Errorf("the last page is %v, want no cursor", page)
+	}
+	s.api("GET", job+"/journal?after=-1", "", 422)
+	s.api("GET", "/jobs/"+nowhere+"/journal", "", 404)
+	if n := s.api("GET", job, "", 200)["journal_entries"]; fmt.Sprint(n) != "2" {
+		s.t.Errorf("the job shows %v journal entries, want 2", n)
+	}
+}
+
 // lease gets a new lease for worker w.
 func lease(s *server) (job, path string) {
 	s.t.Helper()
@@ -125,6 +149,7 @@ func walkLeases(s *server) {
 	job, held := lease(s)
 	s.api("POST", held+"/heartbeat", `{"worker_id":"w","progress":0.5,"message":"m","checkpoint":{"at":1}}`, 200)
 	s.api("POST", held+"/heartbeat", `{"worker_id":"other"}`, 403)
+	walkJournal(s, job, held)
 	s.api("POST", held+"/complete", `{"worker_id":"other","status":"failed"}`, 403)
 	s.api("POST", held+"/release", `{"worker_id":"other"}`, 403)
 	s.api("POST", held+"/complete", `{"worker_id":"w","status":"cancelled"}`, 409)
@@ -144,12 +169,14 @@ func walkLeases(s *server) {
 	for verb, bad := range map[string]string{
 		"/heartbeat": `{"worker_id":""}`, "/complete": `{"worker_id":"w","status":"odd"}`,
 		"/release": `{"worker_id":"w","delay_ms":-1}`,
+		"/journal": `{"worker_id":"w","entries":[{"key":""}]}`,
 		"/revoke":  `{"reason":"` + strings.Repeat("x", 201) + `"}`,
 	} {
 		s.api("POST", "/leases/"+nowhere+verb, bad, 422)
 		good := map[string]string{
 			"/complete": `{"worker_id":"w","status":"failed","error":"e","retryable":false}`,
 			"/revoke":   "",
+			"/journal":  `{"worker_id":"w","entries":[{"key":"k"}]}`,
 		}
 		body, ok := good[verb]
 		if !ok {
@@ -274,6 +301,7 @@ var bodies = map[string]string{
 	"/jobs/{job_id}/answer":        `{"question_id":"x","answer":"yes"}`,
 	"/leases/complete":             `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
 	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`,
+	"/leases/{lease_id}/journal":   `{"worker_id":"w","entries":[{"key":"k"}]}`,
 	"/leases/{lease_id}/complete":  `{"worker_id":"w","status":"failed"}`,
 	"/leases/{lease_id}/release":   `{"worker_id":"w"}`, "/drain": `{"draining":true}`,
 	"/log-level":             `{"level":"info"}`,

@@ -20,6 +20,7 @@ const (
 	bodyBeats   = 64 * kib        // 1000 lease ids
 	bodySchema  = (64 + 8) * kib  // a handler's schema and its envelope
 	bodyDialog  = (6*8 + 8) * kib // an answer or a message of 8 KiB, escaped
+	bodyJournal = 2 << 20         // an entry of the largest limit, or many small ones
 	bodyBatch   = 16 << 20
 	// resultExtra is the size of a completion besides its result: a checkpoint, and 8 KiB each of error and question,
 	// escaped.

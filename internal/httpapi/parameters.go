@@ -21,7 +21,11 @@ var parameters = map[string]object{
 	"worker_id": {"type": "string"},
 	"wait_ms":   {"type": "integer", "minimum": 0, "maximum": maxWaitMS, "default": 0},
 	"limit":     {"type": "integer", "minimum": 1, "maximum": maxLimit, "default": defaultLimit},
-	"cursor":    {"type": "string", "description": "next_cursor or nextCursor of the page before."},
+	"after": {
+		"type": "integer", "minimum": 0, "default": 0,
+		"description": "The number of an entry, behind which the list begins: next_cursor of the page before.",
+	},
+	"cursor": {"type": "string", "description": "next_cursor or nextCursor of the page before."},
 	"jobId": {
 		"type":        "string",
 		"description": "The id of a definition; in the query of runs, and under /api/admin, that of a job.",
@@ -79,6 +83,10 @@ var bounds = map[string]object{
 	"Heartbeat.progress":         {"minimum": 0, "maximum": 1},
 	"Heartbeat.message":          {"maxLength": 500},
 	"Heartbeat.ttl_ms":           {"minimum": 100, "maximum": 43200000},
+	"JournalAppend.worker_id":    {"minLength": 1, "maxLength": 200},
+	"JournalAppend.entries":      {"minItems": 1, "maxItems": lessor.MaxAppend},
+	"JournalAsk.key":             {"minLength": 1, "maxLength": 200},
+	"JournalAsk.kind":            {"maxLength": 120},
 	"Completion.worker_id":       {"minLength": 1, "maxLength": 200},
 	"Completion.status":          {"enum": []any{"completed", "failed", "cancelled"}},
 	"Completion.retryable":       {"default": true},

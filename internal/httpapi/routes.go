@@ -83,6 +83,12 @@ func jobRoutes(payloadLimit int64) []route {
 		handle:  plain((*call).jobEvents), answers: answers(http.StatusOK, eventList{}),
 		refusals: codes(lessor.CodeJobNotFound),
 	}, {
+		method: http.MethodGet, path: job + "/journal", scope: token.ReadJob,
+		summary: "Show a job's journal, oldest first.",
+		query:   []string{"after", "limit"},
+		handle:  plain((*call).journal), answers: answers(http.StatusOK, journalList{}),
+		refusals: codes(lessor.CodeJobNotFound),
+	}, {
 		method: http.MethodGet, path: job + "/why", scope: token.ReadJobs, summary: "Tell why a job does not run now.",
 		handle: plain((*call).why), answers: answers(http.StatusOK, lessor.Why{}),
 		refusals: codes(lessor.CodeJobNotFound),
@@ -131,6 +137,12 @@ func leaseRoutes(payloadLimit int64) []route {
 		summary: "Extend a lease, and report progress.",
 		handle:  takes(bodyBeat, (*call).heartbeat), answers: answers(http.StatusOK, lessor.HeartbeatAnswer{}),
 		refusals: held,
+	}, {
+		method: http.MethodPost, path: lease + "/journal", scope: token.Lease,
+		summary: "Append 1 to 100 entries to the journal of a leased job, all or none, and extend the lease. " +
+			"An entry whose key is known is answered with its number.",
+		handle: takes(bodyJournal, (*call).appendJournal), answers: answers(http.StatusOK, lessor.JournalAnswer{}),
+		refusals: append(codes(lessor.CodeConflict), held...),
 	}, {
 		method: http.MethodPost, path: lease + "/complete", scope: token.Lease,
 		summary: "End an attempt: completed, failed, cancelled, or waiting for the answer to a question.",

@@ -65,6 +65,7 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 		POST:/jobs POST:/jobs/batch GET:/jobs GET:/jobs/{job_id} GET:/jobs/{job_id}/events GET:/jobs/{job_id}/why
 		POST:/jobs/{job_id}/cancel POST:/jobs/{job_id}/retry
 		POST:/jobs/{job_id}/answer POST:/leases/request POST:/leases/{lease_id}/heartbeat
+		GET:/jobs/{job_id}/journal POST:/leases/{lease_id}/journal
 		POST:/leases/heartbeat POST:/leases/cancelled POST:/leases/complete POST:/leases/{lease_id}/complete POST:/leases/{lease_id}/release
 		POST:/leases/{lease_id}/revoke GET:/leases GET:/capacity PUT:/capacity GET:/status PUT:/drain
 		GET:/workers GET:/events`)

@@ -48,11 +48,11 @@ func (r *Report) Moved() bool {
 	return now.Progress > then.Progress || now.Checkpoint != nil && !bytes.Equal(now.Checkpoint, then.Checkpoint)
 }
 
-// Released sets e.Moved of a release e for a job that has reported r and, with the release, last. It returns last with
-// the mark that the release leaves.
-func Released(e *End, r, last Report) Report {
+// Released sets e.Moved of a release e of the lease h, for a job that has reported r and, with the release, last. It
+// returns last with the mark that the release leaves.
+func Released(h *Held, e *End, r, last Report) Report {
 	next := r.Merge(last)
-	if e.Moved = next.Moved(); e.Moved && !e.Uncounted {
+	if e.Moved = next.Moved() || h.Journaled(); e.Moved && !e.Uncounted {
 		last.Mark = new(next.mark())
 	}
 	return last
@@ -78,13 +78,16 @@ func (r Report) Merge(later Report) Report {
 	if later.Question != nil {
 		r.Question = later.Question
 	}
+	if later.Entries != nil {
+		r.Entries = later.Entries
+	}
 	r.At = later.At
 	return r
 }
 
 // interruptions returns how often the job was interrupted since its last progress.
 func (s *Standing) interruptions() int {
-	if s.Turn.Interruptions == 0 || s.Report.Moved() {
+	if s.Turn.Interruptions == 0 || s.Report.Moved() || s.Held != nil && s.Held.Journaled() {
 		return 0
 	}
 	return s.Turn.Interruptions

@@ -65,7 +65,7 @@ func TestReleasedMarksHowFarTheJobHadCome(t *testing.T) {
 			last.Checkpoint = json.RawMessage(c.sent)
 		}
 		e := End{Uncounted: c.uncounted}
-		last = Released(&e, r, last)
+		last = Released(&Held{}, &e, r, last)
 		if e.Moved != c.moved || (last.Mark != nil) != (c.moved && !c.uncounted) {
 			t.Errorf("release %d with checkpoint %q: moved %t, mark %v; want moved %t", n, c.sent, e.Moved, last.Mark,
 				c.moved)

@@ -71,6 +71,7 @@ type BeatAsk struct {
 	Worker string
 	TTL    time.Duration // 0 = as before
 	Report *Report       // nil = it reports nothing
+	Append []Entry       // to the journal
 }
 
 // Heartbeat checks a heartbeat.

@@ -91,6 +91,7 @@ type Life struct {
 	CancelAt    lessor.Instant // when a cancel was requested; 0 = never
 	WatchUntil  lessor.Instant // until when a monitor holds it; 0 = not watched
 	Reattached  int            // how often its command was found alive after a restart
+	Journal     JournalSize    // of the job, once entries were appended under this lease; before that it is zero
 }
 
 // State returns the state of the job under this lease.
@@ -199,6 +200,8 @@ type Report struct {
 	Mark *Mark
 	// Question is the last question, without ExpiresAt; nil = there was none.
 	Question *lessor.Question
+	// Entries is the number of journal entries when the last lease ended that appended some; nil = there was none.
+	Entries *int
 }
 
 // Standing is the whole of a job at one moment: its spec, its place and its last report.

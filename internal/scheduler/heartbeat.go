@@ -19,7 +19,9 @@ type beat struct {
 	id     lessor.LeaseID
 	ask    rules.BeatAsk
 	answer lessor.HeartbeatAnswer
-	err    error
+	// numbers are those of the entries that are appended.
+	numbers []int
+	err     error
 }
 
 func (c *beatCall) size() int {
@@ -29,27 +31,35 @@ func (c *beatCall) size() int {
 		if r := c.beats[i].ask.Report; r != nil {
 			n += len(r.Checkpoint)
 		}
+		for _, e := range c.beats[i].ask.Append {
+			n += 100 + len(e.Data)
+		}
 	}
 	return n
 }
 
 // Heartbeat keeps a lease alive; the first one turns its job from leased to running.
 func (s *Scheduler) Heartbeat(
-	ctx context.Context, c Caller, id lessor.LeaseID, b lessor.Heartbeat,
+	ctx context.Context, c Caller, id lessor.LeaseID, h lessor.Heartbeat,
 ) (lessor.HeartbeatAnswer, error) {
-	ask, err := rules.Heartbeat(&b)
+	ask, err := rules.Heartbeat(&h)
 	if err != nil {
 		return lessor.HeartbeatAnswer{}, err
 	}
 	if ask.TTL != 0 {
 		ask.TTL += s.cfg.Grace
 	}
-	o := &beatCall{call: s.newCall(), caller: c, only: [1]beat{{id: id, ask: ask}}}
+	b, err := s.beatOne(ctx, c, beat{id: id, ask: ask})
+	return b.answer, err
+}
+
+func (s *Scheduler) beatOne(ctx context.Context, c Caller, b beat) (beat, error) {
+	o := &beatCall{call: s.newCall(), caller: c, only: [1]beat{b}}
 	o.beats = o.only[:]
 	if err := s.do(ctx, &o.caller, o); err != nil {
-		return lessor.HeartbeatAnswer{}, err
+		return beat{}, err
 	}
-	return o.only[0].answer, s.explain(ctx, c, id, o.only[0].err)
+	return o.only[0], s.explain(ctx, c, b.id, o.only[0].err)
 }
 
 // HeartbeatAll keeps many leases of one worker alive and answers each for itself, in the order asked.

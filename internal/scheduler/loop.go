@@ -16,7 +16,8 @@ type loop struct {
 	*Scheduler
 	rare []rareWork // what has a transaction of its own when it is due
 
-	fold    *fold.Fold       // nil = must be rebuilt
+	fold    *fold.Fold // nil = must be rebuilt
+	keys    *knownKeys
 	pending []*pendingCommit // oldest first; none = the fold equals the tables
 	works   []*work          // of this step
 	parked  parked

@@ -26,6 +26,7 @@ func (l *loop) rebuild(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rebuild the fold: %w", err)
 	}
+	l.keys = newKnownKeys()
 	l.fold, l.followedAt, l.retaining.at = f, time.Time{}, 0
 	return nil
 }

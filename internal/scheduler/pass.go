@@ -28,6 +28,8 @@ type pass struct {
 	moves     []Move
 	notes     []rules.Note
 	reports   []rules.Report
+	journals  map[lessor.JobID]*journal      // of the jobs that appends name
+	entries   []rules.Entry                  // to append
 	reported  map[lessor.JobID]*rules.Report // what jobs that are released had reported before
 	events    []lessor.StreamEvent
 	news      []lessor.JobID // jobs of which callers may wait for something that is there now
@@ -94,6 +96,7 @@ var steps = []struct {
 }{
 	{"submit", func(ctx context.Context, p *pass, w *work) error { return p.submit(ctx, w.submits) }},
 	{"load leases", func(ctx context.Context, p *pass, w *work) error { return p.loadLeases(ctx, w) }},
+	{"load journals", func(ctx context.Context, p *pass, w *work) error { return p.loadJournals(ctx, w.beats) }},
 	{"heartbeat", func(_ context.Context, p *pass, w *work) error { p.beat(w.beats); return nil }},
 	{"end leases", func(ctx context.Context, p *pass, w *work) error { return p.end(ctx, w.ends) }},
 	{"expire leases", func(ctx context.Context, p *pass, _ *work) error { return p.expire(ctx) }},
@@ -159,16 +162,20 @@ func (p *pass) save(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(p.reports) > 0 {
-		if err := p.tx.SaveReports(ctx, p.reports); err != nil {
-			return err
-		}
+	if err := p.tx.AppendEntries(ctx, p.entries); err != nil {
+		return err
 	}
 	return p.flush(ctx)
 }
 
-// flush writes the moves and notes decided so far, so that what follows in this pass builds on them.
+// flush writes the moves, reports and notes decided so far, so that what follows in this pass builds on them.
 func (p *pass) flush(ctx context.Context) error {
+	if len(p.reports) > 0 {
+		if err := p.tx.SaveReports(ctx, p.reports); err != nil {
+			return err
+		}
+		p.reports = nil
+	}
 	moves, notes := p.moves, p.notes
 	if len(moves)+len(notes) == 0 {
 		return nil

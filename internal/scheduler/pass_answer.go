@@ -85,8 +85,11 @@ func (r *round) showAgain(ctx context.Context) error {
 	return nil
 }
 
-// mayHaveRun reports whether a job may have left a checkpoint: its record has more than "submitted" and "granted".
-func mayHaveRun(h *rules.Held) bool { return h.Turn.Steps > 2 || h.FirstBeatAt != 0 }
+// mayHaveRun reports whether a job may have left a checkpoint.
+func mayHaveRun(h *rules.Held) bool { return ranBefore(h) || h.FirstBeatAt != 0 }
+
+// ranBefore reports whether a job may have run before this lease: its record has more than "submitted" and "granted".
+func ranBefore(h *rules.Held) bool { return h.Turn.Steps > 2 }
 
 // shown is a lease and its job as its worker sees them, with the last checkpoint of a job that ran before.
 func (p *pass) shown(h *rules.Held, spec *rules.Spec, report *rules.Report) lessor.Grant {

@@ -83,7 +83,7 @@ func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) 
 	}
 	said := e.end.Report
 	if e.end.Outcome == rules.OutcomeReleased {
-		said = rules.Released(&e.end, p.reportOf(h.Turn.Job), said)
+		said = rules.Released(h, &e.end, p.reportOf(h.Turn.Job), said)
 	}
 	next, err := rules.Conclude(h, e.end, p.l.retries(specs[h.Turn.Job]), p.now, p.l.cfg.Random())
 	if err != nil {
@@ -122,6 +122,10 @@ func (p *pass) endLease(h *rules.Held, n rules.Next) {
 	p.moves = append(p.moves, Move{
 		From: rules.Leased, To: n.Place, Turn: n.Turn, Held: h, Wait: n.Wait, Attempt: n.Attempt, Done: n.Done,
 	})
+	if h.Journaled() {
+		p.report(h, rules.Report{Entries: &h.Journal.Entries})
+		p.l.keys.drop(h)
+	}
 	p.l.fold.Free(h)
 	if rules.TakenAway(a) {
 		p.l.fold.TakeAway(h, p.now)

@@ -22,7 +22,11 @@ func (p *pass) beatOne(c *Caller, b *beat) {
 		h = nil
 	}
 	first := h != nil && h.FirstBeatAt == 0
-	if b.err = rules.Beat(h, c.hand(b.ask.Worker), b.ask.TTL, p.now, p.serving); b.err != nil {
+	by := c.hand(b.ask.Worker)
+	if b.err = p.appendEntries(h, by, b); b.err == nil {
+		b.err = rules.Beat(h, by, b.ask.TTL, p.now, p.serving)
+	}
+	if b.err != nil {
 		if p.tooLate(h) {
 			p.late.beats = append(p.late.beats, lateBeat{c, b})
 		}

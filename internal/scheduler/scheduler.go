@@ -29,6 +29,7 @@ type Config struct {
 	TenantCap        int // leases a named tenant may hold at once
 	Jobs             rules.SubmitConfig
 	MaxInterruptions int
+	Journal          rules.JournalLimits
 	Retention        Retention
 	Circuit          CircuitConfig // of definitions that do not say
 	FailedJobs       bool          // jobs that fail for good raise an alert
@@ -114,6 +115,9 @@ func New(store Store, cfg Config) *Scheduler { return newScheduler(store, cfg, t
 func newScheduler(store Store, cfg Config, m Machine) *Scheduler {
 	if cfg.Random == nil {
 		cfg.Random = rand.Float64
+	}
+	if cfg.Journal == (rules.JournalLimits{}) {
+		cfg.Journal = rules.JournalLimits{Entry: 64 << 10, Job: 16 << 20}
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = func(Stats) {}

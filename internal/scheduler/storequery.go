@@ -101,6 +101,12 @@ type Token struct {
 	ExpiresAt lessor.Instant // 0 = never
 }
 
+// EntryRef names an entry of a job's journal.
+type EntryRef struct {
+	Job lessor.JobID
+	Key string
+}
+
 // RequestRef names a lease request that may be repeated.
 type RequestRef struct {
 	rules.Holder

@@ -20,6 +20,7 @@ type Tx interface {
 	LaneTx
 	JobTx
 	LeaseTx
+	JournalTx
 	MoveTx
 	NodeTx
 	DefinitionTx
@@ -63,10 +64,20 @@ type LeaseTx interface {
 	// Requested returns the live leases that were granted under these requests.
 	Requested(ctx context.Context, refs []RequestRef) (map[RequestRef][]*rules.Held, error)
 	// SaveLeases writes what a heartbeat, a cancel request or a watch changed in live leases: ExpiresAt, FirstBeatAt,
-	// BeatAt, TTL, CancelAt, WatchUntil, Reattached.
+	// BeatAt, TTL, CancelAt, WatchUntil, Reattached, Journal.
 	SaveLeases(ctx context.Context, held []*rules.Held) error
-	// SaveReports merges progress, message and checkpoint: a nil field keeps what was there.
+	// SaveReports merges progress, message, checkpoint and journal entries: a nil field keeps what was there.
 	SaveReports(ctx context.Context, reports []rules.Report) error
+}
+
+// JournalTx appends to the journals of jobs. The leases of the jobs are locked. AppendEntries fails with ErrBadCall for
+// a number or a key that a journal has already.
+type JournalTx interface {
+	// LastEntries returns the last entry of each job's journal without its data; jobs without a journal are left out.
+	LastEntries(ctx context.Context, jobs []lessor.JobID) (map[lessor.JobID]rules.Entry, error)
+	// KnownEntries returns the entries that have these keys.
+	KnownEntries(ctx context.Context, refs []EntryRef) (map[EntryRef]rules.Entry, error)
+	AppendEntries(ctx context.Context, entries []rules.Entry) error
 }
 
 // MoveTx takes jobs from place to place. Move fails with ErrMoved for a row that is not where its Move says, Lock with
@@ -164,8 +175,9 @@ type SettingTx interface {
 
 // RetentionTx removes what is old, a page at a time, and returns how many rows went. Its errors are faults.
 type RetentionTx interface {
-	// Strip removes what is large about up to limit jobs that ended before the instant (payload, result, report) and
-	// frees their idempotency keys; their record stays. Each job is stripped once, those that ended first going first.
+	// Strip removes what is large about up to limit jobs that ended before the instant (payload, result, report,
+	// journal) and frees their idempotency keys; their record stays. Each job is stripped once, those that ended first
+	// going first.
 	Strip(ctx context.Context, before lessor.Instant, limit int) (int, error)
 	// Purge removes up to limit jobs that ended before the instant, with everything about them.
 	Purge(ctx context.Context, before lessor.Instant, limit int) (int, error)

@@ -42,6 +42,8 @@ type JobView interface {
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 	// Histories returns what the records of jobs are made of; unknown ids are left out.
 	Histories(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.History, error)
+	// Entries returns entries of a job's journal in order, after the one with the number given; at most limit.
+	Entries(ctx context.Context, id lessor.JobID, after, limit int) ([]rules.Entry, error)
 	// OpenRuns returns the jobs of definitions that have not ended, oldest first, by the definition's id; at most limit
 	// of each. Jobs of another tenant, which had the id before, are not the definition's.
 	OpenRuns(ctx context.Context, definitions []*rules.Definition, limit int) (map[string][]OpenRun, error)

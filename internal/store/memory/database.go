@@ -87,6 +87,7 @@ type tables struct {
 	attempts   table[*rules.Attempt]      // by job and fence
 	ends       table[*rules.Attempt]      // by lease
 	notes      table[rules.Note]          // by job and number
+	journal    table[rules.Entry]         // by job and number
 	keys       table[scheduler.KeyHolder] // by key and tenant
 	lanes      table[lane]                // by number
 	laneIDs    table[rules.LaneID]        // by what the lane is

@@ -48,6 +48,7 @@ func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (n int, 
 			stripped.Spec.Payload, stripped.Done.Result = nil, nil
 			t.write(func(s *tables) {
 				s.freeKey(j)
+				s.dropJournal(j)
 				s.place(stripped)
 				s.stripped = key{n: int64(j.Done.Attempt.EndedAt), m: j.Turn.Seq + 1}
 			})
@@ -86,6 +87,13 @@ func (s *tables) forget(j *job) {
 	}
 	for k := range s.notes.under("", id) {
 		s.notes.drop(k)
+	}
+	s.dropJournal(j)
+}
+
+func (s *tables) dropJournal(j *job) {
+	for k := range s.journal.under("", j.Spec.ID.UUID) {
+		s.journal.drop(k)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readAll(t, url, fmt.Sprintf("insert into setting values ('schema', '999 %d')", knows), nil)
+	readAll(t, url, fmt.Sprintf("update setting set value = '999 %d' where name = 'schema'", knows), nil)
 	exercise(t, openAt(t, Config{URL: url}))
 }
 

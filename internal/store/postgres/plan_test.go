@@ -145,7 +145,7 @@ func fill(t *testing.T, url string, from, to int) {
 			from generate_series(%[1]d + 1, %[2]d, 4) i`,
 		`insert into lease (` + leaseColumns + `)
 			select ` + id + `, ` + turn + `, md5('t')::uuid, null, 1, 'w' || i %% 100, null, null, 0, i, null, null,
-			false, i, i, i, 60000, 0, 0, 0
+			false, i, i, i, 60000, 0, 0, 0, 0, 0
 			from generate_series(%[1]d + 2, %[2]d, 4) i`,
 		`insert into done (` + doneColumns + `)
 			select ` + turn + `, ` + id + `, 'w', i, i, i, 'completed', '', 'completed', 'w', '', null, 'completed',

@@ -99,7 +99,7 @@ func fillRuns(t *testing.T, url string, n int) {
 			from generate_series(1, %[1]d) i`,
 		`insert into lease (` + leaseColumns + `, definition)
 			select ` + id + `, ` + turn + `, ` + owner + `, 'k' || i, 1, 'w', null, null, 0, i, null, null, false, i,
-			i / 2 %% 20, i, 60000, 0, 0, 0, case i %% 2 when 1 then ` + name + ` end
+			i / 2 %% 20, i, 60000, 0, 0, 0, 0, 0, case i %% 2 when 1 then ` + name + ` end
 			from generate_series(1, %[1]d) i where i / 2 %% 20 < 2`,
 		`insert into delayed (` + waitingColumns + `, tenant, definition)
 			select ` + turn + `, i, 'failed', ` + whose + ` from generate_series(1, %[1]d) i where i / 2 %% 20 = 2`,

@@ -21,7 +21,8 @@ var (
 		" mark_checkpoint = case when excluded.mark_progress is null then r.mark_checkpoint"+
 		" else excluded.mark_checkpoint end,"+
 		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress),"+
-		" question = coalesce(excluded.question, r.question)", row.Kinds(row.Report), reportColumns)
+		" question = coalesce(excluded.question, r.question),"+
+		" journal_entries = coalesce(excluded.journal_entries, r.journal_entries)", row.Kinds(row.Report), reportColumns)
 	readReports = wire.SQL("select " + reportColumns + " from report where job = any($1::uuid[])")
 )
 

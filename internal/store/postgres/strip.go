@@ -21,6 +21,7 @@ var (
 	stripDone    = wire.SQL("update done set result = null where seq = any($1::bigint[]) and result is not null")
 	strips       = []*wire.Statement{
 		wire.SQL("delete from report where job = any($1::uuid[])"),
+		wire.SQL("delete from journal where job = any($1::uuid[])"),
 		wire.SQL("update job set payload = null where id = any($1::uuid[]) and payload is not null"),
 	}
 )

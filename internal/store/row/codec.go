@@ -233,6 +233,12 @@ func floatOrNil(c *Codec, name string, v **float64) {
 	}
 }
 
+func integerOrNil(c *Codec, name string, v **int) {
+	if !isNil(c, KindInt, v) {
+		Integer(c, name, *v)
+	}
+}
+
 func textOrNil(c *Codec, name string, v **string) {
 	if !isNil(c, KindText, v) {
 		Text(c, name, *v)

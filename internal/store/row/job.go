@@ -156,6 +156,25 @@ func Beat(c *Codec, h *rules.Held) {
 	Integer(c, "cancel_at", &h.CancelAt)
 	Integer(c, "watch_until", &h.WatchUntil)
 	Integer(c, "reattached", &h.Reattached)
+	journalSize(c, &h.Journal)
+}
+
+func journalSize(c *Codec, s *rules.JournalSize) {
+	Integer(c, "journal_entries", &s.Entries)
+	Integer(c, "journal_bytes", &s.Bytes)
+}
+
+// Entry is an entry of a job's journal.
+func Entry(c *Codec, e *rules.Entry) {
+	ID(c, "job", &e.Job.UUID)
+	Integer(c, "n", &e.Size.Entries)
+	Text(c, "key", &e.Key)
+	Text(c, "kind", &e.Kind)
+	Integer(c, "at", &e.At)
+	Integer(c, "fence", &e.Fence)
+	Integer(c, "bytes", &e.Size.Bytes)
+	bytesOrNull(c, "data", &e.Data)
+	e.N = e.Size.Entries
 }
 
 // Attempt is an attempt after which the job went on.
@@ -239,6 +258,7 @@ func Report(c *Codec, r *rules.Report) {
 		r.Mark = &rules.Mark{Progress: *progress, Checkpoint: checkpoint}
 	}
 	jsonOrNil(c, "question", &r.Question)
+	integerOrNil(c, "journal_entries", &r.Entries)
 }
 
 // Token is a token as it is stored: its hash. The zero tenant is a tenant like others, and not the same as none.

@@ -113,7 +113,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		// The job has seq 3.
 		{"a left-over row of a job", "insert into gone values (1000, x'06')", "in no place or in several"},
 		{
-			"a heartbeat without a lease", "insert into beat values (9999, 0, 0, 0, 0, 0, 0, 0)",
+			"a heartbeat without a lease", "insert into beat values (9999, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
 			"heartbeats without a lease",
 		},
 		{"a log that cannot be read", "insert into gone values (1000, x'ff')", "cannot be read"},

@@ -36,7 +36,7 @@ type writer struct {
 	begin, commit, rollback *sqlite.Stmt
 
 	job, queue, delayed, lease, beat, attempt, done, note bulk
-	run, definition, tick, audit                          bulk
+	run, definition, tick, audit, journal                 bulk
 
 	takeQueued, takeDelayed, takeLeases, takeBeats, takeDone *sqlite.Stmt
 	isQueued, readJob                                        *sqlite.Stmt
@@ -140,6 +140,7 @@ func (w *writer) prepare() (err error) {
 		{&w.definition, "replace into definition", definitionColumns},
 		{&w.tick, "insert into tick", tickColumns},
 		{&w.audit, "insert into audit", auditColumns},
+		{&w.journal, "insert into journal", entryColumns},
 	} {
 		if err = p.bulk.prepare(w.conn, p.into, p.columns); err != nil {
 			return err

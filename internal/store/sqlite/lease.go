@@ -52,7 +52,8 @@ func readLease(r *result) *liveLease {
 // asGranted reports whether a lease is as every grant makes it, so that it needs no row in beat.
 func asGranted(h *rules.Held) bool {
 	return h.ExpiresAt == h.IssuedAt.Add(h.TTL) && h.BeatAt == h.IssuedAt &&
-		h.FirstBeatAt == 0 && h.CancelAt == 0 && h.WatchUntil == 0 && h.Reattached == 0
+		h.FirstBeatAt == 0 && h.CancelAt == 0 && h.WatchUntil == 0 && h.Reattached == 0 &&
+		!h.Journaled()
 }
 
 // Leases implements scheduler.Tx. The leases are copies.

@@ -19,6 +19,7 @@ var purges = []string{
 	"delete from attempt where job = ?",
 	"delete from note where job = ?",
 	"delete from report where job = ?",
+	"delete from journal where job = ?",
 	"delete from job where id = ?",
 }
 

@@ -17,7 +17,8 @@ var (
 		" highest = coalesce(max(excluded.highest, highest), excluded.highest, highest)," + // max of a null is null
 		" mark_checkpoint = iif(excluded.mark_progress is null, mark_checkpoint, excluded.mark_checkpoint)," +
 		" mark_progress = coalesce(excluded.mark_progress, mark_progress)," +
-		" question = coalesce(excluded.question, question)"
+		" question = coalesce(excluded.question, question)," +
+		" journal_entries = coalesce(excluded.journal_entries, journal_entries)"
 	readReport = "select " + reportColumns + " from report where job = ?"
 )
 

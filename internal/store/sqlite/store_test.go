@@ -233,7 +233,7 @@ func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(fmt.Sprintf("insert into setting values ('schema', cast('999 %d' as blob))", knows))
+	exec(fmt.Sprintf("replace into setting values ('schema', cast('999 %d' as blob))", knows))
 	if err := openAt(t, Config{Path: path}).Close(); err != nil {
 		t.Fatal(err)
 	}

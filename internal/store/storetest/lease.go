@@ -31,7 +31,7 @@ func beatIsKept(b *bed) {
 	b.same("leases", b.leases(h.ID, b.leaseID(), h.ID), map[lessor.LeaseID]*rules.Held{h.ID: h})
 	want := *h
 	want.ExpiresAt, want.FirstBeatAt, want.BeatAt, want.TTL = h.ExpiresAt+9, h.IssuedAt+1, h.IssuedAt+2, 2*time.Minute
-	want.CancelAt, want.WatchUntil, want.Reattached = h.IssuedAt+3, h.IssuedAt+4, 3
+	want.CancelAt, want.WatchUntil, want.Reattached, want.Journal = h.IssuedAt+3, h.IssuedAt+4, 3, journalSize
 	b.update(func(tx scheduler.Tx) error {
 		saved := want
 		if err := tx.SaveLeases(b.Context(), []*rules.Held{&saved}); err != nil {

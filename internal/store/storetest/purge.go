@@ -32,6 +32,9 @@ func (b *bed) endedAt(at lessor.Instant, key string) *rules.Spec {
 		if err := tx.SaveReports(b.Context(), []rules.Report{{Job: s.ID, Message: new("m"), At: 1}}); err != nil {
 			return err
 		}
+		if err := tx.AppendEntries(b.Context(), []rules.Entry{entry(s.ID, 1)}); err != nil {
+			return err
+		}
 		return tx.Move(b.Context(), []scheduler.Move{m})
 	})
 	return s
@@ -66,7 +69,7 @@ func purgeLeavesOthers(b *bed) {
 	for _, s := range old {
 		b.view(func(v scheduler.View) error {
 			reports, err := v.Reports(b.Context(), []lessor.JobID{s.ID})
-			if len(reports) != 0 || b.history(s.ID) != nil {
+			if len(reports) != 0 || b.history(s.ID) != nil || b.journal(s.ID, 0, 1) != nil {
 				b.Fatal("something of a purged job is left")
 			}
 			return err
@@ -118,7 +121,7 @@ func stripForgetsWhatIsLarge(b *bed) {
 	}
 	for _, s := range []*rules.Spec{first, twin} {
 		st := b.standing(s.ID)
-		if st.Spec.Payload != nil || st.Done.Result != nil || st.Report != nil {
+		if st.Spec.Payload != nil || st.Done.Result != nil || st.Report != nil || b.journal(s.ID, 0, 1) != nil {
 			b.Fatalf("payload %q, result %q, report %v are left, want none", st.Spec.Payload, st.Done.Result, st.Report)
 		}
 	}

@@ -158,7 +158,11 @@ func reportsMerge(b *bed) {
 				Highest: new(0.8), At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")},
 			},
 		},
-		{rules.Report{At: 10}, rules.Report{Highest: new(0.8), At: 10, Mark: &rules.Mark{Checkpoint: []byte("a")}}},
+		{
+			rules.Report{At: 10, Entries: new(3)}, rules.Report{
+				Highest: new(0.8), At: 10, Mark: &rules.Mark{Checkpoint: []byte("a")},
+			},
+		},
 		{
 			rules.Report{At: 11, Mark: &rules.Mark{Progress: 0.8}}, rules.Report{
 				Highest: new(0.8), At: 11, Mark: &rules.Mark{Progress: 0.8},
@@ -184,6 +188,9 @@ func reportsMerge(b *bed) {
 	} {
 		if step.saved.At > 5 {
 			step.want.Progress, step.want.Message, step.want.Checkpoint = new(0.1), new(""), []byte(`null`)
+		}
+		if step.saved.At >= 10 {
+			step.want.Entries = new(3)
 		}
 		step.saved.Job, step.want.Job = s.ID, s.ID
 		b.update(func(tx scheduler.Tx) error { return tx.SaveReports(b.Context(), []rules.Report{step.saved}) })

@@ -54,6 +54,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Record/ReplaysToTheState", replaysToTheState},
 		{"Record/LastError", lastError},
 		{"Report/Merges", reportsMerge},
+		{"Journal/Kept", journalsAreKept},
 		{"Definition/ComeBackAsSaved", definitionsComeBack},
 		{"Definition/PayloadBytesComeBackAsSent", definitionPayloadsComeBack},
 		{"Definition/DeletedWithTheirCircuits", deletedDefinitions},
