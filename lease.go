@@ -61,6 +61,7 @@ type Heartbeat struct {
 	Message    *string         `json:"message,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 	TTLMS      *int64          `json:"ttl_ms,omitempty"`
+	Output     []OutputChunk   `json:"output,omitempty"` // at most MaxOutputBeat bytes
 }
 
 // HeartbeatAnswer says until when the lease lives now and when to beat again.

@@ -29,6 +29,7 @@ type Config struct {
 	Capacity  CapacityConfig
 	Tenants   TenantConfig
 	Jobs      JobConfig
+	Output    OutputConfig
 	Circuit   CircuitConfig
 	Sentinel  SentinelConfig
 	Recovery  RecoveryConfig
@@ -102,6 +103,14 @@ type JobConfig struct {
 	// JournalLimit is the largest journal of a job, and JournalEntry the largest entry, in bytes. The defaults are 16 MiB
 	// and 64 KiB.
 	JournalLimit, JournalEntry int64
+}
+
+// OutputConfig sets how much of each stream of an attempt's output is kept.
+type OutputConfig struct {
+	// HeadBytes of the beginning are kept. The default is 64 KiB; a negative number means 0.
+	HeadBytes int64
+	// TailBytes of the end are kept, at least. The default is 1 MiB; a negative number means that no output is kept.
+	TailBytes int64
 }
 
 // CircuitConfig sets the circuit breaker of definitions that have no bounds of their own.
@@ -197,6 +206,7 @@ func (c Config) settings() config.Config {
 			MaxInterruptions: c.Jobs.MaxInterruptions, PayloadLimit: config.Size(c.Jobs.PayloadLimit),
 			JournalLimit: config.Size(c.Jobs.JournalLimit), JournalEntry: config.Size(c.Jobs.JournalEntry),
 		},
+		Output:    config.Output{Head: config.Size(c.Output.HeadBytes), Tail: config.Size(c.Output.TailBytes)},
 		Circuit:   config.Circuit(c.Circuit),
 		Sentinel:  config.Sentinel(c.Sentinel),
 		Recovery:  config.Recovery(c.Recovery),
@@ -217,6 +227,7 @@ func (c Config) settings() config.Config {
 	s.Alerts.JobFailed = !c.Alerts.IgnoreFailedJobs
 	s.Capacity.ReserveUnits = max(s.Capacity.ReserveUnits, 0)
 	s.Jobs.MaxInterruptions = max(s.Jobs.MaxInterruptions, 0)
+	s.Output.Head, s.Output.Tail = max(s.Output.Head, 0), max(s.Output.Tail, 0)
 	s.Recovery.CleanupDelay = max(s.Recovery.CleanupDelay, 0)
 	return s
 }

@@ -162,6 +162,7 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 		Percent: rules.Percent(c.Capacity.Percent), BusyPoints: busyPoints(c.Capacity.Points),
 		TenantCap: c.Tenants.DefaultCap, MaxInterruptions: c.Jobs.MaxInterruptions,
 		Journal:   rules.JournalLimits{Entry: int64(c.Jobs.JournalEntry), Job: int64(c.Jobs.JournalLimit)},
+		Output:    rules.OutputKeep{Head: int64(c.Output.Head), Tail: int64(c.Output.Tail)},
 		Retention: scheduler.Retention{Jobs: c.Retention.Jobs, Audit: c.Retention.Audit},
 		Jobs: rules.SubmitConfig{
 			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,

@@ -27,6 +27,7 @@ type Config struct {
 	Capacity   Capacity
 	Tenants    Tenants
 	Jobs       Jobs
+	Output     Output
 	Circuit    Circuit
 	Sentinel   Sentinel
 	Executor   Executor
@@ -92,6 +93,12 @@ type Jobs struct {
 	PayloadLimit     Size
 	JournalLimit     Size
 	JournalEntry     Size
+}
+
+// Output says how much of each stream of an attempt's output is kept. A Tail of 0 keeps nothing.
+type Output struct {
+	Head Size
+	Tail Size
 }
 
 // Circuit says when a definition that keeps failing is stopped, and for how long.
@@ -174,6 +181,7 @@ func Default() Config {
 			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, MaxInterruptions: 20,
 			PayloadLimit: 256 * KiB, JournalLimit: 16 * MiB, JournalEntry: 64 * KiB,
 		},
+		Output:  Output{Head: 64 * KiB, Tail: MiB},
 		Circuit: Circuit{Failures: 5, Cooldown: 300 * time.Second},
 		Sentinel: Sentinel{
 			Interval: 30 * time.Second, Scan: time.Minute, StaleAfter: 2 * time.Minute, DeadAfter: 10 * time.Minute,

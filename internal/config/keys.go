@@ -80,6 +80,9 @@ func schedulerKeys() []Key {
 		size("jobs.journal_limit", func(c *Config) *Size { return &c.Jobs.JournalLimit }, KiB, 256*MiB),
 		size("jobs.journal_entry", func(c *Config) *Size { return &c.Jobs.JournalEntry }, KiB, MiB),
 
+		size("output.head", func(c *Config) *Size { return &c.Output.Head }, 0, 64*MiB),
+		size("output.tail", func(c *Config) *Size { return &c.Output.Tail }, 0, 64*MiB),
+
 		number("circuit.failures", func(c *Config) *int { return &c.Circuit.Failures }, 1, maxCount),
 		span("circuit.cooldown", func(c *Config) *time.Duration { return &c.Circuit.Cooldown }, shortest, maxSpan),
 	}

@@ -63,6 +63,8 @@ var bounds = map[string]struct{ good, bad []string }{
 	"jobs.payload_limit": {
 		[]string{"1KiB", "16MiB", "1024B"}, []string{"1023B", "16385KiB", "256", "256KB", "-1KiB", ""},
 	},
+	"output.head":             {[]string{"0B", "64MiB"}, []string{"65537KiB", "-1B"}},
+	"output.tail":             {[]string{"0B", "64MiB"}, []string{"65537KiB", "-1B"}},
 	"circuit.failures":        {[]string{"1", "1000000"}, []string{"0", "1000001"}},
 	"circuit.cooldown":        {[]string{"1ms", "30d"}, []string{"0s", "30d1ms"}},
 	"sentinel.interval":       {[]string{"1ms", "119999ms"}, []string{"0s", "2m"}},

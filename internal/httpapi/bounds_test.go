@@ -31,7 +31,10 @@ var requests = map[string]struct {
 		"POST", scheduling + "/leases/" + nowhere + "/complete",
 		map[string]any{"worker_id": "w", "status": "failed"},
 	},
-	"Release":     {"POST", scheduling + "/leases/" + nowhere + "/release", map[string]any{"worker_id": "w"}},
+	"Release": {"POST", scheduling + "/leases/" + nowhere + "/release", map[string]any{"worker_id": "w"}},
+	"OutputReport": {
+		"POST", scheduling + "/leases/" + nowhere + "/output", map[string]any{"worker_id": "w", "chunks": []any{}},
+	},
 	"CapacityAsk": {"PUT", scheduling + "/capacity", nil},
 	"LevelBody":   {"PUT", administration + "/log-level", nil},
 	"TokenAsk":    {"POST", "/api/admin/tokens", map[string]any{"role": "viewer"}},

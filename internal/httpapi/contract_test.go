@@ -150,6 +150,18 @@ func walkLeases(s *server) {
 	s.api("POST", held+"/heartbeat", `{"worker_id":"w","progress":0.5,"message":"m","checkpoint":{"at":1}}`, 200)
 	s.api("POST", held+"/heartbeat", `{"worker_id":"other"}`, 403)
 	walkJournal(s, job, held)
+	const printed = `{"worker_id":"w","chunks":[{"stream":"stdout","offset":0,"data":"aGVsbG8="}]}`
+	s.api("POST", held+"/output", printed, 200)
+	s.api("POST", held+"/output", strings.Replace(printed, `"w"`, `"other"`, 1), 403)
+	for right, wrong := range map[string]string{`"stdout"`: `"log"`, `0`: `-1`, `aGVsbG8=`: `not base64`} {
+		s.api("POST", held+"/output", strings.Replace(printed, right, wrong, 1), 422)
+	}
+	if out := s.api("GET", job+"/output?wait_ms=30000", "", 200); out["data"] != "aGVsbG8=" || out["ended"] != false {
+		s.t.Errorf("the output is %v", out)
+	}
+	s.api("GET", job+"/output?stream=stderr&attempt=1&offset=-5", "", 200)
+	s.api("GET", job+"/output?stream=log", "", 422)
+	s.api("GET", "/jobs/"+nowhere+"/output", "", 404)
 	s.api("POST", held+"/complete", `{"worker_id":"other","status":"failed"}`, 403)
 	s.api("POST", held+"/release", `{"worker_id":"other"}`, 403)
 	s.api("POST", held+"/complete", `{"worker_id":"w","status":"cancelled"}`, 409)
@@ -167,6 +179,7 @@ func walkLeases(s *server) {
 	_, held = lease(s)
 	s.api("POST", held+"/revoke", `{"reason":"because"}`, 200)
 	for verb, bad := range map[string]string{
+		"/output":    `{"worker_id":"","chunks":[]}`,
 		"/heartbeat": `{"worker_id":""}`, "/complete": `{"worker_id":"w","status":"odd"}`,
 		"/release": `{"worker_id":"w","delay_ms":-1}`,
 		"/journal": `{"worker_id":"w","entries":[{"key":""}]}`,
@@ -177,6 +190,7 @@ func walkLeases(s *server) {
 			"/complete": `{"worker_id":"w","status":"failed","error":"e","retryable":false}`,
 			"/revoke":   "",
 			"/journal":  `{"worker_id":"w","entries":[{"key":"k"}]}`,
+			"/output":   printed,
 		}
 		body, ok := good[verb]
 		if !ok {
@@ -286,6 +300,7 @@ func walkRefusals(s *server) {
 	s.call("POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
 	s.call("POST", scheduling+"/leases/cancelled", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
 	s.call("GET", scheduling+"/jobs/"+nowhere+"?wait_ms=1", "", with(s.admin))
+	s.call("GET", scheduling+"/jobs/"+nowhere+"/output?wait_ms=1", "", with(s.admin))
 	s.call("GET", scheduling+"/events", "", with(s.admin))
 	for i := s.tokens.Len(); i < maxTokens; i++ {
 		s.tokens.Put(scheduler.Token{Hash: [32]byte{1, byte(i), byte(i >> 8)}})
@@ -303,6 +318,7 @@ var bodies = map[string]string{
 	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`,
 	"/leases/{lease_id}/journal":   `{"worker_id":"w","entries":[{"key":"k"}]}`,
 	"/leases/{lease_id}/complete":  `{"worker_id":"w","status":"failed"}`,
+	"/leases/{lease_id}/output":    `{"worker_id":"w","chunks":[]}`,
 	"/leases/{lease_id}/release":   `{"worker_id":"w"}`, "/drain": `{"draining":true}`,
 	"/log-level":             `{"level":"info"}`,
 	"/tokens":                `{"role":"viewer"}`,

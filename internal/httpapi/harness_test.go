@@ -66,6 +66,7 @@ func testScheduler() scheduler.Config {
 	return scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
 		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
+		Output:  rules.OutputKeep{Head: 64 << 10, Tail: 1 << 20},
 		Brake:   rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
 		Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},
 		Jobs: rules.SubmitConfig{

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"encoding/base64"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func (in *inspector) value(v reflect.Value, field string) error {
 		return in.d.SkipValue()
 	case t.Kind() == reflect.Struct:
 		return in.object(v, field)
-	case t.Kind() == reflect.Slice:
+	case t.Kind() == reflect.Slice && t != reflect.TypeFor[[]byte]():
 		return in.list(v, field)
 	}
 	return in.scalar(v, t.Kind(), field)
@@ -124,6 +125,11 @@ func faultOf(kind reflect.Kind, raw jsontext.Value) (fault string) {
 	switch kind {
 	case reflect.String:
 		_, fault = textOf(raw)
+	case reflect.Slice: // of bytes
+		text, _ := textOf(raw)
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			fault = "must be base64"
+		}
 	case reflect.Int64:
 		_, fault = wholeOf(raw)
 	case reflect.Float64:
@@ -255,6 +261,9 @@ func plainType(t reflect.Type) reflect.Type {
 
 // wanted returns the JSON type of a Go type, in words and as kinds.
 func wanted(t reflect.Type) (name, kinds string) {
+	if t == reflect.TypeFor[[]byte]() {
+		return "a string", `"`
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return "a string", `"`

@@ -16,11 +16,12 @@ const (
 
 	bodySmall   = 4 * kib         // ids, a reason, a flag
 	bodyRequest = 64 * kib        // 200 types of 120 characters, escaped
-	bodyBeat    = (64 + 8) * kib  // a checkpoint and its envelope
-	bodyBeats   = 64 * kib        // 1000 lease ids
-	bodySchema  = (64 + 8) * kib  // a handler's schema and its envelope
+	bodyBeat    = (64 + 20) * kib // a checkpoint, a little output in base64, and the envelope
+	bodyOutput  = 1536 * kib      // lessor.MaxOutputCall in base64 and its envelope
 	bodyDialog  = (6*8 + 8) * kib // an answer or a message of 8 KiB, escaped
 	bodyJournal = 2 << 20         // an entry of the largest limit, or many small ones
+	bodyBeats   = 64 * kib        // 1000 lease ids
+	bodySchema  = (64 + 8) * kib  // a handler's schema and its envelope
 	bodyBatch   = 16 << 20
 	// resultExtra is the size of a completion besides its result: a checkpoint, and 8 KiB each of error and question,
 	// escaped.

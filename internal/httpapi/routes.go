@@ -89,6 +89,12 @@ func jobRoutes(payloadLimit int64) []route {
 		handle:  plain((*call).journal), answers: answers(http.StatusOK, journalList{}),
 		refusals: codes(lessor.CodeJobNotFound),
 	}, {
+		method: http.MethodGet, path: job + "/output", scope: token.ReadJobs,
+		summary: "Show what an attempt printed, by default the last; with wait_ms when there is more, or the time is up.",
+		query:   []string{"attempt", "stream", "offset", "wait_ms"},
+		handle:  plain((*call).output), answers: answers(http.StatusOK, lessor.Output{}),
+		refusals: codes(lessor.CodeJobNotFound, lessor.CodeRateLimited),
+	}, {
 		method: http.MethodGet, path: job + "/why", scope: token.ReadJobs, summary: "Tell why a job does not run now.",
 		handle: plain((*call).why), answers: answers(http.StatusOK, lessor.Why{}),
 		refusals: codes(lessor.CodeJobNotFound),
@@ -143,6 +149,11 @@ func leaseRoutes(payloadLimit int64) []route {
 			"An entry whose key is known is answered with its number.",
 		handle: takes(bodyJournal, (*call).appendJournal), answers: answers(http.StatusOK, lessor.JournalAnswer{}),
 		refusals: append(codes(lessor.CodeConflict), held...),
+	}, {
+		method: http.MethodPost, path: lease + "/output", scope: token.Lease,
+		summary: "Send a part of what the attempt prints. It does not extend the lease.",
+		handle:  takes(bodyOutput, (*call).print), answers: answers(http.StatusOK, lessor.OutputAnswer{}),
+		refusals: held,
 	}, {
 		method: http.MethodPost, path: lease + "/complete", scope: token.Lease,
 		summary: "End an attempt: completed, failed, cancelled, or waiting for the answer to a question.",

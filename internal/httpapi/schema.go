@@ -37,6 +37,7 @@ var simple = map[reflect.Type]object{
 		"object", "array", "string", "number", "boolean",
 		"null",
 	}},
+	reflect.TypeFor[[]byte]():               {"type": "string", "contentEncoding": "base64"},
 	reflect.TypeFor[lessor.Change[int64]](): {"type": []any{"integer", "null"}},
 	reflect.TypeFor[lessor.Change[bool]]():  {"type": []any{"boolean", "null"}},
 	reflect.TypeFor[lessor.State]():         enum(lessor.States()...),

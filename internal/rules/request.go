@@ -72,6 +72,9 @@ type BeatAsk struct {
 	TTL    time.Duration // 0 = as before
 	Report *Report       // nil = it reports nothing
 	Append []Entry       // to the journal
+	Output []lessor.OutputChunk
+	// OutputOnly says that the call is no heartbeat, but brings output under the lease.
+	OutputOnly bool
 }
 
 // Heartbeat checks a heartbeat.
@@ -87,6 +90,7 @@ func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
 	if r := c.report(b.Progress, b.Message, b.Checkpoint); !r.Empty() {
 		a.Report = &r
 	}
+	a.Output = c.output("output", b.Output, lessor.MaxOutputBeat)
 	return a, c.err()
 }
 

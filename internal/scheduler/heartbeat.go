@@ -34,6 +34,9 @@ func (c *beatCall) size() int {
 		for _, e := range c.beats[i].ask.Append {
 			n += 100 + len(e.Data)
 		}
+		for j := range c.beats[i].ask.Output {
+			n += len(c.beats[i].ask.Output[j].Data)
+		}
 	}
 	return n
 }

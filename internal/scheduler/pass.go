@@ -28,8 +28,9 @@ type pass struct {
 	moves     []Move
 	notes     []rules.Note
 	reports   []rules.Report
-	journals  map[lessor.JobID]*journal      // of the jobs that appends name
-	entries   []rules.Entry                  // to append
+	journals  map[lessor.JobID]*journal // of the jobs that appends name
+	entries   []rules.Entry             // to append
+	output    output
 	reported  map[lessor.JobID]*rules.Report // what jobs that are released had reported before
 	events    []lessor.StreamEvent
 	news      []lessor.JobID // jobs of which callers may wait for something that is there now
@@ -163,6 +164,9 @@ func (p *pass) save(ctx context.Context) error {
 		}
 	}
 	if err := p.tx.AppendEntries(ctx, p.entries); err != nil {
+		return err
+	}
+	if err := p.saveOutput(ctx); err != nil {
 		return err
 	}
 	return p.flush(ctx)

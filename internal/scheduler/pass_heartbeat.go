@@ -23,13 +23,21 @@ func (p *pass) beatOne(c *Caller, b *beat) {
 	}
 	first := h != nil && h.FirstBeatAt == 0
 	by := c.hand(b.ask.Worker)
-	if b.err = p.appendEntries(h, by, b); b.err == nil {
+	switch b.err = p.appendEntries(h, by, b); {
+	case b.err != nil:
+	case b.ask.OutputOnly:
+		b.err = rules.Touch(h, by, p.now, p.serving)
+	default:
 		b.err = rules.Beat(h, by, b.ask.TTL, p.now, p.serving)
 	}
 	if b.err != nil {
 		if p.tooLate(h) {
 			p.late.beats = append(p.late.beats, lateBeat{c, b})
 		}
+		return
+	}
+	p.print(h, b.ask.Output)
+	if b.ask.OutputOnly {
 		return
 	}
 	p.changed[h.ID] = h

@@ -30,6 +30,7 @@ type Config struct {
 	Jobs             rules.SubmitConfig
 	MaxInterruptions int
 	Journal          rules.JournalLimits
+	Output           rules.OutputKeep
 	Retention        Retention
 	Circuit          CircuitConfig // of definitions that do not say
 	FailedJobs       bool          // jobs that fail for good raise an alert

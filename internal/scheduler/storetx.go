@@ -21,6 +21,7 @@ type Tx interface {
 	JobTx
 	LeaseTx
 	JournalTx
+	OutputTx
 	MoveTx
 	NodeTx
 	DefinitionTx
@@ -78,6 +79,15 @@ type JournalTx interface {
 	// KnownEntries returns the entries that have these keys.
 	KnownEntries(ctx context.Context, refs []EntryRef) (map[EntryRef]rules.Entry, error)
 	AppendEntries(ctx context.Context, entries []rules.Entry) error
+}
+
+// OutputTx keeps what attempts print. Its errors are faults.
+type OutputTx interface {
+	// SaveOutput writes pieces, no two of one call at one place. A piece is left out if its stream has later output: it
+	// was written before, or its time is over. Of two pieces with one start the longer stays.
+	SaveOutput(ctx context.Context, pieces []rules.OutputPiece) error
+	// DropOutput removes the pieces that lie inside of the ranges. Strip and Purge remove those of a job.
+	DropOutput(ctx context.Context, ranges []rules.OutputMiddle) error
 }
 
 // MoveTx takes jobs from place to place. Move fails with ErrMoved for a row that is not where its Move says, Lock with
@@ -176,8 +186,8 @@ type SettingTx interface {
 // RetentionTx removes what is old, a page at a time, and returns how many rows went. Its errors are faults.
 type RetentionTx interface {
 	// Strip removes what is large about up to limit jobs that ended before the instant (payload, result, report,
-	// journal) and frees their idempotency keys; their record stays. Each job is stripped once, those that ended first
-	// going first.
+	// journal, output) and frees their idempotency keys; their record stays. Each job is stripped once, those that
+	// ended first going first.
 	Strip(ctx context.Context, before lessor.Instant, limit int) (int, error)
 	// Purge removes up to limit jobs that ended before the instant, with everything about them.
 	Purge(ctx context.Context, before lessor.Instant, limit int) (int, error)

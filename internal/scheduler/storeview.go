@@ -12,6 +12,7 @@ type View interface {
 	ClockView
 	JobView
 	LeaseView
+	OutputView
 	LaneView
 	FoldView
 	ChangeView
@@ -62,6 +63,15 @@ type LeaseView interface {
 	// AttemptOf returns the attempt that was made under a lease that is over, and its tenant; nil if it is not
 	// remembered.
 	AttemptOf(ctx context.Context, id lessor.LeaseID) (*rules.Attempt, lessor.TenantID, error)
+}
+
+// OutputView reads what attempts printed.
+type OutputView interface {
+	// Output returns pieces of a stream in order, beginning with the last that starts at or before the offset. It stops
+	// when those behind the first have limit bytes, and may stop earlier behind the second. end is where the last piece
+	// of the stream ends, 0 if there is none.
+	Output(ctx context.Context, at rules.OutputPlace, offset int64, limit int,
+	) (pieces []rules.OutputPiece, end int64, err error)
 }
 
 // LaneView reads the registry of lanes. An unknown number is no error.

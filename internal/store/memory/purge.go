@@ -50,6 +50,7 @@ func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (n int, 
 				s.freeKey(j)
 				s.dropJournal(j)
 				s.place(stripped)
+				s.dropOutput(j.Spec.ID.UUID)
 				s.stripped = key{n: int64(j.Done.Attempt.EndedAt), m: j.Turn.Seq + 1}
 			})
 		}
@@ -85,6 +86,7 @@ func (s *tables) forget(j *job) {
 		s.attempts.drop(k)
 		s.ends.drop(key{id: a.Lease.UUID})
 	}
+	s.dropOutput(id)
 	for k := range s.notes.under("", id) {
 		s.notes.drop(k)
 	}

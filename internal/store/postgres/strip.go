@@ -22,6 +22,7 @@ var (
 	strips       = []*wire.Statement{
 		wire.SQL("delete from report where job = any($1::uuid[])"),
 		wire.SQL("delete from journal where job = any($1::uuid[])"),
+		wire.SQL("delete from output where job = any($1::uuid[])"),
 		wire.SQL("update job set payload = null where id = any($1::uuid[]) and payload is not null"),
 	}
 )

@@ -92,6 +92,8 @@ func TestRowsComeBack(t *testing.T) {
 	roundTrip(t, Beat, rules.Held{Life: rules.Life{ExpiresAt: 1, TTL: time.Minute, Reattached: 3}})
 	roundTrip(t, Attempt, rules.Attempt{Lease: lessor.LeaseID{UUID: id}, Outcome: rules.OutcomeFailed, Error: "e"})
 	roundTrip(t, Done, rules.Done{State: lessor.Completed, Result: []byte("1")})
+	roundTrip(t, Output, rules.OutputPiece{Data: []byte("\x00o")})
+	roundTrip(t, OutputMiddle, rules.OutputMiddle{From: 1, To: 2})
 	roundTrip(t, Report, rules.Report{Progress: new(0.0), Message: new(""), Mark: &rules.Mark{Checkpoint: []byte("c")}})
 	roundTrip(t, Token, scheduler.Token{Hash: [32]byte{1}, Tenant: &lessor.TenantID{}})
 	roundTrip(t, Definition, rules.Definition{ID: "d", Enabled: true, Payload: []byte("{}")})

@@ -20,6 +20,7 @@ var purges = []string{
 	"delete from note where job = ?",
 	"delete from report where job = ?",
 	"delete from journal where job = ?",
+	"delete from output where job = ?",
 	"delete from job where id = ?",
 }
 

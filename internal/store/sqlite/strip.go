@@ -24,6 +24,7 @@ const readUnstripped = "select done.seq, done.job, tenant, job.idempotency_key, 
 var strips = []string{
 	"delete from report where job = ?",
 	"delete from journal where job = ?",
+	"delete from output where job = ?",
 	"update job set payload = null where id = ?",
 }
 

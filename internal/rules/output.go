@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+
+	"lessor"
+)
+
+// OutputKeep says how much is kept of each stream of an attempt.
+type OutputKeep struct {
+	Head int64
+	Tail int64 // 0 = nothing at all
+}
+
+// OutputPlace names one stream of one attempt.
+type OutputPlace struct {
+	Job    lessor.JobID
+	Fence  int64
+	Stream string
+}
+
+// OutputPiece is a piece of output as it is stored: a row that is written once and removed whole.
+type OutputPiece struct {
+	OutputPlace
+	Start int64
+	Data  []byte
+}
+
+// End is where the piece ends.
+func (p *OutputPiece) End() int64 { return p.Start + int64(len(p.Data)) }
+
+// OutputMiddle is a range of a stream that is not kept any more: the pieces that lie in it as a whole go.
+type OutputMiddle struct {
+	OutputPlace
+	From, To int64
+}
+
+// maxOutputChunks bounds the chunks of one call: as many full ones as fit for each stream, and the rests.
+const maxOutputChunks = 2*lessor.MaxOutputCall/lessor.MaxOutputChunk + 4
+
+// OutputReport checks what a worker sends of an attempt's output.
+func OutputReport(r *lessor.OutputReport) (BeatAsk, error) {
+	if r.WorkerID == nil {
+		return BeatAsk{}, Missing("worker_id")
+	}
+	var c check
+	c.require("chunks", r.Chunks != nil)
+	a := BeatAsk{Worker: c.text("worker_id", r.WorkerID, 1, maxWorker, ""), OutputOnly: true}
+	a.Output = c.output("chunks", r.Chunks, lessor.MaxOutputCall)
+	return a, c.err()
+}
+
+// output checks chunks, which together have at most limit bytes.
+func (c *check) output(field string, chunks []lessor.OutputChunk, limit int) []lessor.OutputChunk {
+	if len(chunks) > maxOutputChunks {
+		c.fail(field, "must be at most %d, not %d", maxOutputChunks, len(chunks))
+		return nil
+	}
+	total := 0
+	for i := range chunks {
+		name, k := fmt.Sprintf("%s[%d].", field, i), &chunks[i]
+		c.require(name+"stream", k.Stream != nil)
+		c.require(name+"offset", k.Offset != nil)
+		if k.Stream != nil {
+			c.stream(name+"stream", *k.Stream)
+		}
+		c.number(name+"offset", k.Offset, 0, math.MaxInt64-lessor.MaxOutputCall, 0)
+		if len(k.Data) < 1 || len(k.Data) > lessor.MaxOutputChunk {
+			c.fail(name+"data", "must be 1 to %d bytes, not %d", lessor.MaxOutputChunk, len(k.Data))
+		}
+		total += len(k.Data)
+	}
+	if total > limit {
+		c.fail(field, "must be at most %d bytes, not %d", limit, total)
+	}
+	return chunks
+}
+
+func (c *check) stream(field, name string) {
+	if name != lessor.Stdout && name != lessor.Stderr {
+		c.fail(field, "must be %s or %s, not %q", lessor.Stdout, lessor.Stderr, name)
+	}
+}
+
+// CheckOutputQuery checks a question for output.
+func CheckOutputQuery(q lessor.OutputQuery) error {
+	var c check
+	c.number("attempt", &q.Attempt, 0, math.MaxInt32, 0)
+	c.stream("stream", q.Stream)
+	return c.err()
+}
+
+// KeepOutput returns the pieces to store of chunks that the attempt under h printed, and which middles go because of
+// them. No piece crosses the end of the head, so that the head stays when the middle goes.
+func KeepOutput(h *Held, chunks []lessor.OutputChunk, k OutputKeep) (pieces []OutputPiece, gone []OutputMiddle) {
+	if k.Tail == 0 {
+		return nil, nil
+	}
+	for _, chunk := range chunks {
+		place := OutputPlace{Job: h.Turn.Job, Fence: h.Turn.Fence, Stream: *chunk.Stream}
+		start, data := *chunk.Offset, chunk.Data
+		end := start + int64(len(data))
+		if start < k.Head && k.Head < end {
+			pieces = append(pieces, OutputPiece{place, start, data[:k.Head-start]})
+			start, data = k.Head, data[k.Head-start:]
+		}
+		pieces = append(pieces, OutputPiece{place, start, data})
+		if end-k.Tail > k.Head {
+			gone = append(gone, OutputMiddle{place, k.Head, end - k.Tail})
+		}
+	}
+	return pieces, gone
+}
+
+// Concat joins pieces of a stream, in order, from an offset on, up to the first gap or limit. It returns where the data
+// begins. Pieces may overlap: what was sent twice is the same both times.
+func Concat(pieces []OutputPiece, offset int64, limit int) (start int64, data []byte) {
+	start, data = offset, []byte{}
+	for i := range pieces {
+		p, next := &pieces[i], start+int64(len(data))
+		switch {
+		case p.End() <= next:
+			continue
+		case len(data) == 0:
+			start = max(start, p.Start)
+			next = start
+		case p.Start > next || len(data) >= limit:
+			return start, data
+		}
+		data = append(data, p.Data[next-p.Start:]...)
+	}
+	return start, data[:min(len(data), limit)]
+}
+
+// AttemptAt returns the number and the fence of a job's attempt, the last if asked is 0, and whether it lives; zeros if
+// there is none yet. An attempt that was given back leaves its number to the next: the newest counts.
+func AttemptAt(h *History, asked int) (number int, fence int64, live bool) {
+	look := func(t *Turn, lives bool) {
+		if asked == 0 || t.Attempt == asked {
+			number, fence, live = t.Attempt, t.Fence, lives
+		}
+	}
+	for i := range h.Attempts {
+		look(&h.Attempts[i].Turn, false)
+	}
+	if held := h.Standing.Held; held != nil {
+		look(&held.Turn, true)
+	}
+	if d := h.Standing.Done; d != nil && !d.Attempt.Lease.IsZero() {
+		look(&d.Attempt.Turn, false)
+	}
+	return number, fence, live
+}

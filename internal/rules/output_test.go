@@ -1,0 +1,165 @@
+package rules
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"lessor"
+)
+
+func chunk(start int64, data []byte) lessor.OutputChunk {
+	return lessor.OutputChunk{Stream: new(lessor.Stdout), Offset: &start, Data: data}
+}
+
+func TestOutputReportHasBounds(t *testing.T) {
+	worker := new("w")
+	many := func(n int) (chunks []lessor.OutputChunk) {
+		for i := range n {
+			chunks = append(chunks, chunk(int64(i), []byte("x")))
+		}
+		return chunks
+	}
+	full := make([]byte, lessor.MaxOutputChunk)
+	var largest []lessor.OutputChunk
+	for i := range int64(lessor.MaxOutputCall / lessor.MaxOutputChunk) {
+		largest = append(largest, chunk(i*lessor.MaxOutputChunk, full))
+	}
+	for name, c := range map[string]struct {
+		report lessor.OutputReport
+		code   lessor.Code
+	}{
+		"one":           {lessor.OutputReport{WorkerID: worker, Chunks: many(1)}, ""},
+		"none":          {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{}}, ""},
+		"most":          {lessor.OutputReport{WorkerID: worker, Chunks: many(maxOutputChunks)}, ""},
+		"largest":       {lessor.OutputReport{WorkerID: worker, Chunks: largest}, ""},
+		"no worker":     {lessor.OutputReport{Chunks: many(1)}, lessor.CodeInvalidRequest},
+		"no chunks":     {lessor.OutputReport{WorkerID: worker}, lessor.CodeInvalidRequest},
+		"no stream":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{{Offset: new(int64(0)), Data: full}}}, lessor.CodeInvalidRequest},
+		"no offset":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{{Stream: new(lessor.Stderr), Data: full}}}, lessor.CodeInvalidRequest},
+		"below 0":       {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(-1, full)}}, lessor.CodeInvalidValue},
+		"another one":   {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{{Stream: new("log"), Offset: new(int64(0)), Data: full}}}, lessor.CodeInvalidValue},
+		"without bytes": {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(0, nil)}}, lessor.CodeInvalidValue},
+		"too large":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(0, append(full, 0))}}, lessor.CodeInvalidValue},
+		"too many":      {lessor.OutputReport{WorkerID: worker, Chunks: many(maxOutputChunks + 1)}, lessor.CodeInvalidValue},
+		"too much":      {lessor.OutputReport{WorkerID: worker, Chunks: append(largest, chunk(0, []byte("x")))}, lessor.CodeInvalidValue},
+	} {
+		ask, err := OutputReport(&c.report)
+		if got := lessor.CodeOf(err); got != c.code {
+			t.Errorf("%s: %v, want code %q", name, err, c.code)
+		}
+		if err == nil && (!ask.OutputOnly || len(ask.Output) != len(c.report.Chunks)) {
+			t.Errorf("%s: %d chunks became %d", name, len(c.report.Chunks), len(ask.Output))
+		}
+	}
+	beat := lessor.Heartbeat{WorkerID: worker, Output: []lessor.OutputChunk{chunk(0, full[:lessor.MaxOutputBeat])}}
+	if _, err := Heartbeat(&beat); err != nil {
+		t.Errorf("a heartbeat with little output: %v", err)
+	}
+	beat.Output[0].Data = full[:lessor.MaxOutputBeat+1]
+	if _, err := Heartbeat(&beat); lessor.CodeOf(err) != lessor.CodeInvalidValue {
+		t.Errorf("a heartbeat with much output: %v", err)
+	}
+}
+
+// TestHeadAndTailOfOutputStay sends random output in random chunks, again and with gaps, to a store that does what the
+// seam says, and reads it back.
+func TestHeadAndTailOfOutputStay(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		keep := OutputKeep{Head: r.Int64N(50), Tail: 1 + r.Int64N(200)}
+		text := make([]byte, r.IntN(2000))
+		for i := range text {
+			text[i] = byte(r.Uint32())
+		}
+		var stored []OutputPiece
+		h := &Held{}
+		for sent := 0; sent < len(text); {
+			end := min(len(text), sent+1+r.IntN(40))
+			pieces, gone := KeepOutput(h, []lessor.OutputChunk{chunk(int64(sent), text[sent:end])}, keep)
+			stored = append(stored, pieces...)
+			for _, m := range gone {
+				stored = slices.DeleteFunc(stored, func(p OutputPiece) bool { return p.Start >= m.From && p.End() <= m.To })
+			}
+			sent = end
+		}
+		slices.SortFunc(stored, func(a, b OutputPiece) int { return int(a.Start - b.Start) })
+		size := int64(len(text))
+		kept, bytesKept := make([]byte, size), int64(0)
+		for at := int64(0); ; {
+			start, data := Concat(stored, at, 30)
+			if len(data) == 0 {
+				break
+			}
+			if !bytes.Equal(data, text[start:start+int64(len(data))]) {
+				t.Fatalf("seed %d: %d bytes from %d are not what was printed", seed, len(data), start)
+			}
+			for i := range data {
+				kept[start+int64(i)] = 1
+			}
+			at = start + int64(len(data))
+			bytesKept += int64(len(data))
+		}
+		for i := range size {
+			if must := i < keep.Head || i >= size-keep.Tail; must && kept[i] == 0 {
+				t.Fatalf("seed %d: byte %d of %d is gone, with head %d and tail %d", seed, i, size, keep.Head, keep.Tail)
+			}
+		}
+		if most := keep.Head + keep.Tail + 40; bytesKept > most {
+			t.Fatalf("seed %d: %d bytes are kept, want at most %d", seed, bytesKept, most)
+		}
+	}
+	if pieces, gone := KeepOutput(&Held{}, []lessor.OutputChunk{chunk(0, []byte("x"))}, OutputKeep{Head: 5}); pieces != nil || gone != nil {
+		t.Error("output is kept although it is switched off")
+	}
+}
+
+func TestOverlapOfOutputIsReadOnce(t *testing.T) {
+	text := []byte("0123456789")
+	pieces := []OutputPiece{{Start: 0, Data: text[:4]}, {Start: 2, Data: text[2:3]}, {Start: 3, Data: text[3:8]}, {Start: 9, Data: text[9:]}}
+	for _, c := range []struct {
+		offset int64
+		limit  int
+		start  int64
+		want   string
+	}{
+		{0, 100, 0, "01234567"}, {1, 3, 1, "123"}, {5, 100, 5, "567"}, {8, 100, 9, "9"}, {10, 100, 10, ""}, {99, 1, 99, ""},
+	} {
+		if start, data := Concat(pieces, c.offset, c.limit); start != c.start || string(data) != c.want {
+			t.Errorf("%d bytes from %d: %q from %d, want %q from %d", c.limit, c.offset, data, start, c.want, c.start)
+		}
+	}
+}
+
+func TestAttemptOfOutputIsTheNewestWithItsNumber(t *testing.T) {
+	turn := func(attempt int, fence int64) Turn { return Turn{Attempt: attempt, Fence: fence} }
+	h := &History{Attempts: []Attempt{{Turn: turn(1, 10)}, {Turn: turn(2, 20)}, {Turn: turn(2, 30)}}}
+	queued := *h
+	queued.Standing.Turn = turn(1, 30) // the attempt was given back
+	live, done := *h, *h
+	live.Standing.Held = &Held{Turn: turn(3, 40)}
+	done.Standing.Done = &Done{Attempt: Attempt{Turn: turn(3, 40), Lease: lessor.LeaseID{UUID: lessor.UUID{1}}}}
+	unheld := *h
+	unheld.Standing.Done = &Done{Attempt: Attempt{Turn: turn(3, 30)}}
+	for name, c := range map[string]struct {
+		h      *History
+		asked  int
+		number int
+		fence  int64
+		live   bool
+	}{
+		"never granted":          {&History{}, 0, 0, 0, false},
+		"last, queued":           {&queued, 0, 2, 30, false},
+		"first":                  {&live, 1, 1, 10, false},
+		"given back once":        {&live, 2, 2, 30, false},
+		"last, live":             {&live, 0, 3, 40, true},
+		"last, done":             {&done, 3, 3, 40, false},
+		"cancelled in the queue": {&unheld, 0, 2, 30, false},
+		"not yet":                {&live, 4, 0, 0, false},
+	} {
+		if number, fence, live := AttemptAt(c.h, c.asked); number != c.number || fence != c.fence || live != c.live {
+			t.Errorf("%s: attempt %d with fence %d, live %v; want %d with %d, %v", name, number, fence, live, c.number, c.fence, c.live)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package scheduler
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+)
+
+// Print keeps a part of what the attempt under a lease prints. It does not extend the lease.
+func (s *Scheduler) Print(
+	ctx context.Context, c Caller, id lessor.LeaseID, r lessor.OutputReport,
+) (lessor.OutputAnswer, error) {
+	ask, err := rules.OutputReport(&r)
+	if err == nil {
+		_, err = s.beatOne(ctx, c, beat{id: id, ask: ask})
+	}
+	if err != nil {
+		return lessor.OutputAnswer{}, err
+	}
+	return lessor.OutputAnswer{OK: true, HeadBytes: s.cfg.Output.Head, TailBytes: s.cfg.Output.Tail}, nil
+}
+
+// output is what attempts printed in one pass.
+type output struct {
+	pieces []rules.OutputPiece
+	at     map[outputStart]int // which of pieces starts there
+	gone   []rules.OutputMiddle
+}
+
+type outputStart struct {
+	rules.OutputPlace
+	start int64
+}
+
+// print notes what the attempt under h printed. A call that is repeated may be in the same pass as its first try.
+func (p *pass) print(h *rules.Held, chunks []lessor.OutputChunk) {
+	pieces, gone := rules.KeepOutput(h, chunks, p.l.cfg.Output)
+	if len(pieces) == 0 {
+		return
+	}
+	o := &p.output
+	if o.at == nil {
+		o.at = map[outputStart]int{}
+	}
+	for _, piece := range pieces {
+		at := outputStart{piece.OutputPlace, piece.Start}
+		i, twice := o.at[at]
+		switch {
+		case !twice:
+			o.at[at] = len(o.pieces)
+			o.pieces = append(o.pieces, piece)
+		case len(piece.Data) > len(o.pieces[i].Data):
+			o.pieces[i] = piece
+		}
+	}
+	o.gone = append(o.gone, gone...)
+	p.news = append(p.news, h.Turn.Job)
+}
+
+// saveOutput writes what was printed in this pass.
+func (p *pass) saveOutput(ctx context.Context) error {
+	if len(p.output.pieces) == 0 {
+		return nil
+	}
+	if err := p.tx.SaveOutput(ctx, p.output.pieces); err != nil {
+		return err
+	}
+	return p.tx.DropOutput(ctx, p.output.gone)
+}
+
+// maxOutputRead bounds the output of one answer in bytes.
+const maxOutputRead = 256 << 10
+
+// Output returns a piece of what an attempt printed, as soon as there is some behind the offset, on whichever node it
+// arrived; without data if the attempt is over or the wait is.
+func (s *Scheduler) Output(
+	ctx context.Context, c Caller, id lessor.JobID, q lessor.OutputQuery, waitMS *int64,
+) (lessor.Output, error) {
+	if q.Stream == "" {
+		q.Stream = lessor.Stdout
+	}
+	wait, err := rules.HoldFor(waitMS)
+	if err == nil {
+		err = rules.CheckOutputQuery(q)
+	}
+	if err != nil {
+		return lessor.Output{}, err
+	}
+	return poll(ctx, s, id, wait, func() (out lessor.Output, there bool, err error) {
+		err = s.view(ctx, "load output", func(v View) (err error) {
+			out, there, err = readOutput(ctx, v, c, id, q)
+			return err
+		})
+		return out, there, err
+	})
+}
+
+// readOutput reads what there is behind the offset. It is all that will come if there is some, or if the attempt is
+// over and no other is asked for.
+func readOutput(
+	ctx context.Context, v View, c Caller, id lessor.JobID, q lessor.OutputQuery,
+) (out lessor.Output, there bool, err error) {
+	all, err := v.Histories(ctx, []lessor.JobID{id})
+	if err != nil {
+		return out, false, err
+	}
+	h := all[id]
+	if h == nil || !c.sees(h.Standing.Spec.Lane.Tenant) {
+		return out, false, lessor.ErrJobNotFound
+	}
+	number, fence, live := rules.AttemptAt(h, int(q.Attempt))
+	out = lessor.Output{JobID: id, Attempt: number, Fence: fence, Stream: q.Stream, Data: []byte{}}
+	if fence == 0 { // the attempt has not begun
+		out.Ended = h.Standing.Place == rules.Ended
+		return out, out.Ended, nil
+	}
+	at := rules.OutputPlace{Job: id, Fence: fence, Stream: q.Stream}
+	offset := q.Offset
+	if offset < 0 {
+		if _, out.Size, err = v.Output(ctx, at, 0, 0); err != nil {
+			return out, false, err
+		}
+		offset = max(0, out.Size+offset)
+	}
+	pieces, size, err := v.Output(ctx, at, offset, maxOutputRead)
+	if err != nil {
+		return out, false, err
+	}
+	out.Size = size
+	out.Offset, out.Data = rules.Concat(pieces, offset, maxOutputRead)
+	out.NextOffset = out.Offset + int64(len(out.Data))
+	out.Ended = !live && out.NextOffset >= size
+	return out, len(out.Data) > 0 || out.Ended, nil
+}

@@ -1,0 +1,73 @@
+package sqlite
+
+import (
+	"context"
+
+	"lessor/internal/rules"
+	"lessor/internal/store/row"
+)
+
+var (
+	outputColumns = row.Columns(row.Output)
+	saveOutput    = "insert into output (" + outputColumns + ") select ?1, ?2, ?3, ?4, ?5 where not exists" +
+		" (select 1 from output where " + ofStream + " and start >= ?4 + length(?5))" +
+		" on conflict (job, fence, stream, start) do update set data = excluded.data" +
+		" where length(excluded.data) > length(data)"
+	readOutput = "select " + outputColumns + " from output where " + ofStream + " and start >=" +
+		" coalesce((select max(start) from output where " + ofStream + " and start <= ?4), 0) order by start"
+)
+
+const (
+	ofStream   = "job = ?1 and fence = ?2 and stream = ?3"
+	dropOutput = "delete from output where " + ofStream + " and start between ?4 and ?5 and start + length(data) <= ?5"
+	outputEnd  = "select start + length(data) from output where " + ofStream + " order by start desc limit 1"
+)
+
+// SaveOutput implements scheduler.Tx.
+func (t *tx) SaveOutput(_ context.Context, pieces []rules.OutputPiece) error {
+	return writeEach(t, "save output", saveOutput, pieces, row.Output)
+}
+
+// DropOutput implements scheduler.Tx.
+func (t *tx) DropOutput(_ context.Context, ranges []rules.OutputMiddle) error {
+	return writeEach(t, "drop output", dropOutput, ranges, row.OutputMiddle)
+}
+
+// writeEach runs a statement for each value, with its columns as parameters.
+func writeEach[T any](t *tx, verb, text string, values []T, declare func(*row.Codec, *T)) error {
+	return t.do(verb, func() error {
+		for i := range values {
+			if err := query(t.conn, text, func(a *args) { declare(row.Write(a), &values[i]) }, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Output implements scheduler.View.
+func (v *view) Output(
+	ctx context.Context, at rules.OutputPlace, offset int64, limit int,
+) (pieces []rules.OutputPiece, end int64, err error) {
+	bind := func(a *args) {
+		a.ID(at.Job.UUID)
+		a.Int(at.Fence)
+		a.Text(at.Stream)
+	}
+	err = query(v.conn, readOutput, func(a *args) { bind(a); a.Int(offset) }, func(r *result) error {
+		pieces = append(pieces, rules.OutputPiece{})
+		p := &pieces[len(pieces)-1]
+		row.Output(r.codec, p)
+		if len(pieces) > 1 {
+			limit -= len(p.Data)
+		}
+		if limit <= 0 {
+			return errEnough
+		}
+		return nil
+	})
+	if err == nil {
+		err = query(v.conn, outputEnd, bind, func(r *result) error { end = r.Int(); return nil })
+	}
+	return pieces, end, readFault(ctx, "read output", err)
+}

@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"bytes"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// printed is a piece of output whose bytes say where they stand.
+func printed(at rules.OutputPlace, start, end int64) rules.OutputPiece {
+	p := rules.OutputPiece{OutputPlace: at, Start: start}
+	for i := start; i < end; i++ {
+		p.Data = append(p.Data, byte(i%251))
+	}
+	return p
+}
+
+func (b *bed) print(pieces ...rules.OutputPiece) {
+	b.Helper()
+	b.update(func(tx scheduler.Tx) error { return tx.SaveOutput(b.Context(), pieces) })
+}
+
+func (b *bed) output(at rules.OutputPlace, offset int64, limit int) (pieces []rules.OutputPiece, end int64) {
+	b.Helper()
+	b.view(func(v scheduler.View) (err error) {
+		pieces, end, err = v.Output(b.Context(), at, offset, limit)
+		return err
+	})
+	return pieces, end
+}
+
+// wantOutput fails the test unless a stream has these pieces, given as starts and ends.
+func (b *bed) wantOutput(what string, at rules.OutputPlace, bounds ...int64) {
+	b.Helper()
+	var want []rules.OutputPiece
+	for i := 0; i < len(bounds); i += 2 {
+		want = append(want, printed(at, bounds[i], bounds[i+1]))
+	}
+	got, end := b.output(at, 0, 1<<20)
+	b.same(what, got, want)
+	if last := append([]int64{0}, bounds...); end != last[len(last)-1] {
+		b.Fatalf("%s: the stream ends at %d, want %d", what, end, last[len(last)-1])
+	}
+}
+
+func outputComesBack(b *bed) {
+	s := b.queued()
+	at := rules.OutputPlace{Job: s.ID, Fence: 7, Stream: lessor.Stdout}
+	b.wantOutput("before any", at)
+	b.print(printed(at, 0, 10), printed(at, 10, 30))
+	b.print(printed(at, 100, 120))
+	b.wantOutput("with a gap", at, 0, 10, 10, 30, 100, 120)
+	b.print(printed(at, 0, 10), printed(at, 10, 30))
+	b.print(printed(at, 100, 120))
+	b.print(printed(at, 100, 110))
+	b.wantOutput("sent again", at, 0, 10, 10, 30, 100, 120)
+	b.print(printed(at, 100, 140), printed(at, 140, 150))
+	b.wantOutput("sent again with more", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	b.print(printed(at, 50, 60))
+	b.wantOutput("late", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	for _, other := range []rules.OutputPlace{
+		{Job: s.ID, Fence: 8, Stream: lessor.Stdout},
+		{Job: s.ID, Fence: 7, Stream: lessor.Stderr},
+		{Job: b.queued().ID, Fence: 7, Stream: lessor.Stdout},
+	} {
+		b.wantOutput("of another attempt, stream or job", other)
+		b.print(printed(other, 0, 5))
+		b.wantOutput("of another attempt, stream or job", other, 0, 5)
+	}
+	b.wantOutput("beside others", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	b.reopen()
+	b.wantOutput("after a restart", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	for _, c := range []struct {
+		offset int64
+		limit  int
+		first  int64
+		count  int
+	}{
+		{0, 0, 0, 1},
+		{0, 1, 0, 2},
+		{9, 20, 0, 2},
+		{10, 20, 10, 2},
+		{29, 60, 10, 3},
+		{50, 1, 10, 2},
+		{120, 1, 100, 2},
+		{149, 9, 140, 1},
+		{150, 9, 140, 1},
+		{900, 9, 140, 1},
+	} {
+		got, end := b.output(at, c.offset, c.limit)
+		if len(got) != c.count || got[0].Start != c.first || end != 150 {
+			b.Fatalf("%d bytes from %d: %d pieces from %v up to %d, want %d from %d up to 150",
+				c.limit, c.offset, len(got), got, end, c.count, c.first)
+		}
+	}
+}
+
+func outputMiddleGoes(b *bed) {
+	s := b.queued()
+	at := rules.OutputPlace{Job: s.ID, Fence: 7, Stream: lessor.Stdout}
+	other := rules.OutputPlace{Job: s.ID, Fence: 7, Stream: lessor.Stderr}
+	for start := int64(0); start < 100; start += 10 {
+		b.print(printed(at, start, start+10), printed(other, start, start+10))
+	}
+	drop := func(from, to int64) {
+		b.update(func(tx scheduler.Tx) error {
+			return tx.DropOutput(b.Context(), []rules.OutputMiddle{{OutputPlace: at, From: from, To: to}})
+		})
+	}
+	drop(20, 79)
+	b.wantOutput("without what lies inside", at, 0, 10, 10, 20, 70, 80, 80, 90, 90, 100)
+	drop(20, 80)
+	drop(20, 80)
+	b.wantOutput("without what lies inside", at, 0, 10, 10, 20, 80, 90, 90, 100)
+	if got, _ := b.output(other, 0, 1<<20); len(got) != 10 {
+		b.Fatalf("another stream has %d pieces left of 10", len(got))
+	}
+	b.update(func(tx scheduler.Tx) error {
+		if err := tx.SaveOutput(b.Context(), nil); err != nil {
+			return err
+		}
+		return tx.DropOutput(b.Context(), nil)
+	})
+}
+
+// outputGoesWithItsJob also has bytes of every value.
+func outputGoesWithItsJob(b *bed) {
+	strip := func(tx scheduler.Tx, before lessor.Instant) (int, error) { return tx.Strip(b.Context(), before, 10) }
+	purge := func(tx scheduler.Tx, before lessor.Instant) (int, error) { return tx.Purge(b.Context(), before, 10) }
+	for i, remove := range []func(scheduler.Tx, lessor.Instant) (int, error){strip, purge} {
+		base := lessor.Instant(i) * 1000
+		old, young := b.endedAt(base+100, ""), b.endedAt(base+200, "")
+		all := make([]byte, 256)
+		for i := range all {
+			all[i] = byte(i)
+		}
+		var places []rules.OutputPlace
+		for _, job := range []*rules.Spec{old, young} {
+			for _, stream := range []string{lessor.Stdout, lessor.Stderr} {
+				at := rules.OutputPlace{Job: job.ID, Fence: 3, Stream: stream}
+				b.print(rules.OutputPiece{OutputPlace: at, Data: all})
+				if got, _ := b.output(at, 0, 1); len(got) != 1 || !bytes.Equal(got[0].Data, all) {
+					b.Fatalf("bytes of every value came back as %v", got)
+				}
+				places = append(places, at)
+			}
+		}
+		b.update(func(tx scheduler.Tx) error {
+			_, err := remove(tx, base+150)
+			return err
+		})
+		for _, at := range places {
+			if got, _ := b.output(at, 0, 1); len(got) == 0 != (at.Job == old.ID) {
+				b.Fatalf("%d pieces of %s are left, of a job that is old: %v", len(got), at.Stream, at.Job == old.ID)
+			}
+		}
+	}
+}
