@@ -116,12 +116,20 @@ func (c *Client) AllEvents(ctx context.Context, id lessor.JobID) iter.Seq2[lesso
 	})
 }
 
-// Journal returns the journal of a job, oldest first, behind the entry with the number after; 0 begins with the first.
-func (c *Client) Journal(ctx context.Context, id lessor.JobID, after int) iter.Seq2[lessor.JournalEntry, error] {
-	return eachPage(strconv.Itoa(after), func(cursor string) ([]lessor.JournalEntry, string, error) {
-		q := page(maxPage, "")
-		q.Set("after", cursor)
-		return list[lessor.JournalEntry](ctx, c, jobPath(id, "/journal"), "journal", q)
+// Journal returns one page of the journal of a job, oldest first, behind the entry whose number is after; "" begins with
+// the first.
+func (c *Client) Journal(
+	ctx context.Context, id lessor.JobID, limit int, after string,
+) (entries []lessor.JournalEntry, next string, err error) {
+	q := page(limit, "")
+	set(q, "after", after)
+	return list[lessor.JournalEntry](ctx, c, jobPath(id, "/journal"), "journal", q)
+}
+
+// AllJournal returns the whole journal of a job, oldest first.
+func (c *Client) AllJournal(ctx context.Context, id lessor.JobID) iter.Seq2[lessor.JournalEntry, error] {
+	return eachPage("", func(after string) ([]lessor.JournalEntry, string, error) {
+		return c.Journal(ctx, id, maxPage, after)
 	})
 }
 

@@ -110,6 +110,8 @@ func (s *scanner) rareOfJob(j *lessor.Job, name []byte) {
 		s.optionalText(&j.Error)
 	case "interruptions":
 		s.int(&j.Interruptions)
+	case "journal_entries":
+		s.int(&j.JournalEntries)
 	case "cancel_requested":
 		s.bool(&j.CancelRequested)
 	case "reattached":

@@ -64,6 +64,18 @@ func (s *Server) Job(id lessor.JobID) lessor.Job {
 	return j
 }
 
+// Journal returns the journal of a job.
+func (s *Server) Journal(id lessor.JobID) (entries []lessor.JournalEntry) {
+	s.t.Helper()
+	for e, err := range s.client.AllJournal(context.Background(), id) {
+		if err != nil {
+			s.t.Fatalf("lessortest: journal of job %s: %v", id, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
 // AssertState fails the test unless the job is in the given state now.
 func (s *Server) AssertState(id lessor.JobID, want lessor.State) {
 	s.t.Helper()

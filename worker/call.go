@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -34,6 +35,21 @@ func retryAfter(err error) time.Duration {
 // maxRetryAfter bounds the wait that a server can ask for: monitoring takes a worker that is silent for longer for
 // dead.
 const maxRetryAfter = 30 * time.Second
+
+// insist makes a call until it succeeds, is refused, or ctx is done.
+func insist(ctx context.Context, verb string, call func() error) error {
+	for failures := 1; ; failures++ {
+		err := call()
+		switch {
+		case err == nil:
+			return nil
+		case !transient(err):
+			return fmt.Errorf("%s: %w", verb, err)
+		case !pause(ctx, max(lessor.RetryPause(failures), retryAfter(err))):
+			return fmt.Errorf("%s: %w: %w", verb, context.Cause(ctx), err)
+		}
+	}
+}
 
 // pause waits for d plus a random share of it, and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {

@@ -20,6 +20,7 @@ type Job[T any] struct {
 
 	worker *Worker
 	lease  *lease
+	byHand *Journal // of a Job without a lease
 }
 
 // Beat reports that the work made progress. The worker extends the lease only if the handler has called Beat since
@@ -64,7 +65,10 @@ func (j *Job[T]) SaveCheckpoint(ctx context.Context, v any) error {
 		return nil
 	}
 	j.lease.beats.Beat()
-	return j.worker.save(ctx, j.lease, raw)
+	return j.worker.save(ctx, j.lease, "save checkpoint", func() (lessor.HeartbeatAnswer, error) {
+		id := &j.worker.cfg.ID
+		return j.worker.cfg.Client.Heartbeat(ctx, j.lease.id(), lessor.Heartbeat{WorkerID: id, Checkpoint: raw})
+	})
 }
 
 // LoadCheckpoint decodes the checkpoint of an earlier attempt. It returns false if there is none.
@@ -87,22 +91,20 @@ func (j *Job[T]) Draining() <-chan struct{} {
 	return j.worker.draining
 }
 
-// save sends a checkpoint until it is acknowledged or refused.
-func (w *Worker) save(ctx context.Context, l *lease, raw json.RawMessage) error {
-	for failures := 1; ; failures++ {
+// save sends a heartbeat that must not be lost, until it is acknowledged or refused.
+func (w *Worker) save(
+	ctx context.Context, l *lease, verb string, send func() (lessor.HeartbeatAnswer, error),
+) error {
+	return insist(ctx, verb, func() error {
 		call := w.newBeatCall(l)
-		answer, err := w.cfg.Client.Heartbeat(ctx, l.id(), lessor.Heartbeat{WorkerID: &w.cfg.ID, Checkpoint: raw})
+		answer, err := send()
 		switch {
 		case err == nil:
 			w.acknowledged(call, answer, nil)
-			return nil
 		case over(err):
 			w.acknowledged(call, answer, err)
-			return fmt.Errorf("save checkpoint: %w: %w", ErrLeaseLost, err)
-		case !transient(err):
-			return fmt.Errorf("save checkpoint: %w", err)
-		case !pause(ctx, max(lessor.RetryPause(failures), retryAfter(err))):
-			return fmt.Errorf("save checkpoint: %w: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w: %w", ErrLeaseLost, err)
 		}
-	}
+		return err
+	})
 }

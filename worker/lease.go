@@ -28,6 +28,7 @@ type lease struct {
 	grant   lessor.Grant
 	handler *handler
 	beats   Heartbeat
+	journal *Journal
 	late    atomic.Bool // the next beat must wake the heartbeat loop, because the next round may be too late
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -111,7 +112,7 @@ func (w *Worker) take(work context.Context, grants []lessor.Grant, since moment)
 			continue
 		}
 		l := newLease(work, g, w.handlers[g.Job.Type], since)
-		l.taken = now
+		l.taken, l.journal = now, w.journalOf(l)
 		w.leases[l.id()] = l
 		if w.stopping || l.handler == nil {
 			w.finishLocked(l, end{release: true, unstarted: l.handler != nil})

@@ -82,6 +82,13 @@ type Message interface {
 	Reply(ctx context.Context, body []byte) error
 }
 
+// Journaled is a Message whose mailbox keeps a journal for each message, over all its deliveries. Messages of a
+// ServerMailbox are.
+type Journaled interface {
+	Message
+	Journal() *Journal
+}
+
 // DeadLetter is a message that was delivered MaxDeliveries times and never acknowledged.
 type DeadLetter struct {
 	ID         string

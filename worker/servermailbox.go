@@ -217,6 +217,7 @@ func (b *ServerMailbox) open(g lessor.Grant) *serverMessage {
 	m := &serverMessage{
 		box: b, grant: g, deliveries: g.Job.Attempt + g.Job.Interruptions, results: []json.RawMessage{nil},
 	}
+	m.journal = newJournal(b.cfg.Client, &m.grant, m.appendEntry)
 	m.body, m.replyTo = unseal(g.Job.Payload)
 	return m
 }

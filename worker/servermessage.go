@@ -93,6 +93,7 @@ type serverMessage struct {
 	deliveries int
 	body       []byte
 	replyTo    string
+	journal    *Journal
 
 	mu    sync.Mutex
 	ended bool // a second end must fail, although the server would accept it
@@ -183,6 +184,22 @@ func (m *serverMessage) Reply(ctx context.Context, body []byte) error {
 	}
 	_, err = m.box.submit(ctx, m.replyTo, body, "")
 	return err
+}
+
+// Journal implements Journaled.
+func (m *serverMessage) Journal() *Journal { return m.journal }
+
+// appendEntry appends to the journal of the message. It also extends the delivery.
+func (m *serverMessage) appendEntry(ctx context.Context, e lessor.JournalAsk) (n int, err error) {
+	c, a := m.box.cfg.Client, lessor.JournalAppend{WorkerID: &m.box.cfg.ID, Entries: []lessor.JournalAsk{e}}
+	err = m.use("append to journal", func() error {
+		return insist(ctx, "append", func() error {
+			answer, err := c.Append(ctx, m.grant.Lease.ID, a)
+			n = numberOf(answer)
+			return err
+		})
+	})
+	return n, err
 }
 
 // end makes the call that ends this delivery.

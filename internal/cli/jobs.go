@@ -24,7 +24,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	events := &cobra.Command{Use: "events ID", Short: "Show a job's record, oldest first"}
 	a.bindEvents(events)
 	job := idArg[lessor.JobID]("job")
-	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsAnswerCommand(),
+	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsAnswerCommand(), a.jobsJournalCommand(),
 		&cobra.Command{
 			Use: "show ID", Short: "Show everything about a job",
 			RunE: show(a, job, (*client.Client).Job, writeJob),
@@ -153,6 +153,9 @@ func writeJob(t *table.Table, j lessor.Job, now time.Time) {
 	}
 	if j.Interruptions > 0 {
 		line("interruptions", fmt.Sprint(j.Interruptions))
+	}
+	if j.JournalEntries > 0 {
+		line("journal", fmt.Sprintf("%d entries", j.JournalEntries))
 	}
 	line("payload", string(j.Payload))
 	line("checkpoint", string(j.Checkpoint))

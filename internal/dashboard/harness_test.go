@@ -227,6 +227,14 @@ func (s *server) beat(g lessor.Grant, progress float64, message string) {
 	}
 }
 
+func (s *server) append(g lessor.Grant, e lessor.JournalAsk) {
+	s.t.Helper()
+	a := lessor.JournalAppend{WorkerID: &g.Lease.WorkerID, Entries: []lessor.JournalAsk{e}}
+	if _, err := s.scheduler.Append(s.t.Context(), tester, g.Lease.ID, a); err != nil {
+		s.t.Fatalf("append: %v", err)
+	}
+}
+
 func (s *server) finish(g lessor.Grant, status, what string) {
 	s.t.Helper()
 	c := lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: &status}

@@ -69,6 +69,7 @@ func (w world) poison() {
 		w.submit(lessor.Submission{Type: &typ, MaxAttempts: new(int64(1))})
 		g := w.lease(text, typ)
 		w.beat(g, 0.5, text)
+		w.append(g, lessor.JournalAsk{Key: new(text), Kind: new(text), Data: []byte(quoted)})
 		if i%2 == 0 {
 			w.finish(g, "failed", text)
 		}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"time"
 
 	"lessor"
@@ -21,11 +22,24 @@ type jobPage struct {
 	Why       *lessor.Why // for a job that waits
 	Events    []lessor.Event
 	More      bool // the record is longer
+	Journal   []journalRow
 	Timeline  timeline
 	Carries   []carried
 	CanCancel bool
 	CanRetry  bool
 	CanRevoke bool
+}
+
+// The journal on a page: the last entries, and the beginning of the data of each, in bytes.
+const (
+	maxEntries   = 100
+	maxEntryText = 2 << 10
+)
+
+type journalRow struct {
+	lessor.JournalEntry
+	Text  string
+	Whole bool // Text is all of the data
 }
 
 // maxText bounds the text of a payload, result or checkpoint on a page, in bytes.
@@ -62,6 +76,9 @@ func (v *visit) job() (view, error) {
 			return view{}, err
 		}
 	}
+	if err := p.readJournal(ctx, v); err != nil {
+		return view{}, err
+	}
 	p.carry()
 	open := p.Job.LeaseID != nil || p.Job.State == lessor.Queued || p.Job.RetryAt != 0
 	p.CanCancel = open && v.can(token.Submit)
@@ -78,6 +95,20 @@ func (p *jobPage) wait(ctx context.Context, v *visit) error {
 	}
 	why, err := v.scheduler.Why(ctx, v.caller, p.Job.ID)
 	p.Why = &why
+	return err
+}
+
+// readJournal reads the last entries of the journal.
+func (p *jobPage) readJournal(ctx context.Context, v *visit) error {
+	if p.Job.JournalEntries == 0 {
+		return nil
+	}
+	after := strconv.Itoa(max(0, p.Job.JournalEntries-maxEntries))
+	entries, _, err := v.scheduler.Journal(ctx, v.caller, p.Job.ID, maxEntries, after)
+	for _, e := range entries {
+		text, whole := indent.JSON(e.Data, "", maxEntryText)
+		p.Journal = append(p.Journal, journalRow{e, string(text), whole})
+	}
 	return err
 }
 

@@ -152,6 +152,7 @@ func appendJob(b []byte, j *lessor.Job) []byte {
 	b = appendRaw(append(b, `,"result":`...), j.Result)
 	b = appendOptional(append(b, `,"error":`...), j.Error)
 	b = appendInt(append(b, `,"interruptions":`...), int64(j.Interruptions))
+	b = appendInt(append(b, `,"journal_entries":`...), int64(j.JournalEntries))
 	b = appendBool(append(b, `,"cancel_requested":`...), j.CancelRequested)
 	b = appendBool(append(b, `,"reattached":`...), j.Reattached)
 	b = appendOptional(append(b, `,"definition_id":`...), j.DefinitionID)

@@ -1,0 +1,162 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"lessor"
+	"lessor/client"
+)
+
+// Journal keeps what the attempts of one job have done, in order, so that the next attempt need not do it again. Only
+// the holder of the job's lease can append. Its methods are safe for concurrent use.
+type Journal struct {
+	// send appends an entry on the server and returns its number, load reads the entries of earlier attempts. The
+	// journal of a job that a test has made by hand has neither.
+	send func(ctx context.Context, e lessor.JournalAsk) (int, error)
+	load func(ctx context.Context) (map[string]lessor.JournalEntry, error)
+
+	mu      sync.Mutex
+	loaded  bool
+	entries map[string]lessor.JournalEntry // by key
+}
+
+// newJournal returns the journal of a job that was granted.
+func newJournal(
+	c *client.Client, g *lessor.Grant, send func(ctx context.Context, e lessor.JournalAsk) (int, error),
+) *Journal {
+	return &Journal{
+		send: send, loaded: g.Job.JournalEntries == 0, entries: map[string]lessor.JournalEntry{},
+		load: func(ctx context.Context) (entries map[string]lessor.JournalEntry, err error) {
+			err = insist(ctx, "read journal", func() error {
+				entries = map[string]lessor.JournalEntry{}
+				for e, err := range c.AllJournal(ctx, g.Job.ID) {
+					if err != nil {
+						return err
+					}
+					entries[e.Key] = e
+				}
+				return nil
+			})
+			return entries, err
+		},
+	}
+}
+
+// journalOf returns the journal of a job that this worker runs.
+func (w *Worker) journalOf(l *lease) *Journal {
+	return newJournal(w.cfg.Client, &l.grant, func(ctx context.Context, e lessor.JournalAsk) (n int, err error) {
+		l.beats.Beat()
+		err = w.save(ctx, l, "append to journal", func() (lessor.HeartbeatAnswer, error) {
+			answer, err := w.cfg.Client.Append(ctx, l.id(), lessor.JournalAppend{
+				WorkerID: &w.cfg.ID, Entries: []lessor.JournalAsk{e},
+			})
+			n = numberOf(answer)
+			return answer.HeartbeatAnswer, err
+		})
+		return n, err
+	})
+}
+
+// numberOf returns the number of the one entry that was appended.
+func numberOf(a lessor.JournalAnswer) int {
+	if len(a.Numbers) == 0 {
+		return 0
+	}
+	return a.Numbers[0]
+}
+
+// Append appends an entry with v as JSON, of up to 64 KiB unless the server says otherwise. A journal has one entry per
+// key: if the same entry is there already, Append does nothing. It returns when the server has stored the entry or
+// refused it, or when ctx is done; it repeats the call while no server can be reached.
+func (j *Journal) Append(ctx context.Context, key, kind string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode journal entry: %w", err)
+	}
+	n := 0
+	if j.send != nil {
+		if n, err = j.send(ctx, lessor.JournalAsk{Key: &key, Kind: &kind, Data: data}); err != nil {
+			return err
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, again := j.entries[key]; !again {
+		n = cmp.Or(n, len(j.entries)+1)
+		j.entries[key] = lessor.JournalEntry{N: n, Key: key, Kind: kind, Data: data}
+	}
+	return nil
+}
+
+// Entries returns all entries in order. It reads those of earlier attempts from the server at the first call; those of
+// this attempt have no At and no Fence.
+func (j *Journal) Entries(ctx context.Context) ([]lessor.JournalEntry, error) {
+	if err := j.read(ctx); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.SortedFunc(maps.Values(j.entries), func(a, b lessor.JournalEntry) int { return cmp.Compare(a.N, b.N) }),
+		nil
+}
+
+// read reads the entries of earlier attempts, once.
+func (j *Journal) read(ctx context.Context) error {
+	j.mu.Lock()
+	loaded := j.loaded
+	j.mu.Unlock()
+	if loaded {
+		return nil
+	}
+	entries, err := j.load(ctx)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	maps.Copy(entries, j.entries)
+	j.loaded, j.entries = true, entries
+	return nil
+}
+
+// Journal returns the journal of the job.
+func (j *Job[T]) Journal() *Journal {
+	if j.lease != nil {
+		return j.lease.journal
+	}
+	if j.byHand == nil {
+		j.byHand = &Journal{loaded: true, entries: map[string]lessor.JournalEntry{}}
+	}
+	return j.byHand
+}
+
+// Once runs a step of a job unless an attempt has recorded its result under this key, and records the result. A step
+// whose worker was killed between the two runs again: give external systems the key, so that they can tell. The result
+// must survive encoding as JSON. An error of the step is not recorded.
+func Once[T, P any](ctx context.Context, job *Job[P], key string, step func() (T, error)) (T, error) {
+	var result T
+	j := job.Journal()
+	if err := j.read(ctx); err != nil {
+		return result, err
+	}
+	j.mu.Lock()
+	e, done := j.entries[key]
+	j.mu.Unlock()
+	if done {
+		if err := json.Unmarshal(e.Data, &result); err != nil {
+			return result, fmt.Errorf("decode journal entry %q: %w", key, err)
+		}
+		return result, nil
+	}
+	result, err := step()
+	if err == nil {
+		err = j.Append(ctx, key, "once", result)
+	}
+	return result, err
+}
