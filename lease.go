@@ -27,6 +27,41 @@ type LeaseRequest struct {
 	RequestID   *string  `json:"request_id,omitempty"`
 	TTLMS       *int64   `json:"ttl_ms,omitempty"`
 	WorkspaceID *string  `json:"workspace_id,omitempty"`
+	View        *string  `json:"view,omitempty"` // ViewFull, which is the default, or ViewWork
+}
+
+// The forms of grants.
+const (
+	ViewFull = "full" // every field of lease and job
+	ViewWork = "work" // what a worker needs: see docs/http-workers.md
+)
+
+// Turn is all that a worker has to say, and its next request, in one call and one commit. Each part may be left out.
+type Turn struct {
+	WorkerID  *string           `json:"worker_id"`
+	Complete  []LeaseCompletion `json:"complete,omitempty"`
+	Heartbeat []string          `json:"heartbeat,omitempty"` // lease ids
+	Request   *TurnRequest      `json:"request,omitempty"`
+}
+
+// TurnRequest is the LeaseRequest of a turn, which has the worker.
+type TurnRequest struct {
+	MaxUnits    *int64   `json:"max_units,omitempty"`
+	Types       []string `json:"types,omitempty"`
+	MaxLeases   *int64   `json:"max_leases,omitempty"`
+	WaitMS      *int64   `json:"wait_ms,omitempty"`
+	RequestID   *string  `json:"request_id,omitempty"`
+	TTLMS       *int64   `json:"ttl_ms,omitempty"`
+	WorkspaceID *string  `json:"workspace_id,omitempty"`
+	View        *string  `json:"view,omitempty"`
+}
+
+// By returns r as a request of a worker.
+func (r TurnRequest) By(worker *string) LeaseRequest {
+	return LeaseRequest{
+		WorkerID: worker, MaxUnits: r.MaxUnits, Types: r.Types, MaxLeases: r.MaxLeases, WaitMS: r.WaitMS,
+		RequestID: r.RequestID, TTLMS: r.TTLMS, WorkspaceID: r.WorkspaceID, View: r.View,
+	}
 }
 
 // Grant is one lease together with the job it is for.

@@ -40,12 +40,12 @@ type Ask struct {
 	WorkspaceID string
 }
 
-// Request checks a lease request.
-func Request(r *lessor.LeaseRequest) (Ask, error) {
+// Request checks a lease request. prefix is that of its fields, if it is a part of another request.
+func Request(r *lessor.LeaseRequest, prefix string) (Ask, error) {
 	if r.WorkerID == nil {
 		return Ask{}, Missing("worker_id")
 	}
-	var c check
+	c := check{prefix: prefix}
 	a := Ask{
 		Worker:    c.text("worker_id", r.WorkerID, 1, maxWorker, ""),
 		Types:     r.Types,
@@ -56,6 +56,9 @@ func Request(r *lessor.LeaseRequest) (Ask, error) {
 		TTL:       c.millis("ttl_ms", r.TTLMS, minTTL, maxTTL, 0),
 	}
 	a.WorkspaceID = c.text("workspace_id", r.WorkspaceID, 1, maxWorkspace, "")
+	if v := r.View; v != nil && *v != lessor.ViewFull && *v != lessor.ViewWork {
+		c.fail("view", "must be %s or %s", lessor.ViewFull, lessor.ViewWork)
+	}
 	if len(r.Types) > maxTypes {
 		c.fail("types", "must be at most %d, not %d", maxTypes, len(r.Types))
 		return a, c.err()
@@ -64,6 +67,17 @@ func Request(r *lessor.LeaseRequest) (Ask, error) {
 		c.text(fmt.Sprintf("types[%d]", i), &r.Types[i], 1, maxType, "")
 	}
 	return a, c.err()
+}
+
+// WorkerTurn checks that a turn has a worker and at least one part, and returns the worker.
+func WorkerTurn(t *lessor.Turn) (worker string, err error) {
+	if worker, err = WorkerID(t.WorkerID); err != nil {
+		return "", err
+	}
+	if len(t.Complete)+len(t.Heartbeat) == 0 && t.Request == nil {
+		return "", WrongField("body", "must have complete, heartbeat or request")
+	}
+	return worker, nil
 }
 
 // BeatAsk is a valid heartbeat.

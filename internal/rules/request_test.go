@@ -53,7 +53,7 @@ func TestLeaseRequestBounds(t *testing.T) {
 		raw, _ := json.Marshal(map[string]any{"types": slices.Repeat([]string{each}, n)}) // strings always marshal
 		return string(raw)
 	}
-	check := func(r *lessor.LeaseRequest) error { _, err := Request(r); return err }
+	check := func(r *lessor.LeaseRequest) error { _, err := Request(r, ""); return err }
 	bounds(t, func(r *lessor.LeaseRequest) **string { return &r.WorkerID }, check, map[string]string{
 		`{}`: "", field("worker_id", 1): "", field("worker_id", 200): "", field("worker_id", 0): workerEmpty,
 		field("worker_id", 201): workerLong,
@@ -88,7 +88,7 @@ func TestLeaseRequestBounds(t *testing.T) {
 }
 
 func TestLeaseRequestDefaultsAndValues(t *testing.T) {
-	got, err := Request(&lessor.LeaseRequest{WorkerID: new("w1")})
+	got, err := Request(&lessor.LeaseRequest{WorkerID: new("w1")}, "")
 	if err != nil {
 		t.Fatalf("refused: %v", err)
 	}
@@ -96,8 +96,8 @@ func TestLeaseRequestDefaultsAndValues(t *testing.T) {
 	got, err = Request(&lessor.LeaseRequest{
 		WorkerID: new("w1"), MaxUnits: new(int64(8)), Types: []string{"a"}, MaxLeases: new(int64(3)),
 		WaitMS:    new(int64(1500)),
-		RequestID: new("r1"), TTLMS: new(int64(90000)), WorkspaceID: new("ws"),
-	})
+		RequestID: new("r1"), TTLMS: new(int64(90000)), WorkspaceID: new("ws"), View: new("work"),
+	}, "")
 	if err != nil {
 		t.Fatalf("refused: %v", err)
 	}
@@ -280,7 +280,7 @@ func TestRevokeBounds(t *testing.T) {
 }
 
 func TestWorkerIDIsRequiredEverywhere(t *testing.T) {
-	_, request := Request(&lessor.LeaseRequest{})
+	_, request := Request(&lessor.LeaseRequest{}, "")
 	_, beat := Heartbeat(&lessor.Heartbeat{})
 	_, completion := Completion(&lessor.Completion{Status: new("failed")}, "leases[0].")
 	_, release := Release(&lessor.Release{})

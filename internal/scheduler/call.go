@@ -21,6 +21,7 @@ type call struct {
 	done  chan struct{} // receives once, if it is answered
 	err   error
 	state atomic.Int32
+	part  bool // of a turn
 }
 
 // The life of a call: it waits, and is then either answered or abandoned by its caller, never both.
@@ -54,6 +55,13 @@ func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 // do puts o into the next batch and waits for its answer. If ctx ends first, the caller goes and the operation may
 // still happen. The line has a share for each tenant, and one for all callers that are bound to none.
 func (s *Scheduler) do(ctx context.Context, from *Caller, o op) error {
+	if err := s.put(from, o); err != nil {
+		return err
+	}
+	return s.wait(ctx, o)
+}
+
+func (s *Scheduler) put(from *Caller, o op) error {
 	switch err := s.calls.Put(from.space().UUID, o); {
 	case errors.Is(err, batch.ErrFull):
 		return &lessor.Error{
@@ -62,6 +70,10 @@ func (s *Scheduler) do(ctx context.Context, from *Caller, o op) error {
 	case err != nil:
 		return errStopping
 	}
+	return nil
+}
+
+func (s *Scheduler) wait(ctx context.Context, o op) error {
 	c := o.base()
 	defer s.channels.Put(c.done) // nothing comes any more
 	if !s.machine.Await(ctx, c.done) {

@@ -47,18 +47,38 @@ func (s *Scheduler) Complete(ctx context.Context, c Caller, id lessor.LeaseID, d
 func (s *Scheduler) CompleteAll(
 	ctx context.Context, c Caller, worker string, ds []lessor.LeaseCompletion,
 ) ([]LeaseAnswer, error) {
-	if err := rules.BatchSize("leases", len(ds)); err != nil {
+	o, err := s.endAll(c, worker, "leases", ds)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.do(ctx, &o.caller, o); err != nil {
+		return nil, err
+	}
+	return s.allEnded(ctx, o, ds)
+}
+
+// allEnded returns the answers to a batch of completions.
+func (s *Scheduler) allEnded(ctx context.Context, o *endCall, ds []lessor.LeaseCompletion) ([]LeaseAnswer, error) {
+	answers := make([]LeaseAnswer, len(ds))
+	for i := range ds {
+		answers[i] = LeaseAnswer{LeaseID: *ds[i].LeaseID, Err: o.ends[i].err}
+	}
+	return answers, s.explainAll(ctx, o.caller, answers)
+}
+
+// endAll checks a batch of completions that is in the named field.
+func (s *Scheduler) endAll(c Caller, worker, field string, ds []lessor.LeaseCompletion) (*endCall, error) {
+	if err := rules.BatchSize(field, len(ds)); err != nil {
 		return nil, err
 	}
 	if _, err := rules.WorkerID(&worker); err != nil {
 		return nil, err
 	}
 	o := &endCall{call: s.newCall(), caller: c, ends: make([]ending, len(ds))}
-	answers := make([]LeaseAnswer, len(ds))
 	var faults rules.Faults
 	for i := range ds {
 		d := &ds[i]
-		prefix := fmt.Sprintf("leases[%d].", i)
+		prefix := fmt.Sprintf("%s[%d].", field, i)
 		end, err := rules.Completion(&lessor.Completion{
 			WorkerID: &worker, Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
 		}, prefix)
@@ -73,18 +93,8 @@ func (s *Scheduler) CompleteAll(
 		}
 		end.Actor = rules.ActorOf(c.Actor, worker)
 		o.ends[i] = ending{id: leaseID(*d.LeaseID), worker: worker, end: end}
-		answers[i].LeaseID = *d.LeaseID
 	}
-	if err := faults.Err(); err != nil {
-		return nil, err
-	}
-	if err := s.do(ctx, &o.caller, o); err != nil {
-		return nil, err
-	}
-	for i := range answers {
-		answers[i].Err = o.ends[i].err
-	}
-	return answers, s.explainAll(ctx, c, answers)
+	return o, faults.Err()
 }
 
 // Revoke takes a lease from its worker: the attempt fails and is retried as usual.

@@ -69,7 +69,19 @@ func (s *Scheduler) beatOne(ctx context.Context, c Caller, b beat) (beat, error)
 func (s *Scheduler) HeartbeatAll(
 	ctx context.Context, c Caller, worker string, leaseIDs []string,
 ) ([]LeaseAnswer, error) {
-	if err := rules.BatchSize("lease_ids", len(leaseIDs)); err != nil {
+	o, err := s.beatAll(c, worker, "lease_ids", leaseIDs)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.do(ctx, &o.caller, o); err != nil {
+		return nil, err
+	}
+	return s.beaten(ctx, o, leaseIDs)
+}
+
+// beatAll checks a batch of heartbeats that is in the named field.
+func (s *Scheduler) beatAll(c Caller, worker, field string, leaseIDs []string) (*beatCall, error) {
+	if err := rules.BatchSize(field, len(leaseIDs)); err != nil {
 		return nil, err
 	}
 	if _, err := rules.WorkerID(&worker); err != nil {
@@ -79,14 +91,16 @@ func (s *Scheduler) HeartbeatAll(
 	for i, text := range leaseIDs {
 		o.beats[i] = beat{id: leaseID(text), ask: rules.BeatAsk{Worker: worker}}
 	}
-	if err := s.do(ctx, &o.caller, o); err != nil {
-		return nil, err
-	}
+	return o, nil
+}
+
+// beaten returns the answers to a batch of heartbeats.
+func (s *Scheduler) beaten(ctx context.Context, o *beatCall, leaseIDs []string) ([]LeaseAnswer, error) {
 	answers := make([]LeaseAnswer, len(leaseIDs))
-	for i, b := range o.beats {
-		answers[i] = LeaseAnswer{LeaseID: leaseIDs[i], Beat: b.answer, Err: b.err}
+	for i := range o.beats {
+		answers[i] = LeaseAnswer{LeaseID: leaseIDs[i], Beat: o.beats[i].answer, Err: o.beats[i].err}
 	}
-	return answers, s.explainAll(ctx, c, answers)
+	return answers, s.explainAll(ctx, o.caller, answers)
 }
 
 // leaseID reads a lease id; an ill-formed one is the zero id, which no lease has.

@@ -13,9 +13,7 @@ var errStopping = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the serve
 // refuseAll answers everything that waits when the loop has ended.
 func (l *loop) refuseAll() {
 	l.setStatus(l.now(), errStopping)
-	for _, o := range l.calls.Close() {
-		o.base().answer(errStopping)
-	}
+	l.refuse(l.calls.Close(), errStopping)
 	l.parked.each(func(r *requestCall) { r.answer(nil) })
 	l.parked = newParked()
 	l.stream.close()
@@ -24,6 +22,10 @@ func (l *loop) refuseAll() {
 // refuse answers calls whose transaction failed.
 func (l *loop) refuse(ops []op, err error) {
 	for _, o := range ops {
+		if t, ok := o.(*turnCall); ok {
+			l.refuse(t.parts, err)
+			continue
+		}
 		if _, beat := o.(*beatCall); beat && storeFailed(err) {
 			l.beatsRefused = true
 		}

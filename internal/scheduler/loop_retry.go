@@ -15,13 +15,13 @@ func (l *loop) retryOrRefuse(ctx context.Context, w *work, err error) error {
 		l.refuse(w.hot(), err)
 		return err
 	}
-	return l.retry(ctx, w.hot())
+	return l.retry(ctx, w.whole())
 }
 
 // retryInHalves deals with hot calls whose transaction failed. If the store refused a value, the batch is halved until
 // the guilty call stands alone.
 func (l *loop) retryInHalves(ctx context.Context, w *work, err error) error {
-	ops := w.hot()
+	ops := w.whole()
 	switch {
 	case !errors.Is(err, ErrBadCall):
 		l.refuse(ops, err)

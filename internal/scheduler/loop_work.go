@@ -1,5 +1,7 @@
 package scheduler
 
+import "slices"
+
 // work is what one commit answers, by kind.
 type work struct {
 	submits  []*submitCall
@@ -8,6 +10,7 @@ type work struct {
 	changes  []*changeCall
 	requests []*requestCall
 	reads    []*readCall
+	turns    []*turnCall // their parts are above
 }
 
 func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
@@ -19,25 +22,45 @@ func (w *work) count() int { return len(w.submits) + len(w.beats) + len(w.ends) 
 func sortCalls(ops []op) *work {
 	var w work
 	for _, o := range ops {
-		if o.base().abandoned() {
-			continue
-		}
-		switch o := o.(type) {
-		case *submitCall:
-			w.submits = append(w.submits, o)
-		case *beatCall:
-			w.beats = append(w.beats, o)
-		case *endCall:
-			w.ends = append(w.ends, o)
-		case *changeCall:
-			w.changes = append(w.changes, o)
-		case *requestCall:
-			w.requests = append(w.requests, o)
-		case *readCall:
-			w.reads = append(w.reads, o)
-		}
+		w.add(o)
 	}
 	return &w
+}
+
+func (w *work) add(o op) {
+	if t, ok := o.(*turnCall); ok {
+		w.turns = append(w.turns, t)
+		for _, part := range t.parts {
+			w.add(part)
+		}
+		return
+	}
+	if o.base().abandoned() {
+		return
+	}
+	switch o := o.(type) {
+	case *submitCall:
+		w.submits = append(w.submits, o)
+	case *beatCall:
+		w.beats = append(w.beats, o)
+	case *endCall:
+		w.ends = append(w.ends, o)
+	case *changeCall:
+		w.changes = append(w.changes, o)
+	case *requestCall:
+		w.requests = append(w.requests, o)
+	case *readCall:
+		w.reads = append(w.reads, o)
+	}
+}
+
+// whole returns the calls that share a transaction, and turns in place of their parts, which one commit answers.
+func (w *work) whole() []op {
+	all := slices.DeleteFunc(w.hot(), func(o op) bool { return o.base().part })
+	for _, t := range w.turns {
+		all = append(all, t)
+	}
+	return all
 }
 
 // hot returns the calls that share a transaction.

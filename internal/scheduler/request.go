@@ -44,20 +44,35 @@ func (c *requestCall) size() int { return 256 * c.ask.MaxLeases }
 func (s *Scheduler) Request(
 	ctx context.Context, c Caller, r lessor.LeaseRequest,
 ) ([]lessor.Grant, *lessor.Denial, error) {
-	ask, err := rules.Request(&r)
+	o, err := s.ask(ctx, c, r, "")
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := s.do(ctx, &o.caller, o); err != nil {
+		return nil, nil, err
+	}
+	grants, denial := o.result()
+	return grants, denial, nil
+}
+
+// ask checks a request; prefix is that of its fields.
+func (s *Scheduler) ask(ctx context.Context, c Caller, r lessor.LeaseRequest, prefix string) (*requestCall, error) {
+	ask, err := rules.Request(&r, prefix)
+	if err != nil {
+		return nil, err
 	}
 	o := &requestCall{call: s.newCall(), ctx: ctx, caller: c, ask: ask}
 	o.filter = lanes.Filter{Types: ask.Types, Tenant: c.Tenant}
 	o.kind = kindOf(o)
-	if err := s.do(ctx, &o.caller, o); err != nil {
-		return nil, nil, err
+	return o, nil
+}
+
+// result returns the answer: at least one grant, or a denial.
+func (c *requestCall) result() ([]lessor.Grant, *lessor.Denial) {
+	if len(c.grants) > 0 {
+		return c.grants, nil
 	}
-	if len(o.grants) > 0 {
-		return o.grants, nil, nil
-	}
-	return nil, o.denial, nil
+	return nil, c.denial
 }
 
 // kindOf names what a request filters on: two requests of one kind see the same first job, but for unique ones.
