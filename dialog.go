@@ -24,3 +24,17 @@ type Answer struct {
 	QuestionID *string `json:"question_id"`
 	Answer     *string `json:"answer"`
 }
+
+// MessageAsk is a message as a person sends it to a job.
+type MessageAsk struct {
+	Text *string `json:"text"`
+}
+
+// Message is a message to a job. Seq counts the messages of the job from 1. The answers to a worker's heartbeats repeat
+// a message until the worker has confirmed it, or a later one, by Heartbeat.MessagesSeen.
+type Message struct {
+	Seq    int64   `json:"seq"`
+	Text   string  `json:"text"`
+	SentAt Instant `json:"sent_at"`
+	SentBy string  `json:"sent_by"`
+}

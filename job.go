@@ -137,6 +137,8 @@ type Job struct {
 	DefinitionID    *string         `json:"definition_id"`
 	TickAt          Instant         `json:"tick_at"`
 	Question        *Question       `json:"question"`
+	MessagesSent    int64           `json:"messages_sent"`
+	MessagesSeen    int64           `json:"messages_seen"` // by its worker
 }
 
 // Final reports whether nothing more happens to the job, unless an operator retries it.

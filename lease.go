@@ -97,6 +97,8 @@ type Heartbeat struct {
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
 	TTLMS      *int64          `json:"ttl_ms,omitempty"`
 	Output     []OutputChunk   `json:"output,omitempty"` // at most MaxOutputBeat bytes
+	// MessagesSeen confirms the messages to the job up to this number. They are not sent again.
+	MessagesSeen *int64 `json:"messages_seen,omitempty"`
 }
 
 // HeartbeatAnswer says until when the lease lives now and when to beat again.
@@ -105,6 +107,8 @@ type HeartbeatAnswer struct {
 	ExpiresAt        Instant `json:"expires_at"`
 	HeartbeatAfterMS int64   `json:"heartbeat_after_ms"`
 	CancelRequested  bool    `json:"cancel_requested"`
+	// Messages are the first that the worker has not confirmed, in order. There may be more.
+	Messages []Message `json:"messages"`
 }
 
 // StoppedLeases are the leases of a worker whose work must stop. Lists are never null.

@@ -162,4 +162,10 @@ func (c *Client) Answer(
 	return job, err
 }
 
+// Message sends a message to a job; its worker receives it once, in order. A job that has ended, or that has too many
+// messages which its worker has not seen, is a CodeConflict.
+func (c *Client) Message(ctx context.Context, id lessor.JobID, text string) (lessor.Message, error) {
+	return send[lessor.Message](ctx, c, http.MethodPost, jobPath(id, "/messages"), lessor.MessageAsk{Text: &text})
+}
+
 func jobPath(id lessor.JobID, rest string) string { return scheduler + "/jobs/" + id.String() + rest }

@@ -122,6 +122,10 @@ func (s *scanner) rareOfJob(j *lessor.Job, name []byte) {
 		s.instant(&j.TickAt)
 	case "question":
 		scanOptional(s, &j.Question, func(q *lessor.Question) { scanRare(s, q) })
+	case "messages_sent":
+		s.int64(&j.MessagesSent)
+	case "messages_seen":
+		s.int64(&j.MessagesSeen)
 	default:
 		s.unknown(name)
 	}
@@ -206,6 +210,8 @@ func (s *scanner) beat(a *lessor.HeartbeatAnswer, name []byte) {
 		s.int64(&a.HeartbeatAfterMS)
 	case "cancel_requested":
 		s.bool(&a.CancelRequested)
+	case "messages":
+		scanList(s, &a.Messages, func(m *lessor.Message) { scanRare(s, m) })
 	default:
 		s.unknown(name)
 	}

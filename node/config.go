@@ -98,6 +98,8 @@ type JobConfig struct {
 	// MaxInterruptions is how often a job may be released without progress before it fails for good. The default is
 	// 20; a negative number means 0.
 	MaxInterruptions int
+	// MaxMessages is how many messages to one job may wait for its worker. The default is 1000.
+	MaxMessages int
 	// PayloadLimit is the largest body of one submission in bytes. The default is 256 KiB.
 	PayloadLimit int64
 	// JournalLimit is the largest journal of a job, and JournalEntry the largest entry, in bytes. The defaults are 16 MiB
@@ -203,7 +205,8 @@ func (c Config) settings() config.Config {
 		Tenants: config.Tenants(c.Tenants),
 		Jobs: config.Jobs{
 			MaxAttempts: c.Jobs.MaxAttempts, BackoffFirst: c.Jobs.BackoffFirst, BackoffMax: c.Jobs.BackoffMax,
-			MaxInterruptions: c.Jobs.MaxInterruptions, PayloadLimit: config.Size(c.Jobs.PayloadLimit),
+			MaxInterruptions: c.Jobs.MaxInterruptions, MaxMessages: c.Jobs.MaxMessages,
+			PayloadLimit: config.Size(c.Jobs.PayloadLimit),
 			JournalLimit: config.Size(c.Jobs.JournalLimit), JournalEntry: config.Size(c.Jobs.JournalEntry),
 		},
 		Output:    config.Output{Head: config.Size(c.Output.HeadBytes), Tail: config.Size(c.Output.TailBytes)},

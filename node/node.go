@@ -160,7 +160,7 @@ func (n *Node) schedulerConfig() (scheduler.Config, error) {
 		Brake:      rules.BrakeConfig{SharePercent: c.Lease.BrakeShare, Min: c.Lease.BrakeMin, Rate: c.Lease.BrakeRate},
 		TotalUnits: c.Capacity.TotalUnits, ReserveUnits: c.Capacity.ReserveUnits, Backfill: c.Capacity.Backfill,
 		Percent: rules.Percent(c.Capacity.Percent), BusyPoints: busyPoints(c.Capacity.Points),
-		TenantCap: c.Tenants.DefaultCap, MaxInterruptions: c.Jobs.MaxInterruptions,
+		TenantCap: c.Tenants.DefaultCap, MaxInterruptions: c.Jobs.MaxInterruptions, MaxMessages: c.Jobs.MaxMessages,
 		Journal:   rules.JournalLimits{Entry: int64(c.Jobs.JournalEntry), Job: int64(c.Jobs.JournalLimit)},
 		Output:    rules.OutputKeep{Head: int64(c.Output.Head), Tail: int64(c.Output.Tail)},
 		Retention: scheduler.Retention{Jobs: c.Retention.Jobs, Audit: c.Retention.Audit},

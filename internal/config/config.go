@@ -90,6 +90,7 @@ type Jobs struct {
 	BackoffFirst     time.Duration
 	BackoffMax       time.Duration
 	MaxInterruptions int
+	MaxMessages      int
 	PayloadLimit     Size
 	JournalLimit     Size
 	JournalEntry     Size
@@ -179,6 +180,7 @@ func Default() Config {
 		Tenants: Tenants{DefaultCap: 25},
 		Jobs: Jobs{
 			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, MaxInterruptions: 20,
+			MaxMessages:  1000,
 			PayloadLimit: 256 * KiB, JournalLimit: 16 * MiB, JournalEntry: 64 * KiB,
 		},
 		Output:  Output{Head: 64 * KiB, Tail: MiB},

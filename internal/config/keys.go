@@ -76,6 +76,7 @@ func schedulerKeys() []Key {
 		span("jobs.backoff_first", func(c *Config) *time.Duration { return &c.Jobs.BackoffFirst }, shortest, maxSpan),
 		span("jobs.backoff_max", func(c *Config) *time.Duration { return &c.Jobs.BackoffMax }, shortest, maxSpan),
 		number("jobs.max_interruptions", func(c *Config) *int { return &c.Jobs.MaxInterruptions }, 0, maxCount),
+		number("jobs.max_messages", func(c *Config) *int { return &c.Jobs.MaxMessages }, 1, 100_000),
 		size("jobs.payload_limit", func(c *Config) *Size { return &c.Jobs.PayloadLimit }, KiB, 16*MiB),
 		size("jobs.journal_limit", func(c *Config) *Size { return &c.Jobs.JournalLimit }, KiB, 256*MiB),
 		size("jobs.journal_entry", func(c *Config) *Size { return &c.Jobs.JournalEntry }, KiB, MiB),

@@ -68,7 +68,8 @@ func (s *server) boot(addr string, edit ...func(*httpapi.Config)) {
 	sched := scheduler.New(store, scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
 		Busy: quiet, Sample: s.sample, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
-		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{
+		MaxMessages: 1000,
+		Brake:       rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{
 			Failures: 5, Cooldown: 5 * time.Minute,
 		},
 		Jobs: rules.SubmitConfig{

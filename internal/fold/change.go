@@ -38,6 +38,8 @@ const (
 	stepCancelled                  // the worker of a lease was asked to stop
 	stepWaiting                    // jobs began, or ended, to wait for an answer
 	stepTakenAway                  // a lease was taken from its worker
+	stepMessage                    // a message was sent to a job
+	stepSeen                       // the messages of a job up to a number are not kept any more
 )
 
 // Record begins to pack what the commit at work does. A sole node writes one step for all of them.

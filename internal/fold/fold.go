@@ -30,6 +30,7 @@ type Fold struct {
 	checks  checkHeap
 	blocked blocks
 	strays  []stray // rows of no known lane, as far as the rebuild saw
+	inbox   inbox
 	packer  *packer // packs what the commit at work does, for other nodes; nil = there are none
 	woken   Woken
 
@@ -45,7 +46,7 @@ type Holding struct{ Leases, Units int }
 func New(policy func(lessor.TenantID) lanes.Policy) *Fold {
 	return &Fold{
 		Index: lanes.New(policy), lanes: map[rules.Lane]rules.LaneID{}, holders: map[rules.Holder]Holding{},
-		blocked: newBlocks(), woken: Woken{All: true},
+		inbox: inbox{}, blocked: newBlocks(), woken: Woken{All: true},
 	}
 }
 
@@ -205,6 +206,9 @@ func (f *Fold) Differs(tables *Fold) error {
 	}
 	if f.Waiting != tables.Waiting {
 		return fmt.Errorf("%d jobs wait for an answer, the tables say %d", f.Waiting, tables.Waiting)
+	}
+	if f.inbox.lacks(tables.inbox) {
+		return fmt.Errorf("unseen messages in memory are %v, the tables say %v", f.inbox, tables.inbox)
 	}
 	if !reflect.DeepEqual(f.holders, tables.holders) {
 		return fmt.Errorf("workers hold %v, the tables say %v", f.holders, tables.holders)

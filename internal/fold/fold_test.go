@@ -188,3 +188,26 @@ func TestBlocksHoldTurnsBack(t *testing.T) {
 		t.Error("the definition is blocked although nothing blocks it")
 	}
 }
+
+// TestNewsOfMessagesComeInAnyOrder has a node read what two others did in the wrong order: a message that was sent
+// after others were seen is not hidden.
+func TestNewsOfMessagesComeInAnyOrder(t *testing.T) {
+	a, b, c := newNode(1), newNode(2), newNode(3)
+	job := turn(1).Job
+	one := a.commit(func() { a.Message(job, 1) })
+	if _, err := b.follow(one); err != nil {
+		t.Fatal(err)
+	}
+	seen := b.commit(func() { b.Seen(job, 1) })
+	two := a.commit(func() { a.Message(job, 2) })
+	waiting := b.commit(func() { b.Wait(1) })
+	if _, err := c.follow(one, two); err != nil || c.Unseen(job) != 2 {
+		t.Fatalf("unseen %d, %v", c.Unseen(job), err)
+	}
+	if _, err := c.follow(seen, waiting); err != nil || c.Unseen(job) != 2 || c.Waiting != 1 {
+		t.Errorf("unseen %d, waiting %d, %v", c.Unseen(job), c.Waiting, err)
+	}
+	if b.Unseen(job) != 0 {
+		t.Errorf("unseen %d after all were", b.Unseen(job))
+	}
+}

@@ -146,6 +146,10 @@ func (f *Fold) apply(c Change, n *News) error {
 			f.delay(st.at)
 		case stepWaiting:
 			f.Waiting += int(st.n)
+		case stepMessage:
+			f.LoadMessages(st.turn.Job, st.n)
+		case stepSeen:
+			f.seen(st.turn.Job, st.n)
 		case stepNoticed:
 			f.noticed(st.lane)
 		case stepDropped:

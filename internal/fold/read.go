@@ -51,6 +51,8 @@ func steps(c Change, fn func(step)) error {
 			st.at = lessor.Instant(r.int())
 		case stepWaiting:
 			st.n = r.int()
+		case stepMessage, stepSeen:
+			st.turn.Job, st.n = lessor.JobID{UUID: r.uuid()}, r.int()
 		case stepNoticed, stepDropped:
 			st.lane = rules.LaneID(r.int())
 		case stepEvent:

@@ -212,6 +212,20 @@ func walkDialog(s *server) {
 	s.api("POST", job+"/answer", fmt.Sprintf(`{"question_id":%q,"answer":"yes"}`, nowhere), 409)
 	s.api("POST", job+"/answer", fmt.Sprintf(`{"question_id":%q,"answer":"yes"}`, question), 200)
 	s.api("POST", "/jobs/"+nowhere+"/answer", `{"question_id":"x","answer":"yes"}`, 404)
+	job, held = lease(s)
+	s.api("POST", job+"/messages", `{"text":"hello"}`, 201)
+	s.api("POST", job+"/messages", `{"text":""}`, 422)
+	beat := s.api("POST", held+"/heartbeat", `{"worker_id":"w"}`, 200)
+	if ms := beat["messages"].([]any); len(ms) != 1 || ms[0].(map[string]any)["text"] != "hello" {
+		s.t.Errorf("a heartbeat is answered with the messages %v", ms)
+	}
+	beat = s.api("POST", held+"/heartbeat", `{"worker_id":"w","messages_seen":1}`, 200)
+	if ms := beat["messages"].([]any); len(ms) != 0 {
+		s.t.Errorf("messages come again: %v", ms)
+	}
+	s.api("POST", held+"/complete", `{"worker_id":"w","status":"completed"}`, 200)
+	s.api("POST", job+"/messages", `{"text":"too late"}`, 409)
+	s.api("POST", "/jobs/"+nowhere+"/messages", `{"text":"hello"}`, 404)
 }
 
 func walkBatches(s *server) {
@@ -314,6 +328,7 @@ var bodies = map[string]string{
 	"/leases/heartbeat":            `{"worker_id":"w","lease_ids":["x"]}`,
 	"/leases/cancelled":            `{"worker_id":"w"}`,
 	"/jobs/{job_id}/answer":        `{"question_id":"x","answer":"yes"}`,
+	"/jobs/{job_id}/messages":      `{"text":"hello"}`,
 	"/leases/complete":             `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,
 	"/leases/{lease_id}/heartbeat": `{"worker_id":"w"}`,
 	"/leases/{lease_id}/journal":   `{"worker_id":"w","entries":[{"key":"k"}]}`,

@@ -98,7 +98,11 @@ func appendBeat(b []byte, a *lessor.HeartbeatAnswer) []byte {
 	b = appendBool(append(b, `"ok":`...), a.OK)
 	b = appendInstant(append(b, `,"expires_at":`...), a.ExpiresAt)
 	b = appendInt(append(b, `,"heartbeat_after_ms":`...), a.HeartbeatAfterMS)
-	return appendBool(append(b, `,"cancel_requested":`...), a.CancelRequested)
+	b = appendBool(append(b, `,"cancel_requested":`...), a.CancelRequested)
+	if b = append(b, `,"messages":`...); len(a.Messages) == 0 {
+		return append(b, "[]"...)
+	}
+	return appendRare(b, &a.Messages)
 }
 
 func appendLease(b []byte, l *lessor.Lease) []byte {
@@ -157,7 +161,9 @@ func appendJob(b []byte, j *lessor.Job) []byte {
 	b = appendBool(append(b, `,"reattached":`...), j.Reattached)
 	b = appendOptional(append(b, `,"definition_id":`...), j.DefinitionID)
 	b = appendInstant(append(b, `,"tick_at":`...), j.TickAt)
-	return append(appendRare(append(b, `,"question":`...), j.Question), '}')
+	b = appendRare(append(b, `,"question":`...), j.Question)
+	b = appendInt(append(b, `,"messages_sent":`...), j.MessagesSent)
+	return append(appendInt(append(b, `,"messages_seen":`...), j.MessagesSeen), '}')
 }
 
 // between writes the comma before element i of a list.

@@ -65,7 +65,7 @@ func testScheduler() scheduler.Config {
 	quiet := 0
 	return scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
-		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
+		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20, MaxMessages: 1000,
 		Output:  rules.OutputKeep{Head: 64 << 10, Tail: 1 << 20},
 		Brake:   rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
 		Circuit: scheduler.CircuitConfig{Failures: 5, Cooldown: 5 * time.Minute},

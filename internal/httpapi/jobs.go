@@ -166,3 +166,15 @@ func (c *call) answerJob(a *lessor.Answer) error {
 	}
 	return c.answer(http.StatusOK, job)
 }
+
+func (c *call) message(m *lessor.MessageAsk) error {
+	id, err := c.jobID()
+	if err != nil {
+		return err
+	}
+	sent, err := c.api.scheduler.Message(c.r.Context(), c.caller, id, *m)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusCreated, sent)
+}

@@ -113,6 +113,12 @@ func jobRoutes(payloadLimit int64) []route {
 		summary: "Answer the question of a waiting job, which queues it. The same answer again changes nothing.",
 		handle:  takes(bodyDialog, (*call).answerJob),
 		answers: answers(http.StatusOK, lessor.Job{}), refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
+	}, {
+		method: http.MethodPost, path: job + "/messages", scope: token.Submit,
+		summary:  "Send a message to a job. The answers to its worker's heartbeats have it until the worker confirms it.",
+		handle:   takes(bodyDialog, (*call).message),
+		answers:  answers(http.StatusCreated, lessor.Message{}),
+		refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
 	}}
 }
 

@@ -64,7 +64,7 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 	want := strings.Fields(`
 		POST:/jobs POST:/jobs/batch GET:/jobs GET:/jobs/{job_id} GET:/jobs/{job_id}/events GET:/jobs/{job_id}/why
 		POST:/jobs/{job_id}/cancel POST:/jobs/{job_id}/retry
-		POST:/jobs/{job_id}/answer POST:/leases/request POST:/leases/{lease_id}/heartbeat
+		POST:/jobs/{job_id}/answer POST:/jobs/{job_id}/messages POST:/leases/request POST:/leases/{lease_id}/heartbeat
 		GET:/jobs/{job_id}/journal POST:/leases/{lease_id}/journal
 		GET:/jobs/{job_id}/output POST:/leases/{lease_id}/output
 		POST:/leases/heartbeat POST:/leases/cancelled POST:/leases/complete POST:/leases/{lease_id}/complete POST:/leases/{lease_id}/release

@@ -81,6 +81,7 @@ func (r Report) Merge(later Report) Report {
 	if later.Entries != nil {
 		r.Entries = later.Entries
 	}
+	r.Sent, r.Seen = max(r.Sent, later.Sent), max(r.Seen, later.Seen)
 	r.At = later.At
 	return r
 }

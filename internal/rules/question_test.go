@@ -8,6 +8,9 @@ import (
 	"lessor"
 )
 
+// words returns a text of n bytes.
+func words(n int) *string { return new(strings.Repeat("?", n)) }
+
 func TestQuestionOfACompletion(t *testing.T) {
 	ask := func(edit func(*lessor.Completion)) lessor.Completion {
 		d := lessor.Completion{
@@ -21,21 +24,23 @@ func TestQuestionOfACompletion(t *testing.T) {
 		edit func(*lessor.Completion)
 		code lessor.Code
 	}{
-		"asked":             {func(*lessor.Completion) {}, ""},
-		"longest text":      {func(d *lessor.Completion) { d.Question.Text = new(strings.Repeat("?", 8<<10)) }, ""},
-		"too long":          {func(d *lessor.Completion) { d.Question.Text = new(strings.Repeat("?", 8<<10+1)) }, lessor.CodeInvalidValue},
-		"empty":             {func(d *lessor.Completion) { d.Question.Text = new("") }, lessor.CodeInvalidValue},
-		"without text":      {func(d *lessor.Completion) { d.Question.Text = nil }, lessor.CodeInvalidRequest},
-		"without question":  {func(d *lessor.Completion) { d.Question = nil }, lessor.CodeInvalidRequest},
-		"most choices":      {func(d *lessor.Completion) { d.Question.Choices = make21()[:20] }, ""},
-		"too many choices":  {func(d *lessor.Completion) { d.Question.Choices = make21() }, lessor.CodeInvalidValue},
-		"empty choice":      {func(d *lessor.Completion) { d.Question.Choices = []string{""} }, lessor.CodeInvalidValue},
-		"shortest wait":     {func(d *lessor.Completion) { d.ExpiresInS = new(int64(1)) }, ""},
-		"no wait":           {func(d *lessor.Completion) { d.ExpiresInS = new(int64(0)) }, lessor.CodeInvalidValue},
-		"a year":            {func(d *lessor.Completion) { d.ExpiresInS = new(int64(365 * 86400)) }, ""},
-		"more than a year":  {func(d *lessor.Completion) { d.ExpiresInS = new(int64(365*86400 + 1)) }, lessor.CodeInvalidValue},
-		"of a completed":    {func(d *lessor.Completion) { d.Status = new("completed") }, lessor.CodeInvalidValue},
-		"expiry, completed": {func(d *lessor.Completion) { d.Status, d.Question, d.ExpiresInS = new("completed"), nil, new(int64(9)) }, lessor.CodeInvalidValue},
+		"asked":            {func(*lessor.Completion) {}, ""},
+		"longest text":     {func(d *lessor.Completion) { d.Question.Text = words(8 << 10) }, ""},
+		"too long":         {func(d *lessor.Completion) { d.Question.Text = words(8<<10 + 1) }, lessor.CodeInvalidValue},
+		"empty":            {func(d *lessor.Completion) { d.Question.Text = new("") }, lessor.CodeInvalidValue},
+		"without text":     {func(d *lessor.Completion) { d.Question.Text = nil }, lessor.CodeInvalidRequest},
+		"without question": {func(d *lessor.Completion) { d.Question = nil }, lessor.CodeInvalidRequest},
+		"most choices":     {func(d *lessor.Completion) { d.Question.Choices = make21()[:20] }, ""},
+		"too many choices": {func(d *lessor.Completion) { d.Question.Choices = make21() }, lessor.CodeInvalidValue},
+		"empty choice":     {func(d *lessor.Completion) { d.Question.Choices = []string{""} }, lessor.CodeInvalidValue},
+		"shortest wait":    {func(d *lessor.Completion) { d.ExpiresInS = new(int64(1)) }, ""},
+		"no wait":          {func(d *lessor.Completion) { d.ExpiresInS = new(int64(0)) }, lessor.CodeInvalidValue},
+		"a year":           {func(d *lessor.Completion) { d.ExpiresInS = new(int64(365 * 86400)) }, ""},
+		"over a year":      {func(d *lessor.Completion) { d.ExpiresInS = new(int64(31_536_001)) }, lessor.CodeInvalidValue},
+		"of a completed":   {func(d *lessor.Completion) { d.Status = new("completed") }, lessor.CodeInvalidValue},
+		"expiry, completed": {func(d *lessor.Completion) {
+			d.Status, d.Question, d.ExpiresInS = new("completed"), nil, new(int64(9))
+		}, lessor.CodeInvalidValue},
 	} {
 		d := ask(c.edit)
 		e, err := Completion(&d, "")
@@ -124,5 +129,28 @@ func TestAnswer(t *testing.T) {
 	}
 	if why := Why(WhyInputs{Standing: s}, true); len(why) != 1 || why[0].Code != "waiting_answer" {
 		t.Errorf("why: %+v", why)
+	}
+}
+
+func TestSend(t *testing.T) {
+	queued := func(r *Report) *Standing { return &Standing{Spec: &Spec{}, Place: InQueue, Report: r} }
+	for name, c := range map[string]struct {
+		standing *Standing
+		seq      int64
+		code     lessor.Code
+	}{
+		"first":           {queued(nil), 1, ""},
+		"next":            {queued(&Report{Sent: 7, Seen: 7}), 8, ""},
+		"one less waits":  {queued(&Report{Sent: 7, Seen: 5}), 8, ""},
+		"as many as fit":  {queued(&Report{Sent: 7, Seen: 4}), 0, lessor.CodeConflict},
+		"ended":           {&Standing{Place: Ended, Done: &Done{State: "completed"}}, 0, lessor.CodeConflict},
+		"held is as good": {&Standing{Spec: &Spec{}, Place: Leased}, 1, ""},
+	} {
+		m, err := Send(c.standing, "hello", "olga", 3, start)
+		if c.code != "" {
+			refused(t, err, c.code)
+		} else if err != nil || m.Seq != c.seq || m.SentBy != "olga" {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
 	}
 }

@@ -89,6 +89,7 @@ type BeatAsk struct {
 	Output []lessor.OutputChunk
 	// OutputOnly says that the call is no heartbeat, but brings output under the lease.
 	OutputOnly bool
+	Seen       int64 // confirms the job's messages up to this number
 }
 
 // Heartbeat checks a heartbeat.
@@ -100,6 +101,7 @@ func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
 	a := BeatAsk{
 		Worker: c.text("worker_id", b.WorkerID, 1, maxWorker, ""),
 		TTL:    c.millis("ttl_ms", b.TTLMS, minTTL, maxTTL, 0),
+		Seen:   c.number("messages_seen", b.MessagesSeen, 0, math.MaxInt64, 0),
 	}
 	if r := c.report(b.Progress, b.Message, b.Checkpoint); !r.Empty() {
 		a.Report = &r

@@ -54,6 +54,7 @@ func Show(s *Standing) lessor.Job {
 	}
 	if r := s.Report; r != nil {
 		j.Progress, j.Message, j.Checkpoint, j.Question = r.Progress, r.Message, r.Checkpoint, s.question()
+		j.MessagesSent, j.MessagesSeen = r.Sent, r.Seen
 	}
 	j.JournalEntries = s.entries()
 	j.Payload, j.Result, j.Checkpoint = orNull(j.Payload), orNull(j.Result), orNull(j.Checkpoint)

@@ -202,6 +202,8 @@ type Report struct {
 	Question *lessor.Question
 	// Entries is the number of journal entries when the last lease ended that appended some; nil = there was none.
 	Entries *int
+	// Sent counts the messages to the job, Seen those that its worker has confirmed.
+	Sent, Seen int64
 }
 
 // Standing is the whole of a job at one moment: its spec, its place and its last report.

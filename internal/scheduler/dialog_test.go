@@ -1,6 +1,10 @@
 package scheduler_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -143,4 +147,146 @@ func TestWaitingJobIsCancelled(t *testing.T) {
 			lessor.Answer{QuestionID: new("x"), Answer: new("yes")})
 		w.wantCode(err, lessor.CodeJobNotFound)
 	})
+}
+
+// beatSeeing sends a heartbeat that confirms messages, and returns the numbers of those in its answer.
+func (w *world) beatSeeing(g lessor.Grant, seen int64) (numbers []int64) {
+	w.t.Helper()
+	a, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
+		WorkerID: &g.Lease.WorkerID, MessagesSeen: &seen,
+	})
+	if err != nil {
+		w.t.Fatalf("heartbeat of %s: %v", g.Lease.WorkerID, err)
+	}
+	for _, m := range a.Messages {
+		if m.Text != fmt.Sprintf("number %d", m.Seq) || m.SentBy != "tester" {
+			w.t.Errorf("message %+v", m)
+		}
+		numbers = append(numbers, m.Seq)
+	}
+	return numbers
+}
+
+func (w *world) send(id lessor.JobID, n int64) error {
+	m, err := w.Message(w.ctx, anybody, id, lessor.MessageAsk{Text: new(fmt.Sprintf("number %d", n))})
+	if err == nil && m.Seq != n {
+		w.t.Errorf("message %d got the number %d", n, m.Seq)
+	}
+	return err
+}
+
+func (w *world) wantNumbers(got []int64, want ...int64) {
+	w.t.Helper()
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("the heartbeat is answered with messages %v, want %v", got, want)
+	}
+}
+
+func TestMessagesComeUntilTheyAreSeen(t *testing.T) {
+	cfg := config()
+	cfg.MaxMessages = 4
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		j, other := w.submit(nil), w.submit(nil)
+		for n := range int64(2) { // to a job that was never granted
+			if err := w.send(j.ID, n+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.restart(time.Second)
+		g := w.lease("w1", nil)
+		w.wantNumbers(w.beatSeeing(g, 0), 1, 2)
+		w.wantNumbers(w.beatSeeing(g, 1), 2)
+		batch, err := w.HeartbeatAll(w.ctx, anybody, "w1", []string{g.Lease.ID.String()})
+		if err != nil || len(batch[0].Beat.Messages) != 1 {
+			t.Errorf("a batch is answered with %+v, %v", batch, err)
+		}
+		if err := w.send(j.ID, 3); err != nil {
+			t.Fatal(err)
+		}
+		w.noDrift()
+		w.mustComplete(g, "failed")
+		time.Sleep(time.Second)
+		g = w.lease("w2", nil)
+		w.wantNumbers(w.beatSeeing(g, 0), 2, 3)
+		for n := range int64(2) {
+			if err := w.send(j.ID, n+4); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.wantCode(w.send(j.ID, 6), lessor.CodeConflict) // four wait
+		if j := w.job(j.ID); j.MessagesSent != 5 || j.MessagesSeen != 1 {
+			t.Errorf("%d messages sent, %d seen", j.MessagesSent, j.MessagesSeen)
+		}
+		w.wantNumbers(w.beatSeeing(g, 99)) // no more than there are
+		w.wantNumbers(w.beatSeeing(w.lease("w3", nil), 0))
+		if err := w.send(j.ID, 6); err != nil {
+			t.Fatal(err)
+		}
+		w.noDrift()
+		w.mustComplete(g, "completed")
+		w.wantCode(w.send(j.ID, 7), lessor.CodeConflict)
+		if j := w.job(j.ID); j.MessagesSent != 6 || j.MessagesSeen != 6 {
+			t.Errorf("%d messages sent, %d seen", j.MessagesSent, j.MessagesSeen)
+		}
+		var left int
+		if err := w.store.View(w.ctx, func(v scheduler.View) error {
+			return v.EachMessaged(w.ctx, func(lessor.JobID, int64) error { left++; return nil })
+		}); err != nil || left != 0 {
+			t.Errorf("%d jobs have messages, %v; the one has ended, %s has none", left, err, other.ID)
+		}
+		wall := scheduler.Caller{Tenant: &lessor.TenantID{UUID: lessor.UUID{1}}}
+		_, err = w.Message(w.ctx, wall, other.ID, lessor.MessageAsk{Text: new("hello")})
+		w.wantCode(err, lessor.CodeJobNotFound)
+	})
+}
+
+// TestMessagesOfManyNodes sends messages on two nodes while workers come and go on both. Each confirms what it has
+// seen, and none of them sees a message twice or out of order.
+func TestMessagesOfManyNodes(t *testing.T) {
+	const each = 150
+	ws := nodes(t, 2, config(), nil)
+	j := ws[0].submit(nil)
+	var wg sync.WaitGroup
+	for _, w := range ws {
+		wg.Go(func() {
+			for range each {
+				if _, err := w.Message(w.ctx, anybody, j.ID, lessor.MessageAsk{Text: new("hello")}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	seen := int64(0)
+	for deadline := time.Now().Add(time.Minute); seen < 2*each && time.Now().Before(deadline); {
+		g, _ := ws[rand.IntN(2)].ask("w1", nil)
+		if g == nil {
+			continue
+		}
+		for range rand.IntN(12) {
+			a, err := ws[rand.IntN(2)].Heartbeat(t.Context(), anybody, g.Lease.ID,
+				lessor.Heartbeat{WorkerID: new("w1"), MessagesSeen: &seen})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range a.Messages {
+				if m.Seq != seen+1 {
+					t.Fatalf("message %d follows number %d", m.Seq, seen)
+				}
+				seen++
+			}
+		}
+		if err := ws[0].Release(t.Context(), anybody, g.Lease.ID, lessor.Release{
+			WorkerID: new("w1"), Reason: new(lessor.ReleaseUndelivered),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	if seen != 2*each {
+		t.Errorf("%d of %d messages were seen", seen, 2*each)
+	}
+	for _, w := range ws {
+		w.noDrift()
+	}
 }

@@ -43,7 +43,7 @@ func config() scheduler.Config {
 	quiet := 0
 	return scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
-		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
+		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20, MaxMessages: 1000,
 		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
 		Jobs: rules.SubmitConfig{
 			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute, PayloadLimit: 256 << 10,

@@ -17,6 +17,7 @@ type beatCall struct {
 
 type beat struct {
 	id     lessor.LeaseID
+	job    lessor.JobID // of the lease, once it was extended
 	ask    rules.BeatAsk
 	answer lessor.HeartbeatAnswer
 	// numbers are those of the entries that are appended.

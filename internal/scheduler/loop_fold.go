@@ -76,6 +76,13 @@ func (l *loop) load(ctx context.Context, v View, f *fold.Fold) (err error) {
 	if err := l.expectAgain(ctx, v, waiting); err != nil {
 		return err
 	}
+	err = v.EachMessaged(ctx, func(id lessor.JobID, last int64) error {
+		f.LoadMessages(id, last)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	if f.Waiting, err = v.CountWaiting(ctx); err != nil {
 		return err
 	}

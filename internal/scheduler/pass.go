@@ -101,6 +101,7 @@ var steps = []struct {
 	{"heartbeat", func(_ context.Context, p *pass, w *work) error { p.beat(w.beats); return nil }},
 	{"end leases", func(ctx context.Context, p *pass, w *work) error { return p.end(ctx, w.ends) }},
 	{"expire leases", func(ctx context.Context, p *pass, _ *work) error { return p.expire(ctx) }},
+	{"deliver messages", func(ctx context.Context, p *pass, w *work) error { return p.deliver(ctx, w.beats) }},
 	{"save leases", func(ctx context.Context, p *pass, _ *work) error { return p.save(ctx) }},
 	{"promote", func(ctx context.Context, p *pass, _ *work) error { return p.promote(ctx) }},
 	{"judge circuits", func(ctx context.Context, p *pass, _ *work) error { return p.judge(ctx) }},
@@ -186,6 +187,9 @@ func (p *pass) flush(ctx context.Context) error {
 	}
 	p.moves, p.notes = nil, nil
 	p.failures(moves)
+	if err := p.forget(ctx, moves); err != nil {
+		return err
+	}
 	for i := range moves {
 		if moves[i].Done != nil {
 			p.news = append(p.news, moves[i].Done.Attempt.Turn.Job)

@@ -40,7 +40,7 @@ func (p *pass) beatOne(c *Caller, b *beat) {
 	if b.ask.OutputOnly {
 		return
 	}
-	p.changed[h.ID] = h
+	p.changed[h.ID], b.job = h, h.Turn.Job
 	p.stats.Beats++
 	p.l.workers.beat(c, h.Worker, p.now)
 	if first {

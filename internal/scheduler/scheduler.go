@@ -31,6 +31,7 @@ type Config struct {
 	MaxInterruptions int
 	Journal          rules.JournalLimits
 	Output           rules.OutputKeep
+	MaxMessages      int // to one job that its worker has not seen
 	Retention        Retention
 	Circuit          CircuitConfig // of definitions that do not say
 	FailedJobs       bool          // jobs that fail for good raise an alert

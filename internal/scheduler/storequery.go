@@ -23,6 +23,12 @@ type Move struct {
 	Done *rules.Done
 }
 
+// Seen is how far the messages to a job were seen, or are not kept any more.
+type Seen struct {
+	Job  lessor.JobID
+	UpTo int64
+}
+
 // Key is an idempotency key of one tenant.
 type Key struct {
 	Tenant lessor.TenantID

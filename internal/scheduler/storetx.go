@@ -22,6 +22,7 @@ type Tx interface {
 	LeaseTx
 	JournalTx
 	OutputTx
+	MessageTx
 	MoveTx
 	NodeTx
 	DefinitionTx
@@ -88,6 +89,12 @@ type OutputTx interface {
 	SaveOutput(ctx context.Context, pieces []rules.OutputPiece) error
 	// DropOutput removes the pieces that lie inside of the ranges. Strip and Purge remove those of a job.
 	DropOutput(ctx context.Context, ranges []rules.OutputMiddle) error
+}
+
+// MessageTx keeps messages to jobs. SaveMessages fails with ErrBadCall for a number of a job that is there already.
+type MessageTx interface {
+	SaveMessages(ctx context.Context, ms []rules.Message) error
+	DropMessages(ctx context.Context, all []Seen) error
 }
 
 // MoveTx takes jobs from place to place. Move fails with ErrMoved for a row that is not where its Move says, Lock with

@@ -39,6 +39,8 @@ type JobView interface {
 	Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error)
 	// Reports returns what jobs last reported; those that never did are left out.
 	Reports(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error)
+	// Messages returns the messages to jobs that are kept, in their order, at most limit of each.
+	Messages(ctx context.Context, ids []lessor.JobID, limit int) (map[lessor.JobID][]lessor.Message, error)
 	// List returns standings that match q, newest job first, and whether more may follow the last one read.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 	// Histories returns what the records of jobs are made of; unknown ids are left out.
@@ -94,6 +96,8 @@ type FoldView interface {
 	EachBlock(ctx context.Context, fn func(Block) error) error
 	// NextDue is when the next waiting job is due; 0 if none waits.
 	NextDue(ctx context.Context) (lessor.Instant, error)
+	// EachMessaged reads the jobs that have messages, and the number of the last of each.
+	EachMessaged(ctx context.Context, fn func(id lessor.JobID, last int64) error) error
 	// CountWaiting counts the jobs that wait for an answer.
 	CountWaiting(ctx context.Context) (int, error)
 	// NextTick is the earliest DueAt of all definitions; 0 if there is none.

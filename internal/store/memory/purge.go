@@ -90,6 +90,9 @@ func (s *tables) forget(j *job) {
 	for k := range s.notes.under("", id) {
 		s.notes.drop(k)
 	}
+	for k := range s.messages.under("", id) {
+		s.messages.drop(k)
+	}
 	s.dropJournal(j)
 }
 

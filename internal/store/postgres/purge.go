@@ -22,6 +22,7 @@ var (
 		wire.SQL("delete from report where job = any($1::uuid[])"),
 		wire.SQL("delete from journal where job = any($1::uuid[])"),
 		wire.SQL("delete from output where job = any($1::uuid[])"),
+		wire.SQL("delete from message where job = any($1::uuid[])"),
 		wire.SQL("delete from job where id = any($1::uuid[])"),
 	}
 )

@@ -22,7 +22,9 @@ var (
 		" else excluded.mark_checkpoint end,"+
 		" mark_progress = coalesce(excluded.mark_progress, r.mark_progress),"+
 		" question = coalesce(excluded.question, r.question),"+
-		" journal_entries = coalesce(excluded.journal_entries, r.journal_entries)", row.Kinds(row.Report), reportColumns)
+		" journal_entries = coalesce(excluded.journal_entries, r.journal_entries),"+
+		" sent = greatest(excluded.sent, r.sent), seen = greatest(excluded.seen, r.seen)",
+		row.Kinds(row.Report), reportColumns)
 	readReports = wire.SQL("select " + reportColumns + " from report where job = any($1::uuid[])")
 )
 

@@ -239,28 +239,6 @@ func Note(c *Codec, n *rules.Note) {
 	Integer(c, "queued_at", &n.QueuedAt)
 }
 
-// Report is what a job last reported. A mark without progress is none.
-func Report(c *Codec, r *rules.Report) {
-	ID(c, "job", &r.Job.UUID)
-	floatOrNil(c, "progress", &r.Progress)
-	textOrNil(c, "message", &r.Message)
-	bytesOrNull(c, "checkpoint", &r.Checkpoint)
-	Integer(c, "at", &r.At)
-	floatOrNil(c, "highest", &r.Highest)
-	var progress *float64
-	var checkpoint []byte
-	if r.Mark != nil {
-		progress, checkpoint = &r.Mark.Progress, r.Mark.Checkpoint
-	}
-	floatOrNil(c, "mark_progress", &progress)
-	bytesOrNull(c, "mark_checkpoint", &checkpoint)
-	if c.from != nil && progress != nil {
-		r.Mark = &rules.Mark{Progress: *progress, Checkpoint: checkpoint}
-	}
-	jsonOrNil(c, "question", &r.Question)
-	integerOrNil(c, "journal_entries", &r.Entries)
-}
-
 // Token is a token as it is stored: its hash. The zero tenant is a tenant like others, and not the same as none.
 func Token(c *Codec, t *scheduler.Token) {
 	ID(c, "id", &t.ID.UUID)

@@ -21,6 +21,7 @@ var purges = []string{
 	"delete from report where job = ?",
 	"delete from journal where job = ?",
 	"delete from output where job = ?",
+	"delete from message where job = ?",
 	"delete from job where id = ?",
 }
 

@@ -18,7 +18,8 @@ var (
 		" mark_checkpoint = iif(excluded.mark_progress is null, mark_checkpoint, excluded.mark_checkpoint)," +
 		" mark_progress = coalesce(excluded.mark_progress, mark_progress)," +
 		" question = coalesce(excluded.question, question)," +
-		" journal_entries = coalesce(excluded.journal_entries, journal_entries)"
+		" journal_entries = coalesce(excluded.journal_entries, journal_entries)," +
+		" sent = max(excluded.sent, sent), seen = max(excluded.seen, seen)"
 	readReport = "select " + reportColumns + " from report where job = ?"
 )
 

@@ -58,6 +58,8 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Output/ComesBackOnce", outputComesBack},
 		{"Output/MiddleGoes", outputMiddleGoes},
 		{"Output/GoesWithItsJob", outputGoesWithItsJob},
+		{"Dialog/MessagesInOrder", messagesInOrder},
+		{"Dialog/AnsweredOnceOrRefused", answeredOnceAlone},
 		{"Definition/ComeBackAsSaved", definitionsComeBack},
 		{"Definition/PayloadBytesComeBackAsSent", definitionPayloadsComeBack},
 		{"Definition/DeletedWithTheirCircuits", deletedDefinitions},

@@ -38,6 +38,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/HighestRatingCounts", highestRating},
 		{"Shared/NodesMeetWorkers", nodesExchangeWorkers},
 		{"Shared/OneOfTwoSavesServing", servingRaced},
+		{"Shared/AnsweredOnceOrRefused", answeredOnce},
 		{"Shared/EachTickOnce", eachTickOnce},
 		{"Shared/NoFailureIsLost", noFailureIsLost},
 		{"Shared/LockedCircuitIsLeftOut", lockedCircuitIsLeftOut},

@@ -67,7 +67,12 @@ func nothingGiven(b *bed) {
 		b.must(tx.Insert(ctx, nil))
 		b.must(tx.SaveLeases(ctx, nil))
 		b.must(tx.SaveReports(ctx, nil))
+		b.must(tx.SaveMessages(ctx, nil))
+		b.must(tx.DropMessages(ctx, nil))
 		b.must(tx.Move(ctx, nil))
+		messages, err := tx.Messages(ctx, nil, 10)
+		b.must(err)
+		b.same("messages", messages, nil)
 		return tx.Note(ctx, nil)
 	})
 	b.view(func(v scheduler.View) error {

@@ -1,0 +1,65 @@
+package postgres
+
+import (
+	"context"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres/wire"
+	"lessor/internal/store/row"
+)
+
+var (
+	messageColumns = row.Columns(row.Message)
+	insertMessages = insertInto("message", row.Message)
+	dropMessages   = wire.SQL("delete from message m using (" + wire.Unnest("ui", "job, seq") + ") s" +
+		" where " + wire.At("m.job", "s.job") + " and m.seq <= s.seq")
+	readMessages = wire.SQL("select " + row.Of("m", messageColumns) + " from unnest($1::uuid[]) j(id)" +
+		" cross join lateral (select * from message where message.job = j.id order by seq limit $2::bigint) m" +
+		" order by m.job, m.seq")
+	readMessaged = wire.SQL("select job, max(seq) from message group by job")
+)
+
+// SaveMessages implements scheduler.Tx.
+func (t *tx) SaveMessages(_ context.Context, ms []rules.Message) error {
+	return save(t, "save messages", insertMessages, ms, row.Message)
+}
+
+// DropMessages implements scheduler.Tx.
+func (t *tx) DropMessages(_ context.Context, all []scheduler.Seen) error {
+	if len(all) == 0 || t.err != nil {
+		return t.err
+	}
+	r := t.scratch.Reset()
+	for _, seen := range all {
+		r.Next()
+		r.ID(seen.Job.UUID)
+		r.Int(seen.UpTo)
+	}
+	return t.write("drop messages", wire.Step{Stmt: dropMessages}, r.Params()...)
+}
+
+// Messages implements scheduler.View.
+func (v *view) Messages(
+	_ context.Context, ids []lessor.JobID, limit int,
+) (map[lessor.JobID][]lessor.Message, error) {
+	all := make(map[lessor.JobID][]lessor.Message, len(ids))
+	if len(ids) == 0 || limit <= 0 || v.err != nil {
+		return all, v.err
+	}
+	err := v.query("read messages", readMessages, func(r *wire.Row) error {
+		var m rules.Message
+		row.Message(decode(r), &m)
+		all[m.Job] = append(all[m.Job], m.Message)
+		return nil
+	}, wire.IDs(ids), wire.Limit(limit))
+	return all, err
+}
+
+// EachMessaged implements scheduler.View.
+func (v *view) EachMessaged(_ context.Context, fn func(lessor.JobID, int64) error) error {
+	return v.query("read jobs with messages", readMessaged, func(r *wire.Row) error {
+		return fn(lessor.JobID{UUID: r.ID()}, r.Int())
+	})
+}

@@ -1,0 +1,36 @@
+package row
+
+import "lessor/internal/rules"
+
+// Report is what a job last reported. A mark without progress is none.
+func Report(c *Codec, r *rules.Report) {
+	ID(c, "job", &r.Job.UUID)
+	floatOrNil(c, "progress", &r.Progress)
+	textOrNil(c, "message", &r.Message)
+	bytesOrNull(c, "checkpoint", &r.Checkpoint)
+	Integer(c, "at", &r.At)
+	floatOrNil(c, "highest", &r.Highest)
+	var progress *float64
+	var checkpoint []byte
+	if r.Mark != nil {
+		progress, checkpoint = &r.Mark.Progress, r.Mark.Checkpoint
+	}
+	floatOrNil(c, "mark_progress", &progress)
+	bytesOrNull(c, "mark_checkpoint", &checkpoint)
+	if c.from != nil && progress != nil {
+		r.Mark = &rules.Mark{Progress: *progress, Checkpoint: checkpoint}
+	}
+	jsonOrNil(c, "question", &r.Question)
+	integerOrNil(c, "journal_entries", &r.Entries)
+	Integer(c, "sent", &r.Sent)
+	Integer(c, "seen", &r.Seen)
+}
+
+// Message is a message to a job.
+func Message(c *Codec, m *rules.Message) {
+	ID(c, "job", &m.Job.UUID)
+	Integer(c, "seq", &m.Seq)
+	Text(c, "body", &m.Text)
+	Integer(c, "sent_at", &m.SentAt)
+	Text(c, "sent_by", &m.SentBy)
+}

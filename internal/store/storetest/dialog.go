@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+func message(job lessor.JobID, n int64) rules.Message {
+	return rules.Message{Job: job, Message: lessor.Message{
+		Seq: n, Text: fmt.Sprintf("number %d, \"é\"\n", n), SentAt: lessor.Instant(1000 + n), SentBy: "olga",
+	}}
+}
+
+func (b *bed) messages(limit int, ids ...lessor.JobID) (all map[lessor.JobID][]lessor.Message) {
+	b.Helper()
+	b.view(func(v scheduler.View) (err error) {
+		all, err = v.Messages(b.Context(), ids, limit)
+		return err
+	})
+	return all
+}
+
+func (b *bed) messaged() map[lessor.JobID]int64 {
+	b.Helper()
+	last := map[lessor.JobID]int64{}
+	b.view(func(v scheduler.View) error {
+		return v.EachMessaged(b.Context(), func(id lessor.JobID, n int64) error {
+			if last[id] != 0 {
+				b.Fatalf("job %s is read twice", id)
+			}
+			last[id] = n
+			return nil
+		})
+	})
+	return last
+}
+
+// messagesInOrder keeps messages until they are dropped.
+func messagesInOrder(b *bed) {
+	one, two, none := b.endedAt(100, ""), b.queued(), b.queued()
+	b.update(func(tx scheduler.Tx) error {
+		var ms []rules.Message
+		for n := range int64(12) { // 10 comes after 9
+			ms = append(ms, message(one.ID, n+1), message(two.ID, n+1))
+		}
+		return tx.SaveMessages(b.Context(), ms)
+	})
+	list := func(from, to int64) (ms []lessor.Message) {
+		for n := from; n <= to; n++ {
+			ms = append(ms, message(one.ID, n).Message)
+		}
+		return ms
+	}
+	for range 2 {
+		got := b.messages(11, one.ID, none.ID, two.ID)
+		b.same("messages", got[one.ID], list(1, 11))
+		b.same("messages of another job", got[two.ID], list(1, 11))
+		b.same("messages of a job without any", got[none.ID], nil)
+		b.same("jobs with messages", b.messaged(), map[lessor.JobID]int64{one.ID: 12, two.ID: 12})
+		b.reopen()
+	}
+	b.wants(b.Update(b.Context(), func(tx scheduler.Tx) error {
+		return tx.SaveMessages(b.Context(), []rules.Message{message(one.ID, 13), message(one.ID, 12)})
+	}), scheduler.ErrBadCall)
+	b.update(func(tx scheduler.Tx) error {
+		return tx.DropMessages(b.Context(), []scheduler.Seen{{Job: one.ID, UpTo: 3}, {Job: two.ID, UpTo: 99}, {Job: one.ID, UpTo: 2}})
+	})
+	b.same("messages that are left", b.messages(100, one.ID, two.ID)[one.ID], list(4, 12))
+	b.same("jobs with messages that are left", b.messaged(), map[lessor.JobID]int64{one.ID: 12})
+	for _, r := range []rules.Report{{Sent: 3}, {Seen: 2}, {Sent: 2, Seen: 1}} {
+		r.Job, r.At = two.ID, 1
+		b.update(func(tx scheduler.Tx) error { return tx.SaveReports(b.Context(), []rules.Report{r}) })
+	}
+	if r := b.standing(two.ID).Report; r.Sent != 3 || r.Seen != 2 {
+		b.Fatalf("%d sent and %d seen, want 3 and 2", r.Sent, r.Seen)
+	}
+	b.purge(200, 10)
+	b.same("messages of a purged job", b.messages(100, one.ID)[one.ID], nil)
+}
+
+// answeredOnceAlone is answeredOnce with one node.
+func answeredOnceAlone(b *bed) { answeredOnce(b, b) }
+
+// answeredOnce has answers race each other, the end of the question's time and a cancel, and then restarts the store.
+// Whoever was told that its answer counts is right, and nobody else was told so.
+func answeredOnce(a, b *bed) {
+	for range 25 {
+		s := a.queued()
+		h := a.grant(s, "w1")
+		end := asked
+		end.Delay = time.Duration(1+rand.IntN(15)) * time.Millisecond
+		a.update(func(tx scheduler.Tx) error {
+			m, err := endMove(h, end, tx.Now())
+			question := rules.Report{Job: s.ID, At: tx.Now(), Question: rules.Asked(h, end, tx.Now())}
+			return errors.Join(err, tx.SaveReports(a.Context(), []rules.Report{question}),
+				tx.Move(a.Context(), []scheduler.Move{m}))
+		})
+		var wg sync.WaitGroup
+		var won [2]bool
+		for i, answer := range []string{"yes", "no"} {
+			node := []*bed{a, b}[i]
+			wg.Go(func() { won[i] = node.decide(s.ID, answering(h, answer)) })
+		}
+		wg.Go(func() { a.decide(s.ID, cancel) })
+		wg.Go(b.promoteDue)
+		wg.Wait()
+		st := a.standing(s.ID)
+		q := st.Report.Question
+		switch {
+		case won[0] && won[1]:
+			a.Fatal("two answers count")
+		case won[0] && *q.Answer != "yes", won[1] && *q.Answer != "no", !won[0] && !won[1] && q.Answer != nil:
+			a.Fatalf("answers %v, and the question is %+v", won, q)
+		case q.Answer == nil && st.State() == lessor.Waiting:
+			a.Fatal("the job waits on")
+		}
+		if r := rules.Record(a.history(s.ID)); rules.Replay(r) != st.State() || len(r) != st.Turn.Steps {
+			a.Fatalf("the record ends %s after %d of %d entries, and the job is %s", rules.Replay(r), len(r),
+				st.Turn.Steps, st.State())
+		}
+		a.onePlaceEach()
+	}
+	before := a.standing(a.queued().ID)
+	a.reopen()
+	if a.Store != b.Store && a != b {
+		b.reopen()
+	}
+	b.same("a job after the restart", b.standing(before.Spec.ID), before)
+}
+
+func answering(h *rules.Held, text string) func(*rules.Standing, lessor.Instant) (rules.Change, error) {
+	a := lessor.Answer{QuestionID: new(h.ID.String()), Answer: &text}
+	return func(s *rules.Standing, now lessor.Instant) (rules.Change, error) {
+		return rules.Answer(s, &a, "olga", now)
+	}
+}
+
+// decide makes a change as the scheduler does, at some moment of the next few milliseconds, and reports whether it was
+// not refused.
+func (b *bed) decide(id lessor.JobID, decide func(*rules.Standing, lessor.Instant) (rules.Change, error)) bool {
+	time.Sleep(time.Duration(rand.IntN(15)) * time.Millisecond)
+	for {
+		refused := false
+		err := b.Update(b.Context(), func(tx scheduler.Tx) error {
+			all, err := tx.Lock(b.Context(), []lessor.JobID{id})
+			if err != nil {
+				return err
+			}
+			c, err := decide(all[id], tx.Now())
+			if refused = err != nil || c.Next == nil; refused {
+				return nil
+			}
+			if c.Question != nil {
+				r := rules.Report{Job: id, At: tx.Now(), Question: c.Question}
+				if err := tx.SaveReports(b.Context(), []rules.Report{r}); err != nil {
+					return err
+				}
+			}
+			return errors.Join(tx.Move(b.Context(), []scheduler.Move{changeMove(all[id], c)}),
+				tx.Note(b.Context(), c.Notes))
+		})
+		if errors.Is(err, scheduler.ErrAgain) {
+			continue
+		}
+		if err != nil {
+			b.Error(err)
+		}
+		return err == nil && !refused
+	}
+}
+
+// promoteDue queues jobs whose time has come, for longer than any question of answeredOnce waits.
+func (b *bed) promoteDue() {
+	for end := time.Now().Add(20 * time.Millisecond); time.Now().Before(end); {
+		err := b.Update(b.Context(), func(tx scheduler.Tx) error {
+			due, err := tx.Due(b.Context(), tx.Now(), 10)
+			var moves []scheduler.Move
+			for _, w := range due {
+				moves = append(moves, scheduler.Move{
+					From: rules.Delayed, To: rules.InQueue, Turn: rules.Promote(w.Turn, w.Wait, tx.Now()),
+				})
+			}
+			return errors.Join(err, tx.Move(b.Context(), moves))
+		})
+		if err != nil && !errors.Is(err, scheduler.ErrAgain) {
+			b.Error(err)
+			return
+		}
+	}
+}
