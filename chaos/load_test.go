@@ -44,7 +44,8 @@ type load struct {
 	h       *history
 	servers []string
 	// outagesAreFree says that no lease of a worker that sends heartbeats all along may end.
-	outagesAreFree bool
+	outagesAreFree atomic.Bool
+	proxy          *proxy // nil = the load calls the servers themselves
 
 	submitting, working context.CancelFunc
 	submitters, workers sync.WaitGroup
@@ -55,12 +56,26 @@ type load struct {
 // startLoad starts the load, which runs until finish.
 func startLoad(t *testing.T, servers ...*server) *load {
 	t.Helper()
-	l := &load{t: t, h: newHistory(), outagesAreFree: true}
+	l := &load{t: t, h: newHistory()}
 	for _, s := range servers {
 		l.servers = append(l.servers, s.addr)
 	}
-	submitting, stopSubmitting := context.WithCancel(t.Context())
-	working, stopWorking := context.WithCancel(t.Context())
+	l.start()
+	return l
+}
+
+// startLoadThrough starts the load, which calls a server through a proxy.
+func startLoadThrough(t *testing.T, p *proxy) *load {
+	t.Helper()
+	l := &load{t: t, h: newHistory(), servers: []string{p.addr()}, proxy: p}
+	l.start()
+	return l
+}
+
+func (l *load) start() {
+	l.outagesAreFree.Store(true)
+	submitting, stopSubmitting := context.WithCancel(l.t.Context())
+	working, stopWorking := context.WithCancel(l.t.Context())
 	l.submitting, l.working = stopSubmitting, stopWorking
 	for i := range 4 {
 		l.submitters.Go(func() { l.submit(submitting, newCaller(i, l.h, l.servers)) })
@@ -68,8 +83,7 @@ func startLoad(t *testing.T, servers ...*server) *load {
 	for i := range loadWorkers {
 		l.workers.Go(func() { l.work(working, newCaller(10+i, l.h, l.servers)) })
 	}
-	t.Cleanup(l.stop)
-	return l
+	l.t.Cleanup(l.stop)
 }
 
 func (l *load) stop() {
@@ -218,7 +232,7 @@ func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant,
 		case known:
 			accepted, pause = one.begin, 0
 		case refused:
-			if l.outagesAreFree && r.Reason == "expired" {
+			if l.outagesAreFree.Load() && r.Reason == "expired" {
 				l.lostLease(one, accepted, pause)
 			}
 			return false

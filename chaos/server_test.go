@@ -60,8 +60,21 @@ func start(t *testing.T, env ...string) *server {
 	t.Helper()
 	s := &server{t: t, data: t.TempDir(), env: env, addr: "127.0.0.1:0"}
 	s.start()
+	t.Cleanup(s.checkLog)
 	t.Cleanup(s.kill)
 	return s
+}
+
+// checkLog wants no panic in what the server wrote, and shows its end if the test failed.
+func (s *server) checkLog() {
+	raw, _ := os.ReadFile(filepath.Join(s.data, "stderr")) // it may have written nothing
+	text := string(raw)
+	if at := strings.Index(text, "panic: "); at >= 0 {
+		s.t.Errorf("a server panicked: %.3000s", text[at:])
+	}
+	if s.t.Failed() {
+		s.t.Logf("the log of %s ends with\n%s", s.addr, text[max(0, len(text)-2000):])
+	}
 }
 
 // start runs the server and returns when it listens.
@@ -80,6 +93,12 @@ func (s *server) try() error {
 	if s.wrap != nil {
 		s.wrap(s.cmd)
 	}
+	log, err := os.OpenFile(filepath.Join(s.data, "stderr"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the server has its own copy
+	s.cmd.Stderr = log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -112,6 +131,20 @@ func (s *server) kill() {
 	_ = s.cmd.Process.Kill() // it may have ended
 	_ = s.cmd.Wait()         // it was killed
 	s.cmd = nil
+}
+
+// wait waits until the server has ended by itself, and returns its exit code.
+func (s *server) wait() int {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	late := time.AfterFunc(30*time.Second, func() {
+		s.t.Error("the server did not end by itself in 30 s")
+		_ = s.cmd.Process.Kill()
+	})
+	defer late.Stop()
+	_ = s.cmd.Wait() // it says the same
+	return s.cmd.ProcessState.ExitCode()
 }
 
 func (s *server) client() *client.Client {

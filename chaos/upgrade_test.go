@@ -47,6 +47,7 @@ func startProgram(t *testing.T, program string, env ...string) *server {
 		env: append(loadSettings(), env...),
 	}
 	s.start()
+	t.Cleanup(s.checkLog)
 	t.Cleanup(s.kill)
 	return s
 }

@@ -51,7 +51,8 @@ func storeRefusal(err error) error {
 	case errors.Is(err, ErrUnknownOutcome):
 		r.Detail, r.OutcomeUnknown = "the answer to the commit was lost; repeat with the same key", true
 	case errors.Is(err, ErrBroken):
-		r.Detail = "the store reported an I/O error; the server stops"
+		r.Detail = "the store reported an I/O error, and the server stops; repeat with the same key"
+		r.OutcomeUnknown = true // what was written before a failed fsync may be there after a restart
 	case errors.Is(err, ErrWentBack):
 		r.Detail = "the store went back to an older state; nothing was changed"
 	case errors.Is(err, ErrMoved):
