@@ -35,7 +35,7 @@ build: ## build bin/lessor: one static file, stamped with the version
 test: ## vet and test everything on both stores, including the separate modules; install what is missing
 	$(GO) vet ./...
 	$(GO) run ./internal/pgtest/install
-	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer
+	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer strace
 	cd mailbox/redis && $(GO) run ./install
 	$(GO) test -timeout 20m ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done

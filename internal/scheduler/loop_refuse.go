@@ -44,12 +44,12 @@ func storeFailed(err error) bool {
 func storeRefusal(err error) error {
 	r := &lessor.Error{Code: lessor.CodeUnavailable, RetryAfter: time.Second}
 	switch {
+	case errors.Is(err, ErrUnknownOutcome):
+		r.Detail, r.OutcomeUnknown = "the answer to the commit was lost; repeat with the same key", true
 	case errors.Is(err, ErrFull):
 		r.Detail = "the disk of the store is full; nothing was changed"
 	case errors.Is(err, ErrUnreachable):
 		r.Detail = "the store is out of reach; nothing was changed"
-	case errors.Is(err, ErrUnknownOutcome):
-		r.Detail, r.OutcomeUnknown = "the answer to the commit was lost; repeat with the same key", true
 	case errors.Is(err, ErrBroken):
 		r.Detail = "the store reported an I/O error, and the server stops; repeat with the same key"
 		r.OutcomeUnknown = true // what was written before a failed fsync may be there after a restart

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -71,7 +72,7 @@ func (s *Store) begin(c claim) (err error) {
 	if s.at, err = s.files.position(); err != nil {
 		return err
 	}
-	if err := s.writeMark(); err != nil {
+	if err := unless(s.writeMark(), scheduler.ErrFull); err != nil {
 		return err
 	}
 	return s.files.check() // the log has its first frames
@@ -105,9 +106,13 @@ func (s *Store) nextGeneration() (err error) {
 	return nil
 }
 
-// writeMark writes the position of the last commit into the mark.
+// writeMark writes the position of the last commit into the mark. Some file systems need space also to overwrite. The
+// commit has been made then, and the mark claims less than there is, which the next one mends.
 func (s *Store) writeMark() error {
-	if err := s.mark.advance(s.generation, s.commits, s.at); err != nil {
+	switch err := s.mark.advance(s.generation, s.commits, s.at); {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("mark the commit: %w: %w: %w", scheduler.ErrFull, scheduler.ErrUnknownOutcome, err)
+	case err != nil:
 		return fmt.Errorf("%w: mark the commit: %w", scheduler.ErrBroken, err)
 	}
 	return nil
