@@ -53,6 +53,16 @@ func (g grantedAll) appendTo(b []byte) []byte {
 	return append(b, "]}"...)
 }
 
+// denied is a denial as an answer.
+type denied lessor.Denial
+
+func (d denied) appendTo(b []byte) []byte {
+	b = appendBool(append(b, `{"denied":`...), d.Denied)
+	b = appendText(append(b, `,"code":`...), string(d.Code))
+	b = appendText(append(b, `,"reason":`...), d.Reason)
+	return append(appendInt(append(b, `,"retry_after_ms":`...), d.RetryAfterMS), '}')
+}
+
 func (s submitted) appendTo(b []byte) []byte {
 	b = append(b, `{"jobs":[`...)
 	for i := range s.Jobs {
@@ -62,15 +72,19 @@ func (s submitted) appendTo(b []byte) []byte {
 }
 
 func (r results[T]) appendTo(b []byte) []byte {
-	b = append(b, `{"results":[`...)
-	for i := range r.Results {
-		if b = between(b, i); r.Results[i].refused != nil {
-			b = r.Results[i].refused.appendTo(b)
+	return append(appendResults(append(b, `{"results":`...), r.Results), '}')
+}
+
+func appendResults[T appender](b []byte, rs []result[T]) []byte {
+	b = append(b, '[')
+	for i := range rs {
+		if b = between(b, i); rs[i].refused != nil {
+			b = rs[i].refused.appendTo(b)
 		} else {
-			b = (*r.Results[i].ok).appendTo(b)
+			b = (*rs[i].ok).appendTo(b)
 		}
 	}
-	return append(b, "]}"...)
+	return append(b, ']')
 }
 
 func (l leaseBeaten) appendTo(b []byte) []byte {

@@ -67,7 +67,7 @@ func (c *call) heartbeatAll(b *beatBatch) error {
 	if err != nil {
 		return err
 	}
-	return answerAll(c, answers, func(a scheduler.LeaseAnswer) leaseBeaten { return leaseBeaten{a.LeaseID, a.Beat} })
+	return c.answer(http.StatusOK, results[leaseBeaten]{c.beaten(answers)})
 }
 
 func (c *call) completeAll(b *completionBatch) error {
@@ -75,28 +75,90 @@ func (c *call) completeAll(b *completionBatch) error {
 	if err != nil {
 		return err
 	}
-	for i, a := range answers {
-		if u, err := lessor.ParseUUID(a.LeaseID); err == nil && a.Err == nil {
-			c.api.traces.Ended(c.r.Context(), lessor.LeaseID{UUID: u}, *b.Leases[i].Status)
-		}
-	}
-	return answerAll(c, answers, func(a scheduler.LeaseAnswer) leaseEnded { return leaseEnded{a.LeaseID, true} })
+	return c.answer(http.StatusOK, results[leaseEnded]{c.completed(answers, b.Leases)})
 }
 
-// answerAll sends one result for each answer.
-func answerAll[T appender](c *call, answers []scheduler.LeaseAnswer, ok func(scheduler.LeaseAnswer) T) error {
-	rs := results[T]{Results: make([]result[T], len(answers))}
+func (c *call) completed(answers []scheduler.LeaseAnswer, ds []lessor.LeaseCompletion) []result[leaseEnded] {
+	for i, a := range answers {
+		if u, err := lessor.ParseUUID(a.LeaseID); err == nil && a.Err == nil {
+			c.api.traces.Ended(c.r.Context(), lessor.LeaseID{UUID: u}, *ds[i].Status)
+		}
+	}
+	return each(c, answers, func(a scheduler.LeaseAnswer) leaseEnded { return leaseEnded{a.LeaseID, true} })
+}
+
+func (c *call) beaten(answers []scheduler.LeaseAnswer) []result[leaseBeaten] {
+	return each(c, answers, func(a scheduler.LeaseAnswer) leaseBeaten { return leaseBeaten{a.LeaseID, a.Beat} })
+}
+
+// each returns one result for each answer.
+func each[T appender](c *call, answers []scheduler.LeaseAnswer, ok func(scheduler.LeaseAnswer) T) []result[T] {
+	rs, oks := make([]result[T], len(answers)), make([]T, len(answers))
 	for i, a := range answers {
 		if a.Err != nil {
 			e := c.refusal(a.Err)
-			rs.Results[i].refused = &leaseRefused{
+			rs[i].refused = &leaseRefused{
 				LeaseID: a.LeaseID, Status: statuses[e.Code], Code: e.Code,
 				EndedReason: cursorOf(e.EndedReason),
 			}
 			continue
 		}
-		v := ok(a)
-		rs.Results[i].ok = &v
+		oks[i] = ok(a)
+		rs[i].ok = &oks[i]
 	}
-	return c.answer(http.StatusOK, rs)
+	return rs
+}
+
+// turned is the answer to a turn. It has the parts that were asked for, each as the call for it alone has it.
+type turned struct {
+	Complete  []result[leaseEnded]  `json:"complete,omitempty"`
+	Heartbeat []result[leaseBeaten] `json:"heartbeat,omitempty"`
+	Request   turnGrants            `json:"request,omitzero"`
+}
+
+// turnGrants is the answer to the request of a turn.
+type turnGrants struct{ appender }
+
+// MarshalJSONTo writes the grants or the denial.
+func (g turnGrants) MarshalJSONTo(e *jsontext.Encoder) error {
+	return json.MarshalEncode(e, g.appender)
+}
+
+// variants lists the forms of the answer for the OpenAPI document.
+func (turnGrants) variants() []any { return []any{grantedAll{}, workGrants{}, lessor.Denial{}} }
+
+func (t turned) appendTo(b []byte) []byte {
+	b = append(b, '{')
+	if len(t.Complete) > 0 {
+		b = append(appendResults(append(b, `"complete":`...), t.Complete), ',')
+	}
+	if len(t.Heartbeat) > 0 {
+		b = append(appendResults(append(b, `"heartbeat":`...), t.Heartbeat), ',')
+	}
+	if t.Request.appender != nil {
+		b = append(t.Request.appendTo(append(b, `"request":`...)), ',')
+	}
+	b[len(b)-1] = '}' // there is at least one part
+	return b
+}
+
+func (c *call) turn(t *lessor.Turn) error {
+	var wait *int64
+	if t.Request != nil {
+		wait = t.Request.WaitMS
+	}
+	ctx, release, err := c.poll(wait)
+	if err != nil {
+		return err
+	}
+	defer release()
+	a, err := c.api.scheduler.Turn(ctx, c.caller, *t)
+	if err != nil {
+		return heldErr(ctx, err)
+	}
+	answer := turned{Complete: c.completed(a.Complete, t.Complete), Heartbeat: c.beaten(a.Heartbeat)}
+	if t.Request != nil {
+		answer.Request.appender = c.requested(a.Grants, a.Denial, t.Request.View, true)
+	}
+	return c.answer(http.StatusOK, answer)
 }

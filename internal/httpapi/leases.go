@@ -37,18 +37,26 @@ func (c *call) requestLease(r *lessor.LeaseRequest) error {
 	}
 	defer release()
 	grants, denial, err := c.api.scheduler.Request(ctx, c.caller, *r)
+	if err != nil {
+		return heldErr(ctx, err)
+	}
+	return c.answer(http.StatusOK, c.requested(grants, denial, r.View, r.MaxLeases != nil))
+}
+
+// requested is the answer to a request: a denial, or the grants as the caller wants to see them.
+func (c *call) requested(grants []lessor.Grant, denial *lessor.Denial, view *string, list bool) appender {
 	c.api.traces.Granted(grants)
 	switch {
-	case err != nil:
-		return heldErr(ctx, err)
 	case denial != nil && c.caller.Tenant != nil:
-		return c.answer(http.StatusOK, withoutFigures(*denial))
+		return denied(withoutFigures(*denial))
 	case denial != nil:
-		return c.answer(http.StatusOK, denial)
-	case r.MaxLeases != nil:
-		return c.answer(http.StatusOK, grantedAll{Grants: grants})
+		return denied(*denial)
+	case view != nil && *view == lessor.ViewWork:
+		return workView(grants)
+	case list:
+		return grantedAll{Grants: grants}
 	}
-	return c.answer(http.StatusOK, granted{Lease: grants[0].Lease, Job: grants[0].Job})
+	return granted{Lease: grants[0].Lease, Job: grants[0].Job}
 }
 
 // maxWaitMS bounds how long a connection is kept for a waiting request; rules refuses longer waits.

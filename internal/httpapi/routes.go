@@ -129,7 +129,12 @@ func leaseRoutes(payloadLimit int64) []route {
 		method: http.MethodPost, path: leases + "/request", scope: token.Lease,
 		summary:  "Ask for work: a lease with its job, several if max_leases is given, or a denial.",
 		handle:   takes(bodyRequest, (*call).requestLease),
-		answers:  answers(http.StatusOK, granted{}, grantedAll{}, lessor.Denial{}),
+		answers:  answers(http.StatusOK, granted{}, grantedAll{}, workGrants{}, lessor.Denial{}),
+		refusals: codes(lessor.CodeRateLimited),
+	}, {
+		method: http.MethodPost, path: leases + "/turn", scope: token.Lease,
+		summary: "End and extend leases of one worker and ask for others, all in one commit.",
+		handle:  takes(bodyBatch, (*call).turn), answers: answers(http.StatusOK, turned{}),
 		refusals: codes(lessor.CodeRateLimited),
 	}, {
 		method: http.MethodPost, path: leases + "/heartbeat", scope: token.Lease,

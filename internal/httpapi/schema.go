@@ -60,6 +60,10 @@ var simple = map[reflect.Type]object{
 		lessor.RecoveredDead, lessor.RecoveredRunning, lessor.RecoveredFailed),
 	reflect.TypeFor[lessor.CleanupState](): enum(lessor.CleanupScheduled, lessor.CleanupDone, lessor.CleanupDropped,
 		lessor.CleanupFailed),
+	reflect.TypeFor[workJob](): {
+		"type": "object", "description": "A Job without the fields that have their default value.",
+		"required": []any{"job_id", "type", "payload", "created_at", "attempt", "max_attempts", "trace_id"},
+	},
 	reflect.TypeFor[token.Role]():  enum(token.Roles()...),
 	reflect.TypeFor[lessor.Code](): codeEnum(),
 }
