@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"reflect"
 
 	"lessor"
@@ -49,6 +51,48 @@ func (a *requestAnswer) scan(s *scanner) {
 			scanList(s, &a.Grants, s.grant)
 		default:
 			s.unknown(name)
+		}
+	}
+}
+
+var errEmptyGrant = errors.New("the server granted a request without a lease")
+
+// result returns at least one grant, or a denial.
+func (a *requestAnswer) result(worker, view *string) ([]lessor.Grant, *lessor.Denial, error) {
+	switch {
+	case a.Denied:
+		return nil, &a.Denial, nil
+	case a.Lease != nil && a.Job != nil:
+		a.Grants = []lessor.Grant{{Lease: *a.Lease, Job: *a.Job}}
+	case len(a.Grants) == 0:
+		return nil, nil, errEmptyGrant
+	}
+	if view != nil && *view == lessor.ViewWork {
+		for i := range a.Grants {
+			fillIn(&a.Grants[i], *worker)
+		}
+	}
+	return a.Grants, nil, nil
+}
+
+// fillIn sets what view "work" leaves out. A server of an older release leaves nothing out.
+func fillIn(g *lessor.Grant, worker string) {
+	l, j := &g.Lease, &g.Job
+	if j.LeaseID != nil {
+		return
+	}
+	l.JobID, l.WorkerID, l.LastHeartbeat = j.ID, worker, l.IssuedAt
+	j.LeaseID, j.UpdatedAt = &l.ID, l.IssuedAt
+	j.State = cmp.Or(j.State, lessor.Leased)
+	j.FairnessClass = cmp.Or(j.FairnessClass, "default")
+	j.RequestedUnits = cmp.Or(j.RequestedUnits, 1)
+	l.CapacityUnits = j.RequestedUnits
+	if j.Tags == nil {
+		j.Tags = []string{}
+	}
+	for _, v := range []*json.RawMessage{&j.Checkpoint, &j.Result} {
+		if *v == nil {
+			*v = json.RawMessage("null")
 		}
 	}
 }
@@ -129,9 +173,37 @@ func (s *scanner) leaseResult(r *leaseResult) {
 	}
 }
 
-func (r *leaseResult) err() error {
-	if r.OK {
-		return nil
+func leaseAnswers(results []leaseResult) []LeaseAnswer {
+	answers := make([]LeaseAnswer, len(results))
+	for i := range results {
+		r := &results[i]
+		answers[i] = LeaseAnswer{LeaseID: r.LeaseID, Beat: r.HeartbeatAnswer}
+		if !r.OK {
+			answers[i].Err = &lessor.Error{Code: r.Code, Detail: r.Detail, EndedReason: r.EndedReason}
+		}
 	}
-	return &lessor.Error{Code: r.Code, Detail: r.Detail, EndedReason: r.EndedReason}
+	return answers
+}
+
+// turnAnswer is the answer to a turn.
+type turnAnswer struct {
+	Complete  []leaseResult `json:"complete"`
+	Heartbeat []leaseResult `json:"heartbeat"`
+	Request   requestAnswer `json:"request"`
+}
+
+func (a *turnAnswer) scan(s *scanner) {
+	first := true
+	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+		switch string(name) {
+		case "complete":
+			scanList(s, &a.Complete, s.leaseResult)
+		case "heartbeat":
+			scanList(s, &a.Heartbeat, s.leaseResult)
+		case "request":
+			a.Request.scan(s)
+		default:
+			s.unknown(name)
+		}
+	}
 }

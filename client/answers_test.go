@@ -185,3 +185,20 @@ func TestClockReadsTheServersDate(t *testing.T) {
 		t.Errorf("clock = %s, err %v", got, err)
 	}
 }
+
+func TestTurnAnswersEachPart(t *testing.T) {
+	s := serve(t, say(http.StatusOK, `{"complete":[{"lease_id":"`+leaseA+`","ok":true}],
+		"heartbeat":[{"lease_id":"`+leaseA+`","ok":false,"status":404,"code":"lease_not_found","ended_reason":"expired"}],
+		"request":{"denied":true,"code":"no_eligible_job","reason":"none","retry_after_ms":500}}`))
+	got, err := connect(t, s.URL).Turn(t.Context(), lessor.Turn{WorkerID: new("w"), Request: &lessor.TurnRequest{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Complete) != 1 || got.Complete[0].Err != nil || got.Denial == nil || got.Denial.RetryAfterMS != 500 ||
+		len(got.Heartbeat) != 1 || !errors.Is(got.Heartbeat[0].Err, lessor.ErrLeaseNotFound) {
+		t.Errorf("the turn is answered %+v", got)
+	}
+	if all := s.requests(); len(all) != 1 || !strings.Contains(all[0], `"request_id"`) {
+		t.Errorf("the server received %v, want one call with a request id", all)
+	}
+}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"iter"
 	"net/http"
 	"time"
@@ -17,8 +16,6 @@ type LeaseAnswer struct {
 	Beat    lessor.HeartbeatAnswer // of a heartbeat that was accepted
 	Err     error                  // a *lessor.Error, or nil
 }
-
-var errEmptyGrant = errors.New("the server granted a request without a lease")
 
 // Request requests leases and returns at least one grant, or a denial, or an error. If r has no request id, Request
 // adds one, so that a repeated call returns the same grants instead of new ones.
@@ -34,17 +31,46 @@ func (c *Client) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.G
 	_, err := c.do(ctx, call{
 		method: http.MethodPost, path: scheduler + "/leases/request", body: r, safe: true, hold: hold, limit: maxList,
 	}, &answer)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, nil, err
-	case answer.Denied:
-		return nil, &answer.Denial, nil
-	case answer.Lease != nil && answer.Job != nil:
-		return []lessor.Grant{{Lease: *answer.Lease, Job: *answer.Job}}, nil, nil
-	case len(answer.Grants) == 0:
-		return nil, nil, errEmptyGrant
 	}
-	return answer.Grants, nil, nil
+	return answer.result(r.WorkerID, r.View)
+}
+
+// TurnAnswer is the answer to a turn: one answer for each completion and heartbeat, in the same order, and the grants or
+// the denial of the request.
+type TurnAnswer struct {
+	Complete, Heartbeat []LeaseAnswer
+	Grants              []lessor.Grant
+	Denial              *lessor.Denial
+}
+
+// Turn completes, extends and requests leases of one worker in one call and one commit. Each part of t may be left out.
+// If its request has no request id, Turn adds one. A server of an older release answers lessor.CodeRouteNotFound.
+func (c *Client) Turn(ctx context.Context, t lessor.Turn) (TurnAnswer, error) {
+	var hold time.Duration
+	if t.Request != nil {
+		r := *t.Request
+		t.Request = &r
+		if r.RequestID == nil {
+			r.RequestID = new(rand.Text())
+		}
+		if r.WaitMS != nil {
+			hold = time.Duration(*r.WaitMS) * time.Millisecond
+		}
+	}
+	var answer turnAnswer
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: scheduler + "/leases/turn", body: t, safe: true, hold: hold, limit: maxList,
+	}, &answer)
+	if err != nil {
+		return TurnAnswer{}, err
+	}
+	a := TurnAnswer{Complete: leaseAnswers(answer.Complete), Heartbeat: leaseAnswers(answer.Heartbeat)}
+	if t.Request != nil {
+		a.Grants, a.Denial, err = answer.Request.result(t.WorkerID, t.Request.View)
+	}
+	return a, err
 }
 
 // Heartbeat keeps a lease alive.
@@ -138,12 +164,7 @@ func (c *Client) batch(ctx context.Context, path string, body any) ([]LeaseAnswe
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]LeaseAnswer, len(answer.Results))
-	for i := range answer.Results {
-		r := &answer.Results[i]
-		answers[i] = LeaseAnswer{LeaseID: r.LeaseID, Beat: r.HeartbeatAnswer, Err: r.err()}
-	}
-	return answers, nil
+	return leaseAnswers(answer.Results), nil
 }
 
 func leasePath(id lessor.LeaseID, rest string) string {

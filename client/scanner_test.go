@@ -20,6 +20,7 @@ func TestScannerReadsWhatEncodingJSONReads(t *testing.T) {
 		compare[jobAnswer](t)
 		compare[beatAnswer](t)
 		compare[resultsAnswer](t)
+		compare[turnAnswer](t)
 	})
 }
 

@@ -22,6 +22,7 @@ var requests = map[string]struct {
 	},
 	"BeatBatch":  {"POST", scheduling + "/leases/heartbeat", map[string]any{"worker_id": "w"}},
 	"CancelWait": {"POST", scheduling + "/leases/cancelled", map[string]any{"worker_id": "w"}},
+	"Turn":       {"POST", scheduling + "/leases/turn", map[string]any{"worker_id": "w", "heartbeat": []any{"x"}}},
 	"Heartbeat":  {"POST", scheduling + "/leases/" + nowhere + "/heartbeat", map[string]any{"worker_id": "w"}},
 	"JournalAppend": {
 		"POST", scheduling + "/leases/" + nowhere + "/journal",
@@ -55,7 +56,10 @@ var requests = map[string]struct {
 
 // skipped are bounds that one value of one field cannot show.
 var skipped = []string{
-	"CancelWait.wait_ms",                                         // TestCancelReachesAWorkerThatWaits
+	"CancelWait.wait_ms", // TestCancelReachesAWorkerThatWaits
+	// TestTurnWithAWrongPartChangesNothing of scheduler: the request of a turn is checked as a LeaseRequest.
+	"TurnRequest.max_units", "TurnRequest.max_leases", "TurnRequest.wait_ms", "TurnRequest.request_id",
+	"TurnRequest.ttl_ms", "TurnRequest.view", "Turn.complete",
 	"JournalAppend.entries", "JournalAsk.key", "JournalAsk.kind", // TestJournalAppendChecks of rules
 	"CompletionBatch.leases", "LeaseCompletion.status", "BackoffAsk.first_ms", "BackoffAsk.max_ms",
 	"Submission.requested_units", "CapacityAsk.total_units",

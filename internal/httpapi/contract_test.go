@@ -241,6 +241,14 @@ func walkBatches(s *server) {
 		s.t.Errorf("denial is %v", denial)
 	}
 	s.api("POST", "/leases/request", `{"worker_id":""}`, 422)
+	turned := s.api("POST", "/leases/turn", fmt.Sprintf(`{"worker_id":"w","heartbeat":[%q,"x"],
+		"complete":[{"lease_id":"y","status":"completed"}],
+		"request":{"types":["many"],"max_leases":2,"request_id":"r","view":"work"}}`, id), 200)
+	if n := len(turned["request"].(map[string]any)["grants"].([]any)); n != 2 || len(turned["heartbeat"].([]any)) != 2 {
+		s.t.Errorf("the turn is answered %v", turned)
+	}
+	s.api("POST", "/leases/turn", `{"worker_id":"w","request":{"types":["none such"]}}`, 200)
+	s.api("POST", "/leases/turn", `{"worker_id":"w"}`, 422)
 	s.api("POST", "/leases/heartbeat", fmt.Sprintf(`{"worker_id":"w","lease_ids":[%q,%q,"x"]}`, id, nowhere), 200)
 	s.api("POST", "/leases/heartbeat", `{"worker_id":"w","lease_ids":[]}`, 422)
 	s.api("POST", "/jobs/"+fmt.Sprint(g["grants"].([]any)[0].(map[string]any)["job"].(map[string]any)["job_id"])+"/cancel",
@@ -313,6 +321,7 @@ func walkRefusals(s *server) {
 	s.polls, s.streams = quota.New(0), quota.New(0)
 	s.call("POST", scheduling+"/leases/request", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
 	s.call("POST", scheduling+"/leases/cancelled", `{"worker_id":"w","wait_ms":1}`, with(s.admin))
+	s.call("POST", scheduling+"/leases/turn", `{"worker_id":"w","request":{"wait_ms":1}}`, with(s.admin))
 	s.call("GET", scheduling+"/jobs/"+nowhere+"?wait_ms=1", "", with(s.admin))
 	s.call("GET", scheduling+"/jobs/"+nowhere+"/output?wait_ms=1", "", with(s.admin))
 	s.call("GET", scheduling+"/events", "", with(s.admin))
@@ -327,6 +336,7 @@ var bodies = map[string]string{
 	"/jobs": `{"type":"x"}`, "/jobs/batch": `{"jobs":[{"type":"x"}]}`, "/leases/request": `{"worker_id":"w"}`,
 	"/leases/heartbeat":            `{"worker_id":"w","lease_ids":["x"]}`,
 	"/leases/cancelled":            `{"worker_id":"w"}`,
+	"/leases/turn":                 `{"worker_id":"w","heartbeat":["x"]}`,
 	"/jobs/{job_id}/answer":        `{"question_id":"x","answer":"yes"}`,
 	"/jobs/{job_id}/messages":      `{"text":"hello"}`,
 	"/leases/complete":             `{"worker_id":"w","leases":[{"lease_id":"x","status":"failed"}]}`,

@@ -62,7 +62,7 @@ var simple = map[reflect.Type]object{
 		lessor.CleanupFailed),
 	reflect.TypeFor[workJob](): {
 		"type": "object", "description": "A Job without the fields that have their default value.",
-		"required": []any{"job_id", "type", "payload", "created_at", "attempt", "max_attempts", "trace_id"},
+		"required": []any{"job_id", "type", "priority", "payload", "created_at", "attempt", "max_attempts", "trace_id"},
 	},
 	reflect.TypeFor[token.Role]():  enum(token.Roles()...),
 	reflect.TypeFor[lessor.Code](): codeEnum(),

@@ -63,14 +63,12 @@ func (g workGrants) appendTo(b []byte) []byte {
 func appendWorkJob(b []byte, j *lessor.Job) []byte {
 	b = appendID(append(b, `{"job_id":`...), j.ID.UUID)
 	b = appendText(append(b, `,"type":`...), j.Type)
+	b = appendText(append(b, `,"priority":`...), j.Priority.String())
 	b = appendRaw(append(b, `,"payload":`...), j.Payload)
 	b = appendInstant(append(b, `,"created_at":`...), j.CreatedAt)
 	b = appendInt(append(b, `,"attempt":`...), int64(j.Attempt))
 	b = appendInt(append(b, `,"max_attempts":`...), int64(j.MaxAttempts))
 	b = appendText(append(b, `,"trace_id":`...), j.TraceID)
-	if j.Priority != lessor.Normal {
-		b = appendText(append(b, `,"priority":`...), j.Priority.String())
-	}
 	if j.State != lessor.Leased {
 		b = appendText(append(b, `,"state":`...), string(j.State))
 	}
