@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // Filter is what a request can be granted. What it skips keeps its place. A request that asks again should keep its
@@ -36,6 +37,12 @@ func (f *Filter) limit() int {
 		limit = math.MaxInt
 	}
 	return min(limit, f.Usable)
+}
+
+// takes reports whether f skips no job of a lane.
+func (f *Filter) takes(l *rules.Lane) bool {
+	return (len(f.Types) == 0 || slices.Contains(f.Types, l.Type)) && (f.Tenant == nil || *f.Tenant == l.Tenant) &&
+		l.Units <= f.limit() && !(l.Unique && f.SkipUnique)
 }
 
 // match returns the shapes of a priority whose type was asked for.

@@ -17,6 +17,7 @@ type Terms struct {
 
 // Reserved is a job that has starved: freed units are reserved for it.
 type Reserved struct {
+	Lane  rules.LaneID
 	Seq   int64
 	Units int
 }
@@ -41,7 +42,8 @@ type Choice struct {
 //     other types and tenants than asked for, of tenants and classes that are paused or at their cap, of blocked
 //     definitions, whose lock is held, unique jobs if the worker holds a lease, and jobs that need more than the
 //     request's max_units or more than is usable now. If none is left, the request is denied.
-//  5. Units that are reserved for a starving job are not available to others.
+//  5. Units that are reserved for a starving job are not available to others. If that leaves too little for the job
+//     whose turn it is, the starving one is granted before it, if it fits now and the request does not skip it.
 //  6. A job that fits into the available units is granted.
 //  7. A job that does not fit keeps its place and begins to starve; the request is denied. With backfill, and unless
 //     units are reserved, the next job that fits is granted instead.
@@ -58,7 +60,12 @@ func (x *Index) Choose(f *Filter, t *Terms) (c Choice) {
 	}
 	available := t.Capacity.AvailableUnits
 	if r := t.Reserved; r != nil && c.Pick.Turn.Seq != r.Seq { // step 5
-		if available -= r.Units; available <= 0 {
+		available -= r.Units
+		if starved, ok := x.starved(f, r); ok && available >= 0 && c.Pick.Lane.Units > available {
+			c.Pick = starved
+			return c
+		}
+		if available <= 0 {
 			c.Denial = rules.Fit(r.Units, min(t.Capacity.AvailableUnits, r.Units-1))
 			return c
 		}
@@ -74,4 +81,15 @@ func (x *Index) Choose(f *Filter, t *Terms) (c Choice) {
 		}
 	}
 	return c
+}
+
+// starved returns the job for which units are reserved; false if f skips it.
+func (x *Index) starved(f *Filter, r *Reserved) (pick Pick, ok bool) {
+	l := x.registry.find(r.Lane)
+	if l == nil {
+		return pick, false
+	}
+	pick.lane, pick.Turn.Lane, pick.Turn.Seq = l, r.Lane, r.Seq
+	l.read(&pick.Lane)
+	return pick, f.takes(&pick.Lane)
 }

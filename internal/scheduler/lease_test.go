@@ -153,6 +153,30 @@ func TestBackfillPassesALargeJobUntilItStarves(t *testing.T) {
 	})
 }
 
+// TestStarvedJobAndOneThatNeedsAllDoNotBlockEachOther has a small job starve while it is first, and then one come first
+// that needs all units. The units of the small one are kept for it, and so the large one cannot run before it.
+func TestStarvedJobAndOneThatNeedsAllDoNotBlockEachOther(t *testing.T) {
+	cfg := config()
+	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		w.submitUnits("first", 18)
+		first := w.lease("worker-1", asksFor("first"))
+		w.submitUnits("starved", 4)
+		if _, d := w.ask("worker-2", nil); d == nil || d.Code != lessor.NextJobTooLarge {
+			t.Fatalf("the starving job: %+v, want %s", d, lessor.NextJobTooLarge)
+		}
+		time.Sleep(time.Minute)
+		w.submit(func(s *lessor.Submission) { s.RequestedUnits, s.Priority = new(int64(20)), new("high") })
+		w.mustComplete(first, "completed")
+		g := w.lease("worker-2", nil)
+		if g.Job.Type != "starved" {
+			t.Errorf("granted %s, want the job for which units were kept", g.Job.Type)
+		}
+		w.mustComplete(g, "completed")
+		w.lease("worker-2", nil)
+	})
+}
+
 // submitUnits submits a job of a type and size, and asksFor asks for one of the type, for an hour.
 func (w *world) submitUnits(typ string, units int64) {
 	w.t.Helper()

@@ -226,7 +226,7 @@ func (l *loop) reservedFor(now lessor.Instant, c lessor.Capacity) *lanes.Reserve
 		!l.workers.asks(s.typ, s.tenant, now) {
 		return nil
 	}
-	return &lanes.Reserved{Seq: s.seq, Units: s.units}
+	return &lanes.Reserved{Lane: s.lane, Seq: s.seq, Units: s.units}
 }
 
 // forgetStarving forgets a starving job for which nothing will be reserved: if it is first again, its time begins anew.
