@@ -56,6 +56,9 @@ func (l *loop) checkWentBack() {
 // raiseWentBack raises the alert about a store that went back. An older one is about an earlier event, and ends.
 func (l *loop) raiseWentBack(ctx context.Context) error {
 	_, err := l.transact(ctx, 0, func(p *pass) error {
+		if err := p.gate(ctx); err != nil { // another node may be about to say the same
+			return err
+		}
 		open, err := p.tx.OpenAlert(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{})
 		if err != nil {
 			return err
