@@ -6,6 +6,8 @@ MODULE   := $(shell $(GO) list -m)
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 DATA     ?= ./lessor-data
 FUZZTIME ?= 10s
+SEEDS    ?= 1000000
+TIME     ?= 8h
 BENCH    ?= .
 KILLS    ?= 10000
 KILLTIME ?= 1h
@@ -21,7 +23,7 @@ MODULES = bench mailbox/redis mailbox/sqs tools
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: chaos help run build test race fuzz cover bench lint deadcode fmt module clean
+.PHONY: chaos soak help run build test race fuzz cover bench lint deadcode fmt module clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +45,11 @@ test: ## vet and test everything on both stores, including the separate modules;
 chaos: ## check histories of real servers under every fault: KILLS (10000) kills in at most KILLTIME (1h) a store
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 6h ./chaos -kills $(KILLS) -kill-limit $(KILLTIME)
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 30m -run HourOf ./worker
+
+soak: ## live SEEDS (1000000) simulated hours of clusters, at most for TIME (8h); then the share of rules that they reached
+	@mkdir -p bin/soak && rm -f bin/soak/*
+	$(GO) build -cover -coverpkg=./internal/rules -o bin/sim ./sim
+	GOCOVERDIR=bin/soak bin/sim -seeds $(SEEDS) -time $(TIME); code=$$?; $(GO) tool covdata percent -i=bin/soak; exit $$code
 
 race: ## test under the race detector (needs cgo and a C compiler)
 	@set -- $$($(GO) env CC); \

@@ -195,7 +195,12 @@ var layers = map[string]layer{
 	},
 	"cmd/lessor": {imports: []string{"internal/cli"}},
 
-	// The proofs against real processes.
+	// The proofs: a cluster in one goroutine, and real processes.
+	"sim": {
+		imports: []string{
+			".", "internal/rules", "internal/fold", "internal/scheduler", "internal/store/memory",
+		},
+	},
 	"chaos": {tests: []string{".", "client", "internal/pgtest", "github.com/anishathalye/porcupine"}},
 }
 

@@ -38,6 +38,16 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
 	return fn(v)
 }
 
+// View reads the tables from outside: no node is involved, and others do not run meanwhile.
+func (d *Database) View(fn func(scheduler.View) error) error {
+	s := &Store{common: d.common, db: d, origin: origin{timeline: d.timeline}}
+	v, err := s.beginView()
+	if err != nil {
+		return err
+	}
+	return fn(v)
+}
+
 func (s *Store) beginView() (*view, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// alter cancels or retries a job.
+func (s *client) alter(j *jobBook) {
+	b, sent := s.world.books, s.world.now
+	if s.chance(50) {
+		final := j.final
+		j.retried = true
+		err := s.do("retry", func(ctx context.Context, n *node) error {
+			_, err := n.Retry(ctx, s.caller, j.id)
+			return err
+		})
+		if err == nil && final == lessor.Completed && !b.stale(sent) {
+			b.fail("P4", "job %v was completed and could be retried", j.id)
+		}
+		return
+	}
+	force := s.chance(40)
+	job, err := call(s, "cancel", func(ctx context.Context, n *node) (lessor.Job, error) {
+		return n.Cancel(ctx, s.caller, j.id, force)
+	})
+	if err != nil || b.stale(sent) {
+		return
+	}
+	if force && job.State != lessor.Cancelled && job.State != lessor.Completed {
+		b.fail("P4", "a forced cancel left job %v %s", j.id, job.State)
+	}
+	if job.State == lessor.Cancelled && j.final == "" && !j.retried {
+		j.final, j.finalAt = lessor.Cancelled, b.now
+		b.open--
+	}
+}
+
+// read asks what became of a job: what is final stays so (P1), and attempts are bounded (P9).
+func (s *client) read(j *jobBook) {
+	b, sent, final := s.world.books, s.world.now, j.final
+	switch {
+	case s.chance(30):
+		err := s.do("why", func(ctx context.Context, n *node) error {
+			_, err := n.Why(ctx, s.caller, j.id)
+			return err
+		})
+		b.found(j, err, sent)
+		return
+	case s.chance(20):
+		s.spy(j)
+		return
+	}
+	job, err := call(s, "job", func(ctx context.Context, n *node) (lessor.Job, error) {
+		return n.Job(ctx, s.caller, j.id)
+	})
+	b.found(j, err, sent)
+	if err != nil || b.stale(sent) || j.retried {
+		return
+	}
+	if final != "" && job.State != final {
+		b.fail("P1", "job %v was %s and is %s", j.id, final, job.State)
+	}
+	if job.Attempt > job.MaxAttempts {
+		b.fail("P9", "job %v has %d attempts of %d", j.id, job.Attempt, job.MaxAttempts)
+	}
+}
+
+// found checks that a job that was acknowledged is there (P1).
+func (b *books) found(j *jobBook, err error, sent time.Duration) {
+	if lessor.CodeOf(err) == lessor.CodeJobNotFound && !j.lost && !b.stale(sent) && b.config.Retention.Audit == 0 {
+		b.fail("P1", "job %v was acknowledged and is not found", j.id)
+	}
+}
+
+// spy reads and cancels a job with the token of another tenant (P14).
+func (s *client) spy(j *jobBook) {
+	other := tenant(1)
+	if j.tenant == other {
+		other = tenant(2)
+	}
+	c := scheduler.Caller{Actor: "spy", Tenant: &other}
+	for _, verb := range []func(ctx context.Context, n *node) error{
+		func(ctx context.Context, n *node) error {
+			_, err := n.Job(ctx, c, j.id)
+			return err
+		},
+		func(ctx context.Context, n *node) error {
+			_, err := n.Cancel(ctx, c, j.id, true)
+			return err
+		},
+	} {
+		if s.do("spy", verb) == nil {
+			s.world.fail("P14", "tenant %v reaches job %v of tenant %v", other, j.id, j.tenant)
+		}
+	}
+}

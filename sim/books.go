@@ -1,0 +1,235 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// books is what callers know from answers alone, to hold the tables and later answers against.
+type books struct {
+	*world
+	subs   []*subBook
+	jobs   map[lessor.JobID]*jobBook
+	keys   map[scheduler.Key]*jobBook
+	leases map[lessor.LeaseID]*leaseBook
+
+	live     map[lessor.LeaseID]*rules.Held // as of the last commit
+	servedAt time.Duration                  // when a node last could have committed a heartbeat
+	floor    time.Duration                  // when that began again after a gap; in true time, and at the latest
+	backAt   time.Duration                  // when the database last went back; 0 = never
+	open     int                            // jobs that have not ended, about
+}
+
+// subBook is one submission, which may have been sent several times.
+type subBook struct {
+	number int
+	acks   int // answers that said it was stored
+	maybes int // calls that arrived, and of which nobody knows whether they stored it
+	copies int // jobs that may continue one that failed for good
+	key    string
+}
+
+// jobBook is a job.
+type jobBook struct {
+	id      lessor.JobID
+	tenant  lessor.TenantID
+	knownAt time.Duration
+	lost    bool // the database went back to before it was known
+	fence   int64
+	final   lessor.State
+	finalAt time.Duration
+	retried bool // by an operator, perhaps
+	record  []entry
+}
+
+// leaseBook is a lease.
+type leaseBook struct {
+	id        lessor.LeaseID
+	job       *jobBook
+	fence     int64
+	ttl       time.Duration
+	grantedAt time.Duration            // when the request was sent
+	until     time.Duration            // it may not expire before, in true time; 0 = nothing is known
+	overAt    time.Duration            // when somebody was told that it is over; 0 = nobody was
+	how       map[string]time.Duration // when it was first tried to end it so
+	lost      bool                     // the database went back to before the grant
+}
+
+func newBooks(w *world) *books {
+	return &books{
+		world: w, jobs: map[lessor.JobID]*jobBook{}, keys: map[scheduler.Key]*jobBook{},
+		leases: map[lessor.LeaseID]*leaseBook{}, live: map[lessor.LeaseID]*rules.Held{},
+	}
+}
+
+// stale reports whether the answer to a call that was sent at a moment may be of a history that is no more.
+func (b *books) stale(sent time.Duration) bool { return b.backAt != 0 && sent <= b.backAt }
+
+// job returns the book of a job, which begins if the job is new.
+func (b *books) job(id lessor.JobID, tenant lessor.TenantID) *jobBook {
+	j := b.jobs[id]
+	if j == nil {
+		j = &jobBook{id: id, tenant: tenant, knownAt: b.now}
+		b.jobs[id] = j
+	}
+	return j
+}
+
+// submitted takes the answer to a submission (P1, P2).
+func (b *books) submitted(s *subBook, r *scheduler.Submitted, err error, sent time.Duration) {
+	switch {
+	case errors.Is(err, errRefused):
+		return
+	case err != nil && definite(err):
+		s.maybes-- // what arrived was refused, and changed nothing
+		return
+	case err != nil || b.stale(sent):
+		return
+	}
+	s.maybes--
+	s.acks++
+	j := b.job(r.Job.ID, r.Job.TenantID)
+	if s.key != "" {
+		k := scheduler.Key{Tenant: r.Job.TenantID, Key: s.key}
+		if first := b.keys[k]; first != nil && first.id != r.Job.ID && b.config.Retention.Jobs == 0 {
+			b.fail("P2", "key %s gave job %v after job %v", s.key, r.Job.ID, first.id)
+		}
+		b.keys[k] = j
+	}
+	if !r.Existing {
+		b.open++
+		b.mustBe(j, "", "was acknowledged")
+	}
+}
+
+// mustBe looks whether what was acknowledged about a job is in the tables (P1). Jobs leave after their retention.
+func (b *books) mustBe(j *jobBook, state lessor.State, what string) {
+	b.look(func(v scheduler.View) error {
+		all, err := v.Standings(ctx, []lessor.JobID{j.id})
+		st := all[j.id]
+		if err == nil && (st == nil && b.config.Retention.Audit == 0 || st != nil && state != "" && st.State() != state) {
+			b.fail("P1", "job %v %s, and the tables do not have it", j.id, what)
+		}
+		return err
+	})
+}
+
+// granted takes a grant (P4, P11, P14).
+func (b *books) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent time.Duration) *leaseBook {
+	if t := k.caller.Tenant; t != nil && *t != g.Job.TenantID {
+		b.fail("P14", "a worker of tenant %v got a job of tenant %v", *t, g.Job.TenantID)
+	}
+	if len(r.Types) > 0 && !slices.Contains(r.Types, g.Job.Type) {
+		b.fail("P11", "a worker that asks for %v got %s", r.Types, g.Job.Type)
+	}
+	if r.MaxUnits != nil && int64(g.Lease.CapacityUnits) > *r.MaxUnits {
+		b.fail("P11", "a worker that takes %d units got %d", *r.MaxUnits, g.Lease.CapacityUnits)
+	}
+	if l := b.leases[g.Lease.ID]; l != nil {
+		if l.overAt != 0 && sent > l.overAt {
+			b.fail("P4", "a repeated request got a lease that is over since %v", l.overAt)
+		}
+		return l
+	}
+	j := b.job(g.Job.ID, g.Job.TenantID)
+	ttl := time.Duration(g.Lease.TTLMS) * time.Millisecond
+	l := &leaseBook{
+		id: g.Lease.ID, job: j, fence: g.Lease.Fence, ttl: ttl, grantedAt: sent, until: sent + ttl,
+		how: map[string]time.Duration{}, lost: b.stale(sent),
+	}
+	b.leases[l.id] = l
+	return l
+}
+
+// beaten takes the answer to a heartbeat (P4).
+func (b *books) beaten(l *leaseBook, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
+	switch code := lessor.CodeOf(err); {
+	case err == nil:
+		if l.overAt != 0 && sent > l.overAt {
+			b.fail("P4", "a heartbeat at %v revived lease %v, which was over at %v", sent, l.id, l.overAt)
+		}
+		if !b.stale(sent) {
+			l.ttl = 3 * time.Duration(a.HeartbeatAfterMS) * time.Millisecond
+			l.until = max(l.until, sent+l.ttl)
+		}
+	case code == lessor.CodeLeaseNotFound:
+		b.over(l, sent)
+	case code == lessor.CodeWorkerMismatch:
+		b.fail("P4", "lease %v is another worker's", l.id)
+	}
+}
+
+// over notes that somebody was told that a lease is over.
+func (b *books) over(l *leaseBook, sent time.Duration) {
+	if l != nil && l.overAt == 0 && !b.stale(sent) {
+		l.overAt = b.now
+	}
+}
+
+// ending notes that a worker is about to end a lease.
+func (b *books) ending(l *leaseBook, how string) {
+	if _, tried := l.how[how]; !tried {
+		l.how[how] = b.now
+	}
+}
+
+// ended takes the answer to a call that ends a lease (P1, P4).
+func (b *books) ended(l *leaseBook, how string, err error, sent time.Duration) {
+	switch code := lessor.CodeOf(err); {
+	case code == lessor.CodeLeaseNotFound:
+		b.over(l, sent)
+		return
+	case code == lessor.CodeWorkerMismatch:
+		b.fail("P4", "lease %v is another worker's", l.id)
+		return
+	case err != nil || b.stale(sent):
+		return
+	}
+	if l.overAt != 0 && l.how[how] > l.overAt {
+		b.fail("P4", "%s at %v changed lease %v, which was over at %v", how, sent, l.id, l.overAt)
+	}
+	b.over(l, sent)
+	state := map[string]lessor.State{"completed": lessor.Completed, "cancelled": lessor.Cancelled}[how]
+	if j := l.job; state != "" && j.final == "" && !j.retried {
+		j.final, j.finalAt = state, b.now
+		b.mustBe(j, state, "was "+how)
+	}
+	b.open--
+}
+
+// wentBack forgets what was learned after a moment: the database knows it no more.
+func (b *books) wentBack(to time.Duration) {
+	b.backAt = b.now
+	for _, j := range b.jobs {
+		j.lost, j.record = j.lost || j.knownAt > to, nil
+		if j.finalAt > to {
+			j.final, j.finalAt = "", 0
+		}
+	}
+	for _, l := range b.leases {
+		l.lost, l.until = l.lost || l.grantedAt > to, 0
+		if l.overAt > to {
+			l.overAt = 0
+		}
+	}
+	for k, j := range b.keys {
+		if j.knownAt > to {
+			delete(b.keys, k)
+		}
+	}
+	for _, s := range b.subs {
+		s.maybes, s.acks = s.maybes+s.acks, 0
+	}
+	clear(b.live)
+	b.look(func(v scheduler.View) error {
+		return v.EachLease(ctx, func(h *rules.Held) error {
+			b.live[h.ID] = h
+			return nil
+		})
+	})
+}

@@ -1,0 +1,48 @@
+// The command sim simulates clusters: one to five nodes over a store in memory, workers, submitters, an operator, and
+// faults, all in one goroutine and on a clock of their own. A seed decides everything: the same seed gives the same
+// trace, step by step.
+//
+// Everybody who acts is a task, a coroutine (task.go). A task runs until it sleeps, waits for an answer, or reaches a
+// statement of the database; the world then picks the next by time, and by chance among equals. The code under test is
+// the scheduler as it is (scheduler.Manual steps its loop) with the store of package memory, whose statements, lock
+// waits and commits are hand-overs (watched.go).
+//
+//	plan.go                 what a seed decides: the size of the world, its settings, its faults
+//	world.go                the life of a world: traffic and faults, then calm until every job has ended
+//	task.go, node.go        coroutines, and the processes of the server
+//	client.go               the network: calls and answers are lost, late, or doubled
+//	worker.go, finish.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
+//	fault.go                what goes wrong
+//	books.go                what callers know from answers alone
+//	check.go, closing.go    what must hold at every commit, and at the end
+//	calm.go                 the calm in which everything must end
+//	shrink.go               the search for a small world that breaks the same promise
+//
+// The promises and where they are checked:
+//
+//	P1   what was acknowledged is in the tables     at the answer, at later reads, at the end
+//	P2   one key, one job                           at the answer, at the end
+//	P3   one lease a job, fences rise               at every commit that grants, also after a failover
+//	P4   a lease that is over changes nothing       at every answer, also to calls that come late
+//	P5   no lease expires early, in true time       at every commit
+//	P6   nor more than two seconds late             at every commit, and every five seconds
+//	P7   outages are free                           at every commit
+//	P8   every job ends                             in the calm at the end
+//	P9   attempts are bounded                       every five minutes
+//	P10  a tick makes one job                       every five minutes
+//	P11  units, caps, locks, unique, pauses         at every commit that grants
+//	P13  the record replays, and only grows         every five minutes
+//	P14  tenants are separate                       at every grant and list; a spy tries
+//	P15  what was refused changed nothing           at the end: no job without a call that explains it
+//
+// Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, and
+// nothing may panic. P12 is a property test of package lanes. What is not simulated: HTTP, SQL, disks, and nodes of
+// another release. Package chaos has those.
+//
+// A world that breaks a promise is made small (fewer faults, nodes, workers, less time) and printed as a command that
+// lives it again and tells what happens:
+//
+//	go run ./sim -seed 171 -for 3m54s -nodes 4 -workers 3 -tenants 1 -faults 'messages,commits,hang,drift,failover'
+//
+// `make soak` lives as many worlds as SEEDS and TIME say.
+package main

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// faults is what goes wrong now.
+type faults struct {
+	downUntil, hangUntil, fullUntil time.Duration
+	commits                         float64 // the share of commits that go wrong
+	troubledAt                      time.Duration
+}
+
+// trouble notes that something goes wrong for a time from now on.
+func (w *world) trouble(d time.Duration) { w.faults.troubledAt = max(w.faults.troubledAt, w.now+d) }
+
+// calmFor reports whether nothing has gone wrong for a time.
+func (w *world) calmFor(d time.Duration) bool {
+	return w.now-w.faults.troubledAt > d || w.faults.troubledAt == 0
+}
+
+// evil makes things go wrong, one after the other.
+func (w *world) evil(t *task) {
+	r := w.rng("evil")
+	kinds := slices.DeleteFunc(slices.Clone(w.plan.Faults), func(f Fault) bool {
+		return f == Drift || f == Messages || f == Workers // these go wrong all the time
+	})
+	if len(kinds) == 0 {
+		return
+	}
+	every := time.Duration(20+r.IntN(300)) * time.Second
+	for {
+		t.sleep(time.Duration(r.ExpFloat64()*float64(every)) + time.Second)
+		if w.quiet {
+			return
+		}
+		kind := kinds[r.IntN(len(kinds))]
+		long := time.Duration(r.ExpFloat64() * float64(4*time.Second))
+		if r.IntN(6) == 0 {
+			long *= 10
+		}
+		w.counts.Faults++
+		w.trace.say(w, "evil", string(kind), long.String())
+		w.trouble(long)
+		w.harm(t, kind, long)
+	}
+}
+
+// harm makes one thing go wrong.
+func (w *world) harm(t *task, kind Fault, long time.Duration) {
+	i := w.random.IntN(len(w.nodes))
+	n := w.nodes[i]
+	switch kind {
+	case Crash:
+		if n.dead || n.stopping || n.doomed > 0 {
+			return
+		}
+		if n.doomed = 1 + w.random.IntN(60); w.random.IntN(2) == 0 {
+			n.crash()
+		}
+		w.revive(i, n, long)
+	case Stop:
+		if n.dead || n.stopping || n.doomed > 0 {
+			return
+		}
+		n.stopping = true
+		w.revive(i, n, 0)
+	case Pause:
+		n.pausedUntil = w.now + long
+	case Commits:
+		w.faults.commits = 0.3
+		t.sleep(min(long, 5*time.Second))
+		w.faults.commits = 0
+		w.trouble(0)
+	case Down:
+		w.faults.downUntil = w.now + long
+	case Hang:
+		w.faults.hangUntil = w.now + long
+	case Full:
+		w.faults.fullUntil = w.now + long
+	case Clock:
+		w.setClock()
+	case Failover:
+		w.failover(t, long)
+	}
+}
+
+// revive starts a node again some time after its death.
+func (w *world) revive(i int, n *node, after time.Duration) {
+	w.spawn("init", nil, func(t *task) {
+		for !n.dead {
+			t.sleep(100 * time.Millisecond)
+		}
+		t.sleep(after)
+		w.trouble(0)
+		w.start(i)
+	})
+}
+
+// setClock sets the database's clock by an hour at most. A step of less than a second is none: the ttl covers it.
+func (w *world) setClock() {
+	step := min(time.Duration(w.random.ExpFloat64()*float64(time.Minute)), time.Hour) + 1200*time.Millisecond
+	if w.random.IntN(2) == 0 {
+		step = -step
+	}
+	w.offset += step
+	w.trace.say(w, "evil", "set clock", step.String())
+}
+
+// failover promotes a standby that has not received everything, or restores an older backup. The nodes meet it as
+// behind a pooler: no connection breaks.
+func (w *world) failover(t *task, behind time.Duration) {
+	standby, at := w.db.Copy(), w.now
+	t.sleep(behind)
+	if w.quiet {
+		return
+	}
+	standby.Promote()
+	w.trace.say(w, "evil", "promote", (w.now - at).String())
+	for _, n := range w.nodes {
+		n.store.Repoint(standby)
+	}
+	w.db = standby
+	w.books.wentBack(at)
+	w.trouble(0)
+}
+
+// heal ends all faults.
+func (w *world) heal() {
+	w.faults = faults{troubledAt: w.now}
+	for _, n := range w.nodes {
+		n.pausedUntil, n.doomed = 0, 0
+	}
+	for _, t := range w.queue {
+		if t.process() != nil {
+			t.at = max(w.now, min(t.at, w.now+time.Second))
+		}
+	}
+	w.reorder()
+}
