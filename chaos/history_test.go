@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lessor"
@@ -63,7 +64,8 @@ func (c call) String() string {
 
 // history is every call that was made to real servers, with its begin and end.
 type history struct {
-	began time.Time
+	began   time.Time
+	stepped atomic.Bool // the times in records do not tell an order
 
 	mu     sync.Mutex
 	calls  []call

@@ -129,7 +129,7 @@ func (l *load) sums(c *client.Client, jobs map[string]lessor.Job) {
 		})
 	}
 	all.Wait()
-	if len(l.h.lost) == 0 { // of what was lost there is no record
+	if len(l.h.lost) == 0 && !l.h.stepped.Load() { // of what was lost there is no record
 		checkBounds(l.t, times)
 	}
 }

@@ -13,8 +13,15 @@ import (
 	"syscall"
 )
 
-// Pooler is a pgbouncer in transaction mode.
+// The modes of a pooler. A pgbouncer before 1.21 knows prepared statements only in session mode.
+const (
+	TransactionMode = "transaction"
+	SessionMode     = "session"
+)
+
+// Pooler is a pgbouncer.
 type Pooler struct {
+	mode   string
 	dir    string
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -24,7 +31,7 @@ type Pooler struct {
 var ErrNoPooler = errors.New("no pgbouncer here (Debian: apt-get install pgbouncer)")
 
 // StartPooler starts a pooler in front of a server. The caller must call Stop.
-func StartPooler(ctx context.Context, s *Server) (_ *Pooler, err error) {
+func StartPooler(ctx context.Context, s *Server, mode string) (_ *Pooler, err error) {
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		if _, bad := os.Stat("/usr/sbin/pgbouncer"); bad != nil {
@@ -36,7 +43,7 @@ func StartPooler(ctx context.Context, s *Server) (_ *Pooler, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pooler{dir: dir, exited: make(chan struct{})}
+	p := &Pooler{mode: mode, dir: dir, exited: make(chan struct{})}
 	if err := errors.Join(giveAway(dir), p.write(s)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -66,12 +73,12 @@ listen_addr =
 listen_port = 6432
 unix_socket_dir = %s
 auth_type = any
-pool_mode = transaction
+pool_mode = %[3]s
 max_client_conn = 200
 default_pool_size = 50
 logfile = %[2]s/log
 ignore_startup_parameters = extra_float_digits
-`, s.dir, p.dir)
+`, s.dir, p.dir, p.mode)
 	return os.WriteFile(p.file(), []byte(text), 0o644) //nolint:gosec // the pooler runs as another user
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,12 @@ func (s *Server) Cut(ctx context.Context) error {
 		n, err := s.Ask(ctx, "select count(*) from pg_stat_wal_receiver")
 		return err != nil || n == "0", err
 	})
+}
+
+// BothURL returns the address of whichever of two servers accepts writes.
+func (s *Server) BothURL(other *Server) string {
+	hosts := url.Values{"host": {s.dir + "," + other.dir}, "target_session_attrs": {"read-write"}}
+	return "postgres://postgres@/postgres?" + hosts.Encode()
 }
 
 // Promote makes a standby the primary.

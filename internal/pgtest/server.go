@@ -160,6 +160,9 @@ func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@/%s?host=%s", url.PathEscape(database), url.QueryEscape(s.dir))
 }
 
+// Socket returns the path of the server's socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
+
 // Log returns the end of the server's log.
 func (s *Server) Log() string {
 	const tail = 4096

@@ -69,6 +69,9 @@ func (s *Server) Synchronous(ctx context.Context, on bool) error {
 	})
 }
 
+// Processes returns the ids of all processes of the server.
+func (s *Server) Processes() []int { return append(childrenOf(s.cmd.Process.Pid), s.cmd.Process.Pid) }
+
 // Pause stops all processes of the server, so that it appears to hang.
 func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
 
@@ -76,7 +79,7 @@ func (s *Server) Pause() error { return s.signal(syscall.SIGSTOP) }
 func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) error {
-	for _, id := range append(childrenOf(s.cmd.Process.Pid), s.cmd.Process.Pid) {
+	for _, id := range s.Processes() {
 		if err := syscall.Kill(id, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"testing"
 	"time"
 
@@ -47,18 +46,11 @@ func promoted(t *testing.T, pooled bool) failover {
 	standby, err := primary.Standby(ctx)
 	must(t, err)
 	t.Cleanup(func() { must(t, standby.Stop()) })
-	both, err := url.Parse(primary.URL("postgres"))
-	must(t, err)
-	other, err := url.Parse(standby.URL("postgres"))
-	must(t, err)
-	both.RawQuery = url.Values{
-		"host": {both.Query().Get("host") + "," + other.Query().Get("host")}, "target_session_attrs": {"read-write"},
-	}.Encode()
-	f := failover{db: postgres.Config{URL: both.String()}, now: func() *pgtest.Server { return standby }}
+	f := failover{db: postgres.Config{URL: primary.BothURL(standby)}, now: func() *pgtest.Server { return standby }}
 	f.keep = func() error { return errors.Join(standby.Catch(ctx, primary), standby.Cut(ctx)) }
 	f.lose = func() error { return errors.Join(primary.Kill(), standby.Promote(ctx)) }
 	if pooled {
-		pooler, err := pgtest.StartPooler(ctx, primary)
+		pooler, err := pgtest.StartPooler(ctx, primary, pgtest.TransactionMode)
 		if errors.Is(err, pgtest.ErrNoPooler) {
 			t.Skip(err)
 		}

@@ -18,7 +18,7 @@ func TestPoolerThatMixesUpStatementsIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })
-	pooler, err := pgtest.StartPooler(ctx, server)
+	pooler, err := pgtest.StartPooler(ctx, server, pgtest.TransactionMode)
 	if err != nil {
 		t.Fatal(err)
 	}
