@@ -120,6 +120,9 @@ func (l *load) submit(ctx context.Context, c *caller) {
 		case 0:
 			s.LockKey = new(fmt.Sprintf("lock%d", rand.IntN(3)))
 		case 1:
+			if l.h.stepped.Load() {
+				break // a run_at is wall time and stays
+			}
 			s.DelayMS = new(rand.Int64N(300))
 		}
 		for again := rand.IntN(10) == 0; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {

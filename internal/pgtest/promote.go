@@ -52,8 +52,13 @@ func (s *Server) BothURL(other *Server) string {
 
 // Promote makes a standby the primary.
 func (s *Server) Promote(ctx context.Context) error {
-	_, err := s.Ask(ctx, "select pg_promote(true, 60)")
-	return err
+	if _, err := s.Ask(ctx, "select pg_promote(false)"); err != nil {
+		return err
+	}
+	return poll(ctx, func() (bool, error) { // what it still replays may cancel a query
+		up, err := s.Ask(ctx, "select not pg_is_in_recovery()")
+		return err == nil && up == "t", err
+	})
 }
 
 // Ask returns the first value of a statement in the database postgres.
