@@ -87,7 +87,7 @@ var sharedFaults = map[string]sharedFault{
 			must(w.T, w.db.Restore(w.Context()))
 			must(w.T, w.db.Up(w.Context()))
 		})
-		w.wantLossTold()
+		w.wantLossTold("changes")
 	}},
 	"full disk":    {happen: func(w *shared) { w.injectDisk("pwrite64,fallocate,ftruncate:error=ENOSPC") }},
 	"failed fsync": {happen: func(w *shared) { w.injectDisk("fsync,fdatasync:error=EIO") }},
@@ -172,18 +172,20 @@ func losesCommits(w *shared) {
 			must(w.T, w.pooler.Switch(w.standby))
 		}
 	})
-	w.wantLossTold()
+	w.wantLossTold("the last commit that is left was made at 20")
 }
 
-// wantLossTold waits for the alert that names what was lost. The history allows the loss until the nodes know of it.
-func (w *shared) wantLossTold() {
+// wantLossTold waits for the alert, which says what was lost.
+func (w *shared) wantLossTold(what string) {
 	w.Helper()
 	c := w.nodes[0].client()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		alerts, _, err := c.Alerts(w.Context(), lessor.AlertFilter{Limit: 100})
 		at := slices.IndexFunc(alerts, func(a lessor.Alert) bool { return a.Kind == lessor.AlertStoreWentBack })
 		if err == nil && at >= 0 {
-			w.Log(alerts[at].Message)
+			if w.Log(alerts[at].Message); !strings.Contains(alerts[at].Message, what) {
+				w.Errorf("the alert does not say %q", what)
+			}
 			return
 		}
 		if time.Now().After(deadline) {

@@ -69,7 +69,7 @@ func (l *loop) raiseWentBack(ctx context.Context) error {
 			}
 		}
 		return p.raise(ctx, lessor.AlertStoreWentBack, storeSubject, lessor.TenantID{},
-			"the store went back to an older state, and changes that were acknowledged may be lost: "+l.wentBack)
+			"the store went back to an older state, and newer changes that were acknowledged may be lost: "+l.wentBack)
 	})
 	if err == nil {
 		l.wentBack = ""

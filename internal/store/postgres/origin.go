@@ -33,7 +33,8 @@ func sameTimeline(param string) string {
 }
 
 var (
-	readOrigin = wire.SQL("select " + timeline + ", exists (" + lastChange + ")")
+	readOrigin = wire.SQL("select " + timeline + ", exists (" + lastChange + ")," +
+		" coalesce((extract(epoch from pg_last_xact_replay_timestamp()) * 1000)::bigint, 0)")
 	// checkOrigin reads how far the sequences are, so that a node that gives no numbers knows them too.
 	checkOrigin = wire.SQL("select " + sameTimeline("$3") + " and exists (" + lastChange + ")," +
 		" (select last_value from place), (select last_value from lane_id_seq)")
@@ -65,6 +66,8 @@ type origin struct {
 	// lost says that a sign was seen and that the store was not renewed since; why is for operators.
 	lost atomic.Bool
 	why  atomic.Pointer[string]
+	// upTo is when the last commit was made that a promoted standby has; 0 = not known.
+	upTo atomic.Int64
 	// place and lane are the highest numbers that the sequences were seen to have given.
 	place, lane atomic.Int64
 	fence       atomic.Int64 // the highest of this node
@@ -92,10 +95,17 @@ func (s *Store) lose(why string) {
 
 // WentBack implements scheduler.Store.
 func (s *Store) WentBack() string {
-	if why := s.origin.why.Swap(nil); why != nil {
-		return *why
+	if s.origin.lost.Load() {
+		return "" // renew finds out what is left
 	}
-	return ""
+	why := s.origin.why.Swap(nil)
+	if why == nil {
+		return ""
+	}
+	if at := s.origin.upTo.Load(); at > 0 {
+		return fmt.Sprintf("%s; the last commit that is left was made at %s", *why, lessor.Instant(at))
+	}
+	return *why
 }
 
 // known returns the timeline as a parameter.
@@ -215,6 +225,7 @@ func (s *Store) renew(c *wire.Conn) error {
 	c.Add(wire.Step{Verb: "renew", Stmt: renewing}, wire.Int8(renewKey))
 	c.Add(wire.Step{Verb: "read the origin", Stmt: readOrigin, Each: func(r *wire.Row) error {
 		at, there := r.Text(), r.Flag()
+		s.origin.upTo.Store(r.Int())
 		switch {
 		case known != nil && *known != at:
 			s.lose(fmt.Sprintf("the database went from timeline %s to %s", *known, at))
