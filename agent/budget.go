@@ -26,26 +26,35 @@ var (
 	ErrDeadline = errors.New("deadline has passed")
 )
 
-// Budget bounds one run. The zero value takes all defaults.
+// Budget bounds one run, over all attempts that it takes. The zero value takes all defaults.
 type Budget struct {
 	// Calls is the largest number of model calls. The default is DefaultCalls.
 	Calls int
 	// Tokens is the largest number of input and output tokens together, as the provider counts them. The call that
 	// exceeds it is the last one. The default is DefaultTokens.
 	Tokens int
+	// Cost is the largest sum at the prices below, in the same currency. The call that exceeds it is the last one. The
+	// default is no bound.
+	Cost float64
+	// InputPrice and OutputPrice are the prices of a million tokens.
+	InputPrice, OutputPrice float64
 }
 
-// spent is what a run has used.
-type spent struct{ calls, tokens, bytes int }
+// cost returns what tokens cost.
+func (b Budget) cost(u Usage) float64 {
+	return (float64(u.InputTokens)*b.InputPrice + float64(u.OutputTokens)*b.OutputPrice) / 1e6
+}
 
-// check returns an error if another call would exceed the budget.
-func (b Budget) check(s spent) error {
+// check returns an error if another call would exceed the budget of a conversation of size bytes.
+func (b Budget) check(r Response, size int) error {
 	switch {
-	case s.calls >= cmp.Or(b.Calls, DefaultCalls):
+	case r.Calls >= cmp.Or(b.Calls, DefaultCalls):
 		return fmt.Errorf("%w: too many model calls", ErrBudgetSpent)
-	case s.tokens >= cmp.Or(b.Tokens, DefaultTokens):
+	case r.Usage.InputTokens+r.Usage.OutputTokens >= cmp.Or(b.Tokens, DefaultTokens):
 		return fmt.Errorf("%w: too many tokens", ErrBudgetSpent)
-	case s.bytes > maxConversation:
+	case b.Cost > 0 && r.Cost >= b.Cost:
+		return fmt.Errorf("%w: too expensive", ErrBudgetSpent)
+	case size > maxConversation:
 		return fmt.Errorf("%w: the conversation is too long", ErrBudgetSpent)
 	}
 	return nil

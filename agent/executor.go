@@ -62,13 +62,18 @@ func NewExecutor(cfg ExecutorConfig) (*Executor, error) {
 
 // Execute runs one call and returns the turn that answers it. The turn also carries errors to the model.
 func (e *Executor) Execute(ctx context.Context, call ToolCall, v Vitals) Turn {
-	turn := Turn{Role: ToolRole, CallID: call.ID}
+	turn, _ := e.execute(ctx, call, v)
+	return turn
+}
+
+// execute is Execute, and returns the error of the tool too.
+func (e *Executor) execute(ctx context.Context, call ToolCall, v Vitals) (turn Turn, err error) {
+	turn = Turn{Role: ToolRole, CallID: call.ID}
 	tool, known := e.byName[call.Name]
 	if !known {
 		turn.Text = fmt.Sprintf("error: there is no tool %q", call.Name)
-		return turn
+		return turn, nil
 	}
-	var err error
 	e.step(call.Name, call.ID, v, func(t *ToolContext) error {
 		turn.Text, err = e.call(ctx, tool, t, call.Arguments)
 		return err
@@ -77,7 +82,7 @@ func (e *Executor) Execute(ctx context.Context, call ToolCall, v Vitals) Turn {
 		turn.Text = "error: " + err.Error()
 	}
 	turn.Text = cut(turn.Text)
-	return turn
+	return turn, err
 }
 
 // step runs one long operation with a beat before and after it, and counts the outcome.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // Inner is the inner loop of an agent: it calls the model, runs the tools that the model calls, sends it the results,
@@ -15,6 +14,10 @@ type Inner struct {
 	// Executor runs the tools; it may have none.
 	Executor *Executor
 	Budget   Budget
+	// Uncertain answers, in the words of the tool, a call that an earlier attempt began and did not finish; an error ends
+	// the run, and leaves the call uncertain. It may ask a person, for example. By default the model is told that the
+	// outcome is unknown. Calls of tools that are Idempotent are repeated instead.
+	Uncertain func(ctx context.Context, call ToolCall) (string, error)
 }
 
 // Response is the outcome of a run.
@@ -23,51 +26,105 @@ type Response struct {
 	Text string
 	// Turns are the whole conversation.
 	Turns []Turn
-	// Calls counts the model calls, and Usage is their total cost.
+	// Calls counts the model calls, Usage is what they have used in all, and Cost what that costs at the prices of the
+	// budget.
 	Calls int
 	Usage Usage
+	Cost  float64
 }
 
 // Run continues a conversation until the model has answered, the budget is spent or ctx is done. The response is
 // valid even if there is an error.
+//
+// If v has a journal, Run records every answer of the model and every tool call, and a run that another attempt began
+// continues where it was cut off: with the same turns, the same call ids and the budget that is left. The runs of one
+// job are told apart by their order, so a job must not have several at once.
 func (in *Inner) Run(ctx context.Context, turns []Turn, v Vitals) (Response, error) {
-	r := Response{Turns: slices.Clone(turns)}
-	size := 0
-	for _, t := range turns {
-		size += len(t.Text)
+	r := &run{Inner: in, vitals: v, Response: Response{Turns: turns}}
+	err := r.begin(ctx)
+	for more := true; more && err == nil; {
+		more, err = r.turn(ctx)
 	}
-	for {
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return r.Response, err
+}
+
+// run is one conversation.
+type run struct {
+	*Inner
+	Response
+	vitals Vitals
+	record *record
+	size   int // of the conversation, in bytes
+}
+
+func (r *run) begin(ctx context.Context) (err error) {
+	if r.record, err = openRecord(ctx, r.vitals.Journal); err == nil {
+		r.Turns, err = r.record.begin(ctx, r.Turns)
+	}
+	for _, t := range r.Turns {
+		r.size += len(t.Text)
+	}
+	return err
+}
+
+// turn takes one answer of the model and runs the tools that it calls. It reports whether the model wants another turn.
+func (r *run) turn(ctx context.Context) (more bool, err error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	r.Cost = r.Budget.cost(r.Usage)
+	if err := r.Budget.check(r.Response, r.size); err != nil {
+		return false, err
+	}
+	r.Calls++
+	reply, err := r.record.answer(ctx, r.Calls, func() (Reply, error) { return r.ask(ctx, r.Turns, r.vitals) })
+	if err != nil {
+		return false, err
+	}
+	r.Usage.InputTokens += reply.Usage.InputTokens
+	r.Usage.OutputTokens += reply.Usage.OutputTokens
+	r.Cost = r.Budget.cost(r.Usage)
+	r.Text = reply.Text
+	r.Turns = append(r.Turns, Turn{Role: Assistant, Text: reply.Text, Calls: reply.Calls})
+	r.size += len(reply.Text)
+	for i, call := range reply.Calls {
 		if ctx.Err() != nil {
-			return r, context.Cause(ctx)
+			return false, ctx.Err()
 		}
-		if err := in.Budget.check(spent{
-			calls: r.Calls, tokens: r.Usage.InputTokens + r.Usage.OutputTokens,
-			bytes: size,
-		}); err != nil {
-			return r, err
-		}
-		reply, err := in.ask(ctx, r.Turns, v)
-		r.Calls++
+		text, err := r.call(ctx, i, call)
 		if err != nil {
-			return r, err
+			return false, err
 		}
-		r.Usage.InputTokens += reply.Usage.InputTokens
-		r.Usage.OutputTokens += reply.Usage.OutputTokens
-		r.Text = reply.Text
-		r.Turns = append(r.Turns, Turn{Role: Assistant, Text: reply.Text, Calls: reply.Calls})
-		size += len(reply.Text)
-		if len(reply.Calls) == 0 {
-			return r, nil
-		}
-		for _, call := range reply.Calls {
-			if ctx.Err() != nil {
-				return r, context.Cause(ctx)
-			}
-			turn := in.Executor.Execute(ctx, call, v)
-			size += len(call.Arguments) + len(turn.Text)
-			r.Turns = append(r.Turns, turn)
-		}
+		r.size += len(call.Arguments) + len(text)
+		r.Turns = append(r.Turns, Turn{Role: ToolRole, CallID: call.ID, Text: text})
 	}
+	return len(reply.Calls) > 0, nil
+}
+
+// outcomeUnknown is what the model is told about a call that an earlier attempt began and did not finish.
+const outcomeUnknown = "error: outcome unknown: the program stopped during this call, which may have taken effect or " +
+	"not. Find out before you call it again."
+
+// call returns the result of a tool call for the model.
+func (r *run) call(ctx context.Context, i int, call ToolCall) (string, error) {
+	execute := func() (string, error) {
+		turn, err := r.Executor.execute(ctx, call, r.vitals)
+		if err != nil && ctx.Err() != nil {
+			return "", err // it was stopped: what it has done is not known
+		}
+		return turn.Text, nil
+	}
+	again := func() (string, error) { return outcomeUnknown, nil }
+	switch tool := r.Executor.byName[call.Name]; {
+	case tool.Idempotent:
+		again = execute
+	case r.Uncertain != nil:
+		again = func() (string, error) { return r.Uncertain(ctx, call) }
+	}
+	return r.record.call(ctx, fmt.Sprintf("%d/%d", r.Calls, i+1), call, execute, again)
 }
 
 // ask makes one model call.

@@ -66,6 +66,7 @@ type LoopConfig[Req, Out any] struct {
 type Loop[Req, Out any] struct {
 	cfg    LoopConfig[Req, Out]
 	places []Vitals // one for each request at a time
+	anew   sync.Once
 }
 
 // NewLoop checks cfg and returns a Loop. Nothing runs until Run.
@@ -93,7 +94,9 @@ func NewLoop[Req, Out any](cfg LoopConfig[Req, Out]) (*Loop[Req, Out], error) {
 	}
 	l := &Loop[Req, Out]{cfg: cfg}
 	for range max(1, cfg.Concurrency) {
-		l.places = append(l.places, Vitals{&worker.Heartbeat{}, worker.NewLeaseExtender(cfg.Extender)})
+		l.places = append(l.places, Vitals{
+			Heartbeat: &worker.Heartbeat{}, Extender: worker.NewLeaseExtender(cfg.Extender),
+		})
 	}
 	return l, nil
 }
@@ -175,9 +178,23 @@ func (l *Loop[Req, Out]) execute(ctx context.Context, m worker.Message, v Vitals
 			err = fmt.Errorf("the work panicked: %v", r)
 		}
 	}()
+	v.Journal = l.journal(m)
 	request, err := worker.DecodeBody[Req](m)
 	if err != nil {
 		return out, err
 	}
 	return l.cfg.Execute(ctx, &Task[Req]{ID: m.ID(), Delivery: m.Deliveries(), Request: request, Vitals: v})
+}
+
+// journal returns the journal of a message; nil if its mailbox keeps none.
+func (l *Loop[Req, Out]) journal(m worker.Message) *worker.Journal {
+	if j, ok := m.(worker.Journaled); ok {
+		return j.Journal()
+	}
+	if m.Deliveries() > 1 {
+		l.anew.Do(func() {
+			l.cfg.Log.Warn("The mailbox keeps no journal: a request that is delivered again begins anew", "message", m.ID())
+		})
+	}
+	return nil
 }

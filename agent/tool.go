@@ -21,22 +21,26 @@ type Tool struct {
 	Description string
 	// Schema is the JSON Schema of the arguments. The default is an object without properties.
 	Schema json.RawMessage
+	// Idempotent says that the same call may be made twice: one that was cut off is repeated with the same CallID.
+	Idempotent bool
 	// Call does the work and returns the result for the model. The model also receives an error, and the conversation
 	// continues. A long call must call t.Beat where it makes progress, and return when ctx is done.
 	Call func(ctx context.Context, t *ToolContext, arguments json.RawMessage) (string, error)
 }
 
-// Vitals are the heartbeat and the lease extender of a run. Both may be nil.
+// Vitals are what keeps a run alive. Each may be nil.
 type Vitals struct {
 	Heartbeat *worker.Heartbeat
 	// Extender extends the lease when Heartbeat beats.
 	Extender *worker.LeaseExtender
+	// Journal keeps the run over attempts. It is that of a job, or of a message.
+	Journal *worker.Journal
 }
 
 // ToolContext describes the call to its tool.
 type ToolContext struct {
 	Vitals
-	// Tool and CallID identify the call.
+	// Tool and CallID identify the call, also when it is repeated.
 	Tool   string
 	CallID string
 

@@ -23,6 +23,7 @@ type Journal struct {
 
 	mu      sync.Mutex
 	loaded  bool
+	parts   map[string]int
 	entries map[string]lessor.JournalEntry // by key
 }
 
@@ -104,6 +105,21 @@ func (j *Journal) Entries(ctx context.Context) ([]lessor.JournalEntry, error) {
 	defer j.mu.Unlock()
 	return slices.SortedFunc(maps.Values(j.entries), func(a, b lessor.JournalEntry) int { return cmp.Compare(a.N, b.N) }),
 		nil
+}
+
+// Part names the next part of the work: name for the first of this attempt, then name-2, name-3 and so on. Work whose
+// parts come in the same order in every attempt finds the entries of each part by it.
+func (j *Journal) Part(name string) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.parts == nil {
+		j.parts = map[string]int{}
+	}
+	j.parts[name]++
+	if n := j.parts[name]; n > 1 {
+		return fmt.Sprintf("%s-%d", name, n)
+	}
+	return name
 }
 
 // read reads the entries of earlier attempts, once.

@@ -51,8 +51,8 @@ func TestOnceRunsAStepOnce(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 		}
 		job := s.WaitFor(id, lessor.Completed)
-		if string(job.Result) != "66" || job.Attempt != 1 || job.JournalEntries != steps {
-			t.Errorf("result %s of attempt %d with %d entries, want 66 of attempt 1 with %d", job.Result, job.Attempt,
+		if string(job.Result) != "66" || job.Attempt != 2 || job.JournalEntries != steps {
+			t.Errorf("result %s of attempt %d with %d entries, want 66 of attempt 2 with %d", job.Result, job.Attempt,
 				job.JournalEntries, steps)
 		}
 		if attempts != steps+1 || len(ran) != steps {

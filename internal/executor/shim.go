@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"lessor"
@@ -46,9 +45,7 @@ type shim struct {
 	environ []string
 	started time.Time
 	stop    context.CancelCauseFunc // tells the command to end
-	// killGrace is the time between SIGTERM and SIGKILL, in nanoseconds.
-	killGrace atomic.Int64
-	runner    io.Writer // receives one line when the command begins or cannot, and one when it has ended
+	runner  io.Writer               // receives one line when the command begins or cannot, and one when it has ended
 
 	seq         int64         // of the last pulse
 	pulseFailed bool          // the last pulse could not be written
@@ -94,7 +91,6 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 		order:  o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
 		pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
 	}
-	s.killGrace.Store(int64(o.Task.KillGrace))
 	return s.run(ctx)
 }
 
@@ -138,7 +134,7 @@ func (s *shim) run(ctx context.Context) error {
 	case errors.Is(cause, errLeaseOver), errors.Is(cause, errSuperseded):
 		s.log.Warn("ended the command without a report", "reason", cause)
 		return nil
-	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && !s.finished(exit):
+	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && exit.Status != lessor.Completed:
 		return s.release(ctx, cause)
 	}
 	s.say(summary(exit))
@@ -171,7 +167,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	s.say(begun)
 	beside.Go(func() { s.keepLease(running) })
 	beside.Go(func() { s.watch(running) })
-	state := c.wait(stop, func() time.Duration { return time.Duration(s.killGrace.Load()) })
+	state := c.wait(stop, s.order.Task.KillGrace)
 	cause = context.Cause(stop)
 	ended()
 	beside.Wait()

@@ -54,7 +54,8 @@ type Next struct {
 }
 
 // Conclude decides where a job goes when its live lease h ends with e. random is uniform in [0, 1). An attempt that was
-// released does not count, nor one that expired after it appended to the journal: a journal is bounded, and so are they.
+// released does not count. Once an attempt has appended to the journal and has not failed, those before it do not count
+// any more: less is left to do, and as a journal is bounded, attempts are.
 func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Next, error) {
 	if e.Outcome == OutcomeCancelled && e.Said != SaidNothing && h.CancelAt == 0 {
 		return Next{}, conflict("no cancel was requested for this job; end it as completed or failed")
@@ -66,8 +67,8 @@ func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Ne
 	t := h.Turn
 	t.QueuedAt, t.Steps = now, h.Steps()+1
 	a.Turn.Steps = t.Steps
-	if h.Journaled() {
-		t.Interruptions = 0
+	if h.Journaled() && a.Outcome != OutcomeFailed {
+		t.Attempt, t.Interruptions = 1, 0
 	}
 	switch a.Outcome {
 	case OutcomeCompleted, OutcomeCancelled:
@@ -93,9 +94,6 @@ func Conclude(h *Held, e End, r Retries, now lessor.Instant, random float64) (Ne
 			Wait: Wait{Until: now.Add(e.Delay), State: lessor.Waiting},
 		}, nil
 	case OutcomeFailed, OutcomeExpired:
-		if a.Outcome == OutcomeExpired && h.Journaled() {
-			t.Attempt-- // the next attempt continues where this one was cut off
-		}
 		if e.Final || t.Attempt >= t.MaxAttempts {
 			return finish(a, nil), nil
 		}

@@ -71,10 +71,14 @@ func TestAppend(t *testing.T) {
 		limit   int64
 		code    lessor.Code
 	}{
-		"a new entry":            {[]Entry{entry("new", "1")}, []int{4}, 1, 1000, ""},
-		"a known one":            {[]Entry{entry("old", "1")}, []int{2}, 0, 1000, ""},
-		"a known one when full":  {[]Entry{entry("old", "1")}, []int{2}, 0, 1, ""},
-		"both":                   {[]Entry{entry("new", "1"), entry("old", "1"), entry("x", "1")}, []int{4, 2, 5}, 2, 1000, ""},
+		"a new entry":           {[]Entry{entry("new", "1")}, []int{4}, 1, 1000, ""},
+		"a known one":           {[]Entry{entry("old", "1")}, []int{2}, 0, 1000, ""},
+		"a known one when full": {[]Entry{entry("old", "1")}, []int{2}, 0, 1, ""},
+		"both": {
+			[]Entry{entry("new", "1"), entry("old", "1"), entry("x", "1")},
+			[]int{4, 2, 5},
+			2, 1000, "",
+		},
 		"one twice":              {[]Entry{entry("new", "1"), entry("new", "1")}, []int{4, 4}, 1, 1000, ""},
 		"twice, not the same":    {[]Entry{entry("new", "1"), entry("new", "2")}, nil, 0, 1000, lessor.CodeConflict},
 		"known, with other data": {[]Entry{entry("old", "2")}, nil, 0, 1000, lessor.CodeConflict},
@@ -97,15 +101,16 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestJournaledAttemptThatExpiresDoesNotCount: the next one continues where it was cut off. Every other end counts.
-func TestJournaledAttemptThatExpiresDoesNotCount(t *testing.T) {
+// TestAttemptsCountFromTheLastProgress: one that expired after an append is continued. Every other end counts.
+func TestAttemptsCountFromTheLastProgress(t *testing.T) {
 	journaled := func(h *Held) { h.Journal.Entries, h.Turn.Attempt, h.Turn.Interruptions = 3, h.Turn.MaxAttempts, 7 }
 	next, err := Conclude(lease(journaled), Lapse(OutcomeExpired), usual, after(time.Minute), 0)
-	if err != nil || next.Place != Delayed || next.Turn.Attempt != 4 || next.Turn.Interruptions != 0 {
-		t.Errorf("the last attempt expired after it appended: %+v, %v; want a fifth attempt and no interruption", next, err)
+	if err != nil || next.Place != Delayed || next.Turn.Attempt != 1 || next.Turn.Interruptions != 0 {
+		t.Errorf("the last attempt expired after it appended: %+v, %v; want that it was the first", next, err)
 	}
-	for name, end := range map[string]End{"failed": ends["failed"], "revoked": ends["revoked"], "time": ends["out of time"]} {
-		if next, err := Conclude(lease(journaled), end, usual, after(time.Minute), 0); err != nil || next.Place != Ended {
+	for _, name := range []string{"failed", "revoked", "out of time"} {
+		next, err := Conclude(lease(journaled), ends[name], usual, after(time.Minute), 0)
+		if err != nil || next.Place != Ended {
 			t.Errorf("%s: %+v, %v; want the end of the job", name, next, err)
 		}
 	}
@@ -121,8 +126,8 @@ func TestJournalIsProgress(t *testing.T) {
 	e := ends["released"]
 	Released(h, &e, Report{}, Report{})
 	next, err := Conclude(h, e, usual, after(time.Minute), 0)
-	if err != nil || next.Place != InQueue || next.Turn.Interruptions != 1 {
-		t.Errorf("released after an append: %+v, %v; want 1 interruption", next, err)
+	if err != nil || next.Place != InQueue || next.Turn.Interruptions != 1 || next.Turn.Attempt != 0 {
+		t.Errorf("released after an append: %+v, %v; want 1 interruption and no attempt", next, err)
 	}
 	s := &Standing{Spec: full, Place: Leased, Turn: h.Turn, Held: h, Report: &Report{Entries: new(7)}}
 	if job := Show(s); job.Interruptions != 0 || job.JournalEntries != 1 {

