@@ -23,10 +23,10 @@ MODULES = bench mailbox/redis mailbox/sqs tools
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: chaos soak help run build test race fuzz cover bench lint deadcode fmt module clean
+.PHONY: chaos soak help run build test race fuzz cover bench bench-peers lint deadcode fmt module clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## start a server with demo tenants and workers; its data stays in ./lessor-data
 	bin/lessor serve --demo --data $(DATA)
@@ -78,6 +78,10 @@ cover: ## test with coverage: the total here, line by line in bin/cover.html
 bench: ## print the tables of bench/ and run the Go benchmarks that match BENCH (all)
 	@if [ -f bench/go.mod ]; then set -x; cd bench && $(GO) run .; else echo "no bench/ module here"; fi
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-peers: ## compare with River, Asynq, beanstalkd, NATS and etcd; write docs/benchmarks/peers.md and its chart
+	$(GO) run ./internal/need redis-server beanstalkd
+	cd bench && $(GO) run -tags peers . -only peers -write ../docs/benchmarks
 
 lint: ## run golangci-lint (including vet and staticcheck) and gofumpt, as .golangci.yml configures them
 	$(TOOL) golangci-lint run ./...

@@ -19,7 +19,8 @@ type bench struct {
 	folder        string // for temporary files
 	size          size
 	peers         bool
-	missed        bool // a bound
+	missed        bool   // a bound
+	write         string // the folder for the comparison with peers; "" = none
 }
 
 // size is the extent of a run. Bounds hold at the full size; smaller runs show that the program works.

@@ -107,8 +107,12 @@ func runChild() error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv(childEnv) == childBare {
+	what := os.Getenv(childEnv)
+	if what == childBare {
 		return serveBare(ctx, ln)
+	}
+	if ok, err := serveLarge(ctx, what, ln); ok {
+		return err
 	}
 	cfg := config(os.Getenv(childData))
 	cfg.Store = os.Getenv(childStore)

@@ -35,20 +35,18 @@ func latency(ctx context.Context, b *bench) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
-	l := &latencyRun{
-		sent: make([]time.Time, jobs), waited: make([]time.Duration, jobs), left: make(chan struct{}, jobs),
-	}
-	if l.client, err = client.New(client.Config{Server: s.addr}); err != nil {
+	c, err := client.New(client.Config{Server: s.addr})
+	if err != nil {
 		return err
 	}
-	defer l.client.Close()
+	defer c.Close()
 	b.note("latency: %d jobs at %d per second", jobs, latencyRate)
+	l := newLatencyRun(jobs, sendOver(c), workOneOver(c))
 	used, err := timed(jobs, func() error { return l.run(ctx) })
 	if err != nil {
 		return err
 	}
-	slices.Sort(l.waited)
-	at := func(percent int) float64 { return l.waited[(len(l.waited)-1)*percent/100].Seconds() * 1000 }
+	at := l.percentile
 	b.setting("%d jobs at %d per second, %d workers in long polls of 30 s", jobs, latencyRate, latencyWorkers)
 	b.setting("HTTP on 127.0.0.1, client and server in one process")
 	b.setting("each job: submit, grant, complete; synchronous=FULL")
@@ -60,22 +58,41 @@ func latency(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// latencyRun records the jobs of a run. A job's payload contains its number, because a worker may receive the job
-// before the submitter knows its id.
+// latencyRun sends jobs at their times and records how long each took to start. A job's payload contains its number,
+// because a worker may receive the job before the submitter knows its id.
 type latencyRun struct {
-	client *client.Client
+	send func(ctx context.Context, payload []byte) error
+	// work waits for a job, calls started with its payload as soon as it has it, and completes it. Without a job it
+	// returns nil.
+	work   func(ctx context.Context, worker int, started func(payload []byte) error) error
 	mu     sync.Mutex // sent is written by submitters and read by workers
 	sent   []time.Time
 	waited []time.Duration
-	left   chan struct{} // one element for each started job
+	left   chan struct{} // one element for each completed job
+}
+
+func newLatencyRun(
+	jobs int, send func(context.Context, []byte) error,
+	work func(ctx context.Context, worker int, started func([]byte) error) error,
+) *latencyRun {
+	return &latencyRun{
+		send: send, work: work,
+		sent: make([]time.Time, jobs), waited: make([]time.Duration, jobs), left: make(chan struct{}, jobs),
+	}
+}
+
+// percentile returns the time in milliseconds within which this share of the jobs started.
+func (l *latencyRun) percentile(percent int) float64 {
+	sorted := slices.Sorted(slices.Values(l.waited))
+	return sorted[(len(sorted)-1)*percent/100].Seconds() * 1000
 }
 
 func (l *latencyRun) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var background sync.WaitGroup
-	for _, name := range workerNames(latencyWorkers) {
-		background.Go(func() { l.work(ctx, name, cancel) })
+	for worker := range latencyWorkers {
+		background.Go(func() { l.workAll(ctx, worker, cancel) })
 	}
 	submitted := l.submitAll(ctx, &background, cancel)
 	for range submitted {
@@ -101,11 +118,11 @@ func (l *latencyRun) submitAll(ctx context.Context, background *sync.WaitGroup, 
 			return i
 		}
 		background.Go(func() {
-			sub := lessor.Submission{Type: new("bench"), Payload: fmt.Appendf(nil, `{"n":%d}`, i)}
+			body := fmt.Appendf(nil, `{"n":%d}`, i)
 			l.mu.Lock()
 			l.sent[i] = time.Now()
 			l.mu.Unlock()
-			if _, err := l.client.SubmitJob(ctx, sub); err != nil && ctx.Err() == nil {
+			if err := l.send(ctx, body); err != nil && ctx.Err() == nil {
 				fail(fmt.Errorf("submit: %w", err))
 			}
 		})
@@ -113,36 +130,55 @@ func (l *latencyRun) submitAll(ctx context.Context, background *sync.WaitGroup, 
 	return len(l.sent)
 }
 
-// work takes jobs until ctx is done.
-func (l *latencyRun) work(ctx context.Context, worker string, fail context.CancelCauseFunc) {
+// workAll takes jobs until ctx is done.
+func (l *latencyRun) workAll(ctx context.Context, worker int, fail context.CancelCauseFunc) {
 	for ctx.Err() == nil {
-		err := l.workOne(ctx, worker)
-		if err != nil && ctx.Err() == nil {
+		started := false
+		err := l.work(ctx, worker, func(payload []byte) error {
+			started = true
+			return l.started(payload, time.Now())
+		})
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
 			fail(err)
+		case started:
+			l.left <- struct{}{}
 		}
 	}
 }
 
-func (l *latencyRun) workOne(ctx context.Context, worker string) error {
-	grants, denial, err := l.client.Request(ctx, lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(30_000))})
-	now := time.Now()
-	if err != nil {
-		return fmt.Errorf("request: %w", err)
-	}
-	if denial != nil {
-		return nil
-	}
+func (l *latencyRun) started(payload []byte, at time.Time) error {
 	var job struct{ N int }
-	if err := json.Unmarshal(grants[0].Job.Payload, &job); err != nil {
+	if err := json.Unmarshal(payload, &job); err != nil {
 		return err
 	}
 	l.mu.Lock()
-	l.waited[job.N] = now.Sub(l.sent[job.N])
+	l.waited[job.N] = at.Sub(l.sent[job.N])
 	l.mu.Unlock()
-	done := lessor.Completion{WorkerID: &worker, Status: new("completed")}
-	if err := l.client.Complete(ctx, grants[0].Lease.ID, done); err != nil {
-		return fmt.Errorf("complete: %w", err)
-	}
-	l.left <- struct{}{}
 	return nil
+}
+
+// sendOver returns a function that submits a job over HTTP.
+func sendOver(c *client.Client) func(context.Context, []byte) error {
+	return func(ctx context.Context, payload []byte) error {
+		_, err := c.SubmitJob(ctx, lessor.Submission{Type: new("bench"), Payload: payload})
+		return err
+	}
+}
+
+// workOneOver returns a function that waits for a job over HTTP and completes it.
+func workOneOver(c *client.Client) func(context.Context, int, func([]byte) error) error {
+	workers := workerNames(latencyWorkers)
+	return func(ctx context.Context, worker int, started func([]byte) error) error {
+		name := &workers[worker]
+		grants, denial, err := c.Request(ctx, lessor.LeaseRequest{WorkerID: name, WaitMS: new(int64(30_000))})
+		if err != nil || denial != nil {
+			return err
+		}
+		if err := started(grants[0].Job.Payload); err != nil {
+			return err
+		}
+		return c.Complete(ctx, grants[0].Lease.ID, lessor.Completion{WorkerID: name, Status: new("completed")})
+	}
 }

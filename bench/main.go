@@ -39,6 +39,7 @@ var benchmarks = []struct {
 	{"http", "a server process and a program with the SDK; compared with River and with a bare handler", overHTTP},
 	{"restart", "a start with a million queued jobs and 100,000 leases", restart},
 	{"polls", "what 10,000 requests that wait for work cost", polls},
+	{"peers", "Lessor beside River, Asynq, beanstalkd, NATS JetStream and etcd", compare},
 	{"latency", "from submission to start over HTTP, workers waiting", latency},
 }
 
@@ -73,6 +74,7 @@ func run(ctx context.Context) error {
 	quick := flag.Bool("quick", false, "smaller counts: a minute instead of ten, and coarser figures")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the run to this file")
 	flag.BoolVar(&b.peers, "peers", true, "measure the peers too")
+	flag.StringVar(&b.write, "write", "", "write the comparison with the peers and its chart into this folder")
 	flag.Parse()
 	if *quick {
 		b.size = quickly
