@@ -22,13 +22,17 @@ type workFlags struct {
 	concurrency, nice                         int
 	worker, workspace, file, extendOn, engine string
 	maxOutput, memory                         size
-	timeout, ttl                              duration
+	timeout, ttl, stopGrace                   duration
+	onStop                                    string
 	permanentExit                             []int
 	shell, drainJobs                          bool
 }
 
 func (a *app) workCommand() *cobra.Command {
-	f := workFlags{maxOutput: size{64 * config.MiB}, extendOn: string(lessor.ExtendOnLife)}
+	f := workFlags{
+		maxOutput: size{64 * config.MiB}, extendOn: string(lessor.ExtendOnLife),
+		onStop: string(executor.OnStopAuto), stopGrace: duration{10 * time.Second},
+	}
 	cmd := a.reaching(&cobra.Command{
 		Use:   "work --type TYPE -- COMMAND [ARGUMENT...]",
 		Short: "Lease jobs and run a command for each",
@@ -48,7 +52,11 @@ progress". Its output is in stdout.log and stderr.log of its folder.
 A detached process, the shim, runs each command, sends the heartbeats and reports the end. The command continues when
 the server or this program is killed, and is found again. On SIGTERM or SIGINT this program requests no more jobs,
 says which commands are running, and exits; the commands continue. With --drain-jobs it waits for them first; a second
-signal ends it at once, and the commands still continue. See docs/long-jobs.md.`,
+signal ends it at once, and the commands still continue.
+
+Where commands cannot outlive this program (as process 1 of a container, or in a systemd unit without scopes), a
+signal stops them instead: SIGTERM, SIGKILL after executor.kill_grace, and their jobs go back to the queue with their
+last checkpoint and lose no attempt. All of it takes at most --stop-grace. See docs/long-jobs.md.`,
 		Example: `  lessor work --type render -- ./render.sh
   lessor work --type mail --type report --concurrency 4 -- python3 job.py
   lessor work --type agent --extend-on progress --env API_KEY -- ./agent
@@ -80,6 +88,11 @@ signal ends it at once, and the commands still continue. See docs/long-jobs.md.`
 		"limit on the address space of each process of a command, like 2GiB (default: no limit)")
 	flags.IntVar(&f.nice, "nice", 0, "added to the niceness of a command, up to 19")
 	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "on a signal, wait for the running commands before exiting")
+	oneOf(cmd, &f.onStop, "on-stop",
+		"what a signal does to running commands; auto stops those that cannot outlive this program",
+		executor.OnStops()...)
+	flags.Var(&f.stopGrace, "stop-grace",
+		"time from the signal until the platform kills this program, in which running commands are stopped")
 	flags.StringVar(&f.file, "config", "",
 		"YAML file with settings, of which data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
 	require(cmd, "type")
@@ -129,6 +142,8 @@ func (f workFlags) check() error {
 		return usagef("--nice: 0 to 19")
 	case f.ttl.Duration != 0 && (f.ttl.Duration < 100*time.Millisecond || f.ttl.Duration > 12*time.Hour):
 		return usagef("--ttl: 100ms to 12h")
+	case f.stopGrace.Duration < 3*time.Second:
+		return usagef("--stop-grace: at least 3s, of which 2s are to give the jobs back")
 	case slices.ContainsFunc(f.permanentExit, func(code int) bool { return code < 1 || code > 255 }):
 		return usagef("--permanent-exit: 1 to 255")
 	}
@@ -165,6 +180,7 @@ func (a *app) runnerConfig(cfg config.Config, command []string, f workFlags) (ex
 	return executor.Config{
 		Server: to.servers, Token: to.token, TokenServer: to.tokenServer, Workspace: cfg.Workspace, Worker: worker,
 		Types: f.types, Concurrency: f.concurrency, TTL: f.ttl.Duration, Wait: f.drainJobs,
+		OnStop: executor.OnStop(f.onStop), StopGrace: f.stopGrace.Duration,
 		Shim:    []string{self, "shim"},
 		Environ: a.Environ, Log: a.logger(cfg),
 		Task: executor.Task{

@@ -126,7 +126,7 @@ func (r *Runner) giveBack(ctx context.Context, g lessor.Grant, err error) {
 		if first {
 			log.Warn("job is given back", "error", err)
 		}
-	case ctx.Err() != nil: // the Runner stops
+	case ctx.Err() != nil, errors.Is(err, errStopping):
 		release.DelayMS, release.Reason = nil, new(lessor.ReleaseUndelivered)
 	default:
 		r.cannotStart(err)

@@ -102,7 +102,7 @@ func closeAll(files []*os.File) error {
 
 // wait returns when the command and all its output have ended. When stop is done, it sends SIGTERM to all processes of
 // the command, and SIGKILL after grace.
-func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState {
+func (c *child) wait(stop context.Context, grace func() time.Duration) *os.ProcessState {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -116,7 +116,7 @@ func (c *child) wait(stop context.Context, grace time.Duration) *os.ProcessState
 	select {
 	case <-ended:
 	case <-stop.Done():
-		c.end(ended, grace)
+		c.end(ended, grace())
 		<-ended
 	}
 	kill(c.cmd.Process) // what it started and left behind

@@ -13,9 +13,10 @@ import (
 // environment may hold the token and other secrets.
 var usual = []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"}
 
-// network are the variables that the shim needs to reach the server as the Runner does.
+// network are the variables that the shim needs to reach the server as the Runner does, and its user's systemd.
 var network = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
 }
 
 // allowed returns the usual variables of environ and those that are named.

@@ -184,8 +184,8 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// work runs a Runner until the function that it returns is called.
-func (b *bench) work(change func(*Config), script string) (stop func()) {
+// runner returns a Runner that is not yet running.
+func (b *bench) runner(change func(*Config), script string) *Runner {
 	b.t.Helper()
 	cfg := Config{
 		Server: b.server, Token: testToken, Workspace: b.workspace, Worker: "test", Types: []string{"t"},
@@ -203,6 +203,14 @@ func (b *bench) work(change func(*Config), script string) (stop func()) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// work runs a Runner until the function that it returns is called.
+func (b *bench) work(change func(*Config), script string) (stop func()) {
+	b.t.Helper()
+	r := b.runner(change, script)
 	ctx, cancel := context.WithCancel(b.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -213,7 +221,6 @@ func (b *bench) work(change func(*Config), script string) (stop func()) {
 	stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
-		_ = r.Close()
 	})
 	b.t.Cleanup(stop)
 	return stop

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"lessor"
 )
@@ -17,12 +18,15 @@ import (
 // is no connection, and no process id is stored.
 const instructionName = ".instruction"
 
-// instruction is its content. It says: ask the server about the lease now.
+// instruction is its content. It says: ask the server about the lease now, or stop.
 type instruction struct {
 	// Nonce tells an instruction from an equal one before it.
 	Nonce string `json:"nonce"`
 	// Lease is the lease of the attempt for which the instruction is.
 	Lease lessor.LeaseID `json:"lease_id"`
+	// Stop asks to end the command, with at most GraceMS between SIGTERM and SIGKILL, and to give the lease back.
+	Stop    bool  `json:"stop,omitempty"`
+	GraceMS int64 `json:"grace_ms,omitempty"`
 }
 
 // heed has the shims of leases that were cancelled or taken away ask the server, as soon as it says so, until ctx is
@@ -97,7 +101,12 @@ func (s *shim) readInstruction() {
 		err = json.Unmarshal(data, &in)
 	}
 	s.warnOnce("an instruction", err)
-	if err == nil && in.Lease == s.order.Grant.Lease.ID {
+	switch {
+	case err != nil || in.Lease != s.order.Grant.Lease.ID:
+	case in.Stop:
+		s.killGrace.Store(min(in.GraceMS*int64(time.Millisecond), s.killGrace.Load()))
+		s.stop(errTerminated)
+	default:
 		notify(s.ask)
 	}
 }

@@ -68,7 +68,7 @@ func (r *Runner) startGranted(ctx, following context.Context) error {
 			return err
 		}
 		if job.LeaseID != nil && *job.LeaseID == lease.ID {
-			r.take(following, lessor.Grant{Lease: lease, Job: job})
+			r.take(ctx, following, lessor.Grant{Lease: lease, Job: job})
 		}
 	}
 	return nil

@@ -60,6 +60,13 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 	return e
 }
 
+// finished reports whether a command that was told to end had done its work. Many programs save their state and exit
+// with 0 then, so the exit code alone says nothing: it counts with a result.
+func (s *shim) finished(e sentinel.Exit) bool {
+	_, err := s.folder.ReadFile(resultName, maxResult)
+	return e.Status == lessor.Completed && err == nil
+}
+
 // failure is an error text that fits: how the command ended, and as much of what it said last as there is room for.
 func failure(how, said string) string {
 	how = cutText(how, lessor.MaxErrorText/2)

@@ -2,11 +2,13 @@ package executor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -31,9 +33,13 @@ type Config struct {
 	Concurrency int
 	// TTL is how long a lease lives without a heartbeat. Zero means the server's lease.ttl.
 	TTL time.Duration
-	// Wait makes Run return only when the commands have ended.
+	// Wait makes Run return only when the commands have ended, or must be stopped.
 	Wait bool
-	Task Task
+	// OnStop says what becomes of running commands when Run's context is done. Empty means OnStopAuto.
+	OnStop OnStop
+	// StopGrace is how long Run may take to stop them: what the platform allows before it kills. Zero means 10 s.
+	StopGrace time.Duration
+	Task      Task
 	// Shim is the program and the arguments that run a shim; the folder of its job is added.
 	Shim []string
 	// Environ is where the variables of commands come from.
@@ -50,6 +56,7 @@ type Runner struct {
 	w      *sentinel.Workspace
 	client *client.Client
 	worker string
+	fate   fate
 
 	begun  chan struct{}  // a shim is about to be started
 	freed  chan struct{}  // a shim has ended
@@ -79,6 +86,8 @@ func NewRunner(cfg Config) (*Runner, error) {
 		return nil, fmt.Errorf("concurrency is 1 to %d", maxConcurrency)
 	}
 	cfg.Concurrency = max(cfg.Concurrency, 1)
+	cfg.OnStop = cmp.Or(cfg.OnStop, OnStopAuto)
+	cfg.StopGrace = cmp.Or(cfg.StopGrace, defaultStopGrace)
 	cfg.Task = cfg.Task.withDefaults()
 	c, err := client.New(client.Config{
 		Server: cfg.Server, Token: cfg.Token, TokenServer: cfg.TokenServer,
@@ -111,9 +120,10 @@ func (r *Runner) Close() error {
 	return r.w.Close()
 }
 
-// Run requests jobs and runs them until ctx is done. Then it returns, with Wait after all commands have ended;
-// without Wait the commands continue. It returns an error when the server refuses it.
+// Run requests jobs and runs them until ctx is done. Then it stops the commands or leaves them, as OnStop says, with
+// Wait after they had time to end, and returns. It returns an error when the server refuses it.
 func (r *Runner) Run(ctx context.Context) error {
+	r.findFate(ctx)
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
 	defer unfollow()
@@ -126,10 +136,25 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	r.sayWhatContinues()
-	for r.cfg.Wait && r.running() > 0 {
+	if r.fate.stops {
+		r.stopCommands(following)
+	}
+	for r.cfg.Wait && !r.fate.stops && r.running() > 0 {
 		<-r.freed
 	}
 	return nil
+}
+
+// findFate finds out what becomes of commands, and says so if they end with the Runner.
+func (r *Runner) findFate(ctx context.Context) {
+	r.fate = fateOf(ctx, here(), r.cfg.OnStop)
+	switch {
+	case r.fate.dies == "":
+	case r.fate.stops:
+		r.cfg.Log.Info("a signal will stop the running commands", "reason", r.fate.dies)
+	default:
+		r.cfg.Log.Warn("commands will not outlive this program", "reason", r.fate.dies)
+	}
 }
 
 // maxNamed bounds the jobs that one log line names.
@@ -142,6 +167,9 @@ func (r *Runner) sayWhatContinues() {
 	switch {
 	case len(jobs) == 0:
 		r.cfg.Log.Info("stopping; no command is running")
+	case r.fate.stops:
+		r.cfg.Log.Info("stopping the running commands and giving their jobs back, which costs no attempt",
+			append(attrs, "stop_grace", r.cfg.StopGrace)...)
 	case r.cfg.Wait:
 		r.cfg.Log.Info("stopping when the running commands have ended; "+
 			"after another signal they continue without this program", attrs...)
@@ -184,7 +212,7 @@ func (r *Runner) ask(ctx, following context.Context) error {
 		}
 		request, failures = rand.Text(), 0
 		for _, g := range grants {
-			r.take(following, g)
+			r.take(ctx, following, g)
 		}
 	}
 	return nil
@@ -211,9 +239,12 @@ func isFinal(err error) bool {
 	}
 }
 
-// take starts a shim for a grant, beside the others.
-func (r *Runner) take(following context.Context, g lessor.Grant) {
-	r.beside(g.Lease, func() { r.follow(following, g) })
+// take starts a shim for a grant, beside the others. A Runner that stops its commands starts none when ctx is done.
+func (r *Runner) take(ctx, following context.Context, g lessor.Grant) {
+	if !r.fate.stops {
+		ctx = following
+	}
+	r.beside(g.Lease, func() { r.follow(ctx, following, g) })
 }
 
 // beside runs fn, during which the lease's job counts as running.
@@ -234,6 +265,12 @@ func (r *Runner) count(lease lessor.Lease, n int) {
 	if r.live[lease.ID] = a; a.n == 0 {
 		delete(r.live, lease.ID)
 	}
+}
+
+func (r *Runner) liveLeases() []lessor.LeaseID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.live))
 }
 
 // liveJobs returns the jobs that run, in a stable order.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lessor"
@@ -45,7 +46,9 @@ type shim struct {
 	environ []string
 	started time.Time
 	stop    context.CancelCauseFunc // tells the command to end
-	runner  io.Writer               // receives one line when the command begins or cannot, and one when it has ended
+	// killGrace is the time between SIGTERM and SIGKILL, in nanoseconds.
+	killGrace atomic.Int64
+	runner    io.Writer // receives one line when the command begins or cannot, and one when it has ended
 
 	seq         int64         // of the last pulse
 	pulseFailed bool          // the last pulse could not be written
@@ -91,6 +94,7 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 		order:  o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
 		pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
 	}
+	s.killGrace.Store(int64(o.Task.KillGrace))
 	return s.run(ctx)
 }
 
@@ -134,7 +138,7 @@ func (s *shim) run(ctx context.Context) error {
 	case errors.Is(cause, errLeaseOver), errors.Is(cause, errSuperseded):
 		s.log.Warn("ended the command without a report", "reason", cause)
 		return nil
-	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && exit.Status != lessor.Completed:
+	case errors.Is(cause, errNoStart), errors.Is(cause, errTerminated) && !s.finished(exit):
 		return s.release(ctx, cause)
 	}
 	s.say(summary(exit))
@@ -167,7 +171,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	s.say(begun)
 	beside.Go(func() { s.keepLease(running) })
 	beside.Go(func() { s.watch(running) })
-	state := c.wait(stop, s.order.Task.KillGrace)
+	state := c.wait(stop, func() time.Duration { return time.Duration(s.killGrace.Load()) })
 	cause = context.Cause(stop)
 	ended()
 	beside.Wait()

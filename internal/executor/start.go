@@ -20,18 +20,20 @@ import (
 // lockPoll is how often a held folder is tried again.
 const lockPoll = 50 * time.Millisecond
 
+var errStopping = errors.New("the Runner is stopping")
+
 var errHeld = errors.New("an earlier attempt holds the folder and does not end")
 
-// follow starts a shim for a grant and returns when the shim has ended, or following is done.
-func (r *Runner) follow(following context.Context, g lessor.Grant) {
+// follow starts a shim for a grant, unless ctx is done, and returns when the shim has ended, or following is done.
+func (r *Runner) follow(ctx, following context.Context, g lessor.Grant) {
 	log := r.cfg.Log.With("job_id", g.Job.ID.String(), "attempt", g.Job.Attempt)
-	alive, err := r.start(following, g)
+	alive, err := r.start(ctx, g)
 	switch {
 	case errors.Is(err, errStarted):
 		r.awaitFree(following, g.Job.ID)
 		return
 	case err != nil:
-		r.giveBack(following, g, err)
+		r.giveBack(ctx, g, err)
 		return
 	}
 	stop := context.AfterFunc(following, func() { _ = alive.pipe.Close() }) // the reads below end
@@ -94,6 +96,9 @@ func (r *Runner) start(ctx context.Context, g lessor.Grant) (*process, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // all that was written is synced
+	if ctx.Err() != nil {
+		return nil, errStopping
+	}
 	held, err := r.lock(ctx, f, g)
 	if err != nil {
 		return nil, err
@@ -160,7 +165,7 @@ func (r *Runner) spawn(f *sentinel.Folder, held *os.File) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeAll([]*os.File{logFile, alive, aliveEnd}))
 	}
-	argv := append(slices.Clone(r.cfg.Shim), f.Path())
+	argv := slices.Concat(r.fate.scope, r.cfg.Shim, []string{f.Path()})
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it outlives us
 	cmd.Dir = f.Path()
 	cmd.Env = allowed(r.cfg.Environ, slices.Concat(r.cfg.Task.Env, network))

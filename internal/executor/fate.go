@@ -1,0 +1,112 @@
+package executor
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fate is what happens to commands when their Runner ends.
+type fate struct {
+	stops bool     // the Runner stops them when it is told to stop
+	dies  string   // why they cannot outlive it; "" = they do
+	scope []string // starts a shim in a systemd scope of its own; nil = none is needed or possible
+}
+
+// containerInits are programs that are process 1 of a container and end with their only child.
+var containerInits = []string{"tini", "docker-init", "dumb-init", "catatonit", "pause"}
+
+// surroundings are what the fate of commands depends on.
+type surroundings struct {
+	pid, parent int
+	init        string // the name of process 1
+	cgroup      string // as /proc/self/cgroup says
+}
+
+// here returns the surroundings of this process.
+func here() surroundings {
+	return surroundings{os.Getpid(), os.Getppid(), fileText("/proc/1/comm"), fileText("/proc/self/cgroup")}
+}
+
+// fateOf finds out whether commands outlive their Runner. A session of its own protects a shim from a terminal, but not
+// from the end of its container, nor from systemd, which kills all processes of a unit, unless the shim has a scope.
+func fateOf(ctx context.Context, s surroundings, on OnStop) (f fate) {
+	unit, user := s.unit()
+	switch {
+	case s.pid == 1:
+		f.dies = "this is process 1 of its container"
+	case s.parent == 1 && slices.Contains(containerInits, s.init):
+		f.dies = "its container ends with it"
+	case on != OnStopStop && killsGroup(ctx, unit, user):
+		if f.scope = scopeCommand(ctx, user); f.scope == nil {
+			f.dies = "systemd ends all processes of " + unit + ", and does not let it make scopes"
+		}
+	}
+	f.stops = on == OnStopStop || on == OnStopAuto && f.dies != ""
+	return f
+}
+
+// unit returns the systemd service of a process, "" if there is none, and whether it is one of a user's manager.
+func (s surroundings) unit() (unit string, user bool) {
+	for line := range strings.Lines(s.cgroup) {
+		// 0::/system.slice/lessor-work.service; with version 1, 1:name=systemd:/system.slice/lessor-work.service
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 || fields[1] != "" && fields[1] != "name=systemd" {
+			continue
+		}
+		if last := path.Base(fields[2]); strings.HasSuffix(last, ".service") {
+			return last, strings.Contains(fields[2], "/user@")
+		}
+	}
+	return "", false
+}
+
+// killsGroup reports whether the end of a unit ends all its processes.
+func killsGroup(ctx context.Context, unit string, user bool) bool {
+	if unit == "" {
+		return false
+	}
+	mode := ask(ctx, ofManager("systemctl", user, "show", "--property=KillMode", "--value", unit))
+	return mode != "process" && mode != "none"
+}
+
+// scopeCommand returns the command that runs another one in a scope of its own, nil if systemd does not allow that.
+func scopeCommand(ctx context.Context, user bool) []string {
+	scope := ofManager("systemd-run", user, "--scope", "--quiet", "--collect", "--")
+	if ask(ctx, slices.Concat(scope, []string{"echo", "yes"})) != "yes" {
+		return nil
+	}
+	return scope
+}
+
+// ofManager returns a command to the system's manager, or to the user's.
+func ofManager(program string, user bool, args ...string) []string {
+	if user {
+		args = append([]string{"--user"}, args...)
+	}
+	return append([]string{program}, args...)
+}
+
+// askTimeout bounds a question to systemd, which may wait for a person to give a password.
+const askTimeout = 5 * time.Second
+
+// ask returns what a command prints, "" if it fails.
+func ask(ctx context.Context, argv []string) string {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// fileText returns the text of a small file, "" if it cannot be read.
+func fileText(name string) string {
+	data, _ := os.ReadFile(name) // where it does not exist, there is nothing to know
+	return strings.TrimSpace(string(data))
+}

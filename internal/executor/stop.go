@@ -1,0 +1,81 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"lessor"
+)
+
+// OnStop says what becomes of running commands when their Runner is told to stop.
+type OnStop string
+
+const (
+	// OnStopAuto leaves commands that outlive the Runner, and stops those that would be killed with it.
+	OnStopAuto OnStop = "auto"
+	// OnStopLeave leaves them running, without the Runner.
+	OnStopLeave OnStop = "leave"
+	// OnStopStop stops them and gives their leases back, which costs the jobs no attempt.
+	OnStopStop OnStop = "stop"
+)
+
+// OnStops lists them.
+func OnStops() []OnStop { return []OnStop{OnStopAuto, OnStopLeave, OnStopStop} }
+
+const (
+	// defaultStopGrace is the shortest time that a common platform gives: that of `docker stop`.
+	defaultStopGrace = 10 * time.Second
+	// stopReserve is the part of the stop grace that is left when the last command is killed: to notice the stop, to
+	// give the leases back and to exit.
+	stopReserve = 2 * time.Second
+	// instructAgain is how often a stop is repeated, for shims that were about to be started.
+	instructAgain = time.Second
+)
+
+// stopCommands ends all commands within the stop grace, and gives back what was granted meanwhile. Commands of a Runner
+// that waits get what is left of the grace to end by themselves.
+func (r *Runner) stopCommands(following context.Context) {
+	ctx, cancel := context.WithTimeout(following, r.cfg.StopGrace-stopReserve/4)
+	defer cancel()
+	grace := max(0, min(r.cfg.Task.KillGrace, r.cfg.StopGrace-stopReserve))
+	if r.cfg.Wait {
+		r.awaitEnd(ctx, r.cfg.StopGrace-stopReserve-grace)
+	}
+	for r.running() > 0 && ctx.Err() == nil {
+		for _, id := range r.liveLeases() {
+			r.instruct(instruction{Lease: id, Stop: true, GraceMS: grace.Milliseconds()})
+		}
+		r.awaitEnd(ctx, instructAgain)
+	}
+	if jobs := r.liveJobs(); len(jobs) > 0 {
+		r.cfg.Log.Warn("commands did not end in time; their leases expire, and the jobs lose an attempt",
+			"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)])
+	}
+	r.releaseUnheard(ctx)
+}
+
+// awaitEnd waits until no command runs, at most for d.
+func (r *Runner) awaitEnd(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	for r.running() > 0 {
+		select {
+		case <-r.freed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// releaseUnheard gives back the leases of requests whose answers were not heard, because the Runner was told to stop.
+func (r *Runner) releaseUnheard(ctx context.Context) {
+	for lease, err := range r.client.AllLeases(ctx, r.worker) {
+		if err != nil {
+			r.cfg.Log.Warn("leases that were granted unheard are not given back; they expire", "error", err)
+			return
+		}
+		if r.lastLease(lease.JobID).ID != lease.ID {
+			r.giveBack(ctx, lessor.Grant{Lease: lease, Job: lessor.Job{ID: lease.JobID}}, errStopping)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// TestStopGivesJobsBack stops a Runner that is told that its commands end with it, under commands that end in every way.
+// One of them was started by an earlier Runner.
+func TestStopGivesJobsBack(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		want         lessor.State
+		checkpoint   string
+	}{
+		{"saves and exits with 0", `trap 'echo "{\"at\":2}" > "$LESSOR_CHECKPOINT_FILE"; exit 0' TERM`, lessor.Queued, `{"at":2}`},
+		{"dies of the signal", ``, lessor.Queued, `{"at":1}`},
+		{"must be killed", `trap '' TERM`, lessor.Queued, `{"at":1}`},
+		{"finishes its work", `trap 'echo "{}" > "$LESSOR_RESULT_FILE"; exit 0' TERM`, lessor.Completed, `{"at":1}`},
+		{"adopted", ``, lessor.Queued, `{"at":1}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, time.Minute)
+			script := `echo '{"at":1}' > "$LESSOR_CHECKPOINT_FILE"; ` + c.script + "\necho > begun; while :; do sleep 0.05; done"
+			ends := func(cfg *Config) { cfg.OnStop, cfg.StopGrace = OnStopStop, 5*time.Second }
+			first := ends
+			if c.name == "adopted" {
+				first = nil
+			}
+			stop := b.work(first, script)
+			id := b.submit("{}")
+			b.awaitFile(id, "begun")
+			if c.name == "adopted" {
+				stop()
+				stop = b.work(ends, script)
+			}
+			start := time.Now()
+			stop()
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("the stop took %s, want less than 5 s", took)
+			}
+			j, err := b.client.Job(t.Context(), id)
+			if err != nil || j.State != c.want || string(j.Checkpoint) != c.checkpoint {
+				t.Errorf("the job is %s with checkpoint %s (%v), want %s with %s",
+					j.State, j.Checkpoint, err, c.want, c.checkpoint)
+			}
+			if attempts := map[lessor.State]int{lessor.Queued: 0, lessor.Completed: 1}; j.Attempt != attempts[c.want] {
+				t.Errorf("the job has had %d attempts, want %d", j.Attempt, attempts[c.want])
+			}
+		})
+	}
+}
+
+// TestFateOfCommands decides whether commands outlive their Runner, with a systemd that allows scopes, one that does not,
+// and units that end differently.
+func TestFateOfCommands(t *testing.T) {
+	service := "0::/system.slice/lessor-work.service"
+	scope := "systemd-run --scope --quiet --collect --"
+	for _, c := range []struct {
+		name         string
+		at           surroundings
+		on           OnStop
+		mode, scopes string // what systemctl prints, and what systemd-run does
+		stops, dies  bool
+		scope        string
+	}{
+		{"terminal", surroundings{50, 40, "systemd", "0::/user.slice/session-2.scope"}, OnStopAuto, "", "", false, false, ""},
+		{"daemon", surroundings{50, 1, "systemd", "0::/user.slice/session-2.scope"}, OnStopAuto, "", "", false, false, ""},
+		{"process 1", surroundings{1, 0, "lessor", "0::/"}, OnStopAuto, "", "", true, true, ""},
+		{"process 1, left", surroundings{1, 0, "lessor", "0::/"}, OnStopLeave, "", "", false, true, ""},
+		{"below tini", surroundings{7, 1, "tini", "0::/"}, OnStopAuto, "", "", true, true, ""},
+		{"unit with scopes", surroundings{50, 1, "systemd", service}, OnStopAuto, "control-group", `"$@"`, false, false, scope},
+		{"unit without", surroundings{50, 1, "systemd", service}, OnStopAuto, "control-group", "exit 1", true, true, ""},
+		{"unit without, left", surroundings{50, 1, "systemd", service}, OnStopLeave, "mixed", "exit 1", false, true, ""},
+		{"unit with scopes, stopped", surroundings{50, 1, "systemd", service}, OnStopStop, "mixed", `"$@"`, true, false, ""},
+		{"unit that leaves them", surroundings{50, 1, "systemd", service}, OnStopAuto, "process", "exit 1", false, false, ""},
+		{"version 1", surroundings{50, 1, "systemd", "4:pids:/x\n1:name=systemd:/system.slice/w.service"}, OnStopAuto, "mixed", "exit 1", true, true, ""},
+		{
+			"user's unit",
+			surroundings{50, 9, "systemd", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/w.service"},
+			OnStopAuto, "control-group", `"$@"`, false, false, "systemd-run --user --scope --quiet --collect --",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fakeSystemd(t, c.mode, c.scopes)
+			f := fateOf(t.Context(), c.at, c.on)
+			if f.stops != c.stops || (f.dies != "") != c.dies || strings.Join(f.scope, " ") != c.scope {
+				t.Errorf("fate %+v, want stops %v, dies %v, scope %q", f, c.stops, c.dies, c.scope)
+			}
+		})
+	}
+}
+
+// fakeSystemd puts a systemctl that prints mode, and a systemd-run that runs a script, first on PATH. The script has the
+// command, without the options, in "$@".
+func fakeSystemd(t *testing.T, mode, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"systemctl":   "echo " + mode,
+		"systemd-run": `while [ "$1" != -- ]; do shift; done; shift` + "\n" + script,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), fmt.Appendf(nil, "#!/bin/sh\n%s\n", text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// TestShimRunsInItsScope starts a shim through systemd-run: the lock and the pipe of the Runner must pass through it.
+func TestShimRunsInItsScope(t *testing.T) {
+	fakeSystemd(t, "control-group", `case $PWD in */jobs/*) echo ran >> scopes ;; esac; exec "$@"`)
+	b := newBench(t, 10*time.Second)
+	r := b.runner(nil, `echo done`)
+	r.fate = fateOf(t.Context(), surroundings{50, 1, "systemd", "0::/system.slice/w.service"}, OnStopAuto)
+	if r.fate.scope == nil {
+		t.Fatal("no scope")
+	}
+	id := b.submit("{}")
+	grants, _, err := r.client.Request(t.Context(), r.request("one", 1))
+	if err != nil || len(grants) != 1 {
+		t.Fatalf("request: %v, %v", grants, err)
+	}
+	r.follow(t.Context(), t.Context(), grants[0])
+	if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 || b.read(id, "scopes") != "ran\n" {
+		t.Errorf("attempt %d, scopes %q", j.Attempt, b.read(id, "scopes"))
+	}
+}
