@@ -191,7 +191,9 @@ var layers = map[string]layer{
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "charm.land/bubbletea/v2",
 			"github.com/charmbracelet/x/term",
 		},
-		tests: []string{"golang.org/x/sys/unix"}, // a pseudo-terminal
+		tests: []string{
+			"golang.org/x/sys/unix", "github.com/goccy/go-yaml", // a pseudo-terminal; the manifests of deploy
+		},
 	},
 	"cmd/lessor": {imports: []string{"internal/cli"}},
 

@@ -91,7 +91,7 @@ another worker.
 		}
 	}
 	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand(), a.logLevelCommand(), a.benchCommand())
-	add("work", a.submitCommand(), a.workCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(),
+	add("work", a.submitCommand(), a.workCommand(), a.runOneCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(),
 		a.beatCommand(), a.progressCommand())
 	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(),
 		a.handlersCommand())

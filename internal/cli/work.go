@@ -29,10 +29,7 @@ type workFlags struct {
 }
 
 func (a *app) workCommand() *cobra.Command {
-	f := workFlags{
-		maxOutput: size{64 * config.MiB}, extendOn: string(lessor.ExtendOnLife),
-		onStop: string(executor.OnStopAuto), stopGrace: duration{10 * time.Second},
-	}
+	f := workFlags{onStop: string(executor.OnStopAuto)}
 	cmd := a.reaching(&cobra.Command{
 		Use:   "work --type TYPE -- COMMAND [ARGUMENT...]",
 		Short: "Lease jobs and run a command for each",
@@ -63,18 +60,34 @@ last checkpoint and lose no attempt. All of it takes at most --stop-grace. See d
   lessor work --type hello --shell -- 'cp $LESSOR_PAYLOAD_FILE out.json'`,
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles,
 	})
+	f.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.types, "type", nil, "type of job to request; may be given several times")
 	flags.IntVar(&f.concurrency, "concurrency", 1,
 		"commands that run at once, counting those still running from before")
+	flags.StringVar(&f.worker, "worker", "",
+		"worker name for lease requests; the workspace's id is appended (default: the host name and the types)")
+	flags.Var(&f.ttl, "ttl", "life of a lease without a heartbeat, 100ms to 12h (default: the server's lease.ttl)")
+	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "on a signal, wait for the running commands before exiting")
+	oneOf(cmd, &f.onStop, "on-stop",
+		"what a signal does to running commands; auto stops those that cannot outlive this program",
+		executor.OnStops()...)
+	require(cmd, "type")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.work(cmd, args, f) })
+	return cmd
+}
+
+// bind adds the flags that say how a command is run.
+func (f *workFlags) bind(cmd *cobra.Command) {
+	f.maxOutput, f.extendOn = size{64 * config.MiB}, string(lessor.ExtendOnLife)
+	f.stopGrace = duration{10 * time.Second}
+	flags := cmd.Flags()
 	oneOf(cmd, &f.extendOn, "extend-on",
 		"what keeps the lease alive, that the command runs or that it writes output or calls lessor beat",
 		lessor.ExtendOnLife, lessor.ExtendOnProgress)
 	flags.StringVar(&f.engine, "engine", "command", "name of the program in the sentinel file, like claude-code")
 	flags.StringVar(&f.workspace, "workspace", "",
 		"folder in which commands run (LESSOR_WORKSPACE; default: workspace in the data folder)")
-	flags.StringVar(&f.worker, "worker", "",
-		"worker name for lease requests; the workspace's id is appended (default: the host name and the types)")
 	flags.BoolVar(&f.shell, "shell", false, "run the command with /bin/sh")
 	flags.StringArrayVar(&f.env, "env", nil,
 		"variable that the command receives besides PATH, HOME, LANG, LC_*, TZ and TMPDIR; may be given several times")
@@ -82,40 +95,40 @@ last checkpoint and lose no attempt. All of it takes at most --stop-grace. See d
 		"limit on the standard output that is kept, and on the error output; the end is kept")
 	flags.IntSliceVar(&f.permanentExit, "permanent-exit", nil,
 		"exit code after which the job is not retried, like 78; may be given several times")
-	flags.Var(&f.ttl, "ttl", "life of a lease without a heartbeat, 100ms to 12h (default: the server's lease.ttl)")
 	flags.Var(&f.timeout, "timeout", "end a command that runs for longer, and fail the job (default: never)")
 	flags.Var(&f.memory, "memory",
 		"limit on the address space of each process of a command, like 2GiB (default: no limit)")
 	flags.IntVar(&f.nice, "nice", 0, "added to the niceness of a command, up to 19")
-	flags.BoolVar(&f.drainJobs, "drain-jobs", false, "on a signal, wait for the running commands before exiting")
-	oneOf(cmd, &f.onStop, "on-stop",
-		"what a signal does to running commands; auto stops those that cannot outlive this program",
-		executor.OnStops()...)
 	flags.Var(&f.stopGrace, "stop-grace",
 		"time from the signal until the platform kills this program, in which running commands are stopped")
 	flags.StringVar(&f.file, "config", "",
 		"YAML file with settings, of which data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
-	require(cmd, "type")
-	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error { return a.work(cmd, args, f) })
-	return cmd
 }
 
 func (a *app) work(cmd *cobra.Command, command []string, f workFlags) error {
-	loaded, err := a.workConfig(f)
-	if err != nil {
-		return usageError{err}
-	}
-	cfg, err := a.runnerConfig(loaded.Config, command, f)
+	r, workspace, err := a.runner(command, f)
 	if err != nil {
 		return err
 	}
-	r, err := executor.NewRunner(cfg)
-	if err != nil {
-		return usageError{err}
-	}
 	defer func() { _ = r.Close() }() // nothing is left to write
-	a.note("requesting %s as %s in %s", strings.Join(f.types, ", "), r.Worker(), loaded.Workspace)
+	a.note("requesting %s as %s in %s", strings.Join(f.types, ", "), r.Worker(), workspace)
 	return r.Run(cmd.Context())
+}
+
+func (a *app) runner(command []string, f workFlags) (r *executor.Runner, workspace string, err error) {
+	loaded, err := a.workConfig(f)
+	if err != nil {
+		return nil, "", usageError{err}
+	}
+	cfg, err := a.runnerConfig(loaded.Config, command, f)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err = executor.NewRunner(cfg)
+	if err != nil {
+		return nil, "", usageError{err}
+	}
+	return r, loaded.Workspace, nil
 }
 
 // workConfig loads the settings that commands need: where they run, how often they send a pulse, and how long they may

@@ -1,7 +1,7 @@
 // Package executor runs a command for each leased job, so that the job survives the death of everything but itself.
 //
-// A Runner (`lessor work`) leases jobs and starts one detached shim process for each. From then on the shim owns the
-// job:
+// A Runner (`lessor work`) leases jobs and starts one detached shim process for each; `lessor run-one` starts one for a
+// lease that somebody else requested. From then on the shim owns the job:
 //
 //	lessor work ──starts──► shim ──owns──► command (its own process group)
 //	                         │

@@ -50,6 +50,18 @@ func fateOf(ctx context.Context, s surroundings, on OnStop) (f fate) {
 	return f
 }
 
+// findFate finds out what becomes of commands, and says so if they end with the Runner.
+func (r *Runner) findFate(ctx context.Context) {
+	r.fate = fateOf(ctx, here(), r.cfg.OnStop)
+	switch {
+	case r.fate.dies == "":
+	case r.fate.stops:
+		r.cfg.Log.Info("a signal will stop the running commands", "reason", r.fate.dies)
+	default:
+		r.cfg.Log.Warn("commands will not outlive this program", "reason", r.fate.dies)
+	}
+}
+
 // unit returns the systemd service of a process, "" if there is none, and whether it is one of a user's manager.
 func (s surroundings) unit() (unit string, user bool) {
 	for line := range strings.Lines(s.cgroup) {

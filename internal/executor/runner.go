@@ -18,7 +18,7 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// Config configures a Runner. Types and Task.Command are required.
+// Config configures a Runner. Task.Command is required, and Types for Run.
 type Config struct {
 	// Server, Token and TokenServer reach the server, as for a client. A shim is given all three.
 	Server, Token, TokenServer string
@@ -80,8 +80,8 @@ func NewRunner(cfg Config) (*Runner, error) {
 	switch {
 	case supported() != nil:
 		return nil, supported()
-	case len(cfg.Types) == 0 || len(cfg.Task.Command) == 0 || len(cfg.Shim) == 0:
-		return nil, errors.New("types, command and shim are required")
+	case len(cfg.Task.Command) == 0 || len(cfg.Shim) == 0:
+		return nil, errors.New("command and shim are required")
 	case cfg.Concurrency < 0 || cfg.Concurrency > maxConcurrency:
 		return nil, fmt.Errorf("concurrency is 1 to %d", maxConcurrency)
 	}
@@ -135,47 +135,11 @@ func (r *Runner) Run(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	r.sayWhatContinues()
+	r.atStop(following)
 	if r.fate.stops {
-		r.stopCommands(following)
-	}
-	for r.cfg.Wait && !r.fate.stops && r.running() > 0 {
-		<-r.freed
+		r.releaseUnheard(following)
 	}
 	return nil
-}
-
-// findFate finds out what becomes of commands, and says so if they end with the Runner.
-func (r *Runner) findFate(ctx context.Context) {
-	r.fate = fateOf(ctx, here(), r.cfg.OnStop)
-	switch {
-	case r.fate.dies == "":
-	case r.fate.stops:
-		r.cfg.Log.Info("a signal will stop the running commands", "reason", r.fate.dies)
-	default:
-		r.cfg.Log.Warn("commands will not outlive this program", "reason", r.fate.dies)
-	}
-}
-
-// maxNamed bounds the jobs that one log line names.
-const maxNamed = 10
-
-// sayWhatContinues logs which commands are running when the Runner is told to stop.
-func (r *Runner) sayWhatContinues() {
-	jobs := r.liveJobs()
-	attrs := []any{"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)]}
-	switch {
-	case len(jobs) == 0:
-		r.cfg.Log.Info("stopping; no command is running")
-	case r.fate.stops:
-		r.cfg.Log.Info("stopping the running commands and giving their jobs back, which costs no attempt",
-			append(attrs, "stop_grace", r.cfg.StopGrace)...)
-	case r.cfg.Wait:
-		r.cfg.Log.Info("stopping when the running commands have ended; "+
-			"after another signal they continue without this program", attrs...)
-	default:
-		r.cfg.Log.Info("stopping; the running commands continue without this program and report their ends", attrs...)
-	}
 }
 
 // ask leases jobs whenever fewer than allowed run, until ctx is done or the server refuses.

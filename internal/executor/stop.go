@@ -32,10 +32,42 @@ const (
 	instructAgain = time.Second
 )
 
-// stopCommands ends all commands within the stop grace, and gives back what was granted meanwhile. Commands of a Runner
-// that waits get what is left of the grace to end by themselves.
+// atStop stops the running commands, waits for them, or leaves them.
+func (r *Runner) atStop(following context.Context) {
+	r.sayWhatContinues()
+	if r.fate.stops {
+		r.stopCommands(following)
+	}
+	for r.cfg.Wait && !r.fate.stops && r.running() > 0 {
+		<-r.freed
+	}
+}
+
+// maxNamed bounds the jobs that one log line names.
+const maxNamed = 10
+
+// sayWhatContinues logs which commands are running when the Runner is told to stop.
+func (r *Runner) sayWhatContinues() {
+	jobs := r.liveJobs()
+	attrs := []any{"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)]}
+	switch {
+	case len(jobs) == 0:
+		r.cfg.Log.Info("stopping; no command is running")
+	case r.fate.stops:
+		r.cfg.Log.Info("stopping the running commands and giving their jobs back, which costs no attempt",
+			append(attrs, "stop_grace", r.cfg.StopGrace)...)
+	case r.cfg.Wait:
+		r.cfg.Log.Info("stopping when the running commands have ended; "+
+			"after another signal they continue without this program", attrs...)
+	default:
+		r.cfg.Log.Info("stopping; the running commands continue without this program and report their ends", attrs...)
+	}
+}
+
+// stopCommands ends all commands within the stop grace. Those of a Runner that waits get what is left of the grace to end
+// by themselves.
 func (r *Runner) stopCommands(following context.Context) {
-	ctx, cancel := context.WithTimeout(following, r.cfg.StopGrace-stopReserve/4)
+	ctx, cancel := context.WithTimeout(following, r.cfg.StopGrace-stopReserve/2)
 	defer cancel()
 	grace := max(0, min(r.cfg.Task.KillGrace, r.cfg.StopGrace-stopReserve))
 	if r.cfg.Wait {
@@ -51,7 +83,6 @@ func (r *Runner) stopCommands(following context.Context) {
 		r.cfg.Log.Warn("commands did not end in time; their leases expire, and the jobs lose an attempt",
 			"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)])
 	}
-	r.releaseUnheard(ctx)
 }
 
 // awaitEnd waits until no command runs, at most for d.
@@ -69,6 +100,8 @@ func (r *Runner) awaitEnd(ctx context.Context, d time.Duration) {
 
 // releaseUnheard gives back the leases of requests whose answers were not heard, because the Runner was told to stop.
 func (r *Runner) releaseUnheard(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopReserve/4)
+	defer cancel()
 	for lease, err := range r.client.AllLeases(ctx, r.worker) {
 		if err != nil {
 			r.cfg.Log.Warn("leases that were granted unheard are not given back; they expire", "error", err)
