@@ -137,8 +137,11 @@ func (s *Scheduler) mark(
 			if h == nil || rules.Over(h, p.now, p.serving) != "" {
 				continue
 			}
-			began := h.FirstBeatAt == 0
+			began, check := h.FirstBeatAt == 0, rules.ExpiryCheck(h, p.now, p.serving)
 			notes := change(p, h)
+			if rules.ExpiryCheck(h, p.now, p.serving) < check { // it is planned for later
+				p.planCheck(h)
+			}
 			if began && h.FirstBeatAt != 0 {
 				p.publish(h.Turn.Job, h.Tenant, func() lessor.Event {
 					e := rules.Began(h)

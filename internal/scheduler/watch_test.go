@@ -46,6 +46,21 @@ func TestWatchedLeaseOutlivesItsTTL(t *testing.T) {
 	})
 }
 
+// TestShorterWatchEndsInTime shortens a watch after the lease was planned to be looked at when the first one ends.
+func TestShorterWatchEndsInTime(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		g := w.lease("worker-1", nil)
+		for _, long := range []time.Duration{5 * time.Minute, 10 * time.Second} {
+			if err := w.Watch(w.ctx, map[lessor.LeaseID]lessor.Instant{g.Lease.ID: now().Add(long)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(65 * time.Second)
+		}
+		w.wantState(g.Job.ID, lessor.Queued)
+	})
+}
+
 func TestReattachedLeaseStillEndsWithoutBeats(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.submit(nil)
