@@ -58,7 +58,7 @@ func (w *world) calm() {
 func (w *world) left() (what string) {
 	w.look(func(v scheduler.View) error {
 		err := v.EachLease(ctx, func(h *rules.Held) error {
-			what += fmt.Sprintf("job %v is leased by %s until %v; ", h.Turn.Job, h.Worker, h.ExpiresAt)
+			what += fmt.Sprintf("job %v is leased by %s: %+v at %v; ", h.Turn.Job, h.Worker, h.Life, v.Now())
 			return nil
 		})
 		if err != nil {

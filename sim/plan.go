@@ -101,8 +101,10 @@ func (w *world) configure(r *rand.Rand) {
 		w.config.Retention = scheduler.Retention{Jobs: 10 * time.Minute, Audit: 20 * time.Minute}
 	}
 	w.pace = scheduler.Pace{
-		// seldom, since most steps of a simulated hour note nothing but this; below a second, after which the floor moves
-		Serve:  time.Duration(pick(250, 900, 900, 900)) * time.Millisecond,
+		// seldom, since most steps of a simulated hour do nothing else. One and a half times as much must be less than
+		// a second, after which the floor moves.
+		Serve:  time.Duration(pick(250, 600, 600, 600)) * time.Millisecond,
+		Follow: time.Duration(pick(100, 600, 600, 600)) * time.Millisecond,
 		Shared: seconds(2, 10), Lanes: seconds(180, 600),
 	}
 }

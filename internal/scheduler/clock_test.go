@@ -167,3 +167,24 @@ func TestDatabaseClockSteps(t *testing.T) {
 		}
 	}
 }
+
+// TestCapacityOfATimeIsInForceByTheClock sets a capacity for a time, lets the clock pass its end, and sets it back: what
+// is in force follows from what is stored, so that nodes agree.
+func TestCapacityOfATimeIsInForceByTheClock(t *testing.T) {
+	inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
+		ask := lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(7)), ExpiresInS: new(int64(60))}
+		if _, err := w.SetCapacity(w.ctx, anybody, ask); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			step time.Duration
+			want int
+		}{{time.Second, 7}, {100 * time.Second, 100}, {-95 * time.Second, 7}} {
+			s.offset.Add(int64(c.step))
+			time.Sleep(5 * time.Second)
+			if got, err := w.Capacity(w.ctx); err != nil || got.TotalUnits != c.want {
+				t.Fatalf("after a step of %v: %d units (%v), want %d", c.step, got.TotalUnits, err, c.want)
+			}
+		}
+	})
+}

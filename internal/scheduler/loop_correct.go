@@ -207,12 +207,16 @@ func (p *pass) recool(ctx context.Context) error {
 
 // correctSettings ends a capacity that was set for a time after that time at the latest.
 func (p *pass) correctSettings(ctx context.Context) error {
-	next := p.l.settings
-	if next.Capacity = next.Capacity.Corrected(p.now); next == p.l.settings {
+	corrected := func() settings {
+		next := p.l.settings
+		next.Capacity = next.Capacity.Corrected(p.now)
+		return next
+	}
+	if corrected() == p.l.settings {
 		return nil
 	}
 	if err := p.gate(ctx); err != nil {
 		return err
 	}
-	return p.saveSettings(ctx, next)
+	return p.saveSettings(ctx, corrected()) // another node may have changed them before the gate
 }

@@ -66,7 +66,7 @@ func (l *loop) serve(ctx context.Context) error {
 		return err
 	}
 	l.fold.Serving, l.servedAt = serving, l.now()
-	l.setSettings(l.settings.inForce(serving.LastBeat))
+	l.noteFit(serving.LastBeat)
 	l.noteClock(serving.LastBeat)
 	l.setStatus(l.now(), nil)
 	return nil
@@ -87,7 +87,7 @@ func (l *loop) rest() time.Duration {
 	now := l.fold.Serving.LastBeat
 	next := now.Add(l.pace.Serve)
 	if l.parked.size > 0 && l.store.Shared() {
-		next = now.Add(followEvery)
+		next = now.Add(l.pace.Follow)
 	}
 	ended, over := l.parked.over(now, l.now())
 	for _, r := range ended {

@@ -36,7 +36,8 @@ func (l *loop) loadSettings(ctx context.Context, v View, f *fold.Fold) error {
 	if err != nil {
 		return err
 	}
-	l.setSettings(s)
+	l.settings = s
+	l.noteFit(v.Now())
 	policies, err := v.Policies(ctx)
 	if err != nil {
 		return err
@@ -68,10 +69,10 @@ func (s settings) inForce(now lessor.Instant) settings {
 	return s
 }
 
-// setSettings puts settings into force.
-func (l *loop) setSettings(s settings) {
-	l.settings = s
-	l.fit.Store(int64(l.total(s) - l.cfg.ReserveUnits))
+// noteFit sets the largest job that may be submitted. The settings stay as they are stored: what has expired is in force
+// again if the clock is set back, on every node alike.
+func (l *loop) noteFit(now lessor.Instant) {
+	l.fit.Store(int64(l.total(l.settings.inForce(now)) - l.cfg.ReserveUnits))
 }
 
 func (l *loop) total(s settings) int {

@@ -18,6 +18,7 @@ type Manual struct {
 // Pace replaces the constants by which a node repeats what it does; zero keeps the constant.
 type Pace struct {
 	Serve  time.Duration // how often an idle node notes that it serves
+	Follow time.Duration // how often a node on which requests wait looks at what others did
 	Shared time.Duration // how long a node that applied another's changes counts as one of several
 	Lanes  time.Duration // how often lanes without jobs are looked for
 }
@@ -32,6 +33,9 @@ func NewManual(store Store, cfg Config, m Machine, p Pace) *Manual {
 func (p Pace) orConstants() Pace {
 	if p.Serve == 0 {
 		p.Serve = serveEvery
+	}
+	if p.Follow == 0 {
+		p.Follow = followEvery
 	}
 	if p.Shared == 0 {
 		p.Shared = sharedFor

@@ -67,7 +67,8 @@ func (p *pass) saveSettings(ctx context.Context, next settings) error {
 	if err != nil {
 		return fmt.Errorf("write setting %s: %w", settingsName, err)
 	}
-	p.l.setSettings(next) // if the commit fails, the fold and with it the settings are loaded again
+	p.l.settings = next // if the commit fails, the fold and with it the settings are loaded again
+	p.l.noteFit(p.now)
 	p.l.fold.ChangeSettings()
 	return p.tx.SaveSetting(ctx, settingsName, raw)
 }
