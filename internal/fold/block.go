@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"slices"
+
 	"lessor"
 	"lessor/internal/rules"
 )
@@ -95,6 +97,7 @@ func (f *Fold) Trials(now lessor.Instant) (ids []string) {
 			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids)
 	return ids
 }
 
@@ -105,6 +108,7 @@ func (f *Fold) Cooling(now lessor.Instant) (ids []string) {
 			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids)
 	return ids
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"lessor"
@@ -58,7 +59,8 @@ func (f *Fold) Follow(changes []Change, named []rules.LaneID, now lessor.Instant
 	streams, err := f.inStreams(changes)
 	for err == nil && len(streams) > 0 {
 		moved := false
-		for id, rows := range streams {
+		for _, id := range slices.Sorted(maps.Keys(streams)) {
+			rows := streams[id]
 			for len(rows) > 0 && f.ready(rows[0]) {
 				if err := f.apply(rows[0], &n); err != nil {
 					return n, err

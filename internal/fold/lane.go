@@ -2,6 +2,8 @@ package fold
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -16,8 +18,8 @@ func (f *Fold) AddLane(id rules.LaneID, l rules.Lane, noticed bool) {
 
 // LearnLanes registers lanes that other nodes made. One of them may be on notice, so new jobs are not stored under it.
 func (f *Fold) LearnLanes(lanes map[rules.LaneID]rules.Lane) {
-	for id, l := range lanes {
-		f.Index.Add(id, l)
+	for _, id := range slices.Sorted(maps.Keys(lanes)) { // equals take turns in the order in which they were added
+		f.Index.Add(id, lanes[id])
 	}
 }
 

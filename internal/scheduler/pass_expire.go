@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"bytes"
 	"context"
+	"maps"
 	"slices"
 
 	"lessor"
@@ -57,7 +59,8 @@ func (p *pass) expire(ctx context.Context) error {
 	}
 	p.answerLate()
 	var over []*rules.Held
-	for id := range named {
+	byID := func(a, b lessor.LeaseID) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }
+	for _, id := range slices.SortedFunc(maps.Keys(named), byID) {
 		switch h := p.leases[id]; {
 		case h == nil:
 		case rules.Over(h, p.now, p.serving) == "":
