@@ -76,6 +76,23 @@ func (s *Server) Journal(id lessor.JobID) (entries []lessor.JournalEntry) {
 	return entries
 }
 
+// Answer answers the question of a job that waits.
+func (s *Server) Answer(id lessor.JobID, answer string) {
+	s.t.Helper()
+	j := s.WaitFor(id, lessor.Waiting)
+	if _, err := s.client.Answer(context.Background(), id, j.Question.ID, answer); err != nil {
+		s.t.Fatalf("lessortest: answer %q of job %s: %v", j.Question.Text, id, err)
+	}
+}
+
+// Message sends a message to a job.
+func (s *Server) Message(id lessor.JobID, text string) {
+	s.t.Helper()
+	if _, err := s.client.Message(context.Background(), id, text); err != nil {
+		s.t.Fatalf("lessortest: message to job %s: %v", id, err)
+	}
+}
+
 // AssertState fails the test unless the job is in the given state now.
 func (s *Server) AssertState(id lessor.JobID, want lessor.State) {
 	s.t.Helper()

@@ -48,6 +48,9 @@ func (w *Worker) conclude(l *lease, result any, err error) (e end, send bool) {
 	if back, ok := errors.AsType[*releaseError](err); ok {
 		return end{release: true, delay: back.delay}, true
 	}
+	if question, ok := errors.AsType[*askError](err); ok {
+		return end{status: "waiting", asks: question}, true
+	}
 	if _, ok := errors.AsType[*permanentError](err); ok {
 		return failed(err, true), true
 	}

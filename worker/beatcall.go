@@ -85,6 +85,7 @@ func (w *Worker) unanswered(ctx context.Context, err error, patience time.Durati
 // acknowledged processes the answer to the heartbeat of one lease.
 func (w *Worker) acknowledged(s beatCall, answer lessor.HeartbeatAnswer, err error) {
 	l := s.lease
+	l.inbox.add(answer.Messages)
 	start := false
 	w.mu.Lock()
 	l.inCall, l.failed = false, false

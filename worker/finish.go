@@ -23,10 +23,11 @@ const (
 type end struct {
 	release bool
 	delay   time.Duration   // of a release
-	status  string          // completed, failed or cancelled
+	status  string          // completed, failed, cancelled or waiting
 	result  json.RawMessage // of completed
 	err     string          // of failed
 	final   bool            // the failure is not retried
+	asks    *askError       // of waiting
 	again   bool            // the server refused the first end; this one reports that
 
 	unstarted bool // a release before the handler started, which is no interruption
@@ -38,6 +39,9 @@ func (e end) completion(worker *string) lessor.Completion {
 	d := lessor.Completion{WorkerID: worker, Status: &e.status, Result: e.result}
 	if e.err != "" {
 		d.Error, d.Retryable = &e.err, new(!e.final)
+	}
+	if e.asks != nil {
+		return e.asks.completion(d)
 	}
 	return d
 }
@@ -88,7 +92,7 @@ func (w *Worker) takeEnds() (ends, releases []*lease) {
 	for ; n < len(w.ends) && n < maxEnds && size < maxEndBytes; n++ {
 		l := w.ends[n]
 		size += l.end.size()
-		if l.end.release {
+		if l.end.release || l.end.asks != nil {
 			releases = append(releases, l)
 		} else {
 			ends = append(ends, l)
@@ -127,7 +131,7 @@ func (w *Worker) sendEnds(ctx context.Context, ends []*lease) (again []*lease) {
 	return again
 }
 
-// sendReleases releases leases, maxReleases at a time, and returns those to be sent again.
+// sendReleases sends ends that have a call of their own, maxReleases at a time, and returns those to be sent again.
 func (w *Worker) sendReleases(ctx context.Context, releases []*lease) (again []*lease) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -136,11 +140,7 @@ func (w *Worker) sendReleases(ctx context.Context, releases []*lease) (again []*
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			r := lessor.Release{WorkerID: &w.cfg.ID, DelayMS: new(l.end.delay.Milliseconds())}
-			if l.end.unstarted {
-				r.Reason = new(lessor.ReleaseUndelivered)
-			}
-			err := w.cfg.Client.Release(ctx, l.id(), r)
+			err := w.sendAlone(ctx, l)
 			mu.Lock()
 			defer mu.Unlock()
 			again = w.ended(again, l, err)
@@ -148,6 +148,18 @@ func (w *Worker) sendReleases(ctx context.Context, releases []*lease) (again []*
 	}
 	all.Wait()
 	return again
+}
+
+// sendAlone sends a release or a question.
+func (w *Worker) sendAlone(ctx context.Context, l *lease) error {
+	if l.end.asks != nil {
+		return w.cfg.Client.Complete(ctx, l.id(), l.end.completion(&w.cfg.ID))
+	}
+	r := lessor.Release{WorkerID: &w.cfg.ID, DelayMS: new(l.end.delay.Milliseconds())}
+	if l.end.unstarted {
+		r.Reason = new(lessor.ReleaseUndelivered)
+	}
+	return w.cfg.Client.Release(ctx, l.id(), r)
 }
 
 // refused reports whether the server will never accept the call.

@@ -29,6 +29,7 @@ type lease struct {
 	handler *handler
 	beats   Heartbeat
 	journal *Journal
+	inbox   inbox
 	late    atomic.Bool // the next beat must wake the heartbeat loop, because the next round may be too late
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -56,7 +57,8 @@ type lease struct {
 func newLease(work context.Context, g lessor.Grant, h *handler, since moment) *lease {
 	l := &lease{
 		grant: g, handler: h, asked: since, known: since, counted: -1,
-		ttl: time.Duration(g.Lease.TTLMS) * time.Millisecond,
+		ttl:   time.Duration(g.Lease.TTLMS) * time.Millisecond,
+		inbox: inbox{news: make(chan struct{}, 1)},
 	}
 	l.pace = paceOf(g.Lease.HeartbeatAfterMS, l.ttl)
 	l.ctx, l.cancel = context.WithCancelCause(work)

@@ -1,0 +1,146 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"lessor"
+)
+
+// Question is what a handler asks a person. With Choices, the answer is one of them.
+type Question struct {
+	Text    string // up to 8 KiB
+	Choices []string
+	Within  time.Duration // how long the job waits for the answer; zero means 7 days
+}
+
+// ErrUnanswered means that nobody answered a question within its time.
+var ErrUnanswered = errors.New("nobody answered the question in time")
+
+// askError ends an attempt with a question.
+type askError struct{ Question }
+
+func (e *askError) Error() string { return "asks: " + e.Text }
+
+// Ask asks a person and returns the answer. If the question was not asked before, it returns an error at once, which
+// the handler must return: the job then waits without a lease, and Ask returns the answer, or ErrUnanswered, in the
+// attempt that follows. The journal keeps answers, so a job may ask one question after another; two questions with the
+// same text are the same question. Neither question nor answer costs an attempt.
+func (j *Job[T]) Ask(ctx context.Context, q Question) (string, error) {
+	key := fmt.Sprintf("ask-%x", sha256.Sum256([]byte(q.Text)))
+	return Once(ctx, j, key, func() (string, error) {
+		switch was := j.Question; {
+		case was == nil || was.Text != q.Text:
+			return "", &askError{q}
+		case was.Answer == nil:
+			return "", ErrUnanswered
+		default:
+			return *was.Answer, nil
+		}
+	})
+}
+
+// completion returns the end of an attempt that asks.
+func (e *askError) completion(d lessor.Completion) lessor.Completion {
+	d.Question = &lessor.Asking{Text: &e.Text, Choices: e.Choices}
+	if e.Within > 0 {
+		d.ExpiresInS = new(max(1, int64(e.Within/time.Second)))
+	}
+	return d
+}
+
+// inbox holds the messages to a job that its handler has not taken, at most as many as one answer has.
+type inbox struct {
+	mu    sync.Mutex
+	queue []lessor.Message
+	last  int64 // received
+	seen  int64 // by the handler
+	told  int64 // to the server
+	news  chan struct{}
+}
+
+// add adds the messages that are new.
+func (b *inbox) add(ms []lessor.Message) {
+	if len(ms) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ms = slices.DeleteFunc(slices.Clone(ms), func(m lessor.Message) bool { return m.Seq <= b.last })
+	if len(ms) == 0 {
+		return
+	}
+	b.queue, b.last = append(b.queue, ms...), ms[len(ms)-1].Seq
+	poke(b.news)
+}
+
+// next takes the next message, and says what was seen if the server does not know it. The message before has been
+// seen then.
+func (b *inbox) next() (m lessor.Message, ok bool, untold int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) > 0 {
+		m, b.queue = b.queue[0], b.queue[1:]
+		return m, true, 0
+	}
+	if b.seen > b.told {
+		untold = b.seen
+	}
+	return m, false, untold
+}
+
+// Messages returns the messages that people send to the job, in order, and waits for more until ctx is done. A message
+// counts as seen when the body of the loop has ended; one that was not seen when the attempt ended comes again, with
+// the same Seq, in the next. Keep Seq with what the message did, or do it in Once, so that it is not done twice.
+func (j *Job[T]) Messages(ctx context.Context) iter.Seq[lessor.Message] {
+	return func(yield func(lessor.Message) bool) {
+		if j.lease == nil {
+			return
+		}
+		b := &j.lease.inbox
+		for ctx.Err() == nil {
+			m, ok, untold := b.next()
+			switch {
+			case ok:
+				more := yield(m)
+				b.mu.Lock()
+				b.seen = m.Seq
+				b.mu.Unlock()
+				if !more {
+					_ = j.worker.confirm(ctx, j.lease, m.Seq) // the next heartbeats bring what is left again
+					return
+				}
+			case untold > 0:
+				if j.worker.confirm(ctx, j.lease, untold) != nil {
+					return // the lease is lost, or ctx is done
+				}
+			default:
+				select {
+				case <-b.news:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}
+}
+
+// confirm tells the server which messages were seen. The answer may have more.
+func (w *Worker) confirm(ctx context.Context, l *lease, seen int64) error {
+	l.beats.Beat()
+	body := lessor.Heartbeat{WorkerID: &w.cfg.ID, MessagesSeen: &seen}
+	err := w.save(ctx, l, "confirm messages", func() (lessor.HeartbeatAnswer, error) {
+		return w.cfg.Client.Heartbeat(ctx, l.id(), body)
+	})
+	if err == nil {
+		l.inbox.mu.Lock()
+		l.inbox.told = max(l.inbox.told, seen)
+		l.inbox.mu.Unlock()
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/worker"
+)
+
+// TestHandlerAsks has a handler ask two questions, one after the other: each attempt goes one question further, and
+// none is counted.
+func TestHandlerAsks(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		attempts := 0
+		w := s.worker(worker.Config{})
+		worker.Handle(w, "deploy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			attempts++
+			where, err := job.Ask(ctx, worker.Question{Text: "Where to?", Choices: []string{"here", "there"}})
+			if err != nil {
+				return nil, err
+			}
+			when, err := job.Ask(ctx, worker.Question{Text: "When?", Within: time.Minute})
+			if errors.Is(err, worker.ErrUnanswered) {
+				when, err = "never", nil
+			}
+			return where + ", " + when, err
+		})
+		defer s.Run(w)()
+		answered, unanswered := s.Submit("deploy", order{}), s.Submit("deploy", order{})
+		s.Answer(answered, "there")
+		s.Answer(unanswered, "here")
+		if q := s.WaitFor(answered, lessor.Waiting).Question; q.Text != "When?" || len(q.Choices) != 0 {
+			t.Errorf("the second question is %+v", q)
+		}
+		s.Answer(answered, "now")
+		for id, want := range map[lessor.JobID]string{answered: `"there, now"`, unanswered: `"here, never"`} {
+			if j := s.WaitForEnd(id); string(j.Result) != want || j.Attempt != 1 || j.Interruptions != 0 {
+				t.Errorf("result %s of attempt %d with %d interruptions, want %s", j.Result, j.Attempt, j.Interruptions, want)
+			}
+		}
+		if attempts != 6 {
+			t.Errorf("%d attempts, want 6", attempts)
+		}
+	})
+}
+
+func TestQuestionThatIsRefusedFailsTheAttempt(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		w := s.worker(worker.Config{})
+		worker.Handle(w, "deploy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			_, err := job.Ask(ctx, worker.Question{Text: ""})
+			return nil, err
+		})
+		defer s.Run(w)()
+		if j := s.WaitForEnd(s.Submit("deploy", order{})); j.State != lessor.Failed {
+			t.Errorf("the job is %s", j.State)
+		}
+	})
+}
+
+// TestMessagesSurviveTheirWorkers sends thousands of messages to one job while its workers are killed. Each worker notes
+// what it has done in a checkpoint-like place of its own; a message may come twice, with the same number, and is then
+// known.
+func TestMessagesSurviveTheirWorkers(t *testing.T) {
+	all, every := int64(2500), int64(400)
+	if os.Getenv("LESSOR_CHAOS") == "full" {
+		all, every = 10_000, 1000
+	}
+	inShop(t, func(t *testing.T, s shop) {
+		var seen, again int64
+		kill := func() {}
+		handle := func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			for m := range job.Messages(ctx) {
+				switch {
+				case m.Seq <= seen:
+					again++
+				case m.Seq != seen+1 || m.Text != fmt.Sprint("number ", m.Seq):
+					t.Errorf("message %d %q follows number %d", m.Seq, m.Text, seen)
+				default:
+					if seen++; seen%every == every/2 {
+						kill()
+					}
+				}
+				if seen == all {
+					break
+				}
+			}
+			return nil, context.Cause(ctx)
+		}
+		job, err := s.Client().Submit(t.Context(), "listen", order{}, &lessor.SubmitOptions{MaxAttempts: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := job.ID
+		var sender sync.WaitGroup
+		defer sender.Wait()
+		sender.Go(func() {
+			for n := int64(1); n <= all && !t.Failed(); {
+				if _, err := s.Client().Message(t.Context(), id, fmt.Sprint("number ", n)); err == nil {
+					n++
+				} else if lessor.CodeOf(err) == lessor.CodeConflict {
+					time.Sleep(time.Second) // a thousand wait
+				} else {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		for n := 0; n < 50 && s.Job(id).State != lessor.Completed; n++ {
+			name := fmt.Sprint("w-", n)
+			w := s.worker(worker.Config{ID: name})
+			worker.Handle(w, "listen", handle)
+			kill = func() { s.KillWorker(name) }
+			stop := s.Run(w)
+			time.Sleep(5 * time.Minute)
+			stop()
+		}
+		if j := s.Job(id); seen != all || j.MessagesSeen != all {
+			t.Errorf("%d messages were seen, %d are confirmed, want %d", seen, j.MessagesSeen, all)
+		}
+		t.Logf("%d messages came again", again)
+	})
+}
