@@ -92,7 +92,7 @@ another worker.
 	}
 	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand(), a.logLevelCommand(), a.benchCommand())
 	add("work", a.submitCommand(), a.workCommand(), a.runOneCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(),
-		a.beatCommand(), a.progressCommand())
+		a.beatCommand(), a.progressCommand(), a.askCommand())
 	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(),
 		a.handlersCommand())
 	add("operate", a.topCommand(), a.capacityCommand(), a.drainCommand(), a.recoveryCommand(), a.alertsCommand(),

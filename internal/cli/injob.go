@@ -65,6 +65,35 @@ report, at most once a second.`,
 	return cmd
 }
 
+func (a *app) askCommand() *cobra.Command {
+	var choices []string
+	var within duration
+	cmd := &cobra.Command{
+		Use:   "ask QUESTION",
+		Short: "Inside a job: ask a person, and print the answer",
+		Long: `Ask is for use inside a command of "lessor work". If the question has an answer, it prints the answer.
+If it was not asked before, the command is ended with SIGTERM and the job waits, without a lease, until somebody answers
+by "lessor jobs answer" or on the job's page. The command is then run again, and this time ask prints the answer. That
+costs no attempt. Keep the command's progress in its checkpoint. If nobody answered in time, ask exits with code 1.`,
+		Example: `  lessor ask 'Deploy to production?' --choice yes --choice no --within 24h`,
+	}
+	cmd.Flags().StringArrayVar(&choices, "choice", nil, "an answer that is allowed; may be given several times")
+	cmd.Flags().Var(&within, "within", "how long to wait for the answer (default 7d)")
+	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
+		return a.inJob(func(f *sentinel.Folder) error {
+			answer, err := executor.Ask(cmd.Context(), f, args[0], choices, within.Duration)
+			if errors.Is(err, executor.ErrUnanswered) {
+				return refusedError{err}
+			}
+			if err == nil {
+				a.say("%s", answer)
+			}
+			return err
+		})
+	})
+	return cmd
+}
+
 // maxToken bounds the size of a token.
 const maxToken = 4096
 

@@ -24,7 +24,7 @@ func (a *app) jobsCommand() *cobra.Command {
 	events := &cobra.Command{Use: "events ID", Short: "Show a job's record, oldest first"}
 	a.bindEvents(events)
 	job := idArg[lessor.JobID]("job")
-	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsAnswerCommand(), a.jobsJournalCommand(),
+	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsAnswerCommand(), a.jobsMessageCommand(), a.jobsJournalCommand(),
 		&cobra.Command{
 			Use: "show ID", Short: "Show everything about a job",
 			RunE: show(a, job, (*client.Client).Job, writeJob),
@@ -150,6 +150,9 @@ func writeJob(t *table.Table, j lessor.Job, now time.Time) {
 		line("choices", strings.Join(q.Choices, ", "))
 		at("answer until", q.ExpiresAt)
 		line("answer", text(q.Answer))
+	}
+	if j.MessagesSent > 0 {
+		line("messages", fmt.Sprintf("%d sent, %d seen", j.MessagesSent, j.MessagesSeen))
 	}
 	if j.Interruptions > 0 {
 		line("interruptions", fmt.Sprint(j.Interruptions))

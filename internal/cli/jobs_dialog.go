@@ -43,6 +43,18 @@ func (a *app) jobsAnswerCommand() *cobra.Command {
 	return cmd
 }
 
+func (a *app) jobsMessageCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "message ID TEXT", Short: "Send a message to a job",
+		Example: "  lessor jobs message 0196a1b2-… 'stop after this chapter'",
+		RunE: show(a, jobTextArgs, func(c *client.Client, ctx context.Context, t jobText) (lessor.Message, error) {
+			return c.Message(ctx, t.job, t.text)
+		}, func(t *table.Table, m lessor.Message, _ time.Time) {
+			t.Row(fmt.Sprintf("sent as number %d; the job's worker receives it with its next heartbeat", m.Seq))
+		}),
+	}
+}
+
 // questionOf returns the id of a question: the one that was named, or else what the job asks now.
 func questionOf(
 	ctx context.Context, c *client.Client, job lessor.JobID, named string,

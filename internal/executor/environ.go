@@ -38,5 +38,6 @@ func variables(f *sentinel.Folder, g lessor.Grant) []string {
 		"LESSOR_PAYLOAD_FILE=" + f.Join(payloadName),
 		"LESSOR_RESULT_FILE=" + f.Join(resultName),
 		"LESSOR_CHECKPOINT_FILE=" + f.Join(checkpointName),
+		"LESSOR_MESSAGES_FILE=" + f.Join(messagesName),
 	}
 }

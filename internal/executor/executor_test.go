@@ -37,6 +37,12 @@ func TestMain(m *testing.M) {
 				return SendBeat(f,
 					sentinel.Status(os.Getenv("STATUS")))
 			})))
+		case "ask":
+			os.Exit(told(inside(func(f *sentinel.Folder) error {
+				answer, err := Ask(context.Background(), f, os.Args[2], os.Args[3:], time.Hour)
+				fmt.Print(answer)
+				return err
+			})))
 		case "progress":
 			os.Exit(told(inside(func(f *sentinel.Folder) error {
 				n, err := strconv.ParseFloat(os.Args[2], 64)

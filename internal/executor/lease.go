@@ -59,6 +59,9 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 		}
 		return pace, nil
 	}
+	if s.messages.last > 0 {
+		b.MessagesSeen = &s.messages.last
+	}
 	answer, err := s.client.Heartbeat(ctx, lease.ID, b)
 	if isRefused(err) {
 		s.log.Warn("the server refuses what the command reported", "error", err)
@@ -71,6 +74,7 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	if answer.CancelRequested {
 		s.stop(errCancelled)
 	}
+	s.receive(answer.Messages)
 	return time.Duration(answer.HeartbeatAfterMS) * time.Millisecond, nil
 }
 

@@ -44,6 +44,8 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 	switch {
 	case errors.Is(cause, errCancelled):
 		e.Status = lessor.Cancelled
+	case errors.Is(cause, errAsked):
+		e.Status, e.Question, e.ExpiresInS = lessor.Waiting, &s.question.Question, s.question.ExpiresInS
 	case errors.Is(cause, errTimeout):
 		err = fmt.Errorf("ran longer than %s: %s", s.order.Task.Timeout, how)
 	case e.ExitCode != 0:

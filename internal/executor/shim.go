@@ -58,6 +58,8 @@ type shim struct {
 	notices     [3][]byte     // the last content of each of noticeNames
 	instructed  []byte        // the last content of the Runner's instruction
 	warned      string        // the last warning about the folder
+	question    *asking       // what the command asks
+	messages    messages      // of keepLease
 
 	mu   sync.Mutex
 	news news
@@ -188,12 +190,12 @@ func (s *shim) say(line string) {
 // prepare writes the files for the command into the folder and removes those of an earlier attempt.
 func (s *shim) prepare() error {
 	err := s.folder.Tidy()
-	for _, name := range append([]string{resultName, checkpointName}, noticeNames()...) {
+	for _, name := range append([]string{resultName, checkpointName, askName}, noticeNames()...) {
 		err = errors.Join(err, s.folder.Remove(name))
 	}
 	err = errors.Join(err, s.folder.RemoveExit())
 	job := s.order.Grant.Job
-	err = errors.Join(err, s.folder.WriteFile(payloadName, job.Payload))
+	err = errors.Join(err, s.folder.WriteFile(payloadName, job.Payload), s.keepAnswer(), s.openMessages())
 	if len(job.Checkpoint) > 0 && string(job.Checkpoint) != "null" {
 		err = errors.Join(err, s.folder.WriteFile(checkpointName, job.Checkpoint))
 		s.news.lastCheckpoint = job.Checkpoint // the server has it

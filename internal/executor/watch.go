@@ -33,6 +33,7 @@ func (s *shim) watch(ctx context.Context) {
 		}
 		s.readNotices()
 		s.readInstruction()
+		s.readQuestion()
 		if s.superseded() {
 			s.stop(errSuperseded)
 			return

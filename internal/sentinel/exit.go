@@ -14,7 +14,7 @@ type Exit struct {
 	WorkerID string         `json:"workerId"`
 	Fence    int64          `json:"fence"`
 	Attempt  int            `json:"attempt"`
-	// Status is completed, failed or cancelled, as in a worker's report.
+	// Status is completed, failed, cancelled or waiting, as in a worker's report.
 	Status lessor.State `json:"status"`
 	// ExitCode is -1 for a command that a signal ended, or that never began.
 	ExitCode  int            `json:"exitCode"`
@@ -30,6 +30,9 @@ type Exit struct {
 	Checkpoint json.RawMessage `json:"checkpoint"`
 	// Permanent says that a failed job must not be retried.
 	Permanent bool `json:"permanent"`
+	// Question and ExpiresInS belong to the status waiting.
+	Question   *lessor.Asking `json:"question,omitempty"`
+	ExpiresInS *int64         `json:"expiresInS,omitempty"`
 }
 
 // Completion is the exit record as a worker would report it.
@@ -37,6 +40,7 @@ func (e Exit) Completion() lessor.Completion {
 	c := lessor.Completion{
 		WorkerID: &e.WorkerID, Status: new(string(e.Status)), Result: e.Result,
 		Progress: e.Progress, Message: e.Message, Checkpoint: e.Checkpoint,
+		Question: e.Question, ExpiresInS: e.ExpiresInS,
 	}
 	if e.Error != "" {
 		c.Error = &e.Error
@@ -47,6 +51,8 @@ func (e Exit) Completion() lessor.Completion {
 	return c
 }
 
+var ends = []lessor.State{lessor.Completed, lessor.Failed, lessor.Cancelled, lessor.Waiting}
+
 // check returns an error if e is no valid exit record of job id.
 func (e *Exit) check(id lessor.JobID) error {
 	switch {
@@ -54,7 +60,7 @@ func (e *Exit) check(id lessor.JobID) error {
 		return invalid(Malformed, "jobId is missing")
 	case e.JobID != id:
 		return invalid(OtherJob, "it belongs to job %s", e.JobID)
-	case !slices.Contains([]lessor.State{lessor.Completed, lessor.Failed, lessor.Cancelled}, e.Status):
+	case !slices.Contains(ends, e.Status):
 		return invalid(Malformed, "status %.20q is no end", e.Status)
 	case e.LeaseID.IsZero() || e.WorkerID == "" || e.Fence <= 0:
 		return invalid(Malformed, "leaseId, workerId or fence is missing")

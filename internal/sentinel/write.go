@@ -56,6 +56,12 @@ func (f *Folder) Create(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
+// Append opens a file of the folder for appending, readable by its owner only, and creates it if it is missing. The
+// caller has made sure that an existing one is a plain file.
+func (f *Folder) Append(name string) (*os.File, error) {
+	return f.root.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+}
+
 // ReadFile returns a plain file of at most limit bytes. The error is fs.ErrNotExist, or an *InvalidError.
 func (f *Folder) ReadFile(name string, limit int64) ([]byte, error) {
 	data, _, err := readFile(f.root, name, limit)

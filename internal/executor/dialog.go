@@ -1,0 +1,184 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+const (
+	// askName is the question of the command, answersName what people answered to its questions, by their texts.
+	askName     = ".ask"
+	answersName = ".answers.json"
+	// messagesName has a line for each message to the job, and keeps those of earlier attempts.
+	messagesName = "messages.jsonl"
+	// maxMessages bounds that file. A command that is sent more has stopped listening; the server keeps the rest.
+	maxMessages = 64 << 20
+	// maxAnswers bounds the other two: a hundred questions with their answers, escaped.
+	maxAnswers = 100 * 2 * 6 * lessor.MaxDialog
+)
+
+var (
+	// ErrUnanswered means that nobody answered a question within its time.
+	ErrUnanswered = errors.New("nobody answered the question in time")
+	errAsked      = errors.New("the command asks a question")
+)
+
+// asking is the content of askName.
+type asking struct {
+	Question   lessor.Asking `json:"question"`
+	ExpiresInS *int64        `json:"expires_in_s,omitempty"`
+}
+
+// Ask returns the answer to a question of the job, or ErrUnanswered. If the question was not asked before, the shim
+// ends the command, and Ask returns when that happens or ctx is done.
+func Ask(ctx context.Context, f *sentinel.Folder, text string, choices []string, within time.Duration) (string, error) {
+	answers, err := readAnswers(f)
+	if err != nil {
+		return "", err
+	}
+	if answer, ok := answers[text]; ok {
+		return answer, nil
+	}
+	if o, err := readOrder(f); err == nil && o.Grant.Job.Question != nil && o.Grant.Job.Question.Text == text {
+		return "", ErrUnanswered
+	}
+	a := asking{Question: lessor.Asking{Text: &text, Choices: choices}}
+	if within > 0 {
+		a.ExpiresInS = new(max(1, int64(within/time.Second)))
+	}
+	data, err := json.Marshal(a)
+	if err != nil {
+		return "", fmt.Errorf("encode the question: %w", err)
+	}
+	if err := f.WriteFile(askName, data); err != nil {
+		return "", err
+	}
+	<-ctx.Done()
+	return "", context.Cause(ctx)
+}
+
+func readAnswers(f *sentinel.Folder) (map[string]string, error) {
+	data, err := f.ReadFile(answersName, maxAnswers)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]string{}, nil
+	}
+	var answers map[string]string
+	if err == nil {
+		err = json.Unmarshal(data, &answers)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read earlier answers: %w", err)
+	}
+	return answers, nil
+}
+
+// keepAnswer adds the answer that came with the grant to those of earlier attempts.
+func (s *shim) keepAnswer() error {
+	q := s.order.Grant.Job.Question
+	if q == nil || q.Answer == nil {
+		return nil
+	}
+	answers, err := readAnswers(s.folder)
+	if err != nil {
+		s.log.Warn("earlier answers are lost", "error", err)
+		answers = map[string]string{}
+	}
+	answers[q.Text] = *q.Answer
+	data, err := json.Marshal(answers)
+	if err != nil {
+		return err
+	}
+	return s.folder.WriteFile(answersName, data)
+}
+
+// readQuestion stops the command if it has asked a question.
+func (s *shim) readQuestion() {
+	data, err := s.folder.ReadFile(askName, maxAnswers)
+	if errors.Is(err, fs.ErrNotExist) || s.question != nil {
+		return
+	}
+	var a asking
+	if err == nil {
+		err = json.Unmarshal(data, &a)
+	}
+	if err != nil {
+		s.warnOnce("a question", err)
+		return
+	}
+	s.question = &a
+	s.stop(errAsked)
+}
+
+// messages is the open file of messages.
+type messages struct {
+	file *os.File
+	last int64 // the number of the last message in it
+	size int64
+}
+
+// openMessages opens the file of messages and finds the last one. A line that is not whole was never confirmed, so it
+// is removed and comes again.
+func (s *shim) openMessages() error {
+	data, err := s.folder.ReadFile(messagesName, 2*maxMessages)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	whole := data[:bytes.LastIndexByte(data, '\n')+1]
+	if len(whole) < len(data) {
+		if err := s.folder.WriteFile(messagesName, whole); err != nil {
+			return err
+		}
+	}
+	var last lessor.Message
+	if n := len(whole); n > 0 {
+		line := whole[bytes.LastIndexByte(whole[:n-1], '\n')+1:]
+		if err := json.Unmarshal(line, &last); err != nil {
+			return fmt.Errorf("read the last message: %w", err)
+		}
+	}
+	s.messages.last, s.messages.size = last.Seq, int64(len(whole))
+	s.messages.file, err = s.folder.Append(messagesName)
+	return err
+}
+
+// receive appends messages to their file. The next heartbeat, which is sent at once, confirms them.
+func (s *shim) receive(ms []lessor.Message) {
+	m := &s.messages
+	if len(ms) == 0 || m.file == nil || m.size > maxMessages {
+		return
+	}
+	var lines []byte
+	last := m.last
+	for _, msg := range ms {
+		if msg.Seq <= last {
+			continue
+		}
+		line, err := json.Marshal(msg)
+		if err != nil {
+			s.warnOnce("a message", err)
+			return
+		}
+		lines, last = append(append(lines, line...), '\n'), msg.Seq
+	}
+	if len(lines) > 0 {
+		n, err := m.file.Write(lines)
+		m.size += int64(n)
+		if err = errors.Join(err, m.file.Sync()); err != nil {
+			s.warnOnce("messages", err)
+			_ = m.file.Close() // half a line may be in it: the next attempt removes that
+			m.file = nil
+			return
+		}
+		m.last = last
+	}
+	notify(s.ask)
+}

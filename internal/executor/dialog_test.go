@@ -1,0 +1,100 @@
+package executor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// answer answers the question of a job that waits.
+func (b *bench) answer(id lessor.JobID, question, answer string) {
+	b.t.Helper()
+	j := b.awaitJob(id, "waiting for "+question, func(j lessor.Job) bool {
+		return j.State == lessor.Waiting && j.Question.Text == question
+	})
+	if _, err := b.client.Answer(b.t.Context(), id, j.Question.ID, answer); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestCommandAsks(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(nil, `echo '{"step":1}' > "$LESSOR_CHECKPOINT_FILE"; echo x >> runs
+		where=$("$LESSOR" ask 'Where?' here there) || exit 9
+		when=$("$LESSOR" ask 'When?') || exit 9
+		echo "\"$where $when\"" > "$LESSOR_RESULT_FILE"`)
+	id := b.submit("{}")
+	b.answer(id, "Where?", "there")
+	b.answer(id, "When?", "now")
+	j := b.awaitState(id, lessor.Completed)
+	if strings.TrimSpace(string(j.Result)) != `"there now"` || j.Attempt != 1 || j.Interruptions != 0 ||
+		string(j.Checkpoint) != `{"step":1}` {
+		t.Errorf("result %s, checkpoint %s, attempt %d, %d interruptions", j.Result, j.Checkpoint, j.Attempt,
+			j.Interruptions)
+	}
+	if runs := b.read(id, "runs"); runs != "x\nx\nx\n" {
+		t.Errorf("the command ran %q times", runs)
+	}
+}
+
+// TestMessagesReachTheCommandOnce sends messages to a command whose shim is killed again and again. Its file has each
+// of them once, in order.
+func TestMessagesReachTheCommandOnce(t *testing.T) {
+	all, kills := 600, 3
+	if os.Getenv("LESSOR_CHAOS") == "full" {
+		all = 10_000
+	}
+	b := newBench(t, time.Second)
+	b.work(nil, fmt.Sprintf(`echo $PPID > shim.new; mv shim.new shim
+		while [ "$(wc -l < "$LESSOR_MESSAGES_FILE")" -lt %d ]; do sleep 0.05; done`, all))
+	id := b.submit("{}")
+	var sender sync.WaitGroup
+	defer sender.Wait()
+	sender.Go(func() {
+		for n := 1; n <= all; {
+			_, err := b.client.Message(t.Context(), id, fmt.Sprint("number ", n))
+			switch {
+			case err == nil:
+				n++
+			case lessor.CodeOf(err) == lessor.CodeConflict:
+				time.Sleep(10 * time.Millisecond) // a thousand wait
+			default:
+				t.Error(err)
+				return
+			}
+		}
+	})
+	last := ""
+	for kill := range kills {
+		lines := all * (kill + 1) / (kills + 2)
+		await(t, fmt.Sprint(lines, " messages"), func() bool {
+			return strings.Count(b.read(id, messagesName), "\n") >= lines && b.read(id, "shim") != last
+		})
+		last = b.read(id, "shim")
+		pid, err := strconv.Atoi(strings.TrimSpace(last))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if j := b.awaitState(id, lessor.Completed); j.Attempt != kills+1 {
+		t.Errorf("completed in attempt %d, want %d", j.Attempt, kills+1)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(b.read(id, messagesName)), "\n") {
+		var m lessor.Message
+		if err := json.Unmarshal([]byte(line), &m); err != nil || m.Seq != int64(i+1) ||
+			m.Text != fmt.Sprint("number ", i+1) {
+			t.Fatalf("line %d is %q (%v)", i+1, line, err)
+		}
+	}
+}
