@@ -153,7 +153,7 @@ func (v *visit) askDrain() (view, error) {
 		Ask: "Drain the scheduler?", Yes: "Drain",
 		Facts: []fact{
 			{Name: "leases", Text: count(st.ActiveLeases), Link: "/leases"},
-			{Name: "waiting", Text: count(queue.High + queue.Normal + queue.Low + queue.Background), Link: "/jobs"},
+			{Name: "queued", Text: count(queue.High + queue.Normal + queue.Low + queue.Background), Link: "/jobs"},
 		},
 		Means: "No node grants a lease until the drain is ended. Running jobs go on; new ones are accepted and wait.",
 	}, "/")

@@ -28,6 +28,9 @@ type jobPage struct {
 	CanCancel bool
 	CanRetry  bool
 	CanRevoke bool
+	// AnswerTo is the question that may be answered here, and CanSend says that messages may be sent.
+	AnswerTo *lessor.Question
+	CanSend  bool
 }
 
 // The journal on a page: the last entries, and the beginning of the data of each, in bytes.
@@ -80,9 +83,13 @@ func (v *visit) job() (view, error) {
 		return view{}, err
 	}
 	p.carry()
-	open := p.Job.LeaseID != nil || p.Job.State == lessor.Queued || p.Job.RetryAt != 0
-	p.CanCancel = open && v.can(token.Submit)
-	ended := p.Job.LeaseID == nil && p.Job.State != lessor.Queued
+	waits := p.Job.State == lessor.Waiting
+	open := p.Job.LeaseID != nil || p.Job.State == lessor.Queued || p.Job.RetryAt != 0 || waits
+	p.CanCancel, p.CanSend = open && v.can(token.Submit), open && v.can(token.Submit)
+	if waits && p.CanSend {
+		p.AnswerTo = p.Job.Question
+	}
+	ended := p.Job.LeaseID == nil && p.Job.State != lessor.Queued && !waits
 	p.CanRetry = ended && p.Job.State != lessor.Completed && v.can(token.Submit)
 	p.CanRevoke = p.Job.LeaseID != nil && v.can(token.Revoke)
 	return view{p.Job.Type, "job", p}, nil
@@ -90,7 +97,7 @@ func (v *visit) job() (view, error) {
 
 // wait reads why a job that waits does not run.
 func (p *jobPage) wait(ctx context.Context, v *visit) error {
-	if p.Job.LeaseID != nil || p.Job.State != lessor.Queued && p.Job.RetryAt == 0 {
+	if p.Job.LeaseID != nil || p.Job.State != lessor.Queued && p.Job.State != lessor.Waiting && p.Job.RetryAt == 0 {
 		return nil
 	}
 	why, err := v.scheduler.Why(ctx, v.caller, p.Job.ID)

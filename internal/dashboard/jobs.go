@@ -136,6 +136,22 @@ func (v *visit) retry() error {
 	})
 }
 
+// answerJob answers the question that the page has shown.
+func (v *visit) answerJob() error {
+	return v.onJob("answered", func(id lessor.JobID) error {
+		a := lessor.Answer{QuestionID: new(v.form.Get("question")), Answer: new(v.form.Get("answer"))}
+		_, err := v.scheduler.Answer(v.r.Context(), v.caller, id, a)
+		return err
+	})
+}
+
+func (v *visit) messageJob() error {
+	return v.onJob("told", func(id lessor.JobID) error {
+		_, err := v.scheduler.Message(v.r.Context(), v.caller, id, lessor.MessageAsk{Text: new(v.form.Get("text"))})
+		return err
+	})
+}
+
 // onJob calls do for the job in the path, and returns to the page of the form.
 func (v *visit) onJob(said string, do func(lessor.JobID) error) error {
 	id, err := v.jobID()

@@ -42,6 +42,8 @@ var actions = map[string]struct {
 	"/jobs/{id}/cancel":         {token.Submit, (*visit).cancel, nil},
 	"/jobs/{id}/force-cancel":   {token.Submit, (*visit).forceCancel, (*visit).askForceCancel},
 	"/jobs/{id}/retry":          {token.Submit, (*visit).retry, nil},
+	"/jobs/{id}/answer":         {token.Submit, (*visit).answerJob, nil},
+	"/jobs/{id}/message":        {token.Submit, (*visit).messageJob, nil},
 	"/jobs/bulk":                {token.Submit, (*visit).bulkStart, (*visit).bulkAsk},
 	"/leases/{id}/revoke":       {token.Revoke, (*visit).revoke, (*visit).askRevoke},
 	"/schedules/{id}/pause":     {token.Schedule, (*visit).pauseSchedule, nil},

@@ -24,6 +24,8 @@ var sayings = map[string]string{
 	"withdrawn":    "Cancelled % before it ran.",
 	"cancelling":   "The worker of % was asked to stop.",
 	"retried":      "Queued % again.",
+	"answered":     "Answered the question of %.",
+	"told":         "Sent the message to %.",
 	"revoked":      "Revoked the lease of %.",
 	"acknowledged": "Acknowledged: %.",
 	"paused":       "Paused %.",
