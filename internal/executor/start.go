@@ -72,12 +72,14 @@ const (
 
 // logEnd logs how a command ended: summary is that of its exit record, "" if it is not known.
 func logEnd(log *slog.Logger, summary string) {
-	status, how, _ := strings.Cut(summary, " ")
-	if status == string(lessor.Failed) {
+	switch status, how, _ := strings.Cut(summary, " "); status {
+	case "":
+		log.Info("ended without a result: it was stopped, or its lease was over")
+	case string(lessor.Failed):
 		log.Warn("failed", "status", how)
-		return
+	default:
+		log.Info("ended", "status", status)
 	}
-	log.Info("ended", "status", status)
 }
 
 // process is a shim under way.
