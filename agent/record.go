@@ -107,7 +107,7 @@ func (r *record) keep(ctx context.Context, key, kind string, v any) error {
 		for part := range slices.Chunk(raw, partSize) {
 			// Another attempt may have written parts of another value before it was cut off.
 			name := fmt.Sprintf("%s%s/%s", r.run, key, rand.Text())
-			if err := r.journal.Append(lasting, name, kindPart, []byte(part)); err != nil {
+			if err := r.journal.Append(lasting, name, kindPart, part); err != nil {
 				return err
 			}
 			c.Parts = append(c.Parts, name)

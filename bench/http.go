@@ -104,15 +104,15 @@ func sdkRow(name string, runs []sdkRun, river []cost) string {
 	for _, r := range runs {
 		insert, work = append(insert, r.insert), append(work, r.work)
 	}
-	row := fmt.Sprintf("%s|%.0f|%.0f|%.0f", name, median(part(insert, ofOwn), cost.rate),
-		median(part(work, ofOwn), cost.rate), medianRate(runs))
-	for _, of := range []func(remote) cost{ofServer, ofOwn, ofDatabase} {
-		row += fmt.Sprintf("|%.0f + %.0f", median(part(insert, of), cost.cpuUS), median(part(work, of), cost.cpuUS))
+	times := "–"
+	if len(river) > 0 {
+		times = fmt.Sprintf("%.2f", medianRate(runs)/median(river, cost.rate))
 	}
-	if len(river) == 0 {
-		return row + "|–"
+	cpu := func(of func(remote) cost) string {
+		return fmt.Sprintf("%.0f + %.0f", median(part(insert, of), cost.cpuUS), median(part(work, of), cost.cpuUS))
 	}
-	return row + fmt.Sprintf("|%.2f", medianRate(runs)/median(river, cost.rate))
+	return fmt.Sprintf("%s|%.0f|%.0f|%.0f|%s|%s|%s|%s", name, median(part(insert, ofOwn), cost.rate),
+		median(part(work, ofOwn), cost.rate), medianRate(runs), cpu(ofServer), cpu(ofOwn), cpu(ofDatabase), times)
 }
 
 // sdkLives submits jobs to a fresh server and has one Worker do them.

@@ -3,6 +3,7 @@ package lessortest_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -26,12 +27,12 @@ func newExampleT() *exampleT {
 func (t *exampleT) Helper()                           {}
 func (t *exampleT) TempDir() string                   { return t.dir }
 func (t *exampleT) Cleanup(f func())                  { t.cleanups = append(t.cleanups, f) }
-func (t *exampleT) Errorf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+func (t *exampleT) Errorf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 func (t *exampleT) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
 // end runs what was left to the end of the test, the last first.
 func (t *exampleT) end() {
-	for i := len(t.cleanups) - 1; i >= 0; i-- {
-		t.cleanups[i]()
+	for _, f := range slices.Backward(t.cleanups) {
+		f()
 	}
 }

@@ -47,7 +47,7 @@ func TestOnceRunsAStepOnce(t *testing.T) {
 			name := fmt.Sprint("w-", n)
 			w := s.worker(worker.Config{ID: name})
 			worker.Handle(w, "pack", handle(name))
-			defer s.Run(w)()
+			s.Run(w)
 			time.Sleep(5 * time.Minute)
 		}
 		job := s.WaitFor(id, lessor.Completed)

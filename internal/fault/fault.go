@@ -33,7 +33,7 @@ func Places() []string {
 }
 
 // Fault is a panic that was caught.
-type Fault struct {
+type Fault struct { //nolint:errname // fault is the word for it, in metrics and logs too
 	Place string
 	Value any
 	Stack []byte

@@ -7,7 +7,7 @@ import (
 	"lessor"
 )
 
-func (c *call) print(r *lessor.OutputReport) error {
+func (c *call) keepOutput(r *lessor.OutputReport) error {
 	id, err := c.leaseID()
 	if err != nil {
 		return err

@@ -163,7 +163,7 @@ func leaseRoutes(payloadLimit int64) []route {
 	}, {
 		method: http.MethodPost, path: lease + "/output", scope: token.Lease,
 		summary: "Send a part of what the attempt prints. It does not extend the lease.",
-		handle:  takes(bodyOutput, (*call).print), answers: answers(http.StatusOK, lessor.OutputAnswer{}),
+		handle:  takes(bodyOutput, (*call).keepOutput), answers: answers(http.StatusOK, lessor.OutputAnswer{}),
 		refusals: held,
 	}, {
 		method: http.MethodPost, path: lease + "/complete", scope: token.Lease,

@@ -41,7 +41,7 @@ func TestOutputReportHasBounds(t *testing.T) {
 		"below 0":       {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(-1, full)}}, lessor.CodeInvalidValue},
 		"another one":   {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{{Stream: new("log"), Offset: new(int64(0)), Data: full}}}, lessor.CodeInvalidValue},
 		"without bytes": {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(0, nil)}}, lessor.CodeInvalidValue},
-		"too large":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(0, append(full, 0))}}, lessor.CodeInvalidValue},
+		"too large":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(0, make([]byte, len(full)+1))}}, lessor.CodeInvalidValue},
 		"too many":      {lessor.OutputReport{WorkerID: worker, Chunks: many(maxOutputChunks + 1)}, lessor.CodeInvalidValue},
 		"too much":      {lessor.OutputReport{WorkerID: worker, Chunks: append(largest, chunk(0, []byte("x")))}, lessor.CodeInvalidValue},
 	} {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"lessor"
@@ -116,11 +117,11 @@ func describeCall(o op) string {
 }
 
 func listed[T any](verb string, all []T, name func(T) string) string {
-	text := fmt.Sprintf("%s %d:", verb, len(all))
+	names := []string{fmt.Sprintf("%s %d:", verb, len(all))}
 	for _, one := range all[:min(len(all), maxDescribed)] {
-		text += " " + name(one)
+		names = append(names, name(one))
 	}
-	return text
+	return strings.Join(names, " ")
 }
 
 // restAfterFaults refuses all calls for a while if the last steps panicked too often. Nothing notes service meanwhile.

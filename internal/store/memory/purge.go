@@ -108,13 +108,12 @@ func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (
 		return 0, t.err
 	}
 	err = t.do("purge", func() error {
-		s := &t.state
-		n += purgeOld(t, "tick", limit, s.ticks, func(s *tables, k key) { s.ticks.drop(k) },
-			func(v rules.TickRow) lessor.Instant { return v.At }, before)
-		n += purgeOld(t, "alert", limit, s.alerts, func(s *tables, k key) { s.alerts.drop(k) },
-			func(v lessor.Alert) lessor.Instant { return v.ClearedAt }, before)
-		n += purgeOld(t, "audit", limit, s.audit, func(s *tables, k key) { s.audit.drop(k) },
-			func(v lessor.Audited) lessor.Instant { return v.At }, before)
+		n += purgeOld(t, "tick", limit, before, func(s *tables) *table[rules.TickRow] { return &s.ticks },
+			func(v rules.TickRow) lessor.Instant { return v.At })
+		n += purgeOld(t, "alert", limit, before, func(s *tables) *table[lessor.Alert] { return &s.alerts },
+			func(v lessor.Alert) lessor.Instant { return v.ClearedAt })
+		n += purgeOld(t, "audit", limit, before, func(s *tables) *table[lessor.Audited] { return &s.audit },
+			func(v lessor.Audited) lessor.Instant { return v.At })
 		return nil
 	})
 	return n, err
@@ -123,24 +122,23 @@ func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (
 // purgeOld removes a page of the rows from before an instant, the oldest first, and counts it. It passes over rows that
 // another node purges. The instant 0 is none.
 func purgeOld[V any](
-	t *tx, table string, limit int, rows table[V], drop func(*tables, key), at func(V) lessor.Instant,
-	before lessor.Instant,
+	t *tx, name string, limit int, before lessor.Instant, rows func(*tables) *table[V], at func(V) lessor.Instant,
 ) (n int) {
 	type old struct {
 		key key
 		at  lessor.Instant
 	}
 	var olds []old
-	for k, v := range rows.all() {
+	for k, v := range rows(&t.state).all() {
 		if at(v) != 0 && at(v) < before {
 			olds = append(olds, old{k, at(v)})
 		}
 	}
 	slices.SortStableFunc(olds, func(a, b old) int { return cmp.Compare(a.at, b.at) })
 	for _, o := range olds {
-		if n < limit && t.try(lock{table, o.key}) {
+		if n < limit && t.try(lock{name, o.key}) {
 			n++
-			t.write(func(s *tables) { drop(s, o.key) })
+			t.write(func(s *tables) { rows(s).drop(o.key) })
 		}
 	}
 	return n

@@ -74,7 +74,7 @@ func (s *Store) abandon() {
 		s.writing.kill()
 	}
 	for _, f := range s.flights {
-		s.landThrough(f)
+		_ = s.landThrough(f) // the sender has the error
 	}
 }
 

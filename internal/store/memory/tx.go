@@ -14,7 +14,6 @@ type tx struct {
 	writes   []func(*tables)
 	seen     int64  // the version of the database to which the writes were applied
 	landed   int    // how many commits before it had landed then
-	behind   int    // how many of the store's commits came before it
 	news     []byte // to publish
 	base     rules.Serving
 	gated    bool

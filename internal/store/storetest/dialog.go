@@ -145,7 +145,7 @@ func answering(h *rules.Held, text string) func(*rules.Standing, lessor.Instant)
 // decide makes a change as the scheduler does, at some moment of the next few milliseconds, and reports whether it was
 // not refused.
 func (b *bed) decide(id lessor.JobID, decide func(*rules.Standing, lessor.Instant) (rules.Change, error)) bool {
-	time.Sleep(time.Duration(rand.IntN(15)) * time.Millisecond)
+	<-time.After(time.Duration(rand.IntN(15)) * time.Millisecond)
 	for {
 		refused := false
 		err := b.Update(b.Context(), func(tx scheduler.Tx) error {
