@@ -203,7 +203,7 @@ var layers = map[string]layer{
 			".", "internal/rules", "internal/fold", "internal/scheduler", "internal/store/memory",
 		},
 	},
-	"chaos": {tests: []string{".", "client", "internal/pgtest", "github.com/anishathalye/porcupine"}},
+	"chaos": {tests: []string{".", "client", "worker", "agent", "internal/pgtest", "github.com/anishathalye/porcupine"}},
 }
 
 // testLibs may be imported by every test: comparison, properties, leaks, scripts. There is no assertion library.

@@ -277,20 +277,5 @@ func holdOver(ctx context.Context, c *client.Client, n int) ([]lessor.LeaseID, e
 	if err := submitOver(ctx, c, n); err != nil {
 		return nil, err
 	}
-	leases := make([]lessor.LeaseID, 0, n)
-	for len(leases) < n {
-		grants, denial, err := c.Request(ctx, lessor.LeaseRequest{
-			WorkerID: &beater, MaxLeases: new(int64(min(maxLeases, n-len(leases)))), TTLMS: new(int64(maxTTL)),
-		})
-		switch {
-		case err != nil:
-			return nil, err
-		case denial != nil:
-			return nil, fmt.Errorf("%w: %s", errNoGrant, denial.Reason)
-		}
-		for _, g := range grants {
-			leases = append(leases, g.Lease.ID)
-		}
-	}
-	return leases, nil
+	return takeOver(ctx, c, n)
 }

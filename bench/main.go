@@ -37,6 +37,7 @@ var benchmarks = []struct {
 	{"heldopen", "the same lifecycle while another connection holds a transaction open", heldOpen},
 	{"due", "finding the due definitions among 100,000 against 1,000", due},
 	{"http", "a server process and a program with the SDK; compared with River and with a bare handler", overHTTP},
+	{"journal", "appends to journals against heartbeats, and grants of jobs with a journal", journals},
 	{"restart", "a start with a million queued jobs and 100,000 leases", restart},
 	{"polls", "what 10,000 requests that wait for work cost", polls},
 	{"peers", "Lessor beside River, Asynq, beanstalkd, NATS JetStream and etcd", compare},

@@ -128,6 +128,20 @@ func (a *beatAnswer) scan(s *scanner) {
 	}
 }
 
+// journalAnswer is the answer to an append.
+type journalAnswer struct{ lessor.JournalAnswer }
+
+func (a *journalAnswer) scan(s *scanner) {
+	first := true
+	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+		if string(name) == "numbers" {
+			scanList(s, &a.Numbers, s.int)
+		} else {
+			s.beat(&a.HeartbeatAnswer, name)
+		}
+	}
+}
+
 // resultsAnswer is the answer to a batched call.
 type resultsAnswer struct {
 	Results []leaseResult `json:"results"`

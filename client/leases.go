@@ -84,9 +84,10 @@ func (c *Client) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Hear
 // gets the same answer.
 func (c *Client) Append(
 	ctx context.Context, id lessor.LeaseID, a lessor.JournalAppend,
-) (answer lessor.JournalAnswer, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/journal"), body: a, safe: true}, &answer)
-	return answer, err
+) (lessor.JournalAnswer, error) {
+	var answer journalAnswer
+	_, err := c.do(ctx, call{method: http.MethodPost, path: leasePath(id, "/journal"), body: a, safe: true}, &answer)
+	return answer.JournalAnswer, err
 }
 
 // HeartbeatAll keeps 1 to 1000 leases of one worker alive and returns one answer per lease, in the same order.

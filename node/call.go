@@ -80,6 +80,19 @@ func (n *Node) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Heartb
 	return n.scheduler.Heartbeat(ctx, local, id, b)
 }
 
+// Append appends to the journal of a leased job, and keeps the lease alive.
+func (n *Node) Append(ctx context.Context, id lessor.LeaseID, a lessor.JournalAppend) (lessor.JournalAnswer, error) {
+	return n.scheduler.Append(ctx, local, id, a)
+}
+
+// Journal returns one page of the journal of a job, oldest first, behind the entry whose number is after; "" begins with
+// the first.
+func (n *Node) Journal(
+	ctx context.Context, id lessor.JobID, limit int, after string,
+) (entries []lessor.JournalEntry, next string, err error) {
+	return n.scheduler.Journal(ctx, local, id, limit, after)
+}
+
 // Complete ends an attempt: completed, failed or cancelled.
 func (n *Node) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Completion) error {
 	return n.scheduler.Complete(ctx, local, id, d)

@@ -30,6 +30,8 @@ func encode(b []byte, v any) ([]byte, error) {
 		return appendJob(b, &v), nil
 	case lessor.HeartbeatAnswer:
 		return append(appendBeat(append(b, '{'), &v), '}'), nil
+	case lessor.JournalAnswer:
+		return appendJournaled(b, &v), nil
 	}
 	whole, err := json.Marshal(v, encoding)
 	return append(b, whole...), err
@@ -85,6 +87,14 @@ func appendResults[T appender](b []byte, rs []result[T]) []byte {
 		}
 	}
 	return append(b, ']')
+}
+
+func appendJournaled(b []byte, a *lessor.JournalAnswer) []byte {
+	b = append(appendBeat(append(b, '{'), &a.HeartbeatAnswer), `,"numbers":[`...)
+	for i, n := range a.Numbers {
+		b = appendInt(between(b, i), int64(n))
+	}
+	return append(b, "]}"...)
 }
 
 func (l leaseBeaten) appendTo(b []byte) []byte {

@@ -37,6 +37,7 @@ func TestAppendersWriteWhatTheEncoderWrites(t *testing.T) {
 		explained := result[leaseEnded]{refused: &leaseRefused{LeaseID: id, EndedReason: &why}}
 		for _, v := range []any{
 			job.Draw(t, "job"), beat.Draw(t, "beat"),
+			lessor.JournalAnswer{HeartbeatAnswer: beat.Draw(t, "beat"), Numbers: []int{1, 23}},
 			grantedAll{Grants: grants},
 			submitted{jobs},
 			done{true},

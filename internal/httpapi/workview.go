@@ -124,11 +124,18 @@ func appendRareOfWork(b []byte, j *lessor.Job) []byte {
 	if j.Question != nil {
 		b = appendRare(append(b, `,"question":`...), j.Question)
 	}
-	if j.Interruptions != 0 {
-		b = appendInt(append(b, `,"interruptions":`...), int64(j.Interruptions))
-	}
-	if j.JournalEntries != 0 {
-		b = appendInt(append(b, `,"journal_entries":`...), int64(j.JournalEntries))
+	for _, f := range [...]struct {
+		name  string
+		value int64
+	}{
+		{`,"interruptions":`, int64(j.Interruptions)},
+		{`,"journal_entries":`, int64(j.JournalEntries)},
+		{`,"messages_sent":`, j.MessagesSent},
+		{`,"messages_seen":`, j.MessagesSeen},
+	} {
+		if f.value != 0 {
+			b = appendInt(append(b, f.name...), f.value)
+		}
 	}
 	for _, f := range [...]struct {
 		name  string

@@ -14,6 +14,13 @@ type journal struct {
 	known map[string]rules.Entry // those with a key that a call of this pass appends
 }
 
+func (j *journal) add(e rules.Entry) {
+	if j.known == nil {
+		j.known = map[string]rules.Entry{}
+	}
+	j.known[e.Key] = e
+}
+
 // loadJournals reads what the appends of this pass are decided on: the size of a journal at the first append under a
 // lease, if the job ran before, and the entries whose keys may be known.
 func (p *pass) loadJournals(ctx context.Context, calls []*beatCall) error {
@@ -30,7 +37,7 @@ func (p *pass) loadJournals(ctx context.Context, calls []*beatCall) error {
 				p.journals = map[lessor.JobID]*journal{}
 			}
 			if p.journals[h.Turn.Job] == nil {
-				p.journals[h.Turn.Job] = &journal{size: h.Journal, known: map[string]rules.Entry{}}
+				p.journals[h.Turn.Job] = &journal{size: h.Journal}
 				if !h.Journaled() && ranBefore(h) {
 					resumed = append(resumed, h.Turn.Job)
 				}
@@ -49,8 +56,8 @@ func (p *pass) loadJournals(ctx context.Context, calls []*beatCall) error {
 		p.journals[id].size = e.Size
 	}
 	known, err := p.tx.KnownEntries(ctx, refs)
-	for ref, e := range known {
-		p.journals[ref.Job].known[ref.Key] = e
+	for _, e := range known {
+		p.journals[e.Job].add(e)
 	}
 	return err
 }
@@ -69,7 +76,8 @@ func (p *pass) appendEntries(h *rules.Held, by rules.Hand, b *beat) error {
 		return err
 	}
 	for _, e := range added {
-		j.size, j.known[e.Key] = e.Size, e
+		j.size = e.Size
+		j.add(e)
 	}
 	if len(added) > 0 {
 		p.l.keys.add(h, added)

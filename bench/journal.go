@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lessor"
+	"lessor/client"
+)
+
+const (
+	journalBound = 0.8  // times the rate of heartbeats
+	againBound   = 1.25 // times the cost of a grant of a job without a journal; the rest is noise
+	entrySize    = 1 << 10
+)
+
+// journals compares appends to journals with heartbeats over HTTP, one per call, and grants of jobs that have a journal
+// with grants of jobs that ran before and have none.
+func journals(ctx context.Context, b *bench) (err error) {
+	held, rounds := b.size.of(10_000, 5_000, 200), b.size.of(5, 3, 1)
+	db, err := b.startDatabase(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.end()) }()
+	b.setting("%d leases, %d connections; entries of %d bytes; medians of %d alternating rounds", held, httpCallers,
+		entrySize, rounds)
+	var rows []string
+	for _, store := range []struct {
+		name string
+		db   *database
+	}{{"SQLite", nil}, {"PostgreSQL", db}} {
+		beats, appends, err := b.appendOver(ctx, store.db, held, rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", store.name, err)
+		}
+		rows = append(rows, beatsRow(store.name+", heartbeats", beats), beatsRow(store.name+", appends", appends))
+		b.atLeast("appends over heartbeats on "+store.name,
+			median(part(appends, ofOwn), cost.rate)/median(part(beats, ofOwn), cost.rate), journalBound)
+		without, err := b.grantAgain(ctx, store.db, held/2, rounds, false)
+		if err != nil {
+			return err
+		}
+		with, err := b.grantAgain(ctx, store.db, held/2, rounds, true)
+		if err != nil {
+			return err
+		}
+		b.atMost("a grant with a journal over one without on "+store.name,
+			median(with, cost.wallUS)/median(without, cost.wallUS), againBound)
+	}
+	b.table("|per second|CPU µs each: server|client|database", rows)
+	return nil
+}
+
+var entryData = []byte(`"` + strings.Repeat("x", entrySize-2) + `"`)
+
+// appendOne appends an entry that no journal has.
+func appendOne(ctx context.Context, c *client.Client, id lessor.LeaseID, n int) error {
+	_, err := c.Append(ctx, id, lessor.JournalAppend{WorkerID: &beater, Entries: []lessor.JournalAsk{{
+		Key: new(fmt.Sprint("step-", n)), Kind: new("step"), Data: entryData,
+	}}})
+	return err
+}
+
+func (b *bench) appendOver(
+	ctx context.Context, db *database, held, rounds int,
+) (beats, appends []remote, err error) {
+	err = b.withLeases(ctx, db, held, func(s *child, c *client.Client, leases []lessor.LeaseID) error {
+		calls, n := b.size.of(30_000, 10_000, 100), 0
+		beat := func(ctx context.Context, _, item int) error {
+			_, err := c.Heartbeat(ctx, leases[item%held], lessor.Heartbeat{WorkerID: &beater})
+			return err
+		}
+		for range rounds {
+			appendNext := func(ctx context.Context, _, item int) error {
+				return appendOne(ctx, c, leases[item%held], n+item)
+			}
+			if err := concurrently(ctx, httpCallers, calls/10, beat); err != nil { // warm-up
+				return err
+			}
+			r, err := s.measure(db, calls, func() error { return concurrently(ctx, httpCallers, calls, beat) })
+			if err != nil {
+				return err
+			}
+			beats = append(beats, r)
+			r, err = s.measure(db, calls, func() error { return concurrently(ctx, httpCallers, calls, appendNext) })
+			if err != nil {
+				return err
+			}
+			appends = append(appends, r)
+			n += calls
+		}
+		return nil
+	})
+	return beats, appends, err
+}
+
+// grantAgain measures the grants of jobs that were released before.
+func (b *bench) grantAgain(ctx context.Context, db *database, held, rounds int, journal bool) (grants []cost, err error) {
+	err = b.withLeases(ctx, db, held, func(_ *child, c *client.Client, leases []lessor.LeaseID) error {
+		for round := range rounds {
+			err := concurrently(ctx, httpCallers, held, func(ctx context.Context, _, item int) error {
+				if journal {
+					if err := appendOne(ctx, c, leases[item], round); err != nil {
+						return err
+					}
+				}
+				return c.Release(ctx, leases[item], lessor.Release{WorkerID: &beater, Reason: new(lessor.ReleaseUndelivered)})
+			})
+			if err != nil {
+				return err
+			}
+			r, err := measure(held, func() (err error) {
+				leases, err = takeOver(ctx, c, held)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			grants = append(grants, r)
+		}
+		return nil
+	})
+	return grants, err
+}
+
+// withLeases calls fn with a fresh server and leases on it.
+func (b *bench) withLeases(
+	ctx context.Context, db *database, held int, fn func(*child, *client.Client, []lessor.LeaseID) error,
+) (err error) {
+	s, drop, err := b.spawnOn(ctx, childLessor, db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end(), drop()) }()
+	c, err := client.New(client.Config{Server: s.addr})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	leases, err := holdOver(ctx, c, held)
+	if err != nil {
+		return err
+	}
+	return fn(s, c, leases)
+}
+
+// takeOver takes n leases that do not expire during a benchmark.
+func takeOver(ctx context.Context, c *client.Client, n int) ([]lessor.LeaseID, error) {
+	leases := make([]lessor.LeaseID, 0, n)
+	for len(leases) < n {
+		grants, denial, err := c.Request(ctx, lessor.LeaseRequest{
+			WorkerID: &beater, MaxLeases: new(int64(min(maxLeases, n-len(leases)))), TTLMS: new(int64(maxTTL)),
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case denial != nil:
+			return nil, fmt.Errorf("%w: %s", errNoGrant, denial.Reason)
+		}
+		for _, g := range grants {
+			leases = append(leases, g.Lease.ID)
+		}
+	}
+	return leases, nil
+}
