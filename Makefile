@@ -43,7 +43,7 @@ test: ## vet and test everything on both stores, including the separate modules;
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 
 chaos: ## check histories of real servers under every fault: KILLS (10000) kills in at most KILLTIME (1h) a store
-	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 6h ./chaos -kills $(KILLS) -kill-limit $(KILLTIME)
+	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 6h ./chaos -kills $(KILLS) -kill-limit $(KILLTIME) -flips 200
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 30m -run HourOf ./worker
 
 soak: ## live SEEDS (1000000) simulated hours of clusters, at most for TIME (8h); then the share of rules that they reached
