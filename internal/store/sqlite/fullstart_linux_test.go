@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -61,4 +62,29 @@ func TestStartOnAFullDisk(t *testing.T) {
 	if marked, err := readMark(path); err != nil || marked.commits != s.commits || marked.at != s.at {
 		t.Errorf("the mark says %+v, %v; want %d commits up to %+v", marked, err, s.commits, s.at)
 	}
+}
+
+// TestMarkOnAFullDisk: on some file systems the mark cannot be overwritten when the disk is full. The commit has been
+// made then: its outcome is unknown to the caller, and the store goes on from it.
+func TestMarkOnAFullDisk(t *testing.T) {
+	s := openAt(t, Config{})
+	specs := drafts(2)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	file := s.mark.file
+	s.mark.file = full
+	err = s.Update(t.Context(), func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
+	if !errors.Is(err, scheduler.ErrFull) || !errors.Is(err, scheduler.ErrUnknownOutcome) {
+		t.Errorf("a commit that cannot be marked: %v, want ErrFull and ErrUnknownOutcome", err)
+	}
+	s.mark.file = file
+	var held []*rules.Held
+	update(t, s, func(tx scheduler.Tx) (err error) {
+		held, err = grant(t.Context(), tx, specs)
+		return err
+	})
+	update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held), completed) })
 }

@@ -121,12 +121,12 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 		return s.lost(fault("commit", err))
 	}
 	committed = true
+	s.clock.keep(tick, t.serving)
+	s.settle(t) // also if the commit cannot be acknowledged: the tables have it
 	if err := s.acknowledge(); err != nil {
 		return s.lost(err)
 	}
 	s.ill = false
-	s.clock.keep(tick, t.serving)
-	s.settle(t)
 	return nil
 }
 
