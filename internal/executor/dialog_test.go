@@ -40,8 +40,8 @@ func TestCommandAsks(t *testing.T) {
 		t.Errorf("result %s, checkpoint %s, attempt %d, %d interruptions", j.Result, j.Checkpoint, j.Attempt,
 			j.Interruptions)
 	}
-	if runs := b.read(id, "runs"); runs != "x\nx\nx\n" {
-		t.Errorf("the command ran %q times", runs)
+	if runs := b.read(id, "runs"); strings.Count(runs, "x") != 3 {
+		t.Errorf("the command ran as often as %q says, want 3", runs)
 	}
 }
 

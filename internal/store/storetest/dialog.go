@@ -129,7 +129,7 @@ func answeredOnce(a, b *bed) {
 	}
 	before := a.standing(a.queued().ID)
 	a.reopen()
-	if a.Store != b.Store && a != b {
+	if a != b {
 		b.reopen()
 	}
 	b.same("a job after the restart", b.standing(before.Spec.ID), before)
