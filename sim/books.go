@@ -53,6 +53,7 @@ type leaseBook struct {
 	job       *jobBook
 	fence     int64
 	ttl       time.Duration
+	least     time.Duration            // the shortest ttl that its worker ever asked for
 	grantedAt time.Duration            // when the request was sent
 	until     time.Duration            // it may not expire before, in true time; 0 = nothing is known
 	overAt    time.Duration            // when somebody was told that it is over; 0 = nobody was
@@ -139,7 +140,7 @@ func (b *books) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent
 	j := b.job(g.Job.ID, g.Job.TenantID)
 	ttl := time.Duration(g.Lease.TTLMS) * time.Millisecond
 	l := &leaseBook{
-		id: g.Lease.ID, job: j, fence: g.Lease.Fence, ttl: ttl, grantedAt: sent, until: sent + ttl,
+		id: g.Lease.ID, job: j, fence: g.Lease.Fence, ttl: ttl, least: ttl, grantedAt: sent, until: sent + ttl,
 		how: map[string]time.Duration{}, lost: b.stale(sent),
 	}
 	b.leases[l.id] = l
@@ -200,6 +201,13 @@ func (b *books) ended(l *leaseBook, how string, err error, sent time.Duration) {
 		b.mustBe(j, state, "was "+how)
 	}
 	b.open--
+}
+
+// clockSet notes that the database's clock was set: from now on each lease has its ttl again, whatever it had before.
+func (b *books) clockSet() {
+	for _, l := range b.leases {
+		l.until = min(l.until, b.now+l.least)
+	}
 }
 
 // wentBack forgets what was learned after a moment: the database knows it no more.

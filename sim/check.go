@@ -39,8 +39,10 @@ func (b *books) scan() {
 		var fresh []*rules.Held
 		all := make([]*rules.Held, 0, len(b.live)+4)
 		err := v.EachLease(ctx, func(h *rules.Held) error {
-			if b.live[h.ID] == nil {
+			if old := b.live[h.ID]; old == nil {
 				fresh = append(fresh, h)
+			} else if h.BeatAt > old.BeatAt && rules.Over(old, h.BeatAt, serving) != "" {
+				b.fail("P4", "a heartbeat at %v was accepted for lease %v, which was over: %+v", h.BeatAt, h.ID, old.Life)
 			}
 			b.live[h.ID] = h
 			all = append(all, h)
@@ -91,7 +93,7 @@ func (b *books) vanished(v scheduler.View, all []*rules.Held) error {
 		switch {
 		case b.now < l.until-slack:
 			b.fail("P5", "lease %v expired %v early", id, l.until-b.now)
-		case l.grantedAt < b.floor && b.now < b.floor+l.ttl-slack:
+		case l.grantedAt < b.floor && b.now < b.floor+l.least-slack:
 			b.fail("P7", "lease %v expired %v after service began again, its ttl is %v", id, b.now-b.floor, l.ttl)
 		}
 	}

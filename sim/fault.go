@@ -105,6 +105,7 @@ func (w *world) setClock() {
 		step = -step
 	}
 	w.offset += step
+	w.books.clockSet()
 	w.trace.say(w, "evil", "set clock", step.String())
 }
 

@@ -57,6 +57,7 @@ func (w *world) start(i int) {
 			t.sleep(10 * time.Second)
 		}
 	})
+	w.spawn(n.name+"/events", n, n.follow)
 	w.spawn(n.name+"/lanes", n, func(t *task) {
 		for {
 			t.sleep(w.pace.Lanes)
@@ -81,6 +82,24 @@ func (n *node) run(t *task) {
 	n.dead = true
 	n.store.Kill() // nothing is at work any more
 	n.settle()
+}
+
+// follow reads the stream of all records, which no entry may leave without saying so.
+func (n *node) follow(t *task) {
+	t.sleep(5 * time.Second)
+	entries, err := n.Subscribe(context.Background(), scheduler.Caller{}, 0)
+	if err != nil {
+		return
+	}
+	for last := uint64(0); ; t.sleep(5 * time.Second) {
+		for len(entries) > 0 {
+			e := <-entries
+			if last != 0 && e.ID != last+1 && !e.Gap {
+				n.world.fail("events", "%s: entry %d after entry %d, and no gap", n.name, e.ID, last)
+			}
+			last = max(last, e.ID)
+		}
+	}
 }
 
 // settle wakes the tasks of the process that have what they wait for, and its loop if it has something to do.

@@ -11,7 +11,7 @@ import (
 // TestWorlds lives worlds of an hour each. A failure prints the command that lives the smallest world with it again.
 // LESSOR_SIM_SEEDS says how many.
 func TestWorlds(t *testing.T) {
-	seeds := uint64(100)
+	seeds := uint64(50)
 	if text, set := os.LookupEnv("LESSOR_SIM_SEEDS"); set {
 		var err error
 		if seeds, err = strconv.ParseUint(text, 10, 64); err != nil {
@@ -26,7 +26,7 @@ func TestWorlds(t *testing.T) {
 
 // TestSameSeedSameTrace lives worlds twice.
 func TestSameSeedSameTrace(t *testing.T) {
-	for seed := uint64(1); seed <= 10; seed++ {
+	for seed := uint64(1); seed <= 6; seed++ {
 		p := PlanOf(seed, 10*time.Minute)
 		p.Faults = AllFaults
 		first, trace, _ := Run(p, nil)

@@ -43,6 +43,8 @@ func (w *world) work(t *task, i int) {
 			k.suffer()
 		}
 		switch g := k.due(); {
+		case g != nil && g.end == "silent":
+			k.drop(g) // it forgets what it never worked on
 		case g != nil && w.now >= g.endAt:
 			k.finish(g)
 		case g != nil:
@@ -67,7 +69,7 @@ func (k *worker) suffer() {
 // due is the lease that the worker has to do something about now.
 func (k *worker) due() *grip {
 	for _, g := range k.held {
-		if g.end != "silent" && k.world.now >= min(g.endAt, g.beatAt) {
+		if k.world.now >= g.endAt || g.end != "silent" && k.world.now >= g.beatAt {
 			return g
 		}
 	}
@@ -159,7 +161,7 @@ func (k *worker) take(l *leaseBook) {
 		case n < 25:
 			g.end = "released"
 		case n < 32:
-			g.end = "silent"
+			g.end, g.endAt = "silent", g.endAt+2*l.ttl
 		case n < 35:
 			g.end = "cancelled"
 		case n < 40:
@@ -191,6 +193,7 @@ func (k *worker) beat(g *grip) {
 	}
 	if k.chance(5) {
 		b.TTLMS = new(int64(2500 + k.random.IntN(10_000)))
+		g.lease.least = min(g.lease.least, time.Duration(*b.TTLMS)*time.Millisecond)
 	}
 	sent := k.world.now
 	a, err := call(k.client, "heartbeat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
