@@ -9,13 +9,13 @@ import (
 )
 
 // alter cancels or retries a job.
-func (s *client) alter(j *jobBook) {
-	b, sent := s.world.books, s.world.now
-	if s.chance(50) {
+func (c *client) alter(j *jobBook) {
+	b, sent := c.world.books, c.world.now
+	if c.chance(50) {
 		final := j.final
 		j.retried = true
-		err := s.do("retry", func(ctx context.Context, n *node) error {
-			_, err := n.Retry(ctx, s.caller, j.id)
+		err := c.do("retry", func(ctx context.Context, n *node) error {
+			_, err := n.Retry(ctx, c.caller, j.id)
 			return err
 		})
 		if err == nil && final == lessor.Completed && !b.stale(sent) {
@@ -23,9 +23,9 @@ func (s *client) alter(j *jobBook) {
 		}
 		return
 	}
-	force := s.chance(40)
-	job, err := call(s, "cancel", func(ctx context.Context, n *node) (lessor.Job, error) {
-		return n.Cancel(ctx, s.caller, j.id, force)
+	force := c.chance(40)
+	job, err := call(c, "cancel", func(ctx context.Context, n *node) (lessor.Job, error) {
+		return n.Cancel(ctx, c.caller, j.id, force)
 	})
 	if err != nil || b.stale(sent) {
 		return
@@ -40,22 +40,22 @@ func (s *client) alter(j *jobBook) {
 }
 
 // read asks what became of a job: what is final stays so (P1), and attempts are bounded (P9).
-func (s *client) read(j *jobBook) {
-	b, sent, final := s.world.books, s.world.now, j.final
+func (c *client) read(j *jobBook) {
+	b, sent, final := c.world.books, c.world.now, j.final
 	switch {
-	case s.chance(30):
-		err := s.do("why", func(ctx context.Context, n *node) error {
-			_, err := n.Why(ctx, s.caller, j.id)
+	case c.chance(30):
+		err := c.do("why", func(ctx context.Context, n *node) error {
+			_, err := n.Why(ctx, c.caller, j.id)
 			return err
 		})
 		b.found(j, err, sent)
 		return
-	case s.chance(20):
-		s.spy(j)
+	case c.chance(20):
+		c.spy(j)
 		return
 	}
-	job, err := call(s, "job", func(ctx context.Context, n *node) (lessor.Job, error) {
-		return n.Job(ctx, s.caller, j.id)
+	job, err := call(c, "job", func(ctx context.Context, n *node) (lessor.Job, error) {
+		return n.Job(ctx, c.caller, j.id)
 	})
 	b.found(j, err, sent)
 	if err != nil || b.stale(sent) || j.retried {
@@ -77,24 +77,24 @@ func (b *books) found(j *jobBook, err error, sent time.Duration) {
 }
 
 // spy reads and cancels a job with the token of another tenant (P14).
-func (s *client) spy(j *jobBook) {
+func (c *client) spy(j *jobBook) {
 	other := tenant(1)
 	if j.tenant == other {
 		other = tenant(2)
 	}
-	c := scheduler.Caller{Actor: "spy", Tenant: &other}
+	as := scheduler.Caller{Actor: "spy", Tenant: &other}
 	for _, verb := range []func(ctx context.Context, n *node) error{
 		func(ctx context.Context, n *node) error {
-			_, err := n.Job(ctx, c, j.id)
+			_, err := n.Job(ctx, as, j.id)
 			return err
 		},
 		func(ctx context.Context, n *node) error {
-			_, err := n.Cancel(ctx, c, j.id, true)
+			_, err := n.Cancel(ctx, as, j.id, true)
 			return err
 		},
 	} {
-		if s.do("spy", verb) == nil {
-			s.world.fail("P14", "tenant %v reaches job %v of tenant %v", other, j.id, j.tenant)
+		if c.do("spy", verb) == nil {
+			c.world.fail("P14", "tenant %v reaches job %v of tenant %v", other, j.id, j.tenant)
 		}
 	}
 }

@@ -75,7 +75,7 @@ type soak struct {
 	next, last uint64
 	lived      int
 	sum        counts
-	failure    *Failure
+	failure    *BrokenError
 }
 
 func (s *soak) run() error {
@@ -109,7 +109,7 @@ func (s *soak) take() (uint64, bool) {
 }
 
 // add counts a world that was lived, and makes a failure small.
-func (s *soak) add(p Plan, c counts, failure *Failure) {
+func (s *soak) add(p Plan, c counts, failure *BrokenError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lived++

@@ -79,47 +79,47 @@ func (w *world) submitter(t *task) {
 }
 
 // submission draws a job.
-func (s *client) submission(sub *subBook) lessor.Submission {
-	w := s.world
+func (c *client) submission(sub *subBook) lessor.Submission {
+	w := c.world
 	b := lessor.Submission{
-		Type:    new(jobTypes[s.random.IntN(len(jobTypes))]),
-		Payload: fmt.Appendf(nil, `{"n":%d}`, sub.number), MaxAttempts: new(int64(1 + s.random.IntN(4))),
-		RequestedUnits: new(int64(1 + s.random.IntN(min(4, w.fit())))),
+		Type:    new(jobTypes[c.random.IntN(len(jobTypes))]),
+		Payload: fmt.Appendf(nil, `{"n":%d}`, sub.number), MaxAttempts: new(int64(1 + c.random.IntN(4))),
+		RequestedUnits: new(int64(1 + c.random.IntN(min(4, w.fit())))),
 	}
-	if t := tenant(s.random.IntN(w.plan.Tenants + 1)); !t.IsZero() {
+	if t := tenant(c.random.IntN(w.plan.Tenants + 1)); !t.IsZero() {
 		b.TenantID = new(t.String())
 	}
-	if s.chance(30) {
-		b.Priority = &priorities[s.random.IntN(len(priorities))]
+	if c.chance(30) {
+		b.Priority = &priorities[c.random.IntN(len(priorities))]
 	}
-	if s.chance(30) {
-		b.FairnessClass = &classes[s.random.IntN(len(classes))]
+	if c.chance(30) {
+		b.FairnessClass = &classes[c.random.IntN(len(classes))]
 	}
-	if s.chance(10) {
-		b.Type = new(fmt.Sprintf("type-%d", s.random.IntN(200)))
+	if c.chance(10) {
+		b.Type = new(fmt.Sprintf("type-%d", c.random.IntN(200)))
 	}
-	if s.chance(10) {
+	if c.chance(10) {
 		b.Unique = new(true)
 	}
-	if s.chance(15) {
-		b.LockKey = new(fmt.Sprintf("lock-%d", s.random.IntN(5)))
+	if c.chance(15) {
+		b.LockKey = new(fmt.Sprintf("lock-%d", c.random.IntN(5)))
 	}
-	if s.chance(15) {
-		due := w.clock().Add(time.Duration(s.random.ExpFloat64() * float64(time.Minute)))
+	if c.chance(15) {
+		due := w.clock().Add(time.Duration(c.random.ExpFloat64() * float64(time.Minute)))
 		b.RunAt = new(due.Time().Format(time.RFC3339Nano))
-	} else if s.chance(10) {
-		b.DelayMS = new(int64(s.random.IntN(60_000)))
+	} else if c.chance(10) {
+		b.DelayMS = new(int64(c.random.IntN(60_000)))
 	}
-	if s.chance(10) {
-		b.MaxRuntimeS = new(int64(1 + s.random.IntN(60)))
+	if c.chance(10) {
+		b.MaxRuntimeS = new(int64(1 + c.random.IntN(60)))
 	}
-	if s.chance(10) {
+	if c.chance(10) {
 		b.Backoff = &lessor.BackoffAsk{FirstMS: new(int64(100)), MaxMS: new(int64(5000))}
 	}
-	if s.chance(5) {
+	if c.chance(5) {
 		b.RequestedUnits = new(int64(w.fit()))
 	}
-	if s.chance(30) {
+	if c.chance(30) {
 		sub.key = fmt.Sprintf("key-%d", sub.number)
 		b.IdempotencyKey = &sub.key
 	}
@@ -131,26 +131,26 @@ func (w *world) fit() int { return w.config.TotalUnits - w.config.ReserveUnits }
 
 // submit submits a batch of n jobs, or one job if n is 0. If nobody knows whether they were stored it submits them
 // again, as far as keys make that safe, and now and then also if they were.
-func (s *client) submit(n int) (jobs []*jobBook) {
-	b, keyed := s.world.books, true
+func (c *client) submit(n int) (jobs []*jobBook) {
+	b, keyed := c.world.books, true
 	subs, bodies := make([]*subBook, max(1, n)), make([]lessor.Submission, max(1, n))
 	for i := range subs {
 		subs[i] = &subBook{number: len(b.subs)}
 		b.subs = append(b.subs, subs[i])
-		bodies[i] = s.submission(subs[i])
+		bodies[i] = c.submission(subs[i])
 		keyed = keyed && subs[i].key != ""
 	}
 	for range 4 {
-		sent := s.world.now
-		all, err := call(s, "submit", func(ctx context.Context, to *node) ([]scheduler.Submitted, error) {
+		sent := c.world.now
+		all, err := call(c, "submit", func(ctx context.Context, to *node) ([]scheduler.Submitted, error) {
 			for _, sub := range subs {
 				sub.maybes++ // until the answer is heard; the network may deliver it twice
 			}
 			if n == 0 {
-				one, err := to.Submit(ctx, s.caller, bodies[0])
+				one, err := to.Submit(ctx, c.caller, bodies[0])
 				return []scheduler.Submitted{one}, err
 			}
-			return to.SubmitBatch(ctx, s.caller, bodies)
+			return to.SubmitBatch(ctx, c.caller, bodies)
 		})
 		for i, sub := range subs {
 			r := scheduler.Submitted{}
@@ -161,10 +161,10 @@ func (s *client) submit(n int) (jobs []*jobBook) {
 				jobs = append(jobs, b.jobs[r.Job.ID])
 			}
 		}
-		if !keyed || err == nil && !s.chance(10) {
+		if !keyed || err == nil && !c.chance(10) {
 			return jobs
 		}
-		s.sleep(time.Second)
+		c.sleep(time.Second)
 	}
 	return jobs
 }

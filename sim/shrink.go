@@ -9,7 +9,7 @@ import (
 const shrinkTries = 60
 
 // Shrink looks for a smaller plan that breaks the same promise: fewer faults, nodes, workers and tenants, less time.
-func Shrink(p Plan, failure *Failure) (Plan, *Failure) {
+func Shrink(p Plan, failure *BrokenError) (Plan, *BrokenError) {
 	for tries := 0; ; {
 		changed := false
 		for _, smaller := range p.smaller(failure.At) {

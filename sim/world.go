@@ -42,7 +42,7 @@ type world struct {
 	books   *books
 	trace   trace
 	counts  counts
-	failure *Failure
+	failure *BrokenError
 }
 
 // counts is what happened in a world.
@@ -50,14 +50,14 @@ type counts struct {
 	Steps, Calls, Commits, Grants, Ends, Brakes, Faults int
 }
 
-// Failure is a promise that was broken.
-type Failure struct {
+// BrokenError is a promise that was broken.
+type BrokenError struct {
 	Promise string
 	Detail  string
 	At      time.Duration
 }
 
-func (f *Failure) Error() string {
+func (f *BrokenError) Error() string {
 	return fmt.Sprintf("%s broken at %v: %s", f.Promise, f.At, f.Detail)
 }
 
@@ -78,7 +78,7 @@ func newWorld(p Plan, out io.Writer) *world {
 }
 
 // Run lives the whole life of a world: traffic and faults, then calm until every job has ended.
-func Run(p Plan, out io.Writer) (counts, uint64, *Failure) {
+func Run(p Plan, out io.Writer) (counts, uint64, *BrokenError) {
 	w := newWorld(p, out)
 	w.people()
 	for w.step(p.Length) {
@@ -112,7 +112,7 @@ func (w *world) end() {
 // fail notes the first promise that was broken; the world ends.
 func (w *world) fail(promise, format string, args ...any) {
 	if w.failure == nil && !w.over {
-		w.failure = &Failure{promise, fmt.Sprintf(format, args...), w.now}
+		w.failure = &BrokenError{promise, fmt.Sprintf(format, args...), w.now}
 		w.trace.say(w, promise, "broken", w.failure.Detail)
 	}
 }
