@@ -137,15 +137,17 @@ var layers = map[string]layer{
 	},
 
 	// The other side of HTTP: it shares the words with the server, and no code.
-	"client": {imports: []string{"."}},
+	"client":           {imports: []string{"."}},
+	"internal/printer": {imports: []string{".", "client"}},
 	"worker": {
-		imports: []string{".", "client"},
+		imports: []string{".", "client", "internal/printer"},
 		libs:    []string{"go.opentelemetry.io/otel"},
 		tests:   []string{"lessortest", "node", "worker/mailboxtest"},
 	},
 
 	"internal/executor": {
-		imports: []string{".", "client", "internal/sentinel"}, libs: []string{"golang.org/x/sys"}, tests: []string{"node"},
+		imports: []string{".", "client", "internal/printer", "internal/sentinel"}, libs: []string{"golang.org/x/sys"},
+		tests: []string{"node"},
 	},
 
 	// Agents: a model and its tools as the work of a message.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -37,3 +38,65 @@ func (c *Client) Output(
 	}, &out)
 	return out, err
 }
+
+// AllOutput returns what an attempt of a job printed from an offset on, in pieces that all have data, up to what there
+// is now. With follow it also returns what is printed from now on, goes on with the attempts that come after if q names
+// none, and ends when there can be no more; it waits for servers that are away. When the Fence of a piece differs from
+// that of the piece before, another attempt begins.
+func (c *Client) AllOutput(
+	ctx context.Context, id lessor.JobID, q lessor.OutputQuery, follow bool,
+) iter.Seq2[lessor.Output, error] {
+	return func(yield func(lessor.Output, error) bool) {
+		var wait time.Duration
+		if follow {
+			wait = maxHold
+		}
+		fence := int64(0)
+		for failures := 0; ; {
+			out, err := c.Output(ctx, id, q, wait)
+			if again, _ := repeatable(err); follow && again && ctx.Err() == nil {
+				failures++
+				pause(ctx, roundPause(failures, err))
+				continue
+			}
+			if err != nil {
+				yield(lessor.Output{}, err)
+				return
+			}
+			if failures = 0; fence != 0 && out.Fence != fence { // what was read is of another attempt
+				fence, q.Offset = out.Fence, 0
+				continue
+			}
+			if fence = out.Fence; len(out.Data) > 0 && !yield(out, nil) {
+				return
+			}
+			q.Offset = out.NextOffset
+			switch {
+			case !follow && len(out.Data) == 0:
+				return
+			case follow && out.Ended:
+				if more, err := c.moreAttempts(ctx, id, q); err != nil || !more {
+					if err != nil {
+						yield(lessor.Output{}, err)
+					}
+					return
+				}
+			}
+		}
+	}
+}
+
+// moreAttempts reports whether a job whose last attempt is over may have another, after a pause.
+func (c *Client) moreAttempts(ctx context.Context, id lessor.JobID, q lessor.OutputQuery) (bool, error) {
+	if q.Attempt != 0 {
+		return false, nil
+	}
+	job, err := c.AwaitJob(ctx, id, lookAgain)
+	if again, _ := repeatable(err); again && ctx.Err() == nil {
+		return pause(ctx, lookAgain), nil
+	}
+	return !job.Final(), err
+}
+
+// lookAgain is the pause before the next attempt of a job is looked for.
+const lookAgain = time.Second

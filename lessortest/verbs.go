@@ -93,6 +93,19 @@ func (s *Server) Message(id lessor.JobID, text string) {
 	}
 }
 
+// Output returns what the last attempt of a job printed to its stdout, as far as the server keeps it.
+func (s *Server) Output(id lessor.JobID) string {
+	s.t.Helper()
+	var all []byte
+	for out, err := range s.client.AllOutput(context.Background(), id, lessor.OutputQuery{}, false) {
+		if err != nil {
+			s.t.Fatalf("lessortest: output of job %s: %v", id, err)
+		}
+		all = append(all, out.Data...)
+	}
+	return string(all)
+}
+
 // AssertState fails the test unless the job is in the given state now.
 func (s *Server) AssertState(id lessor.JobID, want lessor.State) {
 	s.t.Helper()
@@ -115,15 +128,7 @@ func (s *Server) WaitFor(id lessor.JobID, want ...lessor.State) lessor.Job {
 // WaitForEnd waits, for at most an hour, until a job is in a state that it will not leave, and returns it.
 func (s *Server) WaitForEnd(id lessor.JobID) lessor.Job {
 	s.t.Helper()
-	return s.until(id, "to end", func(j lessor.Job) bool {
-		switch j.State {
-		case lessor.Completed, lessor.Cancelled:
-			return true
-		case lessor.Failed, lessor.Expired:
-			return j.RetryAt.IsZero()
-		}
-		return false
-	})
+	return s.until(id, "to end", func(j lessor.Job) bool { return j.Final() })
 }
 
 // WaitForLease waits, for at most an hour, until a worker holds a job, and returns the lease.

@@ -20,6 +20,9 @@ func (w *Worker) attempt(l *lease) {
 		if r != nil {
 			err = fmt.Errorf("panic: %v\n\n%s", r, debug.Stack())
 		}
+		if l.output.flush != nil {
+			l.output.flush()
+		}
 		e, send := w.conclude(l, result, err)
 		switch {
 		case r != nil:

@@ -30,6 +30,7 @@ type lease struct {
 	beats   Heartbeat
 	journal *Journal
 	inbox   inbox
+	output  output
 	late    atomic.Bool // the next beat must wake the heartbeat loop, because the next round may be too late
 	ctx     context.Context
 	cancel  context.CancelCauseFunc

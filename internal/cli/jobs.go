@@ -24,7 +24,8 @@ func (a *app) jobsCommand() *cobra.Command {
 	events := &cobra.Command{Use: "events ID", Short: "Show a job's record, oldest first"}
 	a.bindEvents(events)
 	job := idArg[lessor.JobID]("job")
-	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsAnswerCommand(), a.jobsMessageCommand(), a.jobsJournalCommand(),
+	cmd.AddCommand(events, a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsAnswerCommand(), a.jobsMessageCommand(),
+		a.jobsJournalCommand(), a.jobsLogsCommand(),
 		&cobra.Command{
 			Use: "show ID", Short: "Show everything about a job",
 			RunE: show(a, job, (*client.Client).Job, writeJob),

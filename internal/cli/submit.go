@@ -13,7 +13,7 @@ type submitFlags struct {
 	payload, priority, tenant, key, runAt, lock, class string
 	units, maxAttempts                                 int64
 	tags                                               []string
-	unique, wait                                       bool
+	unique, wait, follow                               bool
 	maxRuntime                                         duration
 }
 
@@ -23,11 +23,12 @@ func (a *app) submitCommand() *cobra.Command {
 		Use:   "submit TYPE",
 		Short: "Submit a job and print its id",
 		Long: `Submit submits a job and prints its id. With --wait it also waits until the job has ended, shows its
-progress on standard error and prints its result. The exit code is then 0 if the job completed, 4 if it failed or
+progress on standard error and prints its result; with --follow it prints what the job prints. The exit code is then 0 if the job completed, 4 if it failed or
 expired, and 5 if it was cancelled.`,
 		Example: `  lessor submit hello --payload '{"name":"world"}'
   lessor submit report --payload @report.json --priority high --tag nightly
   lessor submit report --payload @report.json --wait
+  lessor submit build --follow
   lessor submit mail --key order-17 --run-at +10m --max-attempts 3`,
 	})
 	cmd.Flags().StringVar(&f.payload, "payload", "", "JSON object for the worker: JSON, @FILE or - for standard input")
@@ -45,6 +46,7 @@ expired, and 5 if it was cancelled.`,
 	cmd.Flags().Int64Var(&f.maxAttempts, "max-attempts", 0, "how often it may be tried (default 5)")
 	cmd.Flags().Var(&f.maxRuntime, "max-runtime", "longest run of one attempt, in whole seconds")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until it has ended, and print its result")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "wait, and print what it prints instead of its result")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		s, err := f.submission(a, cmd, args[0])
 		if err != nil {
@@ -58,8 +60,8 @@ expired, and 5 if it was cancelled.`,
 		switch {
 		case err != nil:
 			return err
-		case f.wait:
-			return a.waitForEnd(cmd.Context(), c, job.ID)
+		case f.wait || f.follow:
+			return a.waitForEnd(cmd.Context(), c, job.ID, f.follow)
 		}
 		return display(a, job, func(t *table.Table, job lessor.Submitted, _ time.Time) { t.Row(job.ID.String()) })
 	})

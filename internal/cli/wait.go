@@ -26,26 +26,39 @@ func (e endedError) Error() string {
 // lookEvery is how often the bar shows the progress of a job.
 const lookEvery = time.Second
 
-// waitForEnd shows the progress of a job until it has ended, and prints its result. The error says how it ended, if it
-// did not complete.
-func (a *app) waitForEnd(ctx context.Context, c *client.Client, id lessor.JobID) error {
-	if !a.json {
+// waitForEnd shows the progress of a job until it has ended, or with follow what it prints, and then prints its result.
+// The error says how it ended, if it did not complete.
+func (a *app) waitForEnd(ctx context.Context, c *client.Client, id lessor.JobID, follow bool) error {
+	wait := a.awaitJob
+	switch {
+	case follow:
+		a.note("job %s", id) // standard output is the job's
+		wait = a.followJob
+	case !a.json:
 		a.say("%s", id)
 	}
-	job, err := a.awaitJob(ctx, c, id)
+	job, err := wait(ctx, c, id)
 	if err != nil {
 		return err
 	}
 	switch {
 	case a.json:
 		err = a.printJSON(job)
-	case string(job.Result) != "null":
+	case string(job.Result) != "null" && !follow:
 		a.say("%s", table.Clean(string(job.Result)))
 	}
 	if job.State != lessor.Completed {
 		err = errors.Join(err, endedError{job})
 	}
 	return err
+}
+
+// followJob prints the output of a job until it has ended.
+func (a *app) followJob(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
+	if err := a.printOutput(ctx, c, id, lessor.OutputQuery{}, true); err != nil {
+		return lessor.Job{}, err
+	}
+	return c.Wait(ctx, id)
 }
 
 // awaitJob waits until a job has ended, and shows its progress meanwhile.

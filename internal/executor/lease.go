@@ -62,7 +62,11 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	if s.messages.last > 0 {
 		b.MessagesSeen = &s.messages.last
 	}
-	answer, err := s.client.Heartbeat(ctx, lease.ID, b)
+	var answer lessor.HeartbeatAnswer
+	err := s.printer.Beat(b, func(b lessor.Heartbeat) (err error) {
+		answer, err = s.client.Heartbeat(ctx, lease.ID, b)
+		return err
+	})
 	if isRefused(err) {
 		s.log.Warn("the server refuses what the command reported", "error", err)
 		answer, err = s.client.Heartbeat(ctx, lease.ID, lessor.Heartbeat{WorkerID: b.WorkerID})

@@ -107,11 +107,14 @@ func (s *shim) writeExit(e sentinel.Exit) bool {
 	return err == nil
 }
 
-// report reports the end of the attempt to the server, for as long as it takes. A shim that is stopped meanwhile
+// report sends the rest of the output and the end of the attempt to the server, for as long as it takes. A shim that is stopped meanwhile
 // tries once more and leaves the rest to the exit record.
 func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 	said := e.Completion()
 	return s.insist(ctx, func(ctx context.Context) error {
+		if err := s.printer.Flush(ctx); err != nil {
+			return err
+		}
 		err := s.client.Complete(ctx, e.LeaseID, said)
 		switch {
 		case isRefused(err) && (said.Progress != nil || said.Message != nil || said.Checkpoint != nil):
@@ -141,6 +144,9 @@ func (s *shim) release(ctx context.Context, err error) error {
 		r.DelayMS, r.Reason = new(releaseDelay.Milliseconds()), new(lessor.ReleaseCannotStart)
 	}
 	return s.insist(ctx, func(ctx context.Context) error {
+		if err := s.printer.Flush(ctx); err != nil {
+			return err
+		}
 		err := s.client.Release(ctx, lease.ID, r)
 		if isRefused(err) {
 			r.Progress, r.Message, r.Checkpoint = nil, nil, nil // the lease must go back without them

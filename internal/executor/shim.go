@@ -14,6 +14,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/printer"
 	"lessor/internal/sentinel"
 )
 
@@ -54,6 +55,8 @@ type shim struct {
 	pulseFailed bool          // the last pulse could not be written
 	pulseNow    chan struct{} // the sentinel is to be written now
 	wake        chan struct{} // there is news for a heartbeat
+	printer     *printer.Printer
+	outputs     []*os.File    // open until the printer has sent them
 	ask         chan struct{} // the Runner wants the server to be asked now
 	notices     [3][]byte     // the last content of each of noticeNames
 	instructed  []byte        // the last content of the Runner's instruction
@@ -95,6 +98,7 @@ func RunShim(ctx context.Context, cfg ShimConfig) error {
 		runner: held[1],
 		order:  o, folder: f, client: c, log: cfg.Log, environ: cfg.Environ,
 		pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
+		printer: printer.New(c, o.Grant.Lease.ID, o.Grant.Lease.WorkerID),
 	}
 	s.killGrace.Store(int64(o.Task.KillGrace))
 	return s.run(ctx)
@@ -117,6 +121,7 @@ func inherit(f *sentinel.Folder) ([]*os.File, error) {
 }
 
 func (s *shim) run(ctx context.Context) error {
+	defer func() { _ = closeAll(s.outputs) }() // what could not be written was warned of
 	if err := s.prepare(); err != nil {
 		return s.release(ctx, fmt.Errorf("%w: %w", errNoStart, err))
 	}
@@ -153,8 +158,7 @@ func (s *shim) run(ctx context.Context) error {
 // runCommand runs the command, keeps the lease and watches the folder. cause says why the command was stopped; it is
 // nil if the command ended by itself.
 func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error) {
-	out, errs := s.output(stdoutName), s.output(stderrName)
-	defer func() { _ = closeAll([]*os.File{out.file, errs.file}) }()  // what could not be written was warned of
+	out, errs := s.output(lessor.Stdout, stdoutName), s.output(lessor.Stderr, stderrName)
 	running, ended := context.WithCancel(context.WithoutCancel(stop)) // the lease is kept until the command has ended
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -172,6 +176,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	}
 	s.say(begun)
 	beside.Go(func() { s.keepLease(running) })
+	beside.Go(func() { s.printer.Run(running) })
 	beside.Go(func() { s.watch(running) })
 	state := c.wait(stop, func() time.Duration { return time.Duration(s.killGrace.Load()) })
 	cause = context.Cause(stop)
@@ -206,8 +211,9 @@ func (s *shim) prepare() error {
 	return nil
 }
 
-// output keeps what the command writes in a file of the folder. Without the file the command still runs.
-func (s *shim) output(name string) *output {
+// output keeps what the command writes to a stream in a file of the folder, and sends it to the server. Without the
+// file the command still runs.
+func (s *shim) output(stream, name string) *output {
 	o := &output{
 		seen: s.moved, limit: s.order.Task.MaxOutput,
 		warn: func(err error) { s.log.Warn("output is not kept", "file", name, "error", err) },
@@ -217,6 +223,7 @@ func (s *shim) output(name string) *output {
 		o.warn(err)
 		return o
 	}
-	o.file = f
+	o.file, s.outputs = f, append(s.outputs, f)
+	s.printer.Add(stream, o)
 	return o
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
+	"time"
 
 	"lessor"
 	"lessor/internal/fault"
@@ -76,6 +77,31 @@ func (m *Monitor) conclude(ctx context.Context, checked []*subject, first bool) 
 	return each(silent, func(s *subject) error { return m.concludeOne(ctx, s) })
 }
 
+// A shim that lives reports by itself, after the rest of its command's output. It has shimTime to do so, for which its
+// server may just have come back, and is looked at every shimPoll.
+const (
+	shimTime = 3 * time.Second
+	shimPoll = 50 * time.Millisecond
+)
+
+// awaitShim returns when no shim holds a folder, or after shimTime.
+func awaitShim(ctx context.Context, f *sentinel.Folder) {
+	ctx, cancel := context.WithTimeout(ctx, shimTime)
+	defer cancel()
+	tick := time.NewTicker(shimPoll)
+	defer tick.Stop()
+	for {
+		if held, err := f.Locked(); !held || err != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // concludeOne completes a job if its exit record speaks for its lease.
 func (m *Monitor) concludeOne(ctx context.Context, s *subject) error {
 	f, err := m.workspace.Folder(s.job)
@@ -94,6 +120,7 @@ func (m *Monitor) concludeOne(ctx context.Context, s *subject) error {
 	case exit.LeaseID != h.ID || !rules.SpeaksFor(h, exit.Fence, m.workspace.ID()):
 		return nil
 	}
+	awaitShim(ctx, f)
 	err = m.report(ctx, h, exit)
 	if err != nil && !isRefusal(err) {
 		return err

@@ -1,0 +1,90 @@
+package executor
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lessor"
+)
+
+// printed returns what the server has of a stream of a job's last attempt.
+func (b *bench) printed(id lessor.JobID, stream string) string {
+	b.t.Helper()
+	var all []byte
+	for out, err := range b.client.AllOutput(b.t.Context(), id, lessor.OutputQuery{Stream: stream}, false) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		all = append(all, out.Data...)
+	}
+	return string(all)
+}
+
+func TestOutputIsSeenWhileTheCommandRuns(t *testing.T) {
+	b := newBench(t, 10*time.Second)
+	b.work(nil, `echo begun; echo trouble >&2; while [ ! -e go ]; do sleep 0.05; done; seq 1 20000; echo end >&2`)
+	id := b.submit(`{}`)
+	await(t, "the first output", func() bool { return b.printed(id, lessor.Stdout) == "begun\n" })
+	await(t, "the first errors", func() bool { return b.printed(id, lessor.Stderr) == "trouble\n" })
+	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState(id, lessor.Completed)
+	if got := b.printed(id, lessor.Stdout); got != b.read(id, stdoutName) || !strings.HasSuffix(got, "20000\n") {
+		t.Errorf("%d bytes of the output were sent, and %d are in the file", len(got), len(b.read(id, stdoutName)))
+	}
+	if got := b.printed(id, lessor.Stderr); got != "trouble\nend\n" {
+		t.Errorf("the errors are %q", got)
+	}
+}
+
+func TestOutputOfAFailedCommandIsSent(t *testing.T) {
+	b := newBench(t, 10*time.Second)
+	b.work(nil, `printf 'last words'; exit 3`)
+	id := b.submit(`{}`)
+	b.awaitJob(id, "failed once", func(j lessor.Job) bool { return j.Attempt > 1 || !j.RetryAt.IsZero() })
+	out, err := b.client.Output(t.Context(), id, lessor.OutputQuery{Attempt: 1}, 0)
+	if err != nil || string(out.Data) != "last words" || !out.Ended {
+		t.Errorf("the output of the first attempt is %q, ended %v (%v)", out.Data, out.Ended, err)
+	}
+}
+
+// TestOffsetsStandOverATrimmedFile reads a stream at every size of a file that loses its older half again and again.
+func TestOffsetsStandOverATrimmedFile(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	o := &output{file: f, limit: 400, seen: func() {}, warn: func(err error) { t.Error(err) }}
+	var all []byte
+	for n := range 500 {
+		part := bytes.Repeat([]byte{byte(n)}, n%37)
+		if n == 300 {
+			part = bytes.Repeat([]byte("large"), 200)
+		}
+		_, _ = o.Write(part)
+		all = append(all, part...)
+		if o.Size() != int64(len(all)) {
+			t.Fatalf("write %d: the stream has %d bytes, want %d", n, o.Size(), len(all))
+		}
+		for _, from := range []int64{0, o.first, o.Size() - 100, o.Size() - 1, o.Size()} {
+			buf := make([]byte, 150)
+			from = max(from, 0)
+			start, got := o.Read(from, buf)
+			if start < from || !bytes.Equal(buf[:got], all[start:start+int64(got)]) {
+				t.Fatalf("write %d: %d bytes from %d (asked for %d) are not what was printed", n, got, start, from)
+			}
+			if from < o.Size() && got == 0 {
+				t.Fatalf("write %d: nothing from %d of %d", n, from, o.Size())
+			}
+		}
+		if n > 100 && o.Size()-o.first < 100 && n != 300 {
+			t.Fatalf("write %d: only %d bytes are in the file", n, o.Size()-o.first)
+		}
+	}
+}
