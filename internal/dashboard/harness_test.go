@@ -68,8 +68,8 @@ func (s *server) boot(addr string, edit ...func(*httpapi.Config)) {
 	sched := scheduler.New(store, scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 100, ReserveUnits: 5, Percent: rules.DefaultPercent,
 		Busy: quiet, Sample: s.sample, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
-		MaxMessages: 1000,
-		Brake:       rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{
+		MaxMessages: 1000, Output: rules.OutputKeep{Head: 64 << 10, Tail: 1 << 20},
+		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200}, Circuit: scheduler.CircuitConfig{
 			Failures: 5, Cooldown: 5 * time.Minute,
 		},
 		Jobs: rules.SubmitConfig{
@@ -228,6 +228,17 @@ func (s *server) beat(g lessor.Grant, progress float64, message string) {
 	}
 }
 
+func (s *server) print(g lessor.Grant, offset int64, text string) {
+	s.t.Helper()
+	_, err := s.scheduler.Print(s.t.Context(), tester, g.Lease.ID, lessor.OutputReport{
+		WorkerID: &g.Lease.WorkerID,
+		Chunks:   []lessor.OutputChunk{{Stream: new(lessor.Stdout), Offset: &offset, Data: []byte(text)}},
+	})
+	if err != nil {
+		s.t.Fatalf("print: %v", err)
+	}
+}
+
 func (s *server) append(g lessor.Grant, e lessor.JournalAsk) {
 	s.t.Helper()
 	a := lessor.JournalAppend{WorkerID: &g.Lease.WorkerID, Entries: []lessor.JournalAsk{e}}
@@ -306,6 +317,7 @@ func (s *server) world() world {
 	w.held = s.lease("encoder-7.video.eu-central-1.example.org", "video.encode")
 	time.Sleep(2 * time.Millisecond) // instants are milliseconds: a beat is to be later than its grant
 	s.beat(w.held, 0.42, "frame 4200 of 10000")
+	s.print(w.held, 0, "\x1b[1mbold\x1b[0m \x1b[30m0\x1b[31m1\x1b[32m2\x1b[33m3\x1b[34m4\x1b[35m5\x1b[36m6\x1b[37m7\x1b[0m\n")
 	for range 3 {
 		w.queued = s.submit(lessor.Submission{
 			Type: new("thumbnail.make"), TenantID: new(tenantB), LockKey: new("thumbnails"),

@@ -70,6 +70,7 @@ func (w world) poison() {
 		g := w.lease(text, typ)
 		w.beat(g, 0.5, text)
 		w.append(g, lessor.JournalAsk{Key: new(text), Kind: new(text), Data: []byte(quoted)})
+		w.print(g, 0, text)
 		if i%2 == 0 {
 			w.finish(g, "failed", text)
 		}

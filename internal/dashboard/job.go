@@ -23,6 +23,8 @@ type jobPage struct {
 	Events    []lessor.Event
 	More      bool // the record is longer
 	Journal   []journalRow
+	Output    []outputPart
+	Plain     bool // the output is shown without colours
 	Timeline  timeline
 	Carries   []carried
 	CanCancel bool
@@ -80,6 +82,9 @@ func (v *visit) job() (view, error) {
 		}
 	}
 	if err := p.readJournal(ctx, v); err != nil {
+		return view{}, err
+	}
+	if err := p.readOutput(ctx, v); err != nil {
 		return view{}, err
 	}
 	p.carry()

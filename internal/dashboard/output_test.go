@@ -1,0 +1,56 @@
+package dashboard
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lessor"
+)
+
+func TestColoursOfOutput(t *testing.T) {
+	for text, want := range map[string][]coloured{
+		"plain":                            {{"", "plain"}},
+		"\x1b[31mred\x1b[0m plain":         {{"c1", "red"}, {"", " plain"}},
+		"\x1b[1;92mgood\x1b[22m still":     {{"bold c2", "good"}, {"c2", " still"}},
+		"a\r\n\x1b[34mb\x1b[39mc\x1b[m":    {{"", "a\n"}, {"c4", "b"}, {"", "c"}},
+		"\x1b[38;5;196mdeep":               {{"", "deep"}},
+		"\x1b[2Jcleared":                   {{"", "\x1b["}, {"", "2Jcleared"}},
+		"\x1b[31mopen":                     {{"c1", "open"}},
+		"cut \x1b[3":                       {{"", "cut \x1b["}, {"", "3"}},
+		"\x1b[31\" onload=\"x\x1b[32mtext": {{"", "\x1b["}, {"", "31\" onload=\"x"}, {"c2", "text"}},
+	} {
+		if diff := cmp.Diff(want, colour(text, false)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+	if got := colour("\x1b[31mred\x1b[0m", true); len(got) != 1 || got[0] != (coloured{"", "red"}) {
+		t.Errorf("without colours: %v", got)
+	}
+}
+
+// TestOutputIsShownLive prints while the page is open, hostile text and more than a page holds.
+func TestOutputIsShownLive(t *testing.T) {
+	w := start(t).world()
+	job := w.submit(lessor.Submission{Type: new("printing")}).ID
+	g := w.lease("printer", "printing")
+	first := "begin \x1b[31mred\x1b[0m <script>window.owned=1</script>\n"
+	w.print(g, 0, first)
+	b := w.tab(t, w.admin)
+	b.open("/jobs/" + job.String())
+	b.wait(`document.querySelector(".output .c1")?.innerText === "red"`)
+	if !strings.Contains(b.text(`document.querySelector(".output").innerText`), "<script>window.owned=1</script>") {
+		t.Error("output is not shown as it was printed")
+	}
+	w.print(g, int64(len(first)), "more\n")
+	b.wait(`document.querySelector(".output").innerText.includes("more")`)
+	long := strings.Repeat("line of output\n", 4000)
+	w.print(g, int64(len(first)+5), long+"last\n")
+	b.wait(`document.querySelector(".output").innerText.includes("last") && !document.querySelector(".c1")`)
+	if b.js(`!!window.owned`) {
+		t.Error("output ran in the browser")
+	}
+	b.open("/jobs/" + job.String() + "?colours=off")
+	b.wait(`!document.querySelector(".output .c1")`)
+}
