@@ -23,7 +23,7 @@ MODULES = bench mailbox/redis mailbox/sqs tools
 NORACE = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .DEFAULT_GOAL := help
-.PHONY: chaos soak help run build test race fuzz cover bench bench-peers lint deadcode fmt module clean
+.PHONY: chaos soak planted help run build test race fuzz cover bench bench-peers lint deadcode fmt module clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ soak: ## live SEEDS (1000000) simulated hours of clusters, at most for TIME (8h)
 	@mkdir -p bin/soak && rm -f bin/soak/*
 	$(GO) build -cover -coverpkg=./internal/rules,./sim -o bin/sim ./sim
 	GOCOVERDIR=bin/soak bin/sim -seeds $(SEEDS) -time $(TIME); code=$$?; $(GO) tool covdata percent -i=bin/soak; exit $$code
+
+planted: ## plant known faults in a copy of the tree, one at a time, and print which test catches each
+	$(GO) run ./internal/pgtest/install
+	$(GO) run ./planted
 
 race: ## test under the race detector (needs cgo and a C compiler)
 	@set -- $$($(GO) env CC); \

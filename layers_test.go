@@ -206,6 +206,8 @@ var layers = map[string]layer{
 		},
 	},
 	"chaos": {tests: []string{".", "client", "worker", "agent", "internal/pgtest", "github.com/anishathalye/porcupine"}},
+	// Known faults, and the program that plants them.
+	"planted": {},
 }
 
 // testLibs may be imported by every test: comparison, properties, leaks, scripts. There is no assertion library.

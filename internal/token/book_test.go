@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,20 @@ func TestBookFindsTokensUntilTheyExpireOrGo(t *testing.T) {
 	b.Remove(tok.ID)
 	if _, ok := b.Find(secret, now); ok {
 		t.Error("a removed token is still found")
+	}
+}
+
+// TestTokenIsComparedWhole looks for a token by a secret whose hash begins like that of a valid one.
+func TestTokenIsComparedWhole(t *testing.T) {
+	tok, secret := issue(t, Ask{Role: new("worker")}, 1)
+	b := NewBook(nil)
+	b.Put(tok)
+	guess := secret
+	for i := 0; guess == secret || Hash(guess)[0] != tok.Hash[0]; i++ {
+		guess = fmt.Sprint(secret, i)
+	}
+	if _, ok := b.Find(guess, 1); ok {
+		t.Error("a secret whose hash has the first byte of a token's is taken for the token")
 	}
 }
 
