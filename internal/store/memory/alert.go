@@ -16,9 +16,6 @@ func subjectKey(kind lessor.AlertKind, subject string, tenant lessor.TenantID) k
 
 // SaveAlerts implements scheduler.Tx.
 func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
-	if len(as) == 0 {
-		return t.err
-	}
 	return t.do("save alerts", func() error {
 		for _, a := range as {
 			k, about := key{id: a.ID.UUID}, subjectKey(a.Kind, a.Subject, a.TenantID)
@@ -64,10 +61,7 @@ func (t *tx) AcknowledgeAlert(_ context.Context, id lessor.AlertID, by string, a
 
 // Alert implements scheduler.View.
 func (v *view) Alert(_ context.Context, id lessor.AlertID) (*lessor.Alert, error) {
-	s, err := v.read("read an alert")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read an alert")
 	return s.alert(id)
 }
 
@@ -82,22 +76,16 @@ func (s *tables) alert(id lessor.AlertID) (*lessor.Alert, error) {
 func (v *view) OpenAlert(
 	_ context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID,
 ) (*lessor.Alert, error) {
-	s, err := v.read("read the open alert")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read the open alert")
 	if id, ok := s.open.get(subjectKey(kind, subject, tenant)); ok {
 		return s.alert(id)
 	}
-	return nil, nil
+	return nil, v.err
 }
 
 // AlertList implements scheduler.View.
 func (v *view) AlertList(_ context.Context, q scheduler.AlertQuery) ([]lessor.Alert, error) {
-	s, err := v.read("list alerts")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("list alerts")
 	return page(s.alerts.back(before(q.After)), q.Limit, func(a lessor.Alert) bool {
 		return is(q.Tenant, a.TenantID) && (!q.Open || a.ClearedAt == 0)
 	}), nil
@@ -111,10 +99,7 @@ func (t *tx) SaveAudit(_ context.Context, es []lessor.Audited) error {
 
 // AuditList implements scheduler.View.
 func (v *view) AuditList(_ context.Context, q scheduler.AuditQuery) ([]lessor.Audited, error) {
-	s, err := v.read("list the audit")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("list the audit")
 	return page(s.audit.back(before(q.After)), q.Limit, func(e lessor.Audited) bool {
 		return (q.Actor == "" || e.Actor == q.Actor) && (q.Object == "" || e.Object == q.Object)
 	}), nil

@@ -70,9 +70,9 @@ const (
 
 // Position implements scheduler.View.
 func (v *view) Position(context.Context) (scheduler.Position, error) {
-	s, err := v.read("read position")
-	if err != nil {
-		return nil, err
+	s := v.read("read position")
+	if v.err != nil {
+		return nil, v.err
 	}
 	v.db.mu.Lock()
 	defer v.db.mu.Unlock()
@@ -92,21 +92,21 @@ func (v *view) Position(context.Context) (scheduler.Position, error) {
 	if v.tx == nil { // a transaction reads a position to compare, not to follow from
 		own.followed = v.now
 	}
-	return p, nil
+	return p, v.err
 }
 
 // Changes implements scheduler.View. After so long a time that changes may be gone, it returns a gap.
 func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler.Change, error) {
-	s, err := v.read("read changes")
-	if err != nil {
-		return nil, err
+	s := v.read("read changes")
+	if v.err != nil {
+		return nil, v.err
 	}
 	v.db.mu.Lock()
 	defer v.db.mu.Unlock()
 	own := &v.store.stream
 	followed := own.followed
 	if own.followed = v.now; followed != 0 && v.now.Sub(followed).Abs() > forgetAfter {
-		return []scheduler.Change{{N: -1}}, nil
+		return []scheduler.Change{{N: -1}}, v.err
 	}
 	if v.gone(after) {
 		return nil, v.err
@@ -124,7 +124,7 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 		}
 	}
 	if len(changes) == 0 && own.next != nil && maps.Equal(*own.next, after) {
-		return nil, nil
+		return nil, v.err
 	}
 	if v.tx != nil && v.tx.guard && len(changes) > 0 {
 		v.err = errOthers
@@ -136,7 +136,7 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 		next[c.Stream] = c.N
 	}
 	own.next = &next
-	return changes, nil
+	return changes, v.err
 }
 
 // gone spoils the view if a change that was followed is not there any more. If its stream is gone too, it may have

@@ -16,27 +16,18 @@ import (
 // Definitions implements scheduler.View.
 func (v *view) Definitions(_ context.Context, ids []string) (map[string]*rules.Definition, error) {
 	ds := make(map[string]*rules.Definition, len(ids))
-	if len(ids) == 0 {
-		return ds, v.err
-	}
-	s, err := v.read("read definitions")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read definitions")
 	for _, id := range ids {
 		if d, ok := s.defined.get(key{text: id}); ok {
 			ds[id] = new(*d)
 		}
 	}
-	return ds, nil
+	return ds, v.err
 }
 
 // LockDefinitions implements scheduler.Tx. It remembers those that are not there: see SaveDefinitions.
 func (t *tx) LockDefinitions(_ context.Context, ids []string) (map[string]*rules.Definition, error) {
 	ds := make(map[string]*rules.Definition, len(ids))
-	if len(ids) == 0 {
-		return ds, t.err
-	}
 	err := t.do("lock definitions", func() error {
 		if t.missing == nil {
 			t.missing = map[string]bool{}
@@ -62,9 +53,6 @@ func (t *tx) LockDefinitions(_ context.Context, ids []string) (map[string]*rules
 
 // DueDefinitions implements scheduler.Tx. It passes over those that another node decides about.
 func (t *tx) DueDefinitions(_ context.Context, now lessor.Instant, limit int) (due []*rules.Definition, err error) {
-	if limit <= 0 {
-		return nil, t.err
-	}
 	err = t.do("lock due definitions", func() error {
 		for _, d := range t.state.defined.all() {
 			if d.DueAt > 0 && d.DueAt <= now {
@@ -88,30 +76,24 @@ func (t *tx) DueDefinitions(_ context.Context, now lessor.Instant, limit int) (d
 
 // NextTick implements scheduler.View.
 func (v *view) NextTick(context.Context) (next lessor.Instant, err error) {
-	s, err := v.read("read next tick")
-	if err != nil {
-		return 0, err
-	}
+	s := v.read("read next tick")
 	for _, d := range s.defined.all() {
 		if d.DueAt > 0 && (next == 0 || d.DueAt < next) {
 			next = d.DueAt
 		}
 	}
-	return next, nil
+	return next, v.err
 }
 
 // DefinitionList implements scheduler.View.
 func (v *view) DefinitionList(_ context.Context, q scheduler.DefinitionQuery) (list []*rules.Definition, err error) {
-	s, err := v.read("list definitions")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("list definitions")
 	for _, d := range s.defined.all() {
 		if is(q.Tenant, d.Tenant) && (q.Module == "" || d.Module == q.Module) {
 			list = append(list, new(*d))
 		}
 	}
-	return newest(list, q.After, q.Limit, scheduler.PlaceOfDefinition), nil
+	return newest(list, q.After, q.Limit, scheduler.PlaceOfDefinition), v.err
 }
 
 // newest returns a page of a list that is newest first, and by name within one instant.
@@ -129,9 +111,6 @@ func newest[T any](list []T, after *scheduler.Named, limit int, place func(T) *s
 
 // SaveDefinitions implements scheduler.Tx. Each definition gets its circuit.
 func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
-	if len(ds) == 0 {
-		return t.err
-	}
 	return t.do("save definitions", func() error {
 		for _, d := range slices.SortedFunc(slices.Values(ds), func(a, b *rules.Definition) int {
 			return strings.Compare(a.ID, b.ID)
@@ -159,9 +138,6 @@ func (t *tx) SaveDefinitions(_ context.Context, ds []*rules.Definition) error {
 
 // DeleteDefinitions implements scheduler.Tx.
 func (t *tx) DeleteDefinitions(_ context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return t.err
-	}
 	return t.do("delete definitions", func() error {
 		for _, table := range []string{"definition", "circuit"} {
 			for _, id := range ids {
@@ -183,9 +159,6 @@ func (t *tx) DeleteDefinitions(_ context.Context, ids []string) error {
 // LockCircuits implements scheduler.Tx.
 func (t *tx) LockCircuits(_ context.Context, ids []string, wait bool) (map[string]*rules.Circuit, error) {
 	cs := make(map[string]*rules.Circuit, len(ids))
-	if len(ids) == 0 {
-		return cs, t.err
-	}
 	err := t.do("lock circuits", func() error {
 		for _, id := range slices.Sorted(slices.Values(ids)) {
 			k := key{text: id}
@@ -217,24 +190,18 @@ func (t *tx) SaveCircuits(_ context.Context, cs []*rules.Circuit) error {
 
 // Circuits implements scheduler.View.
 func (v *view) Circuits(_ context.Context, q scheduler.CircuitQuery) (list []*rules.Circuit, err error) {
-	s, err := v.read("list circuits")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("list circuits")
 	for _, c := range s.circuits.all() {
 		if is(q.Tenant, c.Tenant) && (!c.Closed() || c.Failures != 0) {
 			list = append(list, new(*c))
 		}
 	}
-	return newest(list, q.After, q.Limit, scheduler.PlaceOfCircuit), nil
+	return newest(list, q.After, q.Limit, scheduler.PlaceOfCircuit), v.err
 }
 
 // EachBlock implements scheduler.View.
 func (v *view) EachBlock(_ context.Context, fn func(scheduler.Block) error) error {
-	s, err := v.read("read blocks")
-	if err != nil {
-		return err
-	}
+	s := v.read("read blocks")
 	for k, d := range s.defined.all() {
 		c, ok := s.circuits.get(k)
 		held := d.Paused || !d.Enabled
@@ -245,5 +212,5 @@ func (v *view) EachBlock(_ context.Context, fn func(scheduler.Block) error) erro
 			return err
 		}
 	}
-	return nil
+	return v.err
 }

@@ -32,9 +32,6 @@ func (j *job) show() *rules.Standing {
 
 // Insert implements scheduler.Tx.
 func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
-	if len(specs) == 0 {
-		return t.err
-	}
 	return t.do("insert jobs", func() error {
 		for _, spec := range specs {
 			kept := *spec
@@ -114,44 +111,29 @@ func requestKey(r scheduler.RequestRef) key {
 // Specs implements scheduler.View.
 func (v *view) Specs(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error) {
 	specs := make(map[lessor.JobID]*rules.Spec, len(ids))
-	if len(ids) == 0 {
-		return specs, v.err
-	}
-	s, err := v.read("read jobs")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read jobs")
 	for _, id := range ids {
 		if j, ok := s.jobs.get(key{id: id.UUID}); ok {
 			specs[id] = j.Spec
 		}
 	}
-	return specs, nil
+	return specs, v.err
 }
 
 // SpecsAt implements scheduler.Tx.
 func (t *tx) SpecsAt(_ context.Context, turns []rules.Turn) ([]*rules.Spec, error) {
 	specs := make([]*rules.Spec, len(turns))
-	if len(turns) == 0 {
-		return specs, t.err
-	}
-	s, err := t.read("read jobs")
-	if err != nil {
-		return nil, err
-	}
+	s := t.read("read jobs")
 	for i := range turns {
 		if j, ok := s.jobs.get(key{id: turns[i].Job.UUID}); ok {
 			specs[i] = j.Spec
 		}
 	}
-	return specs, nil
+	return specs, t.err
 }
 
 // SaveReports implements scheduler.Tx.
 func (t *tx) SaveReports(_ context.Context, reports []rules.Report) error {
-	if len(reports) == 0 {
-		return t.err
-	}
 	return t.do("save reports", func() error {
 		for _, r := range reports {
 			k := key{id: r.Job.UUID}
@@ -181,17 +163,11 @@ func (t *tx) change(j *job, fn func(*job)) {
 // Reports implements scheduler.View.
 func (v *view) Reports(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error) {
 	reports := make(map[lessor.JobID]*rules.Report)
-	if len(ids) == 0 {
-		return reports, v.err
-	}
-	s, err := v.read("read reports")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read reports")
 	for _, id := range ids {
 		if j, ok := s.jobs.get(key{id: id.UUID}); ok && j.Report != nil {
 			reports[id] = new(*j.Report)
 		}
 	}
-	return reports, nil
+	return reports, v.err
 }

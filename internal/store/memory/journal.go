@@ -12,13 +12,7 @@ import (
 // LastEntries implements scheduler.Tx.
 func (t *tx) LastEntries(_ context.Context, jobs []lessor.JobID) (map[lessor.JobID]rules.Entry, error) {
 	last := make(map[lessor.JobID]rules.Entry)
-	if len(jobs) == 0 {
-		return last, t.err
-	}
-	s, err := t.read("read last entries")
-	if err != nil {
-		return nil, err
-	}
+	s := t.read("read last entries")
 	for _, id := range jobs {
 		for k, e := range s.journal.back(key{id: id.UUID}.last()) {
 			if k.id == id.UUID {
@@ -28,7 +22,7 @@ func (t *tx) LastEntries(_ context.Context, jobs []lessor.JobID) (map[lessor.Job
 			break
 		}
 	}
-	return last, nil
+	return last, t.err
 }
 
 // KnownEntries implements scheduler.Tx.
@@ -36,13 +30,7 @@ func (t *tx) KnownEntries(
 	_ context.Context, refs []scheduler.EntryRef,
 ) (map[scheduler.EntryRef]rules.Entry, error) {
 	known := make(map[scheduler.EntryRef]rules.Entry)
-	if len(refs) == 0 {
-		return known, t.err
-	}
-	s, err := t.read("read entries by key")
-	if err != nil {
-		return nil, err
-	}
+	s := t.read("read entries by key")
 	for _, ref := range refs {
 		for _, e := range s.journal.under("", ref.Job.UUID) {
 			if e.Key == ref.Key {
@@ -50,14 +38,11 @@ func (t *tx) KnownEntries(
 			}
 		}
 	}
-	return known, nil
+	return known, t.err
 }
 
 // AppendEntries implements scheduler.Tx.
 func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
-	if len(entries) == 0 {
-		return t.err
-	}
 	return t.do("append entries", func() error {
 		for _, e := range entries {
 			if err := t.acquire(lock{"job", key{id: e.Job.UUID}}); err != nil {
@@ -76,9 +61,6 @@ func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
 
 // Entries implements scheduler.View.
 func (v *view) Entries(_ context.Context, id lessor.JobID, after, limit int) ([]rules.Entry, error) {
-	s, err := v.read("read a journal")
-	if err != nil {
-		return nil, err
-	}
-	return page(s.journal.under("", id.UUID), limit, func(e rules.Entry) bool { return e.N > after }), nil
+	s := v.read("read a journal")
+	return page(s.journal.under("", id.UUID), limit, func(e rules.Entry) bool { return e.N > after }), v.err
 }

@@ -12,9 +12,6 @@ func keyOf(k scheduler.Key) key { return key{text: k.Key, id: k.Tenant.UUID} }
 // Claim implements scheduler.Tx. All nodes claim in one order, because one waits for another's claim of the same key.
 func (t *tx) Claim(_ context.Context, claims []scheduler.Claim) (map[scheduler.Key]scheduler.KeyHolder, error) {
 	holders := make(map[scheduler.Key]scheduler.KeyHolder)
-	if len(claims) == 0 {
-		return holders, t.err
-	}
 	sorted := slices.Clone(claims)
 	slices.SortStableFunc(sorted, func(a, b scheduler.Claim) int { return keyOf(a.Key).compare(keyOf(b.Key)) })
 	err := t.do("claim idempotency keys", func() error {

@@ -37,9 +37,6 @@ func laneKey(l *rules.Lane) key {
 
 // Lanes implements scheduler.Tx. All nodes register in one order, because one waits for another's of the same lane.
 func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error) {
-	if len(lanes) == 0 {
-		return nil, t.err
-	}
 	ids := make([]rules.LaneID, len(lanes))
 	err := t.do("register lanes", func() error {
 		keys := make(map[key]*rules.Lane, len(lanes))
@@ -111,9 +108,6 @@ func (t *tx) noticeLane(id rules.LaneID, row *lane, notice int64) {
 
 // NoticeLanes implements scheduler.Tx.
 func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) error {
-	if len(ids) == 0 {
-		return t.err
-	}
 	return t.do("notice lanes", func() error {
 		for _, id := range slices.Sorted(slices.Values(ids)) {
 			row, err := t.lockLane(id)
@@ -130,9 +124,6 @@ func (t *tx) NoticeLanes(_ context.Context, ids []rules.LaneID, notice int64) er
 
 // DropLanes implements scheduler.Tx.
 func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone []rules.LaneID, err error) {
-	if len(notices) == 0 {
-		return nil, t.err
-	}
 	err = t.do("remove lanes", func() error {
 		for _, id := range slices.Sorted(maps.Keys(notices)) {
 			row, err := t.lockLane(id)
@@ -159,59 +150,44 @@ func (t *tx) DropLanes(_ context.Context, notices map[rules.LaneID]int64) (gone 
 
 // EachLane implements scheduler.View, in the order of their numbers.
 func (v *view) EachLane(_ context.Context, fn func(rules.LaneID, rules.Lane) error) error {
-	s, err := v.read("read lanes")
-	if err != nil {
-		return err
-	}
+	s := v.read("read lanes")
 	for k, l := range s.lanes.all() {
 		if err := fn(rules.LaneID(k.n), l.Lane); err != nil {
 			return err
 		}
 	}
-	return nil
+	return v.err
 }
 
 // LanesByID implements scheduler.View.
 func (v *view) LanesByID(_ context.Context, ids []rules.LaneID) (map[rules.LaneID]rules.Lane, error) {
 	lanes := make(map[rules.LaneID]rules.Lane, len(ids))
-	if len(ids) == 0 {
-		return lanes, v.err
-	}
-	s, err := v.read("read lanes")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read lanes")
 	for _, id := range ids {
 		if l, ok := s.lanes.get(key{n: int64(id)}); ok {
 			lanes[id] = l.Lane
 		}
 	}
-	return lanes, nil
+	return lanes, v.err
 }
 
 // NoticedLanes implements scheduler.View.
 func (v *view) NoticedLanes(context.Context) (map[rules.LaneID]int64, error) {
-	s, err := v.read("read lanes")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read lanes")
 	noticed := map[rules.LaneID]int64{}
 	for k, l := range s.lanes.all() {
 		if l.notice != 0 {
 			noticed[rules.LaneID(k.n)] = l.notice
 		}
 	}
-	return noticed, nil
+	return noticed, v.err
 }
 
 // JobLanes implements scheduler.View.
 func (v *view) JobLanes(
 	_ context.Context, after lessor.JobID, limit int, fn func(rules.LaneID),
 ) (last *lessor.JobID, err error) {
-	s, err := v.read("read the lanes of jobs")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read the lanes of jobs")
 	for k, j := range s.jobs.from(key{id: after.UUID, n: 1}) {
 		if limit--; limit < 0 {
 			break
@@ -219,5 +195,5 @@ func (v *view) JobLanes(
 		last = &lessor.JobID{UUID: k.id}
 		fn(j.Spec.LaneID)
 	}
-	return last, nil
+	return last, v.err
 }

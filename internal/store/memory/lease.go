@@ -23,26 +23,18 @@ func (v *view) lease(id lessor.LeaseID) *job {
 // Peek implements scheduler.Tx.
 func (t *tx) Peek(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error) {
 	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
-	if len(ids) == 0 {
-		return leases, t.err
-	}
-	if _, err := t.read("peek at leases"); err != nil {
-		return nil, err
-	}
+	t.read("peek at leases")
 	for _, id := range ids {
 		if j := t.lease(id); j != nil {
 			leases[id] = new(*j.Held)
 		}
 	}
-	return leases, nil
+	return leases, t.err
 }
 
 // Leases implements scheduler.Tx. All nodes lock in the order of seqs.
 func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]*rules.Held, error) {
 	leases := make(map[lessor.LeaseID]*rules.Held, len(ids))
-	if len(ids) == 0 {
-		return leases, t.err
-	}
 	err := t.do("lock leases", func() error {
 		sorted := slices.Clone(ids)
 		slices.SortFunc(sorted, func(a, b lessor.LeaseID) int {
@@ -67,13 +59,7 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 // Requested implements scheduler.Tx, in the order of the grants and, within one instant, of the jobs' seqs.
 func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
 	found := make(map[scheduler.RequestRef][]*rules.Held)
-	if len(refs) == 0 {
-		return found, t.err
-	}
-	s, err := t.read("read requested leases")
-	if err != nil {
-		return nil, err
-	}
+	s := t.read("read requested leases")
 	for _, ref := range refs {
 		if _, twice := found[ref]; twice {
 			continue
@@ -84,14 +70,11 @@ func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[sche
 			found[ref] = append(found[ref], new(*j.Held))
 		}
 	}
-	return found, nil
+	return found, t.err
 }
 
 // SaveLeases implements scheduler.Tx.
 func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
-	if len(held) == 0 {
-		return t.err
-	}
 	return t.do("save leases", func() error {
 		sorted := slices.SortedFunc(slices.Values(held), func(a, b *rules.Held) int {
 			return cmp.Compare(a.Turn.Seq, b.Turn.Seq)
@@ -116,16 +99,13 @@ func (t *tx) SaveLeases(_ context.Context, held []*rules.Held) error {
 
 // EachLease implements scheduler.View.
 func (v *view) EachLease(_ context.Context, fn func(*rules.Held) error) error {
-	s, err := v.read("read leases")
-	if err != nil {
-		return err
-	}
+	s := v.read("read leases")
 	for _, j := range s.leases.all() {
 		if err := fn(new(*j.Held)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return v.err
 }
 
 // LeaseList implements scheduler.View.
@@ -146,10 +126,7 @@ func (v *view) LockList(_ context.Context, q scheduler.LockQuery) ([]scheduler.L
 func (v *view) listLeases(
 	verb string, after *scheduler.LeasePlace, limit int, matches func(*rules.Held) bool,
 ) (list []scheduler.ListedLease, err error) {
-	s, err := v.read(verb)
-	if err != nil {
-		return nil, err
-	}
+	s := v.read(verb)
 	if after == nil {
 		after = &scheduler.LeasePlace{A: math.MaxInt64}
 	}
@@ -162,32 +139,23 @@ func (v *view) listLeases(
 	slices.SortFunc(list, func(a, b scheduler.ListedLease) int {
 		return cmp.Or(cmp.Compare(b.Place.A, a.Place.A), cmp.Compare(b.Place.B, a.Place.B))
 	})
-	return list[:min(len(list), max(limit, 0))], nil
+	return list[:min(len(list), max(limit, 0))], v.err
 }
 
 // WorkspaceLeases implements scheduler.View.
 func (v *view) WorkspaceLeases(_ context.Context, workspace string) (held []*rules.Held, err error) {
-	s, err := v.read("read leases of a workspace")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read leases of a workspace")
 	for _, seq := range s.workspaces.under(workspace, lessor.UUID{}) {
 		j, _ := s.leases.get(key{n: seq})
 		held = append(held, new(*j.Held))
 	}
-	return held, nil
+	return held, v.err
 }
 
 // LeaseEnds implements scheduler.View.
 func (v *view) LeaseEnds(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID]scheduler.LeaseEnd, error) {
 	ends := make(map[lessor.LeaseID]scheduler.LeaseEnd)
-	if len(ids) == 0 {
-		return ends, v.err
-	}
-	s, err := v.read("read ends of leases")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read ends of leases")
 	for _, id := range ids {
 		if a, ok := s.ends.get(key{id: id.UUID}); ok {
 			ends[id] = scheduler.LeaseEnd{
@@ -195,20 +163,17 @@ func (v *view) LeaseEnds(_ context.Context, ids []lessor.LeaseID) (map[lessor.Le
 			}
 		}
 	}
-	return ends, nil
+	return ends, v.err
 }
 
 // AttemptOf implements scheduler.View.
 func (v *view) AttemptOf(_ context.Context, id lessor.LeaseID) (*rules.Attempt, lessor.TenantID, error) {
-	s, err := v.read("read an attempt")
-	if err != nil {
-		return nil, lessor.TenantID{}, err
-	}
+	s := v.read("read an attempt")
 	a, ok := s.ends.get(key{id: id.UUID})
 	if !ok {
-		return nil, lessor.TenantID{}, nil
+		return nil, lessor.TenantID{}, v.err
 	}
-	return new(*a), s.tenantOf(a), nil
+	return new(*a), s.tenantOf(a), v.err
 }
 
 func (s *tables) tenantOf(a *rules.Attempt) lessor.TenantID {

@@ -140,9 +140,6 @@ const lockTries = 5
 // Lock implements scheduler.Tx. Jobs in the queue and ended ones are locked behind the gate, where nothing may wait.
 func (t *tx) Lock(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
 	standings := make(map[lessor.JobID]*rules.Standing, len(ids))
-	if len(ids) == 0 {
-		return standings, t.err
-	}
 	err := t.do("lock jobs", func() error {
 		if err := t.hold(ids); err != nil {
 			return err

@@ -52,10 +52,7 @@ func (t *tx) DropMessages(_ context.Context, all []scheduler.Seen) error {
 func (v *view) Messages(
 	_ context.Context, ids []lessor.JobID, limit int,
 ) (map[lessor.JobID][]lessor.Message, error) {
-	s, err := v.read("read messages")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read messages")
 	all := make(map[lessor.JobID][]lessor.Message, len(ids))
 	for _, id := range ids {
 		for _, m := range s.messages.under("", id.UUID) {
@@ -65,15 +62,12 @@ func (v *view) Messages(
 			all[id] = append(all[id], m)
 		}
 	}
-	return all, nil
+	return all, v.err
 }
 
 // EachMessaged implements scheduler.View.
 func (v *view) EachMessaged(_ context.Context, fn func(lessor.JobID, int64) error) error {
-	s, err := v.read("read jobs with messages")
-	if err != nil {
-		return err
-	}
+	s := v.read("read jobs with messages")
 	var last key
 	for k := range s.messages.all() {
 		if last.n != 0 && last.id != k.id {
@@ -84,7 +78,7 @@ func (v *view) EachMessaged(_ context.Context, fn func(lessor.JobID, int64) erro
 		last = k
 	}
 	if last.n == 0 {
-		return nil
+		return v.err
 	}
 	return fn(lessor.JobID{UUID: last.id}, last.n)
 }

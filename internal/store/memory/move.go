@@ -11,9 +11,6 @@ import (
 
 // Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
 func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
-	if len(moves) == 0 {
-		return t.err
-	}
 	return t.do("move jobs", func() error {
 		taken := make([]*job, len(moves))
 		for i := range moves {
@@ -112,9 +109,6 @@ func (t *tx) takeLockKey(h *rules.Held) error {
 
 // Note implements scheduler.Tx.
 func (t *tx) Note(_ context.Context, notes []rules.Note) error {
-	if len(notes) == 0 {
-		return t.err
-	}
 	return t.do("note", func() error {
 		for _, n := range notes {
 			t.db.notes++
@@ -143,13 +137,10 @@ func (t *tx) Ahead(_ context.Context, after lessor.Instant, limit int) ([]schedu
 func (t *tx) lockWaiting(
 	verb string, limit int, fits func(*job) (fits, more bool),
 ) (waiting []scheduler.Waiting, err error) {
-	if limit <= 0 {
-		return nil, t.err
-	}
 	err = t.do(verb, func() error {
 		for _, j := range t.state.delayed.all() {
 			fit, more := fits(j)
-			if !more || len(waiting) == limit {
+			if !more || len(waiting) >= limit {
 				break
 			}
 			if fit && t.try(j.lock()) {
@@ -164,40 +155,31 @@ func (t *tx) lockWaiting(
 
 // NextDue implements scheduler.View.
 func (v *view) NextDue(context.Context) (lessor.Instant, error) {
-	s, err := v.read("read next due time")
-	if err != nil {
-		return 0, err
-	}
+	s := v.read("read next due time")
 	for k := range s.delayed.from(key{n: 1}) {
-		return lessor.Instant(k.n), nil
+		return lessor.Instant(k.n), v.err
 	}
-	return 0, nil
+	return 0, v.err
 }
 
 // CountWaiting implements scheduler.View.
 func (v *view) CountWaiting(context.Context) (n int, err error) {
-	s, err := v.read("count waiting jobs")
-	if err != nil {
-		return 0, err
-	}
+	s := v.read("count waiting jobs")
 	for _, j := range s.delayed.all() {
 		if j.Wait.State == lessor.Waiting {
 			n++
 		}
 	}
-	return n, nil
+	return n, v.err
 }
 
 // EachQueued implements scheduler.View.
 func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
-	s, err := v.read("read the queue")
-	if err != nil {
-		return err
-	}
+	s := v.read("read the queue")
 	for _, j := range s.queue.all() {
 		if err := fn(j.Turn); err != nil {
 			return err
 		}
 	}
-	return nil
+	return v.err
 }

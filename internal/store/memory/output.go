@@ -68,10 +68,7 @@ func (t *tx) DropOutput(_ context.Context, ranges []rules.OutputMiddle) error {
 func (v *view) Output(
 	_ context.Context, at rules.OutputPlace, offset int64, limit int,
 ) (pieces []rules.OutputPiece, end int64, err error) {
-	s, err := v.read("read output")
-	if err != nil {
-		return nil, 0, err
-	}
+	s := v.read("read output")
 	if last := s.outputEnd(at); last != nil {
 		end = last.End()
 	}
@@ -91,7 +88,7 @@ func (v *view) Output(
 		}
 		pieces = append(pieces, p)
 	}
-	return pieces, end, nil
+	return pieces, end, v.err
 }
 
 // dropOutput removes what the attempts of a job printed.

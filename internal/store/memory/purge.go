@@ -13,7 +13,7 @@ import (
 // another node has locked are passed over.
 func (t *tx) endedJobs(after key, before lessor.Instant, limit int) (page []*job) {
 	for k, j := range t.state.done.from(after) {
-		if k.n >= int64(before) || len(page) == limit {
+		if k.n >= int64(before) || len(page) >= limit {
 			break
 		}
 		if t.try(j.lock()) {
@@ -33,9 +33,6 @@ func (s *tables) freeKey(j *job) {
 
 // Strip implements scheduler.Tx. While another node strips there is nothing to do.
 func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
-	if limit <= 0 {
-		return 0, t.err
-	}
 	err = t.do("strip", func() error {
 		if !t.try(lock{table: "stripped"}) {
 			return nil
@@ -61,9 +58,6 @@ func (t *tx) Strip(_ context.Context, before lessor.Instant, limit int) (n int, 
 
 // Purge implements scheduler.Tx.
 func (t *tx) Purge(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
-	if limit <= 0 {
-		return 0, t.err
-	}
 	err = t.do("purge", func() error {
 		page := t.endedJobs(key{}, before, limit)
 		n = len(page)
@@ -104,9 +98,6 @@ func (s *tables) dropJournal(j *job) {
 
 // PurgeRecords implements scheduler.Tx.
 func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (n int, err error) {
-	if limit <= 0 {
-		return 0, t.err
-	}
 	err = t.do("purge", func() error {
 		n += purgeOld(t, "tick", limit, before, func(s *tables) *table[rules.TickRow] { return &s.ticks },
 			func(v rules.TickRow) lessor.Instant { return v.At })

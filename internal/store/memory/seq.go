@@ -18,9 +18,6 @@ type seqs struct {
 
 // Seqs implements scheduler.Tx.
 func (t *tx) Seqs(_ context.Context, n int) (first int64, err error) {
-	if n <= 0 {
-		return 0, t.err
-	}
 	err = t.do("reserve places in line", func() error {
 		s := &t.store.seqs
 		if now := t.db.Mono(t.store.node); s.limit-s.next < int64(n) || now > s.until {

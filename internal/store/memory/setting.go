@@ -13,12 +13,9 @@ import (
 
 // Setting implements scheduler.View.
 func (v *view) Setting(_ context.Context, name string) ([]byte, error) {
-	s, err := v.read("read setting")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read setting")
 	value, _ := s.settings.get(key{text: name})
-	return slices.Clone(value), nil
+	return slices.Clone(value), v.err
 }
 
 // SaveSetting implements scheduler.Tx.
@@ -36,11 +33,8 @@ func (t *tx) SaveSetting(_ context.Context, name string, value []byte) error {
 
 // Handlers implements scheduler.View.
 func (v *view) Handlers(context.Context) ([]lessor.Handler, error) {
-	s, err := v.read("read handlers")
-	if err != nil {
-		return nil, err
-	}
-	return values(s.handlers), nil
+	s := v.read("read handlers")
+	return values(s.handlers), v.err
 }
 
 // values returns all rows of a table.
@@ -66,15 +60,12 @@ func (t *tx) SaveHandler(_ context.Context, h lessor.Handler) error {
 
 // Policies implements scheduler.View.
 func (v *view) Policies(context.Context) ([]rules.Policy, error) {
-	s, err := v.read("read policies")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read policies")
 	ps := values(s.policies)
 	slices.SortStableFunc(ps, func(a, b rules.Policy) int {
 		return key{id: a.Tenant.UUID}.compare(key{id: b.Tenant.UUID})
 	})
-	return ps, nil
+	return ps, v.err
 }
 
 // SavePolicy implements scheduler.Tx.
@@ -86,15 +77,12 @@ func (t *tx) SavePolicy(_ context.Context, p rules.Policy) error {
 
 // Tokens implements scheduler.View.
 func (v *view) Tokens(context.Context) ([]scheduler.Token, error) {
-	s, err := v.read("read tokens")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read tokens")
 	tokens := values(s.tokens)
 	slices.SortFunc(tokens, func(a, b scheduler.Token) int {
 		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), key{id: b.ID.UUID}.compare(key{id: a.ID.UUID}))
 	})
-	return tokens, nil
+	return tokens, v.err
 }
 
 // SaveToken implements scheduler.Tx. Two tokens with one hash are scheduler.ErrBadCall.

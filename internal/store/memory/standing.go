@@ -13,15 +13,9 @@ import (
 // Standings implements scheduler.View.
 func (v *view) Standings(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
 	standings := make(map[lessor.JobID]*rules.Standing, len(ids))
-	if len(ids) == 0 {
-		return standings, v.err
-	}
-	s, err := v.read("read standings")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read standings")
 	s.standings(ids, standings)
-	return standings, nil
+	return standings, v.err
 }
 
 func (s *tables) standings(ids []lessor.JobID, into map[lessor.JobID]*rules.Standing) {
@@ -35,13 +29,7 @@ func (s *tables) standings(ids []lessor.JobID, into map[lessor.JobID]*rules.Stan
 // Histories implements scheduler.View.
 func (v *view) Histories(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.History, error) {
 	histories := make(map[lessor.JobID]*rules.History, len(ids))
-	if len(ids) == 0 {
-		return histories, v.err
-	}
-	s, err := v.read("read histories")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read histories")
 	for _, id := range ids {
 		j, ok := s.jobs.get(key{id: id.UUID})
 		if !ok {
@@ -56,7 +44,7 @@ func (v *view) Histories(_ context.Context, ids []lessor.JobID) (map[lessor.JobI
 		}
 		histories[id] = h
 	}
-	return histories, nil
+	return histories, v.err
 }
 
 // readPerPage bounds the cost of a page when few jobs match.
@@ -77,9 +65,9 @@ func before[T interface{ ~struct{ lessor.UUID } }](after *T) key {
 
 // List implements scheduler.View.
 func (v *view) List(_ context.Context, q scheduler.ListQuery) (p scheduler.ListPage, err error) {
-	s, err := v.read("list jobs")
-	if err != nil || q.Limit <= 0 {
-		return p, err
+	s := v.read("list jobs")
+	if q.Limit <= 0 {
+		return p, v.err
 	}
 	read, last := 0, (*lessor.JobID)(nil)
 	for k, j := range s.jobs.back(before(q.After)) {
@@ -93,7 +81,7 @@ func (v *view) List(_ context.Context, q scheduler.ListQuery) (p scheduler.ListP
 			p.Standings = append(p.Standings, j.show())
 		}
 	}
-	return p, nil
+	return p, v.err
 }
 
 func (j *job) matches(q *scheduler.ListQuery) bool {
@@ -106,13 +94,7 @@ func (v *view) OpenRuns(
 	_ context.Context, definitions []*rules.Definition, limit int,
 ) (map[string][]scheduler.OpenRun, error) {
 	open := make(map[string][]scheduler.OpenRun)
-	if len(definitions) == 0 {
-		return open, v.err
-	}
-	s, err := v.read("read open runs")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("read open runs")
 	for _, d := range definitions {
 		for k, j := range s.runs.from(key{text: d.ID, n: math.MinInt64}) {
 			if k.text != d.ID || len(open[d.ID]) >= limit {
@@ -124,5 +106,5 @@ func (v *view) OpenRuns(
 			}
 		}
 	}
-	return open, nil
+	return open, v.err
 }

@@ -15,9 +15,6 @@ func tickKey(t *rules.TickRow) key { return key{text: t.Definition, id: t.Tenant
 
 // SaveTicks implements scheduler.Tx.
 func (t *tx) SaveTicks(_ context.Context, rows []rules.TickRow) error {
-	if len(rows) == 0 {
-		return t.err
-	}
 	return t.do("save ticks", func() error {
 		for _, row := range rows {
 			k := tickKey(&row)
@@ -44,13 +41,7 @@ func (t *tx) DecidedTicks(
 	_ context.Context, ds []*rules.Definition, to lessor.Instant, limit int,
 ) (map[string][]lessor.Instant, error) {
 	decided := map[string][]lessor.Instant{}
-	if len(ds) == 0 {
-		return decided, t.err
-	}
-	s, err := t.read("read decided ticks")
-	if err != nil {
-		return nil, err
-	}
+	s := t.read("read decided ticks")
 	for _, d := range ds {
 		ticks := s.ticksOf(scheduler.TickQuery{
 			Definition: d.ID, Tenant: d.Tenant, From: d.NextTick, To: to, Limit: limit,
@@ -59,22 +50,19 @@ func (t *tx) DecidedTicks(
 			decided[d.ID] = append(decided[d.ID], row.At)
 		}
 	}
-	return decided, nil
+	return decided, t.err
 }
 
 // TickList implements scheduler.View.
 func (v *view) TickList(_ context.Context, q scheduler.TickQuery) ([]rules.TickRow, error) {
-	s, err := v.read("list ticks")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("list ticks")
 	if q.After != 0 {
 		q.From = max(q.From, q.After+1)
 	}
 	if q.To == 0 {
 		q.To = math.MaxInt64
 	}
-	return s.ticksOf(q), nil
+	return s.ticksOf(q), v.err
 }
 
 // ticksOf returns ticks of one definition between two instants.
@@ -90,10 +78,7 @@ func (s *tables) ticksOf(q scheduler.TickQuery) (ticks []rules.TickRow) {
 
 // CircuitTicks implements scheduler.View.
 func (v *view) CircuitTicks(_ context.Context, q scheduler.CircuitTickQuery) (ticks []rules.TickRow, err error) {
-	s, err := v.read("list ticks under open circuits")
-	if err != nil {
-		return nil, err
-	}
+	s := v.read("list ticks under open circuits")
 	bound := before(q.After)
 	for _, row := range s.ticks.all() {
 		if row.Outcome == lessor.TickCircuitOpen && (q.Definition == "" || row.Definition == q.Definition) &&
@@ -104,5 +89,5 @@ func (v *view) CircuitTicks(_ context.Context, q scheduler.CircuitTickQuery) (ti
 	slices.SortFunc(ticks, func(a, b rules.TickRow) int {
 		return key{id: b.Run.UUID}.compare(key{id: a.Run.UUID})
 	})
-	return ticks[:min(len(ticks), max(q.Limit, 0))], nil
+	return ticks[:min(len(ticks), max(q.Limit, 0))], v.err
 }

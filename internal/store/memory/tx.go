@@ -83,9 +83,6 @@ func (t *tx) write(fn func(*tables)) {
 
 // save is do for a write that locks the rows with these keys.
 func save[T any](t *tx, verb, table string, rows []T, keyOf func(*T) key, write func(*tables, *T)) error {
-	if len(rows) == 0 {
-		return t.err
-	}
 	return t.do(verb, func() error {
 		for i := range rows {
 			r := &rows[i]

@@ -63,17 +63,18 @@ func (s *Store) beginView() (*view, error) {
 	}, nil
 }
 
-// read begins a statement that only reads, and returns what it sees; nil after a fault.
-func (v *view) read(verb string) (*tables, error) {
+// read begins a statement that only reads, and returns what it sees; nothing after a fault, which is in v.err.
+func (v *view) read(verb string) *tables {
+	switch {
+	case v.tx != nil:
+		_ = v.tx.do(verb, func() error { return nil }) // kept in v.err
+	case v.err == nil:
+		v.db.reach(v.store.node, verb)
+	}
 	if v.err != nil {
-		return nil, v.err
+		return &tables{}
 	}
-	if v.tx != nil {
-		err := v.tx.do(verb, func() error { return nil })
-		return &v.state, err
-	}
-	v.db.reach(v.store.node, verb)
-	return &v.state, nil
+	return &v.state
 }
 
 // Now implements scheduler.View.
