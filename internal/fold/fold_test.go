@@ -138,6 +138,7 @@ func TestStaleFoldIsNoticed(t *testing.T) {
 		changes []fold.Change
 	}{
 		{"a gap", []fold.Change{removed}},
+		{"a gap before a change that fits", []fold.Change{{Stream: 1, N: 2, Data: queued.Data}}},
 		{"a turn that was never queued", []fold.Change{{Stream: 1, N: 1, Data: removed.Data}}},
 		{"an unknown step", []fold.Change{{Stream: 1, N: 1, Data: []byte{200}}}},
 		{"a change that was cut", []fold.Change{{Stream: 1, N: 1, Data: queued.Data[:5]}}},

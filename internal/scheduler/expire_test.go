@@ -61,6 +61,22 @@ func TestAttemptsAreBounded(t *testing.T) {
 	})
 }
 
+// TestJobThatKillsItsWorkersEnds: an attempt whose worker died counts like one that failed.
+func TestJobThatKillsItsWorkersEnds(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		job := w.submit(func(s *lessor.Submission) { s.MaxAttempts = new(int64(3)) })
+		for n := 1; n <= 3; n++ {
+			if g := w.lease("worker-1", nil); g.Job.Attempt != n {
+				t.Fatalf("attempt %d, want %d", g.Job.Attempt, n)
+			}
+			time.Sleep(5 * time.Minute) // the worker is dead
+		}
+		if j := w.wantState(job.ID, lessor.Expired); !j.RetryAt.IsZero() {
+			t.Errorf("retry_at is %v after the last attempt, want null", j.RetryAt)
+		}
+	})
+}
+
 func TestMaxRuntimeEndsTheAttemptWhateverBeats(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(func(s *lessor.Submission) { s.MaxRuntimeS, s.MaxAttempts = new(int64(90)), new(int64(1)) })

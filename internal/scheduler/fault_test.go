@@ -21,6 +21,7 @@ type faulty struct {
 	fail    atomic.Pointer[error]           // every Update fails with it, before it begins
 	refuse  func(specs []*rules.Spec) error // of Insert
 	beats   atomic.Pointer[error]           // SaveLeases fails with it
+	commit  atomic.Pointer[error]           // every commit fails with it
 	due     func()                          // before Due
 	after   func()                          // between the commit and its answer
 	updates atomic.Int64
@@ -31,7 +32,13 @@ func (f *faulty) Update(ctx context.Context, fn func(scheduler.Tx) error) error 
 	if err := f.fail.Load(); err != nil {
 		return *err
 	}
-	err := f.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(faultyTx{tx, f}) })
+	err := f.Store.Update(ctx, func(tx scheduler.Tx) error {
+		err := fn(faultyTx{tx, f})
+		if refused := f.commit.Load(); err == nil && refused != nil {
+			return *refused
+		}
+		return err
+	})
 	if err == nil && f.after != nil {
 		f.after()
 	}
@@ -165,6 +172,22 @@ func TestFullStoreRefusesExpiresNothingAndGoesOnByItself(t *testing.T) {
 		w.wantState(job.ID, lessor.Running)
 		if err := w.Ready(); err != nil {
 			t.Errorf("not ready after the fault is gone: %v", err)
+		}
+	})
+}
+
+// TestRefusedCommitLeavesNothingInMemory: the index follows what was committed, and nothing else.
+func TestRefusedCommitLeavesNothingInMemory(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		kept := w.submit(nil)
+		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
+		f.commit.Store(&full)
+		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+		w.wantCode(err, lessor.CodeUnavailable)
+		f.commit.Store(nil)
+		w.noDrift()
+		if g := w.lease("worker-1", nil); g.Job.ID != kept.ID {
+			t.Errorf("job %s was granted, want the one that was stored", g.Job.ID)
 		}
 	})
 }
