@@ -63,7 +63,7 @@ func parse(path, text string) (fault, error) {
 		}
 	}
 	if f.what == "" || f.promise == "" || len(f.tests) == 0 {
-		return f, errors.New("its header must have Fault, Promise and Test: PACKAGE NAME...")
+		return f, errors.New("its header must say Fault, Promise and Test, with a package and names")
 	}
 	return f, nil
 }

@@ -25,15 +25,15 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "planted:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, names []string) error {
+func run(names []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	faults, err := readFaults(filepath.Join("planted", "faults"))
 	if err != nil {
 		return fmt.Errorf("read the faults (run this from the root of the repository): %w", err)

@@ -45,7 +45,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return err
 	}
 	return os.WriteFile(to, data, info.Mode().Perm())
