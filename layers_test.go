@@ -46,7 +46,8 @@ var layers = map[string]layer{
 		},
 		libs: []string{"github.com/google/uuid"},
 		tests: []string{
-			"internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "github.com/jackc/pgx/v5",
+			"internal/store/sqlite", "internal/store/postgres", "internal/store/memory", "internal/pgtest",
+			"github.com/jackc/pgx/v5",
 		},
 	},
 

@@ -192,6 +192,29 @@ func TestRefusedCommitLeavesNothingInMemory(t *testing.T) {
 	})
 }
 
+// TestRecordIsWrittenWithItsChange lets no commit succeed after that of a cancel: its entry of the record is there.
+func TestRecordIsWrittenWithItsChange(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		job := w.submit(nil)
+		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
+		f.after = func() {
+			if w.job(job.ID).State == lessor.Cancelled {
+				f.fail.Store(&full)
+			}
+		}
+		_, err := w.Cancel(w.ctx, anybody, job.ID, false)
+		f.after = nil
+		f.fail.Store(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := w.Events(w.ctx, anybody, job.ID, 100, "")
+		if err != nil || events[len(events)-1].To != lessor.Cancelled {
+			t.Errorf("the job is cancelled, and its record is %+v, %v", events, err)
+		}
+	})
+}
+
 // TestHeartbeatsThatTheStoreRefusesKeepLeasesAlive: nothing else fails, so that service is noted all along.
 func TestHeartbeatsThatTheStoreRefusesKeepLeasesAlive(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {

@@ -8,6 +8,7 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/memory"
 	"lessor/internal/store/postgres"
 	"lessor/internal/store/sqlite"
 )
@@ -144,4 +145,51 @@ func TestTwoLoopsAreSteppedOverOneStore(t *testing.T) {
 	for _, n := range two {
 		s.answer(n, "drift", func() error { return n.Drift(s.ctx) })
 	}
+}
+
+// between is a Stepper that does something once, before a statement of one node.
+type between struct {
+	node, point string
+	do          func()
+}
+
+func (b *between) Reach(node, point string) {
+	if do := b.do; do != nil && node == b.node && point == b.point {
+		b.do = nil
+		do()
+	}
+}
+
+func (*between) Wait(string, string) {}
+
+func (*between) Fate(string) memory.Fate { return memory.Durable }
+
+// TestHeartbeatThatIsSeenLateKeepsItsLease: a heartbeat that another node took in time is committed after this node
+// looked for leases that are over. The lease is judged again once it is locked.
+func TestHeartbeatThatIsSeenLateKeepsItsLease(t *testing.T) {
+	s := &stepper{t: t, ctx: t.Context(), clock: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
+	now := func() time.Time { return s.clock }
+	meanwhile := &between{node: "a", point: "lock leases"}
+	db := memory.New(memory.Options{Clock: func() lessor.Instant { return lessor.At(s.clock) }, Stepper: meanwhile})
+	a, b := scheduler.NewStepped(db.Open("a"), config(), now), scheduler.NewStepped(db.Open("b"), config(), now)
+	step := func() time.Duration { return min(s.step(a), s.step(b)) }
+	step()
+	job := s.submit(a)
+	g := s.lease(a, "w")
+	expires := g.Lease.ExpiresAt.Time()
+	for wait := step(); s.clock.Add(wait).Before(expires); wait = step() {
+		s.clock = s.clock.Add(wait)
+	}
+	s.clock = expires.Add(time.Millisecond)
+	meanwhile.do = func() {
+		at := s.clock
+		s.clock = expires.Add(-10 * time.Millisecond) // when the other node read the clock
+		s.beat(b, g)
+		s.clock = at
+	}
+	s.step(a)
+	if meanwhile.do != nil {
+		t.Fatal("the lease was not taken for one that is over")
+	}
+	s.wantState(a, job.ID, lessor.Running)
 }

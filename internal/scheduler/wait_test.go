@@ -131,6 +131,9 @@ func TestIdempotencyKeyIsOneJob(t *testing.T) {
 		}
 		_, err = w.Submit(w.ctx, anybody, sub(`{"a":2}`))
 		w.wantCode(err, lessor.CodeConflict)
+		if n := w.depth(); n != 1 {
+			t.Errorf("%d jobs are queued under one key", n)
+		}
 		other := sub(`{"a":2}`)
 		other.TenantID = new("11111111-1111-4111-8111-111111111111")
 		if r, err := w.Submit(w.ctx, anybody, other); err != nil || r.Existing {
