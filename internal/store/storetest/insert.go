@@ -97,15 +97,22 @@ func lanesKeepNumbers(b *bed) {
 		b.Fatalf("lanes that differ share a number, or one has two: %v", first)
 	}
 	b.same("numbers given again", register(), first)
+	lost := base
+	lost.Type = "lost"
 	b.wants(b.Update(b.Context(), func(tx scheduler.Tx) error { // a lane of a failed transaction is not kept
-		lost := base
-		lost.Type = "lost"
 		if _, err := tx.Lanes(b.Context(), []rules.Lane{lost}); err != nil {
 			return err
 		}
 		return errTest
 	}), errTest)
 	b.same("numbers after a failure", register(), first)
+	stored := b.lanes([]rules.Lane{lost}) // it is not kept in memory either
+	b.view(func(v scheduler.View) error {
+		found, err := v.LanesByID(b.Context(), stored)
+		b.same("a lane that was registered again", found, map[rules.LaneID]rules.Lane{stored[0]: lost})
+		return err
+	})
+	known[stored[0]] = lost
 	b.reopen()
 	b.same("numbers after a restart", register(), first)
 	got := map[rules.LaneID]rules.Lane{}
