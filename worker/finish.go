@@ -33,6 +33,9 @@ type end struct {
 	unstarted bool // a release before the handler started, which is no interruption
 }
 
+// single reports whether e has a call of its own.
+func (e end) single() bool { return e.release || e.asks != nil }
+
 func (e end) size() int { return 200 + len(e.result) + len(e.err) }
 
 func (e end) completion(worker *string) lessor.Completion {
@@ -57,7 +60,7 @@ func (w *Worker) finishLocked(l *lease, e end) {
 func (w *Worker) finishLoop(ctx context.Context) {
 	failures := 0
 	for {
-		ends, releases := w.takeEnds()
+		ends, releases := w.takeEnds(w.isMine)
 		if len(ends)+len(releases) == 0 {
 			select {
 			case <-w.ending:
@@ -84,21 +87,27 @@ func (w *Worker) finishLoop(ctx context.Context) {
 	}
 }
 
-// takeEnds takes the oldest ends that fit into one round.
-func (w *Worker) takeEnds() (ends, releases []*lease) {
+// isMine reports whether the finishing loop sends the end of l: in a rush the completions are part of turns.
+func (w *Worker) isMine(l *lease) bool { return l.end.single() || !w.rush.on }
+
+// takeEnds takes the oldest of the wanted ends that fit into one round.
+func (w *Worker) takeEnds(wanted func(*lease) bool) (ends, releases []*lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, size := 0, 0
-	for ; n < len(w.ends) && n < maxEnds && size < maxEndBytes; n++ {
-		l := w.ends[n]
+	w.ends = slices.DeleteFunc(w.ends, func(l *lease) bool {
+		if n == maxEnds || size >= maxEndBytes || !wanted(l) {
+			return false
+		}
+		n++
 		size += l.end.size()
-		if l.end.release || l.end.asks != nil {
+		if l.end.single() {
 			releases = append(releases, l)
 		} else {
 			ends = append(ends, l)
 		}
-	}
-	w.ends = slices.Delete(w.ends, 0, n)
+		return true
+	})
 	return ends, releases
 }
 
@@ -107,14 +116,7 @@ func (w *Worker) sendEnds(ctx context.Context, ends []*lease) (again []*lease) {
 	if len(ends) == 0 {
 		return nil
 	}
-	body := make([]lessor.LeaseCompletion, len(ends))
-	for i, l := range ends {
-		d := l.end.completion(nil)
-		body[i] = lessor.LeaseCompletion{
-			LeaseID: new(l.id().String()), Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
-		}
-	}
-	answers, err := w.cfg.Client.CompleteAll(ctx, w.cfg.ID, body)
+	answers, err := w.cfg.Client.CompleteAll(ctx, w.cfg.ID, completions(ends))
 	if err == nil && len(answers) != len(ends) {
 		err = errAnswers
 	}
@@ -129,6 +131,17 @@ func (w *Worker) sendEnds(ctx context.Context, ends []*lease) (again []*lease) {
 		}
 	}
 	return again
+}
+
+func completions(ends []*lease) []lessor.LeaseCompletion {
+	body := make([]lessor.LeaseCompletion, len(ends))
+	for i, l := range ends {
+		d := l.end.completion(nil)
+		body[i] = lessor.LeaseCompletion{
+			LeaseID: new(l.id().String()), Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
+		}
+	}
+	return body
 }
 
 // sendReleases sends ends that have a call of their own, maxReleases at a time, and returns those to be sent again.

@@ -40,6 +40,7 @@ type handler struct {
 	extendOn ExtendOn
 	call     func(ctx context.Context, w *Worker, l *lease) (any, error)
 	running  int // guarded by Worker.mu
+	asked    int // places that requests on their way may fill; guarded by Worker.mu
 }
 
 // Handle makes w run the jobs of jobType with do. The payload is decoded from JSON into T; a payload that does not

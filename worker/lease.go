@@ -105,11 +105,14 @@ func (l *lease) extendable() bool {
 	return l.phase != running || l.handler.extendOn == ExtendOnLife || l.beats.last.Load() != l.counted
 }
 
-// take registers the leases that were granted to a request first sent at since, and starts their handlers.
-func (w *Worker) take(work context.Context, grants []lessor.Grant, since moment) {
+// take registers the leases that were granted to a request first sent at since, frees the places that q has reserved
+// for them, and starts their handlers.
+func (w *Worker) take(work context.Context, grants []lessor.Grant, since moment, q query) {
 	now := w.now()
 	var start []*lease
 	w.mu.Lock()
+	w.reserveLocked(q, -q.most)
+	w.setRushLocked(len(grants) > 0 && len(grants) == q.most)
 	for _, g := range grants {
 		if w.leases[g.Lease.ID] != nil {
 			continue

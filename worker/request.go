@@ -26,6 +26,7 @@ type query struct {
 	most  int
 	wait  time.Duration
 	wide  bool // names only the types with the most room, and does not wait
+	turn  bool // is sent in a turn, and does not wait
 }
 
 // poll is the request that waits for its answer. Guarded by Worker.mu.
@@ -43,13 +44,15 @@ func (p *poll) freed(jobType string) {
 
 // requestLoop requests as many leases as there is room for until ctx is done or the server refuses this worker. A
 // request keeps its id until it is answered, so that the server repeats a lost answer instead of granting twice. The
-// leases of a request count from the time at which it was first sent.
-func (w *Worker) requestLoop(ctx, work context.Context) error {
+// leases of a request count from the time at which it was first sent. The second loop requests only in a rush.
+func (w *Worker) requestLoop(ctx, work context.Context, second bool) error {
+	defer w.endRush()
 	var id string
 	var since moment
+	var unanswered query
 	wide, failures := false, 0
 	for {
-		q, ok := w.awaitRoom(ctx, wide)
+		q, ok := w.awaitRoom(ctx, unanswered, wide, second)
 		if !ok {
 			break
 		}
@@ -58,17 +61,25 @@ func (w *Worker) requestLoop(ctx, work context.Context) error {
 		}
 		sent := time.Now()
 		grants, denial, err := w.request(ctx, q, id)
+		if unanswered = (query{}); err == nil {
+			w.take(work, grants, since, q)
+		} else {
+			unanswered = q
+			w.mu.Lock()
+			w.setRushLocked(false)
+			w.mu.Unlock()
+		}
 		switch {
 		case err == nil && denial == nil:
-			w.take(work, grants, since)
 			id, failures, wide = "", 0, !q.wide && len(grants) == q.most
 		case err == nil:
 			id, failures, wide = "", 0, false
-			// The server has already held a request that waited, and a wide request is followed by one that waits.
-			if !q.wide && (q.wait == 0 || time.Since(sent) < q.wait*9/10) {
+			// The server has already held a request that waited, and the others are followed by one that waits.
+			if !q.wide && !q.turn && (q.wait == 0 || time.Since(sent) < q.wait*9/10) {
 				pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 			}
 		case ctx.Err() != nil || errors.Is(err, context.Canceled): // the worker stops, or another type has room
+		case w.isOld(err), q.turn && refused(err): // the server, or an end is the cause: the next request is a plain one
 		case !transient(err):
 			return fmt.Errorf("request leases: %w", err)
 		default:
@@ -87,16 +98,26 @@ func (w *Worker) requestLoop(ctx, work context.Context) error {
 // awaitRoom waits until there is room for a job, and returns what to request. A request bounds the sum of its leases
 // and not the number per type, so it asks for as many leases as there is room for in every type that it names.
 // Requests that name all types with room alternate with wide ones, which name only the types with the most room.
-func (w *Worker) awaitRoom(ctx context.Context, wide bool) (query, bool) {
+func (w *Worker) awaitRoom(ctx context.Context, unanswered query, wide, second bool) (query, bool) {
+	var linger <-chan time.Time
+	late := false
 	for ctx.Err() == nil {
 		w.mu.Lock()
-		q, changed := w.roomLocked(wide), w.changed
+		q, ok := w.nextLocked(unanswered, wide, second, late)
+		changed, patience := w.changed, min(w.rush.took/rushLinger, rushWait)
 		w.mu.Unlock()
-		if q.most > 0 {
+		if ok {
 			return q, true
+		}
+		if q.most > 0 && q.turn && !second && linger == nil {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			linger = timer.C
 		}
 		select {
 		case <-changed:
+		case <-linger:
+			late = true
 		case <-ctx.Done():
 		}
 	}
@@ -105,14 +126,14 @@ func (w *Worker) awaitRoom(ctx context.Context, wide bool) (query, bool) {
 
 func (w *Worker) roomLocked(wide bool) query {
 	// Unacknowledged ends must not pile up: together with the running jobs they are at most twice the concurrency.
-	total := min(w.cfg.Concurrency-w.running, 2*w.cfg.Concurrency-len(w.leases), maxLeases)
+	total := min(w.cfg.Concurrency-w.running-w.asked, 2*w.cfg.Concurrency-len(w.leases)-w.asked, maxLeases)
 	q := query{most: total, wait: w.cfg.Wait}
 	if total <= 0 {
 		return query{}
 	}
 	room := map[string]int{}
 	for name, h := range w.handlers {
-		if free := min(h.limit-h.running, total); free > 0 {
+		if free := min(h.limit-h.running-h.asked, total); free > 0 {
 			room[name] = free
 			q.most = min(q.most, free)
 		}
@@ -133,24 +154,33 @@ func (w *Worker) request(ctx context.Context, q query, id string) ([]lessor.Gran
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.mu.Lock()
-	if !q.wide {
+	waits, old := q.wait > 0, w.rush.old
+	if waits {
 		w.poll = poll{types: q.types, cancel: cancel}
-		if len(w.roomLocked(false).types) > len(q.types) { // since q was made
-			cancel()
+		for _, name := range w.roomLocked(false).types {
+			w.poll.freed(name) // since q was made
 		}
 	}
 	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		w.poll = poll{}
-		w.mu.Unlock()
-	}()
+	if waits {
+		defer func() {
+			w.mu.Lock()
+			w.poll = poll{}
+			w.mu.Unlock()
+		}()
+	}
 	r := lessor.LeaseRequest{
 		WorkerID: &w.cfg.ID, Types: q.types, RequestID: &id,
 		MaxLeases: new(int64(q.most)), WaitMS: new(q.wait.Milliseconds()),
 	}
 	if w.cfg.TTL > 0 {
 		r.TTLMS = new(w.cfg.TTL.Milliseconds())
+	}
+	if !old {
+		r.View = new(lessor.ViewWork)
+	}
+	if q.turn {
+		return w.turn(ctx, r)
 	}
 	return w.cfg.Client.Request(ctx, r)
 }
@@ -164,7 +194,7 @@ func (w *Worker) returnGrants(work context.Context, id string, since moment) {
 		w.log.Warn("The last request for leases was not answered; leases that it granted will expire", "error", err)
 		return
 	}
-	w.take(work, grants, since)
+	w.take(work, grants, since, query{})
 }
 
 // grantsOf returns what was granted to an abandoned request. It repeats the request for a type that no job has, so that

@@ -1,14 +1,21 @@
 package worker_test
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"lessor"
 	"lessor/lessortest"
+	"lessor/worker"
 )
 
 // TestWorkViewShowsTheSameGrant requests a job with the view "work", and repeats the request with the full view.
@@ -44,4 +51,93 @@ func sameGrant(t *testing.T) {
 			t.Errorf("the view \"work\" of %s differs (-full +work):\n%s", *sub.Type, diff)
 		}
 	}
+}
+
+// TestFloodIsDoneInTurns gives a worker more jobs than it has places: it completes and requests in the same calls.
+func TestFloodIsDoneInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const jobs, places = 3000, 60
+		s := wideShop(t, places, 0)
+		by := &route{RoundTripper: s.Transport()}
+		s.submitAll("quick", jobs)
+		w := s.worker(worker.Config{Client: over(t, by), Concurrency: places})
+		worker.Handle(w, "quick", func(context.Context, *worker.Job[struct{}]) (any, error) { return nil, nil })
+		stop := s.Run(w)
+		for s.unfinished() > 0 {
+			s.Advance(10 * time.Millisecond)
+		}
+		stop()
+		turns, others := by.calls("turn"), by.calls("request")+by.calls("complete")
+		if turns < jobs/places/2 || turns > 4*jobs/places || others > turns/4 {
+			t.Errorf("%d jobs took %d turns and %d requests and completions, want about %d turns",
+				jobs, turns, others, jobs/places)
+		}
+	})
+}
+
+// TestRushHoldsNothingBack has one quick job among slow ones that fill the worker: its end is sent at once, and its
+// place is filled again.
+func TestRushHoldsNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := wideShop(t, 10, 0)
+		quick := s.submitAll("quick", 1)[0]
+		s.submitAll("slow", 10)
+		w := s.worker(worker.Config{Concurrency: 10})
+		worker.Handle(w, "quick", func(context.Context, *worker.Job[struct{}]) (any, error) { return nil, nil })
+		started := make(chan struct{}, 10)
+		worker.Handle(w, "slow", func(ctx context.Context, job *worker.Job[struct{}]) (any, error) {
+			started <- struct{}{}
+			return nil, beatUntil(ctx, job.Beat, time.Second)
+		})
+		stop := s.Run(w)
+		s.Advance(50 * time.Millisecond)
+		job, err := s.Client().Job(t.Context(), quick)
+		if err != nil || job.State != lessor.Completed || len(started) != 10 {
+			t.Errorf("the quick job is %s and %d slow ones run (error %v), want completed and 10",
+				job.State, len(started), err)
+		}
+		stop()
+	})
+}
+
+// older is a server of a release without turns and views.
+type older struct{ http.RoundTripper }
+
+func (o older) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	refuse := func(status int, code string) (*http.Response, error) {
+		return &http.Response{
+			StatusCode: status, Header: http.Header{"Content-Type": {"application/problem+json"}}, Request: req,
+			Body: io.NopCloser(strings.NewReader(`{"code":"` + code + `","detail":"unknown"}`)),
+		}, nil
+	}
+	switch {
+	case strings.HasSuffix(req.URL.Path, "/turn"):
+		return refuse(http.StatusNotFound, "route_not_found")
+	case bytes.Contains(body, []byte(`"view"`)):
+		return refuse(http.StatusBadRequest, "invalid_request")
+	}
+	return o.RoundTripper.RoundTrip(req)
+}
+
+func TestWorkerOfAnOlderServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := wideShop(t, 20, 0)
+		s.submitAll("quick", 200)
+		by := &route{RoundTripper: older{s.Transport()}}
+		w := s.worker(worker.Config{Client: over(t, by), Concurrency: 20})
+		worker.Handle(w, "quick", func(context.Context, *worker.Job[struct{}]) (any, error) { return nil, nil })
+		stop := s.Run(w)
+		for s.unfinished() > 0 {
+			s.Advance(10 * time.Millisecond)
+		}
+		stop()
+		if n := by.calls("turn"); n > 2 {
+			t.Errorf("the worker tried %d turns with a server that knows none", n)
+		}
+	})
 }

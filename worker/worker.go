@@ -79,7 +79,9 @@ type Worker struct {
 	stuck    int           // handlers among them that have not returned in time
 	ends     []*lease      // leases whose end must be sent
 	changed  chan struct{} // closed and replaced by notifyLocked
+	asked    int           // places that requests on their way may fill
 	poll     poll
+	rush     rush
 	pulse    pulse
 }
 
@@ -163,9 +165,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	requesting, refuse := context.WithCancelCause(ctx)
 	refused := make(chan error, 1)
 	go func() {
-		err := w.requestLoop(requesting, work)
-		refused <- err
+		var second sync.WaitGroup
+		second.Go(func() { _ = w.requestLoop(requesting, work, true) }) // what is refused to it is refused to the first
+		err := w.requestLoop(requesting, work, false)
 		refuse(err)
+		second.Wait()
+		refused <- err
 	}()
 	<-requesting.Done()
 	err := w.drain(work, refused)
