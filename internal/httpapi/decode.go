@@ -72,6 +72,9 @@ func readText(d *jsontext.Decoder, s *string) error {
 
 // textOf returns a JSON string's text, or what is wrong with it.
 func textOf(raw jsontext.Value) (text, fault string) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1]), ""
+	}
 	b, err := jsontext.AppendUnquote(nil, raw)
 	switch {
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 // trace is the request's part of a W3C trace.
 type trace struct {
 	id    string // 32 hexadecimal digits
+	span  string // 16, of this server
 	given string // id if the caller sent it, else ""
 	flags string
 }
@@ -22,14 +23,15 @@ type trace struct {
 func continueTrace(h http.Header) trace {
 	if vs := h.Values("Traceparent"); len(vs) == 1 {
 		if id, flags, ok := parseTraceparent(vs[0]); ok {
-			return trace{id: id, given: id, flags: flags}
+			return trace{id: id, span: randomHex(8), given: id, flags: flags}
 		}
 	}
-	return trace{id: randomHex(16), flags: "00"}
+	digits := randomHex(16 + 8)
+	return trace{id: digits[:32], span: digits[32:], flags: "00"}
 }
 
 // parent returns the header of the answer: the trace, and a span of this server.
-func (t trace) parent() string { return "00-" + t.id + "-" + randomHex(8) + "-" + t.flags }
+func (t trace) parent() string { return "00-" + t.id + "-" + t.span + "-" + t.flags }
 
 // beginSpan begins a span if tracing is on. It leaves out polls and heartbeats without a trace, which would hide the
 // rest.

@@ -75,23 +75,25 @@ func (s *Scheduler) endAll(c Caller, worker, field string, ds []lessor.LeaseComp
 		return nil, err
 	}
 	o := &endCall{call: s.newCall(), caller: c, ends: make([]ending, len(ds))}
+	actor := rules.ActorOf(c.Actor, worker)
 	var faults rules.Faults
 	for i := range ds {
 		d := &ds[i]
-		prefix := fmt.Sprintf("%s[%d].", field, i)
-		end, err := rules.Completion(&lessor.Completion{
+		said := lessor.Completion{
 			WorkerID: &worker, Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
-		}, prefix)
-		if d.LeaseID == nil {
-			err = rules.Missing(prefix + "lease_id")
 		}
-		if err != nil {
+		end, err := rules.Completion(&said, "")
+		if err != nil || d.LeaseID == nil {
+			prefix := fmt.Sprintf("%s[%d].", field, i)
+			if _, err = rules.Completion(&said, prefix); d.LeaseID == nil {
+				err = rules.Missing(prefix + "lease_id")
+			}
 			if err := faults.Add(err); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		end.Actor = rules.ActorOf(c.Actor, worker)
+		end.Actor = actor
 		o.ends[i] = ending{id: leaseID(*d.LeaseID), worker: worker, end: end}
 	}
 	return o, faults.Err()
