@@ -100,9 +100,10 @@ func (l *load) more(n int64) {
 	for deadline := time.Now().Add(time.Minute); l.acked.Load() < acked || l.completed.Load() < completed; {
 		if time.Now().After(deadline) {
 			l.h.mu.Lock()
-			defer l.h.mu.Unlock()
+			odd := strings.Join(l.h.odd[:min(3, len(l.h.odd))], "\n")
+			l.h.mu.Unlock()
 			l.t.Fatalf("%d jobs acknowledged and %d completed a minute later, want %d and %d\n%s",
-				l.acked.Load(), l.completed.Load(), acked, completed, strings.Join(l.h.odd[:min(3, len(l.h.odd))], "\n"))
+				l.acked.Load(), l.completed.Load(), acked, completed, odd)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,8 +64,7 @@ func printUnderKills(t *testing.T, victim, other *server, blocks, servers, worke
 	id := submitLong(t, c, `{}`)
 	log := filepath.Join(workspace, "jobs", id.String(), "stdout.log")
 	await(t, c, id, "running", func(j lessor.Job) bool { return j.State == lessor.Running })
-	kills := append(strings.Split(strings.Repeat("server ", servers), " ")[:servers],
-		strings.Split(strings.Repeat("work ", workers), " ")[:workers]...)
+	kills := slices.Concat(slices.Repeat([]string{"server"}, servers), slices.Repeat([]string{"work"}, workers))
 	rand.Shuffle(len(kills), func(i, j int) { kills[i], kills[j] = kills[j], kills[i] })
 	for i, kill := range kills {
 		time.Sleep(rand.N(200 * time.Millisecond))

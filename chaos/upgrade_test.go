@@ -178,14 +178,14 @@ var nextMigration = map[string]string{
 alter table job add column next text;
 alter table lease add column next integer not null default 7;
 create index job_next on job (next) where next is not null;
-insert into setting (name, value) values ('schema', cast('%d %d' as blob));
+replace into setting (name, value) values ('schema', cast('%d %d' as blob));
 `,
 	"postgres": `-- +goose Up
 set local lock_timeout = '5s';
 alter table job add column next text;
 alter table lease add column next integer not null default 7;
 create index job_next on job (next) where next is not null;
-insert into setting (name, value) values ('schema', '%d %d');
+insert into setting (name, value) values ('schema', '%d %d') on conflict (name) do update set value = excluded.value;
 `,
 }
 

@@ -99,7 +99,13 @@ func (w *Worker) requestLoop(ctx, work context.Context, second bool) error {
 // and not the number per type, so it asks for as many leases as there is room for in every type that it names.
 // Requests that name all types with room alternate with wide ones, which name only the types with the most room.
 func (w *Worker) awaitRoom(ctx context.Context, unanswered query, wide, second bool) (query, bool) {
-	var linger <-chan time.Time
+	var linger *time.Timer
+	var lingered <-chan time.Time
+	defer func() {
+		if linger != nil {
+			linger.Stop()
+		}
+	}()
 	late := false
 	for ctx.Err() == nil {
 		w.mu.Lock()
@@ -110,13 +116,12 @@ func (w *Worker) awaitRoom(ctx context.Context, unanswered query, wide, second b
 			return q, true
 		}
 		if q.most > 0 && q.turn && !second && linger == nil {
-			timer := time.NewTimer(patience)
-			defer timer.Stop()
-			linger = timer.C
+			linger = time.NewTimer(patience)
+			lingered = linger.C
 		}
 		select {
 		case <-changed:
-		case <-linger:
+		case <-lingered:
 			late = true
 		case <-ctx.Done():
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -104,7 +105,7 @@ type harmless struct {
 const maxSequence = 64
 
 func (h *harmless) Write(p []byte) (int, error) {
-	text := append(h.pending, p...)
+	text := slices.Concat(h.pending, p)
 	h.pending = nil
 	safe := make([]byte, 0, len(text))
 	for len(text) > 0 {

@@ -58,6 +58,7 @@ var bounds = map[string]struct{ good, bad []string }{
 	"jobs.backoff_first":          {[]string{"1ms", "5m"}, []string{"0s", "5m1ms", "30d1ms"}},
 	"jobs.backoff_max":            {[]string{"1s", "30d"}, []string{"999ms", "30d1ms"}},
 	"jobs.max_interruptions":      {[]string{"0", "1000000"}, []string{"-1", "1000001"}},
+	"jobs.max_messages":           {[]string{"1", "100000"}, []string{"0", "100001"}},
 	"jobs.journal_limit":          {[]string{"1KiB", "256MiB"}, []string{"1023B", "262145KiB"}},
 	"jobs.journal_entry":          {[]string{"1KiB", "1MiB"}, []string{"1023B", "1025KiB"}},
 	"jobs.payload_limit": {
