@@ -14,9 +14,9 @@ type Inner struct {
 	// Executor runs the tools; it may have none.
 	Executor *Executor
 	Budget   Budget
-	// Uncertain answers, in the words of the tool, a call that an earlier attempt began and did not finish; an error ends
-	// the run, and leaves the call uncertain. It may ask a person, for example. By default the model is told that the
-	// outcome is unknown. Calls of tools that are Idempotent are repeated instead.
+	// Uncertain answers, in the words of the tool, a call that an earlier attempt began and did not finish; an error
+	// ends the run, and leaves the call uncertain. It may ask a person, for example. By default the model is told that
+	// the outcome is unknown. Calls of tools that are Idempotent are repeated instead.
 	Uncertain func(ctx context.Context, call ToolCall) (string, error)
 }
 

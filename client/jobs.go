@@ -116,8 +116,8 @@ func (c *Client) AllEvents(ctx context.Context, id lessor.JobID) iter.Seq2[lesso
 	})
 }
 
-// Journal returns one page of the journal of a job, oldest first, behind the entry whose number is after; "" begins with
-// the first.
+// Journal returns one page of the journal of a job, oldest first, behind the entry whose number is after; "" begins
+// with the first.
 func (c *Client) Journal(
 	ctx context.Context, id lessor.JobID, limit int, after string,
 ) (entries []lessor.JournalEntry, next string, err error) {

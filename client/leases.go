@@ -37,8 +37,8 @@ func (c *Client) Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.G
 	return answer.result(r.WorkerID, r.View)
 }
 
-// TurnAnswer is the answer to a turn: one answer for each completion and heartbeat, in the same order, and the grants or
-// the denial of the request.
+// TurnAnswer is the answer to a turn: one answer for each completion and heartbeat, in the same order, and the grants
+// or the denial of the request.
 type TurnAnswer struct {
 	Complete, Heartbeat []LeaseAnswer
 	Grants              []lessor.Grant
@@ -80,8 +80,8 @@ func (c *Client) Heartbeat(ctx context.Context, id lessor.LeaseID, b lessor.Hear
 	return answer.HeartbeatAnswer, err
 }
 
-// Append appends 1 to 100 entries to the journal of a leased job, all or none, and keeps the lease alive. A repeated call
-// gets the same answer.
+// Append appends 1 to 100 entries to the journal of a leased job, all or none, and keeps the lease alive. A repeated
+// call gets the same answer.
 func (c *Client) Append(
 	ctx context.Context, id lessor.LeaseID, a lessor.JournalAppend,
 ) (lessor.JournalAnswer, error) {

@@ -85,8 +85,8 @@ func (n *Node) Append(ctx context.Context, id lessor.LeaseID, a lessor.JournalAp
 	return n.scheduler.Append(ctx, local, id, a)
 }
 
-// Journal returns one page of the journal of a job, oldest first, behind the entry whose number is after; "" begins with
-// the first.
+// Journal returns one page of the journal of a job, oldest first, behind the entry whose number is after; "" begins
+// with the first.
 func (n *Node) Journal(
 	ctx context.Context, id lessor.JobID, limit int, after string,
 ) (entries []lessor.JournalEntry, next string, err error) {

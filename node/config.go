@@ -102,8 +102,8 @@ type JobConfig struct {
 	MaxMessages int
 	// PayloadLimit is the largest body of one submission in bytes. The default is 256 KiB.
 	PayloadLimit int64
-	// JournalLimit is the largest journal of a job, and JournalEntry the largest entry, in bytes. The defaults are 16 MiB
-	// and 64 KiB.
+	// JournalLimit is the largest journal of a job, and JournalEntry the largest entry, in bytes. The defaults are 16
+	// MiB and 64 KiB.
 	JournalLimit, JournalEntry int64
 }
 

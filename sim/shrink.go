@@ -27,7 +27,8 @@ func Shrink(p Plan, failure *BrokenError) (Plan, *BrokenError) {
 	}
 }
 
-// smaller returns plans that are a little smaller, those first that promise most. failedAt is when a promise was broken.
+// smaller returns plans that are a little smaller, those first that promise most. failedAt is when a promise was
+// broken.
 func (p *Plan) smaller(failedAt time.Duration) (plans []Plan) {
 	add := func(edit func(q *Plan)) {
 		q := *p

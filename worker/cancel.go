@@ -11,8 +11,8 @@ import (
 const cancelHold = 30 * time.Second
 
 // cancelLoop stops the handlers of cancelled jobs and of leases that were taken away as soon as the server tells, until
-// ctx is done. It ends early if the server refuses the call, as one of an older release does: heartbeats carry the same,
-// only later.
+// ctx is done. It ends early if the server refuses the call, as one of an older release does: heartbeats carry the
+// same, only later.
 func (w *Worker) cancelLoop(ctx context.Context) {
 	for failures := 0; w.awaitLeases(ctx); {
 		found, err := w.cfg.Client.Cancelled(ctx, w.cfg.ID, cancelHold)

@@ -23,8 +23,8 @@ func (a *app) submitCommand() *cobra.Command {
 		Use:   "submit TYPE",
 		Short: "Submit a job and print its id",
 		Long: `Submit submits a job and prints its id. With --wait it also waits until the job has ended, shows its
-progress on standard error and prints its result; with --follow it prints what the job prints. The exit code is then 0 if the job completed, 4 if it failed or
-expired, and 5 if it was cancelled.`,
+progress on standard error and prints its result; with --follow it prints what the job prints. The exit code is then
+0 if the job completed, 4 if it failed or expired, and 5 if it was cancelled.`,
 		Example: `  lessor submit hello --payload '{"name":"world"}'
   lessor submit report --payload @report.json --priority high --tag nightly
   lessor submit report --payload @report.json --wait

@@ -60,8 +60,8 @@ func (v *visit) askForceCancel() (view, error) {
 	}
 	return v.ask(question{
 		Ask: "Cancel " + job.Type + " by force?", Facts: facts, Yes: "Cancel by force",
-		Means: "The job ends as cancelled now. Nobody waits for the worker: it may go on until its next heartbeat, " +
-			"and its result is dropped.",
+		Means: "The job ends as cancelled now. Nobody waits for the worker: it hears of it within two seconds if " +
+			"it can be reached, and its result is dropped.",
 	}, "/jobs/"+id.String())
 }
 

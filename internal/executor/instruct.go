@@ -14,8 +14,8 @@ import (
 	"lessor"
 )
 
-// instructionName is the file by which a Runner talks to a shim. The shim may be one of an earlier Runner, to which there
-// is no connection, and no process id is stored.
+// instructionName is the file by which a Runner talks to a shim. The shim may be one of an earlier Runner, to which
+// there is no connection, and no process id is stored.
 const instructionName = ".instruction"
 
 // instruction is its content. It says: ask the server about the lease now, or stop.

@@ -8,10 +8,10 @@ import (
 	"lessor"
 )
 
-// RunOne runs the command for one live lease, which Config.Worker holds, to its end. It returns the id, the state and the
-// error with which the job ended here. The state is empty if the command left no exit record, because it was stopped and
-// given back, or the lease was over. When ctx is done, RunOne does what OnStop says. An error means that the command was
-// not run.
+// RunOne runs the command for one live lease, which Config.Worker holds, to its end. It returns the id, the state and
+// the error with which the job ended here. The state is empty if the command left no exit record, because it was
+// stopped and given back, or the lease was over. When ctx is done, RunOne does what OnStop says. An error means that
+// the command was not run.
 //
 // A lease has one attempt: if it was begun here before, by a container that was restarted, RunOne only reports its exit
 // record.

@@ -107,8 +107,8 @@ func (s *shim) writeExit(e sentinel.Exit) bool {
 	return err == nil
 }
 
-// report sends the rest of the output and the end of the attempt to the server, for as long as it takes. A shim that is stopped meanwhile
-// tries once more and leaves the rest to the exit record.
+// report sends the rest of the output and the end of the attempt to the server, for as long as it takes. A shim that is
+// stopped meanwhile tries once more and leaves the rest to the exit record.
 func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
 	said := e.Completion()
 	return s.insist(ctx, func(ctx context.Context) error {

@@ -64,8 +64,8 @@ func (r *Runner) sayWhatContinues() {
 	}
 }
 
-// stopCommands ends all commands within the stop grace. Those of a Runner that waits get what is left of the grace to end
-// by themselves.
+// stopCommands ends all commands within the stop grace. Those of a Runner that waits get what is left of the grace to
+// end by themselves.
 func (r *Runner) stopCommands(following context.Context) {
 	ctx, cancel := context.WithTimeout(following, r.cfg.StopGrace-stopReserve/2)
 	defer cancel()

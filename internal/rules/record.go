@@ -149,7 +149,8 @@ func Submitted(s *Spec) lessor.Event {
 	return Note{To: lessor.Queued, At: s.CreatedAt, Actor: s.Actor, Reason: "submitted"}.Event(1, "", s.TraceID)
 }
 
-// CameDue is the entry of a job that waited for its retry or for an answer, and is queued again; t is its turn in the queue.
+// CameDue is the entry of a job that waited for its retry or for an answer, and is queued again; t is its turn in the
+// queue.
 func CameDue(t Turn, w Wait) (lessor.Event, bool) {
 	if w.State == lessor.Queued {
 		return lessor.Event{}, false

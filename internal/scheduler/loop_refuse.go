@@ -33,8 +33,8 @@ func (l *loop) refuse(ops []op, err error) {
 	}
 }
 
-// storeFailed reports whether err is a fault of the store, or of our own, and not of the calls: without it, a heartbeat that was
-// refused would have been accepted.
+// storeFailed reports whether err is a fault of the store, or of our own, and not of the calls: without it, a heartbeat
+// that was refused would have been accepted.
 func storeFailed(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrAgain) ||
 		errors.Is(err, errPanicked)

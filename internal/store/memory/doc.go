@@ -4,7 +4,8 @@
 // It promises what package postgres does, by the same means: storetest runs on both, and the files have the same names.
 // A statement sees what was committed before it began, and what its own transaction wrote. Rows that a transaction
 // changes are locked until its end, and other transactions wait for them; so do two that make the same key. The gate is
-// one of these locks. A commit is an entry of its node's stream of changes, which settles a commit whose answer is lost.
+// one of these locks. A commit is an entry of its node's stream of changes, which settles a commit whose answer is
+// lost.
 //
 // Rows are immutable and tables are persistent trees, so a snapshot of the whole database costs one copy of a struct,
 // and reading is in a fixed order. A transaction keeps the list of its writes. When another transaction has committed
