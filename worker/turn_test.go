@@ -68,7 +68,7 @@ func TestFloodIsDoneInTurns(t *testing.T) {
 		}
 		stop()
 		turns, others := by.calls("turn"), by.calls("request")+by.calls("complete")
-		if turns < jobs/places/2 || turns > 4*jobs/places || others > turns/4 {
+		if turns < jobs/places/2 || turns > 4*jobs/places || others > turns/2 {
 			t.Errorf("%d jobs took %d turns and %d requests and completions, want about %d turns",
 				jobs, turns, others, jobs/places)
 		}

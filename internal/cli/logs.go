@@ -81,7 +81,7 @@ func (a *app) printStream(
 			return err
 		}
 		switch {
-		case fence != 0 && out.Fence != fence:
+		case out.Fence != fence && (fence != 0 || follow && out.Attempt > 1): // the first may have gone by already
 			a.note("attempt %d begins (%s)", out.Attempt, out.Stream)
 		case out.Offset > next:
 			a.note("%d bytes of %s were not kept", out.Offset-next, out.Stream)
