@@ -51,7 +51,7 @@ func (c *Client) AllOutput(
 		if follow {
 			wait = maxHold
 		}
-		fence := int64(0)
+		fence, final := int64(0), false
 		for failures := 0; ; {
 			out, err := c.Output(ctx, id, q, wait)
 			if again, _ := repeatable(err); follow && again && ctx.Err() == nil {
@@ -72,15 +72,15 @@ func (c *Client) AllOutput(
 			}
 			q.Offset = out.NextOffset
 			switch {
-			case !follow && len(out.Data) == 0:
+			case (!follow || final) && len(out.Data) == 0:
 				return
-			case follow && out.Ended:
-				if more, err := c.moreAttempts(ctx, id, q); err != nil || !more {
-					if err != nil {
-						yield(lessor.Output{}, err)
-					}
+			case follow && out.Ended && !final:
+				more, err := c.moreAttempts(ctx, id, q)
+				if err != nil {
+					yield(lessor.Output{}, err)
 					return
 				}
+				final = !more // one more look: the last attempt may have begun and ended meanwhile
 			}
 		}
 	}
