@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"lessor"
@@ -79,31 +81,31 @@ func TestJournalGoesOnOverAttempts(t *testing.T) {
 	})
 }
 
-// TestAppendsShareCommits: appends that arrive together ride in few commits, two of one lease among them.
+// TestAppendsShareCommits: appends that arrive while a commit is under way ride in the next one together, two of one key
+// among them.
 func TestAppendsShareCommits(t *testing.T) {
-	inWorld(t, config(), func(t *testing.T, w *world) {
+	store := &gatedStore{}
+	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { store.Store = s; return store }, func(t *testing.T, w *world) {
 		job := w.submit(nil)
 		g := w.lease("worker-1", nil)
-		w.mu.Lock()
+		gate := make(chan struct{})
+		store.gate.Store(&gate)
+		var all sync.WaitGroup
+		all.Go(func() { w.submit(nil) })
+		synctest.Wait() // the commit of the submission is held; what comes now is the next batch
 		w.stats = nil
-		w.mu.Unlock()
-		done := make(chan error)
 		for n := range 40 {
-			go func() {
-				_, err := w.append(g, fmt.Sprint(n/2), "1") // each twice
-				done <- err
-			}()
+			all.Go(func() {
+				if _, err := w.append(g, fmt.Sprint(n/2), "1"); err != nil { // each key twice
+					t.Error(err)
+				}
+			})
 		}
-		for range 40 {
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.mu.Lock()
-		commits := len(w.stats)
-		w.mu.Unlock()
-		if n := len(w.keys(job.ID)); n != 20 || commits >= 40 {
-			t.Errorf("40 appends made %d entries in %d commits, want 20 in fewer than 40", n, commits)
+		synctest.Wait()
+		close(gate)
+		all.Wait()
+		if n := len(w.keys(job.ID)); n != 20 || len(w.stats) != 2 {
+			t.Errorf("40 appends made %d entries in %d commits, want 20 in one, after that of the submission", n, len(w.stats))
 		}
 	})
 }
