@@ -111,7 +111,7 @@ func (a *app) withToken(err error) error {
 	return &extended
 }
 
-// explain returns the line that is printed for an error.
+// explain returns what is printed for an error: one line, and one more for each field if several are wrong.
 func explain(err error) string {
 	if u, ok := errors.AsType[*client.UnreachableError](err); ok {
 		text := fmt.Sprintf("server not reachable at %s (%s): is `lessor serve` running? set --server or LESSOR_SERVER",
@@ -129,8 +129,8 @@ func explain(err error) string {
 	if e.EndedReason != "" {
 		text = "the lease has ended (" + e.EndedReason + ")"
 	}
-	for _, f := range e.Fields {
-		text += fmt.Sprintf("; %s: %s", f.Field, f.Message)
+	if len(e.Fields) == 1 {
+		text += fmt.Sprintf("; %s: %s", e.Fields[0].Field, e.Fields[0].Message)
 	}
 	if next := nextStep(e); next != "" {
 		text += ": " + next
@@ -138,7 +138,11 @@ func explain(err error) string {
 	if subject, ok := errors.AsType[subjectError](err); ok {
 		text = subject.subject + ": " + text
 	}
-	return text + " (" + string(e.Code) + ")"
+	text += " (" + string(e.Code) + ")"
+	for i := 0; len(e.Fields) > 1 && i < len(e.Fields); i++ {
+		text += fmt.Sprintf("\n  %s: %s", e.Fields[i].Field, e.Fields[i].Message)
+	}
+	return text
 }
 
 // nextStep says what a caller can do about a refusal.

@@ -133,7 +133,7 @@ func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest)
 	shown := appliedShown{ModuleID: m.ModuleID, Extra: []string{}, Paused: []string{}}
 	var body lessor.Manifest
 	if err := json.Unmarshal(m.Body(), &body); err != nil {
-		return shown.Applied, usagef("module %s: %w", m.ModuleID, err)
+		return shown.Applied, usageError{err}
 	}
 	before, err := storedBy(ctx, c, body)
 	if err != nil {

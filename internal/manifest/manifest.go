@@ -3,8 +3,8 @@
 //
 // It is strict, because a file is read more often than written. It refuses unknown fields, duplicate keys, anchors,
 // aliases, merges, tags, and numbers that are not valid in JSON. Each error names the line and the column, and says
-// what to write instead. Numbers are passed on as they are written. The server decides whether a value is allowed;
-// Where finds the place of a field that the server refused.
+// what to write instead. The numbers of payloads are passed on as they are written. The server decides whether a value
+// is allowed; Where finds the place of a field that the server refused.
 package manifest
 
 import (

@@ -59,6 +59,13 @@ prune: false
 				`"on":1}}],"prune":false,"dryRun":false}`,
 		},
 		{
+			"whole numbers with a fraction or an exponent",
+			"moduleId: a\njobs:\n- {jobId: b, schedule: {type: interval, seconds: 300.0}, maxAttempts: 1e1, " +
+				"payload: {n: 300.0}}\n",
+			`{"moduleId":"a","jobs":[{"jobId":"b","schedule":{"type":"interval","seconds":300},"maxAttempts":10,` +
+				`"payload":{"n":300.0}}],"prune":false,"dryRun":false}`,
+		},
+		{
 			"numbers as they are written",
 			"moduleId: a\njobs:\n- jobId: b\n  payload:\n    a: 123456789012345678901234567890\n    b: 1e400\n    " +
 				"c: 1.50\n    d: -0\n    e: 1E+5\n    f: 18446744073709551616\n    g: " +
@@ -129,6 +136,8 @@ func TestReadRefuses(t *testing.T) {
 			"text for a number", job + "  maxAttempts: '3'",
 			"f:4:16: maxAttempts must be a number, not text: write 3, without quotes",
 		},
+		{"a fraction", job + "  maxAttempts: 2.5", "f:4:16: maxAttempts must be a whole number, not 2.5"},
+		{"a huge number", job + "  maxAttempts: 1e99", "f:4:16: maxAttempts is out of range"},
 		{"text for an object", job + "  schedule: daily", "f:4:13: schedule must be a mapping, not text"},
 		{"a list as payload", job + "  payload: [1]", "f:4:12: payload must be a mapping, not a list"},
 		{"anchor", job + "  payload: &p {a: 1}", "f:4:12: anchors are refused"},

@@ -3,16 +3,22 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // A shape describes the allowed values at a place.
 type shape struct {
 	kind   kind
+	whole  bool             // a number without a fraction
 	fields map[string]shape // fields of an object; nil = any
 	each   *shape           // shape of a list's items
 }
+
+// whole is the shape of every number outside payloads.
+var whole = shape{kind: number, whole: true}
 
 // The fields of a manifest and of its definitions. TestShapesFollowTheWords compares them with those of the API.
 var (
@@ -28,28 +34,28 @@ var (
 		"jobId":    {kind: text},
 		"tenantId": {kind: text},
 		"schedule": {kind: object, fields: map[string]shape{
-			"type": {kind: text}, "cron": {kind: text}, "seconds": {kind: number},
+			"type": {kind: text}, "cron": {kind: text}, "seconds": whole,
 		}},
 		"handlerId":            {kind: text},
 		"lockKey":              {kind: text},
-		"maxAttempts":          {kind: number},
-		"timeoutSeconds":       {kind: number},
-		"maxRuntimeSeconds":    {kind: number},
+		"maxAttempts":          whole,
+		"timeoutSeconds":       whole,
+		"maxRuntimeSeconds":    whole,
 		"fairnessClass":        {kind: text},
 		"isEnabled":            {kind: boolean},
 		"payload":              {kind: object},
 		"priority":             {kind: text},
-		"requestedUnits":       {kind: number},
+		"requestedUnits":       whole,
 		"timezone":             {kind: text},
 		"overlap":              {kind: text},
 		"catchUp":              {kind: text},
-		"catchUpWindowSeconds": {kind: number},
-		"jitterSeconds":        {kind: number},
+		"catchUpWindowSeconds": whole,
+		"jitterSeconds":        whole,
 		"circuit": {
-			kind: object, fields: map[string]shape{"failures": {kind: number}, "cooldownSeconds": {kind: number}},
+			kind: object, fields: map[string]shape{"failures": whole, "cooldownSeconds": whole},
 		},
 		"backoff": {
-			kind: object, fields: map[string]shape{"firstMs": {kind: number}, "maxMs": {kind: number}},
+			kind: object, fields: map[string]shape{"firstMs": whole, "maxMs": whole},
 		},
 		"paused":     {kind: boolean},
 		"moduleId":   {kind: text},
@@ -83,6 +89,9 @@ func (c *check) shape(v *value, s shape, name string) {
 		}
 		return
 	}
+	if v.kind == number && s.whole {
+		c.whole(v, name)
+	}
 	for _, item := range v.items {
 		if s.each != nil {
 			c.shape(item, *s.each, "each of "+name)
@@ -103,6 +112,25 @@ func (c *check) shape(v *value, s shape, name string) {
 		default:
 			c.twice(e.value)
 		}
+	}
+}
+
+// maxExact bounds whole numbers that are written with a fraction or an exponent: floats up to it are exact.
+const maxExact = 1 << 53
+
+// whole gives a whole number its shortest form: 300.0 and 3e2 are 300.
+func (c *check) whole(v *value, name string) {
+	if _, err := strconv.ParseInt(v.scalar, 10, 64); err == nil {
+		return
+	}
+	f, err := strconv.ParseFloat(v.scalar, 64)
+	switch {
+	case err != nil || math.Abs(f) > maxExact:
+		c.refuse(v, "%s is out of range", name)
+	case f != math.Trunc(f):
+		c.refuse(v, "%s must be a whole number, not %s", name, v.scalar)
+	default:
+		v.scalar = strconv.FormatInt(int64(f), 10)
 	}
 }
 
