@@ -39,13 +39,21 @@ const (
 	childBare   = "bare"
 )
 
-// spawn starts a child. store is the URL of a database, "" for SQLite.
+// spawn starts a child. store is the URL of a database, "" for SQLite. A Lessor is ready then: it refuses earlier calls,
+// and a client sends them again a second later.
 func (b *bench) spawn(ctx context.Context, what, store string) (*child, error) {
 	data, err := os.MkdirTemp(b.folder, "lessor-bench-")
 	if err != nil {
 		return nil, err
 	}
-	return b.spawnIn(ctx, what, store, data)
+	c, err := b.spawnIn(ctx, what, store, data)
+	if err != nil || what != childLessor {
+		return c, err
+	}
+	if err := c.awaitReady(ctx); err != nil {
+		return nil, errors.Join(err, c.end())
+	}
+	return c, nil
 }
 
 // spawnIn starts a child on a data folder, which is removed with it.
