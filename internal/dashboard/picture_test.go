@@ -15,8 +15,8 @@ import (
 	"lessor"
 )
 
-// cutOff finds what does not fit: a page that is too wide or too tall, times on two lines, tables and boxes that hide a part of their content, and text
-// behind an ellipsis.
+// cutOff finds what does not fit: a page that is too wide or too tall, times on two lines, what stands out of its card,
+// and tables and boxes that hide a part of their content.
 const cutOff = `(() => {
   const bad = [], page = document.documentElement;
   // Hidden for the eye, not for screen readers.
@@ -28,7 +28,11 @@ const cutOff = `(() => {
     const hides = getComputedStyle(el).overflowX !== "visible";
     if (hides && !el.matches("input") && el.scrollWidth > el.clientWidth + 1)
       bad.push((el.scrollWidth - el.clientWidth) + " px are hidden in " + el.outerHTML.slice(0, 100));
-    if (el.matches("time") && el.getBoundingClientRect().height > 30) bad.push("a time on two lines: " + el.innerText);
+    if (el.matches("td time, .age, .instant") && el.getBoundingClientRect().height > 30)
+      bad.push("a time on two lines: " + el.innerText);
+    const card = el.closest(".card, .empty, .login, dialog, pre");
+    if (card && el.getBoundingClientRect().right > card.getBoundingClientRect().right + 1)
+      bad.push("out of its card: " + el.outerHTML.slice(0, 100));
     if (el.getBoundingClientRect().right > innerWidth + 1)
       bad.push("beyond the right edge: " + el.outerHTML.slice(0, 100));
   }
@@ -75,6 +79,18 @@ func (w world) crowd() []string {
 	return []string{"/jobs/" + job.ID.String(), "/schedules/nightly." + long[:100]}
 }
 
+// widths are those of a phone, a tablet both ways, a laptop, a screen and a wide one, in pixels.
+var widths = []int64{390, 768, 1024, 1280, 1440, 1920}
+
+// measure checks that the page that is open fits a width.
+func (b *tab) measure(path, name string, width int64) {
+	b.t.Helper()
+	do(b, chromedp.EmulateViewport(width, 900))
+	for _, problem := range do(b, chromedp.Evaluate[[]string](cutOff)) {
+		b.t.Errorf("%.100s, %s at %d px: %s", path, name, width, problem)
+	}
+}
+
 // lookAt opens pages at every width.
 func (b *tab) lookAt(name string, paths []string) {
 	b.t.Helper()
@@ -86,11 +102,8 @@ func (b *tab) lookAt(name string, paths []string) {
 	}
 	for i, path := range paths {
 		b.open(path)
-		for _, width := range []int64{390, 768, 1024, 1280, 1920} {
-			do(b, chromedp.EmulateViewport(width, 900))
-			for _, problem := range do(b, chromedp.Evaluate[[]string](cutOff)) {
-				b.t.Errorf("%s, %s at %d px: %s", path, name, width, problem)
-			}
+		for _, width := range widths {
+			b.measure(path, name, width)
 			if dir == "" {
 				continue
 			}
