@@ -111,12 +111,21 @@ type HeartbeatAnswer struct {
 	Messages []Message `json:"messages"`
 }
 
-// StoppedLeases are the leases of a worker whose work must stop. Lists are never null.
+// CancelWait asks to hear of the leases of a worker, or of one of them, before their next heartbeats.
+type CancelWait struct {
+	WorkerID *string `json:"worker_id"`
+	LeaseID  *string `json:"lease_id,omitempty"`
+	WaitMS   *int64  `json:"wait_ms,omitempty"`
+}
+
+// StoppedLeases are the leases of a worker whose work must stop, or whose jobs have a message. Lists are never null.
 type StoppedLeases struct {
 	// LeaseIDs are those of cancelled jobs. They live until their worker ends them.
 	LeaseIDs []LeaseID `json:"lease_ids"`
 	// EndedIDs are those that an operator or the monitor has ended.
 	EndedIDs []LeaseID `json:"ended_ids"`
+	// MessagedIDs are those of jobs with new messages. The answers to their heartbeats have them.
+	MessagedIDs []LeaseID `json:"messaged_ids"`
 }
 
 // Completion is the end of an attempt as its worker reports it. Question and ExpiresInS belong to the status "waiting".

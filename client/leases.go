@@ -98,16 +98,26 @@ func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.L
 	}{worker, ids})
 }
 
-// Cancelled waits, up to 30 s, until jobs of a worker are cancelled or its leases are ended by others, and returns the
-// leases. It returns each lease once, to one call; the answers to its heartbeats say the same at any time.
+// Cancelled waits, up to 30 s, until jobs of a worker are cancelled or get a message, or its leases are ended by others,
+// and returns the leases. It returns each lease once, to one call; the answers to its heartbeats say the same at any
+// time.
 func (c *Client) Cancelled(ctx context.Context, worker string, wait time.Duration) (lessor.StoppedLeases, error) {
-	body := struct {
-		WorkerID string `json:"worker_id"`
-		WaitMS   int64  `json:"wait_ms"`
-	}{worker, wait.Milliseconds()}
-	var answer lessor.StoppedLeases
-	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: scheduler + "/leases/cancelled", body: body, safe: true, hold: wait,
+	return c.cancelled(ctx, lessor.CancelWait{WorkerID: &worker}, wait)
+}
+
+// CancelledLease is Cancelled for one lease of the worker.
+func (c *Client) CancelledLease(
+	ctx context.Context, worker string, id lessor.LeaseID, wait time.Duration,
+) (lessor.StoppedLeases, error) {
+	return c.cancelled(ctx, lessor.CancelWait{WorkerID: &worker, LeaseID: new(id.String())}, wait)
+}
+
+func (c *Client) cancelled(
+	ctx context.Context, w lessor.CancelWait, wait time.Duration,
+) (answer lessor.StoppedLeases, err error) {
+	w.WaitMS = new(wait.Milliseconds())
+	_, err = c.do(ctx, call{
+		method: http.MethodPost, path: scheduler + "/leases/cancelled", body: w, safe: true, hold: wait,
 	}, &answer)
 	return answer, err
 }

@@ -94,7 +94,7 @@ func (k *worker) ended(g *grip, how string, err error, sent time.Duration) {
 func (k *worker) misbehave() {
 	if len(k.old) == 0 {
 		_, _ = call(k.client, "cancelled", func(ctx context.Context, n *node) (lessor.StoppedLeases, error) {
-			return n.Cancelled(ctx, k.caller, &k.name, new(int64(0)))
+			return n.Cancelled(ctx, k.caller, lessor.CancelWait{WorkerID: &k.name})
 		})
 		return
 	}

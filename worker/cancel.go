@@ -10,8 +10,8 @@ import (
 // cancelHold is how long the server is asked to hold a call that waits for leases that must stop: the most it allows.
 const cancelHold = 30 * time.Second
 
-// cancelLoop stops the handlers of cancelled jobs and of leases that were taken away as soon as the server tells, until
-// ctx is done. It ends early if the server refuses the call, as one of an older release does: heartbeats carry the
+// cancelLoop stops the handlers of cancelled jobs and of leases that were taken away, and fetches messages, as soon as
+// the server tells, until ctx is done. It ends early if the server refuses the call, as one of an older release does: heartbeats carry the
 // same, only later.
 func (w *Worker) cancelLoop(ctx context.Context) {
 	for failures := 0; w.awaitLeases(ctx); {
@@ -20,7 +20,8 @@ func (w *Worker) cancelLoop(ctx context.Context) {
 		case err == nil:
 			failures = 0
 			w.cancelled(found.LeaseIDs)
-			w.askAbout(ctx, found.EndedIDs)
+			w.askAbout(ctx, found.EndedIDs, func(l *lease) bool { return l.phase != ending })
+			w.askAbout(ctx, found.MessagedIDs, (*lease).listens)
 		case !transient(err):
 			return
 		default:
@@ -58,12 +59,16 @@ func (w *Worker) cancelled(ids []lessor.LeaseID) {
 	}
 }
 
-// askAbout sends a heartbeat for leases that the server has ended. The answer says why.
-func (w *Worker) askAbout(ctx context.Context, ids []lessor.LeaseID) {
+// listens reports whether a heartbeat may fetch a message. Messages keep no work alive that has stalled, unless it waits
+// for them.
+func (l *lease) listens() bool { return l.extendable() || !l.gone && !l.stuck && l.inbox.awaited() }
+
+// askAbout sends a heartbeat for those leases that may. The answer says why a lease has ended, or has the messages.
+func (w *Worker) askAbout(ctx context.Context, ids []lessor.LeaseID, may func(*lease) bool) {
 	var r round
 	w.mu.Lock()
 	for _, id := range ids {
-		if l := w.leases[id]; l != nil && l.phase != ending {
+		if l := w.leases[id]; l != nil && may(l) {
 			r.beats = append(r.beats, w.newBeatCall(l))
 		}
 	}

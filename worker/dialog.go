@@ -62,6 +62,7 @@ type inbox struct {
 	last  int64 // received
 	seen  int64 // by the handler
 	told  int64 // to the server
+	loops int   // that wait for a message
 	news  chan struct{}
 }
 
@@ -95,6 +96,29 @@ func (b *inbox) next() (m lessor.Message, ok bool, untold int64) {
 	return m, false, untold
 }
 
+// await waits for messages, or until ctx is done.
+func (b *inbox) await(ctx context.Context) {
+	b.count(1)
+	defer b.count(-1)
+	select {
+	case <-b.news:
+	case <-ctx.Done():
+	}
+}
+
+func (b *inbox) count(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loops += n
+}
+
+// awaited reports whether the handler waits for a message.
+func (b *inbox) awaited() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.loops > 0
+}
+
 // Messages returns the messages that people send to the job, in order, and waits for more until ctx is done. A message
 // counts as seen when the body of the loop has ended; one that was not seen when the attempt ended comes again, with
 // the same Seq, in the next. Keep Seq with what the message did, or do it in Once, so that it is not done twice.
@@ -121,10 +145,7 @@ func (j *Job[T]) Messages(ctx context.Context) iter.Seq[lessor.Message] {
 					return // the lease is lost, or ctx is done
 				}
 			default:
-				select {
-				case <-b.news:
-				case <-ctx.Done():
-				}
+				b.await(ctx)
 			}
 		}
 	}

@@ -64,6 +64,28 @@ func TestQuestionThatIsRefusedFailsTheAttempt(t *testing.T) {
 	})
 }
 
+// TestMessageComesBeforeTheNextHeartbeat waits less than the first half of the time between two heartbeats.
+func TestMessageComesBeforeTheNextHeartbeat(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		w := s.worker(worker.Config{})
+		worker.Handle(w, "listen", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			for m := range job.Messages(ctx) {
+				return m.Text, nil
+			}
+			return nil, context.Cause(ctx)
+		})
+		defer s.Run(w)()
+		id := s.Submit("listen", order{})
+		s.WaitFor(id, lessor.Running)
+		time.Sleep(2 * time.Second) // the heartbeat of the start is over
+		sent := time.Now()
+		s.Message(id, "hello")
+		if j := s.WaitForEnd(id); string(j.Result) != `"hello"` || time.Since(sent) > 2*time.Second {
+			t.Errorf("the handler returned %s after %v, want the message within 2 s", j.Result, time.Since(sent))
+		}
+	})
+}
+
 // TestMessagesSurviveTheirWorkers sends thousands of messages to one job while its workers are killed. Each worker notes
 // what it has done in a checkpoint-like place of its own; a message may come twice, with the same number, and is then
 // known.

@@ -50,7 +50,7 @@ func (a *app) jobsMessageCommand() *cobra.Command {
 		RunE: show(a, jobTextArgs, func(c *client.Client, ctx context.Context, t jobText) (lessor.Message, error) {
 			return c.Message(ctx, t.job, t.text)
 		}, func(t *table.Table, m lessor.Message, _ time.Time) {
-			t.Row(fmt.Sprintf("sent as number %d; the job's worker receives it with its next heartbeat", m.Seq))
+			t.Row(fmt.Sprintf("sent as number %d; the job's worker receives it within 2 s, if it has one", m.Seq))
 		}),
 	}
 }

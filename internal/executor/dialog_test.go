@@ -45,6 +45,19 @@ func TestCommandAsks(t *testing.T) {
 	}
 }
 
+// TestMessageReachesTheCommandBeforeTheNextHeartbeat has a lease whose heartbeats are minutes apart.
+func TestMessageReachesTheCommandBeforeTheNextHeartbeat(t *testing.T) {
+	b := newBench(t, 30*time.Minute)
+	b.work(nil, `echo > begun; until grep -q hello "$LESSOR_MESSAGES_FILE"; do sleep 0.02; done`)
+	id := b.submit("{}")
+	b.awaitFile(id, "begun")
+	b.awaitState(id, lessor.Running)
+	if _, err := b.client.Message(t.Context(), id, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState(id, lessor.Completed)
+}
+
 // TestMessagesReachTheCommandOnce sends messages to a command whose shim is killed again and again. Its file has each
 // of them once, in order.
 func TestMessagesReachTheCommandOnce(t *testing.T) {

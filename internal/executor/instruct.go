@@ -2,13 +2,11 @@ package executor
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
 	"lessor"
@@ -18,7 +16,7 @@ import (
 // there is no connection, and no process id is stored.
 const instructionName = ".instruction"
 
-// instruction is its content. It says: ask the server about the lease now, or stop.
+// instruction is its content.
 type instruction struct {
 	// Nonce tells an instruction from an equal one before it.
 	Nonce string `json:"nonce"`
@@ -27,39 +25,6 @@ type instruction struct {
 	// Stop asks to end the command, with at most GraceMS between SIGTERM and SIGKILL, and to give the lease back.
 	Stop    bool  `json:"stop,omitempty"`
 	GraceMS int64 `json:"grace_ms,omitempty"`
-}
-
-// heed has the shims of leases that were cancelled or taken away ask the server, as soon as it says so, until ctx is
-// done. It ends early if the server refuses the call, as one of an older release does: shims hear of it with their
-// next heartbeat.
-func (r *Runner) heed(ctx context.Context) {
-	for failures := 0; r.awaitLive(ctx); {
-		found, err := r.client.Cancelled(ctx, r.worker, holdRequest)
-		switch {
-		case err == nil:
-			failures = 0
-			for _, id := range slices.Concat(found.LeaseIDs, found.EndedIDs) {
-				r.instruct(instruction{Lease: id})
-			}
-		case isFinal(err):
-			return
-		default:
-			failures++
-			pause(ctx, retryPause(failures))
-		}
-	}
-}
-
-// awaitLive waits until a command runs, and reports whether ctx is still alive.
-func (r *Runner) awaitLive(ctx context.Context) bool {
-	for r.running() == 0 {
-		select {
-		case <-r.begun:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return ctx.Err() == nil
 }
 
 // instruct sends an instruction to the shim of a lease, if there is one.
@@ -106,7 +71,5 @@ func (s *shim) readInstruction() {
 	case in.Stop:
 		s.killGrace.Store(min(in.GraceMS*int64(time.Millisecond), s.killGrace.Load()))
 		s.stop(errTerminated)
-	default:
-		notify(s.ask)
 	}
 }

@@ -82,7 +82,28 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	return time.Duration(answer.HeartbeatAfterMS) * time.Millisecond, nil
 }
 
-// rest waits until the next heartbeat is due, there is news, or the Runner wants one. It returns false if ctx is done
+// heed has a heartbeat sent as soon as the server says that the lease was cancelled, taken away or sent a message, until
+// ctx is done. It needs no Runner, which may be gone. It ends early if the server refuses the call, as one of an older
+// release does: the next heartbeat tells the same.
+func (s *shim) heed(ctx context.Context) {
+	lease := s.order.Grant.Lease
+	for failures := 0; ctx.Err() == nil; {
+		found, err := s.client.CancelledLease(ctx, lease.WorkerID, lease.ID, holdRequest)
+		switch {
+		case err == nil:
+			if failures = 0; len(found.LeaseIDs)+len(found.EndedIDs)+len(found.MessagedIDs) > 0 {
+				notify(s.ask)
+			}
+		case isFinal(err):
+			return
+		default:
+			failures++
+			pause(ctx, retryPause(failures))
+		}
+	}
+}
+
+// rest waits until the next heartbeat is due, there is news, or the server has some. It returns false if ctx is done
 // first.
 func (s *shim) rest(ctx context.Context, pace time.Duration) bool {
 	due := time.NewTimer(pace)

@@ -58,7 +58,6 @@ type Runner struct {
 	worker string
 	fate   fate
 
-	begun  chan struct{}  // a shim is about to be started
 	freed  chan struct{}  // a shim has ended
 	better chan struct{}  // a job could be started after others could not
 	shims  sync.WaitGroup // goroutines that start or follow a shim
@@ -102,7 +101,7 @@ func NewRunner(cfg Config) (*Runner, error) {
 	}
 	r := &Runner{
 		cfg: cfg, w: w, client: c, live: map[lessor.LeaseID]attempt{},
-		begun: make(chan struct{}, 1), freed: make(chan struct{}, 1), better: make(chan struct{}, 1),
+		freed: make(chan struct{}, 1), better: make(chan struct{}, 1),
 	}
 	r.worker = fmt.Sprintf("%.180s.%.8s", cfg.Worker, w.ID())
 	return r, nil
@@ -127,7 +126,6 @@ func (r *Runner) Run(ctx context.Context) error {
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
 	defer unfollow()
-	r.shims.Go(func() { r.heed(following) })
 	if err := r.pickUp(ctx, following); err != nil {
 		return err
 	}
@@ -214,7 +212,6 @@ func (r *Runner) take(ctx, following context.Context, g lessor.Grant) {
 // beside runs fn, during which the lease's job counts as running.
 func (r *Runner) beside(lease lessor.Lease, fn func()) {
 	r.count(lease, 1)
-	notify(r.begun)
 	r.shims.Go(func() {
 		fn()
 		r.count(lease, -1)

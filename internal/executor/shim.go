@@ -57,7 +57,7 @@ type shim struct {
 	wake        chan struct{} // there is news for a heartbeat
 	printer     *printer.Printer
 	outputs     []*os.File    // open until the printer has sent them
-	ask         chan struct{} // the Runner wants the server to be asked now
+	ask         chan struct{} // the server is to be asked now
 	notices     [3][]byte     // the last content of each of noticeNames
 	instructed  []byte        // the last content of the Runner's instruction
 	warned      string        // the last warning about the folder
@@ -176,6 +176,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	}
 	s.say(begun)
 	beside.Go(func() { s.keepLease(running) })
+	beside.Go(func() { s.heed(running) })
 	beside.Go(func() { s.printer.Run(running) })
 	beside.Go(func() { s.watch(running) })
 	state := c.wait(stop, func() time.Duration { return time.Duration(s.killGrace.Load()) })

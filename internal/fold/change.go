@@ -40,6 +40,7 @@ const (
 	stepTakenAway                  // a lease was taken from its worker
 	stepMessage                    // a message was sent to a job
 	stepSeen                       // the messages of a job up to a number are not kept any more
+	stepMessaged                   // the job of a lease has a message
 )
 
 // Record begins to pack what the commit at work does. A sole node writes one step for all of them.
@@ -150,7 +151,7 @@ func (p *packer) freed(h *rules.Held) {
 	p.text(h.Worker)
 }
 
-func (p *packer) cancelled(kind byte, h *rules.Held, at lessor.Instant) {
+func (p *packer) called(kind byte, h *rules.Held, at lessor.Instant) {
 	if !p.step(kind) {
 		return
 	}

@@ -50,14 +50,17 @@ func New(policy func(lessor.TenantID) lanes.Policy) *Fold {
 	}
 }
 
-// Load adds a live lease that was read from its table.
+// Load adds a live lease that was read from its table, after LoadMessages and NoteClock.
 func (f *Fold) Load(h *rules.Held, checkAt lessor.Instant) {
 	f.Index.Hold(h.Turn.Lane)
 	f.countHolder(h, 1)
 	f.noteStray("lease", h.Turn)
 	f.PlanCheck(h.ID, checkAt)
 	if h.CancelAt != 0 {
-		f.cancelled(h, h.CancelAt, false)
+		f.call(h, h.CancelAt, Cancelled)
+	}
+	if f.inbox[h.Turn.Job] > 0 {
+		f.call(h, f.latest, Messaged)
 	}
 }
 
@@ -136,17 +139,17 @@ func (f *Fold) Free(h *rules.Held) {
 
 // Cancel notes that the worker of a lease was asked to stop.
 func (f *Fold) Cancel(h *rules.Held) {
-	f.cancelled(h, h.CancelAt, false)
+	f.call(h, h.CancelAt, Cancelled)
 	if f.packer != nil {
-		f.packer.cancelled(stepCancelled, h, h.CancelAt)
+		f.packer.called(stepCancelled, h, h.CancelAt)
 	}
 }
 
 // TakeAway notes that a lease, which Free has counted, was taken from its worker.
 func (f *Fold) TakeAway(h *rules.Held, at lessor.Instant) {
-	f.cancelled(h, at, true)
+	f.call(h, at, TakenAway)
 	if f.packer != nil {
-		f.packer.cancelled(stepTakenAway, h, at)
+		f.packer.called(stepTakenAway, h, at)
 	}
 }
 

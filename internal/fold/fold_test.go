@@ -195,12 +195,12 @@ func TestBlocksHoldTurnsBack(t *testing.T) {
 func TestNewsOfMessagesComeInAnyOrder(t *testing.T) {
 	a, b, c := newNode(1), newNode(2), newNode(3)
 	job := turn(1).Job
-	one := a.commit(func() { a.Message(job, 1) })
+	one := a.commit(func() { a.Message(job, 1, nil, noon) })
 	if _, err := b.follow(one); err != nil {
 		t.Fatal(err)
 	}
 	seen := b.commit(func() { b.Seen(job, 1) })
-	two := a.commit(func() { a.Message(job, 2) })
+	two := a.commit(func() { a.Message(job, 2, nil, noon) })
 	waiting := b.commit(func() { b.Wait(1) })
 	if _, err := c.follow(one, two); err != nil || c.Unseen(job) != 2 {
 		t.Fatalf("unseen %d, %v", c.Unseen(job), err)

@@ -142,8 +142,12 @@ func (f *Fold) apply(c Change, n *News) error {
 			f.planFollowed(st.held.ID, st.at)
 		case stepFreed:
 			f.free(st.held)
-		case stepCancelled, stepTakenAway:
-			f.cancelled(st.held, st.at, st.kind == stepTakenAway)
+		case stepCancelled:
+			f.call(st.held, st.at, Cancelled)
+		case stepTakenAway:
+			f.call(st.held, st.at, TakenAway)
+		case stepMessaged:
+			f.call(st.held, st.at, Messaged)
 		case stepDelayed:
 			f.delay(st.at)
 		case stepWaiting:

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"lessor"
+	"lessor/internal/rules"
 )
 
 // inbox holds, for each job with messages that its worker has not seen, the number of the last one. A heartbeat reads
@@ -15,11 +16,18 @@ func (f *Fold) Unseen(job lessor.JobID) int64 { return f.inbox[job] }
 // LoadMessages adds a job with messages that was read from the table.
 func (f *Fold) LoadMessages(job lessor.JobID, last int64) { f.inbox[job] = max(f.inbox[job], last) }
 
-// Message notes that a message was sent to a job.
-func (f *Fold) Message(job lessor.JobID, n int64) {
+// Message notes that a message was sent to a job. h is the job's lease, nil if it has none.
+func (f *Fold) Message(job lessor.JobID, n int64, h *rules.Held, at lessor.Instant) {
 	f.LoadMessages(job, n)
 	if f.packer != nil {
 		f.packer.message(stepMessage, job, n)
+	}
+	if h == nil {
+		return
+	}
+	f.call(h, at, Messaged)
+	if f.packer != nil {
+		f.packer.called(stepMessaged, h, at)
 	}
 }
 

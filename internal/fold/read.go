@@ -43,7 +43,7 @@ func steps(c Change, fn func(step)) error {
 			st.kind = stepFreed
 			st.held, st.at = r.held(false)
 			st.held.Bound = true
-		case stepCancelled, stepTakenAway:
+		case stepCancelled, stepTakenAway, stepMessaged:
 			st.held = &rules.Held{ID: lessor.LeaseID{UUID: r.uuid()}, Token: lessor.TokenID{UUID: r.uuid()}}
 			st.held.Bound, st.held.Turn.Lane = r.int() == 1, rules.LaneID(r.int())
 			st.at, st.held.Worker = lessor.Instant(r.int()), string(r.bytes(int(r.int())))

@@ -10,22 +10,31 @@ type Woken struct {
 	All     bool           // something that may concern every request: settings changed
 	Freed   bool           // capacity became free
 	Workers []rules.Holder // gave a lease back, or were granted one on another node
-	// Cancelled are the leases whose workers must stop. After a rebuild these are all that were asked to, but none that
-	// were taken away.
-	Cancelled []Cancelled
+	// Called are the leases whose workers must hear something. After a rebuild these are all that were asked to stop or
+	// that have messages, but none that were taken away.
+	Called []Called
 }
 
-// Cancelled is a lease whose worker must stop: it was asked to, or the lease was taken away.
-type Cancelled struct {
+// Called is a lease whose worker must hear something before its next heartbeat.
+type Called struct {
 	Lease  lessor.LeaseID
 	Holder rules.Holder
 	Token  lessor.TokenID // with which it was taken
 	At     lessor.Instant
-	Over   bool // it was taken away
+	Why    Why
 }
 
-// maxWoken bounds the workers and the cancelled leases that are remembered. With more workers, every request is tried;
-// more cancelled leases are left to the heartbeats.
+// Why says what a worker must hear.
+type Why uint8
+
+const (
+	Cancelled Why = iota // it was asked to stop
+	TakenAway            // the lease is over
+	Messaged             // its job has a message
+)
+
+// maxWoken bounds the workers and the called leases that are remembered. With more workers, every request is tried;
+// more leases are left to their heartbeats.
 const maxWoken = 4096
 
 // WakeAll has every waiting request tried.
@@ -38,9 +47,9 @@ func (f *Fold) TakeWoken() Woken {
 	return w
 }
 
-func (f *Fold) cancelled(h *rules.Held, at lessor.Instant, over bool) {
-	if len(f.woken.Cancelled) < maxWoken {
-		f.woken.Cancelled = append(f.woken.Cancelled, Cancelled{h.ID, h.Holder(), h.Token, at, over})
+func (f *Fold) call(h *rules.Held, at lessor.Instant, why Why) {
+	if len(f.woken.Called) < maxWoken {
+		f.woken.Called = append(f.woken.Called, Called{h.ID, h.Holder(), h.Token, at, why})
 	}
 }
 

@@ -70,19 +70,13 @@ func (c *call) poll(waitMS *int64) (ctx context.Context, release func(), err err
 	return c.hold(c.api.polls, "poll", time.Duration(min(*waitMS, maxWaitMS))*time.Millisecond)
 }
 
-// cancelWait is the body of a worker's request to hear of leases that must stop.
-type cancelWait struct {
-	WorkerID *string `json:"worker_id"`
-	WaitMS   *int64  `json:"wait_ms,omitempty"`
-}
-
-func (c *call) cancelled(b *cancelWait) error {
+func (c *call) cancelled(b *lessor.CancelWait) error {
 	ctx, release, err := c.poll(b.WaitMS)
 	if err != nil {
 		return err
 	}
 	defer release()
-	found, err := c.api.scheduler.Cancelled(ctx, c.caller, b.WorkerID, b.WaitMS)
+	found, err := c.api.scheduler.Cancelled(ctx, c.caller, *b)
 	if err != nil {
 		return heldErr(ctx, err)
 	}

@@ -226,12 +226,25 @@ func HoldFor(waitMS *int64) (time.Duration, error) {
 	return c.millis("wait_ms", waitMS, 0, maxWait, 0), c.err()
 }
 
-// CancelWait checks a worker's request to hear of cancelled leases.
-func CancelWait(worker *string, waitMS *int64) (name string, wait time.Duration, err error) {
-	if worker == nil {
-		return "", 0, Missing("worker_id")
+// CancelAsk is a worker's request to hear of its leases, or of One of them.
+type CancelAsk struct {
+	Worker string
+	One    bool
+	Lease  lessor.LeaseID
+	Wait   time.Duration
+}
+
+// CancelWait checks such a request. An ill-formed lease id is answered as an unknown one: nothing is heard of it.
+func CancelWait(w *lessor.CancelWait) (CancelAsk, error) {
+	if w.WorkerID == nil {
+		return CancelAsk{}, Missing("worker_id")
 	}
 	var c check
-	name, wait = c.text("worker_id", worker, 1, maxWorker, ""), c.millis("wait_ms", waitMS, 0, maxWait, 0)
-	return name, wait, c.err()
+	ask := CancelAsk{
+		Worker: c.text("worker_id", w.WorkerID, 1, maxWorker, ""), Wait: c.millis("wait_ms", w.WaitMS, 0, maxWait, 0),
+	}
+	if ask.One = w.LeaseID != nil; ask.One {
+		ask.Lease.UUID, _ = lessor.ParseUUID(*w.LeaseID)
+	}
+	return ask, c.err()
 }

@@ -19,23 +19,33 @@ const (
 	maxCancels = 4096
 )
 
-// cancels tells the workers that wait which of their leases were cancelled or taken away, each to one call.
+// cancels tells the workers that wait which of their leases were cancelled or taken away or have a message, each to one
+// call.
 type cancels struct {
 	mu      sync.Mutex
-	recent  []fold.Cancelled // oldest first
+	recent  []fold.Called // oldest first
 	waiting map[rules.Holder]map[chan struct{}]struct{}
 }
 
-// add remembers leases, forgets those from before cancelMemory, and wakes the workers that wait.
-func (c *cancels) add(all []fold.Cancelled, now lessor.Instant) {
+// add remembers leases, once for each reason, forgets those from before cancelMemory, and wakes the workers that wait.
+func (c *cancels) add(all []fold.Called, now lessor.Instant) {
 	if len(all) == 0 {
 		return
 	}
+	type reason struct {
+		lease lessor.LeaseID
+		why   fold.Why
+	}
+	again := make(map[reason]bool, len(all))
+	for _, r := range all {
+		again[reason{r.Lease, r.Why}] = true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recent = slices.DeleteFunc(append(c.recent, all...), func(r fold.Cancelled) bool {
-		return r.At.Add(cancelMemory) < now
+	c.recent = slices.DeleteFunc(c.recent, func(r fold.Called) bool {
+		return r.At.Add(cancelMemory) < now || again[reason{r.Lease, r.Why}]
 	})
+	c.recent = append(c.recent, all...)
 	c.recent = c.recent[max(0, len(c.recent)-maxCancels):]
 	for _, r := range all {
 		for wake := range c.waiting[r.Holder] {
@@ -45,25 +55,28 @@ func (c *cancels) add(all []fold.Cancelled, now lessor.Instant) {
 	}
 }
 
-// take returns the leases of a worker that must stop, or a channel that is closed when there is one. The caller calls
-// leave when it stops waiting. A worker's token is shown only the leases that were taken with it.
-func (c *cancels) take(from Caller, worker string) (found lessor.StoppedLeases, wake <-chan struct{}, leave func()) {
-	found = lessor.StoppedLeases{LeaseIDs: []lessor.LeaseID{}, EndedIDs: []lessor.LeaseID{}}
+// take returns the leases of a worker that were called, or of them only the one that ask names, or a channel that is
+// closed when there is one. The caller calls leave when it stops waiting. A worker's token is shown only those leases
+// that were taken with it.
+func (c *cancels) take(from Caller, ask rules.CancelAsk) (
+	found lessor.StoppedLeases, wake <-chan struct{}, leave func(),
+) {
+	found = lessor.StoppedLeases{LeaseIDs: []lessor.LeaseID{}, EndedIDs: []lessor.LeaseID{}, MessagedIDs: []lessor.LeaseID{}}
+	lists := [...]*[]lessor.LeaseID{
+		fold.Cancelled: &found.LeaseIDs, fold.TakenAway: &found.EndedIDs, fold.Messaged: &found.MessagedIDs,
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := from.holder(worker)
-	c.recent = slices.DeleteFunc(c.recent, func(r fold.Cancelled) bool {
-		if r.Holder != h || from.Worker && r.Token != from.Token {
+	h := from.holder(ask.Worker)
+	before := len(c.recent)
+	c.recent = slices.DeleteFunc(c.recent, func(r fold.Called) bool {
+		if r.Holder != h || from.Worker && r.Token != from.Token || ask.One && r.Lease != ask.Lease {
 			return false
 		}
-		if r.Over {
-			found.EndedIDs = append(found.EndedIDs, r.Lease)
-		} else {
-			found.LeaseIDs = append(found.LeaseIDs, r.Lease)
-		}
+		*lists[r.Why] = append(*lists[r.Why], r.Lease)
 		return true
 	})
-	if len(found.LeaseIDs)+len(found.EndedIDs) > 0 {
+	if len(c.recent) < before {
 		return found, nil, func() {}
 	}
 	if c.waiting == nil {
@@ -86,22 +99,22 @@ func (c *cancels) leave(h rules.Holder, wake chan struct{}) {
 	}
 }
 
-// Cancelled waits until a lease of a worker must stop, on any node, and returns the leases: none if the wait is over.
-// Each is returned once: the heartbeat of a lease is answered accordingly at any time.
+// Cancelled waits until a lease of a worker must stop or has a message, on any node, and returns the leases: none if the
+// wait is over. Each is returned once: the heartbeat of a lease is answered accordingly at any time.
 func (s *Scheduler) Cancelled(
-	ctx context.Context, c Caller, worker *string, waitMS *int64,
+	ctx context.Context, c Caller, w lessor.CancelWait,
 ) (found lessor.StoppedLeases, err error) {
-	name, wait, err := rules.CancelWait(worker, waitMS)
+	ask, err := rules.CancelWait(&w)
 	if err != nil {
 		return found, err
 	}
 	if err := s.Ready(); err != nil {
 		return found, err // another node may hear of what this one cannot
 	}
-	over := time.NewTimer(wait)
+	over := time.NewTimer(ask.Wait)
 	defer over.Stop()
 	for {
-		found, wake, leave := s.cancels.take(c, name)
+		found, wake, leave := s.cancels.take(c, ask)
 		if wake == nil {
 			return found, nil
 		}

@@ -16,7 +16,7 @@ import (
 // cancelled waits for leases of a worker that must stop, at most 10 s.
 func (w *world) cancelled(c scheduler.Caller, worker string) lessor.StoppedLeases {
 	w.t.Helper()
-	found, err := w.Cancelled(w.ctx, c, &worker, new(int64(10_000)))
+	found, err := w.Cancelled(w.ctx, c, lessor.CancelWait{WorkerID: &worker, WaitMS: new(int64(10_000))})
 	if err != nil {
 		w.t.Fatalf("wait for cancelled leases: %v", err)
 	}
@@ -84,10 +84,10 @@ func TestCancelReachesAWorkerThatWaits(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		if _, err := w.Cancelled(ctx, anybody, new("worker-1"), new(int64(10_000))); err == nil {
+		if _, err := w.Cancelled(ctx, anybody, lessor.CancelWait{WorkerID: new("worker-1"), WaitMS: new(int64(10_000))}); err == nil {
 			t.Error("a call whose caller has left was answered")
 		}
-		_, err := w.Cancelled(w.ctx, anybody, new("worker-1"), new(int64(30_001)))
+		_, err := w.Cancelled(w.ctx, anybody, lessor.CancelWait{WorkerID: new("worker-1"), WaitMS: new(int64(30_001))})
 		w.wantCode(err, lessor.CodeInvalidValue)
 	})
 }
@@ -160,11 +160,59 @@ func TestCancelOnAnotherNodeReachesAWorkerThatWaits(t *testing.T) {
 			}
 			g, forced := b.lease("worker-1", waiting(5000)), b.lease("worker-1", waiting(5000))
 			b.wantToldOf(func() { a.cancel(g.Job.ID) }, b.wantCancelled, g)
+			b.wantToldOf(func() {
+				if err := a.send(g.Job.ID, 1); err != nil {
+					t.Error(err)
+				}
+			}, b.wantMessaged, g)
 			b.wantToldOf(func() { a.endByForce(forced) }, b.wantEnded, forced)
 			a.noDrift()
 			b.noDrift()
 		})
 	}
+}
+
+// wantMessaged fails unless the jobs of the grants have a message, and none must stop.
+func (w *world) wantMessaged(found lessor.StoppedLeases, grants ...lessor.Grant) {
+	w.t.Helper()
+	if len(found.LeaseIDs) > 0 || len(found.EndedIDs) > 0 {
+		w.t.Errorf("told to stop %v and %v, want only a message", found.LeaseIDs, found.EndedIDs)
+	}
+	w.wantLeases(found.MessagedIDs, grants...)
+}
+
+// TestMessageReachesAWorkerThatWaits also has a job with many messages, which is told of once, a worker that waits for
+// one of its leases only, and a job that has no worker.
+func TestMessageReachesAWorkerThatWaits(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		w.submit(nil)
+		first, second := w.lease("worker-1", nil), w.lease("worker-1", nil)
+		idle := w.submit(nil)
+		send := func(id lessor.JobID, n int64) {
+			t.Helper()
+			if err := w.send(id, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.AfterFunc(3*time.Second, func() { send(first.Job.ID, 1) })
+		w.wantMessaged(w.cancelled(anybody, "worker-1"), first)
+		send(idle.ID, 1)
+		for n := range int64(5) {
+			send(first.Job.ID, n+2)
+		}
+		send(second.Job.ID, 1)
+		one := lessor.CancelWait{WorkerID: new("worker-1"), LeaseID: new(second.Lease.ID.String())}
+		found, err := w.Cancelled(w.ctx, anybody, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantMessaged(found, second)
+		w.wantMessaged(w.cancelled(anybody, "worker-1"), first)
+		w.wantMessaged(w.cancelled(anybody, "worker-1"))
+		w.restart(time.Second)
+		w.wantMessaged(w.cancelled(anybody, "worker-1"), first, second) // they were not seen
+	})
 }
 
 // wantToldOf fails unless worker-1, which waits on w, is told within 2 s of what act does elsewhere.

@@ -51,6 +51,13 @@ func (l *loop) load(ctx context.Context, v View, f *fold.Fold) (err error) {
 	now := v.Now()
 	f.NoteClock(now)
 	serving := rules.Serve(v.Serving(), rules.Tick{}, rules.Tick{Wall: now})
+	err = v.EachMessaged(ctx, func(id lessor.JobID, last int64) error {
+		f.LoadMessages(id, last)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	err = v.EachLease(ctx, func(h *rules.Held) error {
 		f.Load(h, rules.ExpiryCheck(h, now, serving))
 		return nil
@@ -74,13 +81,6 @@ func (l *loop) load(ctx context.Context, v View, f *fold.Fold) (err error) {
 		return err
 	}
 	if err := l.expectAgain(ctx, v, waiting); err != nil {
-		return err
-	}
-	err = v.EachMessaged(ctx, func(id lessor.JobID, last int64) error {
-		f.LoadMessages(id, last)
-		return nil
-	})
-	if err != nil {
 		return err
 	}
 	if f.Waiting, err = v.CountWaiting(ctx); err != nil {

@@ -15,7 +15,7 @@ const retryBudget = 20000
 func (l *loop) wakeParked() bool {
 	f, p := l.fold, &l.parked
 	woken := f.TakeWoken()
-	l.cancels.add(woken.Cancelled, f.Serving.LastBeat)
+	l.cancels.add(woken.Called, f.Serving.LastBeat)
 	if p.size == 0 {
 		f.Index.Opened(nil)
 		return false

@@ -26,7 +26,7 @@ func (s *Scheduler) Message(
 		if err := p.tx.SaveMessages(ctx, []rules.Message{sent}); err != nil {
 			return err
 		}
-		p.l.fold.Message(id, sent.Seq)
+		p.l.fold.Message(id, sent.Seq, st.Held, p.now)
 		return p.tx.SaveReports(ctx, []rules.Report{{Job: id, At: p.now, Sent: sent.Seq}})
 	})
 	return sent.Message, err
