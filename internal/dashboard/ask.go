@@ -41,7 +41,7 @@ func (v *visit) askRevoke() (view, error) {
 		return view{}, err
 	}
 	if job.LeaseID == nil || job.LeaseID.String() != v.r.PathValue("id") {
-		return view{}, lessor.ErrLeaseNotFound
+		return view{}, v.leaseOver(job.ID, lessor.ErrLeaseNotFound)
 	}
 	return v.ask(question{
 		Ask: "Revoke the lease of " + job.Type + "?", Facts: facts, Yes: "Revoke", Job: job.ID.String(),
@@ -57,6 +57,10 @@ func (v *visit) askForceCancel() (view, error) {
 	job, facts, err := v.running(id)
 	if err != nil {
 		return view{}, err
+	}
+	if job.LeaseID == nil {
+		detail := fmt.Sprintf("no worker has the job: it is %s since %s", job.State, instant(job.UpdatedAt))
+		return view{}, v.refusal(id, &lessor.Error{Code: lessor.CodeConflict, Detail: detail})
 	}
 	return v.ask(question{
 		Ask: "Cancel " + job.Type + " by force?", Facts: facts, Yes: "Cancel by force",

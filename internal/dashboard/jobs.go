@@ -113,7 +113,7 @@ func (v *visit) cancel() error {
 	said := "cancelling"
 	switch {
 	case err != nil:
-		return err
+		return v.refusal(id, err)
 	case before.State == lessor.Queued && job.State == lessor.Cancelled:
 		said = "withdrawn"
 	case job.State == lessor.Cancelled:
@@ -159,7 +159,7 @@ func (v *visit) onJob(said string, do func(lessor.JobID) error) error {
 		return err
 	}
 	if err := do(id); err != nil {
-		return err
+		return v.refusal(id, err)
 	}
 	return v.back("/jobs/"+id.String(), v.aboutJob(said, id))
 }

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -84,14 +86,32 @@ func (v *visit) revoke() error {
 		return lessor.ErrLeaseNotFound
 	}
 	err = v.scheduler.Revoke(v.r.Context(), v.caller, lessor.LeaseID{UUID: u}, "revoked from the dashboard")
-	if err != nil {
+	job, unnamed := lessor.ParseJobID(v.form.Get("job"))
+	switch {
+	case unnamed != nil && err == nil:
+		return v.back("/leases", said{"revoked", "lease " + short(u.String()), "/leases"})
+	case unnamed == nil && errors.Is(err, lessor.ErrLeaseNotFound):
+		return v.leaseOver(job, err)
+	case err != nil:
 		return err
 	}
-	job, err := lessor.ParseUUID(v.form.Get("job"))
-	if err != nil {
-		return v.back("/leases", said{"revoked", "lease " + short(u.String()), "/leases"})
+	return v.back("/leases", v.aboutJob("revoked", job))
+}
+
+// leaseOver returns the refusal to revoke the lease in the path, which has just ended: it says when and how, as far as
+// the record of the job has it.
+func (v *visit) leaseOver(job lessor.JobID, err error) error {
+	events, _, failed := v.scheduler.Events(v.r.Context(), v.caller, job, maxEvents, "")
+	if failed != nil {
+		return failed
 	}
-	return v.back("/leases", v.aboutJob("revoked", lessor.JobID{UUID: job}))
+	for _, e := range slices.Backward(events) {
+		if e.LeaseID != nil && e.LeaseID.String() == v.r.PathValue("id") {
+			return v.refusal(job, &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: fmt.Sprintf(
+				"the lease ended at %s: %s, by %s; nothing was done", instant(e.At), e.Reason, e.Actor)})
+		}
+	}
+	return err
 }
 
 // workersPage lists the workers that requested work recently.

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -19,8 +20,37 @@ type problem struct {
 	Error      *lessor.Error
 	Status     int
 	Unfiltered string     // the page without its filter; "" = the filter is not to blame
+	About      said       // the object, if the page may not show it
 	path       string     // of the form that was refused
 	typed      url.Values // what the visitor typed into it
+}
+
+// Wrote returns the text that was not sent.
+func (p *problem) Wrote() string { return cmp.Or(p.typed.Get("text"), p.typed.Get("answer")) }
+
+// about is a refusal with the object that it is about.
+type about struct {
+	error
+	said
+}
+
+func (a *about) Unwrap() error { return a.error }
+
+// refusal returns an error about a job, with a link to the job if it still exists.
+func (v *visit) refusal(id lessor.JobID, err error) error {
+	if errors.Is(err, lessor.ErrJobNotFound) {
+		return err
+	}
+	return &about{err, v.aboutJob("", id)}
+}
+
+// gone replaces the refusals of objects that ended or were removed after the page had shown them: a page is for people,
+// and what the API says is for workers.
+var gone = map[lessor.Code]string{
+	lessor.CodeLeaseNotFound:      "this lease has ended; nothing was done",
+	lessor.CodeJobNotFound:        "this job is no longer kept; nothing was done",
+	lessor.CodeDefinitionNotFound: "this definition was deleted; nothing was done",
+	lessor.CodeAlertNotFound:      "this alert is no longer kept; nothing was done",
 }
 
 type problemKey struct{}
@@ -31,6 +61,7 @@ type refused struct {
 	Login      bool   // a token might help
 	Back       string // the page of the form
 	Unfiltered string // the same page without its filter
+	Wrote      string // the text that was not sent
 }
 
 // refusals are titles for people who need not know HTTP.
@@ -68,14 +99,14 @@ func (v *visit) refuse(err error) {
 		v.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(e.RetryAfter.Seconds())))))
 	}
 	noRight := status == http.StatusUnauthorized || status == http.StatusForbidden
-	if !noRight && v.refuseInPlace(e, status) {
+	if !noRight && v.refuseInPlace(err, e, status) {
 		return
 	}
 	title, ok := refusals[status]
 	if !ok {
 		title = http.StatusText(status)
 	}
-	p := refused{Error: e, Login: v.held == nil && noRight}
+	p := refused{Error: e, Login: v.held == nil && noRight, Wrote: (&problem{typed: v.form}).Wrote()}
 	switch {
 	case v.r.Method == http.MethodPost:
 		p.Back = v.section()
@@ -85,17 +116,26 @@ func (v *visit) refuse(err error) {
 	_ = v.write(status, view{title, "refused", p}) // tests show that it can be rendered
 }
 
-// refuseInPlace shows the page of a refused form, with the error and what was typed. It reports whether the form named
-// its page.
-func (v *visit) refuseInPlace(e *lessor.Error, status int) bool {
-	if v.r.Method != http.MethodPost || !isOwn(v.form.Get("back")) {
+// refuseInPlace shows the page of a refused form or question, with the error and what was typed. If that page is
+// refused too, because its object is gone, it shows the list. It reports whether there is such a page.
+func (v *visit) refuseInPlace(err error, e *lessor.Error, status int) bool {
+	p, back := v.problem, ""
+	switch {
+	case p != nil:
+		back = v.section()
+	case v.r.Method == http.MethodPost:
+		back = v.form.Get("back")
+	case actions[strings.TrimPrefix(v.r.Pattern, "GET ")].ask != nil:
+		back = v.origin(v.r.URL.Query(), v.section())
+	}
+	address, bad := url.Parse(back)
+	if bad != nil || !isOwn(back) || p != nil && back == v.r.URL.Path {
 		return false
 	}
-	address, err := url.Parse(v.form.Get("back"))
-	if err != nil {
-		return false
+	if p == nil {
+		p = newProblem(err, e, status)
+		p.path, p.typed = v.r.URL.Path, v.form
 	}
-	p := &problem{Error: e, Status: status, path: v.r.URL.Path, typed: v.form}
 	r := v.r.Clone(context.WithValue(v.r.Context(), problemKey{}, p))
 	r.Method, r.URL, r.Body = http.MethodGet, address, http.NoBody
 	_, pattern := v.mux.Handler(r)
@@ -104,4 +144,16 @@ func (v *visit) refuseInPlace(e *lessor.Error, status int) bool {
 	}
 	v.mux.ServeHTTP(v.w, r)
 	return true
+}
+
+func newProblem(err error, e *lessor.Error, status int) *problem {
+	p := &problem{Error: e, Status: status}
+	var a *about
+	switch detail, over := gone[e.Code]; {
+	case errors.As(err, &a):
+		p.About = a.said
+	case over:
+		p.Error = &lessor.Error{Code: e.Code, Detail: detail}
+	}
+	return p
 }

@@ -94,6 +94,14 @@ type layout struct {
 // Misread reports whether the page's filter was refused, so that there is no list.
 func (l layout) Misread() bool { return l.Problem != nil && l.Problem.Unfiltered != "" }
 
+// Wrote returns the text that a form of this page would not take.
+func (l layout) Wrote(path string) string {
+	if l.Problem == nil || l.Problem.path != path {
+		return ""
+	}
+	return l.Problem.Wrote()
+}
+
 // entry is a link of the menu, which has those that the visitor may open.
 type entry struct {
 	Name, Path string
@@ -127,7 +135,7 @@ func (v *visit) layout(shown view) layout {
 		l.Home = l.Menu[0].Path
 	}
 	if v.r.Method != http.MethodGet {
-		l.URL = "/"
+		l.URL = v.origin(v.form, "/")
 	}
 	if v.held != nil {
 		l.Role, l.Actor = v.held.Role, v.held.Name

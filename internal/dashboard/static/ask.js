@@ -11,8 +11,9 @@
   async function ask(form) {
     const address = form.action + "?" + new URLSearchParams(new FormData(form));
     const answer = await fetch(address, { credentials: "same-origin" }).catch(() => null);
-    const page = answer && answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
-    const question = page && page.getElementById("question");
+    const page = answer && new DOMParser().parseFromString(await answer.text(), "text/html");
+    const question = page && page.getElementById("question"), refusal = page && page.getElementById("problem");
+    if (refusal) return complain(refusal);
     if (!question) { location.assign(address); return; } // that page says why
     const dialog = document.createElement("dialog");
     dialog.setAttribute("aria-labelledby", "asked");
@@ -25,6 +26,12 @@
     });
     document.body.append(dialog);
     dialog.showModal();
+  }
+
+  function complain(refusal) {
+    document.getElementById("problem")?.remove();
+    document.getElementById("main").prepend(refusal);
+    refusal.focus();
   }
 
   document.addEventListener("submit", (e) => {
@@ -41,7 +48,11 @@
 
   // A refused form is answered under its own address; the page that is shown has another.
   const problem = document.getElementById("problem");
-  if (problem) history.replaceState(null, "", problem.dataset.page);
+  if (problem) {
+    history.replaceState(null, "", problem.dataset.page);
+    // From here on the fields are the visitor's: the live update leaves them alone.
+    for (const field of document.querySelectorAll("main input")) [field.value, field.checked] = [field.value, field.checked];
+  }
 
   const [object, scrolled] = JSON.parse(sessionStorage.getItem(done) || "[]");
   sessionStorage.removeItem(done);

@@ -88,9 +88,10 @@
   const mark = (node) => node.dataset?.key ?? (node.id || node.getAttribute?.("action"));
   const alike = (a, b) => a.nodeName === b.nodeName && mark(a) === mark(b);
 
+  // Removes a node, unless it has text that somebody has typed and not sent.
   function drop(node) {
-    const next = node.nextSibling;
-    node.remove();
+    const next = node.nextSibling, fields = node.querySelectorAll?.("input:not([type=hidden])") ?? [];
+    if (![...fields].some((f) => f.value !== f.defaultValue)) node.remove();
     return next;
   }
 
