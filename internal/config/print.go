@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 )
@@ -37,18 +38,21 @@ func (k Key) shown(value string) string {
 	return value
 }
 
+// secretWords are in the names of query parameters that are secrets.
+var secretWords = regexp.MustCompile(`(?i)password|secret|token`)
+
 // MaskURL hides the passwords of a URL. A value that is not a URL is hidden completely, except for a sqlite: path.
 func MaskURL(s string) string {
 	if strings.HasPrefix(s, "sqlite:") {
 		return s
 	}
 	u, err := url.Parse(s)
-	if err != nil {
+	if err != nil || u.Scheme == "" || u.Opaque != "" {
 		return masked
 	}
 	q := u.Query()
 	for name := range q {
-		if strings.Contains(strings.ToLower(name), "password") {
+		if secretWords.MatchString(name) {
 			q.Set(name, masked)
 			u.RawQuery = q.Encode()
 		}
