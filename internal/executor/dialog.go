@@ -75,8 +75,11 @@ func readAnswers(f *sentinel.Folder) (map[string]string, error) {
 	if err == nil {
 		err = json.Unmarshal(data, &answers)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read earlier answers: %w", err)
+	case answers == nil: // null
+		answers = map[string]string{}
 	}
 	return answers, nil
 }

@@ -1,0 +1,98 @@
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"lessor"
+	"lessor/internal/sentinel"
+)
+
+// FuzzFiles writes any bytes into each file by which a command, or anybody who can write to its folder, talks to the
+// shim. The shim goes on, and passes on only what the server accepts.
+func FuzzFiles(f *testing.F) {
+	names := append(noticeNames(), checkpointName, askName, answersName, messagesName, instructionName)
+	for i, text := range []string{
+		`{"nonce":"1"}`, `{"nonce":"2","status":"waiting"}`, `{"nonce":"3","progress":0.5,"message":"half"}`,
+		`{"step":1}`, `{"question":{"text":"Where?","choices":["a","b"]},"expires_in_s":60}`, `{"Where?":"here"}`,
+		`{"seq":1,"text":"x"}` + "\n" + `{"seq":2,`, `{"nonce":"4","stop":true,"grace_ms":-1}`,
+	} {
+		f.Add(uint8(i), []byte(text))
+		f.Add(uint8(i), []byte("null\n"))
+	}
+	folder := makeJobFolder(f)
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		name := names[int(which)%len(names)]
+		if err := os.WriteFile(folder.Join(name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = folder.Remove(name) }()
+		s := &shim{
+			folder: folder, log: slog.New(slog.DiscardHandler), stop: func(error) {},
+			pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
+		}
+		s.order.Grant.Job.Question = &lessor.Question{Text: "Where?", Answer: new("there")}
+		s.killGrace.Store(int64(time.Second))
+		s.readNotices()
+		s.readInstruction()
+		s.readQuestion()
+		b, _ := s.takeHeartbeat()
+		if b.Progress != nil && !(*b.Progress >= 0 && *b.Progress <= 1) ||
+			b.Message != nil && utf8.RuneCountInString(*b.Message) > lessor.MaxMessage ||
+			b.Checkpoint != nil && !json.Valid(b.Checkpoint) || s.killGrace.Load() > int64(time.Second) {
+			t.Errorf("%s with %q makes the shim send %+v", name, data, b)
+		}
+		if name == answersName {
+			keepsAnswer(t, s)
+		}
+		if name == messagesName {
+			keepsMessages(t, s, data)
+		}
+	})
+}
+
+// keepsAnswer fails unless the answer of the grant is there for the command.
+func keepsAnswer(t *testing.T, s *shim) {
+	t.Helper()
+	err := s.keepAnswer()
+	if answers, readErr := readAnswers(s.folder); err != nil || readErr != nil || answers["Where?"] != "there" {
+		t.Errorf("the answers are %v (%v, %v)", answers, err, readErr)
+	}
+}
+
+// keepsMessages fails unless the whole lines of the file stay, and the next message follows them.
+func keepsMessages(t *testing.T, s *shim, before []byte) {
+	t.Helper()
+	if err := s.openMessages(); err != nil {
+		return
+	}
+	whole := before[:bytes.LastIndexByte(before, '\n')+1]
+	s.receive([]lessor.Message{{Seq: s.messages.last}, {Seq: s.messages.last + 1}})
+	_ = s.messages.file.Close()
+	after, err := os.ReadFile(s.folder.Join(messagesName))
+	if lines, ok := bytes.CutPrefix(after, whole); err != nil || !ok || bytes.Count(lines, []byte("\n")) != 1 {
+		t.Errorf("the file %q became %q (%v)", before, after, err)
+	}
+}
+
+func makeJobFolder(t testing.TB) *sentinel.Folder {
+	t.Helper()
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		t.Setenv("TMPDIR", "/dev/shm") // the shim syncs what it writes, which takes long on a disk
+	}
+	w, err := sentinel.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := w.MakeFolder(lessor.JobID{UUID: lessor.UUID{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = folder.Close(), w.Close() })
+	return folder
+}
