@@ -51,6 +51,29 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// TestEveryFuzzTestIsListed compares the table of parsers in docs/guarantees.md with the fuzz tests that there are.
+func TestEveryFuzzTestIsListed(t *testing.T) {
+	text, err := os.ReadFile("docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, there []string
+	for _, m := range regexp.MustCompile("\\| `([\\w./]+)` (Fuzz\\w+) \\|").FindAllStringSubmatch(string(text), -1) {
+		listed = append(listed, m[1]+" "+m[2])
+	}
+	for _, s := range readTree(t, os.DirFS(".")) {
+		for _, m := range regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`).FindAllSubmatch(s.text, -1) {
+			there = append(there, path.Dir(s.path)+" "+string(m[1]))
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(there)
+	if !slices.Equal(listed, there) {
+		t.Errorf("docs/guarantees.md, \"Bytes from outside\", lists\n%s\nand there are\n%s",
+			strings.Join(listed, "\n"), strings.Join(there, "\n"))
+	}
+}
+
 var (
 	goFile  = regexp.MustCompile(`[\w/*.-]*\w\.(?:go|md)\b`)
 	folders = regexp.MustCompile(`[\w./*-]+/[\w.*-]+`)

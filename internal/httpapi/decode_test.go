@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"lessor"
@@ -248,31 +247,4 @@ func TestBodiesAreJSONWhateverTheyAreCalled(t *testing.T) {
 			t.Errorf("Content-Type %q: %d %s", name, w.Code, w.Body)
 		}
 	}
-}
-
-// Whatever is sent, it is decoded or refused, never a fault; and what was accepted can be answered and read again.
-func FuzzDecode(f *testing.F) {
-	for _, rows := range [][]bad{badSyntax(), badFields(), badValues()} {
-		for _, row := range rows {
-			if len(row.body) < 2000 {
-				f.Add([]byte(row.body))
-			}
-		}
-	}
-	f.Add([]byte(`{"type":"x","payload":{"n":1e400000,"half":"\ud800"},"tags":["a"],"backoff":{"first_ms":1}}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, v := range []any{new(lessor.Submission), new(jobBatch), new(lessor.Completion), new(lessor.CapacityAsk)} {
-			err := decode(b, v)
-			if code := lessor.CodeOf(err); err != nil && code != lessor.CodeInvalidRequest &&
-				code != lessor.CodeInvalidValue {
-				t.Errorf("%T: %v", v, err)
-			}
-			if sub, ok := v.(*lessor.Submission); ok && err == nil {
-				answer, err := json.Marshal(lessor.Job{Type: *sub.Type, Tags: sub.Tags, Payload: sub.Payload}, encoding)
-				if err != nil || !stdjson.Valid(answer) {
-					t.Errorf("cannot be answered: %v %s", err, answer)
-				}
-			}
-		}
-	})
 }
