@@ -57,16 +57,12 @@ func (c *call) makeToken(ask *token.Ask) error {
 }
 
 func (c *call) listTokens() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
 	all, err := c.api.scheduler.Tokens(c.r.Context())
 	if err != nil {
 		return err
 	}
 	key := func(t scheduler.Token) string { return newestFirst(t.CreatedAt) + t.ID.String() }
-	page, next, err := pageOf(all, key, limit, c.query.Get("cursor"))
+	page, next, err := pageOf(all, key, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

@@ -17,16 +17,8 @@ type auditList struct {
 }
 
 func (c *call) alerts() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
-	open := c.query.Get("open")
-	if open != "" && open != "true" && open != "false" {
-		return badValue("open", "must be true or false")
-	}
 	alerts, next, err := c.api.scheduler.Alerts(c.r.Context(), c.caller, lessor.AlertFilter{
-		Open: open == "true", Limit: limit, Cursor: c.query.Get("cursor"),
+		Open: c.query.Get("open") == "true", Limit: c.limit(), Cursor: c.query.Get("cursor"),
 	})
 	if err != nil {
 		return err
@@ -47,12 +39,8 @@ func (c *call) acknowledge(*empty) error {
 }
 
 func (c *call) audit() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
 	entries, next, err := c.api.scheduler.Audit(c.r.Context(), lessor.AuditFilter{
-		Actor: c.query.Get("actor"), Object: c.query.Get("object"), Limit: limit, Cursor: c.query.Get("cursor"),
+		Actor: c.query.Get("actor"), Object: c.query.Get("object"), Limit: c.limit(), Cursor: c.query.Get("cursor"),
 	})
 	if err != nil {
 		return err

@@ -22,7 +22,8 @@ type handle struct {
 func plain(h func(*call) error) handle { return handle{run: h} }
 
 // takes is a handler with a body of type T, decoded strictly. A body may be left out where no field of T is required.
-// check, if given, adds to the refusal of a malformed body what is wrong with the rest of it.
+// The refusal of a body names every field that is wrong: the handler's own, those that contradict the document, and
+// those that check, if given, refuses of a body that cannot be decoded.
 func takes[T any](limit int64, h func(*call, *T) error, check ...func(*call, *T) error) handle {
 	in := reflect.TypeFor[T]()
 	return handle{in: in, limit: limit, run: func(c *call) error {
@@ -32,13 +33,16 @@ func takes[T any](limit int64, h func(*call, *T) error, check ...func(*call, *T)
 		}
 		v := new(T)
 		err = decode(b, v)
-		for i := 0; err != nil && i < len(check); i++ {
-			err = joined(err, check[i](c, v))
+		if err == nil {
+			if err = h(c, v); err == nil {
+				return nil
+			}
+			return joined(err, refusalOf(b, new(T), nil))
 		}
-		if err != nil {
-			return err
+		for _, more := range check {
+			err = joined(err, more(c, v))
 		}
-		return h(c, v)
+		return err
 	}}
 }
 

@@ -24,6 +24,10 @@ func (c *call) capacity() error {
 	return c.answer(http.StatusOK, capacity)
 }
 
+func (c *call) checkCapacity(ask *lessor.CapacityAsk) error {
+	return c.api.scheduler.CheckCapacity(*ask)
+}
+
 func (c *call) setCapacity(ask *lessor.CapacityAsk) error {
 	capacity, err := c.api.scheduler.SetCapacity(c.r.Context(), c.caller, *ask)
 	if err != nil {
@@ -49,17 +53,13 @@ func (c *call) drain(b *drainBody) error {
 }
 
 func (c *call) workers() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
 	all, err := c.api.scheduler.Workers(c.r.Context(), c.caller)
 	if err != nil {
 		return err
 	}
 	page, next, err := pageOf(all, func(w lessor.Worker) string {
 		return newestFirst(w.LastSeenAt) + w.WorkerID
-	}, limit, c.query.Get("cursor"))
+	}, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

@@ -112,9 +112,9 @@ func wholeOf(raw jsontext.Value) (n int64, fault string) {
 	}
 	f, floatErr := strconv.ParseFloat(string(raw), 64)
 	switch {
-	case errors.Is(err, strconv.ErrRange) || floatErr != nil || math.Abs(f) > maxExact:
+	case errors.Is(err, strconv.ErrRange) || errors.Is(floatErr, strconv.ErrRange) || math.Abs(f) > maxExact:
 		return 0, "is out of range"
-	case f != math.Trunc(f):
+	case floatErr != nil || f != math.Trunc(f):
 		return 0, "must be a whole number, not " + shorten(string(raw), maxShown)
 	}
 	return int64(f), ""
@@ -144,14 +144,14 @@ func readChange[T any](d *jsontext.Decoder, v *lessor.Change[T]) error {
 	return json.UnmarshalDecode(d, &v.To)
 }
 
-// refusalOf says what is wrong with a body that does not decode into v, and leaves in v what is right. err is the
-// decoder's first error, if any.
+// refusalOf says what is wrong with a body that was refused, and leaves in v what is right. err is the decoder's first
+// error, if any.
 func refusalOf(b []byte, v any, err error) error {
 	in := inspector{d: jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true),
 		jsontext.AllowDuplicateNames(true))}
 	whole := reflect.ValueOf(v).Elem()
 	whole.SetZero()
-	if walk := in.value(whole, ""); walk != nil && !errors.Is(walk, errEnough) {
+	if walk := in.value(whole, "", nil); walk != nil && !errors.Is(walk, errEnough) {
 		err = walk
 	}
 	syntactic, ok := errors.AsType[*jsontext.SyntacticError](err)

@@ -114,7 +114,7 @@ func TestDecodeNamesFieldsInsideLists(t *testing.T) {
 func TestDecodeNamesEveryFieldAndTheTypeItWants(t *testing.T) {
 	const body = `{"jobs":[{"type":7,"tags":["x",{}],"nope":1,"nope":2},{"type":"a","unique":"yes","max_attempts":"5"},
 		"text",{"priority":"low","backoff":[],"requested_units":1.5},{"type":"a\u0000","type":"b"},
-		{"type":"a","payload":{"x":[{"y":1,"y":2}]},"max_attempts":300.0}],"job":[]}`
+		{"type":"a","payload":{"x":[{"y":1,"y":2}]},"max_attempts":30.0}],"job":[]}`
 	want := []lessor.FieldError{
 		{Field: "jobs[0].type", Message: "must be a string, not a number"},
 		{Field: "jobs[0].tags[1]", Message: "must be a string, not an object"},

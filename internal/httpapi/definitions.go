@@ -27,6 +27,10 @@ func (c *call) definitionID() (string, error) {
 // isText reports whether every store can keep s as a name.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
+func (c *call) checkDefinition(e *lessor.Envelope) error {
+	return c.api.scheduler.CheckDefinition(c.caller, c.r.PathValue("jobId"), *e)
+}
+
 func (c *call) putDefinition(e *lessor.Envelope) error {
 	d, created, err := c.api.scheduler.PutDefinition(c.r.Context(), c.caller, c.r.PathValue("jobId"), *e)
 	if err != nil {
@@ -44,16 +48,12 @@ func stored(created bool) int {
 }
 
 func (c *call) definitions() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
 	tenant, err := c.tenantNamed("tenantId")
 	if err != nil {
 		return err
 	}
 	ds, next, err := c.api.scheduler.Definitions(c.r.Context(), c.caller, lessor.DefinitionFilter{
-		Tenant: tenant, Module: c.query.Get("moduleId"), Limit: limit, Cursor: c.query.Get("cursor"),
+		Tenant: tenant, Module: c.query.Get("moduleId"), Limit: c.limit(), Cursor: c.query.Get("cursor"),
 	})
 	if err != nil {
 		return err
@@ -143,11 +143,7 @@ func (c *call) setHandler(b *handlerBody) error {
 }
 
 func (c *call) handlers() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
-	page, next, err := c.api.scheduler.Handlers(limit, c.query.Get("cursor"))
+	page, next, err := c.api.scheduler.Handlers(c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"runtime/pprof"
 	execution "runtime/trace"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -74,14 +74,7 @@ var errProfiling = &lessor.Error{
 // pprof takes a profile. net/http/pprof is not used, because importing it registers profiles on the program's default
 // mux.
 func (c *call) pprof() error {
-	name, over := c.r.PathValue("profile"), defaultSeconds
-	if s := c.query.Get("seconds"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > maxSeconds {
-			return badValue("seconds", "must be 1 to 60")
-		}
-		over = n
-	}
+	name, over := c.r.PathValue("profile"), int(cmp.Or(orZero(c.number("seconds")), defaultSeconds))
 	c.seen.Ignore()
 	header := c.w.Header()
 	header.Set("Content-Type", "application/octet-stream")

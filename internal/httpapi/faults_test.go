@@ -47,14 +47,14 @@ func TestBatchesNameEveryBadFieldOfEveryEntry(t *testing.T) {
 			"malformed jobs and others", scheduling + "/jobs/batch", `{"jobs":[{"type":"a","priority":"urgent"},
 				{"type":7,"tags":"x","requested_units":0},"text",{"type":"mail.send","payload":{"to":1},"nope":1}]}`, 400,
 			[]string{
-				"jobs[1].type", "jobs[1].tags", "jobs[2]", "jobs[3].nope",
-				"jobs[0].priority", "jobs[1].requested_units", "jobs[3].payload.to",
+				"jobs[0].priority", "jobs[1].type", "jobs[1].tags", "jobs[1].requested_units", "jobs[2]",
+				"jobs[3].nope", "jobs[3].payload.to",
 			},
 		},
 		{
 			"malformed definitions and others", schedules + "/manifests",
 			manifest(definition("x", tenantA), strings.Replace(definition("two", tenantA), `"posting.validate"`, "7", 1)), 400,
-			[]string{"jobs[1].handlerId", "jobs[0].jobId"},
+			[]string{"jobs[0].jobId", "jobs[1].handlerId"},
 		},
 		{
 			"one job too large", scheduling + "/jobs/batch",

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	stdjson "encoding/json"
 	"errors"
@@ -18,8 +19,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// inspector compares a body with the type that it should have, and collects what differs. The decoder stops at the
-// first mistake; the inspector goes on, so that a caller learns of all of them at once.
+// inspector compares a body with the type that it should have and with the bounds of the document, and collects what
+// differs. The decoder stops at the first mistake; the inspector goes on, so that a caller learns of all at once.
 type inspector struct {
 	d      *jsontext.Decoder
 	code   lessor.Code
@@ -41,7 +42,7 @@ func (in *inspector) refusal() error {
 func joined(err, more error) error {
 	e, ok := errors.AsType[*lessor.Error](err)
 	other, also := errors.AsType[*lessor.Error](more)
-	if !ok || !also {
+	if !ok || !also || len(e.Fields) == 0 {
 		return err
 	}
 	all := *e
@@ -84,8 +85,8 @@ func (in *inspector) fault(field, message string) error {
 // maxFieldName bounds the part of a field name that an answer repeats.
 const maxFieldName = 200
 
-// value inspects the next value, and stores it in v if it is one of v's type.
-func (in *inspector) value(v reflect.Value, field string) error {
+// value inspects the next value, which the document describes, and stores it in v if it is one of v's type.
+func (in *inspector) value(v reflect.Value, field string, described object) error {
 	t := plainType(v.Type())
 	if t == reflect.TypeFor[stdjson.RawMessage]() {
 		return in.raw(v, field)
@@ -104,40 +105,42 @@ func (in *inspector) value(v reflect.Value, field string) error {
 	case t.Kind() == reflect.Struct:
 		return in.object(v, field)
 	case t.Kind() == reflect.Slice && t != reflect.TypeFor[[]byte]():
-		return in.list(v, field)
+		return in.list(v, field, described)
 	}
-	return in.scalar(v, t.Kind(), field)
+	return in.scalar(v, t.Kind(), field, described)
 }
 
-func (in *inspector) scalar(v reflect.Value, kind reflect.Kind, field string) error {
+func (in *inspector) scalar(v reflect.Value, kind reflect.Kind, field string, described object) error {
 	raw, err := in.d.ReadValue()
 	if err != nil {
 		return err
 	}
-	if fault := faultOf(kind, raw); fault != "" {
+	if fault := faultOf(kind, raw, described); fault != "" {
 		return in.wrong(field, fault)
 	}
 	return json.Unmarshal(raw, v.Addr().Interface(), decoding)
 }
 
 // faultOf returns what is wrong with a value of the right type.
-func faultOf(kind reflect.Kind, raw jsontext.Value) (fault string) {
+func faultOf(kind reflect.Kind, raw jsontext.Value, described object) (fault string) {
+	var value any
 	switch kind {
 	case reflect.String:
-		_, fault = textOf(raw)
+		value, fault = textOf(raw)
 	case reflect.Slice: // of bytes
 		text, _ := textOf(raw)
 		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
 			fault = "must be base64"
 		}
 	case reflect.Int64:
-		_, fault = wholeOf(raw)
+		value, fault = wholeOf(raw)
 	case reflect.Float64:
-		if _, err := strconv.ParseFloat(string(raw), 64); err != nil {
+		f, err := strconv.ParseFloat(string(raw), 64)
+		if value = f; err != nil {
 			fault = "is out of range"
 		}
 	}
-	return fault
+	return cmp.Or(fault, described.fault(value))
 }
 
 // object inspects the fields of a struct.
@@ -197,7 +200,7 @@ func (in *inspector) member(v reflect.Value, prefix, name string, given map[stri
 	case twice:
 		err = in.malformed(prefix+name, "is there twice")
 	case given[name]:
-		return in.value(field, prefix+name)
+		return in.value(field, prefix+name, bounds[componentName(v.Type())+"."+name])
 	}
 	if err != nil {
 		return err
@@ -205,13 +208,19 @@ func (in *inspector) member(v reflect.Value, prefix, name string, given map[stri
 	return in.d.SkipValue()
 }
 
-func (in *inspector) list(v reflect.Value, field string) error {
+func (in *inspector) list(v reflect.Value, field string, described object) error {
 	if _, err := in.d.ReadToken(); err != nil {
 		return err
 	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0)) // an empty list is there
 	for i := 0; in.d.PeekKind() != jsontext.KindEndArray; i++ {
 		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
-		if err := in.value(v.Index(i), fmt.Sprintf("%s[%d]", field, i)); err != nil {
+		if err := in.value(v.Index(i), fmt.Sprintf("%s[%d]", field, i), nil); err != nil {
+			return err
+		}
+	}
+	if fault := described.rangeFault("Items", float64(v.Len())); fault != "" {
+		if err := in.wrong(field, fault); err != nil {
 			return err
 		}
 	}

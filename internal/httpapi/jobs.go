@@ -33,6 +33,10 @@ type cancelBody struct {
 // empty is a body without fields.
 type empty struct{}
 
+func (c *call) checkOne(s *lessor.Submission) error {
+	return c.api.scheduler.CheckSubmission(c.caller, *s)
+}
+
 func (c *call) submit(s *lessor.Submission) error {
 	if err := c.ownTenant(s.TenantID); err != nil {
 		return err
@@ -87,10 +91,7 @@ func (c *call) job() error {
 	if err != nil {
 		return err
 	}
-	wait, err := c.number("wait_ms")
-	if err != nil {
-		return err
-	}
+	wait := c.number("wait_ms")
 	ctx, release, err := c.poll(wait)
 	if err != nil {
 		return err
@@ -108,11 +109,7 @@ func (c *call) jobEvents() error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
-	events, next, err := c.api.scheduler.Events(c.r.Context(), c.caller, id, limit, c.query.Get("cursor"))
+	events, next, err := c.api.scheduler.Events(c.r.Context(), c.caller, id, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

@@ -28,11 +28,7 @@ func (c *call) journal() error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
-	entries, next, err := c.api.scheduler.Journal(c.r.Context(), c.caller, id, limit, c.query.Get("after"))
+	entries, next, err := c.api.scheduler.Journal(c.r.Context(), c.caller, id, c.limit(), c.query.Get("after"))
 	if err != nil {
 		return err
 	}

@@ -153,11 +153,7 @@ func (c *call) revoke(b *revokeBody) error {
 }
 
 func (c *call) leases() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
-	leases, next, err := c.api.scheduler.Leases(c.r.Context(), c.caller, c.query.Get("worker_id"), limit,
+	leases, next, err := c.api.scheduler.Leases(c.r.Context(), c.caller, c.query.Get("worker_id"), c.limit(),
 		c.query.Get("cursor"))
 	if err != nil {
 		return err

@@ -106,7 +106,7 @@ func parametersOf(rt *route) []any {
 		}
 	}
 	for _, name := range rt.query {
-		ps = append(ps, object{"name": name, "in": "query", "schema": parameters[name]})
+		ps = append(ps, object{"name": name, "in": "query", "schema": queryParameter(name)})
 	}
 	if rt.versioned && rt.method != http.MethodGet {
 		ps = append(ps, object{"name": "If-Match", "in": "header", "schema": parameters["If-Match"]})

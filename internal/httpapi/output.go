@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"net/http"
 
 	"lessor"
@@ -24,18 +23,15 @@ func (c *call) output() error {
 	if err != nil {
 		return err
 	}
-	attempt, attemptErr := c.number("attempt")
-	offset, offsetErr := c.number("offset")
-	wait, waitErr := c.number("wait_ms")
-	if err := cmp.Or(attemptErr, offsetErr, waitErr); err != nil {
-		return err
-	}
+	wait := c.number("wait_ms")
 	ctx, release, err := c.poll(wait)
 	if err != nil {
 		return err
 	}
 	defer release()
-	q := lessor.OutputQuery{Attempt: orZero(attempt), Stream: c.query.Get("stream"), Offset: orZero(offset)}
+	q := lessor.OutputQuery{
+		Attempt: orZero(c.number("attempt")), Stream: c.query.Get("stream"), Offset: orZero(c.number("offset")),
+	}
 	out, err := c.api.scheduler.Output(ctx, c.caller, id, q, wait)
 	if err != nil {
 		return heldErr(ctx, err)

@@ -8,15 +8,12 @@ import (
 
 // parameters describes the parameters of paths and queries.
 var parameters = map[string]object{
-	"job_id":   {"type": "string", "description": "An id that is not a uuid is the id of no job."},
-	"lease_id": {"type": "string", "description": "An id that is not a uuid is the id of no lease."},
-	"id":       {"type": "string", "description": "An id that is not a uuid is the id of no token."},
-	"state": {"type": "string", "enum": []any{
-		"queued", "leased", "running", "completed", "failed", "expired",
-		"cancelled",
-	}},
-	"type":      {"type": "string"},
-	"tag":       {"type": "string"},
+	"job_id":    {"type": "string", "description": "An id that is not a uuid is the id of no job."},
+	"lease_id":  {"type": "string", "description": "An id that is not a uuid is the id of no lease."},
+	"id":        {"type": "string", "description": "An id that is not a uuid is the id of no token."},
+	"state":     enum(lessor.States()...),
+	"type":      {"type": "string", "minLength": 1, "maxLength": 120},
+	"tag":       {"type": "string", "minLength": 1, "maxLength": 80},
 	"tenant_id": {"type": "string", "format": "uuid"},
 	"worker_id": {"type": "string"},
 	"wait_ms":   {"type": "integer", "minimum": 0, "maximum": maxWaitMS, "default": 0},
@@ -31,7 +28,7 @@ var parameters = map[string]object{
 	"cursor": {"type": "string", "description": "next_cursor or nextCursor of the page before."},
 	"jobId": {
 		"type":        "string",
-		"description": "The id of a definition; in the query of runs, and under /api/admin, that of a job.",
+		"description": "The id of a definition; under /api/admin, that of a job.",
 	},
 	"tenantId":  {"type": "string", "description": "An id that is not a uuid is the id of no tenant."},
 	"class":     {"type": "string"},
@@ -45,7 +42,7 @@ var parameters = map[string]object{
 	"from":      {"type": "string", "format": "date-time"},
 	"to":        {"type": "string", "format": "date-time"},
 	"status":    enum(lessor.RunStatuses()...),
-	"traceId":   {"type": "string"},
+	"traceId":   {"type": "string", "minLength": 8, "maxLength": 120},
 	"open":      {"type": "string", "enum": []any{"true", "false"}, "description": "true leaves out what is cleared."},
 	"profile": {"type": "string", "enum": []any{
 		"allocs", "block", "goroutine", "heap", "mutex", "threadcreate",
@@ -54,6 +51,21 @@ var parameters = map[string]object{
 	"seconds": {"type": "integer", "minimum": 1, "maximum": maxSeconds, "default": defaultSeconds},
 	"actor":   {"type": "string"},
 	"object":  {"type": "string", "description": "What was changed, like definition/nightly."},
+}
+
+// queried describes query parameters that differ from the parameters of paths with their names.
+var queried = map[string]object{
+	"jobId": {
+		"type": "string", "minLength": 3, "maxLength": 120, "description": "The id of a definition, or of a plain job.",
+	},
+	"tenantId": {"type": "string", "format": "uuid"},
+}
+
+func queryParameter(name string) object {
+	if o, ok := queried[name]; ok {
+		return o
+	}
+	return parameters[name]
 }
 
 // bounds repeats the limits of rules for the document. TestBoundsOfTheDocumentHold sends a value on either side of
@@ -104,9 +116,9 @@ var bounds = map[string]object{
 	"OutputChunk.stream":         {"enum": []any{lessor.Stdout, lessor.Stderr}},
 	"OutputChunk.offset":         {"minimum": 0},
 	"Completion.worker_id":       {"minLength": 1, "maxLength": 200},
-	"Completion.status":          {"enum": []any{"completed", "failed", "cancelled"}},
+	"Completion.status":          {"enum": []any{"completed", "failed", "cancelled", "waiting"}},
 	"Completion.retryable":       {"default": true},
-	"LeaseCompletion.status":     {"enum": []any{"completed", "failed", "cancelled"}},
+	"LeaseCompletion.status":     {"enum": []any{"completed", "failed", "cancelled", "waiting"}},
 	"LeaseCompletion.retryable":  {"default": true},
 	"CompletionBatch.leases":     {"minItems": 1, "maxItems": 1000},
 	"BeatBatch.lease_ids":        {"minItems": 1, "maxItems": 1000},

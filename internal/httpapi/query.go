@@ -1,12 +1,16 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/base64"
+	"maps"
+	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"lessor"
 )
@@ -18,8 +22,8 @@ const (
 	maxQuery     = 1000 // characters of one query value
 )
 
-// readQuery reads the query, or refuses a parameter that the route does not have. An empty one is a mistake:
-// it would read as "all".
+// readQuery reads the query, or refuses it and names every parameter that is wrong. An empty one is a mistake: it would
+// read as "all".
 func (c *call) readQuery() error {
 	if c.r.URL.RawQuery == "" {
 		return nil
@@ -28,61 +32,88 @@ func (c *call) readQuery() error {
 	if err != nil {
 		return badField("query", "is not well-formed")
 	}
-	for name, values := range q {
-		shown := shorten(strings.ToValidUTF8(name, "�"), maxFieldName)
-		switch {
-		case !slices.Contains(c.route.query, name):
-			return badField(shown, "is not a query parameter of this route")
-		case len(values) > 1:
-			return badField(shown, "is there twice")
-		case values[0] == "":
-			return badValue(shown, "must not be empty; leave it out instead")
-		case !isText(values[0]) || len(values[0]) > maxQuery:
-			return badValue(shown, "must be UTF-8 text without NUL characters, at most 1000 bytes")
+	var in inspector
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		fault, note := parameterFault(c.route, name, q[name]), in.wrong
+		if fault == "" {
+			continue
+		}
+		if !slices.Contains(c.route.query, name) || len(q[name]) > 1 {
+			note = in.malformed
+		}
+		q.Del(name)
+		if note(name, fault) != nil {
+			break
 		}
 	}
-	c.query = q
+	if c.query = q; len(in.faults) > 0 {
+		return joined(in.refusal(), c.probe())
+	}
 	return nil
 }
 
+// parameterFault returns what is wrong with a query parameter of a route.
+func parameterFault(rt *route, name string, values []string) string {
+	switch {
+	case !slices.Contains(rt.query, name):
+		return "is not a query parameter of this route"
+	case len(values) > 1:
+		return "is there twice"
+	case values[0] == "":
+		return "must not be empty; leave it out instead"
+	case !isText(values[0]) || len(values[0]) > maxQuery:
+		return "must be UTF-8 text without NUL characters, at most 1000 bytes"
+	}
+	described := queryParameter(name)
+	if described["type"] != "integer" {
+		return described.fault(values[0])
+	}
+	n, fault := wholeOf(jsontext.Value(values[0]))
+	return cmp.Or(fault, described.fault(n))
+}
+
+// probe runs the handler on what is right of a refused query, for what it refuses itself: only a list knows its
+// cursors.
+func (c *call) probe() error {
+	if !c.query.Has("cursor") {
+		return nil
+	}
+	answer := c.w
+	defer func() { c.w = answer }()
+	c.w = &writer{ResponseWriter: unheard{}, call: c}
+	return c.route.handle.run(c)
+}
+
+// unheard discards an answer.
+type unheard struct{}
+
+func (unheard) Header() http.Header         { return http.Header{} }
+func (unheard) WriteHeader(int)             {}
+func (unheard) Write(b []byte) (int, error) { return len(b), nil }
+
 // limit returns the size of a list's page.
-func (c *call) limit() (int, error) {
-	s := c.query.Get("limit")
-	if s == "" {
-		return defaultLimit, nil
+func (c *call) limit() int {
+	if n := c.number("limit"); n != nil {
+		return int(*n)
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > maxLimit {
-		return 0, badValue("limit", "must be 1 to 1000")
-	}
-	return n, nil
+	return defaultLimit
 }
 
 // number returns a whole number of the query, nil if it is not there.
-func (c *call) number(parameter string) (*int64, error) {
+func (c *call) number(parameter string) *int64 {
 	s := c.query.Get(parameter)
 	if s == "" {
-		return nil, nil
+		return nil
 	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return nil, badValue(parameter, "must be a whole number")
-	}
-	return &n, nil
+	n, _ := wholeOf(jsontext.Value(s)) // readQuery has read it
+	return &n
 }
 
 // jobFilter returns the filter of a list of jobs.
-func (c *call) jobFilter() (lessor.JobFilter, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return lessor.JobFilter{}, err
-	}
-	f := lessor.JobFilter{
+func (c *call) jobFilter() (f lessor.JobFilter, err error) {
+	f = lessor.JobFilter{
 		State: lessor.State(c.query.Get("state")), Type: c.query.Get("type"), Tag: c.query.Get("tag"),
-		Limit: limit, Cursor: c.query.Get("cursor"),
-	}
-	if f.State != "" && !slices.Contains(lessor.States(), f.State) {
-		return f, badValue("state", "must be one of a job's states")
+		Limit: c.limit(), Cursor: c.query.Get("cursor"),
 	}
 	f.Tenant, err = c.tenantNamed("tenant_id")
 	return f, err
@@ -91,30 +122,24 @@ func (c *call) jobFilter() (lessor.JobFilter, error) {
 // tenantNamed returns the tenant that a query names, nil for none.
 func (c *call) tenantNamed(parameter string) (*lessor.TenantID, error) {
 	named := c.query.Get(parameter)
-	if named == "" {
-		return nil, nil
-	}
 	u, err := lessor.ParseUUID(named)
-	if err != nil {
-		return nil, badValue(parameter, err.Error())
+	if err != nil { // it is not there: readQuery has read it
+		return nil, nil
 	}
 	return &lessor.TenantID{UUID: u}, c.ownTenant(&named)
 }
 
 // instantNamed returns the time that a query names, 0 for none.
-func (c *call) instantNamed(parameter string) (lessor.Instant, error) {
-	s := c.query.Get(parameter)
-	if s == "" {
-		return 0, nil
-	}
-	return instant(parameter, s)
+func (c *call) instantNamed(parameter string) lessor.Instant {
+	i, _ := instant(parameter, c.query.Get(parameter)) // readQuery has read it
+	return i
 }
 
 // instant reads a time.
 func instant(field, s string) (lessor.Instant, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return 0, badValue(field, "must be a time like 2026-02-06T20:10:00Z (RFC 3339)")
+		return 0, badValue(field, object{"format": "date-time"}.fault(s))
 	}
 	return lessor.At(t), nil
 }

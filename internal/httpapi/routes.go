@@ -58,7 +58,7 @@ func jobRoutes(payloadLimit int64) []route {
 	return []route{{
 		method: http.MethodPost, path: jobs, scope: token.Submit,
 		summary:  "Submit a job. 200 and the first job if its idempotency key is known.",
-		handle:   takes(payloadLimit, (*call).submit),
+		handle:   takes(payloadLimit, (*call).submit, (*call).checkOne),
 		answers:  []answer{{http.StatusCreated, lessor.Job{}}, {http.StatusOK, lessor.Job{}}},
 		refusals: codes(lessor.CodeConflict),
 	}, {
@@ -194,7 +194,8 @@ func stateRoutes() []route {
 	}, {
 		method: http.MethodPut, path: scheduling + "/capacity", scope: token.SetCapacity,
 		summary: "Change capacity: fields left out stay, null returns to the configuration.",
-		handle:  takes(bodySmall, (*call).setCapacity), answers: answers(http.StatusOK, lessor.Capacity{}),
+		handle:  takes(bodySmall, (*call).setCapacity, (*call).checkCapacity),
+		answers: answers(http.StatusOK, lessor.Capacity{}),
 	}, {
 		method: http.MethodGet, path: scheduling + "/status", scope: token.Read,
 		summary: "Show the scheduler on one screen.",

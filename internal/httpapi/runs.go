@@ -22,10 +22,6 @@ type lockList struct {
 }
 
 func (c *call) runs() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
 	tenant, err := c.tenantNamed("tenantId")
 	if err != nil {
 		return err
@@ -33,7 +29,7 @@ func (c *call) runs() error {
 	runs, next, err := c.api.scheduler.Runs(c.r.Context(), c.caller, lessor.RunFilter{
 		JobID: c.query.Get("jobId"), Tenant: tenant, Status: lessor.RunStatus(c.query.Get("status")),
 		Trace: c.query.Get("traceId"),
-		Limit: limit, Cursor: c.query.Get("cursor"),
+		Limit: c.limit(), Cursor: c.query.Get("cursor"),
 	})
 	if err != nil {
 		return err
@@ -62,11 +58,7 @@ func (c *call) runError() error {
 }
 
 func (c *call) circuits() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
-	circuits, next, err := c.api.scheduler.Circuits(c.r.Context(), c.caller, limit, c.query.Get("cursor"))
+	circuits, next, err := c.api.scheduler.Circuits(c.r.Context(), c.caller, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}
@@ -74,15 +66,11 @@ func (c *call) circuits() error {
 }
 
 func (c *call) locks() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
 	tenant, err := c.tenantNamed("tenantId")
 	if err != nil {
 		return err
 	}
-	locks, next, err := c.api.scheduler.Locks(c.r.Context(), c.caller, tenant, limit, c.query.Get("cursor"))
+	locks, next, err := c.api.scheduler.Locks(c.r.Context(), c.caller, tenant, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

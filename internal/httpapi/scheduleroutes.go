@@ -15,7 +15,7 @@ func definitionRoutes(payloadLimit int64) []route {
 	return []route{{
 		method: http.MethodPut, path: job, scope: token.Schedule,
 		summary: "Store a definition whole: 201 if it is new, 200 if it was there.",
-		handle:  takes(payloadLimit, (*call).putDefinition), versioned: true,
+		handle:  takes(payloadLimit, (*call).putDefinition, (*call).checkDefinition), versioned: true,
 		answers:  []answer{{http.StatusCreated, lessor.Definition{}}, {http.StatusOK, lessor.Definition{}}},
 		refusals: codes(lessor.CodeConflict),
 	}, {

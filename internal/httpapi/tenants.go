@@ -28,11 +28,7 @@ func (c *call) tenantID() (lessor.TenantID, error) {
 }
 
 func (c *call) tenants() error {
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
-	tenants, next, err := c.api.scheduler.Tenants(c.r.Context(), c.caller, limit, c.query.Get("cursor"))
+	tenants, next, err := c.api.scheduler.Tenants(c.r.Context(), c.caller, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}
@@ -68,15 +64,11 @@ func (c *call) classes() error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.limit()
-	if err != nil {
-		return err
-	}
 	all, err := c.api.scheduler.Classes(c.r.Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
-	page, next, err := pageOf(all, func(k lessor.Class) string { return k.Class }, limit, c.query.Get("cursor"))
+	page, next, err := pageOf(all, func(k lessor.Class) string { return k.Class }, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"lessor"
 )
@@ -74,13 +74,8 @@ func (c *call) nextTicks() error {
 	if err != nil {
 		return err
 	}
-	count := defaultCount
-	if s := c.query.Get("count"); s != "" {
-		if count, err = strconv.Atoi(s); err != nil {
-			return badValue("count", "must be 1 to 100")
-		}
-	}
-	next, err := c.api.scheduler.NextTicks(c.r.Context(), c.caller, id, count)
+	count := cmp.Or(orZero(c.number("count")), defaultCount)
+	next, err := c.api.scheduler.NextTicks(c.r.Context(), c.caller, id, int(count))
 	if err != nil {
 		return err
 	}
@@ -92,15 +87,8 @@ func (c *call) ticks() error {
 	if err != nil {
 		return err
 	}
-	f := lessor.TickFilter{Cursor: c.query.Get("cursor")}
-	if f.Limit, err = c.limit(); err != nil {
-		return err
-	}
-	if f.From, err = c.instantNamed("from"); err != nil {
-		return err
-	}
-	if f.To, err = c.instantNamed("to"); err != nil {
-		return err
+	f := lessor.TickFilter{
+		From: c.instantNamed("from"), To: c.instantNamed("to"), Limit: c.limit(), Cursor: c.query.Get("cursor"),
 	}
 	ticks, next, err := c.api.scheduler.Ticks(c.r.Context(), c.caller, id, f)
 	if err != nil {

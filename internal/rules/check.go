@@ -119,6 +119,32 @@ func (c *check) number(field string, v *int64, least, most, def int64) int64 {
 	return *v
 }
 
+// oneOf returns one of the words that are allowed; nil gives the first.
+func oneOf[T ~string](c *check, field string, v *string, allowed ...T) T {
+	if v == nil {
+		return allowed[0]
+	}
+	if !slices.Contains(allowed, T(*v)) {
+		c.fail(field, "must be %s, not %q", Either(allowed), *v)
+	}
+	return T(*v)
+}
+
+// Either lists words as "a, b or c".
+func Either[T ~string](words []T) string {
+	var b strings.Builder
+	for i, w := range words {
+		switch {
+		case i > 0 && i == len(words)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}
+
 // millis returns a duration given in milliseconds.
 func (c *check) millis(field string, v *int64, least, most, def time.Duration) time.Duration {
 	if v == nil {

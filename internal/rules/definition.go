@@ -3,7 +3,6 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"lessor"
@@ -129,17 +128,6 @@ func (c *check) runtime(e *lessor.Envelope) time.Duration {
 		return longest
 	}
 	return c.seconds("timeoutSeconds", e.TimeoutSeconds, 1, maxTimeoutS, 0)
-}
-
-// oneOf returns one of the values allowed; nil gives the first.
-func oneOf[T ~string](c *check, field string, v *string, allowed ...T) T {
-	if v == nil {
-		return allowed[0]
-	}
-	if !slices.Contains(allowed, T(*v)) {
-		c.fail(field, "must be one of %v, not %q", allowed, *v)
-	}
-	return T(*v)
 }
 
 // owner returns the tenant of a definition: the named one, or the one to which the caller is restricted.

@@ -117,8 +117,8 @@ func TestDefineBounds(t *testing.T) {
 
 		`{"timezone": "Mars/Olympus"}`:     `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Mars/Olympus"`,
 		`{"timezone": "Local"}`:            `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Local"`,
-		`{"overlap": "sometimes"}`:         `overlap: must be one of [skip queueOne allow cancelPrevious], not "sometimes"`,
-		`{"catchUp": "some"}`:              `catchUp: must be one of [latest none all], not "some"`,
+		`{"overlap": "sometimes"}`:         `overlap: must be skip, queueOne, allow or cancelPrevious, not "sometimes"`,
+		`{"catchUp": "some"}`:              `catchUp: must be latest, none or all, not "some"`,
 		`{"priority": "urgent"}`:           `priority: must be high, normal, low or background, not "urgent"`,
 		`{"schedule": {"type": "yearly"}}`: `schedule.type: must be cron or interval, not "yearly"`,
 

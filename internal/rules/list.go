@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 	"time"
 
 	"lessor"
@@ -27,8 +26,8 @@ func (c *check) page(limit int) {
 func CheckList(f lessor.JobFilter) error {
 	var c check
 	c.page(f.Limit)
-	if f.State != "" && !slices.Contains(lessor.States(), f.State) {
-		c.fail("state", "must be one of %v, not %q", lessor.States(), f.State)
+	if f.State != "" {
+		oneOf(&c, "state", new(string(f.State)), lessor.States()...)
 	}
 	if f.Type != "" {
 		c.text("type", &f.Type, 1, maxType, "")

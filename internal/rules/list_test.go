@@ -20,7 +20,7 @@ func TestPageSizeIsOneToAThousand(t *testing.T) {
 }
 
 func TestListRefusesFiltersThatNeverMatch(t *testing.T) {
-	states := "must be one of [queued leased running waiting completed failed expired cancelled], not "
+	states := "must be queued, leased, running, waiting, completed, failed, expired or cancelled, not "
 	for _, c := range []struct {
 		name           string
 		filter         lessor.JobFilter

@@ -22,6 +22,9 @@ type ManifestPlan struct {
 	DryRun      bool
 }
 
+// anyTenant stands for the tenant of a manifest that names none.
+const anyTenant = "00000000-0000-0000-0000-000000000001"
+
 // Manifest checks a manifest. define turns each envelope into a definition; one without a tenant gets the manifest's.
 func Manifest(m *lessor.Manifest, wall *lessor.TenantID,
 	define func(e *lessor.Envelope, prefix string) (*Definition, error),
@@ -37,11 +40,14 @@ func Manifest(m *lessor.Manifest, wall *lessor.TenantID,
 	if p.Tenant, err = c.owner(m.TenantID, wall); err != nil {
 		return nil, err
 	}
+	if p.Tenant.IsZero() && wall != nil {
+		p.Tenant = *wall // the manifest's is refused already
+	}
 	if len(m.Jobs) > maxManifest {
 		c.fail("jobs", "must be at most %d, not %d", maxManifest, len(m.Jobs))
 	}
 	var faults Faults
-	if err := faults.Add(c.err()); err != nil || p.Tenant.IsZero() || len(m.Jobs) > maxManifest {
+	if err := faults.Add(c.err()); err != nil || len(m.Jobs) > maxManifest {
 		return nil, cmp.Or(err, faults.Err())
 	}
 	seen := map[string]int{}
@@ -67,13 +73,16 @@ func (p *ManifestPlan) define(e *lessor.Envelope, prefix string,
 	own := *e
 	if own.TenantID == nil {
 		tenant := p.Tenant.String()
+		if p.Tenant.IsZero() { // the manifest's is refused already: the job's other fields are checked all the same
+			tenant = anyTenant
+		}
 		own.TenantID = &tenant
 	}
 	d, err := define(&own, prefix)
 	if err != nil {
 		return nil, err
 	}
-	if d.Tenant != p.Tenant {
+	if !p.Tenant.IsZero() && d.Tenant != p.Tenant {
 		return nil, WrongField(prefix+"tenantId", "must be the manifest's (%s)", p.Tenant)
 	}
 	if d.Module != "" && d.Module != p.Module {

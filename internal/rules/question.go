@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"lessor"
@@ -99,7 +100,7 @@ func Answer(s *Standing, a *lessor.Answer, actor string, now lessor.Instant) (Ch
 	case now >= s.Wait.Until:
 		return Change{}, conflict("the time for an answer ended at %s", s.Wait.Until)
 	case len(q.Choices) > 0 && !slices.Contains(q.Choices, *a.Answer):
-		return Change{}, WrongField("answer", "must be one of %q", q.Choices)
+		return Change{}, WrongField("answer", "must be %s, not %q", Either(quoted(q.Choices)), *a.Answer)
 	}
 	q.Answer, q.AnsweredAt, q.AnsweredBy = a.Answer, now, &actor
 	t := s.Turn
@@ -108,4 +109,12 @@ func Answer(s *Standing, a *lessor.Answer, actor string, now lessor.Instant) (Ch
 		Job: t.Job, Fence: t.Fence, At: now, From: lessor.Waiting, To: lessor.Queued, Actor: actor, Reason: "answered",
 		Attempt: t.Attempt,
 	}}}, nil
+}
+
+func quoted(words []string) []string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = strconv.Quote(w)
+	}
+	return all
 }

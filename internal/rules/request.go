@@ -57,7 +57,7 @@ func Request(r *lessor.LeaseRequest, prefix string) (Ask, error) {
 	}
 	a.WorkspaceID = c.text("workspace_id", r.WorkspaceID, 1, maxWorkspace, "")
 	if v := r.View; v != nil && *v != lessor.ViewFull && *v != lessor.ViewWork {
-		c.fail("view", "must be %s or %s", lessor.ViewFull, lessor.ViewWork)
+		c.fail("view", "must be %s or %s, not %q", lessor.ViewFull, lessor.ViewWork, *r.View)
 	}
 	if len(r.Types) > maxTypes {
 		c.fail("types", "must be at most %d, not %d", maxTypes, len(r.Types))
@@ -113,7 +113,7 @@ func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
 // report checks a report. What is nil, and a checkpoint that is null, stays as it was.
 func (c *check) report(progress *float64, message *string, checkpoint json.RawMessage) Report {
 	if p := progress; p != nil && !(*p >= 0 && *p <= 1) {
-		c.fail("progress", "must be 0 to 1")
+		c.fail("progress", "must be 0 to 1, not %v", *p)
 	}
 	c.text("message", message, 0, lessor.MaxMessage, "")
 	if len(checkpoint) > lessor.MaxCheckpoint {

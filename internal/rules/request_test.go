@@ -112,8 +112,8 @@ func TestHeartbeatBounds(t *testing.T) {
 	bounds(t, func(b *lessor.Heartbeat) **string { return &b.WorkerID }, check, map[string]string{
 		`{}`: "", field("worker_id", 200): "", field("worker_id", 0): workerEmpty, field("worker_id", 201): workerLong,
 		`{"progress": 0}`: "", `{"progress": 1}`: "",
-		`{"progress": -0.0001}`: "progress: must be 0 to 1",
-		`{"progress": 1.0001}`:  "progress: must be 0 to 1",
+		`{"progress": -0.0001}`: "progress: must be 0 to 1, not -0.0001",
+		`{"progress": 1.0001}`:  "progress: must be 0 to 1, not 1.0001",
 		field("message", 0):     "", field("message", 500): "",
 		field("message", 501):      "message: must be 0 to 500 characters long, not 501",
 		sized("checkpoint", 65536): "",
@@ -233,7 +233,7 @@ func TestReleaseBounds(t *testing.T) {
 		`{"delay_ms": 2592000001}`: "delay_ms: must be 0 to 2592000000, not 2592000001",
 		sized("checkpoint", 65536): "",
 		sized("checkpoint", 65537): checkpoint,
-		`{"progress": 1}`:          "", `{"progress": 1.1}`: "progress: must be 0 to 1",
+		`{"progress": 1}`:          "", `{"progress": 1.1}`: "progress: must be 0 to 1, not 1.1",
 		`{"reason": "cannot_start"}`: "", `{"reason": "folder_held"}`: "", `{"reason": "undelivered"}`: "",
 		`{"reason": "tired"}`: `reason: must be cannot_start, folder_held or undelivered, not "tired"`,
 	})

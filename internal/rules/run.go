@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"slices"
-
 	"lessor"
 )
 
@@ -85,8 +83,8 @@ func (a *Attempt) failed() bool { return a.Outcome == OutcomeFailed || a.Outcome
 func CheckRuns(f lessor.RunFilter) error {
 	var c check
 	c.page(f.Limit)
-	if f.Status != "" && !slices.Contains(lessor.RunStatuses(), f.Status) {
-		c.fail("status", "must be one of %v, not %q", lessor.RunStatuses(), f.Status)
+	if f.Status != "" {
+		oneOf(&c, "status", new(string(f.Status)), lessor.RunStatuses()...)
 	}
 	if f.JobID != "" {
 		c.text("jobId", &f.JobID, minName, maxName, "")

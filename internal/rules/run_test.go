@@ -138,7 +138,7 @@ func TestRunAndTickFilters(t *testing.T) {
 			Limit: 1,
 			Trace: "abcdefg",
 		},
-		`status: must be one of [QUEUED CLAIMED RUNNING RETRYING SUCCESS FAILED CIRCUIT_OPEN], not "DONE"`: {
+		`status: must be QUEUED, CLAIMED, RUNNING, RETRYING, SUCCESS, FAILED or CIRCUIT_OPEN, not "DONE"`: {
 			Limit:  1,
 			Status: "DONE",
 		},

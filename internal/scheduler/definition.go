@@ -12,12 +12,9 @@ import (
 func (s *Scheduler) PutDefinition(
 	ctx context.Context, c Caller, id string, e lessor.Envelope,
 ) (shown lessor.Definition, created bool, err error) {
-	d, err := s.define(c, &e, "")
+	d, err := s.defineAs(c, id, &e)
 	if err != nil {
 		return shown, false, err
-	}
-	if d.ID != id {
-		return shown, false, rules.WrongField("jobId", "must equal the id in the path")
 	}
 	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		old, err := p.lockDefinitions(ctx, []string{id})
@@ -37,6 +34,27 @@ func (s *Scheduler) PutDefinition(
 		return p.put(ctx, c, []*rules.Definition{d}, old)
 	})
 	return rules.ShowDefinition(d), created, err
+}
+
+// CheckDefinition refuses a definition that PutDefinition would refuse for its fields, and stores nothing.
+func (s *Scheduler) CheckDefinition(c Caller, id string, e lessor.Envelope) error {
+	_, err := s.defineAs(c, id, &e)
+	return err
+}
+
+// defineAs is define for the definition with an id.
+func (s *Scheduler) defineAs(c Caller, id string, e *lessor.Envelope) (*rules.Definition, error) {
+	d, err := s.define(c, e, "")
+	var faults rules.Faults
+	if err := faults.Add(err); err != nil {
+		return nil, err
+	}
+	if e.JobID != nil && *e.JobID != id {
+		if err := faults.Add(rules.WrongField("jobId", "must equal the id in the path")); err != nil {
+			return nil, err
+		}
+	}
+	return d, faults.Err()
 }
 
 // matches refuses a change of a definition that is not the version that the caller names; nil is none.

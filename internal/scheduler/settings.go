@@ -7,12 +7,19 @@ import (
 
 	"lessor"
 	"lessor/internal/fold"
+	"lessor/internal/rules"
 )
 
 // Capacity returns what may be leased now.
 func (s *Scheduler) Capacity(ctx context.Context) (c lessor.Capacity, err error) {
 	err = s.read(ctx, Caller{}, func(l *loop) { c = l.capacity(l.fold.Serving.LastBeat) })
 	return c, err
+}
+
+// CheckCapacity refuses what SetCapacity would refuse for its fields, and changes nothing.
+func (s *Scheduler) CheckCapacity(ask lessor.CapacityAsk) error {
+	_, err := rules.Overrides{}.Change(&ask, s.cfg.ReserveUnits, 0)
+	return err
 }
 
 // SetCapacity changes the units and the busy rating, and keeps that over restarts.

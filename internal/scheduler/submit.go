@@ -26,18 +26,29 @@ func (c *submitCall) size() int {
 	return n
 }
 
-// Submit stores a job. A known idempotency key gives the first job.
-func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission) (Submitted, error) {
+// CheckSubmission refuses a job that Submit would refuse for its fields, and stores nothing.
+func (s *Scheduler) CheckSubmission(c Caller, sub lessor.Submission) error {
+	_, err := s.one(c, &sub)
+	return err
+}
+
+func (s *Scheduler) one(c Caller, sub *lessor.Submission) (*submitCall, error) {
 	book, err := s.schemas()
 	if err != nil {
-		return Submitted{}, err
+		return nil, err
 	}
 	o := &submitCall{call: s.newCall(), checked: book}
-	spec, err := s.spec(c, &sub, o, "")
+	spec, err := s.spec(c, sub, o, "")
+	o.specs = []*rules.Spec{spec}
+	return o, err
+}
+
+// Submit stores a job. A known idempotency key gives the first job.
+func (s *Scheduler) Submit(ctx context.Context, c Caller, sub lessor.Submission) (Submitted, error) {
+	o, err := s.one(c, &sub)
 	if err != nil {
 		return Submitted{}, err
 	}
-	o.specs = []*rules.Spec{spec}
 	if err := s.do(ctx, &c, o); err != nil {
 		return Submitted{}, err
 	}
