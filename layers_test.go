@@ -95,22 +95,26 @@ var layers = map[string]layer{
 		libs:    []string{"github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
 		tests:   []string{"internal/rules", "github.com/goccy/go-yaml"},
 	},
-	"internal/alert":    {},
-	"internal/indent":   {pure: true},
-	"internal/quota":    {imports: []string{"."}},
-	"internal/manifest": {libs: []string{"github.com/goccy/go-yaml"}, tests: []string{"."}},
-	"internal/schema":   {libs: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
-	"internal/host":     {libs: []string{"github.com/shirou/gopsutil/v4"}},
-	"internal/config":   {libs: []string{"github.com/goccy/go-yaml"}},
+	"internal/alert":         {},
+	"internal/indent":        {pure: true},
+	"internal/scan":          {pure: true},
+	"internal/scan/scantest": {libs: testLibs}, // for tests only
+	"internal/quota":         {imports: []string{"."}},
+	"internal/manifest":      {libs: []string{"github.com/goccy/go-yaml"}, tests: []string{"."}},
+	"internal/schema":        {libs: []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+	"internal/host":          {libs: []string{"github.com/shirou/gopsutil/v4"}},
+	"internal/config":        {libs: []string{"github.com/goccy/go-yaml"}},
 
 	// Transport: decode, call, encode. Rules only to check what was sent.
 	"internal/httpapi": {
 		imports: []string{
 			".", "internal/rules", "internal/scheduler", "internal/token", "internal/telemetry",
-			"internal/recovery", "internal/quota", "internal/fault",
+			"internal/recovery", "internal/quota", "internal/fault", "internal/scan",
 		},
-		libs:  []string{"github.com/go-json-experiment/json"},
-		tests: []string{"internal/store/sqlite", "internal/sentinel", "github.com/getkin/kin-openapi"},
+		libs: []string{"github.com/go-json-experiment/json"},
+		tests: []string{
+			"internal/store/sqlite", "internal/sentinel", "internal/scan/scantest", "github.com/getkin/kin-openapi",
+		},
 	},
 
 	// What lies in a workspace: the shim writes it, the monitor reads it.
@@ -137,8 +141,8 @@ var layers = map[string]layer{
 		},
 	},
 
-	// The other side of HTTP: it shares the words with the server, and no code.
-	"client":           {imports: []string{"."}},
+	// The other side of HTTP: it shares with the server the words and how JSON is read, and no other code.
+	"client":           {imports: []string{".", "internal/scan"}, tests: []string{"internal/scan/scantest"}},
 	"internal/printer": {imports: []string{".", "client"}},
 	"worker": {
 		imports: []string{".", "client", "internal/printer"},

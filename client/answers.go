@@ -7,15 +7,16 @@ import (
 	"reflect"
 
 	"lessor"
+	"lessor/internal/scan"
 )
 
 // scanned is an answer that the scanner can read.
-type scanned interface{ scan(s *scanner) }
+type scanned interface{ scan(s scanner) }
 
 // decode reads an answer into v, a pointer.
 func decode(b []byte, v any) error {
 	if a, ok := v.(scanned); ok {
-		if scan(b, a.scan) {
+		if scan.Read(b, func(s *scan.Scanner) { a.scan(scanner{s}) }) {
 			return nil
 		}
 		reflect.ValueOf(v).Elem().SetZero()
@@ -31,24 +32,24 @@ type requestAnswer struct {
 	Grants []lessor.Grant `json:"grants"`
 }
 
-func (a *requestAnswer) scan(s *scanner) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (a *requestAnswer) scan(s scanner) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		switch string(name) {
 		case "denied":
-			s.bool(&a.Denied)
+			s.Bool(&a.Denied)
 		case "code":
-			s.text(slotOther, (*string)(&a.Code))
+			s.Text(slotOther, (*string)(&a.Code))
 		case "reason":
-			s.text(slotOther, &a.Reason)
+			s.Text(slotOther, &a.Reason)
 		case "retry_after_ms":
-			s.int64(&a.RetryAfterMS)
+			a.RetryAfterMS = s.Whole()
 		case "lease":
-			scanOptional(s, &a.Lease, s.lease)
+			scan.Optional(s.Scanner, &a.Lease, s.lease)
 		case "job":
-			scanOptional(s, &a.Job, s.job)
+			scan.Optional(s.Scanner, &a.Job, s.job)
 		case "grants":
-			scanList(s, &a.Grants, s.grant)
+			scan.List(s.Scanner, &a.Grants, s.grant)
 		default:
 			s.unknown(name)
 		}
@@ -102,11 +103,11 @@ type jobsAnswer struct {
 	Jobs []lessor.Job `json:"jobs"`
 }
 
-func (a *jobsAnswer) scan(s *scanner) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (a *jobsAnswer) scan(s scanner) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		if string(name) == "jobs" {
-			scanList(s, &a.Jobs, s.job)
+			scan.List(s.Scanner, &a.Jobs, s.job)
 		} else {
 			s.unknown(name)
 		}
@@ -116,14 +117,14 @@ func (a *jobsAnswer) scan(s *scanner) {
 // jobAnswer is the answer to one submission.
 type jobAnswer struct{ lessor.Job }
 
-func (a *jobAnswer) scan(s *scanner) { s.job(&a.Job) }
+func (a *jobAnswer) scan(s scanner) { s.job(&a.Job) }
 
 // beatAnswer is the answer to one heartbeat.
 type beatAnswer struct{ lessor.HeartbeatAnswer }
 
-func (a *beatAnswer) scan(s *scanner) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (a *beatAnswer) scan(s scanner) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		s.beat(&a.HeartbeatAnswer, name)
 	}
 }
@@ -131,11 +132,11 @@ func (a *beatAnswer) scan(s *scanner) {
 // journalAnswer is the answer to an append.
 type journalAnswer struct{ lessor.JournalAnswer }
 
-func (a *journalAnswer) scan(s *scanner) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (a *journalAnswer) scan(s scanner) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		if string(name) == "numbers" {
-			scanList(s, &a.Numbers, s.int)
+			scan.List(s.Scanner, &a.Numbers, s.int)
 		} else {
 			s.beat(&a.HeartbeatAnswer, name)
 		}
@@ -156,30 +157,30 @@ type leaseResult struct {
 	EndedReason string         `json:"ended_reason"`
 }
 
-func (a *resultsAnswer) scan(s *scanner) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (a *resultsAnswer) scan(s scanner) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		if string(name) == "results" {
-			scanList(s, &a.Results, s.leaseResult)
+			scan.List(s.Scanner, &a.Results, s.leaseResult)
 		} else {
 			s.unknown(name)
 		}
 	}
 }
 
-func (s *scanner) leaseResult(r *leaseResult) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (s scanner) leaseResult(r *leaseResult) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		switch string(name) {
 		case "lease_id":
 			s.id(&r.LeaseID.UUID)
 		case "code":
-			s.text(slotWord, (*string)(&r.Code))
+			s.Text(slotWord, (*string)(&r.Code))
 		case "detail":
-			s.text(slotOther, &r.Detail)
+			s.Text(slotOther, &r.Detail)
 		case "ended_reason":
-			if !s.null() {
-				s.text(slotOther, &r.EndedReason)
+			if !s.Null() {
+				s.Text(slotOther, &r.EndedReason)
 			}
 		default:
 			s.beat(&r.HeartbeatAnswer, name)
@@ -206,14 +207,14 @@ type turnAnswer struct {
 	Request   requestAnswer `json:"request"`
 }
 
-func (a *turnAnswer) scan(s *scanner) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (a *turnAnswer) scan(s scanner) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		switch string(name) {
 		case "complete":
-			scanList(s, &a.Complete, s.leaseResult)
+			scan.List(s.Scanner, &a.Complete, s.leaseResult)
 		case "heartbeat":
-			scanList(s, &a.Heartbeat, s.leaseResult)
+			scan.List(s.Scanner, &a.Heartbeat, s.leaseResult)
 		case "request":
 			a.Request.scan(s)
 		default:

@@ -9,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"lessor"
+	"lessor/internal/scan"
+	"lessor/internal/scan/scantest"
 )
 
 // TestScannerReadsWhatEncodingJSONReads writes random answers, and damages some of them. The scanner reads those that
@@ -39,21 +41,7 @@ func compare[T any](t *rapid.T) {
 	if !agree[T](t, whole) {
 		t.Fatalf("the scanner does not read %s", whole)
 	}
-	damaged := append([]byte(nil), whole...)
-	for range rapid.IntRange(1, 3).Draw(t, "damages") {
-		at := rapid.IntRange(0, len(damaged)-1).Draw(t, "at")
-		switch rapid.IntRange(0, 2).Draw(t, "damage") {
-		case 0:
-			damaged[at] = rapid.SampledFrom([]byte("\"\\{}[],:0-.eEtfn A_\n\x00\xff")).Draw(t, "byte")
-		case 1:
-			damaged = append(damaged[:at], damaged[min(at+rapid.IntRange(1, 9).Draw(t, "cut"), len(damaged)):]...)
-			damaged = append(damaged, ' ') // never empty
-		case 2:
-			piece := damaged[at:min(at+rapid.IntRange(1, 40).Draw(t, "copied"), len(damaged))]
-			damaged = append(damaged[:at:at], append(append([]byte(nil), piece...), damaged[at:]...)...)
-		}
-	}
-	agree[T](t, damaged)
+	agree[T](t, scantest.Damage(t, whole))
 }
 
 // failing is a test, of rapid or not.
@@ -68,7 +56,7 @@ func agree[T any](t failing, b []byte) bool {
 	if !ok {
 		t.Fatalf("%T is not scanned", fast)
 	}
-	if !scan(b, a.scan) {
+	if !scan.Read(b, func(s *scan.Scanner) { a.scan(scanner{s}) }) {
 		return false
 	}
 	if err := json.Unmarshal(b, &slow); err != nil {

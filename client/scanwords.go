@@ -3,26 +3,41 @@ package client
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"lessor"
+	"lessor/internal/scan"
+)
+
+// scanner reads the answers that a busy worker gets all the time. What it accepts it reads as encoding/json does:
+// TestScannerReadsWhatEncodingJSONReads.
+type scanner struct{ *scan.Scanner }
+
+// The slots of texts.
+const (
+	slotOther = iota
+	slotType
+	slotWorker
+	slotTrace
+	slotState
+	slotClass
+	slotWord
 )
 
 // The readers of words have a case for each field of its type, and TestScannerReadsWhatEncodingJSONReads fails for a
 // field that has none.
 
-func (s *scanner) lease(l *lessor.Lease) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (s scanner) lease(l *lessor.Lease) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		switch string(name) {
 		case "lease_id":
 			s.id(&l.ID.UUID)
 		case "job_id":
 			s.id(&l.JobID.UUID)
 		case "type":
-			s.text(slotType, &l.Type)
+			s.Text(slotType, &l.Type)
 		case "worker_id":
-			s.text(slotWorker, &l.WorkerID)
+			s.Text(slotWorker, &l.WorkerID)
 		case "capacity_units":
 			s.int(&l.CapacityUnits)
 		case "issued_at":
@@ -32,39 +47,39 @@ func (s *scanner) lease(l *lessor.Lease) {
 		case "last_heartbeat":
 			s.instant(&l.LastHeartbeat)
 		case "fence":
-			s.int64(&l.Fence)
+			l.Fence = s.Whole()
 		case "ttl_ms":
-			s.int64(&l.TTLMS)
+			l.TTLMS = s.Whole()
 		case "heartbeat_after_ms":
-			s.int64(&l.HeartbeatAfterMS)
+			l.HeartbeatAfterMS = s.Whole()
 		default:
 			s.unknown(name)
 		}
 	}
 }
 
-func (s *scanner) job(j *lessor.Job) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (s scanner) job(j *lessor.Job) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		switch string(name) {
 		case "job_id":
 			s.id(&j.ID.UUID)
 		case "type":
-			s.text(slotType, &j.Type)
+			s.Text(slotType, &j.Type)
 		case "priority":
 			s.priority(&j.Priority)
 		case "requested_units":
 			s.int(&j.RequestedUnits)
 		case "unique":
-			s.bool(&j.Unique)
+			s.Bool(&j.Unique)
 		case "state":
-			s.text(slotState, (*string)(&j.State))
+			s.Text(slotState, (*string)(&j.State))
 		case "payload":
 			s.raw(&j.Payload)
 		case "tags":
-			scanList(s, &j.Tags, func(t *string) { s.text(slotOther, t) })
+			scan.List(s.Scanner, &j.Tags, func(t *string) { s.Text(slotOther, t) })
 		case "lease_id":
-			scanOptional(s, &j.LeaseID, func(id *lessor.LeaseID) { s.id(&id.UUID) })
+			scan.Optional(s.Scanner, &j.LeaseID, func(id *lessor.LeaseID) { s.id(&id.UUID) })
 		case "created_at":
 			s.instant(&j.CreatedAt)
 		case "updated_at":
@@ -72,13 +87,13 @@ func (s *scanner) job(j *lessor.Job) {
 		case "tenant_id":
 			s.id(&j.TenantID.UUID)
 		case "fairness_class":
-			s.text(slotClass, &j.FairnessClass)
+			s.Text(slotClass, &j.FairnessClass)
 		case "attempt":
 			s.int(&j.Attempt)
 		case "max_attempts":
 			s.int(&j.MaxAttempts)
 		case "trace_id":
-			s.text(slotTrace, &j.TraceID)
+			s.Text(slotTrace, &j.TraceID)
 		default:
 			s.rareOfJob(j, name)
 		}
@@ -86,109 +101,71 @@ func (s *scanner) job(j *lessor.Job) {
 }
 
 // rareOfJob reads the fields of a job that few jobs have.
-func (s *scanner) rareOfJob(j *lessor.Job, name []byte) {
+func (s scanner) rareOfJob(j *lessor.Job, name []byte) {
 	switch string(name) {
 	case "idempotency_key":
-		s.optionalText(&j.IdempotencyKey)
+		s.OptionalText(slotOther, &j.IdempotencyKey)
 	case "max_runtime_s":
-		s.optionalInt(&j.MaxRuntimeS)
+		s.OptionalWhole(&j.MaxRuntimeS)
 	case "lock_key":
-		s.optionalText(&j.LockKey)
+		s.OptionalText(slotOther, &j.LockKey)
 	case "retry_at":
 		s.instant(&j.RetryAt)
 	case "run_at":
 		s.instant(&j.RunAt)
 	case "progress":
-		s.optionalFloat(&j.Progress)
+		s.OptionalFloat(&j.Progress)
 	case "message":
-		s.optionalText(&j.Message)
+		s.OptionalText(slotOther, &j.Message)
 	case "checkpoint":
 		s.raw(&j.Checkpoint)
 	case "result":
 		s.raw(&j.Result)
 	case "error":
-		s.optionalText(&j.Error)
+		s.OptionalText(slotOther, &j.Error)
 	case "interruptions":
 		s.int(&j.Interruptions)
 	case "journal_entries":
 		s.int(&j.JournalEntries)
 	case "cancel_requested":
-		s.bool(&j.CancelRequested)
+		s.Bool(&j.CancelRequested)
 	case "reattached":
-		s.bool(&j.Reattached)
+		s.Bool(&j.Reattached)
 	case "definition_id":
-		s.optionalText(&j.DefinitionID)
+		s.OptionalText(slotOther, &j.DefinitionID)
 	case "tick_at":
 		s.instant(&j.TickAt)
 	case "question":
-		scanOptional(s, &j.Question, func(q *lessor.Question) { scanRare(s, q) })
+		scan.Optional(s.Scanner, &j.Question, func(q *lessor.Question) { scanRare(s, q) })
 	case "messages_sent":
-		s.int64(&j.MessagesSent)
+		j.MessagesSent = s.Whole()
 	case "messages_seen":
-		s.int64(&j.MessagesSeen)
+		j.MessagesSeen = s.Whole()
 	default:
 		s.unknown(name)
 	}
 }
 
-func (s *scanner) priority(p *lessor.Priority) {
+func (s scanner) priority(p *lessor.Priority) {
 	var name string
-	s.text(slotWord, &name)
+	s.Text(slotWord, &name)
 	v, ok := lessor.ParsePriority(name)
 	if !ok {
-		s.fail()
+		s.Fail()
 	}
 	*p = v
 }
 
-func (s *scanner) optionalFloat(v **float64) {
-	if *v = nil; s.null() {
-		return
-	}
-	f, err := strconv.ParseFloat(string(s.skip(0)), 64)
-	if err != nil {
-		s.fail()
-	}
-	*v = &f
-}
-
-// scanOptional reads null, or a value with a reader of it.
-func scanOptional[T any](s *scanner, into **T, read func(*T)) {
-	switch {
-	case *into != nil: // the field is there twice
-		s.fail()
-	case !s.null():
-		*into = new(T)
-		read(*into)
-	}
-}
-
 // scanRare leaves a value to encoding/json.
-func scanRare(s *scanner, into any) {
-	if json.Unmarshal(s.skip(0), into) != nil {
-		s.fail()
+func scanRare(s scanner, into any) {
+	if json.Unmarshal(s.Skip(), into) != nil {
+		s.Fail()
 	}
 }
 
-// scanList reads a list with a reader of its elements.
-func scanList[T any](s *scanner, into *[]T, read func(*T)) {
-	if *into != nil { // the field is there twice
-		s.fail()
-	}
-	if s.null() {
-		return
-	}
-	list, first := []T{}, true
-	for s.more(&first, '[', ']') {
-		list = append(list, *new(T))
-		read(&list[len(list)-1])
-	}
-	*into = list
-}
-
-func (s *scanner) grant(g *lessor.Grant) {
-	first := true
-	for name, ok := s.field(&first); ok; name, ok = s.field(&first) {
+func (s scanner) grant(g *lessor.Grant) {
+	var o scan.Object
+	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
 		switch string(name) {
 		case "lease":
 			s.lease(&g.Lease)
@@ -200,66 +177,54 @@ func (s *scanner) grant(g *lessor.Grant) {
 	}
 }
 
-func (s *scanner) beat(a *lessor.HeartbeatAnswer, name []byte) {
+func (s scanner) beat(a *lessor.HeartbeatAnswer, name []byte) {
 	switch string(name) {
 	case "ok":
-		s.bool(&a.OK)
+		s.Bool(&a.OK)
 	case "expires_at":
 		s.instant(&a.ExpiresAt)
 	case "heartbeat_after_ms":
-		s.int64(&a.HeartbeatAfterMS)
+		a.HeartbeatAfterMS = s.Whole()
 	case "cancel_requested":
-		s.bool(&a.CancelRequested)
+		s.Bool(&a.CancelRequested)
 	case "messages":
-		scanList(s, &a.Messages, func(m *lessor.Message) { scanRare(s, m) })
+		scan.List(s.Scanner, &a.Messages, func(m *lessor.Message) { scanRare(s, m) })
 	default:
 		s.unknown(name)
 	}
 }
 
-func (s *scanner) optionalText(v **string) {
-	if *v = nil; !s.null() {
-		*v = new(string)
-		s.text(slotOther, *v)
-	}
-}
-
-func (s *scanner) optionalInt(v **int64) {
-	if *v = nil; !s.null() {
-		*v = new(s.number())
-	}
-}
-
-func (s *scanner) id(v *lessor.UUID) {
-	raw, plain := s.quoted()
-	u, err := lessor.ParseUUID(string(raw))
-	if err != nil || !plain {
-		s.fail()
+func (s scanner) id(v *lessor.UUID) {
+	_, text := s.Plain()
+	u, err := lessor.ParseUUID(string(text))
+	if err != nil {
+		s.Fail()
 	}
 	*v = u
 }
 
-func (s *scanner) instant(v *lessor.Instant) {
-	if *v = 0; s.null() {
+func (s scanner) instant(v *lessor.Instant) {
+	if *v = 0; s.Null() {
 		return
 	}
-	start := s.at // of the quote: null has skipped the space
-	if _, plain := s.quoted(); !plain || s.bad || v.UnmarshalJSON(s.b[start:s.at]) != nil {
-		s.fail()
+	if quoted, _ := s.Plain(); quoted == nil || v.UnmarshalJSON(quoted) != nil {
+		s.Fail()
 	}
 }
 
 // unknown skips the value of a field that this version does not know. encoding/json finds a field also if its name is
 // written in capitals, so such a name is left to it.
-func (s *scanner) unknown(name []byte) {
+func (s scanner) unknown(name []byte) {
 	for _, c := range name {
 		if c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			s.fail()
+			s.Fail()
 			return
 		}
 	}
-	s.skip(0)
+	s.Skip()
 }
 
 // raw reads a value of any kind and copies it.
-func (s *scanner) raw(v *json.RawMessage) { *v = bytes.Clone(s.skip(0)) }
+func (s scanner) raw(v *json.RawMessage) { *v = bytes.Clone(s.Skip()) }
+
+func (s scanner) int(v *int) { *v = int(s.Whole()) }

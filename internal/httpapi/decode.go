@@ -34,6 +34,15 @@ var decoding = json.JoinOptions(
 // decode reads a body into v, a pointer to a struct, or refuses it and names every field that is wrong. null counts as
 // absent.
 func decode(b []byte, v any) error {
+	if decodeHot(b, v) {
+		return nil
+	}
+	reflect.ValueOf(v).Elem().SetZero()
+	return decodeAny(b, v)
+}
+
+// decodeAny is decode for every body.
+func decodeAny(b []byte, v any) error {
 	switch {
 	case !utf8.Valid(b):
 		return badBody("is not UTF-8")
