@@ -35,7 +35,7 @@ func (w *Worker) cancelLoop(ctx context.Context) {
 func (w *Worker) awaitLeases(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		w.mu.Lock()
-		n, changed := len(w.leases), w.changed
+		n, changed := len(w.leases), w.changedLocked()
 		w.mu.Unlock()
 		if n > 0 {
 			return true

@@ -72,7 +72,7 @@ func (w *Worker) wait(ctx context.Context, d time.Duration, done func() bool) {
 	defer timer.Stop()
 	for {
 		w.mu.Lock()
-		ready, changed := done(), w.changed
+		ready, changed := done(), w.changedLocked()
 		w.mu.Unlock()
 		if ready {
 			return

@@ -53,7 +53,9 @@ func (e end) completion(worker *string) lessor.Completion {
 func (w *Worker) finishLocked(l *lease, e end) {
 	l.phase, l.end = ending, e
 	w.ends = append(w.ends, l)
-	poke(w.ending)
+	if w.isMine(l) {
+		poke(w.ending)
+	}
 }
 
 // finishLoop sends ends in rounds: while one round is on its way, the next ends gather.

@@ -170,8 +170,18 @@ func (w *Worker) forgetLocked(l *lease) {
 
 // notifyLocked wakes the goroutines that wait for room or for the end of leases.
 func (w *Worker) notifyLocked() {
-	close(w.changed)
-	w.changed = make(chan struct{})
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// changedLocked returns a channel that the next notifyLocked closes.
+func (w *Worker) changedLocked() <-chan struct{} {
+	if w.changed == nil {
+		w.changed = make(chan struct{})
+	}
+	return w.changed
 }
 
 // poke wakes the heartbeat loop.

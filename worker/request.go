@@ -110,7 +110,7 @@ func (w *Worker) awaitRoom(ctx context.Context, unanswered query, wide, second b
 	for ctx.Err() == nil {
 		w.mu.Lock()
 		q, ok := w.nextLocked(unanswered, wide, second, late)
-		changed, patience := w.changed, min(w.rush.took/rushLinger, rushWait)
+		changed, patience := w.changedLocked(), min(w.rush.took/rushLinger, rushWait)
 		w.mu.Unlock()
 		if ok {
 			return q, true

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"crypto/subtle"
-	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -16,22 +15,26 @@ import (
 // whose id is the exclusive or of both halves of the lease id. Calls that the handler makes with client continue the
 // trace, even if no tracer is set up.
 func (w *Worker) trace(l *lease) (context.Context, trace.Span) {
-	ctx, job := l.ctx, l.grant.Job
+	ctx, job := l.ctx, &l.grant.Job
 	if id, err := trace.TraceIDFromHex(job.TraceID); err == nil {
 		grant := trace.SpanContextConfig{TraceID: id, TraceFlags: trace.FlagsSampled, Remote: true}
 		lease := l.id()
 		subtle.XORBytes(grant.SpanID[:], lease.UUID[:8], lease.UUID[8:])
 		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(grant))
 	}
-	ctx, span := w.tracer.Start(ctx, job.Type, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
-		attribute.String("lessor.job_id", job.ID.String()),
-		attribute.String("lessor.lease_id", l.id().String()),
-		attribute.Int64("lessor.fence", l.grant.Lease.Fence),
-		attribute.Int("lessor.attempt", job.Attempt),
-		attribute.String("lessor.worker_id", w.cfg.ID),
-	))
+	ctx, span := w.tracer.Start(ctx, job.Type, trace.WithSpanKind(trace.SpanKindConsumer))
+	if span.IsRecording() {
+		span.SetAttributes(
+			attribute.String("lessor.job_id", job.ID.String()),
+			attribute.String("lessor.lease_id", l.id().String()),
+			attribute.Int64("lessor.fence", l.grant.Lease.Fence),
+			attribute.Int("lessor.attempt", job.Attempt),
+			attribute.String("lessor.worker_id", w.cfg.ID),
+		)
+	}
 	if sc := span.SpanContext(); sc.IsValid() {
-		ctx = client.WithTraceparent(ctx, fmt.Sprintf("00-%s-%s-%s", sc.TraceID(), sc.SpanID(), sc.TraceFlags()))
+		parent := "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-" + sc.TraceFlags().String()
+		ctx = client.WithTraceparent(ctx, parent)
 	}
 	return ctx, span
 }
@@ -42,7 +45,9 @@ func endSpan(span trace.Span, e end, sent bool, err error) {
 	if !sent {
 		outcome = "lost"
 	}
-	span.SetAttributes(attribute.String("lessor.outcome", outcome))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("lessor.outcome", outcome))
+	}
 	if e.status == "failed" {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, e.err)

@@ -78,7 +78,7 @@ type Worker struct {
 	running  int           // handlers that have not returned, and leases whose handler has not started yet
 	stuck    int           // handlers among them that have not returned in time
 	ends     []*lease      // leases whose end must be sent
-	changed  chan struct{} // closed and replaced by notifyLocked
+	changed  chan struct{} // closed by notifyLocked; nil = nobody waits
 	asked    int           // places that requests on their way may fill
 	poll     poll
 	rush     rush
@@ -112,7 +112,7 @@ func New(cfg Config) (*Worker, error) {
 	w := &Worker{
 		cfg: cfg, log: cfg.Log, wall: wallClock,
 		wake: make(chan struct{}, 1), ending: make(chan struct{}, 1),
-		draining: make(chan struct{}), changed: make(chan struct{}),
+		draining: make(chan struct{}),
 		handlers: map[string]*handler{}, leases: map[lessor.LeaseID]*lease{},
 	}
 	if w.log == nil {
