@@ -25,11 +25,6 @@ var (
 	lockLeases = wire.SQL("select id, " + beatColumns + " from lease where seq = any($1::bigint[])" +
 		" and id = any($2::uuid[]) order by seq for no key update")
 	readLeases = wire.SQL("select " + leaseColumns + " from lease order by seq")
-	requested  = wire.SQL("select " + row.Of("l", leaseColumns) + " from (" +
-		wire.Unnest("utt", "space, worker, request_id") + ") q cross join lateral" +
-		" (select " + leaseColumns + " from lease where worker = q.worker and request_id = q.request_id" +
-		" and case when bound then tenant else '00000000-0000-0000-0000-000000000000' end = q.space offset 0) l" +
-		" order by l.issued_at, l.seq")
 	listLeases = wire.SQL("select " + row.Columns(listedRow) +
 		" from lease where (issued_at, seq) < ($1::bigint, $2::bigint)" +
 		" and ($3::text = '' or worker = $3)" +
@@ -133,33 +128,6 @@ func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held
 
 // know keeps a lease as it is after the commit. The caller must not change it any more.
 func (t *tx) know(h *rules.Held) { t.known[h.ID] = h }
-
-// Requested implements scheduler.Tx, in the order of the grants and, within one instant, of the jobs' seqs.
-func (t *tx) Requested(_ context.Context, refs []scheduler.RequestRef) (map[scheduler.RequestRef][]*rules.Held, error) {
-	found := make(map[scheduler.RequestRef][]*rules.Held)
-	if len(refs) == 0 || t.err != nil {
-		return found, t.err
-	}
-	r := t.scratch.Reset()
-	asked := make(map[scheduler.RequestRef]bool, len(refs))
-	for _, ref := range refs {
-		if asked[ref] {
-			continue
-		}
-		asked[ref] = true
-		r.Next()
-		r.ID(ref.Space.UUID)
-		r.Text(ref.Worker)
-		r.Text(ref.RequestID)
-	}
-	err := t.query("read requested leases", requested, func(r *wire.Row) error {
-		h := readLease(r)
-		ref := scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
-		found[ref] = append(found[ref], h)
-		return nil
-	}, r.Params()...)
-	return found, err
-}
 
 // SaveLeases implements scheduler.Tx. A lease that is not live is scheduler.ErrMoved. Rows that were not locked are
 // changed in the order of seqs, as they are locked.

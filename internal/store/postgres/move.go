@@ -54,6 +54,9 @@ func (t *tx) Move(ctx context.Context, moves []scheduler.Move) error {
 			t.granted, t.leased = append(t.granted, m.Held.Turn.Job), true
 			raise(&t.store.origin.fence, m.Held.Turn.Fence)
 			t.know(m.Held)
+			if m.Held.RequestID != "" {
+				t.requests[requestOf(m.Held)] = struct{}{}
+			}
 		}
 		if m.From == rules.Leased {
 			t.ended[m.Held.ID], t.leased = struct{}{}, true

@@ -246,6 +246,7 @@ func (s *Store) renew(c *wire.Conn) error {
 		return err
 	}
 	s.specs, s.leases = newSpecCache(specCacheBytes), map[lessor.LeaseID]knownLease{}
+	s.requests = newRequests()
 	s.owners.forget()
 	s.seqs, s.reckoned = seqs{}, reckoning{}
 	s.served.Store(nil)

@@ -92,6 +92,7 @@ type Store struct {
 	orders   int32 // the number of the last order lock
 	specs    *specCache
 	leases   map[lessor.LeaseID]knownLease
+	requests requests
 	usual    int // how many leases the last transaction changed
 	spent    int // how many leases have ended since the last vacuum
 	seqs     seqs
@@ -134,7 +135,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		cfg: cfg, dialer: d, seal: seal, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
 		closed: make(chan struct{}), readers: make(chan *wire.Conn, cfg.Readers),
 		serveTurn: make(chan struct{}, 1), vacuumTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{},
+		specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{}, requests: newRequests(),
 	}
 	s.close = sync.OnceValue(s.shut)
 	for range cfg.Readers {

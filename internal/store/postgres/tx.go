@@ -41,6 +41,7 @@ type tx struct {
 	granted  []lessor.JobID
 	known    map[lessor.LeaseID]*rules.Held
 	ended    map[lessor.LeaseID]struct{}
+	requests map[scheduler.RequestRef]struct{} // that were granted something
 }
 
 var _ scheduler.Tx = (*tx)(nil)

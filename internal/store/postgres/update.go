@@ -171,6 +171,7 @@ func (s *Store) newTx(c *wire.Conn) *tx {
 		view:  view{store: s, conn: c, live: true, unsent: true, scratch: s.scratch},
 		epoch: s.epoch.Load(),
 		known: make(map[lessor.LeaseID]*rules.Held, s.usual), ended: make(map[lessor.LeaseID]struct{}, s.usual/2),
+		requests: map[scheduler.RequestRef]struct{}{},
 	}
 }
 
@@ -273,16 +274,19 @@ func (t *tx) settle() {
 	}
 	s.usual = len(t.known)
 	for id, h := range t.known {
+		if _, known := s.leases[id]; !known {
+			s.requests.count(h, 1)
+		}
 		s.leases[id] = knownLease{h, t.epoch}
 	}
 	for id := range t.ended {
-		delete(s.leases, id)
+		s.forgetLease(id)
 	}
 	s.spend(len(t.ended))
 	for id := range s.leases {
 		if len(s.leases) <= maxKnown {
 			break
 		}
-		delete(s.leases, id)
+		s.forgetLease(id)
 	}
 }

@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// TestNewRequestIsOneRoundTrip counts what is written to the network for requests that were never granted anything.
+func TestNewRequestIsOneRoundTrip(t *testing.T) {
+	s := openAt(t, Config{URL: pool.Database(t)})
+	var w link
+	w.through(s)
+	ids := hold(t, s, 3)
+	asked := 0
+	ask := func() (func() error, bool) {
+		return s.beatAnd(t, ids, func(tx scheduler.Tx) error {
+			asked++
+			found, err := tx.Requested(t.Context(), []scheduler.RequestRef{requestNo(asked)})
+			if len(found) > 0 {
+				t.Errorf("a new request was granted %v", found)
+			}
+			return err
+		})
+	}
+	s.prepareBoth(t, ids)
+	first, _ := ask()
+	second, _ := ask()
+	if err := errors.Join(first(), second()); err != nil {
+		t.Fatal(err)
+	}
+	s.alone(t, ids)
+	before := w.count()
+	wait, alone := ask()
+	if err := wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.count() - before; got != 1 || !alone {
+		t.Errorf("a request made %d round trips, want 1; alone: %v", got, alone)
+	}
+}
+
+func requestNo(n int) scheduler.RequestRef {
+	return scheduler.RequestRef{Holder: rules.Holder{Worker: "w1"}, RequestID: strconv.Itoa(n)}
+}
+
+// TestRepeatedRequestIsFound repeats a request to the node that granted it, and to one that does not know of the grant:
+// that one is told to repeat the transaction, in which it finds the grant, and reads it at once from then on.
+func TestRepeatedRequestIsFound(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, Config{URL: url})
+	ids := hold(t, s, 1)
+	readAll(t, url, "update lease set request_id = '1' returning 1", func([][]byte) {})
+	ask := func(s *Store, alone bool) (found map[scheduler.RequestRef][]*rules.Held, err error) {
+		ask := func(sent scheduler.Tx) (err error) {
+			if sent.(*tx).guard != alone {
+				t.Fatalf("the store takes itself to be alone: %v", !alone)
+			}
+			found, err = sent.Requested(t.Context(), []scheduler.RequestRef{requestNo(1)})
+			return err
+		}
+		if !alone {
+			return found, s.Update(t.Context(), ask)
+		}
+		wait, err := s.Send(t.Context(), true, ask)
+		if err == nil {
+			err = wait()
+		}
+		return found, err
+	}
+	next := openAt(t, Config{URL: url})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next.alone(t, nil)
+	if found, err := ask(next, true); !errors.Is(err, scheduler.ErrAgain) {
+		t.Errorf("a node that does not know of the grant: %v, error %v; want to be told to repeat", found, err)
+	}
+	for _, alone := range []bool{false, true} {
+		next.alone(t, nil)
+		found, err := ask(next, alone)
+		if held := found[requestNo(1)]; err != nil || len(held) != 1 || held[0].ID != ids[0] {
+			t.Errorf("alone %v: %v, error %v; want the lease", alone, found, err)
+		}
+	}
+}
+
+// TestRequestIsKnownAsLongAsItsLease follows what a node knows of a request that it grants.
+func TestRequestIsKnownAsLongAsItsLease(t *testing.T) {
+	s := openAt(t, Config{URL: pool.Database(t)})
+	ref := requestNo(1)
+	var held *rules.Held
+	check := func(when string, want bool) {
+		t.Helper()
+		if got := s.granted(ref); got != want {
+			t.Errorf("%s: the request counts as granted: %v", when, got)
+		}
+	}
+	ctx := t.Context()
+	move := func(do func(tx scheduler.Tx) []scheduler.Move) {
+		t.Helper()
+		if err := s.Update(ctx, func(tx scheduler.Tx) error { return tx.Move(ctx, do(tx)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("before", false)
+	move(func(tx scheduler.Tx) []scheduler.Move {
+		lane, first, err := line(ctx, tx, 1)
+		spec := &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, 1)}, LaneID: lane, Seq: first, MaxAttempts: 5}
+		turn := rules.Turn{Job: spec.ID, Lane: lane, Seq: first, MaxAttempts: 5}
+		held = rules.Grant(leaseOf(s, first, 1), turn, spec, ref.Worker, 1, tx.Now())
+		held.RequestID = ref.RequestID
+		queue := []scheduler.Move{{To: rules.InQueue, Turn: turn}}
+		if err := errors.Join(err, tx.Insert(ctx, []*rules.Spec{spec}), tx.Move(ctx, queue)); err != nil {
+			t.Fatal(err)
+		}
+		return []scheduler.Move{{From: rules.InQueue, To: rules.Leased, Turn: turn, Held: held}}
+	})
+	check("granted", true)
+	move(func(scheduler.Tx) []scheduler.Move {
+		return []scheduler.Move{{From: rules.Leased, To: rules.InQueue, Turn: held.Turn, Held: held}}
+	})
+	check("given back", false)
+}
