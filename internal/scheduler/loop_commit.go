@@ -150,7 +150,7 @@ func (l *loop) commitShared(ctx context.Context, w *work) error {
 		return err
 	}
 	err := l.awaitAll(ctx)
-	if n := w.count(); err == nil && n >= lingerFrom {
+	if n := w.taken; err == nil && n >= lingerFrom {
 		l.linger = linger{n, l.now().Sub(start) / 4}
 	}
 	return err
@@ -251,7 +251,7 @@ func (l *loop) awaitOldest(ctx context.Context) error {
 		return l.awaitAll(ctx)
 	}
 	l.pending = l.pending[1:]
-	l.answered = c.w.count()
+	l.answered = c.w.taken
 	return nil
 }
 

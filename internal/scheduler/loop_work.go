@@ -11,6 +11,7 @@ type work struct {
 	requests []*requestCall
 	reads    []*readCall
 	turns    []*turnCall // their parts are above
+	taken    int         // calls from the queue; a turn is one
 }
 
 func (w *work) empty() bool { return w.count()+len(w.changes) == 0 }
@@ -20,7 +21,7 @@ func (w *work) count() int { return len(w.submits) + len(w.beats) + len(w.ends) 
 
 // sortCalls sorts calls by kind, without those whose caller has gone.
 func sortCalls(ops []op) *work {
-	var w work
+	w := work{taken: len(ops)}
 	for _, o := range ops {
 		w.add(o)
 	}

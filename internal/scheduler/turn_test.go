@@ -227,3 +227,31 @@ func TestTurnStaysWholeWhenItsBatchIsHalved(t *testing.T) {
 		}
 	})
 }
+
+// TestTurnGoesBehindAnother: a turn is one call, whatever its parts. The next one does not wait for more callers than
+// were answered.
+func TestTurnGoesBehindAnother(t *testing.T) {
+	inLateWorld(t, func(t *testing.T, w *world, l *late) {
+		for range 6 {
+			w.submit(nil)
+		}
+		held, _ := w.askMany("w1", func(r *lessor.LeaseRequest) { r.MaxLeases = new(int64(6)) })
+		turn := func(n int) {
+			if _, err := w.Turn(w.ctx, anybody, turnOf(held[n], held[n+1], 1)); err != nil {
+				t.Error(err)
+			}
+		}
+		turn(0)
+		l.hold(nil, false)
+		var both sync.WaitGroup
+		for _, n := range []int{2, 4} {
+			both.Go(func() { turn(n) })
+			synctest.Wait()
+		}
+		if len(l.onWay) != 2 {
+			t.Errorf("%d commits are on their way, want 2", len(l.onWay))
+		}
+		l.landAll()
+		both.Wait()
+	})
+}
