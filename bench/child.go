@@ -39,8 +39,8 @@ const (
 	childBare   = "bare"
 )
 
-// spawn starts a child. store is the URL of a database, "" for SQLite. A Lessor is ready then: it refuses earlier calls,
-// and a client sends them again a second later.
+// spawn starts a child. store is the URL of a database, "" for SQLite. A Lessor is ready then: it refuses earlier
+// calls, and a client sends them again a second later.
 func (b *bench) spawn(ctx context.Context, what, store string) (*child, error) {
 	data, err := os.MkdirTemp(b.folder, "lessor-bench-")
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -19,43 +18,96 @@ const (
 	latencyWorkers = 8
 	p50Bound       = 2.0  // ms
 	p99Bound       = 10.0 // ms
+	latencyBound   = 2.0  // times beanstalkd with fsync
 )
 
 // latency measures the time from just before a submission is sent until a waiting worker has the grant, over HTTP on
-// the loopback address.
+// the loopback address. Rounds alternate with beanstalkd, which also writes each job to disk.
 func latency(ctx context.Context, b *bench) (err error) {
-	jobs := b.size.of(20, 5, 1) * latencyRate
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	db, err := b.startDatabase(ctx)
 	if err != nil {
 		return err
 	}
-	s, err := b.start(ctx, ln, nil)
-	if err != nil {
-		return errors.Join(err, ln.Close())
+	defer func() { err = errors.Join(err, db.end()) }()
+	all := []*startTimes{{peer: lessorOver("SQLite", nil)}, {peer: lessorOver("PostgreSQL", db)}}
+	if b.peers {
+		all = append(all, &startTimes{peer: beanstalkd("0")})
 	}
-	defer func() { err = errors.Join(err, s.end()) }()
-	c, err := client.New(client.Config{Server: s.addr})
-	if err != nil {
-		return err
+	rounds := b.size.of(4, 2, 1)
+	for r := range rounds {
+		b.note("latency: round %d of %d", r+1, rounds)
+		for _, s := range all {
+			if err := b.addStartTimes(ctx, s, b.size.of(5, 3, 1)*latencyRate); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
 	}
-	defer c.Close()
-	b.note("latency: %d jobs at %d per second", jobs, latencyRate)
-	l := newLatencyRun(jobs, sendOver(c), workOneOver(c))
-	used, err := timed(jobs, func() error { return l.run(ctx) })
-	if err != nil {
-		return err
-	}
-	at := l.percentile
-	b.setting("%d jobs at %d per second, %d workers in long polls of 30 s", jobs, latencyRate, latencyWorkers)
-	b.setting("HTTP on 127.0.0.1, client and server in one process")
-	b.setting("each job: submit, grant, complete; synchronous=FULL")
-	b.table("|p50 ms|p90 ms|p99 ms|highest ms|CPU µs per job", []string{
-		fmt.Sprintf("submit to start|%.2f|%.2f|%.2f|%.2f|%.0f", at(50), at(90), at(99), at(100), used.cpuUS()),
-	})
-	b.atMost("p50 in ms", at(50), p50Bound)
-	b.atMost("p99 in ms", at(99), p99Bound)
+	b.setting("%d rounds, %d jobs per second: submit, start, complete; every step is on disk", rounds, latencyRate)
+	b.setting("%d workers that wait; server and client are processes of their own", latencyWorkers)
+	b.judgeLatency(all)
 	return nil
+}
+
+// startTimes are the times of jobs from their submission to their start, in all rounds.
+type startTimes struct {
+	peer
+	waited  []time.Duration
+	missing bool
+}
+
+// addStartTimes runs one round.
+func (b *bench) addStartTimes(ctx context.Context, s *startTimes, jobs int) error {
+	l, err := b.startJobs(ctx, s.peer, 2*latencyWorkers, jobs)
+	if errors.Is(err, errMissing) {
+		s.missing = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.waited = append(s.waited, l.waited...)
+	return nil
+}
+
+func (b *bench) judgeLatency(all []*startTimes) {
+	all = slices.DeleteFunc(all, func(s *startTimes) bool { return s.missing })
+	var rows []string
+	for _, s := range all {
+		rows = append(rows, fmt.Sprintf("%s|%.2f|%.2f|%.2f|%.2f", s.name, percentile(s.waited, 50),
+			percentile(s.waited, 90), percentile(s.waited, 99), percentile(s.waited, 100)))
+	}
+	b.table("submit to start|p50 ms|p90 ms|p99 ms|highest ms", rows)
+	ours := all[0].waited
+	b.atMost("p50 in ms", percentile(ours, 50), p50Bound)
+	b.atMost("p99 in ms", percentile(ours, 99), p99Bound)
+	if peer := all[len(all)-1]; len(all) == 3 {
+		for _, percent := range []int{50, 99} {
+			b.atMost(fmt.Sprintf("p%d over beanstalkd with fsync", percent),
+				percentile(ours, percent)/percentile(peer.waited, percent), latencyBound)
+		}
+	}
+}
+
+// percentile returns the time in milliseconds within which this share of the jobs started.
+func percentile(waited []time.Duration, percent int) float64 {
+	sorted := slices.Sorted(slices.Values(waited))
+	return sorted[(len(sorted)-1)*percent/100].Seconds() * 1000
+}
+
+// startJobs starts jobs with a fresh instance of a peer; nil if it starts none one by one.
+func (b *bench) startJobs(ctx context.Context, p peer, width, jobs int) (l *latencyRun, err error) {
+	run, err := p.start(ctx, b, width)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, run.end()) }()
+	s, ok := run.(starter)
+	if !ok {
+		return nil, nil
+	}
+	b.note("latency of %s", p.name)
+	l = s.latency(jobs)
+	return l, l.run(ctx)
 }
 
 // latencyRun sends jobs at their times and records how long each took to start. A job's payload contains its number,
@@ -79,12 +131,6 @@ func newLatencyRun(
 		send: send, work: work,
 		sent: make([]time.Time, jobs), waited: make([]time.Duration, jobs), left: make(chan struct{}, jobs),
 	}
-}
-
-// percentile returns the time in milliseconds within which this share of the jobs started.
-func (l *latencyRun) percentile(percent int) float64 {
-	sorted := slices.Sorted(slices.Values(l.waited))
-	return sorted[(len(sorted)-1)*percent/100].Seconds() * 1000
 }
 
 func (l *latencyRun) run(ctx context.Context) error {

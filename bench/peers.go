@@ -163,23 +163,12 @@ func (b *bench) measureBeats(ctx context.Context, f *peerFigures) (err error) {
 	return nil
 }
 
-func (b *bench) measureLatency(ctx context.Context, f *peerFigures) (err error) {
-	run, err := f.start(ctx, b, max(f.width, 2*latencyWorkers))
-	if err != nil {
-		return err
+func (b *bench) measureLatency(ctx context.Context, f *peerFigures) error {
+	l, err := b.startJobs(ctx, f.peer, max(f.width, 2*latencyWorkers), b.size.of(20, 5, 1)*latencyRate)
+	if err == nil && l != nil {
+		f.p50, f.p99 = percentile(l.waited, 50), percentile(l.waited, 99)
 	}
-	defer func() { err = errors.Join(err, run.end()) }()
-	s, ok := run.(starter)
-	if !ok {
-		return nil
-	}
-	b.note("peers: latency of %s", f.name)
-	l := s.latency(b.size.of(20, 5, 1) * latencyRate)
-	if err := l.run(ctx); err != nil {
-		return err
-	}
-	f.p50, f.p99 = l.percentile(50), l.percentile(99)
-	return nil
+	return err
 }
 
 // measureWith is measure that adds the CPU time of the peer's server.
