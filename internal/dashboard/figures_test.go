@@ -87,11 +87,37 @@ func TestAlertsAreTrueLater(t *testing.T) {
 	s.breakCircuit("broken")
 	b := s.tab(t, s.admin)
 	b.open("/")
-	page := b.text(`document.body.innerText`)
-	if strings.Contains(page, "open until") {
-		t.Error("an alert says until when a circuit is open, which is past when nobody tries")
+	has(t, b.text(`document.querySelector(".alerts").innerText`),
+		"5 attempts of broken failed in a row; its circuit is open, and lets one job through after 5m0s")
+}
+
+// TestTrialIsNotSaidToBePast: an open circuit whose time is over waits for a job, and nothing was tried yet.
+func TestTrialIsNotSaidToBePast(t *testing.T) {
+	s := start(t)
+	id := "fragile"
+	_, _, err := s.scheduler.PutDefinition(t.Context(), tester, id, lessor.Envelope{
+		JobID: &id, TenantID: new(tenantA), HandlerID: new("fragile.run"), LockKey: &id,
+		Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval), Seconds: new(int64(3600))},
+		Circuit:  &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: new(int64(2))},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	has(t, page, "its circuit is open, and lets a trial through from 20")
+	if _, err := s.scheduler.Trigger(t.Context(), tester, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	b := s.tab(t, s.admin)
+	b.open("/schedules/" + id)
+	s.finish(s.lease("w", "fragile.run"), "failed", "broken")
+	b.js(`window.seen = new Set(), setInterval(() => { for (const dt of document.querySelectorAll("dt"))
+		if (dt.innerText === "trial") seen.add(dt.nextElementSibling.innerText) }, 20), true`)
+	b.wait(`seen.has("the next job")`)
+	if got := b.text(`[...seen].join("; ")`); strings.Contains(got, "ago") {
+		t.Errorf("the trial of an open circuit was said to be: %s", got)
+	}
+	if _, page := s.visitor().get("/schedules/" + id); !strings.Contains(page, ">the next job</span>") {
+		t.Error("without JavaScript the page does not say that the next job is the trial")
+	}
 }
 
 func TestCompletedJobIsAtHundredPercent(t *testing.T) {

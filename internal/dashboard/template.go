@@ -27,7 +27,7 @@ type templates map[string]*template.Template
 // counts by itself.
 func parse(timed bool) templates {
 	funcs := template.FuncMap{
-		"age": age, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
+		"age": age, "due": due, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
 		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
 		"progress": progress, "timed": func() bool { return timed }, "asset": asset,
 	}
@@ -182,6 +182,14 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d d %d h", d/day, int(d.Hours())%24)
 	}
 	return strconv.Itoa(int(d/day)) + " d"
+}
+
+// due says how far ahead an instant is, and past if what it is about can happen from now on.
+func due(i lessor.Instant, past string) string {
+	if time.Now().Before(i.Time()) {
+		return age(i)
+	}
+	return past
 }
 
 func instant(i lessor.Instant) string { return i.Time().Format("2006-01-02 15:04:05") + "Z" }

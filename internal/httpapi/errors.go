@@ -11,6 +11,7 @@ import (
 
 	"lessor"
 	"lessor/internal/fault"
+	"lessor/internal/scheduler"
 )
 
 // statuses maps every code to its HTTP status. A new code goes here and nowhere else.
@@ -64,6 +65,9 @@ func (c *call) refuse(err error) {
 	e := c.refusal(err)
 	if c.w.status != 0 {
 		panic(http.ErrAbortHandler)
+	}
+	if e == scheduler.ErrStarting || e == errNoBook {
+		c.seen.Ignore() // a start is no load, and would raise the busy rating
 	}
 	h := c.w.Header()
 	if e.Code == lessor.CodeUnauthenticated {

@@ -10,6 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+	"lessor/internal/token"
 )
 
 // answered is what came of a request that was sent in the background.
@@ -241,4 +245,16 @@ func TestBodiesWithoutLengthAreLimitedToo(t *testing.T) {
 			t.Errorf("got %d %s, want 413", resp.StatusCode, body)
 		}
 	})
+}
+
+// TestStartIsNoLoad: the answers of a server that is starting do not raise the share of errors in the busy rating.
+func TestStartIsNoLoad(t *testing.T) {
+	s := start(t)
+	s.scheduler = scheduler.New(nil, testScheduler()) // never run
+	refused(t, s.call("POST", scheduling+"/jobs", `{"type":"x"}`, with(s.admin)), 503, lessor.CodeUnavailable)
+	s.tokens = token.NewBook(nil) // never read
+	refused(t, s.call("GET", scheduling+"/status", "", with(s.admin)), 503, lessor.CodeUnavailable)
+	if _, share, flight, n := s.telemetry.APIWindow(time.Now()); share != 0 || flight != 0 || n != 0 {
+		t.Errorf("%v of %d requests count as errors, %d in flight", share, n, flight)
+	}
 }

@@ -29,7 +29,7 @@ func (s *Scheduler) schemas() (*handlers, error) {
 	if book := s.handlers.Load(); book != nil {
 		return book, nil
 	}
-	return nil, errStarting
+	return nil, ErrStarting
 }
 
 // check refuses a payload that breaks the schema of its handler; prefix goes before the names of wrong fields.

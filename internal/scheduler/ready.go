@@ -12,8 +12,8 @@ import (
 // 250 ms, and a slow disk or a rebuild of the fold takes seconds at most.
 const silentFor = 5 * time.Second
 
-// errStarting is the answer to whatever depends on settings that were not read yet.
-var errStarting = &lessor.Error{
+// ErrStarting is the answer to whatever depends on settings that were not read yet.
+var ErrStarting = &lessor.Error{
 	Code: lessor.CodeUnavailable, Detail: "the server is starting: its jobs and settings are being read",
 	RetryAfter: time.Second,
 }
@@ -30,7 +30,7 @@ func (s *Scheduler) Ready() error {
 		return nil
 	case err == nil:
 		cause = "the store does not answer"
-	case errors.Is(err, errStarting): // or stopping: a refusal of ours
+	case errors.Is(err, ErrStarting): // or stopping: a refusal of ours
 		return err
 	case errors.Is(err, context.Canceled):
 		return errStopping

@@ -132,7 +132,7 @@ func newScheduler(store Store, cfg Config, m Machine) *Scheduler {
 	}
 	cfg.Brake.TTL = cfg.TTL + cfg.Grace
 	return &Scheduler{
-		cfg: cfg, store: store, status: errStarting, machine: m, pace: Pace{}.orConstants(),
+		cfg: cfg, store: store, status: ErrStarting, machine: m, pace: Pace{}.orConstants(),
 		calls: batch.New(lineLimit, op.size), started: make(chan struct{}), name: m.UUID().String(),
 		idleLanes: make(chan *idleLanes, 1),
 	}

@@ -188,7 +188,7 @@
   function count() {
     for (const el of document.querySelectorAll("[data-at]")) {
       const d = now() - Number(el.dataset.at);
-      write(el, d < 0 ? "in " + span(-d) : span(d) + " ago");
+      write(el, d < 0 ? "in " + span(-d) : el.dataset.past || span(d) + " ago");
     }
     for (const el of document.querySelectorAll("[data-until]")) {
       if (el.closest(".gone")) continue;
