@@ -47,6 +47,7 @@ func (w *world) start(i int) {
 	n.Manual = scheduler.NewManual(&watched{n.store, n}, cfg, scheduler.Machine{
 		Now: n.clock, UUID: func() lessor.UUID { return n.uuid(random) }, Secrets: reader{random},
 		Await: func(ctx context.Context, done <-chan struct{}) bool { return w.current.await(ctx, done) },
+		Pause: func(ctx context.Context, wake <-chan struct{}, most time.Duration) { w.current.pause(ctx, wake, most) },
 		Go:    func(fn func()) { w.spawn(n.name+"/await", n, func(*task) { fn() }) },
 	}, w.pace)
 	w.nodes[i] = n

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -91,6 +92,20 @@ func (t *task) await(ctx context.Context, done <-chan struct{}) bool {
 			return true
 		}
 	}
+}
+
+// pause waits until done receives, for a time at most, or until the caller has gone.
+func (t *task) pause(ctx context.Context, done <-chan struct{}, most time.Duration) {
+	if ctx.Err() != nil {
+		return
+	}
+	t.mustLive()
+	p := t.process()
+	t.done, t.got = done, false
+	p.waiting = append(p.waiting, t)
+	t.sleep(most)
+	p.waiting = slices.DeleteFunc(p.waiting, func(o *task) bool { return o == t })
+	t.done = nil
 }
 
 // wake has a task go on at a moment.

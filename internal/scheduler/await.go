@@ -78,23 +78,16 @@ func poll[T any](
 	}
 	wake, leave := s.waits.enter(id)
 	defer leave()
-	end := time.NewTimer(wait)
-	defer end.Stop()
-	for over := false; ; {
+	for end := s.now().Add(wait); ; {
+		left := end.Sub(s.now())
 		v, there, err := read()
-		if err != nil || there || over {
+		if err != nil || there || left <= 0 {
 			return v, err
 		}
-		var look <-chan time.Time
 		if s.store.Shared() {
-			look = time.After(s.waits.pace())
+			left = min(left, s.waits.pace())
 		}
-		select {
-		case <-wake:
-		case <-look:
-		case <-end.C:
-			over = true
-		case <-ctx.Done():
+		if s.machine.Pause(ctx, wake, left); ctx.Err() != nil {
 			return v, ctx.Err()
 		}
 	}

@@ -111,21 +111,17 @@ func (s *Scheduler) Cancelled(
 	if err := s.Ready(); err != nil {
 		return found, err // another node may hear of what this one cannot
 	}
-	over := time.NewTimer(ask.Wait)
-	defer over.Stop()
-	for {
+	for end := s.now().Add(ask.Wait); ; {
+		left := end.Sub(s.now())
 		found, wake, leave := s.cancels.take(c, ask)
 		if wake == nil {
 			return found, nil
 		}
-		select {
-		case <-wake:
-			leave()
-		case <-over.C:
-			leave()
-			return found, nil
-		case <-ctx.Done():
-			leave()
+		if left > 0 {
+			s.machine.Pause(ctx, wake, left)
+		}
+		leave()
+		if left <= 0 || ctx.Err() != nil {
 			return found, ctx.Err()
 		}
 	}

@@ -21,6 +21,8 @@ type Machine struct {
 	Secrets io.Reader // lease ids are made of it
 	// Await waits until done receives or is closed; false means that ctx was done first.
 	Await func(ctx context.Context, done <-chan struct{}) bool
+	// Pause waits until wake receives or is closed, for a time at most, or until ctx is done.
+	Pause func(ctx context.Context, wake <-chan struct{}, most time.Duration)
 	// Go runs fn beside the caller.
 	Go func(fn func())
 }
@@ -33,6 +35,7 @@ func thisMachine() Machine {
 		UUID:    func() lessor.UUID { return lessor.UUID(uuid.Must(uuid.NewV7())) },
 		Secrets: bufio.NewReader(cryptorand.Reader), // one system call for the ids of hundreds of leases
 		Await:   await,
+		Pause:   pause,
 		Go:      func(fn func()) { go fn() },
 	}
 }
@@ -43,6 +46,16 @@ func await(ctx context.Context, done <-chan struct{}) bool {
 		return true
 	case <-ctx.Done():
 		return false
+	}
+}
+
+func pause(ctx context.Context, wake <-chan struct{}, most time.Duration) {
+	over := time.NewTimer(most)
+	defer over.Stop()
+	select {
+	case <-wake:
+	case <-over.C:
+	case <-ctx.Done():
 	}
 }
 
