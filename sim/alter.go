@@ -53,9 +53,16 @@ func (c *client) read(j *jobBook) {
 	case c.chance(20):
 		c.spy(j)
 		return
+	case c.chance(10):
+		c.readOutput(j)
+		return
+	case c.chance(10):
+		c.readJournal(j, sent)
+		return
 	}
+	wait := new(c.random.Int64N(2) * c.random.Int64N(1500))
 	job, err := call(c, "job", func(ctx context.Context, n *node) (lessor.Job, error) {
-		return n.Job(ctx, c.caller, j.id)
+		return n.AwaitJob(ctx, c.caller, j.id, wait)
 	})
 	b.found(j, err, sent)
 	if err != nil || b.stale(sent) || j.retried {

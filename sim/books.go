@@ -18,6 +18,8 @@ type books struct {
 	keys   map[scheduler.Key]*jobBook
 	leases map[lessor.LeaseID]*leaseBook
 
+	answers map[lessor.QuestionID]string // to questions
+
 	live     map[lessor.LeaseID]*rules.Held // as of the last commit
 	servedAt time.Duration                  // when a node last could have committed a heartbeat
 	floor    time.Duration                  // when that began again after a gap; in true time, and at the latest
@@ -45,6 +47,12 @@ type jobBook struct {
 	finalAt time.Duration
 	retried bool // by an operator, perhaps
 	record  []entry
+	journal map[string]int // the numbers of entries that were acknowledged, by their keys
+	entries []string       // the keys of the journal as it was seen last
+
+	said      map[int64]said // messages that were acknowledged, by number
+	confirmed int64          // the worker has confirmed so many, and heard of it
+	doubtful  int64          // it may have confirmed so many
 }
 
 // leaseBook is a lease.
@@ -59,12 +67,15 @@ type leaseBook struct {
 	overAt    time.Duration            // when somebody was told that it is over; 0 = nobody was
 	how       map[string]time.Duration // when it was first tried to end it so
 	lost      bool                     // the database went back to before the grant
+	asks      time.Duration            // how long its question waits
+	printed   map[string]*printed      // by stream
 }
 
 func newBooks(w *world) *books {
 	return &books{
 		world: w, jobs: map[lessor.JobID]*jobBook{}, keys: map[scheduler.Key]*jobBook{},
 		leases: map[lessor.LeaseID]*leaseBook{}, live: map[lessor.LeaseID]*rules.Held{},
+		answers: map[lessor.QuestionID]string{},
 	}
 }
 
@@ -138,6 +149,7 @@ func (b *books) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent
 		return l
 	}
 	j := b.job(g.Job.ID, g.Job.TenantID)
+	b.resumed(j, g.Job.Question)
 	ttl := time.Duration(g.Lease.TTLMS) * time.Millisecond
 	l := &leaseBook{
 		id: g.Lease.ID, job: j, fence: g.Lease.Fence, ttl: ttl, least: ttl, grantedAt: sent, until: sent + ttl,
@@ -214,13 +226,17 @@ func (b *books) clockSet() {
 func (b *books) wentBack(to time.Duration) {
 	b.backAt = b.now
 	for _, j := range b.jobs {
-		j.lost, j.record = j.lost || j.knownAt > to, nil
+		j.lost, j.record, j.journal, j.entries = j.lost || j.knownAt > to, nil, nil, nil
+		j.said, j.confirmed = nil, 0
 		if j.finalAt > to {
 			j.final, j.finalAt = "", 0
 		}
 	}
 	for _, l := range b.leases {
 		l.lost, l.until = l.lost || l.grantedAt > to, 0
+		for _, p := range l.printed {
+			p.kept = nil
+		}
 		if l.overAt > to {
 			l.overAt = 0
 		}
@@ -234,6 +250,7 @@ func (b *books) wentBack(to time.Duration) {
 		s.maybes, s.acks = s.maybes+s.acks, 0
 	}
 	clear(b.live)
+	clear(b.answers)
 	b.look(func(v scheduler.View) error {
 		return v.EachLease(ctx, func(h *rules.Held) error {
 			b.live[h.ID] = h

@@ -18,6 +18,7 @@ func (w *world) patrol(t *task) {
 		w.books.scan()
 		if i%60 == 0 {
 			w.books.records()
+			w.books.kept()
 			w.drifts(t, w.nodes[r.IntN(len(w.nodes))])
 		}
 	}
@@ -152,6 +153,7 @@ func (b *books) copied(payload json.RawMessage) {
 func (b *books) closing() {
 	b.scan()
 	b.records()
+	b.kept()
 	stored, there := make([]int, len(b.subs)), map[lessor.JobID]lessor.State{}
 	b.eachJob(func(h *rules.History) {
 		spec := h.Standing.Spec

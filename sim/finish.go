@@ -19,6 +19,9 @@ func (k *worker) finish(g *grip) {
 		return
 	}
 	how, sent := g.end, k.world.now
+	if how == "waiting" && g.lease.asks == 0 {
+		g.lease.asks = time.Duration(5+k.random.IntN(90)) * time.Second
+	}
 	k.world.books.ending(g.lease, how)
 	err := k.do(how, func(ctx context.Context, n *node) error { return k.say(ctx, n, g.lease, how) })
 	k.ended(g, how, err, sent)
@@ -28,13 +31,15 @@ func (k *worker) finish(g *grip) {
 func (k *worker) say(ctx context.Context, n *node, l *leaseBook, how string) error {
 	if how == "released" {
 		r := lessor.Release{WorkerID: &k.name}
-		switch k.random.IntN(5) {
+		switch reasons := []string{
+			lessor.ReleaseCannotStart, lessor.ReleaseFolderHeld, lessor.ReleaseUndelivered,
+		}; k.random.IntN(5) {
 		case 0:
 			r.DelayMS = new(int64(k.random.IntN(10_000)))
 		case 1:
-			r.Reason = new(lessor.ReleaseCannotStart)
+			r.Reason = &reasons[k.random.IntN(len(reasons))]
 		case 2:
-			r.Checkpoint = json.RawMessage(`{"released":true}`)
+			r.Checkpoint, r.Progress = json.RawMessage(`{"released":true}`), new(k.random.Float64())
 		}
 		return n.Release(ctx, k.caller, l.id, r)
 	}
@@ -47,6 +52,12 @@ func (k *worker) say(ctx context.Context, n *node, l *leaseBook, how string) err
 		if l.fence%7 == 0 {
 			d.Retryable = new(false)
 		}
+	case "waiting":
+		d.Question = &lessor.Asking{Text: new("go on?")}
+		if l.fence%2 == 0 {
+			d.Question.Choices = []string{"yes", "no"}
+		}
+		d.ExpiresInS = new(int64(l.asks / time.Second))
 	}
 	return n.Complete(ctx, k.caller, l.id, d)
 }

@@ -27,6 +27,7 @@ func (w *world) people() {
 		w.spawn(fmt.Sprintf("worker-%d", i), nil, func(t *task) { w.work(t, i) })
 	}
 	w.spawn("operator", nil, w.operate)
+	w.spawn("person", nil, w.talk)
 	w.spawn("patrol", nil, w.patrol)
 	w.spawn("evil", nil, w.evil)
 }
@@ -67,12 +68,12 @@ func (w *world) submitter(t *task) {
 		switch {
 		case s.chance(15):
 			mine = append(mine, s.submit(1+s.random.IntN(6))...)
-		case s.chance(70) || len(mine) == 0:
+		case s.chance(50) || len(mine) == 0:
 			mine = append(mine, s.submit(0)...)
 		case s.chance(50):
 			s.alter(mine[s.random.IntN(len(mine))])
 		default:
-			s.read(mine[s.random.IntN(len(mine))])
+			s.read(mine[max(0, len(mine)-1-s.random.IntN(60))])
 		}
 		s.sleep(time.Duration(s.random.ExpFloat64() * float64(w.tempo) / 4))
 	}

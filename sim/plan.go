@@ -92,6 +92,8 @@ func (w *world) configure(r *rand.Rand) {
 		Jobs: rules.SubmitConfig{
 			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 20 * time.Second, PayloadLimit: 1 << 10,
 		},
+		Journal: rules.JournalLimits{Entry: 1 << 10, Job: int64(pick(1<<10, 1<<16))}, MaxMessages: pick(3, 100),
+		Output:  rules.OutputKeep{Head: int64(pick(0, 64)), Tail: int64(pick(0, 128, 256))},
 		Circuit: scheduler.CircuitConfig{Failures: pick(1, 3), Cooldown: 20 * time.Second},
 	}
 	if r.IntN(4) > 0 {

@@ -27,7 +27,8 @@ type grip struct {
 	lease  *leaseBook
 	beatAt time.Duration
 	endAt  time.Duration
-	end    string // how it means to end: completed, failed, cancelled, released, or silent
+	end    string // how it means to end: completed, failed, cancelled, released, waiting, or silent
+	seen   int64  // the last message that it received
 }
 
 // work is the life of a worker.
@@ -45,6 +46,8 @@ func (w *world) work(t *task, i int) {
 		switch g := k.due(); {
 		case g != nil && g.end == "silent":
 			k.drop(g) // it forgets what it never worked on
+		case g != nil && k.chance(10):
+			k.turn()
 		case g != nil && w.now >= g.endAt:
 			k.finish(g)
 		case g != nil:
@@ -53,8 +56,21 @@ func (w *world) work(t *task, i int) {
 			k.request()
 		case k.chance(5):
 			k.misbehave()
+		case len(k.held) > 0:
+			k.report(k.held[k.random.IntN(len(k.held))])
 		}
 		k.sleep(k.pause())
+	}
+}
+
+// report sends what an attempt has to say beside heartbeats.
+func (k *worker) report(g *grip) {
+	switch {
+	case g.end == "silent":
+	case k.chance(50):
+		k.journal(g)
+	default:
+		k.print(g)
 	}
 }
 
@@ -166,6 +182,8 @@ func (k *worker) take(l *leaseBook) {
 			g.end = "cancelled"
 		case n < 40:
 			g.endAt += 3 * l.ttl
+		case n < 48:
+			g.end = "waiting"
 		}
 	}
 	k.held = append(k.held, g)
@@ -195,11 +213,20 @@ func (k *worker) beat(g *grip) {
 		b.TTLMS = new(int64(2500 + k.random.IntN(10_000)))
 		g.lease.least = min(g.lease.least, time.Duration(*b.TTLMS)*time.Millisecond)
 	}
-	sent := k.world.now
+	if g.seen > 0 && k.chance(70) {
+		b.MessagesSeen = &g.seen
+		g.lease.job.doubtful = max(g.lease.job.doubtful, g.seen)
+	}
+	seen, before, sent := g.seen, g.lease.job.confirmed, k.world.now
 	a, err := call(k.client, "heartbeat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
 		return n.Heartbeat(ctx, k.caller, g.lease.id, b)
 	})
-	k.heard(g, a, err, sent)
+	if k.heard(g, a, err, sent); err == nil && !k.world.books.stale(sent) {
+		if b.MessagesSeen != nil {
+			g.lease.job.confirmed = max(g.lease.job.confirmed, seen)
+		}
+		k.receive(g, a.Messages, before, sent)
+	}
 }
 
 func (k *worker) beatAll() {

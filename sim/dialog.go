@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// person talks with jobs: answers their questions, sends them messages, and reads what they say.
+type person struct {
+	*client
+	asked []asked // questions that were seen before
+	sent  int
+}
+
+// asked is a question as a person saw it.
+type asked struct {
+	job    lessor.JobID
+	tenant lessor.TenantID
+	lessor.Question
+}
+
+func (w *world) talk(t *task) {
+	p := &person{client: w.client(t, scheduler.Caller{Actor: "person"})}
+	for !w.quiet {
+		switch {
+		case p.chance(45):
+			p.answer()
+		case p.chance(80):
+			p.message()
+		default:
+			p.browse()
+		}
+		p.sleep(time.Duration(p.random.ExpFloat64() * float64(2*w.tempo)))
+	}
+}
+
+// answer answers a question, perhaps wrongly, perhaps again, and perhaps one that was answered long ago; or it cancels
+// the job that waits.
+func (p *person) answer() {
+	page, err := call(p.client, "waiting", func(ctx context.Context, n *node) ([]lessor.Job, error) {
+		page, _, err := n.Jobs(ctx, p.caller, lessor.JobFilter{State: lessor.Waiting, Limit: 10})
+		return page, err
+	})
+	if err != nil {
+		return
+	}
+	for i := range page {
+		if page[i].Question == nil || page[i].Question.Answer != nil {
+			p.world.fail("questions", "job %v waits for an answer to %+v", page[i].ID, page[i].Question)
+			return
+		}
+		p.asked = append(p.asked, asked{page[i].ID, page[i].TenantID, *page[i].Question})
+	}
+	p.asked = p.asked[max(0, len(p.asked)-20):]
+	if len(p.asked) == 0 {
+		return
+	}
+	q := p.asked[len(p.asked)-1]
+	switch {
+	case p.chance(15):
+		q = p.asked[p.random.IntN(len(p.asked))]
+	case p.chance(10):
+		p.alter(p.world.books.job(q.job, q.tenant))
+		return
+	}
+	for range 1 + p.random.IntN(2) {
+		text := []string{"yes", "no", "perhaps"}[p.random.IntN(3)]
+		sent := p.world.now
+		err := p.do("answer", func(ctx context.Context, n *node) error {
+			_, err := n.Answer(ctx, p.caller, q.job, lessor.Answer{QuestionID: new(q.ID.String()), Answer: &text})
+			return err
+		})
+		if err == nil && !p.world.books.stale(sent) {
+			p.world.books.answered(q, text)
+		}
+	}
+}
+
+// answered takes the answer to an answer: a question has one, of those that it allows, and its job knows it.
+func (b *books) answered(q asked, text string) {
+	if was, known := b.answers[q.ID]; known && was != text {
+		b.fail("questions", "question %v of job %v was answered %s, then %s", q.ID, q.job, was, text)
+	}
+	if len(q.Choices) > 0 && !slices.Contains(q.Choices, text) {
+		b.fail("questions", "%s is an answer to question %v, which allows %v", text, q.ID, q.Choices)
+	}
+	b.answers[q.ID] = text
+	b.look(func(v scheduler.View) error {
+		all, err := v.Standings(ctx, []lessor.JobID{q.job})
+		if st := all[q.job]; st != nil && st.Report != nil {
+			b.remembers(q.job, st.Report.Question)
+		}
+		return err
+	})
+}
+
+// remembers checks that a question has the answer that was acknowledged.
+func (b *books) remembers(id lessor.JobID, q *lessor.Question) {
+	if q == nil {
+		return
+	}
+	if was, known := b.answers[q.ID]; known && (q.Answer == nil || *q.Answer != was) {
+		b.fail("questions", "question %v of job %v was answered %s, and is %+v", q.ID, id, was, q)
+	}
+}
+
+// resumed checks the question of a job that is granted again: it was answered, or its time is over.
+func (b *books) resumed(j *jobBook, q *lessor.Question) {
+	if q == nil {
+		return
+	}
+	b.remembers(j.id, q)
+	l := b.leases[lessor.LeaseID(q.ID)]
+	if q.Answer != nil || l == nil || l.lost || j.retried || b.plan.has(Clock) || b.backAt != 0 {
+		return
+	}
+	began, ended := l.how["waiting"]
+	if slack := 20*time.Millisecond + l.asks/2000; ended && b.now < began+l.asks-slack {
+		b.fail("questions", "job %v goes on after %v, its question waits for %v", j.id, b.now-began, l.asks)
+	}
+}
+
+// message sends a message to a job.
+func (p *person) message() {
+	page, err := call(p.client, "leases", func(ctx context.Context, n *node) ([]lessor.Lease, error) {
+		page, _, err := n.Leases(ctx, p.caller, "", 20, "")
+		return page, err
+	})
+	if err != nil || len(page) == 0 {
+		return
+	}
+	j := p.world.books.jobs[page[p.random.IntN(len(page))].JobID]
+	if j == nil {
+		return // nobody knows it yet
+	}
+	for range 1 + p.random.IntN(4) {
+		p.sent++
+		text, sent := fmt.Sprintf("message %d", p.sent), p.world.now
+		m, err := call(p.client, "message", func(ctx context.Context, n *node) (lessor.Message, error) {
+			return n.Message(ctx, p.caller, j.id, lessor.MessageAsk{Text: &text})
+		})
+		if err != nil || p.world.books.stale(sent) {
+			return
+		}
+		if was, known := j.said[m.Seq]; known {
+			p.world.fail("messages", "message %d of job %v is %q and %q", m.Seq, j.id, was.text, text)
+		}
+		if j.said == nil {
+			j.said = map[int64]said{}
+		}
+		j.said[m.Seq] = said{text, p.world.now}
+	}
+}
+
+// said is a message that was acknowledged.
+type said struct {
+	text string
+	at   time.Duration
+}
+
+// receive takes the messages of an answer: in order, none that was confirmed before the call, and all that were sent
+// long ago. confirmed is what was when the call was sent.
+func (k *worker) receive(g *grip, messages []lessor.Message, confirmed int64, sent time.Duration) {
+	j, w := g.lease.job, k.world
+	for i, m := range messages {
+		was, known := j.said[m.Seq]
+		switch {
+		case i > 0 && m.Seq != messages[i-1].Seq+1:
+			w.fail("messages", "message %d of job %v comes after message %d", m.Seq, j.id, messages[i-1].Seq)
+		case m.Seq <= confirmed:
+			w.fail("messages", "message %d of job %v comes again, %d were confirmed", m.Seq, j.id, confirmed)
+		case known && was.text != m.Text:
+			w.fail("messages", "message %d of job %v was %q and is %q", m.Seq, j.id, was.text, m.Text)
+		}
+		g.seen = m.Seq
+	}
+	if len(messages) > 0 || !w.calmFor(20*time.Second) {
+		return
+	}
+	for seq, m := range j.said {
+		if seq > j.doubtful && m.at+10*time.Second < sent && w.faults.troubledAt < m.at-20*time.Second {
+			w.fail("messages", "message %d of job %v, of %v, is not delivered", seq, j.id, m.at)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// step is an entry of a journal. Every attempt of a job would append the same under its key.
+func step(i int) lessor.JournalAsk {
+	return lessor.JournalAsk{
+		Key: new(fmt.Sprintf("step-%d", i)), Kind: new("step"), Data: fmt.Appendf(nil, `{"step":%d}`, i),
+	}
+}
+
+// journal appends to the journal of a job: new entries, such as are there already, and now and then one that
+// contradicts what is there.
+func (k *worker) journal(g *grip) {
+	j, sent := g.lease.job, k.world.now
+	a := lessor.JournalAppend{WorkerID: &k.name}
+	for range 1 + k.random.IntN(3) {
+		a.Entries = append(a.Entries, step(k.random.IntN(len(j.journal)+2)))
+	}
+	last := &a.Entries[len(a.Entries)-1]
+	contradicts := j.journal[*last.Key] != 0 && k.chance(20)
+	if contradicts {
+		last.Data = json.RawMessage(`{"step":-1}`)
+	}
+	before := j.confirmed
+	answer, err := call(k.client, "append", func(ctx context.Context, n *node) (lessor.JournalAnswer, error) {
+		return n.Append(ctx, k.caller, g.lease.id, a)
+	})
+	k.heard(g, answer.HeartbeatAnswer, err, sent)
+	switch {
+	case err != nil || k.world.books.stale(sent):
+	case contradicts:
+		k.world.fail("journal", "job %v has entry %s, and another was accepted under its key", j.id, *last.Key)
+	default:
+		k.world.books.appended(j, a.Entries, answer.Numbers)
+		k.receive(g, answer.Messages, before, sent)
+	}
+}
+
+// appended takes the answer to an append: what was acknowledged is in the tables, under the same numbers for ever.
+func (b *books) appended(j *jobBook, asked []lessor.JournalAsk, numbers []int) {
+	if j.journal == nil {
+		j.journal = map[string]int{}
+	}
+	for i, e := range asked {
+		if was := j.journal[*e.Key]; was != 0 && was != numbers[i] {
+			b.fail("journal", "entry %s of job %v was number %d and is number %d", *e.Key, j.id, was, numbers[i])
+		}
+		j.journal[*e.Key] = numbers[i]
+	}
+	b.look(func(v scheduler.View) error { return b.journaled(v, j) })
+}
+
+// journaled checks the journal of a job: numbers without gaps, one entry a key, in the order of leases, what was seen
+// before first, and everything that was acknowledged in it.
+func (b *books) journaled(v scheduler.View, j *jobBook) error {
+	if b.config.Retention.Jobs != 0 {
+		return nil
+	}
+	entries, err := v.Entries(ctx, j.id, 0, 1000)
+	if err != nil {
+		return err
+	}
+	seen, fence := make([]string, len(entries)), int64(0)
+	for i, e := range entries {
+		seen[i] = e.Key
+		if e.N != i+1 || e.Fence < fence || i < len(j.entries) && j.entries[i] != e.Key {
+			b.fail("journal", "entry %d of job %v is %+v, before it were %v", i+1, j.id, e.JournalEntry, j.entries)
+		}
+		fence = e.Fence
+		if n := j.journal[e.Key]; n != 0 && n != e.N {
+			b.fail("journal", "entry %s of job %v was acknowledged as number %d and is number %d", e.Key, j.id, n, e.N)
+		}
+	}
+	for key, n := range j.journal {
+		if n > len(entries) || entries[n-1].Key != key {
+			b.fail("journal", "entry %s of job %v was acknowledged as number %d; there are %v", key, j.id, n, seen)
+		}
+	}
+	j.entries = seen
+	return nil
+}
+
+// kept checks the journals of all jobs and the output of all attempts.
+func (b *books) kept() {
+	b.look(func(v scheduler.View) error {
+		for _, j := range b.jobs {
+			if len(j.journal) > 0 && !j.lost {
+				if err := b.journaled(v, j); err != nil {
+					return err
+				}
+			}
+		}
+		for _, l := range b.leases {
+			if l.printed != nil && !l.lost {
+				if err := b.printed(v, l); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// print sends a piece of what an attempt prints, by itself or with a heartbeat. Pieces may be sent twice, and bytes may
+// be left out.
+func (k *worker) print(g *grip) {
+	l, stream := g.lease, []string{lessor.Stdout, lessor.Stderr}[k.random.IntN(2)]
+	if l.printed == nil {
+		l.printed = map[string]*printed{}
+	}
+	p := l.printed[stream]
+	if p == nil {
+		p = &printed{}
+		l.printed[stream] = p
+	}
+	from, to := p.end, p.end+1+k.random.Int64N(90)
+	switch {
+	case k.chance(10):
+		from, to = from+20, to+20 // it leaves some out
+	case len(p.tried) > 0 && k.chance(20):
+		from, to = p.tried[k.random.IntN(len(p.tried))].bounds()
+	}
+	p.tried, p.end = append(p.tried, span{from, to}), max(p.end, to)
+	chunks := []lessor.OutputChunk{{Stream: &stream, Offset: &from, Data: text(l.fence, from, to)}}
+	sent := k.world.now
+	_, err := call(k.client, "print", func(ctx context.Context, n *node) (lessor.OutputAnswer, error) {
+		return n.Print(ctx, k.caller, l.id, lessor.OutputReport{WorkerID: &k.name, Chunks: chunks})
+	})
+	if err == nil && !k.world.books.stale(sent) {
+		p.kept = append(p.kept, span{from, to})
+	}
+}
+
+// printed is what was sent of a stream of an attempt.
+type printed struct {
+	end   int64
+	tried []span
+	kept  []span // acknowledged
+}
+
+type span struct{ from, to int64 }
+
+func (s span) bounds() (from, to int64) { return s.from, s.to }
+
+func covers(all []span, at int64) bool {
+	for _, s := range all {
+		if s.from <= at && at < s.to {
+			return true
+		}
+	}
+	return false
+}
+
+// text is what the attempt with a fence prints, from one byte to another.
+func text(fence, from, to int64) []byte {
+	b := make([]byte, to-from)
+	for i := range b {
+		b[i] = byte(fence*31 + from + int64(i))
+	}
+	return b
+}
+
+// printed checks what is kept of the output under a lease: bytes that were printed, with all of the beginning and of
+// the end that were acknowledged.
+func (b *books) printed(v scheduler.View, l *leaseBook) error {
+	if b.config.Retention.Jobs != 0 || b.config.Output.Tail == 0 {
+		return nil
+	}
+	for stream, p := range l.printed {
+		at := rules.OutputPlace{Job: l.job.id, Fence: l.fence, Stream: stream}
+		pieces, size, err := v.Output(ctx, at, 0, 1<<20)
+		if err != nil {
+			return err
+		}
+		var there []span
+		for _, piece := range pieces {
+			there = append(there, span{piece.Start, piece.End()})
+			if string(piece.Data) != string(text(l.fence, piece.Start, piece.End())) || !covers(p.tried, piece.Start) {
+				b.fail("output", "%+v has %q at byte %d, which was never printed", at, piece.Data, piece.Start)
+			}
+		}
+		for _, s := range p.kept {
+			for i := s.from; i < s.to; i++ {
+				if (i < b.config.Output.Head || i >= size-b.config.Output.Tail) && !covers(there, i) {
+					b.fail("output", "byte %d of %d of %+v was acknowledged and is not kept: %v", i, size, at, there)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readOutput reads what an attempt of a job printed.
+func (c *client) readOutput(j *jobBook) {
+	q := lessor.OutputQuery{Offset: c.random.Int64N(200) - 50, Attempt: c.random.Int64N(3)}
+	wait := new(c.random.Int64N(2) * c.random.Int64N(1500))
+	out, err := call(c, "output", func(ctx context.Context, n *node) (lessor.Output, error) {
+		return n.Output(ctx, c.caller, j.id, q, wait)
+	})
+	if err == nil && string(out.Data) != string(text(out.Fence, out.Offset, out.NextOffset)) {
+		c.world.fail("output", "job %v printed %q at %d of attempt %d, which it did not", j.id, out.Data, out.Offset, out.Attempt)
+	}
+}
+
+// readJournal reads the journal of a job, in pages.
+func (c *client) readJournal(j *jobBook, sent time.Duration) {
+	known := len(j.journal)
+	all, whole := pages(c, "journal", func(ctx context.Context, n *node, after string) ([]int, string, error) {
+		page, next, err := n.Journal(ctx, c.caller, j.id, 3, after)
+		numbers := make([]int, len(page))
+		for i := range page {
+			numbers[i] = page[i].N
+		}
+		return numbers, next, err
+	})
+	if whole && len(all) < known && !j.lost && !c.world.books.stale(sent) && c.world.config.Retention.Jobs == 0 {
+		c.world.fail("journal", "job %v has %d entries in its journal, and %d were acknowledged", j.id, len(all), known)
+	}
+}
