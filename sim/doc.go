@@ -11,7 +11,9 @@
 //	world.go                the life of a world: traffic and faults, then calm until every job has ended
 //	task.go, node.go        coroutines, and the processes of the server
 //	client.go               the network: calls and answers are lost, late, or doubled
-//	worker.go, finish.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
+//	worker.go, finish.go, turn.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
+//	journal.go, dialog.go   journals and output, questions and messages, with what must hold for them
+//	browse.go               lists, page by page
 //	fault.go                what goes wrong
 //	books.go                what callers know from answers alone
 //	check.go, closing.go    what must hold at every commit, and at the end
@@ -34,6 +36,11 @@
 //	P13  the record replays, and only grows         every five minutes
 //	P14  tenants are separate                       at every grant and list; a spy tries
 //	P15  what was refused changed nothing           at the end: no job without a call that explains it
+//
+// A journal only grows, and what was acknowledged stays under its number. A question gets one answer, of those that it
+// allows, and ends no sooner than it said. Messages come in order, and not again once they were confirmed. Output that
+// is kept was printed, and has all of the beginning and the end that were acknowledged. No entry is in two pages of a
+// list, and none that was known before is left out.
 //
 // Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, and
 // nothing may panic. P12 is a property test of package lanes. What is not simulated: HTTP, SQL, disks, and nodes of

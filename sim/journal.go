@@ -111,8 +111,7 @@ func (b *books) kept() {
 	})
 }
 
-// print sends a piece of what an attempt prints, by itself or with a heartbeat. Pieces may be sent twice, and bytes may
-// be left out.
+// print sends a piece of what an attempt prints. Pieces may be sent twice, and bytes may be left out.
 func (k *worker) print(g *grip) {
 	l, stream := g.lease, []string{lessor.Stdout, lessor.Stderr}[k.random.IntN(2)]
 	if l.printed == nil {
@@ -127,8 +126,10 @@ func (k *worker) print(g *grip) {
 	switch {
 	case k.chance(10):
 		from, to = from+20, to+20 // it leaves some out
-	case len(p.tried) > 0 && k.chance(20):
-		from, to = p.tried[k.random.IntN(len(p.tried))].bounds()
+	case len(p.tried) > len(p.kept) && k.chance(80):
+		from, to = p.tried[len(p.tried)-1].bounds() // which nobody may have received
+	case len(p.kept) > 0 && k.chance(20):
+		from, to = p.kept[k.random.IntN(len(p.kept))].bounds()
 	}
 	p.tried, p.end = append(p.tried, span{from, to}), max(p.end, to)
 	chunks := []lessor.OutputChunk{{Stream: &stream, Offset: &from, Data: text(l.fence, from, to)}}

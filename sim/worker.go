@@ -25,6 +25,7 @@ type worker struct {
 // grip is a lease in the hands of its worker.
 type grip struct {
 	lease  *leaseBook
+	tookAt time.Duration
 	beatAt time.Duration
 	endAt  time.Duration
 	end    string // how it means to end: completed, failed, cancelled, released, waiting, or silent
@@ -168,7 +169,7 @@ func (k *worker) take(l *leaseBook) {
 		return // a repeated request
 	}
 	now := k.world.now
-	g := &grip{lease: l, end: "completed", beatAt: now + time.Duration(k.random.Float64()*float64(l.ttl)/2)}
+	g := &grip{lease: l, tookAt: now, end: "completed", beatAt: now + time.Duration(k.random.Float64()*float64(l.ttl)/2)}
 	g.endAt = now + time.Duration(k.random.ExpFloat64()*float64(2*k.world.tempo))
 	if !k.world.quiet {
 		switch n := k.random.IntN(100); {

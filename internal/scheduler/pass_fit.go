@@ -54,6 +54,7 @@ func (r *round) checkedEnough() bool { return r.checked >= maxChecks || r.reject
 
 // undo takes back what a request was counted for a job that it does not get.
 func (r *round) undo(t *taken) {
+	r.got[t.call.holder()]--
 	if t.call.got--; t.call.got == 0 {
 		t.call.denial = rules.NoneLeft(r.p.now, r.p.now) // it may ask again at once
 	}

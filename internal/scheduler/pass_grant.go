@@ -13,7 +13,8 @@ type round struct {
 	p      *pass
 	denied map[kind]*lessor.Denial // what this round has nothing for, so that equals need not look again
 	taken  []taken
-	shown  []*requestCall // that get again what they were granted before
+	got    map[rules.Holder]int // how many of these each worker gets
+	shown  []*requestCall       // that get again what they were granted before
 	again  map[*requestCall][]*rules.Held
 	// undecided are repeated requests whose lease has lapsed and was not ended yet: they ask again, or wait, until it
 	// is.
@@ -42,7 +43,7 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 		return err
 	}
 	r := &round{
-		p: p, denied: map[kind]*lessor.Denial{}, again: map[*requestCall][]*rules.Held{},
+		p: p, denied: map[kind]*lessor.Denial{}, got: map[rules.Holder]int{}, again: map[*requestCall][]*rules.Held{},
 		undecided: map[*requestCall]bool{},
 		firsts:    map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
 	}
@@ -133,9 +134,10 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 // fill takes up to as many jobs as c asks for, each counted before the next is chosen.
 func (r *round) fill(c *requestCall) {
 	f := r.p.l.fold
-	holds := f.Holds(c.holder()).Leases > 0
+	worker := c.holder()
+	holds := f.Holds(worker).Leases > 0
 	for c.got < c.ask.MaxLeases {
-		k := kind{c.kind, holds || c.got > 0}
+		k := kind{c.kind, holds || r.got[worker] > 0}
 		denial := r.denied[k]
 		if denial == nil || c.left != c.ask.MaxUnits {
 			choice := r.choose(c, c.left, k.holder)
@@ -143,6 +145,7 @@ func (r *round) fill(c *requestCall) {
 				r.taken = append(r.taken, taken{call: c, turn: f.Index.Take(choice.Pick)})
 				r.closeTrial(choice.Pick.Lane)
 				c.got++
+				r.got[worker]++
 				if c.left > 0 {
 					if c.left -= choice.Pick.Lane.Units; c.left == 0 {
 						return
