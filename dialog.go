@@ -25,9 +25,11 @@ type Answer struct {
 	Answer     *string `json:"answer"`
 }
 
-// MessageAsk is a message as a person sends it to a job.
+// MessageAsk is a message as a person sends it to a job. With a Key, the same message again is answered the same and not
+// sent twice.
 type MessageAsk struct {
 	Text *string `json:"text"`
+	Key  *string `json:"key,omitempty"`
 }
 
 // Message is a message to a job. Seq counts the messages of the job from 1. The answers to a worker's heartbeats repeat

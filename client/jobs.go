@@ -168,4 +168,13 @@ func (c *Client) Message(ctx context.Context, id lessor.JobID, text string) (les
 	return send[lessor.Message](ctx, c, http.MethodPost, jobPath(id, "/messages"), lessor.MessageAsk{Text: &text})
 }
 
+// MessageOnce is Message with a key: the same message with the same key again is not sent twice, so the client repeats
+// the call when a server does not answer. The server remembers the keys of a job's last 1000 messages.
+func (c *Client) MessageOnce(ctx context.Context, id lessor.JobID, key, text string) (m lessor.Message, err error) {
+	_, err = c.do(ctx, call{
+		method: http.MethodPost, path: jobPath(id, "/messages"), body: lessor.MessageAsk{Text: &text, Key: &key}, safe: true,
+	}, &m)
+	return m, err
+}
+
 func jobPath(id lessor.JobID, rest string) string { return scheduler + "/jobs/" + id.String() + rest }

@@ -98,9 +98,9 @@ func (c *Client) HeartbeatAll(ctx context.Context, worker string, ids []lessor.L
 	}{worker, ids})
 }
 
-// Cancelled waits, up to 30 s, until jobs of a worker are cancelled or get a message, or its leases are ended by others,
-// and returns the leases. It returns each lease once, to one call; the answers to its heartbeats say the same at any
-// time.
+// Cancelled waits, up to 30 s, until jobs of a worker are cancelled or get a message, or its leases are ended by
+// others, and returns the leases. It returns each lease once, to one call; the answers to its heartbeats say the same
+// at any time.
 func (c *Client) Cancelled(ctx context.Context, worker string, wait time.Duration) (lessor.StoppedLeases, error) {
 	return c.cancelled(ctx, lessor.CancelWait{WorkerID: &worker}, wait)
 }

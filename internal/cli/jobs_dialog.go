@@ -44,15 +44,21 @@ func (a *app) jobsAnswerCommand() *cobra.Command {
 }
 
 func (a *app) jobsMessageCommand() *cobra.Command {
-	return &cobra.Command{
+	var key string
+	cmd := &cobra.Command{
 		Use: "message ID TEXT", Short: "Send a message to a job",
 		Example: "  lessor jobs message 0196a1b2-… 'stop after this chapter'",
-		RunE: show(a, jobTextArgs, func(c *client.Client, ctx context.Context, t jobText) (lessor.Message, error) {
-			return c.Message(ctx, t.job, t.text)
-		}, func(t *table.Table, m lessor.Message, _ time.Time) {
-			t.Row(fmt.Sprintf("sent as number %d; the job's worker receives it within 2 s, if it has one", m.Seq))
-		}),
 	}
+	cmd.Flags().StringVar(&key, "key", "", "the same message with the same `KEY` again is not sent twice")
+	cmd.RunE = show(a, jobTextArgs, func(c *client.Client, ctx context.Context, t jobText) (lessor.Message, error) {
+		if key == "" {
+			return c.Message(ctx, t.job, t.text)
+		}
+		return c.MessageOnce(ctx, t.job, key, t.text)
+	}, func(t *table.Table, m lessor.Message, _ time.Time) {
+		t.Row(fmt.Sprintf("sent as number %d; the job's worker receives it within 2 s, if it has one", m.Seq))
+	})
+	return cmd
 }
 
 // questionOf returns the id of a question: the one that was named, or else what the job asks now.

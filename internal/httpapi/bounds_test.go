@@ -22,6 +22,7 @@ var requests = map[string]struct {
 	},
 	"BeatBatch":  {"POST", scheduling + "/leases/heartbeat", map[string]any{"worker_id": "w"}},
 	"CancelWait": {"POST", scheduling + "/leases/cancelled", map[string]any{"worker_id": "w"}},
+	"MessageAsk": {"POST", scheduling + "/jobs/" + nowhere + "/messages", map[string]any{"text": "x"}},
 	"Turn":       {"POST", scheduling + "/leases/turn", map[string]any{"worker_id": "w", "heartbeat": []any{"x"}}},
 	"Heartbeat":  {"POST", scheduling + "/leases/" + nowhere + "/heartbeat", map[string]any{"worker_id": "w"}},
 	"JournalAppend": {

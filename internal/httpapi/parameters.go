@@ -110,6 +110,7 @@ var bounds = map[string]object{
 	"Heartbeat.ttl_ms":           {"minimum": 100, "maximum": 43200000},
 	"JournalAppend.worker_id":    {"minLength": 1, "maxLength": 200},
 	"JournalAppend.entries":      {"minItems": 1, "maxItems": lessor.MaxAppend},
+	"MessageAsk.key":             {"minLength": 1, "maxLength": 200},
 	"JournalAsk.key":             {"minLength": 1, "maxLength": 200},
 	"JournalAsk.kind":            {"maxLength": 120},
 	"OutputReport.worker_id":     {"minLength": 1, "maxLength": 200},

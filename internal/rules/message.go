@@ -2,22 +2,36 @@ package rules
 
 import "lessor"
 
+// keptKeys bounds the keys that a job remembers: those of its last messages.
+const keptKeys = 1000
+
 // Message is a message to a job. Seq counts those of the job from 1.
 type Message struct {
 	Job lessor.JobID
+	Key string // "" = none
 	lessor.Message
 }
 
-// CheckMessage refuses a message that is empty or too long.
-func CheckMessage(m *lessor.MessageAsk) error {
+// CheckMessage checks a message and returns its text and key.
+func CheckMessage(m *lessor.MessageAsk) (text, key string, err error) {
 	var c check
 	c.require("text", m.Text != nil)
-	c.dialog("text", m.Text)
-	return c.err()
+	text, key = c.dialog("text", m.Text), c.text("key", m.Key, 1, maxKey, "")
+	return text, key, c.err()
 }
 
-// Send decides a message to a job. It is kept until the job's worker has seen it, at most limit at a time.
-func Send(s *Standing, text, actor string, limit int, now lessor.Instant) (Message, error) {
+// Keyless returns up to which number messages need not be kept once they were seen up to a number.
+func Keyless(seen int64) int64 { return max(0, seen-keptKeys) }
+
+// Send decides a message to a job. It is kept until the job's worker has seen it, at most limit at a time. known is the
+// message that has the same key: it is returned if it is the same.
+func Send(s *Standing, known *Message, text, key, actor string, limit int, now lessor.Instant) (Message, error) {
+	if known != nil {
+		if known.Text != text {
+			return Message{}, conflict("the key %q belongs to message %d, which has another text", key, known.Seq)
+		}
+		return *known, nil
+	}
 	if s.Place == Ended {
 		return Message{}, conflict("the job is %s and reads no messages any more", s.Done.State)
 	}
@@ -29,5 +43,5 @@ func Send(s *Standing, text, actor string, limit int, now lessor.Instant) (Messa
 		return Message{}, conflict("%d messages wait for the job's worker; send more when it has seen some", sent-seen)
 	}
 	m := lessor.Message{Seq: sent + 1, Text: text, SentAt: now, SentBy: actor}
-	return Message{Job: s.Spec.ID, Message: m}, nil
+	return Message{Job: s.Spec.ID, Key: key, Message: m}, nil
 }

@@ -61,7 +61,8 @@ func (c *cancels) add(all []fold.Called, now lessor.Instant) {
 func (c *cancels) take(from Caller, ask rules.CancelAsk) (
 	found lessor.StoppedLeases, wake <-chan struct{}, leave func(),
 ) {
-	found = lessor.StoppedLeases{LeaseIDs: []lessor.LeaseID{}, EndedIDs: []lessor.LeaseID{}, MessagedIDs: []lessor.LeaseID{}}
+	none := []lessor.LeaseID{}
+	found = lessor.StoppedLeases{LeaseIDs: none, EndedIDs: none, MessagedIDs: none}
 	lists := [...]*[]lessor.LeaseID{
 		fold.Cancelled: &found.LeaseIDs, fold.TakenAway: &found.EndedIDs, fold.Messaged: &found.MessagedIDs,
 	}
@@ -99,8 +100,8 @@ func (c *cancels) leave(h rules.Holder, wake chan struct{}) {
 	}
 }
 
-// Cancelled waits until a lease of a worker must stop or has a message, on any node, and returns the leases: none if the
-// wait is over. Each is returned once: the heartbeat of a lease is answered accordingly at any time.
+// Cancelled waits until a lease of a worker must stop or has a message, on any node, and returns the leases: none if
+// the wait is over. Each is returned once: the heartbeat of a lease is answered accordingly at any time.
 func (s *Scheduler) Cancelled(
 	ctx context.Context, c Caller, w lessor.CancelWait,
 ) (found lessor.StoppedLeases, err error) {

@@ -240,6 +240,50 @@ func TestMessagesComeUntilTheyAreSeen(t *testing.T) {
 	})
 }
 
+// TestMessageWithAKeyIsSentOnce repeats a message before and after it was seen, and after the end of its job.
+func TestMessageWithAKeyIsSentOnce(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		j := w.submit(nil)
+		g := w.lease("w1", nil)
+		send := func(key, text string) (lessor.Message, error) {
+			return w.Message(w.ctx, anybody, j.ID, lessor.MessageAsk{Text: &text, Key: &key})
+		}
+		first, err := send("k", "number 1")
+		if err != nil || first.Seq != 1 {
+			t.Fatal(first, err)
+		}
+		again := func() {
+			t.Helper()
+			if m, err := send("k", "number 1"); err != nil || m != first {
+				t.Fatalf("the same message again is %+v, %v; want %+v", m, err, first)
+			}
+		}
+		again()
+		_, err = send("k", "number 2")
+		w.wantCode(err, lessor.CodeConflict)
+		_, err = send("", "number 2")
+		w.wantCode(err, lessor.CodeInvalidValue)
+		if m, err := send("l", "number 2"); err != nil || m.Seq != 2 {
+			t.Fatal(m, err)
+		}
+		w.wantNumbers(w.beatSeeing(g, 0), 1, 2)
+		w.wantNumbers(w.beatSeeing(g, 1), 2)
+		again()
+		w.restart(time.Second)
+		w.wantNumbers(w.beatSeeing(g, 1), 2)
+		w.wantNumbers(w.beatSeeing(g, 2))
+		again()
+		w.noDrift()
+		w.mustComplete(g, "completed")
+		again()
+		_, err = send("m", "number 3")
+		w.wantCode(err, lessor.CodeConflict)
+		if j := w.job(j.ID); j.MessagesSent != 2 || j.MessagesSeen != 2 {
+			t.Errorf("%d messages sent, %d seen", j.MessagesSent, j.MessagesSeen)
+		}
+	})
+}
+
 // TestMessagesOfManyNodes sends messages on two nodes while workers come and go on both. Each confirms what it has
 // seen, and none of them sees a message twice or out of order.
 func TestMessagesOfManyNodes(t *testing.T) {

@@ -7,20 +7,29 @@ import (
 	"lessor/internal/rules"
 )
 
-// Message sends a message to a job. Its worker receives it with the answers to its heartbeats.
+// Message sends a message to a job. Its worker receives it with the answers to its heartbeats. One with the key of an
+// earlier one changes nothing.
 func (s *Scheduler) Message(
 	ctx context.Context, c Caller, id lessor.JobID, ask lessor.MessageAsk,
 ) (lessor.Message, error) {
-	if err := rules.CheckMessage(&ask); err != nil {
+	text, key, err := rules.CheckMessage(&ask)
+	if err != nil {
 		return lessor.Message{}, err
 	}
 	var sent rules.Message
-	err := s.change(ctx, c, func(ctx context.Context, p *pass) error {
+	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
 		if err != nil {
 			return err
 		}
-		if sent, err = rules.Send(st, *ask.Text, c.Actor, s.cfg.MaxMessages, p.now); err != nil {
+		var known *rules.Message
+		if key != "" {
+			if known, err = p.tx.KeyedMessage(ctx, id, key); err != nil {
+				return err
+			}
+		}
+		sent, err = rules.Send(st, known, text, key, c.Actor, s.cfg.MaxMessages, p.now)
+		if err != nil || known != nil {
 			return err
 		}
 		if err := p.tx.SaveMessages(ctx, []rules.Message{sent}); err != nil {

@@ -27,7 +27,7 @@ func (p *pass) deliver(ctx context.Context, calls []*beatCall) error {
 				continue
 			}
 			if b.ask.Seen > 0 {
-				seen = append(seen, Seen{b.job, min(b.ask.Seen, last)})
+				seen = append(seen, seenUpTo(b.job, min(b.ask.Seen, last)))
 			}
 			if b.ask.Seen < last && len(due) < deliverJobs {
 				due, jobs = append(due, b), append(jobs, b.job)
@@ -61,7 +61,7 @@ func (p *pass) forget(ctx context.Context, moves []Move) error {
 	for i := range moves {
 		if d := moves[i].Done; d != nil {
 			if last := p.l.fold.Unseen(d.Attempt.Turn.Job); last != 0 {
-				unread = append(unread, Seen{d.Attempt.Turn.Job, last})
+				unread = append(unread, seenUpTo(d.Attempt.Turn.Job, last))
 			}
 		}
 	}

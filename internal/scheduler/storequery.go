@@ -23,11 +23,14 @@ type Move struct {
 	Done *rules.Done
 }
 
-// Seen is how far the messages to a job were seen, or are not kept any more.
+// Seen is how far the messages to a job were seen, or are not delivered any more. Those with a key are kept after
+// Keyless.
 type Seen struct {
-	Job  lessor.JobID
-	UpTo int64
+	Job           lessor.JobID
+	UpTo, Keyless int64
 }
+
+func seenUpTo(job lessor.JobID, n int64) Seen { return Seen{job, n, rules.Keyless(n)} }
 
 // Key is an idempotency key of one tenant.
 type Key struct {

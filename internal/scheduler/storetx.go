@@ -91,8 +91,11 @@ type OutputTx interface {
 	DropOutput(ctx context.Context, ranges []rules.OutputMiddle) error
 }
 
-// MessageTx keeps messages to jobs. SaveMessages fails with ErrBadCall for a number of a job that is there already.
+// MessageTx keeps messages to jobs. SaveMessages fails with ErrBadCall for a number or a key of a job that is there
+// already. Messages that were dropped and are kept for their keys are returned by KeyedMessage alone: nil if there is
+// none.
 type MessageTx interface {
+	KeyedMessage(ctx context.Context, id lessor.JobID, key string) (*rules.Message, error)
 	SaveMessages(ctx context.Context, ms []rules.Message) error
 	DropMessages(ctx context.Context, all []Seen) error
 }

@@ -39,7 +39,7 @@ type JobView interface {
 	Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error)
 	// Reports returns what jobs last reported; those that never did are left out.
 	Reports(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Report, error)
-	// Messages returns the messages to jobs that are kept, in their order, at most limit of each.
+	// Messages returns the messages to jobs that were not dropped, in their order, at most limit of each.
 	Messages(ctx context.Context, ids []lessor.JobID, limit int) (map[lessor.JobID][]lessor.Message, error)
 	// List returns standings that match q, newest job first, and whether more may follow the last one read.
 	List(ctx context.Context, q ListQuery) (ListPage, error)

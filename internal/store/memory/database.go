@@ -89,7 +89,7 @@ type tables struct {
 	notes      table[rules.Note]          // by job and number
 	journal    table[rules.Entry]         // by job and number
 	output     table[rules.OutputPiece]   // by stream, job, fence and start
-	messages   table[lessor.Message]      // by job and number
+	messages   table[letter]              // by job and number
 	keys       table[scheduler.KeyHolder] // by key and tenant
 	lanes      table[lane]                // by number
 	laneIDs    table[rules.LaneID]        // by what the lane is

@@ -9,6 +9,12 @@ import (
 	"lessor/internal/scheduler"
 )
 
+// letter is a message. One that was seen is kept for its key.
+type letter struct {
+	rules.Message
+	seen bool
+}
+
 // SaveMessages implements scheduler.Tx.
 func (t *tx) SaveMessages(_ context.Context, ms []rules.Message) error {
 	if len(ms) == 0 {
@@ -20,10 +26,12 @@ func (t *tx) SaveMessages(_ context.Context, ms []rules.Message) error {
 			if err := t.acquire(lock{"message", k}); err != nil {
 				return err
 			}
-			if t.state.messages.has(k) {
-				return fmt.Errorf("%w: job %s has a message %d", scheduler.ErrBadCall, m.Job, m.Seq)
+			for _, was := range t.state.messages.under("", m.Job.UUID) {
+				if was.Seq == m.Seq || m.Key != "" && was.Key == m.Key {
+					return fmt.Errorf("%w: job %s has a message %d, %q", scheduler.ErrBadCall, m.Job, was.Seq, was.Key)
+				}
 			}
-			t.write(func(s *tables) { s.messages.put(k, m.Message) })
+			t.write(func(s *tables) { s.messages.put(k, letter{Message: m}) })
 		}
 		return nil
 	})
@@ -37,15 +45,30 @@ func (t *tx) DropMessages(_ context.Context, all []scheduler.Seen) error {
 	return t.do("drop messages", func() error {
 		for _, seen := range all {
 			t.write(func(s *tables) {
-				for k := range s.messages.under("", seen.Job.UUID) {
-					if k.n <= seen.UpTo {
+				for k, m := range s.messages.under("", seen.Job.UUID) {
+					switch {
+					case k.n > seen.UpTo:
+					case m.Key == "" || k.n <= seen.Keyless:
 						s.messages.drop(k)
+					default:
+						m.seen = true
+						s.messages.put(k, m)
 					}
 				}
 			})
 		}
 		return nil
 	})
+}
+
+// KeyedMessage implements scheduler.Tx.
+func (t *tx) KeyedMessage(_ context.Context, id lessor.JobID, key string) (*rules.Message, error) {
+	for _, m := range t.read("read a message by its key").messages.under("", id.UUID) {
+		if m.Key == key {
+			return &m.Message, t.err
+		}
+	}
+	return nil, t.err
 }
 
 // Messages implements scheduler.View.
@@ -59,7 +82,9 @@ func (v *view) Messages(
 			if len(all[id]) >= limit {
 				break
 			}
-			all[id] = append(all[id], m)
+			if !m.seen {
+				all[id] = append(all[id], m.Message.Message)
+			}
 		}
 	}
 	return all, v.err
@@ -69,7 +94,10 @@ func (v *view) Messages(
 func (v *view) EachMessaged(_ context.Context, fn func(lessor.JobID, int64) error) error {
 	s := v.read("read jobs with messages")
 	var last key
-	for k := range s.messages.all() {
+	for k, m := range s.messages.all() {
+		if m.seen {
+			continue
+		}
 		if last.n != 0 && last.id != k.id {
 			if err := fn(lessor.JobID{UUID: last.id}, last.n); err != nil {
 				return err

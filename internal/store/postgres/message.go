@@ -13,12 +13,15 @@ import (
 var (
 	messageColumns = row.Columns(row.Message)
 	insertMessages = insertInto("message", row.Message)
-	dropMessages   = wire.SQL("delete from message m using (" + wire.Unnest("ui", "job, seq") + ") s" +
-		" where " + wire.At("m.job", "s.job") + " and m.seq <= s.seq")
+	dropMessages   = wire.SQL("delete from message m using (" + wire.Unnest("uii", "job, seq, keyless") + ") s" +
+		" where " + wire.At("m.job", "s.job") + " and m.seq <= s.seq and (m.key is null or m.seq <= s.keyless)")
+	markSeen = wire.SQL("update message m set seen = true from (" + wire.Unnest("uii", "job, seq, keyless") + ") s" +
+		" where " + wire.At("m.job", "s.job") + " and m.seq <= s.seq and not m.seen")
+	readKeyed    = wire.SQL("select " + messageColumns + " from message where job = $1::uuid and key = $2::text")
 	readMessages = wire.SQL("select " + row.Of("m", messageColumns) + " from unnest($1::uuid[]) j(id)" +
-		" cross join lateral (select * from message where message.job = j.id order by seq limit $2::bigint) m" +
+		" cross join lateral (select * from message where message.job = j.id and not seen order by seq limit $2::bigint) m" +
 		" order by m.job, m.seq")
-	readMessaged = wire.SQL("select job, max(seq) from message group by job")
+	readMessaged = wire.SQL("select job, max(seq) from message where not seen group by job")
 )
 
 // SaveMessages implements scheduler.Tx.
@@ -36,8 +39,22 @@ func (t *tx) DropMessages(_ context.Context, all []scheduler.Seen) error {
 		r.Next()
 		r.ID(seen.Job.UUID)
 		r.Int(seen.UpTo)
+		r.Int(seen.Keyless)
 	}
-	return t.write("drop messages", wire.Step{Stmt: dropMessages}, r.Params()...)
+	if err := t.write("drop messages", wire.Step{Stmt: dropMessages}, r.Params()...); err != nil {
+		return err
+	}
+	return t.write("mark messages as seen", wire.Step{Stmt: markSeen}, r.Params()...)
+}
+
+// KeyedMessage implements scheduler.Tx.
+func (t *tx) KeyedMessage(_ context.Context, id lessor.JobID, key string) (*rules.Message, error) {
+	var found []rules.Message
+	err := t.query("read a message by its key", readKeyed, collect(&found, row.Message), wire.ID(id.UUID), []byte(key))
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 // Messages implements scheduler.View.

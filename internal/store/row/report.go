@@ -33,4 +33,5 @@ func Message(c *Codec, m *rules.Message) {
 	Text(c, "body", &m.Text)
 	Integer(c, "sent_at", &m.SentAt)
 	Text(c, "sent_by", &m.SentBy)
+	TextOrNull(c, "key", &m.Key)
 }

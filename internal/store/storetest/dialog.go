@@ -85,6 +85,55 @@ func messagesInOrder(b *bed) {
 	b.same("messages of a purged job", b.messages(100, one.ID)[one.ID], nil)
 }
 
+// messagesByKey keeps messages that have a key after they were dropped, for their keys alone, and as long as it is told
+// to.
+func messagesByKey(b *bed) {
+	job, other := b.endedAt(100, ""), b.queued()
+	keyed := func(id lessor.JobID, n int64, key string) rules.Message {
+		m := message(id, n)
+		m.Key = key
+		return m
+	}
+	save := func(ms ...rules.Message) error {
+		return b.Update(b.Context(), func(tx scheduler.Tx) error { return tx.SaveMessages(b.Context(), ms) })
+	}
+	b.wants(save(keyed(job.ID, 1, "a"), message(job.ID, 2), message(job.ID, 3), keyed(job.ID, 4, "b"),
+		keyed(other.ID, 1, "a")), nil)
+	b.wants(save(keyed(job.ID, 5, "b")), scheduler.ErrBadCall)
+	known := func(key string) (m *rules.Message) {
+		b.update(func(tx scheduler.Tx) (err error) {
+			m, err = tx.KeyedMessage(b.Context(), job.ID, key)
+			return err
+		})
+		return m
+	}
+	want := func(key string, m *rules.Message) {
+		b.Helper()
+		b.same("the message with the key "+key, known(key), m)
+	}
+	drop := func(upTo, keyless int64) {
+		b.update(func(tx scheduler.Tx) error {
+			return tx.DropMessages(b.Context(), []scheduler.Seen{{Job: job.ID, UpTo: upTo, Keyless: keyless}})
+		})
+	}
+	drop(3, 0)
+	a, last := keyed(job.ID, 1, "a"), keyed(job.ID, 4, "b")
+	for range 2 {
+		want("a", &a)
+		want("b", &last)
+		want("c", nil)
+		b.same("messages", b.messages(10, job.ID)[job.ID], []lessor.Message{last.Message})
+		b.reopen()
+	}
+	drop(4, 1)
+	want("a", nil)
+	want("b", &last)
+	b.same("messages that are left", b.messages(10, job.ID)[job.ID], nil)
+	b.same("jobs with messages", b.messaged(), map[lessor.JobID]int64{other.ID: 1})
+	b.purge(200, 10)
+	want("b", nil)
+}
+
 // answeredOnceAlone is answeredOnce with one node.
 func answeredOnceAlone(b *bed) { answeredOnce(b, b) }
 

@@ -59,6 +59,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Output/MiddleGoes", outputMiddleGoes},
 		{"Output/GoesWithItsJob", outputGoesWithItsJob},
 		{"Dialog/MessagesInOrder", messagesInOrder},
+		{"Dialog/MessagesByKey", messagesByKey},
 		{"Dialog/AnsweredOnceOrRefused", answeredOnceAlone},
 		{"Definition/ComeBackAsSaved", definitionsComeBack},
 		{"Definition/PayloadBytesComeBackAsSent", definitionPayloadsComeBack},
