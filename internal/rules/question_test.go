@@ -134,22 +134,30 @@ func TestAnswer(t *testing.T) {
 
 func TestSend(t *testing.T) {
 	queued := func(r *Report) *Standing { return &Standing{Spec: &Spec{}, Place: InQueue, Report: r} }
+	known := func(text string) *Message {
+		return &Message{Key: "k", Message: lessor.Message{Seq: 4, Text: text, SentBy: "olga"}}
+	}
+	ended := &Standing{Place: Ended, Done: &Done{State: "completed"}}
 	for name, c := range map[string]struct {
 		standing *Standing
+		known    *Message
 		seq      int64
 		code     lessor.Code
 	}{
-		"first":           {queued(nil), 1, ""},
-		"next":            {queued(&Report{Sent: 7, Seen: 7}), 8, ""},
-		"one less waits":  {queued(&Report{Sent: 7, Seen: 5}), 8, ""},
-		"as many as fit":  {queued(&Report{Sent: 7, Seen: 4}), 0, lessor.CodeConflict},
-		"ended":           {&Standing{Place: Ended, Done: &Done{State: "completed"}}, 0, lessor.CodeConflict},
-		"held is as good": {&Standing{Spec: &Spec{}, Place: Leased}, 1, ""},
+		"first":           {queued(nil), nil, 1, ""},
+		"next":            {queued(&Report{Sent: 7, Seen: 7}), nil, 8, ""},
+		"one less waits":  {queued(&Report{Sent: 7, Seen: 5}), nil, 8, ""},
+		"as many as fit":  {queued(&Report{Sent: 7, Seen: 4}), nil, 0, lessor.CodeConflict},
+		"ended":           {ended, nil, 0, lessor.CodeConflict},
+		"held is as good": {&Standing{Spec: &Spec{}, Place: Leased}, nil, 1, ""},
+		"repeated":        {queued(&Report{Sent: 7, Seen: 4}), known("hello"), 4, ""},
+		"repeated late":   {ended, known("hello"), 4, ""},
+		"another text":    {queued(nil), known("bye"), 0, lessor.CodeConflict},
 	} {
-		m, err := Send(c.standing, "hello", "olga", 3, start)
+		m, err := Send(c.standing, c.known, "hello", "k", "olga", 3, start)
 		if c.code != "" {
 			refused(t, err, c.code)
-		} else if err != nil || m.Seq != c.seq || m.SentBy != "olga" {
+		} else if err != nil || m.Seq != c.seq || m.SentBy != "olga" || m.Key != "k" {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
 	}
