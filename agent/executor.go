@@ -81,7 +81,7 @@ func (e *Executor) execute(ctx context.Context, call ToolCall, v Vitals) (turn T
 	if err != nil {
 		turn.Text = "error: " + err.Error()
 	}
-	turn.Text = cut(turn.Text)
+	turn.Text = cut(turn.Text, maxOutput)
 	return turn, err
 }
 
@@ -137,13 +137,13 @@ func (e *Executor) call(
 	return tool.Call(ctx, t, arguments)
 }
 
-// cut bounds a result and makes it valid text.
-func cut(text string) string {
+// cut bounds a text and makes it valid.
+func cut(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= maxOutput {
+	if len(text) <= limit {
 		return text
 	}
-	end := maxOutput
+	end := limit
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}

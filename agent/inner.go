@@ -14,10 +14,11 @@ type Inner struct {
 	// Executor runs the tools; it may have none.
 	Executor *Executor
 	Budget   Budget
-	// Uncertain answers, in the words of the tool, a call that an earlier attempt began and did not finish; an error
-	// ends the run, and leaves the call uncertain. It may ask a person, for example. By default the model is told that
-	// the outcome is unknown. Calls of tools that are Idempotent are repeated instead.
-	Uncertain func(ctx context.Context, call ToolCall) (string, error)
+	// Uncertain answers, in the words of the tool, a call that an earlier attempt began and did not finish. ErrRunAgain
+	// has the call made again; another error ends the run, and leaves the call uncertain. AskPerson returns such a
+	// function. By default the model is told that the outcome is unknown. Calls of tools that are Idempotent are repeated
+	// instead.
+	Uncertain func(ctx context.Context, call UncertainCall) (string, error)
 }
 
 // Response is the outcome of a run.
@@ -117,14 +118,17 @@ func (r *run) call(ctx context.Context, i int, call ToolCall) (string, error) {
 		}
 		return turn.Text, nil
 	}
-	again := func() (string, error) { return outcomeUnknown, nil }
+	key := fmt.Sprintf("%d/%d", r.Calls, i+1)
+	again := func(int) (string, error) { return outcomeUnknown, nil }
 	switch tool := r.Executor.byName[call.Name]; {
 	case tool.Idempotent:
-		again = execute
+		again = func(int) (string, error) { return execute() }
 	case r.Uncertain != nil:
-		again = func() (string, error) { return r.Uncertain(ctx, call) }
+		again = func(cuts int) (string, error) {
+			return r.Uncertain(ctx, UncertainCall{ToolCall: call, Key: r.record.run + key, Cuts: cuts})
+		}
 	}
-	return r.record.call(ctx, fmt.Sprintf("%d/%d", r.Calls, i+1), call, execute, again)
+	return r.record.call(ctx, key, call, execute, again)
 }
 
 // ask makes one model call.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -182,9 +183,10 @@ func (r *record) answer(ctx context.Context, n int, ask func() (Reply, error)) (
 }
 
 // call returns the result of a tool call, and runs it if none is recorded. A call that began in an earlier attempt and
-// has no result is uncertain: it is for again. An error of a call leaves it without a result.
+// has no result is uncertain: it is for again, which is told how often the call was cut off, and can return ErrRunAgain.
+// An error of a call leaves it without a result.
 func (r *record) call(
-	ctx context.Context, key string, call ToolCall, run, again func() (string, error),
+	ctx context.Context, key string, call ToolCall, run func() (string, error), again func(cuts int) (string, error),
 ) (string, error) {
 	var text string
 	if found, err := r.find(key+"/result", &text); found || err != nil {
@@ -195,13 +197,29 @@ func (r *record) call(
 	if err != nil {
 		return "", err
 	}
+	begin := key + "/call"
 	if uncertain {
-		run = again
-	} else if err := r.keep(ctx, key+"/call", kindCall, saveCalls([]ToolCall{call})[0]); err != nil {
-		return "", err
+		text, begin, err = r.again(key, again)
 	}
-	if text, err = run(); err != nil {
+	if !uncertain || errors.Is(err, ErrRunAgain) {
+		if err := r.keep(ctx, begin, kindCall, saveCalls([]ToolCall{call})[0]); err != nil {
+			return "", err
+		}
+		text, err = run()
+	}
+	if err != nil {
 		return "", err
 	}
 	return text, r.keep(ctx, key+"/result", kindResult, text)
+}
+
+// again answers a call that is uncertain, and returns the key under which it begins once more.
+func (r *record) again(key string, answer func(cuts int) (string, error)) (text, begin string, err error) {
+	for cuts := 1; ; cuts++ {
+		begin = fmt.Sprintf("%s/call/%d", key, cuts+1)
+		if _, cut := r.entries[r.run+begin]; !cut {
+			text, err = answer(cuts)
+			return text, begin, err
+		}
+	}
 }

@@ -186,7 +186,7 @@ func TestUncertainCallCanBeAsked(t *testing.T) {
 	l.at = func() {}
 	inner := l.inner(t)
 	run := func(uncertain error) (agent.Response, error) {
-		inner.Uncertain = func(_ context.Context, call agent.ToolCall) (string, error) { return "ask " + call.ID, uncertain }
+		inner.Uncertain = func(_ context.Context, call agent.UncertainCall) (string, error) { return "ask " + call.ID, uncertain }
 		again := &worker.Job[question]{} // another attempt with the same entries
 		entries, err := journal.Entries(t.Context())
 		if err != nil {
