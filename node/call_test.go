@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"testing"
+
+	"lessor"
 )
 
 // TestCallsWaitForAStartingNode follows the example in the package comment: nothing waits between Run and Submit.
@@ -23,6 +25,61 @@ func TestCallsWaitForAStartingNode(t *testing.T) {
 	}
 	if status, err := n.Status(ctx); err != nil || status.QueueDepth.Normal != 1 {
 		t.Errorf("status: %+v, %v, want one job of normal priority", status.QueueDepth, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWaitReturnsTheEndOfAJob also ends a wait by its context, and has one for a job that there is not.
+func TestWaitReturnsTheEndOfAJob(t *testing.T) {
+	n, err := Open(t.Context(), quiet(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	submitted, err := n.Submit(ctx, "x", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type end struct {
+		job lessor.Job
+		err error
+	}
+	ends := make(chan end, 1)
+	go func() {
+		job, err := n.Wait(ctx, submitted.ID)
+		ends <- end{job, err}
+	}()
+	left, leave := context.WithCancel(ctx)
+	leave()
+	if job, err := n.Wait(left, submitted.ID); err == nil {
+		t.Errorf("a wait whose caller has left returned %+v", job)
+	}
+	if _, err := n.Wait(ctx, lessor.JobID{}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
+		t.Errorf("wait for no job: %v, want job_not_found", err)
+	}
+	grants, _, err := n.Request(ctx, lessor.LeaseRequest{WorkerID: new("w")})
+	if err != nil || len(grants) != 1 {
+		t.Fatal(grants, err)
+	}
+	select {
+	case e := <-ends:
+		t.Errorf("the wait ended with %+v, %v while the job ran", e.job, e.err)
+	default:
+	}
+	err = n.Complete(ctx, grants[0].Lease.ID, lessor.Completion{WorkerID: new("w"), Status: new("completed")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := <-ends; e.err != nil || e.job.State != lessor.Completed {
+		t.Errorf("the wait returned %+v, %v", e.job, e.err)
 	}
 	cancel()
 	if err := <-done; err != nil {

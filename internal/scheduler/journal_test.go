@@ -132,6 +132,57 @@ func TestJournalSurvivesEveryKill(t *testing.T) {
 	})
 }
 
+// TestJournalOutlivesTheEndOfItsJob: a job that failed for good and is retried or resumed goes on with its journal. One
+// that is resumed from the start has none.
+func TestJournalOutlivesTheEndOfItsJob(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, turn func() *world) {
+		job := turn().submit(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
+		g := turn().leaseSoon("worker-1")
+		const entries = 120 // more than are copied at a time
+		for n := range entries {
+			turn().mustAppend(g, fmt.Sprint(n), n+1)
+		}
+		turn().mustComplete(g, "failed")
+		if _, err := turn().Retry(turn().ctx, anybody, job.ID); err != nil {
+			t.Fatal(err)
+		}
+		goesOn := func(id lessor.JobID, has int) {
+			t.Helper()
+			g := turn().leaseSoon("worker-1")
+			if g.Job.ID != id || g.Job.JournalEntries != has {
+				t.Fatalf("job %s has %d entries, want %s and %d", g.Job.ID, g.Job.JournalEntries, id, has)
+			}
+			if has > 0 {
+				turn().mustAppend(g, "7", 8) // known
+			}
+			turn().mustAppend(g, "more", has+1)
+			if keys := turn().keys(id); len(keys) != has+1 {
+				t.Errorf("the journal has %d entries, want %d", len(keys), has+1)
+			}
+			turn().mustComplete(g, "failed")
+		}
+		goesOn(job.ID, entries)
+		for _, fromCheckpoint := range []bool{true, false} {
+			id, err := turn().resume(job.ID, fromCheckpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if has := entries + 1; fromCheckpoint {
+				g := turn().leaseSoon("worker-1")
+				if g.Job.ID != id || g.Job.JournalEntries != has {
+					t.Fatalf("the resumed job %s has %d entries, want %s and %d", g.Job.ID, g.Job.JournalEntries, id, has)
+				}
+				turn().mustAppend(g, "more", has)
+				turn().mustAppend(g, "another", has+1)
+				turn().mustComplete(g, "failed")
+				job.ID = id
+				continue
+			}
+			goesOn(id, 0)
+		}
+	})
+}
+
 // TestFullJournalRefuses: the limit of a job counts all its entries, and a refused append changes nothing.
 func TestFullJournalRefuses(t *testing.T) {
 	cfg := config()

@@ -88,6 +88,25 @@ func (p *pass) appendEntries(h *rules.Held, by rules.Hand, b *beat) error {
 	return nil
 }
 
+// copyJournal gives a job the journal of the one that it continues, and returns how many entries that has.
+func (p *pass) copyJournal(ctx context.Context, from, to lessor.JobID) (n int, err error) {
+	for {
+		entries, err := p.tx.Entries(ctx, from, n, listStep)
+		if err != nil {
+			return n, err
+		}
+		for i := range entries {
+			entries[i].Job = to
+		}
+		if err := p.tx.AppendEntries(ctx, entries); err != nil {
+			return n, err
+		}
+		if n += len(entries); len(entries) < listStep {
+			return n, nil
+		}
+	}
+}
+
 // maxKeys bounds the keys that are remembered, at about 16 bytes each.
 const maxKeys = 1 << 20
 

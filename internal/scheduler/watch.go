@@ -191,7 +191,7 @@ func (s *Scheduler) Resumable(ctx context.Context, c Caller, id lessor.JobID) (*
 	return spec, err
 }
 
-// Resume submits the job that Resumable returned, with the last checkpoint of the old one if asked for.
+// Resume submits the job that Resumable returned, with the last checkpoint and the journal of the old one if asked for.
 func (s *Scheduler) Resume(ctx context.Context, c Caller, id, next lessor.JobID, fromCheckpoint bool) error {
 	return s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
@@ -215,10 +215,16 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id, next lessor.JobID,
 		if err := p.store(ctx, []*rules.Spec{spec}); err != nil {
 			return err
 		}
-		if st.Report == nil || st.Report.Checkpoint == nil || !fromCheckpoint {
+		if st.Report == nil || !fromCheckpoint {
 			return nil
 		}
-		return p.tx.SaveReports(ctx, []rules.Report{{Job: next, Checkpoint: st.Report.Checkpoint, At: p.now}})
+		entries, err := p.copyJournal(ctx, id, next)
+		if err != nil {
+			return err
+		}
+		return p.tx.SaveReports(ctx, []rules.Report{{
+			Job: next, Checkpoint: st.Report.Checkpoint, Entries: &entries, At: p.now,
+		}})
 	})
 }
 
