@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"lessor"
 )
@@ -20,12 +21,18 @@ type OutputPlace struct {
 	Stream string
 }
 
-// OutputPiece is a piece of output as it is stored: a row that is written once and removed whole.
+// OutputPiece is a piece of output as it is stored: a row that is removed whole. It is added to the piece that ends where
+// it starts if both together have at most Join bytes, so that a stream of small chunks has few rows.
 type OutputPiece struct {
 	OutputPlace
 	Start int64
 	Data  []byte
+	Join  int64
 }
+
+// outputJoin is the size up to which pieces are joined: a row per 4 KiB of output, and a write of at most as much. Of a
+// short tail it is a sixteenth, because rows go as a whole.
+const outputJoin = 4 << 10
 
 // End is where the piece ends.
 func (p *OutputPiece) End() int64 { return p.Start + int64(len(p.Data)) }
@@ -97,20 +104,37 @@ func KeepOutput(h *Held, chunks []lessor.OutputChunk, k OutputKeep) (pieces []Ou
 	if k.Tail == 0 {
 		return nil, nil
 	}
+	join := min(outputJoin, k.Tail/16)
 	for _, chunk := range chunks {
 		place := OutputPlace{Job: h.Turn.Job, Fence: h.Turn.Fence, Stream: *chunk.Stream}
 		start, data := *chunk.Offset, chunk.Data
 		end := start + int64(len(data))
 		if start < k.Head && k.Head < end {
-			pieces = append(pieces, OutputPiece{place, start, data[:k.Head-start]})
+			pieces = addOutput(pieces, OutputPiece{place, start, data[:k.Head-start], join})
 			start, data = k.Head, data[k.Head-start:]
 		}
-		pieces = append(pieces, OutputPiece{place, start, data})
+		piece := OutputPiece{place, start, data, join}
+		if start == k.Head {
+			piece.Join = 0
+		}
+		pieces = addOutput(pieces, piece)
 		if end-k.Tail > k.Head {
 			gone = append(gone, OutputMiddle{place, k.Head, end - k.Tail})
 		}
 	}
 	return pieces, gone
+}
+
+// addOutput adds a piece to those of one call, as the store adds it to those before.
+func addOutput(pieces []OutputPiece, p OutputPiece) []OutputPiece {
+	for i := range pieces {
+		last := &pieces[i]
+		if last.OutputPlace == p.OutputPlace && last.End() == p.Start && int64(len(last.Data)+len(p.Data)) <= p.Join {
+			last.Data = slices.Concat(last.Data, p.Data)
+			return pieces
+		}
+	}
+	return append(pieces, p)
 }
 
 // Concat joins pieces of a stream, in order, from an offset on, up to the first gap or limit. It returns where the data

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"math"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -30,13 +31,17 @@ func (t *tx) SaveOutput(_ context.Context, pieces []rules.OutputPiece) error {
 	}
 	return t.do("save output", func() error {
 		for _, p := range pieces {
+			last := t.state.outputEnd(p.OutputPlace)
+			if last != nil && last.End() == p.Start && int64(len(last.Data)+len(p.Data)) <= p.Join {
+				p.Start, p.Data = last.Start, slices.Concat(last.Data, p.Data)
+			}
 			k := outputKey(p.OutputPlace, p.Start)
 			if err := t.acquire(lock{"output", k}); err != nil {
 				return err
 			}
-			last := t.state.outputEnd(p.OutputPlace)
+			p.Join = 0 // it is not stored
 			was, _ := t.state.output.get(k)
-			if (last == nil || last.Start < p.End()) && len(p.Data) > len(was.Data) {
+			if (last == nil || last.End() < p.End()) && len(p.Data) > len(was.Data) {
 				t.write(func(s *tables) { s.output.put(k, p) })
 			}
 		}

@@ -15,11 +15,15 @@ const maxOutputRows = "1024"
 
 var (
 	outputColumns = row.Columns(row.Output)
-	saveOutput    = wire.Plural("insert into output as o ("+outputColumns+") select * from ({rows}) r where not exists"+
-		" (select 1 from output later where "+wire.At("later.job", "r.job")+" and later.fence = r.fence"+
-		" and later.stream = r.stream and later.start >= r.start + octet_length(r.data))"+
+	saveOutput    = wire.Plural("insert into output as o ("+outputColumns+") select r.job, r.fence, r.stream,"+
+		" case when joins then l.start else r.start end, case when joins then l.data || r.data else r.data end"+
+		" from ({rows}) r left join lateral (select start, data, start + octet_length(data) as stop,"+
+		" start + octet_length(data) = r.start and octet_length(data) + octet_length(r.data) <= r.most as joins"+
+		" from output last where "+wire.At("last.job", "r.job")+" and last.fence = r.fence and last.stream = r.stream"+
+		" order by start desc limit 1) l on true where coalesce(l.stop, 0) < r.start + octet_length(r.data)"+
 		" on conflict (job, fence, stream, start) do update set data = excluded.data"+
-		" where octet_length(excluded.data) > octet_length(o.data)", row.Kinds(row.Output), outputColumns)
+		" where octet_length(excluded.data) > octet_length(o.data)",
+		row.Kinds(row.JoinedOutput), row.Columns(row.JoinedOutput))
 	dropOutput = wire.Plural("delete from output o using ({rows}) r where "+wire.At("o.job", "r.job")+
 		" and o.fence = r.fence and o.stream = r.stream and o.start between r.low and r.high"+
 		" and o.start + octet_length(o.data) <= r.high", row.Kinds(row.OutputMiddle), row.Columns(row.OutputMiddle))
@@ -35,7 +39,7 @@ var (
 
 // SaveOutput implements scheduler.Tx.
 func (t *tx) SaveOutput(_ context.Context, pieces []rules.OutputPiece) error {
-	return save(t, "save output", saveOutput, pieces, row.Output)
+	return save(t, "save output", saveOutput, pieces, row.JoinedOutput)
 }
 
 // DropOutput implements scheduler.Tx.

@@ -9,6 +9,12 @@ func Output(c *Codec, p *rules.OutputPiece) {
 	bytesOrNull(c, "data", &p.Data)
 }
 
+// JoinedOutput is a piece as it is written, with the column that is computed.
+func JoinedOutput(c *Codec, p *rules.OutputPiece) {
+	Output(c, p)
+	Integer(c, "most", &p.Join)
+}
+
 // OutputMiddle is a range of a stream. Its columns are computed.
 func OutputMiddle(c *Codec, m *rules.OutputMiddle) {
 	outputPlace(c, &m.OutputPlace)

@@ -9,8 +9,10 @@ import (
 
 var (
 	outputColumns = row.Columns(row.Output)
-	saveOutput    = "insert into output (" + outputColumns + ") select ?1, ?2, ?3, ?4, ?5 where not exists" +
-		" (select 1 from output where " + ofStream + " and start >= ?4 + length(?5))" +
+	saveOutput    = "insert into output (" + outputColumns + ") select ?1, ?2, ?3, iif(joins, start, ?4)," +
+		" iif(joins, cast(data || ?5 as blob), ?5) from (select 1) left join (select start, data," +
+		" start + length(data) as stop, start + length(data) = ?4 and length(data) + length(?5) <= ?6 as joins" +
+		" from output where " + ofStream + " order by start desc limit 1) where coalesce(stop, 0) < ?4 + length(?5)" +
 		" on conflict (job, fence, stream, start) do update set data = excluded.data" +
 		" where length(excluded.data) > length(data)"
 	readOutput = "select " + outputColumns + " from output where " + ofStream + " and start >=" +
@@ -25,7 +27,7 @@ const (
 
 // SaveOutput implements scheduler.Tx.
 func (t *tx) SaveOutput(_ context.Context, pieces []rules.OutputPiece) error {
-	return writeEach(t, "save output", saveOutput, pieces, row.Output)
+	return writeEach(t, "save output", saveOutput, pieces, row.JoinedOutput)
 }
 
 // DropOutput implements scheduler.Tx.

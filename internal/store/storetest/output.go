@@ -97,6 +97,39 @@ func outputComesBack(b *bed) {
 	}
 }
 
+// outputIsJoined sends a stream in small pieces: they become few rows, and what comes again changes nothing.
+func outputIsJoined(b *bed) {
+	at := rules.OutputPlace{Job: b.queued().ID, Fence: 7, Stream: lessor.Stdout}
+	other := rules.OutputPlace{Job: at.Job, Fence: 7, Stream: lessor.Stderr}
+	join := func(at rules.OutputPlace, start, end, most int64) rules.OutputPiece {
+		p := printed(at, start, end)
+		p.Join = most
+		return p
+	}
+	for n := range int64(10) {
+		b.print(join(at, n, n+1, 4), join(other, 2*n, 2*n+2, 4))
+	}
+	b.wantOutput("small pieces", at, 0, 4, 4, 8, 8, 10)
+	b.wantOutput("of another stream", other, 0, 4, 4, 8, 8, 12, 12, 16, 16, 20)
+	for _, again := range [][2]int64{{9, 10}, {8, 10}, {4, 8}, {2, 3}, {8, 9}} {
+		b.print(join(at, again[0], again[1], 4))
+	}
+	b.wantOutput("sent again", at, 0, 4, 4, 8, 8, 10)
+	b.print(join(at, 9, 11, 4))
+	b.wantOutput("sent again with more", at, 0, 4, 4, 8, 8, 10, 9, 11)
+	b.print(join(at, 11, 12, 0))
+	b.wantOutput("not to be joined", at, 0, 4, 4, 8, 8, 10, 9, 11, 11, 12)
+	b.print(join(at, 20, 21, 4), join(at, 21, 22, 4))
+	b.print(join(at, 22, 23, 4))
+	if got, end := b.output(at, 20, 100); end != 23 || len(got) > 2 {
+		b.Fatalf("behind a gap are %d pieces up to %d, want at most 2 up to 23", len(got), end)
+	}
+	b.reopen()
+	if got, end := b.output(at, 0, 100); end != 23 || len(got) > 7 {
+		b.Fatalf("after a restart there are %d pieces up to %d", len(got), end)
+	}
+}
+
 func outputMiddleGoes(b *bed) {
 	s := b.queued()
 	at := rules.OutputPlace{Job: s.ID, Fence: 7, Stream: lessor.Stdout}

@@ -56,6 +56,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Report/Merges", reportsMerge},
 		{"Journal/Kept", journalsAreKept},
 		{"Output/ComesBackOnce", outputComesBack},
+		{"Output/Joined", outputIsJoined},
 		{"Output/MiddleGoes", outputMiddleGoes},
 		{"Output/GoesWithItsJob", outputGoesWithItsJob},
 		{"Dialog/MessagesInOrder", messagesInOrder},
