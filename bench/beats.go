@@ -44,7 +44,7 @@ func beats(ctx context.Context, b *bench) error {
 // beatInTurns measures one caller and many callers alternately on a fresh server.
 func (b *bench) beatInTurns(ctx context.Context, held, rounds int) (alone, together []cost, err error) {
 	calls := b.size.of(3_000, 500, 20) // of one caller
-	s, err := b.start(ctx, nil, nil)
+	s, err := b.start(ctx, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -34,11 +34,11 @@ func grants(ctx context.Context, b *bench) (err error) {
 		b: b, jobs: b.size.of(1_000_000, 100_000, 2_000), tenants: b.size.of(grantTenants, grantTenants, 200),
 		part: b.size.of(16_384, 8_192, 256), rounds: b.size.of(5, 2, 1),
 	}
-	if g.short, err = b.start(ctx, nil, nil); err != nil {
+	if g.short, err = b.start(ctx, nil); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.short.end()) }()
-	if g.long, err = b.start(ctx, nil, func(c *node.Config) { c.Tenants.DefaultCap = grantCap }); err != nil {
+	if g.long, err = b.start(ctx, func(c *node.Config) { c.Tenants.DefaultCap = grantCap }); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.long.end()) }()

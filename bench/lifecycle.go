@@ -88,7 +88,7 @@ var errNoGrant = errors.New("there was no job for a caller that had just submitt
 
 // lives runs lifecycles on a fresh server. If tenants is 0, the jobs have no tenant.
 func (b *bench) lives(ctx context.Context, jobs, tenants int) (c cost, err error) {
-	s, err := b.start(ctx, nil, nil)
+	s, err := b.start(ctx, nil)
 	if err != nil {
 		return c, err
 	}

@@ -114,7 +114,7 @@ func (b *bench) startNodes(ctx context.Context, db *database, n int) (_ *cluster
 		return nil, err
 	}
 	for range n {
-		s, err := b.start(ctx, nil, func(cfg *node.Config) { cfg.Store = db.URL(c.name) })
+		s, err := b.start(ctx, func(cfg *node.Config) { cfg.Store = db.URL(c.name) })
 		if err != nil {
 			return nil, err
 		}

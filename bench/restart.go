@@ -115,7 +115,7 @@ type filling struct {
 // fillable starts a server, on a fresh database if db is not nil.
 func (b *bench) fillable(ctx context.Context, db *database) (*filling, error) {
 	if db == nil {
-		s, err := b.start(ctx, nil, nil)
+		s, err := b.start(ctx, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -15,7 +14,6 @@ import (
 type server struct {
 	*node.Node
 	cfg   node.Config
-	addr  string // its HTTP address; "" = none
 	stop  context.CancelFunc
 	ended chan error
 }
@@ -31,8 +29,8 @@ func config(folder string) node.Config {
 	return cfg
 }
 
-// start starts a server; alter changes its settings. If ln is not nil, the server answers HTTP on it.
-func (b *bench) start(ctx context.Context, ln net.Listener, alter func(*node.Config)) (*server, error) {
+// start starts a server in this process; alter changes its settings.
+func (b *bench) start(ctx context.Context, alter func(*node.Config)) (*server, error) {
 	folder, err := os.MkdirTemp(b.folder, "lessor-bench-")
 	if err != nil {
 		return nil, err
@@ -42,29 +40,20 @@ func (b *bench) start(ctx context.Context, ln net.Listener, alter func(*node.Con
 		alter(&cfg)
 	}
 	s := &server{cfg: cfg}
-	if err := s.open(ctx, ln); err != nil {
+	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	return s, nil
 }
 
-func (s *server) open(ctx context.Context, ln net.Listener) error {
+func (s *server) open(ctx context.Context) error {
 	n, err := node.Open(ctx, s.cfg, nil)
 	if err != nil {
 		return err
 	}
 	s.Node, s.ended = n, make(chan error, 1)
 	ctx, s.stop = context.WithCancel(ctx)
-	if ln != nil {
-		s.addr = "http://" + ln.Addr().String()
-	}
-	go func() {
-		if ln != nil {
-			s.ended <- n.Serve(ctx, ln)
-			return
-		}
-		s.ended <- n.Run(ctx)
-	}()
+	go func() { s.ended <- n.Run(ctx) }()
 	return nil
 }
 
@@ -83,7 +72,7 @@ func (s *server) reopen(ctx context.Context) error {
 	if err := s.shut(); err != nil {
 		return err
 	}
-	return s.open(ctx, nil)
+	return s.open(ctx)
 }
 
 // keepLog keeps the write-ahead log over a reopen with an idle connection of its own. Otherwise the last connection to
