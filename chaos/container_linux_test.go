@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -91,4 +93,50 @@ func TestProcessOneStopsItsCommands(t *testing.T) {
 		t.Errorf("a stop without commands: %v", err)
 	}
 	first.cmd, second.cmd = nil, nil
+}
+
+// TestProcessOneReapsOrphans has a command kill its shim: process 1 inherits the command, which ends, and removes it.
+func TestProcessOneReapsOrphans(t *testing.T) {
+	if _, err := namespaces(); err != nil {
+		t.Logf("no process id namespaces here (%v): nothing makes lessor work process 1", err)
+		return
+	}
+	s := start(t, "LESSOR_CAPACITY_BUSY=0")
+	workspace := t.TempDir()
+	w := &worker{t: t, wrap: inNamespace(0), args: []string{
+		"work", "--type", "long", "--server", "http://" + s.addr, "--workspace", workspace, "--worker", "one",
+		"--ttl", "1h", "--shell", "--", "kill -9 $PPID; echo > killed",
+	}}
+	w.start()
+	t.Cleanup(w.kill)
+	j, err := s.client().Submit(t.Context(), "long", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the shim to be killed", func() bool {
+		_, err := os.Stat(filepath.Join(workspace, "jobs", j.Job.ID.String(), "killed"))
+		return err == nil
+	})
+	within(t, "process 1 to have no children, dead or alive", func() bool { return len(childrenOf(w.cmd.Process.Pid)) == 0 })
+}
+
+func within(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
+
+// childrenOf returns the processes whose parent is parent, dead ones too.
+func childrenOf(parent int) (names []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, name := range all {
+		status, _ := os.ReadFile(name) // it may have ended
+		if strings.Contains(string(status), "\nPPid:\t"+strconv.Itoa(parent)+"\n") {
+			names = append(names, name)
+		}
+	}
+	return names
 }

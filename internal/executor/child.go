@@ -110,7 +110,7 @@ func (c *child) wait(stop context.Context, grace func() time.Duration) *os.Proce
 	}()
 	reaping, reaped := context.WithCancel(context.WithoutCancel(stop))
 	var reaper sync.WaitGroup
-	reaper.Go(func() { reapOrphans(reaping, c.cmd.Process) })
+	reaper.Go(func() { reapOrphans(reaping, &children{ids: map[int]bool{c.cmd.Process.Pid: true}}) })
 	defer reaper.Wait()
 	defer reaped()
 	select {

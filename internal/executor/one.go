@@ -25,6 +25,7 @@ func (r *Runner) RunOne(ctx context.Context, id lessor.LeaseID) (lessor.Job, err
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
 	defer unfollow()
+	r.reap(following)
 	switch job := g.Job.ID; {
 	case r.lastLease(job).ID != id:
 		r.take(ctx, following, g)

@@ -15,8 +15,9 @@ import (
 // group of its command stays a descendant of the shim this way, and can be ended with the command.
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// reapOrphans removes ended orphans from the process table until ctx is done. The command itself is left to os/exec.
-func reapOrphans(ctx context.Context, command *os.Process) {
+// reapOrphans removes ended orphans from the process table until ctx is done. The processes that started are left to
+// os/exec.
+func reapOrphans(ctx context.Context, started *children) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	defer signal.Stop(ended)
@@ -26,10 +27,16 @@ func reapOrphans(ctx context.Context, command *os.Process) {
 		case <-ctx.Done():
 			return
 		}
-		for _, p := range processes() {
-			if p.parent == os.Getpid() && p.ended && p.id != command.Pid {
-				_, _ = syscall.Wait4(p.id, nil, syscall.WNOHANG, nil) // it has ended
-			}
+		started.reap()
+	}
+}
+
+func (c *children) reap() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range processes() {
+		if p.parent == os.Getpid() && p.ended && !c.ids[p.id] {
+			_, _ = syscall.Wait4(p.id, nil, syscall.WNOHANG, nil) // it has ended
 		}
 	}
 }

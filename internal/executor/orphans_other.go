@@ -12,7 +12,7 @@ import (
 
 func adoptOrphans() error { return nil }
 
-func reapOrphans(context.Context, *os.Process) {}
+func reapOrphans(context.Context, *children) {}
 
 func signalStrays(*os.Process, syscall.Signal) {}
 

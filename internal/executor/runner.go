@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -65,7 +66,8 @@ type Runner struct {
 	mu   sync.Mutex
 	live map[lessor.LeaseID]attempt // what they start or follow
 
-	trouble trouble
+	children children
+	trouble  trouble
 }
 
 // attempt is the job of a lease, and how many goroutines follow it.
@@ -126,6 +128,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
 	defer unfollow()
+	r.reap(following)
 	if err := r.pickUp(ctx, following); err != nil {
 		return err
 	}
@@ -138,6 +141,13 @@ func (r *Runner) Run(ctx context.Context) error {
 		r.releaseUnheard(following)
 	}
 	return nil
+}
+
+// reap removes ended orphans from the process table, if this is process 1, which inherits those of killed shims.
+func (r *Runner) reap(following context.Context) {
+	if os.Getpid() == 1 {
+		r.shims.Go(func() { reapOrphans(following, &r.children) })
+	}
 }
 
 // ask leases jobs whenever fewer than allowed run, until ctx is done or the server refuses.

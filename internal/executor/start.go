@@ -54,7 +54,7 @@ func (r *Runner) follow(ctx, following context.Context, g lessor.Grant) {
 		return // the shim goes on
 	}
 	_ = alive.pipe.Close() // it was only read
-	if err := alive.cmd.Wait(); err != nil {
+	if err := r.children.wait(alive.cmd); err != nil {
 		log.Warn("shim ended badly; its log is in the job's folder", "error", err, "folder", alive.cmd.Dir)
 		r.conclude(following, g.Lease)
 		return
@@ -176,7 +176,7 @@ func (r *Runner) spawn(f *sentinel.Folder, held *os.File) (*process, error) {
 	detach(cmd)
 	_, err = io.WriteString(tokenEnd, r.cfg.Token) // far shorter than a pipe holds
 	if err == nil {
-		err = cmd.Start()
+		err = r.children.start(cmd)
 	}
 	_ = closeAll([]*os.File{logFile, aliveEnd, token, tokenEnd}) // the shim has its own
 	if err != nil {
