@@ -1,12 +1,16 @@
 package executor
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
 	"lessor"
+	"lessor/internal/printer"
 	"lessor/internal/sentinel"
 )
 
@@ -129,8 +133,8 @@ func (r *Runner) lastEnd(id lessor.JobID) string {
 	return summary(e)
 }
 
-// conclude reports the end of a job from its exit record, if the shim was killed before it could report. Without an
-// exit record the lease expires and the job is tried again.
+// conclude sends the rest of the output and reports the end of a job from its exit record, if the shim was killed before
+// it could. Without an exit record the lease expires and the job is tried again. The server takes output until then.
 func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	f, err := r.w.Folder(lease.JobID)
 	if err != nil {
@@ -142,12 +146,15 @@ func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 		return // an attempt is running here
 	}
 	defer func() { _ = lock.Close() }() // closing it releases the lock
+	log := r.cfg.Log.With("job_id", lease.JobID.String())
+	if err := r.sendLeft(ctx, f, lease); err != nil {
+		log.Warn("the end of the output could not be sent", "error", err)
+	}
 	exit, err := f.Exit()
 	if err != nil || exit.LeaseID != lease.ID || exit.Fence != lease.Fence {
 		return // there is none of this attempt
 	}
-	log := r.cfg.Log.With("job_id", lease.JobID.String())
-	if err := r.reportExit(ctx, exit); err != nil {
+	if err := r.insist(ctx, func() error { return r.client.Complete(ctx, exit.LeaseID, exit.Completion()) }); err != nil {
 		log.Warn("an exit record could not be reported", "error", err)
 		return
 	}
@@ -157,12 +164,41 @@ func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	}
 }
 
-// reportExit reports an exit record until the server takes it or refuses it, or ctx is done.
-func (r *Runner) reportExit(ctx context.Context, exit sentinel.Exit) error {
+// insist makes a call until the server takes it or refuses it, or ctx is done.
+func (r *Runner) insist(ctx context.Context, call func() error) error {
 	for failures := 1; ; failures++ {
-		err := r.client.Complete(ctx, exit.LeaseID, exit.Completion())
+		err := call()
 		if err == nil || isFinal(err) || !pause(ctx, retryPause(failures)) {
 			return err
 		}
 	}
 }
+
+// sendLeft sends what a killed shim has left in the files of its output. A file that has lost its beginning does not say
+// where it belongs, and is left.
+func (r *Runner) sendLeft(ctx context.Context, f *sentinel.Folder, lease lessor.Lease) error {
+	p := printer.New(r.client, lease.ID, lease.WorkerID)
+	for stream, name := range map[string]string{lessor.Stdout: stdoutName, lessor.Stderr: stderrName} {
+		data, err := f.ReadFile(name, r.cfg.Task.MaxOutput)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), bytes.HasPrefix(data, []byte(cutMark)):
+		case err != nil:
+			return err
+		default:
+			p.Add(stream, leftOutput(data))
+		}
+	}
+	return r.insist(ctx, func() error { return p.Flush(ctx) })
+}
+
+// leftOutput is a whole stream.
+type leftOutput []byte
+
+// Size implements printer.Stream.
+func (o leftOutput) Size() int64 { return int64(len(o)) }
+
+// Read implements printer.Stream.
+func (o leftOutput) Read(offset int64, p []byte) (int64, int) { return offset, copy(p, o[offset:]) }
+
+// Sent implements printer.Stream.
+func (leftOutput) Sent(int64) {}

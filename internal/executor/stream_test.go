@@ -53,6 +53,36 @@ func TestOutputOfAFailedCommandIsSent(t *testing.T) {
 	}
 }
 
+// TestOutputOfAKilledShimIsSent has a command kill its shim when its last words are in the file. They are sent by the
+// Runner that runs, or by the next one.
+func TestOutputOfAKilledShimIsSent(t *testing.T) {
+	for name, again := range map[string]bool{"by its Runner": false, "by the next Runner": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 5*time.Minute)
+			script := `echo first; echo > begun; while [ ! -e go ]; do sleep 0.02; done
+				seq 1 20000; echo trouble >&2; until grep -q 20000 stdout.log && grep -q trouble stderr.log; do sleep 0.01; done
+				kill -9 $PPID`
+			stop := b.work(nil, script)
+			id := b.submit(`{}`)
+			b.awaitFile(id, "begun")
+			if again {
+				stop()
+			}
+			if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if again {
+				f := b.folder(id)
+				await(t, "the shim to be gone", func() bool { held, err := f.Locked(); return !held && err == nil })
+				b.work(nil, script)
+			}
+			await(t, "all of the output", func() bool {
+				return b.printed(id, lessor.Stdout) == b.read(id, stdoutName) && b.printed(id, lessor.Stderr) == "trouble\n"
+			})
+		})
+	}
+}
+
 // TestOffsetsStandOverATrimmedFile reads a stream at every size of a file that loses its older half again and again.
 func TestOffsetsStandOverATrimmedFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
