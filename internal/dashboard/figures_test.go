@@ -91,23 +91,29 @@ func TestAlertsAreTrueLater(t *testing.T) {
 		"5 attempts of broken failed in a row; its circuit is open, and lets one job through after 5m0s")
 }
 
+// defineFragile adds a definition whose circuit opens with the first failure, with its interval and cooldown in seconds.
+func (s *server) defineFragile(every, cooldown int64) {
+	s.t.Helper()
+	id := "fragile"
+	_, _, err := s.scheduler.PutDefinition(s.t.Context(), tester, id, lessor.Envelope{
+		JobID: &id, TenantID: new(tenantA), HandlerID: new("fragile.run"), LockKey: &id,
+		Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval), Seconds: &every},
+		Circuit:  &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: &cooldown},
+	})
+	if err != nil {
+		s.t.Fatalf("define: %v", err)
+	}
+}
+
 // TestTrialIsNotSaidToBePast: an open circuit whose time is over waits for a job, and nothing was tried yet.
 func TestTrialIsNotSaidToBePast(t *testing.T) {
 	s := start(t)
-	id := "fragile"
-	_, _, err := s.scheduler.PutDefinition(t.Context(), tester, id, lessor.Envelope{
-		JobID: &id, TenantID: new(tenantA), HandlerID: new("fragile.run"), LockKey: &id,
-		Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval), Seconds: new(int64(3600))},
-		Circuit:  &lessor.CircuitAsk{Failures: new(int64(1)), CooldownSeconds: new(int64(2))},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.scheduler.Trigger(t.Context(), tester, id, nil); err != nil {
+	s.defineFragile(3600, 2)
+	if _, err := s.scheduler.Trigger(t.Context(), tester, "fragile", nil); err != nil {
 		t.Fatal(err)
 	}
 	b := s.tab(t, s.admin)
-	b.open("/schedules/" + id)
+	b.open("/schedules/fragile")
 	s.finish(s.lease("w", "fragile.run"), "failed", "broken")
 	b.js(`window.seen = new Set(), setInterval(() => { for (const dt of document.querySelectorAll("dt"))
 		if (dt.innerText === "trial") seen.add(dt.nextElementSibling.innerText) }, 20), true`)
@@ -115,7 +121,7 @@ func TestTrialIsNotSaidToBePast(t *testing.T) {
 	if got := b.text(`[...seen].join("; ")`); strings.Contains(got, "ago") {
 		t.Errorf("the trial of an open circuit was said to be: %s", got)
 	}
-	if _, page := s.visitor().get("/schedules/" + id); !strings.Contains(page, ">the next job</span>") {
+	if _, page := s.visitor().get("/schedules/fragile"); !strings.Contains(page, ">the next job</span>") {
 		t.Error("without JavaScript the page does not say that the next job is the trial")
 	}
 }

@@ -1,10 +1,14 @@
 package dashboard
 
 import (
+	"html"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"lessor"
 )
 
 func TestEveryPageShowsWhatThereIs(t *testing.T) {
@@ -79,6 +83,50 @@ func TestUnknownAddressIsAPageForBrowsersAlone(t *testing.T) {
 			t.Errorf("%s for %q: %d\n%s", c.path, c.accept, status, page)
 		}
 	}
+}
+
+// TestLinksLeadToPages follows every link of every page, also of ticks that an open circuit refused.
+func TestLinksLeadToPages(t *testing.T) {
+	s := start(t)
+	s.defineFragile(1, 3600)
+	s.finish(s.waitLease("fragile.run"), "failed", "broken")
+	w := s.world()
+	v := w.as(w.admin)
+	page := ""
+	refused := func() bool { return strings.Contains(page, "CIRCUIT_OPEN</bdi>") }
+	for deadline := time.Now().Add(time.Minute); !refused(); time.Sleep(50 * time.Millisecond) {
+		if _, page = v.get("/runs?job_id=fragile"); time.Now().After(deadline) {
+			t.Fatal("no tick was refused by the open circuit")
+		}
+	}
+	seen := map[string]bool{}
+	for _, path := range append(w.paths(), "/schedules/fragile", "/runs?job_id=fragile") {
+		_, page := v.get(path)
+		for _, m := range links.FindAllStringSubmatch(page, -1) {
+			to := html.UnescapeString(m[1])
+			if seen[to] || !strings.HasPrefix(to, "/") {
+				continue
+			}
+			seen[to] = true
+			if status, _ := v.get(to); status != http.StatusOK {
+				t.Errorf("%s links to %s, which is answered %d", path, to, status)
+			}
+		}
+	}
+}
+
+var links = regexp.MustCompile(`<a [^>]*href="([^"]*)"`)
+
+// waitLease waits for a job of a type.
+func (s *server) waitLease(typ string) lessor.Grant {
+	s.t.Helper()
+	grants, denial, err := s.scheduler.Request(s.t.Context(), tester, lessor.LeaseRequest{
+		WorkerID: new("w"), Types: []string{typ}, WaitMS: new(int64(30_000)),
+	})
+	if err != nil || denial != nil {
+		s.t.Fatalf("request: %v %v", denial, err)
+	}
+	return grants[0]
 }
 
 func TestSchedulesShowWhatBecameOfTheirTicks(t *testing.T) {

@@ -30,6 +30,10 @@ const cutOff = `(() => {
       bad.push((el.scrollWidth - el.clientWidth) + " px are hidden in " + el.outerHTML.slice(0, 100));
     if (el.matches("td time, .age, .instant") && el.getBoundingClientRect().height > 30)
       bad.push("a time on two lines: " + el.innerText);
+    if (el.matches(".table + *") && el.getBoundingClientRect().top < el.previousElementSibling.getBoundingClientRect().bottom)
+      bad.push("below a table: " + el.innerText);
+    if (el.matches("td") && !el.innerText.trim() && !el.firstElementChild && innerWidth <= 1100)
+      bad.push("a label without a value: " + el.outerHTML);
     const card = el.closest(".card, .empty, .login, dialog, pre");
     if (card && el.getBoundingClientRect().right > card.getBoundingClientRect().right + 1)
       bad.push("out of its card: " + el.outerHTML.slice(0, 100));

@@ -124,11 +124,14 @@ func (v *visit) follow(ctx context.Context, rows []scheduleRow) error {
 			if t.RunID == nil {
 				continue
 			}
-			if job, ok := jobs[*t.RunID]; ok {
+			job, ok := jobs[*t.RunID]
+			switch {
+			case !ok: // a run that the circuit refused, or a job that is no longer kept
+				r.Ticks[i].RunID = nil
+			case !job.Final && rules.FailedForGood(job.State):
+				r.Ticks[i].Became = "retrying"
+			default:
 				r.Ticks[i].Became = string(job.State)
-				if !job.Final && rules.FailedForGood(job.State) {
-					r.Ticks[i].Became = "retrying"
-				}
 			}
 		}
 	}
