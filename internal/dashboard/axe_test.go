@@ -3,7 +3,6 @@ package dashboard
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -184,11 +183,8 @@ func TestForcedColoursLoseNothing(t *testing.T) {
 	s.define("quick", "quick.run", 1)
 	w := s.world()
 	b := w.tab(t, w.admin)
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		if _, page := w.as(w.admin).get("/schedules"); strings.Contains(page, "t-fired") || time.Now().After(deadline) {
-			break
-		}
-	}
+	b.open("/schedules")
+	b.wait(`document.querySelector(".tick")`) // by the live update
 	b.prefer("dark", "forced-colors", "active")
 	for path, shapes := range map[string][]string{
 		"/schedules": {".tick", ".state"}, "/": {".key", ".gauge .fill", ".gauge .rail", ".state"}, "/leases": {".bar .fill"},
