@@ -19,7 +19,7 @@ import (
 // that was granted before the upgrade is completed after it.
 //
 // The programs are those of the last release and of this tree. As long as this tree has the schema of the last release,
-// or that is not tagged yet, this tree is the old program, and the new one is this tree with one more migration.
+// this tree is the old program, and the new one is this tree with one more migration.
 func TestUpgradeLosesNothing(t *testing.T) {
 	old, next, schemas := programs(t)
 	t.Run("sqlite", func(t *testing.T) {
@@ -127,7 +127,7 @@ func hold(t *testing.T, c *client.Client) lessor.Grant {
 func programs(t *testing.T) (old, next string, schemas map[string]int) {
 	t.Helper()
 	release, released := lastRelease(t)
-	newer := false
+	newest := "" // a migration that was not released
 	overlay := map[string]string{}
 	schemas = map[string]int{}
 	for store, text := range nextMigration {
@@ -137,7 +137,9 @@ func programs(t *testing.T) (old, next string, schemas map[string]int) {
 			t.Fatalf("migrations of %s: %v, %v", store, files, err)
 		}
 		last := files[len(files)-1] // Glob sorts
-		newer = newer || !released[strings.TrimPrefix(last, "../")]
+		if path := strings.TrimPrefix(last, "../"); !released[path] {
+			newest = path
+		}
 		version := 0
 		if _, err := fmt.Sscanf(filepath.Base(last), "%d_", &version); err != nil {
 			t.Fatal(err)
@@ -153,8 +155,8 @@ func programs(t *testing.T) (old, next string, schemas map[string]int) {
 		overlay[place], schemas[store] = made, version
 	}
 	program := filepath.Join(t.TempDir(), "lessor")
-	if newer && isTagged(release) {
-		buildRelease(t, release, program)
+	if commit := commitOf(release, newest); commit != "" {
+		buildRelease(t, commit, program)
 		return program, binary, schemas
 	}
 	raw, err := json.Marshal(map[string]any{"Replace": overlay})
@@ -210,16 +212,27 @@ func lastRelease(t *testing.T) (tag string, released map[string]bool) {
 	return tag, released
 }
 
-// isTagged reports whether a release was made: until then its schema may grow.
-func isTagged(release string) bool {
-	return exec.Command("git", "rev-parse", "--quiet", "--verify", "refs/tags/"+release).Run() == nil
+// commitOf returns the commit of a release: that of its tag or, in a clone without tags, the last one that changed the
+// list of released migrations. It is "" if that has the newest migration too, or if there is no history.
+func commitOf(release, newest string) string {
+	for _, args := range [][]string{
+		{"rev-parse", "--quiet", "--verify", "refs/tags/" + release},
+		{"log", "-1", "--format=%H", "--", "../testdata/releases"},
+	} {
+		out, err := exec.Command("git", args...).Output()
+		commit := strings.TrimSpace(string(out))
+		if err == nil && exec.Command("git", "cat-file", "-e", commit+":"+newest).Run() != nil {
+			return commit
+		}
+	}
+	return ""
 }
 
-// buildRelease builds the program of a release from its tag.
-func buildRelease(t *testing.T, tag, program string) {
+// buildRelease builds the program of a release.
+func buildRelease(t *testing.T, commit, program string) {
 	t.Helper()
 	tree, archive := t.TempDir(), filepath.Join(t.TempDir(), "release.tar")
-	command(t, "..", "git", "archive", "--output", archive, tag)
+	command(t, "..", "git", "archive", "--output", archive, commit)
 	command(t, tree, "tar", "-xf", archive)
 	command(t, tree, "go", "build", "-o", program, "./cmd/lessor")
 }
