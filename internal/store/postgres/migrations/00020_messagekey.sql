@@ -9,3 +9,6 @@ alter table message
 	add column key  text,
 	add column seen boolean not null default false;
 create unique index message_key on message (job, key) where key is not null;
+
+insert into setting (name, value) values ('schema', '20 16'::bytea)
+	on conflict (name) do update set value = excluded.value;

@@ -6,3 +6,5 @@
 alter table message add column key text;
 alter table message add column seen integer not null default 0;
 create unique index message_key on message (job, key) where key is not null;
+
+replace into setting (name, value) values ('schema', cast('14 10' as blob));
