@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"container/heap"
 	"slices"
 	"time"
@@ -15,15 +14,17 @@ const maxParked = 20000
 
 // parked are the requests that wait for work. A request was denied when it was last tried, and is tried again when it
 // may get a job: a job of its types and tenant became grantable, capacity that it lacked became free, or its worker
-// gave a lease back. Other requests cost nothing, however many there are.
+// gave a lease back. Requests of one kind are tried in the order in which they came until there is nothing left for any
+// of them: the others cost nothing, however many there are.
 type parked struct {
 	last    uint64
 	size    int
-	spaces  map[space]map[string]*group // groups by whose jobs they may have, and by kind
-	workers map[rules.Holder]map[*requestCall]struct{}
-	short   map[*requestCall]struct{} // denied for lack of capacity
+	spaces  map[space]map[string]*group   // groups by whose jobs they may have, and by kind
+	workers map[rules.Holder]*requestCall // the requests of each, linked by sibling
+	short   map[*group]struct{}           // denied for lack of capacity
 	ends    endHeap
-	woken   []*requestCall // to be tried, those first that were woken first
+	groups  []*group       // of which requests are to be tried
+	woken   []*requestCall // that are to be tried for their own sake
 	tried   []*requestCall // in this pass
 	usable  int            // units when they were last woken
 	starves bool           // a job starved then
@@ -43,25 +44,9 @@ func spaceOf(c Caller) (sp space) {
 	return sp
 }
 
-// group are the requests of one kind.
-type group struct {
-	types []string // sorted; none = all
-	calls []*requestCall
-}
-
-// wants reports whether requests of the group take jobs of a type.
-func (g *group) wants(typ string) bool {
-	if len(g.types) == 0 {
-		return true
-	}
-	_, ok := slices.BinarySearch(g.types, typ)
-	return ok
-}
-
 func newParked() parked {
 	return parked{
-		spaces: map[space]map[string]*group{}, workers: map[rules.Holder]map[*requestCall]struct{}{},
-		short: map[*requestCall]struct{}{},
+		spaces: map[space]map[string]*group{}, workers: map[rules.Holder]*requestCall{}, short: map[*group]struct{}{},
 	}
 }
 
@@ -81,36 +66,26 @@ func (p *parked) add(r *requestCall) {
 		g = &group{types: slices.Sorted(slices.Values(r.ask.Types))}
 		kinds[r.kind] = g
 	}
-	r.place = len(g.calls)
-	g.calls = append(g.calls, r)
-	if p.workers[r.holder()] == nil {
-		p.workers[r.holder()] = map[*requestCall]struct{}{}
-	}
-	p.workers[r.holder()][r] = struct{}{}
+	g.link(r)
+	r.sibling = p.workers[r.holder()]
+	p.workers[r.holder()] = r
 	heap.Push(&p.ends, r)
 	p.size++
-	p.classify(r)
+	r.parked = true
+	p.deny(g, r.denial)
 }
 
 // remove ends the waiting of a request.
 func (p *parked) remove(r *requestCall) {
-	sp := spaceOf(r.caller)
-	g := p.spaces[sp][r.kind]
-	last := len(g.calls) - 1
-	g.calls[r.place] = g.calls[last]
-	g.calls[r.place].place = r.place
-	g.calls[last] = nil
-	if g.calls = g.calls[:last]; last == 0 {
-		delete(p.spaces[sp], r.kind)
-		if len(p.spaces[sp]) == 0 {
+	g := r.group
+	if g.unlink(r); g.first == nil {
+		sp := spaceOf(r.caller)
+		if delete(p.spaces[sp], r.kind); len(p.spaces[sp]) == 0 {
 			delete(p.spaces, sp)
 		}
+		delete(p.short, g)
 	}
-	delete(p.workers[r.holder()], r)
-	if len(p.workers[r.holder()]) == 0 {
-		delete(p.workers, r.holder())
-	}
-	delete(p.short, r)
+	p.removeSibling(r)
 	heap.Remove(&p.ends, r.end)
 	p.size--
 	if r.woken {
@@ -120,13 +95,29 @@ func (p *parked) remove(r *requestCall) {
 	r.parked = false
 }
 
-// classify notes what a request lacks, after it was denied.
-func (p *parked) classify(r *requestCall) {
-	r.parked = true
-	if r.denial.Code == lessor.NoCapacity || r.denial.Code == lessor.NextJobTooLarge {
-		p.short[r] = struct{}{}
+// removeSibling takes a request from those of its worker.
+func (p *parked) removeSibling(r *requestCall) {
+	first := p.workers[r.holder()]
+	if first == r {
+		if r.sibling == nil {
+			delete(p.workers, r.holder())
+		} else {
+			p.workers[r.holder()] = r.sibling
+		}
 	} else {
-		delete(p.short, r)
+		for first.sibling != r {
+			first = first.sibling
+		}
+		first.sibling = r.sibling
+	}
+	r.sibling = nil
+}
+
+// deny notes what requests of a group lack.
+func (p *parked) deny(g *group, d *lessor.Denial) {
+	g.denial = d
+	if d.Code == lessor.NoCapacity || d.Code == lessor.NextJobTooLarge {
+		p.short[g] = struct{}{}
 	}
 }
 
@@ -134,17 +125,6 @@ func (p *parked) classify(r *requestCall) {
 func (p *parked) each(fn func(*requestCall)) {
 	for _, r := range slices.Clone(p.ends) {
 		fn(r)
-	}
-}
-
-// wake marks requests to be tried again, in the order in which they came.
-func (p *parked) wake(calls []*requestCall) {
-	slices.SortFunc(calls, func(a, b *requestCall) int { return cmp.Compare(a.number, b.number) })
-	for _, r := range calls {
-		if !r.woken {
-			r.woken = true
-			p.woken = append(p.woken, r)
-		}
 	}
 }
 
@@ -167,8 +147,10 @@ func (p *parked) over(now lessor.Instant, clock time.Time) (ended []*requestCall
 		heap.Init(&p.ends)
 	}
 	for len(p.ends) > 0 && p.ends[0].until <= now {
-		ended = append(ended, p.ends[0])
-		p.remove(p.ends[0])
+		r := p.ends[0]
+		r.denial = r.group.denial
+		ended = append(ended, r)
+		p.remove(r)
 	}
 	if len(p.ends) > 0 {
 		next = p.ends[0].until
@@ -213,9 +195,7 @@ func (l *loop) park(fresh []*requestCall, now lessor.Instant) (dealt []*requestC
 	for _, r := range p.tried {
 		switch {
 		case !r.parked:
-		case waits(r):
-			p.classify(r)
-		default:
+		case !waits(r):
 			p.remove(r)
 			dealt = append(dealt, r)
 		}

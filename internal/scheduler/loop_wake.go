@@ -24,51 +24,77 @@ func (l *loop) wakeParked() bool {
 	starves := l.starves()
 	all, short := woken.All || usable > p.usable, woken.Freed || p.starves && !starves
 	p.usable, p.starves = usable, starves
-	var calls []*requestCall
-	switch {
-	case all:
-		calls = append(calls, p.ends...)
+	if all {
+		for _, kinds := range p.spaces {
+			for _, g := range kinds {
+				p.wake(g)
+			}
+		}
 		f.Index.Opened(nil)
-	default:
-		if short {
-			for r := range p.short {
-				calls = append(calls, r)
-			}
+		return true
+	}
+	if short {
+		for g := range p.short {
+			p.wake(g)
 		}
-		for _, worker := range woken.Workers {
-			for r := range p.workers[worker] {
-				calls = append(calls, r)
-			}
+	}
+	for _, worker := range woken.Workers {
+		for r := p.workers[worker]; r != nil; r = r.sibling {
+			p.wakeOne(r)
 		}
-		f.Index.Opened(func(tenant lessor.TenantID, typ string) {
-			for _, sp := range []space{{}, {true, tenant}} {
-				for _, g := range p.spaces[sp] {
-					if g.wants(typ) {
-						calls = append(calls, g.calls...)
-					}
+	}
+	f.Index.Opened(func(tenant lessor.TenantID, typ string) {
+		for _, sp := range []space{{}, {true, tenant}} {
+			for _, g := range p.spaces[sp] {
+				if g.wants(typ) {
+					p.wake(g)
 				}
 			}
-		})
-	}
-	p.wake(calls)
-	return len(p.woken) > 0
+		}
+	})
+	return len(p.groups)+len(p.woken) > 0
 }
 
-// retry tries the parked requests that were woken, as far as the budget of a pass allows.
+// retry tries the parked requests that were woken in the order in which they came, as far as the budget of a pass
+// allows. A group of which one request shows that there is nothing for any of them is done.
 func (r *round) retry(ctx context.Context) error {
 	p := &r.p.l.parked
-	for spent := 0; len(p.woken) > 0 && spent < retryBudget; {
-		c := p.woken[0]
-		p.woken = p.woken[1:]
-		c.woken = false
+	turns := p.turns()
+	defer func() { p.groups = append(p.groups, turns...) }() // those that are left
+	for spent := 0; spent < retryBudget; {
+		c, g := p.pick(turns)
+		if c == nil {
+			break
+		}
 		p.tried = append(p.tried, c)
 		r.p.stats.Retried++
 		spent += 1 + len(c.ask.Types)
 		if err := r.serve(ctx, c, true); err != nil {
 			return err
 		}
+		if done := r.noneLeft(c); g != nil {
+			p.advance(&turns, done)
+		}
 	}
 	return nil
+}
+
+// noneLeft reports whether there is nothing in this round for any request of c's kind, after c was tried, and notes
+// what they lack. While the server drains each is tried, because each is answered.
+func (r *round) noneLeft(c *requestCall) bool {
+	free, holder := kind{c.kind, false}, kind{c.kind, true}
+	lacks := r.denied[free]
+	if lacks == nil {
+		if lacks = r.denied[holder]; lacks == nil {
+			return false
+		}
+		// There is no job for a worker that holds a lease; others may have a unique one.
+		if choice, _ := r.look(c, c.ask.MaxUnits, false); choice.Denial != nil {
+			r.denied[free] = choice.Denial
+		}
+	}
+	r.p.l.parked.deny(c.group, lacks)
+	return r.denied[free] != nil && lacks.Code != lessor.Draining
 }
 
 // wakeTwins has parked requests tried that repeat one which was granted now.
@@ -76,11 +102,9 @@ func (p *parked) wakeTwins(c *requestCall) {
 	if c.ask.RequestID == "" {
 		return
 	}
-	var calls []*requestCall
-	for r := range p.workers[c.holder()] {
+	for r := p.workers[c.holder()]; r != nil; r = r.sibling {
 		if r != c && r.ask.RequestID == c.ask.RequestID {
-			calls = append(calls, r)
+			p.wakeOne(r)
 		}
 	}
-	p.wake(calls)
 }

@@ -167,13 +167,7 @@ func (r *round) fill(c *requestCall) {
 // choose asks for the job whose turn it is for c, and notes which job starves.
 func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 	l, now := r.p.l, r.p.now
-	c.filter.MaxUnits, c.filter.SkipUnique = maxUnits, holder
-	terms := lanes.Terms{
-		Now: now, NextChange: l.nextChange(&c.caller), Capacity: l.capacity(now), Draining: l.settings.Draining,
-		Backfill: l.cfg.Backfill,
-	}
-	terms.Reserved = l.reservedFor(now, terms.Capacity)
-	choice := l.fold.Index.Choose(&c.filter, &terms)
+	choice, terms := r.look(c, maxUnits, holder)
 	if choice.Found && terms.Reserved == nil {
 		l.forgetStarving(now, terms.Capacity)
 	}
@@ -181,6 +175,18 @@ func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 		l.starve(&choice.First, now)
 	}
 	return choice
+}
+
+// look finds the job whose turn it is for c, and under which terms.
+func (r *round) look(c *requestCall, maxUnits int, holder bool) (lanes.Choice, lanes.Terms) {
+	l, now := r.p.l, r.p.now
+	c.filter.MaxUnits, c.filter.SkipUnique = maxUnits, holder
+	terms := lanes.Terms{
+		Now: now, NextChange: l.nextChange(&c.caller), Capacity: l.capacity(now), Draining: l.settings.Draining,
+		Backfill: l.cfg.Backfill,
+	}
+	terms.Reserved = l.reservedFor(now, terms.Capacity)
+	return l.fold.Index.Choose(&c.filter, &terms), terms
 }
 
 // nextChange is when the queue may change by itself. A caller that is bound to a tenant does not learn it: it would

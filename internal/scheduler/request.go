@@ -27,10 +27,13 @@ type requestCall struct {
 	shared bool           // others may have been answered with the same grants
 	denial *lessor.Denial // the last; it counts while there is no grant
 
-	// Of a request that is parked: its number in the order in which they came, its places in its group and by its end,
-	// and whether it is to be tried again.
+	// Of a request that is parked: its number in the order in which they came, its group and its neighbours there,
+	// another request of its worker, its place by its end, and whether it is to be tried again for its own sake.
 	number     uint64
-	place, end int
+	group      *group
+	prev, next *requestCall
+	sibling    *requestCall
+	end        int
 	parked     bool
 	woken      bool
 }

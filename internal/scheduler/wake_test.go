@@ -175,3 +175,103 @@ func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestJobsAreTriedWithAsManyEqualRequestsAsTheyAre has many requests of one kind wait: a job costs the tries of those
+// that get one, and of one that does not, and goes to the one that has waited longest.
+func TestJobsAreTriedWithAsManyEqualRequestsAsTheyAre(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		const crowd, jobs = 300, 3
+		got := make([]*atomic.Pointer[lessor.Grant], crowd)
+		for i := range got {
+			got[i] = w.poll(anybody, fmt.Sprintf("worker-%d", i), types("wanted"))
+			synctest.Wait()
+		}
+		w.retried()
+		for range jobs {
+			w.submit(func(s *lessor.Submission) { s.Type = new("wanted") })
+			time.Sleep(time.Second)
+		}
+		for i, g := range got {
+			if (g.Load() != nil) != (i < jobs) {
+				t.Errorf("request %d: grant %v, want one for each of the first %d", i, g.Load(), jobs)
+			}
+		}
+		if n := w.retried(); n > 2*jobs {
+			t.Errorf("%d of %d equal requests were tried for %d jobs, want two for each", n, crowd, jobs)
+		}
+	})
+}
+
+// TestEqualRequestsAreWokenTogether has requests of one kind wait of which only the first was tried: what becomes free
+// later is for the others too.
+func TestEqualRequestsAreWokenTogether(t *testing.T) {
+	full := config()
+	full.TotalUnits, full.ReserveUnits = 2, 0
+	inWorld(t, full, func(t *testing.T, w *world) {
+		first := w.poll(anybody, "first", types("generic"))
+		synctest.Wait()
+		second := w.poll(anybody, "second", types("generic"))
+		synctest.Wait()
+		w.submit(func(s *lessor.Submission) { s.Type, s.RequestedUnits = new("large"), new(int64(2)) })
+		large := w.lease("holder", types("large"))
+		w.submit(nil)
+		w.submit(nil)
+		time.Sleep(time.Second)
+		if first.Load() != nil || second.Load() != nil {
+			t.Fatal("a job was granted without capacity")
+		}
+		w.mustComplete(large, "completed")
+		time.Sleep(10 * time.Millisecond)
+		if first.Load() == nil || second.Load() == nil {
+			t.Errorf("got %v and %v, want a job for both requests that lacked capacity", first.Load(), second.Load())
+		}
+	})
+}
+
+// TestUniqueJobFindsTheWorkerThatHoldsNone has many requests of one kind wait, all but the last by workers that hold a
+// lease: the unique job is the last one's.
+func TestUniqueJobFindsTheWorkerThatHoldsNone(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		const holders = 20
+		for i := range holders {
+			w.submit(nil)
+			w.lease(fmt.Sprintf("holder-%d", i), nil)
+		}
+		for i := range holders {
+			w.poll(anybody, fmt.Sprintf("holder-%d", i), types("generic"))
+			synctest.Wait()
+		}
+		free := w.poll(anybody, "free", types("generic"))
+		synctest.Wait()
+		w.submit(func(s *lessor.Submission) { s.Unique = new(true) })
+		time.Sleep(10 * time.Millisecond)
+		if free.Load() == nil {
+			t.Error("the unique job was not granted to the worker that holds no lease")
+		}
+	})
+}
+
+// TestWaitingRequestsEndWithTheLastDenialOfTheirKind has one of two equal requests show that there is no capacity: the
+// other, which was not tried again, says so too.
+func TestWaitingRequestsEndWithTheLastDenialOfTheirKind(t *testing.T) {
+	full := config()
+	full.TotalUnits, full.ReserveUnits = 1, 0
+	inWorld(t, full, func(t *testing.T, w *world) {
+		denials := make(chan *lessor.Denial, 2)
+		for _, worker := range []string{"first", "second"} {
+			go func() {
+				_, d := w.ask(worker, func(r *lessor.LeaseRequest) { r.WaitMS, r.Types = new(int64(5000)), []string{"generic"} })
+				denials <- d
+			}()
+			synctest.Wait()
+		}
+		w.submit(func(s *lessor.Submission) { s.Type = new("other") })
+		w.lease("holder", types("other"))
+		w.submit(nil)
+		for range 2 {
+			if d := <-denials; d == nil || d.Code != lessor.NoCapacity {
+				t.Errorf("got %+v, want the denial %s", d, lessor.NoCapacity)
+			}
+		}
+	})
+}
