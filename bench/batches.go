@@ -104,7 +104,7 @@ func each(rounds []phases, of func(phases) shared) (all []shared) {
 
 // batchesPG runs jobs in batches on a fresh database.
 func (b *bench) batchesPG(ctx context.Context, db *database, jobs int) (p phases, err error) {
-	cluster, err := b.startNodes(ctx, db, 1)
+	cluster, err := b.startNodes(ctx, db, 1, nil)
 	if err != nil {
 		return p, err
 	}

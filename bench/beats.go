@@ -50,7 +50,7 @@ func (b *bench) beatInTurns(ctx context.Context, held, rounds int) (alone, toget
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
 	b.note("beats: taking %d leases", held)
-	leases, err := s.hold(ctx, held)
+	leases, err := s.hold(ctx, held, nobody)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,6 +19,8 @@ type bench struct {
 	folder        string // for temporary files
 	size          size
 	peers         bool
+	full          bool   // ten million queued jobs
+	axis          string // what grows; "" = everything
 	missed        bool   // a bound
 	write         string // the folder for the comparison with peers; "" = none
 }

@@ -56,7 +56,7 @@ func thirdsRow(name string, all [thirds]cost) string {
 func (b *bench) livesFor(
 	ctx context.Context, db *database, period time.Duration, hold bool,
 ) (all [thirds]cost, err error) {
-	c, err := b.startNodes(ctx, db, 1)
+	c, err := b.startNodes(ctx, db, 1, nil)
 	if err != nil {
 		return all, err
 	}

@@ -277,5 +277,5 @@ func holdOver(ctx context.Context, c *client.Client, n int) ([]lessor.LeaseID, e
 	if err := submitOver(ctx, c, n); err != nil {
 		return nil, err
 	}
-	return takeOver(ctx, c, n)
+	return takeAll(ctx, c, n)
 }

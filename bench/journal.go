@@ -113,7 +113,7 @@ func (b *bench) grantAgain(ctx context.Context, db *database, held, rounds int, 
 				return err
 			}
 			r, err := measure(held, func() (err error) {
-				leases, err = takeOver(ctx, c, held)
+				leases, err = takeAll(ctx, c, held)
 				return err
 			})
 			if err != nil {
@@ -145,24 +145,4 @@ func (b *bench) withLeases(
 		return err
 	}
 	return fn(s, c, leases)
-}
-
-// takeOver takes n leases that do not expire during a benchmark.
-func takeOver(ctx context.Context, c *client.Client, n int) ([]lessor.LeaseID, error) {
-	leases := make([]lessor.LeaseID, 0, n)
-	for len(leases) < n {
-		grants, denial, err := c.Request(ctx, lessor.LeaseRequest{
-			WorkerID: &beater, MaxLeases: new(int64(min(maxLeases, n-len(leases)))), TTLMS: new(int64(maxTTL)),
-		})
-		switch {
-		case err != nil:
-			return nil, err
-		case denial != nil:
-			return nil, fmt.Errorf("%w: %s", errNoGrant, denial.Reason)
-		}
-		for _, g := range grants {
-			leases = append(leases, g.Lease.ID)
-		}
-	}
-	return leases, nil
 }

@@ -36,14 +36,18 @@ func (s *server) submit(ctx context.Context, n int, tenant func(i int) *string) 
 // nobody is the tenant of jobs without one.
 func nobody(int) *string { return nil }
 
-// hold submits n jobs and takes their leases.
-func (s *server) hold(ctx context.Context, n int) ([]lessor.LeaseID, error) {
-	if err := s.submit(ctx, n, nobody); err != nil {
-		return nil, err
-	}
+// requester is a Lessor in this process or a client of one.
+type requester interface {
+	Request(ctx context.Context, r lessor.LeaseRequest) ([]lessor.Grant, *lessor.Denial, error)
+}
+
+// takeAll takes n leases that do not expire during a benchmark.
+func takeAll(ctx context.Context, from requester, n int) ([]lessor.LeaseID, error) {
 	leases := make([]lessor.LeaseID, 0, n)
 	for len(leases) < n {
-		grants, denial, err := s.take(ctx, min(maxLeases, n-len(leases)))
+		grants, denial, err := from.Request(ctx, lessor.LeaseRequest{
+			WorkerID: &beater, MaxLeases: new(int64(min(maxLeases, n-len(leases)))), TTLMS: new(int64(maxTTL)),
+		})
 		switch {
 		case err != nil:
 			return nil, err
@@ -57,7 +61,10 @@ func (s *server) hold(ctx context.Context, n int) ([]lessor.LeaseID, error) {
 	return leases, nil
 }
 
-// take requests n leases that do not expire during a benchmark.
-func (s *server) take(ctx context.Context, n int) ([]lessor.Grant, *lessor.Denial, error) {
-	return s.Request(ctx, lessor.LeaseRequest{WorkerID: &beater, MaxLeases: new(int64(n)), TTLMS: new(int64(maxTTL))})
+// hold submits n jobs and takes their leases; tenant returns the tenant of job i.
+func (s *server) hold(ctx context.Context, n int, tenant func(i int) *string) ([]lessor.LeaseID, error) {
+	if err := s.submit(ctx, n, tenant); err != nil {
+		return nil, err
+	}
+	return takeAll(ctx, s, n)
 }

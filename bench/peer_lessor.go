@@ -93,7 +93,7 @@ func lessorInside(name string, db *database) peer {
 		name: name, about: "package node; batches of 1,000, requests of 500, heartbeats in calls of 100",
 		widths: []int{batchCallers},
 		start: func(ctx context.Context, b *bench, _ int) (peerRun, error) {
-			s, err := b.fillable(ctx, db)
+			s, err := b.fillable(ctx, db, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -114,7 +114,7 @@ func (r *insideRun) cpuTime() time.Duration                      { return r.db.u
 func (r *insideRun) end() error                                  { return r.filling.end() }
 
 func (r *insideRun) hold(ctx context.Context, n int) error {
-	leases, err := r.filling.hold(ctx, n)
+	leases, err := r.filling.hold(ctx, n, nobody)
 	for _, id := range leases {
 		r.leases = append(r.leases, id.String())
 	}

@@ -84,7 +84,7 @@ func sharedRow(name string, rounds, river []shared) string {
 
 // livesPG runs lifecycles on nodes that share a fresh database. Each caller uses one node.
 func (b *bench) livesPG(ctx context.Context, db *database, nodes, jobs int) (c shared, err error) {
-	cluster, err := b.startNodes(ctx, db, nodes)
+	cluster, err := b.startNodes(ctx, db, nodes, nil)
 	if err != nil {
 		return c, err
 	}
@@ -103,7 +103,9 @@ type cluster struct {
 	nodes []*server
 }
 
-func (b *bench) startNodes(ctx context.Context, db *database, n int) (_ *cluster, err error) {
+func (b *bench) startNodes(
+	ctx context.Context, db *database, n int, alter func(*node.Config),
+) (_ *cluster, err error) {
 	c := &cluster{db: db}
 	defer func() {
 		if err != nil {
@@ -114,7 +116,12 @@ func (b *bench) startNodes(ctx context.Context, db *database, n int) (_ *cluster
 		return nil, err
 	}
 	for range n {
-		s, err := b.start(ctx, func(cfg *node.Config) { cfg.Store = db.URL(c.name) })
+		s, err := b.start(ctx, func(cfg *node.Config) {
+			cfg.Store = db.URL(c.name)
+			if alter != nil {
+				alter(cfg)
+			}
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lessor/client"
+	"lessor/node"
 )
 
 const (
@@ -20,22 +21,22 @@ const (
 
 // restart measures how long a server takes to be ready, and how much memory it takes, with many jobs and leases.
 func restart(ctx context.Context, b *bench) (err error) {
-	queued, held := b.size.of(1_000_000, 200_000, 2_000), b.size.of(100_000, 20_000, 500)
+	e := extent{queued: b.size.of(1_000_000, 200_000, 2_000), tenants: 1, held: b.size.of(100_000, 20_000, 500)}
 	db, err := b.startDatabase(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.end()) }()
-	sqlite, err := b.restarted(ctx, nil, queued, held)
+	sqlite, err := b.restarted(ctx, nil, e)
 	if err != nil {
 		return err
 	}
-	postgres, err := b.restarted(ctx, db, queued, held)
+	postgres, err := b.restarted(ctx, db, e)
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
 	b.setting("%d jobs queued, %d leases held; the server is a process of its own; ready = /health/ready answers 200",
-		queued, held)
+		e.queued, e.held)
 	b.table("|ready after s|CPU s|memory MiB, ready|memory MiB, most", []string{
 		sqlite.row("SQLite"), postgres.row("PostgreSQL"),
 	})
@@ -59,23 +60,20 @@ func (r *restartFigures) row(store string) string {
 }
 
 // restarted fills a server, stops it, and starts it in a process of its own. db is nil for SQLite.
-func (b *bench) restarted(ctx context.Context, db *database, queued, held int) (_ *restartFigures, err error) {
-	b.note("restart: %d jobs, %d leases", queued, held)
-	s, err := b.fillable(ctx, db)
+func (b *bench) restarted(ctx context.Context, db *database, e extent) (_ *restartFigures, err error) {
+	g, err := b.fill(ctx, db, e)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.end()) }()
-	if _, err := s.hold(ctx, held); err != nil {
-		return nil, err
-	}
-	if err := s.submit(ctx, queued, nobody); err != nil {
-		return nil, err
-	}
+	defer func() { err = errors.Join(err, g.end()) }()
+	return b.restartAlone(ctx, g.filling, e)
+}
+
+// restartAlone stops a server and starts it in a process of its own, which must know all jobs and leases.
+func (b *bench) restartAlone(ctx context.Context, s *filling, e extent) (_ *restartFigures, err error) {
 	if err := s.shut(); err != nil {
 		return nil, err
 	}
-	b.note("restart: filled")
 	start := time.Now()
 	c, err := b.spawnIn(ctx, childLessor, s.store, s.cfg.Data)
 	if err != nil {
@@ -89,7 +87,7 @@ func (b *bench) restarted(ctx context.Context, db *database, queued, held int) (
 	if f.memory, f.peak, err = c.memory(); err != nil {
 		return nil, err
 	}
-	return f, c.holds(ctx, queued, held)
+	return f, c.holds(ctx, e.queued, e.held)
 }
 
 // holds checks that the child knows all jobs and leases.
@@ -112,16 +110,16 @@ type filling struct {
 	end   func() error // removes what it has left
 }
 
-// fillable starts a server, on a fresh database if db is not nil.
-func (b *bench) fillable(ctx context.Context, db *database) (*filling, error) {
+// fillable starts a server, on a fresh database if db is not nil. Alter changes its settings unless it is nil.
+func (b *bench) fillable(ctx context.Context, db *database, alter func(*node.Config)) (*filling, error) {
 	if db == nil {
-		s, err := b.start(ctx, nil)
+		s, err := b.start(ctx, alter)
 		if err != nil {
 			return nil, err
 		}
 		return &filling{server: s, end: s.end}, nil
 	}
-	cluster, err := b.startNodes(ctx, db, 1)
+	cluster, err := b.startNodes(ctx, db, 1, alter)
 	if err != nil {
 		return nil, err
 	}

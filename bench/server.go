@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"lessor/node"
 )
@@ -73,21 +71,6 @@ func (s *server) reopen(ctx context.Context) error {
 		return err
 	}
 	return s.open(ctx)
-}
-
-// keepLog keeps the write-ahead log over a reopen with an idle connection of its own. Otherwise the last connection to
-// close would remove the log, and commits would pay for a growing file.
-func (s *server) keepLog(ctx context.Context) (release func() error, err error) {
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.cfg.Data, "lessor.db")+"?mode=ro")
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(1)
-	var n int
-	if err := db.QueryRowContext(ctx, "select count(*) from setting").Scan(&n); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db.Close, nil
 }
 
 // end stops the server and removes its data.
