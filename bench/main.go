@@ -39,6 +39,7 @@ var benchmarks = []struct {
 	{"http", "a server process and a program with the SDK; compared with River and with a bare handler", overHTTP},
 	{"journal", "appends to journals against heartbeats, and grants of jobs with a journal", journals},
 	{"restart", "a start with a million queued jobs and 100,000 leases", restart},
+	{"million", "a million workers: their heartbeats, and their return after an outage", million},
 	{"polls", "what 10,000 requests that wait for work cost", polls},
 	{"peers", "Lessor beside River, Asynq, beanstalkd, NATS JetStream and etcd", compare},
 	{"latency", "from submission to start over HTTP, workers waiting", latency},

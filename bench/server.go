@@ -22,7 +22,7 @@ const manyUnits = 1_000_000
 // config returns settings whose capacity does not limit grants and does not depend on the load of the machine.
 func config(folder string) node.Config {
 	cfg := node.Config{Data: folder, Listen: "127.0.0.1:0"}
-	cfg.Capacity.TotalUnits = manyUnits
+	cfg.Capacity.TotalUnits, cfg.Capacity.ReserveUnits = manyUnits, -1
 	cfg.Capacity.Busy = new(0)
 	return cfg
 }
