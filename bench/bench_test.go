@@ -116,3 +116,28 @@ func TestConcurrentlyEndsWithTheFirstError(t *testing.T) {
 		t.Errorf("%d calls were made, error %v; want 1 call and its error", calls, err)
 	}
 }
+
+func TestPeerGoalsAreJudged(t *testing.T) {
+	rate := func(n int) []cost { return []cost{{ops: n, wall: time.Second}} }
+	all := []*peerFigures{
+		{peer: peer{name: "Lessor, PostgreSQL"}, life: rate(300)},
+		{peer: peer{name: riverPeer}, life: rate(100)},
+		{peer: peer{name: "Lessor, SQLite"}, life: rate(900), p50: 3},
+		{peer: peer{name: "River, SQLite"}, life: rate(100)},
+		{peer: peer{name: "beanstalkd -f 0"}, p50: 1},
+	}
+	var text bytes.Buffer
+	writePeerGoals(&text, all)
+	for _, want := range []string{
+		"| River, PostgreSQL | 3.00 | ≥ 2.0 | reached |",
+		"| River, SQLite | 9.00 | ≥ 10.0 | **not reached** |",
+		"| beanstalkd -f 0 | 3.00 | ≤ 2.0 | **not reached** |",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the goals lack %q:\n%s", want, text.String())
+		}
+	}
+	if n := strings.Count(text.String(), "reached"); n != 3 {
+		t.Errorf("%d goals are judged, want the 3 of which there are figures:\n%s", n, text.String())
+	}
+}

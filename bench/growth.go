@@ -78,9 +78,12 @@ func growth(ctx context.Context, b *bench) (err error) {
 		name string
 		db   *database
 	}{{"SQLite", nil}, {"PostgreSQL", db}} {
-		for _, a := range b.axes() {
-			if b.axis != "" && !strings.Contains(store.name+", "+a.name, b.axis) {
+		for i, a := range b.axes() {
+			if !strings.Contains(store.name+", "+a.name, b.axis) {
 				continue
+			}
+			if b.size == smoke && store.db != nil && i > 0 {
+				continue // tests see all that grows on the other store
 			}
 			if err := b.grow(ctx, store.name, store.db, a); err != nil {
 				return fmt.Errorf("%s, %s: %w", store.name, a.name, err)

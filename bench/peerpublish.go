@@ -26,6 +26,7 @@ func (b *bench) publish(ctx context.Context, all []*peerFigures, jobs, rounds in
 		"all processes: client, server and database. Latency: from just before a job is sent until a worker that waits\n"+
 		"has it, at %d jobs a second.\n\n", jobs, rounds, latencyRate)
 	writePeerTable(&text, all)
+	writePeerGoals(&text, all)
 	writePeerSettings(ctx, &text, all)
 	if _, err := b.out.Write(text.Bytes()); err != nil {
 		return err
