@@ -97,15 +97,17 @@ func (b *bench) growthRounds() int { return b.size.of(5, 3, 1) }
 
 // grow measures one axis on one store.
 func (b *bench) grow(ctx context.Context, store string, db *database, a axis) (err error) {
-	var sides [2]*grown
-	for i, e := range []extent{a.from, a.upTo} {
-		g, err := b.fill(ctx, db, e)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, g.end()) }()
-		sides[i] = g
+	small, err := b.fill(ctx, db, a.from)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, small.end()) }()
+	large, err := b.fill(ctx, db, a.upTo)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, large.end()) }()
+	sides := []*grown{small, large}
 	for r := range b.growthRounds() {
 		b.note("growth: %s, %s: round %d", store, a.name, r+1)
 		for _, g := range sides {
@@ -119,7 +121,7 @@ func (b *bench) grow(ctx context.Context, store string, db *database, a axis) (e
 			return err
 		}
 	}
-	b.growthTable(store, a, sides[0], sides[1])
+	b.growthTable(store, a, small, large)
 	return nil
 }
 

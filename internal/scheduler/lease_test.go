@@ -262,7 +262,7 @@ func TestTwoRequestsOfAWorkerGetOneUniqueJob(t *testing.T) {
 		if _, err := w.SubmitBatch(w.ctx, anybody, []lessor.Submission{unique, unique}); err != nil {
 			t.Fatal(err)
 		}
-		if <-granted == <-granted {
+		if one, other := <-granted, <-granted; one == other {
 			t.Error("both requests of a worker got a unique job, or none did")
 		}
 		w.lease("worker-2", nil)
