@@ -49,7 +49,7 @@ chaos: ## check histories of real servers under every fault: KILLS (10000) kills
 soak: ## live SEEDS (1000000) simulated hours of clusters, at most for TIME (8h); then the share of rules that they reached
 	@mkdir -p bin/soak && rm -f bin/soak/*
 	$(GO) build -cover -coverpkg=./internal/rules,./sim -o bin/sim ./sim
-	GOCOVERDIR=bin/soak bin/sim -seeds $(SEEDS) -time $(TIME); code=$$?; $(GO) tool covdata percent -i=bin/soak; exit $$code
+	GOCOVERDIR=bin/soak bin/sim -for 1h -seeds $(SEEDS) -time $(TIME); code=$$?; $(GO) tool covdata percent -i=bin/soak; exit $$code
 
 planted: ## plant known faults in a copy of the tree, one at a time, and print which test catches each
 	$(GO) run ./internal/pgtest/install

@@ -158,6 +158,7 @@ func (b *books) closing() {
 	b.eachJob(func(h *rules.History) {
 		spec := h.Standing.Spec
 		there[spec.ID] = h.Standing.State()
+		b.untouched(spec)
 		if n := numberOf(spec.Payload); n >= 0 {
 			stored[n]++
 		}

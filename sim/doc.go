@@ -13,7 +13,7 @@
 //	client.go               the network: calls and answers are lost, late, or doubled
 //	worker.go, finish.go, turn.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
 //	journal.go, dialog.go   journals and output, questions and messages, with what must hold for them
-//	browse.go               lists, page by page
+//	browse.go, vandal.go    lists, page by page, and bodies that must be refused
 //	fault.go                what goes wrong
 //	books.go                what callers know from answers alone
 //	check.go, closing.go    what must hold at every commit, and at the end
@@ -35,7 +35,7 @@
 //	P11  units, caps, locks, unique, pauses         at every commit that grants
 //	P13  the record replays, and only grows         every five minutes
 //	P14  tenants are separate                       at every grant and list; a spy tries
-//	P15  what was refused changed nothing           at the end: no job without a call that explains it
+//	P15  what was refused changed nothing           at the end: no job without a call that explains it, none of a vandal
 //
 // A journal only grows, and what was acknowledged stays under its number. A question gets one answer, of those that it
 // allows, and ends no sooner than it said. Messages come in order, and not again once they were confirmed. Output that
@@ -44,12 +44,15 @@
 //
 // Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, and
 // nothing may panic. P12 is a property test of package lanes. What is not simulated: HTTP, SQL, disks, and nodes of
-// another release. Package chaos has those.
+// another release. Package chaos has those. So of package rules the simulator does not reach what others call: the
+// judgement of sentinels (Judge, AlertFor, VerdictChanges, WatchFor: package recovery), CheckSchema (the stores), Match
+// and the names of tokens (httpapi), and sessions (the dashboard).
 //
 // A world that breaks a promise is made small (fewer faults, nodes, workers, less time) and printed as a command that
 // lives it again and tells what happens:
 //
 //	go run ./sim -seed 171 -for 3m54s -nodes 4 -workers 3 -tenants 1 -faults 'messages,commits,hang,drift,failover'
 //
+// A world lives from a minute to an hour (lengthOf), in simulated time, and then as long as everything takes to end.
 // `make soak` lives as many worlds as SEEDS and TIME say.
 package main

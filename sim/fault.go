@@ -29,7 +29,7 @@ func (w *world) evil(t *task) {
 	if len(kinds) == 0 {
 		return
 	}
-	every := time.Duration(20+r.IntN(300)) * time.Second
+	every := min(time.Duration(20+r.IntN(300))*time.Second, w.plan.Length/4)
 	for {
 		t.sleep(time.Duration(r.ExpFloat64()*float64(every)) + time.Second)
 		if w.quiet {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +26,7 @@ func command(args []string, out io.Writer) error {
 	seed := f.Uint64("seed", 0, "live the world of this `number` alone, and print what happens")
 	first := f.Uint64("first", 1, "the `number` of the first world of many")
 	seeds := f.Uint64("seeds", 2000, "how many worlds to live")
-	length := f.Duration("for", time.Hour, "how long each world lives")
+	length := f.Duration("for", 0, "how long each world lives; 0 = as its seed says, from a minute to an hour")
 	limit := f.Duration("time", 0, "begin no new world after this `time`; 0 = none is too late")
 	nodes := f.Int("nodes", 0, "with -seed: nodes; 0 = as the seed says")
 	workers := f.Int("workers", 0, "with -seed: workers; 0 = as the seed says")
@@ -74,11 +75,14 @@ type soak struct {
 	out        io.Writer
 	next, last uint64
 	lived      int
+	time       time.Duration
 	sum        counts
 	failure    *BrokenError
 }
 
 func (s *soak) run() error {
+	// worlds make much garbage and keep little: they take a third less time if it is collected seldom
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
@@ -113,6 +117,7 @@ func (s *soak) add(p Plan, c counts, failure *BrokenError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lived++
+	s.time += p.Length
 	s.sum.add(c)
 	if failure != nil && s.failure == nil {
 		_, _ = fmt.Fprintf(s.out, "seed %d: %v\n%s\n", p.Seed, failure, p.Command())
@@ -125,7 +130,8 @@ func (s *soak) add(p Plan, c counts, failure *BrokenError) {
 }
 
 func (s *soak) report() {
-	_, _ = fmt.Fprintf(s.out, "%d worlds of %v in %v: %+v\n", s.lived, s.length, time.Since(s.began).Round(time.Second), s.sum)
+	_, _ = fmt.Fprintf(s.out, "%d worlds, %v in all, in %v: %+v\n",
+		s.lived, s.time, time.Since(s.began).Round(time.Second), s.sum)
 }
 
 func (c *counts) add(o counts) {
