@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	stdjson "encoding/json"
 	"errors"
@@ -115,15 +114,18 @@ func (in *inspector) scalar(v reflect.Value, kind reflect.Kind, field string, de
 	if err != nil {
 		return err
 	}
-	if fault := faultOf(kind, raw, described); fault != "" {
+	value, fault := plainValue(kind, raw)
+	if fault == "" {
+		fault, err = described.fault(value), json.Unmarshal(raw, v.Addr().Interface(), decoding)
+	}
+	if fault != "" {
 		return in.wrong(field, fault)
 	}
-	return json.Unmarshal(raw, v.Addr().Interface(), decoding)
+	return err
 }
 
-// faultOf returns what is wrong with a value of the right type.
-func faultOf(kind reflect.Kind, raw jsontext.Value, described object) (fault string) {
-	var value any
+// plainValue returns a value of the right type, or what is wrong with it.
+func plainValue(kind reflect.Kind, raw jsontext.Value) (value any, fault string) {
 	switch kind {
 	case reflect.String:
 		value, fault = textOf(raw)
@@ -140,7 +142,7 @@ func faultOf(kind reflect.Kind, raw jsontext.Value, described object) (fault str
 			fault = "is out of range"
 		}
 	}
-	return cmp.Or(fault, described.fault(value))
+	return value, fault
 }
 
 // object inspects the fields of a struct.
