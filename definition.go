@@ -103,7 +103,7 @@ type DefinitionBackoffAsk struct {
 }
 
 // Definition is a definition as callers see it: its envelope with defaults applied, and how it stands. TimeoutSeconds
-// is null if MaxRuntimeSeconds is more than it allows.
+// is null unless the envelope set it; MaxRuntimeSeconds always says how long an attempt may run.
 type Definition struct {
 	JobID                string            `json:"jobId"`
 	TenantID             TenantID          `json:"tenantId"`

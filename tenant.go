@@ -4,14 +4,16 @@ import "encoding/json"
 
 // TenantAsk is the body of a change to a tenant or to one of its classes. Fields left out stay as they are.
 type TenantAsk struct {
-	Weight         Change[int64] `json:"weight,omitzero"`
-	MaxConcurrency Change[int64] `json:"maxConcurrency,omitzero"`
-	Paused         Change[bool]  `json:"paused,omitzero"`
+	Name           Change[string] `json:"name,omitzero"`
+	Weight         Change[int64]  `json:"weight,omitzero"`
+	MaxConcurrency Change[int64]  `json:"maxConcurrency,omitzero"`
+	Paused         Change[bool]   `json:"paused,omitzero"`
 }
 
 // Tenant is an owner of jobs with its settings and its current use. MaxConcurrency is null without a cap.
 type Tenant struct {
 	TenantID       TenantID `json:"tenantId"`
+	Name           *string  `json:"name"` // for people; null = none
 	Weight         int      `json:"weight"`
 	MaxConcurrency *int     `json:"maxConcurrency"`
 	Paused         bool     `json:"paused"`
@@ -25,6 +27,7 @@ type Tenant struct {
 type Class struct {
 	TenantID       TenantID `json:"tenantId"`
 	Class          string   `json:"class"`
+	Name           *string  `json:"name"`
 	Weight         int      `json:"weight"`
 	MaxConcurrency *int     `json:"maxConcurrency"`
 	Paused         bool     `json:"paused"`

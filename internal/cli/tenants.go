@@ -39,14 +39,14 @@ func (a *app) bindTenants(cmd *cobra.Command) {
 	weights, units := 0, 0
 	list[lessor.Tenant]{
 		name: "tenants", cursor: camelCursor, whole: true,
-		header: []string{"TENANT", "WEIGHT", "FAIR", "HAS", "QUEUED", "LEASES", "UNITS?", "CAP?", "NOTE"},
+		header: []string{"TENANT", "NAME?", "WEIGHT", "FAIR", "HAS", "QUEUED", "LEASES", "UNITS?", "CAP?", "NOTE"},
 		row: func(t lessor.Tenant, _ time.Time) []string {
 			fair := ""
 			if wantsTurns(t) {
 				fair = percent(t.Weight, weights)
 			}
 			return []string{
-				t.TenantID.String(), fmt.Sprint(t.Weight), fair, percent(t.Units, units), fmt.Sprint(t.Queued),
+				t.TenantID.String(), text(t.Name), fmt.Sprint(t.Weight), fair, percent(t.Units, units), fmt.Sprint(t.Queued),
 				fmt.Sprint(t.Leases), fmt.Sprint(t.Units), capText(t.MaxConcurrency), pausedText(t.Paused),
 			}
 		},
@@ -103,6 +103,7 @@ func pausedText(paused bool) string {
 
 func writeTenant(w *table.Table, t lessor.Tenant, _ time.Time) {
 	w.Row("tenant", t.TenantID.String())
+	w.Row("name", text(t.Name))
 	w.Row("weight", fmt.Sprint(t.Weight))
 	w.Row("cap", capText(t.MaxConcurrency))
 	w.Row("paused", yesNo(t.Paused))
@@ -120,7 +121,7 @@ func yesNo(b bool) string {
 
 var classList = list[lessor.Class]{
 	name: "classes", cursor: camelCursor,
-	header: []string{"CLASS~", "WEIGHT", "LEASES", "CAP", "QUEUED", "NOTE"},
+	header: []string{"CLASS~", "NAME?", "WEIGHT", "LEASES", "CAP", "QUEUED", "NOTE"},
 	row:    classRow,
 	pages: func(args []string) (pager[lessor.Class], error) {
 		id, err := parseID[lessor.TenantID]("tenant", args[0])
@@ -132,7 +133,7 @@ var classList = list[lessor.Class]{
 
 func classRow(k lessor.Class, _ time.Time) []string {
 	return []string{
-		k.Class, fmt.Sprint(k.Weight), fmt.Sprint(k.Leases), capText(k.MaxConcurrency), fmt.Sprint(k.Queued),
+		k.Class, text(k.Name), fmt.Sprint(k.Weight), fmt.Sprint(k.Leases), capText(k.MaxConcurrency), fmt.Sprint(k.Queued),
 		pausedText(k.Paused),
 	}
 }
@@ -140,26 +141,28 @@ func classRow(k lessor.Class, _ time.Time) []string {
 type tenantsSetFlags struct {
 	weight, most  int64
 	pause, resume bool
-	class         string
+	class, name   string
 }
 
 func (a *app) tenantsSetCommand() *cobra.Command {
 	var f tenantsSetFlags
 	cmd := &cobra.Command{
 		Use:   "set ID",
-		Short: "Set the weight, cap or pause of a tenant or a class",
+		Short: "Set the name, weight, cap or pause of a tenant or a class",
 		Long: `Set changes the given settings and keeps the others. A paused tenant's jobs wait; held leases continue to
 their end, also above a lowered cap.`,
 		Example: `  lessor tenants set ID --weight 3
+  lessor tenants set ID --name "Acme, Inc."
   lessor tenants set ID --class batch --max-concurrency 5 --pause`,
 	}
+	cmd.Flags().StringVar(&f.name, "name", "", "its name for people; an empty one removes it")
 	cmd.Flags().Int64Var(&f.weight, "weight", 1, "its share of turns relative to other tenants")
 	cmd.Flags().Int64Var(&f.most, "max-concurrency", 0, "leases at the same time; 0 returns to the default")
 	cmd.Flags().BoolVar(&f.pause, "pause", false, "grant none of its jobs")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "end a pause")
 	cmd.Flags().StringVar(&f.class, "class", "", "change this fairness class of the tenant, not the tenant")
 	cmd.MarkFlagsMutuallyExclusive("pause", "resume")
-	cmd.MarkFlagsOneRequired("weight", "max-concurrency", "pause", "resume")
+	cmd.MarkFlagsOneRequired("name", "weight", "max-concurrency", "pause", "resume")
 	id := idArg[lessor.TenantID]("tenant")
 	setTenant := show(a, id, func(c *client.Client, ctx context.Context, id lessor.TenantID) (lessor.Tenant, error) {
 		return c.SetTenant(ctx, id, f.ask(cmd))
@@ -181,6 +184,10 @@ their end, also above a lowered cap.`,
 
 // ask returns the changes that the flags name.
 func (f tenantsSetFlags) ask(cmd *cobra.Command) (ask lessor.TenantAsk) {
+	ask.Name = lessor.Change[string]{To: given(cmd, "name", f.name)}
+	if f.name == "" {
+		ask.Name = lessor.Change[string]{Reset: cmd.Flags().Changed("name")}
+	}
 	ask.Weight.To = given(cmd, "weight", f.weight)
 	if ask.MaxConcurrency.To = given(cmd, "max-concurrency", f.most); f.most == 0 {
 		ask.MaxConcurrency = lessor.Change[int64]{Reset: cmd.Flags().Changed("max-concurrency")}

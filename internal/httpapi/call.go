@@ -101,9 +101,15 @@ func (c *call) answer(status int, v any) error {
 	return c.send(status, "application/json", v)
 }
 
-// answerVersion sends a definition, a tenant or a class, with its version.
+// answerVersion sends a definition, a tenant or a class, with its version; not to a reader that has it.
 func (c *call) answerVersion(status int, v any) error {
-	c.w.Header().Set("ETag", `"`+rules.VersionOf(v)+`"`)
+	version := rules.VersionOf(v)
+	c.w.Header().Set("ETag", `"`+version+`"`)
+	known := strings.Join(c.r.Header.Values("If-None-Match"), ",")
+	if c.route.method == http.MethodGet && known != "" && rules.Match(known, version) == nil {
+		c.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
 	return c.answer(status, v)
 }
 

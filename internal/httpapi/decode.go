@@ -28,6 +28,7 @@ var decoding = json.JoinOptions(
 		json.UnmarshalFromFunc(readRaw),
 		json.UnmarshalFromFunc(readChange[int64]),
 		json.UnmarshalFromFunc(readChange[bool]),
+		json.UnmarshalFromFunc(readChange[string]),
 	)),
 )
 

@@ -74,6 +74,7 @@ var resets = cmp.Options{
 	cmp.Exporter(func(reflect.Type) bool { return true }),
 	cmp.Transformer("reset", func(c lessor.Change[int64]) *int64 { return c.To }),
 	cmp.Transformer("reset", func(c lessor.Change[bool]) *bool { return c.To }),
+	cmp.Transformer("reset", func(c lessor.Change[string]) *string { return c.To }),
 }
 
 // readable fails unless a refusal says what is wrong, shortly and in characters.

@@ -264,6 +264,8 @@ func plainType(t reflect.Type) reflect.Type {
 		return reflect.TypeFor[int64]()
 	case t == reflect.TypeFor[lessor.Change[bool]]():
 		return reflect.TypeFor[bool]()
+	case t == reflect.TypeFor[lessor.Change[string]]():
+		return reflect.TypeFor[string]()
 	case t.Kind() == reflect.Pointer:
 		return t.Elem()
 	}

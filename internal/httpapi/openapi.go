@@ -108,8 +108,12 @@ func parametersOf(rt *route) []any {
 	for _, name := range rt.query {
 		ps = append(ps, object{"name": name, "in": "query", "schema": queryParameter(name)})
 	}
-	if rt.versioned && rt.method != http.MethodGet {
-		ps = append(ps, object{"name": "If-Match", "in": "header", "schema": parameters["If-Match"]})
+	if rt.versioned {
+		name := "If-Match"
+		if rt.method == http.MethodGet {
+			name = "If-None-Match"
+		}
+		ps = append(ps, object{"name": name, "in": "header", "schema": parameters[name]})
 	}
 	return ps
 }
@@ -141,6 +145,9 @@ func responses(rt *route, s schemas) object {
 			}
 			rs[status] = o
 		}
+	}
+	if rt.versioned && rt.method == http.MethodGet {
+		rs[strconv.Itoa(http.StatusNotModified)] = object{"description": http.StatusText(http.StatusNotModified)}
 	}
 	for status, cs := range refusalsOf(rt) {
 		problem := object{"application/problem+json": object{"schema": s.of(reflect.TypeFor[problem](), false)}}

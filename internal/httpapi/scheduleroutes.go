@@ -138,7 +138,7 @@ func tenantRoutes() []route {
 		versioned: true, answers: answers(http.StatusOK, lessor.Tenant{}), refusals: unknown,
 	}, {
 		method: http.MethodPut, path: tenant, scope: token.SetTenant,
-		summary:   "Change a tenant's weight, cap and pause: fields left out stay, null returns to the default.",
+		summary:   "Change a tenant's name, weight, cap and pause: fields left out stay, null returns to the default.",
 		handle:    takes(bodySmall, (*call).setTenant),
 		versioned: true, answers: answers(http.StatusOK, lessor.Tenant{}),
 		refusals: unknown,
@@ -154,7 +154,7 @@ func tenantRoutes() []route {
 		refusals: append(codes(lessor.CodeInvalidValue), unknown...),
 	}, {
 		method: http.MethodPut, path: class, scope: token.SetTenant,
-		summary:   "Change a class's weight, cap and pause: fields left out stay, null returns to the default.",
+		summary:   "Change a class's name, weight, cap and pause: fields left out stay, null returns to the default.",
 		handle:    takes(bodySmall, (*call).setClass),
 		versioned: true, answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
 	}, {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,4 +99,89 @@ func TestTriggerTakesAPayload(t *testing.T) {
 		}
 	}
 	s.schedules("POST", "/jobs/nightly/trigger", `{"payload":{"day":1}}`, 422)
+}
+
+// TestEachFieldOfADefinitionIsEdited reads a definition, changes one field, sends it back, and reads the change.
+func TestEachFieldOfADefinitionIsEdited(t *testing.T) {
+	s := start(t)
+	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
+	s.schedules("PUT", "/jobs/timed", strings.Replace(definition("timed", tenantA), "{", `{"timeoutSeconds":60,`, 1), 201)
+	fields := map[string]any{
+		"schedule": map[string]any{"type": "interval", "seconds": 7}, "handlerId": "other.handler", "lockKey": "other",
+		"maxAttempts": 7, "maxRuntimeSeconds": 7200, "fairnessClass": "batch", "isEnabled": false,
+		"payload": map[string]any{"a": "b"}, "priority": "low", "requestedUnits": 3, "timezone": "Europe/Berlin",
+		"overlap": "allow", "catchUp": "none", "catchUpWindowSeconds": 60, "jitterSeconds": 5, "paused": true,
+		"circuit": map[string]any{"failures": 2, "cooldownSeconds": 9}, "timeoutSeconds": 90,
+		"backoff": map[string]any{"firstMs": 1, "maxMs": 2},
+	}
+	fixed := []string{"jobId", "tenantId", "moduleId", "version", "nextTickAt", "createdAt", "updatedAt"}
+	for field := range s.schedules("GET", "/jobs/nightly", "", 200) {
+		path := "/jobs/nightly"
+		if field == "timeoutSeconds" { // it takes precedence where it is set
+			path = "/jobs/timed"
+		}
+		value, ok := fields[field]
+		if !ok && !slices.Contains(fixed, field) {
+			t.Errorf("no value is tried for %s", field)
+		}
+		if !ok {
+			continue
+		}
+		d := s.schedules("GET", path, "", 200)
+		d[field] = value
+		body, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.schedules("PUT", path, string(body), 200)
+		want, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(s.schedules("GET", path, "", 200)[field])
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s was set to %s, and is %s (%v)", field, want, got, err)
+		}
+	}
+	if d := s.schedules("GET", "/jobs/timed", "", 200); d["maxRuntimeSeconds"] != json.Number("90") {
+		t.Errorf("timeoutSeconds is 90, and maxRuntimeSeconds %v", d["maxRuntimeSeconds"])
+	}
+}
+
+func TestReaderWithTheVersionIsNotSentItAgain(t *testing.T) {
+	s := start(t)
+	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
+	for _, path := range []string{"/jobs/nightly", "/tenants/" + tenantA, "/tenants/" + tenantA + "/classes/default"} {
+		etag := s.call("GET", schedules+path, "", with(s.admin)).Header().Get("ETag")
+		for known, want := range map[string]int{etag: 304, `"x", W/` + etag: 304, "*": 304, `"x"`: 200} {
+			w := s.call("GET", schedules+path, "", with(s.admin), header("If-None-Match", known))
+			if w.Code != want || w.Header().Get("ETag") != etag || want == 304 && w.Body.Len() > 0 {
+				t.Errorf("%s with If-None-Match %s: %d %s, want %d", path, known, w.Code, w.Body, want)
+			}
+		}
+	}
+}
+
+func TestTenantHasAName(t *testing.T) {
+	s := start(t)
+	for _, path := range []string{"/tenants/" + tenantA, "/tenants/" + tenantA + "/classes/batch"} {
+		name := func(body string) any { return s.schedules("PUT", path, body, 200)["name"] }
+		if got := name(`{"weight":2}`); got != nil {
+			t.Errorf("%s has the name %v before it was given one", path, got)
+		}
+		if got := name(`{"name":"Acme, Inc."}`); got != "Acme, Inc." {
+			t.Errorf("%s has the name %v", path, got)
+		}
+		if got := name(`{"weight":3}`); got != "Acme, Inc." || s.schedules("GET", path, "", 200)["name"] != got {
+			t.Errorf("%s has the name %v after another change", path, got)
+		}
+	}
+	list := s.schedules("GET", "/tenants", "", 200)["tenants"].([]any)
+	if got := list[0].(map[string]any)["name"]; got != "Acme, Inc." {
+		t.Errorf("the list shows the name %v", got)
+	}
+	s.names("PUT", schedules+"/tenants/"+tenantA, `{"name":"","weight":0}`, 422, "name", "weight")
+	if got := s.schedules("PUT", "/tenants/"+tenantA, `{"name":null}`, 200)["name"]; got != nil {
+		t.Errorf("after null the name is %v", got)
+	}
 }

@@ -7,6 +7,7 @@ type Policy struct {
 	Weight int // of its share; 0 means 1
 	Cap    int // leases at one time; 0 means no limit
 	Paused bool
+	Name   string // for people
 }
 
 // open reports whether a tenant or class with so many leases may have one more.

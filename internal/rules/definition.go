@@ -41,6 +41,7 @@ type Definition struct {
 	Units         int
 	MaxAttempts   int
 	Timeout       time.Duration
+	TimeoutSet    bool // by timeoutSeconds, not maxRuntimeSeconds or the default
 	BackoffFirst  time.Duration
 	BackoffMax    time.Duration
 	Enabled       bool
@@ -93,6 +94,7 @@ func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix 
 		Class:       c.text("fairnessClass", e.FairnessClass, 1, maxClass, defaultClass),
 		MaxAttempts: int(c.number("maxAttempts", e.MaxAttempts, 1, maxAttempts, defaultAttempts)),
 		Timeout:     c.runtime(e),
+		TimeoutSet:  e.TimeoutSeconds != nil,
 		Module:      c.text("moduleId", e.ModuleID, 1, maxName, ""),
 		Paused:      e.Paused != nil && *e.Paused,
 		Enabled:     e.IsEnabled == nil || *e.IsEnabled, Priority: c.priority(e.Priority),

@@ -71,7 +71,7 @@ func TestDefineKeepsWhatWasAskedFor(t *testing.T) {
 		ID: "ledger.nightly", Tenant: tenantID(4), Schedule: lessor.Schedule{Type: "interval", Seconds: 90},
 		Zone:    "Europe/Berlin",
 		Handler: "ledger.post", LockKey: "ledger", Class: "bulk", Priority: lessor.Low, Units: 95, MaxAttempts: 50,
-		Timeout: time.Hour, Paused: true, Module: "books",
+		Timeout: time.Hour, TimeoutSet: true, Paused: true, Module: "books",
 		BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Millisecond, Overlap: lessor.OverlapQueueOne,
 		CatchUp:       lessor.CatchUpAll,
 		CatchUpWindow: time.Minute, Jitter: 7 * time.Second, Failures: 2, Cooldown: 3 * time.Second,
@@ -231,7 +231,8 @@ func TestTimeoutTakesPrecedenceOverTheLongestRun(t *testing.T) {
 		d := define(t, ask)
 		same(t, ask, d.Timeout, want)
 		shown := ShowDefinition(d)
-		if shown.MaxRuntimeSeconds != int64(want.Seconds()) || (shown.TimeoutSeconds != nil) != (want <= time.Hour) {
+		set := strings.Contains(ask, `"timeoutSeconds": `) && !strings.Contains(ask, "null")
+		if shown.MaxRuntimeSeconds != int64(want.Seconds()) || (shown.TimeoutSeconds != nil) != set {
 			t.Errorf("%s shows maxRuntimeSeconds %d, timeoutSeconds %v", ask, shown.MaxRuntimeSeconds,
 				shown.TimeoutSeconds)
 		}

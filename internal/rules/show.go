@@ -119,7 +119,7 @@ func ShowDefinition(d *Definition) lessor.Definition {
 		ModuleID: optional(d.Module), Version: optional(d.Version), Paused: d.Paused, NextTickAt: d.NextTick,
 		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 	}
-	if shown.MaxRuntimeSeconds <= maxTimeoutS {
+	if d.TimeoutSet && shown.MaxRuntimeSeconds <= maxTimeoutS { // an older node may have stored more
 		shown.TimeoutSeconds = new(shown.MaxRuntimeSeconds)
 	}
 	return shown

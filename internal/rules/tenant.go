@@ -6,6 +6,7 @@ import "lessor"
 const (
 	maxWeight      = 10_000
 	maxConcurrency = 1_000_000
+	maxTenantName  = 200
 )
 
 // Policy holds the settings of a tenant, or of one of its classes.
@@ -15,6 +16,7 @@ type Policy struct {
 	Weight int
 	Cap    int // leases at one time; 0 = not set
 	Paused bool
+	Name   string // for people; "" = none
 }
 
 // Change returns the policy after a request, or refuses it. What the request leaves out stays as it is.
@@ -28,6 +30,7 @@ func (p Policy) Change(ask *lessor.TenantAsk) (Policy, error) {
 		return int(c.number("maxConcurrency", v, 1, maxConcurrency, 0))
 	})
 	changed(&p.Paused, ask.Paused, false, func(v *bool) bool { return *v })
+	changed(&p.Name, ask.Name, "", func(v *string) string { return c.text("name", v, 1, maxTenantName, "") })
 	return p, c.err()
 }
 

@@ -28,7 +28,7 @@ func (c Caller) within(asked *lessor.TenantID) (*lessor.TenantID, error) {
 
 // policy returns what a stored policy means: a cap that is not set is the default.
 func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
-	v := lanes.Policy{Weight: p.Weight, Cap: p.Cap, Paused: p.Paused}
+	v := lanes.Policy{Weight: p.Weight, Cap: p.Cap, Paused: p.Paused, Name: p.Name}
 	if p.Cap == 0 && p.Class == "" {
 		v.Cap = s.tenantPolicy(p.Tenant).Cap
 	}
@@ -85,7 +85,7 @@ func objectOf(p rules.Policy) string {
 	return "tenant/" + p.Tenant.String() + "/class/" + p.Class
 }
 
-// SetTenant changes a tenant's weight, cap and pause.
+// SetTenant changes a tenant's name, weight, cap and pause.
 func (s *Scheduler) SetTenant(
 	ctx context.Context, c Caller, id lessor.TenantID, ask lessor.TenantAsk,
 ) (shown lessor.Tenant, err error) {
@@ -96,7 +96,7 @@ func (s *Scheduler) SetTenant(
 	return shown, err
 }
 
-// SetClass changes the weight, cap and pause of a tenant's fairness class.
+// SetClass changes the name, weight, cap and pause of a tenant's fairness class.
 func (s *Scheduler) SetClass(
 	ctx context.Context, c Caller, id lessor.TenantID, class string, ask lessor.TenantAsk,
 ) (shown lessor.Class, err error) {
@@ -184,15 +184,15 @@ func (l *loop) class(id lessor.TenantID, class string) lessor.Class {
 
 func showTenant(a lanes.Account) lessor.Tenant {
 	return lessor.Tenant{
-		TenantID: a.Tenant, Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy), Paused: a.Policy.Paused,
+		TenantID: a.Tenant, Name: nameOf(a.Policy), Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy), Paused: a.Policy.Paused,
 		Leases: a.Running, Units: a.Units, Queued: a.Queued,
 	}
 }
 
 func showClass(a lanes.Account) lessor.Class {
 	return lessor.Class{
-		TenantID: a.Tenant, Class: a.Class, Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy),
-		Paused: a.Policy.Paused, Leases: a.Running, Queued: a.Queued,
+		TenantID: a.Tenant, Class: a.Class, Name: nameOf(a.Policy), Weight: max(1, a.Policy.Weight),
+		MaxConcurrency: capOf(a.Policy), Paused: a.Policy.Paused, Leases: a.Running, Queued: a.Queued,
 	}
 }
 
@@ -202,4 +202,11 @@ func capOf(p lanes.Policy) *int {
 		return nil
 	}
 	return &p.Cap
+}
+
+func nameOf(p lanes.Policy) *string {
+	if p.Name == "" {
+		return nil
+	}
+	return &p.Name
 }

@@ -22,6 +22,7 @@ func Definition(c *Codec, d *rules.Definition) {
 	Integer(c, "units", &d.Units)
 	Integer(c, "max_attempts", &d.MaxAttempts)
 	Millis(c, "timeout_ms", &d.Timeout)
+	flag(c, "timeout_set", &d.TimeoutSet)
 	Millis(c, "backoff_first_ms", &d.BackoffFirst)
 	Millis(c, "backoff_max_ms", &d.BackoffMax)
 	flag(c, "enabled", &d.Enabled)
@@ -72,6 +73,7 @@ func Policy(c *Codec, p *rules.Policy) {
 	Integer(c, "weight", &p.Weight)
 	Integer(c, "cap", &p.Cap)
 	flag(c, "paused", &p.Paused)
+	Text(c, "name", &p.Name)
 }
 
 // Handler is the schema that a handler's payloads must match.

@@ -20,7 +20,7 @@ func (b *bed) definition(id string, edits ...func(*rules.Definition)) *rules.Def
 		},
 		Zone: "Europe/Berlin", Handler: "posting", LockKey: "lock:1", Class: "batch", Priority: lessor.Low,
 		Units: 2, MaxAttempts: 3,
-		Timeout: 4 * time.Second, BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Hour, Enabled: true,
+		Timeout: 4 * time.Second, TimeoutSet: true, BackoffFirst: 5 * time.Millisecond, BackoffMax: 6 * time.Hour, Enabled: true,
 		Overlap: lessor.OverlapQueueOne,
 		CatchUp: lessor.CatchUpAll, CatchUpWindow: 8 * time.Second, Jitter: 9 * time.Second, Failures: 10,
 		Cooldown: 11 * time.Second,

@@ -25,7 +25,7 @@ func policies(b *bed) {
 	b.same("policies of nobody", read(), nil)
 	all := []rules.Policy{ // in the order of tenant and class
 		{Class: "batch", Weight: 7},
-		{Tenant: acme, Weight: 2, Cap: 30, Paused: true},
+		{Tenant: acme, Weight: 2, Cap: 30, Paused: true, Name: "Acme, Inc."},
 		{Tenant: acme, Class: "Zeta", Weight: 1},
 		{Tenant: acme, Class: "batch", Weight: 10_000, Cap: 1},
 		{Tenant: globex, Weight: 1},
