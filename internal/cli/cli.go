@@ -53,7 +53,7 @@ func Main(ctx context.Context, args []string, io IO) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.started {
-		err = usagef("%w (see --help)", err)
+		err = usagef("%s (see --help)", plainUsage(err.Error()))
 	}
 	a.report(ctx, err)
 	return exitCode(err)
@@ -99,6 +99,7 @@ another worker.
 		a.auditCommand(), a.tokenCommand())
 	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(a.helpCommand())
 	wrapped := fmt.Sprintf("FlagUsagesWrapped %d ", helpWidth)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages ", wrapped))
 	prepare(root)
@@ -180,6 +181,24 @@ func namesOf(cmd *cobra.Command) (names []string) {
 
 func unknownCommand(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), similar(name, namesOf(cmd)))
+}
+
+// helpCommand replaces cobra's own, which takes an unknown command for a success.
+func (a *app) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND…]", Short: "Show the help of a command", Args: cobra.ArbitraryArgs,
+		Example: "  lessor help jobs show",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			switch {
+			case err != nil:
+				return err
+			case len(rest) > 0:
+				return unknownCommand(found, rest[0])
+			}
+			return found.Help()
+		},
+	}
 }
 
 // explainFlag adds to the error about an unknown flag which one may be meant. A flag behind an unknown command belongs

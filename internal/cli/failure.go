@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"lessor"
@@ -19,9 +20,10 @@ const (
 	exitRefused = 1
 	exitUsage   = 2
 	exitFault   = 3
-	exitFailed  = 4 // the job that the command waited for failed or expired
-	exitStopped = 5 // it was cancelled
-	exitDiffers = 2 // of --exit-code, as in other tools that show a difference
+	exitFailed  = 4   // the job that the command waited for failed or expired
+	exitStopped = 5   // it was cancelled
+	exitSignal  = 130 // a signal ended the wait for it, as a shell reports SIGINT
+	exitDiffers = 2   // of --exit-code, as in other tools that show a difference
 )
 
 // usageError is a mistake on the command line.
@@ -30,6 +32,25 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// The texts of the libraries that read the command line, and what is said instead.
+var (
+	anyOfGroup  = regexp.MustCompile(`^at least one of the flags in the group \[(.*)\] is required$`)
+	oneOfGroup  = regexp.MustCompile(`^if any flags in the group .* none of the others can be; \[(.*)\] were all set$`)
+	wrongNumber = regexp.MustCompile(`^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: strconv\.Parse\w+: .*$`)
+)
+
+// plainUsage returns an error about the command line in words of this program.
+func plainUsage(text string) string {
+	flags := func(names string) []string { return strings.Fields("--" + strings.ReplaceAll(names, " ", " --")) }
+	if m := anyOfGroup.FindStringSubmatch(text); m != nil {
+		return "nothing to do: give " + enumerate(flags(m[1]))
+	}
+	if m := oneOfGroup.FindStringSubmatch(text); m != nil {
+		return strings.Join(flags(m[1]), " and ") + " exclude each other: give one of them"
+	}
+	return wrongNumber.ReplaceAllString(text, "$2 must be a whole number, not $1")
+}
 
 // refusedError is a refusal by this program.
 type refusedError struct{ error }
@@ -67,6 +88,9 @@ func exitCode(err error) int {
 		}
 		return exitFailed
 	}
+	if _, ok := errors.AsType[leftError](err); ok {
+		return exitSignal
+	}
 	if _, ok := errors.AsType[deniedError](err); ok {
 		return exitRefused
 	}
@@ -92,7 +116,7 @@ func (a *app) report(ctx context.Context, err error) {
 		return
 	}
 	text := explain(a.withToken(err))
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	if _, left := errors.AsType[leftError](err); ctx.Err() != nil && errors.Is(err, context.Canceled) && !left {
 		text = "interrupted"
 	}
 	for line := range strings.Lines(text) {
@@ -113,6 +137,9 @@ func (a *app) withToken(err error) error {
 
 // explain returns what is printed for an error: one line, and one more for each field if several are wrong.
 func explain(err error) string {
+	if left, ok := errors.AsType[leftError](err); ok {
+		return left.Error()
+	}
 	if u, ok := errors.AsType[*client.UnreachableError](err); ok {
 		text := fmt.Sprintf("server not reachable at %s (%s): is `lessor serve` running? set --server or LESSOR_SERVER",
 			u.Server, u.Err)

@@ -28,7 +28,7 @@ func (a *app) jobsCommand() *cobra.Command {
 		a.jobsJournalCommand(), a.jobsLogsCommand(),
 		&cobra.Command{
 			Use: "show ID", Short: "Show everything about a job",
-			RunE: show(a, job, (*client.Client).Job, writeJob),
+			RunE: show(a, job, readJob, writeJobAndNext),
 		},
 		&cobra.Command{
 			Use: "why ID", Short: "Explain why a job does not run now",
@@ -104,6 +104,40 @@ func (a *app) bindEvents(cmd *cobra.Command) {
 	}.bind(a, cmd)
 }
 
+// jobAndNext is a job and the entry of its record that names the job which continues it, if there is one.
+type jobAndNext struct {
+	lessor.Job
+	resumed *lessor.Event
+}
+
+// resumedAs begins the reason of such an entry.
+const resumedAs = "resumed_as "
+
+func readJob(c *client.Client, ctx context.Context, id lessor.JobID) (j jobAndNext, err error) {
+	if j.Job, err = c.Job(ctx, id); err != nil || !j.Final() || j.State == lessor.Completed {
+		return j, err
+	}
+	events, _, err := c.Events(ctx, id, maxPage, "")
+	for i := range events {
+		if strings.HasPrefix(events[i].Reason, resumedAs) {
+			j.resumed = &events[i]
+		}
+	}
+	if lessor.CodeOf(err) != "" { // some roles may read a job and not its record
+		return j, nil
+	}
+	return j, err
+}
+
+func writeJobAndNext(t *table.Table, j jobAndNext, now time.Time) {
+	writeJob(t, j.Job, now)
+	if e := j.resumed; e != nil {
+		t.Row("resumed as", strings.TrimPrefix(e.Reason, resumedAs))
+		t.Row("resumed by", fmt.Sprintf("%s, %s, because it was %s: %s", e.Actor, ago(e.At, now), j.State,
+			firstLine(j.Error)))
+	}
+}
+
 // writeJob prints a job's fields, and leaves out those that are not set.
 func writeJob(t *table.Table, j lessor.Job, now time.Time) {
 	line := func(name, value string) {
@@ -141,7 +175,10 @@ func writeJob(t *table.Table, j lessor.Job, now time.Time) {
 	at("updated", j.UpdatedAt)
 	at("run at", j.RunAt)
 	at("retry at", j.RetryAt)
-	if j.Progress != nil {
+	switch {
+	case j.State == lessor.Completed:
+		line("progress", "100 %") // whatever the worker reported last
+	case j.Progress != nil:
 		line("progress", fmt.Sprintf("%.0f %%", *j.Progress*100))
 	}
 	line("message", text(j.Message))

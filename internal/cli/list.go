@@ -36,6 +36,7 @@ const camelCursor = "nextCursor"
 type list[T any] struct {
 	name   string   // name of the list in JSON
 	noun   string   // name of its entries in texts; "" = name
+	hint   string   // what may be meant if there are none
 	cursor string   // name of the cursor in JSON; "" = next_cursor
 	whole  bool     // the API returns it in one page, so there are no flags for pages
 	header []string // with the marks of table.Table.Head
@@ -141,7 +142,7 @@ func (l list[T]) tablePrinter(a *app) printer[T] {
 			}
 		}
 		if last && empty {
-			a.note("no %s", cmp.Or(l.noun, l.name))
+			a.note("no %s%s", cmp.Or(l.noun, l.name), l.hint)
 		}
 		if last && next != "" {
 			a.note("there are more: --all, or --cursor %s", next)

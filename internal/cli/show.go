@@ -52,6 +52,9 @@ func display[A any](a *app, answer A, write render[A]) error {
 	}
 	t := a.table()
 	write(t, answer, time.Now())
+	if t.Empty() {
+		a.note("none")
+	}
 	return t.Flush()
 }
 

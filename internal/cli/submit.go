@@ -24,7 +24,7 @@ func (a *app) submitCommand() *cobra.Command {
 		Short: "Submit a job and print its id",
 		Long: `Submit submits a job and prints its id. With --wait it also waits until the job has ended, shows its
 progress on standard error and prints its result; with --follow it prints what the job prints. The exit code is then
-0 if the job completed, 4 if it failed or expired, and 5 if it was cancelled.`,
+0 if the job completed, 4 if it failed or expired, 5 if it was cancelled, and 130 if a signal ended the wait.`,
 		Example: `  lessor submit hello --payload '{"name":"world"}'
   lessor submit report --payload @report.json --priority high --tag nightly
   lessor submit report --payload @report.json --wait
@@ -38,7 +38,7 @@ progress on standard error and prints its result; with --follow it prints what t
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant it is for")
 	cmd.Flags().StringVar(&f.key, "key", "", "idempotency key: the same key returns the same job")
 	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "tag; may be given several times")
-	cmd.Flags().StringVar(&f.runAt, "run-at", "", "not before this time: RFC 3339, or +DURATION from now")
+	cmd.Flags().StringVar(&f.runAt, "run-at", "", "not before this time: RFC 3339, or +DURATION from now; the past means now")
 	cmd.Flags().BoolVar(&f.unique, "unique", false, "grant it only to a worker that holds no other lease")
 	cmd.Flags().StringVar(&f.lock, "lock", "",
 		"lock key: two jobs of a tenant with the same lock key never run at once")

@@ -23,6 +23,18 @@ func (e endedError) Error() string {
 	return text + ": see `lessor jobs show " + e.ID.String() + "`"
 }
 
+// leftError is a signal that ended the wait for a job.
+type leftError struct {
+	id  lessor.JobID
+	err error
+}
+
+func (e leftError) Error() string {
+	return fmt.Sprintf("interrupted; job %s goes on: follow it with `lessor jobs logs -f %s`, or end it with "+
+		"`lessor jobs cancel %s`", e.id, e.id, e.id)
+}
+func (e leftError) Unwrap() error { return e.err }
+
 // lookEvery is how often the bar shows the progress of a job.
 const lookEvery = time.Second
 
@@ -38,7 +50,10 @@ func (a *app) waitForEnd(ctx context.Context, c *client.Client, id lessor.JobID,
 		a.say("%s", id)
 	}
 	job, err := wait(ctx, c, id)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return leftError{id, err}
+	case err != nil:
 		return err
 	}
 	switch {

@@ -32,6 +32,15 @@ func TestEndedJobRaisesNothing(t *testing.T) {
 		}{{time.Minute, lessor.RecoveredFailed}, {2 * time.Minute, lessor.RecoveredFailed}, {7*time.Minute + 10*time.Second, lessor.RecoveredDead}} {
 			w.pass(step.pass)
 			w.wantAlerts()
+			snap, err := w.monitor.Snapshot(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range snap.Stale().StaleJobs {
+				if j.JobID != failed.id {
+					t.Errorf("a job that has ended is stale: %+v", j)
+				}
+			}
 			if a, b, c := w.status(completed.id), w.status(cancelled.id), w.status(failed.id); a != "" || b != "" ||
 				c != step.want {
 				t.Errorf("completed %q, cancelled %q, failed %q", a, b, c)

@@ -129,11 +129,11 @@ func (s Snapshot) Heartbeats() lessor.JobHeartbeats {
 	return r
 }
 
-// Stale shows the stale commands.
+// Stale shows the stale commands of jobs that have not ended.
 func (s Snapshot) Stale() lessor.StaleJobs {
 	r := lessor.StaleJobs{StaleJobs: []lessor.StaleJob{}, Node: s.node}
 	for _, e := range s.entries {
-		if e.verdict == rules.Stale {
+		if e.verdict == rules.Stale && e.state != lessor.Completed && e.state != lessor.Cancelled {
 			r.StaleJobs = append(r.StaleJobs, lessor.StaleJob{
 				JobID: e.job, LastHeartbeat: e.LastHeartbeat, AgeMinutes: math.Floor(e.age.Minutes()*100) / 100,
 				WorkspacePath: e.WorkspacePath, RecommendedAction: "investigate",

@@ -76,7 +76,7 @@ func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key
 		}
 		for i, s := range c.specs {
 			if s.IdempotencyKey != "" && holders[keyOf(s)].BodyHash != s.BodyHash {
-				c.err = keyConflict(i, c.batch)
+				c.err = keyConflict(i, c.batch, holders[keyOf(s)].Job)
 				break
 			}
 		}
@@ -89,14 +89,14 @@ func refuseConflicts(calls []*submitCall, holders map[Key]KeyHolder) (free []Key
 	return free
 }
 
-func keyConflict(i int, batch bool) error {
+func keyConflict(i int, batch bool, holder lessor.JobID) error {
 	field := "idempotency_key"
 	if batch {
 		field = fmt.Sprintf("jobs[%d].%s", i, field)
 	}
 	return &lessor.Error{
-		Code: lessor.CodeConflict, Detail: "the idempotency key was used with another body",
-		Fields: []lessor.FieldError{{Field: field, Message: "was used with another body"}},
+		Code: lessor.CodeConflict, Detail: "the body differs from the first one with this key",
+		Fields: []lessor.FieldError{{Field: field, Message: fmt.Sprintf("belongs to job %s", holder)}},
 	}
 }
 

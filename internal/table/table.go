@@ -6,6 +6,7 @@ package table
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +38,8 @@ type Table struct {
 func New(out io.Writer, width int) *Table { return &Table{out: out, width: width} }
 
 // Head begins a list with these columns, below the rows so far. If the list is too wide, it leaves out the columns that
-// are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~" or "~?".
+// are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~" or "~?". It
+// cuts no id: people copy them.
 func (t *Table) Head(names ...string) { t.above, t.rows, t.head = align(t.rows, nil), nil, names }
 
 // Row adds a row. An empty cell is shown as "-". Outside a list, the lines of the last cell stand below each other.
@@ -59,7 +61,10 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Flush prints the rows, or "none" for a list without any. Rows that are added later continue the list with the same
+// Empty reports whether the table is a list without rows, of which Flush prints nothing.
+func (t *Table) Empty() bool { return t.head != nil && !t.begun && len(t.rows) == 0 }
+
+// Flush prints the rows. Rows that are added later continue the list with the same
 // columns.
 func (t *Table) Flush() error {
 	lines := t.above
@@ -69,7 +74,6 @@ func (t *Table) Flush() error {
 	case t.begun:
 		lines = fit(t.head, t.rows, t.chosen, t.width)[1:]
 	case len(t.rows) == 0:
-		lines = append(lines, "none")
 	default:
 		t.chosen, t.begun = choose(t.head, t.rows, t.width), true
 		lines = append(lines, fit(t.head, t.rows, t.chosen, t.width)...)
@@ -98,7 +102,7 @@ func choose(head []string, rows [][]string, width int) (columns []int) {
 		for _, i := range columns {
 			w := widthOf(head, rows, i)
 			if strings.Contains(head[i], "~") {
-				w = min(w, legible)
+				w = min(w, max(legible, idEnd(rows, i)))
 			}
 			need += w + gap
 		}
@@ -127,7 +131,8 @@ func fit(head []string, rows [][]string, columns []int, width int) []string {
 	for ; width > 0 && excess > 0; excess-- {
 		widest := -1
 		for n, i := range columns {
-			if strings.Contains(head[i], "~") && (widest < 0 || widths[n] > widths[widest]) {
+			if strings.Contains(head[i], "~") && widths[n] > idEnd(rows, i) &&
+				(widest < 0 || widths[n] > widths[widest]) {
 				widest = n
 			}
 		}
@@ -145,6 +150,22 @@ func fit(head []string, rows [][]string, columns []int, width int) []string {
 		shown = append(shown, cells)
 	}
 	return align(shown, widths)
+}
+
+var idForm = regexp.MustCompile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+// idEnd returns the width up to the end of the last id in the cells of a column, 0 without one.
+func idEnd(rows [][]string, i int) (end int) {
+	for _, r := range rows {
+		for _, at := range idForm.FindAllStringIndex(r[i], -1) {
+			w := lipgloss.Width(r[i][:at[1]])
+			if at[1] < len(r[i]) {
+				w++ // the ellipsis
+			}
+			end = max(end, w)
+		}
+	}
+	return end
 }
 
 func titles(head []string) []string {

@@ -85,13 +85,29 @@ func TestPagesOfAListHaveTheSameColumns(t *testing.T) {
 	}
 }
 
-func TestListWithoutRowsSaysSo(t *testing.T) {
-	got := printed(t, 80, func(t *Table) {
-		t.Row("node is ready")
-		t.Head("JOB")
+func TestListWithoutRowsIsEmpty(t *testing.T) {
+	got := printed(t, 80, func(table *Table) {
+		table.Row("node is ready")
+		if table.Empty() {
+			t.Error("one row is empty")
+		}
+		table.Head("JOB")
+		if !table.Empty() {
+			t.Error("a list without rows is not empty")
+		}
 	})
-	if got != "node is ready\nnone\n" {
+	if got != "node is ready\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestIDsAreNeverCut(t *testing.T) {
+	got := printed(t, 80, func(table *Table) {
+		table.Head("FOLDER~", "STATUS", "ENGINE?", "REASON~", "NOTE~")
+		table.Row(id, "fresh", "claude", "resumed_as "+id+" by hand and more", strings.Repeat("x", 40))
+	})
+	if strings.Count(got, id) != 2 || strings.Contains(got, "ENGINE") {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -222,6 +222,21 @@ func TestScreenFitsTheWindow(t *testing.T) {
 	}
 }
 
+func TestFiguresFit80Columns(t *testing.T) {
+	s := sit(t)
+	s.snap.Status.TotalUnits, s.snap.Status.UsableUnits, s.snap.Status.LeasedUnits = 1000, 950, 900
+	s.snap.Status.QueueDepth = lessor.QueueDepth{High: 1000, Normal: 20000, Low: 300000, Background: 4000000}
+	s.snap.Status.Draining = true
+	for width, priorities := range map[int]bool{80: false, 200: true} {
+		s.send(tea.WindowSizeMsg{Width: width, Height: 20})
+		s.refresh()
+		line, _, _ := strings.Cut(s.m.View().Content, "\n")
+		if !strings.Contains(line, "draining") || strings.Contains(line, "background") != priorities {
+			t.Errorf("at %d columns: %q", width, line)
+		}
+	}
+}
+
 func TestQuit(t *testing.T) {
 	if cmd := sit(t).press("q"); cmd == nil {
 		t.Fatal("q does nothing")

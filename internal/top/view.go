@@ -49,11 +49,14 @@ func (m Model) View() tea.View {
 func (m Model) figures() string {
 	s := &m.snap.Status
 	q := s.QueueDepth
-	leased := bar(float64(s.LeasedUnits)/max(float64(s.UsableUnits), 1), 20)
+	leased := bar(float64(s.LeasedUnits)/max(float64(s.UsableUnits), 1), 10)
 	line := bold.Render("lessor") +
 		fmt.Sprintf("  units %s %d/%d  busy %d", leased, s.LeasedUnits, s.UsableUnits, s.Busy) +
-		fmt.Sprintf("  queued %d (high %d, normal %d, low %d, background %d)",
-			m.snap.queued(), q.High, q.Normal, q.Low, q.Background)
+		fmt.Sprintf("  queued %d", m.snap.queued())
+	byPriority := fmt.Sprintf(" (high %d, normal %d, low %d, background %d)", q.High, q.Normal, q.Low, q.Background)
+	if lipgloss.Width(line+byPriority) <= m.width {
+		line += byPriority
+	}
 	if s.Draining {
 		line += urgent.Render("  draining")
 	}

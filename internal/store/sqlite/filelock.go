@@ -26,7 +26,8 @@ func lockDatabase(path string) (_ *fileLock, err error) {
 		return nil, fmt.Errorf("take %s: %w", name, err)
 	}
 	if l.file == nil {
-		return nil, fmt.Errorf("another process is using this database (it holds %s)", name)
+		return nil, fmt.Errorf("another process is using this database (it holds %s): stop it, or give each server "+
+			"a data folder of its own", name)
 	}
 	if l.inode, err = lockInode(path); err != nil {
 		return nil, fmt.Errorf("lock the database: %w", err)
