@@ -8,4 +8,4 @@ alter table definition add column timeout_set integer not null default 0;
 
 update definition set timeout_set = 1 where timeout_ms <= 3600000 and timeout_ms <> 300000;
 
-replace into setting (name, value) values ('schema', cast('14 10' as blob));
+replace into setting (name, value) values ('schema', cast('15 10' as blob));

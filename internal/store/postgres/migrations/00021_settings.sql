@@ -10,5 +10,5 @@ alter table definition add column timeout_set boolean not null default false;
 
 update definition set timeout_set = true where timeout_ms <= 3600000 and timeout_ms <> 300000;
 
-insert into setting (name, value) values ('schema', '20 16'::bytea)
+insert into setting (name, value) values ('schema', '21 16'::bytea)
 	on conflict (name) do update set value = excluded.value;
