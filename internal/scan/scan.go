@@ -6,6 +6,7 @@ package scan
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -240,7 +241,11 @@ func Optional[T any](s *Scanner, into **T, read func(*T)) {
 	}
 }
 
-// List reads null, or a list with a reader of its elements.
+// maxRoom bounds the elements for which List makes room before it has seen them: as many as a batch may have.
+const maxRoom = 1000
+
+// List reads null, or a list with a reader of its elements. Most lists have elements of about the same length: after
+// the first, it makes room for all.
 func List[T any](s *Scanner, into *[]T, read func(*T)) {
 	if *into != nil { // the field is there twice
 		s.Fail()
@@ -248,8 +253,11 @@ func List[T any](s *Scanner, into *[]T, read func(*T)) {
 	if s.Null() {
 		return
 	}
-	list := []T{}
+	list, from := []T{}, s.at
 	for begun := false; s.more(&begun, '[', ']'); {
+		if len(list) == 1 {
+			list = slices.Grow(list, min((len(s.b)-from)/(s.at-from), maxRoom))
+		}
 		list = append(list, *new(T))
 		read(&list[len(list)-1])
 	}
