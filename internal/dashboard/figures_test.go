@@ -91,7 +91,7 @@ func TestAlertsAreTrueLater(t *testing.T) {
 		"5 attempts of broken failed in a row; its circuit is open, and lets one job through after 5m0s")
 }
 
-// defineFragile adds a definition whose circuit opens with the first failure, with its interval and cooldown in seconds.
+// defineFragile adds a definition whose circuit opens with the first failure; its interval and cooldown are in seconds.
 func (s *server) defineFragile(every, cooldown int64) {
 	s.t.Helper()
 	id := "fragile"

@@ -30,7 +30,8 @@ const cutOff = `(() => {
       bad.push((el.scrollWidth - el.clientWidth) + " px are hidden in " + el.outerHTML.slice(0, 100));
     if (el.matches("td time, .age, .instant") && el.getBoundingClientRect().height > 30)
       bad.push("a time on two lines: " + el.innerText);
-    if (el.matches(".table + *") && el.getBoundingClientRect().top < el.previousElementSibling.getBoundingClientRect().bottom)
+    const top = el.getBoundingClientRect().top;
+    if (el.matches(".table + *") && top < el.previousElementSibling.getBoundingClientRect().bottom)
       bad.push("below a table: " + el.innerText);
     if (el.matches("td") && !el.innerText.trim() && !el.firstElementChild && innerWidth <= 1100)
       bad.push("a label without a value: " + el.outerHTML);
