@@ -56,7 +56,8 @@ func (c *client) read(j *jobBook) {
 	case c.chance(10):
 		c.readOutput(j)
 		return
-	case c.chance(10):
+	}
+	if c.chance(10) {
 		c.readJournal(j, sent)
 		return
 	}
