@@ -59,10 +59,12 @@ func parseServer(s string) (string, error) {
 		s = "http://" + s
 	}
 	u, err := url.Parse(s)
-	switch {
+	switch at := strings.LastIndexByte(s, '@'); {
+	case at >= 0 && (err != nil || u.User != nil): // what is before it may be a password
+		return "", fmt.Errorf("server %q: has a user or password before the host; give a token instead", "…"+s[at:])
 	case err != nil:
 		return "", fmt.Errorf("server %q: %w", s, err)
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "", u.User != nil:
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.RawQuery != "", u.Fragment != "":
 		return "", fmt.Errorf("server %q: is not a base URL like %s", s, DefaultServer)
 	}
 	return s, nil
