@@ -122,7 +122,7 @@ var menu = []entry{
 
 func (v *visit) layout(shown view) layout {
 	l := layout{
-		Title: shown.title, URL: v.r.URL.RequestURI(), Known: v.known(), Session: v.held != nil, Theme: v.theme(),
+		Title: shown.title, URL: v.address(), Known: v.known(), Session: v.held != nil, Theme: v.theme(),
 		Version: v.version, Now: lessor.At(time.Now()), Page: shown.page, Actor: "local", Role: "operator",
 		Here: v.section(),
 	}
@@ -274,4 +274,12 @@ func dict(pairs ...any) map[string]any {
 		}
 	}
 	return m
+}
+
+// address returns the address of the page, without the code of a one-time link.
+func (v *visit) address() string {
+	if v.r.URL.Path == "/login" && v.r.URL.Query().Has("code") {
+		return "/login"
+	}
+	return v.r.URL.RequestURI()
 }
