@@ -55,6 +55,7 @@ type server struct {
 	// program is what runs: another release, or "" for this tree.
 	program string
 	wrap    func(*exec.Cmd) // changes the command before its start; nil = no change
+	heard   func(string)    // gets the lines of its greeting after the first; nil = nobody reads them
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -116,6 +117,9 @@ func (s *server) try() error {
 			s.addr = strings.Fields(url)[0]
 			go func() {
 				for lines.Scan() { // keep the pipe empty, so that the server never blocks on it
+					if s.heard != nil {
+						s.heard(lines.Text())
+					}
 				}
 			}()
 			return nil
