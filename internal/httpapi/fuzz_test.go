@@ -30,8 +30,8 @@ func bodyTypes() (types []reflect.Type) {
 	return types
 }
 
-// FuzzDecode reads a body of any route. It is decoded, and then the slow inspector finds nothing malformed in it, reads
-// the same, and it can be written; or it is refused with fields that a caller can read.
+// FuzzDecode reads a body of any route. It is decoded, and then the general decoder and the slow inspector read the
+// same, and it can be written; or it is refused with fields that a caller can read.
 func FuzzDecode(f *testing.F) {
 	types := bodyTypes()
 	for i := range types {
@@ -52,6 +52,13 @@ func FuzzDecode(f *testing.F) {
 			readable(t, err)
 			return
 		}
+		general := reflect.New(in)
+		if err := decodeAny(b, general.Interface()); err != nil {
+			t.Fatalf("%s is read without reflection, and refused with it: %v", b, err)
+		}
+		if diff := cmp.Diff(general.Interface(), v.Interface(), cmp.Exporter(always)); diff != "" {
+			t.Fatalf("%s is read otherwise (-general decoder +hot decoder):\n%s", b, diff)
+		}
 		if body := strings.TrimSpace(string(b)); body == "" || body == "null" {
 			return
 		}
@@ -69,9 +76,11 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+func always(reflect.Type) bool { return true }
+
 // resets makes null equal to absent for settings: the inspector does not tell them apart, and nobody reads them there.
 var resets = cmp.Options{
-	cmp.Exporter(func(reflect.Type) bool { return true }),
+	cmp.Exporter(always),
 	cmp.Transformer("reset", func(c lessor.Change[int64]) *int64 { return c.To }),
 	cmp.Transformer("reset", func(c lessor.Change[bool]) *bool { return c.To }),
 	cmp.Transformer("reset", func(c lessor.Change[string]) *string { return c.To }),
