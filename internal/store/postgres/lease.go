@@ -104,23 +104,26 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 }
 
 func (t *tx) addLeases(ids []lessor.LeaseID, into map[lessor.LeaseID]*rules.Held) {
-	known := t.store.leases
+	// The store may forget a lease before the answer comes, so what it knows is taken now.
+	known := make(map[lessor.LeaseID]*rules.Held, len(ids))
+	var unknown []lessor.LeaseID
+	for _, id := range ids {
+		if k, ok := t.store.leases[id]; ok {
+			known[id] = k.held
+		} else {
+			unknown = append(unknown, id)
+		}
+	}
 	t.add("lock leases", wire.Step{Stmt: lockLeases, Each: func(r *wire.Row) error {
 		id := lessor.LeaseID{UUID: r.ID()}
 		if k, ok := known[id]; ok {
-			h := new(*k.held)
+			h := new(*k)
 			row.Beat(decode(r), h)
 			into[id] = h
 			t.know(new(*h))
 		}
 		return nil
 	}}, t.leaseKeys(ids)...)
-	var unknown []lessor.LeaseID
-	for _, id := range ids {
-		if _, ok := known[id]; !ok {
-			unknown = append(unknown, id)
-		}
-	}
 	if len(unknown) > 0 {
 		t.addPeek(unknown, into)
 	}

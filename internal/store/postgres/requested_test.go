@@ -121,8 +121,27 @@ func TestRequestIsKnownAsLongAsItsLease(t *testing.T) {
 		return []scheduler.Move{{From: rules.InQueue, To: rules.Leased, Turn: turn, Held: held}}
 	})
 	check("granted", true)
-	move(func(scheduler.Tx) []scheduler.Move {
+	move(func(tx scheduler.Tx) []scheduler.Move {
+		found := forgottenMeanwhile(t, tx, held.ID)
+		if found == nil || found.Worker != ref.Worker {
+			t.Errorf("a lease that was forgotten before its row was read is %+v", found)
+		}
 		return []scheduler.Move{{From: rules.Leased, To: rules.InQueue, Turn: held.Turn, Held: held}}
 	})
 	check("given back", false)
+}
+
+// forgottenMeanwhile locks a lease that the store forgets, as too many are known, before the answer comes.
+func forgottenMeanwhile(t *testing.T, at scheduler.Tx, id lessor.LeaseID) *rules.Held {
+	t.Helper()
+	tx := at.(*tx)
+	leases := map[lessor.LeaseID]*rules.Held{}
+	err := tx.locked("lock leases", func() {
+		tx.addLeases([]lessor.LeaseID{id}, leases)
+		tx.store.forgetLease(id)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leases[id]
 }
