@@ -140,18 +140,11 @@ func (s body) requestField(r *lessor.TurnRequest, name []byte) bool {
 }
 
 func (s body) completion(d *lessor.Completion) {
+	var end lessor.LeaseCompletion
 	s.fields(func(name []byte) bool {
 		switch string(name) {
 		case "worker_id":
 			s.OptionalText(slotWorker, &d.WorkerID)
-		case "status":
-			s.OptionalText(slotStatus, &d.Status)
-		case "result":
-			s.raw(&d.Result)
-		case "error":
-			s.OptionalText(slotOther, &d.Error)
-		case "retryable":
-			scan.Optional(s.Scanner, &d.Retryable, s.Bool)
 		case "progress":
 			s.OptionalFloat(&d.Progress)
 		case "message":
@@ -161,11 +154,29 @@ func (s body) completion(d *lessor.Completion) {
 		case "expires_in_s":
 			s.OptionalWhole(&d.ExpiresInS)
 		default:
-			return false
+			return s.endField(&end, name)
 		}
 		return true
 	})
-	s.need(d.WorkerID != nil && d.Status != nil)
+	s.need(d.WorkerID != nil && end.Status != nil)
+	d.Status, d.Result, d.Error, d.Retryable = end.Status, end.Result, end.Error, end.Retryable
+}
+
+// endField reads a field that all completions have.
+func (s body) endField(d *lessor.LeaseCompletion, name []byte) bool {
+	switch string(name) {
+	case "status":
+		s.OptionalText(slotStatus, &d.Status)
+	case "result":
+		s.raw(&d.Result)
+	case "error":
+		s.OptionalText(slotOther, &d.Error)
+	case "retryable":
+		scan.Optional(s.Scanner, &d.Retryable, s.Bool)
+	default:
+		return false
+	}
+	return true
 }
 
 func (s body) completions(b *completionBatch) {
@@ -185,21 +196,11 @@ func (s body) completions(b *completionBatch) {
 
 func (s body) leaseCompletion(d *lessor.LeaseCompletion) {
 	s.fields(func(name []byte) bool {
-		switch string(name) {
-		case "lease_id":
+		if string(name) == "lease_id" {
 			s.OptionalText(slotOther, &d.LeaseID)
-		case "status":
-			s.OptionalText(slotStatus, &d.Status)
-		case "result":
-			s.raw(&d.Result)
-		case "error":
-			s.OptionalText(slotOther, &d.Error)
-		case "retryable":
-			scan.Optional(s.Scanner, &d.Retryable, s.Bool)
-		default:
-			return false
+			return true
 		}
-		return true
+		return s.endField(d, name)
 	})
 	s.need(d.LeaseID != nil && d.Status != nil)
 }
@@ -234,34 +235,43 @@ func (s body) submission(j *lessor.Submission) {
 			s.raw(&j.Payload)
 		case "priority":
 			s.OptionalText(slotPriority, &j.Priority)
-		case "requested_units":
-			s.OptionalWhole(&j.RequestedUnits)
-		case "unique":
-			scan.Optional(s.Scanner, &j.Unique, s.Bool)
 		case "idempotency_key":
 			s.OptionalText(slotOther, &j.IdempotencyKey)
 		case "tags":
 			s.texts(&j.Tags)
-		case "max_runtime_s":
-			s.OptionalWhole(&j.MaxRuntimeS)
-		case "max_attempts":
-			s.OptionalWhole(&j.MaxAttempts)
-		case "run_at":
-			s.OptionalText(slotOther, &j.RunAt)
-		case "delay_ms":
-			s.OptionalWhole(&j.DelayMS)
 		case "tenant_id":
 			s.OptionalText(slotTenant, &j.TenantID)
 		case "fairness_class":
 			s.OptionalText(slotClass, &j.FairnessClass)
-		case "lock_key":
-			s.OptionalText(slotOther, &j.LockKey)
 		default:
-			return false
+			return s.rareOfSubmission(j, name)
 		}
 		return true
 	})
 	s.need(j.Type != nil)
+}
+
+// rareOfSubmission reads the fields that few submissions have.
+func (s body) rareOfSubmission(j *lessor.Submission, name []byte) bool {
+	switch string(name) {
+	case "requested_units":
+		s.OptionalWhole(&j.RequestedUnits)
+	case "unique":
+		scan.Optional(s.Scanner, &j.Unique, s.Bool)
+	case "max_runtime_s":
+		s.OptionalWhole(&j.MaxRuntimeS)
+	case "max_attempts":
+		s.OptionalWhole(&j.MaxAttempts)
+	case "run_at":
+		s.OptionalText(slotOther, &j.RunAt)
+	case "delay_ms":
+		s.OptionalWhole(&j.DelayMS)
+	case "lock_key":
+		s.OptionalText(slotOther, &j.LockKey)
+	default:
+		return false
+	}
+	return true
 }
 
 func (s body) submissions(b *jobBatch) {
