@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,13 +126,8 @@ var forwarding = []string{
 }
 
 func isForwarded(h http.Header) bool {
-	for _, name := range forwarding {
-		if _, ok := h[name]; ok {
-			return true
-		}
-	}
-	for name := range h {
-		if strings.HasPrefix(name, "X-Forwarded") {
+	for name := range h { // of which there are fewer than of those
+		if strings.HasPrefix(name, "X-Forwarded") || slices.Contains(forwarding, name) {
 			return true
 		}
 	}

@@ -102,6 +102,9 @@ func New(cfg Config) *API {
 	return a
 }
 
+// The headers of every answer. Nobody changes the slices.
+var noSniff, noStore = []string{"nosniff"}, []string{"no-store"}
+
 // ServeHTTP answers one request.
 func (a *API) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	c := &call{api: a, r: r, seen: a.telemetry.Begin(), trace: continueTrace(r.Header)}
@@ -109,9 +112,8 @@ func (a *API) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	defer c.end()
 	defer c.rescue()
 	h := c.w.Header()
-	h.Set("Traceparent", c.trace.parent())
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
+	h["Traceparent"] = []string{c.trace.parent()}
+	h["X-Content-Type-Options"], h["Cache-Control"] = noSniff, noStore
 	if err := a.admit(r); err != nil {
 		c.refuse(err)
 		return

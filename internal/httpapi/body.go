@@ -53,7 +53,9 @@ const slowest = 256 * kib
 // body reads the request's body. Its bytes count against maxBodies until the request is answered.
 func (c *call) body(limit int64) ([]byte, error) {
 	rc := http.NewResponseController(c.w)
-	_ = rc.SetReadDeadline(time.Now().Add(readTime + time.Duration(limit/slowest)*time.Second))
+	if more := time.Duration(limit/slowest) * time.Second; more > 0 { // than the readTime of every request
+		_ = rc.SetReadDeadline(time.Now().Add(readTime + more))
+	}
 	if c.r.ContentLength > limit {
 		c.discard()
 		return nil, errTooLarge(limit)
@@ -72,8 +74,6 @@ func (c *call) body(limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, badBody("could not be read to its end")
 	}
-	// From here on the connection is read only to notice that the client leaves, so there is no deadline.
-	_ = rc.SetReadDeadline(time.Time{})
 	return b, nil
 }
 
