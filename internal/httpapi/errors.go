@@ -69,13 +69,7 @@ func (c *call) refuse(err error) {
 	if e == scheduler.ErrStarting || e == errNoBook {
 		c.seen.Ignore() // a start is no load, and would raise the busy rating
 	}
-	h := c.w.Header()
-	if e.Code == lessor.CodeUnauthenticated {
-		h.Set("WWW-Authenticate", `Bearer realm="lessor"`)
-	}
-	if e.Code == lessor.CodeRateLimited || e.Code == lessor.CodeUnavailable {
-		h.Set("Retry-After", strconv.Itoa(retryAfter(e.RetryAfter)))
-	}
+	setHeaders(c.w.Header(), e)
 	p := problem{
 		Type: "about:blank", Title: http.StatusText(statuses[e.Code]), Status: statuses[e.Code], Code: e.Code,
 		Detail: e.Detail, TraceID: c.trace.id, Errors: e.Fields, EndedReason: e.EndedReason,
@@ -85,6 +79,16 @@ func (c *call) refuse(err error) {
 	}
 	if err := c.send(p.Status, "application/problem+json", p); err != nil {
 		panic(err) // a problem can always be encoded
+	}
+}
+
+// setHeaders tells a caller in headers what to do next.
+func setHeaders(h http.Header, e *lessor.Error) {
+	if e.Code == lessor.CodeUnauthenticated {
+		h.Set("WWW-Authenticate", `Bearer realm="lessor"`)
+	}
+	if e.Code == lessor.CodeRateLimited || e.Code == lessor.CodeUnavailable {
+		h.Set("Retry-After", strconv.Itoa(retryAfter(e.RetryAfter)))
 	}
 }
 
