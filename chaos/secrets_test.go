@@ -46,10 +46,10 @@ type shown struct {
 	places  map[string]string
 }
 
-func (s *shown) add(place, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.places[place] += text
+func (o *shown) add(place, text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.places[place] += text
 }
 
 // TestSecretsShowNowhere plants secrets in everything that has some, uses every route, page and command, on the good

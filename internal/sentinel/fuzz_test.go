@@ -20,7 +20,7 @@ func FuzzRecords(f *testing.F) {
 		f.Fatal(err)
 	}
 	exit, err := json.Marshal(Exit{
-		JobID: jobA, LeaseID: lessor.LeaseID{UUID: jobA.UUID}, WorkerID: "w", Fence: 7, Status: "failed",
+		JobID: jobA, LeaseID: lessor.LeaseID(jobA), WorkerID: "w", Fence: 7, Status: "failed",
 		ExitCode: -1, Signal: "killed", Error: "x", Result: json.RawMessage(`{"n":1}`),
 	})
 	if err != nil {
