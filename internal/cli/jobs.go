@@ -28,7 +28,9 @@ func (a *app) jobsCommand() *cobra.Command {
 		a.jobsJournalCommand(), a.jobsLogsCommand(),
 		&cobra.Command{
 			Use: "show ID", Short: "Show everything about a job",
-			RunE: show(a, job, readJob, writeJobAndNext),
+			RunE: show(a, job, func(c *client.Client, ctx context.Context, id lessor.JobID) (jobAndNext, error) {
+				return readJob(ctx, c, id)
+			}, writeJobAndNext),
 		},
 		&cobra.Command{
 			Use: "why ID", Short: "Explain why a job does not run now",
@@ -113,7 +115,7 @@ type jobAndNext struct {
 // resumedAs begins the reason of such an entry.
 const resumedAs = "resumed_as "
 
-func readJob(c *client.Client, ctx context.Context, id lessor.JobID) (j jobAndNext, err error) {
+func readJob(ctx context.Context, c *client.Client, id lessor.JobID) (j jobAndNext, err error) {
 	if j.Job, err = c.Job(ctx, id); err != nil || !j.Final() || j.State == lessor.Completed {
 		return j, err
 	}

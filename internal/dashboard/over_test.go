@@ -113,7 +113,8 @@ func TestActionsOnWhatIsOverAnswerInPlace(t *testing.T) {
 			[]string{`value="x"`, "<h1>Jobs</h1>"},
 		},
 	} {
-		status, page := 0, ""
+		var status int
+		var page string
 		if c.method == http.MethodPost {
 			status, page = v.post(c.path, append(c.form, "back", c.back)...)
 		} else {

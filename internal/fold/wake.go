@@ -28,9 +28,12 @@ type Called struct {
 type Why uint8
 
 const (
-	Cancelled Why = iota // it was asked to stop
-	TakenAway            // the lease is over
-	Messaged             // its job has a message
+	// Cancelled means that the worker was asked to stop.
+	Cancelled Why = iota
+	// TakenAway means that the lease is over.
+	TakenAway
+	// Messaged means that the job has a message.
+	Messaged
 )
 
 // maxWoken bounds the workers and the called leases that are remembered. With more workers, every request is tried;

@@ -122,9 +122,12 @@ func (c *call) jobFilter() (f lessor.JobFilter, err error) {
 // tenantNamed returns the tenant that a query names, nil for none.
 func (c *call) tenantNamed(parameter string) (*lessor.TenantID, error) {
 	named := c.query.Get(parameter)
-	u, err := lessor.ParseUUID(named)
-	if err != nil { // it is not there: readQuery has read it
+	if named == "" {
 		return nil, nil
+	}
+	u, err := lessor.ParseUUID(named)
+	if err != nil {
+		return nil, err
 	}
 	return &lessor.TenantID{UUID: u}, c.ownTenant(&named)
 }

@@ -12,12 +12,12 @@ type Message struct {
 	lessor.Message
 }
 
-// CheckMessage checks a message and returns its text and key.
-func CheckMessage(m *lessor.MessageAsk) (text, key string, err error) {
+// CheckMessage checks a message and returns it with its text and key.
+func CheckMessage(ask *lessor.MessageAsk) (m Message, err error) {
 	var c check
-	c.require("text", m.Text != nil)
-	text, key = c.dialog("text", m.Text), c.text("key", m.Key, 1, maxKey, "")
-	return text, key, c.err()
+	c.require("text", ask.Text != nil)
+	m.Text, m.Key = c.dialog("text", ask.Text), c.text("key", ask.Key, 1, maxKey, "")
+	return m, c.err()
 }
 
 // Keyless returns up to which number messages need not be kept once they were seen up to a number.
@@ -25,10 +25,10 @@ func Keyless(seen int64) int64 { return max(0, seen-keptKeys) }
 
 // Send decides a message to a job. It is kept until the job's worker has seen it, at most limit at a time. known is the
 // message that has the same key: it is returned if it is the same.
-func Send(s *Standing, known *Message, text, key, actor string, limit int, now lessor.Instant) (Message, error) {
+func Send(s *Standing, known *Message, m Message, limit int, now lessor.Instant) (Message, error) {
 	if known != nil {
-		if known.Text != text {
-			return Message{}, conflict("the key %q belongs to message %d, which has another text", key, known.Seq)
+		if known.Text != m.Text {
+			return Message{}, conflict("the key %q belongs to message %d, which has another text", m.Key, known.Seq)
 		}
 		return *known, nil
 	}
@@ -42,6 +42,6 @@ func Send(s *Standing, known *Message, text, key, actor string, limit int, now l
 	if sent-seen >= int64(limit) {
 		return Message{}, conflict("%d messages wait for the job's worker; send more when it has seen some", sent-seen)
 	}
-	m := lessor.Message{Seq: sent + 1, Text: text, SentAt: now, SentBy: actor}
-	return Message{Job: s.Spec.ID, Key: key, Message: m}, nil
+	m.Job, m.Seq, m.SentAt = s.Spec.ID, sent+1, now
+	return m, nil
 }

@@ -154,7 +154,7 @@ func TestSend(t *testing.T) {
 		"repeated late":   {ended, known("hello"), 4, ""},
 		"another text":    {queued(nil), known("bye"), 0, lessor.CodeConflict},
 	} {
-		m, err := Send(c.standing, c.known, "hello", "k", "olga", 3, start)
+		m, err := Send(c.standing, c.known, Message{Key: "k", Message: lessor.Message{Text: "hello", SentBy: "olga"}}, 3, start)
 		if c.code != "" {
 			refused(t, err, c.code)
 		} else if err != nil || m.Seq != c.seq || m.SentBy != "olga" || m.Key != "k" {

@@ -12,10 +12,11 @@ import (
 func (s *Scheduler) Message(
 	ctx context.Context, c Caller, id lessor.JobID, ask lessor.MessageAsk,
 ) (lessor.Message, error) {
-	text, key, err := rules.CheckMessage(&ask)
+	m, err := rules.CheckMessage(&ask)
 	if err != nil {
 		return lessor.Message{}, err
 	}
+	m.SentBy = c.Actor
 	var sent rules.Message
 	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		st, err := p.lock(ctx, c, id)
@@ -23,12 +24,12 @@ func (s *Scheduler) Message(
 			return err
 		}
 		var known *rules.Message
-		if key != "" {
-			if known, err = p.tx.KeyedMessage(ctx, id, key); err != nil {
+		if m.Key != "" {
+			if known, err = p.tx.KeyedMessage(ctx, id, m.Key); err != nil {
 				return err
 			}
 		}
-		sent, err = rules.Send(st, known, text, key, c.Actor, s.cfg.MaxMessages, p.now)
+		sent, err = rules.Send(st, known, m, s.cfg.MaxMessages, p.now)
 		if err != nil || known != nil {
 			return err
 		}

@@ -61,7 +61,11 @@ func serve(t *testing.T, store scheduler.Store) *served {
 		}
 	})
 	for s.Ready() != nil {
-		time.Sleep(time.Millisecond)
+		select {
+		case <-time.After(time.Millisecond):
+		case err := <-done:
+			t.Fatalf("run: %v", err)
+		}
 	}
 	return s
 }
