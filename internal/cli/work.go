@@ -92,7 +92,8 @@ func (f *workFlags) bind(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.env, "env", nil,
 		"variable that the command receives besides PATH, HOME, LANG, LC_*, TZ and TMPDIR; may be given several times")
 	flags.Var(&f.maxOutput, "max-output",
-		"limit on the standard output that is kept, and on the error output; the end is kept")
+		"limit on the standard output that is kept, and on the error output;"+
+			" a file that reaches it loses its older half")
 	flags.IntSliceVar(&f.permanentExit, "permanent-exit", nil,
 		"exit code after which the job is not retried, like 78; may be given several times")
 	flags.Var(&f.timeout, "timeout", "end a command that runs for longer, and fail the job (default: never)")
