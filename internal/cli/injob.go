@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -82,10 +83,12 @@ costs no attempt. Keep the command's progress in its checkpoint. If nobody answe
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		return a.inJob(func(f *sentinel.Folder) error {
 			answer, err := executor.Ask(cmd.Context(), f, args[0], choices, within.Duration)
-			if errors.Is(err, executor.ErrUnanswered) {
+			switch {
+			case errors.Is(err, executor.ErrUnanswered):
 				return refusedError{err}
-			}
-			if err == nil {
+			case errors.Is(err, context.Canceled):
+				return errors.New("asked: the job waits for the answer, and the command is then run again")
+			case err == nil:
 				a.say("%s", answer)
 			}
 			return err

@@ -21,7 +21,7 @@ is the entry point of a container that is started for one job: whoever starts co
 leases request" or by the API, and passes its id and the worker's name on.
 
 The exit code is 0 if the job is completed, 4 if the attempt failed, 5 if the job was cancelled, and 1 if the job was
-given back or the lease was over. The server retries the job: the platform must not.
+given back, waits for an answer, or the lease was over. The server retries the job: the platform must not.
 
 A signal stops the command, and the job goes back to the queue with its last checkpoint and loses no attempt.`,
 		Example: `  lessor run-one --lease "$LEASE" --worker pod-7 -- ./render.sh
@@ -56,6 +56,8 @@ func (a *app) runOne(cmd *cobra.Command, command []string, f workFlags, lease st
 	switch {
 	case err != nil || job.State == lessor.Completed:
 		return err
+	case job.State == lessor.Waiting:
+		return refusedError{errors.New("the job waits for an answer: the next attempt has it")}
 	case job.State == "":
 		return refusedError{errors.New("the job was given back, or its lease was over: it is retried")}
 	}

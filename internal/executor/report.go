@@ -35,10 +35,12 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 	}
 	last := s.lastReport()
 	e.Progress, e.Message, e.Checkpoint = last.Progress, last.Message, last.Checkpoint
-	how := "did not begin"
+	how := "did not begin: " + said
 	if state != nil {
 		e.ExitCode, e.Signal = state.ExitCode(), signalOf(state)
 		how = state.String()
+	} else {
+		said = ""
 	}
 	var err error
 	switch {

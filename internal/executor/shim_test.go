@@ -62,7 +62,7 @@ func TestCommandThatCannotBeginFails(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.work(func(c *Config) { c.Task.Command = []string{"/nowhere/x"} }, "")
 	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
-	if !strings.Contains(*j.Error, "did not begin") || !strings.Contains(*j.Error, "/nowhere/x") {
+	if first, _, _ := strings.Cut(*j.Error, "\n"); !strings.HasPrefix(first, "did not begin: ") || !strings.Contains(first, "/nowhere/x") {
 		t.Errorf("error %q", *j.Error)
 	}
 }
