@@ -129,7 +129,7 @@ func prepare(cmd *cobra.Command) {
 		case bad && cmd.HasSubCommands():
 			return unknownCommand(cmd, args[0])
 		case bad:
-			return fmt.Errorf("got %d arguments, want: %s", len(args), cmd.UseLine())
+			return fmt.Errorf("got %s, want: %s", arguments(len(args)), cmd.UseLine())
 		case cmd.ValidArgs != nil && cobra.OnlyValidArgs(cmd, args) != nil:
 			return fmt.Errorf("%q: allowed are %s%s",
 				args[0], enumerate(cmd.ValidArgs), similar(args[0], cmd.ValidArgs))
@@ -232,4 +232,11 @@ func (a *app) getenv(name string) string {
 		}
 	}
 	return ""
+}
+
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
 }

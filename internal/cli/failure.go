@@ -37,6 +37,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 var (
 	anyOfGroup  = regexp.MustCompile(`^at least one of the flags in the group \[(.*)\] is required$`)
 	oneOfGroup  = regexp.MustCompile(`^if any flags in the group .* none of the others can be; \[(.*)\] were all set$`)
+	wrongSwitch = regexp.MustCompile(`^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: strconv\.ParseBool: .*$`)
 	wrongNumber = regexp.MustCompile(`^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: strconv\.Parse\w+: .*$`)
 )
 
@@ -49,6 +50,7 @@ func plainUsage(text string) string {
 	if m := oneOfGroup.FindStringSubmatch(text); m != nil {
 		return strings.Join(flags(m[1]), " and ") + " exclude each other: give one of them"
 	}
+	text = wrongSwitch.ReplaceAllString(text, "$2 takes no value, or =false, not $1")
 	return wrongNumber.ReplaceAllString(text, "$2 must be a whole number, not $1")
 }
 

@@ -136,9 +136,9 @@ values before and after. It needs an admin token.`,
 	cmd.Flags().StringVar(&filter.Object, "object", "", "only changes of this object, like definition/ID")
 	list[lessor.Audited]{
 		name: "audit", noun: "entries", cursor: camelCursor,
-		header: []string{"AT", "ACTOR~", "ACTION", "OBJECT~", "TRACE?"},
-		row: func(e lessor.Audited, _ time.Time) []string {
-			return []string{e.At.String(), e.Actor, e.Action, e.Object, e.TraceID}
+		header: []string{"AGE", "ACTOR~", "ACTION", "OBJECT~", "AT?", "TRACE?"},
+		row: func(e lessor.Audited, now time.Time) []string {
+			return []string{age(e.At, now), e.Actor, e.Action, e.Object, e.At.String(), e.TraceID}
 		},
 		pages: unfiltered(func(
 			c *client.Client, ctx context.Context, limit int, cursor string,

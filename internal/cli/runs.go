@@ -45,7 +45,7 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 		header: []string{"RUN", "DEFINITION~", "STATUS", "STARTED?", "TOOK?", "ATTEMPTS?", "TENANT?", "TRACE?"},
 		row: func(r lessor.Run, now time.Time) []string {
 			return []string{
-				r.RunID.String(), r.JobID, string(r.Status), ago(r.StartedAt, now), took(r), fmt.Sprint(r.Attempts),
+				r.RunID.String(), definitionOf(r), string(r.Status), ago(r.StartedAt, now), took(r), fmt.Sprint(r.Attempts),
 				tenantName(r.TenantID), r.TraceID,
 			}
 		},
@@ -58,6 +58,15 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 			}, err
 		},
 	}.bind(a, cmd)
+}
+
+// definitionOf returns the definition that a run belongs to. The run of a plain job has its own id there, and no
+// definition.
+func definitionOf(r lessor.Run) string {
+	if r.JobID == r.RunID.String() {
+		return ""
+	}
+	return r.JobID
 }
 
 // took returns the duration of a run that has ended.

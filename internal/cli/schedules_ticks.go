@@ -76,7 +76,7 @@ func (a *app) schedulesTicksCommand() *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "last time: RFC 3339, or -DURATION before now")
 	list[lessor.Tick]{
 		name: "ticks", cursor: camelCursor,
-		header: []string{"TICK", "OUTCOME", "RUN", "REASON~"},
+		header: []string{"TICK", "OUTCOME", "RUN?", "REASON~"},
 		row: func(t lessor.Tick, _ time.Time) []string {
 			return []string{t.TickAt.String(), string(t.Outcome), idText(t.RunID), tickReason(t)}
 		},
