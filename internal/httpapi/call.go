@@ -72,6 +72,9 @@ func (c *call) run() error {
 	if wanted := c.r.Header.Values("If-Match"); c.route.versioned && wanted != nil {
 		c.caller.IfMatch = cmp.Or(strings.Join(wanted, ","), `""`) // an empty one matches nothing
 	}
+	if c.route.versioned && c.route.method != http.MethodGet {
+		c.caller.IfNoneMatch = strings.Join(c.r.Header.Values("If-None-Match"), ",")
+	}
 	if err := c.readQuery(); err != nil {
 		return err
 	}

@@ -109,11 +109,13 @@ func parametersOf(rt *route) []any {
 		ps = append(ps, object{"name": name, "in": "query", "schema": queryParameter(name)})
 	}
 	if rt.versioned {
-		name := "If-Match"
+		names := []string{"If-Match", "If-None-Match"}
 		if rt.method == http.MethodGet {
-			name = "If-None-Match"
+			names = names[1:]
 		}
-		ps = append(ps, object{"name": name, "in": "header", "schema": parameters[name]})
+		for _, name := range names {
+			ps = append(ps, object{"name": name, "in": "header", "schema": parameters[name]})
+		}
 	}
 	return ps
 }

@@ -162,6 +162,34 @@ func TestReaderWithTheVersionIsNotSentItAgain(t *testing.T) {
 	}
 }
 
+// TestChangeThatOnlyCreatesReplacesNothing: If-None-Match holds for changes too.
+func TestChangeThatOnlyCreatesReplacesNothing(t *testing.T) {
+	s := start(t)
+	put := func(path, body, spared string) int {
+		return s.call("PUT", schedules+path, body, with(s.admin), header("If-None-Match", spared)).Code
+	}
+	first := definition("nightly", tenantA)
+	if got := put("/jobs/nightly", first, "*"); got != 201 {
+		t.Errorf("creating a definition: %d", got)
+	}
+	other := strings.Replace(first, "{", `{"maxAttempts":9,`, 1)
+	w := s.call("GET", schedules+"/jobs/nightly", "", with(s.admin))
+	for _, spared := range []string{"*", w.Header().Get("ETag")} {
+		if got := put("/jobs/nightly", other, spared); got != 412 {
+			t.Errorf("replacing a definition with If-None-Match %s: %d, want 412", spared, got)
+		}
+	}
+	if now := s.call("GET", schedules+"/jobs/nightly", "", with(s.admin)); now.Body.String() != w.Body.String() {
+		t.Errorf("the definition is now %s", now.Body)
+	}
+	if got := put("/jobs/nightly", other, `"another"`); got != 200 {
+		t.Errorf("replacing another version: %d", got)
+	}
+	if got := put("/tenants/"+tenantA, `{"weight":2}`, "*"); got != 412 {
+		t.Errorf("creating a tenant, which is always there: %d, want 412", got)
+	}
+}
+
 func TestTenantHasAName(t *testing.T) {
 	s := start(t)
 	for _, path := range []string{"/tenants/" + tenantA, "/tenants/" + tenantA + "/classes/batch"} {

@@ -57,3 +57,16 @@ func Match(wanted, current string) error {
 		Detail: "it is not the version that If-Match names (" + now + "): read it again, and repeat the change",
 	}
 }
+
+// Spare refuses a change if the caller named versions that it must not replace, and the current one is among them.
+// spared is a list as in If-None-Match (RFC 9110): "" is none, and * all that exists, so that the call only creates.
+func Spare(spared, current string) error {
+	if spared == "" || Match(spared, current) != nil {
+		return nil
+	}
+	return &lessor.Error{
+		Code: lessor.CodePreconditionFailed,
+		Detail: fmt.Sprintf(
+			"it exists (it is now %q), and If-None-Match says to leave it: read it, and change it with If-Match", current),
+	}
+}

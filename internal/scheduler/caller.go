@@ -23,6 +23,8 @@ type Caller struct {
 	Traced bool
 	// IfMatch lists the versions of a definition, tenant or class that the call may change, as rules.Match reads it.
 	IfMatch string
+	// IfNoneMatch lists the versions that the call must not change, as rules.Spare reads it.
+	IfNoneMatch string
 	// Agent is the program that calls (User-Agent), for the list of workers.
 	Agent string
 }

@@ -59,14 +59,22 @@ func (s *Scheduler) defineAs(c Caller, id string, e *lessor.Envelope) (*rules.De
 
 // matches refuses a change of a definition that is not the version that the caller names; nil is none.
 func (c Caller) matches(d *rules.Definition) error {
-	if c.IfMatch == "" {
+	if c.IfMatch == "" && c.IfNoneMatch == "" {
 		return nil
 	}
 	version := ""
 	if d != nil {
 		version = rules.VersionOf(rules.ShowDefinition(d))
 	}
-	return rules.Match(c.IfMatch, version)
+	return c.matchesVersion(version)
+}
+
+// matchesVersion is matches for a version; "" is that of what does not exist.
+func (c Caller) matchesVersion(version string) error {
+	if err := rules.Match(c.IfMatch, version); err != nil {
+		return err
+	}
+	return rules.Spare(c.IfNoneMatch, version)
 }
 
 // define turns an envelope into a definition, and holds its payload against the schema of its handler.

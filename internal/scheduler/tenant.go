@@ -64,7 +64,7 @@ func (s *Scheduler) setPolicy(
 			of = all[i]
 		}
 		before := show(p.l)
-		if err := rules.Match(c.IfMatch, rules.VersionOf(before)); err != nil {
+		if err := c.matchesVersion(rules.VersionOf(before)); err != nil {
 			return err
 		}
 		next, err := of.Change(ask)
