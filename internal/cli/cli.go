@@ -56,6 +56,9 @@ func Main(ctx context.Context, args []string, io IO) int {
 		err = usagef("%s (see --help)", plainUsage(err.Error()))
 	}
 	a.report(ctx, err)
+	if interrupted(ctx, err) {
+		return exitSignal
+	}
 	return exitCode(err)
 }
 

@@ -22,7 +22,7 @@ const (
 	exitFault   = 3
 	exitFailed  = 4   // the job that the command waited for failed or expired
 	exitStopped = 5   // it was cancelled
-	exitSignal  = 130 // a signal ended the wait for it, as a shell reports SIGINT
+	exitSignal  = 130 // a signal ended the command, as a shell reports SIGINT
 	exitDiffers = 2   // of --exit-code, as in other tools that show a difference
 )
 
@@ -106,6 +106,11 @@ func exitCode(err error) int {
 	return exitRefused
 }
 
+// interrupted reports whether a signal, which ends ctx, is the cause of an error.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Canceled)
+}
+
 // report prints an error; joined errors get one line each.
 func (a *app) report(ctx context.Context, err error) {
 	if err == nil {
@@ -118,7 +123,7 @@ func (a *app) report(ctx context.Context, err error) {
 		return
 	}
 	text := explain(a.withToken(err))
-	if _, left := errors.AsType[leftError](err); ctx.Err() != nil && errors.Is(err, context.Canceled) && !left {
+	if _, left := errors.AsType[leftError](err); interrupted(ctx, err) && !left {
 		text = "interrupted"
 	}
 	for line := range strings.Lines(text) {
