@@ -103,7 +103,7 @@ type DefinitionBackoffAsk struct {
 }
 
 // Definition is a definition as callers see it: its envelope with defaults applied, and how it stands. TimeoutSeconds
-// is null unless the envelope set it; MaxRuntimeSeconds always says how long an attempt may run.
+// is null if only MaxRuntimeSeconds was set, which always says how long an attempt may run.
 type Definition struct {
 	JobID                string            `json:"jobId"`
 	TenantID             TenantID          `json:"tenantId"`

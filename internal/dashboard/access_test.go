@@ -224,7 +224,7 @@ func TestRefusalsShowAWayOn(t *testing.T) {
 	s := start(t)
 	v := s.visitor()
 	for path, wants := range map[string][]string{
-		"/jobs?state=none":     {"queued leased running", `href="/jobs">Without this filter`},
+		"/jobs?state=none":     {"must be queued, leased, running", `href="/jobs">Without this filter`},
 		"/jobs?tenant_id=acme": {"a tenant id is a uuid", `href="/jobs">Without this filter`},
 		"/jobs/none":           {"Not found", "no such job", `href="/">Overview`},
 		"/audit?actor=x":       {"Please log in", `href="/login?next=%2faudit%3factor%3dx">Log in with a token`},

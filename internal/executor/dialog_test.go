@@ -71,8 +71,14 @@ func TestMessagesReachTheCommandOnce(t *testing.T) {
 	id := b.submit("{}")
 	var sender sync.WaitGroup
 	defer sender.Wait()
+	over := make(chan struct{})
+	endKills := sync.OnceFunc(func() { close(over) })
+	defer endKills()
 	sender.Go(func() {
 		for n := 1; n <= all; {
+			if n == all {
+				<-over // the command waits for this message, so that it does not end before the last kill
+			}
 			_, err := b.client.Message(t.Context(), id, fmt.Sprint("number ", n))
 			switch {
 			case err == nil:
@@ -100,6 +106,7 @@ func TestMessagesReachTheCommandOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	endKills()
 	if j := b.awaitState(id, lessor.Completed); j.Attempt != kills+1 {
 		t.Errorf("completed in attempt %d, want %d", j.Attempt, kills+1)
 	}

@@ -26,7 +26,7 @@ func TestDefinitionShowsTheDefaults(t *testing.T) {
 	want := map[string]any{
 		"jobId": id, "tenantId": tenantA, "schedule": map[string]any{"type": "cron", "cron": "0 2 * * *"},
 		"handlerId": "posting.validate",
-		"lockKey":   "posting", "maxAttempts": json.Number("5"), "timeoutSeconds": nil,
+		"lockKey":   "posting", "maxAttempts": json.Number("5"), "timeoutSeconds": json.Number("300"),
 		"maxRuntimeSeconds": json.Number("300"),
 		"fairnessClass":     "default", "isEnabled": true,
 		"payload": map[string]any{}, "priority": "normal", "requestedUnits": json.Number("1"), "timezone": "UTC",

@@ -235,10 +235,22 @@ func (d *Definition) inherit(e *lessor.Envelope, old *Definition) error {
 			Code:   lessor.CodeConflict,
 			Detail: fmt.Sprintf("the id %s is taken by another tenant", d.ID),
 		}
-	case e.Paused == nil:
-		d.Paused = old.Paused
+	default:
+		if e.Paused == nil {
+			d.Paused = old.Paused
+		}
+		d.keepEdited(e, old)
 	}
 	return nil
+}
+
+// keepEdited: a caller that read a definition which does not set timeoutSeconds saw the default there. It may send that
+// back beside a maxRuntimeSeconds that it has changed, which then counts.
+func (d *Definition) keepEdited(e *lessor.Envelope, old *Definition) {
+	shown := e.TimeoutSeconds != nil && *e.TimeoutSeconds == defaultTimeoutS && !old.TimeoutSet
+	if shown && e.MaxRuntimeSeconds != nil {
+		d.Timeout, d.TimeoutSet = time.Duration(*e.MaxRuntimeSeconds)*time.Second, false
+	}
 }
 
 // Replace gives d the state of old, which it replaces. Intervals count from now if the schedule changed; the time zone

@@ -231,11 +231,29 @@ func TestTimeoutTakesPrecedenceOverTheLongestRun(t *testing.T) {
 		d := define(t, ask)
 		same(t, ask, d.Timeout, want)
 		shown := ShowDefinition(d)
-		set := strings.Contains(ask, `"timeoutSeconds": `) && !strings.Contains(ask, "null")
-		if shown.MaxRuntimeSeconds != int64(want.Seconds()) || (shown.TimeoutSeconds != nil) != set {
+		has := strings.Contains(ask, `"timeoutSeconds": `) || want == 5*time.Minute // the default
+		if shown.MaxRuntimeSeconds != int64(want.Seconds()) || (shown.TimeoutSeconds != nil) != has {
 			t.Errorf("%s shows maxRuntimeSeconds %d, timeoutSeconds %v", ask, shown.MaxRuntimeSeconds,
 				shown.TimeoutSeconds)
 		}
+	}
+}
+
+// TestDefaultTimeoutThatWasShownGivesWay: the default that a reader sees does not take precedence over the
+// maxRuntimeSeconds that it changes. What an owner sets does.
+func TestDefaultTimeoutThatWasShownGivesWay(t *testing.T) {
+	const both = `{"maxRuntimeSeconds": 7200, "timeoutSeconds": 300}`
+	for old, want := range map[string]time.Duration{
+		`{}`:                          2 * time.Hour,
+		`{"maxRuntimeSeconds": 7200}`: 2 * time.Hour,
+		`{"timeoutSeconds": 60}`:      5 * time.Minute,
+		both:                          5 * time.Minute,
+	} {
+		d := define(t, both)
+		if err := Inherit(d, envelope(t, both), define(t, old)); err != nil {
+			t.Fatal(err)
+		}
+		same(t, old, d.Timeout, want)
 	}
 }
 

@@ -119,7 +119,8 @@ func ShowDefinition(d *Definition) lessor.Definition {
 		ModuleID: optional(d.Module), Version: optional(d.Version), Paused: d.Paused, NextTickAt: d.NextTick,
 		CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 	}
-	if d.TimeoutSet && shown.MaxRuntimeSeconds <= maxTimeoutS { // an older node may have stored more
+	// An older node may have stored more than a timeout can be.
+	if d.TimeoutSet && shown.MaxRuntimeSeconds <= maxTimeoutS || shown.MaxRuntimeSeconds == defaultTimeoutS {
 		shown.TimeoutSeconds = new(shown.MaxRuntimeSeconds)
 	}
 	return shown

@@ -1,5 +1,5 @@
--- Tenants and classes have a name for people. A definition knows whether its owner set timeoutSeconds, which is shown
--- only then: of those stored before, the default is taken for unset. Takes milliseconds for 10,000 definitions.
+-- Tenants and classes have a name for people. A definition knows whether its owner set timeoutSeconds: of those
+-- stored before, the default is taken for unset. Takes milliseconds for 10,000 definitions.
 --
 -- +goose Up
 
