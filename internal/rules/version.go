@@ -34,19 +34,24 @@ func (d *Definition) Same(o *Definition) bool {
 	return VersionOf(ShowDefinition(d)) == VersionOf(ShowDefinition(o))
 }
 
-// Match refuses a change if the caller named versions that it may replace, and the current one is not among them.
-// wanted is a list as in If-Match (RFC 9110): "" allows all, and * what exists. current is "" for what does not exist.
-// A proxy that compresses answers marks their versions as weak; they match too, because equal settings have equal
-// versions.
-func Match(wanted, current string) error {
-	if wanted == "" {
-		return nil
-	}
-	for version := range strings.SplitSeq(wanted, ",") {
+// named reports whether a list as in If-Match (RFC 9110) names the current version; * names all that exists. current is
+// "" for what does not exist. A proxy that compresses answers marks their versions as weak; they are named too, because
+// equal settings have equal versions.
+func named(list, current string) bool {
+	for version := range strings.SplitSeq(list, ",") {
 		version = strings.Trim(strings.TrimPrefix(strings.TrimSpace(version), "W/"), `"`)
 		if current != "" && (version == "*" || version == current) {
-			return nil
+			return true
 		}
+	}
+	return false
+}
+
+// Match refuses a change if the caller named versions that it may replace, and the current one is not among them.
+// wanted "" allows all.
+func Match(wanted, current string) error {
+	if wanted == "" || named(wanted, current) {
+		return nil
 	}
 	now := "it does not exist"
 	if current != "" {
@@ -59,9 +64,9 @@ func Match(wanted, current string) error {
 }
 
 // Spare refuses a change if the caller named versions that it must not replace, and the current one is among them.
-// spared is a list as in If-None-Match (RFC 9110): "" is none, and * all that exists, so that the call only creates.
+// With * the call only creates.
 func Spare(spared, current string) error {
-	if spared == "" || Match(spared, current) != nil {
+	if !named(spared, current) {
 		return nil
 	}
 	return &lessor.Error{
