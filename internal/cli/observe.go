@@ -107,11 +107,11 @@ func (a *app) bindAlerts(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&open, "open", false, "leave out cleared alerts")
 	list[lessor.Alert]{
 		name: "alerts", cursor: camelCursor,
-		header: []string{"ID", "RAISED", "KIND", "SUBJECT~", "MESSAGE~?", "CLEARED?", "SEEN BY?", "TENANT?"},
+		header: []string{"ID", "RAISED", "KIND", "MESSAGE~", "CLEARED?", "SEEN BY?", "SUBJECT~?", "TENANT?"},
 		row: func(k lessor.Alert, now time.Time) []string {
 			return []string{
-				k.ID.String(), ago(k.RaisedAt, now), string(k.Kind), k.Subject, k.Message, age(k.ClearedAt, now),
-				text(k.AcknowledgedBy), tenantName(k.TenantID),
+				k.ID.String(), ago(k.RaisedAt, now), string(k.Kind), k.Message, age(k.ClearedAt, now),
+				text(k.AcknowledgedBy), k.Subject, tenantName(k.TenantID),
 			}
 		},
 		pages: unfiltered(func(
