@@ -191,11 +191,14 @@ func checkBounds(t *testing.T, times []held) {
 		changes = append(changes, change{h.from, 1, h.job}, change{h.to, -1, h.job})
 	}
 	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.sign, b.sign)) })
-	units, most := 0, 0
+	units := 0
 	tenants, locks := map[lessor.TenantID]int{}, map[string]int{}
 	for _, c := range changes {
 		units += c.sign * c.job.RequestedUnits
-		most = max(most, units)
+		if units > loadUnits {
+			t.Errorf("at %s %d units were leased at once, want at most %d", c.at, units, loadUnits)
+			logHeld(t, times, c.at)
+		}
 		tenants[c.job.TenantID] += c.sign
 		if !c.job.TenantID.IsZero() && tenants[c.job.TenantID] > loadCap {
 			t.Errorf("at %s tenant %s had more than %d leases", c.at, c.job.TenantID, loadCap)
@@ -208,7 +211,14 @@ func checkBounds(t *testing.T, times []held) {
 			t.Errorf("at %s two jobs held lock %s", c.at, lock)
 		}
 	}
-	if most > loadUnits {
-		t.Errorf("%d units were leased at once, want at most %d", most, loadUnits)
+}
+
+// logHeld shows the leases at an instant, and those that ended just before it.
+func logHeld(t *testing.T, times []held, at lessor.Instant) {
+	t.Helper()
+	for _, h := range times {
+		if h.from <= at && h.to.Add(100*time.Millisecond) >= at {
+			t.Logf("%s: %d units from %s to %s", h.job.ID, h.job.RequestedUnits, h.from, h.to)
+		}
 	}
 }

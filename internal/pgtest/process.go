@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // interrupt is the signal for a fast shutdown.
@@ -38,9 +39,23 @@ func childrenOf(parent int) (ids []int) {
 	return ids
 }
 
+// goneWithin bounds the wait for the end of killed processes.
+const goneWithin = time.Second
+
+// killAll kills processes and waits for their end: the server does not start again while one holds its shared memory.
 func killAll(ids []int) {
 	for _, id := range ids {
 		_ = syscall.Kill(id, syscall.SIGKILL) // it may have ended
+	}
+	late := time.After(goneWithin)
+	for _, id := range ids {
+		for syscall.Kill(id, 0) == nil {
+			select {
+			case <-time.After(time.Millisecond):
+			case <-late:
+				return
+			}
+		}
 	}
 }
 
