@@ -145,7 +145,7 @@ var bounds = map[string]object{
 	"Envelope.handlerId":            {"minLength": 3, "maxLength": 120},
 	"Envelope.lockKey":              {"minLength": 3, "maxLength": 200},
 	"Envelope.maxAttempts":          {"minimum": 1, "maximum": 50, "default": 5},
-	"Envelope.timeoutSeconds":       {"minimum": 1, "maximum": 3600},
+	"Envelope.timeoutSeconds":       {"minimum": 1, "maximum": 3600, "default": 300},
 	"Envelope.maxRuntimeSeconds":    {"minimum": 1, "maximum": 604800, "default": 300},
 	"TriggerBody.payload":           {"type": "object"},
 	"Envelope.fairnessClass":        {"minLength": 1, "maxLength": 80, "default": "default"},
