@@ -25,8 +25,8 @@ type Answer struct {
 	Answer     *string `json:"answer"`
 }
 
-// MessageAsk is a message as a person sends it to a job. With a Key, the same message again is answered the same and not
-// sent twice.
+// MessageAsk is a message as a person sends it to a job. With a Key, the same message again is answered the same and
+// not sent twice.
 type MessageAsk struct {
 	Text *string `json:"text"`
 	Key  *string `json:"key,omitempty"`

@@ -39,7 +39,8 @@ func documents(t *testing.T) (docs []document, tests string) {
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	docs, tests := documents(t)
 	for _, d := range docs {
-		for _, m := range regexp.MustCompile(`\b((?:Test|Benchmark|Fuzz)[A-Z]\w+)(…?)`).FindAllStringSubmatch(d.text, -1) {
+		for _, m := range regexp.MustCompile(`\b((?:Test|Benchmark|Fuzz)[A-Z]\w+)(…?)`).FindAllStringSubmatch(d.text,
+			-1) {
 			name := "func " + m[1]
 			if m[2] == "" {
 				name += "("

@@ -42,7 +42,8 @@ var layers = map[string]layer{
 	"internal/fault": {}, // panics that end no process
 	"internal/scheduler": {
 		imports: []string{
-			".", "internal/rules", "internal/lanes", "internal/fold", "internal/batch", "internal/fault", "internal/schema",
+			".", "internal/rules", "internal/lanes", "internal/fold", "internal/batch", "internal/fault",
+			"internal/schema",
 		},
 		libs: []string{"github.com/google/uuid"},
 		tests: []string{

@@ -42,7 +42,8 @@ func TestReleasedMigrationsAreNeverEdited(t *testing.T) {
 		}
 		text, err := os.ReadFile(fields[1])
 		if sum := fmt.Sprintf("%x", sha256.Sum256(text)); err != nil || sum != fields[2] {
-			t.Errorf("%s is not what %s released (%v): undo the edit, and write a new migration", fields[1], fields[0], err)
+			t.Errorf("%s is not what %s released (%v): undo the edit, and write a new migration", fields[1], fields[0],
+				err)
 		}
 		if heading := "## [" + strings.TrimPrefix(fields[0], "v") + "]"; !strings.Contains(string(changelog), heading) {
 			t.Errorf("CHANGELOG.md has no section %s", heading)

@@ -16,8 +16,8 @@ type Inner struct {
 	Budget   Budget
 	// Uncertain answers, in the words of the tool, a call that an earlier attempt began and did not finish. ErrRunAgain
 	// has the call made again; another error ends the run, and leaves the call uncertain. AskPerson returns such a
-	// function. By default the model is told that the outcome is unknown. Calls of tools that are Idempotent are repeated
-	// instead.
+	// function. By default the model is told that the outcome is unknown. Calls of tools that are Idempotent are
+	// repeated instead.
 	Uncertain func(ctx context.Context, call UncertainCall) (string, error)
 }
 

@@ -193,7 +193,8 @@ func (l *Loop[Req, Out]) journal(m worker.Message) *worker.Journal {
 	}
 	if m.Deliveries() > 1 {
 		l.anew.Do(func() {
-			l.cfg.Log.Warn("The mailbox keeps no journal: a request that is delivered again begins anew", "message", m.ID())
+			l.cfg.Log.Warn("The mailbox keeps no journal: a request that is delivered again begins anew", "message",
+				m.ID())
 		})
 	}
 	return nil

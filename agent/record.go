@@ -183,8 +183,8 @@ func (r *record) answer(ctx context.Context, n int, ask func() (Reply, error)) (
 }
 
 // call returns the result of a tool call, and runs it if none is recorded. A call that began in an earlier attempt and
-// has no result is uncertain: it is for again, which is told how often the call was cut off, and can return ErrRunAgain.
-// An error of a call leaves it without a result.
+// has no result is uncertain: it is for again, which is told how often the call was cut off, and can return
+// ErrRunAgain. An error of a call leaves it without a result.
 func (r *record) call(
 	ctx context.Context, key string, call ToolCall, run func() (string, error), again func(cuts int) (string, error),
 ) (string, error) {

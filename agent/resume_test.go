@@ -95,7 +95,8 @@ func (l *longRun) process(ctx context.Context, t *testing.T, box worker.Mailbox)
 }
 
 // TestRunContinuesAfterEveryStop stops or kills the worker at every step of 200 model calls and 100 tools, and restarts
-// the server 20 times: the answer and the budget are those of a run without faults, and no tool runs twice that must not.
+// the server 20 times: the answer and the budget are those of a run without faults, and no tool runs twice that must
+// not.
 func TestRunContinuesAfterEveryStop(t *testing.T) {
 	const calls = 200
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestRunContinuesAfterEveryStop(t *testing.T) {
 			t.Fatalf("after %d processes the job is %s: %s, %v", processes, job.State, job.Result, err)
 		}
 		in := calls * (calls + 1) / 2
-		want := outcome{"answer 200", calls, agent.Usage{InputTokens: in, OutputTokens: calls}, float64(in+2*calls) / 1e6}
+		want := outcome{"answer 200", calls, agent.Usage{InputTokens: in, OutputTokens: calls},
+			float64(in+2*calls) / 1e6}
 		if *got.Output != want || job.State != "completed" {
 			t.Errorf("the answer is %+v, the job %s; want %+v", *got.Output, job.State, want)
 		}
@@ -186,7 +188,10 @@ func TestUncertainCallCanBeAsked(t *testing.T) {
 	l.at = func() {}
 	inner := l.inner(t)
 	run := func(uncertain error) (agent.Response, error) {
-		inner.Uncertain = func(_ context.Context, call agent.UncertainCall) (string, error) { return "ask " + call.ID, uncertain }
+		inner.Uncertain = func(_ context.Context,
+			call agent.UncertainCall) (string, error) {
+			return "ask " + call.ID, uncertain
+		}
 		again := &worker.Job[question]{} // another attempt with the same entries
 		entries, err := journal.Entries(t.Context())
 		if err != nil {
@@ -211,7 +216,8 @@ func TestUncertainCallCanBeAsked(t *testing.T) {
 	}
 	r, err := run(nil)
 	if err != nil || r.Text != "answer 5" || l.effects["a-4"] != 0 || l.asked != 5 {
-		t.Fatalf("the run: %+v, %v, effects %v, %d model calls; want 5 and no effect of a-4", r, err, l.effects, l.asked)
+		t.Fatalf("the run: %+v, %v, effects %v, %d model calls; want 5 and no effect of a-4", r, err, l.effects,
+			l.asked)
 	}
 	found := false
 	for _, turn := range r.Turns {
@@ -247,7 +253,8 @@ func TestLargeAnswersAreRecorded(t *testing.T) {
 				t.Fatalf("received %v, %v", got, err)
 			}
 			m, _ := got[0].(worker.Journaled)
-			r, err := inner.Run(t.Context(), []agent.Turn{{Role: agent.User, Text: long}}, agent.Vitals{Journal: m.Journal()})
+			r, err := inner.Run(t.Context(), []agent.Turn{{Role: agent.User, Text: long}},
+				agent.Vitals{Journal: m.Journal()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -258,7 +265,8 @@ func TestLargeAnswersAreRecorded(t *testing.T) {
 		}
 		if len(model.Questions()) != 2 || runs[1].Turns[1].Text != long || runs[1].Turns[0].Text != long ||
 			string(runs[1].Turns[1].Calls[0].Arguments) != "{bad" || runs[1].Text != "end" {
-			t.Errorf("%d questions; the second run is not the first: %d turns", len(model.Questions()), len(runs[1].Turns))
+			t.Errorf("%d questions; the second run is not the first: %d turns", len(model.Questions()),
+				len(runs[1].Turns))
 		}
 		if n := len(s.Journal(id)); n < 10 {
 			t.Errorf("the journal has %d entries, want the parts of the answer", n)
@@ -290,7 +298,8 @@ func TestMailboxWithoutAJournalSaysSoOnce(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 		}
 		if n := strings.Count(log.String(), "keeps no journal"); n != 1 || runs != 3 {
-			t.Errorf("the log said %d times in %d runs that there is no journal, want once in 3:\n%s", n, runs, log.String())
+			t.Errorf("the log said %d times in %d runs that there is no journal, want once in 3:\n%s", n, runs,
+				log.String())
 		}
 	})
 }

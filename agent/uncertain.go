@@ -30,10 +30,10 @@ const (
 // maxQuoted bounds the arguments of a call in a question, which has 8 KiB.
 const maxQuoted = 4 << 10
 
-// AskPerson returns a function for Inner.Uncertain that asks a person, with ask, the method Ask of the job: the run ends
-// with the error of ask, which the handler returns, and the job waits without a lease. With the answer AnswerAgain the
-// next attempt makes the call again, with AnswerUnknown it tells the model that the outcome is unknown, as it does if
-// nobody answers within the time (zero means 7 days), and any other answer is the result of the call.
+// AskPerson returns a function for Inner.Uncertain that asks a person, with ask, the method Ask of the job: the run
+// ends with the error of ask, which the handler returns, and the job waits without a lease. With the answer AnswerAgain
+// the next attempt makes the call again, with AnswerUnknown it tells the model that the outcome is unknown, as it does
+// if nobody answers within the time (zero means 7 days), and any other answer is the result of the call.
 func AskPerson(
 	ask func(context.Context, worker.Question) (string, error), within time.Duration,
 ) func(context.Context, UncertainCall) (string, error) {

@@ -88,7 +88,8 @@ func decide(t *testing.T, answers []string, wantEffects int, wantTold string) {
 	}
 	j := s.Job(id)
 	if effects != wantEffects || j.State != "completed" || !strings.Contains(string(j.Result), wantTold) {
-		t.Errorf("%d effects, and the job is %s with %s; want %d and %q", effects, j.State, j.Result, wantEffects, wantTold)
+		t.Errorf("%d effects, and the job is %s with %s; want %d and %q", effects, j.State, j.Result, wantEffects,
+			wantTold)
 	}
 	if n := len(model.Questions()); n != 2 {
 		t.Errorf("the model was asked %d times, want 2", n)

@@ -48,7 +48,8 @@ func batches(ctx context.Context, b *bench) (err error) {
 	b.setting("%d jobs per round, %d alternating rounds, medians; payload %d bytes; a fresh database for each round",
 		jobs, rounds, len(payload))
 	b.setting("PostgreSQL %s, one server for all: %s", db.version, strings.Join(databaseSettings, ", "))
-	b.setting("Lessor: %d callers through node, SubmitBatch of %d, then Request of %d and CompleteAll", batchCallers, bulk,
+	b.setting("Lessor: %d callers through node, SubmitBatch of %d, then Request of %d and CompleteAll", batchCallers,
+		bulk,
 		maxLeases)
 	b.setting("River: %v; fetch cooldown and poll 1 ms", set)
 	b.batchesTable(ours, river)

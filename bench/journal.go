@@ -98,7 +98,8 @@ func (b *bench) appendOver(
 }
 
 // grantAgain measures the grants of jobs that were released before.
-func (b *bench) grantAgain(ctx context.Context, db *database, held, rounds int, journal bool) (grants []cost, err error) {
+func (b *bench) grantAgain(ctx context.Context, db *database, held, rounds int,
+	journal bool) (grants []cost, err error) {
 	err = b.withLeases(ctx, db, held, func(_ *child, c *client.Client, leases []lessor.LeaseID) error {
 		for round := range rounds {
 			err := concurrently(ctx, httpCallers, held, func(ctx context.Context, _, item int) error {
@@ -107,7 +108,8 @@ func (b *bench) grantAgain(ctx context.Context, db *database, held, rounds int, 
 						return err
 					}
 				}
-				return c.Release(ctx, leases[item], lessor.Release{WorkerID: &beater, Reason: new(lessor.ReleaseUndelivered)})
+				return c.Release(ctx, leases[item],
+					lessor.Release{WorkerID: &beater, Reason: new(lessor.ReleaseUndelivered)})
 			})
 			if err != nil {
 				return err

@@ -83,7 +83,8 @@ func (r *natsRun) open(ctx context.Context) (err error) {
 		return err
 	}
 	if _, err = r.stream.CreateStream(ctx, jetstream.StreamConfig{
-		Name: "bench", Subjects: []string{"bench"}, Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
+		Name: "bench", Subjects: []string{"bench"}, Retention: jetstream.WorkQueuePolicy,
+		Storage: jetstream.FileStorage,
 	}); err != nil {
 		return err
 	}

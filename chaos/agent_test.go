@@ -185,7 +185,8 @@ func (r agentRun) test(t *testing.T) {
 	usage := agent.Usage{InputTokens: r.calls * (r.calls + 1) / 2, OutputTokens: r.calls}
 	want := agentOutcome{fmt.Sprint("answer ", r.calls), r.calls, usage}
 	if *got.Output != want || job.State != lessor.Completed || killed != r.kills {
-		t.Errorf("the answer is %+v, the job %s after %d kills of the server; want %+v after %d", *got.Output, job.State,
+		t.Errorf("the answer is %+v, the job %s after %d kills of the server; want %+v after %d", *got.Output,
+			job.State,
 			killed, want, r.kills)
 	}
 	r.checkEffects(t, c, sent.ID, effects)

@@ -117,7 +117,8 @@ func TestProcessOneReapsOrphans(t *testing.T) {
 		_, err := os.Stat(filepath.Join(workspace, "jobs", j.Job.ID.String(), "killed"))
 		return err == nil
 	})
-	within(t, "process 1 to have no children, dead or alive", func() bool { return len(childrenOf(w.cmd.Process.Pid)) == 0 })
+	within(t, "process 1 to have no children, dead or alive",
+		func() bool { return len(childrenOf(w.cmd.Process.Pid)) == 0 })
 }
 
 func within(t *testing.T, what string, ok func() bool) {

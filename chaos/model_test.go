@@ -158,7 +158,8 @@ func (h *history) byJob() map[string][]call {
 }
 
 // telling leaves out the calls of one job that change nothing and tell nothing, which would make the search long: those
-// that were not done, heartbeats without an answer, and all but the first of those that repeat a call without an answer.
+// that were not done, heartbeats without an answer, and all but the first of those that repeat a call without an
+// answer.
 func telling(calls []call) (some []call) {
 	type kind struct {
 		verb  verb

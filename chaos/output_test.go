@@ -52,7 +52,8 @@ func outputSettings() []string {
 func printUnderKills(t *testing.T, victim, other *server, blocks, servers, workers int) {
 	workspace := t.TempDir()
 	w := &worker{t: t, args: []string{
-		"work", "--type", "long", "--server", "http://" + victim.addr + ",http://" + other.addr, "--workspace", workspace,
+		"work", "--type", "long", "--server", "http://" + victim.addr + ",http://" + other.addr, "--workspace",
+		workspace,
 		"--shell", "--", printScript(blocks),
 	}}
 	w.start()

@@ -46,7 +46,8 @@ var sharedFaults = map[string]sharedFault{
 			time.Sleep(200 * time.Millisecond)
 		}
 		var pid int
-		_, err := fmt.Sscan(w.ask("select pid from pg_stat_activity where backend_type = 'client backend' limit 1"), &pid)
+		_, err := fmt.Sscan(w.ask("select pid from pg_stat_activity where backend_type = 'client backend' limit 1"),
+			&pid)
 		must(w.T, err)
 		must(w.T, syscall.Kill(pid, syscall.SIGKILL)) // the server then restarts all of its processes
 	}},
@@ -194,7 +195,8 @@ func (w *shared) wantLossTold(what string) {
 	}
 }
 
-// injectDisk has the disk of the database fail or hang for longer than the ttl. A database that gave up is started again.
+// injectDisk has the disk of the database fail or hang for longer than the ttl. A database that gave up is started
+// again.
 func (w *shared) injectDisk(fault string) {
 	w.Helper()
 	end := inject(w.T, fault, w.db.Processes()...)

@@ -118,7 +118,8 @@ func (s *server) makeTokens(out *shown) map[string]string {
 	made := map[string]string{}
 	for _, role := range []string{"worker", "operator"} {
 		var answer struct{ Token string }
-		_, body := s.send("POST", "/api/admin/tokens", `{"role":"`+role+`","name":"`+role+`"}`, out.secrets["admin token"])
+		_, body := s.send("POST", "/api/admin/tokens", `{"role":"`+role+`","name":"`+role+`"}`,
+			out.secrets["admin token"])
 		if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Token == "" {
 			s.t.Fatalf("make a token: %v %s", err, body)
 		}
@@ -167,7 +168,8 @@ func (s *server) failAJob(out *shown, secret string) lessor.JobID {
 	workspace := s.t.TempDir()
 	w := &worker{
 		t: s.t, args: []string{
-			"work", "--server", "http://" + s.addr, "--type", "env", "--workspace", workspace, "--shell", "--", "env; exit 7",
+			"work", "--server", "http://" + s.addr, "--type", "env", "--workspace", workspace, "--shell", "--",
+			"env; exit 7",
 		},
 		env: []string{"LESSOR_TOKEN=" + secret, "DATABASE_PASSWORD=" + planted["environment of the worker"]},
 	}
@@ -385,7 +387,8 @@ func (o *shown) check() {
 	o.t.Helper()
 	for place, sign := range map[string]string{
 		"answers": "lessor_", "pages": "</html>", "commands": "store", "database": "definition", "log": "level=DEBUG",
-		"events": "queued", "webhook": "X-Lessor-Signature", "workspace": "LESSOR_FENCE=", "greeting": "postgres://postgres:",
+		"events": "queued", "webhook": "X-Lessor-Signature", "workspace": "LESSOR_FENCE=",
+		"greeting": "postgres://postgres:",
 	} {
 		if !strings.Contains(o.places[place], sign) {
 			o.t.Errorf("%s: there is no %q in %.500q", place, sign, o.places[place])

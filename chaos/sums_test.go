@@ -31,7 +31,8 @@ func (l *load) finish() {
 		l.t.Error(text)
 	}
 	l.t.Logf("%d calls about %d jobs: %d grants, %d lost answers, %d leases lost to a busy machine", len(l.h.calls),
-		len(jobs), l.h.count(grant, done), l.h.count(submit, unknown)+l.h.count(beat, unknown)+l.h.count(complete, unknown),
+		len(jobs), l.h.count(grant, done), l.h.count(submit, unknown)+l.h.count(beat, unknown)+l.h.count(complete,
+			unknown),
 		l.h.excess)
 }
 

@@ -192,7 +192,8 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 			"set capacity", "PUT " + base + `/capacity {"total_units":50,"busy":null,"expires_in_s":2}`,
 			func(ctx context.Context, c *Client) error {
 				_, err := c.SetCapacity(ctx, lessor.CapacityAsk{
-					TotalUnits: lessor.SetTo(int64(50)), Busy: lessor.Change[int64]{Reset: true}, ExpiresInS: new(int64(2)),
+					TotalUnits: lessor.SetTo(int64(50)), Busy: lessor.Change[int64]{Reset: true},
+					ExpiresInS: new(int64(2)),
 				})
 				return err
 			},

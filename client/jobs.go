@@ -172,7 +172,8 @@ func (c *Client) Message(ctx context.Context, id lessor.JobID, text string) (les
 // the call when a server does not answer. The server remembers the keys of a job's last 1000 messages.
 func (c *Client) MessageOnce(ctx context.Context, id lessor.JobID, key, text string) (m lessor.Message, err error) {
 	_, err = c.do(ctx, call{
-		method: http.MethodPost, path: jobPath(id, "/messages"), body: lessor.MessageAsk{Text: &text, Key: &key}, safe: true,
+		method: http.MethodPost, path: jobPath(id, "/messages"), body: lessor.MessageAsk{Text: &text, Key: &key},
+		safe: true,
 	}, &m)
 	return m, err
 }

@@ -108,7 +108,8 @@ func TestReadEventBoundsAndJoinsLines(t *testing.T) {
 // TestWaitOutlastsServersThatAreAway: the job runs on, gets another attempt, and a server is away in between.
 func TestWaitOutlastsServersThatAreAway(t *testing.T) {
 	answers := []http.HandlerFunc{
-		say(200, `{"job_id":"`+jobA+`","state":"running"}`), hangUp, say(503, unavailable), hangUp, hangUp, hangUp, hangUp,
+		say(200, `{"job_id":"`+jobA+`","state":"running"}`), hangUp, say(503, unavailable), hangUp, hangUp, hangUp,
+		hangUp,
 		say(200, `{"job_id":"`+jobA+`","state":"failed","retry_at":"2026-02-06T20:10:00.000Z"}`),
 		say(200, `{"job_id":"`+jobA+`","state":"completed"}`),
 	}

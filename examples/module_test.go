@@ -123,7 +123,8 @@ func TestStrangerImportsTheModule(t *testing.T) {
 // copyTree copies the files that git knows or would add, to a repository of their own.
 func copyTree(t *testing.T) (folder string, files map[string][]byte) {
 	t.Helper()
-	list, err := exec.Command("git", "-C", "..", "ls-files", "-z", "-co", "--exclude-standard", "--deduplicate").Output()
+	list, err := exec.Command("git", "-C", "..", "ls-files", "-z", "-co", "--exclude-standard",
+		"--deduplicate").Output()
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}

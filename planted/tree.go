@@ -17,7 +17,8 @@ type tree struct{ root string }
 
 // copyTree copies the files that git knows, or would take, to a new temporary folder, as they are now.
 func copyTree(ctx context.Context) (string, error) {
-	list, err := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	list, err := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard").Output()
 	if err != nil {
 		return "", fmt.Errorf("git ls-files: %w", err)
 	}

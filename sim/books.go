@@ -124,7 +124,8 @@ func (b *books) mustBe(j *jobBook, state lessor.State, what string) {
 	b.look(func(v scheduler.View) error {
 		all, err := v.Standings(ctx, []lessor.JobID{j.id})
 		st := all[j.id]
-		if err == nil && (st == nil && b.config.Retention.Audit == 0 || st != nil && state != "" && st.State() != state) {
+		if err == nil && (st == nil && b.config.Retention.Audit == 0 || st != nil && state != "" &&
+			st.State() != state) {
 			b.fail("P1", "job %v %s, and the tables do not have it", j.id, what)
 		}
 		return err

@@ -42,7 +42,8 @@ func (b *books) scan() {
 			if old := b.live[h.ID]; old == nil {
 				fresh = append(fresh, h)
 			} else if h.BeatAt > old.BeatAt && rules.Over(old, h.BeatAt, serving) != "" {
-				b.fail("P4", "a heartbeat at %v was accepted for lease %v, which was over: %+v", h.BeatAt, h.ID, old.Life)
+				b.fail("P4", "a heartbeat at %v was accepted for lease %v, which was over: %+v", h.BeatAt, h.ID,
+					old.Life)
 			}
 			b.live[h.ID] = h
 			all = append(all, h)

@@ -209,7 +209,8 @@ func (c *client) readOutput(j *jobBook) {
 		return n.Output(ctx, c.caller, j.id, q, wait)
 	})
 	if err == nil && string(out.Data) != string(text(out.Fence, out.Offset, out.NextOffset)) {
-		c.world.fail("output", "job %v printed %q at %d of attempt %d, which it did not", j.id, out.Data, out.Offset, out.Attempt)
+		c.world.fail("output", "job %v printed %q at %d of attempt %d, which it did not", j.id, out.Data, out.Offset,
+			out.Attempt)
 	}
 }
 

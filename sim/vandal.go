@@ -89,7 +89,8 @@ var wrongs = []wrong{
 		_, err := n.Heartbeat(ctx, c, lessor.LeaseID{}, h)
 		return err
 	}), []string{
-		`{}`, `{"worker_id":"v","progress":7}`, `{"worker_id":"v","checkpoint":"LONG"}`, `{"worker_id":"v","message":"LONG"}`,
+		`{}`, `{"worker_id":"v","progress":7}`, `{"worker_id":"v","checkpoint":"LONG"}`,
+		`{"worker_id":"v","message":"LONG"}`,
 		`{"worker_id":"v","output":[{}]}`, `{"worker_id":"v"}`,
 		`{"worker_id":"v","output":[{"stream":"stdin","offset":0,"data":"eA=="}]}`,
 	}},
@@ -97,7 +98,8 @@ var wrongs = []wrong{
 		_, err := n.Append(ctx, c, lessor.LeaseID{}, a)
 		return err
 	}), []string{
-		`{}`, `{"worker_id":"v"}`, `{"worker_id":"v","entries":[{}]}`, `{"worker_id":"v","entries":[{"key":"a","data":"LONG"}]}`,
+		`{}`, `{"worker_id":"v"}`, `{"worker_id":"v","entries":[{}]}`,
+		`{"worker_id":"v","entries":[{"key":"a","data":"LONG"}]}`,
 		`{"worker_id":"v","entries":[{"key":"a"}]}`,
 	}},
 	{"print", taking(func(ctx context.Context, n *node, c scheduler.Caller, r lessor.OutputReport) error {
@@ -110,11 +112,13 @@ var wrongs = []wrong{
 	{"complete", taking(func(ctx context.Context, n *node, c scheduler.Caller, d lessor.Completion) error {
 		return n.Complete(ctx, c, lessor.LeaseID{}, d)
 	}), []string{
-		`{}`, `{"worker_id":"v"}`, `{"worker_id":"v","status":"done"}`, `{"worker_id":"v","status":"failed","error":"LONG"}`,
+		`{}`, `{"worker_id":"v"}`, `{"worker_id":"v","status":"done"}`,
+		`{"worker_id":"v","status":"failed","error":"LONG"}`,
 		`{"worker_id":"v","status":"completed","question":{"text":"?"}}`, `{"worker_id":"v","status":"waiting"}`,
 		`{"worker_id":"v","status":"waiting","question":{}}`,
 		`{"worker_id":"v","status":"waiting","question":{"text":"LONG","choices":[""]}}`,
-		`{"worker_id":"v","status":"waiting","question":{"text":"?","choices":[` + strings.Repeat(`"a",`, 30) + `"a"]}}`,
+		`{"worker_id":"v","status":"waiting","question":{"text":"?","choices":[` + strings.Repeat(`"a",`,
+			30) + `"a"]}}`,
 	}},
 	{"release", taking(func(ctx context.Context, n *node, c scheduler.Caller, r lessor.Release) error {
 		return n.Release(ctx, c, lessor.LeaseID{}, r)
@@ -191,7 +195,8 @@ var wrongs = []wrong{
 			return ch
 		}
 		if a.Weight != nil || a.Cap != nil {
-			_, err := n.SetTenant(ctx, c, tenant(1), lessor.TenantAsk{Weight: set(a.Weight), MaxConcurrency: set(a.Cap)})
+			_, err := n.SetTenant(ctx, c, tenant(1),
+				lessor.TenantAsk{Weight: set(a.Weight), MaxConcurrency: set(a.Cap)})
 			return err
 		}
 		_, err := n.SetCapacity(ctx, c, lessor.CapacityAsk{TotalUnits: set(a.Units), Busy: set(a.Busy)})
@@ -208,8 +213,10 @@ func wrongEnvelope(field string) string {
 func envelopes() (all []string) {
 	for _, field := range []string{
 		`"tenantId":"nobody"`, `"tenantId":"00000000-0000-0000-0000-000000000000"`,
-		`"tenantId":"00000000-0000-4000-8000-000000000009"`, `"schedule":{"type":null}`, `"schedule":{"type":"sometimes"}`,
-		`"schedule":{"type":"cron","seconds":1,"cron":null}`, `"schedule":{"type":"cron","cron":"x y z","seconds":null}`,
+		`"tenantId":"00000000-0000-4000-8000-000000000009"`, `"schedule":{"type":null}`,
+		`"schedule":{"type":"sometimes"}`,
+		`"schedule":{"type":"cron","seconds":1,"cron":null}`,
+		`"schedule":{"type":"cron","cron":"x y z","seconds":null}`,
 		`"schedule":{"type":"interval","cron":"* * * * *","seconds":1}`, `"timezone":"Mars/Base"`, `"overlap":"maybe"`,
 		`"maxRuntimeSeconds":-1,"timeoutSeconds":null`, `"moduleId":"another"`, `"circuit":{"cooldownSeconds":0}`,
 		`"payload":[]`, `"backoff":{"firstMs":-1}`,

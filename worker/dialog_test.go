@@ -41,7 +41,8 @@ func TestHandlerAsks(t *testing.T) {
 		s.Answer(answered, "now")
 		for id, want := range map[lessor.JobID]string{answered: `"there, now"`, unanswered: `"here, never"`} {
 			if j := s.WaitForEnd(id); string(j.Result) != want || j.Attempt != 1 || j.Interruptions != 0 {
-				t.Errorf("result %s of attempt %d with %d interruptions, want %s", j.Result, j.Attempt, j.Interruptions, want)
+				t.Errorf("result %s of attempt %d with %d interruptions, want %s", j.Result, j.Attempt, j.Interruptions,
+					want)
 			}
 		}
 		if attempts != 6 {
@@ -86,9 +87,9 @@ func TestMessageComesBeforeTheNextHeartbeat(t *testing.T) {
 	})
 }
 
-// TestMessagesSurviveTheirWorkers sends thousands of messages to one job while its workers are killed. Each worker notes
-// what it has done in a checkpoint-like place of its own; a message may come twice, with the same number, and is then
-// known.
+// TestMessagesSurviveTheirWorkers sends thousands of messages to one job while its workers are killed. Each worker
+// notes what it has done in a checkpoint-like place of its own; a message may come twice, with the same number, and is
+// then known.
 func TestMessagesSurviveTheirWorkers(t *testing.T) {
 	all, every := int64(2500), int64(400)
 	if os.Getenv("LESSOR_CHAOS") == "full" {

@@ -420,6 +420,7 @@ func TestExtenderOfAStoppedWorkerIsSilent(t *testing.T) {
 	stop()
 	hb.Beat()
 	if _, failures := x.Counts(); l.extended != 1 || failures != 1 || len(log.all) != 1 {
-		t.Errorf("%d extensions, %d failures, log %q; want one each, from before the stop", l.extended, failures, log.all)
+		t.Errorf("%d extensions, %d failures, log %q; want one each, from before the stop", l.extended, failures,
+			log.all)
 	}
 }

@@ -103,7 +103,8 @@ func (j *Journal) Entries(ctx context.Context) ([]lessor.JournalEntry, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.SortedFunc(maps.Values(j.entries), func(a, b lessor.JournalEntry) int { return cmp.Compare(a.N, b.N) }),
+	return slices.SortedFunc(maps.Values(j.entries),
+			func(a, b lessor.JournalEntry) int { return cmp.Compare(a.N, b.N) }),
 		nil
 }
 

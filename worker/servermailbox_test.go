@@ -90,7 +90,8 @@ func TestJSONStaysJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if job := s.WaitFor(id, lessor.Completed); string(job.Payload) != tt.payload || string(job.Result) != tt.result {
+			if job := s.WaitFor(id, lessor.Completed); string(job.Payload) != tt.payload ||
+				string(job.Result) != tt.result {
 				t.Errorf("%s is stored as %s with result %s", tt.body, job.Payload, job.Result)
 			}
 			if err := receive(replies, tt.body).Acknowledge(t.Context()); err != nil {

@@ -35,7 +35,8 @@ func sameGrant(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := lessor.LeaseRequest{
-			WorkerID: new("w-" + *sub.Type), Types: []string{*sub.Type}, RequestID: new("r"), View: new(lessor.ViewWork),
+			WorkerID: new("w-" + *sub.Type), Types: []string{*sub.Type}, RequestID: new("r"),
+			View: new(lessor.ViewWork),
 		}
 		short, denial, err := s.Client().Request(t.Context(), r)
 		if err != nil || denial != nil {

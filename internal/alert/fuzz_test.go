@@ -20,7 +20,8 @@ func FuzzWebhook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		if _, err := New(Config{Webhook: s, AllowHosts: []string{"hooks.internal"}}); err == nil {
 			u, err := url.Parse(s)
-			if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !strings.EqualFold(u.Hostname(), "hooks.internal")) {
+			if err != nil || u.Scheme != "https" &&
+				(u.Scheme != "http" || !strings.EqualFold(u.Hostname(), "hooks.internal")) {
 				t.Errorf("%q is taken as a webhook", s)
 			}
 		}

@@ -115,7 +115,8 @@ func play(t *testing.T, script string) {
 	cmd.Dir = folder
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Env = append(os.Environ(), "LESSOR_SERVER=http://"+server, "SERVER=http://"+server, "PORT="+port, "MODEL_KEY=none")
+	cmd.Env = append(os.Environ(), "LESSOR_SERVER=http://"+server, "SERVER=http://"+server, "PORT="+port,
+		"MODEL_KEY=none")
 	err = cmd.Run()
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(folder, "server.log"))

@@ -94,7 +94,8 @@ another worker.
 		}
 	}
 	add("server", a.serveCommand(), a.backupCommand(), a.doctorCommand(), a.logLevelCommand(), a.benchCommand())
-	add("work", a.submitCommand(), a.workCommand(), a.runOneCommand(), a.jobsCommand(), a.leasesCommand(), a.workersCommand(),
+	add("work", a.submitCommand(), a.workCommand(), a.runOneCommand(), a.jobsCommand(), a.leasesCommand(),
+		a.workersCommand(),
 		a.beatCommand(), a.progressCommand(), a.askCommand())
 	add("schedule", a.schedulesCommand(), a.runsCommand(), a.locksCommand(), a.circuitsCommand(), a.tenantsCommand(),
 		a.handlersCommand())

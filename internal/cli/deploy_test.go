@@ -23,9 +23,9 @@ type container struct {
 	grace time.Duration // 0 = it is never asked to stop commands
 }
 
-// TestDeployedFiles reads every file of deploy that starts this program. The platform must know each field, this program
-// each flag and variable, and both must agree on the time that a stop takes. docs/long-jobs.md shows the files as they
-// are.
+// TestDeployedFiles reads every file of deploy that starts this program. The platform must know each field, this
+// program each flag and variable, and both must agree on the time that a stop takes. docs/long-jobs.md shows the files
+// as they are.
 func TestDeployedFiles(t *testing.T) {
 	document, err := os.ReadFile("../../docs/long-jobs.md")
 	if err != nil {

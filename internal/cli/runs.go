@@ -45,7 +45,8 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 		header: []string{"RUN", "DEFINITION~", "STATUS", "STARTED?", "TOOK?", "ATTEMPTS?", "TENANT?", "TRACE?"},
 		row: func(r lessor.Run, now time.Time) []string {
 			return []string{
-				r.RunID.String(), definitionOf(r), string(r.Status), ago(r.StartedAt, now), took(r), fmt.Sprint(r.Attempts),
+				r.RunID.String(), definitionOf(r), string(r.Status), ago(r.StartedAt, now), took(r),
+				fmt.Sprint(r.Attempts),
 				tenantName(r.TenantID), r.TraceID,
 			}
 		},

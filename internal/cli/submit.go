@@ -38,7 +38,8 @@ progress on standard error and prints its result; with --follow it prints what t
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant it is for")
 	cmd.Flags().StringVar(&f.key, "key", "", "idempotency key: the same key returns the same job")
 	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "tag; may be given several times")
-	cmd.Flags().StringVar(&f.runAt, "run-at", "", "not before this time: RFC 3339, or +DURATION from now; the past means now")
+	cmd.Flags().StringVar(&f.runAt, "run-at", "",
+		"not before this time: RFC 3339, or +DURATION from now; the past means now")
 	cmd.Flags().BoolVar(&f.unique, "unique", false, "grant it only to a worker that holds no other lease")
 	cmd.Flags().StringVar(&f.lock, "lock", "",
 		"lock key: two jobs of a tenant with the same lock key never run at once")

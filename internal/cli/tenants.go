@@ -46,7 +46,8 @@ func (a *app) bindTenants(cmd *cobra.Command) {
 				fair = percent(t.Weight, weights)
 			}
 			return []string{
-				t.TenantID.String(), text(t.Name), fmt.Sprint(t.Weight), fair, percent(t.Units, units), fmt.Sprint(t.Queued),
+				t.TenantID.String(), text(t.Name), fmt.Sprint(t.Weight), fair, percent(t.Units, units),
+				fmt.Sprint(t.Queued),
 				fmt.Sprint(t.Leases), fmt.Sprint(t.Units), capText(t.MaxConcurrency), pausedText(t.Paused),
 			}
 		},
@@ -133,7 +134,8 @@ var classList = list[lessor.Class]{
 
 func classRow(k lessor.Class, _ time.Time) []string {
 	return []string{
-		k.Class, text(k.Name), fmt.Sprint(k.Weight), fmt.Sprint(k.Leases), capText(k.MaxConcurrency), fmt.Sprint(k.Queued),
+		k.Class, text(k.Name), fmt.Sprint(k.Weight), fmt.Sprint(k.Leases), capText(k.MaxConcurrency),
+		fmt.Sprint(k.Queued),
 		pausedText(k.Paused),
 	}
 }

@@ -82,7 +82,8 @@ func FuzzURL(f *testing.F) {
 		}
 		for _, secret := range secrets {
 			plain, err := url.QueryUnescape(s)
-			if err != nil || !word.MatchString(secret) || strings.Count(s, secret) != 1 || strings.Count(plain, secret) != 1 {
+			if err != nil || !word.MatchString(secret) || strings.Count(s, secret) != 1 ||
+				strings.Count(plain, secret) != 1 {
 				continue // it may be there for another reason
 			}
 			if other := MaskURL(strings.Replace(s, secret, strings.Repeat("x", len(secret)), 1)); shown != other {

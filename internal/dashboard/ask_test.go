@@ -41,7 +41,8 @@ func TestDangerousActionsAskFirst(t *testing.T) {
 	}{
 		{
 			"/leases", "/leases/" + held.Lease.ID.String() + "/revoke",
-			[]string{"Revoke the lease of video.encode?", second.ID.String(), "encoder-8", "runs for", "attempt 2 of 5"},
+			[]string{"Revoke the lease of video.encode?", second.ID.String(), "encoder-8", "runs for",
+				"attempt 2 of 5"},
 			func() bool { return w.state(second.ID) != lessor.Leased }, // it is failed, and soon queued again
 			"Revoked the lease of video.encode", "/jobs/" + second.ID.String(),
 		},
@@ -147,7 +148,8 @@ func TestCancelOfAQueuedJobIsUndone(t *testing.T) {
 	later := lessor.At(time.Now().Add(time.Hour))
 	b := s.tab(t, s.admin)
 	for _, job := range []lessor.Job{
-		s.submit(lessor.Submission{Type: new("now")}), s.submit(lessor.Submission{Type: new("later"), RunAt: new(later.String())}),
+		s.submit(lessor.Submission{Type: new("now")}),
+		s.submit(lessor.Submission{Type: new("later"), RunAt: new(later.String())}),
 	} {
 		b.open("/jobs/" + job.ID.String())
 		b.press("Cancel")

@@ -187,7 +187,8 @@ func TestForcedColoursLoseNothing(t *testing.T) {
 	b.wait(`document.querySelector(".tick")`) // by the live update
 	b.prefer("dark", "forced-colors", "active")
 	for path, shapes := range map[string][]string{
-		"/schedules": {".tick", ".state"}, "/": {".key", ".gauge .fill", ".gauge .rail", ".state"}, "/leases": {".bar .fill"},
+		"/schedules": {".tick", ".state"}, "/": {".key", ".gauge .fill", ".gauge .rail", ".state"},
+		"/leases": {".bar .fill"},
 	} {
 		b.open(path)
 		for _, shape := range shapes {

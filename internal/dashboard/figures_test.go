@@ -28,7 +28,8 @@ func TestChartsSayWhatTheyKnow(t *testing.T) {
 	b.open("/")
 	caption = b.text(`document.querySelector(".chart figcaption").innerText`)
 	if !strings.Contains(caption, "in the last hour") || b.js(`!!document.querySelector(".chart rect")`) {
-		t.Errorf("after an hour the chart says %q, and has a gap: %v", caption, b.js(`!!document.querySelector(".chart rect")`))
+		t.Errorf("after an hour the chart says %q, and has a gap: %v", caption,
+			b.js(`!!document.querySelector(".chart rect")`))
 	}
 }
 
@@ -49,7 +50,8 @@ func TestGreenTicksAreThoseThatSucceeded(t *testing.T) {
 	id := "quick"
 	_, _, err := s.scheduler.PutDefinition(t.Context(), tester, id, lessor.Envelope{
 		JobID: &id, TenantID: new(tenantA), HandlerID: new("quick.run"), LockKey: &id, MaxAttempts: new(int64(1)),
-		Overlap: new("allow"), Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval), Seconds: new(int64(1))},
+		Overlap: new("allow"), Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval),
+			Seconds: new(int64(1))},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,8 @@ func TestStoredTextIsOnlyText(t *testing.T) {
 		t.Error("text turns the direction of what follows")
 	}
 	for _, text := range hostile {
-		if text = strings.NewReplacer("\u202e", `\u202e`, "\u202c", `\u202c`).Replace(text); !strings.Contains(shown, text) {
+		if text = strings.NewReplacer("\u202e", `\u202e`, "\u202c", `\u202c`).Replace(text); !strings.Contains(shown,
+			text) {
 			t.Errorf("%q is shown nowhere, so nothing was tested", text)
 		}
 	}

@@ -98,7 +98,8 @@ func (s *server) longest() []string {
 	job := func(id lessor.JobID) string { return "/jobs/" + id.String() }
 	filter := "type=" + word(120) + "&tag=" + word(80) + "&tenant_id=" + tenantA
 	return []string{
-		"/", "/jobs", job(running.ID), job(waits.ID), job(asked.ID), job(failed.ID), job(done.ID), "/leases", "/workers",
+		"/", "/jobs", job(running.ID), job(waits.ID), job(asked.ID), job(failed.ID), job(done.ID), "/leases",
+		"/workers",
 		"/leases?worker_id=" + word(200), "/schedules", "/schedules/" + word(120), "/schedules/circuit-" + word(100),
 		"/runs", "/runs?job_id=" + word(200), "/tenants", "/recovery", "/audit", "/login", "/jobs?" + filter,
 		"/jobs?tenant_id=" + word(300), "/jobs/bulk?action=cancel", "/jobs/bulk?action=cancel&" + filter,

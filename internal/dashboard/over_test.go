@@ -167,5 +167,6 @@ func TestLoginAfterARefusedFormLeadsToItsPage(t *testing.T) {
 	if status != http.StatusUnauthorized {
 		t.Errorf("%d, want 401", status)
 	}
-	has(t, page, "This was not sent", "a long story</pre>", `href="/login?next=`+strings.ReplaceAll(job, "/", "%2f")+`"`)
+	has(t, page, "This was not sent", "a long story</pre>",
+		`href="/login?next=`+strings.ReplaceAll(job, "/", "%2f")+`"`)
 }

@@ -27,8 +27,9 @@ type templates map[string]*template.Template
 // counts by itself.
 func parse(timed bool) templates {
 	funcs := template.FuncMap{
-		"age": age, "due": due, "instant": instant, "iso": iso, "short": short, "count": count, "span": span, "percent": percent,
-		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
+		"age": age, "due": due, "instant": instant, "iso": iso, "short": short, "count": count, "span": span,
+		"percent": percent,
+		"bar":     newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
 		"progress": progress, "timed": func() bool { return timed }, "asset": asset,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))

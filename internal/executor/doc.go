@@ -19,8 +19,8 @@
 //     (TestStopReachesACommandWithinTwoSeconds): SIGTERM to its group, SIGKILL after the grace
 //     (TestCancelReachesTheWholeGroup). A shim whose lease is over writes no exit record.
 //   - Where commands cannot outlive the Runner, it stops them and gives their jobs back within the platform's grace, at
-//     no cost (TestStopGivesJobsBack; TestProcessOneStopsItsCommands in chaos). A shim in a systemd unit gets a scope of
-//     its own where that is possible (TestShimRunsInItsScope).
+//     no cost (TestStopGivesJobsBack; TestProcessOneStopsItsCommands in chaos). A shim in a systemd unit gets a scope
+//     of its own where that is possible (TestShimRunsInItsScope).
 //   - Every process that a command started ends with it, on Linux also one that left its group
 //     (TestProcessThatLeftTheGroupEndsWithItsCommand).
 //   - An exit record is final: if the shim was killed before it could report, the Runner reports the record

@@ -27,7 +27,8 @@ func TestLastProgressIsNotLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 30*time.Second)
 			b.work(nil, `"$LESSOR" progress 0.4 begun; "$LESSOR" progress 0.9 'almost done'; `+end)
-			j := b.awaitJob(b.submit("{}"), "ended", func(j lessor.Job) bool { return j.LeaseID == nil && j.Attempt > 0 })
+			j := b.awaitJob(b.submit("{}"), "ended",
+				func(j lessor.Job) bool { return j.LeaseID == nil && j.Attempt > 0 })
 			if j.Progress == nil || *j.Progress != 0.9 || j.Message == nil || *j.Message != "almost done" {
 				t.Errorf("the job shows progress %v, message %v", j.Progress, j.Message)
 			}
@@ -35,8 +36,8 @@ func TestLastProgressIsNotLost(t *testing.T) {
 	}
 }
 
-// TestLastReportOutlivesAKilledShim kills the shim of a command that has ended, while the shim cannot reach a server: the
-// Runner reports from the exit record what the command reported last.
+// TestLastReportOutlivesAKilledShim kills the shim of a command that has ended, while the shim cannot reach a server:
+// the Runner reports from the exit record what the command reported last.
 func TestLastReportOutlivesAKilledShim(t *testing.T) {
 	b := newBench(t, time.Minute)
 	cut := b.cuttable()

@@ -82,9 +82,9 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	return time.Duration(answer.HeartbeatAfterMS) * time.Millisecond, nil
 }
 
-// heed has a heartbeat sent as soon as the server says that the lease was cancelled, taken away or sent a message, until
-// ctx is done. It needs no Runner, which may be gone. It ends early if the server refuses the call, as one of an older
-// release does: the next heartbeat tells the same.
+// heed has a heartbeat sent as soon as the server says that the lease was cancelled, taken away or sent a message,
+// until ctx is done. It needs no Runner, which may be gone. It ends early if the server refuses the call, as one of an
+// older release does: the next heartbeat tells the same.
 func (s *shim) heed(ctx context.Context) {
 	lease := s.order.Grant.Lease
 	for failures := 0; ctx.Err() == nil; {

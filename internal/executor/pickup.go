@@ -133,8 +133,9 @@ func (r *Runner) lastEnd(id lessor.JobID) string {
 	return summary(e)
 }
 
-// conclude sends the rest of the output and reports the end of a job from its exit record, if the shim was killed before
-// it could. Without an exit record the lease expires and the job is tried again. The server takes output until then.
+// conclude sends the rest of the output and reports the end of a job from its exit record, if the shim was killed
+// before it could. Without an exit record the lease expires and the job is tried again. The server takes output until
+// then.
 func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	f, err := r.w.Folder(lease.JobID)
 	if err != nil {
@@ -174,8 +175,8 @@ func (r *Runner) insist(ctx context.Context, call func() error) error {
 	}
 }
 
-// sendLeft sends what a killed shim has left in the files of its output. A file that has lost its beginning does not say
-// where it belongs, and is left.
+// sendLeft sends what a killed shim has left in the files of its output. A file that has lost its beginning does not
+// say where it belongs, and is left.
 func (r *Runner) sendLeft(ctx context.Context, f *sentinel.Folder, lease lessor.Lease) error {
 	p := printer.New(r.client, lease.ID, lease.WorkerID)
 	for stream, name := range map[string]string{lessor.Stdout: stdoutName, lessor.Stderr: stderrName} {

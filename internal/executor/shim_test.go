@@ -62,7 +62,8 @@ func TestCommandThatCannotBeginFails(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.work(func(c *Config) { c.Task.Command = []string{"/nowhere/x"} }, "")
 	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
-	if first, _, _ := strings.Cut(*j.Error, "\n"); !strings.HasPrefix(first, "did not begin: ") || !strings.Contains(first, "/nowhere/x") {
+	if first, _, _ := strings.Cut(*j.Error, "\n"); !strings.HasPrefix(first, "did not begin: ") ||
+		!strings.Contains(first, "/nowhere/x") {
 		t.Errorf("error %q", *j.Error)
 	}
 }
@@ -85,7 +86,8 @@ func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
 	}
 	folder := filepath.Join(b.workspace, "jobs", id.String())
 	for _, want := range []string{
-		"LESSOR_JOB_ID=" + id.String(), "LESSOR_ATTEMPT=1", "LESSOR_LEASE_ID=", "LESSOR_FENCE=1", "LESSOR_SESSION_ID=abc", "LC_ALL=C",
+		"LESSOR_JOB_ID=" + id.String(), "LESSOR_ATTEMPT=1", "LESSOR_LEASE_ID=", "LESSOR_FENCE=1",
+		"LESSOR_SESSION_ID=abc", "LC_ALL=C",
 		"WANTED=w", "PATH=",
 		"LESSOR_PAYLOAD_FILE=" + folder + "/payload.json", "LESSOR_RESULT_FILE=" + folder + "/result.json",
 		"LESSOR_CHECKPOINT_FILE=" + folder + "/checkpoint.json", "PWD=" + folder,

@@ -77,7 +77,8 @@ func TestOutputOfAKilledShimIsSent(t *testing.T) {
 				b.work(nil, script)
 			}
 			await(t, "all of the output", func() bool {
-				return b.printed(id, lessor.Stdout) == b.read(id, stdoutName) && b.printed(id, lessor.Stderr) == "trouble\n"
+				return b.printed(id, lessor.Stdout) == b.read(id, stdoutName) &&
+					b.printed(id, lessor.Stderr) == "trouble\n"
 			})
 		})
 	}

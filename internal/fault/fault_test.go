@@ -20,7 +20,8 @@ func TestTryReturnsAndReportsAFault(t *testing.T) {
 		t.Errorf("a panic gives %+v and reports %+v", err, told)
 	}
 	plain := errors.New("plain")
-	if err := Try(HTTP, func(*Fault) { t.Error("an error was reported") }, func() error { return plain }); !errors.Is(err, plain) {
+	if err := Try(HTTP, func(*Fault) { t.Error("an error was reported") },
+		func() error { return plain }); !errors.Is(err, plain) {
 		t.Errorf("an error became %v", err)
 	}
 }

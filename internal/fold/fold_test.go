@@ -177,7 +177,8 @@ func TestBlocksHoldTurnsBack(t *testing.T) {
 	if !a.SetCircuit(&open) || a.Index.Eligible(2, 1) || a.TrialAt != noon+10 {
 		t.Error("an open circuit does not block, or its trial is not planned")
 	}
-	if len(a.Trials(noon)) != 0 || !slices.Equal(a.Cooling(noon), []string{"d"}) || !slices.Equal(a.Trials(noon+10), []string{"d"}) {
+	if len(a.Trials(noon)) != 0 || !slices.Equal(a.Cooling(noon), []string{"d"}) ||
+		!slices.Equal(a.Trials(noon+10), []string{"d"}) {
 		t.Error("a trial is not due exactly when the circuit has cooled")
 	}
 	a.TakeWoken()

@@ -39,7 +39,8 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 		"lease_not_found": 404, "job_not_found": 404, "token_not_found": 404, "definition_not_found": 404,
 		"alert_not_found": 404, "run_not_found": 404,
 		"error_not_found": 404, "tenant_not_found": 404, "route_not_found": 404, "method_not_allowed": 405,
-		"conflict": 409, "precondition_failed": 412, "payload_too_large": 413, "rate_limited": 429, "unavailable": 503, "internal": 500,
+		"conflict": 409, "precondition_failed": 412, "payload_too_large": 413, "rate_limited": 429, "unavailable": 503,
+		"internal": 500,
 	} {
 		if statuses[code] != status {
 			t.Errorf("%s has status %d, want %d", code, statuses[code], status)

@@ -29,7 +29,8 @@ func TestRefusalNamesEveryQueryParameter(t *testing.T) {
 		path := ids.Replace(rt.path)
 		for i, first := range rt.query {
 			for _, second := range rt.query[i+1:] {
-				s.namesAll(rt.method, path, "", map[string]string{first: wrongValue(first), second: wrongValue(second)}, 422)
+				s.namesAll(rt.method, path, "", map[string]string{first: wrongValue(first), second: wrongValue(second)},
+					422)
 				several++
 			}
 		}

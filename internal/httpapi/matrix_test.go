@@ -168,7 +168,8 @@ func (s *server) makeObjects(tenant string, n int, taker func(*http.Request)) ob
 	made := call("POST", administration+"/tokens", `{"role":"viewer","tenantId":"`+tenant+`"}`)
 	alert := call("GET", schedules+"/alerts?limit=1", "")["alerts"].([]any)[0].(map[string]any)["id"]
 	return objects{
-		"n": fmt.Sprint(n), "job_id": fmt.Sprint(job["job_id"]), "lease_id": leaseIn(g), "jobId": definition, "runId": run,
+		"n": fmt.Sprint(n), "job_id": fmt.Sprint(job["job_id"]), "lease_id": leaseIn(g), "jobId": definition,
+		"runId":   run,
 		"ref":     fmt.Sprint(call("GET", schedules+"/runs/"+run, "")["lastErrorRef"]),
 		"alertId": fmt.Sprint(alert), "tenantId": tenant, "class": "default", "handlerId": "posting.x",
 		"id": fmt.Sprint(made["id"]), "profile": "heap",
@@ -244,7 +245,8 @@ func TestAuthorisationMatrix(t *testing.T) {
 			own := s.makeObjects(tenantA, n, taker)
 			for _, row := range rows {
 				name := fmt.Sprintf("%s %s as %s of %q", row.method, row.path, role, tenant)
-				want := (row.roles == "*" || strings.Contains(row.roles, string(role)[:1])) && (tenant == "" || !row.shared)
+				want := (row.roles == "*" || strings.Contains(row.roles, string(role)[:1])) &&
+					(tenant == "" || !row.shared)
 				if want && row.method != http.MethodGet && pathWord.MatchString(row.path+row.body) {
 					s.drop(own)
 					n++
@@ -325,7 +327,8 @@ func (s *server) refuseStrangers(rows []expected, o objects) {
 			"no token": func(*http.Request) {}, "a wrong token": with(token.NewSecret()),
 		} {
 			// each from an address of its own: guessing tokens is slowed
-			w := s.try(row, o, "", row.body, edit, func(r *http.Request) { r.RemoteAddr = fmt.Sprintf("127.0.2.%d:1", i) })
+			w := s.try(row, o, "", row.body, edit,
+				func(r *http.Request) { r.RemoteAddr = fmt.Sprintf("127.0.2.%d:1", i) })
 			if (w.Code == http.StatusUnauthorized) != (row.roles != "*") {
 				s.t.Errorf("%s %s with %s: %d %s", row.method, row.path, kind, w.Code, w.Body)
 			}

@@ -10,8 +10,8 @@ import (
 	"lessor"
 )
 
-// TestDefinitionIsEditedAndSentBack: what GET answers is a valid PUT, which changes what was edited; If-Match refuses it
-// if somebody else was faster.
+// TestDefinitionIsEditedAndSentBack: what GET answers is a valid PUT, which changes what was edited; If-Match refuses
+// it if somebody else was faster.
 func TestDefinitionIsEditedAndSentBack(t *testing.T) {
 	s := start(t)
 	ask := func(method, body, etag string) *httptest.ResponseRecorder {
@@ -105,7 +105,8 @@ func TestTriggerTakesAPayload(t *testing.T) {
 func TestEachFieldOfADefinitionIsEdited(t *testing.T) {
 	s := start(t)
 	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
-	s.schedules("PUT", "/jobs/timed", strings.Replace(definition("timed", tenantA), "{", `{"timeoutSeconds":60,`, 1), 201)
+	s.schedules("PUT", "/jobs/timed", strings.Replace(definition("timed", tenantA), "{", `{"timeoutSeconds":60,`, 1),
+		201)
 	fields := map[string]any{
 		"schedule": map[string]any{"type": "interval", "seconds": 7}, "handlerId": "other.handler", "lockKey": "other",
 		"maxAttempts": 7, "maxRuntimeSeconds": 7200, "fairnessClass": "batch", "isEnabled": false,

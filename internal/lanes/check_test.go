@@ -11,7 +11,8 @@ func checkHeaps(x *Index, fatal func(string, ...any)) {
 		}
 		want := l.line != nil && l.line.n > 0 && !l.lock.held() && !l.definition.stops()
 		for i, e := range l.seats {
-			if key := checkSlot(e.lanes, x.lanes.pos, l.nums[i], want, "lane", fatal); want && key != l.line.first().seq {
+			if key := checkSlot(e.lanes, x.lanes.pos, l.nums[i], want, "lane", fatal); want &&
+				key != l.line.first().seq {
 				fatal("lane %d is at %d, its oldest job is %d", l.id, key, l.line.first().seq)
 			}
 		}

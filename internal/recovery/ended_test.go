@@ -11,8 +11,8 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// The sentinel of a job that has ended otherwise stays behind, because its shim was killed: there is nothing to recover,
-// and nobody is alarmed. The folder goes as that of any dead command.
+// The sentinel of a job that has ended otherwise stays behind, because its shim was killed: there is nothing to
+// recover, and nobody is alarmed. The folder goes as that of any dead command.
 func TestEndedJobRaisesNothing(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		completed, cancelled := w.command(), w.command()

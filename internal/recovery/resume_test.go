@@ -105,7 +105,8 @@ func TestResumeKeepsTheSessionFiles(t *testing.T) {
 			t.Errorf("resumed: %+v, %v; files %v, want %v", second, err, w.files(second.NewJobID), want)
 		}
 		w.pass(31 * time.Second) // the cleanup of the old folders leaves the new ones alone
-		if named.exists() || unnamed.exists() || len(w.files(first.NewJobID)) != 1 || len(w.files(second.NewJobID)) != 2 {
+		if named.exists() || unnamed.exists() || len(w.files(first.NewJobID)) != 1 ||
+			len(w.files(second.NewJobID)) != 2 {
 			t.Errorf("old folders %v, %v, new files %v, %v", named.exists(), unnamed.exists(), w.files(first.NewJobID),
 				w.files(second.NewJobID))
 		}

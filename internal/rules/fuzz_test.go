@@ -44,7 +44,8 @@ func FuzzSeal(f *testing.F) {
 			if seq < 0 || seq >= 1<<48 {
 				t.Errorf("lease %s is of seq %d", text, seq)
 			}
-			if id := own.LeaseID(seq, [seqAt]byte(u[:])); own.Seq(id) != seq || u[6]>>4 == 4 && u[8]>>6 == 2 && id.UUID != u {
+			if id := own.LeaseID(seq, [seqAt]byte(u[:])); own.Seq(id) != seq || u[6]>>4 == 4 && u[8]>>6 == 2 &&
+				id.UUID != u {
 				t.Errorf("lease %s is of seq %d, and that is %s", text, seq, id)
 			}
 		}

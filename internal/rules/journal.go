@@ -93,7 +93,8 @@ func Append(
 			added, was = append(added, e), e
 		}
 		if was.Kind != e.Kind || !bytes.Equal(was.Data, e.Data) {
-			return nil, nil, conflict("the journal has another entry with the key %q: entry %d", e.Key, was.Size.Entries)
+			return nil, nil, conflict("the journal has another entry with the key %q: entry %d", e.Key,
+				was.Size.Entries)
 		}
 		numbers[i] = was.Size.Entries
 	}

@@ -114,7 +114,8 @@ func TestAttemptsCountFromTheLastProgress(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want the end of the job", name, next, err)
 		}
 	}
-	next, err = Conclude(lease(func(h *Held) { h.Turn.Attempt = 5 }), Lapse(OutcomeExpired), usual, after(time.Minute), 0)
+	next, err = Conclude(lease(func(h *Held) { h.Turn.Attempt = 5 }), Lapse(OutcomeExpired), usual, after(time.Minute),
+		0)
 	if err != nil || next.Place != Ended {
 		t.Errorf("the last attempt expired without an entry: %+v, %v; want the end of the job", next, err)
 	}

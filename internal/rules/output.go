@@ -21,8 +21,8 @@ type OutputPlace struct {
 	Stream string
 }
 
-// OutputPiece is a piece of output as it is stored: a row that is removed whole. It is added to the piece that ends where
-// it starts if both together have at most Join bytes, so that a stream of small chunks has few rows.
+// OutputPiece is a piece of output as it is stored: a row that is removed whole. It is added to the piece that ends
+// where it starts if both together have at most Join bytes, so that a stream of small chunks has few rows.
 type OutputPiece struct {
 	OutputPlace
 	Start int64

@@ -80,7 +80,8 @@ func TestHeadAndTailOfOutputStay(t *testing.T) {
 			pieces, gone := KeepOutput(h, []lessor.OutputChunk{chunk(int64(sent), text[sent:end])}, keep)
 			stored = append(stored, pieces...)
 			for _, m := range gone {
-				stored = slices.DeleteFunc(stored, func(p OutputPiece) bool { return p.Start >= m.From && p.End() <= m.To })
+				stored = slices.DeleteFunc(stored,
+					func(p OutputPiece) bool { return p.Start >= m.From && p.End() <= m.To })
 			}
 			sent = end
 		}
@@ -103,28 +104,32 @@ func TestHeadAndTailOfOutputStay(t *testing.T) {
 		}
 		for i := range size {
 			if must := i < keep.Head || i >= size-keep.Tail; must && kept[i] == 0 {
-				t.Fatalf("seed %d: byte %d of %d is gone, with head %d and tail %d", seed, i, size, keep.Head, keep.Tail)
+				t.Fatalf("seed %d: byte %d of %d is gone, with head %d and tail %d", seed, i, size, keep.Head,
+					keep.Tail)
 			}
 		}
 		if most := keep.Head + keep.Tail + 40; bytesKept > most {
 			t.Fatalf("seed %d: %d bytes are kept, want at most %d", seed, bytesKept, most)
 		}
 	}
-	if pieces, gone := KeepOutput(&Held{}, []lessor.OutputChunk{chunk(0, []byte("x"))}, OutputKeep{Head: 5}); pieces != nil || gone != nil {
+	if pieces, gone := KeepOutput(&Held{}, []lessor.OutputChunk{chunk(0, []byte("x"))},
+		OutputKeep{Head: 5}); pieces != nil || gone != nil {
 		t.Error("output is kept although it is switched off")
 	}
 }
 
 func TestOverlapOfOutputIsReadOnce(t *testing.T) {
 	text := []byte("0123456789")
-	pieces := []OutputPiece{{Start: 0, Data: text[:4]}, {Start: 2, Data: text[2:3]}, {Start: 3, Data: text[3:8]}, {Start: 9, Data: text[9:]}}
+	pieces := []OutputPiece{{Start: 0, Data: text[:4]}, {Start: 2, Data: text[2:3]}, {Start: 3, Data: text[3:8]},
+		{Start: 9, Data: text[9:]}}
 	for _, c := range []struct {
 		offset int64
 		limit  int
 		start  int64
 		want   string
 	}{
-		{0, 100, 0, "01234567"}, {1, 3, 1, "123"}, {5, 100, 5, "567"}, {8, 100, 9, "9"}, {10, 100, 10, ""}, {99, 1, 99, ""},
+		{0, 100, 0, "01234567"}, {1, 3, 1, "123"}, {5, 100, 5, "567"}, {8, 100, 9, "9"}, {10, 100, 10, ""},
+		{99, 1, 99, ""},
 	} {
 		if start, data := Concat(pieces, c.offset, c.limit); start != c.start || string(data) != c.want {
 			t.Errorf("%d bytes from %d: %q from %d, want %q from %d", c.limit, c.offset, data, start, c.want, c.start)
@@ -159,7 +164,8 @@ func TestAttemptOfOutputIsTheNewestWithItsNumber(t *testing.T) {
 		"not yet":                {&live, 4, 0, 0, false},
 	} {
 		if number, fence, live := AttemptAt(c.h, c.asked); number != c.number || fence != c.fence || live != c.live {
-			t.Errorf("%s: attempt %d with fence %d, live %v; want %d with %d, %v", name, number, fence, live, c.number, c.fence, c.live)
+			t.Errorf("%s: attempt %d with fence %d, live %v; want %d with %d, %v", name, number, fence, live, c.number,
+				c.fence, c.live)
 		}
 	}
 }

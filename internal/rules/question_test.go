@@ -113,7 +113,8 @@ func TestAnswer(t *testing.T) {
 		if err != nil || (ch.Next != nil) != c.moves {
 			t.Errorf("%s: %+v, %v", name, ch, err)
 		}
-		if c.moves && (ch.Next.Place != InQueue || *ch.Question.Answer != c.answer || *ch.Question.AnsweredBy != "olga") {
+		if c.moves && (ch.Next.Place != InQueue || *ch.Question.Answer != c.answer ||
+			*ch.Question.AnsweredBy != "olga") {
 			t.Errorf("%s: %+v", name, ch)
 		}
 	}
@@ -154,7 +155,8 @@ func TestSend(t *testing.T) {
 		"repeated late":   {ended, known("hello"), 4, ""},
 		"another text":    {queued(nil), known("bye"), 0, lessor.CodeConflict},
 	} {
-		m, err := Send(c.standing, c.known, Message{Key: "k", Message: lessor.Message{Text: "hello", SentBy: "olga"}}, 3, start)
+		m, err := Send(c.standing, c.known, Message{Key: "k", Message: lessor.Message{Text: "hello", SentBy: "olga"}},
+			3, start)
 		if c.code != "" {
 			refused(t, err, c.code)
 		} else if err != nil || m.Seq != c.seq || m.SentBy != "olga" || m.Key != "k" {

@@ -71,14 +71,16 @@ func TestResumeIsForWhatFailedForGood(t *testing.T) {
 	stripped := ended(lessor.Failed)
 	stripped.Standing.Spec = &Spec{}
 	for want, h := range map[string]*History{
-		"this one is completed":                                ended(lessor.Completed),
-		"this one is cancelled":                                ended(lessor.Cancelled),
-		"this one is queued":                                   history(Standing{Place: InQueue}, "failed"),
-		"this one is failed":                                   history(waiting, "failed"),
-		"payload is no longer kept":                            stripped,
-		"was resumed as job " + next.String():                  again,
-		"queued again: it is queued now, after attempt 2 of 3": history(Standing{Place: InQueue}, ReasonHeartbeatStopped),
-		"queued again: it is leased now":                       history(Standing{Place: Leased, Held: &Held{}}, ReasonHeartbeatStopped),
+		"this one is completed":               ended(lessor.Completed),
+		"this one is cancelled":               ended(lessor.Cancelled),
+		"this one is queued":                  history(Standing{Place: InQueue}, "failed"),
+		"this one is failed":                  history(waiting, "failed"),
+		"payload is no longer kept":           stripped,
+		"was resumed as job " + next.String(): again,
+		"queued again: it is queued now, after attempt 2 of 3": history(Standing{Place: InQueue},
+			ReasonHeartbeatStopped),
+		"queued again: it is leased now": history(Standing{Place: Leased, Held: &Held{}},
+			ReasonHeartbeatStopped),
 	} {
 		_, _, err := Resume(h, next, "admin", after(0))
 		if lessor.CodeOf(err) != lessor.CodeConflict || !strings.Contains(err.Error(), want) {

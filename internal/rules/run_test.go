@@ -169,8 +169,10 @@ func TestRunAndTickFilters(t *testing.T) {
 func TestRejectedJobWasNeverGranted(t *testing.T) {
 	turn := Turn{Job: jobID(1), Attempt: 1, Fence: 5, Steps: 4, QueuedAt: after(0)}
 	c := Reject(turn, &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "no"}, after(time.Second))
-	if n := c.Next; n.Place != Ended || n.Done.State != lessor.Failed || n.Done.Attempt.Reason != ReasonInvalidPayload ||
-		n.Done.Attempt.Error != "invalid_payload: no" || !n.Done.Attempt.Lease.IsZero() || n.Done.Attempt.Turn.Steps != 5 {
+	if n := c.Next; n.Place != Ended || n.Done.State != lessor.Failed ||
+		n.Done.Attempt.Reason != ReasonInvalidPayload ||
+		n.Done.Attempt.Error != "invalid_payload: no" || !n.Done.Attempt.Lease.IsZero() ||
+		n.Done.Attempt.Turn.Steps != 5 {
 		t.Errorf("got %+v", n.Done)
 	}
 	same(t, "notes", c.Notes, []Note{{

@@ -85,11 +85,13 @@ func TestReopenedCircuitIsTold(t *testing.T) {
 		w.mustComplete(w.lease("worker-1", waiting(30_000)), "failed")
 		first := message()
 		w.mustComplete(w.lease("worker-1", waiting(30_000)), "failed") // the trial
-		if message() == first || !strings.HasPrefix(message(), "2 attempts") || !strings.HasSuffix(message(), " after 15s") {
+		if message() == first || !strings.HasPrefix(message(), "2 attempts") ||
+			!strings.HasSuffix(message(), " after 15s") {
 			t.Errorf("the alert says %q, want two attempts, and a trial after 15s", message())
 		}
 		w.wantAnnounced(lessor.AlertCircuitOpen, "++")
-		if got := strings.Join(w.actions(), ", "); !strings.Contains(got, "scheduler circuit.opened circuit/sync.crm, scheduler circuit.reopened circuit/sync.crm") {
+		if got := strings.Join(w.actions(), ", "); !strings.Contains(got,
+			"scheduler circuit.opened circuit/sync.crm, scheduler circuit.reopened circuit/sync.crm") {
 			t.Errorf("audit: %s", got)
 		}
 	})
@@ -132,7 +134,8 @@ func TestMissedTicksAreToldUntilOneFires(t *testing.T) {
 			time.Sleep(time.Second)
 			w.restart(time.Second)
 			list, _, err := w.Alerts(w.ctx, anybody, lessor.AlertFilter{Open: true, Limit: 9})
-			if err != nil || list[0].Kind != lessor.AlertMissedTicks || list[0].Count < 12 || strings.Count(w.alerts(true), "missed_ticks") != 1 {
+			if err != nil || list[0].Kind != lessor.AlertMissedTicks || list[0].Count < 12 ||
+				strings.Count(w.alerts(true), "missed_ticks") != 1 {
 				t.Fatalf("open alerts: %+v, %v; want one about the ticks of two hours", list, err)
 			}
 			w.wantAnnounced(lessor.AlertMissedTicks, "+")
@@ -243,7 +246,8 @@ func TestAcknowledgedAlert(t *testing.T) {
 		if err != nil || len(list) != 1 || list[0].ClearedAt == 0 || *list[0].AcknowledgedBy != "ann" {
 			t.Errorf("after it was cleared: %+v, %v", list, err)
 		}
-		if got := strings.Join(w.actions(), ", "); strings.Count(got, "alert.acknowledged") != 1 || !strings.Contains(got, "ann alert.acknowledged alert/"+open[0].ID.String()) {
+		if got := strings.Join(w.actions(), ", "); strings.Count(got, "alert.acknowledged") != 1 ||
+			!strings.Contains(got, "ann alert.acknowledged alert/"+open[0].ID.String()) {
 			t.Errorf("audit: %s", got)
 		}
 	})

@@ -48,7 +48,8 @@ func inSteppingWorld(t *testing.T, cfg scheduler.Config, test func(t *testing.T,
 // heartbeat alike.
 func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
 	const ttl = time.Minute
-	for _, step := range []time.Duration{-time.Hour, -90 * time.Second, -30 * time.Second, -5 * time.Second, 30 * time.Second, time.Hour} {
+	for _, step := range []time.Duration{-time.Hour, -90 * time.Second, -30 * time.Second, -5 * time.Second,
+		30 * time.Second, time.Hour} {
 		t.Run(step.String(), func(t *testing.T) {
 			inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
 				silent, beaten := w.submit(nil), w.submit(nil)
@@ -168,8 +169,8 @@ func TestDatabaseClockSteps(t *testing.T) {
 	}
 }
 
-// TestCapacityOfATimeIsInForceByTheClock sets a capacity for a time, lets the clock pass its end, and sets it back: what
-// is in force follows from what is stored, so that nodes agree.
+// TestCapacityOfATimeIsInForceByTheClock sets a capacity for a time, lets the clock pass its end, and sets it back:
+// what is in force follows from what is stored, so that nodes agree.
 func TestCapacityOfATimeIsInForceByTheClock(t *testing.T) {
 	inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
 		ask := lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(7)), ExpiresInS: new(int64(60))}

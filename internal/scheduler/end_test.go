@@ -148,7 +148,8 @@ func TestRetryByAnOperator(t *testing.T) {
 		if _, err := w.Cancel(w.ctx, anybody, timed.ID, false); err != nil {
 			t.Fatal(err)
 		}
-		if j, err = w.Retry(w.ctx, anybody, timed.ID); err != nil || j.State != lessor.Queued || j.RunAt != timed.RunAt {
+		if j, err = w.Retry(w.ctx, anybody, timed.ID); err != nil || j.State != lessor.Queued ||
+			j.RunAt != timed.RunAt {
 			t.Fatalf("a cancelled job with a time is %s for %s after retry (%v)", j.State, j.RunAt, err)
 		}
 		if g, _ := w.ask("worker-2", nil); g != nil {
@@ -233,7 +234,8 @@ func TestProgressAndResultAreShown(t *testing.T) {
 		job := w.submit(nil)
 		g := w.lease("worker-1", nil)
 		_, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
-			WorkerID: new("worker-1"), Progress: new(0.25), Message: new("a quarter"), Checkpoint: json.RawMessage(`[1,2]`),
+			WorkerID: new("worker-1"), Progress: new(0.25), Message: new("a quarter"),
+			Checkpoint: json.RawMessage(`[1,2]`),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -245,16 +247,20 @@ func TestProgressAndResultAreShown(t *testing.T) {
 		err = w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{
 			WorkerID: new("worker-1"), Progress: new(0.5), Message: new("half"),
 		})
-		if j = w.job(job.ID); err != nil || *j.Progress != 0.5 || *j.Message != "half" || string(j.Checkpoint) != `[1,2]` {
+		if j = w.job(job.ID); err != nil || *j.Progress != 0.5 || *j.Message != "half" ||
+			string(j.Checkpoint) != `[1,2]` {
 			t.Errorf("a release with a report: progress %v, message %v, checkpoint %s, %v",
 				*j.Progress, *j.Message, j.Checkpoint, err)
 		}
 		g = w.lease("worker-1", nil)
 		err = w.Complete(w.ctx, anybody, g.Lease.ID, lessor.Completion{
-			WorkerID: new("worker-1"), Status: new("completed"), Result: json.RawMessage(`{"n":1.50}`), Progress: new(0.9),
+			WorkerID: new("worker-1"), Status: new("completed"), Result: json.RawMessage(`{"n":1.50}`),
+			Progress: new(0.9),
 		})
-		if j = w.job(job.ID); err != nil || string(j.Result) != `{"n":1.50}` || *j.Progress != 0.9 || *j.Message != "half" {
-			t.Errorf("result %s, progress %v, message %v, %v; want them as sent", j.Result, *j.Progress, *j.Message, err)
+		if j = w.job(job.ID); err != nil || string(j.Result) != `{"n":1.50}` || *j.Progress != 0.9 ||
+			*j.Message != "half" {
+			t.Errorf("result %s, progress %v, message %v, %v; want them as sent", j.Result, *j.Progress, *j.Message,
+				err)
 		}
 	})
 }

@@ -24,7 +24,8 @@ func TestSilentWorkerLosesItsLeaseToAnother(t *testing.T) {
 		w.wantState(job.ID, lessor.Queued)
 		next := w.lease("worker-2", nil)
 		if next.Job.ID != job.ID || next.Job.Attempt != 2 || next.Lease.Fence <= g.Lease.Fence {
-			t.Errorf("next attempt is %d with fence %d after %d; want 2 and a larger fence", next.Job.Attempt, next.Lease.Fence, g.Lease.Fence)
+			t.Errorf("next attempt is %d with fence %d after %d; want 2 and a larger fence", next.Job.Attempt,
+				next.Lease.Fence, g.Lease.Fence)
 		}
 		w.noDrift()
 	})

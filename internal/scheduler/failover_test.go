@@ -112,7 +112,8 @@ func TestStoreGoesBack(t *testing.T) {
 			}
 			after(t, f, l, a, b, idle)
 			if g := insistOn(b, "again", nil); g.Job.ID != again.ID || g.Lease.Fence <= l.fence {
-				t.Errorf("job %v was granted with fence %d, want %v with one above %d", g.Job.ID, g.Lease.Fence, again.ID, l.fence)
+				t.Errorf("job %v was granted with fence %d, want %v with one above %d", g.Job.ID, g.Lease.Fence,
+					again.ID, l.fence)
 			}
 			for _, w := range []*world{a, b, idle} {
 				w.eventually("clean", func() bool { return w.Drift(w.ctx) == nil })
@@ -129,7 +130,8 @@ func raiseFences(t *testing.T, f failover) {
 	conn, err := pgx.Connect(t.Context(), f.db.URL)
 	must(t, err)
 	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), "update queue set fence = (extract(epoch from now()) * 1000)::bigint + 3600000", pgx.QueryExecModeSimpleProtocol)
+	_, err = conn.Exec(t.Context(), "update queue set fence = (extract(epoch from now()) * 1000)::bigint + 3600000",
+		pgx.QueryExecModeSimpleProtocol)
 	must(t, err)
 }
 

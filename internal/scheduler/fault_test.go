@@ -84,7 +84,8 @@ func (t faultyTx) SaveLeases(ctx context.Context, held []*rules.Held) error {
 func inFaultyWorld(t *testing.T, test func(t *testing.T, w *world, f *faulty)) {
 	t.Helper()
 	f := &faulty{}
-	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { f.Store = s; return f }, func(t *testing.T, w *world) { test(t, w, f) })
+	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { f.Store = s; return f },
+		func(t *testing.T, w *world) { test(t, w, f) })
 }
 
 // inWrappedWorld runs test over what wrap makes of the store.

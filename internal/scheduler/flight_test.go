@@ -98,7 +98,8 @@ func (l *late) landAll() {
 func inLateWorld(t *testing.T, test func(t *testing.T, w *world, l *late)) {
 	t.Helper()
 	l := &late{}
-	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { l.Store = s; return l }, func(t *testing.T, w *world) { test(t, w, l) })
+	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { l.Store = s; return l },
+		func(t *testing.T, w *world) { test(t, w, l) })
 }
 
 // submitting and asking call, and tell when they are answered.

@@ -58,7 +58,8 @@ func TestJournalGoesOnOverAttempts(t *testing.T) {
 		for n := range 4 {
 			g := turn().leaseSoon("worker-1")
 			if g.Job.JournalEntries != 3*n || g.Job.Attempt != 1 {
-				t.Fatalf("grant %d says %d entries, attempt %d; want %d, 1", n, g.Job.JournalEntries, g.Job.Attempt, 3*n)
+				t.Fatalf("grant %d says %d entries, attempt %d; want %d, 1", n, g.Job.JournalEntries, g.Job.Attempt,
+					3*n)
 			}
 			for i := range 3 {
 				key := fmt.Sprintf("%d-%d", n, i)
@@ -81,37 +82,39 @@ func TestJournalGoesOnOverAttempts(t *testing.T) {
 	})
 }
 
-// TestAppendsShareCommits: appends that arrive while a commit is under way ride in the next one together, two of one key
-// among them.
+// TestAppendsShareCommits: appends that arrive while a commit is under way ride in the next one together, two of one
+// key among them.
 func TestAppendsShareCommits(t *testing.T) {
 	store := &gatedStore{}
-	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { store.Store = s; return store }, func(t *testing.T, w *world) {
-		job := w.submit(nil)
-		g := w.lease("worker-1", nil)
-		gate := make(chan struct{})
-		store.gate.Store(&gate)
-		var all sync.WaitGroup
-		all.Go(func() { w.submit(nil) })
-		synctest.Wait() // the commit of the submission is held; what comes now is the next batch
-		w.stats = nil
-		for n := range 40 {
-			all.Go(func() {
-				if _, err := w.append(g, fmt.Sprint(n/2), "1"); err != nil { // each key twice
-					t.Error(err)
-				}
-			})
-		}
-		synctest.Wait()
-		close(gate)
-		all.Wait()
-		if n := len(w.keys(job.ID)); n != 20 || len(w.stats) != 2 {
-			t.Errorf("40 appends made %d entries in %d commits, want 20 in one, after that of the submission", n, len(w.stats))
-		}
-	})
+	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { store.Store = s; return store },
+		func(t *testing.T, w *world) {
+			job := w.submit(nil)
+			g := w.lease("worker-1", nil)
+			gate := make(chan struct{})
+			store.gate.Store(&gate)
+			var all sync.WaitGroup
+			all.Go(func() { w.submit(nil) })
+			synctest.Wait() // the commit of the submission is held; what comes now is the next batch
+			w.stats = nil
+			for n := range 40 {
+				all.Go(func() {
+					if _, err := w.append(g, fmt.Sprint(n/2), "1"); err != nil { // each key twice
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			close(gate)
+			all.Wait()
+			if n := len(w.keys(job.ID)); n != 20 || len(w.stats) != 2 {
+				t.Errorf("40 appends made %d entries in %d commits, want 20 in one, after that of the submission", n,
+					len(w.stats))
+			}
+		})
 }
 
-// TestJournalSurvivesEveryKill: the attempts before one that appended do not count, so that a job whose worker is killed
-// again and again ends.
+// TestJournalSurvivesEveryKill: the attempts before one that appended do not count, so that a job whose worker is
+// killed again and again ends.
 func TestJournalSurvivesEveryKill(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(nil)
@@ -170,7 +173,8 @@ func TestJournalOutlivesTheEndOfItsJob(t *testing.T) {
 			if has := entries + 1; fromCheckpoint {
 				g := turn().leaseSoon("worker-1")
 				if g.Job.ID != id || g.Job.JournalEntries != has {
-					t.Fatalf("the resumed job %s has %d entries, want %s and %d", g.Job.ID, g.Job.JournalEntries, id, has)
+					t.Fatalf("the resumed job %s has %d entries, want %s and %d", g.Job.ID, g.Job.JournalEntries, id,
+						has)
 				}
 				turn().mustAppend(g, "more", has)
 				turn().mustAppend(g, "another", has+1)

@@ -118,14 +118,17 @@ func TestTickBecomesAJob(t *testing.T) {
 			t.Errorf("granted %v after the tick", late)
 		}
 		j := g.Job
-		if j.Type != "sync.run" || *j.DefinitionID != "sync.crm" || j.TickAt != start.Add(time.Minute) || j.TenantID != tenantA || j.Priority != lessor.High ||
-			string(j.Payload) != `{"a":1}` || *j.MaxRuntimeS != 9 || j.MaxAttempts != 2 || *j.LockKey != "lock.sync.crm" {
+		if j.Type != "sync.run" || *j.DefinitionID != "sync.crm" || j.TickAt != start.Add(time.Minute) ||
+			j.TenantID != tenantA || j.Priority != lessor.High ||
+			string(j.Payload) != `{"a":1}` || *j.MaxRuntimeS != 9 || j.MaxAttempts != 2 ||
+			*j.LockKey != "lock.sync.crm" {
 			t.Errorf("the job is %+v", j)
 		}
 		w.mustComplete(g, "completed")
 		w.wantTicks("sync.crm", start, "60 fired")
 		r := w.runs(lessor.RunFilter{JobID: "sync.crm"})
-		if len(r) != 1 || r[0].RunID != j.ID || r[0].Status != lessor.RunSuccess || r[0].TraceID != j.TraceID || r[0].Attempts != 1 {
+		if len(r) != 1 || r[0].RunID != j.ID || r[0].Status != lessor.RunSuccess || r[0].TraceID != j.TraceID ||
+			r[0].Attempts != 1 {
 			t.Errorf("runs are %+v", r)
 		}
 		w.noDrift()
@@ -269,7 +272,8 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 			t.Errorf("circuits: %+v, %v", cs, err)
 		}
 		open := w.runs(lessor.RunFilter{JobID: "sync.crm", Status: lessor.RunCircuitOpen})
-		if len(open) != 5 || open[4].Attempts != 0 || open[4].StartedAt != start.Add(30*time.Second) || open[4].EndedAt != open[4].StartedAt {
+		if len(open) != 5 || open[4].Attempts != 0 || open[4].StartedAt != start.Add(30*time.Second) ||
+			open[4].EndedAt != open[4].StartedAt {
 			t.Errorf("runs under the open circuit: %+v", open)
 		}
 		if found := w.runs(lessor.RunFilter{Trace: open[4].TraceID}); len(found) != 1 || found[0] != open[4] {
@@ -285,11 +289,13 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 		for _, a := range w.told {
 			kinds += fmt.Sprintf("%s %v,", a.Kind, a.ClearedAt != 0)
 		}
-		if !strings.HasPrefix(strings.ReplaceAll(kinds, "no_worker false,", ""), strings.Repeat("circuit_open false,", 2)+"circuit_open true,") {
+		if !strings.HasPrefix(strings.ReplaceAll(kinds, "no_worker false,", ""),
+			strings.Repeat("circuit_open false,", 2)+"circuit_open true,") {
 			t.Errorf("told %s, want one alert at the opening, one when the trial failed and one at the closing", kinds)
 		}
 		want := []string{
-			"scheduler circuit.opened circuit/sync.crm", "scheduler circuit.reopened circuit/sync.crm", "scheduler circuit.closed circuit/sync.crm",
+			"scheduler circuit.opened circuit/sync.crm", "scheduler circuit.reopened circuit/sync.crm",
+			"scheduler circuit.closed circuit/sync.crm",
 		}
 		if got := slices.DeleteFunc(w.actions(), func(s string) bool { return !strings.Contains(s, "circuit.") }); !slices.Equal(got, want) {
 			t.Errorf("audit: %q", got)

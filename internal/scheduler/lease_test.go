@@ -14,7 +14,8 @@ func TestFirstHeartbeatRunsTheJob(t *testing.T) {
 		w.wantState(job.ID, lessor.Queued)
 		g := w.lease("worker-1", nil)
 		if g.Job.State != lessor.Leased || g.Job.Attempt != 1 || *g.Job.LeaseID != g.Lease.ID {
-			t.Errorf("granted job is %s, attempt %d, lease %v; want leased, 1, %v", g.Job.State, g.Job.Attempt, g.Job.LeaseID, g.Lease.ID)
+			t.Errorf("granted job is %s, attempt %d, lease %v; want leased, 1, %v", g.Job.State, g.Job.Attempt,
+				g.Job.LeaseID, g.Lease.ID)
 		}
 		w.wantState(job.ID, lessor.Leased)
 		w.mustBeat(g)
@@ -84,7 +85,8 @@ func TestDenialTexts(t *testing.T) {
 			)
 		}
 		_, d = w.ask("worker-3", nil)
-		want := lessor.Denial{Denied: true, Code: lessor.NoCapacity, Reason: "No capacity (busy=8, usable=10, leased=10)", RetryAfterMS: 1500}
+		want := lessor.Denial{Denied: true, Code: lessor.NoCapacity,
+			Reason: "No capacity (busy=8, usable=10, leased=10)", RetryAfterMS: 1500}
 		if d == nil || *d != want {
 			t.Errorf("full: %+v, want %+v", d, want)
 		}
@@ -110,7 +112,8 @@ func TestJobTooLargeKeepsItsPlace(t *testing.T) {
 		large := w.submit(units(12))
 		small := w.submit(units(1))
 		_, d := w.ask("worker-2", nil)
-		want := lessor.Denial{Denied: true, Code: lessor.NextJobTooLarge, Reason: "Next job needs 12 units but only 4 are available", RetryAfterMS: 2000}
+		want := lessor.Denial{Denied: true, Code: lessor.NextJobTooLarge,
+			Reason: "Next job needs 12 units but only 4 are available", RetryAfterMS: 2000}
 		if d == nil || *d != want {
 			t.Fatalf("got %+v, want %+v: nothing smaller is handed out instead", d, want)
 		}

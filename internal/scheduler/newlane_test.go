@@ -30,7 +30,8 @@ var later = map[string]func(w *world, sub lessor.Submission){
 	"delay": func(w *world, sub lessor.Submission) {
 		w.submit(func(s *lessor.Submission) { *s = sub })
 		g := w.lease("before", ofType(*sub.Type))
-		if err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID, DelayMS: new(int64(300))}); err != nil {
+		if err := w.Release(w.ctx, anybody, g.Lease.ID,
+			lessor.Release{WorkerID: &g.Lease.WorkerID, DelayMS: new(int64(300))}); err != nil {
 			w.t.Fatalf("release with a delay: %v", err)
 		}
 	},
@@ -132,7 +133,8 @@ func TestRowsOfALaneThatIsNotStored(t *testing.T) {
 		t.Errorf("got %+v, want no job: nobody knows whose they are", d)
 	}
 	drift := w.Drift(w.ctx)
-	if drift == nil || !strings.Contains(drift.Error(), "2 jobs") || !strings.Contains(drift.Error(), queued.ID.String()) {
+	if drift == nil || !strings.Contains(drift.Error(), "2 jobs") ||
+		!strings.Contains(drift.Error(), queued.ID.String()) {
 		t.Errorf("the check says %v, want two jobs named", drift)
 	}
 }
@@ -150,7 +152,8 @@ func TestRowsThatContradictEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	_, err = conn.Exec(t.Context(), "update queue set lane = (select id from lane where type = 'mine') where job = $1", bad.ID.String())
+	_, err = conn.Exec(t.Context(), "update queue set lane = (select id from lane where type = 'mine') where job = $1",
+		bad.ID.String())
 	if err != nil {
 		t.Fatal(err)
 	}

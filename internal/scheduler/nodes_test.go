@@ -37,13 +37,15 @@ func nodes(t *testing.T, n int, cfg scheduler.Config, wrap func(scheduler.Store)
 	return ws
 }
 
-func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store, before ...func(*scheduler.Scheduler)) *world {
+func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store,
+	before ...func(*scheduler.Scheduler)) *world {
 	t.Helper()
 	return nodeOn(t, postgres.Config{URL: url}, cfg, wrap, before...)
 }
 
 // nodeOn is node over a store with settings.
-func nodeOn(t *testing.T, db postgres.Config, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store, before ...func(*scheduler.Scheduler)) *world {
+func nodeOn(t *testing.T, db postgres.Config, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store,
+	before ...func(*scheduler.Scheduler)) *world {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), db)
 	if err != nil {
@@ -189,7 +191,8 @@ func TestConfiguredRatingCountsOnEveryNode(t *testing.T) {
 	node(t, url, busy, nil)
 	w := node(t, url, host, nil)
 	if c, err := w.Capacity(w.ctx); err != nil || c.Busy != 7 || c.BusySource != lessor.BusyHost {
-		t.Errorf("beside a node that is configured as busy 7, an idle one is rated %d (%s), %v", c.Busy, c.BusySource, err)
+		t.Errorf("beside a node that is configured as busy 7, an idle one is rated %d (%s), %v", c.Busy, c.BusySource,
+			err)
 	}
 }
 

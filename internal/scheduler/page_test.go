@@ -29,7 +29,8 @@ func TestPagesOfDefinitionsAndOfTheAuditAreBoundedInBytes(t *testing.T) {
 	if n := fitting([]lessor.Audited{{Before: make(json.RawMessage, 2*maxPageBytes)}}); n != 1 {
 		t.Errorf("a page has %d entries that are larger than a page, want 1", n)
 	}
-	if _, next := cut(definitions, min(100, fitting(definitions)), func(*rules.Definition) string { return "here" }); next != "here" {
+	if _, next := cut(definitions, min(100, fitting(definitions)),
+		func(*rules.Definition) string { return "here" }); next != "here" {
 		t.Error("a page that is cut short has no cursor")
 	}
 }
@@ -82,7 +83,8 @@ func TestLargePagesAreReadInSteps(t *testing.T) {
 		read += len(page)
 		return page, nil
 	}
-	page, next, err := largePageOf(t.Context(), s, "list", 90, func(e lessor.Audited) string { return fmt.Sprint(int64(e.At)) }, list)
+	page, next, err := largePageOf(t.Context(), s, "list", 90,
+		func(e lessor.Audited) string { return fmt.Sprint(int64(e.At)) }, list)
 	if err != nil || len(page) != 4 || next != "4" || read > listStep {
 		t.Errorf("a page of %d entries ends at %q after %d were read, %v; want 4 of at most %d", len(
 			page,

@@ -108,7 +108,8 @@ func (w *world) wantFaults(n int) {
 	for _, f := range w.faults {
 		calls := strings.Join(f.Calls, "\n")
 		if f.Place != fault.Loop || !strings.Contains(string(f.Stack), "Insert") ||
-			!strings.Contains(calls, "submit 1:") || !strings.Contains(calls, "guilty") || strings.Contains(calls, "secret") {
+			!strings.Contains(calls, "submit 1:") || !strings.Contains(calls, "guilty") ||
+			strings.Contains(calls, "secret") {
 			w.t.Errorf("a fault is told as %v at %s in %q\n%s", f, f.Place, calls, f.Stack)
 		}
 	}

@@ -54,10 +54,12 @@ func TestRandomLives(t *testing.T) {
 			w.start()
 			defer func() { w.halt() }()
 			b := &books{
-				world: w, rt: rt, keys: map[string]lessor.JobID{}, held: map[lessor.LeaseID]*entry{}, fences: map[lessor.JobID]int64{},
+				world: w, rt: rt, keys: map[string]lessor.JobID{}, held: map[lessor.LeaseID]*entry{},
+				fences: map[lessor.JobID]int64{},
 				grants: map[lessor.JobID]int{}, given: map[lessor.JobID]int{}, floor: now(),
 			}
-			steps := []func(){b.add, b.add, b.take, b.take, b.heart, b.heart, b.finish, b.giveUp, b.cancel, b.again, b.pass, b.pass, b.down}
+			steps := []func(){b.add, b.add, b.take, b.take, b.heart, b.heart, b.finish, b.giveUp, b.cancel, b.again,
+				b.pass, b.pass, b.down}
 			for range 60 {
 				steps[rapid.IntRange(0, len(steps)-1).Draw(rt, "step")]()
 				b.check()

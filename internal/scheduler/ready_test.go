@@ -27,7 +27,8 @@ func TestReadyNamesTheCause(t *testing.T) {
 			f.fail.Store(&fault)
 			time.Sleep(time.Second)
 			err := w.Ready()
-			if e := w.wantCode(err, lessor.CodeUnavailable); !strings.HasPrefix(e.Detail, c.want) || strings.Contains(e.Detail, "secret") || e.RetryAfter == 0 {
+			if e := w.wantCode(err, lessor.CodeUnavailable); !strings.HasPrefix(e.Detail, c.want) ||
+				strings.Contains(e.Detail, "secret") || e.RetryAfter == 0 {
 				t.Errorf("%v: not ready with %q, want %q and a time to wait", c.kind, e.Detail, c.want)
 			}
 		}

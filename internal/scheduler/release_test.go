@@ -39,7 +39,8 @@ func TestJobThatMovesSurvivesEveryRelease(t *testing.T) {
 	for name, step := range map[string]func(w *world, g lessor.Grant, n int) lessor.Release{
 		"by progress": func(w *world, g lessor.Grant, n int) lessor.Release {
 			for _, p := range []float64{float64(n+1) / most, 0} { // that it falls again does not take the rise back
-				if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &p}); err != nil {
+				if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
+					lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &p}); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -47,7 +48,8 @@ func TestJobThatMovesSurvivesEveryRelease(t *testing.T) {
 		},
 		"by a checkpoint": func(w *world, g lessor.Grant, n int) lessor.Release {
 			c := json.RawMessage(fmt.Sprintf(`{"page":%d}`, n))
-			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Checkpoint: c}); err != nil {
+			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
+				lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Checkpoint: c}); err != nil {
 				w.t.Fatal(err)
 			}
 			return lessor.Release{}
@@ -67,7 +69,8 @@ func TestJobThatMovesSurvivesEveryRelease(t *testing.T) {
 					w := turn()
 					g := w.leaseSoon("worker-1")
 					if g.Job.Attempt != 1 || g.Job.Interruptions != min(n, 1) {
-						t.Fatalf("attempt %d after %d interruptions at release %d, want 1 after %d", g.Job.Attempt, g.Job.Interruptions, n, min(n, 1))
+						t.Fatalf("attempt %d after %d interruptions at release %d, want 1 after %d", g.Job.Attempt,
+							g.Job.Interruptions, n, min(n, 1))
 					}
 					w.release(g, step(w, g, n))
 				}
@@ -84,7 +87,8 @@ func TestJobThatDoesNotMoveFailsAtTheTwentyFirstRelease(t *testing.T) {
 		move := func(p float64) lessor.Grant {
 			w := turn()
 			g := w.leaseSoon("worker-1")
-			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &p}); err != nil {
+			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
+				lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &p}); err != nil {
 				t.Fatal(err)
 			}
 			return g
@@ -98,7 +102,8 @@ func TestJobThatDoesNotMoveFailsAtTheTwentyFirstRelease(t *testing.T) {
 			}
 		}
 		turn().release(move(0.5), same)
-		if j := turn().wantState(job.ID, lessor.Failed); j.Error == nil || *j.Error != "too_many_interruptions" || j.Interruptions != 21 {
+		if j := turn().wantState(job.ID, lessor.Failed); j.Error == nil || *j.Error != "too_many_interruptions" ||
+			j.Interruptions != 21 {
 			t.Errorf("error %v after %d interruptions, want too_many_interruptions after 21", j.Error, j.Interruptions)
 		}
 	})

@@ -59,7 +59,8 @@ func passID(a, b *world) {
 	if n, err := b.Backfill(ctx, ofB, "sync.crm", from, to); n != filled || err != nil {
 		t.Fatalf("backfill of B: %d, %v; want %d, as if the id were new", n, err, filled)
 	}
-	if ticks, _, err := b.Ticks(ctx, ofB, "sync.crm", lessor.TickFilter{Limit: 100}); len(ticks) != filled || err != nil {
+	if ticks, _, err := b.Ticks(ctx, ofB, "sync.crm", lessor.TickFilter{Limit: 100}); len(ticks) != filled ||
+		err != nil {
 		t.Errorf("%d ticks of B, %v; want %d", len(ticks), err, filled)
 	}
 	a.mustComplete(running, "failed") // and is tried again

@@ -53,7 +53,8 @@ func TestSampleCountsWhereTheClocksDiffer(t *testing.T) {
 			}
 			age := lessor.At(s.now()).Sub(c.Inputs.SampledAt)
 			if c.BusySource != lessor.BusyHost || age < 0 || age > 15*time.Second {
-				t.Errorf("with the store's clock off by %v the rating is by %s, its sample %v old", offset, c.BusySource, age)
+				t.Errorf("with the store's clock off by %v the rating is by %s, its sample %v old", offset,
+					c.BusySource, age)
 			}
 		}
 	})

@@ -85,8 +85,8 @@ type JournalTx interface {
 // OutputTx keeps what attempts print. Its errors are faults.
 type OutputTx interface {
 	// SaveOutput writes pieces, no two of one call at one place. A piece is left out if its stream has output up to its
-	// end: it was written before, or its time is over. Of two pieces with one start the longer stays. A piece is added to
-	// the last one of its stream if that ends where it starts and both have at most Join bytes.
+	// end: it was written before, or its time is over. Of two pieces with one start the longer stays. A piece is added
+	// to the last one of its stream if that ends where it starts and both have at most Join bytes.
 	SaveOutput(ctx context.Context, pieces []rules.OutputPiece) error
 	// DropOutput removes the pieces that lie inside of the ranges. Strip and Purge remove those of a job.
 	DropOutput(ctx context.Context, ranges []rules.OutputMiddle) error

@@ -184,7 +184,8 @@ func (l *loop) class(id lessor.TenantID, class string) lessor.Class {
 
 func showTenant(a lanes.Account) lessor.Tenant {
 	return lessor.Tenant{
-		TenantID: a.Tenant, Name: nameOf(a.Policy), Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy), Paused: a.Policy.Paused,
+		TenantID: a.Tenant, Name: nameOf(a.Policy), Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy),
+		Paused: a.Policy.Paused,
 		Leases: a.Running, Units: a.Units, Queued: a.Queued,
 	}
 }

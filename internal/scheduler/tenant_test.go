@@ -56,7 +56,8 @@ func TestWeightsAndCapsOfTenantsAndClasses(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(3)), MaxConcurrency: lessor.SetTo(int64(40))})
 		w.setTenant(tenantB, lessor.TenantAsk{})
-		if _, err := w.SetClass(w.ctx, anybody, tenantA, "bulk", lessor.TenantAsk{MaxConcurrency: lessor.SetTo(int64(2))}); err != nil {
+		if _, err := w.SetClass(w.ctx, anybody, tenantA, "bulk",
+			lessor.TenantAsk{MaxConcurrency: lessor.SetTo(int64(2))}); err != nil {
 			t.Fatal(err)
 		}
 		w.flood(tenantA, 100, nil)
@@ -72,7 +73,8 @@ func TestWeightsAndCapsOfTenantsAndClasses(t *testing.T) {
 			t.Errorf("granted %v, want %v", count, want)
 		}
 		list, _, err := w.Tenants(w.ctx, anybody, 10, "")
-		if err != nil || len(list) != 2 || list[1].Leases != 32 || list[1].Units != 32 || list[1].Queued != 78 || *list[1].MaxConcurrency != 40 || *list[0].MaxConcurrency != 25 {
+		if err != nil || len(list) != 2 || list[1].Leases != 32 || list[1].Units != 32 || list[1].Queued != 78 ||
+			*list[1].MaxConcurrency != 40 || *list[0].MaxConcurrency != 25 {
 			t.Errorf("tenants: %+v, %v", list, err)
 		}
 		w.askMany("worker-1", func(r *lessor.LeaseRequest) { r.MaxLeases = new(int64(100)) })
@@ -83,7 +85,8 @@ func TestWeightsAndCapsOfTenantsAndClasses(t *testing.T) {
 			t.Errorf("tenant B holds %d of its 25, %v", b.Leases, err)
 		}
 		classes, err := w.Classes(w.ctx, anybody, tenantA)
-		if err != nil || len(classes) != 2 || classes[0].Class != "bulk" || classes[0].Leases != 2 || classes[0].Queued != 8 {
+		if err != nil || len(classes) != 2 || classes[0].Class != "bulk" || classes[0].Leases != 2 ||
+			classes[0].Queued != 8 {
 			t.Errorf("classes: %+v, %v", classes, err)
 		}
 		w.noDrift()
@@ -132,12 +135,14 @@ func TestManifestStoresAllOrNothing(t *testing.T) {
 		want(nil, "[one two] [] [] [] <nil>", "one", "two")
 		entries := len(w.actions())
 		want(nil, "[] [] [one two] [] <nil>", "one", "two")
-		if got := w.actions(); len(got) != entries || entries != 2 || got[0] != "tester definition.created definition/one" {
+		if got := w.actions(); len(got) != entries || entries != 2 ||
+			got[0] != "tester definition.created definition/one" {
 			t.Errorf("audit: %q", got)
 		}
 		want(dry, "[] [] [two] [one] <nil>", "two")
 		time.Sleep(61 * time.Second) // both have a job that waits
-		want(func(m *lessor.Manifest) { m.Jobs[1].MaxAttempts = new(int64(7)) }, "[three] [two] [] [one] <nil>", "three", "two")
+		want(func(m *lessor.Manifest) { m.Jobs[1].MaxAttempts = new(int64(7)) }, "[three] [two] [] [one] <nil>",
+			"three", "two")
 		jobs, _, err := w.Jobs(w.ctx, anybody, lessor.JobFilter{State: lessor.Cancelled, Limit: 10})
 		if err != nil || len(jobs) != 1 || *jobs[0].DefinitionID != "one" {
 			t.Errorf("cancelled with their definition: %+v, %v", jobs, err)
@@ -150,7 +155,8 @@ func TestManifestStoresAllOrNothing(t *testing.T) {
 		if _, err := w.Definition(w.ctx, anybody, "four"); w.wantCode(err, lessor.CodeDefinitionNotFound) == nil {
 			t.Error("half of a refused manifest was stored")
 		}
-		_, _, err = w.PutDefinition(w.ctx, anybody, "two", interval("two", 60, func(e *lessor.Envelope) { e.TenantID = new(tenantB.String()) }))
+		_, _, err = w.PutDefinition(w.ctx, anybody, "two",
+			interval("two", 60, func(e *lessor.Envelope) { e.TenantID = new(tenantB.String()) }))
 		w.wantCode(err, lessor.CodeConflict)
 		w.put(interval("two", 61, nil)) // by hand: the module's next manifest tells of the drift
 		want(dry, "[] [two] [three] [] <nil>", "two", "three")
@@ -180,7 +186,8 @@ func TestWallAroundTheKernel(t *testing.T) {
 		w.wantCode(errOf(w.RunError(w.ctx, b, run.LastErrorRef)), lessor.CodeErrorNotFound)
 		w.wantCode(errOf(w.SetTenant(w.ctx, b, tenantA, lessor.TenantAsk{})), lessor.CodeForbidden)
 		w.wantCode(errOf(w.Tenant(w.ctx, b, tenantA)), lessor.CodeForbidden)
-		if e, err := w.RunError(w.ctx, anybody, run.LastErrorRef); err != nil || e.RunID != run.RunID || e.Code != "failed" {
+		if e, err := w.RunError(w.ctx, anybody, run.LastErrorRef); err != nil || e.RunID != run.RunID ||
+			e.Code != "failed" {
 			t.Errorf("the error is %+v, %v", e, err)
 		}
 		for _, list := range []func() (int, error){
@@ -211,12 +218,14 @@ func TestRunsArePagedInOneOrder(t *testing.T) {
 		}))
 		for range 4 {
 			w.submit(nil)
-			w.mustComplete(w.lease("worker-1", func(r *lessor.LeaseRequest) { r.Types = []string{"generic"} }), "completed")
+			w.mustComplete(w.lease("worker-1", func(r *lessor.LeaseRequest) { r.Types = []string{"generic"} }),
+				"completed")
 			w.mustComplete(w.lease("worker-1", func(r *lessor.LeaseRequest) { r.Types, r.WaitMS = []string{"sync.run"}, new(int64(30_000)) }), "failed")
 			time.Sleep(25 * time.Second)
 		}
 		all := w.runs(lessor.RunFilter{})
-		if len(all) < 12 || !slices.IsSortedFunc(all, func(a, b lessor.Run) int { return bytes.Compare(b.RunID.UUID[:], a.RunID.UUID[:]) }) {
+		if len(all) < 12 || !slices.IsSortedFunc(all,
+			func(a, b lessor.Run) int { return bytes.Compare(b.RunID.UUID[:], a.RunID.UUID[:]) }) {
 			t.Fatalf("%d runs, newest first?", len(all))
 		}
 		var paged []lessor.Run
@@ -300,11 +309,13 @@ func TestPayloadsMeetTheirHandlersSchema(t *testing.T) {
 			t.Errorf("handed out %s, want the one that meets the schema", g.Job.Payload)
 		}
 		j := w.wantState(bad.ID, lessor.Failed)
-		if j.Error == nil || !strings.HasPrefix(*j.Error, "invalid_payload: the payload breaks the schema") || j.Attempt != 0 {
+		if j.Error == nil || !strings.HasPrefix(*j.Error, "invalid_payload: the payload breaks the schema") ||
+			j.Attempt != 0 {
 			t.Errorf("the job that breaks it: %+v", j)
 		}
 		record, _, err := w.Events(w.ctx, anybody, bad.ID, 10, "")
-		if err != nil || len(record) != 2 || record[1].Reason != "invalid_payload" || *record[1].From != lessor.Queued || record[1].LeaseID != nil {
+		if err != nil || len(record) != 2 || record[1].Reason != "invalid_payload" ||
+			*record[1].From != lessor.Queued || record[1].LeaseID != nil {
 			t.Errorf("its record: %+v, %v", record, err)
 		}
 		w.noDrift()
@@ -317,7 +328,8 @@ func TestChangesAreAudited(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 60, nil))
 		w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(2))})
-		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(50))}); err != nil {
+		if _, err := w.SetCapacity(w.ctx, anybody,
+			lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(50))}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.SetDraining(w.ctx, anybody, true); err != nil {
@@ -327,14 +339,16 @@ func TestChangesAreAudited(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []string{
-			"tester definition.created definition/sync.crm", "tester tenant.changed tenant/" + tenantA.String(), "tester capacity.changed capacity",
+			"tester definition.created definition/sync.crm", "tester tenant.changed tenant/" + tenantA.String(),
+			"tester capacity.changed capacity",
 			"tester drain.changed drain", "tester definition.deleted definition/sync.crm",
 		}
 		if got := w.actions(); !slices.Equal(got, want) {
 			t.Errorf("audit: %q", got)
 		}
 		list, _, err := w.Audit(w.ctx, lessor.AuditFilter{Object: "tenant/" + tenantA.String(), Limit: 9})
-		if err != nil || len(list) != 1 || !strings.Contains(string(list[0].Before), `"weight":1`) || !strings.Contains(string(list[0].After), `"weight":2`) {
+		if err != nil || len(list) != 1 || !strings.Contains(string(list[0].Before), `"weight":1`) ||
+			!strings.Contains(string(list[0].After), `"weight":2`) {
 			t.Errorf("entry: %+v, %v", list, err)
 		}
 	})

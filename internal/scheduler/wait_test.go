@@ -127,7 +127,8 @@ func TestIdempotencyKeyIsOneJob(t *testing.T) {
 		}
 		again, err := w.Submit(w.ctx, anybody, sub(`{ "b": 2, "a": 1 }`))
 		if err != nil || !again.Existing || again.Job.ID != first.Job.ID {
-			t.Errorf("the same body again: existing %v, job %v, %v; want the first job %v", again.Existing, again.Job.ID, err, first.Job.ID)
+			t.Errorf("the same body again: existing %v, job %v, %v; want the first job %v", again.Existing,
+				again.Job.ID, err, first.Job.ID)
 		}
 		_, err = w.Submit(w.ctx, anybody, sub(`{"a":2}`))
 		w.wantCode(err, lessor.CodeConflict)

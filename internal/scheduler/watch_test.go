@@ -40,7 +40,8 @@ func TestWatchedLeaseOutlivesItsTTL(t *testing.T) {
 			t.Errorf("record: %+v, %v", record, err)
 		}
 		all, err := w.Watched(w.ctx, []lessor.JobID{g.Job.ID, {}})
-		if v := all[g.Job.ID]; err != nil || len(all) != 1 || !v.Final || v.State != lessor.Completed || v.Fence != g.Lease.Fence {
+		if v := all[g.Job.ID]; err != nil || len(all) != 1 || !v.Final || v.State != lessor.Completed ||
+			v.Fence != g.Lease.Fence {
 			t.Errorf("watched: %+v, %v", all, err)
 		}
 	})
@@ -111,7 +112,8 @@ func TestResumedJobGoesOnFromItsCheckpoint(t *testing.T) {
 		if _, err := w.resume(old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
 			t.Error("a running job was resumed")
 		}
-		if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{WorkerID: new("worker-1"), Checkpoint: json.RawMessage(`{"page":7}`)}); err != nil {
+		if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
+			lessor.Heartbeat{WorkerID: new("worker-1"), Checkpoint: json.RawMessage(`{"page":7}`)}); err != nil {
 			t.Fatal(err)
 		}
 		w.mustComplete(g, "failed")

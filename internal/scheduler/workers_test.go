@@ -158,7 +158,8 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 		addNotes(w.others, list)
-		if !w.asksOf(1, "a", noon) || !w.asksOf(1, "c", noon) || w.asksOf(2, "a", noon) || !w.asksOf(2, "c", noon) || w.asksOf(1, "d", noon) {
+		if !w.asksOf(1, "a", noon) || !w.asksOf(1, "c", noon) || w.asksOf(2, "a", noon) || !w.asksOf(2, "c", noon) ||
+			w.asksOf(1, "d", noon) {
 			t.Errorf("%s: it is not heard who asks for what", name)
 		}
 		if got := w.known(noon)[rules.Holder{Space: lessor.TenantID{UUID: lessor.UUID{15: 1}}, Worker: "w1"}]; !slices.Equal(got, []string{"a", "b"}) {

@@ -50,7 +50,8 @@ func FuzzRecords(f *testing.F) {
 				t.Fatal(err)
 			}
 			asked, err := folder.AskedToStop(7)
-			if below, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); valid(t, err) && asked != (below > 7) {
+			if below, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); valid(t, err) &&
+				asked != (below > 7) {
 				t.Errorf("a stop below %q ends the attempt with fence 7: %v", data, asked)
 			}
 		}

@@ -14,7 +14,8 @@ var journalSize = rules.JournalSize{Entries: 5, Bytes: 1 << 40}
 func entry(id lessor.JobID, n int) rules.Entry {
 	return rules.Entry{
 		Job: id, Size: rules.JournalSize{Entries: n, Bytes: int64(100 * n)}, JournalEntry: lessor.JournalEntry{
-			N: n, Key: fmt.Sprintf("key-%d", n), Kind: "step", Data: []byte(fmt.Sprintf(`{"n":%d.0}`, n)), At: 7, Fence: 9,
+			N: n, Key: fmt.Sprintf("key-%d", n), Kind: "step", Data: []byte(fmt.Sprintf(`{"n":%d.0}`, n)), At: 7,
+			Fence: 9,
 		},
 	}
 }
