@@ -150,7 +150,7 @@ func TestEvidenceC(t *testing.T) {
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if j, err := c.Job(t.Context(), run); err == nil && j.State == lessor.Running {
 			break
 		}

@@ -109,7 +109,7 @@ func (w *sole) wantExit(code int) {
 func (w *sole) untilReadySays(cause string) {
 	w.Helper()
 	c := w.s.client()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		err := c.Ready(ctx)
 		cancel()

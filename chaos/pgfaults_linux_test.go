@@ -180,7 +180,7 @@ func losesCommits(w *shared) {
 func (w *shared) wantLossTold(what string) {
 	w.Helper()
 	c := w.nodes[0].client()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		alerts, _, err := c.Alerts(w.Context(), lessor.AlertFilter{Limit: 100})
 		at := slices.IndexFunc(alerts, func(a lessor.Alert) bool { return a.Kind == lessor.AlertStoreWentBack })
 		if err == nil && at >= 0 {
@@ -238,7 +238,7 @@ listen database
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = c.Close()

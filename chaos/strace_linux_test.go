@@ -33,7 +33,7 @@ func inject(t *testing.T, fault string, pids ...int) (end func()) {
 		}
 	}
 	t.Cleanup(end)
-	for deadline := time.Now().Add(20 * time.Second); !traced(pids); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !traced(pids); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("strace does not attach")
 		}

@@ -63,7 +63,7 @@ func say(status int, body string) http.HandlerFunc {
 
 func connect(t *testing.T, servers ...string) *Client {
 	t.Helper()
-	c, err := New(Config{Server: strings.Join(servers, ","), Token: "secret", Timeout: 2 * time.Second})
+	c, err := New(Config{Server: strings.Join(servers, ","), Token: "secret", Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestLostDatabaseEndsTheNode(t *testing.T) {
 			}
 			select {
 			case err = <-done:
-			case <-time.After(20 * time.Second):
+			case <-time.After(60 * time.Second):
 				t.Fatalf("%s is gone, and the node serves on", file)
 			}
 			// a reader that opens it makes another

@@ -82,7 +82,7 @@ func serveTraced(t *testing.T, url string) (*client.Client, func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Serve(ctx, ln) }()
-	for end := time.Now().Add(10 * time.Second); n.scheduler.Ready() != nil; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); n.scheduler.Ready() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the node is not ready")
 		}
@@ -131,7 +131,7 @@ func TestOneTraceFromSubmissionToFinish(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := submitted.Job
-	for end := time.Now().Add(10 * time.Second); job.State != lessor.Completed; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); job.State != lessor.Completed; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the job is %s", job.State)
 		}

@@ -136,7 +136,7 @@ func (s *terminal) all() string {
 func (s *terminal) await(what string, ok func(screen string) bool) string {
 	s.t.Helper()
 	screen := ""
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); {
 		for _, columns := range []uint16{119, 120} {
 			s.mu.Lock()
 			mark := s.drawn.Len()
@@ -180,7 +180,7 @@ func (s *terminal) ends(code int) {
 		if err != nil && !failed || failed && exit.ExitCode() != code || !failed && code != 0 {
 			s.t.Errorf("ended with %v, want %d:\n%s", err, code, s.all())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		s.t.Fatalf("it does not end:\n%s", s.all())
 	}
 	after, err := unix.IoctlGetTermios(int(s.screen.Fd()), unix.TCGETS)
@@ -193,7 +193,7 @@ func (s *terminal) ends(code int) {
 	if _, err := s.screen.WriteString(lastWord); err != nil {
 		s.t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); !s.has(lastWord); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); !s.has(lastWord); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatal("what was drawn at the end is not read")
 		}
@@ -349,7 +349,7 @@ func TestBenchShowsABarOnATerminal(t *testing.T) {
 // awaitText waits for text that a program writes in lines.
 func (s *terminal) awaitText(text string) {
 	s.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(s.all(), text); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); !strings.Contains(s.all(), text); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("%q was never written:\n%s", text, s.all())
 		}

@@ -122,7 +122,7 @@ func (s *server) boot(addr string, edit ...func(*httpapi.Config)) {
 		_ = workspace.Close()
 		_ = store.Close()
 	}
-	for deadline := time.Now().Add(10 * time.Second); sched.Ready() != nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); sched.Ready() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the scheduler is not ready: %v", sched.Ready())
 		}

@@ -135,7 +135,7 @@ func TestSchedulesShowWhatBecameOfTheirTicks(t *testing.T) {
 	v := s.visitor()
 	page := ""
 	shown := func() bool { return strings.Contains(page, "t-queued") && strings.Contains(page, "t-skipped") }
-	for deadline := time.Now().Add(10 * time.Second); !shown(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !shown(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("no tick has a job that is queued, or none was skipped for it:\n%s", page)
 		}

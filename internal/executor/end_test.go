@@ -168,7 +168,7 @@ func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = held.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_ = held.SetReadDeadline(time.Now().Add(60 * time.Second))
 			if _, err := io.Copy(io.Discard, held); err != nil {
 				t.Fatalf("the daemon outlives its command: %v", err)
 			}

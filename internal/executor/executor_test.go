@@ -183,9 +183,9 @@ func (b *bench) endShims() {
 
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited 15 s for %s", what)
+			t.Fatalf("waited a minute for %s", what)
 		}
 	}
 }

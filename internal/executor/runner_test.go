@@ -106,10 +106,10 @@ func TestShimOfARemovedFolderEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	if err := os.RemoveAll(filepath.Join(b.workspace, "jobs", id.String())); err != nil {
-		t.Fatal(err)
-	}
-	_ = held.SetReadDeadline(time.Now().Add(10 * time.Second))
+	await(t, "the folder to be removed, also while its shim writes into it", func() bool {
+		return os.RemoveAll(filepath.Join(b.workspace, "jobs", id.String())) == nil
+	})
+	_ = held.SetReadDeadline(time.Now().Add(60 * time.Second))
 	if _, err := io.Copy(io.Discard, held); err != nil {
 		t.Fatalf("the command outlives its folder: %v", err)
 	}

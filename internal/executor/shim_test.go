@@ -118,7 +118,7 @@ func TestCancelReachesTheWholeGroup(t *testing.T) {
 	if _, err := b.client.Cancel(t.Context(), id, false); err != nil {
 		t.Fatal(err)
 	}
-	_ = held.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = held.SetReadDeadline(time.Now().Add(60 * time.Second))
 	if _, err := io.Copy(io.Discard, held); err != nil {
 		t.Fatalf("the child outlives its cancelled job: %v", err)
 	}

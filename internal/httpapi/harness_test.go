@@ -100,7 +100,7 @@ func start(t *testing.T, edit ...func(*Config)) *server {
 		s.stop = func() {}
 	}
 	t.Cleanup(func() { s.stop() })
-	for deadline := time.Now().Add(10 * time.Second); sched.Ready() != nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); sched.Ready() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the scheduler is not ready: %v", sched.Ready())
 		}

@@ -79,9 +79,9 @@ func nodeOn(t *testing.T, db postgres.Config, cfg scheduler.Config, wrap func(sc
 // eventually waits for something that real time brings.
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("not %s within 10 s", what)
+			w.t.Fatalf("not %s within a minute", what)
 		}
 	}
 }

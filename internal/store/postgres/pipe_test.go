@@ -34,7 +34,7 @@ func changers(t *testing.T, url string) (n int) {
 // await returns when a condition holds, and fails the test if it never does.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); {
+	for deadline := time.Now().Add(60 * time.Second); !holds(); {
 		if time.Now().After(deadline) {
 			t.Fatalf("it never came about: %s", what)
 		}
