@@ -8,6 +8,14 @@ type TenantAsk struct {
 	Weight         Change[int64]  `json:"weight,omitzero"`
 	MaxConcurrency Change[int64]  `json:"maxConcurrency,omitzero"`
 	Paused         Change[bool]   `json:"paused,omitzero"`
+
+	// The rest of a Tenant or a Class, so that one can be read, edited and sent back. TenantID and Class must be its own;
+	// the server ignores the others.
+	TenantID *string `json:"tenantId,omitempty"`
+	Class    *string `json:"class,omitempty"`
+	Leases   *int64  `json:"leases,omitempty"`
+	Units    *int64  `json:"units,omitempty"`
+	Queued   *int64  `json:"queued,omitempty"`
 }
 
 // Tenant is an owner of jobs with its settings and its current use. MaxConcurrency is null without a cap.

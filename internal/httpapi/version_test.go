@@ -52,6 +52,30 @@ func TestDefinitionIsEditedAndSentBack(t *testing.T) {
 	}
 }
 
+// TestTenantIsEditedAndSentBack: what GET answers for a tenant or a class is a valid PUT, which changes what was edited.
+func TestTenantIsEditedAndSentBack(t *testing.T) {
+	s := start(t)
+	s.api("POST", "/jobs", `{"type":"mail","tenant_id":"`+tenantA+`"}`, 201)
+	for _, path := range []string{"/tenants/" + tenantA, "/tenants/" + tenantA + "/classes/default"} {
+		ask := func(method, body, etag string) *httptest.ResponseRecorder {
+			return s.call(method, schedules+path, body, with(s.admin), header("If-Match", etag))
+		}
+		got := ask("GET", "", "*")
+		etag := got.Header().Get("ETag")
+		back := ask("PUT", got.Body.String(), etag)
+		if back.Code != 200 || back.Body.String() != got.Body.String() || back.Header().Get("ETag") != etag {
+			t.Fatalf("%s sent back: %d %s\nwant %s", path, back.Code, back.Body, got.Body)
+		}
+		edited := strings.Replace(got.Body.String(), `"weight":1`, `"weight":3`, 1)
+		changed := ask("PUT", edited, etag)
+		if d := decoded(t, changed); d["weight"] != json.Number("3") || d["queued"] != json.Number("1") {
+			t.Errorf("%s edited: %v", path, d)
+		}
+		refused(t, ask("PUT", edited, etag), 412, lessor.CodePreconditionFailed)
+		s.names("PUT", schedules+path, `{"tenantId":"`+tenantB+`","class":"other"}`, 422, "tenantId", "class")
+	}
+}
+
 func TestTenantKeepsItsVersionWhileJobsCome(t *testing.T) {
 	s := start(t)
 	for _, path := range []string{"/tenants/" + tenantA, "/tenants/" + tenantA + "/classes/default"} {

@@ -1,6 +1,10 @@
 package rules
 
-import "lessor"
+import (
+	"strings"
+
+	"lessor"
+)
 
 // The limits of a policy.
 const (
@@ -24,6 +28,12 @@ func (p Policy) Change(ask *lessor.TenantAsk) (Policy, error) {
 	var c check
 	if p.Class != "" {
 		c.text("class", &p.Class, 1, maxClass, "")
+	}
+	if ask.TenantID != nil && !strings.EqualFold(*ask.TenantID, p.Tenant.String()) {
+		c.fail("tenantId", "must equal the id in the path")
+	}
+	if ask.Class != nil && *ask.Class != p.Class {
+		c.fail("class", "must equal the class in the path")
 	}
 	changed(&p.Weight, ask.Weight, 1, func(v *int64) int { return int(c.number("weight", v, 1, maxWeight, 0)) })
 	changed(&p.Cap, ask.MaxConcurrency, 0, func(v *int64) int {
