@@ -56,6 +56,8 @@ func (f *Fold) Follow(changes []Change, named []rules.LaneID, now lessor.Instant
 		}
 	}
 	f.OthersAt = now
+	f.Index.BeginBatch()
+	defer f.Index.EndBatch()
 	streams, err := f.inStreams(changes)
 	for err == nil && len(streams) > 0 {
 		moved := false

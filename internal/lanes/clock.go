@@ -3,9 +3,22 @@ package lanes
 // clock is the virtual time of members that share something: the tenants at a priority, or the classes of a tenant
 // there. V is the start tag of the member that was served last; it is kept over idle times.
 type clock struct {
-	v   int64
-	own []int64 // when the next grant of each would start
+	v      int64
+	own    []int64 // when the next grant of each would start
+	before int64   // V before the batch that was last charged
+	batch  int64   // the number of that batch
 }
+
+// BeginBatch is called before the grants of other nodes that one reading showed are taken. They come stream by stream,
+// not in the order in which they were made, so none may start later because of another: until EndBatch, V counts as it
+// was before the batch.
+func (x *Index) BeginBatch() {
+	x.batches++
+	x.batch = x.batches
+}
+
+// EndBatch ends what BeginBatch began.
+func (x *Index) EndBatch() { x.batch = 0 }
 
 // scale is virtual time per unit at weight 1. At weight 1,000,000 a unit still costs 1073, so that rounding is under
 // 0.1 %.
@@ -32,11 +45,23 @@ func (c *clock) join() int32 {
 }
 
 // enter is called for a member that can be served again: it gets no credit for the time away.
-func (c *clock) enter(num int32) { c.own[num] = max(c.own[num], c.v) }
+func (c *clock) enter(num int32, batch int64) { c.own[num] = max(c.own[num], c.earliest(batch)) }
 
-func (c *clock) charge(num int32, cost int64) {
-	c.v = max(c.own[num], c.v)
-	c.own[num] = c.v + cost
+func (c *clock) charge(num int32, cost int64, batch int64) {
+	start := max(c.own[num], c.earliest(batch))
+	c.v = max(c.v, start)
+	c.own[num] = start + cost
+}
+
+// earliest is V, in a batch V before it.
+func (c *clock) earliest(batch int64) int64 {
+	if batch == 0 {
+		return c.v
+	}
+	if c.batch != batch {
+		c.batch, c.before = batch, c.v
+	}
+	return c.before
 }
 
 // rebase moves all times back so that V is zero, once V is large, and returns by how much. That is so after 2^31 units
@@ -46,7 +71,7 @@ func (c *clock) rebase() (by int64) {
 	if c.v < rebaseAt {
 		return 0
 	}
-	by, c.v = c.v, 0
+	by, c.v, c.before = c.v, 0, c.before-c.v
 	for i := range c.own {
 		c.own[i] = max(c.own[i]-by, -rebaseAt)
 	}

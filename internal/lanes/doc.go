@@ -22,12 +22,16 @@
 // units / weight. A tenant or class that becomes eligible again starts at V at least, so that it collects no credit
 // while it is empty, paused, capped or locked. Of equal virtual times, the one whose lane was added first goes first.
 //
+// The grants of other nodes are read stream by stream, so their order is lost. Those of one reading are a batch: each
+// starts at max(own, V before the batch), as it did on the node that made it, and V becomes the latest of these starts.
+//
 // Invariants, each with its test:
 //
 //   - Next is what a look at every job would give (TestIndexAgreesWithOracle)
 //   - nothing is in a heap that may not be granted, and everything that may is (checkHeaps, after every step of it)
 //   - no Take passes a cap or takes a lock that is held (TestTakeNeverPassesCapOrLock)
-//   - backlogged tenants get their part of any 1000 grants (TestEqualTenantsShareAnyWindow)
+//   - backlogged tenants get their part of any 1000 grants (TestEqualTenantsShareAnyWindow), of several nodes too
+//     (TestEqualTenantsShareAnyWindowOfSeveralNodes)
 //   - rows that name a lane which was not added cause no panic and are counted nowhere (TestLaneThatIsNotKnown)
 //   - an Index built again from the tables has the same counts (TestRebuildGivesSameCounts)
 package lanes

@@ -32,6 +32,8 @@ type Index struct {
 	ready  [lessor.Priorities]int   // stands in heaps
 	opened []*stand                 // that got into a heap since Opened was called, of types only
 
+	batch, batches int64 // the batch at work (0 = none), and how many there were
+
 	depth  [lessor.Priorities]int
 	leases int
 	units  int

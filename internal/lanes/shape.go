@@ -80,7 +80,7 @@ func (x *Index) placeSeat(e *seat) {
 	case want:
 		classes := &c.share.classes
 		if c.ready == 0 {
-			classes.enter(c.num)
+			classes.enter(c.num, x.batch)
 		}
 		c.ready++
 		e.stand.seats.push(x.seats.pos, slot{classes.own[c.num], c.num, e.num})
@@ -99,7 +99,7 @@ func (x *Index) placeStand(st *stand) {
 	case want:
 		tenants := &x.clocks[s.priority]
 		if s.ready == 0 {
-			tenants.enter(s.num)
+			tenants.enter(s.num, x.batch)
 		}
 		s.ready++
 		x.ready[s.priority]++

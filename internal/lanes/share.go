@@ -30,13 +30,13 @@ func (x *Index) charge(l *lane) {
 	units := l.shape().units
 	tenants := &x.clocks[s.priority]
 
-	tenants.charge(s.num, cost(units, &s.tenant.policy))
+	tenants.charge(s.num, cost(units, &s.tenant.policy), x.batch)
 	if by := tenants.rebase(); by > 0 {
 		for _, sh := range x.byPriority[s.priority] {
 			sh.stands.lower(x.stands.pos, by, -rebaseAt)
 		}
 	}
-	s.classes.charge(c.num, cost(units, &c.class.policy))
+	s.classes.charge(c.num, cost(units, &c.class.policy), x.batch)
 	if by := s.classes.rebase(); by > 0 {
 		for _, st := range s.stands {
 			st.seats.lower(x.seats.pos, by, -rebaseAt)
