@@ -34,6 +34,7 @@ type LeaseRequest struct {
 const (
 	ViewFull = "full" // every field of lease and job
 	ViewWork = "work" // what a worker needs: see docs/http-workers.md
+	ViewIDs  = "ids"  // of a batch of submissions: only the ids of the jobs
 )
 
 // Turn is all that a worker has to say, and its next request, in one call and one commit. Each part may be left out.

@@ -159,7 +159,7 @@ func submitOver(ctx context.Context, c *client.Client, jobs int) error {
 		subs[i] = lessor.Submission{Type: &typ, Payload: []byte(payload)}
 	}
 	return concurrently(ctx, 2, (jobs+bulk-1)/bulk, func(ctx context.Context, _, item int) error {
-		_, err := c.SubmitBatch(ctx, subs[:min(bulk, jobs-item*bulk)])
+		_, err := c.SubmitBatchIDs(ctx, subs[:min(bulk, jobs-item*bulk)])
 		return err
 	})
 }

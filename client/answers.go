@@ -98,17 +98,21 @@ func fillIn(g *lessor.Grant, worker string) {
 	}
 }
 
-// jobsAnswer is the answer to a batch of submissions.
+// jobsAnswer is the answer to a batch of submissions: the jobs, or with view "ids" their ids.
 type jobsAnswer struct {
-	Jobs []lessor.Job `json:"jobs"`
+	Jobs   []lessor.Job   `json:"jobs"`
+	JobIDs []lessor.JobID `json:"job_ids"`
 }
 
 func (a *jobsAnswer) scan(s scanner) {
 	var o scan.Object
 	for name, ok := s.Field(&o); ok; name, ok = s.Field(&o) {
-		if string(name) == "jobs" {
+		switch string(name) {
+		case "jobs":
 			scan.List(s.Scanner, &a.Jobs, s.job)
-		} else {
+		case "job_ids":
+			scan.List(s.Scanner, &a.JobIDs, func(id *lessor.JobID) { s.id(&id.UUID) })
+		default:
 			s.unknown(name)
 		}
 	}

@@ -102,6 +102,13 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 				return err
 			},
 		},
+		{
+			"submit batch, ids", "POST " + base + `/jobs/batch {"jobs":[{"type":"a"}],"view":"ids"}`,
+			func(ctx context.Context, c *Client) error {
+				_, err := c.SubmitBatchIDs(ctx, []lessor.Submission{{Type: new("a")}})
+				return err
+			},
+		},
 		{"job", "GET " + base + "/jobs/" + jobA, func(ctx context.Context, c *Client) error {
 			_, err := c.Job(ctx, jobID(jobA))
 			return err
@@ -323,5 +330,22 @@ func TestContextEndsACall(t *testing.T) {
 	_, err := connect(t, s.URL).Status(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || len(s.requests()) != 1 {
 		t.Errorf("err = %v after %d tries", err, len(s.requests()))
+	}
+}
+
+// TestBatchForItsIDsOnAnOlderServer has a server that refuses a field that it does not know, before it stores anything.
+func TestBatchForItsIDsOnAnOlderServer(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "view") {
+			say(http.StatusBadRequest, `{"code":"invalid_request","detail":"unknown field view"}`)(w, r)
+			return
+		}
+		say(http.StatusCreated, `{"jobs":[{"job_id":"`+jobA+`"}]}`)(w, r)
+	}))
+	defer s.Close()
+	ids, err := connect(t, s.URL).SubmitBatchIDs(t.Context(), []lessor.Submission{{Type: new("a")}})
+	if diff := cmp.Diff([]lessor.JobID{jobID(jobA)}, ids); err != nil || diff != "" {
+		t.Errorf("error %v; ids (-want +got):\n%s", err, diff)
 	}
 }

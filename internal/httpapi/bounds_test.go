@@ -15,7 +15,9 @@ var requests = map[string]struct {
 	base         map[string]any
 }{
 	"Submission": {"POST", scheduling + "/jobs", map[string]any{"type": "x"}},
-	"JobBatch":   {"POST", scheduling + "/jobs/batch", nil},
+	"JobBatch": {
+		"POST", scheduling + "/jobs/batch", map[string]any{"jobs": []any{map[string]any{"type": "x"}}},
+	},
 	"LeaseRequest": {
 		"POST", scheduling + "/leases/request",
 		map[string]any{"worker_id": "w", "types": []string{"none"}},

@@ -91,7 +91,12 @@ func walkJobs(s *server) {
 	s.api("POST", "/jobs", `{"type":""}`, 422)
 	s.api("POST", "/jobs/batch", `{"jobs":[{"type":"b"},{"type":"b","priority":"high"}]}`, 201)
 	s.api("POST", "/jobs/batch", `{"jobs":[{"type":"b"},{"type":"b","idempotency_key":"k"}]}`, 409)
+	ids := s.api("POST", "/jobs/batch", `{"view":"ids","jobs":[{"type":"b"},{"type":"b"}]}`, 201)["job_ids"].([]any)
+	if len(ids) != 2 || s.api("GET", "/jobs/"+ids[1].(string), "", 200)["type"] != "b" {
+		s.t.Errorf("a batch of two with view ids answered %v", ids)
+	}
 	s.api("POST", "/jobs/batch", `{"jobs":[]}`, 422)
+	s.api("POST", "/jobs/batch", `{"jobs":[{"type":"b"}],"view":"work"}`, 422)
 	page := s.api("GET", "/jobs?limit=1&state=queued", "", 200)
 	s.api("GET", "/jobs?limit=1&cursor="+page["next_cursor"].(string), "", 200)
 	s.api("GET", "/jobs?limit=0", "", 422)

@@ -73,6 +73,14 @@ func (s submitted) appendTo(b []byte) []byte {
 	return append(b, "]}"...)
 }
 
+func (s submittedIDs) appendTo(b []byte) []byte {
+	b = append(b, `{"job_ids":[`...)
+	for i := range s.JobIDs {
+		b = appendID(between(b, i), s.JobIDs[i].UUID)
+	}
+	return append(b, "]}"...)
+}
+
 func (r results[T]) appendTo(b []byte) []byte {
 	return append(appendResults(append(b, `{"results":`...), r.Results), '}')
 }

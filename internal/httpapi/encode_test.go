@@ -40,6 +40,8 @@ func TestAppendersWriteWhatTheEncoderWrites(t *testing.T) {
 			lessor.JournalAnswer{HeartbeatAnswer: beat.Draw(t, "beat"), Numbers: []int{1, 23}},
 			grantedAll{Grants: grants},
 			submitted{jobs},
+			submittedIDs{[]lessor.JobID{}},
+			submittedIDs{[]lessor.JobID{job.Draw(t, "job").ID, job.Draw(t, "job").ID}},
 			done{true},
 			granted{Lease: lease.Draw(t, "lease"), Job: job.Draw(t, "job")},
 			results[leaseBeaten]{[]result[leaseBeaten]{{ok: &leaseBeaten{id, beat.Draw(t, "beat")}}, refused}},

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
 )
 
 type jobList struct {
@@ -14,11 +16,33 @@ type jobList struct {
 // jobBatch is the body of a batch submission.
 type jobBatch struct {
 	Jobs []lessor.Submission `json:"jobs"`
+	View *string             `json:"view,omitempty"` // lessor.ViewFull, which is the default, or lessor.ViewIDs
 }
 
 // submitted is the answer to a batch, in the order of its jobs.
 type submitted struct {
 	Jobs []lessor.Job `json:"jobs"`
+}
+
+// submittedIDs is the answer to a batch with view "ids".
+type submittedIDs struct {
+	JobIDs []lessor.JobID `json:"job_ids"`
+}
+
+func jobsOf(got []scheduler.Submitted) submitted {
+	s := submitted{make([]lessor.Job, len(got))}
+	for i := range got {
+		s.Jobs[i] = got[i].Job
+	}
+	return s
+}
+
+func idsOf(got []scheduler.Submitted) submittedIDs {
+	s := submittedIDs{make([]lessor.JobID, len(got))}
+	for i := range got {
+		s.JobIDs[i] = got[i].Job.ID
+	}
+	return s
 }
 
 type eventList struct {
@@ -55,6 +79,9 @@ func (c *call) submit(s *lessor.Submission) error {
 func (c *call) checkAll(b *jobBatch) error { return c.api.scheduler.CheckBatch(c.caller, b.Jobs) }
 
 func (c *call) submitAll(b *jobBatch) error {
+	if err := rules.BatchView(b.View); err != nil {
+		return err
+	}
 	for i := range b.Jobs {
 		if err := c.ownTenant(b.Jobs[i].TenantID); err != nil {
 			return err
@@ -64,14 +91,15 @@ func (c *call) submitAll(b *jobBatch) error {
 	if err != nil {
 		return err
 	}
-	jobs := make([]lessor.Job, len(got))
 	for i := range got {
-		jobs[i] = got[i].Job
 		if !got[i].Existing {
-			c.api.traces.Submitted(c.r.Context(), &jobs[i])
+			c.api.traces.Submitted(c.r.Context(), &got[i].Job)
 		}
 	}
-	return c.answer(http.StatusCreated, submitted{jobs})
+	if b.View != nil && *b.View == lessor.ViewIDs {
+		return c.answer(http.StatusCreated, idsOf(got))
+	}
+	return c.answer(http.StatusCreated, jobsOf(got))
 }
 
 func (c *call) jobs() error {

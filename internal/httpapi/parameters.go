@@ -90,6 +90,7 @@ var bounds = map[string]object{
 	"BackoffAsk.first_ms":        {"minimum": 0},
 	"BackoffAsk.max_ms":          {"minimum": 0},
 	"JobBatch.jobs":              {"minItems": 1, "maxItems": 1000},
+	"JobBatch.view":              {"enum": []any{lessor.ViewFull, lessor.ViewIDs}, "default": lessor.ViewFull},
 	"LeaseRequest.worker_id":     {"minLength": 1, "maxLength": 200},
 	"LeaseRequest.max_units":     {"minimum": 1},
 	"LeaseRequest.max_leases":    {"minimum": 1, "maximum": 500},

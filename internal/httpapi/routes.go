@@ -65,7 +65,7 @@ func jobRoutes(payloadLimit int64) []route {
 		method: http.MethodPost, path: jobs + "/batch", scope: token.Submit,
 		summary: "Submit 1 to 1000 jobs, all or none. Known idempotency keys return their job in place.",
 		handle:  takes(bodyBatch, (*call).submitAll, (*call).checkAll),
-		answers: answers(http.StatusCreated, submitted{}), refusals: codes(lessor.CodeConflict),
+		answers: answers(http.StatusCreated, submitted{}, submittedIDs{}), refusals: codes(lessor.CodeConflict),
 	}, {
 		method: http.MethodGet, path: jobs, scope: token.ReadJobs, summary: "List jobs, newest first.",
 		query:  []string{"state", "type", "tenant_id", "tag", "limit", "cursor"},

@@ -170,6 +170,13 @@ func WrongField(field, format string, args ...any) error {
 // maxBatch is how many jobs or leases one call may name.
 const maxBatch = 1000
 
+// BatchView refuses a view that the answer to a batch of submissions does not have.
+func BatchView(view *string) error {
+	var c check
+	oneOf(&c, "view", view, lessor.ViewFull, lessor.ViewIDs)
+	return c.err()
+}
+
 // BatchSize refuses a batch that is empty or too large.
 func BatchSize(field string, n int) error {
 	var c check
