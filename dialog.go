@@ -1,5 +1,20 @@
 package lessor
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// AnswerKeyPrefix begins the keys of the answers in a job's journal.
+const AnswerKeyPrefix = "ask-"
+
+// AnswerKey is the key under which a job's journal keeps the answer to the question with this text, so that every later
+// attempt finds it.
+func AnswerKey(question string) string {
+	sum := sha256.Sum256([]byte(question))
+	return AnswerKeyPrefix + hex.EncodeToString(sum[:])
+}
+
 // Question is the last question that a job asked. ExpiresAt is set while the job waits. A question without an answer
 // whose job has gone on was not answered in time.
 type Question struct {

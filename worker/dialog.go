@@ -2,9 +2,7 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -33,8 +31,7 @@ func (e *askError) Error() string { return "asks: " + e.Text }
 // attempt that follows. The journal keeps answers, so a job may ask one question after another; two questions with the
 // same text are the same question. Neither question nor answer costs an attempt.
 func (j *Job[T]) Ask(ctx context.Context, q Question) (string, error) {
-	key := fmt.Sprintf("ask-%x", sha256.Sum256([]byte(q.Text)))
-	return Once(ctx, j, key, func() (string, error) {
+	return Once(ctx, j, lessor.AnswerKey(q.Text), func() (string, error) {
 		switch was := j.Question; {
 		case was == nil || was.Text != q.Text:
 			return "", &askError{q}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"lessor"
@@ -15,7 +17,8 @@ import (
 )
 
 const (
-	// askName is the question of the command, answersName what people answered to its questions, by their texts.
+	// askName is the question of the command, answersName what people answered to its questions, by their keys in
+	// the journal.
 	askName     = ".ask"
 	answersName = ".answers.json"
 	// messagesName has a line for each message to the job, and keeps those of earlier attempts.
@@ -45,7 +48,7 @@ func Ask(ctx context.Context, f *sentinel.Folder, text string, choices []string,
 	if err != nil {
 		return "", err
 	}
-	if answer, ok := answers[text]; ok {
+	if answer, ok := answers[lessor.AnswerKey(text)]; ok {
 		return answer, nil
 	}
 	if o, err := readOrder(f); err == nil && o.Grant.Job.Question != nil && o.Grant.Job.Question.Text == text {
@@ -84,19 +87,56 @@ func readAnswers(f *sentinel.Folder) (map[string]string, error) {
 	return answers, nil
 }
 
-// keepAnswer adds the answer that came with the grant to those of earlier attempts.
-func (s *shim) keepAnswer() error {
-	q := s.order.Grant.Job.Question
+// recordAnswer adds the answer that came with the grant to the job's journal, which keeps it when the next answer comes,
+// and returns all answers in the journal.
+func (s *shim) recordAnswer(ctx context.Context) (map[string]string, error) {
+	job, lease, answers := s.order.Grant.Job, s.order.Grant.Lease, map[string]string{}
+	if job.JournalEntries > 0 {
+		for e, err := range s.client.AllJournal(ctx, job.ID) {
+			if err != nil {
+				return nil, fmt.Errorf("read earlier answers: %w", err)
+			}
+			var answer string
+			if strings.HasPrefix(e.Key, lessor.AnswerKeyPrefix) && json.Unmarshal(e.Data, &answer) == nil {
+				answers[e.Key] = answer
+			}
+		}
+	}
+	q := job.Question
 	if q == nil || q.Answer == nil {
+		return answers, nil
+	}
+	key := lessor.AnswerKey(q.Text)
+	if _, recorded := answers[key]; recorded {
+		return answers, nil
+	}
+	data, err := json.Marshal(*q.Answer)
+	if err != nil {
+		return nil, err
+	}
+	answers[key] = *q.Answer
+	_, err = s.client.Append(ctx, lease.ID, lessor.JournalAppend{
+		WorkerID: &lease.WorkerID, Entries: []lessor.JournalAsk{{Key: &key, Kind: new("answer"), Data: data}},
+	})
+	if isRefused(err) {
+		s.log.Warn("an attempt on another machine will not find the answer", "error", err)
+		return answers, nil
+	}
+	return answers, err
+}
+
+// keepAnswers adds answers to those in the folder, where Ask finds them without a server.
+func (s *shim) keepAnswers(answers map[string]string) error {
+	if len(answers) == 0 {
 		return nil
 	}
-	answers, err := readAnswers(s.folder)
+	kept, err := readAnswers(s.folder)
 	if err != nil {
-		s.log.Warn("earlier answers are lost", "error", err)
-		answers = map[string]string{}
+		s.log.Warn("answers in the folder are lost", "error", err)
+		kept = map[string]string{}
 	}
-	answers[q.Text] = *q.Answer
-	data, err := json.Marshal(answers)
+	maps.Copy(kept, answers)
+	data, err := json.Marshal(kept)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,29 @@ func TestCommandAsks(t *testing.T) {
 	}
 }
 
+// TestAnswersFollowTheJobToAnotherMachine asks two questions, each on another machine, and ends on a third: nobody is
+// asked twice.
+func TestAnswersFollowTheJobToAnotherMachine(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	script := `where=$("$LESSOR" ask 'Where?') || exit 9; when=$("$LESSOR" ask 'When?') || exit 9
+		echo "\"$where $when\"" > "$LESSOR_RESULT_FILE"`
+	id := b.submit("{}")
+	for _, q := range []struct{ text, answer string }{{"Where?", "there"}, {"When?", "now"}} {
+		stop := b.work(nil, script)
+		b.awaitJob(id, "waiting for "+q.text, func(j lessor.Job) bool {
+			return j.State == lessor.Waiting && j.Question.Text == q.text
+		})
+		stop()
+		b.answer(id, q.text, q.answer)
+		b.endShims()
+		b.workspace = t.TempDir()
+	}
+	b.work(nil, script)
+	if j := b.awaitState(id, lessor.Completed); strings.TrimSpace(string(j.Result)) != `"there now"` || j.Attempt != 1 {
+		t.Errorf("result %s in attempt %d", j.Result, j.Attempt)
+	}
+}
+
 // TestMessageReachesTheCommandBeforeTheNextHeartbeat has a lease whose heartbeats are minutes apart.
 func TestMessageReachesTheCommandBeforeTheNextHeartbeat(t *testing.T) {
 	b := newBench(t, 30*time.Minute)

@@ -122,7 +122,7 @@ func inherit(f *sentinel.Folder) ([]*os.File, error) {
 
 func (s *shim) run(ctx context.Context) error {
 	defer func() { _ = closeAll(s.outputs) }() // what could not be written was warned of
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		return s.release(ctx, fmt.Errorf("%w: %w", errNoStart, err))
 	}
 	if err := adoptOrphans(); err != nil {
@@ -194,14 +194,15 @@ func (s *shim) say(line string) {
 }
 
 // prepare writes the files for the command into the folder and removes those of an earlier attempt.
-func (s *shim) prepare() error {
-	err := s.folder.Tidy()
+func (s *shim) prepare(ctx context.Context) error {
+	answers, err := s.recordAnswer(ctx)
+	err = errors.Join(err, s.folder.Tidy())
 	for _, name := range append([]string{resultName, checkpointName, askName}, noticeNames()...) {
 		err = errors.Join(err, s.folder.Remove(name))
 	}
 	err = errors.Join(err, s.folder.RemoveExit())
 	job := s.order.Grant.Job
-	err = errors.Join(err, s.folder.WriteFile(payloadName, job.Payload), s.keepAnswer(), s.openMessages())
+	err = errors.Join(err, s.folder.WriteFile(payloadName, job.Payload), s.keepAnswers(answers), s.openMessages())
 	if len(job.Checkpoint) > 0 && string(job.Checkpoint) != "null" {
 		err = errors.Join(err, s.folder.WriteFile(checkpointName, job.Checkpoint))
 		s.news.lastCheckpoint = job.Checkpoint // the server has it
