@@ -3,6 +3,7 @@ package fold
 import (
 	"encoding/binary"
 	"encoding/json"
+	"math"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -13,12 +14,24 @@ import (
 // does not know rebuilds its fold, so that nodes of two releases can work side by side.
 type Change struct {
 	Stream int64
-	N      int64 // counts the changes of a stream from 1, without gaps
+	N      int64 // counts the changes of a stream from 1, without gaps, up to Ended
 	Data   []byte
 }
 
+// Ended is the number of a change that says: the stream has ended and was removed.
+const Ended = math.MaxInt64
+
 // Position is the last change seen of each stream.
 type Position map[int64]int64
+
+// Move moves the position behind a change.
+func (p Position) Move(c Change) {
+	if c.N == Ended {
+		delete(p, c.Stream)
+	} else {
+		p[c.Stream] = c.N
+	}
+}
 
 // The kinds of steps.
 const (

@@ -125,6 +125,17 @@ func TestStreamsAreAppliedInTheOrderOfTheirCauses(t *testing.T) {
 	}
 }
 
+func TestEndedStreamIsForgotten(t *testing.T) {
+	a, b := newNode(1), newNode(2)
+	last := a.commit(func() { a.Enqueue(turn(1)) })
+	if _, err := b.follow(last, fold.Change{Stream: 1, N: fold.Ended}); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Position) != 0 {
+		t.Fatalf("the position still has a stream that has ended: %v", b.Position)
+	}
+}
+
 func TestStaleFoldIsNoticed(t *testing.T) {
 	a := newNode(1)
 	queued, removed := a.commit(func() { a.Enqueue(turn(1)) }), a.commit(func() { a.Remove(turn(1)) })

@@ -91,10 +91,13 @@ func (f *Fold) Follow(changes []Change, named []rules.LaneID, now lessor.Instant
 func (f *Fold) inStreams(changes []Change) (map[int64][]Change, error) {
 	streams := map[int64][]Change{}
 	for _, c := range changes {
-		if c.N != f.Position[c.Stream]+1 {
+		if c.N != f.Position[c.Stream]+1 && c.N != Ended {
 			return nil, fmt.Errorf("stream %d goes from %d to %d: %w", c.Stream, f.Position[c.Stream], c.N, ErrStale)
 		}
-		f.Position[c.Stream] = c.N
+		f.Position.Move(c)
+		if c.N == Ended {
+			continue
+		}
 		streams[c.Stream] = append(streams[c.Stream], c)
 	}
 	return streams, nil

@@ -50,6 +50,9 @@ type Change = fold.Change
 // Position is the last change seen of each stream.
 type Position = fold.Position
 
+// Ended is the number of a change that says: the stream has ended and was removed.
+const Ended = fold.Ended
+
 // KeyHolder is the job that was submitted under a key, and what its body was.
 type KeyHolder struct {
 	Job      lessor.JobID

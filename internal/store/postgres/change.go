@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -16,17 +17,20 @@ import (
 var (
 	newStream = wire.SQL("insert into stream (id, seen_at) overriding system value" +
 		" values ($1::bigint, " + clockMillis + ") returning " + timeline)
-	// putChange fails if the stream is not registered any more, so that no node would see its changes, or if the
-	// database went back.
+	// putChange fails if the stream is not registered any more, or may be removed before the commit, so that no node
+	// would see its changes; and if the database went back.
 	putChange = wire.SQL("with put as (insert into change (stream, n, at, void, data)" +
 		" select id, $2::bigint, $3::bigint, false, $4::bytea from stream where id = $1::bigint" +
+		" and seen_at > $3 - " + strconv.FormatInt((deadAfter/2).Milliseconds(), 10) +
 		" and ($2 = 1 or exists (select from change where stream = $1 and n = $2 - 1)) and " + sameTimeline("$5") +
 		" returning 1) select 1 / count(*) from put")
 	// readChanges returns first a change with a negative number for each followed change that is gone: -1 if its stream
-	// is gone too, else -2.
+	// is gone too, else -2. The last change of a stream that was removed is scheduler.Ended.
 	readChanges = wire.SQL(goneChanges + " union all select c.stream, c.n, c.data from (" + othersAt + ") p" +
 		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n" +
 		" order by n offset 0) c" +
+		" union all select a.stream, " + strconv.FormatInt(scheduler.Ended, 10) + ", ''::bytea" +
+		" from unnest($1) as a (stream) where (select id from stream where id = a.stream offset 0) is null" +
 		" order by stream, n")
 	readGone     = wire.SQL(goneChanges)
 	readPosition = wire.SQL("select s.id, (select max(n) from change c where c.stream = s.id) from stream s" +
@@ -39,10 +43,12 @@ const goneChanges = "select a.stream," +
 	" from unnest($1::bigint[], $2::bigint[]) as a (stream, n)" +
 	" where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null"
 
-// othersAt is the position of this node in the stream of each other node.
-const othersAt = "select s.id, coalesce(a.n, 0) as n from stream s" +
-	" left join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id" +
-	" where s.id <> $3::bigint offset 0"
+// othersAt is the position of this node in the stream of each other node: those that it follows, also if they are not
+// registered any more, and those that are new. The server looks the latter up in a hash table, so that the cost grows
+// with the number of streams, not with its square.
+const othersAt = "select a.stream as id, a.n from unnest($1::bigint[], $2::bigint[]) as a (stream, n)" +
+	" union all select s.id, 0 from stream s" +
+	" where s.id <> $3::bigint and s.id not in (select unnest($1::bigint[]))"
 
 // stream is the series of changes that this store publishes.
 type stream struct {
@@ -134,7 +140,7 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 		next = scheduler.Position{}
 	}
 	for _, c := range read.changes {
-		next[c.Stream] = c.N
+		next.Move(c)
 	}
 	if len(read.changes) > 0 {
 		v.store.epoch.Add(1)

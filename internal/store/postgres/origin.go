@@ -145,6 +145,8 @@ func (s *Store) addCheck(c *wire.Conn) {
 	c.Add(wire.Step{Verb: "check the origin", Stmt: checkOrigin, Each: func(r *wire.Row) error {
 		same, place, lane := r.Flag(), r.Int(), r.Int()
 		switch {
+		case !same && l.n == 0:
+			s.lose("") // the stream may have been removed because this node was away
 		case !same:
 			s.lose("changes that this node made are gone, or the database is another")
 		case place < s.origin.place.Load() || lane < s.origin.lane.Load():
@@ -177,6 +179,10 @@ func (s *Store) newStream(c *wire.Conn) error {
 		s.origin.timeline.Store(new(r.Text()))
 		return nil
 	}}, wire.Int8(id))
+	if err == nil {
+		err = c.Do(wire.Step{Verb: "remove last changes of old streams", Stmt: dropOrphans},
+			wire.Int8(goneAfter.Milliseconds()))
+	}
 	if err == nil {
 		s.stream.n = 0
 		s.stream.kept.Store(&last{stream: id})
@@ -229,7 +235,7 @@ func (s *Store) renew(c *wire.Conn) error {
 		switch {
 		case known != nil && *known != at:
 			s.lose(fmt.Sprintf("the database went from timeline %s to %s", *known, at))
-		case l.stream != 0 && !there:
+		case l.n != 0 && !there:
 			s.lose("the last change that this node made is gone")
 		}
 		return nil

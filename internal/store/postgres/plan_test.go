@@ -18,7 +18,7 @@ import (
 // whole names the statements that read a whole table because that is what they are for.
 var whole = []*wire.Statement{
 	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition,
-	readChanges, trimDead, dropDead, readRatings,
+	readChanges, trimDead, dropDead, dropOrphans, readRatings,
 }
 
 // tiny tables are small: one row, or one a node.

@@ -2,7 +2,12 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"lessor"
 	"lessor/internal/scheduler"
@@ -63,18 +68,94 @@ func TestTrimShowsAsGap(t *testing.T) {
 	if p := positionOf(t, reader); p[got[0].Stream] != 20 {
 		t.Fatalf("the position of an idle stream is %v, want 20", p)
 	}
-	// The writer is gone for long: its last change stays for a week, and then nothing is left of it.
+	// The writer is gone for long: its stream is removed, its last change stays for a week. Followers forget the stream.
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
+	stream := got[0].Stream
 	tidyAt(t, reader, now.Add(11*keepFor+deadAfter))
-	if got = changes(t, reader, nil); len(got) != 1 {
-		t.Fatalf("of a dead stream %+v is left; want the last", got)
+	if p := positionOf(t, reader); len(p) != 0 {
+		t.Fatalf("the position with a dead stream is %v, want none", p)
 	}
-	tidyAt(t, reader, now.Add(12*keepFor+goneAfter))
-	if got = changes(t, reader, nil); len(got) != 0 {
-		t.Fatalf("of a stream that is gone %+v is left", got)
+	got = changes(t, reader, scheduler.Position{stream: 20})
+	if len(got) != 1 || got[0].N != scheduler.Ended {
+		t.Fatalf("a follower of a dead stream reads %+v, want its end", got)
 	}
+	if next := reader.stream.next.Load(); len(*next) != 0 {
+		t.Fatalf("a follower keeps its position in a dead stream: %v", *next)
+	}
+	readAll(t, url, fmt.Sprintf("update change set at = at - %d", goneAfter.Milliseconds()), nil)
+	openAt(t, Config{URL: url})
+	left := 0
+	readAll(t, url, "select from change", func([][]byte) { left++ })
+	if left != 0 {
+		t.Fatalf("%d changes of a dead stream are left after a week", left)
+	}
+}
+
+// TestStreamsAreNotComparedWithEachOther reads the plans of what reads all streams: with n streams and n positions, as
+// after n starts of a node that crashes, no plan may read n rows n times.
+func TestStreamsAreNotComparedWithEachOther(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, Config{URL: url})
+	const n = 1000
+	readAll(t, url, fmt.Sprintf("insert into stream (id, seen_at) overriding system value"+
+		" select i, 0 from generate_series(1, %d) i", n), nil)
+	readAll(t, url, fmt.Sprintf("insert into change select i, 1, 0, false, '' from generate_series(1, %d) i", n), nil)
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = strconv.Itoa(i + 1)
+	}
+	at := "('{" + strings.Join(ids, ",") + "}', '{" + strings.Repeat("1,", n-1) + "1}'"
+	for _, read := range []struct {
+		stmt *wire.Statement
+		args string
+	}{
+		{readChanges, at + ", 0)"}, {readGone, at + ")"}, {readPosition, "(0)"},
+		{guard, at + ", 0, (extract(epoch from clock_timestamp()) * 1000)::bigint, 0)"},
+	} {
+		f := wire.Form{Stmt: read.stmt}
+		for _, line := range analyze(t, s, f.Text(), read.args) {
+			m := actualRows.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			rows, _ := strconv.ParseFloat(m[1], 64)
+			loops, _ := strconv.ParseFloat(m[2], 64)
+			if rows*loops > 2*n {
+				t.Errorf("with %d streams a step of the plan makes %.0f rows:\n%s\n%s", n, rows*loops, line, f.Text())
+			}
+		}
+	}
+}
+
+var actualRows = regexp.MustCompile(`actual rows=([0-9.]+) loops=([0-9.]+)`)
+
+// analyze runs a statement as the store does, prepared and with its settings, and returns the lines of its plan.
+func analyze(t *testing.T, s *Store, text, args string) (lines []string) {
+	t.Helper()
+	err := s.asServer(t.Context(), func(c *wire.Conn) error {
+		c.Begin(begin, wire.Limits{Idle: time.Minute, Lock: time.Minute, Statement: time.Minute})
+		if err := c.Send(); err != nil {
+			return err
+		}
+		if _, err := c.Exec(t.Context(), "prepare analyzed as "+text); err != nil {
+			return err
+		}
+		results, err := c.Exec(t.Context(), "explain (analyze, timing off) execute analyzed"+args+
+			"; deallocate analyzed; rollback")
+		if err != nil {
+			return err
+		}
+		for _, r := range results[0].Rows {
+			lines = append(lines, string(r[0]))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
 }
 
 func positionOf(t *testing.T, s *Store) (p scheduler.Position) {
@@ -104,22 +185,39 @@ func TestSleeperLosesTrack(t *testing.T) {
 	}
 }
 
-// TestStreamThatWasDropped: a node that others took for dead gets a new stream.
+// TestStreamThatWasDropped: a node that others took for dead gets a new stream and looks at the tables again. It does
+// not believe that the database went back.
 func TestStreamThatWasDropped(t *testing.T) {
-	url := pool.Database(t)
-	s := openAt(t, Config{URL: url})
-	readAll(t, url, "delete from stream", nil)
-	old := s.stream.id.Load()
-	if err := write(t.Context(), s, "lost", nil); err == nil {
-		t.Fatal("a change that nobody can see was committed")
-	}
-	if err := write(t.Context(), s, "again", nil); !errors.Is(err, scheduler.ErrWentBack) {
-		t.Fatalf("what is written next without a look at the tables: %v", err)
-	}
-	if err := write(t.Context(), s, "again", nil); err != nil {
-		t.Fatal(err)
-	}
-	if s.stream.id.Load() == old || has(t, s, "lost") {
-		t.Fatalf("stream %d after %d, and the lost change is there: %v", s.stream.id.Load(), old, has(t, s, "lost"))
+	for _, wrote := range []int{0, 2} {
+		url := pool.Database(t)
+		s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+		for range wrote {
+			if err := write(t.Context(), s, "first", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		old := s.stream.id.Load()
+		readAll(t, url, fmt.Sprintf("update stream set seen_at = seen_at - %d where id = %d",
+			deadAfter.Milliseconds(), old), nil)
+		serving, err := other.Serve(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tidyAt(t, other, serving.LastBeat.Add(keepFor))
+		if err := write(t.Context(), s, "lost", nil); err == nil {
+			t.Fatal("a change that nobody can see was committed")
+		}
+		if err := write(t.Context(), s, "again", nil); !errors.Is(err, scheduler.ErrWentBack) {
+			t.Fatalf("what is written next without a look at the tables: %v", err)
+		}
+		if err := write(t.Context(), s, "again", nil); err != nil {
+			t.Fatal(err)
+		}
+		if s.stream.id.Load() == old || has(t, s, "lost") {
+			t.Fatalf("stream %d after %d, and the lost change is there: %v", s.stream.id.Load(), old, has(t, s, "lost"))
+		}
+		if why := s.WentBack(); why != "" {
+			t.Fatalf("after %d commits and a long absence the node says: %s", wrote, why)
+		}
 	}
 }

@@ -8,20 +8,25 @@ import (
 )
 
 // A store that serves also removes old changes and the streams of nodes that are gone. A live stream keeps its last
-// change, so that an idle stream does not look like one that lost its beginning.
+// change, so that an idle stream does not look like one that lost its beginning. Every start of a node makes a stream,
+// so a node that crashes again and again must not make readers slow: a dead stream is removed after minutes. Its last
+// change stays for a week, so that its node, if it was only away, does not believe that the database went back. Each
+// start leaves at most one such change, and removes those that are old.
 var (
 	stayAlive = wire.SQL("update stream set seen_at = $2::bigint where id = $1::bigint")
 	trimOwn   = wire.SQL("delete from change where stream = $1::bigint and n < $2::bigint")
 	trimDead  = wire.SQL("delete from change c using stream s where s.seen_at < $1::bigint and c.stream = s.id" +
 		" and c.n < (select max(n) from change m where m.stream = s.id)")
-	dropDead = wire.SQL("with dead as (delete from stream where seen_at < $1::bigint returning id)" +
-		" delete from change c using dead where c.stream = dead.id")
+	dropDead    = wire.SQL("delete from stream where seen_at < $1::bigint")
+	dropOrphans = wire.SQL("delete from change where at < " + clockMillis + " - $1::bigint" +
+		" and stream not in (select id from stream)")
 )
 
 const (
 	// tidyEvery is the time between two tidyings.
 	tidyEvery = keepFor / 3
-	// deadAfter is when a stream counts as no longer written to, goneAfter when it is removed.
+	// deadAfter is when a stream that its node did not touch is removed, goneAfter when its last change is. A node
+	// does not write to its stream from half of deadAfter on (putChange).
 	deadAfter = 5 * keepFor
 	goneAfter = 7 * 24 * time.Hour
 )
@@ -63,7 +68,7 @@ func (s *Store) tidy(c *wire.Conn, now lessor.Instant) error {
 			d.marks = d.marks[1:]
 		}
 		c.Add(wire.Step{Verb: "trim dead streams", Stmt: trimDead}, wire.Instant(now.Add(-deadAfter)))
-		c.Add(wire.Step{Verb: "drop dead streams", Stmt: dropDead}, wire.Instant(now.Add(-goneAfter)))
+		c.Add(wire.Step{Verb: "drop dead streams", Stmt: dropDead}, wire.Instant(now.Add(-deadAfter)))
 	})
 	d.marks = append(d.marks, newest)
 	return err
