@@ -35,7 +35,7 @@ func (w *world) talk(t *task) {
 		default:
 			p.browse()
 		}
-		p.sleep(time.Duration(p.random.ExpFloat64() * float64(2*w.tempo)))
+		p.rest(time.Duration(p.random.ExpFloat64() * float64(2*w.tempo)))
 	}
 }
 

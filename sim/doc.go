@@ -9,6 +9,7 @@
 //
 //	plan.go                 what a seed decides: the size of the world, its settings, its faults
 //	world.go                the life of a world: traffic and faults, then calm until every job has ended
+//	tide.go                 when there is traffic, and when only timers and faults go on
 //	task.go, node.go        coroutines, and the processes of the server
 //	client.go               the network: calls and answers are lost, late, or doubled
 //	worker.go, finish.go, turn.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
@@ -53,6 +54,7 @@
 //
 //	go run ./sim -seed 171 -for 3m54s -nodes 4 -workers 3 -tenants 1 -faults 'messages,commits,hang,drift,failover'
 //
-// A world lives from a minute to an hour (lengthOf), in simulated time, and then as long as everything takes to end.
+// A world lives an hour of simulated time, in which traffic comes and goes (tide.go), and then as long as everything
+// takes to end.
 // `make soak` lives as many worlds as SEEDS and TIME say.
 package main

@@ -127,16 +127,14 @@ func (w *world) failover(t *task, behind time.Duration) {
 	w.trouble(0)
 }
 
-// heal ends all faults.
+// heal ends all faults, and wakes everybody.
 func (w *world) heal() {
 	w.faults = faults{troubledAt: w.now}
 	for _, n := range w.nodes {
 		n.pausedUntil, n.doomed = 0, 0
 	}
 	for _, t := range w.queue {
-		if t.process() != nil {
-			t.at = max(w.now, min(t.at, w.now+time.Second))
-		}
+		t.at = max(w.now, min(t.at, w.now+time.Second))
 	}
 	w.reorder()
 }

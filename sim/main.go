@@ -26,7 +26,7 @@ func command(args []string, out io.Writer) error {
 	seed := f.Uint64("seed", 0, "live the world of this `number` alone, and print what happens")
 	first := f.Uint64("first", 1, "the `number` of the first world of many")
 	seeds := f.Uint64("seeds", 2000, "how many worlds to live")
-	length := f.Duration("for", 0, "how long each world lives; 0 = as its seed says, from a minute to an hour")
+	length := f.Duration("for", time.Hour, "how long each world lives")
 	limit := f.Duration("time", 0, "begin no new world after this `time`; 0 = none is too late")
 	nodes := f.Int("nodes", 0, "with -seed: nodes; 0 = as the seed says")
 	workers := f.Int("workers", 0, "with -seed: workers; 0 = as the seed says")

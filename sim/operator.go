@@ -24,7 +24,7 @@ func (w *world) operate(t *task) {
 	}
 	for !w.quiet {
 		acts[o.random.IntN(len(acts))]()
-		o.sleep(time.Duration(o.random.ExpFloat64() * float64(8*time.Second)))
+		o.rest(time.Duration(o.random.ExpFloat64() * float64(8*time.Second)))
 	}
 }
 

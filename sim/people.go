@@ -26,6 +26,7 @@ func (w *world) people() {
 	for i := range w.plan.Workers {
 		w.spawn(fmt.Sprintf("worker-%d", i), nil, func(t *task) { w.work(t, i) })
 	}
+	w.spawn("tide", nil, w.ebbAndFlow)
 	w.spawn("operator", nil, w.operate)
 	w.spawn("person", nil, w.talk)
 	w.spawn("vandal", nil, w.vandal)
@@ -76,7 +77,7 @@ func (w *world) submitter(t *task) {
 		default:
 			s.read(mine[max(0, len(mine)-1-s.random.IntN(60))])
 		}
-		s.sleep(time.Duration(s.random.ExpFloat64() * float64(w.tempo) / 4))
+		s.rest(time.Duration(s.random.ExpFloat64() * float64(w.tempo) / 4))
 	}
 }
 

@@ -46,22 +46,9 @@ type Plan struct {
 	Latency   time.Duration // of such a statement, on average
 }
 
-// lengthOf is how long the world of a seed lives if nobody says: few minutes, and an hour every thirty-second. What
-// interleavings break they break early; what piles up, or is kept for a time, needs the long ones.
-func lengthOf(seed uint64) time.Duration {
-	if seed%32 == 0 {
-		return time.Hour
-	}
-	return time.Duration(60+seed*7919%300) * time.Second
-}
-
-// PlanOf returns the plan of a seed; length 0 is as the seed says. Most worlds are small: faults of interleavings need
-// few that interleave.
+// PlanOf returns the plan of a seed. Most worlds are small: faults of interleavings need few that interleave.
 func PlanOf(seed uint64, length time.Duration) Plan {
 	r := rand.New(rand.NewPCG(seed, 1))
-	if length == 0 {
-		length = lengthOf(seed)
-	}
 	small := func(most int) int { return 1 + int(float64(most)*r.Float64()*r.Float64()) }
 	p := Plan{
 		Seed: seed, Nodes: small(5), Workers: 2 + small(12), Tenants: small(6), Length: length,

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// TestWorlds lives the worlds of LESSOR_SIM_SEEDS (600) seeds, and begins none after two and a half minutes. A failure
-// prints the command that lives the smallest world with it again.
+// TestWorlds lives an hour of the worlds of LESSOR_SIM_SEEDS (400) seeds. A failure prints the command that lives the
+// smallest world with it again.
 func TestWorlds(t *testing.T) {
-	seeds := uint64(600)
+	seeds := uint64(400)
 	if text, set := os.LookupEnv("LESSOR_SIM_SEEDS"); set {
 		var err error
 		if seeds, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatalf("LESSOR_SIM_SEEDS=%s: %v", text, err)
 		}
 	}
-	s := &soak{out: t.Output(), next: 1, last: seeds, began: time.Now(), limit: 150 * time.Second}
+	s := &soak{out: t.Output(), next: 1, last: seeds, length: time.Hour, began: time.Now()}
 	if err := s.run(); err != nil {
 		t.Error(err)
 	}

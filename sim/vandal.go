@@ -47,7 +47,7 @@ func (w *world) vandal(t *task) {
 		if err == nil {
 			w.fail("P15", "%s accepts %.300s", v.verb, body)
 		}
-		c.sleep(time.Duration(c.random.ExpFloat64() * float64(3*w.tempo)))
+		c.rest(time.Duration(c.random.ExpFloat64() * float64(3*w.tempo)))
 	}
 }
 

@@ -53,6 +53,7 @@ func (w *world) work(t *task, i int) {
 			k.finish(g)
 		case g != nil:
 			k.beat(g)
+		case w.still():
 		case len(k.held) < 4 && k.chance(60):
 			k.request()
 		case k.chance(5):
@@ -96,6 +97,9 @@ func (k *worker) due() *grip {
 // pause is how long the worker has nothing to do.
 func (k *worker) pause() time.Duration {
 	next := k.world.now + time.Duration(k.random.ExpFloat64()*float64(k.world.tempo))
+	if k.world.still() {
+		next = k.world.tide.turnsAt
+	}
 	for _, g := range k.held {
 		if g.end != "silent" {
 			next = min(next, g.endAt, g.beatAt)
@@ -186,6 +190,8 @@ func (k *worker) take(l *leaseBook) {
 			g.endAt += 3 * l.ttl
 		case n < 48:
 			g.end = "waiting"
+		case n < 51:
+			g.endAt += time.Duration(k.random.IntN(600)) * time.Second
 		}
 	}
 	k.held = append(k.held, g)

@@ -28,8 +28,9 @@ type world struct {
 	now     time.Duration // true time since epoch; what clocks say depends on them
 	queue   queue
 	current *task
-	over    bool          // all tasks end
-	quiet   bool          // no new work and no faults
+	over    bool // all tasks end
+	quiet   bool // no new work and no faults
+	tide    tide
 	tempo   time.Duration // about the time between two acts of a worker
 
 	db     *memory.Database
