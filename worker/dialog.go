@@ -28,19 +28,22 @@ func (e *askError) Error() string { return "asks: " + e.Text }
 
 // Ask asks a person and returns the answer. If the question was not asked before, it returns an error at once, which
 // the handler must return: the job then waits without a lease, and Ask returns the answer, or ErrUnanswered, in the
-// attempt that follows. The journal keeps answers, so a job may ask one question after another; two questions with the
+// attempt that follows. The journal keeps both, so a job may ask one question after another; two questions with the
 // same text are the same question. Neither question nor answer costs an attempt.
 func (j *Job[T]) Ask(ctx context.Context, q Question) (string, error) {
-	return Once(ctx, j, lessor.AnswerKey(q.Text), func() (string, error) {
-		switch was := j.Question; {
-		case was == nil || was.Text != q.Text:
-			return "", &askError{q}
-		case was.Answer == nil:
-			return "", ErrUnanswered
-		default:
-			return *was.Answer, nil
+	answer, err := Once(ctx, j, lessor.AnswerKey(q.Text), func() (*string, error) {
+		if was := j.Question; was != nil && was.Text == q.Text {
+			return was.Answer, nil
 		}
+		return nil, &askError{q}
 	})
+	switch {
+	case err != nil:
+		return "", err
+	case answer == nil:
+		return "", ErrUnanswered
+	}
+	return *answer, nil
 }
 
 // completion returns the end of an attempt that asks.

@@ -51,6 +51,31 @@ func TestHandlerAsks(t *testing.T) {
 	})
 }
 
+// TestUnansweredQuestionIsNotAskedAgain asks a question that nobody answers, and then one that somebody does.
+func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		attempts := 0
+		w := s.worker(worker.Config{})
+		worker.Handle(w, "deploy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			attempts++
+			_, err := job.Ask(ctx, worker.Question{Text: "Where to?", Within: time.Minute})
+			if !errors.Is(err, worker.ErrUnanswered) {
+				return nil, err
+			}
+			return job.Ask(ctx, worker.Question{Text: "When?", Within: time.Hour})
+		})
+		defer s.Run(w)()
+		id := s.Submit("deploy", order{})
+		for s.Job(id).State != lessor.Waiting || s.Job(id).Question.Text != "When?" {
+			time.Sleep(time.Second)
+		}
+		s.Answer(id, "now")
+		if j := s.WaitForEnd(id); string(j.Result) != `"now"` || attempts != 3 {
+			t.Errorf("result %s after %d attempts, want 3", j.Result, attempts)
+		}
+	})
+}
+
 func TestQuestionThatIsRefusedFailsTheAttempt(t *testing.T) {
 	inShop(t, func(t *testing.T, s shop) {
 		w := s.worker(worker.Config{})

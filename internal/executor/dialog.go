@@ -18,7 +18,7 @@ import (
 
 const (
 	// askName is the question of the command, answersName what people answered to its questions, by their keys in
-	// the journal.
+	// the journal; null = nobody answered in time.
 	askName     = ".ask"
 	answersName = ".answers.json"
 	// messagesName has a line for each message to the job, and keeps those of earlier attempts.
@@ -48,10 +48,10 @@ func Ask(ctx context.Context, f *sentinel.Folder, text string, choices []string,
 	if err != nil {
 		return "", err
 	}
-	if answer, ok := answers[lessor.AnswerKey(text)]; ok {
-		return answer, nil
-	}
-	if o, err := readOrder(f); err == nil && o.Grant.Job.Question != nil && o.Grant.Job.Question.Text == text {
+	switch answer, asked := answers[lessor.AnswerKey(text)]; {
+	case answer != nil:
+		return *answer, nil
+	case asked:
 		return "", ErrUnanswered
 	}
 	a := asking{Question: lessor.Asking{Text: &text, Choices: choices}}
@@ -69,12 +69,12 @@ func Ask(ctx context.Context, f *sentinel.Folder, text string, choices []string,
 	return "", context.Cause(ctx)
 }
 
-func readAnswers(f *sentinel.Folder) (map[string]string, error) {
+func readAnswers(f *sentinel.Folder) (map[string]*string, error) {
 	data, err := f.ReadFile(answersName, maxAnswers)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]string{}, nil
+		return map[string]*string{}, nil
 	}
-	var answers map[string]string
+	var answers map[string]*string
 	if err == nil {
 		err = json.Unmarshal(data, &answers)
 	}
@@ -82,39 +82,39 @@ func readAnswers(f *sentinel.Folder) (map[string]string, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read earlier answers: %w", err)
 	case answers == nil: // null
-		answers = map[string]string{}
+		answers = map[string]*string{}
 	}
 	return answers, nil
 }
 
 // recordAnswer adds the answer that came with the grant to the job's journal, which keeps it when the next answer comes,
-// and returns all answers in the journal.
-func (s *shim) recordAnswer(ctx context.Context) (map[string]string, error) {
-	job, lease, answers := s.order.Grant.Job, s.order.Grant.Lease, map[string]string{}
+// and returns all answers of the job.
+func (s *shim) recordAnswer(ctx context.Context) (map[string]*string, error) {
+	job, lease, answers := s.order.Grant.Job, s.order.Grant.Lease, map[string]*string{}
 	if job.JournalEntries > 0 {
 		for e, err := range s.client.AllJournal(ctx, job.ID) {
 			if err != nil {
 				return nil, fmt.Errorf("read earlier answers: %w", err)
 			}
-			var answer string
+			var answer *string
 			if strings.HasPrefix(e.Key, lessor.AnswerKeyPrefix) && json.Unmarshal(e.Data, &answer) == nil {
 				answers[e.Key] = answer
 			}
 		}
 	}
 	q := job.Question
-	if q == nil || q.Answer == nil {
+	if q == nil {
 		return answers, nil
 	}
 	key := lessor.AnswerKey(q.Text)
 	if _, recorded := answers[key]; recorded {
 		return answers, nil
 	}
-	data, err := json.Marshal(*q.Answer)
+	data, err := json.Marshal(q.Answer)
 	if err != nil {
 		return nil, err
 	}
-	answers[key] = *q.Answer
+	answers[key] = q.Answer
 	_, err = s.client.Append(ctx, lease.ID, lessor.JournalAppend{
 		WorkerID: &lease.WorkerID, Entries: []lessor.JournalAsk{{Key: &key, Kind: new("answer"), Data: data}},
 	})
@@ -126,14 +126,14 @@ func (s *shim) recordAnswer(ctx context.Context) (map[string]string, error) {
 }
 
 // keepAnswers adds answers to those in the folder, where Ask finds them without a server.
-func (s *shim) keepAnswers(answers map[string]string) error {
+func (s *shim) keepAnswers(answers map[string]*string) error {
 	if len(answers) == 0 {
 		return nil
 	}
 	kept, err := readAnswers(s.folder)
 	if err != nil {
 		s.log.Warn("answers in the folder are lost", "error", err)
-		kept = map[string]string{}
+		kept = map[string]*string{}
 	}
 	maps.Copy(kept, answers)
 	data, err := json.Marshal(kept)

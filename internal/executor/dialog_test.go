@@ -68,6 +68,19 @@ func TestAnswersFollowTheJobToAnotherMachine(t *testing.T) {
 	}
 }
 
+// TestUnansweredQuestionIsNotAskedAgain asks a question that nobody answers, and then one that somebody does.
+func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(nil, `echo x >> runs; who=$("$LESSOR" ask '`+briefQuestion+`') || who=nobody
+		when=$("$LESSOR" ask 'When?') || exit 9; echo "\"$who $when\"" > "$LESSOR_RESULT_FILE"`)
+	id := b.submit("{}")
+	b.answer(id, "When?", "now")
+	j, runs := b.awaitState(id, lessor.Completed), b.read(id, "runs")
+	if strings.TrimSpace(string(j.Result)) != `"nobody now"` || strings.Count(runs, "x") != 3 {
+		t.Errorf("result %s, and it ran as often as %q says, want 3", j.Result, runs)
+	}
+}
+
 // TestMessageReachesTheCommandBeforeTheNextHeartbeat has a lease whose heartbeats are minutes apart.
 func TestMessageReachesTheCommandBeforeTheNextHeartbeat(t *testing.T) {
 	b := newBench(t, 30*time.Minute)

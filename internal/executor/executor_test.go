@@ -25,6 +25,9 @@ import (
 )
 
 // TestMain lets the test binary be what `lessor` is to a shim and to a command.
+// briefQuestion is a question that a command waits for only a second.
+const briefQuestion = "Anybody?"
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -34,12 +37,12 @@ func TestMain(m *testing.M) {
 			os.Exit(told(doomedMain()))
 		case "beat":
 			os.Exit(told(inside(func(f *sentinel.Folder) error {
-				return SendBeat(f,
-					sentinel.Status(os.Getenv("STATUS")))
+				return SendBeat(f, sentinel.Status(os.Getenv("STATUS")))
 			})))
 		case "ask":
 			os.Exit(told(inside(func(f *sentinel.Folder) error {
-				answer, err := Ask(context.Background(), f, os.Args[2], os.Args[3:], time.Hour)
+				within := map[bool]time.Duration{true: time.Second, false: time.Hour}[os.Args[2] == briefQuestion]
+				answer, err := Ask(context.Background(), f, os.Args[2], os.Args[3:], within)
 				_, told := os.Stdout.WriteString(answer)
 				return errors.Join(err, told)
 			})))

@@ -58,8 +58,8 @@ func FuzzFiles(f *testing.F) {
 // keepsAnswer fails unless an answer is there for the command.
 func keepsAnswer(t *testing.T, s *shim) {
 	t.Helper()
-	err := s.keepAnswers(map[string]string{"Where?": "there"})
-	if answers, readErr := readAnswers(s.folder); err != nil || readErr != nil || answers["Where?"] != "there" {
+	err := s.keepAnswers(map[string]*string{"Where?": new("there")})
+	if answers, readErr := readAnswers(s.folder); err != nil || readErr != nil || *answers["Where?"] != "there" {
 		t.Errorf("the answers are %v (%v, %v)", answers, err, readErr)
 	}
 }
