@@ -85,7 +85,7 @@ func (cfg CommandConfig) run(ctx context.Context, t *ToolContext, in commandArgu
 	if len(in.Argv) == 0 || !slices.Contains(cfg.Programs, in.Argv[0]) {
 		return nil, fmt.Errorf("argv must begin with one of %s", strings.Join(cfg.Programs, ", "))
 	}
-	late := fmt.Errorf("the command took longer than %s", cfg.Timeout)
+	late := fmt.Errorf("the command took longer than %g s", cfg.Timeout.Seconds())
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.Timeout, late)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, in.Argv[0], in.Argv[1:]...)

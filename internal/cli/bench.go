@@ -40,8 +40,8 @@ a busy server the result is the remaining speed. Jobs that are not finished at t
 removed by retention.`,
 		Example: "  lessor bench --jobs 20000 --concurrency 64",
 	})
-	cmd.Flags().IntVar(&f.jobs, "jobs", 1000, "jobs to run")
-	cmd.Flags().IntVar(&f.concurrency, "concurrency", 16, "callers at once")
+	wholeVar(cmd, &f.jobs, "jobs", 1000, "jobs to run")
+	wholeVar(cmd, &f.concurrency, "concurrency", 16, "callers at once")
 	cmd.Flags().Var(&f.timeout, "timeout", "give up after this long")
 	cmd.RunE = a.run(func(cmd *cobra.Command, _ []string) error {
 		if f.jobs < 1 || f.jobs > maxBenchJobs || f.concurrency < 1 || f.concurrency > maxBenchers {

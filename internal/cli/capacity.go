@@ -46,7 +46,7 @@ func (a *app) capacitySetCommand() *cobra.Command {
 		Long: `Set changes the capacity. The store keeps the change until it is reset or its time is over. It needs a
 token.`,
 	}
-	cmd.Flags().Int64Var(&total, "total", 0, "units in all")
+	wholeVar(cmd, &total, "total", 0, "units in all")
 	oneOf(cmd, &busy, "busy", "busy rating; host measures it",
 		"host", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
 	cmd.Flags().Var(&lasts, "for", "duration of the change, in whole seconds (default: until it is reset)")

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -128,6 +129,11 @@ func prepare(cmd *cobra.Command) {
 	case count == nil:
 		count = cobra.ExactArgs(len(words))
 	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !strings.Contains(cmd.Use, "--"+f.Name) {
+			cmd.Use += " --" + f.Name + " " + strings.ToUpper(f.Name)
+		}
+	})
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch bad := count(cmd, args) != nil; {
 		case bad && cmd.HasSubCommands():
@@ -214,6 +220,9 @@ func explainFlag(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok || len(unknown.GetSpecifiedName()) == 1 {
 		return err
+	}
+	if slices.Contains(namesOf(cmd), unknown.GetSpecifiedName()) {
+		return fmt.Errorf("%w; did you mean `%s %s`?", err, cmd.CommandPath(), unknown.GetSpecifiedName())
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })

@@ -75,7 +75,7 @@ func examine(ctx context.Context, c *client.Client) ([]client.Finding, error) {
 	if lessor.CodeOf(err) == "" && err != nil {
 		return all, err
 	}
-	found("clock", checkClock(ctx, c), "agrees with this machine's")
+	found("server clock", checkClock(ctx, c), "agrees with this machine's")
 	_, err = c.Status(ctx)
 	found("access", err, "may read the scheduler's state")
 	store, err := c.Doctor(ctx)

@@ -38,6 +38,7 @@ var (
 	anyOfGroup  = regexp.MustCompile(`^at least one of the flags in the group \[(.*)\] is required$`)
 	oneOfGroup  = regexp.MustCompile(`^if any flags in the group .* none of the others can be; \[(.*)\] were all set$`)
 	wrongSwitch = regexp.MustCompile(`^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: strconv\.ParseBool: .*$`)
+	notGiven    = regexp.MustCompile(`^required flag\(s\) "(.*)" not set$`)
 	wrongNumber = regexp.MustCompile(`^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: strconv\.Parse\w+: .*$`)
 )
 
@@ -49,6 +50,9 @@ func plainUsage(text string) string {
 	}
 	if m := oneOfGroup.FindStringSubmatch(text); m != nil {
 		return strings.Join(flags(m[1]), " and ") + " exclude each other: give one of them"
+	}
+	if m := notGiven.FindStringSubmatch(text); m != nil {
+		return "missing: --" + strings.ReplaceAll(m[1], `", "`, ", --")
 	}
 	text = wrongSwitch.ReplaceAllString(text, "$2 takes no value, or =false, not $1")
 	return wrongNumber.ReplaceAllString(text, "$2 must be a whole number, not $1")
@@ -208,7 +212,7 @@ func nextStep(e *lessor.Error) string {
 	case lessor.CodeInternal:
 		return "look for trace " + e.TraceID + " in the server's log"
 	case lessor.CodeRateLimited:
-		return "try again in " + e.RetryAfter.String()
+		return fmt.Sprintf("try again in %g s", e.RetryAfter.Seconds())
 	default: // the detail is enough
 		return ""
 	}

@@ -66,7 +66,7 @@ func (a *app) leasesRequestCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&types, "type", nil, "only jobs of this type; may be given several times")
 	cmd.Flags().Var(&wait, "wait", "wait up to this long for a job, at most 30s")
 	cmd.Flags().Var(&ttl, "ttl", "how long the lease lives without a heartbeat (default: the server's)")
-	cmd.Flags().Int64Var(&maxUnits, "max-units", 0, "only jobs that need at most this many units")
+	wholeVar(cmd, &maxUnits, "max-units", 0, "only jobs that need at most this many units")
 	read := func(cmd *cobra.Command, _ []string) (lessor.LeaseRequest, error) {
 		return lessor.LeaseRequest{
 			WorkerID: &worker,

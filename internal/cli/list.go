@@ -23,7 +23,7 @@ type listFlags struct {
 }
 
 func (f *listFlags) add(cmd *cobra.Command, noun string) {
-	cmd.Flags().IntVar(&f.limit, "limit", 100, "show at most this many "+noun)
+	wholeVar(cmd, &f.limit, "limit", 100, "show at most this many "+noun)
 	cmd.Flags().StringVar(&f.cursor, "cursor", "", "continue where an earlier list ended")
 	cmd.Flags().BoolVar(&f.all, "all", false, "show all "+noun)
 	cmd.MarkFlagsMutuallyExclusive("limit", "all")

@@ -28,7 +28,7 @@ the server keeps it, to the same stream each. On a terminal it leaves out contro
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false,
 		"print what comes until the job has ended, with further attempts")
-	cmd.Flags().Int64Var(&attempt, "attempt", 0, "show this attempt (default the last)")
+	wholeVar(cmd, &attempt, "attempt", 0, "show this attempt (default the last)")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		id, err := parseID[lessor.JobID]("job", args[0])
 		if err != nil {

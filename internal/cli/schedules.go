@@ -140,7 +140,7 @@ func writeDefinition(t *table.Table, d lessor.Definition, now time.Time) {
 	t.Row("class", d.FairnessClass)
 	t.Row("timeout", secondsText(d.MaxRuntimeSeconds))
 	t.Row("attempts", fmt.Sprint(d.MaxAttempts))
-	t.Row("backoff", fmt.Sprintf("%d ms to %d ms", d.Backoff.FirstMS, d.Backoff.MaxMS))
+	t.Row("backoff", millisText(d.Backoff.FirstMS)+" to "+millisText(d.Backoff.MaxMS))
 	t.Row("overlap", string(d.Overlap))
 	t.Row("catch up", fmt.Sprintf("%s within %s", d.CatchUp, secondsText(d.CatchUpWindowSeconds)))
 	if d.JitterSeconds > 0 {
@@ -152,4 +152,5 @@ func writeDefinition(t *table.Table, d lessor.Definition, now time.Time) {
 	t.Row("updated", fmt.Sprintf("%s (%s)", d.UpdatedAt, ago(d.UpdatedAt, now)))
 }
 
+func millisText(n int64) string  { return config.FormatDuration(time.Duration(n) * time.Millisecond) }
 func secondsText(n int64) string { return config.FormatDuration(time.Duration(n) * time.Second) }

@@ -34,7 +34,7 @@ progress on standard error and prints its result; with --follow it prints what t
 	cmd.Flags().StringVar(&f.payload, "payload", "", "JSON object for the worker: JSON, @FILE or - for standard input")
 	oneOf(cmd, &f.priority, "priority", "rank before other jobs (default normal)",
 		"high", "normal", "low", "background")
-	cmd.Flags().Int64Var(&f.units, "units", 0, "units of capacity it needs (default 1)")
+	wholeVar(cmd, &f.units, "units", 0, "units of capacity it needs (default 1)")
 	cmd.Flags().StringVar(&f.tenant, "tenant", "", "tenant it is for")
 	cmd.Flags().StringVar(&f.key, "key", "", "idempotency key: the same key returns the same job")
 	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "tag; may be given several times")
@@ -44,7 +44,7 @@ progress on standard error and prints its result; with --follow it prints what t
 	cmd.Flags().StringVar(&f.lock, "lock", "",
 		"lock key: two jobs of a tenant with the same lock key never run at once")
 	cmd.Flags().StringVar(&f.class, "class", "", "fairness class inside the tenant")
-	cmd.Flags().Int64Var(&f.maxAttempts, "max-attempts", 0, "how often it may be tried (default 5)")
+	wholeVar(cmd, &f.maxAttempts, "max-attempts", 0, "how often it may be tried (default 5)")
 	cmd.Flags().Var(&f.maxRuntime, "max-runtime", "longest run of one attempt, in whole seconds")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until it has ended, and print its result")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "wait, and print what it prints instead of its result")

@@ -158,8 +158,8 @@ their end, also above a lowered cap.`,
   lessor tenants set ID --class batch --max-concurrency 5 --pause`,
 	}
 	cmd.Flags().StringVar(&f.name, "name", "", "its name for people; an empty one removes it")
-	cmd.Flags().Int64Var(&f.weight, "weight", 1, "its share of turns relative to other tenants")
-	cmd.Flags().Int64Var(&f.most, "max-concurrency", 0, "leases at the same time; 0 returns to the default")
+	wholeVar(cmd, &f.weight, "weight", 1, "its share of turns relative to other tenants")
+	wholeVar(cmd, &f.most, "max-concurrency", 0, "leases at the same time; 0 returns to the default")
 	cmd.Flags().BoolVar(&f.pause, "pause", false, "grant none of its jobs")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "end a pause")
 	cmd.Flags().StringVar(&f.class, "class", "", "change this fairness class of the tenant, not the tenant")

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -135,6 +137,32 @@ func seconds(cmd *cobra.Command, flag string, d duration) (*int64, error) {
 	return given(cmd, flag, int64(d.Seconds())), nil
 }
 
+// whole is a flag for a whole number, also if it is written as 3.0: JSON takes that for an integer too.
+type whole[T int | int64] struct{ to *T }
+
+func (w whole[T]) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if f, _ := strconv.ParseFloat(s, 64); err != nil && f != 0 && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		n, err = int64(f), nil
+	}
+	*w.to = T(n)
+	return err
+}
+
+func (w whole[T]) String() string {
+	if w.to == nil { // pflag asks the zero value for the default
+		return "0"
+	}
+	return strconv.FormatInt(int64(*w.to), 10)
+}
+func (w whole[T]) Type() string { return "int" }
+
+// wholeVar adds a flag for a whole number.
+func wholeVar[T int | int64](cmd *cobra.Command, to *T, flag string, def T, usage string) {
+	*to = def
+	cmd.Flags().Var(whole[T]{to}, flag, usage)
+}
+
 // choice is a flag that accepts one of some words, in capitals or not.
 type choice struct {
 	to    *string
@@ -177,8 +205,11 @@ func enumerate(words []string) string {
 }
 
 // similar returns a question that names the words like the typed one, to end an error; "" if there are none. Cobra
-// knows what is alike, for commands.
+// knows what is alike, for commands. Numbers are not: 1 is no misspelt 11.
 func similar(typed string, words []string) string {
+	if _, err := strconv.Atoi(typed); err == nil {
+		return ""
+	}
 	all := &cobra.Command{SuggestionsMinimumDistance: min(2, len(typed)/2)}
 	for _, w := range words {
 		all.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})

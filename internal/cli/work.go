@@ -63,7 +63,7 @@ last checkpoint and lose no attempt. All of it takes at most --stop-grace. See d
 	f.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.types, "type", nil, "type of job to request; may be given several times")
-	flags.IntVar(&f.concurrency, "concurrency", 1,
+	wholeVar(cmd, &f.concurrency, "concurrency", 1,
 		"commands that run at once, counting those still running from before")
 	flags.StringVar(&f.worker, "worker", "",
 		"worker name for lease requests; the workspace's id is appended (default: the host name and the types)")
@@ -99,7 +99,7 @@ func (f *workFlags) bind(cmd *cobra.Command) {
 	flags.Var(&f.timeout, "timeout", "end a command that runs for longer, and fail the job (default: never)")
 	flags.Var(&f.memory, "memory",
 		"limit on the address space of each process of a command, like 2GiB (default: no limit)")
-	flags.IntVar(&f.nice, "nice", 0, "added to the niceness of a command, up to 19")
+	wholeVar(cmd, &f.nice, "nice", 0, "added to the niceness of a command, up to 19")
 	flags.Var(&f.stopGrace, "stop-grace",
 		"time from the signal until the platform kills this program, in which running commands are stopped")
 	flags.StringVar(&f.file, "config", "",

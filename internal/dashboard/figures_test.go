@@ -90,7 +90,7 @@ func TestAlertsAreTrueLater(t *testing.T) {
 	b := s.tab(t, s.admin)
 	b.open("/")
 	has(t, b.text(`document.querySelector(".alerts").innerText`),
-		"5 attempts of broken failed in a row; its circuit is open, and lets one job through after 5m0s")
+		"5 attempts of broken failed in a row; its circuit is open, and lets one job through after 300 s")
 }
 
 // defineFragile adds a definition whose circuit opens with the first failure; its interval and cooldown are in seconds.

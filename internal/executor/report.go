@@ -49,7 +49,7 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 	case errors.Is(cause, errAsked):
 		e.Status, e.Question, e.ExpiresInS = lessor.Waiting, &s.question.Question, s.question.ExpiresInS
 	case errors.Is(cause, errTimeout):
-		err = fmt.Errorf("ran longer than %s: %s", s.order.Task.Timeout, how)
+		err = fmt.Errorf("ran longer than %g s: %s", s.order.Task.Timeout.Seconds(), how)
 	case e.ExitCode != 0:
 		err = errors.New(how)
 		e.Permanent = slices.Contains(s.order.Task.PermanentExit, e.ExitCode)

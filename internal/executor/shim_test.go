@@ -136,7 +136,7 @@ func TestTimeoutFailsTheJob(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.work(func(c *Config) { c.Task.Timeout = 200 * time.Millisecond }, `sleep 30`)
 	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
-	if !strings.HasPrefix(*j.Error, "ran longer than 200ms: signal: terminated") {
+	if !strings.HasPrefix(*j.Error, "ran longer than 0.2 s: signal: terminated") {
 		t.Errorf("error %q", *j.Error)
 	}
 }

@@ -108,6 +108,7 @@ func TestReadRefuses(t *testing.T) {
 			"field of another spelling", job + "  handler_id: x",
 			`f:4:3: each of jobs has no field "handler_id": did you mean handlerId?`,
 		},
+		{"misspelt field", job + "  lockKye: x", `f:4:3: each of jobs has no field "lockKye": did you mean lockKey?`},
 		{
 			"field in a schedule", job + "  schedule: {type: cron, expression: x}",
 			`f:4:26: schedule has no field "expression": there are cron, seconds, type`,

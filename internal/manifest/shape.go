@@ -162,10 +162,35 @@ var separators = strings.NewReplacer("_", "", "-", "")
 func nearest(name string, fields map[string]shape) string {
 	plain := func(s string) string { return strings.ToLower(separators.Replace(s)) }
 	names := slices.Sorted(maps.Keys(fields))
+	best, least := "", min(2, len(name)/3)+1
 	for _, field := range names {
-		if plain(field) == plain(name) {
-			return fmt.Sprintf(": did you mean %s?", field)
+		if d := distance(plain(field), plain(name)); d < least {
+			best, least = field, d
 		}
 	}
+	if best != "" {
+		return fmt.Sprintf(": did you mean %s?", best)
+	}
 	return ": there are " + strings.Join(names, ", ")
+}
+
+// distance counts the letters to insert, remove or replace that make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0]
+		row[0]++
+		for j := range len(b) {
+			change := left
+			if a[i] != b[j] {
+				change++
+			}
+			left = row[j+1]
+			row[j+1] = min(change, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }

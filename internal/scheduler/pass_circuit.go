@@ -72,8 +72,8 @@ func (p *pass) lockCircuits(
 
 // openMessage must be true as long as the circuit is open, also after RetryAt: there may be no job to try.
 func openMessage(c *rules.Circuit) string {
-	return fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open, and lets one job through after %s",
-		c.Failures, c.Definition, c.RetryAt.Sub(c.OpenedAt))
+	return fmt.Sprintf("%d attempts of %s failed in a row; its circuit is open, and lets one job through after %g s",
+		c.Failures, c.Definition, c.RetryAt.Sub(c.OpenedAt).Seconds())
 }
 
 // noteSwitch tells people that a job made a circuit open, open again or close. The audit has the trace id of the job.

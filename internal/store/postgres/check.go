@@ -88,7 +88,7 @@ func checkMachine(c *wire.Conn) (found []scheduler.Finding, err error) {
 		found = []scheduler.Finding{
 			judged(version >= leastVersion, "postgresql version", "%s", name),
 			judged(!replica, "takes writes", "in recovery: %v", replica),
-			judged(skew.Abs() <= largeSkew, "clock",
+			judged(skew.Abs() <= largeSkew, "database clock",
 				"the database's clock differs from this machine's by about %v", skew),
 		}
 		return nil
