@@ -19,10 +19,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"lessor/internal/table"
 )
 
 // IO is the input, the output and the environment of the command.
@@ -161,20 +162,7 @@ func wrap(text string) string {
 		if strings.HasPrefix(p, " ") {
 			continue
 		}
-		column := 0
-		var b strings.Builder
-		for word := range strings.FieldsSeq(p) {
-			switch column += utf8.RuneCountInString(word) + 1; {
-			case b.Len() == 0:
-			case column > helpWidth+1:
-				b.WriteByte('\n')
-				column = utf8.RuneCountInString(word) + 1
-			default:
-				b.WriteByte(' ')
-			}
-			b.WriteString(word)
-		}
-		paragraphs[i] = b.String()
+		paragraphs[i] = strings.Join(table.Fold(strings.Join(strings.Fields(p), " "), helpWidth, ""), "\n")
 	}
 	return strings.Join(paragraphs, "\n\n")
 }

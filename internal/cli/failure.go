@@ -131,7 +131,7 @@ func (a *app) report(ctx context.Context, err error) {
 		text = "interrupted"
 	}
 	for line := range strings.Lines(text) {
-		fmt.Fprintln(a.Err, "lessor: "+table.Clean(strings.TrimRight(line, "\r\n")))
+		a.note("%s", table.Clean(strings.TrimRight(line, "\r\n")))
 	}
 }
 

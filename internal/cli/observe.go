@@ -136,7 +136,7 @@ values before and after. It needs an admin token.`,
 	cmd.Flags().StringVar(&filter.Object, "object", "", "only changes of this object, like definition/ID")
 	list[lessor.Audited]{
 		name: "audit", noun: "entries", cursor: camelCursor,
-		header: []string{"AGE", "ACTOR~", "ACTION", "OBJECT~", "AT?", "TRACE?"},
+		header: []string{"AGE", "ACTOR~", "ACTION", "OBJECT+", "AT?", "TRACE?"},
 		row: func(e lessor.Audited, now time.Time) []string {
 			return []string{age(e.At, now), e.Actor, e.Action, e.Object, e.At.String(), e.TraceID}
 		},

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/term"
@@ -40,14 +42,28 @@ func indented(raw []byte, prefix string) []byte {
 // say prints one line.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
 
-// note prints one line on standard error.
-func (a *app) note(format string, args ...any) { fmt.Fprintf(a.Err, "lessor: "+format+"\n", args...) }
+// note prints one line on standard error. A terminal shows it on as many lines as it needs.
+func (a *app) note(format string, args ...any) {
+	line := "lessor: " + fmt.Sprintf(format, args...)
+	if width := widthOf(a.Err); width > 0 {
+		line = strings.Join(table.Fold(line, width, "  "), "\n")
+	}
+	fmt.Fprintln(a.Err, line)
+}
+
+// widthOf returns the width of a terminal, 0 if out is none.
+func widthOf(out io.Writer) (columns int) {
+	if file, ok := out.(*os.File); ok {
+		columns, _, _ = term.GetSize(file.Fd())
+	}
+	return columns
+}
 
 // table returns a table that fits into the terminal, if there is one, or into COLUMNS.
 func (a *app) table() *table.Table {
 	columns, err := strconv.Atoi(a.getenv("COLUMNS"))
-	if file, ok := a.Out.(*os.File); ok && err != nil {
-		columns, _, _ = term.GetSize(file.Fd()) // 0 if it is no terminal
+	if err != nil {
+		columns = widthOf(a.Out)
 	}
 	return table.New(a.Out, columns)
 }

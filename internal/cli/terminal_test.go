@@ -309,6 +309,27 @@ func TestTopOnATerminal(t *testing.T) {
 	}
 }
 
+// TestErrorsFitTheTerminal: a long error is broken between words, and a command in it can be copied.
+func TestErrorsFitTheTerminal(t *testing.T) {
+	s := sit(t, "http://127.0.0.1:1", "jobs")
+	s.ends(3)
+	said := strings.ReplaceAll(s.all(), "\r\n", "\n")
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if len(lines) < 2 || !strings.HasPrefix(lines[0], "lessor: ") || !strings.HasPrefix(lines[1], "  ") {
+		t.Errorf("not folded:\n%s", said)
+	}
+	for _, line := range lines {
+		if len(strings.TrimSpace(line)) > 120 {
+			t.Errorf("%d characters on 120 columns: %s", len(line), line)
+		}
+	}
+	for _, whole := range []string{"`lessor serve`", "http://127.0.0.1:1 ", "LESSOR_SERVER"} {
+		if !strings.Contains(said, whole) {
+			t.Errorf("%q is broken:\n%s", whole, said)
+		}
+	}
+}
+
 func TestBulkAsksOnATerminal(t *testing.T) {
 	server, c := serve(t)
 	for range 30 {

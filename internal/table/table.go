@@ -39,7 +39,8 @@ func New(out io.Writer, width int) *Table { return &Table{out: out, width: width
 
 // Head begins a list with these columns, below the rows so far. If the list is too wide, it leaves out the columns that
 // are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~" or "~?". It
-// cuts no id: people copy them.
+// cuts no id: people copy them. A cell of a column whose name ends in "+" is shown whole, on a line of its own if need
+// be.
 func (t *Table) Head(names ...string) { t.above, t.rows, t.head = align(t.rows, nil), nil, names }
 
 // Row adds a row. An empty cell is shown as "-". Outside a list, the lines of the last cell stand below each other.
@@ -121,11 +122,15 @@ func choose(head []string, rows [][]string, width int) (columns []int) {
 	return columns
 }
 
-// fit returns the lines of a list, with cells cut so that they fit into width.
-func fit(head []string, rows [][]string, columns []int, width int) []string {
-	widths, excess := make([]int, len(columns)), -gap-width
+// narrow returns the widths of the columns of a list that fits into width, as far as it can. Whole cells of a column
+// that ends in "+" count, or only its title.
+func narrow(head []string, rows [][]string, columns []int, width int, whole bool) (widths []int, fits bool) {
+	widths = make([]int, len(columns))
+	excess := -gap - width
 	for n, i := range columns {
-		widths[n] = widthOf(head, rows, i)
+		if widths[n] = widthOf(head, rows, i); strings.Contains(head[i], "+") && !whole {
+			widths[n] = len(title(head[i]))
+		}
 		excess += widths[n] + gap
 	}
 	for ; width > 0 && excess > 0; excess-- {
@@ -137,19 +142,41 @@ func fit(head []string, rows [][]string, columns []int, width int) []string {
 			}
 		}
 		if widest < 0 || widths[widest] <= least {
-			break
+			return widths, false
 		}
 		widths[widest]--
 	}
-	shown := make([][]string, 0, len(rows)+1)
+	if last := len(columns) - 1; width > 0 && last >= 0 && strings.Contains(head[columns[last]], "+") {
+		widths[last] -= excess // the last column has what is left
+	}
+	return widths, true
+}
+
+// fit returns the lines of a list, with cells cut so that they fit into width.
+func fit(head []string, rows [][]string, columns []int, width int) []string {
+	widths, fits := narrow(head, rows, columns, width, true)
+	if !fits {
+		widths, _ = narrow(head, rows, columns, width, false)
+	}
+	shown, below := make([][]string, 0, len(rows)+1), map[int]string{}
 	for _, row := range append([][]string{titles(head)}, rows...) {
 		cells := make([]string, len(columns))
 		for n, i := range columns {
 			cells[n] = cut(row[i], widths[n])
+			if strings.Contains(head[i], "+") && cells[n] != row[i] {
+				cells[n], below[len(shown)] = "", row[i]
+			}
 		}
 		shown = append(shown, cells)
 	}
-	return align(shown, widths)
+	lines := make([]string, 0, len(shown)+len(below))
+	for n, line := range align(shown, widths) {
+		if lines = append(lines, line); below[n] != "" {
+			lines[len(lines)-1] = strings.TrimRight(line, " ")
+			lines = append(lines, "  "+below[n])
+		}
+	}
+	return lines
 }
 
 var idForm = regexp.MustCompile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -171,13 +198,15 @@ func idEnd(rows [][]string, i int) (end int) {
 func titles(head []string) []string {
 	names := make([]string, len(head))
 	for i, name := range head {
-		names[i] = strings.TrimRight(name, "?~")
+		names[i] = title(name)
 	}
 	return names
 }
 
+func title(name string) string { return strings.TrimRight(name, "?~+") }
+
 func widthOf(head []string, rows [][]string, i int) int {
-	w := len(strings.TrimRight(head[i], "?~"))
+	w := len(title(head[i]))
 	for _, r := range rows {
 		w = max(w, lipgloss.Width(r[i]))
 	}
@@ -220,6 +249,29 @@ func cut(s string, width int) string {
 		}
 	}
 	return s
+}
+
+// Fold breaks text into lines of at most width characters, between words. What stands in backquotes is one word, so
+// that a command can be copied; a longer word has a line of its own. Lines but the first begin with indent.
+func Fold(text string, width int, indent string) []string {
+	var words []string
+	for word := range strings.SplitSeq(text, " ") {
+		if last := len(words) - 1; last >= 0 && strings.Count(words[last], "`")%2 == 1 {
+			words[last] += " " + word
+			continue
+		}
+		words = append(words, word)
+	}
+	lines := words[:1]
+	for _, word := range words[1:] {
+		last := len(lines) - 1
+		if lipgloss.Width(lines[last])+1+lipgloss.Width(word) <= width {
+			lines[last] += " " + word
+			continue
+		}
+		lines = append(lines, indent+word)
+	}
+	return lines
 }
 
 // Clean escapes control characters in text from jobs and workers, which could otherwise rewrite the reader's terminal.

@@ -61,6 +61,40 @@ JOB                                   TYPE  STATE   NOTE
 	}
 }
 
+func TestCellThatDoesNotFitHasItsOwnLine(t *testing.T) {
+	fill := func(t *Table) {
+		t.Head("AGE", "ACTOR~", "ACTION", "OBJECT+", "AT?")
+		t.Row("3s", "token/deploy", "class.changed", "tenant/"+id+"/class/reports", "2026-02-06T20:10:00.000Z")
+		t.Row("4s", "token/deploy", "circuit.opened", "circuit/sync.bank", "2026-02-06T20:10:00.000Z")
+	}
+	want := `
+AGE  ACTOR         ACTION          OBJECT
+3s   token/deploy  class.changed
+  tenant/` + id + `/class/reports
+4s   token/deploy  circuit.opened  circuit/sync.bank
+`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), printed(t, 80, fill)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := printed(t, 0, fill); strings.Count(got, "\n") != 3 {
+		t.Errorf("without a bound:\n%s", got)
+	}
+}
+
+func TestFoldedTextKeepsCommandsWhole(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"short", "short"},
+		{"lessor:   field: is wrong here", "lessor:   field: is\n  wrong here"},
+		{"end it with `lessor jobs cancel x`, or not", "end it with\n  `lessor jobs cancel x`,\n  or not"},
+		{"see http://127.0.0.1:5377/very/long and more", "see\n  http://127.0.0.1:5377/very/long\n  and more"},
+		{"an ` alone is a mark that ends nothing", "an\n  ` alone is a mark that ends nothing"},
+	} {
+		if got := strings.Join(Fold(tt.text, 20, "  "), "\n"); got != tt.want {
+			t.Errorf("%q is folded to\n%s\nwant\n%s", tt.text, got, tt.want)
+		}
+	}
+}
+
 func TestEmptyColumnsGoFirst(t *testing.T) {
 	got := printed(t, 52, func(t *Table) {
 		t.Head("JOB", "NOTE~", "TYPE?", "STATE")
