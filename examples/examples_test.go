@@ -234,13 +234,15 @@ func TestMailbox(t *testing.T) {
 func TestAgent(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	id := s.submit("questions", `{"city":"London"}`)
+	london, oslo := s.submit("questions", `{"city":"London"}`), s.submit("questions", `{"city":"Oslo"}`)
 	p := s.example("agent")
-	if job := s.completed(id); !strings.Contains(string(job.Result), "Take an umbrella.") {
-		t.Errorf("the result is %s", job.Result)
+	for id, want := range map[lessor.JobID]string{london: "rain in London", oslo: "rain in Oslo"} {
+		if job := s.completed(id); !strings.Contains(string(job.Result), want) {
+			t.Errorf("the result is %s, want %s in it", job.Result, want)
+		}
 	}
-	if out := p.stop(); !strings.Contains(out, "Tool:forecast Calls:1") ||
-		!strings.Contains(out, "Tool:clock Calls:1") {
-		t.Errorf("both tools should have been used once:\n%s", out)
+	if out := p.stop(); !strings.Contains(out, "Tool:forecast Calls:2") ||
+		!strings.Contains(out, "Tool:clock Calls:2") {
+		t.Errorf("both tools should have been used for each question:\n%s", out)
 	}
 }

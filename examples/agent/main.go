@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,6 +25,8 @@ import (
 type Question struct {
 	City string `json:"city"`
 }
+
+const ask = "Do I need an umbrella in "
 
 const citySchema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`
 
@@ -46,7 +49,23 @@ func tools() []agent.Tool {
 	return []agent.Tool{forecast, clock}
 }
 
-// model returns the model. For each question the script uses both tools and then answers.
+// scripted is a model that uses both tools for each question and then answers.
+type scripted struct{}
+
+// Complete implements agent.Adapter. The number of turns says how far the conversation is, so that any number of them
+// may be held, and that an answer does not depend on what this process did before.
+func (scripted) Complete(_ context.Context, q agent.Question) (agent.Reply, error) {
+	switch len(q.Turns) {
+	case 1:
+		city, _ := strings.CutPrefix(strings.TrimSuffix(q.Turns[0].Text, "?"), ask)
+		return agent.Use("forecast", fmt.Sprintf(`{"city":%q}`, city)).Reply, nil
+	case 3:
+		return agent.Use("clock", `{}`).Reply, nil
+	}
+	return agent.Say("Take an umbrella: " + q.Turns[2].Text).Reply, nil
+}
+
+// model returns the model.
 func model() (agent.Adapter, error) {
 	if url := os.Getenv("LESSOR_MODEL_URL"); url != "" {
 		return openai.New(openai.Config{
@@ -54,11 +73,7 @@ func model() (agent.Adapter, error) {
 			Model: cmp.Or(os.Getenv("LESSOR_MODEL"), "default"),
 		})
 	}
-	return agent.Script(
-		agent.Use("forecast", `{"city":"London"}`),
-		agent.Use("clock", `{}`),
-		agent.Say("Take an umbrella."),
-	), nil
+	return scripted{}, nil
 }
 
 func run() error {
@@ -84,7 +99,7 @@ func run() error {
 	loop, err := agent.NewLoop(agent.LoopConfig[Question, string]{
 		Requests: questions,
 		Execute: agent.Ask[Question, string](inner, func(q Question) []agent.Turn {
-			return []agent.Turn{{Role: agent.User, Text: "Do I need an umbrella in " + q.City + "?"}}
+			return []agent.Turn{{Role: agent.User, Text: ask + q.City + "?"}}
 		}),
 	})
 	if err != nil {
