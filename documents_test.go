@@ -38,9 +38,9 @@ func documents(t *testing.T) (docs []document, tests string) {
 // of one.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	docs, tests := documents(t)
+	names := regexp.MustCompile(`\b((?:Test|Benchmark|Fuzz)[A-Z]\w+)(…?)`)
 	for _, d := range docs {
-		for _, m := range regexp.MustCompile(`\b((?:Test|Benchmark|Fuzz)[A-Z]\w+)(…?)`).FindAllStringSubmatch(d.text,
-			-1) {
+		for _, m := range names.FindAllStringSubmatch(d.text, -1) {
 			name := "func " + m[1]
 			if m[2] == "" {
 				name += "("

@@ -51,7 +51,8 @@ func TestIDsTravelAsStrings(t *testing.T) {
 		Lease  *lessor.LeaseID          `json:"lease"`
 		Tenant map[lessor.TenantID]bool `json:"tenant"`
 	}
-	const text = `{"job":"01000000-0000-0000-0000-000000000002","lease":null,"tenant":{"00000000-0000-0000-0000-000000000000":true}}`
+	const text = `{"job":"01000000-0000-0000-0000-000000000002","lease":null,` +
+		`"tenant":{"00000000-0000-0000-0000-000000000000":true}}`
 	var v ids
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatalf("ids cannot be read: %v", err)

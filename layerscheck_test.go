@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // A source is one Go file of the tree.
@@ -165,7 +166,7 @@ func checkFolder(folder string) []string {
 	return problems
 }
 
-// checkText checks the number of lines of one file, and that none is marked for later.
+// checkText checks the number of lines of one file, their length, and that none is marked for later.
 func checkText(s source) []string {
 	var problems []string
 	limit := maxLines
@@ -175,6 +176,11 @@ func checkText(s source) []string {
 	n := 0
 	for line := range bytes.Lines(s.text) {
 		n++
+		columns := utf8.RuneCount(bytes.TrimSuffix(line, []byte("\n"))) + (tabColumns-1)*bytes.Count(line, []byte("\t"))
+		if columns > maxColumns && !ast.IsGenerated(s.syntax) {
+			text := "%s:%d: %d columns, and %d is the limit"
+			problems = append(problems, fmt.Sprintf(text, s.path, n, columns, maxColumns))
+		}
 		if mark := leftOver.Find(line); mark != nil {
 			text := "%s:%d: left over: %s; do it now, or open an issue"
 			problems = append(problems, fmt.Sprintf(text, s.path, n, mark))

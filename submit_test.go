@@ -31,8 +31,10 @@ func TestSubmitOptionsBecomeASubmission(t *testing.T) {
 				MaxRuntime: time.Minute, BackoffFirst: time.Second, BackoffMax: time.Minute, Units: 2, Unique: true,
 				LockKey: "book", Tags: []string{"a"},
 			},
-			`{"type":"mail","priority":"low","requested_units":2,"unique":true,"idempotency_key":"order-17","tags":["a"],` +
-				`"max_runtime_s":60,"max_attempts":3,"run_at":"2026-03-01T12:00:00Z","tenant_id":"` + tenant.String() + `",` +
+			`{"type":"mail","priority":"low","requested_units":2,"unique":true,` +
+				`"idempotency_key":"order-17","tags":["a"],` +
+				`"max_runtime_s":60,"max_attempts":3,"run_at":"2026-03-01T12:00:00Z",` +
+				`"tenant_id":"` + tenant.String() + `",` +
 				`"fairness_class":"bulk","lock_key":"book","backoff":{"first_ms":1000,"max_ms":60000}}`,
 		},
 	} {

@@ -9,8 +9,8 @@ type TenantAsk struct {
 	MaxConcurrency Change[int64]  `json:"maxConcurrency,omitzero"`
 	Paused         Change[bool]   `json:"paused,omitzero"`
 
-	// The rest of a Tenant or a Class, so that one can be read, edited and sent back. TenantID and Class must be its own;
-	// the server ignores the others.
+	// The rest of a Tenant or a Class, so that one can be read, edited and sent back. TenantID and Class must be its
+	// own; the server ignores the others.
 	TenantID *string `json:"tenantId,omitempty"`
 	Class    *string `json:"class,omitempty"`
 	Leases   *int64  `json:"leases,omitempty"`

@@ -212,9 +212,7 @@ func TestIntervalAdaptsToToolsThatAreSilentForLong(t *testing.T) {
 func TestToolSilentForLongerThanTheLeaseIsNamedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		hang := tool("hang", func(context.Context, *agent.ToolContext) (string,
-			error,
-		) {
+		hang := tool("hang", func(context.Context, *agent.ToolContext) (string, error) {
 			time.Sleep(time.Hour)
 			return "", nil
 		})

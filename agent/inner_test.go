@@ -77,9 +77,7 @@ func (m endless) Complete(context.Context, agent.Question) (agent.Reply, error) 
 }
 
 func TestBudgetEndsARun(t *testing.T) {
-	look := tool("look", func(context.Context, *agent.ToolContext) (string,
-		error,
-	) {
+	look := tool("look", func(context.Context, *agent.ToolContext) (string, error) {
 		return strings.Repeat("x", 60<<10), nil
 	})
 	for _, c := range []struct {

@@ -160,9 +160,7 @@ func TestHungAgentLosesItsMessageAndItsReplyIsRefused(t *testing.T) {
 		p := newPost(t)
 		p.ask("work")
 		wake := make(chan struct{})
-		hung := p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string,
-			error,
-		) {
+		hung := p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) {
 			<-wake
 			return "late", nil
 		}})
@@ -277,9 +275,7 @@ func TestRequestThatCannotBeReadIsAnError(t *testing.T) {
 	if _, err := p.requests.Send(t.Context(), []byte("not JSON"), p.replies); err != nil {
 		t.Fatal(err)
 	}
-	p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string,
-		error,
-	) {
+	p.next(p.loop(config{Execute: func(context.Context, *agent.Task[question]) (string, error) {
 		t.Error("executed")
 		return "", nil
 	}}))
@@ -294,9 +290,7 @@ func TestDeadLetterKeepsABodyThatIsNoJSON(t *testing.T) {
 		if _, err := p.requests.Send(t.Context(), []byte("not JSON"), nil); err != nil {
 			t.Fatal(err)
 		}
-		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string,
-			error,
-		) {
+		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string, error) {
 			return "", nil
 		}})
 		for range 5 {
@@ -319,9 +313,7 @@ func TestDeadLettersThatCannotBeSentStayInTheMailbox(t *testing.T) {
 		p := newPost(t)
 		id := p.ask("work")
 		p.dead.Close()
-		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string,
-			error,
-		) {
+		l := p.loop(config{DeadLetters: p.dead, Execute: func(context.Context, *agent.Task[question]) (string, error) {
 			return "", errors.New("no")
 		}})
 		for range 4 {

@@ -56,9 +56,7 @@ func TestHeartbeatsOfAnIdleLoopBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t)
 		hang := make(chan struct{})
-		l := p.loop(config{Concurrency: 2, Execute: func(context.Context, *agent.Task[question]) (string,
-			error,
-		) {
+		l := p.loop(config{Concurrency: 2, Execute: func(context.Context, *agent.Task[question]) (string, error) {
 			<-hang
 			return "", nil
 		}})

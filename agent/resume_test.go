@@ -108,7 +108,9 @@ func TestRunContinuesAfterEveryStop(t *testing.T) {
 		final := func() bool { job := s.Job(id); return job.Final() }
 		for ; !final() && processes < 5000; processes++ {
 			name := fmt.Sprint("process-", processes)
-			box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{Client: s.Client(), Type: "requests", ID: name})
+			box, err := worker.NewServerMailbox(worker.ServerMailboxConfig{
+				Client: s.Client(), Type: "requests", ID: name,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,8 +190,7 @@ func TestUncertainCallCanBeAsked(t *testing.T) {
 	l.at = func() {}
 	inner := l.inner(t)
 	run := func(uncertain error) (agent.Response, error) {
-		inner.Uncertain = func(_ context.Context,
-			call agent.UncertainCall) (string, error) {
+		inner.Uncertain = func(_ context.Context, call agent.UncertainCall) (string, error) {
 			return "ask " + call.ID, uncertain
 		}
 		again := &worker.Job[question]{} // another attempt with the same entries

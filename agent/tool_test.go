@@ -51,9 +51,7 @@ func TestArgumentsAreDecodedStrictly(t *testing.T) {
 }
 
 func TestResultThatIsNoTextIsToldAsJSON(t *testing.T) {
-	tool := agent.NewTool("sum", "", "", func(context.Context, *agent.ToolContext, struct{}) ([]int,
-		error,
-	) {
+	tool := agent.NewTool("sum", "", "", func(context.Context, *agent.ToolContext, struct{}) ([]int, error) {
 		return []int{1, 2}, nil
 	})
 	if got := executor(t, tool).Execute(t.Context(), agent.ToolCall{ID: "c1", Name: "sum"},

@@ -39,8 +39,9 @@ func AskPerson(
 ) func(context.Context, UncertainCall) (string, error) {
 	return func(ctx context.Context, c UncertainCall) (string, error) {
 		text := fmt.Sprintf("The program stopped during a call of the tool %s, which may have taken effect or not "+
-			"(%s, stopped %d times). Answer %q to make the call again, %q if you cannot tell, or the result of the call."+
-			"\n\n%s", c.Name, c.Key, c.Cuts, AnswerAgain, AnswerUnknown, cut(string(c.Arguments), maxQuoted))
+			"(%s, stopped %d times). Answer %q to make the call again, %q if you cannot tell, "+
+			"or the result of the call.\n\n%s",
+			c.Name, c.Key, c.Cuts, AnswerAgain, AnswerUnknown, cut(string(c.Arguments), maxQuoted))
 		answer, err := ask(ctx, worker.Question{Text: text, Within: within})
 		switch {
 		case errors.Is(err, worker.ErrUnanswered), err == nil && answer == AnswerUnknown:

@@ -38,7 +38,8 @@ func TestPersonDecidesAboutAnUncertainCall(t *testing.T) {
 func decide(t *testing.T, answers []string, wantEffects int, wantTold string) {
 	s := lessortest.Start(t)
 	effects, name := 0, ""
-	pay := agent.NewTool("pay", "", "", func(ctx context.Context, _ *agent.ToolContext, _ struct{ Sum int }) (string, error) {
+	type order struct{ Sum int }
+	pay := agent.NewTool("pay", "", "", func(ctx context.Context, _ *agent.ToolContext, _ order) (string, error) {
 		if effects++; effects > 2 {
 			return fmt.Sprint("paid in attempt ", effects), nil
 		}

@@ -71,7 +71,9 @@ func growth(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.end()) }()
-	b.setting("each operation in calls of %d by %d callers through node, medians of %d alternating rounds; the server is",
+	b.setting(
+		"each operation in calls of %d by %d callers through node, medians of %d "+
+			"alternating rounds; the server is",
 		probeBatch, probeCallers, b.growthRounds())
 	b.setting("opened again before each round, so that no job is in its memory; start = one job for a waiting request")
 	for _, store := range []struct {

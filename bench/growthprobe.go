@@ -16,7 +16,7 @@ import (
 const (
 	probeBatch   = 50 // items of a call; few enough that the calls of all callers are for different leases of few.held
 	probeCallers = 2
-	probeShare   = 25      // of the items of an operation in a round, one in so many is a start, and one in 4 × so many a page
+	probeShare   = 25      // one in so many items of a round is a start, one in 4 × so many a page
 	startType    = "start" // of the jobs that waiting requests ask for
 )
 

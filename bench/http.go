@@ -79,7 +79,9 @@ func (b *bench) sdkWork(ctx context.Context, db *database) error {
 		}
 		river = append(river, own)
 	}
-	b.setting("%d jobs per round, submitted in batches of %d, then done by one Worker, %d at once; medians of %d rounds",
+	b.setting(
+		"%d jobs per round, submitted in batches of %d, then done by one Worker, %d at once; "+
+			"medians of %d rounds",
 		jobs, bulk, httpConcurrency, rounds)
 	b.setting("the server is a process of its own; River (%v) works in the process of the bench", httpRiver)
 	b.table("|insert/s|work/s|both/s|CPU µs per job: server|client|database|times River",

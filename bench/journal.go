@@ -98,8 +98,9 @@ func (b *bench) appendOver(
 }
 
 // grantAgain measures the grants of jobs that were released before.
-func (b *bench) grantAgain(ctx context.Context, db *database, held, rounds int,
-	journal bool) (grants []cost, err error) {
+func (b *bench) grantAgain(
+	ctx context.Context, db *database, held, rounds int, journal bool,
+) (grants []cost, err error) {
 	err = b.withLeases(ctx, db, held, func(_ *child, c *client.Client, leases []lessor.LeaseID) error {
 		for round := range rounds {
 			err := concurrently(ctx, httpCallers, held, func(ctx context.Context, _, item int) error {

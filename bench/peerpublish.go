@@ -20,11 +20,14 @@ import (
 // publish prints the comparison as Markdown, and writes it and a chart into the folder of -write.
 func (b *bench) publish(ctx context.Context, all []*peerFigures, jobs, rounds int, postgres string) error {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "# Lessor beside its peers\n\nMade by `make bench-peers` on %s: %s, %d cores, %s/%s, PostgreSQL %s.\n",
-		time.Now().Format(time.DateOnly), runtime.Version(), runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH, postgres)
-	fmt.Fprintf(&text, "%d jobs a round, %d rounds in turns, medians; the range is that of the whole life. CPU is that of\n"+
-		"all processes: client, server and database. Latency: from just before a job is sent until a worker that waits\n"+
-		"has it, at %d jobs a second.\n\n", jobs, rounds, latencyRate)
+	fmt.Fprintf(&text, "# Lessor beside its peers\n\n"+
+		"Made by `make bench-peers` on %s: %s, %d cores, %s/%s, PostgreSQL %s.\n",
+		time.Now().Format(time.DateOnly), runtime.Version(), runtime.GOMAXPROCS(0),
+		runtime.GOOS, runtime.GOARCH, postgres)
+	fmt.Fprintf(&text,
+		"%d jobs a round, %d rounds in turns, medians; the range is that of the whole life. CPU is that of\n"+
+			"all processes: client, server and database. Latency: from just before a job is sent until a\n"+
+			"worker that waits has it, at %d jobs a second.\n\n", jobs, rounds, latencyRate)
 	writePeerTable(&text, all)
 	writePeerGoals(&text, all)
 	writePeerSettings(ctx, &text, all)
@@ -45,7 +48,8 @@ func (b *bench) publish(ctx context.Context, all []*peerFigures, jobs, rounds in
 }
 
 func writePeerTable(w *bytes.Buffer, all []*peerFigures) {
-	fmt.Fprintln(w, "| | enqueue/s | work/s | whole life/s | × River | range | CPU µs/job | heartbeats/s | CPU µs/heartbeat |"+
+	fmt.Fprintln(w, "| | enqueue/s | work/s | whole life/s | × River | range |"+
+		" CPU µs/job | heartbeats/s | CPU µs/heartbeat |"+
 		" p50 ms | p99 ms |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, f := range all {
 		if f.missing != "" {
@@ -142,7 +146,8 @@ func chart(all []*peerFigures) []byte {
 	rate := func(f *peerFigures) float64 { return median(f.life, cost.rate) }
 	slices.SortStableFunc(rows, func(a, b *peerFigures) int { return cmp.Compare(rate(b), rate(a)) })
 	var svg bytes.Buffer
-	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`,
+	fmt.Fprintf(&svg,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`,
 		left+width+80, line*len(rows)+40)
 	svg.WriteString("\n<title>Jobs per second, from enqueue to completion</title>\n" +
 		`<rect width="100%" height="100%" fill="#fff"/>` +

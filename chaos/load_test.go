@@ -253,7 +253,8 @@ func (l *load) lostLease(one call, accepted, pause time.Duration) {
 		l.h.excess++
 		return
 	}
-	l.h.violation("lease %.8s of job %s ended, although its worker sent heartbeats all along: the last was accepted at %v",
+	l.h.violation(
+		"lease %.8s of job %s ended, although its worker sent heartbeats all along: the last was accepted at %v",
 		one.lease, one.key, accepted)
 }
 

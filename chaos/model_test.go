@@ -223,24 +223,40 @@ func TestModelKnowsGoodFromBad(t *testing.T) {
 		good  bool
 		calls []call
 	}{
-		"a life":                       {true, []call{s, g("a", 1), of(beat, known, "a", ""), of(complete, known, "a", "")}},
-		"a lease that lapsed":          {true, []call{s, g("a", 1), g("b", 2), of(beat, refused, "a", "expired")}},
-		"a lost completion":            {true, []call{s, g("a", 1), of(complete, unknown, "a", ""), of(beat, refused, "a", "completed")}},
-		"a repeated release":           {true, []call{s, g("a", 1), of(release, unknown, "a", ""), g("b", 2), of(release, known, "a", "")}},
-		"a release that never was":     {false, []call{s, g("a", 1), g("b", 2), of(release, known, "a", "")}},
-		"a repeated request":           {true, []call{s, g("a", 1), g("a", 1), of(complete, known, "a", "")}},
-		"two jobs for one key":         {false, []call{s, s}},
-		"another job for one key":      {false, []call{s, {verb: submit, answer: known, job: "k"}}},
-		"a fence twice":                {false, []call{s, g("a", 1), g("b", 1)}},
-		"a fence that goes back":       {false, []call{s, g("a", 2), g("b", 1)}},
-		"a grant after the end":        {false, []call{s, g("a", 1), of(complete, known, "a", ""), g("b", 2)}},
-		"two completions":              {false, []call{s, g("a", 1), g("b", 2), of(complete, known, "a", ""), of(complete, known, "b", "")}},
-		"a lease that is over beats":   {false, []call{s, g("a", 1), of(beat, refused, "a", "expired"), of(beat, known, "a", "")}},
-		"a lost acknowledged job":      {false, []call{s, {verb: read, answer: refused}}},
-		"a lost completion is queued":  {false, []call{s, g("a", 1), of(complete, known, "a", ""), {verb: read, answer: known, state: lessor.Queued}}},
-		"a forgotten lease completes":  {false, []call{s, g("a", 1), of(release, known, "a", ""), of(complete, known, "a", "")}},
-		"a completion that never was":  {false, []call{s, g("a", 1), of(beat, refused, "a", "completed")}},
-		"a loss that is said":          {true, []call{s, g("a", 1), of(complete, known, "a", ""), {verb: lose, lease: "a"}, g("b", 2)}},
+		"a life": {true, []call{
+			s, g("a", 1), of(beat, known, "a", ""), of(complete, known, "a", ""),
+		}},
+		"a lease that lapsed": {true, []call{s, g("a", 1), g("b", 2), of(beat, refused, "a", "expired")}},
+		"a lost completion": {true, []call{
+			s, g("a", 1), of(complete, unknown, "a", ""), of(beat, refused, "a", "completed"),
+		}},
+		"a repeated release": {true, []call{
+			s, g("a", 1), of(release, unknown, "a", ""), g("b", 2), of(release, known, "a", ""),
+		}},
+		"a release that never was": {false, []call{s, g("a", 1), g("b", 2), of(release, known, "a", "")}},
+		"a repeated request":       {true, []call{s, g("a", 1), g("a", 1), of(complete, known, "a", "")}},
+		"two jobs for one key":     {false, []call{s, s}},
+		"another job for one key":  {false, []call{s, {verb: submit, answer: known, job: "k"}}},
+		"a fence twice":            {false, []call{s, g("a", 1), g("b", 1)}},
+		"a fence that goes back":   {false, []call{s, g("a", 2), g("b", 1)}},
+		"a grant after the end":    {false, []call{s, g("a", 1), of(complete, known, "a", ""), g("b", 2)}},
+		"two completions": {false, []call{
+			s, g("a", 1), g("b", 2), of(complete, known, "a", ""), of(complete, known, "b", ""),
+		}},
+		"a lease that is over beats": {false, []call{
+			s, g("a", 1), of(beat, refused, "a", "expired"), of(beat, known, "a", ""),
+		}},
+		"a lost acknowledged job": {false, []call{s, {verb: read, answer: refused}}},
+		"a lost completion is queued": {false, []call{
+			s, g("a", 1), of(complete, known, "a", ""), {verb: read, answer: known, state: lessor.Queued},
+		}},
+		"a forgotten lease completes": {false, []call{
+			s, g("a", 1), of(release, known, "a", ""), of(complete, known, "a", ""),
+		}},
+		"a completion that never was": {false, []call{s, g("a", 1), of(beat, refused, "a", "completed")}},
+		"a loss that is said": {true, []call{
+			s, g("a", 1), of(complete, known, "a", ""), {verb: lose, lease: "a"}, g("b", 2),
+		}},
 		"a loss that reuses its fence": {false, []call{s, g("a", 1), {verb: lose, lease: "a"}, g("b", 1)}},
 	} {
 		h := newHistory()

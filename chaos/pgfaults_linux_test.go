@@ -55,7 +55,7 @@ var sharedFaults = map[string]sharedFault{
 		must(w.T, w.db.Kill())
 		must(w.T, w.standby.Promote(w.Context()))
 	}},
-	"synchronous standby hangs, waits are cancelled, then it is promoted": {reach: synchronous, happen: func(w *shared) {
+	"synchronous standby hangs, waits are cancelled, it is promoted": {reach: synchronous, happen: func(w *shared) {
 		must(w.T, w.standby.Pause())
 		for end := time.Now().Add(2 * loadTTL); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 			w.ask("select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'")

@@ -358,7 +358,8 @@ func (s *server) runCommands(out *shown, job lessor.JobID) {
 // closeDown reads the database, ends it, calls a server that has none any more, and reads its log.
 func (s *server) closeDown(out *shown, db *pgtest.Server) {
 	s.t.Helper()
-	dump, err := db.Ask(s.t.Context(), `select string_agg(query_to_xml(format('select * from %I', tablename), true, false,
+	dump, err := db.Ask(s.t.Context(),
+		`select string_agg(query_to_xml(format('select * from %I', tablename), true, false,
 		'')::text, '') from pg_tables where schemaname = current_schema()`)
 	if err != nil {
 		s.t.Fatal(err)

@@ -30,15 +30,16 @@ func (l *load) finish() {
 	for _, text := range l.h.odd {
 		l.t.Error(text)
 	}
-	l.t.Logf("%d calls about %d jobs: %d grants, %d lost answers, %d leases lost to a busy machine", len(l.h.calls),
-		len(jobs), l.h.count(grant, done), l.h.count(submit, unknown)+l.h.count(beat, unknown)+l.h.count(complete,
-			unknown),
-		l.h.excess)
+	lost := l.h.count(submit, unknown) + l.h.count(beat, unknown) + l.h.count(complete, unknown)
+	l.t.Logf("%d calls about %d jobs: %d grants, %d lost answers, %d leases lost to a busy machine",
+		len(l.h.calls), len(jobs), l.h.count(grant, done), lost, l.h.excess)
 }
 
 func (l *load) reader() *client.Client {
 	l.t.Helper()
-	c, err := client.New(client.Config{Server: "http://" + strings.Join(l.servers, ",http://"), Timeout: 10 * time.Second})
+	c, err := client.New(client.Config{
+		Server: "http://" + strings.Join(l.servers, ",http://"), Timeout: 10 * time.Second,
+	})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -191,7 +192,9 @@ func checkBounds(t *testing.T, times []held) {
 	for _, h := range times {
 		changes = append(changes, change{h.from, 1, h.job}, change{h.to, -1, h.job})
 	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.sign, b.sign)) })
+	slices.SortFunc(changes, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.sign, b.sign))
+	})
 	units := 0
 	tenants, locks := map[lessor.TenantID]int{}, map[string]int{}
 	for _, c := range changes {

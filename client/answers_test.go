@@ -40,7 +40,9 @@ func TestRequestReadsBothKindsOfGrantAndDenials(t *testing.T) {
 		{name: "single", answer: `{"denied":false,"lease":` + lease + `,"job":` + job + `}`, grants: 1},
 		{name: "many", answer: `{"denied":false,"grants":[{"lease":` + lease + `,"job":` + job +
 			`},{"lease":` + lease + `,"job":` + job + `}]}`, grants: 2},
-		{name: "denied", answer: `{"denied":true,"code":"no_capacity","reason":"No capacity (busy=8, usable=10, leased=10)","retry_after_ms":1500}`, denied: lessor.NoCapacity},
+		{name: "denied", answer: `{"denied":true,"code":"no_capacity",` +
+			`"reason":"No capacity (busy=8, usable=10, leased=10)","retry_after_ms":1500}`, denied: lessor.NoCapacity,
+		},
 		{name: "nothing", answer: `{}`, err: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,7 +93,8 @@ func TestRequestMayBeHeldLongerThanATry(t *testing.T) {
 
 func TestBatchAnswersEachLease(t *testing.T) {
 	s := serve(t, say(http.StatusOK, `{"results":[
-		{"lease_id":"`+leaseA+`","ok":true,"expires_at":"2026-02-06T20:15:30.123Z","heartbeat_after_ms":20000,"cancel_requested":true},
+		{"lease_id":"`+leaseA+`","ok":true,"expires_at":"2026-02-06T20:15:30.123Z",
+			"heartbeat_after_ms":20000,"cancel_requested":true},
 		{"lease_id":"`+leaseB+`","ok":false,"status":404,"code":"lease_not_found","ended_reason":"expired"}]}`))
 	got, err := connect(t, s.URL).HeartbeatAll(t.Context(), "w", []lessor.LeaseID{leaseID(leaseA), leaseID(leaseB)})
 	if err != nil {
@@ -150,7 +153,8 @@ func TestListEndsWhenTheCursorDoesNotAdvance(t *testing.T) {
 
 func TestTokensReadCamelCase(t *testing.T) {
 	s := serve(t, say(http.StatusOK,
-		`{"tokens":[{"id":"`+tokenA+`","name":"ci","role":"worker","tenantId":null,"createdAt":"2026-02-06T20:15:30.123Z","expiresAt":null}],"nextCursor":null}`))
+		`{"tokens":[{"id":"`+tokenA+`","name":"ci","role":"worker","tenantId":null,`+
+			`"createdAt":"2026-02-06T20:15:30.123Z","expiresAt":null}],"nextCursor":null}`))
 	got, err := connect(t, s.URL).Tokens(t.Context())
 	if err != nil || len(got) != 1 || got[0].Name != "ci" || got[0].Role != "worker" || got[0].CreatedAt.IsZero() ||
 		!got[0].ExpiresAt.IsZero() {
@@ -188,7 +192,8 @@ func TestClockReadsTheServersDate(t *testing.T) {
 
 func TestTurnAnswersEachPart(t *testing.T) {
 	s := serve(t, say(http.StatusOK, `{"complete":[{"lease_id":"`+leaseA+`","ok":true}],
-		"heartbeat":[{"lease_id":"`+leaseA+`","ok":false,"status":404,"code":"lease_not_found","ended_reason":"expired"}],
+		"heartbeat":[{"lease_id":"`+leaseA+`","ok":false,"status":404,
+			"code":"lease_not_found","ended_reason":"expired"}],
 		"request":{"denied":true,"code":"no_eligible_job","reason":"none","retry_after_ms":500}}`))
 	got, err := connect(t, s.URL).Turn(t.Context(), lessor.Turn{WorkerID: new("w"), Request: &lessor.TurnRequest{}})
 	if err != nil {

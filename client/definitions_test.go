@@ -21,7 +21,9 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 	const base, job = "/api/kernel", "/api/kernel/jobs/a%2Fb%20c"
 	const id = "a/b c"
 	for want, call := range map[string]func(context.Context, *Client) error{
-		"PUT " + job + ` {"jobId":"a/b c","schedule":{"type":"cron","cron":"@daily"},"handlerId":"mail","lockKey":"mail","payload":{"n":1.50}}`: func(ctx context.Context, c *Client) error {
+		"PUT " + job +
+			` {"jobId":"a/b c","schedule":{"type":"cron","cron":"@daily"},"handlerId":"mail",` +
+			`"lockKey":"mail","payload":{"n":1.50}}`: func(ctx context.Context, c *Client) error {
 			_, _, err := c.PutDefinition(ctx, lessor.Envelope{
 				JobID: new(id), Schedule: &lessor.ScheduleAsk{Type: new("cron"), Cron: new("@daily")},
 				HandlerID: new("mail"), LockKey: new("mail"),
@@ -50,37 +52,32 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 			return err
 		},
 		"POST " + job + "/pause {}": func(ctx context.Context, c *Client) error {
-			_,
-				err := c.Pause(ctx, id)
+			_, err := c.Pause(ctx, id)
 			return err
 		},
 		"POST " + job + "/resume {}": func(ctx context.Context, c *Client) error {
-			_,
-				err := c.Resume(ctx, id)
+			_, err := c.Resume(ctx, id)
 			return err
 		},
 		"POST " + job + "/circuit/reset {}": func(ctx context.Context, c *Client) error {
-			_,
-				err := c.ResetCircuit(ctx, id)
+			_, err := c.ResetCircuit(ctx, id)
 			return err
 		},
 		"POST " + job + "/trigger {}": func(ctx context.Context, c *Client) error {
-			_,
-				err := c.Trigger(ctx, id, nil)
+			_, err := c.Trigger(ctx, id, nil)
 			return err
 		},
-		"POST " + job + `/backfill {"from":"2026-02-06T20:15:00.000Z","to":"2026-02-06T20:16:00.000Z"}`: func(ctx context.Context, c *Client) error {
+		"POST " + job + `/backfill {"from":"2026-02-06T20:15:00.000Z",` +
+			`"to":"2026-02-06T20:16:00.000Z"}`: func(ctx context.Context, c *Client) error {
 			_, err := c.Backfill(ctx, id, at, at.Add(time.Minute))
 			return err
 		},
 		"GET " + job + "/next?count=3": func(ctx context.Context, c *Client) error {
-			_,
-				err := c.NextTicks(ctx, id, 3)
+			_, err := c.NextTicks(ctx, id, 3)
 			return err
 		},
 		"GET " + job + "/next": func(ctx context.Context, c *Client) error {
-			_,
-				err := c.NextTicks(ctx, id, 0)
+			_, err := c.NextTicks(ctx, id, 0)
 			return err
 		},
 		"GET " + job + "/ticks?from=2026-02-06T20%3A15%3A00.000Z&limit=2": func(ctx context.Context, c *Client) error {
@@ -88,8 +85,7 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 			return err
 		},
 		"GET " + base + "/runs/" + jobA: func(ctx context.Context, c *Client) error {
-			_,
-				err := c.Run(ctx, jobID(jobA))
+			_, err := c.Run(ctx, jobID(jobA))
 			return err
 		},
 		"GET " + base + "/runs?jobId=a%2Fb+c&status=FAILED&tenantId=" + tenant +
@@ -101,8 +97,7 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 			return err
 		},
 		"GET " + base + "/errors/" + leaseA: func(ctx context.Context, c *Client) error {
-			_,
-				err := c.RunError(ctx, leaseA)
+			_, err := c.RunError(ctx, leaseA)
 			return err
 		},
 		"GET " + base + "/circuits?limit=2": func(ctx context.Context, c *Client) error {
@@ -128,8 +123,7 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 			return err
 		},
 		"GET " + base + "/tenants/" + tenant: func(ctx context.Context, c *Client) error {
-			_,
-				err := c.Tenant(ctx, tenantID)
+			_, err := c.Tenant(ctx, tenantID)
 			return err
 		},
 		"PUT " + base + "/tenants/" + tenant + ` {"weight":3}`: func(ctx context.Context, c *Client) error {
@@ -186,9 +180,11 @@ func TestPutTellsWhetherItIsNew(t *testing.T) {
 
 func TestListsOfTheKernelFollowCursors(t *testing.T) {
 	pages := map[string]string{
-		"":   `{"jobs":[{"jobId":"a","priority":"normal"}],"runs":[{"jobId":"a"}],"ticks":[{"outcome":"fired"}],"nextCursor":"c1"}`,
+		"": `{"jobs":[{"jobId":"a","priority":"normal"}],` +
+			`"runs":[{"jobId":"a"}],"ticks":[{"outcome":"fired"}],"nextCursor":"c1"}`,
 		"c1": `{"jobs":[],"runs":[],"ticks":[],"nextCursor":"c2"}`,
-		"c2": `{"jobs":[{"jobId":"b","priority":"normal"}],"runs":[{"jobId":"b"}],"ticks":[{"outcome":"missed"}],"nextCursor":null}`,
+		"c2": `{"jobs":[{"jobId":"b","priority":"normal"}],` +
+			`"runs":[{"jobId":"b"}],"ticks":[{"outcome":"missed"}],"nextCursor":null}`,
 	}
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, pages[r.URL.Query().Get("cursor")])

@@ -18,7 +18,9 @@ func TestProblemBecomesTheServersError(t *testing.T) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"type":"about:blank","title":"Not Found","status":404,"code":"lease_not_found","detail":"the lease is over",
+		_, _ = io.WriteString(w,
+			`{"type":"about:blank","title":"Not Found","status":404,
+			"code":"lease_not_found","detail":"the lease is over",
 			"ended_reason":"expired","trace_id":"abc","errors":[{"field":"jobs[3].priority","message":"unknown"}]}`)
 	})
 	_, err := connect(t, s.URL).Heartbeat(t.Context(), leaseID(leaseA), lessor.Heartbeat{})

@@ -83,12 +83,11 @@ func sampleServer() *httptest.Server {
 			return
 		}
 		queued = false
-		fmt.Fprint(w, `{"denied":false,"lease":{"lease_id":"`+lease+`","worker_id":"worker-1","heartbeat_after_ms":20000},
+		fmt.Fprint(w, `{"denied":false,"lease":{"lease_id":"`+lease+`",
+			"worker_id":"worker-1","heartbeat_after_ms":20000},
 			"job":{"type":"mail","priority":"normal","payload":{"to":"ann"}}}`)
 	})
-	mux.HandleFunc("POST "+base+lease+"/{verb}", func(w http.ResponseWriter,
-		_ *http.Request,
-	) {
+	mux.HandleFunc("POST "+base+lease+"/{verb}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"ok":true}`)
 	})
 	return httptest.NewServer(mux)

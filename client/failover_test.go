@@ -62,8 +62,7 @@ func calls() map[string]struct {
 		"batch":      {false, batch(keyed, plain)},
 		"batch keys": {true, batch(keyed, keyed)},
 		"cancel": {false, func(ctx context.Context, c *Client) error {
-			_,
-				err := c.Cancel(ctx, id, false)
+			_, err := c.Cancel(ctx, id, false)
 			return err
 		}},
 		"retry": {false, func(ctx context.Context, c *Client) error { _, err := c.Retry(ctx, id); return err }},
@@ -72,44 +71,33 @@ func calls() map[string]struct {
 			return err
 		}},
 		"heartbeats": {true, func(ctx context.Context, c *Client) error {
-			_,
-				err := c.HeartbeatAll(ctx, "w", nil)
+			_, err := c.HeartbeatAll(ctx, "w", nil)
 			return err
 		}},
-		"complete": {true, func(ctx context.Context,
-			c *Client,
-		) error {
+		"complete": {true, func(ctx context.Context, c *Client) error {
 			return c.Complete(ctx, lease, lessor.Completion{})
 		}},
 		"completions": {true, func(ctx context.Context, c *Client) error {
-			_,
-				err := c.CompleteAll(ctx, "w", nil)
+			_, err := c.CompleteAll(ctx, "w", nil)
 			return err
 		}},
-		"release": {true, func(ctx context.Context,
-			c *Client,
-		) error {
+		"release": {true, func(ctx context.Context, c *Client) error {
 			return c.Release(ctx, lease, lessor.Release{})
 		}},
 		"revoke": {false, func(ctx context.Context, c *Client) error { return c.Revoke(ctx, lease, "r") }},
 		"capacity": {false, func(ctx context.Context, c *Client) error {
-			_,
-				err := c.SetCapacity(ctx, lessor.CapacityAsk{})
+			_, err := c.SetCapacity(ctx, lessor.CapacityAsk{})
 			return err
 		}},
 		"drain": {false, func(ctx context.Context, c *Client) error {
-			_,
-				err := c.SetDraining(ctx, true)
+			_, err := c.SetDraining(ctx, true)
 			return err
 		}},
 		"token": {false, func(ctx context.Context, c *Client) error {
-			_,
-				err := c.CreateToken(ctx, TokenRequest{})
+			_, err := c.CreateToken(ctx, TokenRequest{})
 			return err
 		}},
-		"del token": {false, func(ctx context.Context,
-			c *Client,
-		) error {
+		"del token": {false, func(ctx context.Context, c *Client) error {
 			return c.DeleteToken(ctx, lessor.TokenID{})
 		}},
 	}

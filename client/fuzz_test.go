@@ -10,7 +10,8 @@ import (
 // FuzzAnswer reads an answer of a server by the scanner. What the scanner accepts, encoding/json reads as the same.
 func FuzzAnswer(f *testing.F) {
 	for i, text := range []string{
-		`{"lease":{"lease_id":"0194e4c8-7b1a-7c3d-8e4f-a1b2c3d4e5f6","fence":1},"job":{"type":"x","payload":{"a":[1]}}}`,
+		`{"lease":{"lease_id":"0194e4c8-7b1a-7c3d-8e4f-a1b2c3d4e5f6","fence":1},` +
+			`"job":{"type":"x","payload":{"a":[1]}}}`,
 		`{"jobs":[{"type":"x","tags":["a"],"progress":0.5,"question":{"id":"1","text":"?"}}]}`,
 		`{"type":"x","priority":"high","created_at":"2026-02-06T20:10:00.123Z","error":null}`,
 		`{"ok":true,"expires_at":null,"messages":[{"seq":1,"text":"\ud800"}]}`,

@@ -40,7 +40,7 @@ func (c *Client) SubmitBatch(ctx context.Context, subs []lessor.Submission) ([]l
 	return answer.Jobs, err
 }
 
-// SubmitBatchIDs is SubmitBatch for callers that need no more than the ids: the answer is shorter, and the call cheaper.
+// SubmitBatchIDs is SubmitBatch for callers that need only the ids: the answer is shorter, and the call is cheaper.
 func (c *Client) SubmitBatchIDs(ctx context.Context, subs []lessor.Submission) ([]lessor.JobID, error) {
 	answer, err := c.submitBatch(ctx, subs, new(lessor.ViewIDs))
 	if e, ok := errors.AsType[*lessor.Error](err); ok && e.Code == lessor.CodeInvalidRequest {

@@ -97,7 +97,10 @@ func TestBashWorker(t *testing.T) {
 	file := extract(t, "bash", "worker.sh")
 	s.url = "http://127.0.0.1:1," + s.url // the first one of the list is away
 	greet := s.start("bash", file, "greet", "bash", "-c",
-		`read -r grant; [[ $grant =~ \"name\":\"([a-z]+)\" ]] || { echo 'no "name"' >&2; exit 7; }; echo working; echo "{\"greeting\":\"Hello, ${BASH_REMATCH[1]}!\"}"`)
+		`read -r grant;
+			[[ $grant =~ \"name\":\"([a-z]+)\" ]] || { echo 'no "name"' >&2; exit 7; };
+			echo working;
+			echo "{\"greeting\":\"Hello, ${BASH_REMATCH[1]}!\"}"`)
 	greeted, failed := s.submit("greet", `{"name":"world"}`), s.submit("greet", `{}`)
 	if job := s.completed(greeted); string(job.Result) != `{"greeting":"Hello, world!"}` {
 		t.Errorf("the result is %s", job.Result)
@@ -175,6 +178,8 @@ func workers(t *testing.T) map[string][]string {
 	need(t, "curl")
 	return map[string][]string{
 		"python": {"python3", extract(t, "python", "worker.py")},
-		"bash":   {"bash", extract(t, "bash", "worker.sh"), "count", "bash", "-c", "while sleep 0.1; do echo tick; done"},
+		"bash": {
+			"bash", extract(t, "bash", "worker.sh"), "count", "bash", "-c", "while sleep 0.1; do echo tick; done",
+		},
 	}
 }

@@ -161,9 +161,7 @@ func TestWorkerThatLeavesSomethingBehindFailsTheTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		began, free := make(chan struct{}), make(chan struct{})
-		worker.Handle(w, "mule", func(context.Context, *worker.Job[mail]) (any,
-			error,
-		) {
+		worker.Handle(w, "mule", func(context.Context, *worker.Job[mail]) (any, error) {
 			close(began)
 			<-free
 			return nil, nil

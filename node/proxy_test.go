@@ -228,7 +228,9 @@ func nginxCommand(dir, file string) []string {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		temp += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
 	}
-	text := fmt.Sprintf("daemon off;\nworker_processes 1;\npid %s/pid;\nevents {}\nhttp {\naccess_log off;\n%sinclude %s;\n}\n", dir, temp, file)
+	text := fmt.Sprintf("daemon off;\nworker_processes 1;\npid %s/pid;\nevents {}\n"+
+		"http {\naccess_log off;\n%sinclude %s;\n}\n",
+		dir, temp, file)
 	if os.Geteuid() == 0 {
 		text = "user root;\n" + text // of whom the folder is
 	}

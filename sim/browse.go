@@ -62,10 +62,11 @@ func (p *person) browse() {
 	for id, j := range b.jobs {
 		known[id] = !j.lost && j.knownAt < sent
 	}
-	all, whole := pages(p.client, "jobs", func(ctx context.Context, n *node, at string) ([]lessor.JobID, string, error) {
+	read := func(ctx context.Context, n *node, at string) ([]lessor.JobID, string, error) {
 		list, next, err := n.Jobs(ctx, p.caller, lessor.JobFilter{Tenant: of, Limit: 25, Cursor: at})
 		return names(list, next, err, func(j *lessor.Job) lessor.JobID { return j.ID })
-	})
+	}
+	all, whole := pages(p.client, "jobs", read)
 	for _, id := range all {
 		delete(known, id)
 	}

@@ -36,7 +36,7 @@
 //	P11  units, caps, locks, unique, pauses         at every commit that grants
 //	P13  the record replays, and only grows         every five minutes
 //	P14  tenants are separate                       at every grant and list; a spy tries
-//	P15  what was refused changed nothing           at the end: no job without a call that explains it, none of a vandal
+//	P15  what was refused changed nothing           at the end: a call explains each job, none is a vandal's
 //
 // A journal only grows, and what was acknowledged stays under its number. A question gets one answer, of those that it
 // allows, and ends no sooner than it said. Messages come in order, and not again once they were confirmed. Output that

@@ -81,7 +81,9 @@ func (c *client) workOff() (whose []lessor.TenantID) {
 	for _, g := range grants {
 		whose = append(whose, g.Job.TenantID)
 		d := lessor.Completion{WorkerID: &c.name, Status: new("completed")}
-		_ = c.do("complete", func(ctx context.Context, n *node) error { return n.Complete(ctx, c.caller, g.Lease.ID, d) })
+		_ = c.do("complete", func(ctx context.Context, n *node) error {
+			return n.Complete(ctx, c.caller, g.Lease.ID, d)
+		})
 		c.refill(g.Job.TenantID, 1)
 	}
 	return whose
@@ -97,7 +99,8 @@ func checkShares(t *testing.T, granted []lessor.TenantID, k int, world string) {
 		}
 		for m := range k {
 			if n := window[tenant(m+1)]; n < 900/k || n > 1100/k {
-				t.Fatalf("%s: of 1000 grants up to %d the tenants got %v, the part of each is %d", world, i, window, 1000/k)
+				t.Fatalf("%s: of 1000 grants up to %d the tenants got %v, the part of each is %d",
+					world, i, window, 1000/k)
 			}
 		}
 		window[granted[i-999]]--

@@ -134,7 +134,9 @@ var wrongs = []wrong{
 		}
 		_, err := n.Answer(ctx, c, lessor.JobID{}, a)
 		return err
-	}), []string{`{}`, `{"answer":"LONG"}`, `{"answer":"x"}`, `{"question_id":"x"}`, `{"question_id":"x","answer":"y"}`}},
+	}), []string{
+		`{}`, `{"answer":"LONG"}`, `{"answer":"x"}`, `{"question_id":"x"}`, `{"question_id":"x","answer":"y"}`,
+	}},
 	{"define", taking(func(ctx context.Context, n *node, c scheduler.Caller, e lessor.Envelope) error {
 		_, _, err := n.PutDefinition(ctx, c, "vandal", e)
 		return err
@@ -206,7 +208,8 @@ var wrongs = []wrong{
 
 // wrongEnvelope is a definition in which one field is wrong.
 func wrongEnvelope(field string) string {
-	return `{"jobId":"vandal","tenantId":"00000000-0000-4000-8000-000000000001","handlerId":"mail","lockKey":"vandal",` +
+	return `{"jobId":"vandal","tenantId":"00000000-0000-4000-8000-000000000001",` +
+		`"handlerId":"mail","lockKey":"vandal",` +
 		`"timeoutSeconds":10,"schedule":{"type":"interval","seconds":60},` + field + `}`
 }
 

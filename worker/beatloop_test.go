@@ -286,7 +286,9 @@ func TestSleepOfTheMachineCountsAgainstTheLease(t *testing.T) {
 		slept.Store(int64(time.Hour))
 		cause := <-causes
 		if took := time.Since(start); took > 1100*time.Millisecond || !errors.Is(cause, worker.ErrLeaseLost) {
-			t.Errorf("after an hour of sleep the handler was stopped within %s because %v; want within a second, because of the lost lease", took, cause)
+			t.Errorf("after an hour of sleep the handler was stopped within %s because %v; "+
+				"want within a second, because of the lost lease",
+				took, cause)
 		}
 	})
 }

@@ -212,7 +212,8 @@ func (w *ward) check(s shop) {
 		}
 		if l.lost != 0 || l.stopped != stopped || job.State != lessor.Completed || job.Attempt != attempts ||
 			string(job.Result) != fmt.Sprint(attempts) {
-			w.t.Errorf("a %s job lost %d leases while it beat, was stopped %d times, and is %s with result %s after attempt %d; want 0, %d, completed with %d",
+			w.t.Errorf("a %s job lost %d leases while it beat, was stopped %d times, "+
+				"and is %s with result %s after attempt %d; want 0, %d, completed with %d",
 				l.kind, l.lost, l.stopped, job.State, job.Result, job.Attempt, stopped, attempts)
 		}
 		if named != (l.kind == "mule") {

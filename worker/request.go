@@ -79,7 +79,7 @@ func (w *Worker) requestLoop(ctx, work context.Context, second bool) error {
 				pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 			}
 		case ctx.Err() != nil || errors.Is(err, context.Canceled): // the worker stops, or another type has room
-		case w.isOld(err), q.turn && refused(err): // the server, or an end is the cause: the next request is a plain one
+		case w.isOld(err), q.turn && refused(err): // the next request is a plain one
 		case !transient(err):
 			return fmt.Errorf("request leases: %w", err)
 		default:

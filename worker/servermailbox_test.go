@@ -74,7 +74,7 @@ func TestJSONStaysJSON(t *testing.T) {
 		for _, tt := range []struct{ body, payload, result string }{
 			{`{"n":1.50,"a":[null]}`, `{"json":{"n":1.50,"a":[null]},"reply_to":"reply"}`, `{"n":1.50,"a":[null]}`},
 			{`null`, `{"json":null,"reply_to":"reply"}`, `null`},
-			{`{"n": 1}`, `{"text":"{\"n\": 1}","reply_to":"reply"}`, `{"text":"{\"n\": 1}"}`}, // the space would be lost
+			{`{"n": 1}`, `{"text":"{\"n\": 1}","reply_to":"reply"}`, `{"text":"{\"n\": 1}"}`}, // keeps the space
 			{`{"n":1,"n":2}`, `{"text":"{\"n\":1,\"n\":2}","reply_to":"reply"}`, `{"text":"{\"n\":1,\"n\":2}"}`},
 			{"\x00\xff", `{"bytes":"AP8=","reply_to":"reply"}`, `{"bytes":"AP8="}`},
 		} {

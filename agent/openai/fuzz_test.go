@@ -7,8 +7,10 @@ import (
 
 // FuzzAnswer reads whatever a provider may send: there is an answer or an error, and never a call without a place.
 func FuzzAnswer(f *testing.F) {
-	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n"))
-	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"now\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n"))
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}\n\n" +
+		"data: [DONE]\n"))
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\"," +
+		"\"function\":{\"name\":\"now\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n"))
 	f.Add([]byte(`{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`))
 	f.Add([]byte("data: {\"error\":{\"message\":\"overloaded\"}}\r\n: comment\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

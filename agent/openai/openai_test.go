@@ -176,11 +176,13 @@ func TestQuestionIsSentWithTurnsAndTools(t *testing.T) {
 		"messages":[
 			{"role":"system","content":"Be brief."},
 			{"role":"user","content":"Read it."},
-			{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},
+			{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",
+				"function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},
 			{"role":"tool","content":"","tool_call_id":"c1"}],
 		"tools":[
 			{"type":"function","function":{"name":"read","description":"Reads.","parameters":{"type":"object"}}},
-			{"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}}}}]}`), &want); err != nil {
+			{"type":"function","function":{"name":"now",
+				"parameters":{"type":"object","properties":{}}}}]}`), &want); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -193,7 +195,8 @@ func TestToolCallsComeTogetherFromTheirParts(t *testing.T) {
 		stream(
 			w,
 			`{"choices":[{"delta":{"content":"Let me see."}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"read","arguments":""}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",`+
+				`"function":{"name":"read","arguments":""}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"path\":"}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"c2","function":{"name":"now","arguments":"{}"}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"a\"}"}}]}}]}`,
@@ -212,7 +215,9 @@ func TestToolCallsComeTogetherFromTheirParts(t *testing.T) {
 func TestAnswerThatIsNotStreamedIsRead(t *testing.T) {
 	a := adapter(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"Hello","tool_calls":[{"id":"c1","function":{"name":"now","arguments":"{}"}}]},
+		_, _ = io.WriteString(w,
+			`{"choices":[{"message":{"role":"assistant","content":"Hello",
+			"tool_calls":[{"id":"c1","function":{"name":"now","arguments":"{}"}}]},
 			"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`)
 	}, openai.Config{})
 	got, err := a.Complete(t.Context(), question)

@@ -39,9 +39,7 @@ func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, 2 * time.Minute, 2 * time.Minute},
-		"500": {func(w http.ResponseWriter,
-			_ *http.Request,
-		) {
+		"500": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}, 500 * time.Millisecond, time.Second},
 		"cut stream": {
@@ -53,9 +51,7 @@ func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
 			500 * time.Millisecond, time.Second,
 		},
 		"error in the stream": {
-			func(w http.ResponseWriter,
-				_ *http.Request,
-			) {
+			func(w http.ResponseWriter, _ *http.Request) {
 				stream(w, hello, `{"error":{"message":"overloaded"}}`)
 			}, 500 * time.Millisecond,
 			time.Second,
@@ -96,8 +92,7 @@ func TestWhatCannotGoBetterIsNotTriedAgain(t *testing.T) {
 		says   string
 	}{
 		"400": {func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "no such model",
-				http.StatusBadRequest)
+			http.Error(w, "no such model", http.StatusBadRequest)
 		}, "400 Bad Request: no such model"},
 		"token limit": {func(w http.ResponseWriter, _ *http.Request) {
 			stream(w, hello, `{"choices":[{"delta":{},"finish_reason":"length"}]}`, "[DONE]")

@@ -33,13 +33,15 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// The texts of the libraries that read the command line, and what is said instead.
+const wrongArgument = `^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: `
+
+// The texts of the libraries that read the command line, which plainUsage replaces.
 var (
 	anyOfGroup  = regexp.MustCompile(`^at least one of the flags in the group \[(.*)\] is required$`)
 	oneOfGroup  = regexp.MustCompile(`^if any flags in the group .* none of the others can be; \[(.*)\] were all set$`)
-	wrongSwitch = regexp.MustCompile(`^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: strconv\.ParseBool: .*$`)
+	wrongSwitch = regexp.MustCompile(wrongArgument + `strconv\.ParseBool: .*$`)
 	notGiven    = regexp.MustCompile(`^required flag\(s\) "(.*)" not set$`)
-	wrongNumber = regexp.MustCompile(`^invalid argument ("[^"]*") for "(?:-., )?(--[^"]*)" flag: strconv\.Parse\w+: .*$`)
+	wrongNumber = regexp.MustCompile(wrongArgument + `strconv\.Parse\w+: .*$`)
 )
 
 // plainUsage returns an error about the command line in words of this program.

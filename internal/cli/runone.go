@@ -16,9 +16,9 @@ func (a *app) runOneCommand() *cobra.Command {
 	cmd := a.reaching(&cobra.Command{
 		Use:   "run-one --lease ID --worker NAME -- COMMAND [ARGUMENT...]",
 		Short: "Run a command for one lease, as a container's entry point",
-		Long: `Run-one runs a command for the job of one lease, as "lessor work" does, and exits when the end is reported. It
-is the entry point of a container that is started for one job: whoever starts containers requests the lease, with "lessor
-leases request" or by the API, and passes its id and the worker's name on.
+		Long: `Run-one runs a command for the job of one lease, as "lessor work" does, and exits when the end is
+reported. It is the entry point of a container that is started for one job: the program that starts containers requests
+the lease, with "lessor leases request" or by the API, and passes on its id and the worker's name.
 
 The exit code is 0 if the job is completed, 4 if the attempt failed, 5 if the job was cancelled, and 1 if the job was
 given back, waits for an answer, or the lease was over. The server retries the job: the platform must not.

@@ -75,7 +75,10 @@ func TestParseRefuses(t *testing.T) {
 		{"* * * 13 *", "month: 13 is not 1 to 12"},
 		{"* * * * 8", "day of week: 8 is not 0 to 7"},
 		{"30-10 * * * *", `minute: the range "30-10" runs backwards`},
-		{"* * * * FRI-MON", `the range "FRI-MON" runs backwards: name both parts in a list, and Sunday at the end of a range is 7`},
+		{
+			"* * * * FRI-MON",
+			`the range "FRI-MON" runs backwards: name both parts in a list, and Sunday at the end of a range is 7`,
+		},
 		{"0-60 * * * *", "60 is not 0 to 59"},
 		{"-5 * * * *", `"" is not a number`},
 		{"5- * * * *", `"" is not a number`},

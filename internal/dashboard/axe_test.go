@@ -193,7 +193,8 @@ func TestForcedColoursLoseNothing(t *testing.T) {
 		b.open(path)
 		for _, shape := range shapes {
 			if !b.js(`(() => {
-				const canvas = getComputedStyle(document.body).backgroundColor, el = document.querySelector("` + shape + `");
+				const canvas = getComputedStyle(document.body).backgroundColor;
+				const el = document.querySelector("` + shape + `");
 				const style = getComputedStyle(el, el.matches(".key") ? "::before" : null);
 				return el instanceof SVGElement ? style.fill !== canvas :
 					style.backgroundColor !== canvas || parseFloat(style.borderTopWidth) > 0;

@@ -25,8 +25,9 @@ func TestQuestionIsAnsweredOnItsPage(t *testing.T) {
 	s.asks(s.lease("w1", "deploy"), "<script>Deploy?</script>", "yes", `"no"`)
 	v := s.as(s.admin)
 	status, page := v.get(path)
-	for _, want := range []string{"&lt;script&gt;Deploy?", `value="yes"`, "waiting_answer", path + "/answer",
-		"Cancel"} {
+	for _, want := range []string{
+		"&lt;script&gt;Deploy?", `value="yes"`, "waiting_answer", path + "/answer", "Cancel",
+	} {
 		if status != 200 || !strings.Contains(page, want) {
 			t.Errorf("the page of a waiting job (%d) does not show %s", status, want)
 		}

@@ -56,8 +56,7 @@ func start(t testing.TB, edit ...func(*httpapi.Config)) *server {
 func (s *server) boot(addr string, edit ...func(*httpapi.Config)) {
 	t := s.t
 	t.Helper()
-	store, err := sqlite.Open(t.Context(),
-		sqlite.Config{Path: filepath.Join(s.dir, "lessor.db"), Synchronous: "OFF"})
+	store, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(s.dir, "lessor.db"), Synchronous: "OFF"})
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
@@ -317,7 +316,8 @@ func (s *server) world() world {
 	w.held = s.lease("encoder-7.video.eu-central-1.example.org", "video.encode")
 	time.Sleep(2 * time.Millisecond) // instants are milliseconds: a beat is to be later than its grant
 	s.beat(w.held, 0.42, "frame 4200 of 10000")
-	s.print(w.held, 0, "\x1b[1mbold\x1b[0m \x1b[30m0\x1b[31m1\x1b[32m2\x1b[33m3\x1b[34m4\x1b[35m5\x1b[36m6\x1b[37m7\x1b[0m\n")
+	s.print(w.held, 0, "\x1b[1mbold\x1b[0m \x1b[30m0\x1b[31m1\x1b[32m2"+
+		"\x1b[33m3\x1b[34m4\x1b[35m5\x1b[36m6\x1b[37m7\x1b[0m\n")
 	for range 3 {
 		w.queued = s.submit(lessor.Submission{
 			Type: new("thumbnail.make"), TenantID: new(tenantB), LockKey: new("thumbnails"),

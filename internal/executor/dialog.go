@@ -87,8 +87,8 @@ func readAnswers(f *sentinel.Folder) (map[string]*string, error) {
 	return answers, nil
 }
 
-// recordAnswer adds the answer that came with the grant to the job's journal, which keeps it when the next answer comes,
-// and returns all answers of the job.
+// recordAnswer adds the answer that came with the grant to the job's journal, which keeps it when the next answer
+// comes, and returns all answers of the job.
 func (s *shim) recordAnswer(ctx context.Context) (map[string]*string, error) {
 	job, lease, answers := s.order.Grant.Job, s.order.Grant.Lease, map[string]*string{}
 	if job.JournalEntries > 0 {

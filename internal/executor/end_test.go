@@ -202,7 +202,8 @@ func TestStopReachesACommandWithinTwoSeconds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, time.Minute)
 			on := func(cfg *Config) { cfg.Task.ExtendOn = c.extendOn }
-			script := `[ $LESSOR_ATTEMPT = 2 ] && exit 0; trap 'echo asked > asked; exit 3' TERM; echo > begun; while :; do sleep 0.05; done`
+			script := `[ $LESSOR_ATTEMPT = 2 ] && exit 0; trap 'echo asked > asked; exit 3' TERM;
+				echo > begun; while :; do sleep 0.05; done`
 			stopRunner := b.work(on, script)
 			id := b.submit("{}")
 			b.awaitFile(id, "begun")

@@ -155,7 +155,8 @@ func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 	if err != nil || exit.LeaseID != lease.ID || exit.Fence != lease.Fence {
 		return // there is none of this attempt
 	}
-	if err := r.insist(ctx, func() error { return r.client.Complete(ctx, exit.LeaseID, exit.Completion()) }); err != nil {
+	report := func() error { return r.client.Complete(ctx, exit.LeaseID, exit.Completion()) }
+	if err := r.insist(ctx, report); err != nil {
 		log.Warn("an exit record could not be reported", "error", err)
 		return
 	}

@@ -222,7 +222,8 @@ func TestLeaseLivesOnProgressAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, time.Second)
 			b.work(func(c *Config) { c.Task.ExtendOn = lessor.ExtendOnProgress },
-				`[ $LESSOR_ATTEMPT = 1 ] && exec sleep 30; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do `+move+`; sleep 0.1; done`)
+				`[ $LESSOR_ATTEMPT = 1 ] && exec sleep 30;
+					for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do `+move+`; sleep 0.1; done`)
 			id := b.submit("{}")
 			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
 				t.Errorf("completed by attempt %d: the silent one should have lost its lease, and only that", j.Attempt)
@@ -299,7 +300,8 @@ func TestFullDiskIsAWarning(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	stop := b.work(nil, `echo x > begun; while [ ! -e go ]; do echo line; sleep 0.02; done; echo '{"n":1}' > "$LESSOR_RESULT_FILE"`)
+	stop := b.work(nil, `echo x > begun; while [ ! -e go ]; do echo line; sleep 0.02; done;
+		echo '{"n":1}' > "$LESSOR_RESULT_FILE"`)
 	id := b.submit("{}")
 	b.awaitFile(id, "begun")
 	full := b.workspace + "/full"

@@ -18,7 +18,8 @@ import (
 
 func TestResultIsRecorded(t *testing.T) {
 	b := newBench(t, 5*time.Second)
-	b.work(nil, `cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"; echo out; echo err >&2; echo '{"step":2}' > "$LESSOR_CHECKPOINT_FILE"`)
+	b.work(nil, `cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"; echo out; echo err >&2;
+		echo '{"step":2}' > "$LESSOR_CHECKPOINT_FILE"`)
 	id := b.submit(`{"n":1.50}`)
 	j := b.awaitState(id, lessor.Completed)
 	if string(j.Result) != `{"n":1.50}` || string(j.Checkpoint) != `{"step":2}` || j.Attempt != 1 {
@@ -75,7 +76,8 @@ func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	b := newBench(t, 5*time.Second)
 	b.work(func(c *Config) { c.Task.Env = append(c.Task.Env, "WANTED"); c.Environ = append(c.Environ, "WANTED=w") },
-		`env | sort; tr '\0' '\n' < /proc/$PPID/environ; tr '\0' ' ' < /proc/$PPID/cmdline; cat .grant.json shim.log; ls /proc/self/fd`)
+		`env | sort; tr '\0' '\n' < /proc/$PPID/environ;
+			tr '\0' ' ' < /proc/$PPID/cmdline; cat .grant.json shim.log; ls /proc/self/fd`)
 	id := b.submit(`{"session_id":"abc"}`)
 	b.awaitState(id, lessor.Completed)
 	out := b.read(id, "stdout.log")
@@ -213,7 +215,8 @@ func TestKilledShimIsRetried(t *testing.T) {
 func TestBeatsAndProgressReachServerAndSentinel(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	never := func(c *Config) { c.Task.PulseEvery = time.Hour } // a new status does not wait for the next pulse
-	b.work(never, `STATUS=waiting "$LESSOR" beat && "$LESSOR" progress 0.4 'frame 4' && echo x > said; while [ ! -e go ]; do sleep 0.05; done`)
+	b.work(never, `STATUS=waiting "$LESSOR" beat && "$LESSOR" progress 0.4 'frame 4' && echo x > said;
+		while [ ! -e go ]; do sleep 0.05; done`)
 	id := b.submit("{}")
 	b.awaitFile(id, "said")
 	j := b.awaitJob(id, "at 40 %", func(j lessor.Job) bool { return j.Progress != nil })

@@ -28,7 +28,8 @@ func TestStopGivesJobsBack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, time.Minute)
-			script := `echo '{"at":1}' > "$LESSOR_CHECKPOINT_FILE"; ` + c.script + "\necho > begun; while :; do sleep 0.05; done"
+			script := `echo '{"at":1}' > "$LESSOR_CHECKPOINT_FILE"; ` + c.script +
+				"\necho > begun; while :; do sleep 0.05; done"
 			ends := func(cfg *Config) { cfg.OnStop, cfg.StopGrace = OnStopStop, 5*time.Second }
 			first := ends
 			if c.name == "adopted" {

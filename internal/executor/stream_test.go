@@ -60,7 +60,8 @@ func TestOutputOfAKilledShimIsSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 5*time.Minute)
 			script := `echo first; echo > begun; while [ ! -e go ]; do sleep 0.02; done
-				seq 1 20000; echo trouble >&2; until grep -q 20000 stdout.log && grep -q trouble stderr.log; do sleep 0.01; done
+				seq 1 20000; echo trouble >&2;
+					until grep -q 20000 stdout.log && grep -q trouble stderr.log; do sleep 0.01; done
 				kill -9 $PPID`
 			stop := b.work(nil, script)
 			id := b.submit(`{}`)

@@ -20,8 +20,8 @@ func TestTryReturnsAndReportsAFault(t *testing.T) {
 		t.Errorf("a panic gives %+v and reports %+v", err, told)
 	}
 	plain := errors.New("plain")
-	if err := Try(HTTP, func(*Fault) { t.Error("an error was reported") },
-		func() error { return plain }); !errors.Is(err, plain) {
+	report := func(*Fault) { t.Error("an error was reported") }
+	if err := Try(HTTP, report, func() error { return plain }); !errors.Is(err, plain) {
 		t.Errorf("an error became %v", err)
 	}
 }

@@ -256,8 +256,8 @@ func walkBatches(s *server) {
 	s.api("POST", "/leases/turn", `{"worker_id":"w"}`, 422)
 	s.api("POST", "/leases/heartbeat", fmt.Sprintf(`{"worker_id":"w","lease_ids":[%q,%q,"x"]}`, id, nowhere), 200)
 	s.api("POST", "/leases/heartbeat", `{"worker_id":"w","lease_ids":[]}`, 422)
-	s.api("POST", "/jobs/"+fmt.Sprint(g["grants"].([]any)[0].(map[string]any)["job"].(map[string]any)["job_id"])+"/cancel",
-		`{}`, 200)
+	granted := g["grants"].([]any)[0].(map[string]any)["job"].(map[string]any)["job_id"]
+	s.api("POST", fmt.Sprintf("/jobs/%v/cancel", granted), `{}`, 200)
 	cancelled := s.api("POST", "/leases/cancelled", `{"worker_id":"w","wait_ms":30000}`, 200)
 	if fmt.Sprint(cancelled["lease_ids"]) != fmt.Sprintf("[%s]", id) {
 		s.t.Errorf("cancelled leases are %v, want %v", cancelled, id)

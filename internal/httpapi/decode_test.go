@@ -214,7 +214,8 @@ func TestCapacityTellsNullFromAbsent(t *testing.T) {
 
 func TestPayloadsComeBackAsSent(t *testing.T) {
 	s := start(t)
-	const payload = `{"n":1e400000,"zero":-0.0,"long":12345678901234567890123.4500,"half":"\ud800","nul":"\u0000","slash":"\/<&>","é":"\u00e9"}`
+	const payload = `{"n":1e400000,"zero":-0.0,"long":12345678901234567890123.4500,` +
+		`"half":"\ud800","nul":"\u0000","slash":"\/<&>","é":"\u00e9"}`
 	id := s.api("POST", "/jobs", `{"type":"x","payload":`+payload+`}`, 201)["job_id"].(string)
 	if w := s.call("GET", scheduling+"/jobs/"+id, ""); !strings.Contains(w.Body.String(), payload) {
 		t.Errorf("sent %s\ngot %s", payload, w.Body)

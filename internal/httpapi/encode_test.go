@@ -21,7 +21,10 @@ func TestAppendersWriteWhatTheEncoderWrites(t *testing.T) {
 	raw := rapid.OneOf(rapid.Just[stdjson.RawMessage](nil), rapid.Map(rapid.SampledFrom([]string{
 		`{}`, `null`, `{"a": [1, 2e3,  "x \" y\\"], "b":{ } }`, "\n[\t1 ,\r\n2 ]", `" <&> \u0041 é "`, `{"a":"\\"} `,
 	}), func(s string) stdjson.RawMessage { return stdjson.RawMessage(s) }))
-	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "plain", "\"\\\n\x00\x1f\x7f", "é\xff<>&\u2028"}))
+	text := rapid.OneOf(
+		rapid.String(),
+		rapid.SampledFrom([]string{"", "plain", "\"\\\n\x00\x1f\x7f", "é\xff<>&\u2028"}),
+	)
 	job := rapid.MakeCustom[lessor.Job](fields(raw, text, -1e14, 1e15))
 	lease := rapid.MakeCustom[lessor.Lease](fields(raw, text, -1e14, 1e15))
 	beat := rapid.MakeCustom[lessor.HeartbeatAnswer](fields(raw, text, -1e14, 1e15))

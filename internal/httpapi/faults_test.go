@@ -46,7 +46,8 @@ func TestBatchesNameEveryBadFieldOfEveryEntry(t *testing.T) {
 		},
 		{
 			"malformed jobs and others", scheduling + "/jobs/batch", `{"jobs":[{"type":"a","priority":"urgent"},
-				{"type":7,"tags":"x","requested_units":0},"text",{"type":"mail.send","payload":{"to":1},"nope":1}]}`, 400,
+				{"type":7,"tags":"x","requested_units":0},"text",
+					{"type":"mail.send","payload":{"to":1},"nope":1}]}`, 400,
 			[]string{
 				"jobs[0].priority", "jobs[1].type", "jobs[1].tags", "jobs[1].requested_units", "jobs[2]",
 				"jobs[3].nope", "jobs[3].payload.to",
@@ -54,7 +55,9 @@ func TestBatchesNameEveryBadFieldOfEveryEntry(t *testing.T) {
 		},
 		{
 			"malformed definitions and others", schedules + "/manifests",
-			manifest(definition("x", tenantA), strings.Replace(definition("two", tenantA), `"posting.validate"`, "7", 1)), 400,
+			manifest(definition("x", tenantA),
+				strings.Replace(definition("two", tenantA), `"posting.validate"`, "7", 1)),
+			400,
 			[]string{"jobs[0].jobId", "jobs[1].handlerId"},
 		},
 		{
@@ -71,7 +74,9 @@ func TestBatchesNameEveryBadFieldOfEveryEntry(t *testing.T) {
 			"definitions", schedules + "/manifests",
 			manifest(definition("x", tenantA), definition("one", tenantB), definition("two", tenantA),
 				strings.Replace(definition("two", tenantA), `"@yearly"`, `"60 * * * *"`, 1),
-				strings.Replace(definition("two", tenantA), `"posting.validate"`, `"a"`, 1), definition("two", tenantA)), 422,
+				strings.Replace(definition("two", tenantA), `"posting.validate"`, `"a"`, 1),
+				definition("two", tenantA)),
+			422,
 			[]string{"jobs[0].jobId", "jobs[1].tenantId", "jobs[3].schedule.cron", "jobs[4].handlerId",
 				"jobs[5].jobId"},
 		},

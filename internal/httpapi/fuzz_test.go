@@ -44,7 +44,8 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	}
-	f.Add(uint8(0), []byte(`{"type":"x","payload":{"n":1e400000,"half":"\ud800"},"tags":["a"],"backoff":{"first_ms":1}}`))
+	f.Add(uint8(0), []byte(`{"type":"x","payload":{"n":1e400000,"half":"\ud800"},`+
+		`"tags":["a"],"backoff":{"first_ms":1}}`))
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
 		in := types[int(which)%len(types)]
 		v := reflect.New(in)

@@ -40,8 +40,7 @@ func TestPagesAnswerWhatNoRouteHas(t *testing.T) {
 		"another's name": func(r *http.Request) { r.Host = "evil.example" },
 		"another's page": func(r *http.Request) {
 			r.Method = http.MethodPost
-			r.Header.Set("Sec-Fetch-Site",
-				"cross-site")
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
 		},
 		"an unclean path": func(r *http.Request) { r.URL.Path = "/a//b" },
 	} {

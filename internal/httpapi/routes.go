@@ -90,7 +90,7 @@ func jobRoutes(payloadLimit int64) []route {
 		refusals: codes(lessor.CodeJobNotFound),
 	}, {
 		method: http.MethodGet, path: job + "/output", scope: token.ReadJobs,
-		summary: "Show what an attempt printed, by default the last; with wait_ms when there is more, or the time is up.",
+		summary: "Show what an attempt printed, by default the last; wait_ms waits for more.",
 		query:   []string{"attempt", "stream", "offset", "wait_ms"},
 		handle:  plain((*call).output), answers: answers(http.StatusOK, lessor.Output{}),
 		refusals: codes(lessor.CodeJobNotFound, lessor.CodeRateLimited),
@@ -115,7 +115,7 @@ func jobRoutes(payloadLimit int64) []route {
 		answers: answers(http.StatusOK, lessor.Job{}), refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
 	}, {
 		method: http.MethodPost, path: job + "/messages", scope: token.Submit,
-		summary:  "Send a message to a job. The answers to its worker's heartbeats have it until the worker confirms it.",
+		summary:  "Send a message to a job. Answers to heartbeats repeat it until the worker confirms it.",
 		handle:   takes(bodyDialog, (*call).message),
 		answers:  answers(http.StatusCreated, lessor.Message{}),
 		refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),

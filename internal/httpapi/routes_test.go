@@ -67,7 +67,8 @@ func TestTableHasTheRoutesOfTheSpecification(t *testing.T) {
 		POST:/jobs/{job_id}/answer POST:/jobs/{job_id}/messages POST:/leases/request POST:/leases/{lease_id}/heartbeat
 		GET:/jobs/{job_id}/journal POST:/leases/{lease_id}/journal
 		GET:/jobs/{job_id}/output POST:/leases/{lease_id}/output
-		POST:/leases/turn POST:/leases/heartbeat POST:/leases/cancelled POST:/leases/complete POST:/leases/{lease_id}/complete POST:/leases/{lease_id}/release
+		POST:/leases/turn POST:/leases/heartbeat POST:/leases/cancelled
+			POST:/leases/complete POST:/leases/{lease_id}/complete POST:/leases/{lease_id}/release
 		POST:/leases/{lease_id}/revoke GET:/leases GET:/capacity PUT:/capacity GET:/status PUT:/drain
 		GET:/workers GET:/events`)
 	ofSchedules := strings.Fields(`

@@ -17,8 +17,8 @@ func TestCapacityFieldsExpireOnTheirOwn(t *testing.T) {
 		t.Helper()
 		s.api("PUT", "/capacity", body, 200)
 		var c lessor.Capacity
-		if err := json.Unmarshal(s.call("GET", scheduling+"/capacity", "", with(s.admin)).Body.Bytes(),
-			&c); err != nil {
+		answer := s.call("GET", scheduling+"/capacity", "", with(s.admin))
+		if err := json.Unmarshal(answer.Body.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
 		return c

@@ -52,7 +52,8 @@ func TestDefinitionIsEditedAndSentBack(t *testing.T) {
 	}
 }
 
-// TestTenantIsEditedAndSentBack: what GET answers for a tenant or a class is a valid PUT, which changes what was edited.
+// TestTenantIsEditedAndSentBack: the body of a GET of a tenant or a class is a valid PUT and changes only
+// what was edited.
 func TestTenantIsEditedAndSentBack(t *testing.T) {
 	s := start(t)
 	s.api("POST", "/jobs", `{"type":"mail","tenant_id":"`+tenantA+`"}`, 201)

@@ -16,7 +16,8 @@ func TestTurnComesBackAsItWas(t *testing.T) {
 	}
 	large := full
 	large.Seq, large.Fence, large.QueuedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
-	large.Attempt, large.MaxAttempts, large.Interruptions, large.Steps = math.MaxUint16, math.MaxUint16, math.MaxUint16, math.MaxUint16
+	large.Attempt, large.MaxAttempts, large.Interruptions, large.Steps =
+		math.MaxUint16, math.MaxUint16, math.MaxUint16, math.MaxUint16
 	together := rules.Turn{
 		Job: full.Job, Lane: 4, Seq: math.MaxInt64, MaxAttempts: 7, Steps: 1, QueuedAt: 10, Kept: math.MaxInt64 - 63,
 	}

@@ -104,8 +104,10 @@ func writePulses(b *testing.B, ws *sentinel.Workspace, leases []lessor.Lease, se
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			b.Fatal(err)
 		}
-		text := fmt.Sprintf(`{"jobId":%q,"status":"running","lastHeartbeat":%q,"workspacePath":%q,"sessionId":"abc123def456","agentEngine":"claude-code",`+
-			`"startedAt":"2025-10-15T10:00:00.000Z","seq":%d,"fence":%d,"lastProgress":null}`, l.JobID, now, dir, seq, l.Fence)
+		text := fmt.Sprintf(`{"jobId":%q,"status":"running","lastHeartbeat":%q,"workspacePath":%q,`+
+			`"sessionId":"abc123def456","agentEngine":"claude-code",`+
+			`"startedAt":"2025-10-15T10:00:00.000Z","seq":%d,"fence":%d,"lastProgress":null}`,
+			l.JobID, now, dir, seq, l.Fence)
 		name := filepath.Join(dir, ".sentinel.json")
 		if err := errors.Join(os.WriteFile(name+"x", []byte(text), 0o600), os.Rename(name+"x", name)); err != nil {
 			b.Fatal(err)

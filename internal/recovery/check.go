@@ -134,8 +134,7 @@ func (m *Monitor) checkFolders(ctx context.Context, some []*subject) error {
 		ids = append(ids, s.job)
 		record, err := m.read(s.job)
 		if !errors.Is(err, fs.ErrNotExist) {
-			f.files = append(f.files,
-				&sentinel.Found{Folder: s.folder, JobID: s.job, Record: record, Err: err})
+			f.files = append(f.files, &sentinel.Found{Folder: s.folder, JobID: s.job, Record: record, Err: err})
 		}
 	}
 	f.ended = time.Now()

@@ -29,7 +29,11 @@ func TestEndedJobRaisesNothing(t *testing.T) {
 		for _, step := range []struct {
 			pass time.Duration
 			want lessor.RecoveredStatus // of the one that failed
-		}{{time.Minute, lessor.RecoveredFailed}, {2 * time.Minute, lessor.RecoveredFailed}, {7*time.Minute + 10*time.Second, lessor.RecoveredDead}} {
+		}{
+			{time.Minute, lessor.RecoveredFailed},
+			{2 * time.Minute, lessor.RecoveredFailed},
+			{7*time.Minute + 10*time.Second, lessor.RecoveredDead},
+		} {
 			w.pass(step.pass)
 			w.wantAlerts()
 			snap, err := w.monitor.Snapshot(w.ctx)

@@ -59,7 +59,8 @@ func openSQLite(w *world) (scheduler.Store, error) {
 // store.
 const fakeClock = `create schema fake;
 create sequence fake.micros minvalue 0;
-create function fake.clock_timestamp() returns timestamptz volatile language sql as 'select to_timestamp(last_value / 1e6) from fake.micros';
+create function fake.clock_timestamp() returns timestamptz volatile language sql
+	as 'select to_timestamp(last_value / 1e6) from fake.micros';
 do $$ begin execute format('alter database %I set search_path = fake, public, pg_catalog', current_database()); end $$`
 
 func runSQL(t *testing.T, url, text string) {

@@ -79,7 +79,8 @@ func FuzzSubmit(f *testing.F) {
 		`{"type": "a", "payload": []}`, `{"type": "a", "run_at": "9999-12-31T23:59:59-14:00"}`,
 		`{"type": "a", "run_at": "2026-02-06T20:10:00.1234Z"}`, `{"type": "a", "delay_ms": 1}`,
 		`{"type": "a", "tenant_id": "03000000-0000-0000-0000-000000000004", "unique": true, "lock_key": "door"}`,
-		`{"type": "a", "max_runtime_s": 9223372036854775807, "max_attempts": -1, "backoff": {"first_ms": 3, "max_ms": 2}}`,
+		`{"type": "a", "max_runtime_s": 9223372036854775807, ` +
+			`"max_attempts": -1, "backoff": {"first_ms": 3, "max_ms": 2}}`,
 		`{"type": "a", "requested_units": 95, "max_runtime_s": 1, "max_attempts": 50, "backoff": {"first_ms": 300001}}`,
 	} {
 		f.Add(body)

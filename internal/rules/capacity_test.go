@@ -177,7 +177,8 @@ func TestEachFieldOfTheCapacityHasItsOwnExpiry(t *testing.T) {
 	if o.Busy.Ends() != 0 || o.TotalUnits.Ends() != after(60*time.Second) {
 		t.Errorf("a rating for good left %s and %s", o.Busy.Ends(), o.TotalUnits.Ends())
 	}
-	if o = change(o, 20*time.Second, lessor.CapacityAsk{TotalUnits: lessor.Change[int64]{Reset: true}}); o.TotalUnits != nil {
+	o = change(o, 20*time.Second, lessor.CapacityAsk{TotalUnits: lessor.Change[int64]{Reset: true}})
+	if o.TotalUnits != nil {
 		t.Errorf("the total is %+v after its reset", o.TotalUnits)
 	}
 }

@@ -62,7 +62,8 @@ func TestDefineKeepsWhatWasAskedFor(t *testing.T) {
 	got := define(t, `{
 		"schedule": {"type": "interval", "seconds": 90}, "maxAttempts": 50, "timeoutSeconds": 3600,
 		"fairnessClass": "bulk", "isEnabled": false,
-		"payload": {"n": 1.5}, "priority": "low", "requestedUnits": 95, "timezone": "Europe/Berlin", "overlap": "queueOne",
+		"payload": {"n": 1.5}, "priority": "low", "requestedUnits": 95,
+			"timezone": "Europe/Berlin", "overlap": "queueOne",
 		"catchUp": "all",
 		"catchUpWindowSeconds": 60, "jitterSeconds": 7, "circuit": {"failures": 2, "cooldownSeconds": 3},
 		"backoff": {"firstMs": 5, "maxMs": 6}, "paused": true, "moduleId": "books"
@@ -115,17 +116,21 @@ func TestDefineBounds(t *testing.T) {
 		`{"circuit": {"cooldownSeconds": 0}}`:                "circuit.cooldownSeconds: must be 1 to 2592000, not 0",
 		`{"backoff": {"firstMs": 10, "maxMs": 9}}`:           "backoff.maxMs: must not be less than firstMs (10)",
 
-		`{"timezone": "Mars/Olympus"}`:     `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Mars/Olympus"`,
-		`{"timezone": "Local"}`:            `timezone: must be the IANA name of a time zone, like Europe/Berlin, not "Local"`,
+		`{"timezone": "Mars/Olympus"}`: `timezone: must be the IANA name of a time zone, ` +
+			`like Europe/Berlin, not "Mars/Olympus"`,
+		`{"timezone": "Local"}`: `timezone: must be the IANA name of a time zone, ` +
+			`like Europe/Berlin, not "Local"`,
 		`{"overlap": "sometimes"}`:         `overlap: must be skip, queueOne, allow or cancelPrevious, not "sometimes"`,
 		`{"catchUp": "some"}`:              `catchUp: must be latest, none or all, not "some"`,
 		`{"priority": "urgent"}`:           `priority: must be high, normal, low or background, not "urgent"`,
 		`{"schedule": {"type": "yearly"}}`: `schedule.type: must be cron or interval, not "yearly"`,
 
 		`{"tenantId": "me"}`: "tenantId: not a uuid of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
-		`{"tenantId": "00000000-0000-0000-0000-000000000000"}`: "tenantId: must not be the nil uuid: a definition belongs to a tenant",
+		`{"tenantId": "00000000-0000-0000-0000-000000000000"}`: "tenantId: must not be the nil uuid: " +
+			"a definition belongs to a tenant",
 
-		`{"schedule": {"type": "cron", "cron": "@daily", "seconds": 3}}`:     "schedule.seconds: is for the type interval",
+		`{"schedule": {"type": "cron", "cron": "@daily", "seconds": 3}}`: "schedule.seconds: " +
+			"is for the type interval",
 		`{"schedule": {"type": "interval", "cron": "@daily", "seconds": 3}}`: "schedule.cron: is for the type cron",
 	}
 	for _, f := range []struct {
@@ -263,7 +268,8 @@ func TestShownDefinitionIsItsOwnEnvelope(t *testing.T) {
 	cfg := defineConfig
 	cfg.Cooldown = 1500 * time.Millisecond
 	for _, changes := range []string{
-		`{}`, `{"maxRuntimeSeconds": 604800}`, `{"schedule": {"type": "interval", "seconds": 60}, "payload": {"n": 1.50}}`,
+		`{}`, `{"maxRuntimeSeconds": 604800}`,
+		`{"schedule": {"type": "interval", "seconds": 60}, "payload": {"n": 1.50}}`,
 	} {
 		d, err := Define(envelope(t, changes), nil, cfg, "")
 		if err != nil {

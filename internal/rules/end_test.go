@@ -73,7 +73,9 @@ func TestConclude(t *testing.T) {
 						got.state = ""
 					}
 					if got != w {
-						t.Errorf("%s, attempt %d of 5, cancel at %v, %d interruptions: goes to place %d as %q, want %d as %q",
+						t.Errorf(
+							"%s, attempt %d of 5, cancel at %v, %d interruptions: goes to place %d as %q, "+
+								"want %d as %q",
 							name, attempt, cancel != 0, interruptions, got.place, got.state, w.place, w.state)
 					}
 				}

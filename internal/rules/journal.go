@@ -101,7 +101,8 @@ func Append(
 	if len(added) > 0 && size.Bytes > l.Job {
 		return nil, nil, &lessor.Error{
 			Code: lessor.CodePayloadTooLarge,
-			Detail: fmt.Sprintf("the journal would have %d bytes; the limit is %d: shorten the entries, or finish the job",
+			Detail: fmt.Sprintf(
+				"the journal would have %d bytes; the limit is %d: shorten the entries, or finish the job",
 				size.Bytes, l.Job),
 		}
 	}

@@ -31,11 +31,15 @@ func TestJournalAppendChecks(t *testing.T) {
 		"no key":            {[]lessor.JournalAsk{{Data: json.RawMessage("1")}}, lessor.CodeInvalidRequest},
 		"empty key":         {[]lessor.JournalAsk{ask("", "", "1")}, lessor.CodeInvalidValue},
 		"longest key":       {[]lessor.JournalAsk{ask(strings.Repeat("k", maxKey), "", "1")}, ""},
-		"key too long":      {[]lessor.JournalAsk{ask(strings.Repeat("k", maxKey+1), "", "1")}, lessor.CodeInvalidValue},
-		"longest kind":      {[]lessor.JournalAsk{ask("k", strings.Repeat("k", maxKind), "1")}, ""},
-		"kind too long":     {[]lessor.JournalAsk{ask("k", strings.Repeat("k", maxKind+1), "1")}, lessor.CodeInvalidValue},
-		"largest data":      {[]lessor.JournalAsk{ask("k", "", `"12345678"`)}, ""},
-		"data too large":    {[]lessor.JournalAsk{ask("k", "", `"123456789"`)}, lessor.CodePayloadTooLarge},
+		"key too long": {
+			[]lessor.JournalAsk{ask(strings.Repeat("k", maxKey+1), "", "1")}, lessor.CodeInvalidValue,
+		},
+		"longest kind": {[]lessor.JournalAsk{ask("k", strings.Repeat("k", maxKind), "1")}, ""},
+		"kind too long": {
+			[]lessor.JournalAsk{ask("k", strings.Repeat("k", maxKind+1), "1")}, lessor.CodeInvalidValue,
+		},
+		"largest data":   {[]lessor.JournalAsk{ask("k", "", `"12345678"`)}, ""},
+		"data too large": {[]lessor.JournalAsk{ask("k", "", `"123456789"`)}, lessor.CodePayloadTooLarge},
 	} {
 		got, err := JournalAppend(&lessor.JournalAppend{WorkerID: new("w1"), Entries: c.entries}, limits)
 		if lessor.CodeOf(err) != c.code || c.code == "" && len(got.Append) != len(c.entries) {
@@ -114,8 +118,8 @@ func TestAttemptsCountFromTheLastProgress(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want the end of the job", name, next, err)
 		}
 	}
-	next, err = Conclude(lease(func(h *Held) { h.Turn.Attempt = 5 }), Lapse(OutcomeExpired), usual, after(time.Minute),
-		0)
+	last := lease(func(h *Held) { h.Turn.Attempt = 5 })
+	next, err = Conclude(last, Lapse(OutcomeExpired), usual, after(time.Minute), 0)
 	if err != nil || next.Place != Ended {
 		t.Errorf("the last attempt expired without an entry: %+v, %v; want the end of the job", next, err)
 	}

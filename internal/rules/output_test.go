@@ -26,31 +26,33 @@ func TestOutputReportHasBounds(t *testing.T) {
 	for i := range int64(lessor.MaxOutputCall / lessor.MaxOutputChunk) {
 		largest = append(largest, chunk(i*lessor.MaxOutputChunk, full))
 	}
+	at, stderr, log := new(int64(0)), new(lessor.Stderr), new("log")
 	for name, c := range map[string]struct {
-		report lessor.OutputReport
+		worker *string
+		chunks []lessor.OutputChunk
 		code   lessor.Code
 	}{
-		"one":           {lessor.OutputReport{WorkerID: worker, Chunks: many(1)}, ""},
-		"none":          {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{}}, ""},
-		"most":          {lessor.OutputReport{WorkerID: worker, Chunks: many(maxOutputChunks)}, ""},
-		"largest":       {lessor.OutputReport{WorkerID: worker, Chunks: largest}, ""},
-		"no worker":     {lessor.OutputReport{Chunks: many(1)}, lessor.CodeInvalidRequest},
-		"no chunks":     {lessor.OutputReport{WorkerID: worker}, lessor.CodeInvalidRequest},
-		"no stream":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{{Offset: new(int64(0)), Data: full}}}, lessor.CodeInvalidRequest},
-		"no offset":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{{Stream: new(lessor.Stderr), Data: full}}}, lessor.CodeInvalidRequest},
-		"below 0":       {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(-1, full)}}, lessor.CodeInvalidValue},
-		"another one":   {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{{Stream: new("log"), Offset: new(int64(0)), Data: full}}}, lessor.CodeInvalidValue},
-		"without bytes": {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(0, nil)}}, lessor.CodeInvalidValue},
-		"too large":     {lessor.OutputReport{WorkerID: worker, Chunks: []lessor.OutputChunk{chunk(0, make([]byte, len(full)+1))}}, lessor.CodeInvalidValue},
-		"too many":      {lessor.OutputReport{WorkerID: worker, Chunks: many(maxOutputChunks + 1)}, lessor.CodeInvalidValue},
-		"too much":      {lessor.OutputReport{WorkerID: worker, Chunks: append(largest, chunk(0, []byte("x")))}, lessor.CodeInvalidValue},
+		"one":           {worker, many(1), ""},
+		"none":          {worker, []lessor.OutputChunk{}, ""},
+		"most":          {worker, many(maxOutputChunks), ""},
+		"largest":       {worker, largest, ""},
+		"no worker":     {nil, many(1), lessor.CodeInvalidRequest},
+		"no chunks":     {worker, nil, lessor.CodeInvalidRequest},
+		"no stream":     {worker, []lessor.OutputChunk{{Offset: at, Data: full}}, lessor.CodeInvalidRequest},
+		"no offset":     {worker, []lessor.OutputChunk{{Stream: stderr, Data: full}}, lessor.CodeInvalidRequest},
+		"below 0":       {worker, []lessor.OutputChunk{chunk(-1, full)}, lessor.CodeInvalidValue},
+		"another":       {worker, []lessor.OutputChunk{{Stream: log, Offset: at, Data: full}}, lessor.CodeInvalidValue},
+		"without bytes": {worker, []lessor.OutputChunk{chunk(0, nil)}, lessor.CodeInvalidValue},
+		"too large":     {worker, []lessor.OutputChunk{chunk(0, make([]byte, len(full)+1))}, lessor.CodeInvalidValue},
+		"too many":      {worker, many(maxOutputChunks + 1), lessor.CodeInvalidValue},
+		"too much":      {worker, append(largest, chunk(0, []byte("x"))), lessor.CodeInvalidValue},
 	} {
-		ask, err := OutputReport(&c.report)
+		ask, err := OutputReport(&lessor.OutputReport{WorkerID: c.worker, Chunks: c.chunks})
 		if got := lessor.CodeOf(err); got != c.code {
 			t.Errorf("%s: %v, want code %q", name, err, c.code)
 		}
-		if err == nil && (!ask.OutputOnly || len(ask.Output) != len(c.report.Chunks)) {
-			t.Errorf("%s: %d chunks became %d", name, len(c.report.Chunks), len(ask.Output))
+		if err == nil && (!ask.OutputOnly || len(ask.Output) != len(c.chunks)) {
+			t.Errorf("%s: %d chunks became %d", name, len(c.chunks), len(ask.Output))
 		}
 	}
 	beat := lessor.Heartbeat{WorkerID: worker, Output: []lessor.OutputChunk{chunk(0, full[:lessor.MaxOutputBeat])}}
@@ -112,8 +114,8 @@ func TestHeadAndTailOfOutputStay(t *testing.T) {
 			t.Fatalf("seed %d: %d bytes are kept, want at most %d", seed, bytesKept, most)
 		}
 	}
-	if pieces, gone := KeepOutput(&Held{}, []lessor.OutputChunk{chunk(0, []byte("x"))},
-		OutputKeep{Head: 5}); pieces != nil || gone != nil {
+	one := []lessor.OutputChunk{chunk(0, []byte("x"))}
+	if pieces, gone := KeepOutput(&Held{}, one, OutputKeep{Head: 5}); pieces != nil || gone != nil {
 		t.Error("output is kept although it is switched off")
 	}
 }

@@ -24,9 +24,11 @@ func TestQuestionOfACompletion(t *testing.T) {
 		edit func(*lessor.Completion)
 		code lessor.Code
 	}{
-		"asked":            {func(*lessor.Completion) {}, ""},
-		"longest text":     {func(d *lessor.Completion) { d.Question.Text = words(8 << 10) }, ""},
-		"too long":         {func(d *lessor.Completion) { d.Question.Text = words(8<<10 + 1) }, lessor.CodeInvalidValue},
+		"asked":        {func(*lessor.Completion) {}, ""},
+		"longest text": {func(d *lessor.Completion) { d.Question.Text = words(8 << 10) }, ""},
+		"too long": {
+			func(d *lessor.Completion) { d.Question.Text = words(8<<10 + 1) }, lessor.CodeInvalidValue,
+		},
 		"empty":            {func(d *lessor.Completion) { d.Question.Text = new("") }, lessor.CodeInvalidValue},
 		"without text":     {func(d *lessor.Completion) { d.Question.Text = nil }, lessor.CodeInvalidRequest},
 		"without question": {func(d *lessor.Completion) { d.Question = nil }, lessor.CodeInvalidRequest},
@@ -36,8 +38,10 @@ func TestQuestionOfACompletion(t *testing.T) {
 		"shortest wait":    {func(d *lessor.Completion) { d.ExpiresInS = new(int64(1)) }, ""},
 		"no wait":          {func(d *lessor.Completion) { d.ExpiresInS = new(int64(0)) }, lessor.CodeInvalidValue},
 		"a year":           {func(d *lessor.Completion) { d.ExpiresInS = new(int64(365 * 86400)) }, ""},
-		"over a year":      {func(d *lessor.Completion) { d.ExpiresInS = new(int64(31_536_001)) }, lessor.CodeInvalidValue},
-		"of a completed":   {func(d *lessor.Completion) { d.Status = new("completed") }, lessor.CodeInvalidValue},
+		"over a year": {
+			func(d *lessor.Completion) { d.ExpiresInS = new(int64(31_536_001)) }, lessor.CodeInvalidValue,
+		},
+		"of a completed": {func(d *lessor.Completion) { d.Status = new("completed") }, lessor.CodeInvalidValue},
 		"expiry, completed": {func(d *lessor.Completion) {
 			d.Status, d.Question, d.ExpiresInS = new("completed"), nil, new(int64(9))
 		}, lessor.CodeInvalidValue},
@@ -92,10 +96,12 @@ func TestAnswer(t *testing.T) {
 		code     lessor.Code
 		moves    bool
 	}{
-		"in time":                   {waiting(), q.ID.String(), yes, after(time.Second), "", true},
-		"just in time":              {waiting(), q.ID.String(), no, after(5*time.Second - time.Millisecond), "", true},
-		"too late":                  {waiting(), q.ID.String(), no, after(5 * time.Second), lessor.CodeConflict, false},
-		"no such choice":            {waiting(), q.ID.String(), maybe, after(time.Second), lessor.CodeInvalidValue, false},
+		"in time":      {waiting(), q.ID.String(), yes, after(time.Second), "", true},
+		"just in time": {waiting(), q.ID.String(), no, after(5*time.Second - time.Millisecond), "", true},
+		"too late":     {waiting(), q.ID.String(), no, after(5 * time.Second), lessor.CodeConflict, false},
+		"no such choice": {
+			waiting(), q.ID.String(), maybe, after(time.Second), lessor.CodeInvalidValue, false,
+		},
 		"an older question":         {waiting(), lessor.QuestionID{}.String(), yes, start, lessor.CodeConflict, false},
 		"no id":                     {waiting(), "x", yes, start, lessor.CodeConflict, false},
 		"asks nothing":              {in(InQueue, nil), q.ID.String(), yes, start, lessor.CodeConflict, false},

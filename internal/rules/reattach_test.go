@@ -79,8 +79,7 @@ func TestResumeIsForWhatFailedForGood(t *testing.T) {
 		"was resumed as job " + next.String(): again,
 		"queued again: it is queued now, after attempt 2 of 3": history(Standing{Place: InQueue},
 			ReasonHeartbeatStopped),
-		"queued again: it is leased now": history(Standing{Place: Leased, Held: &Held{}},
-			ReasonHeartbeatStopped),
+		"queued again: it is leased now": history(Standing{Place: Leased, Held: &Held{}}, ReasonHeartbeatStopped),
 	} {
 		_, _, err := Resume(h, next, "admin", after(0))
 		if lessor.CodeOf(err) != lessor.CodeConflict || !strings.Contains(err.Error(), want) {

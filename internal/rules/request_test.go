@@ -77,10 +77,11 @@ func TestLeaseRequestBounds(t *testing.T) {
 		field("workspace_id", 0):   "workspace_id: must be 1 to 200 characters long, not 0",
 		field("workspace_id", 201): "workspace_id: must be 1 to 200 characters long, not 201",
 		`{"types": []}`:            "", types(200, "a"): "", types(1, strings.Repeat("é", 120)): "",
-		types(201, "a"):                      "types: must be at most 200, not 201",
-		`{"types": ["a", ""]}`:               "types[1]: must be 1 to 120 characters long, not 0",
-		types(1, strings.Repeat("é", 121)):   "types[0]: must be 1 to 120 characters long, not 121",
-		`{"max_units": 0, "max_leases": 0}`:  "max_units: must be 1 to 2147483647, not 0; max_leases: must be 1 to 500, not 0",
+		types(201, "a"):                    "types: must be at most 200, not 201",
+		`{"types": ["a", ""]}`:             "types[1]: must be 1 to 120 characters long, not 0",
+		types(1, strings.Repeat("é", 121)): "types[0]: must be 1 to 120 characters long, not 121",
+		`{"max_units": 0, "max_leases": 0}`: "max_units: must be 1 to 2147483647, not 0; " +
+			"max_leases: must be 1 to 500, not 0",
 		`{"ttl_ms": -9223372036854775808}`:   "ttl_ms: must be 100 to 43200000, not -9223372036854775808",
 		`{"worker_id": "w\u0000"}`:           "worker_id: must be UTF-8 text without NUL characters",
 		`{"types": ["\u0000"], "wait_ms":1}`: "types[0]: must be UTF-8 text without NUL characters",
@@ -219,7 +220,9 @@ func TestCompletionInABatchNamesItsFields(t *testing.T) {
 	_, err := Completion(&lessor.Completion{WorkerID: new(""), Status: new("done")}, "leases[2].")
 	wrong(t, err,
 		lessor.FieldError{Field: "worker_id", Message: "must be 1 to 200 characters long, not 0"},
-		lessor.FieldError{Field: "leases[2].status", Message: `must be completed, failed, cancelled or waiting, not "done"`})
+		lessor.FieldError{
+			Field: "leases[2].status", Message: `must be completed, failed, cancelled or waiting, not "done"`,
+		})
 	_, err = Completion(&lessor.Completion{WorkerID: new("w1")}, "leases[2].")
 	same(t, "what is missing", fieldsOf(err), []lessor.FieldError{{Field: "leases[2].status", Message: "is required"}})
 }

@@ -72,6 +72,7 @@ func Spare(spared, current string) error {
 	return &lessor.Error{
 		Code: lessor.CodePreconditionFailed,
 		Detail: fmt.Sprintf(
-			"it exists (it is now %q), and If-None-Match says to leave it: read it, and change it with If-Match", current),
+			"it exists (it is now %q), and If-None-Match says to leave it: "+
+				"read it, and change it with If-Match", current),
 	}
 }

@@ -90,8 +90,8 @@ func TestReopenedCircuitIsTold(t *testing.T) {
 			t.Errorf("the alert says %q, want two attempts, and a trial after 15s", message())
 		}
 		w.wantAnnounced(lessor.AlertCircuitOpen, "++")
-		if got := strings.Join(w.actions(), ", "); !strings.Contains(got,
-			"scheduler circuit.opened circuit/sync.crm, scheduler circuit.reopened circuit/sync.crm") {
+		const want = "scheduler circuit.opened circuit/sync.crm, scheduler circuit.reopened circuit/sync.crm"
+		if got := strings.Join(w.actions(), ", "); !strings.Contains(got, want) {
 			t.Errorf("audit: %s", got)
 		}
 	})
@@ -108,7 +108,9 @@ func TestDeletedDefinitionClearsItsAlerts(t *testing.T) {
 			}
 			w.wantAnnounced(lessor.AlertCircuitOpen, "-")
 		}
-		w.put(interval("sync.erp", 10, func(e *lessor.Envelope) { e.TimeoutSeconds, e.HandlerID = new(int64(1)), new("erp.run") }))
+		w.put(interval("sync.erp", 10, func(e *lessor.Envelope) {
+			e.TimeoutSeconds, e.HandlerID = new(int64(1)), new("erp.run")
+		}))
 		w.restart(3 * time.Hour)
 		time.Sleep(12 * time.Second)
 		if got := w.alerts(true); got != "no_worker sync.erp, missed_ticks sync.erp" {
@@ -257,7 +259,9 @@ func TestAcknowledgedAlert(t *testing.T) {
 func TestWorkerThatComesToAnotherNodeClearsTheAlert(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
 	for i := range 6 { // of which either node takes some
-		ws[i%2].put(interval(fmt.Sprint("sync.crm", i), 1, func(e *lessor.Envelope) { e.TimeoutSeconds = new(int64(1)) }))
+		ws[i%2].put(interval(fmt.Sprint("sync.crm", i), 1, func(e *lessor.Envelope) {
+			e.TimeoutSeconds = new(int64(1))
+		}))
 	}
 	ws[0].eventually("told", func() bool { return strings.Count(ws[0].alerts(true), "no_worker") == 6 })
 	for range 6 {

@@ -20,7 +20,11 @@ func TestLineHasAShareForEachTenant(t *testing.T) {
 		name   string
 		tenant *lessor.TenantID
 		want   lessor.Code
-	}{{"the tenant", &full, lessor.CodeRateLimited}, {"another tenant", &other, ""}, {"a caller without a tenant", nil, ""}} {
+	}{
+		{"the tenant", &full, lessor.CodeRateLimited},
+		{"another tenant", &other, ""},
+		{"a caller without a tenant", nil, ""},
+	} {
 		err := s.read(gone, Caller{Tenant: c.tenant}, func(l *loop) {})
 		if c.want != "" && lessor.CodeOf(err) != c.want || c.want == "" && !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want %q, or to wait", c.name, err, c.want)

@@ -80,11 +80,12 @@ func TestCancelReachesAWorkerThatWaits(t *testing.T) {
 		w.wantCancelled(w.cancelled(anybody, "worker-1"), second) // between two calls
 		w.wantCancelled(w.cancelled(anybody, "worker-1"))         // once
 		w.restart(time.Second)
-		w.wantCancelled(w.cancelled(anybody, "worker-1"), first, second) // the answer may have been lost with the server
+		w.wantCancelled(w.cancelled(anybody, "worker-1"), first, second) // in case the answer was lost
 		time.Sleep(2 * time.Minute)
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		if _, err := w.Cancelled(ctx, anybody, lessor.CancelWait{WorkerID: new("worker-1"), WaitMS: new(int64(10_000))}); err == nil {
+		ask := lessor.CancelWait{WorkerID: new("worker-1"), WaitMS: new(int64(10_000))}
+		if _, err := w.Cancelled(ctx, anybody, ask); err == nil {
 			t.Error("a call whose caller has left was answered")
 		}
 		_, err := w.Cancelled(w.ctx, anybody, lessor.CancelWait{WorkerID: new("worker-1"), WaitMS: new(int64(30_001))})

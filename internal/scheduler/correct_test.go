@@ -54,8 +54,9 @@ func TestRetryWaitsNoLongerThanItsDelayAfterACorrectionOfTheClock(t *testing.T) 
 		})
 		given := w.submit(func(s *lessor.Submission) { s.RunAt = new(now().Add(wrongBy + time.Hour).String()) })
 		r, f := w.lease("w1", nil), w.lease("w1", nil)
-		if err := w.Release(w.ctx, anybody, r.Lease.ID,
-			lessor.Release{WorkerID: &r.Lease.WorkerID, DelayMS: new(int64(30_000))}); err != nil {
+		if err := w.Release(w.ctx, anybody, r.Lease.ID, lessor.Release{
+			WorkerID: &r.Lease.WorkerID, DelayMS: new(int64(30_000)),
+		}); err != nil {
 			t.Fatalf("release: %v", err)
 		}
 		w.mustComplete(f, "failed") // the retry comes after 10 s
@@ -143,13 +144,15 @@ func TestCircuitIsTriedAfterItsCooldownAfterACorrectionOfTheClock(t *testing.T) 
 
 func TestWhatIsSetForATimeEndsAfterACorrectionOfTheClock(t *testing.T) {
 	inWrongTime(t, func(t *testing.T, w *world, goBack func()) {
-		if _, err := w.SetCapacity(w.ctx, anybody,
-			lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(50)), ExpiresInS: new(int64(60))}); err != nil {
+		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{
+			TotalUnits: lessor.SetTo(int64(50)), ExpiresInS: new(int64(60)),
+		}); err != nil {
 			t.Fatalf("set capacity: %v", err)
 		}
 		w.submit(func(s *lessor.Submission) { s.MaxRuntimeS = new(int64(90)) })
 		g := w.lease("w1", nil)
-		if err := w.Watch(w.ctx, map[lessor.LeaseID]lessor.Instant{g.Lease.ID: now().Add(wrongBy + 5*time.Minute)}); err != nil {
+		until := map[lessor.LeaseID]lessor.Instant{g.Lease.ID: now().Add(wrongBy + 5*time.Minute)}
+		if err := w.Watch(w.ctx, until); err != nil {
 			t.Fatalf("watch: %v", err)
 		}
 		goBack()

@@ -37,7 +37,9 @@ func TestReleaseWithDelayWaits(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(nil)
 		g := w.lease("worker-1", nil)
-		err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: new("worker-1"), DelayMS: new(int64(5000)), Checkpoint: json.RawMessage(`{"at":3}`)})
+		err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{
+			WorkerID: new("worker-1"), DelayMS: new(int64(5000)), Checkpoint: json.RawMessage(`{"at":3}`),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

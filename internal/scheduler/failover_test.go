@@ -140,7 +140,9 @@ func loseWork(t *testing.T, f failover, a, b *world, again lessor.Job) (l lost) 
 	t.Helper()
 	for i := range newLaneCount {
 		job := retry(a, func() (scheduler.Submitted, error) {
-			return a.Submit(a.ctx, anybody, lessor.Submission{Type: new(fmt.Sprintf("lost%d", i)), TenantID: new(tenantB.String()), Payload: []byte(`{"of": "B"}`)})
+			return a.Submit(a.ctx, anybody, lessor.Submission{
+				Type: new(fmt.Sprintf("lost%d", i)), TenantID: new(tenantB.String()), Payload: []byte(`{"of": "B"}`),
+			})
 		}).Job
 		l.jobs = append(l.jobs, job)
 	}

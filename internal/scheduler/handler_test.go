@@ -23,7 +23,9 @@ func TestSchemaChecksOfAPassAreBounded(t *testing.T) {
 		if _, _, err := w.SetHandler(w.ctx, anybody, "mail.send", json.RawMessage(`{"required":["to"]}`)); err != nil {
 			t.Fatal(err)
 		}
-		good := w.submit(func(s *lessor.Submission) { s.Type, s.Payload = new("mail.send"), json.RawMessage(`{"to":"x"}`) })
+		good := w.submit(func(s *lessor.Submission) {
+			s.Type, s.Payload = new("mail.send"), json.RawMessage(`{"to":"x"}`)
+		})
 		if _, d := w.ask("worker-0", nil); d == nil {
 			t.Error("a request without time to wait was granted something, want the jobs before it to be ended first")
 		}

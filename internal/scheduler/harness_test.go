@@ -192,7 +192,8 @@ func (w *world) mustComplete(g lessor.Grant, status string) {
 // mustCompleteAs completes what c took.
 func (w *world) mustCompleteAs(c scheduler.Caller, g lessor.Grant, status string) {
 	w.t.Helper()
-	if err := w.Complete(w.ctx, c, g.Lease.ID, lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: &status}); err != nil {
+	done := lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: &status}
+	if err := w.Complete(w.ctx, c, g.Lease.ID, done); err != nil {
 		w.t.Fatalf("complete as %s: %v", status, err)
 	}
 }

@@ -107,7 +107,8 @@ func TestTickBecomesAJob(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		start := now()
 		d, created := w.put(interval("sync.crm", 60, func(e *lessor.Envelope) {
-			e.Payload, e.Priority, e.TimeoutSeconds, e.MaxAttempts = []byte(`{"a":1}`), new("high"), new(int64(9)), new(int64(2))
+			e.Payload, e.Priority = []byte(`{"a":1}`), new("high")
+			e.TimeoutSeconds, e.MaxAttempts = new(int64(9)), new(int64(2))
 		}))
 		if !created || d.NextTickAt != start.Add(time.Minute) {
 			t.Fatalf("created %v, next tick %s, want one in a minute", created, d.NextTickAt)
@@ -264,7 +265,9 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 		w.mustComplete(g, "failed")
 		g = w.lease("worker-1", crm)
 		w.mustComplete(g, "completed")
-		w.wantTicks("sync.crm", start, "10 fired, 20 fired, 30 circuitOpen, 40 circuitOpen, 50 fired, 60 circuitOpen, 70 circuitOpen, 80 circuitOpen, 90 fired")
+		w.wantTicks("sync.crm", start,
+			"10 fired, 20 fired, 30 circuitOpen, 40 circuitOpen, "+
+				"50 fired, 60 circuitOpen, 70 circuitOpen, 80 circuitOpen, 90 fired")
 		if got := w.alerts(true); got != "" {
 			t.Errorf("alerts after it closed: %q", got)
 		}
@@ -297,7 +300,8 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 			"scheduler circuit.opened circuit/sync.crm", "scheduler circuit.reopened circuit/sync.crm",
 			"scheduler circuit.closed circuit/sync.crm",
 		}
-		if got := slices.DeleteFunc(w.actions(), func(s string) bool { return !strings.Contains(s, "circuit.") }); !slices.Equal(got, want) {
+		other := func(s string) bool { return !strings.Contains(s, "circuit.") }
+		if got := slices.DeleteFunc(w.actions(), other); !slices.Equal(got, want) {
 			t.Errorf("audit: %q", got)
 		}
 		w.noDrift()

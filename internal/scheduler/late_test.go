@@ -102,7 +102,9 @@ func TestLateCallsAfterTheBrakeEndTheirLeases(t *testing.T) {
 			}
 		}
 		if live := w.live(); over != 60 || live < 20 || live > 40 {
-			t.Errorf("%d of 60 heartbeats were refused and %d of 40 silent leases live, want all, and most to wait for the rate", over, live)
+			t.Errorf("%d of 60 heartbeats were refused and %d of 40 silent leases live, "+
+				"want all, and most to wait for the rate",
+				over, live)
 		}
 		w.noDrift()
 	})

@@ -288,7 +288,9 @@ func TestMaxLeasesBoundsCountAndSumOfUnits(t *testing.T) {
 		for range 5 {
 			w.submit(func(s *lessor.Submission) { s.RequestedUnits = new(int64(3)) })
 		}
-		grants, _ := w.askMany("worker-1", func(r *lessor.LeaseRequest) { r.MaxLeases, r.MaxUnits = new(int64(4)), new(int64(7)) })
+		grants, _ := w.askMany("worker-1", func(r *lessor.LeaseRequest) {
+			r.MaxLeases, r.MaxUnits = new(int64(4)), new(int64(7))
+		})
 		if len(grants) != 2 {
 			t.Errorf("%d grants of 3 units within 7, want 2", len(grants))
 		}

@@ -85,12 +85,14 @@ func TestCursorsNameNoJob(t *testing.T) {
 			}
 		}
 		for _, made := range []string{jobs[0].ID.String(), "x", ofJobs + "AAAA"} {
-			if _, _, err := w.Jobs(w.ctx, anybody,
-				lessor.JobFilter{Limit: 1, Cursor: made}); lessor.CodeOf(err) != lessor.CodeInvalidValue {
+			if _, _, err := w.Jobs(w.ctx, anybody, lessor.JobFilter{
+				Limit: 1, Cursor: made,
+			}); lessor.CodeOf(err) != lessor.CodeInvalidValue {
 				t.Errorf("jobs behind %q: %v, want a refusal", made, err)
 			}
-			if _, _, err := w.Runs(w.ctx, anybody,
-				lessor.RunFilter{Limit: 1, Cursor: made}); lessor.CodeOf(err) != lessor.CodeInvalidValue {
+			if _, _, err := w.Runs(w.ctx, anybody, lessor.RunFilter{
+				Limit: 1, Cursor: made,
+			}); lessor.CodeOf(err) != lessor.CodeInvalidValue {
 				t.Errorf("runs behind %q: %v, want a refusal", made, err)
 			}
 		}

@@ -101,7 +101,9 @@ func describe(all []string, ops []op) []string {
 func describeCall(o op) string {
 	switch c := o.(type) {
 	case *submitCall:
-		return listed("submit", c.specs, func(s *rules.Spec) string { return fmt.Sprintf("%+v due %s", s.Lane, s.RunAt) })
+		return listed("submit", c.specs, func(s *rules.Spec) string {
+			return fmt.Sprintf("%+v due %s", s.Lane, s.RunAt)
+		})
 	case *beatCall:
 		return listed("heartbeat", c.beats, func(b beat) string { return b.id.String()[:8] })
 	case *endCall:

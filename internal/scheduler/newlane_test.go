@@ -30,8 +30,9 @@ var later = map[string]func(w *world, sub lessor.Submission){
 	"delay": func(w *world, sub lessor.Submission) {
 		w.submit(func(s *lessor.Submission) { *s = sub })
 		g := w.lease("before", ofType(*sub.Type))
-		if err := w.Release(w.ctx, anybody, g.Lease.ID,
-			lessor.Release{WorkerID: &g.Lease.WorkerID, DelayMS: new(int64(300))}); err != nil {
+		if err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{
+			WorkerID: &g.Lease.WorkerID, DelayMS: new(int64(300)),
+		}); err != nil {
 			w.t.Fatalf("release with a delay: %v", err)
 		}
 	},

@@ -37,15 +37,19 @@ func nodes(t *testing.T, n int, cfg scheduler.Config, wrap func(scheduler.Store)
 	return ws
 }
 
-func node(t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store,
-	before ...func(*scheduler.Scheduler)) *world {
+func node(
+	t *testing.T, url string, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store,
+	before ...func(*scheduler.Scheduler),
+) *world {
 	t.Helper()
 	return nodeOn(t, postgres.Config{URL: url}, cfg, wrap, before...)
 }
 
 // nodeOn is node over a store with settings.
-func nodeOn(t *testing.T, db postgres.Config, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store,
-	before ...func(*scheduler.Scheduler)) *world {
+func nodeOn(
+	t *testing.T, db postgres.Config, cfg scheduler.Config, wrap func(scheduler.Store) scheduler.Store,
+	before ...func(*scheduler.Scheduler),
+) *world {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), db)
 	if err != nil {

@@ -29,8 +29,8 @@ func TestPagesOfDefinitionsAndOfTheAuditAreBoundedInBytes(t *testing.T) {
 	if n := fitting([]lessor.Audited{{Before: make(json.RawMessage, 2*maxPageBytes)}}); n != 1 {
 		t.Errorf("a page has %d entries that are larger than a page, want 1", n)
 	}
-	if _, next := cut(definitions, min(100, fitting(definitions)),
-		func(*rules.Definition) string { return "here" }); next != "here" {
+	here := func(*rules.Definition) string { return "here" }
+	if _, next := cut(definitions, min(100, fitting(definitions)), here); next != "here" {
 		t.Error("a page that is cut short has no cursor")
 	}
 }

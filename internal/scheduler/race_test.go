@@ -31,18 +31,22 @@ begin
 	if (select sum(units) from lease) > %d then
 		raise exception 'referee: over capacity';
 	end if;
-	if (select count(*) from lease where tenant = new.tenant) > %d and new.tenant <> '00000000-0000-0000-0000-000000000000' then
+	if (select count(*) from lease where tenant = new.tenant) > %d
+		and new.tenant <> '00000000-0000-0000-0000-000000000000' then
 		raise exception 'referee: over the cap of a tenant';
 	end if;
-	if (select is_unique from lane where id = new.lane) and exists (select 1 from lease where worker = new.worker and id <> new.id) then
+	if (select is_unique from lane where id = new.lane)
+		and exists (select 1 from lease where worker = new.worker and id <> new.id) then
 		raise exception 'referee: unique job for a busy worker';
 	end if;
-	if new.lock_key is not null and (select count(*) from lease where tenant = new.tenant and lock_key = new.lock_key) > 1 then
+	if new.lock_key is not null
+		and (select count(*) from lease where tenant = new.tenant and lock_key = new.lock_key) > 1 then
 		raise exception 'referee: lock held twice';
 	end if;
 	return null;
 end $$;
-create constraint trigger referee after insert on lease deferrable initially deferred for each row execute function referee()`
+create constraint trigger referee after insert on lease deferrable initially deferred
+	for each row execute function referee()`
 
 // arena is a database with a referee.
 func arena(t *testing.T) (url string, fouls, granted *atomic.Int64) {

@@ -39,8 +39,9 @@ func TestJobThatMovesSurvivesEveryRelease(t *testing.T) {
 	for name, step := range map[string]func(w *world, g lessor.Grant, n int) lessor.Release{
 		"by progress": func(w *world, g lessor.Grant, n int) lessor.Release {
 			for _, p := range []float64{float64(n+1) / most, 0} { // that it falls again does not take the rise back
-				if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
-					lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &p}); err != nil {
+				if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
+					WorkerID: &g.Lease.WorkerID, Progress: &p,
+				}); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -48,8 +49,9 @@ func TestJobThatMovesSurvivesEveryRelease(t *testing.T) {
 		},
 		"by a checkpoint": func(w *world, g lessor.Grant, n int) lessor.Release {
 			c := json.RawMessage(fmt.Sprintf(`{"page":%d}`, n))
-			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
-				lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Checkpoint: c}); err != nil {
+			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
+				WorkerID: &g.Lease.WorkerID, Checkpoint: c,
+			}); err != nil {
 				w.t.Fatal(err)
 			}
 			return lessor.Release{}
@@ -87,8 +89,9 @@ func TestJobThatDoesNotMoveFailsAtTheTwentyFirstRelease(t *testing.T) {
 		move := func(p float64) lessor.Grant {
 			w := turn()
 			g := w.leaseSoon("worker-1")
-			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
-				lessor.Heartbeat{WorkerID: &g.Lease.WorkerID, Progress: &p}); err != nil {
+			if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
+				WorkerID: &g.Lease.WorkerID, Progress: &p,
+			}); err != nil {
 				t.Fatal(err)
 			}
 			return g

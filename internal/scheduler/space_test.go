@@ -224,8 +224,9 @@ func TestWorkerNamesAreOfOneTenant(t *testing.T) {
 			t.Error("the second unique job is denied to another worker")
 		}
 		b.noDrift()
-		if err := b.Complete(b.ctx, two, theirs[0].Lease.ID,
-			lessor.Completion{WorkerID: new("w1"), Status: new("completed")}); err != nil {
+		if err := b.Complete(b.ctx, two, theirs[0].Lease.ID, lessor.Completion{
+			WorkerID: new("w1"), Status: new("completed"),
+		}); err != nil {
 			t.Error(err)
 		}
 		if got := holds(b, one); !slices.Equal(got, []int{1}) && !slices.Equal(got, []int{1, 1}) {
@@ -268,8 +269,8 @@ func TestLeaseIsItsHoldersAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if lists := slices.ContainsFunc(list,
-				func(l lessor.Lease) bool { return l.ID == g.Lease.ID }); lists != c.lists {
+			isIt := func(l lessor.Lease) bool { return l.ID == g.Lease.ID }
+			if lists := slices.ContainsFunc(list, isIt); lists != c.lists {
 				t.Errorf("%s: lists it: %v, want %v", c.name, lists, c.lists)
 			}
 			if j, err := b.Job(b.ctx, c.by, job.ID); err == nil && (j.LeaseID != nil) != c.lists {
@@ -282,8 +283,9 @@ func TestLeaseIsItsHoldersAlone(t *testing.T) {
 				t.Errorf("%s: heartbeat %v, completion %v; want %q", c.name, beat, end, c.code)
 			}
 			if c.code != "" {
-				if err := a.Complete(a.ctx, taker, g.Lease.ID,
-					lessor.Completion{WorkerID: new("w1"), Status: new("completed")}); err != nil {
+				if err := a.Complete(a.ctx, taker, g.Lease.ID, lessor.Completion{
+					WorkerID: new("w1"), Status: new("completed"),
+				}); err != nil {
 					t.Errorf("%s: its holder can no longer complete it: %v", c.name, err)
 				}
 			}
@@ -300,8 +302,9 @@ func TestRecordNamesTheTokenBesideTheWorker(t *testing.T) {
 		g := a.askAs(c, rules.ActorScheduler, waiting(5000))[0]
 		other := workerOf(tenantOf(1), 2)
 		other.Actor = "ci2"
-		if _, err := b.Heartbeat(b.ctx, other, g.Lease.ID,
-			lessor.Heartbeat{WorkerID: new(rules.ActorScheduler)}); err != nil {
+		if _, err := b.Heartbeat(b.ctx, other, g.Lease.ID, lessor.Heartbeat{
+			WorkerID: new(rules.ActorScheduler),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Release(b.ctx, other, g.Lease.ID, lessor.Release{WorkerID: new(rules.ActorScheduler)}); err != nil {
@@ -357,8 +360,8 @@ func TestLeasePagesTellNothing(t *testing.T) {
 		if len(cursors) > 1 && cursors[0][:8] == cursors[1][:8] {
 			t.Errorf("cursors %v begin alike", cursors)
 		}
-		if _, _, err := a.Leases(a.ctx, anybody, "", 2,
-			"AAAAAAAAAAAAAAAAAAAAAA"); lessor.CodeOf(err) != lessor.CodeInvalidValue {
+		_, _, err := a.Leases(a.ctx, anybody, "", 2, strings.Repeat("A", 22))
+		if lessor.CodeOf(err) != lessor.CodeInvalidValue {
 			t.Errorf("a made-up cursor: %v", err)
 		}
 	})

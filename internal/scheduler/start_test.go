@@ -96,8 +96,9 @@ func TestNothingIsJudgedBeforeTheSettingsAreRead(t *testing.T) {
 // A capacity that was set for a time counts no longer than that, also while nobody asks for work.
 func TestSubmissionFitsOnceASmallCapacityHasEnded(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
-		if _, err := w.SetCapacity(w.ctx, anybody,
-			lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(10)), ExpiresInS: new(int64(60))}); err != nil {
+		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{
+			TotalUnits: lessor.SetTo(int64(10)), ExpiresInS: new(int64(60)),
+		}); err != nil {
 			t.Fatalf("set capacity: %v", err)
 		}
 		units := int64(20)

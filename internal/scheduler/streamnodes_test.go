@@ -42,7 +42,9 @@ func TestStreamShowsRecordsOfAllNodes(t *testing.T) {
 		})
 	}
 	job := ws[1].submit(func(s *lessor.Submission) { s.Type = new("told") })
-	g := ws[2].lease("worker-1", func(r *lessor.LeaseRequest) { r.Types, r.WaitMS = []string{"told"}, new(int64(5000)) })
+	g := ws[2].lease("worker-1", func(r *lessor.LeaseRequest) {
+		r.Types, r.WaitMS = []string{"told"}, new(int64(5000))
+	})
 	ws[1].mustBeat(g)
 	ws[2].mustComplete(g, "completed")
 	var states []lessor.State

@@ -56,8 +56,9 @@ func TestWeightsAndCapsOfTenantsAndClasses(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(3)), MaxConcurrency: lessor.SetTo(int64(40))})
 		w.setTenant(tenantB, lessor.TenantAsk{})
-		if _, err := w.SetClass(w.ctx, anybody, tenantA, "bulk",
-			lessor.TenantAsk{MaxConcurrency: lessor.SetTo(int64(2))}); err != nil {
+		if _, err := w.SetClass(w.ctx, anybody, tenantA, "bulk", lessor.TenantAsk{
+			MaxConcurrency: lessor.SetTo(int64(2)),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		w.flood(tenantA, 100, nil)
@@ -100,7 +101,9 @@ func TestPausedTenantGetsNothingUntilItIsResumed(t *testing.T) {
 		w.flood(tenantA, 1, nil)
 		w.setTenant(tenantA, lessor.TenantAsk{Paused: lessor.SetTo(true)})
 		time.AfterFunc(time.Second, func() { w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(2))}) })
-		time.AfterFunc(3*time.Second, func() { w.setTenant(tenantA, lessor.TenantAsk{Paused: lessor.Change[bool]{Reset: true}}) })
+		time.AfterFunc(3*time.Second, func() {
+			w.setTenant(tenantA, lessor.TenantAsk{Paused: lessor.Change[bool]{Reset: true}})
+		})
 		start := time.Now()
 		w.lease("worker-1", waiting(10_000))
 		if took := time.Since(start); took < 3*time.Second || took > 3*time.Second+20*time.Millisecond {
@@ -220,12 +223,15 @@ func TestRunsArePagedInOneOrder(t *testing.T) {
 			w.submit(nil)
 			w.mustComplete(w.lease("worker-1", func(r *lessor.LeaseRequest) { r.Types = []string{"generic"} }),
 				"completed")
-			w.mustComplete(w.lease("worker-1", func(r *lessor.LeaseRequest) { r.Types, r.WaitMS = []string{"sync.run"}, new(int64(30_000)) }), "failed")
+			g := w.lease("worker-1", func(r *lessor.LeaseRequest) {
+				r.Types, r.WaitMS = []string{"sync.run"}, new(int64(30_000))
+			})
+			w.mustComplete(g, "failed")
 			time.Sleep(25 * time.Second)
 		}
 		all := w.runs(lessor.RunFilter{})
-		if len(all) < 12 || !slices.IsSortedFunc(all,
-			func(a, b lessor.Run) int { return bytes.Compare(b.RunID.UUID[:], a.RunID.UUID[:]) }) {
+		newest := func(a, b lessor.Run) int { return bytes.Compare(b.RunID.UUID[:], a.RunID.UUID[:]) }
+		if len(all) < 12 || !slices.IsSortedFunc(all, newest) {
 			t.Fatalf("%d runs, newest first?", len(all))
 		}
 		var paged []lessor.Run
@@ -290,7 +296,9 @@ func TestPayloadsMeetTheirHandlersSchema(t *testing.T) {
 		if err := sent("mail.send", `{"to": 1}`); err != nil {
 			t.Fatalf("a handler without a schema refuses: %v", err)
 		}
-		bad := w.submit(func(s *lessor.Submission) { s.Type, s.Payload = new("mail.send"), json.RawMessage(`{"to": 2}`) })
+		bad := w.submit(func(s *lessor.Submission) {
+			s.Type, s.Payload = new("mail.send"), json.RawMessage(`{"to": 2}`)
+		})
 		if err := set(`{"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}`); err != nil {
 			t.Fatalf("register: %v", err)
 		}
@@ -299,7 +307,8 @@ func TestPayloadsMeetTheirHandlersSchema(t *testing.T) {
 		if len(e.Fields) == 0 || !strings.HasPrefix(e.Fields[0].Field, "payload") {
 			t.Errorf("fields: %+v", e.Fields)
 		}
-		w.wantCode(errOf2(w.PutDefinition(w.ctx, anybody, "mail.daily", interval("mail.daily", 60, func(e *lessor.Envelope) { e.HandlerID = new("mail.send") }))), lessor.CodeInvalidValue)
+		daily := interval("mail.daily", 60, func(e *lessor.Envelope) { e.HandlerID = new("mail.send") })
+		w.wantCode(errOf2(w.PutDefinition(w.ctx, anybody, "mail.daily", daily)), lessor.CodeInvalidValue)
 		if err := sent("mail.send", `{"to": "me"}`); err != nil {
 			t.Errorf("a payload that meets the schema is refused: %v", err)
 		}
@@ -328,8 +337,9 @@ func TestChangesAreAudited(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 60, nil))
 		w.setTenant(tenantA, lessor.TenantAsk{Weight: lessor.SetTo(int64(2))})
-		if _, err := w.SetCapacity(w.ctx, anybody,
-			lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(50))}); err != nil {
+		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{
+			TotalUnits: lessor.SetTo(int64(50)),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.SetDraining(w.ctx, anybody, true); err != nil {

@@ -72,8 +72,9 @@ func TestSubmissionWakesOnlyRequestsThatItMatches(t *testing.T) {
 		if n := w.retried(); n != 1 {
 			t.Errorf("%d requests were tried again, want the one that the job matches", n)
 		}
-		if err := w.Complete(w.ctx, bound(2), mine.Load().Lease.ID,
-			lessor.Completion{WorkerID: new("mine"), Status: new("completed")}); err != nil {
+		if err := w.Complete(w.ctx, bound(2), mine.Load().Lease.ID, lessor.Completion{
+			WorkerID: new("mine"), Status: new("completed"),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -262,7 +263,9 @@ func TestWaitingRequestsEndWithTheLastDenialOfTheirKind(t *testing.T) {
 		denials := make(chan *lessor.Denial, 2)
 		for _, worker := range []string{"first", "second"} {
 			go func() {
-				_, d := w.ask(worker, func(r *lessor.LeaseRequest) { r.WaitMS, r.Types = new(int64(5000)), []string{"generic"} })
+				_, d := w.ask(worker, func(r *lessor.LeaseRequest) {
+					r.WaitMS, r.Types = new(int64(5000)), []string{"generic"}
+				})
 				denials <- d
 			}()
 			synctest.Wait()

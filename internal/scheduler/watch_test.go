@@ -17,7 +17,8 @@ func TestWatchedLeaseOutlivesItsTTL(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.submit(nil)
 		g := w.lease("worker-1", func(r *lessor.LeaseRequest) { r.WorkspaceID = new("here") })
-		if err := w.Watch(w.ctx, map[lessor.LeaseID]lessor.Instant{g.Lease.ID: now().Add(5 * time.Minute)}); err != nil {
+		until := map[lessor.LeaseID]lessor.Instant{g.Lease.ID: now().Add(5 * time.Minute)}
+		if err := w.Watch(w.ctx, until); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Minute)
@@ -112,8 +113,9 @@ func TestResumedJobGoesOnFromItsCheckpoint(t *testing.T) {
 		if _, err := w.resume(old.ID, true); w.wantCode(err, lessor.CodeConflict) == nil {
 			t.Error("a running job was resumed")
 		}
-		if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID,
-			lessor.Heartbeat{WorkerID: new("worker-1"), Checkpoint: json.RawMessage(`{"page":7}`)}); err != nil {
+		if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
+			WorkerID: new("worker-1"), Checkpoint: json.RawMessage(`{"page":7}`),
+		}); err != nil {
 			t.Fatal(err)
 		}
 		w.mustComplete(g, "failed")

@@ -149,8 +149,10 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, raw := range map[string]string{
-		"now":    string(raw),
-		"before": `[{"worker":"w1","tenant":"00000000-0000-0000-0000-000000000001","at":"2023-11-14T22:13:20.000Z","types":["a","b"],"agent":""},{"worker":"w2","at":"2023-11-14T22:13:20.000Z","types":["c"],"agent":""}]`,
+		"now": string(raw),
+		"before": `[{"worker":"w1","tenant":"00000000-0000-0000-0000-000000000001",` +
+			`"at":"2023-11-14T22:13:20.000Z","types":["a","b"],"agent":""},` +
+			`{"worker":"w2","at":"2023-11-14T22:13:20.000Z","types":["c"],"agent":""}]`,
 	} {
 		w := &workers{others: map[lessor.TenantID]*tenantWorkers{}}
 		var list []workerNote
@@ -162,7 +164,8 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 			w.asksOf(1, "d", noon) {
 			t.Errorf("%s: it is not heard who asks for what", name)
 		}
-		if got := w.known(noon)[rules.Holder{Space: lessor.TenantID{UUID: lessor.UUID{15: 1}}, Worker: "w1"}]; !slices.Equal(got, []string{"a", "b"}) {
+		first := rules.Holder{Space: lessor.TenantID{UUID: lessor.UUID{15: 1}}, Worker: "w1"}
+		if got := w.known(noon)[first]; !slices.Equal(got, []string{"a", "b"}) {
 			t.Errorf("%s: the worker is heard to ask for %q", name, got)
 		}
 		w.ask(1, "w1", noon+1, "x")

@@ -16,7 +16,8 @@ import (
 var monitoring = []string{".", "../recovery"}
 
 var (
-	forbiddenName = regexp.MustCompile(`^p(p|g)?ids?($|[A-Z_])|[Pp]id(s|$|[A-Z_])|PID|pid$|^(FindProcess|Getpgid|Getsid|Kill)$`)
+	forbiddenName = regexp.MustCompile(
+		`^p(p|g)?ids?($|[A-Z_])|[Pp]id(s|$|[A-Z_])|PID|pid$|^(FindProcess|Getpgid|Getsid|Kill)$`)
 	forbiddenText = regexp.MustCompile(`(?i)/proc\b|\bpids?\b|pidfile`)
 )
 

@@ -32,8 +32,9 @@ func fill(t testing.TB, w *Workspace, from, to int, seq int64) {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			t.Fatal(err)
 		}
-		s := fmt.Sprintf(`{"jobId":%q,"status":"running","lastHeartbeat":"2025-10-15T10:30:45.123Z","workspacePath":%q,`+
-			`"sessionId":"abc123def456","agentEngine":"claude-code","startedAt":"2025-10-15T10:00:00.000Z","seq":%d,"fence":7,"lastProgress":null}`,
+		s := fmt.Sprintf(`{"jobId":%q,"status":"running","lastHeartbeat":"2025-10-15T10:30:45.123Z",`+
+			`"workspacePath":%q,"sessionId":"abc123def456","agentEngine":"claude-code",`+
+			`"startedAt":"2025-10-15T10:00:00.000Z","seq":%d,"fence":7,"lastProgress":null}`,
 			job(n), dir, seq)
 		name := filepath.Join(dir, ".sentinel.json")
 		if err := os.WriteFile(name+"x", []byte(s), 0o600); err != nil {

@@ -107,7 +107,9 @@ func TestForeignCountIsNotBelieved(t *testing.T) {
 		}
 		_, err = client(f).SendMessage(t.Context(), &awssqs.SendMessageInput{
 			QueueUrl: aws.String("https://sqs.test/000000000000/jobs"), MessageBody: aws.String("a"),
-			MessageAttributes: map[string]types.MessageAttributeValue{"lessor-deliveries": {DataType: aws.String("String"), StringValue: &counted}},
+			MessageAttributes: map[string]types.MessageAttributeValue{
+				"lessor-deliveries": {DataType: aws.String("String"), StringValue: &counted},
+			},
 		})
 		if err != nil {
 			t.Fatal(err)

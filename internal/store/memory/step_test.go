@@ -236,10 +236,14 @@ func TestSentBehindOneOnItsWay(t *testing.T) {
 		errs  [2]error
 		want  string
 	}{
-		"both durable":       {want: "2"},
-		"the first fails":    {fate: memory.Refused, errs: [2]error{scheduler.ErrUnreachable, scheduler.ErrAgain}},
-		"the first is void":  {fate: memory.LostUnanswered, errs: [2]error{scheduler.ErrUnreachable, scheduler.ErrAgain}},
-		"of unknown outcome": {fate: memory.DurableUnknown, errs: [2]error{scheduler.ErrUnknownOutcome, nil}, want: "2"},
+		"both durable":    {want: "2"},
+		"the first fails": {fate: memory.Refused, errs: [2]error{scheduler.ErrUnreachable, scheduler.ErrAgain}},
+		"the first is void": {
+			fate: memory.LostUnanswered, errs: [2]error{scheduler.ErrUnreachable, scheduler.ErrAgain},
+		},
+		"of unknown outcome": {
+			fate: memory.DurableUnknown, errs: [2]error{scheduler.ErrUnknownOutcome, nil}, want: "2",
+		},
 		"another node wrote": {other: true, errs: [2]error{scheduler.ErrAgain, scheduler.ErrAgain}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,8 @@ var (
 		" where " + wire.At("m.job", "s.job") + " and m.seq <= s.seq and not m.seen")
 	readKeyed    = wire.SQL("select " + messageColumns + " from message where job = $1::uuid and key = $2::text")
 	readMessages = wire.SQL("select " + row.Of("m", messageColumns) + " from unnest($1::uuid[]) j(id)" +
-		" cross join lateral (select * from message where message.job = j.id and not seen order by seq limit $2::bigint) m" +
+		" cross join lateral (select * from message where message.job = j.id and not seen" +
+		" order by seq limit $2::bigint) m" +
 		" order by m.job, m.seq")
 	readMessaged = wire.SQL("select job, max(seq) from message where not seen group by job")
 )

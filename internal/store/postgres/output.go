@@ -29,7 +29,8 @@ var (
 		" and o.start + octet_length(o.data) <= r.high", row.Kinds(row.OutputMiddle), row.Columns(row.OutputMiddle))
 	// The sizes of the pieces are known without their data, which is read only of those that are returned.
 	readOutput = wire.SQL("select " + outputColumns + " from (select *, sum(octet_length(data)) over w" +
-		" - octet_length(data) - first_value(octet_length(data)) over w as before from (select * from output where" + ofStream + " and start >=" +
+		" - octet_length(data) - first_value(octet_length(data)) over w as before" +
+		" from (select * from output where" + ofStream + " and start >=" +
 		" coalesce((select max(start) from output where" + ofStream + " and start <= $4::bigint), 0)" +
 		" order by start limit " + maxOutputRows + ") page window w as (order by start)) sized" +
 		" where before < $5::bigint order by start")

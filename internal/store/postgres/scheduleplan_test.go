@@ -26,8 +26,10 @@ func fillSchedules(t *testing.T, url string, n int) {
 	//nolint:dupword // columns of one value
 	for _, text := range []string{
 		`insert into definition (` + definitionColumns + `)
-			select 'd' || i, md5('t' || i %% 50)::uuid, 'm' || i %% 20, '1', 'cron', '* * * * *', 0, 'UTC', 'h', 'k', 'c', 1,
-			1, 5, 1000, false, 1000, 1000, i %% 20 > 0, 'skip', 'latest', 1000, 0, 5, 1000, false, i, i, 4000000000000 + i, i,
+			select 'd' || i, md5('t' || i %% 50)::uuid, 'm' || i %% 20, '1', 'cron', '* * * * *', 0, 'UTC',
+				'h', 'k', 'c', 1,
+			1, 5, 1000, false, 1000, 1000, i %% 20 > 0, 'skip', 'latest',
+				1000, 0, 5, 1000, false, i, i, 4000000000000 + i, i,
 			i, '{}'
 			from generate_series(1, %[1]d, 20) i on conflict do nothing`,
 		`insert into circuit (` + circuitColumns + `)

@@ -62,7 +62,8 @@ func countStatements(t *testing.T, url string, executed *atomic.Int64) string {
 			}()
 		}
 	}()
-	return "postgres://" + to.User + ":" + to.Password + "@" + ln.Addr().String() + "/" + to.Database + "?sslmode=disable"
+	return "postgres://" + to.User + ":" + to.Password + "@" + ln.Addr().String() +
+		"/" + to.Database + "?sslmode=disable"
 }
 
 // forward copies the messages of a client. All but the first have a type; Execute and Query run a statement.

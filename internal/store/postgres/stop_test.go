@@ -29,8 +29,7 @@ func TestStoppedNode(t *testing.T) {
 			a, b := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 			if err := b.Update(t.Context(),
 				func(tx scheduler.Tx) error {
-					return errors.Join(c.take(tx),
-						errRefused)
+					return errors.Join(c.take(tx), errRefused)
 				}); !errors.Is(err, errRefused) {
 				t.Fatal(err) // everything is prepared now
 			}
@@ -76,12 +75,10 @@ func TestOneBadCall(t *testing.T) {
 	ctx := t.Context()
 	for name, call := range map[string]func(scheduler.Tx) error{
 		"a text with NUL": func(tx scheduler.Tx) error {
-			return tx.Note(ctx,
-				[]rules.Note{{Actor: "a\x00b"}})
+			return tx.Note(ctx, []rules.Note{{Actor: "a\x00b"}})
 		},
 		"a text that is not UTF-8": func(tx scheduler.Tx) error {
-			return tx.Note(ctx,
-				[]rules.Note{{Actor: "a\xff\xfeb"}})
+			return tx.Note(ctx, []rules.Note{{Actor: "a\xff\xfeb"}})
 		},
 		"a name with NUL": func(tx scheduler.Tx) error { return tx.SaveSetting(ctx, "a\x00", []byte("x")) },
 		"a number too large": func(tx scheduler.Tx) error {

@@ -68,7 +68,8 @@ func TestTrimShowsAsGap(t *testing.T) {
 	if p := positionOf(t, reader); p[got[0].Stream] != 20 {
 		t.Fatalf("the position of an idle stream is %v, want 20", p)
 	}
-	// The writer is gone for long: its stream is removed, its last change stays for a week. Followers forget the stream.
+	// The writer is gone for long: its stream is removed, its last change stays for a week. Followers forget the
+	// stream.
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ var (
 	readEntries  = selectEntry + "n > +? order by n limit +?"
 	readEntry    = selectEntry + "key = ?"
 	// The data of the last entry is not read.
-	readLastEntry = "select job, n, key, kind, at, fence, bytes, null from journal where job = ? order by n desc limit 1"
+	readLastEntry = "select job, n, key, kind, at, fence, bytes, null from journal" +
+		" where job = ? order by n desc limit 1"
 )
 
 // LastEntries implements scheduler.Tx.

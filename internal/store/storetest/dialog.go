@@ -70,7 +70,9 @@ func messagesInOrder(b *bed) {
 		return tx.SaveMessages(b.Context(), []rules.Message{message(one.ID, 13), message(one.ID, 12)})
 	}), scheduler.ErrBadCall)
 	b.update(func(tx scheduler.Tx) error {
-		return tx.DropMessages(b.Context(), []scheduler.Seen{{Job: one.ID, UpTo: 3}, {Job: two.ID, UpTo: 99}, {Job: one.ID, UpTo: 2}})
+		return tx.DropMessages(b.Context(), []scheduler.Seen{
+			{Job: one.ID, UpTo: 3}, {Job: two.ID, UpTo: 99}, {Job: one.ID, UpTo: 2},
+		})
 	})
 	b.same("messages that are left", b.messages(100, one.ID, two.ID)[one.ID], list(4, 12))
 	b.same("jobs with messages that are left", b.messaged(), map[lessor.JobID]int64{one.ID: 12})

@@ -176,7 +176,8 @@ func (c *Conn) Send() error { return c.Start().Finish() }
 func (c *Conn) SendFirst(add func()) error {
 	if c.pipe != nil {
 		add()
-		return c.Send() // a statement that had to be prepared has ended the pipeline: the rest is a round trip of its own
+		// A statement that had to be prepared has ended the pipeline: the rest takes a round trip of its own.
+		return c.Send()
 	}
 	batch, steps, err := c.batch, c.steps, c.err
 	c.Discard()
