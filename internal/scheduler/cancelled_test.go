@@ -203,6 +203,7 @@ func TestMessageReachesAWorkerThatWaits(t *testing.T) {
 			send(first.Job.ID, n+2)
 		}
 		send(second.Job.ID, 1)
+		synctest.Wait() // the call below does not wait
 		one := lessor.CancelWait{WorkerID: new("worker-1"), LeaseID: new(second.Lease.ID.String())}
 		found, err := w.Cancelled(w.ctx, anybody, one)
 		if err != nil {
