@@ -7,7 +7,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// Block is why jobs of a definition may not run as others do.
+// Block says why the jobs of a definition may not be granted.
 type Block struct {
 	Definition string
 	Tenant     lessor.TenantID
@@ -15,7 +15,7 @@ type Block struct {
 	Circuit    rules.Circuit
 }
 
-// blocks are the definitions whose jobs may not run as others do.
+// blocks has the definitions whose jobs may not be granted.
 type blocks struct {
 	all  map[string]Block
 	open map[string]struct{} // of these, those with an open circuit: a trial may be due
@@ -112,7 +112,8 @@ func (f *Fold) Cooling(now lessor.Instant) (ids []string) {
 	return ids
 }
 
-// WakeTrials has every waiting request tried if an open circuit may be tried since it was last called, and reports so.
+// WakeTrials wakes every waiting request if the trial of an open circuit has become due since the last call, and
+// reports whether it did.
 func (f *Fold) WakeTrials(now lessor.Instant) bool {
 	if f.TrialAt == 0 || f.TrialAt > now {
 		return false
@@ -131,7 +132,7 @@ func (f *Fold) planTrial(at, now lessor.Instant) {
 	}
 }
 
-// PlanTick notes that a definition is due at an instant; 0 = never.
+// PlanTick records when a definition is due; 0 = never.
 func (f *Fold) PlanTick(due lessor.Instant) {
 	if due != 0 && (f.TickAt == 0 || due < f.TickAt) {
 		f.TickAt = due

@@ -69,7 +69,7 @@ func (f *Fold) Recorded() []byte {
 	return data
 }
 
-// ChangeSettings has other nodes read the settings again, and every waiting request tried.
+// ChangeSettings makes other nodes read the settings again and try every waiting request.
 func (f *Fold) ChangeSettings() {
 	f.woken.All = true
 	if f.packer != nil {
@@ -77,7 +77,7 @@ func (f *Fold) ChangeSettings() {
 	}
 }
 
-// AskForEvents has other nodes publish their entries of the records here.
+// AskForEvents makes other nodes publish their entries of the records to this node.
 func (f *Fold) AskForEvents() {
 	if f.packer != nil {
 		f.packer.step(stepFollowers)

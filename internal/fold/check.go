@@ -7,18 +7,19 @@ import (
 	"lessor"
 )
 
-// PlanCheck plans to look at a lease when it may be over. A lease that sent a heartbeat meanwhile is looked at in vain
-// and planned anew: that is one look per ttl and lease, instead of an index that every heartbeat has to change.
+// PlanCheck plans a check of a lease for when it may be over. If a heartbeat came in the meantime, the check finds the
+// lease alive and plans the next one. This costs one check per lease and ttl, and saves an index that every heartbeat
+// would have to change.
 func (f *Fold) PlanCheck(id lessor.LeaseID, at lessor.Instant) { heap.Push(&f.checks, check{id, at}) }
 
-// CheckNow has the next commit look at a lease that has lapsed.
+// CheckNow makes the next commit check a lease that has lapsed.
 func (f *Fold) CheckNow(id lessor.LeaseID, now lessor.Instant) {
 	f.PlanCheck(id, now)
 	f.sweptAt = 0
 }
 
-// planFollowed plans to look at a lease that another node granted. Right after the clock was set back the grant may be
-// from before.
+// planFollowed plans the check of a lease that another node granted. Right after the clock was set back the grant may
+// be from before.
 func (f *Fold) planFollowed(id lessor.LeaseID, at lessor.Instant) {
 	if f.latest.Sub(f.resetAt).Abs() < resetFor {
 		at = min(at, f.latest)
@@ -30,8 +31,8 @@ func (f *Fold) planFollowed(id lessor.LeaseID, at lessor.Instant) {
 // within a second.
 const resetFor = 5 * time.Second
 
-// MaxJitter is how far the clock may seem to go back without having been set: its readings are of commits and of
-// moments between them.
+// MaxJitter is how far two readings of the clock may go back although nobody set it: some are read in commits, others
+// between them.
 const MaxJitter = time.Second
 
 // NoteClock notes a reading of the clock. If the clock was set back, every check that was planned before is due now: it
@@ -55,7 +56,7 @@ func (f *Fold) NextCheck(sweep time.Duration) (lessor.Instant, bool) {
 	return max(f.checks[0].at, f.sweptAt.Add(sweep/4)), true
 }
 
-// CheckDue reports whether leases are to be looked at.
+// CheckDue reports whether the check of a lease is due.
 func (f *Fold) CheckDue(now lessor.Instant, sweep time.Duration) bool {
 	at, ok := f.NextCheck(sweep)
 	return ok && at <= now

@@ -9,7 +9,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// Fold is what the tables amount to. The zero value is not usable; see New.
+// Fold is the image of the tables in memory. The zero value is not usable; see New.
 type Fold struct {
 	Index   *lanes.Index
 	Serving rules.Serving // what the store last noted about service
@@ -23,7 +23,7 @@ type Fold struct {
 
 	Position Position       // how far the changes of other nodes are applied
 	OthersAt lessor.Instant // when one was last applied
-	JudgedAt lessor.Instant // when the brake last looked at all leases
+	JudgedAt lessor.Instant // when the brake last counted all leases
 
 	lanes   map[rules.Lane]rules.LaneID // those that new jobs may be stored under
 	holders map[rules.Holder]Holding
@@ -97,8 +97,8 @@ func (f *Fold) Reject(t rules.Turn) {
 	}
 }
 
-// PutBack returns a turn that the index has given away to its place, to be decided about later. Other nodes never hear
-// of it.
+// PutBack returns a turn that the index has given away to its place, to be decided about later. Other nodes are not
+// told.
 func (f *Fold) PutBack(t rules.Turn) {
 	f.Index.Free(t.Lane)
 	f.Index.Enqueue(t)

@@ -70,9 +70,9 @@ type DefineConfig struct {
 	Zone func(name string) (*time.Location, error)
 }
 
-// Define turns an envelope into a definition, with defaults applied, or refuses it. The definition of one that is
-// refused for its fields has those that are right. wall is the tenant to which the
-// caller's token is restricted, nil for none; prefix goes before the names of wrong fields ("jobs[3]." in a manifest).
+// Define turns an envelope into a definition, with defaults applied, or refuses it. If fields are refused, the
+// definition has the others. wall is the tenant to which the caller's token is restricted, nil for none; prefix goes
+// before the names of wrong fields ("jobs[3]." in a manifest).
 func Define(e *lessor.Envelope, wall *lessor.TenantID, cfg DefineConfig, prefix string) (*Definition, error) {
 	c := check{prefix: prefix}
 	for _, f := range []struct {

@@ -155,8 +155,8 @@ func Lapse(o Outcome) End {
 	return End{Outcome: OutcomeExpired, Reason: ReasonLeaseExpired, Actor: ActorScheduler}
 }
 
-// TakenAway reports whether an attempt ended because an operator or the monitor took its lease. Its worker is told: it
-// neither ended the lease itself nor could know that it would end.
+// TakenAway reports whether an attempt ended because an operator or the monitor took its lease. The worker must be
+// told, because it neither ended the lease nor could foresee its end.
 func TakenAway(a *Attempt) bool {
 	return a.Reason == ReasonForced || a.Reason == ReasonRevoked || a.Reason == ReasonHeartbeatStopped
 }

@@ -24,7 +24,7 @@ func (s *Scheduler) Alerts(ctx context.Context, c Caller, f lessor.AlertFilter) 
 		func(v View) ([]lessor.Alert, error) { return v.AlertList(ctx, q) })
 }
 
-// Acknowledge notes that the caller knows of an alert; the first acknowledgement is kept.
+// Acknowledge records that the caller has seen an alert. Only the first acknowledgement is kept.
 func (s *Scheduler) Acknowledge(ctx context.Context, c Caller, id lessor.AlertID) (shown lessor.Alert, err error) {
 	err = s.change(ctx, c, func(ctx context.Context, p *pass) error {
 		a, err := p.tx.Alert(ctx, id)

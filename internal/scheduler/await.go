@@ -9,14 +9,14 @@ import (
 	"lessor/internal/rules"
 )
 
-// waits wakes the callers that wait for something of a job.
+// waits wakes callers that wait for an event of a job.
 type waits struct {
 	mu   sync.Mutex
 	jobs map[lessor.JobID]map[chan struct{}]struct{}
 	size int
 }
 
-// enter has a caller woken by what happens to a job, until it calls leave.
+// enter registers a caller to be woken by events of a job, until it calls leave.
 func (w *waits) enter(id lessor.JobID) (wake <-chan struct{}, leave func()) {
 	c := make(chan struct{}, 1)
 	w.mu.Lock()
@@ -39,7 +39,7 @@ func (w *waits) enter(id lessor.JobID) (wake <-chan struct{}, leave func()) {
 	}
 }
 
-// wake wakes the callers that wait for something of these jobs.
+// wake wakes the callers that wait for events of these jobs.
 func (w *waits) wake(ids []lessor.JobID) {
 	if len(ids) == 0 {
 		return
@@ -56,19 +56,19 @@ func (w *waits) wake(ids []lessor.JobID) {
 	}
 }
 
-// pollCost is the share of a second that each waiting caller may add to the pause between two looks at what other nodes
-// did: all together look at most a thousand times a second.
+// pollCost is added per waiting caller to the pause between two reads of the store, so that all callers together read
+// at most a thousand times a second.
 const pollCost = time.Millisecond
 
-// pace is the pause between two looks.
+// pace is the pause between two reads.
 func (w *waits) pace() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(followEvery, time.Duration(w.size)*pollCost)
 }
 
-// poll reads something of a job until it is there or the wait is over: again after each commit of this node that may
-// concern it, and at the pace of waits because of other nodes.
+// poll repeats a read about a job until it succeeds or the wait is over. It reads again after each commit of this node
+// that may concern the job, and at the pace of waits, because other nodes commit too.
 func poll[T any](
 	ctx context.Context, s *Scheduler, id lessor.JobID, wait time.Duration, read func() (v T, there bool, err error),
 ) (T, error) {

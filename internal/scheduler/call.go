@@ -10,10 +10,10 @@ import (
 	"lessor/internal/batch"
 )
 
-// op is something that waits for a commit.
+// op is a call that a commit answers.
 type op interface {
 	base() *call
-	size() int // bytes that it brings into the transaction, about
+	size() int // about how many bytes it adds to the transaction
 }
 
 // call is the part that all ops share: one caller that waits for one answer.
@@ -52,8 +52,8 @@ func (c *call) answer(err error) bool {
 
 func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 
-// do puts o into the next batch and waits for its answer. If ctx ends first, the caller goes and the operation may
-// still happen. The line has a share for each tenant, and one for all callers that are bound to none.
+// do puts o into the next batch and waits for its answer. If ctx ends first, do returns, and the operation may still
+// happen. Each tenant has a share of the queue of calls, and so have all callers that are bound to no tenant together.
 func (s *Scheduler) do(ctx context.Context, from *Caller, o op) error {
 	if err := s.put(from, o); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *Scheduler) read(ctx context.Context, from Caller, fn func(l *loop)) err
 	return s.do(ctx, &from, &readCall{call: s.newCall(), fn: fn})
 }
 
-// changeCall is something rare that has a transaction for itself.
+// changeCall is a rare call that runs in a transaction of its own.
 type changeCall struct {
 	call
 	fn func(ctx context.Context, p *pass) error

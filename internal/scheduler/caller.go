@@ -5,16 +5,17 @@ import (
 	"lessor/internal/rules"
 )
 
-// Caller is who asks: every operation of the API takes one.
+// Caller identifies the caller of an operation. Every operation of the API takes one.
 type Caller struct {
 	// Actor is how the record names the caller: a token's name, or "local" for tokenless calls.
 	Actor string
-	// Tenant walls the caller in: it sees, changes and leases only this tenant's. nil = no wall.
+	// Tenant restricts the caller to one tenant: it sees, changes and leases only this tenant's jobs. nil = no
+	// restriction.
 	Tenant *lessor.TenantID
 	// Token is the token that was sent; zero = none.
 	Token lessor.TokenID
-	// Worker says that the token is a worker's: it is shown the leases alone that were taken with it. For those it need
-	// only know the id, so that a worker whose token was replaced goes on.
+	// Worker says that the token is a worker's: lists show it only the leases that were taken with this token. To use a
+	// lease it needs only the id, so a worker whose token was replaced can go on.
 	Worker bool
 	// TraceID is the W3C trace id of the call, 32 hexadecimal digits, as its answer and the audit show it; "" outside a
 	// call.
@@ -32,7 +33,8 @@ type Caller struct {
 // sees reports whether the caller may know of something that belongs to tenant t.
 func (c *Caller) sees(t lessor.TenantID) bool { return c.Tenant == nil || *c.Tenant == t }
 
-// space is whose names of workers and requests the caller uses; zero = those of all who are bound to no tenant.
+// space is the tenant in which the caller's worker and request names are unique; zero is shared by all callers that are
+// bound to no tenant.
 func (c *Caller) space() lessor.TenantID {
 	if c.Tenant == nil {
 		return lessor.TenantID{}
@@ -40,12 +42,12 @@ func (c *Caller) space() lessor.TenantID {
 	return *c.Tenant
 }
 
-// holder is a worker that this caller speaks for.
+// holder identifies a worker that this caller acts for.
 func (c *Caller) holder(worker string) rules.Holder {
 	return rules.Holder{Space: c.space(), Worker: worker}
 }
 
-// hand is the caller as one that speaks for a worker.
+// hand identifies a caller that acts for a worker.
 func (c *Caller) hand(worker string) rules.Hand {
 	return rules.Hand{Holder: c.holder(worker), Token: c.Token, Keyed: c.Worker}
 }

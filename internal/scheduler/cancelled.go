@@ -19,8 +19,8 @@ const (
 	maxCancels = 4096
 )
 
-// cancels tells the workers that wait which of their leases were cancelled or taken away or have a message, each to one
-// call.
+// cancels tells waiting workers which of their leases were cancelled, were taken away or have a message. Each lease is
+// returned to one call.
 type cancels struct {
 	mu      sync.Mutex
 	recent  []fold.Called // oldest first
@@ -55,9 +55,9 @@ func (c *cancels) add(all []fold.Called, now lessor.Instant) {
 	}
 }
 
-// take returns the leases of a worker that were called, or of them only the one that ask names, or a channel that is
-// closed when there is one. The caller calls leave when it stops waiting. A worker's token is shown only those leases
-// that were taken with it.
+// take returns the worker's leases that have news, or only the one that ask names. If there are none, it returns a
+// channel that is closed when there is one. The caller calls leave when it stops waiting. A worker's token is shown
+// only those leases that were taken with it.
 func (c *cancels) take(from Caller, ask rules.CancelAsk) (
 	found lessor.StoppedLeases, wake <-chan struct{}, leave func(),
 ) {
@@ -110,7 +110,7 @@ func (s *Scheduler) Cancelled(
 		return found, err
 	}
 	if err := s.Ready(); err != nil {
-		return found, err // another node may hear of what this one cannot
+		return found, err // another node may know more
 	}
 	for end := s.now().Add(ask.Wait); ; {
 		left := end.Sub(s.now())

@@ -8,7 +8,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// PutDefinition stores a definition whole and reports whether it is new. What it says already changes nothing.
+// PutDefinition stores a whole definition and reports whether it is new. Storing an equal definition changes nothing.
 func (s *Scheduler) PutDefinition(
 	ctx context.Context, c Caller, id string, e lessor.Envelope,
 ) (shown lessor.Definition, created bool, err error) {
@@ -77,7 +77,7 @@ func (c Caller) matchesVersion(version string) error {
 	return rules.Spare(c.IfNoneMatch, version)
 }
 
-// define turns an envelope into a definition, and holds its payload against the schema of its handler.
+// define turns an envelope into a definition, and checks its payload against the schema of its handler.
 func (s *Scheduler) define(c Caller, e *lessor.Envelope, prefix string) (*rules.Definition, error) {
 	book, err := s.schemas()
 	if err != nil {
@@ -90,8 +90,8 @@ func (s *Scheduler) define(c Caller, e *lessor.Envelope, prefix string) (*rules.
 	return d, book.join(err, d.Handler, d.Payload, prefix)
 }
 
-// recheckDefinition holds a payload against the schemas under the gate: another node may have registered one since the
-// first check.
+// recheckDefinition checks a payload against the schemas again under the gate, because another node may have registered
+// one since the first check.
 func (s *Scheduler) recheckDefinition(d *rules.Definition) error {
 	return s.handlers.Load().check(d.Handler, d.Payload, "")
 }

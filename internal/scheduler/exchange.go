@@ -12,7 +12,7 @@ import (
 // noteLife is how long another node's notes count: three times the interval between two exchanges.
 const noteLife = 3 * sampleEvery
 
-// workerNote is what nodes exchange about one worker, or about all workers of one tenant's tokens.
+// workerNote describes one worker, or all workers with tokens of one tenant, to other nodes.
 type workerNote struct {
 	Worker string           `json:"worker"`           // "" = all
 	Tenant *lessor.TenantID `json:"tenant,omitempty"` // of its token; nil = bound to none
@@ -21,8 +21,8 @@ type workerNote struct {
 	Agent  string           `json:"agent"`
 }
 
-// exchangeWorkers exchanges with other nodes which workers asked for work lately, and whether callers follow the
-// records here. If an exchange fails, the next one makes up for it.
+// exchangeWorkers tells other nodes which workers have recently requested leases here and whether callers follow the
+// records here, and reads the same from them. If an exchange fails, the next one replaces it.
 func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	if !s.store.Shared() || ctx.Err() != nil {
 		return
@@ -120,7 +120,7 @@ func (w *workers) notes() []json.RawMessage {
 	return list
 }
 
-// sum is what a tenant's workers ask for together; nil = nothing.
+// sum combines the types that a tenant's workers request; nil = none.
 func (c *tenantWorkers) sum(now lessor.Instant) *workerNote {
 	if lately(c.all, now) {
 		return &workerNote{At: c.all, Types: []string{}}

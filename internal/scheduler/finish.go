@@ -33,7 +33,7 @@ func (c *endCall) size() int {
 	return n
 }
 
-// Complete ends an attempt as its worker says.
+// Complete ends an attempt with the outcome that its worker reports.
 func (s *Scheduler) Complete(ctx context.Context, c Caller, id lessor.LeaseID, d lessor.Completion) error {
 	end, err := rules.Completion(&d, "")
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Scheduler) endOne(ctx context.Context, c Caller, e ending) error {
 	return s.explain(ctx, c, e.id, o.only[0].err)
 }
 
-// explain adds to "no such lease" how it ended, as far as that is remembered.
+// explain adds to a refusal "no such lease" how the lease ended, if the store still knows.
 func (s *Scheduler) explain(ctx context.Context, c Caller, id lessor.LeaseID, err error) error {
 	if err == nil {
 		return nil

@@ -9,14 +9,13 @@ import (
 	"lessor"
 )
 
-// followersFor is how long what a node said about its followers counts: three times as long as it takes to say it
-// again.
+// followersFor is how long a node's report of its followers counts: three times the interval between two reports.
 const followersFor = 3 * sampleEvery
 
 const followersName = "followed"
 
-// followers says until when callers follow the records, by node. What a node says goes to the others with its
-// changes; it is also kept, for those that have to rebuild their fold meanwhile.
+// followers says, for each node, until when callers follow the records there. A node publishes this with its changes;
+// it is also stored for nodes that rebuild their fold in the meantime.
 type followers map[string]lessor.Instant
 
 func loadFollowers(ctx context.Context, v View) (followers, error) {
@@ -31,8 +30,8 @@ func loadFollowers(ctx context.Context, v View) (followers, error) {
 	return f, nil
 }
 
-// askForRecords asks the other nodes to publish their entries here, if a caller follows the records on this
-// node. A failed call is made up for by the next.
+// askForRecords asks the other nodes to publish their entries here, if a caller follows the records on this node. If a
+// call fails, the next one replaces it.
 func (s *Scheduler) askForRecords(ctx context.Context) {
 	if !s.store.Shared() || !s.stream.active(s.now()) {
 		return
@@ -53,8 +52,8 @@ func (s *Scheduler) askForRecords(ctx context.Context) {
 	})
 }
 
-// restoreFollowers makes up for what other nodes said and a rebuilt fold passed over: their entries are lost, who
-// follows is kept.
+// restoreFollowers reads the stored reports of other nodes after a rebuild, which skips the changes that carried them.
+// Entries that those changes carried are lost.
 func (l *loop) restoreFollowers(ctx context.Context, v View) error {
 	if !l.store.Shared() {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"lessor/internal/schema"
 )
 
-// handlers are the schemas that payloads must meet, by handler id. A set is never changed: a new one takes its place.
+// handlers has the schemas that payloads must satisfy, by handler id. It is immutable: a change makes a new one.
 type handlers map[string]handler
 
 type handler struct {
@@ -23,8 +23,8 @@ type handler struct {
 	schema *schema.Schema
 }
 
-// schemas returns the schemas in force. They are the last of the settings to be read: who has them may trust the other
-// settings too.
+// schemas returns the schemas in force. They are read after all other settings: if they are there, the other settings
+// are too.
 func (s *Scheduler) schemas() (*handlers, error) {
 	if book := s.handlers.Load(); book != nil {
 		return book, nil
@@ -58,7 +58,7 @@ func (h *handlers) broken(id string, payload json.RawMessage, prefix string) *le
 	return e
 }
 
-// join adds to the refusal of a job or definition, if any, what its payload breaks of its handler's schema.
+// join adds violations of the handler's schema to the refusal of a job or definition, if there is one.
 func (h *handlers) join(refusal error, id string, payload json.RawMessage, prefix string) error {
 	var faults rules.Faults
 	if err := faults.Add(refusal); err != nil || payload == nil {
@@ -71,8 +71,8 @@ func (h *handlers) join(refusal error, id string, payload json.RawMessage, prefi
 // than it takes to follow the other node and to commit.
 const schemaLag = 10 * time.Second
 
-// newer reports whether a job may have been stored without a look at the schema of its type, or under the payload of a
-// definition that may have been.
+// newer reports whether the payload of a job, or of the definition that it comes from, may have been stored without a
+// check against the schema of its type.
 func (h *handlers) newer(spec *rules.Spec) bool {
 	known, ok := (*h)[spec.Lane.Type]
 	return ok && (spec.CreatedAt <= known.UpdatedAt.Add(schemaLag) || spec.Lane.Definition != "")

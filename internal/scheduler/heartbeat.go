@@ -20,7 +20,7 @@ type beat struct {
 	job    lessor.JobID // of the lease, once it was extended
 	ask    rules.BeatAsk
 	answer lessor.HeartbeatAnswer
-	// numbers are those of the entries that are appended.
+	// numbers are the numbers of the appended journal entries.
 	numbers []int
 	err     error
 }

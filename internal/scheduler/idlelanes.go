@@ -8,17 +8,17 @@ import (
 	"lessor/internal/rules"
 )
 
-// A lane goes when nothing refers to it. Every lock key and every type has lanes of its own, so that there would be
-// more and more.
+// A lane is removed when no job refers to it. Every lock key and every type has lanes of its own, so without removal
+// their number would only grow.
 //
-// Whether a job refers to a lane is found out beside the loop, by reading all jobs page by page, once in laneEvery.
-// Nodes keep numbers of lanes in memory and store jobs under them without a look at the table, so a lane goes in two
-// looks. The first puts it on notice: every node forgets its number, this one in the commit and others when they follow
-// it, so that a node that needs the lane registers it and thereby ends the notice. The second finds it under the same
-// notice and still without a job, and removes it. Between the two lies laneEvery. Jobs that were stored under a number
-// that was known before the notice are committed by then and are found: a node follows others several times a second,
-// its transactions last seconds, and one that stood still for more than a minute has lost its stream, so that its
-// commits fail and it reads the lanes anew. Numbers are never given again.
+// A goroutine beside the loop finds the lanes without jobs: every laneEvery it reads all jobs, page by page. Nodes keep
+// lane numbers in memory and store jobs under them without reading the table, so a lane is removed in two scans. The
+// first scan puts it on notice: every node forgets its number, this node in the commit and the others when they follow
+// it. A node that needs the lane registers it again, which ends the notice. If the second scan, laneEvery later, finds
+// the lane under the same notice and still without a job, it removes the lane. By then, every job that a node stored
+// under a number from before the notice is committed, so the scan finds it: a node follows the others several times a
+// second, its transactions last seconds, and a node that stood still for more than a minute has lost its stream, so
+// that its commits fail and it reads the lanes again. Numbers are never reused.
 const (
 	laneEvery = time.Hour
 	scanPage  = 5000
@@ -50,7 +50,7 @@ func (s *Scheduler) scanLoop(ctx context.Context) {
 		}
 		found, err := s.scanLanes(ctx, before)
 		if err != nil {
-			continue // the store has said so to others; there is a next time
+			continue // other calls report the fault of the store; the next scan tries again
 		}
 		before = found.under
 		select {

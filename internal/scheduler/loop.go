@@ -103,8 +103,8 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// step answers calls: it brings the fold up to date, runs one pass, commits it and answers. It returns after how long
-// to be called again if no call arrives. It starts no goroutine but one that awaits a commit.
+// step answers calls: it brings the fold up to date, runs one pass, commits it and answers. It returns the time after
+// which it must be called again if no call arrives. The only goroutine that it starts awaits a commit.
 func (l *loop) step(ctx context.Context, calls []op) (time.Duration, error) {
 	return l.safely(func() error {
 		w := sortCalls(calls)

@@ -40,10 +40,10 @@ func (l *loop) clearBrake(ctx context.Context) error {
 	return err
 }
 
-// storeSubject is what the alert about a store that went back is about.
+// storeSubject is the subject of the alert about a store that went back.
 const storeSubject = "store"
 
-// sameLoss is how long after an alert another node's sight of a store that went back counts as the same event.
+// sameLoss is how long after an alert another node's report of a store that went back counts as the same event.
 const sameLoss = time.Minute
 
 // checkWentBack asks the store whether it went back.
@@ -92,7 +92,7 @@ type expected struct {
 // maxMissing is the longest time without a worker that raises no alert: a job may run for days.
 const maxMissing = time.Hour
 
-// expect plans to look whether a worker has asked for the job of a tick within its timeout.
+// expect plans a check that a worker has requested the job of a tick within its timeout.
 func (l *loop) expect(spec *rules.Spec, now lessor.Instant) {
 	if len(l.expected) == maxExpected {
 		return

@@ -141,9 +141,9 @@ type pendingCommit struct {
 // maxPending is how many commits may be pending: one that the store works on, and one behind it.
 const maxPending = 2
 
-// commitShared answers the hot calls of one of several nodes. A transaction costs them much whatever it carries, and
-// each waits for those of the others: a busy node lingers after its own, for a quarter of the time that it took, until
-// the callers that it answered call again.
+// commitShared answers the hot calls when several nodes share the store. A transaction is expensive whatever its size,
+// and nodes wait for each other's transactions. So a busy node pauses after its own transaction, for up to a quarter of
+// its duration, until the callers that it answered call again.
 func (l *loop) commitShared(ctx context.Context, w *work) error {
 	start := l.now()
 	if err := l.send(ctx, w, false); err != nil {

@@ -14,9 +14,9 @@ import (
 // clock before, and after every step back. It works in pages, between which the loop answers calls.
 type correction struct {
 	due    bool
-	waits  bool     // those of jobs are done
+	waits  bool     // the waits of jobs are corrected
 	listed bool     // the definitions below are known
-	ids    []string // definitions that are aimed wrongly
+	ids    []string // definitions whose next tick is wrong
 }
 
 // noteClock records a reading of the store's clock, and plans a correction if the clock was set back.
@@ -43,7 +43,7 @@ func (l *loop) setBack(now lessor.Instant) {
 	}
 }
 
-// correct goes on with the correction up to its end, or up to where it is time to answer calls.
+// correct continues the correction until it is complete, or until calls must be answered.
 func (l *loop) correct(ctx context.Context) error {
 	for more := false; l.correction.due && !more; {
 		var err error
@@ -142,7 +142,7 @@ func (l *loop) misaimed(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// reaim aims definitions anew.
+// reaim computes the next tick of definitions again.
 func (p *pass) reaim(ctx context.Context, ids []string) error {
 	locked, err := p.lockDefinitions(ctx, ids)
 	if err != nil {
@@ -184,7 +184,7 @@ func (p *pass) rewatch(ctx context.Context) error {
 	return p.tx.SaveLeases(ctx, changed)
 }
 
-// recool sets right when open circuits are tried, and when a capacity that was set for a time ends.
+// recool corrects the times at which open circuits are tried and at which a temporary capacity ends.
 func (p *pass) recool(ctx context.Context) error {
 	f := p.l.fold
 	ids := f.Cooling(p.now)
@@ -205,7 +205,7 @@ func (p *pass) recool(ctx context.Context) error {
 	return p.correctSettings(ctx)
 }
 
-// correctSettings ends a capacity that was set for a time after that time at the latest.
+// correctSettings makes sure that a temporary capacity ends after the duration for which it was set.
 func (p *pass) correctSettings(ctx context.Context) error {
 	corrected := func() settings {
 		next := p.l.settings

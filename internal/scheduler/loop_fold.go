@@ -122,8 +122,8 @@ func (l *loop) follow(ctx context.Context, v View) error {
 	return nil
 }
 
-// followIdle brings the fold up to date between commits, so that parked requests hear of what other nodes did, and
-// submissions are held against the settings of now.
+// followIdle brings the fold up to date between commits, so that changes of other nodes wake parked requests, and
+// submissions are checked against the current settings.
 func (l *loop) followIdle(ctx context.Context) error {
 	if !l.store.Shared() {
 		return nil
@@ -132,7 +132,7 @@ func (l *loop) followIdle(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	l.dropFold() // a part of it may have been followed
+	l.dropFold() // part of the changes may have been applied
 	if errors.Is(err, fold.ErrStale) || errors.Is(err, ErrWentBack) {
 		return l.rebuild(ctx)
 	}
@@ -141,7 +141,7 @@ func (l *loop) followIdle(ctx context.Context) error {
 
 // learnLanes loads lanes that the fold does not know. Other nodes register lanes at any time, and only some of what
 // they publish names them: every row that was read from the store may be of a lane that is new here. A lane that is not
-// stored either stays unknown; what is of it is counted nowhere.
+// stored stays unknown, and its rows are counted nowhere.
 func (l *loop) learnLanes(ctx context.Context, v View, ids []rules.LaneID) error {
 	if len(ids) == 0 {
 		return nil

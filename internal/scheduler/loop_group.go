@@ -18,7 +18,7 @@ type group struct {
 	again       bool         // while woken: try all once more after this, because something else has happened
 }
 
-// link puts a request into its place. Only one that a failed commit returned is not the last.
+// link inserts a request in the order of arrival. It goes to the end, unless a failed commit returned it.
 func (g *group) link(r *requestCall) {
 	r.group, r.prev = g, g.last
 	for r.prev != nil && r.prev.number > r.number {
@@ -62,7 +62,7 @@ func (g *group) wants(typ string) bool {
 	return ok
 }
 
-// wake has the requests of a group tried again.
+// wake marks the requests of a group to be tried again.
 func (p *parked) wake(g *group) {
 	if g.woken {
 		g.again = g.again || g.next != g.first
@@ -73,7 +73,7 @@ func (p *parked) wake(g *group) {
 	p.groups = append(p.groups, g)
 }
 
-// wakeOne has one request tried again, whatever becomes of others of its kind.
+// wakeOne marks one request to be tried again, independently of the others of its kind.
 func (p *parked) wakeOne(r *requestCall) {
 	if !r.woken {
 		r.woken = true

@@ -19,7 +19,7 @@ const maxParked = 20000
 type parked struct {
 	last    uint64
 	size    int
-	spaces  map[space]map[string]*group   // groups by whose jobs they may have, and by kind
+	spaces  map[space]map[string]*group   // groups by the tenant whose jobs they may get, and by kind
 	workers map[rules.Holder]*requestCall // the requests of each, linked by sibling
 	short   map[*group]struct{}           // denied for lack of capacity
 	ends    endHeap
@@ -31,7 +31,7 @@ type parked struct {
 	sweptAt time.Time
 }
 
-// space is whose jobs a request may have: all, or one tenant's.
+// space says which jobs a request may get: all, or those of one tenant.
 type space struct {
 	bound  bool
 	tenant lessor.TenantID
@@ -113,7 +113,7 @@ func (p *parked) removeSibling(r *requestCall) {
 	r.sibling = nil
 }
 
-// deny notes what requests of a group lack.
+// deny records why the requests of a group were denied.
 func (p *parked) deny(g *group, d *lessor.Denial) {
 	g.denial = d
 	if d.Code == lessor.NoCapacity || d.Code == lessor.NextJobTooLarge {
@@ -128,7 +128,7 @@ func (p *parked) each(fn func(*requestCall)) {
 	}
 }
 
-// sweepParked is how often all requests are looked at: clients may be gone.
+// sweepParked is how often all parked requests are checked for clients that have gone.
 const sweepParked = time.Second
 
 // over removes the requests whose time is up and those whose caller has gone. It returns the former, and when the next

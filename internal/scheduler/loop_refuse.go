@@ -10,7 +10,7 @@ import (
 
 var errStopping = &lessor.Error{Code: lessor.CodeUnavailable, Detail: "the server is stopping", RetryAfter: time.Second}
 
-// refuseAll answers everything that waits when the loop has ended.
+// refuseAll refuses all waiting calls when the loop has ended.
 func (l *loop) refuseAll() {
 	l.setStatus(l.now(), errStopping)
 	l.refuse(l.calls.Close(), errStopping)

@@ -12,18 +12,19 @@ import (
 // Retention is how long ended jobs are kept; zero is for ever.
 type Retention struct {
 	Jobs  time.Duration // payload, result, checkpoint, idempotency key
-	Audit time.Duration // the rest: what became of it, attempts, record
+	Audit time.Duration // the rest: outcome, attempts, record
 }
 
-// How ended jobs leave: in pages, so that no transaction is long. Between two pages calls are answered, for at least
-// retainPause and as long as the page took. Where nothing was left to be removed, it is looked again after retainEvery.
+// Retention removes ended jobs in pages, so that no transaction is long. Between two pages the loop answers calls, for
+// at least retainPause and at least as long as the page took. When nothing is left to remove, retention runs again
+// after retainEvery.
 const (
 	retainEvery = time.Minute
 	retainSoon  = time.Second
 	retainPause = 50 * time.Millisecond
 )
 
-// retaining is how retention goes on.
+// retaining is the state of retention.
 type retaining struct {
 	at    lessor.Instant // when it goes on
 	page  int            // the size of the next
@@ -33,7 +34,8 @@ type retaining struct {
 
 func (l *loop) retainDue() bool { return l.retaining.at <= l.fold.Serving.LastBeat }
 
-// retain lets ended jobs go whose time is over, a page a transaction. It is called again soon if there are more.
+// retain removes ended jobs whose retention is over, one page per transaction. It is called again soon if there are
+// more.
 func (l *loop) retain(ctx context.Context) error {
 	start, took, full, wait := l.now(), time.Duration(0), false, min(retainEvery, l.pace.Lanes)
 	r := &l.retaining
@@ -69,6 +71,6 @@ func (l *loop) retain(ctx context.Context) error {
 		return nil
 	}
 	l.retaining.at = l.fold.Serving.LastBeat.Add(wait)
-	// what another node raised before it died
+	// alerts that another node raised before it died
 	return l.store.View(ctx, func(v View) error { return l.loadAlerted(ctx, v) })
 }

@@ -19,7 +19,7 @@ func (l *loop) retryOrRefuse(ctx context.Context, w *work, err error) error {
 }
 
 // retryInHalves deals with hot calls whose transaction failed. If the store refused a value, the batch is halved until
-// the guilty call stands alone.
+// the call with that value is alone.
 func (l *loop) retryInHalves(ctx context.Context, w *work, err error) error {
 	ops := w.whole()
 	switch {
@@ -47,8 +47,8 @@ func (l *loop) retry(ctx context.Context, ops []op) error {
 	return l.commitHot(ctx, sortCalls(ops))
 }
 
-// returnRequests returns the requests of failed commits to where they were before: a commit's own are repeated with it,
-// and those that were parked wait on, before those that came later.
+// returnRequests puts the requests of failed commits back: new requests are repeated with their commit, and parked
+// requests are parked again, in front of later ones.
 func (l *loop) returnRequests(failed []*pendingCommit) {
 	own := map[*requestCall]bool{}
 	for _, f := range failed {
@@ -84,7 +84,7 @@ func (l *loop) dropFold() {
 	l.parked.each(func(r *requestCall) { r.grants = nil }) // they were not committed; its last denial still holds
 }
 
-// faultOnly is nil for a refusal: it is an answer, not a failure of the commit.
+// faultOnly returns nil for a refusal, which is an answer and not a failure of the commit.
 func faultOnly(err error) error {
 	if _, refused := errors.AsType[*lessor.Error](err); refused {
 		return nil

@@ -7,12 +7,13 @@ import (
 	"lessor"
 )
 
-// serveEvery is how often an idle scheduler notes that it serves: a quarter of the gap that moves the floor, so that
-// a late timer is not taken for an outage.
-// A busy one notes it twice as often: its transactions show as much to callers, and so it may be late by a few of them.
+// serveEvery is how often an idle scheduler notes that it serves: a quarter of the gap that moves the floor, so that a
+// late timer is not taken for an outage. A busy scheduler notes it twice as often, so that a few slow transactions in
+// between do no harm.
 const serveEvery = 250 * time.Millisecond
 
-// followEvery is how often a node on which requests wait looks at what other nodes did: they are woken within 150 ms.
+// followEvery is how often a node with waiting requests reads the changes of other nodes, so that these wake them
+// within 150 ms.
 const followEvery = 100 * time.Millisecond
 
 // retryStore is how long to wait before the fold is rebuilt again after the store failed.
@@ -72,7 +73,7 @@ func (l *loop) serve(ctx context.Context) error {
 	return nil
 }
 
-// wakeByTime reports whether something is to be done although no call came, and wakes the requests that it may concern.
+// wakeByTime reports whether there is work although no call came, and wakes the requests that it may concern.
 func (l *loop) wakeByTime() bool {
 	f, now := l.fold, l.fold.Serving.LastBeat
 	f.NoteClock(now)
@@ -82,7 +83,7 @@ func (l *loop) wakeByTime() bool {
 // rest answers parked requests whose time is up, and returns after how long the next step is due.
 func (l *loop) rest() time.Duration {
 	if l.correction.due || l.wakeParked() {
-		return time.Millisecond // what came after the grants of this commit may be for those who wait
+		return time.Millisecond // changes after the grants of this commit may concern parked requests
 	}
 	now := l.fold.Serving.LastBeat
 	next := now.Add(l.pace.Serve)

@@ -69,8 +69,8 @@ func (s settings) inForce(now lessor.Instant) settings {
 	return s
 }
 
-// noteFit sets the largest job that may be submitted. The settings stay as they are stored: what has expired is in
-// force again if the clock is set back, on every node alike.
+// noteFit sets the largest job that may be submitted. The stored settings do not change: if the clock is set back,
+// expired settings are in force again, on every node alike.
 func (l *loop) noteFit(now lessor.Instant) {
 	l.fit.Store(int64(l.total(l.settings.inForce(now)) - l.cfg.ReserveUnits))
 }

@@ -6,8 +6,8 @@ import (
 	"lessor"
 )
 
-// retryBudget bounds what one pass spends on requests that wait, in types that are looked up: about a millisecond. The
-// rest are tried in the next pass.
+// retryBudget bounds the types that one pass looks up for parked requests, which takes about a millisecond. The other
+// requests are tried in the next pass.
 const retryBudget = 20000
 
 // wakeParked reports whether there are parked requests to be tried: it asks the fold what happened, and marks those
@@ -56,7 +56,7 @@ func (l *loop) wakeParked() bool {
 }
 
 // retry tries the parked requests that were woken in the order in which they came, as far as the budget of a pass
-// allows. A group of which one request shows that there is nothing for any of them is done.
+// allows. A group is done as soon as one of its requests shows that there is no job for any of them.
 func (r *round) retry(ctx context.Context) error {
 	p := &r.p.l.parked
 	turns := p.turns()
@@ -97,7 +97,7 @@ func (r *round) noneLeft(c *requestCall) bool {
 	return r.denied[free] != nil && lacks.Code != lessor.Draining
 }
 
-// wakeTwins has parked requests tried that repeat one which was granted now.
+// wakeTwins wakes parked requests that repeat a request which was granted in this pass.
 func (p *parked) wakeTwins(c *requestCall) {
 	if c.ask.RequestID == "" {
 		return

@@ -13,8 +13,8 @@ import (
 	"lessor"
 )
 
-// Machine is what a scheduler takes from the machine that it runs on. Its functions may be called by every goroutine,
-// its reader by the loop alone.
+// Machine has the services of the machine that a scheduler runs on: clock, random numbers and waiting. Its functions
+// may be called by every goroutine, its reader by the loop alone.
 type Machine struct {
 	Now     func() time.Time // the clock of this node; steps of the wall clock do not show in Sub
 	UUID    func() lessor.UUID

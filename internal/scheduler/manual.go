@@ -15,10 +15,10 @@ type Manual struct {
 	before map[rules.LaneID]int64 // the lanes that were on notice at the last scan
 }
 
-// Pace replaces the constants by which a node repeats what it does; zero keeps the constant.
+// Pace replaces the intervals of a node's repeated work; zero keeps the constant.
 type Pace struct {
 	Serve  time.Duration // how often an idle node notes that it serves
-	Follow time.Duration // how often a node on which requests wait looks at what others did
+	Follow time.Duration // how often a node with waiting requests reads the changes of others
 	Shared time.Duration // how long a node that applied another's changes counts as one of several
 	Lanes  time.Duration // how often lanes without jobs are looked for
 }

@@ -7,8 +7,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// Message sends a message to a job. Its worker receives it with the answers to its heartbeats. One with the key of an
-// earlier one changes nothing.
+// Message sends a message to a job. The job's worker receives it with the answers to its heartbeats. A message with the
+// key of an earlier one changes nothing.
 func (s *Scheduler) Message(
 	ctx context.Context, c Caller, id lessor.JobID, ask lessor.MessageAsk,
 ) (lessor.Message, error) {

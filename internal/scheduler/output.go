@@ -7,7 +7,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// Print keeps a part of what the attempt under a lease prints. It does not extend the lease.
+// Print stores a part of the output of the attempt under a lease. It does not extend the lease.
 func (s *Scheduler) Print(
 	ctx context.Context, c Caller, id lessor.LeaseID, r lessor.OutputReport,
 ) (lessor.OutputAnswer, error) {
@@ -21,7 +21,7 @@ func (s *Scheduler) Print(
 	return lessor.OutputAnswer{OK: true, HeadBytes: s.cfg.Output.Head, TailBytes: s.cfg.Output.Tail}, nil
 }
 
-// output is what attempts printed in one pass.
+// output collects what attempts print in one pass.
 type output struct {
 	pieces []rules.OutputPiece
 	at     map[outputStart]int // which of pieces starts there
@@ -33,7 +33,7 @@ type outputStart struct {
 	start int64
 }
 
-// print notes what the attempt under h printed. A call that is repeated may be in the same pass as its first try.
+// print records output of the attempt under h. A repeated call may be in the same pass as its first try.
 func (p *pass) print(h *rules.Held, chunks []lessor.OutputChunk) {
 	pieces, gone := rules.KeepOutput(h, chunks, p.l.cfg.Output)
 	if len(pieces) == 0 {
@@ -96,8 +96,8 @@ func (s *Scheduler) Output(
 	})
 }
 
-// readOutput reads what there is behind the offset. It is all that will come if there is some, or if the attempt is
-// over and no other is asked for.
+// readOutput reads the output behind the offset, and reports whether the caller need not wait: there is some, or the
+// attempt is over and the caller asks for no other.
 func readOutput(
 	ctx context.Context, v View, c Caller, id lessor.JobID, q lessor.OutputQuery,
 ) (out lessor.Output, there bool, err error) {

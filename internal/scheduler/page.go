@@ -11,8 +11,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// Named is a place in a list that is newest first: at an instant, and among what is of the same instant by the bytes of
-// a name, the largest first.
+// Named is a place in a list that is newest first. Entries of the same instant are in the order of the bytes of their
+// names, the largest first.
 type Named struct {
 	At   lessor.Instant
 	Name string
@@ -24,7 +24,7 @@ func PlaceOfDefinition(d *rules.Definition) *Named { return &Named{d.CreatedAt, 
 // PlaceOfCircuit is where a circuit stands among all. One that never opened is the last.
 func PlaceOfCircuit(c *rules.Circuit) *Named { return &Named{c.OpenedAt, c.Definition} }
 
-// cursor is opaque, and needs no escaping in a query whatever the name holds.
+// cursor returns an opaque cursor that needs no escaping in a query.
 func (n *Named) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(int64(n.At), 10) + " " + n.Name))
 }
@@ -111,7 +111,7 @@ func fitting[T any](list []T) int {
 // cut returns the first page of a list, and the cursor of the next ("" at the end).
 func cut[T any](list []T, limit int, cursor func(T) string) ([]T, string) {
 	if len(list) <= limit {
-		return append([]T{}, list...), "" // an empty page is no null
+		return append([]T{}, list...), "" // an empty page is [], not null
 	}
 	return list[:limit], cursor(list[limit-1])
 }

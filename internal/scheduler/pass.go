@@ -69,13 +69,13 @@ func (p *pass) begin(ctx context.Context, tx Tx, fn func(p *pass) error) error {
 // readClock reads the store's clock again: after every wait for a lock, because time has passed.
 func (p *pass) readClock() { p.now, p.serving = p.tx.Now(), p.tx.Serving() }
 
-// served is what the pass knows of our serving, as of its last look.
+// served returns the serving row with this pass as its last sign of service.
 func (p *pass) served() rules.Serving {
 	p.serving.LastBeat = p.now
 	return p.serving
 }
 
-// follow brings the fold up to date after rows were locked, so that nothing is decided from what they were before.
+// follow brings the fold up to date after rows were locked, so that no decision uses their earlier state.
 func (p *pass) follow(ctx context.Context) error {
 	p.readClock()
 	return p.l.follow(ctx, p.tx)

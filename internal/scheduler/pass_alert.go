@@ -31,7 +31,7 @@ func (p *pass) raiseAnew(
 	return p.saveNew(ctx, lessor.Alert{Kind: kind, Subject: subject, TenantID: tenant, Message: message, Count: 1})
 }
 
-// restate tells people anew what an open alert is about, or raises it if there is none.
+// restate announces an open alert again with a new text, or raises it if there is none.
 func (p *pass) restate(
 	ctx context.Context, kind lessor.AlertKind, subject string, tenant lessor.TenantID, message string,
 ) error {
@@ -66,7 +66,7 @@ func (p *pass) saveAlert(ctx context.Context, a lessor.Alert) error {
 	return p.tx.SaveAlerts(ctx, []lessor.Alert{a})
 }
 
-// audit notes who changed what; nil is nothing before or after.
+// audit records a change and its actor; nil means that there was nothing before, or is nothing after.
 func (p *pass) audit(c Caller, action, object string, before, after any) {
 	p.audited = append(p.audited, lessor.Audited{
 		ID: lessor.AuditID{UUID: p.l.newUUID()}, At: p.now, Actor: c.Actor, Action: action, Object: object,
@@ -82,8 +82,8 @@ func written(v any) json.RawMessage {
 	return b
 }
 
-// raiseAbout raises an alert about a definition, unless it is open, and has every node know: any of them may see its
-// end.
+// raiseAbout raises an alert about a definition, unless it is open, and publishes it to every node, because any of them
+// may have to clear it.
 func (p *pass) raiseAbout(ctx context.Context, of alertOf, count int64, message string) error {
 	open, err := p.tx.OpenAlert(ctx, of.kind, of.id, of.tenant)
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *pass) lateTicks(ctx context.Context, d *rules.Definition, rows []rules.
 	return nil
 }
 
-// clearAlerts clears what is open about a definition that goes.
+// clearAlerts clears the open alerts about a definition that is removed.
 func (p *pass) clearAlerts(ctx context.Context, d *rules.Definition) error {
 	for _, kind := range []lessor.AlertKind{lessor.AlertNoWorker, lessor.AlertMissedTicks} {
 		if err := p.clearAbout(ctx, alertOf{kind, d.Tenant, d.ID}); err != nil {

@@ -76,7 +76,8 @@ func openMessage(c *rules.Circuit) string {
 		c.Failures, c.Definition, c.RetryAt.Sub(c.OpenedAt).Seconds())
 }
 
-// noteSwitch tells people that a job made a circuit open, open again or close. The audit has the trace id of the job.
+// noteSwitch records that a job made a circuit open, open again or close, and raises or clears the alert. The audit has
+// the trace id of the job.
 func (p *pass) noteSwitch(
 	ctx context.Context, c *rules.Circuit, job lessor.JobID, change rules.CircuitChange,
 ) error {

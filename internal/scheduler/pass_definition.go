@@ -17,8 +17,8 @@ func ticker(d *rules.Definition) rules.Ticker {
 	return rules.TickerOf(d, loc)
 }
 
-// lockDefinitions loads definitions for change, alone among all nodes. One that is new on two nodes at once is met by
-// the second after the gate, and is then like any other.
+// lockDefinitions loads definitions for change and keeps other nodes from changing them. If two nodes create a
+// definition at once, the second finds it after the gate.
 func (p *pass) lockDefinitions(ctx context.Context, ids []string) (map[string]*rules.Definition, error) {
 	locked, err := p.tx.LockDefinitions(ctx, ids)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *pass) lockDefinitions(ctx context.Context, ids []string) (map[string]*r
 	return locked, nil
 }
 
-// put stores definitions that differ from what was there, with who did it.
+// put stores definitions that differ from the stored ones, and records the actor.
 func (p *pass) put(ctx context.Context, c Caller, ds []*rules.Definition, old map[string]*rules.Definition) error {
 	var changed []*rules.Definition
 	for _, d := range ds {
@@ -58,7 +58,7 @@ func (p *pass) put(ctx context.Context, c Caller, ds []*rules.Definition, old ma
 	return p.saveDefinitions(ctx, changed)
 }
 
-// saveDefinitions writes definitions and brings the fold of every node along.
+// saveDefinitions writes definitions and updates the fold of every node.
 func (p *pass) saveDefinitions(ctx context.Context, ds []*rules.Definition) error {
 	if len(ds) == 0 {
 		return nil

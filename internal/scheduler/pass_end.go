@@ -191,7 +191,7 @@ type lateEnd struct {
 	specs  map[lessor.JobID]*rules.Spec
 }
 
-// tooLate reports whether h is over by itself, and notes that a call named it.
+// tooLate reports whether h has lapsed or run too long, and records that a call named it.
 func (p *pass) tooLate(h *rules.Held) bool {
 	if h == nil || rules.Over(h, p.now, p.serving) == "" {
 		return false

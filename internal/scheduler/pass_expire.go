@@ -10,14 +10,13 @@ import (
 	"lessor/internal/rules"
 )
 
-// massExpiry is what the alert about the brake is about.
+// massExpiry is the subject of the alert about the brake.
 const massExpiry = "leases"
 
 // sweepLimit bounds the leases looked at in one commit; the rest follow in the next.
 const sweepLimit = 2000
 
-// findSuspects returns the leases that look as if they were over, or are to be set right. The others are planned for
-// later.
+// findSuspects returns the leases that seem to be over or must be corrected. It plans a later check of the others.
 func (p *pass) findSuspects(ctx context.Context) (suspects []lessor.LeaseID, err error) {
 	f := p.l.fold
 	if f.NoteClock(p.now); !f.CheckDue(p.now, p.l.cfg.Sweep) {
@@ -46,8 +45,8 @@ func (p *pass) planCheck(h *rules.Held) {
 }
 
 // expire judges the suspects again, now that no other node can change them, answers the calls that came late, and ends
-// what is over: of the suspects whose heart stopped, at most as many as the brake allows; of the leases that late calls
-// named, all, so that a lease which was answered as over stays over.
+// leases that are over. Of the suspects without heartbeats it ends at most as many as the brake allows. Of the leases
+// that late calls named it ends all, so that a lease that was reported as over stays over.
 func (p *pass) expire(ctx context.Context) error {
 	named := p.late.leases
 	allowed := len(named) + len(p.suspects)
@@ -88,7 +87,7 @@ func (p *pass) expire(ctx context.Context) error {
 	return p.endLapsed(ctx, over)
 }
 
-// keepLease plans the next look at a lease that lives, and sets it right.
+// keepLease plans the next check of a live lease, and corrects it.
 func (p *pass) keepLease(h *rules.Held) {
 	if rules.SetRight(h, p.now, p.serving) {
 		p.changed[h.ID] = h
@@ -96,7 +95,7 @@ func (p *pass) keepLease(h *rules.Held) {
 	p.planCheck(h)
 }
 
-// anyLapsed reports whether the heart of a suspect, or of a lease that a late call named, has stopped.
+// anyLapsed reports whether a suspect, or a lease that a late call named, has lapsed.
 func (p *pass) anyLapsed() bool {
 	lapsed := func(id lessor.LeaseID) bool {
 		h := p.leases[id]
@@ -110,8 +109,8 @@ func (p *pass) anyLapsed() bool {
 	return slices.ContainsFunc(p.suspects, lapsed)
 }
 
-// brake asks how many of the leases that lapsed may be ended now. It looks at all leases: calls that come late one
-// after the other share the last look.
+// brake returns how many of the lapsed leases may be ended now. It counts all leases; late calls that follow each other
+// closely share one count.
 func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 	f := p.l.fold
 	if len(p.suspects) == 0 && p.now.Sub(f.JudgedAt).Abs() < p.l.cfg.Sweep/4 {
@@ -141,7 +140,7 @@ func (p *pass) brake(ctx context.Context) (allowed int, err error) {
 	return allowed, p.tx.SaveServing(ctx, next)
 }
 
-// silence counts the leases that have not been heard of.
+// silence counts the leases without recent heartbeats.
 func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
 	err = p.tx.EachLease(ctx, func(h *rules.Held) error {
 		if _, gone := p.ended[h.ID]; gone {
@@ -156,7 +155,7 @@ func (p *pass) silence(ctx context.Context) (c rules.Silence, err error) {
 	return c, err
 }
 
-// endLapsed ends leases that are over by themselves.
+// endLapsed ends leases that have lapsed or run too long.
 func (p *pass) endLapsed(ctx context.Context, held []*rules.Held) error {
 	if len(held) == 0 {
 		return nil

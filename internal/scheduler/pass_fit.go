@@ -6,7 +6,7 @@ import (
 )
 
 // maxChecks bounds the payloads that one pass checks against schemas, and maxRejected those among them that it ends: a
-// check may take milliseconds, and all calls wait for the pass. What is left is handed out in the next.
+// check may take milliseconds, and all calls wait for the pass. The other jobs are granted in the next pass.
 const (
 	maxChecks   = 500
 	maxRejected = 200
@@ -43,7 +43,7 @@ func (r *round) rejectUnfit() (lacking []*requestCall) {
 	}
 	r.taken = fit
 	if r.checkedEnough() {
-		r.p.l.fold.WakeAll() // those who wait go on in the next pass
+		r.p.l.fold.WakeAll() // parked requests are tried again in the next pass
 		return nil
 	}
 	return lacking
@@ -52,7 +52,7 @@ func (r *round) rejectUnfit() (lacking []*requestCall) {
 // checkedEnough reports whether this pass has checked as many payloads as it may.
 func (r *round) checkedEnough() bool { return r.checked >= maxChecks || r.rejected >= maxRejected }
 
-// undo takes back what a request was counted for a job that it does not get.
+// undo takes back what was counted for a request whose job is rejected.
 func (r *round) undo(t *taken) {
 	r.got[t.call.holder()]--
 	if t.call.got--; t.call.got == 0 {
@@ -63,7 +63,7 @@ func (r *round) undo(t *taken) {
 	}
 }
 
-// reject ends a job that was taken from the queue and must not be handed out.
+// reject ends a job that was taken from the queue and must not be granted.
 func (p *pass) reject(t *taken, why *lessor.Error) {
 	ch := rules.Reject(t.turn, why, p.now)
 	p.moves = append(p.moves, Move{From: rules.InQueue, To: rules.Ended, Turn: t.turn, Done: ch.Next.Done})

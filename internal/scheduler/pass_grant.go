@@ -8,10 +8,10 @@ import (
 	"lessor/internal/rules"
 )
 
-// round is one handing-out of jobs to all who ask.
+// round is one distribution of jobs to all requests of a pass.
 type round struct {
 	p      *pass
-	denied map[kind]*lessor.Denial // what this round has nothing for, so that equals need not look again
+	denied map[kind]*lessor.Denial // kinds for which this round has nothing, so that equal requests need not look again
 	taken  []taken
 	got    map[rules.Holder]int // how many of these each worker gets
 	shown  []*requestCall       // that get again what they were granted before
@@ -32,8 +32,8 @@ type kind struct {
 	holder bool
 }
 
-// grant hands out jobs: first to the parked requests that what happened may concern, then to new ones, each in the
-// order they came.
+// grant grants jobs: first to the parked requests that recent changes may concern, then to new requests, each in the
+// order of arrival.
 func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 	p.l.parked.tried = nil
 	if !p.l.wakeParked() && len(fresh) == 0 {
@@ -101,7 +101,7 @@ func refOf(c *requestCall) RequestRef {
 	return RequestRef{Holder: c.holder(), RequestID: c.ask.RequestID}
 }
 
-// serve takes from the queue what one request gets, or says why it gets nothing.
+// serve takes the jobs of one request from the queue, or denies the request.
 func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 	if c.abandoned() {
 		return nil
@@ -246,8 +246,8 @@ func (l *loop) forgetStarving(now lessor.Instant, c lessor.Capacity) {
 	}
 }
 
-// openTrials unblocks the definitions whose open circuit may be tried, until one of their jobs is taken. Under the gate
-// nothing is waited for: a circuit that another node has locked waits for the next grant.
+// openTrials unblocks the definitions whose open circuit may be tried, until one of their jobs is taken. A node that
+// holds the gate waits for no lock: a circuit that another node has locked is tried at the next grant.
 func (r *round) openTrials(ctx context.Context) error {
 	f := r.p.l.fold
 	ids := f.Trials(r.p.now)

@@ -37,7 +37,7 @@ func (p *pass) lockJobs(ctx context.Context, jobs []lessor.JobID) (map[lessor.Jo
 	return standings, p.l.learnLanes(ctx, p.tx, unknown)
 }
 
-// apply writes what was decided about a job, and brings the fold along.
+// apply writes a decision about a job, and updates the fold.
 func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) error {
 	tenant := st.Spec.Lane.Tenant
 	steps := st.Turn.Steps

@@ -129,7 +129,7 @@ func (k *knownKeys) of(h *rules.Held) (keys map[uint64]struct{}, all bool) {
 	return keys, len(keys) == h.Journal.Entries && (keys != nil || !begun)
 }
 
-// unsure adds the keys that the journal of h may have already to refs.
+// unsure adds to refs the keys that the journal of h may already have.
 func (k *knownKeys) unsure(refs []EntryRef, h *rules.Held, entries []rules.Entry) []EntryRef {
 	keys, all := k.of(h)
 	for i := range entries {

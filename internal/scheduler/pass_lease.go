@@ -96,11 +96,11 @@ func (l *loop) leaseID(seq int64) lessor.LeaseID {
 	return l.store.Seal().LeaseID(seq, random)
 }
 
-// maxMismatched bounds the jobs that are remembered as not what they were chosen as.
+// maxMismatched bounds the remembered jobs whose row contradicts their lane.
 const maxMismatched = 1000
 
-// checkLane makes sure that a job is of the lane by which it was chosen: its row says whose it is. If not, the fold is
-// wrong and is rebuilt; if that does not help, the rows contradict each other, and the job is left out.
+// checkLane checks that the row of a job names the lane by which it was chosen. If not, the fold is wrong and is
+// rebuilt; if that does not help, the rows contradict each other, and the job is skipped.
 func (l *loop) checkLane(t *taken) error {
 	if t.spec.LaneID == t.turn.Lane && t.spec.Lane == l.fold.Index.Lane(t.turn.Lane) {
 		return nil
@@ -112,7 +112,7 @@ func (l *loop) checkLane(t *taken) error {
 	return fmt.Errorf("job %s is not of lane %d: %w", t.turn.Job, t.turn.Lane, fold.ErrStale)
 }
 
-// saveTrials stores which leases are trials, and keeps back again what was not asked for.
+// saveTrials stores which leases are trials, and blocks the definitions again of which no job was requested.
 func (r *round) saveTrials(ctx context.Context) error {
 	var changed []*rules.Circuit
 	for i := range r.taken {

@@ -46,7 +46,7 @@ func (p *pass) deliver(ctx context.Context, calls []*beatCall) error {
 	return err
 }
 
-// dropMessages removes messages that nobody will ask for any more.
+// dropMessages removes messages that no worker will request any more.
 func (p *pass) dropMessages(ctx context.Context, all []Seen) error {
 	for _, s := range all {
 		p.l.fold.Seen(s.Job, s.UpTo)

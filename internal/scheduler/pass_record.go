@@ -19,7 +19,7 @@ func (p *pass) publish(job lessor.JobID, tenant lessor.TenantID, event func() le
 	}
 }
 
-// following says whether anybody follows the records; it is asked once a pass.
+// following reports whether any caller follows the records; a pass evaluates it once.
 type following uint8
 
 const (
@@ -28,7 +28,8 @@ const (
 	yes
 )
 
-// sendEvents gives the entries of this pass their trace ids, and tells them to the nodes on which they are followed.
+// sendEvents gives the entries of this pass their trace ids, and publishes them to the nodes on which callers follow
+// the records.
 func (p *pass) sendEvents(ctx context.Context) error {
 	if len(p.events) == 0 {
 		return nil

@@ -39,8 +39,8 @@ func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
 
 func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey} }
 
-// claim settles whose the idempotency keys are, and refuses each call that used a key with another body. What a refused
-// call had claimed is free again, and those that came behind it in this pass get their chance: hence the rounds.
+// claim assigns the idempotency keys to jobs, and refuses each call that used a key with another body. The other keys
+// of a refused call are free again for the calls behind it, so claim works in rounds.
 func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
 	for _, c := range calls {
 		c.err = p.l.recheck(c)
@@ -210,7 +210,7 @@ func (p *pass) lanesOf(ctx context.Context, specs []*rules.Spec) error {
 	return nil
 }
 
-// recheck holds payloads against schemas that came between the check and the commit.
+// recheck checks payloads against schemas that were registered between the first check and the commit.
 func (s *Scheduler) recheck(c *submitCall) error {
 	now := s.handlers.Load()
 	if now == c.checked {

@@ -14,8 +14,8 @@ const tickBatch = 100
 // they were decided before their time.
 const maxDecided = 10_000
 
-// tick decides about the ticks that are due. On several nodes each definition is one node's at a time: no leader is
-// needed.
+// tick decides about the ticks that are due. With several nodes, only one at a time holds the lock of a definition, so
+// no leader is needed.
 func (l *loop) tick(ctx context.Context) error {
 	_, err := l.transact(ctx, 0, func(p *pass) error { return p.tick(ctx) })
 	return err
@@ -38,13 +38,13 @@ func (p *pass) tick(ctx context.Context) error {
 	}
 	next, err := p.tx.NextTick(ctx)
 	if len(due) == 0 && next != 0 {
-		next = max(next, p.now.Add(p.l.pace.Serve)) // another node is at it
+		next = max(next, p.now.Add(p.l.pace.Serve)) // another node has locked it
 	}
 	p.l.fold.TickAt = next
 	return err
 }
 
-// fire writes what becomes of the due ticks of definitions, and makes their jobs.
+// fire writes the outcomes of the due ticks of definitions, and makes their jobs.
 func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	if len(ds) == 0 {
 		return nil

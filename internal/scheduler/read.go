@@ -40,7 +40,7 @@ func (s *Scheduler) Job(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 	}
 	job := rules.Show(st)
 	if h := st.Held; c.Worker && h != nil && h.Taker != "" && h.Token != c.Token {
-		job.LeaseID = nil // the key to a lease that another took
+		job.LeaseID = nil // it would give access to the lease of another worker
 	}
 	return job, nil
 }

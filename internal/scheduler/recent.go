@@ -7,8 +7,8 @@ import (
 	"lessor"
 )
 
-// recent keeps what was seen under each name, in the order in which the names were last seen, to within moveEvery. The
-// zero value is empty.
+// recent keeps a value for each name, in the order in which the names were last seen, to within moveEvery. The zero
+// value is empty.
 type recent[V any] struct {
 	byName map[string]*list.Element
 	order  list.List // of *seen[V], the latest first

@@ -11,8 +11,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// requestCall is a worker's question for work. It may be parked: kept over many commits until there is something for it
-// or its time is up.
+// requestCall is a worker's request for leases. It may be parked: kept over many commits until there is a job for it or
+// its time is up.
 type requestCall struct {
 	call
 	ctx    context.Context
@@ -97,8 +97,8 @@ func kindOf(o *requestCall) string {
 	return b.String()
 }
 
-// giveBack releases the leases of a request whose worker has gone, with their attempts. What another call of the same
-// request was answered with stays: its worker may be at work on it.
+// giveBack releases the leases of a request whose worker has gone, with their attempts. Leases that another call of the
+// same request was answered with stay, because its worker may be using them.
 func (s *Scheduler) giveBack(r *requestCall) {
 	if r.shared {
 		return

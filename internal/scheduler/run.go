@@ -53,7 +53,7 @@ func jobRuns(
 ) (p runPage, err error) {
 	q := ListQuery{Tenant: tenant, Status: f.Status, Trace: f.Trace, After: after, Limit: f.Limit}
 	q.Claimed = f.Status != lessor.RunQueued
-	if u, err := lessor.ParseUUID(f.JobID); err == nil { // a plain job's id is its run's
+	if u, err := lessor.ParseUUID(f.JobID); err == nil { // the id of a job without a definition is the id of its run
 		return oneRun(ctx, v, f, tenant, after, lessor.JobID{UUID: u})
 	}
 	q.Definition = f.JobID

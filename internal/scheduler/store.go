@@ -79,7 +79,8 @@ var (
 	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
 	// ErrBroken: an I/O error after which nothing that was written can be trusted. The process must stop.
 	ErrBroken = errors.New("store is broken")
-	// ErrBadCall: the store refused a value. One call of the batch is guilty; the others may be tried without it.
+	// ErrBadCall: the store refused a value. One call of the batch contains it; the others may be tried without that
+	// call.
 	ErrBadCall = errors.New("store refused a value")
 	// ErrAgain: the transaction lost against that of another node. The same batch may be repeated at once.
 	ErrAgain = errors.New("transaction must be repeated")

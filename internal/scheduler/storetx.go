@@ -13,8 +13,8 @@ import (
 // Insert), lease rows (Leases), waiting jobs (Due), circuits, the gate, queue rows and new leases (Move). Lock is for a
 // transaction of its own. What a method that locks returns is as it was after the waiting, and so is Now.
 //
-// The first fault of any method spoils the transaction, whatever fn makes of it. A store may put writes off: their
-// errors then come from a later method or from the commit.
+// After the first fault of any method the transaction cannot commit, even if fn ignores the error. A store may put
+// writes off: their errors then come from a later method or from the commit.
 type Tx interface {
 	View
 	LaneTx

@@ -9,8 +9,8 @@ import (
 	"lessor"
 )
 
-// The stream of all records remembers this many entries for those who come back, and lets a slow follower be this many
-// behind before it leaves some out.
+// The stream of all records keeps this many entries for followers that reconnect, and lets a slow follower be this many
+// entries behind before it skips some.
 const (
 	streamMemory = 4096
 	streamBuffer = 1024
@@ -22,7 +22,7 @@ const streamLinger = time.Minute
 // maxFollowers bounds the streams open at once.
 const maxFollowers = 1000
 
-// stream hands committed entries to those who follow. It never holds up a commit: who cannot keep up gets a gap.
+// stream delivers committed entries to followers. It never delays a commit: a follower that cannot keep up gets a gap.
 type stream struct {
 	mu        sync.Mutex
 	last      uint64
@@ -38,14 +38,14 @@ type follower struct {
 	gap    bool
 }
 
-// active reports whether entries are worth making.
+// active reports whether entries must be made: there is a follower, or one left a short time ago.
 func (s *stream) active(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.followers) > 0 || !s.leftAt.IsZero() && now.Sub(s.leftAt) < streamLinger
 }
 
-// publish hands out the entries of one commit.
+// publish delivers the entries of one commit.
 func (s *stream) publish(events []lessor.StreamEvent) {
 	if len(events) == 0 {
 		return
@@ -78,7 +78,7 @@ func (f *follower) offer(e Streamed) {
 	}
 }
 
-// markGap notes that entries of other nodes may have been passed over.
+// markGap records that entries of other nodes may have been skipped.
 func (s *stream) markGap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,12 +99,12 @@ func (s *stream) close() {
 	}
 }
 
-// AfterUnknown is the position of a follower that was here before at an unknown time: it may have missed anything.
+// AfterUnknown is the position of a follower that reconnects and does not know its last entry: it may have missed any.
 const AfterUnknown = math.MaxUint64
 
 // Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until
 // ctx is done; the channel is then closed. An entry with Gap set follows after others were left out; if they were left
-// out before the first, it comes at once and has no event. Other nodes tell theirs once they have heard of the first
+// out before the first, it comes at once and has no event. Other nodes publish theirs once they know of the first
 // follower here.
 func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (<-chan Streamed, error) {
 	f, first, err := s.stream.join(ctx, c, after)

@@ -14,7 +14,7 @@ type submitCall struct {
 	call
 	specs   []*rules.Spec
 	batch   bool
-	checked *handlers // the schemas that its payloads were held against
+	checked *handlers // the schemas that its payloads were checked against
 	out     []Submitted
 }
 

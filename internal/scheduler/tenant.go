@@ -14,8 +14,8 @@ import (
 
 var errOtherTenant = &lessor.Error{Code: lessor.CodeForbidden, Detail: "this token is for another tenant"}
 
-// within returns the tenant that a caller's question is about: its own if it is walled in, else the one it names, if
-// any.
+// within returns the tenant that a call is about: the caller's own if it is bound to one, else the one that it names,
+// if any.
 func (c Caller) within(asked *lessor.TenantID) (*lessor.TenantID, error) {
 	if c.Tenant == nil {
 		return asked, nil
@@ -35,7 +35,7 @@ func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
 	return v
 }
 
-// applyPolicy brings the order of turns along with a policy.
+// applyPolicy applies a policy to the order of turns.
 func (l *loop) applyPolicy(f *fold.Fold, p rules.Policy) {
 	if p.Class == "" {
 		f.Index.SetTenant(p.Tenant, l.policy(p))

@@ -31,8 +31,8 @@ type askedType struct {
 // lately reports whether something that happened at an instant still counts.
 func lately(at, now lessor.Instant) bool { return at != 0 && now.Sub(at) <= workerLife }
 
-// asks reports whether a worker of the tenant asked for a type lately. A tenant that asks for more types than are kept
-// asks for all.
+// asks reports whether a worker of the tenant asked for a type lately. A tenant that requests more types than are kept
+// counts as requesting all.
 func (c *tenantWorkers) asks(typ string, now lessor.Instant) bool {
 	if c == nil {
 		return false

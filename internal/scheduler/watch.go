@@ -228,7 +228,7 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id, next lessor.JobID,
 	})
 }
 
-// Raise stores alerts, but none of whose kind there is one about its subject already.
+// Raise stores alerts, except those of a kind that is already open about the same subject.
 func (s *Scheduler) Raise(ctx context.Context, alerts ...lessor.Alert) error {
 	return s.change(ctx, Caller{}, func(ctx context.Context, p *pass) error {
 		for _, a := range alerts {

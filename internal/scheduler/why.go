@@ -30,7 +30,7 @@ func (s *Scheduler) Why(ctx context.Context, c Caller, id lessor.JobID) (lessor.
 	return w, err
 }
 
-// whyQueued finds out what stands before a queued job.
+// whyQueued finds what keeps a queued job from being granted.
 func (p *pass) whyQueued(ctx context.Context, st *rules.Standing, in *rules.WhyInputs) error {
 	index := p.l.fold.Index
 	if place, ok := index.Place(st.Turn.Lane, st.Turn.Seq); ok {

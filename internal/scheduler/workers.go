@@ -21,7 +21,7 @@ const (
 	maxTypes     = 20_000
 	maxTypesOf   = 1_000 // of one tenant
 	maxTypesEach = 20    // shown of one worker
-	// noteEvery is how often the types of a worker are noted that asks for the same all the time.
+	// noteEvery is how often the types of a worker are recorded if it always requests the same.
 	noteEvery = 10 * time.Second
 )
 
@@ -162,7 +162,7 @@ func (w *workers) asks(typ string, tenant lessor.TenantID, now lessor.Instant) b
 	return false
 }
 
-// each calls fn once for each worker that was seen lately on any node, with what the node knows that saw it last.
+// each calls fn once for each worker that was seen recently on any node, with the data of the node that saw it last.
 func (w *workers) each(now lessor.Instant, fn func(rules.Holder, *seen[seenWorker])) {
 	visit := func(tenants, beside map[lessor.TenantID]*tenantWorkers, wins func(s, o *seen[seenWorker]) bool) {
 		for space, c := range tenants {
