@@ -109,6 +109,10 @@ func (b *tab) lookAt(name string, paths []string) {
 		b.open(path)
 		for _, width := range widths {
 			b.measure(path, name, width)
+			height := do(b, chromedp.Evaluate[int](`document.querySelector(".top").offsetHeight`))
+			if width >= 768 && height > 90 && name != "longest" { // a row has 24 to 48 px; a name may need a third
+				b.t.Errorf("%s at %d px: the header is %d px high, more than two rows", path, width, height)
+			}
 			if dir == "" {
 				continue
 			}
