@@ -78,6 +78,7 @@ func (v *view) Messages(
 	s := v.read("read messages")
 	all := make(map[lessor.JobID][]lessor.Message, len(ids))
 	for _, id := range ids {
+		all[id] = nil // it may be named twice
 		for _, m := range s.messages.under("", id.UUID) {
 			if len(all[id]) >= limit {
 				break

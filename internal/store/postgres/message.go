@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -66,12 +68,15 @@ func (v *view) Messages(
 	if len(ids) == 0 || limit <= 0 || v.err != nil {
 		return all, v.err
 	}
+	for _, id := range ids { // two heartbeats of a lease may name its job
+		all[id] = nil
+	}
 	err := v.query("read messages", readMessages, func(r *wire.Row) error {
 		var m rules.Message
 		row.Message(decode(r), &m)
 		all[m.Job] = append(all[m.Job], m.Message)
 		return nil
-	}, wire.IDs(ids), wire.Limit(limit))
+	}, wire.IDs(slices.Collect(maps.Keys(all))), wire.Limit(limit))
 	return all, err
 }
 

@@ -62,6 +62,7 @@ func messagesInOrder(b *bed) {
 		got := b.messages(11, one.ID, none.ID, two.ID)
 		b.same("messages", got[one.ID], list(1, 11))
 		b.same("messages of another job", got[two.ID], list(1, 11))
+		b.same("messages of a job that is named twice", b.messages(99, one.ID, two.ID, one.ID)[one.ID], list(1, 12))
 		b.same("messages of a job without any", got[none.ID], nil)
 		b.same("jobs with messages", b.messaged(), map[lessor.JobID]int64{one.ID: 12, two.ID: 12})
 		b.reopen()
