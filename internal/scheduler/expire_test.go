@@ -78,6 +78,20 @@ func TestJobThatKillsItsWorkersEnds(t *testing.T) {
 	})
 }
 
+func TestShorterTTLDoesNotPutOffTheEndOfTheRunningTime(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		job := w.submit(func(s *lessor.Submission) { s.MaxRuntimeS, s.MaxAttempts = new(int64(5)), new(int64(1)) })
+		g := w.lease("worker-1", nil) // for 60 s, and never ended before the floor and its ttl
+		time.Sleep(8 * time.Second)
+		b := lessor.Heartbeat{WorkerID: new("worker-1"), TTLMS: new(int64(10_000))}
+		if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, b); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		w.wantState(job.ID, lessor.Failed)
+	})
+}
+
 func TestMaxRuntimeEndsTheAttemptWhateverBeats(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(func(s *lessor.Submission) { s.MaxRuntimeS, s.MaxAttempts = new(int64(90)), new(int64(1)) })

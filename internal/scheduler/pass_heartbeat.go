@@ -22,6 +22,10 @@ func (p *pass) beatOne(c *Caller, b *beat) {
 		h = nil
 	}
 	first := h != nil && h.FirstBeatAt == 0
+	var check lessor.Instant
+	if h != nil && b.ask.TTL != 0 {
+		check = rules.ExpiryCheck(h, p.now, p.serving)
+	}
 	by := c.hand(b.ask.Worker)
 	switch b.err = p.appendEntries(h, by, b); {
 	case b.err != nil:
@@ -39,6 +43,9 @@ func (p *pass) beatOne(c *Caller, b *beat) {
 	p.print(h, b.ask.Output)
 	if b.ask.OutputOnly {
 		return
+	}
+	if rules.ExpiryCheck(h, p.now, p.serving) < check { // a shorter ttl ends the running time sooner after the floor
+		p.planCheck(h)
 	}
 	p.changed[h.ID], b.job = h, h.Turn.Job
 	p.stats.Beats++
