@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -24,6 +25,9 @@ func (c *client) alter(j *jobBook) {
 		return
 	}
 	force := c.chance(40)
+	if force {
+		b.tried[act{j.id.UUID, rules.ReasonForced}] = true
+	}
 	job, err := call(c, "cancel", func(ctx context.Context, n *node) (lessor.Job, error) {
 		return n.Cancel(ctx, c.caller, j.id, force)
 	})

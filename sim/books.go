@@ -19,12 +19,16 @@ type books struct {
 	leases map[lessor.LeaseID]*leaseBook
 
 	answers map[lessor.QuestionID]string // to questions
+	ticks   map[tickOf]lessor.JobID      // also of jobs that are gone
 
-	live     map[lessor.LeaseID]*rules.Held // as of the last commit
-	servedAt time.Duration                  // when a node last could have committed a heartbeat
-	floor    time.Duration                  // when that began again after a gap; in true time, and at the latest
-	backAt   time.Duration                  // when the database last went back; 0 = never
-	open     int                            // jobs that have not ended, about
+	tried    map[act]bool             // what operators tried
+	live     map[lessor.LeaseID]*term // as of the last commit
+	servedAt time.Duration            // when a node last could have committed a heartbeat
+	floor    time.Duration            // when that began again after a gap; in true time, and at the latest
+	backAt   time.Duration            // when the database last went back; 0 = never
+	setAt    time.Duration            // when its clock was last set; -1 = never
+	sets     int                      // how often it was set
+	open     int                      // jobs that have not ended, about
 }
 
 // subBook is one submission, which may have been sent several times.
@@ -64,6 +68,7 @@ type leaseBook struct {
 	least     time.Duration            // the shortest ttl that its worker ever asked for
 	grantedAt time.Duration            // when the request was sent
 	until     time.Duration            // it may not expire before, in true time; 0 = nothing is known
+	watch     time.Duration            // it may not expire before, as a monitor said; 0 = nothing is known
 	overAt    time.Duration            // when somebody was told that it is over; 0 = nobody was
 	how       map[string]time.Duration // when it was first tried to end it so
 	lost      bool                     // the database went back to before the grant
@@ -74,8 +79,8 @@ type leaseBook struct {
 func newBooks(w *world) *books {
 	return &books{
 		world: w, jobs: map[lessor.JobID]*jobBook{}, keys: map[scheduler.Key]*jobBook{},
-		leases: map[lessor.LeaseID]*leaseBook{}, live: map[lessor.LeaseID]*rules.Held{},
-		answers: map[lessor.QuestionID]string{},
+		leases: map[lessor.LeaseID]*leaseBook{}, live: map[lessor.LeaseID]*term{}, tried: map[act]bool{}, setAt: -1,
+		answers: map[lessor.QuestionID]string{}, ticks: map[tickOf]lessor.JobID{},
 	}
 }
 
@@ -218,8 +223,9 @@ func (b *books) ended(l *leaseBook, how string, err error, sent time.Duration) {
 
 // clockSet notes that the database's clock was set: from now on each lease has its ttl again, whatever it had before.
 func (b *books) clockSet() {
+	b.setAt, b.sets = b.now, b.sets+1
 	for _, l := range b.leases {
-		l.until = min(l.until, b.now+l.least)
+		l.until, l.watch = min(l.until, b.now+l.least), 0
 	}
 }
 
@@ -234,7 +240,7 @@ func (b *books) wentBack(to time.Duration) {
 		}
 	}
 	for _, l := range b.leases {
-		l.lost, l.until = l.lost || l.grantedAt > to, 0
+		l.lost, l.until, l.watch = l.lost || l.grantedAt > to, 0, 0
 		for _, p := range l.printed {
 			p.kept = nil
 		}
@@ -251,10 +257,11 @@ func (b *books) wentBack(to time.Duration) {
 		s.maybes, s.acks = s.maybes+s.acks, 0
 	}
 	clear(b.live)
+	clear(b.ticks)
 	clear(b.answers)
 	b.look(func(v scheduler.View) error {
 		return v.EachLease(ctx, func(h *rules.Held) error {
-			b.live[h.ID] = h
+			b.begin(h, v.Now())
 			return nil
 		})
 	})

@@ -23,82 +23,49 @@ func (w *world) served() {
 	b.servedAt = w.now
 }
 
-// committed looks at the tables after every commit.
+// committed notes what its node heard of a commit.
 func (w *world) committed(err error) {
 	w.counts.Commits++
 	if err == nil {
 		w.served()
 	}
-	w.books.scan()
+}
+
+// landed looks at the tables after a commit, before anybody else has changed them.
+func (w *world) landed(v scheduler.View) {
+	current := w.current
+	w.current = nil
+	defer func() { w.current = current }()
+	if err := w.books.scan(v); err != nil {
+		w.fail("look", "%v", err)
+	}
 }
 
 // scan holds the leases against what must hold at every commit.
-func (b *books) scan() {
-	b.look(func(v scheduler.View) error {
-		now, serving := v.Now(), v.Serving()
-		var fresh []*rules.Held
-		all := make([]*rules.Held, 0, len(b.live)+4)
-		err := v.EachLease(ctx, func(h *rules.Held) error {
-			if old := b.live[h.ID]; old == nil {
-				fresh = append(fresh, h)
-			} else if h.BeatAt > old.BeatAt && rules.Over(old, h.BeatAt, serving) != "" {
-				b.fail("P4", "a heartbeat at %v was accepted for lease %v, which was over: %+v", h.BeatAt, h.ID,
-					old.Life)
-			}
-			b.live[h.ID] = h
-			all = append(all, h)
-			b.punctual(h, now, serving)
-			return nil
-		})
-		if err == nil && len(all) < len(b.live) {
-			err = b.vanished(v, all)
+func (b *books) scan(v scheduler.View) error {
+	now, serving := v.Now(), v.Serving()
+	var fresh []*rules.Held
+	all := make([]*rules.Held, 0, len(b.live)+4)
+	err := v.EachLease(ctx, func(h *rules.Held) error {
+		t := b.live[h.ID]
+		if t == nil {
+			fresh = append(fresh, h)
+			t = b.begin(h, now)
+		} else if h.BeatAt > t.BeatAt && rules.Over(t.Held, h.BeatAt, serving) != "" {
+			b.fail("P4", "a heartbeat at %v was accepted for lease %v, which was over: %+v", h.BeatAt, h.ID, t.Life)
 		}
-		if err == nil && len(fresh) > 0 {
-			err = b.bounds(v, all, fresh)
-		}
-		return err
+		b.follow(t, h, now, serving)
+		all = append(all, h)
+		b.punctual(t, now, serving)
+		return nil
 	})
-}
-
-// punctual checks that a lease does not live on after its end (P6), as far as the server could have ended it: after the
-// brake the server ends them at a rate.
-func (b *books) punctual(h *rules.Held, now lessor.Instant, s rules.Serving) {
-	late := now.Sub(rules.Effective(h, now, s))
-	before := b.now - late - 3*time.Second
-	serves := b.floor < before && b.now-b.servedAt < time.Second
-	if late > 2*time.Second+b.pace.Serve && s.LapsedAt == 0 && serves && b.faults.troubledAt < before {
-		b.fail("P6", "lease %v ended %v ago and is still held: %+v, serving %+v", h.ID, late, h.Life, s)
+	if err == nil && len(all) < len(b.live) {
+		err = b.vanished(v, all)
 	}
-}
-
-// vanished checks the leases that ended in this commit (P5, P7).
-func (b *books) vanished(v scheduler.View, all []*rules.Held) error {
-	live := make(map[lessor.LeaseID]bool, len(all))
-	for _, h := range all {
-		live[h.ID] = true
+	if err == nil && len(fresh) > 0 {
+		err = b.bounds(v, all, fresh)
 	}
-	for id := range b.live {
-		if live[id] {
-			continue
-		}
-		delete(b.live, id)
-		a, _, err := v.AttemptOf(ctx, id)
-		if err != nil {
-			return err
-		}
-		l := b.leases[id]
-		if a == nil || l == nil || l.lost || l.until == 0 || a.Reason != "lease_expired" {
-			continue
-		}
-		slack := 20*time.Millisecond + l.ttl/2000
-		switch {
-		case b.now < l.until-slack:
-			b.fail("P5", "lease %v expired %v early", id, l.until-b.now)
-		case l.grantedAt < b.floor && b.now < b.floor+l.least-slack:
-			b.fail("P7", "lease %v expired %v after service began again, its ttl is %v", id, b.now-b.floor, l.ttl)
-		}
-	}
-	return nil
+	return err
 }
 
 // usable is how many units may be leased now; if the host decides that, it is the most that may be.
@@ -152,11 +119,7 @@ func (b *books) bounds(v scheduler.View, all, fresh []*rules.Held) error {
 	}
 	lanes, err := v.LanesByID(ctx, ids)
 	for _, h := range fresh {
-		if j := b.job(h.Turn.Job, h.Tenant); h.Turn.Fence <= j.fence {
-			b.fail("P3", "job %v has fence %d after %d", j.id, h.Turn.Fence, j.fence)
-		} else {
-			j.fence = h.Turn.Fence
-		}
+		b.continues(h)
 		b.belongs(h, all, fresh, lanes)
 		for _, p := range policies {
 			b.obeys(h, all, lanes, p)
@@ -166,6 +129,21 @@ func (b *books) bounds(v scheduler.View, all, fresh []*rules.Held) error {
 		}
 	}
 	return err
+}
+
+// continues checks that a job may be granted: with a higher fence than before (P3), not more often than it may be (P9),
+// and not after its end (P4).
+func (b *books) continues(h *rules.Held) {
+	j := b.job(h.Turn.Job, h.Tenant)
+	switch {
+	case h.Turn.Fence <= j.fence:
+		b.fail("P3", "job %v has fence %d after %d", j.id, h.Turn.Fence, j.fence)
+	case h.Turn.Attempt > h.Turn.MaxAttempts:
+		b.fail("P9", "job %v is granted for attempt %d of %d", j.id, h.Turn.Attempt, h.Turn.MaxAttempts)
+	case j.final != "" && !j.retried:
+		b.fail("P4", "job %v was %s at %v and is granted again", j.id, j.final, j.finalAt)
+	}
+	j.fence = max(j.fence, h.Turn.Fence)
 }
 
 // belongs checks whose lane a new lease is of (P14), and that a unique job went to a worker without leases (P11).

@@ -18,6 +18,7 @@
 //	fault.go                what goes wrong
 //	books.go                what callers know from answers alone
 //	check.go, closing.go    what must hold at every commit, and at the end
+//	cause.go                what must hold for the end of a lease: it has a cause, and comes neither early nor late
 //	calm.go                 the calm in which everything must end
 //	shrink.go               the search for a small world that breaks the same promise
 //
@@ -31,7 +32,7 @@
 //	P6   nor more than two seconds late             at every commit, and every five seconds
 //	P7   outages are free                           at every commit
 //	P8   every job ends                             in the calm at the end
-//	P9   attempts are bounded                       every five minutes
+//	P9   attempts are bounded                       at every commit that grants, and every five minutes
 //	P10  a tick makes one job                       every five minutes
 //	P11  units, caps, locks, unique, pauses         at every commit that grants
 //	P13  the record replays, and only grows         every five minutes
@@ -42,6 +43,9 @@
 // allows, and ends no sooner than it said. Messages come in order, and not again once they were confirmed. Output that
 // is kept was printed, and has all of the beginning and the end that were acknowledged. No entry is in two pages of a
 // list, and none that was known before is left out.
+//
+// Every lease that ends has a cause: it lapsed, or somebody asked for its end. The limits of tenants and of units are
+// those that are in force at the commit.
 //
 // Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, and
 // nothing may panic. P12 is a property test of package lanes. What is not simulated: HTTP, SQL, disks, and nodes of

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -187,6 +188,7 @@ func (o *operator) revoke() {
 		return
 	}
 	l, sent := page[o.random.IntN(len(page))], o.world.now
+	o.world.books.tried[act{l.ID.UUID, rules.ReasonRevoked}] = true
 	err = o.do("revoke", func(ctx context.Context, n *node) error { return n.Revoke(ctx, o.caller, l.ID, "sim") })
 	if err == nil {
 		o.world.books.over(o.world.books.leases[l.ID], sent)

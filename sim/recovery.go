@@ -18,26 +18,41 @@ func (o *operator) recover() {
 		return
 	}
 	l := all[o.random.IntN(len(all))].Held
-	until, sent := o.world.clock().Add(time.Duration(o.random.IntN(60))*time.Second), o.world.now
+	b, long, sent := o.world.books, time.Duration(o.random.IntN(60))*time.Second, o.world.now
+	until := o.world.clock().Add(long)
 	switch o.random.IntN(4) {
 	case 0:
-		_ = o.do("watch", func(ctx context.Context, n *node) error {
+		b.watching(l.ID, 0)
+		err = o.do("watch", func(ctx context.Context, n *node) error {
 			return n.Watch(ctx, map[lessor.LeaseID]lessor.Instant{l.ID: until})
 		})
+		if t := b.live[l.ID]; err == nil && t != nil && t.WatchUntil == until && b.setAt < sent {
+			b.watching(l.ID, sent+long)
+		}
 		return
 	case 1:
+		b.watching(l.ID, 0)
 		_ = o.do("reattach", func(ctx context.Context, n *node) error { return n.Reattach(ctx, l.ID) })
 		return
 	case 2:
+		b.tried[act{l.ID.UUID, rules.ReasonHeartbeatStopped}] = true
 		err = o.do("end dead", func(ctx context.Context, n *node) error {
 			return n.EndDead(ctx, o.caller, l.ID, rules.DeathMarked)
 		})
 	default:
+		b.tried[act{l.ID.UUID, "completed"}] = true
 		d := lessor.Completion{WorkerID: &l.Worker, Status: new("completed")}
 		err = o.do("conclude", func(ctx context.Context, n *node) error { return n.Conclude(ctx, o.caller, l.ID, d) })
 	}
 	if err == nil {
-		o.world.books.over(o.world.books.leases[l.ID], sent)
+		b.over(b.leases[l.ID], sent)
+	}
+}
+
+// watching notes until when a lease is watched. The network may deliver an older watch after it.
+func (b *books) watching(id lessor.LeaseID, until time.Duration) {
+	if l := b.leases[id]; l != nil && !b.plan.has(Messages) {
+		l.watch = until
 	}
 }
 

@@ -222,7 +222,7 @@ func (k *worker) beat(g *grip) {
 		g.lease.least = min(g.lease.least, time.Duration(*b.TTLMS)*time.Millisecond)
 	}
 	if g.seen > 0 && k.chance(70) {
-		b.MessagesSeen = &g.seen
+		b.MessagesSeen = new(g.seen)
 		g.lease.job.doubtful = max(g.lease.job.doubtful, g.seen)
 	}
 	seen, before, sent := g.seen, g.lease.job.confirmed, k.world.now

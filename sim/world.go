@@ -70,7 +70,9 @@ func newWorld(p Plan, out io.Writer) *world {
 	w.random = w.rng("hand-overs")
 	w.configure(w.rng("configuration"))
 	w.rate = 1 + w.drift(99)
-	w.db = memory.New(memory.Options{Clock: w.clock, Mono: w.mono, Stepper: w, Key: [32]byte{byte(p.Seed)}})
+	w.db = memory.New(memory.Options{
+		Clock: w.clock, Mono: w.mono, Stepper: w, Landed: w.landed, Key: [32]byte{byte(p.Seed)},
+	})
 	w.books = newBooks(w)
 	for i := range w.nodes {
 		w.start(i)

@@ -18,6 +18,8 @@ type Options struct {
 	Mono func(node string) time.Duration
 	// Stepper decides who runs and what fails; nil = nothing fails.
 	Stepper Stepper
+	// Landed is shown the tables after each commit, before anybody else runs. It may only read; nil = nobody looks.
+	Landed func(v scheduler.View)
 	// Key seals the numbers of the database in what callers see.
 	Key [32]byte
 }

@@ -174,6 +174,9 @@ func (f *flight) apply() {
 		d.serving = *t.saved
 		d.serving.LastBeat, d.serving.Fence = beat, fence
 	}
+	if d.Landed != nil {
+		d.Landed(d.outside().view())
+	}
 }
 
 // settle finds out what became of a commit whose answer is lost, as store/postgres/resolve.go does: it puts a void

@@ -40,12 +40,16 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
 
 // View reads the tables from outside: no node is involved, and others do not run meanwhile.
 func (d *Database) View(fn func(scheduler.View) error) error {
-	s := &Store{common: d.common, db: d, origin: origin{timeline: d.timeline}}
-	v, err := s.beginView()
+	v, err := d.outside().beginView()
 	if err != nil {
 		return err
 	}
 	return fn(v)
+}
+
+// outside is a store of no node.
+func (d *Database) outside() *Store {
+	return &Store{common: d.common, db: d, origin: origin{timeline: d.timeline}}
 }
 
 func (s *Store) beginView() (*view, error) {
@@ -57,10 +61,14 @@ func (s *Store) beginView() (*view, error) {
 	case s.differs():
 		return nil, errWentBack
 	}
+	return s.view(), nil
+}
+
+func (s *Store) view() *view {
 	d := s.db
 	return &view{
 		store: s, db: d, state: d.state, streams: d.streams, now: d.Clock(), row: d.serving, serving: d.serving,
-	}, nil
+	}
 }
 
 // read begins a statement that only reads, and returns what it sees; nothing after a fault, which is in v.err.

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"lessor"
+	"lessor/internal/rules"
+	"lessor/internal/scheduler"
+)
+
+// term is a live lease as of the last commit, with its times in true time.
+type term struct {
+	*rules.Held
+	issuedAt time.Duration
+	until    time.Duration // when it is over at the latest, if nobody watches it
+	ttlAt    time.Duration // when it got another ttl
+	sets     int           // how often the clock had been set at its last heartbeat
+}
+
+// begin notes a lease that was not there before.
+func (b *books) begin(h *rules.Held, now lessor.Instant) *term {
+	t := &term{Held: h, issuedAt: b.ago(h.IssuedAt, now), until: b.now + h.ExpiresAt.Sub(now), sets: b.sets}
+	b.live[h.ID] = t
+	return t
+}
+
+// ago returns when it was an instant of the database's clock, which says now; what lies ahead is now.
+func (b *books) ago(at, now lessor.Instant) time.Duration { return b.now - max(0, now.Sub(at)) }
+
+// follow notes what became of a lease. A shorter ttl does not take back what the longer one promised.
+func (b *books) follow(t *term, h *rules.Held, now lessor.Instant, s rules.Serving) {
+	floor, ttl := b.ago(s.Since, now), max(t.TTL, h.TTL)
+	if h.BeatAt != t.BeatAt {
+		t.until, t.sets = max(t.until, floor+ttl, b.ago(h.BeatAt, now)+ttl), b.sets
+	}
+	t.until = max(t.until, floor+h.TTL)
+	if h.TTL != t.TTL {
+		t.ttlAt = b.now
+	}
+	t.Held = h
+}
+
+// punctual checks that a lease does not live on after its end (P6), as far as the server could have ended it: after the
+// brake the server ends them at a rate. The end is that in true time: a clock that was set excuses nothing but the two
+// seconds below which a step is none.
+func (b *books) punctual(t *term, now lessor.Instant, s rules.Serving) {
+	end := max(t.until, b.now+t.WatchUntil.Sub(now))
+	if t.MaxRuntime != 0 && b.setAt < t.issuedAt {
+		ran := max(t.issuedAt+t.MaxRuntime, b.ago(s.Since, now)+t.TTL, t.ttlAt)
+		end = min(end, max(ran, b.now+t.WatchUntil.Sub(now)))
+	}
+	before := end - 3*time.Second
+	serves := b.floor < before && b.now-b.servedAt < time.Second
+	late := b.now - end - time.Duration(1+b.sets-t.sets)*2*time.Second - b.pace.Serve - b.skew(end-t.issuedAt)
+	if late > 0 && s.LapsedAt == 0 && serves && b.faults.troubledAt < before {
+		b.fail("P6", "lease %v is held %v too long: %+v at %v, serving %+v", t.ID, late, t.Life, now, s)
+	}
+}
+
+// skew is by how much clocks that drift may differ after a time.
+func (*books) skew(d time.Duration) time.Duration { return 20*time.Millisecond + d/2000 }
+
+// act names what somebody tried to do to a lease or to a job.
+type act struct {
+	id   lessor.UUID
+	what string
+}
+
+// vanished checks the leases that ended in this commit: each has a cause.
+func (b *books) vanished(v scheduler.View, all []*rules.Held) error {
+	live := make(map[lessor.LeaseID]bool, len(all))
+	for _, h := range all {
+		live[h.ID] = true
+	}
+	for id, t := range b.live {
+		if live[id] {
+			continue
+		}
+		delete(b.live, id)
+		a, _, err := v.AttemptOf(ctx, id)
+		if err != nil {
+			return err
+		}
+		if a == nil {
+			b.fail("P13", "lease %v is gone, and no attempt tells how", id)
+			continue
+		}
+		b.caused(t, a)
+	}
+	return nil
+}
+
+// caused checks the end of a lease: it lapsed no sooner than it may (P5, P7), or somebody asked for its end (P1, P3).
+func (b *books) caused(t *term, a *rules.Attempt) {
+	l := b.leases[t.ID]
+	asked := func(id lessor.UUID, what string) {
+		if !b.tried[act{id, what}] {
+			b.fail("cause", "lease %v ended as %s %q, and nobody asked for that", t.ID, a.Outcome, a.Reason)
+		}
+	}
+	switch a.Reason {
+	case rules.ReasonLeaseExpired:
+		if l != nil {
+			b.early(l)
+		}
+	case rules.ReasonMaxRuntime:
+		ran := b.now - t.issuedAt
+		if t.MaxRuntime == 0 || b.setAt < t.issuedAt && ran < t.MaxRuntime-b.skew(ran) {
+			b.fail("P5", "lease %v was ended after %v, its maximum is %v", t.ID, ran, t.MaxRuntime)
+		}
+	case rules.ReasonRevoked, rules.ReasonHeartbeatStopped:
+		asked(t.ID.UUID, a.Reason)
+	case rules.ReasonForced:
+		asked(t.Turn.Job.UUID, a.Reason)
+	case "client_gone":
+		if !b.plan.has(Messages) {
+			b.fail("cause", "lease %v was given back for a worker that has not gone", t.ID)
+		}
+	default:
+		how, _, _ := strings.Cut(string(a.Said), " ")
+		if l == nil || !b.has(l, how) {
+			asked(t.ID.UUID, how)
+		}
+	}
+}
+
+func (*books) has(l *leaseBook, how string) bool {
+	_, tried := l.how[how]
+	return tried
+}
+
+// early checks that a lease that expired did so in time (P5, P7).
+func (b *books) early(l *leaseBook) {
+	slack := b.skew(l.ttl)
+	switch {
+	case l.lost || l.until == 0:
+	case b.now < l.until-slack:
+		b.fail("P5", "lease %v expired %v early", l.id, l.until-b.now)
+	case b.now < l.watch-b.skew(time.Minute):
+		b.fail("P5", "lease %v expired %v before the end of its watch", l.id, l.watch-b.now)
+	case l.grantedAt < b.floor && b.now < b.floor+l.least-slack:
+		b.fail("P7", "lease %v expired %v after service began again, its ttl is %v", l.id, b.now-b.floor, l.ttl)
+	}
+}
