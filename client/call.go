@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +47,7 @@ type call struct {
 func (c *Client) do(ctx context.Context, k call, into any) (status int, err error) {
 	var body []byte
 	if k.body != nil {
-		if body, err = json.Marshal(k.body); err != nil {
+		if body, err = encode(k.body); err != nil {
 			return 0, fmt.Errorf("encode request: %w", err)
 		}
 	}

@@ -39,6 +39,8 @@ func decodeHot(b []byte, v any) bool {
 		return scan.ReadStrictly(b, func(s *scan.Scanner) { body{s}.completions(v) })
 	case *lessor.Turn:
 		return scan.ReadStrictly(b, func(s *scan.Scanner) { body{s}.turn(v) })
+	case *lessor.JournalAppend:
+		return scan.ReadStrictly(b, func(s *scan.Scanner) { body{s}.journal(v) })
 	case *lessor.Submission:
 		return scan.ReadStrictly(b, func(s *scan.Scanner) { body{s}.submission(v) })
 	case *jobBatch:

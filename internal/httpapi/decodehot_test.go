@@ -22,6 +22,7 @@ func TestHotBodiesAreReadAsTheGeneralDecoderReadsThem(t *testing.T) {
 		compareBodies[lessor.Completion](t)
 		compareBodies[completionBatch](t)
 		compareBodies[lessor.Turn](t)
+		compareBodies[lessor.JournalAppend](t)
 		compareBodies[lessor.Submission](t)
 		compareBodies[jobBatch](t)
 	})

@@ -5,6 +5,38 @@ import (
 	"lessor/internal/scan"
 )
 
+func (s body) journal(a *lessor.JournalAppend) {
+	s.fields(func(name []byte) bool {
+		switch string(name) {
+		case "worker_id":
+			s.OptionalText(slotWorker, &a.WorkerID)
+		case "entries":
+			scan.List(s.Scanner, &a.Entries, s.entry)
+		default:
+			return false
+		}
+		return true
+	})
+	s.need(a.WorkerID != nil && a.Entries != nil)
+}
+
+func (s body) entry(e *lessor.JournalAsk) {
+	s.fields(func(name []byte) bool {
+		switch string(name) {
+		case "key":
+			s.OptionalText(slotOther, &e.Key)
+		case "kind":
+			s.OptionalText(slotType, &e.Kind)
+		case "data":
+			s.raw(&e.Data)
+		default:
+			return false
+		}
+		return true
+	})
+	s.need(e.Key != nil)
+}
+
 func (s body) submission(j *lessor.Submission) {
 	s.fields(func(name []byte) bool {
 		switch string(name) {

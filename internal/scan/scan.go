@@ -35,6 +35,14 @@ func ReadStrictly(b []byte, read func(s *Scanner)) bool {
 	return s.whole(read)
 }
 
+// Valid reports whether b is one JSON value. It does not know every form of JSON, as Read.
+func Valid(b []byte) bool {
+	s := Scanner{b: b}
+	s.skip(0)
+	s.space()
+	return !s.bad && s.at == len(b)
+}
+
 func (s *Scanner) whole(read func(s *Scanner)) bool {
 	read(s)
 	s.space()
@@ -133,6 +141,16 @@ var special = func() (is [256]bool) {
 	}
 	return is
 }()
+
+// IsPlain reports whether a text is its own form in JSON, between quotes.
+func IsPlain(text string) bool {
+	for i := range len(text) {
+		if special[text[i]] {
+			return false
+		}
+	}
+	return true
+}
 
 // quoted reads a string and returns what is between the quotes. It is plain if it has no escapes and is valid UTF-8.
 func (s *Scanner) quoted() (text []byte, plain bool) {
