@@ -13,16 +13,9 @@ import (
 )
 
 const (
-	httpConcurrency = 1000 // jobs that the worker runs at once
-	httpCallers     = 64   // connections of single heartbeats
-	httpBeatBatch   = 100  // leases of a batched heartbeat
-	httpBatchers    = 8    // concurrent batched heartbeats
-
-	httpPostgresBound = 2.0 // times River
+	httpConcurrency   = 1000 // jobs that the worker runs at once
+	httpPostgresBound = 2.0  // times River
 	httpSQLiteBound   = 10.0
-	singleBound       = 0.7 // times a bare handler
-	batchBoundSQLite  = 0.5
-	batchBoundPG      = 0.35
 )
 
 // overHTTP measures Lessor as users run it: a server process, and a program with the SDK. Rounds alternate with River.
@@ -32,10 +25,7 @@ func overHTTP(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.end()) }()
-	if err := b.sdkWork(ctx, db); err != nil {
-		return err
-	}
-	return b.httpBeats(ctx, db)
+	return b.sdkWork(ctx, db)
 }
 
 // sdkRun is one round of the SDK: inserted, and then worked.
@@ -188,90 +178,6 @@ func workOver(ctx context.Context, c *client.Client, jobs int) error {
 		return fmt.Errorf("%d of %d jobs were done", n, jobs)
 	}
 	return nil
-}
-
-// httpBeats measures heartbeats over HTTP, one per call and in batches, next to a handler that only speaks HTTP and
-// JSON.
-func (b *bench) httpBeats(ctx context.Context, db *database) error {
-	held, rounds := b.size.of(10_000, 10_000, 200), b.size.of(3, 1, 1)
-	var rows []string
-	rates := map[string][2]float64{}
-	for _, kind := range []struct {
-		name string
-		what string
-		db   *database
-	}{{"bare handler", childBare, nil}, {"SQLite", childLessor, nil}, {"PostgreSQL", childLessor, db}} {
-		single, batched, err := b.beatOver(ctx, kind.what, kind.db, held, rounds)
-		if err != nil {
-			return fmt.Errorf("%s: %w", kind.name, err)
-		}
-		rates[kind.name] = [2]float64{median(part(single, ofOwn), cost.rate), median(part(batched, ofOwn), cost.rate)}
-		rows = append(rows, beatsRow(kind.name+", single", single), beatsRow(kind.name+", calls of 100", batched))
-	}
-	b.setting("%d leases; single calls on %d connections, calls of %d leases on %d; medians of %d rounds",
-		held, httpCallers, httpBeatBatch, httpBatchers, rounds)
-	b.table("heartbeats|per second|CPU µs each: server|client|database", rows)
-	bare := rates["bare handler"]
-	b.atLeast("single heartbeats on SQLite over a bare handler", rates["SQLite"][0]/bare[0], singleBound)
-	b.setting("single heartbeats on PostgreSQL over a bare handler: %.2f", rates["PostgreSQL"][0]/bare[0])
-	b.atLeast("heartbeats in calls of 100 on SQLite", rates["SQLite"][1]/bare[1], batchBoundSQLite)
-	b.atLeast("heartbeats in calls of 100 on PostgreSQL", rates["PostgreSQL"][1]/bare[1], batchBoundPG)
-	return nil
-}
-
-func beatsRow(name string, rounds []remote) string {
-	return fmt.Sprintf("%s|%.0f|%.1f|%.1f|%.1f", name, median(part(rounds, ofOwn), cost.rate),
-		median(part(rounds, ofServer), cost.cpuUS), median(part(rounds, ofOwn), cost.cpuUS),
-		median(part(rounds, ofDatabase), cost.cpuUS))
-}
-
-func (b *bench) beatOver(
-	ctx context.Context, what string, db *database, held, rounds int,
-) (single, batched []remote, err error) {
-	s, drop, err := b.spawnOn(ctx, what, db)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, s.end(), drop()) }()
-	c, err := client.New(client.Config{Server: s.addr})
-	if err != nil {
-		return nil, nil, err
-	}
-	defer c.Close()
-	leases := make([]lessor.LeaseID, held)
-	if what == childLessor {
-		if leases, err = holdOver(ctx, c, held); err != nil {
-			return nil, nil, err
-		}
-	}
-	calls, batches := b.size.of(30_000, 10_000, 100), b.size.of(3_000, 1_000, 10)
-	one := func(ctx context.Context, _, item int) error {
-		_, err := c.Heartbeat(ctx, leases[item%held], lessor.Heartbeat{WorkerID: &beater})
-		return err
-	}
-	many := func(ctx context.Context, _, item int) error {
-		first := item * httpBeatBatch % held
-		_, err := c.HeartbeatAll(ctx, beater, leases[first:first+httpBeatBatch])
-		return err
-	}
-	for range rounds {
-		if err := concurrently(ctx, httpCallers, calls/10, one); err != nil { // warm-up
-			return nil, nil, err
-		}
-		r, err := s.measure(db, calls, func() error { return concurrently(ctx, httpCallers, calls, one) })
-		if err != nil {
-			return nil, nil, err
-		}
-		single = append(single, r)
-		r, err = s.measure(db, batches*httpBeatBatch, func() error {
-			return concurrently(ctx, httpBatchers, batches, many)
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		batched = append(batched, r)
-	}
-	return single, batched, nil
 }
 
 // holdOver submits n jobs and takes their leases.

@@ -39,13 +39,9 @@ func journals(ctx context.Context, b *bench) (err error) {
 		rows = append(rows, beatsRow(store.name+", heartbeats", beats), beatsRow(store.name+", appends", appends))
 		b.atLeast("appends over heartbeats on "+store.name,
 			median(part(appends, ofOwn), cost.rate)/median(part(beats, ofOwn), cost.rate), journalBound)
-		without, err := b.grantAgain(ctx, store.db, held/2, rounds, false)
+		without, with, err := b.grantsAgain(ctx, store.db, held/2, rounds)
 		if err != nil {
-			return err
-		}
-		with, err := b.grantAgain(ctx, store.db, held/2, rounds, true)
-		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", store.name, err)
 		}
 		b.atMost("a grant with a journal over one without on "+store.name,
 			median(with, cost.wallUS)/median(without, cost.wallUS), againBound)
@@ -97,36 +93,46 @@ func (b *bench) appendOver(
 	return beats, appends, err
 }
 
-// grantAgain measures the grants of jobs that were released before.
-func (b *bench) grantAgain(
-	ctx context.Context, db *database, held, rounds int, journal bool,
-) (grants []cost, err error) {
-	err = b.withLeases(ctx, db, held, func(_ *child, c *client.Client, leases []lessor.LeaseID) error {
-		for round := range rounds {
-			err := concurrently(ctx, httpCallers, held, func(ctx context.Context, _, item int) error {
-				if journal {
-					if err := appendOne(ctx, c, leases[item], round); err != nil {
-						return err
-					}
+// grantsAgain measures grants of jobs that were released before, without and with a journal. Two servers take turns.
+func (b *bench) grantsAgain(ctx context.Context, db *database, held, rounds int) (without, with []cost, err error) {
+	err = b.withLeases(ctx, db, held, func(_ *child, plain *client.Client, held1 []lessor.LeaseID) error {
+		return b.withLeases(ctx, db, held, func(_ *child, journaled *client.Client, held2 []lessor.LeaseID) error {
+			for round := range rounds {
+				r, err := grantAgain(ctx, plain, held1, -1)
+				if err != nil {
+					return err
 				}
-				return c.Release(ctx, leases[item],
-					lessor.Release{WorkerID: &beater, Reason: new(lessor.ReleaseUndelivered)})
-			})
-			if err != nil {
-				return err
+				without = append(without, r)
+				if r, err = grantAgain(ctx, journaled, held2, round); err != nil {
+					return err
+				}
+				with = append(with, r)
 			}
-			r, err := measure(held, func() (err error) {
-				leases, err = takeAll(ctx, c, held)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			grants = append(grants, r)
-		}
-		return nil
+			return nil
+		})
 	})
-	return grants, err
+	return without, with, err
+}
+
+// grantAgain releases leases, each after an entry of its own unless entry is negative, and measures how they are taken
+// again, into leases.
+func grantAgain(ctx context.Context, c *client.Client, leases []lessor.LeaseID, entry int) (cost, error) {
+	err := concurrently(ctx, httpCallers, len(leases), func(ctx context.Context, _, item int) error {
+		if entry >= 0 {
+			if err := appendOne(ctx, c, leases[item], entry); err != nil {
+				return err
+			}
+		}
+		return c.Release(ctx, leases[item], lessor.Release{WorkerID: &beater, Reason: new(lessor.ReleaseUndelivered)})
+	})
+	if err != nil {
+		return cost{}, err
+	}
+	return measure(len(leases), func() error {
+		taken, err := takeAll(ctx, c, len(leases))
+		copy(leases, taken)
+		return err
+	})
 }
 
 // withLeases calls fn with a fresh server and leases on it.
