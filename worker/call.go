@@ -32,8 +32,8 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// maxRetryAfter bounds the wait that a server can ask for: monitoring takes a worker that is silent for longer for
-// dead.
+// maxRetryAfter bounds the wait that a server can ask for: monitoring considers a worker dead that is silent for
+// longer.
 const maxRetryAfter = 30 * time.Second
 
 // insist makes a call until it succeeds, is refused, or ctx is done.

@@ -11,8 +11,8 @@ import (
 const cancelHold = 30 * time.Second
 
 // cancelLoop stops the handlers of cancelled jobs and of leases that were taken away, and fetches messages, as soon as
-// the server tells, until ctx is done. It ends early if the server refuses the call, as one of an older release does:
-// heartbeats carry the same, only later.
+// the server reports them, until ctx is done. It ends early if the server refuses the call, as servers of an older
+// release do: heartbeats bring the same news later.
 func (w *Worker) cancelLoop(ctx context.Context) {
 	for failures := 0; w.awaitLeases(ctx); {
 		found, err := w.cfg.Client.Cancelled(ctx, w.cfg.ID, cancelHold)
@@ -63,7 +63,8 @@ func (w *Worker) cancelled(ids []lessor.LeaseID) {
 // waits for them.
 func (l *lease) listens() bool { return l.extendable() || !l.gone && !l.stuck && l.inbox.awaited() }
 
-// askAbout sends a heartbeat for those leases that may. The answer says why a lease has ended, or has the messages.
+// askAbout sends a heartbeat for the leases that may be extended. The answer says why a lease has ended, or has the
+// messages.
 func (w *Worker) askAbout(ctx context.Context, ids []lessor.LeaseID, may func(*lease) bool) {
 	var r round
 	w.mu.Lock()

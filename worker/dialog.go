@@ -81,8 +81,8 @@ func (b *inbox) add(ms []lessor.Message) {
 	poke(b.news)
 }
 
-// next takes the next message, and says what was seen if the server does not know it. The message before has been
-// seen then.
+// next takes the next message, which marks the one before as seen. It also returns the last seen number if the server
+// does not know it.
 func (b *inbox) next() (m lessor.Message, ok bool, untold int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

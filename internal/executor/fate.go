@@ -50,7 +50,7 @@ func fateOf(ctx context.Context, s surroundings, on OnStop) (f fate) {
 	return f
 }
 
-// findFate finds out what becomes of commands, and says so if they end with the Runner.
+// findFate finds out whether commands outlive the Runner, and logs it if they do not.
 func (r *Runner) findFate(ctx context.Context) {
 	r.fate = fateOf(ctx, here(), r.cfg.OnStop)
 	switch {

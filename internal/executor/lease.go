@@ -82,9 +82,9 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 	return time.Duration(answer.HeartbeatAfterMS) * time.Millisecond, nil
 }
 
-// heed has a heartbeat sent as soon as the server says that the lease was cancelled, taken away or sent a message,
-// until ctx is done. It needs no Runner, which may be gone. It ends early if the server refuses the call, as one of an
-// older release does: the next heartbeat tells the same.
+// heed sends a heartbeat as soon as the server reports that the lease was cancelled or taken away or has a message,
+// until ctx is done. It needs no Runner, which may be gone. It ends early if the server refuses the call, as servers of
+// an older release do: the next heartbeat brings the same news.
 func (s *shim) heed(ctx context.Context) {
 	lease := s.order.Grant.Lease
 	for failures := 0; ctx.Err() == nil; {
@@ -127,7 +127,7 @@ func (s *shim) rest(ctx context.Context, pace time.Duration) bool {
 	return true
 }
 
-// isOver reports whether the server answered that the lease is no longer ours.
+// isOver reports whether the server answered that this worker no longer holds the lease.
 func isOver(err error) bool {
 	code := lessor.CodeOf(err)
 	return code == lessor.CodeLeaseNotFound || code == lessor.CodeWorkerMismatch || code == lessor.CodeJobNotFound

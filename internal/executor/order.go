@@ -63,7 +63,7 @@ func (t Task) withDefaults() Task {
 	return t
 }
 
-// order is what a shim is told to do.
+// order tells a shim what to do.
 type order struct {
 	Grant  lessor.Grant `json:"grant"`
 	Server string       `json:"server"`

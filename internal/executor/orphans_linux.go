@@ -49,7 +49,7 @@ func signalStrays(command *os.Process, sig syscall.Signal) {
 		for _, id := range strays(command) {
 			if !told[id] {
 				told[id] = true
-				_ = syscall.Kill(id, sig) // one that is gone has ended
+				_ = syscall.Kill(id, sig) // the process may have ended
 			}
 		}
 		if len(told) == n {

@@ -177,7 +177,7 @@ func (r *Runner) ask(ctx, following context.Context) error {
 			if failures++; failures == 1 {
 				r.cfg.Log.Warn("no server answers, trying again", "error", err)
 			}
-			pause(ctx, retryPause(failures)) // with the same request id: what was granted unheard is not lost
+			pause(ctx, retryPause(failures)) // the same request id returns leases whose grant was not received
 			continue
 		case denial != nil:
 			pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond-time.Since(asked))

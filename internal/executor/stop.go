@@ -46,7 +46,7 @@ func (r *Runner) atStop(following context.Context) {
 // maxNamed bounds the jobs that one log line names.
 const maxNamed = 10
 
-// sayWhatContinues logs which commands are running when the Runner is told to stop.
+// sayWhatContinues logs which commands continue when the Runner stops.
 func (r *Runner) sayWhatContinues() {
 	jobs := r.liveJobs()
 	attrs := []any{"running", len(jobs), "jobs", jobs[:min(len(jobs), maxNamed)]}
@@ -98,7 +98,7 @@ func (r *Runner) awaitEnd(ctx context.Context, d time.Duration) {
 	}
 }
 
-// releaseUnheard gives back the leases of requests whose answers were not heard, because the Runner was told to stop.
+// releaseUnheard gives back the leases of requests whose answers the Runner did not receive before it stopped.
 func (r *Runner) releaseUnheard(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopReserve/4)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// checkInterval is how often the folder is checked, which takes a few system calls: a person who waits does not
+	// checkInterval is how often the folder is checked, which takes a few system calls. A waiting person does not
 	// notice the delay. A short lease is checked more often, down to minCheckInterval.
 	checkInterval    = 250 * time.Millisecond
 	minCheckInterval = 20 * time.Millisecond

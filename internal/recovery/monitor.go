@@ -44,7 +44,7 @@ type Config struct {
 	Workspace *sentinel.Workspace
 	Node      string             // this node's name in reports
 	Log       *slog.Logger       // nil = no log
-	Fault     func(*fault.Fault) // is told of panics; nil = nobody
+	Fault     func(*fault.Fault) // receives panics; nil = they are not reported
 
 	Scan, StaleAfter, DeadAfter       time.Duration // sentinel.*
 	Limit, Watch, Poll, ResumedWithin time.Duration // recovery.*
@@ -134,7 +134,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// try calls do. A panic is an error: other commands are to be watched on.
+// try calls do, and turns a panic into an error, so that other commands are still watched.
 func (m *Monitor) try(ctx context.Context, do func(context.Context) error) error {
 	return fault.Try(fault.Recovery, m.cfg.Fault, func() error { return do(ctx) })
 }

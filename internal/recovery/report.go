@@ -154,7 +154,7 @@ func (s Snapshot) Sentinels() lessor.Sentinels {
 	return r
 }
 
-// Status shows what was found at the start and since, and what became of it.
+// Status shows the commands that were found at the start and since, and their outcomes.
 func (s Snapshot) Status() lessor.RecoveryStatus {
 	r := lessor.RecoveryStatus{
 		Recovery: lessor.RecoveryProgress{
@@ -197,8 +197,8 @@ func (s Snapshot) Status() lessor.RecoveryStatus {
 	return r
 }
 
-// status returns what became of the attempt that an entry is about. There is nothing to recover of a job that was
-// completed or cancelled: "".
+// status returns the outcome of the attempt that an entry is about, "" for a job that was completed or cancelled: it
+// needs no recovery.
 func (e entry) status(became map[lessor.JobID]result) lessor.RecoveredStatus {
 	one, ok := became[e.job]
 	switch {

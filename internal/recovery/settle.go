@@ -78,7 +78,7 @@ func (m *Monitor) conclude(ctx context.Context, checked []*subject, first bool) 
 }
 
 // A shim that lives reports by itself, after the rest of its command's output. It has shimTime to do so, for which its
-// server may just have come back, and is looked at every shimPoll.
+// server may just have come back, and is checked every shimPoll.
 const (
 	shimTime = 3 * time.Second
 	shimPoll = 50 * time.Millisecond

@@ -171,8 +171,8 @@ func (v *view) addChanges(after scheduler.Position) *following {
 	return f
 }
 
-// gone spoils the view: a change that was followed is not there any more. If its stream is gone too, it may have been
-// removed long after its node.
+// gone fails the view, because a change that this node has followed is missing. If its stream is missing too, both may
+// have been removed long after their node died.
 func (v *view) gone(c scheduler.Change) {
 	why := ""
 	if c.N == -2 {
@@ -203,8 +203,8 @@ func (t *tx) locked(verb string, lock func()) error {
 	return err
 }
 
-// lockedFirst is locked that passes by the writes that were put off, and that does not wait for the commit on its way.
-// It is for locks on rows that neither has changed.
+// lockedFirst is like locked, but runs before the deferred writes and does not wait for the commit on its way. It is
+// for locks on rows that neither has changed.
 func (t *tx) lockedFirst(lock func()) error {
 	if t.err != nil {
 		return t.err

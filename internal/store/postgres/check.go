@@ -13,10 +13,11 @@ import (
 const (
 	// leastVersion is the oldest server that is tested and still maintained.
 	leastVersion = 130000
-	// longOpen is where a transaction of anybody holds back vacuum long enough to slow the queue down.
+	// longOpen is the age at which an open transaction of any client has delayed vacuum long enough to slow down the
+	// queue.
 	longOpen = time.Minute
-	// largeSkew is where log lines of this machine and times of the store no longer match to a reader's eye. Leases do
-	// not mind: they live on the database's clock alone.
+	// largeSkew is the difference from which a reader can no longer match this machine's log lines with times of the
+	// store. Leases are not affected: they use the database's clock alone.
 	largeSkew = 2 * time.Second
 	// checkTime bounds the check.
 	checkTime = 10 * time.Second
@@ -36,7 +37,7 @@ var (
 		" order by relname")
 )
 
-// durability lists the settings that the promises stand on, and what they must not be.
+// durability lists the settings on which the promises depend, and the values that they must not have.
 var durability = []struct{ name, wrong, why string }{
 	{"fsync", "off", "acknowledged changes can be lost when power fails"},
 	{"full_page_writes", "off", "a power failure can damage pages"},
@@ -139,8 +140,8 @@ func checkAges(c *wire.Conn) (found []scheduler.Finding, err error) {
 }
 
 const (
-	// manyDead and largeRow are where a hot table says that vacuum does not keep up: dead rows at any time, or the
-	// space that they once took for each row that is there now.
+	// manyDead and largeRow are the limits beyond which vacuum does not keep up with a hot table: the number of dead
+	// rows, and the size of the table per live row.
 	manyDead   = 500_000
 	largeTable = 256 << 20
 	largeRow   = 16 << 10

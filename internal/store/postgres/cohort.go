@@ -56,7 +56,7 @@ const (
 )
 
 // formCohorts sets the Kept of new jobs: the seq of the first job of its cohort, 0 for a job with a row of its own.
-// Jobs of a cohort have consecutive seqs, and nothing is known of them but that they were submitted.
+// Jobs of a cohort have consecutive seqs and have only been submitted: they were never granted.
 func formCohorts(specs []*rules.Spec) {
 	for len(specs) > 0 {
 		n := 0

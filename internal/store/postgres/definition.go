@@ -19,7 +19,7 @@ var (
 	readDefinitions = wire.SQL(selectDefinition + " where id = any($1::text[])")
 	// lockDefinitions waits for the nodes that change one of them. All lock in the order of ids.
 	lockDefinitions = wire.SQL(selectDefinition + " where id = any($1::text[]) order by id for update")
-	// lockDueDefinitions passes over those that another node decides about.
+	// lockDueDefinitions skips definitions that another node has locked.
 	lockDueDefinitions = wire.SQL(selectDefinition + " where due_at > 0 and due_at <= $1::bigint order by due_at, id" +
 		" limit $2::bigint" +
 		" for update skip locked")

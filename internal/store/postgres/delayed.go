@@ -11,10 +11,10 @@ import (
 
 var (
 	waitingColumns = row.Columns(row.Waiting)
-	// lockDue passes over rows that another node is promoting.
+	// lockDue skips rows that another node is promoting.
 	lockDue = wire.SQL("select " + waitingColumns + " from delayed where until <= $1::bigint" +
 		" order by until, seq limit $2::bigint for update skip locked")
-	// lockAhead passes over rows that another node has locked. The few jobs that wait for a retry have an index.
+	// lockAhead skips rows that another node has locked. The few jobs that wait for a retry have an index.
 	lockAhead = wire.SQL("select " + waitingColumns + " from delayed where fence > 0 and queued_at > $1::bigint" +
 		" limit $2::bigint for update skip locked")
 	readWaiting = wire.SQL("select count(*) from delayed where state = 'waiting'")

@@ -9,7 +9,7 @@ import (
 
 var (
 	doneColumns = row.Columns(row.Done)
-	// endColumns stand in done besides: whose the job was.
+	// endColumns are the other columns of done: the owner of the job.
 	endColumns = doneColumns + ", " + row.Columns(ownerRow)
 	endKinds   = row.Kinds(row.Done) + row.Kinds(ownerRow)
 

@@ -26,7 +26,7 @@ func answered(err error) bool {
 	return wire.Answered(err) || errors.Is(err, scheduler.ErrMoved) || errors.Is(err, scheduler.ErrAgain) // by a guard
 }
 
-// fault says what failed, and wraps the error that says what the scheduler can do about it.
+// fault adds the operation that failed, and wraps the scheduler's error that says how to react.
 func fault(verb string, err error) error {
 	if err == nil {
 		return nil

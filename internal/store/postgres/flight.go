@@ -172,7 +172,8 @@ func (v *view) await() error {
 // order is the lock that a transaction takes when it begins, so that the next one can wait for it.
 var order = wire.SQL("select pg_advisory_xact_lock($1::integer, $2::integer)")
 
-// busyFrom is the number of leases from which on a transaction is that of a busy node, which sends others behind it.
+// busyFrom is the number of leases in one transaction from which a node counts as busy and sends the next transaction
+// behind it.
 const busyFrom = 32
 
 // push makes the server begin a transaction that is sent in parts. Its order lock is then held when the rest is sent,

@@ -43,7 +43,7 @@ type reckoning struct {
 // now is an instant that the database's clock has reached by now, if it was not set back.
 func (r reckoning) now() lessor.Instant { return r.at.Add(time.Since(r.when)) }
 
-// note keeps a reading, unless the earlier one says more: an answer may have come late.
+// note keeps a reading, unless the earlier one is more precise because this answer came late.
 func (r *reckoning) note(at lessor.Instant, when time.Time) {
 	reckoned := r.at.Add(when.Sub(r.when))
 	if r.when.IsZero() || at > reckoned || reckoned.Sub(at) > guardFor {

@@ -83,8 +83,8 @@ func (t *tx) Lanes(_ context.Context, lanes []rules.Lane) ([]rules.LaneID, error
 }
 
 // learn registers the lanes that this transaction has not. No number is kept beyond it: a lane may go (see
-// NoticeLanes), and the scheduler knows those that it uses. They are inserted in one order by all nodes: an insert
-// waits for another node's of the same lane.
+// NoticeLanes), and the scheduler knows those that it uses. All nodes insert in one order, because an insert waits for
+// another node that inserts the same lane.
 func (t *tx) learn(lanes []rules.Lane) error {
 	type hashed struct {
 		hash [32]byte

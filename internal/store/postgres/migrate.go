@@ -27,8 +27,7 @@ const (
 	// Nodes that start at once wait for the one that migrates, asking this often, this many times: three minutes.
 	lockPause = 250 * time.Millisecond
 	lockAsks  = 720
-	// migrateTries is for the tables that the waiting itself needs: nodes that make them at once get in each other's
-	// way.
+	// migrateTries is for creating the tables that the waiting itself needs, where nodes that start at once conflict.
 	migrateTries = 10
 )
 
@@ -78,7 +77,7 @@ func readSeal(ctx context.Context, db *stdsql.DB) (*rules.Seal, error) {
 	return rules.NewSeal([32]byte(key)), nil
 }
 
-// inTheWay reports whether another node made the same thing at the same moment.
+// inTheWay reports whether another node created the same object at the same moment.
 func inTheWay(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

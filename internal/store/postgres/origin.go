@@ -14,9 +14,9 @@ import (
 )
 
 // A database can go back: a standby is promoted that had not received everything, or an older copy is restored. The
-// memory of a node then belongs to a history that is no more: its lane numbers are given to other lanes, and jobs that
-// it knows were never submitted. Behind a pooler no connection need break. Every transaction, every view and Serve look
-// for signs:
+// memory of a node then describes a history that no longer exists: its lane numbers belong to other lanes, and the jobs
+// that it knows were never submitted. Behind a pooler no connection need break. Every transaction, every view and Serve
+// look for signs:
 //
 //   - another timeline: every promotion and every recovery to a point in time begins one;
 //   - the last change that this node published is gone;
@@ -192,7 +192,7 @@ func (s *Store) newStream(c *wire.Conn) error {
 }
 
 // reconnect renews a store whose database went back, on a new connection. It returns an error even if that succeeds,
-// because the caller decided on data that is no more.
+// because the caller decided on data that no longer exists.
 func (s *Store) reconnect(ctx context.Context) error {
 	for _, c := range s.writers {
 		_ = c.Close() // it may lead to the database as it was before

@@ -21,7 +21,7 @@ func requestParams(columns string) string {
 var (
 	requested = wire.SQL("select " + row.Of("l", leaseColumns) + " from " + requestParams(leaseColumns) +
 		" order by l.issued_at, l.seq")
-	// neverGranted makes sure that requests were granted nothing.
+	// neverGranted checks that requests were granted no lease.
 	neverGranted = wire.SQL("select 1 / (case when exists (select from " + requestParams("") + ") then 0 else 1 end)")
 )
 
@@ -65,17 +65,17 @@ func requestOf(h *rules.Held) scheduler.RequestRef {
 	return scheduler.RequestRef{Holder: h.Holder(), RequestID: h.RequestID}
 }
 
-// requests are those that are known to have been granted something.
+// requests are the lease requests that are known to have been granted leases.
 type requests struct {
 	live     map[scheduler.RequestRef]int      // how many of the known leases they were granted
-	repeated map[scheduler.RequestRef]struct{} // they came again and will perhaps once more
+	repeated map[scheduler.RequestRef]struct{} // they were repeated, and may be again
 }
 
 func newRequests() requests {
 	return requests{live: map[scheduler.RequestRef]int{}, repeated: map[scheduler.RequestRef]struct{}{}}
 }
 
-// maxRepeated bounds the requests that came again.
+// maxRepeated bounds the remembered requests that were repeated.
 const maxRepeated = 10_000
 
 func (r *requests) noteRepeated(ref scheduler.RequestRef) {

@@ -8,8 +8,8 @@ import (
 )
 
 // One node strips at a time, and remembers the last job that was stripped: jobs go in the order of their ends, and of
-// their seqs within one instant. A job whose end commits later than its retention would be passed over; that is days
-// against seconds.
+// their seqs within one instant. A job whose end took longer to commit than its retention would be skipped, but commits
+// take seconds and retention takes days.
 var (
 	lockStripped   = wire.SQL("select ended_at, seq from stripped where id for update skip locked")
 	lockUnstripped = wire.SQL("select d.job, d.seq, j.idempotency_key, n.tenant, d.ended_at from" +

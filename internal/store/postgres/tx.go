@@ -10,7 +10,7 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// tx is one write transaction. The first fault of any of its methods spoils it.
+// tx is one write transaction. It cannot commit after the first fault of any of its methods.
 //
 // A write is put off until the next read or the commit, and travels with it; a fault shows there. The server makes all
 // checks, so that a transaction with a false assumption cannot commit.
@@ -46,7 +46,7 @@ type tx struct {
 
 var _ scheduler.Tx = (*tx)(nil)
 
-// write puts a statement off.
+// write defers a statement.
 func (t *tx) write(verb string, s wire.Step, params ...[]byte) error {
 	t.wrote = true
 	t.add(verb, s, params...)

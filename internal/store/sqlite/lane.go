@@ -25,7 +25,7 @@ const (
 	dropLane = "delete from lane where id = ? and notice = ? and id < (select max(id) from lane)"
 )
 
-// laneCache holds the lanes that were read or registered lately, by their contents and by their numbers.
+// laneCache holds recently read or registered lanes, by content and by number.
 type laneCache struct {
 	ids   map[rules.Lane]rules.LaneID
 	lanes map[rules.LaneID]*rules.Lane
