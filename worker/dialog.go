@@ -81,8 +81,8 @@ func (b *inbox) add(ms []lessor.Message) {
 	poke(b.news)
 }
 
-// next takes the next message, which marks the one before as seen. It also returns the last seen number if the server
-// does not know it.
+// next takes the next message. If there is none, it returns the number of the last seen message if the server does not
+// know it yet, else 0.
 func (b *inbox) next() (m lessor.Message, ok bool, untold int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
