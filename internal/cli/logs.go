@@ -38,19 +38,27 @@ the server keeps it, to the same stream each. On a terminal it leaves out contro
 		if err != nil {
 			return err
 		}
-		return a.printOutput(cmd.Context(), c, id, lessor.OutputQuery{Attempt: attempt}, follow)
+		empty, err := a.printOutput(cmd.Context(), c, id, lessor.OutputQuery{Attempt: attempt}, follow)
+		switch {
+		case err != nil || !empty:
+		case attempt != 0:
+			a.note("the server has no output of attempt %d; `lessor jobs events %s` lists the attempts", attempt, id)
+		default:
+			a.note("the server has no output of this job")
+		}
+		return err
 	})
 	return cmd
 }
 
-// printOutput prints both streams of a job's output, beside each other.
+// printOutput prints both streams of a job's output, beside each other, and reports whether both were empty.
 func (a *app) printOutput(
 	ctx context.Context, c *client.Client, id lessor.JobID, q lessor.OutputQuery, follow bool,
-) error {
+) (empty bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var both sync.WaitGroup
-	errs := make([]error, 2)
+	errs, printed := make([]error, 2), make([]bool, 2)
 	for i, s := range []struct {
 		name string
 		to   io.Writer
@@ -58,28 +66,29 @@ func (a *app) printOutput(
 		both.Go(func() {
 			q := q
 			q.Stream = s.name
-			if errs[i] = a.printStream(ctx, c, id, q, follow, s.to); errs[i] != nil {
+			if printed[i], errs[i] = a.printStream(ctx, c, id, q, follow, s.to); errs[i] != nil {
 				cancel()
 			}
 		})
 	}
 	both.Wait()
+	empty = !printed[0] && !printed[1]
 	if errs[0] == nil || errs[1] != nil && errors.Is(errs[0], context.Canceled) {
-		return errs[1] // the first was ended because of it
+		return empty, errs[1] // the first was ended because of it
 	}
-	return errs[0]
+	return empty, errs[0]
 }
 
 func (a *app) printStream(
 	ctx context.Context, c *client.Client, id lessor.JobID, q lessor.OutputQuery, follow bool, to io.Writer,
-) error {
+) (printed bool, err error) {
 	if isTerminal(to) {
 		to = &harmless{to: to}
 	}
 	var fence, next int64
 	for out, err := range c.AllOutput(ctx, id, q, follow) {
 		if err != nil {
-			return err
+			return printed, err
 		}
 		switch {
 		case out.Fence != fence && (fence != 0 || follow && out.Attempt > 1): // the first may have gone by already
@@ -87,12 +96,12 @@ func (a *app) printStream(
 		case out.Offset > next:
 			a.note("%d bytes of %s were not kept", out.Offset-next, out.Stream)
 		}
-		fence, next = out.Fence, out.NextOffset
+		fence, next, printed = out.Fence, out.NextOffset, true
 		if _, err := to.Write(out.Data); err != nil {
-			return fmt.Errorf("print output: %w", err)
+			return printed, fmt.Errorf("print output: %w", err)
 		}
 	}
-	return nil
+	return printed, nil
 }
 
 // harmless writes text to a terminal, with colours (ESC [ … m) and without any other control sequence: a command's

@@ -71,6 +71,16 @@ func (m *meter) update(done, total int64) {
 	}
 }
 
+// above prints a line where the bar is, which is drawn again below it.
+func (m *meter) above(line func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bar {
+		fmt.Fprint(m.to, "\r\x1b[K")
+	}
+	line()
+}
+
 // end erases the bar, also if the command failed.
 func (m *meter) end() {
 	m.mu.Lock()

@@ -70,7 +70,7 @@ func (a *app) waitForEnd(ctx context.Context, c *client.Client, id lessor.JobID,
 
 // followJob prints the output of a job until it has ended.
 func (a *app) followJob(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
-	if err := a.printOutput(ctx, c, id, lessor.OutputQuery{}, true); err != nil {
+	if _, err := a.printOutput(ctx, c, id, lessor.OutputQuery{}, true); err != nil {
 		return lessor.Job{}, err
 	}
 	return c.Wait(ctx, id)
@@ -78,7 +78,7 @@ func (a *app) followJob(ctx context.Context, c *client.Client, id lessor.JobID) 
 
 // awaitJob waits until a job has ended, and shows its progress meanwhile.
 func (a *app) awaitJob(ctx context.Context, c *client.Client, id lessor.JobID) (lessor.Job, error) {
-	job := lessor.Job{State: lessor.Queued}
+	job, asked := lessor.Job{State: lessor.Queued}, lessor.QuestionID{}
 	m := a.meter(func(_, _ int64) string {
 		text := string(job.State)
 		if job.Progress != nil {
@@ -99,6 +99,12 @@ func (a *app) awaitJob(ctx context.Context, c *client.Client, id lessor.JobID) (
 		}
 		if job.Final() {
 			return job, nil
+		}
+		if q := job.Question; job.State == lessor.Waiting && q.ID != asked {
+			asked = q.ID
+			m.above(func() {
+				a.note("it asks: %s (answer with `lessor jobs answer %s ANSWER`)", table.Clean(firstLine(&q.Text)), id)
+			})
 		}
 		done := 0.0
 		if job.Progress != nil {
