@@ -177,8 +177,16 @@ func namesOf(cmd *cobra.Command) (names []string) {
 	return names
 }
 
+// unknownCommand refuses a command, and names what may be meant: a subcommand of another, most likely of jobs, or one
+// with a similar name.
 func unknownCommand(cmd *cobra.Command, name string) error {
-	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), similar(name, namesOf(cmd)))
+	hint := similar(name, namesOf(cmd))
+	for _, c := range cmd.Commands() {
+		if slices.Contains(namesOf(c), name) && (hint == "" || c.Name() == "jobs") {
+			hint = fmt.Sprintf("; did you mean `%s %s`?", c.CommandPath(), name)
+		}
+	}
+	return fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
 }
 
 // helpCommand replaces cobra's own, which takes an unknown command for a success.

@@ -70,7 +70,7 @@ func questionOf(
 	}
 	j, err := c.Job(ctx, job)
 	if err == nil && j.Question == nil {
-		err = errors.New("the job has asked nothing")
+		err = refusedError{errors.New("the job has asked nothing: `lessor jobs message` sends it a message")}
 	}
 	if err != nil {
 		return lessor.QuestionID{}, err

@@ -46,10 +46,10 @@ func (c *check) asking(e *End, d *lessor.Completion) {
 
 // dialog returns a text between a person and a job, of 1 to MaxDialog bytes.
 func (c *check) dialog(field string, v *string) string {
-	if v != nil && len(*v) > lessor.MaxDialog {
-		c.fail(field, "must be at most %d bytes, not %d", lessor.MaxDialog, len(*v))
+	if v != nil && (*v == "" || len(*v) > lessor.MaxDialog) {
+		c.fail(field, "must be 1 to %d bytes long, not %d", lessor.MaxDialog, len(*v))
 	}
-	return c.text(field, v, 1, math.MaxInt, "")
+	return c.text(field, v, 0, math.MaxInt, "")
 }
 
 // Asked returns the question with which the attempt under h ended.
