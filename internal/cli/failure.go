@@ -69,7 +69,8 @@ func (e refusedError) Unwrap() error { return e.error }
 type deniedError struct{ lessor.Denial }
 
 func (e deniedError) Error() string {
-	return fmt.Sprintf("denied: %s (%s): ask again in %d ms, or use --wait", e.Reason, e.Code, e.RetryAfterMS)
+	return fmt.Sprintf("denied: %s (%s): ask again in %g s, or use --wait",
+		e.Reason, e.Code, float64(e.RetryAfterMS)/1000)
 }
 
 // exitCode returns the exit code for an error; for joined errors, the worst.

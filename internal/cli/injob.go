@@ -87,8 +87,8 @@ costs no attempt. Keep the command's progress in its checkpoint. If nobody answe
 			case errors.Is(err, executor.ErrUnanswered):
 				return refusedError{err}
 			case errors.Is(err, context.Canceled):
-				return fmt.Errorf("asked: the job waits for `lessor jobs answer %s ANSWER`, and the command is then run again",
-					a.getenv("LESSOR_JOB_ID"))
+				return fmt.Errorf("asked: the job waits for `lessor jobs answer %s ANSWER`, "+
+					"and the command is then run again", a.getenv("LESSOR_JOB_ID"))
 			case err == nil:
 				a.say("%s", answer)
 			}
