@@ -21,10 +21,14 @@ func TestSubmitOptionsBecomeASubmission(t *testing.T) {
 		{"raw payload", json.RawMessage(`{"n":1.50}`), nil, `{"type":"mail","payload":{"n":1.50}}`},
 		{"struct payload", struct{ To string }{"ann"}, nil, `{"type":"mail","payload":{"To":"ann"}}`},
 		{"delay", nil, &SubmitOptions{Delay: time.Minute}, `{"type":"mail","run_at":"2026-03-01T12:01:00Z"}`},
-		{"runtime is rounded up", nil, &SubmitOptions{MaxRuntime: time.Millisecond},
-			`{"type":"mail","max_runtime_s":1}`},
-		{"one bound of the backoff", nil, &SubmitOptions{BackoffMax: time.Second},
-			`{"type":"mail","backoff":{"max_ms":1000}}`},
+		{
+			"runtime is rounded up", nil, &SubmitOptions{MaxRuntime: time.Millisecond},
+			`{"type":"mail","max_runtime_s":1}`,
+		},
+		{
+			"one bound of the backoff", nil, &SubmitOptions{BackoffMax: time.Second},
+			`{"type":"mail","backoff":{"max_ms":1000}}`,
+		},
 		{
 			"all", nil, &SubmitOptions{
 				Tenant: tenant, Class: "bulk", Priority: "low", IdempotencyKey: "order-17", RunAt: now, MaxAttempts: 3,

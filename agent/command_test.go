@@ -113,11 +113,11 @@ func TestCommandThatTakesTooLongIsKilledWithAllItStarted(t *testing.T) {
 	for name, cancelled := range map[string]bool{"its own time": false, "the run's": true} {
 		t.Run(name, func(t *testing.T) {
 			pidFile := filepath.Join(t.TempDir(), "pid")
-			ctx, cfg := t.Context(), agent.CommandConfig{Timeout: 300 * time.Millisecond}
-			want := "error: the command took longer than 300ms; its output until then: begun\n"
+			ctx, cfg := t.Context(), agent.CommandConfig{Timeout: time.Second}
+			want := "error: the command took longer than 1 s; its output until then: begun\n"
 			if cancelled {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, 300*time.Millisecond, agent.ErrDeadline)
+				ctx, cancel = context.WithTimeoutCause(ctx, time.Second, agent.ErrDeadline)
 				defer cancel()
 				cfg.Timeout, want = 0, "error: deadline has passed; its output until then: begun\n"
 			}

@@ -139,8 +139,11 @@ func TestRunContinuesAfterEveryStop(t *testing.T) {
 			t.Fatalf("after %d processes the job is %s: %s, %v", processes, job.State, job.Result, err)
 		}
 		in := calls * (calls + 1) / 2
-		want := outcome{"answer 200", calls, agent.Usage{InputTokens: in, OutputTokens: calls},
-			float64(in+2*calls) / 1e6}
+		want := outcome{
+			"answer 200", calls,
+			agent.Usage{InputTokens: in, OutputTokens: calls},
+			float64(in+2*calls) / 1e6,
+		}
 		if *got.Output != want || job.State != "completed" {
 			t.Errorf("the answer is %+v, the job %s; want %+v", *got.Output, job.State, want)
 		}

@@ -26,8 +26,10 @@ func asynqPeer(sync string) peer {
 				return nil, err
 			}
 			client := redis.NewClient(&redis.Options{Addr: d.addr, PoolSize: min(width, 256)})
-			return &asynqRun{daemon: d, redis: client, client: asynq.NewClientFromRedisClient(client),
-				width: width}, nil
+			return &asynqRun{
+				daemon: d, redis: client, client: asynq.NewClientFromRedisClient(client),
+				width: width,
+			}, nil
 		},
 	}
 }

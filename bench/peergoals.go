@@ -13,14 +13,23 @@ type peerGoal struct {
 }
 
 var peerGoals = []peerGoal{
-	{what: "whole life on PostgreSQL, SDK over HTTP", ours: "Lessor, PostgreSQL", theirs: riverPeer, of: lifeRate,
-		least: 2},
-	{what: "whole life on SQLite, SDK over HTTP", ours: "Lessor, SQLite", theirs: "River, SQLite", of: lifeRate,
-		least: 10},
-	{what: "whole life on SQLite, SDK over HTTP", ours: "Lessor, SQLite", theirs: "beanstalkd -f 0", of: lifeRate,
-		least: 1.5},
-	{what: "batches in process on PostgreSQL", ours: "Lessor in process, PostgreSQL", theirs: riverPeer, of: lifeRate,
-		least: 3.5},
+	{
+		what: "whole life on PostgreSQL, SDK over HTTP", ours: "Lessor, PostgreSQL", theirs: riverPeer, of: lifeRate,
+		least: 2,
+	},
+	{
+		what: "whole life on SQLite, SDK over HTTP", ours: "Lessor, SQLite", theirs: "River, SQLite", of: lifeRate,
+		least: 10,
+	},
+	{
+		what: "whole life on SQLite, SDK over HTTP", ours: "Lessor, SQLite", theirs: "beanstalkd -f 0", of: lifeRate,
+		least: 1.5,
+	},
+	{
+		what: "batches in process on PostgreSQL", ours: "Lessor in process, PostgreSQL", theirs: riverPeer,
+		of:    lifeRate,
+		least: 3.5,
+	},
 	{what: "heartbeats in calls of 100", ours: "Lessor, SQLite", theirs: "etcd leases", of: beatRate, least: 1},
 	{what: "submit to start, p50", ours: "Lessor, SQLite", theirs: "beanstalkd -f 0", of: startP50, most: 2},
 	{what: "submit to start, p99", ours: "Lessor, SQLite", theirs: "beanstalkd -f 0", of: startP99, most: 2},

@@ -40,8 +40,10 @@ func TestRequestReadsBothKindsOfGrantAndDenials(t *testing.T) {
 		{name: "single", answer: `{"denied":false,"lease":` + lease + `,"job":` + job + `}`, grants: 1},
 		{name: "many", answer: `{"denied":false,"grants":[{"lease":` + lease + `,"job":` + job +
 			`},{"lease":` + lease + `,"job":` + job + `}]}`, grants: 2},
-		{name: "denied", answer: `{"denied":true,"code":"no_capacity",` +
-			`"reason":"No capacity (busy=8, usable=10, leased=10)","retry_after_ms":1500}`, denied: lessor.NoCapacity,
+		{
+			name: "denied", answer: `{"denied":true,"code":"no_capacity",` +
+				`"reason":"No capacity (busy=8, usable=10, leased=10)","retry_after_ms":1500}`,
+			denied: lessor.NoCapacity,
 		},
 		{name: "nothing", answer: `{}`, err: true},
 	} {

@@ -36,8 +36,10 @@ func (o *operator) envelope(id string) lessor.Envelope {
 	e := lessor.Envelope{
 		JobID: &id, LockKey: new("lock-" + id), HandlerID: &jobTypes[o.random.IntN(len(jobTypes))],
 		TimeoutSeconds: new(int64(10 + o.random.IntN(100))),
-		Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval),
-			Seconds: new(int64(20 + o.random.IntN(200)))},
+		Schedule: &lessor.ScheduleAsk{
+			Type:    new(lessor.ScheduleInterval),
+			Seconds: new(int64(20 + o.random.IntN(200))),
+		},
 		Circuit: &lessor.CircuitAsk{Failures: new(int64(1 + o.random.IntN(3))), CooldownSeconds: new(int64(20))},
 	}
 	if o.chance(40) {

@@ -173,8 +173,10 @@ func (k *worker) take(l *leaseBook) {
 		return // a repeated request
 	}
 	now := k.world.now
-	g := &grip{lease: l, tookAt: now, end: "completed",
-		beatAt: now + time.Duration(k.random.Float64()*float64(l.ttl)/2)}
+	g := &grip{
+		lease: l, tookAt: now, end: "completed",
+		beatAt: now + time.Duration(k.random.Float64()*float64(l.ttl)/2),
+	}
 	g.endAt = now + time.Duration(k.random.ExpFloat64()*float64(2*k.world.tempo))
 	if !k.world.quiet {
 		switch n := k.random.IntN(100); {

@@ -41,8 +41,10 @@ func TestDangerousActionsAskFirst(t *testing.T) {
 	}{
 		{
 			"/leases", "/leases/" + held.Lease.ID.String() + "/revoke",
-			[]string{"Revoke the lease of video.encode?", second.ID.String(), "encoder-8", "runs for",
-				"attempt 2 of 5"},
+			[]string{
+				"Revoke the lease of video.encode?", second.ID.String(), "encoder-8", "runs for",
+				"attempt 2 of 5",
+			},
 			func() bool { return w.state(second.ID) != lessor.Leased }, // it is failed, and soon queued again
 			"Revoked the lease of video.encode", "/jobs/" + second.ID.String(),
 		},

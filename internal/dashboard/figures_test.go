@@ -50,8 +50,10 @@ func TestGreenTicksAreThoseThatSucceeded(t *testing.T) {
 	id := "quick"
 	_, _, err := s.scheduler.PutDefinition(t.Context(), tester, id, lessor.Envelope{
 		JobID: &id, TenantID: new(tenantA), HandlerID: new("quick.run"), LockKey: &id, MaxAttempts: new(int64(1)),
-		Overlap: new("allow"), Schedule: &lessor.ScheduleAsk{Type: new(lessor.ScheduleInterval),
-			Seconds: new(int64(1))},
+		Overlap: new("allow"), Schedule: &lessor.ScheduleAsk{
+			Type:    new(lessor.ScheduleInterval),
+			Seconds: new(int64(1)),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

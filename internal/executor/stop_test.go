@@ -19,8 +19,10 @@ func TestStopGivesJobsBack(t *testing.T) {
 		want         lessor.State
 		checkpoint   string
 	}{
-		{"saves and exits with 0", `trap 'echo "{\"at\":2}" > "$LESSOR_CHECKPOINT_FILE"; exit 0' TERM`, lessor.Queued,
-			`{"at":2}`},
+		{
+			"saves and exits with 0", `trap 'echo "{\"at\":2}" > "$LESSOR_CHECKPOINT_FILE"; exit 0' TERM`,
+			lessor.Queued, `{"at":2}`,
+		},
 		{"dies of the signal", ``, lessor.Queued, `{"at":1}`},
 		{"must be killed", `trap '' TERM`, lessor.Queued, `{"at":1}`},
 		{"finishes its work", `trap 'echo "{}" > "$LESSOR_RESULT_FILE"; exit 0' TERM`, lessor.Completed, `{"at":1}`},
@@ -72,25 +74,57 @@ func TestFateOfCommands(t *testing.T) {
 		stops, dies  bool
 		scope        string
 	}{
-		{"terminal", surroundings{50, 40, "systemd", "0::/user.slice/session-2.scope"}, OnStopAuto, "", "", false,
-			false, ""},
-		{"daemon", surroundings{50, 1, "systemd", "0::/user.slice/session-2.scope"}, OnStopAuto, "", "", false, false,
-			""},
+		{
+			"terminal",
+			surroundings{50, 40, "systemd", "0::/user.slice/session-2.scope"},
+			OnStopAuto, "", "", false,
+			false, "",
+		},
+		{
+			"daemon",
+			surroundings{50, 1, "systemd", "0::/user.slice/session-2.scope"},
+			OnStopAuto, "", "", false, false,
+			"",
+		},
 		{"process 1", surroundings{1, 0, "lessor", "0::/"}, OnStopAuto, "", "", true, true, ""},
 		{"process 1, left", surroundings{1, 0, "lessor", "0::/"}, OnStopLeave, "", "", false, true, ""},
 		{"below tini", surroundings{7, 1, "tini", "0::/"}, OnStopAuto, "", "", true, true, ""},
-		{"unit with scopes", surroundings{50, 1, "systemd", service}, OnStopAuto, "control-group", `"$@"`, false, false,
-			scope},
-		{"unit without", surroundings{50, 1, "systemd", service}, OnStopAuto, "control-group", "exit 1", true, true,
-			""},
-		{"unit without, left", surroundings{50, 1, "systemd", service}, OnStopLeave, "mixed", "exit 1", false, true,
-			""},
-		{"unit with scopes, stopped", surroundings{50, 1, "systemd", service}, OnStopStop, "mixed", `"$@"`, true, false,
-			""},
-		{"unit that leaves them", surroundings{50, 1, "systemd", service}, OnStopAuto, "process", "exit 1", false,
-			false, ""},
-		{"version 1", surroundings{50, 1, "systemd", "4:pids:/x\n1:name=systemd:/system.slice/w.service"}, OnStopAuto,
-			"mixed", "exit 1", true, true, ""},
+		{
+			"unit with scopes",
+			surroundings{50, 1, "systemd", service},
+			OnStopAuto, "control-group", `"$@"`, false, false,
+			scope,
+		},
+		{
+			"unit without",
+			surroundings{50, 1, "systemd", service},
+			OnStopAuto, "control-group", "exit 1", true, true,
+			"",
+		},
+		{
+			"unit without, left",
+			surroundings{50, 1, "systemd", service},
+			OnStopLeave, "mixed", "exit 1", false, true,
+			"",
+		},
+		{
+			"unit with scopes, stopped",
+			surroundings{50, 1, "systemd", service},
+			OnStopStop, "mixed", `"$@"`, true, false,
+			"",
+		},
+		{
+			"unit that leaves them",
+			surroundings{50, 1, "systemd", service},
+			OnStopAuto, "process", "exit 1", false,
+			false, "",
+		},
+		{
+			"version 1",
+			surroundings{50, 1, "systemd", "4:pids:/x\n1:name=systemd:/system.slice/w.service"},
+			OnStopAuto,
+			"mixed", "exit 1", true, true, "",
+		},
 		{
 			"user's unit",
 			surroundings{50, 9, "systemd", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/w.service"},

@@ -31,8 +31,10 @@ func TestHotPathsAllocateLittle(t *testing.T) {
 		},
 		{"denied request", "/leases/request", text(`{"worker_id":"w","types":["none"]}`), 76},
 		{"submission", "/jobs", text(submission), 70},
-		{"100 submissions", "/jobs/batch", text(`{"jobs":[` + strings.Repeat(submission+",", 99) + submission + `]}`),
-			1100},
+		{
+			"100 submissions", "/jobs/batch",
+			text(`{"jobs":[` + strings.Repeat(submission+",", 99) + submission + `]}`), 1100,
+		},
 		{"turn that completes and requests one", "/leases/turn", turns(t, s), 220},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -76,8 +76,10 @@ func TestDecodeNamesTheField(t *testing.T) {
 		{"deep", `{"type":"a","payload":` + deep[1:len(deep)-1] + `}`, "", ""},
 		{"too deep", `{"type":"a","payload":` + deep + `}`, bad, "body"},
 		{"brackets in text", `{"type":"` + strings.Repeat(`[\"{`, 2*maxDepth) + `"}`, "", ""},
-		{"long name", `{"type":"a","` + strings.Repeat("n", 5000) + `":1}`, bad,
-			strings.Repeat("n", maxFieldName) + "…"},
+		{
+			"long name", `{"type":"a","` + strings.Repeat("n", 5000) + `":1}`, bad,
+			strings.Repeat("n", maxFieldName) + "…",
+		},
 	} {
 		var v lessor.Submission
 		err := decode([]byte(tt.body), &v)

@@ -41,8 +41,10 @@ func TestBatchesNameEveryBadFieldOfEveryEntry(t *testing.T) {
 		{
 			"jobs", scheduling + "/jobs/batch", `{"jobs":[{"type":"a"},{"type":"","priority":"urgent"},
 				{"type":"mail.send","payload":{"to":1},"max_attempts":0},{"type":"b","payload":[]}]}`, 422,
-			[]string{"jobs[1].type", "jobs[1].priority", "jobs[2].max_attempts", "jobs[2].payload.to",
-				"jobs[3].payload"},
+			[]string{
+				"jobs[1].type", "jobs[1].priority", "jobs[2].max_attempts", "jobs[2].payload.to",
+				"jobs[3].payload",
+			},
 		},
 		{
 			"malformed jobs and others", scheduling + "/jobs/batch", `{"jobs":[{"type":"a","priority":"urgent"},
@@ -77,8 +79,10 @@ func TestBatchesNameEveryBadFieldOfEveryEntry(t *testing.T) {
 				strings.Replace(definition("two", tenantA), `"posting.validate"`, `"a"`, 1),
 				definition("two", tenantA)),
 			422,
-			[]string{"jobs[0].jobId", "jobs[1].tenantId", "jobs[3].schedule.cron", "jobs[4].handlerId",
-				"jobs[5].jobId"},
+			[]string{
+				"jobs[0].jobId", "jobs[1].tenantId", "jobs[3].schedule.cron", "jobs[4].handlerId",
+				"jobs[5].jobId",
+			},
 		},
 		{
 			"definition too large", schedules + "/manifests",
@@ -104,8 +108,10 @@ func TestAuditNamesTheTraceOfTheAnswer(t *testing.T) {
 		{"PUT", scheduling + "/capacity", `{"total_units":50,"busy":1,"expires_in_s":60}`, "capacity"},
 		{"PUT", scheduling + "/drain", `{"draining":true}`, "drain"},
 		{"PUT", schedules + "/tenants/" + tenantA, `{"weight":2,"maxConcurrency":4}`, "tenant/" + tenantA},
-		{"PUT", schedules + "/tenants/" + tenantA + "/classes/bulk", `{"weight":2}`,
-			"tenant/" + tenantA + "/class/bulk"},
+		{
+			"PUT", schedules + "/tenants/" + tenantA + "/classes/bulk", `{"weight":2}`,
+			"tenant/" + tenantA + "/class/bulk",
+		},
 		{"PUT", schedules + "/handlers/mail.send", `{"schema":{"type":"object"}}`, "handler/mail.send"},
 		{"PUT", schedules + "/jobs/nightly", definition("nightly", tenantA), "definition/nightly"},
 		{"POST", schedules + "/jobs/nightly/trigger", "", "definition/nightly"},

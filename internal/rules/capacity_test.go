@@ -131,8 +131,10 @@ func TestCapacityChangeBounds(t *testing.T) {
 			"for a second, but what", nil, nil, new(int64(1)),
 			"expires_in_s", "goes with a value for total_units or busy, and neither is set",
 		},
-		{"for a second more", nil, new(int64(1)), new(int64(31622401)), "expires_in_s",
-			"must be 1 to 31622400, not 31622401"},
+		{
+			"for a second more", nil, new(int64(1)), new(int64(31622401)), "expires_in_s",
+			"must be 1 to 31622400, not 31622401",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Overrides{}.Change(&lessor.CapacityAsk{

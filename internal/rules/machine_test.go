@@ -127,8 +127,10 @@ func (m *machine) find(places ...Place) *job {
 
 // standing returns a job as a store loads it.
 func (j *job) standing() *Standing {
-	st := &Standing{Spec: j.spec, Place: j.place, Turn: j.turn, Wait: j.wait, Done: j.done,
-		Report: &Report{Question: j.asked}}
+	st := &Standing{
+		Spec: j.spec, Place: j.place, Turn: j.turn, Wait: j.wait, Done: j.done,
+		Report: &Report{Question: j.asked},
+	}
 	switch j.place {
 	case Leased:
 		h := *j.held

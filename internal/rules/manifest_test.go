@@ -166,8 +166,11 @@ func TestChangeOfAPolicyKeepsWhatItLeavesOut(t *testing.T) {
 		}, Policy{Weight: 10_000, Cap: 1, Paused: true}},
 		{"nothing", lessor.TenantAsk{}, Policy{Weight: 10_000, Cap: 1, Paused: true}},
 		{"the weight", lessor.TenantAsk{Weight: lessor.SetTo(int64(2))}, Policy{Weight: 2, Cap: 1, Paused: true}},
-		{"no cap", lessor.TenantAsk{MaxConcurrency: lessor.Change[int64]{Reset: true}},
-			Policy{Weight: 2, Paused: true}},
+		{
+			"no cap",
+			lessor.TenantAsk{MaxConcurrency: lessor.Change[int64]{Reset: true}},
+			Policy{Weight: 2, Paused: true},
+		},
 		{"no pause", lessor.TenantAsk{Paused: lessor.Change[bool]{Reset: true}}, Policy{Weight: 2}},
 		{"no weight", lessor.TenantAsk{Weight: lessor.Change[int64]{Reset: true}}, Policy{Weight: 1}},
 	} {

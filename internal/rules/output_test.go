@@ -122,15 +122,23 @@ func TestHeadAndTailOfOutputStay(t *testing.T) {
 
 func TestOverlapOfOutputIsReadOnce(t *testing.T) {
 	text := []byte("0123456789")
-	pieces := []OutputPiece{{Start: 0, Data: text[:4]}, {Start: 2, Data: text[2:3]}, {Start: 3, Data: text[3:8]},
-		{Start: 9, Data: text[9:]}}
+	pieces := []OutputPiece{
+		{Start: 0, Data: text[:4]},
+		{Start: 2, Data: text[2:3]},
+		{Start: 3, Data: text[3:8]},
+		{Start: 9, Data: text[9:]},
+	}
 	for _, c := range []struct {
 		offset int64
 		limit  int
 		start  int64
 		want   string
 	}{
-		{0, 100, 0, "01234567"}, {1, 3, 1, "123"}, {5, 100, 5, "567"}, {8, 100, 9, "9"}, {10, 100, 10, ""},
+		{0, 100, 0, "01234567"},
+		{1, 3, 1, "123"},
+		{5, 100, 5, "567"},
+		{8, 100, 9, "9"},
+		{10, 100, 10, ""},
 		{99, 1, 99, ""},
 	} {
 		if start, data := Concat(pieces, c.offset, c.limit); start != c.start || string(data) != c.want {

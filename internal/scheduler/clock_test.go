@@ -48,8 +48,10 @@ func inSteppingWorld(t *testing.T, cfg scheduler.Config, test func(t *testing.T,
 // heartbeat alike.
 func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
 	const ttl = time.Minute
-	for _, step := range []time.Duration{-time.Hour, -90 * time.Second, -30 * time.Second, -5 * time.Second,
-		30 * time.Second, time.Hour} {
+	for _, step := range []time.Duration{
+		-time.Hour, -90 * time.Second, -30 * time.Second, -5 * time.Second,
+		30 * time.Second, time.Hour,
+	} {
 		t.Run(step.String(), func(t *testing.T) {
 			inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
 				silent, beaten := w.submit(nil), w.submit(nil)

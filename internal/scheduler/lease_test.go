@@ -85,8 +85,10 @@ func TestDenialTexts(t *testing.T) {
 			)
 		}
 		_, d = w.ask("worker-3", nil)
-		want := lessor.Denial{Denied: true, Code: lessor.NoCapacity,
-			Reason: "No capacity (busy=8, usable=10, leased=10)", RetryAfterMS: 1500}
+		want := lessor.Denial{
+			Denied: true, Code: lessor.NoCapacity,
+			Reason: "No capacity (busy=8, usable=10, leased=10)", RetryAfterMS: 1500,
+		}
 		if d == nil || *d != want {
 			t.Errorf("full: %+v, want %+v", d, want)
 		}
@@ -112,8 +114,10 @@ func TestJobTooLargeKeepsItsPlace(t *testing.T) {
 		large := w.submit(units(12))
 		small := w.submit(units(1))
 		_, d := w.ask("worker-2", nil)
-		want := lessor.Denial{Denied: true, Code: lessor.NextJobTooLarge,
-			Reason: "Next job needs 12 units but only 4 are available", RetryAfterMS: 2000}
+		want := lessor.Denial{
+			Denied: true, Code: lessor.NextJobTooLarge,
+			Reason: "Next job needs 12 units but only 4 are available", RetryAfterMS: 2000,
+		}
 		if d == nil || *d != want {
 			t.Fatalf("got %+v, want %+v: nothing smaller is handed out instead", d, want)
 		}

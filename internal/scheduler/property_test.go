@@ -58,8 +58,10 @@ func TestRandomLives(t *testing.T) {
 				fences: map[lessor.JobID]int64{},
 				grants: map[lessor.JobID]int{}, given: map[lessor.JobID]int{}, floor: now(),
 			}
-			steps := []func(){b.add, b.add, b.take, b.take, b.heart, b.heart, b.finish, b.giveUp, b.cancel, b.again,
-				b.pass, b.pass, b.down}
+			steps := []func(){
+				b.add, b.add, b.take, b.take, b.heart, b.heart, b.finish, b.giveUp, b.cancel, b.again,
+				b.pass, b.pass, b.down,
+			}
 			for range 60 {
 				steps[rapid.IntRange(0, len(steps)-1).Draw(rt, "step")]()
 				b.check()

@@ -81,13 +81,23 @@ func TestCompletionIsRepeatedOnlyWithTheSameResult(t *testing.T) {
 			{
 				call{"completed", `{"n":1}`, ""},
 				call{"completed", ` { "n" : 1 } `, ""},
-				[]call{{"completed", `{"n":2}`, ""}, {"completed", "", ""}, {"failed", `{"n":1}`, ""},
-					{"completed", `{"n":1}`, "x"}},
+				[]call{
+					{"completed", `{"n":2}`, ""},
+					{"completed", "", ""},
+					{"failed", `{"n":1}`, ""},
+					{"completed", `{"n":1}`, "x"},
+				},
 			},
-			{call{"completed", "", ""}, call{"completed", "null", ""},
-				[]call{{"completed", "{}", ""}, {"failed", "", ""}}},
-			{call{"failed", "", "boom"}, call{"failed", "", "boom"},
-				[]call{{"failed", "", "bang"}, {"failed", "", ""}}},
+			{
+				call{"completed", "", ""},
+				call{"completed", "null", ""},
+				[]call{{"completed", "{}", ""}, {"failed", "", ""}},
+			},
+			{
+				call{"failed", "", "boom"},
+				call{"failed", "", "boom"},
+				[]call{{"failed", "", "bang"}, {"failed", "", ""}},
+			},
 		} {
 			job := w.submit(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
 			g := w.lease("w1", nil)

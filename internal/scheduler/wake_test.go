@@ -97,8 +97,11 @@ func TestWhateverIsFreedWakesThoseWhoLackIt(t *testing.T) {
 		{"units for a larger job", []func(*lessor.Submission){units(1)}, units(2), false},
 		{"a tenant's cap", []func(*lessor.Submission){ofTenant(1, "")}, ofTenant(1, ""), false},
 		{"a lock key", []func(*lessor.Submission){ofTenant(0, "the-lock")}, ofTenant(0, "the-lock"), false},
-		{"the worker of a unique job", []func(*lessor.Submission){nil},
-			func(s *lessor.Submission) { s.Unique = new(true) }, true},
+		{
+			"the worker of a unique job",
+			[]func(*lessor.Submission){nil},
+			func(s *lessor.Submission) { s.Unique = new(true) }, true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, small, func(t *testing.T, w *world) {

@@ -112,7 +112,9 @@ func TestStreamsAreNotComparedWithEachOther(t *testing.T) {
 		stmt *wire.Statement
 		args string
 	}{
-		{readChanges, at + ", 0)"}, {readGone, at + ")"}, {readPosition, "(0)"},
+		{readChanges, at + ", 0)"},
+		{readGone, at + ")"},
+		{readPosition, "(0)"},
 		{guard, at + ", 0, (extract(epoch from clock_timestamp()) * 1000)::bigint, 0)"},
 	} {
 		f := wire.Form{Stmt: read.stmt}
