@@ -76,9 +76,11 @@ func (p *pass) served() rules.Serving {
 }
 
 // follow brings the fold up to date after rows were locked, so that no decision uses their earlier state.
+// It reads the clock behind the changes, so that no decision bears a time before what it builds on.
 func (p *pass) follow(ctx context.Context) error {
+	err := p.l.follow(ctx, p.tx)
 	p.readClock()
-	return p.l.follow(ctx, p.tx)
+	return err
 }
 
 // gate keeps other nodes from granting, and brings the fold up to date with all they granted.

@@ -108,7 +108,7 @@ type FoldView interface {
 // stream means that changes were missed.
 type ChangeView interface {
 	// Position is how far the other nodes' streams of changes are; Changes returns what they published after a
-	// position, each stream in its order.
+	// position, each stream in its order. In a transaction Now is read again behind them.
 	Position(ctx context.Context) (Position, error)
 	Changes(ctx context.Context, after Position) ([]Change, error)
 }

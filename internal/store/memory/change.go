@@ -103,6 +103,9 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 	}
 	v.db.mu.Lock()
 	defer v.db.mu.Unlock()
+	if v.tx != nil {
+		v.tx.readClock()
+	}
 	own := &v.store.stream
 	followed := own.followed
 	if own.followed = v.now; followed != 0 && v.now.Sub(followed).Abs() > forgetAfter {

@@ -124,13 +124,17 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 	if v.err != nil {
 		return nil, v.err
 	}
-	followed := lessor.Instant(v.store.stream.followed.Swap(int64(v.now)))
+	defer func() { v.store.stream.followed.Store(int64(v.now)) }()
+	followed := lessor.Instant(v.store.stream.followed.Load())
 	if followed != 0 && v.now.Sub(followed).Abs() > forgetAfter {
 		return []scheduler.Change{{N: -1}}, nil
 	}
 	read := v.ahead
 	if v.ahead = nil; read == nil || !maps.Equal(read.after, after) {
 		read = v.addChanges(maps.Clone(after))
+		if v.live {
+			v.readClock()
+		}
 		if err := v.send("read changes"); err != nil {
 			return nil, err
 		}
@@ -192,7 +196,8 @@ func arraysOf(p scheduler.Position) (streams, ns []byte) {
 }
 
 // locked makes the round trip that locks. After locking, a node follows the changes of the others, from where it
-// stopped before. They are read in the same round trip, behind the lock.
+// stopped before. They are read in the same round trip, behind the lock, and the clock behind them: a time that is
+// written must not lie before what was read.
 func (t *tx) locked(verb string, lock func()) error {
 	var ahead *following
 	t.addLock(lock, &ahead)
@@ -224,8 +229,8 @@ func (t *tx) lockedFirst(lock func()) error {
 
 func (t *tx) addLock(lock func(), ahead **following) {
 	lock()
-	t.readClock()
 	if next := t.store.stream.next.Load(); next != nil {
 		*ahead = t.addChanges(maps.Clone(*next))
 	}
+	t.readClock()
 }

@@ -59,7 +59,8 @@ func (t *tx) reckon() bool {
 	if served == nil || s.stream.next.Load() == nil || s.seqs.stale() || time.Since(s.reckoned.checked) > guardFor {
 		return false
 	}
-	t.now, t.row = s.reckoned.now(), *served
+	// What another connection read may be newer than what is reckoned.
+	t.now, t.row = max(s.reckoned.now(), lessor.Instant(s.stream.followed.Load())), *served
 	if t.now.Sub(served.LastBeat).Abs() > guardFor {
 		return false
 	}

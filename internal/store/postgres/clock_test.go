@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"lessor"
+	"lessor/internal/scheduler"
+)
+
+// TestChangesAreNotAheadOfTheClock has a change come while the changes are read, in the round trip that takes the gate:
+// the clock is read behind it.
+func TestChangesAreNotAheadOfTheClock(t *testing.T) {
+	url := pool.Database(t)
+	s, other := openAt(t, patient(url)), openAt(t, patient(url))
+	if err := write(t.Context(), other, "x", nil); err != nil { // opens its stream
+		t.Fatal(err)
+	}
+	p := scheduler.Position{}
+	follow(t, s, p)
+	changes := func() (changes []scheduler.Change, now lessor.Instant) {
+		err := s.Update(t.Context(), func(tx scheduler.Tx) (err error) {
+			if err = tx.Gate(t.Context()); err == nil {
+				changes, err = tx.Changes(t.Context(), p)
+				now = tx.Now()
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return changes, now
+	}
+	changes() // prepares the statements, which waits for the table too
+	h := newHolder(t, url, "begin; lock table change")
+	h.take()
+	go func() {
+		for waiting := 0; waiting == 0; {
+			readAll(t, url, "select 1 from pg_locks where relation = 'change'::regclass and not granted",
+				func([][]byte) { waiting++ })
+		}
+		h.exec(fmt.Sprintf("select pg_sleep(0.01); insert into change (stream, n, at, void, data) select %d, 2, now,"+
+			" false, convert_to(now::text, 'UTF8') from (select %s as now) c; commit",
+			other.stream.id.Load(), clockMillis))
+	}()
+	all, now := changes()
+	if len(all) != 1 {
+		t.Fatalf("changes are %v, want one", all)
+	}
+	at, err := strconv.ParseInt(string(all[0].Data), 10, 64)
+	if err != nil || now < lessor.Instant(at) {
+		t.Errorf("now is %v, and a change of %v was read (%v)", now, lessor.Instant(at), err)
+	}
+}
+
+// TestReckoningIsNotBehindWhatWasRead: a transaction that reckons the time begins no earlier than what a view has shown
+// before.
+func TestReckoningIsNotBehindWhatWasRead(t *testing.T) {
+	s := openAt(t, patient(pool.Database(t)))
+	for reckoned := false; !reckoned; { // on a slow machine the clock is read instead
+		s.alone(t, nil)
+		s.reckoned.at = s.reckoned.at.Add(-100 * time.Millisecond) // as after an answer that came late
+		var read lessor.Instant
+		err := s.View(t.Context(), func(v scheduler.View) error {
+			read = v.Now()
+			_, err := v.Changes(t.Context(), nil)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
+			reckoned = sent.(*tx).guard
+			if now := sent.Now(); now < read {
+				t.Errorf("now is %v, and a view has read at %v", now, read)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
