@@ -280,3 +280,24 @@ func TestBrakeIsPulledOnceByAllNodes(t *testing.T) {
 		t.Errorf("the brake was pulled %d times and %d leases ended, want once and none", pulled.Load(), ended.Load())
 	}
 }
+
+// TestTwoNodesRaiseOneAlert: the monitors of two nodes may see the same at once.
+func TestTwoNodesRaiseOneAlert(t *testing.T) {
+	ws := nodes(t, 2, config(), nil)
+	for i := range 30 {
+		a := lessor.Alert{Kind: lessor.AlertHung, Subject: fmt.Sprint("job ", i), Message: "it hangs"}
+		var both sync.WaitGroup
+		for _, w := range ws {
+			both.Go(func() {
+				if err := w.Raise(w.ctx, a); err != nil {
+					t.Errorf("raise %s: %v", a.Subject, err)
+				}
+			})
+		}
+		both.Wait()
+	}
+	open, _, err := ws[0].Alerts(t.Context(), anybody, lessor.AlertFilter{Open: true, Limit: 100})
+	if err != nil || len(open) != 30 {
+		t.Errorf("%d alerts are open (%v), want 30", len(open), err)
+	}
+}

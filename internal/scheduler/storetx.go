@@ -170,8 +170,8 @@ type TickTx interface {
 	ReplaceTicks(ctx context.Context, rows []rules.TickRow) error
 }
 
-// AlertTx keeps alerts and the audit. SaveAlerts fails with ErrBadCall for a second open alert of one kind about one
-// subject of a tenant.
+// AlertTx keeps alerts and the audit. SaveAlerts fails for a second open alert of one kind about one subject of a
+// tenant: with ErrAgain if the store is shared, because another node may just have raised it, else with ErrBadCall.
 type AlertTx interface {
 	// SaveAlerts writes alerts, new or known by their id, but not who acknowledged them; AcknowledgeAlert notes that,
 	// once.

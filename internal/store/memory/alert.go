@@ -27,7 +27,7 @@ func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 			}
 			open, is := t.state.open.get(about)
 			if is && open != a.ID && a.ClearedAt == 0 {
-				return fmt.Errorf("%w: a second open alert about %s", scheduler.ErrBadCall, a.Subject)
+				return fmt.Errorf("%w: a second open alert about %s", scheduler.ErrAgain, a.Subject)
 			}
 			known, _ := t.state.alerts.get(k)
 			a.AcknowledgedAt, a.AcknowledgedBy = known.AcknowledgedAt, known.AcknowledgedBy

@@ -23,8 +23,11 @@ var (
 		filter{"tenant = ", "uuid"}, filter{"cleared_at = 0 and ", "boolean"})
 )
 
-// SaveAlerts implements scheduler.Tx. A second open alert of one kind about one subject of a tenant is
-// scheduler.ErrBadCall.
+// openAlerts is the index that allows one open alert of a kind about a subject.
+const openAlerts = "alert_open"
+
+// SaveAlerts implements scheduler.Tx. Another node may have raised a second open alert of one kind about one
+// subject of a tenant: it is scheduler.ErrAgain.
 func (t *tx) SaveAlerts(_ context.Context, as []lessor.Alert) error {
 	return saveArrays(t, "save alerts", saveAlerts, as, row.Alert)
 }

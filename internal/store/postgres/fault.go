@@ -66,6 +66,9 @@ func kindOf(err error) error {
 	case "57014": // statement time-out
 		return scheduler.ErrUnreachable
 	}
+	if pg.ConstraintName == openAlerts {
+		return scheduler.ErrAgain
+	}
 	switch pg.Code[:2] {
 	case "22", "23":
 		return scheduler.ErrBadCall
