@@ -86,8 +86,8 @@ func TestReopenedCircuitIsTold(t *testing.T) {
 		first := message()
 		w.mustComplete(w.lease("worker-1", waiting(30_000)), "failed") // the trial
 		if message() == first || !strings.HasPrefix(message(), "2 attempts") ||
-			!strings.HasSuffix(message(), " after 15s") {
-			t.Errorf("the alert says %q, want two attempts, and a trial after 15s", message())
+			!strings.HasSuffix(message(), " after 15 s") {
+			t.Errorf("the alert says %q, want two attempts, and a trial after 15 s", message())
 		}
 		w.wantAnnounced(lessor.AlertCircuitOpen, "++")
 		const want = "scheduler circuit.opened circuit/sync.crm, scheduler circuit.reopened circuit/sync.crm"
