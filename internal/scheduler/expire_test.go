@@ -213,3 +213,33 @@ func (w *world) live() int {
 	}
 	return st.ActiveLeases
 }
+
+// TestLeaseEndsOnceInASweep repeats the request of a lease that is over, before the sweep: the lease is then to be
+// looked at for two reasons.
+func TestLeaseEndsOnceInASweep(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		w.submit(nil)
+		w.lease("worker-1", nil)
+		time.Sleep(100 * time.Millisecond)
+		w.submit(func(s *lessor.Submission) { s.MaxRuntimeS = new(int64(60)) })
+		repeatable := func(r *lessor.LeaseRequest) { r.RequestID = new("r1") }
+		g := w.lease("worker-2", repeatable)
+		time.Sleep(time.Minute + 50*time.Millisecond) // the sweep that ended the first is over
+		if _, denial := w.ask("worker-2", repeatable); denial == nil {
+			t.Fatal("the request of a lease that is over is answered with a grant")
+		}
+		time.Sleep(500 * time.Millisecond)
+		w.wantState(g.Job.ID, lessor.Failed)
+		ended := 0
+		for _, s := range w.stats {
+			ended += len(s.Ended)
+			if s.Err != nil {
+				t.Errorf("a commit failed: %v", s.Err)
+			}
+		}
+		if ended != 2 {
+			t.Errorf("two leases ended %d times", ended)
+		}
+		w.noDrift()
+	})
+}

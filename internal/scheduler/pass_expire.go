@@ -36,6 +36,7 @@ func (p *pass) findSuspects(ctx context.Context) (suspects []lessor.LeaseID, err
 		default:
 			suspects = append(suspects, id)
 		}
+		delete(leases, id) // its check may have been planned twice
 	}
 	return suspects, nil
 }
