@@ -2,12 +2,17 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
+
+// errTwice is a fault of the caller, and never of another node.
+var errTwice = errors.New("one call moves a job twice")
 
 // Move implements scheduler.Tx: all rows are taken from where they are before the first is put where it goes.
 func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
@@ -17,6 +22,9 @@ func (t *tx) Move(_ context.Context, moves []scheduler.Move) error {
 			var err error
 			if taken[i], err = t.find(&moves[i]); err != nil {
 				return err
+			}
+			if slices.Contains(taken[:i], taken[i]) {
+				return fmt.Errorf("%w: job %s", errTwice, taken[i].Spec.ID)
 			}
 		}
 		t.write(func(s *tables) {

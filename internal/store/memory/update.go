@@ -128,7 +128,7 @@ func (s *Store) begin(sole bool) (*tx, error) {
 // suspect turns a fault of a guarded transaction into errOthers: another node may have caused it before the guard
 // could tell. The repetition finds out.
 func (t *tx) suspect(err error) error {
-	if !t.guard || errors.Is(err, errOthers) || errors.Is(err, scheduler.ErrUnreachable) {
+	if !t.guard || errors.Is(err, errOthers) || errors.Is(err, scheduler.ErrUnreachable) || errors.Is(err, errTwice) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errOthers, opaque{err})

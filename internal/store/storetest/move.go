@@ -247,6 +247,20 @@ func (b *bed) turnIn(v scheduler.View, id lessor.JobID) rules.Turn {
 	return all[id].Turn
 }
 
+// notTwiceInOneCall ends a lease twice in one call, which is a fault of the caller.
+func notTwiceInOneCall(b *bed) {
+	h := b.grant(b.queued(), "w1")
+	err := b.Update(b.Context(), func(tx scheduler.Tx) error {
+		m, err := endMove(h, completed, tx.Now())
+		b.must(err)
+		return tx.Move(b.Context(), []scheduler.Move{m, m})
+	})
+	if err == nil {
+		b.Error("one call ended a lease twice")
+	}
+	b.same("lease after it", b.leases(h.ID), map[lessor.LeaseID]*rules.Held{h.ID: h})
+}
+
 // everything reads all that a transaction can change, inside a transaction, where a stale cache would show.
 func (b *bed) everything(ids ...lessor.JobID) map[string]any {
 	b.Helper()

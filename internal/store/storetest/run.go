@@ -30,6 +30,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Move/SwallowedFaultStillFails", swallowedFault},
 		{"Move/LockIsHeldOnce", lockHeldOnce},
 		{"Move/ManyInOneCall", manyInOneCall},
+		{"Move/NotTwiceInOneCall", notTwiceInOneCall},
 		{"Move/LikeTheModel", likeTheModel},
 		{"Cohort/ComesAndGoes", cohortComesAndGoes},
 		{"Cohort/JobIsTakenOnce", cohortJobIsTakenOnce},
