@@ -57,7 +57,7 @@ func (c *client) read(j *jobBook) {
 	case c.chance(20):
 		c.spy(j)
 		return
-	case c.chance(10):
+	case c.chance(20):
 		c.readOutput(j)
 		return
 	}

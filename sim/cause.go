@@ -38,6 +38,9 @@ func (b *books) follow(t *term, h *rules.Held, now lessor.Instant, s rules.Servi
 	if h.TTL != t.TTL {
 		t.ttlAt = b.now
 	}
+	if h.WatchUntil != t.WatchUntil {
+		b.watching(h.ID, 0) // until its caller hears of it
+	}
 	t.Held = h
 }
 

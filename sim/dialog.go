@@ -140,9 +140,13 @@ func (p *person) message() {
 	}
 	for range 1 + p.random.IntN(4) {
 		p.sent++
-		text, sent := fmt.Sprintf("message %d", p.sent), p.world.now
+		ask, sent := lessor.MessageAsk{Text: new(fmt.Sprintf("message %d", p.sent))}, p.world.now
+		if p.chance(30) {
+			ask.Key = ask.Text
+		}
+		text := *ask.Text
 		m, err := call(p.client, "message", func(ctx context.Context, n *node) (lessor.Message, error) {
-			return n.Message(ctx, p.caller, j.id, lessor.MessageAsk{Text: &text})
+			return n.Message(ctx, p.caller, j.id, ask)
 		})
 		if err != nil || p.world.books.stale(sent) {
 			return
@@ -154,7 +158,25 @@ func (p *person) message() {
 			j.said = map[int64]said{}
 		}
 		j.said[m.Seq] = said{text, p.world.now}
+		if ask.Key != nil && p.chance(50) && !p.again(j, ask, m.Seq) {
+			return
+		}
 	}
+}
+
+// again sends a message with a key once more: it is there once. Another text under its key is refused.
+func (p *person) again(j *jobBook, ask lessor.MessageAsk, seq int64) bool {
+	other, sent := p.chance(30), p.world.now
+	if other {
+		ask.Text = new("another text")
+	}
+	m, err := call(p.client, "message", func(ctx context.Context, n *node) (lessor.Message, error) {
+		return n.Message(ctx, p.caller, j.id, ask)
+	})
+	if err == nil && (other || m.Seq != seq) && !p.world.books.stale(sent) {
+		p.world.fail("messages", "key %s of job %v was message %d and is message %d", *ask.Key, j.id, seq, m.Seq)
+	}
+	return err == nil
 }
 
 // said is a message that was acknowledged.

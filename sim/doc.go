@@ -14,7 +14,8 @@
 //	client.go               the network: calls and answers are lost, late, or doubled
 //	worker.go, finish.go, turn.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
 //	journal.go, dialog.go   journals and output, questions and messages, with what must hold for them
-//	browse.go, vandal.go    lists, page by page, and bodies that must be refused
+//	monitor.go              the monitor of long jobs, which judges them by their pulses
+//	browse.go, explain.go, vandal.go    lists, page by page, and bodies that must be refused
 //	fault.go                what goes wrong
 //	books.go                what callers know from answers alone
 //	check.go, closing.go    what must hold at every commit, and at the end
@@ -49,9 +50,8 @@
 //
 // Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, and
 // nothing may panic. P12 is a property test of package lanes. What is not simulated: HTTP, SQL, disks, and nodes of
-// another release. Package chaos has those. So of package rules the simulator does not reach what others call: the
-// judgement of sentinels (Judge, AlertFor, VerdictChanges, WatchFor: package recovery), CheckSchema (the stores), Match
-// and the names of tokens (httpapi), and sessions (the dashboard).
+// another release. Package chaos has those. So of package rules the simulator does not reach what others call:
+// CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the pages show.
 //
 // A world that breaks a promise is made small (fewer faults, nodes, workers, less time) and printed as a command that
 // lives it again and tells what happens:

@@ -109,6 +109,17 @@ func (k *worker) misbehave() {
 		})
 		return
 	}
+	if len(k.held) > 0 && k.chance(20) {
+		k.impersonate(k.held[0].lease)
+		return
+	}
+	if k.chance(10) {
+		id := k.old[0].lease.id.String()
+		_, _ = call(k.client, "cancelled", func(ctx context.Context, n *node) (lessor.StoppedLeases, error) {
+			return n.Cancelled(ctx, k.caller, lessor.CancelWait{WorkerID: &k.name, LeaseID: &id})
+		})
+		return
+	}
 	l, sent := k.old[k.random.IntN(len(k.old))].lease, k.world.now
 	if k.chance(50) {
 		a, err := call(k.client, "late beat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
@@ -121,4 +132,14 @@ func (k *worker) misbehave() {
 	k.world.books.ending(l, how)
 	err := k.do("late "+how, func(ctx context.Context, n *node) error { return k.say(ctx, n, l, how) })
 	k.world.books.ended(l, how, err, sent)
+}
+
+// impersonate sends a heartbeat under another name, which must change nothing (P4).
+func (k *worker) impersonate(l *leaseBook) {
+	_, err := call(k.client, "another beat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
+		return n.Heartbeat(ctx, k.caller, l.id, lessor.Heartbeat{WorkerID: new("somebody else")})
+	})
+	if err == nil {
+		k.world.fail("P4", "lease %v accepts the heartbeat of another worker", l.id)
+	}
 }

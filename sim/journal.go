@@ -139,6 +139,9 @@ func (k *worker) print(g *grip) {
 	})
 	if err == nil && !k.world.books.stale(sent) {
 		p.kept = append(p.kept, span{from, to})
+		if k.chance(20) {
+			k.readOutput(l.job)
+		}
 	}
 }
 

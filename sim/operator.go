@@ -12,16 +12,20 @@ import (
 )
 
 // operator changes what others depend on: definitions, tenants, capacity, schemas.
-type operator struct{ *client }
+type operator struct {
+	*client
+	applied []lessor.Envelope // by the last manifest
+}
 
 // definitions is how many definitions there may be.
 const definitions = 6
 
 func (w *world) operate(t *task) {
-	o := &operator{w.client(t, scheduler.Caller{Actor: "operator"})}
+	o := &operator{client: w.client(t, scheduler.Caller{Actor: "operator"})}
 	acts := []func(){
 		o.define, o.define, o.definition, o.definition, o.definition, o.definition, o.tenant, o.tenant, o.capacity,
 		o.drain, o.handler, o.revoke, o.manifest, o.recover, o.resume, o.lists, o.lists, o.alerts,
+		o.explain, o.explain, o.session, o.browseLeases,
 	}
 	for !w.quiet {
 		acts[o.random.IntN(len(acts))]()
@@ -69,15 +73,31 @@ func (o *operator) define() {
 	id := o.id()
 	e := o.envelope(id)
 	e.TenantID = new(tenant(1 + int(id[len(id)-1])%o.world.plan.Tenants).String())
+	as := o.conditional()
 	_ = o.do("define", func(ctx context.Context, n *node) error {
-		_, _, err := n.PutDefinition(ctx, o.caller, id, e)
+		_, _, err := n.PutDefinition(ctx, as, id, e)
 		return err
 	})
+}
+
+// conditional is the operator, who now and then changes only what is there, or what is not.
+func (o *operator) conditional() scheduler.Caller {
+	c := o.caller
+	switch o.random.IntN(8) {
+	case 0:
+		c.IfMatch = `"*"`
+	case 1:
+		c.IfMatch = `W/"old", "older"`
+	case 2:
+		c.IfNoneMatch = "*"
+	}
+	return c
 }
 
 // definition does something to a definition that may be there.
 func (o *operator) definition() {
 	id, now, paused := o.id(), o.world.clock(), o.chance(50)
+	from := now.Add(-time.Duration(1+o.random.IntN(5)) * 5 * time.Minute)
 	verbs := []struct {
 		name string
 		do   func(ctx context.Context, n *node) error
@@ -91,7 +111,7 @@ func (o *operator) definition() {
 			return err
 		}},
 		{"backfill", func(ctx context.Context, n *node) error {
-			_, err := n.Backfill(ctx, o.caller, id, now.Add(-5*time.Minute), now.Add(-time.Minute))
+			_, err := n.Backfill(ctx, o.caller, id, from, now.Add(time.Duration(o.random.IntN(8)-6)*time.Minute))
 			return err
 		}},
 		{"reset", func(ctx context.Context, n *node) error {
@@ -127,11 +147,12 @@ func (o *operator) tenant() {
 	if o.chance(50) {
 		class = classes[o.random.IntN(len(classes))]
 	}
+	as := o.conditional()
 	_ = o.do("tenant", func(ctx context.Context, n *node) (err error) {
 		if class == "" {
-			_, err = n.SetTenant(ctx, o.caller, id, ask)
+			_, err = n.SetTenant(ctx, as, id, ask)
 		} else {
-			_, err = n.SetClass(ctx, o.caller, id, class, ask)
+			_, err = n.SetClass(ctx, as, id, class, ask)
 		}
 		return err
 	})
@@ -170,8 +191,11 @@ func (o *operator) drain() {
 // handler sets a schema that some payloads break.
 func (o *operator) handler() {
 	schema := json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"n":{"maximum":%d}}}`, o.random.IntN(4000)))
-	if o.chance(60) {
+	switch {
+	case o.chance(60):
 		schema = json.RawMessage(`{}`)
+	case o.chance(20):
+		schema = json.RawMessage(`{"required":["n"]}`) // which jobs of definitions do not have
 	}
 	typ := jobTypes[o.random.IntN(len(jobTypes))]
 	_ = o.do("handler", func(ctx context.Context, n *node) error {
@@ -205,6 +229,15 @@ func (o *operator) manifest() {
 	for i := range o.random.IntN(4) {
 		m.Jobs = append(m.Jobs, o.envelope(fmt.Sprintf("module-%d", i)))
 	}
+	switch o.random.IntN(5) {
+	case 0:
+		m.ModuleID = new("another") // which may not change what is there
+	case 1:
+		m.Jobs = append(m.Jobs, o.envelope(o.id())) // which may belong to nobody
+	case 2:
+		m.Jobs = o.applied
+	}
+	o.applied = m.Jobs
 	_ = o.do("manifest", func(ctx context.Context, n *node) error {
 		_, err := n.Apply(ctx, o.caller, m)
 		return err

@@ -30,6 +30,7 @@ func (w *world) people() {
 	w.spawn("operator", nil, w.operate)
 	w.spawn("person", nil, w.talk)
 	w.spawn("vandal", nil, w.vandal)
+	w.spawn("monitor", nil, w.watch)
 	w.spawn("patrol", nil, w.patrol)
 	w.spawn("evil", nil, w.evil)
 }

@@ -18,17 +18,10 @@ func (o *operator) recover() {
 		return
 	}
 	l := all[o.random.IntN(len(all))].Held
-	b, long, sent := o.world.books, time.Duration(o.random.IntN(60))*time.Second, o.world.now
-	until := o.world.clock().Add(long)
+	b, sent := o.world.books, o.world.now
 	switch o.random.IntN(4) {
 	case 0:
-		b.watching(l.ID, 0)
-		err = o.do("watch", func(ctx context.Context, n *node) error {
-			return n.Watch(ctx, map[lessor.LeaseID]lessor.Instant{l.ID: until})
-		})
-		if t := b.live[l.ID]; err == nil && t != nil && t.WatchUntil == until && b.setAt < sent {
-			b.watching(l.ID, sent+long)
-		}
+		o.hold(l.ID, time.Duration(o.random.IntN(60))*time.Second)
 		return
 	case 1:
 		b.watching(l.ID, 0)
@@ -49,9 +42,9 @@ func (o *operator) recover() {
 	}
 }
 
-// watching notes until when a lease is watched. The network may deliver an older watch after it.
+// watching notes until when a lease is watched; 0 = nobody knows.
 func (b *books) watching(id lessor.LeaseID, until time.Duration) {
-	if l := b.leases[id]; l != nil && !b.plan.has(Messages) {
+	if l := b.leases[id]; l != nil {
 		l.watch = until
 	}
 }

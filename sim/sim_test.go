@@ -3,24 +3,48 @@ package main
 import (
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
 )
 
-// TestWorlds lives an hour of the worlds of LESSOR_SIM_SEEDS (400) seeds. A failure prints the command that lives the
-// smallest world with it again.
+// What the worlds of TestWorlds must reach: so many percent of the statements of package rules. The rest is what only
+// other packages call, and what a program of another release or a broken one would meet.
+const leastReached = 95
+
+// TestWorlds lives an hour of the worlds of LESSOR_SIM_SEEDS (300) seeds. A failure prints the command that lives the
+// smallest world with it again. The traffic must reach nearly all rules, also those that were added since.
 func TestWorlds(t *testing.T) {
-	seeds := uint64(400)
-	if text, set := os.LookupEnv("LESSOR_SIM_SEEDS"); set {
-		var err error
-		if seeds, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("LESSOR_SIM_SEEDS=%s: %v", text, err)
-		}
+	seeds, set := os.LookupEnv("LESSOR_SIM_SEEDS")
+	if !set {
+		seeds = "300"
 	}
-	s := &soak{out: t.Output(), next: 1, last: seeds, length: time.Hour, began: time.Now()}
-	if err := s.run(); err != nil {
-		t.Error(err)
+	bin, reached := filepath.Join(t.TempDir(), "sim"), t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-cover", "-coverpkg=../internal/rules,.", "-o", bin, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the simulator: %v\n%s", err, out)
+	}
+	live := exec.CommandContext(t.Context(), bin, "-seeds", seeds)
+	live.Env = append(os.Environ(), "GOCOVERDIR="+reached)
+	out, err := live.CombinedOutput()
+	if t.Logf("%s", out); err != nil {
+		t.Fatal(err)
+	}
+	tool := exec.CommandContext(t.Context(), "go", "tool", "covdata", "percent", "-i="+reached)
+	if out, err = tool.CombinedOutput(); err != nil {
+		t.Fatalf("read what was reached: %v\n%s", err, out)
+	}
+	part := regexp.MustCompile(`internal/rules\s+coverage: ([0-9.]+)%`).FindSubmatch(out)
+	if part == nil {
+		t.Fatalf("no percentage in %s", out)
+	}
+	percent, err := strconv.ParseFloat(string(part[1]), 64)
+	if t.Logf("%s", out); err != nil || percent < leastReached && !set {
+		t.Errorf("the worlds reach %.1f%% of the rules (%v), want %d%%: add traffic for what is new", percent, err,
+			leastReached)
 	}
 }
 

@@ -188,6 +188,7 @@ var wrongs = []wrong{
 	}), []string{`"LONG"`, `"no such lease"`}},
 	{"settings", taking(func(ctx context.Context, n *node, c scheduler.Caller, a struct {
 		Weight, Cap, Units, Busy *int64
+		Tenant, Class            *string
 	},
 	) error {
 		set := func(v *int64) (ch lessor.Change[int64]) {
@@ -196,14 +197,15 @@ var wrongs = []wrong{
 			}
 			return ch
 		}
-		if a.Weight != nil || a.Cap != nil {
-			_, err := n.SetTenant(ctx, c, tenant(1),
-				lessor.TenantAsk{Weight: set(a.Weight), MaxConcurrency: set(a.Cap)})
+		if a.Units == nil && a.Busy == nil {
+			_, err := n.SetTenant(ctx, c, tenant(1), lessor.TenantAsk{
+				Weight: set(a.Weight), MaxConcurrency: set(a.Cap), TenantID: a.Tenant, Class: a.Class,
+			})
 			return err
 		}
 		_, err := n.SetCapacity(ctx, c, lessor.CapacityAsk{TotalUnits: set(a.Units), Busy: set(a.Busy)})
 		return err
-	}), []string{`{"Weight":0}`, `{"Cap":-1}`, `{"Units":-1}`, `{"Busy":11}`}},
+	}), []string{`{"Weight":0}`, `{"Cap":-1}`, `{"Tenant":"x"}`, `{"Class":"x"}`, `{"Units":-1}`, `{"Busy":11}`}},
 }
 
 // wrongEnvelope is a definition in which one field is wrong.

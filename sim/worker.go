@@ -162,7 +162,7 @@ func (k *worker) vary(r *lessor.LeaseRequest) {
 	if k.chance(20) {
 		r.TTLMS = new(int64(2500 + k.random.IntN(20_000)))
 	}
-	if k.chance(10) {
+	if k.chance(20) {
 		r.WorkspaceID = new("workspace-1")
 	}
 }
