@@ -22,12 +22,13 @@ type OutputPlace struct {
 }
 
 // OutputPiece is a piece of output as it is stored: a row that is removed whole. It is added to the piece that ends
-// where it starts if both together have at most Join bytes, so that a stream of small chunks has few rows.
+// where it starts, except at Split, if both together have at most Join bytes, so that a stream of small chunks has few
+// rows.
 type OutputPiece struct {
 	OutputPlace
-	Start int64
-	Data  []byte
-	Join  int64
+	Start       int64
+	Data        []byte
+	Join, Split int64
 }
 
 // outputJoin is the size up to which pieces are joined: a row per 4 KiB of output, and a write of at most as much. Of a
@@ -110,14 +111,10 @@ func KeepOutput(h *Held, chunks []lessor.OutputChunk, k OutputKeep) (pieces []Ou
 		start, data := *chunk.Offset, chunk.Data
 		end := start + int64(len(data))
 		if start < k.Head && k.Head < end {
-			pieces = addOutput(pieces, OutputPiece{place, start, data[:k.Head-start], join})
+			pieces = append(pieces, OutputPiece{place, start, data[:k.Head-start], join, k.Head})
 			start, data = k.Head, data[k.Head-start:]
 		}
-		piece := OutputPiece{place, start, data, join}
-		if start == k.Head {
-			piece.Join = 0
-		}
-		pieces = addOutput(pieces, piece)
+		pieces = append(pieces, OutputPiece{place, start, data, join, k.Head})
 		if end-k.Tail > k.Head {
 			gone = append(gone, OutputMiddle{place, k.Head, end - k.Tail})
 		}
@@ -125,16 +122,46 @@ func KeepOutput(h *Held, chunks []lessor.OutputChunk, k OutputKeep) (pieces []Ou
 	return pieces, gone
 }
 
-// addOutput adds a piece to those of one call, as the store adds it to those before.
-func addOutput(pieces []OutputPiece, p OutputPiece) []OutputPiece {
-	for i := range pieces {
-		last := &pieces[i]
-		if last.OutputPlace == p.OutputPlace && last.End() == p.Start && int64(len(last.Data)+len(p.Data)) <= p.Join {
+// Behind cuts off what its stream has already, of which the last piece ends at an offset, and reports whether
+// something is left.
+func (p *OutputPiece) Behind(end int64) bool {
+	if p.End() <= end {
+		return false
+	}
+	if cut := end - p.Start; cut > 0 {
+		p.Start, p.Data = end, p.Data[cut:]
+	}
+	return true
+}
+
+// Joins reports whether p is added to the last piece of its stream.
+func (p *OutputPiece) Joins(last *OutputPiece) bool {
+	return last.End() == p.Start && p.Start != p.Split && int64(len(last.Data)+len(p.Data)) <= p.Join
+}
+
+// Outputs is output that is saved at once. The pieces of a stream are in order and do not overlap.
+type Outputs struct {
+	Pieces []OutputPiece
+	last   map[OutputPlace]int // which of Pieces is the last of its stream
+}
+
+// Add adds a piece, as far as it lies behind those of its stream.
+func (o *Outputs) Add(p OutputPiece) {
+	if i, has := o.last[p.OutputPlace]; has {
+		last := &o.Pieces[i]
+		if !p.Behind(last.End()) {
+			return
+		}
+		if p.Joins(last) {
 			last.Data = slices.Concat(last.Data, p.Data)
-			return pieces
+			return
 		}
 	}
-	return append(pieces, p)
+	if o.last == nil {
+		o.last = map[OutputPlace]int{}
+	}
+	o.last[p.OutputPlace] = len(o.Pieces)
+	o.Pieces = append(o.Pieces, p)
 }
 
 // Concat joins pieces of a stream, in order, from an offset on, up to the first gap or limit. It returns where the data

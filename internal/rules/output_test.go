@@ -179,3 +179,36 @@ func TestAttemptOfOutputIsTheNewestWithItsNumber(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOfOutputAreFew adds what one stream prints byte by byte, in order, again, and overlapping: the pieces are in
+// order, do not overlap, and are few, whatever the calls looked like.
+func TestRowsOfOutputAreFew(t *testing.T) {
+	text := make([]byte, 3000)
+	keep := OutputKeep{Head: 50, Tail: 1 << 16}
+	for name, start := range map[string]func(i int) int{
+		"in order":     func(i int) int { return i },
+		"overlapping":  func(i int) int { return max(0, i-3) },
+		"from nothing": func(int) int { return 0 },
+		"from the head": func(i int) int {
+			return min(i, int(keep.Head))
+		},
+	} {
+		var o Outputs
+		for i := range text {
+			pieces, _ := KeepOutput(&Held{}, []lessor.OutputChunk{chunk(int64(start(i)), text[start(i):i+1])}, keep)
+			for _, p := range pieces {
+				o.Add(p)
+			}
+		}
+		end := int64(0)
+		for _, p := range o.Pieces {
+			if p.Start != end {
+				t.Fatalf("%s: a piece starts at %d, and the one before ends at %d", name, p.Start, end)
+			}
+			end = p.End()
+		}
+		if len(o.Pieces) != 2 || o.Pieces[1].Start != keep.Head || end != int64(len(text)) {
+			t.Errorf("%s: %d pieces up to %d, want the head and one more up to %d", name, len(o.Pieces), end, len(text))
+		}
+	}
+}

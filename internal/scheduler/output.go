@@ -23,14 +23,8 @@ func (s *Scheduler) Print(
 
 // output collects what attempts print in one pass.
 type output struct {
-	pieces []rules.OutputPiece
-	at     map[outputStart]int // which of pieces starts there
-	gone   []rules.OutputMiddle
-}
-
-type outputStart struct {
-	rules.OutputPlace
-	start int64
+	rules.Outputs
+	gone []rules.OutputMiddle
 }
 
 // print records output of the attempt under h. A repeated call may be in the same pass as its first try.
@@ -39,31 +33,19 @@ func (p *pass) print(h *rules.Held, chunks []lessor.OutputChunk) {
 	if len(pieces) == 0 {
 		return
 	}
-	o := &p.output
-	if o.at == nil {
-		o.at = map[outputStart]int{}
-	}
 	for _, piece := range pieces {
-		at := outputStart{piece.OutputPlace, piece.Start}
-		i, twice := o.at[at]
-		switch {
-		case !twice:
-			o.at[at] = len(o.pieces)
-			o.pieces = append(o.pieces, piece)
-		case len(piece.Data) > len(o.pieces[i].Data):
-			o.pieces[i] = piece
-		}
+		p.output.Add(piece)
 	}
-	o.gone = append(o.gone, gone...)
+	p.output.gone = append(p.output.gone, gone...)
 	p.news = append(p.news, h.Turn.Job)
 }
 
 // saveOutput writes what was printed in this pass.
 func (p *pass) saveOutput(ctx context.Context) error {
-	if len(p.output.pieces) == 0 {
+	if len(p.output.Pieces) == 0 {
 		return nil
 	}
-	if err := p.tx.SaveOutput(ctx, p.output.pieces); err != nil {
+	if err := p.tx.SaveOutput(ctx, p.output.Pieces); err != nil {
 		return err
 	}
 	return p.tx.DropOutput(ctx, p.output.gone)

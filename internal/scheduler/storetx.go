@@ -84,9 +84,10 @@ type JournalTx interface {
 
 // OutputTx keeps what attempts print. Its errors are faults.
 type OutputTx interface {
-	// SaveOutput writes pieces, no two of one call at one place. A piece is left out if its stream has output up to its
-	// end: it was written before, or its time is over. Of two pieces with one start the longer stays. A piece is added
-	// to the last one of its stream if that ends where it starts and both have at most Join bytes.
+	// SaveOutput writes pieces; those of one stream come in order and do not overlap. What does not lie behind the end
+	// of its stream is left out: it was written before, or its time is over. A piece is added to the last one of its
+	// stream if it Joins it. A piece of less than Join bytes that has a gap before it goes as soon as a short piece
+	// leaves a gap behind it too, so that the number of rows does not depend on the number of gaps.
 	SaveOutput(ctx context.Context, pieces []rules.OutputPiece) error
 	// DropOutput removes the pieces that lie inside of the ranges. Strip and Purge remove those of a job.
 	DropOutput(ctx context.Context, ranges []rules.OutputMiddle) error

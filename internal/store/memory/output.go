@@ -13,9 +13,9 @@ func outputKey(p rules.OutputPlace, start int64) key {
 	return key{text: p.Stream, id: p.Job.UUID, n: p.Fence, m: start}
 }
 
-// outputEnd returns the last piece of a stream, nil if there is none.
-func (s *tables) outputEnd(at rules.OutputPlace) *rules.OutputPiece {
-	for _, p := range s.output.back(outputKey(at, math.MaxInt64)) {
+// outputBefore returns the last piece of a stream that starts before an offset, nil if there is none.
+func (s *tables) outputBefore(at rules.OutputPlace, offset int64) *rules.OutputPiece {
+	for _, p := range s.output.back(outputKey(at, offset)) {
 		if p.OutputPlace != at {
 			break
 		}
@@ -31,22 +31,42 @@ func (t *tx) SaveOutput(_ context.Context, pieces []rules.OutputPiece) error {
 	}
 	return t.do("save output", func() error {
 		for _, p := range pieces {
-			last := t.state.outputEnd(p.OutputPlace)
-			if last != nil && last.End() == p.Start && int64(len(last.Data)+len(p.Data)) <= p.Join {
-				p.Start, p.Data = last.Start, slices.Concat(last.Data, p.Data)
+			short, at, most := int64(len(p.Data)) < p.Join, p.Start, p.Join
+			if last := t.state.outputBefore(p.OutputPlace, math.MaxInt64); last != nil {
+				if !p.Behind(last.End()) {
+					continue
+				}
+				if p.Joins(last) {
+					p.Start, p.Data = last.Start, slices.Concat(last.Data, p.Data)
+				}
 			}
 			k := outputKey(p.OutputPlace, p.Start)
 			if err := t.acquire(lock{"output", k}); err != nil {
 				return err
 			}
-			p.Join = 0 // it is not stored
-			was, _ := t.state.output.get(k)
-			if (last == nil || last.End() < p.End()) && len(p.Data) > len(was.Data) {
-				t.write(func(s *tables) { s.output.put(k, p) })
+			p.Join, p.Split = 0, 0 // they are not stored
+			t.write(func(s *tables) { s.output.put(k, p) })
+			if short {
+				t.dropScattered(p.OutputPlace, at, most)
 			}
 		}
 		return nil
 	})
+}
+
+// dropScattered removes the piece before an offset if it is short and has a gap before it and behind it.
+func (t *tx) dropScattered(at rules.OutputPlace, offset, most int64) {
+	last := t.state.outputBefore(at, offset)
+	if last == nil || last.End() >= offset || int64(len(last.Data)) >= most {
+		return
+	}
+	end := int64(0)
+	if before := t.state.outputBefore(at, last.Start); before != nil {
+		end = before.End()
+	}
+	if last.Start > end {
+		t.write(func(s *tables) { s.output.drop(outputKey(at, last.Start)) })
+	}
 }
 
 // DropOutput implements scheduler.Tx.
@@ -74,7 +94,7 @@ func (v *view) Output(
 	_ context.Context, at rules.OutputPlace, offset int64, limit int,
 ) (pieces []rules.OutputPiece, end int64, err error) {
 	s := v.read("read output")
-	if last := s.outputEnd(at); last != nil {
+	if last := s.outputBefore(at, math.MaxInt64); last != nil {
 		end = last.End()
 	}
 	start := outputKey(at, 0)

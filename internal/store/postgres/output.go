@@ -16,14 +16,22 @@ const maxOutputRows = "1024"
 var (
 	outputColumns = row.Columns(row.Output)
 	saveOutput    = wire.Plural("insert into output as o ("+outputColumns+") select r.job, r.fence, r.stream,"+
-		" case when joins then l.start else r.start end, case when joins then l.data || r.data else r.data end"+
-		" from ({rows}) r left join lateral (select start, data, start + octet_length(data) as stop,"+
-		" start + octet_length(data) = r.start and octet_length(data) + octet_length(r.data) <= r.most as joins"+
+		" case when joins then l.start else c.start end, case when joins then l.data || c.data else c.data end"+
+		" from ({rows}) r left join lateral (select start, data, start + octet_length(data) as stop"+
 		" from output last where "+wire.At("last.job", "r.job")+" and last.fence = r.fence and last.stream = r.stream"+
-		" order by start desc limit 1) l on true where coalesce(l.stop, 0) < r.start + octet_length(r.data)"+
-		" on conflict (job, fence, stream, start) do update set data = excluded.data"+
-		" where octet_length(excluded.data) > octet_length(o.data)",
+		" order by start desc limit 1) l on true"+
+		" cross join lateral (select greatest(r.start, l.stop) as start, substring(r.data from"+
+		" least(greatest(l.stop - r.start, 0), octet_length(r.data))::integer + 1) as data) c"+
+		" cross join lateral (select l.stop = c.start and l.stop <> r.split"+
+		" and octet_length(l.data) + octet_length(c.data) <= r.most as joins) j where octet_length(c.data) > 0"+
+		" on conflict (job, fence, stream, start) do update set data = excluded.data",
 		row.Kinds(row.JoinedOutput), row.Columns(row.JoinedOutput))
+	dropScattered = wire.Plural("delete from output o using ({rows}) r cross join lateral (select start,"+
+		" start + octet_length(data) as stop, octet_length(data) as size from output"+beforeIn("r.at")+") s"+
+		" where "+wire.At("o.job", "r.job")+" and o.fence = r.fence and o.stream = r.stream and o.start = s.start"+
+		" and s.stop < r.at and s.size < r.most and s.start >"+
+		" coalesce((select p.start + octet_length(p.data) from output p"+beforeIn("s.start")+"), 0)",
+		row.Kinds(row.ShortOutput), row.Columns(row.ShortOutput))
 	dropOutput = wire.Plural("delete from output o using ({rows}) r where "+wire.At("o.job", "r.job")+
 		" and o.fence = r.fence and o.stream = r.stream and o.start between r.low and r.high"+
 		" and o.start + octet_length(o.data) <= r.high", row.Kinds(row.OutputMiddle), row.Columns(row.OutputMiddle))
@@ -38,9 +46,18 @@ var (
 		" order by start desc limit 1")
 )
 
+// beforeIn finds the last piece of a stream that starts before an offset.
+func beforeIn(offset string) string {
+	return " where " + wire.At("job", "r.job") + " and fence = r.fence and stream = r.stream" +
+		" and start < " + offset + " order by start desc limit 1"
+}
+
 // SaveOutput implements scheduler.Tx.
 func (t *tx) SaveOutput(_ context.Context, pieces []rules.OutputPiece) error {
-	return save(t, "save output", saveOutput, pieces, row.JoinedOutput)
+	if err := save(t, "save output", saveOutput, pieces, row.JoinedOutput); err != nil {
+		return err
+	}
+	return save(t, "drop scattered output", dropScattered, row.Short(pieces), row.ShortOutput)
 }
 
 // DropOutput implements scheduler.Tx.

@@ -43,10 +43,28 @@ func Output(c *Codec, p *rules.OutputPiece) {
 	bytesOrNull(c, "data", &p.Data)
 }
 
-// JoinedOutput is a piece as it is written, with the column that is computed.
+// JoinedOutput is a piece as it is written, with the columns that say how.
 func JoinedOutput(c *Codec, p *rules.OutputPiece) {
 	Output(c, p)
 	Integer(c, "most", &p.Join)
+	Integer(c, "split", &p.Split)
+}
+
+// ShortOutput says where a piece starts, and up to which size pieces are short. Its columns are computed.
+func ShortOutput(c *Codec, p *rules.OutputPiece) {
+	outputPlace(c, &p.OutputPlace)
+	Integer(c, "at", &p.Start)
+	Integer(c, "most", &p.Join)
+}
+
+// Short returns the pieces that are short.
+func Short(pieces []rules.OutputPiece) (short []rules.OutputPiece) {
+	for _, p := range pieces {
+		if int64(len(p.Data)) < p.Join {
+			short = append(short, p)
+		}
+	}
+	return short
 }
 
 // OutputMiddle is a range of a stream. Its columns are computed.

@@ -9,25 +9,34 @@ import (
 
 var (
 	outputColumns = row.Columns(row.Output)
-	saveOutput    = "insert into output (" + outputColumns + ") select ?1, ?2, ?3, iif(joins, start, ?4)," +
-		" iif(joins, cast(data || ?5 as blob), ?5) from (select 1) left join (select start, data," +
-		" start + length(data) as stop, start + length(data) = ?4 and length(data) + length(?5) <= ?6 as joins" +
-		" from output where " + ofStream + " order by start desc limit 1) where coalesce(stop, 0) < ?4 + length(?5)" +
-		" on conflict (job, fence, stream, start) do update set data = excluded.data" +
-		" where length(excluded.data) > length(data)"
+	saveOutput    = "insert into output (" + outputColumns + ") select ?1, ?2, ?3, iif(joins, start, cut)," +
+		" iif(joins, cast(data || rest as blob), rest) from (select *," +
+		" stop = cut and stop <> ?7 and length(data) + length(rest) <= ?6 as joins from (select *," +
+		" substr(?5, cut - ?4 + 1) as rest from (select *, max(?4, coalesce(stop, 0)) as cut from (select 1)" +
+		" left join (select start, data, start + length(data) as stop" +
+		" from output where " + ofStream + " order by start desc limit 1)))) where length(rest) > 0" +
+		" on conflict (job, fence, stream, start) do update set data = excluded.data"
 	readOutput = "select " + outputColumns + " from output where " + ofStream + " and start >=" +
 		" coalesce((select max(start) from output where " + ofStream + " and start <= ?4), 0) order by start"
 )
 
 const (
-	ofStream   = "job = ?1 and fence = ?2 and stream = ?3"
+	ofStream      = "job = ?1 and fence = ?2 and stream = ?3"
+	dropScattered = "delete from output as o where " + ofStream + " and start + length(data) < ?4" +
+		" and length(data) < ?5" +
+		" and start = (select start from output where " + ofStream + " and start < ?4 order by start desc limit 1)" +
+		" and start > coalesce((select p.start + length(p.data) from output p where " + ofStream +
+		" and p.start < o.start order by p.start desc limit 1), 0)"
 	dropOutput = "delete from output where " + ofStream + " and start between ?4 and ?5 and start + length(data) <= ?5"
 	outputEnd  = "select start + length(data) from output where " + ofStream + " order by start desc limit 1"
 )
 
 // SaveOutput implements scheduler.Tx.
 func (t *tx) SaveOutput(_ context.Context, pieces []rules.OutputPiece) error {
-	return writeEach(t, "save output", saveOutput, pieces, row.JoinedOutput)
+	if err := writeEach(t, "save output", saveOutput, pieces, row.JoinedOutput); err != nil {
+		return err
+	}
+	return writeEach(t, "drop scattered output", dropScattered, row.Short(pieces), row.ShortOutput)
 }
 
 // DropOutput implements scheduler.Tx.

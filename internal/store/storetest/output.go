@@ -57,9 +57,9 @@ func outputComesBack(b *bed) {
 	b.print(printed(at, 100, 110))
 	b.wantOutput("sent again", at, 0, 10, 10, 30, 100, 120)
 	b.print(printed(at, 100, 140), printed(at, 140, 150))
-	b.wantOutput("sent again with more", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	b.wantOutput("sent again with more", at, 0, 10, 10, 30, 100, 120, 120, 140, 140, 150)
 	b.print(printed(at, 50, 60))
-	b.wantOutput("late", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	b.wantOutput("late", at, 0, 10, 10, 30, 100, 120, 120, 140, 140, 150)
 	for _, other := range []rules.OutputPlace{
 		{Job: s.ID, Fence: 8, Stream: lessor.Stdout},
 		{Job: s.ID, Fence: 7, Stream: lessor.Stderr},
@@ -69,9 +69,9 @@ func outputComesBack(b *bed) {
 		b.print(printed(other, 0, 5))
 		b.wantOutput("of another attempt, stream or job", other, 0, 5)
 	}
-	b.wantOutput("beside others", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	b.wantOutput("beside others", at, 0, 10, 10, 30, 100, 120, 120, 140, 140, 150)
 	b.reopen()
-	b.wantOutput("after a restart", at, 0, 10, 10, 30, 100, 140, 140, 150)
+	b.wantOutput("after a restart", at, 0, 10, 10, 30, 100, 120, 120, 140, 140, 150)
 	for _, c := range []struct {
 		offset int64
 		limit  int
@@ -82,9 +82,9 @@ func outputComesBack(b *bed) {
 		{0, 1, 0, 2},
 		{9, 20, 0, 2},
 		{10, 20, 10, 2},
-		{29, 60, 10, 3},
+		{29, 60, 10, 4},
 		{50, 1, 10, 2},
-		{120, 1, 100, 2},
+		{120, 1, 120, 2},
 		{149, 9, 140, 1},
 		{150, 9, 140, 1},
 		{900, 9, 140, 1},
@@ -97,30 +97,71 @@ func outputComesBack(b *bed) {
 	}
 }
 
+// joined is a piece of output that is joined up to a size.
+func joined(at rules.OutputPlace, start, end, most int64) rules.OutputPiece {
+	p := printed(at, start, end)
+	p.Join = most
+	return p
+}
+
+// outputHasFewRows sends streams that would need a row per byte if each piece became one: with gaps, with overlaps, and
+// from the end of the head on again and again.
+func outputHasFewRows(b *bed) {
+	const most, split = 16, 20
+	for name, pieceAt := range map[string]func(n int64) (start, end int64){
+		"gaps":     func(n int64) (int64, int64) { return 2 * n, 2*n + 1 },
+		"overlaps": func(n int64) (int64, int64) { return n, n + 2 },
+		"repeated": func(n int64) (int64, int64) { return min(split, n), split + n },
+	} {
+		for _, calls := range []int64{1, 3} { // that many pieces in each commit
+			at := rules.OutputPlace{Job: b.queued().ID, Fence: 7, Stream: lessor.Stdout}
+			last := int64(0)
+			for n := int64(1); n <= 60; n += calls {
+				var o rules.Outputs
+				for i := n; i < n+calls; i++ {
+					start, end := pieceAt(i)
+					p := joined(at, start, end, most)
+					p.Split, last = split, end
+					o.Add(p)
+				}
+				b.print(o.Pieces...)
+			}
+			got, end := b.output(at, 0, 1<<20)
+			if len(got) > 30 || end != last {
+				b.Fatalf("%s, %d in a commit: %d rows up to %d, want at most 30 up to %d",
+					name, calls, len(got), end, last)
+			}
+			for _, p := range got {
+				b.same(name, p, printed(at, p.Start, p.End()))
+			}
+		}
+	}
+	at := rules.OutputPlace{Job: b.queued().ID, Fence: 7, Stream: lessor.Stdout}
+	for _, p := range [][2]int64{{0, 3}, {10, 30}, {30, 31}, {40, 41}, {50, 70}, {80, 81}, {90, 91}} {
+		b.print(joined(at, p[0], p[1], most))
+	}
+	b.wantOutput("only what is short and has two gaps goes", at, 0, 3, 10, 30, 30, 31, 40, 41, 50, 70, 90, 91)
+}
+
 // outputIsJoined sends a stream in small pieces: they become few rows, and what comes again changes nothing.
 func outputIsJoined(b *bed) {
 	at := rules.OutputPlace{Job: b.queued().ID, Fence: 7, Stream: lessor.Stdout}
 	other := rules.OutputPlace{Job: at.Job, Fence: 7, Stream: lessor.Stderr}
-	join := func(at rules.OutputPlace, start, end, most int64) rules.OutputPiece {
-		p := printed(at, start, end)
-		p.Join = most
-		return p
-	}
 	for n := range int64(10) {
-		b.print(join(at, n, n+1, 4), join(other, 2*n, 2*n+2, 4))
+		b.print(joined(at, n, n+1, 4), joined(other, 2*n, 2*n+2, 4))
 	}
 	b.wantOutput("small pieces", at, 0, 4, 4, 8, 8, 10)
 	b.wantOutput("of another stream", other, 0, 4, 4, 8, 8, 12, 12, 16, 16, 20)
 	for _, again := range [][2]int64{{9, 10}, {8, 10}, {4, 8}, {2, 3}, {8, 9}} {
-		b.print(join(at, again[0], again[1], 4))
+		b.print(joined(at, again[0], again[1], 4))
 	}
 	b.wantOutput("sent again", at, 0, 4, 4, 8, 8, 10)
-	b.print(join(at, 9, 11, 4))
-	b.wantOutput("sent again with more", at, 0, 4, 4, 8, 8, 10, 9, 11)
-	b.print(join(at, 11, 12, 0))
-	b.wantOutput("not to be joined", at, 0, 4, 4, 8, 8, 10, 9, 11, 11, 12)
-	b.print(join(at, 20, 21, 4), join(at, 21, 22, 4))
-	b.print(join(at, 22, 23, 4))
+	b.print(joined(at, 9, 11, 4))
+	b.wantOutput("sent again with more", at, 0, 4, 4, 8, 8, 11)
+	b.print(joined(at, 11, 12, 0))
+	b.wantOutput("not to be joined", at, 0, 4, 4, 8, 8, 11, 11, 12)
+	b.print(joined(at, 20, 21, 4), joined(at, 21, 22, 4))
+	b.print(joined(at, 22, 23, 4))
 	if got, end := b.output(at, 20, 100); end != 23 || len(got) > 2 {
 		b.Fatalf("behind a gap are %d pieces up to %d, want at most 2 up to 23", len(got), end)
 	}

@@ -58,6 +58,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Journal/Kept", journalsAreKept},
 		{"Output/ComesBackOnce", outputComesBack},
 		{"Output/Joined", outputIsJoined},
+		{"Output/HasFewRows", outputHasFewRows},
 		{"Output/MiddleGoes", outputMiddleGoes},
 		{"Output/GoesWithItsJob", outputGoesWithItsJob},
 		{"Dialog/MessagesInOrder", messagesInOrder},
