@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"lessor"
@@ -120,16 +121,9 @@ func (c *call) job() error {
 		return err
 	}
 	wait := c.number("wait_ms")
-	ctx, release, err := c.poll(wait)
-	if err != nil {
-		return err
-	}
-	defer release()
-	job, err := c.api.scheduler.AwaitJob(ctx, c.caller, id, wait)
-	if err != nil {
-		return heldErr(ctx, err)
-	}
-	return c.answer(http.StatusOK, job)
+	return polled(c, wait, func(ctx context.Context) (lessor.Job, error) {
+		return c.api.scheduler.AwaitJob(ctx, c.caller, id, wait)
+	})
 }
 
 func (c *call) jobEvents() error {

@@ -70,17 +70,24 @@ func (c *call) poll(waitMS *int64) (ctx context.Context, release func(), err err
 	return c.hold(c.api.polls, "poll", time.Duration(min(*waitMS, maxWaitMS))*time.Millisecond)
 }
 
-func (c *call) cancelled(b *lessor.CancelWait) error {
-	ctx, release, err := c.poll(b.WaitMS)
+// polled answers with the result of do, which waits up to waitMS.
+func polled[T any](c *call, waitMS *int64, do func(context.Context) (T, error)) error {
+	ctx, release, err := c.poll(waitMS)
 	if err != nil {
 		return err
 	}
 	defer release()
-	found, err := c.api.scheduler.Cancelled(ctx, c.caller, *b)
+	answer, err := do(ctx)
 	if err != nil {
 		return heldErr(ctx, err)
 	}
-	return c.answer(http.StatusOK, found)
+	return c.answer(http.StatusOK, answer)
+}
+
+func (c *call) cancelled(b *lessor.CancelWait) error {
+	return polled(c, b.WaitMS, func(ctx context.Context) (lessor.StoppedLeases, error) {
+		return c.api.scheduler.Cancelled(ctx, c.caller, *b)
+	})
 }
 
 // withoutFigures removes the figures of the whole scheduler, which include other tenants' leases, from a denial.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 
 	"lessor"
@@ -24,19 +25,12 @@ func (c *call) output() error {
 		return err
 	}
 	wait := c.number("wait_ms")
-	ctx, release, err := c.poll(wait)
-	if err != nil {
-		return err
-	}
-	defer release()
 	q := lessor.OutputQuery{
 		Attempt: orZero(c.number("attempt")), Stream: c.query.Get("stream"), Offset: orZero(c.number("offset")),
 	}
-	out, err := c.api.scheduler.Output(ctx, c.caller, id, q, wait)
-	if err != nil {
-		return heldErr(ctx, err)
-	}
-	return c.answer(http.StatusOK, out)
+	return polled(c, wait, func(ctx context.Context) (lessor.Output, error) {
+		return c.api.scheduler.Output(ctx, c.caller, id, q, wait)
+	})
 }
 
 func orZero(n *int64) int64 {
