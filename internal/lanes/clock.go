@@ -47,7 +47,7 @@ func (c *clock) join() int32 {
 // enter is called for a member that can be served again: it gets no credit for the time away.
 func (c *clock) enter(num int32, batch int64) { c.own[num] = max(c.own[num], c.earliest(batch)) }
 
-func (c *clock) charge(num int32, cost int64, batch int64) {
+func (c *clock) charge(num int32, cost, batch int64) {
 	start := max(c.own[num], c.earliest(batch))
 	c.v = max(c.v, start)
 	c.own[num] = start + cost
