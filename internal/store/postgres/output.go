@@ -19,7 +19,7 @@ var (
 		" case when joins then l.start else c.start end, case when joins then l.data || c.data else c.data end"+
 		" from ({rows}) r left join lateral (select start, data, start + octet_length(data) as stop"+
 		" from output last where "+wire.At("last.job", "r.job")+" and last.fence = r.fence and last.stream = r.stream"+
-		" order by start desc limit 1) l on true"+
+		lastOfStream+") l on true"+
 		" cross join lateral (select greatest(r.start, l.stop) as start, substring(r.data from"+
 		" least(greatest(l.stop - r.start, 0), octet_length(r.data))::integer + 1) as data) c"+
 		" cross join lateral (select l.stop = c.start and l.stop <> r.split"+
@@ -46,10 +46,13 @@ var (
 		" order by start desc limit 1")
 )
 
+// lastOfStream names the whole key, so that the server reads one row from the end of the index and sorts nothing.
+const lastOfStream = " order by job desc, fence desc, stream desc, start desc limit 1"
+
 // beforeIn finds the last piece of a stream that starts before an offset.
 func beforeIn(offset string) string {
 	return " where " + wire.At("job", "r.job") + " and fence = r.fence and stream = r.stream" +
-		" and start < " + offset + " order by start desc limit 1"
+		" and start < " + offset + lastOfStream
 }
 
 // SaveOutput implements scheduler.Tx.
