@@ -82,7 +82,7 @@ func (v *view) filter(
 	ctx context.Context, q scheduler.ListQuery, batch []row.Listed, lanes map[rules.LaneID]rules.Lane,
 ) (map[lessor.JobID]bool, error) {
 	if q.FiltersLanes() {
-		if err := v.learnLanes(ctx, batch, lanes); err != nil {
+		if err := v.learnLanes(ctx, q.Tenant, batch, lanes); err != nil {
 			return nil, err
 		}
 	}
@@ -107,12 +107,19 @@ func (v *view) filter(
 	return fits, err
 }
 
-// learnLanes reads the lanes of jobs that are not known yet.
-func (v *view) learnLanes(ctx context.Context, batch []row.Listed, lanes map[rules.LaneID]rules.Lane) error {
+// learnLanes reads the lanes of jobs that are not known yet. Of a lane that another tenant than the given one is known
+// to own, it learns no more than that.
+func (v *view) learnLanes(
+	ctx context.Context, of *lessor.TenantID, batch []row.Listed, lanes map[rules.LaneID]rules.Lane,
+) error {
 	var unknown []rules.LaneID
 	for _, l := range batch {
-		if _, ok := lanes[l.Lane]; !ok {
-			lanes[l.Lane] = rules.Lane{}
+		if _, ok := lanes[l.Lane]; ok {
+			continue
+		}
+		o, known := v.store.owners.find(l.Lane)
+		lanes[l.Lane] = rules.Lane{Tenant: o.tenant}
+		if of == nil || !known || o.tenant == *of {
 			unknown = append(unknown, l.Lane)
 		}
 	}

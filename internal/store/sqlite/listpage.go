@@ -17,6 +17,7 @@ type listPage struct {
 	v     *view
 	q     scheduler.ListQuery
 	lanes map[rules.LaneID]bool // whether a lane's jobs match
+	whole bool                  // lanes has every lane that may match
 	ids   []lessor.JobID
 	last  lessor.JobID // that was read
 	read  int
@@ -29,6 +30,9 @@ func (v *view) match(q scheduler.ListQuery) (ids []lessor.JobID, next *lessor.Jo
 		return nil, nil, nil
 	}
 	p := &listPage{v: v, q: q, lanes: map[rules.LaneID]bool{}}
+	if err := p.readTenant(); err != nil {
+		return nil, nil, err
+	}
 	text, leases := listOf(q)
 	switch {
 	case q.Trace != "":
@@ -120,7 +124,7 @@ func (p *listPage) add(l row.Listed) error {
 
 // matches reports whether a job matches the query. It checks first what is cheap to know.
 func (p *listPage) matches(l *row.Listed) (bool, error) {
-	if ok, err := p.v.laneMatches(p.q, l.Lane, p.lanes); !ok || err != nil {
+	if ok, err := p.laneMatches(l.Lane); !ok || err != nil {
 		return false, err
 	}
 	if p.q.State != "" || p.q.Status != "" || p.q.Claimed {
@@ -184,19 +188,43 @@ func (v *view) before(after *lessor.JobID) (seq int64, err error) {
 	return seq, err
 }
 
-func (v *view) laneMatches(q scheduler.ListQuery, id rules.LaneID, known map[rules.LaneID]bool) (bool, error) {
-	if !q.FiltersLanes() {
+// maxTenantLanes bounds the lanes that are read before the jobs of a tenant's page. A tenant that uses many lock keys
+// may have as many lanes as jobs.
+const maxTenantLanes = 256
+
+// readTenant reads the lanes of the query's tenant, if they are few, so that no lane of another is read for a page.
+func (p *listPage) readTenant() error {
+	if p.q.Tenant == nil {
+		return nil
+	}
+	n := 0
+	err := query(p.v.conn, "select id, "+laneColumns+" from lane where tenant = ? limit +?", func(a *args) {
+		a.ID(p.q.Tenant.UUID)
+		a.limit(maxTenantLanes + 1)
+	}, func(r *result) error {
+		id, l := rules.LaneID(r.Int()), rules.Lane{}
+		row.Lane(r.codec, &l)
+		p.lanes[id] = p.q.MatchesLane(&l)
+		n++
+		return nil
+	})
+	p.whole = n <= maxTenantLanes
+	return err
+}
+
+func (p *listPage) laneMatches(id rules.LaneID) (bool, error) {
+	if !p.q.FiltersLanes() {
 		return true, nil
 	}
-	if ok, found := known[id]; found {
+	if ok, found := p.lanes[id]; found || p.whole {
 		return ok, nil
 	}
-	l, err := v.readLane(id)
+	l, err := p.v.readLane(id)
 	if l == nil || err != nil {
 		return false, err
 	}
-	known[id] = q.MatchesLane(l)
-	return known[id], nil
+	p.lanes[id] = p.q.MatchesLane(l)
+	return p.lanes[id], nil
 }
 
 func (v *view) hasTag(id lessor.JobID, tag string) (has bool, err error) {

@@ -51,9 +51,9 @@ func (b *bed) jobsInEveryState() []*rules.Standing {
 
 func everyFilter(b *bed) {
 	all := b.jobsInEveryState()
-	one := tenant(1)
+	none, one := tenant(0), tenant(1)
 	types, tags := []string{"", "mail", "mailbox", "none"}, []string{"", "red", "blue", `r"ed`, "none"}
-	tenants := []*lessor.TenantID{nil, &one}
+	tenants := []*lessor.TenantID{nil, &none, &one}
 	for _, state := range append(lessor.States(), "") {
 		for _, typ := range types {
 			for _, tag := range tags {
@@ -72,6 +72,35 @@ func everyFilter(b *bed) {
 				}
 			}
 		}
+	}
+}
+
+// tenantsOfManyLanes lists the jobs of tenants with a lane for each job, and of one with a single lane.
+func tenantsOfManyLanes(b *bed) {
+	const jobs = 900
+	specs, count := make([]*rules.Spec, jobs), map[lessor.TenantID]int{}
+	for i := range specs {
+		specs[i] = b.draft(func(s *rules.Spec) {
+			if s.Lane.Tenant = tenant(byte(i % 3)); i%3 != 2 {
+				s.Lane.LockKey = fmt.Sprint("lock-", i)
+			}
+		})
+		count[specs[i].Lane.Tenant]++
+	}
+	b.submit(specs...)
+	for of, want := range count {
+		b.view(func(v scheduler.View) error {
+			got := b.list(v, scheduler.ListQuery{Tenant: &of, Limit: 64})
+			for _, s := range got {
+				if s.Spec.Lane.Tenant != of {
+					b.Errorf("the list of %v has a job of %v", of, s.Spec.Lane.Tenant)
+				}
+			}
+			if len(got) != want {
+				b.Errorf("%v has %d jobs, and the list %d", of, want, len(got))
+			}
+			return nil
+		})
 	}
 }
 

@@ -49,6 +49,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Delayed/DueInOrder", dueInOrder},
 		{"Delayed/AheadOfAnInstant", waitsAhead},
 		{"List/EveryFilter", everyFilter},
+		{"List/TenantsOfManyLanes", tenantsOfManyLanes},
 		{"List/PagesNeitherRepeatNorLose", pagesNeitherRepeatNorLose},
 		{"List/CursorOfAJobThatLeft", cursorOfAJobThatLeft},
 		{"Record/HistoryInOrder", historyInOrder},
