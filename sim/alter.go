@@ -57,7 +57,7 @@ func (c *client) read(j *jobBook) {
 	case c.chance(20):
 		c.spy(j)
 		return
-	case c.chance(20):
+	case c.chance(25):
 		c.readOutput(j)
 		return
 	}

@@ -136,6 +136,7 @@ func (o *operator) tenant() {
 	}
 	if o.chance(30) {
 		ask.Paused = lessor.SetTo(o.chance(40))
+		ask.Name = lessor.SetTo("a name")
 	}
 	if o.chance(20) {
 		ask = lessor.TenantAsk{

@@ -119,6 +119,9 @@ func (c *client) submission(sub *subBook) lessor.Submission {
 	}
 	if c.chance(10) {
 		b.Backoff = &lessor.BackoffAsk{FirstMS: new(int64(100)), MaxMS: new(int64(5000))}
+		if c.chance(30) {
+			b.Backoff.FirstMS = nil
+		}
 	}
 	if c.chance(5) {
 		b.RequestedUnits = new(int64(w.fit()))

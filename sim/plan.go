@@ -116,7 +116,7 @@ func (w *world) sample(r *rand.Rand) lessor.BusyInputs {
 	in := lessor.BusyInputs{CPUPercent: 10, MemoryPercent: 20}
 	if !w.quiet && r.IntN(5) == 0 {
 		in.CPUPercent, in.MemoryPercent = 100*r.Float64(), 100*r.Float64()
-		in.P95MS, in.ErrorShare, in.InFlight = 2000*r.Float64(), 0.2*r.Float64(), r.IntN(150)
+		in.P95MS, in.ErrorShare, in.InFlight, in.Requests = 2000*r.Float64(), 0.2*r.Float64(), r.IntN(150), r.IntN(2)
 	}
 	return in
 }
