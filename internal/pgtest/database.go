@@ -42,16 +42,6 @@ func (p *Pool) Main(m *testing.M) int {
 	return code
 }
 
-// Server returns the throwaway server. It fails the test if Environment names another one.
-func (p *Pool) Server(t testing.TB) *Server {
-	t.Helper()
-	p.start(t)
-	if p.server == nil {
-		t.Fatalf("this test needs a server of its own: unset %s", Environment)
-	}
-	return p.server
-}
-
 // Database creates an empty, migrated database for one test and returns its URL. The database is dropped with the test.
 func (p *Pool) Database(t testing.TB) string {
 	t.Helper()
