@@ -36,6 +36,7 @@ var impossible = map[string]string{
 	"POST " + administration + "/recovery/scan invalid_value":           "its body has no fields",
 	"POST " + administration + "/jobs/{jobId}/mark-dead invalid_value":  "its body has no fields",
 	"POST " + administration + "/recovery/jobs/resume invalid_value":    "an id that is none is the id of no job",
+	"GET " + administration + "/backup conflict":                        "only PostgreSQL refuses, and this is SQLite",
 }
 
 // Every route is called, and every answer that the document has for it, success or refusal, is provoked and held to the

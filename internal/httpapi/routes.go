@@ -254,6 +254,7 @@ func adminRoutes() []route {
 		method: http.MethodGet, path: administration + "/backup", scope: token.Administer, stream: true,
 		summary: "Stream a consistent copy of the store (SQLite).",
 		handle:  plain((*call).backup), answers: answers(http.StatusOK, "application/vnd.sqlite3"),
+		refusals: codes(lessor.CodeConflict), // on PostgreSQL
 	}, {
 		method: http.MethodGet, path: administration + "/doctor", scope: token.Administer,
 		summary: "Check the store's health.",
