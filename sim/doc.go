@@ -49,9 +49,9 @@
 // those that are in force at the commit.
 //
 // Beside them the fold of every node must equal the tables, no commit may fail for a reason that no fault explains, and
-// nothing may panic. P12 is a property test of package lanes. What is not simulated: HTTP, SQL, disks, and nodes of
-// another release. Package chaos has those. So of package rules the simulator does not reach what others call:
-// CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the pages show.
+// nothing may panic. P12 has a test of its own (TestTenantsGetEqualShares). What is not simulated: HTTP, SQL, disks,
+// and nodes of another release. Package chaos has those. So of package rules the simulator does not reach what others
+// call: CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the pages show.
 //
 // A world that breaks a promise is made small (fewer faults, nodes, workers, less time) and printed as a command that
 // lives it again and tells what happens:

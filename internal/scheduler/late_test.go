@@ -134,16 +134,16 @@ func TestRepeatedRequestWaitsForTheBrake(t *testing.T) {
 // Two nodes answer late calls on leases that the brake may spare: what one of them answered as over stays over on both.
 func TestNodesAgreeAboutLateCalls(t *testing.T) {
 	cfg := config()
-	cfg.TTL = 2 * time.Second
+	cfg.TTL = 5 * time.Second // longer than the last check takes
 	ws := nodes(t, 2, cfg, nil)
 	grants := hold(ws[0], 4, 10)
+	decided := grants[len(grants)-1].Lease.ExpiresAt.Add(time.Second)
 	time.Sleep(time.Until(grants[0].Lease.ExpiresAt.Time()))
 	over := make([]bool, len(grants))
 	var all sync.WaitGroup
 	for i, g := range grants {
 		all.Go(func() {
-			// until it is decided for all
-			for over[i] = false; !over[i] && now() < g.Lease.ExpiresAt.Add(time.Second); {
+			for over[i] = false; !over[i] && now() < decided; {
 				_, err := ws[i%2].beat(g)
 				over[i] = lessor.CodeOf(err) == lessor.CodeLeaseNotFound
 			}
