@@ -67,6 +67,23 @@ func (r *Row) Real() float64 {
 	return 0
 }
 
+// Array reads an array of one dimension: its values become the columns of a row, which are valid as long as r is. It
+// reuses the memory of that row.
+func (r *Row) Array(into *Row) {
+	into.values, into.n = into.values[:0], 0
+	v := r.value()
+	for v = v[min(arrayHead, len(v)):]; len(v) > 0; {
+		size := binary.BigEndian.Uint32(v)
+		v = v[lengthHead:]
+		if size == nullLength {
+			into.values = append(into.values, nil)
+			continue
+		}
+		into.values = append(into.values, v[:size])
+		v = v[size:]
+	}
+}
+
 // Null reports whether the next column is null, and passes over it if it is.
 func (r *Row) Null() bool {
 	null := r.values[r.n] == nil

@@ -66,3 +66,27 @@ func TestRowsOfEveryShape(t *testing.T) {
 		t.Errorf("%d statements are prepared, want at most %d", n, MaxPrepared+1)
 	}
 }
+
+// TestArrays: the values of an array are read as they were given, null and empty ones too.
+func TestArrays(t *testing.T) {
+	c, err := dialer(t).Dial(t.Context(), Limits{time.Second, time.Second, time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	var got [][]string
+	var array Row
+	err = c.Do(Step{Verb: "read arrays", Each: func(r *Row) error {
+		r.Array(&array)
+		line := []string{}
+		for range r.Int() {
+			line = append(line, array.Text())
+		}
+		got = append(got, line)
+		return nil
+	}, Stmt: SQL("select a, coalesce(cardinality(a), 0) from (values (array['x', null, '', 'yz']), ('{}'), (null)," +
+		" (array['z'])) v (a)")})
+	if want := [][]string{{"x", "", "", "yz"}, {}, {}, {"z"}}; err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
