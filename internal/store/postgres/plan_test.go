@@ -18,7 +18,7 @@ import (
 // whole names the statements that read a whole table because that is what they are for.
 var whole = []*wire.Statement{
 	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition,
-	readChanges, trimDead, dropDead, dropOrphans, readRatings,
+	readChanges, trimDead, dropDead, dropOrphans, readRatings, readMessaged,
 }
 
 // tiny tables are small: one row, or one a node.
@@ -51,6 +51,7 @@ func TestPlans(t *testing.T) {
 			for _, table := range []string{
 				"queue", "cohort", "cohort_left", "delayed", "lease", "done", "attempt",
 				"idempotency", "change", "note", "report", "definition_job", "tick", "circuit", "alert", "audit",
+				"output", "journal", "message",
 			} {
 				readAll(t, url, "delete from "+table, nil)
 				readAll(t, url, "vacuum (truncate off) "+table, nil)
@@ -158,6 +159,12 @@ func fill(t *testing.T, url string, from, to int) {
 			from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into report (job, progress, message, checkpoint, at) select ` + id + `, 0.5, null, null, i
 			from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into output (` + outputColumns + `) select ` + id + `, 1, 'stdout', 0, 'x'
+			from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into journal (` + entryColumns + `) select ` + id + `, 1, 'k', '', i, 1, 1, 'x'
+			from generate_series(%[1]d, %[2]d, 20) i`,
+		`insert into message (` + messageColumns + `) select ` + id + `, 1, 'x', i, 'a', 'k'
+			from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into idempotency (` + keyColumns + `) select md5('t')::uuid, 'k' || i, ` + id + `, ''
 			from generate_series(%[1]d, %[2]d, 20) i`,
 		`insert into change (stream, n, at, void, data) select 0, i, i, false, ''
@@ -261,12 +268,14 @@ func prepareRest(t *testing.T, s *Store) {
 		voidChange, readVoid,
 		holdLeased, holdDelayed, seizeLeased, seizeDelayed, seizeQueued, seizeCohort, seizeDone, purgeDone, purgeKeys,
 		putCohort, takeFromCohorts, checkPlaces, dropSpent, lockUnstripped, saveStripped, stripDone, nextBlocks, guard,
-		noteWorkers, readWorkers,
+		noteWorkers, readWorkers, saveOutput, dropOutput, dropScattered, dropOrphans, readOutput, outputEnd,
+		appendEntries, readEntries, readKnownEntries, readLastEntries,
+		insertMessages, dropMessages, markSeen, readKeyed, readMessages, readMessaged,
 	}, purges, strips, restOfSchedules) {
 		prepare(wire.Form{Stmt: stmt, Shape: 1})
 		prepare(wire.Form{Stmt: stmt, Shape: wire.AnyShape})
 	}
-	if len(c.Prepared()) < 110 {
+	if len(c.Prepared()) < 150 {
 		t.Fatalf("%d statements were used, want all", len(c.Prepared()))
 	}
 }
