@@ -54,8 +54,9 @@ var layers = map[string]layer{
 
 	// Stores load and save. Only here is there a database driver.
 	"internal/store/row": {pure: true, imports: []string{".", "internal/rules", "internal/scheduler"}},
+	"internal/store":     {imports: []string{".", "internal/rules", "internal/scheduler"}}, // what both databases need
 	"internal/store/sqlite": {
-		imports: []string{".", "internal/rules", "internal/scheduler", "internal/store/row"},
+		imports: []string{".", "internal/rules", "internal/scheduler", "internal/store", "internal/store/row"},
 		libs: []string{
 			"modernc.org/sqlite", "modernc.org/libc", "zombiezen.com/go/sqlite",
 			"github.com/pressly/goose/v3",
@@ -69,7 +70,8 @@ var layers = map[string]layer{
 	},
 	"internal/store/postgres": {
 		imports: []string{
-			".", "internal/rules", "internal/scheduler", "internal/store/row", "internal/store/postgres/wire",
+			".", "internal/rules", "internal/scheduler", "internal/store", "internal/store/row",
+			"internal/store/postgres/wire",
 		},
 		libs:  []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
 		tests: []string{"internal/store/storetest", "internal/pgtest"},

@@ -5,13 +5,14 @@ import (
 	"io"
 
 	"lessor"
+	"lessor/internal/store"
 )
 
 // Backup implements scheduler.Store by refusing: a database server has better ways.
 func (s *Store) Backup(context.Context, io.Writer) error {
 	select {
 	case <-s.closed:
-		return errClosed
+		return store.ErrClosed
 	default:
 	}
 	return &lessor.Error{

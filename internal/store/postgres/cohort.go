@@ -134,7 +134,7 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 		return
 	}
 	t.take(moves, checkPlaces, func(m *scheduler.Move) bool {
-		spec := t.store.specs.find(m.Turn.Job)
+		spec := t.store.specs.Find(m.Turn.Job)
 		return together(m, m.From) && (spec == nil || spec.Seq != m.Turn.Seq)
 	}, bindPlace)
 	r := t.scratch.Reset()

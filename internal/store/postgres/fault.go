@@ -13,9 +13,6 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// errClosed is the error of a closed store.
-var errClosed = fmt.Errorf("%w: it was closed", scheduler.ErrUnreachable)
-
 // errPooler is the error of a statement that another client of a pooler prepared, or that the pooler did not prepare on
 // the session that it chose. pgbouncer keeps prepared statements apart since 1.21, and only with the setting.
 var errPooler = fmt.Errorf("%w: the pooler mixes up prepared statements: use pgbouncer 1.21 or newer with"+

@@ -94,7 +94,7 @@ func (t *tx) SpecsAt(_ context.Context, turns []rules.Turn) ([]*rules.Spec, erro
 
 // specAtHand returns a spec without reading it; nil if that cannot be.
 func (t *tx) specAtHand(id lessor.JobID) *rules.Spec {
-	if s := t.store.specs.find(id); s != nil {
+	if s := t.store.specs.Find(id); s != nil {
 		return s
 	}
 	for _, s := range t.inserted { // in this very transaction

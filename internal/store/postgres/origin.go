@@ -10,6 +10,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store"
 	"lessor/internal/store/postgres/wire"
 )
 
@@ -251,7 +252,7 @@ func (s *Store) renew(c *wire.Conn) error {
 	if err := s.newStream(c); err != nil {
 		return err
 	}
-	s.specs, s.leases = newSpecCache(specCacheBytes), map[lessor.LeaseID]knownLease{}
+	s.specs, s.leases = store.NewSpecs(), map[lessor.LeaseID]knownLease{}
 	s.requests = newRequests()
 	s.owners.forget()
 	s.seqs, s.reckoned = seqs{}, reckoning{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store"
 	"lessor/internal/store/postgres/wire"
 )
 
@@ -16,13 +17,13 @@ func (s *Store) take(ctx context.Context) (c *wire.Conn, reused bool, err error)
 	}
 	select {
 	case <-s.closed:
-		return nil, false, errClosed
+		return nil, false, store.ErrClosed
 	default:
 	}
 	select {
 	case c = <-s.readers:
 	case <-s.closed:
-		return nil, false, errClosed
+		return nil, false, store.ErrClosed
 	case <-ctx.Done():
 		return nil, false, fmt.Errorf("wait for a reader: %w", context.Cause(ctx))
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -78,22 +77,10 @@ func (s *Store) Serve(ctx context.Context, anew bool) (serving rules.Serving, er
 
 // asServer runs fn on the connection that serves.
 func (s *Store) asServer(ctx context.Context, fn func(*wire.Conn) error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("wait to serve: %w", context.Cause(ctx))
+	if err := s.serveTurn.Enter(ctx); err != nil {
+		return err
 	}
-	select {
-	case <-s.closed:
-		return errClosed
-	case <-ctx.Done():
-		return fmt.Errorf("wait to serve: %w", context.Cause(ctx))
-	case s.serveTurn <- struct{}{}:
-	}
-	defer func() { <-s.serveTurn }()
-	select {
-	case <-s.closed: // both were ready
-		return errClosed
-	default:
-	}
+	defer s.serveTurn.Leave()
 	for try := 1; ; try++ {
 		c, reused, err := s.serverConn(ctx)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store"
 	"lessor/internal/store/postgres/wire"
 )
 
@@ -73,8 +74,8 @@ type Store struct {
 	close   func() error
 	readers chan *wire.Conn // nil = not connected yet
 
-	// serveTurn holds one token while a call serves; the fields up to proved belong to that call.
-	serveTurn chan struct{}
+	// serveTurn is of the call that serves; the fields up to proved belong to that call.
+	serveTurn store.Turn
 	server    *wire.Conn
 	tidied    tidied
 	proofKey  int64        // the advisory lock of a proof
@@ -83,14 +84,13 @@ type Store struct {
 	// vacuumTurn holds one token while hot tables are vacuumed.
 	vacuumTurn chan struct{}
 
-	// turn holds one token, which a writer takes. It is a channel, so that waiting for it ends with a context.
-	turn chan struct{}
+	turn store.Turn // of a writer
 	// All below, up to scratch, belongs to the writer that has the turn. writers are the connections that no
 	// transaction uses now; flights are the commits on their way, oldest first.
 	writers  []*wire.Conn
 	flights  []*flight
 	orders   int32 // the number of the last order lock
-	specs    *specCache
+	specs    *store.Specs
 	leases   map[lessor.LeaseID]knownLease
 	requests requests
 	usual    int // how many leases the last transaction changed
@@ -134,14 +134,16 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	s := &Store{
 		cfg: cfg, dialer: d, seal: seal, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
 		closed: make(chan struct{}), readers: make(chan *wire.Conn, cfg.Readers),
-		serveTurn: make(chan struct{}, 1), vacuumTurn: make(chan struct{}, 1), turn: make(chan struct{}, 1),
-		specs: newSpecCache(specCacheBytes), leases: map[lessor.LeaseID]knownLease{}, requests: newRequests(),
+		vacuumTurn: make(chan struct{}, 1),
+		specs:      store.NewSpecs(), leases: map[lessor.LeaseID]knownLease{}, requests: newRequests(),
 	}
 	s.close = sync.OnceValue(s.shut)
 	for range cfg.Readers {
 		s.readers <- nil
 	}
-	s.turn <- struct{}{}
+	s.turn, s.serveTurn = store.NewTurn("wait for the writer", s.closed), store.NewTurn("wait to serve", s.closed)
+	s.turn.Leave()
+	s.serveTurn.Leave()
 	c, _, err := s.connect(ctx)
 	if err != nil {
 		_ = s.Close() // the first error says why
@@ -171,8 +173,8 @@ func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	close(s.closed)
-	<-s.turn
-	s.serveTurn <- struct{}{}
+	s.turn.End()
+	s.serveTurn.End()
 	_ = s.land() // the sender gets the error
 	s.vacuumTurn <- struct{}{}
 	err := s.drain()

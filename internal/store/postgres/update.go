@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -19,10 +18,10 @@ var errOver = errors.New("the transaction is over")
 // Update implements scheduler.Store. ctx ends the waiting for a turn and for a connection; it does not interrupt a
 // transaction that has begun.
 func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.turn.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.turn.Leave()
 	f, err := s.transact(ctx, clockRead, fn)
 	if err != nil {
 		return err
@@ -33,10 +32,10 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 
 // Send implements scheduler.Store. A goroutine reads the answer to the commit and ends with it.
 func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.turn.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.turn.Leave()
 	k := clockReckoned
 	if sole {
 		k = guarded
@@ -78,29 +77,6 @@ func (s *Store) transact(ctx context.Context, k kind, fn func(scheduler.Tx) erro
 	}
 	return t.run(fn)
 }
-
-// enter waits for the turn. A context that is done gets none, even if the turn is free.
-func (s *Store) enter(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
-	}
-	select {
-	case <-s.turn:
-	case <-s.closed:
-		return errClosed
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
-	}
-	select {
-	case <-s.closed: // both were ready
-		s.leave()
-		return errClosed
-	default:
-		return nil
-	}
-}
-
-func (s *Store) leave() { s.turn <- struct{}{} }
 
 // connect returns a connection for writing, and whether it was used before. It opens a stream of changes if there is
 // none.
@@ -261,7 +237,7 @@ func (t *tx) commit() (*flight, error) {
 	f.held = f.trip.First() && f.held // the first part has begun it
 	s.flights = append(s.flights, f)
 	for _, spec := range t.inserted {
-		s.specs.put(spec)
+		s.specs.Put(spec)
 	}
 	return f, nil
 }
@@ -270,7 +246,7 @@ func (t *tx) commit() (*flight, error) {
 func (t *tx) settle() {
 	s := t.store
 	for _, id := range t.granted {
-		s.specs.drop(id)
+		s.specs.Drop(id)
 	}
 	s.usual = len(t.known)
 	for id, h := range t.known {

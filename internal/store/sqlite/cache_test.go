@@ -139,17 +139,12 @@ func compareCaches(r *rapid.T, s *Store) {
 		}
 	}
 	same(r, "left-over rows", left, line.fresh)
-	bytes := 0
-	for id, spec := range s.specs.specs {
-		bytes += specSize(spec)
+	for id, spec := range s.specs.All() {
 		got, err := v.spec(id)
 		if err != nil {
 			r.Fatal(err)
 		}
 		same(r, "spec", spec, got)
-	}
-	if bytes != s.specs.bytes {
-		r.Fatalf("specs of %d bytes are counted as %d", bytes, s.specs.bytes)
 	}
 }
 
@@ -157,37 +152,6 @@ func same[T any](r *rapid.T, what string, cached, stored T) {
 	if !reflect.DeepEqual(cached, stored) { // cmp.Diff takes a hundred times as long
 		unexported := cmp.Exporter(func(reflect.Type) bool { return true })
 		r.Fatalf("%s: not as stored (-table +cache):\n%s", what, cmp.Diff(stored, cached, unexported))
-	}
-}
-
-func TestSpecCacheIsBounded(t *testing.T) {
-	c := newSpecCache(100 * specOverhead)
-	specs := drafts(10_000, func(s *rules.Spec) { s.Payload = make([]byte, specOverhead) })
-	for i, s := range specs {
-		c.put(s)
-		if i%3 == 0 {
-			c.drop(s.ID)
-		}
-		if i%10 == 0 {
-			c.put(s) // again, under the same id
-		}
-		if c.bytes > c.max || len(c.order) > 2*len(c.specs)+1024 {
-			t.Fatalf("after %d: %d bytes of %d, %d ids for %d specs", i, c.bytes, c.max, len(c.order), len(c.specs))
-		}
-	}
-	if n := len(c.specs); n != 49 {
-		t.Errorf("%d specs are at hand, want the 50 that fit but for the last, which was dropped", n)
-	}
-	newest := slices.MaxFunc(slices.Collect(maps.Keys(c.specs)), func(a, b lessor.JobID) int {
-		return slices.Compare(a.UUID[:], b.UUID[:])
-	})
-	if newest != specs[len(specs)-2].ID {
-		t.Errorf("the newest spec is not at hand")
-	}
-	huge := drafts(1, func(s *rules.Spec) { s.Payload = make([]byte, c.max) })[0]
-	c.put(huge)
-	if c.find(huge.ID) != nil || c.bytes != 0 {
-		t.Errorf("a spec larger than the cache: %d bytes", c.bytes)
 	}
 }
 
@@ -240,8 +204,8 @@ func TestGrantSoonAfterSubmissionReadsNothing(t *testing.T) {
 	if got := find(); got == specs[0] || got == nil {
 		t.Error("the spec is kept after the grant, or gone")
 	}
-	if s.specs.bytes != 0 {
-		t.Errorf("%d bytes of specs are left", s.specs.bytes)
+	for id := range s.specs.All() {
+		t.Errorf("the spec of %s is left", id)
 	}
 }
 
@@ -309,7 +273,7 @@ func TestLongRun(t *testing.T) {
 			return err
 		})
 	}
-	if n, m, o := len(s.leases.live), len(s.specs.specs), len(s.specs.order); n != 0 || m != 0 || o > 1024 {
-		t.Errorf("%d leases, %d specs and an order of %d are left of nothing", n, m, o)
+	if n, m := len(s.leases.live), len(maps.Collect(s.specs.All())); n != 0 || m != 0 {
+		t.Errorf("%d leases and %d specs are left of nothing", n, m)
 	}
 }

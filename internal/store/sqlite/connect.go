@@ -9,6 +9,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"lessor/internal/store"
 	"lessor/internal/store/row"
 )
 
@@ -177,7 +178,7 @@ func parseSynchronous(s string) (string, error) {
 func (s *Store) take(ctx context.Context) (*sqlite.Conn, error) {
 	select {
 	case <-s.closed:
-		return nil, errClosed
+		return nil, store.ErrClosed
 	default:
 	}
 	conn, err := s.readers.Take(ctx)
@@ -186,7 +187,7 @@ func (s *Store) take(ctx context.Context) (*sqlite.Conn, error) {
 	}
 	select {
 	case <-s.closed:
-		return nil, errClosed
+		return nil, store.ErrClosed
 	default:
 		return nil, readFault(ctx, "take a reader", err)
 	}

@@ -10,9 +10,6 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// errClosed is the error of a closed store.
-var errClosed = fmt.Errorf("%w: it was closed", scheduler.ErrUnreachable)
-
 // fault adds the operation that failed, and the scheduler's error that says how to react.
 func fault(verb string, err error) error {
 	if err == nil {

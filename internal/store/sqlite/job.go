@@ -25,7 +25,7 @@ func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 			return err
 		}
 		for _, s := range specs {
-			t.store.specs.put(s)
+			t.store.specs.Put(s)
 		}
 		return t.insertRuns(specs)
 	})
@@ -57,7 +57,7 @@ func (v *view) spec(id lessor.JobID) (*rules.Spec, error) {
 func (t *tx) Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Spec, error) {
 	specs := make(map[lessor.JobID]*rules.Spec, len(ids))
 	for _, id := range ids {
-		s := t.store.specs.find(id)
+		s := t.store.specs.Find(id)
 		if s == nil {
 			var err error
 			if s, err = t.spec(id); err != nil {
@@ -76,7 +76,7 @@ func (t *tx) Specs(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*r
 func (t *tx) SpecsAt(ctx context.Context, turns []rules.Turn) ([]*rules.Spec, error) {
 	specs := make([]*rules.Spec, len(turns))
 	for i := range turns {
-		s := t.store.specs.findAt(&turns[i])
+		s := t.store.specs.FindAt(&turns[i])
 		if s == nil {
 			var err error
 			if s, err = t.specAt(turns[i].Seq); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store"
 )
 
 // Versions before 3.51.3 can corrupt a WAL under two checkpointers. The library is compiled in, so the build
@@ -47,8 +48,7 @@ type Store struct {
 	seal    *rules.Seal
 	readers *sqlitex.Pool
 
-	// turn holds one token; a goroutine that has it may write. It is a channel, so that waiting ends with a context.
-	turn   chan struct{}
+	turn   store.Turn // a goroutine that has it may write
 	closed chan struct{}
 	close  func() error
 
@@ -56,7 +56,7 @@ type Store struct {
 	writer *writer
 	leases *leaseCache
 	line   *line
-	specs  *specCache
+	specs  *store.Specs
 	lanes  *laneCache
 	seqs   seqs
 	// ill says that the last write failed for a reason that would fail others too. Until one succeeds no heartbeat
@@ -85,14 +85,15 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	}
 	s := &Store{
 		path: path, clock: newClock(cfg),
-		turn: make(chan struct{}, 1), closed: make(chan struct{}),
-		leases: newLeaseCache(), line: newLine(), specs: newSpecCache(specCacheBytes), lanes: newLaneCache(),
+		closed: make(chan struct{}),
+		leases: newLeaseCache(), line: newLine(), specs: store.NewSpecs(), lanes: newLaneCache(),
 	}
+	s.turn = store.NewTurn("wait for the writer", s.closed)
 	s.close = sync.OnceValue(s.shut)
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("open database %s: %w", path, err)
-			s.turn <- struct{}{}
+			s.turn.Leave()
 			_ = s.Close() // the first error says why
 		}
 	}()
@@ -114,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	}
 	tick := s.clock.read()
 	s.clock.keep(tick, s.clock.at(tick))
-	s.turn <- struct{}{}
+	s.turn.Leave()
 	return s, nil
 }
 
@@ -180,7 +181,7 @@ func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	close(s.closed)
-	<-s.turn
+	s.turn.End()
 	var firstErr error
 	keep := func(err error) {
 		if firstErr == nil && err != nil {

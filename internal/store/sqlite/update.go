@@ -49,32 +49,17 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	return serving, nil
 }
 
-// enter waits for the turn. It returns an error if ctx is done, even if the turn is free.
+// enter waits for the turn, which a broken store refuses.
 func (s *Store) enter(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
-	}
-	select {
-	case <-s.turn:
-	case <-s.closed:
-		return errClosed
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the writer: %w", context.Cause(ctx))
-	}
-	select {
-	case <-s.closed: // both were ready
-		s.leave()
-		return errClosed
-	default:
-	}
-	if s.broken != nil {
+	err := s.turn.Enter(ctx)
+	if err == nil && s.broken != nil {
 		s.leave()
 		return s.broken
 	}
-	return nil
+	return err
 }
 
-func (s *Store) leave() { s.turn <- struct{}{} }
+func (s *Store) leave() { s.turn.Leave() }
 
 // run makes one transaction. The caller has the turn.
 func (s *Store) run(fn func(scheduler.Tx) error) error {
@@ -171,8 +156,8 @@ func (s *Store) settle(t *tx) {
 	s.line.keep()
 	s.seqs.limit = max(s.seqs.limit, t.seqLimit)
 	for _, h := range t.granted {
-		if s.specs.findAt(&h.Turn) != nil {
-			s.specs.drop(h.Turn.Job)
+		if s.specs.FindAt(&h.Turn) != nil {
+			s.specs.Drop(h.Turn.Job)
 		}
 	}
 }
@@ -183,7 +168,7 @@ func (s *Store) undo() {
 	s.leases.undo()
 	s.line.undo()
 	s.lanes.clear()
-	s.specs.clear()
+	s.specs.Clear()
 	s.rollBack()
 }
 
