@@ -54,9 +54,10 @@ type jobBook struct {
 	journal map[string]int // the numbers of entries that were acknowledged, by their keys
 	entries []string       // the keys of the journal as it was seen last
 
-	said      map[int64]said // messages that were acknowledged, by number
-	confirmed int64          // the worker has confirmed so many, and heard of it
-	doubtful  int64          // it may have confirmed so many
+	said      map[int64]said   // messages that were acknowledged, by number
+	unsaid    map[int64]string // the same, before the database went back
+	confirmed int64            // the worker has confirmed so many, and heard of it
+	doubtful  int64            // it may have confirmed so many
 }
 
 // leaseBook is a lease.
@@ -234,6 +235,12 @@ func (b *books) wentBack(to time.Duration) {
 	b.backAt = b.now
 	for _, j := range b.jobs {
 		j.lost, j.record, j.journal, j.entries = j.lost || j.knownAt > to, nil, nil, nil
+		for seq, m := range j.said {
+			if j.unsaid == nil {
+				j.unsaid = map[int64]string{}
+			}
+			j.unsaid[seq] = m.text
+		}
 		j.said, j.confirmed = nil, 0
 		if j.finalAt > to {
 			j.final, j.finalAt = "", 0

@@ -192,12 +192,15 @@ func (k *worker) receive(g *grip, messages []lessor.Message, confirmed int64, se
 	for i, m := range messages {
 		was, known := j.said[m.Seq]
 		switch {
-		case i > 0 && m.Seq != messages[i-1].Seq+1:
+		case i > 0 && m.Seq != messages[i-1].Seq+1 && (w.books.backAt == 0 || m.Seq <= messages[i-1].Seq):
 			w.fail("messages", "message %d of job %v comes after message %d", m.Seq, j.id, messages[i-1].Seq)
 		case m.Seq <= confirmed:
 			w.fail("messages", "message %d of job %v comes again, %d were confirmed", m.Seq, j.id, confirmed)
 		case known && was.text != m.Text:
 			w.fail("messages", "message %d of job %v was %q and is %q", m.Seq, j.id, was.text, m.Text)
+		case j.unsaid[m.Seq] != "" && j.unsaid[m.Seq] != m.Text:
+			w.fail("messages", "message %d of job %v is %q; before the loss it was %q", m.Seq, j.id, m.Text,
+				j.unsaid[m.Seq])
 		}
 		g.seen = m.Seq
 	}

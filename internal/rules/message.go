@@ -5,7 +5,8 @@ import "lessor"
 // keptKeys bounds the keys that a job remembers: those of its last messages.
 const keptKeys = 1000
 
-// Message is a message to a job. Seq counts those of the job from 1.
+// Message is a message to a job. Seq counts those of the job from 1, and goes on above Serving.Fence if the store went
+// back: a worker that has seen a message which is lost would take another with its number for the same.
 type Message struct {
 	Job lessor.JobID
 	Key string // "" = none
@@ -20,28 +21,44 @@ func CheckMessage(ask *lessor.MessageAsk) (m Message, err error) {
 	return m, c.err()
 }
 
-// Keyless returns up to which number messages need not be kept once they were seen up to a number.
-func Keyless(seen int64) int64 { return max(0, seen-keptKeys) }
+// Keyless returns up to which number messages need not be kept once they were seen up to a number. The last ones before
+// the store went back are not known by their numbers, and are kept until there are enough after them.
+func Keyless(seen int64, s Serving) int64 {
+	if n := seen - keptKeys; n > 0 && (n >= s.Fence || seen <= s.Fence) {
+		return n
+	}
+	return 0
+}
 
-// Send decides a message to a job. It is kept until the job's worker has seen it, at most limit at a time. known is the
-// message that has the same key: it is returned if it is the same.
-func Send(s *Standing, known *Message, m Message, limit int, now lessor.Instant) (Message, error) {
+// Unread returns how many messages of a job its worker has not seen, or more if numbers between them are not used.
+func Unread(r *Report) int {
+	if r == nil {
+		return 0
+	}
+	return int(r.Sent - r.Seen)
+}
+
+// Inbox says how many messages wait for a job's worker, and how many may.
+type Inbox struct{ Unread, Limit int }
+
+// Send decides a message to a job. It is kept until the job's worker has seen it. known is the message that has the
+// same key: it is returned if it is the same.
+func Send(st *Standing, known *Message, m Message, in Inbox, now lessor.Instant, s Serving) (Message, error) {
 	if known != nil {
 		if known.Text != m.Text {
 			return Message{}, conflict("the key %q belongs to message %d, which has another text", m.Key, known.Seq)
 		}
 		return *known, nil
 	}
-	if s.Place == Ended {
-		return Message{}, conflict("the job is %s and reads no messages any more", s.Done.State)
+	if st.Place == Ended {
+		return Message{}, conflict("the job is %s and reads no messages any more", st.Done.State)
 	}
-	var sent, seen int64
-	if r := s.Report; r != nil {
-		sent, seen = r.Sent, r.Seen
+	if in.Unread >= in.Limit {
+		return Message{}, conflict("%d messages wait for the job's worker; send more when it has seen some", in.Unread)
 	}
-	if sent-seen >= int64(limit) {
-		return Message{}, conflict("%d messages wait for the job's worker; send more when it has seen some", sent-seen)
+	m.Job, m.Seq, m.SentAt = st.Spec.ID, s.Fence+1, now
+	if st.Report != nil {
+		m.Seq = max(m.Seq, st.Report.Sent+1)
 	}
-	m.Job, m.Seq, m.SentAt = s.Spec.ID, sent+1, now
 	return m, nil
 }

@@ -17,7 +17,8 @@ type Serving struct {
 	// The brake against mass expiry.
 	BrakeUntil lessor.Instant // when the floor that the brake set ends; 0 = it was never pulled
 	LapsedAt   lessor.Instant // when a lease last lapsed, or could not yet, since the brake was pulled; 0 = ready
-	// Fence is at least every fence given before the store went back to an older state; 0 = it never did.
+	// Fence is at least every fence, and every number of a message, that was given before the store went back to an
+	// older state; 0 = it never did.
 	Fence int64
 }
 

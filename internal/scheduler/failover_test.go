@@ -100,16 +100,20 @@ func TestStoreGoesBack(t *testing.T) {
 			a, b, idle := nodeOn(t, f.db, cfg, nil), nodeOn(t, f.db, cfg, nil), nodeOn(t, f.db, cfg, nil)
 			waiting := a.submit(func(s *lessor.Submission) { s.Type = new("waiting") })
 			again := a.submit(func(s *lessor.Submission) { s.Type = new("again") })
+			sendMessages(a, waiting.ID, 2)
 			raiseFences(t, f)
 			must(t, f.keep())
 			for _, w := range []*world{a, b, idle} {
 				w.eventually("ready", func() bool { return w.Ready() == nil && w.Drift(w.ctx) == nil })
 			}
+			seen := sendMessages(b, waiting.ID, 2)
 			l := loseWork(t, f, a, b, again)
 			must(t, f.lose())
-			if g := insistOn(idle, "waiting", nil); g.Job.ID != waiting.ID {
+			g := insistOn(idle, "waiting", nil)
+			if g.Job.ID != waiting.ID {
 				t.Errorf("the idle node granted %v, want %v", g.Job.ID, waiting.ID)
 			}
+			newMessage(b, idle, g, seen)
 			after(t, f, l, a, b, idle)
 			if g := insistOn(b, "again", nil); g.Job.ID != again.ID || g.Lease.Fence <= l.fence {
 				t.Errorf("job %v was granted with fence %d, want %v with one above %d", g.Job.ID, g.Lease.Fence,
@@ -120,6 +124,36 @@ func TestStoreGoesBack(t *testing.T) {
 			}
 			oneAlert(a)
 		})
+	}
+}
+
+// sendMessages sends n messages to a job and returns the number of the last one.
+func sendMessages(w *world, id lessor.JobID, n int) (last int64) {
+	for range n {
+		last = retry(w, func() (lessor.Message, error) {
+			return w.Message(w.ctx, anybody, id, lessor.MessageAsk{Text: new("hello")})
+		}).Seq
+	}
+	return last
+}
+
+// newMessage sends a message after others, up to the number seen, were lost. The worker that has seen those gets it at
+// another node.
+func newMessage(w, other *world, g lessor.Grant, seen int64) {
+	w.t.Helper()
+	sent := sendMessages(w, g.Job.ID, 1)
+	for end := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		a := retry(other, func() (lessor.HeartbeatAnswer, error) {
+			return other.Heartbeat(other.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
+				WorkerID: &g.Lease.WorkerID, MessagesSeen: &seen,
+			})
+		})
+		if n := len(a.Messages); n > 0 && a.Messages[n-1].Seq == sent && sent > seen {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("message %d is not among %v for a worker that has seen %d", sent, a.Messages, seen)
+		}
 	}
 }
 

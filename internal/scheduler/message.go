@@ -29,7 +29,15 @@ func (s *Scheduler) Message(
 				return err
 			}
 		}
-		sent, err = rules.Send(st, known, m, s.cfg.MaxMessages, p.now)
+		in := rules.Inbox{Unread: rules.Unread(st.Report), Limit: s.cfg.MaxMessages}
+		if known == nil && in.Unread >= in.Limit {
+			all, err := p.tx.Messages(ctx, []lessor.JobID{id}, in.Limit)
+			if err != nil {
+				return err
+			}
+			in.Unread = len(all[id])
+		}
+		sent, err = rules.Send(st, known, m, in, p.now, p.serving)
 		if err != nil || known != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (p *pass) deliver(ctx context.Context, calls []*beatCall) error {
 				continue
 			}
 			if b.ask.Seen > 0 {
-				seen = append(seen, seenUpTo(b.job, min(b.ask.Seen, last)))
+				seen = append(seen, p.seenUpTo(b.job, min(b.ask.Seen, last)))
 			}
 			if b.ask.Seen < last && len(due) < deliverJobs {
 				due, jobs = append(due, b), append(jobs, b.job)
@@ -46,6 +46,10 @@ func (p *pass) deliver(ctx context.Context, calls []*beatCall) error {
 	return err
 }
 
+func (p *pass) seenUpTo(job lessor.JobID, n int64) Seen {
+	return Seen{Job: job, UpTo: n, Keyless: rules.Keyless(n, p.serving)}
+}
+
 // dropMessages removes messages that no worker will request any more.
 func (p *pass) dropMessages(ctx context.Context, all []Seen) error {
 	for _, s := range all {
@@ -61,7 +65,7 @@ func (p *pass) forget(ctx context.Context, moves []Move) error {
 	for i := range moves {
 		if d := moves[i].Done; d != nil {
 			if last := p.l.fold.Unseen(d.Attempt.Turn.Job); last != 0 {
-				unread = append(unread, seenUpTo(d.Attempt.Turn.Job, last))
+				unread = append(unread, p.seenUpTo(d.Attempt.Turn.Job, last))
 			}
 		}
 	}

@@ -30,8 +30,6 @@ type Seen struct {
 	UpTo, Keyless int64
 }
 
-func seenUpTo(job lessor.JobID, n int64) Seen { return Seen{job, n, rules.Keyless(n)} }
-
 // Key is an idempotency key of one tenant.
 type Key struct {
 	Tenant lessor.TenantID

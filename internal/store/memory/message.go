@@ -22,6 +22,7 @@ func (t *tx) SaveMessages(_ context.Context, ms []rules.Message) error {
 	}
 	return t.do("save messages", func() error {
 		for _, m := range ms {
+			t.store.origin.fence = max(t.store.origin.fence, m.Seq)
 			k := key{id: m.Job.UUID, n: m.Seq}
 			if err := t.acquire(lock{"message", k}); err != nil {
 				return err

@@ -29,6 +29,9 @@ var (
 
 // SaveMessages implements scheduler.Tx.
 func (t *tx) SaveMessages(_ context.Context, ms []rules.Message) error {
+	for i := range ms {
+		raise(&t.store.origin.fence, ms[i].Seq)
+	}
 	return save(t, "save messages", insertMessages, ms, row.Message)
 }
 

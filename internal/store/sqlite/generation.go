@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -55,6 +57,9 @@ func (s *Store) begin(c claim) (err error) {
 		return fault("read the generation", err)
 	}
 	s.generation = uint32(generation)
+	if err := s.raiseFloor(c); err != nil {
+		return err
+	}
 	if s.mark == nil {
 		if s.mark, err = openMark(s.path, c); err != nil {
 			return err
@@ -78,6 +83,30 @@ func (s *Store) begin(c claim) (err error) {
 	return s.files.check() // the log has its first frames
 }
 
+// floorSetting holds Serving.Fence.
+const floorSetting = "sqlite.floor"
+
+// raiseFloor loads Serving.Fence, and raises it if the database may be an older copy, or lost commits that an operator
+// gave up: if it was used before and its mark claims nothing.
+func (s *Store) raiseFloor(c claim) error {
+	v := view{conn: s.writer.conn}
+	value, err := v.Setting(context.Background(), floorSetting)
+	if err != nil {
+		return err
+	}
+	var serving rules.Serving
+	if value != nil {
+		if serving.Fence, err = strconv.ParseInt(string(value), 10, 64); err != nil {
+			return fmt.Errorf("setting %s: %w", floorSetting, err)
+		}
+	}
+	if c == (claim{}) && s.commits > 0 {
+		serving.Fence = max(serving.Fence, int64(s.clock.read().Wall))
+	}
+	s.clock.keep(rules.Tick{}, serving)
+	return nil
+}
+
 // nextGeneration is a commit that stores the next generation and the number of commits.
 func (s *Store) nextGeneration() (err error) {
 	if err := exec(s.writer.begin); err != nil {
@@ -94,6 +123,11 @@ func (s *Store) nextGeneration() (err error) {
 	}
 	if err := s.writer.setting(commitsSetting, strconv.AppendInt(nil, s.commits+1, 10)); err != nil {
 		return fault("store the number of commits", err)
+	}
+	if floor := s.clock.known().Fence; floor > 0 {
+		if err := s.writer.setting(floorSetting, strconv.AppendInt(nil, floor, 10)); err != nil {
+			return fault("store the floor", err)
+		}
 	}
 	if err := s.files.checkLog(); err != nil {
 		return err
