@@ -116,7 +116,8 @@ var layers = map[string]layer{
 		},
 		libs: []string{"github.com/go-json-experiment/json"},
 		tests: []string{
-			"internal/store/sqlite", "internal/sentinel", "internal/scan/scantest", "github.com/getkin/kin-openapi",
+			"internal/store/sqlite", "internal/store/postgres", "internal/pgtest", "internal/sentinel",
+			"internal/scan/scantest", "github.com/getkin/kin-openapi",
 		},
 	},
 

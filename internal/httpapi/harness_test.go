@@ -84,6 +84,12 @@ func start(t *testing.T, edit ...func(*Config)) *server {
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
+	return startOn(t, store, edit...)
+}
+
+// startOn starts a server on a store, which it closes.
+func startOn(t *testing.T, store scheduler.Store, edit ...func(*Config)) *server {
+	t.Helper()
 	sched := scheduler.New(store, testScheduler())
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)

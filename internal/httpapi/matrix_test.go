@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"lessor/internal/pgtest"
+	"lessor/internal/store/postgres"
 	"lessor/internal/token"
 )
 
@@ -227,7 +230,23 @@ func (s *server) try(
 // with a wrong one, about objects of the own tenant, of another one, and of nobody, and with the other tenant's name in
 // the query and in the body. What a tenant gets has nothing of the other, whose objects stay as they are.
 func TestAuthorisationMatrix(t *testing.T) {
-	s := start(t)
+	t.Run("sqlite", func(t *testing.T) { start(t).checkMatrix(t) })
+	t.Run("postgres", func(t *testing.T) {
+		store, err := postgres.Open(t.Context(), postgres.Config{URL: pool.Database(t)})
+		if err != nil {
+			t.Fatalf("open store: %v", err)
+		}
+		startOn(t, store).checkMatrix(t)
+	})
+}
+
+// pool is the PostgreSQL server of these tests.
+var pool = &pgtest.Pool{}
+
+func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
+
+func (s *server) checkMatrix(t *testing.T) {
+	t.Helper()
 	rows := expectations(t)
 	theirs, nobodys := s.makeObjects(tenantB, 777_777, with(s.admin)), absent()
 	before := s.look(theirs)
