@@ -38,6 +38,7 @@ type OutputAnswer struct {
 // OutputQuery asks for output of an attempt, by default of stdout of the last attempt from the beginning.
 type OutputQuery struct {
 	Attempt int64  // 0 = the last
+	Fence   int64  // of one of the attempt's leases; 0 = the last
 	Stream  string // "" = stdout
 	Offset  int64  // below 0 it counts from the end
 }
@@ -45,8 +46,8 @@ type OutputQuery struct {
 // Output is a piece of the output of an attempt.
 type Output struct {
 	JobID JobID `json:"job_id"`
-	// Attempt is 0 if the job has none yet. An attempt that was given back leaves its number to the next, so that only
-	// Fence tells two attempts apart.
+	// Attempt is 0 if the job has none yet. An attempt that was given back goes on under another lease: its number
+	// stays, and what it prints then is the output of another Fence.
 	Attempt int    `json:"attempt"`
 	Fence   int64  `json:"fence"`
 	Stream  string `json:"stream"`
@@ -55,5 +56,14 @@ type Output struct {
 	Data       []byte `json:"data"` // base64 on the wire
 	NextOffset int64  `json:"next_offset"`
 	Size       int64  `json:"size"`  // of the whole stream, kept or not
-	Ended      bool   `json:"ended"` // the attempt is over, and Data reaches to its end
+	Ended      bool   `json:"ended"` // the lease is over, and Data reaches to its end
+	// Leases are those of the job, of all attempts, whose output is kept, oldest first.
+	Leases []OutputLease `json:"leases"`
+}
+
+// OutputLease is a lease under which something was printed that is kept.
+type OutputLease struct {
+	Attempt int   `json:"attempt"`
+	Fence   int64 `json:"fence"`
+	Live    bool  `json:"live"`
 }

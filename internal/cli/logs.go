@@ -22,7 +22,8 @@ func (a *app) jobsLogsCommand() *cobra.Command {
 		Use:   "logs ID",
 		Short: "Show what a job printed, also while it runs",
 		Long: `Logs prints what the last attempt of a job wrote to its standard output and its standard error, as far as
-the server keeps it, to the same stream each. On a terminal it leaves out control characters other than colours.`,
+the server keeps it, to the same stream each. An attempt that was given back, as by a deploy, and goes on is printed
+from its beginning. On a terminal logs leaves out control characters other than colours.`,
 		Example: `  lessor jobs logs 0196a1b2-…
   lessor jobs logs 0196a1b2-… -f`,
 	}
@@ -86,17 +87,24 @@ func (a *app) printStream(
 		to = &harmless{to: to}
 	}
 	var fence, next int64
+	attempt := 0
 	for out, err := range c.AllOutput(ctx, id, q, follow) {
 		if err != nil {
 			return printed, err
 		}
+		if out.Fence != fence {
+			next = 0
+		}
 		switch {
+		case out.Fence != fence && out.Attempt == attempt:
+			a.note("attempt %d goes on under a new lease (%s)", out.Attempt, out.Stream)
 		case out.Fence != fence && (fence != 0 || follow && out.Attempt > 1): // the first may have gone by already
 			a.note("attempt %d begins (%s)", out.Attempt, out.Stream)
-		case out.Offset > next:
+		}
+		if out.Offset > next {
 			a.note("%d bytes of %s were not kept", out.Offset-next, out.Stream)
 		}
-		fence, next, printed = out.Fence, out.NextOffset, true
+		attempt, fence, next, printed = out.Attempt, out.Fence, out.NextOffset, true
 		if _, err := to.Write(out.Data); err != nil {
 			return printed, fmt.Errorf("print output: %w", err)
 		}

@@ -167,6 +167,13 @@ func walkLeases(s *server) {
 	}
 	s.api("GET", job+"/output?stream=stderr&attempt=1&offset=-5", "", 200)
 	s.api("GET", job+"/output?stream=log", "", 422)
+	s.api("GET", job+"/output?fence=-1", "", 422)
+	s.api("GET", job+"/output?fence=1", "", 404)
+	fence := s.api("GET", job+"/output", "", 200)["leases"].([]any)[0].(map[string]any)["fence"]
+	out := s.api("GET", fmt.Sprintf("%s/output?attempt=1&fence=%v", job, fence), "", 200)
+	if out["data"] != "aGVsbG8=" {
+		s.t.Errorf("the output by its fence is %v", out)
+	}
 	s.api("GET", "/jobs/"+nowhere+"/output", "", 404)
 	s.api("POST", held+"/complete", `{"worker_id":"other","status":"failed"}`, 403)
 	s.api("POST", held+"/release", `{"worker_id":"other"}`, 403)

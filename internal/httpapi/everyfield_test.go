@@ -13,7 +13,7 @@ import (
 // badQuery has a value for each query parameter that can be wrong, besides those that no parameter may have.
 var badQuery = map[string]string{
 	"state": "FOO", "type": strings.Repeat("x", 121), "tag": strings.Repeat("x", 81), "tenant_id": "acme",
-	"wait_ms": "-1", "attempt": "-1", "stream": "stdin", "offset": "x", "limit": "0", "after": "-1",
+	"wait_ms": "-1", "attempt": "-1", "fence": "-1", "stream": "stdin", "offset": "x", "limit": "0", "after": "-1",
 	"cursor": "!", "jobId": "x", "tenantId": "acme", "count": "101", "from": "x", "to": "y", "status": "FOO",
 	"traceId": "short", "open": "maybe", "seconds": "61",
 }

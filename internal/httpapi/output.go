@@ -26,7 +26,8 @@ func (c *call) output() error {
 	}
 	wait := c.number("wait_ms")
 	q := lessor.OutputQuery{
-		Attempt: orZero(c.number("attempt")), Stream: c.query.Get("stream"), Offset: orZero(c.number("offset")),
+		Attempt: orZero(c.number("attempt")), Fence: orZero(c.number("fence")), Stream: c.query.Get("stream"),
+		Offset: orZero(c.number("offset")),
 	}
 	return polled(c, wait, func(ctx context.Context) (lessor.Output, error) {
 		return c.api.scheduler.Output(ctx, c.caller, id, q, wait)

@@ -18,6 +18,7 @@ var parameters = map[string]object{
 	"worker_id": {"type": "string"},
 	"wait_ms":   {"type": "integer", "minimum": 0, "maximum": maxWaitMS, "default": 0},
 	"attempt":   {"type": "integer", "minimum": 0, "default": 0, "description": "0 is the last attempt."},
+	"fence":     {"type": "integer", "minimum": 0, "default": 0, "description": "0 is the attempt's last lease."},
 	"stream":    enum(lessor.Stdout, lessor.Stderr),
 	"offset":    {"type": "integer", "default": 0, "description": "Where to begin; below 0 it counts from the end."},
 	"limit":     {"type": "integer", "minimum": 1, "maximum": maxLimit, "default": defaultLimit},

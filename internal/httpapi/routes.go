@@ -91,9 +91,9 @@ func jobRoutes(payloadLimit int64) []route {
 	}, {
 		method: http.MethodGet, path: job + "/output", scope: token.ReadJobs,
 		summary: "Show what an attempt printed, by default the last; wait_ms waits for more.",
-		query:   []string{"attempt", "stream", "offset", "wait_ms"},
+		query:   []string{"attempt", "fence", "stream", "offset", "wait_ms"},
 		handle:  plain((*call).output), answers: answers(http.StatusOK, lessor.Output{}),
-		refusals: codes(lessor.CodeJobNotFound, lessor.CodeRateLimited),
+		refusals: codes(lessor.CodeJobNotFound, lessor.CodeLeaseNotFound, lessor.CodeRateLimited),
 	}, {
 		method: http.MethodGet, path: job + "/why", scope: token.ReadJobs, summary: "Tell why a job does not run now.",
 		handle: plain((*call).why), answers: answers(http.StatusOK, lessor.Why{}),

@@ -95,6 +95,7 @@ func (c *check) stream(field, name string) {
 func CheckOutputQuery(q lessor.OutputQuery) error {
 	var c check
 	c.number("attempt", &q.Attempt, 0, math.MaxInt32, 0)
+	c.number("fence", &q.Fence, 0, math.MaxInt64, 0)
 	c.stream("stream", q.Stream)
 	return c.err()
 }
@@ -184,22 +185,57 @@ func Concat(pieces []OutputPiece, offset int64, limit int) (start int64, data []
 	return start, data[:min(len(data), limit)]
 }
 
-// AttemptAt returns the number and the fence of a job's attempt, the last if asked is 0, and whether it lives; zeros if
-// there is none yet. An attempt that was given back leaves its number to the next: the newest counts.
-func AttemptAt(h *History, asked int) (number int, fence int64, live bool) {
-	look := func(t *Turn, lives bool) {
-		if asked == 0 || t.Attempt == asked {
-			number, fence, live = t.Attempt, t.Fence, lives
+// LeaseOf returns the lease that a question for output means; zeros if there is none yet. If several fit, because the
+// attempt was given back, it is the newest. A fence that the job has not had is refused.
+func LeaseOf(h *History, q lessor.OutputQuery) (of lessor.OutputLease, err error) {
+	eachLease(h, func(l lessor.OutputLease) {
+		if (q.Attempt == 0 || int64(l.Attempt) == q.Attempt) && (q.Fence == 0 || l.Fence == q.Fence) {
+			of = l
 		}
+	})
+	if of.Fence != q.Fence && q.Fence != 0 {
+		return of, &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "the job has had no such lease"}
 	}
+	return of, nil
+}
+
+// OutputLeases returns the leases with these fences, oldest first.
+func OutputLeases(h *History, fences []int64) []lessor.OutputLease {
+	leases := []lessor.OutputLease{}
+	eachLease(h, func(l lessor.OutputLease) {
+		if slices.Contains(fences, l.Fence) {
+			leases = append(leases, l)
+		}
+	})
+	return leases
+}
+
+// eachLease calls fn with every lease of a job, oldest first.
+func eachLease(h *History, fn func(lessor.OutputLease)) {
 	for i := range h.Attempts {
-		look(&h.Attempts[i].Turn, false)
+		fn(lessor.OutputLease{Attempt: h.Attempts[i].Turn.Attempt, Fence: h.Attempts[i].Turn.Fence})
 	}
 	if held := h.Standing.Held; held != nil {
-		look(&held.Turn, true)
+		fn(lessor.OutputLease{Attempt: held.Turn.Attempt, Fence: held.Turn.Fence, Live: true})
 	}
 	if d := h.Standing.Done; d != nil && !d.Attempt.Lease.IsZero() {
-		look(&d.Attempt.Turn, false)
+		fn(lessor.OutputLease{Attempt: d.Attempt.Turn.Attempt, Fence: d.Attempt.Turn.Fence})
 	}
-	return number, fence, live
+}
+
+// MaxOutputLeases is the number of leases of a job whose output is kept, the newest: as many as it may have attempts. A
+// job that goes on after hundreds of deploys has as much output as one that fails to the end.
+const MaxOutputLeases = maxAttempts
+
+// ManyLeases reports whether a job may have had more leases than MaxOutputLeases: each is an entry of its record.
+func ManyLeases(h *Held) bool { return h.Turn.Steps > MaxOutputLeases }
+
+// OldOutput returns which output of a job goes, given the fences of what it has, newest first.
+func OldOutput(job lessor.JobID, fences []int64) (gone []OutputMiddle) {
+	for _, fence := range fences[min(MaxOutputLeases, len(fences)):] {
+		for _, stream := range []string{lessor.Stdout, lessor.Stderr} {
+			gone = append(gone, OutputMiddle{OutputPlace{job, fence, stream}, 0, math.MaxInt64})
+		}
+	}
+	return gone
 }

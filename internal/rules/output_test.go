@@ -147,7 +147,7 @@ func TestOverlapOfOutputIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestAttemptOfOutputIsTheNewestWithItsNumber(t *testing.T) {
+func TestOutputOfAnAttemptIsThatOfItsLastLease(t *testing.T) {
 	turn := func(attempt int, fence int64) Turn { return Turn{Attempt: attempt, Fence: fence} }
 	h := &History{Attempts: []Attempt{{Turn: turn(1, 10)}, {Turn: turn(2, 20)}, {Turn: turn(2, 30)}}}
 	queued := *h
@@ -158,25 +158,50 @@ func TestAttemptOfOutputIsTheNewestWithItsNumber(t *testing.T) {
 	unheld := *h
 	unheld.Standing.Done = &Done{Attempt: Attempt{Turn: turn(3, 30)}}
 	for name, c := range map[string]struct {
-		h      *History
-		asked  int
-		number int
-		fence  int64
-		live   bool
+		h              *History
+		attempt, fence int64
+		want           lessor.OutputLease
+		code           lessor.Code
 	}{
-		"never granted":          {&History{}, 0, 0, 0, false},
-		"last, queued":           {&queued, 0, 2, 30, false},
-		"first":                  {&live, 1, 1, 10, false},
-		"given back once":        {&live, 2, 2, 30, false},
-		"last, live":             {&live, 0, 3, 40, true},
-		"last, done":             {&done, 3, 3, 40, false},
-		"cancelled in the queue": {&unheld, 0, 2, 30, false},
-		"not yet":                {&live, 4, 0, 0, false},
+		"never granted":          {h: &History{}},
+		"last, queued":           {h: &queued, want: lessor.OutputLease{Attempt: 2, Fence: 30}},
+		"first":                  {h: &live, attempt: 1, want: lessor.OutputLease{Attempt: 1, Fence: 10}},
+		"given back once":        {h: &live, attempt: 2, want: lessor.OutputLease{Attempt: 2, Fence: 30}},
+		"before it was":          {h: &live, fence: 20, want: lessor.OutputLease{Attempt: 2, Fence: 20}},
+		"by both":                {h: &live, attempt: 2, fence: 20, want: lessor.OutputLease{Attempt: 2, Fence: 20}},
+		"of another attempt":     {h: &live, attempt: 1, fence: 20, code: lessor.CodeLeaseNotFound},
+		"unknown fence":          {h: &live, fence: 25, code: lessor.CodeLeaseNotFound},
+		"last, live":             {h: &live, want: lessor.OutputLease{Attempt: 3, Fence: 40, Live: true}},
+		"live, by its fence":     {h: &live, fence: 40, want: lessor.OutputLease{Attempt: 3, Fence: 40, Live: true}},
+		"last, done":             {h: &done, attempt: 3, want: lessor.OutputLease{Attempt: 3, Fence: 40}},
+		"cancelled in the queue": {h: &unheld, want: lessor.OutputLease{Attempt: 2, Fence: 30}},
+		"not yet":                {h: &live, attempt: 4},
 	} {
-		if number, fence, live := AttemptAt(c.h, c.asked); number != c.number || fence != c.fence || live != c.live {
-			t.Errorf("%s: attempt %d with fence %d, live %v; want %d with %d, %v", name, number, fence, live, c.number,
-				c.fence, c.live)
+		got, err := LeaseOf(c.h, lessor.OutputQuery{Attempt: c.attempt, Fence: c.fence})
+		if got != c.want || lessor.CodeOf(err) != c.code {
+			t.Errorf("%s: %+v and %v, want %+v and code %q", name, got, err, c.want, c.code)
 		}
+	}
+	want := []lessor.OutputLease{{Attempt: 1, Fence: 10}, {Attempt: 2, Fence: 30}, {Attempt: 3, Fence: 40, Live: true}}
+	if got := OutputLeases(&live, []int64{40, 30, 10}); !slices.Equal(got, want) {
+		t.Errorf("the leases with output are %+v, want %+v", got, want)
+	}
+}
+
+func TestOutputOfOldLeasesGoes(t *testing.T) {
+	var fences []int64
+	for n := range int64(MaxOutputLeases + 2) {
+		fences = append(fences, 1000-n)
+	}
+	if gone := OldOutput(lessor.JobID{}, fences[:MaxOutputLeases]); gone != nil {
+		t.Errorf("of as many leases as are kept goes %v", gone)
+	}
+	var got []int64
+	for _, m := range OldOutput(lessor.JobID{}, fences) {
+		got = append(got, m.Fence)
+	}
+	if last := fences[MaxOutputLeases:]; !slices.Equal(got, []int64{last[0], last[0], last[1], last[1]}) {
+		t.Errorf("the output of %v goes, want both streams of %v", got, last)
 	}
 }
 

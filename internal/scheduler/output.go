@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -25,6 +26,7 @@ func (s *Scheduler) Print(
 type output struct {
 	rules.Outputs
 	gone []rules.OutputMiddle
+	many []lessor.JobID // they may have output of more leases than are kept
 }
 
 // print records output of the attempt under h. A repeated call may be in the same pass as its first try.
@@ -37,6 +39,9 @@ func (p *pass) print(h *rules.Held, chunks []lessor.OutputChunk) {
 		p.output.Add(piece)
 	}
 	p.output.gone = append(p.output.gone, gone...)
+	if rules.ManyLeases(h) && !slices.Contains(p.output.many, h.Turn.Job) {
+		p.output.many = append(p.output.many, h.Turn.Job)
+	}
 	p.news = append(p.news, h.Turn.Job)
 }
 
@@ -48,8 +53,18 @@ func (p *pass) saveOutput(ctx context.Context) error {
 	if err := p.tx.SaveOutput(ctx, p.output.Pieces); err != nil {
 		return err
 	}
+	for _, job := range p.output.many {
+		fences, err := p.tx.OutputFences(ctx, job, rules.MaxOutputLeases+oldLeases)
+		if err != nil {
+			return err
+		}
+		p.output.gone = append(p.output.gone, rules.OldOutput(job, fences)...)
+	}
 	return p.tx.DropOutput(ctx, p.output.gone)
 }
+
+// oldLeases bounds the leases whose output goes when a job prints: one, unless an older release kept all.
+const oldLeases = 10
 
 // maxOutputRead bounds the output of one answer in bytes.
 const maxOutputRead = 256 << 10
@@ -91,13 +106,23 @@ func readOutput(
 	if h == nil || !c.sees(h.Standing.Spec.Lane.Tenant) {
 		return out, false, lessor.ErrJobNotFound
 	}
-	number, fence, live := rules.AttemptAt(h, int(q.Attempt))
-	out = lessor.Output{JobID: id, Attempt: number, Fence: fence, Stream: q.Stream, Data: []byte{}}
-	if fence == 0 { // the attempt has not begun
+	of, err := rules.LeaseOf(h, q)
+	if err != nil {
+		return out, false, err
+	}
+	fences, err := v.OutputFences(ctx, id, rules.MaxOutputLeases)
+	if err != nil {
+		return out, false, err
+	}
+	out = lessor.Output{
+		JobID: id, Attempt: of.Attempt, Fence: of.Fence, Stream: q.Stream, Data: []byte{},
+		Leases: rules.OutputLeases(h, fences),
+	}
+	if of.Fence == 0 { // the attempt has not begun
 		out.Ended = h.Standing.Place == rules.Ended
 		return out, out.Ended, nil
 	}
-	at := rules.OutputPlace{Job: id, Fence: fence, Stream: q.Stream}
+	at := rules.OutputPlace{Job: id, Fence: of.Fence, Stream: q.Stream}
 	offset := q.Offset
 	if offset < 0 {
 		if _, out.Size, err = v.Output(ctx, at, 0, 0); err != nil {
@@ -112,6 +137,6 @@ func readOutput(
 	out.Size = size
 	out.Offset, out.Data = rules.Concat(pieces, offset, maxOutputRead)
 	out.NextOffset = out.Offset + int64(len(out.Data))
-	out.Ended = !live && out.NextOffset >= size
+	out.Ended = !of.Live && out.NextOffset >= size
 	return out, len(out.Data) > 0 || out.Ended, nil
 }

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,20 +56,17 @@ func (w *world) wantOutput(id lessor.JobID, q lessor.OutputQuery, offset int64, 
 func TestOutputOfAttemptsNeverMixes(t *testing.T) {
 	inWorld(t, printing(), func(t *testing.T, w *world) {
 		w.submit(nil)
-		give := func(g lessor.Grant) {
-			if err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID}); err != nil {
-				t.Fatal(err)
-			}
-		}
 		first := w.lease("worker-1", nil)
 		id := first.Job.ID
 		w.mustPrint(first, 0, "first")
 		w.wantOutput(id, lessor.OutputQuery{}, 0, "first", false)
-		give(first)
+		w.giveBack(first)
 		w.wantOutput(id, lessor.OutputQuery{}, 0, "first", true)
 		second := w.lease("worker-1", nil) // with the number of the one before
 		w.mustPrint(second, 0, "again")
 		w.wantOutput(id, lessor.OutputQuery{Attempt: 1}, 0, "again", false)
+		w.wantOutput(id, lessor.OutputQuery{Fence: first.Lease.Fence}, 0, "first", true)
+		w.wantOutput(id, lessor.OutputQuery{Fence: second.Lease.Fence, Attempt: 1}, 0, "again", false)
 		w.mustComplete(second, "failed")
 		time.Sleep(time.Second)
 		third := w.lease("worker-1", nil)
@@ -83,6 +81,57 @@ func TestOutputOfAttemptsNeverMixes(t *testing.T) {
 		w.restart(time.Second)
 		w.wantOutput(id, lessor.OutputQuery{}, 0, "third", true)
 		w.wantOutput(id, lessor.OutputQuery{Attempt: 1}, 0, "again", true)
+		w.wantOutput(id, lessor.OutputQuery{Fence: first.Lease.Fence, Offset: 3}, 3, "st", true)
+		want := []lessor.OutputLease{
+			{Attempt: 1, Fence: first.Lease.Fence},
+			{Attempt: 1, Fence: second.Lease.Fence},
+			{Attempt: 2, Fence: third.Lease.Fence},
+		}
+		if got := w.readOutput(id, lessor.OutputQuery{Fence: first.Lease.Fence}).Leases; !slices.Equal(got, want) {
+			t.Errorf("output of %+v, want of %+v", got, want)
+		}
+		_, err := w.Output(w.ctx, anybody, id, lessor.OutputQuery{Fence: 1}, nil)
+		w.wantCode(err, lessor.CodeLeaseNotFound)
+		_, err = w.Output(w.ctx, anybody, id, lessor.OutputQuery{Fence: -1}, nil)
+		w.wantCode(err, lessor.CodeInvalidValue)
+	})
+}
+
+func (w *world) giveBack(g lessor.Grant) {
+	w.t.Helper()
+	if err := w.Release(w.ctx, anybody, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestOutputOfManyLeasesIsBounded gives an attempt back more often than output is kept for. Half of the leases print
+// from the middle on, as a worker does whose server was away for long.
+func TestOutputOfManyLeasesIsBounded(t *testing.T) {
+	cfg := printing()
+	cfg.MaxInterruptions = 1000
+	inWorld(t, cfg, func(t *testing.T, w *world) {
+		id := w.submit(nil).ID
+		var fences []int64
+		for n := range rules.MaxOutputLeases + 20 {
+			g := w.lease("worker-1", nil)
+			fences = append(fences, g.Lease.Fence)
+			w.mustPrint(g, int64(n%2), "hello")
+			w.giveBack(g)
+		}
+		var got []int64
+		for _, l := range w.readOutput(id, lessor.OutputQuery{}).Leases {
+			got = append(got, l.Fence)
+		}
+		if want := fences[20:]; !slices.Equal(got, want) {
+			t.Errorf("output is kept of %d leases, want of the last %d", len(got), len(want))
+		}
+		for n, fence := range fences[:20] {
+			w.wantOutput(id, lessor.OutputQuery{Fence: fence}, 0, "", true)
+			if t.Failed() {
+				t.Fatalf("lease %d of %d has output", n, len(fences))
+			}
+		}
+		w.wantOutput(id, lessor.OutputQuery{Fence: fences[20]}, 0, "hello", true)
 	})
 }
 
@@ -192,6 +241,10 @@ func TestOutputIsSeenOnAnotherNode(t *testing.T) {
 	b.mustPrint(g, 4, "two three")
 	a.mustPrint(g, 4, "two")
 	a.wantOutput(job.ID, lessor.OutputQuery{}, 0, "one two three"[:13], false)
-	a.mustComplete(g, "completed")
+	a.giveBack(g)
 	b.wantCode(b.print(g, 13, "late"), lessor.CodeLeaseNotFound)
+	again := b.lease("worker-2", func(r *lessor.LeaseRequest) { r.WaitMS = new(int64(30_000)) })
+	b.mustPrint(again, 0, "again")
+	a.wantOutput(job.ID, lessor.OutputQuery{}, 0, "again", false)
+	b.wantOutput(job.ID, lessor.OutputQuery{Fence: g.Lease.Fence}, 0, "one two three", true)
 }

@@ -74,6 +74,9 @@ type OutputView interface {
 	// of the stream ends, 0 if there is none.
 	Output(ctx context.Context, at rules.OutputPlace, offset int64, limit int,
 	) (pieces []rules.OutputPiece, end int64, err error)
+	// OutputFences returns under which leases a job has output, at most limit, newest first. Their number is what it
+	// costs.
+	OutputFences(ctx context.Context, job lessor.JobID, limit int) ([]int64, error)
 }
 
 // LaneView reads the registry of lanes. An unknown number is no error.

@@ -116,6 +116,20 @@ func (v *view) Output(
 	return pieces, end, v.err
 }
 
+// OutputFences implements scheduler.View.
+func (v *view) OutputFences(_ context.Context, job lessor.JobID, limit int) (fences []int64, err error) {
+	s := v.read("read fences of output")
+	for _, stream := range []string{lessor.Stdout, lessor.Stderr} {
+		for _, p := range s.output.under(stream, job.UUID) {
+			fences = append(fences, p.Fence)
+		}
+	}
+	slices.Sort(fences)
+	fences = slices.Compact(fences)
+	slices.Reverse(fences)
+	return fences[:min(limit, len(fences))], v.err
+}
+
 // dropOutput removes what the attempts of a job printed.
 func (s *tables) dropOutput(id lessor.UUID) {
 	for _, stream := range []string{lessor.Stdout, lessor.Stderr} {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/store/postgres/wire"
 	"lessor/internal/store/row"
@@ -42,6 +43,11 @@ var (
 		" coalesce((select max(start) from output where" + ofStream + " and start <= $4::bigint), 0)" +
 		" order by start limit " + maxOutputRows + ") page window w as (order by start)) sized" +
 		" where before < $5::bigint order by start")
+	// Each step finds the next fence by index, however many pieces there are of it.
+	outputFences = wire.SQL("with recursive f as ((select fence from output where " + wire.At("job", "$1::uuid") +
+		lastOfStream + ") union all select l.fence from f cross join lateral (select fence from output where " +
+		wire.At("job", "$1::uuid") + " and output.fence < f.fence" + lastOfStream + ") l)" +
+		" select fence from f limit $2::bigint")
 	outputEnd = wire.SQL("select start + octet_length(data) from output where" + ofStream +
 		" order by start desc limit 1")
 )
@@ -80,4 +86,13 @@ func (v *view) Output(
 	err = v.query("read output", readOutput, collect(&pieces, row.Output),
 		append(stream, wire.Int8(offset), wire.Limit(limit))...)
 	return pieces, end, err
+}
+
+// OutputFences implements scheduler.View.
+func (v *view) OutputFences(_ context.Context, job lessor.JobID, limit int) (fences []int64, err error) {
+	err = v.query("read fences of output", outputFences, func(r *wire.Row) error {
+		fences = append(fences, r.Int())
+		return nil
+	}, wire.ID(job.UUID), wire.Limit(limit))
+	return fences, err
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 
+	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/store/row"
 )
@@ -28,7 +29,11 @@ const (
 		" and start > coalesce((select p.start + length(p.data) from output p where " + ofStream +
 		" and p.start < o.start order by p.start desc limit 1), 0)"
 	dropOutput = "delete from output where " + ofStream + " and start between ?4 and ?5 and start + length(data) <= ?5"
-	outputEnd  = "select start + length(data) from output where " + ofStream + " order by start desc limit 1"
+	// Each step finds the next fence by index, however many pieces there are of it.
+	outputFences = "with recursive f (fence) as (select max(fence) from output where job = ?1 union all" +
+		" select (select max(fence) from output where job = ?1 and fence < f.fence) from f where fence is not null)" +
+		" select fence from f where fence is not null limit ?2"
+	outputEnd = "select start + length(data) from output where " + ofStream + " order by start desc limit 1"
 )
 
 // SaveOutput implements scheduler.Tx.
@@ -81,4 +86,13 @@ func (v *view) Output(
 		err = query(v.conn, outputEnd, bind, func(r *result) error { end = r.Int(); return nil })
 	}
 	return pieces, end, readFault(ctx, "read output", err)
+}
+
+// OutputFences implements scheduler.View.
+func (v *view) OutputFences(ctx context.Context, job lessor.JobID, limit int) (fences []int64, err error) {
+	err = query(v.conn, outputFences, func(a *args) { a.ID(job.UUID); a.limit(limit) }, func(r *result) error {
+		fences = append(fences, r.Int())
+		return nil
+	})
+	return fences, readFault(ctx, "read fences of output", err)
 }

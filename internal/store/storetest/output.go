@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"bytes"
+	"math"
+	"slices"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -197,6 +199,48 @@ func outputMiddleGoes(b *bed) {
 		}
 		return tx.DropOutput(b.Context(), nil)
 	})
+}
+
+// outputFences prints under several leases of two jobs, in no order, and removes what one of them printed.
+func outputFences(b *bed) {
+	job, other := b.queued().ID, b.queued().ID
+	want := func(what string, of lessor.JobID, limit int, want ...int64) {
+		b.Helper()
+		b.view(func(v scheduler.View) error {
+			got, err := v.OutputFences(b.Context(), of, limit)
+			if err == nil && !slices.Equal(got, want) {
+				b.Fatalf("%s: output has the fences %v, want %v", what, got, want)
+			}
+			return err
+		})
+	}
+	want("before any", job, 10)
+	for _, p := range []rules.OutputPlace{
+		{Job: job, Fence: 9, Stream: lessor.Stdout},
+		{Job: job, Fence: 7, Stream: lessor.Stderr},
+		{Job: job, Fence: 7, Stream: lessor.Stdout},
+		{Job: job, Fence: 1 << 60, Stream: lessor.Stderr},
+		{Job: other, Fence: 8, Stream: lessor.Stdout},
+	} {
+		b.print(printed(p, 0, 10), printed(p, 20, 30))
+	}
+	want("all", job, 10, 1<<60, 9, 7)
+	want("two", job, 2, 1<<60, 9)
+	want("of another job", other, 10, 8)
+	b.update(func(tx scheduler.Tx) error {
+		at := rules.OutputPlace{Job: job, Fence: 9, Stream: lessor.Stdout}
+		err := tx.DropOutput(b.Context(), []rules.OutputMiddle{{OutputPlace: at, From: 0, To: math.MaxInt64}})
+		if err != nil {
+			return err
+		}
+		got, err := tx.OutputFences(b.Context(), job, 10)
+		if err == nil && !slices.Equal(got, []int64{1 << 60, 7}) {
+			b.Fatalf("in the transaction that drops one, output has the fences %v", got)
+		}
+		return err
+	})
+	b.reopen()
+	want("after a restart", job, 10, 1<<60, 7)
 }
 
 // outputGoesWithItsJob also has bytes of every value.

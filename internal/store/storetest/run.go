@@ -61,6 +61,7 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Store)) {
 		{"Output/Joined", outputIsJoined},
 		{"Output/HasFewRows", outputHasFewRows},
 		{"Output/MiddleGoes", outputMiddleGoes},
+		{"Output/Fences", outputFences},
 		{"Output/GoesWithItsJob", outputGoesWithItsJob},
 		{"Dialog/MessagesInOrder", messagesInOrder},
 		{"Dialog/MessagesByKey", messagesByKey},
