@@ -156,6 +156,7 @@ func (s *Scheduler) Drift(ctx context.Context) (drift error) {
 	err := s.read(ctx, Caller{}, func(l *loop) {
 		drift = l.store.View(ctx, func(v View) error {
 			if err := l.follow(ctx, v); err != nil {
+				l.dropFold() // part of the changes may have been applied
 				return err
 			}
 			tables := fold.New(l.tenantPolicy)

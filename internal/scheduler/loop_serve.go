@@ -41,6 +41,11 @@ func (l *loop) prepare(ctx context.Context, w *work) error {
 	for _, c := range w.reads {
 		c.fn(l)
 		c.answer(nil)
+		if l.fold == nil {
+			if err := l.rebuild(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -129,6 +129,48 @@ type deafTx struct{ scheduler.Tx }
 
 func (deafTx) SoleNode() bool { return true }
 
+// checked is the store of a node whose check of the fold fails while it reads the settings that before changed.
+type checked struct {
+	scheduler.Store
+	before func()
+}
+
+type ofCheck struct{}
+
+type failingView struct{ scheduler.View }
+
+func (failingView) Policies(context.Context) ([]rules.Policy, error) {
+	return nil, scheduler.ErrUnreachable
+}
+
+func (c checked) View(ctx context.Context, fn func(scheduler.View) error) error {
+	if ctx.Value(ofCheck{}) == nil {
+		return c.Store.View(ctx, fn)
+	}
+	c.before()
+	return c.Store.View(ctx, func(v scheduler.View) error { return fn(failingView{v}) })
+}
+
+// TestCheckThatFailsLosesNothing: a check of the fold fails when it has followed a change and not yet read what the
+// change names. The node reads it again.
+func TestCheckThatFailsLosesNothing(t *testing.T) {
+	url := pool.Database(t)
+	here := node(t, url, config(), nil)
+	there := node(t, url, config(), func(s scheduler.Store) scheduler.Store {
+		return checked{s, func() { here.setTenant(tenantA, lessor.TenantAsk{Paused: lessor.SetTo(true)}) }}
+	})
+	there.submit(nil) // both know of each other then
+	here.mustComplete(here.lease("worker", waiting(30_000)), "completed")
+	there.submit(func(s *lessor.Submission) { s.TenantID = new(tenantA.String()) })
+	if err := there.Drift(context.WithValue(there.ctx, ofCheck{}, true)); err == nil {
+		t.Error("the check succeeded without the settings")
+	}
+	if _, denial := there.ask("worker", nil); denial == nil {
+		t.Error("a job of a tenant that is paused was granted")
+	}
+	there.noDrift()
+}
+
 // TestChangesThatWereNotToldAreReadFromTheTables: a node that came before a lone one has noticed misses nothing.
 func TestChangesThatWereNotToldAreReadFromTheTables(t *testing.T) {
 	url := pool.Database(t)
