@@ -85,16 +85,10 @@ func TestNewLaneIsMetByHand(t *testing.T) {
 			s.Type, s.RunAt = new("by hand, new "+what), new(now().Add(3*time.Second).String())
 			edit(s)
 		})
-		if _, err := there.Cancel(there.ctx, anybody, job.ID, false); err != nil {
-			t.Fatalf("cancel a job of a new %s: %v", what, err)
-		}
-		if _, err := there.Retry(there.ctx, anybody, job.ID); err != nil {
-			t.Fatalf("retry a job of a new %s: %v", what, err)
-		}
-		if _, err := there.Why(there.ctx, anybody, job.ID); err != nil {
-			t.Fatalf("why of a job of a new %s: %v", what, err)
-		}
-		here.mustComplete(here.lease("worker", ofType(job.Type)), "completed")
+		retry(there, func() (lessor.Job, error) { return there.Cancel(there.ctx, anybody, job.ID, false) })
+		retry(there, func() (lessor.Job, error) { return there.Retry(there.ctx, anybody, job.ID) })
+		retry(there, func() (lessor.Why, error) { return there.Why(there.ctx, anybody, job.ID) })
+		here.mustComplete(insistOn(here, job.Type, nil), "completed")
 		here, there = there, here
 	}
 	here.noDrift()
