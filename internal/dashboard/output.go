@@ -13,12 +13,12 @@ import (
 // maxOutput bounds the output of each stream on a page, in bytes: its end.
 const maxOutput = 32 << 10
 
-// outputPart is the end of one stream of a job's last attempt.
+// outputPart is the end of one stream of a job's last attempt: of its last lease that printed.
 type outputPart struct {
 	Stream  string
 	Attempt int
 	Spans   []coloured
-	Whole   bool // it is all that was printed
+	Whole   bool // it is all that the attempt printed
 }
 
 // coloured is text in one colour.
@@ -33,6 +33,15 @@ func (p *jobPage) readOutput(ctx context.Context, v *visit) error {
 		if err != nil {
 			return err
 		}
+		earlier := slices.DeleteFunc(out.Leases, func(l lessor.OutputLease) bool {
+			return l.Attempt != out.Attempt || l.Fence >= out.Fence
+		})
+		for ; len(out.Data) == 0 && len(earlier) > 0; earlier = earlier[:len(earlier)-1] {
+			q.Fence = earlier[len(earlier)-1].Fence
+			if out, err = v.scheduler.Output(ctx, v.caller, p.Job.ID, q, nil); err != nil {
+				return err
+			}
+		}
 		if len(out.Data) == 0 {
 			continue
 		}
@@ -41,7 +50,7 @@ func (p *jobPage) readOutput(ctx context.Context, v *visit) error {
 			data = rest // begin with a whole line
 		}
 		spans := colour(strings.ToValidUTF8(string(data), "\uFFFD"), p.Plain)
-		p.Output = append(p.Output, outputPart{stream, out.Attempt, spans, out.Offset == 0})
+		p.Output = append(p.Output, outputPart{stream, out.Attempt, spans, out.Offset == 0 && len(earlier) == 0})
 	}
 	return nil
 }

@@ -54,3 +54,25 @@ func TestOutputIsShownLive(t *testing.T) {
 	b.open("/jobs/" + job.String() + "?colours=off")
 	b.wait(`!document.querySelector(".output .c1")`)
 }
+
+// TestOutputBeforeAReleaseIsShown opens the page when the attempt goes on and has printed nothing yet, and when it has.
+func TestOutputBeforeAReleaseIsShown(t *testing.T) {
+	w := start(t).world()
+	job := w.submit(lessor.Submission{Type: new("printing")}).ID
+	g := w.lease("printer", "printing")
+	w.print(g, 0, "before the deploy\n")
+	err := w.scheduler.Release(t.Context(), tester, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = w.lease("printer", "printing")
+	v := w.as(w.admin)
+	if _, page := v.get("/jobs/" + job.String()); !strings.Contains(page, "before the deploy") {
+		t.Error("the page does not show what was printed before the deploy")
+	}
+	w.print(g, 0, "after it\n")
+	_, page := v.get("/jobs/" + job.String())
+	if !strings.Contains(page, "after it") || !strings.Contains(page, "<code>lessor jobs logs "+job.String()) {
+		t.Error("the page does not show what is printed now, or does not say how to see all")
+	}
+}
