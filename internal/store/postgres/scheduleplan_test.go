@@ -11,13 +11,13 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// wholeKernel names the statements about the kernel that read a whole table, or all that an index is about. nextTick
+// wholeSchedules names the statements about definitions that read a whole table, or a whole index. nextTick
 // stops at the first; an operator acknowledges one alert at a time.
 var wholeSchedules = append([]*wire.Statement{
 	readPolicies, readHandlers, readBlocks, nextTick, openAlert, readOneAlert, acknowledgeAlert,
 }, listCircuitTicks...)
 
-// restOfKernel would fail for want of rows.
+// restOfSchedules would fail for want of rows.
 var restOfSchedules = []*wire.Statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
 
 // fillSchedules stores definitions and what belongs to them beside jobs that fill stored.
