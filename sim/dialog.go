@@ -185,6 +185,17 @@ type said struct {
 	at   time.Duration
 }
 
+// saidBetween reports whether a message between two numbers was acknowledged. Numbers are left out where a node
+// believes that the database went back.
+func (j *jobBook) saidBetween(after, before int64) bool {
+	for seq := range j.said {
+		if after < seq && seq < before {
+			return true
+		}
+	}
+	return false
+}
+
 // receive takes the messages of an answer: in order, none that was confirmed before the call, and all that were sent
 // long ago. confirmed is what was when the call was sent.
 func (k *worker) receive(g *grip, messages []lessor.Message, confirmed int64, sent time.Duration) {
@@ -192,7 +203,7 @@ func (k *worker) receive(g *grip, messages []lessor.Message, confirmed int64, se
 	for i, m := range messages {
 		was, known := j.said[m.Seq]
 		switch {
-		case i > 0 && m.Seq != messages[i-1].Seq+1 && (w.books.backAt == 0 || m.Seq <= messages[i-1].Seq):
+		case i > 0 && (m.Seq <= messages[i-1].Seq || j.saidBetween(messages[i-1].Seq, m.Seq)):
 			w.fail("messages", "message %d of job %v comes after message %d", m.Seq, j.id, messages[i-1].Seq)
 		case m.Seq <= confirmed:
 			w.fail("messages", "message %d of job %v comes again, %d were confirmed", m.Seq, j.id, confirmed)
