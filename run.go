@@ -44,7 +44,8 @@ type RunFilter struct {
 	Cursor string
 }
 
-// RunError is what went wrong in one attempt. Ref is the id of the attempt's lease.
+// RunError is what went wrong in one attempt. Ref is the id of the attempt's lease, or the run's id if the job was
+// refused when a worker was to get it.
 type RunError struct {
 	Ref     string  `json:"ref"`
 	RunID   JobID   `json:"runId"`

@@ -20,15 +20,14 @@ func RunOf(s *Standing) (lessor.Run, bool) {
 	if r.JobID == "" {
 		r.JobID = r.RunID.String()
 	}
-	failed := s.ErrorLease
+	if !s.ErrorLease.IsZero() {
+		r.LastErrorRef = s.ErrorLease.String()
+	}
 	if s.Place == Ended {
 		r.EndedAt = s.Done.Attempt.EndedAt
 		if s.Done.Attempt.failed() {
-			failed = s.Done.Attempt.Lease
+			r.LastErrorRef = s.Done.Attempt.errorRef()
 		}
-	}
-	if !failed.IsZero() {
-		r.LastErrorRef = failed.String()
 	}
 	return r, true
 }
@@ -64,7 +63,7 @@ func ErrorOf(a *Attempt) (lessor.RunError, bool) {
 		return lessor.RunError{}, false
 	}
 	return lessor.RunError{
-		Ref: a.Lease.String(), RunID: a.Turn.Job, Attempt: a.Turn.Attempt, Code: a.Reason, Message: a.LastError(),
+		Ref: a.errorRef(), RunID: a.Turn.Job, Attempt: a.Turn.Attempt, Code: a.Reason, Message: a.LastError(),
 		At: a.EndedAt,
 	}, true
 }
@@ -75,6 +74,14 @@ func (a *Attempt) LastError() string {
 		return a.Reason
 	}
 	return a.Error
+}
+
+// errorRef names the error of an attempt: by its lease, or by the job if it failed without one (see Reject).
+func (a *Attempt) errorRef() string {
+	if a.Lease.IsZero() {
+		return a.Turn.Job.String()
+	}
+	return a.Lease.String()
 }
 
 func (a *Attempt) failed() bool { return a.Outcome == OutcomeFailed || a.Outcome == OutcomeExpired }

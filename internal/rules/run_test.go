@@ -69,6 +69,11 @@ func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
 			Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Expired, OutcomeExpired)},
 			ended(run(lessor.RunFailed), leaseNo(3)),
 		},
+		"refused at the grant": {
+			Standing{Place: Ended, Done: &Done{State: lessor.Failed, Attempt: Attempt{
+				Turn: Turn{Job: spec.ID}, Outcome: OutcomeFailed, EndedAt: after(time.Minute),
+			}}}, ended(unclaimed(lessor.RunFailed), lessor.LeaseID(spec.ID)),
+		},
 		"cancelled": {
 			Standing{Place: Ended, StartedAt: after(0), Done: done(lessor.Cancelled, OutcomeCancelled)},
 			ended(run(lessor.RunFailed), lessor.LeaseID{}),

@@ -171,12 +171,20 @@ func (s *Scheduler) RunAudit(ctx context.Context, c Caller, id lessor.JobID) (ru
 	return run, err
 }
 
-// RunError returns what went wrong in the attempt that a reference names.
+// RunError returns what went wrong in the attempt that a reference names. A job that was refused at the grant had none
+// and is named by its own id.
 func (s *Scheduler) RunError(ctx context.Context, c Caller, ref string) (e lessor.RunError, err error) {
 	var a *rules.Attempt
 	var tenant lessor.TenantID
 	err = s.view(ctx, "load error", func(v View) (err error) {
-		a, tenant, err = v.AttemptOf(ctx, leaseID(ref))
+		if a, tenant, err = v.AttemptOf(ctx, leaseID(ref)); a != nil || err != nil {
+			return err
+		}
+		id := lessor.JobID{UUID: leaseID(ref).UUID}
+		standings, err := v.Standings(ctx, []lessor.JobID{id})
+		if st := standings[id]; st != nil && st.Place == rules.Ended && st.Done.Attempt.Lease.IsZero() {
+			a, tenant = &st.Done.Attempt, st.Spec.Lane.Tenant
+		}
 		return err
 	})
 	if err != nil {

@@ -299,6 +299,11 @@ func TestPayloadsMeetTheirHandlersSchema(t *testing.T) {
 		bad := w.submit(func(s *lessor.Submission) {
 			s.Type, s.Payload = new("mail.send"), json.RawMessage(`{"to": 2}`)
 		})
+		w.put(interval("mail.weekly", 7*24*3600, func(e *lessor.Envelope) { e.HandlerID = new("mail.send") }))
+		run, err := w.Trigger(w.ctx, anybody, "mail.weekly", nil)
+		if err != nil {
+			t.Fatalf("trigger: %v", err)
+		}
 		if err := set(`{"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}`); err != nil {
 			t.Fatalf("register: %v", err)
 		}
@@ -327,6 +332,18 @@ func TestPayloadsMeetTheirHandlersSchema(t *testing.T) {
 			*record[1].From != lessor.Queued || record[1].LeaseID != nil {
 			t.Errorf("its record: %+v, %v", record, err)
 		}
+		audit, err := w.RunAudit(w.ctx, anybody, run)
+		if err != nil || audit.LastErrorRef != run.String() {
+			t.Errorf("the run of a definition: %+v, %v; want its own id as the reference of its error", audit, err)
+		}
+		failed, err := w.RunError(w.ctx, anybody, audit.LastErrorRef)
+		if err != nil || failed.Ref != audit.LastErrorRef || failed.RunID != run || failed.Attempt != 0 ||
+			failed.Code != "invalid_payload" || !strings.HasPrefix(failed.Message, "invalid_payload: the payload") {
+			t.Errorf("its error: %+v, %v", failed, err)
+		}
+		b := scheduler.Caller{Actor: "b", Tenant: &tenantB}
+		w.wantCode(errOf(w.RunError(w.ctx, b, audit.LastErrorRef)), lessor.CodeErrorNotFound)
+		w.wantCode(errOf(w.RunError(w.ctx, anybody, g.Job.ID.String())), lessor.CodeErrorNotFound)
 		w.noDrift()
 	})
 }

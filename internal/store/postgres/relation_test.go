@@ -155,6 +155,9 @@ func (s *stage) play(definition string) {
 	s.end(s.grant(other, true), rules.OutcomeExpired, true)
 	s.change(other, retry)
 	s.end(s.grant(other, true), rules.OutcomeCompleted, true)
+	s.change(again(rules.OutcomeReleased), func(st *rules.Standing, now lessor.Instant) (rules.Change, error) {
+		return rules.Reject(st.Turn, &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "no"}, now), nil
+	})
 }
 
 // TestRunRelation holds kernel_job_run to rules.RunOf, for claimed jobs in every place, and to rules.CircuitRun.
@@ -196,7 +199,7 @@ func TestRunRelation(t *testing.T) {
 		t.Errorf("kernel_job_run is not what the rules say (-rules +relation):\n%s", d)
 	}
 	counts := map[lessor.RunStatus]int{
-		lessor.RunClaimed: 2, lessor.RunRunning: 4, lessor.RunRetrying: 6, lessor.RunSuccess: 10, lessor.RunFailed: 10,
+		lessor.RunClaimed: 2, lessor.RunRunning: 4, lessor.RunRetrying: 6, lessor.RunSuccess: 10, lessor.RunFailed: 12,
 		lessor.RunCircuitOpen: 1,
 	}
 	if d := cmp.Diff(counts, statuses); d != "" {

@@ -53,6 +53,10 @@ func retry(s *rules.Standing, now lessor.Instant) (rules.Change, error) {
 	return rules.Retry(s, "operator", now)
 }
 
+func reject(s *rules.Standing, now lessor.Instant) (rules.Change, error) {
+	return rules.Reject(s.Turn, &lessor.Error{Code: lessor.CodeInvalidValue, Detail: "no"}, now), nil
+}
+
 func later(s *rules.Spec) { s.RunAt = 4_000_000_000_000 }
 
 // promote moves a waiting job into the queue.

@@ -68,6 +68,9 @@ func startedAtFirstGrant(b *bed) {
 		func() { end(released); wish(cancel); wish(retry); end(completed) },
 		func() { wish(cancel); wish(retry); end(released); end(fatal) },
 		func() { b.firstBeat(grant()); wish(cancel) },
+		func() { wish(reject) },
+		func() { end(released); ref = s.ID.String(); wish(reject) },
+		func() { end(failed); b.promote(s.ID); ref = s.ID.String(); wish(reject) },
 	} {
 		s, start, ref = b.queued(), 0, ""
 		check("before its first grant")
