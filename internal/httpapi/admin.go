@@ -73,12 +73,7 @@ func (c *call) listTokens() error {
 	return c.answer(http.StatusOK, list)
 }
 
-func (c *call) deleteToken() error {
-	u, err := lessor.ParseUUID(c.r.PathValue("id"))
-	if err != nil {
-		return lessor.ErrTokenNotFound
-	}
-	id := lessor.TokenID{UUID: u}
+func (c *call) deleteToken(id lessor.TokenID) error {
 	if err := c.api.scheduler.DeleteToken(c.r.Context(), c.caller, id); err != nil {
 		return err
 	}

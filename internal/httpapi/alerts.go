@@ -26,16 +26,8 @@ func (c *call) alerts() error {
 	return c.answer(http.StatusOK, alertList{alerts, cursorOf(next)})
 }
 
-func (c *call) acknowledge(*empty) error {
-	u, err := lessor.ParseUUID(c.r.PathValue("alertId"))
-	if err != nil {
-		return lessor.ErrAlertNotFound
-	}
-	a, err := c.api.scheduler.Acknowledge(c.r.Context(), c.caller, lessor.AlertID{UUID: u})
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, a)
+func (c *call) acknowledge(id lessor.AlertID, _ *empty) error {
+	return c.reply(c.api.scheduler.Acknowledge(c.r.Context(), c.caller, id))
 }
 
 func (c *call) audit() error {

@@ -104,6 +104,22 @@ func (c *call) answer(status int, v any) error {
 	return c.send(status, "application/json", v)
 }
 
+// reply sends the result of a call, or returns its error.
+func (c *call) reply(v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, v)
+}
+
+// replyVersion is reply for a value that has a version.
+func (c *call) replyVersion(v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.answerVersion(http.StatusOK, v)
+}
+
 // answerVersion sends a definition, a tenant or a class, with its version; not to a reader that has it.
 func (c *call) answerVersion(status int, v any) error {
 	version := rules.VersionOf(v)
@@ -139,20 +155,42 @@ type done struct {
 	OK bool `json:"ok"`
 }
 
-// jobID returns the id in the path. An ill-formed id names no job.
-func (c *call) jobID() (lessor.JobID, error) {
-	u, err := lessor.ParseUUID(c.r.PathValue("job_id"))
-	if err != nil {
-		return lessor.JobID{}, lessor.ErrJobNotFound
+// byID is a handler that gets the id in the path, which find reads.
+func byID[ID any](find func(*call) (ID, error), h func(*call, ID) error) func(*call) error {
+	return func(c *call) error {
+		id, err := find(c)
+		if err != nil {
+			return err
+		}
+		return h(c, id)
 	}
-	return lessor.JobID{UUID: u}, nil
 }
 
-// leaseID returns the id in the path. An ill-formed id names no lease.
-func (c *call) leaseID() (lessor.LeaseID, error) {
-	u, err := lessor.ParseUUID(c.r.PathValue("lease_id"))
-	if err != nil {
-		return lessor.LeaseID{}, lessor.ErrLeaseNotFound
+// byIDWithBody is byID for a handler that also takes a body.
+func byIDWithBody[ID, T any](find func(*call) (ID, error), h func(*call, ID, *T) error) func(*call, *T) error {
+	return func(c *call, body *T) error {
+		return byID(find, func(c *call, id ID) error { return h(c, id, body) })(c)
 	}
-	return lessor.LeaseID{UUID: u}, nil
 }
+
+// pathID reads the id that the path has under name. An ill-formed id names nothing, which the error missing says.
+func pathID[ID ~struct{ lessor.UUID }](name string, missing error) func(*call) (ID, error) {
+	return func(c *call) (ID, error) {
+		u, err := lessor.ParseUUID(c.r.PathValue(name))
+		if err != nil {
+			return ID{}, missing
+		}
+		return ID{u}, nil
+	}
+}
+
+// The ids in paths.
+var (
+	jobID     = pathID[lessor.JobID]("job_id", lessor.ErrJobNotFound)
+	watchedID = pathID[lessor.JobID]("jobId", lessor.ErrJobNotFound)
+	leaseID   = pathID[lessor.LeaseID]("lease_id", lessor.ErrLeaseNotFound)
+	runID     = pathID[lessor.JobID]("runId", lessor.ErrRunNotFound)
+	alertID   = pathID[lessor.AlertID]("alertId", lessor.ErrAlertNotFound)
+	tokenID   = pathID[lessor.TokenID]("id", lessor.ErrTokenNotFound)
+	tenantID  = pathID[lessor.TenantID]("tenantId", errNoTenant)
+)

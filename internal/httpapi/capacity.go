@@ -17,11 +17,7 @@ type workerList struct {
 }
 
 func (c *call) capacity() error {
-	capacity, err := c.api.scheduler.Capacity(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, capacity)
+	return c.reply(c.api.scheduler.Capacity(c.r.Context()))
 }
 
 func (c *call) checkCapacity(ask *lessor.CapacityAsk) error {
@@ -29,27 +25,15 @@ func (c *call) checkCapacity(ask *lessor.CapacityAsk) error {
 }
 
 func (c *call) setCapacity(ask *lessor.CapacityAsk) error {
-	capacity, err := c.api.scheduler.SetCapacity(c.r.Context(), c.caller, *ask)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, capacity)
+	return c.reply(c.api.scheduler.SetCapacity(c.r.Context(), c.caller, *ask))
 }
 
 func (c *call) status() error {
-	status, err := c.api.scheduler.Status(c.r.Context(), c.caller)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, status)
+	return c.reply(c.api.scheduler.Status(c.r.Context(), c.caller))
 }
 
 func (c *call) drain(b *drainBody) error {
-	status, err := c.api.scheduler.SetDraining(c.r.Context(), c.caller, *b.Draining)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, status)
+	return c.reply(c.api.scheduler.SetDraining(c.r.Context(), c.caller, *b.Draining))
 }
 
 func (c *call) workers() error {

@@ -16,7 +16,7 @@ type definitionList struct {
 
 // definitionID returns the id in the path. An id with invalid text names no definition; not every store could look it
 // up.
-func (c *call) definitionID() (string, error) {
+func definitionID(c *call) (string, error) {
 	id := c.r.PathValue("jobId")
 	if !isText(id) {
 		return "", lessor.ErrDefinitionNotFound
@@ -61,23 +61,11 @@ func (c *call) definitions() error {
 	return c.answer(http.StatusOK, definitionList{ds, cursorOf(next)})
 }
 
-func (c *call) definition() error {
-	id, err := c.definitionID()
-	if err != nil {
-		return err
-	}
-	d, err := c.api.scheduler.Definition(c.r.Context(), c.caller, id)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, d)
+func (c *call) definition(id string) error {
+	return c.replyVersion(c.api.scheduler.Definition(c.r.Context(), c.caller, id))
 }
 
-func (c *call) deleteDefinition() error {
-	id, err := c.definitionID()
-	if err != nil {
-		return err
-	}
+func (c *call) deleteDefinition(id string) error {
 	if err := c.api.scheduler.DeleteDefinition(c.r.Context(), c.caller, id); err != nil {
 		return err
 	}
@@ -90,39 +78,19 @@ func (c *call) checkManifest(m *lessor.Manifest) error {
 }
 
 func (c *call) apply(m *lessor.Manifest) error {
-	applied, err := c.api.scheduler.Apply(c.r.Context(), c.caller, *m)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, applied)
+	return c.reply(c.api.scheduler.Apply(c.r.Context(), c.caller, *m))
 }
 
-func (c *call) pause(*empty) error { return c.setPaused(true) }
+func (c *call) pause(id string, _ *empty) error { return c.setPaused(id, true) }
 
-func (c *call) resume(*empty) error { return c.setPaused(false) }
+func (c *call) resume(id string, _ *empty) error { return c.setPaused(id, false) }
 
-func (c *call) setPaused(paused bool) error {
-	id, err := c.definitionID()
-	if err != nil {
-		return err
-	}
-	d, err := c.api.scheduler.SetPaused(c.r.Context(), c.caller, id, paused)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, d)
+func (c *call) setPaused(id string, paused bool) error {
+	return c.replyVersion(c.api.scheduler.SetPaused(c.r.Context(), c.caller, id, paused))
 }
 
-func (c *call) resetCircuit(*empty) error {
-	id, err := c.definitionID()
-	if err != nil {
-		return err
-	}
-	d, err := c.api.scheduler.ResetCircuit(c.r.Context(), c.caller, id)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, d)
+func (c *call) resetCircuit(id string, _ *empty) error {
+	return c.replyVersion(c.api.scheduler.ResetCircuit(c.r.Context(), c.caller, id))
 }
 
 type handlerBody struct {

@@ -115,22 +115,14 @@ func (c *call) jobs() error {
 	return c.answer(http.StatusOK, jobList{jobs, cursorOf(next)})
 }
 
-func (c *call) job() error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
+func (c *call) job(id lessor.JobID) error {
 	wait := c.number("wait_ms")
 	return polled(c, wait, func(ctx context.Context) (lessor.Job, error) {
 		return c.api.scheduler.AwaitJob(ctx, c.caller, id, wait)
 	})
 }
 
-func (c *call) jobEvents() error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
+func (c *call) jobEvents(id lessor.JobID) error {
 	events, next, err := c.api.scheduler.Events(c.r.Context(), c.caller, id, c.limit(), c.query.Get("cursor"))
 	if err != nil {
 		return err
@@ -138,59 +130,23 @@ func (c *call) jobEvents() error {
 	return c.answer(http.StatusOK, eventList{events, cursorOf(next)})
 }
 
-func (c *call) why() error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
-	why, err := c.api.scheduler.Why(c.r.Context(), c.caller, id)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, why)
+func (c *call) why(id lessor.JobID) error {
+	return c.reply(c.api.scheduler.Why(c.r.Context(), c.caller, id))
 }
 
-func (c *call) cancel(b *cancelBody) error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
-	job, err := c.api.scheduler.Cancel(c.r.Context(), c.caller, id, b.Force != nil && *b.Force)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, job)
+func (c *call) cancel(id lessor.JobID, b *cancelBody) error {
+	return c.reply(c.api.scheduler.Cancel(c.r.Context(), c.caller, id, b.Force != nil && *b.Force))
 }
 
-func (c *call) retry(*empty) error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
-	job, err := c.api.scheduler.Retry(c.r.Context(), c.caller, id)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, job)
+func (c *call) retry(id lessor.JobID, _ *empty) error {
+	return c.reply(c.api.scheduler.Retry(c.r.Context(), c.caller, id))
 }
 
-func (c *call) answerJob(a *lessor.Answer) error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
-	job, err := c.api.scheduler.Answer(c.r.Context(), c.caller, id, *a)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, job)
+func (c *call) answerJob(id lessor.JobID, a *lessor.Answer) error {
+	return c.reply(c.api.scheduler.Answer(c.r.Context(), c.caller, id, *a))
 }
 
-func (c *call) message(m *lessor.MessageAsk) error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
+func (c *call) message(id lessor.JobID, m *lessor.MessageAsk) error {
 	sent, err := c.api.scheduler.Message(c.r.Context(), c.caller, id, *m)
 	if err != nil {
 		return err

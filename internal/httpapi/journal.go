@@ -11,23 +11,11 @@ type journalList struct {
 	NextCursor *string               `json:"next_cursor"`
 }
 
-func (c *call) appendJournal(a *lessor.JournalAppend) error {
-	id, err := c.leaseID()
-	if err != nil {
-		return err
-	}
-	answer, err := c.api.scheduler.Append(c.r.Context(), c.caller, id, *a)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, answer)
+func (c *call) appendJournal(id lessor.LeaseID, a *lessor.JournalAppend) error {
+	return c.reply(c.api.scheduler.Append(c.r.Context(), c.caller, id, *a))
 }
 
-func (c *call) journal() error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
+func (c *call) journal(id lessor.JobID) error {
 	entries, next, err := c.api.scheduler.Journal(c.r.Context(), c.caller, id, c.limit(), c.query.Get("after"))
 	if err != nil {
 		return err

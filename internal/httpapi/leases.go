@@ -107,23 +107,11 @@ func withoutFigures(d lessor.Denial) lessor.Denial {
 	return d
 }
 
-func (c *call) heartbeat(b *lessor.Heartbeat) error {
-	id, err := c.leaseID()
-	if err != nil {
-		return err
-	}
-	answer, err := c.api.scheduler.Heartbeat(c.r.Context(), c.caller, id, *b)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, answer)
+func (c *call) heartbeat(id lessor.LeaseID, b *lessor.Heartbeat) error {
+	return c.reply(c.api.scheduler.Heartbeat(c.r.Context(), c.caller, id, *b))
 }
 
-func (c *call) complete(d *lessor.Completion) error {
-	id, err := c.leaseID()
-	if err != nil {
-		return err
-	}
+func (c *call) complete(id lessor.LeaseID, d *lessor.Completion) error {
 	if err := c.api.scheduler.Complete(c.r.Context(), c.caller, id, *d); err != nil {
 		return err
 	}
@@ -131,11 +119,7 @@ func (c *call) complete(d *lessor.Completion) error {
 	return c.answer(http.StatusOK, done{true})
 }
 
-func (c *call) release(r *lessor.Release) error {
-	id, err := c.leaseID()
-	if err != nil {
-		return err
-	}
+func (c *call) release(id lessor.LeaseID, r *lessor.Release) error {
 	if err := c.api.scheduler.Release(c.r.Context(), c.caller, id, *r); err != nil {
 		return err
 	}
@@ -143,11 +127,7 @@ func (c *call) release(r *lessor.Release) error {
 	return c.answer(http.StatusOK, done{true})
 }
 
-func (c *call) revoke(b *revokeBody) error {
-	id, err := c.leaseID()
-	if err != nil {
-		return err
-	}
+func (c *call) revoke(id lessor.LeaseID, b *revokeBody) error {
 	reason := ""
 	if b.Reason != nil {
 		reason = *b.Reason

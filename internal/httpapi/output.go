@@ -2,28 +2,15 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 
 	"lessor"
 )
 
-func (c *call) keepOutput(r *lessor.OutputReport) error {
-	id, err := c.leaseID()
-	if err != nil {
-		return err
-	}
-	answer, err := c.api.scheduler.Print(c.r.Context(), c.caller, id, *r)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, answer)
+func (c *call) keepOutput(id lessor.LeaseID, r *lessor.OutputReport) error {
+	return c.reply(c.api.scheduler.Print(c.r.Context(), c.caller, id, *r))
 }
 
-func (c *call) output() error {
-	id, err := c.jobID()
-	if err != nil {
-		return err
-	}
+func (c *call) output(id lessor.JobID) error {
 	wait := c.number("wait_ms")
 	q := lessor.OutputQuery{
 		Attempt: orZero(c.number("attempt")), Fence: orZero(c.number("fence")), Stream: c.query.Get("stream"),

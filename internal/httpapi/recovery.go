@@ -48,13 +48,13 @@ func recoveryRoutes() []route {
 		{
 			method: http.MethodGet, path: job + "/health", scope: token.Administer,
 			summary: "Show what the workspace says about a job.",
-			handle:  plain((*call).jobHealth), answers: answers(http.StatusOK, lessor.JobHealth{}),
+			handle:  plain(byID(watchedID, (*call).jobHealth)), answers: answers(http.StatusOK, lessor.JobHealth{}),
 			refusals: codes(lessor.CodeJobNotFound),
 		},
 		{
 			method: http.MethodPost, path: job + "/mark-dead", scope: token.Administer,
 			summary:  "Give up a job: its attempt fails, its command is asked to stop, and its folder is removed.",
-			handle:   takes(bodySmall, (*call).markDead),
+			handle:   takes(bodySmall, byIDWithBody(watchedID, (*call).markDead)),
 			answers:  answers(http.StatusOK, lessor.JobHealth{}),
 			refusals: codes(lessor.CodeJobNotFound, lessor.CodeConflict),
 		},
@@ -72,47 +72,18 @@ func reports[T any](report func(recovery.Snapshot) T) func(*call) error {
 	}
 }
 
-// watchedID returns the id in the path. An ill-formed id names no job.
-func (c *call) watchedID() (lessor.JobID, error) {
-	u, err := lessor.ParseUUID(c.r.PathValue("jobId"))
-	if err != nil {
-		return lessor.JobID{}, lessor.ErrJobNotFound
-	}
-	return lessor.JobID{UUID: u}, nil
-}
-
 func (c *call) failedJobs() error {
-	failed, err := c.api.recovery.Failed(c.r.Context())
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, failed)
+	return c.reply(c.api.recovery.Failed(c.r.Context()))
 }
 
 func (c *call) cleanups() error { return c.answer(http.StatusOK, c.api.recovery.Cleanups()) }
 
-func (c *call) jobHealth() error {
-	id, err := c.watchedID()
-	if err != nil {
-		return err
-	}
-	health, err := c.api.recovery.Health(c.r.Context(), id)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, health)
+func (c *call) jobHealth(id lessor.JobID) error {
+	return c.reply(c.api.recovery.Health(c.r.Context(), id))
 }
 
-func (c *call) markDead(*empty) error {
-	id, err := c.watchedID()
-	if err != nil {
-		return err
-	}
-	health, err := c.api.recovery.MarkDead(c.r.Context(), c.caller, id)
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, health)
+func (c *call) markDead(id lessor.JobID, _ *empty) error {
+	return c.reply(c.api.recovery.MarkDead(c.r.Context(), c.caller, id))
 }
 
 func (c *call) scan(*empty) error {

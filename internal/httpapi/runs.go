@@ -37,24 +37,12 @@ func (c *call) runs() error {
 	return c.answer(http.StatusOK, runList{runs, cursorOf(next)})
 }
 
-func (c *call) runAudit() error {
-	u, err := lessor.ParseUUID(c.r.PathValue("runId"))
-	if err != nil {
-		return lessor.ErrRunNotFound
-	}
-	run, err := c.api.scheduler.RunAudit(c.r.Context(), c.caller, lessor.JobID{UUID: u})
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, run)
+func (c *call) runAudit(id lessor.JobID) error {
+	return c.reply(c.api.scheduler.RunAudit(c.r.Context(), c.caller, id))
 }
 
 func (c *call) runError() error {
-	e, err := c.api.scheduler.RunError(c.r.Context(), c.caller, c.r.PathValue("ref"))
-	if err != nil {
-		return err
-	}
-	return c.answer(http.StatusOK, e)
+	return c.reply(c.api.scheduler.RunError(c.r.Context(), c.caller, c.r.PathValue("ref")))
 }
 
 func (c *call) circuits() error {

@@ -24,12 +24,12 @@ func definitionRoutes(payloadLimit int64) []route {
 		handle: plain((*call).definitions), answers: answers(http.StatusOK, definitionList{}),
 	}, {
 		method: http.MethodGet, path: job, scope: token.Read, summary: "Show a definition.",
-		handle:    plain((*call).definition),
+		handle:    plain(byID(definitionID, (*call).definition)),
 		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}), refusals: unknown,
 	}, {
 		method: http.MethodDelete, path: job, scope: token.Schedule,
 		summary:   "Delete a definition: its queued jobs are cancelled, its runs stay.",
-		handle:    plain((*call).deleteDefinition),
+		handle:    plain(byID(definitionID, (*call).deleteDefinition)),
 		versioned: true, answers: answers(http.StatusNoContent, nil), refusals: unknown,
 	}, {
 		method: http.MethodPost, path: schedules + "/manifests", scope: token.Schedule,
@@ -41,25 +41,26 @@ func definitionRoutes(payloadLimit int64) []route {
 	}, {
 		method: http.MethodPost, path: job + "/pause", scope: token.Schedule,
 		summary:   "Pause a definition: no ticks, and its queued jobs wait.",
-		handle:    takes(bodySmall, (*call).pause),
+		handle:    takes(bodySmall, byIDWithBody(definitionID, (*call).pause)),
 		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/resume", scope: token.Schedule,
 		summary:   "Resume a definition; ticks of its pause are not caught up.",
-		handle:    takes(bodySmall, (*call).resume),
+		handle:    takes(bodySmall, byIDWithBody(definitionID, (*call).resume)),
 		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/circuit/reset", scope: token.Schedule,
 		summary:   "Close a definition's circuit by hand.",
-		handle:    takes(bodySmall, (*call).resetCircuit),
+		handle:    takes(bodySmall, byIDWithBody(definitionID, (*call).resetCircuit)),
 		versioned: true, answers: answers(http.StatusOK, lessor.Definition{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/trigger", scope: token.Schedule,
-		summary: "Make a job of a definition now, also of one that is paused; a payload replaces the definition's.",
-		handle:  takes(payloadLimit, (*call).trigger), answers: answers(http.StatusCreated, triggered{}),
+		summary:  "Make a job of a definition now, also of one that is paused; a payload replaces the definition's.",
+		handle:   takes(payloadLimit, byIDWithBody(definitionID, (*call).trigger)),
+		answers:  answers(http.StatusCreated, triggered{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodPost, path: job + "/backfill", scope: token.Schedule,
@@ -70,12 +71,14 @@ func definitionRoutes(payloadLimit int64) []route {
 		method: http.MethodGet, path: job + "/next", scope: token.Read,
 		summary: "Show the next ticks, also of a definition that is paused.",
 		query:   []string{"count"},
-		handle:  plain((*call).nextTicks), answers: answers(http.StatusOK, nextTicks{}), refusals: unknown,
+		handle:  plain(byID(definitionID, (*call).nextTicks)),
+		answers: answers(http.StatusOK, nextTicks{}), refusals: unknown,
 	}, {
 		method: http.MethodGet, path: job + "/ticks", scope: token.Read,
 		summary: "List what became of ticks, oldest first.",
 		query:   []string{"from", "to", "limit", "cursor"},
-		handle:  plain((*call).ticks), answers: answers(http.StatusOK, tickList{}), refusals: unknown,
+		handle:  plain(byID(definitionID, (*call).ticks)),
+		answers: answers(http.StatusOK, tickList{}), refusals: unknown,
 	}}
 }
 
@@ -88,7 +91,7 @@ func auditRoutes() []route {
 	}, {
 		method: http.MethodGet, path: schedules + "/runs/{runId}", scope: token.Read,
 		summary: "Show the audit of a run.",
-		handle:  plain((*call).runAudit), answers: answers(http.StatusOK, lessor.Run{}),
+		handle:  plain(byID(runID, (*call).runAudit)), answers: answers(http.StatusOK, lessor.Run{}),
 		refusals: codes(lessor.CodeRunNotFound),
 	}, {
 		method: http.MethodGet, path: schedules + "/errors/{ref}", scope: token.Read,
@@ -111,8 +114,9 @@ func auditRoutes() []route {
 		handle: plain((*call).alerts), answers: answers(http.StatusOK, alertList{}),
 	}, {
 		method: http.MethodPost, path: schedules + "/alerts/{alertId}/acknowledge", scope: token.Schedule,
-		summary: "Note that somebody knows of an alert; the first who says so is remembered.",
-		handle:  takes(bodySmall, (*call).acknowledge), answers: answers(http.StatusOK, lessor.Alert{}),
+		summary:  "Note that somebody knows of an alert; the first who says so is remembered.",
+		handle:   takes(bodySmall, byIDWithBody(alertID, (*call).acknowledge)),
+		answers:  answers(http.StatusOK, lessor.Alert{}),
 		refusals: codes(lessor.CodeAlertNotFound),
 	}, {
 		method: http.MethodGet, path: schedules + "/audit", scope: token.ReadAudit,
@@ -134,28 +138,30 @@ func tenantRoutes() []route {
 	}, {
 		method: http.MethodGet, path: tenant, scope: token.Read,
 		summary:   "Show a tenant; one that was never seen has the defaults.",
-		handle:    plain((*call).tenant),
+		handle:    plain(byID(tenantID, (*call).tenant)),
 		versioned: true, answers: answers(http.StatusOK, lessor.Tenant{}), refusals: unknown,
 	}, {
 		method: http.MethodPut, path: tenant, scope: token.SetTenant,
 		summary:   "Change a tenant's name, weight, cap and pause: fields left out stay, null returns to the default.",
-		handle:    takes(bodySmall, (*call).setTenant),
+		handle:    takes(bodySmall, byIDWithBody(tenantID, (*call).setTenant)),
 		versioned: true, answers: answers(http.StatusOK, lessor.Tenant{}),
 		refusals: unknown,
 	}, {
 		method: http.MethodGet, path: tenant + "/classes", scope: token.Read,
 		summary: "List a tenant's fairness classes by name.",
 		query:   []string{"limit", "cursor"},
-		handle:  plain((*call).classes), answers: answers(http.StatusOK, classList{}), refusals: unknown,
+		handle:  plain(byID(tenantID, (*call).classes)),
+		answers: answers(http.StatusOK, classList{}), refusals: unknown,
 	}, {
 		method: http.MethodGet, path: class, scope: token.Read,
 		summary: "Show a fairness class; one that was never seen has the defaults.",
-		handle:  plain((*call).class), versioned: true, answers: answers(http.StatusOK, lessor.Class{}),
+		handle:  plain(byID(tenantID, (*call).class)), versioned: true,
+		answers:  answers(http.StatusOK, lessor.Class{}),
 		refusals: append(codes(lessor.CodeInvalidValue), unknown...),
 	}, {
 		method: http.MethodPut, path: class, scope: token.SetTenant,
 		summary:   "Change a class's name, weight, cap and pause: fields left out stay, null returns to the default.",
-		handle:    takes(bodySmall, (*call).setClass),
+		handle:    takes(bodySmall, byIDWithBody(tenantID, (*call).setClass)),
 		versioned: true, answers: answers(http.StatusOK, lessor.Class{}), refusals: unknown,
 	}, {
 		method: http.MethodGet, path: schedules + "/handlers", scope: token.ReadHandlers,

@@ -34,11 +34,7 @@ type tickList struct {
 	NextCursor *string       `json:"nextCursor"`
 }
 
-func (c *call) trigger(b *triggerBody) error {
-	id, err := c.definitionID()
-	if err != nil {
-		return err
-	}
+func (c *call) trigger(id string, b *triggerBody) error {
 	run, err := c.api.scheduler.Trigger(c.r.Context(), c.caller, id, b.Payload)
 	if err != nil {
 		return err
@@ -55,7 +51,7 @@ func (c *call) backfill(b *backfillBody) error {
 	if err != nil {
 		return err
 	}
-	id, err := c.definitionID()
+	id, err := definitionID(c)
 	if err != nil {
 		return err
 	}
@@ -69,11 +65,7 @@ func (c *call) backfill(b *backfillBody) error {
 // defaultCount is the default number of future ticks.
 const defaultCount = 5
 
-func (c *call) nextTicks() error {
-	id, err := c.definitionID()
-	if err != nil {
-		return err
-	}
+func (c *call) nextTicks(id string) error {
 	count := cmp.Or(orZero(c.number("count")), defaultCount)
 	next, err := c.api.scheduler.NextTicks(c.r.Context(), c.caller, id, int(count))
 	if err != nil {
@@ -82,11 +74,7 @@ func (c *call) nextTicks() error {
 	return c.answer(http.StatusOK, nextTicks{next})
 }
 
-func (c *call) ticks() error {
-	id, err := c.definitionID()
-	if err != nil {
-		return err
-	}
+func (c *call) ticks(id string) error {
 	f := lessor.TickFilter{
 		From: c.instantNamed("from"), To: c.instantNamed("to"), Limit: c.limit(), Cursor: c.query.Get("cursor"),
 	}
