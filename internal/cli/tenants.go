@@ -106,7 +106,11 @@ func writeTenant(w *table.Table, t lessor.Tenant, _ time.Time) {
 	w.Row("tenant", t.TenantID.String())
 	w.Row("name", text(t.Name))
 	w.Row("weight", fmt.Sprint(t.Weight))
-	w.Row("cap", capText(t.MaxConcurrency))
+	most := capText(t.MaxConcurrency)
+	if t.MaxConcurrencyDefault {
+		most += " (the default)"
+	}
+	w.Row("cap", most)
 	w.Row("paused", yesNo(t.Paused))
 	w.Row("leases", fmt.Sprint(t.Leases))
 	w.Row("units", fmt.Sprint(t.Units))

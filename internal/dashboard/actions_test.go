@@ -73,6 +73,10 @@ func TestScheduleActions(t *testing.T) {
 	if err != nil || got.Weight != 7 || !got.Paused || *got.MaxConcurrency != 20 {
 		t.Errorf("after Save: %+v %v", got, err)
 	}
+	b.send("/tenants/" + tenantB)
+	if got, err = w.scheduler.Tenant(t.Context(), tester, tenant(tenantB)); err != nil || !got.MaxConcurrencyDefault {
+		t.Errorf("after Save of a tenant without a cap of its own: %+v %v", got, err)
+	}
 	b.open("/recovery")
 	b.press("Scan now")
 	b.wait(`document.body.innerText.includes("Scanned the workspace of node-1.")`)

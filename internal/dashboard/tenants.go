@@ -35,7 +35,7 @@ func (v *visit) tenantForm(t lessor.Tenant) tenantForm {
 		return tenantForm{p.typed.Get("weight"), p.typed.Get("cap"), p.typed.Get("paused") != ""}
 	}
 	f := tenantForm{Weight: strconv.Itoa(t.Weight), Paused: t.Paused}
-	if t.MaxConcurrency != nil {
+	if t.MaxConcurrency != nil && !t.MaxConcurrencyDefault {
 		f.Cap = strconv.Itoa(*t.MaxConcurrency)
 	}
 	return f
@@ -65,7 +65,7 @@ func (v *visit) tenants() (view, error) {
 	return view{"Tenants", "tenants", p}, nil
 }
 
-// setTenant stores weight, cap and pause together, as the form shows them.
+// setTenant stores weight, cap and pause together, as the form shows them. An empty cap is the default.
 func (v *visit) setTenant() error {
 	id, err := readTenant(v.r.PathValue("id"))
 	if err != nil {

@@ -69,7 +69,8 @@ func TestTenantIsEditedAndSentBack(t *testing.T) {
 		}
 		edited := strings.Replace(got.Body.String(), `"weight":1`, `"weight":3`, 1)
 		changed := ask("PUT", edited, etag)
-		if d := decoded(t, changed); d["weight"] != json.Number("3") || d["queued"] != json.Number("1") {
+		if d := decoded(t, changed); d["maxConcurrencyDefault"] == false ||
+			d["weight"] != json.Number("3") || d["queued"] != json.Number("1") {
 			t.Errorf("%s edited: %v", path, d)
 		}
 		refused(t, ask("PUT", edited, etag), 412, lessor.CodePreconditionFailed)

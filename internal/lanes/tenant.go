@@ -4,8 +4,9 @@ import "lessor"
 
 // Policy is what an operator set for a tenant or a class.
 type Policy struct {
-	Weight int // of its share; 0 means 1
-	Cap    int // leases at one time; 0 means no limit
+	Weight int  // of its share; 0 means 1
+	Cap    int  // leases at one time; 0 means no limit
+	Unset  bool // Cap is the default
 	Paused bool
 	Name   string // for people
 }

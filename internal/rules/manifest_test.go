@@ -138,18 +138,18 @@ func TestHandlerBounds(t *testing.T) {
 
 func TestPolicyBounds(t *testing.T) {
 	fresh := Policy{Tenant: tenantID(4), Weight: 1}
-	p, err := fresh.Change(&lessor.TenantAsk{})
+	p, err := fresh.Change(&lessor.TenantAsk{}, 25)
 	same(t, "defaults", fmt.Sprint(p, err), fmt.Sprint(fresh, nil))
 	for want, ask := range map[string]lessor.TenantAsk{
 		"weight: must be 1 to 10000, not 0":           {Weight: lessor.SetTo(int64(0))},
 		"weight: must be 1 to 10000, not 10001":       {Weight: lessor.SetTo(int64(10_001))},
 		"maxConcurrency: must be 1 to 1000000, not 0": {MaxConcurrency: lessor.SetTo(int64(0))},
 	} {
-		_, err := fresh.Change(&ask)
+		_, err := fresh.Change(&ask, 25)
 		same(t, "refusal", firstField(err), want)
 	}
 	fresh.Class = strings.Repeat("x", 81)
-	if _, err := fresh.Change(&lessor.TenantAsk{}); err == nil {
+	if _, err := fresh.Change(&lessor.TenantAsk{}, 25); err == nil {
 		t.Error("a class of 81 characters is accepted")
 	}
 }
@@ -171,12 +171,24 @@ func TestChangeOfAPolicyKeepsWhatItLeavesOut(t *testing.T) {
 			lessor.TenantAsk{MaxConcurrency: lessor.Change[int64]{Reset: true}},
 			Policy{Weight: 2, Paused: true},
 		},
+		{"the default as it was read", lessor.TenantAsk{
+			MaxConcurrency: lessor.SetTo(int64(25)), MaxConcurrencyDefault: new(true),
+		}, Policy{Weight: 2, Paused: true}},
+		{"the default with another cap", lessor.TenantAsk{
+			MaxConcurrency: lessor.SetTo(int64(26)), MaxConcurrencyDefault: new(true),
+		}, Policy{Weight: 2, Cap: 26, Paused: true}},
+		{"the default's number", lessor.TenantAsk{
+			MaxConcurrency: lessor.SetTo(int64(25)), MaxConcurrencyDefault: new(false),
+		}, Policy{Weight: 2, Cap: 25, Paused: true}},
+		{"the default as somebody else read it", lessor.TenantAsk{
+			MaxConcurrency: lessor.SetTo(int64(25)), MaxConcurrencyDefault: new(true),
+		}, Policy{Weight: 2, Paused: true}},
 		{"no pause", lessor.TenantAsk{Paused: lessor.Change[bool]{Reset: true}}, Policy{Weight: 2}},
 		{"no weight", lessor.TenantAsk{Weight: lessor.Change[int64]{Reset: true}}, Policy{Weight: 1}},
 	} {
 		c.want.Tenant, c.want.Class = p.Tenant, p.Class
 		var err error
-		p, err = p.Change(&c.ask)
+		p, err = p.Change(&c.ask, 25)
 		same(t, c.name, fmt.Sprint(p, err), fmt.Sprint(c.want, nil))
 	}
 }

@@ -23,8 +23,9 @@ type Policy struct {
 	Name   string // for people; "" = none
 }
 
-// Change returns the policy after a request, or refuses it. What the request leaves out stays as it is.
-func (p Policy) Change(ask *lessor.TenantAsk) (Policy, error) {
+// Change returns the policy after a request, or refuses it. What the request leaves out stays as it is. A cap that was
+// read as the default and is sent back still follows the default, which is defaultCap.
+func (p Policy) Change(ask *lessor.TenantAsk, defaultCap int) (Policy, error) {
 	var c check
 	if p.Class != "" {
 		c.text("class", &p.Class, 1, maxClass, "")
@@ -36,7 +37,11 @@ func (p Policy) Change(ask *lessor.TenantAsk) (Policy, error) {
 		c.fail("class", "must equal the class in the path")
 	}
 	changed(&p.Weight, ask.Weight, 1, func(v *int64) int { return int(c.number("weight", v, 1, maxWeight, 0)) })
-	changed(&p.Cap, ask.MaxConcurrency, 0, func(v *int64) int {
+	most := ask.MaxConcurrency
+	if d := ask.MaxConcurrencyDefault; d != nil && *d && most.To != nil && *most.To == int64(defaultCap) {
+		most = lessor.Change[int64]{Reset: true}
+	}
+	changed(&p.Cap, most, 0, func(v *int64) int {
 		return int(c.number("maxConcurrency", v, 1, maxConcurrency, 0))
 	})
 	changed(&p.Paused, ask.Paused, false, func(v *bool) bool { return *v })

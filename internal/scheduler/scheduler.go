@@ -158,7 +158,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 
 func (s *Scheduler) tenantPolicy(id lessor.TenantID) lanes.Policy {
 	if id.IsZero() {
-		return lanes.Policy{Weight: 1}
+		return lanes.Policy{Weight: 1, Unset: true}
 	}
-	return lanes.Policy{Weight: 1, Cap: s.cfg.TenantCap}
+	return lanes.Policy{Weight: 1, Cap: s.cfg.TenantCap, Unset: true}
 }

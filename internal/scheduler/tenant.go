@@ -30,7 +30,7 @@ func (c Caller) within(asked *lessor.TenantID) (*lessor.TenantID, error) {
 func (s *Scheduler) policy(p rules.Policy) lanes.Policy {
 	v := lanes.Policy{Weight: p.Weight, Cap: p.Cap, Paused: p.Paused, Name: p.Name}
 	if p.Cap == 0 && p.Class == "" {
-		v.Cap = s.tenantPolicy(p.Tenant).Cap
+		v.Cap, v.Unset = s.tenantPolicy(p.Tenant).Cap, true
 	}
 	return v
 }
@@ -67,7 +67,7 @@ func (s *Scheduler) setPolicy(
 		if err := c.matchesVersion(rules.VersionOf(before)); err != nil {
 			return err
 		}
-		next, err := of.Change(ask)
+		next, err := of.Change(ask, p.l.policy(rules.Policy{Tenant: of.Tenant, Class: of.Class}).Cap)
 		if err != nil || i >= 0 && next == of {
 			return err
 		}
@@ -185,7 +185,7 @@ func (l *loop) class(id lessor.TenantID, class string) lessor.Class {
 func showTenant(a lanes.Account) lessor.Tenant {
 	return lessor.Tenant{
 		TenantID: a.Tenant, Name: nameOf(a.Policy), Weight: max(1, a.Policy.Weight), MaxConcurrency: capOf(a.Policy),
-		Paused: a.Policy.Paused,
+		MaxConcurrencyDefault: a.Policy.Unset, Paused: a.Policy.Paused,
 		Leases: a.Running, Units: a.Units, Queued: a.Queued,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 )
 
@@ -89,6 +90,41 @@ func TestWeightsAndCapsOfTenantsAndClasses(t *testing.T) {
 		if err != nil || len(classes) != 2 || classes[0].Class != "bulk" || classes[0].Leases != 2 ||
 			classes[0].Queued != 8 {
 			t.Errorf("classes: %+v, %v", classes, err)
+		}
+		w.noDrift()
+	})
+}
+
+// TestDefaultCapThatIsSentBackStaysTheDefault edits the weight of a tenant as it was read: its cap is not set by that.
+// Sent alone, the same number is a cap.
+func TestDefaultCapThatIsSentBackStaysTheDefault(t *testing.T) {
+	onBothStores(t, config(), func(t *testing.T, w, _ *world) {
+		stored := func() (all []rules.Policy) {
+			t.Helper()
+			if err := w.store.View(w.ctx, func(v scheduler.View) (err error) {
+				all, err = v.Policies(w.ctx)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return all
+		}
+		read, err := w.Tenant(w.ctx, anybody, tenantA)
+		if err != nil || *read.MaxConcurrency != 25 || !read.MaxConcurrencyDefault {
+			t.Fatalf("a tenant without settings: %+v, %v", read, err)
+		}
+		ask := lessor.TenantAsk{
+			Weight: lessor.SetTo(int64(3)), MaxConcurrency: lessor.SetTo(int64(25)),
+			MaxConcurrencyDefault: &read.MaxConcurrencyDefault,
+		}
+		got := w.setTenant(tenantA, ask)
+		if all := stored(); got.Weight != 3 || !got.MaxConcurrencyDefault ||
+			len(all) != 1 || all[0].Weight != 3 || all[0].Cap != 0 {
+			t.Errorf("sent back with another weight: %+v, stored as %+v", got, all)
+		}
+		got = w.setTenant(tenantA, lessor.TenantAsk{MaxConcurrency: lessor.SetTo(int64(25))})
+		if all := stored(); got.MaxConcurrencyDefault || all[0].Cap != 25 {
+			t.Errorf("set to the number of the default: %+v, stored as %+v", got, all)
 		}
 		w.noDrift()
 	})
