@@ -32,6 +32,7 @@ func variables(f *sentinel.Folder, g lessor.Grant) []string {
 	return []string{
 		"LESSOR_JOB_ID=" + g.Job.ID.String(),
 		"LESSOR_LEASE_ID=" + g.Lease.ID.String(),
+		"LESSOR_WORKER=" + g.Lease.WorkerID,
 		"LESSOR_FENCE=" + strconv.FormatInt(g.Lease.Fence, 10),
 		"LESSOR_ATTEMPT=" + strconv.Itoa(g.Job.Attempt),
 		"LESSOR_SESSION_ID=" + sentinel.SessionOf(g.Job.ID, g.Job.Payload),

@@ -88,7 +88,7 @@ func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
 	}
 	folder := filepath.Join(b.workspace, "jobs", id.String())
 	for _, want := range []string{
-		"LESSOR_JOB_ID=" + id.String(), "LESSOR_ATTEMPT=1", "LESSOR_LEASE_ID=", "LESSOR_FENCE=1",
+		"LESSOR_JOB_ID=" + id.String(), "LESSOR_ATTEMPT=1", "LESSOR_LEASE_ID=", "LESSOR_WORKER=", "LESSOR_FENCE=1",
 		"LESSOR_SESSION_ID=abc", "LC_ALL=C",
 		"WANTED=w", "PATH=",
 		"LESSOR_PAYLOAD_FILE=" + folder + "/payload.json", "LESSOR_RESULT_FILE=" + folder + "/result.json",
