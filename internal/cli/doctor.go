@@ -37,7 +37,7 @@ server.`,
 		if err != nil {
 			return err
 		}
-		findings, err := examine(cmd.Context(), c)
+		findings, err := a.examine(cmd.Context(), c)
 		return errors.Join(a.printFindings(findings), err)
 	})
 	return cmd
@@ -61,11 +61,11 @@ func (a *app) acceptLoss(ctx context.Context, file string) error {
 }
 
 // examine makes the checks. If no server can be reached, it stops after the first.
-func examine(ctx context.Context, c *client.Client) ([]client.Finding, error) {
+func (a *app) examine(ctx context.Context, c *client.Client) ([]client.Finding, error) {
 	var all []client.Finding
 	found := func(name string, err error, detail string) bool {
 		if err != nil {
-			detail = explain(err)
+			detail = explain(err) + a.tokenAdvice(err)
 		}
 		all = append(all, client.Finding{Name: name, OK: err == nil, Detail: detail})
 		return err == nil

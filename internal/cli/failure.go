@@ -11,7 +11,6 @@ import (
 	"lessor"
 	"lessor/client"
 	"lessor/internal/table"
-	"lessor/node"
 )
 
 // The exit codes.
@@ -129,7 +128,7 @@ func (a *app) report(ctx context.Context, err error) {
 		}
 		return
 	}
-	text := explain(a.withToken(err))
+	text := explain(err) + a.tokenAdvice(err)
 	if _, left := errors.AsType[leftError](err); interrupted(ctx, err) && !left {
 		text = "interrupted"
 	}
@@ -138,15 +137,18 @@ func (a *app) report(ctx context.Context, err error) {
 	}
 }
 
-// withToken adds to an "unauthenticated" refusal why the admin token was not sent.
-func (a *app) withToken(err error) error {
+// tokenAdvice returns the lines below an "unauthenticated" refusal: why the admin token was not sent, and how to give
+// one.
+func (a *app) tokenAdvice(err error) (lines string) {
 	e, ok := errors.AsType[*lessor.Error](err)
-	if !ok || e.Code != lessor.CodeUnauthenticated || a.withheld == "" {
-		return err
+	if !ok || e.Code != lessor.CodeUnauthenticated {
+		return ""
 	}
-	extended := *e
-	extended.Detail += "; " + a.withheld
-	return &extended
+	if a.withheld != "" {
+		lines = "\n  " + a.withheld
+	}
+	return lines + "\n  give a token with --token or LESSOR_TOKEN, or the" +
+		"\n  server's data folder with --data or LESSOR_DATA"
 }
 
 // explain returns what is printed for an error: one line, and one more for each field if several are wrong.
@@ -189,10 +191,6 @@ func explain(err error) string {
 // nextStep says what a caller can do about a refusal.
 func nextStep(e *lessor.Error) string {
 	switch e.Code {
-	case lessor.CodeUnauthenticated:
-		return "give a token with --token, LESSOR_TOKEN, or " + node.TokenName +
-			" in the data folder (--data, LESSOR_DATA), which is sent only to the loopback address in " +
-			node.AddressName + " beside it"
 	case lessor.CodeForbidden:
 		return "use a token with a role that may do this (`lessor token create --role …`)"
 	case lessor.CodeWorkerMismatch:
