@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"lessor"
@@ -23,6 +24,7 @@ type stream struct {
 type change struct {
 	data []byte
 	void bool
+	at   lessor.Instant
 }
 
 // ownStream is the series of changes that this node publishes, and how far it follows those of the others.
@@ -36,11 +38,17 @@ type ownStream struct {
 // forget gives up a stream whose next number is unknown.
 func (s *ownStream) forget() { s.id, s.n = 0, 0 }
 
-// newStream opens the stream of this node's changes.
+// newStream opens the stream of this node's changes, and removes the last changes of streams that are long gone.
 func (s *Store) newStream() {
-	s.stream.id, s.stream.n, s.origin.timeline = s.ids.Add(1), 0, s.db.timeline
-	s.db.streams.put(key{n: s.stream.id}, stream{seenAt: s.db.Clock()})
-	s.db.version++
+	d, now := s.db, s.db.Clock()
+	for k, c := range d.state.changes.all() {
+		if c.at < now.Add(-goneAfter) && !d.streams.has(key{n: k.n}) {
+			d.state.changes.drop(k)
+		}
+	}
+	s.stream.id, s.stream.n, s.origin.timeline = s.ids.Add(1), 0, d.timeline
+	d.streams.put(key{n: s.stream.id}, stream{seenAt: now})
+	d.version++
 }
 
 // noteStream changes the row of a stream, if it is there.
@@ -115,15 +123,15 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 		return nil, v.err
 	}
 	var changes []scheduler.Change
-	for k := range v.streams.all() {
-		if k.n == own.id {
-			continue
-		}
-		for c, row := range s.changes.from(key{n: k.n, m: after[k.n] + 1}) {
-			if c.n != k.n {
+	for _, id := range others(v.streams, own.id, after) {
+		for c, row := range s.changes.from(key{n: id, m: after[id] + 1}) {
+			if c.n != id {
 				break
 			}
 			changes = append(changes, scheduler.Change{Stream: c.n, N: c.m, Data: row.data})
+		}
+		if !v.streams.has(key{n: id}) && (v.tx == nil || !v.tx.guard) {
+			changes = append(changes, scheduler.Change{Stream: id, N: scheduler.Ended})
 		}
 	}
 	if len(changes) == 0 && own.next != nil && maps.Equal(*own.next, after) {
@@ -136,10 +144,23 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 	next := scheduler.Position{}
 	maps.Copy(next, after)
 	for _, c := range changes {
-		next[c.Stream] = c.N
+		next.Move(c)
 	}
 	own.next = &next
 	return changes, v.err
+}
+
+// others are the streams of other nodes: those that are followed, also if they are not registered any more, and those
+// that are new.
+func others(streams table[stream], own int64, after scheduler.Position) []int64 {
+	ids := slices.AppendSeq(make([]int64, 0, len(after)+1), maps.Keys(after))
+	for k := range streams.all() {
+		if _, followed := after[k.n]; !followed && k.n != own {
+			ids = append(ids, k.n)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // gone spoils the view if a change that was followed is not there any more. If its stream is gone too, it may have

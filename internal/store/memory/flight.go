@@ -123,8 +123,10 @@ func (f *flight) check() error {
 	t := f.tx
 	s, d := t.store, t.db
 	before, there := d.state.changes.get(key{n: f.stream, m: f.n - 1})
+	own, known := d.streams.get(key{n: f.stream})
+	known = known && own.seenAt > t.now.Add(-deadAfter/2) // else it may be removed before the commit
 	switch {
-	case f.n > 0 && (!d.streams.has(key{n: f.stream}) || f.n > 1 && !there || s.origin.timeline != d.timeline):
+	case f.n > 0 && (!known || f.n > 1 && !there || s.origin.timeline != d.timeline):
 		s.lose("") // the renewal of the store finds out why
 		return fmt.Errorf("%w: the stream of this node, or its last change, is gone", scheduler.ErrAgain)
 	case t.guard && (f.n > 1 && before.void || s.othersWrote(f.stream)):
@@ -138,12 +140,9 @@ func (f *flight) check() error {
 
 // othersWrote reports whether other nodes have published what this one has not followed.
 func (s *Store) othersWrote(own int64) bool {
-	for k := range s.db.streams.all() {
-		if k.n == own {
-			continue
-		}
-		for c := range s.db.state.changes.from(key{n: k.n, m: (*s.stream.next)[k.n] + 1}) {
-			if c.n == k.n {
+	for _, id := range others(s.db.streams, own, *s.stream.next) {
+		for c := range s.db.state.changes.from(key{n: id, m: (*s.stream.next)[id] + 1}) {
+			if c.n == id {
 				return true
 			}
 			break
@@ -167,7 +166,7 @@ func (f *flight) apply() {
 	}
 	d.state = state
 	d.version++
-	d.state.changes.put(key{n: f.stream, m: f.n}, change{data: t.news})
+	d.state.changes.put(key{n: f.stream, m: f.n}, change{data: t.news, at: t.now})
 	if t.saved != nil {
 		beat := max(d.serving.LastBeat, t.saved.LastBeat)
 		fence := d.serving.Fence
@@ -192,7 +191,7 @@ func (f *flight) settle(fate Fate) {
 		f.err = fmt.Errorf("commit: %w", scheduler.ErrUnknownOutcome)
 		s.stream.forget()
 	case fate == LostUnanswered:
-		d.state.changes.put(key{n: f.stream, m: f.n}, change{void: true})
+		d.state.changes.put(key{n: f.stream, m: f.n}, change{void: true, at: d.Clock()})
 		d.version++
 		s.stream.n = f.n
 	case fate == Durable || fate == DurableUnanswered:

@@ -93,8 +93,8 @@ type mark struct {
 	at        lessor.Instant
 }
 
-// tidy removes changes that no node needs any more and the streams of nodes that are gone, if it is time to. A stream
-// keeps its last change.
+// tidy removes changes that no node needs any more and the streams of nodes that are gone, if it is time to. The last
+// change of a stream stays (see store/postgres/tidy.go).
 func (s *Store) tidy(now lessor.Instant) {
 	if now.Sub(s.tidied).Abs() < tidyEvery {
 		return
@@ -110,19 +110,17 @@ func (s *Store) tidy(now lessor.Instant) {
 	}
 	s.marks = append(s.marks, mark{s.stream.id, s.stream.n, now})
 	for k, r := range d.streams.all() {
-		switch {
-		case r.seenAt < now.Add(-goneAfter):
-			d.trim(k.n, 1<<62)
-			d.streams.drop(k)
-			d.version++
-		case r.seenAt < now.Add(-deadAfter):
-			for c := range d.state.changes.back(key{n: k.n + 1}) {
-				if c.n == k.n {
-					d.trim(k.n, c.m)
-				}
-				break
-			}
+		if r.seenAt >= now.Add(-deadAfter) {
+			continue
 		}
+		for c := range d.state.changes.back(key{n: k.n + 1}) {
+			if c.n == k.n {
+				d.trim(k.n, c.m)
+			}
+			break
+		}
+		d.streams.drop(k)
+		d.version++
 	}
 }
 
