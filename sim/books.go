@@ -29,6 +29,7 @@ type books struct {
 	setAt    time.Duration            // when its clock was last set; -1 = never
 	sets     int                      // how often it was set
 	open     int                      // jobs that have not ended, about
+	settings operatorSettings
 }
 
 // subBook is one submission, which may have been sent several times.

@@ -42,7 +42,7 @@ func (w *world) calm() {
 			break
 		}
 		if w.now >= end {
-			w.fail("P8", "after %v without faults: %.800s", patience, left)
+			w.fail("P8", "after %v without faults: %s", patience, left)
 		}
 	}
 	w.spawn("patrol", nil, func(t *task) {
@@ -54,27 +54,31 @@ func (w *world) calm() {
 	}
 }
 
-// left describes the jobs that have not ended; "" if all have.
+// left describes the first jobs that have not ended; "" if all have.
 func (w *world) left() (what string) {
+	say := func(format string, args ...any) {
+		if len(what) < 800 {
+			what += fmt.Sprintf(format, args...)
+		}
+	}
 	w.look(func(v scheduler.View) error {
 		err := v.EachLease(ctx, func(h *rules.Held) error {
-			what += fmt.Sprintf("job %v is leased by %s: %+v at %v; ", h.Turn.Job, h.Worker, h.Life, v.Now())
+			say("job %v is leased by %s: %+v at %v; ", h.Turn.Job, h.Worker, h.Life, v.Now())
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		err = v.EachQueued(ctx, func(t rules.Turn) error {
-			lanes, err := v.LanesByID(ctx, []rules.LaneID{t.Lane})
-			what += fmt.Sprintf("job %v is queued after %d attempts: %+v; ", t.Job, t.Attempt, lanes[t.Lane])
-			return err
+			say("job %v of lane %d is queued after %d attempts; ", t.Job, t.Lane, t.Attempt)
+			return nil
 		})
 		if err != nil {
 			return err
 		}
 		at, err := v.NextDue(ctx)
 		if at != 0 {
-			what += fmt.Sprintf("a job waits until %v, it is %v", at, v.Now())
+			say("a job waits until %v, it is %v", at, v.Now())
 		}
 		return err
 	})

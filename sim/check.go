@@ -68,16 +68,21 @@ func (b *books) scan(v scheduler.View) error {
 	return err
 }
 
+// operatorSettings are the settings of operators that were read last.
+type operatorSettings struct {
+	raw      []byte
+	Capacity rules.Overrides `json:"capacity"`
+}
+
 // usable is how many units may be leased now; if the host decides that, it is the most that may be.
 func (b *books) usable(v scheduler.View) (int, error) {
-	var s struct {
-		Capacity rules.Overrides `json:"capacity"`
-	}
 	raw, err := v.Setting(ctx, "operator")
-	if err == nil && raw != nil {
-		err = json.Unmarshal(raw, &s)
+	if s := &b.settings; err == nil && string(raw) != string(s.raw) {
+		if s.raw, s.Capacity = raw, (rules.Overrides{}); raw != nil {
+			err = json.Unmarshal(raw, s)
+		}
 	}
-	c, total, busy := s.Capacity.InForce(v.Now()), b.config.TotalUnits, 0
+	c, total, busy := b.settings.Capacity.InForce(v.Now()), b.config.TotalUnits, 0
 	if c.TotalUnits != nil {
 		total = c.TotalUnits.Value
 	}

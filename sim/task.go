@@ -16,8 +16,8 @@ type task struct {
 	node  *node // the process that it is a part of; nil = none of ours
 	in    *node // the process that answers its call now; nil = none
 
-	next  func() (struct{}, bool)
-	yield func(struct{}) bool
+	*coroutine
+	ended bool // its coroutine may run another task
 
 	at    time.Duration // when it goes on
 	tie   uint64        // its order among those that go on at the same moment
@@ -29,23 +29,59 @@ type task struct {
 // crashed is the panic by which the code of a process that is dead leaves a task.
 type crashed struct{}
 
+// coroutine runs one task after the other. Its stack stays as large as it had to grow.
+type coroutine struct {
+	next  func() (struct{}, bool)
+	yield func(struct{}) bool
+	stop  func()
+	run   func()
+}
+
+// coroutine returns one that will run fn, from next on.
+func (w *world) coroutine(fn func()) *coroutine {
+	if n := len(w.idle) - 1; n >= 0 {
+		c := w.idle[n]
+		w.idle = w.idle[:n]
+		c.run = fn
+		return c
+	}
+	c := &coroutine{run: fn}
+	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		for c.yield = yield; ; {
+			c.run()
+			w.idle = append(w.idle, c)
+			if !yield(struct{}{}) {
+				return
+			}
+		}
+	})
+	return c
+}
+
 // spawn adds a task that begins now. A task of a process ends silently when the process dies.
 func (w *world) spawn(name string, n *node, run func(t *task)) *task {
 	t := &task{world: w, name: name, node: n, index: -1}
-	t.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+	t.coroutine = w.coroutine(func() {
 		defer func() {
+			t.ended = true
 			if v := recover(); v != nil {
 				if _, dead := v.(crashed); !dead {
 					w.panicked(t, v)
 				}
 			}
 		}()
-		t.yield = yield
 		t.mustLive()
 		run(t)
 	})
 	w.wake(t, w.now)
 	return t
+}
+
+// resume runs the task until it sleeps, waits or ends.
+func (t *task) resume() {
+	if !t.ended {
+		t.next()
+	}
 }
 
 // process is the process whose code the task runs; nil = none of ours.
@@ -132,7 +168,7 @@ func (w *world) step(end time.Duration) bool {
 	heap.Pop(&w.queue)
 	w.now = max(w.now, t.at)
 	w.current = t
-	t.next()
+	t.resume()
 	w.current = nil
 	w.counts.Steps++
 	w.trace.step(w.now, t)

@@ -28,8 +28,9 @@ type world struct {
 	now     time.Duration // true time since epoch; what clocks say depends on them
 	queue   queue
 	current *task
-	over    bool // all tasks end
-	quiet   bool // no new work and no faults
+	idle    []*coroutine // of tasks that have ended
+	over    bool         // all tasks end
+	quiet   bool         // no new work and no faults
 	tide    tide
 	tempo   time.Duration // about the time between two acts of a worker
 
@@ -104,11 +105,14 @@ func (w *world) end() {
 			n.settle()
 		}
 		if len(w.queue) == 0 {
-			return
+			break
 		}
 		t, _ := heap.Pop(&w.queue).(*task)
 		w.current = t
-		t.next()
+		t.resume()
+	}
+	for _, c := range w.idle {
+		c.stop()
 	}
 }
 

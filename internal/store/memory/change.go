@@ -33,10 +33,17 @@ type ownStream struct {
 	n        int64 // the last number that is in the database
 	followed lessor.Instant
 	next     *scheduler.Position // nil = it follows none yet
+	read     reached             // where next was read
+}
+
+// reached is a state of a database.
+type reached struct {
+	db      *Database
+	version int64
 }
 
 // forget gives up a stream whose next number is unknown.
-func (s *ownStream) forget() { s.id, s.n = 0, 0 }
+func (s *ownStream) forget() { s.id, s.n, s.read = 0, 0, reached{} }
 
 // newStream opens the stream of this node's changes, and removes the last changes of streams that are long gone.
 func (s *Store) newStream() {
@@ -119,6 +126,16 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 	if own.followed = v.now; followed != 0 && v.now.Sub(followed).Abs() > forgetAfter {
 		return []scheduler.Change{{N: -1}}, v.err
 	}
+	here, guard := reached{v.db, v.version}, v.tx != nil && v.tx.guard
+	switch {
+	case guard:
+		here.db = nil // it does not read that streams have ended
+	case v.tx != nil:
+		here.version = v.tx.seen
+	}
+	if own.next != nil && !guard && own.read == here && maps.Equal(*own.next, after) {
+		return nil, v.err
+	}
 	if v.gone(after) {
 		return nil, v.err
 	}
@@ -130,14 +147,15 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 			}
 			changes = append(changes, scheduler.Change{Stream: c.n, N: c.m, Data: row.data})
 		}
-		if !v.streams.has(key{n: id}) && (v.tx == nil || !v.tx.guard) {
+		if !v.streams.has(key{n: id}) && !guard {
 			changes = append(changes, scheduler.Change{Stream: id, N: scheduler.Ended})
 		}
 	}
 	if len(changes) == 0 && own.next != nil && maps.Equal(*own.next, after) {
+		own.read = here
 		return nil, v.err
 	}
-	if v.tx != nil && v.tx.guard && len(changes) > 0 {
+	if guard && len(changes) > 0 {
 		v.err = errOthers
 		return nil, v.err
 	}
@@ -146,7 +164,7 @@ func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler
 	for _, c := range changes {
 		next.Move(c)
 	}
-	own.next = &next
+	own.next, own.read = &next, here
 	return changes, v.err
 }
 

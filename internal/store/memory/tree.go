@@ -17,14 +17,19 @@ type key struct {
 	n, m int64
 }
 
-func (k key) compare(o key) int {
-	if c := strings.Compare(k.text, o.text); c != 0 {
-		return c
+func (k key) compare(o key) int { return k.order(&o) }
+
+// order is compare without copies. It looks whether a part is equal before it asks for the order: most are.
+func (k *key) order(o *key) int {
+	switch {
+	case k.text != o.text:
+		return strings.Compare(k.text, o.text)
+	case k.id != o.id:
+		return bytes.Compare(k.id[:], o.id[:])
+	case k.n != o.n:
+		return cmp.Compare(k.n, o.n)
 	}
-	if c := bytes.Compare(k.id[:], o.id[:]); c != 0 {
-		return c
-	}
-	return cmp.Or(cmp.Compare(k.n, o.n), cmp.Compare(k.m, o.m))
+	return cmp.Compare(k.m, o.m)
 }
 
 // last is behind all keys with this text and this id.
@@ -46,7 +51,7 @@ type node[V any] struct {
 
 func (t table[V]) get(k key) (v V, ok bool) {
 	for n := t.root; n != nil; {
-		switch c := k.compare(n.key); {
+		switch c := k.order(&n.key); {
 		case c == 0:
 			return n.value, true
 		case c < 0:
@@ -77,7 +82,9 @@ func (t table[V]) back(k key) iter.Seq2[key, V] {
 }
 
 // all returns the rows in order.
-func (t table[V]) all() iter.Seq2[key, V] { return t.from(key{n: math.MinInt64, m: math.MinInt64}) }
+func (t table[V]) all() iter.Seq2[key, V] {
+	return func(yield func(key, V) bool) { t.root.each(yield) }
+}
 
 // under returns the rows with this text and this id.
 func (t table[V]) under(text string, id lessor.UUID) iter.Seq2[key, V] {
@@ -94,7 +101,7 @@ func (n *node[V]) put(k key, v V) *node[V] {
 	if n == nil {
 		return &node[V]{key: k, value: v, height: 1}
 	}
-	switch c := k.compare(n.key); {
+	switch c := k.order(&n.key); {
 	case c == 0:
 		return &node[V]{key: k, value: v, left: n.left, right: n.right, height: n.height}
 	case c < 0:
@@ -107,7 +114,7 @@ func (n *node[V]) drop(k key) *node[V] {
 	if n == nil {
 		return nil
 	}
-	switch c := k.compare(n.key); {
+	switch c := k.order(&n.key); {
 	case c < 0:
 		return n.with(n.left.drop(k), n.right)
 	case c > 0:
@@ -161,17 +168,22 @@ func (n *node[V]) from(k key, yield func(key, V) bool) bool {
 	if n == nil {
 		return true
 	}
-	if n.key.compare(k) < 0 {
+	if n.key.order(&k) < 0 {
 		return n.right.from(k, yield)
 	}
-	return n.left.from(k, yield) && yield(n.key, n.value) && n.right.from(k, yield)
+	return n.left.from(k, yield) && yield(n.key, n.value) && n.right.each(yield)
+}
+
+// each yields all rows in order.
+func (n *node[V]) each(yield func(key, V) bool) bool {
+	return n == nil || n.left.each(yield) && yield(n.key, n.value) && n.right.each(yield)
 }
 
 func (n *node[V]) back(k key, yield func(key, V) bool) bool {
 	if n == nil {
 		return true
 	}
-	if n.key.compare(k) >= 0 {
+	if n.key.order(&k) >= 0 {
 		return n.left.back(k, yield)
 	}
 	return n.right.back(k, yield) && yield(n.key, n.value) && n.left.back(k, yield)

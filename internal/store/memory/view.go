@@ -16,6 +16,7 @@ type view struct {
 	tx      *tx // nil = a snapshot
 	state   tables
 	streams table[stream]
+	version int64 // of the database, for a snapshot
 	now     lessor.Instant
 	row     rules.Serving // as it was read
 	serving rules.Serving // what it means here
@@ -67,7 +68,8 @@ func (s *Store) beginView() (*view, error) {
 func (s *Store) view() *view {
 	d := s.db
 	return &view{
-		store: s, db: d, state: d.state, streams: d.streams, now: d.Clock(), row: d.serving, serving: d.serving,
+		store: s, db: d, state: d.state, streams: d.streams, version: d.version, now: d.Clock(), row: d.serving,
+		serving: d.serving,
 	}
 }
 
