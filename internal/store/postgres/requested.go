@@ -106,10 +106,23 @@ func (s *Store) granted(ref scheduler.RequestRef) bool {
 	})
 }
 
-// forgetLease removes a lease from those that are known.
-func (s *Store) forgetLease(id lessor.LeaseID) {
-	if k, known := s.leases[id]; known {
-		s.requests.count(k.held, -1)
-		delete(s.leases, id)
+// knowLease keeps a lease among those that are known.
+func (s *Store) knowLease(h *rules.Held, epoch int64) {
+	if h.RequestID != "" {
+		if _, known := s.leases[h.ID]; !known {
+			s.requests.count(h, 1)
+		}
 	}
+	s.leases[h.ID] = knownLease{h, epoch}
+}
+
+// forgetLease removes a lease from those that are known. It looks at the lease only if some lease was granted to a
+// request with an id: the lease has been out of the processor's caches for long.
+func (s *Store) forgetLease(id lessor.LeaseID) {
+	if len(s.requests.live) > 0 {
+		if k, known := s.leases[id]; known {
+			s.requests.count(k.held, -1)
+		}
+	}
+	delete(s.leases, id)
 }

@@ -249,11 +249,8 @@ func (t *tx) settle() {
 		s.specs.Drop(id)
 	}
 	s.usual = len(t.known)
-	for id, h := range t.known {
-		if _, known := s.leases[id]; !known {
-			s.requests.count(h, 1)
-		}
-		s.leases[id] = knownLease{h, t.epoch}
+	for _, h := range t.known {
+		s.knowLease(h, t.epoch)
 	}
 	for id := range t.ended {
 		s.forgetLease(id)
