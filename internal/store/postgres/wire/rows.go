@@ -18,7 +18,7 @@ const (
 )
 
 // types are the types of columns, by the letters that stand for their kinds.
-var types = map[byte]struct {
+var types = ['z']struct {
 	oid  uint32
 	name string
 }{
