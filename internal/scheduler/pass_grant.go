@@ -43,9 +43,9 @@ func (p *pass) grant(ctx context.Context, fresh []*requestCall) error {
 		return err
 	}
 	r := &round{
-		p: p, denied: map[kind]*lessor.Denial{}, got: map[rules.Holder]int{}, again: map[*requestCall][]*rules.Held{},
-		undecided: map[*requestCall]bool{},
-		firsts:    map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
+		p: p, denied: map[kind]*lessor.Denial{}, got: make(map[rules.Holder]int, len(fresh)),
+		again: map[*requestCall][]*rules.Held{}, undecided: map[*requestCall]bool{},
+		firsts: map[RequestRef]*requestCall{}, twins: map[*requestCall]*requestCall{},
 	}
 	if err := r.openTrials(ctx); err != nil {
 		return err
