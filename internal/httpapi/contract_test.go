@@ -13,6 +13,7 @@ import (
 	"lessor"
 	"lessor/internal/quota"
 	"lessor/internal/scheduler"
+	"lessor/internal/store/postgres"
 	"lessor/internal/token"
 )
 
@@ -36,7 +37,6 @@ var impossible = map[string]string{
 	"POST " + administration + "/recovery/scan invalid_value":           "its body has no fields",
 	"POST " + administration + "/jobs/{jobId}/mark-dead invalid_value":  "its body has no fields",
 	"POST " + administration + "/recovery/jobs/resume invalid_value":    "an id that is none is the id of no job",
-	"GET " + administration + "/backup conflict":                        "only PostgreSQL refuses, and this is SQLite",
 }
 
 // Every route is called, and every answer that the document has for it, success or refusal, is provoked and held to the
@@ -53,6 +53,7 @@ func TestEveryAnswerKeepsTheContract(t *testing.T) {
 	walkDiagnostics(s)
 	walkRefusals(s)
 	walkFaults(t, c)
+	walkPostgres(t, c)
 	table := routes(defaultPayloadLimit)
 	for i := range table {
 		rt := &table[i]
@@ -368,6 +369,18 @@ var bodies = map[string]string{
 }
 
 // walkFaults calls every route of a server whose scheduler is broken, and of one that is not up yet.
+// walkPostgres provokes what only a server on PostgreSQL answers.
+func walkPostgres(t *testing.T, c *contract) {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), postgres.Config{URL: pool.Database(t)})
+	if err != nil {
+		t.Fatalf("open store: %v", err)
+	}
+	s := startOn(t, store)
+	s.contract = c
+	refused(t, s.call("GET", administration+"/backup", "", with(s.admin)), 409, lessor.CodeConflict)
+}
+
 func walkFaults(t *testing.T, c *contract) {
 	t.Helper()
 	s := start(t)
