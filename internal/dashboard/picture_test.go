@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"lessor"
 )
@@ -110,7 +111,7 @@ func (b *tab) lookAt(name string, paths []string) {
 		for _, width := range widths {
 			b.measure(path, name, width)
 			height := do(b, chromedp.Evaluate[int](`document.querySelector(".top").offsetHeight`))
-			if width >= 768 && height > 90 && name != "longest" { // a row has 24 to 48 px; a name may need a third
+			if height > 90 && name != "longest" { // a row has 24 to 48 px; a name may need a third
 				b.t.Errorf("%s at %d px: the header is %d px high, more than two rows", path, width, height)
 			}
 			if dir == "" {
@@ -121,6 +122,34 @@ func (b *tab) lookAt(name string, paths []string) {
 				b.picture(dir, fmt.Sprintf("%s-%02d-%.20s-%d-%s.png", name, i, page, width, theme), width, theme)
 			}
 		}
+	}
+}
+
+// TestMenuOfAPhone opens the menu by its button, follows a link of it, and closes it by the keyboard.
+func TestMenuOfAPhone(t *testing.T) {
+	w := start(t).world()
+	b := w.tab(t, w.admin)
+	do(b, chromedp.EmulateViewport(390, 900))
+	b.open("/leases")
+	const links = `[...document.querySelectorAll("nav a")].filter((a) => a.checkVisibility())`
+	const push = `document.querySelector(".menu").click(), true`
+	if !b.js(links + `.length === 0`) {
+		t.Error("the menu is open before its button was pressed")
+	}
+	b.js(push)
+	b.wait(links + `.length === document.querySelectorAll("nav a").length`)
+	if dir := os.Getenv("LESSOR_SCREENSHOTS"); dir != "" {
+		b.picture(dir, "menu-390.png", 390, "light")
+	}
+	b.measure("/leases", "with its menu", 390)
+	b.key(kb.Escape)
+	b.wait(links + `.length === 0`)
+	b.js(push)
+	b.js(`document.querySelector("nav a[href='/audit']").click(), true`)
+	b.wait(`location.pathname === "/audit"`)
+	do(b, chromedp.EmulateViewport(1280, 900))
+	if !b.js(links + `.length > 5 && !document.querySelector(".menu").checkVisibility()`) {
+		t.Error("a wide window hides the menu behind a button")
 	}
 }
 
