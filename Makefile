@@ -38,7 +38,7 @@ test: ## vet and test everything on both stores, including the separate modules;
 	$(GO) vet ./...
 	$(GO) run ./internal/pgtest/install
 	$(GO) run ./internal/need python3 curl chromium prometheus faketime haproxy nginx=nginx-light pgbouncer strace
-	cd mailbox/redis && $(GO) run ./install
+	[ -n "$$LESSOR_TEST_REDIS" ] || command -v valkey-server >/dev/null || $(GO) run ./internal/need redis-server
 	$(GO) test -timeout 20m ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 

@@ -53,7 +53,8 @@ func install(packages []string) error {
 		{"update", "-q"}, append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...),
 	} {
 		cmd := exec.CommandContext(context.Background(), apt, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		// With RUNLEVEL=1 a package starts no server, which would occupy its port.
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
 		}

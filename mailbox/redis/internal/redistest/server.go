@@ -51,7 +51,7 @@ func (p *Pool) Client(t testing.TB) *redis.Client {
 	return c
 }
 
-// Options returns how to reach the server, for examples, which have no test.
+// Options returns the address of the server. Examples call it, because they have no testing.T.
 func (p *Pool) Options() (*redis.Options, error) {
 	p.once.Do(func() {
 		if p.url = os.Getenv(Environment); p.url == "" {
@@ -76,7 +76,7 @@ type server struct {
 	dir     string
 	cmd     *exec.Cmd
 	exited  chan struct{}
-	release func() error // lets the janitor go
+	release func() error // ends the janitor
 }
 
 // Bounds of its start and its stop, on a busy machine.
@@ -104,12 +104,12 @@ func start(ctx context.Context) (_ *server, err error) {
 		context.WithoutCancel(ctx), program, "--port", "0", "--unixsocket", s.socket(), "--dir", dir, "--save", "",
 		"--appendonly", "no", "--daemonize", "no", "--logfile", filepath.Join(dir, "log"),
 	)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C in the terminal is ours alone
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that a Ctrl-C in the terminal does not reach it
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		_ = s.cmd.Wait() // how it ended is in the log
+		_ = s.cmd.Wait() // the log says how it ended
 		close(s.exited)
 	}()
 	if s.release, err = janitor(dir, s.cmd.Process.Pid); err != nil {
@@ -166,7 +166,7 @@ func (s *server) stop() error {
 }
 
 // janitor starts a shell that waits for the end of a pipe that only this process holds open. If this process dies, the
-// shell stops the server and removes its folder. The returned function ends the shell without that.
+// shell stops the server and removes its folder. The returned function ends the shell.
 func janitor(dir string, pid int) (release func() error, err error) {
 	const script = `read -r word; [ "$word" = released ] && exit 0
 kill -KILL "$2" 2>/dev/null
