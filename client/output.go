@@ -67,7 +67,7 @@ type outputReader struct {
 
 func (r *outputReader) all(ctx context.Context, q lessor.OutputQuery) error {
 	began, final := false, false
-	fence, wait := int64(0), time.Duration(0) // what is there already is not waited for
+	fence, wait := int64(0), time.Duration(0) // the output so far needs no wait
 	for {
 		out, err := r.next(ctx, q, wait)
 		if err != nil {
@@ -77,7 +77,7 @@ func (r *outputReader) all(ctx context.Context, q lessor.OutputQuery) error {
 			if err := r.before(ctx, q, out, fence, began); err != nil || r.done {
 				return err
 			}
-			if fence = out.Fence; began { // what was read is not of the lease that was meant
+			if fence = out.Fence; began { // the offset is one of the lease before
 				q.Offset = 0
 				continue
 			}
@@ -97,7 +97,7 @@ func (r *outputReader) all(ctx context.Context, q lessor.OutputQuery) error {
 			if err != nil {
 				return err
 			}
-			final = !more // one more look: the last attempt may have begun and ended meanwhile
+			final = !more // read once more: the last attempt may have begun and ended meanwhile
 		}
 	}
 }
@@ -153,14 +153,14 @@ func (c *Client) moreAttempts(ctx context.Context, id lessor.JobID, q lessor.Out
 	if q.Fence != 0 {
 		return false, nil
 	}
-	job, err := c.AwaitJob(ctx, id, lookAgain)
+	job, err := c.AwaitJob(ctx, id, nextAttemptPause)
 	if again, _ := repeatable(err); again && ctx.Err() == nil {
-		return pause(ctx, lookAgain), nil
+		return pause(ctx, nextAttemptPause), nil
 	}
 	active := job.State == lessor.Leased || job.State == lessor.Running
 	may := q.Attempt == 0 || int64(job.Attempt) < q.Attempt || active && int64(job.Attempt) == q.Attempt
 	return may && !job.Final(), err
 }
 
-// lookAgain is the pause before the next attempt of a job is looked for.
-const lookAgain = time.Second
+// nextAttemptPause is the pause between two checks whether a job has another attempt.
+const nextAttemptPause = time.Second

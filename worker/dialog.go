@@ -57,13 +57,13 @@ func (e *askError) completion(d lessor.Completion) lessor.Completion {
 
 // inbox holds the messages to a job that its handler has not taken, at most as many as one answer has.
 type inbox struct {
-	mu    sync.Mutex
-	queue []lessor.Message
-	last  int64 // received
-	seen  int64 // by the handler
-	told  int64 // to the server
-	loops int   // that wait for a message
-	news  chan struct{}
+	mu        sync.Mutex
+	queue     []lessor.Message
+	last      int64 // received
+	seen      int64 // by the handler
+	confirmed int64 // to the server
+	loops     int   // that wait for a message
+	news      chan struct{}
 }
 
 // add adds the messages that are new.
@@ -83,17 +83,17 @@ func (b *inbox) add(ms []lessor.Message) {
 
 // next takes the next message. If there is none, it returns the number of the last seen message if the server does not
 // know it yet, else 0.
-func (b *inbox) next() (m lessor.Message, ok bool, untold int64) {
+func (b *inbox) next() (m lessor.Message, ok bool, unconfirmed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.queue) > 0 {
 		m, b.queue = b.queue[0], b.queue[1:]
 		return m, true, 0
 	}
-	if b.seen > b.told {
-		untold = b.seen
+	if b.seen > b.confirmed {
+		unconfirmed = b.seen
 	}
-	return m, false, untold
+	return m, false, unconfirmed
 }
 
 // await waits for messages, or until ctx is done.
@@ -129,7 +129,7 @@ func (j *Job[T]) Messages(ctx context.Context) iter.Seq[lessor.Message] {
 		}
 		b := &j.lease.inbox
 		for ctx.Err() == nil {
-			m, ok, untold := b.next()
+			m, ok, unconfirmed := b.next()
 			switch {
 			case ok:
 				more := yield(m)
@@ -140,8 +140,8 @@ func (j *Job[T]) Messages(ctx context.Context) iter.Seq[lessor.Message] {
 					_ = j.worker.confirm(ctx, j.lease, m.Seq) // the next heartbeats bring what is left again
 					return
 				}
-			case untold > 0:
-				if j.worker.confirm(ctx, j.lease, untold) != nil {
+			case unconfirmed > 0:
+				if j.worker.confirm(ctx, j.lease, unconfirmed) != nil {
 					return // the lease is lost, or ctx is done
 				}
 			default:
@@ -160,7 +160,7 @@ func (w *Worker) confirm(ctx context.Context, l *lease, seen int64) error {
 	})
 	if err == nil {
 		l.inbox.mu.Lock()
-		l.inbox.told = max(l.inbox.told, seen)
+		l.inbox.confirmed = max(l.inbox.confirmed, seen)
 		l.inbox.mu.Unlock()
 	}
 	return err

@@ -166,7 +166,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	refused := make(chan error, 1)
 	go func() {
 		var second sync.WaitGroup
-		second.Go(func() { _ = w.requestLoop(requesting, work, true) }) // what is refused to it is refused to the first
+		second.Go(func() { _ = w.requestLoop(requesting, work, true) }) // the first gets the same refusal
 		err := w.requestLoop(requesting, work, false)
 		refuse(err)
 		second.Wait()

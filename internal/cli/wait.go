@@ -35,8 +35,8 @@ func (e leftError) Error() string {
 }
 func (e leftError) Unwrap() error { return e.err }
 
-// lookEvery is how often the bar shows the progress of a job.
-const lookEvery = time.Second
+// progressEvery is how often the bar shows the progress of a job.
+const progressEvery = time.Second
 
 // waitForEnd shows the progress of a job until it has ended, or with follow what it prints, and then prints its result.
 // The error says how it ended, if it did not complete.
@@ -88,7 +88,7 @@ func (a *app) awaitJob(ctx context.Context, c *client.Client, id lessor.JobID) (
 	})
 	defer m.end()
 	for {
-		next, err := c.AwaitJob(ctx, id, lookEvery)
+		next, err := c.AwaitJob(ctx, id, progressEvery)
 		switch {
 		case err == nil:
 			job = next

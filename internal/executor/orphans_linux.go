@@ -44,15 +44,15 @@ func (c *children) reap() {
 // signalStrays sends sig to the descendants of the shim that left the group of the command. A process may start
 // another one while the list is read, so it is read until it shows no new ones.
 func signalStrays(command *os.Process, sig syscall.Signal) {
-	for told := map[int]bool{}; ; {
-		n := len(told)
+	for signalled := map[int]bool{}; ; {
+		n := len(signalled)
 		for _, id := range strays(command) {
-			if !told[id] {
-				told[id] = true
+			if !signalled[id] {
+				signalled[id] = true
 				_ = syscall.Kill(id, sig) // the process may have ended
 			}
 		}
-		if len(told) == n {
+		if len(signalled) == n {
 			return
 		}
 	}

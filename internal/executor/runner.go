@@ -138,7 +138,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	r.atStop(following)
 	if r.fate.stops {
-		r.releaseUnheard(following)
+		r.releaseUnanswered(following)
 	}
 	return nil
 }

@@ -98,13 +98,13 @@ func (r *Runner) awaitEnd(ctx context.Context, d time.Duration) {
 	}
 }
 
-// releaseUnheard gives back the leases of requests whose answers the Runner did not receive before it stopped.
-func (r *Runner) releaseUnheard(ctx context.Context) {
+// releaseUnanswered gives back the leases of requests whose answers the Runner did not receive before it stopped.
+func (r *Runner) releaseUnanswered(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopReserve/4)
 	defer cancel()
 	for lease, err := range r.client.AllLeases(ctx, r.worker) {
 		if err != nil {
-			r.cfg.Log.Warn("leases that were granted unheard are not given back; they expire", "error", err)
+			r.cfg.Log.Warn("leases whose grants did not arrive are not given back; they will expire", "error", err)
 			return
 		}
 		if r.lastLease(lease.JobID).ID != lease.ID {

@@ -80,16 +80,16 @@ func (c *call) probe() error {
 	}
 	answer := c.w
 	defer func() { c.w = answer }()
-	c.w = &writer{ResponseWriter: unheard{}, call: c}
+	c.w = &writer{ResponseWriter: discarded{}, call: c}
 	return c.route.handle.run(c)
 }
 
-// unheard discards an answer.
-type unheard struct{}
+// discarded discards an answer.
+type discarded struct{}
 
-func (unheard) Header() http.Header         { return http.Header{} }
-func (unheard) WriteHeader(int)             {}
-func (unheard) Write(b []byte) (int, error) { return len(b), nil }
+func (discarded) Header() http.Header         { return http.Header{} }
+func (discarded) WriteHeader(int)             {}
+func (discarded) Write(b []byte) (int, error) { return len(b), nil }
 
 // limit returns the size of a list's page.
 func (c *call) limit() int {

@@ -15,7 +15,7 @@ type subject struct {
 	job    lessor.JobID       // zero if the folder's name is no id
 	record *sentinel.Sentinel // nil if there is no valid sentinel
 	err    error              // why the sentinel is invalid
-	seen   sighting
+	seen   observation
 	stored *storedJob
 	watch  *watch // nil unless start-up waits for this command
 
@@ -36,8 +36,8 @@ type ended struct {
 	outcome rules.Outcome
 }
 
-// sighting is when a pulse was seen, by the monitor's clock.
-type sighting struct {
+// observation says when a pulse was seen, by the monitor's clock.
+type observation struct {
 	pulse pulse
 	first time.Time
 	last  time.Time
@@ -58,7 +58,7 @@ func pulseOf(r *sentinel.Sentinel) pulse {
 }
 
 // note records a pulse that was seen at some moment between from and to. Each bound of its age uses the safe end.
-func (s *sighting) note(p pulse, from, to time.Time) {
+func (s *observation) note(p pulse, from, to time.Time) {
 	if s.pulse != p {
 		s.other = s.last
 		s.pulse, s.first = p, to

@@ -202,14 +202,14 @@ func (p *pass) raiseFailed(ctx context.Context, of typeOf, n dueFailures) (*less
 	if err != nil {
 		return nil, err
 	}
-	a, changed, told := rules.FailedAlert(last, n.Failures, of.typ, p.now)
+	a, changed, notify := rules.FailedAlert(last, n.Failures, of.typ, p.now)
 	switch {
 	case !changed:
 		return last, nil
 	case a.ID.IsZero():
 		a.ID, a.TenantID = lessor.AlertID{UUID: p.l.newUUID()}, of.tenant
 	}
-	if told {
+	if notify {
 		return &a, p.saveAlert(ctx, a)
 	}
 	return &a, p.tx.SaveAlerts(ctx, []lessor.Alert{a})

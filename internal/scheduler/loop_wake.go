@@ -89,7 +89,7 @@ func (r *round) noneLeft(c *requestCall) bool {
 			return false
 		}
 		// There is no job for a worker that holds a lease; others may have a unique one.
-		if choice, _ := r.look(c, c.ask.MaxUnits, false); choice.Denial != nil {
+		if choice, _ := r.turnFor(c, c.ask.MaxUnits, false); choice.Denial != nil {
 			r.denied[free] = choice.Denial
 		}
 	}

@@ -167,7 +167,7 @@ func (r *round) fill(c *requestCall) {
 // choose asks for the job whose turn it is for c, and notes which job starves.
 func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 	l, now := r.p.l, r.p.now
-	choice, terms := r.look(c, maxUnits, holder)
+	choice, terms := r.turnFor(c, maxUnits, holder)
 	if choice.Found && terms.Reserved == nil {
 		l.forgetStarving(now, terms.Capacity)
 	}
@@ -177,8 +177,8 @@ func (r *round) choose(c *requestCall, maxUnits int, holder bool) lanes.Choice {
 	return choice
 }
 
-// look finds the job whose turn it is for c, and under which terms.
-func (r *round) look(c *requestCall, maxUnits int, holder bool) (lanes.Choice, lanes.Terms) {
+// turnFor finds the job whose turn it is for c, and under which terms.
+func (r *round) turnFor(c *requestCall, maxUnits int, holder bool) (lanes.Choice, lanes.Terms) {
 	l, now := r.p.l, r.p.now
 	c.filter.MaxUnits, c.filter.SkipUnique = maxUnits, holder
 	terms := lanes.Terms{

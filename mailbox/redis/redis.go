@@ -17,8 +17,8 @@ import (
 // The pauses between the checks of a waiting receiver, shorter after a recent message. Blocking commands of Redis are
 // not used, because they do not end with their context.
 const (
-	firstLook = 5 * time.Millisecond
-	lastLook  = 100 * time.Millisecond
+	firstPause = 5 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
 )
 
 // Config configures a Mailbox. Client and Name are required.
@@ -124,7 +124,7 @@ func (b *Mailbox) Receive(
 		return nil, err
 	}
 	until := time.Now().Add(wait)
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if b.closed() {
 			return nil, worker.ErrMailboxClosed
 		}

@@ -18,22 +18,22 @@ const walSuffix = "-wal"
 // continues to write into a file without a name, and its commits are lost when the process ends. If one is
 // overwritten or cut, its content is lost at once.
 type files struct {
-	path     string
-	db, wal  os.FileInfo
-	log      *os.File // the WAL
-	logSize  int64
-	index    *os.File // the log's index; closing it while SQLite has it open would give SQLite's locks away
-	header   [indexBytes]byte
-	lookedAt time.Time
+	path      string
+	db, wal   os.FileInfo
+	log       *os.File // the WAL
+	logSize   int64
+	index     *os.File // the log's index; closing it while SQLite has it open would give SQLite's locks away
+	header    [indexBytes]byte
+	checkedAt time.Time
 }
 
-// lookEvery is how often a busy store checks the names of its files. It does not check with each commit: on Linux a
+// checkEvery is how often a busy store checks the names of its files. It does not check with each commit: on Linux a
 // write, and its sync, is slower if the times of the file were read since the last one.
-const lookEvery = 50 * time.Millisecond
+const checkEvery = 50 * time.Millisecond
 
 // remember records which files are open. SQLite makes the WAL and its index when it first reads the database.
 func (f *files) remember(path string) (err error) {
-	f.path, f.lookedAt = path, time.Now()
+	f.path, f.checkedAt = path, time.Now()
 	if f.db, err = os.Stat(path); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (f *files) position() (position, error) {
 // check returns an error that wraps scheduler.ErrBroken if the names no longer lead to the open files, or if one is
 // shorter than at the last check. SQLite never cuts the database, and cuts the WAL only back to walKeepBytes.
 func (f *files) check() (err error) {
-	f.lookedAt = time.Now()
+	f.checkedAt = time.Now()
 	if f.db, err = isStill(f.path, f.db, f.db.Size()); err != nil {
 		return err
 	}
@@ -72,9 +72,9 @@ func (f *files) check() (err error) {
 	return err
 }
 
-// checkBusy checks the files if lookEvery has passed since the last check.
+// checkBusy checks the files if checkEvery has passed since the last check.
 func (f *files) checkBusy() error {
-	if time.Since(f.lookedAt) < lookEvery {
+	if time.Since(f.checkedAt) < checkEvery {
 		return nil
 	}
 	return f.check()

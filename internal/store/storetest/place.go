@@ -58,18 +58,18 @@ func (b *bed) onePlaceEach() {
 func (b *bed) tablesAgree(v scheduler.View, places map[lessor.JobID]rules.Place) error {
 	b.Helper()
 	got := map[rules.Place]int{}
-	look := func(id lessor.JobID, want rules.Place) error {
+	check := func(id lessor.JobID, want rules.Place) error {
 		if places[id] != want {
 			b.Fatalf("job %s is read at place %d, and its standing says %d", id, want, places[id])
 		}
 		got[want]++
 		return nil
 	}
-	if err := v.EachQueued(b.Context(), func(t rules.Turn) error { return look(t.Job, rules.InQueue) }); err != nil {
+	if err := v.EachQueued(b.Context(), func(t rules.Turn) error { return check(t.Job, rules.InQueue) }); err != nil {
 		return err
 	}
 	if err := v.EachLease(b.Context(), func(h *rules.Held) error {
-		return look(h.Turn.Job, rules.Leased)
+		return check(h.Turn.Job, rules.Leased)
 	}); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 // leaseChangedMeanwhile changes a lease for which another node waits: that node sees the change, and a later clock.
 func leaseChangedMeanwhile(a, b *bed) {
 	h := a.grant(a.queued(), "w1")
-	locked, looked := make(chan lessor.Instant), make(chan *rules.Held)
+	locked, found := make(chan lessor.Instant), make(chan *rules.Held)
 	const held = 200 * time.Millisecond
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -90,11 +90,11 @@ func leaseChangedMeanwhile(a, b *bed) {
 			if tx.Now().Sub(at) < held {
 				b.Errorf("now is %v, before the other node's commit", tx.Now())
 			}
-			looked <- got[h.ID]
+			found <- got[h.ID]
 			return err
 		})
 	})
-	if got := <-looked; got == nil || got.ExpiresAt != h.ExpiresAt+5000 {
+	if got := <-found; got == nil || got.ExpiresAt != h.ExpiresAt+5000 {
 		b.Errorf("the lease is seen as %+v, want it to end at %v", got, h.ExpiresAt+5000)
 	}
 	wg.Wait()
