@@ -1,8 +1,8 @@
 // Package redistest provides Redis to tests: one throwaway server for each test binary, on a socket in its own folder.
 //
-// LESSOR_TEST_REDIS names another server instead, by its URL; tests use keys of their own there. Without it, Find looks
-// for redis-server or valkey-server on PATH; if there is none, a test fails with instructions. The server stops with the
-// test binary, also if that is killed, and its folder is removed.
+// LESSOR_TEST_REDIS names another server instead, by its URL; tests use keys of their own there. Without it, Find
+// looks for redis-server or valkey-server on PATH; if there is none, a test fails with instructions. The server stops
+// with the test binary, also if that is killed, and its folder is removed.
 package redistest
 
 import (
