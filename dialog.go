@@ -47,8 +47,8 @@ type MessageAsk struct {
 	Key  *string `json:"key,omitempty"`
 }
 
-// Message is a message to a job. Seq counts the messages of the job from 1. The answers to a worker's heartbeats repeat
-// a message until the worker has confirmed it, or a later one, by Heartbeat.MessagesSeen.
+// Message is a message to a job. Seq counts the messages of the job from 1, and may leave numbers out. The answers to a
+// worker's heartbeats repeat a message until the worker has confirmed it, or a later one, by Heartbeat.MessagesSeen.
 type Message struct {
 	Seq    int64   `json:"seq"`
 	Text   string  `json:"text"`

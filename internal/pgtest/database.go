@@ -56,6 +56,16 @@ func (p *Pool) Bare(t testing.TB) string {
 	return p.create(t, "template0")
 }
 
+// Copy creates a database with everything that another one has, to which nobody may be connected.
+func (p *Pool) Copy(t testing.TB, address string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return p.create(t, strings.TrimPrefix(u.Path, "/"))
+}
+
 func (p *Pool) create(t testing.TB, template string) string {
 	t.Helper()
 	name := fmt.Sprintf("%s_%d", p.prefix, p.made.Add(1))

@@ -162,7 +162,7 @@ func TestSend(t *testing.T) {
 		"another text":    {queued(nil), known("bye"), 0, lessor.CodeConflict},
 	} {
 		m, err := Send(c.standing, c.known, Message{Key: "k", Message: lessor.Message{Text: "hello", SentBy: "olga"}},
-			Inbox{Unread(c.standing.Report), 3}, start, Serving{})
+			Inbox{Unread: Unread(c.standing.Report), Limit: 3}, start, Serving{})
 		if c.code != "" {
 			refused(t, err, c.code)
 		} else if err != nil || m.Seq != c.seq || m.SentBy != "olga" || m.Key != "k" {

@@ -29,7 +29,9 @@ func (s *Scheduler) Message(
 				return err
 			}
 		}
-		in := rules.Inbox{Unread: rules.Unread(st.Report), Limit: s.cfg.MaxMessages}
+		in := rules.Inbox{
+			Unread: rules.Unread(st.Report), Limit: s.cfg.MaxMessages, Restorable: s.store.Shared(),
+		}
 		if known == nil && in.Unread >= in.Limit {
 			all, err := p.tx.Messages(ctx, []lessor.JobID{id}, in.Limit)
 			if err != nil {

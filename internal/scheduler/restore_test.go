@@ -46,3 +46,31 @@ func TestMessagesAfterARestore(t *testing.T) {
 		}
 	})
 }
+
+// TestMessagesAfterARestoreWhileNoNodeServes: PostgreSQL goes back to a backup while all nodes are stopped, so that
+// none of them can tell. A message that is sent then reaches a worker that has seen those which are lost.
+func TestMessagesAfterARestoreWhileNoNodeServes(t *testing.T) {
+	url := pool.Database(t)
+	w := node(t, url, config(), nil)
+	first, second := w.submit(nil), w.submit(nil)
+	grants := map[lessor.JobID]lessor.Grant{}
+	for range 2 {
+		g := w.lease("w1", func(r *lessor.LeaseRequest) { r.TTLMS = new(int64(60_000)) })
+		grants[g.Job.ID] = g
+	}
+	sendMessages(w, first.ID, 1)
+	w.halt()
+	backup := pool.Copy(t, url)
+	w = node(t, url, config(), nil)
+	seen := map[lessor.JobID]int64{first.ID: sendMessages(w, first.ID, 3), second.ID: sendMessages(w, second.ID, 2)}
+	w.halt()
+	time.Sleep(1100 * time.Millisecond) // less is no outage
+	w = node(t, backup, config(), nil)
+	for id, g := range grants {
+		newMessage(w, w, g, seen[id])
+	}
+	third := w.submit(nil)
+	if n := sendMessages(w, third.ID, 1); n != 1 {
+		t.Errorf("the first message of a new job has the number %d", n)
+	}
+}
