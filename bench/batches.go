@@ -20,14 +20,9 @@ type phases struct{ insert, work shared }
 
 // batches compares jobs that are submitted in batches of 1,000, taken in batches of 500 and completed together with
 // River on one PostgreSQL.
-func batches(ctx context.Context, b *bench) (err error) {
+func batches(ctx context.Context, b *bench, db *database) error {
 	jobs := b.size.of(60_000, 20_000, 2_000)
 	rounds := b.size.of(5, 3, 1)
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
 	set := riverPGSetting{riverSetting: riverSetting{batch: 10_000, inserters: 1, workers: 2000}, pool: 20}
 	var ours, river []phases
 	for r := range rounds {

@@ -56,6 +56,18 @@ func (b *bench) startDatabase(ctx context.Context) (_ *database, err error) {
 	return db, err
 }
 
+// onDatabase is a benchmark that uses a database server of its own.
+func onDatabase(run func(context.Context, *bench, *database) error) func(context.Context, *bench) error {
+	return func(ctx context.Context, b *bench) (err error) {
+		db, err := b.startDatabase(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, db.end()) }()
+		return run(ctx, b, db)
+	}
+}
+
 // end stops the server and removes its data.
 func (d *database) end() error {
 	var err error

@@ -26,17 +26,12 @@ const (
 
 // due measures the transaction of a tick without its jobs, among many definitions and among few: it takes the due
 // definitions and advances their clocks.
-func due(ctx context.Context, b *bench) (err error) {
+func due(ctx context.Context, b *bench, db *database) (err error) {
 	folder, err := os.MkdirTemp(b.folder, "lessor-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
 	rounds := b.size.of(400, 150, 5)
 	b.setting("each round: one transaction takes %d due definitions and advances their clocks; %d alternating rounds",
 		dueAtOnce, rounds)

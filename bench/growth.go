@@ -65,12 +65,7 @@ func (b *bench) axes() []axis {
 }
 
 // growth measures what each operation costs while one thing grows, on both stores.
-func growth(ctx context.Context, b *bench) (err error) {
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
+func growth(ctx context.Context, b *bench, db *database) error {
 	b.setting(
 		"each operation in calls of %d by %d callers through node, medians of %d "+
 			"alternating rounds; the server is",

@@ -33,12 +33,7 @@ type beaten struct {
 
 // heartbeats measures heartbeats over HTTP, one per call and in batches, next to a handler that only speaks HTTP and
 // JSON. The servers take turns in each round, so that all have the same share of the machine.
-func heartbeats(ctx context.Context, b *bench) (err error) {
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
+func heartbeats(ctx context.Context, b *bench, db *database) (err error) {
 	held, rounds := b.size.of(10_000, 10_000, 200), b.size.of(7, 3, 1)
 	var all []*beaten
 	defer func() {

@@ -14,13 +14,8 @@ const heldOpenBound = 0.5 // of the undisturbed rate
 
 // heldOpen measures the cost of an open transaction on another connection. While it lasts, no dead row can be removed,
 // so the rate falls with time; the last thirds of both periods are compared.
-func heldOpen(ctx context.Context, b *bench) (err error) {
+func heldOpen(ctx context.Context, b *bench, db *database) (err error) {
 	period := time.Duration(b.size.of(60, 10, 1)) * time.Second
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
 	var runs [3][thirds]cost
 	names := [len(runs)]string{"undisturbed, before", "held open", "undisturbed, after"}
 	for i, name := range names {

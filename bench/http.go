@@ -19,12 +19,7 @@ const (
 )
 
 // overHTTP measures Lessor as users run it: a server process, and a program with the SDK. Rounds alternate with River.
-func overHTTP(ctx context.Context, b *bench) (err error) {
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
+func overHTTP(ctx context.Context, b *bench, db *database) error {
 	return b.sdkWork(ctx, db)
 }
 

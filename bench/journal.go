@@ -18,13 +18,8 @@ const (
 
 // journals compares appends to journals with heartbeats over HTTP, one per call, and grants of jobs that have a journal
 // with grants of jobs that ran before and have none.
-func journals(ctx context.Context, b *bench) (err error) {
+func journals(ctx context.Context, b *bench, db *database) error {
 	held, rounds := b.size.of(10_000, 5_000, 200), b.size.of(5, 3, 1)
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
 	b.setting("%d leases, %d connections; entries of %d bytes; medians of %d alternating rounds", held, httpCallers,
 		entrySize, rounds)
 	var rows []string

@@ -23,12 +23,7 @@ const (
 
 // latency measures the time from just before a submission is sent until a waiting worker has the grant, over HTTP on
 // the loopback address. Rounds alternate with beanstalkd, which also writes each job to disk.
-func latency(ctx context.Context, b *bench) (err error) {
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
+func latency(ctx context.Context, b *bench, db *database) error {
 	all := []*startTimes{{peer: lessorOver("SQLite", nil)}, {peer: lessorOver("PostgreSQL", db)}}
 	if b.peers {
 		all = append(all, &startTimes{peer: beanstalkd("0")})

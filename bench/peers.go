@@ -50,12 +50,7 @@ type peerFigures struct {
 }
 
 // compare runs all peers in turns.
-func compare(ctx context.Context, b *bench) (err error) {
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
+func compare(ctx context.Context, b *bench, db *database) error {
 	jobs, rounds := b.size.of(30_000, 10_000, 1_000), b.size.of(5, 3, 1)
 	var all []*peerFigures
 	for _, p := range b.selected(peersOn(db)) {

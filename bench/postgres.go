@@ -17,14 +17,9 @@ const (
 
 // postgres compares lifecycles of jobs with River on one PostgreSQL. Rounds alternate, so that both see the same
 // machine.
-func postgres(ctx context.Context, b *bench) (err error) {
+func postgres(ctx context.Context, b *bench, db *database) (err error) {
 	jobs := b.size.of(60_000, 20_000, 1_024)
 	rounds := b.size.of(3, 1, 1)
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
 	var best riverPGSetting
 	if b.peers {
 		if best, err = b.tuneRiverPG(ctx, db, jobs/3); err != nil {

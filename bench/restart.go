@@ -20,13 +20,8 @@ const (
 )
 
 // restart measures how long a server takes to be ready, and how much memory it takes, with many jobs and leases.
-func restart(ctx context.Context, b *bench) (err error) {
+func restart(ctx context.Context, b *bench, db *database) error {
 	e := extent{queued: b.size.of(1_000_000, 200_000, 2_000), tenants: 1, held: b.size.of(100_000, 20_000, 500)}
-	db, err := b.startDatabase(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.end()) }()
 	sqlite, err := b.restarted(ctx, nil, e)
 	if err != nil {
 		return err
