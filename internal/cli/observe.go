@@ -107,7 +107,7 @@ func (a *app) bindAlerts(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&open, "open", false, "leave out cleared alerts")
 	list[lessor.Alert]{
 		name: "alerts", cursor: camelCursor,
-		header: []string{"ID", "RAISED", "KIND", "MESSAGE~", "CLEARED?", "SEEN BY?", "SUBJECT~?", "TENANT?"},
+		header: []string{"ID", "RAISED", "KIND", "MESSAGE+", "CLEARED?", "SEEN BY?", "SUBJECT~?", "TENANT?"},
 		row: func(k lessor.Alert, now time.Time) []string {
 			return []string{
 				k.ID.String(), ago(k.RaisedAt, now), string(k.Kind), k.Message, age(k.ClearedAt, now),

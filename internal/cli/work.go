@@ -41,7 +41,8 @@ workspace, with these environment variables:
   LESSOR_CHECKPOINT_FILE  the last checkpoint, JSON; replace it to store one
   LESSOR_MESSAGES_FILE    the messages to the job, a line of JSON each
   LESSOR_FENCE            a number that rises with every lease of the job
-  LESSOR_JOB_ID, LESSOR_LEASE_ID, LESSOR_WORKER, LESSOR_ATTEMPT, LESSOR_SESSION_ID
+  LESSOR_JOB_ID, LESSOR_LEASE_ID, LESSOR_WORKER, LESSOR_ATTEMPT,
+  LESSOR_SESSION_ID
 
 Exit code 0 completes the job; any other fails it, with the end of its error output, and the job is retried. After an
 exit code given with --permanent-exit it is not. The command can report its state with "lessor beat" and "lessor

@@ -39,7 +39,7 @@ func New(out io.Writer, width int) *Table { return &Table{out: out, width: width
 
 // Head begins a list with these columns, below the rows so far. If the list is too wide, it leaves out the columns that
 // are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~" or "~?". It
-// cuts no id: people copy them. A cell of a column whose name ends in "+" is shown whole, on a line of its own if need
+// cuts no id: people copy them. A cell of a column whose name ends in "+" is shown whole, on lines of its own if need
 // be.
 func (t *Table) Head(names ...string) { t.above, t.rows, t.head = align(t.rows, nil), nil, names }
 
@@ -173,7 +173,7 @@ func fit(head []string, rows [][]string, columns []int, width int) []string {
 	for n, line := range align(shown, widths) {
 		if lines = append(lines, line); below[n] != "" {
 			lines[len(lines)-1] = strings.TrimRight(line, " ")
-			lines = append(lines, "  "+below[n])
+			lines = append(lines, Fold("  "+below[n], width, "  ")...)
 		}
 	}
 	return lines

@@ -66,17 +66,21 @@ func TestCellThatDoesNotFitHasItsOwnLine(t *testing.T) {
 		t.Head("AGE", "ACTOR~", "ACTION", "OBJECT+", "AT?")
 		t.Row("3s", "token/deploy", "class.changed", "tenant/"+id+"/class/reports", "2026-02-06T20:10:00.000Z")
 		t.Row("4s", "token/deploy", "circuit.opened", "circuit/sync.bank", "2026-02-06T20:10:00.000Z")
+		t.Row("5s", "x", "raised", "of 81 with its indent: "+id+" failed for good: it", "-")
 	}
 	want := `
 AGE  ACTOR         ACTION          OBJECT
 3s   token/deploy  class.changed
   tenant/` + id + `/class/reports
 4s   token/deploy  circuit.opened  circuit/sync.bank
+5s   x             raised
+  of 81 with its indent: ` + id + ` failed for good:
+  it
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), printed(t, 80, fill)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := printed(t, 0, fill); strings.Count(got, "\n") != 3 {
+	if got := printed(t, 0, fill); strings.Count(got, "\n") != 4 {
 		t.Errorf("without a bound:\n%s", got)
 	}
 }
