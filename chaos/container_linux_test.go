@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pgtest"
 )
 
 // stoppedScript saves a checkpoint and runs until it is stopped. One of three kinds then saves another one and exits
@@ -27,8 +28,16 @@ while :; do sleep 1 & wait; done`
 // platform does, under 50 commands. All end inside the grace, no job loses an attempt, and another worker in another
 // place continues each from its last checkpoint.
 func TestProcessOneStopsItsCommands(t *testing.T) {
+	settings := []string{"LESSOR_CAPACITY_BUSY=0", "LESSOR_TENANTS_DEFAULT_CAP=100"}
+	t.Run("sqlite", func(t *testing.T) { stopProcessOne(t, start(t, settings...)) })
+	t.Run("postgres", func(t *testing.T) {
+		store := "LESSOR_STORE=" + database(t, pgtest.Options{}).URL("postgres")
+		stopProcessOne(t, start(t, append(settings, store)...))
+	})
+}
+
+func stopProcessOne(t *testing.T, s *server) {
 	const jobs, grace = 50, 10 * time.Second
-	s := start(t, "LESSOR_CAPACITY_BUSY=0", "LESSOR_TENANTS_DEFAULT_CAP=100")
 	api := s.client()
 	var ids []lessor.JobID
 	for i := range jobs {
