@@ -17,14 +17,17 @@ const maxEvents = 200
 
 // jobPage shows everything about one job.
 type jobPage struct {
-	Job       lessor.Job
-	Lease     *leaseRow
-	Why       *lessor.Why // for a job that waits
-	Events    []lessor.Event
-	More      bool // the record is longer
-	Journal   []journalRow
-	Output    []outputPart
-	Plain     bool // the output is shown without colours
+	Job     lessor.Job
+	Lease   *leaseRow
+	Why     *lessor.Why // for a job that waits
+	Events  []lessor.Event
+	More    bool // the record is longer
+	Journal []journalRow
+	Output  []outputPart
+	Plain   bool // the output is shown without colours
+	// Fence is that of the lease whose output is asked for, 0 = the last attempt's; Printers are leases with output.
+	Fence     int64
+	Printers  []lessor.OutputLease
 	Timeline  timeline
 	Carries   []carried
 	CanCancel bool

@@ -13,7 +13,8 @@ import (
 // maxOutput bounds the output of each stream on a page, in bytes: its end.
 const maxOutput = 32 << 10
 
-// outputPart is the end of one stream of a job's last attempt: of its last lease that printed.
+// outputPart is the end of one stream of a job's last attempt: of its last lease that printed, or of the lease that was
+// asked for.
 type outputPart struct {
 	Stream  string
 	Attempt int
@@ -24,17 +25,21 @@ type outputPart struct {
 // coloured is text in one colour.
 type coloured struct{ Class, Text string }
 
-// readOutput reads the end of what the last attempt printed. With the parameter colours=off it is shown without them.
+// readOutput reads the end of what the last attempt printed, or of what was printed under the lease whose fence is
+// asked for. With the parameter colours=off it is shown without them.
 func (p *jobPage) readOutput(ctx context.Context, v *visit) error {
-	p.Plain = v.r.URL.Query().Get("colours") == "off"
+	asked := v.r.URL.Query()
+	p.Plain = asked.Get("colours") == "off"
+	p.Fence, _ = strconv.ParseInt(asked.Get("fence"), 10, 64) // what is no number asks for the last attempt
 	for _, stream := range []string{lessor.Stdout, lessor.Stderr} {
-		q := lessor.OutputQuery{Stream: stream, Offset: -maxOutput}
+		q := lessor.OutputQuery{Stream: stream, Fence: p.Fence, Offset: -maxOutput}
 		out, err := v.scheduler.Output(ctx, v.caller, p.Job.ID, q, nil)
 		if err != nil {
 			return err
 		}
+		p.Printers = slices.Clone(out.Leases)
 		earlier := slices.DeleteFunc(out.Leases, func(l lessor.OutputLease) bool {
-			return l.Attempt != out.Attempt || l.Fence >= out.Fence
+			return p.Fence != 0 || l.Attempt != out.Attempt || l.Fence >= out.Fence
 		})
 		for ; len(out.Data) == 0 && len(earlier) > 0; earlier = earlier[:len(earlier)-1] {
 			q.Fence = earlier[len(earlier)-1].Fence

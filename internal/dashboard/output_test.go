@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -74,5 +76,34 @@ func TestOutputBeforeAReleaseIsShown(t *testing.T) {
 	_, page := v.get("/jobs/" + job.String())
 	if !strings.Contains(page, "after it") || !strings.Contains(page, "<code>lessor jobs logs "+job.String()) {
 		t.Error("the page does not show what is printed now, or does not say how to see all")
+	}
+}
+
+// TestOutputOfEachLeaseIsLinked follows the links from a page to what earlier leases of the job printed.
+func TestOutputOfEachLeaseIsLinked(t *testing.T) {
+	w := start(t).world()
+	job := w.submit(lessor.Submission{Type: new("printing")}).ID
+	texts := []string{"the first", "the second", "the third"}
+	for i, text := range texts {
+		g := w.lease("printer", "printing")
+		w.print(g, 0, text+" lease\n")
+		if i == len(texts)-1 {
+			break
+		}
+		err := w.scheduler.Release(t.Context(), tester, g.Lease.ID, lessor.Release{WorkerID: &g.Lease.WorkerID})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := w.tab(t, w.admin)
+	b.open("/jobs/" + job.String())
+	b.wait(`document.querySelector(".output")?.innerText.includes("the third lease")`)
+	for i, text := range texts {
+		b.js(fmt.Sprintf(`document.querySelectorAll('[aria-label="Output of leases"] a')[%d].click() ?? true`, i))
+		b.wait(fmt.Sprintf(`document.querySelector(".output")?.innerText.trim() === "%s lease"`, text))
+	}
+	v := w.as(w.admin)
+	if status, _ := v.get("/jobs/" + job.String() + "?fence=99"); status != http.StatusNotFound {
+		t.Errorf("a lease that the job never had is answered with %d, want 404", status)
 	}
 }
