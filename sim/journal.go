@@ -216,9 +216,28 @@ func (b *books) oldOutput(l *leaseBook) bool {
 	return newer >= rules.MaxOutputLeases
 }
 
-// readOutput reads what an attempt of a job printed.
+// readOutput reads what an attempt of a job printed, and then what it printed under one of the leases that the answer
+// lists.
 func (c *client) readOutput(j *jobBook) {
 	q := lessor.OutputQuery{Offset: c.random.Int64N(200) - 50, Attempt: c.random.Int64N(3)}
+	out, err := c.output(j, q)
+	if err != nil || len(out.Leases) == 0 || !c.chance(50) {
+		return
+	}
+	of, sent := out.Leases[c.random.IntN(len(out.Leases))], c.world.now
+	q.Fence, q.Attempt = of.Fence, c.random.Int64N(2)*int64(of.Attempt)
+	out, err = c.output(j, q)
+	switch {
+	case err == nil && (out.Fence != of.Fence || out.Attempt != of.Attempt):
+		c.world.fail("output", "the output of job %v under %+v is of fence %d of attempt %d", j.id, of, out.Fence,
+			out.Attempt)
+	case lessor.CodeOf(err) == lessor.CodeLeaseNotFound && !c.world.books.stale(sent):
+		c.world.fail("output", "job %v lists %+v, and then: %v", j.id, of, err)
+	}
+}
+
+// output reads output, which must be what was printed.
+func (c *client) output(j *jobBook, q lessor.OutputQuery) (lessor.Output, error) {
 	wait := new(c.random.Int64N(2) * c.random.Int64N(1500))
 	out, err := call(c, "output", func(ctx context.Context, n *node) (lessor.Output, error) {
 		return n.Output(ctx, c.caller, j.id, q, wait)
@@ -227,6 +246,7 @@ func (c *client) readOutput(j *jobBook) {
 		c.world.fail("output", "job %v printed %q at %d of attempt %d, which it did not", j.id, out.Data, out.Offset,
 			out.Attempt)
 	}
+	return out, err
 }
 
 // readJournal reads the journal of a job, in pages.
