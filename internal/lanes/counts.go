@@ -16,22 +16,6 @@ func (x *Index) Leases() int { return x.leases }
 // Depth returns how many jobs are queued, by priority.
 func (x *Index) Depth() [lessor.Priorities]int { return x.depth }
 
-// TenantRunning returns how many leases a tenant has.
-func (x *Index) TenantRunning(id lessor.TenantID) int {
-	if t := x.tenants[id]; t != nil {
-		return t.running
-	}
-	return 0
-}
-
-// ClassRunning returns how many leases a class has.
-func (x *Index) ClassRunning(id lessor.TenantID, name string) int {
-	if c := x.classes[named{x.tenants[id], name}]; c != nil {
-		return c.running
-	}
-	return 0
-}
-
 // Account is what a tenant or a class may have, and has.
 type Account struct {
 	Tenant  lessor.TenantID
@@ -80,14 +64,6 @@ func (x *Index) Classes(id lessor.TenantID) (all []Account) {
 func (x *Index) Waiting(id lessor.TenantID, definition string) bool {
 	d := x.definitions[named{x.tenants[id], definition}]
 	return d != nil && slices.ContainsFunc(d.lanes, func(l *lane) bool { return l.line != nil })
-}
-
-// LockHolders returns how many leases hold a lock key of a tenant: 0 or 1, but while other nodes' news are on the way.
-func (x *Index) LockHolders(id lessor.TenantID, key string) int {
-	if k := x.locks[named{x.tenants[id], key}]; k != nil {
-		return k.holders
-	}
-	return 0
 }
 
 // Counts is all that an index counts, without what is zero. Two indexes of the same tables have equal Counts.

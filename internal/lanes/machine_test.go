@@ -264,3 +264,28 @@ func (m *machine) checkJob(t rules.Turn) {
 		m.fatal("running of tenant, class, lock: %s, want %s", got, want)
 	}
 }
+
+// TenantRunning returns how many leases a tenant has.
+func (x *Index) TenantRunning(id lessor.TenantID) int {
+	if t := x.tenants[id]; t != nil {
+		return t.running
+	}
+	return 0
+}
+
+// ClassRunning returns how many leases a class has.
+func (x *Index) ClassRunning(id lessor.TenantID, name string) int {
+	if c := x.classes[named{x.tenants[id], name}]; c != nil {
+		return c.running
+	}
+	return 0
+}
+
+// LockHolders returns how many leases hold a lock key of a tenant: 0 or 1, except while changes of other nodes are on
+// their way.
+func (x *Index) LockHolders(id lessor.TenantID, key string) int {
+	if k := x.locks[named{x.tenants[id], key}]; k != nil {
+		return k.holders
+	}
+	return 0
+}

@@ -9,10 +9,8 @@ package schema
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -111,35 +109,4 @@ func (s *Schema) Check(payload []byte) []Fault {
 		return faults(wrong, value, whole)
 	}
 	return []Fault{{Field: whole, Message: cut(err.Error(), maxMessage)}}
-}
-
-// maxBook bounds the schemas of a Book: more than the handlers of most servers, at a few hundred KiB for the largest.
-const maxBook = 200
-
-// Book caches compiled schemas by their content. The zero value is empty and safe for concurrent use.
-type Book struct {
-	mu    sync.Mutex
-	known map[[sha256.Size]byte]*Schema
-}
-
-// Compile returns a compiled schema, from the cache if it can.
-func (b *Book) Compile(raw []byte) (*Schema, error) {
-	key := sha256.Sum256(raw)
-	b.mu.Lock()
-	s := b.known[key]
-	b.mu.Unlock()
-	if s != nil {
-		return s, nil
-	}
-	s, err := Compile(raw)
-	if err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.known == nil || len(b.known) >= maxBook {
-		b.known = map[[sha256.Size]byte]*Schema{} // schemas in use are compiled again
-	}
-	b.known[key] = s
-	return s, nil
 }

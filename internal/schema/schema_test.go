@@ -144,26 +144,3 @@ func TestFaultsAreBounded(t *testing.T) {
 		}
 	}
 }
-
-func TestBookCompilesOnce(t *testing.T) {
-	var b Book
-	raw := []byte(`{"type": "object"}`)
-	first, err := b.Compile(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, _ := b.Compile(raw); again != first {
-		t.Error("the same schema was compiled twice")
-	}
-	if _, err := b.Compile([]byte(`[]`)); err == nil {
-		t.Error("a wrong schema was accepted")
-	}
-	for i := range 2 * maxBook {
-		if _, err := b.Compile(fmt.Appendf(nil, `{"minimum": %d}`, i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(b.known) > maxBook {
-		t.Errorf("the book holds %d schemas, and %d are allowed", len(b.known), maxBook)
-	}
-}
