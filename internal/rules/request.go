@@ -104,7 +104,7 @@ func Heartbeat(b *lessor.Heartbeat) (BeatAsk, error) {
 		Seen:   c.number("messages_seen", b.MessagesSeen, 0, math.MaxInt64, 0),
 	}
 	if r := c.report(b.Progress, b.Message, b.Checkpoint); !r.Empty() {
-		a.Report = &r
+		a.Report = new(r) // a copy, so that a heartbeat without a report allocates nothing
 	}
 	a.Output = c.output("output", b.Output, lessor.MaxOutputBeat)
 	return a, c.err()

@@ -302,3 +302,11 @@ func TestWorkerIDIsRequiredEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainHeartbeatAllocatesNothing: there are more heartbeats than any other call.
+func TestPlainHeartbeatAllocatesNothing(t *testing.T) {
+	b := lessor.Heartbeat{WorkerID: new("w")}
+	if n := testing.AllocsPerRun(100, func() { _, _ = Heartbeat(&b) }); n != 0 {
+		t.Errorf("a heartbeat without a report allocates %v times", n)
+	}
+}
