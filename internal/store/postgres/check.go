@@ -7,6 +7,7 @@ import (
 
 	"lessor"
 	"lessor/internal/scheduler"
+	"lessor/internal/store"
 	"lessor/internal/store/postgres/wire"
 )
 
@@ -50,7 +51,7 @@ func (s *Store) Check(ctx context.Context) []scheduler.Finding {
 	defer cancel()
 	c, _, err := s.take(ctx)
 	if err != nil {
-		return []scheduler.Finding{finding("connection", err, "")}
+		return []scheduler.Finding{store.Finding("connection", err, "")}
 	}
 	var findings []scheduler.Finding
 	for _, check := range []func(*wire.Conn) ([]scheduler.Finding, error){
@@ -60,19 +61,12 @@ func (s *Store) Check(ctx context.Context) []scheduler.Finding {
 		findings = append(findings, found...)
 		if bad != nil {
 			err = bad
-			findings = append(findings, finding("check", bad, ""))
+			findings = append(findings, store.Finding("check", bad, ""))
 			break
 		}
 	}
 	s.giveBack(c, err)
 	return findings
-}
-
-func finding(name string, err error, format string, a ...any) scheduler.Finding {
-	if err != nil {
-		return scheduler.Finding{Name: name, Detail: err.Error()}
-	}
-	return scheduler.Finding{Name: name, OK: true, Detail: fmt.Sprintf(format, a...)}
 }
 
 // judged is a finding that may be bad.
@@ -116,7 +110,7 @@ func checkDurability(c *wire.Conn) (found []scheduler.Finding, err error) {
 }
 
 func checkVersion(c *wire.Conn) (found []scheduler.Finding, err error) {
-	knows, err := knownVersion()
+	knows, err := store.NewestMigration(migrations)
 	if err != nil {
 		return nil, err
 	}

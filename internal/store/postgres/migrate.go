@@ -123,20 +123,3 @@ func migrateOnce(ctx context.Context, db *stdsql.DB) error {
 	}
 	return rules.CheckSchema(is, knows, stated)
 }
-
-// knownVersion is the schema version that this program brings a database to.
-func knownVersion() (int64, error) {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return 0, err
-	}
-	var newest int64
-	for _, name := range names {
-		n, err := goose.NumericComponent(name)
-		if err != nil {
-			return 0, err
-		}
-		newest = max(newest, n)
-	}
-	return newest, nil
-}

@@ -13,6 +13,7 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
+	"lessor/internal/store"
 )
 
 // TestMigrateAtOnce starts five nodes at once on an empty database.
@@ -106,7 +107,7 @@ func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "version 999") {
 		t.Fatalf("a schema of version 999: %v", err)
 	}
-	knows, err := knownVersion()
+	knows, err := store.NewestMigration(migrations)
 	if err != nil {
 		t.Fatal(err)
 	}

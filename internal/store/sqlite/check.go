@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"lessor/internal/scheduler"
+	"lessor/internal/store"
 )
 
 const (
@@ -36,29 +37,22 @@ func (s *Store) Check(ctx context.Context) []scheduler.Finding {
 	return append(findings, s.checkPages(ctx)...)
 }
 
-func finding(name string, err error, format string, a ...any) scheduler.Finding {
-	if err != nil {
-		return scheduler.Finding{Name: name, Detail: err.Error()}
-	}
-	return scheduler.Finding{Name: name, OK: true, Detail: fmt.Sprintf(format, a...)}
-}
-
 func (s *Store) checkSize(path, name string, limit int64) scheduler.Finding {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && limit > 0 { // the WAL comes with the first write
-		return finding(name, nil, "none")
+		return store.Finding(name, nil, "none")
 	}
 	if err != nil {
-		return finding(name, err, "")
+		return store.Finding(name, err, "")
 	}
-	f := finding(name, nil, "%s, %d KiB", path, st.Size()>>10)
+	f := store.Finding(name, nil, "%s, %d KiB", path, st.Size()>>10)
 	f.OK = limit == 0 || st.Size() <= limit
 	return f
 }
 
 func (s *Store) checkSpace() scheduler.Finding {
 	free, err := freeSpace(filepath.Dir(s.path))
-	f := finding("free space", err, "%d MiB", free>>20)
+	f := store.Finding("free space", err, "%d MiB", free>>20)
 	f.OK = f.OK && free >= lowSpace
 	return f
 }
@@ -66,14 +60,14 @@ func (s *Store) checkSpace() scheduler.Finding {
 // checkWriter checks the settings of the writer on which durability depends.
 func (s *Store) checkWriter(ctx context.Context) []scheduler.Finding {
 	if err := s.enter(ctx); err != nil {
-		return []scheduler.Finding{finding("writer", err, "")}
+		return []scheduler.Finding{store.Finding("writer", err, "")}
 	}
 	defer s.leave()
 	mode, err := text(s.writer.conn, "pragma journal_mode")
-	journal := finding("journal_mode", err, "%s", mode)
+	journal := store.Finding("journal_mode", err, "%s", mode)
 	journal.OK = journal.OK && mode == "wal"
 	level, err := count(s.writer.conn, "pragma synchronous")
-	synchronous := finding("synchronous", err, "%s", [...]string{"OFF", "NORMAL", "FULL", "EXTRA"}[level&3])
+	synchronous := store.Finding("synchronous", err, "%s", [...]string{"OFF", "NORMAL", "FULL", "EXTRA"}[level&3])
 	synchronous.OK = synchronous.OK && level >= 2
 	writes := scheduler.Finding{Name: "writes", OK: !s.ill, Detail: "the last one succeeded"}
 	if s.ill {
@@ -88,19 +82,19 @@ func (s *Store) checkPages(ctx context.Context) []scheduler.Finding {
 	defer cancel()
 	conn, err := s.take(limited)
 	if err != nil {
-		return []scheduler.Finding{finding("reader", err, "")}
+		return []scheduler.Finding{store.Finding("reader", err, "")}
 	}
 	version, err := schemaVersion(conn)
-	schema := finding("schema version", fault("read schema version", err), "%d", version)
+	schema := store.Finding("schema version", fault("read schema version", err), "%d", version)
 	damage, err := text(conn, "pragma quick_check(1)")
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		damage, err = fmt.Sprintf("ok as far as %s reach", checkTime), nil
 	}
-	pages := finding("quick_check", fault("check pages", err), "%s", damage)
+	pages := store.Finding("quick_check", fault("check pages", err), "%s", damage)
 	pages.OK = pages.OK && damage[:min(2, len(damage))] == "ok"
 	back := fault("end check", s.giveBack(conn))
 	if back != nil {
-		return []scheduler.Finding{schema, pages, finding("reader", back, "")}
+		return []scheduler.Finding{schema, pages, store.Finding("reader", back, "")}
 	}
 	return []scheduler.Finding{schema, pages}
 }

@@ -74,23 +74,6 @@ func readSeal(ctx context.Context, db *sql.DB) (*rules.Seal, error) {
 	return rules.NewSeal([32]byte(key)), nil
 }
 
-// knownVersion is the schema version that this program brings a database to.
-func knownVersion() (int64, error) {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return 0, err
-	}
-	var newest int64
-	for _, name := range names {
-		n, err := goose.NumericComponent(name)
-		if err != nil {
-			return 0, err
-		}
-		newest = max(newest, n)
-	}
-	return newest, nil
-}
-
 // fileURI returns the URI of a file for SQLite, with one parameter. The path may hold any character.
 func fileURI(path, name, value string) string {
 	u := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{name: {value}}.Encode()}

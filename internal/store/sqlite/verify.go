@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"lessor/internal/rules"
+	"lessor/internal/store"
 )
 
 // noJob says that a row p of a place belongs to no job.
@@ -79,7 +80,7 @@ func openCopy(path string) (*sqlite.Conn, error) {
 }
 
 func verify(conn *sqlite.Conn) (jobs int, err error) {
-	knows, err := knownVersion()
+	knows, err := store.NewestMigration(migrations)
 	if err != nil {
 		return 0, err
 	}
