@@ -27,7 +27,7 @@ type ToolCounts struct {
 // counts are the running counters of one tool.
 type counts struct {
 	calls, failures, beats, extensions, extensionFailures atomic.Int64
-	silence                                               atomic.Int64 // the longest of late
+	silence                                               atomic.Int64 // the longest of recent beats
 	warned                                                atomic.Bool  // of a silence that no extension bridges
 }
 
@@ -79,7 +79,7 @@ var (
 	refusedDesc  = prometheus.NewDesc("lessor_agent_extension_failures_total", "Extensions that failed.", toolLabel,
 		nil)
 	silenceDesc = prometheus.NewDesc("lessor_agent_longest_silence_seconds",
-		"Longest time between two beats, of late.", toolLabel, nil)
+		"Longest recent time between two beats.", toolLabel, nil)
 )
 
 // Describe implements prometheus.Collector.

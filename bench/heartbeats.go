@@ -20,8 +20,8 @@ const (
 	batchBoundPG     = 0.35
 )
 
-// beaten is a server that gets heartbeats over HTTP.
-type beaten struct {
+// beatServer is a server that gets heartbeats over HTTP.
+type beatServer struct {
 	name            string
 	db              *database
 	server          *child
@@ -35,7 +35,7 @@ type beaten struct {
 // JSON. The servers take turns in each round, so that all have the same share of the machine.
 func heartbeats(ctx context.Context, b *bench, db *database) (err error) {
 	held, rounds := b.size.of(10_000, 10_000, 200), b.size.of(7, 3, 1)
-	var all []*beaten
+	var all []*beatServer
 	defer func() {
 		for _, s := range all {
 			err = errors.Join(err, s.end())
@@ -90,12 +90,12 @@ func beatsRow(name string, rounds []remote) string {
 }
 
 // beatable starts a server with leases.
-func (b *bench) beatable(ctx context.Context, name, what string, db *database, held int) (*beaten, error) {
+func (b *bench) beatable(ctx context.Context, name, what string, db *database, held int) (*beatServer, error) {
 	server, drop, err := b.spawnOn(ctx, what, db)
 	if err != nil {
 		return nil, err
 	}
-	s := &beaten{name: name, db: db, server: server, drop: drop, leases: make([]lessor.LeaseID, held)}
+	s := &beatServer{name: name, db: db, server: server, drop: drop, leases: make([]lessor.LeaseID, held)}
 	s.client, err = client.New(client.Config{Server: server.addr})
 	if err == nil && what == childLessor {
 		s.leases, err = holdOver(ctx, s.client, held)
@@ -106,14 +106,14 @@ func (b *bench) beatable(ctx context.Context, name, what string, db *database, h
 	return s, nil
 }
 
-func (s *beaten) end() error {
+func (s *beatServer) end() error {
 	if s.client != nil {
 		s.client.Close()
 	}
 	return errors.Join(s.server.end(), s.drop())
 }
 
-func (b *bench) beatRound(ctx context.Context, s *beaten) error {
+func (b *bench) beatRound(ctx context.Context, s *beatServer) error {
 	calls, batches := b.size.of(20_000, 10_000, 100), b.size.of(3_000, 1_000, 10)
 	one := func(ctx context.Context, _, item int) error {
 		_, err := s.client.Heartbeat(ctx, s.leases[item%len(s.leases)], lessor.Heartbeat{WorkerID: &beater})

@@ -101,12 +101,12 @@ func (n *Node) Complete(ctx context.Context, id lessor.LeaseID, d lessor.Complet
 // LeaseAnswer is the answer to one lease of a batch. Beat is that of a heartbeat which was accepted.
 type LeaseAnswer = scheduler.LeaseAnswer
 
-// HeartbeatAll keeps many leases of one worker alive in one commit, and answers each for itself, in the order asked.
+// HeartbeatAll keeps many leases of one worker alive in one commit and returns one answer per lease, in the same order.
 func (n *Node) HeartbeatAll(ctx context.Context, worker string, leaseIDs []string) ([]LeaseAnswer, error) {
 	return n.scheduler.HeartbeatAll(ctx, local, worker, leaseIDs)
 }
 
-// CompleteAll ends many attempts of one worker in one commit, and answers each for itself, in the order asked.
+// CompleteAll ends many attempts of one worker in one commit and returns one answer per lease, in the same order.
 func (n *Node) CompleteAll(ctx context.Context, worker string, ds []lessor.LeaseCompletion) ([]LeaseAnswer, error) {
 	return n.scheduler.CompleteAll(ctx, local, worker, ds)
 }

@@ -66,7 +66,7 @@ type round struct {
 	stop     []*lease      // leases that may end soon
 	overtime []*lease      // attempts that exceeded their max_runtime_s
 	stuck    []*lease      // handlers that did not return in time
-	silent   []*lease      // handlers that have not beaten for long
+	silent   []*lease      // handlers that have not called Beat for long
 	next     time.Duration // until the next round
 }
 

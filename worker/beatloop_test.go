@@ -156,7 +156,7 @@ func TestSilentHandlerIsWarnedOfStoppedAndLosesItsLease(t *testing.T) {
 			t.Errorf("stopped after %s because %v; want a ttl after the last heartbeat, because of the lost lease",
 				got.after, got.cause)
 		}
-		if !strings.Contains(got.cause.Error(), "not beaten") {
+		if !strings.Contains(got.cause.Error(), "not called Beat") {
 			t.Errorf("the cause is %v, which does not say that the handler was silent", got.cause)
 		}
 		if log := s.log.String(); strings.Count(log, "two thirds") != 1 || !strings.Contains(log, "call Beat") ||

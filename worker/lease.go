@@ -96,8 +96,9 @@ func (l *lease) runtimeLeft(from, now moment) (time.Duration, bool) {
 	return time.Duration(*l.grant.Job.MaxRuntimeS)*time.Second - now.mono.Sub(from.mono), true
 }
 
-// extendable reports whether the worker may extend l: its handler has beaten since the last acknowledged heartbeat,
-// or does not have to. The work of a lease that waits for its end to be sent is done, which counts as progress.
+// extendable reports whether the worker may extend l: its handler has called Beat since the last acknowledged
+// heartbeat, or does not have to. The work of a lease that waits for its end to be sent is done, which counts as
+// progress.
 func (l *lease) extendable() bool {
 	if l.gone || l.stuck {
 		return false

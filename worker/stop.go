@@ -74,7 +74,7 @@ func (w *Worker) stopLate(l *lease) {
 	w.mu.Lock()
 	why := fmt.Sprintf("no heartbeat was acknowledged for %s", l.ttl-w.margin(l.ttl))
 	if l.silent {
-		why = fmt.Sprintf("its handler has not beaten for %s", l.beats.Elapsed().Round(time.Millisecond))
+		why = fmt.Sprintf("its handler has not called Beat for %s", l.beats.Elapsed().Round(time.Millisecond))
 	}
 	waiting := l.phase == granted
 	if waiting {

@@ -98,7 +98,7 @@ func (a *app) printStream(
 		switch {
 		case out.Fence != fence && out.Attempt == attempt:
 			a.note("attempt %d goes on under a new lease (%s)", out.Attempt, out.Stream)
-		case out.Fence != fence && (fence != 0 || follow && out.Attempt > 1): // the first may have gone by already
+		case out.Fence != fence && (fence != 0 || follow && out.Attempt > 1): // earlier attempts may have ended before
 			a.note("attempt %d begins (%s)", out.Attempt, out.Stream)
 		}
 		if out.Offset > next {

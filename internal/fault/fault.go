@@ -1,7 +1,7 @@
 // Package fault keeps a panic from ending the process, because the leases of others live in it. A panic becomes a
 // Fault: an error that has its stack and names its place, which node logs and counts.
 //
-// The package catches panics of goroutines that work on what comes from outside. Those that mean a broken program, at
+// The package catches panics of goroutines that handle input from outside. Those that mean a broken program, at
 // its start, stay panics.
 package fault
 

@@ -67,7 +67,7 @@ func (c *call) heartbeatAll(b *beatBatch) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, results[leaseBeaten]{c.beaten(answers)})
+	return c.answer(http.StatusOK, results[leaseBeaten]{c.beatResults(answers)})
 }
 
 func (c *call) completeAll(b *completionBatch) error {
@@ -87,7 +87,7 @@ func (c *call) completed(answers []scheduler.LeaseAnswer, ds []lessor.LeaseCompl
 	return each(c, answers, func(a scheduler.LeaseAnswer) leaseEnded { return leaseEnded{a.LeaseID, true} })
 }
 
-func (c *call) beaten(answers []scheduler.LeaseAnswer) []result[leaseBeaten] {
+func (c *call) beatResults(answers []scheduler.LeaseAnswer) []result[leaseBeaten] {
 	return each(c, answers, func(a scheduler.LeaseAnswer) leaseBeaten { return leaseBeaten{a.LeaseID, a.Beat} })
 }
 
@@ -156,7 +156,7 @@ func (c *call) turn(t *lessor.Turn) error {
 	if err != nil {
 		return heldErr(ctx, err)
 	}
-	answer := turned{Complete: c.completed(a.Complete, t.Complete), Heartbeat: c.beaten(a.Heartbeat)}
+	answer := turned{Complete: c.completed(a.Complete, t.Complete), Heartbeat: c.beatResults(a.Heartbeat)}
 	if t.Request != nil {
 		answer.Request.appender = c.requested(a.Grants, a.Denial, t.Request.View, true)
 	}

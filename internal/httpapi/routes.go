@@ -138,7 +138,7 @@ func leaseRoutes(payloadLimit int64) []route {
 		refusals: codes(lessor.CodeRateLimited),
 	}, {
 		method: http.MethodPost, path: leases + "/heartbeat", scope: token.Lease,
-		summary: "Extend 1 to 1000 leases of one worker, each for itself.",
+		summary: "Extend 1 to 1000 leases of one worker; each has a result of its own.",
 		handle:  takes(bodyBeats, (*call).heartbeatAll), answers: answers(http.StatusOK, results[leaseBeaten]{}),
 	}, {
 		method: http.MethodPost, path: leases + "/cancelled", scope: token.Lease,
@@ -147,7 +147,7 @@ func leaseRoutes(payloadLimit int64) []route {
 		refusals: codes(lessor.CodeRateLimited),
 	}, {
 		method: http.MethodPost, path: leases + "/complete", scope: token.Lease,
-		summary: "End 1 to 1000 leases of one worker, each for itself.",
+		summary: "End 1 to 1000 leases of one worker; each has a result of its own.",
 		handle:  takes(bodyBatch, (*call).completeAll), answers: answers(http.StatusOK, results[leaseEnded]{}),
 	}, {
 		method: http.MethodPost, path: lease + "/heartbeat", scope: token.Lease,

@@ -114,7 +114,7 @@ func auditRoutes() []route {
 		handle: plain((*call).alerts), answers: answers(http.StatusOK, alertList{}),
 	}, {
 		method: http.MethodPost, path: schedules + "/alerts/{alertId}/acknowledge", scope: token.Schedule,
-		summary:  "Note that somebody knows of an alert; the first who says so is remembered.",
+		summary:  "Acknowledge an alert. It keeps its first acknowledgement.",
 		handle:   takes(bodySmall, byIDWithBody(alertID, (*call).acknowledge)),
 		answers:  answers(http.StatusOK, lessor.Alert{}),
 		refusals: codes(lessor.CodeAlertNotFound),

@@ -116,9 +116,9 @@ func (x *Index) placeStand(st *stand) {
 }
 
 // Opened calls fn, if it is not nil, with each tenant and type of which a job may be granted now and might not when
-// Opened was called last: one was queued, or whatever held it back is gone. Where jobs could be granted before, one
-// more is no news: a request that was denied those is denied it too, unless capacity or what its worker holds has
-// changed. A pair may come more than once.
+// Opened was called last: one was queued, or what held it back is gone. One more job where others could be granted
+// before does not count: a request that was denied those is denied it too, unless capacity or what its worker holds
+// has changed. A pair may come more than once.
 func (x *Index) Opened(fn func(tenant lessor.TenantID, typ string)) {
 	for _, st := range x.opened {
 		st.noted = false

@@ -22,7 +22,7 @@ func Usable(total, reserve, busy int, percent Percent) int {
 	return max(0, total*percent[busy]/100-reserve)
 }
 
-// How long a denied worker should wait before it asks again.
+// The waits that denials suggest before the next request.
 const (
 	retryWhenDraining = 5000 * time.Millisecond
 	retryWhenFull     = 1500 * time.Millisecond

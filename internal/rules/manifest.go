@@ -73,7 +73,7 @@ func (p *ManifestPlan) define(e *lessor.Envelope, prefix string,
 	own := *e
 	if own.TenantID == nil {
 		tenant := p.Tenant.String()
-		if p.Tenant.IsZero() { // the manifest's is refused already: the job's other fields are checked all the same
+		if p.Tenant.IsZero() { // the manifest's is refused already; the other fields of the job are still checked
 			tenant = anyTenant
 		}
 		own.TenantID = &tenant

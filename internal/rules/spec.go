@@ -42,7 +42,7 @@ type Spec struct {
 	TraceID        string
 	Actor          string // who submitted it
 	CreatedAt      lessor.Instant
-	// ResumedFrom is the job that this one continues. It stands in the record and is not stored in the spec.
+	// ResumedFrom is the job that this one continues. The record has it; the stored spec does not.
 	ResumedFrom lessor.JobID
 	// Kept is for the first Turn of a job that was just inserted; see there.
 	Kept int64

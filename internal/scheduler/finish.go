@@ -43,7 +43,7 @@ func (s *Scheduler) Complete(ctx context.Context, c Caller, id lessor.LeaseID, d
 	return s.endOne(ctx, c, ending{id: id, worker: *d.WorkerID, end: end})
 }
 
-// CompleteAll ends many attempts of one worker and answers each for itself, in the order asked.
+// CompleteAll ends many attempts of one worker and returns one answer per lease, in the same order.
 func (s *Scheduler) CompleteAll(
 	ctx context.Context, c Caller, worker string, ds []lessor.LeaseCompletion,
 ) ([]LeaseAnswer, error) {

@@ -66,7 +66,7 @@ func (s *Scheduler) beatOne(ctx context.Context, c Caller, b beat) (beat, error)
 	return o.only[0], s.explain(ctx, c, b.id, o.only[0].err)
 }
 
-// HeartbeatAll keeps many leases of one worker alive and answers each for itself, in the order asked.
+// HeartbeatAll keeps many leases of one worker alive and returns one answer per lease, in the same order.
 func (s *Scheduler) HeartbeatAll(
 	ctx context.Context, c Caller, worker string, leaseIDs []string,
 ) ([]LeaseAnswer, error) {
@@ -77,7 +77,7 @@ func (s *Scheduler) HeartbeatAll(
 	if err := s.do(ctx, &o.caller, o); err != nil {
 		return nil, err
 	}
-	return s.beaten(ctx, o, leaseIDs)
+	return s.beatAnswers(ctx, o, leaseIDs)
 }
 
 // beatAll checks a batch of heartbeats that is in the named field.
@@ -95,8 +95,8 @@ func (s *Scheduler) beatAll(c Caller, worker, field string, leaseIDs []string) (
 	return o, nil
 }
 
-// beaten returns the answers to a batch of heartbeats.
-func (s *Scheduler) beaten(ctx context.Context, o *beatCall, leaseIDs []string) ([]LeaseAnswer, error) {
+// beatAnswers returns the answers to a batch of heartbeats.
+func (s *Scheduler) beatAnswers(ctx context.Context, o *beatCall, leaseIDs []string) ([]LeaseAnswer, error) {
 	answers := make([]LeaseAnswer, len(leaseIDs))
 	for i := range o.beats {
 		answers[i] = LeaseAnswer{LeaseID: leaseIDs[i], Beat: o.beats[i].answer, Err: o.beats[i].err}

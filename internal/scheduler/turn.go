@@ -72,7 +72,7 @@ func (s *Scheduler) Turn(ctx context.Context, c Caller, t lessor.Turn) (answer T
 		}
 	}
 	if beats != nil {
-		if answer.Heartbeat, err = s.beaten(ctx, beats, t.Heartbeat); err != nil {
+		if answer.Heartbeat, err = s.beatAnswers(ctx, beats, t.Heartbeat); err != nil {
 			return answer, err
 		}
 	}
