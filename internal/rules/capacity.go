@@ -87,7 +87,7 @@ type Override struct {
 	Until lessor.Instant `json:"until"` // 0 = until it is reset
 }
 
-// Ends is until when the value holds; 0 = for good, or none is set.
+// Ends returns the time until which the value holds; 0 = for good, or none is set.
 func (o *Override) Ends() lessor.Instant {
 	if o == nil {
 		return 0

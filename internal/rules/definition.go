@@ -244,8 +244,8 @@ func (d *Definition) inherit(e *lessor.Envelope, old *Definition) error {
 	return nil
 }
 
-// keepEdited: a caller that read a definition which does not set timeoutSeconds saw the default there. It may send that
-// back beside a maxRuntimeSeconds that it has changed, which then counts.
+// keepEdited lets a changed maxRuntimeSeconds count. A caller that read a definition without timeoutSeconds saw the
+// default there, and may send it back beside the maxRuntimeSeconds that it has changed.
 func (d *Definition) keepEdited(e *lessor.Envelope, old *Definition) {
 	shown := e.TimeoutSeconds != nil && *e.TimeoutSeconds == defaultTimeoutS && !old.TimeoutSet
 	if shown && e.MaxRuntimeSeconds != nil {
@@ -254,7 +254,7 @@ func (d *Definition) keepEdited(e *lessor.Envelope, old *Definition) {
 }
 
 // Replace gives d the state of old, which it replaces. Intervals count from now if the schedule changed; the time zone
-// is nothing to them. Ticks of a time in which old was paused or disabled are not caught up.
+// does not affect them. Ticks of a time in which old was paused or disabled are not caught up.
 func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Instant) {
 	d.CreatedAt, d.UpdatedAt, d.Anchor = old.CreatedAt, now, old.Anchor
 	changed := d.Schedule != old.Schedule || d.Zone != old.Zone && d.Schedule.Type == lessor.ScheduleCron

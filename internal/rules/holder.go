@@ -47,7 +47,7 @@ const (
 	ActorRecovery  = "recovery"  // the monitor of sentinels
 	ActorLocal     = "local"     // a caller without a token
 	ActorAnonymous = "anonymous" // a caller of a server without authentication
-	ActorDashboard = "dashboard" // the pages, for themselves
+	ActorDashboard = "dashboard" // the dashboard's own calls
 )
 
 // ActorOf returns the actor of a worker's call: the name of its token, which it cannot choose, and its own name.
