@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -169,7 +170,8 @@ func escape(text []byte) (n int, keep bool) {
 	}
 	for i := 2; i < len(text); i++ {
 		if c := text[i]; c >= 0x40 && c <= 0x7e {
-			return i + 1, c == 'm'
+			// With other parameters, ESC [ … m is no colour: it asks the terminal, or sets how it sends keys.
+			return i + 1, c == 'm' && len(bytes.Trim(text[2:i], "0123456789;:")) == 0
 		}
 	}
 	return 0, false

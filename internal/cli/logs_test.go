@@ -13,6 +13,9 @@ func TestOutputOnATerminalIsHarmless(t *testing.T) {
 		"\x1b[38;5;196mdeep\x1b[m": "\x1b[38;5;196mdeep\x1b[m",
 		"\x1b[2Jgone\x1b[1;1H":     "gone",
 		"title\x1b]0;owned\x07":    "title0;owned",
+		"keys\x1b[>4;2m":           "keys",  // xterm: how keys are sent
+		"query\x1b[?4m":            "query", // xterm answers it as if the person had typed
+		"inside\x1b[3\x1b1m":       "inside",
 		"bell\x07 back\x08space":   "bell backspace",
 		"csi\u009b31m":             "csi31m",
 		"bad \xff\xfe bytes":       "bad  bytes",
