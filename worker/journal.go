@@ -25,6 +25,7 @@ type Journal struct {
 	loaded  bool
 	parts   map[string]int
 	entries map[string]lessor.JournalEntry // by key
+	steps   map[string]chan struct{}       // of Once that run now, by key; closed at their end
 }
 
 // newJournal returns the journal of a job that was granted.
@@ -153,27 +154,62 @@ func (j *Job[T]) Journal() *Journal {
 	return j.byHand
 }
 
-// Once runs a step of a job unless an attempt has recorded its result under this key, and records the result. A step
-// whose worker was killed between the two runs again: give external systems the key, so that they can tell. The result
-// must survive encoding as JSON. An error of the step is not recorded.
+// Once runs a step of a job unless an attempt has recorded its result under this key, and records the result. While the
+// step runs, other calls with its key wait for it, so it must not call Once with its own key. A step whose worker was
+// killed between the two runs again: give external systems the key, so that they can tell. The result must survive
+// encoding as JSON. An error of the step is not recorded.
 func Once[T, P any](ctx context.Context, job *Job[P], key string, step func() (T, error)) (T, error) {
 	var result T
 	j := job.Journal()
 	if err := j.read(ctx); err != nil {
 		return result, err
 	}
-	j.mu.Lock()
-	e, done := j.entries[key]
-	j.mu.Unlock()
+	e, done, err := j.begin(ctx, key)
+	if err != nil {
+		return result, err
+	}
 	if done {
 		if err := json.Unmarshal(e.Data, &result); err != nil {
 			return result, fmt.Errorf("decode journal entry %q: %w", key, err)
 		}
 		return result, nil
 	}
-	result, err := step()
+	defer j.end(key)
+	result, err = step()
 	if err == nil {
 		err = j.Append(ctx, key, "once", result)
 	}
 	return result, err
+}
+
+// begin returns the entry of a step, or makes the caller the one that runs it, who must call end. It waits while
+// another one does.
+func (j *Journal) begin(ctx context.Context, key string) (e lessor.JournalEntry, done bool, err error) {
+	for {
+		j.mu.Lock()
+		e, done = j.entries[key]
+		running := j.steps[key]
+		if !done && running == nil {
+			if j.steps == nil {
+				j.steps = map[string]chan struct{}{}
+			}
+			j.steps[key] = make(chan struct{})
+		}
+		j.mu.Unlock()
+		if done || running == nil {
+			return e, done, nil
+		}
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return e, false, context.Cause(ctx)
+		}
+	}
+}
+
+func (j *Journal) end(key string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	close(j.steps[key])
+	delete(j.steps, key)
 }

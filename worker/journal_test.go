@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +83,49 @@ func TestOnceWithoutAServer(t *testing.T) {
 	if calls != 2 {
 		t.Errorf("the step ran %d times, want again after its error and not after its success", calls)
 	}
+}
+
+// TestOnceRunsAStepOnceForAllCallers has goroutines of a handler come to a step together: one runs it, the others wait
+// for its result. If it fails, another one runs it.
+func TestOnceRunsAStepOnceForAllCallers(t *testing.T) {
+	inShop(t, func(t *testing.T, s shop) {
+		w := s.worker(worker.Config{})
+		worker.Handle(w, "pack", func(ctx context.Context, job *worker.Job[order]) (any, error) {
+			var ran atomic.Int64
+			var callers sync.WaitGroup
+			results, errs := make([]int64, 10), make([]error, 10)
+			for i := range results {
+				callers.Go(func() {
+					results[i], errs[i] = worker.Once(ctx, job, "step", func() (int64, error) {
+						n := ran.Add(1)
+						time.Sleep(time.Second) // the others come meanwhile
+						if n == 1 {
+							return 0, errors.New("broken")
+						}
+						return n, nil
+					})
+				})
+			}
+			callers.Wait()
+			failed := 0
+			for i := range results {
+				switch {
+				case errs[i] != nil:
+					failed++
+				case results[i] != 2:
+					t.Errorf("a caller got %d, want 2", results[i])
+				}
+			}
+			if ran.Load() != 2 || failed != 1 {
+				t.Errorf("the step ran %d times, and %d callers got an error; want 2 and 1", ran.Load(), failed)
+			}
+			return nil, nil
+		})
+		defer s.Run(w)()
+		if j := s.WaitForEnd(s.Submit("pack", order{})); j.JournalEntries != 1 || j.State != lessor.Completed {
+			t.Errorf("the job is %s with %d entries, want it completed with one", j.State, j.JournalEntries)
+		}
+	})
 }
 
 // TestAppendWaitsForTheServer: an append outlasts an outage, and is refused when the lease is over.
