@@ -131,7 +131,12 @@ cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`
 // submitLong submits a job for sleepScript.
 func submitLong(t *testing.T, c *client.Client, payload string) lessor.JobID {
 	t.Helper()
-	j, err := c.Submit(t.Context(), "long", json.RawMessage(payload), &lessor.SubmitOptions{IdempotencyKey: payload})
+	options := &lessor.SubmitOptions{IdempotencyKey: payload}
+	deadline := time.Now().Add(time.Minute) // the client itself gives up before a slow machine has started a server
+	j, err := c.Submit(t.Context(), "long", json.RawMessage(payload), options)
+	for lessor.CodeOf(err) == lessor.CodeUnavailable && time.Now().Before(deadline) {
+		j, err = c.Submit(t.Context(), "long", json.RawMessage(payload), options)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
