@@ -198,7 +198,7 @@ func writeJob(t *table.Table, j lessor.Job, now time.Time) {
 		line("interruptions", fmt.Sprint(j.Interruptions))
 	}
 	if j.JournalEntries > 0 {
-		line("journal", fmt.Sprintf("%d entries", j.JournalEntries))
+		line("journal", fmt.Sprintf("entries: %d", j.JournalEntries))
 	}
 	line("payload", string(j.Payload))
 	line("checkpoint", string(j.Checkpoint))

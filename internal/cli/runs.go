@@ -100,7 +100,7 @@ func readRun(ctx context.Context, c *client.Client, id lessor.JobID) (r runWithE
 
 func writeRun(t *table.Table, r runWithError, now time.Time) {
 	t.Row("run", r.RunID.String())
-	t.Row("definition", r.JobID)
+	t.Row("definition", definitionOf(r.Run))
 	t.Row("tenant", tenantName(r.TenantID))
 	t.Row("status", string(r.Status))
 	t.Row("attempts", fmt.Sprint(r.Attempts))
