@@ -34,8 +34,8 @@ func (s *Stepped) Step(ctx context.Context) (time.Duration, error) {
 	return wait, err
 }
 
-// Answer runs a verb in a goroutine, as a caller does, and steps the loop once to answer it.
-func (s *Stepped) Answer(ctx context.Context, verb func()) error {
+// Begin runs a verb in a goroutine, as a caller does, and steps the loop once, which may answer it.
+func (s *Stepped) Begin(ctx context.Context, verb func()) (<-chan struct{}, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -43,10 +43,16 @@ func (s *Stepped) Answer(ctx context.Context, verb func()) error {
 	}()
 	select {
 	case <-done: // refused without a transaction
-		return nil
+		return done, nil
 	case <-s.calls.Ready(1):
 	}
 	_, err := s.Step(ctx)
+	return done, err
+}
+
+// Answer is Begin for a verb that one step answers.
+func (s *Stepped) Answer(ctx context.Context, verb func()) error {
+	done, err := s.Begin(ctx, verb)
 	<-done
 	return err
 }

@@ -116,6 +116,9 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 			l.fold.Recorded()
 			return nil, err
 		}
+		if errors.Is(err, ErrUnknownOutcome) {
+			l.refuseGranted(err)
+		}
 		l.dropFold()
 		if try == maxTries || !repeatable(err) {
 			return nil, err

@@ -48,7 +48,7 @@ func (l *loop) retry(ctx context.Context, ops []op) error {
 }
 
 // returnRequests puts the requests of failed commits back: new requests are repeated with their commit, and parked
-// requests are parked again, in front of later ones.
+// requests are parked again, in front of later ones, unless their worker may hold what they got.
 func (l *loop) returnRequests(failed []*pendingCommit) {
 	own := map[*requestCall]bool{}
 	for _, f := range failed {
@@ -62,12 +62,26 @@ func (l *loop) returnRequests(failed []*pendingCommit) {
 				l.parked.add(r)
 			}
 		}
+		if errors.Is(f.err, ErrUnknownOutcome) {
+			l.refuseGranted(f.err)
+		}
 	}
 	for r := range own {
 		if r.parked {
 			l.parked.remove(r)
 		}
 	}
+}
+
+// refuseGranted answers the parked requests with grants of a commit whose outcome is unknown, as it answers new ones.
+// Otherwise they would wait for jobs that their workers may hold already.
+func (l *loop) refuseGranted(err error) {
+	l.parked.each(func(r *requestCall) {
+		if len(r.grants) > 0 {
+			l.parked.remove(r)
+			l.refuse([]op{r}, err)
+		}
+	})
 }
 
 // repeatable reports whether a transaction that failed may succeed on a fold that is rebuilt.
