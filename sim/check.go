@@ -74,15 +74,15 @@ type operatorSettings struct {
 	Capacity rules.Overrides `json:"capacity"`
 }
 
-// usable is how many units may be leased now; if the host decides that, it is the most that may be.
-func (b *books) usable(v scheduler.View) (int, error) {
+// usable is how many units could be leased at an instant; if the host decides that, it is the most that could be.
+func (b *books) usable(v scheduler.View, at lessor.Instant) (int, error) {
 	raw, err := v.Setting(ctx, "operator")
 	if s := &b.settings; err == nil && string(raw) != string(s.raw) {
 		if s.raw, s.Capacity = raw, (rules.Overrides{}); raw != nil {
 			err = json.Unmarshal(raw, s)
 		}
 	}
-	c, total, busy := b.settings.Capacity.InForce(v.Now()), b.config.TotalUnits, 0
+	c, total, busy := b.settings.Capacity.InForce(at), b.config.TotalUnits, 0
 	if c.TotalUnits != nil {
 		total = c.TotalUnits.Value
 	}
@@ -94,7 +94,7 @@ func (b *books) usable(v scheduler.View) (int, error) {
 
 // bounds checks a commit that granted (P3, P11).
 func (b *books) bounds(v scheduler.View, all, fresh []*rules.Held) error {
-	usable, err := b.usable(v)
+	usable, err := b.usable(v, fresh[0].IssuedAt) // a setting may end between the grant and its commit
 	if err != nil {
 		return err
 	}
