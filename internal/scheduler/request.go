@@ -97,14 +97,16 @@ func kindOf(o *requestCall) string {
 	return b.String()
 }
 
-// giveBack releases the leases of a request whose worker has gone, with their attempts. Leases that another call of the
-// same request was answered with stay, because its worker may be using them.
+// giveBack releases the leases of a request whose worker has gone. As no worker has seen them, this costs their jobs
+// neither an attempt nor an interruption. Leases that another call of the same request was answered with stay, because
+// its worker may be using them.
 func (s *Scheduler) giveBack(r *requestCall) {
 	if r.shared {
 		return
 	}
 	end := rules.End{
 		Outcome: rules.OutcomeReleased, Said: rules.SaidReleased, Reason: "client_gone", Actor: rules.ActorScheduler,
+		Uncounted: true,
 	}
 	o := &endCall{call: s.newCall()}
 	for _, g := range r.grants {

@@ -186,7 +186,11 @@ func TestSharedGrantsAreNotGivenBack(t *testing.T) {
 	s = New(nil, Config{})
 	r.shared = false
 	s.giveBack(r)
-	if n := len(s.calls.Close()); n != 1 {
-		t.Errorf("%d calls to release what nobody has, want 1", n)
+	calls := s.calls.Close()
+	if len(calls) != 1 {
+		t.Fatalf("%d calls to release what nobody has, want 1", len(calls))
+	}
+	if o := calls[0].(*endCall); !o.ends[0].end.Uncounted {
+		t.Error("a grant that reached nobody counts as an interruption of its job")
 	}
 }
