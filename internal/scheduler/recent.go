@@ -1,47 +1,51 @@
 package scheduler
 
 import (
+	"container/list"
 	"time"
 
 	"lessor"
 )
 
 // recent keeps a value for each name, in the order in which the names were last seen, to within moveEvery. The zero
-// value is empty. The values are the elements of its list, because each call looks one up: an element of its own would
-// be one more load from memory.
+// value is empty.
 type recent[V any] struct {
-	byName       map[string]*seen[V]
-	first, final *seen[V] // the latest and the oldest
+	byName map[string]*list.Element
+	order  list.List // of *seen[V], the latest first
 }
 
 // seen is what recent keeps. Its name is "" once it was dropped.
 type seen[V any] struct {
-	name         string
-	at           lessor.Instant
-	moved        lessor.Instant // when it was last put in front
-	is           V
-	newer, older *seen[V]
+	name  string
+	at    lessor.Instant
+	moved lessor.Instant // when it was last put in front
+	is    V
 }
 
 func (r *recent[V]) len() int { return len(r.byName) }
 
 // find returns what is kept under name; nil if nothing is.
-func (r *recent[V]) find(name string) *seen[V] { return r.byName[name] }
+func (r *recent[V]) find(name string) *seen[V] {
+	if e := r.byName[name]; e != nil {
+		return value[V](e)
+	}
+	return nil
+}
 
 // moveEvery is how often a name is put in front that is seen all the time.
 const moveEvery = time.Second
 
 // see notes that name is seen again at an instant; nil if it is not kept.
 func (r *recent[V]) see(name string, at lessor.Instant) *seen[V] {
-	v := r.byName[name]
-	if v == nil {
+	e := r.byName[name]
+	if e == nil {
 		return nil
 	}
+	v := value[V](e)
 	v.at = max(v.at, at)
 	if at.Sub(v.moved) >= moveEvery {
 		v.moved = at
-		r.unlink(v)
-		r.putFirst(v)
+		r.order.MoveToFront(e)
 	}
 	return v
 }
@@ -49,11 +53,10 @@ func (r *recent[V]) see(name string, at lessor.Instant) *seen[V] {
 // add keeps a name that is not kept yet.
 func (r *recent[V]) add(name string, at lessor.Instant) *seen[V] {
 	if r.byName == nil {
-		r.byName = map[string]*seen[V]{}
+		r.byName = map[string]*list.Element{}
 	}
 	v := &seen[V]{name: name, at: at, moved: at}
-	r.byName[name] = v
-	r.putFirst(v)
+	r.byName[name] = r.order.PushFront(v)
 	return v
 }
 
@@ -66,27 +69,33 @@ func (r *recent[V]) touch(name string, at lessor.Instant) *seen[V] {
 }
 
 // oldest returns what was not seen for longest; nil if nothing is kept.
-func (r *recent[V]) oldest() *seen[V] { return r.final }
+func (r *recent[V]) oldest() *seen[V] {
+	if e := r.order.Back(); e != nil {
+		return value[V](e)
+	}
+	return nil
+}
 
 // latest is when anything was last seen; 0 if nothing is kept.
 func (r *recent[V]) latest() lessor.Instant {
-	if r.first == nil {
-		return 0
+	if e := r.order.Front(); e != nil {
+		return value[V](e).at
 	}
-	return r.first.at
+	return 0
 }
 
 // drop forgets what was not seen for longest.
 func (r *recent[V]) drop() {
-	v := r.final
+	e := r.order.Back()
+	v := value[V](e)
 	delete(r.byName, v.name)
-	r.unlink(v)
+	r.order.Remove(e)
 	v.name = ""
 }
 
 // each calls fn with all that is kept, the latest first, until it returns false.
 func (r *recent[V]) each(fn func(*seen[V]) bool) {
-	for v := r.first; v != nil && fn(v); v = v.older {
+	for e := r.order.Front(); e != nil && fn(value[V](e)); e = e.Next() {
 	}
 }
 
@@ -98,25 +107,4 @@ func (r *recent[V]) setBack(now lessor.Instant) {
 	})
 }
 
-func (r *recent[V]) putFirst(v *seen[V]) {
-	v.newer, v.older = nil, r.first
-	if r.first == nil {
-		r.final = v
-	} else {
-		r.first.newer = v
-	}
-	r.first = v
-}
-
-func (r *recent[V]) unlink(v *seen[V]) {
-	if v.newer == nil {
-		r.first = v.older
-	} else {
-		v.newer.older = v.older
-	}
-	if v.older == nil {
-		r.final = v.newer
-	} else {
-		v.older.newer = v.newer
-	}
-}
+func value[V any](e *list.Element) *seen[V] { return e.Value.(*seen[V]) } //nolint:errcheck // only touch puts values in
