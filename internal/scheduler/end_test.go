@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,10 @@ func TestRevokeFailsTheAttempt(t *testing.T) {
 		_, err := w.beat(g)
 		if e := w.wantCode(err, lessor.CodeLeaseNotFound); e.EndedReason != "revoked" {
 			t.Errorf("ended_reason is %q, want revoked", e.EndedReason)
+		}
+		err = w.Revoke(w.ctx, anybody, lessor.LeaseID{UUID: lessor.UUID{1}}, "")
+		if e := w.wantCode(err, lessor.CodeLeaseNotFound); !strings.Contains(e.Detail, "`lessor leases`") {
+			t.Errorf("the operator is told %q, want where leases are listed", e.Detail)
 		}
 	})
 }

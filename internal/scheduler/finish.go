@@ -105,7 +105,14 @@ func (s *Scheduler) Revoke(ctx context.Context, c Caller, id lessor.LeaseID, rea
 	if err != nil {
 		return err
 	}
-	return s.endOne(ctx, c, ending{id: id, end: end})
+	err = s.endOne(ctx, c, ending{id: id, end: end})
+	if unexplained(err) { // it is no worker that asks
+		return &lessor.Error{
+			Code:   lessor.CodeLeaseNotFound,
+			Detail: "no such lease, or it is over: GET /leases and `lessor leases` list those that are held",
+		}
+	}
+	return err
 }
 
 func (s *Scheduler) endOne(ctx context.Context, c Caller, e ending) error {
