@@ -374,6 +374,14 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	if log := s.log.String(); log != "" {
 		t.Errorf("what callers did wrong is in the log: %s", log)
 	}
+	for path, says := range map[string]string{
+		"/jobs":              "begin with /api/system/scheduler", // as newcomers call it
+		scheduling + "/jobs": "has GET, HEAD, POST and not the method DELETE",
+	} {
+		if w := s.call("DELETE", path, "", with(s.admin)); !strings.Contains(w.Body.String(), says) {
+			t.Errorf("DELETE %s answers %s, want %q in it", path, w.Body, says)
+		}
+	}
 	// Who may read what is wrong with a request is whoever may send it: without a token there is nothing to learn.
 	for _, row := range rows {
 		if strings.HasPrefix(row.path, "/drain") || strings.HasSuffix(row.path, "/revoke") {

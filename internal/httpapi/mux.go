@@ -8,7 +8,11 @@ import (
 	"lessor"
 )
 
-var errNoRoute = &lessor.Error{Code: lessor.CodeRouteNotFound, Detail: "no such route"}
+var errNoRoute = &lessor.Error{
+	Code: lessor.CodeRouteNotFound,
+	Detail: "no such route: those of jobs and leases begin with /api/system/scheduler, those of schedules with " +
+		"/api/kernel; /openapi.json lists all",
+}
 
 // place holds the routes of one path, by method.
 type place map[string]*route
@@ -50,8 +54,9 @@ func (p place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			c.refuse(err)
 		}
 	case !ok:
-		w.Header().Set("Allow", strings.Join(p.methods(), ", "))
-		detail := "this route does not have the method " + shorten(r.Method, 20)
+		allowed := strings.Join(p.methods(), ", ")
+		w.Header().Set("Allow", allowed)
+		detail := "this route has " + allowed + " and not the method " + shorten(r.Method, 20)
 		c.refuse(&lessor.Error{Code: lessor.CodeMethodNotAllowed, Detail: detail})
 	default:
 		c.route = rt
