@@ -292,7 +292,7 @@ func TestNodesNeverGrantOneJobTwice(t *testing.T) {
 func TestBrakeIsPulledOnceByAllNodes(t *testing.T) {
 	var pulled, ended atomic.Int64
 	cfg := config()
-	cfg.TTL, cfg.Sweep = 3*time.Second, 50*time.Millisecond
+	cfg.TTL, cfg.Sweep = 10*time.Second, 50*time.Millisecond // time for 20 leases on a busy machine
 	cfg.Observe = func(s scheduler.Stats) {
 		if s.MassExpiry && s.Err == nil {
 			pulled.Add(1)
