@@ -113,22 +113,22 @@ func (b *bench) grantsAgain(ctx context.Context, db *database, held, rounds int)
 
 // grantAgain releases leases, each after an entry of its own unless entry is negative, and measures how they are taken
 // again, into leases.
-func (s *child) grantAgain(
-	ctx context.Context, db *database, c *client.Client, leases []lessor.LeaseID, entry int,
+func (c *child) grantAgain(
+	ctx context.Context, db *database, by *client.Client, leases []lessor.LeaseID, entry int,
 ) (remote, error) {
 	err := concurrently(ctx, httpCallers, len(leases), func(ctx context.Context, _, item int) error {
 		if entry >= 0 {
-			if err := appendOne(ctx, c, leases[item], entry); err != nil {
+			if err := appendOne(ctx, by, leases[item], entry); err != nil {
 				return err
 			}
 		}
-		return c.Release(ctx, leases[item], lessor.Release{WorkerID: &beater, Reason: new(lessor.ReleaseUndelivered)})
+		return by.Release(ctx, leases[item], lessor.Release{WorkerID: &beater, Reason: new(lessor.ReleaseUndelivered)})
 	})
 	if err != nil {
 		return remote{}, err
 	}
-	return s.measure(db, len(leases), func() error {
-		taken, err := takeAll(ctx, c, len(leases))
+	return c.measure(db, len(leases), func() error {
+		taken, err := takeAll(ctx, by, len(leases))
 		copy(leases, taken)
 		return err
 	})
