@@ -72,8 +72,8 @@ func TestRevokeFailsTheAttempt(t *testing.T) {
 			t.Errorf("ended_reason is %q, want revoked", e.EndedReason)
 		}
 		err = w.Revoke(w.ctx, anybody, lessor.LeaseID{UUID: lessor.UUID{1}}, "")
-		if e := w.wantCode(err, lessor.CodeLeaseNotFound); !strings.Contains(e.Detail, "`lessor leases`") {
-			t.Errorf("the operator is told %q, want where leases are listed", e.Detail)
+		if e := w.wantCode(err, lessor.CodeLeaseNotFound); strings.Contains(e.Detail, "stop this work") {
+			t.Errorf("the operator is told %q, which is for workers", e.Detail)
 		}
 	})
 }

@@ -106,11 +106,8 @@ func (s *Scheduler) Revoke(ctx context.Context, c Caller, id lessor.LeaseID, rea
 		return err
 	}
 	err = s.endOne(ctx, c, ending{id: id, end: end})
-	if unexplained(err) { // it is no worker that asks
-		return &lessor.Error{
-			Code:   lessor.CodeLeaseNotFound,
-			Detail: "no such lease, or it is over: GET /leases and `lessor leases` list those that are held",
-		}
+	if unexplained(err) { // an operator has no work to stop, as ErrLeaseNotFound advises
+		return &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "no such lease, or it is over"}
 	}
 	return err
 }
