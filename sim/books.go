@@ -128,7 +128,7 @@ func (b *books) submitted(s *subBook, r *scheduler.Submitted, err error, sent ti
 
 // mustBe looks whether what was acknowledged about a job is in the tables (P1). Jobs leave after their retention.
 func (b *books) mustBe(j *jobBook, state lessor.State, what string) {
-	b.look(func(v scheduler.View) error {
+	b.read(func(v scheduler.View) error {
 		all, err := v.Standings(ctx, []lessor.JobID{j.id})
 		st := all[j.id]
 		if err == nil && (st == nil && b.config.Retention.Audit == 0 || st != nil && state != "" &&
@@ -167,8 +167,8 @@ func (b *books) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent
 	return l
 }
 
-// beaten takes the answer to a heartbeat (P4).
-func (b *books) beaten(l *leaseBook, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
+// heartbeatAnswered checks the answer to a heartbeat (P4).
+func (b *books) heartbeatAnswered(l *leaseBook, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
 	switch code := lessor.CodeOf(err); {
 	case err == nil:
 		if l.overAt != 0 && sent > l.overAt {
@@ -250,7 +250,7 @@ func (b *books) wentBack(to time.Duration) {
 	for _, l := range b.leases {
 		l.lost, l.until, l.watch = l.lost || l.grantedAt > to, 0, 0
 		for _, p := range l.printed {
-			p.kept = nil
+			p.acknowledged = nil
 		}
 		if l.overAt > to {
 			l.overAt = 0
@@ -267,7 +267,7 @@ func (b *books) wentBack(to time.Duration) {
 	clear(b.live)
 	clear(b.ticks)
 	clear(b.answers)
-	b.look(func(v scheduler.View) error {
+	b.read(func(v scheduler.View) error {
 		return v.EachLease(ctx, func(h *rules.Held) error {
 			b.begin(h, v.Now())
 			return nil

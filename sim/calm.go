@@ -61,7 +61,7 @@ func (w *world) left() (what string) {
 			what += fmt.Sprintf(format, args...)
 		}
 	}
-	w.look(func(v scheduler.View) error {
+	w.read(func(v scheduler.View) error {
 		err := v.EachLease(ctx, func(h *rules.Held) error {
 			say("job %v is leased by %s: %+v at %v; ", h.Turn.Job, h.Worker, h.Life, v.Now())
 			return nil

@@ -23,7 +23,7 @@ func (w *world) served() {
 	b.servedAt = w.now
 }
 
-// committed notes what its node heard of a commit.
+// committed notes the answer that a node got to its commit.
 func (w *world) committed(err error) {
 	w.counts.Commits++
 	if err == nil {
@@ -31,17 +31,17 @@ func (w *world) committed(err error) {
 	}
 }
 
-// landed looks at the tables after a commit, before anybody else has changed them.
-func (w *world) landed(v scheduler.View) {
+// checkCommit checks the tables after a commit, before another node has changed them.
+func (w *world) checkCommit(v scheduler.View) {
 	current := w.current
 	w.current = nil
 	defer func() { w.current = current }()
 	if err := w.books.scan(v); err != nil {
-		w.fail("look", "%v", err)
+		w.fail("read", "%v", err)
 	}
 }
 
-// scan holds the leases against what must hold at every commit.
+// scan checks what must hold for the leases at every commit.
 func (b *books) scan(v scheduler.View) error {
 	now, serving := v.Now(), v.Serving()
 	var fresh []*rules.Held

@@ -15,10 +15,10 @@ func (w *world) patrol(t *task) {
 	r := w.rng("patrol")
 	for i := 1; ; i++ {
 		t.sleep(5 * time.Second)
-		w.look(w.books.scan)
+		w.read(w.books.scan)
 		if i%60 == 0 {
 			w.books.records()
-			w.books.kept()
+			w.books.checkRecords()
 			w.drifts(t, w.nodes[r.IntN(len(w.nodes))])
 		}
 	}
@@ -39,7 +39,7 @@ func (w *world) drifts(t *task, n *node) {
 
 // eachJob calls fn with every job of the tables.
 func (b *books) eachJob(fn func(h *rules.History)) {
-	b.look(func(v scheduler.View) error {
+	b.read(func(v scheduler.View) error {
 		q := scheduler.ListQuery{Limit: 500}
 		for {
 			page, err := v.List(ctx, q)
@@ -67,7 +67,7 @@ func (b *books) eachJob(fn func(h *rules.History)) {
 // recount counts the jobs that have not ended and wait for nothing but their turn.
 func (b *books) recount() {
 	b.open = 0
-	b.look(func(v scheduler.View) error {
+	b.read(func(v scheduler.View) error {
 		return v.EachQueued(ctx, func(rules.Turn) error {
 			b.open++
 			return nil
@@ -150,9 +150,9 @@ func (b *books) copied(payload json.RawMessage) {
 
 // closing holds the tables against everything that was ever answered.
 func (b *books) closing() {
-	b.look(b.scan)
+	b.read(b.scan)
 	b.records()
-	b.kept()
+	b.checkRecords()
 	stored, there := make([]int, len(b.subs)), map[lessor.JobID]lessor.State{}
 	b.eachJob(func(h *rules.History) {
 		spec := h.Standing.Spec

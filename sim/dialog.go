@@ -90,7 +90,7 @@ func (b *books) answered(q asked, text string) {
 		b.fail("questions", "%s is an answer to question %v, which allows %v", text, q.ID, q.Choices)
 	}
 	b.answers[q.ID] = text
-	b.look(func(v scheduler.View) error {
+	b.read(func(v scheduler.View) error {
 		all, err := v.Standings(ctx, []lessor.JobID{q.job})
 		if st := all[q.job]; st != nil && st.Report != nil {
 			b.remembers(q.job, st.Report.Question)

@@ -125,7 +125,7 @@ func (k *worker) misbehave() {
 		a, err := call(k.client, "late beat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
 			return n.Heartbeat(ctx, k.caller, l.id, lessor.Heartbeat{WorkerID: &k.name})
 		})
-		k.world.books.beaten(l, a, err, sent)
+		k.world.books.heartbeatAnswered(l, a, err, sent)
 		return
 	}
 	how := []string{"completed", "failed", "released"}[k.random.IntN(3)]

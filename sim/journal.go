@@ -35,7 +35,7 @@ func (k *worker) journal(g *grip) {
 	answer, err := call(k.client, "append", func(ctx context.Context, n *node) (lessor.JournalAnswer, error) {
 		return n.Append(ctx, k.caller, g.lease.id, a)
 	})
-	k.heard(g, answer.HeartbeatAnswer, err, sent)
+	k.heartbeatAnswered(g, answer.HeartbeatAnswer, err, sent)
 	switch {
 	case err != nil || k.world.books.stale(sent):
 	case contradicts:
@@ -57,7 +57,7 @@ func (b *books) appended(j *jobBook, asked []lessor.JournalAsk, numbers []int) {
 		}
 		j.journal[*e.Key] = numbers[i]
 	}
-	b.look(func(v scheduler.View) error { return b.journaled(v, j) })
+	b.read(func(v scheduler.View) error { return b.journaled(v, j) })
 }
 
 // journaled checks the journal of a job: numbers without gaps, one entry a key, in the order of leases, what was seen
@@ -90,9 +90,9 @@ func (b *books) journaled(v scheduler.View, j *jobBook) error {
 	return nil
 }
 
-// kept checks the journals of all jobs and the output of all attempts.
-func (b *books) kept() {
-	b.look(func(v scheduler.View) error {
+// checkRecords checks the journals of all jobs and the output of all attempts.
+func (b *books) checkRecords() {
+	b.read(func(v scheduler.View) error {
 		for _, j := range b.jobs {
 			if len(j.journal) > 0 && !j.lost {
 				if err := b.journaled(v, j); err != nil {
@@ -126,10 +126,10 @@ func (k *worker) print(g *grip) {
 	switch {
 	case k.chance(10):
 		from, to = from+20, to+20 // it leaves some out
-	case len(p.tried) > len(p.kept) && k.chance(80):
+	case len(p.tried) > len(p.acknowledged) && k.chance(80):
 		from, to = p.tried[len(p.tried)-1].bounds() // which nobody may have received
-	case len(p.kept) > 0 && k.chance(20):
-		from, to = p.kept[k.random.IntN(len(p.kept))].bounds()
+	case len(p.acknowledged) > 0 && k.chance(20):
+		from, to = p.acknowledged[k.random.IntN(len(p.acknowledged))].bounds()
 	}
 	p.tried, p.end = append(p.tried, span{from, to}), max(p.end, to)
 	chunks := []lessor.OutputChunk{{Stream: &stream, Offset: &from, Data: text(l.fence, from, to)}}
@@ -138,7 +138,7 @@ func (k *worker) print(g *grip) {
 		return n.Print(ctx, k.caller, l.id, lessor.OutputReport{WorkerID: &k.name, Chunks: chunks})
 	})
 	if err == nil && !k.world.books.stale(sent) {
-		p.kept = append(p.kept, span{from, to})
+		p.acknowledged = append(p.acknowledged, span{from, to})
 		if k.chance(20) {
 			k.readOutput(l.job)
 		}
@@ -147,9 +147,9 @@ func (k *worker) print(g *grip) {
 
 // printed is what was sent of a stream of an attempt.
 type printed struct {
-	end   int64
-	tried []span
-	kept  []span // acknowledged
+	end          int64
+	tried        []span
+	acknowledged []span
 }
 
 type span struct{ from, to int64 }
@@ -169,10 +169,10 @@ func covers(all []span, at int64) bool {
 // it: it may go when more such runs come.
 func (p *printed) scattered(at, join int64) bool {
 	from, to := at, at+1
-	for from > 0 && covers(p.kept, from-1) {
+	for from > 0 && covers(p.acknowledged, from-1) {
 		from--
 	}
-	for covers(p.kept, to) {
+	for covers(p.acknowledged, to) {
 		to++
 	}
 	return from > 0 && to-from < join
@@ -206,7 +206,7 @@ func (b *books) printed(v scheduler.View, l *leaseBook) error {
 				b.fail("output", "%+v has %q at byte %d, which was never printed", at, piece.Data, piece.Start)
 			}
 		}
-		for _, s := range p.kept {
+		for _, s := range p.acknowledged {
 			for i := s.from; i < s.to; i++ {
 				must := i < b.config.Output.Head || i >= size-b.config.Output.Tail
 				if must && !covers(there, i) && !b.oldOutput(l) && !p.scattered(i, b.config.Output.Tail/16) {

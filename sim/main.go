@@ -52,12 +52,12 @@ func command(args []string, out io.Writer) error {
 			p.Faults = append(p.Faults, Fault(name))
 		}
 	}
-	tell := out
+	progress := out
 	if *quiet {
-		tell = nil
+		progress = nil
 	}
 	start := time.Now()
-	counts, trace, failure := Run(p, tell)
+	counts, trace, failure := Run(p, progress)
 	_, _ = fmt.Fprintf(out, "%s\n%v: %+v, trace %x\n",
 		p.Command(), time.Since(start).Round(time.Millisecond), counts, trace)
 	if failure != nil {

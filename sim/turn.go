@@ -52,7 +52,7 @@ func (k *worker) turn() {
 		k.ended(g, hows[i], a.Complete[i].Err, sent)
 	}
 	for i, g := range beats {
-		k.heard(g, a.Heartbeat[i].Beat, a.Heartbeat[i].Err, sent)
+		k.heartbeatAnswered(g, a.Heartbeat[i].Beat, a.Heartbeat[i].Err, sent)
 	}
 	for i := range a.Grants {
 		k.take(k.world.books.granted(k, &r, &a.Grants[i], sent))

@@ -231,7 +231,7 @@ func (k *worker) beat(g *grip) {
 	a, err := call(k.client, "heartbeat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
 		return n.Heartbeat(ctx, k.caller, g.lease.id, b)
 	})
-	if k.heard(g, a, err, sent); err == nil && !k.world.books.stale(sent) {
+	if k.heartbeatAnswered(g, a, err, sent); err == nil && !k.world.books.stale(sent) {
 		if b.MessagesSeen != nil {
 			g.lease.job.confirmed = max(g.lease.job.confirmed, seen)
 		}
@@ -251,16 +251,16 @@ func (k *worker) beatAll() {
 	})
 	for i, g := range grips {
 		if err != nil {
-			k.heard(g, lessor.HeartbeatAnswer{}, err, sent)
+			k.heartbeatAnswered(g, lessor.HeartbeatAnswer{}, err, sent)
 		} else {
-			k.heard(g, answers[i].Beat, answers[i].Err, sent)
+			k.heartbeatAnswered(g, answers[i].Beat, answers[i].Err, sent)
 		}
 	}
 }
 
-// heard takes the answer to a heartbeat.
-func (k *worker) heard(g *grip, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
-	k.world.books.beaten(g.lease, a, err, sent)
+// heartbeatAnswered handles the answer to a heartbeat.
+func (k *worker) heartbeatAnswered(g *grip, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
+	k.world.books.heartbeatAnswered(g.lease, a, err, sent)
 	switch {
 	case err == nil && a.CancelRequested && k.chance(70):
 		g.end, g.endAt = "cancelled", k.world.now

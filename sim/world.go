@@ -72,7 +72,7 @@ func newWorld(p Plan, out io.Writer) *world {
 	w.configure(w.rng("configuration"))
 	w.rate = 1 + w.drift(99)
 	w.db = memory.New(memory.Options{
-		Clock: w.clock, Mono: w.mono, Stepper: w, Landed: w.landed, Key: [32]byte{byte(p.Seed)},
+		Clock: w.clock, Mono: w.mono, Stepper: w, Committed: w.checkCommit, Key: [32]byte{byte(p.Seed)},
 	})
 	w.books = newBooks(w)
 	for i := range w.nodes {
@@ -160,13 +160,13 @@ func (w *world) mono(name string) time.Duration {
 // reorder puts the queue in order after tasks were given another time.
 func (w *world) reorder() { heap.Init(&w.queue) }
 
-// look reads the tables from outside.
-func (w *world) look(fn func(v scheduler.View) error) {
+// read reads the tables from outside.
+func (w *world) read(fn func(v scheduler.View) error) {
 	current := w.current
 	w.current = nil
 	defer func() { w.current = current }()
 	if err := w.db.View(fn); err != nil {
-		w.fail("look", "%v", err)
+		w.fail("read", "%v", err)
 	}
 }
 

@@ -63,7 +63,7 @@ type inbox struct {
 	seen      int64 // by the handler
 	confirmed int64 // to the server
 	loops     int   // that wait for a message
-	news      chan struct{}
+	arrived   chan struct{}
 }
 
 // add adds the messages that are new.
@@ -78,7 +78,7 @@ func (b *inbox) add(ms []lessor.Message) {
 		return
 	}
 	b.queue, b.last = append(b.queue, ms...), ms[len(ms)-1].Seq
-	poke(b.news)
+	poke(b.arrived)
 }
 
 // next takes the next message. If there is none, it returns the number of the last seen message if the server does not
@@ -101,7 +101,7 @@ func (b *inbox) await(ctx context.Context) {
 	b.count(1)
 	defer b.count(-1)
 	select {
-	case <-b.news:
+	case <-b.arrived:
 	case <-ctx.Done():
 	}
 }

@@ -59,7 +59,7 @@ func newLease(work context.Context, g lessor.Grant, h *handler, since moment) *l
 	l := &lease{
 		grant: g, handler: h, asked: since, known: since, counted: -1,
 		ttl:   time.Duration(g.Lease.TTLMS) * time.Millisecond,
-		inbox: inbox{news: make(chan struct{}, 1)},
+		inbox: inbox{arrived: make(chan struct{}, 1)},
 	}
 	l.pace = paceOf(g.Lease.HeartbeatAfterMS, l.ttl)
 	l.ctx, l.cancel = context.WithCancelCause(work)

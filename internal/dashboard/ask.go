@@ -9,17 +9,17 @@ import (
 
 // question asks before an action that cannot be taken back. It is a page; static/ask.js shows it in a dialog.
 type question struct {
-	Ask   string // what would be done, to which object
-	Facts []fact
-	Means string // what happens then
-	Yes   string // the button
-	Act   string // the form's address
-	Job   string // the job of a lease; "" = none
-	Back  string // the page that it was asked on
+	Ask     string // what would be done, to which object
+	Details []detail
+	Means   string // what happens then
+	Yes     string // the button
+	Act     string // the form's address
+	Job     string // the job of a lease; "" = none
+	Back    string // the page that it was asked on
 }
 
-// fact is one line about the object.
-type fact struct {
+// detail is one line about the object.
+type detail struct {
 	Name, Text string
 	Link       string         // "" = none
 	Since      lessor.Instant // shown instead of Text
@@ -36,7 +36,7 @@ func (v *visit) askRevoke() (view, error) {
 	if err != nil {
 		return view{}, lessor.ErrJobNotFound
 	}
-	job, facts, err := v.running(lessor.JobID{UUID: u})
+	job, details, err := v.running(lessor.JobID{UUID: u})
 	if err != nil {
 		return view{}, err
 	}
@@ -44,7 +44,7 @@ func (v *visit) askRevoke() (view, error) {
 		return view{}, v.leaseOver(job.ID, lessor.ErrLeaseNotFound)
 	}
 	return v.ask(question{
-		Ask: "Revoke the lease of " + job.Type + "?", Facts: facts, Yes: "Revoke", Job: job.ID.String(),
+		Ask: "Revoke the lease of " + job.Type + "?", Details: details, Yes: "Revoke", Job: job.ID.String(),
 		Means: "The worker loses the lease at once, and what it has not reported is lost. " + afterFailure(job),
 	}, "/leases")
 }
@@ -54,7 +54,7 @@ func (v *visit) askForceCancel() (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	job, facts, err := v.running(id)
+	job, details, err := v.running(id)
 	if err != nil {
 		return view{}, err
 	}
@@ -63,7 +63,7 @@ func (v *visit) askForceCancel() (view, error) {
 		return view{}, v.refusal(id, &lessor.Error{Code: lessor.CodeConflict, Detail: detail})
 	}
 	return v.ask(question{
-		Ask: "Cancel " + job.Type + " by force?", Facts: facts, Yes: "Cancel by force",
+		Ask: "Cancel " + job.Type + " by force?", Details: details, Yes: "Cancel by force",
 		Means: "The job ends as cancelled now. Nobody waits for the worker: it hears of it within two seconds if " +
 			"it can be reached, and its result is dropped.",
 	}, "/jobs/"+id.String())
@@ -74,32 +74,32 @@ func (v *visit) askMarkDead() (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	job, facts, err := v.running(id)
+	job, details, err := v.running(id)
 	if err != nil {
 		return view{}, err
 	}
 	return v.ask(question{
-		Ask: "Mark " + job.Type + " dead?", Facts: facts, Yes: "Mark dead",
+		Ask: "Mark " + job.Type + " dead?", Details: details, Yes: "Mark dead",
 		Means: "The command is asked to stop, and its folder is removed. " + afterFailure(job),
 	}, "/recovery")
 }
 
-// running returns a job, and the facts about it and its worker.
-func (v *visit) running(id lessor.JobID) (lessor.Job, []fact, error) {
+// running returns a job, and the details about it and its worker.
+func (v *visit) running(id lessor.JobID) (lessor.Job, []detail, error) {
 	ctx := v.r.Context()
 	job, err := v.scheduler.Job(ctx, v.caller, id)
 	if err != nil {
 		return job, nil, err
 	}
-	facts := []fact{
+	details := []detail{
 		{Name: "job", Text: id.String(), Link: "/jobs/" + id.String()},
 		{Name: "attempt", Text: fmt.Sprintf("%d of %d", job.Attempt, job.MaxAttempts)},
 	}
 	if job.Progress != nil {
-		facts = append(facts, fact{Name: "progress", Text: percent(job.Progress)})
+		details = append(details, detail{Name: "progress", Text: percent(job.Progress)})
 	}
 	if job.LeaseID == nil {
-		return job, facts, nil
+		return job, details, nil
 	}
 	events, _, err := v.scheduler.Events(ctx, v.caller, id, maxEvents, "")
 	if err != nil {
@@ -108,9 +108,9 @@ func (v *visit) running(id lessor.JobID) (lessor.Job, []fact, error) {
 	lease, err := v.leaseOf(ctx, job, events)
 	if lease != nil {
 		ran := span(max(0, time.Since(lease.IssuedAt.Time())))
-		facts = append(facts, fact{Name: "worker", Text: lease.WorkerID}, fact{Name: "runs for", Text: ran})
+		details = append(details, detail{Name: "worker", Text: lease.WorkerID}, detail{Name: "runs for", Text: ran})
 	}
-	return job, facts, err
+	return job, details, err
 }
 
 // afterFailure says what becomes of a job whose attempt fails now.
@@ -133,7 +133,7 @@ func (v *visit) askTrigger() (view, error) {
 	}
 	q := question{
 		Ask: "Trigger " + def.JobID + "?", Yes: "Trigger",
-		Facts: []fact{
+		Details: []detail{
 			{Name: "schedule", Text: def.JobID, Link: "/schedules/" + def.JobID},
 			{Name: "handler", Text: def.HandlerID},
 			{Name: "tenant", Text: def.TenantID.String()},
@@ -155,7 +155,7 @@ func (v *visit) askDrain() (view, error) {
 	queue := st.QueueDepth
 	return v.ask(question{
 		Ask: "Drain the scheduler?", Yes: "Drain",
-		Facts: []fact{
+		Details: []detail{
 			{Name: "leases", Text: count(st.ActiveLeases), Link: "/leases"},
 			{Name: "queued", Text: count(queue.High + queue.Normal + queue.Low + queue.Background), Link: "/jobs"},
 		},

@@ -45,7 +45,7 @@ type bulkState struct {
 	Action  string // cancel or retry
 	Filter  jobFilter
 	Found   int // jobs that matched at its start
-	Looked  int // jobs that were handled
+	Handled int // jobs that were handled
 	Changed int
 	Skipped int // jobs in a state that does not allow it
 	Failed  string
@@ -53,7 +53,7 @@ type bulkState struct {
 }
 
 // Left is the number of jobs that were found and not handled.
-func (s bulkState) Left() int { return max(0, s.Found-s.Looked) }
+func (s bulkState) Left() int { return max(0, s.Found-s.Handled) }
 
 var (
 	errBulkBusy = &lessor.Error{
@@ -122,8 +122,8 @@ func (d *Dashboard) runBulks(ctx context.Context) {
 // run handles the jobs, newest first. The cursor is the place of a job, so it stays valid when jobs leave the filter.
 func (d *Dashboard) run(ctx context.Context, one *bulk) error {
 	ask := one.ask
-	for looked := 0; looked < one.Found; {
-		ask.Limit = min(bulkPage, one.Found-looked)
+	for handled := 0; handled < one.Found; {
+		ask.Limit = min(bulkPage, one.Found-handled)
 		jobs, next, err := d.scheduler.Jobs(ctx, one.caller, ask)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (d *Dashboard) run(ctx context.Context, one *bulk) error {
 				return err
 			}
 		}
-		looked += len(jobs)
+		handled += len(jobs)
 		if next == "" {
 			return nil
 		}
@@ -155,7 +155,7 @@ func (d *Dashboard) change(ctx context.Context, one *bulk, id lessor.JobID) erro
 		return err
 	}
 	d.bulk.update(one, func(s *bulkState) {
-		s.Looked++
+		s.Handled++
 		if skipped {
 			s.Skipped++
 		} else {

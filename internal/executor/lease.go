@@ -8,7 +8,7 @@ import (
 	"lessor"
 )
 
-// minHeartbeatInterval bounds heartbeats that are sent early because there is news: the server keeps no more.
+// minHeartbeatInterval bounds heartbeats that are sent early to report something: the server keeps no more.
 const minHeartbeatInterval = time.Second
 
 // keepLease sends heartbeats at the server's pace until ctx is done or the lease is over. It never gives up: the lease
@@ -84,7 +84,7 @@ func (s *shim) beat(ctx context.Context, pace time.Duration) (time.Duration, err
 
 // heed sends a heartbeat as soon as the server reports that the lease was cancelled or taken away or has a message,
 // until ctx is done. It needs no Runner, which may be gone. It ends early if the server refuses the call, as servers of
-// an older release do: the next heartbeat brings the same news.
+// an older release do: the next heartbeat says the same.
 func (s *shim) heed(ctx context.Context) {
 	lease := s.order.Grant.Lease
 	for failures := 0; ctx.Err() == nil; {
@@ -103,8 +103,8 @@ func (s *shim) heed(ctx context.Context) {
 	}
 }
 
-// rest waits until the next heartbeat is due, there is news, or the server has some. It returns false if ctx is done
-// first.
+// rest waits until the next heartbeat is due, or the command or the server has something new to report. It returns
+// false if ctx is done first.
 func (s *shim) rest(ctx context.Context, pace time.Duration) bool {
 	due := time.NewTimer(pace)
 	defer due.Stop()

@@ -54,7 +54,7 @@ type shim struct {
 	seq         int64         // of the last pulse
 	pulseFailed bool          // the last pulse could not be written
 	pulseNow    chan struct{} // the sentinel is to be written now
-	wake        chan struct{} // there is news for a heartbeat
+	wake        chan struct{} // a heartbeat has something to report
 	printer     *printer.Printer
 	outputs     []*os.File    // open until the printer has sent them
 	ask         chan struct{} // the server is to be asked now
@@ -64,8 +64,8 @@ type shim struct {
 	question    *asking       // what the command asks
 	messages    messages      // of keepLease
 
-	mu   sync.Mutex
-	news news
+	mu       sync.Mutex
+	reported reported
 }
 
 // RunShim runs one attempt to its end. It returns when the end is reported or the lease is over. When ctx is done, it
@@ -132,7 +132,7 @@ func (s *shim) run(ctx context.Context) error {
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(errTerminated) })()
 	s.stop, s.started = cancel, time.Now()
-	s.news.begin(s.started)
+	s.reported.begin(s.started)
 	pulsing, endPulse := context.WithCancel(context.WithoutCancel(ctx))
 	var pulse sync.WaitGroup
 	s.pulse() // before the command begins, so that none runs without a sentinel
@@ -205,7 +205,7 @@ func (s *shim) prepare(ctx context.Context) error {
 	err = errors.Join(err, s.folder.WriteFile(payloadName, job.Payload), s.keepAnswers(answers), s.openMessages())
 	if len(job.Checkpoint) > 0 && string(job.Checkpoint) != "null" {
 		err = errors.Join(err, s.folder.WriteFile(checkpointName, job.Checkpoint))
-		s.news.lastCheckpoint = job.Checkpoint // the server has it
+		s.reported.lastCheckpoint = job.Checkpoint // the server has it
 	}
 	if err != nil {
 		return fmt.Errorf("prepare the folder: %w", err)

@@ -74,12 +74,12 @@ func (s *shim) apply(g notice) {
 	s.moved()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Contains(sentinel.Statuses(), g.Status) && g.Status != s.news.status {
-		s.news.status = g.Status
+	if slices.Contains(sentinel.Statuses(), g.Status) && g.Status != s.reported.status {
+		s.reported.status = g.Status
 		notify(s.pulseNow)
 	}
 	if g.Progress != nil {
-		s.news.progress, s.news.message = g.Progress, g.Message
+		s.reported.progress, s.reported.message = g.Progress, g.Message
 		notify(s.wake)
 	}
 }
@@ -98,8 +98,8 @@ func (s *shim) readCheckpoint() {
 	data = bytes.TrimSpace(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !bytes.Equal(data, s.news.lastCheckpoint) && json.Valid(data) {
-		s.news.checkpoint, s.news.lastCheckpoint = data, data
+	if !bytes.Equal(data, s.reported.lastCheckpoint) && json.Valid(data) {
+		s.reported.checkpoint, s.reported.lastCheckpoint = data, data
 		notify(s.wake)
 	}
 }

@@ -79,15 +79,16 @@ func TestFollowedFoldEqualsTheOther(t *testing.T) {
 			}
 		}),
 	}
-	news, err := b.follow(changes...)
+	followed, err := b.follow(changes...)
 	if err != nil {
 		t.Fatalf("follow: %v", err)
 	}
 	if err := b.Differs(a.Fold); err != nil {
 		t.Errorf("after the grant: %v", err)
 	}
-	if !news.Settings || !news.Followers || len(news.Events) != 1 || news.Events[0].JobID != turn(1).Job {
-		t.Errorf("news is %+v, want settings, followers and one event", news)
+	if !followed.Settings || !followed.Followers || len(followed.Events) != 1 ||
+		followed.Events[0].JobID != turn(1).Job {
+		t.Errorf("followed is %+v, want settings, followers and one event", followed)
 	}
 	if b.DueAt != noon+5 || b.OthersAt != noon {
 		t.Errorf("due at %v, followed at %v; want %v and %v", b.DueAt, b.OthersAt, noon+5, noon)

@@ -105,7 +105,7 @@ func appendJournaled(b []byte, a *lessor.JournalAnswer) []byte {
 	return append(b, "]}"...)
 }
 
-func (l leaseBeaten) appendTo(b []byte) []byte {
+func (l leaseExtended) appendTo(b []byte) []byte {
 	b = appendText(append(b, `{"lease_id":`...), l.LeaseID)
 	return append(appendBeat(append(b, ','), &l.HeartbeatAnswer), '}')
 }

@@ -36,7 +36,7 @@ func TestAppendersWriteWhatTheEncoderWrites(t *testing.T) {
 			jobs = append(jobs, grants[i].Job)
 		}
 		id, why := text.Draw(t, "id"), text.Draw(t, "why")
-		refused := result[leaseBeaten]{refused: &leaseRefused{LeaseID: id, Status: 404, Code: "lease_not_found"}}
+		refused := result[leaseExtended]{refused: &leaseRefused{LeaseID: id, Status: 404, Code: "lease_not_found"}}
 		explained := result[leaseEnded]{refused: &leaseRefused{LeaseID: id, EndedReason: &why}}
 		for _, v := range []any{
 			job.Draw(t, "job"), beat.Draw(t, "beat"),
@@ -47,10 +47,10 @@ func TestAppendersWriteWhatTheEncoderWrites(t *testing.T) {
 			submittedIDs{[]lessor.JobID{job.Draw(t, "job").ID, job.Draw(t, "job").ID}},
 			done{true},
 			granted{Lease: lease.Draw(t, "lease"), Job: job.Draw(t, "job")},
-			results[leaseBeaten]{[]result[leaseBeaten]{{ok: &leaseBeaten{id, beat.Draw(t, "beat")}}, refused}},
+			results[leaseExtended]{[]result[leaseExtended]{{ok: &leaseExtended{id, beat.Draw(t, "beat")}}, refused}},
 			results[leaseEnded]{[]result[leaseEnded]{{ok: &leaseEnded{id, true}}, explained}},
 			denied{Denied: true, Code: "no_capacity", Reason: why, RetryAfterMS: 5},
-			turned{Heartbeat: []result[leaseBeaten]{refused}, Complete: []result[leaseEnded]{explained}},
+			turned{Heartbeat: []result[leaseExtended]{refused}, Complete: []result[leaseEnded]{explained}},
 			turned{Request: turnGrants{grantedAll{Grants: grants}}},
 		} {
 			want, err := json.Marshal(v, encoding)

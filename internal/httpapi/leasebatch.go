@@ -44,7 +44,7 @@ func (r result[T]) MarshalJSONTo(e *jsontext.Encoder) error {
 // variants lists the forms of a result for the OpenAPI document.
 func (result[T]) variants() []any { return []any{*new(T), leaseRefused{}} }
 
-type leaseBeaten struct {
+type leaseExtended struct {
 	LeaseID string `json:"lease_id"`
 	lessor.HeartbeatAnswer
 }
@@ -67,7 +67,7 @@ func (c *call) heartbeatAll(b *beatBatch) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(http.StatusOK, results[leaseBeaten]{c.beatResults(answers)})
+	return c.answer(http.StatusOK, results[leaseExtended]{c.beatResults(answers)})
 }
 
 func (c *call) completeAll(b *completionBatch) error {
@@ -87,8 +87,8 @@ func (c *call) completed(answers []scheduler.LeaseAnswer, ds []lessor.LeaseCompl
 	return each(c, answers, func(a scheduler.LeaseAnswer) leaseEnded { return leaseEnded{a.LeaseID, true} })
 }
 
-func (c *call) beatResults(answers []scheduler.LeaseAnswer) []result[leaseBeaten] {
-	return each(c, answers, func(a scheduler.LeaseAnswer) leaseBeaten { return leaseBeaten{a.LeaseID, a.Beat} })
+func (c *call) beatResults(answers []scheduler.LeaseAnswer) []result[leaseExtended] {
+	return each(c, answers, func(a scheduler.LeaseAnswer) leaseExtended { return leaseExtended{a.LeaseID, a.Beat} })
 }
 
 // each returns one result for each answer.
@@ -111,9 +111,9 @@ func each[T appender](c *call, answers []scheduler.LeaseAnswer, ok func(schedule
 
 // turned is the answer to a turn. It has the parts that were asked for, each as the call for it alone has it.
 type turned struct {
-	Complete  []result[leaseEnded]  `json:"complete,omitempty"`
-	Heartbeat []result[leaseBeaten] `json:"heartbeat,omitempty"`
-	Request   turnGrants            `json:"request,omitzero"`
+	Complete  []result[leaseEnded]    `json:"complete,omitempty"`
+	Heartbeat []result[leaseExtended] `json:"heartbeat,omitempty"`
+	Request   turnGrants              `json:"request,omitzero"`
 }
 
 // turnGrants is the answer to the request of a turn.

@@ -139,7 +139,7 @@ func leaseRoutes(payloadLimit int64) []route {
 	}, {
 		method: http.MethodPost, path: leases + "/heartbeat", scope: token.Lease,
 		summary: "Extend 1 to 1000 leases of one worker; each has a result of its own.",
-		handle:  takes(bodyBeats, (*call).heartbeatAll), answers: answers(http.StatusOK, results[leaseBeaten]{}),
+		handle:  takes(bodyBeats, (*call).heartbeatAll), answers: answers(http.StatusOK, results[leaseExtended]{}),
 	}, {
 		method: http.MethodPost, path: leases + "/cancelled", scope: token.Lease,
 		summary: "Wait until leases of a worker are cancelled, or ended by others; each is answered once.",

@@ -220,7 +220,7 @@ func (l *loop) observe(p *pass, calls int, start time.Time, err error, again boo
 	if err != nil {
 		return
 	}
-	l.waits.wake(p.news)
+	l.waits.wake(p.toWake)
 	l.retaining.ended.Add(int64(len(p.stats.Ended)))
 	for _, a := range p.alerts {
 		l.cfg.Alert(a)

@@ -107,15 +107,15 @@ func (l *loop) follow(ctx context.Context, v View) error {
 	if err := l.learnLanes(ctx, v, named); err != nil {
 		return err
 	}
-	news, err := l.fold.Follow(changes, named, v.Now())
+	followed, err := l.fold.Follow(changes, named, v.Now())
 	if err != nil {
 		return err
 	}
-	if news.Followers {
+	if followed.Followers {
 		l.followersUntil = v.Now().Add(followersFor)
 	}
-	l.stream.publish(news.Events)
-	if l.reload = l.reload || news.Settings; l.reload {
+	l.stream.publish(followed.Events)
+	if l.reload = l.reload || followed.Settings; l.reload {
 		l.reload = false
 		return l.loadSettings(ctx, v, l.fold)
 	}

@@ -42,7 +42,7 @@ func (p *pass) print(h *rules.Held, chunks []lessor.OutputChunk) {
 	if rules.ManyLeases(h) && !slices.Contains(p.output.many, h.Turn.Job) {
 		p.output.many = append(p.output.many, h.Turn.Job)
 	}
-	p.news = append(p.news, h.Turn.Job)
+	p.toWake = append(p.toWake, h.Turn.Job)
 }
 
 // saveOutput writes what was printed in this pass.

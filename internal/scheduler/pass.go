@@ -33,7 +33,7 @@ type pass struct {
 	output    output
 	reported  map[lessor.JobID]*rules.Report // what jobs that are released had reported before
 	events    []lessor.StreamEvent
-	news      []lessor.JobID // jobs of which callers may wait for something that is there now
+	toWake    []lessor.JobID // jobs whose waiting callers can be answered after the commit
 	verdicts  []verdict
 	alerts    []lessor.Alert
 	failed    []failedJob
@@ -194,7 +194,7 @@ func (p *pass) flush(ctx context.Context) error {
 	}
 	for i := range moves {
 		if moves[i].Done != nil {
-			p.news = append(p.news, moves[i].Done.Attempt.Turn.Job)
+			p.toWake = append(p.toWake, moves[i].Done.Attempt.Turn.Job)
 		}
 	}
 	if err := p.tx.Move(ctx, moves); err != nil {

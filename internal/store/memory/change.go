@@ -69,7 +69,7 @@ func (d *Database) noteStream(id int64, change func(*stream)) {
 // Publish implements scheduler.Tx.
 func (t *tx) Publish(_ context.Context, data []byte) error {
 	if t.err == nil && len(data) > 0 {
-		t.news = data
+		t.published = data
 	}
 	return t.err
 }

@@ -16,10 +16,10 @@ type Options struct {
 	Clock func() lessor.Instant
 	// Mono is the monotonic clock of a node, and of the database itself for "". It is the Clock if there is none.
 	Mono func(node string) time.Duration
-	// Stepper decides who runs and what fails; nil = nothing fails.
+	// Stepper decides which node runs and what fails; nil = nothing fails.
 	Stepper Stepper
-	// Landed is shown the tables after each commit, before anybody else runs. It may only read; nil = nobody looks.
-	Landed func(v scheduler.View)
+	// Committed is called with the tables after each commit, before another node runs. It may only read.
+	Committed func(v scheduler.View)
 	// Key seals the numbers of the database in what callers see.
 	Key [32]byte
 }
@@ -157,13 +157,14 @@ func (c *common) reach(node, point string) {
 	}
 }
 
-// lookAgain is how long a goroutine waits at most before it looks whether it may go on: limits of time end too.
-const lookAgain = 10 * time.Millisecond
+// pollEvery is the longest time that a goroutine waits before it checks whether it may continue: a time limit ends
+// without a signal.
+const pollEvery = 10 * time.Millisecond
 
 // await waits until something may have changed. The caller holds mu.
 func (c *common) await(node, what string) {
 	if c.Stepper == nil {
-		timer := time.AfterFunc(lookAgain, c.cond.Broadcast)
+		timer := time.AfterFunc(pollEvery, c.cond.Broadcast)
 		c.cond.Wait()
 		timer.Stop()
 		return

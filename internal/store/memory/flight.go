@@ -8,13 +8,13 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// flight is a commit on its way. Its transaction keeps its locks until it lands.
+// flight is a commit on its way. Its transaction keeps its locks until the fate of the commit is decided.
 type flight struct {
-	tx     *tx
-	stream int64
-	n      int64 // of its change; 0 = it wrote nothing
-	landed bool
-	err    error
+	tx      *tx
+	stream  int64
+	n       int64 // of its change; 0 = it wrote nothing
+	decided bool
+	err     error
 }
 
 const (
@@ -40,7 +40,7 @@ func (t *tx) commit() (*flight, error) {
 	err := t.do("commit", func() error {
 		s := t.store
 		t.flight = &flight{tx: t, stream: s.stream.id}
-		if len(t.writes) > 0 || t.news != nil || t.saved != nil {
+		if len(t.writes) > 0 || t.published != nil || t.saved != nil {
 			t.flight.n = s.lastNumber() + 1
 		}
 		s.flights = append(s.flights, t.flight)
@@ -63,39 +63,39 @@ func (s *Store) lastNumber() int64 {
 // wait returns what became of a commit.
 func (s *Store) wait(f *flight) error {
 	s.mu.Lock()
-	err := s.landThrough(f)
+	err := s.decideThrough(f)
 	s.mu.Unlock()
 	s.reach(s.node, "answer")
 	return err
 }
 
-func (s *Store) landAll() error {
+func (s *Store) decideAll() error {
 	var first error
 	for len(s.flights) > 0 {
-		if err := s.landThrough(s.flights[0]); first == nil {
+		if err := s.decideThrough(s.flights[0]); first == nil {
 			first = err
 		}
 	}
 	return first
 }
 
-// landThrough lets a commit and those before it have their fate, unless they had it, and returns the error of the
-// commit. A commit that nobody waits for any more stays known to its wait.
-func (s *Store) landThrough(last *flight) error {
-	for !last.landed {
+// decideThrough decides the fate of a commit and of those before it, unless that is done, and returns the error of the
+// commit. The commit keeps its result for a caller that waits later.
+func (s *Store) decideThrough(last *flight) error {
+	for !last.decided {
 		f := s.flights[0]
-		f.land()
-		f.landed = true
+		f.decide()
+		f.decided = true
 		s.flights = s.flights[1:]
-		s.landings++
+		s.decided++
 		f.tx.end()
 		f.tx.writes = nil
 	}
 	return last.err
 }
 
-// land decides the fate of a commit.
-func (f *flight) land() {
+// decide asks the Stepper for the fate of a commit, and carries it out.
+func (f *flight) decide() {
 	t := f.tx
 	s, d := t.store, t.db
 	if f.err = f.check(); f.err != nil {
@@ -158,7 +158,7 @@ func (f *flight) apply() {
 		return
 	}
 	state := t.state
-	if t.seen != d.version || t.landed != t.store.landings {
+	if t.seen != d.version || t.decided != t.store.decided {
 		state = d.state
 		for _, w := range t.writes {
 			w(&state)
@@ -166,15 +166,15 @@ func (f *flight) apply() {
 	}
 	d.state = state
 	d.version++
-	d.state.changes.put(key{n: f.stream, m: f.n}, change{data: t.news, at: t.now})
+	d.state.changes.put(key{n: f.stream, m: f.n}, change{data: t.published, at: t.now})
 	if t.saved != nil {
 		beat := max(d.serving.LastBeat, t.saved.LastBeat)
 		fence := d.serving.Fence
 		d.serving = *t.saved
 		d.serving.LastBeat, d.serving.Fence = beat, fence
 	}
-	if d.Landed != nil {
-		d.Landed(d.outside().view())
+	if d.Committed != nil {
+		d.Committed(d.outside().view())
 	}
 }
 

@@ -59,7 +59,7 @@ func (t *tx) acquire(l lock) error {
 		now := t.db.Mono("")
 		switch {
 		case h.flight != nil:
-			_ = h.store.landThrough(h.flight) // the sender has the error
+			_ = h.store.decideThrough(h.flight) // the sender has the error
 			continue
 		case now-h.activeAt > h.patience(): // its node has stopped
 			h.kill()

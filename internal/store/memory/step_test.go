@@ -85,7 +85,7 @@ func setting(t testing.TB, s *memory.Store, name string) (value string) {
 }
 
 // follow returns what other nodes published after p, void commits as "void", and advances p.
-func follow(t testing.TB, s *memory.Store, p scheduler.Position) (news []string) {
+func follow(t testing.TB, s *memory.Store, p scheduler.Position) (published []string) {
 	t.Helper()
 	must(t, s.View(t.Context(), func(v scheduler.View) error {
 		changes, err := v.Changes(t.Context(), p)
@@ -94,22 +94,22 @@ func follow(t testing.TB, s *memory.Store, p scheduler.Position) (news []string)
 				t.Fatalf("stream %d goes from %d to %d", c.Stream, p[c.Stream], c.N)
 			}
 			p[c.Stream] = c.N
-			if news = append(news, string(c.Data)); c.Data == nil {
-				news[len(news)-1] = "void"
+			if published = append(published, string(c.Data)); c.Data == nil {
+				published[len(published)-1] = "void"
 			}
 		}
 		return err
 	}))
-	return news
+	return published
 }
 
 // TestFates commits once under each fate. Only what the answer says has happened, and the stream has no gap.
 func TestFates(t *testing.T) {
 	for name, c := range map[string]struct {
-		fate memory.Fate
-		err  error
-		kept string
-		news []string
+		fate      memory.Fate
+		err       error
+		kept      string
+		published []string
 	}{
 		"durable":            {memory.Durable, nil, "new", []string{"new", "next"}},
 		"refused":            {memory.Refused, scheduler.ErrUnreachable, "old", []string{"next"}},
@@ -132,8 +132,8 @@ func TestFates(t *testing.T) {
 				t.Errorf("the setting is %s, want %s", got, c.kept)
 			}
 			must(t, a.Update(t.Context(), set("y", "next")))
-			if got := follow(t, b, p); !slices.Equal(got, c.news) {
-				t.Errorf("the other node is told %q, want %q", got, c.news)
+			if got := follow(t, b, p); !slices.Equal(got, c.published) {
+				t.Errorf("the other node is told %q, want %q", got, c.published)
 			}
 		})
 	}

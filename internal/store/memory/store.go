@@ -19,20 +19,20 @@ type Store struct {
 	*common
 	node string
 	// All below is kept by mu.
-	db       *Database
-	closed   bool
-	writing  *tx       // the transaction that has the turn
-	busy     bool      // somebody has the turn
-	flights  []*flight // the commits on their way, oldest first
-	landings int
-	seqs     seqs
-	stream   ownStream
-	origin   origin
-	sole     bool // no other node works here, as far as the last Serve saw
-	served   lessor.Instant
-	steps    reading
-	tidied   lessor.Instant
-	marks    []mark
+	db      *Database
+	closed  bool
+	writing *tx       // the transaction that has the turn
+	busy    bool      // somebody has the turn
+	flights []*flight // the commits on their way, oldest first
+	decided int
+	seqs    seqs
+	stream  ownStream
+	origin  origin
+	sole    bool // no other node works here, as far as the last Serve saw
+	served  lessor.Instant
+	steps   reading
+	tidied  lessor.Instant
+	marks   []mark
 }
 
 var _ scheduler.Store = (*Store)(nil)
@@ -74,7 +74,7 @@ func (s *Store) abandon() {
 		s.writing.kill()
 	}
 	for _, f := range s.flights {
-		_ = s.landThrough(f) // the sender has the error
+		_ = s.decideThrough(f) // the sender has the error
 	}
 }
 

@@ -11,20 +11,20 @@ import (
 // tx is one write transaction. The first fault of any of its methods spoils it.
 type tx struct {
 	view
-	writes   []func(*tables)
-	seen     int64  // the version of the database to which the writes were applied
-	landed   int    // how many commits before it had landed then
-	news     []byte // to publish
-	base     rules.Serving
-	gated    bool
-	guard    bool // it fails if another node has written
-	locks    []heldLock
-	waits    *tx // for which it waits now
-	activeAt time.Duration
-	killed   bool
-	flight   *flight
-	over     bool
-	missing  map[string]bool // definitions that LockDefinitions did not find
+	writes    []func(*tables)
+	seen      int64  // the version of the database to which the writes were applied
+	decided   int    // how many commits before it were decided then
+	published []byte // to publish
+	base      rules.Serving
+	gated     bool
+	guard     bool // it fails if another node has written
+	locks     []heldLock
+	waits     *tx // for which it waits now
+	activeAt  time.Duration
+	killed    bool
+	flight    *flight
+	over      bool
+	missing   map[string]bool // definitions that LockDefinitions did not find
 }
 
 var _ scheduler.Tx = (*tx)(nil)
@@ -97,7 +97,7 @@ func save[T any](t *tx, verb, table string, rows []T, keyOf func(*T) key, write 
 
 // refresh lets the transaction see what was committed before now.
 func (t *tx) refresh() {
-	if t.seen == t.db.version && t.landed == t.store.landings {
+	if t.seen == t.db.version && t.decided == t.store.decided {
 		return
 	}
 	t.state = t.db.state
@@ -112,7 +112,7 @@ func (t *tx) refresh() {
 	for _, w := range t.writes {
 		w(&t.state)
 	}
-	t.seen, t.landed = t.db.version, t.store.landings
+	t.seen, t.decided = t.db.version, t.store.decided
 }
 
 // readClock reads the clock and the serving row.

@@ -101,14 +101,14 @@ func (s *Store) begin(sole bool) (*tx, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	guard := sole && s.stream.next != nil && s.db.Clock().Sub(s.served).Abs() < guardFor
-	if guard && len(s.flights) == maxFlights && s.landThrough(s.flights[0]) != nil || !guard && s.landAll() != nil {
+	if guard && len(s.flights) == maxFlights && s.decideThrough(s.flights[0]) != nil || !guard && s.decideAll() != nil {
 		return nil, errBefore
 	}
 	switch {
 	case s.closed:
 		return nil, errClosed
 	case s.origin.lost:
-		_ = s.landAll() // the sender has the error
+		_ = s.decideAll() // the sender has the error
 		s.renew()
 		return nil, errWentBack
 	case s.differs():

@@ -58,21 +58,21 @@ type stream struct {
 	followed atomic.Int64
 	// next is the position from which they will probably be read next.
 	next atomic.Pointer[scheduler.Position]
-	// kept is the last change that is known to be in the database.
-	kept atomic.Pointer[last]
+	// last is the last change that is known to be in the database.
+	last atomic.Pointer[last]
 }
 
 // forget gives up a stream whose next number is unknown. The node opens another one.
 func (s *stream) forget() {
 	s.id.Store(0)
 	s.n = 0
-	s.kept.Store(nil)
+	s.last.Store(nil)
 }
 
 // Publish implements scheduler.Tx.
 func (t *tx) Publish(_ context.Context, data []byte) error {
 	if t.err == nil && len(data) > 0 {
-		t.news, t.wrote = data, true
+		t.published, t.wrote = data, true
 	}
 	return t.err
 }
@@ -84,7 +84,7 @@ var errStreamLost = errors.New("the stream of this node, or its last change, is 
 func (t *tx) putChange(n int64) {
 	lost := fmt.Errorf("%w: %w", scheduler.ErrAgain, errStreamLost)
 	t.conn.Add(wire.Step{Verb: "publish", Stmt: putChange, Guard: lost},
-		wire.Int8(t.store.stream.id.Load()), wire.Int8(n), wire.Instant(t.now), append([]byte{}, t.news...),
+		wire.Int8(t.store.stream.id.Load()), wire.Int8(n), wire.Instant(t.now), append([]byte{}, t.published...),
 		t.store.origin.known())
 }
 

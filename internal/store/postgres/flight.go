@@ -95,19 +95,19 @@ func (f *flight) changes(id lessor.LeaseID) bool {
 	return known || ended
 }
 
-// land waits for all commits on their way and brings the store up to date with them. It returns the error of the first
-// that failed. The writer that has the turn calls it.
-func (s *Store) land() (first error) {
+// awaitAll waits for all commits on their way and brings the store up to date with them. It returns the error of the
+// first that failed. The writer that has the turn calls it.
+func (s *Store) awaitAll() (first error) {
 	for len(s.flights) > 0 {
-		if err := s.landOne(); first == nil {
+		if err := s.awaitOldest(); first == nil {
 			first = err
 		}
 	}
 	return first
 }
 
-// landOne is land for the oldest of them.
-func (s *Store) landOne() error {
+// awaitOldest is awaitAll for the oldest commit.
+func (s *Store) awaitOldest() error {
 	f := s.flights[0]
 	<-f.done
 	s.flights = s.flights[1:]
@@ -125,7 +125,7 @@ func (s *Store) landOne() error {
 		}
 	case f.used && f.stream == s.stream.id.Load():
 		s.stream.n = f.n
-		s.stream.kept.Store(&last{f.stream, f.n})
+		s.stream.last.Store(&last{f.stream, f.n})
 	}
 	if f.err != nil {
 		s.epoch.Add(1) // whatever became of it
@@ -163,7 +163,7 @@ func (v *view) await() error {
 	}
 	v.behind = false
 	start := time.Now()
-	if err := v.store.land(); err != nil || time.Since(start) > v.store.cfg.IdleTimeout/2 {
+	if err := v.store.awaitAll(); err != nil || time.Since(start) > v.store.cfg.IdleTimeout/2 {
 		v.err = errBefore
 	}
 	return v.err

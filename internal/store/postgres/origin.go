@@ -130,8 +130,8 @@ func (s *Store) differs(at string) bool {
 // last is the last change of this node that is in the database.
 type last struct{ stream, n int64 }
 
-func (s *Store) lastKept() last {
-	if l := s.stream.kept.Load(); l != nil {
+func (s *Store) lastChange() last {
+	if l := s.stream.last.Load(); l != nil {
 		return *l
 	}
 	return last{}
@@ -139,7 +139,7 @@ func (s *Store) lastKept() last {
 
 // addCheck adds the search for signs to what Serve sends.
 func (s *Store) addCheck(c *wire.Conn) {
-	l := s.lastKept()
+	l := s.lastChange()
 	if l.stream == 0 || s.origin.lost.Load() {
 		return
 	}
@@ -186,7 +186,7 @@ func (s *Store) newStream(c *wire.Conn) error {
 	}
 	if err == nil {
 		s.stream.n = 0
-		s.stream.kept.Store(&last{stream: id})
+		s.stream.last.Store(&last{stream: id})
 		s.stream.id.Store(id)
 	}
 	return err
@@ -223,7 +223,7 @@ func (t *tx) begun() (*tx, error) {
 // renew drops what is in memory, and makes the database give only numbers that it never gave before. The
 // writer that has the turn calls it, with no commit on its way.
 func (s *Store) renew(c *wire.Conn) error {
-	l, fence := s.lastKept(), s.origin.fence.Load()
+	l, fence := s.lastChange(), s.origin.fence.Load()
 	if r := s.origin.clock.Load(); r != nil { // other nodes gave fences on the same clock
 		fence = max(fence, int64(r.at.Add(time.Since(r.when)))+moreFence)
 	}

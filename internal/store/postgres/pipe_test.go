@@ -122,7 +122,7 @@ func TestGateThatWaitsForUs(t *testing.T) {
 }
 
 // TestBusyNodeBeginsAtOnce: also if no commit is on its way, so that the next transaction need not wait for the
-// landing.
+// answer.
 func TestBusyNodeBeginsAtOnce(t *testing.T) {
 	s := openAt(t, patient(pool.Database(t)))
 	ids := hold(t, s, busyFrom)

@@ -63,7 +63,7 @@ func (s *Store) resolveOnce(ctx context.Context, stream, n int64) (committed boo
 	}
 	defer func() { _ = c.Close() }()
 	c.Context = ctx
-	void, before := false, s.lastKept()
+	void, before := false, s.lastChange()
 	if before.stream != stream {
 		before.n = 0
 	}

@@ -175,7 +175,7 @@ func (s *Store) shut() error {
 	close(s.closed)
 	s.turn.End()
 	s.serveTurn.End()
-	_ = s.land() // the sender gets the error
+	_ = s.awaitAll() // the sender gets the error
 	s.vacuumTurn <- struct{}{}
 	err := s.drain()
 	if s.server != nil {

@@ -27,9 +27,9 @@ type tx struct {
 	// leased says that changes of lease rows are put off.
 	leased bool
 	// guard says that the last statement checks that no other node has written.
-	guard bool
-	epoch int64  // when it began
-	news  []byte // to publish
+	guard     bool
+	epoch     int64  // when it began
+	published []byte // to publish
 	// missing are the definitions that LockDefinitions did not find.
 	missing map[string]bool
 	owners  map[rules.LaneID]owner // of the jobs that were moved

@@ -27,7 +27,7 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 		return err
 	}
 	f.read()
-	return s.land()
+	return s.awaitAll()
 }
 
 // Send implements scheduler.Store. A goroutine reads the answer to the commit and ends with it.
@@ -63,12 +63,12 @@ const (
 // transact runs fn and sends its commit.
 func (s *Store) transact(ctx context.Context, k kind, fn func(scheduler.Tx) error) (*flight, error) {
 	for len(s.flights) > 0 && s.flights[0].over() {
-		_ = s.landOne() // the sender has the error
+		_ = s.awaitOldest() // the sender has the error
 	}
 	if s.origin.lost.Load() {
-		_ = s.land() // the same
+		_ = s.awaitAll() // the same
 	}
-	if len(s.flights) == maxFlights && s.landOne() != nil {
+	if len(s.flights) == maxFlights && s.awaitOldest() != nil {
 		return nil, errBefore
 	}
 	t, err := s.begin(ctx, k)
@@ -122,7 +122,7 @@ func (s *Store) begin(ctx context.Context, k kind) (*tx, error) {
 				t.push()
 				return t, nil
 			}
-			if s.land() != nil {
+			if s.awaitAll() != nil {
 				t.rollback(nil)
 				return nil, errBefore
 			}

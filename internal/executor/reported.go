@@ -8,8 +8,8 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// news is what the command reported, and which part of it the server does not know yet.
-type news struct {
+// reported is what the command reported, and which part of it the server does not know yet.
+type reported struct {
 	status  sentinel.Status
 	movedAt time.Time
 	moved   bool // since the last heartbeat that was accepted
@@ -22,15 +22,15 @@ type news struct {
 }
 
 // begin counts the start as the first sign of progress.
-func (n *news) begin(at time.Time) { n.status, n.movedAt, n.moved = sentinel.Running, at, true }
+func (r *reported) begin(at time.Time) { r.status, r.movedAt, r.moved = sentinel.Running, at, true }
 
 // moved records a sign of progress.
 func (s *shim) moved() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.news.movedAt, s.news.moved = time.Now(), true
-	if s.news.overdue {
-		s.news.overdue = false
+	s.reported.movedAt, s.reported.moved = time.Now(), true
+	if s.reported.overdue {
+		s.reported.overdue = false
 		notify(s.wake)
 	}
 }
@@ -39,22 +39,22 @@ func (s *shim) moved() {
 func (s *shim) status() (status sentinel.Status, movedAt time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.news.status, s.news.movedAt
+	return s.reported.status, s.reported.movedAt
 }
 
-// takeHeartbeat returns the next heartbeat with all news, and whether one is due: always, or only after progress.
+// takeHeartbeat returns the next heartbeat, and whether one is due: always, or only after progress.
 func (s *shim) takeHeartbeat() (b lessor.Heartbeat, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.order.Task.ExtendOn != lessor.ExtendOnLife && !s.news.moved {
-		s.news.overdue = true
+	if s.order.Task.ExtendOn != lessor.ExtendOnLife && !s.reported.moved {
+		s.reported.overdue = true
 		return lessor.Heartbeat{}, false
 	}
 	b = lessor.Heartbeat{
 		WorkerID: &s.order.Grant.Lease.WorkerID,
-		Progress: s.news.progress, Message: s.news.message, Checkpoint: s.news.checkpoint,
+		Progress: s.reported.progress, Message: s.reported.message, Checkpoint: s.reported.checkpoint,
 	}
-	s.news.moved, s.news.progress, s.news.message, s.news.checkpoint = false, nil, nil, nil
+	s.reported.moved, s.reported.progress, s.reported.message, s.reported.checkpoint = false, nil, nil, nil
 	return b, true
 }
 
@@ -62,12 +62,12 @@ func (s *shim) takeHeartbeat() (b lessor.Heartbeat, due bool) {
 func (s *shim) keep(b lessor.Heartbeat) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.news.moved = true
-	if s.news.progress == nil {
-		s.news.progress, s.news.message = b.Progress, b.Message
+	s.reported.moved = true
+	if s.reported.progress == nil {
+		s.reported.progress, s.reported.message = b.Progress, b.Message
 	}
-	if s.news.checkpoint == nil {
-		s.news.checkpoint = b.Checkpoint
+	if s.reported.checkpoint == nil {
+		s.reported.checkpoint = b.Checkpoint
 	}
 }
 
@@ -75,7 +75,8 @@ func (s *shim) keep(b lessor.Heartbeat) {
 func (s *shim) lastReport() lessor.Heartbeat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return lessor.Heartbeat{Progress: s.news.progress, Message: s.news.message, Checkpoint: s.news.checkpoint}
+	r := &s.reported
+	return lessor.Heartbeat{Progress: r.progress, Message: r.message, Checkpoint: r.checkpoint}
 }
 
 // notify wakes the goroutine that waits on c, now or at its next wait.
