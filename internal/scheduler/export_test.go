@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TakeForAlone has a node take itself to be alone on its store, whatever others do. Call it before Run.
+// TakeForAlone makes a node believe it is alone on its store, whatever others do. Call it before Run.
 func (s *Scheduler) ActAsSoleNode() { s.pace.Shared = -1 }
 
 // TakeForCrowded has a node take itself for one of several. Call it before Run.

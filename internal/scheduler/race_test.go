@@ -129,9 +129,9 @@ func TestRacingNodesKeepEveryBound(t *testing.T) {
 	race(t, ws, fouls, granted)
 }
 
-// TestRacingNodesThatTakeThemselvesToBeAlone is the same with nodes that decide before they ask, and are wrong most of
+// TestRacingNodesThatBelieveTheyAreAlone is the same with nodes that decide before they ask, and are wrong most of
 // the time: what they did comes to nothing then, and is repeated.
-func TestRacingNodesThatTakeThemselvesToBeAlone(t *testing.T) {
+func TestRacingNodesThatBelieveTheyAreAlone(t *testing.T) {
 	url, fouls, granted := arena(t)
 	var repeated atomic.Int64
 	cfg := raceConfig(fouls, granted)

@@ -110,7 +110,7 @@ func (v *view) Position(context.Context) (scheduler.Position, error) {
 	return p, v.err
 }
 
-// Changes implements scheduler.View. After so long a time that changes may be gone, it returns a gap.
+// Changes implements scheduler.View. It returns a gap if so much time has passed that changes may be gone.
 func (v *view) Changes(_ context.Context, after scheduler.Position) ([]scheduler.Change, error) {
 	s := v.read("read changes")
 	if v.err != nil {
@@ -181,8 +181,8 @@ func others(streams table[stream], own int64, after scheduler.Position) []int64 
 	return ids
 }
 
-// gone spoils the view if a change that was followed is not there any more. If its stream is gone too, it may have
-// been removed long after its node.
+// gone fails the view, because a change that this node has followed is missing. If its stream is missing too, both may
+// have been removed long after their node died.
 func (v *view) gone(after scheduler.Position) bool {
 	lost, why := false, ""
 	for id, n := range after {

@@ -29,7 +29,7 @@ type Options struct {
 type Stepper interface {
 	// Reach is called before each statement and each commit, before Serve, and before the answer to a commit.
 	Reach(node, point string)
-	// Wait is called when a node must wait for what, and returns when the node should look again.
+	// Wait is called when a node must wait for what. It returns when the node should check again.
 	Wait(node, what string)
 	// Fate decides what becomes of a commit, or of the note of Serve.
 	Fate(node string) Fate
@@ -38,8 +38,8 @@ type Stepper interface {
 // Fate is what becomes of a commit.
 type Fate uint8
 
-// The fates of a commit. The answer of the unanswered ones is lost, and the node finds out what became of them; of the
-// unknown ones it cannot.
+// The fates of a commit. Of an unanswered commit the answer is lost, and the node finds out what became of it; of an
+// unknown one it cannot.
 const (
 	Durable Fate = iota
 	Refused

@@ -12,7 +12,7 @@
 // meanwhile, it applies them again to the tables as they are then; the locks make sure that this has the same result.
 //
 // A Stepper decides the rest: at each statement it may let others run first, crash the node by a panic, or stop it; it
-// says when a transaction that waits for a lock looks again, and what becomes of each commit. With one there is no
+// says when a transaction that waits for a lock tries again, and what becomes of each commit. With one there is no
 // goroutine, no waiting and no time of the machine here, and the same decisions give the same results. Without one the
 // store uses the clock of the machine and waits for real, as storetest wants it.
 package memory

@@ -50,8 +50,8 @@ func (t *tx) try(l lock) bool {
 	return true
 }
 
-// acquire takes a lock, and waits for it as long as a transaction may. What the transaction sees afterwards is as it
-// is after the waiting.
+// acquire takes a lock, and waits for it as long as a transaction may. Afterwards the transaction sees what was
+// committed while it waited.
 func (t *tx) acquire(l lock) error {
 	start := t.db.Mono("")
 	for !t.try(l) {
@@ -102,7 +102,7 @@ func (t *tx) waitsFor(o *tx) bool {
 	return false
 }
 
-// release gives the locks back, those of a commit that is still on its way to it.
+// release gives the locks back: a lock that was taken over from a commit on its way goes back to that commit.
 func (t *tx) release(locks ...heldLock) {
 	for _, l := range locks {
 		switch {

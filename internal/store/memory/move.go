@@ -136,7 +136,7 @@ func (t *tx) Due(_ context.Context, now lessor.Instant, limit int) ([]scheduler.
 
 // Ahead implements scheduler.Tx.
 func (t *tx) Ahead(_ context.Context, after lessor.Instant, limit int) ([]scheduler.Waiting, error) {
-	return t.lockWaiting("lock waits that began ahead", limit, func(j *job) (fits, more bool) {
+	return t.lockWaiting("lock waits that began in the future", limit, func(j *job) (fits, more bool) {
 		return j.Turn.Fence > 0 && j.Turn.QueuedAt > after, true
 	})
 }

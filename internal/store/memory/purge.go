@@ -110,8 +110,8 @@ func (t *tx) PurgeRecords(_ context.Context, before lessor.Instant, limit int) (
 	return n, err
 }
 
-// purgeOld removes a page of the rows from before an instant, the oldest first, and counts it. It passes over rows that
-// another node purges. The instant 0 is none.
+// purgeOld removes a page of the rows from before an instant, the oldest first, and counts them. It skips rows that
+// another node purges. Rows with the instant 0 stay.
 func purgeOld[V any](
 	t *tx, name string, limit int, before lessor.Instant, rows func(*tables) *table[V], at func(V) lessor.Instant,
 ) (n int) {

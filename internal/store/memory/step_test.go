@@ -13,7 +13,7 @@ import (
 	"lessor/internal/store/memory"
 )
 
-// script is a Stepper that does what a test says.
+// script is a Stepper that follows the instructions of a test.
 type script struct {
 	t       testing.TB
 	now     lessor.Instant
@@ -133,7 +133,7 @@ func TestFates(t *testing.T) {
 			}
 			must(t, a.Update(t.Context(), set("y", "next")))
 			if got := follow(t, b, p); !slices.Equal(got, c.published) {
-				t.Errorf("the other node is told %q, want %q", got, c.published)
+				t.Errorf("the other node reads %q, want %q", got, c.published)
 			}
 		})
 	}
@@ -280,7 +280,7 @@ func TestSentBehindOneOnItsWay(t *testing.T) {
 	}
 }
 
-// TestDatabaseWentBack lets a node meet a copy that is behind: it notices, and no number is given twice.
+// TestDatabaseWentBack connects a node to a copy that is behind: the node notices, and no number is given twice.
 func TestDatabaseWentBack(t *testing.T) {
 	for name, promoted := range map[string]bool{"a promoted standby": true, "a restored copy": false} {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,8 @@ func (s *script) serveFor(d time.Duration, node *memory.Store) {
 	}
 }
 
-// TestDeadStreamEnds has a node fall silent: five minutes later its stream is removed and those who follow it read its
-// end. Its last change stays for a week, so that a node that was only away does not think that the database went back.
+// TestDeadStreamEnds has a node fall silent: five minutes later its stream is removed and its followers read its end.
+// Its last change stays for a week, so that a node that was only away does not think that the database went back.
 func TestDeadStreamEnds(t *testing.T) {
 	s, db, a, b := stepped(t)
 	must(t, a.Update(t.Context(), set("x", "1")))

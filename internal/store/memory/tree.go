@@ -19,7 +19,7 @@ type key struct {
 
 func (k key) compare(o key) int { return k.order(&o) }
 
-// order is compare without copies. It looks whether a part is equal before it asks for the order: most are.
+// order is compare without copies. It tests parts for equality first, because most are equal.
 func (k *key) order(o *key) int {
 	switch {
 	case k.text != o.text:

@@ -23,8 +23,8 @@ func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return s.wait(f)
 }
 
-// Send implements scheduler.Store. The commit has its fate when somebody asks for it: wait, the next transaction that
-// is not sent behind it, or a node that waits for its locks.
+// Send implements scheduler.Store. The fate of the commit is decided when it is needed: by wait, by the next
+// transaction that is not sent behind it, or by a node that waits for its locks.
 func (s *Store) Send(ctx context.Context, sole bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
 	f, err := s.transact(ctx, sole, fn)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestChangesAreNotAheadOfTheClock has a change come while the changes are read, in the round trip that takes the gate:
-// the clock is read behind it.
+// TestChangesAreNotAheadOfTheClock publishes a change while the changes are read, in the round trip that takes the
+// gate: the clock is read after them.
 func TestChangesAreNotAheadOfTheClock(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, patient(url)), openAt(t, patient(url))

@@ -37,18 +37,18 @@ func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves [
 	return moves, err
 }
 
-// TestCohortIsOfNewJobs: what a row that is shared cannot tell is refused.
+// TestCohortIsOfNewJobs: a job that a shared row cannot describe is refused.
 func TestCohortIsOfNewJobs(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	for name, c := range map[string]struct {
 		jobs int
 		edit func([]scheduler.Move)
 	}{
-		"too many":         {cohortMax + 1, func([]scheduler.Move) {}},
-		"a gap":            {8, func(m []scheduler.Move) { m[3].Turn.Seq += 100 }},
-		"was leased":       {8, func(m []scheduler.Move) { m[3].Turn.Fence = 1 }},
-		"was told of more": {8, func(m []scheduler.Move) { m[3].Turn.Steps = 2 }},
-		"came later":       {8, func(m []scheduler.Move) { m[3].Turn.QueuedAt++ }},
+		"too many":       {cohortMax + 1, func([]scheduler.Move) {}},
+		"a gap":          {8, func(m []scheduler.Move) { m[3].Turn.Seq += 100 }},
+		"was leased":     {8, func(m []scheduler.Move) { m[3].Turn.Fence = 1 }},
+		"has more steps": {8, func(m []scheduler.Move) { m[3].Turn.Steps = 2 }},
+		"came later":     {8, func(m []scheduler.Move) { m[3].Turn.QueuedAt++ }},
 	} {
 		if _, err := cohort(t, s, c.jobs, c.edit); !errors.Is(err, scheduler.ErrBadCall) {
 			t.Errorf("%s: got error %v, want %v", name, err, scheduler.ErrBadCall)

@@ -29,7 +29,7 @@ func (t *tx) Due(_ context.Context, now lessor.Instant, limit int) ([]scheduler.
 
 // Ahead implements scheduler.Tx.
 func (t *tx) Ahead(_ context.Context, after lessor.Instant, limit int) ([]scheduler.Waiting, error) {
-	return t.lockWaiting("lock waits that began ahead", lockAhead, after, limit)
+	return t.lockWaiting("lock waits that began in the future", lockAhead, after, limit)
 }
 
 func (t *tx) lockWaiting(

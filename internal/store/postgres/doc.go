@@ -1,6 +1,6 @@
 // Package postgres is a scheduler.Store in a PostgreSQL database that several nodes share. There is no leader.
 //
-// It loads and saves; it decides nothing. storetest says what it promises; this comment says how.
+// It loads and saves; it decides nothing. storetest states what it promises; this comment explains how it keeps that.
 //
 // A job is where its row is, as in package sqlite:
 //

@@ -45,8 +45,8 @@ func TestNextSeesTheOneOnItsWay(t *testing.T) {
 	}
 }
 
-// TestFailureTakesTheNextWithIt: what was begun on top of a transaction that fails comes to nothing, and what follows
-// goes on.
+// TestFailureTakesTheNextWithIt: a transaction that was begun on top of one that fails does not commit, and later ones
+// do.
 func TestFailureTakesTheNextWithIt(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
@@ -79,7 +79,7 @@ func TestFailureTakesTheNextWithIt(t *testing.T) {
 	}
 }
 
-// beat sends a heartbeat of leases, and says whether the store took itself to be alone.
+// beat sends a heartbeat of leases, and says whether the store believed it was alone.
 func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alone bool) {
 	t.Helper()
 	return s.beatAnd(t, ids, func(scheduler.Tx) error { return nil })
@@ -111,7 +111,7 @@ func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(schedul
 	return wait, alone
 }
 
-// alone makes a store one that takes itself to be alone: it has followed, serves, and knows the time.
+// alone makes a store one that believes it is alone: it has followed, serves, and knows the time.
 func (s *Store) alone(t *testing.T, ids []lessor.LeaseID) {
 	t.Helper()
 	follow(t, s, scheduler.Position{})
@@ -127,8 +127,8 @@ func (s *Store) alone(t *testing.T, ids []lessor.LeaseID) {
 	}
 }
 
-// TestGuard has another node ask a lease to be cancelled, before and while a node that takes itself to be alone beats
-// it: the beat, which does not know of it, comes to nothing.
+// TestGuard has another node request that a lease be cancelled, before and while a node that believes it is alone sends
+// its heartbeat: the heartbeat, which does not know of the request, does not commit.
 func TestGuard(t *testing.T) {
 	for _, c := range []string{"nobody else", "before", "while"} {
 		t.Run(c, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestGuard(t *testing.T) {
 			beat := func() {
 				var alone bool
 				if wait, alone = s.beat(t, ids); !alone {
-					t.Fatal("the store does not take itself to be alone")
+					t.Fatal("the store does not believe it is alone")
 				}
 			}
 			switch c {
@@ -179,8 +179,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardedLockTellsOfOthers has a node that takes itself to be alone lock a lease that another has granted: it is
-// not told that there are no changes, for it does not know what came with them.
+// TestGuardedLockTellsOfOthers has a node that believes it is alone lock a lease that another has granted: the store
+// does not answer that there are no changes, since the lease came with one.
 func TestGuardedLockTellsOfOthers(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -188,7 +188,7 @@ func TestGuardedLockTellsOfOthers(t *testing.T) {
 	ids := hold(t, other, 1)
 	_, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
 		if !sent.(*tx).guard {
-			t.Fatal("the store does not take itself to be alone")
+			t.Fatal("the store does not believe it is alone")
 		}
 		if held, err := sent.Leases(t.Context(), ids); err != nil || held[ids[0]] == nil {
 			t.Fatalf("the lease: %v, error %v", held[ids[0]], err)

@@ -93,7 +93,7 @@ func (t *tx) Leases(_ context.Context, ids []lessor.LeaseID) (map[lessor.LeaseID
 	if known, ok := t.atHand(ids); ok {
 		return known, nil
 	}
-	if slices.ContainsFunc(ids, t.changed) && t.await() != nil { // the one before is to have them first
+	if slices.ContainsFunc(ids, t.changed) && t.await() != nil { // the commit before must have them first
 		return leases, t.err
 	}
 	lock := func() { t.addLeases(ids, leases) }

@@ -56,7 +56,8 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// TestTenantKeysMigration: ticks and alerts of before are there, and another tenant's may have the same names.
+// TestTenantKeysMigration: ticks and alerts from before the migration are there, and another tenant's may have the same
+// names.
 func TestTenantKeysMigration(t *testing.T) {
 	url := pool.Bare(t)
 	migrateTo(t, url, 11)
@@ -133,7 +134,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestUnprepared runs a store as behind a pooler that knows no prepared statements.
+// TestUnprepared runs a store as behind a pooler that does not support prepared statements.
 func TestUnprepared(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t), Unprepared: true})
 	exercise(t, s)

@@ -147,7 +147,7 @@ func TestTwoNodesRace(t *testing.T) {
 	}
 }
 
-// TestWakeAcrossNodes: a request that waits on one node hears of a job that comes to another.
+// TestWakeAcrossNodes: a request that waits on one node is woken by a job that comes to another.
 func TestWakeAcrossNodes(t *testing.T) {
 	url := pool.Database(t)
 	a, b := startNode(t, url), startNode(t, url)
@@ -177,7 +177,7 @@ func TestWakeAcrossNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := woke.Sub(start); took > 500*time.Millisecond { // 150 ms on a machine that is not busy
-			t.Errorf("the request heard of the job after %v", took)
+			t.Errorf("the request was answered after %v", took)
 		}
 	}
 }

@@ -82,7 +82,7 @@ type clockReading struct {
 	when time.Time
 }
 
-// errWentBack is the error of a transaction or a view that met a sign.
+// errWentBack is the error of a transaction or a view that found a sign.
 var errWentBack = fmt.Errorf("%w: its changes that this node knew are gone", scheduler.ErrWentBack)
 
 // lose notes that the database went back; why is "" if that is not certain.

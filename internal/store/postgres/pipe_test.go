@@ -10,15 +10,15 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// inParts has a busy node send a transaction in parts, which beats ids[0], does something besides, and returns how that
-// ends.
+// inParts has a busy node send a transaction in parts: it sends the heartbeat of ids[0] and calls besides. It returns
+// the error of the commit.
 func inParts(t *testing.T, s *Store, ids []lessor.LeaseID, besides func(scheduler.Tx) error) error {
 	t.Helper()
 	s.prepareBoth(t, ids)
 	s.alone(t, ids)
 	wait, alone := s.beatAnd(t, ids[:1], besides)
 	if !alone || s.flights[0].order == 0 {
-		t.Errorf("it takes itself to be alone: %v; its order lock is %d", alone, s.flights[0].order)
+		t.Errorf("it believes it is alone: %v; its order lock is %d", alone, s.flights[0].order)
 	}
 	return wait()
 }
@@ -36,7 +36,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !holds(); {
 		if time.Now().After(deadline) {
-			t.Fatalf("it never came about: %s", what)
+			t.Fatalf("it did not happen: %s", what)
 		}
 	}
 }

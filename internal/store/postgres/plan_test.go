@@ -15,7 +15,7 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// whole names the statements that read a whole table because that is what they are for.
+// whole has the statements whose purpose is to read a whole table.
 var whole = []*wire.Statement{
 	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition,
 	readChanges, trimDead, dropDead, dropOrphans, readRatings, readMessaged,
@@ -280,8 +280,7 @@ func prepareRest(t *testing.T, s *Store) {
 	}
 }
 
-// TestHeartbeatsAreHOT beats leases ten thousand times and asks the server how many of the new versions touched an
-// index.
+// TestHeartbeatsAreHOT sends ten thousand heartbeats and asks the server how many of the new versions touched an index.
 func TestHeartbeatsAreHOT(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})

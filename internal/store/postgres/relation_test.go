@@ -69,7 +69,7 @@ func (s *stage) standing(ctx context.Context, tx scheduler.Tx, id lessor.JobID) 
 	return all[id]
 }
 
-// grant leases a job that is queued or waits, and beats it if asked to.
+// grant leases a job that is queued or waits, and sends a heartbeat if asked to.
 func (s *stage) grant(spec *rules.Spec, beats bool) *rules.Held {
 	s.Helper()
 	s.made++
@@ -160,7 +160,7 @@ func (s *stage) play(definition string) {
 	})
 }
 
-// TestRunRelation holds kernel_job_run to rules.RunOf, for claimed jobs in every place, and to rules.CircuitRun.
+// TestRunRelation compares kernel_job_run with rules.RunOf, for claimed jobs in every place, and with rules.CircuitRun.
 func TestRunRelation(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}

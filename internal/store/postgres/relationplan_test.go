@@ -15,7 +15,7 @@ func TestRunPlans(t *testing.T) {
 	for _, status := range []string{"CLAIMED", "RUNNING", "RETRYING", "SUCCESS", "FAILED", "CIRCUIT_OPEN"} {
 		plan := explainText(t, url, fmt.Sprintf("select * from kernel_job_run where tenant_id = '%s' and status = '%s'",
 			tenant, status))
-		holdsToIndexes(t, status+" of a tenant", plan, 1)
+		wantIndexes(t, status+" of a tenant", plan, 1)
 	}
 	for name, job := range map[string]string{
 		"definition": "d0007",
@@ -24,7 +24,7 @@ func TestRunPlans(t *testing.T) {
 		for _, since := range []string{"", " and started_at > to_timestamp(900)"} {
 			plan := explainText(t, url, "select * from kernel_job_run"+
 				" where job_id = '"+job+"'"+since+" order by started_at desc limit 20")
-			holdsToIndexes(t, name+since, plan, 13)
+			wantIndexes(t, name+since, plan, 13)
 			if bounds := strings.Count(plan, "AND (to_timestamp"); since != "" && bounds < 3 {
 				t.Errorf("%s: started_at bounds %d scans of an index, want those of done and tick:\n%s", name, bounds,
 					plan)
@@ -32,12 +32,11 @@ func TestRunPlans(t *testing.T) {
 		}
 	}
 	plan := explainText(t, url, "select * from kernel_job_lock where tenant_id = '"+tenant+"' and lock_key = 'k'")
-	holdsToIndexes(t, "a lock", plan, 1)
+	wantIndexes(t, "a lock", plan, 1)
 }
 
-// holdsToIndexes fails the test if a plan reads a table that grows other than by a condition on an index, or less than
-// it must.
-func holdsToIndexes(t *testing.T, what, plan string, least int) {
+// wantIndexes fails the test if a plan reads a growing table without a condition on an index, or has too few scans.
+func wantIndexes(t *testing.T, what, plan string, least int) {
 	t.Helper()
 	lines := strings.Split(plan, "\n")
 	bound := 0

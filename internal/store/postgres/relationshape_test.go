@@ -14,7 +14,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestRelationColumns holds the relations to the names and types that others were promised. There may be more columns.
+// TestRelationColumns checks that the relations have the promised names and types. There may be more columns.
 func TestRelationColumns(t *testing.T) {
 	url := pool.Database(t)
 	for relation, want := range map[string]string{
@@ -69,8 +69,8 @@ func TestDefinitionRelation(t *testing.T) {
 	}
 }
 
-// TestLockRelation holds locked_until to rules.Effective on all its sides: a plain lease, one that is watched, one that
-// lives on the floor alone, and one whose heartbeat came on a clock that has stepped back.
+// TestLockRelation compares locked_until with rules.Effective in every case: a plain lease, one that is watched, one
+// that lives on the floor alone, and one whose heartbeat came on a clock that has stepped back.
 func TestLockRelation(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}

@@ -58,7 +58,7 @@ func TestRepeatedRequestIsFound(t *testing.T) {
 	ask := func(s *Store, alone bool) (found map[scheduler.RequestRef][]*rules.Held, err error) {
 		ask := func(sent scheduler.Tx) (err error) {
 			if sent.(*tx).guard != alone {
-				t.Fatalf("the store takes itself to be alone: %v", !alone)
+				t.Fatalf("the store believes it is alone: %v", !alone)
 			}
 			found, err = sent.Requested(t.Context(), []scheduler.RequestRef{requestNo(1)})
 			return err

@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestServeLikeTheRules holds the rule in SQL against the one in package rules, on both sides of each boundary.
+// TestServeLikeTheRules compares the rule in SQL with the one in package rules, on both sides of each boundary.
 func TestServeLikeTheRules(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	c, err := s.dialer.Dial(t.Context(), brief)

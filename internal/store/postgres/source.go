@@ -73,7 +73,7 @@ type source struct {
 func sourceOf(q scheduler.ListQuery) source {
 	switch {
 	case q.Trace != "":
-		return source{stmt: listTraced, byID: true, keys: [][]byte{wire.Text(q.Trace), madeUp(q.Trace)}}
+		return source{stmt: listTraced, byID: true, keys: [][]byte{wire.Text(q.Trace), madeFrom(q.Trace)}}
 	case q.Definition != "":
 		return source{stmt: listRuns, byID: true, keys: [][]byte{wire.Text(q.Definition)}}
 	}
@@ -105,8 +105,8 @@ func sourceOf(q scheduler.ListQuery) source {
 	return source{stmt: listAll, byID: true}
 }
 
-// madeUp returns the id of the job whose trace id is implied to be this; nil if it cannot be one.
-func madeUp(trace string) []byte {
+// madeFrom returns the id of the job from which a trace id is made, if it is implied; nil if it cannot be.
+func madeFrom(trace string) []byte {
 	id, err := hex.DecodeString(trace)
 	if err != nil || len(id) != len(lessor.UUID{}) {
 		return nil

@@ -35,8 +35,8 @@ type Config struct {
 	GateTimeout time.Duration
 	// VacuumAfter is how many leases end on this node before it vacuums the hot tables; 0 is 200,000, about 100 MB.
 	VacuumAfter int
-	// Unprepared sends the text of every statement, for poolers that know no prepared statements (pgbouncer before
-	// 1.21).
+	// Unprepared sends the text of every statement, for poolers that do not support prepared statements (pgbouncer
+	// before 1.21).
 	Unprepared bool
 }
 

@@ -188,8 +188,8 @@ func TestSleeperLosesTrack(t *testing.T) {
 	}
 }
 
-// TestStreamThatWasDropped: a node that others took for dead gets a new stream and looks at the tables again. It does
-// not believe that the database went back.
+// TestStreamThatWasDropped: a node that others took for dead gets a new stream and reads the tables again. It does not
+// believe that the database went back.
 func TestStreamThatWasDropped(t *testing.T) {
 	for _, wrote := range []int{0, 2} {
 		url := pool.Database(t)
@@ -211,7 +211,7 @@ func TestStreamThatWasDropped(t *testing.T) {
 			t.Fatal("a change that nobody can see was committed")
 		}
 		if err := write(t.Context(), s, "again", nil); !errors.Is(err, scheduler.ErrWentBack) {
-			t.Fatalf("what is written next without a look at the tables: %v", err)
+			t.Fatalf("a write before the tables were read again: %v", err)
 		}
 		if err := write(t.Context(), s, "again", nil); err != nil {
 			t.Fatal(err)

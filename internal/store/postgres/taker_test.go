@@ -39,11 +39,11 @@ func TestTakerMigrationKeepsLeases(t *testing.T) {
 	err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 		held, err := tx.Leases(t.Context(), []lessor.LeaseID{live})
 		if h := held[live]; h == nil || h.Taker != "" || h.Bound {
-			t.Errorf("the lease of before is %+v", held)
+			t.Errorf("the lease from before the migration is %+v", held)
 		}
 		ends, err2 := tx.LeaseEnds(t.Context(), []lessor.LeaseID{over})
 		if ends[over].Outcome != rules.OutcomeCompleted {
-			t.Errorf("the end of a lease of before is %+v", ends)
+			t.Errorf("the end of a lease from before the migration is %+v", ends)
 		}
 		return errors.Join(err, err2)
 	})

@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestNodeVacuumsWhatItUsedUp: the server's own vacuum, which comes once a minute, is not waited for.
+// TestNodeVacuumsWhatItUsedUp: the node does not wait for the server's own vacuum, which runs once a minute.
 func TestNodeVacuumsWhatItUsedUp(t *testing.T) {
 	url := pool.Database(t)
 	const leases = 100

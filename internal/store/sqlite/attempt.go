@@ -27,7 +27,7 @@ var (
 
 const readFirstGrant = "select granted_at from attempt where job = ? order by fence limit 1"
 
-// firstGrant returns when the first attempt began after which the job went on; 0 if there is none.
+// firstGrant returns when the first of the attempts began after which the job continued; 0 if there is none.
 func (v *view) firstGrant(id lessor.JobID) (at lessor.Instant, err error) {
 	err = query(v.conn, readFirstGrant, func(a *args) { a.ID(id.UUID) }, func(r *result) error {
 		at = r.instant()

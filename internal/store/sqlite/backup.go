@@ -12,7 +12,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// copySuffix is in the names of copies in the making. They lie beside the database, where there is room for them.
+// copySuffix is in the names of unfinished copies. They are beside the database, where there is room for them.
 const copySuffix = ".backup-"
 
 // Backup implements scheduler.Store. It makes a copy beside the database and then sends it, so that a slow receiver

@@ -11,8 +11,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestIOErrorStopsAllWrites lets the kernel refuse to write. After that nothing is acknowledged any more, whatever the
-// next write would do: what a failed write or fsync left on the disk is not known.
+// TestIOErrorStopsAllWrites makes the kernel refuse a write. The store acknowledges nothing after that, even if the
+// next write would succeed: it cannot know what a failed write or fsync left on the disk.
 func TestIOErrorStopsAllWrites(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 3)

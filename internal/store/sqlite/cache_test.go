@@ -42,7 +42,7 @@ func TestCachesFollowTables(t *testing.T) {
 	})
 }
 
-// anything submits, grants, beats and ends, and then fails as it is told.
+// anything submits jobs, grants leases, sends heartbeats and ends leases. It returns end, or fails with that error.
 func anything(r *rapid.T, tx scheduler.Tx, end error) error {
 	ctx, locked := r.Context(), func(s *rules.Spec) { s.Lane.LockKey = s.ID.String() }
 	specs := drafts(rapid.IntRange(0, 20).Draw(r, "jobs"), locked)
@@ -82,7 +82,7 @@ func anything(r *rapid.T, tx scheduler.Tx, end error) error {
 	return end
 }
 
-// regrant grants some of all that is queued, first of all what came back.
+// regrant grants some of the queued jobs, beginning with those that came back.
 func regrant(r *rapid.T, tx scheduler.Tx) error {
 	var turns []rules.Turn
 	if err := tx.EachQueued(r.Context(), func(turn rules.Turn) error {
@@ -180,7 +180,7 @@ func TestLaneCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestGrantSoonAfterSubmissionReadsNothing: its spec is the one that was submitted, and is let go with the grant.
+// TestGrantSoonAfterSubmissionReadsNothing: its spec is the submitted one, which the grant drops from memory.
 func TestGrantSoonAfterSubmissionReadsNothing(t *testing.T) {
 	s := openAt(t, Config{})
 	specs := drafts(1)
@@ -202,14 +202,14 @@ func TestGrantSoonAfterSubmissionReadsNothing(t *testing.T) {
 		return err
 	})
 	if got := find(); got == specs[0] || got == nil {
-		t.Error("the spec is kept after the grant, or gone")
+		t.Error("the spec is still in memory after the grant, or cannot be read")
 	}
 	for id := range s.specs.All() {
 		t.Errorf("the spec of %s is left", id)
 	}
 }
 
-// TestPurgeLeavesNoRow looks at the tables: what belonged to a job that is gone would never be found again.
+// TestPurgeLeavesNoRow reads the tables: a row that a purge forgets would never be found again.
 func TestPurgeLeavesNoRow(t *testing.T) {
 	s := openAt(t, Config{})
 	ctx := t.Context()
@@ -262,7 +262,7 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 	}
 }
 
-// TestLongRun looks whether the caches shrink again: nothing may grow with the jobs that were.
+// TestLongRun checks that the caches shrink again: nothing may grow with the number of past jobs.
 func TestLongRun(t *testing.T) {
 	s := openAt(t, Config{})
 	for range 200 {

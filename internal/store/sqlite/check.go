@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// checkTime bounds the reading of all pages. Of a larger database only the first pages are checked.
+	// checkTime bounds the reading of all pages. If it is not enough, only the first pages are checked.
 	checkTime = 10 * time.Second
 	// lowSpace is the free space below which Check warns: a busy server writes as much in a day.
 	lowSpace = 1 << 30
@@ -88,7 +88,7 @@ func (s *Store) checkPages(ctx context.Context) []scheduler.Finding {
 	schema := store.Finding("schema version", fault("read schema version", err), "%d", version)
 	damage, err := text(conn, "pragma quick_check(1)")
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		damage, err = fmt.Sprintf("ok as far as %s reach", checkTime), nil
+		damage, err = fmt.Sprintf("no damage found in %s", checkTime), nil
 	}
 	pages := store.Finding("quick_check", fault("check pages", err), "%s", damage)
 	pages.OK = pages.OK && damage[:min(2, len(damage))] == "ok"

@@ -14,7 +14,8 @@ var (
 	circuitColumns = row.Columns(row.Circuit)
 	saveCircuit    = insertOne("replace into circuit", circuitColumns)
 
-	// standingColumns are those of a circuit that may have no row, and what is known of it then.
+	// standingColumns are the columns of a circuit, and those of its definition, which exist even if the circuit has no
+	// row.
 	standingColumns = row.Of("circuit", circuitColumns) + ", definition.id, definition.tenant"
 	standingTables  = " from definition left join circuit on circuit.definition = definition.id"
 	readCircuit     = "select " + standingColumns + standingTables + " where definition.id = ?"

@@ -23,7 +23,7 @@ func (t *tx) Due(ctx context.Context, now lessor.Instant, limit int) ([]schedule
 // Ahead implements scheduler.Tx.
 func (t *tx) Ahead(ctx context.Context, after lessor.Instant, limit int) ([]scheduler.Waiting, error) {
 	ahead, err := t.waiting(readAhead, after, limit)
-	return ahead, readFault(ctx, "read waits that began ahead", err)
+	return ahead, readFault(ctx, "read waits that began in the future", err)
 }
 
 func (t *tx) waiting(text string, at lessor.Instant, limit int) ([]scheduler.Waiting, error) {

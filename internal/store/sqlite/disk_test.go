@@ -16,8 +16,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// fill leaves the database no more pages than it has, which SQLite reports like a full disk; it may
-// grow by more pages.
+// fill limits the database to the pages that it has and more new ones. SQLite reports the limit like a full disk.
 func fill(t *testing.T, s *Store, more int64) {
 	t.Helper()
 	if err := s.enter(t.Context()); err != nil {
@@ -59,7 +58,7 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, scheduler.ErrFull) {
-		t.Fatalf("a fault that was passed over: %v, want ErrFull", err)
+		t.Fatalf("a fault that fn ignored: %v, want ErrFull", err)
 	}
 	look(t, s, func(v scheduler.View) error {
 		if value, err := v.Setting(t.Context(), "stray"); value != nil || err != nil {
@@ -83,7 +82,7 @@ func look(t testing.TB, s *Store, fn func(scheduler.View) error) {
 	}
 }
 
-// hands is a clock whose hands the test moves.
+// hands is a clock that the test sets.
 type hands struct {
 	wall time.Time
 	mono time.Duration
@@ -138,7 +137,8 @@ func TestServe(t *testing.T) {
 	serve(back+3900, "after an update that took three seconds")
 }
 
-// TestFullDiskIsNotServed: while writes fail nobody can beat, so the floor is the first write that succeeds.
+// TestFullDiskIsNotServed: no heartbeat can be accepted while writes fail, so the floor is the first write that
+// succeeds.
 func TestFullDiskIsNotServed(t *testing.T) {
 	var clock hands
 	s := openAt(t, clock.config())

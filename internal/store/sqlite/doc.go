@@ -1,6 +1,7 @@
 // Package sqlite is a scheduler.Store in one SQLite file.
 //
-// It loads and saves; it decides nothing. storetest says what a store promises; this comment says how this one does it.
+// It loads and saves; it decides nothing. storetest states what a store promises; this comment explains how this one
+// keeps it.
 //
 // A job is where its row is. Its job row is written once and never changes; a narrow row moves between the places, and
 // the state follows from the place:
@@ -25,7 +26,7 @@
 //
 // Invariants:
 //   - Every job is in exactly one place at every commit (storetest, Verify).
-//   - A row that a grant left in the queue shows nowhere (TestLeftRowsAreNoPlace, TestJobComesBackIntoTheQueue).
+//   - No reader sees a row that a grant left in the queue (TestLeftRowsAreNoPlace, TestJobComesBackIntoTheQueue).
 //   - A definition's jobs that are not in done are its open ones, at every commit (storetest, Verify).
 //   - A job has at most one lease (TestJobHasOneLease, Verify).
 //   - The caches (live leases, the queue's seqs, lanes, recent specs, places in line) equal the tables at the end of

@@ -22,7 +22,7 @@ type files struct {
 	db, wal   os.FileInfo
 	log       *os.File // the WAL
 	logSize   int64
-	index     *os.File // the log's index; closing it while SQLite has it open would give SQLite's locks away
+	index     *os.File // the log's index; closing it while SQLite has it open would release SQLite's locks
 	header    [indexBytes]byte
 	checkedAt time.Time
 }

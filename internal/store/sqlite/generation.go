@@ -140,8 +140,8 @@ func (s *Store) nextGeneration() (err error) {
 	return nil
 }
 
-// writeMark writes the position of the last commit into the mark. Some file systems need space also to overwrite. The
-// commit has been made then, and the mark claims less than there is, which the next one mends.
+// writeMark writes the position of the last commit into the mark. Some file systems need free space even to overwrite.
+// If they have none, the commit stands, and the mark claims less than there is until the next one.
 func (s *Store) writeMark() error {
 	switch err := s.mark.advance(s.generation, s.commits, s.at); {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

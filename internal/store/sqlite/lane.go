@@ -93,7 +93,7 @@ func (t *tx) lane(l *rules.Lane) (rules.LaneID, error) {
 	return id, nil
 }
 
-// laneAt returns the lane with a number, which is mostly known.
+// laneAt returns the lane with a number, mostly from the cache.
 func (t *tx) laneAt(id rules.LaneID) (rules.Lane, error) {
 	if l := t.store.lanes.lanes[id]; l != nil {
 		return *l, nil

@@ -51,7 +51,7 @@ func newLeaseCache() *leaseCache {
 	}
 }
 
-// load takes in a lease that was stored before.
+// load adds a lease that was read from the tables.
 func (c *leaseCache) load(h *liveLease) error {
 	if !c.index.add(h.Turn.Seq, h.n) {
 		return fmt.Errorf("job %s has two leases", h.Turn.Job)
@@ -83,7 +83,7 @@ func (c *leaseCache) take(h *liveLease) {
 	c.requests[ref] = rest
 }
 
-// add takes in a copy of h under the next number; nil if there is a lease with its id, or of its job.
+// add adds a copy of h under the next number. It returns nil if there is a lease with its id, or of its job.
 func (c *leaseCache) add(h *rules.Held) *liveLease {
 	if c.live[h.ID] != nil || !c.index.add(h.Turn.Seq, c.last+1) {
 		return nil

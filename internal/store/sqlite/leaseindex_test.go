@@ -59,7 +59,7 @@ func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 	})
 	leased(t, s, 1) // a commit after the view
 	if n := len(s.leases.index.ended); n != 0 {
-		t.Errorf("%d leases that ended are kept for nobody", n)
+		t.Errorf("%d leases that ended are kept, and no view sees them", n)
 	}
 }
 

@@ -55,7 +55,8 @@ func (l *line) set(set *seqSet, seq int64, in bool) {
 // left reports whether the row of a seq is left over.
 func (l *line) left(seq int64) bool { return l.fresh.has(seq) || l.due.has(seq) }
 
-// enqueue notes a row that is put into the queue. If the job was there before, the log takes its entry back.
+// enqueue notes a row that is put into the queue. If the job was in the queue before, its entry in the log is
+// cancelled.
 func (l *line) enqueue(seq int64, before bool) {
 	l.set(&l.queued, seq, true)
 	if before {

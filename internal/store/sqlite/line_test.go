@@ -19,8 +19,8 @@ import (
 	"lessor/internal/store/storetest"
 )
 
-// TestStoreThatTidiesOften runs all that is promised over a store that deletes left-over rows with every grant, where
-// others hardly ever come to it.
+// TestStoreThatTidiesOften runs storetest on a store that deletes left-over rows with every grant; others seldom delete
+// any.
 func TestStoreThatTidiesOften(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) func() scheduler.Store {
 		path := filepath.Join(t.TempDir(), "lessor.db")
@@ -39,7 +39,7 @@ var (
 	failed = rules.End{Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "worker-0001"}
 )
 
-// whole is where all jobs are, read in every way there is.
+// whole holds the places of all jobs, read in every way there is.
 type whole struct {
 	Standings map[lessor.JobID]rules.Standing
 	Queued    map[lessor.JobID]rules.Turn // by reading the queue
@@ -118,7 +118,7 @@ func wholeOf(t *testing.T, s *Store, specs []*rules.Spec) (w whole) {
 	return w
 }
 
-// scatter makes jobs of which some were granted and went every way from there, leaving rows behind in the queue.
+// scatter makes jobs and grants some of them, which end in every way and leave rows behind in the queue.
 func scatter(t *testing.T, s *Store) []*rules.Spec {
 	t.Helper()
 	specs := drafts(60)
@@ -196,7 +196,7 @@ func rows(t *testing.T, s *Store, table string) int {
 	return int(n)
 }
 
-// again are the ways in which a store is opened over what another left.
+// again has the ways to open a store on the files of another.
 var again = map[string]func(*testing.T, *Store) *Store{"restart": restarted, "crash": crashed, "backup": restored}
 
 // TestLeftRowsAreNoPlace: rows that grants left in the queue show nowhere, whoever reads and whenever the store is

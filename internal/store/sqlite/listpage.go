@@ -12,14 +12,14 @@ import (
 	"lessor/internal/store/row"
 )
 
-// listPage is one page of a list in the making.
+// listPage is a page of a list that is being read.
 type listPage struct {
 	v     *view
 	q     scheduler.ListQuery
 	lanes map[rules.LaneID]bool // whether a lane's jobs match
 	whole bool                  // lanes has every lane that may match
 	ids   []lessor.JobID
-	last  lessor.JobID // that was read
+	last  lessor.JobID // the last one that was read
 	read  int
 	more  bool
 }
@@ -128,7 +128,7 @@ func (p *listPage) matches(l *row.Listed) (bool, error) {
 		return false, err
 	}
 	if p.q.State != "" || p.q.Status != "" || p.q.Claimed {
-		if ok, err := p.standsRight(l); !ok || err != nil {
+		if ok, err := p.hasState(l); !ok || err != nil {
 			return false, err
 		}
 	}
@@ -138,8 +138,8 @@ func (p *listPage) matches(l *row.Listed) (bool, error) {
 	return p.v.hasTag(l.Job, p.q.Tag)
 }
 
-// standsRight reports whether a job has the state and status of the query. A row in the queue may be left over.
-func (p *listPage) standsRight(l *row.Listed) (bool, error) {
+// hasState reports whether a job has the state and status of the query. A row in the queue may be left over.
+func (p *listPage) hasState(l *row.Listed) (bool, error) {
 	switch l.Place {
 	case rules.InQueue:
 		left, err := p.v.isLeft()

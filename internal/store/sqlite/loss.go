@@ -31,7 +31,7 @@ func checkMark(path string) (claim, error) {
 	return c, err
 }
 
-// findLoss says what is missing of a claim. It returns "" if nothing is.
+// findLoss describes what is missing of a claim. It returns "" if nothing is.
 func findLoss(path string, c claim) (missing string, err error) {
 	if c == (claim{}) {
 		return "", nil

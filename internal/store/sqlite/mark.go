@@ -44,7 +44,8 @@ type mark struct {
 	text []byte
 }
 
-// openMark opens the mark, which says c, or makes one that claims nothing: later writes need no more space then.
+// openMark opens the mark, whose claim is c, or creates one that claims nothing, so that later writes need no more
+// space.
 func openMark(path string, c claim) (*mark, error) {
 	f, err := os.OpenFile(path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -66,7 +66,8 @@ func before(t *testing.T, version int64, fill string) (path string) {
 	return path
 }
 
-// TestTenantKeysMigration: ticks and alerts of before are there, and another tenant's may have the same names.
+// TestTenantKeysMigration: ticks and alerts from before the migration are there, and another tenant's may have the same
+// names.
 func TestTenantKeysMigration(t *testing.T) {
 	path := before(t, 7, `
 insert into tick values ('nightly', 10, zeroblob(16), 'circuitOpen', 'why',
@@ -112,8 +113,7 @@ insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly
 	})
 }
 
-// TestKernelMigrationKeepsWhatWas: what the new tables say about jobs of before is what it would be had they always
-// been there.
+// TestKernelMigrationKeepsWhatWas: the new tables say about older jobs what they would say if they had always existed.
 func TestKernelMigrationKeepsWhatWas(t *testing.T) {
 	path := before(t, 1, beforeKernel)
 	s := openAt(t, Config{Path: path})
@@ -188,11 +188,11 @@ func TestTakerMigrationKeepsLeases(t *testing.T) {
 	update(t, s, func(tx scheduler.Tx) error {
 		held, err := tx.Leases(t.Context(), []lessor.LeaseID{live})
 		if h := held[live]; h == nil || h.Taker != "" || h.Bound {
-			t.Errorf("the lease of before is %+v", held)
+			t.Errorf("the lease from before the migration is %+v", held)
 		}
 		ends, err2 := tx.LeaseEnds(t.Context(), []lessor.LeaseID{over})
 		if ends[over].Outcome != rules.OutcomeCompleted {
-			t.Errorf("the end of a lease of before is %+v", ends)
+			t.Errorf("the end of a lease from before the migration is %+v", ends)
 		}
 		return errors.Join(err, err2)
 	})

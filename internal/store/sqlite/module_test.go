@@ -10,7 +10,7 @@ import (
 )
 
 // TestLibcIsTheOneThatSQLiteAsksFor: the two are translated from C together, and another version of modernc.org/libc is
-// known to break modernc.org/sqlite. `go get -u` moves it without a word.
+// known to break modernc.org/sqlite. `go get -u` changes it silently.
 func TestLibcIsTheOneThatSQLiteAsksFor(t *testing.T) {
 	out, err := process.CommandContext(t.Context(), "go", "list", "-m", "-json", "modernc.org/sqlite",
 		"modernc.org/libc").Output()

@@ -12,7 +12,7 @@ import (
 const (
 	markRun = "update definition_job set open = ? where definition = ? and job = ?"
 	dropRun = "delete from definition_job where definition = ? and job = ?"
-	// readOpened names its index: SQLite would take the primary key, and pass over all jobs that have ended.
+	// readOpened names its index: SQLite would choose the primary key, and step over all jobs that have ended.
 	readOpened = "select job.seq, job.id from definition_job indexed by definition_job_open" +
 		" cross join job on job.id = definition_job.job cross join lane on lane.id = job.lane" +
 		" where open and definition_job.definition = ? and tenant = ? order by definition_job.job limit +?"

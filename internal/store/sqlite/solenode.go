@@ -9,7 +9,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// What several nodes need and one process that owns its file does not: its one writer locks everything there is.
+// These methods are for nodes that share a store. Here one process owns the file, and its only writer excludes all
+// others.
 
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return false }

@@ -50,7 +50,7 @@ func (v *view) standing(id lessor.JobID) (*rules.Standing, error) {
 	return s, err
 }
 
-// findPlace finds where a job is, of which ID and Seq are known.
+// findPlace finds the place of a job whose ID and Seq are known.
 func (v *view) findPlace(s *rules.Standing) error {
 	// The queue comes last: a row there is left over if the job is in another place.
 	for _, read := range []func(*rules.Standing) error{v.readLeased, v.readEnded, v.readDelayed, v.readQueued} {
@@ -61,7 +61,7 @@ func (v *view) findPlace(s *rules.Standing) error {
 	return nil
 }
 
-// addAttempts adds what the attempts tell after which the job went on.
+// addAttempts adds what is known from the attempts after which the job continued.
 func (v *view) addAttempts(s *rules.Standing) error {
 	failed, err := find(v.conn, readFailure, func(a *args) { a.ID(s.Spec.ID.UUID) }, row.Failure)
 	if failed != nil {

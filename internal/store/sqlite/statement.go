@@ -10,7 +10,8 @@ import (
 	"lessor/internal/store/row"
 )
 
-// args binds the parameters of a statement, left to right. A value that cannot be bound shows when the statement runs.
+// args binds the parameters of a statement, left to right. A value that cannot be bound is an error when the statement
+// runs.
 type args struct {
 	stmt *sqlite.Stmt
 	n    int
@@ -176,7 +177,7 @@ func marks(columns string) string {
 	return "(?" + strings.Repeat(",?", strings.Count(columns, ",")) + ")"
 }
 
-// excluded sets all columns but the first, the key, to those of the row that the key kept from being inserted.
+// excluded is the part of an upsert that sets all columns but the first, the key, to the values of the new row.
 func excluded(columns string) string {
 	names := strings.Split(columns, ", ")[1:]
 	for i, name := range names {

@@ -205,7 +205,7 @@ func readKernel(ctx context.Context, v scheduler.View, leases []lessor.LeaseID) 
 	return errors.Join(append(errs, err)...)
 }
 
-// statements returns all that a connection keeps, which the library does not show.
+// statements returns the statements that a connection keeps. The library does not export them.
 func statements(conn *sqlite.Conn) map[string]*sqlite.Stmt {
 	field := reflect.ValueOf(conn).Elem().FieldByName("stmts")
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Interface().(map[string]*sqlite.Stmt)
@@ -219,7 +219,7 @@ func status(stmt *sqlite.Stmt, op int32) int32 {
 }
 
 // TestNothingIsPreparedAgain: with STAT4 a range over a bound value makes SQLite prepare the statement again at each
-// bind, which once was a third of the CPU. "+?" keeps it from looking at the value.
+// bind, which once was a third of the CPU. "+?" hides the value from the planner.
 func TestNothingIsPreparedAgain(t *testing.T) {
 	s := openAt(t, Config{Readers: 1})
 	busyDay(t, s)
@@ -250,12 +250,12 @@ func TestNothingIsPreparedAgain(t *testing.T) {
 		}
 	}
 	if status(probe, lib.SQLITE_STMTSTATUS_REPREPARE) == 0 {
-		t.Error("a range without + was not prepared again: this test no longer sees what it is for")
+		t.Error("a range without + was not prepared again: this test can no longer fail")
 	}
 }
 
 // TestPlans reads the plan of every statement that a busy day needs: each finds its rows by a key or an index, and none
-// sorts, so that what it costs does not grow with the jobs that were.
+// sorts, so that its cost does not grow with the number of past jobs.
 func TestPlans(t *testing.T) {
 	s := openAt(t, Config{Readers: 1})
 	busyDay(t, s)
@@ -293,7 +293,7 @@ func TestPlans(t *testing.T) {
 		}
 	}
 	if p := plan(t, s.writer.conn, readOpened); !strings.Contains(p, "definition_job_open") {
-		t.Errorf("open runs are looked for among all that were: %s", p)
+		t.Errorf("open runs are searched for among all past runs: %s", p)
 	}
 	if seen < 30 {
 		t.Errorf("only %d plans were looked at", seen)

@@ -195,7 +195,7 @@ func (s *Store) shut() error {
 	if s.files.log != nil && s.broken == nil {
 		keep(s.closeLog())
 	}
-	if s.writer != nil && !s.lostFiles { // SQLite would remove by its name a write-ahead log that is another's by now
+	if s.writer != nil && !s.lostFiles { // SQLite would remove the file that has the log's name now
 		keep(s.writer.conn.Close())
 	}
 	keep(s.files.close())

@@ -30,7 +30,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// openAt opens a store that the test does not wait for the disk for, unless cfg says otherwise.
+// openAt opens a store that does not wait for the disk, unless cfg says otherwise.
 func openAt(t testing.TB, cfg Config) *Store {
 	t.Helper()
 	if cfg.Synchronous == "" {

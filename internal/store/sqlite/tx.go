@@ -16,7 +16,7 @@ type tx struct {
 	err   error
 
 	seqLimit int64         // the limit up to which this transaction reserved places in line
-	read     []*rules.Spec // that SpecsAt returned and no grant has used yet
+	read     []*rules.Spec // returned by SpecsAt, and not used by a grant yet
 	granted  []*liveLease  // their specs are not needed again soon
 
 	// The moves of one call of Move, by the table that they go to.

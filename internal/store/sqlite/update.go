@@ -49,7 +49,7 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	return serving, nil
 }
 
-// enter waits for the turn, which a broken store refuses.
+// enter waits for the turn. A broken store refuses it.
 func (s *Store) enter(ctx context.Context) error {
 	err := s.turn.Enter(ctx)
 	if err == nil && s.broken != nil {

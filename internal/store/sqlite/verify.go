@@ -17,8 +17,8 @@ import (
 // noJob says that a row p of a place belongs to no job.
 const noJob = `not exists (select 1 from job where id = p.job and seq = p.seq)`
 
-// faults counts what must not be: jobs that are not in exactly one place, rows in a place without a job, rows without a
-// lane, and lists of definitions' jobs that do not match the places.
+// faults are the queries that count what must not exist: jobs that are not in exactly one place, rows in a place
+// without a job, rows without a lane, and lists of definitions' jobs that do not match the places.
 var faults = []struct{ what, text string }{
 	{"jobs that are in no place or in several", `select count(*) from job j where
 		exists (select 1 from queue where seq = j.seq and job = j.id and seq not in left_over) +

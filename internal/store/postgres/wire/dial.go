@@ -18,7 +18,7 @@ type Dialer struct {
 	Server *pgconn.Config
 	// Wait bounds one round trip.
 	Wait time.Duration
-	// Unprepared sends the text of every statement, for poolers that know no prepared statements.
+	// Unprepared sends the text of every statement, for poolers that do not support prepared statements.
 	Unprepared bool
 	// Fault says what a failure means to the caller. It is given the verb of the step that failed.
 	Fault func(verb string, err error) error

@@ -68,7 +68,8 @@ func Exactly(change string, params int) string {
 // read the whole index in its order, and does so from when the server saw the table empty until the next vacuum.
 func At(column, key string) string { return column + " between " + key + " and " + key }
 
-// Excluded sets all columns but the first, the key, to those of the row whose insert met a conflict.
+// Excluded sets all columns but the first, the key, to the values of the row that was not inserted because of a
+// conflict.
 func Excluded(columns string) string {
 	_, rest, _ := strings.Cut(columns, ", ")
 	return Assign("excluded", rest)
