@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"lessor/internal/store/row"
+)
+
+// TestRepeatedValues inserts values that differ from those before them only in kind, in length or in bytes that are
+// compared late, and goes on after an insert that failed. Every row must come back as it was written.
+func TestRepeatedValues(t *testing.T) {
+	conn, err := sqlite.OpenConn(":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := sqlitex.ExecuteTransient(conn, "create table t (k unique, v)", nil); err != nil {
+		t.Fatal(err)
+	}
+	values := []struct {
+		write func(c *row.Codec)
+		want  string
+	}{
+		{integers(0), "0"},
+		{integers(0), "0"},
+		{texts(""), "''"},
+		{null, "NULL"},
+		{null, "NULL"},
+		{integers(1 << 40), "1099511627776"},
+		{texts("a"), "'a'"},
+		{texts("a\x00"), "X'6100'"},
+		{texts(strings.Repeat("b", 22)), "'" + strings.Repeat("b", 22) + "'"},
+		{texts(strings.Repeat("b", 23)), "'" + strings.Repeat("b", 23) + "'"},
+		{texts(strings.Repeat("b", 22) + "c"), "'" + strings.Repeat("b", 22) + "c'"},
+		{texts(strings.Repeat("b", 22)), "'" + strings.Repeat("b", 22) + "'"},
+		{integers(1), "1"},
+	}
+	var b bulk
+	if err := b.prepare(conn, "insert into t", "k, v"); err != nil {
+		t.Fatal(err)
+	}
+	const rows = 3*bulkRows + 5 // inserts of many rows and of one
+	for i, v := range values {
+		if err := b.insert(rows, func(n int, c *row.Codec) {
+			key := i*rows + n
+			row.Integer(c, "k", &key)
+			v.write(c)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.insert(1, func(_ int, c *row.Codec) {
+			key := 0 // there already
+			row.Integer(c, "k", &key)
+			v.write(c)
+		}); err == nil {
+			t.Fatal("a key was inserted twice")
+		}
+		checkValues(t, conn, i*rows, rows, v.want)
+	}
+}
+
+func checkValues(t *testing.T, conn *sqlite.Conn, first, rows int, want string) {
+	t.Helper()
+	n := 0
+	err := query(conn, fmt.Sprintf("select case when instr(v, char(0)) then quote(cast(v as blob)) else quote(v) end from t where k >= %d", first), nil,
+		func(r *result) error {
+			n++
+			if got := r.Text(); got != want {
+				t.Fatalf("row %d: %s, want %s", first+n, got, want)
+			}
+			return nil
+		})
+	if err != nil || n != rows {
+		t.Fatalf("%d rows, want %d; %v", n, rows, err)
+	}
+}
+
+func integers(n int64) func(*row.Codec) { return func(c *row.Codec) { row.Integer(c, "v", &n) } }
+
+func texts(s string) func(*row.Codec) { return func(c *row.Codec) { row.Text(c, "v", &s) } }
+
+func null(c *row.Codec) {
+	var s string
+	row.TextOrNull(c, "v", &s)
+}
