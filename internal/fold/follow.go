@@ -132,8 +132,11 @@ func (f *Fold) ready(c Change) bool {
 // apply does to the fold what another node's commit did to the tables.
 func (f *Fold) apply(c Change, n *News) error {
 	return steps(c, func(st step) {
-		if st.held != nil && st.held.Bound {
-			st.held.Tenant = f.Index.Lane(st.held.Turn.Lane).Tenant
+		if st.held != nil {
+			st.held.Worker = string(st.worker)
+			if st.held.Bound {
+				st.held.Tenant = f.Index.Lane(st.held.Turn.Lane).Tenant
+			}
 		}
 		switch st.kind {
 		case stepQueued:

@@ -8,20 +8,22 @@ import (
 	"lessor/internal/rules"
 )
 
-// step is one step of a change, with what its kind has.
+// step is one step of a change, with what its kind has. held is valid until the next step.
 type step struct {
-	kind  byte
-	turn  rules.Turn
-	held  *rules.Held
-	lane  rules.LaneID
-	at    lessor.Instant
-	n     int64
-	event []byte
+	kind   byte
+	turn   rules.Turn
+	held   *rules.Held // without its worker
+	worker []byte
+	lane   rules.LaneID
+	at     lessor.Instant
+	n      int64
+	event  []byte
 }
 
 // steps takes a change apart and calls fn with each of its steps.
 func steps(c Change, fn func(step)) error {
 	r := reader{data: c.Data}
+	var held rules.Held // one for all steps: a change may have thousands
 	for {
 		kind, more := r.kind()
 		if !more {
@@ -33,20 +35,19 @@ func steps(c Change, fn func(step)) error {
 			st.turn = r.turn()
 		case stepRemoved:
 			st.turn.Lane, st.turn.Seq = rules.LaneID(r.int()), r.int()
-		case stepTaken, stepFreed:
-			st.held, st.at = r.held(kind == stepTaken)
-		case stepTakenBound:
-			st.kind = stepTaken
-			st.held, st.at = r.held(true)
-			st.held.Bound = true
-		case stepFreedBound:
-			st.kind = stepFreed
-			st.held, st.at = r.held(false)
-			st.held.Bound = true
+		case stepTaken, stepTakenBound:
+			st.kind, st.held = stepTaken, &held
+			held, st.at = r.taken(kind == stepTakenBound)
+			st.worker = r.bytes(int(r.int()))
+		case stepFreed, stepFreedBound:
+			st.kind, st.held = stepFreed, &held
+			held = r.freed(kind == stepFreedBound)
+			st.worker = r.bytes(int(r.int()))
 		case stepCancelled, stepTakenAway, stepMessaged:
-			st.held = &rules.Held{ID: lessor.LeaseID{UUID: r.uuid()}, Token: lessor.TokenID{UUID: r.uuid()}}
-			st.held.Bound, st.held.Turn.Lane = r.int() == 1, rules.LaneID(r.int())
-			st.at, st.held.Worker = lessor.Instant(r.int()), string(r.bytes(int(r.int())))
+			st.held = &held
+			held = rules.Held{ID: lessor.LeaseID{UUID: r.uuid()}, Token: lessor.TokenID{UUID: r.uuid()}}
+			held.Bound, held.Turn.Lane = r.int() == 1, rules.LaneID(r.int())
+			st.at, st.worker = lessor.Instant(r.int()), r.bytes(int(r.int()))
 		case stepDelayed:
 			st.at = lessor.Instant(r.int())
 		case stepWaiting:
@@ -120,20 +121,17 @@ func (r *reader) turn() rules.Turn {
 	return t
 }
 
-// held returns as much of a lease as the fold needs, and when a new one is to be checked.
-func (r *reader) held(isNew bool) (h *rules.Held, checkAt lessor.Instant) {
-	h = &rules.Held{}
-	if isNew {
-		h.ID = lessor.LeaseID{UUID: r.uuid()}
-	}
-	h.Turn.Lane = rules.LaneID(r.int())
-	if isNew {
-		h.Turn.Seq = r.int()
-	}
-	h.Units = int(r.int())
-	if isNew {
-		checkAt = lessor.Instant(r.int())
-	}
-	h.Worker = string(r.bytes(int(r.int())))
+// taken returns as much of a new lease as the fold needs, and when it is to be checked.
+func (r *reader) taken(bound bool) (h rules.Held, checkAt lessor.Instant) {
+	h.ID, h.Bound = lessor.LeaseID{UUID: r.uuid()}, bound
+	h.Turn.Lane, h.Turn.Seq = rules.LaneID(r.int()), r.int()
+	h.Units, checkAt = int(r.int()), lessor.Instant(r.int())
 	return h, checkAt
+}
+
+// freed returns as much of a lease that ended as the fold needs.
+func (r *reader) freed(bound bool) rules.Held {
+	h := rules.Held{Bound: bound}
+	h.Turn.Lane, h.Units = rules.LaneID(r.int()), int(r.int())
+	return h
 }
