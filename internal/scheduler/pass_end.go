@@ -96,7 +96,7 @@ func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) 
 		p.report(h, said)
 	}
 	e.held = h
-	p.l.workers.beat(c, h.Worker, p.now)
+	p.l.workers.beat(c, h, p.now)
 	p.endLease(h, next)
 	return nil
 }

@@ -49,7 +49,7 @@ func (p *pass) beatOne(c *Caller, b *beat) {
 	}
 	p.changed[h.ID], b.job = h, h.Turn.Job
 	p.stats.Beats++
-	p.l.workers.beat(c, h.Worker, p.now)
+	p.l.workers.beat(c, h, p.now)
 	if first {
 		p.publish(h.Turn.Job, h.Tenant, func() lessor.Event { return rules.Began(h) })
 	}

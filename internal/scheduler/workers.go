@@ -37,10 +37,14 @@ type workers struct {
 	seed   maphash.Seed   // of what a worker asks for
 }
 
-func (w *workers) beat(c *Caller, worker string, now lessor.Instant) {
+// beat notes a call of a worker that holds a lease. Calls right after the grant say no more than the request did.
+func (w *workers) beat(c *Caller, h *rules.Held, now lessor.Instant) {
+	if now.Sub(h.IssuedAt).Abs() < moveEvery {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.note(c, worker, now)
+	w.note(c, h.Worker, now)
 }
 
 // asked notes a request; kind names what it asks for.

@@ -132,7 +132,7 @@ func TestWorkerThatAsksInTurnsAsksForBoth(t *testing.T) {
 		t.Errorf("who asks for all is shown to ask for %q", got)
 	}
 	w = &workers{}
-	w.beat(&Caller{}, "w1", noon)
+	w.beat(&Caller{}, &rules.Held{Worker: "w1"}, noon)
 	if w.asksOf(0, "a", noon) {
 		t.Error("who only beats is taken to ask for work")
 	}
@@ -143,7 +143,7 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 	teller := &workers{}
 	teller.ask(1, "w1", noon, "a", "b")
 	teller.ask(0, "w2", noon, "c")
-	teller.beat(&Caller{}, "w3", noon)
+	teller.beat(&Caller{}, &rules.Held{Worker: "w3"}, noon)
 	raw, err := json.Marshal(teller.notes())
 	if err != nil {
 		t.Fatal(err)
