@@ -24,6 +24,7 @@ type Index struct {
 	seats  roster[seat]
 
 	shapes     map[shapeKey]*shape
+	unique     bool                        // a shape is
 	byPriority [lessor.Priorities][]*shape // all of them
 	anyType    [lessor.Priorities][]*shape
 	byType     map[string]*[lessor.Priorities][]*shape
@@ -120,6 +121,9 @@ func (x *Index) Lane(id rules.LaneID) (v rules.Lane) {
 	return v
 }
 
+// HasUnique reports whether there may be unique jobs.
+func (x *Index) HasUnique() bool { return x.unique }
+
 func (x *Index) share(t *tenant, p lessor.Priority) *share {
 	if t.shares[p] == nil {
 		t.shares[p] = &share{tenant: t, priority: p, num: x.clocks[p].join()}
@@ -139,6 +143,7 @@ func (x *Index) shape(k shapeKey) *shape {
 	if s == nil {
 		s = &shape{shapeKey: k}
 		x.shapes[k] = s
+		x.unique = x.unique || k.unique
 		x.byPriority[k.priority] = append(x.byPriority[k.priority], s)
 		of := &x.anyType
 		if !k.anyType {

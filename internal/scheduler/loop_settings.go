@@ -87,11 +87,16 @@ func (l *loop) capacity(now lessor.Instant) lessor.Capacity {
 	s := l.settings.inForce(now)
 	inputs, highest := l.sampling.last(now, l.now())
 	c := lessor.Capacity{
-		TotalUnits: l.total(s), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs, LeasedUnits: l.fold.Index.Leased(),
+		TotalUnits: l.total(s), ReserveUnits: l.cfg.ReserveUnits, Inputs: inputs,
 		TotalUnitsExpiresAt: s.Capacity.TotalUnits.Ends(), BusyExpiresAt: s.Capacity.Busy.Ends(),
 	}
 	c.Busy, c.BusySource = rules.Busy(s.Capacity.Busy, l.cfg.Busy, inputs, highest, l.cfg.BusyPoints, now)
 	c.UsableUnits = rules.Usable(c.TotalUnits, c.ReserveUnits, c.Busy, l.cfg.Percent)
-	c.AvailableUnits = max(0, c.UsableUnits-c.LeasedUnits)
+	leased(&c, l.fold.Index.Leased())
 	return c
+}
+
+// leased sets how many units are leased, and how many that leaves.
+func leased(c *lessor.Capacity, units int) {
+	c.LeasedUnits, c.AvailableUnits = units, max(0, c.UsableUnits-units)
 }

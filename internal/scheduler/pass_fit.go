@@ -54,8 +54,7 @@ func (r *round) checkedEnough() bool { return r.checked >= maxChecks || r.reject
 
 // undo takes back what was counted for a request whose job is rejected.
 func (r *round) undo(t *taken) {
-	r.got[t.call.holder()]--
-	if t.call.got--; t.call.got == 0 {
+	if r.countTaken(t.call, -1); t.call.got == 0 {
 		t.call.denial = rules.NoneLeft(r.p.now, r.p.now) // it may ask again at once
 	}
 	if t.call.ask.MaxUnits > 0 {

@@ -24,6 +24,7 @@ type round struct {
 	checked   int                       // payloads
 	rejected  int                       // of these
 	trial     map[string]*rules.Circuit // open circuits of which one job may be tried
+	capacity  *lessor.Capacity          // see capacityNow
 }
 
 // kind is a filter and whether unique jobs are skipped.
@@ -134,18 +135,15 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 // fill takes up to as many jobs as c asks for, each counted before the next is chosen.
 func (r *round) fill(c *requestCall) {
 	f := r.p.l.fold
-	worker := c.holder()
-	holds := f.Holds(worker).Leases > 0
 	for c.got < c.ask.MaxLeases {
-		k := kind{c.kind, holds || r.got[worker] > 0}
+		k := kind{c.kind, r.holds(c)}
 		denial := r.denied[k]
 		if denial == nil || c.left != c.ask.MaxUnits {
 			choice := r.choose(c, c.left, k.holder)
 			if denial = choice.Denial; denial == nil {
 				r.taken = append(r.taken, taken{call: c, turn: f.Index.Take(choice.Pick)})
 				r.closeTrial(choice.Pick.Lane)
-				c.got++
-				r.got[worker]++
+				r.countTaken(c, 1)
 				if c.left > 0 {
 					if c.left -= choice.Pick.Lane.Units; c.left == 0 {
 						return
@@ -161,6 +159,21 @@ func (r *round) fill(c *requestCall) {
 			c.denial = denial
 		}
 		return
+	}
+}
+
+// holds reports whether unique jobs are skipped for a request because its worker holds a lease. As long as there are no
+// unique jobs, it does not matter what a worker holds.
+func (r *round) holds(c *requestCall) bool {
+	f := r.p.l.fold
+	return f.Index.HasUnique() && (f.Holds(c.holder()).Leases > 0 || r.got[c.holder()] > 0)
+}
+
+// countTaken counts n more jobs that are taken for a request.
+func (r *round) countTaken(c *requestCall, n int) {
+	c.got += n
+	if r.p.l.fold.Index.HasUnique() {
+		r.got[c.holder()] += n
 	}
 }
 
@@ -182,11 +195,20 @@ func (r *round) turnFor(c *requestCall, maxUnits int, holder bool) (lanes.Choice
 	l, now := r.p.l, r.p.now
 	c.filter.MaxUnits, c.filter.SkipUnique = maxUnits, holder
 	terms := lanes.Terms{
-		Now: now, NextChange: l.nextChange(&c.caller), Capacity: l.capacity(now), Draining: l.settings.Draining,
+		Now: now, NextChange: l.nextChange(&c.caller), Capacity: r.capacityNow(), Draining: l.settings.Draining,
 		Backfill: l.cfg.Backfill,
 	}
 	terms.Reserved = l.reservedFor(now, terms.Capacity)
 	return l.fold.Index.Choose(&c.filter, &terms), terms
+}
+
+// capacityNow is the capacity of the loop. In a round only the leased units change.
+func (r *round) capacityNow() lessor.Capacity {
+	if r.capacity == nil {
+		r.capacity = new(r.p.l.capacity(r.p.now))
+	}
+	leased(r.capacity, r.p.l.fold.Index.Leased())
+	return *r.capacity
 }
 
 // nextChange is when the queue may change by itself. A caller that is bound to a tenant does not learn it: it would
