@@ -118,3 +118,41 @@ func (p *pass) saveCircuits(ctx context.Context, cs []*rules.Circuit) error {
 	}
 	return p.tx.SaveCircuits(ctx, cs)
 }
+
+// openTrials unblocks the definitions whose open circuit may be tried, until one of their jobs is taken. A node that
+// holds the gate waits for no lock: a circuit that another node has locked is tried at the next grant.
+func (r *round) openTrials(ctx context.Context) error {
+	f := r.p.l.fold
+	ids := f.Trials(r.p.now)
+	if len(ids) == 0 {
+		return nil
+	}
+	circuits, err := r.p.tx.LockCircuits(ctx, ids, false)
+	if err != nil {
+		return err
+	}
+	r.trial = map[string]*rules.Circuit{}
+	for id, c := range circuits {
+		if c.Ready(r.p.now) {
+			r.trial[id] = c
+			f.Index.SetDefinition(f.Blocked(id).Tenant, id, false)
+		}
+	}
+	return nil
+}
+
+// closeTrial blocks a definition again once one of its jobs was taken as the trial of its circuit.
+func (r *round) closeTrial(lane rules.Lane) {
+	if r.trialOf(lane) != nil {
+		r.p.l.fold.Index.SetDefinition(lane.Tenant, lane.Definition, true)
+	}
+}
+
+// trialOf returns the circuit that a job of this lane may try, nil if there is none. A job of a deleted definition
+// tries none, even if its id names another definition by now.
+func (r *round) trialOf(lane rules.Lane) *rules.Circuit {
+	if c := r.trial[lane.Definition]; c != nil && c.Tenant == lane.Tenant {
+		return c
+	}
+	return nil
+}
