@@ -32,22 +32,22 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "shim":
-			os.Exit(told(shimMain()))
+			os.Exit(exitCode(shimMain()))
 		case "doomed":
-			os.Exit(told(doomedMain()))
+			os.Exit(exitCode(doomedMain()))
 		case "beat":
-			os.Exit(told(inside(func(f *sentinel.Folder) error {
+			os.Exit(exitCode(inside(func(f *sentinel.Folder) error {
 				return SendBeat(f, sentinel.Status(os.Getenv("STATUS")))
 			})))
 		case "ask":
-			os.Exit(told(inside(func(f *sentinel.Folder) error {
+			os.Exit(exitCode(inside(func(f *sentinel.Folder) error {
 				within := map[bool]time.Duration{true: time.Second, false: time.Hour}[os.Args[2] == briefQuestion]
 				answer, err := Ask(context.Background(), f, os.Args[2], os.Args[3:], within)
 				_, told := os.Stdout.WriteString(answer)
 				return errors.Join(err, told)
 			})))
 		case "progress":
-			os.Exit(told(inside(func(f *sentinel.Folder) error {
+			os.Exit(exitCode(inside(func(f *sentinel.Folder) error {
 				n, err := strconv.ParseFloat(os.Args[2], 64)
 				return errors.Join(err, SendProgress(f, n, os.Args[3]))
 			})))
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func told(err error) int {
+func exitCode(err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -41,7 +41,7 @@ func (r *Runner) instruct(in instruction) {
 		err = r.write(job, instructionName, data)
 	}
 	if err != nil {
-		r.cfg.Log.Warn("a shim could not be told", "job_id", job.String(), "error", err)
+		r.cfg.Log.Warn("an instruction could not be sent to a shim", "job_id", job.String(), "error", err)
 	}
 }
 

@@ -15,8 +15,7 @@ import (
 // group of its command stays a descendant of the shim this way, and can be ended with the command.
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// reapOrphans removes ended orphans from the process table until ctx is done. The processes that started are left to
-// os/exec.
+// reapOrphans removes ended orphans from the process table until ctx is done. Those in started are left to os/exec.
 func reapOrphans(ctx context.Context, started *children) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)

@@ -167,7 +167,7 @@ func TestGrantedButNotStartedIsPickedUp(t *testing.T) {
 	}
 }
 
-// TestExitRecordOfAKilledShimIsReported is a shim that was killed when its exit record was written and nothing told
+// TestExitRecordOfAKilledShimIsReported is a shim that was killed when its exit record was written and nothing reported
 // yet, under a Runner that sees it die. No server watches this workspace.
 func TestExitRecordOfAKilledShimIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
@@ -330,7 +330,7 @@ func TestFullDiskIsAWarning(t *testing.T) {
 	stop()
 }
 
-// warned reports whether the pulse has stopped: on a full disk the shim's log is full, too, so the sentinel tells.
+// warned reports whether the pulse has stopped: on a full disk the shim's log is full, too, so the sentinel shows it.
 func (b *bench) warned(id lessor.JobID) bool {
 	f := b.folder(id)
 	s, err := f.Sentinel()

@@ -38,10 +38,10 @@ func (n *node) commit(fn func()) fold.Change {
 	return fold.Change{Stream: n.stream, N: n.n, Data: n.Recorded()}
 }
 
-func (n *node) follow(changes ...fold.Change) (fold.News, error) {
+func (n *node) follow(changes ...fold.Change) (fold.Followed, error) {
 	named, err := n.Named(changes)
 	if err != nil {
-		return fold.News{}, err
+		return fold.Followed{}, err
 	}
 	return n.Follow(changes, named, noon)
 }
@@ -203,9 +203,9 @@ func TestBlocksHoldTurnsBack(t *testing.T) {
 	}
 }
 
-// TestNewsOfMessagesComeInAnyOrder has a node read what two others did in the wrong order: a message that was sent
+// TestMessagesOfOthersComeInAnyOrder has a node read what two others did in the wrong order: a message that was sent
 // after others were seen is not hidden.
-func TestNewsOfMessagesComeInAnyOrder(t *testing.T) {
+func TestMessagesOfOthersComeInAnyOrder(t *testing.T) {
 	a, b, c := newNode(1), newNode(2), newNode(3)
 	job := turn(1).Job
 	one := a.commit(func() { a.Message(job, 1, nil, noon) })

@@ -15,8 +15,8 @@ import (
 // ErrStale means that the fold cannot be brought up to date change by change: it must be rebuilt.
 var ErrStale = errors.New("the fold lost track of other nodes")
 
-// News is what the changes of other nodes say besides what they did to the fold.
-type News struct {
+// Followed is what the changes of other nodes say besides what they did to the fold.
+type Followed struct {
 	Settings  bool // operators or failures changed settings
 	Followers bool // a caller follows the records on another node
 	Events    []lessor.StreamEvent
@@ -49,7 +49,7 @@ func (f *Fold) Named(changes []Change) (unknown []rules.LaneID, err error) {
 // Streams have no common order, so a change is applied when what it builds on is there: a turn must be queued before it
 // is taken, and taken before it is queued again. One read shows every change together with all that led to it, so one
 // of them can always be applied next; if none can, something is missing.
-func (f *Fold) Follow(changes []Change, named []rules.LaneID, now lessor.Instant) (n News, err error) {
+func (f *Fold) Follow(changes []Change, named []rules.LaneID, now lessor.Instant) (n Followed, err error) {
 	for _, lane := range named {
 		if !f.Index.Known(lane) {
 			return n, fmt.Errorf("a change names lane %d, which is not stored: %w", lane, ErrStale)
@@ -130,7 +130,7 @@ func (f *Fold) ready(c Change) bool {
 }
 
 // apply does to the fold what another node's commit did to the tables.
-func (f *Fold) apply(c Change, n *News) error {
+func (f *Fold) apply(c Change, n *Followed) error {
 	return steps(c, func(st step) {
 		if st.held != nil {
 			st.held.Worker = string(st.worker)

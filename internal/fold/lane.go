@@ -65,8 +65,7 @@ func (f *Fold) dropped(id rules.LaneID) {
 	f.Index.Drop(id)
 }
 
-// stray is a job whose row names a lane that is not stored. Its tenant and type are unknown, so no request is granted
-// it.
+// stray is a job whose row names a lane that is not stored. Its tenant and type are unknown, so it is never granted.
 type stray struct {
 	job   lessor.JobID
 	lane  rules.LaneID

@@ -10,12 +10,12 @@ type Woken struct {
 	All     bool           // something that may concern every request: settings changed
 	Freed   bool           // capacity became free
 	Workers []rules.Holder // gave a lease back, or were granted one on another node
-	// Called are the leases whose workers must hear something. After a rebuild these are all that were asked to stop or
+	// Called are the leases whose workers must be notified. After a rebuild these are all that were asked to stop or
 	// that have messages, but none that were taken away.
 	Called []Called
 }
 
-// Called is a lease whose worker must hear something before its next heartbeat.
+// Called is a lease whose worker must be notified before its next heartbeat.
 type Called struct {
 	Lease  lessor.LeaseID
 	Holder rules.Holder
@@ -24,7 +24,7 @@ type Called struct {
 	Why    Why
 }
 
-// Why says what a worker must hear.
+// Why says what a worker is notified of.
 type Why uint8
 
 const (

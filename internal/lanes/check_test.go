@@ -3,7 +3,7 @@ package lanes
 import "lessor"
 
 // checkHeaps proves that everything that may be granted is in the heaps and nothing else is, that the heaps are in
-// order, and that no key is above the truth.
+// order, and that no key is above its true value.
 func checkHeaps(x *Index, fatal func(string, ...any)) {
 	for _, l := range x.lanes.items {
 		if l == nil {

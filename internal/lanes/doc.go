@@ -27,7 +27,7 @@
 //
 // Invariants, each with its test:
 //
-//   - Next is what a look at every job would give (TestIndexAgreesWithOracle)
+//   - Next answers as a search of all jobs would (TestIndexAgreesWithOracle)
 //   - nothing is in a heap that may not be granted, and everything that may is (checkHeaps, after every step of it)
 //   - no Take passes a cap or takes a lock that is held (TestTakeNeverPassesCapOrLock)
 //   - backlogged tenants get their part of any 1000 grants (TestEqualTenantsShareAnyWindow), of several nodes too

@@ -33,12 +33,12 @@ func (e *entry) write(t *rules.Turn) {
 	e.steps = small(t.Steps)
 }
 
-// small holds a count that rules bound far below (50 attempts and one more for each retry by hand, 20 interruptions,
-// five entries of the record for each).
+// small converts a count. The rules bound it far below the maximum (50 attempts and one more for each retry by hand, 20
+// interruptions, five entries of the record for each).
 func small(n int) uint16 { return uint16(min(max(n, 0), math.MaxUint16)) }
 
-// read writes the whole turn to t. Field by field into its last place: a turn that is made elsewhere and copied costs a
-// grant a tenth of its time.
+// read writes the turn to t, field by field: to make it elsewhere and copy it would take a tenth of the time of a
+// grant.
 func (e *entry) read(t *rules.Turn, lane rules.LaneID) {
 	t.Job = e.job
 	t.Lane = lane

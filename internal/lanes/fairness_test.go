@@ -11,7 +11,7 @@ import (
 
 func of(tenant int) rules.Lane { return plain(func(l *rules.Lane) { l.Tenant = tenantID(tenant) }) }
 
-// serve grants n jobs, each replaced by another in its lane so that nobody runs dry, and returns whose they were.
+// serve grants n jobs, each replaced by another in its lane so that no lane runs dry, and returns their tenants.
 func (b *book) serve(n int) (whose []lessor.TenantID) {
 	for range n {
 		t := b.grant()
@@ -214,7 +214,7 @@ func TestClassCollectsNoCredit(t *testing.T) {
 	}
 }
 
-// TestPrioritiesHaveTheirOwnAccounts: who had much of high is not made to wait in low.
+// TestPrioritiesHaveTheirOwnAccounts: a tenant that had many grants in high does not wait for them in low.
 func TestPrioritiesHaveTheirOwnAccounts(t *testing.T) {
 	b := newBook()
 	high := of(0)
@@ -231,7 +231,7 @@ func TestPrioritiesHaveTheirOwnAccounts(t *testing.T) {
 	}
 }
 
-// TestRareTypeIsShared: V runs ahead by the grants of a busy type; those who wait for a rare one still take turns.
+// TestRareTypeIsShared: V runs ahead by the grants of a busy type; tenants that wait for a rare one still take turns.
 func TestRareTypeIsShared(t *testing.T) {
 	b := newBook()
 	b.submit(of(0), 1)

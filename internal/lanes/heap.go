@@ -2,8 +2,8 @@ package lanes
 
 import "slices"
 
-// heap is a four-way min-heap by key, then tie. Slots are 16 bytes and have no pointers: the four children of one are a
-// line of the cache. The item of a slot is a number in a roster, which also knows where each item is.
+// heap is a four-way min-heap by key, then tie. Slots are 16 bytes and have no pointers: the four children of a slot
+// fill one cache line. The item of a slot is a number in a roster, which also knows where each item is.
 type heap []slot
 
 type slot struct {
@@ -73,7 +73,7 @@ func (h heap) raise(pos []int32, key int64) {
 	h.down(pos, 0, s)
 }
 
-// lower takes by from all keys, but not below floor.
+// lower subtracts by from all keys, down to floor at most.
 func (h heap) lower(pos []int32, by, floor int64) {
 	for i := range h {
 		h[i].key = max(h[i].key-by, floor)

@@ -61,7 +61,7 @@ func New(tenantPolicy func(lessor.TenantID) Policy) *Index {
 	}
 }
 
-// Add registers a lane. Adding a known one does nothing, nor does adding one with a priority that there is not.
+// Add registers a lane. Adding a known one does nothing, nor does adding one with an unknown priority.
 func (x *Index) Add(id rules.LaneID, v rules.Lane) {
 	if x.Known(id) || int(v.Priority) >= lessor.Priorities {
 		return

@@ -4,8 +4,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// lane is a rules.Lane and its queued jobs. There is one for each lock key, so an idle one is kept small: what it is
-// stands in what it points to, and its line is nil.
+// lane is a rules.Lane and its queued jobs. There is one for each lock key, so an idle one is kept small: what it
+// shares with others is behind pointers, and its line is nil.
 type lane struct {
 	id         rules.LaneID
 	seats      [2]*seat    // of its type, and of any

@@ -35,7 +35,7 @@ func (r *run) room() bool {
 	switch {
 	case len(r.es) < full:
 	case r.off > 0 && (r.off >= full/2 || r.off >= 4 && full <= smallRun):
-		// So much was taken that moving the rest down is paid for; a small one is cheap to move.
+		// So many entries were taken that moving the rest down pays; a small run is cheap to move.
 		n := copy(r.es, r.live())
 		r.es, r.off = r.es[:n], 0
 	case full < runMax:

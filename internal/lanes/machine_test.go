@@ -128,7 +128,7 @@ func (m *machine) take() {
 		m.fatal("lane of pick is %+v, want %+v", got.Lane, m.o.lanes[want.Lane])
 	}
 	if m.roll("really", 10) == 0 {
-		return // a look without a grant
+		return // asked without a grant
 	}
 	if t := m.x.Take(got); t != want {
 		m.fatal("Take gave %+v, want %+v", t, want)
@@ -236,7 +236,7 @@ func (m *machine) check() {
 	}
 }
 
-// checkJob compares what is told about one queued job.
+// checkJob compares what is known of one queued job.
 func (m *machine) checkJob(t rules.Turn) {
 	l := m.o.lanes[t.Lane]
 	place := 1

@@ -71,8 +71,8 @@ func (o *oracle) blocks(l rules.Lane, c *Counts) Blocks {
 	return b
 }
 
-// settle notes who has something to be granted; whoever had nothing before starts at V at least. Whether the tenant is
-// held back does not matter to its classes: while it is, none of them is served.
+// settle notes which accounts have something to be granted; one that had nothing before starts at V at least. Whether
+// the tenant is held back does not matter to its classes: while it is, none of them is served.
 func (o *oracle) settle() {
 	now := map[account]bool{}
 	c := o.counts()

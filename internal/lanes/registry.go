@@ -3,7 +3,7 @@ package lanes
 import "lessor/internal/rules"
 
 // registry finds lanes by their number. The store numbers them from 1 almost without gaps, so they are kept in pages,
-// which costs two steps where a map of all lanes costs a miss of the cache or two for each call.
+// which costs two steps where a map of all lanes costs a cache miss or two for each call.
 type registry struct {
 	pages []*[pageSize]*lane
 	far   map[rules.LaneID]*lane // numbers that would make pages long

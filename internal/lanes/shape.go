@@ -25,7 +25,7 @@ type stand struct {
 	seats heap
 	num   int32
 	noted bool    // among those that opened
-	one   [1]slot // most stands have one seat: it is kept here, one miss of the cache less
+	one   [1]slot // most stands have one seat: it is kept here, which saves a cache miss
 }
 
 // seat is a class at a stand. Its heap has the lanes to be granted, by their oldest job.

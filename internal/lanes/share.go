@@ -22,8 +22,8 @@ type classShare struct {
 }
 
 // charge makes the tenant and the class of a lane pay for a grant. Their keys in the heaps are not touched: virtual
-// time only grows, so an old key is too low, and is put right when it comes up first. A tenant with thousands of shapes
-// so pays for those that are asked for.
+// time only grows, so an old key is too low, and is put right when it comes up first. So a tenant with thousands of
+// shapes pays only for those that are asked for.
 func (x *Index) charge(l *lane) {
 	c := l.classShare()
 	s := c.share

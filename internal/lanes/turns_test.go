@@ -101,7 +101,7 @@ func TestOrderOfTurns(t *testing.T) {
 				b.Enqueue(rules.Turn{Lane: id, Seq: seq})
 			}
 		}, []int64{2, 5, 7, 8, 9, 0}},
-		{"a job that is told twice is there once", func(b *book) {
+		{"a job that is queued twice is there once", func(b *book) {
 			id := b.lane(plain(nil))
 			for _, seq := range []int64{1, 2, 1, 2} {
 				b.Enqueue(rules.Turn{Lane: id, Seq: seq})
@@ -232,7 +232,7 @@ func TestZeroUsableSkipsAll(t *testing.T) {
 	}
 }
 
-// TestLockHoldersAreACount: another node's finish may be told before its grant, and its grant beside our own.
+// TestLockHoldersAreACount: the end of another node's lease may arrive before its grant, and its grant beside our own.
 func TestLockHoldersAreACount(t *testing.T) {
 	b := newBook()
 	locked := plain(func(l *rules.Lane) { l.LockKey = "k" })

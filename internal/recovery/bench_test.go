@@ -20,7 +20,7 @@ import (
 func BenchmarkScan(b *testing.B) {
 	for _, n := range []int{10_000, 50_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			m, leases := crowd(b, n)
+			m, leases := manyCommands(b, n)
 			seq := 1
 			writePulses(b, m.workspace, leases, seq)
 			if err := m.scan(b.Context()); err != nil {
@@ -49,8 +49,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// crowd makes a monitor over n jobs that are leased from its workspace.
-func crowd(b *testing.B, n int) (*Monitor, []lessor.Lease) {
+// manyCommands makes a monitor over n jobs that are leased from its workspace.
+func manyCommands(b *testing.B, n int) (*Monitor, []lessor.Lease) {
 	b.Helper()
 	store, err := sqlite.Open(b.Context(),
 		sqlite.Config{Path: filepath.Join(b.TempDir(), "lessor.db"), Synchronous: "OFF"})

@@ -10,7 +10,7 @@ import (
 
 // The wall clock of the server, which is the store's too, is set by a day, alone or together with that of the commands,
 // while it runs and while it is down: a live command is never dead or even stale, a silent one is fresh for no longer
-// than stale_after and one look, and dead by dead_after and one look; a lease without beats runs out as ever.
+// than stale_after and one check, and dead by dead_after and one check; a lease without heartbeats expires as usual.
 func TestServerClockSteps(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct{ server, commands time.Duration }{
@@ -96,8 +96,7 @@ func (w *world) watchDie(live, silent, lapses *command) {
 	}
 }
 
-// The clock is set ahead while a restarted server waits for a command: its lease is held to the end of the watch all
-// the same.
+// The clock is set ahead while a restarted server waits for a command: its lease is still held to the end of the watch.
 func TestWatchedLeaseIsHeldThroughAStep(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		back, lost := w.command(), w.command()

@@ -28,7 +28,7 @@ type world struct {
 	sched   scheduler.Config
 	dir     string
 	open    func(w *world) (scheduler.Store, error)
-	pace    time.Duration       // how many times as fast as the tests tell it everything happens
+	pace    time.Duration       // everything happens so many times as fast as the tests say
 	step    atomic.Int64        // how far the server's wall clock was set ahead
 	ws      *sentinel.Workspace // as the commands have it
 	monitor *Monitor
@@ -142,7 +142,7 @@ func (w *world) restart(down time.Duration) {
 	w.start()
 }
 
-// pass lets time go by and everybody finish.
+// pass lets time go by and every goroutine finish.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d / w.pace)
 	synctest.Wait()
@@ -186,7 +186,7 @@ func (w *world) take(edit func(*lessor.LeaseRequest)) *command {
 	return c
 }
 
-// longTTL asks for a lease that outlives dead_after without a beat.
+// longTTL asks for a lease that outlives dead_after without a heartbeat.
 func longTTL(r *lessor.LeaseRequest) { r.TTLMS = new((2 * time.Hour).Milliseconds()) }
 
 func (c *command) pulse() {
@@ -218,7 +218,7 @@ func (c *command) beat() {
 	}
 }
 
-// live lets time go by while the command pulses every 30 s and beats every 20.
+// live lets time go by while the command pulses every 30 s and sends a heartbeat every 20 s.
 func (c *command) live(d time.Duration) {
 	c.w.t.Helper()
 	for d > 0 {

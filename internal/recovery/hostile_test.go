@@ -165,7 +165,7 @@ func TestFoldersThatAreNoJobsAreReported(t *testing.T) {
 }
 
 // Processes come and go under whatever numbers: nothing that recovery does depends on one. The command's own process is
-// dead and its number may belong to anybody; the sentinel alone is heard.
+// dead and its number may belong to anybody; only the sentinel counts.
 func TestReusedProcessNumbersHaveNoEffect(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		alive, dead := w.command(), w.command()

@@ -14,7 +14,7 @@ import (
 func TestFailureMode1HeartbeatWriteFails(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
-		for range 9 { // the disk is full: the lease is beaten, no pulse is written
+		for range 9 { // the disk is full: heartbeats are sent, no pulse is written
 			w.pass(20 * time.Second)
 			c.beat()
 		}

@@ -12,7 +12,7 @@
 // What it promises:
 //   - A sentinel speaks only for the lease whose fence it carries. For a lease that is over it changes no job
 //     (TestLowerFenceChangesNothing).
-//   - A job whose lease gets heartbeats is at worst stale (TestBeatenLeaseIsNeverDead).
+//   - A job whose lease gets heartbeats is at worst stale (TestLeaseWithHeartbeatsIsNeverDead).
 //   - No wall clock, the node's, the store's or the command's, keeps a dead command fresh or kills a live one
 //     (TestClockSteps, TestServerClockSteps).
 //   - A job that ended while no server ran is completed from its exit record, not run again (TestUnseenEndIsCompleted).

@@ -85,7 +85,7 @@ func TestExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 	onEachStore(t, settings(), at(20*time.Second))
 }
 
-// A record that comes late in the life of a lease that was not beaten for long counts too.
+// A record that comes late in the life of a lease counts too, even if it had no heartbeat for long.
 func TestLateExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
@@ -96,14 +96,14 @@ func TestLateExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 	})
 }
 
-// The shim's own word, when it comes after all, is answered the same.
+// The shim's own report, when it comes after all, gets the same answer.
 func TestReportAfterTheExitRecordIsAccepted(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		c.exit(nil)
 		w.pass(45 * time.Second)
 		c.want(lessor.Completed)
-		// The shim's own word comes late, and is answered the same.
+		// The shim's own report comes late, and gets the same answer.
 		if err := w.Complete(w.ctx, anybody, c.grant.Lease.ID,
 			lessor.Completion{
 				WorkerID: new("worker"), Status: new("completed"),
@@ -178,7 +178,7 @@ func TestTooOldIsDeadUnlessItsLeaseIsBeaten(t *testing.T) {
 		lost.wantEnd("Server restart, heartbeat not resumed")
 		for _, c := range []*command{beats, pulses} {
 			if j := c.want(lessor.Running); !j.Reattached {
-				t.Error("a command that was heard of is not reattached")
+				t.Error("a command that showed a sign of life is not reattached")
 			}
 		}
 	})

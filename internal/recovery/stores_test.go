@@ -91,12 +91,12 @@ func openPostgres(w *world, url string) (scheduler.Store, error) {
 		return nil, err
 	}
 	s := &clocked{w: w, conn: conn}
-	s.tell()
+	s.setClock()
 	s.Store, err = postgres.Open(w.ctx, postgres.Config{URL: url})
 	return s, err
 }
 
-func (s *clocked) tell() {
+func (s *clocked) setClock() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.w.wall()
@@ -111,22 +111,22 @@ func (s *clocked) tell() {
 }
 
 func (s *clocked) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
-	s.tell()
+	s.setClock()
 	return s.Store.Update(ctx, fn)
 }
 
 func (s *clocked) Send(ctx context.Context, lone bool, fn func(scheduler.Tx) error) (func() error, error) {
-	s.tell()
+	s.setClock()
 	return s.Store.Send(ctx, lone, fn)
 }
 
 func (s *clocked) View(ctx context.Context, fn func(scheduler.View) error) error {
-	s.tell()
+	s.setClock()
 	return s.Store.View(ctx, fn)
 }
 
 func (s *clocked) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
-	s.tell()
+	s.setClock()
 	return s.Store.Serve(ctx, anew)
 }
 

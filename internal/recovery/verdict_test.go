@@ -27,7 +27,7 @@ func TestVerdictBoundaries(t *testing.T) {
 		} {
 			time.Sleep(time.Until(time.UnixMilli(int64(c.grant.Lease.IssuedAt)).Add(step.age)))
 			if got := c.known(); got != step.want {
-				t.Errorf("at %v without a look it is %q, want %q", step.age, got, step.want)
+				t.Errorf("at %v without a scan it is %q, want %q", step.age, got, step.want)
 			}
 			synctest.Wait()
 			if got := c.known(); got != step.want {
@@ -38,7 +38,7 @@ func TestVerdictBoundaries(t *testing.T) {
 	})
 }
 
-// known is the verdict without a new look.
+// known is the verdict without a new scan.
 func (c *command) known() lessor.HeartbeatStatus {
 	for _, j := range c.w.monitor.Known().Heartbeats().Jobs {
 		if j.JobID == c.id {
@@ -72,7 +72,7 @@ func TestEachCrossingAlertsOnceAndClearsOnce(t *testing.T) {
 	})
 }
 
-func TestBeatenLeaseIsNeverDead(t *testing.T) {
+func TestLeaseWithHeartbeatsIsNeverDead(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		for range 60 { // half an hour without a pulse

@@ -162,7 +162,7 @@ func auditLists(b *bed) {
 			b.same(fmt.Sprintf("audit of %+v", q), got, want)
 			for i, e := range got {
 				if (e.Before == nil) != (want[i].Before == nil) || (e.After == nil) != (want[i].After == nil) {
-					b.Fatalf("nothing before or after is not nothing: %+v", e)
+					b.Fatalf("an entry without before and after has some: %+v", e)
 				}
 			}
 		}

@@ -88,8 +88,7 @@ func messagesInOrder(b *bed) {
 	b.same("messages of a purged job", b.messages(100, one.ID)[one.ID], nil)
 }
 
-// messagesByKey keeps messages that have a key after they were dropped, for their keys alone, and as long as it is told
-// to.
+// messagesByKey drops messages. Those with a key stay, for the key alone, until they are dropped without it.
 func messagesByKey(b *bed) {
 	job, other := b.endedAt(100, ""), b.queued()
 	keyed := func(id lessor.JobID, n int64, key string) rules.Message {
@@ -140,8 +139,8 @@ func messagesByKey(b *bed) {
 // answeredOnceAlone is answeredOnce with one node.
 func answeredOnceAlone(b *bed) { answeredOnce(b, b) }
 
-// answeredOnce has answers race each other, the end of the question's time and a cancel, and then restarts the store.
-// Whoever was told that its answer counts is right, and nobody else was told so.
+// answeredOnce lets two answers race with each other, with the end of the question's time and with a cancel, and then
+// restarts the store. At most one answer is accepted, and it is the one that is stored.
 func answeredOnce(a, b *bed) {
 	for range 25 {
 		s := a.queued()
@@ -171,7 +170,7 @@ func answeredOnce(a, b *bed) {
 		case won[0] && *q.Answer != "yes", won[1] && *q.Answer != "no", !won[0] && !won[1] && q.Answer != nil:
 			a.Fatalf("answers %v, and the question is %+v", won, q)
 		case q.Answer == nil && st.State() == lessor.Waiting:
-			a.Fatal("the job waits on")
+			a.Fatal("the job still waits")
 		}
 		if r := rules.Record(a.history(s.ID)); rules.Replay(r) != st.State() || len(r) != st.Turn.Steps {
 			a.Fatalf("the record ends %s after %d of %d entries, and the job is %s", rules.Replay(r), len(r),

@@ -146,10 +146,10 @@ func changesHaveNoGaps(a, b *bed) {
 	a.same("what was published, and how often it was seen", seen, want)
 	for _, text := range a.follow(scheduler.Position{}) {
 		if text[0] == '0' {
-			a.Fatalf("a node is told its own news: %s", text)
+			a.Fatalf("a node reads its own change: %s", text)
 		}
 	}
 	if p := maps.Clone(position); len(follower.follow(p)) != 0 {
-		a.Fatal("there is news after the last")
+		a.Fatal("there is a change after the last")
 	}
 }

@@ -159,7 +159,7 @@ func seqsRise(b *bed) {
 func oneJobAnID(b *bed) {
 	s := b.queued()
 	again := b.draft(func(d *rules.Spec) { d.ID = s.ID })
-	// Whoever runs a batch again after a lost answer asks Specs first: a second Insert of an id is never passed over.
+	// A caller that repeats a batch after a lost answer asks Specs first: a second Insert of an id is never ignored.
 	b.wants(b.Update(b.Context(), func(tx scheduler.Tx) error {
 		return insert(b.Context(), tx, b.draft(), again)
 	}), scheduler.ErrBadCall)
