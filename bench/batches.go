@@ -24,30 +24,19 @@ func batches(ctx context.Context, b *bench, db *database) error {
 	jobs := b.size.of(60_000, 20_000, 2_000)
 	rounds := b.size.of(5, 3, 1)
 	set := riverPGSetting{riverSetting: riverSetting{batch: 10_000, inserters: 1, workers: 2000}, pool: 20}
-	var ours, river []phases
-	for r := range rounds {
-		b.note("batches: round %d of %d", r+1, rounds)
-		p, err := b.batchesPG(ctx, db, jobs)
-		if err != nil {
-			return err
-		}
-		ours = append(ours, p)
-		if !b.peers {
-			continue
-		}
-		if p, err = b.riverPhases(ctx, db, jobs, set); err != nil {
-			return fmt.Errorf("river: %w", err)
-		}
-		river = append(river, p)
+	all, err := alternate(b, "batches", rounds,
+		func() (phases, error) { return b.batchesPG(ctx, db, jobs) },
+		ofRiver(b, func() (phases, error) { return b.riverPhases(ctx, db, jobs, set) }))
+	if err != nil {
+		return err
 	}
 	b.setting("%d jobs per round, %d alternating rounds, medians; payload %d bytes; a fresh database for each round",
 		jobs, rounds, len(payload))
 	b.setting("PostgreSQL %s, one server for all: %s", db.version, strings.Join(databaseSettings, ", "))
 	b.setting("Lessor: %d callers through node, SubmitBatch of %d, then Request of %d and CompleteAll", batchCallers,
-		bulk,
-		maxLeases)
+		bulk, maxLeases)
 	b.setting("River: %v; fetch cooldown and poll 1 ms", set)
-	b.batchesTable(ours, river)
+	b.batchesTable(all[0], all[1])
 	return nil
 }
 

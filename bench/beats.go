@@ -54,19 +54,13 @@ func (b *bench) beatInTurns(ctx context.Context, held, rounds int) (alone, toget
 	if err != nil {
 		return nil, nil, err
 	}
-	for r := range rounds {
-		b.note("beats: round %d of %d", r+1, rounds)
-		c, err := s.beat(ctx, leases, 1, calls)
-		if err != nil {
-			return nil, nil, err
-		}
-		alone = append(alone, c)
-		if c, err = s.beat(ctx, leases, beatCallers, calls*beatCallers/4); err != nil {
-			return nil, nil, err
-		}
-		together = append(together, c)
+	all, err := alternate(b, "beats", rounds,
+		func() (cost, error) { return s.beat(ctx, leases, 1, calls) },
+		func() (cost, error) { return s.beat(ctx, leases, beatCallers, calls*beatCallers/4) })
+	if err != nil {
+		return nil, nil, err
 	}
-	return alone, together, nil
+	return all[0], all[1], nil
 }
 
 func beatRow(held, callers int, rounds []cost) string {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestBenchmarksRun runs each benchmark with a few hundred jobs: they work, print their table, judge nothing and leave
-// nothing behind. What the figures are is not for a test.
+// nothing behind. No test depends on the figures.
 func TestBenchmarksRun(t *testing.T) {
 	for _, m := range benchmarks {
 		t.Run(m.name, func(t *testing.T) {

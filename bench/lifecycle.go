@@ -29,24 +29,12 @@ func lifecycle(ctx context.Context, b *bench) error {
 			return fmt.Errorf("river: %w", err)
 		}
 	}
-	var one, many, river []cost
-	for r := range rounds {
-		b.note("lifecycle: round %d of %d", r+1, rounds)
-		c, err := b.lives(ctx, jobs, 0)
-		if err != nil {
-			return err
-		}
-		one = append(one, c)
-		if b.peers {
-			if c, err = b.riverLives(ctx, jobs, best); err != nil {
-				return fmt.Errorf("river: %w", err)
-			}
-			river = append(river, c)
-		}
-		if c, err = b.lives(ctx, jobs, lifecycleTenants); err != nil {
-			return err
-		}
-		many = append(many, c)
+	all, err := alternate(b, "lifecycle", rounds,
+		func() (cost, error) { return b.lives(ctx, jobs, 0) },
+		ofRiver(b, func() (cost, error) { return b.riverLives(ctx, jobs, best) }),
+		func() (cost, error) { return b.lives(ctx, jobs, lifecycleTenants) })
+	if err != nil {
+		return err
 	}
 	b.setting("%d jobs per round, %d alternating rounds, medians; payload %d bytes; SQLite, WAL, synchronous=FULL",
 		jobs, rounds, len(payload))
@@ -54,7 +42,7 @@ func lifecycle(ctx context.Context, b *bench) error {
 	if b.peers {
 		b.setting("River: insert and work, no heartbeats; %v; fetch cooldown and poll 1 ms; one connection", best)
 	}
-	b.lifecycleTable(one, many, river)
+	b.lifecycleTable(all[0], all[2], all[1])
 	return nil
 }
 

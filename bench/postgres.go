@@ -26,24 +26,12 @@ func postgres(ctx context.Context, b *bench, db *database) (err error) {
 			return fmt.Errorf("river: %w", err)
 		}
 	}
-	var one, two, river []shared
-	for r := range rounds {
-		b.note("postgres: round %d of %d", r+1, rounds)
-		c, err := b.livesPG(ctx, db, 1, jobs)
-		if err != nil {
-			return err
-		}
-		one = append(one, c)
-		if b.peers {
-			if c, err = b.riverLivesPG(ctx, db, jobs, best); err != nil {
-				return fmt.Errorf("river: %w", err)
-			}
-			river = append(river, c)
-		}
-		if c, err = b.livesPG(ctx, db, 2, jobs); err != nil {
-			return fmt.Errorf("two nodes: %w", err)
-		}
-		two = append(two, c)
+	all, err := alternate(b, "postgres", rounds,
+		func() (shared, error) { return b.livesPG(ctx, db, 1, jobs) },
+		ofRiver(b, func() (shared, error) { return b.riverLivesPG(ctx, db, jobs, best) }),
+		func() (shared, error) { return b.livesPG(ctx, db, 2, jobs) })
+	if err != nil {
+		return err
 	}
 	b.setting("%d jobs per round, %d alternating rounds, medians; payload %d bytes; a fresh database for each round",
 		jobs, rounds, len(payload))
@@ -52,7 +40,7 @@ func postgres(ctx context.Context, b *bench, db *database) (err error) {
 	if b.peers {
 		b.setting("River: insert and work, no heartbeats; %v; fetch cooldown and poll 1 ms", best)
 	}
-	b.postgresTable(one, two, river)
+	b.postgresTable(all[0], all[2], all[1])
 	return nil
 }
 
