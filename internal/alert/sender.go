@@ -4,7 +4,7 @@
 //	Send ──► waiting ──due──► attempt ──2xx──► delivered
 //	            ▲                │
 //	            └── 5xx, 429, no connection, while RetryFor lasts
-//	                             └── anything else, or no time left ──► dropped, counted and reported
+//	                             └── anything else, or no time left ──► dropped and reported
 //
 // A webhook could be used to reach the server's own network. So the sender uses https only, follows no redirects, uses
 // no proxy from the environment, and connects only to public addresses. It checks the address that it dials, when it
@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -50,10 +49,9 @@ const maxBody = 64 << 10
 
 // Sender delivers alerts. Many goroutines may call Send; one calls Run.
 type Sender struct {
-	config  Config
-	client  *http.Client
-	ready   chan struct{}
-	dropped atomic.Int64
+	config Config
+	client *http.Client
+	ready  chan struct{}
 
 	mu      sync.Mutex
 	waiting []*delivery // oldest first, including the one that is being tried
@@ -93,7 +91,7 @@ func New(c Config) (*Sender, error) {
 // drops the alert.
 func (s *Sender) Send(id string, body []byte) {
 	if len(body) > maxBody {
-		s.drop(id, ErrTooLong)
+		s.config.Dropped(id, ErrTooLong)
 		return
 	}
 	now := time.Now()
@@ -105,21 +103,13 @@ func (s *Sender) Send(id string, body []byte) {
 	}
 	s.mu.Unlock()
 	if full {
-		s.drop(id, ErrFull)
+		s.config.Dropped(id, ErrFull)
 		return
 	}
 	select {
 	case s.ready <- struct{}{}:
 	default:
 	}
-}
-
-// Dropped returns the number of alerts that were given up.
-func (s *Sender) Dropped() int64 { return s.dropped.Load() }
-
-func (s *Sender) drop(id string, why error) {
-	s.dropped.Add(1)
-	s.config.Dropped(id, why)
 }
 
 // Run delivers until ctx is done, and then drops the alerts that still wait.
@@ -144,7 +134,7 @@ func (s *Sender) Run(ctx context.Context) {
 	s.waiting = nil
 	s.mu.Unlock()
 	for _, d := range left {
-		s.drop(d.id, ErrStopped)
+		s.config.Dropped(d.id, ErrStopped)
 	}
 }
 
@@ -183,6 +173,6 @@ func (s *Sender) settle(ctx context.Context, d *delivery, r result) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(w *delivery) bool { return w == d })
 	s.mu.Unlock()
 	if r.err != nil {
-		s.drop(d.id, r.err)
+		s.config.Dropped(d.id, r.err)
 	}
 }

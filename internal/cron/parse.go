@@ -29,12 +29,11 @@ func Parse(expr, jobID string) (Schedule, error) {
 	if utf8.RuneCountInString(expr) > maxLength {
 		return Schedule{}, fmt.Errorf("is longer than %d characters", maxLength)
 	}
-	words := strings.FieldsFunc(expr, func(r rune) bool { return r == ' ' || r == '\t' })
-	s := Schedule{text: strings.Join(words, " ")}
-	words, err := expand(words)
+	words, err := expand(strings.FieldsFunc(expr, func(r rune) bool { return r == ' ' || r == '\t' }))
 	if err != nil {
 		return Schedule{}, err
 	}
+	var s Schedule
 	for i, set := range []*uint64{&s.minute, &s.hour, &s.day, &s.month, &s.week} {
 		if *set, err = fields[i].parse(words[i], jobID); err != nil {
 			return Schedule{}, fmt.Errorf("has a wrong %s: %w", fields[i].name, err)

@@ -188,10 +188,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Parse(s.String(), "job")
-		if err != nil || again != s {
-			t.Fatalf("%q was read back as %v, %v", s.String(), again, err)
-		}
 		after := time.Date(2096, 3, 1, 0, 0, 0, 0, time.UTC) // eight years to the next leap day
 		if tick := s.Next(after, time.UTC); !tick.After(after) {
 			t.Fatalf("%q fires at %v", expr, tick)

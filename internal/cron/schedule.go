@@ -22,7 +22,6 @@ import (
 
 // Schedule is a parsed cron expression. Its zero value never fires.
 type Schedule struct {
-	text                           string
 	minute, hour, day, month, week uint64 // bit n is value n; Sunday is bit 0
 	anyDay, anyWeek                bool   // the field begins with "*"
 	repeats                        bool   // fires in both of the hours that come twice
@@ -31,9 +30,6 @@ type Schedule struct {
 // horizon bounds the search of Next, in seconds. The rarest day is a 29 February on one day of the week: two of them
 // are at most 40 years apart, if a century year without a leap day lies between.
 const horizon = 41 * 366 * 24 * 60 * 60
-
-// String returns the expression, its fields one space apart. Parse reads it back to the same schedule.
-func (s Schedule) String() string { return s.text }
 
 // Next returns the first time after that s fires in loc. Only a schedule that did not come from Parse has none: the
 // zero time.

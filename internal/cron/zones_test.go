@@ -124,6 +124,7 @@ func TestOracle(t *testing.T) {
 		at   time.Time
 	}
 	type question struct {
+		expr     string
 		schedule Schedule
 		oracle   oracle
 	}
@@ -153,7 +154,7 @@ func TestOracle(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", expr, err)
 		}
-		questions = append(questions, question{s, newOracle(expr)})
+		questions = append(questions, question{expr, s, newOracle(expr)})
 	}
 	var ticks, differences atomic.Int64
 	var asked sync.WaitGroup
@@ -168,7 +169,7 @@ func TestOracle(t *testing.T) {
 					ticks.Add(int64(len(want)))
 					bad := firstDifference(firesOf(q.schedule, from, to, c.zone.loc), want)
 					if bad != 0 && differences.Add(1) <= 20 {
-						t.Errorf("%s in %s differs at %v", q.schedule, c.zone.name, time.Unix(bad, 0).In(c.zone.loc))
+						t.Errorf("%s in %s differs at %v", q.expr, c.zone.name, time.Unix(bad, 0).In(c.zone.loc))
 					}
 				}
 			}

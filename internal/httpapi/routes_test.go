@@ -18,7 +18,7 @@ func TestEveryRouteDeclaresWhoMayUseIt(t *testing.T) {
 	seen := map[string]bool{}
 	for _, rt := range routes(defaultPayloadLimit) {
 		name := rt.method + " " + rt.path
-		if !rt.scope.Known() {
+		if !access.Admin.Allows(rt.scope) { // no role has an unknown one
 			t.Errorf("%s has no scope (%q)", name, rt.scope)
 		}
 		if (rt.scope == access.Public) != strings.HasPrefix(rt.path, "/health/") {

@@ -85,12 +85,6 @@ var scopes = map[Scope]grant{
 	Administer:   {roles: []Role{Admin}, needsToken: true, noTenant: true},
 }
 
-// Known reports whether s is one of the scopes.
-func (s Scope) Known() bool {
-	_, ok := scopes[s]
-	return ok
-}
-
 // NeedsToken reports whether tokenless callers are refused on every address.
 func (s Scope) NeedsToken() bool { return scopes[s].needsToken }
 
