@@ -210,7 +210,7 @@ func (r agentRun) process(t *testing.T, effects, end string, steps int, kill boo
 	_ = cmd.Wait() // it may have killed itself
 }
 
-// checkEffects holds what the tools have done to the results that are recorded.
+// checkEffects compares what the tools did with the recorded results.
 func (r agentRun) checkEffects(t *testing.T, c *client.Client, id lessor.JobID, file string) {
 	t.Helper()
 	raw, err := os.ReadFile(file)

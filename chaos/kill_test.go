@@ -27,7 +27,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 // killAtRandom kills servers and starts them again until there were enough kills, or the time is over.
 func killAtRandom(t *testing.T, l *load, nodes []*server, kills int) {
 	t.Helper()
-	began, told := time.Now(), time.Now()
+	began, printedAt := time.Now(), time.Now()
 	n := 0
 	for ; n < kills && time.Since(began) < *limitFlag; n++ {
 		time.Sleep(100*time.Millisecond + rand.N(400*time.Millisecond))
@@ -37,8 +37,8 @@ func killAtRandom(t *testing.T, l *load, nodes []*server, kills int) {
 		for s.try() != nil { // the database may still be starting
 			time.Sleep(100 * time.Millisecond)
 		}
-		if time.Since(told) > 30*time.Second {
-			told = time.Now()
+		if time.Since(printedAt) > 30*time.Second {
+			printedAt = time.Now()
 			t.Logf("%d of %d kills in %v; %d jobs were acknowledged", n+1, kills, time.Since(began).Round(time.Second),
 				l.acked.Load())
 		}

@@ -157,8 +157,8 @@ func (h *history) byJob() map[string][]call {
 	return jobs
 }
 
-// telling leaves out the calls of one job that change nothing and tell nothing, which would make the search long: those
-// that were not done, heartbeats without an answer, and all but the first of those that repeat a call without an
+// telling leaves out the calls of one job that change nothing and prove nothing, which would make the search long:
+// those that were not done, heartbeats without an answer, and all but the first of those that repeat a call without an
 // answer.
 func telling(calls []call) (some []call) {
 	type kind struct {
@@ -210,7 +210,7 @@ func (h *history) linearizable(t *testing.T) {
 	}
 }
 
-// TestModelKnowsGoodFromBad holds the model itself to histories whose verdict is known.
+// TestModelKnowsGoodFromBad checks the model itself, with histories whose verdict is known.
 func TestModelKnowsGoodFromBad(t *testing.T) {
 	s := call{verb: submit, answer: done, job: "j"}
 	g := func(lease string, fence int64) call {

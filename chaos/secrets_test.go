@@ -91,9 +91,9 @@ func startWithSecrets(t *testing.T, out *shown, db *pgtest.Server, hook string) 
 	}}
 	s.addr = "127.0.0.1:0"
 	link = make(chan string, 1)
-	s.heard = func(line string) {
+	s.onLine = func(line string) {
 		if _, code, ok := strings.Cut(line, "/login?code="); ok {
-			link <- code // for who starts the server
+			link <- code // for the person who starts the server
 			return
 		}
 		out.add("greeting", line+"\n")

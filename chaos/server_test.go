@@ -55,7 +55,7 @@ type server struct {
 	// program is what runs: another release, or "" for this tree.
 	program string
 	wrap    func(*exec.Cmd) // changes the command before its start; nil = no change
-	heard   func(string)    // gets the lines of its greeting after the first; nil = nobody reads them
+	onLine  func(string)    // gets the lines of its greeting after the first; nil = they are not read
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -117,8 +117,8 @@ func (s *server) try() error {
 			s.addr = strings.Fields(url)[0]
 			go func() {
 				for lines.Scan() { // keep the pipe empty, so that the server never blocks on it
-					if s.heard != nil {
-						s.heard(lines.Text())
+					if s.onLine != nil {
+						s.onLine(lines.Text())
 					}
 				}
 			}()

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestDocsNameEveryCommandAndFlag holds docs/cli.md and the command table to each other: a section a command, a row a
-// flag, and nothing that does not exist.
+// TestDocsNameEveryCommandAndFlag compares docs/cli.md with the command table: each command has a section, each flag a
+// row, and nothing else is named.
 func TestDocsNameEveryCommandAndFlag(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/cli.md")
 	if err != nil {

@@ -88,7 +88,7 @@ func BenchmarkLifecycles(b *testing.B) {
 			ctx, stop := context.WithCancel(b.Context())
 			var looking sync.WaitGroup
 			for i := range dashboards {
-				looking.Go(func() { s.look(ctx, []string{"/", "/jobs", "/leases", "/workers"}[i%4]) })
+				looking.Go(func() { s.follow(ctx, []string{"/", "/jobs", "/leases", "/workers"}[i%4]) })
 			}
 			b.ResetTimer()
 			before := used()
@@ -133,8 +133,8 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// look follows a page as a browser does, starting at a random moment.
-func (s *server) look(ctx context.Context, path string) {
+// follow follows a page as a browser does, starting at a random moment.
+func (s *server) follow(ctx context.Context, path string) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
 	for {

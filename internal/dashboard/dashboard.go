@@ -33,7 +33,7 @@ type Config struct {
 	Tokens    *token.Book
 	Recovery  *recovery.Monitor  // nil = this node monitors no workspace
 	Log       *slog.Logger       // nil = silent
-	Fault     func(*fault.Fault) // is told of panics; nil = nobody
+	Fault     func(*fault.Fault) // receives panics; nil = they are not reported
 	Version   string
 }
 

@@ -8,7 +8,7 @@ import (
 
 var colourCodes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// FuzzColour holds that no output of a command becomes more than its text in one of our few classes.
+// FuzzColour checks that no output of a command becomes more than its text in one of our few classes.
 func FuzzColour(f *testing.F) {
 	for _, text := range []string{
 		"plain", "\x1b[31mred\x1b[0m", "\x1b[1;92mgood\x1b[22m", "a\r\n\x1b[m", "\x1b[38;5;196mdeep", "\x1b[2J",

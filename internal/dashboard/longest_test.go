@@ -20,7 +20,7 @@ func TestLongestTextFitsEveryPage(t *testing.T) {
 	s := start(t)
 	paths := s.longest()
 	b := s.tab(t, s.longestToken())
-	b.lookAt("longest", paths)
+	b.openAtWidths("longest", paths)
 	for _, ask := range []string{"/leases", "/schedules"} {
 		b.open(ask)
 		b.js(`document.querySelector("form[data-ask] button").click(), true`)

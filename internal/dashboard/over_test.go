@@ -159,7 +159,8 @@ func TestRefusedFieldsStayThroughLiveUpdates(t *testing.T) {
 	}
 }
 
-// TestLoginAfterARefusedFormLeadsToItsPage: who is not logged in any more keeps the text, and comes back to the page.
+// TestLoginAfterARefusedFormLeadsToItsPage: a visitor who is no longer logged in keeps the text, and returns to the
+// page.
 func TestLoginAfterARefusedFormLeadsToItsPage(t *testing.T) {
 	s := start(t, required)
 	job := "/jobs/" + s.submit(lessor.Submission{Type: new("short")}).ID.String()

@@ -51,9 +51,9 @@ const cutOff = `(() => {
 func TestNothingIsCutOff(t *testing.T) {
 	w := start(t).world()
 	w.hour()
-	w.tab(t, w.admin).lookAt("full", append(w.paths(), w.crowd()...))
+	w.tab(t, w.admin).openAtWidths("full", append(w.paths(), w.fillLists()...))
 	empty := start(t)
-	empty.tab(t, empty.admin).lookAt("empty", slices.Sorted(maps.Keys(nothingYet)))
+	empty.tab(t, empty.admin).openAtWidths("empty", slices.Sorted(maps.Keys(nothingYet)))
 	empty.stop()
 	empty.sample = func() (lessor.BusyInputs, error) {
 		return lessor.BusyInputs{CPUPercent: 100, Requests: 1_000_000, SampledAt: lessor.At(time.Now())}, nil
@@ -62,11 +62,11 @@ func TestNothingIsCutOff(t *testing.T) {
 	sampled := empty.tab(t, empty.admin)
 	sampled.open("/")
 	sampled.wait(`document.body.textContent.includes("API p95")`)
-	sampled.lookAt("sampled", []string{"/"})
+	sampled.openAtWidths("sampled", []string{"/"})
 }
 
-// crowd fills the lists of a world, with names as long as they may be, and returns the pages of two of them.
-func (w world) crowd() []string {
+// fillLists fills the lists of a world, with names as long as they may be, and returns the pages of two of them.
+func (w world) fillLists() []string {
 	w.t.Helper()
 	long := strings.Repeat("transcode.4k.", 9)
 	var job lessor.Job
@@ -97,8 +97,8 @@ func (b *tab) measure(path, name string, width int64) {
 	}
 }
 
-// lookAt opens pages at every width.
-func (b *tab) lookAt(name string, paths []string) {
+// openAtWidths opens pages at every width.
+func (b *tab) openAtWidths(name string, paths []string) {
 	b.t.Helper()
 	dir := os.Getenv("LESSOR_SCREENSHOTS")
 	if dir != "" {

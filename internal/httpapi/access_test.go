@@ -16,7 +16,7 @@ var pathWord = regexp.MustCompile(`\{[^}]*\}`)
 // pathOf fills a pattern with ids of nothing.
 func pathOf(rt route) string { return pathWord.ReplaceAllString(rt.path, nowhere) }
 
-// Every role against every route: who lacks the scope is refused before anything else is looked at, who has it is not.
+// Every role calls every route: a caller without the scope is refused before any other check, a caller with it is not.
 func TestRolesReachTheRoutesOfTheirScopes(t *testing.T) {
 	s := start(t)
 	for _, role := range token.Roles() {
@@ -25,7 +25,7 @@ func TestRolesReachTheRoutesOfTheirScopes(t *testing.T) {
 			if rt.stream {
 				continue // TestStream and TestContract; they would not end here
 			}
-			// A body that no route takes: who passes the access check gets another refusal than 401 and 403.
+			// No route takes this body: a caller that passes the access check gets a refusal other than 401 and 403.
 			w := s.call(rt.method, pathOf(rt)+"?no_such_parameter=1", "{", with(secret))
 			denied := w.Code == http.StatusForbidden || w.Code == http.StatusUnauthorized
 			if denied == role.Allows(rt.scope) {

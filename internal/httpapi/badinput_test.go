@@ -382,7 +382,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			t.Errorf("DELETE %s answers %s, want %q in it", path, w.Body, says)
 		}
 	}
-	// Who may read what is wrong with a request is whoever may send it: without a token there is nothing to learn.
+	// Only a caller that may send a request learns what is wrong with it: without a token there is nothing to learn.
 	for _, row := range rows {
 		if strings.HasPrefix(row.path, "/drain") || strings.HasSuffix(row.path, "/revoke") {
 			if w := s.call(row.method, scheduling+ids.Replace(row.path), row.body); w.Code != 401 && w.Code != 405 {

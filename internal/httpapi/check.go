@@ -11,8 +11,8 @@ import (
 )
 
 // fault returns what is wrong with a string or a number by its description in the document, "" if nothing is. Rules
-// decide whether a request is accepted. They may stop at the first mistake, so a request that is refused is also held
-// to the document, and a caller learns of all that it got wrong.
+// decide whether a request is accepted. They may stop at the first mistake, so a refused request is also checked
+// against the document, and the caller learns of all its mistakes.
 func (o object) fault(v any) string {
 	switch v := v.(type) {
 	case string:

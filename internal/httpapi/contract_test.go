@@ -39,8 +39,8 @@ var impossible = map[string]string{
 	"POST " + administration + "/recovery/jobs/resume invalid_value":    "an id that is none is the id of no job",
 }
 
-// Every route is called, and every answer that the document has for it, success or refusal, is provoked and held to the
-// document.
+// Every route is called, and every answer that the document has for it, success or refusal, is provoked and checked
+// against the document.
 func TestEveryAnswerKeepsTheContract(t *testing.T) {
 	c := newContract()
 	s := start(t)

@@ -9,8 +9,8 @@ import (
 	"lessor/internal/token"
 )
 
-// docs/api.md ends with a table of all routes: what it says of each, and of who may use it, is held against the table
-// in the code.
+// docs/api.md ends with a table of all routes: what it says of each, and of the roles that may use it, is compared with
+// the table in the code.
 func TestDocsNameEveryRoute(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/api.md")
 	if err != nil {

@@ -38,7 +38,8 @@ func TestEventIDsAreTheReadersOwn(t *testing.T) {
 	}
 }
 
-// Who comes back with an id that this server did not give is told so at once, and then all that is remembered.
+// A reader that comes back with an id which this server did not give learns that at once, and then gets all that is
+// remembered.
 func TestStreamOfAnotherLifeBeginsWithAGap(t *testing.T) {
 	serve(t, func(s *served) {
 		t := s.t

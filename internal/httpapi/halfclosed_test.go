@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestHalfClosedConnectionIsNotToldOK: to us a caller that closed its own side is gone, and what it asked for may not
-// be done. It must not read an empty 200, which for a submission would mean that the job is there.
+// TestHalfClosedConnectionIsNotToldOK: the server takes a caller that closed its own side for gone, and may not have
+// done what it asked for. It must not read an empty 200, which for a submission would mean that the job is there.
 func TestHalfClosedConnectionIsNotToldOK(t *testing.T) {
 	s := start(t)
 	srv := httptest.NewServer(s.API)
@@ -18,7 +18,7 @@ func TestHalfClosedConnectionIsNotToldOK(t *testing.T) {
 	for _, sent := range []struct{ path, body string }{
 		{"/jobs", `{"type":"half"}`}, {"/leases/request", `{"worker_id":"w","types":["none"],"wait_ms":30000}`},
 	} {
-		for range 20 { // who is first, the answer or the end, is a matter of luck for what does not wait
+		for range 20 { // whether the answer or the end comes first is a matter of luck
 			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)

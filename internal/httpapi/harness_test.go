@@ -31,7 +31,7 @@ const (
 	tenantB    = "018f0000-0000-7000-8000-00000000000b"
 )
 
-// server is an API over a real scheduler and store. Every answer that passes through it is held to the OpenAPI
+// server is an API over a real scheduler and store. Every answer that passes through it is checked against the OpenAPI
 // document.
 type server struct {
 	*API
@@ -187,7 +187,7 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// call sends a request and holds its answer to the contract.
+// call sends a request and checks its answer against the contract.
 func (s *server) call(method, path, body string, edit ...func(*http.Request)) *httptest.ResponseRecorder {
 	s.t.Helper()
 	r := request(method, path, body)

@@ -18,7 +18,7 @@ type held struct {
 	at     time.Time
 }
 
-// poll asks for work that there is none of, for 30 s.
+// poll waits 30 s for work, of which there is none.
 func (s *served) poll(edit ...func(*http.Request)) <-chan held {
 	ended := make(chan held, 1)
 	go func() {

@@ -28,7 +28,7 @@ type inspector struct {
 
 var errEnough = errors.New("enough faults are known")
 
-// refusal returns the faults as one refusal. A body that is malformed is so whatever its values are.
+// refusal returns the faults as one refusal. A malformed body is reported as such, whatever its values are.
 func (in *inspector) refusal() error {
 	detail := "a value is not allowed"
 	if in.code == lessor.CodeInvalidRequest {

@@ -179,7 +179,7 @@ func (s *server) makeObjects(tenant string, n int, taker func(*http.Request)) ob
 	}
 }
 
-// drop ends the lease and the token, of which a tenant and a server can have so many.
+// drop ends the lease and the token, whose numbers are bounded.
 func (s *server) drop(o objects) {
 	s.t.Helper()
 	s.call("POST", o.fill(scheduling+"/leases/{lease_id}/revoke"), "{}", with(s.admin))
@@ -198,7 +198,7 @@ func (o objects) fill(text string) string {
 	return strings.ReplaceAll(text, "$", o["n"])
 }
 
-// knownIn returns what of the objects a text has.
+// knownIn returns the objects that a text names.
 func (o objects) knownIn(text string) string {
 	for _, name := range []string{"job_id", "lease_id", "jobId", "runId", "ref", "alertId", "tenantId", "id"} {
 		if strings.Contains(text, o[name]) {
@@ -249,7 +249,7 @@ func (s *server) checkMatrix(t *testing.T) {
 	t.Helper()
 	rows := expectations(t)
 	theirs, nobodys := s.makeObjects(tenantB, 777_777, with(s.admin)), absent()
-	before := s.look(theirs)
+	before := s.snapshot(theirs)
 	n := 0
 	for _, role := range token.Roles() {
 		for _, tenant := range []string{"", tenantA} {
@@ -287,7 +287,7 @@ func (s *server) checkMatrix(t *testing.T) {
 		}
 	}
 	s.refuseStrangers(rows, theirs)
-	if after := s.look(theirs); after != before {
+	if after := s.snapshot(theirs); after != before {
 		t.Errorf("what is another tenant's has changed from\n%s\nto\n%s", before, after)
 	}
 }
@@ -374,8 +374,8 @@ func refusalText(t *testing.T, w *httptest.ResponseRecorder) string {
 	return fmt.Sprint(w.Code, " ", p["code"], " ", p["detail"])
 }
 
-// look returns all that an admin sees of objects.
-func (s *server) look(o objects) string {
+// snapshot returns all that an admin sees of objects.
+func (s *server) snapshot(o objects) string {
 	s.t.Helper()
 	var all strings.Builder
 	for _, path := range []string{

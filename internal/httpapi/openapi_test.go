@@ -17,7 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// contract holds answers to the OpenAPI document, and remembers which it saw.
+// contract checks answers against the OpenAPI document, and remembers which it saw.
 type contract struct {
 	doc     *openapi3.T
 	matcher *http.ServeMux // finds the route of a request, apart from the code under test

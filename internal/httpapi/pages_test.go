@@ -8,7 +8,8 @@ import (
 	"lessor"
 )
 
-// Pages are asked for what no route has, behind the checks of every request, and told whether the loopback rule holds.
+// Pages get the requests that no route answers, after the checks of every request, and learn whether the loopback rule
+// holds.
 func TestPagesAnswerWhatNoRouteHas(t *testing.T) {
 	asked := map[string]bool{}
 	s := start(t, func(c *Config) {
