@@ -74,17 +74,9 @@ func oneOpenAlert(b *bed) {
 // alerts reads a list to its end, two alerts a page.
 func (b *bed) alerts(q scheduler.AlertQuery) []lessor.Alert {
 	b.Helper()
-	return readTwice(b, "alerts", func(v scheduler.View) (got []lessor.Alert, err error) {
-		q := q
-		for q.Limit = 2; ; {
-			page, err := v.AlertList(b.Context(), q)
-			if len(page) == 0 || err != nil {
-				return got, err
-			}
-			b.upTo(len(page), q.Limit)
-			got = append(got, page...)
-			q.After = &page[len(page)-1].ID
-		}
+	q.Limit = perPage
+	return readPages(b, "alerts", q, scheduler.View.AlertList, func(q *scheduler.AlertQuery, last lessor.Alert) {
+		q.After = &last.ID
 	})
 }
 
@@ -118,17 +110,9 @@ func alertLists(b *bed) {
 // audit reads a list to its end, two entries a page.
 func (b *bed) audit(q scheduler.AuditQuery) []lessor.Audited {
 	b.Helper()
-	return readTwice(b, "audit", func(v scheduler.View) (got []lessor.Audited, err error) {
-		q := q
-		for q.Limit = 2; ; {
-			page, err := v.AuditList(b.Context(), q)
-			if len(page) == 0 || err != nil {
-				return got, err
-			}
-			b.upTo(len(page), q.Limit)
-			got = append(got, page...)
-			q.After = &page[len(page)-1].ID
-		}
+	q.Limit = perPage
+	return readPages(b, "audit", q, scheduler.View.AuditList, func(q *scheduler.AuditQuery, last lessor.Audited) {
+		q.After = &last.ID
 	})
 }
 

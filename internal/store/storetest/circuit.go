@@ -30,16 +30,9 @@ func (b *bed) saveCircuits(cs ...*rules.Circuit) {
 // circuitList reads a list to its end, two circuits a page.
 func (b *bed) circuitList(tenant *lessor.TenantID) []*rules.Circuit {
 	b.Helper()
-	return readTwice(b, "circuits", func(v scheduler.View) (got []*rules.Circuit, err error) {
-		for q := (scheduler.CircuitQuery{Tenant: tenant, Limit: 2}); ; {
-			page, err := v.Circuits(b.Context(), q)
-			if len(page) == 0 || err != nil {
-				return got, err
-			}
-			b.upTo(len(page), q.Limit)
-			got = append(got, page...)
-			q.After = scheduler.PlaceOfCircuit(page[len(page)-1])
-		}
+	q := scheduler.CircuitQuery{Tenant: tenant, Limit: perPage}
+	return readPages(b, "circuits", q, scheduler.View.Circuits, func(q *scheduler.CircuitQuery, last *rules.Circuit) {
+		q.After = scheduler.PlaceOfCircuit(last)
 	})
 }
 

@@ -166,27 +166,12 @@ func definitionList(b *bed) {
 					want = append(want, d)
 				}
 			}
-			q := scheduler.DefinitionQuery{Tenant: tenant, Module: module, Limit: 2}
-			got := readTwice(b, "definitions", func(v scheduler.View) (got []*rules.Definition, err error) {
-				for q := q; ; {
-					page, err := v.DefinitionList(b.Context(), q)
-					if len(page) == 0 || err != nil {
-						return got, err
-					}
-					b.upTo(len(page), q.Limit)
-					got = append(got, page...)
-					q.After = scheduler.PlaceOfDefinition(page[len(page)-1])
-				}
-			})
+			q := scheduler.DefinitionQuery{Tenant: tenant, Module: module, Limit: perPage}
+			got := readPages(b, "definitions", q, scheduler.View.DefinitionList,
+				func(q *scheduler.DefinitionQuery, last *rules.Definition) {
+					q.After = scheduler.PlaceOfDefinition(last)
+				})
 			b.same(fmt.Sprintf("definitions of tenant %v, module %q", tenant, module), got, want)
 		}
-	}
-}
-
-// upTo fails the test if a page is longer than was asked for.
-func (b *bed) upTo(got, limit int) {
-	b.Helper()
-	if got > limit {
-		b.Fatalf("a page of %d holds %d", limit, got)
 	}
 }

@@ -170,21 +170,13 @@ func leaseList(b *bed) {
 				want = append(want, h)
 			}
 		}
-		var got []*rules.Held
-		b.view(func(v scheduler.View) error {
-			for q.Limit = 2; ; {
-				page, err := v.LeaseList(b.Context(), q)
-				got = append(got, heldOf(page)...)
-				for _, l := range page {
-					b.same("type", "w"+strings.TrimPrefix(l.Type, "type-"), l.Worker)
-				}
-				if err != nil || len(page) < q.Limit {
-					return err
-				}
-				q.After = &page[len(page)-1].Place
-			}
-		})
-		b.same("leases", got, want)
+		q.Limit = perPage
+		got := readPages(b, "leases", q, scheduler.View.LeaseList,
+			func(q *scheduler.LeaseQuery, last scheduler.ListedLease) { q.After = &last.Place })
+		for _, l := range got {
+			b.same("type", "w"+strings.TrimPrefix(l.Type, "type-"), l.Worker)
+		}
+		b.same("leases", heldOf(got), want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 
 	"lessor"
@@ -21,6 +22,30 @@ func readTwice[T any](b *bed, what string, read func(scheduler.View) (T, error))
 		return err
 	})
 	return got
+}
+
+// perPage is how many entries a page of readPages has.
+const perPage = 2
+
+// readPages reads a list to its end, and as readTwice does. q asks for the first page, of perPage entries; after makes
+// it ask for the page that begins after an entry.
+func readPages[Q, T any](
+	b *bed, what string, q Q, page func(scheduler.View, context.Context, Q) ([]T, error), after func(*Q, T),
+) []T {
+	b.Helper()
+	return readTwice(b, what, func(v scheduler.View) (all []T, err error) {
+		for q := q; ; {
+			got, err := page(v, b.Context(), q)
+			if len(got) == 0 || err != nil {
+				return all, err
+			}
+			if len(got) > perPage {
+				b.Fatalf("a page of %d holds %d", perPage, len(got))
+			}
+			all = append(all, got...)
+			after(&q, got[len(got)-1])
+		}
+	})
 }
 
 // scheduleState is the content of the tables of schedules.

@@ -188,17 +188,9 @@ func locksInOrder(b *bed) {
 	b.firstBeat(all[2])
 	read := func(tenant *lessor.TenantID) []*rules.Held {
 		b.Helper()
-		return readTwice(b, "locks", func(v scheduler.View) (got []*rules.Held, err error) {
-			for q := (scheduler.LockQuery{Tenant: tenant, Limit: 4}); ; {
-				page, err := v.LockList(b.Context(), q)
-				if len(page) == 0 || err != nil {
-					return got, err
-				}
-				b.upTo(len(page), q.Limit)
-				got = append(got, heldOf(page)...)
-				q.After = &page[len(page)-1].Place
-			}
-		})
+		q := scheduler.LockQuery{Tenant: tenant, Limit: perPage}
+		return heldOf(readPages(b, "locks", q, scheduler.View.LockList,
+			func(q *scheduler.LockQuery, last scheduler.ListedLease) { q.After = &last.Place }))
 	}
 	slices.Reverse(all)
 	b.same("locks", read(nil), all)

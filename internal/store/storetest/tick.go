@@ -18,17 +18,9 @@ func (b *bed) saveTicks(rows ...rules.TickRow) {
 // ticks reads a list to its end, two ticks a page.
 func (b *bed) ticks(q scheduler.TickQuery) []rules.TickRow {
 	b.Helper()
-	return readTwice(b, "ticks", func(v scheduler.View) (got []rules.TickRow, err error) {
-		q := q
-		for q.Limit = 2; ; {
-			page, err := v.TickList(b.Context(), q)
-			if len(page) == 0 || err != nil {
-				return got, err
-			}
-			b.upTo(len(page), q.Limit)
-			got = append(got, page...)
-			q.After = page[len(page)-1].At
-		}
+	q.Limit = perPage
+	return readPages(b, "ticks", q, scheduler.View.TickList, func(q *scheduler.TickQuery, last rules.TickRow) {
+		q.After = last.At
 	})
 }
 
@@ -120,18 +112,9 @@ func replacedTicks(b *bed) {
 // circuitTicks reads a list to its end, two ticks a page.
 func (b *bed) circuitTicks(q scheduler.CircuitTickQuery) []rules.TickRow {
 	b.Helper()
-	return readTwice(b, "ticks under open circuits", func(v scheduler.View) (got []rules.TickRow, err error) {
-		q := q
-		for q.Limit = 2; ; {
-			page, err := v.CircuitTicks(b.Context(), q)
-			if len(page) == 0 || err != nil {
-				return got, err
-			}
-			b.upTo(len(page), q.Limit)
-			got = append(got, page...)
-			q.After = &page[len(page)-1].Run
-		}
-	})
+	q.Limit = perPage
+	return readPages(b, "ticks under open circuits", q, scheduler.View.CircuitTicks,
+		func(q *scheduler.CircuitTickQuery, last rules.TickRow) { q.After = &last.Run })
 }
 
 func circuitTicks(b *bed) {
