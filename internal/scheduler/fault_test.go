@@ -25,6 +25,7 @@ type faulty struct {
 	due     func()                          // before Due
 	after   func()                          // between the commit and its answer
 	updates atomic.Int64
+	views   atomic.Int64
 }
 
 func (f *faulty) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
@@ -43,6 +44,11 @@ func (f *faulty) Update(ctx context.Context, fn func(scheduler.Tx) error) error 
 		f.after()
 	}
 	return err
+}
+
+func (f *faulty) View(ctx context.Context, fn func(scheduler.View) error) error {
+	f.views.Add(1)
+	return f.Store.View(ctx, fn)
 }
 
 func (f *faulty) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
@@ -173,6 +179,30 @@ func TestFullStoreRefusesExpiresNothingAndGoesOnByItself(t *testing.T) {
 		w.wantState(job.ID, lessor.Running)
 		if err := w.Ready(); err != nil {
 			t.Errorf("not ready after the fault is gone: %v", err)
+		}
+	})
+}
+
+// TestFullStoreIsNotReadForEachCall: the tables are as they were, so the image of them is kept.
+func TestFullStoreIsNotReadForEachCall(t *testing.T) {
+	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
+		kept := w.submit(nil)
+		full := fmt.Errorf("disk: %w", scheduler.ErrFull)
+		f.fail.Store(&full)
+		before := f.views.Load()
+		for range 20 {
+			time.Sleep(time.Second)
+			_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("generic")})
+			w.wantCode(err, lessor.CodeUnavailable)
+		}
+		if n := f.views.Load() - before; n > 1 {
+			t.Errorf("the tables were read %d times for 20 calls that were refused", n)
+		}
+		f.fail.Store(nil)
+		time.Sleep(time.Second)
+		w.noDrift()
+		if g := w.lease("worker-1", nil); g.Job.ID != kept.ID {
+			t.Errorf("job %s was granted, want the one that was stored", g.Job.ID)
 		}
 	})
 }

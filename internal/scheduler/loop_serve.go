@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"lessor"
@@ -67,8 +68,11 @@ func (l *loop) serve(ctx context.Context) error {
 	}
 	serving, err := l.store.Serve(ctx, false)
 	if err != nil {
-		_ = l.awaitAll(ctx) // it answers the callers
-		l.fold = nil
+		// awaitAll answers the callers. A full disk changes nothing: a node that read all tables again for each call
+		// that it refuses would only make it slower.
+		if failed := l.awaitAll(ctx); failed != nil || !errors.Is(err, ErrFull) {
+			l.fold = nil
+		}
 		return err
 	}
 	l.fold.Serving, l.servedAt = serving, l.now()
