@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -28,14 +29,10 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 		return
 	}
 	s.askForRecords(ctx)
-	known, err := json.Marshal(s.workers.notes())
-	if err != nil {
-		return // it holds nothing that cannot be written
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	lists, err := s.store.ExchangeWorkers(ctx, known, noteLife)
-	if err != nil {
+	lists, err := s.store.ExchangeWorkers(ctx, s.workers.notes(), noteLife)
+	if err != nil || slices.EqualFunc(lists, s.workers.heard, bytes.Equal) {
 		return
 	}
 	others := map[lessor.TenantID]*tenantWorkers{}
@@ -47,7 +44,7 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	}
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
-	s.workers.others = others
+	s.workers.others, s.workers.heard = others, lists
 }
 
 // addNotes adds the notes of one node. A node of the release before sends no note about all workers of a tenant: then
@@ -87,13 +84,16 @@ func addNotes(others map[lessor.TenantID]*tenantWorkers, list []workerNote) {
 // maxNotes bounds the notes of a node, in bytes. Each tenant's workers have the same share of it.
 const maxNotes = 1 << 20
 
-// notes returns the workers that were seen on this node: for each tenant the types that its workers ask for, then the
-// workers, the latest first, as many as fit.
-func (w *workers) notes() []json.RawMessage {
+// notes returns a list in JSON of the workers that were seen on this node: for each tenant the types that its workers
+// ask for, then the workers, the latest first, as many as fit. The list is the same until a worker is seen again.
+func (w *workers) notes() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.told != nil {
+		return w.told
+	}
 	now := w.last
-	list := []json.RawMessage{}
+	var list [][]byte
 	for space, c := range w.own {
 		left := maxNotes / len(w.own)
 		add := func(m workerNote) bool {
@@ -117,7 +117,8 @@ func (w *workers) notes() []json.RawMessage {
 			)
 		})
 	}
-	return list
+	w.told = slices.Concat([]byte{'['}, bytes.Join(list, []byte{','}), []byte{']'})
+	return w.told
 }
 
 // sum combines the types that a tenant's workers request; nil = none.

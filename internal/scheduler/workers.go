@@ -35,6 +35,8 @@ type workers struct {
 	types  int            // of all tenants
 	last   lessor.Instant // when any was seen
 	seed   maphash.Seed   // of what a worker asks for
+	told   []byte         // the notes for other nodes; nil = they have changed
+	heard  [][]byte       // the notes of other nodes that others was made from
 }
 
 // beat notes a call of a worker that holds a lease. Calls right after the grant say no more than the request did.
@@ -76,7 +78,7 @@ func (w *workers) note(c *Caller, worker string, now lessor.Instant) (*tenantWor
 	if of == nil {
 		of = w.form(c.space(), now)
 	}
-	w.last = now
+	w.last, w.told = now, nil
 	s := of.workers.see(worker, now)
 	if s == nil {
 		w.roomForWorker(of, now)
@@ -92,7 +94,7 @@ func (w *workers) note(c *Caller, worker string, now lessor.Instant) (*tenantWor
 func (w *workers) setBack(now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = min(w.last, now)
+	w.last, w.told = min(w.last, now), nil
 	for _, tenants := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
 		for _, c := range tenants {
 			c.setBack(now)
