@@ -172,10 +172,11 @@ func (w *world) step(end time.Duration) bool {
 	w.current = nil
 	w.counts.Steps++
 	w.trace.step(w.now, t)
-	for _, n := range [...]*node{p, t.process()} {
-		if n != nil {
-			n.settle()
-		}
+	if p != nil {
+		p.settle()
+	}
+	if q := t.process(); q != nil && q != p { // the one that it has come to
+		q.settle()
 	}
 	return true
 }

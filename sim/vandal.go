@@ -36,9 +36,10 @@ func (w *world) vandal(t *task) {
 	c := w.client(t, scheduler.Caller{Actor: "vandal"})
 	bound := c.caller
 	bound.Tenant = new(tenant(1))
+	long := strings.Repeat("x", 80<<10)
 	for !w.quiet {
 		v := &wrongs[c.random.IntN(len(wrongs))]
-		body := strings.ReplaceAll(v.bodies[c.random.IntN(len(v.bodies))], "LONG", strings.Repeat("x", 80<<10))
+		body := strings.ReplaceAll(v.bodies[c.random.IntN(len(v.bodies))], "LONG", long)
 		as := c.caller
 		if strings.Contains(body, "00000000-0000-4000-8000-000000000009") { // another tenant than its own
 			as = bound

@@ -174,7 +174,9 @@ func (f *flight) apply() {
 		d.serving.LastBeat, d.serving.Fence = beat, fence
 	}
 	if d.Committed != nil {
-		d.Committed(d.outside().view())
+		var v view
+		d.outside().snapshot(&v)
+		d.Committed(&v)
 	}
 }
 

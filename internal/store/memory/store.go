@@ -33,6 +33,7 @@ type Store struct {
 	steps   reading
 	tidied  lessor.Instant
 	marks   []mark
+	spare   *view // that nobody reads by
 }
 
 var _ scheduler.Store = (*Store)(nil)

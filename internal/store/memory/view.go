@@ -33,10 +33,11 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
 	}
 	s.reach(s.node, "view")
 	v, err := s.beginView()
-	if err != nil {
-		return err
+	if err == nil {
+		err = fn(v)
+		s.endView(v)
 	}
-	return fn(v)
+	return err
 }
 
 // View reads the tables from outside: no node is involved, and others do not run meanwhile.
@@ -62,12 +63,25 @@ func (s *Store) beginView() (*view, error) {
 	case s.differs():
 		return nil, errWentBack
 	}
-	return s.view(), nil
+	v := s.spare
+	if s.spare = nil; v == nil {
+		v = &view{}
+	}
+	s.snapshot(v)
+	return v, nil
 }
 
-func (s *Store) view() *view {
+// endView keeps a view for the next: a simulated hour has thousands of them.
+func (s *Store) endView(v *view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spare = v
+}
+
+// snapshot makes v a snapshot of what is committed now.
+func (s *Store) snapshot(v *view) {
 	d := s.db
-	return &view{
+	*v = view{
 		store: s, db: d, state: d.state, streams: d.streams, version: d.version, now: d.Clock(), row: d.serving,
 		serving: d.serving,
 	}
