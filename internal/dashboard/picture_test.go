@@ -78,7 +78,7 @@ func (w world) fillLists() []string {
 		worker := fmt.Sprintf("encoder-%d.%s.eu-central-1.compute.example.org", i, long)
 		g := w.lease(worker, fmt.Sprint(long, i))
 		if i%2 == 0 {
-			w.finish(g, "failed", "ffmpeg: "+strings.Repeat("cannot-open-the-input-", 12))
+			w.finish(g, "failed", "ffmpeg: "+strings.Repeat("cannot-open-the-input-", 180))
 		}
 	}
 	w.define("nightly."+long[:100], long, 3600)

@@ -19,6 +19,9 @@ import (
 //go:embed templates static
 var files embed.FS
 
+// maxBrief bounds what a list shows of a text, in characters: three or four lines of a column.
+const maxBrief = 160
+
 // templates are the templates of the pages, by name.
 type templates map[string]*template.Template
 
@@ -30,7 +33,7 @@ func parse(timed bool) templates {
 		"age": age, "due": due, "instant": instant, "iso": iso, "short": short, "count": count, "span": span,
 		"percent": percent,
 		"bar":     newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
-		"progress": progress, "timed": func() bool { return timed }, "asset": asset,
+		"progress": progress, "brief": brief, "timed": func() bool { return timed }, "asset": asset,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
@@ -264,6 +267,14 @@ func visible(text any) string {
 		}
 	}
 	return b.String()
+}
+
+// brief returns the beginning of a text that a list shows; the object's own page has all of it.
+func brief(text string) string {
+	if runes := []rune(text); len(runes) > maxBrief {
+		return string(runes[:maxBrief]) + " …"
+	}
+	return text
 }
 
 // dict makes the argument of a template from pairs of names and values.
