@@ -159,6 +159,33 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	}
 }
 
+// TestLastRowStaysUntilItIsHidden: the only lease ends and another one begins. Its button is not put under the pointer
+// that rested on the button of the first.
+func TestLastRowStaysUntilItIsHidden(t *testing.T) {
+	s := start(t)
+	first := s.hold("first")
+	b := s.tab(t, s.admin)
+	b.open("/leases")
+	s.finish(first, "completed", "{}")
+	b.wait(`document.querySelector("tr.gone button:disabled") &&
+		document.querySelector("#news").innerText === "1 gone: hide"`)
+	second := s.hold("second")
+	b.wait(`document.querySelector("#news").innerText === "1 new: show"`)
+	if !b.js(`document.querySelectorAll("tbody tr.gone").length === 1 && !document.querySelector("tbody tr:not(.gone)")`) {
+		t.Errorf("a new row took the place of the last one:\n%s", b.text(`document.querySelector("main").innerText`))
+	}
+	b.js(`document.querySelector("#news").click(), true`)
+	b.wait(`document.querySelector("tbody").innerText.includes("second") && !document.querySelector(".gone")`)
+
+	s.finish(second, "completed", "{}")
+	b.wait(`document.querySelector("#news").innerText === "1 gone: hide"`)
+	if b.js(`document.querySelector(".empty")?.checkVisibility() ?? false`) {
+		t.Error("the page says that nothing runs beside the row that is over")
+	}
+	b.js(`document.querySelector("#news").click(), true`)
+	b.wait(`document.querySelector(".empty")?.checkVisibility() && !document.querySelector(".table")`)
+}
+
 // TestUseOfAPageIsNotDisturbed: a list changes in place around what somebody focused, selected, typed or opened.
 func TestUseOfAPageIsNotDisturbed(t *testing.T) {
 	s := start(t)

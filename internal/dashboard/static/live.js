@@ -85,13 +85,16 @@
     while (at) at = drop(at);
   }
 
-  const mark = (node) => node.dataset?.key ?? (node.id || node.getAttribute?.("action"));
+  const mark = (node) => node.dataset?.key ?? (node.id || node.getAttribute?.("action") || node.getAttribute?.("role"));
   const alike = (a, b) => a.nodeName === b.nodeName && mark(a) === mark(b);
 
-  // Removes a node, unless it has text that somebody has typed and not sent.
+  // Removes a node, unless it has rows, which stay until somebody hides them, or text that somebody has typed and not
+  // sent.
   function drop(node) {
     const next = node.nextSibling, fields = node.querySelectorAll?.("input:not([type=hidden])") ?? [];
-    if (![...fields].some((f) => f.value !== f.defaultValue)) node.remove();
+    const list = node.querySelector?.("[data-rows='']");
+    if (list?.children.length) update(list, document.createElement("tbody"));
+    else if (![...fields].some((f) => f.value !== f.defaultValue)) node.remove();
     return next;
   }
 
@@ -164,6 +167,7 @@
   news.addEventListener("click", () => {
     const [first] = waiting.keys();
     for (const [old, fresh] of waiting) arrange(old, fresh);
+    version = "0"; // the next answer takes the place of a list that has no rows left
     first.closest("[tabindex]")?.focus({ preventScroll: true }); // the button disappears
     show();
   });
