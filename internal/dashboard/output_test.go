@@ -53,7 +53,16 @@ func TestOutputIsShownLive(t *testing.T) {
 	if b.js(`!!window.owned`) {
 		t.Error("output ran in the browser")
 	}
+	const end = `document.querySelector(".output").scrollHeight - document.querySelector(".output").clientHeight`
+	b.wait(`document.querySelector(".output").scrollTop > ` + end + ` - 4`)
+	b.js(`document.querySelector(".output").scrollTop = 50, true`)
+	w.print(g, int64(len(first)+5+len(long)+5), "and one more\n")
+	b.wait(`document.querySelector(".output").innerText.includes("and one more")`)
+	if !b.js(`document.querySelector(".output").scrollTop === 50`) {
+		t.Error("new output moved what somebody had scrolled to")
+	}
 	b.open("/jobs/" + job.String() + "?colours=off")
+	b.wait(`document.querySelector(".output").scrollTop > ` + end + ` - 4`)
 	b.wait(`!document.querySelector(".output .c1")`)
 }
 

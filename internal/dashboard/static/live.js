@@ -54,11 +54,17 @@
     lines = sent.pieces.flatMap((p) => typeof p === "string" ? p.split("\n") : lines.slice(p[0], p[0] + p[1]));
     version = sent.version;
     const fresh = new DOMParser().parseFromString(lines.join("\n"), "text/html");
+    const ends = [...document.querySelectorAll(".output")].filter(atEnd);
     for (const part of document.querySelectorAll("[data-live]")) {
       const next = fresh.getElementById(part.id);
       if (next) morph(part, next);
     }
+    ends.forEach(toEnd);
   }
+
+  // Output is shown at its end, and follows it until somebody scrolls away from it.
+  const atEnd = (box) => box.scrollHeight - box.clientHeight - box.scrollTop < 4;
+  const toEnd = (box) => { box.scrollTop = box.scrollHeight; };
 
   // Makes an element like another one. Nodes that both have stay, and with them what is focused, typed, opened,
   // selected and scrolled.
@@ -205,6 +211,7 @@
   }
 
   say(true); // the page was just loaded
+  document.querySelectorAll(".output").forEach(toEnd);
   document.addEventListener("visibilitychange", poll);
   setInterval(count, every);
   timer = setTimeout(poll, every);
