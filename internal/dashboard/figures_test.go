@@ -146,6 +146,25 @@ func TestCompletedJobIsAtHundredPercent(t *testing.T) {
 	}
 }
 
+// TestAlertsLeadToWhatTheyAreAbout follows the link of an alert.
+func TestAlertsLeadToWhatTheyAreAbout(t *testing.T) {
+	s := start(t)
+	s.define("broken", "broken.run", 3600)
+	s.breakCircuit("broken")
+	b := s.tab(t, s.admin)
+	b.wait(`document.querySelector(".alerts a[href='/schedules/broken']")`)
+	b.js(`document.querySelector(".alerts a[href='/schedules/broken']").click() ?? true`)
+	b.wait(`document.querySelector("h1").innerText.startsWith("broken")`)
+	for kind, want := range map[lessor.AlertKind]string{
+		lessor.AlertJobFailed: "/jobs?state=failed&type=a%2Fb+c", lessor.AlertHung: "/jobs/a%2Fb%20c",
+		lessor.AlertNoWorker: "/schedules/a%2Fb%20c", lessor.AlertMassExpiry: "/leases", lessor.AlertStoreWentBack: "",
+	} {
+		if got := aboutAlert(lessor.Alert{Kind: kind, Subject: "a/b c"}); got != want {
+			t.Errorf("an alert %s leads to %q, want %q", kind, got, want)
+		}
+	}
+}
+
 // TestBulkSaysWhatItLeft: a job that was counted and then left the filter is explained.
 func TestBulkSaysWhatItLeft(t *testing.T) {
 	w := start(t).world()

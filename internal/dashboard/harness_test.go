@@ -332,7 +332,7 @@ func (s *server) world() world {
 		s.t.Fatalf("set tenant: %v", err)
 	}
 	alert := lessor.Alert{
-		Kind: lessor.AlertNoWorker, Subject: "thumbnail.make", Message: "no worker asks for thumbnail.make",
+		Kind: lessor.AlertNoWorker, Subject: "nightly-invoices", Message: "no worker asks for thumbnail.make",
 	}
 	if err := s.scheduler.Raise(s.t.Context(), alert); err != nil {
 		s.t.Fatalf("raise: %v", err)

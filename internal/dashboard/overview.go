@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"net/url"
 	"time"
 
 	"lessor"
@@ -51,6 +52,22 @@ const (
 	// leasesRead bounds the leases whose states the overview counts.
 	leasesRead = 200
 )
+
+// aboutAlert returns the page of what an alert is about, "" if there is none.
+func aboutAlert(a lessor.Alert) string {
+	switch a.Kind {
+	case lessor.AlertJobFailed:
+		return "/jobs?" + url.Values{"state": {string(lessor.Failed)}, "type": {a.Subject}}.Encode()
+	case lessor.AlertStale, lessor.AlertDead, lessor.AlertHung:
+		return "/jobs/" + url.PathEscape(a.Subject)
+	case lessor.AlertCircuitOpen, lessor.AlertNoWorker, lessor.AlertMissedTicks:
+		return "/schedules/" + url.PathEscape(a.Subject)
+	case lessor.AlertMassExpiry:
+		return "/leases"
+	case lessor.AlertStoreWentBack:
+	}
+	return ""
+}
 
 func (v *visit) acknowledge() error {
 	u, err := lessor.ParseUUID(v.r.PathValue("id"))

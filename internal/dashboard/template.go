@@ -33,7 +33,7 @@ func parse(timed bool) templates {
 		"age": age, "due": due, "instant": instant, "iso": iso, "short": short, "count": count, "span": span,
 		"percent": percent,
 		"bar":     newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
-		"progress": progress, "brief": brief, "timed": func() bool { return timed }, "asset": asset,
+		"progress": progress, "brief": brief, "aboutAlert": aboutAlert, "timed": func() bool { return timed }, "asset": asset,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
