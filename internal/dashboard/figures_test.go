@@ -146,6 +146,25 @@ func TestCompletedJobIsAtHundredPercent(t *testing.T) {
 	}
 }
 
+// TestLastBeatIsAHeartbeat: the grant of a lease is not shown as a heartbeat.
+func TestLastBeatIsAHeartbeat(t *testing.T) {
+	s := start(t)
+	g := s.hold("silent")
+	b := s.tab(t, s.admin)
+	b.open("/leases")
+	if got := b.text(`document.querySelector("[data-label='Last beat']").innerText`); got != "–" {
+		t.Errorf("a lease without a heartbeat shows one: %q", got)
+	}
+	b.open("/jobs/" + g.Job.ID.String())
+	const beat = `[...document.querySelectorAll("dt")].find((dt) => dt.innerText === "last beat").nextElementSibling`
+	if got := b.text(beat + `.innerText`); got != "–" {
+		t.Errorf("the page of a job without a heartbeat shows one: %q", got)
+	}
+	time.Sleep(2 * time.Millisecond) // instants are milliseconds: a beat is to be later than its grant
+	s.beat(g, 0.5, "half")
+	b.wait(beat + `.innerText.includes("ago")`)
+}
+
 // TestAlertsLeadToWhatTheyAreAbout follows the link of an alert.
 func TestAlertsLeadToWhatTheyAreAbout(t *testing.T) {
 	s := start(t)
