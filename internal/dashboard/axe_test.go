@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -201,6 +202,24 @@ func TestForcedColoursLoseNothing(t *testing.T) {
 			})()`) {
 				t.Errorf("%s: %s cannot be seen", path, shape)
 			}
+		}
+	}
+	b.open("/")
+	for _, pair := range [][2]string{
+		{".key.k-submitted", ".key.k-completed"},
+		{".key.k-completed", ".key.k-failed"},
+		{".key.k-submitted", ".key.k-failed"},
+		{".key.k-usable", ".key.k-rail"},
+		{".key.k-fill", ".key.k-usable"},
+	} {
+		if b.js(fmt.Sprintf(`(() => {
+			const look = (el) => {
+				const style = getComputedStyle(document.querySelector(el), "::before");
+				return [style.backgroundColor, style.borderTopStyle].join();
+			};
+			return look(%q) === look(%q);
+		})()`, pair[0], pair[1])) {
+			t.Errorf("%s and %s look the same", pair[0], pair[1])
 		}
 	}
 }
