@@ -194,6 +194,21 @@ func TestFocusStaysWithTheObject(t *testing.T) {
 	b.wait(`document.activeElement.id === "said"`)
 }
 
+// TestNewsDoNotCoverTheMessage: the button that shows new rows stands below the message of an action.
+func TestNewsDoNotCoverTheMessage(t *testing.T) {
+	w := start(t).world()
+	w.hold("stays")
+	b := w.tab(t, w.admin)
+	b.open("/leases")
+	b.confirm("/leases/" + w.held.Lease.ID.String() + "/revoke")
+	w.hold("news")
+	b.wait(`!document.querySelector("#news").hidden`)
+	if !b.js(`document.querySelector("#news").getBoundingClientRect().top >=
+		document.querySelector("#said").getBoundingClientRect().bottom`) {
+		t.Error("the button for new rows covers the message")
+	}
+}
+
 // TestErrorsKeepTheForm: a refusal is shown on the page of the form, with what was typed.
 func TestErrorsKeepTheForm(t *testing.T) {
 	w := start(t).world()
