@@ -10,7 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"lessor"
 )
@@ -165,6 +167,37 @@ func TestRefusedWorkersExitWithAnError(t *testing.T) {
 			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 ||
 				!strings.Contains(string(out), "unauthenticated") {
 				t.Errorf("it ended with %v and said\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestCtrlCEndsAWaitingWorker: a terminal sends the signal to the worker and to the program with which it calls.
+func TestCtrlCEndsAWaitingWorker(t *testing.T) {
+	for language, args := range workers(t) {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t)
+			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+			cmd.Env = append(os.Environ(), "LESSOR_SERVER="+s.url, "LESSOR_TOKEN=")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			var out strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for by := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+				if list, err := s.Workers(t.Context()); err != nil || time.Now().After(by) {
+					t.Fatalf("the worker did not request work: %v", err)
+				} else if len(list) > 0 {
+					break
+				}
+			}
+			if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err != nil || out.Len() > 0 {
+				t.Errorf("it ended with %v and said\n%s", err, &out)
 			}
 		})
 	}
