@@ -171,7 +171,7 @@ func TestLastRowStaysUntilItIsHidden(t *testing.T) {
 		document.querySelector("#news").innerText === "1 gone: hide"`)
 	second := s.hold("second")
 	b.wait(`document.querySelector("#news").innerText === "1 new: show"`)
-	if !b.js(`document.querySelectorAll("tbody tr.gone").length === 1 && !document.querySelector("tbody tr:not(.gone)")`) {
+	if !b.js(`document.querySelectorAll("tr.gone").length === 1 && !document.querySelector("tbody tr:not(.gone)")`) {
 		t.Errorf("a new row took the place of the last one:\n%s", b.text(`document.querySelector("main").innerText`))
 	}
 	b.js(`document.querySelector("#news").click(), true`)

@@ -31,9 +31,9 @@ type templates map[string]*template.Template
 func parse(timed bool) templates {
 	funcs := template.FuncMap{
 		"age": age, "due": due, "instant": instant, "iso": iso, "short": short, "count": count, "span": span,
-		"percent": percent,
-		"bar":     newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
-		"progress": progress, "brief": brief, "aboutAlert": aboutAlert, "timed": func() bool { return timed }, "asset": asset,
+		"percent": percent, "brief": brief, "aboutAlert": aboutAlert,
+		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
+		"progress": progress, "timed": func() bool { return timed }, "asset": asset,
 	}
 	base := template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	names, err := fs.Glob(files, "templates/*.html")
