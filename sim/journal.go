@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"lessor"
@@ -124,8 +125,10 @@ func (k *worker) print(g *grip) {
 	}
 	from, to := p.end, p.end+1+k.random.Int64N(90)
 	switch {
-	case k.chance(10):
-		from, to = from+20, to+20 // it leaves some out
+	case k.chance(15): // it leaves some out, and often goes on with a few bytes
+		if from, to = from+20, to+20; k.chance(50) {
+			to = from + 1 + k.random.Int64N(6)
+		}
 	case len(p.tried) > len(p.acknowledged) && k.chance(80):
 		from, to = p.tried[len(p.tried)-1].bounds() // which nobody may have received
 	case len(p.acknowledged) > 0 && k.chance(20):
@@ -165,17 +168,20 @@ func covers(all []span, at int64) bool {
 	return false
 }
 
-// scattered reports whether a byte is of a run that is shorter than what is joined, and has gaps before it and behind
-// it: it may go when more such runs come.
-func (p *printed) scattered(at, join int64) bool {
-	from, to := at, at+1
+// scattered reports whether a byte is of a run that is shorter than what is joined and has a gap before it, and whether
+// another short piece was sent behind a gap: such a run goes then.
+func (p *printed) scattered(at int64, keep rules.OutputKeep) bool {
+	from, to, join := at, at+1, keep.Tail/16
 	for from > 0 && covers(p.acknowledged, from-1) {
 		from--
 	}
 	for covers(p.acknowledged, to) {
 		to++
 	}
-	return from > 0 && to-from < join
+	return from > 0 && to-from < join && slices.ContainsFunc(p.tried, func(s span) bool {
+		cut := s.from < keep.Head && keep.Head < s.to // into two pieces, of which one may be short
+		return s.from > to && (cut || s.to-s.from < join)
+	})
 }
 
 // text is what the attempt with a fence prints, from one byte to another.
@@ -209,7 +215,7 @@ func (b *books) printed(v scheduler.View, l *leaseBook) error {
 		for _, s := range p.acknowledged {
 			for i := s.from; i < s.to; i++ {
 				must := i < b.config.Output.Head || i >= size-b.config.Output.Tail
-				if must && !covers(there, i) && !b.oldOutput(l) && !p.scattered(i, b.config.Output.Tail/16) {
+				if must && !covers(there, i) && !b.oldOutput(l) && !p.scattered(i, b.config.Output) {
 					b.fail("output", "byte %d of %d of %+v was acknowledged and is not kept: %v", i, size, at, there)
 				}
 			}
