@@ -110,14 +110,16 @@ func (w *world) setClock() {
 }
 
 // failover promotes a standby that has not received everything, or restores an older backup. The nodes meet it as
-// behind a pooler: no connection breaks.
+// behind a pooler: no connection breaks. Sometimes all of them are stopped meanwhile, so that none knows of it.
 func (w *world) failover(t *task, behind time.Duration) {
 	standby, at := w.db.Copy(), w.now
 	t.sleep(behind)
 	if w.quiet {
 		return
 	}
-	standby.Promote()
+	if cold := w.random.IntN(3) == 0; !cold || !w.stopAll(behind) {
+		standby.Promote()
+	}
 	w.trace.say(w, "evil", "promote", (w.now - at).String())
 	for _, n := range w.nodes {
 		n.store.Repoint(standby)
@@ -125,6 +127,21 @@ func (w *world) failover(t *task, behind time.Duration) {
 	w.db = standby
 	w.books.wentBack(at)
 	w.trouble(0)
+}
+
+// stopAll kills all nodes and starts them again after a time, and reports whether it did. A second without any node is
+// what tells a node that it must not continue the numbers of messages. If the database's clock may be set back, fences
+// could be given again: nobody knows the last ones.
+func (w *world) stopAll(long time.Duration) bool {
+	away := func(n *node) bool { return n.dead || n.stopping || n.doomed > 0 } // it comes back at its own time
+	if w.plan.has(Clock) || slices.ContainsFunc(w.nodes, away) {
+		return false
+	}
+	for i, n := range w.nodes {
+		n.crash()
+		w.revive(i, n, 1200*time.Millisecond+long)
+	}
+	return true
 }
 
 // heal ends all faults, and wakes everybody.

@@ -28,7 +28,7 @@ const (
 	Full     Fault = "full"     // its disk is full
 	Clock    Fault = "clock"    // its clock is set
 	Drift    Fault = "drift"    // no two clocks go equally fast
-	Failover Fault = "failover" // a standby that is behind is promoted, or a backup is restored
+	Failover Fault = "failover" // an older standby is promoted, or a backup restored, also while no node runs
 )
 
 // AllFaults are the faults that a plan may have.
