@@ -16,7 +16,7 @@ import (
 // FuzzFiles writes any bytes into each file by which a command, or anybody who can write to its folder, talks to the
 // shim. The shim goes on, and passes on only what the server accepts.
 func FuzzFiles(f *testing.F) {
-	names := append(noticeNames(), checkpointName, askName, answersName, messagesName, instructionName)
+	names := append(updateNames(), checkpointName, askName, answersName, messagesName, instructionName)
 	for i, text := range []string{
 		`{"nonce":"1"}`, `{"nonce":"2","status":"waiting"}`, `{"nonce":"3","progress":0.5,"message":"half"}`,
 		`{"step":1}`, `{"question":{"text":"Where?","choices":["a","b"]},"expires_in_s":60}`, `{"Where?":"here"}`,
@@ -37,7 +37,7 @@ func FuzzFiles(f *testing.F) {
 			pulseNow: make(chan struct{}, 1), wake: make(chan struct{}, 1), ask: make(chan struct{}, 1),
 		}
 		s.killGrace.Store(int64(time.Second))
-		s.readNotices()
+		s.readUpdates()
 		s.readInstruction()
 		s.readQuestion()
 		b, _ := s.takeHeartbeat()

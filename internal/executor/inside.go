@@ -21,14 +21,14 @@ const (
 	progressName = ".progress"
 )
 
-func noticeNames() []string { return []string{beatName, statusName, progressName} }
+func updateNames() []string { return []string{beatName, statusName, progressName} }
 
-// maxNotice bounds such a file: a message of 500 characters, escaped.
-const maxNotice = 16 << 10
+// maxUpdate bounds such a file: a message of 500 characters, escaped.
+const maxUpdate = 16 << 10
 
-// notice is the content of such a file.
-type notice struct {
-	// Nonce tells a notice from an equal one before it.
+// update is the content of such a file.
+type update struct {
+	// Nonce tells an update from an equal one before it.
 	Nonce    string          `json:"nonce"`
 	Status   sentinel.Status `json:"status,omitempty"`
 	Progress *float64        `json:"progress,omitempty"`
@@ -54,18 +54,18 @@ func Inside(getenv func(string) string) (*sentinel.Folder, error) {
 // SendBeat reports progress, and the status of the work if status is not empty.
 func SendBeat(f *sentinel.Folder, status sentinel.Status) error {
 	if status == "" {
-		return send(f, beatName, notice{})
+		return send(f, beatName, update{})
 	}
 	if !slices.Contains(sentinel.Statuses(), status) {
 		return fmt.Errorf("status %q is none of %q", status, sentinel.Statuses())
 	}
-	return send(f, statusName, notice{Status: status})
+	return send(f, statusName, update{Status: status})
 }
 
 // SendProgress reports how much of the work is done, 0 to 1, and a message if it is not empty. It also counts as a
 // beat.
 func SendProgress(f *sentinel.Folder, progress float64, message string) error {
-	g := notice{Progress: &progress}
+	g := update{Progress: &progress}
 	if message != "" {
 		g.Message = &message
 	}
@@ -75,8 +75,8 @@ func SendProgress(f *sentinel.Folder, progress float64, message string) error {
 	return send(f, progressName, g)
 }
 
-// check returns an error if the server would refuse the notice.
-func (g notice) check() error {
+// check returns an error if the server would refuse the update.
+func (g update) check() error {
 	if g.Progress != nil && !(*g.Progress >= 0 && *g.Progress <= 1) { // also not a number
 		return errors.New("progress is a number from 0 to 1")
 	}
@@ -86,7 +86,7 @@ func (g notice) check() error {
 	return nil
 }
 
-func send(f *sentinel.Folder, name string, g notice) error {
+func send(f *sentinel.Folder, name string, g update) error {
 	g.Nonce = rand.Text()
 	data, err := json.Marshal(g)
 	if err != nil {

@@ -56,7 +56,7 @@ func (r *Runner) write(job lessor.JobID, name string, data []byte) error {
 
 // readInstruction follows an instruction that is new and for this attempt.
 func (s *shim) readInstruction() {
-	data, err := s.folder.ReadFile(instructionName, maxNotice)
+	data, err := s.folder.ReadFile(instructionName, maxUpdate)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(data, s.instructed) {
 		return
 	}

@@ -58,7 +58,7 @@ type shim struct {
 	printer     *printer.Printer
 	outputs     []*os.File    // open until the printer has sent them
 	ask         chan struct{} // the server is to be asked now
-	notices     [3][]byte     // the last content of each of noticeNames
+	updates     [3][]byte     // the last content of each of updateNames
 	instructed  []byte        // the last content of the Runner's instruction
 	warned      string        // the last warning about the folder
 	question    *asking       // what the command asks
@@ -183,7 +183,7 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	cause = context.Cause(stop)
 	ended()
 	beside.Wait()
-	s.readNotices() // those that came after the last check
+	s.readUpdates() // those that came after the last check
 	return s.exit(state, cause, errs.last(lessor.MaxErrorText)), cause
 }
 
@@ -197,7 +197,7 @@ func (s *shim) say(line string) {
 func (s *shim) prepare(ctx context.Context) error {
 	answers, err := s.recordAnswer(ctx)
 	err = errors.Join(err, s.folder.Tidy())
-	for _, name := range append([]string{resultName, checkpointName, askName}, noticeNames()...) {
+	for _, name := range append([]string{resultName, checkpointName, askName}, updateNames()...) {
 		err = errors.Join(err, s.folder.Remove(name))
 	}
 	err = errors.Join(err, s.folder.RemoveExit())

@@ -31,7 +31,7 @@ func (s *shim) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.readNotices()
+		s.readUpdates()
 		s.readInstruction()
 		s.readQuestion()
 		if s.superseded() {
@@ -49,20 +49,20 @@ func (s *shim) superseded() bool {
 	return asked || s.folder.Gone()
 }
 
-// readNotices reads what the command left in its folder since the last time.
-func (s *shim) readNotices() {
-	for i, name := range noticeNames() {
-		data, err := s.folder.ReadFile(name, maxNotice)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(data, s.notices[i]) {
+// readUpdates reads what the command left in its folder since the last time.
+func (s *shim) readUpdates() {
+	for i, name := range updateNames() {
+		data, err := s.folder.ReadFile(name, maxUpdate)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(data, s.updates[i]) {
 			continue
 		}
-		var g notice
+		var g update
 		if err == nil {
-			s.notices[i] = data
+			s.updates[i] = data
 			err = errors.Join(json.Unmarshal(data, &g), g.check())
 		}
 		if err != nil {
-			s.warnOnce("a notice of the command", err)
+			s.warnOnce("an update by the command", err)
 			continue
 		}
 		s.apply(g)
@@ -70,7 +70,7 @@ func (s *shim) readNotices() {
 	s.readCheckpoint()
 }
 
-func (s *shim) apply(g notice) {
+func (s *shim) apply(g update) {
 	s.moved()
 	s.mu.Lock()
 	defer s.mu.Unlock()

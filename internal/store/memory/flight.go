@@ -115,7 +115,7 @@ func (f *flight) decide() {
 	case LostUnanswered, LostUnknown:
 		f.err = fmt.Errorf("commit: %w: the connection was lost before the commit", scheduler.ErrUnreachable)
 	}
-	f.settle(fate)
+	f.resolve(fate)
 }
 
 // check makes the checks of the last statements of a transaction.
@@ -180,9 +180,9 @@ func (f *flight) apply() {
 	}
 }
 
-// settle finds out what became of a commit whose answer is lost, as store/postgres/resolve.go does: it puts a void
+// resolve finds out what became of a commit whose answer is lost, as store/postgres/resolve.go does: it puts a void
 // change under the number of the commit, unless there is one.
-func (f *flight) settle(fate Fate) {
+func (f *flight) resolve(fate Fate) {
 	s, d := f.tx.store, f.tx.db
 	switch {
 	case f.n == 0 || f.stream != s.stream.id:

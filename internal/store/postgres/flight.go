@@ -46,7 +46,7 @@ func (f *flight) read() {
 	warned := warned(f.tx.conn)
 	switch {
 	case f.tag.String() == "COMMIT" && f.n > 0 && warned != nil:
-		f.settle(warned)
+		f.resolve(warned)
 	case f.tag.String() == "COMMIT":
 		if f.n > 0 {
 			f.tx.store.prove()
@@ -58,12 +58,12 @@ func (f *flight) read() {
 		f.err = f.tx.suspect(err)
 		f.dead = !f.tx.undo(err) // at once: the next one waits for its locks
 	default: // the connection was lost with the answer
-		f.settle(err)
+		f.resolve(err)
 	}
 }
 
-// settle finds out what became of a commit whose answer is lost because of why.
-func (f *flight) settle(why error) {
+// resolve finds out what became of a commit whose answer is lost because of why.
+func (f *flight) resolve(why error) {
 	f.err, f.dead = why, true
 	if f.n > 0 {
 		f.err = f.tx.store.resolve(f.stream, f.n, why)
@@ -131,7 +131,7 @@ func (s *Store) awaitOldest() error {
 		s.epoch.Add(1) // whatever became of it
 		return f.err
 	}
-	f.tx.settle()
+	f.tx.updateCaches()
 	if f.tx.guard {
 		s.reckoned.note(f.reckoned.at, f.reckoned.when)
 		s.stream.followed.Store(int64(f.reckoned.at))

@@ -242,8 +242,8 @@ func (t *tx) commit() (*flight, error) {
 	return f, nil
 }
 
-// settle brings the caches up to date after the commit.
-func (t *tx) settle() {
+// updateCaches brings the caches up to date after the commit.
+func (t *tx) updateCaches() {
 	s := t.store
 	for _, id := range t.granted {
 		s.specs.Drop(id)

@@ -13,9 +13,9 @@ const (
 	dropQueued = "delete from queue where seq between +? and +?"
 )
 
-// tidy ends a transaction's work on the queue: it writes the log of what was granted, and deletes rows that earlier
-// grants left over.
-func (t *tx) tidy() error {
+// cleanQueue ends a transaction's work on the queue: it writes the log of what was granted, and deletes rows that
+// earlier grants left over.
+func (t *tx) cleanQueue() error {
 	l := t.store.line
 	if len(l.log) > 0 {
 		l.last++

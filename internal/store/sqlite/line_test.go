@@ -19,9 +19,9 @@ import (
 	"lessor/internal/store/storetest"
 )
 
-// TestStoreThatTidiesOften runs storetest on a store that deletes left-over rows with every grant; others seldom delete
-// any.
-func TestStoreThatTidiesOften(t *testing.T) {
+// TestStoreThatCleansItsQueueOften runs storetest on a store that deletes left-over rows with every grant; others
+// seldom do.
+func TestStoreThatCleansItsQueueOften(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) func() scheduler.Store {
 		path := filepath.Join(t.TempDir(), "lessor.db")
 		return func() scheduler.Store {
@@ -218,13 +218,14 @@ func TestLeftRowsAreNoPlace(t *testing.T) {
 			if next.line.fresh.n != 24 {
 				t.Errorf("%d rows are known to be left over, want 24", next.line.fresh.n)
 			}
-			settle(t, next, specs)
+			deleteLeftRows(t, next, specs)
 		})
 	}
 }
 
-// settle has a store delete its left-over rows, and checks that nothing else changes. It is opened again at every step.
-func settle(t *testing.T, s *Store, specs []*rules.Spec) {
+// deleteLeftRows has a store delete its left-over rows, and checks that nothing else changes. It is opened again at
+// every step.
+func deleteLeftRows(t *testing.T, s *Store, specs []*rules.Spec) {
 	t.Helper()
 	fillers := drafts(40)
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, fillers) })

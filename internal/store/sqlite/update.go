@@ -90,7 +90,7 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 		refused = fn(t)
 	}
 	if t.err == nil && refused == nil {
-		t.err = fault("tidy the queue", t.tidy())
+		t.err = fault("clean the queue", t.cleanQueue())
 	}
 	switch {
 	case t.err != nil: // the transaction has failed, even if fn returned nil
@@ -107,7 +107,7 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	}
 	committed = true
 	s.clock.keep(tick, t.serving)
-	s.settle(t) // also if the commit cannot be acknowledged: the tables have it
+	s.updateCaches(t) // also if the commit cannot be acknowledged: the tables have it
 	if err := s.acknowledge(); err != nil {
 		return s.lost(err)
 	}
@@ -150,8 +150,8 @@ func (s *Store) lost(err error) error {
 	return err
 }
 
-// settle updates the caches after a commit.
-func (s *Store) settle(t *tx) {
+// updateCaches updates the caches after a commit.
+func (s *Store) updateCaches(t *tx) {
 	s.leases.keep()
 	s.line.keep()
 	s.seqs.limit = max(s.seqs.limit, t.seqLimit)
