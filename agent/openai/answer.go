@@ -42,15 +42,15 @@ func readWhole(r io.Reader) (agent.Reply, error) {
 	return g.reply()
 }
 
-// readStream reads server-sent events up to [DONE], calling heard at each.
-func readStream(r io.Reader, heard func()) (agent.Reply, error) {
+// readStream reads server-sent events up to [DONE], calling arrived at each.
+func readStream(r io.Reader, arrived func()) (agent.Reply, error) {
 	var g gathering
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
 			data = bytes.TrimSpace(data)
-			heard()
+			arrived()
 			if string(data) == "[DONE]" {
 				return g.reply()
 			}

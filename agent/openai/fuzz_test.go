@@ -14,9 +14,9 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`))
 	f.Add([]byte("data: {\"error\":{\"message\":\"overloaded\"}}\r\n: comment\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		heard := 0
-		reply, err := readStream(bytes.NewReader(text), func() { heard++ })
-		if err == nil && heard == 0 {
+		events := 0
+		reply, err := readStream(bytes.NewReader(text), func() { events++ })
+		if err == nil && events == 0 {
 			t.Errorf("an answer %+v without a part", reply)
 		}
 		if whole, err := readWhole(bytes.NewReader(text)); len(reply.Calls) > maxCalls || err == nil &&

@@ -57,7 +57,7 @@ func (a *Adapter) try(ctx context.Context, body []byte, beat func()) (agent.Repl
 	defer limit.Stop()
 	silence := time.AfterFunc(a.cfg.Silence, func() { cancel(errSilent) })
 	defer silence.Stop()
-	heard := func() {
+	arrived := func() {
 		silence.Reset(a.cfg.Silence)
 		if beat != nil {
 			beat()
@@ -68,11 +68,11 @@ func (a *Adapter) try(ctx context.Context, body []byte, beat func()) (agent.Repl
 		return agent.Reply{}, err
 	}
 	defer resp.Body.Close()
-	heard()
+	arrived()
 	content := &bounded{from: resp.Body, left: maxAnswer}
 	var reply agent.Reply
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
-		reply, err = readStream(content, heard)
+		reply, err = readStream(content, arrived)
 	} else {
 		reply, err = readWhole(content)
 	}

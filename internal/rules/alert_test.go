@@ -26,11 +26,11 @@ func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
 		at            time.Duration
 		want          int64
 		cleared       bool
-		changed, told bool
+		changed, send bool
 	}{
 		"nothing failed":  {},
-		"the first":       {count: 1, want: 1, changed: true, told: true},
-		"several at once": {count: 3, want: 3, changed: true, told: true},
+		"the first":       {count: 1, want: 1, changed: true, send: true},
+		"several at once": {count: 3, want: 3, changed: true, send: true},
 		"more within the minute": {
 			open: open(3), count: 2, at: time.Minute - time.Millisecond, want: 5,
 			changed: true,
@@ -38,33 +38,33 @@ func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
 		"none within the minute": {open: open(3), at: time.Minute - time.Millisecond, want: 3},
 		"the minute is over": {
 			open: open(3), at: time.Minute, want: 3, cleared: true, changed: true,
-			told: true,
+			send: true,
 		},
 		"the minute is over, and there more": {
 			open: open(3), count: 4, at: time.Minute, want: 7, cleared: true,
-			changed: true, told: true,
+			changed: true, send: true,
 		},
 		"another node cleared it": {
 			open: cleared(3), count: 4, at: time.Minute + time.Second, want: 7, cleared: true,
-			changed: true, told: true,
+			changed: true, send: true,
 		},
 		"another node cleared it, no more": {open: cleared(3), at: time.Minute + time.Second},
 		"it was cleared a minute ago": {
 			open: cleared(3), count: 4, at: 2 * time.Minute, want: 4, changed: true,
-			told: true,
+			send: true,
 		},
 		"the clock was set back": {
 			open: open(3), at: -time.Minute, want: 3, cleared: true, changed: true,
-			told: true,
+			send: true,
 		},
 		"the clock was set back a little": {open: open(3), at: -time.Minute + time.Millisecond, want: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, changed, told := FailedAlert(c.open, Failures{c.count, job}, "mail", after(c.at))
+			a, changed, send := FailedAlert(c.open, Failures{c.count, job}, "mail", after(c.at))
 			same(t, "count", a.Count, c.want)
 			same(t, "cleared", a.ClearedAt != 0, c.cleared)
 			same(t, "changed", changed, c.changed)
-			same(t, "told", told, c.told)
+			same(t, "send", send, c.send)
 		})
 	}
 	one, _, _ := FailedAlert(nil, Failures{1, job}, "mail", after(0))

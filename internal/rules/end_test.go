@@ -245,7 +245,7 @@ func TestEndedReasonNamesARevokeBeforeItsOutcome(t *testing.T) {
 		{OutcomeCancelled, ReasonForced, "cancelled"},
 	} {
 		if got := EndedReason(c.outcome, c.reason); got != c.want {
-			t.Errorf("a lease that ended %s (%s) is told as %q, want %q", c.outcome, c.reason, got, c.want)
+			t.Errorf("a lease that ended %s (%s) is described as %q, want %q", c.outcome, c.reason, got, c.want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func TestLeaseIsOverFromItsEffectiveEndOn(t *testing.T) {
 	const ms = time.Millisecond
 	runs := func(d time.Duration) func(*Held) { return func(h *Held) { h.MaxRuntime = d } }
 	watched := func(h *Held) { h.WatchUntil = after(90 * time.Second) }
-	beaten := func(at time.Duration) func(*Held) {
+	beatAt := func(at time.Duration) func(*Held) {
 		return func(h *Held) { h.BeatAt, h.ExpiresAt = after(at), after(at+time.Minute) }
 	}
 	long := after(-time.Hour)
@@ -35,43 +35,43 @@ func TestLeaseIsOverFromItsEffectiveEndOn(t *testing.T) {
 		{"a floor beyond watch_until", lease(watched), 90 * time.Second, after(time.Minute), "", 2 * time.Minute},
 
 		{
-			"beaten 2 s ahead of now: a step of which the floor may not know yet", lease(beaten(2 * time.Second)), 0,
+			"heartbeat 2 s ahead of now: a step of which the floor may not know yet", lease(beatAt(2 * time.Second)), 0,
 			long,
 			"", 62 * time.Second,
 		},
 		{
-			"beaten 2 s + 1 ms ahead of now: the floor alone, before its end", lease(beaten(2*time.Second + ms)), 0,
+			"heartbeat 2 s + 1 ms ahead of now: the floor alone, before its end", lease(beatAt(2*time.Second + ms)), 0,
 			after(-time.Minute + ms), "", ms,
 		},
 		{
-			"beaten 2 s + 1 ms ahead of now: the floor alone, at its end", lease(beaten(2*time.Second + ms)), 0,
+			"heartbeat 2 s + 1 ms ahead of now: the floor alone, at its end", lease(beatAt(2*time.Second + ms)), 0,
 			after(-time.Minute), OutcomeExpired, 0,
 		},
 
 		{
-			"1 ms before max_runtime", lease(beaten(50*time.Second), runs(55*time.Second)), 55*time.Second - ms, long,
+			"1 ms before max_runtime", lease(beatAt(50*time.Second), runs(55*time.Second)), 55*time.Second - ms, long,
 			"",
 			110 * time.Second,
 		},
 		{
-			"at max_runtime, though beaten", lease(beaten(50*time.Second), runs(55*time.Second)), 55 * time.Second,
+			"at max_runtime, with heartbeats", lease(beatAt(50*time.Second), runs(55*time.Second)), 55 * time.Second,
 			long,
 			OutcomeFailed, 110 * time.Second,
 		},
 		{
-			"past max_runtime, 1 ms before the floor ends", lease(beaten(50*time.Second), runs(55*time.Second)),
+			"past max_runtime, 1 ms before the floor ends", lease(beatAt(50*time.Second), runs(55*time.Second)),
 			100*time.Second - ms, after(40 * time.Second), "", 110 * time.Second,
 		},
 		{
-			"past max_runtime, when the floor ends", lease(beaten(50*time.Second), runs(55*time.Second)),
+			"past max_runtime, when the floor ends", lease(beatAt(50*time.Second), runs(55*time.Second)),
 			100 * time.Second, after(40 * time.Second), OutcomeFailed, 110 * time.Second,
 		},
 		{
-			"past max_runtime, while watched", lease(beaten(50*time.Second), runs(55*time.Second), watched),
+			"past max_runtime, while watched", lease(beatAt(50*time.Second), runs(55*time.Second), watched),
 			90*time.Second - ms, long, "", 110 * time.Second,
 		},
 		{
-			"past max_runtime, at watch_until", lease(beaten(50*time.Second), runs(55*time.Second), watched),
+			"past max_runtime, at watch_until", lease(beatAt(50*time.Second), runs(55*time.Second), watched),
 			90 * time.Second, long, OutcomeFailed, 110 * time.Second,
 		},
 	} {
@@ -147,10 +147,10 @@ func TestLeaseFromBeforeAStepBackKeepsItsEnd(t *testing.T) {
 		end   time.Duration
 		look  time.Duration
 	}{
-		{"beaten 2 s ahead", 2 * time.Second, false, 62 * time.Second, 62 * time.Second},
-		{"beaten 2 s + 1 ms ahead", 2*time.Second + ms, true, time.Minute, 0},
-		{"beaten half a minute ahead", 30 * time.Second, true, time.Minute, 0},
-		{"beaten just now", 0, false, time.Minute, time.Minute},
+		{"heartbeat 2 s ahead", 2 * time.Second, false, 62 * time.Second, 62 * time.Second},
+		{"heartbeat 2 s + 1 ms ahead", 2*time.Second + ms, true, time.Minute, 0},
+		{"heartbeat half a minute ahead", 30 * time.Second, true, time.Minute, 0},
+		{"heartbeat just now", 0, false, time.Minute, time.Minute},
 	} {
 		h := lease(func(h *Held) { h.BeatAt, h.ExpiresAt = after(c.beat), after(c.beat+time.Minute) })
 		same(t, c.name+": the next look", ExpiryCheck(h, start, s), after(c.look))

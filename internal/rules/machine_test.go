@@ -40,13 +40,13 @@ type job struct {
 	notes    []Note
 	asked    *lessor.Question
 
-	told     []lessor.Event // to those who follow the records
-	record   []lessor.Event // as it was at the last look
-	changed  bool           // since the last look
-	promise  promise
-	grants   int
-	returned int // grants that were given back
-	retried  int // by operators
+	published []lessor.Event // what followers of the records got
+	record    []lessor.Event // as it was at the last look
+	changed   bool           // since the last look
+	promise   promise
+	grants    int
+	returned  int // grants that were given back
+	retried   int // by operators
 }
 
 // issued is a lease that was handed out once; it may be over.
@@ -151,10 +151,10 @@ func (l issued) load() *Held {
 	return &h
 }
 
-// tell hands an entry to the followers, with the trace id that the scheduler adds at the end of a pass.
-func (j *job) tell(e lessor.Event) {
+// publish hands an entry to the followers, with the trace id that the scheduler adds at the end of a pass.
+func (j *job) publish(e lessor.Event) {
 	e.TraceID = j.spec.TraceID
-	j.told = append(j.told, e)
+	j.published = append(j.published, e)
 }
 
 // move takes a job's row from one place to another, as Store.Move does.
@@ -186,7 +186,7 @@ func (m *machine) submit() {
 	t := Turn{Job: id, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: m.wall}
 	j := &job{spec: s}
 	m.jobs = append(m.jobs, j)
-	j.tell(Submitted(s))
+	j.publish(Submitted(s))
 	if m.chance("later", 20) {
 		s.RunAt = m.wall.Add(m.millis("run at", time.Millisecond, 10*time.Second))
 		m.move(j, Nowhere, Next{Place: Delayed, Turn: t, Wait: Wait{Until: s.RunAt, State: lessor.Queued}}, nil)
@@ -213,7 +213,7 @@ func (m *machine) grant() {
 	m.oracle.granted(j, h)
 	m.move(j, InQueue, Next{Place: Leased}, h)
 	m.leases = append(m.leases, l)
-	j.tell(Granted(h))
+	j.publish(Granted(h))
 }
 
 // call picks a lease, live or over, and a worker, mostly the right one.
@@ -243,9 +243,9 @@ func (m *machine) beat() {
 		return
 	}
 	l.job.held, l.job.changed = h, true
-	m.oracle.beaten(l.job, ttl)
+	m.oracle.beat(l.job, ttl)
 	if first {
-		l.job.tell(Began(h))
+		l.job.publish(Began(h))
 	}
 }
 
@@ -285,7 +285,7 @@ func (m *machine) end() {
 // leave takes a job from its lease to where it goes next.
 func (m *machine) leave(j *job, h *Held, n Next) {
 	m.move(j, Leased, n, nil)
-	j.tell(Concluded(h, n))
+	j.publish(Concluded(h, n))
 	if n.Attempt != nil && (n.Attempt.Outcome == OutcomeReleased || n.Attempt.Outcome == OutcomeWaiting) {
 		j.returned++
 	}
@@ -303,7 +303,7 @@ func (m *machine) alter(j *job, decide func(*Standing) (Change, error)) {
 		steps = st.Held.Steps() - len(ch.Notes)
 	}
 	for i, n := range ch.Notes {
-		j.tell(n.Event(steps+i+1, n.From, ""))
+		j.publish(n.Event(steps+i+1, n.From, ""))
 	}
 	j.notes = append(j.notes, ch.Notes...)
 	j.changed = true
@@ -374,7 +374,7 @@ func (m *machine) promote() {
 		t := Promote(j.turn, w, m.wall)
 		m.move(j, Delayed, Next{Place: InQueue, Turn: t}, nil)
 		if e, ok := CameDue(t, w); ok {
-			j.tell(e)
+			j.publish(e)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type promise struct {
 	most    time.Duration // lapsed from then on, if no floor or watch holds it
 	issued  time.Duration
 	granted time.Duration // the same, whatever steps the clock made since
-	beaten  time.Duration // it lived then
+	beatAt  time.Duration // it lived then
 	watched time.Duration
 	fence   int64
 }
@@ -44,13 +44,13 @@ func (o *oracle) granted(j *job, h *Held) {
 	}
 }
 
-func (o *oracle) beaten(j *job, ttl time.Duration) {
+func (o *oracle) beat(j *job, ttl time.Duration) {
 	p := &j.promise
 	p.most = max(p.most, o.floor+p.ttl) // what the floor promised stays
 	if ttl != 0 {
 		p.ttl = ttl
 	}
-	p.beaten = o.mono
+	p.beatAt = o.mono
 	p.least = max(p.least, o.mono+p.ttl)
 	p.most = max(p.most, o.mono+p.ttl)
 }
@@ -61,7 +61,7 @@ func (o *oracle) end(j *job) time.Duration {
 	held := max(o.floor+p.ttl, p.watched)
 	end := max(p.most, held)
 	if j.spec.MaxRuntime != 0 {
-		end = min(end, max(p.issued+j.spec.MaxRuntime, held, p.beaten)) // a shorter ttl may end it at once
+		end = min(end, max(p.issued+j.spec.MaxRuntime, held, p.beatAt)) // a shorter ttl may end it at once
 	}
 	return end
 }

@@ -78,9 +78,8 @@ func (m *machine) bounded(j *job) {
 	}
 }
 
-// TestRecordOnlyGrows holds, for random histories, that at every commit a job's record begins with the whole record
-// before, replays to the job's state, has as many entries as its row carries steps, and equals what followers were
-// told.
+// TestRecordOnlyGrows checks, for random histories, that at every commit a job's record begins with the whole record
+// before, replays to the job's state, has as many entries as its row carries steps, and equals what followers got.
 func TestRecordOnlyGrows(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newMachine(rt)
@@ -94,9 +93,9 @@ func (m *machine) recorded(j *job) {
 	if len(record) < len(j.record) || len(j.record) > 0 && !reflect.DeepEqual(record[:len(j.record)], j.record) {
 		m.Fatalf("the record of job %s was altered (-before +now):\n%s", j.spec.ID, cmp.Diff(j.record, record))
 	}
-	if !reflect.DeepEqual(record, j.told) {
-		m.Fatalf("the record of job %s is not what followers were told (-told +record):\n%s", j.spec.ID,
-			cmp.Diff(j.told, record))
+	if !reflect.DeepEqual(record, j.published) {
+		m.Fatalf("the record of job %s is not what followers got (-published +record):\n%s", j.spec.ID,
+			cmp.Diff(j.published, record))
 	}
 	if got := Replay(record); got != st.State() {
 		m.Fatalf("the record of job %s replays to %q, but the job is %q", j.spec.ID, got, st.State())
@@ -106,19 +105,20 @@ func (m *machine) recorded(j *job) {
 		steps = st.Held.Steps()
 	}
 	if steps != len(record) {
-		m.Fatalf("job %s carries %d steps, its record has %d entries:\n%s", j.spec.ID, steps, len(record), tell(record))
+		m.Fatalf("job %s carries %d steps, its record has %d entries:\n%s",
+			j.spec.ID, steps, len(record), lines(record))
 	}
 	from := lessor.State("")
 	for i, e := range record {
 		if e.Seq != i+1 || e.From == nil != (i == 0) || e.From != nil && *e.From != from {
-			m.Fatalf("entry %d of job %s does not follow the one before:\n%s", i+1, j.spec.ID, tell(record))
+			m.Fatalf("entry %d of job %s does not follow the one before:\n%s", i+1, j.spec.ID, lines(record))
 		}
 		from = e.To
 	}
 	j.record = record
 }
 
-func tell(record []lessor.Event) string {
+func lines(record []lessor.Event) string {
 	s := ""
 	for _, e := range record {
 		from := lessor.State("-")
@@ -193,7 +193,7 @@ func TestRecordTellsAWholeLife(t *testing.T) {
 12 queued → cancelled (cancelled, olga, attempt 2)
 `
 	record := Record(&h)
-	same(t, "the record", tell(record), want)
+	same(t, "the record", lines(record), want)
 	for _, e := range record {
 		if e.TraceID != "abc" {
 			t.Errorf("entry %d has trace id %q, want that of the submission", e.Seq, e.TraceID)

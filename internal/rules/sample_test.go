@@ -27,7 +27,7 @@ func tenantID(n byte) lessor.TenantID {
 	return lessor.TenantID{UUID: lessor.UUID{0: 3, 15: n}}
 }
 
-// lease returns a lease of worker w1, granted at the start for 60 s and never beaten, after the changes.
+// lease returns a lease of worker w1, granted at the start for 60 s and without a heartbeat, after the changes.
 func lease(changes ...func(*Held)) *Held {
 	h := &Held{
 		ID: leaseID(1), Turn: Turn{

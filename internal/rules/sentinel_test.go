@@ -157,16 +157,16 @@ func TestFilesSpeakForTheLeaseOfTheirFence(t *testing.T) {
 }
 
 func TestSinceBeatLeavesOutOurOwnDowntime(t *testing.T) {
-	beaten := func(at time.Duration) *Held { return lease(func(h *Held) { h.BeatAt = after(at) }) }
+	beatAt := func(at time.Duration) *Held { return lease(func(h *Held) { h.BeatAt = after(at) }) }
 	for name, c := range map[string]struct {
 		h     *Held
 		since time.Duration
 		want  time.Duration
 	}{
-		"since the beat":              {beaten(-time.Minute), -time.Hour, time.Minute},
-		"since we serve again":        {beaten(-time.Hour), -time.Minute, time.Minute},
-		"beaten on a clock far ahead": {beaten(24 * time.Hour), -time.Minute, time.Minute},
-		"beaten on a clock a bit off": {beaten(500 * time.Millisecond), -time.Minute, -500 * time.Millisecond},
+		"since the beat":                 {beatAt(-time.Minute), -time.Hour, time.Minute},
+		"since we serve again":           {beatAt(-time.Hour), -time.Minute, time.Minute},
+		"heartbeat on a clock far ahead": {beatAt(24 * time.Hour), -time.Minute, time.Minute},
+		"heartbeat on a clock a bit off": {beatAt(500 * time.Millisecond), -time.Minute, -500 * time.Millisecond},
 	} {
 		if got := SinceBeat(c.h, after(0), Serving{Since: after(c.since), LastBeat: after(0)}); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -42,7 +42,7 @@ type shown struct {
 }
 
 func TestShowTellsWhereAJobIs(t *testing.T) {
-	beaten := func(h *Held) { h.FirstBeatAt, h.BeatAt, h.Reattached = after(time.Second), after(5*time.Second), 1 }
+	beating := func(h *Held) { h.FirstBeatAt, h.BeatAt, h.Reattached = after(time.Second), after(5*time.Second), 1 }
 	ended := func(state lessor.State, reason, message, last string) *Standing {
 		s := endedJob(state)
 		s.Done.Attempt.Reason, s.Done.Attempt.Error, s.Done.Attempt.EndedAt = reason, message, after(3*time.Minute)
@@ -77,7 +77,7 @@ func TestShowTellsWhereAJobIs(t *testing.T) {
 			shown{State: "expired", UpdatedAt: after(time.Minute), RetryAt: after(time.Hour)},
 		},
 		{"leased", heldJob(), shown{State: "leased", LeaseID: new(leaseID(1)), UpdatedAt: start}},
-		{"running", heldJob(beaten), shown{
+		{"running", heldJob(beating), shown{
 			State: "running", LeaseID: new(leaseID(1)),
 			UpdatedAt: after(5 * time.Second), Reattached: true,
 		}},

@@ -20,8 +20,8 @@ func every(t testing.TB, seconds int, changes string) *Definition {
 	return d
 }
 
-// told writes rows shortly: how long after after(0), what became of it, why.
-func told(rows []TickRow) string {
+// rowsText writes rows shortly: how long after after(0), what became of it, why.
+func rowsText(rows []TickRow) string {
 	var words []string
 	for _, r := range rows {
 		w := fmt.Sprintf("%v %s", r.At.Sub(after(0)), r.Outcome)
@@ -145,7 +145,7 @@ func TestTicksObeyTheirPolicies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := every(t, 60, c.changes)
 			p := Ticks(d, utcTicks(d), c.circuit, c.open, after(c.at))
-			same(t, "rows", told(p.Rows), c.want)
+			same(t, "rows", rowsText(p.Rows), c.want)
 			same(t, "next tick", d.NextTick, after(c.next))
 			same(t, "cancel", p.Cancel, c.cancel)
 		})
@@ -159,7 +159,7 @@ func TestCronTicksBeforeTheWindowAreOneRow(t *testing.T) {
 	p := Ticks(d, utcTicks(d), nil, OpenRuns{}, start.Add(40*time.Minute+time.Second))
 	if len(p.Rows) != 2 || p.Rows[0].Count != 3 || p.Rows[0].To != start.Add(30*time.Minute) ||
 		p.Rows[1].At != start.Add(40*time.Minute) {
-		t.Errorf("got %s", told(p.Rows))
+		t.Errorf("got %s", rowsText(p.Rows))
 	}
 }
 
@@ -196,14 +196,15 @@ func TestJitterDelaysATickButKeepsItsTime(t *testing.T) {
 		t.Fatalf("delayed by %v", delay)
 	}
 	if p := Ticks(d, utcTicks(d), nil, OpenRuns{}, d.DueAt-1); len(p.Rows) != 0 {
-		t.Errorf("fired %v too early", told(p.Rows))
+		t.Errorf("fired %v too early", rowsText(p.Rows))
 	}
 	p := Ticks(d, utcTicks(d), nil, OpenRuns{}, d.DueAt)
-	same(t, "rows", told(p.Rows), "1h0m0s fired")
+	same(t, "rows", rowsText(p.Rows), "1h0m0s fired")
 }
 
 // TestEveryTickGetsOneRow walks a definition through random times of attention, clocks that step back among them, and
-// holds that every tick up to the last look is told once: by a row of its own or by one that counts it as missed.
+// checks that every tick up to the last of them is counted once: by a row of its own or by one that counts it as
+// missed.
 func TestEveryTickGetsOneRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.SampledFrom([]int{1, 7, 60, 3600}).Draw(t, "seconds")
@@ -219,7 +220,7 @@ func TestEveryTickGetsOneRow(t *testing.T) {
 			Jitter: time.Duration(rapid.IntRange(0, 5).Draw(t, "jitter")) * time.Second,
 		}
 		Begin(d, utcTicks, after(0))
-		next, now, told := d.NextTick, after(0), int64(0)
+		next, now, counted := d.NextTick, after(0), int64(0)
 		for range rapid.IntRange(1, 20).Draw(t, "looks") {
 			now = now.Add(time.Duration(rapid.Int64Range(-86_400_000, 90_000_000).Draw(t, "step")) * time.Millisecond)
 			for again := true; again; again = d.DueAt <= now {
@@ -228,7 +229,7 @@ func TestEveryTickGetsOneRow(t *testing.T) {
 						t.Fatalf("the row of %s follows, want %s", r.At, next)
 					}
 					count := max(1, r.Count)
-					told += count
+					counted += count
 					next += lessor.Instant(count) * lessor.Instant(seconds) * 1000
 				}
 			}
@@ -237,8 +238,8 @@ func TestEveryTickGetsOneRow(t *testing.T) {
 			}
 		}
 		first := after(time.Duration(seconds) * time.Second)
-		if next != first+lessor.Instant(told)*lessor.Instant(seconds)*1000 {
-			t.Fatalf("%d ticks told up to %s", told, next)
+		if next != first+lessor.Instant(counted)*lessor.Instant(seconds)*1000 {
+			t.Fatalf("%d ticks have rows up to %s", counted, next)
 		}
 	})
 }
