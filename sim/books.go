@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// books is what callers know from answers alone, to hold the tables and later answers against.
+// books is what callers know from answers alone. The tables and later answers are compared with it.
 type books struct {
 	*world
 	subs   []*subBook
@@ -57,7 +57,7 @@ type jobBook struct {
 
 	said      map[int64]said   // messages that were acknowledged, by number
 	unsaid    map[int64]string // the same, before the database went back
-	confirmed int64            // the worker has confirmed so many, and heard of it
+	confirmed int64            // the worker has confirmed so many, and knows it
 	doubtful  int64            // it may have confirmed so many
 }
 
@@ -71,7 +71,7 @@ type leaseBook struct {
 	grantedAt time.Duration            // when the request was sent
 	until     time.Duration            // it may not expire before, in true time; 0 = nothing is known
 	watch     time.Duration            // it may not expire before, as a monitor said; 0 = nothing is known
-	overAt    time.Duration            // when somebody was told that it is over; 0 = nobody was
+	overAt    time.Duration            // when a caller first learned that it is over; 0 = none has
 	how       map[string]time.Duration // when it was first tried to end it so
 	lost      bool                     // the database went back to before the grant
 	asks      time.Duration            // how long its question waits
@@ -126,7 +126,7 @@ func (b *books) submitted(s *subBook, r *scheduler.Submitted, err error, sent ti
 	}
 }
 
-// mustBe looks whether what was acknowledged about a job is in the tables (P1). Jobs leave after their retention.
+// mustBe checks that what was acknowledged about a job is in the tables (P1). Jobs leave after their retention.
 func (b *books) mustBe(j *jobBook, state lessor.State, what string) {
 	b.read(func(v scheduler.View) error {
 		all, err := v.Standings(ctx, []lessor.JobID{j.id})
@@ -185,7 +185,7 @@ func (b *books) heartbeatAnswered(l *leaseBook, a lessor.HeartbeatAnswer, err er
 	}
 }
 
-// over notes that somebody was told that a lease is over.
+// over notes that a caller learned that a lease is over.
 func (b *books) over(l *leaseBook, sent time.Duration) {
 	if l != nil && l.overAt == 0 && !b.stale(sent) {
 		l.overAt = b.now

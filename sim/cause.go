@@ -39,7 +39,7 @@ func (b *books) follow(t *term, h *rules.Held, now lessor.Instant, s rules.Servi
 		t.ttlAt = b.now
 	}
 	if h.WatchUntil != t.WatchUntil {
-		b.watching(h.ID, 0) // until its caller hears of it
+		b.watching(h.ID, 0) // until its caller has the answer
 	}
 	t.Held = h
 }

@@ -11,7 +11,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// ctx is that of all looks at the tables, which nobody ends.
+// ctx is the context of all reads of the tables. It never ends.
 var ctx = context.Background()
 
 // served notes that a node could have committed a heartbeat now.

@@ -53,7 +53,7 @@ func call[T any](c *client, verb string, do func(ctx context.Context, n *node) (
 		w.spawn("echo of "+c.name, nil, func(t *task) {
 			echo := &client{task: t, random: c.random, caller: c.caller, at: w.random.IntN(len(w.nodes))}
 			t.sleep(2 * echo.delay())
-			_, _ = transmit(echo, do) // nobody hears the answer
+			_, _ = transmit(echo, do) // the answer is lost
 		})
 	}
 	v, err := transmit(c, do)
@@ -137,7 +137,7 @@ func serve[T any](
 	return do(ctx, n)
 }
 
-// hungUp has the task of a caller that is gone look at its context.
+// hungUp makes the task of a caller that is gone check its context.
 func (n *node) hungUp(t *task) {
 	if i := slices.Index(n.waiting, t); i >= 0 {
 		n.waiting = slices.Delete(n.waiting, i, i+1)

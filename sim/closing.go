@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// patrol looks at the tables when nobody else does, and compares the fold of a node with them.
+// patrol reads the tables now and then, and compares the fold of a node with them.
 func (w *world) patrol(t *task) {
 	r := w.rng("patrol")
 	for i := 1; ; i++ {
@@ -110,7 +110,7 @@ type tickOf struct {
 	at         lessor.Instant
 }
 
-// record holds the record of a job against the one seen before, and against its state.
+// record compares the record of a job with the one seen before, and with its state.
 func (b *books) record(j *jobBook, h *rules.History) {
 	record := rules.Record(h)
 	if got := rules.Replay(record); got != h.Standing.State() {
@@ -148,7 +148,7 @@ func (b *books) copied(payload json.RawMessage) {
 	}
 }
 
-// closing holds the tables against everything that was ever answered.
+// closing compares the tables with everything that was ever answered.
 func (b *books) closing() {
 	b.read(b.scan)
 	b.records()

@@ -136,7 +136,7 @@ func (p *person) message() {
 	}
 	j := p.world.books.jobs[page[p.random.IntN(len(page))].JobID]
 	if j == nil {
-		return // nobody knows it yet
+		return // no caller knows it yet
 	}
 	for range 1 + p.random.IntN(4) {
 		p.sent++

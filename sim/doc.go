@@ -2,7 +2,7 @@
 // faults, all in one goroutine and on a clock of their own. A seed decides everything: the same seed gives the same
 // trace, step by step.
 //
-// Everybody who acts is a task, a coroutine (task.go). A task runs until it sleeps, waits for an answer, or reaches a
+// Everything that acts is a task, a coroutine (task.go). A task runs until it sleeps, waits for an answer, or reaches a
 // statement of the database; the world then picks the next by time, and by chance among equals. The code under test is
 // the scheduler as it is (scheduler.Manual steps its loop) with the store of package memory, whose statements, lock
 // waits and commits are hand-overs (watched.go).
@@ -54,7 +54,7 @@
 // call: CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the pages show.
 //
 // A world that breaks a promise is made small (fewer faults, nodes, workers, less time) and printed as a command that
-// lives it again and tells what happens:
+// lives it again and prints what happens:
 //
 //	go run ./sim -seed 171 -for 3m54s -nodes 4 -workers 3 -tenants 1 -faults 'messages,commits,hang,drift,failover'
 //

@@ -20,7 +20,7 @@ func (w *world) calmFor(d time.Duration) bool {
 	return w.now-w.faults.troubledAt > d || w.faults.troubledAt == 0
 }
 
-// evil makes things go wrong, one after the other.
+// evil causes the faults, one after the other.
 func (w *world) evil(t *task) {
 	r := w.rng("evil")
 	kinds := slices.DeleteFunc(slices.Clone(w.plan.Faults), func(f Fault) bool {
@@ -47,7 +47,7 @@ func (w *world) evil(t *task) {
 	}
 }
 
-// harm makes one thing go wrong.
+// harm causes one fault.
 func (w *world) harm(t *task, kind Fault, long time.Duration) {
 	i := w.random.IntN(len(w.nodes))
 	n := w.nodes[i]
@@ -109,8 +109,8 @@ func (w *world) setClock() {
 	w.trace.say(w, "evil", "set clock", step.String())
 }
 
-// failover promotes a standby that has not received everything, or restores an older backup. The nodes meet it as
-// behind a pooler: no connection breaks. Sometimes all of them are stopped meanwhile, so that none knows of it.
+// failover promotes a standby that has not received everything, or restores an older backup. The nodes reach it as
+// through a pooler: no connection breaks. Sometimes all of them are stopped meanwhile, so that none knows of it.
 func (w *world) failover(t *task, behind time.Duration) {
 	standby, at := w.db.Copy(), w.now
 	t.sleep(behind)

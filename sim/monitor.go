@@ -18,7 +18,7 @@ type monitor struct {
 // pulse is the sentinel of a command.
 type pulse struct {
 	seenAt time.Duration // when the monitor saw the command first
-	diesAt time.Duration // when the command stops to pulse
+	diesAt time.Duration // when the command stops pulsing
 	absent bool          // it writes no sentinel
 	alert  lessor.AlertKind
 }
@@ -63,7 +63,7 @@ func (m *monitor) pulseOf(l *rules.Held) (*pulse, time.Duration) {
 	return p, m.world.now - p.seenAt - lived.Truncate(pulseEvery)
 }
 
-// judge raises and clears the alerts of a command, and ends its lease if it is dead. It returns when to look again. A
+// judge raises and clears the alerts of a command, and ends its lease if it is dead. It returns when to check again. A
 // command that pulses, or whose lease gets heartbeats, is never dead (P5).
 func (m *monitor) judge(w *scheduler.Watched) time.Duration {
 	l := w.Held

@@ -168,7 +168,7 @@ var explained = []error{
 	fold.ErrStale, context.Canceled,
 }
 
-// observe hears of every commit: an error that nothing explains is a fault of ours, and so is a panic.
+// observe gets the result of every commit: an error that nothing explains is a bug, and so is a panic.
 func (n *node) observe(s scheduler.Stats) {
 	is := func(e error) bool { return errors.Is(s.Err, e) }
 	if s.Err != nil && !n.dead && !slices.ContainsFunc(explained, is) {

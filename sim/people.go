@@ -17,7 +17,7 @@ var (
 	classes    = []string{"default", "bulk", "fast"}
 )
 
-// people adds everybody who acts: submitters, workers, an operator, somebody who looks, and the faults.
+// people adds all tasks that act: submitters, workers, an operator, a reader, and the faults.
 func (w *world) people() {
 	w.tempo = time.Duration(w.plan.Workers)*700*time.Millisecond + time.Second
 	for i := range 1 + w.plan.Nodes/2 {
@@ -44,7 +44,7 @@ func tenant(i int) (id lessor.TenantID) {
 	return id
 }
 
-// callerOf is as whom the i-th worker calls: every third with a token of a tenant, every third with one of none.
+// callerOf is the identity of the i-th worker: every third with a token of a tenant, every third with one of none.
 func (w *world) callerOf(i int) scheduler.Caller {
 	c := scheduler.Caller{Actor: "sim"}
 	switch i % 3 {
@@ -151,7 +151,7 @@ func (c *client) submit(n int) (jobs []*jobBook) {
 		sent := c.world.now
 		all, err := call(c, "submit", func(ctx context.Context, to *node) ([]scheduler.Submitted, error) {
 			for _, sub := range subs {
-				sub.maybes++ // until the answer is heard; the network may deliver it twice
+				sub.maybes++ // until the answer arrives; the network may deliver it twice
 			}
 			if n == 0 {
 				one, err := to.Submit(ctx, c.caller, bodies[0])

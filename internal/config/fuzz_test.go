@@ -43,7 +43,7 @@ func FuzzDuration(f *testing.F) {
 	})
 }
 
-// FuzzURL holds that a URL of a store or webhook, accepted or refused, is shown the same whatever its password is, and
+// FuzzURL checks that a URL of a store or webhook, accepted or refused, is shown the same whatever its password is, and
 // that a store which is accepted is a path or a URL.
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{

@@ -51,7 +51,7 @@ func Of(place string, recovered any) *Fault {
 	return &Fault{Place: place, Value: recovered, Stack: debug.Stack()}
 }
 
-// Try calls do and returns its error, or the fault that it met, which it also reports; report may be nil.
+// Try calls do and returns its error, or the fault that it caught, which it also reports; report may be nil.
 func Try(place string, report func(*Fault), do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// The modes of a pooler. A pgbouncer before 1.21 knows prepared statements only in session mode.
+// The modes of a pooler. A pgbouncer before 1.21 supports prepared statements only in session mode.
 const (
 	TransactionMode = "transaction"
 	SessionMode     = "session"

@@ -17,7 +17,7 @@ import (
 	"lessor/client"
 )
 
-// server takes output as a server does, or fails as told.
+// server takes output as a server does, or fails as the test says.
 type server struct {
 	mu    sync.Mutex
 	got   map[string]map[int64][]byte
