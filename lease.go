@@ -112,7 +112,7 @@ type HeartbeatAnswer struct {
 	Messages []Message `json:"messages"`
 }
 
-// CancelWait asks to hear of the leases of a worker, or of one of them, before their next heartbeats.
+// CancelWait asks to be notified about the leases of a worker, or about one of them, before their next heartbeats.
 type CancelWait struct {
 	WorkerID *string `json:"worker_id"`
 	LeaseID  *string `json:"lease_id,omitempty"`

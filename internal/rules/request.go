@@ -226,7 +226,7 @@ func HoldFor(waitMS *int64) (time.Duration, error) {
 	return c.millis("wait_ms", waitMS, 0, maxWait, 0), c.err()
 }
 
-// CancelAsk is a worker's request to hear of its leases, or of One of them.
+// CancelAsk is a worker's request to be notified about its leases, or about One of them.
 type CancelAsk struct {
 	Worker string
 	One    bool
@@ -234,7 +234,7 @@ type CancelAsk struct {
 	Wait   time.Duration
 }
 
-// CancelWait checks such a request. An ill-formed lease id is answered as an unknown one: nothing is heard of it.
+// CancelWait checks such a request. An ill-formed lease id is treated as an unknown one: there is nothing to report.
 func CancelWait(w *lessor.CancelWait) (CancelAsk, error) {
 	if w.WorkerID == nil {
 		return CancelAsk{}, Missing("worker_id")

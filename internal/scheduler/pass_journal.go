@@ -111,7 +111,7 @@ func (p *pass) copyJournal(ctx context.Context, from, to lessor.JobID) (n int, e
 const maxKeys = 1 << 20
 
 // knownKeys remembers the keys of journals, as hashes, for leases under which this node alone wrote the whole journal.
-// A key that it does not have is new without a look at the store. It lives as long as the fold.
+// A key that it does not have is new, and the store is not read. It lives as long as the fold.
 type knownKeys struct {
 	seed   maphash.Seed
 	leases map[lessor.LeaseID]map[uint64]struct{}

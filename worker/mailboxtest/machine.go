@@ -18,8 +18,8 @@ const (
 	realLives = 12
 )
 
-// randomLives drives mailboxes with random calls and holds them to what must always be true: a message is in exactly
-// one place, deliveries rise by one, receipts are unique, one that is over changes nothing, and nothing is lost.
+// randomLives drives mailboxes with random calls and checks what must always be true: a message is in exactly one
+// place, deliveries rise by one, receipts are unique, one that is over changes nothing, and nothing is lost.
 func randomLives(cfg Config, run func(name string, test func(t *testing.T))) {
 	if cfg.Unit == 0 && cfg.Lives == 0 {
 		run("RandomLives", func(t *testing.T) {
