@@ -104,7 +104,7 @@ func TestBulkCountsFirstAndTouchesOnlyWhatMatches(t *testing.T) {
 	}
 	b.press("Cancel 3 jobs")
 	b.wait(`document.querySelector("h1").innerText.includes("completed")`) // by the live update
-	if got := b.text(`document.querySelector(".facts").innerText`); !strings.Contains(got, "3 of 3") {
+	if got := b.text(`document.querySelector(".details").innerText`); !strings.Contains(got, "3 of 3") {
 		t.Errorf("progress: %s", got)
 	}
 	if got := w.state(w.queued.ID); got != lessor.Cancelled {
