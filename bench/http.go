@@ -18,11 +18,6 @@ const (
 	httpSQLiteBound   = 10.0
 )
 
-// overHTTP measures Lessor as users run it: a server process, and a program with the SDK. Rounds alternate with River.
-func overHTTP(ctx context.Context, b *bench, db *database) error {
-	return b.sdkWork(ctx, db)
-}
-
 // sdkRun is one round of the SDK: inserted, and then worked.
 type sdkRun struct{ insert, work remote }
 
@@ -33,7 +28,8 @@ func (r sdkRun) both() cost {
 // httpRiver are settings of River that its tuning in the benchmark postgres ends with, and the COPY of 10,000 jobs.
 var httpRiver = riverPGSetting{riverSetting: riverSetting{batch: 10_000, inserters: 1, workers: 2000}, pool: 20}
 
-func (b *bench) sdkWork(ctx context.Context, db *database) error {
+// overHTTP measures Lessor as users run it: a server process, and a program with the SDK. Rounds alternate with River.
+func overHTTP(ctx context.Context, b *bench, db *database) error {
 	jobs, rounds := b.size.of(60_000, 20_000, 1_000), b.size.of(3, 1, 1)
 	var ours, oursPG []sdkRun
 	var river, riverPG []cost
