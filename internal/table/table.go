@@ -4,15 +4,10 @@
 package table
 
 import (
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 )
@@ -34,16 +29,17 @@ type Table struct {
 	rows   [][]string
 }
 
-// New returns a table that prints to out. A list fits into width characters; 0 is unlimited.
+// New returns a table that prints to out. It fits into width characters, as far as it can; 0 is unlimited.
 func New(out io.Writer, width int) *Table { return &Table{out: out, width: width} }
 
 // Head begins a list with these columns, below the rows so far. If the list is too wide, it leaves out the columns that
 // are empty, then those whose names end in "?", from right to left, and cuts those whose names end in "~" or "~?". It
 // cuts no id: people copy them. A cell of a column whose name ends in "+" is shown whole, on lines of its own if need
 // be.
-func (t *Table) Head(names ...string) { t.above, t.rows, t.head = align(t.rows, nil), nil, names }
+func (t *Table) Head(names ...string) { t.above, t.rows, t.head = t.fields(), nil, names }
 
-// Row adds a row. An empty cell is shown as "-". Outside a list, the lines of the last cell stand below each other.
+// Row adds a row. An empty cell is shown as "-". Outside a list, the lines of the last cell stand below each other,
+// and lines that are too wide are folded between words; JSON stays whole, because people copy it.
 func (t *Table) Row(cells ...string) {
 	if last := len(cells) - 1; t.head == nil && strings.Contains(cells[last], "\n") {
 		lines := strings.Split(strings.TrimRight(strings.ReplaceAll(cells[last], "\r\n", "\n"), "\n"), "\n")
@@ -71,7 +67,7 @@ func (t *Table) Flush() error {
 	lines := t.above
 	switch {
 	case t.head == nil:
-		lines = align(t.rows, nil)
+		lines = t.fields()
 	case t.begun:
 		lines = fit(t.head, t.rows, t.chosen, t.width)[1:]
 	case len(t.rows) == 0:
@@ -86,6 +82,26 @@ func (t *Table) Flush() error {
 		}
 	}
 	return nil
+}
+
+// fields returns the lines of rows outside a list.
+func (t *Table) fields() (lines []string) {
+	for n, line := range align(t.rows, nil) {
+		text := t.rows[n][len(t.rows[n])-1]
+		label := strings.TrimSuffix(line, text)
+		left := lipgloss.Width(label)
+		if t.width-left < legible || lipgloss.Width(line) <= t.width || strings.IndexAny(text, `{["`) == 0 {
+			lines = append(lines, line)
+			continue
+		}
+		for i, part := range Fold(text, t.width-left, "") {
+			if i > 0 {
+				label = strings.Repeat(" ", left)
+			}
+			lines = append(lines, label+part)
+		}
+	}
+	return lines
 }
 
 // Lines returns the head and the rows of a list that fits into width characters. The cells must be clean.
@@ -235,65 +251,4 @@ func align(rows [][]string, widths []int) []string {
 		lines[n] = b.String() + row[len(row)-1]
 	}
 	return lines
-}
-
-// cut shortens s to width characters; an ellipsis stands for the rest.
-func cut(s string, width int) string {
-	if lipgloss.Width(s) <= width {
-		return s
-	}
-	used := 0
-	for i, r := range s {
-		if used += lipgloss.Width(string(r)); used >= width {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
-
-// Fold breaks text into lines of at most width characters, between words. What stands in backquotes is one word, so
-// that a command can be copied; a longer word has a line of its own. Lines but the first begin with indent.
-func Fold(text string, width int, indent string) []string {
-	var words []string
-	for word := range strings.SplitSeq(text, " ") {
-		if last := len(words) - 1; last >= 0 && strings.Count(words[last], "`")%2 == 1 {
-			words[last] += " " + word
-			continue
-		}
-		words = append(words, word)
-	}
-	lines := words[:1]
-	for _, word := range words[1:] {
-		last := len(lines) - 1
-		if lipgloss.Width(lines[last])+1+lipgloss.Width(word) <= width {
-			lines[last] += " " + word
-			continue
-		}
-		lines = append(lines, indent+word)
-	}
-	return lines
-}
-
-// Clean escapes control characters in text from jobs and workers, which could otherwise rewrite the reader's terminal.
-func Clean(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return quoted[1 : len(quoted)-1]
-}
-
-// Span shows a duration in its largest unit.
-func Span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

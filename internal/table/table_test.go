@@ -161,6 +161,33 @@ func TestLinesOfAValueStandBelowEachOther(t *testing.T) {
 	}
 }
 
+func TestLongValuesAreFoldedBelowTheirLabel(t *testing.T) {
+	fill := func(t *Table) {
+		t.Row("type", "a-type-that-is-longer-than-a-line")
+		t.Row("message", "reading page 12 of the ledger")
+		t.Row("error", "boom\n  at main.go:3 in the deepest function")
+		t.Row("payload", `{"name": "a name that is long"}`)
+		t.Row("a line that has one cell, and is too long")
+	}
+	want := `
+type     a-type-that-is-longer-than-a-line
+message  reading page 12 of
+         the ledger
+error    boom
+           at main.go:3 in
+         the deepest function
+payload  {"name": "a name that is long"}
+a line that has one cell, and
+is too long
+`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), printed(t, 29, fill)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := printed(t, 0, fill); strings.Count(got, "\n") != 6 {
+		t.Errorf("without a bound:\n%s", got)
+	}
+}
+
 func TestWideCharactersCountAsTwo(t *testing.T) {
 	got := printed(t, 12, func(t *Table) {
 		t.Head("NAME~", "N")
