@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -17,7 +18,6 @@ import (
 var (
 	errNoToken  = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "a token is needed: Authorization: Bearer …"}
 	errBadToken = &lessor.Error{Code: lessor.CodeUnauthenticated, Detail: "the token is not valid"}
-	errScope    = &lessor.Error{Code: lessor.CodeForbidden, Detail: "the token lacks the right to do this"}
 	errBound    = &lessor.Error{
 		Code:   lessor.CodeForbidden,
 		Detail: "this concerns all tenants; a token bound to one is refused",
@@ -70,7 +70,10 @@ func (c *call) guard(ctx context.Context) (guarded context.Context, release func
 func Holder(t scheduler.Token, scope token.Scope) (scheduler.Caller, error) {
 	switch {
 	case !token.Role(t.Role).Allows(scope):
-		return scheduler.Caller{}, errScope
+		return scheduler.Caller{}, &lessor.Error{
+			Code:   lessor.CodeForbidden,
+			Detail: fmt.Sprintf("the token has the role %s, and this needs %s", t.Role, scope.Holders()),
+		}
 	case t.Tenant != nil && scope.RefusesTenants():
 		return scheduler.Caller{}, errBound
 	}

@@ -54,6 +54,22 @@ func TestTokensBoundToATenantAreKeptFromWhatAllShare(t *testing.T) {
 	}
 }
 
+func TestRefusalSaysWhatToDoInstead(t *testing.T) {
+	s := start(t)
+	for _, tt := range []struct{ role, method, path, want string }{
+		{
+			"viewer", "POST", scheduling + "/jobs",
+			"the token has the role viewer, and this needs submitter, operator or admin",
+		},
+		{"operator", "GET", "/api/admin/tokens", "the token has the role operator, and this needs admin"},
+		{"operator", "POST", scheduling + "/leases/nothing/revoke", "no such lease, or it is over"}, // no work to stop
+	} {
+		if got := decoded(t, s.call(tt.method, tt.path, `{}`, with(s.issue(tt.role, ""))))["detail"]; got != tt.want {
+			t.Errorf("%s %s of a %s answers %q, want %q", tt.method, tt.path, tt.role, got, tt.want)
+		}
+	}
+}
+
 func TestTenantIsTheTokensOwn(t *testing.T) {
 	s := start(t)
 	a, b := with(s.issue("operator", tenantA)), with(s.issue("operator", tenantB))

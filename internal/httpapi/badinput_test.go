@@ -376,7 +376,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	}
 	for path, says := range map[string]string{
 		"/jobs":              "begin with /api/system/scheduler", // as newcomers call it
-		scheduling + "/jobs": "has GET, HEAD, POST and not the method DELETE",
+		scheduling + "/jobs": "this route has no DELETE, only GET, HEAD, POST",
 	} {
 		if w := s.call("DELETE", path, "", with(s.admin)); !strings.Contains(w.Body.String(), says) {
 			t.Errorf("DELETE %s answers %s, want %q in it", path, w.Body, says)

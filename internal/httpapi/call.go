@@ -189,6 +189,7 @@ var (
 	jobID     = pathID[lessor.JobID]("job_id", lessor.ErrJobNotFound)
 	watchedID = pathID[lessor.JobID]("jobId", lessor.ErrJobNotFound)
 	leaseID   = pathID[lessor.LeaseID]("lease_id", lessor.ErrLeaseNotFound)
+	revokedID = pathID[lessor.LeaseID]("lease_id", scheduler.ErrNoLease)
 	runID     = pathID[lessor.JobID]("runId", lessor.ErrRunNotFound)
 	alertID   = pathID[lessor.AlertID]("alertId", lessor.ErrAlertNotFound)
 	tokenID   = pathID[lessor.TokenID]("id", lessor.ErrTokenNotFound)

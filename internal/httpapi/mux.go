@@ -56,7 +56,7 @@ func (p place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		allowed := strings.Join(p.methods(), ", ")
 		w.Header().Set("Allow", allowed)
-		detail := "this route has " + allowed + " and not the method " + shorten(r.Method, 20)
+		detail := "this route has no " + shorten(r.Method, 20) + ", only " + allowed
 		c.refuse(&lessor.Error{Code: lessor.CodeMethodNotAllowed, Detail: detail})
 	default:
 		c.route = rt

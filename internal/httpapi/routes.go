@@ -182,7 +182,7 @@ func leaseRoutes(payloadLimit int64) []route {
 	}, {
 		method: http.MethodPost, path: lease + "/revoke", scope: token.Revoke,
 		summary: "End a worker's lease; the attempt fails with revoked.",
-		handle:  takes(bodySmall, byIDWithBody(leaseID, (*call).revoke)), answers: answers(http.StatusOK, done{}),
+		handle:  takes(bodySmall, byIDWithBody(revokedID, (*call).revoke)), answers: answers(http.StatusOK, done{}),
 		refusals: codes(lessor.CodeLeaseNotFound),
 	}, {
 		method: http.MethodGet, path: leases, scope: token.ReadLeases, summary: "List live leases, newest first.",

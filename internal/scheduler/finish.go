@@ -9,6 +9,9 @@ import (
 	"lessor/internal/rules"
 )
 
+// ErrNoLease refuses to revoke a lease. An operator has no work to stop, as lessor.ErrLeaseNotFound advises.
+var ErrNoLease = &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "no such lease, or it is over"}
+
 // endCall asks to end one lease, or a batch of them.
 type endCall struct {
 	call
@@ -106,8 +109,8 @@ func (s *Scheduler) Revoke(ctx context.Context, c Caller, id lessor.LeaseID, rea
 		return err
 	}
 	err = s.endOne(ctx, c, ending{id: id, end: end})
-	if unexplained(err) { // an operator has no work to stop, as ErrLeaseNotFound advises
-		return &lessor.Error{Code: lessor.CodeLeaseNotFound, Detail: "no such lease, or it is over"}
+	if unexplained(err) {
+		return ErrNoLease
 	}
 	return err
 }

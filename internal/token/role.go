@@ -1,6 +1,9 @@
 package token
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Role says what the holder of a token is for.
 type Role string
@@ -90,6 +93,19 @@ func (s Scope) NeedsToken() bool { return scopes[s].needsToken }
 
 // RefusesTenants reports whether tokens bound to a tenant are refused.
 func (s Scope) RefusesTenants() bool { return scopes[s].noTenant }
+
+// Holders lists the roles that have the scope, for people: "worker, operator or admin".
+func (s Scope) Holders() string {
+	var names []string
+	for _, r := range scopes[s].roles {
+		names = append(names, string(r))
+	}
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
 
 // Allows reports whether the role has the scope. Every role has Public; none has an unknown scope.
 func (r Role) Allows(s Scope) bool {
