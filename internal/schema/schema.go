@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -82,7 +83,14 @@ func invalid(err error) error {
 	}
 	if cause, ok := errors.AsType[*jsonschema.ValidationError](wrong.Err); ok {
 		if all := faults(cause, nil, "schema"); len(all) > 0 {
-			return fmt.Errorf("is not a valid schema: %s %s", all[0].Field, all[0].Message)
+			var messages []string // several if the draft has alternatives: a type is a word or an array
+			for _, f := range all {
+				if f.Field == all[0].Field {
+					messages = append(messages, f.Message)
+				}
+			}
+			text := strings.Join(messages, ", or ")
+			return fmt.Errorf("is not a valid schema: %s %s", all[0].Field, cut(text, maxMessage))
 		}
 	}
 	return errors.New("is not a valid schema")

@@ -92,7 +92,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"not a schema", `[]`, "is neither an object nor"},
 		{"null", `null`, "is neither an object nor"},
 		{"too large", `{"title": "` + strings.Repeat("x", MaxSize) + `"}`, "is larger than 64 KiB"},
-		{"against the draft", `{"type": "text"}`, "is not a valid schema: schema.type"},
+		{"against the draft", `{"type": "text"}`, "schema.type got string, want array, or value must be one of '"},
 		{"against the draft, deep", `{"properties": {"a": {"minLength": -1}}}`, "schema.properties.a.minLength"},
 		{"another draft", `{"$schema": "http://json-schema.org/draft-07/schema#"}`, "must be of the draft"},
 		{
