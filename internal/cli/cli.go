@@ -105,6 +105,9 @@ another worker.
 		a.auditCommand(), a.tokenCommand())
 	root.AddCommand(a.versionCommand(), a.shimCommand())
 	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = root.RunE // otherwise an unknown shell would be no error
+	}
 	root.SetHelpCommand(a.helpCommand())
 	wrapped := fmt.Sprintf("FlagUsagesWrapped %d ", helpWidth)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages ", wrapped))
@@ -131,6 +134,9 @@ func prepare(cmd *cobra.Command) {
 		count = cobra.ExactArgs(len(words))
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.DefValue == "0s" || f.DefValue == "0B" {
+			f.DefValue = "" // help shows no default that means "not given"
+		}
 		if f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !strings.Contains(cmd.Use, "--"+f.Name) {
 			cmd.Use += " --" + f.Name + " " + strings.ToUpper(f.Name)
 		}

@@ -49,6 +49,9 @@ func TestDocsNameEveryCommandAndFlag(t *testing.T) {
 			if f.Name != "help" && !inRows[f.Name] {
 				t.Errorf("%s --%s is in no row of its section", cmd.CommandPath(), f.Name)
 			}
+			if missing := someButNot(body, f); len(missing) > 0 {
+				t.Errorf("%s --%s: its row names some of its values, but not %q", cmd.CommandPath(), f.Name, missing)
+			}
 			delete(inRows, f.Name)
 		})
 		for name := range inRows {
@@ -58,6 +61,24 @@ func TestDocsNameEveryCommandAndFlag(t *testing.T) {
 	for path := range sections {
 		t.Errorf("there is no command %s, but docs/cli.md says so", path)
 	}
+}
+
+// someButNot returns the values of a flag that its row in a section leaves out although it names others.
+func someButNot(section string, f *pflag.Flag) (missing []string) {
+	c, ok := f.Value.(choice)
+	if !ok {
+		return nil
+	}
+	row := regexp.MustCompile("(?m)^\\| `--" + f.Name + "`.*").FindString(section)
+	for _, word := range c.words {
+		if !strings.Contains(row, "`"+word+"`") {
+			missing = append(missing, word)
+		}
+	}
+	if len(missing) >= len(c.words)-1 {
+		return nil // it names none, or only the default
+	}
+	return missing
 }
 
 var (
@@ -142,6 +163,9 @@ func TestHelpFitsATerminal(t *testing.T) {
 		cmd.SetOut(&out)
 		if err := cmd.Help(); err != nil {
 			t.Fatal(err)
+		}
+		if strings.Contains(out.String(), "(default 0s)") || strings.Contains(out.String(), "(default 0B)") {
+			t.Errorf("%s --help shows the default of a flag that means nothing when it is left out", cmd.CommandPath())
 		}
 		for line := range strings.Lines(out.String()) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {

@@ -169,6 +169,9 @@ func explain(err error) string {
 		return err.Error()
 	}
 	text := cmp.Or(e.Detail, string(e.Code))
+	if errors.Is(e, lessor.ErrLeaseNotFound) {
+		text, _, _ = strings.Cut(text, ": ") // what follows is for a worker; nextStep is for people
+	}
 	if e.EndedReason != "" {
 		text = "the lease has ended (" + e.EndedReason + ")"
 	}
@@ -197,12 +200,14 @@ func nextStep(e *lessor.Error) string {
 		return "give the --worker and the token that requested the lease"
 	case lessor.CodeLeaseNotFound:
 		return "`lessor leases` lists the live ones"
+	case lessor.CodeAlertNotFound:
+		return "`lessor alerts` lists them"
 	case lessor.CodeJobNotFound:
 		return "`lessor jobs` lists them"
 	case lessor.CodeDefinitionNotFound:
 		return "`lessor schedules` lists them"
 	case lessor.CodeRunNotFound:
-		return "`lessor runs` lists them; a run begins with the first claim of its job"
+		return "`lessor runs` lists them, with --status QUEUED those that no worker has claimed"
 	case lessor.CodeTokenNotFound:
 		return "`lessor token list` lists them"
 	case lessor.CodeUnavailable:

@@ -201,7 +201,7 @@ func (a *app) confirm(ctx context.Context, b *bulk, r bulkReport) error {
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(a.Err)
-		return refusedError{errors.New("interrupted, and nothing was changed")}
+		return leftError{", and nothing was changed", ctx.Err()}
 	case given := <-answer:
 		if given != "y" && given != "yes" {
 			return refusedError{errors.New("nothing was changed")}

@@ -34,12 +34,12 @@ const camelCursor = "nextCursor"
 
 // list is a list of the API: how to read it and how to show it.
 type list[T any] struct {
-	name   string   // name of the list in JSON
-	noun   string   // name of its entries in texts; "" = name
-	hint   string   // what may be meant if there are none
-	cursor string   // name of the cursor in JSON; "" = next_cursor
-	whole  bool     // the API returns it in one page, so there are no flags for pages
-	header []string // with the marks of table.Table.Head
+	name   string        // name of the list in JSON
+	noun   string        // name of its entries in texts; "" = name
+	hint   func() string // what may be meant if there are none; nil = nothing
+	cursor string        // name of the cursor in JSON; "" = next_cursor
+	whole  bool          // the API returns it in one page, so there are no flags for pages
+	header []string      // with the marks of table.Table.Head
 	row    func(item T, now time.Time) []string
 	// pages decodes flags and arguments.
 	pages func(args []string) (pager[T], error)
@@ -142,7 +142,11 @@ func (l list[T]) tablePrinter(a *app) printer[T] {
 			}
 		}
 		if last && empty {
-			a.note("no %s%s", cmp.Or(l.noun, l.name), l.hint)
+			hint := ""
+			if l.hint != nil {
+				hint = l.hint()
+			}
+			a.note("no %s%s", cmp.Or(l.noun, l.name), hint)
 		}
 		if last && next != "" {
 			a.note("there are more: --all, or --cursor %s", next)

@@ -61,7 +61,7 @@ func (a *app) circuitsCommand() *cobra.Command {
 		Short: "List the circuits of definitions that failed recently; reset one",
 		Example: `  lessor circuits
   lessor circuits reset books.nightly`,
-	}), "List circuits by definition (the default)", "  lessor circuits list", list[lessor.Circuit]{
+	}), "List circuits, the last opened first (the default)", "  lessor circuits list", list[lessor.Circuit]{
 		name: "circuits", cursor: camelCursor,
 		header: []string{"DEFINITION~", "STATE", "FAILURES", "OPENED", "TRIAL"},
 		row: func(k lessor.Circuit, now time.Time) []string {

@@ -108,6 +108,7 @@ func writeScanned(t *table.Table, r lessor.Scanned, _ time.Time) {
 }
 
 func writeHeartbeats(t *table.Table, r lessor.JobHeartbeats, now time.Time) {
+	t.None = "no commands in the workspace of " + r.Node
 	t.Head("JOB", "STATUS", "HEARD", "SILENT", "ENGINE~")
 	for _, j := range r.Jobs {
 		silent := table.Span(time.Duration(j.AgeSeconds) * time.Second)
@@ -116,7 +117,8 @@ func writeHeartbeats(t *table.Table, r lessor.JobHeartbeats, now time.Time) {
 }
 
 func writeStale(t *table.Table, r lessor.StaleJobs, now time.Time) {
-	t.Head("JOB", "HEARD", "MINUTES", "ACTION", "FOLDER~")
+	t.None = "no stale commands in the workspace of " + r.Node
+	t.Head("JOB", "HEARD", "MINUTES", "ACTION", "FOLDER+")
 	for _, j := range r.StaleJobs {
 		minutes := fmt.Sprintf("%.2f", j.AgeMinutes)
 		t.Row(j.JobID.String(), age(j.LastHeartbeat, now), minutes, j.RecommendedAction, j.WorkspacePath)
@@ -124,14 +126,16 @@ func writeStale(t *table.Table, r lessor.StaleJobs, now time.Time) {
 }
 
 func writeFailed(t *table.Table, r lessor.FailedJobs, now time.Time) {
-	t.Head("JOB", "FAILED", "HEARD?", "RESUMABLE?", "REASON~")
+	t.None = "no jobs whose command was found dead"
+	t.Head("JOB", "FAILED", "HEARD?", "RESUMABLE?", "REASON+")
 	for _, j := range r.FailedJobs {
 		t.Row(j.JobID.String(), ago(j.FailedAt, now), age(j.LastHeartbeat, now), yesNo(j.Resumable), j.Reason)
 	}
 }
 
 func writeSentinels(t *table.Table, r lessor.Sentinels, now time.Time) {
-	t.Head("FOLDER~", "STATUS", "HEARD", "ENGINE?", "SESSION?", "NOTE~")
+	t.None = "no sentinel files in the workspace of " + r.Node
+	t.Head("FOLDER~", "STATUS", "HEARD", "ENGINE?", "SESSION?", "NOTE+")
 	for _, s := range r.Sentinels {
 		t.Row(s.JobID, text((*string)(s.Status)), age(s.LastHeartbeat, now), text(s.AgentEngine), text(s.SessionID),
 			sentinelNote(s))
@@ -167,7 +171,8 @@ func writeRecoveryMetrics(t *table.Table, r lessor.RecoveryMetrics, now time.Tim
 }
 
 func writeCleanups(t *table.Table, r lessor.Cleanups, now time.Time) {
-	t.Head("JOB", "STATUS", "DUE", "ENDED", "FOLDER?", "REASON~")
+	t.None = "no folders to remove, and none that were removed, in the workspace of " + r.Node
+	t.Head("JOB", "STATUS", "DUE", "ENDED", "FOLDER?", "REASON+")
 	for _, k := range r.Cleanups {
 		t.Row(k.JobID.String(), string(k.Status), until(k.DueAt, now), age(k.EndedAt, now), k.WorkspacePath,
 			text(k.Reason))

@@ -14,7 +14,7 @@ func (a *app) runOneCommand() *cobra.Command {
 	f := workFlags{concurrency: 1, onStop: string(executor.OnStopStop)}
 	var lease string
 	cmd := a.reaching(&cobra.Command{
-		Use:   "run-one --lease ID --worker NAME -- COMMAND [ARGUMENT...]",
+		Use:   "run-one --lease ID --worker NAME [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a command for one lease, as a container's entry point",
 		Long: `Run-one runs a command for the job of one lease, as "lessor work" does, and exits when the end is
 reported. It is the entry point of a container that is started for one job: the program that starts containers requests
@@ -26,7 +26,7 @@ given back, waits for an answer, or the lease was over. The server retries the j
 A signal stops the command, and the job goes back to the queue with its last checkpoint and loses no attempt.`,
 		Example: `  lessor run-one --lease "$LEASE" --worker pod-7 -- ./render.sh
   LESSOR_LEASE_ID=$LEASE LESSOR_WORKER=pod-7 lessor run-one -- ./render.sh`,
-		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles,
+		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles, DisableFlagsInUseLine: true,
 	})
 	f.bind(cmd)
 	cmd.Flags().StringVar(&lease, "lease", "", "lease to run the command for (LESSOR_LEASE_ID)")

@@ -41,7 +41,12 @@ func (a *app) bindRuns(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&trace, "trace", "", "only runs of this trace")
 	list[lessor.Run]{
 		name: "runs", cursor: camelCursor,
-		hint:   ": a run begins with the first claim of its job; --status QUEUED lists those that wait for one",
+		hint: func() string {
+			if status != "" {
+				return ""
+			}
+			return ": a run begins with the first claim of its job; --status QUEUED lists those that wait for one"
+		},
 		header: []string{"RUN", "DEFINITION~", "STATUS", "STARTED?", "TOOK?", "ATTEMPTS?", "TENANT?", "TRACE?"},
 		row: func(r lessor.Run, now time.Time) []string {
 			return []string{

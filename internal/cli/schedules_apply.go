@@ -164,8 +164,7 @@ func (a *app) apply(ctx context.Context, c *client.Client, m *manifest.Manifest)
 			return shown.Applied, err
 		}
 	}
-	a.showApplied(shown, before, after)
-	return shown.Applied, nil
+	return shown.Applied, a.showApplied(shown, before, after)
 }
 
 // storedBy returns the definitions that a manifest's module has for its tenant.
@@ -188,7 +187,7 @@ func storedBy(ctx context.Context, c *client.Client, m lessor.Manifest) (map[str
 	return stored, nil
 }
 
-func (a *app) showApplied(s appliedShown, before, after map[string]lessor.Definition) {
+func (a *app) showApplied(s appliedShown, before, after map[string]lessor.Definition) error {
 	line := func(sign, id, note string) { a.say("%s", table.Clean(fmt.Sprintf("%s %s%s", sign, id, note))) }
 	for _, id := range s.Created {
 		line("+", id, "")
@@ -212,6 +211,8 @@ func (a *app) showApplied(s appliedShown, before, after map[string]lessor.Defini
 	if s.DryRun {
 		dry = " (dry run: nothing was changed)"
 	}
-	a.say("%s: %d created, %d changed, %d unchanged, %d removed%s",
-		table.Clean(s.ModuleID), len(s.Created), len(s.Changed), len(s.Unchanged), len(s.Removed), dry)
+	t := a.table()
+	t.Row(fmt.Sprintf("%s: %d created, %d changed, %d unchanged, %d removed%s",
+		s.ModuleID, len(s.Created), len(s.Changed), len(s.Unchanged), len(s.Removed), dry))
+	return t.Flush()
 }

@@ -145,7 +145,7 @@ func instantFlag(flag, value string, now time.Time) (i lessor.Instant, err error
 	if value == "" {
 		return 0, nil
 	}
-	if value, err = parseInstant(flag, value, now); err != nil {
+	if value, err = parseInstant(flag, value, "-7d", now); err != nil {
 		return 0, err
 	}
 	if err := json.Unmarshal([]byte(`"`+value+`"`), &i); err != nil {

@@ -18,6 +18,7 @@ import (
 	"lessor/client"
 	"lessor/internal/config"
 	"lessor/internal/demo"
+	"lessor/internal/table"
 	"lessor/node"
 )
 
@@ -81,7 +82,12 @@ func (a *app) serve(cmd *cobra.Command, f serveFlags) error {
 		return usageError{err}
 	}
 	if f.printConfig {
-		return loaded.Print(a.Out)
+		t := a.table()
+		t.Head("KEY", "VALUE", "SOURCE+")
+		for _, row := range loaded.Rows() {
+			t.Row(row...)
+		}
+		return t.Flush()
 	}
 	log := a.logger(loaded.Config)
 	for _, name := range loaded.Unused {
@@ -168,7 +174,8 @@ func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	case cfg.AdminToken != "":
 		a.say("admin token  as set by admin_token")
 	case n.FirstStart():
-		a.say("admin token  in %s (created now, readable only by you)", n.TokenFile())
+		line := fmt.Sprintf("admin token  in %s (created now, readable only by you)", n.TokenFile())
+		a.say("%s", strings.Join(table.Fold(line, helpWidth, "             "), "\n"))
 	default:
 		a.say("admin token  in %s", n.TokenFile())
 	}
@@ -179,19 +186,24 @@ func (a *app) greet(n *node.Node, cfg config.Config, addr net.Addr) {
 	} else {
 		a.say("dashboard    %s", reachable(addr))
 	}
-	a.say("first job    %s", a.hint(`submit hello --payload '{"name":"world"}'`, " \\\n               ", cfg, addr))
+	const label = "first job    "
+	a.say("%s%s", label, a.hint(cfg, addr, len(label), "submit hello", `--payload '{"name":"world"}'`))
 }
 
-// hint returns a command line that reaches this server from the current folder. gap stands before further flags.
-func (a *app) hint(command, gap string, cfg config.Config, addr net.Addr) string {
-	line := shellWord(cmp.Or(a.Program, "lessor")) + " " + command
+// hint returns a command line that reaches this server from the current folder. If it does not fit into a terminal
+// after indent characters, each flag has its own line.
+func (a *app) hint(cfg config.Config, addr net.Addr, indent int, command string, flags ...string) string {
+	parts := append([]string{shellWord(cmp.Or(a.Program, "lessor")) + " " + command}, flags...)
 	if near := reachable(addr); near != client.DefaultServer {
-		line += gap + "--server " + near
+		parts = append(parts, "--server "+near)
 	}
 	if cfg.Data != config.Default().Data {
-		line += gap + "--data " + shellWord(cfg.Data)
+		parts = append(parts, "--data "+shellWord(cfg.Data))
 	}
-	return line
+	if line := strings.Join(parts, " "); indent+len(line) <= helpWidth {
+		return line
+	}
+	return strings.Join(parts, " \\\n"+strings.Repeat(" ", indent+2))
 }
 
 // shellWord quotes s, if a shell would take it for more than one word.
@@ -221,6 +233,6 @@ func (a *app) demo(ctx context.Context, n *node.Node, cfg config.Config, addr ne
 		token = strings.TrimSpace(string(raw))
 	}
 	return demo.Run(ctx, demo.Config{
-		Server: reachable(addr), Token: token, Out: a.Out, Hint: a.hint("jobs", " ", cfg, addr),
+		Server: reachable(addr), Token: token, Out: a.Out, Hint: a.hint(cfg, addr, demo.HintIndent, "jobs"),
 	})
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -53,7 +54,7 @@ func display[A any](a *app, answer A, write render[A]) error {
 	t := a.table()
 	write(t, answer, time.Now())
 	if t.Empty() {
-		a.note("none")
+		a.note("%s", cmp.Or(t.None, "none"))
 	}
 	return t.Flush()
 }

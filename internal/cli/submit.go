@@ -97,7 +97,7 @@ func (f submitFlags) submission(a *app, cmd *cobra.Command, jobType string) (s l
 	}
 	if cmd.Flags().Changed("run-at") {
 		var at string
-		at, err = parseInstant("--run-at", f.runAt, time.Time{})
+		at, err = parseInstant("--run-at", f.runAt, "+10m", time.Time{})
 		s.RunAt = &at
 	}
 	return s, err

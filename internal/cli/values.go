@@ -85,14 +85,15 @@ func parseDelay(flag, value string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseInstant reads an RFC 3339 time, or +DURATION or -DURATION from now.
-func parseInstant(flag, value string, now time.Time) (string, error) {
+// parseInstant reads an RFC 3339 time, or +DURATION or -DURATION from now. Errors name example as a distance.
+func parseInstant(flag, value, example string, now time.Time) (string, error) {
 	if relative(value) {
 		d, err := parseDelay(flag, value)
 		return lessor.At(now.Add(d)).String(), err
 	}
 	if _, err := time.Parse(time.RFC3339, value); err != nil {
-		return "", usagef("%s: %q is neither a time like 2026-02-06T20:10:00Z nor +DURATION like +10m", flag, value)
+		return "", usagef("%s: %q is neither a time like 2026-02-06T20:10:00Z nor a distance from now like %s",
+			flag, value, example)
 	}
 	return value, nil
 }

@@ -23,17 +23,20 @@ func (e endedError) Error() string {
 	return text + ": see `lessor jobs show " + e.ID.String() + "`"
 }
 
-// leftError is a signal that ended the wait for a job.
+// leftError is a signal that ended a wait, and what that means.
 type leftError struct {
-	id  lessor.JobID
-	err error
+	means string
+	err   error
 }
 
-func (e leftError) Error() string {
-	return fmt.Sprintf("interrupted; job %s goes on: follow it with `lessor jobs logs -f %s`, or end it with "+
-		"`lessor jobs cancel %s`", e.id, e.id, e.id)
-}
+func (e leftError) Error() string { return "interrupted" + e.means }
 func (e leftError) Unwrap() error { return e.err }
+
+// leftJob is a signal that ended the wait for a job.
+func leftJob(id lessor.JobID, err error) error {
+	return leftError{fmt.Sprintf("; job %s goes on: follow it with `lessor jobs logs -f %s`, or end it with "+
+		"`lessor jobs cancel %s`", id, id, id), err}
+}
 
 // progressEvery is how often the bar shows the progress of a job.
 const progressEvery = time.Second
@@ -52,7 +55,7 @@ func (a *app) waitForEnd(ctx context.Context, c *client.Client, id lessor.JobID,
 	job, err := wait(ctx, c, id)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return leftError{id, err}
+		return leftJob(id, err)
 	case err != nil:
 		return err
 	}

@@ -31,7 +31,7 @@ type workFlags struct {
 func (a *app) workCommand() *cobra.Command {
 	f := workFlags{onStop: string(executor.OnStopAuto)}
 	cmd := a.reaching(&cobra.Command{
-		Use:   "work --type TYPE -- COMMAND [ARGUMENT...]",
+		Use:   "work --type TYPE [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Lease jobs and run a command for each",
 		Long: `Work leases jobs of the given types and runs a command for each, in a folder of its own below the
 workspace, with these environment variables:
@@ -60,11 +60,11 @@ last checkpoint and lose no attempt. All of it takes at most --stop-grace. See d
   lessor work --type mail --type report --concurrency 4 -- python3 job.py
   lessor work --type agent --extend-on progress --env API_KEY -- ./agent
   lessor work --type hello --shell -- 'cp $LESSOR_PAYLOAD_FILE out.json'`,
-		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles,
+		Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeFiles, DisableFlagsInUseLine: true,
 	})
 	f.bind(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.types, "type", nil, "type of job to request; may be given several times")
+	flags.StringArrayVar(&f.types, "type", nil, "type of job to request; may be given several times (required)")
 	wholeVar(cmd, &f.concurrency, "concurrency", 1,
 		"commands that run at once, counting those still running from before")
 	flags.StringVar(&f.worker, "worker", "",
@@ -105,7 +105,8 @@ func (f *workFlags) bind(cmd *cobra.Command) {
 	flags.Var(&f.stopGrace, "stop-grace",
 		"time from the signal until the platform kills this program, in which running commands are stopped")
 	flags.StringVar(&f.file, "config", "",
-		"YAML file with settings, of which data, workspace, log, sentinel and executor count here (LESSOR_CONFIG)")
+		"YAML file with settings, of which data, workspace, telemetry.log, telemetry.log_level, sentinel.interval and "+
+			"executor.kill_grace count here (LESSOR_CONFIG)")
 }
 
 func (a *app) work(cmd *cobra.Command, command []string, f workFlags) error {

@@ -1,26 +1,21 @@
 package config
 
 import (
-	"fmt"
-	"io"
 	"net/url"
 	"regexp"
 	"strings"
-	"text/tabwriter"
 )
 
-// Print writes each key, its value and its source. Secrets are masked.
-func (l Loaded) Print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KEY\tVALUE\tSOURCE")
+// Rows returns each key, its value and its source. Secrets are masked.
+func (l Loaded) Rows() (rows [][]string) {
 	for _, k := range Keys() {
 		value := k.shown(k.value(&l.Config))
 		if value == "" {
 			value = `""`
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", k.Name, value, l.Source(k.Name))
+		rows = append(rows, []string{k.Name, value, l.Source(k.Name)})
 	}
-	return t.Flush()
+	return rows
 }
 
 const masked = "*****"

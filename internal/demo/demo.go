@@ -42,6 +42,9 @@ const (
 	restart     = 10 * time.Second
 )
 
+// HintIndent is the number of characters before the hint in the introduction.
+const HintIndent = 18
+
 const intro = `
   demo: three tenants submit and schedule jobs of types demo.*, and four workers
         run them. Leases last 5 s. demo-worker-4 dies in every third job: watch

@@ -20,6 +20,8 @@ const (
 
 // Table collects rows and prints them aligned.
 type Table struct {
+	None string // what the caller says of a list without rows
+
 	out    io.Writer
 	width  int
 	above  []string // lines above a list
