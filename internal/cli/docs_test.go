@@ -156,6 +156,8 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
+var twoDefaults = regexp.MustCompile(`\(default: [^)]*\) \(default [^)]*\)`)
+
 func TestHelpFitsATerminal(t *testing.T) {
 	root := (&app{}).rootCommand()
 	help := func(cmd *cobra.Command) {
@@ -171,6 +173,10 @@ func TestHelpFitsATerminal(t *testing.T) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 				t.Errorf("%s --help has a line of %d characters:\n%s", cmd.CommandPath(), n, line)
 			}
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if twice := twoDefaults.FindString(text); twice != "" {
+			t.Errorf("%s --help has two defaults of a flag: %s", cmd.CommandPath(), twice)
 		}
 	}
 	help(root)

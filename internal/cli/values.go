@@ -27,8 +27,13 @@ func (d *duration) Set(s string) (err error) {
 	d.Duration, err = config.ParseDuration(s)
 	return err
 }
-func (d *duration) String() string { return config.FormatDuration(d.Duration) }
-func (d *duration) Type() string   { return "duration" }
+func (d *duration) String() string {
+	if d.Duration == 0 {
+		return "0" // pflag then adds no default to the usage, which says what happens without the flag
+	}
+	return config.FormatDuration(d.Duration)
+}
+func (d *duration) Type() string { return "duration" }
 
 // size is a flag like 64MiB.
 type size struct{ config.Size }
@@ -36,6 +41,12 @@ type size struct{ config.Size }
 func (s *size) Set(text string) (err error) {
 	s.Size, err = config.ParseSize(text)
 	return err
+}
+func (s *size) String() string {
+	if s.Size == 0 {
+		return "0" // as a duration
+	}
+	return s.Size.String()
 }
 func (s *size) Type() string { return "size" }
 
