@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -165,21 +166,35 @@ func TestLastBeatIsAHeartbeat(t *testing.T) {
 	b.wait(beat + `.innerText.includes("ago")`)
 }
 
-// TestAlertsLeadToWhatTheyAreAbout follows the link of an alert.
+// TestAlertsLeadToWhatTheyAreAbout follows the link of an alert of each kind. A sentinel's job may be unknown.
 func TestAlertsLeadToWhatTheyAreAbout(t *testing.T) {
-	s := start(t)
-	s.define("broken", "broken.run", 3600)
-	s.breakCircuit("broken")
-	b := s.tab(t, s.admin)
-	b.wait(`document.querySelector(".alerts a[href='/schedules/broken']")`)
-	b.js(`document.querySelector(".alerts a[href='/schedules/broken']").click() ?? true`)
-	b.wait(`document.querySelector("h1").innerText.startsWith("broken")`)
-	for kind, want := range map[lessor.AlertKind]string{
-		lessor.AlertJobFailed: "/jobs?state=failed&type=a%2Fb+c", lessor.AlertHung: "/jobs/a%2Fb%20c",
-		lessor.AlertNoWorker: "/schedules/a%2Fb%20c", lessor.AlertMassExpiry: "/leases", lessor.AlertStoreWentBack: "",
-	} {
-		if got := aboutAlert(lessor.Alert{Kind: kind, Subject: "a/b c"}); got != want {
-			t.Errorf("an alert %s leads to %q, want %q", kind, got, want)
+	w := start(t).world()
+	type link struct{ kind, subject, to string }
+	known, unknown := w.running.ID.String(), "01a1e899-0000-7000-8000-000000000abc"
+	links := []link{
+		{"job_failed", "a type/+", "/jobs?state=failed&type=a+type%2F%2B"},
+		{"stale", known, "/jobs/" + known},
+		{"circuit_open", "nightly-invoices", "/schedules/nightly-invoices"},
+		{"mass_expiry", "leases", "/leases"},
+		{"dead", unknown, ""},
+		{"store_went_back", "store", ""},
+	}
+	for _, l := range links {
+		alert := lessor.Alert{Kind: lessor.AlertKind(l.kind), Subject: l.subject, Message: "about " + l.subject}
+		if err := w.scheduler.Raise(t.Context(), alert); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := w.tab(t, w.admin)
+	for _, l := range links {
+		b.open("/")
+		to := fmt.Sprintf(`([...document.querySelectorAll(".alerts li")].find((li) =>
+			li.innerText.includes(%q)).querySelector("a")?.getAttribute("href") ?? "")`, "about "+l.subject)
+		if got := b.text(to); got != l.to {
+			t.Errorf("an alert %s leads to %q, want %q", l.kind, got, l.to)
+		} else if got != "" {
+			b.open(got)
+			b.wait(`document.querySelector("h1") && !document.title.startsWith("Not found")`)
 		}
 	}
 }

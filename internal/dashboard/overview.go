@@ -19,12 +19,18 @@ type overviewPage struct {
 	Leases     []stateCount
 	Throughput *chart
 	Depth      *chart
-	Alerts     []lessor.Alert
+	Alerts     []alertRow
 	CanAct     bool // the visitor may acknowledge alerts
 	CanDrain   bool
 	Tenant     *lessor.Tenant // the tenant that the visitor is restricted to
 	Newest     []lessor.Job
 	Pressure   []pressure
+}
+
+// alertRow is an alert and the page of what it is about, "" if there is none.
+type alertRow struct {
+	lessor.Alert
+	About string
 }
 
 // depth is the queue of one priority.
@@ -53,20 +59,30 @@ const (
 	leasesRead = 200
 )
 
-// aboutAlert returns the page of what an alert is about, "" if there is none.
-func aboutAlert(a lessor.Alert) string {
-	switch a.Kind {
-	case lessor.AlertJobFailed:
-		return "/jobs?" + url.Values{"state": {string(lessor.Failed)}, "type": {a.Subject}}.Encode()
-	case lessor.AlertStale, lessor.AlertDead, lessor.AlertHung:
-		return "/jobs/" + url.PathEscape(a.Subject)
-	case lessor.AlertCircuitOpen, lessor.AlertNoWorker, lessor.AlertMissedTicks:
-		return "/schedules/" + url.PathEscape(a.Subject)
-	case lessor.AlertMassExpiry:
-		return "/leases"
-	case lessor.AlertStoreWentBack:
+// alerts lists the open alerts, each with the page of what it is about.
+func (v *visit) alerts() (rows []alertRow, err error) {
+	ctx := v.r.Context()
+	open := lessor.AlertFilter{Open: true, Limit: overviewAlerts}
+	list, _, err := v.scheduler.Alerts(ctx, v.caller, open)
+	for _, a := range list {
+		row := alertRow{Alert: a}
+		switch a.Kind {
+		case lessor.AlertJobFailed:
+			row.About = "/jobs?" + url.Values{"state": {string(lessor.Failed)}, "type": {a.Subject}}.Encode()
+		case lessor.AlertStale, lessor.AlertDead, lessor.AlertHung:
+			id, malformed := lessor.ParseJobID(a.Subject)
+			if _, unknown := v.scheduler.Job(ctx, v.caller, id); malformed == nil && unknown == nil {
+				row.About = "/jobs/" + id.String()
+			}
+		case lessor.AlertCircuitOpen, lessor.AlertNoWorker, lessor.AlertMissedTicks:
+			row.About = "/schedules/" + url.PathEscape(a.Subject)
+		case lessor.AlertMassExpiry:
+			row.About = "/leases"
+		case lessor.AlertStoreWentBack:
+		}
+		rows = append(rows, row)
 	}
-	return ""
+	return rows, err
 }
 
 func (v *visit) acknowledge() error {
@@ -85,8 +101,7 @@ func (v *visit) overview() (view, error) {
 	ctx := v.r.Context()
 	p := overviewPage{CanAct: v.can(token.Schedule), CanDrain: v.can(token.Drain)}
 	var err error
-	open := lessor.AlertFilter{Open: true, Limit: overviewAlerts}
-	if p.Alerts, _, err = v.scheduler.Alerts(ctx, v.caller, open); err != nil {
+	if p.Alerts, err = v.alerts(); err != nil {
 		return view{}, err
 	}
 	if v.can(token.ReadJobs) {

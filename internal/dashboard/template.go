@@ -31,7 +31,7 @@ type templates map[string]*template.Template
 func parse(timed bool) templates {
 	funcs := template.FuncMap{
 		"age": age, "due": due, "instant": instant, "iso": iso, "short": short, "count": count, "span": span,
-		"percent": percent, "brief": brief, "aboutAlert": aboutAlert,
+		"percent": percent, "brief": brief,
 		"bar": newBar, "dict": dict, "plural": plural, "seconds": seconds, "visible": visible,
 		"progress": progress, "timed": func() bool { return timed }, "asset": asset,
 	}
