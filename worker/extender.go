@@ -27,6 +27,9 @@ const extendTimeout = 10 * time.Second
 // ErrAttached is the error of Attach while the extender is attached.
 var ErrAttached = errors.New("lease extender is already attached")
 
+// errNotMade is the error of Attach of a zero LeaseExtender, which would extend by nothing.
+var errNotMade = errors.New("lease extender was not made by NewLeaseExtender")
+
 // LeaseExtenderConfig configures a LeaseExtender. The zero value takes all defaults.
 type LeaseExtenderConfig struct {
 	// Interval is the shortest time between two extensions. The default is DefaultExtensionInterval.
@@ -41,7 +44,8 @@ type LeaseExtenderConfig struct {
 
 // LeaseExtender extends the lease of a message when its work beats: at the first beat after Attach, and then at most
 // once per interval, however many goroutines beat. If an extension fails, the next beat tries again and the work
-// continues. A LeaseExtender has no goroutine and no timer, so work that hangs loses its lease.
+// continues. A LeaseExtender has no goroutine and no timer, so work that hangs loses its lease. NewLeaseExtender makes
+// one; the zero value cannot be attached.
 type LeaseExtender struct {
 	extension time.Duration
 	disabled  bool
@@ -121,6 +125,9 @@ const never = -1 << 62
 func (x *LeaseExtender) Attach(ctx context.Context, m Extendable, hb *Heartbeat) (detach func(), err error) {
 	if x.disabled {
 		return func() {}, nil
+	}
+	if x.extension == 0 {
+		return nil, errNotMade
 	}
 	a := &attachment{LeaseExtender: x, ctx: ctx, message: m, age: hb.age, warned: never}
 	a.extended.Store(never)

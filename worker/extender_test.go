@@ -131,6 +131,19 @@ func TestLeaseExtenderDisabled(t *testing.T) {
 	})
 }
 
+func TestZeroLeaseExtenderIsRefused(t *testing.T) {
+	var x worker.LeaseExtender
+	var hb worker.Heartbeat
+	m := &counted{}
+	if _, err := x.Attach(t.Context(), m, &hb); err == nil {
+		t.Error("an extender that extends by nothing was attached")
+	}
+	hb.Beat()
+	if n := m.calls.Load(); n != 0 {
+		t.Errorf("%d extensions by nothing", n)
+	}
+}
+
 func TestHeartbeatCallbackChaining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hb worker.Heartbeat
