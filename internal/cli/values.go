@@ -27,6 +27,7 @@ func (d *duration) Set(s string) (err error) {
 	d.Duration, err = config.ParseDuration(s)
 	return err
 }
+
 func (d *duration) String() string {
 	if d.Duration == 0 {
 		return "0" // pflag then adds no default to the usage, which says what happens without the flag
@@ -42,6 +43,7 @@ func (s *size) Set(text string) (err error) {
 	s.Size, err = config.ParseSize(text)
 	return err
 }
+
 func (s *size) String() string {
 	if s.Size == 0 {
 		return "0" // as a duration
