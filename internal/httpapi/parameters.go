@@ -186,7 +186,7 @@ var bounds = map[string]object{
 	"Granted.denied":                {"const": false},
 	"GrantedAll.denied":             {"const": false},
 	"LeaseRefused.ok":               {"const": false},
-	"LeaseBeaten.ok":                {"const": true},
+	"LeaseExtended.ok":              {"const": true},
 	"LeaseEnded.ok":                 {"const": true},
 	"HeartbeatAnswer.ok":            {"const": true},
 	"Done.ok":                       {"const": true},
