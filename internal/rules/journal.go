@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 
 	"lessor"
 )
@@ -27,6 +28,7 @@ type JournalLimits struct{ Entry, Job int64 }
 // Entry is an entry of a job's journal.
 type Entry struct {
 	Job  lessor.JobID
+	Seq  int64       // of the job; only an entry that is to be appended has it
 	Size JournalSize // of the journal up to and with this entry; Size.Entries is its number
 	lessor.JournalEntry
 }
@@ -60,7 +62,7 @@ func JournalAppend(a *lessor.JournalAppend, l JournalLimits) (BeatAsk, error) {
 		return ask, c.err()
 	}
 	for i, e := range a.Entries {
-		c.prefix = fmt.Sprintf("entries[%d].", i)
+		c.prefix = "entries[" + strconv.Itoa(i) + "]."
 		c.require("key", e.Key != nil)
 		data := e.Data
 		if data == nil {
@@ -89,7 +91,7 @@ func Append(
 		}
 		if !again {
 			size.Entries, size.Bytes = size.Entries+1, size.Bytes+e.cost()
-			e.Job, e.Size, e.N, e.At, e.Fence = h.Turn.Job, size, size.Entries, now, h.Turn.Fence
+			e.Job, e.Seq, e.Size, e.N, e.At, e.Fence = h.Turn.Job, h.Turn.Seq, size, size.Entries, now, h.Turn.Fence
 			added, was = append(added, e), e
 		}
 		if was.Kind != e.Kind || !bytes.Equal(was.Data, e.Data) {

@@ -12,6 +12,7 @@ import (
 type journal struct {
 	size  rules.JournalSize
 	known map[string]rules.Entry // those with a key that a call of this pass appends
+	added []rules.Entry          // by the last call of this pass; known has those of the calls before it
 }
 
 func (j *journal) add(e rules.Entry) {
@@ -71,16 +72,17 @@ func (p *pass) appendEntries(h *rules.Held, by rules.Hand, b *beat) error {
 		return err
 	}
 	j := p.journals[h.Turn.Job]
+	for _, e := range j.added { // seldom: most journals get one append in a pass
+		j.add(e)
+	}
+	j.added = nil
 	added, numbers, err := rules.Append(h, j.size, j.known, b.ask.Append, p.l.cfg.Journal, p.now)
 	if err != nil {
 		return err
 	}
-	for _, e := range added {
-		j.size = e.Size
-		j.add(e)
-	}
 	if len(added) > 0 {
 		p.l.keys.add(h, added)
+		j.size, j.added = added[len(added)-1].Size, added
 		h.Journal = j.size
 		p.entries = append(p.entries, added...)
 	}
@@ -89,14 +91,14 @@ func (p *pass) appendEntries(h *rules.Held, by rules.Hand, b *beat) error {
 }
 
 // copyJournal gives a job the journal of the one that it continues, and returns how many entries that has.
-func (p *pass) copyJournal(ctx context.Context, from, to lessor.JobID) (n int, err error) {
+func (p *pass) copyJournal(ctx context.Context, from lessor.JobID, to *rules.Spec) (n int, err error) {
 	for {
 		entries, err := p.tx.Entries(ctx, from, n, listStep)
 		if err != nil {
 			return n, err
 		}
 		for i := range entries {
-			entries[i].Job = to
+			entries[i].Job, entries[i].Seq = to.ID, to.Seq
 		}
 		if err := p.tx.AppendEntries(ctx, entries); err != nil {
 			return n, err

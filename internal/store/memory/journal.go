@@ -53,6 +53,7 @@ func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
 					return fmt.Errorf("%w: job %s has the entry %d, %q", scheduler.ErrBadCall, e.Job, was.N, was.Key)
 				}
 			}
+			e.Seq = 0 // entries are read without it
 			t.write(func(s *tables) { s.journal.put(key{id: e.Job.UUID, n: int64(e.N)}, e) })
 		}
 		return nil

@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	entryColumns  = row.Columns(row.Entry)
-	appendEntries = insertInto("journal", row.Entry)
+	entryColumns  = row.Columns(entryRow)
+	appendEntries = insertInto("journal", entryRow)
 	readEntries   = wire.SQL("select " + entryColumns + " from journal where job = $1::uuid and n > $2::bigint" +
 		" order by n limit $3::bigint")
 	readKnownEntries = wire.SQL("select " + row.Of("j", entryColumns) + " from (" + wire.Unnest("ut", "job, key") +
@@ -22,6 +22,11 @@ var (
 		" (" + wire.Unnest("u", "job") + ") u cross join lateral" +
 		" (select * from journal where job = u.job order by n desc limit 1) j")
 )
+
+func entryRow(c *row.Codec, e *rules.Entry) {
+	row.ID(c, "job", &e.Job.UUID)
+	row.Entry(c, e)
+}
 
 // LastEntries implements scheduler.Tx.
 func (t *tx) LastEntries(_ context.Context, jobs []lessor.JobID) (map[lessor.JobID]rules.Entry, error) {
@@ -56,7 +61,7 @@ func (v *view) readEntries(verb string, s *wire.Statement, visit func(rules.Entr
 	return v.query(verb, s, func(r *wire.Row) error {
 		var e rules.Entry
 		c := decode(r)
-		row.Entry(c, &e)
+		entryRow(c, &e)
 		visit(e)
 		return c.Err
 	}, params...)
@@ -64,12 +69,12 @@ func (v *view) readEntries(verb string, s *wire.Statement, visit func(rules.Entr
 
 // AppendEntries implements scheduler.Tx.
 func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
-	return save(t, "append entries", appendEntries, entries, row.Entry)
+	return save(t, "append entries", appendEntries, entries, entryRow)
 }
 
 // Entries implements scheduler.View.
 func (v *view) Entries(_ context.Context, id lessor.JobID, after, limit int) (entries []rules.Entry, err error) {
-	err = v.query("read a journal", readEntries, collect(&entries, row.Entry), wire.ID(id.UUID),
+	err = v.query("read a journal", readEntries, collect(&entries, entryRow), wire.ID(id.UUID),
 		wire.Int8(int64(after)), wire.Limit(limit))
 	return entries, err
 }

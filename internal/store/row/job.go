@@ -164,9 +164,8 @@ func journalSize(c *Codec, s *rules.JournalSize) {
 	Integer(c, "journal_bytes", &s.Bytes)
 }
 
-// Entry is an entry of a job's journal.
+// Entry is an entry of a job's journal, without the job.
 func Entry(c *Codec, e *rules.Entry) {
-	ID(c, "job", &e.Job.UUID)
 	Integer(c, "n", &e.Size.Entries)
 	Text(c, "key", &e.Key)
 	Text(c, "kind", &e.Kind)

@@ -141,7 +141,7 @@ func (w *writer) prepare() (err error) {
 		{&w.definition, "replace into definition", definitionColumns},
 		{&w.tick, "insert into tick", tickColumns},
 		{&w.audit, "insert into audit", auditColumns},
-		{&w.journal, "insert into journal", entryColumns},
+		{&w.journal, "insert into journal", row.Columns(newEntry)},
 	} {
 		if err = p.bulk.prepare(w.conn, p.into, p.columns); err != nil {
 			return err

@@ -9,15 +9,22 @@ import (
 	"lessor/internal/store/row"
 )
 
+const ofJob = " from journal where job = (select seq from job where id = ?)"
+
 var (
 	entryColumns = row.Columns(row.Entry)
-	selectEntry  = "select " + entryColumns + " from journal where job = ? and "
-	readEntries  = selectEntry + "n > +? order by n limit +?"
-	readEntry    = selectEntry + "key = ?"
+	readEntries  = "select " + entryColumns + ofJob + " and n > +? order by n limit +?"
+	readEntry    = "select " + entryColumns + ofJob + " and key = ?"
 	// The data of the last entry is not read.
-	readLastEntry = "select job, n, key, kind, at, fence, bytes, null from journal" +
-		" where job = ? order by n desc limit 1"
+	readLastEntry = "select n, key, kind, at, fence, bytes, null" + ofJob + " order by n desc limit 1"
 )
+
+// newEntry is a row of journal. It names its job by the seq: the two indexes are half as large as with the id, and
+// SQLite splits their pages half as often.
+func newEntry(c *row.Codec, e *rules.Entry) {
+	row.Integer(c, "job", &e.Seq)
+	row.Entry(c, e)
+}
 
 // LastEntries implements scheduler.Tx.
 func (t *tx) LastEntries(_ context.Context, jobs []lessor.JobID) (map[lessor.JobID]rules.Entry, error) {
@@ -29,6 +36,7 @@ func (t *tx) LastEntries(_ context.Context, jobs []lessor.JobID) (map[lessor.Job
 				return err
 			}
 			if e != nil {
+				e.Job = id
 				last[id] = *e
 			}
 		}
@@ -51,6 +59,7 @@ func (t *tx) KnownEntries(
 				return err
 			}
 			if e != nil {
+				e.Job = ref.Job
 				known[ref] = *e
 			}
 		}
@@ -60,7 +69,7 @@ func (t *tx) KnownEntries(
 
 // AppendEntries implements scheduler.Tx.
 func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
-	return insert(t, "append entries", &t.w.journal, entries, row.Entry)
+	return insert(t, "append entries", &t.w.journal, entries, newEntry)
 }
 
 // Entries implements scheduler.View.
@@ -70,5 +79,8 @@ func (v *view) Entries(ctx context.Context, id lessor.JobID, after, limit int) (
 		a.Int(int64(after))
 		a.limit(limit)
 	}, row.Entry)
+	for i := range entries {
+		entries[i].Job = id
+	}
 	return entries, readFault(ctx, "read a journal", err)
 }

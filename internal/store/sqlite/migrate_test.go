@@ -201,3 +201,40 @@ func TestTakerMigrationKeepsLeases(t *testing.T) {
 		t.Error("the key of the seal is another after a restart")
 	}
 }
+
+// TestJournalMigrationKeepsEntries: entries of before are there, in order and by key.
+func TestJournalMigrationKeepsEntries(t *testing.T) {
+	path := before(t, 15, `
+insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at,
+	trace_id, actor, created_at) values
+	(7, x'00000000000000000000000000000002', 1, '[]', 0, 5, 0, 0, 0, 0, 't', 'a', 1),
+	(8, x'00000000000000000000000000000001', 1, '[]', 0, 5, 0, 0, 0, 0, 't', 'a', 1);
+insert into journal (job, n, key, kind, at, fence, bytes, data) values
+	(x'00000000000000000000000000000001', 1, 'a', 'step', 3, 4, 70, x'31'),
+	(x'00000000000000000000000000000002', 1, 'a', '', 5, 6, 71, x'32'),
+	(x'00000000000000000000000000000001', 2, 'b', '', 7, 8, 140, x'33');`)
+	s := openAt(t, Config{Path: path})
+	job := lessor.JobID{UUID: lessor.UUID{15: 1}}
+	want := []rules.Entry{
+		{
+			Job: job, Size: rules.JournalSize{Entries: 1, Bytes: 70},
+			JournalEntry: lessor.JournalEntry{N: 1, Key: "a", Kind: "step", At: 3, Fence: 4, Data: []byte("1")},
+		},
+		{
+			Job: job, Size: rules.JournalSize{Entries: 2, Bytes: 140},
+			JournalEntry: lessor.JournalEntry{N: 2, Key: "b", At: 7, Fence: 8, Data: []byte("3")},
+		},
+	}
+	update(t, s, func(tx scheduler.Tx) error {
+		got, err := tx.Entries(t.Context(), job, 0, 10)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the journal of before (-want +got):\n%s", diff)
+		}
+		ref := scheduler.EntryRef{Job: job, Key: "b"}
+		known, err2 := tx.KnownEntries(t.Context(), []scheduler.EntryRef{ref})
+		if diff := cmp.Diff(want[1], known[ref]); diff != "" {
+			t.Errorf("the entry of before by its key (-want +got):\n%s", diff)
+		}
+		return errors.Join(err, err2)
+	})
+}

@@ -19,7 +19,7 @@ var purges = []string{
 	"delete from attempt where job = ?",
 	"delete from note where job = ?",
 	"delete from report where job = ?",
-	"delete from journal where job = ?",
+	"delete" + ofJob,
 	"delete from output where job = ?",
 	"delete from message where job = ?",
 	"delete from job where id = ?",

@@ -23,7 +23,7 @@ const readUnstripped = "select done.seq, done.job, tenant, job.idempotency_key, 
 // strips delete the large values of a job.
 var strips = []string{
 	"delete from report where job = ?",
-	"delete from journal where job = ?",
+	"delete" + ofJob,
 	"delete from output where job = ?",
 	"update job set payload = null where id = ?",
 }

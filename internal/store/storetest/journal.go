@@ -10,7 +10,7 @@ import (
 
 var journalSize = rules.JournalSize{Entries: 5, Bytes: 1 << 40}
 
-// entry is the n-th entry of a job's journal.
+// entry is the n-th entry of a job's journal, as it is read.
 func entry(id lessor.JobID, n int) rules.Entry {
 	return rules.Entry{
 		Job: id, Size: rules.JournalSize{Entries: n, Bytes: int64(100 * n)}, JournalEntry: lessor.JournalEntry{
@@ -28,15 +28,23 @@ func (b *bed) journal(id lessor.JobID, after, limit int) (entries []rules.Entry)
 	return entries
 }
 
+// newEntry is the n-th entry of a job's journal, as it is appended.
+func newEntry(s *rules.Spec, n int) rules.Entry {
+	e := entry(s.ID, n)
+	e.Seq = s.Seq
+	return e
+}
+
 func (b *bed) appendEntries(entries ...rules.Entry) error {
 	return b.Update(b.Context(), func(tx scheduler.Tx) error { return tx.AppendEntries(b.Context(), entries) })
 }
 
 // journalsAreKept appends to two journals, and reads them by number, by key and from their ends.
 func journalsAreKept(b *bed) {
-	one, two, none := b.queued().ID, b.queued().ID, b.queued().ID
-	b.must(b.appendEntries(entry(one, 1), entry(two, 1), entry(one, 2)))
-	b.must(b.appendEntries(entry(one, 3)))
+	first, second, none := b.queued(), b.queued(), b.queued().ID
+	one, two := first.ID, second.ID
+	b.must(b.appendEntries(newEntry(first, 1), newEntry(second, 1), newEntry(first, 2)))
+	b.must(b.appendEntries(newEntry(first, 3)))
 	check := func() {
 		b.same("the journal", b.journal(one, 0, 10), []rules.Entry{entry(one, 1), entry(one, 2), entry(one, 3)})
 		b.same("a page", b.journal(one, 1, 1), []rules.Entry{entry(one, 2)})
@@ -63,10 +71,10 @@ func journalsAreKept(b *bed) {
 		})
 	}
 	check()
-	number, key := entry(one, 3), entry(one, 4)
+	number, key := newEntry(first, 3), newEntry(first, 4)
 	number.Key, key.Key = "new", "key-1"
-	b.wants(b.appendEntries(entry(two, 2), number), scheduler.ErrBadCall)
-	b.wants(b.appendEntries(entry(two, 2), key), scheduler.ErrBadCall)
+	b.wants(b.appendEntries(newEntry(second, 2), number), scheduler.ErrBadCall)
+	b.wants(b.appendEntries(newEntry(second, 2), key), scheduler.ErrBadCall)
 	b.reopen()
 	check()
 }

@@ -32,7 +32,7 @@ func (b *bed) endedAt(at lessor.Instant, key string) *rules.Spec {
 		if err := tx.SaveReports(b.Context(), []rules.Report{{Job: s.ID, Message: new("m"), At: 1}}); err != nil {
 			return err
 		}
-		if err := tx.AppendEntries(b.Context(), []rules.Entry{entry(s.ID, 1)}); err != nil {
+		if err := tx.AppendEntries(b.Context(), []rules.Entry{newEntry(s, 1)}); err != nil {
 			return err
 		}
 		return tx.Move(b.Context(), []scheduler.Move{m})
