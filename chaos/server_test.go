@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 		runAgent(server)
 		return
 	}
+	if servers := os.Getenv(listenVariable); servers != "" {
+		listen(servers)
+		return
+	}
 	os.Exit(build(m))
 }
 
