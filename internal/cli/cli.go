@@ -134,9 +134,6 @@ func prepare(cmd *cobra.Command) {
 		count = cobra.ExactArgs(len(words))
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.DefValue == "0s" || f.DefValue == "0B" {
-			f.DefValue = "" // help shows no default that means "not given"
-		}
 		if f.Annotations[cobra.BashCompOneRequiredFlag] != nil && !strings.Contains(cmd.Use, "--"+f.Name) {
 			cmd.Use += " --" + f.Name + " " + strings.ToUpper(f.Name)
 		}
