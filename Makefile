@@ -46,7 +46,7 @@ chaos: ## check histories of real servers under every fault: KILLS (10000) kills
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 6h ./chaos -kills $(KILLS) -kill-limit $(KILLTIME) -flips 200
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 30m -run HourOf ./worker
 
-# SEEDS=2000 takes about five minutes of two processors.
+# SEEDS=2000 takes about four minutes of two processors.
 soak: ## live SEEDS (1000000) simulated hours of clusters, at most for TIME (8h); then the share of rules that they reached
 	@mkdir -p bin/soak && rm -f bin/soak/*
 	$(GO) build -cover -coverpkg=./internal/rules,./sim -o bin/sim ./sim
