@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -81,13 +82,16 @@ func until(i lessor.Instant, now time.Time) string {
 	if i.IsZero() {
 		return "-"
 	}
-	if d := i.Time().Sub(now); d > 0 {
-		if d > time.Second {
-			d = d.Round(time.Second) // the call took some milliseconds: a lease of 60s must not show as 59s
-		}
-		return "in " + table.Span(d)
+	d := i.Time().Sub(now)
+	switch {
+	case d <= 0:
+		return "now"
+	case d == math.MaxInt64: // as much as a duration holds
+		return "in over 292 years"
+	case d > time.Second:
+		d = d.Round(time.Second) // the call took some milliseconds: a lease of 60s must not show as 59s
 	}
-	return "now"
+	return "in " + table.Span(d)
 }
 
 // ago says how far an instant lies in the past, or in the future.

@@ -17,6 +17,7 @@ func TestAges(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	for in, want := range map[lessor.Instant]string{
 		0: "-", 1_000_000: "now", 1_000_500: "in 500ms", 1_059_990: "in 60s", 999_000: "now",
+		253_402_300_799_000: "in over 292 years",
 	} {
 		if got := until(in, now); got != want {
 			t.Errorf("until(%d) = %q, want %q", in, got, want)
