@@ -123,7 +123,7 @@ func wholeOf(raw jsontext.Value) (n int64, fault string) {
 	f, floatErr := strconv.ParseFloat(string(raw), 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) || errors.Is(floatErr, strconv.ErrRange) || math.Abs(f) > maxExact:
-		return 0, "is out of range"
+		return 0, "must be a whole number of at most 15 digits"
 	case floatErr != nil || f != math.Trunc(f):
 		return 0, "must be a whole number, not " + shorten(string(raw), maxShown)
 	}

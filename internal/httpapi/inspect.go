@@ -139,7 +139,7 @@ func plainValue(kind reflect.Kind, raw jsontext.Value) (value any, fault string)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(string(raw), 64)
 		if value = f; err != nil {
-			fault = "is out of range"
+			fault = "must be a smaller number"
 		}
 	}
 	return value, fault

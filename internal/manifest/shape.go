@@ -126,7 +126,7 @@ func (c *check) whole(v *value, name string) {
 	f, err := strconv.ParseFloat(v.scalar, 64)
 	switch {
 	case err != nil || math.Abs(f) > maxExact:
-		c.refuse(v, "%s is out of range", name)
+		c.refuse(v, "%s must be a whole number of at most 15 digits", name)
 	case f != math.Trunc(f):
 		c.refuse(v, "%s must be a whole number, not %s", name, v.scalar)
 	default:
