@@ -32,7 +32,7 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	lists, err := s.store.ExchangeWorkers(ctx, s.workers.notes(), noteLife)
-	if err != nil || slices.EqualFunc(lists, s.workers.heard, bytes.Equal) {
+	if err != nil || slices.EqualFunc(lists, s.workers.othersNotes, bytes.Equal) {
 		return
 	}
 	others := map[lessor.TenantID]*tenantWorkers{}
@@ -44,7 +44,7 @@ func (s *Scheduler) exchangeWorkers(ctx context.Context) {
 	}
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
-	s.workers.others, s.workers.heard = others, lists
+	s.workers.others, s.workers.othersNotes = others, lists
 }
 
 // addNotes adds the notes of one node. A node of the release before sends no note about all workers of a tenant: then
@@ -89,8 +89,8 @@ const maxNotes = 1 << 20
 func (w *workers) notes() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.told != nil {
-		return w.told
+	if w.ownNotes != nil {
+		return w.ownNotes
 	}
 	now := w.last
 	var list [][]byte
@@ -117,8 +117,8 @@ func (w *workers) notes() []byte {
 			)
 		})
 	}
-	w.told = slices.Concat([]byte{'['}, bytes.Join(list, []byte{','}), []byte{']'})
-	return w.told
+	w.ownNotes = slices.Concat([]byte{'['}, bytes.Join(list, []byte{','}), []byte{']'})
+	return w.ownNotes
 }
 
 // sum combines the types that a tenant's workers request; nil = none.

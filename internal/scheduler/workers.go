@@ -28,15 +28,15 @@ const (
 // workers remembers the workers that asked for work or sent a heartbeat lately, on this node and, from the exchange, on
 // others. A worker is identified by its name and the tenant of its token (zero = none): two tenants may use one name.
 type workers struct {
-	mu     sync.Mutex
-	own    map[lessor.TenantID]*tenantWorkers
-	others map[lessor.TenantID]*tenantWorkers
-	names  int            // of all tenants
-	types  int            // of all tenants
-	last   lessor.Instant // when any was seen
-	seed   maphash.Seed   // of what a worker asks for
-	told   []byte         // the notes for other nodes; nil = they have changed
-	heard  [][]byte       // the notes of other nodes that others was made from
+	mu          sync.Mutex
+	own         map[lessor.TenantID]*tenantWorkers
+	others      map[lessor.TenantID]*tenantWorkers
+	names       int            // of all tenants
+	types       int            // of all tenants
+	last        lessor.Instant // when any was seen
+	seed        maphash.Seed   // of what a worker asks for
+	ownNotes    []byte         // for other nodes; nil = they have changed
+	othersNotes [][]byte       // of which others was made
 }
 
 // beat notes a call of a worker that holds a lease. Calls right after the grant say no more than the request did.
@@ -78,7 +78,7 @@ func (w *workers) note(c *Caller, worker string, now lessor.Instant) (*tenantWor
 	if of == nil {
 		of = w.form(c.space(), now)
 	}
-	w.last, w.told = now, nil
+	w.last, w.ownNotes = now, nil
 	s := of.workers.see(worker, now)
 	if s == nil {
 		w.roomForWorker(of, now)
@@ -94,7 +94,7 @@ func (w *workers) note(c *Caller, worker string, now lessor.Instant) (*tenantWor
 func (w *workers) setBack(now lessor.Instant) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last, w.told = min(w.last, now), nil
+	w.last, w.ownNotes = min(w.last, now), nil
 	for _, tenants := range []map[lessor.TenantID]*tenantWorkers{w.own, w.others} {
 		for _, c := range tenants {
 			c.setBack(now)
