@@ -51,7 +51,9 @@
   if (problem) {
     history.replaceState(null, "", problem.dataset.page);
     // From here on the fields are the visitor's: the live update leaves them alone.
-    for (const field of document.querySelectorAll("main input")) [field.value, field.checked] = [field.value, field.checked];
+    for (const field of document.querySelectorAll("main input")) {
+      [field.value, field.checked] = [field.value, field.checked];
+    }
   }
 
   const [object, scrolled] = JSON.parse(sessionStorage.getItem(done) || "[]");
