@@ -138,7 +138,7 @@ func TestReadRefuses(t *testing.T) {
 			"f:4:16: maxAttempts must be a number, not text: write 3, without quotes",
 		},
 		{"a fraction", job + "  maxAttempts: 2.5", "f:4:16: maxAttempts must be a whole number, not 2.5"},
-		{"a huge number", job + "  maxAttempts: 1e99", "f:4:16: maxAttempts must be a whole number of at most 15 digits"},
+		{"huge", job + "  maxAttempts: 1e99", "f:4:16: maxAttempts must be a whole number of at most 15 digits"},
 		{"text for an object", job + "  schedule: daily", "f:4:13: schedule must be a mapping, not text"},
 		{"a list as payload", job + "  payload: [1]", "f:4:12: payload must be a mapping, not a list"},
 		{"anchor", job + "  payload: &p {a: 1}", "f:4:12: anchors are refused"},
