@@ -15,12 +15,12 @@ import (
 // other packages call, and what a program of another release or a broken one would meet.
 const leastReached = 95
 
-// TestWorlds lives an hour of the worlds of LESSOR_SIM_SEEDS (500) seeds. A failure prints the command that lives the
+// TestWorlds lives an hour of the worlds of LESSOR_SIM_SEEDS (2000) seeds. A failure prints the command that lives the
 // smallest world with it again. The traffic must reach nearly all rules, also those that were added since.
 func TestWorlds(t *testing.T) {
 	seeds, set := os.LookupEnv("LESSOR_SIM_SEEDS")
 	if !set {
-		seeds = "500"
+		seeds = "2000"
 	}
 	bin, reached := filepath.Join(t.TempDir(), "sim"), t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-cover", "-coverpkg=../internal/rules,.", "-o", bin, ".")
