@@ -10,7 +10,7 @@ SEEDS    ?= 1000000
 TIME     ?= 8h
 BENCH    ?= .
 KILLS    ?= 10000
-KILLTIME ?= 1h
+KILLTIME ?= 2h
 
 # The tools have their own go.mod, so that their dependencies are not ours.
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
@@ -42,7 +42,7 @@ test: ## vet and test everything on both stores, including the separate modules;
 	$(GO) test -timeout 20m ./...
 	@set -ex; for mod in $(MODULES); do (cd $$mod && $(GO) vet ./... && $(GO) test ./...); done
 
-chaos: ## check histories of real servers under every fault: KILLS (10000) kills in at most KILLTIME (1h) a store
+chaos: ## check histories of real servers under every fault: KILLS (10000) kills in at most KILLTIME (2h) a store
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 6h ./chaos -kills $(KILLS) -kill-limit $(KILLTIME) -flips 200
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 30m -run HourOf ./worker
 
