@@ -170,7 +170,7 @@ func losesCommits(w *shared) {
 		must(w.T, w.db.Kill())
 		must(w.T, w.standby.Promote(w.Context()))
 		if w.pooler != nil {
-			must(w.T, w.pooler.Switch(w.standby))
+			must(w.T, w.pooler.Switch(w.Context(), w.standby))
 		}
 	})
 	w.wantLossTold("the last commit that is left was made at 20")

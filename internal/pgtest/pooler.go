@@ -82,12 +82,19 @@ ignore_startup_parameters = extra_float_digits
 	return os.WriteFile(p.file(), []byte(text), 0o644) //nolint:gosec // the pooler runs as another user
 }
 
-// Switch directs the pooler to another server without breaking the clients' connections.
-func (p *Pooler) Switch(s *Server) error {
+// Switch directs the pooler to another server without breaking the clients' connections. Transactions that begin after
+// it returns go there.
+func (p *Pooler) Switch(ctx context.Context, s *Server) error {
 	if err := p.write(s); err != nil {
 		return err
 	}
-	return p.cmd.Process.Signal(syscall.SIGHUP)
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		return err
+	}
+	return poll(ctx, func() (bool, error) {
+		at, err := ask(ctx, p.URL("postgres"), "show data_directory")
+		return err == nil && at == s.data(), err
+	})
 }
 
 // URL returns the address of a database.

@@ -63,7 +63,11 @@ func (s *Server) Promote(ctx context.Context) error {
 
 // Ask returns the first value of a statement in the database postgres.
 func (s *Server) Ask(ctx context.Context, text string) (string, error) {
-	c, err := pgconn.Connect(ctx, s.URL("postgres"))
+	return ask(ctx, s.URL("postgres"), text)
+}
+
+func ask(ctx context.Context, url, text string) (string, error) {
+	c, err := pgconn.Connect(ctx, url)
 	if err != nil {
 		return "", err
 	}

@@ -58,7 +58,7 @@ func promoted(t *testing.T, pooled bool) failover {
 		t.Cleanup(func() { must(t, pooler.Stop()) })
 		f.db = postgres.Config{URL: pooler.URL("postgres"), Unprepared: true}
 		f.lose = func() error { // the old primary lives on: nothing breaks that a node could notice
-			return errors.Join(standby.Promote(ctx), pooler.Switch(standby))
+			return errors.Join(standby.Promote(ctx), pooler.Switch(ctx, standby))
 		}
 	}
 	return f
