@@ -20,22 +20,27 @@ func FakeClock(t testing.TB) string {
 	return ""
 }
 
-// clockFile contains the offset of the server's clock from the machine's.
+// clockFile contains the offset of the server's clock from the machine's, or the time at which it stands still.
 func (s *Server) clockFile() string { return filepath.Join(s.dir, "clock") }
 
 // Step sets the clock of a server that was started with Options.FakeClock to the machine's plus d.
 func (s *Server) Step(d time.Duration) error {
-	text := fmt.Sprintf("%+.3f\n", d.Seconds())
+	return s.setClock(fmt.Sprintf("%+.3f", d.Seconds()))
+}
+
+// Freeze stops the clock of a server that was started with Options.FakeClock, until the next Step.
+func (s *Server) Freeze() error { return s.setClock(time.Now().Format(time.DateTime)) }
+
+func (s *Server) setClock(text string) error {
 	next := s.clockFile() + ".next"
-	err := os.WriteFile(next, []byte(text), 0o644) //nolint:gosec // the server reads it as another user
+	err := os.WriteFile(next, []byte(text+"\n"), 0o644) //nolint:gosec // the server reads it as another user
 	if err != nil {
 		return err
 	}
 	return os.Rename(next, s.clockFile())
 }
 
-// clockEnv makes the server's processes read the clock through the library. Timeouts use the monotonic clock, which is
-// real.
+// clockEnv makes the server's processes read the wall clock through the library. The monotonic clock stays real.
 func (s *Server) clockEnv() []string {
 	return append(os.Environ(), "LD_PRELOAD="+s.options.FakeClock, "FAKETIME_TIMESTAMP_FILE="+s.clockFile(),
 		"FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1")

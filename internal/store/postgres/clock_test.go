@@ -1,12 +1,14 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
 	"lessor"
+	"lessor/internal/pgtest"
 	"lessor/internal/scheduler"
 )
 
@@ -52,6 +54,36 @@ func TestChangesAreNotAheadOfTheClock(t *testing.T) {
 	at, err := strconv.ParseInt(string(all[0].Data), 10, 64)
 	if err != nil || now < lessor.Instant(at) {
 		t.Errorf("now is %v, and a change of %v was read (%v)", now, lessor.Instant(at), err)
+	}
+}
+
+// TestLockPausesByItsOwnClock: another node has a job, and the clock of the database stands still. The gate is not held
+// for longer than a few pauses.
+func TestLockPausesByItsOwnClock(t *testing.T) {
+	db, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
+	must(t, err)
+	t.Cleanup(func() { must(t, db.Stop()) })
+	url := db.URL("postgres")
+	s := &stage{T: t, store: openAt(t, Config{URL: url})}
+	job := s.job("")
+	h := newHolder(t, url, "begin; select from queue for update")
+	h.take()
+	must(t, db.Freeze())
+	t.Cleanup(func() { must(t, db.Step(0)) }) // or it would not stop
+	locked := make(chan error, 1)
+	go func() {
+		locked <- s.store.Update(t.Context(), func(tx scheduler.Tx) error {
+			_, err := tx.Lock(t.Context(), []lessor.JobID{job.ID})
+			return err
+		})
+	}()
+	select {
+	case err := <-locked:
+		if !errors.Is(err, scheduler.ErrAgain) {
+			t.Errorf("a job that another node has: %v, want %v", err, scheduler.ErrAgain)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the gate was held for ten seconds")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -23,7 +24,6 @@ var (
 	seizeCohort  = wire.SQL("select j.id from job j where j.id = any($1::uuid[]) " +
 		" and exists (select from " + cohortOf + ")")
 	seizeDone = wire.SQL("select r.job from " + jobsIn("done") + " for update of r skip locked")
-	pause     = wire.SQL("select pg_sleep(0.005 * $1::bigint)")
 	knownJobs = wire.SQL("select id from job where id = any($1::uuid[])")
 )
 
@@ -32,23 +32,28 @@ func jobsIn(place string) string {
 	return place + " r join job j on " + wire.At("r.seq", "j.seq") + " and j.id = r.job where j.id = any($1::uuid[])"
 }
 
-// lockTries is how often Lock looks for a job that moves.
-const lockTries = 5
+const (
+	// lockTries is how often Lock looks for a job that moves.
+	lockTries = 5
+	// lockTryPause is the pause before the second look; each pause is longer by as much.
+	lockTryPause = 5 * time.Millisecond
+)
 
 // Lock implements scheduler.Tx. A job that exists and cannot be caught is scheduler.ErrAgain.
-func (t *tx) Lock(_ context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
+func (t *tx) Lock(ctx context.Context, ids []lessor.JobID) (map[lessor.JobID]*rules.Standing, error) {
 	standings := make(map[lessor.JobID]*rules.Standing, len(ids))
 	if len(ids) == 0 || t.err != nil {
 		return standings, t.err
 	}
-	if err := t.hold(ids); err != nil {
+	if err := t.hold(ctx, ids); err != nil {
 		return nil, err
 	}
 	return standings, t.locked("lock jobs", func() { t.addStandings(ids, standings) })
 }
 
-// hold locks the rows of jobs wherever they are.
-func (t *tx) hold(ids []lessor.JobID) error {
+// hold locks the rows of jobs wherever they are. It pauses by this node's monotonic clock: with pg_sleep, a step of the
+// database's clock would decide how long the gate is held.
+func (t *tx) hold(ctx context.Context, ids []lessor.JobID) error {
 	left, err := t.seek(ids, knownJobs) // those that exist
 	if err != nil {
 		return err
@@ -60,11 +65,13 @@ func (t *tx) hold(ids []lessor.JobID) error {
 		if try == lockTries {
 			return fmt.Errorf("lock jobs: %w: job %s moves on and on", scheduler.ErrAgain, left[0])
 		}
-		if err := t.Gate(context.Background()); err != nil {
+		if err := t.Gate(ctx); err != nil {
 			return err
 		}
 		if try > 0 { // another node has it for a moment
-			t.add("lock jobs", wire.Step{Stmt: pause}, wire.Int8(int64(try)))
+			if err := pause(ctx, time.Duration(try)*lockTryPause); err != nil {
+				return fmt.Errorf("lock jobs: %w", err)
+			}
 		}
 		if left, err = t.catch(left, seizeQueued, seizeCohort, seizeDone, seizeLeased, seizeDelayed); err != nil {
 			return err

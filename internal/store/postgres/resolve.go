@@ -40,13 +40,21 @@ func (s *Store) resolve(stream, n int64, why error) error {
 			}
 			return fmt.Errorf("%w: the connection was lost before the commit: %w", scheduler.ErrUnreachable, why)
 		}
-		pause := time.NewTimer(resolvePause)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if pause(ctx, resolvePause) != nil {
 			return fmt.Errorf("%w: %w; asking again: %w", scheduler.ErrUnknownOutcome, opaque{why}, opaque{err})
 		}
+	}
+}
+
+// pause waits for d by the monotonic clock.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
