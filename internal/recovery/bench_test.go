@@ -95,7 +95,7 @@ func manyCommands(b *testing.B, n int) (*Monitor, []lessor.Lease) {
 	return New(cfg), leases
 }
 
-// writePulses writes sentinels without syncing them: the scan does not care, and 50,000 syncs take minutes.
+// writePulses writes sentinels without syncing them: 50,000 syncs take minutes, and a scan does not need them.
 func writePulses(b *testing.B, ws *sentinel.Workspace, leases []lessor.Lease, seq int) {
 	b.Helper()
 	now := lessor.At(time.Now())

@@ -49,6 +49,7 @@ func (m *Monitor) cleanDead(checked []*subject, now moment) {
 	}
 }
 
+// schedule plans the removal of a folder, in the place of an earlier plan for the same attempt.
 func (c *cleaner) schedule(s *subject, now moment) {
 	one := &cleanup{fence: s.lastFence(), pulse: s.seen.pulse, due: now.Add(c.cfg.CleanupDelay), shown: lessor.Cleanup{
 		JobID: s.job, WorkspacePath: pathOf(c.cfg.Workspace, s.folder), Status: lessor.CleanupScheduled,
@@ -56,6 +57,9 @@ func (c *cleaner) schedule(s *subject, now moment) {
 	}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.all = slices.DeleteFunc(c.all, func(k *cleanup) bool {
+		return k.shown.EndedAt == 0 && k.shown.JobID == one.shown.JobID && k.fence == one.fence
+	})
 	if len(c.all) >= maxCleanups {
 		if i := slices.IndexFunc(c.all, func(k *cleanup) bool { return k.shown.EndedAt != 0 }); i >= 0 {
 			c.all = slices.Delete(c.all, i, i+1)

@@ -8,9 +8,9 @@ import (
 	"lessor/internal/rules"
 )
 
-// The wall clock of the server, which is the store's too, is set by a day, alone or together with that of the commands,
-// while it runs and while it is down: a live command is never dead or even stale, a silent one is fresh for no longer
-// than stale_after and one check, and dead by dead_after and one check; a lease without heartbeats expires as usual.
+// The wall clock of the server and its store is set by a day, alone or together with that of the commands, while the
+// server runs or is down. A live command is never dead or even stale. A silent one is stale after stale_after and dead
+// after dead_after, each at most one check later. A lease without heartbeats expires as usual.
 func TestServerClockSteps(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct{ server, commands time.Duration }{
@@ -38,10 +38,10 @@ func TestServerClockSteps(t *testing.T) {
 				w.start()
 				live.live(time.Minute)
 				if j := live.want(lessor.Running); !j.Reattached {
-					t.Error("after a restart the live one is not reattached")
+					t.Error("after a restart the live command is not reattached")
 				}
 				silent, lapses = w.silentPair(live)
-				w.told = nil
+				w.sentAlerts = nil
 				set()
 				w.watchDie(live, silent, lapses)
 			})
@@ -73,7 +73,7 @@ func (w *world) silentPair(beside *command) (silent, lapses *command) {
 	return silent, lapses
 }
 
-// watchDie lets two commands fall silent while another lives on.
+// watchDie lets two commands fall silent while another goes on.
 func (w *world) watchDie(live, silent, lapses *command) {
 	w.t.Helper()
 	live.live(90 * time.Second)
@@ -81,7 +81,7 @@ func (w *world) watchDie(live, silent, lapses *command) {
 	silent.want(lessor.Running)
 	live.live(2 * time.Minute)
 	if got := silent.verdict(); got != lessor.HeartbeatStale {
-		w.t.Errorf("silent for over 3 minutes it is %q", got)
+		w.t.Errorf("a command that is silent for over 3 minutes is %q", got)
 	}
 	live.wantVerdict(lessor.HeartbeatFresh)
 	silent.want(lessor.Running)
@@ -89,9 +89,9 @@ func (w *world) watchDie(live, silent, lapses *command) {
 	silent.wantEnd(string(rules.DeathHeartbeatStopped))
 	live.want(lessor.Running)
 	live.wantVerdict(lessor.HeartbeatFresh)
-	for _, a := range w.told {
+	for _, a := range w.sentAlerts {
 		if a.Subject == live.id.String() {
-			w.t.Errorf("an alert about the live one: %+v", a)
+			w.t.Errorf("an alert about the live command: %+v", a)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestWatchedLeaseIsHeldThroughAStep(t *testing.T) {
 		back.beat()
 		w.pass(30 * time.Second)
 		if j := back.want(lessor.Running); !j.Reattached {
-			t.Error("it is not reattached")
+			t.Error("the command is not reattached")
 		}
 		w.pass(30*time.Second + aTick)
 		lost.wantEnd(string(rules.DeathNotResumed))

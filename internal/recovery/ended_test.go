@@ -11,8 +11,8 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// The sentinel of a job that has ended otherwise stays behind, because its shim was killed: there is nothing to
-// recover, and nobody is alarmed. The folder goes as that of any dead command.
+// The sentinel of a job that has ended stays behind, because its shim was killed: there is nothing to recover, and no
+// alert. The folder is removed as that of any dead command.
 func TestEndedJobRaisesNothing(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		completed, cancelled := w.command(), w.command()
@@ -58,7 +58,7 @@ func TestEndedJobRaisesNothing(t *testing.T) {
 	})
 }
 
-// A command that was reattached and then completed stays one that was reattached.
+// A command that was reattached and then completed is still listed as reattached.
 func TestCompletedAfterItsReattachmentIsReattached(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
@@ -100,7 +100,7 @@ func TestUnknownJobThatPulsesIsRunning(t *testing.T) {
 		c.pulse()
 		w.pass(time.Minute)
 		if got := w.status(c.id); got != lessor.RecoveredRunning {
-			t.Errorf("it pulses again and is %q", got)
+			t.Errorf("a command that pulses again is %q", got)
 		}
 	})
 }

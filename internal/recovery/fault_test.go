@@ -9,24 +9,24 @@ import (
 	"lessor/internal/fault"
 )
 
-// TestPanicOfTheMonitorEndsNothing: the monitor tells of a panic, and watches on as soon as the cause is gone.
+// TestPanicOfTheMonitorEndsNothing: the monitor reports a panic, and continues as soon as the cause is gone.
 func TestPanicOfTheMonitorEndsNothing(t *testing.T) {
-	told := make(chan *fault.Fault, 100)
+	faults := make(chan *fault.Fault, 100)
 	cfg := settings()
-	cfg.Fault = func(f *fault.Fault) { told <- f }
+	cfg.Fault = func(f *fault.Fault) { faults <- f }
 	inWorld(t, cfg, func(t *testing.T, w *world) {
 		c := w.command()
 		c.live(time.Minute)
 		err := w.monitor.inRun(w.ctx, func(context.Context) error { panic("boom") })
-		if f := <-told; err == nil || f.Place != fault.Recovery {
-			t.Errorf("a scan that panicked returns %v and tells %+v", err, f)
+		if f := <-faults; err == nil || f.Place != fault.Recovery {
+			t.Errorf("a scan that panicked returns %v and reports %+v", err, f)
 		}
 		c.live(3 * time.Minute)
 		c.wantVerdict(lessor.HeartbeatFresh)
 	})
 }
 
-// TestEachPassesAPanicOn: calls that run beside each other panic in the goroutine that can deal with it.
+// TestEachPassesAPanicOn: a panic of one of several concurrent calls is passed on to the goroutine of their caller.
 func TestEachPassesAPanicOn(t *testing.T) {
 	err := fault.Try(fault.Recovery, nil, func() error {
 		return each([]int{1, 2, 3}, func(n int) error {

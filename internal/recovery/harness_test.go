@@ -22,19 +22,19 @@ import (
 // world is a monitor beside a real scheduler over a real store, and a real workspace, inside a bubble.
 type world struct {
 	*scheduler.Scheduler
-	t       *testing.T
-	ctx     context.Context
-	cfg     Config
-	sched   scheduler.Config
-	dir     string
-	open    func(w *world) (scheduler.Store, error)
-	pace    time.Duration       // everything happens so many times as fast as the tests say
-	step    atomic.Int64        // how far the server's wall clock was set ahead
-	ws      *sentinel.Workspace // as the commands have it
-	monitor *Monitor
-	halt    func()
-	mu      sync.Mutex
-	told    []lessor.Alert
+	t          *testing.T
+	ctx        context.Context
+	cfg        Config
+	sched      scheduler.Config
+	dir        string
+	open       func(w *world) (scheduler.Store, error)
+	pace       time.Duration       // durations of the tests are divided by pace
+	step       atomic.Int64        // how far the server's wall clock was set ahead
+	ws         *sentinel.Workspace // as the commands have it
+	monitor    *Monitor
+	halt       func()
+	mu         sync.Mutex
+	sentAlerts []lessor.Alert
 }
 
 var anybody = scheduler.Caller{Actor: "tester"}
@@ -62,7 +62,7 @@ func scheduling() scheduler.Config {
 	}
 }
 
-// inWorld runs a test on SQLite. What asks for more of a store than the others runs on each: see onEachStore.
+// inWorld runs a test on SQLite. Tests that depend on the store run on each: see onEachStore.
 func inWorld(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
 	t.Helper()
 	inWorldOf(t, cfg, 1, openSQLite, test)
@@ -111,7 +111,7 @@ func (w *world) start() {
 	cfg.Alert = func(a lessor.Alert) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.told = append(w.told, a)
+		w.sentAlerts = append(w.sentAlerts, a)
 	}
 	w.Scheduler = scheduler.New(store, cfg)
 	w.cfg.Scheduler, w.cfg.Workspace = w.Scheduler, ws
@@ -134,7 +134,7 @@ func (w *world) start() {
 	synctest.Wait()
 }
 
-// restart is the death of a server and its next life.
+// restart stops the server, and starts another on the same store after a time.
 func (w *world) restart(down time.Duration) {
 	w.t.Helper()
 	w.halt()
@@ -142,7 +142,7 @@ func (w *world) restart(down time.Duration) {
 	w.start()
 }
 
-// pass lets time go by and every goroutine finish.
+// pass lets time go by, and waits until all goroutines are idle.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d / w.pace)
 	synctest.Wait()
@@ -154,7 +154,7 @@ type command struct {
 	grant lessor.Grant
 	id    lessor.JobID
 	seq   int64
-	off   time.Duration // its clock against ours
+	off   time.Duration // how far its clock is ahead of ours
 }
 
 // command submits a job, leases it and writes its first pulse.
@@ -273,7 +273,7 @@ func (c *command) want(state lessor.State) lessor.Job {
 	return j
 }
 
-// wantEnd fails unless the job's attempt ended because of why.
+// wantEnd fails unless the job's attempt ended with the error why.
 func (c *command) wantEnd(why string) {
 	c.w.t.Helper()
 	if j := c.w.job(c.id); text(j.Error) != why {
@@ -288,7 +288,7 @@ func text(s *string) string {
 	return *s
 }
 
-// verdict is the one on the command now, "" if it is not listed.
+// verdict is the present verdict on the command; "" = it is not listed.
 func (c *command) verdict() lessor.HeartbeatStatus {
 	c.w.t.Helper()
 	for _, j := range c.w.snapshot().Heartbeats().Jobs {
@@ -302,7 +302,7 @@ func (c *command) verdict() lessor.HeartbeatStatus {
 func (c *command) wantVerdict(want lessor.HeartbeatStatus) {
 	c.w.t.Helper()
 	if got := c.verdict(); got != want {
-		c.w.t.Errorf("it is %q, want %q", got, want)
+		c.w.t.Errorf("the command is %q, want %q", got, want)
 	}
 }
 
@@ -329,14 +329,14 @@ func (w *world) wantAlerts(want ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var got []string
-	for _, a := range w.told {
+	for _, a := range w.sentAlerts {
 		sign := "+"
 		if a.ClearedAt != 0 {
 			sign = "-"
 		}
 		got = append(got, sign+string(a.Kind))
 	}
-	w.told = nil
+	w.sentAlerts = nil
 	if !slices.Equal(got, want) {
 		w.t.Errorf("alerts %q, want %q", got, want)
 	}

@@ -15,15 +15,15 @@ import (
 	"lessor/internal/sentinel"
 )
 
-// old is a sentinel that would be dead if it were obeyed.
+// old is a sentinel that would make its command dead if it counted.
 func old(id lessor.JobID, fence int64) string {
 	return `{"jobId":"` + id.String() + `","status":"running","lastHeartbeat":"1999-01-01T00:00:00Z","fence":` +
 		strconv.FormatInt(fence, 10) + `}`
 }
 
-// Whatever stands in the place of a sentinel is reported and not obeyed: the live job goes on, nothing is removed,
-// nothing is followed.
-func TestHostileWorkspaceIsReportedNotObeyed(t *testing.T) {
+// Whatever is found in the place of a sentinel is reported and has no effect: the live job goes on, no file is removed,
+// and no link is followed.
+func TestHostileWorkspaceIsOnlyReported(t *testing.T) {
 	for name, put := range map[string]func(c *command, at, outside string) error{
 		"link to a dead one": func(_ *command, at, outside string) error { return os.Symlink(outside, at) },
 		"hard link":          func(_ *command, at, outside string) error { return os.Link(outside, at) },
@@ -83,7 +83,7 @@ func TestHostileWorkspaceIsReportedNotObeyed(t *testing.T) {
 	}
 }
 
-// Whatever one folder holds, the others are watched.
+// Whatever one folder contains, the monitor watches the others.
 func TestOneFolderDoesNotBlindTheMonitor(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		once := func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) }
@@ -164,8 +164,8 @@ func TestFoldersThatAreNoJobsAreReported(t *testing.T) {
 	})
 }
 
-// Processes come and go under whatever numbers: nothing that recovery does depends on one. The command's own process is
-// dead and its number may belong to anybody; only the sentinel counts.
+// Recovery does not depend on process ids, which the system may reuse. The process of the command is dead, and its id
+// may be another's: only the sentinel counts.
 func TestReusedProcessNumbersHaveNoEffect(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		alive, dead := w.command(), w.command()
@@ -173,8 +173,8 @@ func TestReusedProcessNumbersHaveNoEffect(t *testing.T) {
 		if err := gone.Run(); err != nil {
 			t.Skip("no processes here")
 		}
-		// The numbers are there to be misread: of a process that is gone in the live one's folder, of this one in the
-		// dead one's.
+		// The ids would mislead: the folder of the live command has that of a process that is gone, and the folder of
+		// the dead command has that of this process.
 		for c, n := range map[*command]int{alive: gone.Process.Pid, dead: os.Getpid()} {
 			raw := strings.Replace(c.raw(), "{", `{"pid":`+strconv.Itoa(n)+`,`, 1)
 			if err := os.WriteFile(filepath.Join(c.folder(), ".sentinel.json"), []byte(raw), 0o600); err != nil {

@@ -9,7 +9,7 @@ import (
 	"lessor"
 )
 
-// The five failure modes of the seed, and its success criteria, by their own words.
+// The five failure modes and the success criteria of the specification, in its words.
 
 func TestFailureMode1HeartbeatWriteFails(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
@@ -49,7 +49,7 @@ func TestFailureMode3CrashWithoutCleanup(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
 		c.live(5 * time.Minute)
-		w.pass(11 * time.Minute) // dead within eleven minutes, whatever the scans
+		w.pass(11 * time.Minute) // it is dead within eleven minutes, whenever the scans come
 		if c.exists() {
 			t.Error("the folder of a crashed command is still there")
 		}
@@ -64,15 +64,15 @@ func TestFailureMode4RestartWhileTheJobRuns(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		w.restart(20 * time.Minute)
-		c.wantVerdict(lessor.HeartbeatStale) // old, and held as stale by our downtime
+		c.wantVerdict(lessor.HeartbeatStale) // the pulse is old; the server's downtime is not counted
 		if got := w.status(c.id); got != lessor.RecoveredWatching {
-			t.Errorf("it is %s", got)
+			t.Errorf("the command is %s", got)
 		}
 		w.pass(4 * time.Minute)
 		c.pulse()
 		w.pass(10 * time.Second)
 		if j := c.want(lessor.Running); !j.Reattached {
-			t.Error("it is not shown as reattached")
+			t.Error("the command is not shown as reattached")
 		}
 		c.live(10 * time.Minute) // monitoring goes on
 		c.wantVerdict(lessor.HeartbeatFresh)
@@ -146,7 +146,7 @@ func (c *command) lastPulse() time.Time {
 	return s.LastHeartbeat.Time()
 }
 
-// A command whose folder holds the data of its session keeps it while it lives, and loses it only with its folder.
+// The session data in the folder of a command stay while the command lives, and are removed only with the folder.
 func TestSessionDataStaysWhileTheJobLives(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()

@@ -9,7 +9,7 @@ import (
 	"lessor"
 )
 
-// One of each kind: every report tells the same about it.
+// All reports agree about a command of each kind.
 func TestReportsAgree(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		reattached, dead := w.command(), w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
@@ -91,18 +91,18 @@ func TestHealth(t *testing.T) {
 		h, err := w.monitor.Health(w.ctx, c.id) // without a scan since it began
 		if err != nil || h.HeartbeatStatus != lessor.HeartbeatFresh || *h.AgeSeconds != 0 || !h.SessionDataExists ||
 			h.Node != "here" {
-			t.Errorf("a running one: %+v, %v", h, err)
+			t.Errorf("a running command: %+v, %v", h, err)
 		}
 		h, err = w.monitor.Health(w.ctx, plain.ID)
 		if want := (lessor.JobHealth{
 			JobID: plain.ID, HeartbeatStatus: lessor.HeartbeatUnknown,
 			Node: "here",
 		}); err != nil || h != want {
-			t.Errorf("one without a sentinel: %+v, %v", h, err)
+			t.Errorf("a command without a sentinel: %+v, %v", h, err)
 		}
 		if _, err = w.monitor.Health(w.ctx,
 			lessor.JobID{UUID: lessor.UUID{5}}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
-			t.Errorf("an unknown one: %v", err)
+			t.Errorf("an unknown job: %v", err)
 		}
 	})
 }
@@ -116,8 +116,8 @@ func TestMarkDeadGivesUpAJob(t *testing.T) {
 		}
 		c.wantEnd("Marked dead by an operator")
 		if want := "job " + c.id.String() + " is dead: Marked dead by an operator, last pulse at " +
-			time.Now().UTC().Format(time.RFC3339); len(w.told) != 1 || w.told[0].Message != want {
-			t.Errorf("alerts: %+v, want %q", w.told, want)
+			time.Now().UTC().Format(time.RFC3339); len(w.sentAlerts) != 1 || w.sentAlerts[0].Message != want {
+			t.Errorf("alerts: %+v, want %q", w.sentAlerts, want)
 		}
 		f, err := w.ws.Folder(c.id)
 		if err != nil {
@@ -138,19 +138,45 @@ func TestMarkDeadGivesUpAJob(t *testing.T) {
 			failed.FailedJobs[0].Reason != "Marked dead by an operator" {
 			t.Errorf("failed: %+v, %v", failed, err)
 		}
-		w.restart(time.Second) // the store remembers
+		w.restart(time.Second) // the end is in the store
 		again, err := w.monitor.Failed(w.ctx)
 		if err != nil || len(again.FailedJobs) != 1 || again.FailedJobs[0].JobID != c.id ||
 			!again.FailedJobs[0].Resumable {
 			t.Errorf("failed after a restart: %+v, %v", again, err)
 		}
 		if _, err := w.monitor.MarkDead(w.ctx, anybody, c.id); lessor.CodeOf(err) != lessor.CodeConflict {
-			t.Errorf("a second time: %v", err)
+			t.Errorf("marked dead twice: %v", err)
 		}
 		if _, err := w.monitor.MarkDead(w.ctx, anybody,
 			lessor.JobID{UUID: lessor.UUID{5}}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
-			t.Errorf("an unknown one: %v", err)
+			t.Errorf("an unknown job: %v", err)
 		}
+	})
+}
+
+// TestMarkOutlivesThePulsesOfItsAttempt checks that a command that pulses while it stops stays given up, that its
+// folder goes when it is silent, and that the next attempt is judged anew.
+func TestMarkOutlivesThePulsesOfItsAttempt(t *testing.T) {
+	inWorld(t, settings(), func(t *testing.T, w *world) {
+		c := w.command()
+		if _, err := w.monitor.MarkDead(w.ctx, anybody, c.id); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			w.pass(20 * time.Second)
+			c.pulse()
+			if h, err := w.monitor.Health(w.ctx, c.id); err != nil || h.HeartbeatStatus != lessor.HeartbeatDead {
+				t.Fatalf("health after a pulse: %+v, %v", h, err)
+			}
+			if all := w.monitor.Cleanups().Cleanups; len(all) != 1 {
+				t.Errorf("cleanups: %+v, want one", all)
+			}
+		}
+		w.pass(31 * time.Second)
+		if c.exists() {
+			t.Error("the folder of a command that is silent is still there")
+		}
+		w.take(nil).wantVerdict(lessor.HeartbeatFresh)
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 	"lessor"
 )
 
-// A command that is dead may be resumed before its retry comes: the list says so, and the new job takes the retry's
-// place.
+// The job of a dead command may be resumed before its retry: the list says so, and the new job takes the place of the
+// retry.
 func TestDeadJobIsResumed(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
@@ -50,7 +50,7 @@ func TestDeadJobIsResumed(t *testing.T) {
 			t.Errorf("granted %s with checkpoint %s, want %s", next.id, next.grant.Job.Checkpoint, r.NewJobID)
 		}
 		if resumable() {
-			t.Error("it can be resumed a second time")
+			t.Error("the job can be resumed a second time")
 		}
 	})
 }
@@ -78,7 +78,7 @@ func (c *command) file(name, text string) {
 	}
 }
 
-// The default session of a job is called like the job, so its files are renamed; others keep their names.
+// The default session of a job has the name of the job, so its files are renamed. Other files keep their names.
 func TestResumeKeepsTheSessionFiles(t *testing.T) {
 	once := func(payload string) func(*lessor.Submission) {
 		return func(s *lessor.Submission) { s.MaxAttempts, s.Payload = new(int64(1)), []byte(payload) }
@@ -113,7 +113,7 @@ func TestResumeKeepsTheSessionFiles(t *testing.T) {
 	})
 }
 
-// A resume that is refused leaves no folder behind, and one without a folder needs none.
+// A resume that is refused leaves no folder behind, and a job without a folder can be resumed.
 func TestRefusedResumeCopiesNothing(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })

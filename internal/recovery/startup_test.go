@@ -49,7 +49,7 @@ func TestUnseenEndIsCompleted(t *testing.T) {
 	}
 }
 
-// The shim was killed after it wrote the exit record and before it took the sentinel away.
+// The shim was killed after it wrote the exit record and before it removed the sentinel.
 func TestExitRecordCountsThoughTheSentinelIsFresh(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
@@ -62,7 +62,8 @@ func TestExitRecordCountsThoughTheSentinelIsFresh(t *testing.T) {
 	})
 }
 
-// The same while the server runs, whenever between two scans it happens: the record is found before the lease ends.
+// A shim is killed so while the server runs, at any moment between two scans: the record is found before the lease
+// ends.
 func TestExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 	at := func(before time.Duration) func(t *testing.T, w *world) {
 		return func(t *testing.T, w *world) {
@@ -75,7 +76,7 @@ func TestExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 			c.exit(nil)
 			w.pass(time.Minute)
 			if j := c.want(lessor.Completed); j.Attempt != 1 {
-				t.Errorf("it is completed in attempt %d", j.Attempt)
+				t.Errorf("the job completed in attempt %d", j.Attempt)
 			}
 		}
 	}
@@ -85,7 +86,7 @@ func TestExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 	onEachStore(t, settings(), at(20*time.Second))
 }
 
-// A record that comes late in the life of a lease counts too, even if it had no heartbeat for long.
+// An exit record counts until the end of its lease, even if the last heartbeat was long ago.
 func TestLateExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
@@ -96,14 +97,13 @@ func TestLateExitRecordIsFoundBeforeTheLeaseEnds(t *testing.T) {
 	})
 }
 
-// The shim's own report, when it comes after all, gets the same answer.
+// The shim's own report, if it arrives later, gets the same answer.
 func TestReportAfterTheExitRecordIsAccepted(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		c.exit(nil)
 		w.pass(45 * time.Second)
 		c.want(lessor.Completed)
-		// The shim's own report comes late, and gets the same answer.
 		if err := w.Complete(w.ctx, anybody, c.grant.Lease.ID,
 			lessor.Completion{
 				WorkerID: new("worker"), Status: new("completed"),
@@ -126,7 +126,7 @@ func TestWatchesRunSideBySide(t *testing.T) {
 		if want := lessor.At(time.Now().Add(5 * time.Minute / w.pace)); st.Jobs[0].WatchDeadline != want {
 			t.Errorf("deadline %s, want %s", st.Jobs[0].WatchDeadline, want)
 		}
-		w.pass(2 * time.Minute) // over a ttl: the leases are held
+		w.pass(2 * time.Minute) // longer than a ttl: the leases are kept
 		for _, c := range []*command{lost, pulses, beats} {
 			c.want(lessor.Leased)
 		}
@@ -138,7 +138,7 @@ func TestWatchesRunSideBySide(t *testing.T) {
 				t.Errorf("job: %+v", j)
 			}
 		}
-		w.wantAlerts("+stale") // the one that beats and does not pulse; a watched job is left alone
+		w.wantAlerts("+stale") // for the command that beats and does not pulse; a watched job raises none
 		for range 17 {
 			w.pass(10 * time.Second)
 			pulses.pulse()
@@ -165,7 +165,7 @@ func TestWatchesRunSideBySide(t *testing.T) {
 	})
 }
 
-func TestTooOldIsDeadUnlessItsLeaseIsBeaten(t *testing.T) {
+func TestTooOldIsDeadUnlessItsLeaseGetsHeartbeats(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		lost, beats, pulses := w.command(), w.command(), w.command()
 		w.restart(31 * time.Minute)
@@ -210,8 +210,9 @@ func TestStartWithoutCommandsIsIdle(t *testing.T) {
 	})
 }
 
-// The command died, its attempt was given up, and then it pulses again: no job changes, and it is told to stop.
-func TestBackFromTheDeadChangesNothing(t *testing.T) {
+// The command died, its attempt was given up, and then it pulses again: no job changes, and the command is
+// asked to stop.
+func TestPulseOfADeadCommandChangesNothing(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		w.restart(10 * time.Minute)
@@ -222,7 +223,7 @@ func TestBackFromTheDeadChangesNothing(t *testing.T) {
 		w.pass(time.Minute)
 		next.want(lessor.Leased)
 		if !c.exists() {
-			t.Error("the folder was removed though it pulses")
+			t.Error("the folder was removed although the command pulses")
 		}
 	})
 }

@@ -28,8 +28,8 @@ var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
 
 func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
-// onEachStore runs a test on SQLite, and on PostgreSQL whose clock is the bubble's too. There everything happens at a
-// pace of twenty: a server that does nothing asks its database eight times a second.
+// onEachStore runs a test on SQLite, and on PostgreSQL with the clock of the bubble. There all durations are
+// divided by twenty: an idle server queries its database eight times a second.
 func onEachStore(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { inWorld(t, cfg, test) })
@@ -40,7 +40,7 @@ func onEachStore(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
 	})
 }
 
-// aTick is the least time that every store can tell: a millisecond, at a pace of twenty.
+// aTick is the shortest time that every store can measure: a millisecond, at a pace of twenty.
 const aTick = 20 * time.Millisecond
 
 // wall is what the server's wall clock says.
@@ -55,8 +55,8 @@ func openSQLite(w *world) (scheduler.Store, error) {
 	})
 }
 
-// fakeClock makes the database's clock one that is set. Found before the real one, it serves every statement of the
-// store.
+// fakeClock gives the database a clock that tests set. It comes before the real one in the search path, so every
+// statement of the store uses it.
 const fakeClock = `create schema fake;
 create sequence fake.micros minvalue 0;
 create function fake.clock_timestamp() returns timestamptz volatile language sql
@@ -75,7 +75,7 @@ func runSQL(t *testing.T, url, text string) {
 	}
 }
 
-// clocked is a store whose database is told the time before everything that it does.
+// clocked is a store that sets the clock of its database before each operation.
 type clocked struct {
 	*postgres.Store
 	w *world

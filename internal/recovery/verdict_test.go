@@ -38,7 +38,7 @@ func TestVerdictBoundaries(t *testing.T) {
 	})
 }
 
-// known is the verdict without a new scan.
+// known is the verdict of the last scan.
 func (c *command) known() lessor.HeartbeatStatus {
 	for _, j := range c.w.monitor.Known().Heartbeats().Jobs {
 		if j.JobID == c.id {
@@ -108,9 +108,9 @@ func TestMissingSentinelIsStaleNeverDead(t *testing.T) {
 	})
 }
 
-// Somebody removes the sentinel of a command that lives and beats: it is missed after two minutes, as one that was
-// never there.
-func TestVanishedSentinelIsMissedLater(t *testing.T) {
+// The sentinel of a command that lives and beats is removed: it is reported as missing after two minutes, like one that
+// was never there.
+func TestRemovedSentinelIsReportedAsMissing(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		c := w.command()
 		c.live(10 * time.Minute)
@@ -128,9 +128,9 @@ func TestVanishedSentinelIsMissedLater(t *testing.T) {
 		c.wantVerdict("")
 		beats(20 * time.Second)
 		since := time.Now().Add(-2 * time.Minute).UTC().Format(time.RFC3339)
-		if want := "its sentinel is missing since " + since + "; its lease lives"; len(w.told) != 1 ||
-			!strings.Contains(w.told[0].Message, want) {
-			t.Errorf("alerts: %+v, want %q", w.told, want)
+		if want := "its sentinel is missing since " + since + "; its lease lives"; len(w.sentAlerts) != 1 ||
+			!strings.Contains(w.sentAlerts[0].Message, want) {
+			t.Errorf("alerts: %+v, want %q", w.sentAlerts, want)
 		}
 		beats(20 * time.Minute)
 		c.wantVerdict(lessor.HeartbeatStale)
@@ -152,9 +152,9 @@ func TestLowerFenceChangesNothing(t *testing.T) {
 		w.pass(time.Hour)
 		c.want(lessor.Leased)
 		if !c.exists() {
-			t.Error("the folder of the live attempt was removed on the word of an older one")
+			t.Error("the folder of the live attempt was removed because of an older one")
 		}
-		c.wantVerdict(lessor.HeartbeatDead) // the file's, not the job's
+		c.wantVerdict(lessor.HeartbeatDead) // this is the verdict on the file, not on the job
 	})
 }
 
@@ -170,8 +170,8 @@ func TestOtherWorkspacesAreLeftAlone(t *testing.T) {
 	})
 }
 
-// The command's clock, or ours, is a day off, or is set by a day while it runs: a live one is never dead, a dead one is
-// not fresh for longer than stale_after, and dead by dead_after.
+// The clock of the command or of the server is a day off, or is set by a day while they run: a live command is never
+// dead. A dead one is stale after stale_after and dead after dead_after.
 func TestClockSteps(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, offs := range map[string][2]time.Duration{
@@ -192,12 +192,12 @@ func TestClockSteps(t *testing.T) {
 				w.restart(time.Second)
 				c.live(20 * time.Minute)
 				if j := c.want(lessor.Running); !j.Reattached {
-					t.Error("it is not reattached")
+					t.Error("the command is not reattached")
 				}
 				c.wantVerdict(lessor.HeartbeatFresh)
-				w.pass(4 * time.Minute) // a look may come one scan after the last pulse
+				w.pass(4 * time.Minute) // the check may come one scan after the last pulse
 				if got := c.verdict(); got == lessor.HeartbeatFresh {
-					t.Errorf("silent for 4 minutes it is %s", got)
+					t.Errorf("a command that is silent for 4 minutes is %s", got)
 				}
 				w.pass(8 * time.Minute)
 				c.wantEnd("Heartbeat stopped")
@@ -206,7 +206,7 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-func TestHungCommandIsToldToStop(t *testing.T) {
+func TestHungCommandIsAskedToStop(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		c := w.command(func(s *lessor.Submission) { s.MaxAttempts = new(int64(1)) })
 		w.pass(30 * time.Second)
@@ -230,7 +230,7 @@ func TestHungCommandIsToldToStop(t *testing.T) {
 		if next, _ := f.AskedToStop(c.grant.Lease.Fence + 1); err != nil || !asked || next {
 			t.Errorf("asked to stop: %v (%v), the next attempt: %v", asked, err, next)
 		}
-		if err := f.RemoveSentinel(); err != nil { // it obeys
+		if err := f.RemoveSentinel(); err != nil { // the command stops
 			t.Fatal(err)
 		}
 		if err := f.Close(); err != nil {
@@ -241,8 +241,8 @@ func TestHungCommandIsToldToStop(t *testing.T) {
 	})
 }
 
-// A writer that knows only the fields of the seed is judged like any other.
-func TestSentinelWithoutAFenceSpeaksForTheLiveLease(t *testing.T) {
+// A sentinel with only the fields of the specification is judged like any other.
+func TestSentinelWithoutAFenceIsOfTheLiveLease(t *testing.T) {
 	inWorld(t, settings(), func(t *testing.T, w *world) {
 		plain := func(c *command) {
 			c.write(sentinel.Sentinel{

@@ -72,14 +72,14 @@ type Thresholds struct{ StaleAfter, DeadAfter time.Duration }
 type Evidence struct {
 	Sentinel  bool          // there is a valid sentinel
 	Live      bool          // the folder speaks for a live lease
-	GivenUp   bool          // the command was given up and has not pulsed since
+	GivenUp   bool          // the command was given up, by an operator or because it stopped to pulse
 	Age       time.Duration // the silence of the sentinel; without one, how long it has been missing
 	SinceBeat time.Duration // since the last heartbeat of the live lease
 	State     lessor.State  // of the job; "" = the store does not know it
 	Final     bool          // nothing more happens to the job
 }
 
-// Judge returns the verdict on a command. A command that was given up stays dead until it pulses again. One whose
+// Judge returns the verdict on a command. A command that was given up is dead. One whose
 // sentinel is missing, or whose lease gets heartbeats, is at worst stale.
 func Judge(e Evidence, t Thresholds) Verdict {
 	switch {
