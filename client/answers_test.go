@@ -14,7 +14,7 @@ import (
 	"lessor"
 )
 
-func TestSubmitTellsWhetherTheJobExisted(t *testing.T) {
+func TestSubmitReportsWhetherTheJobExisted(t *testing.T) {
 	for status, existing := range map[int]bool{http.StatusCreated: false, http.StatusOK: true} {
 		s := serve(t, say(status, `{"job_id":"`+jobA+`","type":"mail","priority":"low","payload":{"n":1.50}}`))
 		job, err := connect(t, s.URL).Submit(t.Context(), "mail", nil, nil)

@@ -67,7 +67,7 @@ func (c *Client) eachTry(ctx context.Context, safe bool, try func(base string) e
 			return nil
 		}
 		again, received := repeatable(err)
-		if again {
+		if again && !errors.Is(ctx.Err(), context.Canceled) { // then nothing is known about the server
 			c.servers.leave(place)
 		}
 		if !again || received && !safe || n >= c.servers.tries() || ctx.Err() != nil {

@@ -15,7 +15,7 @@ import (
 	"lessor"
 )
 
-func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
+func TestEachScheduleMethodCallsItsRoute(t *testing.T) {
 	tenantID := lessor.TenantID{UUID: jobID(tenant).UUID}
 	at := lessor.At(time.Date(2026, 2, 6, 20, 15, 0, 0, time.UTC))
 	const base, job = "/api/kernel", "/api/kernel/jobs/a%2Fb%20c"
@@ -164,7 +164,7 @@ func TestEachMethodOfTheKernelAsksItsRoute(t *testing.T) {
 	}
 }
 
-func TestPutTellsWhetherItIsNew(t *testing.T) {
+func TestPutReportsWhetherItIsNew(t *testing.T) {
 	for status, created := range map[int]bool{http.StatusCreated: true, http.StatusOK: false} {
 		s := serve(t, say(status, `{"jobId":"nightly","handlerId":"mail","priority":"low","nextTickAt":null}`))
 		d, isNew, err := connect(t, s.URL).PutDefinition(t.Context(), lessor.Envelope{JobID: new("nightly")})
@@ -178,7 +178,7 @@ func TestPutTellsWhetherItIsNew(t *testing.T) {
 	}
 }
 
-func TestListsOfTheKernelFollowCursors(t *testing.T) {
+func TestScheduleListsFollowCursors(t *testing.T) {
 	pages := map[string]string{
 		"": `{"jobs":[{"jobId":"a","priority":"normal"}],` +
 			`"runs":[{"jobId":"a"}],"ticks":[{"outcome":"fired"}],"nextCursor":"c1"}`,
@@ -214,14 +214,14 @@ func TestListsOfTheKernelFollowCursors(t *testing.T) {
 	}
 }
 
-func TestListOfTheKernelThatIsNoneIsAnError(t *testing.T) {
+func TestScheduleListThatIsNoneIsAnError(t *testing.T) {
 	s := serve(t, say(http.StatusOK, `{"jobs":{},"nextCursor":null}`))
 	if _, _, err := connect(t, s.URL).Definitions(t.Context(), lessor.DefinitionFilter{}); err == nil {
 		t.Error("an object passed as a list")
 	}
 }
 
-func TestRefusalsOfTheKernelCompare(t *testing.T) {
+func TestScheduleRefusalsCompare(t *testing.T) {
 	s := serve(t, say(http.StatusNotFound, `{"code":"definition_not_found","detail":"no such definition"}`))
 	if _, err := connect(t, s.URL).Trigger(t.Context(), "x", nil); !errors.Is(err, lessor.ErrDefinitionNotFound) {
 		t.Errorf("%v", err)

@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -242,5 +244,27 @@ func TestTokenGoesToItsServerOnly(t *testing.T) {
 			t.Errorf("another server was asked %d times and sent %q",
 				len(foreign.requests()), foreign.header.Get("Authorization"))
 		}
+	}
+}
+
+// TestCancelledCallLeavesNoServer: a caller that gives up knows nothing about the server, another may hang.
+func TestCancelledCallLeavesNoServer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // from here on the server notices that its caller left
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer slow.Close()
+	c, err := New(Config{Server: slow.URL + "," + gone(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Job(ctx, jobID(jobA)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the call ended with %v", err)
+	}
+	if _, base := c.servers.current(); base != slow.URL {
+		t.Errorf("the next call goes to %s", base)
 	}
 }

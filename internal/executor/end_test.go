@@ -88,6 +88,40 @@ func (b *bench) cuttable() *atomic.Bool {
 	return &cut
 }
 
+// TestHungServerCostsNoLease: the first of two servers accepts calls and answers none, for longer than the ttl, while a
+// command runs and when its end is reported.
+func TestHungServerCostsNoLease(t *testing.T) {
+	for name, script := range map[string]string{"running": `sleep 7`, "ended": `sleep 1`} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 4*time.Second)
+			at, err := url.Parse(b.server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			through := httputil.NewSingleHostReverseProxy(at)
+			through.ErrorLog = log.New(io.Discard, "", 0)
+			var hung atomic.Bool
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if hung.Load() {
+					_, _ = io.Copy(io.Discard, r.Body) // the server notices from then on when its caller leaves
+					<-r.Context().Done()
+					return
+				}
+				through.ServeHTTP(w, r)
+			}))
+			t.Cleanup(s.Close)
+			b.server = s.URL + "," + b.server
+			b.work(nil, `echo > begun; `+script)
+			id := b.submit("{}")
+			b.awaitFile(id, "begun")
+			hung.Store(true)
+			if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 {
+				t.Errorf("completed by attempt %d", j.Attempt)
+			}
+		})
+	}
+}
+
 // TestPermanentExitIsNotRetried also checks that another exit code is retried, and that both are warnings.
 func TestPermanentExitIsNotRetried(t *testing.T) {
 	b := newBench(t, 30*time.Second)

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 			os.Exit(exitCode(inside(func(f *sentinel.Folder) error {
 				within := map[bool]time.Duration{true: time.Second, false: time.Hour}[os.Args[2] == briefQuestion]
 				answer, err := Ask(context.Background(), f, os.Args[2], os.Args[3:], within)
-				_, told := os.Stdout.WriteString(answer)
-				return errors.Join(err, told)
+				_, written := os.Stdout.WriteString(answer)
+				return errors.Join(err, written)
 			})))
 		case "progress":
 			os.Exit(exitCode(inside(func(f *sentinel.Folder) error {
@@ -159,7 +159,7 @@ func newBench(t *testing.T, ttl time.Duration) *bench {
 	return b
 }
 
-// endShims tells what still runs to end, so that no test leaves a process behind.
+// endShims ends the shims that still run, so that no test leaves a process behind.
 func (b *bench) endShims() {
 	w, err := sentinel.Open(b.workspace)
 	if err != nil {

@@ -21,7 +21,7 @@ func (r *Runner) RunOne(ctx context.Context, id lessor.LeaseID) (lessor.Job, err
 	if err != nil {
 		return lessor.Job{}, err
 	}
-	r.findFate(ctx)
+	r.findLifetime(ctx)
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
 	defer unfollow()

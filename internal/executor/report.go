@@ -25,8 +25,8 @@ const (
 )
 
 // exit returns the exit record of the command. cause says why it was stopped, or is nil; state is nil if it never
-// started; said is the end of its error output, or the reason why it did not start.
-func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.Exit {
+// started; text is the end of its error output, or the reason why it did not start.
+func (s *shim) exit(state *os.ProcessState, cause error, text string) sentinel.Exit {
 	lease := s.order.Grant.Lease
 	e := sentinel.Exit{
 		JobID: lease.JobID, LeaseID: lease.ID, WorkerID: lease.WorkerID, Fence: lease.Fence,
@@ -35,12 +35,12 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 	}
 	last := s.lastReport()
 	e.Progress, e.Message, e.Checkpoint = last.Progress, last.Message, last.Checkpoint
-	how := "did not begin: " + said
+	how := "did not begin: " + text
 	if state != nil {
 		e.ExitCode, e.Signal = state.ExitCode(), signalOf(state)
 		how = state.String()
 	} else {
-		said = ""
+		text = ""
 	}
 	var err error
 	switch {
@@ -50,6 +50,8 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 		e.Status, e.Question, e.ExpiresInS = lessor.Waiting, &s.question.Question, s.question.ExpiresInS
 	case errors.Is(cause, errTimeout):
 		err = fmt.Errorf("ran longer than %g s: %s", s.order.Task.Timeout.Seconds(), how)
+	case errors.Is(cause, errMaxRuntime), errors.Is(cause, errGone):
+		err = cause
 	case e.ExitCode != 0:
 		err = errors.New(how)
 		e.Permanent = slices.Contains(s.order.Task.PermanentExit, e.ExitCode)
@@ -59,25 +61,25 @@ func (s *shim) exit(state *os.ProcessState, cause error, said string) sentinel.E
 		}
 	}
 	if err != nil {
-		e.Error = failure(err.Error(), said)
+		e.Error = failure(err.Error(), text)
 	}
 	return e
 }
 
-// finished reports whether a command that was told to end had done its work. Many programs save their state and exit
+// finished reports whether a command that was asked to end had done its work. Many programs save their state and exit
 // with 0 then, so the exit code alone says nothing: it counts with a result.
 func (s *shim) finished(e sentinel.Exit) bool {
 	_, err := s.folder.ReadFile(resultName, maxResult)
 	return e.Status == lessor.Completed && err == nil
 }
 
-// failure is an error text that fits: how the command ended, and as much of what it said last as there is room for.
-func failure(how, said string) string {
+// failure is an error text that fits: how the command ended, and as much of its last output as there is room for.
+func failure(how, text string) string {
 	how = cutText(how, lessor.MaxErrorText/2)
-	if said = cutText(said, lessor.MaxErrorText-len(how)-2); said == "" {
+	if text = cutText(text, lessor.MaxErrorText-len(how)-2); text == "" {
 		return how
 	}
-	return how + "\n" + said
+	return how + "\n" + text
 }
 
 // summary is an exit record in one line: the status and, of a failure, how the command ended.
@@ -112,22 +114,22 @@ func (s *shim) writeExit(e sentinel.Exit) bool {
 // report sends the rest of the output and the end of the attempt to the server, for as long as it takes. A shim that is
 // stopped meanwhile tries once more and leaves the rest to the exit record.
 func (s *shim) report(ctx context.Context, e sentinel.Exit) error {
-	said := e.Completion()
+	done := e.Completion()
 	return s.insist(ctx, func(ctx context.Context) error {
 		if err := s.printer.Flush(ctx); err != nil {
 			return err
 		}
-		err := s.client.Complete(ctx, e.LeaseID, said)
+		err := s.client.Complete(ctx, e.LeaseID, done)
 		switch {
-		case isRefused(err) && (said.Progress != nil || said.Message != nil || said.Checkpoint != nil):
-			said.Progress, said.Message, said.Checkpoint = nil, nil, nil // they must not fail the job
+		case isRefused(err) && (done.Progress != nil || done.Message != nil || done.Checkpoint != nil):
+			done.Progress, done.Message, done.Checkpoint = nil, nil, nil // they must not fail the job
 		case lessor.CodeOf(err) == lessor.CodeConflict && e.Status == lessor.Cancelled, isRefused(err):
-			said = lessor.Completion{
-				WorkerID: said.WorkerID, Status: new(string(lessor.Failed)),
+			done = lessor.Completion{
+				WorkerID: done.WorkerID, Status: new(string(lessor.Failed)),
 				Error: new(failure("the server refuses the report: "+err.Error(), e.Error)),
 			}
 		case err == nil:
-			s.log.Info("reported", "status", *said.Status, "exit_code", e.ExitCode)
+			s.log.Info("reported", "status", *done.Status, "exit_code", e.ExitCode)
 		}
 		return err
 	})
@@ -167,8 +169,13 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 			cancel()
 		}
 	})()
+	try := func() error {
+		ctx, cancel := context.WithTimeout(trying, s.patience())
+		defer cancel()
+		return call(ctx)
+	}
 	for failures := 1; ; failures++ {
-		err := call(trying)
+		err := try()
 		switch {
 		case err == nil:
 			return nil

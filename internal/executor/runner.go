@@ -53,11 +53,11 @@ const holdRequest = 30 * time.Second
 
 // Runner leases jobs and starts a shim for each.
 type Runner struct {
-	cfg    Config
-	w      *sentinel.Workspace
-	client *client.Client
-	worker string
-	fate   fate
+	cfg      Config
+	w        *sentinel.Workspace
+	client   *client.Client
+	worker   string
+	lifetime lifetime
 
 	freed  chan struct{}  // a shim has ended
 	better chan struct{}  // a job could be started after others could not
@@ -124,7 +124,7 @@ func (r *Runner) Close() error {
 // Run requests jobs and runs them until ctx is done. Then it stops the commands or leaves them, as OnStop says, with
 // Wait after they had time to end, and returns. It returns an error when the server refuses it.
 func (r *Runner) Run(ctx context.Context) error {
-	r.findFate(ctx)
+	r.findLifetime(ctx)
 	following, unfollow := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.shims.Wait()
 	defer unfollow()
@@ -137,7 +137,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	r.atStop(following)
-	if r.fate.stops {
+	if r.lifetime.stops {
 		r.releaseUnanswered(following)
 	}
 	return nil
@@ -213,7 +213,7 @@ func isFinal(err error) bool {
 
 // take starts a shim for a grant, beside the others. A Runner that stops its commands starts none when ctx is done.
 func (r *Runner) take(ctx, following context.Context, g lessor.Grant) {
-	if !r.fate.stops {
+	if !r.lifetime.stops {
 		ctx = following
 	}
 	r.beside(g.Lease, func() { r.follow(ctx, following, g) })

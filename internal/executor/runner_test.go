@@ -19,7 +19,7 @@ import (
 	"lessor"
 )
 
-// TestHeldFolderIsAskedToStop has an earlier attempt that obeys: the new one runs in its place, and keeps its lease
+// TestHeldFolderIsAskedToStop has an earlier attempt that stops: the new one runs in its place, and keeps its lease
 // while it waits for longer than that lives by itself.
 func TestHeldFolderIsAskedToStop(t *testing.T) {
 	b := newBench(t, 500*time.Millisecond)
@@ -46,7 +46,7 @@ func TestHeldFolderIsAskedToStop(t *testing.T) {
 	}
 }
 
-// TestFolderThatStaysHeldGivesTheLeaseBack has an earlier attempt that does not obey.
+// TestFolderThatStaysHeldGivesTheLeaseBack has an earlier attempt that does not stop.
 func TestFolderThatStaysHeldGivesTheLeaseBack(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	id := b.submit("{}")
@@ -286,7 +286,7 @@ func TestRefusedRunnerSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.Run(ctx); err != nil {
-		t.Errorf("run when told to end: %v", err)
+		t.Errorf("run after the signal: %v", err)
 	}
 }
 

@@ -23,8 +23,10 @@ var (
 	errCancelled  = errors.New("the job was cancelled")
 	errLeaseOver  = errors.New("the lease is over")
 	errSuperseded = errors.New("a newer attempt asked for the folder, or it was removed")
+	errGone       = errors.New("the folder of the job was removed")
 	errTimeout    = errors.New("the command ran too long")
-	errTerminated = errors.New("the shim was told to end")
+	errMaxRuntime = errors.New("max_runtime_exceeded") // as the server calls it
+	errTerminated = errors.New("the shim was terminated")
 	errNoStart    = errors.New("the command cannot be started here")
 )
 
@@ -163,9 +165,9 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer ended()
-	if t := s.order.Task.Timeout; t > 0 {
-		timer := time.AfterFunc(t, func() { s.stop(errTimeout) })
-		defer timer.Stop()
+	defer s.stopAfter(s.order.Task.Timeout, errTimeout)()
+	if bound := s.order.Grant.Job.MaxRuntimeS; bound != nil { // the server tells it only with the next heartbeat
+		defer s.stopAfter(time.Duration(*bound)*time.Second, errMaxRuntime)()
 	}
 	c, err := startChild(s.folder, s.order, s.environ, out, errs)
 	if lacksResources(err) {
@@ -185,6 +187,15 @@ func (s *shim) runCommand(stop context.Context) (exit sentinel.Exit, cause error
 	beside.Wait()
 	s.readUpdates() // those that came after the last check
 	return s.exit(state, cause, errs.last(lessor.MaxErrorText)), cause
+}
+
+// stopAfter stops the command after d, if that is not 0 and the returned function is not called before.
+func (s *shim) stopAfter(d time.Duration, cause error) (cancel func()) {
+	if d == 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(d, func() { s.stop(cause) })
+	return func() { timer.Stop() }
 }
 
 // say sends a line to the Runner, which may be gone.

@@ -143,6 +143,29 @@ func TestTimeoutFailsTheJob(t *testing.T) {
 	}
 }
 
+// TestCommandEndsAfterItsMaximumRuntime has a ttl so long that no heartbeat tells the shim in time.
+func TestCommandEndsAfterItsMaximumRuntime(t *testing.T) {
+	b := newBench(t, 10*time.Minute)
+	b.work(nil, `echo last words >&2; sleep 300`)
+	j, err := b.client.Submit(t.Context(), "t", nil, &lessor.SubmitOptions{MaxRuntime: time.Second, MaxAttempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := b.awaitState(j.Job.ID, lessor.Failed); j.Error == nil || *j.Error != "max_runtime_exceeded\nlast words" {
+		t.Errorf("error %v", j.Error)
+	}
+}
+
+// TestRemovedFolderFailsTheAttempt does not wait until the lease expires.
+func TestRemovedFolderFailsTheAttempt(t *testing.T) {
+	b := newBench(t, 10*time.Minute)
+	b.work(nil, `echo last words >&2; rm -rf "$PWD"; sleep 300`)
+	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
+	if *j.Error != "the folder of the job was removed\nlast words" {
+		t.Errorf("error %q", *j.Error)
+	}
+}
+
 // TestForcedCancelLeavesNoWord ends the lease under a running command: the shim ends it and says nothing.
 func TestForcedCancelLeavesNoWord(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
@@ -162,8 +185,8 @@ func TestForcedCancelLeavesNoWord(t *testing.T) {
 	}
 }
 
-// TestShimThatIsToldToEndGivesTheLeaseBack sends the shim what a stopping machine sends it.
-func TestShimThatIsToldToEndGivesTheLeaseBack(t *testing.T) {
+// TestTerminatedShimGivesTheLeaseBack sends the shim what a stopping machine sends it.
+func TestTerminatedShimGivesTheLeaseBack(t *testing.T) {
 	b := newBench(t, 10*time.Second)
 	stop := b.work(nil, `echo $PPID > shim; echo '{"at":1}' > "$LESSOR_CHECKPOINT_FILE"; sleep 30`)
 	id := b.submit("{}")

@@ -37,10 +37,10 @@ func (r *Runner) follow(ctx, following context.Context, g lessor.Grant) {
 		return
 	}
 	stop := context.AfterFunc(following, func() { _ = alive.pipe.Close() }) // the reads below end
-	said := bufio.NewScanner(alive.pipe)                                    // ends with the shim
+	lines := bufio.NewScanner(alive.pipe)                                   // ends with the shim
 	end := ""
-	for said.Scan() {
-		switch line := said.Text(); {
+	for lines.Scan() {
+		switch line := lines.Text(); {
 		case line == begun:
 			log.Info("started", "type", g.Job.Type)
 			r.started(g.Job.ID)
@@ -167,7 +167,7 @@ func (r *Runner) spawn(f *sentinel.Folder, held *os.File) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeAll([]*os.File{logFile, alive, aliveEnd}))
 	}
-	argv := slices.Concat(r.fate.scope, r.cfg.Shim, []string{f.Path()})
+	argv := slices.Concat(r.lifetime.scope, r.cfg.Shim, []string{f.Path()})
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it outlives us
 	cmd.Dir = f.Path()
 	cmd.Env = allowed(r.cfg.Environ, slices.Concat(r.cfg.Task.Env, network))

@@ -35,10 +35,10 @@ const (
 // atStop stops the running commands, waits for them, or leaves them.
 func (r *Runner) atStop(following context.Context) {
 	r.sayWhatContinues()
-	if r.fate.stops {
+	if r.lifetime.stops {
 		r.stopCommands(following)
 	}
-	for r.cfg.Wait && !r.fate.stops && r.running() > 0 {
+	for r.cfg.Wait && !r.lifetime.stops && r.running() > 0 {
 		<-r.freed
 	}
 }
@@ -53,7 +53,7 @@ func (r *Runner) sayWhatContinues() {
 	switch {
 	case len(jobs) == 0:
 		r.cfg.Log.Info("stopping; no command is running")
-	case r.fate.stops:
+	case r.lifetime.stops:
 		r.cfg.Log.Info("stopping the running commands and giving their jobs back, which costs no attempt",
 			append(attrs, "stop_grace", r.cfg.StopGrace)...)
 	case r.cfg.Wait:

@@ -11,7 +11,7 @@ import (
 	"lessor"
 )
 
-// TestStopGivesJobsBack stops a Runner that is told that its commands end with it, under commands that end in every
+// TestStopGivesJobsBack stops a Runner whose commands end with it, under commands that end in every
 // way. One of them was started by an earlier Runner.
 func TestStopGivesJobsBack(t *testing.T) {
 	for _, c := range []struct {
@@ -61,14 +61,14 @@ func TestStopGivesJobsBack(t *testing.T) {
 	}
 }
 
-// TestFateOfCommands decides whether commands outlive their Runner, with a systemd that allows scopes, one that does
-// not, and units that end differently.
-func TestFateOfCommands(t *testing.T) {
+// TestWhatBecomesOfCommandsAtAStop decides whether commands outlive their Runner, with a systemd that allows scopes,
+// one that does not, and units that end differently.
+func TestWhatBecomesOfCommandsAtAStop(t *testing.T) {
 	service := "0::/system.slice/lessor-work.service"
 	scope := "systemd-run --scope --quiet --collect --"
 	for _, c := range []struct {
 		name         string
-		at           surroundings
+		at           supervision
 		on           OnStop
 		mode, scopes string // what systemctl prints, and what systemd-run does
 		stops, dies  bool
@@ -76,66 +76,66 @@ func TestFateOfCommands(t *testing.T) {
 	}{
 		{
 			"terminal",
-			surroundings{50, 40, "systemd", "0::/user.slice/session-2.scope"},
+			supervision{50, 40, "systemd", "0::/user.slice/session-2.scope"},
 			OnStopAuto, "", "", false,
 			false, "",
 		},
 		{
 			"daemon",
-			surroundings{50, 1, "systemd", "0::/user.slice/session-2.scope"},
+			supervision{50, 1, "systemd", "0::/user.slice/session-2.scope"},
 			OnStopAuto, "", "", false, false,
 			"",
 		},
-		{"process 1", surroundings{1, 0, "lessor", "0::/"}, OnStopAuto, "", "", true, true, ""},
-		{"process 1, left", surroundings{1, 0, "lessor", "0::/"}, OnStopLeave, "", "", false, true, ""},
-		{"below tini", surroundings{7, 1, "tini", "0::/"}, OnStopAuto, "", "", true, true, ""},
+		{"process 1", supervision{1, 0, "lessor", "0::/"}, OnStopAuto, "", "", true, true, ""},
+		{"process 1, left", supervision{1, 0, "lessor", "0::/"}, OnStopLeave, "", "", false, true, ""},
+		{"below tini", supervision{7, 1, "tini", "0::/"}, OnStopAuto, "", "", true, true, ""},
 		{
 			"unit with scopes",
-			surroundings{50, 1, "systemd", service},
+			supervision{50, 1, "systemd", service},
 			OnStopAuto, "control-group", `"$@"`, false, false,
 			scope,
 		},
 		{
 			"unit without",
-			surroundings{50, 1, "systemd", service},
+			supervision{50, 1, "systemd", service},
 			OnStopAuto, "control-group", "exit 1", true, true,
 			"",
 		},
 		{
 			"unit without, left",
-			surroundings{50, 1, "systemd", service},
+			supervision{50, 1, "systemd", service},
 			OnStopLeave, "mixed", "exit 1", false, true,
 			"",
 		},
 		{
 			"unit with scopes, stopped",
-			surroundings{50, 1, "systemd", service},
+			supervision{50, 1, "systemd", service},
 			OnStopStop, "mixed", `"$@"`, true, false,
 			"",
 		},
 		{
 			"unit that leaves them",
-			surroundings{50, 1, "systemd", service},
+			supervision{50, 1, "systemd", service},
 			OnStopAuto, "process", "exit 1", false,
 			false, "",
 		},
 		{
 			"version 1",
-			surroundings{50, 1, "systemd", "4:pids:/x\n1:name=systemd:/system.slice/w.service"},
+			supervision{50, 1, "systemd", "4:pids:/x\n1:name=systemd:/system.slice/w.service"},
 			OnStopAuto,
 			"mixed", "exit 1", true, true, "",
 		},
 		{
 			"user's unit",
-			surroundings{50, 9, "systemd", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/w.service"},
+			supervision{50, 9, "systemd", "0::/user.slice/user-1000.slice/user@1000.service/app.slice/w.service"},
 			OnStopAuto, "control-group", `"$@"`, false, false, "systemd-run --user --scope --quiet --collect --",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fakeSystemd(t, c.mode, c.scopes)
-			f := fateOf(t.Context(), c.at, c.on)
+			f := lifetimeOf(t.Context(), c.at, c.on)
 			if f.stops != c.stops || (f.dies != "") != c.dies || strings.Join(f.scope, " ") != c.scope {
-				t.Errorf("fate %+v, want stops %v, dies %v, scope %q", f, c.stops, c.dies, c.scope)
+				t.Errorf("lifetime %+v, want stops %v, dies %v, scope %q", f, c.stops, c.dies, c.scope)
 			}
 		})
 	}
@@ -162,8 +162,8 @@ func TestShimRunsInItsScope(t *testing.T) {
 	fakeSystemd(t, "control-group", `case $PWD in */jobs/*) echo ran >> scopes ;; esac; exec "$@"`)
 	b := newBench(t, 10*time.Second)
 	r := b.runner(nil, `echo done`)
-	r.fate = fateOf(t.Context(), surroundings{50, 1, "systemd", "0::/system.slice/w.service"}, OnStopAuto)
-	if r.fate.scope == nil {
+	r.lifetime = lifetimeOf(t.Context(), supervision{50, 1, "systemd", "0::/system.slice/w.service"}, OnStopAuto)
+	if r.lifetime.scope == nil {
 		t.Fatal("no scope")
 	}
 	id := b.submit("{}")

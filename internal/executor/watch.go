@@ -34,7 +34,11 @@ func (s *shim) watch(ctx context.Context) {
 		s.readUpdates()
 		s.readInstruction()
 		s.readQuestion()
-		if s.superseded() {
+		switch {
+		case s.folder.Gone():
+			s.stop(errGone)
+			return
+		case s.superseded():
 			s.stop(errSuperseded)
 			return
 		}

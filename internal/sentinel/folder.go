@@ -75,7 +75,7 @@ func (f *Folder) Holds(file *os.File) error {
 		return errors.New("it is another file")
 	}
 	if got, err := lock(file, false, false); err != nil || !got {
-		return errors.Join(errors.New("somebody else holds it"), err)
+		return errors.Join(errors.New("another process holds it"), err)
 	}
 	return nil
 }

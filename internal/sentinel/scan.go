@@ -23,8 +23,8 @@ const (
 	maxFolders = 1 << 20
 )
 
-// ErrTooMany means that a workspace holds more folders than a scan reads.
-var ErrTooMany = fmt.Errorf("more than %d folders in one workspace", maxFolders)
+// errTooMany means that a workspace holds more folders than a scan reads.
+var errTooMany = fmt.Errorf("more than %d folders in one workspace", maxFolders)
 
 // Found is one sentinel that a scan found.
 type Found struct {
@@ -122,7 +122,7 @@ func list(ctx context.Context, dir *os.File, pages chan<- []fs.DirEntry) error {
 			return err
 		}
 		if n >= maxFolders {
-			return ErrTooMany
+			return errTooMany
 		}
 		select {
 		case pages <- page:

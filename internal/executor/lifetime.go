@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// fate is what happens to commands when their Runner ends.
-type fate struct {
-	stops bool     // the Runner stops them when it is told to stop
+// lifetime says how long commands live: what happens to them when their Runner ends.
+type lifetime struct {
+	stops bool     // the Runner stops them when it stops itself
 	dies  string   // why they cannot outlive it; "" = they do
 	scope []string // starts a shim in a systemd scope of its own; nil = none is needed or possible
 }
@@ -20,21 +20,22 @@ type fate struct {
 // containerInits are programs that are process 1 of a container and end with their only child.
 var containerInits = []string{"tini", "docker-init", "dumb-init", "catatonit", "pause"}
 
-// surroundings are what the fate of commands depends on.
-type surroundings struct {
+// supervision is what supervises this process, on which the lifetime of its commands depends.
+type supervision struct {
 	pid, parent int
 	init        string // the name of process 1
 	cgroup      string // as /proc/self/cgroup says
 }
 
-// here returns the surroundings of this process.
-func here() surroundings {
-	return surroundings{os.Getpid(), os.Getppid(), fileText("/proc/1/comm"), fileText("/proc/self/cgroup")}
+// readSupervision reads what supervises this process.
+func readSupervision() supervision {
+	return supervision{os.Getpid(), os.Getppid(), fileText("/proc/1/comm"), fileText("/proc/self/cgroup")}
 }
 
-// fateOf finds out whether commands outlive their Runner. A session of its own protects a shim from a terminal, but not
-// from the end of its container, nor from systemd, which kills all processes of a unit, unless the shim has a scope.
-func fateOf(ctx context.Context, s surroundings, on OnStop) (f fate) {
+// lifetimeOf finds out whether commands outlive their Runner. A session of its own protects a shim from a terminal, but
+// not from the end of its container, nor from systemd, which kills all processes of a unit, unless the shim has a
+// scope.
+func lifetimeOf(ctx context.Context, s supervision, on OnStop) (f lifetime) {
 	unit, user := s.unit()
 	switch {
 	case s.pid == 1:
@@ -50,20 +51,20 @@ func fateOf(ctx context.Context, s surroundings, on OnStop) (f fate) {
 	return f
 }
 
-// findFate finds out whether commands outlive the Runner, and logs it if they do not.
-func (r *Runner) findFate(ctx context.Context) {
-	r.fate = fateOf(ctx, here(), r.cfg.OnStop)
+// findLifetime finds out whether commands outlive the Runner, and logs it if they do not.
+func (r *Runner) findLifetime(ctx context.Context) {
+	r.lifetime = lifetimeOf(ctx, readSupervision(), r.cfg.OnStop)
 	switch {
-	case r.fate.dies == "":
-	case r.fate.stops:
-		r.cfg.Log.Info("a signal will stop the running commands", "reason", r.fate.dies)
+	case r.lifetime.dies == "":
+	case r.lifetime.stops:
+		r.cfg.Log.Info("a signal will stop the running commands", "reason", r.lifetime.dies)
 	default:
-		r.cfg.Log.Warn("commands will not outlive this program", "reason", r.fate.dies)
+		r.cfg.Log.Warn("commands will not outlive this program", "reason", r.lifetime.dies)
 	}
 }
 
 // unit returns the systemd service of a process, "" if there is none, and whether it is one of a user's manager.
-func (s surroundings) unit() (unit string, user bool) {
+func (s supervision) unit() (unit string, user bool) {
 	for line := range strings.Lines(s.cgroup) {
 		// 0::/system.slice/lessor-work.service; with version 1, 1:name=systemd:/system.slice/lessor-work.service
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
