@@ -17,7 +17,7 @@ import (
 	"lessor/worker"
 )
 
-// run has a command run by the tool and returns what the model is told.
+// run runs a command by the tool and returns what the model gets.
 func run(t *testing.T, ctx context.Context, cfg agent.CommandConfig, v agent.Vitals, argv ...string) string {
 	t.Helper()
 	if cfg.Programs == nil {
@@ -34,10 +34,10 @@ func run(t *testing.T, ctx context.Context, cfg agent.CommandConfig, v agent.Vit
 	return executor(t, command).Execute(ctx, agent.ToolCall{Name: "run_command", Arguments: arguments}, v).Text
 }
 
-func TestCommandTellsOutputAndExitCode(t *testing.T) {
+func TestCommandReturnsOutputAndExitCode(t *testing.T) {
 	got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, "sh", "-c", "echo out; echo err >&2; exit 3")
 	if got != `{"exit_code":3,"output":"out\nerr\n"}` {
-		t.Errorf("the model is told %s", got)
+		t.Errorf("the model gets %s", got)
 	}
 }
 
@@ -49,12 +49,12 @@ func TestCommandRunsWhereAndWithWhatItWasGiven(t *testing.T) {
 	t.Setenv("API_KEY", "secret")
 	got := run(t, t.Context(), agent.CommandConfig{Dir: dir}, agent.Vitals{}, "sh", "-c", `pwd; echo "key=$API_KEY"`)
 	if want := `{"exit_code":0,"output":"` + dir + `\nkey=\n"}`; got != want {
-		t.Errorf("the model is told %s, want %s", got, want)
+		t.Errorf("the model gets %s, want %s", got, want)
 	}
 	got = run(t, t.Context(), agent.CommandConfig{Env: []string{"API_KEY=given", "PATH=" + os.Getenv("PATH")}},
 		agent.Vitals{}, "sh", "-c", "echo $API_KEY")
 	if !strings.Contains(got, "given") {
-		t.Errorf("the model is told %s", got)
+		t.Errorf("the model gets %s", got)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestCommandThatIsNotAllowedIsNotRun(t *testing.T) {
 	} {
 		if got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, argv...); !strings.HasPrefix(got,
 			"error: argv must begin with one of sh") {
-			t.Errorf("%q: the model is told %s", argv, got)
+			t.Errorf("%q: the model gets %s", argv, got)
 		}
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -80,7 +80,7 @@ func TestCommandThatIsNotAllowedIsNotRun(t *testing.T) {
 	}
 	if got := run(t, t.Context(), agent.CommandConfig{Programs: []string{"no-such-program"}}, agent.Vitals{},
 		"no-such-program"); !strings.HasPrefix(got, "error: ") {
-		t.Errorf("a program that is not there: the model is told %s", got)
+		t.Errorf("a program that is not there: the model gets %s", got)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestCommandKeepsTheEndOfItsOutput(t *testing.T) {
 	got := run(t, t.Context(), agent.CommandConfig{MaxOutput: 6}, agent.Vitals{}, "sh", "-c",
 		"echo 0123456789; sleep 0.1; echo end")
 	if got != `{"exit_code":0,"output":"9\nend\n","left_out":9}` {
-		t.Errorf("the model is told %s", got)
+		t.Errorf("the model gets %s", got)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestCommandThatTakesTooLongIsKilledWithAllItStarted(t *testing.T) {
 			began := time.Now()
 			got := run(t, ctx, cfg, agent.Vitals{}, "sh", "-c", "sleep 100 & echo $! > "+pidFile+"; echo begun; wait")
 			if got != want || time.Since(began) > 10*time.Second {
-				t.Errorf("after %s the model is told %q, want %q", time.Since(began), got, want)
+				t.Errorf("after %s the model gets %q, want %q", time.Since(began), got, want)
 			}
 			wantEnded(t, pidFile)
 		})
@@ -136,7 +136,7 @@ func TestCommandLeavesNothingRunning(t *testing.T) {
 	got := run(t, t.Context(), agent.CommandConfig{}, agent.Vitals{}, "sh", "-c",
 		"sleep 100 >/dev/null 2>&1 & echo $! > "+pidFile)
 	if got != `{"exit_code":0,"output":""}` {
-		t.Errorf("the model is told %s", got)
+		t.Errorf("the model gets %s", got)
 	}
 	wantEnded(t, pidFile)
 }

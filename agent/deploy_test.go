@@ -34,7 +34,7 @@ func TestDeploysOfALoopLoseNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range 2 * worker.MaxDeliveries {
-					// nothing to do for so long means that it is lost
+					// a loop that is idle for so long has lost the request
 					ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 					l := p.loop(config{
 						Requests: requests, DeadLetters: p.dead,

@@ -74,7 +74,7 @@ func TestExecutorBeatsBeforeAndAfterEveryTool(t *testing.T) {
 					"panics": "error: tool t panicked: index out of range",
 				}[name]
 				if got.Text != want || got.Role != agent.ToolRole {
-					t.Errorf("the model is told %+v, want %q", got, want)
+					t.Errorf("the model gets %+v, want %q", got, want)
 				}
 				wantCounts := agent.ToolCounts{Tool: "t", Calls: 1, Beats: 2, LongestSilence: 90 * time.Second}
 				if name != "works" {
@@ -88,10 +88,10 @@ func TestExecutorBeatsBeforeAndAfterEveryTool(t *testing.T) {
 	}
 }
 
-func TestToolThatDoesNotExistIsToldToTheModel(t *testing.T) {
+func TestUnknownToolIsReportedToTheModel(t *testing.T) {
 	got := executor(t).Execute(t.Context(), agent.ToolCall{ID: "c", Name: "fly"}, agent.Vitals{})
 	if got.Text != `error: there is no tool "fly"` || got.CallID != "c" {
-		t.Errorf("the model is told %+v", got)
+		t.Errorf("the model gets %+v", got)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestLongResultIsCut(t *testing.T) {
 	}))
 	got := e.Execute(t.Context(), agent.ToolCall{Name: "t"}, agent.Vitals{}).Text
 	if len(got) > 65<<10 || !strings.HasSuffix(got, "é\n[65539 bytes more were left out]") {
-		t.Errorf("the model is told %d bytes that end in %q", len(got), got[len(got)-40:])
+		t.Errorf("the model gets %d bytes that end in %q", len(got), got[len(got)-40:])
 	}
 }
 
@@ -180,7 +180,7 @@ func TestExtensionsAreCountedForTheToolThatBeat(t *testing.T) {
 
 func TestIntervalAdaptsToToolsThatAreSilentForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// The lease lasts 300 s; it was extended 50 s before a tool starts that is silent for 190 s at a time.
+		// The lease lasts 300 s. It was extended 50 s before the start of a tool that is silent for 190 s at a time.
 		v := attached(t, &message{}, worker.LeaseExtenderConfig{})
 		slow := tool("slow", func(context.Context, *agent.ToolContext) (string, error) {
 			time.Sleep(190 * time.Second)
@@ -193,7 +193,7 @@ func TestIntervalAdaptsToToolsThatAreSilentForLong(t *testing.T) {
 			time.Sleep(50 * time.Second)
 			e.Execute(t.Context(), agent.ToolCall{Name: "slow"}, v)
 		}
-		// Before and after: at first only the end is due, then, the silence being known, the start too.
+		// The first call extends only at its end. Later calls, whose silence is known, also extend at the start.
 		if got := countsOf(t, e, "slow").Extensions; got != 5 {
 			t.Errorf("%d extensions, want 1 at the first call, 2 at each later one", got)
 		}

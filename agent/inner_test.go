@@ -16,7 +16,7 @@ import (
 
 var greeting = []agent.Turn{{Role: agent.User, Text: "What is the weather?"}}
 
-func TestInnerLoopTellsTheModelWhatItsToolsFound(t *testing.T) {
+func TestInnerLoopSendsTheResultsOfToolsToTheModel(t *testing.T) {
 	model := agent.Script(agent.Use("look", `{}`), agent.Say("It rains."))
 	in := &agent.Inner{Adapter: model, Executor: executor(t,
 		tool("look", func(context.Context, *agent.ToolContext) (string, error) {
@@ -69,7 +69,7 @@ func TestInnerLoopBeatsAtEachModelCall(t *testing.T) {
 	})
 }
 
-// endless is a model that never has enough.
+// endless is a model that calls tools for ever.
 type endless struct{ usage agent.Usage }
 
 func (m endless) Complete(context.Context, agent.Question) (agent.Reply, error) {

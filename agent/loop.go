@@ -64,9 +64,9 @@ type LoopConfig[Req, Out any] struct {
 
 // Loop receives requests, executes each while its beats extend the message, replies, and acknowledges.
 type Loop[Req, Out any] struct {
-	cfg    LoopConfig[Req, Out]
-	places []Vitals // one for each request at a time
-	anew   sync.Once
+	cfg       LoopConfig[Req, Out]
+	places    []Vitals // one for each request at a time
+	noJournal sync.Once
 }
 
 // NewLoop checks cfg and returns a Loop. Nothing runs until Run.
@@ -192,9 +192,9 @@ func (l *Loop[Req, Out]) journal(m worker.Message) *worker.Journal {
 		return j.Journal()
 	}
 	if m.Deliveries() > 1 {
-		l.anew.Do(func() {
-			l.cfg.Log.Warn("The mailbox keeps no journal: a request that is delivered again begins anew", "message",
-				m.ID())
+		l.noJournal.Do(func() {
+			l.cfg.Log.Warn("The mailbox keeps no journal: a request that is delivered again starts from the beginning",
+				"message", m.ID())
 		})
 	}
 	return nil

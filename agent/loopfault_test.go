@@ -42,7 +42,7 @@ func TestLoopOutlivesAMailboxThatCannotBeRead(t *testing.T) {
 		if err := l.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		// half of 1+2+4+8+16, to the whole
+		// between half of 1+2+4+8+16 s and the whole
 		if took := time.Since(began); took < 15*time.Second || took > 31*time.Second {
 			t.Errorf("five failures took %s", took)
 		}

@@ -17,7 +17,7 @@ import (
 	"lessor/worker"
 )
 
-// longRun is an agent of many model calls. Every second answer calls a tool; the tools take turns in being idempotent.
+// longRun is an agent of many model calls. Every second answer calls a tool; every second tool is idempotent.
 type longRun struct {
 	calls   int
 	effects map[string]int // of tools, by call id
@@ -66,7 +66,7 @@ func (l *longRun) inner(t *testing.T) *agent.Inner {
 	}}
 }
 
-// outcome is what a run answers.
+// outcome is the answer of a run.
 type outcome struct {
 	Text  string
 	Calls int
@@ -95,8 +95,8 @@ func (l *longRun) process(ctx context.Context, t *testing.T, box worker.Mailbox)
 }
 
 // TestRunContinuesAfterEveryStop stops or kills the worker at every step of 200 model calls and 100 tools, and restarts
-// the server 20 times: the answer and the budget are those of a run without faults, and no tool runs twice that must
-// not.
+// the server 20 times: the answer and the budget are those of a run without faults, and no tool runs twice unless it
+// may.
 func TestRunContinuesAfterEveryStop(t *testing.T) {
 	const calls = 200
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestRunContinuesAfterEveryStop(t *testing.T) {
 	})
 }
 
-// check holds the effects of tools to the results that the journal has.
+// check compares the effects of tools with their results in the journal.
 func (l *longRun) check(t *testing.T, results map[string]string) {
 	t.Helper()
 	known := 0
@@ -228,7 +228,7 @@ func TestUncertainCallCanBeAsked(t *testing.T) {
 		found = found || turn.CallID == "a-4" && turn.Text == "ask a-4"
 	}
 	if !found {
-		t.Errorf("the model was not told what Uncertain answered: %v", r.Turns)
+		t.Errorf("the model did not get the answer of Uncertain: %v", r.Turns)
 	}
 }
 
@@ -278,7 +278,8 @@ func TestLargeAnswersAreRecorded(t *testing.T) {
 	})
 }
 
-// TestMailboxWithoutAJournalSaysSoOnce: a request that comes again begins anew, and the log says why, once.
+// TestMailboxWithoutAJournalSaysSoOnce: a request that comes again starts from the beginning, and the log says
+// why, once.
 func TestMailboxWithoutAJournalSaysSoOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPost(t)

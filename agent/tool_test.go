@@ -20,7 +20,7 @@ func TestToolContextBeat(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		tc.Beat()
 		if got := hb.Elapsed(); got != 0 {
-			t.Errorf("%s elapsed since the tool has beaten", got)
+			t.Errorf("%s elapsed since the beat of the tool", got)
 		}
 		(&agent.ToolContext{}).Beat() // no heartbeat, no harm
 	})
@@ -50,13 +50,13 @@ func TestArgumentsAreDecodedStrictly(t *testing.T) {
 	}
 }
 
-func TestResultThatIsNoTextIsToldAsJSON(t *testing.T) {
+func TestResultThatIsNoTextIsSentAsJSON(t *testing.T) {
 	tool := agent.NewTool("sum", "", "", func(context.Context, *agent.ToolContext, struct{}) ([]int, error) {
 		return []int{1, 2}, nil
 	})
 	if got := executor(t, tool).Execute(t.Context(), agent.ToolCall{ID: "c1", Name: "sum"},
 		agent.Vitals{}); got.Text != "[1,2]" || got.CallID != "c1" {
-		t.Errorf("the model is told %+v", got)
+		t.Errorf("the model gets %+v", got)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestPersonDecidesAboutAnUncertainCall(t *testing.T) {
 		name    string
 		answers []string // none = nobody answers in time
 		effects int
-		told    string
+		result  string
 	}{
 		{"again", []string{agent.AnswerAgain, agent.AnswerAgain}, 3, "paid in attempt 3"},
 		{"unknown", []string{agent.AnswerUnknown}, 1, "outcome unknown"},
@@ -30,12 +30,12 @@ func TestPersonDecidesAboutAnUncertainCall(t *testing.T) {
 		{"nothing", nil, 1, "outcome unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { decide(t, c.answers, c.effects, c.told) })
+			synctest.Test(t, func(t *testing.T) { decide(t, c.answers, c.effects, c.result) })
 		})
 	}
 }
 
-func decide(t *testing.T, answers []string, wantEffects int, wantTold string) {
+func decide(t *testing.T, answers []string, wantEffects int, wantResult string) {
 	s := lessortest.Start(t)
 	effects, name := 0, ""
 	type order struct{ Sum int }
@@ -88,9 +88,9 @@ func decide(t *testing.T, answers []string, wantEffects int, wantTold string) {
 		answers = answers[1:]
 	}
 	j := s.Job(id)
-	if effects != wantEffects || j.State != "completed" || !strings.Contains(string(j.Result), wantTold) {
+	if effects != wantEffects || j.State != "completed" || !strings.Contains(string(j.Result), wantResult) {
 		t.Errorf("%d effects, and the job is %s with %s; want %d and %q", effects, j.State, j.Result, wantEffects,
-			wantTold)
+			wantResult)
 	}
 	if n := len(model.Questions()); n != 2 {
 		t.Errorf("the model was asked %d times, want 2", n)

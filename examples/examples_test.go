@@ -70,7 +70,7 @@ type program struct {
 	err  error
 }
 
-// start starts a program, which is told to stop at the latest when the test ends.
+// start starts a program, and stops it at the latest when the test ends.
 func (s town) start(name string, args ...string) *program {
 	s.t.Helper()
 	p := &program{t: s.t, cmd: exec.Command(name, args...)}

@@ -54,7 +54,7 @@ func (s town) back(id lessor.JobID) lessor.Job {
 	return job
 }
 
-// cancel cancels a job when it runs, and waits for its worker to obey.
+// cancel cancels a job when it runs, and waits until its worker has stopped.
 func (s town) cancel(id lessor.JobID) {
 	s.t.Helper()
 	s.wait(id, "running", func(j lessor.Job) bool { return j.State == lessor.Running })

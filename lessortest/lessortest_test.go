@@ -107,7 +107,7 @@ func TestExpireEndsOneLeaseAndNoOther(t *testing.T) {
 	})
 }
 
-func TestKilledWorkerReachesNobody(t *testing.T) {
+func TestKilledWorkerReachesNoServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := lessortest.Start(t)
 		ended := make(chan error, 1)

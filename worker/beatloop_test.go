@@ -20,7 +20,7 @@ import (
 	"lessor/worker"
 )
 
-// route is a transport that counts calls by the last word of their path, and can lose what comes back.
+// route is a transport that counts calls by the last word of their path, and can lose answers.
 type route struct {
 	http.RoundTripper
 	mu    sync.Mutex
@@ -52,7 +52,7 @@ func (r *route) calls(verb string) int {
 	return r.count[verb]
 }
 
-// over returns a client whose calls go by r.
+// over returns a client that sends its calls through r.
 func over(t *testing.T, r *route) *client.Client {
 	t.Helper()
 	r.count = map[string]int{}
@@ -63,17 +63,17 @@ func over(t *testing.T, r *route) *client.Client {
 	return c
 }
 
-// wideShop has room for n leases of ttl.
-func wideShop(t *testing.T, n int, ttl time.Duration) shop {
+// wideServer starts a server with room for n leases of ttl.
+func wideServer(t *testing.T, n int, ttl time.Duration) testServer {
 	t.Helper()
 	cfg := node.Config{}
 	cfg.Capacity.TotalUnits, cfg.Capacity.ReserveUnits = n+10, 1
 	cfg.Lease.TTL = ttl
-	return shop{lessortest.Start(t, cfg), t, &journal{}}
+	return testServer{lessortest.Start(t, cfg), t, &journal{}}
 }
 
 // submitAll submits n jobs of one type.
-func (s shop) submitAll(jobType string, n int) []lessor.JobID {
+func (s testServer) submitAll(jobType string, n int) []lessor.JobID {
 	s.t.Helper()
 	var ids []lessor.JobID
 	for n > 0 {
@@ -107,7 +107,7 @@ func beatUntil(ctx context.Context, beat func(), d time.Duration) error {
 
 func TestThousandLeasesAreOneHeartbeatCallAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := wideShop(t, 1000, 0)
+		s := wideServer(t, 1000, 0)
 		r := &route{RoundTripper: s.Transport()}
 		w := s.worker(worker.Config{Client: over(t, r), Concurrency: 1000})
 		var lost atomic.Int32
@@ -132,8 +132,8 @@ func TestThousandLeasesAreOneHeartbeatCallAnInterval(t *testing.T) {
 	})
 }
 
-func TestSilentHandlerIsWarnedOfStoppedAndLosesItsLease(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+func TestSilentHandlerIsLoggedStoppedAndLosesItsLease(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{TTL: 30 * time.Second})
 		type stop struct {
 			after time.Duration
@@ -151,7 +151,7 @@ func TestSilentHandlerIsWarnedOfStoppedAndLosesItsLease(t *testing.T) {
 		s.Run(w)
 		id := s.Submit("hang", nil)
 		got := <-stops
-		// The first heartbeat pays for the start of the handler; nothing pays for another.
+		// The start of the handler causes the first heartbeat; nothing causes another.
 		if got.after < 27*time.Second || got.after > 42*time.Second || !errors.Is(got.cause, worker.ErrLeaseLost) {
 			t.Errorf("stopped after %s because %v; want a ttl after the last heartbeat, because of the lost lease",
 				got.after, got.cause)
@@ -175,7 +175,7 @@ func TestSilentHandlerIsWarnedOfStoppedAndLosesItsLease(t *testing.T) {
 }
 
 func TestLifeExtendsWithoutBeats(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{TTL: 2 * time.Second})
 		worker.Handle(w, "block", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
 			select {
@@ -196,11 +196,11 @@ func TestLifeExtendsWithoutBeats(t *testing.T) {
 	})
 }
 
-// A handler that beats just before its lease would end is not lost, wherever in the interval it does so.
+// A handler that beats just before its lease would end keeps it, at any point of the interval.
 func TestLateBeatsAreInTime(t *testing.T) {
 	for _, every := range []time.Duration{900 * time.Millisecond, 1300 * time.Millisecond, 1700 * time.Millisecond} {
 		t.Run(every.String(), func(t *testing.T) {
-			inShop(t, func(t *testing.T, s shop) {
+			withServer(t, func(t *testing.T, s testServer) {
 				w := s.worker(worker.Config{TTL: 2 * time.Second, Concurrency: 50})
 				worker.Handle(w, "slow", func(ctx context.Context, job *worker.Job[order]) (any, error) {
 					ctx, done := context.WithTimeout(ctx, 3*time.Minute)
@@ -226,14 +226,14 @@ func TestLateBeatsAreInTime(t *testing.T) {
 func TestHandlerIsStoppedBeforeItsJobCanRunElsewhere(t *testing.T) {
 	for _, slow := range []time.Duration{0, 3 * time.Second} {
 		t.Run(slow.String(), func(t *testing.T) {
-			inShop(t, func(t *testing.T, s shop) { stoppedBefore(t, s, slow) })
+			withServer(t, func(t *testing.T, s testServer) { stoppedBefore(t, s, slow) })
 		})
 	}
 }
 
-// stoppedBefore cuts a worker off whose heartbeats are answered slowly, and lets another wait for its job.
-func stoppedBefore(t *testing.T, s shop, slow time.Duration) {
-	// it may be stopped, and get its job again, before it is cut off
+// stoppedBefore cuts off a worker whose heartbeats are answered slowly, while another worker waits for its job.
+func stoppedBefore(t *testing.T, s testServer, slow time.Duration) {
+	// the worker may be stopped, and get its job again, before it is cut off
 	stopped, began := make(chan time.Time, 10), make(chan time.Time, 1)
 	r := &route{RoundTripper: s.Transport(), slow: slow}
 	cut := s.worker(worker.Config{Client: over(t, r), ID: "cut-off", TTL: 10 * time.Second})
@@ -267,7 +267,7 @@ func stoppedBefore(t *testing.T, s shop, slow time.Duration) {
 }
 
 func TestSleepOfTheMachineCountsAgainstTheLease(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		var slept atomic.Int64
 		w.SetWall(func() time.Time { return time.Now().Round(0).Add(time.Duration(slept.Load())) })
@@ -293,8 +293,8 @@ func TestSleepOfTheMachineCountsAgainstTheLease(t *testing.T) {
 	})
 }
 
-func TestHandlerThatDoesNotObeyIsNamedAndItsResultRefused(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+func TestHandlerThatDoesNotStopIsLoggedAndItsResultRefused(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{TTL: 3 * time.Second, KillGrace: 5 * time.Second, Concurrency: 1})
 		returns := make(chan struct{})
 		worker.Handle(w, "mule", func(_ context.Context, job *worker.Job[order]) (any, error) {

@@ -20,7 +20,7 @@ func idle(t *testing.T) *Worker {
 	return w
 }
 
-// TestTraceAllocatesLittle bounds what every attempt pays for a trace that nobody records.
+// TestTraceAllocatesLittle bounds the cost of a trace that is not recorded, for each attempt.
 func TestTraceAllocatesLittle(t *testing.T) {
 	w := idle(t)
 	grant := lessor.Grant{
@@ -33,7 +33,7 @@ func TestTraceAllocatesLittle(t *testing.T) {
 	}
 }
 
-// TestRushWakesTheFinishingLoopOnlyForItsOwn: the completions of a rush are part of turns.
+// TestRushWakesTheFinishingLoopOnlyForItsOwn: during a rush, turns carry the completions.
 func TestRushWakesTheFinishingLoopOnlyForItsOwn(t *testing.T) {
 	w := idle(t)
 	w.rush.on = true

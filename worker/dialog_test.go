@@ -13,10 +13,10 @@ import (
 	"lessor/worker"
 )
 
-// TestHandlerAsks has a handler ask two questions, one after the other: each attempt goes one question further, and
-// none is counted.
+// TestHandlerAsks has a handler ask two questions, one after the other: each attempt comes one question further,
+// and none is counted.
 func TestHandlerAsks(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		attempts := 0
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "deploy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
@@ -51,9 +51,9 @@ func TestHandlerAsks(t *testing.T) {
 	})
 }
 
-// TestUnansweredQuestionIsNotAskedAgain asks a question that nobody answers, and then one that somebody does.
+// TestUnansweredQuestionIsNotAskedAgain asks a question that gets no answer, and then one that does.
 func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		attempts := 0
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "deploy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
@@ -77,7 +77,7 @@ func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
 }
 
 func TestQuestionThatIsRefusedFailsTheAttempt(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "deploy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
 			_, err := job.Ask(ctx, worker.Question{Text: ""})
@@ -90,9 +90,9 @@ func TestQuestionThatIsRefusedFailsTheAttempt(t *testing.T) {
 	})
 }
 
-// TestMessageComesBeforeTheNextHeartbeat waits less than the first half of the time between two heartbeats.
+// TestMessageComesBeforeTheNextHeartbeat allows less than half of the time between two heartbeats.
 func TestMessageComesBeforeTheNextHeartbeat(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "listen", func(ctx context.Context, job *worker.Job[order]) (any, error) {
 			for m := range job.Messages(ctx) {
@@ -112,15 +112,14 @@ func TestMessageComesBeforeTheNextHeartbeat(t *testing.T) {
 	})
 }
 
-// TestMessagesSurviveTheirWorkers sends thousands of messages to one job while its workers are killed. Each worker
-// notes what it has done in a checkpoint-like place of its own; a message may come twice, with the same number, and is
-// then known.
+// TestMessagesSurviveTheirWorkers sends thousands of messages to one job while its workers are killed. The workers
+// remember the number of the last message, as in a checkpoint: a message may come twice, with the same number.
 func TestMessagesSurviveTheirWorkers(t *testing.T) {
 	all, every := int64(2500), int64(400)
 	if os.Getenv("LESSOR_CHAOS") == "full" {
 		all, every = 10_000, 1000
 	}
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		var seen, again int64
 		kill := func() {}
 		handle := func(ctx context.Context, job *worker.Job[order]) (any, error) {

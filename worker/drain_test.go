@@ -16,7 +16,7 @@ import (
 	"lessor/worker"
 )
 
-// run runs w until stop is called, which returns what Run did and how long the end took.
+// run runs w until stop is called. stop returns the error of Run, and how long Run took to end.
 func run(w *worker.Worker) (stop func() (time.Duration, error)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -30,7 +30,7 @@ func run(w *worker.Worker) (stop func() (time.Duration, error)) {
 }
 
 func TestDrainFinishesWhatCanFinishAndReleasesTheRest(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{Concurrency: 20, TTL: 2 * time.Second})
 		worker.Handle(w, "work", func(ctx context.Context, job *worker.Job[struct{ Seconds int }]) (any, error) {
 			ctx, done := context.WithTimeout(ctx, time.Duration(job.Payload.Seconds)*time.Second)
@@ -53,7 +53,7 @@ func TestDrainFinishesWhatCanFinishAndReleasesTheRest(t *testing.T) {
 			t.Errorf("Run ended after %s with %v, want nil after the drain timeout of 15 s", took, err)
 		}
 		if log := s.log.String(); strings.Contains(log, "WARN") {
-			t.Errorf("a clean stop is warned of:\n%s", log)
+			t.Errorf("a clean stop logs a warning:\n%s", log)
 		}
 		for i := range short {
 			s.AssertState(short[i], lessor.Completed)
@@ -67,7 +67,7 @@ func TestDrainFinishesWhatCanFinishAndReleasesTheRest(t *testing.T) {
 }
 
 func TestDrainEndsAtOnceWhenNothingRuns(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "a", func(context.Context, *worker.Job[order]) (any, error) { return nil, nil })
 		stop := run(w)
@@ -79,7 +79,7 @@ func TestDrainEndsAtOnceWhenNothingRuns(t *testing.T) {
 }
 
 func TestHandlerCanSaveAndReleaseWhenTheDrainBegins(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "long", func(ctx context.Context, job *worker.Job[order]) (any, error) {
 			<-job.Draining()
@@ -100,8 +100,8 @@ func TestHandlerCanSaveAndReleaseWhenTheDrainBegins(t *testing.T) {
 	})
 }
 
-func TestDrainLeavesWhoDoesNotObeyAndSaysSo(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+func TestDrainLeavesHandlersThatDoNotStopAndSaysSo(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{DrainTimeout: time.Second, KillGrace: 2 * time.Second})
 		free := make(chan struct{})
 		worker.Handle(w, "mule", func(context.Context, *worker.Job[order]) (any, error) {
@@ -124,7 +124,7 @@ func TestDrainLeavesWhoDoesNotObeyAndSaysSo(t *testing.T) {
 }
 
 func TestDrainSaysWhatTheServerDidNotAcknowledge(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{ID: "cut"})
 		worker.Handle(w, "a", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
 			<-ctx.Done()
@@ -141,9 +141,9 @@ func TestDrainSaysWhatTheServerDidNotAcknowledge(t *testing.T) {
 	})
 }
 
-// What a worker was granted by the request that it gave up when told to stop is given back, not left to expire.
+// A worker that stops gives up its request. A lease that this request is granted is given back, not left to expire.
 func TestGrantThatTheDrainOvertookIsGivenBack(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		r := &route{RoundTripper: s.Transport()}
 		w := s.worker(worker.Config{Client: over(t, r)})
 		worker.Handle(w, "a", func(context.Context, *worker.Job[order]) (any, error) {
@@ -169,7 +169,7 @@ func TestGrantThatTheDrainOvertookIsGivenBack(t *testing.T) {
 	})
 }
 
-// fake is a server that answers requests for leases as told.
+// fake is a server with fixed answers to requests for leases.
 type fake struct {
 	mu     sync.Mutex
 	times  []time.Time

@@ -16,7 +16,7 @@ import (
 	"lessor/worker"
 )
 
-// counted is a message that only counts its extensions. Its other methods are not there to be called.
+// counted is a message that only counts its extensions. Its other methods must not be called.
 type counted struct {
 	worker.Message
 	calls  atomic.Int64
@@ -408,7 +408,7 @@ func TestBeatAllocatesNothingWhenNoExtensionIsDue(t *testing.T) {
 	}
 }
 
-// lock is something under a lease that is not a message.
+// lock is a lease that is not a message.
 type lock struct{ extended int }
 
 func (*lock) ID() string { return "lock" }

@@ -102,11 +102,11 @@ func TestObserversMayUseTheHeartbeat(t *testing.T) {
 	}
 }
 
-func TestBeatsAtOnceAreAllTold(t *testing.T) {
+func TestConcurrentBeatsAreAllObserved(t *testing.T) {
 	var hb worker.Heartbeat
 	var mu sync.Mutex
-	told := 0
-	hb.Observe(func() { mu.Lock(); told++; mu.Unlock() })
+	beats := 0
+	hb.Observe(func() { mu.Lock(); beats++; mu.Unlock() })
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -117,7 +117,7 @@ func TestBeatsAtOnceAreAllTold(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if told != 8000 {
-		t.Errorf("told of %d beats, want 8000", told)
+	if beats != 8000 {
+		t.Errorf("the observer got %d beats, want 8000", beats)
 	}
 }

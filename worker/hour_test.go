@@ -18,17 +18,17 @@ import (
 	"lessor/worker"
 )
 
-// weather is a network with stalls and lost answers, though at most one in half a second, and none while a server
-// that was down is found again: a lease of which every heartbeat is lost is lost.
-type weather struct {
+// badNetwork stalls calls and loses answers, at most once in half a second, and not while clients find a server again
+// that was down: a lease whose heartbeats are all lost would end.
+type badNetwork struct {
 	http.RoundTripper
 	mu     sync.Mutex
-	fair   time.Time // no fault before
+	fair   time.Time // there is no fault before
 	stalls int
 	losses int
 }
 
-func (n *weather) RoundTrip(req *http.Request) (*http.Response, error) {
+func (n *badNetwork) RoundTrip(req *http.Request) (*http.Response, error) {
 	stalls, loses := n.roll()
 	if stalls {
 		time.Sleep(rand.N(200 * time.Millisecond))
@@ -46,8 +46,8 @@ func (n *weather) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// roll decides what becomes of a call.
-func (n *weather) roll() (stalls, loses bool) {
+// roll decides whether a call stalls or loses its answer.
+func (n *badNetwork) roll() (stalls, loses bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if time.Now().Before(n.fair) {
@@ -67,19 +67,19 @@ func (n *weather) roll() (stalls, loses bool) {
 	return stalls, loses
 }
 
-// life is what happened to one job's attempts.
-type life struct {
+// attempts is what happened to the attempts of one job.
+type attempts struct {
 	kind    string
-	returns time.Time // of the last handler that obeys
+	returns time.Time // of the last handler that stops when it is asked to
 	lost    int       // attempts stopped for a lost lease although they beat
 	stopped int       // attempts stopped after they fell silent
 }
 
-// ward runs the handlers of the proof and keeps their books.
-type ward struct {
+// handlers runs the handlers of the test and notes what happens to them.
+type handlers struct {
 	t  *testing.T
 	mu sync.Mutex
-	of map[lessor.JobID]*life
+	of map[lessor.JobID]*attempts
 }
 
 const (
@@ -87,14 +87,14 @@ const (
 	hourGrace = 3 * time.Second
 )
 
-func (w *ward) handle(ctx context.Context, job *worker.Job[struct{ Kind string }]) (any, error) {
+func (w *handlers) handle(ctx context.Context, job *worker.Job[struct{ Kind string }]) (any, error) {
 	w.mu.Lock()
 	l := w.of[job.ID]
 	if l == nil {
-		l = &life{kind: job.Payload.Kind}
+		l = &attempts{kind: job.Payload.Kind}
 		w.of[job.ID] = l
 	}
-	if l.kind != "mule" && time.Now().Before(l.returns) {
+	if l.kind != "stubborn" && time.Now().Before(l.returns) {
 		w.t.Errorf("attempt %d of job %s began while the one before was still running", job.Attempt, job.ID)
 	}
 	l.returns = time.Now().Add(24 * time.Hour)
@@ -120,27 +120,27 @@ func (w *ward) handle(ctx context.Context, job *worker.Job[struct{ Kind string }
 	w.mu.Lock()
 	l.stopped++
 	w.mu.Unlock()
-	if l.kind == "mule" {
+	if l.kind == "stubborn" {
 		time.Sleep(hourGrace + time.Second)
 		return job.Attempt, nil
 	}
 	return nil, ctx.Err()
 }
 
-// TestHourOfAThousandLeases runs a part of its hour, the whole of it with LESSOR_CHAOS=full.
+// TestHourOfAThousandLeases runs for a part of an hour, and for a whole one with LESSOR_CHAOS=full.
 func TestHourOfAThousandLeases(t *testing.T) {
 	length := time.Minute
 	if os.Getenv("LESSOR_CHAOS") == "full" {
 		length = time.Hour
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := wideShop(t, 1000, hourTTL)
-		net := &weather{RoundTripper: s.Transport()}
+		s := wideServer(t, 1000, hourTTL)
+		net := &badNetwork{RoundTripper: s.Transport()}
 		w := s.worker(worker.Config{
 			Client: over(t, &route{RoundTripper: net}), Concurrency: 1000,
 			KillGrace: hourGrace,
 		})
-		d := &ward{t: t, of: map[lessor.JobID]*life{}}
+		d := &handlers{t: t, of: map[lessor.JobID]*attempts{}}
 		worker.Handle(w, "hour", d.handle)
 		stop := s.Run(w)
 		restarts := 0
@@ -159,8 +159,8 @@ func TestHourOfAThousandLeases(t *testing.T) {
 	})
 }
 
-// refill submits n jobs of which a few hang, and a few of these do not obey.
-func (s shop) refill(n int) {
+// refill submits n jobs of which a few hang, and a few of these do not stop when asked.
+func (s testServer) refill(n int) {
 	page := make([]lessor.Submission, max(n, 0))
 	for i := range page {
 		kind := "steady"
@@ -168,7 +168,7 @@ func (s shop) refill(n int) {
 		case 0, 1, 2, 3, 4:
 			kind = "hangs"
 		case 5:
-			kind = "mule"
+			kind = "stubborn"
 		}
 		page[i] = lessor.Submission{Type: new("hour"), Payload: []byte(fmt.Sprintf(`{"Kind":%q}`, kind))}
 	}
@@ -179,7 +179,7 @@ func (s shop) refill(n int) {
 	}
 }
 
-func (s shop) unfinished() int {
+func (s testServer) unfinished() int {
 	st, err := s.Client().Status(context.Background())
 	if err != nil {
 		s.t.Fatal(err)
@@ -198,7 +198,7 @@ func (s shop) unfinished() int {
 	return st.QueueDepth.Normal + st.ActiveLeases + waiting
 }
 
-func (w *ward) check(s shop) {
+func (w *handlers) check(s testServer) {
 	log := s.log.String()
 	count := map[string]int{}
 	for id, l := range w.of {
@@ -216,11 +216,11 @@ func (w *ward) check(s shop) {
 				"and is %s with result %s after attempt %d; want 0, %d, completed with %d",
 				l.kind, l.lost, l.stopped, job.State, job.Result, job.Attempt, stopped, attempts)
 		}
-		if named != (l.kind == "mule") {
+		if named != (l.kind == "stubborn") {
 			w.t.Errorf("a %s job is named as not obeying: %t", l.kind, named)
 		}
 	}
-	if count["steady"] < 1000 || count["hangs"] < 10 || count["mule"] == 0 {
+	if count["steady"] < 1000 || count["hangs"] < 10 || count["stubborn"] == 0 {
 		w.t.Errorf("%v are too few jobs to say anything", count)
 	}
 }

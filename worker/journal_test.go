@@ -18,7 +18,7 @@ import (
 // attempt gets the results of those before.
 func TestOnceRunsAStepOnce(t *testing.T) {
 	const steps = 12 // more than the job has attempts
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		ran, attempts := map[string]int{}, 0
 		handle := func(name string) func(context.Context, *worker.Job[order]) (any, error) {
 			return func(ctx context.Context, job *worker.Job[order]) (any, error) {
@@ -88,7 +88,7 @@ func TestOnceWithoutAServer(t *testing.T) {
 // TestOnceRunsAStepOnceForAllCallers has goroutines of a handler come to a step together: one runs it, the others wait
 // for its result. If it fails, another one runs it.
 func TestOnceRunsAStepOnceForAllCallers(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "pack", func(ctx context.Context, job *worker.Job[order]) (any, error) {
 			var ran atomic.Int64
@@ -130,7 +130,7 @@ func TestOnceRunsAStepOnceForAllCallers(t *testing.T) {
 
 // TestAppendWaitsForTheServer: an append outlasts an outage, and is refused when the lease is over.
 func TestAppendWaitsForTheServer(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		appended, lost := make(chan error, 1), make(chan error, 1)
 		worker.Handle(w, "pack", func(ctx context.Context, job *worker.Job[order]) (any, error) {
@@ -164,7 +164,7 @@ func TestAppendWaitsForTheServer(t *testing.T) {
 
 // TestMessageHasAJournal: the journal of a message on a server goes on over its deliveries; one in memory has none.
 func TestMessageHasAJournal(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		box := openServerMailbox(t, s.Server, "letter")
 		if _, err := box.Send(t.Context(), []byte("hello"), nil); err != nil {
 			t.Fatal(err)

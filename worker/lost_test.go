@@ -18,7 +18,7 @@ import (
 func TestTenThousandLostAnswers(t *testing.T) {
 	const wanted, ttl = 10_000, 10 * time.Second
 	synctest.Test(t, func(t *testing.T) {
-		s := wideShop(t, 100, ttl)
+		s := wideServer(t, 100, ttl)
 		var dropped, turn atomic.Int64
 		lose := func(string) bool {
 			if turn.Add(1)%3 == 0 {

@@ -12,9 +12,9 @@ import (
 )
 
 // A worker that cannot reach the server must stop before the lease can have ended, though this outage was the
-// server's own. The job is given back as soon as there is somebody to give it to, and costs nothing.
+// server's own. The job is given back as soon as a server answers, and costs no attempt.
 func TestOutageLongerThanTheLeaseCostsNoAttempt(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{TTL: 10 * time.Second})
 		causes := make(chan error, 1)
 		worker.Handle(w, "long", func(ctx context.Context, job *worker.Job[order]) (any, error) {
@@ -42,7 +42,7 @@ func TestOutageLongerThanTheLeaseCostsNoAttempt(t *testing.T) {
 }
 
 func TestShortOutageIsNotNoticed(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "long", func(ctx context.Context, job *worker.Job[order]) (any, error) {
 			ctx, done := context.WithTimeout(ctx, 5*time.Minute)
@@ -67,9 +67,9 @@ func TestShortOutageIsNotNoticed(t *testing.T) {
 	})
 }
 
-// The lease of a request that waited may be as old as the request: it is heard of before its handler starts.
+// A lease may be as old as the request that waited for it: its first heartbeat is answered before its handler starts.
 func TestGrantAfterALongWaitIsConfirmedFirst(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		r := &route{RoundTripper: s.Transport()}
 		w := s.worker(worker.Config{Client: over(t, r), TTL: 3 * time.Second})
 		beats := make(chan int, 2)
@@ -94,7 +94,7 @@ func TestGrantAfterALongWaitIsConfirmedFirst(t *testing.T) {
 
 // Starting a handler pays for one extension, also after a grant that was confirmed.
 func TestStartIsTheFirstBeat(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{TTL: 3 * time.Second})
 		worker.Handle(w, "silent", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
 			select {
@@ -116,7 +116,7 @@ func TestStartIsTheFirstBeat(t *testing.T) {
 
 // An answer that was lost is asked for again, and nothing else is taken in its place.
 func TestLostGrantIsTheSameGrant(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		lost := 0
 		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool {
 			lost++

@@ -16,7 +16,7 @@ var errAgain = errors.New("again")
 
 // TestOutputIsSeenWhileTheHandlerRuns has a second attempt whose output is apart from that of the first.
 func TestOutputIsSeenWhileTheHandlerRuns(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{ID: "w"})
 		worker.Handle(w, "pack", func(_ context.Context, job *worker.Job[order]) (any, error) {
 			fmt.Fprintf(job.Output(), "attempt %d begins\n", job.Attempt)
@@ -48,7 +48,7 @@ func TestOutputIsSeenWhileTheHandlerRuns(t *testing.T) {
 // TestOutputBeforeAReleaseIsReadFirst follows a job whose worker is stopped after its first words, and reads it once
 // more when it has ended.
 func TestOutputBeforeAReleaseIsReadFirst(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		id := s.Submit("pack", order{})
 		read := func(q lessor.OutputQuery, follow bool) (text string) {
 			for out, err := range s.Client().AllOutput(t.Context(), id, q, follow) {
@@ -89,7 +89,7 @@ func TestOutputBeforeAReleaseIsReadFirst(t *testing.T) {
 		want := "run 0\nstopped\nrun 1\nstopped\nrun 2\nstopped\nrun 3\n"
 		for range cap(followed) {
 			if got := text(<-followed); got != want {
-				t.Errorf("who followed saw %q, want %q", got, want)
+				t.Errorf("the follower saw %q, want %q", got, want)
 			}
 		}
 		if got := text(read(lessor.OutputQuery{}, false)); got != want {

@@ -39,7 +39,7 @@ func openServerMailbox(t testing.TB, s *lessortest.Server, jobType string) *work
 }
 
 func TestReplyIsTheResultOfTheJob(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		box := openServerMailbox(t, s.Server, "letter")
 		id := s.Submit("letter", map[string]int{"n": 1}) // not by Send: the payload is the body
 		got, err := box.Receive(t.Context(), 1, time.Minute, 0)
@@ -61,7 +61,7 @@ func TestReplyIsTheResultOfTheJob(t *testing.T) {
 // TestJSONStaysJSON sends bodies and returns them as the reply: those that are JSON are not put into a string, neither
 // in the payload nor in the result, and all bodies arrive as they were sent.
 func TestJSONStaysJSON(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		letters, replies := openServerMailbox(t, s.Server, "letter"), openServerMailbox(t, s.Server, "reply")
 		receive := func(box worker.Mailbox, body string) worker.Message {
 			t.Helper()

@@ -21,7 +21,7 @@ const (
 )
 
 // chain submits a job in a trace whose handler submits another, and returns both when they are done.
-func chain(t *testing.T, s shop, cfg worker.Config) (first, second lessor.Job) {
+func chain(t *testing.T, s testServer, cfg worker.Config) (first, second lessor.Job) {
 	w := s.worker(cfg)
 	next := make(chan lessor.JobID, 1)
 	worker.Handle(w, "first", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
@@ -41,7 +41,7 @@ func chain(t *testing.T, s shop, cfg worker.Config) (first, second lessor.Job) {
 }
 
 func TestTraceGoesOnThroughTheHandler(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		first, second := chain(t, s, worker.Config{})
 		if first.TraceID != traceID || second.TraceID != traceID {
 			t.Errorf("trace ids %s and %s without a tracer, want %s", first.TraceID, second.TraceID, traceID)
@@ -50,7 +50,7 @@ func TestTraceGoesOnThroughTheHandler(t *testing.T) {
 }
 
 func TestAttemptIsASpanOfTheSubmittersTrace(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		seen := tracetest.NewSpanRecorder()
 		first, second := chain(t, s, worker.Config{
 			ID:             "w",

@@ -58,7 +58,7 @@ func sameGrant(t *testing.T) {
 func TestFloodIsDoneInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, places = 3000, 60
-		s := wideShop(t, places, 0)
+		s := wideServer(t, places, 0)
 		by := &route{RoundTripper: s.Transport()}
 		s.submitAll("quick", jobs)
 		w := s.worker(worker.Config{Client: over(t, by), Concurrency: places})
@@ -80,7 +80,7 @@ func TestFloodIsDoneInTurns(t *testing.T) {
 // place is filled again.
 func TestRushHoldsNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := wideShop(t, 10, 0)
+		s := wideServer(t, 10, 0)
 		quick := s.submitAll("quick", 1)[0]
 		s.submitAll("slow", 10)
 		w := s.worker(worker.Config{Concurrency: 10})
@@ -127,7 +127,7 @@ func (o older) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func TestWorkerOfAnOlderServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := wideShop(t, 20, 0)
+		s := wideServer(t, 20, 0)
 		s.submitAll("quick", 200)
 		by := &route{RoundTripper: older{s.Transport()}}
 		w := s.worker(worker.Config{Client: over(t, by), Concurrency: 20})

@@ -41,20 +41,20 @@ func (l *journal) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// shop is a server and what its workers log.
-type shop struct {
+// testServer is a server, with the log of its workers.
+type testServer struct {
 	*lessortest.Server
 	t   *testing.T
 	log *journal
 }
 
-// inShop runs a test in a bubble with a server in it.
-func inShop(t *testing.T, test func(t *testing.T, s shop)) {
-	synctest.Test(t, func(t *testing.T) { test(t, shop{lessortest.Start(t), t, &journal{}}) })
+// withServer runs a test with a server, in a bubble.
+func withServer(t *testing.T, test func(t *testing.T, s testServer)) {
+	synctest.Test(t, func(t *testing.T) { test(t, testServer{lessortest.Start(t), t, &journal{}}) })
 }
 
 // worker returns a worker of s that is not yet running.
-func (s shop) worker(cfg worker.Config) *worker.Worker {
+func (s testServer) worker(cfg worker.Config) *worker.Worker {
 	s.t.Helper()
 	if cfg.Client == nil {
 		cfg.Client = s.Client()
@@ -70,7 +70,7 @@ func (s shop) worker(cfg worker.Config) *worker.Worker {
 type order struct{ Item string }
 
 func TestHandlerGetsItsPayloadAndItsResultIsKept(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "pack", func(_ context.Context, job *worker.Job[order]) (any, error) {
 			return map[string]string{"packed": job.Payload.Item}, nil
@@ -109,7 +109,7 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inShop(t, func(t *testing.T, s shop) {
+			withServer(t, func(t *testing.T, s testServer) {
 				w := s.worker(worker.Config{})
 				worker.Handle(w, "print", func(context.Context, *worker.Job[order]) (any, error) { return tt.do() })
 				s.Run(w)
@@ -135,8 +135,8 @@ func TestErrorsFailTheAttempt(t *testing.T) {
 	}
 }
 
-func TestRefusedEndDoesNotSpoilTheOthersOfItsBatch(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+func TestRefusedEndDoesNotFailTheOthersOfItsBatch(t *testing.T) {
+	withServer(t, func(t *testing.T, s testServer) {
 		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool {
 			if verb == "complete" {
 				time.Sleep(time.Second) // so that the others gather behind the first
@@ -172,7 +172,7 @@ func deref(s *string) string {
 }
 
 func TestPayloadThatDoesNotFitFailsTheAttempt(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "pack", func(context.Context, *worker.Job[order]) (any, error) {
 			t.Error("the handler was called")
@@ -187,7 +187,7 @@ func TestPayloadThatDoesNotFitFailsTheAttempt(t *testing.T) {
 }
 
 func TestReleaseGivesTheJobBackWithItsAttempt(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		var times []time.Time
 		worker.Handle(w, "poll", func(context.Context, *worker.Job[order]) (any, error) {
@@ -209,7 +209,7 @@ func TestReleaseGivesTheJobBackWithItsAttempt(t *testing.T) {
 }
 
 func TestCheckpointReachesTheNextAttempt(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		type page struct{ N int }
 		worker.Handle(w, "crawl", func(ctx context.Context, job *worker.Job[order]) (any, error) {
@@ -234,7 +234,7 @@ func TestCheckpointReachesTheNextAttempt(t *testing.T) {
 }
 
 func TestReportsAreSentSoonAndTheLatestWins(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "copy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
 			for i := range 100 {
@@ -259,7 +259,7 @@ func TestReportsAreSentSoonAndTheLatestWins(t *testing.T) {
 }
 
 func TestConcurrencyIsBoundedByTypeAndAltogether(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{Concurrency: 12})
 		var mu sync.Mutex
 		now, most := map[string]int{}, map[string]int{}
@@ -298,7 +298,7 @@ func TestConcurrencyIsBoundedByTypeAndAltogether(t *testing.T) {
 }
 
 func TestTypeWithRoomAgainIsAskedForAtOnce(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "rare", func(context.Context, *worker.Job[order]) (any, error) { return nil, nil })
 		worker.Handle(w, "single", func(context.Context, *worker.Job[order]) (any, error) {
@@ -338,7 +338,7 @@ func TestStoppedJobStopsItsHandler(t *testing.T) {
 		"revoke":          {revoke, worker.ErrLeaseLost, "revoked"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inShop(t, func(t *testing.T, s shop) {
+			withServer(t, func(t *testing.T, s testServer) {
 				w := s.worker(worker.Config{Concurrency: 1}) // no request for leases waits
 				causes := make(chan error, 1)
 				worker.Handle(w, "long", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
@@ -349,7 +349,7 @@ func TestStoppedJobStopsItsHandler(t *testing.T) {
 				s.Run(w)
 				id := s.Submit("long", nil)
 				job := s.WaitFor(id, lessor.Running)
-				s.Advance(25 * time.Second) // a heartbeat was sent; the handler has not beaten since and gets no other
+				s.Advance(25 * time.Second) // a heartbeat was sent; without a beat there is no other
 				start := time.Now()
 				if err := c.stop(t.Context(), s.Admin(), job); err != nil {
 					t.Fatal(err)
@@ -367,9 +367,9 @@ func TestStoppedJobStopsItsHandler(t *testing.T) {
 	}
 }
 
-// TestHandlerLearnsThatItsRuntimeIsOver has a handler that stops, and one that returns in spite of it.
+// TestHandlerLearnsThatItsRuntimeIsOver has a handler that stops, and one that returns a result nevertheless.
 func TestHandlerLearnsThatItsRuntimeIsOver(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		causes := make(chan error, 1)
 		worker.Handle(w, "long", func(ctx context.Context, _ *worker.Job[order]) (any, error) {
@@ -402,7 +402,7 @@ func TestHandlerLearnsThatItsRuntimeIsOver(t *testing.T) {
 }
 
 func TestHandlerLearnsOfALostLease(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		causes := make(chan error, 1)
 		worker.Handle(w, "long", func(ctx context.Context, job *worker.Job[order]) (any, error) {
@@ -427,7 +427,7 @@ func TestHandlerLearnsOfALostLease(t *testing.T) {
 }
 
 func TestRunIsForOnceAndNeedsAHandler(t *testing.T) {
-	inShop(t, func(t *testing.T, s shop) {
+	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		if err := w.Run(t.Context()); err == nil {
 			t.Error("a worker without handlers ran")

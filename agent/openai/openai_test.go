@@ -71,18 +71,18 @@ func contextStop(b tied) func() {
 }
 
 type answer struct {
-	header http.Header
-	body   io.Writer
-	ready  chan int
-	told   bool
+	header  http.Header
+	body    io.Writer
+	ready   chan int
+	written bool
 }
 
 func (a *answer) Header() http.Header { return a.header }
 func (a *answer) Flush()              {}
 
 func (a *answer) WriteHeader(code int) {
-	if !a.told {
-		a.told = true
+	if !a.written {
+		a.written = true
 		a.ready <- code
 	}
 }

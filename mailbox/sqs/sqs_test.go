@@ -97,7 +97,7 @@ func TestReturnWithoutACopyCounts(t *testing.T) {
 	}
 }
 
-// TestForeignCountIsNotBelieved: whoever may send can write our attributes.
+// TestForeignCountIsNotBelieved: every sender can write our attributes.
 func TestForeignCountIsNotBelieved(t *testing.T) {
 	for counted, want := range map[string]int{"many": 1, "-7": 1, "2": 3, "4": 5} {
 		f := &fake{queues: map[string]*queue{}}

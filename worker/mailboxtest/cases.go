@@ -10,7 +10,7 @@ import (
 	"lessor/worker"
 )
 
-// cases are the promises of a mailbox, one by one.
+// cases are the promises of a mailbox.
 var cases = []struct {
 	name string
 	test func(b *bed)

@@ -20,7 +20,8 @@ func nacked(b *bed) {
 	}
 }
 
-// returned gives a message back more often than it may be delivered; then it kills its workers as every other would.
+// returned gives a message back more often than it may be delivered, which must not count. Then it lets
+// deliveries expire, which must count.
 func returned(b *bed) {
 	ids := b.send("a")
 	for n := range 2 * worker.MaxDeliveries {

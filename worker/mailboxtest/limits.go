@@ -69,7 +69,7 @@ func closed(b *bed) {
 	b.must(b.Close())
 }
 
-// shared lets receivers take and acknowledge at once: each message must be delivered once.
+// shared receives and acknowledges concurrently: each message must be delivered once.
 func shared(b *bed) {
 	const messages, receivers = 60, 6
 	for range messages {

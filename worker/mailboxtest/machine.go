@@ -14,12 +14,13 @@ import (
 
 const (
 	steps = 40
-	// realLives are fewer than rapid's hundred: each takes its time.
+	// realLives is less than the hundred of rapid, because each takes real time.
 	realLives = 12
 )
 
-// randomLives drives mailboxes with random calls and checks what must always be true: a message is in exactly one
-// place, deliveries rise by one, receipts are unique, one that is over changes nothing, and nothing is lost.
+// randomLives calls mailboxes at random and checks what must always hold: a message is in exactly one place, the
+// number of deliveries rises by one, receipts are unique, a receipt that has expired changes nothing, and no message is
+// lost.
 func randomLives(cfg Config, run func(name string, test func(t *testing.T))) {
 	if cfg.Unit == 0 && cfg.Lives == 0 {
 		run("RandomLives", func(t *testing.T) {
@@ -40,15 +41,15 @@ func randomLives(cfg Config, run func(name string, test func(t *testing.T))) {
 	}
 }
 
-// books is what a stranger knows of the mailbox from its answers.
-type books struct {
+// known is what its callers know of the mailbox from its answers.
+type known struct {
 	*bed
 	draw     func(what string, n int) int // 0..n-1
 	letters  []*entry
 	receipts map[string]bool
 }
 
-// entry is one message and where it must be. A delivery is over somewhere between the two ends of its time.
+// entry is one message and where it must be. The end of a delivery is known to lie between two instants.
 type entry struct {
 	id, body   string
 	deliveries int
@@ -63,7 +64,7 @@ type span struct{ from, to time.Time }
 
 func (s span) plus(d time.Duration) span { return span{s.from.Add(d), s.to.Add(d)} }
 
-// during calls the mailbox and returns when that was.
+// during calls the mailbox and returns the time of the call.
 func during(call func()) span {
 	from := time.Now()
 	call()
@@ -71,7 +72,7 @@ func during(call func()) span {
 }
 
 func live(b *bed, draw func(string, int) int) {
-	k := &books{bed: b, draw: draw, receipts: map[string]bool{}}
+	k := &known{bed: b, draw: draw, receipts: map[string]bool{}}
 	moves := []func(){k.sendOne, k.take, k.take, k.acknowledge, k.nack, k.giveBack, k.extend, k.misuse, k.wait}
 	for range steps {
 		moves[draw("move", len(moves))]()
@@ -79,18 +80,18 @@ func live(b *bed, draw func(string, int) int) {
 	k.settle()
 }
 
-func (k *books) sendOne() {
+func (k *known) sendOne() {
 	body := "body " + strconv.Itoa(len(k.letters))
 	k.letters = append(k.letters, &entry{id: k.send(body)[0], body: body})
 }
 
 // take receives and checks that each message may be here.
-func (k *books) take() {
+func (k *known) take() {
 	n, visibility := 1+k.draw("batch", 3), k.units(1+k.draw("visibility", 3))
 	k.receive(n, visibility, 0)
 }
 
-func (k *books) receive(n int, visibility, wait time.Duration) int {
+func (k *known) receive(n int, visibility, wait time.Duration) int {
 	k.Helper()
 	var got []worker.Message
 	at := during(func() {
@@ -129,7 +130,7 @@ func (e *entry) end() {
 	}
 }
 
-func (k *books) find(id string) *entry {
+func (k *known) find(id string) *entry {
 	for _, e := range k.letters {
 		if e.id == id {
 			return e
@@ -138,8 +139,8 @@ func (k *books) find(id string) *entry {
 	return nil
 }
 
-// use does something with a delivery, if one is held, and reports whether it was still good.
-func (k *books) use(what string, call func(m worker.Message) error) (*entry, span, bool) {
+// use makes a call on a delivery, if one is held, and reports whether it was still valid.
+func (k *known) use(what string, call func(m worker.Message) error) (*entry, span, bool) {
 	k.Helper()
 	var held []*entry
 	for _, e := range k.letters {
@@ -165,7 +166,7 @@ func (k *books) use(what string, call func(m worker.Message) error) (*entry, spa
 	return e, at, err == nil
 }
 
-func (k *books) acknowledge() {
+func (k *known) acknowledge() {
 	e, _, ok := k.use("Acknowledge", func(m worker.Message) error { return m.Acknowledge(k.Context()) })
 	if ok {
 		e.gone = true
@@ -173,7 +174,7 @@ func (k *books) acknowledge() {
 	}
 }
 
-func (k *books) nack() {
+func (k *known) nack() {
 	delay := k.units(k.draw("delay", 3))
 	e, at, ok := k.use("Nack", func(m worker.Message) error { return m.Nack(k.Context(), delay) })
 	if ok {
@@ -182,7 +183,7 @@ func (k *books) nack() {
 	}
 }
 
-func (k *books) giveBack() {
+func (k *known) giveBack() {
 	e, at, ok := k.use("Return", func(m worker.Message) error { return m.Return(k.Context()) })
 	if ok {
 		e.over = at
@@ -191,7 +192,7 @@ func (k *books) giveBack() {
 	}
 }
 
-func (k *books) extend() {
+func (k *known) extend() {
 	d := k.units(k.draw("extension", 4))
 	e, at, ok := k.use("Extend", func(m worker.Message) error { return m.Extend(k.Context(), d) })
 	if ok {
@@ -206,7 +207,7 @@ func (k *books) extend() {
 }
 
 // misuse uses a delivery that is over.
-func (k *books) misuse() {
+func (k *known) misuse() {
 	for _, e := range k.letters {
 		if n := len(e.old); n > 0 {
 			k.bed.over(e.old[k.draw("old", n)], "of a delivery that is over")
@@ -215,10 +216,10 @@ func (k *books) misuse() {
 	}
 }
 
-func (k *books) wait() { k.pass(k.units(1+k.draw("time", 2)) / 2) }
+func (k *known) wait() { k.pass(k.units(1+k.draw("time", 2)) / 2) }
 
 // settle waits until nothing is hidden any more, receives everything, and finds every message in exactly one place.
-func (k *books) settle() {
+func (k *known) settle() {
 	k.pass(k.units(4) + k.cfg.Late)
 	for k.receive(worker.MaxBatch, k.units(600), k.cfg.Late) > 0 {
 	}

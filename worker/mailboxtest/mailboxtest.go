@@ -1,8 +1,8 @@
-// Package mailboxtest says what a worker.Mailbox must do. Each mailbox's own test calls Run; what is not tested here
-// is not promised.
+// Package mailboxtest defines what a worker.Mailbox must do. The test of each mailbox calls Run. What is not tested
+// here is not promised.
 //
-// A mailbox whose time is the process's runs in bubbles, where waiting costs nothing. One that keeps the time of a
-// server is run in real time, in short units and side by side.
+// A mailbox that uses the clock of the process is tested in bubbles (testing/synctest), where waiting costs nothing. A
+// mailbox that uses the clock of a server is tested in real time, in short units and with its tests in parallel.
 package mailboxtest
 
 import (
@@ -14,23 +14,24 @@ import (
 	"lessor/worker"
 )
 
-// Config says which mailbox is tested and what the suite must know of it. Only Open is required.
+// Config describes the mailbox under test. Only Open is required.
 type Config struct {
-	// Open returns a new, empty mailbox. What it holds open is closed with t. It is called inside the bubble.
+	// Open returns a new, empty mailbox. It closes its resources at the end of t. It is called inside the
+	// bubble.
 	Open func(t testing.TB) worker.Mailbox
-	// OpenSmall returns a mailbox that holds at most length messages; nil where a mailbox has no length of its own.
+	// OpenSmall returns a mailbox that holds at most length messages; nil = the mailbox has no such limit.
 	OpenSmall func(t testing.TB, length int) worker.Mailbox
-	// Unit is the time in which the suite counts, for a mailbox in real time. Zero means fake time, counted in seconds.
+	// Unit is the unit of time of the tests, for a mailbox in real time. Zero means fake time, in seconds.
 	Unit time.Duration
-	// Late is how long after its time a message may become visible, or a dead letter; a dead letter need not be one
-	// before somebody receives.
+	// Late is how much later than its time a message may become visible or a dead letter. It need not become a dead
+	// letter before the next Receive.
 	Late time.Duration
-	// Lives is how many random lives are tried. Zero means a dozen in real time; else it is left to rapid, which also
-	// shrinks what fails.
+	// Lives is the number of random sequences of calls. Zero means a dozen in real time; in fake time it means the
+	// default of rapid, which also shrinks failures.
 	Lives int
-	// MaxBody is how long a body may be. Zero means worker.MaxBody.
+	// MaxBody is the maximum length of a body. Zero means worker.MaxBody.
 	MaxBody int
-	// RepliesAnyway says that Reply also works where the sender named no mailbox for it.
+	// RepliesAnyway says that Reply also works if the sender named no mailbox for replies.
 	RepliesAnyway bool
 }
 
@@ -46,7 +47,7 @@ func Run(t *testing.T, cfg Config) {
 			t.Run(name, test)
 			return
 		}
-		all.Go(func() { t.Run(name, test) }) // not t.Parallel, which lets only as many wait as there are processors
+		all.Go(func() { t.Run(name, test) }) // not t.Parallel, which runs only as many tests as there are processors
 	}
 	for _, c := range cases {
 		run(c.name, func(t *testing.T) { cfg.run(t, c.test) })
@@ -54,7 +55,7 @@ func Run(t *testing.T, cfg Config) {
 	randomLives(cfg, run)
 }
 
-// run runs one test, in a bubble unless time is real.
+// run runs one test, in a bubble unless the mailbox needs real time.
 func (cfg Config) run(t *testing.T, test func(b *bed)) {
 	if cfg.Unit > 0 {
 		test(&bed{T: t, cfg: cfg, unit: cfg.Unit, Mailbox: cfg.Open(t)})
@@ -65,7 +66,7 @@ func (cfg Config) run(t *testing.T, test func(b *bed)) {
 	})
 }
 
-// bed is a mailbox under test, and the words in which the tests speak to it.
+// bed is a mailbox under test, with the helpers of the tests.
 type bed struct {
 	*testing.T
 	worker.Mailbox
@@ -92,7 +93,7 @@ func (b *bed) send(bodies ...string) []string {
 	return ids
 }
 
-// now receives what is there, without waiting.
+// now receives the messages that are visible, without waiting.
 func (b *bed) now(n, visibility int) []worker.Message {
 	b.Helper()
 	got, err := b.Receive(b.Context(), n, b.units(visibility), 0)
@@ -100,7 +101,7 @@ func (b *bed) now(n, visibility int) []worker.Message {
 	return got
 }
 
-// one receives a message that should be there by now, hiding it for so many units.
+// one receives a message that must be visible by now, and hides it for some units.
 func (b *bed) one(visibility int) worker.Message {
 	b.Helper()
 	got, err := b.Receive(b.Context(), 1, b.units(visibility), min(worker.MaxWait, b.cfg.Late+b.unit/2))
@@ -111,7 +112,7 @@ func (b *bed) one(visibility int) worker.Message {
 	return got[0]
 }
 
-// none fails the test if a message is to be seen.
+// none fails the test if a message is visible.
 func (b *bed) none(when string) {
 	b.Helper()
 	if got := b.now(worker.MaxBatch, 0); len(got) > 0 {
@@ -119,7 +120,7 @@ func (b *bed) none(when string) {
 	}
 }
 
-// over fails the test unless the delivery is over: no method may do anything.
+// over fails the test unless the delivery is over: no method may have an effect.
 func (b *bed) over(m worker.Message, when string) {
 	b.Helper()
 	ctx := b.Context()
