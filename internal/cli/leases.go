@@ -185,7 +185,7 @@ func (a *app) leasesReleaseCommand() *cobra.Command {
 	release := order(func(c *client.Client, ctx context.Context, id lessor.LeaseID) error {
 		return c.Release(ctx, id, lessor.Release{WorkerID: &worker, DelayMS: milliseconds(cmd, "delay", delay)})
 	})
-	cmd.RunE = show(a, idArg[lessor.LeaseID]("lease"), release, said("released"))
+	cmd.RunE = show(a, idArg[lessor.LeaseID]("lease"), release, printWord("released"))
 	return cmd
 }
 
@@ -200,6 +200,6 @@ func (a *app) leasesRevokeCommand() *cobra.Command {
 	revoke := order(func(c *client.Client, ctx context.Context, id lessor.LeaseID) error {
 		return c.Revoke(ctx, id, reason)
 	})
-	cmd.RunE = show(a, idArg[lessor.LeaseID]("lease"), revoke, said("revoked"))
+	cmd.RunE = show(a, idArg[lessor.LeaseID]("lease"), revoke, printWord("revoked"))
 	return cmd
 }

@@ -90,8 +90,8 @@ func order[Q any](ask func(*client.Client, context.Context, Q) error) call[Q, ac
 	}
 }
 
-// said prints a word as the answer to an order.
-func said(word string) render[accepted] {
+// printWord shows a word as the answer to an order.
+func printWord(word string) render[accepted] {
 	return func(t *table.Table, _ accepted, _ time.Time) { t.Row(word) }
 }
 

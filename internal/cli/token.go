@@ -25,7 +25,7 @@ func (a *app) tokenCommand() *cobra.Command {
 	a.bindTokens(tokens)
 	cmd.AddCommand(a.tokenCreateCommand(), tokens, &cobra.Command{
 		Use: "delete ID", Short: "Delete a token: it stops working at once",
-		RunE: show(a, idArg[lessor.TokenID]("token"), order((*client.Client).DeleteToken), said("deleted")),
+		RunE: show(a, idArg[lessor.TokenID]("token"), order((*client.Client).DeleteToken), printWord("deleted")),
 	})
 	return cmd
 }

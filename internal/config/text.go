@@ -37,7 +37,7 @@ func (k Key) set(c *Config, text string) (err error) {
 	case *Size:
 		*p, err = ParseSize(text)
 	case *Busy:
-		*p, err = ParseBusy(text)
+		*p, err = parseBusy(text)
 	case *[]string:
 		*p = splitList(text)
 	case *[]int:

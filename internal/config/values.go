@@ -113,8 +113,8 @@ type Busy struct {
 
 var errBusy = errors.New("is neither host nor a rating 0 to 10")
 
-// ParseBusy reads host or a rating. It does not check the range of the rating; the table of keys does.
-func ParseBusy(s string) (Busy, error) {
+// parseBusy reads host or a rating. It does not check the range of the rating; the table of keys does.
+func parseBusy(s string) (Busy, error) {
 	if s == "host" {
 		return Busy{}, nil
 	}

@@ -154,7 +154,7 @@ func TestRolesSeeAndAct(t *testing.T) {
 	}
 }
 
-func TestTenantsAreWalledOff(t *testing.T) {
+func TestPagesShowOnlyTheOwnTenant(t *testing.T) {
 	w := start(t).world()
 	v := w.as(w.issue("operator", tenantB))
 	for _, path := range []string{"/", "/jobs", "/leases", "/workers", "/schedules", "/runs", "/tenants"} {

@@ -149,8 +149,8 @@ func TestOpenedFieldsStayOpen(t *testing.T) {
 	b.js(`document.querySelector("details").open = true`)
 	opened := b.text(`document.querySelector("details").closest("tr").dataset.key`)
 	w.define("another", "report.build", 3600)
-	b.wait(`document.querySelector("#news").innerText === "1 new: show"`)
-	b.js(`document.querySelector("#news").click(), true`)
+	b.wait(`document.querySelector("#new-rows").innerText === "1 new: show"`)
+	b.js(`document.querySelector("#new-rows").click(), true`)
 	b.wait(`document.body.innerText.includes("another")`)
 	if still := b.text(`document.querySelector("details[open]")?.closest("tr").dataset.key ?? ""`); still != opened {
 		t.Errorf("somebody opened the details of %q, and those of %q are open", opened, still)

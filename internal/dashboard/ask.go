@@ -64,8 +64,8 @@ func (v *visit) askForceCancel() (view, error) {
 	}
 	return v.ask(question{
 		Ask: "Cancel " + job.Type + " by force?", Details: details, Yes: "Cancel by force",
-		Means: "The job ends as cancelled now. Nobody waits for the worker: it hears of it within two seconds if " +
-			"it can be reached, and its result is dropped.",
+		Means: "The job ends as cancelled now, without waiting for its worker. A worker that can be reached gets the " +
+			"cancellation within two seconds; its result is dropped.",
 	}, "/jobs/"+id.String())
 }
 
@@ -174,5 +174,5 @@ func (v *visit) setDraining(draining bool, kind string) error {
 	if draining {
 		name = "no leases"
 	}
-	return v.back("/", said{kind, name, "/leases"})
+	return v.back("/", outcome{kind, name, "/leases"})
 }

@@ -34,10 +34,10 @@ func TestDangerousActionsAskFirst(t *testing.T) {
 	b.open("/recovery")
 	b.press("Scan now")
 	for _, c := range []struct {
-		page, action string
-		asks         []string
-		done         func() bool
-		said, link   string
+		page, action  string
+		asks          []string
+		done          func() bool
+		outcome, link string
 	}{
 		{
 			"/leases", "/leases/" + held.Lease.ID.String() + "/revoke",
@@ -91,13 +91,13 @@ func TestDangerousActionsAskFirst(t *testing.T) {
 		if !c.done() {
 			t.Errorf("%s: a yes does not act", c.action)
 		}
-		b.wait(`document.querySelector("#said a")`)
-		has(t, b.text(`document.querySelector("#said").innerText`), c.said)
-		if got := b.text(`document.querySelector("#said a").pathname`); !strings.HasPrefix(got, c.link) {
+		b.wait(`document.querySelector("#outcome a")`)
+		has(t, b.text(`document.querySelector("#outcome").innerText`), c.outcome)
+		if got := b.text(`document.querySelector("#outcome a").pathname`); !strings.HasPrefix(got, c.link) {
 			t.Errorf("%s: the message links %s, want %s", c.action, got, c.link)
 		}
 		b.open(c.page)
-		if b.js(`!!document.querySelector("#said")`) {
+		if b.js(`!!document.querySelector("#outcome")`) {
 			t.Errorf("%s: the message survives a reload", c.action)
 		}
 	}
@@ -137,8 +137,8 @@ func TestMessagesComeFromActionsAlone(t *testing.T) {
 		"", "cancelled", "e30", "eyJLaW5kIjoibWluZSIsIk5hbWUiOiJ4IiwiTGluayI6Ii8ifQ", // {}, {"Kind":"mine", …}
 		"eyJLaW5kIjoicGF1c2VkIiwiTmFtZSI6IngiLCJMaW5rIjoiLy94LmV4YW1wbGUifQ", // paused, //x.example
 	} {
-		v.Jar.SetCookies(at, []*http.Cookie{{Name: saidCookie, Value: value}})
-		if _, page := v.get("/jobs?said=cancelled"); strings.Contains(page, `id="said"`) {
+		v.Jar.SetCookies(at, []*http.Cookie{{Name: outcomeCookie, Value: value}})
+		if _, page := v.get("/jobs?outcome=cancelled"); strings.Contains(page, `id="outcome"`) {
 			t.Errorf("a query and the cookie %q make a message", value)
 		}
 	}
@@ -160,7 +160,7 @@ func TestCancelOfAQueuedJobIsUndone(t *testing.T) {
 		}
 		b.wait(`document.activeElement.textContent === "Undo"`)
 		b.press("Undo")
-		has(t, b.text(`document.querySelector("#said").innerText`), "Queued "+job.Type)
+		has(t, b.text(`document.querySelector("#outcome").innerText`), "Queued "+job.Type)
 		got, err := s.scheduler.Job(t.Context(), tester, job.ID)
 		if err != nil || got.State != lessor.Queued || got.RunAt != job.RunAt || got.MaxAttempts != job.MaxAttempts {
 			t.Errorf("after Undo: %+v, %v", got, err)
@@ -170,8 +170,8 @@ func TestCancelOfAQueuedJobIsUndone(t *testing.T) {
 	s.lease("w", "running")
 	b.open("/jobs/" + running.ID.String())
 	b.press("Cancel")
-	has(t, b.text(`document.querySelector("#said").innerText`), "was asked to stop")
-	if b.js(`document.querySelector("#said").innerText.includes("Undo")`) {
+	has(t, b.text(`document.querySelector("#outcome").innerText`), "was asked to stop")
+	if b.js(`document.querySelector("#outcome").innerText.includes("Undo")`) {
 		t.Error("a request to a worker cannot be undone, but is offered to be")
 	}
 }
@@ -191,20 +191,20 @@ func TestFocusStaysWithTheObject(t *testing.T) {
 	}
 	b.open("/leases")
 	b.confirm("/leases/" + w.held.Lease.ID.String() + "/revoke")
-	b.wait(`document.activeElement.id === "said"`)
+	b.wait(`document.activeElement.id === "outcome"`)
 }
 
-// TestNewsDoNotCoverTheMessage: the button that shows new rows stands below the message of an action.
-func TestNewsDoNotCoverTheMessage(t *testing.T) {
+// TestButtonForNewRowsDoesNotCoverTheMessage: the button that shows new rows stands below the message of an action.
+func TestButtonForNewRowsDoesNotCoverTheMessage(t *testing.T) {
 	w := start(t).world()
 	w.hold("stays")
 	b := w.tab(t, w.admin)
 	b.open("/leases")
 	b.confirm("/leases/" + w.held.Lease.ID.String() + "/revoke")
-	w.hold("news")
-	b.wait(`!document.querySelector("#news").hidden`)
-	if !b.js(`document.querySelector("#news").getBoundingClientRect().top >=
-		document.querySelector("#said").getBoundingClientRect().bottom`) {
+	w.hold("new")
+	b.wait(`!document.querySelector("#new-rows").hidden`)
+	if !b.js(`document.querySelector("#new-rows").getBoundingClientRect().top >=
+		document.querySelector("#outcome").getBoundingClientRect().bottom`) {
 		t.Error("the button for new rows covers the message")
 	}
 }

@@ -140,7 +140,7 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	for i := range 12 {
 		s.hold(fmt.Sprintf("new.%d", i))
 	}
-	b.wait(`document.querySelector("#news").innerText === "12 new: show"`)
+	b.wait(`document.querySelector("#new-rows").innerText === "12 new: show"`)
 	b.wait(`document.querySelectorAll("tr.gone").length === 2 &&
 		document.querySelectorAll("tr.gone button:disabled").length === 2`)
 	if got := b.text(under); got != mine {
@@ -151,8 +151,8 @@ func TestRowsStayUnderThePointer(t *testing.T) {
 	if got := b.text(under); got != mine {
 		t.Errorf("a lease that is over made room for %s under the pointer", got)
 	}
-	b.js(`document.querySelector("#news").click(), true`)
-	b.wait(`document.querySelector("#news").hidden && document.querySelectorAll("tbody tr").length === 15 &&
+	b.js(`document.querySelector("#new-rows").click(), true`)
+	b.wait(`document.querySelector("#new-rows").hidden && document.querySelectorAll("tbody tr").length === 15 &&
 		!document.querySelector(".gone") && document.querySelector("tbody tr").innerText.includes("new.11")`)
 	if !b.js(`!!document.activeElement.closest("[aria-label=Leases]")`) {
 		t.Error("after the new rows are shown, the focus is nowhere")
@@ -168,21 +168,21 @@ func TestLastRowStaysUntilItIsHidden(t *testing.T) {
 	b.open("/leases")
 	s.finish(first, "completed", "{}")
 	b.wait(`document.querySelector("tr.gone button:disabled") &&
-		document.querySelector("#news").innerText === "1 gone: hide"`)
+		document.querySelector("#new-rows").innerText === "1 gone: hide"`)
 	second := s.hold("second")
-	b.wait(`document.querySelector("#news").innerText === "1 new: show"`)
+	b.wait(`document.querySelector("#new-rows").innerText === "1 new: show"`)
 	if !b.js(`document.querySelectorAll("tr.gone").length === 1 && !document.querySelector("tbody tr:not(.gone)")`) {
 		t.Errorf("a new row took the place of the last one:\n%s", b.text(`document.querySelector("main").innerText`))
 	}
-	b.js(`document.querySelector("#news").click(), true`)
+	b.js(`document.querySelector("#new-rows").click(), true`)
 	b.wait(`document.querySelector("tbody").innerText.includes("second") && !document.querySelector(".gone")`)
 
 	s.finish(second, "completed", "{}")
-	b.wait(`document.querySelector("#news").innerText === "1 gone: hide"`)
+	b.wait(`document.querySelector("#new-rows").innerText === "1 gone: hide"`)
 	if b.js(`document.querySelector(".empty")?.checkVisibility() ?? false`) {
 		t.Error("the page says that nothing runs beside the row that is over")
 	}
-	b.js(`document.querySelector("#news").click(), true`)
+	b.js(`document.querySelector("#new-rows").click(), true`)
 	b.wait(`document.querySelector(".empty")?.checkVisibility() && !document.querySelector(".table")`)
 }
 
@@ -200,8 +200,8 @@ func TestUseOfAPageIsNotDisturbed(t *testing.T) {
 	s.beat(other, 0.5, "half")
 	b.wait(`document.querySelectorAll("tbody .s-running").length === 2`)
 	s.hold("new.job")
-	b.wait(`document.querySelector("#news").innerText === "1 new: show"`)
-	b.js(`document.querySelector("#news").click(), true`)
+	b.wait(`document.querySelector("#new-rows").innerText === "1 new: show"`)
+	b.js(`document.querySelector("#new-rows").click(), true`)
 	if !b.js(`String(getSelection()).trim() === "focused.job"`) {
 		t.Errorf("the selection is %q", b.text(`String(getSelection())`))
 	}

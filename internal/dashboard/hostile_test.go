@@ -30,7 +30,7 @@ func TestStoredTextIsOnlyText(t *testing.T) {
 	for _, text := range hostile {
 		paths = append(paths, "/jobs?tag="+escape(text)+"&type="+escape(text), "/runs?job_id="+escape(text),
 			"/leases?worker_id="+escape(text), "/audit?actor="+escape(text), "/login?next="+escape(text),
-			"/jobs/bulk?action=cancel&type="+escape(text), "/?said="+escape(text), "/jobs?state="+escape(text))
+			"/jobs/bulk?action=cancel&type="+escape(text), "/?outcome="+escape(text), "/jobs?state="+escape(text))
 	}
 	shown := ""
 	for _, path := range paths {

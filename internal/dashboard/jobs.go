@@ -110,16 +110,16 @@ func (v *visit) cancel() error {
 		return err
 	}
 	job, err := v.scheduler.Cancel(v.r.Context(), v.caller, id, false)
-	said := "cancelling"
+	kind := "cancelling"
 	switch {
 	case err != nil:
 		return v.refusal(id, err)
 	case before.State == lessor.Queued && job.State == lessor.Cancelled:
-		said = "withdrawn"
+		kind = "withdrawn"
 	case job.State == lessor.Cancelled:
-		said = "cancelled"
+		kind = "cancelled"
 	}
-	return v.back("/jobs/"+id.String(), v.aboutJob(said, id))
+	return v.back("/jobs/"+id.String(), v.aboutJob(kind, id))
 }
 
 func (v *visit) forceCancel() error {
@@ -146,14 +146,14 @@ func (v *visit) answerJob() error {
 }
 
 func (v *visit) messageJob() error {
-	return v.onJob("told", func(id lessor.JobID) error {
+	return v.onJob("sent", func(id lessor.JobID) error {
 		_, err := v.scheduler.Message(v.r.Context(), v.caller, id, lessor.MessageAsk{Text: new(v.form.Get("text"))})
 		return err
 	})
 }
 
 // onJob calls do for the job in the path, and returns to the page of the form.
-func (v *visit) onJob(said string, do func(lessor.JobID) error) error {
+func (v *visit) onJob(kind string, do func(lessor.JobID) error) error {
 	id, err := v.jobID()
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (v *visit) onJob(said string, do func(lessor.JobID) error) error {
 	if err := do(id); err != nil {
 		return v.refusal(id, err)
 	}
-	return v.back("/jobs/"+id.String(), v.aboutJob(said, id))
+	return v.back("/jobs/"+id.String(), v.aboutJob(kind, id))
 }
 
 // download sends the payload, result or checkpoint of a job.

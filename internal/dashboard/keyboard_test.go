@@ -140,7 +140,7 @@ func TestKeyboardAloneIsEnough(t *testing.T) {
 	b.wait(`location.pathname === "/jobs/` + w.queued.ID.String() + `"`)
 	b.tabTo(`form[action$="/cancel"] button`)
 	b.key(kb.Enter)
-	b.wait(`document.querySelector("#said")`)
+	b.wait(`document.querySelector("#outcome")`)
 	if got := w.state(w.queued.ID); got != lessor.Cancelled {
 		t.Errorf("after Enter on Cancel the job is %s", got)
 	}

@@ -89,7 +89,7 @@ func (v *visit) revoke() error {
 	job, unnamed := lessor.ParseJobID(v.form.Get("job"))
 	switch {
 	case unnamed != nil && err == nil:
-		return v.back("/leases", said{"revoked", "lease " + short(u.String()), "/leases"})
+		return v.back("/leases", outcome{"revoked", "lease " + short(u.String()), "/leases"})
 	case unnamed == nil && errors.Is(err, lessor.ErrLeaseNotFound):
 		return v.leaseOver(job, err)
 	case err != nil:

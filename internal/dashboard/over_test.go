@@ -152,7 +152,8 @@ func TestRefusedFieldsStayThroughLiveUpdates(t *testing.T) {
 	b.js(form + `.weight.value = "much", ` + form + `.paused.checked = true`)
 	b.send("/tenants/" + tenantA)
 	w.submit(lessor.Submission{Type: new("another"), TenantID: new("018f0000-0000-7000-8000-00000000000c")})
-	b.wait(`document.querySelector("#live").innerText === "live" && document.querySelector("#news").checkVisibility() ||
+	b.wait(`document.querySelector("#live").innerText === "live" &&
+		document.querySelector("#new-rows").checkVisibility() ||
 		document.querySelectorAll("tbody tr").length === 3`)
 	if !b.js(form + `.weight.value === "much" && ` + form + `.paused.checked`) {
 		t.Error("an update of the page took back what was typed")

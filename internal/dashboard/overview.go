@@ -94,7 +94,7 @@ func (v *visit) acknowledge() error {
 	if err != nil {
 		return err
 	}
-	return v.back("/", said{"acknowledged", alert.Message, "/#alert-" + alert.ID.String()})
+	return v.back("/", outcome{"acknowledged", alert.Message, "/#alert-" + alert.ID.String()})
 }
 
 func (v *visit) overview() (view, error) {

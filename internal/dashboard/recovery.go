@@ -50,7 +50,7 @@ func (v *visit) scan() error {
 	if err := v.recovery.Scan(v.r.Context()); err != nil {
 		return err
 	}
-	return v.back("/recovery", said{"scanned", v.recovery.Known().Metrics().Node, "/recovery"})
+	return v.back("/recovery", outcome{"scanned", v.recovery.Known().Metrics().Node, "/recovery"})
 }
 
 func (v *visit) markDead() error {

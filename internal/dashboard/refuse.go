@@ -20,7 +20,7 @@ type problem struct {
 	Error      *lessor.Error
 	Status     int
 	Unfiltered string     // the page without its filter; "" = the filter is not to blame
-	About      said       // the object, if the page may not show it
+	About      outcome    // the object, if the page may not show it
 	path       string     // of the form that was refused
 	typed      url.Values // what the visitor typed into it
 }
@@ -31,7 +31,7 @@ func (p *problem) Wrote() string { return cmp.Or(p.typed.Get("text"), p.typed.Ge
 // about is a refusal with the object that it is about.
 type about struct {
 	error
-	said
+	outcome
 }
 
 func (a *about) Unwrap() error { return a.error }
@@ -151,7 +151,7 @@ func newProblem(err error, e *lessor.Error, status int) *problem {
 	var a *about
 	switch detail, over := gone[e.Code]; {
 	case errors.As(err, &a):
-		p.About = a.said
+		p.About = a.outcome
 	case over:
 		p.Error = &lessor.Error{Code: e.Code, Detail: detail}
 	}

@@ -189,12 +189,12 @@ func (v *visit) downloadSchedule() error {
 func (v *visit) pauseSchedule() error  { return v.setPaused(true, "paused") }
 func (v *visit) resumeSchedule() error { return v.setPaused(false, "resumed") }
 
-func (v *visit) setPaused(paused bool, said string) error {
+func (v *visit) setPaused(paused bool, kind string) error {
 	id := v.r.PathValue("id")
 	if _, err := v.scheduler.SetPaused(v.r.Context(), v.caller, id, paused); err != nil {
 		return err
 	}
-	return v.back("/schedules", aboutSchedule(said, id))
+	return v.back("/schedules", aboutSchedule(kind, id))
 }
 
 func (v *visit) trigger() error {

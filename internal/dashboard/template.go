@@ -90,7 +90,7 @@ type layout struct {
 	Theme   string
 	Version string
 	Now     lessor.Instant
-	Said    *message
+	Message *message
 	Problem *problem
 	Page    any
 }

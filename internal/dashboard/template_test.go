@@ -39,7 +39,7 @@ func TestTimesAndNumbersAreForPeople(t *testing.T) {
 	}
 }
 
-func TestAuditTellsFieldsThatChanged(t *testing.T) {
+func TestAuditShowsFieldsThatChanged(t *testing.T) {
 	for _, c := range []struct {
 		before, after string
 		want          []change

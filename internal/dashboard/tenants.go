@@ -81,7 +81,7 @@ func (v *visit) setTenant() error {
 	if _, err := v.scheduler.SetTenant(v.r.Context(), v.caller, *id, ask); err != nil {
 		return err
 	}
-	return v.back("/tenants", said{"set", "tenant " + id.String(), "/jobs?tenant_id=" + id.String()})
+	return v.back("/tenants", outcome{"set", "tenant " + id.String(), "/jobs?tenant_id=" + id.String()})
 }
 
 // number reads a field of a form; an empty one resets the setting.

@@ -182,7 +182,7 @@ func (v *visit) execute(from templates, part string, shown view) ([]byte, error)
 	var b bytes.Buffer
 	l := v.layout(shown)
 	if part == "layout" {
-		l.Said, l.Problem = v.message(), v.problem
+		l.Message, l.Problem = v.message(), v.problem
 	}
 	if err := from[shown.template].ExecuteTemplate(&b, part, l); err != nil {
 		return nil, err

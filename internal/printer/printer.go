@@ -91,13 +91,6 @@ func (p *Printer) Flush(ctx context.Context) error {
 	}
 }
 
-// Off returns why the server wants no more output; nil if it does.
-func (p *Printer) Off() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.off
-}
-
 // Beat sends a heartbeat, with what was printed if that is little and nothing is on its way.
 func (p *Printer) Beat(b lessor.Heartbeat, send func(lessor.Heartbeat) error) error {
 	if !p.mu.TryLock() {

@@ -18,7 +18,7 @@ func fill(l *Limit, who *lessor.TenantID) (n int64) {
 	return n
 }
 
-func TestNobodyTakesMoreThanIsLeft(t *testing.T) {
+func TestNoTakerGetsMoreThanIsLeft(t *testing.T) {
 	l := New(120)
 	for i, want := range []int64{60, 30, 15} {
 		if got := fill(l, tenant(byte(i+1))); got != want {

@@ -19,11 +19,11 @@ type Scanner struct {
 	names  [][]byte // in a strict scanner, of the objects that it is in
 	room   [16][]byte
 	// The last text of each slot: most are the same in each element of a list.
-	texts [Slots]string
+	texts [slots]string
 }
 
-// Slots is the number of slots for texts.
-const Slots = 8
+// slots is the number of slots for texts.
+const slots = 8
 
 // Read reads b with read, and reports whether it could.
 func Read(b []byte, read func(s *Scanner)) bool { return (&Scanner{b: b}).whole(read) }

@@ -210,7 +210,7 @@ func TestSpansShowTheLargestUnit(t *testing.T) {
 	}
 }
 
-func TestCleanLeavesNothingThatATerminalObeys(t *testing.T) {
+func TestCleanRemovesControlSequences(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain": "plain", "grün ✓": "grün ✓", "a\x1b[2Jb": `a\x1b[2Jb`, "a\nb": `a\nb`, "a\tb": `a\tb`,
 		"\u202eevil": `\u202eevil`, "\xff": `\xff`,

@@ -9,10 +9,10 @@ import (
 	"lessor"
 )
 
-func TestFailuresOfTheCollectorAreToldOnceAMinute(t *testing.T) {
+func TestFailuresOfTheCollectorAreReportedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
-		tr, err := NewTraces(TracesConfig{Endpoint: "http://127.0.0.1:1", Failed: func(error) { told++ }})
+		reports := 0
+		tr, err := NewTraces(TracesConfig{Endpoint: "http://127.0.0.1:1", Failed: func(error) { reports++ }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -20,8 +20,8 @@ func TestFailuresOfTheCollectorAreToldOnceAMinute(t *testing.T) {
 			tr.fail(errors.New("away"))
 			time.Sleep(time.Second)
 		}
-		if told != 2 {
-			t.Errorf("told %d times in 100 s, want 2", told)
+		if reports != 2 {
+			t.Errorf("reports %d times in 100 s, want 2", reports)
 		}
 	})
 }

@@ -82,8 +82,8 @@ func TestTokenIsComparedWhole(t *testing.T) {
 func TestBookCountsTenantBoundTokens(t *testing.T) {
 	tok, _ := issue(t, Ask{Role: new("viewer"), TenantID: new("018f0000-0000-7000-8000-000000000001")}, 1)
 	b := NewBook(func(context.Context) ([]scheduler.Token, error) { return nil, nil })
-	var told []bool
-	b.Notify(func(bound bool) { told = append(told, bound) })
+	var notified []bool
+	b.Notify(func(bound bool) { notified = append(notified, bound) })
 	if b.Put(tok); !b.Bound() || b.Len() != 1 {
 		t.Errorf("after Put: bound %v, len %d", b.Bound(), b.Len())
 	}
@@ -94,8 +94,8 @@ func TestBookCountsTenantBoundTokens(t *testing.T) {
 		t.Errorf("after Remove: bound %v, len %d", b.Bound(), b.Len())
 	}
 	b.Put(tok) // another node deletes it
-	if err := b.Refresh(t.Context()); err != nil || !slices.Equal(told, []bool{true, false, true, false}) {
-		t.Errorf("told %v (%v), want each change once", told, err)
+	if err := b.Refresh(t.Context()); err != nil || !slices.Equal(notified, []bool{true, false, true, false}) {
+		t.Errorf("notified %v (%v), want each change once", notified, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestHoldsEndWithTheirToken(t *testing.T) {
 		late := false
 		b.Hold(here.Hash, func() { late = true })()
 		if !late || len(b.holds) != 1 {
-			t.Errorf("a token that went before its request was held: told %v, %d held", late, len(b.holds))
+			t.Errorf("a token that went before its request was held: released %v, %d held", late, len(b.holds))
 		}
 	})
 }

@@ -39,7 +39,7 @@ func Issue(a Ask, now lessor.Instant) (scheduler.Token, string, error) {
 		ID: lessor.TokenID{UUID: lessor.UUID(uuid.Must(uuid.NewV7()))}, Hash: Hash(secret),
 		CreatedAt: now,
 	}
-	role, ok := ParseRole(*a.Role)
+	role, ok := parseRole(*a.Role)
 	if !ok {
 		fail("role", "must be viewer, submitter, worker, operator or admin")
 	}

@@ -20,8 +20,8 @@ const (
 // Roles lists every role, the least first.
 func Roles() []Role { return []Role{Viewer, Submitter, Worker, Operator, Admin} }
 
-// ParseRole reads the wire name of a role.
-func ParseRole(s string) (Role, bool) {
+// parseRole reads the wire name of a role.
+func parseRole(s string) (Role, bool) {
 	return Role(s), slices.Contains(Roles(), Role(s))
 }
 

@@ -58,12 +58,12 @@
 
   const [object, scrolled] = JSON.parse(sessionStorage.getItem(done) || "[]");
   sessionStorage.removeItem(done);
-  const said = document.getElementById("said");
-  if (!object || !said) return;
+  const outcome = document.getElementById("outcome");
+  if (!object || !outcome) return;
   scrollTo(0, scrolled);
   const form = [...document.querySelectorAll("main form")].find((f) => objectOf(f) === object);
   const button = form && form.querySelector("button");
   if (!button) return; // the message has the focus
-  button.setAttribute("aria-describedby", "said");
+  button.setAttribute("aria-describedby", "outcome");
   button.focus({ preventScroll: true });
 })();

@@ -3,17 +3,17 @@
 "use strict";
 
 (() => {
-  const badge = document.getElementById("live"), news = document.getElementById("news");
+  const badge = document.getElementById("live"), newRows = document.getElementById("new-rows");
   if (!badge || !document.querySelector("[data-live]")) return;
 
   const every = 1000; // between two requests
   const patience = 5000; // a server that does not answer in this time is offline
   let version = "0", lines = []; // what the server sent last
-  let clock = Number(badge.dataset.now), heard = performance.now(); // the server's time, and when it said so
+  let clock = Number(badge.dataset.now), clockReadAt = performance.now(); // the server's time
   let offline = false, asking = false, timer = 0;
 
   // The server's time. It stands still while the server does not answer: leases are not charged for downtime.
-  const now = () => clock + (offline ? 0 : performance.now() - heard);
+  const now = () => clock + (offline ? 0 : performance.now() - clockReadAt);
 
   async function poll() {
     clearTimeout(timer);
@@ -34,7 +34,7 @@
       const r = await fetch(location.href, { headers, cache: "no-store", signal: AbortSignal.timeout(patience) });
       if (!r.ok) return { refused: [401, 403, 404].includes(r.status) };
       const sent = r.status === 204 ? {} : await r.json();
-      [clock, heard] = [Number(r.headers.get("X-Lessor-Now")), performance.now()];
+      [clock, clockReadAt] = [Number(r.headers.get("X-Lessor-Now")), performance.now()];
       return { ok: true, ...sent };
     } catch (_) {
       return {};
@@ -166,11 +166,11 @@
       added += unseen;
       gone += old.querySelectorAll(":scope > .gone").length;
     }
-    news.hidden = !added && !gone;
-    write(news, added ? added + more + " new: show" : gone + " gone: hide");
+    newRows.hidden = !added && !gone;
+    write(newRows, added ? added + more + " new: show" : gone + " gone: hide");
   }
 
-  news.addEventListener("click", () => {
+  newRows.addEventListener("click", () => {
     const [first] = waiting.keys();
     for (const [old, fresh] of waiting) arrange(old, fresh);
     version = "0"; // the next answer takes the place of a list that has no rows left

@@ -10,22 +10,22 @@ import (
 	"lessor"
 )
 
-// said is a message about what an action did, and to which object. A cookie carries it to the next page, which shows it
-// once: no link can make a page say something, and a reload does not repeat it.
-type said struct {
-	Kind string // a key of sayings
+// outcome is a message about what an action did, and to which object. A cookie carries it to the next page, which
+// shows it once: no link can make a page say something, and a reload does not repeat it.
+type outcome struct {
+	Kind string // a key of outcomeTexts
 	Name string // of the object
 	Link string // the object's page
 }
 
-// sayings are the messages; the object stands at the %.
-var sayings = map[string]string{
+// outcomeTexts has the message of each kind; % stands for the object.
+var outcomeTexts = map[string]string{
 	"cancelled":    "Cancelled %.",
 	"withdrawn":    "Cancelled % before it ran.",
 	"cancelling":   "The worker of % was asked to stop.",
 	"retried":      "Queued % again.",
 	"answered":     "Answered the question of %.",
-	"told":         "Sent the message to %.",
+	"sent":         "Sent the message to %.",
 	"revoked":      "Revoked the lease of %.",
 	"acknowledged": "Acknowledged: %.",
 	"paused":       "Paused %.",
@@ -41,24 +41,26 @@ var sayings = map[string]string{
 }
 
 const (
-	saidCookie = "lessor_said"
-	saidLife   = time.Minute // the next page follows at once
-	maxName    = 200         // characters of a name in a message
+	outcomeCookie = "lessor_outcome"
+	outcomeLife   = time.Minute // the next page follows at once
+	maxName       = 200         // characters of a name in a message
 )
 
 // aboutJob returns a message about a job.
-func (v *visit) aboutJob(kind string, id lessor.JobID) said {
-	s := said{kind, "job " + short(id.String()), "/jobs/" + id.String()}
+func (v *visit) aboutJob(kind string, id lessor.JobID) outcome {
+	s := outcome{kind, "job " + short(id.String()), "/jobs/" + id.String()}
 	if job, err := v.scheduler.Job(v.r.Context(), v.caller, id); err == nil {
 		s.Name = job.Type + " " + short(id.String())
 	}
 	return s
 }
 
-func aboutSchedule(kind, id string) said { return said{kind, id, "/schedules/" + url.PathEscape(id)} }
+func aboutSchedule(kind, id string) outcome {
+	return outcome{kind, id, "/schedules/" + url.PathEscape(id)}
+}
 
 // back redirects to the page of a form, with a message about what was done.
-func (v *visit) back(fallback string, s said) error {
+func (v *visit) back(fallback string, s outcome) error {
 	if name := []rune(s.Name); len(name) > maxName {
 		s.Name = string(name[:maxName]) + "…"
 	}
@@ -66,7 +68,7 @@ func (v *visit) back(fallback string, s said) error {
 	if err != nil {
 		return err
 	}
-	v.setCookie(saidCookie, base64.RawURLEncoding.EncodeToString(raw), saidLife)
+	v.setCookie(outcomeCookie, base64.RawURLEncoding.EncodeToString(raw), outcomeLife)
 	v.redirect(v.origin(v.form, fallback))
 	return nil
 }
@@ -79,31 +81,31 @@ func (v *visit) origin(fields url.Values, fallback string) string {
 	return fallback
 }
 
-// message is a message as a page shows it.
+// message is an outcome as a page shows it.
 type message struct {
-	said
+	outcome
 	Before, After string // the text around the object
 	Undo          string // the form that takes it back; "" = none
 }
 
-// message takes the message that is for this page from the visitor; nil = there is none.
+// message takes the message from the visitor's cookie, so that one page shows it; nil = there is none.
 func (v *visit) message() *message {
-	c, err := v.r.Cookie(saidCookie)
+	c, err := v.r.Cookie(outcomeCookie)
 	if err != nil || c.Value == "" {
 		return nil
 	}
-	v.setCookie(saidCookie, "", 0)
+	v.setCookie(outcomeCookie, "", 0)
 	raw, err := base64.RawURLEncoding.DecodeString(c.Value)
 	if err != nil {
 		return nil
 	}
 	var m message
-	err = json.Unmarshal(raw, &m.said)
-	saying, known := sayings[m.Kind]
+	err = json.Unmarshal(raw, &m.outcome)
+	text, known := outcomeTexts[m.Kind]
 	if err != nil || !known || !isOwn(m.Link) {
 		return nil
 	}
-	m.Before, m.After, _ = strings.Cut(saying, "%")
+	m.Before, m.After, _ = strings.Cut(text, "%")
 	if m.Kind == "withdrawn" {
 		m.Undo = m.Link + "/retry"
 	}
