@@ -52,6 +52,28 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// TestDocumentedCommandsRunTests looks for the tests of each `go test PACKAGE -run NAMES` in that package: go test runs
+// nothing, and succeeds, if there are none.
+func TestDocumentedCommandsRunTests(t *testing.T) {
+	docs, _ := documents(t)
+	tests := map[string]string{}
+	for _, s := range readTree(t, os.DirFS(".")) {
+		if s.isTest() {
+			tests[path.Dir(s.path)] += string(s.text)
+		}
+	}
+	command := regexp.MustCompile(`go test \./([\w/]+) -run '?([\w|\\]+)`)
+	for _, d := range docs {
+		for _, m := range command.FindAllStringSubmatch(d.text, -1) {
+			for name := range strings.SplitSeq(strings.ReplaceAll(m[2], `\|`, "|"), "|") {
+				if !regexp.MustCompile(`(?m)^func \w*` + name).MatchString(tests[m[1]]) {
+					t.Errorf("%s: there is no %s in %s", d.file, name, m[1])
+				}
+			}
+		}
+	}
+}
+
 // TestEveryFuzzTestIsListed compares the table of parsers in docs/guarantees.md with the fuzz tests that there are.
 func TestEveryFuzzTestIsListed(t *testing.T) {
 	text, err := os.ReadFile("docs/guarantees.md")
@@ -183,7 +205,7 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 	}
 }
 
-// TestGoDirectives holds every module to the first release of a Go version: whoever has any release of it can build us.
+// TestGoDirectives checks that every module names the first release of a Go version, so that every release builds it.
 // Without the .0 go mod tidy would put it back, because dependencies have it.
 func TestGoDirectives(t *testing.T) {
 	files := slices.Concat(glob(t, "go.mod"), glob(t, "*/go.mod"), glob(t, "*/*/go.mod"))

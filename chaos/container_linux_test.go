@@ -49,7 +49,7 @@ func stopProcessOne(t *testing.T, s *server) {
 	}
 	wrap, onStop := inNamespace(0), "auto"
 	if _, err := namespaces(); err != nil {
-		t.Logf("no process id namespaces here (%v): lessor work is told that its commands end with it", err)
+		t.Logf("no process id namespaces here (%v): lessor work runs with --on-stop stop", err)
 		wrap, onStop = nil, "stop"
 	}
 	work := func(name string) *worker {

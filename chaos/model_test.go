@@ -17,8 +17,8 @@ import (
 type jobState struct {
 	exists bool
 	id     string // "" = the answer that named it was lost
-	fence  int64  // of the last lease that somebody saw
-	holder string // the lease that may be alive; "" = none that somebody saw
+	fence  int64  // of the last lease that a caller saw
+	holder string // the lease that may be alive; "" = no caller saw one
 	by     string // the lease that completed it
 	given  string // how leases were ended otherwise: a repeated call gets the same answer
 }
@@ -105,7 +105,7 @@ func (s jobState) read(c call) (jobState, bool) {
 }
 
 // older returns the states that a store which went back may have: any earlier one. What stays is the largest fence that
-// somebody saw.
+// a caller saw.
 func (s jobState) older(leases []string) []jobState {
 	gone, queued := jobState{fence: s.fence}, jobState{exists: s.exists, id: s.id, fence: s.fence}
 	all := []jobState{s, gone, queued}

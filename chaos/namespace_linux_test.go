@@ -68,9 +68,9 @@ while [ "$LESSOR_ATTEMPT" = 1 ] && [ ! -e go ]; do sleep 0.05; done`
 		return w, j.Job.ID
 	}
 	dies, dead := work("dies")
-	command, shim := who(t, filepath.Join(workspace, "dies"))
+	command, shim := processIDs(t, filepath.Join(workspace, "dies"))
 	lives, alive := work("lives")
-	_, twin := who(t, filepath.Join(workspace, "lives"))
+	_, twin := processIDs(t, filepath.Join(workspace, "lives"))
 	t.Cleanup(func() { endShims(t, workspace) })
 	t.Logf("the dead command was %d under shim %d, the live one has shim %d", command, shim, twin)
 	if err == nil && max(command, shim) >= strangers {

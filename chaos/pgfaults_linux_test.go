@@ -88,7 +88,7 @@ var sharedFaults = map[string]sharedFault{
 			must(w.T, w.db.Restore(w.Context()))
 			must(w.T, w.db.Up(w.Context()))
 		})
-		w.wantLossTold("changes")
+		w.wantLossAlert("changes")
 	}},
 	"full disk":    {happen: func(w *shared) { w.injectDisk("pwrite64,fallocate,ftruncate:error=ENOSPC") }},
 	"failed fsync": {happen: func(w *shared) { w.injectDisk("fsync,fdatasync:error=EIO") }},
@@ -173,11 +173,11 @@ func losesCommits(w *shared) {
 			must(w.T, w.pooler.Switch(w.Context(), w.standby))
 		}
 	})
-	w.wantLossTold("the last commit that is left was made at 20")
+	w.wantLossAlert("the last commit that is left was made at 20")
 }
 
-// wantLossTold waits for the alert, which says what was lost.
-func (w *shared) wantLossTold(what string) {
+// wantLossAlert waits for the alert that says what was lost.
+func (w *shared) wantLossAlert(what string) {
 	w.Helper()
 	c := w.nodes[0].client()
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
@@ -190,7 +190,7 @@ func (w *shared) wantLossTold(what string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.Fatalf("nobody was told that the store went back: %v, %v", alerts, err)
+			w.Fatalf("there is no alert that the store went back: %v, %v", alerts, err)
 		}
 	}
 }

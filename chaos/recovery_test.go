@@ -86,7 +86,7 @@ echo $$ $PPID > who.new; mv who.new ` + workspace + `/who; sleep 300`
 			})
 			api := s.client()
 			id := submitLong(t, api, "{}")
-			command, shim := who(t, filepath.Join(workspace, "who"))
+			command, shim := processIDs(t, filepath.Join(workspace, "who"))
 			killAll(t, shim)
 			if c.group {
 				killAll(t, -command)
@@ -105,8 +105,8 @@ echo $$ $PPID > who.new; mv who.new ` + workspace + `/who; sleep 300`
 	}
 }
 
-// who reads the process ids that a command wrote: its own, which is also its group, and its shim's.
-func who(t *testing.T, file string) (command, shim int) {
+// processIDs reads the process ids that a command wrote: its own, which is also its group, and its shim's.
+func processIDs(t *testing.T, file string) (command, shim int) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		raw, err := os.ReadFile(file)

@@ -19,7 +19,7 @@ type day struct {
 	t     *testing.T
 	rnd   *rand.Rand
 	mu    sync.Mutex
-	until map[lessor.LeaseID]lessor.Instant // when each lease that is held ends if nobody beats
+	until map[lessor.LeaseID]lessor.Instant // when each lease that is held ends without another heartbeat
 	runs  int
 	lost  int // leases whose worker crashed
 	early int
@@ -145,7 +145,7 @@ func (d *day) note(id lessor.LeaseID, until lessor.Instant) {
 	d.until[id] = until
 }
 
-// watch holds every expiry against what the lease's worker was told.
+// watch compares every expiry with the end that the lease's worker knew.
 func (d *day) watch(ctx context.Context) {
 	for e, err := range d.Watch(ctx, "") {
 		if err != nil {

@@ -3,7 +3,6 @@ package node
 import (
 	"bufio"
 	"context"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,32 +15,14 @@ import (
 // TestTokenDeletedOnOneNodeEndsStreamsOnAnother: within 5 s, which is promised, and a poll with it.
 func TestTokenDeletedOnOneNodeEndsStreamsOnAnother(t *testing.T) {
 	store := pool.Database(t)
-	start := func() (server, admin string) {
-		t.Helper()
+	const admin = "the-admin-of-both"
+	start := func() string {
 		cfg := quiet(t)
-		cfg.Store, cfg.AdminToken, cfg.RequireToken = store, "the-admin-of-both", true
-		n, err := Open(t.Context(), cfg, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- n.Serve(ctx, ln) }()
-		t.Cleanup(func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Errorf("serve: %v", err)
-			}
-			_ = n.Close()
-		})
-		return "http://" + ln.Addr().String(), cfg.AdminToken
+		cfg.Store, cfg.AdminToken, cfg.RequireToken = store, admin, true
+		_, address := serve(t, cfg)
+		return "http://" + address
 	}
-	here, admin := start()
-	there, _ := start()
+	here, there := start(), start()
 	connect := func(server, token string) *client.Client {
 		c, err := client.New(client.Config{Server: server, Token: token})
 		if err != nil {

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +43,30 @@ func up(t *testing.T, cfg Config) (*Node, *client.Client) {
 		t.Fatal(err)
 	}
 	return n, c
+}
+
+// serve serves a node until the test ends, at cfg.Listen or at a free port of the loopback address.
+func serve(t *testing.T, cfg Config) (n *Node, address string) {
+	t.Helper()
+	n, err := Open(t.Context(), cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", cmp.Or(cfg.Listen, "127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Serve(ctx, ln) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		_ = n.Close()
+	})
+	return n, ln.Addr().String()
 }
 
 func quiet(t *testing.T) Config {

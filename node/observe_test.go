@@ -17,8 +17,8 @@ import (
 	"lessor/internal/telemetry"
 )
 
-// TestMetricsTellTheWork runs a job and a schedule whose circuit opens, and scrapes what that shows.
-func TestMetricsTellTheWork(t *testing.T) {
+// TestMetricsCountTheWork runs a job and a schedule whose circuit opens, and scrapes what that shows.
+func TestMetricsCountTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c := up(t, quiet(t))
 		if _, err := c.Submit(t.Context(), "mail", nil, nil); err != nil {

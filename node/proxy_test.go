@@ -146,29 +146,11 @@ func through(t *testing.T, n *Node, web *http.Client) {
 }
 
 // serveBehind serves a node that is reached by a name.
-func serveBehind(t *testing.T) (n *Node, server string) {
+func serveBehind(t *testing.T) (n *Node, address string) {
 	t.Helper()
 	cfg := quiet(t)
 	cfg.Listen, cfg.HTTP.Hosts, cfg.HTTP.TrustedProxies = freeAddress(t), []string{proxyName}, []string{"127.0.0.1"}
-	n, err := Open(t.Context(), cfg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- n.Serve(ctx, ln) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("serve: %v", err)
-		}
-		_ = n.Close()
-	})
-	return n, cfg.Listen
+	return serve(t, cfg)
 }
 
 func freeAddress(t *testing.T) string {
@@ -232,7 +214,7 @@ func nginxCommand(dir, file string) []string {
 		"http {\naccess_log off;\n%sinclude %s;\n}\n",
 		dir, temp, file)
 	if os.Geteuid() == 0 {
-		text = "user root;\n" + text // of whom the folder is
+		text = "user root;\n" + text // who owns the folder
 	}
 	main := filepath.Join(dir, "main.conf")
 	_ = os.WriteFile(main, []byte(text), 0o600) // without it nginx does not start

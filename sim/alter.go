@@ -10,8 +10,8 @@ import (
 )
 
 // alter cancels or retries a job.
-func (c *client) alter(j *jobBook) {
-	b, sent := c.world.books, c.world.now
+func (c *client) alter(j *knownJob) {
+	b, sent := c.world.known, c.world.now
 	if c.chance(50) {
 		final := j.final
 		j.retried = true
@@ -44,8 +44,8 @@ func (c *client) alter(j *jobBook) {
 }
 
 // read asks what became of a job: what is final stays so (P1), and attempts are bounded (P9).
-func (c *client) read(j *jobBook) {
-	b, sent, final := c.world.books, c.world.now, j.final
+func (c *client) read(j *knownJob) {
+	b, sent, final := c.world.known, c.world.now, j.final
 	switch {
 	case c.chance(30):
 		err := c.do("why", func(ctx context.Context, n *node) error {
@@ -82,14 +82,14 @@ func (c *client) read(j *jobBook) {
 }
 
 // found checks that a job that was acknowledged is there (P1).
-func (b *books) found(j *jobBook, err error, sent time.Duration) {
+func (b *knowledge) found(j *knownJob, err error, sent time.Duration) {
 	if lessor.CodeOf(err) == lessor.CodeJobNotFound && !j.lost && !b.stale(sent) && b.config.Retention.Audit == 0 {
 		b.fail("P1", "job %v was acknowledged and is not found", j.id)
 	}
 }
 
 // spy reads and cancels a job with the token of another tenant (P14).
-func (c *client) spy(j *jobBook) {
+func (c *client) spy(j *knownJob) {
 	other := tenant(1)
 	if j.tenant == other {
 		other = tenant(2)

@@ -29,14 +29,14 @@ func pages[T comparable](
 			return nil, false
 		}
 		for _, one := range p.list {
-			if seen[one] && !c.world.books.stale(sent) {
+			if seen[one] && !c.world.known.stale(sent) {
 				c.world.fail("lists", "%v is in two pages of %s", one, verb)
 			}
 			seen[one] = true
 			all = append(all, one)
 		}
 		if p.next == "" {
-			return all, !c.world.books.stale(sent)
+			return all, !c.world.known.stale(sent)
 		}
 	}
 	return all, false
@@ -53,7 +53,7 @@ func names[T any, N comparable](list []T, next string, err error, name func(*T) 
 
 // browse reads a list from its first page to its last.
 func (p *person) browse() {
-	b, sent := p.world.books, p.world.now
+	b, sent := p.world.known, p.world.now
 	var of *lessor.TenantID
 	if p.chance(50) {
 		of = new(tenant(p.random.IntN(p.world.plan.Tenants + 1)))

@@ -9,8 +9,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// term is a live lease as of the last commit, with its times in true time.
-type term struct {
+// liveLease is a live lease as of the last commit, with its times in true time.
+type liveLease struct {
 	*rules.Held
 	issuedAt time.Duration
 	until    time.Duration // when it is over at the latest, if nobody watches it
@@ -19,17 +19,17 @@ type term struct {
 }
 
 // begin notes a lease that was not there before.
-func (b *books) begin(h *rules.Held, now lessor.Instant) *term {
-	t := &term{Held: h, issuedAt: b.ago(h.IssuedAt, now), until: b.now + h.ExpiresAt.Sub(now), sets: b.sets}
+func (b *knowledge) begin(h *rules.Held, now lessor.Instant) *liveLease {
+	t := &liveLease{Held: h, issuedAt: b.ago(h.IssuedAt, now), until: b.now + h.ExpiresAt.Sub(now), sets: b.sets}
 	b.live[h.ID] = t
 	return t
 }
 
-// ago returns when it was an instant of the database's clock, which says now; what lies ahead is now.
-func (b *books) ago(at, now lessor.Instant) time.Duration { return b.now - max(0, now.Sub(at)) }
+// ago converts an instant of the database's clock, which says now, to true time. An instant in the future becomes now.
+func (b *knowledge) ago(at, now lessor.Instant) time.Duration { return b.now - max(0, now.Sub(at)) }
 
 // follow notes what became of a lease. A shorter ttl does not take back what the longer one promised.
-func (b *books) follow(t *term, h *rules.Held, now lessor.Instant, s rules.Serving) {
+func (b *knowledge) follow(t *liveLease, h *rules.Held, now lessor.Instant, s rules.Serving) {
 	floor, ttl := b.ago(s.Since, now), max(t.TTL, h.TTL)
 	if h.BeatAt != t.BeatAt {
 		t.until, t.sets = max(t.until, floor+ttl, b.ago(h.BeatAt, now)+ttl), b.sets
@@ -44,10 +44,10 @@ func (b *books) follow(t *term, h *rules.Held, now lessor.Instant, s rules.Servi
 	t.Held = h
 }
 
-// punctual checks that a lease does not live on after its end (P6), as far as the server could have ended it: after the
-// brake the server ends them at a rate. The end is that in true time: a clock that was set excuses nothing but the two
-// seconds below which a step is none.
-func (b *books) punctual(t *term, now lessor.Instant, s rules.Serving) {
+// checkEndedInTime checks that a lease does not live on after its end (P6), as far as the server could have ended it:
+// after the brake the server ends leases at a rate. The end is in true time: setting the clock excuses a
+// delay of two seconds, the size below which a step does not count.
+func (b *knowledge) checkEndedInTime(t *liveLease, now lessor.Instant, s rules.Serving) {
 	end := max(t.until, b.now+t.WatchUntil.Sub(now))
 	if t.MaxRuntime != 0 && b.setAt < t.issuedAt {
 		ran := max(t.issuedAt+t.MaxRuntime, b.ago(s.Since, now)+t.TTL, t.ttlAt)
@@ -56,22 +56,22 @@ func (b *books) punctual(t *term, now lessor.Instant, s rules.Serving) {
 	before := end - 3*time.Second
 	serves := b.floor < before && b.now-b.servedAt < time.Second
 	late := b.now - end - time.Duration(1+b.sets-t.sets)*2*time.Second - b.pace.Serve - b.skew(end-t.issuedAt)
-	if late > 0 && s.LapsedAt == 0 && serves && b.faults.troubledAt < before {
+	if late > 0 && s.LapsedAt == 0 && serves && b.faults.faultAt < before {
 		b.fail("P6", "lease %v is held %v too long: %+v at %v, serving %+v", t.ID, late, t.Life, now, s)
 	}
 }
 
 // skew is by how much clocks that drift may differ after a time.
-func (*books) skew(d time.Duration) time.Duration { return 20*time.Millisecond + d/2000 }
+func (*knowledge) skew(d time.Duration) time.Duration { return 20*time.Millisecond + d/2000 }
 
-// act names what somebody tried to do to a lease or to a job.
+// act is an action that a caller tried on a lease or a job.
 type act struct {
 	id   lessor.UUID
 	what string
 }
 
-// vanished checks the leases that ended in this commit: each has a cause.
-func (b *books) vanished(v scheduler.View, all []*rules.Held) error {
+// checkEnds checks the leases that ended in this commit: each has a cause.
+func (b *knowledge) checkEnds(v scheduler.View, all []*rules.Held) error {
 	live := make(map[lessor.LeaseID]bool, len(all))
 	for _, h := range all {
 		live[h.ID] = true
@@ -89,13 +89,14 @@ func (b *books) vanished(v scheduler.View, all []*rules.Held) error {
 			b.fail("P13", "lease %v is gone, and no attempt tells how", id)
 			continue
 		}
-		b.caused(t, a)
+		b.checkCause(t, a)
 	}
 	return nil
 }
 
-// caused checks the end of a lease: it lapsed no sooner than it may (P5, P7), or somebody asked for its end (P1, P3).
-func (b *books) caused(t *term, a *rules.Attempt) {
+// checkCause checks the end of a lease: it lapsed no sooner than it may (P5, P7), or a caller asked for its end (P1,
+// P3).
+func (b *knowledge) checkCause(t *liveLease, a *rules.Attempt) {
 	l := b.leases[t.ID]
 	asked := func(id lessor.UUID, what string) {
 		if !b.tried[act{id, what}] {
@@ -105,7 +106,7 @@ func (b *books) caused(t *term, a *rules.Attempt) {
 	switch a.Reason {
 	case rules.ReasonLeaseExpired:
 		if l != nil {
-			b.early(l)
+			b.checkNotEarly(l)
 		}
 	case rules.ReasonMaxRuntime:
 		ran := b.now - t.issuedAt
@@ -117,8 +118,8 @@ func (b *books) caused(t *term, a *rules.Attempt) {
 	case rules.ReasonForced:
 		asked(t.Turn.Job.UUID, a.Reason)
 	case "client_gone":
-		if !b.plan.has(Messages) {
-			b.fail("cause", "lease %v was given back for a worker that has not gone", t.ID)
+		if !b.plan.has(Messages) || t.RequestID != "" {
+			b.fail("cause", "lease %v was given back for a worker that has not gone, or asks again", t.ID)
 		}
 	default:
 		how, _, _ := strings.Cut(string(a.Said), " ")
@@ -128,13 +129,13 @@ func (b *books) caused(t *term, a *rules.Attempt) {
 	}
 }
 
-func (*books) has(l *leaseBook, how string) bool {
+func (*knowledge) has(l *knownLease, how string) bool {
 	_, tried := l.how[how]
 	return tried
 }
 
-// early checks that a lease that expired did so in time (P5, P7).
-func (b *books) early(l *leaseBook) {
+// checkNotEarly checks that a lease that expired did so in time (P5, P7).
+func (b *knowledge) checkNotEarly(l *knownLease) {
 	slack := b.skew(l.ttl)
 	switch {
 	case l.lost || l.until == 0:

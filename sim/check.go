@@ -16,7 +16,7 @@ var ctx = context.Background()
 
 // served notes that a node could have committed a heartbeat now.
 func (w *world) served() {
-	b := w.books
+	b := w.known
 	if w.now-b.servedAt > 1200*time.Millisecond {
 		b.floor = w.now
 	}
@@ -36,13 +36,13 @@ func (w *world) checkCommit(v scheduler.View) {
 	current := w.current
 	w.current = nil
 	defer func() { w.current = current }()
-	if err := w.books.scan(v); err != nil {
+	if err := w.known.scan(v); err != nil {
 		w.fail("read", "%v", err)
 	}
 }
 
 // scan checks what must hold for the leases at every commit.
-func (b *books) scan(v scheduler.View) error {
+func (b *knowledge) scan(v scheduler.View) error {
 	now, serving := v.Now(), v.Serving()
 	var fresh []*rules.Held
 	all := make([]*rules.Held, 0, len(b.live)+4)
@@ -56,11 +56,11 @@ func (b *books) scan(v scheduler.View) error {
 		}
 		b.follow(t, h, now, serving)
 		all = append(all, h)
-		b.punctual(t, now, serving)
+		b.checkEndedInTime(t, now, serving)
 		return nil
 	})
 	if err == nil && len(all) < len(b.live) {
-		err = b.vanished(v, all)
+		err = b.checkEnds(v, all)
 	}
 	if err == nil && len(fresh) > 0 {
 		err = b.bounds(v, all, fresh)
@@ -75,7 +75,7 @@ type operatorSettings struct {
 }
 
 // usable is how many units could be leased at an instant; if the host decides that, it is the most that could be.
-func (b *books) usable(v scheduler.View, at lessor.Instant) (int, error) {
+func (b *knowledge) usable(v scheduler.View, at lessor.Instant) (int, error) {
 	raw, err := v.Setting(ctx, "operator")
 	if s := &b.settings; err == nil && string(raw) != string(s.raw) {
 		if s.raw, s.Capacity = raw, (rules.Overrides{}); raw != nil {
@@ -93,7 +93,7 @@ func (b *books) usable(v scheduler.View, at lessor.Instant) (int, error) {
 }
 
 // bounds checks a commit that granted (P3, P11).
-func (b *books) bounds(v scheduler.View, all, fresh []*rules.Held) error {
+func (b *knowledge) bounds(v scheduler.View, all, fresh []*rules.Held) error {
 	usable, err := b.usable(v, fresh[0].IssuedAt) // a setting may end between the grant and its commit
 	if err != nil {
 		return err
@@ -124,21 +124,21 @@ func (b *books) bounds(v scheduler.View, all, fresh []*rules.Held) error {
 	}
 	lanes, err := v.LanesByID(ctx, ids)
 	for _, h := range fresh {
-		b.continues(h)
-		b.belongs(h, all, fresh, lanes)
+		b.checkMayBeGranted(h)
+		b.checkOwner(h, all, fresh, lanes)
 		for _, p := range policies {
-			b.obeys(h, all, lanes, p)
+			b.checkPolicy(h, all, lanes, p)
 		}
 		if !slices.ContainsFunc(policies, func(p rules.Policy) bool { return p.Tenant == h.Tenant && p.Class == "" }) {
-			b.obeys(h, all, lanes, rules.Policy{Tenant: h.Tenant})
+			b.checkPolicy(h, all, lanes, rules.Policy{Tenant: h.Tenant})
 		}
 	}
 	return err
 }
 
-// continues checks that a job may be granted: with a higher fence than before (P3), not more often than it may be (P9),
-// and not after its end (P4).
-func (b *books) continues(h *rules.Held) {
+// checkMayBeGranted checks that a job may be granted: with a higher fence than before (P3), not too often (P9), and
+// not after its end (P4).
+func (b *knowledge) checkMayBeGranted(h *rules.Held) {
 	j := b.job(h.Turn.Job, h.Tenant)
 	switch {
 	case h.Turn.Fence <= j.fence:
@@ -151,8 +151,8 @@ func (b *books) continues(h *rules.Held) {
 	j.fence = max(j.fence, h.Turn.Fence)
 }
 
-// belongs checks whose lane a new lease is of (P14), and that a unique job went to a worker without leases (P11).
-func (b *books) belongs(h *rules.Held, all, fresh []*rules.Held, lanes map[rules.LaneID]rules.Lane) {
+// checkOwner checks whose lane a new lease is of (P14), and that a unique job went to a worker without leases (P11).
+func (b *knowledge) checkOwner(h *rules.Held, all, fresh []*rules.Held, lanes map[rules.LaneID]rules.Lane) {
 	lane, known := lanes[h.Turn.Lane]
 	if !known || lane.Tenant != h.Tenant || lane.Units != h.Units || lane.LockKey != h.LockKey {
 		b.fail("P14", "lease %v of tenant %v is of lane %d, which is %+v", h.ID, h.Tenant, h.Turn.Lane, lane)
@@ -165,8 +165,8 @@ func (b *books) belongs(h *rules.Held, all, fresh []*rules.Held, lanes map[rules
 	}
 }
 
-// obeys checks a new lease against a policy (P11).
-func (b *books) obeys(h *rules.Held, all []*rules.Held, lanes map[rules.LaneID]rules.Lane, p rules.Policy) {
+// checkPolicy checks a new lease against a policy (P11).
+func (b *knowledge) checkPolicy(h *rules.Held, all []*rules.Held, lanes map[rules.LaneID]rules.Lane, p rules.Policy) {
 	covers := func(o *rules.Held) bool {
 		return o.Tenant == p.Tenant && (p.Class == "" || lanes[o.Turn.Lane].Class == p.Class)
 	}

@@ -11,7 +11,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// client is somebody who calls the API.
+// client is a caller of the API.
 type client struct {
 	*task
 	random *rand.Rand
@@ -31,15 +31,15 @@ func (w *world) client(t *task, caller scheduler.Caller) *client {
 
 func (c *client) chance(percent float64) bool { return c.random.Float64()*100 < percent }
 
-// wild reports whether the network does one of the things that it does in percent of all cases.
-func (c *client) wild(percent float64) bool {
+// networkFault reports whether a fault of the network happens now that happens in percent of all cases.
+func (c *client) networkFault(percent float64) bool {
 	return c.world.plan.has(Messages) && !c.world.quiet && c.chance(percent)
 }
 
 // delay is how long a message is on its way.
 func (c *client) delay() time.Duration {
 	d := time.Duration(c.random.ExpFloat64() * float64(500*time.Microsecond))
-	if c.wild(1) {
+	if c.networkFault(1) {
 		d += time.Duration(c.random.ExpFloat64() * float64(3*time.Second))
 	}
 	return d
@@ -49,7 +49,7 @@ func (c *client) delay() time.Duration {
 func call[T any](c *client, verb string, do func(ctx context.Context, n *node) (T, error)) (T, error) {
 	w := c.world
 	w.counts.Calls++
-	if c.wild(2) {
+	if c.networkFault(2) {
 		w.spawn("echo of "+c.name, nil, func(t *task) {
 			echo := &client{task: t, random: c.random, caller: c.caller, at: w.random.IntN(len(w.nodes))}
 			t.sleep(2 * echo.delay())
@@ -99,11 +99,11 @@ func transmit[T any](c *client, do func(context.Context, *node) (T, error)) (v T
 	w := c.world
 	c.sleep(c.delay())
 	n := w.nodes[c.at]
-	if n.dead || c.wild(0.5) {
+	if n.dead || c.networkFault(0.5) {
 		return v, errRefused
 	}
 	ctx := context.Background()
-	if c.wild(1) { // the caller goes while its call is on its way
+	if c.networkFault(1) { // the caller goes while its call is on its way
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		w.spawn("hang-up of "+c.name, nil, func(t *task) {
@@ -114,7 +114,7 @@ func transmit[T any](c *client, do func(context.Context, *node) (T, error)) (v T
 	}
 	answer, err := serve(ctx, c.task, n, do)
 	c.sleep(c.delay())
-	if c.wild(1) {
+	if c.networkFault(1) {
 		return v, errLost
 	}
 	return answer, err

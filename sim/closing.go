@@ -10,15 +10,15 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// patrol reads the tables now and then, and compares the fold of a node with them.
-func (w *world) patrol(t *task) {
+// checkRegularly reads the tables at intervals, and compares the fold of a node with them.
+func (w *world) checkRegularly(t *task) {
 	r := w.rng("patrol")
 	for i := 1; ; i++ {
 		t.sleep(5 * time.Second)
-		w.read(w.books.scan)
+		w.read(w.known.scan)
 		if i%60 == 0 {
-			w.books.records()
-			w.books.checkRecords()
+			w.known.records()
+			w.known.checkRecords()
 			w.drifts(t, w.nodes[r.IntN(len(w.nodes))])
 		}
 	}
@@ -32,13 +32,13 @@ func (w *world) drifts(t *task, n *node) {
 	_, err := serve(ctx, t, n, func(ctx context.Context, n *node) (struct{}, error) {
 		return struct{}{}, n.Drift(ctx)
 	})
-	if err != nil && w.calmFor(10*time.Second) && lessor.CodeOf(err) == "" {
+	if err != nil && w.noFaultFor(10*time.Second) && lessor.CodeOf(err) == "" {
 		w.fail("drift", "%s: %v", n.name, err)
 	}
 }
 
 // eachJob calls fn with every job of the tables.
-func (b *books) eachJob(fn func(h *rules.History)) {
+func (b *knowledge) eachJob(fn func(h *rules.History)) {
 	b.read(func(v scheduler.View) error {
 		q := scheduler.ListQuery{Limit: 500}
 		for {
@@ -64,8 +64,8 @@ func (b *books) eachJob(fn func(h *rules.History)) {
 	})
 }
 
-// recount counts the jobs that have not ended and wait for nothing but their turn.
-func (b *books) recount() {
+// recount counts the jobs that have not ended and wait only for their turn.
+func (b *knowledge) recount() {
 	b.open = 0
 	b.read(func(v scheduler.View) error {
 		return v.EachQueued(ctx, func(rules.Turn) error {
@@ -85,7 +85,7 @@ type entry struct {
 }
 
 // records checks the records of all jobs (P13), that attempts are bounded (P9), and ticks (P10).
-func (b *books) records() {
+func (b *knowledge) records() {
 	b.eachJob(func(h *rules.History) {
 		st := &h.Standing
 		b.record(b.job(st.Spec.ID, st.Spec.Lane.Tenant), h)
@@ -111,7 +111,7 @@ type tickOf struct {
 }
 
 // record compares the record of a job with the one seen before, and with its state.
-func (b *books) record(j *jobBook, h *rules.History) {
+func (b *knowledge) record(j *knownJob, h *rules.History) {
 	record := rules.Record(h)
 	if got := rules.Replay(record); got != h.Standing.State() {
 		b.fail("P13", "the record of job %v replays to %s, it is %s", j.id, got, h.Standing.State())
@@ -142,14 +142,14 @@ func numberOf(payload json.RawMessage) int {
 }
 
 // copied notes that a job may be continued as another one.
-func (b *books) copied(payload json.RawMessage) {
+func (b *knowledge) copied(payload json.RawMessage) {
 	if n := numberOf(payload); n >= 0 {
 		b.subs[n].copies++
 	}
 }
 
 // closing compares the tables with everything that was ever answered.
-func (b *books) closing() {
+func (b *knowledge) closing() {
 	b.read(b.scan)
 	b.records()
 	b.checkRecords()

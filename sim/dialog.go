@@ -65,7 +65,7 @@ func (p *person) answer() {
 	case p.chance(15):
 		q = p.asked[p.random.IntN(len(p.asked))]
 	case p.chance(10):
-		p.alter(p.world.books.job(q.job, q.tenant))
+		p.alter(p.world.known.job(q.job, q.tenant))
 		return
 	}
 	for range 1 + p.random.IntN(2) {
@@ -75,14 +75,14 @@ func (p *person) answer() {
 			_, err := n.Answer(ctx, p.caller, q.job, lessor.Answer{QuestionID: new(q.ID.String()), Answer: &text})
 			return err
 		})
-		if err == nil && !p.world.books.stale(sent) {
-			p.world.books.answered(q, text)
+		if err == nil && !p.world.known.stale(sent) {
+			p.world.known.answered(q, text)
 		}
 	}
 }
 
 // answered takes the answer to an answer: a question has one, of those that it allows, and its job knows it.
-func (b *books) answered(q asked, text string) {
+func (b *knowledge) answered(q asked, text string) {
 	if was, known := b.answers[q.ID]; known && was != text {
 		b.fail("questions", "question %v of job %v was answered %s, then %s", q.ID, q.job, was, text)
 	}
@@ -93,14 +93,14 @@ func (b *books) answered(q asked, text string) {
 	b.read(func(v scheduler.View) error {
 		all, err := v.Standings(ctx, []lessor.JobID{q.job})
 		if st := all[q.job]; st != nil && st.Report != nil {
-			b.remembers(q.job, st.Report.Question)
+			b.checkAnswer(q.job, st.Report.Question)
 		}
 		return err
 	})
 }
 
-// remembers checks that a question has the answer that was acknowledged.
-func (b *books) remembers(id lessor.JobID, q *lessor.Question) {
+// checkAnswer checks that a question has the answer that was acknowledged.
+func (b *knowledge) checkAnswer(id lessor.JobID, q *lessor.Question) {
 	if q == nil {
 		return
 	}
@@ -110,11 +110,11 @@ func (b *books) remembers(id lessor.JobID, q *lessor.Question) {
 }
 
 // resumed checks the question of a job that is granted again: it was answered, or its time is over.
-func (b *books) resumed(j *jobBook, q *lessor.Question) {
+func (b *knowledge) resumed(j *knownJob, q *lessor.Question) {
 	if q == nil {
 		return
 	}
-	b.remembers(j.id, q)
+	b.checkAnswer(j.id, q)
 	l := b.leases[lessor.LeaseID(q.ID)]
 	if q.Answer != nil || l == nil || l.lost || j.retried || b.plan.has(Clock) || b.backAt != 0 {
 		return
@@ -134,7 +134,7 @@ func (p *person) message() {
 	if err != nil || len(page) == 0 {
 		return
 	}
-	j := p.world.books.jobs[page[p.random.IntN(len(page))].JobID]
+	j := p.world.known.jobs[page[p.random.IntN(len(page))].JobID]
 	if j == nil {
 		return // no caller knows it yet
 	}
@@ -148,16 +148,16 @@ func (p *person) message() {
 		m, err := call(p.client, "message", func(ctx context.Context, n *node) (lessor.Message, error) {
 			return n.Message(ctx, p.caller, j.id, ask)
 		})
-		if err != nil || p.world.books.stale(sent) {
+		if err != nil || p.world.known.stale(sent) {
 			return
 		}
-		if was, known := j.said[m.Seq]; known {
+		if was, known := j.messages[m.Seq]; known {
 			p.world.fail("messages", "message %d of job %v is %q and %q", m.Seq, j.id, was.text, text)
 		}
-		if j.said == nil {
-			j.said = map[int64]said{}
+		if j.messages == nil {
+			j.messages = map[int64]sentMessage{}
 		}
-		j.said[m.Seq] = said{text, p.world.now}
+		j.messages[m.Seq] = sentMessage{text, p.world.now}
 		if ask.Key != nil && p.chance(50) && !p.again(j, ask, m.Seq) {
 			return
 		}
@@ -165,7 +165,7 @@ func (p *person) message() {
 }
 
 // again sends a message with a key once more: it is there once. Another text under its key is refused.
-func (p *person) again(j *jobBook, ask lessor.MessageAsk, seq int64) bool {
+func (p *person) again(j *knownJob, ask lessor.MessageAsk, seq int64) bool {
 	other, sent := p.chance(30), p.world.now
 	if other {
 		ask.Text = new("another text")
@@ -173,22 +173,22 @@ func (p *person) again(j *jobBook, ask lessor.MessageAsk, seq int64) bool {
 	m, err := call(p.client, "message", func(ctx context.Context, n *node) (lessor.Message, error) {
 		return n.Message(ctx, p.caller, j.id, ask)
 	})
-	if err == nil && (other || m.Seq != seq) && !p.world.books.stale(sent) {
+	if err == nil && (other || m.Seq != seq) && !p.world.known.stale(sent) {
 		p.world.fail("messages", "key %s of job %v was message %d and is message %d", *ask.Key, j.id, seq, m.Seq)
 	}
 	return err == nil
 }
 
-// said is a message that was acknowledged.
-type said struct {
+// sentMessage is a message that was acknowledged.
+type sentMessage struct {
 	text string
 	at   time.Duration
 }
 
-// saidBetween reports whether a message between two numbers was acknowledged. Numbers are left out where a node
+// sentBetween reports whether a message between two numbers was acknowledged. Numbers are left out where a node
 // believes that the database went back.
-func (j *jobBook) saidBetween(after, before int64) bool {
-	for seq := range j.said {
+func (j *knownJob) sentBetween(after, before int64) bool {
+	for seq := range j.messages {
 		if after < seq && seq < before {
 			return true
 		}
@@ -198,29 +198,29 @@ func (j *jobBook) saidBetween(after, before int64) bool {
 
 // receive takes the messages of an answer: in order, none that was confirmed before the call, and all that were sent
 // long ago. confirmed is what was when the call was sent.
-func (k *worker) receive(g *grip, messages []lessor.Message, confirmed int64, sent time.Duration) {
+func (k *worker) receive(g *heldLease, messages []lessor.Message, confirmed int64, sent time.Duration) {
 	j, w := g.lease.job, k.world
 	for i, m := range messages {
-		was, known := j.said[m.Seq]
+		was, known := j.messages[m.Seq]
 		switch {
-		case i > 0 && (m.Seq <= messages[i-1].Seq || j.saidBetween(messages[i-1].Seq, m.Seq)):
+		case i > 0 && (m.Seq <= messages[i-1].Seq || j.sentBetween(messages[i-1].Seq, m.Seq)):
 			w.fail("messages", "message %d of job %v comes after message %d", m.Seq, j.id, messages[i-1].Seq)
 		case m.Seq <= confirmed:
 			w.fail("messages", "message %d of job %v comes again, %d were confirmed", m.Seq, j.id, confirmed)
 		case known && was.text != m.Text:
 			w.fail("messages", "message %d of job %v was %q and is %q", m.Seq, j.id, was.text, m.Text)
-		case j.unsaid[m.Seq] != "" && j.unsaid[m.Seq] != m.Text:
+		case j.lostMessages[m.Seq] != "" && j.lostMessages[m.Seq] != m.Text:
 			w.fail("messages", "message %d of job %v is %q; before the loss it was %q", m.Seq, j.id, m.Text,
-				j.unsaid[m.Seq])
+				j.lostMessages[m.Seq])
 		}
 		g.seen = m.Seq
 	}
-	if len(messages) > 0 || !w.calmFor(20*time.Second) {
+	if len(messages) > 0 || !w.noFaultFor(20*time.Second) {
 		return
 	}
-	for seq, m := range j.said {
+	for seq, m := range j.messages {
 		long := m.at > g.tookAt && m.at+10*time.Second < sent // the end of a job drops its messages
-		if seq > j.doubtful && long && w.faults.troubledAt < m.at-20*time.Second {
+		if seq > j.doubtful && long && w.faults.faultAt < m.at-20*time.Second {
 			w.fail("messages", "message %d of job %v, of %v, is not delivered", seq, j.id, m.at)
 		}
 	}

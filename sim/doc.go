@@ -9,15 +9,15 @@
 //
 //	plan.go                 what a seed decides: the size of the world, its settings, its faults
 //	world.go                the life of a world: traffic and faults, then calm until every job has ended
-//	tide.go                 when there is traffic, and when only timers and faults go on
+//	traffic.go              when there is traffic, and when only timers and faults go on
 //	task.go, node.go        coroutines, and the processes of the server
 //	client.go               the network: calls and answers are lost, late, or doubled
 //	worker.go, finish.go, turn.go, people.go, alter.go, operator.go, recovery.go   the traffic: every verb of the API
 //	journal.go, dialog.go   journals and output, questions and messages, with what must hold for them
 //	monitor.go              the monitor of long jobs, which judges them by their pulses
-//	browse.go, explain.go, vandal.go    lists, page by page, and bodies that must be refused
-//	fault.go                what goes wrong
-//	books.go                what callers know from answers alone
+//	browse.go, explain.go, badbodies.go    lists, page by page, and bodies that must be refused
+//	fault.go                the faults
+//	known.go                what callers know from answers alone
 //	check.go, closing.go    what must hold at every commit, and at the end
 //	cause.go                what must hold for the end of a lease: it has a cause, and comes neither early nor late
 //	calm.go                 the calm in which everything must end
@@ -37,8 +37,8 @@
 //	P10  a tick makes one job                       every five minutes
 //	P11  units, caps, locks, unique, pauses         at every commit that grants
 //	P13  the record replays, and only grows         every five minutes
-//	P14  tenants are separate                       at every grant and list; a spy tries
-//	P15  what was refused changed nothing           at the end: a call explains each job, none is a vandal's
+//	P14  tenants are separate                       at every grant and list, and with foreign tokens
+//	P15  what was refused changed nothing           at the end: a call explains each job
 //
 // A journal only grows, and what was acknowledged stays under its number. A question gets one answer, of those that it
 // allows, and ends no sooner than it said. Messages come in order, and not again once they were confirmed. Output that
@@ -58,7 +58,7 @@
 //
 //	go run ./sim -seed 171 -for 3m54s -nodes 4 -workers 3 -tenants 1 -faults 'messages,commits,hang,drift,failover'
 //
-// A world lives an hour of simulated time, in which traffic comes and goes (tide.go), and then as long as everything
+// A world lives an hour of simulated time, in which traffic comes and goes (traffic.go), and then as long as everything
 // takes to end. That costs a processor about 0.2 s. `go test ./sim` lives 2,000 worlds, in three and a half minutes of
 // two processors, and `make soak` as many as SEEDS and TIME say.
 package main

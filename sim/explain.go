@@ -7,7 +7,7 @@ import (
 	"lessor"
 )
 
-// explain asks why a job waits, and what went wrong in an attempt of one that failed.
+// explain asks why a job waits, and how an attempt of a failed job ended.
 func (o *operator) explain() {
 	as := o.caller
 	if o.chance(30) {
@@ -60,7 +60,7 @@ func (o *operator) session() {
 			_, found, err := n.Session(ctx, id, key)
 			return found, err
 		})
-		if err == nil && found != want && !o.world.books.stale(sent) && !o.world.plan.has(Messages) {
+		if err == nil && found != want && !o.world.known.stale(sent) && !o.world.plan.has(Messages) {
 			o.world.fail("P1", "a session is there: %t, want %t", found, want)
 		}
 	}

@@ -80,7 +80,7 @@ func (c *client) workOff() (whose []lessor.TenantID) {
 	})
 	for _, g := range grants {
 		whose = append(whose, g.Job.TenantID)
-		c.world.books.tried[act{g.Lease.ID.UUID, "completed"}] = true
+		c.world.known.tried[act{g.Lease.ID.UUID, "completed"}] = true
 		d := lessor.Completion{WorkerID: &c.name, Status: new("completed")}
 		_ = c.do("complete", func(ctx context.Context, n *node) error {
 			return n.Complete(ctx, c.caller, g.Lease.ID, d)

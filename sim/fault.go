@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// faults is what goes wrong now.
+// faults is the present state of the faults.
 type faults struct {
 	downUntil, hangUntil, fullUntil time.Duration
-	commits                         float64 // the share of commits that go wrong
-	troubledAt                      time.Duration
+	commits                         float64 // the share of commits that fail
+	faultAt                         time.Duration
 }
 
-// trouble notes that something goes wrong for a time from now on.
-func (w *world) trouble(d time.Duration) { w.faults.troubledAt = max(w.faults.troubledAt, w.now+d) }
+// noteFault notes a fault that lasts for a time from now on.
+func (w *world) noteFault(d time.Duration) { w.faults.faultAt = max(w.faults.faultAt, w.now+d) }
 
-// calmFor reports whether nothing has gone wrong for a time.
-func (w *world) calmFor(d time.Duration) bool {
-	return w.now-w.faults.troubledAt > d || w.faults.troubledAt == 0
+// noFaultFor reports whether there was no fault for a time.
+func (w *world) noFaultFor(d time.Duration) bool {
+	return w.now-w.faults.faultAt > d || w.faults.faultAt == 0
 }
 
-// evil causes the faults, one after the other.
-func (w *world) evil(t *task) {
+// causeFaults causes the faults, one after the other.
+func (w *world) causeFaults(t *task) {
 	r := w.rng("evil")
 	kinds := slices.DeleteFunc(slices.Clone(w.plan.Faults), func(f Fault) bool {
-		return f == Drift || f == Messages || f == Workers // these go wrong all the time
+		return f == Drift || f == Messages || f == Workers // these happen all the time
 	})
 	if len(kinds) == 0 {
 		return
@@ -41,14 +41,14 @@ func (w *world) evil(t *task) {
 			long *= 10
 		}
 		w.counts.Faults++
-		w.trace.say(w, "evil", string(kind), long.String())
-		w.trouble(long)
-		w.harm(t, kind, long)
+		w.trace.say(w, "fault", string(kind), long.String())
+		w.noteFault(long)
+		w.causeFault(t, kind, long)
 	}
 }
 
-// harm causes one fault.
-func (w *world) harm(t *task, kind Fault, long time.Duration) {
+// causeFault causes one fault.
+func (w *world) causeFault(t *task, kind Fault, long time.Duration) {
 	i := w.random.IntN(len(w.nodes))
 	n := w.nodes[i]
 	switch kind {
@@ -72,7 +72,7 @@ func (w *world) harm(t *task, kind Fault, long time.Duration) {
 		w.faults.commits = 0.3
 		t.sleep(min(long, 5*time.Second))
 		w.faults.commits = 0
-		w.trouble(0)
+		w.noteFault(0)
 	case Down:
 		w.faults.downUntil = w.now + long
 	case Hang:
@@ -93,7 +93,7 @@ func (w *world) revive(i int, n *node, after time.Duration) {
 			t.sleep(100 * time.Millisecond)
 		}
 		t.sleep(after)
-		w.trouble(0)
+		w.noteFault(0)
 		w.start(i)
 	})
 }
@@ -105,8 +105,8 @@ func (w *world) setClock() {
 		step = -step
 	}
 	w.offset += step
-	w.books.clockSet()
-	w.trace.say(w, "evil", "set clock", step.String())
+	w.known.clockSet()
+	w.trace.say(w, "fault", "set clock", step.String())
 }
 
 // failover promotes a standby that has not received everything, or restores an older backup. The nodes reach it as
@@ -120,13 +120,13 @@ func (w *world) failover(t *task, behind time.Duration) {
 	if cold := w.random.IntN(3) == 0; !cold || !w.stopAll(behind) {
 		standby.Promote()
 	}
-	w.trace.say(w, "evil", "promote", (w.now - at).String())
+	w.trace.say(w, "fault", "promote", (w.now - at).String())
 	for _, n := range w.nodes {
 		n.store.Repoint(standby)
 	}
 	w.db = standby
-	w.books.wentBack(at)
-	w.trouble(0)
+	w.known.wentBack(at)
+	w.noteFault(0)
 }
 
 // stopAll kills all nodes and starts them again after a time, and reports whether it did. A second without any node is
@@ -146,7 +146,7 @@ func (w *world) stopAll(long time.Duration) bool {
 
 // heal ends all faults, and wakes everybody.
 func (w *world) heal() {
-	w.faults = faults{troubledAt: w.now}
+	w.faults = faults{faultAt: w.now}
 	for _, n := range w.nodes {
 		n.pausedUntil, n.doomed = 0, 0
 	}

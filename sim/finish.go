@@ -9,8 +9,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// finish ends a lease as its worker means to.
-func (k *worker) finish(g *grip) {
+// finish ends a lease as its worker intends.
+func (k *worker) finish(g *heldLease) {
 	if k.world.quiet {
 		g.end = "completed"
 	}
@@ -22,13 +22,13 @@ func (k *worker) finish(g *grip) {
 	if how == "waiting" && g.lease.asks == 0 {
 		g.lease.asks = time.Duration(5+k.random.IntN(90)) * time.Second
 	}
-	k.world.books.ending(g.lease, how)
+	k.world.known.ending(g.lease, how)
 	err := k.do(how, func(ctx context.Context, n *node) error { return k.say(ctx, n, g.lease, how) })
 	k.ended(g, how, err, sent)
 }
 
 // say makes the call that ends a lease.
-func (k *worker) say(ctx context.Context, n *node, l *leaseBook, how string) error {
+func (k *worker) say(ctx context.Context, n *node, l *knownLease, how string) error {
 	if how == "released" {
 		r := lessor.Release{WorkerID: &k.name}
 		switch reasons := []string{
@@ -65,11 +65,11 @@ func (k *worker) say(ctx context.Context, n *node, l *leaseBook, how string) err
 // finishAll completes all leases whose time has come.
 func (k *worker) finishAll() {
 	var ds []lessor.LeaseCompletion
-	var grips []*grip
+	var due []*heldLease
 	for _, g := range k.held {
 		if g.end == "completed" && k.world.now >= g.endAt {
-			k.world.books.ending(g.lease, g.end)
-			grips = append(grips, g)
+			k.world.known.ending(g.lease, g.end)
+			due = append(due, g)
 			ds = append(ds, lessor.LeaseCompletion{
 				LeaseID: new(g.lease.id.String()), Status: new("completed"), Result: json.RawMessage(`{"done":true}`),
 			})
@@ -79,7 +79,7 @@ func (k *worker) finishAll() {
 	answers, err := call(k.client, "complete all", func(ctx context.Context, n *node) ([]scheduler.LeaseAnswer, error) {
 		return n.CompleteAll(ctx, k.caller, k.name, ds)
 	})
-	for i, g := range grips {
+	for i, g := range due {
 		one := err
 		if err == nil {
 			one = answers[i].Err
@@ -89,8 +89,8 @@ func (k *worker) finishAll() {
 }
 
 // ended takes the answer to a call that ends a lease.
-func (k *worker) ended(g *grip, how string, err error, sent time.Duration) {
-	k.world.books.ended(g.lease, how, err, sent)
+func (k *worker) ended(g *heldLease, how string, err error, sent time.Duration) {
+	k.world.known.ended(g.lease, how, err, sent)
 	switch code := lessor.CodeOf(err); {
 	case err == nil || code == lessor.CodeLeaseNotFound:
 		k.drop(g)
@@ -125,17 +125,17 @@ func (k *worker) misbehave() {
 		a, err := call(k.client, "late beat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
 			return n.Heartbeat(ctx, k.caller, l.id, lessor.Heartbeat{WorkerID: &k.name})
 		})
-		k.world.books.heartbeatAnswered(l, a, err, sent)
+		k.world.known.heartbeatAnswered(l, a, err, sent)
 		return
 	}
 	how := []string{"completed", "failed", "released"}[k.random.IntN(3)]
-	k.world.books.ending(l, how)
+	k.world.known.ending(l, how)
 	err := k.do("late "+how, func(ctx context.Context, n *node) error { return k.say(ctx, n, l, how) })
-	k.world.books.ended(l, how, err, sent)
+	k.world.known.ended(l, how, err, sent)
 }
 
 // impersonate sends a heartbeat under another name, which must change nothing (P4).
-func (k *worker) impersonate(l *leaseBook) {
+func (k *worker) impersonate(l *knownLease) {
 	_, err := call(k.client, "another beat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
 		return n.Heartbeat(ctx, k.caller, l.id, lessor.Heartbeat{WorkerID: new("somebody else")})
 	})

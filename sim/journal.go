@@ -21,7 +21,7 @@ func step(i int) lessor.JournalAsk {
 
 // journal appends to the journal of a job: new entries, such as are there already, and now and then one that
 // contradicts what is there.
-func (k *worker) journal(g *grip) {
+func (k *worker) journal(g *heldLease) {
 	j, sent := g.lease.job, k.world.now
 	a := lessor.JournalAppend{WorkerID: &k.name}
 	for range 1 + k.random.IntN(3) {
@@ -38,17 +38,17 @@ func (k *worker) journal(g *grip) {
 	})
 	k.heartbeatAnswered(g, answer.HeartbeatAnswer, err, sent)
 	switch {
-	case err != nil || k.world.books.stale(sent):
+	case err != nil || k.world.known.stale(sent):
 	case contradicts:
 		k.world.fail("journal", "job %v has entry %s, and another was accepted under its key", j.id, *last.Key)
 	default:
-		k.world.books.appended(j, a.Entries, answer.Numbers)
+		k.world.known.appended(j, a.Entries, answer.Numbers)
 		k.receive(g, answer.Messages, before, sent)
 	}
 }
 
 // appended takes the answer to an append: what was acknowledged is in the tables, under the same numbers for ever.
-func (b *books) appended(j *jobBook, asked []lessor.JournalAsk, numbers []int) {
+func (b *knowledge) appended(j *knownJob, asked []lessor.JournalAsk, numbers []int) {
 	if j.journal == nil {
 		j.journal = map[string]int{}
 	}
@@ -63,7 +63,7 @@ func (b *books) appended(j *jobBook, asked []lessor.JournalAsk, numbers []int) {
 
 // journaled checks the journal of a job: numbers without gaps, one entry a key, in the order of leases, what was seen
 // before first, and everything that was acknowledged in it.
-func (b *books) journaled(v scheduler.View, j *jobBook) error {
+func (b *knowledge) journaled(v scheduler.View, j *knownJob) error {
 	if b.config.Retention.Jobs != 0 {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (b *books) journaled(v scheduler.View, j *jobBook) error {
 }
 
 // checkRecords checks the journals of all jobs and the output of all attempts.
-func (b *books) checkRecords() {
+func (b *knowledge) checkRecords() {
 	b.read(func(v scheduler.View) error {
 		for _, j := range b.jobs {
 			if len(j.journal) > 0 && !j.lost {
@@ -113,7 +113,7 @@ func (b *books) checkRecords() {
 }
 
 // print sends a piece of what an attempt prints. Pieces may be sent twice, and bytes may be left out.
-func (k *worker) print(g *grip) {
+func (k *worker) print(g *heldLease) {
 	l, stream := g.lease, []string{lessor.Stdout, lessor.Stderr}[k.random.IntN(2)]
 	if l.printed == nil {
 		l.printed = map[string]*printed{}
@@ -140,7 +140,7 @@ func (k *worker) print(g *grip) {
 	_, err := call(k.client, "print", func(ctx context.Context, n *node) (lessor.OutputAnswer, error) {
 		return n.Print(ctx, k.caller, l.id, lessor.OutputReport{WorkerID: &k.name, Chunks: chunks})
 	})
-	if err == nil && !k.world.books.stale(sent) {
+	if err == nil && !k.world.known.stale(sent) {
 		p.acknowledged = append(p.acknowledged, span{from, to})
 		if k.chance(20) {
 			k.readOutput(l.job)
@@ -195,7 +195,7 @@ func text(fence, from, to int64) []byte {
 
 // printed checks what is kept of the output under a lease: bytes that were printed, with all of the beginning and of
 // the end that were acknowledged.
-func (b *books) printed(v scheduler.View, l *leaseBook) error {
+func (b *knowledge) printed(v scheduler.View, l *knownLease) error {
 	if b.config.Retention.Jobs != 0 || b.config.Output.Tail == 0 {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (b *books) printed(v scheduler.View, l *leaseBook) error {
 }
 
 // oldOutput reports whether output under a lease may be gone because the job has had so many since.
-func (b *books) oldOutput(l *leaseBook) bool {
+func (b *knowledge) oldOutput(l *knownLease) bool {
 	newer := 0
 	for _, other := range b.leases {
 		if other.job == l.job && other.fence > l.fence {
@@ -237,7 +237,7 @@ func (b *books) oldOutput(l *leaseBook) bool {
 
 // readOutput reads what an attempt of a job printed, and then what it printed under one of the leases that the answer
 // lists.
-func (c *client) readOutput(j *jobBook) {
+func (c *client) readOutput(j *knownJob) {
 	q := lessor.OutputQuery{Offset: c.random.Int64N(200) - 50, Attempt: c.random.Int64N(3)}
 	out, err := c.output(j, q)
 	if err != nil || len(out.Leases) == 0 || !c.chance(50) {
@@ -250,13 +250,13 @@ func (c *client) readOutput(j *jobBook) {
 	case err == nil && (out.Fence != of.Fence || out.Attempt != of.Attempt):
 		c.world.fail("output", "the output of job %v under %+v is of fence %d of attempt %d", j.id, of, out.Fence,
 			out.Attempt)
-	case lessor.CodeOf(err) == lessor.CodeLeaseNotFound && !c.world.books.stale(sent):
+	case lessor.CodeOf(err) == lessor.CodeLeaseNotFound && !c.world.known.stale(sent):
 		c.world.fail("output", "job %v lists %+v, and then: %v", j.id, of, err)
 	}
 }
 
 // output reads output, which must be what was printed.
-func (c *client) output(j *jobBook, q lessor.OutputQuery) (lessor.Output, error) {
+func (c *client) output(j *knownJob, q lessor.OutputQuery) (lessor.Output, error) {
 	wait := new(c.random.Int64N(2) * c.random.Int64N(1500))
 	out, err := call(c, "output", func(ctx context.Context, n *node) (lessor.Output, error) {
 		return n.Output(ctx, c.caller, j.id, q, wait)
@@ -269,7 +269,7 @@ func (c *client) output(j *jobBook, q lessor.OutputQuery) (lessor.Output, error)
 }
 
 // readJournal reads the journal of a job, in pages.
-func (c *client) readJournal(j *jobBook, sent time.Duration) {
+func (c *client) readJournal(j *knownJob, sent time.Duration) {
 	known := len(j.journal)
 	all, whole := pages(c, "journal", func(ctx context.Context, n *node, after string) ([]int, string, error) {
 		page, next, err := n.Journal(ctx, c.caller, j.id, 3, after)
@@ -279,7 +279,7 @@ func (c *client) readJournal(j *jobBook, sent time.Duration) {
 		}
 		return numbers, next, err
 	})
-	if whole && len(all) < known && !j.lost && !c.world.books.stale(sent) && c.world.config.Retention.Jobs == 0 {
+	if whole && len(all) < known && !j.lost && !c.world.known.stale(sent) && c.world.config.Retention.Jobs == 0 {
 		c.world.fail("journal", "job %v has %d entries in its journal, and %d were acknowledged", j.id, len(all), known)
 	}
 }

@@ -81,7 +81,7 @@ type soak struct {
 }
 
 func (s *soak) run() error {
-	// worlds make much garbage and keep little: they take a third less time if it is collected seldom
+	// worlds make much garbage and keep little: rare collections save a third of the time
 	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {

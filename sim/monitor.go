@@ -77,7 +77,7 @@ func (m *monitor) judge(w *scheduler.Watched) time.Duration {
 		Sentinel: !p.absent, Live: rules.SpeaksFor(l, l.Turn.Fence, "workspace-1"), Age: times.Age(),
 		SinceBeat: w.SinceBeat, State: w.State, Final: w.Final,
 	}
-	verdict, b := rules.Judge(e, thresholds), m.world.books
+	verdict, b := rules.Judge(e, thresholds), m.world.known
 	if verdict == rules.Dead && (silent < thresholds.DeadAfter-time.Second || w.SinceBeat < thresholds.StaleAfter) {
 		b.fail("P5", "the command of lease %v is dead %v after its pulse and %v after its heartbeat", l.ID, silent,
 			w.SinceBeat)
@@ -127,7 +127,7 @@ func (m *monitor) begin(w *scheduler.Watched) {
 
 // hold watches a lease for a time: it does not expire before (P5).
 func (c *client) hold(id lessor.LeaseID, long time.Duration) {
-	b, sent := c.world.books, c.world.now
+	b, sent := c.world.known, c.world.now
 	until := c.world.clock().Add(long)
 	b.watching(id, 0)
 	err := c.do("watch", func(ctx context.Context, n *node) error {

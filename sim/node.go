@@ -85,7 +85,7 @@ func (n *node) run(t *task) {
 	n.settle()
 }
 
-// follow reads the stream of all records, which no entry may leave without saying so.
+// follow reads the stream of all records. It must not lose an entry without saying so.
 func (n *node) follow(t *task) {
 	t.sleep(5 * time.Second)
 	entries, err := n.Subscribe(context.Background(), scheduler.Caller{}, 0)
@@ -103,7 +103,7 @@ func (n *node) follow(t *task) {
 	}
 }
 
-// settle wakes the tasks of the process that have what they wait for, and its loop if it has something to do.
+// settle wakes the tasks of the process that have what they wait for, and its loop if it has work.
 func (n *node) settle() {
 	rest := n.waiting[:0]
 	for _, t := range n.waiting {
@@ -130,7 +130,7 @@ func (n *node) settle() {
 func (n *node) crash() {
 	w := n.world
 	w.trace.say(w, n.name, "crash", "")
-	w.trouble(0)
+	w.noteFault(0)
 	n.dead = true
 	n.store.Kill()
 	for _, t := range w.queue {

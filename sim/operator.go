@@ -215,10 +215,10 @@ func (o *operator) revoke() {
 		return
 	}
 	l, sent := page[o.random.IntN(len(page))], o.world.now
-	o.world.books.tried[act{l.ID.UUID, rules.ReasonRevoked}] = true
+	o.world.known.tried[act{l.ID.UUID, rules.ReasonRevoked}] = true
 	err = o.do("revoke", func(ctx context.Context, n *node) error { return n.Revoke(ctx, o.caller, l.ID, "sim") })
 	if err == nil {
-		o.world.books.over(o.world.books.leases[l.ID], sent)
+		o.world.known.over(o.world.known.leases[l.ID], sent)
 	}
 }
 

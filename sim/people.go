@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// What jobs are of. New lanes appear all the time: a lock key and a type each make some.
+// What jobs are drawn from. New lanes appear all the time: a type or a lock key makes some.
 var (
 	jobTypes   = []string{"mail", "report", "index", "video"}
 	priorities = []string{"high", "normal", "low", "background"}
@@ -26,13 +26,13 @@ func (w *world) people() {
 	for i := range w.plan.Workers {
 		w.spawn(fmt.Sprintf("worker-%d", i), nil, func(t *task) { w.work(t, i) })
 	}
-	w.spawn("tide", nil, w.ebbAndFlow)
+	w.spawn("tide", nil, w.alternateTraffic)
 	w.spawn("operator", nil, w.operate)
 	w.spawn("person", nil, w.talk)
-	w.spawn("vandal", nil, w.vandal)
+	w.spawn("vandal", nil, w.sendBadBodies)
 	w.spawn("monitor", nil, w.watch)
-	w.spawn("patrol", nil, w.patrol)
-	w.spawn("evil", nil, w.evil)
+	w.spawn("patrol", nil, w.checkRegularly)
+	w.spawn("evil", nil, w.causeFaults)
 }
 
 // tenant returns the id of the i-th tenant; 0 is the tenant of jobs without one.
@@ -61,11 +61,11 @@ func (w *world) callerOf(i int) scheduler.Caller {
 // submitter submits jobs, and asks what became of them.
 func (w *world) submitter(t *task) {
 	s := w.client(t, scheduler.Caller{Actor: "submitter"})
-	var mine []*jobBook
+	var mine []*knownJob
 	for !w.quiet {
-		if w.books.open > 20+6*w.plan.Workers { // the workers are behind
+		if w.known.open > 20+6*w.plan.Workers { // the workers are behind
 			s.sleep(2 * w.tempo)
-			w.books.recount()
+			w.known.recount()
 			continue
 		}
 		switch {
@@ -83,7 +83,7 @@ func (w *world) submitter(t *task) {
 }
 
 // submission draws a job.
-func (c *client) submission(sub *subBook) lessor.Submission {
+func (c *client) submission(sub *knownSubmission) lessor.Submission {
 	w := c.world
 	b := lessor.Submission{
 		Type:    new(jobTypes[c.random.IntN(len(jobTypes))]),
@@ -136,13 +136,13 @@ func (c *client) submission(sub *subBook) lessor.Submission {
 // fit is the largest job that can ever run.
 func (w *world) fit() int { return w.config.TotalUnits - w.config.ReserveUnits }
 
-// submit submits a batch of n jobs, or one job if n is 0. If nobody knows whether they were stored it submits them
-// again, as far as keys make that safe, and now and then also if they were.
-func (c *client) submit(n int) (jobs []*jobBook) {
-	b, keyed := c.world.books, true
-	subs, bodies := make([]*subBook, max(1, n)), make([]lessor.Submission, max(1, n))
+// submit submits a batch of n jobs, or one job if n is 0. If the outcome is unknown it submits them again, as far
+// as keys make that safe, and sometimes also if they were stored.
+func (c *client) submit(n int) (jobs []*knownJob) {
+	b, keyed := c.world.known, true
+	subs, bodies := make([]*knownSubmission, max(1, n)), make([]lessor.Submission, max(1, n))
 	for i := range subs {
-		subs[i] = &subBook{number: len(b.subs)}
+		subs[i] = &knownSubmission{number: len(b.subs)}
 		b.subs = append(b.subs, subs[i])
 		bodies[i] = c.submission(subs[i])
 		keyed = keyed && subs[i].key != ""

@@ -12,7 +12,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// Fault is a kind of what goes wrong.
+// Fault is a kind of fault.
 type Fault string
 
 // The faults.
@@ -34,7 +34,7 @@ const (
 // AllFaults are the faults that a plan may have.
 var AllFaults = []Fault{Crash, Stop, Pause, Workers, Messages, Commits, Down, Hang, Full, Clock, Drift, Failover}
 
-// Plan says how large a world is, how long it lives, and what goes wrong. Together with its seed it decides everything.
+// Plan says how large a world is, how long it lives, and which faults it has. Plan and seed decide everything.
 type Plan struct {
 	Seed      uint64
 	Nodes     int
@@ -69,7 +69,7 @@ func PlanOf(seed uint64, length time.Duration) Plan {
 
 func (p *Plan) has(f Fault) bool { return slices.Contains(p.Faults, f) }
 
-// Command is how the world of the plan is lived again.
+// Command returns the command that replays the world of the plan.
 func (p *Plan) Command() string {
 	faults := make([]string, len(p.Faults))
 	for i, f := range p.Faults {

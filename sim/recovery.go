@@ -18,7 +18,7 @@ func (o *operator) recover() {
 		return
 	}
 	l := all[o.random.IntN(len(all))].Held
-	b, sent := o.world.books, o.world.now
+	b, sent := o.world.known, o.world.now
 	switch o.random.IntN(4) {
 	case 0:
 		o.hold(l.ID, time.Duration(o.random.IntN(60))*time.Second)
@@ -43,7 +43,7 @@ func (o *operator) recover() {
 }
 
 // watching notes until when a lease is watched; 0 = nobody knows.
-func (b *books) watching(id lessor.LeaseID, until time.Duration) {
+func (b *knowledge) watching(id lessor.LeaseID, until time.Duration) {
 	if l := b.leases[id]; l != nil {
 		l.watch = until
 	}
@@ -61,7 +61,7 @@ func (o *operator) resume() {
 	job := page[o.random.IntN(len(page))]
 	fromCheckpoint := o.chance(50)
 	_ = o.do("resume", func(ctx context.Context, n *node) error {
-		o.world.books.copied(job.Payload)
+		o.world.known.copied(job.Payload)
 		spec, err := n.Resumable(ctx, o.caller, job.ID)
 		if err != nil {
 			return err

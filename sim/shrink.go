@@ -27,7 +27,7 @@ func Shrink(p Plan, failure *BrokenError) (Plan, *BrokenError) {
 	}
 }
 
-// smaller returns plans that are a little smaller, those first that promise most. failedAt is when a promise was
+// smaller returns plans that are a little smaller, the most promising first. failedAt is when a promise was
 // broken.
 func (p *Plan) smaller(failedAt time.Duration) (plans []Plan) {
 	add := func(edit func(q *Plan)) {

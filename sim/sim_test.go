@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// What the worlds of TestWorlds must reach: so many percent of the statements of package rules. The rest is what only
-// other packages call, and what a program of another release or a broken one would meet.
+// The worlds of TestWorlds must reach this percentage of the statements of package rules. The rest is called only by
+// other packages, or runs only with a program of another release or a broken one.
 const leastReached = 95
 
 // TestWorlds lives an hour of the worlds of LESSOR_SIM_SEEDS (2000) seeds. A failure prints the command that lives the

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// task is a coroutine: a part of a node, a worker, or somebody else who acts. One task runs at a time, until it sleeps
+// task is a coroutine: a part of a node, a worker, or another caller. One task runs at a time, until it sleeps
 // or waits; the world then picks the next.
 type task struct {
 	world *world

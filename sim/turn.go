@@ -8,16 +8,16 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// turn says everything at once: ends, heartbeats, and a request.
+// turn sends ends, heartbeats and a request in one call.
 func (k *worker) turn() {
 	t := lessor.Turn{WorkerID: &k.name}
-	var ends, beats []*grip
+	var ends, beats []*heldLease
 	var hows []string
 	sent := k.world.now
 	for _, g := range k.held {
 		switch {
 		case (g.end == "completed" || g.end == "failed") && sent >= g.endAt:
-			k.world.books.ending(g.lease, g.end)
+			k.world.known.ending(g.lease, g.end)
 			c := lessor.LeaseCompletion{LeaseID: new(g.lease.id.String()), Status: new(g.end)}
 			if g.end == "completed" {
 				c.Result = json.RawMessage(`{"done":true}`)
@@ -55,11 +55,11 @@ func (k *worker) turn() {
 		k.heartbeatAnswered(g, a.Heartbeat[i].Beat, a.Heartbeat[i].Err, sent)
 	}
 	for i := range a.Grants {
-		k.take(k.world.books.granted(k, &r, &a.Grants[i], sent))
+		k.take(k.world.known.granted(k, &r, &a.Grants[i], sent))
 	}
 }
 
-// failed is the same answer for n leases.
+// failed returns the same error for n leases.
 func failed(n int, err error) []scheduler.LeaseAnswer {
 	all := make([]scheduler.LeaseAnswer, n)
 	for i := range all {

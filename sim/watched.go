@@ -10,8 +10,8 @@ import (
 	"lessor/internal/store/memory"
 )
 
-// watched is the store of a node, with the faults of the way to the database, and with a look at the tables after every
-// commit.
+// watched is the store of a node, with the faults of the connection to the database, and with a check of the tables
+// after every commit.
 type watched struct {
 	*memory.Store
 	node *node
@@ -115,7 +115,7 @@ func (w *world) Fate(string) memory.Fate {
 		w.counts.Faults++
 		return memory.Full
 	case f.commits > 0 && w.random.Float64() < f.commits:
-		w.trouble(0)
+		w.noteFault(0)
 		w.counts.Faults++
 		return memory.Fate(1 + w.random.IntN(int(memory.LostUnknown)))
 	}

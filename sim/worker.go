@@ -15,16 +15,16 @@ import (
 type worker struct {
 	*client
 	name  string
-	held  []*grip
-	old   []*grip // leases that ended, which it may use all the same
+	held  []*heldLease
+	old   []*heldLease // leases that ended, which it may use all the same
 	types []string
 	asked int
 	last  *lessor.LeaseRequest // which it may repeat
 }
 
-// grip is a lease in the hands of its worker.
-type grip struct {
-	lease  *leaseBook
+// heldLease is a lease as its worker sees it.
+type heldLease struct {
+	lease  *knownLease
 	tookAt time.Duration
 	beatAt time.Duration
 	endAt  time.Duration
@@ -32,7 +32,7 @@ type grip struct {
 	seen   int64  // the last message that it received
 }
 
-// work is the life of a worker.
+// work runs a worker.
 func (w *world) work(t *task, i int) {
 	k := &worker{name: fmt.Sprintf("worker-%d", i), client: w.client(t, w.callerOf(i))}
 	for range k.random.IntN(3) {
@@ -42,7 +42,7 @@ func (w *world) work(t *task, i int) {
 		if w.quiet {
 			k.types = nil
 		} else if w.plan.has(Workers) && k.chance(0.3) {
-			k.suffer()
+			k.mishap()
 		}
 		switch g := k.due(); {
 		case g != nil && g.end == "silent":
@@ -53,7 +53,7 @@ func (w *world) work(t *task, i int) {
 			k.finish(g)
 		case g != nil:
 			k.beat(g)
-		case w.still():
+		case w.trafficPaused():
 		case len(k.held) < 4 && k.chance(60):
 			k.request()
 		case k.chance(5):
@@ -65,8 +65,8 @@ func (w *world) work(t *task, i int) {
 	}
 }
 
-// report sends what an attempt has to say beside heartbeats.
-func (k *worker) report(g *grip) {
+// report sends journal entries or output of an attempt.
+func (k *worker) report(g *heldLease) {
 	switch {
 	case g.end == "silent":
 	case k.chance(50):
@@ -76,16 +76,16 @@ func (k *worker) report(g *grip) {
 	}
 }
 
-// suffer is what happens to a worker that is not its fault.
-func (k *worker) suffer() {
+// mishap suspends the worker for a time, and may restart it first.
+func (k *worker) mishap() {
 	if k.chance(50) {
-		k.old, k.held = append(k.old, k.held...), nil // it was restarted, and knows nothing
+		k.old, k.held = append(k.old, k.held...), nil // it was restarted, and has forgotten its leases
 	}
 	k.sleep(time.Duration(k.random.ExpFloat64() * float64(2*k.world.config.TTL)))
 }
 
-// due is the lease that the worker has to do something about now.
-func (k *worker) due() *grip {
+// due returns the lease that needs a call of the worker now; nil = none.
+func (k *worker) due() *heldLease {
 	for _, g := range k.held {
 		if k.world.now >= g.endAt || g.end != "silent" && k.world.now >= g.beatAt {
 			return g
@@ -94,11 +94,11 @@ func (k *worker) due() *grip {
 	return nil
 }
 
-// pause is how long the worker has nothing to do.
+// pause returns how long the worker has nothing to do.
 func (k *worker) pause() time.Duration {
 	next := k.world.now + time.Duration(k.random.ExpFloat64()*float64(k.world.tempo))
-	if k.world.still() {
-		next = k.world.tide.turnsAt
+	if k.world.trafficPaused() {
+		next = k.world.traffic.turnsAt
 	}
 	for _, g := range k.held {
 		if g.end != "silent" {
@@ -130,7 +130,7 @@ func (k *worker) request() {
 		return grants, err
 	})
 	for i := range grants {
-		if l := k.world.books.granted(k, &r, &grants[i], sent); err == nil {
+		if l := k.world.known.granted(k, &r, &grants[i], sent); err == nil {
 			k.take(l)
 		}
 	}
@@ -145,7 +145,7 @@ func (k *worker) denied(d *lessor.Denial) {
 	k.world.trace.say(k.world, k.name, "denied", d.Reason)
 }
 
-// vary makes a request that not everybody would make.
+// vary adds seldom used fields to a request.
 func (k *worker) vary(r *lessor.LeaseRequest) {
 	if k.chance(40) {
 		r.WaitMS = new(int64(k.random.IntN(20_000)))
@@ -168,12 +168,12 @@ func (k *worker) vary(r *lessor.LeaseRequest) {
 }
 
 // take decides what becomes of a lease.
-func (k *worker) take(l *leaseBook) {
-	if slices.ContainsFunc(k.held, func(g *grip) bool { return g.lease == l }) {
+func (k *worker) take(l *knownLease) {
+	if slices.ContainsFunc(k.held, func(g *heldLease) bool { return g.lease == l }) {
 		return // a repeated request
 	}
 	now := k.world.now
-	g := &grip{
+	g := &heldLease{
 		lease: l, tookAt: now, end: "completed",
 		beatAt: now + time.Duration(k.random.Float64()*float64(l.ttl)/2),
 	}
@@ -200,15 +200,15 @@ func (k *worker) take(l *leaseBook) {
 }
 
 // drop forgets a lease; its worker may still use it.
-func (k *worker) drop(g *grip) {
-	k.held = slices.DeleteFunc(k.held, func(o *grip) bool { return o == g })
+func (k *worker) drop(g *heldLease) {
+	k.held = slices.DeleteFunc(k.held, func(o *heldLease) bool { return o == g })
 	if k.old = append(k.old, g); len(k.old) > 5 {
 		k.old = k.old[1:]
 	}
 }
 
 // beat sends a heartbeat for a lease, or for all.
-func (k *worker) beat(g *grip) {
+func (k *worker) beat(g *heldLease) {
 	g.beatAt = k.world.now + g.lease.ttl/3
 	if k.chance(30) {
 		k.beatAll()
@@ -231,7 +231,7 @@ func (k *worker) beat(g *grip) {
 	a, err := call(k.client, "heartbeat", func(ctx context.Context, n *node) (lessor.HeartbeatAnswer, error) {
 		return n.Heartbeat(ctx, k.caller, g.lease.id, b)
 	})
-	if k.heartbeatAnswered(g, a, err, sent); err == nil && !k.world.books.stale(sent) {
+	if k.heartbeatAnswered(g, a, err, sent); err == nil && !k.world.known.stale(sent) {
 		if b.MessagesSeen != nil {
 			g.lease.job.confirmed = max(g.lease.job.confirmed, seen)
 		}
@@ -240,8 +240,8 @@ func (k *worker) beat(g *grip) {
 }
 
 func (k *worker) beatAll() {
-	ids, grips := []string{}, slices.Clone(k.held)
-	for _, g := range grips {
+	ids, held := []string{}, slices.Clone(k.held)
+	for _, g := range held {
 		ids = append(ids, g.lease.id.String())
 		g.beatAt = k.world.now + g.lease.ttl/3
 	}
@@ -249,7 +249,7 @@ func (k *worker) beatAll() {
 	answers, err := call(k.client, "heartbeats", func(ctx context.Context, n *node) ([]scheduler.LeaseAnswer, error) {
 		return n.HeartbeatAll(ctx, k.caller, k.name, ids)
 	})
-	for i, g := range grips {
+	for i, g := range held {
 		if err != nil {
 			k.heartbeatAnswered(g, lessor.HeartbeatAnswer{}, err, sent)
 		} else {
@@ -259,8 +259,8 @@ func (k *worker) beatAll() {
 }
 
 // heartbeatAnswered handles the answer to a heartbeat.
-func (k *worker) heartbeatAnswered(g *grip, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
-	k.world.books.heartbeatAnswered(g.lease, a, err, sent)
+func (k *worker) heartbeatAnswered(g *heldLease, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
+	k.world.known.heartbeatAnswered(g.lease, a, err, sent)
 	switch {
 	case err == nil && a.CancelRequested && k.chance(70):
 		g.end, g.endAt = "cancelled", k.world.now

@@ -30,7 +30,7 @@ type world struct {
 	idle    []*coroutine // of tasks that have ended
 	over    bool         // all tasks end
 	quiet   bool         // no new work and no faults
-	tide    tide
+	traffic traffic
 	tempo   time.Duration // about the time between two acts of a worker
 
 	db     *memory.Database
@@ -40,7 +40,7 @@ type world struct {
 	lives  []int
 	faults faults
 
-	books   *books
+	known   *knowledge
 	trace   trace
 	counts  counts
 	failure *BrokenError
@@ -73,7 +73,7 @@ func newWorld(p Plan, out io.Writer) *world {
 	w.db = memory.New(memory.Options{
 		Clock: w.clock, Mono: w.mono, Stepper: w, Committed: w.checkCommit, Key: [32]byte{byte(p.Seed)},
 	})
-	w.books = newBooks(w)
+	w.known = newKnowledge(w)
 	for i := range w.nodes {
 		w.start(i)
 	}
@@ -90,7 +90,7 @@ func Run(p Plan, out io.Writer) (counts, uint64, *BrokenError) {
 		w.calm()
 	}
 	if w.failure == nil {
-		w.books.closing()
+		w.known.closing()
 	}
 	w.end()
 	return w.counts, w.trace.sum, w.failure
@@ -123,17 +123,17 @@ func (w *world) fail(promise, format string, args ...any) {
 	}
 }
 
-// panicked notes a panic of a task, which is a fault of ours or of the simulator.
+// panicked notes a panic of a task, which is a bug of the server or of the simulator.
 func (w *world) panicked(t *task, v any) { w.fail("panic", "%s: %v\n%s", t.name, v, debug.Stack()) }
 
-// rng returns the random numbers of somebody, which do not depend on what others draw.
+// rng returns the random numbers of a task, which do not depend on what other tasks draw.
 func (w *world) rng(name string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // it never fails
 	return rand.New(rand.NewPCG(w.plan.Seed, h.Sum64()))
 }
 
-// drift is how much faster than true time a clock goes: up to 100 ppm, as quartz does.
+// drift is how much faster than true time a clock runs: up to 100 ppm, as quartz does.
 func (w *world) drift(of uint64) float64 {
 	if !w.plan.has(Drift) {
 		return 0
@@ -169,7 +169,7 @@ func (w *world) read(fn func(v scheduler.View) error) {
 	}
 }
 
-// trace is what happened in a world, as a hash (FNV-1a) and, if somebody reads it, as text. The hash is computed here:
+// trace is what happened in a world, as a hash (FNV-1a) and, if it is printed, as text. The hash is computed here:
 // package hash/fnv would allocate at every step.
 type trace struct {
 	sum uint64
@@ -190,7 +190,7 @@ func (t *trace) step(now time.Duration, who *task) {
 	t.sum = (t.sum ^ uint64(byte(len(who.name)))) * fnvPrime
 }
 
-// say notes what somebody did, and what came of it.
+// say notes what a task did, and with which result.
 func (t *trace) say(w *world, who, what, then string) {
 	for _, s := range [...]string{who, what, then} {
 		for i := range len(s) {

@@ -16,7 +16,7 @@ import (
 // The errors of Put.
 var (
 	ErrFull   = errors.New("too many calls are waiting")
-	ErrClosed = errors.New("nobody takes calls any more")
+	ErrClosed = errors.New("the queue of calls is closed")
 )
 
 // Limit bounds a batch or a queue.

@@ -23,7 +23,7 @@ var plenty = Limit{Calls: 1000, Bytes: 1000}
 // strangers are how many have put a call.
 var strangers atomic.Uint64
 
-// somebody is another with each call, so that nobody has a share.
+// somebody returns another caller each time, so that no share fills.
 func somebody() (who Owner) {
 	binary.BigEndian.PutUint64(who[:], strangers.Add(1))
 	return who
@@ -143,7 +143,7 @@ func TestReadyWhenEnoughWait(t *testing.T) {
 	}
 	q.Take(Limit{2, 1000})
 	if len(q.Ready(2)) == 0 {
-		t.Error("two calls were left behind and nobody is told")
+		t.Error("two calls were left behind without a signal")
 	}
 }
 
@@ -280,16 +280,16 @@ func TestQueueIsALine(t *testing.T) {
 				}
 				line = slices.Clone(line[n:])
 				if len(line) > 0 && len(q.Ready(1)) == 0 {
-					rt.Fatalf("%v are left and nobody is told", line)
+					rt.Fatalf("%v are left without a signal", line)
 				}
 			},
 		})
 	})
 }
 
-// TestNobodyFillsTheLineAlone puts calls of one owner until they are refused: others get in, and the owner does when
+// TestNoCallerFillsTheLineAlone puts calls of one owner until they are refused: others get in, and the owner does when
 // some were taken.
-func TestNobodyFillsTheLineAlone(t *testing.T) {
+func TestNoCallerFillsTheLineAlone(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		limit  Limit

@@ -13,11 +13,11 @@ import (
 func boom() { panic("boom") }
 
 func TestTryReturnsAndReportsAFault(t *testing.T) {
-	var told *Fault
-	err := Try(HTTP, func(f *Fault) { told = f }, func() error { boom(); return nil })
+	var reported *Fault
+	err := Try(HTTP, func(f *Fault) { reported = f }, func() error { boom(); return nil })
 	f, isFault := errors.AsType[*Fault](err)
-	if !isFault || f != told || f.Place != HTTP || f.Value != "boom" || !strings.Contains(string(f.Stack), "boom") {
-		t.Errorf("a panic gives %+v and reports %+v", err, told)
+	if !isFault || f != reported || f.Place != HTTP || f.Value != "boom" || !strings.Contains(string(f.Stack), "boom") {
+		t.Errorf("a panic gives %+v and reports %+v", err, reported)
 	}
 	plain := errors.New("plain")
 	report := func(*Fault) { t.Error("an error was reported") }

@@ -130,7 +130,7 @@ func (p *packer) queued(t rules.Turn) {
 	}
 	p.data = append(p.data, t.Job.UUID[:]...)
 	p.ints(int64(t.Lane), t.Seq, int64(t.Attempt), int64(t.MaxAttempts), int64(t.Interruptions),
-		t.Fence, int64(t.Steps), int64(t.QueuedAt), t.Kept)
+		t.Fence, int64(t.Steps), int64(t.QueuedAt), t.RowRef)
 }
 
 func (p *packer) removed(t rules.Turn) {

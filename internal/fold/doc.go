@@ -9,6 +9,6 @@
 // Promises, each with its test:
 //
 //   - a fold that follows another node's changes equals one that made them (TestFollowedFoldEqualsTheOther)
-//   - the order in which streams are read does not matter (TestStreamsAreAppliedInTheOrderOfTheirCauses)
+//   - the order in which streams are read does not matter (TestGrantIsAppliedAfterItsSubmission)
 //   - a gap, an unknown step or an unknown lane is ErrStale, never a wrong fold (TestStaleFoldIsNoticed)
 package fold

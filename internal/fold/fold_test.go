@@ -30,7 +30,7 @@ func newNode(stream int64) *node {
 	return &node{Fold: f, stream: stream}
 }
 
-// commit packs what fn does.
+// commit packs the changes that fn makes.
 func (n *node) commit(fn func()) fold.Change {
 	n.Record(false)
 	fn()
@@ -52,7 +52,7 @@ func turn(seq int64) rules.Turn {
 	}
 }
 
-// grant takes the first turn for a worker.
+// grant gives the first turn to a worker.
 func (n *node) grant(worker string) *rules.Held {
 	pick, ok := n.Index.Next(&lanes.Filter{Usable: 100})
 	if !ok {
@@ -107,8 +107,8 @@ func TestFollowedFoldEqualsTheOther(t *testing.T) {
 	}
 }
 
-// TestStreamsAreAppliedInTheOrderOfTheirCauses has a third node read the grant of one before the submission of another.
-func TestStreamsAreAppliedInTheOrderOfTheirCauses(t *testing.T) {
+// TestGrantIsAppliedAfterItsSubmission has a third node read the grant of one node before the submission of another.
+func TestGrantIsAppliedAfterItsSubmission(t *testing.T) {
 	a, b := newNode(1), newNode(2)
 	queued := a.commit(func() { a.Enqueue(turn(1)) })
 	if _, err := b.follow(queued); err != nil {
@@ -203,8 +203,8 @@ func TestBlocksHoldTurnsBack(t *testing.T) {
 	}
 }
 
-// TestMessagesOfOthersComeInAnyOrder has a node read what two others did in the wrong order: a message that was sent
-// after others were seen is not hidden.
+// TestMessagesOfOthersComeInAnyOrder has a node read the changes of two others in the wrong order: a message that was
+// sent after others were seen is not hidden.
 func TestMessagesOfOthersComeInAnyOrder(t *testing.T) {
 	a, b, c := newNode(1), newNode(2), newNode(3)
 	job := turn(1).Job

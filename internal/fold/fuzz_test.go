@@ -9,8 +9,8 @@ import (
 	"lessor/internal/rules"
 )
 
-// FuzzFollow reads a change that another node, of whatever release, may have written. It is applied or the fold must be
-// rebuilt, and a change that is refused before it is applied has left nothing behind.
+// FuzzFollow reads a change that another node, of whatever release, may have written. The fold applies it or
+// must be rebuilt, and a change that is refused before it is applied leaves nothing behind.
 func FuzzFollow(f *testing.F) {
 	for _, fn := range []func(n *node){
 		func(n *node) { n.Enqueue(turn(3)); n.Delay(noon + 5) },

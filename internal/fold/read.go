@@ -117,7 +117,7 @@ func (r *reader) turn() rules.Turn {
 	t := rules.Turn{Job: lessor.JobID{UUID: r.uuid()}}
 	t.Lane, t.Seq = rules.LaneID(r.int()), r.int()
 	t.Attempt, t.MaxAttempts, t.Interruptions = int(r.int()), int(r.int()), int(r.int())
-	t.Fence, t.Steps, t.QueuedAt, t.Kept = r.int(), int(r.int()), lessor.Instant(r.int()), r.int()
+	t.Fence, t.Steps, t.QueuedAt, t.RowRef = r.int(), int(r.int()), lessor.Instant(r.int()), r.int()
 	return t
 }
 

@@ -265,7 +265,7 @@ func TestExpiredTokensAreRefused(t *testing.T) {
 	refused(t, s.call("GET", scheduling+"/status", "", with(secret)), 401, lessor.CodeUnauthenticated)
 }
 
-func TestNobodyIsLetInBeforeTokensAreKnown(t *testing.T) {
+func TestCallsAreRefusedBeforeTokensAreKnown(t *testing.T) {
 	s := start(t, func(c *Config) { c.Tokens = token.NewBook(c.Scheduler.Tokens) })
 	empty := *s
 	empty.API = New(Config{

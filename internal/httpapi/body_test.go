@@ -73,7 +73,7 @@ func TestBodyIsRefusedBeforeItIsRead(t *testing.T) {
 	})
 }
 
-func TestFullBodiesKeepNobodyElseOut(t *testing.T) {
+func TestFullBodiesBlockNoOtherCaller(t *testing.T) {
 	serve(t, func(s *served) {
 		t := s.t
 		take(s.API, nil)

@@ -114,6 +114,17 @@ func TestDecodeNamesFieldsInsideLists(t *testing.T) {
 	}
 }
 
+func TestOutputThatIsNotBase64IsRefused(t *testing.T) {
+	for _, data := range []string{`"no base64"`, `"aGk"`, `"aG\nk="`, `"a\u0000"`, `"\ud800"`} {
+		var v lessor.OutputReport
+		err := decode([]byte(`{"worker_id":"w","chunks":[{"stream":"stdout","offset":0,"data":`+data+`}]}`), &v)
+		var e *lessor.Error
+		if !errors.As(err, &e) || e.Code != lessor.CodeInvalidValue || e.Fields[0].Field != "chunks[0].data" {
+			t.Errorf("%s: %v, want a refusal that names chunks[0].data", data, err)
+		}
+	}
+}
+
 func TestDecodeNamesEveryFieldAndTheTypeItWants(t *testing.T) {
 	const body = `{"jobs":[{"type":7,"tags":["x",{}],"nope":1,"nope":2},{"type":"a","unique":"yes","max_attempts":"5"},
 		"text",{"priority":"low","backoff":[],"requested_units":1.5},{"type":"a\u0000","type":"b"},
@@ -175,7 +186,7 @@ func TestBodiesAreOfTypesThatCanBeInspected(t *testing.T) {
 	}
 }
 
-func TestCapacityTellsNullFromAbsent(t *testing.T) {
+func TestCapacityDistinguishesNullFromAbsent(t *testing.T) {
 	for _, tt := range []struct {
 		body                 string
 		total, busy          int64 // 0 = nil

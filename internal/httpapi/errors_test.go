@@ -92,7 +92,7 @@ func TestProblemShowsWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestFaultsAreLoggedOnceAndNotTold(t *testing.T) {
+func TestFaultsAreLoggedOnceAndNotShown(t *testing.T) {
 	for name, run := range map[string]func(*call) error{
 		"fault":        func(*call) error { return errors.New("secret: disk /var/x") },
 		"panic":        func(*call) error { panic("secret: index out of range") },

@@ -78,7 +78,7 @@ func TestStreamOfAnotherLifeBeginsWithAGap(t *testing.T) {
 }
 
 // What a tenant's reader sees does not depend on how many records others have.
-func TestEventIDsTellNothingOfOthers(t *testing.T) {
+func TestEventIDsRevealNothingOfOthers(t *testing.T) {
 	serve(t, func(s *served) {
 		t := s.t
 		mine := with(s.issue("viewer", tenantA))

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestHalfClosedConnectionIsNotToldOK: the server takes a caller that closed its own side for gone, and may not have
+// TestHalfClosedConnectionGetsNoOK: the server takes a caller that closed its own side for gone, and may not have
 // done what it asked for. It must not read an empty 200, which for a submission would mean that the job is there.
-func TestHalfClosedConnectionIsNotToldOK(t *testing.T) {
+func TestHalfClosedConnectionGetsNoOK(t *testing.T) {
 	s := start(t)
 	srv := httptest.NewServer(s.API)
 	defer srv.Close()

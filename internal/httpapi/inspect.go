@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/base64"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -130,9 +129,9 @@ func plainValue(kind reflect.Kind, raw jsontext.Value) (value any, fault string)
 	case reflect.String:
 		value, fault = textOf(raw)
 	case reflect.Slice: // of bytes
-		text, _ := textOf(raw)
-		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-			fault = "must be base64"
+		var data []byte
+		if json.Unmarshal(raw, &data, decoding) != nil { // stricter than encoding/base64, which ignores line ends
+			fault = "must be base64 without line ends"
 		}
 	case reflect.Int64:
 		value, fault = wholeOf(raw)

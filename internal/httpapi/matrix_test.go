@@ -227,7 +227,7 @@ func (s *server) try(
 }
 
 // TestAuthorisationMatrix calls every route in every role, with tokens bound to a tenant and not, without a token and
-// with a wrong one, about objects of the own tenant, of another one, and of nobody, and with the other tenant's name in
+// with a wrong one, about objects of the own tenant, of another one, and of none, and with the other tenant's name in
 // the query and in the body. What a tenant gets has nothing of the other, whose objects stay as they are.
 func TestAuthorisationMatrix(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { start(t).checkMatrix(t) })

@@ -44,10 +44,10 @@ func (p proxies) secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
-	said := r.Header.Values("X-Forwarded-Proto")
-	if len(said) == 0 || !p.trusts(peer(r)) {
+	protos := r.Header.Values("X-Forwarded-Proto")
+	if len(protos) == 0 || !p.trusts(peer(r)) {
 		return false
 	}
-	last := said[len(said)-1]
+	last := protos[len(protos)-1]
 	return strings.EqualFold(strings.TrimSpace(last[strings.LastIndex(last, ",")+1:]), "https")
 }

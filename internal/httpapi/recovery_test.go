@@ -50,7 +50,7 @@ func (s *server) command(age time.Duration, engine string) (id, lease string) {
 	return id, lease
 }
 
-// The answers have the shapes of the seed, and more fields only where the contract adds them.
+// The answers have the shapes of the specification, and more fields only where the contract adds them.
 func TestRecoveryAnswersHaveTheShapesOfTheSeed(t *testing.T) {
 	s := start(t)
 	fresh, _ := s.command(15*time.Second, "claude-code")

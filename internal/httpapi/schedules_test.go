@@ -45,7 +45,7 @@ func TestDefinitionShowsTheDefaults(t *testing.T) {
 	}
 }
 
-func TestManifestTellsWhatItDoes(t *testing.T) {
+func TestManifestReportsWhatItDoes(t *testing.T) {
 	s := start(t)
 	apply := func(more string, ids ...string) string {
 		t.Helper()

@@ -96,7 +96,7 @@ func TestStreamShowsATenantItsOwn(t *testing.T) {
 	})
 }
 
-func TestGapsAreTold(t *testing.T) {
+func TestGapsAreReported(t *testing.T) {
 	e := scheduler.Streamed{ID: 7, Event: lessor.StreamEvent{JobID: lessor.JobID{UUID: lessor.UUID{1}}}}
 	ids := newEventIDs().of(scheduler.Caller{})
 	queue := make(chan scheduler.Streamed, 3)
@@ -128,7 +128,7 @@ func TestGapsAreTold(t *testing.T) {
 }
 
 // A client that reads nothing is dropped after the time that one write may take, and its place is free again.
-func TestStreamDropsWhoDoesNotRead(t *testing.T) {
+func TestStreamDropsAFollowerThatDoesNotRead(t *testing.T) {
 	serve(t, func(s *served) {
 		t := s.t
 		conn, err := s.net.dial()

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestTooLargeIsToldToWhoSendsAllOfIt: a client that does not look for an answer while it sends gets it nevertheless.
-func TestTooLargeIsToldToWhoSendsAllOfIt(t *testing.T) {
+// TestTooLargeIsAnsweredAfterTheWholeBody: a client that does not look for an answer while it sends gets it
+// nevertheless.
+func TestTooLargeIsAnsweredAfterTheWholeBody(t *testing.T) {
 	s := start(t)
 	srv := httptest.NewServer(s.API)
 	defer srv.Close()

@@ -2,8 +2,8 @@ package lanes
 
 import "lessor"
 
-// checkHeaps proves that everything that may be granted is in the heaps and nothing else is, that the heaps are in
-// order, and that no key is above its true value.
+// checkHeaps checks that the heaps contain all that may be granted and nothing else, that they are in order, and that
+// no key is above its true value.
 func checkHeaps(x *Index, fatal func(string, ...any)) {
 	for _, l := range x.lanes.items {
 		if l == nil {
@@ -56,7 +56,7 @@ func checkHeaps(x *Index, fatal func(string, ...any)) {
 	}
 }
 
-// checkSlot returns the key of an item, which is in the heap if it should be.
+// checkSlot returns the key of an item, and checks that the item is in the heap exactly if it belongs there.
 func checkSlot(h heap, pos []int32, num int32, want bool, what string, fatal func(string, ...any)) int64 {
 	i := pos[num]
 	switch {

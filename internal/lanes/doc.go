@@ -32,6 +32,6 @@
 //   - no Take passes a cap or takes a lock that is held (TestTakeNeverPassesCapOrLock)
 //   - backlogged tenants get their part of any 1000 grants (TestEqualTenantsShareAnyWindow), of several nodes too
 //     (TestEqualTenantsShareAnyWindowOfSeveralNodes)
-//   - rows that name a lane which was not added cause no panic and are counted nowhere (TestLaneThatIsNotKnown)
+//   - rows that name a lane which was not added cause no panic and are counted nowhere (TestUnknownLaneTakesNothing)
 //   - an Index built again from the tables has the same counts (TestRebuildGivesSameCounts)
 package lanes

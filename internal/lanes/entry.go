@@ -11,7 +11,7 @@ import (
 type entry struct {
 	job           lessor.JobID
 	seq           int64
-	fence         int64 // below 0: minus the Kept of a job that was never leased
+	fence         int64 // below 0: minus the RowRef of a job that was never leased
 	queuedAt      lessor.Instant
 	attempt       uint16
 	maxAttempts   uint16
@@ -23,8 +23,8 @@ func (e *entry) write(t *rules.Turn) {
 	e.job = t.Job
 	e.seq = t.Seq
 	e.fence = t.Fence
-	if t.Kept != 0 {
-		e.fence = -t.Kept
+	if t.RowRef != 0 {
+		e.fence = -t.RowRef
 	}
 	e.queuedAt = t.QueuedAt
 	e.attempt = small(t.Attempt)
@@ -46,7 +46,7 @@ func (e *entry) read(t *rules.Turn, lane rules.LaneID) {
 	t.Attempt = int(e.attempt)
 	t.MaxAttempts = int(e.maxAttempts)
 	t.Interruptions = int(e.interruptions)
-	t.Fence, t.Kept = max(e.fence, 0), max(-e.fence, 0)
+	t.Fence, t.RowRef = max(e.fence, 0), max(-e.fence, 0)
 	t.Steps = int(e.steps)
 	t.QueuedAt = e.queuedAt
 }

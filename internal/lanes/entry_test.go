@@ -19,7 +19,7 @@ func TestTurnComesBackAsItWas(t *testing.T) {
 	large.Attempt, large.MaxAttempts, large.Interruptions, large.Steps =
 		math.MaxUint16, math.MaxUint16, math.MaxUint16, math.MaxUint16
 	together := rules.Turn{
-		Job: full.Job, Lane: 4, Seq: math.MaxInt64, MaxAttempts: 7, Steps: 1, QueuedAt: 10, Kept: math.MaxInt64 - 63,
+		Job: full.Job, Lane: 4, Seq: math.MaxInt64, MaxAttempts: 7, Steps: 1, QueuedAt: 10, RowRef: math.MaxInt64 - 63,
 	}
 	for _, want := range []rules.Turn{{Lane: 4}, full, large, together} {
 		x := New(nil)

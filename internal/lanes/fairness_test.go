@@ -33,7 +33,7 @@ func tally(whose []lessor.TenantID) map[lessor.TenantID]int {
 	return n
 }
 
-// TestEqualTenantsShareAnyWindow is P12: k backlogged tenants, each with jobs of one size, get their k-th part ± 10 %
+// TestEqualTenantsShareAnyWindow is P12: k backlogged tenants, each with jobs of one size, get 1/k ± 10 %
 // (at least ± 1) of any 1000 grants, whatever they had before and however their jobs are spread over types and classes.
 func TestEqualTenantsShareAnyWindow(t *testing.T) {
 	for _, k := range []int{1, 2, 3, 7, 30, 300} {
@@ -46,7 +46,7 @@ func TestEqualTenantsShareAnyWindow(t *testing.T) {
 					l.Type, l.Class, l.Units = fmt.Sprint(lane%2), fmt.Sprint(lane/2), 3
 					b.submit(l, 1+r.IntN(20))
 				}
-				b.serve(r.IntN(50)) // those before it have had some already
+				b.serve(r.IntN(50)) // the tenants before it have had some grants already
 			}
 			whose := b.serve(3000)
 			slack := max(1, 1000/k/10)
@@ -54,7 +54,7 @@ func TestEqualTenantsShareAnyWindow(t *testing.T) {
 			for i := 1000; ; i++ {
 				for tenant := range k {
 					if n := window[tenantID(tenant)]; n < 1000/k-slack || n > (1000+k-1)/k+slack {
-						t.Fatalf("tenant %d got %d of the 1000 grants before %d, its part is %d", tenant, n, i, 1000/k)
+						t.Fatalf("tenant %d got %d of the 1000 grants before %d, its share is %d", tenant, n, i, 1000/k)
 					}
 				}
 				if i == len(whose) {
@@ -149,8 +149,8 @@ func TestLargestNumbersDoNotOverflow(t *testing.T) {
 	}
 }
 
-// TestNobodyCollectsCredit: a tenant that was away in any way has its part when it returns, and no more.
-func TestNobodyCollectsCredit(t *testing.T) {
+// TestTenantCollectsNoCredit: a tenant that was away for any reason gets its share when it returns, and no more.
+func TestTenantCollectsNoCredit(t *testing.T) {
 	away := of(1)
 	away.LockKey, away.Definition, away.Class = "k", "d", "c"
 	for name, c := range map[string]struct{ leave, comeBack func(*book) }{
@@ -195,7 +195,7 @@ func TestNobodyCollectsCredit(t *testing.T) {
 	}
 }
 
-// TestClassCollectsNoCredit is the same inside a tenant.
+// TestClassCollectsNoCredit: a class of a tenant that was away gets its share when it returns, and no more.
 func TestClassCollectsNoCredit(t *testing.T) {
 	b := newBook()
 	b.submit(plain(func(l *rules.Lane) { l.Class = "a" }), 600)

@@ -34,7 +34,7 @@ func TestIndexAgreesWithOracle(t *testing.T) {
 	})
 }
 
-// TestIndexAgreesWithOracleForLong takes the same steps in sequences too long to be made small again.
+// TestIndexAgreesWithOracleForLong takes the same steps in sequences that are too long for shrinking.
 func TestIndexAgreesWithOracleForLong(t *testing.T) {
 	steps := 3000
 	if testing.Short() {
@@ -117,7 +117,7 @@ func TestRebuildGivesSameCounts(t *testing.T) {
 	}
 }
 
-func TestUnknownLane(t *testing.T) {
+func TestLaneOfAnyNumberIsKnownOnceAdded(t *testing.T) {
 	x := New(nil)
 	x.Add(300, rules.Lane{Type: "x", Units: 1})
 	for _, id := range []rules.LaneID{-300, -1, 0, 299, 301, 1 << 40, -1 << 63} {
@@ -139,8 +139,8 @@ func TestUnknownLane(t *testing.T) {
 	}
 }
 
-// TestLaneThatIsNotKnown: rows come from a database, and may name anything.
-func TestLaneThatIsNotKnown(t *testing.T) {
+// TestUnknownLaneTakesNothing: rows come from a database, and may name any lane.
+func TestUnknownLaneTakesNothing(t *testing.T) {
 	x := New(nil)
 	x.Add(7, rules.Lane{Priority: lessor.Priority(lessor.Priorities), Units: 1})
 	for _, id := range []rules.LaneID{0, 1, 7, -1, 1 << 40} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLineAgreesWithSortedSlice does everything to a line that grows to many runs and shrinks to none.
+// TestLineAgreesWithSortedSlice runs every operation on a line that grows to many chunks and shrinks to none.
 func TestLineAgreesWithSortedSlice(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -30,12 +30,12 @@ func TestLineAgreesWithSortedSlice(t *testing.T) {
 					want = slices.Insert(want, i, seq)
 				}
 			case at < 8:
-				l.remove(l.head, l.runs[l.head].off)
+				l.remove(l.head, l.chunks[l.head].off)
 				want = want[1:]
 			default:
 				at := r.IntN(len(want))
 				i, j, found := l.find(want[at])
-				if !found || l.runs[i].es[j].seq != want[at] {
+				if !found || l.chunks[i].es[j].seq != want[at] {
 					t.Fatalf("seed %d, step %d: %d was not found", seed, step, want[at])
 				}
 				l.remove(i, j)
@@ -60,9 +60,9 @@ func checkLine(t *testing.T, l *line, want []int64, i int) {
 	if place, ok := l.place(want[i]); !ok || place != i+1 {
 		t.Fatalf("place of %d is %d (%v), want %d", want[i], place, ok, i+1)
 	}
-	for _, r := range l.runs[l.head:] {
-		if len(r.live()) == 0 || cap(r.es) > runMax+runMax/2 {
-			t.Fatalf("a run has %d entries, room for %d", len(r.live()), cap(r.es))
+	for _, r := range l.chunks[l.head:] {
+		if len(r.live()) == 0 || cap(r.es) > chunkMax+chunkMax/2 {
+			t.Fatalf("a chunk has %d entries, room for %d", len(r.live()), cap(r.es))
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestLineKeepsLittleAfterCancels(t *testing.T) {
 		}
 	}
 	total := 0
-	for _, r := range l.runs {
+	for _, r := range l.chunks {
 		total += cap(r.es)
 	}
 	if l.n != 100 || total > 2000 {

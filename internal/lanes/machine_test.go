@@ -11,7 +11,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// machine does the same random things to an Index and to the oracle.
+// machine runs the same random steps on an Index and on the oracle.
 type machine struct {
 	fatal func(format string, args ...any)
 	roll  func(label string, n int) int // 0..n-1
@@ -70,7 +70,7 @@ func (m *machine) lane() rules.LaneID {
 	return id
 }
 
-// idle reports whether nothing is of a lane.
+// idle reports whether a lane has neither jobs nor leases.
 func (m *machine) idle(id rules.LaneID) bool {
 	is := func(t rules.Turn) bool { return t.Lane == id }
 	return !slices.ContainsFunc(m.o.queued, is) && !slices.ContainsFunc(m.o.held, is)
@@ -139,7 +139,7 @@ func (m *machine) take() {
 	}
 }
 
-// takeSeq is another node's grant: it may be of any queued job.
+// takeSeq applies another node's grant, which may be of any queued job.
 func (m *machine) takeSeq() {
 	if len(m.o.queued) == 0 {
 		return
@@ -281,8 +281,8 @@ func (x *Index) ClassRunning(id lessor.TenantID, name string) int {
 	return 0
 }
 
-// LockHolders returns how many leases hold a lock key of a tenant: 0 or 1, except while changes of other nodes are on
-// their way.
+// LockHolders returns how many leases hold a lock key of a tenant: 0 or 1, except while changes of other nodes are
+// still to come.
 func (x *Index) LockHolders(id lessor.TenantID, key string) int {
 	if k := x.locks[named{x.tenants[id], key}]; k != nil {
 		return k.holders

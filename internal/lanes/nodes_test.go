@@ -101,7 +101,7 @@ func TestEqualTenantsShareAnyWindowOfSeveralNodes(t *testing.T) {
 				var classes []rules.LaneID
 				for len(tenants) < 3000 {
 					node, batch := r.IntN(nodes), 1+r.IntN(4*k)
-					for range batch { // in their places come others, from any node
+					for range batch { // other jobs take their places, from any node
 						granted := p.grant(node)
 						tenants = append(tenants, p.nodes[node].Lane(granted.Lane).Tenant)
 						classes = append(classes, granted.Lane)
@@ -115,7 +115,7 @@ func TestEqualTenantsShareAnyWindowOfSeveralNodes(t *testing.T) {
 	}
 }
 
-// checkWindows checks that each of k has its part of any 1000 grants, ± 10 % and at least ± 1.
+// checkWindows checks that each of k members gets 1/k of any 1000 grants, ± 10 % and at least ± 1.
 func checkWindows[T comparable](t *testing.T, whose []T, k int) {
 	t.Helper()
 	slack := max(1, 1000/k/10)
@@ -126,7 +126,8 @@ func checkWindows[T comparable](t *testing.T, whose []T, k int) {
 		}
 		for member, n := range window {
 			if len(window) != k || n < 1000/k-slack || n > (1000+k-1)/k+slack {
-				t.Fatalf("%v got %d of the 1000 grants up to %d, the part of each of %d is %d", member, n, i, k, 1000/k)
+				t.Fatalf("%v got %d of the 1000 grants up to %d, the share of each of %d is %d",
+					member, n, i, k, 1000/k)
 			}
 		}
 		window[whose[i-999]]--

@@ -14,7 +14,7 @@ func opened(x *Index) (types []string) {
 	return types
 }
 
-func TestOpenedTellsWhatCanBeGrantedThatCouldNot(t *testing.T) {
+func TestOpenedReturnsWhatBecameGrantable(t *testing.T) {
 	tenant := lessor.TenantID{UUID: lessor.UUID{1}}
 	x := New(func(lessor.TenantID) Policy { return Policy{Cap: 2} })
 	for id, l := range map[rules.LaneID]rules.Lane{

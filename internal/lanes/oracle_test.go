@@ -7,7 +7,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// oracle answers as an Index should by looking at everything, and keeps its own books.
+// oracle answers as an Index should. It looks at every job, and keeps its own accounts.
 type oracle struct {
 	lanes   map[rules.LaneID]rules.Lane
 	queued  []rules.Turn
@@ -57,7 +57,7 @@ func (o *oracle) add(id rules.LaneID, l rules.Lane) {
 	}
 }
 
-// blocks is what holds a lane back, from the rows alone.
+// blocks returns what holds a lane back, computed from the rows alone.
 func (o *oracle) blocks(l rules.Lane, c *Counts) Blocks {
 	tp, cp := o.policy[l.Tenant], o.class[Owned{l.Tenant, l.Class}]
 	b := Blocks{

@@ -9,9 +9,9 @@ import (
 	"lessor/internal/rules"
 )
 
-// TestTakeNeverPassesCapOrLock is P11: whatever is asked for and however policies change, no grant by Next and Take
-// takes a tenant or class over its cap or a lock that is held, and everything is granted once nothing is in its way
-// (P8).
+// TestTakeNeverPassesCapOrLock is P11: whatever the requests and however policies change, no grant by Next and Take
+// takes a tenant or class over its cap, or takes a lock that is held. It is also P8: every job is granted once nothing
+// blocks it.
 func TestTakeNeverPassesCapOrLock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }, t.Fatalf)
@@ -62,7 +62,7 @@ func deleteTurn(ts []rules.Turn, t rules.Turn) []rules.Turn {
 	return ts
 }
 
-// finish lets everything go and grants until nothing is queued.
+// finish frees all leases and grants until nothing is queued.
 func finish(m *machine) {
 	for id, p := range m.o.policy {
 		p.Paused = false

@@ -38,14 +38,14 @@ func (x *Index) unqueue(l *lane, seq int64, t *rules.Turn) bool {
 	if l == nil || l.line == nil {
 		return false
 	}
-	i, j := l.line.head, l.line.runs[l.line.head].off
+	i, j := l.line.head, l.line.chunks[l.line.head].off
 	if l.line.first().seq != seq {
 		var found bool
 		if i, j, found = l.line.find(seq); !found {
 			return false
 		}
 	}
-	l.line.runs[i].es[j].read(t, l.id)
+	l.line.chunks[i].es[j].read(t, l.id)
 	l.line.remove(i, j)
 	x.deepen(l, -1)
 	if l.line.n == 0 {
@@ -81,7 +81,7 @@ func (x *Index) newLine() *line {
 }
 
 func (x *Index) dropLine(l *line) {
-	if len(x.spare) < spareLines && cap(l.runs[l.head].es) <= spareEntries {
+	if len(x.spare) < spareLines && cap(l.chunks[l.head].es) <= spareEntries {
 		x.spare = append(x.spare, l)
 	}
 }

@@ -13,7 +13,7 @@ var (
 	bolt = tenantID(2)
 )
 
-// book builds an index whose lanes are made from what differs from a plain one: tenant acme, type "x", 1 unit, normal.
+// book builds an index. Its tests name what differs from the plain lane: tenant acme, type "x", 1 unit, normal.
 type book struct {
 	*Index
 	seq int64
@@ -51,7 +51,7 @@ func (b *book) submit(l rules.Lane, jobs int) int64 {
 	return b.seq
 }
 
-// grant takes what is next, 0 if nothing is.
+// grant takes the next job and returns its seq; 0 = there is none.
 func (b *book) grant() rules.Turn {
 	p, ok := b.Next(&Filter{Usable: 1 << 40})
 	if !ok {
@@ -141,7 +141,7 @@ func TestOrderOfTurns(t *testing.T) {
 	}
 }
 
-// TestSkippedKeepsPlace has an older job that is skipped and a younger one that is granted, then lets the older go.
+// TestSkippedKeepsPlace skips an older job and grants a younger one, then unblocks the older job.
 func TestSkippedKeepsPlace(t *testing.T) {
 	all := Filter{Usable: 1 << 40}
 	for _, c := range []struct {
@@ -214,7 +214,7 @@ func TestSkippedKeepsPlace(t *testing.T) {
 	}
 }
 
-// wantNext proves that the first job of lane 1 is next for a request that its own type and tenant pass.
+// wantNext checks that the first job of lane 1 is next for a request that its own type and tenant pass.
 func (b *book) wantNext(t *testing.T, want int64) {
 	t.Helper()
 	l := b.Lane(1)
@@ -270,8 +270,8 @@ func TestLockOfAnotherTenantIsAnother(t *testing.T) {
 	}
 }
 
-// TestFilterIsReadAnew changes a kept filter, and the index under it.
-func TestFilterIsReadAnew(t *testing.T) {
+// TestChangedFilterIsReadAgain changes a filter between requests, and the index under it.
+func TestChangedFilterIsReadAgain(t *testing.T) {
 	b := newBook()
 	b.submit(plain(nil), 1)
 	f := &Filter{Usable: 9, Types: []string{"y", "z"}}

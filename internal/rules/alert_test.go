@@ -7,7 +7,7 @@ import (
 	"lessor"
 )
 
-func TestFailedJobsAreToldOnceAMinute(t *testing.T) {
+func TestFailedJobsAreAnnouncedOnceAMinute(t *testing.T) {
 	job := lessor.JobID{UUID: lessor.UUID{1}}
 	open := func(count int64) *lessor.Alert {
 		return &lessor.Alert{

@@ -6,17 +6,18 @@ import (
 	"lessor"
 )
 
-// Change is what a request of an operator or a submitter does to a job: it moves, its lease is marked, or nothing.
+// Change is what a request of an operator or a submitter does to a job: it moves, its lease gets a cancel
+// request, or nothing.
 type Change struct {
-	Next  *Next  // where the job goes; nil = it stays
-	Mark  bool   // the live lease now carries a cancel request
-	Notes []Note // the entries of the record besides the attempt
+	Next        *Next  // where the job goes; nil = it stays
+	CancelLease bool   // the live lease now carries a cancel request
+	Notes       []Note // the entries of the record besides the attempt
 
 	Question *lessor.Question // the job's question, now answered
 }
 
-// Cancel decides a request to cancel a job. A waiting job ends at once. The lease of a leased job is marked, so that
-// its worker learns of it with the next heartbeat; with force it ends now. A cancelled job stays as it is.
+// Cancel decides a request to cancel a job. A waiting job ends at once. The lease of a leased job gets a cancel
+// request, which its worker receives with the next heartbeat; with force it ends now. A cancelled job stays as it is.
 func Cancel(s *Standing, force bool, actor string, now lessor.Instant) (Change, error) {
 	switch s.Place {
 	case InQueue, Delayed:
@@ -45,7 +46,7 @@ func Reject(t Turn, why *lessor.Error, now lessor.Instant) Change {
 // endWaiting ends a job that no worker holds. Its record has a note instead of an attempt.
 func endWaiting(t Turn, from lessor.State, e End, now lessor.Instant) Change {
 	a := Attempt{Turn: t, EndedAt: now, Outcome: e.Outcome, Reason: e.Reason, Actor: e.Actor, Error: e.Error}
-	a.Turn.Steps, a.Turn.Kept = a.Turn.Steps+1, 0
+	a.Turn.Steps, a.Turn.RowRef = a.Turn.Steps+1, 0
 	n := finish(a, nil)
 	return Change{Next: &n, Notes: []Note{{
 		Job: t.Job, Fence: t.Fence, At: now, From: from, To: n.Done.State,
@@ -56,7 +57,7 @@ func endWaiting(t Turn, from lessor.State, e End, now lessor.Instant) Change {
 func cancelHeld(h *Held, force bool, actor string, now lessor.Instant) (Change, error) {
 	var c Change
 	if h.CancelAt == 0 {
-		c.Mark = true
+		c.CancelLease = true
 		h.CancelAt = now
 		c.Notes = []Note{{
 			Job: h.Turn.Job, Fence: h.Turn.Fence, Held: true, At: now, From: h.State(), To: h.State(),
@@ -67,7 +68,7 @@ func cancelHeld(h *Held, force bool, actor string, now lessor.Instant) (Change, 
 		return c, nil
 	}
 	n, err := Conclude(h, End{Outcome: OutcomeCancelled, Reason: ReasonForced, Actor: actor}, Retries{}, now, 0)
-	c.Next, c.Mark = &n, false
+	c.Next, c.CancelLease = &n, false
 	return c, err
 }
 

@@ -91,7 +91,7 @@ func TestCancelMarksAHeldJobOnce(t *testing.T) {
 			want, at := Change{}, after(2*time.Second)
 			if c.marks {
 				at = now
-				want = Change{Mark: true, Notes: []Note{{
+				want = Change{CancelLease: true, Notes: []Note{{
 					Job: jobID(1), Fence: int64(start), Held: true, At: now, From: c.state, To: c.state,
 					Actor: "olga", Reason: "cancel_requested", Lease: leaseID(1), Attempt: 1,
 				}}}
@@ -119,7 +119,7 @@ func TestForcedCancelTakesTheLeaseNow(t *testing.T) {
 			if err != nil {
 				t.Fatalf("refused: %v", err)
 			}
-			if got.Mark || got.Next == nil || got.Next.Done == nil {
+			if got.CancelLease || got.Next == nil || got.Next.Done == nil {
 				t.Fatalf("the lease was not ended: %+v", got)
 			}
 			d := got.Next.Done

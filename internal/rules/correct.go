@@ -10,16 +10,16 @@ import (
 // now again, so that nothing waits longer than its delay. A run_at is wall time and stays.
 
 // SteppedBack reports whether the store's clock went back against this node's monotonic clock between two readings.
-func SteppedBack(last, now Tick) bool {
-	return last != (Tick{}) && now.Wall.Sub(last.Wall)-(now.Mono-last.Mono) < -maxGap
+func SteppedBack(last, now ClockReading) bool {
+	return last != (ClockReading{}) && now.Wall.Sub(last.Wall)-(now.Mono-last.Mono) < -maxGap
 }
 
 // Ahead reports whether an instant was read on a clock that has since been set back.
 func Ahead(at, now lessor.Instant) bool { return at.Sub(now) > maxGap }
 
-// Rewait counts the wait of a job from now if it began in the future, and reports whether it did. A job that was never
-// granted waits for its run_at, which stays.
-func Rewait(t *Turn, w *Wait, now lessor.Instant) bool {
+// CorrectWait counts the wait of a job from now if it began in the future, and reports whether it did. A job that was
+// never granted waits for its run_at, which stays.
+func CorrectWait(t *Turn, w *Wait, now lessor.Instant) bool {
 	if t.Fence == 0 || !Ahead(t.QueuedAt, now) {
 		return false
 	}
@@ -28,10 +28,10 @@ func Rewait(t *Turn, w *Wait, now lessor.Instant) bool {
 	return true
 }
 
-// Reaim sets the next tick of d anew if it was chosen on a clock that has since been set back, and reports whether it
-// did. An interval counts from now. A cron expression follows the wall clock; Undecided skips ticks that already have a
-// row.
-func Reaim(d *Definition, next func(*Definition) Ticker, now lessor.Instant) bool {
+// CorrectNextTick sets the next tick of d again if it was chosen on a clock that has since been set back, and reports
+// whether it did. An interval counts from now. A cron expression follows the wall clock; Undecided skips ticks that
+// already have a row.
+func CorrectNextTick(d *Definition, next func(*Definition) Ticker, now lessor.Instant) bool {
 	if d.NextTick == 0 {
 		return false
 	}
@@ -45,11 +45,11 @@ func Reaim(d *Definition, next func(*Definition) Ticker, now lessor.Instant) boo
 	if tick == 0 || tick >= d.NextTick {
 		return false
 	}
-	d.aim(tick)
+	d.setNextTick(tick)
 	return true
 }
 
-// Undecided returns the ticks of d without those that already have a row, and aims d past them.
+// Undecided returns the ticks of d without those that already have a row, and sets the next tick of d past them.
 func Undecided(d *Definition, next Ticker, decided []lessor.Instant) Ticker {
 	if len(decided) == 0 {
 		return next
@@ -66,13 +66,14 @@ func Undecided(d *Definition, next Ticker, decided []lessor.Instant) Ticker {
 		return t
 	}
 	if known[d.NextTick] {
-		d.aim(pass(d.NextTick))
+		d.setNextTick(pass(d.NextTick))
 	}
 	return pass
 }
 
-// Recool bounds the wait for the trial of an open circuit by its cooldown, and reports whether that changed it.
-func (c *Circuit) Recool(d *Definition, now lessor.Instant) bool {
+// CorrectCooldown bounds the wait for the trial of an open circuit by its cooldown, and reports whether that changed
+// it.
+func (c *Circuit) CorrectCooldown(d *Definition, now lessor.Instant) bool {
 	if c.State != lessor.CircuitOpen || c.RetryAt.Sub(now) <= d.Cooldown {
 		return false
 	}
@@ -80,9 +81,9 @@ func (c *Circuit) Recool(d *Definition, now lessor.Instant) bool {
 	return true
 }
 
-// Rewatch shortens a watch that may have been set on a clock that was ahead, and reports whether it did. A monitor that
-// still watches the lease extends the watch in time.
-func Rewatch(h *Held, now lessor.Instant) bool {
+// CorrectWatch shortens a watch that may have been set on a clock that was ahead, and reports whether it did. A monitor
+// that still watches the lease extends the watch in time.
+func CorrectWatch(h *Held, now lessor.Instant) bool {
 	if h.WatchUntil.Sub(now) <= h.TTL {
 		return false
 	}

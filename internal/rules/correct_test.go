@@ -8,7 +8,7 @@ import (
 )
 
 func TestStepBackIsOneOfMoreThanASecond(t *testing.T) {
-	last := Tick{Wall: start, Mono: time.Hour}
+	last := ClockReading{Wall: start, Mono: time.Hour}
 	for _, c := range []struct {
 		name       string
 		wall, mono time.Duration
@@ -20,11 +20,11 @@ func TestStepBackIsOneOfMoreThanASecond(t *testing.T) {
 		{"a day back", -24 * time.Hour, 0, true},
 		{"a day ahead", 24 * time.Hour, 0, false},
 	} {
-		if got := SteppedBack(last, Tick{Wall: after(c.wall), Mono: time.Hour + c.mono}); got != c.want {
+		if got := SteppedBack(last, ClockReading{Wall: after(c.wall), Mono: time.Hour + c.mono}); got != c.want {
 			t.Errorf("%s: stepped back %v, want %v", c.name, got, c.want)
 		}
 	}
-	if SteppedBack(Tick{}, last) {
+	if SteppedBack(ClockReading{}, last) {
 		t.Error("the first reading is taken for a step")
 	}
 }
@@ -44,7 +44,7 @@ func TestWaitThatBeganAheadIsCountedFromNow(t *testing.T) {
 		{"a start time that was given", 0, 24 * time.Hour, false},
 	} {
 		turn, wait := Turn{Fence: c.fence, QueuedAt: after(c.began)}, Wait{Until: after(c.began + delay)}
-		if got := Rewait(&turn, &wait, start); got != c.want {
+		if got := CorrectWait(&turn, &wait, start); got != c.want {
 			t.Errorf("%s: set right %v, want %v", c.name, got, c.want)
 		}
 		want := after(c.began + delay)
@@ -56,7 +56,7 @@ func TestWaitThatBeganAheadIsCountedFromNow(t *testing.T) {
 	}
 }
 
-func TestDefinitionIsAimedAnewOnceTheClockIsSetBack(t *testing.T) {
+func TestNextTickIsSetAgainWhenTheClockIsSetBack(t *testing.T) {
 	next := func(d *Definition) Ticker { return TickerOf(d, time.UTC) }
 	every := lessor.Schedule{Type: lessor.ScheduleInterval, Seconds: 5}
 	minutes := lessor.Schedule{Type: lessor.ScheduleCron, Cron: "* * * * *"}
@@ -76,10 +76,10 @@ func TestDefinitionIsAimedAnewOnceTheClockIsSetBack(t *testing.T) {
 		{"none", every, 0, 0},
 	} {
 		d := &Definition{ID: "d", Schedule: c.schedule, Anchor: c.tick, Enabled: true}
-		if d.aim(c.tick); c.tick == 0 {
+		if d.setNextTick(c.tick); c.tick == 0 {
 			d.DueAt = 0
 		}
-		if got := Reaim(d, next, start); got != (c.tick != c.want) {
+		if got := CorrectNextTick(d, next, start); got != (c.tick != c.want) {
 			t.Errorf("%s: aimed anew %v", c.name, got)
 		}
 		same(t, c.name, d.NextTick, c.want)
@@ -109,7 +109,7 @@ func TestTicksWithARowArePassedOver(t *testing.T) {
 			ID: "d", Enabled: true, CatchUp: lessor.CatchUpAll, Overlap: lessor.OverlapAllow,
 			CatchUpWindow: c.window,
 		}
-		d.aim(10)
+		d.setNextTick(10)
 		plan := Ticks(d, Undecided(d, every, c.decided), &Circuit{}, OpenRuns{}, 45)
 		same(t, c.name+": next", d.NextTick, c.at)
 		same(t, c.name+": rows", len(plan.Rows), c.rows)
@@ -133,7 +133,7 @@ func TestCircuitIsTriedAfterItsCooldownAtTheLatest(t *testing.T) {
 		{lessor.CircuitHalfOpen, 24 * time.Hour, 24 * time.Hour},
 	} {
 		circuit := Circuit{State: c.state, OpenedAt: after(c.retry - time.Minute), RetryAt: after(c.retry)}
-		if got := circuit.Recool(d, start); got != (c.want != c.retry) {
+		if got := circuit.CorrectCooldown(d, start); got != (c.want != c.retry) {
 			t.Errorf("%s until %v: changed %v", c.state, c.retry, got)
 		}
 		same(t, "retry", circuit.RetryAt, after(c.want))
@@ -148,7 +148,7 @@ func TestWatchIsShortenedToOneTTL(t *testing.T) {
 		{-time.Hour, -time.Hour},
 	} {
 		h := lease(func(h *Held) { h.TTL, h.WatchUntil = time.Minute, after(c.until) })
-		if got := Rewatch(h, start); got != (c.until != c.want) {
+		if got := CorrectWatch(h, start); got != (c.until != c.want) {
 			t.Errorf("watch of %v: shortened %v", c.until, got)
 		}
 		same(t, "watch", h.WatchUntil, after(c.want))
@@ -165,6 +165,6 @@ func TestRunningTimeThatBeganAheadIsCountedFromTheFloor(t *testing.T) {
 		{-time.Minute, 9 * time.Minute},
 	} {
 		h := lease(func(h *Held) { h.TTL, h.MaxRuntime, h.IssuedAt = time.Minute, 10*time.Minute, after(c.issued) })
-		same(t, "end of a lease issued after "+c.issued.String(), RuntimeEnd(h, start, s), after(c.want))
+		same(t, "end of a lease issued after "+c.issued.String(), runtimeEnd(h, start, s), after(c.want))
 	}
 }

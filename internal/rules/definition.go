@@ -262,16 +262,16 @@ func Replace(d, old *Definition, next func(*Definition) Ticker, now lessor.Insta
 		d.Anchor = now
 	}
 	if changed || old.NextTick == 0 || !d.Ticking() {
-		Aim(d, next(d), now)
+		setTickAfter(d, next(d), now)
 		return
 	}
-	d.aim(old.NextTick)
+	d.setNextTick(old.NextTick)
 }
 
 // Begin sets the state of a new definition.
 func Begin(d *Definition, next func(*Definition) Ticker, now lessor.Instant) {
 	d.CreatedAt, d.UpdatedAt, d.Anchor = now, now, now
-	Aim(d, next(d), now)
+	setTickAfter(d, next(d), now)
 }
 
 // SetPaused pauses or resumes a definition, and reports whether that changed it. Ticks of a pause are not caught up.
@@ -280,7 +280,7 @@ func SetPaused(d *Definition, paused bool, next Ticker, now lessor.Instant) bool
 		return false
 	}
 	d.Paused, d.UpdatedAt = paused, now
-	Aim(d, next, now)
+	setTickAfter(d, next, now)
 	return true
 }
 

@@ -195,7 +195,7 @@ func TestDefineNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestWalledCallerDefinesForItsTenantOnly(t *testing.T) {
+func TestCallerOfOneTenantDefinesForItOnly(t *testing.T) {
 	wall := tenantID(4)
 	d, err := Define(envelope(t, `{"tenantId": "absent"}`), &wall, defineConfig, "")
 	if err != nil || d.Tenant != wall {
@@ -207,7 +207,7 @@ func TestWalledCallerDefinesForItsTenantOnly(t *testing.T) {
 	}
 }
 
-func TestSameDefinitionIsToldByWhatItSays(t *testing.T) {
+func TestSameDefinitionHasTheSameContent(t *testing.T) {
 	a, b := define(t, `{"payload": {"a": 1, "b": 2}}`), define(t, `{"payload": {"b": 2, "a": 1}}`)
 	a.CreatedAt, a.UpdatedAt, a.NextTick = 7, 8, 9
 	if !a.Same(b) {

@@ -26,9 +26,9 @@ const stepGap = 2 * maxGap
 // before reports whether an instant of a lease was read before the clock stepped back.
 func before(at, now lessor.Instant) bool { return at.Sub(now) > stepGap }
 
-// RuntimeEnd returns when a lease ends in spite of heartbeats; 0 = never. It is never before the floor, and counts from
+// runtimeEnd returns when a lease ends in spite of heartbeats; 0 = never. It is never before the floor, and counts from
 // the floor if the clock has stepped back since the grant.
-func RuntimeEnd(h *Held, now lessor.Instant, s Serving) lessor.Instant {
+func runtimeEnd(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 	if h.MaxRuntime == 0 {
 		return 0
 	}
@@ -45,7 +45,7 @@ func Over(h *Held, now lessor.Instant, s Serving) Outcome {
 	if now.Sub(s.LastBeat).Abs() > maxGap {
 		return ""
 	}
-	if end := RuntimeEnd(h, now, s); end != 0 && now >= end {
+	if end := runtimeEnd(h, now, s); end != 0 && now >= end {
 		return OutcomeFailed
 	}
 	if now >= Effective(h, now, s) {
@@ -71,7 +71,7 @@ func ExpiryCheck(h *Held, now lessor.Instant, s Serving) lessor.Instant {
 		return now
 	}
 	end := Effective(h, now, s)
-	if r := RuntimeEnd(h, now, s); r != 0 {
+	if r := runtimeEnd(h, now, s); r != 0 {
 		end = min(end, r)
 	}
 	return end
@@ -120,7 +120,7 @@ func Beat(h *Held, by Hand, ttl time.Duration, now lessor.Instant, s Serving) er
 func Grant(id lessor.LeaseID, t Turn, spec *Spec, worker string, ttl time.Duration, now lessor.Instant) *Held {
 	t.Attempt++
 	t.Steps++
-	t.Kept = 0
+	t.RowRef = 0
 	t.Fence = max(t.Fence+1, int64(now))
 	return &Held{
 		ID: id, Turn: t, Tenant: spec.Lane.Tenant, LockKey: spec.Lane.LockKey, Units: spec.Lane.Units,

@@ -86,7 +86,7 @@ func TestLeaseIsOverFromItsEffectiveEndOn(t *testing.T) {
 	}
 }
 
-func TestNothingHasLapsedWhileNobodyServes(t *testing.T) {
+func TestNothingLapsesWhileNoNodeServes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		last time.Duration // of LastBeat, from now
@@ -114,7 +114,7 @@ func TestNothingHasLapsedWhileNobodyServes(t *testing.T) {
 }
 
 func TestRuntimeEndIsNeverWithoutALimit(t *testing.T) {
-	if end := RuntimeEnd(lease(), start, served(start)); end != 0 {
+	if end := runtimeEnd(lease(), start, served(start)); end != 0 {
 		t.Errorf("a lease without max_runtime_s ends at %s, want never", end)
 	}
 }
@@ -330,15 +330,16 @@ func TestFencedPassesTheFloor(t *testing.T) {
 	}
 }
 
-// TestBeatenLeaseOutlivesAStepBackThatIsNotNoted: until service is noted on the new clock, the floor is that of the
-// old.
-func TestBeatenLeaseOutlivesAStepBackThatIsNotNoted(t *testing.T) {
+// TestLeaseWithHeartbeatsOutlivesAStepBackThatIsNotNoted: until service is noted on the new clock, the floor is that of
+// the old.
+func TestLeaseWithHeartbeatsOutlivesAStepBackThatIsNotNoted(t *testing.T) {
 	const every = 20 * time.Millisecond
 	for step := every; step <= 3*time.Second; step += every {
 		for noted := time.Duration(0); noted <= maxGap; noted += every {
 			h := lease(func(h *Held) { h.MaxRuntime = time.Minute })
 			now := start.Add(-step)
-			s := Serve(Serving{LastBeat: start.Add(-noted), Since: after(-time.Hour)}, Tick{}, Tick{Wall: now})
+			served := Serving{LastBeat: start.Add(-noted), Since: after(-time.Hour)}
+			s := Serve(served, ClockReading{}, ClockReading{Wall: now})
 			if got := Over(h, now, s); got != "" {
 				t.Fatalf("a lease granted %v after the last note, before the clock stepped back by %v, is over: %s",
 					noted, step, got)

@@ -17,7 +17,7 @@ type machine struct {
 	*rapid.T
 	wall    lessor.Instant
 	mono    time.Duration // true time, which no step of the clock touches
-	last    Tick
+	last    ClockReading
 	serving Serving
 	swept   time.Duration
 	brake   BrakeConfig
@@ -83,7 +83,7 @@ func (m *machine) millis(label string, least, most time.Duration) time.Duration 
 
 // serve is the first act of every transaction.
 func (m *machine) serve() {
-	now := Tick{Wall: m.wall, Mono: m.mono}
+	now := ClockReading{Wall: m.wall, Mono: m.mono}
 	m.serving = Serve(m.serving, m.last, now)
 	m.last = now
 }
@@ -263,7 +263,7 @@ func (m *machine) end() {
 		e.Delay = m.millis("delay", time.Millisecond, 5*time.Second)
 	}
 	if e.Said == SaidNothing {
-		worker = l.worker // whoever holds it
+		worker = l.worker // the worker that holds it
 	}
 	h := l.load()
 	if err := Touch(h, by(worker), m.wall, m.serving); !m.oracle.mayTouch(l, worker, h, err) {
@@ -307,7 +307,7 @@ func (m *machine) alter(j *job, decide func(*Standing) (Change, error)) {
 	}
 	j.notes = append(j.notes, ch.Notes...)
 	j.changed = true
-	if ch.Mark {
+	if ch.CancelLease {
 		j.held = st.Held
 	}
 	switch {

@@ -156,15 +156,15 @@ func (o *oracle) shift(step time.Duration) {
 		p.most -= step
 		p.issued -= step
 		p.watched -= step
-		p.least -= max(0, step) // a step back makes it later, which nobody was promised
+		p.least -= max(0, step) // a step back makes it later, which no promise forbids
 	}
 }
 
-// gap is time in which nobody serves; restarted says that the process which served is another one after it.
+// gap is time in which no node serves; restarted says that the process which served is another one after it.
 func (m *machine) gap(d time.Duration, restarted bool) {
 	m.elapse(d)
 	if restarted {
-		m.serving, m.last = Serving{}, Tick{}
+		m.serving, m.last = Serving{}, ClockReading{}
 	}
 	if restarted || d > maxGap {
 		m.oracle.moved(0)

@@ -5,15 +5,15 @@ import (
 	"crypto/sha256"
 )
 
-// Mark is the progress of a job at some moment.
-type Mark struct {
+// Progress is how far a job had come at some moment.
+type Progress struct {
 	Progress   float64 // the highest so far
 	Checkpoint []byte  // a hash of the checkpoint; nil = none
 }
 
-// mark returns the progress of a job. A nil report belongs to a job that never sent one.
-func (r *Report) mark() Mark {
-	var m Mark
+// reached returns the progress of a job. A nil report belongs to a job that never sent one.
+func (r *Report) reached() Progress {
+	var m Progress
 	if r == nil {
 		return m
 	}
@@ -31,7 +31,7 @@ func (r *Report) mark() Mark {
 
 // Empty reports whether r says nothing.
 func (r *Report) Empty() bool {
-	return r.Progress == nil && r.Message == nil && r.Checkpoint == nil && r.Mark == nil && r.Question == nil
+	return r.Progress == nil && r.Message == nil && r.Checkpoint == nil && r.Interrupted == nil && r.Question == nil
 }
 
 // Moved reports whether a job has shown progress since its last interruption: a higher progress than ever before, or
@@ -40,20 +40,20 @@ func (r *Report) Moved() bool {
 	if r == nil {
 		return false
 	}
-	var then Mark
-	if r.Mark != nil {
-		then = *r.Mark
+	var then Progress
+	if r.Interrupted != nil {
+		then = *r.Interrupted
 	}
-	now := r.mark()
+	now := r.reached()
 	return now.Progress > then.Progress || now.Checkpoint != nil && !bytes.Equal(now.Checkpoint, then.Checkpoint)
 }
 
 // Released sets e.Moved of a release e of the lease h, for a job that has reported r and, with the release, last. It
-// returns last with the mark that the release leaves.
+// returns last, with the progress at the release if the job has moved.
 func Released(h *Held, e *End, r, last Report) Report {
 	next := r.Merge(last)
 	if e.Moved = next.Moved() || h.Journaled(); e.Moved && !e.Uncounted {
-		last.Mark = new(next.mark())
+		last.Interrupted = new(next.reached())
 	}
 	return last
 }
@@ -72,8 +72,8 @@ func (r Report) Merge(later Report) Report {
 	if later.Highest != nil && (r.Highest == nil || *later.Highest > *r.Highest) {
 		r.Highest = later.Highest
 	}
-	if later.Mark != nil {
-		r.Mark = later.Mark
+	if later.Interrupted != nil {
+		r.Interrupted = later.Interrupted
 	}
 	if later.Question != nil {
 		r.Question = later.Question

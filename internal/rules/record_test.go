@@ -130,8 +130,8 @@ func lines(record []lessor.Event) string {
 	return s
 }
 
-// TestRecordTellsAWholeLife reads the record of one job through everything that can happen to it.
-func TestRecordTellsAWholeLife(t *testing.T) {
+// TestRecordHasAWholeLife reads the record of one job through everything that can happen to it.
+func TestRecordHasAWholeLife(t *testing.T) {
 	now := start
 	spec := &Spec{Payload: []byte(`{}`), ID: jobID(1), TraceID: "abc", Actor: "anna", CreatedAt: start}
 	st := Standing{Spec: spec, Place: InQueue, Turn: Turn{Job: jobID(1), MaxAttempts: 2, Steps: 1, QueuedAt: start}}

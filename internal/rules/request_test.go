@@ -129,7 +129,7 @@ func TestHeartbeatBounds(t *testing.T) {
 	}
 }
 
-func TestHeartbeatTellsWhatItSays(t *testing.T) {
+func TestHeartbeatIsReadCompletely(t *testing.T) {
 	got, err := Heartbeat(&lessor.Heartbeat{
 		WorkerID: new("w1"), Progress: new(0.5), Message: new("half"), Checkpoint: json.RawMessage(`{"p":1}`),
 		TTLMS: new(int64(250)),

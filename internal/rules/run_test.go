@@ -8,7 +8,7 @@ import (
 	"lessor"
 )
 
-func TestRunIsToldFromWhereTheJobIs(t *testing.T) {
+func TestRunStatusFollowsFromThePlace(t *testing.T) {
 	spec := &Spec{
 		ID: lessor.JobID{UUID: lessor.UUID{1}}, Lane: Lane{Tenant: tenantID(4), Definition: "ledger.nightly"},
 		TraceID: "trace",

@@ -16,7 +16,7 @@ func random(t *testing.T) (r [10]byte) {
 	return r
 }
 
-func TestLeaseTellsTheSeqOfItsJobToTheStoreAlone(t *testing.T) {
+func TestLeaseRevealsTheSeqOfItsJobOnlyToTheStore(t *testing.T) {
 	own, other := NewSeal([32]byte{1}), NewSeal([32]byte{2})
 	for _, seq := range []int64{0, 1, 255, 256, 65536, 1 << 32, 1<<48 - 1} {
 		id := own.LeaseID(seq, random(t))

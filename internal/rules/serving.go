@@ -22,18 +22,18 @@ type Serving struct {
 	Fence int64
 }
 
-// Tick is one reading of a node's two clocks.
-type Tick struct {
+// ClockReading is one reading of a node's two clocks.
+type ClockReading struct {
 	Wall lessor.Instant
 	Mono time.Duration // since any fixed moment of this process
 }
 
 // Serve notes that heartbeats can be accepted at now. The floor moves to now after a gap of service, and if the store's
 // clock stepped against this node's monotonic clock since the reading last. A zero last is the node's first reading.
-func Serve(s Serving, last, now Tick) Serving {
+func Serve(s Serving, last, now ClockReading) Serving {
 	gap := now.Wall.Sub(s.LastBeat)
 	step := now.Wall.Sub(last.Wall) - (now.Mono - last.Mono)
-	if gap.Abs() > maxGap || last != (Tick{}) && step.Abs() > maxGap {
+	if gap.Abs() > maxGap || last != (ClockReading{}) && step.Abs() > maxGap {
 		s.Since = now.Wall
 	}
 	if gap < -maxGap { // the clock stepped back: the brake's instants could be years ahead

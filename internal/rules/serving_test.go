@@ -30,10 +30,10 @@ func TestFloorMovesAfterAGapOrAStep(t *testing.T) {
 		{"a start 1 s + 1 ms before the last service", -time.Second - ms, 0, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			last := Tick{Wall: start, Mono: time.Hour}
-			now := Tick{Wall: after(c.wall), Mono: time.Hour + c.mono}
+			last := ClockReading{Wall: start, Mono: time.Hour}
+			now := ClockReading{Wall: after(c.wall), Mono: time.Hour + c.mono}
 			if c.first {
-				last = Tick{}
+				last = ClockReading{}
 			}
 			want := Serving{LastBeat: now.Wall, Since: after(-time.Hour)}
 			if c.moves {
@@ -56,7 +56,7 @@ func TestStepBackForgetsTheBrake(t *testing.T) {
 		{"a step back of 1 s + 1 ms", -time.Second - time.Millisecond, false},
 		{"a gap forward", time.Hour, true},
 	} {
-		got := Serve(pulled, Tick{Wall: start}, Tick{Wall: after(c.wall)})
+		got := Serve(pulled, ClockReading{Wall: start}, ClockReading{Wall: after(c.wall)})
 		if kept := got.BrakeUntil != 0 && got.LapsedAt != 0; kept != c.keeps {
 			t.Errorf("%s: the brake is remembered: %v, want %v", c.name, kept, c.keeps)
 		}
@@ -176,7 +176,7 @@ func TestBrakeComesOnce(t *testing.T) {
 	step(63*time.Second+2*time.Minute-ms, time.Second, 0, true, "one ttl without a lapse")
 }
 
-func TestBrakeIsReadyOneTTLAfterItsFloorWhenNobodyLapsed(t *testing.T) {
+func TestBrakeIsReadyOneTTLAfterItsFloorWhenNoLeaseLapsed(t *testing.T) {
 	mass := silence(10, 10, 10, 3)
 	for _, c := range []struct {
 		at     time.Duration
@@ -193,7 +193,7 @@ func TestBrakeIsReadyOneTTLAfterItsFloorWhenNobodyLapsed(t *testing.T) {
 	}
 }
 
-func TestBrakeSavesWhoComesBack(t *testing.T) {
+func TestBrakeSavesWorkersThatComeBack(t *testing.T) {
 	now := after(time.Minute)
 	s, _, _ := Brake(silence(10, 10, 10, 3), served(now), now, time.Second, brakeConfig)
 	h := lease()

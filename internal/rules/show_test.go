@@ -41,7 +41,7 @@ type shown struct {
 	Error           *string
 }
 
-func TestShowTellsWhereAJobIs(t *testing.T) {
+func TestShowHasThePlaceOfAJob(t *testing.T) {
 	beating := func(h *Held) { h.FirstBeatAt, h.BeatAt, h.Reattached = after(time.Second), after(5*time.Second), 1 }
 	ended := func(state lessor.State, reason, message, last string) *Standing {
 		s := endedJob(state)
@@ -122,11 +122,11 @@ func TestShowTellsWhereAJobIs(t *testing.T) {
 	}
 }
 
-func TestShowTellsEverythingThatWasAskedFor(t *testing.T) {
+func TestShowHasEverythingThatWasSubmitted(t *testing.T) {
 	s := queuedJob()
 	s.Spec = full
 	s.Report = &Report{Progress: new(0.25), Message: new("half of a half"), Checkpoint: json.RawMessage(`{"page":3}`)}
-	s.Report.Mark = new(s.Report.mark()) // it has not moved since it was released
+	s.Report.Interrupted = new(s.Report.reached()) // it has not moved since it was released
 	same(t, "the job", Show(s), lessor.Job{
 		ID: jobID(1), Type: "resize", Priority: lessor.High, RequestedUnits: 4, Unique: true, State: lessor.Queued,
 		Payload: json.RawMessage(`{"n": 1.50}`), IdempotencyKey: new("k1"), Tags: []string{"a", "b"},
@@ -171,8 +171,9 @@ func TestShowLeavesNothingOut(t *testing.T) {
 	}
 }
 
-// TestGrantedLeaseTellsWhatIsLeft: the answer to a repeated request must not send its worker past the end of the lease.
-func TestGrantedLeaseTellsWhatIsLeft(t *testing.T) {
+// TestGrantedLeaseShowsTheTimeLeft: the answer to a repeated request must not send its worker past the end of the
+// lease.
+func TestGrantedLeaseShowsTheTimeLeft(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		now       time.Duration
@@ -194,7 +195,7 @@ func TestGrantedLeaseTellsWhatIsLeft(t *testing.T) {
 	same(t, "the ttl of a watched lease", ShowGranted(watched, start, served(start)).TTLMS, 60000)
 }
 
-func TestShowLeaseTellsTheEffectiveEnd(t *testing.T) {
+func TestShowLeaseHasTheEffectiveEnd(t *testing.T) {
 	h := lease(func(h *Held) { h.BeatAt = after(time.Second) })
 	for _, c := range []struct {
 		name  string

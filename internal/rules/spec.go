@@ -44,8 +44,8 @@ type Spec struct {
 	CreatedAt      lessor.Instant
 	// ResumedFrom is the job that this one continues. The record has it; the stored spec does not.
 	ResumedFrom lessor.JobID
-	// Kept is for the first Turn of a job that was just inserted; see there.
-	Kept int64
+	// RowRef is that of the job's first Turn. The store sets it when it inserts the job.
+	RowRef int64
 }
 
 // Turn is the part of a job that moves with it from queue to lease and back.
@@ -59,9 +59,8 @@ type Turn struct {
 	Fence         int64          // of the last lease; 0 = never leased
 	Steps         int            // entries of the job's record up to here; see Held.Steps
 	QueuedAt      lessor.Instant // when it came into the queue, or began to wait
-	// Kept is the store's own note of where it keeps the row of a job that was never leased; 0 = none. Others pass it
-	// on.
-	Kept int64
+	// RowRef is the store's own reference to the row of a job that was never leased; 0 = none. Others pass it on.
+	RowRef int64
 }
 
 // Held is a live lease.
@@ -196,8 +195,8 @@ type Report struct {
 	At         lessor.Instant
 	// Highest is the highest progress so far: a store that merges two reports keeps the higher one.
 	Highest *float64
-	// Mark is the progress at the last interruption; nil = there was none.
-	Mark *Mark
+	// Interrupted is the progress at the last interruption; nil = there was none.
+	Interrupted *Progress
 	// Question is the last question, without ExpiresAt; nil = there was none.
 	Question *lessor.Question
 	// Entries is the number of journal entries when the last lease ended that appended some; nil = there was none.

@@ -210,33 +210,33 @@ func TestPayloadMustBeAnObjectWithinItsLimit(t *testing.T) {
 	}
 }
 
-func TestTenantWall(t *testing.T) {
+func TestSubmissionGetsTheTenantOfItsToken(t *testing.T) {
 	const (
 		own   = `{"tenant_id": "03000000-0000-0000-0000-000000000004"}`
 		other = `{"tenant_id": "03000000-0000-0000-0000-000000000005"}`
 	)
 	const none = `{"tenant_id": "00000000-0000-0000-0000-000000000000"}`
 	for _, c := range []struct {
-		name string
-		wall *lessor.TenantID
-		body string
-		code lessor.Code
-		want lessor.TenantID
+		name  string
+		bound *lessor.TenantID
+		body  string
+		code  lessor.Code
+		want  lessor.TenantID
 	}{
-		{"no wall, no tenant", nil, `{}`, "", lessor.TenantID{}},
-		{"no wall, a tenant", nil, other, "", tenantID(5)},
-		{"wall, no tenant", new(tenantID(4)), `{}`, "", tenantID(4)},
-		{"wall, its own tenant", new(tenantID(4)), own, "", tenantID(4)},
-		{"wall, another tenant", new(tenantID(4)), other, lessor.CodeForbidden, lessor.TenantID{}},
-		{"wall, the tenant of jobs without one", new(tenantID(4)), none, lessor.CodeForbidden, lessor.TenantID{}},
+		{"any tenant, no tenant", nil, `{}`, "", lessor.TenantID{}},
+		{"any tenant, a tenant", nil, other, "", tenantID(5)},
+		{"one tenant, no tenant", new(tenantID(4)), `{}`, "", tenantID(4)},
+		{"one tenant, its own tenant", new(tenantID(4)), own, "", tenantID(4)},
+		{"one tenant, another tenant", new(tenantID(4)), other, lessor.CodeForbidden, lessor.TenantID{}},
+		{"one tenant, the tenant of jobs without one", new(tenantID(4)), none, lessor.CodeForbidden, lessor.TenantID{}},
 		{
-			"wall, another tenant and a bad value", new(tenantID(4)),
+			"one tenant, another tenant and a bad value", new(tenantID(4)),
 			strings.Replace(other, "}", `, "max_attempts": 0}`, 1), lessor.CodeForbidden,
 			lessor.TenantID{},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			spec, err := Submit(submission(t, c.body), c.wall, submitConfig, "")
+			spec, err := Submit(submission(t, c.body), c.bound, submitConfig, "")
 			refused(t, err, c.code)
 			if c.code == "" {
 				same(t, "the tenant", spec.Lane.Tenant, c.want)

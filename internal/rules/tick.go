@@ -71,15 +71,15 @@ func TickerOf(d *Definition, loc *time.Location) Ticker {
 	}
 }
 
-// Aim sets the next tick of d to the first after an instant, or to none if it has no ticks.
-func Aim(d *Definition, next Ticker, after lessor.Instant) {
+// setTickAfter sets the next tick of d to the first after an instant, or to none if it has no ticks.
+func setTickAfter(d *Definition, next Ticker, after lessor.Instant) {
 	d.NextTick, d.DueAt = 0, 0
 	if d.Ticking() {
-		d.aim(next(after))
+		d.setNextTick(next(after))
 	}
 }
 
-func (d *Definition) aim(tick lessor.Instant) {
+func (d *Definition) setNextTick(tick lessor.Instant) {
 	d.NextTick, d.DueAt = tick, 0
 	if tick != 0 {
 		d.DueAt = d.due(tick)
@@ -96,7 +96,7 @@ type TickPlan struct {
 	Cancel bool // the jobs that were open before
 }
 
-// Ticks decides about the ticks of d that are due at now, in order, and aims d at the next one. Each tick inside the
+// Ticks decides about the ticks of d that are due at now, in order, and sets the next tick of d. Each tick inside the
 // catch-up window gets a row; all before it share one. A long list is cut, and d stays due.
 func Ticks(d *Definition, next Ticker, circuit *Circuit, open OpenRuns, now lessor.Instant) TickPlan {
 	var p TickPlan
@@ -104,11 +104,11 @@ func Ticks(d *Definition, next Ticker, circuit *Circuit, open OpenRuns, now less
 	due := d.dueTicks(next, now)
 	for i, at := range due {
 		if len(p.Rows) == maxTickRows {
-			d.aim(at)
+			d.setNextTick(at)
 			return p
 		}
 		p.decide(d, at, len(due)-i, circuit, &open, now)
-		d.aim(next(at))
+		d.setNextTick(next(at))
 	}
 	return p
 }
@@ -124,13 +124,13 @@ func (p *TickPlan) missed(d *Definition, next Ticker, now lessor.Instant) {
 		row.Count = int64((window - 1 - d.NextTick) / every)
 		row.To = d.NextTick + lessor.Instant(row.Count)*every
 		row.Count++
-		d.aim(next(row.To))
+		d.setNextTick(next(row.To))
 	} else {
 		for t := d.NextTick; t != 0 && t < window && row.Count < maxCounted; t = next(t) {
 			row.To = t
 			row.Count++
 		}
-		d.aim(next(row.To))
+		d.setNextTick(next(row.To))
 	}
 	p.Rows = append(p.Rows, row)
 }

@@ -36,7 +36,7 @@ func rowsText(rows []TickRow) string {
 	return strings.Join(words, "; ")
 }
 
-func TestTicksObeyTheirPolicies(t *testing.T) {
+func TestTicksFollowTheirPolicies(t *testing.T) {
 	none := OpenRuns{}
 	for name, c := range map[string]struct {
 		changes string
@@ -234,7 +234,7 @@ func TestEveryTickGetsOneRow(t *testing.T) {
 				}
 			}
 			if d.NextTick != next {
-				t.Fatalf("aims at %s, want %s", d.NextTick, next)
+				t.Fatalf("the next tick is %s, want %s", d.NextTick, next)
 			}
 		}
 		first := after(time.Duration(seconds) * time.Second)
@@ -258,7 +258,7 @@ func TestTickSpecIsTheDefinitionsJob(t *testing.T) {
 	})
 }
 
-func TestShownTickTellsItsRun(t *testing.T) {
+func TestShownTickHasItsRun(t *testing.T) {
 	run := lessor.JobID{UUID: lessor.UUID{7}}
 	same(t, "fired", ShowTick(&TickRow{At: after(0), Outcome: lessor.TickFired, Run: run}),
 		lessor.Tick{TickAt: after(0), Outcome: lessor.TickFired, RunID: &run, Count: 1})

@@ -25,8 +25,8 @@ type WhyInputs struct {
 }
 
 // Why returns why a job does not run now, in the order in which a grant checks. A caller restricted to a tenant
-// (walled) learns no figures of the whole scheduler.
-func Why(in WhyInputs, walled bool) []lessor.Reason {
+// (bound) learns no figures of the whole scheduler.
+func Why(in WhyInputs, bound bool) []lessor.Reason {
 	r := reasons{}
 	st := in.Standing
 	switch st.Place {
@@ -45,7 +45,7 @@ func Why(in WhyInputs, walled bool) []lessor.Reason {
 		return r
 	}
 	r.blocked(in)
-	r.units(in, walled)
+	r.units(in, bound)
 	if !in.Asked {
 		r.add("no_worker", "no worker has asked for type %q in the last 5 minutes", st.Spec.Lane.Type)
 	}
@@ -90,11 +90,11 @@ func (r *reasons) blocked(in WhyInputs) {
 }
 
 // units adds what is missing of the capacity.
-func (r *reasons) units(in WhyInputs, walled bool) {
+func (r *reasons) units(in WhyInputs, bound bool) {
 	need, c := in.Standing.Spec.Lane.Units, in.Capacity
 	switch {
 	case need <= c.AvailableUnits && in.ReservedUnits == 0:
-	case walled:
+	case bound:
 		r.add("units", "it needs %d units; not enough are free", need)
 	case in.ReservedUnits > 0:
 		r.add("units_kept", "free units are kept for a job that needs %d and has waited long", in.ReservedUnits)

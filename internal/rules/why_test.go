@@ -30,7 +30,7 @@ func blockAll(in *WhyInputs) {
 	in.Capacity.AvailableUnits = 3
 }
 
-func TestWhyTellsEveryReasonInTheOrderOfAGrant(t *testing.T) {
+func TestWhyHasEveryReasonInTheOrderOfAGrant(t *testing.T) {
 	same(t, "the reasons", Why(stuck(blockAll), false), []lessor.Reason{
 		{Code: "draining", Detail: "the scheduler grants nothing until draining ends"},
 		{Code: "tenant_paused", Detail: "its tenant is paused"},
@@ -46,7 +46,7 @@ func TestWhyTellsEveryReasonInTheOrderOfAGrant(t *testing.T) {
 	})
 }
 
-func TestWhyTellsOneReasonByItself(t *testing.T) {
+func TestWhyHasOneReasonAlone(t *testing.T) {
 	waiting := func(in *WhyInputs) {
 		blockAll(in)
 		in.Standing = waitingJob(lessor.Failed)

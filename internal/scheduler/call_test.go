@@ -8,7 +8,8 @@ import (
 	"lessor"
 )
 
-// TestLineHasAShareForEachTenant fills one tenant's share of the line of calls: it is told so, and others get in.
+// TestLineHasAShareForEachTenant fills one tenant's share of the line of calls: its next call is refused, and
+// others get in.
 func TestLineHasAShareForEachTenant(t *testing.T) {
 	full, other := lessor.TenantID{UUID: lessor.UUID{1}}, lessor.TenantID{UUID: lessor.UUID{2}}
 	s := New(viewer{}, Config{})

@@ -58,7 +58,7 @@ func (w *world) wantLeases(ids []lessor.LeaseID, grants ...lessor.Grant) {
 	slices.SortFunc(ids, byID)
 	slices.SortFunc(want, byID)
 	if !slices.Equal(ids, want) {
-		w.t.Errorf("told of leases %v, want %v", ids, want)
+		w.t.Errorf("the worker is woken for leases %v, want %v", ids, want)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestCancelReachesAWorkerThatWaits(t *testing.T) {
 		time.AfterFunc(3*time.Second, func() { w.cancel(first.Job.ID) })
 		w.wantCancelled(w.cancelled(anybody, "worker-1"), first)
 		if took := time.Since(start); took > 3*time.Second+10*time.Millisecond {
-			t.Errorf("told after %v, want within milliseconds of the cancel at 3 s", took)
+			t.Errorf("woken after %v, want within milliseconds of the cancel at 3 s", took)
 		}
 		w.cancel(first.Job.ID) // again: nothing new
 		w.cancel(second.Job.ID)
@@ -93,7 +93,7 @@ func TestCancelReachesAWorkerThatWaits(t *testing.T) {
 	})
 }
 
-// TestEndByOthersReachesAWorkerThatWaits also checks what no worker is told: how it ended a lease itself, and that a
+// TestEndByOthersReachesAWorkerThatWaits also checks what wakes no worker: that it ended a lease itself, and that a
 // lease has lapsed.
 func TestEndByOthersReachesAWorkerThatWaits(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
@@ -106,7 +106,7 @@ func TestEndByOthersReachesAWorkerThatWaits(t *testing.T) {
 		start := time.Now()
 		w.wantEnded(w.cancelled(anybody, "worker-1"), forced)
 		if took := time.Since(start); took > 3*time.Second+10*time.Millisecond {
-			t.Errorf("told after %v, want within milliseconds of the end at 3 s", took)
+			t.Errorf("woken after %v, want within milliseconds of the end at 3 s", took)
 		}
 		if err := w.Revoke(w.ctx, anybody, revoked.Lease.ID, "moved"); err != nil {
 			t.Fatal(err)
@@ -133,8 +133,8 @@ func (w *world) endByForce(g lessor.Grant) {
 	}
 }
 
-// TestCancelIsToldToTheTokenThatTookTheLease: the id of a lease is its key.
-func TestCancelIsToldToTheTokenThatTookTheLease(t *testing.T) {
+// TestCancelReachesOnlyTheTokenThatTookTheLease: the id of a lease is its key.
+func TestCancelReachesOnlyTheTokenThatTookTheLease(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		taker := workerOf(nil, 1)
 		w.submit(nil)
@@ -160,13 +160,13 @@ func TestCancelOnAnotherNodeReachesAWorkerThatWaits(t *testing.T) {
 				a.submit(nil)
 			}
 			g, forced := b.lease("worker-1", waiting(5000)), b.lease("worker-1", waiting(5000))
-			b.wantToldOf(func() { a.cancel(g.Job.ID) }, b.wantCancelled, g)
-			b.wantToldOf(func() {
+			b.wantReached(func() { a.cancel(g.Job.ID) }, b.wantCancelled, g)
+			b.wantReached(func() {
 				if err := a.send(g.Job.ID, 1); err != nil {
 					t.Error(err)
 				}
 			}, b.wantMessaged, g)
-			b.wantToldOf(func() { a.endByForce(forced) }, b.wantEnded, forced)
+			b.wantReached(func() { a.endByForce(forced) }, b.wantEnded, forced)
 			a.noDrift()
 			b.noDrift()
 		})
@@ -177,12 +177,12 @@ func TestCancelOnAnotherNodeReachesAWorkerThatWaits(t *testing.T) {
 func (w *world) wantMessaged(found lessor.StoppedLeases, grants ...lessor.Grant) {
 	w.t.Helper()
 	if len(found.LeaseIDs) > 0 || len(found.EndedIDs) > 0 {
-		w.t.Errorf("told to stop %v and %v, want only a message", found.LeaseIDs, found.EndedIDs)
+		w.t.Errorf("stopped %v and ended %v, want only a message", found.LeaseIDs, found.EndedIDs)
 	}
 	w.wantLeases(found.MessagedIDs, grants...)
 }
 
-// TestMessageReachesAWorkerThatWaits also has a job with many messages, which is told of once, a worker that waits for
+// TestMessageReachesAWorkerThatWaits also has a job with many messages, which wakes it once, a worker that waits for
 // one of its leases only, and a job that has no worker.
 func TestMessageReachesAWorkerThatWaits(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
@@ -217,18 +217,18 @@ func TestMessageReachesAWorkerThatWaits(t *testing.T) {
 	})
 }
 
-// wantToldOf fails unless worker-1, which waits on w, is told within 2 s of what act does elsewhere.
-func (w *world) wantToldOf(act func(), want func(lessor.StoppedLeases, ...lessor.Grant), g lessor.Grant) {
+// wantReached fails unless worker-1, which waits on w, is woken within 2 s by what act does elsewhere.
+func (w *world) wantReached(act func(), want func(lessor.StoppedLeases, ...lessor.Grant), g lessor.Grant) {
 	w.t.Helper()
-	told := make(chan time.Time, 1)
+	woken := make(chan time.Time, 1)
 	go func() {
 		want(w.cancelled(anybody, "worker-1"), g)
-		told <- time.Now()
+		woken <- time.Now()
 	}()
 	time.Sleep(300 * time.Millisecond) // the call waits; if not yet, it only ends sooner
 	start := time.Now()
 	act()
-	if took := (<-told).Sub(start); took > 2*time.Second {
-		w.t.Errorf("told after %v, want within 2 s", took)
+	if took := (<-woken).Sub(start); took > 2*time.Second {
+		w.t.Errorf("woken after %v, want within 2 s", took)
 	}
 }

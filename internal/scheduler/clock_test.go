@@ -15,8 +15,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// stepping is a store whose clock is set when it is next asked to serve: between the reading of the tables and the
-// first note.
+// stepping is a store whose clock is set at the next call of Serve: after the tables were read, and before the first
+// note of service.
 type stepping struct {
 	scheduler.Store
 	offset atomic.Int64
@@ -44,8 +44,8 @@ func inSteppingWorld(t *testing.T, cfg scheduler.Config, test func(t *testing.T,
 	})
 }
 
-// TestSilentLeaseEndsOnceAfterAStepOfTheClock: a ttl after the step, whatever the clock says, and for the sweep and the
-// heartbeat alike.
+// TestSilentLeaseEndsOnceAfterAStepOfTheClock: it ends a ttl after the step, whatever the clock says, both by the sweep
+// and for a heartbeat.
 func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
 	const ttl = time.Minute
 	for _, step := range []time.Duration{
@@ -54,7 +54,7 @@ func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
 	} {
 		t.Run(step.String(), func(t *testing.T) {
 			inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
-				silent, beaten := w.submit(nil), w.submit(nil)
+				silent, alive := w.submit(nil), w.submit(nil)
 				first, second := w.lease("worker-1", nil), w.lease("worker-2", nil)
 				w.mustBeat(first)
 				w.mustBeat(second)
@@ -70,14 +70,15 @@ func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
 				w.wantOver(silent.ID)
 				_, err := w.beat(first)
 				w.wantCode(err, lessor.CodeLeaseNotFound)
-				w.wantState(beaten.ID, lessor.Running)
+				w.wantState(alive.ID, lessor.Running)
 				w.noDrift()
 			})
 		})
 	}
 }
 
-// TestClockThatStepsBackWhileTheTablesAreRead: looks that were planned on the clock before do not come a step late.
+// TestClockThatStepsBackWhileTheTablesAreRead: checks that were planned on the earlier clock
+// do not come too late.
 func TestClockThatStepsBackWhileTheTablesAreRead(t *testing.T) {
 	cfg := config()
 	cfg.TTL = 5 * time.Second
@@ -114,8 +115,8 @@ func TestRequestWaitsNoLongerThanAskedWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
-// TestDatabaseClockSteps sets the clock of a real server under two nodes: a silent lease ends a ttl later, a beaten one
-// lives.
+// TestDatabaseClockSteps sets the clock of a real server under two nodes: a silent lease ends a ttl later, and one
+// with heartbeats lives.
 func TestDatabaseClockSteps(t *testing.T) {
 	server, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
 	if err != nil {
@@ -139,14 +140,14 @@ func TestDatabaseClockSteps(t *testing.T) {
 			silent = append(silent, g)
 		}
 		ws[0].submit(nil)
-		beaten := ws[1].lease(fmt.Sprintf("beaten-%d", i), waiting(5000))
+		alive := ws[1].lease(fmt.Sprintf("alive-%d", i), waiting(5000))
 		if err := server.Step(step); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
 		ends := map[lessor.LeaseID]time.Duration{}
 		for len(ends) < len(silent) && time.Since(start) < 3*cfg.TTL {
-			ws[i%2].mustBeat(beaten)
+			ws[i%2].mustBeat(alive)
 			for k, g := range silent {
 				if ends[g.Lease.ID] == 0 && ws[k].job(g.Job.ID).LeaseID == nil {
 					ends[g.Lease.ID] = time.Since(start)
@@ -162,7 +163,7 @@ func TestDatabaseClockSteps(t *testing.T) {
 					step, cfg.TTL, end)
 			}
 		}
-		ws[0].mustComplete(beaten, "completed")
+		ws[0].mustComplete(alive, "completed")
 		for _, g := range silent { // whoever has it
 			_, err := ws[0].beat(g)
 			ws[0].wantCode(err, lessor.CodeLeaseNotFound)

@@ -8,7 +8,7 @@ import (
 	"lessor/internal/pgtest"
 )
 
-// wrongBy is by how much the clock is wrong for a while.
+// wrongBy is how far the clock is ahead for a while.
 const wrongBy = 3 * time.Hour
 
 // inWrongTime runs test in a world whose clock jumped ahead. goBack corrects it, while the scheduler runs and while it
@@ -170,8 +170,8 @@ func TestWhatIsSetForATimeEndsAfterACorrectionOfTheClock(t *testing.T) {
 	})
 }
 
-// TestDatabaseClockComesBack sets the clock of a real server ahead for a while, under two nodes: what was set meanwhile
-// waits no longer than its delay once it is right again.
+// TestDatabaseClockComesBack sets the clock of a real server ahead for a while, under two nodes: what began to wait
+// meanwhile waits no longer than its delay once the clock is right again.
 func TestDatabaseClockComesBack(t *testing.T) {
 	server, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
 	if err != nil {

@@ -234,8 +234,8 @@ func TestMessagesComeUntilTheyAreSeen(t *testing.T) {
 		}); err != nil || left != 0 {
 			t.Errorf("%d jobs have messages, %v; the one has ended, %s has none", left, err, other.ID)
 		}
-		wall := scheduler.Caller{Tenant: &lessor.TenantID{UUID: lessor.UUID{1}}}
-		_, err = w.Message(w.ctx, wall, other.ID, lessor.MessageAsk{Text: new("hello")})
+		stranger := scheduler.Caller{Tenant: &lessor.TenantID{UUID: lessor.UUID{1}}}
+		_, err = w.Message(w.ctx, stranger, other.ID, lessor.MessageAsk{Text: new("hello")})
 		w.wantCode(err, lessor.CodeJobNotFound)
 	})
 }

@@ -73,7 +73,7 @@ func TestRevokeFailsTheAttempt(t *testing.T) {
 		}
 		err = w.Revoke(w.ctx, anybody, lessor.LeaseID{UUID: lessor.UUID{1}}, "")
 		if e := w.wantCode(err, lessor.CodeLeaseNotFound); strings.Contains(e.Detail, "stop this work") {
-			t.Errorf("the operator is told %q, which is for workers", e.Detail)
+			t.Errorf("the operator gets %q, which is for workers", e.Detail)
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("a held job is %s, cancel_requested %v; want leased, true", j.State, j.CancelRequested)
 		}
 		if a := w.mustBeat(g); !a.CancelRequested {
-			t.Error("the heartbeat did not tell that the job is to be cancelled")
+			t.Error("the heartbeat's answer does not say that the job is to be cancelled")
 		}
 		w.mustComplete(g, "failed")
 		w.wantState(held.ID, lessor.Cancelled)
@@ -168,8 +168,8 @@ func TestRetryByAnOperator(t *testing.T) {
 	})
 }
 
-// tale is an event without what differs from run to run.
-type tale struct {
+// plainEvent is an event without its ids and times.
+type plainEvent struct {
 	Seq     int
 	To      lessor.State
 	Actor   string
@@ -177,7 +177,7 @@ type tale struct {
 	Attempt int
 }
 
-func TestRecordTellsTheWholeLife(t *testing.T) {
+func TestRecordHasTheWholeLife(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		stream, err := w.Subscribe(t.Context(), anybody, 0)
 		if err != nil {
@@ -201,11 +201,11 @@ func TestRecordTellsTheWholeLife(t *testing.T) {
 		if err != nil || next != "" {
 			t.Fatalf("events: %v, cursor %q", err, next)
 		}
-		var got []tale
+		var got []plainEvent
 		for _, e := range events {
-			got = append(got, tale{e.Seq, e.To, e.Actor, e.Reason, e.Attempt})
+			got = append(got, plainEvent{e.Seq, e.To, e.Actor, e.Reason, e.Attempt})
 		}
-		want := []tale{
+		want := []plainEvent{
 			{1, lessor.Queued, "tester", "submitted", 0},
 			{2, lessor.Leased, "tester/worker-1", "granted", 1},
 			{3, lessor.Running, "tester/worker-1", "first_heartbeat", 1},

@@ -137,7 +137,7 @@ func TestWorkerThatDoesNotComeBackExpiresAfterTheFloor(t *testing.T) {
 	})
 }
 
-// hold lets workers hold n leases each, beaten once, all of which end at about the same time.
+// hold gives workers n leases each, with one heartbeat. All leases end at about the same time.
 func hold(w *world, workers, n int) []lessor.Grant {
 	w.t.Helper()
 	var grants []lessor.Grant
@@ -214,8 +214,8 @@ func (w *world) live() int {
 	return st.ActiveLeases
 }
 
-// TestLeaseEndsOnceInASweep repeats the request of a lease that is over, before the sweep: the lease is then to be
-// looked at for two reasons.
+// TestLeaseEndsOnceInASweep repeats the request of a lease that is over, before the sweep: the lease is then
+// checked for two reasons.
 func TestLeaseEndsOnceInASweep(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.submit(nil)

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// TakeForAlone makes a node believe it is alone on its store, whatever others do. Call it before Run.
+// ActAsSoleNode makes a node believe that no other node writes its store. Call it before Run.
 func (s *Scheduler) ActAsSoleNode() { s.pace.Shared = -1 }
 
-// TakeForCrowded has a node take itself for one of several. Call it before Run.
+// ActAsOneOfSeveral makes a node believe that others write its store. Call it before Run.
 func (s *Scheduler) ActAsOneOfSeveral() { s.pace.Shared = math.MaxInt64 }
 
-// SweepLanesEvery has lanes go sooner than after two hours. Call it before Run.
+// SweepLanesEvery removes unused lanes sooner than after two hours. Call it before Run.
 func (s *Scheduler) SweepLanesEvery(d time.Duration) { s.pace.Lanes = d }
 
 // Stepped is a scheduler whose loop a test steps, on a clock of the test.

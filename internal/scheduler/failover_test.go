@@ -77,7 +77,7 @@ func restored(t *testing.T) failover {
 	}
 }
 
-// lost is what was seen of the database before it went back.
+// lost is what callers saw of the database before it went back.
 type lost struct {
 	jobs  []lessor.Job
 	fence int64
@@ -88,8 +88,9 @@ type lost struct {
 // newLaneCount is how many lanes are lost, and made afterwards.
 const newLaneCount = 12
 
-// TestStoreGoesBack: a database loses its newest commits under three nodes. Nobody gets a job of another tenant or type
-// by a number that was given twice, what is acknowledged afterwards is there, and no number seen before is used again.
+// TestStoreGoesBack: a database loses its newest commits under three nodes. No worker gets a job of another tenant or
+// type because a number was given twice, what is acknowledged afterwards is there, and no number seen before is used
+// again.
 func TestStoreGoesBack(t *testing.T) {
 	for name, make := range failovers {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +200,7 @@ func loseWork(t *testing.T, f failover, a, b *world, again lessor.Job) (l lost) 
 // after submits and takes new work at all nodes, and compares it with what was lost.
 func after(t *testing.T, f failover, l lost, ws ...*world) {
 	t.Helper()
-	wall := scheduler.Caller{Actor: "worker", Tenant: &tenantA}
+	bound := scheduler.Caller{Actor: "worker", Tenant: &tenantA}
 	for i := range newLaneCount {
 		w, next := ws[i%len(ws)], ws[(i+1)%len(ws)]
 		typ := fmt.Sprintf("new%d", i)
@@ -209,14 +210,14 @@ func after(t *testing.T, f failover, l lost, ws ...*world) {
 		if _, err := next.Job(next.ctx, anybody, job.ID); err != nil {
 			t.Errorf("job %s was acknowledged and then: %v", typ, err)
 		}
-		g := insistOn(next, typ, &wall)
+		g := insistOn(next, typ, &bound)
 		if g.Job.ID != job.ID || g.Job.Type != typ || g.Job.TenantID != tenantA {
 			t.Errorf("asked for %s and got %s of tenant %s", typ, g.Job.Type, g.Job.TenantID)
 		}
 		if g.Lease.Fence <= l.fence {
 			t.Errorf("fence %d was given, and %d before", g.Lease.Fence, l.fence)
 		}
-		next.mustCompleteAs(wall, g, "completed")
+		next.mustCompleteAs(bound, g, "completed")
 	}
 	for _, job := range l.jobs {
 		if _, err := ws[0].Job(ws[0].ctx, anybody, job.ID); lessor.CodeOf(err) != lessor.CodeJobNotFound {
@@ -244,12 +245,12 @@ func retry[T any](w *world, call func() (T, error)) T {
 			return v
 		}
 		if lessor.CodeOf(err) != lessor.CodeUnavailable || time.Now().After(end) {
-			w.t.Fatalf("a caller is told %v", err)
+			w.t.Fatalf("a caller gets %v", err)
 		}
 	}
 }
 
-// insistOn takes a job of a type.
+// insistOn requests a job of a type until there is one.
 func insistOn(w *world, typ string, c *scheduler.Caller) lessor.Grant {
 	w.t.Helper()
 	if c == nil {
@@ -270,10 +271,10 @@ func insistOn(w *world, typ string, c *scheduler.Caller) lessor.Grant {
 	return lessor.Grant{}
 }
 
-// oneAlert wants people to be told once.
+// oneAlert fails unless there is one alert that the store went back.
 func oneAlert(w *world) {
 	w.t.Helper()
-	told := func() (n int) {
+	alerts := func() (n int) {
 		open, _, err := w.Alerts(w.ctx, anybody, lessor.AlertFilter{Limit: 100})
 		if err != nil {
 			w.t.Fatal(err)
@@ -285,8 +286,8 @@ func oneAlert(w *world) {
 		}
 		return n
 	}
-	w.eventually("told", func() bool { return told() > 0 })
-	if n := told(); n != 1 {
+	w.eventually("alerted", func() bool { return alerts() > 0 })
+	if n := alerts(); n != 1 {
 		w.t.Errorf("%d alerts, want one", n)
 	}
 }

@@ -82,13 +82,13 @@ func (s *Scheduler) endAll(c Caller, worker, field string, ds []lessor.LeaseComp
 	var faults rules.Faults
 	for i := range ds {
 		d := &ds[i]
-		said := lessor.Completion{
+		completion := lessor.Completion{
 			WorkerID: &worker, Status: d.Status, Result: d.Result, Error: d.Error, Retryable: d.Retryable,
 		}
-		end, err := rules.Completion(&said, "")
+		end, err := rules.Completion(&completion, "")
 		if err != nil || d.LeaseID == nil {
 			prefix := fmt.Sprintf("%s[%d].", field, i)
-			if _, err = rules.Completion(&said, prefix); d.LeaseID == nil {
+			if _, err = rules.Completion(&completion, prefix); d.LeaseID == nil {
 				err = rules.Missing(prefix + "lease_id")
 			}
 			if err := faults.Add(err); err != nil {

@@ -16,7 +16,7 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// world is a scheduler over a real SQLite store, inside a bubble: time passes only while everybody waits.
+// world is a scheduler over a real SQLite store, inside a bubble: time passes only while all goroutines wait.
 type world struct {
 	*scheduler.Scheduler
 	t    *testing.T
@@ -26,17 +26,17 @@ type world struct {
 	wrap func(scheduler.Store) scheduler.Store
 	// clock is what the store's clock says; nil = the time of the bubble.
 	clock func() time.Time
-	// crowded has the scheduler take itself for one of several.
-	crowded bool
-	store   scheduler.Store
-	halt    func()
-	stats   []scheduler.Stats
-	told    []lessor.Alert
-	faults  []*fault.Fault
-	mu      sync.Mutex
+	// shared has the scheduler act as one of several nodes.
+	shared     bool
+	store      scheduler.Store
+	halt       func()
+	stats      []scheduler.Stats
+	sentAlerts []lessor.Alert
+	faults     []*fault.Fault
+	mu         sync.Mutex
 }
 
-// anybody calls without a wall.
+// anybody is a caller that may do everything.
 var anybody = scheduler.Caller{Actor: "tester"}
 
 func config() scheduler.Config {
@@ -85,7 +85,7 @@ func (w *world) start() {
 	cfg.Alert = func(a lessor.Alert) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.told = append(w.told, a)
+		w.sentAlerts = append(w.sentAlerts, a)
 	}
 	cfg.Fault = func(f *fault.Fault) {
 		w.mu.Lock()
@@ -93,7 +93,7 @@ func (w *world) start() {
 		w.faults = append(w.faults, f)
 	}
 	w.Scheduler = scheduler.New(w.store, cfg)
-	if w.crowded {
+	if w.shared {
 		w.ActAsOneOfSeveral()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -189,7 +189,7 @@ func (w *world) mustComplete(g lessor.Grant, status string) {
 	}
 }
 
-// mustCompleteAs completes what c took.
+// mustCompleteAs completes a lease as caller c.
 func (w *world) mustCompleteAs(c scheduler.Caller, g lessor.Grant, status string) {
 	w.t.Helper()
 	done := lessor.Completion{WorkerID: &g.Lease.WorkerID, Status: &status}

@@ -49,8 +49,8 @@ func (w *world) keys(id lessor.JobID) (keys []string) {
 	}
 }
 
-// TestJournalGoesOnOverAttempts: numbers have no gaps over attempts and nodes, a key has one entry whoever repeats it,
-// and each grant says how many entries there are.
+// TestJournalGoesOnOverAttempts: numbers have no gaps over attempts and nodes, a key has one entry, however often it
+// is sent, and each grant says how many entries there are.
 func TestJournalGoesOnOverAttempts(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, turn func() *world) {
 		job := turn().submit(nil)
@@ -82,8 +82,8 @@ func TestJournalGoesOnOverAttempts(t *testing.T) {
 	})
 }
 
-// TestAppendsShareCommits: appends that arrive while a commit is under way ride in the next one together, two of one
-// key among them.
+// TestAppendsShareCommits: appends that arrive while a commit is under way share the next one, also two with one
+// key.
 func TestAppendsShareCommits(t *testing.T) {
 	store := &gatedStore{}
 	inWrappedWorld(t, func(s scheduler.Store) scheduler.Store { store.Store = s; return store },
@@ -218,7 +218,7 @@ func TestFullJournalRefuses(t *testing.T) {
 	})
 }
 
-// TestJournalOfAnotherTenantIsUnknown: neither read nor appended to.
+// TestJournalOfAnotherTenantIsUnknown: it can neither be read nor appended to.
 func TestJournalOfAnotherTenantIsUnknown(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		owner, other := lessor.TenantID{UUID: lessor.UUID{15: 1}}, lessor.TenantID{UUID: lessor.UUID{15: 2}}

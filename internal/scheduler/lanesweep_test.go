@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// shortLived lets ended jobs go at once, and lanes soon after.
+// shortLived removes ended jobs at once, and lanes soon after.
 func shortLived() (scheduler.Config, func(*scheduler.Scheduler)) {
 	cfg := config()
 	cfg.TotalUnits = 1000
@@ -60,7 +60,7 @@ func (w *world) storedLanes() (n int) {
 	return n
 }
 
-// emptied waits until all rows of lanes are gone but those that tell which numbers were given.
+// emptied waits until all rows of lanes are gone except for those that say which numbers were given.
 func (w *world) emptied() {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -89,7 +89,7 @@ func TestLanesGoWithTheirJobs(t *testing.T) {
 }
 
 // TestLanesGoOnAllNodes has one node keep the numbers of lanes that both put on notice and remove: it registers them
-// anew.
+// again.
 func TestLanesGoOnAllNodes(t *testing.T) {
 	cfg, soon := shortLived()
 	url := pool.Database(t)

@@ -8,8 +8,8 @@ import (
 	"lessor"
 )
 
-// beforeTheSweep lets a minute pass from now on. A lease that is looked at in vain just before its end keeps the next
-// sweep away for a quarter of a second: what lapses after a minute has not been judged.
+// beforeTheSweep lets a minute pass from now on. A lease that is checked just before its end delays the next sweep by a
+// quarter of a second: leases that lapse after a minute are not ended yet.
 func beforeTheSweep(w *world) {
 	w.t.Helper()
 	w.submit(nil)
@@ -19,7 +19,7 @@ func beforeTheSweep(w *world) {
 	time.Sleep(30*time.Second + 50*time.Millisecond)
 }
 
-// Whoever comes while the brake is due is answered when it is decided, and keeps its lease.
+// A call that arrives while the brake is due is answered when the brake is decided, and its lease lives.
 func TestLateCallIsAnsweredByTheBrake(t *testing.T) {
 	calls := map[string]func(w *world, g lessor.Grant) error{
 		"heartbeat": func(w *world, g lessor.Grant) error { _, err := w.beat(g); return err },
@@ -56,7 +56,7 @@ func TestLateCallIsAnsweredByTheBrake(t *testing.T) {
 	}
 }
 
-// A lease that was answered as over is ended by that very commit: neither the brake nor a restart brings it back.
+// The commit that answers that a lease is over also ends it: neither the brake nor a restart brings it back.
 func TestLeaseAnsweredAsOverStaysOver(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(nil)
@@ -74,7 +74,7 @@ func TestLeaseAnsweredAsOverStaysOver(t *testing.T) {
 	})
 }
 
-// A lease whose running time is used up is spared by the brake as well: the floor is under it too.
+// The brake also spares a lease whose maximum runtime is over: the floor holds for it too.
 func TestBrakeSparesUsedUpRunningTime(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(func(s *lessor.Submission) { s.MaxRuntimeS = new(int64(60)) })

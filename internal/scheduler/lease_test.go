@@ -195,7 +195,7 @@ func asksFor(typ string) func(*lessor.LeaseRequest) {
 	return func(r *lessor.LeaseRequest) { r.Types, r.TTLMS = []string{typ}, new(time.Hour.Milliseconds()) }
 }
 
-func TestNoUnitsAreKeptForAJobThatNobodyAsksFor(t *testing.T) {
+func TestNoUnitsAreKeptForAJobThatNoWorkerAsksFor(t *testing.T) {
 	cfg := config()
 	cfg.TotalUnits, cfg.ReserveUnits = 20, 0
 	inWorld(t, cfg, func(t *testing.T, w *world) {

@@ -52,20 +52,17 @@ func (l *loop) commitCalls(ctx context.Context, w *work) error {
 		l.refuse(w.hot(), err)
 		return err
 	}
-	if !l.store.Sends() {
-		return l.commitHot(ctx, w)
-	}
 	return l.commitShared(ctx, w)
 }
 
 // sharedFor is how long a node that applied another's changes counts as one of several.
 const sharedFor = 10 * time.Second
 
-// soleNode reports whether the store can send, and no other node works on it now. Among several nodes the work of a
+// soleNode reports whether no other node works on the store now. Among several nodes the work of a
 // node and of the database overlap anyway: a second transaction would only make batches smaller and the gate more
 // expensive.
 func (l *loop) soleNode() bool {
-	return l.store.Sends() && l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.pace.Shared
+	return l.fold.Serving.LastBeat.Sub(l.fold.OthersAt) > l.pace.Shared
 }
 
 // commitHot answers submissions, heartbeats, ends and requests in one transaction.

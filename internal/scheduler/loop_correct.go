@@ -21,12 +21,12 @@ type correction struct {
 
 // noteClock records a reading of the store's clock, and plans a correction if the clock was set back.
 func (l *loop) noteClock(now lessor.Instant) {
-	tick := rules.Tick{Wall: now, Mono: l.now().Sub(l.began)}
-	if rules.SteppedBack(l.clock, tick) {
+	reading := rules.ClockReading{Wall: now, Mono: l.now().Sub(l.began)}
+	if rules.SteppedBack(l.clock, reading) {
 		l.setBack(now)
 		l.correction = correction{due: true}
 	}
-	l.clock = tick
+	l.clock = reading
 }
 
 // setBack corrects the instants in memory.
@@ -60,25 +60,25 @@ func (l *loop) correctNext(ctx context.Context) (full bool, err error) {
 	switch {
 	case !c.waits:
 		err = l.correctIn(ctx, func(p *pass) (err error) {
-			full, err = p.rewait(ctx)
+			full, err = p.correctWaits(ctx)
 			return err
 		})
 		c.waits = err == nil && !full
 	case !c.listed:
-		c.ids, err = l.misaimed(ctx)
+		c.ids, err = l.wronglyDue(ctx)
 		c.listed = err == nil
 	case len(c.ids) > 0:
 		n := min(tickBatch, len(c.ids))
-		err = l.correctIn(ctx, func(p *pass) error { return p.reaim(ctx, c.ids[:n]) })
+		err = l.correctIn(ctx, func(p *pass) error { return p.correctNextTicks(ctx, c.ids[:n]) })
 		if err == nil {
 			c.ids, full = c.ids[n:], true
 		}
 	default:
 		err = l.correctIn(ctx, func(p *pass) error {
-			if err := p.rewatch(ctx); err != nil {
+			if err := p.correctWatches(ctx); err != nil {
 				return err
 			}
-			return p.recool(ctx)
+			return p.correctCooldowns(ctx)
 		})
 		if err == nil {
 			l.failing.setBack(l.fold.Serving.LastBeat)
@@ -98,8 +98,8 @@ func (l *loop) correctIn(ctx context.Context, fn func(p *pass) error) error {
 	return err
 }
 
-// rewait restarts at now the waits of jobs that began in the future, and reports whether there may be more.
-func (p *pass) rewait(ctx context.Context) (more bool, err error) {
+// correctWaits restarts at now the waits of jobs that began in the future, and reports whether there may be more.
+func (p *pass) correctWaits(ctx context.Context) (more bool, err error) {
 	ahead, err := p.tx.Ahead(ctx, p.now.Add(fold.MaxJitter), dueLimit)
 	if err != nil {
 		return false, err
@@ -108,7 +108,7 @@ func (p *pass) rewait(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for _, w := range ahead {
-		if rules.Rewait(&w.Turn, &w.Wait, p.now) {
+		if rules.CorrectWait(&w.Turn, &w.Wait, p.now) {
 			p.moves = append(p.moves, Move{From: rules.Delayed, To: rules.Delayed, Turn: w.Turn, Wait: w.Wait})
 			p.l.fold.Delay(w.Wait.Until)
 		}
@@ -116,8 +116,8 @@ func (p *pass) rewait(ctx context.Context) (more bool, err error) {
 	return len(ahead) == dueLimit, nil
 }
 
-// misaimed lists the definitions whose next tick was chosen on a clock that has since been set back.
-func (l *loop) misaimed(ctx context.Context) (ids []string, err error) {
+// wronglyDue lists the definitions whose next tick was chosen on a clock that has since been set back.
+func (l *loop) wronglyDue(ctx context.Context) (ids []string, err error) {
 	err = l.store.View(ctx, func(v View) error {
 		q := DefinitionQuery{Limit: pageLimit}
 		for {
@@ -126,7 +126,7 @@ func (l *loop) misaimed(ctx context.Context) (ids []string, err error) {
 				return err
 			}
 			for _, d := range page {
-				if rules.Reaim(d, ticker, v.Now()) {
+				if rules.CorrectNextTick(d, ticker, v.Now()) {
 					ids = append(ids, d.ID)
 				}
 			}
@@ -142,23 +142,23 @@ func (l *loop) misaimed(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// reaim computes the next tick of definitions again.
-func (p *pass) reaim(ctx context.Context, ids []string) error {
+// correctNextTicks computes the next tick of definitions again.
+func (p *pass) correctNextTicks(ctx context.Context, ids []string) error {
 	locked, err := p.lockDefinitions(ctx, ids)
 	if err != nil {
 		return err
 	}
 	var changed []*rules.Definition
 	for _, d := range locked {
-		if rules.Reaim(d, ticker, p.now) {
+		if rules.CorrectNextTick(d, ticker, p.now) {
 			changed = append(changed, d)
 		}
 	}
 	return p.saveDefinitions(ctx, changed)
 }
 
-// rewatch shortens the watches of leases.
-func (p *pass) rewatch(ctx context.Context) error {
+// correctWatches shortens the watches of leases.
+func (p *pass) correctWatches(ctx context.Context) error {
 	var ids []lessor.LeaseID
 	err := p.tx.EachLease(ctx, func(h *rules.Held) error {
 		if h.WatchUntil.Sub(p.now) > h.TTL {
@@ -176,7 +176,7 @@ func (p *pass) rewatch(ctx context.Context) error {
 	p.readClock()
 	var changed []*rules.Held
 	for _, h := range held {
-		if rules.Rewatch(h, p.now) {
+		if rules.CorrectWatch(h, p.now) {
 			changed = append(changed, h)
 			p.planCheck(h)
 		}
@@ -184,8 +184,8 @@ func (p *pass) rewatch(ctx context.Context) error {
 	return p.tx.SaveLeases(ctx, changed)
 }
 
-// recool corrects the times at which open circuits are tried and at which a temporary capacity ends.
-func (p *pass) recool(ctx context.Context) error {
+// correctCooldowns corrects the times at which open circuits are tried and at which a temporary capacity ends.
+func (p *pass) correctCooldowns(ctx context.Context) error {
 	f := p.l.fold
 	ids := f.Cooling(p.now)
 	circuits, definitions, err := p.lockCircuits(ctx, ids)
@@ -194,7 +194,7 @@ func (p *pass) recool(ctx context.Context) error {
 	}
 	var changed []*rules.Circuit
 	for id, c := range circuits {
-		if d := definitions[id]; d != nil && c.Recool(d, p.now) {
+		if d := definitions[id]; d != nil && c.CorrectCooldown(d, p.now) {
 			c.Tenant = d.Tenant
 			changed = append(changed, c)
 		}

@@ -27,12 +27,12 @@ const (
 // errFaults is the answer while the node does not serve because of faults. Clients turn to another node.
 var errFaults = &lessor.Error{
 	Code: lessor.CodeUnavailable, RetryAfter: time.Second,
-	Detail: fmt.Sprintf("this node met %d faults of its own in a minute and serves nobody for another;"+
+	Detail: fmt.Sprintf("this node had %d internal faults in a minute and refuses all calls for another minute;"+
 		" its log has them under \"fault\"", maxFaults),
 }
 
 // safely runs one step, and then rests. A panic is a fault of one batch: its calls are refused, the fold is rebuilt,
-// and the process goes on, because the leases of others live in it.
+// and the process goes on, because it serves other leases.
 func (l *loop) safely(do func() error) (wait time.Duration, err error) {
 	l.linger = linger{}
 	defer func() {

@@ -11,7 +11,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// rebuild folds the tables anew.
+// rebuild makes the fold again from the tables.
 func (l *loop) rebuild(ctx context.Context) error {
 	f := fold.New(l.tenantPolicy)
 	err := l.store.View(ctx, func(v View) error {
@@ -50,7 +50,7 @@ func (l *loop) load(ctx context.Context, v View, f *fold.Fold) (err error) {
 	// The clock may have stepped since a node last served: the floor will move then.
 	now := v.Now()
 	f.NoteClock(now)
-	serving := rules.Serve(v.Serving(), rules.Tick{}, rules.Tick{Wall: now})
+	serving := rules.Serve(v.Serving(), rules.ClockReading{}, rules.ClockReading{Wall: now})
 	err = v.EachMessaged(ctx, func(id lessor.JobID, last int64) error {
 		f.LoadMessages(id, last)
 		return nil

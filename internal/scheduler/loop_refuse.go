@@ -57,6 +57,8 @@ func storeRefusal(err error) error {
 		r.Detail = "the store went back to an older state; nothing was changed"
 	case errors.Is(err, ErrMoved):
 		r.Detail = "the store changed under the call; nothing was changed"
+	case conflict(err):
+		r.Detail = "other nodes kept changing the same rows; nothing was changed"
 	case errors.Is(err, context.Canceled):
 		return errStopping
 	case errors.Is(err, errPanicked):

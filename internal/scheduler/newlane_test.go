@@ -10,7 +10,7 @@ import (
 	"lessor"
 )
 
-// newLanes are submissions that each make a lane which nobody has seen before.
+// newLanes are submissions that each make a new lane.
 var newLanes = map[string]func(*lessor.Submission){
 	"type":     func(*lessor.Submission) {}, // each job has a type of its own
 	"tenant":   func(s *lessor.Submission) { s.TenantID = new("33333333-3333-4333-8333-333333333333") },
@@ -18,7 +18,7 @@ var newLanes = map[string]func(*lessor.Submission){
 	"class":    func(s *lessor.Submission) { s.FairnessClass = new("new") },
 }
 
-// later are ways in which a job comes to wait for its time.
+// later are the ways in which a job waits for its time.
 var later = map[string]func(w *world, sub lessor.Submission){
 	"run_at": func(w *world, sub lessor.Submission) {
 		w.submit(func(s *lessor.Submission) { *s = sub; s.RunAt = new(now().Add(300 * time.Millisecond).String()) })
@@ -46,7 +46,7 @@ func ofType(types ...string) func(*lessor.LeaseRequest) {
 // their lanes.
 func TestNewLanesComeDueOnAnotherNode(t *testing.T) {
 	ws := nodes(t, 3, config(), nil)
-	first := ws[2] // it came last, and so knows that it is not alone and tells others what it changes
+	first := ws[2] // it came last, so it knows that it is not alone and publishes its changes
 	var types []string
 	for how, wait := range later {
 		for what, edit := range newLanes {
@@ -74,10 +74,11 @@ func prefixed(key *string, with string) *string {
 	return new(with + *key)
 }
 
-// TestNewLaneIsMetByHand: an operator cancels and retries at one node what was submitted at another for later.
-func TestNewLaneIsMetByHand(t *testing.T) {
+// TestOperatorsChangeJobsOfNewLanes: an operator cancels and retries at one node what was submitted at another for
+// later.
+func TestOperatorsChangeJobsOfNewLanes(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
-	// both have noticed each other then, and tell what they change; if not, they rebuild, and learn more
+	// both have then noticed each other and publish their changes; if not, they rebuild their folds
 	time.Sleep(time.Second)
 	here, there := ws[0], ws[1]
 	for what, edit := range newLanes {
@@ -95,8 +96,8 @@ func TestNewLaneIsMetByHand(t *testing.T) {
 	there.noDrift()
 }
 
-// TestRowsOfALaneThatIsNotStored: damage in the database costs the jobs that it hit, and no node. Whoever looks is
-// told.
+// TestRowsOfALaneThatIsNotStored: damage in the database costs the jobs that it hit, and no node. Drift reports
+// it.
 func TestRowsOfALaneThatIsNotStored(t *testing.T) {
 	url := pool.Database(t)
 	before := node(t, url, config(), nil)
@@ -134,8 +135,8 @@ func TestRowsOfALaneThatIsNotStored(t *testing.T) {
 	}
 }
 
-// TestRowsThatContradictEachOther: a job is never handed out as of a lane that its own row does not confirm, and does
-// not keep others from theirs.
+// TestRowsThatContradictEachOther: a job is never granted by a lane that its own row contradicts, and it does not
+// block other jobs.
 func TestRowsThatContradictEachOther(t *testing.T) {
 	url := pool.Database(t)
 	before := node(t, url, config(), nil)

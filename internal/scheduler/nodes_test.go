@@ -80,7 +80,7 @@ func nodeOn(
 	return w
 }
 
-// eventually waits for something that real time brings.
+// eventually waits until a condition holds, at most a minute.
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -107,7 +107,7 @@ func TestLifeOverThreeNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ans := b.mustBeat(g); !ans.CancelRequested {
-		t.Error("a cancel on one node is not told to a heartbeat on another")
+		t.Error("a heartbeat on one node is not answered with the cancel on another")
 	}
 	b.mustComplete(g, "completed")
 	c.wantState(job.ID, lessor.Completed)
@@ -116,18 +116,20 @@ func TestLifeOverThreeNodes(t *testing.T) {
 	}
 }
 
-// deaf is the store of a node that takes itself for the only one, and so does not tell what it changes.
-type deaf struct{ scheduler.Store }
+// soleStore is the store of a node that believes that it is alone, and so does not publish its changes.
+type soleStore struct{ scheduler.Store }
 
-func (d deaf) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
-	return d.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(deafTx{tx}) })
+func (d soleStore) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
+	return d.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(soleTx{tx}) })
 }
 
-func (deaf) Sends() bool { return false }
+func (d soleStore) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+	return sendByUpdate(ctx, d, fn)
+}
 
-type deafTx struct{ scheduler.Tx }
+type soleTx struct{ scheduler.Tx }
 
-func (deafTx) SoleNode() bool { return true }
+func (soleTx) SoleNode() bool { return true }
 
 // checked is the store of a node whose check of the fold fails while it reads the settings that before changed.
 type checked struct {
@@ -171,10 +173,10 @@ func TestCheckThatFailsLosesNothing(t *testing.T) {
 	there.noDrift()
 }
 
-// TestChangesThatWereNotToldAreReadFromTheTables: a node that came before a lone one has noticed misses nothing.
-func TestChangesThatWereNotToldAreReadFromTheTables(t *testing.T) {
+// TestUnpublishedChangesAreReadFromTheTables: a node misses nothing that a node did which had not noticed it yet.
+func TestUnpublishedChangesAreReadFromTheTables(t *testing.T) {
 	url := pool.Database(t)
-	lone := node(t, url, config(), func(s scheduler.Store) scheduler.Store { return deaf{s} })
+	lone := node(t, url, config(), func(s scheduler.Store) scheduler.Store { return soleStore{s} })
 	other := node(t, url, config(), nil)
 	for range 3 {
 		job := lone.submit(nil)
@@ -287,8 +289,8 @@ func TestNodesNeverGrantOneJobTwice(t *testing.T) {
 	}
 }
 
-// TestBrakeIsPulledOnceByAllNodes lets all leases fall silent while two nodes sweep: whoever finds it first pulls the
-// brake for both.
+// TestBrakeIsPulledOnceByAllNodes lets all leases fall silent while two nodes sweep: the node that finds it first pulls
+// the brake for both.
 func TestBrakeIsPulledOnceByAllNodes(t *testing.T) {
 	var pulled, ended atomic.Int64
 	cfg := config()
@@ -323,7 +325,7 @@ func TestBrakeIsPulledOnceByAllNodes(t *testing.T) {
 	}
 }
 
-// TestTwoNodesRaiseOneAlert: the monitors of two nodes may see the same at once.
+// TestTwoNodesRaiseOneAlert: the monitors of two nodes may find the same fault at once.
 func TestTwoNodesRaiseOneAlert(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
 	for i := range 30 {

@@ -104,7 +104,7 @@ func (w *world) giveBack(g lessor.Grant) {
 	}
 }
 
-// TestOutputOfManyLeasesIsBounded gives an attempt back more often than output is kept for. Half of the leases print
+// TestOutputOfManyLeasesIsBounded releases an attempt more often than output is kept for. Half of the leases print
 // from the middle on, as a worker does whose server was away for long.
 func TestOutputOfManyLeasesIsBounded(t *testing.T) {
 	cfg := printing()

@@ -68,7 +68,7 @@ func TestPagesOfHandlersAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestLargePagesAreReadInSteps lists entries of a quarter of a page each: no more than a step too many is read.
+// TestLargePagesAreReadInSteps lists entries of a quarter of a page each: at most one step too many is read.
 func TestLargePagesAreReadInSteps(t *testing.T) {
 	s, read := New(viewer{}, Config{}), 0
 	list := func(_ View, last *lessor.Audited, n int) ([]lessor.Audited, error) {
@@ -92,7 +92,7 @@ func TestLargePagesAreReadInSteps(t *testing.T) {
 	}
 }
 
-// viewer is a store with nothing in it.
+// viewer is an empty store.
 type viewer struct{ Store }
 
 func (viewer) View(_ context.Context, fn func(View) error) error { return fn(nil) }

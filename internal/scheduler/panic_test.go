@@ -21,7 +21,7 @@ func TestPanicCostsOneBatch(t *testing.T) {
 		f.refuse = func([]*rules.Spec) error { panic("boom") }
 		_, err := w.Submit(w.ctx, anybody, lessor.Submission{Type: new("guilty"), Payload: []byte(`{"secret": 1}`)})
 		if err == nil || errors.As(err, new(*lessor.Error)) || strings.Contains(err.Error(), "goroutine") {
-			t.Errorf("the caller of a call that panicked is told %v, want a fault without a stack", err)
+			t.Errorf("the caller of a call that panicked gets %v, want a fault without a stack", err)
 		}
 		f.refuse = nil
 		w.mustBeat(g)
@@ -34,7 +34,7 @@ func TestPanicCostsOneBatch(t *testing.T) {
 	})
 }
 
-// TestThreeFaultsInAMinuteEndTheService: the node then refuses everybody at once with the cause, and notes no service.
+// TestThreeFaultsInAMinuteEndTheService: the node then refuses every call at once with the cause, and notes no service.
 // No lease ends because of it, and a minute later the node serves again.
 func TestThreeFaultsInAMinuteEndTheService(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
@@ -58,20 +58,20 @@ func TestThreeFaultsInAMinuteEndTheService(t *testing.T) {
 		time.Sleep(time.Second)
 		_ = submit()
 		err := submit()
-		if lessor.CodeOf(err) != lessor.CodeUnavailable || !strings.Contains(err.Error(), "3 faults") {
-			t.Errorf("after three faults in a minute a caller is told %v, want 503 with the cause", err)
+		if lessor.CodeOf(err) != lessor.CodeUnavailable || !strings.Contains(err.Error(), "3 internal faults") {
+			t.Errorf("after three faults in a minute a caller gets %v, want 503 with the cause", err)
 		}
 		if err := <-parked; lessor.CodeOf(err) != lessor.CodeUnavailable {
-			t.Errorf("a request that waited is told %v, want 503, so that its worker asks another node", err)
+			t.Errorf("a request that waited gets %v, want 503, so that its worker asks another node", err)
 		}
-		if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "3 faults") {
+		if err := w.Ready(); err == nil || !strings.Contains(err.Error(), "3 internal faults") {
 			t.Errorf("ready says %v, want the cause", err)
 		}
 		f.refuse = nil
 		before := f.updates.Load()
 		time.Sleep(50 * time.Second)
 		if n := f.updates.Load() - before; n > 0 || w.Ready() == nil {
-			t.Errorf("%d transactions while the node serves nobody, ready: %v", n, w.Ready())
+			t.Errorf("%d transactions while the node refuses all calls, ready: %v", n, w.Ready())
 		}
 		time.Sleep(65 * time.Second) // more than a ttl since the last heartbeat
 		w.mustBeat(g)
@@ -83,7 +83,7 @@ func TestThreeFaultsInAMinuteEndTheService(t *testing.T) {
 	})
 }
 
-// parkOne sends a request that waits, and returns where its error will come.
+// parkOne sends a request that waits, and returns the channel of its error.
 func (w *world) parkOne(t *testing.T) <-chan error {
 	t.Helper()
 	answer := make(chan error, 1)
@@ -97,25 +97,25 @@ func (w *world) parkOne(t *testing.T) <-chan error {
 	return answer
 }
 
-// wantFaults checks that n faults were told, each with its stack and the call that met it, and without the payload.
+// wantFaults checks that n faults were reported, each with its stack and its call, and without the payload.
 func (w *world) wantFaults(n int) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.faults) != n {
-		w.t.Errorf("%d faults were told, want %d", len(w.faults), n)
+		w.t.Errorf("%d faults were reported, want %d", len(w.faults), n)
 	}
 	for _, f := range w.faults {
 		calls := strings.Join(f.Calls, "\n")
 		if f.Place != fault.Loop || !strings.Contains(string(f.Stack), "Insert") ||
 			!strings.Contains(calls, "submit 1:") || !strings.Contains(calls, "guilty") ||
 			strings.Contains(calls, "secret") {
-			w.t.Errorf("a fault is told as %v at %s in %q\n%s", f, f.Place, calls, f.Stack)
+			w.t.Errorf("a fault is reported as %v at %s in %q\n%s", f, f.Place, calls, f.Stack)
 		}
 	}
 }
 
-// TestPanicWhileAnswering: behind a commit that was sent, another goroutine answers.
+// TestPanicWhileAnswering: another goroutine answers the calls of a commit that was sent.
 func TestPanicWhileAnswering(t *testing.T) {
 	var on atomic.Bool
 	cfg := config()

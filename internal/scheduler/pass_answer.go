@@ -17,7 +17,6 @@ func (r *round) answerRequests(ctx context.Context, fresh []*requestCall) error 
 	}
 	for c, first := range r.twins {
 		c.grants, c.denial = first.grants, first.denial
-		c.shared, first.shared = true, true
 	}
 	for _, c := range fresh {
 		r.count(c)
@@ -77,7 +76,6 @@ func (r *round) showAgain(ctx context.Context) error {
 		return err
 	}
 	for _, c := range r.shown {
-		c.shared = true
 		for _, h := range r.again[c] {
 			c.grants = append(c.grants, r.p.shown(h, specs[h.Turn.Job], reports[h.Turn.Job]))
 		}

@@ -81,19 +81,19 @@ func (p *pass) endOne(c *Caller, e *ending, specs map[lessor.JobID]*rules.Spec) 
 		}
 		return err
 	}
-	said := e.end.Report
+	report := e.end.Report
 	if e.end.Outcome == rules.OutcomeReleased {
-		said = rules.Released(h, &e.end, p.reportOf(h.Turn.Job), said)
+		report = rules.Released(h, &e.end, p.reportOf(h.Turn.Job), report)
 	}
 	next, err := rules.Conclude(h, e.end, p.l.retries(specs[h.Turn.Job]), p.now, p.l.cfg.Random())
 	if err != nil {
 		return err
 	}
 	if next.Wait.State == lessor.Waiting {
-		said.Question = rules.Asked(h, e.end, p.now)
+		report.Question = rules.Asked(h, e.end, p.now)
 	}
-	if !said.Empty() {
-		p.report(h, said)
+	if !report.Empty() {
+		p.report(h, report)
 	}
 	e.held = h
 	p.l.workers.beat(c, h, p.now)

@@ -107,7 +107,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 	if c.abandoned() {
 		return nil
 	}
-	c.grants, c.shared, c.got, c.left = nil, false, 0, c.ask.MaxUnits
+	c.grants, c.got, c.left = nil, 0, c.ask.MaxUnits
 	if c.ask.RequestID != "" {
 		if parked {
 			if err := r.findRepeats(ctx, []*requestCall{c}); err != nil {

@@ -49,7 +49,7 @@ func (p *pass) apply(ctx context.Context, st *rules.Standing, ch rules.Change) e
 		p.publish(n.Job, tenant, func() lessor.Event { return n.Event(steps+i+1, from, "") })
 	}
 	p.notes = append(p.notes, ch.Notes...)
-	if ch.Mark {
+	if ch.CancelLease {
 		if err := p.tx.SaveLeases(ctx, []*rules.Held{st.Held}); err != nil {
 			return err
 		}

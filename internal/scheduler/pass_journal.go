@@ -90,28 +90,6 @@ func (p *pass) appendEntries(h *rules.Held, by rules.Hand, b *beat) error {
 	return nil
 }
 
-// copyJournal gives a job the journal of the one that it continues, and returns how many entries that has. It is one
-// transaction, so that no attempt sees a part of a journal, and other calls wait for it: on a busy machine half a
-// second for 16 MiB in entries of 1 KiB, and 6 s for as many tiny entries as a journal can have. It may stay so because
-// only a person's resume of a dead job copies.
-func (p *pass) copyJournal(ctx context.Context, from lessor.JobID, to *rules.Spec) (n int, err error) {
-	for {
-		entries, err := p.tx.Entries(ctx, from, n, listStep)
-		if err != nil {
-			return n, err
-		}
-		for i := range entries {
-			entries[i].Job, entries[i].Seq = to.ID, to.Seq
-		}
-		if err := p.tx.AppendEntries(ctx, entries); err != nil {
-			return n, err
-		}
-		if n += len(entries); len(entries) < listStep {
-			return n, nil
-		}
-	}
-}
-
 // maxKeys bounds the keys that are remembered, at about 16 bytes each.
 const maxKeys = 1 << 20
 

@@ -13,7 +13,7 @@ func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	holders, err := p.claim(ctx, calls)
+	holders, err := p.takeKeys(ctx, calls)
 	if err != nil {
 		return err
 	}
@@ -39,22 +39,22 @@ func (p *pass) submit(ctx context.Context, calls []*submitCall) error {
 
 func keyOf(s *rules.Spec) Key { return Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey} }
 
-// claim assigns the idempotency keys to jobs, and refuses each call that used a key with another body. The other keys
-// of a refused call are free again for the calls behind it, so claim works in rounds.
-func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
+// takeKeys gives the idempotency keys to jobs, and refuses each call that used a key with another body. The other keys
+// of a refused call are free again for the calls behind it, so takeKeys works in rounds.
+func (p *pass) takeKeys(ctx context.Context, calls []*submitCall) (map[Key]KeyHolder, error) {
 	for _, c := range calls {
 		c.err = p.l.recheck(c)
 	}
 	for {
-		var claims []Claim
+		var wanted []JobKey
 		for _, c := range calls {
 			for _, s := range c.specs {
 				if c.err == nil && s.IdempotencyKey != "" {
-					claims = append(claims, Claim{keyOf(s), KeyHolder{Job: s.ID, BodyHash: s.BodyHash}})
+					wanted = append(wanted, JobKey{keyOf(s), KeyHolder{Job: s.ID, BodyHash: s.BodyHash}})
 				}
 			}
 		}
-		holders, err := p.tx.Claim(ctx, claims)
+		holders, err := p.tx.TakeKeys(ctx, wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (p *pass) claim(ctx context.Context, calls []*submitCall) (map[Key]KeyHolde
 		if len(free) == 0 {
 			return holders, nil
 		}
-		if err := p.tx.Unclaim(ctx, free); err != nil {
+		if err := p.tx.FreeKeys(ctx, free); err != nil {
 			return nil, err
 		}
 	}
@@ -133,7 +133,7 @@ func (p *pass) store(ctx context.Context, specs []*rules.Spec) error {
 
 func (p *pass) enqueueNew(s *rules.Spec) {
 	t := rules.Turn{
-		Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: p.now, Kept: s.Kept,
+		Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: p.now, RowRef: s.RowRef,
 	}
 	p.publish(s.ID, s.Lane.Tenant, func() lessor.Event { return rules.Submitted(s) })
 	if !s.ResumedFrom.IsZero() {

@@ -57,54 +57,69 @@ func (p *pass) fire(ctx context.Context, ds []*rules.Definition) error {
 	if err != nil {
 		return err
 	}
-	var rows []rules.TickRow
-	var specs []*rules.Spec
-	var cancel []*rules.Definition
+	var f firing
 	for _, d := range ds {
-		h := p.l.fold.Blocked(d.ID)
-		now, known := p.now, decided[d.ID]
-		if len(known) == maxDecided {
-			now = known[maxDecided-1] // the rest follow in the next
-		}
-		plan := rules.Ticks(d, rules.Undecided(d, ticker(d), known), &h.Circuit, countOpen(open[d.ID]), now)
-		if err := p.lateTicks(ctx, d, plan.Rows); err != nil {
+		if err := p.decideTicks(ctx, &f, d, open[d.ID], decided[d.ID]); err != nil {
 			return err
 		}
-		if plan.Cancel {
-			cancel = append(cancel, d)
-		}
-		for _, row := range plan.Rows {
-			switch {
-			case row.Ran():
-				spec := p.tickSpec(d, row.At)
-				row.Run = spec.ID
-				specs = append(specs, spec)
-			case row.Outcome == lessor.TickCircuitOpen:
-				row.Run = lessor.JobID{UUID: p.l.newUUID()}
-			}
-			rows = append(rows, row)
-		}
 	}
-	if len(cancel) > 0 {
+	if len(f.cancel) > 0 {
 		all := func(*rules.Standing) bool { return true }
-		if err := p.cancelOpen(ctx, rules.ActorScheduler, cancel, all); err != nil {
+		if err := p.cancelOpen(ctx, rules.ActorScheduler, f.cancel, all); err != nil {
 			return err
 		}
 	}
-	if err := p.store(ctx, specs); err != nil {
+	if err := p.store(ctx, f.specs); err != nil {
 		return err
 	}
-	if err := p.tx.SaveTicks(ctx, rows); err != nil {
+	if err := p.tx.SaveTicks(ctx, f.rows); err != nil {
 		return err
 	}
-	for _, spec := range specs {
+	for _, spec := range f.specs {
 		p.l.expect(spec, p.now)
 	}
 	p.stats.Ticks = map[lessor.TickOutcome]int{}
-	for i := range rows {
-		p.stats.Ticks[rows[i].Outcome]++
+	for i := range f.rows {
+		p.stats.Ticks[f.rows[i].Outcome]++
 	}
 	return p.tx.SaveDefinitions(ctx, ds)
+}
+
+// firing is what the due ticks of definitions make: rows and jobs. cancel are the definitions whose open runs end.
+type firing struct {
+	rows   []rules.TickRow
+	specs  []*rules.Spec
+	cancel []*rules.Definition
+}
+
+// decideTicks decides the due ticks of one definition that have no row yet, and advances its clock.
+func (p *pass) decideTicks(
+	ctx context.Context, f *firing, d *rules.Definition, open []OpenRun, decided []lessor.Instant,
+) error {
+	now := p.now
+	if len(decided) == maxDecided {
+		now = decided[maxDecided-1] // the rest follow in the next
+	}
+	circuit := p.l.fold.Blocked(d.ID).Circuit
+	plan := rules.Ticks(d, rules.Undecided(d, ticker(d), decided), &circuit, countOpen(open), now)
+	if err := p.lateTicks(ctx, d, plan.Rows); err != nil {
+		return err
+	}
+	if plan.Cancel {
+		f.cancel = append(f.cancel, d)
+	}
+	for _, row := range plan.Rows {
+		switch {
+		case row.Ran():
+			spec := p.tickSpec(d, row.At)
+			row.Run = spec.ID
+			f.specs = append(f.specs, spec)
+		case row.Outcome == lessor.TickCircuitOpen:
+			row.Run = lessor.JobID{UUID: p.l.newUUID()}
+		}
+		f.rows = append(f.rows, row)
+	}
+	return nil
 }
 
 func countOpen(runs []OpenRun) (open rules.OpenRuns) {

@@ -23,8 +23,8 @@ const (
 	raceCap    = 4
 )
 
-// referee is a trigger that counts at every commit which grants, and fails it when a bound is passed. It is told
-// nothing by the nodes: it looks at the tables.
+// referee is a trigger that counts at every commit which grants, and fails it when a bound is passed. It
+// looks at the tables only, not at what the nodes believe.
 const referee = `
 create function referee() returns trigger language plpgsql as $$
 begin
@@ -180,7 +180,9 @@ func (b blind) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return b.Store.Update(ctx, func(tx scheduler.Tx) error { return fn(blindTx{tx}) })
 }
 
-func (blind) Sends() bool { return false }
+func (b blind) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+	return sendByUpdate(ctx, b, fn)
+}
 
 func (b blind) View(ctx context.Context, fn func(scheduler.View) error) error {
 	return b.Store.View(ctx, func(v scheduler.View) error { return fn(blindView{v}) })

@@ -21,7 +21,7 @@ func (s *Scheduler) view(ctx context.Context, verb string, fn func(View) error) 
 // servingOf is what a snapshot says about the end of leases. If no node serves, they end as if service began now: none
 // ends sooner.
 func servingOf(v View) rules.Serving {
-	return rules.Serve(v.Serving(), rules.Tick{}, rules.Tick{Wall: v.Now()})
+	return rules.Serve(v.Serving(), rules.ClockReading{}, rules.ClockReading{Wall: v.Now()})
 }
 
 // Job returns one job.

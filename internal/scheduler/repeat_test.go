@@ -25,6 +25,10 @@ func (s *gatedStore) Update(ctx context.Context, fn func(scheduler.Tx) error) er
 	return s.Store.Update(ctx, fn)
 }
 
+func (s *gatedStore) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+	return sendByUpdate(ctx, s, fn)
+}
+
 // TestRepeatsInOneCommitListEachLeaseOnce has many repeats of one request wait for the same commit.
 func TestRepeatsInOneCommitListEachLeaseOnce(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {

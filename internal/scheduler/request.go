@@ -24,7 +24,6 @@ type requestCall struct {
 	got    int            // jobs taken for it in this round
 	left   int            // units it may still have in this round; 0 = any number
 	grants []lessor.Grant
-	shared bool           // others may have been answered with the same grants
 	denial *lessor.Denial // the last; it counts while there is no grant
 
 	// Of a request that is parked: its number in the order in which they came, its group and its neighbours there,
@@ -98,10 +97,10 @@ func kindOf(o *requestCall) string {
 }
 
 // giveBack releases the leases of a request whose worker has gone. As no worker has seen them, this costs their jobs
-// neither an attempt nor an interruption. Leases that another call of the same request was answered with stay, because
-// its worker may be using them.
+// neither an attempt nor an interruption. Leases of a request with an id stay: its worker repeats the request, and may
+// have been answered with them by another node already.
 func (s *Scheduler) giveBack(r *requestCall) {
-	if r.shared {
+	if r.ask.RequestID != "" {
 		return
 	}
 	end := rules.End{

@@ -165,8 +165,9 @@ func TestSimultaneousRepeatsListEachLeaseOnce(t *testing.T) {
 	})
 }
 
-// TestRepeatedRequestTellsWhatIsLeft: a worker that hears of its lease late and beats when it is told to keeps it.
-func TestRepeatedRequestTellsWhatIsLeft(t *testing.T) {
+// TestRepeatedRequestAnswersTheTimeLeft: a worker that gets its lease late, and beats when the answer says,
+// keeps it.
+func TestRepeatedRequestAnswersTheTimeLeft(t *testing.T) {
 	cfg := config()
 	cfg.TTL = 6 * time.Second
 	onBothStores(t, cfg, func(t *testing.T, a, b *world) {
@@ -329,8 +330,8 @@ func TestRecordNamesTheTokenBesideTheWorker(t *testing.T) {
 	})
 }
 
-// TestLeasePagesTellNothing goes through the list by its cursors, which hold no number that can be read.
-func TestLeasePagesTellNothing(t *testing.T) {
+// TestLeasePagesRevealNothing goes through the list by its cursors, which hold no number that can be read.
+func TestLeasePagesRevealNothing(t *testing.T) {
 	onBothStores(t, config(), func(t *testing.T, a, _ *world) {
 		want := map[lessor.LeaseID]bool{}
 		for range 7 {

@@ -11,7 +11,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// unread is a store whose settings cannot be read until it is told otherwise.
+// unread is a store whose settings cannot be read until the test says so.
 type unread struct {
 	scheduler.Store
 	readable atomic.Bool

@@ -31,8 +31,6 @@ type Transactions interface {
 	// transaction may be reckoned. A sole node may send the next transaction before the commit has ended; what the next
 	// one reads waits by itself. It fails with ErrAgain if the one before fails, or if the node was not the only one.
 	Send(ctx context.Context, sole bool, fn func(Tx) error) (wait func() error, err error)
-	// Sends reports whether Send returns before the commit is durable. If not, Update does the same for less.
-	Sends() bool
 	// View runs fn on one consistent snapshot of what was committed. Views run beside each other and beside Update.
 	View(ctx context.Context, fn func(View) error) error
 }

@@ -36,8 +36,8 @@ type Key struct {
 	Key    string
 }
 
-// Claim asks for an idempotency key for a job.
-type Claim struct {
+// JobKey is an idempotency key and the job that holds it or is to hold it.
+type JobKey struct {
 	Key
 	KeyHolder
 }

@@ -9,9 +9,9 @@ import (
 
 // Tx is one write transaction. All methods take and return many at once. A method that is given nothing does nothing.
 //
-// Nodes lock in one order, so that they never wait for each other in a circle: definitions, keys and new jobs (Claim,
-// Insert), lease rows (Leases), waiting jobs (Due), circuits, the gate, queue rows and new leases (Move). Lock is for a
-// transaction of its own. What a method that locks returns is as it was after the waiting, and so is Now.
+// Nodes lock in one order, so that they never wait for each other in a circle: definitions, keys and new jobs
+// (TakeKeys, Insert), lease rows (Leases), waiting jobs (Due), circuits, the gate, queue rows and new leases (Move).
+// Lock is for a transaction of its own. What a method that locks returns is as it was after the waiting, and so is Now.
 //
 // After the first fault of any method the transaction cannot commit, even if fn ignores the error. A store may put
 // writes off: their errors then come from a later method or from the commit.
@@ -47,13 +47,13 @@ type LaneTx interface {
 type JobTx interface {
 	// Seqs reserves n places in line, larger than all before, and returns the first.
 	Seqs(ctx context.Context, n int) (int64, error)
-	// Claim gives each free idempotency key to the job of its first claim, and returns the holder of each key. Unclaim
-	// takes back keys that this transaction gave.
-	Claim(ctx context.Context, claims []Claim) (map[Key]KeyHolder, error)
-	Unclaim(ctx context.Context, keys []Key) error
-	// Insert writes new jobs, each under an id that is not there yet, and sets Kept in each spec. Where they wait is a
-	// Move from rules.Nowhere; one call moves all with the same Kept. The store may keep the specs: they must not be
-	// changed any more.
+	// TakeKeys gives each free idempotency key to the first of the jobs that want it, and returns the holder of each
+	// key. FreeKeys takes back keys that this transaction gave.
+	TakeKeys(ctx context.Context, wanted []JobKey) (map[Key]KeyHolder, error)
+	FreeKeys(ctx context.Context, keys []Key) error
+	// Insert writes new jobs, each under an id that is not there yet, and sets RowRef in each spec. A Move from
+	// rules.Nowhere says where they wait; one call moves all with the same RowRef. The store may keep the specs: they
+	// must not be changed any more.
 	Insert(ctx context.Context, specs []*rules.Spec) error
 }
 
@@ -80,6 +80,8 @@ type JournalTx interface {
 	// KnownEntries returns the entries that have these keys.
 	KnownEntries(ctx context.Context, refs []EntryRef) (map[EntryRef]rules.Entry, error)
 	AppendEntries(ctx context.Context, entries []rules.Entry) error
+	// CopyJournal gives a new job the journal of another, and returns how many entries that has.
+	CopyJournal(ctx context.Context, from lessor.JobID, to *rules.Spec) (entries int, err error)
 }
 
 // OutputTx keeps what attempts print. Its errors are faults.

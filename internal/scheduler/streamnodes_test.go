@@ -23,12 +23,12 @@ func TestStreamShowsRecordsOfAllNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	walled, err := ws[0].Subscribe(ctx, scheduler.Caller{Actor: "b", Tenant: &tenantB}, 0)
+	foreign, err := ws[0].Subscribe(ctx, scheduler.Caller{Actor: "b", Tenant: &tenantB}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range ws[1:] { // each has heard of the follower once one of its records arrives
-		w.eventually("told", func() bool {
+	for _, w := range ws[1:] { // each knows of the follower when its first record arrives
+		w.eventually("followed", func() bool {
 			for first := w.submit(nil); ; {
 				select {
 				case e := <-stream:
@@ -41,9 +41,9 @@ func TestStreamShowsRecordsOfAllNodes(t *testing.T) {
 			}
 		})
 	}
-	job := ws[1].submit(func(s *lessor.Submission) { s.Type = new("told") })
+	job := ws[1].submit(func(s *lessor.Submission) { s.Type = new("followed") })
 	g := ws[2].lease("worker-1", func(r *lessor.LeaseRequest) {
-		r.Types, r.WaitMS = []string{"told"}, new(int64(5000))
+		r.Types, r.WaitMS = []string{"followed"}, new(int64(5000))
 	})
 	ws[1].mustBeat(g)
 	ws[2].mustComplete(g, "completed")
@@ -56,7 +56,7 @@ func TestStreamShowsRecordsOfAllNodes(t *testing.T) {
 			}
 			if e.Event.JobID == job.ID {
 				if e.Event.TraceID != job.TraceID || e.Event.TenantID != job.TenantID {
-					t.Errorf("told %+v of %+v", e.Event, job)
+					t.Errorf("the event %+v is not of %+v", e.Event, job)
 				}
 				states = append(states, e.Event.To)
 			}
@@ -68,8 +68,8 @@ func TestStreamShowsRecordsOfAllNodes(t *testing.T) {
 		t.Errorf("states of the job (-want +got):\n%s", d)
 	}
 	select {
-	case e := <-walled:
-		t.Errorf("a tenant is told of another's job: %+v", e)
+	case e := <-foreign:
+		t.Errorf("a tenant gets an event of another's job: %+v", e)
 	default:
 	}
 	for _, w := range ws {

@@ -197,12 +197,12 @@ func TestManifestStoresAllOrNothing(t *testing.T) {
 		_, _, err = w.PutDefinition(w.ctx, anybody, "two",
 			interval("two", 60, func(e *lessor.Envelope) { e.TenantID = new(tenantB.String()) }))
 		w.wantCode(err, lessor.CodeConflict)
-		w.put(interval("two", 61, nil)) // by hand: the module's next manifest tells of the drift
+		w.put(interval("two", 61, nil)) // by hand: the module's next manifest reports the drift
 		want(dry, "[] [two] [three] [] <nil>", "two", "three")
 	})
 }
 
-func TestWallAroundTheKernel(t *testing.T) {
+func TestTenantSeesNoOtherTenantsSchedules(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 10, nil))
 		g := w.lease("worker-1", waiting(20_000))
@@ -218,7 +218,7 @@ func TestWallAroundTheKernel(t *testing.T) {
 			"next":       errOf(w.NextTicks(w.ctx, b, "sync.crm", 1)),
 		} {
 			if e := w.wantCode(err, lessor.CodeDefinitionNotFound); e.Detail != lessor.ErrDefinitionNotFound.Detail {
-				t.Errorf("%s tells more than that there is none: %v", name, e)
+				t.Errorf("%s says more than that there is none: %v", name, e)
 			}
 		}
 		w.wantCode(errOf(w.RunAudit(w.ctx, b, run.RunID)), lessor.CodeRunNotFound)

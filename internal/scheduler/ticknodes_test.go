@@ -12,7 +12,7 @@ import (
 )
 
 // TestNodesTickTogetherOnce has three nodes on one database, of which one stops and starts again all the time: every
-// tick of every definition is told once.
+// tick of every definition has one row.
 func TestNodesTickTogetherOnce(t *testing.T) {
 	url := pool.Database(t)
 	cfg := config()
@@ -36,7 +36,7 @@ func TestNodesTickTogetherOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var rows []lessor.Tick
-		ws[0].eventually("told the ticks of "+id+" up to now", func() bool {
+		ws[0].eventually("up to date with the ticks of "+id, func() bool {
 			rows, _, err = ws[0].Ticks(ws[0].ctx, anybody, id, lessor.TickFilter{Limit: 1000})
 			return err == nil && len(rows) > 0 && rows[len(rows)-1].TickAt >= mark.Add(-time.Second)
 		})
@@ -50,7 +50,7 @@ func TestNodesTickTogetherOnce(t *testing.T) {
 		}
 	}
 	if after := countJobs(ws[0]); jobs < before || jobs > after {
-		t.Errorf("%d ticks were told, of %d jobs before and %d after that", jobs, before, after)
+		t.Errorf("%d ticks have rows, and there were %d jobs before and %d after", jobs, before, after)
 	}
 	for _, w := range ws {
 		w.noDrift()
@@ -126,9 +126,9 @@ func TestNodesShareACircuit(t *testing.T) {
 	}
 }
 
-// TestRacingNodesObeyPauseAndCaps changes caps and pauses on both nodes while both grant: after each change has been
+// TestRacingNodesKeepPauseAndCaps changes caps and pauses on both nodes while both grant: after each change has been
 // acknowledged no grant breaks it.
-func TestRacingNodesObeyPauseAndCaps(t *testing.T) {
+func TestRacingNodesKeepPauseAndCaps(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
 	ws[0].flood(tenantA, 3000, nil)
 	stop := make(chan struct{})

@@ -169,15 +169,19 @@ func TestEndsOfATurnDoNotWaitForItsRequest(t *testing.T) {
 	})
 }
 
-// refusesOnce is a store that refuses the values of one transaction.
-type refusesOnce struct {
+// refusing is a store that refuses the values of some transactions.
+type refusing struct {
 	gatedStore
-	refuse atomic.Bool
+	refuse atomic.Int32 // how many more
 }
 
-func (s *refusesOnce) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
+func (s *refusing) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (func() error, error) {
+	return sendByUpdate(ctx, s, fn)
+}
+
+func (s *refusing) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
 	return s.gatedStore.Update(ctx, func(tx scheduler.Tx) error {
-		if s.refuse.CompareAndSwap(true, false) {
+		if s.refuse.Add(-1) >= 0 {
 			return fmt.Errorf("a value: %w", scheduler.ErrBadCall)
 		}
 		return fn(tx)
@@ -188,9 +192,9 @@ func (s *refusesOnce) Update(ctx context.Context, fn func(scheduler.Tx) error) e
 func TestTurnStaysWholeWhenItsBatchIsHalved(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.halt()
-		var store *refusesOnce
+		var store *refusing
 		w.wrap = func(s scheduler.Store) scheduler.Store {
-			store = &refusesOnce{gatedStore: gatedStore{Store: s}}
+			store = &refusing{gatedStore: gatedStore{Store: s}}
 			return store
 		}
 		w.start()
@@ -211,8 +215,8 @@ func TestTurnStaysWholeWhenItsBatchIsHalved(t *testing.T) {
 		})
 		synctest.Wait()
 		gate <- struct{}{}
-		synctest.Wait() // the next batch is at the gate
-		store.refuse.Store(true)
+		synctest.Wait()       // the next batch is at the gate
+		store.refuse.Store(2) // the batch, and its repetition on a fold that was read anew
 		close(gate)
 		all.Wait()
 		w.mu.Lock()
@@ -222,7 +226,7 @@ func TestTurnStaysWholeWhenItsBatchIsHalved(t *testing.T) {
 		for _, s := range w.stats {
 			cfg.Observe(s)
 		}
-		if commits.Load() != 1 || store.refuse.Load() {
+		if commits.Load() != 1 || store.refuse.Load() >= 0 {
 			t.Errorf("the parts of a turn were not committed together: %+v", w.stats)
 		}
 	})
@@ -231,7 +235,7 @@ func TestTurnStaysWholeWhenItsBatchIsHalved(t *testing.T) {
 // TestTurnGoesBehindAnother: a turn is one call, whatever its parts. The next one does not wait for more callers than
 // were answered.
 func TestTurnGoesBehindAnother(t *testing.T) {
-	inLateWorld(t, func(t *testing.T, w *world, l *late) {
+	withPendingCommits(t, func(t *testing.T, w *world, commits *pendingStore) {
 		for range 6 {
 			w.submit(nil)
 		}
@@ -242,16 +246,16 @@ func TestTurnGoesBehindAnother(t *testing.T) {
 			}
 		}
 		turn(0)
-		l.hold(nil, false)
+		commits.hold(nil, false)
 		var both sync.WaitGroup
 		for _, n := range []int{2, 4} {
 			both.Go(func() { turn(n) })
 			synctest.Wait()
 		}
-		if len(l.onWay) != 2 {
-			t.Errorf("%d commits are on their way, want 2", len(l.onWay))
+		if len(commits.pending) != 2 {
+			t.Errorf("%d commits are pending, want 2", len(commits.pending))
 		}
-		l.landAll()
+		commits.finishAll()
 		both.Wait()
 	})
 }

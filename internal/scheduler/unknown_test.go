@@ -28,10 +28,10 @@ func (d *doubt) Fate(string) memory.Fate {
 	return memory.DurableUnknown
 }
 
-// TestWaitingRequestHearsOfAnUnknownCommit: a request that waits gets a job in a commit whose answer is lost. Its
-// caller is told so at once, as the caller of the submission is, and the repeated request gets the lease. It must not
-// wait on for a job that its worker holds.
-func TestWaitingRequestHearsOfAnUnknownCommit(t *testing.T) {
+// TestWaitingRequestIsAnsweredAfterAnUnknownCommit: a request that waits gets a job in a commit whose answer is
+// lost. Its caller is answered so at once, as the caller of the submission is, and the repeated request gets the
+// lease. It must not wait on for a job that its worker holds.
+func TestWaitingRequestIsAnsweredAfterAnUnknownCommit(t *testing.T) {
 	s := &stepper{t: t, ctx: t.Context(), clock: time.UnixMilli(1_700_000_000_000)}
 	lost := &doubt{}
 	db := memory.New(memory.Options{Clock: func() lessor.Instant { return lessor.At(s.clock) }, Stepper: lost})

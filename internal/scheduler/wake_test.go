@@ -47,8 +47,8 @@ func types(list ...string) func(*lessor.LeaseRequest) {
 
 func TestSubmissionWakesOnlyRequestsThatItMatches(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
-		const crowd = 300
-		for i := range crowd {
+		const requests = 300
+		for i := range requests {
 			many := make([]string, 200)
 			for j := range many {
 				many[j] = fmt.Sprintf("type-%d-%d", i, j)
@@ -84,7 +84,7 @@ func TestSubmissionWakesOnlyRequestsThatItMatches(t *testing.T) {
 	})
 }
 
-func TestWhateverIsFreedWakesThoseWhoLackIt(t *testing.T) {
+func TestWhatIsFreedWakesRequestsThatLackIt(t *testing.T) {
 	small := config()
 	small.TotalUnits, small.ReserveUnits, small.TenantCap = 2, 0, 1
 	for _, c := range []struct {
@@ -153,8 +153,8 @@ func ofTenant(n byte, lock string) func(*lessor.Submission) {
 // passes.
 func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
-		const crowd = 250
-		for i := range crowd {
+		const requests = 250
+		for i := range requests {
 			many := make([]string, 200)
 			for j := range many {
 				many[j] = fmt.Sprintf("type-%d-%d", i, j)
@@ -176,8 +176,8 @@ func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 			}
 			sum += s.Retried
 		}
-		if sum != crowd {
-			t.Errorf("%d requests were tried again, want all %d once", sum, crowd)
+		if sum != requests {
+			t.Errorf("%d requests were tried again, want all %d once", sum, requests)
 		}
 	})
 }
@@ -186,8 +186,8 @@ func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 // that get one, and of one that does not, and goes to the one that has waited longest.
 func TestJobsAreTriedWithAsManyEqualRequestsAsTheyAre(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
-		const crowd, jobs = 300, 3
-		got := make([]*atomic.Pointer[lessor.Grant], crowd)
+		const requests, jobs = 300, 3
+		got := make([]*atomic.Pointer[lessor.Grant], requests)
 		for i := range got {
 			got[i] = w.poll(anybody, fmt.Sprintf("worker-%d", i), types("wanted"))
 			synctest.Wait()
@@ -203,7 +203,7 @@ func TestJobsAreTriedWithAsManyEqualRequestsAsTheyAre(t *testing.T) {
 			}
 		}
 		if n := w.retried(); n > 2*jobs {
-			t.Errorf("%d of %d equal requests were tried for %d jobs, want two for each", n, crowd, jobs)
+			t.Errorf("%d of %d equal requests were tried for %d jobs, want two for each", n, requests, jobs)
 		}
 	})
 }

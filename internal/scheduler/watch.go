@@ -218,7 +218,7 @@ func (s *Scheduler) Resume(ctx context.Context, c Caller, id, next lessor.JobID,
 		if st.Report == nil || !fromCheckpoint {
 			return nil
 		}
-		entries, err := p.copyJournal(ctx, id, spec)
+		entries, err := p.tx.CopyJournal(ctx, id, spec)
 		if err != nil {
 			return err
 		}

@@ -196,14 +196,14 @@ func TestStreamOfReattachedAndResumedJobsEqualsTheirRecords(t *testing.T) {
 		}
 		w.mustComplete(w.lease("worker-1", nil), "completed")
 		synctest.Wait()
-		told := map[lessor.JobID][]lessor.Event{}
+		events := map[lessor.JobID][]lessor.Event{}
 		for len(stream) > 0 {
 			e := (<-stream).Event
-			told[e.JobID] = append(told[e.JobID], e.Event)
+			events[e.JobID] = append(events[e.JobID], e.Event)
 		}
 		for _, id := range []lessor.JobID{old.ID, id} {
 			record, _, err := w.Events(w.ctx, anybody, id, 100, "")
-			if d := cmp.Diff(record, told[id]); err != nil || d != "" {
+			if d := cmp.Diff(record, events[id]); err != nil || d != "" {
 				t.Errorf("the record and the stream differ (-record +stream): %v\n%s", err, d)
 			}
 		}

@@ -74,12 +74,12 @@ func TestMadeUpWorkersHarmTheirTenantAlone(t *testing.T) {
 	if !w.asksOf(1, "anything", noon+2) {
 		t.Error("a tenant that asks for more types than are kept is said not to ask for one")
 	}
-	told := w.notes()
-	if len(told) > maxNotes+2 {
-		t.Errorf("other nodes are told %d bytes", len(told))
+	notes := w.notes()
+	if len(notes) > maxNotes+2 {
+		t.Errorf("the notes for other nodes have %d bytes", len(notes))
 	}
-	if !strings.Contains(string(told), "theirs") {
-		t.Error("other nodes are not told of the other tenant's worker")
+	if !strings.Contains(string(notes), "theirs") {
+		t.Error("the notes for other nodes lack the other tenant's worker")
 	}
 }
 
@@ -129,23 +129,24 @@ func TestWorkerThatAsksInTurnsAsksForBoth(t *testing.T) {
 	}
 	w.ask(1, "w1", later)
 	if got := w.known(later)[k]; len(got) != 0 || !w.asksOf(1, "c", later) {
-		t.Errorf("who asks for all is shown to ask for %q", got)
+		t.Errorf("a worker that asks for every type is shown to ask for %q", got)
 	}
 	w = &workers{}
 	w.beat(&Caller{}, &rules.Held{Worker: "w1"}, noon)
 	if w.asksOf(0, "a", noon) {
-		t.Error("who only beats is taken to ask for work")
+		t.Error("a worker that only sends heartbeats counts as one that asks for work")
 	}
 }
 
-// TestWhatNodesTellOfTheirWorkers: in this form and in that of the release before, which tells no types of a tenant.
-func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
-	teller := &workers{}
-	teller.ask(1, "w1", noon, "a", "b")
-	teller.ask(0, "w2", noon, "c")
-	teller.beat(&Caller{}, &rules.Held{Worker: "w3"}, noon)
+// TestNodesExchangeTheirWorkers: in the present form, and in that of the release before, which has no types of
+// a tenant.
+func TestNodesExchangeTheirWorkers(t *testing.T) {
+	sender := &workers{}
+	sender.ask(1, "w1", noon, "a", "b")
+	sender.ask(0, "w2", noon, "c")
+	sender.beat(&Caller{}, &rules.Held{Worker: "w3"}, noon)
 	for name, raw := range map[string]string{
-		"now": string(teller.notes()),
+		"now": string(sender.notes()),
 		"before": `[{"worker":"w1","tenant":"00000000-0000-0000-0000-000000000001",` +
 			`"at":"2023-11-14T22:13:20.000Z","types":["a","b"],"agent":""},` +
 			`{"worker":"w2","at":"2023-11-14T22:13:20.000Z","types":["c"],"agent":""}]`,
@@ -158,11 +159,11 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 		addNotes(w.others, list)
 		if !w.asksOf(1, "a", noon) || !w.asksOf(1, "c", noon) || w.asksOf(2, "a", noon) || !w.asksOf(2, "c", noon) ||
 			w.asksOf(1, "d", noon) {
-			t.Errorf("%s: it is not heard who asks for what", name)
+			t.Errorf("%s: the workers ask for other types than the notes say", name)
 		}
 		first := rules.Holder{Space: lessor.TenantID{UUID: lessor.UUID{15: 1}}, Worker: "w1"}
 		if got := w.known(noon)[first]; !slices.Equal(got, []string{"a", "b"}) {
-			t.Errorf("%s: the worker is heard to ask for %q", name, got)
+			t.Errorf("%s: the worker asks for %q", name, got)
 		}
 		w.ask(1, "w1", noon+1, "x")
 		if got := w.known(noon + 1); len(got) != map[string]int{"now": 3, "before": 2}[name] {
@@ -171,16 +172,16 @@ func TestWhatNodesTellOfTheirWorkers(t *testing.T) {
 	}
 }
 
-// TestSharedGrantsAreNotGivenBack: the client of a repeated request is gone, and that of the first works on the lease.
-func TestSharedGrantsAreNotGivenBack(t *testing.T) {
+// TestRepeatableGrantsAreNotGivenBack: the client of a request is gone, and may have repeated it on another node.
+func TestRepeatableGrantsAreNotGivenBack(t *testing.T) {
 	s := New(nil, Config{})
-	r := &requestCall{grants: []lessor.Grant{{}}, shared: true}
+	r := &requestCall{grants: []lessor.Grant{{}}, ask: rules.Ask{RequestID: "r1"}}
 	s.giveBack(r)
 	if n := len(s.calls.Close()); n != 0 {
-		t.Errorf("%d calls to release what another was answered with", n)
+		t.Errorf("%d calls to release what the worker asks for again", n)
 	}
 	s = New(nil, Config{})
-	r.shared = false
+	r.ask.RequestID = ""
 	s.giveBack(r)
 	calls := s.calls.Close()
 	if len(calls) != 1 {

@@ -35,7 +35,7 @@ func (t *tx) Insert(_ context.Context, specs []*rules.Spec) error {
 	return t.do("insert jobs", func() error {
 		for _, spec := range specs {
 			kept := *spec
-			kept.BodyHash, kept.Delay, kept.ResumedFrom, kept.Kept = [32]byte{}, 0, lessor.JobID{}, 0
+			kept.BodyHash, kept.Delay, kept.ResumedFrom, kept.RowRef = [32]byte{}, 0, lessor.JobID{}, 0
 			j := &job{Spec: &kept}
 			if err := t.acquire(j.lock()); err != nil {
 				return err

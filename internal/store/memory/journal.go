@@ -60,6 +60,16 @@ func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
 	})
 }
 
+// CopyJournal implements scheduler.Tx.
+func (t *tx) CopyJournal(ctx context.Context, from lessor.JobID, to *rules.Spec) (entries int, err error) {
+	var copies []rules.Entry
+	for _, e := range t.read("copy a journal").journal.under("", from.UUID) {
+		e.Job = to.ID
+		copies = append(copies, e)
+	}
+	return len(copies), t.AppendEntries(ctx, copies)
+}
+
 // Entries implements scheduler.View.
 func (v *view) Entries(_ context.Context, id lessor.JobID, after, limit int) ([]rules.Entry, error) {
 	s := v.read("read a journal")

@@ -9,12 +9,13 @@ import (
 
 func keyOf(k scheduler.Key) key { return key{text: k.Key, id: k.Tenant.UUID} }
 
-// Claim implements scheduler.Tx. All nodes claim in one order, because one waits for another's claim of the same key.
-func (t *tx) Claim(_ context.Context, claims []scheduler.Claim) (map[scheduler.Key]scheduler.KeyHolder, error) {
+// TakeKeys implements scheduler.Tx. All nodes take keys in one order, because a node waits for another that
+// takes the same key.
+func (t *tx) TakeKeys(_ context.Context, wanted []scheduler.JobKey) (map[scheduler.Key]scheduler.KeyHolder, error) {
 	holders := make(map[scheduler.Key]scheduler.KeyHolder)
-	sorted := slices.Clone(claims)
-	slices.SortStableFunc(sorted, func(a, b scheduler.Claim) int { return keyOf(a.Key).compare(keyOf(b.Key)) })
-	err := t.do("claim idempotency keys", func() error {
+	sorted := slices.Clone(wanted)
+	slices.SortStableFunc(sorted, func(a, b scheduler.JobKey) int { return keyOf(a.Key).compare(keyOf(b.Key)) })
+	err := t.do("take idempotency keys", func() error {
 		for _, c := range sorted {
 			k := keyOf(c.Key)
 			if !t.state.keys.has(k) {
@@ -34,8 +35,8 @@ func (t *tx) Claim(_ context.Context, claims []scheduler.Claim) (map[scheduler.K
 	return holders, err
 }
 
-// Unclaim implements scheduler.Tx.
-func (t *tx) Unclaim(_ context.Context, keys []scheduler.Key) error {
-	return save(t, "give idempotency keys back", "key", keys, func(k *scheduler.Key) key { return keyOf(*k) },
+// FreeKeys implements scheduler.Tx.
+func (t *tx) FreeKeys(_ context.Context, keys []scheduler.Key) error {
+	return save(t, "free idempotency keys", "key", keys, func(k *scheduler.Key) key { return keyOf(*k) },
 		func(s *tables, k *scheduler.Key) { s.keys.drop(keyOf(*k)) })
 }

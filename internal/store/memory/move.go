@@ -73,17 +73,17 @@ func (t *tx) put(was *job, m *scheduler.Move) error {
 			return err
 		}
 		j.Held, j.Turn = new(*m.Held), m.Held.Turn
-		j.Held.Turn.Kept = 0
+		j.Held.Turn.RowRef = 0
 		t.store.origin.fence = max(t.store.origin.fence, m.Held.Turn.Fence)
 		if j.StartedAt == 0 {
 			j.StartedAt = m.Held.IssuedAt
 		}
 	case rules.Ended:
 		j.Done, j.Turn = new(*m.Done), m.Done.Attempt.Turn
-		j.Done.Attempt.Turn.Kept = 0
+		j.Done.Attempt.Turn.RowRef = 0
 	case rules.Nowhere, rules.InQueue:
 	}
-	j.Turn.Kept = 0
+	j.Turn.RowRef = 0
 	if a := m.Attempt; a != nil && (a.Outcome == rules.OutcomeFailed || a.Outcome == rules.OutcomeExpired) {
 		j.LastError, j.ErrorLease = a.LastError(), a.Lease
 	}

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"lessor"
 	"lessor/internal/rules"
@@ -32,7 +31,7 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	if s.stepped(now) {
 		anew = true
 	}
-	d.serving = rules.Serve(d.serving, rules.Tick{}, rules.Tick{Wall: now})
+	d.serving = rules.Serve(d.serving, rules.ClockReading{}, rules.ClockReading{Wall: now})
 	if anew {
 		d.serving.Since = now
 	}
@@ -51,21 +50,11 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	return d.serving, nil
 }
 
-// reading is an instant of the database's clock, and when it was read on the clock of the node.
-type reading struct {
-	at   lessor.Instant
-	mono time.Duration
-}
-
 // stepped reports whether the database's clock made a step against this node's since the last reading.
 func (s *Store) stepped(now lessor.Instant) bool {
-	last := s.steps
-	s.steps = reading{now, s.db.Mono(s.node) + 1} // never zero
-	if last == (reading{}) {
-		return false
-	}
-	was, is := rules.Tick{Wall: last.at, Mono: last.mono}, rules.Tick{Wall: now, Mono: s.steps.mono}
-	return rules.Serve(rules.Serving{LastBeat: now}, was, is).Since != 0
+	last := s.clock
+	s.clock = rules.ClockReading{Wall: now, Mono: s.db.Mono(s.node) + 1} // never zero
+	return last != (rules.ClockReading{}) && rules.Serve(rules.Serving{LastBeat: now}, last, s.clock).Since != 0
 }
 
 // SaveServing implements scheduler.Tx. The row is written by the commit.
@@ -87,8 +76,8 @@ func (t *tx) SoleNode() bool {
 	return t.store.sole
 }
 
-// mark is the newest change of a stream at an instant.
-type mark struct {
+// changeAt is the newest change of a stream at an instant.
+type changeAt struct {
 	stream, n int64
 	at        lessor.Instant
 }
@@ -102,13 +91,13 @@ func (s *Store) tidy(now lessor.Instant) {
 	s.tidied = now
 	d := s.db
 	d.noteStream(s.stream.id, func(r *stream) { r.seenAt = now })
-	for len(s.marks) > 0 && (now.Sub(s.marks[0].at).Abs() > keepFor || s.marks[0].stream != s.stream.id) {
-		if m := s.marks[0]; m.stream == s.stream.id {
+	for len(s.newestAt) > 0 && (now.Sub(s.newestAt[0].at).Abs() > keepFor || s.newestAt[0].stream != s.stream.id) {
+		if m := s.newestAt[0]; m.stream == s.stream.id {
 			d.trim(m.stream, m.n)
 		}
-		s.marks = s.marks[1:]
+		s.newestAt = s.newestAt[1:]
 	}
-	s.marks = append(s.marks, mark{s.stream.id, s.stream.n, now})
+	s.newestAt = append(s.newestAt, changeAt{s.stream.id, s.stream.n, now})
 	for k, r := range d.streams.all() {
 		if r.seenAt >= now.Add(-deadAfter) {
 			continue

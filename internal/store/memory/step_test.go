@@ -103,8 +103,8 @@ func follow(t testing.TB, s *memory.Store, p scheduler.Position) (published []st
 	return published
 }
 
-// TestFates commits once under each fate. Only what the answer says has happened, and the stream has no gap.
-func TestFates(t *testing.T) {
+// TestFatesOfCommits commits once under each fate. Only what the answer says has happened, and the stream has no gap.
+func TestFatesOfCommits(t *testing.T) {
 	for name, c := range map[string]struct {
 		fate      memory.Fate
 		err       error
@@ -227,9 +227,9 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestSentBehindOneOnItsWay: a sole node sends a transaction behind another one. It fails with the one before it, and
-// if another node has written.
-func TestSentBehindOneOnItsWay(t *testing.T) {
+// TestSentBehindAPendingTransaction: a sole node sends a transaction behind another one. It fails with the one before
+// it, and if another node has written.
+func TestSentBehindAPendingTransaction(t *testing.T) {
 	for name, c := range map[string]struct {
 		fate  memory.Fate
 		other bool

@@ -19,21 +19,21 @@ type Store struct {
 	*common
 	node string
 	// All below is kept by mu.
-	db      *Database
-	closed  bool
-	writing *tx       // the transaction that has the turn
-	busy    bool      // somebody has the turn
-	flights []*flight // the commits on their way, oldest first
-	decided int
-	seqs    seqs
-	stream  ownStream
-	origin  origin
-	sole    bool // no other node works here, as far as the last Serve saw
-	served  lessor.Instant
-	steps   reading
-	tidied  lessor.Instant
-	marks   []mark
-	spare   *view // that nobody reads by
+	db       *Database
+	closed   bool
+	writing  *tx       // the transaction that has the turn
+	busy     bool      // a transaction has the turn
+	flights  []*flight // the pending commits, oldest first
+	decided  int
+	seqs     seqs
+	stream   ownStream
+	origin   origin
+	sole     bool // no other node works here, as far as the last Serve saw
+	served   lessor.Instant
+	clock    rules.ClockReading // the last reading of the database's clock
+	tidied   lessor.Instant
+	newestAt []changeAt
+	spare    *view // that no reader uses
 }
 
 var _ scheduler.Store = (*Store)(nil)
@@ -93,9 +93,6 @@ func (s *Store) Close() error {
 
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return true }
-
-// Sends implements scheduler.Store.
-func (*Store) Sends() bool { return true }
 
 // Seal implements scheduler.Store.
 func (s *Store) Seal() *rules.Seal { return s.seal }

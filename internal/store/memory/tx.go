@@ -118,7 +118,7 @@ func (t *tx) refresh() {
 // readClock reads the clock and the serving row.
 func (t *tx) readClock() {
 	t.now, t.row = t.db.Clock(), t.db.serving
-	t.serving = rules.Serve(t.row, rules.Tick{}, rules.Tick{Wall: t.now})
+	t.serving = rules.Serve(t.row, rules.ClockReading{}, rules.ClockReading{Wall: t.now})
 	if t.saved != nil {
 		t.serving = *t.saved
 		t.serving.LastBeat = t.now

@@ -14,9 +14,9 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestKernelBackfill brings a database that holds jobs in every place from the first schema to this one: their runs
-// read like those of jobs that were stored since.
-func TestKernelBackfill(t *testing.T) {
+// TestRunsOfTheFirstSchema migrates a database that holds jobs in every place from the first schema to this one: their
+// runs read like those of jobs that were stored since.
+func TestRunsOfTheFirstSchema(t *testing.T) {
 	modern := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(modern))}
 	s.play("")

@@ -30,7 +30,7 @@ func (v *view) readClock() {
 		v.now, v.row, v.serving = now, row, row
 		if v.live {
 			v.store.reckoned.note(v.now, time.Now())
-			v.serving = rules.Serve(v.row, rules.Tick{}, rules.Tick{Wall: v.now})
+			v.serving = rules.Serve(v.row, rules.ClockReading{}, rules.ClockReading{Wall: v.now})
 		}
 		if v.saved != nil {
 			v.serving = *v.saved
@@ -76,9 +76,9 @@ func (t *tx) putServing() {
 		wire.Instant(base.Since), wire.Instant(base.BrakeUntil), wire.Instant(base.LapsedAt))
 }
 
-// steps finds steps of the database's clock. It compares the progress of that clock between two readings with the
+// clockSteps finds steps of the database's clock. It compares the progress of that clock between two readings with the
 // progress of our own monotonic clock.
-type steps struct {
+type clockSteps struct {
 	mu    sync.Mutex
 	start time.Time
 	last  reading
@@ -92,7 +92,7 @@ type reading struct {
 
 // stepped reports whether the clock made a step since the last reading that the round trips cannot explain. It keeps
 // the new reading.
-func (s *steps) stepped(r reading) bool {
+func (s *clockSteps) stepped(r reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.last
@@ -102,8 +102,8 @@ func (s *steps) stepped(r reading) bool {
 	}
 	progress := r.at.Sub(last.at)
 	ours := min(max(progress, r.sent-last.answer), r.answer-last.sent) // of what is possible, the nearest
-	was, is := rules.Tick{Wall: last.at, Mono: 1}, rules.Tick{Wall: r.at, Mono: 1 + ours}
+	was, is := rules.ClockReading{Wall: last.at, Mono: 1}, rules.ClockReading{Wall: r.at, Mono: 1 + ours}
 	return rules.Serve(rules.Serving{LastBeat: r.at}, was, is).Since != 0
 }
 
-func (s *steps) since() time.Duration { return time.Since(s.start) }
+func (s *clockSteps) since() time.Duration { return time.Since(s.start) }

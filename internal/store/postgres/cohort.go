@@ -56,7 +56,7 @@ const (
 	spentEvery = time.Second
 )
 
-// formCohorts sets the Kept of new jobs: the seq of the first job of its cohort, 0 for a job with a row of its own.
+// formCohorts sets the RowRef of new jobs: the seq of the first job of its cohort, 0 for a job with a row of its own.
 // Jobs of a cohort have consecutive seqs and have only been submitted: they were never granted.
 func formCohorts(specs []*rules.Spec) {
 	for len(specs) > 0 {
@@ -67,7 +67,7 @@ func formCohorts(specs []*rules.Spec) {
 		}
 		if n >= cohortMin {
 			for _, s := range specs[:n] {
-				s.Kept = specs[0].Seq
+				s.RowRef = specs[0].Seq
 			}
 		}
 		specs = specs[max(n, 1):]
@@ -75,7 +75,7 @@ func formCohorts(specs []*rules.Spec) {
 }
 
 // together reports whether a job shares its row at the place that it comes from or goes to.
-func together(m *scheduler.Move, p rules.Place) bool { return p == rules.InQueue && m.Turn.Kept != 0 }
+func together(m *scheduler.Move, p rules.Place) bool { return p == rules.InQueue && m.Turn.RowRef != 0 }
 
 // putCohorts queues jobs that share rows.
 func (t *tx) putCohorts(moves []scheduler.Move) {
@@ -86,10 +86,10 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 			continue
 		}
 		r, n := t.scratch.Reset(), 0
-		for ; i < len(moves) && together(&moves[i], moves[i].To) && moves[i].Turn.Kept == first.Kept; i++ {
+		for ; i < len(moves) && together(&moves[i], moves[i].To) && moves[i].Turn.RowRef == first.RowRef; i++ {
 			m := &moves[i].Turn
-			if n == cohortMax || *m != submitted(m, first.Kept+int64(n), first) {
-				t.err = fmt.Errorf("%w: job %s is not number %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.Kept)
+			if n == cohortMax || *m != submitted(m, first.RowRef+int64(n), first) {
+				t.err = fmt.Errorf("%w: job %s is not number %d of cohort %d", scheduler.ErrBadCall, m.Job, n, m.RowRef)
 				return
 			}
 			r.Next()
@@ -102,7 +102,7 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 		if n < cohortMax {
 			all = 1<<n - 1
 		}
-		params := append([][]byte{wire.Int8(first.Kept), wire.Instant(first.QueuedAt)}, r.Params()...)
+		params := append([][]byte{wire.Int8(first.RowRef), wire.Instant(first.QueuedAt)}, r.Params()...)
 		_ = t.write("queue", wire.Step{Stmt: putCohort}, append(params, wire.Int8(all))...) // kept in t.err
 	}
 }
@@ -111,7 +111,7 @@ func (t *tx) putCohorts(moves []scheduler.Move) {
 func submitted(t *rules.Turn, seq int64, first *rules.Turn) rules.Turn {
 	return rules.Turn{
 		Job: t.Job, Lane: t.Lane, Seq: seq, MaxAttempts: t.MaxAttempts, Steps: 1, QueuedAt: first.QueuedAt,
-		Kept: first.Kept,
+		RowRef: first.RowRef,
 	}
 }
 
@@ -123,12 +123,12 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 		if !together(m, m.From) {
 			continue
 		}
-		n := m.Turn.Seq - m.Turn.Kept
-		if n < 0 || n >= cohortMax || left[m.Turn.Kept]>>n&1 == 1 {
+		n := m.Turn.Seq - m.Turn.RowRef
+		if n < 0 || n >= cohortMax || left[m.Turn.RowRef]>>n&1 == 1 {
 			t.err = fmt.Errorf("take job %s from its cohort: %w", m.Turn.Job, scheduler.ErrMoved)
 			return
 		}
-		left[m.Turn.Kept] |= 1 << n
+		left[m.Turn.RowRef] |= 1 << n
 	}
 	if len(left) == 0 {
 		return
@@ -151,13 +151,13 @@ func (t *tx) takeFromCohorts(moves []scheduler.Move) {
 func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
 	var jobs, lanes, attempts wire.Row
 	err := v.query("read queue", readCohorts, func(r *wire.Row) error {
-		first := rules.Turn{Kept: r.Int()}
+		first := rules.Turn{RowRef: r.Int()}
 		left := uint64(r.Int())
 		first.QueuedAt = r.Instant()
 		r.Array(&jobs)
 		r.Array(&lanes)
 		r.Array(&attempts)
-		for seq := first.Kept; left != 0; seq, left = seq+1, left>>1 {
+		for seq := first.RowRef; left != 0; seq, left = seq+1, left>>1 {
 			t := rules.Turn{
 				Job: lessor.JobID{UUID: jobs.ID()}, Lane: rules.LaneID(lanes.Int()), MaxAttempts: int(attempts.Int()),
 			}
@@ -183,7 +183,7 @@ func (v *view) EachQueued(_ context.Context, fn func(rules.Turn) error) error {
 // queuedRow is the turn of a job in the queue, with its cohort.
 func queuedRow(c *row.Codec, t *rules.Turn) {
 	row.Turn(c, t)
-	row.Integer(c, "cohort", &t.Kept)
+	row.Integer(c, "cohort", &t.RowRef)
 }
 
 // dropSpent removes cohorts that have no job left, if it is time to.

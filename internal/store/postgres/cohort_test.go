@@ -28,7 +28,7 @@ func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves [
 			}
 			specs = append(specs, spec)
 			moves = append(moves, scheduler.Move{To: rules.InQueue, Turn: rules.Turn{
-				Job: spec.ID, Lane: lane, Seq: seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(), Kept: first,
+				Job: spec.ID, Lane: lane, Seq: seq, MaxAttempts: 5, Steps: 1, QueuedAt: tx.Now(), RowRef: first,
 			}})
 		}
 		edit(moves)
@@ -143,7 +143,7 @@ func TestCohorts(t *testing.T) {
 		formCohorts(specs)
 		var got []int64
 		for _, s := range specs {
-			got = append(got, s.Kept)
+			got = append(got, s.RowRef)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)

@@ -38,7 +38,7 @@
 //   - A node never misses a change of another node in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap,
 //     TestGuard).
 //   - Transactions behind each other are committed in their order; if one fails, so do those behind it
-//     (TestSentBehindOneOnItsWay).
+//     (TestSentBehindAPendingTransaction).
 //   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor
 //     (TestStartMovesNoFloor).
 //   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table (TestPlans).

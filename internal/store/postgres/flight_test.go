@@ -15,9 +15,9 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestNextSeesTheOneOnItsWay begins a transaction before the one before is known to be durable: what it reads was
+// TestNextTransactionSeesThePendingOne begins a transaction while the previous commit is pending: what it reads was
 // committed, and the changes of both have their numbers.
-func TestNextSeesTheOneOnItsWay(t *testing.T) {
+func TestNextTransactionSeesThePendingOne(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	ctx := t.Context()
@@ -45,9 +45,9 @@ func TestNextSeesTheOneOnItsWay(t *testing.T) {
 	}
 }
 
-// TestFailureTakesTheNextWithIt: a transaction that was begun on top of one that fails does not commit, and later ones
-// do.
-func TestFailureTakesTheNextWithIt(t *testing.T) {
+// TestFailureFailsTheNextTransaction: a transaction that was begun on top of one that fails does not commit, and later
+// ones do.
+func TestFailureFailsTheNextTransaction(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
 	send := func(name string, fn func(tx scheduler.Tx) error) (func() error, error) {
@@ -179,9 +179,9 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardedLockTellsOfOthers has a node that believes it is alone lock a lease that another has granted: the store
-// does not answer that there are no changes, since the lease came with one.
-func TestGuardedLockTellsOfOthers(t *testing.T) {
+// TestGuardedLockFailsAfterOthersWrote has a node that believes it is alone lock a lease that another has granted: the
+// store does not answer that there are no changes, since the lease came with one.
+func TestGuardedLockFailsAfterOthersWrote(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	s.alone(t, nil)
@@ -231,10 +231,10 @@ func TestAloneIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSentBehindOneOnItsWay sends a transaction while the one before waits in the server: for the gate,
+// TestSentBehindAPendingTransaction sends a transaction while the one before waits in the server: for the gate,
 // or, before that, for a lease, so that the second could be the first to come to the gate. They are committed in their
 // order; if the first fails, the one behind it does too, and the store goes on.
-func TestSentBehindOneOnItsWay(t *testing.T) {
+func TestSentBehindAPendingTransaction(t *testing.T) {
 	moveNothing := func(tx scheduler.Tx) error {
 		return errors.Join(tx.Gate(t.Context()), // it is taken from the queue at the end
 			tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}}))

@@ -64,7 +64,7 @@ func (t *tx) reckon() bool {
 	if t.now.Sub(served.LastBeat).Abs() > guardFor {
 		return false
 	}
-	t.serving = rules.Serve(t.row, rules.Tick{}, rules.Tick{Wall: t.now})
+	t.serving = rules.Serve(t.row, rules.ClockReading{}, rules.ClockReading{Wall: t.now})
 	return true
 }
 

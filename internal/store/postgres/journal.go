@@ -21,6 +21,8 @@ var (
 	readLastEntries = wire.SQL("select j.job, j.n, j.key, j.kind, j.at, j.fence, j.bytes, null::bytea from" +
 		" (" + wire.Unnest("u", "job") + ") u cross join lateral" +
 		" (select * from journal where job = u.job order by n desc limit 1) j")
+	copyEntries = wire.SQL("with copied as (insert into journal (" + entryColumns + ") select $2::uuid, " +
+		row.Columns(row.Entry) + " from journal where job = $1::uuid returning 1) select count(*) from copied")
 )
 
 func entryRow(c *row.Codec, e *rules.Entry) {
@@ -70,6 +72,15 @@ func (v *view) readEntries(verb string, s *wire.Statement, visit func(rules.Entr
 // AppendEntries implements scheduler.Tx.
 func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
 	return save(t, "append entries", appendEntries, entries, entryRow)
+}
+
+// CopyJournal implements scheduler.Tx.
+func (t *tx) CopyJournal(_ context.Context, from lessor.JobID, to *rules.Spec) (entries int, err error) {
+	err = t.query("copy a journal", copyEntries, func(r *wire.Row) error {
+		entries = int(r.Int())
+		return nil
+	}, wire.ID(from.UUID), wire.ID(to.ID.UUID))
+	return entries, err
 }
 
 // Entries implements scheduler.View.

@@ -216,7 +216,7 @@ func exercise(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	err := s.Update(ctx, func(tx scheduler.Tx) error {
-		_, claim := tx.Claim(ctx, []scheduler.Claim{{Key: scheduler.Key{Key: "x"}}})
+		_, keys := tx.TakeKeys(ctx, []scheduler.JobKey{{Key: scheduler.Key{Key: "x"}}})
 		_, lanes := tx.Lanes(ctx, []rules.Lane{{Type: "x"}})
 		_, peek := tx.Peek(ctx, []lessor.LeaseID{lease})
 		_, leases := tx.Leases(ctx, []lessor.LeaseID{lease})
@@ -227,8 +227,8 @@ func exercise(t *testing.T, s *Store) {
 		_, purge := tx.Purge(ctx, 1, 1)
 		_, token := tx.DeleteToken(ctx, lessor.TokenID{})
 		_, dropped := tx.DropLanes(ctx, map[rules.LaneID]int64{1: 1})
-		return errors.Join(dropped, tx.NoticeLanes(ctx, []rules.LaneID{1}, 1), claim,
-			tx.Unclaim(ctx, []scheduler.Key{{Key: "x"}}), lanes, peek, leases, due, lock, tx.Gate(ctx), requested,
+		return errors.Join(dropped, tx.NoticeLanes(ctx, []rules.LaneID{1}, 1), keys,
+			tx.FreeKeys(ctx, []scheduler.Key{{Key: "x"}}), lanes, peek, leases, due, lock, tx.Gate(ctx), requested,
 			strip, purge, token,
 			tx.SaveReports(ctx, []rules.Report{{Job: job}}), tx.Note(ctx, []rules.Note{{Job: job}}),
 			tx.SaveSetting(ctx, "x", nil),

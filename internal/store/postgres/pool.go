@@ -10,7 +10,7 @@ import (
 )
 
 // take lends a connection for a view, whose reads end with ctx, and reports whether it was used before. At most
-// Config.Readers are lent at a time.
+// maxReaders are lent at a time.
 func (s *Store) take(ctx context.Context) (c *wire.Conn, reused bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, fmt.Errorf("wait for a reader: %w", context.Cause(ctx))

@@ -49,7 +49,7 @@ func requestNo(n int) scheduler.RequestRef {
 }
 
 // TestRepeatedRequestIsFound repeats a request to the node that granted it, and to one that does not know of the grant:
-// that one is told to repeat the transaction, in which it finds the grant, and reads it at once from then on.
+// that node must repeat the transaction, in which it finds the grant, and reads it at once from then on.
 func TestRepeatedRequestIsFound(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})

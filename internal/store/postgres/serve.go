@@ -43,22 +43,22 @@ const serveTries = 3
 const provedFor = 125 * time.Millisecond
 
 // prove notes that a commit of this node has just succeeded.
-func (s *Store) prove() { s.proved.Store(int64(s.steps.since())) }
+func (s *Store) prove() { s.proved.Store(int64(s.clockSteps.since())) }
 
 func (s *Store) isProved() bool {
 	at := s.proved.Load()
-	return at != 0 && s.steps.since()-time.Duration(at) < provedFor
+	return at != 0 && s.clockSteps.since()-time.Duration(at) < provedFor
 }
 
 // Serve implements scheduler.Store.
 func (s *Store) Serve(ctx context.Context, anew bool) (serving rules.Serving, err error) {
 	err = s.asServer(ctx, func(c *wire.Conn) error {
-		sent := s.steps.since()
+		sent := s.clockSteps.since()
 		var sole bool
 		if serving, sole, err = s.serveOnce(c, anew); err != nil {
 			return err
 		}
-		if s.steps.stepped(reading{at: serving.LastBeat, sent: sent, answer: s.steps.since()}) {
+		if s.clockSteps.stepped(reading{at: serving.LastBeat, sent: sent, answer: s.clockSteps.since()}) {
 			if serving, sole, err = s.serveOnce(c, true); err != nil {
 				return err
 			}

@@ -33,9 +33,9 @@ func TestServeLikeTheRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			last, now := rules.Tick{}, rules.Tick{Wall: got.LastBeat}
+			last, now := rules.ClockReading{}, rules.ClockReading{Wall: got.LastBeat}
 			if stepped {
-				last, now.Mono = rules.Tick{Wall: 1, Mono: 1}, 1
+				last, now.Mono = rules.ClockReading{Wall: 1, Mono: 1}, 1
 			}
 			if want := rules.Serve(was, last, now); got != want {
 				t.Errorf("last served %v ago, stepped %v: the store says %+v, the rules %+v", ago, stepped, got, want)
@@ -68,7 +68,7 @@ func TestSteps(t *testing.T) {
 		{"stood still for a second", 0, 1001 * ms, 1002 * ms, ms, false},
 		{"stood still for longer", 0, 1002 * ms, 1003 * ms, ms, true},
 	} {
-		var s steps
+		var s clockSteps
 		const start = lessor.Instant(1_700_000_000_000)
 		if s.stepped(reading{at: start, sent: 0, answer: c.firstTook}) {
 			t.Errorf("%s: the first reading is a step", c.name)

@@ -20,7 +20,7 @@ func TestStoppedNode(t *testing.T) {
 	}{
 		{"with the gate", func(tx scheduler.Tx) error { return tx.Gate(t.Context()) }, 250 * time.Millisecond},
 		{"with a key", func(tx scheduler.Tx) error {
-			_, err := tx.Claim(t.Context(), []scheduler.Claim{{Key: scheduler.Key{Key: "k"}}})
+			_, err := tx.TakeKeys(t.Context(), []scheduler.JobKey{{Key: scheduler.Key{Key: "k"}}})
 			return err
 		}, time.Second},
 	} {

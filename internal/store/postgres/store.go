@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,6 @@ type Config struct {
 	// URL is a connection string, postgres://user@host/database or key=value, as libpq reads it. Of several hosts the
 	// first that accepts writes is used.
 	URL string
-	// Readers is how many views can run at a time, each on a connection of its own; 0 is 4. A store uses three more:
-	// two that write and one that serves; and at times a fourth, to vacuum.
-	Readers int
 	// StatementTimeout bounds one statement of a write transaction; 0 is 5 s.
 	StatementTimeout time.Duration
 	// LockTimeout bounds the waiting for one lock of another node; 0 is 2 s. It must be longer than the next two, after
@@ -41,23 +39,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set := func(d *time.Duration, def time.Duration) {
-		if *d <= 0 {
-			*d = def
-		}
-	}
-	set(&c.StatementTimeout, 5*time.Second)
-	set(&c.LockTimeout, 2*time.Second)
-	set(&c.IdleTimeout, time.Second)
-	set(&c.GateTimeout, 250*time.Millisecond)
-	if c.Readers <= 0 {
-		c.Readers = 4
-	}
-	if c.VacuumAfter <= 0 {
-		c.VacuumAfter = 200_000
-	}
+	c.StatementTimeout = cmp.Or(c.StatementTimeout, 5*time.Second)
+	c.LockTimeout = cmp.Or(c.LockTimeout, 2*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Second)
+	c.GateTimeout = cmp.Or(c.GateTimeout, 250*time.Millisecond)
+	c.VacuumAfter = cmp.Or(c.VacuumAfter, 200_000)
 	return c
 }
+
+// maxReaders is how many views can run at a time, each on a connection of its own. A store uses three more: two that
+// write and one that serves; and at times a fourth, to vacuum.
+const maxReaders = 4
 
 // patience is how much longer than the server's own statement time-out a node waits for an answer: beyond it the server
 // or the way to it is gone.
@@ -65,9 +57,9 @@ const patience = 5 * time.Second
 
 // Store is a scheduler.Store in a PostgreSQL database that other nodes may share.
 type Store struct {
-	cfg    Config
-	dialer *wire.Dialer
-	steps  steps
+	cfg        Config
+	dialer     *wire.Dialer
+	clockSteps clockSteps
 
 	seal    *rules.Seal
 	closed  chan struct{}
@@ -132,13 +124,13 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, dialer: d, seal: seal, steps: steps{start: time.Now()}, proofKey: rand.Int64(),
-		closed: make(chan struct{}), readers: make(chan *wire.Conn, cfg.Readers),
+		cfg: cfg, dialer: d, seal: seal, clockSteps: clockSteps{start: time.Now()}, proofKey: rand.Int64(),
+		closed: make(chan struct{}), readers: make(chan *wire.Conn, maxReaders),
 		vacuumTurn: make(chan struct{}, 1),
 		specs:      store.NewSpecs(), leases: map[lessor.LeaseID]knownLease{}, requests: newRequests(),
 	}
 	s.close = sync.OnceValue(s.shut)
-	for range cfg.Readers {
+	for range maxReaders {
 		s.readers <- nil
 	}
 	s.turn, s.serveTurn = store.NewTurn("wait for the writer", s.closed), store.NewTurn("wait to serve", s.closed)
@@ -164,9 +156,6 @@ func (s *Store) Seal() *rules.Seal { return s.seal }
 
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return true }
-
-// Sends implements scheduler.Store.
-func (*Store) Sends() bool { return true }
 
 // Close waits for running transactions and ends the connections. It may be called more than once.
 func (s *Store) Close() error { return s.close() }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -43,6 +44,24 @@ func TestShared(t *testing.T) {
 		url := pool.Database(t)
 		return func() scheduler.Store { return openAt(t, patient(url)) }
 	})
+}
+
+// TestLockedTableIsOutOfReach: a person locks tables, as for maintenance. Readers are refused, and know why.
+func TestLockedTableIsOutOfReach(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, Config{URL: url, LockTimeout: 50 * time.Millisecond})
+	for _, table := range []string{"lease", "serving"} {
+		h := newHolder(t, url, "begin; lock table "+table)
+		h.take()
+		err := s.View(t.Context(), func(v scheduler.View) error {
+			_, err := v.WorkspaceLeases(t.Context(), "w")
+			return err
+		})
+		if !errors.Is(err, scheduler.ErrUnreachable) || errors.Is(err, scheduler.ErrAgain) {
+			t.Errorf("%s is locked: %v, want %v", table, err, scheduler.ErrUnreachable)
+		}
+		h.give()
+	}
 }
 
 // openAt opens a store that is closed with the test.

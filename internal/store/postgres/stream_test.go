@@ -172,8 +172,8 @@ func positionOf(t *testing.T, s *Store) (p scheduler.Position) {
 	return p
 }
 
-// TestSleeperLosesTrack: a node that has not read for so long that changes may be gone gets a gap, once.
-func TestSleeperLosesTrack(t *testing.T) {
+// TestNodeThatSleptGetsAGap: a node that has not read for so long that changes may be gone gets a gap, once.
+func TestNodeThatSleptGetsAGap(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	if got := changes(t, s, nil); len(got) != 0 {
 		t.Fatalf("changes in an empty store: %+v", got)

@@ -33,12 +33,13 @@ const (
 
 // tidied is when the store was tidied, and which change was the newest then.
 type tidied struct {
-	at    lessor.Instant
-	marks []mark
-	spent lessor.Instant // when spent cohorts were last dropped
+	at       lessor.Instant
+	newestAt []changeAt
+	spent    lessor.Instant // when spent cohorts were last dropped
 }
 
-type mark struct {
+// changeAt is the newest change of a stream at an instant.
+type changeAt struct {
 	stream, n int64
 	at        lessor.Instant
 }
@@ -53,7 +54,7 @@ func (s *Store) tidy(c *wire.Conn, now lessor.Instant) error {
 	}
 	d.at = now
 	id := s.stream.id.Load()
-	newest := mark{stream: id, at: now}
+	newest := changeAt{stream: id, at: now}
 	limits := wire.Limits{Idle: time.Second, Lock: time.Second, Statement: s.cfg.StatementTimeout}
 	err := unflushed(c, limits, func() {
 		c.Add(wire.Step{Verb: "stay alive", Stmt: stayAlive}, wire.Int8(id), wire.Instant(now))
@@ -61,15 +62,15 @@ func (s *Store) tidy(c *wire.Conn, now lessor.Instant) error {
 			newest.n = r.Int()
 			return nil
 		}}, wire.Int8(id))
-		for len(d.marks) > 0 && (now.Sub(d.marks[0].at).Abs() > keepFor || d.marks[0].stream != id) {
-			if m := d.marks[0]; m.stream == id {
+		for len(d.newestAt) > 0 && (now.Sub(d.newestAt[0].at).Abs() > keepFor || d.newestAt[0].stream != id) {
+			if m := d.newestAt[0]; m.stream == id {
 				c.Add(wire.Step{Verb: "trim own changes", Stmt: trimOwn}, wire.Int8(id), wire.Int8(m.n))
 			}
-			d.marks = d.marks[1:]
+			d.newestAt = d.newestAt[1:]
 		}
 		c.Add(wire.Step{Verb: "trim dead streams", Stmt: trimDead}, wire.Instant(now.Add(-deadAfter)))
 		c.Add(wire.Step{Verb: "drop dead streams", Stmt: dropDead}, wire.Instant(now.Add(-deadAfter)))
 	})
-	d.marks = append(d.marks, newest)
+	d.newestAt = append(d.newestAt, newest)
 	return err
 }

@@ -57,7 +57,7 @@ func (s *Store) viewLimits() wire.Limits {
 func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
 	v, err := s.beginView(ctx)
 	if err != nil {
-		return err
+		return readFault(err)
 	}
 	done := false
 	defer func() { // also when fn panics
@@ -71,6 +71,15 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) error {
 		_ = v.flush("end view", wire.Step{Stmt: commit}) // an error costs the connection, not the reader
 	}
 	s.giveBack(v.conn, v.err)
+	return readFault(err)
+}
+
+// readFault says of a table that is locked for too long, or that was changed, that it is out of reach: whoever only
+// reads repeats nothing.
+func readFault(err error) error {
+	if errors.Is(err, scheduler.ErrAgain) {
+		return fmt.Errorf("%w: %s", scheduler.ErrUnreachable, err.Error())
+	}
 	return err
 }
 

@@ -94,7 +94,9 @@ func TestRowsComeBack(t *testing.T) {
 	roundTrip(t, Done, rules.Done{State: lessor.Completed, Result: []byte("1")})
 	roundTrip(t, Output, rules.OutputPiece{Data: []byte("\x00o")})
 	roundTrip(t, OutputMiddle, rules.OutputMiddle{From: 1, To: 2})
-	roundTrip(t, Report, rules.Report{Progress: new(0.0), Message: new(""), Mark: &rules.Mark{Checkpoint: []byte("c")}})
+	roundTrip(t, Report, rules.Report{
+		Progress: new(0.0), Message: new(""), Interrupted: &rules.Progress{Checkpoint: []byte("c")},
+	})
 	roundTrip(t, Token, scheduler.Token{Hash: [32]byte{1}, Tenant: &lessor.TenantID{}})
 	roundTrip(t, Definition, rules.Definition{ID: "d", Enabled: true, Payload: []byte("{}")})
 	roundTrip(t, WholeAlert, lessor.Alert{Kind: lessor.AlertDead, AcknowledgedBy: new("ann")})

@@ -96,7 +96,7 @@ func OpenRun(c *Codec, s *rules.Spec) {
 }
 
 // Key is an idempotency key and the job that holds it.
-func Key(c *Codec, k *scheduler.Claim) {
+func Key(c *Codec, k *scheduler.JobKey) {
 	ID(c, "tenant", &k.Tenant.UUID)
 	Text(c, "key", &k.Key.Key)
 	ID(c, "job", &k.Job.UUID)

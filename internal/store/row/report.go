@@ -2,7 +2,7 @@ package row
 
 import "lessor/internal/rules"
 
-// Report is what a job last reported. A mark without progress is none.
+// Report is what a job last reported. Without mark_progress there was no interruption.
 func Report(c *Codec, r *rules.Report) {
 	ID(c, "job", &r.Job.UUID)
 	floatOrNil(c, "progress", &r.Progress)
@@ -12,13 +12,13 @@ func Report(c *Codec, r *rules.Report) {
 	floatOrNil(c, "highest", &r.Highest)
 	var progress *float64
 	var checkpoint []byte
-	if r.Mark != nil {
-		progress, checkpoint = &r.Mark.Progress, r.Mark.Checkpoint
+	if r.Interrupted != nil {
+		progress, checkpoint = &r.Interrupted.Progress, r.Interrupted.Checkpoint
 	}
 	floatOrNil(c, "mark_progress", &progress)
 	bytesOrNull(c, "mark_checkpoint", &checkpoint)
 	if c.from != nil && progress != nil {
-		r.Mark = &rules.Mark{Progress: *progress, Checkpoint: checkpoint}
+		r.Interrupted = &rules.Progress{Progress: *progress, Checkpoint: checkpoint}
 	}
 	jsonOrNil(c, "question", &r.Question)
 	integerOrNil(c, "journal_entries", &r.Entries)

@@ -41,7 +41,7 @@ func TestIOErrorStopsAllWrites(t *testing.T) {
 	if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) {
 		t.Errorf("serving after it: %v, want ErrBroken", err)
 	}
-	look(t, s, func(v scheduler.View) error { // what was acknowledged can still be read
+	inView(t, s, func(v scheduler.View) error { // what was acknowledged can still be read
 		got, err := v.LeaseList(t.Context(), scheduler.LeaseQuery{Limit: 10})
 		if len(got) != 3 {
 			t.Errorf("%d leases, want 3", len(got))

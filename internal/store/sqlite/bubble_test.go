@@ -26,7 +26,7 @@ func TestInABubble(t *testing.T) {
 				update(t, s, func(tx scheduler.Tx) error { return beat(t.Context(), tx, leaseIDs(held)) })
 			}
 			synctest.Wait()
-			look(t, s, func(v scheduler.View) error {
+			inView(t, s, func(v scheduler.View) error {
 				got, err := v.LeaseList(t.Context(), scheduler.LeaseQuery{Limit: 1})
 				if err == nil && got[0].ExpiresAt != v.Now().Add(time.Minute) {
 					t.Errorf("it is %v, and the lease expires at %v", v.Now(), got[0].ExpiresAt)

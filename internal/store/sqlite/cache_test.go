@@ -27,7 +27,7 @@ func TestCachesFollowTables(t *testing.T) {
 			r.Fatal(err)
 		}
 		defer s.Close()
-		s.line.few = rapid.IntRange(0, 8).Draw(r, "few")
+		s.queueRows.few = rapid.IntRange(0, 8).Draw(r, "few")
 		r.Repeat(map[string]func(*rapid.T){
 			"transaction": func(r *rapid.T) {
 				ends := []error{nil, nil, errEnough, scheduler.ErrMoved, scheduler.ErrBadCall}
@@ -125,20 +125,20 @@ func compareCaches(r *rapid.T, s *Store) {
 		}
 	}
 	same(r, "leases by seq", s.leases.index.live, stored.index.live)
-	line := newLine()
-	if err := line.load(s.writer.conn); err != nil {
+	queueRows := newQueueRows()
+	if err := queueRows.load(s.writer.conn); err != nil {
 		r.Fatal(err)
 	}
-	same(r, "queued", s.line.queued, line.queued)
+	same(r, "queued", s.queueRows.queued, queueRows.queued)
 	left := newSeqSet()
-	for _, set := range []seqSet{s.line.fresh, s.line.due} {
+	for _, set := range []seqSet{s.queueRows.fresh, s.queueRows.due} {
 		for _, key := range set.keys() {
 			for _, seq := range set.appendChunk(nil, key) {
 				left.set(seq, true)
 			}
 		}
 	}
-	same(r, "left-over rows", left, line.fresh)
+	same(r, "left-over rows", left, queueRows.fresh)
 	for id, spec := range s.specs.All() {
 		got, err := v.spec(id)
 		if err != nil {
@@ -227,10 +227,10 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 		for i, h := range held {
 			turn, job := h.Turn, h.Turn.Job
 			done := &rules.Done{State: lessor.Cancelled, Attempt: rules.Attempt{Turn: turn, EndedAt: 1}}
-			key := scheduler.Claim{Key: scheduler.Key{Key: fmt.Sprint(i)}, KeyHolder: scheduler.KeyHolder{Job: job}}
-			_, claimed := tx.Claim(ctx, []scheduler.Claim{key})
+			key := scheduler.JobKey{Key: scheduler.Key{Key: fmt.Sprint(i)}, KeyHolder: scheduler.KeyHolder{Job: job}}
+			_, taken := tx.TakeKeys(ctx, []scheduler.JobKey{key})
 			if err := errors.Join(
-				claimed, tx.Note(ctx, []rules.Note{{Job: job}}), tx.SaveReports(ctx, []rules.Report{{Job: job}}),
+				taken, tx.Note(ctx, []rules.Note{{Job: job}}), tx.SaveReports(ctx, []rules.Report{{Job: job}}),
 				tx.Move(ctx, []scheduler.Move{{From: rules.InQueue, To: rules.Ended, Turn: turn, Done: done}}),
 			); err != nil {
 				return err

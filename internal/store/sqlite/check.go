@@ -67,8 +67,12 @@ func (s *Store) checkWriter(ctx context.Context) []scheduler.Finding {
 	journal := store.Finding("journal_mode", err, "%s", mode)
 	journal.OK = journal.OK && mode == "wal"
 	level, err := count(s.writer.conn, "pragma synchronous")
-	synchronous := store.Finding("synchronous", err, "%s", [...]string{"OFF", "NORMAL", "FULL", "EXTRA"}[level&3])
-	synchronous.OK = synchronous.OK && level >= 2
+	detail := "FULL"
+	if s.syncing.data == nil {
+		detail = "commits are not synced"
+	}
+	synchronous := store.Finding("synchronous", err, "%s", detail)
+	synchronous.OK = synchronous.OK && level > 0 && s.syncing.data != nil
 	writes := scheduler.Finding{Name: "writes", OK: !s.ill, Detail: "the last one succeeded"}
 	if s.ill {
 		writes.Detail = "the last one failed"

@@ -16,7 +16,7 @@ type clock struct {
 	mono func(time.Time) time.Duration
 
 	mu      sync.Mutex
-	last    rules.Tick
+	last    rules.ClockReading
 	serving rules.Serving
 }
 
@@ -33,20 +33,20 @@ func newClock(cfg Config) *clock {
 	return c
 }
 
-func (c *clock) read() rules.Tick {
+func (c *clock) read() rules.ClockReading {
 	t := c.now()
-	return rules.Tick{Wall: lessor.At(t), Mono: c.mono(t)}
+	return rules.ClockReading{Wall: lessor.At(t), Mono: c.mono(t)}
 }
 
 // at returns the serving at t, without keeping it.
-func (c *clock) at(t rules.Tick) rules.Serving {
+func (c *clock) at(t rules.ClockReading) rules.Serving {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return rules.Serve(c.serving, c.last, t)
 }
 
 // keep sets the last reading of the clock, and the serving.
-func (c *clock) keep(t rules.Tick, s rules.Serving) {
+func (c *clock) keep(t rules.ClockReading, s rules.Serving) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last, c.serving = t, s

@@ -61,7 +61,7 @@ func openWriter(path, synchronous string) (_ *writer, err error) {
 		return nil, err
 	}
 	for _, pragma := range []string{
-		"synchronous = " + synchronous,
+		"synchronous = " + ofWriter(synchronous),
 		"fullfsync = on", // macOS: its fsync alone does not reach the disk
 		"foreign_keys = off",
 		"temp_store = memory",
@@ -172,6 +172,15 @@ func parseSynchronous(s string) (string, error) {
 		return s, nil
 	}
 	return "", fmt.Errorf("synchronous is %q and not FULL, NORMAL or OFF", s)
+}
+
+// ofWriter is SQLite's setting for the writer. At FULL the store syncs commits by itself (syncing); SQLite syncs
+// checkpoints.
+func ofWriter(synchronous string) string {
+	if synchronous == "FULL" {
+		return "NORMAL"
+	}
+	return synchronous
 }
 
 // take lends a reader. Its statements are interrupted when ctx ends.

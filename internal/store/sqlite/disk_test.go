@@ -60,7 +60,7 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, scheduler.ErrFull) {
 		t.Fatalf("a fault that fn ignored: %v, want ErrFull", err)
 	}
-	look(t, s, func(v scheduler.View) error {
+	inView(t, s, func(v scheduler.View) error {
 		if value, err := v.Setting(t.Context(), "stray"); value != nil || err != nil {
 			t.Errorf("something was written outside the transaction: %q, %v", value, err)
 		}
@@ -75,7 +75,7 @@ func TestFullDisk(t *testing.T) {
 	update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held[1:]), completed) })
 }
 
-func look(t testing.TB, s *Store, fn func(scheduler.View) error) {
+func inView(t testing.TB, s *Store, fn func(scheduler.View) error) {
 	t.Helper()
 	if err := s.View(t.Context(), fn); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestFullDiskIsNotServed(t *testing.T) {
 		clock.pass(500 * time.Millisecond)
 		fails()
 	}
-	look(t, s, func(v scheduler.View) error {
+	inView(t, s, func(v scheduler.View) error {
 		if v.Serving() != before {
 			t.Errorf("serving went on to %+v while every write failed", v.Serving())
 		}

@@ -14,13 +14,13 @@
 // cheapest to write, keeps the places in one order for lists, and lets no job be in one place twice. Leases are keyed
 // by the order of their grants; the leaseIndex finds them by job, in memory. What heartbeats change in a lease is in
 // beat. A grant leaves its row in the queue, and the log gone says that this row no longer counts until it is deleted
-// (line).
+// (queueRows).
 //
 // A job of a definition is also listed in definition_job, as open until it is in done. Other jobs have no row there.
 //
 // One connection writes and checkpoints. The goroutine that holds the turn uses it, the caches and the prepared
-// statements. Views read on connections of their own, each in a snapshot. At synchronous FULL an Update that returned
-// is on the disk.
+// statements. Views read on connections of their own, each in a snapshot. The log is synced behind the writer, before
+// a commit is acknowledged and before a view shows it (syncing).
 //
 // internal/store/row declares the columns of each row, and how they are bound and read.
 //
@@ -34,6 +34,8 @@
 //   - A failed transaction changes nothing: SQLite rolls back by itself when the disk is full, and every method fails
 //     after the first fault (TestFullDisk).
 //   - Time in which writes failed is not counted as served (TestFullDiskIsNotServed).
+//   - No caller sees a commit that is not on the disk
+//     (TestCommitIsOnTheDiskBeforeItsCallersAreAnswered).
 //   - No hot statement is prepared again by a bind: ranges and limits are written "+?", and ANALYZE is never run
 //     (TestNothingIsPreparedAgain).
 package sqlite

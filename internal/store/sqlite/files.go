@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"lessor/internal/scheduler"
@@ -18,12 +19,14 @@ const walSuffix = "-wal"
 // continues to write into a file without a name, and its commits are lost when the process ends. If one is
 // overwritten or cut, its content is lost at once.
 type files struct {
-	path      string
+	path    string
+	log     *os.File // the WAL
+	logSize int64
+	index   *os.File // the log's index; closing it while SQLite has it open would release SQLite's locks
+	header  [indexBytes]byte
+
+	mu        sync.Mutex // for the fields below
 	db, wal   os.FileInfo
-	log       *os.File // the WAL
-	logSize   int64
-	index     *os.File // the log's index; closing it while SQLite has it open would release SQLite's locks
-	header    [indexBytes]byte
 	checkedAt time.Time
 }
 
@@ -63,7 +66,14 @@ func (f *files) position() (position, error) {
 
 // check returns an error that wraps scheduler.ErrBroken if the names no longer lead to the open files, or if one is
 // shorter than at the last check. SQLite never cuts the database, and cuts the WAL only back to walKeepBytes.
-func (f *files) check() (err error) {
+func (f *files) check() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.checkNames()
+}
+
+// checkNames is check. The caller has locked mu.
+func (f *files) checkNames() (err error) {
 	f.checkedAt = time.Now()
 	if f.db, err = isStill(f.path, f.db, f.db.Size()); err != nil {
 		return err
@@ -74,10 +84,12 @@ func (f *files) check() (err error) {
 
 // checkBusy checks the files if checkEvery has passed since the last check.
 func (f *files) checkBusy() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if time.Since(f.checkedAt) < checkEvery {
 		return nil
 	}
-	return f.check()
+	return f.checkNames()
 }
 
 // checkLog returns an error if the WAL was cut since the last commit. The next commit would hide it: the file would

@@ -21,7 +21,7 @@ import (
 // holdLog moves the log that a killed server left into the database, and then closes the mark. It returns a
 // connection that keeps the log in place: the last connection to close would remove it. It returns nil if the mark
 // is closed already.
-func (s *Store) holdLog(c claim, synchronous string) (conn *sqlite.Conn, err error) {
+func (s *Store) holdLog(c marked, synchronous string) (conn *sqlite.Conn, err error) {
 	if c.closed() {
 		return nil, nil
 	}
@@ -47,7 +47,7 @@ func (s *Store) holdLog(c claim, synchronous string) (conn *sqlite.Conn, err err
 
 // begin raises the generation in a first commit and writes the mark. On a full disk it omits the commit: the log
 // exists since the first read, and a mark that has its line needs no more space.
-func (s *Store) begin(c claim) (err error) {
+func (s *Store) begin(c marked) (err error) {
 	if s.commits, err = readCommits(s.writer.conn); err != nil {
 		return err
 	}
@@ -71,13 +71,15 @@ func (s *Store) begin(c claim) (err error) {
 	if s.at, err = s.files.position(); err != nil {
 		return err
 	}
+	s.syncing.begin(s.lastCommit())
 	if err := s.nextGeneration(); err != nil {
 		return unless(err, scheduler.ErrFull)
 	}
 	if s.at, err = s.files.position(); err != nil {
 		return err
 	}
-	if err := unless(s.writeMark(), scheduler.ErrFull); err != nil {
+	s.syncing.written.Store(s.lastCommit())
+	if err := unless(s.acknowledge(context.Background(), s.commits), scheduler.ErrFull); err != nil {
 		return err
 	}
 	return s.files.check() // the log has its first frames
@@ -87,8 +89,8 @@ func (s *Store) begin(c claim) (err error) {
 const floorSetting = "sqlite.floor"
 
 // raiseFloor loads Serving.Fence, and raises it if the database may be an older copy, or lost commits that an operator
-// gave up: if it was used before and its mark claims nothing.
-func (s *Store) raiseFloor(c claim) error {
+// gave up: if it was used before and its mark is empty.
+func (s *Store) raiseFloor(c marked) error {
 	v := view{conn: s.writer.conn}
 	value, err := v.Setting(context.Background(), floorSetting)
 	if err != nil {
@@ -100,10 +102,10 @@ func (s *Store) raiseFloor(c claim) error {
 			return fmt.Errorf("setting %s: %w", floorSetting, err)
 		}
 	}
-	if c == (claim{}) && s.commits > 0 {
+	if c == (marked{}) && s.commits > 0 {
 		serving.Fence = max(serving.Fence, int64(s.clock.read().Wall))
 	}
-	s.clock.keep(rules.Tick{}, serving)
+	s.clock.keep(rules.ClockReading{}, serving)
 	return nil
 }
 
@@ -140,10 +142,11 @@ func (s *Store) nextGeneration() (err error) {
 	return nil
 }
 
-// writeMark writes the position of the last commit into the mark. Some file systems need free space even to overwrite.
-// If they have none, the commit stands, and the mark claims less than there is until the next one.
-func (s *Store) writeMark() error {
-	switch err := s.mark.advance(s.generation, s.commits, s.at); {
+// writeMark writes the position of a commit into the mark. The caller has the turn of syncing. Some file systems need
+// free space even to overwrite. If they have none, the commit stands, and the mark covers less than there is until the
+// next one.
+func (s *Store) writeMark(c *commit) error {
+	switch err := s.mark.advance(c); {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("mark the commit: %w: %w: %w", scheduler.ErrFull, scheduler.ErrUnknownOutcome, err)
 	case err != nil:

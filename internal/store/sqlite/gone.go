@@ -16,30 +16,30 @@ const (
 // cleanQueue ends a transaction's work on the queue: it writes the log of what was granted, and deletes rows that
 // earlier grants left over.
 func (t *tx) cleanQueue() error {
-	l := t.store.line
-	if len(l.log) > 0 {
-		l.last++
+	q := t.store.queueRows
+	if len(q.log) > 0 {
+		q.last++
 		a := args{stmt: t.w.addGone}
-		a.Int(l.last)
-		a.Bytes(l.log)
+		a.Int(q.last)
+		a.Bytes(q.log)
 		if err := exec(t.w.addGone); err != nil {
 			return err
 		}
 	}
-	if l.granted == 0 || l.due.n == 0 {
+	if q.granted == 0 || q.due.n == 0 {
 		return nil
 	}
-	if err := t.dropLeft(l.slice()); err != nil || l.due.n > 0 {
+	if err := t.dropLeft(q.slice()); err != nil || q.due.n > 0 {
 		return err
 	}
 	a := args{stmt: t.w.cutGone}
-	a.Int(l.cut)
+	a.Int(q.cut)
 	return exec(t.w.cutGone)
 }
 
 // dropLeft deletes left-over rows, adjacent ones in one statement.
 func (t *tx) dropLeft(seqs []int64) error {
-	l := t.store.line
+	q := t.store.queueRows
 	for len(seqs) > 0 {
 		n := 1
 		for n < len(seqs) && seqs[n] == seqs[n-1]+1 {
@@ -52,7 +52,7 @@ func (t *tx) dropLeft(seqs []int64) error {
 			return err
 		}
 		for _, seq := range seqs[:n] {
-			l.set(&l.due, seq, false)
+			q.set(&q.due, seq, false)
 		}
 		seqs = seqs[n:]
 	}

@@ -17,6 +17,7 @@ var (
 	readEntry    = "select " + entryColumns + ofJob + " and key = ?"
 	// The data of the last entry is not read.
 	readLastEntry = "select n, key, kind, at, fence, bytes, null" + ofJob + " order by n desc limit 1"
+	copyEntries   = "insert into journal (job, " + entryColumns + ") select ?, " + entryColumns + ofJob + " order by n"
 )
 
 // newEntry is a row of journal. It names its job by the seq: the two indexes are half as large as with the id, and
@@ -70,6 +71,15 @@ func (t *tx) KnownEntries(
 // AppendEntries implements scheduler.Tx.
 func (t *tx) AppendEntries(_ context.Context, entries []rules.Entry) error {
 	return insert(t, "append entries", &t.w.journal, entries, newEntry)
+}
+
+// CopyJournal implements scheduler.Tx.
+func (t *tx) CopyJournal(_ context.Context, from lessor.JobID, to *rules.Spec) (entries int, err error) {
+	err = t.runOnce("copy a journal", copyEntries, func(a *args) {
+		a.Int(to.Seq)
+		a.ID(from.UUID)
+	})
+	return t.conn.Changes(), err
 }
 
 // Entries implements scheduler.View.

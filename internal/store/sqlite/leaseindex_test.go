@@ -22,7 +22,7 @@ func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 		specs[i] = &rules.Spec{ID: h.Turn.Job, Seq: h.Turn.Seq}
 	}
 	later := drafts(1)
-	look(t, s, func(v scheduler.View) error {
+	inView(t, s, func(v scheduler.View) error {
 		before, err := tryWhole(t, v, specs)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func TestLeaseListIsInTheOrderOfGrants(t *testing.T) {
 	slices.Reverse(want) // newest first
 	for limit := 1; limit <= 7; limit++ {
 		var got []lessor.LeaseID
-		look(t, s, func(v scheduler.View) error {
+		inView(t, s, func(v scheduler.View) error {
 			for q := (scheduler.LeaseQuery{Limit: limit}); ; {
 				page, err := v.LeaseList(t.Context(), q)
 				for _, l := range page {

@@ -41,7 +41,7 @@ type logState int
 const (
 	logMissing   logState = iota // there is no log, or an empty one
 	logDamaged                   // the log does not reach the position with valid checksums, or is another one
-	logRestarted                 // the log was started anew since, after SQLite had copied all of it into the database
+	logRestarted                 // the log was restarted since, after SQLite had copied all of it into the database
 	logWhole                     // the log holds every frame up to the position
 )
 
@@ -50,7 +50,7 @@ const (
 // with each other have random salts.
 const maxRestarts = 10_000
 
-// restarts is how often a log was started anew between two of its salts.
+// restarts is how often a log was restarted between two of its salts.
 func restarts(from, to uint64) uint32 { return uint32(to>>32) - uint32(from>>32) }
 
 const (

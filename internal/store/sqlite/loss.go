@@ -16,9 +16,9 @@ import (
 // commitsSetting holds how many commits there were when the generation was stored last.
 const commitsSetting = "sqlite.commits"
 
-// checkMark refuses a database that holds less than was acknowledged, and returns the claim of the mark. No process has
-// the files open. It changes nothing, so that the right files can still be put back.
-func checkMark(path string) (claim, error) {
+// checkMark refuses a database that holds less than was acknowledged, and returns the content of the mark. No process
+// has the files open. It changes nothing, so that the right files can still be put back.
+func checkMark(path string) (marked, error) {
 	c, err := readMark(path)
 	if err != nil {
 		return c, err
@@ -31,9 +31,9 @@ func checkMark(path string) (claim, error) {
 	return c, err
 }
 
-// findLoss describes what is missing of a claim. It returns "" if nothing is.
-func findLoss(path string, c claim) (missing string, err error) {
-	if c == (claim{}) {
+// findLoss describes what is missing of what was marked. It returns "" if nothing is.
+func findLoss(path string, c marked) (missing string, err error) {
+	if c == (marked{}) {
 		return "", nil
 	}
 	if c.numbered {
@@ -62,7 +62,7 @@ func findLoss(path string, c claim) (missing string, err error) {
 			path+walSuffix), nil
 	case logDamaged:
 		return fmt.Sprintf("the write-ahead log (%s) is damaged, or it is another one", path+walSuffix), nil
-	case logRestarted: // what the mark claims is in the database file
+	case logRestarted: // what the mark covers is in the database file
 		need = c.generation
 	case logWhole:
 	}

@@ -14,8 +14,8 @@ import (
 // markSuffix names the mark beside the database.
 const markSuffix = "-mark"
 
-// claim is the content of a mark: what a start must find in the database and its log.
-type claim struct {
+// marked is the content of a mark: what a start must find in the database and its log.
+type marked struct {
 	// generation is the number that the database must hold: in its file if the mark is closed, else in file or log.
 	generation uint32
 	// base is the generation of the database file beneath the log. An older copy of the file has a smaller one.
@@ -30,31 +30,30 @@ type claim struct {
 	numbered bool
 }
 
-func (c claim) closed() bool { return c.at == position{} }
+func (c marked) closed() bool { return c.at == position{} }
 
 // mark is a file beside the database that says how much of it was acknowledged. SQLite forgets commits without an
 // error if the write-ahead log is missing or damaged; a start compares the log with the mark.
 //
-// The mark is written after each commit and before its callers are answered, so it never claims a change that the
-// database does not have. It is synced only at Close: a kill loses nothing of it, and after a power failure it may
-// claim less.
+// The mark is written after each commit has been synced and before its callers are answered, so it never covers a
+// change that the database does not have. It is synced only at Close: a kill loses nothing of it, and after a power
+// failure it may cover less.
 type mark struct {
-	claim
+	marked
 	file *os.File
 	text []byte
 }
 
-// openMark opens the mark, whose claim is c, or creates one that claims nothing, so that later writes need no more
-// space.
-func openMark(path string, c claim) (*mark, error) {
+// openMark opens the mark, whose content is c, or creates an empty one, so that later writes need no more space.
+func openMark(path string, c marked) (*mark, error) {
 	f, err := os.OpenFile(path+markSuffix, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	m := &mark{claim: c, file: f}
+	m := &mark{marked: c, file: f}
 	st, err := f.Stat()
 	if err == nil && st.Size() == 0 {
-		err = m.write(claim{})
+		err = m.write(marked{})
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -62,35 +61,35 @@ func openMark(path string, c claim) (*mark, error) {
 	return m, nil
 }
 
-func (m *mark) write(c claim) error {
+func (m *mark) write(c marked) error {
 	m.text = markLine(m.text[:0], c)
 	if _, err := m.file.WriteAt(m.text, 0); err != nil {
 		return err
 	}
-	m.claim = c
+	m.marked = c
 	return nil
 }
 
-// advance claims the commits up to at.
-func (m *mark) advance(generation uint32, commits int64, at position) error {
+// advance writes that the commits up to c were acknowledged.
+func (m *mark) advance(c *commit) error {
 	base := m.base
-	if m.at.salts != at.salts { // a new log: the database file holds all that the mark claims
+	if m.at.salts != c.at.salts { // a new log: the database file holds all that the mark covers
 		base = m.generation
 	}
-	return m.write(claim{generation: generation, base: base, commits: commits, at: at})
+	return m.write(marked{generation: c.generation, base: base, commits: c.number, at: c.at})
 }
 
-// closeAt claims that the database file itself holds everything. The mark is synced, since the log may be removed
+// closeAt writes that the database file itself holds everything. The mark is synced, since the log may be removed
 // next.
 func (m *mark) closeAt(generation uint32, commits int64) error {
-	if err := m.write(claim{generation: generation, base: generation, commits: commits}); err != nil {
+	if err := m.write(marked{generation: generation, base: generation, commits: commits}); err != nil {
 		return err
 	}
 	return m.file.Sync()
 }
 
 // markLine appends the line of a mark. All lines have the same length: six words and their checksum.
-func markLine(b []byte, c claim) []byte {
+func markLine(b []byte, c marked) []byte {
 	b = append(b, "lessor 2"...)
 	var word [8]byte
 	for _, v := range [...]uint64{
@@ -109,8 +108,8 @@ func appendSum(b []byte) []byte {
 	return append(hex.AppendEncode(append(b, ' '), sum[:]), '\n')
 }
 
-// readMark returns the claim of the mark. A mark that is missing or damaged claims nothing.
-func readMark(path string) (c claim, err error) {
+// readMark returns the content of the mark, which is empty if the mark is missing or damaged.
+func readMark(path string) (c marked, err error) {
 	text, err := os.ReadFile(path + markSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -125,10 +124,10 @@ func readMark(path string) (c claim, err error) {
 	if bytes.Equal(markLine(nil, c), line) {
 		return c, nil
 	}
-	c = claim{numbered: true}
+	c = marked{numbered: true}
 	_, _ = fmt.Sscanf(string(line), "lessor 1 %020d", &c.commits)
 	if bytes.Equal(appendSum(fmt.Appendf(nil, "lessor 1 %020d", c.commits)), line) {
 		return c, nil
 	}
-	return claim{}, nil
+	return marked{}, nil
 }

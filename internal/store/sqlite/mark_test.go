@@ -25,7 +25,7 @@ func holds(t *testing.T, name, path string, n int) {
 		return
 	}
 	for i := range n {
-		look(t, s, func(v scheduler.View) error {
+		inView(t, s, func(v scheduler.View) error {
 			value, err := v.Setting(t.Context(), fmt.Sprint("n", i))
 			if err == nil && value == nil {
 				t.Errorf("%s: change %d is missing", name, i)
@@ -257,7 +257,7 @@ func TestForeignProgramMovesTheLog(t *testing.T) {
 }
 
 // TestForeignReaderKeepsTheLog: a program that reads an older state while the store closes keeps the log from being
-// moved. The mark does not claim that it was.
+// moved. The mark does not say that it was.
 func TestForeignReaderKeepsTheLog(t *testing.T) {
 	s := openAt(t, Config{})
 	saved(t, s, 0, 2)
@@ -321,9 +321,9 @@ func TestMarkOfTheReleaseBefore(t *testing.T) {
 	longer := crash(t, path) // the release before writes its line over the longer one, after a downgrade
 	overwrite(t, longer+markSuffix, 0, appendSum(fmt.Appendf(nil, "lessor 1 %020d", has+1)))
 	refused(t, "one commit more, after a downgrade", longer)
-	claimsNothing := crash(t, path)
-	overwrite(t, claimsNothing+markSuffix, 20, []byte("x"))
-	holds(t, "a damaged mark", removeLog(t, claimsNothing), 0)
+	emptyMark := crash(t, path)
+	overwrite(t, emptyMark+markSuffix, 20, []byte("x"))
+	holds(t, "a damaged mark", removeLog(t, emptyMark), 0)
 }
 
 // TestLogOfTheOtherByteOrder: a log whose checksums have the byte order of another machine is understood.

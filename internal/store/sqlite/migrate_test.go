@@ -100,7 +100,7 @@ insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly
 		}
 		return tx.SaveAlerts(t.Context(), []lessor.Alert{their})
 	})
-	look(t, s, func(v scheduler.View) error {
+	inView(t, s, func(v scheduler.View) error {
 		got, err := v.TickList(t.Context(), scheduler.TickQuery{Definition: "nightly", Limit: 10})
 		if d := cmp.Diff(ticks, got); d != "" || err != nil {
 			t.Errorf("ticks, %v (-want +got):\n%s", err, d)
@@ -113,11 +113,11 @@ insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly
 	})
 }
 
-// TestKernelMigrationKeepsWhatWas: the new tables say about older jobs what they would say if they had always existed.
-func TestKernelMigrationKeepsWhatWas(t *testing.T) {
+// TestScheduleMigrationKeepsJobs: the new tables say about older jobs what they would say if they had always existed.
+func TestScheduleMigrationKeepsJobs(t *testing.T) {
 	path := before(t, 1, beforeKernel)
 	s := openAt(t, Config{Path: path})
-	look(t, s, func(v scheduler.View) error {
+	inView(t, s, func(v scheduler.View) error {
 		page, err := v.List(t.Context(), scheduler.ListQuery{Definition: "nightly", Limit: 10})
 		if err != nil {
 			return err

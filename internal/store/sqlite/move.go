@@ -62,14 +62,14 @@ func (t *tx) takeRow(m *scheduler.Move) error {
 // takeQueued takes a row from the queue. The row of a job that is granted stays: see line.
 func (t *tx) takeQueued(m *scheduler.Move) error {
 	seq := m.Turn.Seq
-	if !t.store.line.queued.has(seq) {
+	if !t.store.queueRows.queued.has(seq) {
 		return scheduler.ErrMoved
 	}
 	if m.To == rules.Leased {
 		if err := t.isQueued(&m.Turn); err != nil {
 			return err
 		}
-		t.store.line.leave(seq)
+		t.store.queueRows.leave(seq)
 		return nil
 	}
 	a := args{stmt: t.w.takeQueued}
@@ -78,7 +78,7 @@ func (t *tx) takeQueued(m *scheduler.Move) error {
 	if err := t.one(a.stmt); err != nil {
 		return err
 	}
-	t.store.line.remove(seq)
+	t.store.queueRows.remove(seq)
 	return nil
 }
 
@@ -206,14 +206,14 @@ func (t *tx) putRows() error {
 
 // putQueued puts rows into the queue. It first deletes a row that an earlier grant of the job left there.
 func (t *tx) putQueued() error {
-	l := t.store.line
+	q := t.store.queueRows
 	for _, m := range t.toQueue {
-		if seq := m.Turn.Seq; l.left(seq) {
+		if seq := m.Turn.Seq; q.left(seq) {
 			if err := t.dropLeft([]int64{seq}); err != nil {
 				return err
 			}
 		}
-		l.enqueue(m.Turn.Seq, m.From != rules.Nowhere)
+		q.enqueue(m.Turn.Seq, m.From != rules.Nowhere)
 	}
 	return t.w.queue.insert(len(t.toQueue), func(i int, c *row.Codec) { row.Turn(c, &t.toQueue[i].Turn) })
 }

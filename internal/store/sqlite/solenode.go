@@ -15,17 +15,6 @@ import (
 // Shared implements scheduler.Store.
 func (*Store) Shared() bool { return false }
 
-// Send implements scheduler.Store: the commit has ended when Send returns.
-func (s *Store) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
-	if err := s.Update(ctx, fn); err != nil {
-		return nil, err
-	}
-	return func() error { return nil }, nil
-}
-
-// Sends implements scheduler.Store.
-func (*Store) Sends() bool { return false }
-
 // WentBack implements scheduler.Store: the process owns the file.
 func (*Store) WentBack() string { return "" }
 

@@ -50,10 +50,10 @@ func busyDay(t *testing.T, s *Store) {
 				}
 			}
 			key := scheduler.Key{Key: specs[0].IdempotencyKey}
-			if _, err := tx.Claim(ctx, []scheduler.Claim{{Key: key}}); err != nil {
+			if _, err := tx.TakeKeys(ctx, []scheduler.JobKey{{Key: key}}); err != nil {
 				return err
 			}
-			if err := tx.Unclaim(ctx, []scheduler.Key{key}); err != nil {
+			if err := tx.FreeKeys(ctx, []scheduler.Key{key}); err != nil {
 				return err
 			}
 			if _, err := tx.Due(ctx, tx.Now().Add(time.Hour), 5); err != nil {
@@ -75,7 +75,7 @@ func busyDay(t *testing.T, s *Store) {
 			}
 			return finish(ctx, tx, leaseIDs(held[:1]), completed)
 		})
-		look(t, s, func(v scheduler.View) error { return readAll(t, v, specs[0].ID, ids) })
+		inView(t, s, func(v scheduler.View) error { return readAll(t, v, specs[0].ID, ids) })
 		update(t, s, func(tx scheduler.Tx) error { return readAll(t, tx, specs[0].ID, ids) })
 	}
 }

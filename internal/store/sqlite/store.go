@@ -25,8 +25,8 @@ const _ = uint(sqlite.VersionNumber - 3_051_003)
 type Config struct {
 	// Path is the database file. It is made if it does not exist; its folder is not.
 	Path string
-	// Synchronous is SQLite's setting of that name. "" is FULL, which the promises need. NORMAL and OFF lose
-	// acknowledged changes when power fails: for tests.
+	// Synchronous is like SQLite's setting of that name. "" is FULL, which the promises need: each commit is synced
+	// before it is acknowledged. NORMAL and OFF lose acknowledged changes when power fails: for tests.
 	Synchronous string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -48,17 +48,18 @@ type Store struct {
 	seal    *rules.Seal
 	readers *sqlitex.Pool
 
-	turn   store.Turn // a goroutine that has it may write
-	closed chan struct{}
-	close  func() error
+	turn    store.Turn // a goroutine that has it may write
+	syncing syncing
+	closed  chan struct{}
+	close   func() error
 
 	// Only the goroutine that has the turn uses the fields below.
-	writer *writer
-	leases *leaseCache
-	line   *line
-	specs  *store.Specs
-	lanes  *laneCache
-	seqs   seqs
+	writer    *writer
+	leases    *leaseCache
+	queueRows *queueRows
+	specs     *store.Specs
+	lanes     *laneCache
+	seqs      seqs
 	// ill says that the last write failed for a reason that would fail others too. Until one succeeds no heartbeat
 	// could be accepted, and the time is not counted as served.
 	ill bool
@@ -68,7 +69,7 @@ type Store struct {
 	lostFiles bool
 	files     files
 	mark      *mark
-	// generation and commits are those of the database, see claim; at is the end of the last commit in the log.
+	// generation and commits are those of the database, see marked; at is the end of the last commit in the log.
 	generation uint32
 	commits    int64
 	at         position
@@ -86,9 +87,11 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	s := &Store{
 		path: path, clock: newClock(cfg),
 		closed: make(chan struct{}),
-		leases: newLeaseCache(), line: newLine(), specs: store.NewSpecs(), lanes: newLaneCache(),
+		leases: newLeaseCache(), queueRows: newQueueRows(), specs: store.NewSpecs(), lanes: newLaneCache(),
 	}
 	s.turn = store.NewTurn("wait for the writer", s.closed)
+	s.syncing.turn = store.NewTurn("wait for the disk", nil)
+	s.syncing.turn.Leave()
 	s.close = sync.OnceValue(s.shut)
 	defer func() {
 		if err != nil {
@@ -100,21 +103,21 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if s.lock, err = lockDatabase(path); err != nil {
 		return nil, err
 	}
-	claimed, err := checkMark(path)
+	found, err := checkMark(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.connect(ctx, cfg, claimed); err != nil {
+	if err := s.connect(ctx, cfg, found); err != nil {
 		return nil, err
 	}
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	if err := s.begin(claimed); err != nil {
+	if err := s.begin(found); err != nil {
 		return nil, err
 	}
-	tick := s.clock.read()
-	s.clock.keep(tick, s.clock.at(tick))
+	reading := s.clock.read()
+	s.clock.keep(reading, s.clock.at(reading))
 	s.turn.Leave()
 	return s, nil
 }
@@ -135,7 +138,7 @@ func prepareFile(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-func (s *Store) connect(ctx context.Context, cfg Config, claimed claim) (err error) {
+func (s *Store) connect(ctx context.Context, cfg Config, found marked) (err error) {
 	synchronous, err := parseSynchronous(cfg.Synchronous)
 	if err != nil {
 		return err
@@ -143,7 +146,7 @@ func (s *Store) connect(ctx context.Context, cfg Config, claimed claim) (err err
 	if err := removeOldCopies(s.path); err != nil {
 		return err
 	}
-	held, err := s.holdLog(claimed, synchronous)
+	held, err := s.holdLog(found, synchronous)
 	if err != nil {
 		return err
 	}
@@ -152,6 +155,9 @@ func (s *Store) connect(ctx context.Context, cfg Config, claimed claim) (err err
 	}
 	if s.seal, err = migrate(ctx, s.path, synchronous); err != nil {
 		return err
+	}
+	if synchronous == "FULL" {
+		s.syncing.data = syncData
 	}
 	if s.writer, err = openWriter(s.path, synchronous); err != nil {
 		return err
@@ -166,7 +172,7 @@ func (s *Store) load() error {
 	if err := v.eachLeaseRow(s.leases.load); err != nil {
 		return fault("load leases", err)
 	}
-	if err := s.line.load(s.writer.conn); err != nil {
+	if err := s.queueRows.load(s.writer.conn); err != nil {
 		return fault("load the queue", err)
 	}
 	return fault("load places in line", s.seqs.load(s.writer.conn))
@@ -192,6 +198,13 @@ func (s *Store) shut() error {
 	if s.readers != nil {
 		keep(s.readers.Close())
 	}
+	if s.files.log != nil && s.broken == nil {
+		if err := s.acknowledge(context.Background(), s.commits); err != nil { // the last commits may be waited for
+			keep(s.lost(err))
+		}
+	}
+	_ = s.syncing.turn.Enter(context.Background()) // it fails only with its context
+	defer s.syncing.turn.Leave()
 	if s.files.log != nil && s.broken == nil {
 		keep(s.closeLog())
 	}

@@ -18,15 +18,35 @@ const probeSetting = "sqlite.probe"
 
 // Update implements scheduler.Store. ctx ends the wait for a turn; it does not interrupt a transaction that has begun.
 func (s *Store) Update(ctx context.Context, fn func(scheduler.Tx) error) error {
-	if err := s.enter(ctx); err != nil {
+	wait, err := s.Send(ctx, true, fn)
+	if err != nil {
 		return err
 	}
-	defer s.leave()
-	return s.run(fn)
+	return wait()
 }
 
-// Serve implements scheduler.Store. It waits for its turn as a heartbeat would, so that a store whose writer is stuck
-// does not count as serving.
+// Send implements scheduler.Store. The commit is in the log when it returns, and on the disk when wait does.
+func (s *Store) Send(ctx context.Context, _ bool, fn func(scheduler.Tx) error) (wait func() error, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if err := s.run(fn); err != nil {
+		return nil, err
+	}
+	number := s.commits
+	return func() error {
+		err := s.acknowledge(context.Background(), number)
+		if err != nil && s.turn.Enter(context.Background()) == nil {
+			defer s.leave()
+			return s.lost(err)
+		}
+		return err
+	}, nil
+}
+
+// Serve implements scheduler.Store. It waits for its turn and for the disk as a heartbeat would, so that a store whose
+// writer or whose disk is stuck does not count as serving.
 func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 	if err := s.enter(ctx); err != nil {
 		return s.clock.known(), err
@@ -37,15 +57,18 @@ func (s *Store) Serve(ctx context.Context, anew bool) (rules.Serving, error) {
 			return s.clock.known(), err
 		}
 	}
+	if err := s.acknowledge(ctx, s.commits); err != nil {
+		return s.clock.known(), s.lost(err)
+	}
 	if err := s.files.check(); err != nil {
 		return s.clock.known(), s.lost(err)
 	}
-	tick := s.clock.read()
-	serving := s.clock.at(tick)
+	reading := s.clock.read()
+	serving := s.clock.at(reading)
 	if anew {
-		serving.Since = tick.Wall
+		serving.Since = reading.Wall
 	}
-	s.clock.keep(tick, serving)
+	s.clock.keep(reading, serving)
 	return serving, nil
 }
 
@@ -61,16 +84,16 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.turn.Leave() }
 
-// run makes one transaction. The caller has the turn.
+// run makes one transaction, up to its commit in the log. The caller has the turn.
 func (s *Store) run(fn func(scheduler.Tx) error) error {
 	if err := exec(s.writer.begin); err != nil {
 		return s.lost(fault("begin", err))
 	}
-	tick := s.clock.read() // after begin: from here on nothing waits
+	reading := s.clock.read() // after begin: from here on nothing waits
 	t := &tx{
 		view: view{
-			conn: s.writer.conn, now: tick.Wall, serving: s.clock.at(tick),
-			left: s.line.left, leases: s.leases.index, seal: s.seal,
+			conn: s.writer.conn, now: reading.Wall, serving: s.clock.at(reading),
+			left: s.queueRows.left, leases: s.leases.index, seal: s.seal,
 		},
 		store: s, w: s.writer,
 	}
@@ -84,7 +107,7 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	served := t.serving
 	var refused error
 	if s.ill {
-		t.err = fault("probe", s.writer.setting(probeSetting, []byte(tick.Wall.String())))
+		t.err = fault("probe", s.writer.setting(probeSetting, []byte(reading.Wall.String())))
 	}
 	if t.err == nil {
 		refused = fn(t)
@@ -96,31 +119,30 @@ func (s *Store) run(fn func(scheduler.Tx) error) error {
 	case t.err != nil: // the transaction has failed, even if fn returned nil
 		return s.lost(errors.Join(t.err, unless(refused, t.err)))
 	case refused != nil:
-		s.clock.keep(tick, served)
+		s.clock.keep(reading, served)
 		return refused
 	}
 	if err := s.files.checkLog(); err != nil {
 		return s.lost(err)
 	}
+	s.syncing.writing.Store(true)
+	defer s.syncing.writing.Store(false)
 	if err := exec(s.writer.commit); err != nil {
 		return s.lost(fault("commit", err))
 	}
 	committed = true
-	s.clock.keep(tick, t.serving)
+	s.clock.keep(reading, t.serving)
 	s.updateCaches(t) // also if the commit cannot be acknowledged: the tables have it
-	if err := s.acknowledge(); err != nil {
+	if err := s.countCommit(); err != nil {
 		return s.lost(err)
 	}
 	s.ill = false
 	return nil
 }
 
-// acknowledge makes sure that a commit can be found again, before its callers are answered: the files are still those
-// that were opened, and the mark holds the commit's position. A transaction that changed nothing has no new position.
-func (s *Store) acknowledge() error {
-	if err := s.files.checkBusy(); err != nil {
-		return err
-	}
+// countCommit counts the commit that was just written, and notes its position. A transaction that changed nothing has
+// no new position. The first commit in a new log is followed by one that stores the next generation.
+func (s *Store) countCommit() error {
 	at, err := s.files.position()
 	if err != nil || at == s.at {
 		return err
@@ -135,8 +157,12 @@ func (s *Store) acknowledge() error {
 		}
 	}
 	s.at = at
-	return s.writeMark()
+	s.syncing.written.Store(s.lastCommit())
+	return nil
 }
+
+// lastCommit is the last commit in the log.
+func (s *Store) lastCommit() *commit { return &commit{s.generation, s.commits, s.at} }
 
 // lost records what a failed transaction means for the store. A refused value and a moved row mean nothing.
 func (s *Store) lost(err error) error {
@@ -153,7 +179,7 @@ func (s *Store) lost(err error) error {
 // updateCaches updates the caches after a commit.
 func (s *Store) updateCaches(t *tx) {
 	s.leases.keep()
-	s.line.keep()
+	s.queueRows.keep()
 	s.seqs.limit = max(s.seqs.limit, t.seqLimit)
 	for _, h := range t.granted {
 		if s.specs.FindAt(&h.Turn) != nil {
@@ -166,7 +192,7 @@ func (s *Store) updateCaches(t *tx) {
 // read again when they are needed.
 func (s *Store) undo() {
 	s.leases.undo()
-	s.line.undo()
+	s.queueRows.undo()
 	s.lanes.clear()
 	s.specs.Clear()
 	s.rollBack()

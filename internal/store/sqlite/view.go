@@ -40,6 +40,9 @@ func (s *Store) View(ctx context.Context, fn func(scheduler.View) error) (err er
 	if err := query(conn, "select 1 from setting limit 1", nil, nothing); err != nil {
 		return readFault(ctx, "begin view", err)
 	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	return fn(&view{
 		conn: conn, now: s.clock.read().Wall, serving: s.clock.known(), leases: s.leases.index, seal: s.seal,
 	})

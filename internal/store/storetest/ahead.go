@@ -15,7 +15,7 @@ func waitsAhead(b *bed) {
 	for _, s := range []*rules.Spec{early, late} {
 		m := b.end(b.grant(s, "w1"), failed)
 		begun[s.ID] = m.Turn.QueuedAt
-		for b.now() == begun[s.ID] { // the next begins a millisecond later at the least
+		for b.now() == begun[s.ID] { // the next begins at least a millisecond later
 		}
 	}
 	b.queued(func(s *rules.Spec) { s.RunAt = 4_000_000_000_000 }) // waits for its start time

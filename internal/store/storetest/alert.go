@@ -58,7 +58,7 @@ func oneOpenAlert(b *bed) {
 	b.same("no alert", readTwice(b, "alert", func(v scheduler.View) (*lessor.Alert, error) {
 		return v.Alert(b.Context(), lessor.AlertID{})
 	}), none)
-	b.same("open alert after somebody has seen it", b.openAlert(lessor.AlertStale, "lease 1", acme), &first)
+	b.same("open alert after its acknowledgement", b.openAlert(lessor.AlertStale, "lease 1", acme), &first)
 	first.ClearedAt, first.Message = 200, "it is well"
 	b.saveAlerts(first)
 	b.same("open alert after it was cleared", b.openAlert(lessor.AlertStale, "lease 1", acme), none)

@@ -24,11 +24,11 @@ type bed struct {
 	count uint64
 }
 
-// asStored compares what was saved with what is read. A store returns a spec's body hash from Claim only, a store may
-// have no notes of its own, and nil is as good as empty.
+// asStored compares what was saved with what is read. Only TakeKeys returns a spec's body hash, a store may have no
+// references to rows, and nil is as good as empty.
 var asStored = cmp.Options{
-	cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash", "Kept"),
-	cmpopts.IgnoreFields(rules.Turn{}, "Kept"),
+	cmpopts.EquateEmpty(), cmpopts.IgnoreFields(rules.Spec{}, "BodyHash", "RowRef"),
+	cmpopts.IgnoreFields(rules.Turn{}, "RowRef"),
 }
 
 // same fails the test unless got equals want; nil stands for an empty slice or map.
@@ -130,33 +130,33 @@ func insert(ctx context.Context, tx scheduler.Tx, specs ...*rules.Spec) error {
 	if err != nil {
 		return err
 	}
-	var claims []scheduler.Claim
+	var wanted []scheduler.JobKey
 	for i, s := range specs {
 		s.LaneID, s.Seq = ids[i], first+int64(i)
 		if s.IdempotencyKey != "" {
-			claims = append(claims, claimOf(s))
+			wanted = append(wanted, jobKey(s))
 		}
 	}
-	if _, err := tx.Claim(ctx, claims); err != nil {
+	if _, err := tx.TakeKeys(ctx, wanted); err != nil {
 		return err
 	}
 	return tx.Insert(ctx, specs)
 }
 
-// claimOf is a job's claim to its idempotency key.
-func claimOf(s *rules.Spec) scheduler.Claim {
-	return scheduler.Claim{
+// jobKey is a job with its idempotency key.
+func jobKey(s *rules.Spec) scheduler.JobKey {
+	return scheduler.JobKey{
 		Key:       scheduler.Key{Tenant: s.Lane.Tenant, Key: s.IdempotencyKey},
 		KeyHolder: scheduler.KeyHolder{Job: s.ID, BodyHash: s.BodyHash},
 	}
 }
 
-// firstTurn is a job's standing when it was submitted. Every other job that goes into the queue has a note, so that all
-// tests know both kinds of rows; see cohorts.
+// firstTurn is a job's turn when it was submitted. Every second queued job has a reference to its row, so that all
+// tests cover both kinds of rows; see cohorts.
 func firstTurn(s *rules.Spec, now lessor.Instant) rules.Turn {
 	t := rules.Turn{Job: s.ID, Lane: s.LaneID, Seq: s.Seq, MaxAttempts: s.MaxAttempts, Steps: 1, QueuedAt: now}
 	if s.RunAt == 0 && s.Seq%2 == 0 {
-		t.Kept = s.Seq
+		t.RowRef = s.Seq
 	}
 	return t
 }

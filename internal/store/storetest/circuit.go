@@ -71,7 +71,7 @@ func circuitLists(b *bed) {
 	b.same("circuits", b.circuitList(nil), all)
 	zero, none := tenant(0), tenant(7)
 	b.same("circuits of one tenant", b.circuitList(&zero), []*rules.Circuit{all[0], all[2], all[4]})
-	b.same("circuits of nobody", b.circuitList(&none), nil)
+	b.same("circuits of a tenant without any", b.circuitList(&none), nil)
 }
 
 // eachBlock saves definitions that are held or not, with circuits in every state.

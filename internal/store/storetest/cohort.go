@@ -9,10 +9,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// cohortMax is how many jobs a store keeps in one row, at most.
+// cohortMax is the largest number of jobs that a store keeps in one row.
 const cohortMax = 64
 
-// cohorts stores n jobs that come together, and returns their turns.
+// cohorts stores n jobs in one transaction, and returns their turns.
 func (b *bed) cohorts(n int) (specs []*rules.Spec, turns []rules.Turn) {
 	b.Helper()
 	for range n {
@@ -25,7 +25,7 @@ func (b *bed) cohorts(n int) (specs []*rules.Spec, turns []rules.Turn) {
 		var moves []scheduler.Move
 		for _, s := range specs {
 			m := enqueue(s, tx.Now())
-			m.Turn.Kept = s.Kept
+			m.Turn.RowRef = s.RowRef
 			moves, turns = append(moves, m), append(turns, m.Turn)
 		}
 		return tx.Move(b.Context(), moves)
@@ -72,7 +72,7 @@ func cohortComesAndGoes(b *bed) {
 		b.onePlaceEach()
 	}
 	check()
-	for _, i := range []int{0, cohortMax - 1, cohortMax, n - 1, 7} { // as they stand
+	for _, i := range []int{0, cohortMax - 1, cohortMax, n - 1, 7} { // with their turns as read
 		b.grant(specs[i], "w1")
 		delete(left, specs[i].ID)
 	}
@@ -81,7 +81,7 @@ func cohortComesAndGoes(b *bed) {
 	check()
 	b.reopen()
 	check()
-	b.update(func(tx scheduler.Tx) error { // as they came, all at once
+	b.update(func(tx scheduler.Tx) error { // with their turns as written, all in one call
 		var moves []scheduler.Move
 		for i, s := range specs {
 			if _, ok := left[s.ID]; ok {
@@ -117,8 +117,8 @@ func cohortJobIsTakenOnce(b *bed) {
 func cohortJobComesBack(b *bed) {
 	specs, turns := b.cohorts(10)
 	m := b.end(b.grant(specs[5], "w1"), released)
-	if m.Turn.Kept != 0 {
-		b.Fatalf("it has the note %d", m.Turn.Kept)
+	if m.Turn.RowRef != 0 {
+		b.Fatalf("a job that was granted refers to row %d", m.Turn.RowRef)
 	}
 	want := map[lessor.JobID]rules.Turn{}
 	for _, t := range turns {
@@ -162,7 +162,7 @@ func cohortListed(b *bed) {
 	}
 }
 
-// cohortOfAnother: two nodes take jobs out of one cohort, each as it came and as it stands, and none of them twice.
+// cohortOfAnother: two nodes take jobs out of one cohort, by their turns as written and as read, and none twice.
 func cohortOfAnother(a, b *bed) {
 	specs, turns := a.cohorts(20)
 	left := a.queue()
@@ -171,14 +171,14 @@ func cohortOfAnother(a, b *bed) {
 		node.grant(s, "w1")
 		delete(left, s.ID)
 	}
-	for i, node := range []*bed{b, a} { // what the other has taken
+	for i, node := range []*bed{b, a} { // jobs that the other node has taken
 		err := node.Update(node.Context(), func(tx scheduler.Tx) error {
 			return tx.Move(node.Context(), []scheduler.Move{node.grantMove(specs[i], turns[i], "w2", tx.Now())})
 		})
 		node.wants(err, scheduler.ErrMoved)
 	}
 	b.same("the queue", b.queue(), left)
-	b.update(func(tx scheduler.Tx) error { // of another's job
+	b.update(func(tx scheduler.Tx) error { // cancels a job of the other node
 		locked, err := tx.Lock(b.Context(), []lessor.JobID{specs[10].ID})
 		if err != nil {
 			return err

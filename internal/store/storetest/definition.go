@@ -72,7 +72,7 @@ func definitionsComeBack(b *bed) {
 	b.saveDefinitions(full, every, bare)
 	want := map[string]*rules.Definition{"full": full, "every": every, "bare": bare}
 	b.same("definitions", b.definitions("full", "every", "bare", "none", "full"), want)
-	// Nothing else stays.
+	// Fields that are not set lose their values.
 	want["full"] = &rules.Definition{ID: "full", Tenant: globex, Priority: lessor.Normal, Enabled: true, UpdatedAt: 99}
 	b.saveDefinitions(want["full"])
 	b.reopen()

@@ -167,7 +167,7 @@ func answeredOnce(a, b *bed) {
 		q := st.Report.Question
 		switch {
 		case won[0] && won[1]:
-			a.Fatal("two answers count")
+			a.Fatal("two answers were accepted")
 		case won[0] && *q.Answer != "yes", won[1] && *q.Answer != "no", !won[0] && !won[1] && q.Answer != nil:
 			a.Fatalf("answers %v, and the question is %+v", won, q)
 		case q.Answer == nil && st.State() == lessor.Waiting:
@@ -196,8 +196,8 @@ func answering(h *rules.Held, text string) func(*rules.Standing, lessor.Instant)
 	}
 }
 
-// decide makes a change as the scheduler does, at some moment of the next few milliseconds, and reports whether it was
-// not refused.
+// decide makes a change as the scheduler does, at a random moment of the next milliseconds, and reports whether it was
+// accepted.
 func (b *bed) decide(id lessor.JobID, decide func(*rules.Standing, lessor.Instant) (rules.Change, error)) bool {
 	<-time.After(time.Duration(rand.IntN(15)) * time.Millisecond)
 	for {

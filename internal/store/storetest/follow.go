@@ -28,7 +28,7 @@ func (b *bed) now() (at lessor.Instant) {
 }
 
 // follow returns what was published after p, and advances p. A gap in the numbers fails the test.
-func (b *bed) follow(p scheduler.Position) (news []string) {
+func (b *bed) follow(p scheduler.Position) (published []string) {
 	b.Helper()
 	b.view(func(v scheduler.View) error {
 		changes, err := v.Changes(b.Context(), p)
@@ -38,12 +38,12 @@ func (b *bed) follow(p scheduler.Position) (news []string) {
 			}
 			p[c.Stream] = c.N
 			if len(c.Data) > 0 {
-				news = append(news, string(c.Data))
+				published = append(published, string(c.Data))
 			}
 		}
 		return err
 	})
-	return news
+	return published
 }
 
 // followSeesLatest: Changes returns all that was committed before the call, at any point of a transaction, and Now is

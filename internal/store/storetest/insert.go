@@ -173,32 +173,32 @@ func oneJobAKey(b *bed) {
 	rival := b.draft(keyed, func(s *rules.Spec) { s.BodyHash = [32]byte{31: 8} })
 	other := b.draft(keyed, func(s *rules.Spec) { s.Lane.Tenant = globex })
 	shout := b.draft(func(s *rules.Spec) { s.IdempotencyKey = "KEY-1" })
-	claim := func(specs ...*rules.Spec) (got map[scheduler.Key]scheduler.KeyHolder) {
-		claims := make([]scheduler.Claim, len(specs))
+	take := func(specs ...*rules.Spec) (got map[scheduler.Key]scheduler.KeyHolder) {
+		wanted := make([]scheduler.JobKey, len(specs))
 		for i, s := range specs {
-			claims[i] = claimOf(s)
+			wanted[i] = jobKey(s)
 		}
 		b.update(func(tx scheduler.Tx) (err error) {
-			got, err = tx.Claim(b.Context(), claims)
+			got, err = tx.TakeKeys(b.Context(), wanted)
 			return err
 		})
 		return got
 	}
 	want := map[scheduler.Key]scheduler.KeyHolder{}
 	for _, s := range []*rules.Spec{first, other, shout} {
-		want[claimOf(s).Key] = claimOf(s).KeyHolder
+		want[jobKey(s).Key] = jobKey(s).KeyHolder
 	}
 	b.same("holders: the first job keeps its key, another tenant's and another spelling are free",
-		claim(rival, other, shout, other), want)
-	b.same("holders, asked again", claim(shout, rival, other), want)
-	b.update(func(tx scheduler.Tx) error { return tx.Unclaim(b.Context(), []scheduler.Key{claimOf(other).Key}) })
+		take(rival, other, shout, other), want)
+	b.same("holders, asked again", take(shout, rival, other), want)
+	b.update(func(tx scheduler.Tx) error { return tx.FreeKeys(b.Context(), []scheduler.Key{jobKey(other).Key}) })
 	late := b.draft(keyed, func(s *rules.Spec) { s.Lane.Tenant = globex })
-	b.same("holder of a key that was given back", claim(late), map[scheduler.Key]scheduler.KeyHolder{
-		claimOf(late).Key: claimOf(late).KeyHolder,
+	b.same("holder of a key that was freed", take(late), map[scheduler.Key]scheduler.KeyHolder{
+		jobKey(late).Key: jobKey(late).KeyHolder,
 	})
 	twin := b.draft(func(s *rules.Spec) { s.IdempotencyKey = "key-2" })
-	b.same("holder of a key claimed twice at once", claim(twin, b.draft(func(s *rules.Spec) {
+	b.same("holder of a key that two jobs want at once", take(twin, b.draft(func(s *rules.Spec) {
 		s.IdempotencyKey = "key-2"
 	})),
-		map[scheduler.Key]scheduler.KeyHolder{claimOf(twin).Key: claimOf(twin).KeyHolder})
+		map[scheduler.Key]scheduler.KeyHolder{jobKey(twin).Key: jobKey(twin).KeyHolder})
 }

@@ -78,3 +78,23 @@ func journalsAreKept(b *bed) {
 	b.reopen()
 	check()
 }
+
+// journalsAreCopied gives a job the journal of another, which stays as it is.
+func journalsAreCopied(b *bed) {
+	from, to, empty := b.queued(), b.queued(), b.queued()
+	b.must(b.appendEntries(newEntry(from, 1), newEntry(from, 2)))
+	b.update(func(tx scheduler.Tx) error {
+		n, err := tx.CopyJournal(b.Context(), from.ID, to)
+		b.same("entries that were copied", n, 2)
+		return err
+	})
+	b.must(b.appendEntries(newEntry(to, 3)))
+	b.update(func(tx scheduler.Tx) error {
+		n, err := tx.CopyJournal(b.Context(), empty.ID, empty)
+		b.same("entries of an empty journal", n, 0)
+		return err
+	})
+	b.reopen()
+	b.same("the copy", b.journal(to.ID, 0, 10), []rules.Entry{entry(to.ID, 1), entry(to.ID, 2), entry(to.ID, 3)})
+	b.same("the original", b.journal(from.ID, 0, 10), []rules.Entry{entry(from.ID, 1), entry(from.ID, 2)})
+}

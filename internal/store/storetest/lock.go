@@ -6,7 +6,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// lockReads compares reads that lock with reads that do not, inside a transaction that has changed a row.
+// lockReads compares reads that lock with reads that do not, in a transaction that has changed a row.
 func lockReads(b *bed) {
 	ids := []lessor.JobID{b.jobID()}
 	for _, s := range b.jobsInEveryState() {
@@ -44,7 +44,7 @@ func soleNodeHasNoOthers(b *bed) {
 	}
 	b.update(func(tx scheduler.Tx) error {
 		b.must(tx.Gate(b.Context()))
-		return tx.Publish(b.Context(), []byte("news"))
+		return tx.Publish(b.Context(), []byte("a change"))
 	})
 	b.view(func(v scheduler.View) error {
 		position, err := v.Position(b.Context())

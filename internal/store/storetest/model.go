@@ -220,7 +220,7 @@ func (m *model) compare(r *rapid.T) {
 				got.StartedAt = got.Held.IssuedAt // a store need not know it during the first attempt
 			}
 			if got := got[id]; got != nil && got.Place == rules.InQueue {
-				want[id].Turn.Kept = got.Turn.Kept // nor have notes
+				want[id].Turn.RowRef = got.Turn.RowRef // nor refer to rows
 			}
 		}
 		m.compareRuns(r, v)

@@ -50,14 +50,14 @@ func lockOrder(a, b *bed) {
 // mixed takes locks of every kind, as a commit of the scheduler does.
 func (b *bed) mixed(tx scheduler.Tx, random *rand.Rand, leases []lessor.LeaseID) error {
 	ctx := b.Context()
-	var claims []scheduler.Claim
+	var wanted []scheduler.JobKey
 	for range random.IntN(4) {
-		claims = append(claims, scheduler.Claim{
+		wanted = append(wanted, scheduler.JobKey{
 			Key:       scheduler.Key{Tenant: acme, Key: strconv.Itoa(random.IntN(10))},
 			KeyHolder: scheduler.KeyHolder{Job: b.jobID()},
 		})
 	}
-	if _, err := tx.Claim(ctx, claims); err != nil {
+	if _, err := tx.TakeKeys(ctx, wanted); err != nil {
 		return err
 	}
 	held, err := tx.Leases(ctx, pick(random, leases, 10))
@@ -91,8 +91,8 @@ func pick[T any](random *rand.Rand, from []T, n int) []T {
 	return out
 }
 
-// cancelMoving locks a job that another node moves from place to place: it is always found, and stays where it was
-// found.
+// cancelMoving locks a job that another node moves from place to place: it is always found, and does not move while it
+// is locked.
 func cancelMoving(a, b *bed) {
 	s := a.queued()
 	const looks = 150
@@ -124,7 +124,7 @@ func cancelMoving(a, b *bed) {
 				return nil
 			}
 			places[st.Place]++
-			time.Sleep(time.Millisecond) //nolint:forbidigo // in which the other node would move it, if it could
+			time.Sleep(time.Millisecond) //nolint:forbidigo // the other node would move it meanwhile, if it could
 			if again := b.turnIn(tx, s.ID); again != st.Turn {
 				b.Errorf("a locked job moved: it was %+v and is %+v", st.Turn, again)
 			}

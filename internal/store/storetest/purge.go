@@ -91,10 +91,10 @@ func purgeFreesKey(b *bed) {
 	b.same("the end of a purged job's lease", ends, nil)
 	again := b.queued(func(d *rules.Spec) { d.IdempotencyKey = "key-1" })
 	b.update(func(tx scheduler.Tx) error {
-		rivals := []scheduler.Claim{
+		rivals := []scheduler.JobKey{
 			{Key: scheduler.Key{Tenant: acme, Key: "key-1"}}, {Key: scheduler.Key{Tenant: acme, Key: "key-2"}},
 		}
-		got, err := tx.Claim(b.Context(), rivals)
+		got, err := tx.TakeKeys(b.Context(), rivals)
 		b.same("holders", got, map[scheduler.Key]scheduler.KeyHolder{
 			{Tenant: acme, Key: "key-1"}: {Job: again.ID}, {Tenant: acme, Key: "key-2"}: {Job: keeps.ID},
 		})
@@ -129,8 +129,8 @@ func stripForgetsWhatIsLarge(b *bed) {
 	b.same("what is younger or has not ended", b.everything(young.ID, waits.ID), untouched)
 	rival := b.draft(func(s *rules.Spec) { s.IdempotencyKey = "key-1" })
 	b.update(func(tx scheduler.Tx) error {
-		got, err := tx.Claim(b.Context(), []scheduler.Claim{claimOf(rival)})
-		b.same("holder of a stripped job's key", got[claimOf(rival).Key], claimOf(rival).KeyHolder)
+		got, err := tx.TakeKeys(b.Context(), []scheduler.JobKey{jobKey(rival)})
+		b.same("holder of a stripped job's key", got[jobKey(rival).Key], jobKey(rival).KeyHolder)
 		return err
 	})
 }

@@ -45,29 +45,29 @@ func gateExcludes(a, b *bed) {
 	})
 }
 
-// oneJobAKeyRaced claims the same keys from two nodes at once, in opposite orders: each key has one holder, and both
+// oneJobAKeyRaced takes the same keys on two nodes at once, in opposite orders: each key has one holder, and both
 // nodes get the same one.
 func oneJobAKeyRaced(a, b *bed) {
 	const keys = 300
 	for round := range 15 {
 		var got [2]map[scheduler.Key]scheduler.KeyHolder
 		both(a, b, func(node *bed, i int) {
-			var claims []scheduler.Claim
+			var wanted []scheduler.JobKey
 			for k := range keys {
 				if i == 1 {
 					k = keys - 1 - k
 				}
 				key := scheduler.Key{Tenant: acme, Key: strconv.Itoa(round*keys + k)}
-				claims = append(claims, scheduler.Claim{Key: key, KeyHolder: scheduler.KeyHolder{Job: node.jobID()}})
+				wanted = append(wanted, scheduler.JobKey{Key: key, KeyHolder: scheduler.KeyHolder{Job: node.jobID()}})
 			}
 			node.update(func(tx scheduler.Tx) (err error) {
-				got[i], err = tx.Claim(node.Context(), claims)
+				got[i], err = tx.TakeKeys(node.Context(), wanted)
 				return err
 			})
 		})
 		for k, holder := range got[0] {
 			if other, ok := got[1][k]; ok && other != holder {
-				a.Fatalf("key %s is held by %s, says one node, and by %s, says the other", k.Key, holder.Job, other.Job)
+				a.Fatalf("one node finds key %s with %s, the other with %s", k.Key, holder.Job, other.Job)
 			}
 		}
 	}

@@ -154,35 +154,36 @@ func reportsMerge(b *bed) {
 		{rules.Report{Highest: new(0.3), At: 7}, rules.Report{Highest: new(0.7), At: 7}},
 		{rules.Report{Highest: new(0.8), At: 8}, rules.Report{Highest: new(0.8), At: 8}},
 		{
-			rules.Report{At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")}}, rules.Report{
-				Highest: new(0.8), At: 9, Mark: &rules.Mark{Checkpoint: []byte("a")},
+			rules.Report{At: 9, Interrupted: &rules.Progress{Checkpoint: []byte("a")}}, rules.Report{
+				Highest: new(0.8), At: 9, Interrupted: &rules.Progress{Checkpoint: []byte("a")},
 			},
 		},
 		{
 			rules.Report{At: 10, Entries: new(3)}, rules.Report{
-				Highest: new(0.8), At: 10, Mark: &rules.Mark{Checkpoint: []byte("a")},
+				Highest: new(0.8), At: 10, Interrupted: &rules.Progress{Checkpoint: []byte("a")},
 			},
 		},
 		{
-			rules.Report{At: 11, Mark: &rules.Mark{Progress: 0.8}}, rules.Report{
-				Highest: new(0.8), At: 11, Mark: &rules.Mark{Progress: 0.8},
+			rules.Report{At: 11, Interrupted: &rules.Progress{Progress: 0.8}}, rules.Report{
+				Highest: new(0.8), At: 11, Interrupted: &rules.Progress{Progress: 0.8},
 			},
 		},
 		{
 			rules.Report{At: 12, Question: &lessor.Question{Text: "Deploy?", Answer: new("yes")}}, rules.Report{
-				Highest: new(0.8), At: 12, Mark: &rules.Mark{Progress: 0.8},
+				Highest: new(0.8), At: 12, Interrupted: &rules.Progress{Progress: 0.8},
 				Question: &lessor.Question{Text: "Deploy?", Answer: new("yes")},
 			},
 		},
 		{
 			rules.Report{At: 13}, rules.Report{
-				Highest: new(0.8), At: 13, Mark: &rules.Mark{Progress: 0.8},
+				Highest: new(0.8), At: 13, Interrupted: &rules.Progress{Progress: 0.8},
 				Question: &lessor.Question{Text: "Deploy?", Answer: new("yes")},
 			},
 		},
 		{
 			rules.Report{At: 14, Question: &lessor.Question{Text: "Again?"}}, rules.Report{
-				Highest: new(0.8), At: 14, Mark: &rules.Mark{Progress: 0.8}, Question: &lessor.Question{Text: "Again?"},
+				Highest: new(0.8), At: 14, Interrupted: &rules.Progress{Progress: 0.8},
+				Question: &lessor.Question{Text: "Again?"},
 			},
 		},
 	} {

@@ -75,7 +75,7 @@ func tokens(b *bed) {
 		return was
 	}
 	if !drop(bound.ID) || drop(bound.ID) || drop(twin.ID) {
-		b.Fatal("DeleteToken reports what was not so")
+		b.Fatal("DeleteToken does not report whether it removed a token")
 	}
 	b.same("tokens", read(), []scheduler.Token{newest, old})
 }

@@ -61,7 +61,8 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 	}
 }
 
-// leaseChangedMeanwhile changes a lease for which another node waits: that node sees the change, and a later clock.
+// leaseChangedMeanwhile changes a lease for whose lock another node waits: that node sees the change, and a later
+// clock.
 func leaseChangedMeanwhile(a, b *bed) {
 	h := a.grant(a.queued(), "w1")
 	locked, found := make(chan lessor.Instant), make(chan *rules.Held)
@@ -121,11 +122,11 @@ func leaseOfAnother(a, b *bed) {
 	b.same("lease that ended on the other node", b.leases(other.ID), nil)
 }
 
-// lateCommit commits a job after another with a later place in line. A node that follows the streams sees both.
+// lateCommit commits a job after a job with a later place in line. A node that follows the streams sees both.
 func lateCommit(a, b *bed) {
 	follower := &bed{T: a.T, Store: a.open()}
 	defer func() { a.must(follower.Close()) }()
-	known := a.queued() // registers the lane, which would be waited for
+	known := a.queued() // registers the lane, for which the second node would wait
 	position := follower.position()
 	reserved, commit := make(chan bool), make(chan bool)
 	older, newer := a.draft(), b.draft()
@@ -147,13 +148,13 @@ func lateCommit(a, b *bed) {
 			tx.Move(b.Context(), []scheduler.Move{enqueue(newer, tx.Now())}),
 			tx.Publish(b.Context(), []byte("newer")))
 	})
-	b.same("news before the late commit", follower.follow(position), []string{"newer"})
+	b.same("changes before the late commit", follower.follow(position), []string{"newer"})
 	close(commit)
 	wg.Wait()
 	if older.Seq > newer.Seq {
-		b.Fatalf("the test is not what it says: places %d and %d", older.Seq, newer.Seq)
+		b.Fatalf("the test needs the older job first: places %d and %d", older.Seq, newer.Seq)
 	}
-	b.same("news after it", follower.follow(position), []string{"older"})
+	b.same("changes after the late commit", follower.follow(position), []string{"older"})
 	var seqs []int64
 	b.view(func(v scheduler.View) error {
 		return v.EachQueued(b.Context(), func(t rules.Turn) error {

@@ -196,5 +196,5 @@ func locksInOrder(b *bed) {
 	b.same("locks", read(nil), all)
 	b.same("locks of one tenant", read(&acme), all[:3])
 	none := tenant(7)
-	b.same("locks of nobody", read(&none), nil)
+	b.same("locks of a tenant without any", read(&none), nil)
 }

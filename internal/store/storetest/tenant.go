@@ -22,7 +22,7 @@ func policies(b *bed) {
 			return v.Policies(b.Context())
 		})
 	}
-	b.same("policies of nobody", read(), nil)
+	b.same("policies before any is set", read(), nil)
 	all := []rules.Policy{ // in the order of tenant and class
 		{Class: "batch", Weight: 7},
 		{Tenant: acme, Weight: 2, Cap: 30, Paused: true, Name: "Acme, Inc."},

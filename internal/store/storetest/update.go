@@ -54,7 +54,7 @@ func nothingGiven(b *bed) {
 		b.same("lanes", lanes, nil)
 		_, err = tx.Seqs(ctx, 0)
 		b.must(err)
-		keys, err := tx.Claim(ctx, nil)
+		keys, err := tx.TakeKeys(ctx, nil)
 		b.must(err)
 		b.same("keys", keys, nil)
 		leases, err := tx.Leases(ctx, nil)
@@ -63,7 +63,7 @@ func nothingGiven(b *bed) {
 		requested, err := tx.Requested(ctx, nil)
 		b.must(err)
 		b.same("requested", requested, nil)
-		b.must(tx.Unclaim(ctx, nil))
+		b.must(tx.FreeKeys(ctx, nil))
 		b.must(tx.Insert(ctx, nil))
 		b.must(tx.SaveLeases(ctx, nil))
 		b.must(tx.SaveReports(ctx, nil))
@@ -118,7 +118,7 @@ func contextEndsWaiting(b *bed) {
 	b.view(func(v scheduler.View) error {
 		value, err := v.Setting(b.Context(), "name")
 		if string(value) != "x" {
-			b.Error("an update that had begun was given up")
+			b.Error("an update that had begun was cancelled")
 		}
 		return err
 	})

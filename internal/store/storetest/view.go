@@ -65,7 +65,7 @@ func neverHalf(b *bed) {
 					From: from, To: to, Turn: firstTurn(s, tx.Now()), Wait: rules.Wait{Until: 1, State: lessor.Queued},
 				}
 				if round > 0 {
-					m.Turn.Kept = 0 // it has come back
+					m.Turn.RowRef = 0 // it has come back
 				}
 				if err := tx.Move(b.Context(), []scheduler.Move{m}); err != nil {
 					return err
@@ -132,7 +132,7 @@ func servingKept(b *bed) {
 		return b.Update(b.Context(), func(tx scheduler.Tx) error {
 			s := tx.Serving()
 			if s.LastBeat != tx.Now() {
-				b.Fatalf("in a transaction of %v somebody last served at %v", tx.Now(), s.LastBeat)
+				b.Fatalf("in a transaction of %v the last service was at %v", tx.Now(), s.LastBeat)
 			}
 			s.BrakeUntil, s.LapsedAt = brake, brake+1
 			if end == nil {

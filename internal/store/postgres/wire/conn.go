@@ -49,8 +49,8 @@ type Step struct {
 	Guard error
 }
 
-// MaxPrepared bounds the statements prepared on a connection. Beyond it rows travel as if all their columns differed.
-const MaxPrepared = 256
+// maxPrepared bounds the statements prepared on a connection. Beyond it rows travel as if all their columns differed.
+const maxPrepared = 256
 
 // inBinary is the format of all parameters and results.
 var inBinary = []int16{1}
@@ -63,7 +63,7 @@ func (c *Conn) Add(s Step, params ...[]byte) {
 	f := Form{Stmt: s.Stmt}
 	if s.Rows != nil {
 		f.Shape = s.Rows.shape()
-		if len(c.prepared) >= MaxPrepared && c.prepared[f] == nil {
+		if len(c.prepared) >= maxPrepared && c.prepared[f] == nil {
 			f.Shape = AnyShape
 		}
 		params = append(s.Rows.in(f.Shape), params...)

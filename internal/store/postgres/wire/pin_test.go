@@ -65,7 +65,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// poolerConn makes up the process id that a client is told, as poolers do.
+// poolerConn invents the process id that a client gets, as poolers do.
 type poolerConn struct {
 	net.Conn
 	done bool

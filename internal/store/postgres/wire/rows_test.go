@@ -62,8 +62,8 @@ func TestRowsOfEveryShape(t *testing.T) {
 			t.Fatalf("shape %b came back differently (-want +got):\n%s", differs<<1|1, diff)
 		}
 	}
-	if n := len(c.prepared); n > MaxPrepared+1 {
-		t.Errorf("%d statements are prepared, want at most %d", n, MaxPrepared+1)
+	if n := len(c.prepared); n > maxPrepared+1 {
+		t.Errorf("%d statements are prepared, want at most %d", n, maxPrepared+1)
 	}
 }
 

@@ -31,8 +31,8 @@ func taking[T any](
 	}
 }
 
-// vandal calls every verb with bodies that must be refused. What is refused changes nothing (P15).
-func (w *world) vandal(t *task) {
+// sendBadBodies calls every verb with bodies that must be refused. What is refused changes nothing (P15).
+func (w *world) sendBadBodies(t *task) {
 	c := w.client(t, scheduler.Caller{Actor: "vandal"})
 	bound := c.caller
 	bound.Tenant = new(tenant(1))
@@ -246,7 +246,7 @@ func manifests() (all []string) {
 }
 
 // untouched checks that nothing of what was refused is there.
-func (b *books) untouched(spec *rules.Spec) {
+func (b *knowledge) untouched(spec *rules.Spec) {
 	if spec.Lane.Type == "vandal" || spec.Lane.Definition == "vandal" {
 		b.fail("P15", "job %v was refused and is there", spec.ID)
 	}

@@ -26,7 +26,7 @@ func TestStoreThatCleansItsQueueOften(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "lessor.db")
 		return func() scheduler.Store {
 			s := openAt(t, Config{Path: path})
-			s.line.few = 0
+			s.queueRows.few = 0
 			return s
 		}
 	})
@@ -108,7 +108,7 @@ func tryWhole(t *testing.T, v scheduler.View, specs []*rules.Spec) (w whole, err
 // wholeOf reads a store and checks that all ways of reading agree, in a view and in a transaction.
 func wholeOf(t *testing.T, s *Store, specs []*rules.Spec) (w whole) {
 	t.Helper()
-	look(t, s, func(v scheduler.View) (err error) {
+	inView(t, s, func(v scheduler.View) (err error) {
 		if err = readWhole(t, v, specs); err == nil {
 			w, err = tryWhole(t, v, specs)
 		}
@@ -207,7 +207,7 @@ func TestLeftRowsAreNoPlace(t *testing.T) {
 			s := openAt(t, Config{})
 			specs := scatter(t, s)
 			before := wholeOf(t, s, specs)
-			if n, left := rows(t, s, "queue"), s.line.fresh.n; n != 60 || left != 24 {
+			if n, left := rows(t, s, "queue"), s.queueRows.fresh.n; n != 60 || left != 24 {
 				t.Fatalf("%d rows in the queue, %d of them left over; want 60, and 24 of the 30 that were granted",
 					n, left)
 			}
@@ -215,8 +215,8 @@ func TestLeftRowsAreNoPlace(t *testing.T) {
 			if diff := cmp.Diff(before, wholeOf(t, next, specs)); diff != "" {
 				t.Fatalf("afterwards it is not as it was (-before +after):\n%s", diff)
 			}
-			if next.line.fresh.n != 24 {
-				t.Errorf("%d rows are known to be left over, want 24", next.line.fresh.n)
+			if next.queueRows.fresh.n != 24 {
+				t.Errorf("%d rows are known to be left over, want 24", next.queueRows.fresh.n)
 			}
 			deleteLeftRows(t, next, specs)
 		})
@@ -229,8 +229,8 @@ func deleteLeftRows(t *testing.T, s *Store, specs []*rules.Spec) {
 	t.Helper()
 	fillers := drafts(40)
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, fillers) })
-	s.line.few = 1
-	s.line.keep()
+	s.queueRows.few = 1
+	s.queueRows.keep()
 	before := wholeOf(t, s, append(slices.Clone(specs), fillers...))
 	for i := range 20 {
 		update(t, s, func(tx scheduler.Tx) error {
@@ -239,11 +239,11 @@ func deleteLeftRows(t *testing.T, s *Store, specs []*rules.Spec) {
 		})
 		if i%5 == 4 {
 			s = crashed(t, s)
-			s.line.few = 1
+			s.queueRows.few = 1
 		}
 	}
-	if n := rows(t, s, "queue") - s.line.queued.n; n > 20 || n != s.line.fresh.n+s.line.due.n {
-		t.Errorf("%d rows are left over, and %d are known to be", n, s.line.fresh.n+s.line.due.n)
+	if n := rows(t, s, "queue") - s.queueRows.queued.n; n > 20 || n != s.queueRows.fresh.n+s.queueRows.due.n {
+		t.Errorf("%d rows are left over, and %d are known to be", n, s.queueRows.fresh.n+s.queueRows.due.n)
 	}
 	after := wholeOf(t, s, append(slices.Clone(specs), fillers...))
 	for _, f := range fillers {
@@ -269,7 +269,7 @@ func TestJobComesBackIntoTheQueue(t *testing.T) {
 				specs := drafts(30)
 				update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
 				for round := range 5 {
-					s.line.few = few
+					s.queueRows.few = few
 					var held []*rules.Held
 					update(t, s, func(tx scheduler.Tx) error { // the turns as the queue has them
 						var moves []scheduler.Move
@@ -307,7 +307,7 @@ func TestJobComesBackIntoTheQueue(t *testing.T) {
 // TestLeftRowsGoInPages: no commit deletes more than twice what it grants, and what is left over stays bounded.
 func TestLeftRowsGoInPages(t *testing.T) {
 	s := openAt(t, Config{})
-	s.line.few = 100
+	s.queueRows.few = 100
 	specs := drafts(2000)
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
 	mixed := slices.Clone(specs)
@@ -325,7 +325,7 @@ func TestLeftRowsGoInPages(t *testing.T) {
 		if before-after > 20 {
 			t.Fatalf("a commit that granted 10 deleted %d rows", before-after)
 		}
-		most, log = max(most, after-s.line.queued.n), max(log, rows(t, s, "gone"))
+		most, log = max(most, after-s.queueRows.queued.n), max(log, rows(t, s, "gone"))
 	}
 	if most > 2*250 || most < 200 { // an eighth of 2000, and of what is queued when that many were granted
 		t.Errorf("up to %d rows were left over, want 200 to 500", most)

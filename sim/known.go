@@ -10,30 +10,30 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// books is what callers know from answers alone. The tables and later answers are compared with it.
-type books struct {
+// knowledge is what callers know from answers alone. The tables and later answers are compared with it.
+type knowledge struct {
 	*world
-	subs   []*subBook
-	jobs   map[lessor.JobID]*jobBook
-	keys   map[scheduler.Key]*jobBook
-	leases map[lessor.LeaseID]*leaseBook
+	subs   []*knownSubmission
+	jobs   map[lessor.JobID]*knownJob
+	keys   map[scheduler.Key]*knownJob
+	leases map[lessor.LeaseID]*knownLease
 
 	answers map[lessor.QuestionID]string // to questions
 	ticks   map[tickOf]lessor.JobID      // also of jobs that are gone
 
-	tried    map[act]bool             // what operators tried
-	live     map[lessor.LeaseID]*term // as of the last commit
-	servedAt time.Duration            // when a node last could have committed a heartbeat
-	floor    time.Duration            // when that began again after a gap; in true time, and at the latest
-	backAt   time.Duration            // when the database last went back; 0 = never
-	setAt    time.Duration            // when its clock was last set; -1 = never
-	sets     int                      // how often it was set
-	open     int                      // jobs that have not ended, about
+	tried    map[act]bool                  // what operators tried
+	live     map[lessor.LeaseID]*liveLease // as of the last commit
+	servedAt time.Duration                 // when a node last could have committed a heartbeat
+	floor    time.Duration                 // when that began again after a gap; in true time, and at the latest
+	backAt   time.Duration                 // when the database last went back; 0 = never
+	setAt    time.Duration                 // when its clock was last set; -1 = never
+	sets     int                           // how often it was set
+	open     int                           // jobs that have not ended, about
 	settings operatorSettings
 }
 
-// subBook is one submission, which may have been sent several times.
-type subBook struct {
+// knownSubmission is what is known of a submission, which may have been sent several times.
+type knownSubmission struct {
 	number int
 	acks   int // answers that said it was stored
 	maybes int // calls that arrived, and of which nobody knows whether they stored it
@@ -41,8 +41,8 @@ type subBook struct {
 	key    string
 }
 
-// jobBook is a job.
-type jobBook struct {
+// knownJob is what is known of a job.
+type knownJob struct {
 	id      lessor.JobID
 	tenant  lessor.TenantID
 	knownAt time.Duration
@@ -55,16 +55,16 @@ type jobBook struct {
 	journal map[string]int // the numbers of entries that were acknowledged, by their keys
 	entries []string       // the keys of the journal as it was seen last
 
-	said      map[int64]said   // messages that were acknowledged, by number
-	unsaid    map[int64]string // the same, before the database went back
-	confirmed int64            // the worker has confirmed so many, and knows it
-	doubtful  int64            // it may have confirmed so many
+	messages     map[int64]sentMessage // those that were acknowledged, by number
+	lostMessages map[int64]string      // those acknowledged before the database went back
+	confirmed    int64                 // the worker has confirmed so many, and knows it
+	doubtful     int64                 // it may have confirmed so many
 }
 
-// leaseBook is a lease.
-type leaseBook struct {
+// knownLease is what is known of a lease.
+type knownLease struct {
 	id        lessor.LeaseID
-	job       *jobBook
+	job       *knownJob
 	fence     int64
 	ttl       time.Duration
 	least     time.Duration            // the shortest ttl that its worker ever asked for
@@ -78,29 +78,29 @@ type leaseBook struct {
 	printed   map[string]*printed      // by stream
 }
 
-func newBooks(w *world) *books {
-	return &books{
-		world: w, jobs: map[lessor.JobID]*jobBook{}, keys: map[scheduler.Key]*jobBook{},
-		leases: map[lessor.LeaseID]*leaseBook{}, live: map[lessor.LeaseID]*term{}, tried: map[act]bool{}, setAt: -1,
-		answers: map[lessor.QuestionID]string{}, ticks: map[tickOf]lessor.JobID{},
+func newKnowledge(w *world) *knowledge {
+	return &knowledge{
+		world: w, jobs: map[lessor.JobID]*knownJob{}, keys: map[scheduler.Key]*knownJob{},
+		leases: map[lessor.LeaseID]*knownLease{}, live: map[lessor.LeaseID]*liveLease{}, tried: map[act]bool{},
+		setAt: -1, answers: map[lessor.QuestionID]string{}, ticks: map[tickOf]lessor.JobID{},
 	}
 }
 
 // stale reports whether the answer to a call that was sent at a moment may be of a history that is no more.
-func (b *books) stale(sent time.Duration) bool { return b.backAt != 0 && sent <= b.backAt }
+func (b *knowledge) stale(sent time.Duration) bool { return b.backAt != 0 && sent <= b.backAt }
 
-// job returns the book of a job, which begins if the job is new.
-func (b *books) job(id lessor.JobID, tenant lessor.TenantID) *jobBook {
+// job returns what is known of a job, and adds a job that is new.
+func (b *knowledge) job(id lessor.JobID, tenant lessor.TenantID) *knownJob {
 	j := b.jobs[id]
 	if j == nil {
-		j = &jobBook{id: id, tenant: tenant, knownAt: b.now}
+		j = &knownJob{id: id, tenant: tenant, knownAt: b.now}
 		b.jobs[id] = j
 	}
 	return j
 }
 
 // submitted takes the answer to a submission (P1, P2).
-func (b *books) submitted(s *subBook, r *scheduler.Submitted, err error, sent time.Duration) {
+func (b *knowledge) submitted(s *knownSubmission, r *scheduler.Submitted, err error, sent time.Duration) {
 	switch {
 	case errors.Is(err, errRefused):
 		return
@@ -127,7 +127,7 @@ func (b *books) submitted(s *subBook, r *scheduler.Submitted, err error, sent ti
 }
 
 // mustBe checks that what was acknowledged about a job is in the tables (P1). Jobs leave after their retention.
-func (b *books) mustBe(j *jobBook, state lessor.State, what string) {
+func (b *knowledge) mustBe(j *knownJob, state lessor.State, what string) {
 	b.read(func(v scheduler.View) error {
 		all, err := v.Standings(ctx, []lessor.JobID{j.id})
 		st := all[j.id]
@@ -140,7 +140,7 @@ func (b *books) mustBe(j *jobBook, state lessor.State, what string) {
 }
 
 // granted takes a grant (P4, P11, P14).
-func (b *books) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent time.Duration) *leaseBook {
+func (b *knowledge) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent time.Duration) *knownLease {
 	if t := k.caller.Tenant; t != nil && *t != g.Job.TenantID {
 		b.fail("P14", "a worker of tenant %v got a job of tenant %v", *t, g.Job.TenantID)
 	}
@@ -159,7 +159,7 @@ func (b *books) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent
 	j := b.job(g.Job.ID, g.Job.TenantID)
 	b.resumed(j, g.Job.Question)
 	ttl := time.Duration(g.Lease.TTLMS) * time.Millisecond
-	l := &leaseBook{
+	l := &knownLease{
 		id: g.Lease.ID, job: j, fence: g.Lease.Fence, ttl: ttl, least: ttl, grantedAt: sent, until: sent + ttl,
 		how: map[string]time.Duration{}, lost: b.stale(sent),
 	}
@@ -168,7 +168,7 @@ func (b *books) granted(k *worker, r *lessor.LeaseRequest, g *lessor.Grant, sent
 }
 
 // heartbeatAnswered checks the answer to a heartbeat (P4).
-func (b *books) heartbeatAnswered(l *leaseBook, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
+func (b *knowledge) heartbeatAnswered(l *knownLease, a lessor.HeartbeatAnswer, err error, sent time.Duration) {
 	switch code := lessor.CodeOf(err); {
 	case err == nil:
 		if l.overAt != 0 && sent > l.overAt {
@@ -186,21 +186,21 @@ func (b *books) heartbeatAnswered(l *leaseBook, a lessor.HeartbeatAnswer, err er
 }
 
 // over notes that a caller learned that a lease is over.
-func (b *books) over(l *leaseBook, sent time.Duration) {
+func (b *knowledge) over(l *knownLease, sent time.Duration) {
 	if l != nil && l.overAt == 0 && !b.stale(sent) {
 		l.overAt = b.now
 	}
 }
 
 // ending notes that a worker is about to end a lease.
-func (b *books) ending(l *leaseBook, how string) {
+func (b *knowledge) ending(l *knownLease, how string) {
 	if _, tried := l.how[how]; !tried {
 		l.how[how] = b.now
 	}
 }
 
 // ended takes the answer to a call that ends a lease (P1, P4).
-func (b *books) ended(l *leaseBook, how string, err error, sent time.Duration) {
+func (b *knowledge) ended(l *knownLease, how string, err error, sent time.Duration) {
 	switch code := lessor.CodeOf(err); {
 	case code == lessor.CodeLeaseNotFound:
 		b.over(l, sent)
@@ -224,7 +224,7 @@ func (b *books) ended(l *leaseBook, how string, err error, sent time.Duration) {
 }
 
 // clockSet notes that the database's clock was set: from now on each lease has its ttl again, whatever it had before.
-func (b *books) clockSet() {
+func (b *knowledge) clockSet() {
 	b.setAt, b.sets = b.now, b.sets+1
 	for _, l := range b.leases {
 		l.until, l.watch = min(l.until, b.now+l.least), 0
@@ -232,17 +232,17 @@ func (b *books) clockSet() {
 }
 
 // wentBack forgets what was learned after a moment: the database knows it no more.
-func (b *books) wentBack(to time.Duration) {
+func (b *knowledge) wentBack(to time.Duration) {
 	b.backAt = b.now
 	for _, j := range b.jobs {
 		j.lost, j.record, j.journal, j.entries = j.lost || j.knownAt > to, nil, nil, nil
-		for seq, m := range j.said {
-			if j.unsaid == nil {
-				j.unsaid = map[int64]string{}
+		for seq, m := range j.messages {
+			if j.lostMessages == nil {
+				j.lostMessages = map[int64]string{}
 			}
-			j.unsaid[seq] = m.text
+			j.lostMessages[seq] = m.text
 		}
-		j.said, j.confirmed = nil, 0
+		j.messages, j.confirmed = nil, 0
 		if j.finalAt > to {
 			j.final, j.finalAt = "", 0
 		}

@@ -16,14 +16,14 @@ const (
 	leftShare = 8
 )
 
-// line says which rows of the table queue are queued jobs, and which were left over by grants, as the running
+// queueRows says which rows of the table queue are queued jobs, and which were left over by grants, as the running
 // transaction sees them.
 //
 // A grant from a long queue takes a row from its middle. To delete that row would write a page for each grant. Instead
 // its seq goes into the log gone, one row per commit, and the row stays. When enough rows are left over, they are
 // deleted in the order of their keys: each commit deletes as many as it grants jobs, so that grants pay for the work.
 // Then the log is cut. A left-over row is no place of a job: every reader of the queue reads the log too.
-type line struct {
+type queueRows struct {
 	queued seqSet
 	// fresh and due are left-over rows; those of due are being deleted.
 	fresh, due seqSet
@@ -32,104 +32,104 @@ type line struct {
 	log        []byte  // what this transaction adds to the log
 	granted    int     // jobs that this transaction took from the queue
 	few        int     // fewLeft, or less in a test
-	undos      []lineUndo
+	undos      []queueUndo
 }
 
-// lineUndo is a seq that was put into a set, or taken out of it.
-type lineUndo struct {
+// queueUndo is a seq that was put into a set, or taken out of it.
+type queueUndo struct {
 	set *seqSet
 	seq int64
 	in  bool
 }
 
-func newLine() *line {
-	return &line{queued: newSeqSet(), fresh: newSeqSet(), due: newSeqSet(), few: fewLeft}
+func newQueueRows() *queueRows {
+	return &queueRows{queued: newSeqSet(), fresh: newSeqSet(), due: newSeqSet(), few: fewLeft}
 }
 
-func (l *line) set(set *seqSet, seq int64, in bool) {
+func (q *queueRows) set(set *seqSet, seq int64, in bool) {
 	if set.set(seq, in) {
-		l.undos = append(l.undos, lineUndo{set, seq, in})
+		q.undos = append(q.undos, queueUndo{set, seq, in})
 	}
 }
 
 // left reports whether the row of a seq is left over.
-func (l *line) left(seq int64) bool { return l.fresh.has(seq) || l.due.has(seq) }
+func (q *queueRows) left(seq int64) bool { return q.fresh.has(seq) || q.due.has(seq) }
 
 // enqueue notes a row that is put into the queue. If the job was in the queue before, its entry in the log is
 // cancelled.
-func (l *line) enqueue(seq int64, before bool) {
-	l.set(&l.queued, seq, true)
+func (q *queueRows) enqueue(seq int64, before bool) {
+	q.set(&q.queued, seq, true)
 	if before {
-		l.log = binary.AppendVarint(l.log, -seq)
-		l.set(&l.fresh, seq, false)
-		l.set(&l.due, seq, false)
+		q.log = binary.AppendVarint(q.log, -seq)
+		q.set(&q.fresh, seq, false)
+		q.set(&q.due, seq, false)
 	}
 }
 
 // leave notes a row that stays although its job was granted.
-func (l *line) leave(seq int64) {
-	l.set(&l.queued, seq, false)
-	l.set(&l.fresh, seq, true)
-	l.log = binary.AppendVarint(l.log, seq)
-	l.granted++
+func (q *queueRows) leave(seq int64) {
+	q.set(&q.queued, seq, false)
+	q.set(&q.fresh, seq, true)
+	q.log = binary.AppendVarint(q.log, seq)
+	q.granted++
 }
 
 // remove notes a row that was deleted.
-func (l *line) remove(seq int64) { l.set(&l.queued, seq, false) }
+func (q *queueRows) remove(seq int64) { q.set(&q.queued, seq, false) }
 
 // limit is the number of left-over rows at which they are deleted.
-func (l *line) limit() int { return max(l.few, l.queued.n/leftShare) }
+func (q *queueRows) limit() int { return max(q.few, q.queued.n/leftShare) }
 
 // slice returns the left-over rows that this transaction deletes, in order: as many as it granted, or twice as many if
 // fresh has reached its limit too.
-func (l *line) slice() []int64 {
-	n := l.granted
-	if l.fresh.n >= l.limit() {
+func (q *queueRows) slice() []int64 {
+	n := q.granted
+	if q.fresh.n >= q.limit() {
 		n *= 2
 	}
 	var seqs []int64
-	for _, key := range l.order {
+	for _, key := range q.order {
 		if len(seqs) >= n {
 			break
 		}
-		seqs = l.due.appendChunk(seqs, key)
+		seqs = q.due.appendChunk(seqs, key)
 	}
 	return seqs[:min(n, len(seqs))]
 }
 
 // keep ends a transaction that was committed.
-func (l *line) keep() {
-	l.undos, l.log, l.granted = l.undos[:0], l.log[:0], 0
-	for len(l.order) > 0 && l.due.chunks[l.order[0]] == nil {
-		l.order = l.order[1:]
+func (q *queueRows) keep() {
+	q.undos, q.log, q.granted = q.undos[:0], q.log[:0], 0
+	for len(q.order) > 0 && q.due.chunks[q.order[0]] == nil {
+		q.order = q.order[1:]
 	}
-	if l.due.n == 0 && l.fresh.n >= l.limit() {
-		l.fresh, l.due = l.due, l.fresh
-		l.order, l.cut = l.due.keys(), l.last
+	if q.due.n == 0 && q.fresh.n >= q.limit() {
+		q.fresh, q.due = q.due, q.fresh
+		q.order, q.cut = q.due.keys(), q.last
 	}
 }
 
 // undo ends a transaction that failed.
-func (l *line) undo() {
-	for _, u := range slices.Backward(l.undos) {
+func (q *queueRows) undo() {
+	for _, u := range slices.Backward(q.undos) {
 		u.set.set(u.seq, !u.in)
 	}
-	l.undos, l.log, l.granted = l.undos[:0], l.log[:0], 0
+	q.undos, q.log, q.granted = q.undos[:0], q.log[:0], 0
 }
 
 // load reads the queue and the log. Some rows of the log may have been deleted already.
-func (l *line) load(conn *sqlite.Conn) error {
+func (q *queueRows) load(conn *sqlite.Conn) error {
 	gone, last, err := readGone(conn)
 	if err != nil {
 		return err
 	}
-	l.last = last
+	q.last = last
 	return query(conn, "select seq from queue order by seq", nil, func(r *result) error {
 		seq := r.Int()
 		if gone.has(seq) {
-			l.fresh.set(seq, true)
+			q.fresh.set(seq, true)
 		} else {
-			l.queued.set(seq, true)
+			q.queued.set(seq, true)
 		}
 		return nil
 	})

@@ -161,17 +161,17 @@ func TestTicksAfterADowntime(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var told int64
+				var ticks int64
 				next := start.Add(time.Minute)
 				for _, r := range rows {
 					if r.TickAt != next {
 						t.Fatalf("the row of %s comes, want %s", r.TickAt, next)
 					}
-					told += r.Count
+					ticks += r.Count
 					next = next.Add(time.Duration(r.Count) * time.Minute)
 				}
-				if want := int64((c.down + 30*time.Second) / time.Minute); told != want {
-					t.Errorf("%d ticks told, want %d", told, want)
+				if want := int64((c.down + 30*time.Second) / time.Minute); ticks != want {
+					t.Errorf("the rows count %d ticks, want %d", ticks, want)
 				}
 				jobs, _, err := w.Jobs(w.ctx, anybody, lessor.JobFilter{Limit: 1000})
 				if err != nil || len(jobs) != c.jobs {
@@ -289,12 +289,12 @@ func TestCircuitOpensRestsTriesAndCloses(t *testing.T) {
 			t.Error("another definition's circuit opened too")
 		}
 		kinds := ""
-		for _, a := range w.told {
+		for _, a := range w.sentAlerts {
 			kinds += fmt.Sprintf("%s %v,", a.Kind, a.ClearedAt != 0)
 		}
 		if !strings.HasPrefix(strings.ReplaceAll(kinds, "no_worker false,", ""),
 			strings.Repeat("circuit_open false,", 2)+"circuit_open true,") {
-			t.Errorf("told %s, want one alert at the opening, one when the trial failed and one at the closing", kinds)
+			t.Errorf("alerts %s, want one at the opening, one when the trial failed and one at the closing", kinds)
 		}
 		want := []string{
 			"scheduler circuit.opened circuit/sync.crm", "scheduler circuit.reopened circuit/sync.crm",
@@ -348,7 +348,7 @@ func TestResetClosesACircuit(t *testing.T) {
 	})
 }
 
-func TestNobodyAsksForATicksJob(t *testing.T) {
+func TestTickWithoutAWorkerRaisesAnAlert(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(interval("sync.crm", 60, func(e *lessor.Envelope) { e.TimeoutSeconds = new(int64(30)) }))
 		time.Sleep(89 * time.Second)

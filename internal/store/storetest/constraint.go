@@ -19,7 +19,7 @@ func swallowedFault(b *bed) {
 	})
 	b.wants(err, scheduler.ErrMoved)
 	if b.standing(fine.ID) != nil {
-		b.Fatal("a job of the spoilt transaction stayed")
+		b.Fatal("a job of the failed transaction stayed")
 	}
 	b.onePlaceEach()
 }
