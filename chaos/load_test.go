@@ -17,6 +17,7 @@ import (
 const (
 	loadTTL     = 3 * time.Second
 	beatEvery   = loadTTL / 6
+	repeatAfter = 50 * time.Millisecond
 	loadUnits   = 30
 	loadCap     = 12 // leases of one tenant
 	loadWorkers = 16
@@ -180,7 +181,7 @@ func (l *load) work(ctx context.Context, c *caller) {
 			if a == known {
 				break
 			}
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(repeatAfter)
 		}
 		var all sync.WaitGroup
 		for i, g := range got.Grants {
@@ -217,12 +218,14 @@ func (l *load) hold(ctx context.Context, c *caller, name string, g lessor.Grant)
 	}
 }
 
-// keep sends heartbeats until a time. It returns false if the lease is over.
+// keep sends heartbeats until a time, and repeats one that failed, as a worker does. It returns false if the lease is
+// over.
 func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant, last, until time.Duration) bool {
 	tried, pause := l.h.now(), time.Duration(0) // pause is the longest time without a try: the test's own fault
-	accepted := last
+	accepted, wait := last, beatEvery
+	var failed []call // since the last that was accepted
 	for l.h.now() < until && ctx.Err() == nil {
-		time.Sleep(min(beatEvery, until-l.h.now()))
+		time.Sleep(min(wait, until-l.h.now()))
 		one := l.one(c, g, beat)
 		pause = max(pause, one.begin-tried)
 		var ok lessor.HeartbeatAnswer
@@ -234,19 +237,21 @@ func (l *load) keep(ctx context.Context, c *caller, name string, g lessor.Grant,
 		l.h.add(one)
 		switch one.answer {
 		case known:
-			accepted, pause = one.begin, 0
+			accepted, pause, wait, failed = one.begin, 0, beatEvery, nil
 		case refused:
 			if l.outagesAreFree.Load() && r.Reason == "expired" {
-				l.lostLease(one, accepted, pause)
+				l.lostLease(one, accepted, pause, failed)
 			}
 			return false
+		default:
+			wait, failed = repeatAfter, append(failed, one)
 		}
 	}
 	return true
 }
 
 // lostLease notes that a worker lost a lease although it tried to send heartbeats all along.
-func (l *load) lostLease(one call, accepted, pause time.Duration) {
+func (l *load) lostLease(one call, accepted, pause time.Duration, failed []call) {
 	if pause > loadTTL/3 {
 		l.h.mu.Lock()
 		defer l.h.mu.Unlock()
@@ -254,8 +259,8 @@ func (l *load) lostLease(one call, accepted, pause time.Duration) {
 		return
 	}
 	l.h.violation(
-		"lease %.8s of job %s ended, although its worker sent heartbeats all along: the last was accepted at %v",
-		one.lease, one.key, accepted)
+		"lease %.8s of job %s ended, although its worker sent heartbeats all along: the last was accepted at %v, then %v",
+		one.lease, one.key, accepted, failed)
 }
 
 func (l *load) one(c *caller, g lessor.Grant, v verb) call {
@@ -287,6 +292,6 @@ func (l *load) end(ctx context.Context, c *caller, name string, g lessor.Grant, 
 		if one.answer == known || one.answer == refused {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(repeatAfter)
 	}
 }

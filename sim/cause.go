@@ -18,9 +18,13 @@ type liveLease struct {
 	sets     int           // how often the clock had been set at its last heartbeat
 }
 
-// begin notes a lease that was not there before.
+// begin notes a lease that was not there before, or that is there again after the database went back. One that was
+// issued ahead of the clock is older than the last time at which the clock was set.
 func (b *knowledge) begin(h *rules.Held, now lessor.Instant) *liveLease {
 	t := &liveLease{Held: h, issuedAt: b.ago(h.IssuedAt, now), until: b.now + h.ExpiresAt.Sub(now), sets: b.sets}
+	if h.IssuedAt > now {
+		t.issuedAt = min(t.issuedAt, b.setAt)
+	}
 	b.live[h.ID] = t
 	return t
 }
