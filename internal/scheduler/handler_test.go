@@ -48,3 +48,26 @@ func TestSchemaChecksOfAPassAreBounded(t *testing.T) {
 		w.noDrift()
 	})
 }
+
+// TestRejectedJobsDoNotRaiseTheUnitsOfARequest: a request takes two small jobs, and the schema refuses both. The job
+// that is granted in their place uses up its units; nothing more is granted.
+func TestRejectedJobsDoNotRaiseTheUnitsOfARequest(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		for range 2 {
+			w.submit(func(s *lessor.Submission) { s.Type = new("mail.send") })
+		}
+		if _, _, err := w.SetHandler(w.ctx, anybody, "mail.send", json.RawMessage(`{"required":["to"]}`)); err != nil {
+			t.Fatal(err)
+		}
+		for units := range int64(2) {
+			w.submit(func(s *lessor.Submission) { s.RequestedUnits = new(2 + units) })
+		}
+		grants, d := w.askMany("worker-1", func(r *lessor.LeaseRequest) {
+			r.MaxUnits, r.MaxLeases = new(int64(2)), new(int64(4))
+		})
+		if d != nil || len(grants) != 1 || grants[0].Lease.CapacityUnits != 2 {
+			t.Errorf("granted %+v, %+v, want one lease of two units", grants, d)
+		}
+		w.noDrift()
+	})
+}

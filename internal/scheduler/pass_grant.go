@@ -135,7 +135,7 @@ func (r *round) serve(ctx context.Context, c *requestCall, parked bool) error {
 // fill takes up to as many jobs as c asks for, each counted before the next is chosen.
 func (r *round) fill(c *requestCall) {
 	f := r.p.l.fold
-	for c.got < c.ask.MaxLeases {
+	for c.wantsMore() {
 		k := kind{c.kind, r.holds(c)}
 		denial := r.denied[k]
 		if denial == nil || c.left != c.ask.MaxUnits {
@@ -144,10 +144,8 @@ func (r *round) fill(c *requestCall) {
 				r.taken = append(r.taken, taken{call: c, turn: f.Index.Take(choice.Pick)})
 				r.closeTrial(choice.Pick.Lane)
 				r.countTaken(c, 1)
-				if c.left > 0 {
-					if c.left -= choice.Pick.Lane.Units; c.left == 0 {
-						return
-					}
+				if c.ask.MaxUnits > 0 {
+					c.left -= choice.Pick.Lane.Units
 				}
 				continue
 			}
@@ -160,6 +158,11 @@ func (r *round) fill(c *requestCall) {
 		}
 		return
 	}
+}
+
+// wantsMore reports whether a request may be given another job.
+func (c *requestCall) wantsMore() bool {
+	return c.got < c.ask.MaxLeases && (c.ask.MaxUnits == 0 || c.left > 0)
 }
 
 // holds reports whether unique jobs are skipped for a request because its worker holds a lease. As long as there are no
