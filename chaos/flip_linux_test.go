@@ -22,8 +22,8 @@ func TestDamagedFilesLoseNothingInSilence(t *testing.T) {
 	s := start(t, loadSettings()...)
 	l := startLoad(t, s)
 	l.more(100)
+	l.stop() // before the kill: a change that nobody was told of may be lost in silence
 	s.kill()
-	l.stop()
 	want, err := statesAfter(t, s, nil)
 	must(t, err)
 	refused, silent := 0, 0
