@@ -259,7 +259,7 @@ func (l *load) lostLease(one call, accepted, pause time.Duration, failed []call)
 		return
 	}
 	l.h.violation(
-		"lease %.8s of job %s ended, although its worker sent heartbeats all along: the last was accepted at %v, then %v",
+		"lease %.8s of job %s ended, although its worker sent heartbeats all along: one was accepted at %v, then %v",
 		one.lease, one.key, accepted, failed)
 }
 
