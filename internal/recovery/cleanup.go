@@ -58,7 +58,7 @@ func (c *cleaner) schedule(s *subject, now moment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = slices.DeleteFunc(c.all, func(k *cleanup) bool {
-		return k.shown.EndedAt == 0 && k.shown.JobID == one.shown.JobID && k.fence == one.fence
+		return k.shown.EndedAt == 0 && k.shown.WorkspacePath == one.shown.WorkspacePath && k.fence == one.fence
 	})
 	if len(c.all) >= maxCleanups {
 		if i := slices.IndexFunc(c.all, func(k *cleanup) bool { return k.shown.EndedAt != 0 }); i >= 0 {

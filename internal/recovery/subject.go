@@ -130,18 +130,11 @@ func (s *subject) vanished() bool {
 	return s.record == nil && h != nil && seen != (pulse{}) && (seen.fence == 0 || seen.fence == h.Turn.Fence)
 }
 
-// isGivenUp reports whether the command was given up and has not pulsed since. The word of an operator outlives the
-// pulses of a command that is about to stop.
-func (s *subject) isGivenUp() bool {
-	if s.reason == rules.DeathMarked && s.givenUp.fence != 0 {
-		return s.seen.pulse.fence == s.givenUp.fence
-	}
-	return s.seen.pulse == s.givenUp
-}
-
 func (m *Monitor) evidence(s *subject, now moment) rules.Evidence {
+	p := s.seen.pulse
+	givenUp := rules.GivenUp(s.reason, p == s.givenUp, p.fence != 0 && p.fence == s.givenUp.fence)
 	return rules.Evidence{
-		Sentinel: s.record != nil, Live: m.held(s) != nil, GivenUp: s.isGivenUp(), Age: s.age(now),
+		Sentinel: s.record != nil, Live: m.held(s) != nil, GivenUp: givenUp, Age: s.age(now),
 		SinceBeat: s.stored.SinceBeat + now.Sub(s.stored.at), State: s.stored.State, Final: s.stored.Final,
 	}
 }

@@ -72,15 +72,21 @@ type Thresholds struct{ StaleAfter, DeadAfter time.Duration }
 type Evidence struct {
 	Sentinel  bool          // there is a valid sentinel
 	Live      bool          // the folder speaks for a live lease
-	GivenUp   bool          // the command was given up, by an operator or because it stopped to pulse
+	GivenUp   bool          // the command was given up: see GivenUp
 	Age       time.Duration // the silence of the sentinel; without one, how long it has been missing
 	SinceBeat time.Duration // since the last heartbeat of the live lease
 	State     lessor.State  // of the job; "" = the store does not know it
 	Final     bool          // nothing more happens to the job
 }
 
-// Judge returns the verdict on a command. A command that was given up is dead. One whose
-// sentinel is missing, or whose lease gets heartbeats, is at worst stale.
+// GivenUp reports whether a command that was given up because of why counts as dead. One that stopped pulsing counts
+// until it pulses again. The word of an operator holds for the attempt: a command may pulse once more while it stops.
+func GivenUp(why DeathReason, samePulse, sameAttempt bool) bool {
+	return samePulse || why == DeathMarked && sameAttempt
+}
+
+// Judge returns the verdict on a command. A command that was given up is dead. One whose sentinel is missing, or whose
+// lease gets heartbeats, is at worst stale.
 func Judge(e Evidence, t Thresholds) Verdict {
 	switch {
 	case !e.Sentinel && (!e.Live || e.Age < t.StaleAfter):

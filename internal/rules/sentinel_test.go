@@ -52,6 +52,24 @@ func TestVerdictBoundaries(t *testing.T) {
 	}
 }
 
+func TestOperatorsWordHoldsForTheAttempt(t *testing.T) {
+	for _, c := range []struct {
+		why                          DeathReason
+		samePulse, sameAttempt, want bool
+	}{
+		{DeathHeartbeatStopped, true, true, true},
+		{DeathHeartbeatStopped, false, true, false},
+		{DeathMarked, true, true, true},
+		{DeathMarked, false, true, true},
+		{DeathMarked, false, false, false},
+	} {
+		if got := GivenUp(c.why, c.samePulse, c.sameAttempt); got != c.want {
+			t.Errorf("given up as %q, same pulse %v, same attempt %v: %v, want %v", c.why, c.samePulse, c.sameAttempt,
+				got, c.want)
+		}
+	}
+}
+
 func TestEndedJobRaisesNothing(t *testing.T) {
 	stale := Evidence{Sentinel: true, Age: 300 * time.Second}
 	dead := Evidence{Sentinel: true, Age: time.Hour}
