@@ -59,7 +59,7 @@ func (t *tx) takeRow(m *scheduler.Move) error {
 	return t.one(a.stmt)
 }
 
-// takeQueued takes a row from the queue. The row of a job that is granted stays: see line.
+// takeQueued takes a row from the queue. The row of a job that is granted stays: see queueRows.
 func (t *tx) takeQueued(m *scheduler.Move) error {
 	seq := m.Turn.Seq
 	if !t.store.queueRows.queued.has(seq) {

@@ -16,20 +16,12 @@ import (
 	"lessor"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
-	"lessor/internal/store/storetest"
 )
 
 // TestStoreThatCleansItsQueueOften runs storetest on a store that deletes left-over rows with every grant; others
 // seldom do.
 func TestStoreThatCleansItsQueueOften(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) func() scheduler.Store {
-		path := filepath.Join(t.TempDir(), "lessor.db")
-		return func() scheduler.Store {
-			s := openAt(t, Config{Path: path})
-			s.queueRows.few = 0
-			return s
-		}
-	})
+	runStoretest(t, func(s *Store) { s.queueRows.few = 0 })
 }
 
 var (

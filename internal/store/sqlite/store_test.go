@@ -23,10 +23,18 @@ import (
 	"lessor/internal/store/storetest"
 )
 
-func TestStore(t *testing.T) {
+func TestStore(t *testing.T) { runStoretest(t, func(*Store) {}) }
+
+// runStoretest runs storetest on stores that edit has changed.
+func runStoretest(t *testing.T, edit func(*Store)) {
+	t.Helper()
 	storetest.Run(t, func(t *testing.T) func() scheduler.Store {
 		path := filepath.Join(t.TempDir(), "lessor.db")
-		return func() scheduler.Store { return openAt(t, Config{Path: path}) }
+		return func() scheduler.Store {
+			s := openAt(t, Config{Path: path})
+			edit(s)
+			return s
+		}
 	})
 }
 

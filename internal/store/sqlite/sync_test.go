@@ -24,37 +24,69 @@ func send(t *testing.T, s *Store, name string) (wait func() error) {
 	return wait
 }
 
-// slowDisk has each sync of a store wait for an answer.
-func slowDisk(s *Store) (syncs chan chan<- error) {
+// slowDisk has each sync of a store wait for an answer, until the test ends.
+func slowDisk(t *testing.T, s *Store) (syncs chan chan<- error) {
+	t.Helper()
 	syncs = make(chan chan<- error)
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended) })
 	s.syncing.data = func(*os.File) error {
 		answer := make(chan error)
-		syncs <- answer
-		return <-answer
+		select {
+		case syncs <- answer:
+		case <-ended:
+			return nil
+		}
+		select {
+		case err := <-answer:
+			return err
+		case <-ended:
+			return nil
+		}
 	}
 	return syncs
 }
 
+// hanging is a store with two commits whose disk hangs: the caller of the first waits for its sync.
+type hanging struct {
+	*Store
+	second  func() error // waits for the second commit
+	syncs   <-chan chan<- error
+	sync    chan<- error // ends the sync
+	answers chan error   // to the callers
+}
+
+func hang(t *testing.T) *hanging {
+	t.Helper()
+	h := &hanging{Store: openAt(t, Config{}), answers: make(chan error, 2)}
+	h.syncs = slowDisk(t, h.Store)
+	first := send(t, h.Store, "first")
+	h.second = send(t, h.Store, "second")
+	h.call(first)
+	h.sync = h.begun(t)
+	return h
+}
+
+// call has a caller wait for its commit.
+func (h *hanging) call(wait func() error) {
+	go func() { h.answers <- wait() }()
+}
+
 // begun returns the sync that a caller waits for. The caller must not be answered before it has begun.
-func begun(t *testing.T, syncs <-chan chan<- error, answers <-chan error) (answer chan<- error) {
+func (h *hanging) begun(t *testing.T) (sync chan<- error) {
 	t.Helper()
 	select {
-	case answer = <-syncs:
-	case err := <-answers:
+	case sync = <-h.syncs:
+	case err := <-h.answers:
 		t.Fatalf("answered before the sync: %v", err)
 	}
-	return answer
+	return sync
 }
 
 // TestCommitIsOnTheDiskBeforeItsCallersAreAnswered: the writer goes on while the disk syncs. A caller, a view and the
 // note of service wait for the sync, and one sync is enough for all commits before it.
 func TestCommitIsOnTheDiskBeforeItsCallersAreAnswered(t *testing.T) {
-	s := openAt(t, Config{})
-	syncs := slowDisk(s)
-	first, second := send(t, s, "first"), send(t, s, "second")
-	answers := make(chan error, 1)
-	go func() { answers <- first() }()
-	sync := begun(t, syncs, answers)
+	s := hang(t)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := s.View(short, func(scheduler.View) error { return nil })
@@ -64,22 +96,22 @@ func TestCommitIsOnTheDiskBeforeItsCallersAreAnswered(t *testing.T) {
 	if _, err := s.Serve(short, false); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("service is noted while the disk hangs: %v, want it to wait", err)
 	}
-	third := send(t, s, "third")
+	third := send(t, s.Store, "third")
 	select {
-	case err := <-answers:
+	case err := <-s.answers:
 		t.Fatalf("answered before the sync: %v", err)
 	default:
 	}
-	sync <- nil
-	if err := errors.Join(<-answers, second()); err != nil {
+	s.sync <- nil
+	if err := errors.Join(<-s.answers, s.second()); err != nil {
 		t.Fatalf("after the sync: %v", err)
 	}
-	go func() { answers <- third() }()
-	begun(t, syncs, answers) <- nil // the first one began before the third commit
-	if err := <-answers; err != nil {
+	s.call(third)
+	s.begun(t) <- nil // the first one began before the third commit
+	if err := <-s.answers; err != nil {
 		t.Fatal(err)
 	}
-	inView(t, s, func(v scheduler.View) error {
+	inView(t, s.Store, func(v scheduler.View) error {
 		if value, err := v.Setting(t.Context(), "third"); value == nil {
 			t.Errorf("a durable commit cannot be read: %v", err)
 		}
@@ -90,20 +122,20 @@ func TestCommitIsOnTheDiskBeforeItsCallersAreAnswered(t *testing.T) {
 // TestFailedSyncBreaksTheStore: what was written before it cannot be trusted, so all who wait are refused, and nothing
 // is written after it.
 func TestFailedSyncBreaksTheStore(t *testing.T) {
-	s := openAt(t, Config{})
-	syncs := slowDisk(s)
-	first, second := send(t, s, "first"), send(t, s, "second")
-	answers := make(chan error, 2)
-	go func() { answers <- first() }()
-	sync := begun(t, syncs, answers)
-	go func() { answers <- second() }()
-	sync <- os.ErrInvalid
+	s := hang(t)
+	s.call(s.second)
+	s.sync <- os.ErrInvalid
 	for range 2 {
-		if err := <-answers; !errors.Is(err, scheduler.ErrBroken) {
-			t.Errorf("answered %v after a failed sync, want ErrBroken", err)
+		select {
+		case err := <-s.answers:
+			if !errors.Is(err, scheduler.ErrBroken) {
+				t.Errorf("answered %v after a failed sync, want ErrBroken", err)
+			}
+		case <-s.syncs:
+			t.Fatal("the log is synced again after a failed sync")
 		}
 	}
-	if err := number(t, s, 3); !errors.Is(err, scheduler.ErrBroken) {
+	if err := number(t, s.Store, 3); !errors.Is(err, scheduler.ErrBroken) {
 		t.Errorf("a later commit: %v, want ErrBroken", err)
 	}
 	if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) {
