@@ -111,12 +111,16 @@ func parseInstant(flag, value, example string, now time.Time) (string, error) {
 	return value, nil
 }
 
+// parseID reads the id of a job, a lease and so on. The error says where ids are found, as for one that is unknown.
 func parseID[T ~struct{ lessor.UUID }](what, s string) (T, error) {
 	u, err := lessor.ParseUUID(s)
-	if err != nil {
-		return T{}, usagef("%s %q: %w", what, s, err)
+	if err == nil {
+		return T{u}, nil
 	}
-	return T{u}, nil
+	if next := nextStep(&lessor.Error{Code: lessor.Code(what + "_not_found")}); next != "" {
+		return T{}, usagef("%s %q: %w; %s", what, s, err, next)
+	}
+	return T{}, usagef("%s %q: %w", what, s, err)
 }
 
 // tenantFlag reads --tenant; nil if it was not given.
