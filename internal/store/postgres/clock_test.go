@@ -87,6 +87,25 @@ func TestLockPausesByItsOwnClock(t *testing.T) {
 	}
 }
 
+// TestGivenUpSessionWaitsForNoLock: the time-outs of the server do not come, as when its clock was set back. A node
+// that gives up on an answer ends the waiting of its session, which may have locks that other nodes wait for.
+func TestGivenUpSessionWaitsForNoLock(t *testing.T) {
+	url := pool.Database(t)
+	s := openAt(t, Config{URL: url, StatementTimeout: time.Hour, LockTimeout: time.Hour})
+	must(t, write(t.Context(), s, "warm", nil))
+	impatient(s)
+	h := newHolder(t, url, fmt.Sprintf("begin; select pg_advisory_xact_lock(%d)", gateKey))
+	h.take()
+	err := s.Update(t.Context(), func(tx scheduler.Tx) error {
+		return errors.Join(tx.SaveSetting(t.Context(), "x", nil), tx.Gate(t.Context()))
+	})
+	if !errors.Is(err, scheduler.ErrUnreachable) {
+		t.Errorf("a gate that nobody gives: %v, want %v", err, scheduler.ErrUnreachable)
+	}
+	await(t, "no session waits", func() bool { return countWaiting(t, url) == 0 })
+	h.give()
+}
+
 // TestReckoningIsNotBehindWhatWasRead: a transaction that reckons the time begins no earlier than what a view has shown
 // before.
 func TestReckoningIsNotBehindWhatWasRead(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,13 +15,14 @@ type Conn struct {
 	// Context ends the waiting for answers; Wait bounds one round trip.
 	Context context.Context
 	Wait    time.Duration
-	// Cancels says that the server cancels a statement whose answer is given up. A commit is never cancelled:
-	// the server would commit without waiting for its standbys.
+	// Cancels says that the server cancels a statement whose answer is given up, and not only a wait for a lock. A
+	// commit is never cancelled: the server would commit without waiting for its standbys.
 	Cancels bool
 	// Epoch is for the owner of the connection: a number of its own.
 	Epoch int64
 
 	pg         *pgconn.PgConn
+	server     *pgconn.Config
 	fault      func(verb string, err error) error
 	unprepared bool
 	prepared   map[Form]*pgconn.StatementDescription
@@ -228,6 +230,9 @@ func (s *Step) read(r *pgconn.ResultReader) (refused, bad error) {
 
 // blame says which step failed, and what that means to the caller.
 func (c *Conn) blame(s Step, err error) error {
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && !c.Cancels {
+		c.endWait()
+	}
 	pg, isServer := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case isServer && s.Guard != nil && pg.Code == divisionByZero:

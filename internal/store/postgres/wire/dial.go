@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -45,7 +46,7 @@ func ParseServer(url string) (*pgconn.Config, error) {
 // Dial connects, for transactions that mostly have these limits.
 func (d *Dialer) Dial(ctx context.Context, l Limits) (*Conn, error) {
 	c := &Conn{
-		Context: ctx, Wait: d.Wait, unprepared: d.Unprepared, fault: d.Fault,
+		Context: ctx, Wait: d.Wait, server: d.Server, unprepared: d.Unprepared, fault: d.Fault,
 		prepared: map[Form]*pgconn.StatementDescription{},
 	}
 	pg, err := pgconn.ConnectConfig(ctx, d.configOf(c))
@@ -80,6 +81,29 @@ func (d *Dialer) configOf(c *Conn) *pgconn.Config {
 		}
 	}
 	return config
+}
+
+const (
+	endWaitTimeout = 2 * time.Second
+	endWait        = "select pg_cancel_backend(pid) from pg_stat_activity where pid = $1::text::int" +
+		" and usename = current_user and wait_event_type = 'Lock'"
+)
+
+// endWait ends the session's waiting for a lock, after the node has given up on the answer. The time-outs of the server
+// go by its wall clock: if that was set back meanwhile, they are late, and nothing else would end two sessions that
+// wait for each other. A session that waits for no lock is left alone, because it may be committing.
+func (c *Conn) endWait() {
+	if c.session == (Limits{}) { // the number is a pooler's
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endWaitTimeout)
+	defer cancel()
+	other, err := pgconn.ConnectConfig(ctx, c.server)
+	if err != nil {
+		return // the server is out of reach
+	}
+	other.ExecParams(ctx, endWait, [][]byte{strconv.AppendUint(nil, uint64(c.pg.PID()), 10)}, nil, nil, nil).Read()
+	_ = other.Close(ctx) // the wait has ended, or goes on
 }
 
 // closeTimeout bounds the closing of a connection.
