@@ -3,6 +3,11 @@ package lessor
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
 )
 
 // AnswerKeyPrefix begins the keys of the answers in a job's journal.
@@ -32,6 +37,30 @@ type Question struct {
 type Asking struct {
 	Text    *string  `json:"text"`
 	Choices []string `json:"choices,omitempty"`
+}
+
+// CheckQuestion returns why the server would refuse a question, so that a worker learns it before it ends its attempt.
+func CheckQuestion(text string, choices []string, within time.Duration) error {
+	if text == "" || len(text) > MaxDialog {
+		return fmt.Errorf("the question must be 1 to %d bytes long, not %d", MaxDialog, len(text))
+	}
+	if len(choices) > MaxChoices {
+		return fmt.Errorf("a question has at most %d choices, not %d", MaxChoices, len(choices))
+	}
+	for _, c := range choices {
+		if n := utf8.RuneCountInString(c); n < 1 || n > MaxChoice {
+			return fmt.Errorf("a choice must be 1 to %d characters long, not %d", MaxChoice, n)
+		}
+	}
+	for _, s := range append([]string{text}, choices...) {
+		if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+			return errors.New("a question and its choices must be UTF-8 text without NUL characters")
+		}
+	}
+	if within > MaxAsked {
+		return fmt.Errorf("a question waits at most %d days for its answer", MaxAsked/(24*time.Hour))
+	}
+	return nil
 }
 
 // Answer is what a person answers to a question.

@@ -9,6 +9,10 @@ const (
 	MaxCheckpoint = 64 << 10 // bytes of a checkpoint
 	MaxDialog     = 8 << 10  // bytes of a question, of an answer, or of a message to a job
 	MaxAppend     = 100      // journal entries of one call
+
+	MaxChoices = 20                   // of a question
+	MaxChoice  = 200                  // characters of a choice
+	MaxAsked   = 365 * 24 * time.Hour // how long a question may wait for its answer
 )
 
 // The bounds of RetryPause: long enough for a server to restart, short enough for a heartbeat to arrive in time.

@@ -13,9 +13,9 @@ import (
 
 // Question is what a handler asks a person. With Choices, the answer is one of them.
 type Question struct {
-	Text    string // up to 8 KiB
-	Choices []string
-	Within  time.Duration // how long the job waits for the answer; zero means 7 days
+	Text    string        // up to 8 KiB
+	Choices []string      // up to 20, of up to 200 characters
+	Within  time.Duration // how long the job waits for the answer, up to a year; zero means 7 days
 }
 
 // ErrUnanswered means that nobody answered a question within its time.
@@ -29,11 +29,15 @@ func (e *askError) Error() string { return "asks: " + e.Text }
 // Ask asks a person and returns the answer. If the question was not asked before, it returns an error at once, which
 // the handler must return: the job then waits without a lease, and Ask returns the answer, or ErrUnanswered, in the
 // attempt that follows. The journal keeps both, so a job may ask one question after another; two questions with the
-// same text are the same question. Neither question nor answer costs an attempt.
+// same text are the same question. Neither question nor answer costs an attempt. A question that the server would
+// refuse returns another error, and the handler may go on.
 func (j *Job[T]) Ask(ctx context.Context, q Question) (string, error) {
 	answer, err := Once(ctx, j, lessor.AnswerKey(q.Text), func() (*string, error) {
 		if was := j.Question; was != nil && was.Text == q.Text {
 			return was.Answer, nil
+		}
+		if err := lessor.CheckQuestion(q.Text, q.Choices, q.Within); err != nil {
+			return nil, err
 		}
 		return nil, &askError{q}
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,16 +77,17 @@ func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
 	})
 }
 
-func TestQuestionThatIsRefusedFailsTheAttempt(t *testing.T) {
+func TestHandlerGoesOnAfterAQuestionThatCannotBeAsked(t *testing.T) {
 	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		worker.Handle(w, "deploy", func(ctx context.Context, job *worker.Job[order]) (any, error) {
-			_, err := job.Ask(ctx, worker.Question{Text: ""})
-			return nil, err
+			_, err := job.Ask(ctx, worker.Question{Text: strings.Repeat("?", lessor.MaxDialog+1)})
+			return err.Error(), nil
 		})
 		defer s.Run(w)()
-		if j := s.WaitForEnd(s.Submit("deploy", order{})); j.State != lessor.Failed {
-			t.Errorf("the job is %s", j.State)
+		j := s.WaitForEnd(s.Submit("deploy", order{}))
+		if j.State != lessor.Completed || !strings.Contains(string(j.Result), "1 to 8192 bytes long, not 8193") {
+			t.Errorf("the job is %s with %s", j.State, j.Result)
 		}
 	})
 }

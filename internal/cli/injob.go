@@ -75,15 +75,18 @@ func (a *app) askCommand() *cobra.Command {
 		Long: `Ask is for use inside a command of "lessor work". If the question has an answer, it prints the answer.
 If it was not asked before, the command is ended with SIGTERM and the job waits, without a lease, until somebody answers
 by "lessor jobs answer" or on the job's page. The command is then run again, and this time ask prints the answer. That
-costs no attempt. Keep the command's progress in its checkpoint. If nobody answered in time, ask exits with code 1.`,
+costs no attempt. Keep the command's progress in its checkpoint. If nobody answered in time, ask exits with code 1.
+A question that the server would refuse is not asked: ask exits with code 2, and the command goes on.`,
 		Example: `  lessor ask 'Deploy to production?' --choice yes --choice no --within 24h`,
 	}
-	cmd.Flags().StringArrayVar(&choices, "choice", nil, "an answer that is allowed; may be given several times")
+	cmd.Flags().StringArrayVar(&choices, "choice", nil, "an answer that is allowed; may be given up to 20 times")
 	cmd.Flags().Var(&within, "within", "how long to wait for the answer (default 7d)")
 	cmd.RunE = a.run(func(cmd *cobra.Command, args []string) error {
 		return a.inJob(func(f *sentinel.Folder) error {
 			answer, err := executor.Ask(cmd.Context(), f, args[0], choices, within.Duration)
 			switch {
+			case errors.Is(err, executor.ErrBadQuestion):
+				return usageError{err}
 			case errors.Is(err, executor.ErrUnanswered):
 				return refusedError{err}
 			case errors.Is(err, context.Canceled):

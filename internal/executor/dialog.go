@@ -32,7 +32,9 @@ const (
 var (
 	// ErrUnanswered means that nobody answered a question within its time.
 	ErrUnanswered = errors.New("nobody answered the question in time")
-	errAsked      = errors.New("the command asks a question")
+	// ErrBadQuestion means that the question is not asked because the server would refuse it.
+	ErrBadQuestion = errors.New("the question is not asked")
+	errAsked       = errors.New("the command asks a question")
 )
 
 // asking is the content of askName.
@@ -42,7 +44,8 @@ type asking struct {
 }
 
 // Ask returns the answer to a question of the job, or ErrUnanswered. If the question was not asked before, the shim
-// ends the command, and Ask returns when that happens or ctx is done.
+// ends the command, and Ask returns when that happens or ctx is done. A question that the server would refuse returns
+// ErrBadQuestion, and the command goes on.
 func Ask(ctx context.Context, f *sentinel.Folder, text string, choices []string, within time.Duration) (string, error) {
 	answers, err := readAnswers(f)
 	if err != nil {
@@ -53,6 +56,9 @@ func Ask(ctx context.Context, f *sentinel.Folder, text string, choices []string,
 		return *answer, nil
 	case asked:
 		return "", ErrUnanswered
+	}
+	if err := lessor.CheckQuestion(text, choices, within); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrBadQuestion, err)
 	}
 	a := asking{Question: lessor.Asking{Text: &text, Choices: choices}}
 	if within > 0 {

@@ -45,6 +45,19 @@ func TestCommandAsks(t *testing.T) {
 	}
 }
 
+func TestCommandGoesOnAfterAQuestionThatCannotBeAsked(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(nil, `"$LESSOR" ask "$(head -c 8193 /dev/zero | tr '\0' '?')" 2> refusal && exit 9
+		echo '"went on"' > "$LESSOR_RESULT_FILE"`)
+	id := b.submit("{}")
+	if j := b.awaitState(id, lessor.Completed); strings.TrimSpace(string(j.Result)) != `"went on"` || j.Attempt != 1 {
+		t.Errorf("result %s in attempt %d", j.Result, j.Attempt)
+	}
+	if refusal := b.read(id, "refusal"); !strings.Contains(refusal, "1 to 8192 bytes long, not 8193") {
+		t.Errorf("the command is told %q", refusal)
+	}
+}
+
 // TestAnswersFollowTheJobToAnotherMachine asks two questions, each on another machine, and ends on a third: nobody is
 // asked twice.
 func TestAnswersFollowTheJobToAnotherMachine(t *testing.T) {

@@ -10,13 +10,8 @@ import (
 	"lessor"
 )
 
-// The limits of a question.
-const (
-	maxChoices   = 20
-	maxChoice    = 200
-	defaultAsked = 7 * 24 * time.Hour // how long a question waits
-	maxAsked     = 365 * 24 * time.Hour
-)
+// defaultAsked is how long a question waits for its answer.
+const defaultAsked = 7 * 24 * time.Hour
 
 // asking checks the question of a completion and adds it to the end of the attempt.
 func (c *check) asking(e *End, d *lessor.Completion) {
@@ -31,14 +26,15 @@ func (c *check) asking(e *End, d *lessor.Completion) {
 	}
 	c.require("question.text", d.Question.Text != nil)
 	q := &lessor.Question{Text: c.dialog("question.text", d.Question.Text), Choices: d.Question.Choices}
-	if n := len(q.Choices); n > maxChoices {
-		c.fail("question.choices", "must be at most %d, not %d", maxChoices, n)
+	if n := len(q.Choices); n > lessor.MaxChoices {
+		c.fail("question.choices", "must be at most %d, not %d", lessor.MaxChoices, n)
 		return
 	}
 	for i := range q.Choices {
-		c.text("question.choices", &q.Choices[i], 1, maxChoice, "")
+		c.text("question.choices", &q.Choices[i], 1, lessor.MaxChoice, "")
 	}
-	seconds := c.number("expires_in_s", d.ExpiresInS, 1, int64(maxAsked/time.Second), int64(defaultAsked/time.Second))
+	seconds := c.number("expires_in_s", d.ExpiresInS, 1, int64(lessor.MaxAsked/time.Second),
+		int64(defaultAsked/time.Second))
 	e.Question, e.Delay = q, time.Duration(seconds)*time.Second
 	raw, _ := json.Marshal(q) // it always marshals
 	e.Said, e.Reason = said(*d.Status, raw, e.Error), "asked"

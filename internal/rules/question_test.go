@@ -11,6 +11,39 @@ import (
 // words returns a text of n bytes.
 func words(n int) *string { return new(strings.Repeat("?", n)) }
 
+// TestCheckQuestionAgreesWithTheServer compares the check that workers make with the one that refuses a completion.
+func TestCheckQuestionAgreesWithTheServer(t *testing.T) {
+	year := lessor.MaxAsked
+	for name, c := range map[string]struct {
+		text    string
+		choices []string
+		within  time.Duration
+		ok      bool
+	}{
+		"longest text":      {*words(lessor.MaxDialog), nil, time.Hour, true},
+		"text too long":     {*words(lessor.MaxDialog + 1), nil, time.Hour, false},
+		"empty text":        {"", nil, time.Hour, false},
+		"text with NUL":     {"a\x00b", nil, time.Hour, false},
+		"text not in UTF-8": {"a\xff", nil, time.Hour, false},
+		"most choices":      {"?", make21()[:20], time.Hour, true},
+		"too many choices":  {"?", make21(), time.Hour, false},
+		"empty choice":      {"?", []string{""}, time.Hour, false},
+		"longest choice":    {"?", []string{strings.Repeat("ü", lessor.MaxChoice)}, time.Hour, true},
+		"choice too long":   {"?", []string{*words(lessor.MaxChoice + 1)}, time.Hour, false},
+		"choice with NUL":   {"?", []string{"a\x00b"}, time.Hour, false},
+		"a year":            {"?", nil, year, true},
+		"over a year":       {"?", nil, year + time.Second, false},
+	} {
+		_, refusal := Completion(&lessor.Completion{
+			WorkerID: new("w1"), Status: new("waiting"), Question: &lessor.Asking{Text: &c.text, Choices: c.choices},
+			ExpiresInS: new(int64(c.within / time.Second)),
+		}, "")
+		if err := lessor.CheckQuestion(c.text, c.choices, c.within); (err == nil) != c.ok || (refusal == nil) != c.ok {
+			t.Errorf("%s: the worker says %v, the server %v", name, err, refusal)
+		}
+	}
+}
+
 func TestQuestionOfACompletion(t *testing.T) {
 	ask := func(edit func(*lessor.Completion)) lessor.Completion {
 		d := lessor.Completion{
