@@ -100,6 +100,7 @@ var layers = map[string]layer{
 	},
 	"internal/alert":         {},
 	"internal/indent":        {pure: true},
+	"internal/plainjson":     {pure: true},
 	"internal/scan":          {pure: true},
 	"internal/scan/scantest": {libs: testLibs}, // for tests only
 	"internal/quota":         {imports: []string{"."}},
@@ -146,10 +147,12 @@ var layers = map[string]layer{
 	},
 
 	// The other side of HTTP: it shares with the server the words and how JSON is read, and no other code.
-	"client":           {imports: []string{".", "internal/scan"}, tests: []string{"internal/scan/scantest"}},
+	"client": {
+		imports: []string{".", "internal/plainjson", "internal/scan"}, tests: []string{"internal/scan/scantest"},
+	},
 	"internal/printer": {imports: []string{".", "client"}},
 	"worker": {
-		imports: []string{".", "client", "internal/printer"},
+		imports: []string{".", "client", "internal/plainjson", "internal/printer"},
 		libs:    []string{"go.opentelemetry.io/otel"},
 		tests:   []string{"lessortest", "node", "worker/mailboxtest"},
 	},
@@ -162,7 +165,7 @@ var layers = map[string]layer{
 	// Agents: a model and its tools as the work of a message.
 	"worker/mailboxtest": {imports: []string{"worker"}, libs: testLibs},
 	"agent": {
-		imports: []string{"worker"},
+		imports: []string{"worker", "internal/plainjson"},
 		libs:    []string{"github.com/prometheus/client_golang"},
 		tests:   []string{"lessortest"},
 	},

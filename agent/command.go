@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"lessor/internal/plainjson"
 )
 
 // The defaults of a command tool.
@@ -104,7 +106,7 @@ func (cfg CommandConfig) run(ctx context.Context, t *ToolContext, in commandArgu
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay: it succeeded and left a process running
 		return nil, err
 	}
-	return json.Marshal(result)
+	return plainjson.Marshal(result)
 }
 
 // tail keeps the end of the output and beats at every write. exec writes from one goroutine at a time.

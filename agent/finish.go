@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lessor/internal/plainjson"
 	"lessor/worker"
 )
 
@@ -74,12 +75,12 @@ func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, 
 // answer replies and acknowledges. If the reply cannot be sent, it gives the message back, because an acknowledged
 // message would be lost.
 func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[Out]) error {
-	body, err := json.Marshal(r)
+	body, err := plainjson.Marshal(r)
 	if err == nil {
 		err = worker.CheckBody(body)
 	}
 	if err != nil { // another delivery would fail in the same way
-		if body, err = json.Marshal(Result[Out]{
+		if body, err = plainjson.Marshal(Result[Out]{
 			RequestID: r.RequestID,
 			Error:     "the output cannot be sent: " + text(err),
 		}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"lessor/internal/plainjson"
 	"lessor/worker"
 )
 
@@ -98,7 +99,7 @@ func (r *record) keep(ctx context.Context, key, kind string, v any) error {
 		case <-lasting.Done():
 		}
 	})()
-	raw, err := json.Marshal(v)
+	raw, err := plainjson.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode journal entry: %w", err)
 	}

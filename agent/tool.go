@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"sync/atomic"
 
+	"lessor/internal/plainjson"
 	"lessor/worker"
 )
 
@@ -79,7 +80,7 @@ func NewTool[In, Out any](
 			if text, ok := any(out).(string); ok {
 				return text, nil
 			}
-			text, err := json.Marshal(out)
+			text, err := plainjson.Marshal(out)
 			return string(text), err
 		},
 	}

@@ -1,9 +1,8 @@
 package client
 
 import (
-	"encoding/json"
-
 	"lessor"
+	"lessor/internal/plainjson"
 	"lessor/internal/scan"
 )
 
@@ -15,7 +14,7 @@ func encode(body any) ([]byte, error) {
 			return b, nil
 		}
 	}
-	return json.Marshal(body)
+	return plainjson.Marshal(body)
 }
 
 // encodeAppend gives up on texts with escapes, on missing fields, and on data that is no JSON.

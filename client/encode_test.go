@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -44,5 +45,12 @@ func TestAppendThatIsNoJSONIsRefused(t *testing.T) {
 		if b, err := encode(body); err == nil {
 			t.Errorf("%s is written as %s", raw, b)
 		}
+	}
+}
+
+func TestBodiesKeepMarkup(t *testing.T) {
+	payload := json.RawMessage(`{"page":"<b>this & that</b>"}`)
+	if b, err := encode(lessor.Submission{Payload: payload}); err != nil || !bytes.Contains(b, payload) {
+		t.Errorf("the payload is written as %s, %v", b, err)
 	}
 }

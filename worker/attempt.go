@@ -2,10 +2,11 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"lessor/internal/plainjson"
 )
 
 var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
@@ -76,7 +77,7 @@ func completed(result any) end {
 	if result == nil {
 		return end{status: "completed"}
 	}
-	raw, err := json.Marshal(result)
+	raw, err := plainjson.Marshal(result)
 	if err != nil {
 		return failed(fmt.Errorf("encode result: %w", err), true)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"lessor"
+	"lessor/internal/plainjson"
 )
 
 // Job is one attempt of a job, as its handler receives it. The methods of a Job that a test has made by hand send
@@ -55,7 +56,7 @@ func (j *Job[T]) Report(progress float64, message string) {
 // SaveCheckpoint beats and stores v for the next attempt, as JSON of up to 64 KiB. It returns when the server has
 // stored it or refused it, or when ctx is done; it repeats the call while no server can be reached.
 func (j *Job[T]) SaveCheckpoint(ctx context.Context, v any) error {
-	raw, err := json.Marshal(v)
+	raw, err := plainjson.Marshal(v)
 	switch {
 	case err != nil:
 		return fmt.Errorf("encode checkpoint: %w", err)

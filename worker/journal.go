@@ -11,6 +11,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/plainjson"
 )
 
 // Journal keeps what the attempts of one job have done, in order, so that the next attempt need not do it again. Only
@@ -77,7 +78,7 @@ func numberOf(a lessor.JournalAnswer) int {
 // key: if the same entry is there already, Append does nothing. It returns when the server has stored the entry or
 // refused it, or when ctx is done; it repeats the call while no server can be reached.
 func (j *Journal) Append(ctx context.Context, key, kind string, v any) error {
-	data, err := json.Marshal(v)
+	data, err := plainjson.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode journal entry: %w", err)
 	}

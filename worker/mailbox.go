@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"lessor/internal/plainjson"
 )
 
 // The bounds of every mailbox. They are the bounds of SQS, so that a program can change from one mailbox to another.
@@ -125,7 +127,7 @@ func CheckVisibility(d time.Duration) error {
 
 // SendJSON sends v as JSON.
 func SendJSON(ctx context.Context, box Mailbox, v any, replyTo Mailbox) (id string, err error) {
-	body, err := json.Marshal(v)
+	body, err := plainjson.Marshal(v)
 	if err != nil {
 		return "", fmt.Errorf("encode message: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"lessor"
+	"lessor/internal/plainjson"
 )
 
 // envelope is the payload of a job that is a message. JSON stays JSON and text stays text, so that people and programs
@@ -24,7 +25,7 @@ type envelope struct {
 
 // isJSON reports whether body is JSON that encoding and decoding leave as it is.
 func isJSON(body []byte) bool {
-	same, err := json.Marshal(json.RawMessage(body))
+	same, err := plainjson.Marshal(json.RawMessage(body))
 	return err == nil && bytes.Equal(same, body) && utf8.Valid(body)
 }
 
@@ -40,7 +41,7 @@ func seal(body []byte, replyTo string) (payloads []json.RawMessage, err error) {
 	}
 	last := envelope{Bytes: body, ReplyTo: replyTo}
 	if utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 {
-		quoted, err := json.Marshal(string(body))
+		quoted, err := plainjson.Marshal(string(body))
 		if err == nil && len(quoted) <= base64.StdEncoding.EncodedLen(len(body)) {
 			last = envelope{Text: new(string(body)), ReplyTo: replyTo}
 		}
@@ -50,7 +51,7 @@ func seal(body []byte, replyTo string) (payloads []json.RawMessage, err error) {
 		all = []envelope{{JSON: body, ReplyTo: replyTo}, last}
 	}
 	for _, e := range all {
-		payload, err := json.Marshal(e)
+		payload, err := plainjson.Marshal(e)
 		if err != nil {
 			return nil, fmt.Errorf("encode message: %w", err)
 		}
