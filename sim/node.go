@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -88,17 +89,16 @@ func (n *node) run(t *task) {
 // follow reads the stream of all records. It must not lose an entry without saying so.
 func (n *node) follow(t *task) {
 	t.sleep(5 * time.Second)
-	entries, err := n.Subscribe(context.Background(), scheduler.Caller{}, 0)
+	follower, err := n.Subscribe(context.Background(), scheduler.Caller{}, 0)
 	if err != nil {
 		return
 	}
 	for last := uint64(0); ; t.sleep(5 * time.Second) {
-		for len(entries) > 0 {
-			e := <-entries
+		for _, e := range follower.Take(math.MaxInt) {
 			if last != 0 && e.ID != last+1 && !e.Gap {
 				n.world.fail("events", "%s: entry %d after entry %d, and no gap", n.name, e.ID, last)
 			}
-			last = max(last, e.ID)
+			last = e.ID // 0 after a gap
 		}
 	}
 }

@@ -22,33 +22,38 @@ func (c *call) events() error {
 	}
 	defer release()
 	ids := c.api.eventIDs.of(c.caller)
-	records, err := c.api.scheduler.Subscribe(ctx, c.caller, ids.open(c.r.Header.Get("Last-Event-ID")))
+	follower, err := c.api.scheduler.Subscribe(ctx, c.caller, ids.open(c.r.Header.Get("Last-Event-ID")))
 	if err != nil {
 		return heldErr(ctx, err)
 	}
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
-	return c.follow(ctx, records, ids)
-}
-
-// follow sends records as they come.
-func (c *call) follow(ctx context.Context, records <-chan scheduler.Streamed, ids readerIDs) error {
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
-	for text := []byte(": stream of records\n\n"); c.push(text) == nil; {
+	for text := []byte(": stream of records\n\n"); text != nil && c.push(text) == nil; {
+		text = awaitText(ctx, follower, ids, alive.C)
+	}
+	return nil
+}
+
+// awaitText returns what is to be sent next: records, or a comment if there are none for a while. It returns nil when
+// the stream has ended.
+func awaitText(ctx context.Context, f *scheduler.Follower, ids readerIDs, alive <-chan time.Time) []byte {
+	for {
+		if text := gather(f.Take, ids); text != nil {
+			return text
+		}
 		select {
-		case first, ok := <-records:
-			if !ok {
+		case _, open := <-f.Arrived():
+			if !open {
 				return nil
 			}
-			text = gather(first, records, ids)
-		case <-alive.C:
-			text = []byte(": alive\n\n")
+		case <-alive:
+			return []byte(": alive\n\n")
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	return nil
 }
 
 // push sends text now. A client that does not read it in time is dropped.
@@ -61,39 +66,31 @@ func (c *call) push(text []byte) error {
 	return rc.Flush()
 }
 
-// maxGather bounds the bytes of one write.
-const maxGather = 64 * kib
+// The bounds of one write: a burst costs one write, and a client that does not read it holds no more than that.
+const (
+	maxGather = 32 * kib
+	maxTake   = 32 // records
+)
 
-// gather writes a record and those that wait after it, so that a burst costs one write.
-func gather(next scheduler.Streamed, records <-chan scheduler.Streamed, ids readerIDs) []byte {
+// gather writes the records that have come, nil if there are none.
+func gather(take func(most int) []scheduler.Streamed, ids readerIDs) []byte {
 	var b bytes.Buffer
-	for {
-		writeRecord(&b, next, ids)
-		if b.Len() > maxGather {
-			return b.Bytes()
+	for b.Len() < maxGather {
+		records := take(maxTake)
+		if len(records) == 0 {
+			break
 		}
-		select {
-		case r, ok := <-records:
-			if !ok {
-				return b.Bytes()
-			}
-			next = r
-		default:
-			return b.Bytes()
+		for _, r := range records {
+			writeRecord(&b, r, ids)
 		}
 	}
+	return b.Bytes()
 }
 
-// writeRecord writes one event, after a gap if records were left out.
+// writeRecord writes one event.
 func writeRecord(b *bytes.Buffer, r scheduler.Streamed, ids readerIDs) {
-	if r.Gap {
-		b.WriteString("event: gap\ndata: {}\n\n")
-	}
-	if r.Event.JobID.IsZero() {
-		return
-	}
 	data, err := json.Marshal(r.Event, encoding)
-	if err != nil {
+	if r.Gap || err != nil {
 		b.WriteString("event: gap\ndata: {}\n\n")
 		return
 	}

@@ -65,7 +65,7 @@ type LeaseAnswer struct {
 	Err     error
 }
 
-// Streamed is one entry of the stream of all records. Gap means that entries before it were left out.
+// Streamed is one entry of the stream of all records, or a gap: entries were left out here.
 type Streamed struct {
 	ID    uint64
 	Event lessor.StreamEvent

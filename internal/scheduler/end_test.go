@@ -2,8 +2,10 @@ package scheduler_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -220,10 +222,13 @@ func TestRecordHasTheWholeLife(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
-		for i, want := range events {
-			if diff := cmp.Diff(want, (<-stream).Event.Event); diff != "" {
-				t.Errorf("entry %d of the stream differs from the record (-record +stream):\n%s", i+1, diff)
-			}
+		synctest.Wait()
+		var streamed []lessor.Event
+		for _, e := range stream.Take(math.MaxInt) {
+			streamed = append(streamed, e.Event.Event)
+		}
+		if diff := cmp.Diff(events, streamed); diff != "" {
+			t.Errorf("the stream differs from the record (-record +stream):\n%s", diff)
 		}
 		page, next, err := w.Events(w.ctx, anybody, job.ID, 4, "")
 		if err != nil || len(page) != 4 || next == "" {

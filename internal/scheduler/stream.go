@@ -9,14 +9,11 @@ import (
 	"lessor"
 )
 
-// The stream of all records keeps this many entries for followers that reconnect, and lets a slow follower be this many
-// entries behind before it skips some.
-const (
-	streamMemory = 4096
-	streamBuffer = 1024
-)
+// streamMemory is how many entries the stream remembers, for all followers together: those that are slow, and those
+// that come back.
+const streamMemory = 16384
 
-// streamLinger is how long entries are remembered after the last follower left.
+// streamLinger is how long entries are made after the last follower left.
 const streamLinger = time.Minute
 
 // maxFollowers bounds the streams open at once.
@@ -26,22 +23,76 @@ const maxFollowers = 1000
 type stream struct {
 	mu        sync.Mutex
 	last      uint64
-	memory    []Streamed
-	followers map[*follower]struct{}
+	memory    []Streamed // the newest, up to and with last
+	followers map[*Follower]struct{}
 	leftAt    time.Time
 	closed    bool
 }
 
-type follower struct {
-	tenant *lessor.TenantID
-	c      chan Streamed
-	gap    bool
+// Follower is a caller's place in the stream of all records.
+type Follower struct {
+	stream  *stream
+	tenant  *lessor.TenantID
+	arrived chan struct{}
+	next    uint64 // the first entry that was not taken
+	gap     bool   // entries before it were left out
 }
+
+// Arrived receives a value after entries have come, and is closed when the stream ends.
+func (f *Follower) Arrived() <-chan struct{} { return f.arrived }
+
+// Take returns up to most entries that have come since the last call.
+func (f *Follower) Take(most int) (entries []Streamed) {
+	f.stream.mu.Lock()
+	defer f.stream.mu.Unlock()
+	if first := f.stream.first(); f.next < first {
+		f.next, f.gap = first, true
+	}
+	if f.gap {
+		entries, f.gap = append(entries, Streamed{Gap: true}), false
+	}
+	for _, e := range f.stream.memory[f.next-f.stream.first():] {
+		if len(entries) >= most {
+			break
+		}
+		if f.next++; f.sees(e) {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+func (f *Follower) sees(e Streamed) bool { return f.tenant == nil || *f.tenant == e.Event.TenantID }
+
+// offer wakes a follower that sees the entry. Any other one passes over it, so that the entries of other tenants make
+// no gap.
+func (f *Follower) offer(e Streamed) {
+	switch {
+	case f.sees(e):
+		f.wake()
+	case f.next == e.ID:
+		f.next++
+	}
+}
+
+func (f *Follower) wake() {
+	select {
+	case f.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// first returns the id of the oldest entry that is remembered, or of the next one.
+func (s *stream) first() uint64 { return s.last + 1 - uint64(len(s.memory)) }
 
 // active reports whether entries must be made: there is a follower, or one left a short time ago.
 func (s *stream) active(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.isActive(now)
+}
+
+func (s *stream) isActive(now time.Time) bool {
 	return len(s.followers) > 0 || !s.leftAt.IsZero() && now.Sub(s.leftAt) < streamLinger
 }
 
@@ -65,27 +116,19 @@ func (s *stream) publish(events []lessor.StreamEvent) {
 	}
 }
 
-func (f *follower) offer(e Streamed) {
-	if f.tenant != nil && *f.tenant != e.Event.TenantID {
-		return
-	}
-	e.Gap = f.gap
-	select {
-	case f.c <- e:
-		f.gap = false
-	default:
-		f.gap = true
-	}
-}
-
-// markGap records that entries of other nodes may have been skipped.
+// markGap records that entries may have been skipped.
 func (s *stream) markGap() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forget()
+}
+
+// forget leaves a gap behind all entries so far.
+func (s *stream) forget() {
 	s.last++ // an id that is never sent
 	s.memory = nil
 	for f := range s.followers {
-		f.gap = true
+		f.wake()
 	}
 }
 
@@ -95,7 +138,7 @@ func (s *stream) close() {
 	s.closed = true
 	for f := range s.followers {
 		delete(s.followers, f)
-		close(f.c)
+		close(f.arrived)
 	}
 }
 
@@ -103,22 +146,22 @@ func (s *stream) close() {
 const AfterUnknown = math.MaxUint64
 
 // Subscribe delivers entries committed from now on, preceded by those after the id as far as they are remembered, until
-// ctx is done; the channel is then closed. An entry with Gap set follows after others were left out; if they were left
-// out before the first, it comes at once and has no event. Other nodes publish theirs once they know of the first
-// follower here.
-func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (<-chan Streamed, error) {
-	f, first, err := s.stream.join(ctx, c, after)
+// ctx is done. Other nodes publish theirs once they know of the first follower here.
+func (s *Scheduler) Subscribe(ctx context.Context, c Caller, after uint64) (*Follower, error) {
+	f, first, err := s.stream.join(ctx, c, after, s.now())
 	if err != nil {
 		return nil, err
 	}
 	if first {
 		s.askForRecords(ctx)
 	}
-	return f.c, nil
+	return f, nil
 }
 
 // join adds a follower, and reports whether it is the only one.
-func (s *stream) join(ctx context.Context, c Caller, after uint64) (f *follower, first bool, err error) {
+func (s *stream) join(
+	ctx context.Context, c Caller, after uint64, now time.Time,
+) (f *Follower, first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -129,43 +172,32 @@ func (s *stream) join(ctx context.Context, c Caller, after uint64) (f *follower,
 			Code: lessor.CodeRateLimited, Detail: "too many event streams are open", RetryAfter: time.Second,
 		}
 	}
-	f = &follower{tenant: c.Tenant}
-	s.catchUp(f, after)
+	if !s.isActive(now) { // no entries were made in the meantime
+		s.forget()
+	}
+	f = &Follower{stream: s, tenant: c.Tenant, arrived: make(chan struct{}, 1), next: after + 1}
+	switch {
+	case after == 0:
+		f.next = s.last + 1
+	case after > s.last:
+		f.next, f.gap = s.first(), true
+	}
+	f.wake()
 	if s.followers == nil {
-		s.followers = map[*follower]struct{}{}
+		s.followers = map[*Follower]struct{}{}
 	}
 	s.followers[f] = struct{}{}
 	context.AfterFunc(ctx, func() { s.leave(f) })
 	return f, len(s.followers) == 1, nil
 }
 
-// catchUp gives a new follower its channel, with what it missed in it: the buffer is for what comes.
-func (s *stream) catchUp(f *follower, after uint64) {
-	if after == 0 || after == s.last {
-		f.c = make(chan Streamed, streamBuffer)
-		return
-	}
-	missed := s.memory
-	lost := after > s.last || len(s.memory) == 0 || s.memory[0].ID > after+1
-	if !lost {
-		missed = s.memory[after+1-s.memory[0].ID:]
-	}
-	f.c = make(chan Streamed, 1+len(missed)+streamBuffer)
-	if lost {
-		f.c <- Streamed{Gap: true}
-	}
-	for _, e := range missed {
-		f.offer(e)
-	}
-}
-
-func (s *stream) leave(f *follower) {
+func (s *stream) leave(f *Follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.followers[f]; !ok {
 		return
 	}
 	delete(s.followers, f)
-	close(f.c)
+	close(f.arrived)
 	s.leftAt = time.Now()
 }

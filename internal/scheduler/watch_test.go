@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -197,9 +198,8 @@ func TestStreamOfReattachedAndResumedJobsEqualsTheirRecords(t *testing.T) {
 		w.mustComplete(w.lease("worker-1", nil), "completed")
 		synctest.Wait()
 		events := map[lessor.JobID][]lessor.Event{}
-		for len(stream) > 0 {
-			e := (<-stream).Event
-			events[e.JobID] = append(events[e.JobID], e.Event)
+		for _, e := range stream.Take(math.MaxInt) {
+			events[e.Event.JobID] = append(events[e.Event.JobID], e.Event.Event)
 		}
 		for _, id := range []lessor.JobID{old.ID, id} {
 			record, _, err := w.Events(w.ctx, anybody, id, 100, "")
