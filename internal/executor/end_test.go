@@ -67,9 +67,8 @@ func TestLastReportOutlivesAKilledShim(t *testing.T) {
 	}
 }
 
-// cuttable has Runners and shims reach the server through a proxy that answers 503 while the returned value is true.
-func (b *bench) cuttable() *atomic.Bool {
-	var cut atomic.Bool
+// proxy returns the address of a proxy in front of the server. A call that answer answers does not reach the server.
+func (b *bench) proxy(answer func(http.ResponseWriter, *http.Request) bool) string {
 	at, err := url.Parse(b.server)
 	if err != nil {
 		b.t.Fatal(err)
@@ -77,14 +76,23 @@ func (b *bench) cuttable() *atomic.Bool {
 	through := httputil.NewSingleHostReverseProxy(at)
 	through.ErrorLog = log.New(io.Discard, "", 0) // calls that wait end with their Runner
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if cut.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
+		if !answer(w, r) {
+			through.ServeHTTP(w, r)
 		}
-		through.ServeHTTP(w, r)
 	}))
 	b.t.Cleanup(s.Close)
-	b.server = s.URL
+	return s.URL
+}
+
+// cuttable has Runners and shims reach the server through a proxy that answers 503 while the returned value is true.
+func (b *bench) cuttable() *atomic.Bool {
+	var cut atomic.Bool
+	b.server = b.proxy(func(w http.ResponseWriter, _ *http.Request) bool {
+		if cut.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return cut.Load()
+	})
 	return &cut
 }
 
@@ -94,23 +102,15 @@ func TestHungServerCostsNoLease(t *testing.T) {
 	for name, script := range map[string]string{"running": `sleep 7`, "ended": `sleep 1`} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 4*time.Second)
-			at, err := url.Parse(b.server)
-			if err != nil {
-				t.Fatal(err)
-			}
-			through := httputil.NewSingleHostReverseProxy(at)
-			through.ErrorLog = log.New(io.Discard, "", 0)
 			var hung atomic.Bool
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if hung.Load() {
-					_, _ = io.Copy(io.Discard, r.Body) // the server notices from then on when its caller leaves
-					<-r.Context().Done()
-					return
+			b.server = b.proxy(func(_ http.ResponseWriter, r *http.Request) bool {
+				if !hung.Load() {
+					return false
 				}
-				through.ServeHTTP(w, r)
-			}))
-			t.Cleanup(s.Close)
-			b.server = s.URL + "," + b.server
+				_, _ = io.Copy(io.Discard, r.Body) // the server notices from then on when its caller leaves
+				<-r.Context().Done()
+				return true
+			}) + "," + b.server
 			b.work(nil, `echo > begun; `+script)
 			id := b.submit("{}")
 			b.awaitFile(id, "begun")

@@ -159,8 +159,8 @@ func (s *shim) release(ctx context.Context, err error) error {
 	})
 }
 
-// insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. After the
-// end of ctx it continues for lastTry.
+// insist repeats a call until it is accepted, the lease is over, or the folder belongs to another attempt. If the
+// folder was removed, it gives up after the ttl of the lease. After the end of ctx it continues for lastTry.
 func (s *shim) insist(ctx context.Context, call func(context.Context) error) error {
 	trying, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -174,6 +174,7 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 		defer cancel()
 		return call(ctx)
 	}
+	begun, ttl := time.Now(), time.Duration(s.order.Grant.Lease.TTLMS)*time.Millisecond
 	for failures := 1; ; failures++ {
 		err := try()
 		switch {
@@ -187,8 +188,11 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 		case failures == 1:
 			s.log.Warn("the end is not reported yet, trying again", "error", err)
 		}
-		if s.superseded() {
+		switch {
+		case s.superseded():
 			return fmt.Errorf("report the end: %w", errSuperseded)
+		case time.Since(begun) > ttl && s.folder.Gone():
+			return fmt.Errorf("report the end: %w", errGone)
 		}
 		pause(trying, retryPause(failures))
 	}

@@ -22,7 +22,7 @@ import (
 var (
 	errCancelled  = errors.New("the job was cancelled")
 	errLeaseOver  = errors.New("the lease is over")
-	errSuperseded = errors.New("a newer attempt asked for the folder, or it was removed")
+	errSuperseded = errors.New("a newer attempt asked for the folder")
 	errGone       = errors.New("the folder of the job was removed")
 	errTimeout    = errors.New("the command ran too long")
 	errMaxRuntime = errors.New("max_runtime_exceeded") // as the server calls it

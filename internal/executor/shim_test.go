@@ -4,10 +4,12 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -156,13 +158,25 @@ func TestCommandEndsAfterItsMaximumRuntime(t *testing.T) {
 	}
 }
 
-// TestRemovedFolderFailsTheAttempt does not wait until the lease expires.
+// TestRemovedFolderFailsTheAttempt does not wait until the lease expires, although the first reports of the end fail.
+// rm fails if the shim writes its pulse meanwhile.
 func TestRemovedFolderFailsTheAttempt(t *testing.T) {
 	b := newBench(t, 10*time.Minute)
-	b.work(nil, `echo last words >&2; rm -rf "$PWD"; sleep 300`)
+	var reports atomic.Int32
+	b.server = b.proxy(func(w http.ResponseWriter, r *http.Request) bool {
+		early := strings.HasSuffix(r.URL.Path, "/complete") && reports.Add(1) <= 3 // the client repeats the first
+		if early {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return early
+	})
+	b.work(nil, `echo last words >&2; until rm -rf "$PWD" 2> /dev/null; do :; done; sleep 300`)
 	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
 	if *j.Error != "the folder of the job was removed\nlast words" {
 		t.Errorf("error %q", *j.Error)
+	}
+	if n := reports.Load(); n != 4 {
+		t.Errorf("the end was reported %d times, want 4", n)
 	}
 }
 

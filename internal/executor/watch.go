@@ -45,12 +45,11 @@ func (s *shim) watch(ctx context.Context) {
 	}
 }
 
-// superseded reports whether the folder no longer belongs to this attempt: a newer attempt asked for it, or it was
-// removed.
+// superseded reports whether a newer attempt asked for the folder.
 func (s *shim) superseded() bool {
 	asked, err := s.folder.AskedToStop(s.order.Grant.Lease.Fence)
 	s.warnOnce("a request to end", err)
-	return asked || s.folder.Gone()
+	return asked
 }
 
 // readUpdates reads what the command left in its folder since the last time.
