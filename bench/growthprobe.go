@@ -52,6 +52,10 @@ func (g *grown) round(ctx context.Context) error {
 	if err := g.reopen(ctx); err != nil {
 		return err
 	}
+	// The first call waits until the server has read its queue and leases, which restart measures.
+	if _, _, err := g.Request(ctx, lessor.LeaseRequest{WorkerID: &beater, Types: []string{"none"}}); err != nil {
+		return err
+	}
 	stop := g.wait(ctx)
 	defer stop()
 	leases := make([][]lessor.LeaseID, calls)
@@ -65,21 +69,26 @@ func (g *grown) round(ctx context.Context) error {
 	return errors.Join(g.read(ctx), g.start(ctx), g.finishAll(ctx, slices.Concat(leases...)))
 }
 
-// read measures heartbeats and pages of the list.
+// read measures heartbeats and pages of the list. Each lease has sent one heartbeat since the server was opened.
 func (g *grown) read(ctx context.Context) error {
 	ids := make([]string, len(g.leases))
 	for i, id := range g.leases {
 		ids[i] = id.String()
 	}
 	calls := g.items / probeBatch
-	err := g.probe(ctx, "heartbeat", probeCallers, calls, probeBatch, func(ctx context.Context, item int) error {
-		first := item * 7919 * probeBatch % len(ids) // far from the call before
-		answers, err := g.HeartbeatAll(ctx, beater, ids[first:first+probeBatch])
+	beat := func(ctx context.Context, item int) error {
+		at := item * 7919 * probeBatch % len(ids) // far from the call before
+		answers, err := g.HeartbeatAll(ctx, beater, ids[at:at+probeBatch])
 		for _, a := range answers {
 			err = errors.Join(err, a.Err)
 		}
 		return err
-	})
+	}
+	first := func(ctx context.Context, _, item int) error { return beat(ctx, item) }
+	err := concurrently(ctx, probeCallers, calls, first)
+	if err == nil {
+		err = g.probe(ctx, "heartbeat", probeCallers, calls, probeBatch, beat)
+	}
 	if err != nil {
 		return err
 	}
