@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"lessor"
+	"lessor/internal/plainjson"
 )
 
 // unset are the fields of a definition that a manifest does not set.
@@ -35,7 +36,7 @@ func orNothing(s string) string { return cmp.Or(s, "nothing") }
 // flat returns the fields of an object and of the objects in it, by their path. A list is one field.
 func flat(v any) map[string]string {
 	fields := map[string]string{}
-	raw, err := json.Marshal(v)
+	raw, err := plainjson.Marshal(v)
 	if err != nil {
 		return fields // v was read from JSON
 	}

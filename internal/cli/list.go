@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lessor/client"
+	"lessor/internal/plainjson"
 )
 
 // maxPage is the largest page of the API.
@@ -159,7 +160,7 @@ func (l list[T]) jsonPrinter(a *app) printer[T] {
 	begin := fmt.Sprintf("{\n  %q: [", l.name)
 	return func(items []T, next string, last bool) error {
 		for _, item := range items {
-			data, err := json.Marshal(item)
+			data, err := plainjson.Marshal(item)
 			if err != nil {
 				return err
 			}

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -15,6 +13,7 @@ import (
 
 	"lessor"
 	"lessor/internal/indent"
+	"lessor/internal/plainjson"
 	"lessor/internal/table"
 )
 
@@ -23,13 +22,10 @@ const maxIndented = 16 << 20
 
 // printJSON prints v as one document, indented.
 func (a *app) printJSON(v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
+	raw, err := plainjson.Marshal(v)
+	if err == nil {
+		_, err = a.Out.Write(append(indented(raw, ""), '\n'))
 	}
-	_, err := a.Out.Write(append(indented(bytes.TrimSpace(b.Bytes()), ""), '\n'))
 	return err
 }
 
