@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,7 +39,8 @@ func TestChangesAreNotAheadOfTheClock(t *testing.T) {
 	changes() // prepares the statements, which waits for the table too
 	h := newHolder(t, url, "begin; lock table change")
 	h.take()
-	go func() {
+	var published sync.WaitGroup
+	published.Go(func() {
 		for waiting := 0; waiting == 0; {
 			readAll(t, url, "select 1 from pg_locks where relation = 'change'::regclass and not granted",
 				func([][]byte) { waiting++ })
@@ -46,8 +48,9 @@ func TestChangesAreNotAheadOfTheClock(t *testing.T) {
 		h.exec(fmt.Sprintf("select pg_sleep(0.01); insert into change (stream, n, at, void, data) select %d, 2, now,"+
 			" false, convert_to(now::text, 'UTF8') from (select %s as now) c; commit",
 			other.stream.id.Load(), clockMillis))
-	}()
+	})
 	all, now := changes()
+	published.Wait()
 	if len(all) != 1 {
 		t.Fatalf("changes are %v, want one", all)
 	}
