@@ -39,7 +39,8 @@ var layers = map[string]layer{
 
 	// One transaction an operation; declares the seam that stores implement.
 	"internal/batch": {},
-	"internal/fault": {}, // panics that end no process
+	"internal/pause": {},
+	"internal/fault": {imports: []string{"internal/pause"}}, // panics that end no process
 	"internal/scheduler": {
 		imports: []string{
 			".", "internal/rules", "internal/lanes", "internal/fold", "internal/batch", "internal/fault",
@@ -71,7 +72,7 @@ var layers = map[string]layer{
 	"internal/store/postgres": {
 		imports: []string{
 			".", "internal/rules", "internal/scheduler", "internal/store", "internal/store/row",
-			"internal/store/postgres/wire",
+			"internal/store/postgres/wire", "internal/pause",
 		},
 		libs:  []string{"github.com/jackc/pgx/v5", "github.com/pressly/goose/v3"},
 		tests: []string{"internal/store/storetest", "internal/pgtest"},
@@ -146,13 +147,14 @@ var layers = map[string]layer{
 		},
 	},
 
-	// The other side of HTTP: it shares with the server the words and how JSON is read, and no other code.
+	// The other side of HTTP: it shares with the server the words, how JSON is read and a pause, and no other code.
 	"client": {
-		imports: []string{".", "internal/plainjson", "internal/scan"}, tests: []string{"internal/scan/scantest"},
+		imports: []string{".", "internal/plainjson", "internal/scan", "internal/pause"},
+		tests:   []string{"internal/scan/scantest"},
 	},
 	"internal/printer": {imports: []string{".", "client"}},
 	"worker": {
-		imports: []string{".", "client", "internal/plainjson", "internal/printer"},
+		imports: []string{".", "client", "internal/plainjson", "internal/printer", "internal/pause"},
 		libs:    []string{"go.opentelemetry.io/otel"},
 		tests:   []string{"lessortest", "node", "worker/mailboxtest"},
 	},
@@ -165,11 +167,11 @@ var layers = map[string]layer{
 	// Agents: a model and its tools as the work of a message.
 	"worker/mailboxtest": {imports: []string{"worker"}, libs: testLibs},
 	"agent": {
-		imports: []string{"worker", "internal/plainjson"},
+		imports: []string{"worker", "internal/plainjson", "internal/pause"},
 		libs:    []string{"github.com/prometheus/client_golang"},
 		tests:   []string{"lessortest"},
 	},
-	"agent/openai": {imports: []string{"agent"}},
+	"agent/openai": {imports: []string{"agent", "internal/pause"}},
 
 	// The wiring.
 	"node": {
@@ -194,7 +196,7 @@ var layers = map[string]layer{
 	// The programs.
 	"internal/table": {libs: []string{"charm.land/lipgloss/v2"}},
 	"internal/top":   {imports: []string{".", "client", "internal/table"}, libs: []string{"charm.land"}},
-	"internal/demo":  {imports: []string{".", "client"}},
+	"internal/demo":  {imports: []string{".", "client", "internal/pause"}},
 	"internal/cli": {
 		imports: []string{
 			".", "client", "node", "internal/config", "internal/demo", "internal/manifest",

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"lessor/internal/pause"
 	"lessor/worker"
 )
 
@@ -124,25 +125,20 @@ func (l *Loop[Req, Out]) Run(ctx context.Context) error {
 
 // serve handles one request after another.
 func (l *Loop[Req, Out]) serve(ctx context.Context, v Vitals) {
-	pause := firstPause
+	wait := firstPause
 	for ctx.Err() == nil {
 		v.Heartbeat.Beat()
 		_, err := l.next(ctx, v, worker.MaxWait)
 		switch {
 		case err == nil:
-			pause = firstPause
+			wait = firstPause
 			continue
 		case errors.Is(err, worker.ErrMailboxClosed) || ctx.Err() != nil:
 			return
 		}
-		l.cfg.Log.Warn("Requests cannot be received; trying again", "error", err, "pause", pause)
-		timer := time.NewTimer(pause/2 + rand.N(pause/2))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		pause = min(2*pause, maxPause)
+		l.cfg.Log.Warn("Requests cannot be received; trying again", "error", err, "pause", wait)
+		pause.For(ctx, wait/2+rand.N(wait/2))
+		wait = min(2*wait, maxPause)
 	}
 }
 

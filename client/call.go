@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // The prefixes of the routes.
@@ -76,7 +77,7 @@ func (c *Client) eachTry(ctx context.Context, safe bool, try func(base string) e
 		if n%len(c.servers.urls) != 0 {
 			continue // with a server that was not tried in this round
 		}
-		if !pause(ctx, roundPause(n/len(c.servers.urls), err)) {
+		if !pause.For(ctx, roundPause(n/len(c.servers.urls), err)) {
 			return err
 		}
 	}
@@ -101,18 +102,6 @@ func roundPause(n int, err error) time.Duration {
 		d = max(d, min(e.RetryAfter, lessor.RetryMax))
 	}
 	return d/2 + rand.N(d/2+1)
-}
-
-// pause waits for d and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // buffers hold answers until they are decoded.

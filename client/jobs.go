@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // Submit submits a job of jobType. The payload is encoded as JSON and must give an object; nil means {}. A nil o takes
@@ -101,7 +102,7 @@ func (c *Client) Wait(ctx context.Context, id lessor.JobID) (lessor.Job, error) 
 			continue
 		}
 		failures++
-		if !pause(ctx, roundPause(failures, err)) {
+		if !pause.For(ctx, roundPause(failures, err)) {
 			return job, ctx.Err()
 		}
 	}

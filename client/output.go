@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // Print sends a part of what the attempt under a lease prints. It does not extend the lease. A chunk that is sent again
@@ -109,7 +110,7 @@ func (r *outputReader) next(ctx context.Context, q lessor.OutputQuery, wait time
 		if again, _ := repeatable(err); !r.follow || !again || ctx.Err() != nil {
 			return out, err
 		}
-		pause(ctx, roundPause(failures, err))
+		pause.For(ctx, roundPause(failures, err))
 	}
 }
 
@@ -155,7 +156,7 @@ func (c *Client) moreAttempts(ctx context.Context, id lessor.JobID, q lessor.Out
 	}
 	job, err := c.AwaitJob(ctx, id, nextAttemptPause)
 	if again, _ := repeatable(err); again && ctx.Err() == nil {
-		return pause(ctx, nextAttemptPause), nil
+		return pause.For(ctx, nextAttemptPause), nil
 	}
 	active := job.State == lessor.Leased || job.State == lessor.Running
 	may := q.Attempt == 0 || int64(job.Attempt) < q.Attempt || active && int64(job.Attempt) == q.Attempt

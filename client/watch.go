@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // Entry is one entry of the stream that Watch returns.
@@ -55,7 +56,7 @@ func (c *Client) Watch(ctx context.Context, after string) iter.Seq2[Entry, error
 			if err != nil {
 				c.servers.leave(place)
 			}
-			if !pause(ctx, min(roundPause(silent, err)<<min(silent, 3), maxWatchPause)) {
+			if !pause.For(ctx, min(roundPause(silent, err)<<min(silent, 3), maxWatchPause)) {
 				return
 			}
 		}

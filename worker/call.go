@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // over reports whether the server says that the lease no longer belongs to this worker.
@@ -45,20 +46,13 @@ func insist(ctx context.Context, verb string, call func() error) error {
 			return nil
 		case !transient(err):
 			return fmt.Errorf("%s: %w", verb, err)
-		case !pause(ctx, max(lessor.RetryPause(failures), retryAfter(err))):
+		case !pauseAbout(ctx, max(lessor.RetryPause(failures), retryAfter(err))):
 			return fmt.Errorf("%s: %w: %w", verb, context.Cause(ctx), err)
 		}
 	}
 }
 
-// pause waits for d plus a random share of it, and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d + rand.N(d/5+1))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// pauseAbout waits for d plus a random share of it, and reports whether ctx is still alive.
+func pauseAbout(ctx context.Context, d time.Duration) bool {
+	return pause.For(ctx, d+rand.N(d/5+1))
 }

@@ -26,7 +26,7 @@ func (w *Worker) cancelLoop(ctx context.Context) {
 			return
 		default:
 			failures++
-			pause(ctx, max(lessor.RetryPause(failures), retryAfter(err)))
+			pauseAbout(ctx, max(lessor.RetryPause(failures), retryAfter(err)))
 		}
 	}
 }

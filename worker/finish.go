@@ -83,7 +83,7 @@ func (w *Worker) finishLoop(ctx context.Context) {
 		w.ends = slices.Concat(ends, releases, w.ends)
 		w.mu.Unlock()
 		failures++
-		if !pause(ctx, lessor.RetryPause(failures)) {
+		if !pauseAbout(ctx, lessor.RetryPause(failures)) {
 			return
 		}
 	}

@@ -57,7 +57,7 @@ func (w *Worker) flush(l *lease, p *printer.Printer) {
 		if err == nil || over(err) {
 			return
 		}
-		if !pause(ctx, max(lessor.RetryPause(failures), retryAfter(err))) {
+		if !pauseAbout(ctx, max(lessor.RetryPause(failures), retryAfter(err))) {
 			w.log.Warn("The rest of an attempt's output is lost", l.attrs("error", err)...)
 			return
 		}

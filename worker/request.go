@@ -76,7 +76,7 @@ func (w *Worker) requestLoop(ctx, work context.Context, second bool) error {
 			id, failures, wide = "", 0, false
 			// The server has already held a request that waited, and the others are followed by one that waits.
 			if !q.wide && !q.turn && (q.wait == 0 || time.Since(sent) < q.wait*9/10) {
-				pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
+				pauseAbout(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 			}
 		case ctx.Err() != nil || errors.Is(err, context.Canceled): // the worker stops, or another type has room
 		case w.isOld(err), q.turn && refused(err): // the next request is a plain one
@@ -86,7 +86,7 @@ func (w *Worker) requestLoop(ctx, work context.Context, second bool) error {
 			if failures++; failures == 1 {
 				w.log.Warn("A request for leases was not answered; it will be repeated", "error", err)
 			}
-			pause(ctx, max(lessor.RetryPause(failures), retryAfter(err)))
+			pauseAbout(ctx, max(lessor.RetryPause(failures), retryAfter(err)))
 		}
 	}
 	if id != "" {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"lessor/agent"
+	"lessor/internal/pause"
 )
 
 // The defaults of a Config.
@@ -117,20 +118,8 @@ func (a *Adapter) Complete(ctx context.Context, q agent.Question) (agent.Reply, 
 		if !again || n >= a.cfg.Tries || ctx.Err() != nil {
 			return agent.Reply{}, err
 		}
-		if !pause(ctx, f.pauseAfter(n)) {
+		if !pause.For(ctx, f.pauseAfter(n)) {
 			return agent.Reply{}, context.Cause(ctx)
 		}
-	}
-}
-
-// pause waits for d and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/pause"
 )
 
 // Config says which server to use.
@@ -88,7 +89,7 @@ func (d *demo) print(format string, args ...any) {
 
 // submit adds a job for a random tenant at intervals, unless too many wait.
 func (d *demo) submit(ctx context.Context) {
-	for pause(ctx, submitEvery) {
+	for pause.For(ctx, submitEvery) {
 		st, err := d.client.Status(ctx)
 		if err != nil || st.QueueDepth.Normal+st.QueueDepth.High > maxBacklog {
 			continue
@@ -117,9 +118,9 @@ func (d *demo) work(ctx context.Context, n int) {
 		})
 		switch {
 		case err != nil:
-			pause(ctx, time.Second)
+			pause.For(ctx, time.Second)
 		case denial != nil:
-			pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
+			pause.For(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 		default:
 			dies := n == 4 && jobs%3 == 0
 			d.run(ctx, name, grants[0], dies)
@@ -145,10 +146,10 @@ func (d *demo) run(ctx context.Context, name string, g lessor.Grant, dies bool) 
 		}
 		if dies && progress > 0.3 {
 			d.print("  demo: %s dies while it holds %s; its heartbeats stop\n", name, short(g.Job.ID.UUID))
-			pause(ctx, restart)
+			pause.For(ctx, restart)
 			return
 		}
-		if !pause(ctx, min(beat, left)) {
+		if !pause.For(ctx, min(beat, left)) {
 			d.giveBack(name, g)
 			return
 		}
@@ -169,15 +170,3 @@ func (d *demo) giveBack(name string, g lessor.Grant) {
 
 // short returns the end of an id, because ids that were made at about the same time begin alike.
 func short(u lessor.UUID) string { return "…" + u.String()[24:] }
-
-// pause waits for d, and reports whether ctx is not done.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}

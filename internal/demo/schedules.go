@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // flaky is a type whose jobs fail, to show a circuit that opens, rests, tries and opens again.
@@ -20,7 +21,7 @@ func (d *demo) schedule(ctx context.Context) {
 			if _, err := d.client.Apply(ctx, m); err == nil {
 				break
 			}
-			if !pause(ctx, time.Second) {
+			if !pause.For(ctx, time.Second) {
 				return
 			}
 		}

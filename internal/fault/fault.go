@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"lessor/internal/pause"
 )
 
 // Places are where faults are caught, for the label of a metric.
@@ -69,14 +71,7 @@ const restart = 5 * time.Second
 
 // Keep runs something until it returns, and again after each panic, until ctx is done.
 func Keep(ctx context.Context, place string, report func(*Fault), run func(context.Context)) {
-	for Try(place, report, func() error { run(ctx); return nil }) != nil {
-		pause := time.NewTimer(restart)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return
-		}
+	for Try(place, report, func() error { run(ctx); return nil }) != nil && pause.For(ctx, restart) {
 	}
 }
 

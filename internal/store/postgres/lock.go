@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 	"lessor/internal/rules"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
@@ -68,10 +69,8 @@ func (t *tx) hold(ctx context.Context, ids []lessor.JobID) error {
 		if err := t.Gate(ctx); err != nil {
 			return err
 		}
-		if try > 0 { // another node has it for a moment
-			if err := pause(ctx, time.Duration(try)*lockTryPause); err != nil {
-				return fmt.Errorf("lock jobs: %w", err)
-			}
+		if try > 0 && !pause.For(ctx, time.Duration(try)*lockTryPause) { // another node has it for a moment
+			return fmt.Errorf("lock jobs: %w", ctx.Err())
 		}
 		if left, err = t.catch(left, seizeQueued, seizeCohort, seizeDone, seizeLeased, seizeDelayed); err != nil {
 			return err

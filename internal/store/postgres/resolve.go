@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"lessor/internal/pause"
 	"lessor/internal/scheduler"
 	"lessor/internal/store/postgres/wire"
 )
@@ -40,21 +41,9 @@ func (s *Store) resolve(stream, n int64, why error) error {
 			}
 			return fmt.Errorf("%w: the connection was lost before the commit: %w", scheduler.ErrUnreachable, why)
 		}
-		if pause(ctx, resolvePause) != nil {
+		if !pause.For(ctx, resolvePause) {
 			return fmt.Errorf("%w: %w; asking again: %w", scheduler.ErrUnknownOutcome, opaque{why}, opaque{err})
 		}
-	}
-}
-
-// pause waits for d by the monotonic clock.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
