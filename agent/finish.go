@@ -24,6 +24,8 @@ const finishTimeout = 10 * time.Second
 // maxError bounds the text of an error in a reply.
 const maxError = 8 << 10
 
+var errUnencodable = errors.New("encode reply")
+
 // Result is the reply to a request.
 type Result[Out any] struct {
 	// RequestID is the id that Send returned.
@@ -75,19 +77,11 @@ func (l *Loop[Req, Out]) finish(ctx context.Context, m worker.Message, out Out, 
 // answer replies and acknowledges. If the reply cannot be sent, it gives the message back, because an acknowledged
 // message would be lost.
 func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[Out]) error {
-	body, err := plainjson.Marshal(r)
-	if err == nil {
-		err = worker.CheckBody(body)
+	err := reply(ctx, m, r)
+	if errors.Is(err, errUnencodable) || errors.Is(err, worker.ErrOutOfBounds) {
+		// Another delivery would fail in the same way.
+		err = reply(ctx, m, Result[Out]{RequestID: r.RequestID, Error: "the output cannot be sent: " + text(err)})
 	}
-	if err != nil { // another delivery would fail in the same way
-		if body, err = plainjson.Marshal(Result[Out]{
-			RequestID: r.RequestID,
-			Error:     "the output cannot be sent: " + text(err),
-		}); err != nil {
-			return fmt.Errorf("encode reply: %w", err)
-		}
-	}
-	err = m.Reply(ctx, body)
 	switch {
 	case errors.Is(err, worker.ErrReceiptExpired):
 		return err // another worker has the message now
@@ -95,6 +89,19 @@ func (l *Loop[Req, Out]) answer(ctx context.Context, m worker.Message, r Result[
 		return errors.Join(fmt.Errorf("reply: %w", err), m.Nack(ctx, delayAfter(m.Deliveries())))
 	}
 	return m.Acknowledge(ctx)
+}
+
+// reply sends a result. It fails with worker.ErrOutOfBounds if the mailbox of the message, or that of the sender, does
+// not accept a body of this length: each has its own bound.
+func reply[Out any](ctx context.Context, m worker.Message, r Result[Out]) error {
+	body, err := plainjson.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUnencodable, err)
+	}
+	if err := worker.CheckBody(body); err != nil {
+		return err
+	}
+	return m.Reply(ctx, body)
 }
 
 // deadLetter sends the request to the dead letters. If that fails, the mailbox makes it one of its own dead letters.
