@@ -33,7 +33,7 @@ type gathering struct {
 func readWhole(r io.Reader) (agent.Reply, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
-		return agent.Reply{}, &failure{err: fmt.Errorf("read answer: %w", err)}
+		return agent.Reply{}, unread(err)
 	}
 	var g gathering
 	if err := g.add(text); err != nil {
@@ -48,6 +48,9 @@ func readStream(r io.Reader, arrived func()) (agent.Reply, error) {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return agent.Reply{}, unread(err)
+		}
 		if data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:")); ok {
 			data = bytes.TrimSpace(data)
 			arrived()
@@ -61,18 +64,27 @@ func readStream(r io.Reader, arrived func()) (agent.Reply, error) {
 		switch {
 		case errors.Is(err, io.EOF) && g.finish != "":
 			return g.reply() // some providers omit [DONE]
-		case errors.Is(err, io.EOF):
-			return agent.Reply{}, &failure{err: errCut}
 		case err != nil:
-			return agent.Reply{}, &failure{err: fmt.Errorf("read answer: %w", err)}
+			return agent.Reply{}, &failure{err: errCut}
 		}
 	}
+}
+
+// unread returns the error of a failed read. An answer that is too big would be so again.
+func unread(err error) error {
+	if errors.Is(err, errTooBig) {
+		return err
+	}
+	return &failure{err: fmt.Errorf("read answer: %w", err)}
 }
 
 // add adds one part of an answer, or a whole answer.
 func (g *gathering) add(part []byte) error {
 	var a chatAnswer
 	if err := json.Unmarshal(part, &a); err != nil {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset == int64(len(part)) {
+			return &failure{err: errCut} // the connection broke inside a part
+		}
 		return fmt.Errorf("decode answer: %w", err)
 	}
 	if len(a.Error) > 0 && string(a.Error) != "null" {

@@ -50,6 +50,17 @@ func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { stream(w, hello, "[DONE]") },
 			500 * time.Millisecond, time.Second,
 		},
+		"stream cut inside a part": {
+			func(w http.ResponseWriter, _ *http.Request) {
+				stream(w, hello)
+				io.WriteString(w, "data: "+lo[:len(lo)/2])
+			},
+			500 * time.Millisecond, time.Second,
+		},
+		"answer cut inside": {
+			func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, hello[:len(hello)/2]) },
+			500 * time.Millisecond, time.Second,
+		},
 		"error in the stream": {
 			func(w http.ResponseWriter, _ *http.Request) {
 				stream(w, hello, `{"error":{"message":"overloaded"}}`)
@@ -101,6 +112,11 @@ func TestWhatCannotGoBetterIsNotTriedAgain(t *testing.T) {
 			stream(w, `{"choices":[{"delta":{},"finish_reason":"content_filter"}]}`, "[DONE]")
 		}, "withheld"},
 		"no JSON": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "Hello") }, "decode answer"},
+		"too long": {func(w http.ResponseWriter, _ *http.Request) {
+			for range 20 {
+				stream(w, `{"choices":[{"delta":{"content":"`+strings.Repeat("x", 1<<20)+`"}}]}`)
+			}
+		}, "longer than 16 MiB"},
 		"wild indexes": {func(w http.ResponseWriter, _ *http.Request) {
 			stream(w, `{"choices":[{"delta":{"tool_calls":[{"index":1000000}]}}]}`)
 		}, "tool number 1000000"},
@@ -141,6 +157,31 @@ func TestPauseEndsWithTheContext(t *testing.T) {
 		defer cancel()
 		if _, err := a.Complete(ctx, question); !errors.Is(err, gone) {
 			t.Errorf("err %v", err)
+		}
+	})
+}
+
+// TestProviderThatAsksToWaitCostsNoLease has a provider ask three times for a pause of two minutes. An extension of the
+// lease lasts for five.
+func TestProviderThatAsksToWaitCostsNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		a := adapter(t, func(w http.ResponseWriter, _ *http.Request) {
+			if tries++; tries < 4 {
+				w.Header().Set("Retry-After", "120")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			stream(w, hello, lo, stop, "[DONE]")
+		}, openai.Config{})
+		last, longest := time.Now(), time.Duration(0)
+		q := question
+		q.Beat = func() { longest, last = max(longest, time.Since(last)), time.Now() }
+		if _, err := a.Complete(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		if longest != 2*time.Minute {
+			t.Errorf("no beat for %s, want one at each answer", longest)
 		}
 	})
 }

@@ -47,6 +47,7 @@ func (f *failure) pauseAfter(n int) time.Duration {
 var (
 	errTimeout = errors.New("the answer took too long")
 	errSilent  = errors.New("nothing came for too long")
+	errTooBig  = fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
 )
 
 // try sends the question once.
@@ -63,12 +64,11 @@ func (a *Adapter) try(ctx context.Context, body []byte, beat func()) (agent.Repl
 			beat()
 		}
 	}
-	resp, err := a.send(ctx, body)
+	resp, err := a.send(ctx, body, arrived)
 	if err != nil {
 		return agent.Reply{}, err
 	}
 	defer resp.Body.Close()
-	arrived()
 	content := &bounded{from: resp.Body, left: maxAnswer}
 	var reply agent.Reply
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
@@ -82,8 +82,9 @@ func (a *Adapter) try(ctx context.Context, body []byte, beat func()) (agent.Repl
 	return reply, a.hide(err)
 }
 
-// send sends the question and returns an answer of status 200.
-func (a *Adapter) send(ctx context.Context, body []byte) (*http.Response, error) {
+// send sends the question and returns an answer of status 200. It calls arrived at the head of any answer: a provider
+// that refuses is alive, and the pauses between the tries together may be longer than a lease.
+func (a *Adapter) send(ctx context.Context, body []byte, arrived func()) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
@@ -97,6 +98,7 @@ func (a *Adapter) send(ctx context.Context, body []byte) (*http.Response, error)
 	if err != nil {
 		return nil, a.broken(ctx, err)
 	}
+	arrived()
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}
@@ -153,7 +155,7 @@ type bounded struct {
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+		return 0, errTooBig
 	}
 	n, err := b.from.Read(p[:min(len(p), b.left)])
 	b.left -= n
