@@ -71,13 +71,13 @@ func (l *loop) commitHot(ctx context.Context, w *work) error {
 	if err != nil {
 		return l.retryInHalves(ctx, w, err)
 	}
-	l.answer(p, w, l.park(w.requests, p.now))
+	l.answer(w, l.park(w.requests, p.now))
 	return nil
 }
 
 // commitChange runs one rare call. A refusal is its answer, and not a failure of the store.
 func (l *loop) commitChange(ctx context.Context, c *changeCall) error {
-	p, err := l.transact(ctx, 1, func(p *pass) error {
+	_, err := l.transact(ctx, 1, func(p *pass) error {
 		if err := c.fn(ctx, p); err != nil {
 			return err
 		}
@@ -87,7 +87,6 @@ func (l *loop) commitChange(ctx context.Context, c *changeCall) error {
 		return p.flush(ctx)
 	})
 	if err == nil {
-		l.stream.publish(p.events)
 		c.answer(nil)
 		return nil
 	}
@@ -107,6 +106,7 @@ func (l *loop) transact(ctx context.Context, calls int, fn func(p *pass) error) 
 		l.observe(p, calls, start, err, try < maxTries)
 		if err == nil {
 			l.fold.Serving = p.served()
+			l.publish(p)
 			return p, nil
 		}
 		if p.stats.Err == nil { // refused before anything was changed: the fold is as it was
@@ -205,7 +205,8 @@ func (l *loop) await(c *pendingCommit, wait func() error, before <-chan struct{}
 		l.machine.Await(context.Background(), before)
 	}
 	l.observe(c.p, c.w.count(), c.start, nil, false)
-	l.answer(c.p, c.w, c.dealt)
+	l.answer(c.w, c.dealt)
+	l.publish(c.p)
 }
 
 // observe reports a commit; again says that it is repeated after a conflict. If the commit is durable, observe also
@@ -225,8 +226,8 @@ func (l *loop) observe(p *pass, calls int, start time.Time, err error, again boo
 	l.failing.count(p.failed)
 }
 
-// answer answers the calls of a durable commit and the requests that it dealt with, and publishes its events.
-func (l *loop) answer(p *pass, w *work, dealt []*requestCall) {
+// answer answers the calls of a durable commit and the requests that it dealt with.
+func (l *loop) answer(w *work, dealt []*requestCall) {
 	for _, c := range w.beats {
 		c.answer(nil)
 	}
@@ -241,7 +242,6 @@ func (l *loop) answer(p *pass, w *work, dealt []*requestCall) {
 			l.giveBack(r)
 		}
 	}
-	l.stream.publish(p.events)
 }
 
 // awaitOldest waits for the oldest pending commit. If it failed, it waits for all.

@@ -28,6 +28,15 @@ const (
 	yes
 )
 
+// publish delivers the entries of a durable commit to the followers on this node. A follower that joined while the
+// commit was on its way gets a gap: its entries were not made.
+func (l *loop) publish(p *pass) {
+	if p.following == no && l.stream.active(l.now()) {
+		l.stream.markGap()
+	}
+	l.stream.publish(p.events)
+}
+
 // sendEvents gives the entries of this pass their trace ids, and publishes them to the nodes on which callers follow
 // the records.
 func (p *pass) sendEvents(ctx context.Context) error {

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"lessor"
 	"lessor/internal/scheduler"
 )
@@ -84,6 +86,47 @@ func TestFollowerThatComesBack(t *testing.T) {
 			last = got[len(got)-1].ID
 			leave()
 			synctest.Wait()
+		}
+	})
+}
+
+// TestFollowerSeesWhatTicksDo follows a definition whose ticks submit a job and cancel the one before.
+func TestFollowerSeesWhatTicksDo(t *testing.T) {
+	inWorld(t, config(), func(t *testing.T, w *world) {
+		f := w.subscribe(t.Context(), anybody, 0)
+		w.put(interval("sync", 10, func(e *lessor.Envelope) { e.Overlap = new("cancelPrevious") }))
+		time.Sleep(25 * time.Second)
+		synctest.Wait()
+		var got []lessor.State
+		for _, e := range f.Take(math.MaxInt) {
+			got = append(got, e.Event.To)
+			if e.Gap || e.Event.TraceID == "" || e.Event.TenantID != tenantA {
+				t.Errorf("the follower gets %+v", e)
+			}
+		}
+		want := []lessor.State{lessor.Queued, lessor.Cancelled, lessor.Queued}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("entries of the ticks (-want +got):\n%s", d)
+		}
+	})
+}
+
+// TestFollowerThatJoinsDuringACommit joins while a commit that had no follower is pending. Its entries were not made.
+func TestFollowerThatJoinsDuringACommit(t *testing.T) {
+	withPendingCommits(t, func(t *testing.T, w *world, commits *pendingStore) {
+		commits.hold(nil, false)
+		first := w.submitting()
+		f := w.subscribe(t.Context(), anybody, 0)
+		if got := f.Take(math.MaxInt); len(got) > 0 {
+			t.Errorf("before the commit the follower gets %+v", got)
+		}
+		commits.finishAll()
+		<-first
+		second := w.submit(nil)
+		synctest.Wait()
+		got := f.Take(math.MaxInt)
+		if len(got) != 2 || !got[0].Gap || got[1].Event.JobID != second.ID {
+			t.Errorf("the follower gets %+v, want a gap and the second job", got)
 		}
 	})
 }
