@@ -178,7 +178,7 @@ func TestFailedJobsRaiseAnAlert(t *testing.T) {
 		w.wantAnnounced(lessor.AlertJobFailed, "--")
 		fail("mail")
 		w.wantAnnounced(lessor.AlertJobFailed, "+")
-		w.restart(time.Hour) // whoever comes next clears it
+		w.restart(time.Hour) // the next node that runs clears it
 		time.Sleep(time.Second)
 		w.wantAnnounced(lessor.AlertJobFailed, "-")
 	})
@@ -199,7 +199,7 @@ func TestFailuresOnTwoNodesAreOneAlert(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		fail() // counted by this node only
 		time.Sleep(30*time.Second - 10*time.Millisecond)
-		// as another node does it, whose clock is a little ahead
+		// another node, whose clock is slightly ahead, would do the same
 		err := w.store.Update(w.ctx, func(tx scheduler.Tx) error {
 			a, err := tx.OpenAlert(w.ctx, lessor.AlertJobFailed, "mail", lessor.TenantID{})
 			if err != nil || a == nil {
@@ -224,7 +224,7 @@ func TestFailuresOnTwoNodesAreOneAlert(t *testing.T) {
 	})
 }
 
-func TestAcknowledgedAlert(t *testing.T) {
+func TestFirstAcknowledgementOfAnAlertStays(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.put(failing("sync.crm", 15))
 		w.mustComplete(w.lease("worker-1", waiting(30_000)), "failed")
@@ -256,10 +256,10 @@ func TestAcknowledgedAlert(t *testing.T) {
 	})
 }
 
-// TestWorkerThatComesToAnotherNodeClearsTheAlert: each node raises one, and both jobs are granted by the second.
+// TestWorkerThatComesToAnotherNodeClearsTheAlert: each node raises an alert, and the second node grants both jobs.
 func TestWorkerThatComesToAnotherNodeClearsTheAlert(t *testing.T) {
 	ws := nodes(t, 2, config(), nil)
-	for i := range 6 { // of which either node takes some
+	for i := range 6 { // each node takes some of them
 		ws[i%2].put(interval(fmt.Sprint("sync.crm", i), 1, func(e *lessor.Envelope) {
 			e.TimeoutSeconds = new(int64(1))
 		}))

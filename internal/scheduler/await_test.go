@@ -19,8 +19,8 @@ func (w *world) awaitEnd(id lessor.JobID) lessor.Job {
 	return job
 }
 
-// TestWaitIsAnsweredWhenTheJobEnds has each end of a job happen three seconds after the wait began, after states that
-// are no end.
+// TestWaitIsAnsweredWhenTheJobEnds ends a job in every possible way, three seconds after the wait began. The job passes
+// through other states first.
 func TestWaitIsAnsweredWhenTheJobEnds(t *testing.T) {
 	ends := map[string]struct {
 		attempts int64
@@ -102,7 +102,7 @@ func TestWaitSeesTheEndOnAnotherNode(t *testing.T) {
 		}
 		seen <- time.Now()
 	}()
-	time.Sleep(300 * time.Millisecond) // the call waits; if not yet, it only ends sooner
+	time.Sleep(300 * time.Millisecond) // time for the call to wait; one that comes later only returns sooner
 	start := time.Now()
 	a.mustComplete(g, "completed")
 	if took := (<-seen).Sub(start); took > 2*time.Second {

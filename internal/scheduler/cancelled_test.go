@@ -13,7 +13,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// cancelled waits for leases of a worker that must stop, at most 10 s.
+// cancelled waits at most 10 s for leases that a worker must stop.
 func (w *world) cancelled(c scheduler.Caller, worker string) lessor.StoppedLeases {
 	w.t.Helper()
 	found, err := w.Cancelled(w.ctx, c, lessor.CancelWait{WorkerID: &worker, WaitMS: new(int64(10_000))})
@@ -93,8 +93,8 @@ func TestCancelReachesAWorkerThatWaits(t *testing.T) {
 	})
 }
 
-// TestEndByOthersReachesAWorkerThatWaits also checks what wakes no worker: that it ended a lease itself, and that a
-// lease has lapsed.
+// TestEndByOthersReachesAWorkerThatWaits also checks that two events wake no worker: that it ended a lease itself, and
+// that a lease has lapsed.
 func TestEndByOthersReachesAWorkerThatWaits(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		for range 5 {
@@ -133,7 +133,7 @@ func (w *world) endByForce(g lessor.Grant) {
 	}
 }
 
-// TestCancelReachesOnlyTheTokenThatTookTheLease: the id of a lease is its key.
+// TestCancelReachesOnlyTheTokenThatTookTheLease: the id of a lease is a secret, which no other token may see.
 func TestCancelReachesOnlyTheTokenThatTookTheLease(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		taker := workerOf(nil, 1)
@@ -182,8 +182,8 @@ func (w *world) wantMessaged(found lessor.StoppedLeases, grants ...lessor.Grant)
 	w.wantLeases(found.MessagedIDs, grants...)
 }
 
-// TestMessageReachesAWorkerThatWaits also has a job with many messages, which wakes it once, a worker that waits for
-// one of its leases only, and a job that has no worker.
+// TestMessageReachesAWorkerThatWaits also covers a job with many messages, which wakes its worker once; a worker that
+// waits for only one of its leases; and a job that has no worker.
 func TestMessageReachesAWorkerThatWaits(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		w.submit(nil)
@@ -225,7 +225,7 @@ func (w *world) wantReached(act func(), want func(lessor.StoppedLeases, ...lesso
 		want(w.cancelled(anybody, "worker-1"), g)
 		woken <- time.Now()
 	}()
-	time.Sleep(300 * time.Millisecond) // the call waits; if not yet, it only ends sooner
+	time.Sleep(300 * time.Millisecond) // time for the call to wait; one that comes later only returns sooner
 	start := time.Now()
 	act()
 	if took := (<-woken).Sub(start); took > 2*time.Second {

@@ -77,9 +77,9 @@ func TestSilentLeaseEndsOnceAfterAStepOfTheClock(t *testing.T) {
 	}
 }
 
-// TestClockThatStepsBackWhileTheTablesAreRead: checks that were planned on the earlier clock
-// do not come too late.
-func TestClockThatStepsBackWhileTheTablesAreRead(t *testing.T) {
+// TestChecksAreInTimeAfterTheClockStepsBackDuringTheStart sets the clock back after the node read the tables: the
+// checks that it planned before still come in time.
+func TestChecksAreInTimeAfterTheClockStepsBackDuringTheStart(t *testing.T) {
 	cfg := config()
 	cfg.TTL = 5 * time.Second
 	inSteppingWorld(t, cfg, func(t *testing.T, w *world, s *stepping) {
@@ -164,7 +164,7 @@ func TestDatabaseClockSteps(t *testing.T) {
 			}
 		}
 		ws[0].mustComplete(alive, "completed")
-		for _, g := range silent { // whoever has it
+		for _, g := range silent { // on either node
 			_, err := ws[0].beat(g)
 			ws[0].wantCode(err, lessor.CodeLeaseNotFound)
 			if _, err := ws[0].Cancel(ws[0].ctx, anybody, g.Job.ID, true); err != nil {
@@ -174,9 +174,9 @@ func TestDatabaseClockSteps(t *testing.T) {
 	}
 }
 
-// TestCapacityOfATimeIsInForceByTheClock sets a capacity for a time, lets the clock pass its end, and sets it back:
-// what is in force follows from what is stored, so that nodes agree.
-func TestCapacityOfATimeIsInForceByTheClock(t *testing.T) {
+// TestTemporaryCapacityFollowsTheClock sets a temporary capacity, moves the clock past its end, and moves it back: the
+// capacity in force depends only on the store and its clock, so all nodes agree.
+func TestTemporaryCapacityFollowsTheClock(t *testing.T) {
 	inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
 		ask := lessor.CapacityAsk{TotalUnits: lessor.SetTo(int64(7)), ExpiresInS: new(int64(60))}
 		if _, err := w.SetCapacity(w.ctx, anybody, ask); err != nil {

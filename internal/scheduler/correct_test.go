@@ -142,7 +142,7 @@ func TestCircuitIsTriedAfterItsCooldownAfterACorrectionOfTheClock(t *testing.T) 
 	})
 }
 
-func TestWhatIsSetForATimeEndsAfterACorrectionOfTheClock(t *testing.T) {
+func TestTemporarySettingsEndAfterACorrectionOfTheClock(t *testing.T) {
 	inWrongTime(t, func(t *testing.T, w *world, goBack func()) {
 		if _, err := w.SetCapacity(w.ctx, anybody, lessor.CapacityAsk{
 			TotalUnits: lessor.SetTo(int64(50)), ExpiresInS: new(int64(60)),

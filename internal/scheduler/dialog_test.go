@@ -284,9 +284,9 @@ func TestMessageWithAKeyIsSentOnce(t *testing.T) {
 	})
 }
 
-// TestMessagesOfManyNodes sends messages on two nodes while workers come and go on both. Each confirms what it has
-// seen, and none of them sees a message twice or out of order.
-func TestMessagesOfManyNodes(t *testing.T) {
+// TestMessagesSentOnTwoNodesArriveOnceAndInOrder sends messages on two nodes while workers come and go on both. Each
+// confirms what it has seen, and none of them sees a message twice or out of order.
+func TestMessagesSentOnTwoNodesArriveOnceAndInOrder(t *testing.T) {
 	const each = 150
 	ws := nodes(t, 2, config(), nil)
 	j := ws[0].submit(nil)

@@ -80,7 +80,7 @@ func TestRevokeFailsTheAttempt(t *testing.T) {
 	})
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelEndsAWaitingJobAndAsksAWorkerToStop(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		cancel := func(id lessor.JobID, force bool) lessor.Job {
 			t.Helper()

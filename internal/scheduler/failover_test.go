@@ -18,7 +18,8 @@ import (
 // failover is a database that can lose its newest commits.
 type failover struct {
 	db postgres.Config
-	// keep has everything committed so far outlive the loss, lose does it; now is the server that is asked since.
+	// keep makes everything committed so far survive the loss, lose causes the loss, and now returns the server that
+	// nodes reach after it.
 	keep, lose func() error
 	now        func() *pgtest.Server
 }

@@ -235,7 +235,7 @@ func TestRefusedCommitLeavesNothingInMemory(t *testing.T) {
 	})
 }
 
-// TestRecordIsWrittenWithItsChange lets no commit succeed after that of a cancel: its entry of the record is there.
+// TestRecordIsWrittenWithItsChange refuses every commit after that of a cancel: the record has the entry of the cancel.
 func TestRecordIsWrittenWithItsChange(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
 		job := w.submit(nil)
@@ -258,7 +258,7 @@ func TestRecordIsWrittenWithItsChange(t *testing.T) {
 	})
 }
 
-// TestHeartbeatsThatTheStoreRefusesKeepLeasesAlive: nothing else fails, so that service is noted all along.
+// TestHeartbeatsThatTheStoreRefusesKeepLeasesAlive: only heartbeats fail, so the node keeps noting its service.
 func TestHeartbeatsThatTheStoreRefusesKeepLeasesAlive(t *testing.T) {
 	inFaultyWorld(t, func(t *testing.T, w *world, f *faulty) {
 		alive, silent := w.submit(nil), w.submit(nil)

@@ -34,9 +34,9 @@ func (t slowTx) Changes(ctx context.Context, after scheduler.Position) ([]schedu
 	return t.Tx.Changes(ctx, after)
 }
 
-// TestClockIsReadBehindTheChangesOfOthers: what a pass decides after it followed the other nodes bears no time before
-// theirs. A lease that was granted while another node's changes were read is issued after them.
-func TestClockIsReadBehindTheChangesOfOthers(t *testing.T) {
+// TestClockIsReadAfterTheChangesOfOthers: a pass that has followed other nodes never decides with an earlier time than
+// theirs. A lease that is granted while the node reads another node's changes is issued after them.
+func TestClockIsReadAfterTheChangesOfOthers(t *testing.T) {
 	now := lessor.Instant(1_700_000_000_000)
 	db := memory.New(memory.Options{Clock: func() lessor.Instant { return now }})
 	s := &stepper{t: t, ctx: t.Context(), clock: time.Unix(1_700_000_000, 0)}

@@ -8,8 +8,8 @@ import (
 	"lessor"
 )
 
-// TestSchemaChecksOfAPassAreBounded registers a schema that a long line of jobs breaks: all end, a bounded number a
-// pass.
+// TestSchemaChecksOfAPassAreBounded registers a schema that many queued jobs violate: every pass ends a bounded number
+// of them, until all have ended.
 func TestSchemaChecksOfAPassAreBounded(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const jobs = 900

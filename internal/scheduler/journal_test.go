@@ -113,8 +113,8 @@ func TestAppendsShareCommits(t *testing.T) {
 		})
 }
 
-// TestJournalSurvivesEveryKill: the attempts before one that appended do not count, so that a job whose worker is
-// killed again and again ends.
+// TestJournalSurvivesEveryKill: the attempts before one that appended do not count, so a job that makes progress
+// reaches its end although its workers are killed again and again.
 func TestJournalSurvivesEveryKill(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		job := w.submit(nil)

@@ -18,7 +18,7 @@ func shortLived() (scheduler.Config, func(*scheduler.Scheduler)) {
 	return cfg, func(s *scheduler.Scheduler) { s.SweepLanesEvery(300 * time.Millisecond) }
 }
 
-// lockKeys has a job run for each of n lock keys.
+// lockKeys runs one job for each of n lock keys.
 func (w *world) lockKeys(n int) {
 	w.t.Helper()
 	const page = 500
@@ -74,11 +74,11 @@ func (w *world) emptied() {
 	}
 }
 
-func TestLanesGoWithTheirJobs(t *testing.T) {
+func TestLanesAreRemovedWithTheirJobs(t *testing.T) {
 	cfg, _ := shortLived()
 	inWorld(t, cfg, func(t *testing.T, w *world) {
 		w.lockKeys(2000)
-		time.Sleep(2 * time.Hour) // the first look, and the first after the notice
+		time.Sleep(2 * time.Hour) // the first sweep, and the first one after the notice
 		if n := w.storedLanes(); n < 2000 {
 			t.Errorf("%d lanes are left before they were on notice for an hour, want all", n)
 		}
@@ -88,9 +88,9 @@ func TestLanesGoWithTheirJobs(t *testing.T) {
 	})
 }
 
-// TestLanesGoOnAllNodes has one node keep the numbers of lanes that both put on notice and remove: it registers them
-// again.
-func TestLanesGoOnAllNodes(t *testing.T) {
+// TestLanesAreRemovedOnAllNodes has one node keep the numbers of lanes that both put on notice and remove: it registers
+// them again.
+func TestLanesAreRemovedOnAllNodes(t *testing.T) {
 	cfg, soon := shortLived()
 	url := pool.Database(t)
 	a, b := node(t, url, cfg, nil, soon), node(t, url, cfg, nil, soon)

@@ -57,8 +57,8 @@ func TestListsAreBoundedInBytes(t *testing.T) {
 	})
 }
 
-// TestCursorsNameNoJob: a list that has looked at enough ends with the last job that it looked at, which may be another
-// tenant's.
+// TestCursorsNameNoJob: a list that has read enough rows ends at the last job that it read, which may belong to another
+// tenant.
 func TestCursorsNameNoJob(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		for range 3 {

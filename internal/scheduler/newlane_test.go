@@ -96,9 +96,9 @@ func TestOperatorsChangeJobsOfNewLanes(t *testing.T) {
 	there.noDrift()
 }
 
-// TestRowsOfALaneThatIsNotStored: damage in the database costs the jobs that it hit, and no node. Drift reports
-// it.
-func TestRowsOfALaneThatIsNotStored(t *testing.T) {
+// TestMissingLaneCostsOnlyItsJobs removes a lane from the database: only its jobs are affected, and Drift reports
+// them.
+func TestMissingLaneCostsOnlyItsJobs(t *testing.T) {
 	url := pool.Database(t)
 	before := node(t, url, config(), nil)
 	before.submit(func(s *lessor.Submission) { s.Type = new("held") })
@@ -135,9 +135,8 @@ func TestRowsOfALaneThatIsNotStored(t *testing.T) {
 	}
 }
 
-// TestRowsThatContradictEachOther: a job is never granted by a lane that its own row contradicts, and it does not
-// block other jobs.
-func TestRowsThatContradictEachOther(t *testing.T) {
+// TestJobThatContradictsItsLaneIsNotGranted: such a job does not block other jobs either.
+func TestJobThatContradictsItsLaneIsNotGranted(t *testing.T) {
 	url := pool.Database(t)
 	before := node(t, url, config(), nil)
 	before.submit(func(s *lessor.Submission) { s.Type = new("mine") })

@@ -131,7 +131,7 @@ type soleTx struct{ scheduler.Tx }
 
 func (soleTx) SoleNode() bool { return true }
 
-// checked is the store of a node whose check of the fold fails while it reads the settings that before changed.
+// checked is the store of a node whose check of the fold fails: it calls before, and then the settings cannot be read.
 type checked struct {
 	scheduler.Store
 	before func()
@@ -153,8 +153,8 @@ func (c checked) View(ctx context.Context, fn func(scheduler.View) error) error 
 	return c.Store.View(ctx, func(v scheduler.View) error { return fn(failingView{v}) })
 }
 
-// TestCheckThatFailsLosesNothing: a check of the fold fails when it has followed a change and not yet read what the
-// change names. The node reads it again.
+// TestCheckThatFailsLosesNothing: a check of the fold fails after it followed a change and before it read the settings
+// that the change names. The node reads them again.
 func TestCheckThatFailsLosesNothing(t *testing.T) {
 	url := pool.Database(t)
 	here := node(t, url, config(), nil)
@@ -173,7 +173,7 @@ func TestCheckThatFailsLosesNothing(t *testing.T) {
 	there.noDrift()
 }
 
-// TestUnpublishedChangesAreReadFromTheTables: a node misses nothing that a node did which had not noticed it yet.
+// TestUnpublishedChangesAreReadFromTheTables: a node misses no change of another node that has not noticed it yet.
 func TestUnpublishedChangesAreReadFromTheTables(t *testing.T) {
 	url := pool.Database(t)
 	lone := node(t, url, config(), func(s scheduler.Store) scheduler.Store { return soleStore{s} })
@@ -199,7 +199,7 @@ func TestWaitingRequestWakesAtAnotherNodesSubmission(t *testing.T) {
 			granted <- time.Now()
 		}
 	}()
-	time.Sleep(300 * time.Millisecond) // the request is parked; if not yet, it only wakes sooner
+	time.Sleep(300 * time.Millisecond) // time for the request to be parked; one that comes later only wakes sooner
 	start := time.Now()
 	ws[0].submit(nil)
 	if took := (<-granted).Sub(start); took > time.Second {

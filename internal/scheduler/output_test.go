@@ -232,7 +232,7 @@ func TestOutputIsSeenOnAnotherNode(t *testing.T) {
 		b.wantOutput(job.ID, lessor.OutputQuery{Offset: 4}, 4, "two", false)
 		seen <- time.Now()
 	}()
-	time.Sleep(200 * time.Millisecond) // the call waits; if not yet, it only ends sooner
+	time.Sleep(200 * time.Millisecond) // time for the call to wait; one that comes later only returns sooner
 	start := time.Now()
 	a.mustPrint(g, 4, "two")
 	if took := (<-seen).Sub(start); took > 2*time.Second {

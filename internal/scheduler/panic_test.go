@@ -115,8 +115,8 @@ func (w *world) wantFaults(n int) {
 	}
 }
 
-// TestPanicWhileAnswering: another goroutine answers the calls of a commit that was sent.
-func TestPanicWhileAnswering(t *testing.T) {
+// TestPanicWhileAnsweringFailsOnlyItsCalls panics in the goroutine that answers the calls of a commit.
+func TestPanicWhileAnsweringFailsOnlyItsCalls(t *testing.T) {
 	var on atomic.Bool
 	cfg := config()
 	cfg.Observe = func(s scheduler.Stats) {

@@ -16,7 +16,7 @@ import (
 	"lessor/internal/rules"
 )
 
-// books is what a stranger knows from the answers alone, to hold the scheduler against.
+// books are what an outside observer knows from the answers alone. The test compares the scheduler with them.
 type books struct {
 	*world
 	rt     *rapid.T
@@ -59,8 +59,8 @@ func TestRandomLives(t *testing.T) {
 				grants: map[lessor.JobID]int{}, given: map[lessor.JobID]int{}, floor: now(),
 			}
 			steps := []func(){
-				b.add, b.add, b.take, b.take, b.heart, b.heart, b.finish, b.giveUp, b.cancel, b.again,
-				b.pass, b.pass, b.down,
+				b.add, b.add, b.take, b.take, b.extend, b.extend, b.finish, b.release, b.cancel, b.retry,
+				b.wait, b.wait, b.reboot,
 			}
 			for range 60 {
 				steps[rapid.IntRange(0, len(steps)-1).Draw(rt, "step")]()
@@ -154,7 +154,7 @@ func (b *books) pick() *entry {
 	return all[rapid.IntRange(0, len(all)-1).Draw(b.rt, "lease")]
 }
 
-// end is when a lease ends that nobody beats any more; time without service does not count.
+// end returns when a lease ends without further heartbeats; time without service does not count.
 func (b *books) end(e *entry) lessor.Instant { return max(e.until, b.floor.Add(time.Minute)) }
 
 func (b *books) over(e *entry) bool { return e.gone || now() >= b.end(e) }
@@ -170,7 +170,7 @@ func (b *books) judge(verb string, e *entry, err error) bool {
 	return err == nil
 }
 
-func (b *books) heart() {
+func (b *books) extend() {
 	if e := b.pick(); e != nil {
 		a, err := b.beat(e.grant)
 		if b.judge("heartbeat", e, err) {
@@ -191,7 +191,7 @@ func (b *books) finish() {
 	}
 }
 
-func (b *books) giveUp() {
+func (b *books) release() {
 	if e := b.pick(); e != nil {
 		err := b.Release(b.ctx, anybody, e.grant.Lease.ID, lessor.Release{WorkerID: &e.grant.Lease.WorkerID})
 		if b.judge("release", e, err) {
@@ -224,7 +224,7 @@ func (b *books) drop(job lessor.JobID) {
 	}
 }
 
-func (b *books) again() {
+func (b *books) retry() {
 	if len(b.jobs) == 0 {
 		return
 	}
@@ -234,16 +234,16 @@ func (b *books) again() {
 	}
 }
 
-func (b *books) pass() {
+func (b *books) wait() {
 	time.Sleep(time.Duration(rapid.IntRange(1, 70_000).Draw(b.rt, "ms")) * time.Millisecond)
 }
 
-func (b *books) down() {
+func (b *books) reboot() {
 	b.restart(time.Duration(rapid.IntRange(1, 300).Draw(b.rt, "down")) * time.Second)
 	b.floor = now()
 }
 
-// check holds the tables against what must always be so.
+// check compares the tables with what must always hold.
 func (b *books) check() {
 	synctest.Wait()
 	b.noDrift()

@@ -23,8 +23,8 @@ const (
 	raceCap    = 4
 )
 
-// referee is a trigger that counts at every commit which grants, and fails it when a bound is passed. It
-// looks at the tables only, not at what the nodes believe.
+// referee is a trigger that counts leases at every commit that grants, and fails the commit if a bound is exceeded. It
+// reads only the tables, not what the nodes believe.
 const referee = `
 create function referee() returns trigger language plpgsql as $$
 begin
@@ -63,7 +63,7 @@ func arena(t *testing.T) (url string, fouls, granted *atomic.Int64) {
 	return url, &atomic.Int64{}, &atomic.Int64{}
 }
 
-// raceConfig has few units, and counts when the referee blows.
+// raceConfig has few units, and counts the commits that the referee fails.
 func raceConfig(fouls, granted *atomic.Int64) scheduler.Config {
 	cfg := config()
 	cfg.TotalUnits, cfg.ReserveUnits, cfg.TenantCap = raceUsable+2, 2, raceCap
@@ -78,7 +78,7 @@ func raceConfig(fouls, granted *atomic.Int64) scheduler.Config {
 	return cfg
 }
 
-// contend submits, takes, keeps and ends jobs, each call on whichever of the nodes.
+// contend submits, leases and ends jobs, with each call on a random node.
 func contend(ws []*world, rnd *rand.Rand, worker string, rounds int) {
 	ctx := ws[0].ctx
 	node := func() *world { return ws[rnd.IntN(len(ws))] }
@@ -93,7 +93,7 @@ func contend(ws []*world, rnd *rand.Rand, worker string, rounds int) {
 		if rnd.IntN(3) == 0 {
 			sub.LockKey = new(fmt.Sprintf("lock-%d", rnd.IntN(2)))
 		}
-		// refused calls are no matter here: the referee looks at what was stored
+		// refused calls do not matter here: the referee checks what was stored
 		_, _ = node().Submit(ctx, anybody, sub)
 		if grants, _, err := node().Request(ctx, anybody, lessor.LeaseRequest{WorkerID: &worker}); err == nil {
 			held = append(held, grants...)
@@ -129,8 +129,8 @@ func TestRacingNodesKeepEveryBound(t *testing.T) {
 	race(t, ws, fouls, granted)
 }
 
-// TestRacingNodesThatBelieveTheyAreAlone is the same with nodes that decide before they ask, and are wrong most of
-// the time: what they did comes to nothing then, and is repeated.
+// TestRacingNodesThatBelieveTheyAreAlone is the same with nodes that decide before they lock, and are wrong most of the
+// time: they discard what they decided, and repeat it.
 func TestRacingNodesThatBelieveTheyAreAlone(t *testing.T) {
 	url, fouls, granted := arena(t)
 	var repeated atomic.Int64
@@ -148,12 +148,12 @@ func TestRacingNodesThatBelieveTheyAreAlone(t *testing.T) {
 	}
 	race(t, ws, fouls, granted)
 	if repeated.Load() == 0 {
-		t.Error("no transaction was repeated: the nodes did not meet")
+		t.Error("no transaction was repeated: the nodes had no conflict")
 	}
 	t.Logf("%d transactions were repeated", repeated.Load())
 }
 
-// race has callers contend on nodes, and asks the referee.
+// race has callers contend on nodes, and fails if the referee failed a commit.
 func race(t *testing.T, ws []*world, fouls, granted *atomic.Int64) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -162,7 +162,7 @@ func race(t *testing.T, ws []*world, fouls, granted *atomic.Int64) {
 	}
 	all.Wait()
 	if fouls.Load() != 0 {
-		t.Errorf("the referee blew %d times", fouls.Load())
+		t.Errorf("the referee failed %d commits, want none", fouls.Load())
 	}
 	if granted.Load() < 100 {
 		t.Errorf("only %d leases were granted; too few to say anything", granted.Load())
@@ -201,7 +201,7 @@ func (blindView) Changes(context.Context, scheduler.Position) ([]scheduler.Chang
 	return nil, nil
 }
 
-// TestBlindNodesAreCaught shows that the referee can blow: two nodes each hand out all units there are, and only those
+// TestBlindNodesAreCaught shows that the referee works: two nodes each grant all units that there are, and only nodes
 // that follow each other stop in time.
 func TestBlindNodesAreCaught(t *testing.T) {
 	for name, wrap := range map[string]func(scheduler.Store) scheduler.Store{
@@ -226,8 +226,8 @@ func TestBlindNodesAreCaught(t *testing.T) {
 					},
 				}) // what it gets is for the referee to judge
 			}
-			if blew := fouls.Load() > 0; blew != (wrap != nil) {
-				t.Errorf("the referee blew %d times", fouls.Load())
+			if caught := fouls.Load() > 0; caught != (wrap != nil) {
+				t.Errorf("the referee failed %d commits", fouls.Load())
 			}
 		})
 	}
@@ -266,7 +266,7 @@ func TestTerminatedConnectionsLoseNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		kills += n
-		if round%10 == 9 { // there are lives to lose
+		if round%10 == 9 { // time for some jobs to be completed, which could then be lost
 			before := lives()
 			w.eventually("serving between two kills", func() bool { return lives() > before })
 		}

@@ -38,7 +38,7 @@ func TestJobThatMovesSurvivesEveryRelease(t *testing.T) {
 	const most = 500
 	for name, step := range map[string]func(w *world, g lessor.Grant, n int) lessor.Release{
 		"by progress": func(w *world, g lessor.Grant, n int) lessor.Release {
-			for _, p := range []float64{float64(n+1) / most, 0} { // that it falls again does not take the rise back
+			for _, p := range []float64{float64(n+1) / most, 0} { // a later fall does not cancel the rise
 				if _, err := w.Heartbeat(w.ctx, anybody, g.Lease.ID, lessor.Heartbeat{
 					WorkerID: &g.Lease.WorkerID, Progress: &p,
 				}); err != nil {
@@ -82,7 +82,7 @@ func TestJobThatMovesSurvivesEveryRelease(t *testing.T) {
 	}
 }
 
-// TestJobThatDoesNotMoveFailsAtTheTwentyFirstRelease, whatever it says of itself again and again.
+// TestJobThatDoesNotMoveFailsAtTheTwentyFirstRelease: to report the same progress again does not count as progress.
 func TestJobThatDoesNotMoveFailsAtTheTwentyFirstRelease(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, turn func() *world) {
 		job := turn().submit(nil)

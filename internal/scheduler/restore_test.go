@@ -10,9 +10,9 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// TestMessagesAfterARestore: a backup without the last messages is restored. Messages that are sent then reach a worker
-// that has seen those, and the limit counts messages, not numbers.
-func TestMessagesAfterARestore(t *testing.T) {
+// TestNewMessagesArriveAfterARestore restores a backup without the last messages. Messages that are sent afterwards
+// reach a worker that has seen the lost ones, and the limit counts messages, not numbers.
+func TestNewMessagesArriveAfterARestore(t *testing.T) {
 	cfg := config()
 	cfg.MaxMessages = 4
 	inWorld(t, cfg, func(t *testing.T, w *world) {
@@ -47,9 +47,9 @@ func TestMessagesAfterARestore(t *testing.T) {
 	})
 }
 
-// TestMessagesAfterARestoreWhileNoNodeServes: PostgreSQL goes back to a backup while all nodes are stopped, so that
-// none of them can tell. A message that is sent then reaches a worker that has seen those which are lost.
-func TestMessagesAfterARestoreWhileNoNodeServes(t *testing.T) {
+// TestNewMessagesArriveAfterARestoreWhileNoNodeServes: PostgreSQL goes back to a backup while all nodes are stopped, so
+// none of them notices. A message that is sent afterwards reaches a worker that has seen the lost ones.
+func TestNewMessagesArriveAfterARestoreWhileNoNodeServes(t *testing.T) {
 	url := pool.Database(t)
 	w := node(t, url, config(), nil)
 	first, second := w.submit(nil), w.submit(nil)
@@ -64,7 +64,7 @@ func TestMessagesAfterARestoreWhileNoNodeServes(t *testing.T) {
 	w = node(t, url, config(), nil)
 	seen := map[lessor.JobID]int64{first.ID: sendMessages(w, first.ID, 3), second.ID: sendMessages(w, second.ID, 2)}
 	w.halt()
-	time.Sleep(1100 * time.Millisecond) // less is no outage
+	time.Sleep(1100 * time.Millisecond) // a shorter stop does not count as an outage
 	w = node(t, backup, config(), nil)
 	for id, g := range grants {
 		newMessage(w, w, g, seen[id])

@@ -8,8 +8,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestRetentionKeepsUpWithWhatEnds has jobs end as fast as they can, and their time be over at once: a second later
-// they are gone.
+// TestRetentionKeepsUpWithWhatEnds ends thousands of jobs, which are kept for a second: the next run of retention
+// removes all of them.
 func TestRetentionKeepsUpWithWhatEnds(t *testing.T) {
 	cfg := config()
 	cfg.TotalUnits = 1000

@@ -33,8 +33,8 @@ func TestDeletedIDPassesToAnotherTenantOnAnotherNode(t *testing.T) {
 	passID(ws[0], ws[1])
 }
 
-// passID has tenant A leave a definition with ticks, an alert and a running job; B takes its id, and meets none of
-// that. A calls a, and B calls b.
+// passID deletes a definition of tenant A that has ticks, an alert and a running job. Tenant B takes its id, and sees
+// nothing of that. Tenant A calls node a, and tenant B calls node b.
 func passID(a, b *world) {
 	t, ctx := a.t, a.ctx
 	t.Helper()

@@ -36,7 +36,7 @@ func (w *world) put(e lessor.Envelope) (lessor.Definition, bool) {
 	return d, created
 }
 
-// ticks lists what became of a definition's ticks, as "second outcome reason".
+// ticks lists the outcomes of a definition's ticks, as "second outcome reason".
 func (w *world) ticks(id string, start lessor.Instant) string {
 	w.t.Helper()
 	list, _, err := w.Ticks(w.ctx, anybody, id, lessor.TickFilter{Limit: 1000})
@@ -136,12 +136,12 @@ func TestTickBecomesAJob(t *testing.T) {
 	})
 }
 
-// TestTicksAfterADowntime has every length of downtime on both sides of the window, over restarts of the process.
+// TestTicksAfterADowntime restarts the process after downtimes shorter and longer than the catch-up window.
 func TestTicksAfterADowntime(t *testing.T) {
 	for _, c := range []struct {
 		down time.Duration
 		edit func(*lessor.Envelope)
-		jobs int // made up for
+		jobs int // of ticks that are caught up
 	}{
 		{0, nil, 0},
 		{30 * time.Second, nil, 1},
@@ -183,7 +183,7 @@ func TestTicksAfterADowntime(t *testing.T) {
 	}
 }
 
-func TestOverlapOfTicks(t *testing.T) {
+func TestTicksFollowTheOverlapPolicy(t *testing.T) {
 	for overlap, want := range map[string]string{
 		"skip":           "10 fired, 20 skipped overlap, 30 skipped overlap",
 		"queueOne":       "10 fired, 20 fired, 30 skipped overlap",

@@ -7,8 +7,8 @@ import (
 	"lessor"
 )
 
-// TestWorkerSeenOnAClockAheadIsForgotten: after the clock is set right, one that was seen before counts for as long as
-// any other.
+// TestWorkerSeenOnAClockAheadIsForgotten: once the clock is corrected, a worker that was seen on the wrong clock is
+// remembered for as long as any other.
 func TestWorkerSeenOnAClockAheadIsForgotten(t *testing.T) {
 	inSteppingWorld(t, config(), func(t *testing.T, w *world, s *stepping) {
 		count := func() int {

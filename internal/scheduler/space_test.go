@@ -87,8 +87,8 @@ func TestRequestIDsAreOfOneTenant(t *testing.T) {
 	})
 }
 
-// TestParkedTwinsAreOfOneTenant: what is granted to a request that waits is not shown to another tenant's of the same
-// name.
+// TestParkedTwinsAreOfOneTenant: the grant of a waiting request is not shown to another tenant's request with the same
+// id.
 func TestParkedTwinsAreOfOneTenant(t *testing.T) {
 	onBothStores(t, config(), func(t *testing.T, a, b *world) {
 		named := func(r *lessor.LeaseRequest) { r.RequestID, r.WaitMS = new("r-1"), new(int64(20_000)) }

@@ -232,9 +232,8 @@ func TestTurnStaysWholeWhenItsBatchIsHalved(t *testing.T) {
 	})
 }
 
-// TestTurnGoesBehindAnother: a turn is one call, whatever its parts. The next one does not wait for more callers than
-// were answered.
-func TestTurnGoesBehindAnother(t *testing.T) {
+// TestTurnCountsAsOneCall, whatever its parts: the next turn does not wait for more callers than were answered.
+func TestTurnCountsAsOneCall(t *testing.T) {
 	withPendingCommits(t, func(t *testing.T, w *world, commits *pendingStore) {
 		for range 6 {
 			w.submit(nil)

@@ -29,8 +29,8 @@ func (d *doubt) Fate(string) memory.Fate {
 }
 
 // TestWaitingRequestIsAnsweredAfterAnUnknownCommit: a request that waits gets a job in a commit whose answer is
-// lost. Its caller is answered so at once, as the caller of the submission is, and the repeated request gets the
-// lease. It must not wait on for a job that its worker holds.
+// lost. Its caller gets "unknown" at once, as the caller of the submission does, and the repeated request gets the
+// lease. The request must not go on waiting for a job that its worker already holds.
 func TestWaitingRequestIsAnsweredAfterAnUnknownCommit(t *testing.T) {
 	s := &stepper{t: t, ctx: t.Context(), clock: time.UnixMilli(1_700_000_000_000)}
 	lost := &doubt{}

@@ -182,9 +182,9 @@ func TestManyWokenAtOnceAreTriedInTurns(t *testing.T) {
 	})
 }
 
-// TestJobsAreTriedWithAsManyEqualRequestsAsTheyAre has many requests of one kind wait: a job costs the tries of those
-// that get one, and of one that does not, and goes to the one that has waited longest.
-func TestJobsAreTriedWithAsManyEqualRequestsAsTheyAre(t *testing.T) {
+// TestJobWakesNoMoreEqualRequestsThanNeeded has many equal requests wait: for each job the scheduler tries one request
+// that gets it and one that does not, and the job goes to the request that has waited longest.
+func TestJobWakesNoMoreEqualRequestsThanNeeded(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const requests, jobs = 300, 3
 		got := make([]*atomic.Pointer[lessor.Grant], requests)
@@ -208,8 +208,8 @@ func TestJobsAreTriedWithAsManyEqualRequestsAsTheyAre(t *testing.T) {
 	})
 }
 
-// TestEqualRequestsAreWokenTogether has requests of one kind wait of which only the first was tried: what becomes free
-// later is for the others too.
+// TestEqualRequestsAreWokenTogether has equal requests wait of which only the first was tried: capacity that becomes
+// free later wakes the others too.
 func TestEqualRequestsAreWokenTogether(t *testing.T) {
 	full := config()
 	full.TotalUnits, full.ReserveUnits = 2, 0
@@ -234,8 +234,8 @@ func TestEqualRequestsAreWokenTogether(t *testing.T) {
 	})
 }
 
-// TestUniqueJobFindsTheWorkerThatHoldsNone has many requests of one kind wait, all but the last by workers that hold a
-// lease: the unique job is the last one's.
+// TestUniqueJobFindsTheWorkerThatHoldsNone has many equal requests wait, all but the last by workers that hold a
+// lease: the unique job goes to the last.
 func TestUniqueJobFindsTheWorkerThatHoldsNone(t *testing.T) {
 	inWorld(t, config(), func(t *testing.T, w *world) {
 		const holders = 20
@@ -257,8 +257,8 @@ func TestUniqueJobFindsTheWorkerThatHoldsNone(t *testing.T) {
 	})
 }
 
-// TestWaitingRequestsEndWithTheLastDenialOfTheirKind has one of two equal requests show that there is no capacity: the
-// other, which was not tried again, says so too.
+// TestWaitingRequestsEndWithTheLastDenialOfTheirKind denies one of two equal requests for lack of capacity: the other,
+// which was not tried again, gets the same denial.
 func TestWaitingRequestsEndWithTheLastDenialOfTheirKind(t *testing.T) {
 	full := config()
 	full.TotalUnits, full.ReserveUnits = 1, 0

@@ -83,7 +83,7 @@ func TestMadeUpWorkersHarmTheirTenantAlone(t *testing.T) {
 	}
 }
 
-// TestLargestTenantMakesRoom: when all together have too many, those lose who have most.
+// TestLargestTenantMakesRoom: when all tenants together have too many workers, those with the most lose some.
 func TestLargestTenantMakesRoom(t *testing.T) {
 	w := &workers{}
 	for tenant := range byte(5) {
