@@ -13,7 +13,7 @@ import (
 
 var pathWord = regexp.MustCompile(`\{[^}]*\}`)
 
-// pathOf fills a pattern with ids of nothing.
+// pathOf fills a pattern with ids that no object has.
 func pathOf(rt route) string { return pathWord.ReplaceAllString(rt.path, nowhere) }
 
 // Every role calls every route: a caller without the scope is refused before any other check, a caller with it is not.
@@ -36,7 +36,7 @@ func TestRolesReachTheRoutesOfTheirScopes(t *testing.T) {
 	}
 }
 
-func TestTokensBoundToATenantAreKeptFromWhatAllShare(t *testing.T) {
+func TestTenantTokensAreRefusedOnSharedRoutes(t *testing.T) {
 	s := start(t)
 	secret := s.issue("operator", tenantA)
 	for _, rt := range routes(defaultPayloadLimit) {
@@ -70,7 +70,7 @@ func TestRefusalSaysWhatToDoInstead(t *testing.T) {
 	}
 }
 
-func TestTenantIsTheTokensOwn(t *testing.T) {
+func TestTokenActsForItsOwnTenantOnly(t *testing.T) {
 	s := start(t)
 	a, b := with(s.issue("operator", tenantA)), with(s.issue("operator", tenantB))
 	const jobs = scheduling + "/jobs"

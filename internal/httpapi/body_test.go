@@ -34,7 +34,7 @@ func (s *served) begin(size int, secret, body string) (net.Conn, *bufio.Reader) 
 	return conn, bufio.NewReader(conn)
 }
 
-// take fills what callers of a tenant may have of the bodies under way.
+// take uses up a tenant's share of the bodies that are being read.
 func take(a *API, tenant *lessor.TenantID) {
 	for n := int64(1 << 20); n > 0; n /= 2 {
 		for a.bodies.Enter(tenant, n) {

@@ -368,7 +368,6 @@ var bodies = map[string]string{
 	"/jobs/{jobId}/backfill": `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`,
 }
 
-// walkFaults calls every route of a server whose scheduler is broken, and of one that is not up yet.
 // walkPostgres provokes what only a server on PostgreSQL answers.
 func walkPostgres(t *testing.T, c *contract) {
 	t.Helper()
@@ -381,6 +380,7 @@ func walkPostgres(t *testing.T, c *contract) {
 	refused(t, s.call("GET", administration+"/backup", "", with(s.admin)), 409, lessor.CodeConflict)
 }
 
+// walkFaults calls every route of a server whose scheduler is broken, and of one that is not up yet.
 func walkFaults(t *testing.T, c *contract) {
 	t.Helper()
 	s := start(t)

@@ -40,7 +40,7 @@ func TestEventIDsAreTheReadersOwn(t *testing.T) {
 
 // A reader that comes back with an id which this server did not give learns that at once, and then gets all that is
 // remembered.
-func TestStreamOfAnotherLifeBeginsWithAGap(t *testing.T) {
+func TestStreamFromAnEarlierStartBeginsWithAGap(t *testing.T) {
 	serve(t, func(s *served) {
 		t := s.t
 		ctx, leave := context.WithCancel(t.Context())

@@ -47,7 +47,7 @@ func TestRefusalNamesEveryQueryParameter(t *testing.T) {
 	}
 }
 
-// wrongValue is a wrong value of a parameter. Of one that takes any text, the empty one is.
+// wrongValue returns a wrong value of a parameter: the empty text for one that takes any text.
 func wrongValue(parameter string) string { return badQuery[parameter] }
 
 // namesAll sends a request, and expects its refusal to name each of the wrong fields once.

@@ -87,7 +87,7 @@ var resets = cmp.Options{
 	cmp.Transformer("reset", func(c lessor.Change[string]) *string { return c.To }),
 }
 
-// readable fails unless a refusal says what is wrong, shortly and in characters.
+// readable fails unless a refusal says what is wrong, briefly and in valid characters.
 func readable(t *testing.T, err error) {
 	t.Helper()
 	code := lessor.CodeOf(err)

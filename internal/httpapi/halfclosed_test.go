@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestHalfClosedConnectionGetsNoOK: the server takes a caller that closed its own side for gone, and may not have
-// done what it asked for. It must not read an empty 200, which for a submission would mean that the job is there.
+// TestHalfClosedConnectionGetsNoOK: the server assumes that a caller which closed its side is gone, and may not have
+// done what it asked for. The caller must not get an empty 200, which for a submission would mean that the job is
+// stored.
 func TestHalfClosedConnectionGetsNoOK(t *testing.T) {
 	s := start(t)
 	srv := httptest.NewServer(s.API)
@@ -18,7 +19,7 @@ func TestHalfClosedConnectionGetsNoOK(t *testing.T) {
 	for _, sent := range []struct{ path, body string }{
 		{"/jobs", `{"type":"half"}`}, {"/leases/request", `{"worker_id":"w","types":["none"],"wait_ms":30000}`},
 	} {
-		for range 20 { // whether the answer or the end comes first is a matter of luck
+		for range 20 { // the answer and the close race with each other
 			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"lessor"
 )
 
-// TestWhatEachRoleDoesWithALease: it was taken with a worker's token. The test checks which roles list it, which may
-// act for the worker, and how the record names them.
+// TestWhatEachRoleDoesWithALease takes a lease with a worker's token, and checks which roles list it, which may act for
+// the worker, and how the record names them.
 func TestWhatEachRoleDoesWithALease(t *testing.T) {
 	s := start(t)
 	taker := with(s.issue("worker", tenantA))

@@ -279,7 +279,7 @@ func (s *server) checkMatrix(t *testing.T) {
 					t.Errorf("%s: its own is not found: %s", name, w.Body)
 				}
 				if tenant != "" {
-					s.wall(name, row, want, theirs, nobodys, secret)
+					s.checkIsolation(name, row, want, theirs, nobodys, secret)
 				}
 			}
 			s.drop(own)
@@ -292,8 +292,10 @@ func (s *server) checkMatrix(t *testing.T) {
 	}
 }
 
-// wall calls a route with a token of tenant A about what is tenant B's.
-func (s *server) wall(name string, row expected, allowed bool, theirs, nobodys objects, secret func(*http.Request)) {
+// checkIsolation calls a route with a token of tenant A about objects of tenant B, and fails if A learns of them.
+func (s *server) checkIsolation(
+	name string, row expected, allowed bool, theirs, nobodys objects, secret func(*http.Request),
+) {
 	s.t.Helper()
 	about := s.try(row, theirs, "", row.body, secret)
 	missing := s.try(row, nobodys, "", row.body, secret)

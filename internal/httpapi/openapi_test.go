@@ -43,7 +43,7 @@ func newContract() *contract {
 	return c
 }
 
-// closed makes answers with fields that the document does not have invalid, which for clients they are not.
+// closed returns a stricter document, by which an answer with an unknown field is invalid. For clients it is valid.
 func closed(document []byte) []byte {
 	var doc map[string]any
 	if err := json.Unmarshal(document, &doc); err != nil {

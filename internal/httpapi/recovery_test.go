@@ -51,7 +51,7 @@ func (s *server) command(age time.Duration, engine string) (id, lease string) {
 }
 
 // The answers have the shapes of the specification, and more fields only where the contract adds them.
-func TestRecoveryAnswersHaveTheShapesOfTheSeed(t *testing.T) {
+func TestRecoveryAnswersHaveTheShapesOfTheSpecification(t *testing.T) {
 	s := start(t)
 	fresh, _ := s.command(15*time.Second, "claude-code")
 	stale, _ := s.command(345*time.Second, "gemini")

@@ -191,8 +191,8 @@ func TestSchedulesKeepTenantsApart(t *testing.T) {
 	}
 }
 
-// Not every store could look such an id up, so none is asked: this server has none.
-func TestIDsThatAreNoTextReachNothing(t *testing.T) {
+// Not every store can look up such an id, so the API asks none: the server of this test has no store.
+func TestIDsThatAreNoTextReachNoStore(t *testing.T) {
 	s := start(t)
 	broken := *s
 	broken.API = New(Config{Tokens: s.tokens, Telemetry: s.telemetry, ListenAddr: testListen})
@@ -204,7 +204,7 @@ func TestIDsThatAreNoTextReachNothing(t *testing.T) {
 	refused(t, broken.call("GET", schedules+"/tenants/x", "", with(s.admin)), 404, lessor.CodeTenantNotFound)
 }
 
-func TestAuditSaysWho(t *testing.T) {
+func TestAuditNamesTheActor(t *testing.T) {
 	s := start(t)
 	ann := decoded(t, s.call("POST", administration+"/tokens", `{"role":"operator","name":"ann"}`,
 		with(s.admin)))["token"].(string)

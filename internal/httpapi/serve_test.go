@@ -247,8 +247,9 @@ func TestBodiesWithoutLengthAreLimitedToo(t *testing.T) {
 	})
 }
 
-// TestStartIsNoLoad: the answers of a server that is starting do not raise the share of errors in the busy rating.
-func TestStartIsNoLoad(t *testing.T) {
+// TestAnswersDuringTheStartAreNoLoad: the answers of a server that is starting do not raise the share of errors in the
+// busy rating.
+func TestAnswersDuringTheStartAreNoLoad(t *testing.T) {
 	s := start(t)
 	s.scheduler = scheduler.New(nil, testScheduler()) // never run
 	refused(t, s.call("POST", scheduling+"/jobs", `{"type":"x"}`, with(s.admin)), 503, lessor.CodeUnavailable)

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestTooLargeIsAnsweredAfterTheWholeBody: a client that does not look for an answer while it sends gets it
-// nevertheless.
+// TestTooLargeIsAnsweredAfterTheWholeBody: a client that reads the answer only after it has sent everything gets it.
 func TestTooLargeIsAnsweredAfterTheWholeBody(t *testing.T) {
 	s := start(t)
 	srv := httptest.NewServer(s.API)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTraceparent(t *testing.T) {
+func TestOnlyAValidTraceparentIsContinued(t *testing.T) {
 	const id, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	for _, tt := range []struct {
 		name, header string

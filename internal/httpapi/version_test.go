@@ -175,7 +175,7 @@ func TestEachFieldOfADefinitionIsEdited(t *testing.T) {
 	}
 }
 
-func TestReaderWithTheVersionIsNotSentItAgain(t *testing.T) {
+func TestIfNoneMatchSavesTheAnswer(t *testing.T) {
 	s := start(t)
 	s.schedules("PUT", "/jobs/nightly", definition("nightly", tenantA), 201)
 	for _, path := range []string{"/jobs/nightly", "/tenants/" + tenantA, "/tenants/" + tenantA + "/classes/default"} {
