@@ -30,7 +30,7 @@
 //   - Every job is in exactly one place at every commit (storetest).
 //   - All nodes wait for locks in one order and never in a circle (storetest Shared/LockOrder). A node that believes it
 //     is alone takes the gate lock last, and backs off if another node holds it (TestGateThatWaitsForUs).
-//   - Rows and clock are read after the last wait for a lock (Shared/StaleLook).
+//   - Rows and clock are read after the last wait for a lock (Shared/LeaseChangedWhileItsLockIsAwaited).
 //   - A node that stops in a transaction keeps its locks no longer than the idle time-out (TestStoppedNode,
 //     TestIdlesBetweenParts).
 //   - A commit whose answer was lost is settled before its calls are answered (TestAmbiguousCommit,

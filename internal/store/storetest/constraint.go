@@ -44,7 +44,7 @@ func lockHeldOnce(b *bed) {
 	b.onePlaceEach()
 }
 
-// manyInOneCall moves to every place more rows at once than a driver puts into one statement.
+// manyInOneCall moves more rows to every place at once than a driver puts into one statement.
 func manyInOneCall(b *bed) {
 	const n = 150
 	var specs []*rules.Spec
@@ -83,8 +83,8 @@ func manyInOneCall(b *bed) {
 	b.onePlaceEach()
 }
 
-// anotherOfItsJob: a lease is never confused with the next one of the same job, nor an id with another.
-func anotherOfItsJob(b *bed) {
+// notConfusedWithTheNext: a lease is never confused with the next one of the same job, nor an id with another.
+func notConfusedWithTheNext(b *bed) {
 	s := b.queued()
 	first := b.grant(s, "w1")
 	b.end(first, released)

@@ -230,7 +230,7 @@ func (b *bed) decide(id lessor.JobID, decide func(*rules.Standing, lessor.Instan
 	}
 }
 
-// promoteDue queues jobs whose time has come, for longer than any question of answeredOnce waits.
+// promoteDue keeps queuing jobs that are due, for longer than any question of answeredOnce waits.
 func (b *bed) promoteDue() {
 	for end := time.Now().Add(20 * time.Millisecond); time.Now().Before(end); {
 		err := b.Update(b.Context(), func(tx scheduler.Tx) error {

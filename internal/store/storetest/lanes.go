@@ -8,8 +8,9 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// lanesGo puts lanes on notice and removes those that were not registered since. A number is not given again.
-func lanesGo(b *bed) {
+// unusedLanesAreRemoved puts lanes on notice and removes those that were not registered since. A number is not given
+// again.
+func unusedLanesAreRemoved(b *bed) {
 	job := b.queued()
 	lanes := make([]rules.Lane, 4)
 	for i := range lanes {

@@ -168,7 +168,7 @@ func everyPair(b *bed) {
 	}
 }
 
-func rowNotThere(b *bed) {
+func missingRowIsErrMoved(b *bed) {
 	waiting, queued, held, ended := b.queued(later), b.queued(), b.queued(), b.queued()
 	h := b.grant(held, "w1")
 	past := b.grant(ended, "w2")

@@ -173,7 +173,7 @@ func outputIsJoined(b *bed) {
 	}
 }
 
-func outputMiddleGoes(b *bed) {
+func outputMiddleIsDropped(b *bed) {
 	s := b.queued()
 	at := rules.OutputPlace{Job: s.ID, Fence: 7, Stream: lessor.Stdout}
 	other := rules.OutputPlace{Job: s.ID, Fence: 7, Stream: lessor.Stderr}
@@ -243,8 +243,8 @@ func outputFences(b *bed) {
 	want("after a restart", job, 10, 1<<60, 7)
 }
 
-// outputGoesWithItsJob also has bytes of every value.
-func outputGoesWithItsJob(b *bed) {
+// outputRemovedWithItsJob also prints bytes of every value.
+func outputRemovedWithItsJob(b *bed) {
 	strip := func(tx scheduler.Tx, before lessor.Instant) (int, error) { return tx.Strip(b.Context(), before, 10) }
 	purge := func(tx scheduler.Tx, before lessor.Instant) (int, error) { return tx.Purge(b.Context(), before, 10) }
 	for i, remove := range []func(scheduler.Tx, lessor.Instant) (int, error){strip, purge} {

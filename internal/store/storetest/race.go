@@ -116,7 +116,7 @@ func seqsAreNotShared(a, b *bed) {
 	})
 }
 
-// restartMovesNoFloor: the start of a node is no gap while another serves.
+// restartMovesNoFloor: the start of a node is no gap in the service while another node serves.
 func restartMovesNoFloor(a, b *bed) {
 	serve := func(node *bed) rules.Serving {
 		s, err := node.Serve(node.Context(), false)

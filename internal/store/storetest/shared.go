@@ -20,7 +20,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		test func(a, b *bed)
 	}{
 		{"Shared/LockOrder", lockOrder},
-		{"Shared/StaleLook", leaseChangedMeanwhile},
+		{"Shared/LeaseChangedWhileItsLockIsAwaited", leaseChangedMeanwhile},
 		{"Shared/LateCommitOfAnOlderSeq", lateCommit},
 		{"Shared/CancelOfAMovingJob", cancelMoving},
 		{"Shared/ChangesHaveNoGaps", changesHaveNoGaps},
@@ -33,7 +33,7 @@ func RunShared(t *testing.T, fresh func(t *testing.T) (open func() scheduler.Sto
 		{"Shared/SeqsAreNotShared", seqsAreNotShared},
 		{"Shared/RestartOfOneMovesNoFloor", restartMovesNoFloor},
 		{"Shared/HighestRatingCounts", highestRating},
-		{"Shared/NodesMeetWorkers", nodesExchangeWorkers},
+		{"Shared/NodesExchangeWorkers", nodesExchangeWorkers},
 		{"Shared/OneOfTwoSavesServing", servingRaced},
 		{"Shared/AnsweredOnceOrRefused", answeredOnce},
 		{"Shared/EachTickOnce", eachTickOnce},
