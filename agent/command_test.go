@@ -41,7 +41,7 @@ func TestCommandReturnsOutputAndExitCode(t *testing.T) {
 	}
 }
 
-func TestCommandRunsWhereAndWithWhatItWasGiven(t *testing.T) {
+func TestCommandRunsInItsFolderWithItsEnvironment(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCommandThatIsNotAllowedIsNotRun(t *testing.T) {
 		t.Error("the command was run")
 	}
 	if _, err := agent.NewCommand(agent.CommandConfig{}); err == nil {
-		t.Error("a tool that may run nothing was taken")
+		t.Error("a tool that may run nothing was accepted")
 	}
 	if got := run(t, t.Context(), agent.CommandConfig{Programs: []string{"no-such-program"}}, agent.Vitals{},
 		"no-such-program"); !strings.HasPrefix(got, "error: ") {

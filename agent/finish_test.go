@@ -13,7 +13,7 @@ import (
 	"lessor/worker"
 )
 
-// TestOutputThatTheServerRefusesIsAnError sends an output that mailboxes accept in general, and that of a server does
+// TestOutputThatTheServerRefusesIsAnError sends an output that other mailboxes accept and the mailbox of a server does
 // not.
 func TestOutputThatTheServerRefusesIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

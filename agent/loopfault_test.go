@@ -98,7 +98,7 @@ func TestBadLoopsAreRefused(t *testing.T) {
 		"huge concurrency": {Requests: box, Execute: do, Concurrency: 1001},
 	} {
 		if _, err := agent.NewLoop(cfg); err == nil {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: accepted, want a refusal", name)
 		}
 	}
 }

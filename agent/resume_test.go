@@ -185,8 +185,9 @@ func (l *longRun) check(t *testing.T, results map[string]string) {
 	}
 }
 
-// TestUncertainCallCanBeAsked: the answer of Uncertain is the result of the call; its error leaves the call uncertain.
-func TestUncertainCallCanBeAsked(t *testing.T) {
+// TestUncertainDecidesTheResultOfAnInterruptedCall: the answer of Uncertain is the result of the call; its error leaves
+// the call uncertain.
+func TestUncertainDecidesTheResultOfAnInterruptedCall(t *testing.T) {
 	job := &worker.Job[question]{}
 	journal := job.Journal()
 	l := &longRun{calls: 5, effects: map[string]int{}}

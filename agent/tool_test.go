@@ -12,7 +12,7 @@ import (
 	"lessor/worker"
 )
 
-func TestToolContextBeat(t *testing.T) {
+func TestBeatOfAToolReachesTheHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hb worker.Heartbeat
 		hb.Beat()
@@ -22,7 +22,7 @@ func TestToolContextBeat(t *testing.T) {
 		if got := hb.Elapsed(); got != 0 {
 			t.Errorf("%s elapsed since the beat of the tool", got)
 		}
-		(&agent.ToolContext{}).Beat() // no heartbeat, no harm
+		(&agent.ToolContext{}).Beat() // without a heartbeat it does nothing
 	})
 }
 
@@ -75,7 +75,7 @@ func TestBadToolsAreRefused(t *testing.T) {
 		"one bad of two": {good, {}},
 	} {
 		if _, err := agent.NewExecutor(agent.ExecutorConfig{Tools: tools}); err == nil {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: accepted, want a refusal", name)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (h *history) byJob() map[string][]call {
 				leases = append(leases, c.lease)
 			}
 		}
-		calls = telling(calls)
+		calls = relevant(calls)
 		for i, at := range h.lost {
 			calls = append(calls, call{
 				caller: -1 - i, key: key, verb: lose, begin: at[0], end: at[1], lease: strings.Join(leases, " "),
@@ -157,10 +157,10 @@ func (h *history) byJob() map[string][]call {
 	return jobs
 }
 
-// telling leaves out the calls of one job that change nothing and prove nothing, which would make the search long:
+// relevant leaves out the calls of one job that change nothing and prove nothing, which would make the search long:
 // those that were not done, heartbeats without an answer, and all but the first of those that repeat a call without an
 // answer.
-func telling(calls []call) (some []call) {
+func relevant(calls []call) (some []call) {
 	type kind struct {
 		verb  verb
 		lease string

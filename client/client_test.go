@@ -253,7 +253,7 @@ func TestEachMethodAsksItsRoute(t *testing.T) {
 	}
 }
 
-func TestHeadersTravel(t *testing.T) {
+func TestCallSendsTraceparentAndUserAgent(t *testing.T) {
 	s := serve(t, say(http.StatusOK, "{}"))
 	c, err := New(Config{Server: s.URL + "/", UserAgent: "mine/1"})
 	if err != nil {
@@ -335,8 +335,9 @@ func TestContextEndsACall(t *testing.T) {
 	}
 }
 
-// TestBatchForItsIDsOnAnOlderServer has a server that refuses a field that it does not know, before it stores anything.
-func TestBatchForItsIDsOnAnOlderServer(t *testing.T) {
+// TestBatchReturnsIDsFromAnOlderServer has a server that refuses a field that it does not know, before it stores
+// anything.
+func TestBatchReturnsIDsFromAnOlderServer(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "view") {

@@ -214,7 +214,7 @@ func TestScheduleListsFollowCursors(t *testing.T) {
 	}
 }
 
-func TestScheduleListThatIsNoneIsAnError(t *testing.T) {
+func TestScheduleAnswerThatIsNoListIsAnError(t *testing.T) {
 	s := serve(t, say(http.StatusOK, `{"jobs":{},"nextCursor":null}`))
 	if _, _, err := connect(t, s.URL).Definitions(t.Context(), lessor.DefinitionFilter{}); err == nil {
 		t.Error("an object passed as a list")

@@ -46,7 +46,7 @@ func TestLostCommitIsMarked(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNotLessors(t *testing.T) {
+func TestAnswersOfOtherProgramsAreErrors(t *testing.T) {
 	for _, tt := range []struct {
 		answer http.HandlerFunc
 		want   string
@@ -67,7 +67,7 @@ func TestAnswersThatAreNotLessors(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestRetryAfterIsReadAndBounded(t *testing.T) {
 	for header, want := range map[string]time.Duration{
 		"": 0, "0": 0, "3": 3 * time.Second, "-1": 0, "x": 0, "99999999999": 0, "2000000000": 24 * time.Hour,
 	} {

@@ -27,7 +27,7 @@ func gone(t *testing.T) string {
 	return "http://" + ln.Addr().String()
 }
 
-// hangUp receives the request and closes the connection without an answer: nobody knows what happened.
+// hangUp receives the request and closes the connection without an answer: the caller cannot know what happened.
 func hangUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
@@ -105,7 +105,7 @@ func calls() map[string]struct {
 	}
 }
 
-func TestOnlySafeCallsAreRepeatedAfterADoubt(t *testing.T) {
+func TestOnlySafeCallsAreRepeatedAfterALostAnswer(t *testing.T) {
 	doubts := map[string]http.HandlerFunc{
 		"connection lost": hangUp,
 		"outcome unknown": say(http.StatusServiceUnavailable, lost),
@@ -247,8 +247,9 @@ func TestTokenGoesToItsServerOnly(t *testing.T) {
 	}
 }
 
-// TestCancelledCallLeavesNoServer: a caller that gives up knows nothing about the server, another may hang.
-func TestCancelledCallLeavesNoServer(t *testing.T) {
+// TestCancelledCallStaysWithItsServer: a caller that gives up has learnt nothing about its server, and others may be
+// down.
+func TestCancelledCallStaysWithItsServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // from here on the server notices that its caller left

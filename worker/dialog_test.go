@@ -14,9 +14,9 @@ import (
 	"lessor/worker"
 )
 
-// TestHandlerAsks has a handler ask two questions, one after the other: each attempt comes one question further,
-// and none is counted.
-func TestHandlerAsks(t *testing.T) {
+// TestQuestionsOfAHandlerCostNoAttempt has a handler ask two questions, one after the other: each attempt gets one
+// question further, and the repeated attempts are not counted.
+func TestQuestionsOfAHandlerCostNoAttempt(t *testing.T) {
 	withServer(t, func(t *testing.T, s testServer) {
 		attempts := 0
 		w := s.worker(worker.Config{})

@@ -75,7 +75,7 @@ func TestTenThousandLostAnswers(t *testing.T) {
 		}
 		t.Logf("%d answers lost, %d jobs", dropped.Load(), jobs)
 		if dropped.Load() < wanted || jobs != len(runs) || jobs < 500 {
-			t.Errorf("%d lost answers, %d jobs of which %d ran: too few to say anything, or some are twins",
+			t.Errorf("%d lost answers, %d jobs of which %d ran: too few to say anything, or some did not run",
 				dropped.Load(), jobs, len(runs))
 		}
 	})

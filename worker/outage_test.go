@@ -114,8 +114,8 @@ func TestStartIsTheFirstBeat(t *testing.T) {
 	})
 }
 
-// An answer that was lost is asked for again, and nothing else is taken in its place.
-func TestLostGrantIsTheSameGrant(t *testing.T) {
+// A worker repeats a request whose answer was lost, and requests nothing else in its place.
+func TestLostGrantIsRequestedAgain(t *testing.T) {
 	withServer(t, func(t *testing.T, s testServer) {
 		lost := 0
 		r := &route{RoundTripper: s.Transport(), lose: func(verb string) bool {

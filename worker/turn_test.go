@@ -125,7 +125,7 @@ func (o older) RoundTrip(req *http.Request) (*http.Response, error) {
 	return o.RoundTripper.RoundTrip(req)
 }
 
-func TestWorkerOfAnOlderServer(t *testing.T) {
+func TestWorkerUsesNoTurnsWithAnOlderServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := wideServer(t, 20, 0)
 		s.submitAll("quick", 200)

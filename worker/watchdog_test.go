@@ -11,7 +11,7 @@ import (
 	"lessor/worker"
 )
 
-func TestWatchdogActsOnceAStall(t *testing.T) {
+func TestWatchdogActsOncePerStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var busy, hung worker.Heartbeat
 		busy.Beat()

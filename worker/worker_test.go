@@ -426,7 +426,7 @@ func TestHandlerLearnsOfALostLease(t *testing.T) {
 	})
 }
 
-func TestRunIsForOnceAndNeedsAHandler(t *testing.T) {
+func TestWorkerRunsOnceAndNeedsAHandler(t *testing.T) {
 	withServer(t, func(t *testing.T, s testServer) {
 		w := s.worker(worker.Config{})
 		if err := w.Run(t.Context()); err == nil {

@@ -263,7 +263,7 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		"broken key": {Model: "m", Key: "a\nHost: b"},
 	} {
 		if _, err := openai.New(cfg); err == nil {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: accepted, want a refusal", name)
 		}
 	}
 	if _, err := openai.New(openai.Config{Model: "m"}); err != nil {

@@ -18,7 +18,7 @@ func withCause(t *testing.T, d time.Duration, cause error) (context.Context, con
 	return context.WithTimeoutCause(t.Context(), d, cause)
 }
 
-func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
+func TestTransientFailuresAreTriedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		first       http.HandlerFunc
 		least, most time.Duration // the pause
@@ -97,7 +97,7 @@ func TestWhatMayGoBetterIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatCannotGoBetterIsNotTriedAgain(t *testing.T) {
+func TestPermanentFailuresAreNotTriedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		says   string
