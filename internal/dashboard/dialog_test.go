@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -56,6 +57,42 @@ func TestQuestionIsAnsweredOnItsPage(t *testing.T) {
 	if _, page := v.get(path); !strings.Contains(page, "seen by its worker") {
 		t.Error("the page does not tell of the message")
 	}
+}
+
+// TestChoiceIsSentAsItIs presses the button of choices that a browser changes when it sends them in a form.
+func TestChoiceIsSentAsItIs(t *testing.T) {
+	s := start(t)
+	b := s.tab(t, s.admin)
+	for i, choice := range []string{"first\nsecond", "a\rb", "a\r\nb", " <b>&+%41\" "} {
+		typ := fmt.Sprintf("deploy-%d", i)
+		job := s.submit(lessor.Submission{Type: &typ})
+		path := "/jobs/" + job.ID.String()
+		s.asks(s.lease("w1", typ), "Deploy?", choice, "no")
+		b.open(path)
+		b.js(`document.querySelector("form[action='` + path + `/answer'] button").click() || true`)
+		b.wait(`document.body.innerText.includes("Answered the question") ||
+			document.body.innerText.includes("not allowed")`)
+		if got := s.job(job.ID).Question.Answer; got == nil || *got != choice {
+			t.Errorf("the answer %q is refused or changed:\n%s", choice, b.text(`document.body.innerText`))
+		}
+	}
+}
+
+// TestLongMessageOfAForm sends a message of 8 KiB in which each byte takes three in the form, and a longer one.
+func TestLongMessageOfAForm(t *testing.T) {
+	s := start(t)
+	job := s.submit(lessor.Submission{Type: new("deploy")})
+	path := "/jobs/" + job.ID.String()
+	v := s.as(s.admin)
+	v.post(path+"/message", "text", strings.Repeat("ж", 4096), "back", path)
+	if got := s.job(job.ID); got.MessagesSent != 1 {
+		t.Errorf("%d messages were sent, want 1", got.MessagesSent)
+	}
+	status, page := v.post(path+"/message", "text", strings.Repeat("€", 8192), "back", path)
+	if status != 422 {
+		t.Errorf("a message that is too long: %d, want 422", status)
+	}
+	has(t, page, "must be 1 to 8192 bytes long, not 24576", "This was not sent")
 }
 
 func (s *server) job(id lessor.JobID) lessor.Job {

@@ -16,8 +16,9 @@ import (
 	"lessor/internal/token"
 )
 
-// maxForm bounds the body of a form, in bytes.
-const maxForm = 16 << 10
+// maxForm bounds the body of a form, in bytes. A field takes 8192 UTF-16 units of up to 3 bytes, and each byte is sent
+// as %XX.
+const maxForm = 80 << 10
 
 // visit is one request for a page.
 type visit struct {
@@ -59,12 +60,8 @@ func (d *Dashboard) answer(scope token.Scope, do func(*visit) error) http.Handle
 // enter reads the form, identifies the visitor and checks the scope.
 func (v *visit) enter(scope token.Scope) (err error) {
 	if v.r.Method == http.MethodPost {
-		body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
-		if err != nil {
-			return errBadForm
-		}
-		if v.form, err = url.ParseQuery(string(body)); err != nil {
-			return errBadForm
+		if err := v.readForm(); err != nil {
+			return err
 		}
 	}
 	if scope != token.Public && !v.tokens.Loaded() {
@@ -84,6 +81,25 @@ func (v *visit) enter(scope token.Scope) (err error) {
 	v.caller, err = v.may(scope)
 	v.caller.TraceID = v.visitor.TraceID
 	return err
+}
+
+// readForm reads the fields of a form. A choice is escaped, because browsers send other line breaks than it has.
+func (v *visit) readForm() error {
+	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
+	if err != nil {
+		return errBadForm
+	}
+	if v.form, err = url.ParseQuery(string(body)); err != nil {
+		return errBadForm
+	}
+	if v.form.Has("choice") {
+		answer, err := url.QueryUnescape(v.form.Get("choice"))
+		if err != nil {
+			return errBadForm
+		}
+		v.form.Set("answer", answer)
+	}
+	return nil
 }
 
 // may returns the visitor as a caller of the scheduler, or refuses the scope.
