@@ -13,7 +13,7 @@ import (
 	"lessor/client"
 )
 
-func TestAges(t *testing.T) {
+func TestTimesAreShownAsDistances(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	for in, want := range map[lessor.Instant]string{
 		0: "-", 1_000_000: "now", 1_000_500: "in 500ms", 1_059_990: "in 60s", 999_000: "now",
@@ -55,14 +55,14 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestAnAmbiguousFailureIsSaid(t *testing.T) {
+func TestUnknownOutcomeIsReported(t *testing.T) {
 	text := explain(&client.UnreachableError{Server: "http://s", MayHaveArrived: true, Err: errors.New("EOF")})
 	if !strings.Contains(text, "may have been received") || !strings.Contains(text, "http://s (EOF)") {
 		t.Error(text)
 	}
 }
 
-func TestAnInterruptedCommandSaysSo(t *testing.T) {
+func TestInterruptedCommandSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer

@@ -37,8 +37,8 @@ type terminal struct {
 	drawn  bytes.Buffer
 }
 
-// sit runs lessor on a terminal of 120 by 30 characters.
-func sit(t *testing.T, server string, args ...string) *terminal {
+// onTerminal runs lessor on a terminal of 120 by 30 characters.
+func onTerminal(t *testing.T, server string, args ...string) *terminal {
 	t.Helper()
 	program, err := exec.LookPath("lessor") // this test binary, by testscript
 	if err != nil {
@@ -273,7 +273,7 @@ func TestTopOnATerminal(t *testing.T) {
 			t.Fatalf("request: %v %v", denial, err)
 		}
 	}
-	s := sit(t, server, "top")
+	s := onTerminal(t, server, "top")
 	left := regexp.MustCompile(`(\d+)s +█+░* +` + jobs["bob"].String())
 	first := left.FindStringSubmatch(s.sees("ann", "bob", "1 leases 2"))
 	s.await("a countdown", func(screen string) bool {
@@ -311,7 +311,7 @@ func TestTopOnATerminal(t *testing.T) {
 
 // TestErrorsFitTheTerminal: a long error is broken between words, and a command in it can be copied.
 func TestErrorsFitTheTerminal(t *testing.T) {
-	s := sit(t, "http://127.0.0.1:1", "jobs")
+	s := onTerminal(t, "http://127.0.0.1:1", "jobs")
 	s.ends(3)
 	said := strings.ReplaceAll(s.all(), "\r\n", "\n")
 	lines := strings.Split(strings.TrimSpace(said), "\n")
@@ -335,7 +335,7 @@ func TestBulkAsksOnATerminal(t *testing.T) {
 	for range 30 {
 		submitted(t, c, lessor.Submission{Type: new("mail")})
 	}
-	s := sit(t, server, "jobs", "cancel", "--type", "mail")
+	s := onTerminal(t, server, "jobs", "cancel", "--type", "mail")
 	s.awaitText("cancel 30 jobs? [y/N]")
 	s.press("n\n")
 	s.awaitText("nothing was changed")
@@ -343,12 +343,12 @@ func TestBulkAsksOnATerminal(t *testing.T) {
 	if got := states(t, c, lessor.JobFilter{Type: "mail"})[lessor.Queued]; got != 30 {
 		t.Fatalf("after a no %d of 30 jobs are queued", got)
 	}
-	s = sit(t, server, "jobs", "cancel", "--type", "mail")
+	s = onTerminal(t, server, "jobs", "cancel", "--type", "mail")
 	s.awaitText("cancel 30 jobs? [y/N]")
 	s.press("\x03")
 	s.awaitText("lessor: interrupted, and nothing was changed")
 	s.ends(130)
-	s = sit(t, server, "jobs", "cancel", "--type", "mail")
+	s = onTerminal(t, server, "jobs", "cancel", "--type", "mail")
 	s.awaitText("cancel 30 jobs? [y/N]")
 	s.press("y\n")
 	s.awaitText("of 30 jobs")
@@ -361,7 +361,7 @@ func TestBulkAsksOnATerminal(t *testing.T) {
 
 func TestBenchShowsABarOnATerminal(t *testing.T) {
 	server, _ := serve(t)
-	s := sit(t, server, "bench", "--jobs", "50", "--concurrency", "4")
+	s := onTerminal(t, server, "bench", "--jobs", "50", "--concurrency", "4")
 	s.awaitText("░ 1 of 50 jobs")
 	s.awaitText("50 jobs in ")
 	s.ends(0)

@@ -10,7 +10,7 @@ import (
 
 func TestSubmitShowsTheProgressOnATerminal(t *testing.T) {
 	server, c := serve(t)
-	s := sit(t, server, "submit", "report", "--wait")
+	s := onTerminal(t, server, "submit", "report", "--wait")
 	grants, _, err := c.Request(t.Context(), lessor.LeaseRequest{WorkerID: new("w"), WaitMS: new(int64(10_000))})
 	if err != nil {
 		t.Fatal(err)

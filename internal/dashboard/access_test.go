@@ -56,7 +56,7 @@ func TestLoginGoesOnWhereItBegan(t *testing.T) {
 	}
 }
 
-func TestLinkOpensOnce(t *testing.T) {
+func TestLoginLinkOpensOnce(t *testing.T) {
 	s := start(t, required)
 	code := s.Code(token.Hash(s.admin))
 	looked := s.visitor()

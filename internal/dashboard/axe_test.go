@@ -68,8 +68,8 @@ const audit = `(() => {
   return bad;
 })()`
 
-// forEverybody audits the page that is open in both themes.
-func (b *tab) forEverybody(path string) {
+// wantAccessible audits the page that is open, in both themes.
+func (b *tab) wantAccessible(path string) {
 	b.t.Helper()
 	for _, theme := range []string{"light", "dark"} {
 		b.js(`document.documentElement.dataset.theme = "` + theme + `"; true`)
@@ -79,27 +79,27 @@ func (b *tab) forEverybody(path string) {
 	}
 }
 
-func TestPagesAreForEverybody(t *testing.T) {
+func TestPagesAreAccessible(t *testing.T) {
 	w := start(t).world()
 	b := w.tab(t, w.admin)
 	complaints := b.listen()
 	for _, path := range w.paths() {
 		b.open(path)
-		b.forEverybody(path)
+		b.wantAccessible(path)
 		for _, problem := range complaints() {
 			t.Errorf("%s: %s", path, problem)
 		}
 	}
 }
 
-// TestEmptyPagesAreForEverybody audits every page of a new server; each must say what to do next.
-func TestEmptyPagesAreForEverybody(t *testing.T) {
+// TestEmptyPagesAreAccessible audits every page of a new server; each must say what to do next.
+func TestEmptyPagesAreAccessible(t *testing.T) {
 	s := start(t)
 	b := s.tab(t, s.admin)
 	complaints := b.listen()
 	for path, wants := range nothingYet {
 		b.open(path)
-		b.forEverybody(path)
+		b.wantAccessible(path)
 		seen := b.text(`[...document.querySelectorAll(".empty")]
 			.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height > 20)
 			.map((e) => e.innerText).join("\n")`)
@@ -113,7 +113,7 @@ func TestEmptyPagesAreForEverybody(t *testing.T) {
 		}
 	}
 	b.open("/nothing")
-	b.forEverybody("/nothing")
+	b.wantAccessible("/nothing")
 }
 
 // nothingYet has every page that can be empty, and the text that it then shows.

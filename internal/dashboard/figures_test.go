@@ -45,7 +45,7 @@ func TestChartsHaveGaps(t *testing.T) {
 	}
 }
 
-// TestGreenTicksAreThoseThatSucceeded: a tick that fired shows what became of its job, and the newest is first.
+// TestGreenTicksAreThoseThatSucceeded: a tick that fired shows the outcome of its job, and the newest is first.
 func TestGreenTicksAreThoseThatSucceeded(t *testing.T) {
 	s := start(t)
 	id := "quick"
@@ -86,8 +86,8 @@ func TestGreenTicksAreThoseThatSucceeded(t *testing.T) {
 	}
 }
 
-// TestAlertsAreTrueLater: what an open alert says stays true while time passes.
-func TestAlertsAreTrueLater(t *testing.T) {
+// TestOpenAlertsStayTrueAsTimePasses: what an open alert says stays true while time passes.
+func TestOpenAlertsStayTrueAsTimePasses(t *testing.T) {
 	s := start(t)
 	s.breakCircuit("broken")
 	b := s.tab(t, s.admin)
@@ -199,8 +199,8 @@ func TestAlertsLeadToWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
-// TestBulkSaysWhatItLeft: a job that was counted and then left the filter is explained.
-func TestBulkSaysWhatItLeft(t *testing.T) {
+// TestBulkExplainsWhatItLeftOut: the page explains a job that was counted and then no longer matched the filter.
+func TestBulkExplainsWhatItLeftOut(t *testing.T) {
 	w := start(t).world()
 	b := w.tab(t, w.admin)
 	b.open("/jobs/bulk?action=cancel&type=thumbnail.make&state=queued")

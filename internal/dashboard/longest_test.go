@@ -131,7 +131,7 @@ func (s *server) longestSchedule(id, handler string) {
 	}
 }
 
-// longestNotes raises an alert, acknowledged by a long name, sets the largest tenant, and seats the worker that asks
+// longestNotes raises an alert, acknowledged by a long name, sets the largest tenant, and adds the worker that asks
 // for the most types.
 func (s *server) longestNotes() {
 	s.t.Helper()

@@ -125,8 +125,8 @@ func (b *tab) openAtWidths(name string, paths []string) {
 	}
 }
 
-// TestMenuOfAPhone opens the menu by its button, follows a link of it, and closes it by the keyboard.
-func TestMenuOfAPhone(t *testing.T) {
+// TestMenuOpensAndClosesOnAPhone opens the menu by its button, follows a link of it, and closes it by the keyboard.
+func TestMenuOpensAndClosesOnAPhone(t *testing.T) {
 	w := start(t).world()
 	b := w.tab(t, w.admin)
 	do(b, chromedp.EmulateViewport(390, 900))
