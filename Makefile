@@ -47,7 +47,7 @@ chaos: ## check histories of real servers under every fault: KILLS (10000) kills
 	LESSOR_CHAOS=full $(GO) test -count=1 -v -timeout 30m -run HourOf ./worker
 
 # SEEDS=2000 takes about four minutes of two processors.
-soak: ## live SEEDS (1000000) simulated hours of clusters, at most for TIME (8h); then the share of rules that they reached
+soak: ## simulate SEEDS (1000000) hours of clusters, at most for TIME (8h); then the share of rules that they reached
 	@mkdir -p bin/soak && rm -f bin/soak/*
 	$(GO) build -cover -coverpkg=./internal/rules,./sim -o bin/sim ./sim
 	GOCOVERDIR=bin/soak bin/sim -for 1h -seeds $(SEEDS) -time $(TIME); code=$$?; $(GO) tool covdata percent -i=bin/soak; exit $$code

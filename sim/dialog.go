@@ -81,7 +81,7 @@ func (p *person) answer() {
 	}
 }
 
-// answered takes the answer to an answer: a question has one, of those that it allows, and its job knows it.
+// answered notes an acknowledged answer: a question has one, of those that it allows, and its job has it.
 func (b *knowledge) answered(q asked, text string) {
 	if was, known := b.answers[q.ID]; known && was != text {
 		b.fail("questions", "question %v of job %v was answered %s, then %s", q.ID, q.job, was, text)
@@ -164,7 +164,7 @@ func (p *person) message() {
 	}
 }
 
-// again sends a message with a key once more: it is there once. Another text under its key is refused.
+// again repeats a message with a key, which must be stored once. Another text under its key must be refused.
 func (p *person) again(j *knownJob, ask lessor.MessageAsk, seq int64) bool {
 	other, sent := p.chance(30), p.world.now
 	if other {

@@ -53,12 +53,12 @@
 // and nodes of another release. Package chaos has those. So of package rules the simulator does not reach what others
 // call: CheckSchema (the stores), BatchView and the names of tokens (httpapi), and what the pages show.
 //
-// A world that breaks a promise is made small (fewer faults, nodes, workers, less time) and printed as a command that
-// lives it again and prints what happens:
+// A world that breaks a promise is reduced (fewer faults, nodes, workers, less time) and printed as a command that
+// replays it and prints what happens:
 //
 //	go run ./sim -seed 171 -for 3m54s -nodes 4 -workers 3 -tenants 1 -faults 'messages,commits,hang,drift,failover'
 //
 // A world lives an hour of simulated time, in which traffic comes and goes (traffic.go), and then as long as everything
-// takes to end. That costs a processor about 0.2 s. `go test ./sim` lives 2,000 worlds, in three and a half minutes of
+// takes to end. That costs a processor about 0.2 s. `go test ./sim` runs 2,000 worlds, in three and a half minutes of
 // two processors, and `make soak` as many as SEEDS and TIME say.
 package main

@@ -86,7 +86,7 @@ func (w *world) causeFault(t *task, kind Fault, long time.Duration) {
 	}
 }
 
-// revive starts a node again some time after its death.
+// revive restarts a node some time after its death.
 func (w *world) revive(i int, n *node, after time.Duration) {
 	w.spawn("init", nil, func(t *task) {
 		for !n.dead {

@@ -168,8 +168,8 @@ func covers(all []span, at int64) bool {
 	return false
 }
 
-// scattered reports whether a byte is of a run that is shorter than what is joined and has a gap before it, and whether
-// another short piece was sent behind a gap: such a run goes then.
+// scattered reports whether the server may have dropped a byte: it is in a run that is shorter than what is joined and
+// has a gap before it, and another short piece was sent behind a gap.
 func (p *printed) scattered(at int64, keep rules.OutputKeep) bool {
 	from, to, join := at, at+1, keep.Tail/16
 	for from > 0 && covers(p.acknowledged, from-1) {

@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// command lives one world (-seed) or many (-seeds).
+// command runs one world (-seed) or many (-seeds).
 func command(args []string, out io.Writer) error {
 	f := flag.NewFlagSet("sim", flag.ContinueOnError)
 	f.SetOutput(out)
@@ -66,7 +66,7 @@ func command(args []string, out io.Writer) error {
 	return nil
 }
 
-// soak lives many worlds, one on each processor, until one of them breaks a promise.
+// soak runs many worlds, one on each processor, until one of them breaks a promise.
 type soak struct {
 	length, limit time.Duration
 	began         time.Time
@@ -112,7 +112,7 @@ func (s *soak) take() (uint64, bool) {
 	return s.next - 1, true
 }
 
-// add counts a world that was lived, and makes a failure small.
+// add counts a world that was run, and reduces one that failed.
 func (s *soak) add(p Plan, c counts, failure *BrokenError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

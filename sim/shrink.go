@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// shrinkTries bounds the worlds that are lived to make a failure small.
+// shrinkTries bounds the worlds that Shrink runs.
 const shrinkTries = 60
 
 // Shrink looks for a smaller plan that breaks the same promise: fewer faults, nodes, workers and tenants, less time.

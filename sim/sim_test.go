@@ -15,8 +15,8 @@ import (
 // other packages, or runs only with a program of another release or a broken one.
 const leastReached = 95
 
-// TestWorlds lives an hour of the worlds of LESSOR_SIM_SEEDS (2000) seeds. A failure prints the command that lives the
-// smallest world with it again. The traffic must reach nearly all rules, also those that were added since.
+// TestWorlds simulates an hour of the worlds of LESSOR_SIM_SEEDS (2000) seeds. A failure prints the command that
+// replays the smallest world with it. The traffic must reach nearly all rules, also those that were added since.
 func TestWorlds(t *testing.T) {
 	seeds, set := os.LookupEnv("LESSOR_SIM_SEEDS")
 	if !set {
@@ -48,7 +48,7 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameTrace lives worlds twice.
+// TestSameSeedSameTrace runs each world twice.
 func TestSameSeedSameTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 6; seed++ {
 		p := PlanOf(seed, 10*time.Minute)

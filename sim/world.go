@@ -80,7 +80,7 @@ func newWorld(p Plan, out io.Writer) *world {
 	return w
 }
 
-// Run lives the whole life of a world: traffic and faults, then calm until every job has ended.
+// Run simulates the whole life of a world: traffic and faults, then calm until every job has ended.
 func Run(p Plan, out io.Writer) (counts, uint64, *BrokenError) {
 	w := newWorld(p, out)
 	w.people()
