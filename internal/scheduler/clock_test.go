@@ -115,9 +115,9 @@ func TestRequestWaitsNoLongerThanAskedWhenTheClockStepsBack(t *testing.T) {
 	})
 }
 
-// TestDatabaseClockSteps sets the clock of a real server under two nodes: a silent lease ends a ttl later, and one
-// with heartbeats lives.
-func TestDatabaseClockSteps(t *testing.T) {
+// startWithFakeClock starts a database server whose clock the test sets.
+func startWithFakeClock(t *testing.T) *pgtest.Server {
+	t.Helper()
 	server, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +127,13 @@ func TestDatabaseClockSteps(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return server
+}
+
+// TestDatabaseClockSteps sets the clock of a real server under two nodes: a silent lease ends a ttl later, and one
+// with heartbeats lives.
+func TestDatabaseClockSteps(t *testing.T) {
+	server := startWithFakeClock(t)
 	cfg := config()
 	cfg.TTL, cfg.Sweep = 4*time.Second, 100*time.Millisecond
 	url := server.URL("postgres")

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lessor"
-	"lessor/internal/pgtest"
 )
 
 // wrongBy is how far the clock is ahead for a while.
@@ -173,15 +172,7 @@ func TestTemporarySettingsEndAfterACorrectionOfTheClock(t *testing.T) {
 // TestDatabaseClockComesBack sets the clock of a real server ahead for a while, under two nodes: what began to wait
 // meanwhile waits no longer than its delay once the clock is right again.
 func TestDatabaseClockComesBack(t *testing.T) {
-	server, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := startWithFakeClock(t)
 	url := server.URL("postgres")
 	ws := []*world{node(t, url, config(), nil), node(t, url, config(), nil)}
 	if err := server.Step(wrongBy); err != nil {
