@@ -14,16 +14,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// weight makes calls weigh what they are.
+// weight returns the weight of a call: its own number.
 func weight(n int) int { return n }
 
 // plenty is more than any test puts in or takes out.
 var plenty = Limit{Calls: 1000, Bytes: 1000}
 
-// strangers are how many have put a call.
+// strangers counts the callers that have put a call.
 var strangers atomic.Uint64
 
-// somebody returns another caller each time, so that no share fills.
+// somebody returns another caller each time, so that no caller fills its share.
 func somebody() (who Owner) {
 	binary.BigEndian.PutUint64(who[:], strangers.Add(1))
 	return who
@@ -243,8 +243,8 @@ func TestEveryAcceptedCallComesOutOnce(t *testing.T) {
 	}
 }
 
-// TestQueueIsALine compares random puts and takes with a plain slice.
-func TestQueueIsALine(t *testing.T) {
+// TestQueueAgreesWithASlice compares random puts and takes with a plain slice.
+func TestQueueAgreesWithASlice(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := Limit{Calls: rapid.IntRange(1, 6).Draw(rt, "calls"), Bytes: rapid.IntRange(1, 40).Draw(rt, "bytes")}
 		q := New(limit, weight)

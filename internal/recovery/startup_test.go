@@ -240,7 +240,7 @@ func (w *world) leaseAgain(c *command) *command {
 	return &command{w: w, grant: grants[0], id: c.id}
 }
 
-func TestAlertsOfAnEarlierLifeAreCleared(t *testing.T) {
+func TestAlertsFromBeforeTheRestartAreCleared(t *testing.T) {
 	onEachStore(t, settings(), func(t *testing.T, w *world) {
 		w.submit()
 		c := w.take(longTTL)

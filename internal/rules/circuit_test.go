@@ -97,9 +97,9 @@ func TestOnlyTheTrialCountsWhileOpen(t *testing.T) {
 	}
 }
 
-// TestCircuitLivesByItsPicture draws random lives and holds that there is never a second trial, and that it opens and
-// closes in turns.
-func TestCircuitLivesByItsPicture(t *testing.T) {
+// TestCircuitFollowsItsStates draws random histories, and checks that there is never a second trial, and that a circuit
+// opens and closes in turns.
+func TestCircuitFollowsItsStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &Circuit{Definition: breaker.ID}
 		now, opened := after(0), false

@@ -14,7 +14,7 @@ type oracle struct {
 	*machine
 	floor   time.Duration // when the floor moved last
 	stepped time.Duration // when the clock last made a step back too small to be noticed
-	// how far the clock stepped forward since the last sweep: so much less late is who was overtaken
+	// jumped is how far the clock stepped forward since the last sweep: leases may end that much later.
 	jumped time.Duration
 }
 

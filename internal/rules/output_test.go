@@ -188,7 +188,7 @@ func TestOutputOfAnAttemptIsThatOfItsLastLease(t *testing.T) {
 	}
 }
 
-func TestOutputOfOldLeasesGoes(t *testing.T) {
+func TestOutputOfOldLeasesIsRemoved(t *testing.T) {
 	var fences []int64
 	for n := range int64(MaxOutputLeases + 2) {
 		fences = append(fences, 1000-n)

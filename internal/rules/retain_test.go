@@ -45,7 +45,7 @@ func TestHandlersAreBounded(t *testing.T) {
 	}
 }
 
-func TestLanesToGo(t *testing.T) {
+func TestUnusedLanesGetNoticeAndAreRemoved(t *testing.T) {
 	const notice, gone = "notice", "gone"
 	for _, c := range []struct {
 		name            string

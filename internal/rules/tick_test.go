@@ -20,7 +20,7 @@ func every(t testing.TB, seconds int, changes string) *Definition {
 	return d
 }
 
-// rowsText writes rows shortly: how long after after(0), what became of it, why.
+// rowsText returns rows in short: the time since after(0), the outcome and its reason.
 func rowsText(rows []TickRow) string {
 	var words []string
 	for _, r := range rows {

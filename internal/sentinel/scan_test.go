@@ -103,7 +103,7 @@ func TestScanSeesWhatChanged(t *testing.T) {
 	}
 }
 
-func TestLeftoversAreTakenAway(t *testing.T) {
+func TestLeftoversAreRemoved(t *testing.T) {
 	w := open(t)
 	f := makeFolder(t, w, jobA)
 	if err := f.WriteSentinel(pulse(jobA, 1)); err != nil {

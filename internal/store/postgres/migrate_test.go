@@ -16,8 +16,8 @@ import (
 	"lessor/internal/store"
 )
 
-// TestMigrateAtOnce starts five nodes at once on an empty database.
-func TestMigrateAtOnce(t *testing.T) {
+// TestNodesMigrateTogetherOnce starts five nodes at once on an empty database.
+func TestNodesMigrateTogetherOnce(t *testing.T) {
 	url := pool.Bare(t)
 	const nodes = 5
 	stores := make([]*Store, nodes)
