@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/plainjson"
 	"lessor/internal/sentinel"
 )
 
@@ -116,7 +117,7 @@ func (s *shim) recordAnswer(ctx context.Context) (map[string]*string, error) {
 	if _, recorded := answers[key]; recorded {
 		return answers, nil
 	}
-	data, err := json.Marshal(q.Answer)
+	data, err := plainjson.Marshal(q.Answer)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +212,7 @@ func (s *shim) receive(ms []lessor.Message) {
 		if msg.Seq <= last {
 			continue
 		}
-		line, err := json.Marshal(msg)
+		line, err := plainjson.Marshal(msg)
 		if err != nil {
 			s.warnOnce("a message", err)
 			return

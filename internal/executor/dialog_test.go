@@ -107,6 +107,27 @@ func TestMessageReachesTheCommandBeforeTheNextHeartbeat(t *testing.T) {
 	b.awaitState(id, lessor.Completed)
 }
 
+// TestMarkupIsWrittenAsItIs sends markup as an answer and as a message. Scripts and models read the lines directly.
+func TestMarkupIsWrittenAsItIs(t *testing.T) {
+	b := newBench(t, 5*time.Second)
+	b.work(nil, `"$LESSOR" ask 'Which?' > answer || exit 9
+		echo > begun; until [ -s "$LESSOR_MESSAGES_FILE" ]; do sleep 0.02; done`)
+	id := b.submit("{}")
+	b.answer(id, "Which?", "<b> & <i>")
+	b.awaitFile(id, "begun")
+	if _, err := b.client.Message(t.Context(), id, "<p> & <q>"); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState(id, lessor.Completed)
+	if got := b.read(id, messagesName); !strings.Contains(got, `"<p> & <q>"`) {
+		t.Errorf("the message is written as %s", got)
+	}
+	journal, _, err := b.client.Journal(t.Context(), id, 10, "")
+	if err != nil || len(journal) != 1 || string(journal[0].Data) != `"<b> & <i>"` {
+		t.Errorf("the journal has %+v, %v", journal, err)
+	}
+}
+
 // TestMessagesReachTheCommandOnce sends messages to a command whose shim is killed again and again. Its file has each
 // of them once, in order.
 func TestMessagesReachTheCommandOnce(t *testing.T) {
