@@ -201,7 +201,7 @@ var layers = map[string]layer{
 		imports: []string{
 			".", "client", "node", "internal/config", "internal/demo", "internal/manifest",
 			"internal/store/sqlite", "internal/executor", "internal/sentinel", "internal/top",
-			"internal/indent", "internal/plainjson", "internal/table",
+			"internal/indent", "internal/plainjson", "internal/table", "internal/pause",
 		},
 		libs: []string{
 			"github.com/spf13/cobra", "github.com/spf13/pflag", "charm.land/bubbletea/v2",

@@ -13,6 +13,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/pause"
 )
 
 // Limits of a bench, so that a mistyped number does not overload a server.
@@ -151,10 +152,7 @@ func (b *bench) lease(until context.Context, worker string) (id lessor.LeaseID, 
 			return grants[0].Lease.ID, nil
 		}
 		b.denials.Add(1)
-		select {
-		case <-until.Done():
-		case <-time.After(time.Duration(denial.RetryAfterMS) * time.Millisecond):
-		}
+		pause.For(until, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 	}
 	return id, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/pause"
 )
 
 // followEvery is how often a journal that is followed is read.
@@ -80,9 +81,7 @@ func (a *app) followJournal(ctx context.Context, l list[lessor.JournalEntry], ar
 		if next != "" {
 			continue
 		}
-		select {
-		case <-time.After(followEvery):
-		case <-ctx.Done():
+		if !pause.For(ctx, followEvery) {
 			return context.Cause(ctx)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/pause"
 	"lessor/internal/top"
 )
 
@@ -93,10 +94,8 @@ func (a *app) printTop(ctx context.Context, read topReader, every time.Duration)
 		if err != nil || every == 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, every) {
 			return nil
-		case <-time.After(every):
 		}
 	}
 }
