@@ -2,7 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +24,8 @@ reported. It is the entry point of a container that is started for one job: the 
 the lease, with "lessor leases request" or by the API, and passes on its id and the worker's name.
 
 The exit code is 0 if the job is completed, 4 if the attempt failed, 5 if the job was cancelled, and 1 if the job was
-given back, waits for an answer, or the lease was over. The server retries the job: the platform must not.
+given back, waits for an answer, or the lease was over. If the command cannot be started, the job is given back, and the
+exit code is 2. The server retries the job: the platform must not.
 
 A signal stops the command, and the job goes back to the queue with its last checkpoint and loses no attempt.`,
 		Example: `  lessor run-one --lease "$LEASE" --worker pod-7 -- ./render.sh
@@ -49,6 +53,7 @@ func (a *app) runOne(cmd *cobra.Command, command []string, f workFlags, lease st
 	}
 	r, _, err := a.runner(command, f)
 	if err != nil {
+		a.giveBack(cmd.Context(), id, f.worker)
 		return err
 	}
 	defer func() { _ = r.Close() }() // nothing is left to write
@@ -59,7 +64,27 @@ func (a *app) runOne(cmd *cobra.Command, command []string, f workFlags, lease st
 	case job.State == lessor.Waiting:
 		return refusedError{errors.New("the job waits for an answer: the next attempt has it")}
 	case job.State == "":
-		return refusedError{errors.New("the job was given back, or its lease was over: it is retried")}
+		return refusedError{fmt.Errorf("the job was given back, or its lease was over: see `lessor jobs show %s`",
+			job.ID)}
 	}
 	return endedError{job}
+}
+
+// giveBackDelay is the delay of a job that could not be started here.
+const giveBackDelay = 5 * time.Second
+
+// giveBack releases a lease for which nothing can be run here. The job loses no attempt.
+func (a *app) giveBack(ctx context.Context, id lessor.LeaseID, worker string) {
+	c, err := a.client()
+	if err == nil {
+		defer c.Close()
+		err = c.Release(ctx, id, lessor.Release{
+			WorkerID: &worker, DelayMS: new(giveBackDelay.Milliseconds()), Reason: new(lessor.ReleaseCannotStart),
+		})
+	}
+	if err != nil {
+		a.note("the lease could not be given back: %v", err)
+		return
+	}
+	a.note("the job was given back")
 }
