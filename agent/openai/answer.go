@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"lessor/agent"
@@ -78,6 +79,9 @@ func unread(err error) error {
 	return &failure{err: fmt.Errorf("read answer: %w", err)}
 }
 
+// count returns a number of tokens that a budget can add up, whatever the provider says.
+func count(tokens int) int { return min(max(tokens, 0), math.MaxInt32) }
+
 // add adds one part of an answer, or a whole answer.
 func (g *gathering) add(part []byte) error {
 	var a chatAnswer
@@ -91,7 +95,7 @@ func (g *gathering) add(part []byte) error {
 		return &failure{err: fmt.Errorf("the provider gave up: %s", a.Error[:min(len(a.Error), maxError)])}
 	}
 	if a.Usage != nil {
-		g.usage = agent.Usage{InputTokens: a.Usage.PromptTokens, OutputTokens: a.Usage.CompletionTokens}
+		g.usage = agent.Usage{InputTokens: count(a.Usage.PromptTokens), OutputTokens: count(a.Usage.CompletionTokens)}
 	}
 	if len(a.Choices) == 0 {
 		return nil // only the usage

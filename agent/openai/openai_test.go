@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -121,6 +122,23 @@ const (
 )
 
 var question = agent.Question{Turns: []agent.Turn{{Role: agent.User, Text: "Hi"}}}
+
+// TestCountsOfTokensCanBeAddedUp has a provider count wrongly: a budget neither grows nor overflows by that.
+func TestCountsOfTokensCanBeAddedUp(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		stream(w, hello, lo, stop,
+			`{"choices":[],"usage":{"prompt_tokens":-12,"completion_tokens":9223372036854775807}}`, "[DONE]")
+	}))
+	defer server.Close()
+	a, err := openai.New(openai.Config{BaseURL: server.URL + "/v1", Model: "small", HTTP: server.Client()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Complete(t.Context(), question)
+	if want := (agent.Usage{OutputTokens: math.MaxInt32}); err != nil || got.Usage != want {
+		t.Errorf("the usage is %+v, %v; want %+v", got.Usage, err, want)
+	}
+}
 
 func TestStreamedAnswerBeatsAtEachPart(t *testing.T) {
 	beats := 0

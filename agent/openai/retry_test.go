@@ -39,6 +39,10 @@ func TestTransientFailuresAreTriedAgain(t *testing.T) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, 2 * time.Minute, 2 * time.Minute},
+		"429 for a thousand years": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "31536000000")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, 2 * time.Minute, 2 * time.Minute},
 		"500": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}, 500 * time.Millisecond, time.Second},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"mime"
 	"net/http"
@@ -138,7 +139,7 @@ func (a *Adapter) hide(err error) error {
 // retryAfter parses the header, which holds seconds or a date.
 func retryAfter(header string) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil {
-		return time.Duration(seconds) * time.Second
+		return time.Duration(min(seconds, math.MaxInt32)) * time.Second
 	}
 	if at, err := http.ParseTime(header); err == nil {
 		return time.Until(at)
