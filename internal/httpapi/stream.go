@@ -30,18 +30,22 @@ func (c *call) events() error {
 	c.w.WriteHeader(http.StatusOK)
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
+	var b bytes.Buffer
 	for text := []byte(": stream of records\n\n"); text != nil && c.push(text) == nil; {
-		text = awaitText(ctx, follower, ids, alive.C)
+		b.Reset()
+		text = awaitText(ctx, &b, follower, ids, alive.C)
 	}
 	return nil
 }
 
-// awaitText returns what is to be sent next: records, or a comment if there are none for a while. It returns nil when
-// the stream has ended.
-func awaitText(ctx context.Context, f *scheduler.Follower, ids readerIDs, alive <-chan time.Time) []byte {
+// awaitText returns what is to be sent next: records, in b, or a comment if there are none for a while. It returns nil
+// when the stream has ended.
+func awaitText(
+	ctx context.Context, b *bytes.Buffer, f *scheduler.Follower, ids readerIDs, alive <-chan time.Time,
+) []byte {
 	for {
-		if text := gather(f.Take, ids); text != nil {
-			return text
+		if gather(b, f.Take, ids); b.Len() > 0 {
+			return b.Bytes()
 		}
 		select {
 		case _, open := <-f.Arrived():
@@ -72,19 +76,17 @@ const (
 	maxTake   = 32 // records
 )
 
-// gather writes the records that have come, nil if there are none.
-func gather(take func(most int) []scheduler.Streamed, ids readerIDs) []byte {
-	var b bytes.Buffer
+// gather writes the records that have come to b.
+func gather(b *bytes.Buffer, take func(most int) []scheduler.Streamed, ids readerIDs) {
 	for b.Len() < maxGather {
 		records := take(maxTake)
 		if len(records) == 0 {
-			break
+			return
 		}
 		for _, r := range records {
-			writeRecord(&b, r, ids)
+			writeRecord(b, r, ids)
 		}
 	}
-	return b.Bytes()
 }
 
 // writeRecord writes one event.

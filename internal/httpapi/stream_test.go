@@ -102,11 +102,13 @@ func TestGapsAreReported(t *testing.T) {
 	later := e
 	later.ID = 9
 	records := []scheduler.Streamed{e, {Gap: true}, later}
-	got := string(gather(func(int) []scheduler.Streamed {
+	var text bytes.Buffer
+	gather(&text, func(int) []scheduler.Streamed {
 		next := records
 		records = nil
 		return next
-	}, ids))
+	}, ids)
+	got := text.String()
 	want := []string{
 		"id: " + ids.seal(7) + "\nevent: record\n",
 		"\n\nevent: gap\ndata: {}\n\nid: " + ids.seal(9) + "\nevent: record\n",
