@@ -160,8 +160,10 @@ var layers = map[string]layer{
 	},
 
 	"internal/executor": {
-		imports: []string{".", "client", "internal/plainjson", "internal/printer", "internal/sentinel"},
-		libs:    []string{"golang.org/x/sys"}, tests: []string{"node"},
+		imports: []string{
+			".", "client", "internal/pause", "internal/plainjson", "internal/printer", "internal/sentinel",
+		},
+		libs: []string{"golang.org/x/sys"}, tests: []string{"node"},
 	},
 
 	// Agents: a model and its tools as the work of a message.

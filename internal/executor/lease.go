@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // minHeartbeatInterval bounds heartbeats that are sent early to report something: the server keeps no more.
@@ -28,7 +29,7 @@ func (s *shim) keepLease(ctx context.Context) {
 			if failures++; failures == 1 {
 				s.log.Warn("heartbeat failed, trying again", "error", err)
 			}
-			if !pause(ctx, retryPause(failures)) {
+			if !pause.For(ctx, retryPause(failures)) {
 				return
 			}
 			continue
@@ -106,7 +107,7 @@ func (s *shim) heed(ctx context.Context) {
 			return
 		default:
 			failures++
-			pause(ctx, retryPause(failures))
+			pause.For(ctx, retryPause(failures))
 		}
 	}
 }
@@ -151,16 +152,4 @@ func isRefused(err error) bool {
 func retryPause(failures int) time.Duration {
 	d := lessor.RetryPause(failures)
 	return d/2 + rand.N(d/2+1)
-}
-
-// pause waits. It returns false if ctx is done first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

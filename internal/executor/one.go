@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lessor"
+	"lessor/internal/pause"
 )
 
 // RunOne runs the command for one live lease, which Config.Worker holds, to its end. It returns the id, the state and
@@ -57,7 +58,7 @@ func (r *Runner) grantOf(ctx context.Context, id lessor.LeaseID) (g lessor.Grant
 		if failures == 1 {
 			r.cfg.Log.Warn("no server answers, trying again", "error", err)
 		}
-		if !pause(ctx, retryPause(failures)) {
+		if !pause.For(ctx, retryPause(failures)) {
 			return g, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 	"lessor/internal/printer"
 	"lessor/internal/sentinel"
 )
@@ -34,7 +35,7 @@ func (r *Runner) pickUp(ctx, following context.Context) error {
 		case failures == 1:
 			r.cfg.Log.Warn("no server answers, trying again", "error", err)
 		}
-		pause(ctx, retryPause(failures))
+		pause.For(ctx, retryPause(failures))
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func (r *Runner) adopt(following context.Context, lease lessor.Lease) {
 
 // awaitFree returns when the folder of a job is free, or following is done. It logs how the command ended.
 func (r *Runner) awaitFree(following context.Context, id lessor.JobID) {
-	for r.isHeld(id) && pause(following, liveEvery) {
+	for r.isHeld(id) && pause.For(following, liveEvery) {
 	}
 	if following.Err() == nil {
 		logEnd(r.cfg.Log.With("job_id", id.String()), r.lastEnd(id))
@@ -170,7 +171,7 @@ func (r *Runner) conclude(ctx context.Context, lease lessor.Lease) {
 func (r *Runner) insist(ctx context.Context, call func() error) error {
 	for failures := 1; ; failures++ {
 		err := call()
-		if err == nil || isFinal(err) || !pause(ctx, retryPause(failures)) {
+		if err == nil || isFinal(err) || !pause.For(ctx, retryPause(failures)) {
 			return err
 		}
 	}

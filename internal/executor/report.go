@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lessor"
+	"lessor/internal/pause"
 	"lessor/internal/sentinel"
 )
 
@@ -165,7 +166,7 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 	trying, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		if pause(trying, lastTry) {
+		if pause.For(trying, lastTry) {
 			cancel()
 		}
 	})()
@@ -194,6 +195,6 @@ func (s *shim) insist(ctx context.Context, call func(context.Context) error) err
 		case time.Since(begun) > ttl && s.folder.Gone():
 			return fmt.Errorf("report the end: %w", errGone)
 		}
-		pause(trying, retryPause(failures))
+		pause.For(trying, retryPause(failures))
 	}
 }

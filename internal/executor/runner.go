@@ -16,6 +16,7 @@ import (
 
 	"lessor"
 	"lessor/client"
+	"lessor/internal/pause"
 	"lessor/internal/sentinel"
 )
 
@@ -177,10 +178,10 @@ func (r *Runner) ask(ctx, following context.Context) error {
 			if failures++; failures == 1 {
 				r.cfg.Log.Warn("no server answers, trying again", "error", err)
 			}
-			pause(ctx, retryPause(failures)) // the same request id returns leases whose grant was not received
+			pause.For(ctx, retryPause(failures)) // the same request id returns leases whose grant was not received
 			continue
 		case denial != nil:
-			pause(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond-time.Since(asked))
+			pause.For(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond-time.Since(asked))
 		}
 		request, failures = rand.Text(), 0
 		for _, g := range grants {
