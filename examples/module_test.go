@@ -101,7 +101,7 @@ func TestStrangerImportsTheModule(t *testing.T) {
 		goIn(t, stranger, env, "build", ".")
 		list := goIn(t, stranger, env, "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 		light := regexp.MustCompile(`^(stranger\.example/app|` + regexp.QuoteMeta(elsewhere) +
-			`(/client|/worker|/internal/printer|/internal/scan)?|` +
+			`(/client|/worker|/internal/(pause|plainjson|printer|scan))?|` +
 			`go\.opentelemetry\.io/.*|github\.com/go-logr/.*|github\.com/cespare/xxhash/v2)$`)
 		for dep := range strings.FieldsSeq(list) {
 			if !light.MatchString(dep) {
