@@ -75,8 +75,11 @@ func TestClusterSurvivesTheDeathOfAnything(t *testing.T) {
 	k := newCluster(t, pgtest.Options{Durable: true})
 	l := startLoad(t, k.nodes...)
 	l.more(50)
-	for range 2 {
-		killAtRandom(t, l, k.nodes, *killsFlag/2)
+	const nodesPerDatabase = 100 // so many nodes die for each database
+	rounds := max(2, *killsFlag/nodesPerDatabase)
+	killer := &killer{t: t, load: l, until: time.Now().Add(*limitFlag)}
+	for range rounds {
+		killer.kill(k.nodes, *killsFlag/rounds)
 		k.killDatabase()
 	}
 	l.more(50)

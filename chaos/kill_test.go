@@ -3,6 +3,8 @@ package chaos
 import (
 	"flag"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,29 +22,39 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	s := start(t, loadSettings()...)
 	l := startLoad(t, s)
 	l.more(50)
-	killAtRandom(t, l, []*server{s}, *killsFlag)
+	k := &killer{t: t, load: l, until: time.Now().Add(*limitFlag)}
+	k.kill([]*server{s}, *killsFlag)
 	l.finish()
 }
 
-// killAtRandom kills servers and starts them again until there were enough kills, or the time is over.
-func killAtRandom(t *testing.T, l *load, nodes []*server, kills int) {
-	t.Helper()
-	began, printedAt := time.Now(), time.Now()
-	n := 0
-	for ; n < kills && time.Since(began) < *limitFlag; n++ {
-		time.Sleep(100*time.Millisecond + rand.N(400*time.Millisecond))
-		s := nodes[rand.IntN(len(nodes))]
-		s.kill()
-		time.Sleep(rand.N(100 * time.Millisecond))
-		for s.try() != nil { // the database may still be starting
-			time.Sleep(100 * time.Millisecond)
-		}
-		if time.Since(printedAt) > 30*time.Second {
-			printedAt = time.Now()
-			t.Logf("%d of %d kills in %v; %d jobs were acknowledged", n+1, kills, time.Since(began).Round(time.Second),
-				l.acked.Load())
-		}
+// killer kills servers under a load.
+type killer struct {
+	t     *testing.T
+	load  *load
+	until time.Time // it kills nothing after it
+	kills atomic.Int64
+}
+
+// kill kills servers and starts them again until there were n kills more, or the time is over. Each server dies at its
+// own times, so that some moments have none.
+func (k *killer) kill(servers []*server, n int) {
+	left := atomic.Int64{}
+	left.Store(int64(n))
+	var all sync.WaitGroup
+	for _, s := range servers {
+		all.Go(func() {
+			for left.Add(-1) >= 0 && time.Now().Before(k.until) {
+				time.Sleep(100*time.Millisecond + rand.N(400*time.Millisecond))
+				s.kill()
+				time.Sleep(rand.N(100 * time.Millisecond))
+				for s.try() != nil { // the database may still be starting
+					time.Sleep(100 * time.Millisecond)
+				}
+				k.kills.Add(1)
+			}
+		})
 	}
-	l.more(50)
-	t.Logf("%d kills", n)
+	all.Wait()
+	k.load.more(50)
+	k.t.Logf("%d kills; %d jobs were acknowledged", k.kills.Load(), k.load.acked.Load())
 }
