@@ -17,11 +17,16 @@ import (
 	"lessor/internal/scheduler"
 )
 
-func TestBackupUnderLoad(t *testing.T) {
+// storeFiles are the files of an open database.
+var storeFiles = []string{"lessor.db", "lessor.db-mark", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock"}
+
+func TestBackupUnderLoadCanBeRestored(t *testing.T) {
 	s := openAt(t, Config{})
 	dir := t.TempDir()
 	ctx, stop := context.WithCancel(t.Context())
 	var load sync.WaitGroup
+	defer load.Wait()
+	defer stop()
 	load.Go(func() {
 		for ctx.Err() == nil {
 			held := leased(t, s, 20)
@@ -44,20 +49,20 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n <= last {
-			t.Fatalf("%d jobs in a copy, after %d in the one before", n, last)
+			t.Fatalf("a copy has %d jobs, want more than the %d of the copy before it", n, last)
 		}
 		last = n
 	}
 	stop()
 	load.Wait()
-	left(t, dir, "copy.db")
-	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-mark", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
-	restored := openAt(t, Config{Path: filepath.Join(dir, "copy.db")}) // and it works
+	checkFiles(t, dir, "copy.db")
+	checkFiles(t, filepath.Dir(s.path), storeFiles...)
+	restored := openAt(t, Config{Path: filepath.Join(dir, "copy.db")})
 	leased(t, restored, 1)
 }
 
-// left fails the test unless the folder holds these files and no others.
-func left(t *testing.T, dir string, want ...string) {
+// checkFiles fails the test unless the folder holds these files and no others.
+func checkFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -72,34 +77,35 @@ func left(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestBackupThatIsCutOff(t *testing.T) {
+func TestBackupThatIsCutOffFailsAndLeavesNoFile(t *testing.T) {
 	s := openAt(t, Config{})
 	leased(t, s, 50)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Backup(ctx, &bytes.Buffer{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that the context was cancelled", err)
+		t.Errorf("a backup with a cancelled context: %v, want context.Canceled", err)
 	}
-	if err := s.Backup(t.Context(), failing{}); !errors.Is(err, errEnough) {
-		t.Errorf("got %v, want the receiver's error", err)
+	if err := s.Backup(t.Context(), failingWriter{}); !errors.Is(err, errEnough) {
+		t.Errorf("a backup to a writer that fails: %v, want the writer's error", err)
 	}
-	old := s.path + copySuffix + "123"
-	if err := os.WriteFile(old, []byte("half"), 0o600); err != nil {
+	unfinished := s.path + copySuffix + "123"
+	if err := os.WriteFile(unfinished, []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again := openAt(t, Config{Path: s.path})
-	left(t, filepath.Dir(again.path), "lessor.db", "lessor.db-mark", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+	checkFiles(t, filepath.Dir(again.path), storeFiles...)
 }
 
-type failing struct{}
+// failingWriter refuses every write.
+type failingWriter struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, errEnough }
+func (failingWriter) Write([]byte) (int, error) { return 0, errEnough }
 
-// TestVerifyFindsWhatIsWrong breaks a copy in every way that Verify looks for.
-func TestVerifyFindsWhatIsWrong(t *testing.T) {
+// TestVerifyFindsEveryDefect breaks a copy in every way that Verify looks for.
+func TestVerifyFindsEveryDefect(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"a job in no place", "delete from queue", "in no place or in several"},
@@ -151,21 +157,21 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 			if err := s.copyInto(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
-			run(t, name, c.text)
+			runScript(t, name, c.text)
 			n, err := Verify(t.Context(), name)
 			if c.want == "" && (err != nil || n != 5) {
-				t.Errorf("a good copy: %d jobs, %v", n, err)
+				t.Errorf("a good copy: %d jobs, %v; want 5 jobs and no error", n, err)
 			}
 			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
-			left(t, filepath.Dir(name), "copy.db")
+			checkFiles(t, filepath.Dir(name), "copy.db")
 		})
 	}
 }
 
-// run executes statements on a database from outside.
-func run(t *testing.T, path, text string) {
+// runScript executes statements on a database file, on a connection that is not the store's.
+func runScript(t *testing.T, path, text string) {
 	t.Helper()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
@@ -183,10 +189,10 @@ func TestVerifyRefusesALiveDatabase(t *testing.T) {
 	s := openAt(t, Config{})
 	leased(t, s, 2)
 	if _, err := Verify(t.Context(), s.path); err == nil || !strings.Contains(err.Error(), "write-ahead log") {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("a database in use: %v, want an error about its write-ahead log", err)
 	}
 	if _, err := Verify(t.Context(), s.path+".none"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v for a file that is not there", err)
+		t.Errorf("a file that does not exist: %v, want os.ErrNotExist", err)
 	}
-	left(t, filepath.Dir(s.path), "lessor.db", "lessor.db-mark", "lessor.db-shm", "lessor.db-wal", "lessor.db.lock")
+	checkFiles(t, filepath.Dir(s.path), storeFiles...)
 }

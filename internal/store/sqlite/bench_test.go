@@ -23,17 +23,17 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// perOp runs one transaction a turn of the loop and reports what each of its n operations took.
+// perOp runs fn in one transaction per iteration, and reports the time of each of the n operations that fn makes.
 func perOp(b *testing.B, s *Store, n int, fn func(scheduler.Tx) error) {
 	b.ReportAllocs()
-	start, turns := cpu(b), 0
+	start, iterations := cpu(b), 0
 	for b.Loop() {
 		if err := s.Update(b.Context(), fn); err != nil {
 			b.Fatal(err)
 		}
-		turns++
+		iterations++
 	}
-	ops := float64(turns * n)
+	ops := float64(iterations * n)
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/ops, "µs/op")
 	b.ReportMetric(float64((cpu(b)-start).Microseconds())/ops, "cpu-µs/op")
 	b.ReportMetric(0, "ns/op")
@@ -67,37 +67,38 @@ func BenchmarkLifecycle(b *testing.B) {
 	}
 }
 
-// BenchmarkBeat commits heartbeats at synchronous FULL, of 1 and of 64 leases at a time: what group commit is worth.
+// BenchmarkBeat commits heartbeats at synchronous FULL, for 1 and for 64 leases per transaction, which shows the gain
+// of group commit.
 func BenchmarkBeat(b *testing.B) {
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var clock hands
+			var clock testClock
 			cfg := clock.config()
 			cfg.Synchronous = "FULL"
 			s := openAt(b, cfg)
 			ids := leaseIDs(leased(b, s, 1000))[:n]
 			perOp(b, s, n, func(tx scheduler.Tx) error {
-				clock.pass(time.Millisecond) // a beat that changes nothing is not written
+				clock.advance(time.Millisecond) // a heartbeat that changes nothing is not written
 				return beat(b.Context(), tx, ids)
 			})
 		})
 	}
 }
 
-// BenchmarkAppend commits heartbeats at synchronous FULL that each append 1 KiB to a journal, 20 in a transaction, of
-// 5,000 leases in turn, and the same heartbeats without entries.
+// BenchmarkAppend commits heartbeats at synchronous FULL, 20 per transaction, for 5,000 leases in turn: once without
+// journal entries, and once with an entry of 1 KiB each.
 func BenchmarkAppend(b *testing.B) {
 	const n, all = 20, 5000
 	for _, size := range []int{0, 1 << 10} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			var clock hands
+			var clock testClock
 			cfg := clock.config()
 			cfg.Synchronous = "FULL"
 			s := openAt(b, cfg)
 			held := leased(b, s, all)
 			data, next := bytes.Repeat([]byte("x"), size), 0
 			perOp(b, s, n, func(tx scheduler.Tx) error {
-				clock.pass(time.Millisecond)
+				clock.advance(time.Millisecond)
 				first := next % all
 				var entries []rules.Entry
 				for _, h := range held[first : first+n] {

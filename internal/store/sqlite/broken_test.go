@@ -23,7 +23,7 @@ func TestIOErrorStopsAllWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	small := limit
-	small.Cur = 64 << 10 // of any file, the WAL too
+	small.Cur = 64 << 10 // bytes per file, the WAL included
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
 		t.Fatal(err)
 	}
@@ -32,16 +32,16 @@ func TestIOErrorStopsAllWrites(t *testing.T) {
 		t.Fatal(e)
 	}
 	if !errors.Is(err, scheduler.ErrBroken) {
-		t.Fatalf("a write that the kernel refused: %v, want ErrBroken", err)
+		t.Fatalf("the write that the kernel refused: %v, want ErrBroken", err)
 	}
 	err = s.Update(t.Context(), func(tx scheduler.Tx) error { return beat(t.Context(), tx, leaseIDs(held)) })
 	if !errors.Is(err, scheduler.ErrBroken) {
-		t.Errorf("a write after it: %v, want ErrBroken", err)
+		t.Errorf("a write after the refused one: %v, want ErrBroken", err)
 	}
 	if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) {
-		t.Errorf("serving after it: %v, want ErrBroken", err)
+		t.Errorf("serving after the refused write: %v, want ErrBroken", err)
 	}
-	inView(t, s, func(v scheduler.View) error { // what was acknowledged can still be read
+	inView(t, s, func(v scheduler.View) error { // acknowledged changes can still be read
 		got, err := v.LeaseList(t.Context(), scheduler.LeaseQuery{Limit: 10})
 		if len(got) != 3 {
 			t.Errorf("%d leases, want 3", len(got))

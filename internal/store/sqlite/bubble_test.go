@@ -10,10 +10,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestInABubble runs a store for a day of fake time: it is opened, sent heartbeats, viewed, backed up and closed.
-func TestInABubble(t *testing.T) {
+// TestStoreWorksInABubble runs a store for a day of fake time: it is opened, sent heartbeats, viewed and closed.
+func TestStoreWorksInABubble(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
-	for range 2 { // the second finds what the first left
+	for range 2 { // the second round opens the database of the first
 		synctest.Test(t, func(t *testing.T) {
 			s, err := Open(t.Context(), Config{Path: path, Synchronous: "OFF"})
 			if err != nil {
@@ -29,11 +29,11 @@ func TestInABubble(t *testing.T) {
 			inView(t, s, func(v scheduler.View) error {
 				got, err := v.LeaseList(t.Context(), scheduler.LeaseQuery{Limit: 1})
 				if err == nil && got[0].ExpiresAt != v.Now().Add(time.Minute) {
-					t.Errorf("it is %v, and the lease expires at %v", v.Now(), got[0].ExpiresAt)
+					t.Errorf("the lease expires at %v, want a minute after %v", got[0].ExpiresAt, v.Now())
 				}
 				return err
 			})
-			// Without a heartbeat it lapses by the store's clock, once the floor is past.
+			// Without heartbeats the lease lapses by the store's clock, a ttl after the floor.
 			time.Sleep(2 * time.Minute)
 			for range 70 {
 				time.Sleep(time.Second)
@@ -44,7 +44,7 @@ func TestInABubble(t *testing.T) {
 			update(t, s, func(tx scheduler.Tx) error {
 				leases, err := tx.Leases(t.Context(), leaseIDs(held[:1]))
 				if err == nil && rules.Over(leases[held[0].ID], tx.Now(), tx.Serving()) != rules.OutcomeExpired {
-					t.Error("a lease without heartbeats lives on")
+					t.Errorf("a lease without heartbeats is not over: %+v", leases[held[0].ID])
 				}
 				return err
 			})
@@ -56,8 +56,8 @@ func TestInABubble(t *testing.T) {
 	}
 }
 
-// TestCloseWaits: an update that is under way ends as it began, those behind it are refused.
-func TestCloseWaits(t *testing.T) {
+// TestCloseWaitsForTheUpdateUnderWay: an update that is under way commits, and later ones are refused.
+func TestCloseWaitsForTheUpdateUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "lessor.db"), Synchronous: "OFF"})
 		if err != nil {

@@ -10,9 +10,9 @@ import (
 	"lessor/internal/store/row"
 )
 
-// TestRepeatedValues inserts values that differ from those before them only in kind, in length or in bytes that are
-// compared late, and goes on after an insert that failed. Every row must come back as it was written.
-func TestRepeatedValues(t *testing.T) {
+// TestBulkInsertStoresEveryValue inserts values that differ from those before them only in type, in length or in
+// their last bytes, and continues after an insert that failed. Every row must be read back as it was written.
+func TestBulkInsertStoresEveryValue(t *testing.T) {
 	conn, err := sqlite.OpenConn(":memory:")
 	if err != nil {
 		t.Fatal(err)
@@ -25,25 +25,25 @@ func TestRepeatedValues(t *testing.T) {
 		write func(c *row.Codec)
 		want  string
 	}{
-		{integers(0), "0"},
-		{integers(0), "0"},
-		{texts(""), "''"},
-		{null, "NULL"},
-		{null, "NULL"},
-		{integers(1 << 40), "1099511627776"},
-		{texts("a"), "'a'"},
-		{texts("a\x00"), "X'6100'"},
-		{texts(strings.Repeat("b", 22)), "'" + strings.Repeat("b", 22) + "'"},
-		{texts(strings.Repeat("b", 23)), "'" + strings.Repeat("b", 23) + "'"},
-		{texts(strings.Repeat("b", 22) + "c"), "'" + strings.Repeat("b", 22) + "c'"},
-		{texts(strings.Repeat("b", 22)), "'" + strings.Repeat("b", 22) + "'"},
-		{integers(1), "1"},
+		{writeInteger(0), "0"},
+		{writeInteger(0), "0"},
+		{writeText(""), "''"},
+		{writeNull, "NULL"},
+		{writeNull, "NULL"},
+		{writeInteger(1 << 40), "1099511627776"},
+		{writeText("a"), "'a'"},
+		{writeText("a\x00"), "X'6100'"},
+		{writeText(strings.Repeat("b", 22)), "'" + strings.Repeat("b", 22) + "'"},
+		{writeText(strings.Repeat("b", 23)), "'" + strings.Repeat("b", 23) + "'"},
+		{writeText(strings.Repeat("b", 22) + "c"), "'" + strings.Repeat("b", 22) + "c'"},
+		{writeText(strings.Repeat("b", 22)), "'" + strings.Repeat("b", 22) + "'"},
+		{writeInteger(1), "1"},
 	}
 	var b bulk
 	if err := b.prepare(conn, "insert into t", "k, v"); err != nil {
 		t.Fatal(err)
 	}
-	const rows = 3*bulkRows + 5 // inserts of many rows and of one
+	const rows = 3*bulkRows + 5 // some in statements of many rows, some in statements of one
 	for i, v := range values {
 		if err := b.insert(rows, func(n int, c *row.Codec) {
 			key := i*rows + n
@@ -53,7 +53,7 @@ func TestRepeatedValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.insert(1, func(_ int, c *row.Codec) {
-			key := 0 // there already
+			key := 0 // a key that exists
 			row.Integer(c, "k", &key)
 			v.write(c)
 		}); err == nil {
@@ -63,10 +63,11 @@ func TestRepeatedValues(t *testing.T) {
 	}
 }
 
+// checkValues fails the test unless the rows from key first on are as many as rows, and each has the value want.
 func checkValues(t *testing.T, conn *sqlite.Conn, first, rows int, want string) {
 	t.Helper()
 	n := 0
-	// quote ends a text at its first zero byte
+	// SQLite's quote ends a text at its first zero byte.
 	err := query(conn, `select iif(instr(v, char(0)), quote(cast(v as blob)), quote(v)) from t where k >= ?`,
 		func(a *args) { a.Int(int64(first)) }, func(r *result) error {
 			n++
@@ -80,11 +81,11 @@ func checkValues(t *testing.T, conn *sqlite.Conn, first, rows int, want string) 
 	}
 }
 
-func integers(n int64) func(*row.Codec) { return func(c *row.Codec) { row.Integer(c, "v", &n) } }
+func writeInteger(n int64) func(*row.Codec) { return func(c *row.Codec) { row.Integer(c, "v", &n) } }
 
-func texts(s string) func(*row.Codec) { return func(c *row.Codec) { row.Text(c, "v", &s) } }
+func writeText(s string) func(*row.Codec) { return func(c *row.Codec) { row.Text(c, "v", &s) } }
 
-func null(c *row.Codec) {
+func writeNull(c *row.Codec) {
 	var s string
 	row.TextOrNull(c, "v", &s)
 }

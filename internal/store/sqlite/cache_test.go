@@ -18,7 +18,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestCachesFollowTables ends random transactions in every way, and compares what is cached with what is stored.
+// TestCachesFollowTables ends random transactions in every way, and compares the caches with the tables.
 func TestCachesFollowTables(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(r *rapid.T) {
@@ -32,7 +32,7 @@ func TestCachesFollowTables(t *testing.T) {
 			"transaction": func(r *rapid.T) {
 				ends := []error{nil, nil, errEnough, scheduler.ErrMoved, scheduler.ErrBadCall}
 				end := rapid.SampledFrom(ends).Draw(r, "end")
-				err := s.Update(r.Context(), func(tx scheduler.Tx) error { return anything(r, tx, end) })
+				err := s.Update(r.Context(), func(tx scheduler.Tx) error { return randomWork(r, tx, end) })
 				if !errors.Is(err, end) {
 					r.Fatal(err)
 				}
@@ -42,8 +42,9 @@ func TestCachesFollowTables(t *testing.T) {
 	})
 }
 
-// anything submits jobs, grants leases, sends heartbeats and ends leases. It returns end, or fails with that error.
-func anything(r *rapid.T, tx scheduler.Tx, end error) error {
+// randomWork submits jobs, grants leases, sends heartbeats and ends leases. It then returns end, or makes a call that
+// fails with it.
+func randomWork(r *rapid.T, tx scheduler.Tx, end error) error {
 	ctx, locked := r.Context(), func(s *rules.Spec) { s.Lane.LockKey = s.ID.String() }
 	specs := drafts(rapid.IntRange(0, 20).Draw(r, "jobs"), locked)
 	if err := submit(ctx, tx, specs); err != nil {
@@ -82,7 +83,7 @@ func anything(r *rapid.T, tx scheduler.Tx, end error) error {
 	return end
 }
 
-// regrant grants some of the queued jobs, beginning with those that came back.
+// regrant grants some of the queued jobs, beginning with those that were released most often.
 func regrant(r *rapid.T, tx scheduler.Tx) error {
 	var turns []rules.Turn
 	if err := tx.EachQueued(r.Context(), func(turn rules.Turn) error {
@@ -100,6 +101,7 @@ func regrant(r *rapid.T, tx scheduler.Tx) error {
 	return tx.Move(r.Context(), moves)
 }
 
+// compareCaches fails the test unless every cache of the store agrees with its table.
 func compareCaches(r *rapid.T, s *Store) {
 	if err := s.enter(r.Context()); err != nil {
 		r.Fatal(err)
@@ -129,7 +131,7 @@ func compareCaches(r *rapid.T, s *Store) {
 	if err := queueRows.load(s.writer.conn); err != nil {
 		r.Fatal(err)
 	}
-	same(r, "queued", s.queueRows.queued, queueRows.queued)
+	same(r, "queued rows", s.queueRows.queued, queueRows.queued)
 	left := newSeqSet()
 	for _, set := range []seqSet{s.queueRows.fresh, s.queueRows.due} {
 		for _, key := range set.keys() {
@@ -144,14 +146,15 @@ func compareCaches(r *rapid.T, s *Store) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		same(r, "spec", spec, got)
+		same(r, "specs", spec, got)
 	}
 }
 
 func same[T any](r *rapid.T, what string, cached, stored T) {
 	if !reflect.DeepEqual(cached, stored) { // cmp.Diff takes a hundred times as long
 		unexported := cmp.Exporter(func(reflect.Type) bool { return true })
-		r.Fatalf("%s: not as stored (-table +cache):\n%s", what, cmp.Diff(stored, cached, unexported))
+		r.Fatalf("the cache of %s differs from the table (-table +cache):\n%s", what,
+			cmp.Diff(stored, cached, unexported))
 	}
 }
 
@@ -173,14 +176,15 @@ func TestLaneCacheIsBounded(t *testing.T) {
 	}
 	first := register()
 	if n := len(s.lanes.ids); n != 5 {
-		t.Errorf("%d lanes are cached, want the 5 that came when it was full", n)
+		t.Errorf("%d lanes are cached, want the 5 that came after the cache was full", n)
 	}
 	if again := register(); !slices.Equal(first, again) {
-		t.Errorf("lanes that were forgotten got new numbers: %v, %v", first, again)
+		t.Errorf("lanes that left the cache got the numbers %v, want %v as before", again, first)
 	}
 }
 
-// TestGrantSoonAfterSubmissionReadsNothing: its spec is the submitted one, which the grant drops from memory.
+// TestGrantSoonAfterSubmissionReadsNothing: the grant finds the spec of the submission in memory, and drops it from
+// there.
 func TestGrantSoonAfterSubmissionReadsNothing(t *testing.T) {
 	s := openAt(t, Config{})
 	specs := drafts(1)
@@ -195,21 +199,23 @@ func TestGrantSoonAfterSubmissionReadsNothing(t *testing.T) {
 	}
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
 	if find() != specs[0] {
-		t.Error("the spec was read again")
+		t.Error("the spec was read from the table, want the one in memory")
 	}
 	update(t, s, func(tx scheduler.Tx) error {
 		_, err := grant(t.Context(), tx, specs)
 		return err
 	})
-	if got := find(); got == specs[0] || got == nil {
-		t.Error("the spec is still in memory after the grant, or cannot be read")
+	if got := find(); got == specs[0] {
+		t.Error("the spec is still in memory after the grant")
+	} else if got == nil {
+		t.Error("the spec cannot be read after the grant")
 	}
 	for id := range s.specs.All() {
-		t.Errorf("the spec of %s is left", id)
+		t.Errorf("the spec of job %s is in memory, want none", id)
 	}
 }
 
-// TestPurgeLeavesNoRow reads the tables: a row that a purge forgets would never be found again.
+// TestPurgeLeavesNoRow counts the rows of the tables: no later purge would find a row that was left behind.
 func TestPurgeLeavesNoRow(t *testing.T) {
 	s := openAt(t, Config{})
 	ctx := t.Context()
@@ -238,7 +244,7 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 		}
 		return nil
 	})
-	run(t, s.path, "update job set idempotency_key = (select key from idempotency where job = job.id)")
+	runScript(t, s.path, "update job set idempotency_key = (select key from idempotency where job = job.id)")
 	tables := []string{"job", "idempotency", "attempt", "done", "note", "report", "definition_job"}
 	rows := func() (all []int64) {
 		for _, table := range tables {
@@ -262,8 +268,7 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 	}
 }
 
-// TestLongRun checks that the caches shrink again: nothing may grow with the number of past jobs.
-func TestLongRun(t *testing.T) {
+func TestCachesDoNotGrowWithPastJobs(t *testing.T) {
 	s := openAt(t, Config{})
 	for range 200 {
 		held := leased(t, s, 50)
@@ -274,6 +279,6 @@ func TestLongRun(t *testing.T) {
 		})
 	}
 	if n, m := len(s.leases.live), len(maps.Collect(s.specs.All())); n != 0 || m != 0 {
-		t.Errorf("%d leases and %d specs are left of nothing", n, m)
+		t.Errorf("%d leases and %d specs are cached after every job was purged, want none", n, m)
 	}
 }

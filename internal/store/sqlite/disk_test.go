@@ -16,7 +16,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// fill limits the database to the pages that it has and more new ones. SQLite reports the limit like a full disk.
+// fill lets the database grow by no more than the given number of pages. SQLite reports the limit like a full disk.
 func fill(t *testing.T, s *Store, more int64) {
 	t.Helper()
 	if err := s.enter(t.Context()); err != nil {
@@ -33,9 +33,10 @@ func fill(t *testing.T, s *Store, more int64) {
 	}
 }
 
+// large gives a job a payload of 100 KB.
 func large(s *rules.Spec) { s.Payload = []byte(`{"x":"` + strings.Repeat("y", 100_000) + `"}`) }
 
-func TestFullDisk(t *testing.T) {
+func TestFullDiskRefusesWholeTransactions(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 3)
 	fill(t, s, 0)
@@ -58,20 +59,20 @@ func TestFullDisk(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, scheduler.ErrFull) {
-		t.Fatalf("a fault that fn ignored: %v, want ErrFull", err)
+		t.Fatalf("a transaction that ignored the fault: %v, want ErrFull", err)
 	}
 	inView(t, s, func(v scheduler.View) error {
 		if value, err := v.Setting(t.Context(), "stray"); value != nil || err != nil {
-			t.Errorf("something was written outside the transaction: %q, %v", value, err)
+			t.Errorf("the setting after the fault is %q, %v; want that it was not written", value, err)
 		}
 		got, err := v.Specs(t.Context(), []lessor.JobID{specs[0].ID})
 		if len(got) != 0 {
-			t.Error("a job was half submitted")
+			t.Error("a job of a refused transaction is stored")
 		}
 		return err
 	})
 	fill(t, s, 1000)
-	update(t, s, add) // space again: the same batch goes through
+	update(t, s, add) // with space again, the same transaction commits
 	update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(held[1:]), completed) })
 }
 
@@ -82,23 +83,24 @@ func inView(t testing.TB, s *Store, fn func(scheduler.View) error) {
 	}
 }
 
-// hands is a clock that the test sets.
-type hands struct {
+// testClock is a clock that the test moves.
+type testClock struct {
 	wall time.Time
 	mono time.Duration
 }
 
-func (h *hands) config() Config {
+func (h *testClock) config() Config {
 	h.wall = time.UnixMilli(1_700_000_000_000)
 	return Config{Now: func() time.Time { return h.wall }, Mono: func() time.Duration { return h.mono }}
 }
 
-func (h *hands) pass(d time.Duration) {
+// advance lets time go by on both clocks.
+func (h *testClock) advance(d time.Duration) {
 	h.wall, h.mono = h.wall.Add(d), h.mono+d
 }
 
-func TestServe(t *testing.T) {
-	var clock hands
+func TestServiceBeginsAnewAfterAGapOrAClockStep(t *testing.T) {
+	var clock testClock
 	s := openAt(t, clock.config())
 	start := lessor.At(clock.wall)
 	serve := func(want lessor.Instant, when string) {
@@ -112,35 +114,36 @@ func TestServe(t *testing.T) {
 		}
 	}
 	serve(start, "at the start")
-	clock.pass(time.Second)
+	clock.advance(time.Second)
 	serve(start, "after a second")
-	clock.pass(1001 * time.Millisecond)
+	clock.advance(1001 * time.Millisecond)
 	serve(start+2001, "after more than a second in which nobody served")
 	clock.wall = clock.wall.Add(time.Hour)
 	serve(start+2001+3_600_000, "after a step forward")
 	clock.wall = clock.wall.Add(-2 * time.Hour)
 	back := lessor.At(clock.wall)
 	serve(back, "after a step back")
-	clock.mono += 2 * time.Second // the wall clock stood still, or was set back while time went by
-	serve(back, "after a step of the clock that hides a gap")
-	clock.pass(900 * time.Millisecond)
+	clock.mono += 2 * time.Second // the wall clock was set back by as much as went by
+	serve(back, "after a step back that hides a gap")
+	clock.advance(900 * time.Millisecond)
 	update(t, s, func(tx scheduler.Tx) error { // a stall inside a transaction
 		if tx.Serving().Since != back || tx.Now() != back+900 {
-			t.Errorf("in an update: served since %v at %v", tx.Serving().Since, tx.Now())
+			t.Errorf("in an update: served since %v at %v, want since %v at %v", tx.Serving().Since, tx.Now(),
+				back, back+900)
 		}
-		clock.pass(3 * time.Second)
+		clock.advance(3 * time.Second)
 		if tx.Now() != back+900 {
-			t.Error("the clock of a transaction moved")
+			t.Errorf("the time of the transaction moved to %v, want %v", tx.Now(), back+900)
 		}
 		return nil
 	})
 	serve(back+3900, "after an update that took three seconds")
 }
 
-// TestFullDiskIsNotServed: no heartbeat can be accepted while writes fail, so the floor is the first write that
-// succeeds.
-func TestFullDiskIsNotServed(t *testing.T) {
-	var clock hands
+// TestTimeOnAFullDiskIsNotServed: no heartbeat can be accepted while writes fail, so the floor is the time of
+// the first write that succeeds.
+func TestTimeOnAFullDiskIsNotServed(t *testing.T) {
+	var clock testClock
 	s := openAt(t, clock.config())
 	leased(t, s, 1)
 	fill(t, s, 0)
@@ -158,32 +161,32 @@ func TestFullDiskIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 {
-		clock.pass(500 * time.Millisecond)
+		clock.advance(500 * time.Millisecond)
 		fails()
 	}
 	inView(t, s, func(v scheduler.View) error {
 		if v.Serving() != before {
-			t.Errorf("serving went on to %+v while every write failed", v.Serving())
+			t.Errorf("serving went on to %+v while every write failed, want %+v", v.Serving(), before)
 		}
 		return nil
 	})
 	fill(t, s, 1000)
-	after, err := s.Serve(t.Context(), false) // writes, to see whether it can
+	after, err := s.Serve(t.Context(), false) // tries a write
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now := lessor.At(clock.wall); after.Since != now || after.LastBeat != now {
-		t.Errorf("served again since %v, last at %v; want now, %v", after.Since, after.LastBeat, now)
+		t.Errorf("served again since %v, last at %v; want %v for both", after.Since, after.LastBeat, now)
 	}
 }
 
-// TestRefusedUpdateIsServed: a caller that ends its own transaction says nothing about the store.
-func TestRefusedUpdateIsServed(t *testing.T) {
-	var clock hands
+// TestRefusedUpdateCountsAsServed: a transaction that fails by its caller's own error is no sign of a failing store.
+func TestRefusedUpdateCountsAsServed(t *testing.T) {
+	var clock testClock
 	s := openAt(t, clock.config())
 	start := lessor.At(clock.wall)
 	for range 5 {
-		clock.pass(800 * time.Millisecond)
+		clock.advance(800 * time.Millisecond)
 		if err := s.Update(t.Context(), func(scheduler.Tx) error { return errEnough }); !errors.Is(err, errEnough) {
 			t.Fatal(err)
 		}
@@ -193,7 +196,7 @@ func TestRefusedUpdateIsServed(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestResultCodesBecomeFaults(t *testing.T) {
 	for _, c := range []struct {
 		code sqlite.ResultCode
 		want error
@@ -213,12 +216,12 @@ func TestFaults(t *testing.T) {
 	} {
 		err := fault("try", c.code.ToError())
 		if !errors.Is(err, c.want) || sqlite.ErrCode(err) != c.code {
-			t.Errorf("%v: %v is not %v, or has lost its code", c.code, err, c.want)
+			t.Errorf("%v became %v with code %v, want %v with the same code", c.code, err, sqlite.ErrCode(err), c.want)
 		}
 	}
 }
 
-// TestTooLargeValueIsABadCall: one call's value fails its batch alone.
+// TestTooLargeValueIsABadCall: the error tells the scheduler that one call is at fault, and not the store.
 func TestTooLargeValueIsABadCall(t *testing.T) {
 	s := openAt(t, Config{})
 	s.writer.conn.Limit(sqlite.LimitLength, 50_000)
@@ -229,9 +232,9 @@ func TestTooLargeValueIsABadCall(t *testing.T) {
 	leased(t, s, 2)
 }
 
-// TestFileLockedFromOutside: a shell holds the lock of the file. Nothing is changed, and the store continues when the
-// shell is closed.
-func TestFileLockedFromOutside(t *testing.T) {
+// TestStoreContinuesAfterALockFromOutside: a shell holds the lock of the file. The store changes nothing, and
+// continues when the shell is closed.
+func TestStoreContinuesAfterALockFromOutside(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 1)
 	s.writer.conn.SetBusyTimeout(time.Millisecond)
@@ -253,30 +256,40 @@ func TestFileLockedFromOutside(t *testing.T) {
 	}
 	before := s.clock.known()
 	if got, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrUnreachable) || got != before {
-		t.Errorf("no heartbeat was possible, and it served: %+v after %+v, %v", got, before, err)
+		t.Errorf("serving while the file is locked: %+v, %v; want %+v and ErrUnreachable", got, err, before)
 	}
 	if f := s.Check(t.Context()); !slices.ContainsFunc(f, func(f scheduler.Finding) bool {
 		return f.Name == "writes" && !f.OK
 	}) {
-		t.Errorf("the check does not see that writes fail: %+v", f)
+		t.Errorf("the findings are %+v, want one that says that writes fail", f)
 	}
 	if err := sqlitex.ExecuteTransient(shell, "rollback", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := end(); err != nil {
-		t.Errorf("after that: %v", err)
+		t.Errorf("after the lock was released: %v", err)
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckReportsUnsafeSynchronous(t *testing.T) {
 	for synchronous, ok := range map[string]bool{"FULL": true, "OFF": false} {
 		s := openAt(t, Config{Synchronous: synchronous})
 		leased(t, s, 10)
+		reported := false
 		for _, f := range s.Check(t.Context()) {
-			want := f.Name != "synchronous" || ok
-			if f.Name != "free space" && f.OK != want { // which the machine may be short of
-				t.Errorf("synchronous %s: %+v, want ok: %v", synchronous, f, want)
+			want := true
+			switch f.Name {
+			case "free space":
+				continue // the machine may be short of it
+			case "synchronous":
+				want, reported = ok, true
 			}
+			if f.OK != want {
+				t.Errorf("synchronous %s: %+v, want OK %v", synchronous, f, want)
+			}
+		}
+		if !reported {
+			t.Errorf("synchronous %s: no finding is about it", synchronous)
 		}
 	}
 }

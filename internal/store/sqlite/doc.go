@@ -26,14 +26,15 @@
 //
 // Invariants:
 //   - Every job is in exactly one place at every commit (storetest, Verify).
-//   - No reader sees a row that a grant left in the queue (TestLeftRowsAreNoPlace, TestJobComesBackIntoTheQueue).
+//   - No reader sees a row that a grant left in the queue (TestLeftOverRowsAreNotShown,
+//     TestReturnedJobIsQueuedAsItIsNow).
 //   - A definition's jobs that are not in done are its open ones, at every commit (storetest, Verify).
 //   - A job has at most one lease (TestJobHasOneLease, Verify).
 //   - The caches (live leases, the queue's seqs, lanes, recent specs, places in line) equal the tables at the end of
 //     each transaction, committed or not (TestCachesFollowTables).
 //   - A failed transaction changes nothing: SQLite rolls back by itself when the disk is full, and every method fails
-//     after the first fault (TestFullDisk).
-//   - Time in which writes failed is not counted as served (TestFullDiskIsNotServed).
+//     after the first fault (TestFullDiskRefusesWholeTransactions).
+//   - Time in which writes failed is not counted as served (TestTimeOnAFullDiskIsNotServed).
 //   - No caller sees a commit that is not on the disk
 //     (TestCommitIsOnTheDiskBeforeItsCallersAreAnswered).
 //   - No hot statement is prepared again by a bind: ranges and limits are written "+?", and ANALYZE is never run

@@ -11,8 +11,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestStartOnAFullDisk: a server that was killed on a full disk starts there, refuses changes, and goes on when
-// there is space.
+// TestStartOnAFullDisk: a server that was killed on a full disk starts on it, refuses changes, and accepts them
+// when there is space.
 func TestStartOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
@@ -23,16 +23,16 @@ func TestStartOnAFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	whole := filepath.Join(t.TempDir(), "lessor.db")
-	// The database would have to grow to take the log back.
-	update(t, openAt(t, Config{Path: whole}), func(tx scheduler.Tx) error {
+	running := filepath.Join(t.TempDir(), "lessor.db")
+	// The setting is in the log only. To take it in, the database file would have to grow.
+	update(t, openAt(t, Config{Path: running}), func(tx scheduler.Tx) error {
 		return tx.SaveSetting(t.Context(), "large", make([]byte, 500_000))
 	})
-	killed, path, filler := crash(t, whole), filepath.Join(disk, "lessor.db"), filepath.Join(disk, "filler")
+	killed, path, filler := killedCopy(t, running), filepath.Join(disk, "lessor.db"), filepath.Join(disk, "filler")
 	for _, suffix := range []string{"", walSuffix, markSuffix} {
 		copyFile(t, killed+suffix, path+suffix)
 	}
-	for _, name := range []string{path + ".lock", path + "-shm"} { // what a killed server leaves too
+	for _, name := range []string{path + ".lock", path + "-shm"} { // a killed server leaves these too
 		if err := os.WriteFile(name, make([]byte, 32<<10), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -49,14 +49,14 @@ func TestStartOnAFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	update(t, s, func(scheduler.Tx) error { return nil }) // a start finds what it needs stored already
-	if err := number(t, s, 1); !errors.Is(err, scheduler.ErrFull) {
-		t.Fatalf("a change: %v, want ErrFull", err)
+	update(t, s, func(scheduler.Tx) error { return nil }) // a start stores nothing that is stored already
+	if err := commitSetting(t, s, 1); !errors.Is(err, scheduler.ErrFull) {
+		t.Fatalf("a change on a full disk: %v, want ErrFull", err)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if err := number(t, s, 2); err != nil {
+	if err := commitSetting(t, s, 2); err != nil {
 		t.Fatal(err)
 	}
 	if marked, err := readMark(path); err != nil || marked.commits != s.commits || marked.at != s.at {
@@ -64,9 +64,10 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestMarkOnAFullDisk: on some file systems the mark cannot be overwritten when the disk is full. The commit has been
-// made then: its outcome is unknown to the caller, and the store goes on from it.
-func TestMarkOnAFullDisk(t *testing.T) {
+// TestCommitThatCannotBeMarkedHasAnUnknownOutcome: on some file systems the mark cannot be overwritten when the
+// disk is full. The commit is in the log by then, so its outcome is unknown to the caller, and the store continues with
+// it.
+func TestCommitThatCannotBeMarkedHasAnUnknownOutcome(t *testing.T) {
 	s := openAt(t, Config{})
 	specs := drafts(2)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -12,8 +12,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestViewFindsLeasesThatEndMeanwhile: a snapshot shows a lease as long as it is open, though the index is of now:
-// after the lease has ended, after its job was granted again, and after many other ends.
+// TestViewFindsLeasesThatEndMeanwhile: the index of leases is of now, and yet an open view shows a lease after the
+// lease has ended, after its job was granted again, and after many other leases ended.
 func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 6)
@@ -23,7 +23,7 @@ func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 	}
 	later := drafts(1)
 	inView(t, s, func(v scheduler.View) error {
-		before, err := tryWhole(t, v, specs)
+		before, err := readPlaces(t, v, specs)
 		if err != nil {
 			return err
 		}
@@ -48,22 +48,22 @@ func TestViewFindsLeasesThatEndMeanwhile(t *testing.T) {
 			other := leased(t, s, 5)
 			update(t, s, func(tx scheduler.Tx) error { return finish(t.Context(), tx, leaseIDs(other), completed) })
 		}
-		after, err := tryWhole(t, v, specs)
+		after, err := readPlaces(t, v, specs)
 		if diff := cmp.Diff(before, after); diff != "" {
-			t.Errorf("the snapshot changed (-before +after):\n%s", diff)
+			t.Errorf("the view changed (-before +after):\n%s", diff)
 		}
 		if n := len(s.leases.index.ended); n < 50 {
-			t.Errorf("%d leases that ended are kept while a view is open that sees them, want all 54", n)
+			t.Errorf("%d ended leases are kept while an open view sees them, want all 54", n)
 		}
 		return err
 	})
 	leased(t, s, 1) // a commit after the view
 	if n := len(s.leases.index.ended); n != 0 {
-		t.Errorf("%d leases that ended are kept, and no view sees them", n)
+		t.Errorf("%d ended leases are kept that no view sees, want none", n)
 	}
 }
 
-// TestJobHasOneLease: the table has no index that would refuse a second one.
+// TestJobHasOneLease: the store refuses a second lease itself, since no index of the table does.
 func TestJobHasOneLease(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 1)
@@ -79,20 +79,21 @@ func TestJobHasOneLease(t *testing.T) {
 			t.Errorf("%s: %v, want ErrBadCall", name, err)
 		}
 	}
-	run(t, s.path, "insert into lease select n + 1, id, job, lane, seq, attempt, max_attempts, interruptions, fence,"+
-		" steps, queued_at, tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms, issued_at,"+
-		" granted_ttl_ms, taker, token, bound from lease")
+	runScript(t, s.path, "insert into lease select n + 1, id, job, lane, seq, attempt, max_attempts, interruptions,"+
+		" fence, steps, queued_at, tenant, lock_key, units, worker, request_id, workspace_id, max_runtime_ms,"+
+		" issued_at, granted_ttl_ms, taker, token, bound from lease")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := Open(t.Context(), Config{Path: s.path}); err == nil {
 		_ = again.Close()
-		t.Error("a database was opened in which a job has two leases")
+		t.Error("a database in which a job has two leases was opened, want an error")
 	}
 }
 
-// TestGrantOfAnotherJobsPlace: a turn that names the place of another job is refused, whether its spec was read or not.
-func TestGrantOfAnotherJobsPlace(t *testing.T) {
+// TestGrantAtAnotherJobsPlaceIsRefused: a turn that names the place of another job is refused, whether its spec was
+// read or not.
+func TestGrantAtAnotherJobsPlaceIsRefused(t *testing.T) {
 	s := openAt(t, Config{})
 	specs := drafts(2)
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
@@ -103,7 +104,7 @@ func TestGrantOfAnotherJobsPlace(t *testing.T) {
 	wrong := turns[0]
 	wrong.Seq = turns[1].Seq
 	for _, read := range []bool{false, true} {
-		s = restarted(t, s) // the specs are not at hand
+		s = restarted(t, s) // which empties the cache of specs
 		err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 			if read {
 				found, err := tx.SpecsAt(t.Context(), []rules.Turn{turns[0], wrong, turns[1]})
@@ -115,12 +116,12 @@ func TestGrantOfAnotherJobsPlace(t *testing.T) {
 			return tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Leased, Turn: wrong, Held: h}})
 		})
 		if !errors.Is(err, scheduler.ErrMoved) {
-			t.Errorf("read %t: %v, want ErrMoved", read, err)
+			t.Errorf("specs read before: %t: %v, want ErrMoved", read, err)
 		}
 	}
 }
 
-// TestLeaseListIsInTheOrderOfGrants: whatever the ids and the clock say, and pages neither repeat nor lose a lease.
+// TestLeaseListIsInTheOrderOfGrants: the ids and the clock do not matter, and pages neither repeat nor lose a lease.
 func TestLeaseListIsInTheOrderOfGrants(t *testing.T) {
 	s := openAt(t, Config{})
 	specs := drafts(7)

@@ -15,16 +15,16 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// number saves a setting: one commit.
-func number(t *testing.T, s *Store, n int) error {
+// commitSetting saves setting n in a commit of its own.
+func commitSetting(t *testing.T, s *Store, n int) error {
 	t.Helper()
 	return s.Update(t.Context(), func(tx scheduler.Tx) error {
 		return tx.SaveSetting(t.Context(), fmt.Sprint("n", n), []byte("x"))
 	})
 }
 
-// crash copies the files of a store, or of a copy, as a kill would leave them, and returns the database's name.
-func crash(t *testing.T, path string) string {
+// killedCopy copies the files of a database as a kill would leave them, and returns the path of the copy.
+func killedCopy(t *testing.T, path string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, suffix := range []string{"", walSuffix, markSuffix} {
@@ -46,8 +46,8 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestLostFilesStopTheStore removes, replaces and cuts the open files: nothing is acknowledged after that, and
-// serving says so too.
+// TestLostFilesStopTheStore removes, moves, replaces and cuts the open files. After that the store acknowledges
+// nothing, and Serve fails too.
 func TestLostFilesStopTheStore(t *testing.T) {
 	for _, suffix := range []string{"", walSuffix} {
 		for name, lose := range map[string]func(t *testing.T, file string) error{
@@ -63,28 +63,28 @@ func TestLostFilesStopTheStore(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "lessor.db")
 				busy, idle := openAt(t, Config{Path: path}), openAt(t, Config{})
 				for i, s := range []*Store{busy, idle} {
-					if err := number(t, s, 0); err != nil {
+					if err := commitSetting(t, s, 0); err != nil {
 						t.Fatal(err)
 					}
 					if err := lose(t, s.path+suffix); err != nil {
 						t.Fatal(err)
 					}
-					if i == 1 { // it notices without a call
+					if i == 1 { // the idle store notices the loss without a commit
 						_, err := s.Serve(t.Context(), false)
 						if !errors.Is(err, scheduler.ErrBroken) || !strings.Contains(err.Error(), s.path+suffix) {
-							t.Errorf("serving: %v, want ErrBroken that names the file", err)
+							t.Errorf("serving: %v, want ErrBroken with the name of the file", err)
 						}
 					}
 					var err error
-					for lost := time.Now(); err == nil && time.Since(lost) < time.Second; { // a busy one may be late
-						err = number(t, s, 1)
+					for lost := time.Now(); err == nil && time.Since(lost) < time.Second; { // it may notice late
+						err = commitSetting(t, s, 1)
 					}
 					for n := range 3 {
 						if n > 0 {
-							err = number(t, s, n+1)
+							err = commitSetting(t, s, n+1)
 						}
 						if !errors.Is(err, scheduler.ErrBroken) || !strings.Contains(err.Error(), s.path+suffix) {
-							t.Errorf("a commit: %v, want ErrBroken that names the file", err)
+							t.Errorf("a commit: %v, want ErrBroken with the name of the file", err)
 						}
 					}
 				}
@@ -93,19 +93,18 @@ func TestLostFilesStopTheStore(t *testing.T) {
 	}
 }
 
-// TestDamagedLogIsRefused flips one byte in sixty places of a log, cuts it, and removes it: each start says that
-// changes are missing, and leaves the files as they are.
+// TestDamagedLogIsRefused flips one bit in each of sixty places of a log, cuts it, and removes it. Each start is
+// refused, because changes are missing, and leaves the files as they are.
 func TestDamagedLogIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	s := openAt(t, Config{Path: path, Synchronous: "OFF"})
 	const commits = 60
 	for n := range commits {
-		if err := number(t, s, n); err != nil {
+		if err := commitSetting(t, s, n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	whole := crash(t, path)
-	openAt(t, Config{Path: whole}) // as it is, all is there
+	openAt(t, Config{Path: killedCopy(t, path)}) // the undamaged log is accepted
 	log, err := os.ReadFile(path + walSuffix)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +120,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 		damage[fmt.Sprint("flipped at ", at)] = flipped
 	}
 	for name, log := range damage {
-		lossy := crash(t, path)
+		lossy := killedCopy(t, path)
 		if log == nil {
 			err = os.Remove(lossy + walSuffix)
 		} else {
@@ -130,27 +129,28 @@ func TestDamagedLogIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refused(t, name, lossy)
+		checkRefused(t, name, lossy)
 		if name == "cut" {
 			if left, err := os.ReadFile(lossy + walSuffix); err != nil || string(left) != string(log) {
-				t.Errorf("the log was touched: %v", err)
+				t.Errorf("the log was changed by the refused start: %v", err)
 			}
 		}
 	}
 }
 
-// TestMovedDatabaseIsPutBack: a start without the database leaves its log alone, so that both are whole again.
-func TestMovedDatabaseIsPutBack(t *testing.T) {
+// TestMovedDatabaseCanBePutBack: a start without the database does not change its log, so nothing is lost when the
+// database is put back.
+func TestMovedDatabaseCanBePutBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
-	if err := number(t, openAt(t, Config{Path: path}), 1); err != nil {
+	if err := commitSetting(t, openAt(t, Config{Path: path}), 1); err != nil {
 		t.Fatal(err)
 	}
-	moved := crash(t, path)
+	moved := killedCopy(t, path)
 	if err := os.Rename(moved, moved+".moved"); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the first start leaves an empty file
-		refused(t, "no database", moved)
+	for range 2 { // the second start finds an empty file, which the first has made
+		checkRefused(t, "no database", moved)
 	}
 	if err := os.Rename(moved+".moved", moved); err != nil {
 		t.Fatal(err)
@@ -158,17 +158,18 @@ func TestMovedDatabaseIsPutBack(t *testing.T) {
 	openAt(t, Config{Path: moved})
 }
 
-func refused(t *testing.T, name, path string) {
+// checkRefused fails the test unless a start is refused with one line that names the command that accepts the loss.
+func checkRefused(t *testing.T, name, path string) {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Path: path})
 	if err == nil {
 		_ = s.Close()
-		t.Errorf("%s: it was opened, and changes are missing", name)
+		t.Errorf("%s: the database was opened, and changes are missing", name)
 		return
 	}
 	text := err.Error()
 	if strings.Contains(text, "\n") || !strings.Contains(text, "lessor doctor --accept-loss "+path) {
-		t.Errorf("%s: the refusal is not one line that names the way out: %q", name, text)
+		t.Errorf("%s: got the error %q, want one line with the command that accepts the loss", name, text)
 	}
 }
 
@@ -176,48 +177,48 @@ func TestOlderCopyIsRefusedUntilTheLossIsAccepted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	s := openAt(t, Config{Path: path})
 	old := filepath.Join(t.TempDir(), "old.db")
-	if err := number(t, s, 1); err != nil {
+	if err := commitSetting(t, s, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.copyInto(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	openAt(t, Config{Path: old}) // a copy alone, without a mark, is a database
+	openAt(t, Config{Path: old}) // a backup has no mark and is accepted
 	for n := range 3 {
-		if err := number(t, s, n); err != nil {
+		if err := commitSetting(t, s, n); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := AcceptLoss(t.Context(), path); err == nil {
-		t.Error("a loss was accepted while the database is in use")
+		t.Error("a loss was accepted while the database is in use, want an error")
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := openAt(t, Config{Path: path}) // closed in order: all is there
+	again := openAt(t, Config{Path: path}) // nothing is missing after Close
 	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
 	copyFile(t, old, path)
-	refused(t, "an older copy", path)
+	checkRefused(t, "an older copy", path)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "no database", path)
+	checkRefused(t, "no database", path)
 	copyFile(t, old, path)
 	lost, err := AcceptLoss(t.Context(), path)
 	if err != nil || lost < 3 {
 		t.Fatalf("accepted: %d commits, %v; want at least 3", lost, err)
 	}
 	after := openAt(t, Config{Path: path})
-	if err := number(t, after, 1); err != nil {
+	if err := commitSetting(t, after, 1); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestReadingChangesNothing(t *testing.T) {
+func TestTransactionWithoutChangesIsNotNumbered(t *testing.T) {
 	s := openAt(t, Config{})
-	if err := number(t, s, 1); err != nil {
+	if err := commitSetting(t, s, 1); err != nil {
 		t.Fatal(err)
 	}
 	was := s.commits
@@ -226,29 +227,29 @@ func TestReadingChangesNothing(t *testing.T) {
 		_ = s.Update(t.Context(), func(scheduler.Tx) error { return io.EOF })
 	}
 	if s.commits != was {
-		t.Errorf("transactions that change nothing were numbered: %d, want %d", s.commits, was)
+		t.Errorf("%d commits after transactions that changed nothing, want %d as before", s.commits, was)
 	}
 }
 
-// TestAnotherNameIsRefused: a hard link does not let a second server in, nor a start by a name beside which there
-// is no log.
-func TestAnotherNameIsRefused(t *testing.T) {
+// TestHardLinkIsRefused: a database that has a second name is not opened by that name, neither while a server uses it
+// nor after. Its log is beside the first name only.
+func TestHardLinkIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	s := openAt(t, Config{Path: path})
 	link := filepath.Join(filepath.Dir(path), "link.db")
 	if err := os.Link(path, link); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // while the first is open, and after
+	for range 2 { // while the first store is open, and after Close
 		other, err := Open(t.Context(), Config{Path: link})
 		if err == nil {
 			_ = other.Close()
-			t.Fatal("a hard link was opened")
+			t.Fatal("a hard link was opened, want an error")
 		}
 		text := err.Error()
 		if strings.Contains(text, "\n") ||
 			!strings.Contains(text, "another name") && !strings.Contains(text, "hard links") {
-			t.Errorf("the refusal is not one line that says why: %q", text)
+			t.Errorf("got the error %q, want one line about another name or hard links", text)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

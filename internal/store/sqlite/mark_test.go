@@ -16,8 +16,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// holds opens a database, and expects the first n settings of number in it.
-func holds(t *testing.T, name, path string, n int) {
+// checkOpens fails the test unless the database opens, twice, and has the settings 0 to n-1.
+func checkOpens(t *testing.T, name, path string, n int) {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Path: path, Synchronous: "OFF"})
 	if err != nil {
@@ -28,7 +28,7 @@ func holds(t *testing.T, name, path string, n int) {
 		inView(t, s, func(v scheduler.View) error {
 			value, err := v.Setting(t.Context(), fmt.Sprint("n", i))
 			if err == nil && value == nil {
-				t.Errorf("%s: change %d is missing", name, i)
+				t.Errorf("%s: setting %d is missing", name, i)
 			}
 			return err
 		})
@@ -38,35 +38,38 @@ func holds(t *testing.T, name, path string, n int) {
 	}
 	again, err := Open(t.Context(), Config{Path: path, Synchronous: "OFF"})
 	if err != nil {
-		t.Errorf("%s, once more: %v", name, err)
+		t.Errorf("%s, second start: %v", name, err)
 		return
 	}
 	if err := again.Close(); err != nil {
-		t.Errorf("%s, once more: close: %v", name, err)
+		t.Errorf("%s, second start: close: %v", name, err)
 	}
 }
 
-// fold runs a checkpoint as the writer does when the log is long: the next commit starts the log anew.
-func fold(t *testing.T, s *Store) {
+// checkpointStore copies the log into the database, as the writer does when the log is long. The next commit starts the
+// log anew.
+func checkpointStore(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.enter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer s.leave()
 	if folded, err := checkpoint(s.writer.conn); err != nil || !folded {
-		t.Fatalf("checkpoint: %v, %v", folded, err)
+		t.Fatalf("checkpoint: %v, %v; want true and no error", folded, err)
 	}
 }
 
-func saved(t *testing.T, s *Store, from, to int) {
+// commitSettings saves the settings from <= n < to, each in a commit of its own.
+func commitSettings(t *testing.T, s *Store, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
-		if err := number(t, s, n); err != nil {
+		if err := commitSetting(t, s, n); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
+// removeLog removes the log of a database, and returns the path that it was given.
 func removeLog(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.Remove(path + walSuffix); err != nil && !os.IsNotExist(err) {
@@ -75,12 +78,12 @@ func removeLog(t *testing.T, path string) string {
 	return path
 }
 
-// TestKillWhileClosing kills a store after each step of Close. Each time the database opens with everything in it;
-// without its log it is refused until the mark is closed.
-func TestKillWhileClosing(t *testing.T) {
+// TestKillWhileClosingLosesNothing kills a store after each step of Close. After each kill the database opens
+// with everything in it. Without its log it is refused, until the mark is closed.
+func TestKillWhileClosingLosesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lessor.db")
 	s := openAt(t, Config{Path: path})
-	saved(t, s, 0, 3)
+	commitSettings(t, s, 0, 3)
 	for _, step := range []struct {
 		name   string
 		run    func() error
@@ -95,23 +98,23 @@ func TestKillWhileClosing(t *testing.T) {
 		if err := step.run(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		holds(t, step.name, crash(t, path), 3)
-		if without := removeLog(t, crash(t, path)); step.closed {
-			holds(t, step.name+", no log", without, 3)
+		checkOpens(t, step.name, killedCopy(t, path), 3)
+		if without := removeLog(t, killedCopy(t, path)); step.closed {
+			checkOpens(t, step.name+", no log", without, 3)
 		} else {
-			refused(t, step.name+", no log", without)
+			checkRefused(t, step.name+", no log", without)
 		}
 	}
 	if c, err := readMark(path); err != nil || !c.closed() {
-		t.Errorf("the mark after Close: %+v, %v; want a closed one", c, err)
+		t.Errorf("the mark after Close: %+v, %v; want a closed mark", c, err)
 	}
 }
 
-// TestKillWhileOpening kills a store after each step of a start that finds the log of a kill.
-func TestKillWhileOpening(t *testing.T) {
+// TestKillWhileOpeningLosesNothing kills a store after each step of a start that follows a kill.
+func TestKillWhileOpeningLosesNothing(t *testing.T) {
 	first := openAt(t, Config{})
-	saved(t, first, 0, 3)
-	path := crash(t, first.path)
+	commitSettings(t, first, 0, 3)
+	path := killedCopy(t, first.path)
 	c, err := checkMark(path)
 	if err != nil {
 		t.Fatal(err)
@@ -121,19 +124,19 @@ func TestKillWhileOpening(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "log held", crash(t, path), 3)
-	holds(t, "log held, no log", removeLog(t, crash(t, path)), 3)
+	checkOpens(t, "log held", killedCopy(t, path), 3)
+	checkOpens(t, "log held, no log", removeLog(t, killedCopy(t, path)), 3)
 	if _, err := migrate(t.Context(), path, "OFF"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path + walSuffix); err != nil {
 		t.Errorf("the log was removed while it was held: %v", err)
 	}
-	holds(t, "migrated", crash(t, path), 3)
+	checkOpens(t, "migrated", killedCopy(t, path), 3)
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "released", crash(t, path), 3)
+	checkOpens(t, "released", killedCopy(t, path), 3)
 	if err := s.closeMark(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,76 +147,78 @@ func TestKillWhileOpening(t *testing.T) {
 	if err := later.nextGeneration(); err != nil { // a commit, and a kill before the mark is written
 		t.Fatal(err)
 	}
-	holds(t, "first commit", crash(t, path), 3)
+	checkOpens(t, "first commit", killedCopy(t, path), 3)
 }
 
-// TestKillAfterTheLogRestarted kills a store between the first write into a log that starts anew and the next mark.
-func TestKillAfterTheLogRestarted(t *testing.T) {
+// TestKillAfterTheLogRestartedLosesNothing kills a store between the first write into a log that starts anew
+// and the next mark.
+func TestKillAfterTheLogRestartedLosesNothing(t *testing.T) {
 	s := openAt(t, Config{})
-	saved(t, s, 0, 3)
-	older := crash(t, s.path) // its database file is from before the checkpoint
-	fold(t, s)
-	before := crash(t, s.path)
-	holds(t, "after the checkpoint", crash(t, before), 3)
-	refused(t, "after the checkpoint, no log", removeLog(t, crash(t, before)))
+	commitSettings(t, s, 0, 3)
+	older := killedCopy(t, s.path) // its database file is from before the checkpoint
+	checkpointStore(t, s)
+	before := killedCopy(t, s.path)
+	checkOpens(t, "after the checkpoint", killedCopy(t, before), 3)
+	checkRefused(t, "after the checkpoint, no log", removeLog(t, killedCopy(t, before)))
 	was := s.at
-	saved(t, s, 3, 4)
+	commitSettings(t, s, 3, 4)
 	if restarts(was.salts, s.at.salts) != 1 {
 		t.Fatalf("the log did not start anew: %x, then %x", was.salts, s.at.salts)
 	}
-	after := crash(t, s.path)
-	holds(t, "after the restart", crash(t, after), 4)
-	refused(t, "after the restart, no log", removeLog(t, crash(t, after)))
+	after := killedCopy(t, s.path)
+	checkOpens(t, "after the restart", killedCopy(t, after), 4)
+	checkRefused(t, "after the restart, no log", removeLog(t, killedCopy(t, after)))
 
-	unmarked := crash(t, after) // the commit is there, its mark is not yet
+	unmarked := killedCopy(t, after) // the kill came after the commit and before its mark
 	copyFile(t, before+markSuffix, unmarked+markSuffix)
-	holds(t, "restarted, not marked", crash(t, unmarked), 4)
-	refused(t, "restarted, not marked, no log", removeLog(t, crash(t, unmarked)))
+	checkOpens(t, "restarted, not marked", killedCopy(t, unmarked), 4)
+	checkRefused(t, "restarted, not marked, no log", removeLog(t, killedCopy(t, unmarked)))
 
-	headed := crash(t, before) // only the header of the new log was written
+	headed := killedCopy(t, before) // only the header of the new log was written
 	log, err := os.ReadFile(after + walSuffix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	overwrite(t, headed+walSuffix, 0, log[:logHeaderBytes])
-	holds(t, "only the header", crash(t, headed), 3)
-	flipped := crash(t, headed)
+	checkOpens(t, "only the header", killedCopy(t, headed), 3)
+	flipped := killedCopy(t, headed)
 	overwrite(t, flipped+walSuffix, 20, []byte{log[20] ^ 1})
-	refused(t, "the header, damaged", flipped)
+	checkRefused(t, "the header, damaged", flipped)
 
 	for name, files := range map[string]string{"restarted": after, "not marked": unmarked, "only the header": headed} {
-		old := crash(t, files)
+		old := killedCopy(t, files)
 		copyFile(t, older, old)
-		refused(t, "an older database under the log, "+name, old)
+		checkRefused(t, "an older database under the log, "+name, old)
 	}
-	saved(t, s, 4, 6)
-	fold(t, s)
-	saved(t, s, 6, 7)
-	behind := crash(t, s.path) // as after a power failure that kept the mark of an older log
+	commitSettings(t, s, 4, 6)
+	checkpointStore(t, s)
+	commitSettings(t, s, 6, 7)
+	behind := killedCopy(t, s.path) // as after a power failure that kept the mark of an older log
 	copyFile(t, before+markSuffix, behind+markSuffix)
-	holds(t, "two logs later", behind, 7)
-	old := crash(t, s.path)
+	checkOpens(t, "two logs later", behind, 7)
+	old := killedCopy(t, s.path)
 	copyFile(t, before+walSuffix, old+walSuffix)
-	refused(t, "a log of before", old)
-	old = crash(t, s.path)
+	checkRefused(t, "the log before this one", old)
+	old = killedCopy(t, s.path)
 	copyFile(t, before, old)
-	refused(t, "a database of the log before", old)
+	checkRefused(t, "a database of the log before", old)
 }
 
-// TestOlderCopyOfTheSameRun: a copy of the database file that was made while the server ran is not taken for the
-// one that the server closed.
-func TestOlderCopyOfTheSameRun(t *testing.T) {
+// TestOlderCopyOfTheSameRunIsRefused: a copy of the database file that was made while the server ran is not taken
+// for the file that the server closed.
+func TestOlderCopyOfTheSameRunIsRefused(t *testing.T) {
 	s := openAt(t, Config{})
-	saved(t, s, 0, 3)
-	fold(t, s)
-	older := crash(t, s.path)
+	commitSettings(t, s, 0, 3)
+	checkpointStore(t, s)
+	older := killedCopy(t, s.path)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	copyFile(t, older, s.path)
-	refused(t, "a copy from before Close", s.path)
+	checkRefused(t, "a copy from before Close", s.path)
 }
 
+// overwrite writes b into a file at an offset.
 func overwrite(t *testing.T, name string, at int64, b []byte) {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
@@ -226,13 +231,13 @@ func overwrite(t *testing.T, name string, at int64, b []byte) {
 	}
 }
 
-// TestForeignProgramMovesTheLog: another program opens the database of a killed server and closes it, which moves
-// the log into the database and removes it. That looks like a lost log; the refusal says so, and nothing is lost
-// when it is accepted.
-func TestForeignProgramMovesTheLog(t *testing.T) {
+// TestLogMovedByAForeignProgramIsNotLost: another program opens the database of a killed server and closes it,
+// which moves the log into the database and removes it. The store cannot tell this from a lost log. Its refusal says
+// so, and nothing is missing after the loss was accepted.
+func TestLogMovedByAForeignProgramIsNotLost(t *testing.T) {
 	s := openAt(t, Config{})
-	saved(t, s, 0, 3)
-	path := crash(t, s.path)
+	commitSettings(t, s, 0, 3)
+	path := killedCopy(t, s.path)
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		t.Fatal(err)
@@ -244,23 +249,23 @@ func TestForeignProgramMovesTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path + walSuffix); !os.IsNotExist(err) {
-		t.Fatalf("the log is still there: %v", err)
+		t.Fatalf("the log after the other program closed the database: %v, want that it does not exist", err)
 	}
-	refused(t, "the log was moved", path)
+	checkRefused(t, "the log was moved", path)
 	if _, err := checkMark(path); err == nil || !strings.Contains(err.Error(), "sqlite3") {
-		t.Errorf("the refusal does not name the other program: %v", err)
+		t.Errorf("got the error %v, want one that names sqlite3", err)
 	}
 	if lost, err := AcceptLoss(t.Context(), path); err != nil || lost < 1 {
 		t.Fatalf("accepted: %d commits, %v; want at least 1", lost, err)
 	}
-	holds(t, "accepted", path, 3)
+	checkOpens(t, "accepted", path, 3)
 }
 
-// TestForeignReaderKeepsTheLog: a program that reads an older state while the store closes keeps the log from being
-// moved. The mark does not say that it was.
+// TestForeignReaderKeepsTheLog: while a program reads an older state, the store cannot move the log at Close, and the
+// mark stays open.
 func TestForeignReaderKeepsTheLog(t *testing.T) {
 	s := openAt(t, Config{})
-	saved(t, s, 0, 2)
+	commitSettings(t, s, 0, 2)
 	reader, err := sqlite.OpenConn(s.path, sqlite.OpenReadOnly)
 	if err != nil {
 		t.Fatal(err)
@@ -270,12 +275,12 @@ func TestForeignReaderKeepsTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	saved(t, s, 2, 3)
+	commitSettings(t, s, 2, 3)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "closed beside a reader", crash(t, s.path), 3)
-	refused(t, "closed beside a reader, no log", removeLog(t, crash(t, s.path)))
+	checkOpens(t, "closed beside a reader", killedCopy(t, s.path), 3)
+	checkRefused(t, "closed beside a reader, no log", removeLog(t, killedCopy(t, s.path)))
 	if err := sqlitex.ExecuteTransient(reader, "rollback", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -287,18 +292,19 @@ func TestForeignReaderKeepsTheLog(t *testing.T) {
 	if _, err := os.Stat(s.path + walSuffix); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "closed beside an idle reader, no log", removeLog(t, crash(t, s.path)), 3)
+	checkOpens(t, "closed beside an idle reader, no log", removeLog(t, killedCopy(t, s.path)), 3)
 	if err := reader.Close(); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "the reader has closed", s.path, 3)
+	checkOpens(t, "the reader has closed", s.path, 3)
 }
 
-// TestMarkOfTheReleaseBefore: a mark that knows only the number of commits is compared once, and replaced.
-func TestMarkOfTheReleaseBefore(t *testing.T) {
+// TestMarkOfTheReleaseBeforeIsReplaced: a mark that has only the number of commits is checked at the first start,
+// and replaced.
+func TestMarkOfTheReleaseBeforeIsReplaced(t *testing.T) {
 	s := openAt(t, Config{})
-	saved(t, s, 0, 3)
-	path := crash(t, s.path)
+	commitSettings(t, s, 0, 3)
+	path := killedCopy(t, s.path)
 	has, err := commitsIn(path)
 	if err != nil {
 		t.Fatal(err)
@@ -310,32 +316,32 @@ func TestMarkOfTheReleaseBefore(t *testing.T) {
 		}
 		return path
 	}
-	refused(t, "one commit more than there is", setMark(crash(t, path), has+1))
-	upgraded := setMark(crash(t, path), has)
+	checkRefused(t, "one commit more than there is", setMark(killedCopy(t, path), has+1))
+	upgraded := setMark(killedCopy(t, path), has)
 	later := openAt(t, Config{Path: upgraded})
-	holds(t, "upgraded", crash(t, upgraded), 3)
-	refused(t, "upgraded, no log", removeLog(t, crash(t, upgraded)))
+	checkOpens(t, "upgraded", killedCopy(t, upgraded), 3)
+	checkRefused(t, "upgraded, no log", removeLog(t, killedCopy(t, upgraded)))
 	if c, err := readMark(upgraded); err != nil || c.numbered || c.at != later.at {
 		t.Errorf("the mark after the upgrade: %+v, %v; want the position %+v", c, err, later.at)
 	}
-	longer := crash(t, path) // the release before writes its line over the longer one, after a downgrade
+	longer := killedCopy(t, path) // after a downgrade, the release before writes its line over the longer one
 	overwrite(t, longer+markSuffix, 0, appendSum(fmt.Appendf(nil, "lessor 1 %020d", has+1)))
-	refused(t, "one commit more, after a downgrade", longer)
-	emptyMark := crash(t, path)
-	overwrite(t, emptyMark+markSuffix, 20, []byte("x"))
-	holds(t, "a damaged mark", removeLog(t, emptyMark), 0)
+	checkRefused(t, "one commit more, after a downgrade", longer)
+	damagedMark := killedCopy(t, path)
+	overwrite(t, damagedMark+markSuffix, 20, []byte("x"))
+	checkOpens(t, "a damaged mark", removeLog(t, damagedMark), 0)
 }
 
-// TestLogOfTheOtherByteOrder: a log whose checksums have the byte order of another machine is understood.
-func TestLogOfTheOtherByteOrder(t *testing.T) {
+// TestLogOfTheOtherByteOrderIsRead: a log whose checksums have the byte order of another machine is accepted.
+func TestLogOfTheOtherByteOrderIsRead(t *testing.T) {
 	s := openAt(t, Config{})
-	saved(t, s, 0, 3)
-	path := crash(t, s.path)
+	commitSettings(t, s, 0, 3)
+	path := killedCopy(t, s.path)
 	log, err := os.ReadFile(path + walSuffix)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log[3] ^= 1 // the last bit of the magic number says which order
+	log[3] ^= 1 // the last bit of the magic number is the byte order
 	order, pageBytes := logFormat(log)
 	sum := addSum(order, 0, log[:24])
 	binary.BigEndian.PutUint64(log[24:], sum)
@@ -348,7 +354,7 @@ func TestLogOfTheOtherByteOrder(t *testing.T) {
 	if err := os.WriteFile(path+walSuffix, log, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "other checksums than the mark's", crash(t, path))
+	checkRefused(t, "other checksums than the mark's", killedCopy(t, path))
 	c, err := readMark(path)
 	if err != nil {
 		t.Fatal(err)
@@ -357,7 +363,7 @@ func TestLogOfTheOtherByteOrder(t *testing.T) {
 	if err := os.WriteFile(path+markSuffix, markLine(nil, c), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, "the other byte order", crash(t, path), 3)
+	checkOpens(t, "the other byte order", killedCopy(t, path), 3)
 	overwrite(t, path+walSuffix, int64(len(log))-10, []byte{log[len(log)-10] ^ 1})
-	refused(t, "the other byte order, damaged", path)
+	checkRefused(t, "the other byte order, damaged", path)
 }

@@ -15,10 +15,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// beforeKernel fills a database of version 1 with six jobs of one definition and a plain one: waiting, granted once and
-// ended, granted twice and ended, granted and then cancelled without a lease, never granted and cancelled, failed twice
-// and waiting; completed.
-const beforeKernel = `
+// beforeSchedules fills a database of version 1. Six jobs belong to a definition: 1 waits, 2 was granted once and
+// ended, 3 was granted twice and ended, 4 was granted and later cancelled without a lease, 5 was cancelled and never
+// granted, 6 failed twice and waits. Job 7 has no definition and is completed.
+const beforeSchedules = `
 insert into lane values (1, zeroblob(16), 'default', 1, 'mail', 0, 1, '', 'nightly'),
 	(2, zeroblob(16), 'default', 1, 'mail', 0, 1, '', '');
 insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at,
@@ -38,8 +38,8 @@ insert into attempt select id, 1, seq, 1, 5, 0, fence, 3, 1,
 		from (values (3, 30, 'released'), (4, 30, 'failed'), (6, 20, 'failed'), (6, 30, 'expired'))) on n = seq;
 `
 
-// before brings an empty database to a version, and has it filled.
-func before(t *testing.T, version int64, fill string) (path string) {
+// databaseAt makes a database of a version of the schema, runs the script fill on it, and returns its path.
+func databaseAt(t *testing.T, version int64, fill string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "lessor.db")
 	db, err := sql.Open("sqlite", path)
@@ -66,10 +66,10 @@ func before(t *testing.T, version int64, fill string) (path string) {
 	return path
 }
 
-// TestTenantKeysMigration: ticks and alerts from before the migration are there, and another tenant's may have the same
-// names.
-func TestTenantKeysMigration(t *testing.T) {
-	path := before(t, 7, `
+// TestTenantKeysMigrationKeepsTicksAndAlerts: ticks and alerts from before the migration are there, and another
+// tenant may have ones of the same names.
+func TestTenantKeysMigrationKeepsTicksAndAlerts(t *testing.T) {
+	path := databaseAt(t, 7, `
 insert into tick values ('nightly', 10, zeroblob(16), 'circuitOpen', 'why',
 		x'0123456789abcdef0123456789abcdef', 1, 2, 3),
 	('nightly', 20, zeroblob(16), 'skipped', '', null, 0, 0, 0);
@@ -115,7 +115,7 @@ insert into alert values (x'00000000000000000000000000000001', 'stale', 'nightly
 
 // TestScheduleMigrationKeepsJobs: the new tables say about older jobs what they would say if they had always existed.
 func TestScheduleMigrationKeepsJobs(t *testing.T) {
-	path := before(t, 1, beforeKernel)
+	path := databaseAt(t, 1, beforeSchedules)
 	s := openAt(t, Config{Path: path})
 	inView(t, s, func(v scheduler.View) error {
 		page, err := v.List(t.Context(), scheduler.ListQuery{Definition: "nightly", Limit: 10})
@@ -149,9 +149,9 @@ func TestScheduleMigrationKeepsJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := Verify(t.Context(), name); n != 7 || err != nil {
-		t.Errorf("a copy of it: %d jobs, %v", n, err)
+		t.Errorf("a copy of the migrated database: %d jobs, %v; want 7 and no error", n, err)
 	}
-	update(t, s, func(tx scheduler.Tx) error { // and its jobs go on
+	update(t, s, func(tx scheduler.Tx) error { // an older job can be moved
 		turn := rules.Turn{Job: lessor.JobID{UUID: lessor.UUID{15: 1}}, Lane: 1, Seq: 1}
 		done := &rules.Done{
 			State: lessor.Cancelled, Attempt: rules.Attempt{Turn: turn, EndedAt: 1, Outcome: rules.OutcomeCancelled},
@@ -179,32 +179,32 @@ insert into done (seq, job, lane, attempt, max_attempts, interruptions, fence, s
 	'completed', 'completed', 'completed', 'w', '' from job where seq = 2;
 `
 
-// TestTakerMigrationKeepsLeases: those that the release before granted live on, and are found by their ids.
+// TestTakerMigrationKeepsLeases: leases from before the migration stay valid, and are found by their ids.
 func TestTakerMigrationKeepsLeases(t *testing.T) {
-	path := before(t, 4, beforeTaker)
+	path := databaseAt(t, 4, beforeTaker)
 	s := openAt(t, Config{Path: path})
 	live := lessor.LeaseID{UUID: lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 1}}
 	over := lessor.LeaseID{UUID: lessor.UUID{0x01, 0x99, 6: 0x70, 8: 0x80, 15: 2}}
 	update(t, s, func(tx scheduler.Tx) error {
 		held, err := tx.Leases(t.Context(), []lessor.LeaseID{live})
 		if h := held[live]; h == nil || h.Taker != "" || h.Bound {
-			t.Errorf("the lease from before the migration is %+v", held)
+			t.Errorf("the lease from before the migration is %+v, want it without a taker and not bound", held)
 		}
 		ends, err2 := tx.LeaseEnds(t.Context(), []lessor.LeaseID{over})
 		if ends[over].Outcome != rules.OutcomeCompleted {
-			t.Errorf("the end of a lease from before the migration is %+v", ends)
+			t.Errorf("the end of the lease from before the migration is %+v, want completed", ends)
 		}
 		return errors.Join(err, err2)
 	})
 	key := s.Seal().LeaseID(7, [10]byte{})
 	if again := restarted(t, s); again.Seal().LeaseID(7, [10]byte{}) != key {
-		t.Error("the key of the seal is another after a restart")
+		t.Error("the same seq is sealed differently after a restart: the key has changed")
 	}
 }
 
-// TestJournalMigrationKeepsEntries: entries of before are there, in order and by key.
+// TestJournalMigrationKeepsEntries: entries from before the migration are found, in order and by key.
 func TestJournalMigrationKeepsEntries(t *testing.T) {
-	path := before(t, 15, `
+	path := databaseAt(t, 15, `
 insert into job (seq, id, lane, tags, max_runtime_ms, max_attempts, backoff_first_ms, backoff_max_ms, run_at, tick_at,
 	trace_id, actor, created_at) values
 	(7, x'00000000000000000000000000000002', 1, '[]', 0, 5, 0, 0, 0, 0, 't', 'a', 1),
@@ -228,12 +228,12 @@ insert into journal (job, n, key, kind, at, fence, bytes, data) values
 	update(t, s, func(tx scheduler.Tx) error {
 		got, err := tx.Entries(t.Context(), job, 0, 10)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the journal of before (-want +got):\n%s", diff)
+			t.Errorf("the journal from before the migration (-want +got):\n%s", diff)
 		}
 		ref := scheduler.EntryRef{Job: job, Key: "b"}
 		known, err2 := tx.KnownEntries(t.Context(), []scheduler.EntryRef{ref})
 		if diff := cmp.Diff(want[1], known[ref]); diff != "" {
-			t.Errorf("the entry of before by its key (-want +got):\n%s", diff)
+			t.Errorf("an entry from before the migration, found by its key (-want +got):\n%s", diff)
 		}
 		return errors.Join(err, err2)
 	})

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestLibcIsTheOneThatSQLiteAsksFor: the two are translated from C together, and another version of modernc.org/libc is
-// known to break modernc.org/sqlite. `go get -u` changes it silently.
+// TestLibcIsTheOneThatSQLiteAsksFor: modernc.org/sqlite works only with the version of modernc.org/libc that its go.mod
+// names, and `go get -u` takes a newer one in silence.
 func TestLibcIsTheOneThatSQLiteAsksFor(t *testing.T) {
 	out, err := process.CommandContext(t.Context(), "go", "list", "-m", "-json", "modernc.org/sqlite",
 		"modernc.org/libc").Output()
 	if err != nil {
-		t.Skipf("the go command cannot say: %v", err)
+		t.Skipf("go list fails: %v", err)
 	}
 	var sqlite, libc struct{ Version, GoMod string }
 	d := json.NewDecoder(bytes.NewReader(out))
@@ -31,6 +31,6 @@ func TestLibcIsTheOneThatSQLiteAsksFor(t *testing.T) {
 	}
 	asks := regexp.MustCompile(`modernc.org/libc (v\S+)`).FindSubmatch(mod)
 	if len(asks) != 2 || string(asks[1]) != libc.Version {
-		t.Errorf("modernc.org/sqlite %s asks for libc %s, and go.mod has %s", sqlite.Version, asks, libc.Version)
+		t.Errorf("modernc.org/sqlite %s asks for libc %s, and our go.mod has %s", sqlite.Version, asks, libc.Version)
 	}
 }

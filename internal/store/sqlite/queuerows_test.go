@@ -18,8 +18,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestStoreThatCleansItsQueueOften runs storetest on a store that deletes left-over rows with every grant; others
-// seldom do.
+// TestStoreThatCleansItsQueueOften runs storetest on a store that deletes left-over rows with every grant. A store
+// with the usual settings seldom does.
 func TestStoreThatCleansItsQueueOften(t *testing.T) {
 	runStoretest(t, func(s *Store) { s.queueRows.few = 0 })
 }
@@ -31,16 +31,17 @@ var (
 	failed = rules.End{Outcome: rules.OutcomeFailed, Said: rules.SaidFailed, Reason: "failed", Actor: "worker-0001"}
 )
 
-// whole holds the places of all jobs, read in every way there is.
-type whole struct {
+// places holds the places of jobs, read in every way that a view has.
+type places struct {
 	Standings map[lessor.JobID]rules.Standing
 	Queued    map[lessor.JobID]rules.Turn // by reading the queue
 	Listed    map[lessor.State][]lessor.JobID
 }
 
-func readWhole(t *testing.T, v scheduler.View, specs []*rules.Spec) error {
+// checkPlaces fails the test unless all ways of reading the places of jobs agree.
+func checkPlaces(t *testing.T, v scheduler.View, specs []*rules.Spec) error {
 	t.Helper()
-	w, err := tryWhole(t, v, specs)
+	w, err := readPlaces(t, v, specs)
 	if err != nil {
 		return err
 	}
@@ -50,25 +51,26 @@ func readWhole(t *testing.T, v scheduler.View, specs []*rules.Spec) error {
 			queued[id] = s.Turn
 		}
 		if !slices.Contains(w.Listed[s.State()], id) {
-			t.Errorf("job %s is %s and not listed as that", id, s.State())
+			t.Errorf("job %s is %s and missing in the list of that state", id, s.State())
 		}
 	}
 	if diff := cmp.Diff(queued, w.Queued); diff != "" {
-		t.Errorf("the queue is not what the standings say (-standings +queue):\n%s", diff)
+		t.Errorf("the queue differs from the standings (-standings +queue):\n%s", diff)
 	}
 	n := 0
 	for _, ids := range w.Listed {
 		n += len(ids)
 	}
 	if n != len(specs) {
-		t.Errorf("%d jobs are listed, and there are %d", n, len(specs))
+		t.Errorf("%d jobs are listed, want %d", n, len(specs))
 	}
 	return nil
 }
 
-func tryWhole(t *testing.T, v scheduler.View, specs []*rules.Spec) (w whole, err error) {
+// readPlaces reads the places of jobs in every way that a view has.
+func readPlaces(t *testing.T, v scheduler.View, specs []*rules.Spec) (w places, err error) {
 	ctx := t.Context()
-	w = whole{map[lessor.JobID]rules.Standing{}, map[lessor.JobID]rules.Turn{}, map[lessor.State][]lessor.JobID{}}
+	w = places{map[lessor.JobID]rules.Standing{}, map[lessor.JobID]rules.Turn{}, map[lessor.State][]lessor.JobID{}}
 	for _, s := range specs {
 		found, err := v.Standings(ctx, []lessor.JobID{s.ID})
 		if err != nil {
@@ -97,21 +99,22 @@ func tryWhole(t *testing.T, v scheduler.View, specs []*rules.Spec) (w whole, err
 	return w, err
 }
 
-// wholeOf reads a store and checks that all ways of reading agree, in a view and in a transaction.
-func wholeOf(t *testing.T, s *Store, specs []*rules.Spec) (w whole) {
+// checkedPlaces returns the places of jobs, after checkPlaces in a view and in a transaction.
+func checkedPlaces(t *testing.T, s *Store, specs []*rules.Spec) (w places) {
 	t.Helper()
 	inView(t, s, func(v scheduler.View) (err error) {
-		if err = readWhole(t, v, specs); err == nil {
-			w, err = tryWhole(t, v, specs)
+		if err = checkPlaces(t, v, specs); err == nil {
+			w, err = readPlaces(t, v, specs)
 		}
 		return err
 	})
-	update(t, s, func(tx scheduler.Tx) error { return readWhole(t, tx, specs) })
+	update(t, s, func(tx scheduler.Tx) error { return checkPlaces(t, tx, specs) })
 	return w
 }
 
-// scatter makes jobs and grants some of them, which end in every way and leave rows behind in the queue.
-func scatter(t *testing.T, s *Store) []*rules.Spec {
+// jobsInEveryPlace submits jobs, grants some of them and ends some of those in every way. The grants leave rows over in
+// the queue.
+func jobsInEveryPlace(t *testing.T, s *Store) []*rules.Spec {
 	t.Helper()
 	specs := drafts(60)
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, specs) })
@@ -132,7 +135,7 @@ func scatter(t *testing.T, s *Store) []*rules.Spec {
 	return specs
 }
 
-// crashed copies the files of an open database, as they would be found after a crash, and opens the copy.
+// crashed copies the files of an open database, as a crash would leave them, and opens the copy.
 func crashed(t *testing.T, s *Store) *Store {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "lessor.db")
@@ -156,6 +159,7 @@ func restarted(t *testing.T, s *Store) *Store {
 	return openAt(t, Config{Path: s.path})
 }
 
+// restored opens a backup of a store that has 60 jobs.
 func restored(t *testing.T, s *Store) *Store {
 	t.Helper()
 	var copied bytes.Buffer
@@ -174,12 +178,12 @@ func restored(t *testing.T, s *Store) *Store {
 		t.Fatal(err)
 	}
 	if n, err := Verify(t.Context(), path); err != nil || n != 60 {
-		t.Errorf("the copy has %d jobs: %v", n, err)
+		t.Errorf("the copy has %d jobs, %v; want 60 and no error", n, err)
 	}
 	return openAt(t, Config{Path: path})
 }
 
-func rows(t *testing.T, s *Store, table string) int {
+func countRows(t *testing.T, s *Store, table string) int {
 	t.Helper()
 	n, err := count(s.writer.conn, "select count(*) from "+table)
 	if err != nil {
@@ -188,42 +192,42 @@ func rows(t *testing.T, s *Store, table string) int {
 	return int(n)
 }
 
-// again has the ways to open a store on the files of another.
-var again = map[string]func(*testing.T, *Store) *Store{"restart": restarted, "crash": crashed, "backup": restored}
+// reopenings are the ways to open a store on the files of another.
+var reopenings = map[string]func(*testing.T, *Store) *Store{"restart": restarted, "crash": crashed, "backup": restored}
 
-// TestLeftRowsAreNoPlace: rows that grants left in the queue show nowhere, whoever reads and whenever the store is
-// opened.
-func TestLeftRowsAreNoPlace(t *testing.T) {
-	for name, open := range again {
+// TestLeftOverRowsAreNotShown: no reader sees the rows that grants left over in the queue, before and after the store
+// is opened again.
+func TestLeftOverRowsAreNotShown(t *testing.T) {
+	for name, open := range reopenings {
 		t.Run(name, func(t *testing.T) {
 			s := openAt(t, Config{})
-			specs := scatter(t, s)
-			before := wholeOf(t, s, specs)
-			if n, left := rows(t, s, "queue"), s.queueRows.fresh.n; n != 60 || left != 24 {
+			specs := jobsInEveryPlace(t, s)
+			before := checkedPlaces(t, s, specs)
+			if n, left := countRows(t, s, "queue"), s.queueRows.fresh.n; n != 60 || left != 24 {
 				t.Fatalf("%d rows in the queue, %d of them left over; want 60, and 24 of the 30 that were granted",
 					n, left)
 			}
 			next := open(t, s)
-			if diff := cmp.Diff(before, wholeOf(t, next, specs)); diff != "" {
-				t.Fatalf("afterwards it is not as it was (-before +after):\n%s", diff)
+			if diff := cmp.Diff(before, checkedPlaces(t, next, specs)); diff != "" {
+				t.Fatalf("places differ in the store that was opened again (-before +after):\n%s", diff)
 			}
 			if next.queueRows.fresh.n != 24 {
 				t.Errorf("%d rows are known to be left over, want 24", next.queueRows.fresh.n)
 			}
-			deleteLeftRows(t, next, specs)
+			deleteLeftOverRows(t, next, specs)
 		})
 	}
 }
 
-// deleteLeftRows has a store delete its left-over rows, and checks that nothing else changes. It is opened again at
-// every step.
-func deleteLeftRows(t *testing.T, s *Store, specs []*rules.Spec) {
+// deleteLeftOverRows makes a store delete its left-over rows, and checks that nothing else changes. Now and then it
+// opens the store again.
+func deleteLeftOverRows(t *testing.T, s *Store, specs []*rules.Spec) {
 	t.Helper()
 	fillers := drafts(40)
 	update(t, s, func(tx scheduler.Tx) error { return submit(t.Context(), tx, fillers) })
 	s.queueRows.few = 1
 	s.queueRows.keep()
-	before := wholeOf(t, s, append(slices.Clone(specs), fillers...))
+	before := checkedPlaces(t, s, append(slices.Clone(specs), fillers...))
 	for i := range 20 {
 		update(t, s, func(tx scheduler.Tx) error {
 			_, err := grant(t.Context(), tx, fillers[2*i:2*i+2])
@@ -234,25 +238,27 @@ func deleteLeftRows(t *testing.T, s *Store, specs []*rules.Spec) {
 			s.queueRows.few = 1
 		}
 	}
-	if n := rows(t, s, "queue") - s.queueRows.queued.n; n > 20 || n != s.queueRows.fresh.n+s.queueRows.due.n {
-		t.Errorf("%d rows are left over, and %d are known to be", n, s.queueRows.fresh.n+s.queueRows.due.n)
+	if n := countRows(t, s, "queue") - s.queueRows.queued.n; n > 20 || n != s.queueRows.fresh.n+s.queueRows.due.n {
+		t.Errorf("%d rows are left over, and the store knows of %d; want the same number, at most 20", n,
+			s.queueRows.fresh.n+s.queueRows.due.n)
 	}
-	after := wholeOf(t, s, append(slices.Clone(specs), fillers...))
+	after := checkedPlaces(t, s, append(slices.Clone(specs), fillers...))
 	for _, f := range fillers {
 		delete(before.Standings, f.ID)
 		delete(after.Standings, f.ID)
 	}
 	if diff := cmp.Diff(before.Standings, after.Standings); diff != "" {
-		t.Errorf("deleting what was left over changed something (-before +after):\n%s", diff)
+		t.Errorf("deleting left-over rows changed places (-before +after):\n%s", diff)
 	}
 }
 
-// TestJobComesBackIntoTheQueue: a job that was granted and given back is in the queue as it is now, and not as the row
-// that its grant left there, before that row is deleted and after, and whenever the store is opened.
-func TestJobComesBackIntoTheQueue(t *testing.T) {
+// TestReturnedJobIsQueuedAsItIsNow: the queue shows a job that was granted and released with its present values, and
+// not with those of the row that its grant left over, before and after that row is deleted and the store is opened
+// again.
+func TestReturnedJobIsQueuedAsItIsNow(t *testing.T) {
 	same := func(_ *testing.T, s *Store) *Store { return s }
-	ways := maps.Clone(again)
-	delete(ways, "backup") // counts other jobs
+	ways := maps.Clone(reopenings)
+	delete(ways, "backup") // restored expects another number of jobs
 	ways["goes on"] = same
 	for name, open := range ways {
 		for _, few := range []int{fewLeft, 0} {
@@ -263,11 +269,12 @@ func TestJobComesBackIntoTheQueue(t *testing.T) {
 				for round := range 5 {
 					s.queueRows.few = few
 					var held []*rules.Held
-					update(t, s, func(tx scheduler.Tx) error { // the turns as the queue has them
+					update(t, s, func(tx scheduler.Tx) error { // grants use the turns that the queue has
 						var moves []scheduler.Move
 						err := tx.EachQueued(t.Context(), func(turn rules.Turn) error {
 							if turn.Attempt != 0 || turn.Interruptions != round && turn.Seq%3 == 0 {
-								t.Errorf("round %d: the queue has %+v", round, turn)
+								t.Errorf("the queue has %+v in round %d, want no attempt and a release per round",
+									turn, round)
 							}
 							if turn.Seq%3 == 0 {
 								h := rules.Grant(lessor.LeaseID{UUID: uuid()}, turn, specs[0], "w", 1e9, tx.Now())
@@ -281,13 +288,13 @@ func TestJobComesBackIntoTheQueue(t *testing.T) {
 						return errors.Join(err, tx.Move(t.Context(), moves))
 					})
 					s = open(t, s)
-					wholeOf(t, s, specs)
+					checkedPlaces(t, s, specs)
 					update(t, s, func(tx scheduler.Tx) error {
 						return finish(t.Context(), tx, leaseIDs(held), released)
 					})
-					wholeOf(t, s, specs)
+					checkedPlaces(t, s, specs)
 					s = open(t, s)
-					if n := len(wholeOf(t, s, specs).Queued); n != 30 || len(held) != 10 {
+					if n := len(checkedPlaces(t, s, specs).Queued); n != 30 || len(held) != 10 {
 						t.Fatalf("round %d: %d were granted and %d are queued, want 10 and 30", round, len(held), n)
 					}
 				}
@@ -296,8 +303,9 @@ func TestJobComesBackIntoTheQueue(t *testing.T) {
 	}
 }
 
-// TestLeftRowsGoInPages: no commit deletes more than twice what it grants, and what is left over stays bounded.
-func TestLeftRowsGoInPages(t *testing.T) {
+// TestLeftOverRowsAreDeletedInPages: no commit deletes more than twice as many rows as it grants, and the
+// number of left-over rows stays bounded.
+func TestLeftOverRowsAreDeletedInPages(t *testing.T) {
 	s := openAt(t, Config{})
 	s.queueRows.few = 100
 	specs := drafts(2000)
@@ -308,40 +316,41 @@ func TestLeftRowsGoInPages(t *testing.T) {
 	}
 	most, log := 0, 0
 	for i := 0; i < 1900; i += 10 {
-		before := rows(t, s, "queue")
+		before := countRows(t, s, "queue")
 		update(t, s, func(tx scheduler.Tx) error {
 			_, err := grant(t.Context(), tx, mixed[i:i+10])
 			return err
 		})
-		after := rows(t, s, "queue")
+		after := countRows(t, s, "queue")
 		if before-after > 20 {
-			t.Fatalf("a commit that granted 10 deleted %d rows", before-after)
+			t.Fatalf("a commit that granted 10 jobs deleted %d rows, want at most 20", before-after)
 		}
-		most, log = max(most, after-s.queueRows.queued.n), max(log, rows(t, s, "gone"))
+		most, log = max(most, after-s.queueRows.queued.n), max(log, countRows(t, s, "gone"))
 	}
 	if most > 2*250 || most < 200 { // an eighth of 2000, and of what is queued when that many were granted
-		t.Errorf("up to %d rows were left over, want 200 to 500", most)
+		t.Errorf("at most %d rows were left over, want 200 to 500", most)
 	}
-	if log > 60 || rows(t, s, "gone") > 40 {
-		t.Errorf("the log had up to %d rows and has %d: it is not cut", log, rows(t, s, "gone"))
+	if log > 60 || countRows(t, s, "gone") > 40 {
+		t.Errorf("the log had up to %d rows, want at most 60, and has %d, want at most 40", log,
+			countRows(t, s, "gone"))
 	}
-	wholeOf(t, s, specs)
+	checkedPlaces(t, s, specs)
 }
 
-// TestSeqSet compares a set with a map.
-func TestSeqSet(t *testing.T) {
+// TestSeqSetAgreesWithAMap compares a set with a map.
+func TestSeqSetAgreesWithAMap(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		set, want := newSeqSet(), map[int64]bool{}
 		for range rapid.IntRange(0, 300).Draw(r, "steps") {
 			seq, in := rapid.Int64Range(0, 3000).Draw(r, "seq"), rapid.Bool().Draw(r, "in")
 			if set.set(seq, in) != (want[seq] != in) {
-				r.Fatalf("set %d to %t: whether that is a change is wrong", seq, in)
+				r.Fatalf("set %d to %t: got changed %t, want %t", seq, in, want[seq] == in, want[seq] != in)
 			}
 			if want[seq] = in; !in {
 				delete(want, seq)
 			}
 			if set.has(seq) != in {
-				r.Fatalf("%d is not as it was set", seq)
+				r.Fatalf("has(%d) is %t, want %t", seq, !in, in)
 			}
 		}
 		var got []int64
@@ -349,7 +358,7 @@ func TestSeqSet(t *testing.T) {
 			got = set.appendChunk(got, key)
 		}
 		if all := slices.Sorted(maps.Keys(want)); !slices.Equal(got, all) || set.n != len(all) {
-			r.Fatalf("%d: %v, want %v", set.n, got, all)
+			r.Fatalf("the set has %d seqs, %v; want %d, %v", set.n, got, len(all), all)
 		}
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// busyDay makes every statement run, most of them often.
-func busyDay(t *testing.T, s *Store) {
+// runEveryStatement runs every statement of the store, most of them often.
+func runEveryStatement(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
 	for i := range 20 {
@@ -62,7 +62,7 @@ func busyDay(t *testing.T, s *Store) {
 			if _, err := tx.DeleteToken(ctx, lessor.TokenID{UUID: uuid()}); err != nil {
 				return err
 			}
-			if err := busyKernel(ctx, tx, i); err != nil {
+			if err := writeSchedules(ctx, tx, i); err != nil {
 				return err
 			}
 			_, err := tx.Purge(ctx, tx.Now()-lessor.Instant(i), 3)
@@ -80,8 +80,8 @@ func busyDay(t *testing.T, s *Store) {
 	}
 }
 
-// busyKernel calls every method that writes about definitions.
-func busyKernel(ctx context.Context, tx scheduler.Tx, i int) error {
+// writeSchedules calls every method that writes about definitions.
+func writeSchedules(ctx context.Context, tx scheduler.Tx, i int) error {
 	id := fmt.Sprintf("definition-%d", i)
 	d := &rules.Definition{ID: id, Module: "ledger", Enabled: i%3 == 0, DueAt: lessor.Instant(i)}
 	tick := rules.TickRow{
@@ -122,7 +122,7 @@ func readAll(t *testing.T, v scheduler.View, job lessor.JobID, leases []lessor.L
 	if err := listAllRuns(ctx, v); err != nil {
 		return err
 	}
-	if err := readKernel(ctx, v, leases); err != nil {
+	if err := readSchedules(ctx, v, leases); err != nil {
 		return err
 	}
 	_, err1 := v.LeaseEnds(ctx, leases)
@@ -162,8 +162,8 @@ func listAllRuns(ctx context.Context, v scheduler.View) error {
 	return nil
 }
 
-// readKernel calls every method of a view that is about definitions, with every filter alone and with all.
-func readKernel(ctx context.Context, v scheduler.View, leases []lessor.LeaseID) error {
+// readSchedules calls every method of a view that is about definitions, with every filter alone and with all.
+func readSchedules(ctx context.Context, v scheduler.View, leases []lessor.LeaseID) error {
 	var errs []error
 	keep := func(_ any, err error) { errs = append(errs, err) }
 	tenant, run := lessor.TenantID{}, lessor.JobID{UUID: uuid()}
@@ -219,26 +219,26 @@ func status(stmt *sqlite.Stmt, op int32) int32 {
 }
 
 // TestNothingIsPreparedAgain: with STAT4 a range over a bound value makes SQLite prepare the statement again at each
-// bind, which once was a third of the CPU. "+?" hides the value from the planner.
+// bind, which once took a third of the CPU time. "+?" hides the value from the planner.
 func TestNothingIsPreparedAgain(t *testing.T) {
 	s := openAt(t, Config{Readers: 1})
-	busyDay(t, s)
+	runEveryStatement(t, s)
 	for name, conn := range map[string]*sqlite.Conn{"writer": s.writer.conn, "reader": reader(t, s)} {
 		often := 0
 		for text, stmt := range statements(conn) {
 			runs, again := status(stmt, lib.SQLITE_STMTSTATUS_RUN), status(stmt, lib.SQLITE_STMTSTATUS_REPREPARE)
 			if again > 0 {
-				t.Errorf("%s: prepared %d times again in %d runs: %s", name, again, runs, text)
+				t.Errorf("%s: prepared again %d times in %d runs, want none: %s", name, again, runs, text)
 			}
 			if runs >= 20 {
 				often++
 			}
 		}
 		if often < 20 {
-			t.Errorf("%s: only %d statements ran often enough to tell", name, often)
+			t.Errorf("%s: %d statements ran 20 times or more, want at least 20 of them", name, often)
 		}
 	}
-	probe := s.writer.conn.Prep("select job from done where ended_at < ? limit ?") // that the counter can count
+	probe := s.writer.conn.Prep("select job from done where ended_at < ? limit ?") // the counter must count this one
 	for i := range 10 {
 		probe.BindInt64(1, int64(i))
 		probe.BindInt64(2, 5)
@@ -258,8 +258,8 @@ func TestNothingIsPreparedAgain(t *testing.T) {
 // sorts, so that its cost does not grow with the number of past jobs.
 func TestPlans(t *testing.T) {
 	s := openAt(t, Config{Readers: 1})
-	busyDay(t, s)
-	whole := map[string]bool{ // these read all rows by design
+	runEveryStatement(t, s)
+	whole := map[string]bool{ // statements that read all rows by design
 		"select id, " + laneColumns + " from lane order by id": true,
 		"select id, notice from lane where notice <> 0":        true, // once an hour
 		readQueue:                             true,
@@ -269,10 +269,10 @@ func TestPlans(t *testing.T) {
 		readTokens:                            true,
 		"select 1 from setting limit 1":       true,
 		"select min(until) from delayed":      true,
-		readPolicies:                          true, // as many as tenants and classes that were set
+		readPolicies:                          true, // one row per tenant or class that an operator has set
 		readHandlers:                          true,
-		readPaused:                            true, // by an index of what is paused
-		readOpen:                              true, // by an index of what is open
+		readPaused:                            true, // by an index of the paused definitions
+		readOpen:                              true, // by an index of the open circuits
 	}
 	texts := map[string]bool{}
 	for _, conn := range []*sqlite.Conn{s.writer.conn, reader(t, s)} {
@@ -293,10 +293,10 @@ func TestPlans(t *testing.T) {
 		}
 	}
 	if p := plan(t, s.writer.conn, readOpened); !strings.Contains(p, "definition_job_open") {
-		t.Errorf("open runs are searched for among all past runs: %s", p)
+		t.Errorf("open runs are searched among all past runs, want the index definition_job_open: %s", p)
 	}
 	if seen < 30 {
-		t.Errorf("only %d plans were looked at", seen)
+		t.Errorf("%d plans were checked, want at least 30", seen)
 	}
 }
 
@@ -315,6 +315,7 @@ func reader(t *testing.T, s *Store) *sqlite.Conn {
 	return conn
 }
 
+// plan returns SQLite's query plan of a statement.
 func plan(t *testing.T, conn *sqlite.Conn, text string) string {
 	t.Helper()
 	var steps []string
@@ -339,7 +340,7 @@ func TestBindAllocatesNothing(t *testing.T) {
 			}
 		}) / 64
 		if perLease > 0.5 {
-			t.Errorf("%.1f allocations a lease that is saved, want none", perLease)
+			t.Errorf("%.1f allocations per saved lease, want none", perLease)
 		}
 		return nil
 	})

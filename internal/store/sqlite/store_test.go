@@ -59,16 +59,17 @@ func openAt(t testing.TB, cfg Config) *Store {
 	return s
 }
 
-var made atomic.Uint64
+// idsMade counts the ids that uuid has returned.
+var idsMade atomic.Uint64
 
 // uuid returns ids that rise like those of version 7.
 func uuid() (u lessor.UUID) {
 	binary.BigEndian.PutUint64(u[:], 0x0199_0000_0000_7000)
-	binary.BigEndian.PutUint64(u[8:], 0x8000_0000_0000_0000+made.Add(1))
+	binary.BigEndian.PutUint64(u[8:], 0x8000_0000_0000_0000+idsMade.Add(1))
 	return u
 }
 
-// drafts makes n jobs that are not stored yet.
+// drafts returns n jobs that are not stored yet.
 func drafts(n int, edits ...func(*rules.Spec)) []*rules.Spec {
 	specs := make([]*rules.Spec, n)
 	for i := range specs {
@@ -85,7 +86,7 @@ func drafts(n int, edits ...func(*rules.Spec)) []*rules.Spec {
 	return specs
 }
 
-// The four acts of a job's life, each for many at once, as the scheduler does them.
+// The functions submit, grant, beat and finish act on many jobs at once, as the scheduler does.
 
 func submit(ctx context.Context, tx scheduler.Tx, specs []*rules.Spec) error {
 	lanes := make([]rules.Lane, len(specs))
@@ -197,21 +198,21 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{path, link} { // another name of the file is the same file
+	for _, name := range []string{path, link} { // a symbolic link leads to the same file
 		other, err := Open(t.Context(), Config{Path: name})
 		if err == nil {
 			_ = other.Close()
-			t.Fatalf("%s was opened twice", name)
+			t.Fatalf("%s was opened a second time, want an error", name)
 		}
 		if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, path+".lock") {
-			t.Errorf("the refusal is not one line that names the lock: %q", text)
+			t.Errorf("got the error %q, want one line that names the lock file", text)
 		}
 	}
 	update(t, s, func(tx scheduler.Tx) error { return tx.SaveSetting(t.Context(), "a", []byte("b")) })
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	openAt(t, Config{Path: path}) // free again
+	openAt(t, Config{Path: path}) // Close has released the lock
 }
 
 func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
@@ -233,10 +234,10 @@ func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	exec("insert into goose_db_version (version_id, is_applied) values (999, 1)")
 	_, err := Open(t.Context(), Config{Path: path})
 	if err == nil || !strings.Contains(err.Error(), "version 999") {
-		t.Errorf("a schema of the future was opened, or refused without saying so: %v", err)
+		t.Errorf("opening a newer schema: %v, want an error that names version 999", err)
 	}
 	if _, err := Verify(t.Context(), path); err == nil || !strings.Contains(err.Error(), "version 999") {
-		t.Errorf("a copy of the future was verified, or refused without saying so: %v", err)
+		t.Errorf("verifying a newer schema: %v, want an error that names version 999", err)
 	}
 	knows, err := store.NewestMigration(migrations)
 	if err != nil {
@@ -247,7 +248,7 @@ func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Verify(t.Context(), path); err != nil {
-		t.Errorf("a schema of the future that allows this program: %v", err)
+		t.Errorf("verifying a newer schema that allows this program: %v", err)
 	}
 }
 
@@ -264,7 +265,7 @@ func TestNoWALIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := setWAL(conn); err == nil || !strings.Contains(err.Error(), "network file system") {
-		t.Errorf("a file without a WAL was taken, or refused without saying so: %v", err)
+		t.Errorf("got %v, want an error about a network file system", err)
 	}
 }
 
@@ -282,19 +283,19 @@ func TestBadFilesAreRefused(t *testing.T) {
 	} {
 		if s, err := Open(t.Context(), cfg); err == nil {
 			_ = s.Close()
-			t.Errorf("%s: was opened", name)
+			t.Errorf("%s: the store was opened, want an error", name)
 		}
 	}
 	if os.Getuid() == 0 {
-		return // may write everything
+		return // root may write every file
 	}
-	sealed := filepath.Join(dir, "sealed.db")
-	if err := os.WriteFile(sealed, nil, 0o400); err != nil {
+	readOnly := filepath.Join(dir, "readonly.db")
+	if err := os.WriteFile(readOnly, nil, 0o400); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Open(t.Context(), Config{Path: sealed}); err == nil {
+	if s, err := Open(t.Context(), Config{Path: readOnly}); err == nil {
 		_ = s.Close()
-		t.Error("a file that cannot be written was opened")
+		t.Error("a file that cannot be written was opened, want an error")
 	}
 }
 
@@ -307,12 +308,12 @@ func TestOthersCannotReadTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if st.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %v: payloads and token hashes are in it", suffix, st.Mode())
+			t.Errorf("lessor.db%s has mode %v, want no access for others", suffix, st.Mode())
 		}
 	}
 }
 
-func TestPanicLeavesNothing(t *testing.T) {
+func TestPanicRollsBack(t *testing.T) {
 	s := openAt(t, Config{})
 	held := leased(t, s, 1)
 	func() {
@@ -339,6 +340,6 @@ func TestTransactionIsOverAfterUpdate(t *testing.T) {
 		return nil
 	})
 	if err := kept.SaveSetting(t.Context(), "a", []byte("b")); err == nil {
-		t.Error("a transaction wrote after its end")
+		t.Error("a transaction wrote after its end, want an error")
 	}
 }

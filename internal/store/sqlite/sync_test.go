@@ -24,7 +24,7 @@ func send(t *testing.T, s *Store, name string) (wait func() error) {
 	return wait
 }
 
-// slowDisk has each sync of a store wait for an answer, until the test ends.
+// slowDisk makes each sync of a store wait for an answer, until the test ends.
 func slowDisk(t *testing.T, s *Store) (syncs chan chan<- error) {
 	t.Helper()
 	syncs = make(chan chan<- error)
@@ -47,13 +47,13 @@ func slowDisk(t *testing.T, s *Store) (syncs chan chan<- error) {
 	return syncs
 }
 
-// hanging is a store with two commits whose disk hangs: the caller of the first waits for its sync.
+// hanging is a store whose disk hangs. It has sent two commits, and the caller of the first waits for its sync.
 type hanging struct {
 	*Store
-	second  func() error // waits for the second commit
-	syncs   <-chan chan<- error
-	sync    chan<- error // ends the sync
-	answers chan error   // to the callers
+	second  func() error        // waits for the second commit
+	syncs   <-chan chan<- error // the syncs that begin
+	sync    chan<- error        // ends the sync of the first commit
+	answers chan error          // to the callers
 }
 
 func hang(t *testing.T) *hanging {
@@ -67,7 +67,7 @@ func hang(t *testing.T) *hanging {
 	return h
 }
 
-// call has a caller wait for its commit.
+// call starts a caller that waits for its commit.
 func (h *hanging) call(wait func() error) {
 	go func() { h.answers <- wait() }()
 }
@@ -83,18 +83,18 @@ func (h *hanging) begun(t *testing.T) (sync chan<- error) {
 	return sync
 }
 
-// TestCommitIsOnTheDiskBeforeItsCallersAreAnswered: the writer goes on while the disk syncs. A caller, a view and the
-// note of service wait for the sync, and one sync is enough for all commits before it.
+// TestCommitIsOnTheDiskBeforeItsCallersAreAnswered: the writer goes on while the disk syncs. Callers, views and Serve
+// wait for the sync, and one sync is enough for all commits before it.
 func TestCommitIsOnTheDiskBeforeItsCallersAreAnswered(t *testing.T) {
 	s := hang(t)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err := s.View(short, func(scheduler.View) error { return nil })
 	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a view of what is not on the disk: %v, want it to wait", err)
+		t.Errorf("a view before the sync: %v, want it to wait", err)
 	}
 	if _, err := s.Serve(short, false); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("service is noted while the disk hangs: %v, want it to wait", err)
+		t.Errorf("Serve before the sync: %v, want it to wait", err)
 	}
 	third := send(t, s.Store, "third")
 	select {
@@ -107,20 +107,20 @@ func TestCommitIsOnTheDiskBeforeItsCallersAreAnswered(t *testing.T) {
 		t.Fatalf("after the sync: %v", err)
 	}
 	s.call(third)
-	s.begun(t) <- nil // the first one began before the third commit
+	s.begun(t) <- nil // the first sync began before the third commit, which needs another
 	if err := <-s.answers; err != nil {
 		t.Fatal(err)
 	}
 	inView(t, s.Store, func(v scheduler.View) error {
 		if value, err := v.Setting(t.Context(), "third"); value == nil {
-			t.Errorf("a durable commit cannot be read: %v", err)
+			t.Errorf("the setting of a durable commit is missing: %v", err)
 		}
 		return nil
 	})
 }
 
-// TestFailedSyncBreaksTheStore: what was written before it cannot be trusted, so all who wait are refused, and nothing
-// is written after it.
+// TestFailedSyncBreaksTheStore: earlier writes cannot be trusted after it, so all waiting callers are refused, and
+// nothing is written any more.
 func TestFailedSyncBreaksTheStore(t *testing.T) {
 	s := hang(t)
 	s.call(s.second)
@@ -129,17 +129,17 @@ func TestFailedSyncBreaksTheStore(t *testing.T) {
 		select {
 		case err := <-s.answers:
 			if !errors.Is(err, scheduler.ErrBroken) {
-				t.Errorf("answered %v after a failed sync, want ErrBroken", err)
+				t.Errorf("a commit before the failed sync: %v, want ErrBroken", err)
 			}
 		case <-s.syncs:
-			t.Fatal("the log is synced again after a failed sync")
+			t.Fatal("the log was synced again after a failed sync")
 		}
 	}
-	if err := number(t, s.Store, 3); !errors.Is(err, scheduler.ErrBroken) {
+	if err := commitSetting(t, s.Store, 3); !errors.Is(err, scheduler.ErrBroken) {
 		t.Errorf("a later commit: %v, want ErrBroken", err)
 	}
 	if _, err := s.Serve(t.Context(), false); !errors.Is(err, scheduler.ErrBroken) {
-		t.Errorf("service: %v, want ErrBroken", err)
+		t.Errorf("Serve: %v, want ErrBroken", err)
 	}
 }
 
@@ -150,11 +150,11 @@ func TestKillBeforeTheSyncLosesNothing(t *testing.T) {
 	for _, name := range []string{"first", "second", "third"} {
 		send(t, s, name)
 	}
-	killed := openAt(t, Config{Path: crash(t, path)})
+	killed := openAt(t, Config{Path: killedCopy(t, path)})
 	inView(t, killed, func(v scheduler.View) error {
 		for _, name := range []string{"first", "second", "third"} {
 			if value, err := v.Setting(t.Context(), name); value == nil {
-				t.Errorf("%s is missing: %v", name, err)
+				t.Errorf("the setting %s is missing: %v", name, err)
 			}
 		}
 		return nil
