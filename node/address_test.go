@@ -9,9 +9,10 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// TestAddressIsKeptBesideTheToken: only a loopback address is, and one that no longer holds goes.
+// TestAddressIsKeptBesideTheToken: the file has a loopback address of the server, and is removed when the server has
+// none. A pipe changes nothing.
 func TestAddressIsKeptBesideTheToken(t *testing.T) {
-	cfg := quiet(t)
+	cfg := testConfig(t)
 	n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func TestAddressIsKeptBesideTheToken(t *testing.T) {
 			t.Errorf("%v: the file says %q (%v), want %q", tt.addr, raw, err, tt.want)
 		}
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm() != 0o600 {
-			t.Errorf("the file has mode %v", info.Mode())
+			t.Errorf("%v: the file has mode %v, want 0600", tt.addr, info.Mode())
 		}
 	}
 }

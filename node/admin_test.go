@@ -22,10 +22,10 @@ var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
 
 func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
-// TestNodesKeepEachOthersAdminTokens: each node has a file of its own, and what is in any of them holds on all; a
-// file that was removed ends the token that was in it.
+// TestNodesKeepEachOthersAdminTokens: each node has a token file of its own, and its token is valid on every node. A
+// node that starts without its file makes another token, and the one before is no longer valid.
 func TestNodesKeepEachOthersAdminTokens(t *testing.T) {
-	first, second := quiet(t), quiet(t)
+	first, second := testConfig(t), testConfig(t)
 	first.Store = pool.Database(t)
 	second.Store = first.Store
 	first.Listen, second.Listen = "127.0.0.1:7001", "127.0.0.1:7002"
@@ -52,11 +52,12 @@ func TestNodesKeepEachOthersAdminTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, of := range []struct {
+			token string
 			hash  [32]byte
 			valid bool
-		}{{a.admin, true}, {b.admin, false}, {c.admin, true}} {
+		}{{"first node's", a.admin, true}, {"removed", b.admin, false}, {"second node's", c.admin, true}} {
 			if _, valid := n.tokens.Valid(of.hash, lessor.At(time.Now())); valid != of.valid {
-				t.Errorf("on %s: valid %v, want %v", n.name(), valid, of.valid)
+				t.Errorf("on %s: the %s token is valid: %v, want %v", n.name(), of.token, valid, of.valid)
 			}
 		}
 	}

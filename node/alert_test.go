@@ -48,13 +48,13 @@ func TestAlertReachesTheWebhookSigned(t *testing.T) {
 	case d := <-got:
 		var a lessor.Alert
 		if err := json.Unmarshal(d.body, &a); err != nil || a.Kind != lessor.AlertHung || a.Message != "it hangs" {
-			t.Errorf("delivered %s, %v", d.body, err)
+			t.Errorf("delivered %s, %v; want the alert", d.body, err)
 		}
 		if want := alert.Signature("a-long-secret", d.body); d.signature != want {
 			t.Errorf("signed %q, want %q", d.signature, want)
 		}
 	case <-time.After(60 * time.Second):
-		t.Error("nothing was delivered")
+		t.Error("the alert was not delivered in a minute")
 	}
 	cancel()
 	if err := <-done; err != nil {

@@ -7,9 +7,9 @@ import (
 	"lessor"
 )
 
-// TestCallsWaitForAStartingNode follows the example in the package comment: nothing waits between Run and Submit.
+// TestCallsWaitForAStartingNode submits while Run starts, as the example in the package comment does.
 func TestCallsWaitForAStartingNode(t *testing.T) {
-	n, err := Open(t.Context(), quiet(t), nil)
+	n, err := Open(t.Context(), testConfig(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestCallsWaitForAStartingNode(t *testing.T) {
 		t.Errorf("submit to a node that is starting: %v", err)
 	}
 	if status, err := n.Status(ctx); err != nil || status.QueueDepth.Normal != 1 {
-		t.Errorf("status: %+v, %v, want one job of normal priority", status.QueueDepth, err)
+		t.Errorf("the queue has %+v, %v; want one job of normal priority", status.QueueDepth, err)
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -35,9 +35,10 @@ func TestCallsWaitForAStartingNode(t *testing.T) {
 	}
 }
 
-// TestWaitReturnsTheEndOfAJob also ends a wait by its context, and has one for a job that there is not.
+// TestWaitReturnsTheEndOfAJob: a wait ends with the job, or with its context. A wait for a job that does not exist is
+// refused.
 func TestWaitReturnsTheEndOfAJob(t *testing.T) {
-	n, err := Open(t.Context(), quiet(t), nil)
+	n, err := Open(t.Context(), testConfig(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,17 +58,17 @@ func TestWaitReturnsTheEndOfAJob(t *testing.T) {
 		job, err := n.Wait(ctx, submitted.ID)
 		ends <- end{job, err}
 	}()
-	left, leave := context.WithCancel(ctx)
-	leave()
-	if job, err := n.Wait(left, submitted.ID); err == nil {
-		t.Errorf("a wait whose caller has left returned %+v", job)
+	cancelled, cancelWait := context.WithCancel(ctx)
+	cancelWait()
+	if job, err := n.Wait(cancelled, submitted.ID); err == nil {
+		t.Errorf("a wait with a cancelled context returned %+v, want an error", job)
 	}
 	if _, err := n.Wait(ctx, lessor.JobID{}); lessor.CodeOf(err) != lessor.CodeJobNotFound {
-		t.Errorf("wait for no job: %v, want job_not_found", err)
+		t.Errorf("a wait for a job that does not exist: %v, want job_not_found", err)
 	}
 	grants, _, err := n.Request(ctx, lessor.LeaseRequest{WorkerID: new("w")})
 	if err != nil || len(grants) != 1 {
-		t.Fatal(grants, err)
+		t.Fatalf("request: %d grants, %v; want one", len(grants), err)
 	}
 	select {
 	case e := <-ends:
@@ -79,7 +80,7 @@ func TestWaitReturnsTheEndOfAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := <-ends; e.err != nil || e.job.State != lessor.Completed {
-		t.Errorf("the wait returned %+v, %v", e.job, e.err)
+		t.Errorf("the wait returned %+v, %v; want the completed job", e.job, e.err)
 	}
 	cancel()
 	if err := <-done; err != nil {

@@ -12,18 +12,19 @@ import (
 func TestEverySettingHasAField(t *testing.T) {
 	var c Config
 	fill(reflect.ValueOf(&c).Elem())
-	compare(t, "", reflect.ValueOf(c.settings()), reflect.ValueOf(config.Default().WithDefaults()))
+	checkNoDefaults(t, "", reflect.ValueOf(c.settings()), reflect.ValueOf(config.Default().WithDefaults()))
 }
 
-func compare(t *testing.T, path string, got, def reflect.Value) {
+// checkNoDefaults fails the test for each setting that has its default.
+func checkNoDefaults(t *testing.T, path string, got, def reflect.Value) {
 	for i := range got.NumField() {
 		name := path + "." + got.Type().Field(i).Name
 		switch a, b := got.Field(i), def.Field(i); {
-		// `lessor work` and `lessor serve` read these, not the node
+		// `lessor work` and `lessor serve` read these; a node does not.
 		case name == ".Executor" || name == ".Telemetry.Log":
 		case name == ".complete":
 		case a.Kind() == reflect.Struct:
-			compare(t, name, a, b)
+			checkNoDefaults(t, name, a, b)
 		case reflect.DeepEqual(a.Interface(), b.Interface()):
 			t.Errorf("%s has its default %v although every field of Config is set", name, b)
 		}
@@ -54,7 +55,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-func TestConfigDefaults(t *testing.T) {
+func TestZeroConfigGivesTheDefaults(t *testing.T) {
 	if got, want := (Config{}).settings(), config.Default().WithDefaults(); !reflect.DeepEqual(got, want) {
 		t.Errorf("Config{} gives %+v, want the defaults %+v", got, want)
 	}
@@ -63,11 +64,12 @@ func TestConfigDefaults(t *testing.T) {
 		Recovery: RecoveryConfig{CleanupDelay: -1}, Alerts: AlertConfig{IgnoreFailedJobs: true}, RequireToken: true,
 	}.settings()
 	if s.Capacity.ReserveUnits != 0 || s.Jobs.MaxInterruptions != 0 || s.Recovery.CleanupDelay != 0 {
-		t.Errorf("negative values give %d, %d and %s; want 0",
+		t.Errorf("negative values give %d, %d and %s, want 0 for each",
 			s.Capacity.ReserveUnits, s.Jobs.MaxInterruptions, s.Recovery.CleanupDelay)
 	}
 	if s.Capacity.Busy != (config.Busy{Set: true}) || s.Alerts.JobFailed || s.Auth != config.AuthRequired {
-		t.Errorf("the choices are %+v, %+v, %s", s.Capacity.Busy, s.Alerts, s.Auth)
+		t.Errorf("got busy %+v, alerts %+v, auth %s; want 0 units set, no alert of failed jobs, required",
+			s.Capacity.Busy, s.Alerts, s.Auth)
 	}
 	if err := s.Validate(); err != nil {
 		t.Error(err)

@@ -13,17 +13,17 @@ import (
 	"lessor/client"
 )
 
-// day is a day of work by many workers, of which some crash, and what was seen of it.
+// day runs many workers for a day, of which some crash, and counts what it saw.
 type day struct {
 	*client.Client
 	t     *testing.T
 	rnd   *rand.Rand
 	mu    sync.Mutex
-	until map[lessor.LeaseID]lessor.Instant // when each lease that is held ends without another heartbeat
+	until map[lessor.LeaseID]lessor.Instant // when each held lease ends without another heartbeat
 	runs  int
 	lost  int // leases whose worker crashed
-	early int
-	late  int
+	// leases that expired; those that did so early, and more than 2 s late
+	expired, early, late int
 }
 
 // TestDayOfWorkers runs a whole node, with its HTTP API, for a day of twenty workers. No lease may expire early or more
@@ -33,7 +33,7 @@ func TestDayOfWorkers(t *testing.T) {
 		cfg := Config{Data: t.TempDir()}
 		cfg.Capacity.TotalUnits, cfg.Capacity.ReserveUnits = 30, 2
 		cfg.Capacity.Busy = new(0)
-		n, c := up(t, cfg)
+		n, c := servePipe(t, cfg)
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		d := &day{Client: c, t: t, rnd: rand.New(rand.NewPCG(1, 2)), until: map[lessor.LeaseID]lessor.Instant{}}
@@ -49,15 +49,17 @@ func TestDayOfWorkers(t *testing.T) {
 			t.Errorf("the fold drifted: %v", err)
 		}
 		t.Logf("%d runs, %d leases lost with their workers", d.runs, d.lost)
-		if d.runs < 3000 || d.lost < 100 {
-			t.Errorf("%d runs and %d lost leases are too few to say anything", d.runs, d.lost)
+		if d.runs < 3000 || d.lost < 100 || d.expired < d.lost/2 {
+			t.Errorf("%d runs, %d lost leases and %d that expired; want at least 3000, 100 and half as many as lost",
+				d.runs, d.lost, d.expired)
 		}
 		if d.early > 0 || d.late > 0 {
-			t.Errorf("%d leases expired early, %d more than 2 s late", d.early, d.late)
+			t.Errorf("%d leases expired early and %d more than 2 s late, want none", d.early, d.late)
 		}
 	})
 }
 
+// chance returns true once in n times.
 func (d *day) chance(n int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +72,8 @@ func (d *day) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.rnd.Int64N(int64(most-least)))
 }
 
-func rest(ctx context.Context, d time.Duration) bool {
+// sleep waits for d, and returns false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -80,7 +83,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 }
 
 func (d *day) submitAll(ctx context.Context) {
-	for rest(ctx, d.between(5*time.Second, 30*time.Second)) {
+	for sleep(ctx, d.between(5*time.Second, 30*time.Second)) {
 		units := 1 + int(d.between(0, 3))
 		if _, err := d.Submit(ctx, "generic", nil, &lessor.SubmitOptions{Units: units}); err != nil &&
 			ctx.Err() == nil {
@@ -99,33 +102,34 @@ func (d *day) work(ctx context.Context, worker string) {
 			}
 			return
 		case denial != nil:
-			rest(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
+			sleep(ctx, time.Duration(denial.RetryAfterMS)*time.Millisecond)
 		default:
 			d.run(ctx, grants[0])
 		}
 	}
 }
 
+// run works on a job until its end, or until its worker crashes.
 func (d *day) run(ctx context.Context, g lessor.Grant) {
-	d.note(g.Lease.ID, g.Lease.ExpiresAt)
+	d.setEnd(g.Lease.ID, g.Lease.ExpiresAt)
 	crashes := d.chance(10)
 	for left := d.between(10*time.Second, 300*time.Second); left > 0; left -= 20 * time.Second {
 		a, err := d.Heartbeat(ctx, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID})
 		if err != nil {
 			if ctx.Err() == nil {
-				d.t.Errorf("heartbeat of a worker that never was silent: %v", err)
+				d.t.Errorf("heartbeat of a worker that was never silent: %v", err)
 			}
 			return
 		}
-		d.note(g.Lease.ID, a.ExpiresAt)
+		d.setEnd(g.Lease.ID, a.ExpiresAt)
 		if crashes && d.chance(3) {
 			d.mu.Lock()
 			d.lost++
 			d.mu.Unlock()
-			rest(ctx, d.between(time.Minute, 10*time.Minute))
+			sleep(ctx, d.between(time.Minute, 10*time.Minute))
 			return
 		}
-		if !rest(ctx, min(left, 20*time.Second)) {
+		if !sleep(ctx, min(left, 20*time.Second)) {
 			return
 		}
 	}
@@ -139,25 +143,28 @@ func (d *day) run(ctx context.Context, g lessor.Grant) {
 	delete(d.until, g.Lease.ID)
 }
 
-func (d *day) note(id lessor.LeaseID, until lessor.Instant) {
+// setEnd records when a lease ends without another heartbeat.
+func (d *day) setEnd(id lessor.LeaseID, until lessor.Instant) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.until[id] = until
 }
 
-// watch compares every expiry with the end that the lease's worker knew.
+// watch compares the time of every expiry with the end of the lease that its worker was told.
 func (d *day) watch(ctx context.Context) {
 	for e, err := range d.Watch(ctx, "") {
 		if err != nil {
+			d.t.Errorf("watch: %v", err)
 			return
 		}
 		if e.Gap {
-			d.t.Error("the stream left something out")
+			d.t.Error("the stream of events has a gap, want all events")
 		}
 		if e.Event.To != lessor.Expired {
 			continue
 		}
 		d.mu.Lock()
+		d.expired++
 		switch until := d.until[*e.Event.LeaseID]; {
 		case e.Event.At < until:
 			d.early++
@@ -168,14 +175,19 @@ func (d *day) watch(ctx context.Context) {
 	}
 }
 
+// checkCapacity checks each minute that no more units are leased than are usable.
 func (d *day) checkCapacity(ctx context.Context, usable int) {
-	for rest(ctx, time.Minute) {
+	for sleep(ctx, time.Minute) {
 		st, err := d.Status(ctx)
 		if err != nil {
+			if ctx.Err() == nil {
+				d.t.Errorf("status: %v", err)
+			}
 			return
 		}
 		if st.LeasedUnits > usable || st.UsableUnits != usable {
-			d.t.Errorf("%d of %d units are leased, want at most %d", st.LeasedUnits, st.UsableUnits, usable)
+			d.t.Errorf("%d of %d usable units are leased, want %d usable and no more leased", st.LeasedUnits,
+				st.UsableUnits, usable)
 		}
 	}
 }

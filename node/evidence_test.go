@@ -12,7 +12,7 @@ import (
 	"lessor/client"
 )
 
-// nightly is a manifest of one definition with nothing but what is required.
+// nightly returns a manifest of one definition that has only the required fields, after edit has changed it.
 func nightly(seconds int64, edit func(*lessor.Envelope)) lessor.Manifest {
 	tenant := "00000000-0000-0000-0000-00000000000a"
 	e := lessor.Envelope{
@@ -25,7 +25,7 @@ func nightly(seconds int64, edit func(*lessor.Envelope)) lessor.Manifest {
 	return lessor.Manifest{ModuleID: new("ledger"), Version: new("1"), TenantID: &tenant, Jobs: []lessor.Envelope{e}}
 }
 
-// work leases the next job and ends it.
+// work leases the next job and ends it with a status.
 func work(t *testing.T, c *client.Client, status string) lessor.Job {
 	t.Helper()
 	for range 20 {
@@ -45,48 +45,48 @@ func work(t *testing.T, c *client.Client, status string) lessor.Job {
 		}
 		return grants[0].Job
 	}
-	t.Fatal("no job in ten minutes")
+	t.Fatal("no job was granted in ten minutes")
 	return lessor.Job{}
 }
 
-// TestEvidenceA: registered from a manifest, a definition is stored with its defaults and audited; the same again
-// changes nothing.
-func TestEvidenceA(t *testing.T) {
+// TestAppliedManifestIsStoredWithDefaultsAndAudited: a definition of a manifest is stored with its defaults and
+// audited. Applying the manifest again changes nothing.
+func TestAppliedManifestIsStoredWithDefaultsAndAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, c := up(t, Config{Data: t.TempDir()})
+		n, c := servePipe(t, Config{Data: t.TempDir()})
 		a, err := c.Apply(t.Context(), nightly(60, nil))
 		if err != nil || fmt.Sprint(a.Created) != "[ledger.nightly]" {
-			t.Fatalf("applied: %+v, %v", a, err)
+			t.Fatalf("applied: %+v, %v; want ledger.nightly created", a, err)
 		}
 		d, err := c.Definition(t.Context(), "ledger.nightly")
 		if err != nil || d.MaxAttempts != 5 || d.MaxRuntimeSeconds != 300 || d.FairnessClass != "default" ||
 			!d.IsEnabled || d.Timezone != "UTC" ||
 			d.Overlap != lessor.OverlapSkip || d.CatchUp != lessor.CatchUpLatest || d.Circuit.Failures != 5 ||
 			d.Circuit.CooldownSeconds != 300 {
-			t.Errorf("stored: %+v, %v", d, err)
+			t.Errorf("stored: %+v, %v; want the defaults", d, err)
 		}
 		again, err := c.Apply(t.Context(), nightly(60, nil))
 		if err != nil || fmt.Sprint(again.Unchanged) != "[ledger.nightly]" {
-			t.Errorf("applied again: %+v, %v", again, err)
+			t.Errorf("applied again: %+v, %v; want ledger.nightly unchanged", again, err)
 		}
 		same, err := c.Definition(t.Context(), "ledger.nightly")
 		if err != nil || same.UpdatedAt != d.UpdatedAt || same.NextTickAt != d.NextTickAt {
-			t.Errorf("the same again changed it: %+v, %v", same, err)
+			t.Errorf("after the second time: %+v, %v; want %+v", same, err, d)
 		}
 		entries, _, err := n.scheduler.Audit(t.Context(),
 			lessor.AuditFilter{Object: "definition/ledger.nightly", Limit: 100})
 		if err != nil || len(entries) != 1 || entries[0].Action != "definition.created" ||
 			!strings.Contains(string(entries[0].After), `"timeoutSeconds":300`) {
-			t.Errorf("audit: %+v, %v", entries, err)
+			t.Errorf("audit: %+v, %v; want one entry, definition.created with its time-out", entries, err)
 		}
 	})
 }
 
-// TestEvidenceD: after repeated failure the circuit opens for that job alone, ticks write CIRCUIT_OPEN, it rests,
-// tries once and closes.
-func TestEvidenceD(t *testing.T) {
+// TestCircuitOpensAfterFailuresAndClosesAfterATrial: after five failures the circuit of the definition opens, and ticks
+// are recorded as CIRCUIT_OPEN. After its cooldown one trial is granted, which closes the circuit.
+func TestCircuitOpensAfterFailuresAndClosesAfterATrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, c := up(t, Config{Data: t.TempDir()})
+		_, c := servePipe(t, Config{Data: t.TempDir()})
 		if _, err := c.Apply(t.Context(), nightly(60,
 			func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
 			t.Fatal(err)
@@ -96,7 +96,7 @@ func TestEvidenceD(t *testing.T) {
 		}
 		circuits, _, err := c.Circuits(t.Context(), 10, "")
 		if err != nil || len(circuits) != 1 || circuits[0].State != lessor.CircuitOpen || circuits[0].Failures != 5 {
-			t.Fatalf("circuits: %+v, %v", circuits, err)
+			t.Fatalf("circuits: %+v, %v; want one, open after 5 failures", circuits, err)
 		}
 		opened := circuits[0].OpenedAt
 		trial := work(t, c, "completed")
@@ -112,21 +112,22 @@ func TestEvidenceD(t *testing.T) {
 			count[r.Status]++
 		}
 		if count[lessor.RunFailed] != 5 || count[lessor.RunCircuitOpen] < 4 || count[lessor.RunSuccess] != 1 {
-			t.Errorf("runs: %v", count)
+			t.Errorf("runs by status: %v, want 5 failed, 4 or more CIRCUIT_OPEN and 1 success", count)
 		}
 		alerts, _, err := c.Alerts(t.Context(), lessor.AlertFilter{Limit: 100})
 		alerts = slices.DeleteFunc(alerts, func(a lessor.Alert) bool { return a.Kind == lessor.AlertJobFailed })
 		if err != nil || len(alerts) != 1 || alerts[0].Kind != lessor.AlertCircuitOpen || alerts[0].ClearedAt == 0 {
-			t.Errorf("alerts: %+v, %v", alerts, err)
+			t.Errorf("alerts: %+v, %v; want one of the open circuit, cleared", alerts, err)
 		}
-		work(t, c, "completed") // closed: ticks make jobs again
+		work(t, c, "completed") // the circuit is closed: ticks make jobs again
 	})
 }
 
-// TestEvidenceE: every run has its tenant, its trace id and its outcome, and one that failed a reference to its error.
-func TestEvidenceE(t *testing.T) {
+// TestRunsHaveTenantTraceAndErrorReference: every run has its tenant, its trace id and its outcome. A failed run also
+// has a reference to its error.
+func TestRunsHaveTenantTraceAndErrorReference(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, c := up(t, Config{Data: t.TempDir()})
+		_, c := servePipe(t, Config{Data: t.TempDir()})
 		if _, err := c.Apply(t.Context(), nightly(60,
 			func(e *lessor.Envelope) { e.MaxAttempts = new(int64(1)) })); err != nil {
 			t.Fatal(err)
@@ -141,21 +142,21 @@ func TestEvidenceE(t *testing.T) {
 		work(t, c, "completed")
 		runs, _, err := c.Runs(t.Context(), lessor.RunFilter{Limit: 100})
 		if err != nil || len(runs) != 2 {
-			t.Fatalf("runs: %+v, %v", runs, err)
+			t.Fatalf("runs: %+v, %v; want 2", runs, err)
 		}
 		for _, r := range runs {
 			if r.TenantID.String() != "00000000-0000-0000-0000-00000000000a" || len(r.TraceID) != 32 ||
 				r.EndedAt == 0 || r.Attempts != 1 || r.JobID != "ledger.nightly" {
-				t.Errorf("run: %+v", r)
+				t.Errorf("run: %+v, want its tenant, a trace id, an end, one attempt and its definition", r)
 			}
 		}
 		traced, _, err := c.Runs(t.Context(), lessor.RunFilter{Trace: trace, Limit: 100})
 		if err != nil || len(traced) != 1 || traced[0].RunID != id || traced[0].Status != lessor.RunFailed {
-			t.Fatalf("runs of the trace: %+v, %v", traced, err)
+			t.Fatalf("runs of the trace: %+v, %v; want the failed run %s", traced, err, id)
 		}
 		e, err := c.RunError(t.Context(), traced[0].LastErrorRef)
 		if err != nil || e.RunID != id || e.Message != "no ledger" || e.Attempt != 1 {
-			t.Errorf("error: %+v, %v", e, err)
+			t.Errorf("error: %+v, %v; want \"no ledger\" of attempt 1 of run %s", e, err, id)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"lessor/node"
 )
 
-// A server inside a program, without a network: a job is submitted, leased and completed.
+// This program runs a server without a network. It submits, leases and completes a job.
 func Example() {
 	folder, err := os.MkdirTemp("", "lessor")
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// TestLostDatabaseEndsTheNode removes the database under a node, and its log under another, with and without calls:
-// within a second nothing more is acknowledged, and the node ends with the cause.
+// TestLostDatabaseEndsTheNode removes the database under a node, and its log under another, with and without calls.
+// After a second the node acknowledges nothing, and it ends with the cause.
 func TestLostDatabaseEndsTheNode(t *testing.T) {
 	for _, file := range []string{"lessor.db", "lessor.db-wal"} {
 		for _, busy := range []bool{true, false} {
-			cfg := quiet(t)
+			cfg := testConfig(t)
 			n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 			if err != nil {
 				t.Fatal(err)
@@ -41,18 +41,18 @@ func TestLostDatabaseEndsTheNode(t *testing.T) {
 			for gone := time.Now(); busy; {
 				_, err := c.Submit(t.Context(), "hello", nil, nil)
 				if late := time.Since(gone); err == nil && late > time.Second {
-					t.Errorf("%s is gone for %v, and a job was acknowledged", file, late)
+					t.Errorf("a job was acknowledged %[2]v after %[1]s was removed, want at most a second", file, late)
 				}
 				busy = err == nil
 			}
 			select {
 			case err = <-done:
 			case <-time.After(60 * time.Second):
-				t.Fatalf("%s is gone, and the node serves on", file)
+				t.Fatalf("%s was removed a minute ago, and the node still serves", file)
 			}
-			// a reader that opens it makes another
+			// The cause is "was removed", or "was replaced" if a connection of a reader has created the file again.
 			if !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), file+" was re") {
-				t.Errorf("Serve returned %v, want ErrBroken and the cause", err)
+				t.Errorf("Serve returned %v, want ErrBroken that says that %s was removed or replaced", err, file)
 			}
 			http.CloseIdleConnections()
 			if err := n.Close(); err != nil {

@@ -16,9 +16,9 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// up serves a node on a pipe until the test ends, with a store that does not wait for the disk, and returns a client
-// of it.
-func up(t *testing.T, cfg Config) (*Node, *client.Client) {
+// servePipe serves a node on a pipe until the test ends, with a store that does not wait for the disk, and returns a
+// client of it.
+func servePipe(t *testing.T, cfg Config) (*Node, *client.Client) {
 	t.Helper()
 	n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 	if err != nil {
@@ -69,15 +69,16 @@ func serve(t *testing.T, cfg Config) (n *Node, address string) {
 	return n, ln.Addr().String()
 }
 
-func quiet(t *testing.T) Config {
+// testConfig returns the settings of a node with a folder of its own. The load of the machine takes no capacity.
+func testConfig(t *testing.T) Config {
 	cfg := Config{Data: t.TempDir()}
 	cfg.Capacity.Busy = new(0)
 	return cfg
 }
 
-func TestLifeOverHTTPWithoutANetwork(t *testing.T) {
+func TestSilentJobExpiresAndIsGrantedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, c := up(t, quiet(t))
+		n, c := servePipe(t, testConfig(t))
 		ctx := t.Context()
 		job, err := c.Submit(ctx, "hello", nil, nil)
 		if err != nil {
@@ -85,7 +86,7 @@ func TestLifeOverHTTPWithoutANetwork(t *testing.T) {
 		}
 		grants, _, err := c.Request(ctx, lessor.LeaseRequest{WorkerID: new("worker-1")})
 		if err != nil || len(grants) != 1 {
-			t.Fatalf("request: %d grants, %v", len(grants), err)
+			t.Fatalf("request: %d grants, %v; want one", len(grants), err)
 		}
 		time.Sleep(time.Minute + time.Second/2)
 		if j, err := n.Job(ctx, job.Job.ID); err != nil || j.State != lessor.Expired {
@@ -106,13 +107,13 @@ func TestLifeOverHTTPWithoutANetwork(t *testing.T) {
 }
 
 func TestFirstStartMakesAnAdminTokenThatOnlyItsOwnerReads(t *testing.T) {
-	cfg := quiet(t)
+	cfg := testConfig(t)
 	n, err := Open(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !n.FirstStart() {
-		t.Error("a first start does not say so")
+		t.Error("FirstStart is false at the first start, want true")
 	}
 	info, err := os.Stat(n.TokenFile())
 	if err != nil || info.Mode().Perm() != 0o600 {
@@ -124,7 +125,7 @@ func TestFirstStartMakesAnAdminTokenThatOnlyItsOwnerReads(t *testing.T) {
 	}
 	raw, err := os.ReadFile(filepath.Join(cfg.Data, "lessor.db"))
 	if err != nil || strings.Contains(string(raw), strings.TrimSpace(string(secret))) {
-		t.Errorf("the database holds the token itself (%v), want only its hash", err)
+		t.Errorf("the database has the token itself (%v), want only its hash", err)
 	}
 	n, err = Open(t.Context(), cfg, nil)
 	if err != nil {
@@ -133,33 +134,34 @@ func TestFirstStartMakesAnAdminTokenThatOnlyItsOwnerReads(t *testing.T) {
 	defer n.Close()
 	again, _ := os.ReadFile(n.TokenFile())
 	if n.FirstStart() || string(again) != string(secret) {
-		t.Error("a second start made another token")
+		t.Errorf("second start: FirstStart is %v, same token: %v; want false and true", n.FirstStart(),
+			string(again) == string(secret))
 	}
 }
 
 func TestSecondProcessIsRefused(t *testing.T) {
-	cfg := quiet(t)
+	cfg := testConfig(t)
 	n, err := Open(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.Close()
 	if _, err := Open(t.Context(), cfg, nil); err == nil || !strings.Contains(err.Error(), "lessor.db") {
-		t.Errorf("a second node on the same file: %v, want a refusal that names the file", err)
+		t.Errorf("a second node on the same file: %v, want an error that names the file", err)
 	}
 }
 
 func TestDatabaseOutOfReachIsRefused(t *testing.T) {
-	cfg := quiet(t)
+	cfg := testConfig(t)
 	cfg.Store = "postgres://nobody@127.0.0.1:1/lessor?connect_timeout=1"
 	if _, err := Open(t.Context(), cfg, nil); err == nil || !strings.Contains(err.Error(), "127.0.0.1") {
-		t.Errorf("got %v, want a refusal that names the host", err)
+		t.Errorf("a store out of reach: %v, want an error that names the host", err)
 	}
 }
 
 func TestStopAnswersRequestsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, err := open(t.Context(), quiet(t).settings(), nil, sqlite.Config{Synchronous: "OFF"})
+		n, err := open(t.Context(), testConfig(t).settings(), nil, sqlite.Config{Synchronous: "OFF"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,10 @@ import (
 	"lessor/internal/telemetry"
 )
 
-// TestMetricsCountTheWork runs a job and a schedule whose circuit opens, and scrapes what that shows.
+// TestMetricsCountTheWork runs a job and a schedule whose circuit opens, and reads the metrics.
 func TestMetricsCountTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, c := up(t, quiet(t))
+		n, c := servePipe(t, testConfig(t))
 		if _, err := c.Submit(t.Context(), "mail", nil, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestMetricsCountTheWork(t *testing.T) {
 		} {
 			if !strings.Contains(w.Body.String(), "\n"+want+"\n") {
 				name, _, _ := strings.Cut(want, "{")
-				t.Errorf("the scrape lacks %s; it has\n%s", want, linesWith(w.Body.String(), name))
+				t.Errorf("the metrics lack %s; they have\n%s", want, linesWith(w.Body.String(), name))
 			}
 		}
 	})
@@ -62,7 +62,7 @@ func linesWith(text, part string) string {
 	return strings.Join(found, "\n")
 }
 
-func TestLogIsHeldToItsLevel(t *testing.T) {
+func TestLogFollowsItsLevel(t *testing.T) {
 	var out bytes.Buffer
 	log, level := leveled(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})), "warn")
 	log = log.With("node", "a").WithGroup("g")
@@ -72,11 +72,12 @@ func TestLogIsHeldToItsLevel(t *testing.T) {
 	log.Debug("chatty", "k", "v")
 	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "loud") ||
 		!strings.Contains(got, "msg=chatty node=a g.k=v") {
-		t.Errorf("logged:\n%s", got)
+		t.Errorf("want the lines loud and chatty with their attributes, and not quiet; logged:\n%s", got)
 	}
 }
 
-// TestFaultIsLoggedOnceAndCounted: a panic that was caught is in the log with what is needed to repeat it, and counted.
+// TestFaultIsLoggedOnceAndCounted: a panic that was caught is counted, and logged with its place, value, stack and
+// calls.
 func TestFaultIsLoggedOnceAndCounted(t *testing.T) {
 	var out bytes.Buffer
 	n := &Node{log: slog.New(slog.NewTextHandler(&out, nil)), telemetry: telemetry.New()}
@@ -92,12 +93,13 @@ func TestFaultIsLoggedOnceAndCounted(t *testing.T) {
 	w := httptest.NewRecorder()
 	n.telemetry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if want := `lessor_faults_total{place="loop"} 1`; !strings.Contains(w.Body.String(), want) {
-		t.Errorf("the scrape lacks %s", want)
+		t.Errorf("the metrics lack %s", want)
 	}
 }
 
-// TestConflictIsNoError: a commit that is repeated after a conflict with another node is logged for debugging only.
-func TestConflictIsNoError(t *testing.T) {
+// TestConflictIsLoggedForDebuggingOnly: a commit that is repeated after a conflict with another node is logged for
+// debugging only.
+func TestConflictIsLoggedForDebuggingOnly(t *testing.T) {
 	var out bytes.Buffer
 	n := &Node{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, c := range []struct {
@@ -112,7 +114,7 @@ func TestConflictIsNoError(t *testing.T) {
 		out.Reset()
 		n.logCommit(c.stats)
 		if got := out.String(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%+v: logged %q, want %s", c.stats, got, c.want)
+			t.Errorf("%+v: logged %q, want %q", c.stats, got, c.want)
 		}
 	}
 }

@@ -25,10 +25,12 @@ import (
 	"lessor/client"
 )
 
-const proxyName = "lessor.example.com" // in the files that the docs show
+// proxyName is the host name in the files of deploy/proxy.
+const proxyName = "lessor.example.com"
 
-// TestProxies runs the files of deploy/proxy, as docs/operations.md shows them, with the proxies that they are for.
-func TestProxies(t *testing.T) {
+// TestDocumentedProxiesPassStreamsAndLongPolls runs nginx and HAProxy with the files of deploy/proxy, and checks that
+// docs/operations.md shows these files.
+func TestDocumentedProxiesPassStreamsAndLongPolls(t *testing.T) {
 	docs, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +38,7 @@ func TestProxies(t *testing.T) {
 	for _, tt := range []struct {
 		program, file string
 		command       func(dir, file string) []string
-		edit          func(dir, listen string) []string // what stands in the file, what the test has instead, and so on
+		edit          func(dir, listen string) []string // pairs: a text of the file, and its replacement
 	}{
 		{"nginx", "nginx.conf", nginxCommand, func(dir, listen string) []string {
 			return []string{
@@ -57,7 +59,7 @@ func TestProxies(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(string(docs), "\n"+string(raw)+"```\n") {
-				t.Errorf("docs/operations.md does not show deploy/proxy/%s as it is", tt.file)
+				t.Errorf("docs/operations.md does not show the present deploy/proxy/%s", tt.file)
 			}
 			program := findProxy(t, tt.program)
 			n, server := serveBehind(t)
@@ -69,7 +71,7 @@ func TestProxies(t *testing.T) {
 				t.Fatal(err)
 			}
 			runProxy(t, listen, program, tt.command(dir, file)...)
-			through(t, n, &http.Client{Transport: &http.Transport{
+			checkThroughProxy(t, n, &http.Client{Transport: &http.Transport{
 				TLSClientConfig: &tls.Config{RootCAs: pool},
 				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 					return new(net.Dialer).DialContext(ctx, network, listen)
@@ -79,8 +81,8 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// through does what callers do behind a proxy.
-func through(t *testing.T, n *Node, web *http.Client) {
+// checkThroughProxy makes calls, reads a stream, waits in a request and logs in, all through a proxy.
+func checkThroughProxy(t *testing.T, n *Node, web *http.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -96,7 +98,7 @@ func through(t *testing.T, n *Node, web *http.Client) {
 		return c
 	}
 	if _, err := connect("").Status(ctx); lessor.CodeOf(err) != lessor.CodeUnauthenticated {
-		t.Errorf("without a token: %v, want a refusal", err)
+		t.Errorf("without a token: %v, want unauthenticated", err)
 	}
 	token := strings.TrimSpace(string(secret))
 	c := connect(token)
@@ -114,25 +116,27 @@ func through(t *testing.T, n *Node, web *http.Client) {
 	go func() {
 		grants, _, err := c.Request(ctx, lessor.LeaseRequest{WorkerID: new("w"), WaitMS: new(int64(30_000))})
 		if err == nil && len(grants) != 1 {
-			err = fmt.Errorf("%d grants", len(grants))
+			err = fmt.Errorf("%d grants, want one", len(grants))
 		}
 		granted <- err
 	}()
 	lines := bufio.NewScanner(stream.Body)
-	if !lines.Scan() { // the stream is open, before there is anything in it
-		t.Fatalf("the stream is not passed on: %v", lines.Err())
+	if !lines.Scan() { // the first line is a comment, before there are events
+		t.Fatalf("the proxy does not pass on the stream: %v", lines.Err())
 	}
 	job, err := n.Submit(ctx, "x", nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for lines.Scan() && !strings.Contains(lines.Text(), job.ID.String()) {
+	passed := false
+	for !passed && lines.Scan() {
+		passed = strings.Contains(lines.Text(), job.ID.String())
 	}
-	if lines.Err() != nil || ctx.Err() != nil {
-		t.Errorf("the record is not passed on: %v", lines.Err())
+	if !passed {
+		t.Errorf("the proxy does not pass on the event of the job: %v", lines.Err())
 	}
 	if err := <-granted; err != nil {
-		t.Errorf("a long poll: %v", err)
+		t.Errorf("a request that waits: %v", err)
 	}
 	web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	login, err := web.PostForm("https://"+proxyName+"/login", url.Values{"token": {token}})
@@ -141,18 +145,19 @@ func through(t *testing.T, n *Node, web *http.Client) {
 	}
 	_ = login.Body.Close()
 	if cs := login.Cookies(); len(cs) != 1 || !cs[0].Secure {
-		t.Errorf("the login is answered %d with the cookies %v, want one that is Secure", login.StatusCode, cs)
+		t.Errorf("the login gets %d with the cookies %v, want one that is Secure", login.StatusCode, cs)
 	}
 }
 
-// serveBehind serves a node that is reached by a name.
+// serveBehind serves a node that accepts calls to proxyName from a proxy on this machine.
 func serveBehind(t *testing.T) (n *Node, address string) {
 	t.Helper()
-	cfg := quiet(t)
+	cfg := testConfig(t)
 	cfg.Listen, cfg.HTTP.Hosts, cfg.HTTP.TrustedProxies = freeAddress(t), []string{proxyName}, []string{"127.0.0.1"}
 	return serve(t, cfg)
 }
 
+// freeAddress returns a loopback address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -163,18 +168,18 @@ func freeAddress(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// certificate writes a key and a certificate for proxyName, and returns who trusts it.
+// certificate writes a key and a certificate for proxyName, and returns a pool that trusts it.
 func certificate(t *testing.T, path string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	about := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{proxyName}, NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +197,8 @@ func certificate(t *testing.T, path string) *x509.CertPool {
 	return pool
 }
 
-// findProxy finds a program of the system, or skips where it is not installed; `make test` installs it where it can.
+// findProxy returns the path of a program, or skips the test if it is not installed. `make test` installs it where it
+// can.
 func findProxy(t *testing.T, name string) string {
 	t.Helper()
 	for _, place := range []string{name, "/usr/sbin/" + name} {
@@ -204,7 +210,8 @@ func findProxy(t *testing.T, name string) string {
 	return ""
 }
 
-// nginxCommand has nginx read the file the way its own configuration does, with all that it writes in dir.
+// nginxCommand returns the arguments with which nginx includes the file in its http block, and writes everything into
+// dir.
 func nginxCommand(dir, file string) []string {
 	temp := ""
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
@@ -214,10 +221,10 @@ func nginxCommand(dir, file string) []string {
 		"http {\naccess_log off;\n%sinclude %s;\n}\n",
 		dir, temp, file)
 	if os.Geteuid() == 0 {
-		text = "user root;\n" + text // who owns the folder
+		text = "user root;\n" + text // root owns the folder
 	}
 	main := filepath.Join(dir, "main.conf")
-	_ = os.WriteFile(main, []byte(text), 0o600) // without it nginx does not start
+	_ = os.WriteFile(main, []byte(text), 0o600) // nginx reports a missing file
 	return []string{"-p", dir, "-e", "stderr", "-c", main}
 }
 
@@ -225,8 +232,8 @@ func nginxCommand(dir, file string) []string {
 func runProxy(t *testing.T, listen, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
-	said := &strings.Builder{}
-	cmd.Stdout, cmd.Stderr = said, said
+	output := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -250,11 +257,11 @@ func runProxy(t *testing.T, listen, program string, args ...string) {
 		select {
 		case <-ended:
 			ended <- nil
-			t.Fatalf("%s ended: %s", program, said)
+			t.Fatalf("%s ended: %s", program, output)
 		default:
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s does not listen: %v", program, err)
+			t.Fatalf("%s does not listen after 30 s: %v", program, err)
 		}
 	}
 }

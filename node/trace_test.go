@@ -23,14 +23,14 @@ import (
 	"lessor/worker"
 )
 
-// collect is an OTLP/HTTP collector that keeps all spans by their name.
-type collect struct {
+// spanCollector is an OTLP/HTTP collector that keeps all spans by their name.
+type spanCollector struct {
 	mu    sync.Mutex
 	spans map[string][]*span.Span
-	user  string // of the last who sent
+	user  string // the user name of the last delivery
 }
 
-func (c *collect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *spanCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(r.Body)
@@ -58,8 +58,8 @@ func (c *collect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// one returns the only span of a name.
-func (c *collect) one(t *testing.T, name string) *span.Span {
+// only returns the one span of a name.
+func (c *spanCollector) only(t *testing.T, name string) *span.Span {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,10 +69,11 @@ func (c *collect) one(t *testing.T, name string) *span.Span {
 	return c.spans[name][0]
 }
 
-// serveTraced serves a node that sends its spans to a collector, and returns how to stop it, after which all are sent.
+// serveTraced serves a node that sends its spans to a collector. The function that it returns stops the node, which
+// sends the spans that are left.
 func serveTraced(t *testing.T, url string) (*client.Client, func()) {
 	t.Helper()
-	cfg := quiet(t)
+	cfg := testConfig(t)
 	cfg.Telemetry.OTLPEndpoint = url
 	n, err := Open(t.Context(), cfg, nil)
 	if err != nil {
@@ -84,7 +85,7 @@ func serveTraced(t *testing.T, url string) (*client.Client, func()) {
 	go func() { done <- n.Serve(ctx, ln) }()
 	for end := time.Now().Add(60 * time.Second); n.scheduler.Ready() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the node is not ready")
+			t.Fatal("the node is not ready after a minute")
 		}
 	}
 	c, err := client.New(client.Config{Server: "http://127.0.0.1", HTTP: httpClient})
@@ -103,9 +104,9 @@ func serveTraced(t *testing.T, url string) (*client.Client, func()) {
 	}
 }
 
-// TestOneTraceFromSubmissionToFinish sends the spans of a node and of a worker to one collector, as two processes do.
+// TestOneTraceFromSubmissionToFinish runs a node and a worker that send their spans to one collector.
 func TestOneTraceFromSubmissionToFinish(t *testing.T) {
-	got := &collect{spans: map[string][]*span.Span{}}
+	got := &spanCollector{spans: map[string][]*span.Span{}}
 	server := httptest.NewServer(got)
 	defer server.Close()
 	c, stop := serveTraced(t, server.URL)
@@ -133,7 +134,7 @@ func TestOneTraceFromSubmissionToFinish(t *testing.T) {
 	job := submitted.Job
 	for end := time.Now().Add(60 * time.Second); job.State != lessor.Completed; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the job is %s", job.State)
+			t.Fatalf("the job is %s after a minute, want completed", job.State)
 		}
 		if job, err = c.Job(t.Context(), job.ID); err != nil {
 			t.Fatal(err)
@@ -150,17 +151,17 @@ func TestOneTraceFromSubmissionToFinish(t *testing.T) {
 
 	parent := []byte{0x00, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7}
 	for _, name := range []string{"POST /api/system/scheduler/jobs", "submit", "grant", "mail"} {
-		s := got.one(t, name)
+		s := got.only(t, name)
 		if string(s.ParentSpanId) != string(parent) {
 			t.Errorf("the parent of %q is %x, want %x", name, s.ParentSpanId, parent)
 		}
 		parent = s.SpanId
 	}
-	if f := got.one(t, "finish"); string(f.ParentSpanId) != string(got.one(t, "grant").SpanId) {
+	if f := got.only(t, "finish"); string(f.ParentSpanId) != string(got.only(t, "grant").SpanId) {
 		t.Errorf("the parent of the finish is %x, want the grant", f.ParentSpanId)
 	}
 	for _, name := range []string{"POST /api/system/scheduler/jobs", "submit", "grant", "mail", "finish"} {
-		s := got.one(t, name)
+		s := got.only(t, name)
 		if id := hex.EncodeToString(s.TraceId); id != trace {
 			t.Errorf("%q is in trace %s, want %s", name, id, trace)
 		}
@@ -174,10 +175,10 @@ func TestOneTraceFromSubmissionToFinish(t *testing.T) {
 	}
 }
 
-// TestUnsampledCallsAreNotSent honours the flag of the caller, and keeps polls without a trace out. The collector
-// wants a password.
+// TestUnsampledCallsAreNotSent: a node sends no span of a call that its caller did not sample, and none of a request
+// without a trace that got no job. The URL of the collector has a user name and a password.
 func TestUnsampledCallsAreNotSent(t *testing.T) {
-	got := &collect{spans: map[string][]*span.Span{}}
+	got := &spanCollector{spans: map[string][]*span.Span{}}
 	server := httptest.NewServer(got)
 	defer server.Close()
 	c, stop := serveTraced(t, strings.Replace(server.URL, "://", "://ann:secret@", 1))
@@ -195,8 +196,8 @@ func TestUnsampledCallsAreNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	got.one(t, "GET /api/system/scheduler/capacity")
+	got.only(t, "GET /api/system/scheduler/capacity")
 	if len(got.spans) != 1 || got.user != "ann" {
-		t.Errorf("spans: %v from %q, want that of the capacity alone, from ann", got.spans, got.user)
+		t.Errorf("spans: %v from %q, want only that of the capacity, from ann", got.spans, got.user)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"lessor/internal/store/sqlite"
 )
 
-// life runs a node until the function that it returns is called.
-func life(t *testing.T, cfg Config) (*Node, func()) {
+// startNode runs a node until the function that it returns is called.
+func startNode(t *testing.T, cfg Config) (*Node, func()) {
 	t.Helper()
 	n, err := open(t.Context(), cfg.settings(), nil, sqlite.Config{Synchronous: "OFF"})
 	if err != nil {
@@ -40,9 +40,9 @@ func life(t *testing.T, cfg Config) (*Node, func()) {
 
 func TestNodeWatchesItsWorkspaceAndServesMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := quiet(t)
+		cfg := testConfig(t)
 		cfg.AdminToken, cfg.Sentinel.Scan = "an-admin-token", 10*time.Second
-		n, end := life(t, cfg)
+		n, end := startNode(t, cfg)
 		ws, err := sentinel.Open(filepath.Join(cfg.Data, "workspace"))
 		if err != nil {
 			t.Fatal(err)
@@ -70,20 +70,20 @@ func TestNodeWatchesItsWorkspaceAndServesMeanwhile(t *testing.T) {
 		}
 		end()
 		time.Sleep(10 * time.Minute)
-		n, end = life(t, cfg)
+		n, end = startNode(t, cfg)
 		defer end()
 		if err := n.scheduler.Ready(); err != nil {
-			t.Errorf("not ready while it watches: %v", err)
+			t.Errorf("the node is not ready while it watches: %v", err)
 		}
 		if st := n.recovery.Known().Status(); st.Summary.Watching != 1 || !strings.HasSuffix(st.Node, ":5377") {
-			t.Errorf("status: %+v", st)
+			t.Errorf("status: %+v, want one watched job and a node at port 5377", st)
 		}
 		metrics := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:5377/metrics", nil)
 		r.RemoteAddr = "127.0.0.1:1"
 		n.Handler().ServeHTTP(metrics, r)
 		if body, _ := io.ReadAll(metrics.Body); !strings.Contains(string(body), `lessor_sentinels{verdict="stale"} 1`) {
-			t.Errorf("metrics:\n%s", body)
+			t.Errorf("want one stale sentinel in the metrics:\n%s", body)
 		}
 		time.Sleep(time.Minute)
 		pulse.LastHeartbeat, pulse.Seq = lessor.At(time.Now()), 2
@@ -93,7 +93,7 @@ func TestNodeWatchesItsWorkspaceAndServesMeanwhile(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if j, err := n.Job(t.Context(), job.ID); err != nil || !j.Reattached || j.State != lessor.Running {
-			t.Errorf("job: %+v, %v", j, err)
+			t.Errorf("job: %+v, %v; want it running and reattached", j, err)
 		}
 	})
 }
