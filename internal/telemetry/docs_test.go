@@ -27,7 +27,7 @@ func described(t *testing.T) map[string][]string {
 	for d := range out {
 		m := shape.FindStringSubmatch(d.String())
 		if m == nil {
-			t.Fatalf("cannot read %s", d)
+			t.Fatalf("the description %s has no name or no labels", d)
 		}
 		all[m[1]] = strings.FieldsFunc(m[2], func(r rune) bool { return r == ',' })
 	}
@@ -117,16 +117,16 @@ func readGrafana(t *testing.T) grafana {
 	return g
 }
 
-// TestGrafanaShowsMetricsThatExist reads the exprs of every panel.
+// TestGrafanaShowsMetricsThatExist checks the expressions of every panel.
 func TestGrafanaShowsMetricsThatExist(t *testing.T) {
 	metrics, ids, shown := described(t), map[int]bool{}, 0
 	for _, p := range readGrafana(t).Panels {
 		if ids[p.ID] {
-			t.Errorf("panel %q has the id of another", p.Title)
+			t.Errorf("panel %q has the id %d of another panel", p.Title, p.ID)
 		}
 		ids[p.ID] = true
 		if len(p.Targets) == 0 && p.Type != "row" {
-			t.Errorf("panel %q shows nothing", p.Title)
+			t.Errorf("panel %q has no expression", p.Title)
 		}
 		for _, target := range p.Targets {
 			shown++
@@ -136,11 +136,11 @@ func TestGrafanaShowsMetricsThatExist(t *testing.T) {
 		}
 	}
 	if shown < 20 {
-		t.Errorf("only %d expressions were found", shown)
+		t.Errorf("%d expressions were found, want at least 20", shown)
 	}
 }
 
-// TestAlertRulesWatchMetricsThatExist reads the exprs of every rule.
+// TestAlertRulesWatchMetricsThatExist checks the expression of every rule.
 func TestAlertRulesWatchMetricsThatExist(t *testing.T) {
 	var file struct {
 		Groups []struct {
@@ -162,7 +162,7 @@ func TestAlertRulesWatchMetricsThatExist(t *testing.T) {
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			if r.Alert == "" || seen[r.Alert] {
-				t.Errorf("rule %q has no name of its own", r.Alert)
+				t.Errorf("rule %q has no name, or that of another rule", r.Alert)
 			}
 			seen[r.Alert] = true
 			s, about := r.Labels["severity"], r.Annotations
@@ -175,6 +175,6 @@ func TestAlertRulesWatchMetricsThatExist(t *testing.T) {
 		}
 	}
 	if len(seen) < 10 {
-		t.Errorf("only %d rules were found", len(seen))
+		t.Errorf("%d rules were found, want at least 10", len(seen))
 	}
 }

@@ -23,9 +23,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
+// deployed is the folder of the files that users install in Prometheus.
 const deployed = "../../deploy/prometheus"
 
-// program finds one of Prometheus' programs.
+// program returns the path of a program of Prometheus.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -35,8 +36,8 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// TestPrometheusRunsTheAlertRules lets promtool check the rules and run alerts_test.yaml, which tests when every alert
-// fires and when it does not.
+// TestPrometheusRunsTheAlertRules runs promtool, which checks the rules and runs alerts_test.yaml. That file must have
+// a case in which each alert fires, and one in which it does not.
 func TestPrometheusRunsTheAlertRules(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"},
@@ -71,14 +72,14 @@ func TestPrometheusRunsTheAlertRules(t *testing.T) {
 	alerts := read(t, filepath.Join(deployed, "alerts.yaml"))
 	for _, m := range regexp.MustCompile(`- alert: (\w+)`).FindAllSubmatch(alerts, -1) {
 		if name := string(m[1]); !fires[name] || !silent[name] {
-			t.Errorf("%s is tested to fire: %v, and not to: %v", name, fires[name], silent[name])
+			t.Errorf("%s has a case that fires: %v, one that does not: %v; want both", name, fires[name], silent[name])
 		}
 	}
 }
 
-// TestPrometheusScrapesRulesAndQueries lets Prometheus scrape a node, load the rules, and answer every query of the
-// Grafana dashboard.
-func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
+// TestPrometheusAcceptsMetricsRulesAndQueries runs a Prometheus that scrapes a node, loads the rules, and answers
+// every query of the Grafana dashboard.
+func TestPrometheusAcceptsMetricsRulesAndQueries(t *testing.T) {
 	tel := New()
 	tel.Gauges(func() (scheduler.Figures, bool) { return scheduler.Figures{}, true })
 	tel.Sentinels(func() lessor.HeartbeatSummary { return lessor.HeartbeatSummary{} })
@@ -91,7 +92,7 @@ func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
 	}
 	for end := time.Now().Add(20 * time.Second); !scraped(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("Prometheus never scraped a metric of ours")
+			t.Fatal("Prometheus has not scraped lessor_ticks_total in 20 s")
 		}
 	}
 	var rules struct {
@@ -110,15 +111,15 @@ func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("Prometheus never evaluated the rules: %s", answer)
+			t.Fatalf("Prometheus has not evaluated all rules in 20 s: %s", answer)
 		}
 	}
 	if len(rules.Data.Groups) != 1 || len(rules.Data.Groups[0].Rules) < 10 {
-		t.Fatalf("loaded: %+v", rules)
+		t.Fatalf("loaded %+v, want one group with at least 10 rules", rules)
 	}
 	for _, r := range rules.Data.Groups[0].Rules {
 		if r.Health != "ok" {
-			t.Errorf("%s: %s %s", r.Name, r.Health, r.LastError)
+			t.Errorf("rule %s: health %s, want ok: %s", r.Name, r.Health, r.LastError)
 		}
 	}
 	variables := strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*")
@@ -126,7 +127,7 @@ func TestPrometheusScrapesRulesAndQueries(t *testing.T) {
 		for _, target := range p.Targets {
 			answer := ask("query", "query", variables.Replace(target.Expr))
 			if !strings.HasPrefix(answer, `{"status":"success"`) {
-				t.Errorf("panel %q: %s: %s", p.Title, target.Expr, answer)
+				t.Errorf("panel %q: %s: got %s, want success", p.Title, target.Expr, answer)
 			}
 		}
 	}

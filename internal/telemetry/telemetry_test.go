@@ -16,9 +16,10 @@ import (
 	"lessor/internal/scheduler"
 )
 
-func answer(t *Telemetry, took time.Duration, status int) {
+// endRequest begins a request and ends it after a while, by the clock of the bubble.
+func endRequest(t *Telemetry, took time.Duration, status int) {
 	r := t.Begin()
-	time.Sleep(took) // the bubble's clock
+	time.Sleep(took)
 	r.End("/x", "GET", status)
 }
 
@@ -29,10 +30,10 @@ func TestWindowRatesOnlyTheLastMinute(t *testing.T) {
 			t.Fatalf("without requests: p95 %v, share %v, in flight %d, requests %d; want zeros", p95, share, flight, n)
 		}
 		for range 90 {
-			answer(tel, 100*time.Millisecond, 200)
+			endRequest(tel, 100*time.Millisecond, 200)
 		}
 		for range 10 {
-			answer(tel, 900*time.Millisecond, 503)
+			endRequest(tel, 900*time.Millisecond, 503)
 		}
 		p95, share, flight, n := tel.APIWindow(time.Now())
 		if p95 < 800 || p95 > 1000 || share != 0.1 || flight != 0 || n != 100 {
@@ -53,7 +54,7 @@ func TestHeldAndIgnoredRequestsAreNotRated(t *testing.T) {
 		stream.Hold("stream")
 		health.Ignore()
 		if _, _, flight, _ := tel.APIWindow(time.Now()); flight != 1 {
-			t.Errorf("in flight %d, want 1: the plain one", flight)
+			t.Errorf("%d requests in flight, want only the plain one", flight)
 		}
 		time.Sleep(20 * time.Second)
 		poll.End("/poll", "POST", 500)
@@ -66,13 +67,13 @@ func TestHeldAndIgnoredRequestsAreNotRated(t *testing.T) {
 		}
 		plain.End("/x", "GET", 200)
 		if _, _, flight, _ := tel.APIWindow(time.Now()); flight != 0 {
-			t.Errorf("in flight %d at the end, want 0", flight)
+			t.Errorf("%d requests in flight at the end, want 0", flight)
 		}
 	})
 }
 
-// The window must distinguish both sides of each threshold of the busy rating.
-func TestPercentileIsWithinAFewPercent(t *testing.T) {
+// TestPercentileIsWithinTenPercent: the window must distinguish both sides of each threshold of the busy rating.
+func TestPercentileIsWithinTenPercent(t *testing.T) {
 	for _, ms := range []float64{0.05, 1, 40, 380, 430, 760, 850, 1400, 1600, 30000} {
 		var w window
 		now := time.Unix(1000, 0)
@@ -82,7 +83,7 @@ func TestPercentileIsWithinAFewPercent(t *testing.T) {
 		s := w.at(now)
 		got := percentile(s.latency[:], s.timed, 0.95)
 		if ms >= 1 && (got < ms*0.9 || got > ms*1.1) {
-			t.Errorf("p95 of %v ms is given as %v", ms, got)
+			t.Errorf("p95 is %v ms, want %v ms within 10 %%", got, ms)
 		}
 	}
 }
@@ -93,7 +94,7 @@ func scrape(t *testing.T, tel *Telemetry) string {
 	tel.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	b, err := io.ReadAll(w.Body)
 	if err != nil || w.Code != 200 {
-		t.Fatalf("scrape: %d %v", w.Code, err)
+		t.Fatalf("scrape: status %d, %v; want 200", w.Code, err)
 	}
 	return string(b)
 }
@@ -111,7 +112,7 @@ func TestScrapeShowsWhatHappened(t *testing.T) {
 	})
 	tel.Sentinels(func() lessor.HeartbeatSummary { return lessor.HeartbeatSummary{Fresh: 5, Stale: 1} })
 	if strings.Contains(scrape(t, tel), "lessor_queue_depth") {
-		t.Error("figures that are not known are shown")
+		t.Error("the metrics show figures before they are known")
 	}
 	ready = true
 	tel.Observe(scheduler.Stats{
@@ -145,7 +146,7 @@ func TestScrapeShowsWhatHappened(t *testing.T) {
 		`lessor_http_requests_total{method="GET",route="none",status="404"} 1`,
 	} {
 		if !strings.Contains(got, want+"\n") {
-			t.Errorf("the scrape lacks %s", want)
+			t.Errorf("the metrics lack %s", want)
 		}
 	}
 }
@@ -166,7 +167,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 	}
 	for _, line := range append(want, `lessor_lease_denials_total{code="draining"} 0`) {
 		if !strings.Contains(got, line+"\n") {
-			t.Errorf("a new server does not show %s", line)
+			t.Errorf("the metrics of a new server lack %s", line)
 		}
 	}
 }

@@ -21,28 +21,28 @@ func TestFailuresOfTheCollectorAreReportedOnceAMinute(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if reports != 2 {
-			t.Errorf("reports %d times in 100 s, want 2", reports)
+			t.Errorf("%d reports in 100 s, want 2", reports)
 		}
 	})
 }
 
-func TestNoCollectorNoTraces(t *testing.T) {
+func TestWithoutAnEndpointThereAreNoTraces(t *testing.T) {
 	tr, err := NewTraces(TracesConfig{})
 	if tr != nil || err != nil {
-		t.Fatalf("traces %v, %v without an endpoint", tr, err)
+		t.Fatalf("traces %v, %v; want neither traces nor an error", tr, err)
 	}
 	allocs := testing.AllocsPerRun(100, func() {
 		tr.Submitted(t.Context(), &lessor.Job{})
 		tr.Granted(nil)
 		tr.Ended(t.Context(), lessor.LeaseID{}, "completed")
 	})
-	if allocs > 1 { // the job above
-		t.Errorf("%v allocations for spans that nobody wants", allocs)
+	if allocs > 1 { // one is the job above
+		t.Errorf("%v allocations for spans that are not sent, want none but the job", allocs)
 	}
 	tr.Run(t.Context())
 }
 
-// TestLeaseTracesAreBounded leaves all leases without an end.
+// TestLeaseTracesAreBounded ends none of the leases.
 func TestLeaseTracesAreBounded(t *testing.T) {
 	var m leaseTraces
 	id := func(n int) lessor.LeaseID {
@@ -50,7 +50,7 @@ func TestLeaseTracesAreBounded(t *testing.T) {
 	}
 	for n := range 5 * generation {
 		if !m.put(id(n), leaseTrace{}) {
-			t.Fatalf("lease %d was known", n)
+			t.Fatalf("put of new lease %d returned false, want true", n)
 		}
 	}
 	if n := len(m.young) + len(m.old); n > 2*generation {
@@ -58,12 +58,12 @@ func TestLeaseTracesAreBounded(t *testing.T) {
 	}
 	last := id(5*generation - 1)
 	if m.put(last, leaseTrace{}) {
-		t.Error("the last lease is new twice")
+		t.Error("a second put of the last lease returned true, want false")
 	}
 	if _, ok := m.take(last); !ok {
-		t.Error("the last lease is forgotten")
+		t.Error("the last lease was not found, want it kept")
 	}
 	if _, ok := m.take(last); ok {
-		t.Error("a lease ends twice")
+		t.Error("the last lease was found after it was taken, want it gone")
 	}
 }
