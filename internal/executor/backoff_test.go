@@ -15,26 +15,26 @@ import (
 	"lessor"
 )
 
-// logged is a log that can be read while it is written.
-type logged struct {
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
 	mu  sync.Mutex
 	all bytes.Buffer
 }
 
-func (l *logged) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all.Write(p)
 }
 
-func (l *logged) count(part string) int {
+func (l *logBuffer) count(part string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.all.String(), part)
 }
 
-// record counts the entries of a job's record with a reason.
-func (b *bench) record(id lessor.JobID, reason string) (n int) {
+// countEntries counts the entries of a job's record that have a reason.
+func (b *bench) countEntries(id lessor.JobID, reason string) (n int) {
 	b.t.Helper()
 	for e, err := range b.client.AllEvents(b.t.Context(), id) {
 		if err != nil {
@@ -47,7 +47,7 @@ func (b *bench) record(id lessor.JobID, reason string) (n int) {
 	return n
 }
 
-// wantUntouched fails the test unless a job has cost nothing yet.
+// wantUntouched fails the test unless a job has had no attempt and no interruption yet.
 func (b *bench) wantUntouched(id lessor.JobID) {
 	b.t.Helper()
 	j, err := b.client.Job(b.t.Context(), id)
@@ -61,8 +61,8 @@ func (b *bench) wantUntouched(id lessor.JobID) {
 	}
 }
 
-// TestFullDiskCostsJobsNothing has a worker whose disk is full from the start: it backs off, says why once, and goes
-// on by itself.
+// TestFullDiskCostsJobsNothing runs a worker on a full disk: it backs off, logs the reason once, and starts jobs when
+// there is space.
 func TestFullDiskCostsJobsNothing(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	if err := syscall.Mount("tmpfs", b.workspace, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
@@ -74,7 +74,7 @@ func TestFullDiskCostsJobsNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	var log logged
+	var log logBuffer
 	stop := b.work(func(c *Config) { c.Concurrency, c.Log = 3, slog.New(slog.NewTextHandler(&log, nil)) }, "echo ran")
 	full := filepath.Join(b.workspace, "full")
 	_ = os.WriteFile(full, make([]byte, 2<<20), 0o600) // writes what fits
@@ -82,16 +82,16 @@ func TestFullDiskCostsJobsNothing(t *testing.T) {
 	for range 6 {
 		ids = append(ids, b.submit("{}"))
 	}
-	given := func() (n int) {
+	releases := func() (n int) {
 		for _, id := range ids {
-			n += b.record(id, lessor.ReleaseCannotStart)
+			n += b.countEntries(id, lessor.ReleaseCannotStart)
 		}
 		return n
 	}
-	await(t, "the first to be given back", func() bool { return given() > 0 })
-	time.Sleep(3 * time.Second) // in which three slots without a pause would have taken all of them, many times
-	if n := given(); n > 6 {
-		t.Errorf("jobs were taken and given back %d times in 3 s, want the worker to back off", n)
+	await(t, "the first to be given back", func() bool { return releases() > 0 })
+	time.Sleep(3 * time.Second) // without a pause, three slots would take and return all jobs many times
+	if n := releases(); n > 6 {
+		t.Errorf("jobs were given back %d times in 3 s, want at most 6", n)
 	}
 	for _, id := range ids {
 		b.wantUntouched(id)
@@ -105,17 +105,17 @@ func TestFullDiskCostsJobsNothing(t *testing.T) {
 		}
 	}
 	stop()
-	said, again := log.count("jobs cannot be started here"), log.count("jobs can be started again")
-	if said != 1 || again != 1 {
-		t.Errorf("said %d times that it cannot and %d times that it can; want once each:\n%s",
-			said, again, log.all.String())
+	warned, resumed := log.count("jobs cannot be started here"), log.count("jobs can be started again")
+	if warned != 1 || resumed != 1 {
+		t.Errorf("logged %d times that jobs cannot be started and %d times that they can, want once each:\n%s",
+			warned, resumed, log.all.String())
 	}
 	if log.count("no space left") == 0 {
-		t.Errorf("the log does not say why:\n%s", log.all.String())
+		t.Errorf("the log lacks the reason, no space left:\n%s", log.all.String())
 	}
 }
 
-// TestJobThatCannotBeStartedCostsNothing has something else where the job's folder belongs.
+// TestJobThatCannotBeStartedCostsNothing puts a file where the job's folder should be.
 func TestJobThatCannotBeStartedCostsNothing(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	id := b.submit("{}")
@@ -125,7 +125,7 @@ func TestJobThatCannotBeStartedCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.work(nil, "echo ran")
-	await(t, "the job to be given back", func() bool { return b.record(id, lessor.ReleaseCannotStart) > 0 })
+	await(t, "the job to be given back", func() bool { return b.countEntries(id, lessor.ReleaseCannotStart) > 0 })
 	b.wantUntouched(id)
 	if err := os.Remove(blocked); err != nil {
 		t.Fatal(err)
@@ -135,10 +135,10 @@ func TestJobThatCannotBeStartedCostsNothing(t *testing.T) {
 	}
 }
 
-// TestFrozenShimIsHung freezes a shim, so that its lease lapses while it holds the folder: the next attempt costs the
-// job nothing, hung is raised once, though the server does not see this workspace, and is cleared when the job has
-// run.
-func TestFrozenShimIsHung(t *testing.T) {
+// TestFrozenShimRaisesHung freezes a shim, so that its lease lapses while it holds the folder. The next attempt cannot
+// start, which costs the job nothing. The alert hung is raised once, although the server does not see this workspace,
+// and is cleared when the job has run.
+func TestFrozenShimRaisesHung(t *testing.T) {
 	b := newBench(t, time.Second)
 	b.work(func(c *Config) { c.Concurrency = 2 }, `if [ "$LESSOR_ATTEMPT" = 1 ]; then echo $PPID > pid; sleep 60; fi`)
 	id := b.submit("{}")
@@ -164,9 +164,9 @@ func TestFrozenShimIsHung(t *testing.T) {
 		}
 		return n
 	}
-	await(t, "hung", func() bool { return hung(true) == 1 })
+	await(t, "the alert hung", func() bool { return hung(true) == 1 })
 	if j, err := b.client.Job(t.Context(), id); err != nil || j.Attempt != 1 || j.Interruptions != 0 {
-		t.Errorf("attempt %d after %d interruptions, error %v; want only the one that lapsed",
+		t.Errorf("attempt %d after %d interruptions, error %v; want attempt 1 after 0",
 			j.Attempt, j.Interruptions, err)
 	}
 	thaw()

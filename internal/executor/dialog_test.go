@@ -14,7 +14,7 @@ import (
 	"lessor"
 )
 
-// answer answers the question of a job that waits.
+// answer waits until a job asks a question, and answers it.
 func (b *bench) answer(id lessor.JobID, question, answer string) {
 	b.t.Helper()
 	j := b.awaitJob(id, "waiting for "+question, func(j lessor.Job) bool {
@@ -25,7 +25,8 @@ func (b *bench) answer(id lessor.JobID, question, answer string) {
 	}
 }
 
-func TestCommandAsks(t *testing.T) {
+// TestAskReturnsTheAnswer asks two questions. The command is run again from its beginning after each answer.
+func TestAskReturnsTheAnswer(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.work(nil, `echo '{"step":1}' > "$LESSOR_CHECKPOINT_FILE"; echo x >> runs
 		where=$("$LESSOR" ask 'Where?' here there) || exit 9
@@ -37,11 +38,11 @@ func TestCommandAsks(t *testing.T) {
 	j := b.awaitState(id, lessor.Completed)
 	if strings.TrimSpace(string(j.Result)) != `"there now"` || j.Attempt != 1 || j.Interruptions != 0 ||
 		string(j.Checkpoint) != `{"step":1}` {
-		t.Errorf("result %s, checkpoint %s, attempt %d, %d interruptions", j.Result, j.Checkpoint, j.Attempt,
-			j.Interruptions)
+		t.Errorf("result %s, checkpoint %s, attempt %d, %d interruptions; want both answers, step 1, 1 and 0", j.Result,
+			j.Checkpoint, j.Attempt, j.Interruptions)
 	}
 	if runs := b.read(id, "runs"); strings.Count(runs, "x") != 3 {
-		t.Errorf("the command ran as often as %q says, want 3", runs)
+		t.Errorf("the command ran %d times, want 3", strings.Count(runs, "x"))
 	}
 }
 
@@ -51,15 +52,15 @@ func TestCommandGoesOnAfterAQuestionThatCannotBeAsked(t *testing.T) {
 		echo '"went on"' > "$LESSOR_RESULT_FILE"`)
 	id := b.submit("{}")
 	if j := b.awaitState(id, lessor.Completed); strings.TrimSpace(string(j.Result)) != `"went on"` || j.Attempt != 1 {
-		t.Errorf("result %s in attempt %d", j.Result, j.Attempt)
+		t.Errorf("result %s in attempt %d, want \"went on\" in attempt 1", j.Result, j.Attempt)
 	}
 	if refusal := b.read(id, "refusal"); !strings.Contains(refusal, "1 to 8192 bytes long, not 8193") {
-		t.Errorf("the command is told %q", refusal)
+		t.Errorf("ask wrote %q, want the limit of a question", refusal)
 	}
 }
 
-// TestAnswersFollowTheJobToAnotherMachine asks two questions, each on another machine, and ends on a third: nobody is
-// asked twice.
+// TestAnswersFollowTheJobToAnotherMachine asks two questions, each on another machine, and ends on a third. No
+// question is asked twice.
 func TestAnswersFollowTheJobToAnotherMachine(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	script := `where=$("$LESSOR" ask 'Where?') || exit 9; when=$("$LESSOR" ask 'When?') || exit 9
@@ -77,11 +78,11 @@ func TestAnswersFollowTheJobToAnotherMachine(t *testing.T) {
 	}
 	b.work(nil, script)
 	if j := b.awaitState(id, lessor.Completed); strings.TrimSpace(string(j.Result)) != `"there now"` || j.Attempt != 1 {
-		t.Errorf("result %s in attempt %d", j.Result, j.Attempt)
+		t.Errorf("result %s in attempt %d, want \"there now\" in attempt 1", j.Result, j.Attempt)
 	}
 }
 
-// TestUnansweredQuestionIsNotAskedAgain asks a question that nobody answers, and then one that somebody does.
+// TestUnansweredQuestionIsNotAskedAgain asks a question that is not answered in time, and then one that is.
 func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.work(nil, `echo x >> runs; who=$("$LESSOR" ask '`+briefQuestion+`') || who=nobody
@@ -90,11 +91,11 @@ func TestUnansweredQuestionIsNotAskedAgain(t *testing.T) {
 	b.answer(id, "When?", "now")
 	j, runs := b.awaitState(id, lessor.Completed), b.read(id, "runs")
 	if strings.TrimSpace(string(j.Result)) != `"nobody now"` || strings.Count(runs, "x") != 3 {
-		t.Errorf("result %s, and it ran as often as %q says, want 3", j.Result, runs)
+		t.Errorf("result %s after %d runs, want \"nobody now\" after 3", j.Result, strings.Count(runs, "x"))
 	}
 }
 
-// TestMessageReachesTheCommandBeforeTheNextHeartbeat has a lease whose heartbeats are minutes apart.
+// TestMessageReachesTheCommandBeforeTheNextHeartbeat uses a lease whose heartbeats are minutes apart.
 func TestMessageReachesTheCommandBeforeTheNextHeartbeat(t *testing.T) {
 	b := newBench(t, 30*time.Minute)
 	b.work(nil, `echo > begun; until grep -q hello "$LESSOR_MESSAGES_FILE"; do sleep 0.02; done`)
@@ -120,16 +121,16 @@ func TestMarkupIsWrittenAsItIs(t *testing.T) {
 	}
 	b.awaitState(id, lessor.Completed)
 	if got := b.read(id, messagesName); !strings.Contains(got, `"<p> & <q>"`) {
-		t.Errorf("the message is written as %s", got)
+		t.Errorf("the file of messages has %s, want the markup unchanged", got)
 	}
 	journal, _, err := b.client.Journal(t.Context(), id, 10, "")
 	if err != nil || len(journal) != 1 || string(journal[0].Data) != `"<b> & <i>"` {
-		t.Errorf("the journal has %+v, %v", journal, err)
+		t.Errorf("the journal has %+v, %v; want one entry with the markup unchanged", journal, err)
 	}
 }
 
-// TestMessagesReachTheCommandOnce sends messages to a command whose shim is killed again and again. Its file has each
-// of them once, in order.
+// TestMessagesReachTheCommandOnce sends messages to a command whose shim is killed several times. The file of messages
+// has each of them once, in order.
 func TestMessagesReachTheCommandOnce(t *testing.T) {
 	all, kills := 600, 3
 	if os.Getenv("LESSOR_CHAOS") == "full" {
@@ -154,7 +155,7 @@ func TestMessagesReachTheCommandOnce(t *testing.T) {
 			case err == nil:
 				n++
 			case lessor.CodeOf(err) == lessor.CodeConflict:
-				time.Sleep(10 * time.Millisecond) // a thousand wait
+				time.Sleep(10 * time.Millisecond) // a job keeps at most a thousand unread messages
 			default:
 				t.Error(err)
 				return
@@ -184,7 +185,7 @@ func TestMessagesReachTheCommandOnce(t *testing.T) {
 		var m lessor.Message
 		if err := json.Unmarshal([]byte(line), &m); err != nil || m.Seq != int64(i+1) ||
 			m.Text != fmt.Sprint("number ", i+1) {
-			t.Fatalf("line %d is %q (%v)", i+1, line, err)
+			t.Fatalf("line %d is %q (%v), want message %[1]d", i+1, line, err)
 		}
 	}
 }

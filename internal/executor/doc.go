@@ -28,7 +28,7 @@
 //   - A full disk is a warning: the command goes on, and the files come back with the space (TestFullDiskIsAWarning).
 //   - A job that cannot be started here costs nothing: the Runner gives it back and backs off
 //     (TestFullDiskCostsJobsNothing). If an earlier attempt holds its folder, the server raises hung
-//     (TestFrozenShimIsHung).
+//     (TestFrozenShimRaisesHung).
 //
 // It does not kill a command whose shim was killed with SIGKILL. Such a command is an orphan, fenced by its lost
 // lease; no process id is stored.

@@ -19,9 +19,10 @@ import (
 	"lessor"
 )
 
-func (l *logged) to(c *Config) { c.Log = slog.New(slog.NewTextHandler(l, nil)) }
+// to makes a Runner log into l.
+func (l *logBuffer) to(c *Config) { c.Log = slog.New(slog.NewTextHandler(l, nil)) }
 
-// TestLastProgressIsNotLost has commands that report their progress and end at once.
+// TestLastProgressIsNotLost runs commands that report their progress and end at once.
 func TestLastProgressIsNotLost(t *testing.T) {
 	for name, end := range map[string]string{"completed": "exit 0", "failed": "exit 1"} {
 		t.Run(name, func(t *testing.T) {
@@ -30,14 +31,14 @@ func TestLastProgressIsNotLost(t *testing.T) {
 			j := b.awaitJob(b.submit("{}"), "ended",
 				func(j lessor.Job) bool { return j.LeaseID == nil && j.Attempt > 0 })
 			if j.Progress == nil || *j.Progress != 0.9 || j.Message == nil || *j.Message != "almost done" {
-				t.Errorf("the job shows progress %v, message %v", j.Progress, j.Message)
+				t.Errorf("progress %s, message %q; want 0.9 and its message", valueOf(j.Progress), valueOf(j.Message))
 			}
 		})
 	}
 }
 
-// TestLastReportOutlivesAKilledShim kills the shim of a command that has ended, while the shim cannot reach a server:
-// the Runner reports from the exit record what the command reported last.
+// TestLastReportOutlivesAKilledShim kills the shim of a command that has ended, while the shim cannot reach a server.
+// The Runner then sends the last report of the command, which it finds in the exit record.
 func TestLastReportOutlivesAKilledShim(t *testing.T) {
 	b := newBench(t, time.Minute)
 	cut := b.cuttable()
@@ -57,24 +58,25 @@ func TestLastReportOutlivesAKilledShim(t *testing.T) {
 		t.Fatal(err)
 	}
 	if j := b.awaitJob(id, "held", func(j lessor.Job) bool { return j.LeaseID != nil }); j.Progress != nil {
-		t.Fatalf("progress %v reached the server before the end", *j.Progress)
+		t.Fatalf("progress %v reached the server through the cut connection, want none", *j.Progress)
 	}
 	cut.Store(false)
 	j := b.awaitState(id, lessor.Completed)
 	if j.Progress == nil || *j.Progress != 0.9 || j.Message == nil || *j.Message != "almost done" ||
 		string(j.Checkpoint) != `{"at":9}` {
-		t.Errorf("the job shows progress %v, message %v, checkpoint %s", j.Progress, j.Message, j.Checkpoint)
+		t.Errorf("progress %s, message %q, checkpoint %s; want 0.9, its message and 9", valueOf(j.Progress),
+			valueOf(j.Message), j.Checkpoint)
 	}
 }
 
-// proxy returns the address of a proxy in front of the server. A call that answer answers does not reach the server.
+// proxy returns the address of a proxy in front of the server. A call for which answer returns true is not forwarded.
 func (b *bench) proxy(answer func(http.ResponseWriter, *http.Request) bool) string {
 	at, err := url.Parse(b.server)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	through := httputil.NewSingleHostReverseProxy(at)
-	through.ErrorLog = log.New(io.Discard, "", 0) // calls that wait end with their Runner
+	through.ErrorLog = log.New(io.Discard, "", 0) // a Runner that ends cuts its waiting calls
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !answer(w, r) {
 			through.ServeHTTP(w, r)
@@ -84,7 +86,8 @@ func (b *bench) proxy(answer func(http.ResponseWriter, *http.Request) bool) stri
 	return s.URL
 }
 
-// cuttable has Runners and shims reach the server through a proxy that answers 503 while the returned value is true.
+// cuttable puts a proxy between the server and its Runners and shims. The proxy answers 503 while the returned value is
+// true.
 func (b *bench) cuttable() *atomic.Bool {
 	var cut atomic.Bool
 	b.server = b.proxy(func(w http.ResponseWriter, _ *http.Request) bool {
@@ -96,8 +99,8 @@ func (b *bench) cuttable() *atomic.Bool {
 	return &cut
 }
 
-// TestHungServerCostsNoLease: the first of two servers accepts calls and answers none, for longer than the ttl, while a
-// command runs and when its end is reported.
+// TestHungServerCostsNoLease: the first of two servers accepts calls and answers none for longer than the ttl, while a
+// command runs, or when its end is reported.
 func TestHungServerCostsNoLease(t *testing.T) {
 	for name, script := range map[string]string{"running": `sleep 7`, "ended": `sleep 1`} {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +110,7 @@ func TestHungServerCostsNoLease(t *testing.T) {
 				if !hung.Load() {
 					return false
 				}
-				_, _ = io.Copy(io.Discard, r.Body) // the server notices from then on when its caller leaves
+				_, _ = io.Copy(io.Discard, r.Body) // only after this is the context cancelled when the caller leaves
 				<-r.Context().Done()
 				return true
 			}) + "," + b.server
@@ -116,23 +119,23 @@ func TestHungServerCostsNoLease(t *testing.T) {
 			b.awaitFile(id, "begun")
 			hung.Store(true)
 			if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 {
-				t.Errorf("completed by attempt %d", j.Attempt)
+				t.Errorf("completed by attempt %d, want 1", j.Attempt)
 			}
 		})
 	}
 }
 
-// TestPermanentExitIsNotRetried also checks that another exit code is retried, and that both are warnings.
+// TestPermanentExitIsNotRetried: another exit code is retried, and each failure is logged as a warning.
 func TestPermanentExitIsNotRetried(t *testing.T) {
 	b := newBench(t, 30*time.Second)
-	var log logged
+	var log logBuffer
 	b.work(func(c *Config) { log.to(c); c.Task.PermanentExit = []int{77, 78} },
 		`[ $LESSOR_ATTEMPT = 1 ] && exit 9; echo bad settings >&2; exit 78`)
 	j := b.awaitJob(b.submit("{}"), "failed for good", func(j lessor.Job) bool {
 		return j.State == lessor.Failed && j.RetryAt.IsZero()
 	})
 	if j.Attempt != 2 || j.Error == nil || *j.Error != "exit status 78\nbad settings" {
-		t.Errorf("attempt %d, error %v", j.Attempt, j.Error)
+		t.Errorf("attempt %d, error %q; want attempt 2 with exit status 78", j.Attempt, valueOf(j.Error))
 	}
 	for attempt, status := range []string{"9", "78"} {
 		await(t, "the warning", func() bool {
@@ -142,17 +145,17 @@ func TestPermanentExitIsNotRetried(t *testing.T) {
 	}
 }
 
-// TestStoppingRunnerSaysWhatContinues also checks that the next Runner warns of the failure of what continued.
-func TestStoppingRunnerSaysWhatContinues(t *testing.T) {
+// TestStoppingRunnerLogsTheCommandsThatContinue: the next Runner finds such a command, and warns when it fails.
+func TestStoppingRunnerLogsTheCommandsThatContinue(t *testing.T) {
 	b := newBench(t, 30*time.Second)
-	var log logged
+	var log logBuffer
 	stop := b.work(log.to, `echo x > begun; while [ ! -e go ]; do sleep 0.02; done; exit 4`)
 	id := b.submit("{}")
 	b.awaitFile(id, "begun")
 	stop()
 	if log.count("continue without this program") != 1 || log.count("running=1 jobs=["+id.String()+"]") != 1 ||
 		log.count("WARN") != 0 {
-		t.Errorf("the log is\n%s", log.all.String())
+		t.Errorf("the log lacks the job that continues, or has warnings:\n%s", log.all.String())
 	}
 	b.work(log.to, `exit 0`)
 	await(t, "the command to be found", func() bool { return log.count("still running") == 1 })
@@ -169,15 +172,20 @@ func TestLeaseHasTheTTLThatWasAskedFor(t *testing.T) {
 	b.work(func(c *Config) { c.TTL = 90 * time.Second }, `while [ ! -e go ]; do sleep 0.02; done`)
 	id := b.submit("{}")
 	b.awaitState(id, lessor.Running)
+	leases := 0
 	for l, err := range b.client.AllLeases(t.Context(), "") {
+		leases++
 		if err != nil || l.TTLMS != 90_000 {
-			t.Errorf("a lease of %d ms, %v", l.TTLMS, err)
+			t.Errorf("a lease of %d ms, %v; want 90000 ms", l.TTLMS, err)
 		}
+	}
+	if leases != 1 {
+		t.Errorf("%d leases are listed, want 1", leases)
 	}
 }
 
-// TestProcessThatLeftTheGroupEndsWithItsCommand has a command that starts a daemon, which holds a pipe open until it
-// ends, and then ends by itself or is cancelled.
+// TestProcessThatLeftTheGroupEndsWithItsCommand runs a command that starts a daemon. The daemon holds a pipe open
+// until it ends. The command ends by itself, or is cancelled.
 func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 	for name, cancel := range map[string]bool{"ended": false, "cancelled": true} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +212,7 @@ func TestProcessThatLeftTheGroupEndsWithItsCommand(t *testing.T) {
 			}
 			_ = held.SetReadDeadline(time.Now().Add(60 * time.Second))
 			if _, err := io.Copy(io.Discard, held); err != nil {
-				t.Fatalf("the daemon outlives its command: %v", err)
+				t.Fatalf("the daemon lives a minute after its command: %v", err)
 			}
 			b.awaitJob(id, "ended", func(j lessor.Job) bool { return j.LeaseID == nil })
 		})

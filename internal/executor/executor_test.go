@@ -24,10 +24,10 @@ import (
 	"lessor/node"
 )
 
-// TestMain lets the test binary be what `lessor` is to a shim and to a command.
-// briefQuestion is a question that a command waits for only a second.
+// briefQuestion is a question whose answer a command awaits for only a second.
 const briefQuestion = "Anybody?"
 
+// TestMain makes the test binary the program that Runners start as a shim and that commands call as `lessor`.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -77,7 +77,7 @@ func shimMain() error {
 	})
 }
 
-// doomedMain is a shim that is killed between its exit record and the end of its sentinel.
+// doomedMain is a shim that is killed after it wrote its exit record and before it removed its sentinel.
 func doomedMain() error {
 	f, err := sentinel.OpenFolder(os.Args[2])
 	if err != nil {
@@ -87,11 +87,11 @@ func doomedMain() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(layEnd(f, o.Grant), syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	return errors.Join(writeEnd(f, o.Grant), syscall.Kill(os.Getpid(), syscall.SIGKILL))
 }
 
-// layEnd leaves in a folder what such a shim leaves.
-func layEnd(f *sentinel.Folder, g lessor.Grant) error {
+// writeEnd writes the files that such a shim leaves in a folder.
+func writeEnd(f *sentinel.Folder, g lessor.Grant) error {
 	return errors.Join(
 		f.WriteSentinel(sentinel.Sentinel{
 			JobID: g.Job.ID, Status: sentinel.Running, LastHeartbeat: lessor.At(time.Now()), Seq: 1,
@@ -105,6 +105,7 @@ func layEnd(f *sentinel.Folder, g lessor.Grant) error {
 	)
 }
 
+// inside calls fn with the folder of the job in which this program runs.
 func inside(fn func(*sentinel.Folder) error) error {
 	f, err := Inside(os.Getenv)
 	if err != nil {
@@ -121,15 +122,16 @@ type bench struct {
 	workspace string
 }
 
-// testToken is long enough to be found wherever it does not belong.
+// testToken is a text that is in no file or output unless the token leaked into it.
 const testToken = "a-token-that-belongs-nowhere-else"
 
+// newBench serves a node with this ttl of leases until the test ends.
 func newBench(t *testing.T, ttl time.Duration) *bench {
 	t.Helper()
 	cfg := node.Config{Data: t.TempDir(), AdminToken: testToken}
 	cfg.Sentinel.Scan = 500 * time.Millisecond
 	cfg.Lease.TTL, cfg.Jobs.BackoffFirst, cfg.Capacity.Busy = ttl, 10*time.Millisecond, new(0)
-	ctx, cancel := context.WithCancel(context.Background()) // it ends after the clean-up of shims
+	ctx, cancel := context.WithCancel(context.Background()) // the clean-up of shims needs the server
 	n, err := node.Open(ctx, cfg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +186,7 @@ func (b *bench) endShims() {
 	}
 }
 
+// await fails the test if done does not return true within a minute.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
@@ -244,13 +247,13 @@ func (b *bench) submit(payload string) lessor.JobID {
 	return j.Job.ID
 }
 
-// awaitJob waits until a job is as wanted and returns it.
+// awaitJob waits until is returns true for a job, and returns the job.
 func (b *bench) awaitJob(id lessor.JobID, what string, is func(lessor.Job) bool) lessor.Job {
 	b.t.Helper()
 	var job lessor.Job
 	defer func() {
 		if b.t.Failed() {
-			b.t.Logf("the job is %+v\nthe shim says\n%s", job, b.read(id, shimLogName))
+			b.t.Logf("the job is %+v\nthe log of its shim is\n%s", job, b.read(id, shimLogName))
 		}
 	}()
 	await(b.t, "job to be "+what, func() bool {
@@ -272,12 +275,21 @@ func (b *bench) file(id lessor.JobID, name string) string {
 	return filepath.Join(b.workspace, "jobs", id.String(), name)
 }
 
-// read returns a file of a job's folder, "" if it is not there.
+// valueOf returns the value of an optional field as text, or "none".
+func valueOf[T any](p *T) string {
+	if p == nil {
+		return "none"
+	}
+	return fmt.Sprint(*p)
+}
+
+// read returns the content of a file in a job's folder, "" if there is no file.
 func (b *bench) read(id lessor.JobID, name string) string {
 	raw, _ := os.ReadFile(b.file(id, name))
 	return string(raw)
 }
 
+// awaitFile waits until a file in a job's folder ends with a newline, and returns its text.
 func (b *bench) awaitFile(id lessor.JobID, name string) string {
 	b.t.Helper()
 	await(b.t, name, func() bool { return strings.HasSuffix(b.read(id, name), "\n") })

@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzFiles writes any bytes into each file by which a command, or anybody who can write to its folder, talks to the
-// shim. The shim goes on, and passes on only what the server accepts.
+// shim. The shim must not fail, and must send only values that the server accepts.
 func FuzzFiles(f *testing.F) {
 	names := append(updateNames(), checkpointName, askName, answersName, messagesName, instructionName)
 	for i, text := range []string{
@@ -44,28 +44,31 @@ func FuzzFiles(f *testing.F) {
 		if b.Progress != nil && !(*b.Progress >= 0 && *b.Progress <= 1) ||
 			b.Message != nil && utf8.RuneCountInString(*b.Message) > lessor.MaxMessage ||
 			b.Checkpoint != nil && !json.Valid(b.Checkpoint) || s.killGrace.Load() > int64(time.Second) {
-			t.Errorf("%s with %q makes the shim send %+v", name, data, b)
+			t.Errorf("%s with %q makes the shim send %+v, with a grace of %v", name, data, b,
+				time.Duration(s.killGrace.Load()))
 		}
 		if name == answersName {
-			keepsAnswer(t, s)
+			checkAnswerKept(t, s)
 		}
 		if name == messagesName {
-			keepsMessages(t, s, data)
+			checkMessagesKept(t, s, data)
 		}
 	})
 }
 
-// keepsAnswer fails unless an answer is there for the command.
-func keepsAnswer(t *testing.T, s *shim) {
+// checkAnswerKept fails the test unless the command can read an answer that the shim has stored.
+func checkAnswerKept(t *testing.T, s *shim) {
 	t.Helper()
 	err := s.keepAnswers(map[string]*string{"Where?": new("there")})
-	if answers, readErr := readAnswers(s.folder); err != nil || readErr != nil || *answers["Where?"] != "there" {
-		t.Errorf("the answers are %v (%v, %v)", answers, err, readErr)
+	answers, readErr := readAnswers(s.folder)
+	if got := answers["Where?"]; err != nil || readErr != nil || got == nil || *got != "there" {
+		t.Errorf("the answers are %v (%v, %v), want \"there\"", answers, err, readErr)
 	}
 }
 
-// keepsMessages fails unless the whole lines of the file stay, and the next message follows them.
-func keepsMessages(t *testing.T, s *shim, before []byte) {
+// checkMessagesKept fails the test unless the complete lines of the file stay, and the next message is appended to
+// them.
+func checkMessagesKept(t *testing.T, s *shim, before []byte) {
 	t.Helper()
 	if err := s.openMessages(); err != nil {
 		return
@@ -75,14 +78,16 @@ func keepsMessages(t *testing.T, s *shim, before []byte) {
 	_ = s.messages.file.Close()
 	after, err := os.ReadFile(s.folder.Join(messagesName))
 	if lines, ok := bytes.CutPrefix(after, whole); err != nil || !ok || bytes.Count(lines, []byte("\n")) != 1 {
-		t.Errorf("the file %q became %q (%v)", before, after, err)
+		t.Errorf("the file %q became %q (%v), want its complete lines and one more", before, after, err)
 	}
 }
 
+// makeJobFolder returns the folder of a job, in memory where that is possible: the shim syncs the files that it writes,
+// which takes long on a disk.
 func makeJobFolder(t testing.TB) *sentinel.Folder {
 	t.Helper()
 	if _, err := os.Stat("/dev/shm"); err == nil {
-		t.Setenv("TMPDIR", "/dev/shm") // the shim syncs what it writes, which takes long on a disk
+		t.Setenv("TMPDIR", "/dev/shm")
 	}
 	w, err := sentinel.Open(t.TempDir())
 	if err != nil {

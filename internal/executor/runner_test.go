@@ -19,8 +19,8 @@ import (
 	"lessor"
 )
 
-// TestHeldFolderIsAskedToStop has an earlier attempt that stops: the new one runs in its place, and keeps its lease
-// while it waits for longer than that lives by itself.
+// TestHeldFolderIsAskedToStop starts an attempt while an earlier one holds the folder. The Runner asks the earlier one
+// to stop, and keeps the new lease alive until it does, for longer than the ttl.
 func TestHeldFolderIsAskedToStop(t *testing.T) {
 	b := newBench(t, 500*time.Millisecond)
 	id := b.submit("{}")
@@ -33,7 +33,7 @@ func TestHeldFolderIsAskedToStop(t *testing.T) {
 	j := b.awaitJob(id, "leased", func(j lessor.Job) bool { return j.LeaseID != nil })
 	await(t, "the request to stop", func() bool { return b.read(id, ".stop") != "" })
 	if asked, err := f.AskedToStop(1); err != nil || !asked {
-		t.Errorf("an earlier attempt is asked to stop: %t, %v", asked, err)
+		t.Errorf("the earlier attempt is asked to stop: %t, %v; want true", asked, err)
 	}
 	time.Sleep(time.Second) // twice the ttl: without heartbeats the lease would be over
 	if out := b.read(id, "stdout.log"); out != "" {
@@ -42,12 +42,12 @@ func TestHeldFolderIsAskedToStop(t *testing.T) {
 	_ = held.Close()
 	done := b.awaitState(id, lessor.Completed)
 	if done.Attempt != j.Attempt || done.Attempt != 1 {
-		t.Errorf("granted as attempt %d, completed as %d", j.Attempt, done.Attempt)
+		t.Errorf("granted as attempt %d and completed as attempt %d, want 1 for both", j.Attempt, done.Attempt)
 	}
 }
 
-// TestFolderThatStaysHeldGivesTheLeaseBack has an earlier attempt that does not stop.
-func TestFolderThatStaysHeldGivesTheLeaseBack(t *testing.T) {
+// TestLeaseIsReleasedIfTheFolderStaysHeld: the earlier attempt does not stop.
+func TestLeaseIsReleasedIfTheFolderStaysHeld(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	id := b.submit("{}")
 	held, err := b.folder(id).Lock()
@@ -56,18 +56,21 @@ func TestFolderThatStaysHeldGivesTheLeaseBack(t *testing.T) {
 	}
 	defer held.Close()
 	b.work(func(c *Config) { c.Task.KillGrace = 50 * time.Millisecond }, "echo ran")
-	j := b.awaitJob(id, "given back", func(j lessor.Job) bool { return b.record(id, lessor.ReleaseFolderHeld) > 0 })
+	j := b.awaitJob(id, "given back", func(lessor.Job) bool {
+		return b.countEntries(id, lessor.ReleaseFolderHeld) > 0
+	})
 	if j.Attempt != 0 || j.Interruptions != 0 {
 		t.Errorf("attempt %d after %d interruptions, want 0 after 0", j.Attempt, j.Interruptions)
 	}
 	why, err := b.client.Why(t.Context(), id)
 	if err != nil || j.State != lessor.Queued || len(why.Reasons) == 0 || why.Reasons[0].Code != "not_due" {
-		t.Errorf("given back as %s, and waits because of %+v (%v); want a delay", j.State, why.Reasons, err)
+		t.Errorf("given back as %s, and waits because of %+v (%v); want queued and not_due", j.State, why.Reasons, err)
 	}
 }
 
-// TestSupersededShimEndsWithoutAWord has a real shim asked to stop by a newer attempt.
-func TestSupersededShimEndsWithoutAWord(t *testing.T) {
+// TestSupersededShimWritesNoExitRecord: a newer attempt asks a shim to stop. A request for earlier attempts does not
+// end it.
+func TestSupersededShimWritesNoExitRecord(t *testing.T) {
 	b := newBench(t, 30*time.Second)
 	stop := b.work(nil, `echo x > begun; sleep 30`)
 	id := b.submit("{}")
@@ -78,7 +81,7 @@ func TestSupersededShimEndsWithoutAWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.AskToStop(s.Fence); err != nil { // not lower than this: it is not meant
+	if err := f.AskToStop(s.Fence); err != nil { // attempts with a lower fence are to stop: not this one
 		t.Fatal(err)
 	}
 	time.Sleep(3 * checkInterval)
@@ -90,11 +93,11 @@ func TestSupersededShimEndsWithoutAWord(t *testing.T) {
 	}
 	await(t, "the shim to end", func() bool { held, err := f.Locked(); return err == nil && !held })
 	if _, err := f.Exit(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("exit record: %v", err)
+		t.Errorf("exit record: %v, want none", err)
 	}
 }
 
-// TestShimOfARemovedFolderEnds cleans a folder away under a command that runs.
+// TestShimOfARemovedFolderEnds removes the folder of a command that runs.
 func TestShimOfARemovedFolderEnds(t *testing.T) {
 	b := newBench(t, 30*time.Second)
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -113,12 +116,13 @@ func TestShimOfARemovedFolderEnds(t *testing.T) {
 	})
 	_ = held.SetReadDeadline(time.Now().Add(60 * time.Second))
 	if _, err := io.Copy(io.Discard, held); err != nil {
-		t.Fatalf("the command outlives its folder: %v", err)
+		t.Fatalf("the command lives a minute after its folder: %v", err)
 	}
 }
 
-// TestNextRunnerCountsWhatStillRuns lets a Runner go and starts another, which may run one command at once.
-func TestNextRunnerCountsWhatStillRuns(t *testing.T) {
+// TestNextRunnerCountsRunningCommands stops a Runner whose command continues, and starts another. Each may run one
+// command at a time.
+func TestNextRunnerCountsRunningCommands(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	script := `echo x > begun; while [ ! -e go ]; do sleep 0.02; done`
 	stop := b.work(nil, script)
@@ -127,15 +131,15 @@ func TestNextRunnerCountsWhatStillRuns(t *testing.T) {
 	stop()
 	second := b.submit("{}")
 	b.work(nil, script)
-	time.Sleep(500 * time.Millisecond) // long enough for a Runner that does not count
+	time.Sleep(500 * time.Millisecond) // long enough for a Runner that does not count the first command
 	if j, err := b.client.Job(t.Context(), second); err != nil || j.State != lessor.Queued {
-		t.Fatalf("the second job is %s (%v) while the first runs", j.State, err)
+		t.Fatalf("the second job is %s (%v) while the first runs, want queued", j.State, err)
 	}
 	if err := os.WriteFile(b.file(first, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if j := b.awaitState(first, lessor.Completed); j.Attempt != 1 {
-		t.Errorf("the first job took %d attempts", j.Attempt)
+		t.Errorf("the first job took %d attempts, want 1", j.Attempt)
 	}
 	b.awaitFile(second, "begun")
 	if err := os.WriteFile(b.file(second, "go"), nil, 0o600); err != nil {
@@ -144,8 +148,8 @@ func TestNextRunnerCountsWhatStillRuns(t *testing.T) {
 	b.awaitState(second, lessor.Completed)
 }
 
-// TestGrantedButNotStartedIsPickedUp is a Runner that was killed between the grant and the start.
-func TestGrantedButNotStartedIsPickedUp(t *testing.T) {
+// TestGrantedJobIsStartedByTheNextRunner: the Runner before was killed between the grant and the start of the shim.
+func TestGrantedJobIsStartedByTheNextRunner(t *testing.T) {
 	b := newBench(t, time.Minute)
 	id := b.submit(`{"n":3}`)
 	r, err := NewRunner(Config{
@@ -163,12 +167,12 @@ func TestGrantedButNotStartedIsPickedUp(t *testing.T) {
 	}
 	b.work(nil, `cp "$LESSOR_PAYLOAD_FILE" "$LESSOR_RESULT_FILE"`)
 	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"n":3}` || j.Attempt != 1 {
-		t.Errorf("result %s, attempt %d", j.Result, j.Attempt)
+		t.Errorf("result %s, attempt %d; want n 3, attempt 1", j.Result, j.Attempt)
 	}
 }
 
-// TestExitRecordOfAKilledShimIsReported is a shim that was killed when its exit record was written and nothing reported
-// yet, under a Runner that sees it die. No server watches this workspace.
+// TestExitRecordOfAKilledShimIsReported kills a shim that has written its exit record and reported nothing. Its Runner
+// sees it die and reports the record. No server watches this workspace.
 func TestExitRecordOfAKilledShimIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	id := b.submit("{}")
@@ -176,8 +180,8 @@ func TestExitRecordOfAKilledShimIsReported(t *testing.T) {
 	b.wantEndOnce(id)
 }
 
-// TestExitRecordOfAKilledShimIsPickedUp is the same with a Runner that is killed too: the next one reports it.
-func TestExitRecordOfAKilledShimIsPickedUp(t *testing.T) {
+// TestExitRecordOfAKilledShimIsReportedByTheNextRunner: the Runner of the shim was killed too.
+func TestExitRecordOfAKilledShimIsReportedByTheNextRunner(t *testing.T) {
 	b := newBench(t, time.Minute)
 	id := b.submit("{}")
 	r, err := NewRunner(Config{
@@ -194,28 +198,28 @@ func TestExitRecordOfAKilledShimIsPickedUp(t *testing.T) {
 		t.Fatalf("request: %v, %v", denial, err)
 	}
 	f := b.folder(id)
-	if err := errors.Join(writeOrder(f, order{Grant: grants[0]}), layEnd(f, grants[0])); err != nil {
+	if err := errors.Join(writeOrder(f, order{Grant: grants[0]}), writeEnd(f, grants[0])); err != nil {
 		t.Fatal(err)
 	}
 	b.work(nil, "echo ran")
 	b.wantEndOnce(id)
 }
 
-// wantEndOnce fails unless a job is completed as layEnd says, and no command ran for it.
+// wantEndOnce fails the test unless a job is completed with the result of writeEnd, and no command ran for it.
 func (b *bench) wantEndOnce(id lessor.JobID) {
 	b.t.Helper()
 	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"n":7}` || j.Attempt != 1 {
-		b.t.Errorf("result %s, attempt %d", j.Result, j.Attempt)
+		b.t.Errorf("result %s, attempt %d; want n 7, attempt 1", j.Result, j.Attempt)
 	}
 	if out := b.read(id, stdoutName); out != "" {
-		b.t.Errorf("it ran again: %q", out)
+		b.t.Errorf("a command ran and printed %q, want none", out)
 	}
-	await(b.t, "the sentinel to go", func() bool { return b.read(id, ".sentinel.json") == "" })
+	await(b.t, "the sentinel to be removed", func() bool { return b.read(id, ".sentinel.json") == "" })
 }
 
-// TestLeaseLivesOnProgressAlone runs a command that is silent in its first attempt and moves in its second, for twice
-// its lease's ttl. What `lessor beat` writes is written by the shell here: starting a program takes too long on a busy
-// machine.
+// TestLeaseLivesOnProgressAlone runs a command that is silent in its first attempt and makes progress in its second,
+// for twice the ttl. The shell writes the file that `lessor beat` would write, because starting a program takes too
+// long on a busy machine.
 func TestLeaseLivesOnProgressAlone(t *testing.T) {
 	for name, move := range map[string]string{
 		"output": "echo .",
@@ -228,7 +232,7 @@ func TestLeaseLivesOnProgressAlone(t *testing.T) {
 					for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do `+move+`; sleep 0.1; done`)
 			id := b.submit("{}")
 			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
-				t.Errorf("completed by attempt %d: the silent one should have lost its lease, and only that", j.Attempt)
+				t.Errorf("completed by attempt %d, want 2: only the silent attempt loses its lease", j.Attempt)
 			}
 			expired := 0
 			for e, err := range b.client.AllEvents(t.Context(), id) {
@@ -240,13 +244,13 @@ func TestLeaseLivesOnProgressAlone(t *testing.T) {
 				}
 			}
 			if expired != 1 {
-				t.Errorf("%d leases expired, want that of the silent attempt", expired)
+				t.Errorf("%d leases expired, want only that of the silent attempt", expired)
 			}
 		})
 	}
 }
 
-// TestDrainWaitsForCommandsIfAsked ends a Runner with Wait while its command runs.
+// TestDrainWaitsForCommandsIfAsked stops a Runner that has Wait set, while its command runs.
 func TestDrainWaitsForCommandsIfAsked(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	stop := b.work(func(c *Config) { c.Wait = true }, `echo x > begun; while [ ! -e go ]; do sleep 0.02; done`)
@@ -259,7 +263,7 @@ func TestDrainWaitsForCommandsIfAsked(t *testing.T) {
 	}()
 	select {
 	case <-ended:
-		t.Fatal("it did not wait")
+		t.Fatal("the Runner ended before its command")
 	case <-time.After(300 * time.Millisecond):
 	}
 	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
@@ -269,7 +273,7 @@ func TestDrainWaitsForCommandsIfAsked(t *testing.T) {
 	b.awaitState(id, lessor.Completed)
 }
 
-func TestRefusedRunnerSaysSo(t *testing.T) {
+func TestRunnerReturnsTheRefusalOfItsToken(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	r, err := NewRunner(Config{
 		Server: b.server, Token: "wrong-token", Workspace: b.workspace, Worker: "test",
@@ -281,12 +285,12 @@ func TestRefusedRunnerSaysSo(t *testing.T) {
 	}
 	defer r.Close()
 	if err := r.Run(t.Context()); lessor.CodeOf(err) != lessor.CodeUnauthenticated {
-		t.Errorf("run with a wrong token: %v", err)
+		t.Errorf("run with a wrong token: %v, want unauthenticated", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.Run(ctx); err != nil {
-		t.Errorf("run after the signal: %v", err)
+		t.Errorf("run with a cancelled context: %v, want nil", err)
 	}
 }
 
@@ -308,14 +312,14 @@ func TestFullDiskIsAWarning(t *testing.T) {
 	b.awaitFile(id, "begun")
 	full := b.workspace + "/full"
 	_ = os.WriteFile(full, make([]byte, 1<<20), 0o600) // writes what fits
-	await(t, "a warning", func() bool { return b.warned(id) })
+	await(t, "the pulse to stop", func() bool { return b.pulseStopped(id) })
 	f := b.folder(id)
 	before, err := f.Sentinel()
 	if err != nil {
-		t.Fatalf("the last sentinel that was written: %v", err)
+		t.Fatalf("read the sentinel on a full disk: %v", err)
 	}
 	if j, err := b.client.Job(t.Context(), id); err != nil || j.State != lessor.Running {
-		t.Fatalf("the job is %s, %v", j.State, err)
+		t.Fatalf("the job is %s on a full disk, %v; want running", j.State, err)
 	}
 	if err := os.Remove(full); err != nil {
 		t.Fatal(err)
@@ -325,13 +329,14 @@ func TestFullDiskIsAWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"n":1}` || j.Attempt != 1 {
-		t.Errorf("result %s, attempt %d", j.Result, j.Attempt)
+		t.Errorf("result %s, attempt %d; want n 1, attempt 1", j.Result, j.Attempt)
 	}
 	stop()
 }
 
-// warned reports whether the pulse has stopped: on a full disk the shim's log is full, too, so the sentinel shows it.
-func (b *bench) warned(id lessor.JobID) bool {
+// pulseStopped reports whether the shim has stopped writing its sentinel. On a full disk it cannot write a warning
+// into its log either.
+func (b *bench) pulseStopped(id lessor.JobID) bool {
 	f := b.folder(id)
 	s, err := f.Sentinel()
 	if err != nil {
@@ -362,12 +367,13 @@ func TestEndOfTheOutputIsKept(t *testing.T) {
 		raw, err := os.ReadFile(file.Name())
 		kept, cut := strings.CutPrefix(string(raw), cutMark)
 		if err != nil || len(raw) > 200 || cut != (i > 1) || !strings.HasSuffix(all, kept) || len(kept) < 50 {
-			t.Errorf("after %d writes it has kept %q, %v", i+1, raw, err)
+			t.Errorf("after %d writes the file has %q, %v; want the end of the output, at most 200 bytes", i+1, raw,
+				err)
 		}
 	}
 	last := o.last(100)
 	if !strings.HasSuffix(last, "éé end") || len(last) > 100 || strings.ContainsRune(last, 0xfffd) || seen != 6 {
-		t.Errorf("the end is %q, seen %d", last, seen)
+		t.Errorf("the end is %q, seen %d times; want at most 100 bytes of whole characters, seen 6 times", last, seen)
 	}
 }
 
@@ -383,7 +389,7 @@ func TestOutputOnAFullDiskIsAWarning(t *testing.T) {
 		fmt.Fprint(o, "x")
 	}
 	if warned != 1 || o.last(10) != "xxx" {
-		t.Errorf("warned %d times, the end is %q", warned, o.last(10))
+		t.Errorf("warned %d times, the end is %q; want once, and xxx", warned, o.last(10))
 	}
 }
 
@@ -392,7 +398,7 @@ func TestLimitsAreSetBeforeTheCommand(t *testing.T) {
 	b.work(func(c *Config) { c.Task.Nice, c.Task.Memory = 5, 1<<30 }, `echo "$(ulimit -v) $(nice)" > limits`)
 	id := b.submit("{}")
 	b.awaitState(id, lessor.Completed)
-	own, err := exec.Command("nice").Output() // of the test, which may run under nice itself
+	own, err := exec.Command("nice").Output() // the test itself may run under nice
 	if err != nil {
 		t.Fatal(err)
 	}

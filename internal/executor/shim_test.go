@@ -25,19 +25,20 @@ func TestResultIsRecorded(t *testing.T) {
 	id := b.submit(`{"n":1.50}`)
 	j := b.awaitState(id, lessor.Completed)
 	if string(j.Result) != `{"n":1.50}` || string(j.Checkpoint) != `{"step":2}` || j.Attempt != 1 {
-		t.Errorf("result %s, checkpoint %s, attempt %d", j.Result, j.Checkpoint, j.Attempt)
+		t.Errorf("result %s, checkpoint %s, attempt %d; want the payload, step 2, attempt 1", j.Result, j.Checkpoint,
+			j.Attempt)
 	}
 	if out, errs := b.read(id, "stdout.log"), b.read(id, "stderr.log"); out != "out\n" || errs != "err\n" {
-		t.Errorf("stdout.log %q, stderr.log %q", out, errs)
+		t.Errorf("stdout.log %q, stderr.log %q; want out and err", out, errs)
 	}
 	f := b.folder(id)
 	e, err := f.Exit()
 	if err != nil || e.Status != lessor.Completed || e.ExitCode != 0 || string(e.Result) != `{"n":1.50}` ||
 		e.Attempt != 1 {
-		t.Errorf("exit record %+v, %v", e, err)
+		t.Errorf("exit record %+v, %v; want the completed attempt 1 with its result", e, err)
 	}
 	if _, err := f.Sentinel(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the sentinel of an ended job: %v", err)
+		t.Errorf("the sentinel of an ended job: %v, want none", err)
 	}
 }
 
@@ -55,7 +56,7 @@ func TestFailureCarriesTheEndOfTheErrorOutput(t *testing.T) {
 			id := b.submit("{}")
 			j := b.awaitJob(id, "failed", func(j lessor.Job) bool { return j.Error != nil })
 			if !strings.HasPrefix(*j.Error, c.want) {
-				t.Errorf("error %q, want %q", *j.Error, c.want)
+				t.Errorf("error %q, want one that begins with %q", *j.Error, c.want)
 			}
 		})
 	}
@@ -67,11 +68,12 @@ func TestCommandThatCannotBeginFails(t *testing.T) {
 	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
 	if first, _, _ := strings.Cut(*j.Error, "\n"); !strings.HasPrefix(first, "did not begin: ") ||
 		!strings.Contains(first, "/nowhere/x") {
-		t.Errorf("error %q", *j.Error)
+		t.Errorf("error %q, want that /nowhere/x did not begin", *j.Error)
 	}
 }
 
-// TestCommandSeesOnlyItsEnvironment looks for the token and for a secret of the Runner's everywhere a command could.
+// TestCommandSeesOnlyItsEnvironment searches for the token, and for a secret in the Runner's environment, wherever a
+// command could find them.
 func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "s3cret")
 	t.Setenv("LESSOR_TOKEN", testToken)
@@ -97,15 +99,15 @@ func TestCommandSeesOnlyItsEnvironment(t *testing.T) {
 		"LESSOR_CHECKPOINT_FILE=" + folder + "/checkpoint.json", "PWD=" + folder,
 	} {
 		if !strings.Contains("\n"+out, "\n"+want) {
-			t.Errorf("%s is missing in\n%s", want, out)
+			t.Errorf("the environment lacks %s:\n%s", want, out)
 		}
 	}
 	if fds := strings.Fields(out)[len(strings.Fields(out))-1]; fds > "3" {
-		t.Errorf("a command has inherited file %s", fds)
+		t.Errorf("a command has inherited file %s, want none above 3", fds)
 	}
 }
 
-// TestCancelReachesTheWholeGroup has a command whose child ignores SIGTERM and holds a pipe open until it ends.
+// TestCancelReachesTheWholeGroup cancels a command whose child ignores SIGTERM and holds a pipe open until it ends.
 func TestCancelReachesTheWholeGroup(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -124,15 +126,15 @@ func TestCancelReachesTheWholeGroup(t *testing.T) {
 	}
 	_ = held.SetReadDeadline(time.Now().Add(60 * time.Second))
 	if _, err := io.Copy(io.Discard, held); err != nil {
-		t.Fatalf("the child outlives its cancelled job: %v", err)
+		t.Fatalf("the child lives a minute after the cancel: %v", err)
 	}
 	b.awaitState(id, lessor.Cancelled)
 	if out := b.read(id, "stdout.log"); out != "asked\n" {
-		t.Errorf("the command was not asked first: %q", out)
+		t.Errorf("the command printed %q, want asked: SIGTERM comes first", out)
 	}
 	e, err := b.folder(id).Exit()
 	if err != nil || e.Status != lessor.Cancelled || e.ExitCode != 3 {
-		t.Errorf("exit record %+v, %v", e, err)
+		t.Errorf("exit record %+v, %v; want cancelled with exit code 3", e, err)
 	}
 }
 
@@ -141,11 +143,11 @@ func TestTimeoutFailsTheJob(t *testing.T) {
 	b.work(func(c *Config) { c.Task.Timeout = 200 * time.Millisecond }, `sleep 30`)
 	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
 	if !strings.HasPrefix(*j.Error, "ran longer than 0.2 s: signal: terminated") {
-		t.Errorf("error %q", *j.Error)
+		t.Errorf("error %q, want that it ran longer than 0.2 s", *j.Error)
 	}
 }
 
-// TestCommandEndsAfterItsMaximumRuntime has a ttl so long that no heartbeat tells the shim in time.
+// TestCommandEndsAfterItsMaximumRuntime uses a ttl so long that no heartbeat tells the shim in time.
 func TestCommandEndsAfterItsMaximumRuntime(t *testing.T) {
 	b := newBench(t, 10*time.Minute)
 	b.work(nil, `echo last words >&2; sleep 300`)
@@ -154,17 +156,19 @@ func TestCommandEndsAfterItsMaximumRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if j := b.awaitState(j.Job.ID, lessor.Failed); j.Error == nil || *j.Error != "max_runtime_exceeded\nlast words" {
-		t.Errorf("error %v", j.Error)
+		t.Errorf("error %q, want max_runtime_exceeded with the last words", valueOf(j.Error))
 	}
 }
 
-// TestRemovedFolderFailsTheAttempt does not wait until the lease expires, although the first reports of the end fail.
-// rm fails if the shim writes its pulse meanwhile.
+// TestRemovedFolderFailsTheAttempt removes the folder of a command. The attempt fails long before its lease expires,
+// although the first reports of its end fail. The command repeats rm, which fails if the shim writes its pulse
+// at the same time.
 func TestRemovedFolderFailsTheAttempt(t *testing.T) {
 	b := newBench(t, 10*time.Minute)
 	var reports atomic.Int32
 	b.server = b.proxy(func(w http.ResponseWriter, r *http.Request) bool {
-		early := strings.HasSuffix(r.URL.Path, "/complete") && reports.Add(1) <= 3 // the client repeats the first
+		// The client repeats a call that gets 503.
+		early := strings.HasSuffix(r.URL.Path, "/complete") && reports.Add(1) <= 3
 		if early {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -173,15 +177,16 @@ func TestRemovedFolderFailsTheAttempt(t *testing.T) {
 	b.work(nil, `echo last words >&2; until rm -rf "$PWD" 2> /dev/null; do :; done; sleep 300`)
 	j := b.awaitJob(b.submit("{}"), "failed", func(j lessor.Job) bool { return j.Error != nil })
 	if *j.Error != "the folder of the job was removed\nlast words" {
-		t.Errorf("error %q", *j.Error)
+		t.Errorf("error %q, want that the folder was removed, with the last words", *j.Error)
 	}
 	if n := reports.Load(); n != 4 {
 		t.Errorf("the end was reported %d times, want 4", n)
 	}
 }
 
-// TestForcedCancelLeavesNoWord ends the lease under a running command: the shim ends it and says nothing.
-func TestForcedCancelLeavesNoWord(t *testing.T) {
+// TestForcedCancelLeavesNoExitRecord: a forced cancel ends the lease of a running command. The shim ends the command
+// and reports nothing.
+func TestForcedCancelLeavesNoExitRecord(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	b.work(nil, `echo $$ > begun; sleep 30`)
 	id := b.submit("{}")
@@ -192,14 +197,14 @@ func TestForcedCancelLeavesNoWord(t *testing.T) {
 	f := b.folder(id)
 	await(t, "the shim to end", func() bool { held, err := f.Locked(); return err == nil && !held })
 	if _, err := f.Exit(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("exit record of a lease that was over: %v", err)
+		t.Errorf("exit record of a lease that was over: %v, want none", err)
 	}
 	if _, err := f.Sentinel(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("sentinel of a lease that was over: %v", err)
+		t.Errorf("sentinel of a lease that was over: %v, want none", err)
 	}
 }
 
-// TestTerminatedShimGivesTheLeaseBack sends the shim what a stopping machine sends it.
+// TestTerminatedShimGivesTheLeaseBack sends SIGTERM to the shim, as a machine does that stops.
 func TestTerminatedShimGivesTheLeaseBack(t *testing.T) {
 	b := newBench(t, 10*time.Second)
 	stop := b.work(nil, `echo $PPID > shim; echo '{"at":1}' > "$LESSOR_CHECKPOINT_FILE"; sleep 30`)
@@ -215,15 +220,15 @@ func TestTerminatedShimGivesTheLeaseBack(t *testing.T) {
 	}
 	j := b.awaitState(id, lessor.Queued)
 	if j.Interruptions != 1 || string(j.Checkpoint) != `{"at":1}` {
-		t.Errorf("interruptions %d, checkpoint %s", j.Interruptions, j.Checkpoint)
+		t.Errorf("%d interruptions, checkpoint %s; want 1 and what the command wrote", j.Interruptions, j.Checkpoint)
 	}
 	b.work(nil, `cp "$LESSOR_CHECKPOINT_FILE" "$LESSOR_RESULT_FILE"`)
 	if j := b.awaitState(id, lessor.Completed); string(j.Result) != `{"at":1}` {
-		t.Errorf("the next attempt did not get the checkpoint: %s", j.Result)
+		t.Errorf("the next attempt got the checkpoint %s, want the one before", j.Result)
 	}
 }
 
-// TestKilledShimIsRetried kills the shim, and with it the command: the lease runs out, and another attempt runs.
+// TestKilledShimIsRetried kills the shim, with or without its command. The lease expires, and another attempt runs.
 func TestKilledShimIsRetried(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		t.Run("group="+strconv.FormatBool(whole), func(t *testing.T) {
@@ -234,7 +239,7 @@ func TestKilledShimIsRetried(t *testing.T) {
 			shim, _ := strconv.Atoi(ids[0])
 			command, _ := strconv.Atoi(ids[1])
 			if shim < 2 || command < 2 {
-				t.Fatalf("ids %q", ids)
+				t.Fatalf("the command wrote the process ids %q, want two", ids)
 			}
 			if whole {
 				_ = syscall.Kill(-command, syscall.SIGKILL)
@@ -243,7 +248,7 @@ func TestKilledShimIsRetried(t *testing.T) {
 				t.Fatal(err)
 			}
 			if j := b.awaitState(id, lessor.Completed); j.Attempt != 2 {
-				t.Errorf("completed by attempt %d", j.Attempt)
+				t.Errorf("completed by attempt %d, want 2", j.Attempt)
 			}
 		})
 	}
@@ -258,18 +263,18 @@ func TestBeatsAndProgressReachServerAndSentinel(t *testing.T) {
 	b.awaitFile(id, "said")
 	j := b.awaitJob(id, "at 40 %", func(j lessor.Job) bool { return j.Progress != nil })
 	if *j.Progress != 0.4 || j.Message == nil || *j.Message != "frame 4" {
-		t.Errorf("progress %v, message %v", *j.Progress, j.Message)
+		t.Errorf("progress %v, message %q; want 0.4 and frame 4", *j.Progress, valueOf(j.Message))
 	}
 	f := b.folder(id)
 	var s sentinel.Sentinel
-	await(t, "the sentinel to wait", func() bool {
+	await(t, "the sentinel to say waiting", func() bool {
 		var err error
 		s, err = f.Sentinel()
 		return err == nil && s.Status == sentinel.Waiting
 	})
 	if s.AgentEngine != "command" || s.Fence == 0 || s.WorkspacePath != f.Path() || s.SessionID != id.String() ||
 		s.LastProgress.IsZero() {
-		t.Errorf("sentinel %+v", s)
+		t.Errorf("sentinel %+v, want engine, fence, path, session and time of progress", s)
 	}
 	if err := os.WriteFile(b.file(id, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)

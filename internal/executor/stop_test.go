@@ -11,8 +11,8 @@ import (
 	"lessor"
 )
 
-// TestStopGivesJobsBack stops a Runner whose commands end with it, under commands that end in every
-// way. One of them was started by an earlier Runner.
+// TestStopGivesJobsBack stops a Runner that stops its commands, each of which ends in another way. One of them was
+// started by an earlier Runner.
 func TestStopGivesJobsBack(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
@@ -61,16 +61,16 @@ func TestStopGivesJobsBack(t *testing.T) {
 	}
 }
 
-// TestWhatBecomesOfCommandsAtAStop decides whether commands outlive their Runner, with a systemd that allows scopes,
-// one that does not, and units that end differently.
-func TestWhatBecomesOfCommandsAtAStop(t *testing.T) {
+// TestLifetimeFollowsTheSupervisor checks whether commands outlive their Runner under each supervisor: a terminal, a
+// container, a systemd that allows scopes and one that does not, and units that end in different ways.
+func TestLifetimeFollowsTheSupervisor(t *testing.T) {
 	service := "0::/system.slice/lessor-work.service"
 	scope := "systemd-run --scope --quiet --collect --"
 	for _, c := range []struct {
 		name         string
 		at           supervision
 		on           OnStop
-		mode, scopes string // what systemctl prints, and what systemd-run does
+		mode, scopes string // the output of systemctl, and the script of systemd-run
 		stops, dies  bool
 		scope        string
 	}{
@@ -87,7 +87,7 @@ func TestWhatBecomesOfCommandsAtAStop(t *testing.T) {
 			"",
 		},
 		{"process 1", supervision{1, 0, "lessor", "0::/"}, OnStopAuto, "", "", true, true, ""},
-		{"process 1, left", supervision{1, 0, "lessor", "0::/"}, OnStopLeave, "", "", false, true, ""},
+		{"process 1, told to leave them", supervision{1, 0, "lessor", "0::/"}, OnStopLeave, "", "", false, true, ""},
 		{"below tini", supervision{7, 1, "tini", "0::/"}, OnStopAuto, "", "", true, true, ""},
 		{
 			"unit with scopes",
@@ -96,19 +96,19 @@ func TestWhatBecomesOfCommandsAtAStop(t *testing.T) {
 			scope,
 		},
 		{
-			"unit without",
+			"unit without scopes",
 			supervision{50, 1, "systemd", service},
 			OnStopAuto, "control-group", "exit 1", true, true,
 			"",
 		},
 		{
-			"unit without, left",
+			"unit without scopes, told to leave them",
 			supervision{50, 1, "systemd", service},
 			OnStopLeave, "mixed", "exit 1", false, true,
 			"",
 		},
 		{
-			"unit with scopes, stopped",
+			"unit with scopes, told to stop them",
 			supervision{50, 1, "systemd", service},
 			OnStopStop, "mixed", `"$@"`, true, false,
 			"",
@@ -120,7 +120,7 @@ func TestWhatBecomesOfCommandsAtAStop(t *testing.T) {
 			false, "",
 		},
 		{
-			"version 1",
+			"control groups of version 1",
 			supervision{50, 1, "systemd", "4:pids:/x\n1:name=systemd:/system.slice/w.service"},
 			OnStopAuto,
 			"mixed", "exit 1", true, true, "",
@@ -157,22 +157,22 @@ func fakeSystemd(t *testing.T, mode, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// TestShimRunsInItsScope starts a shim through systemd-run: the lock and the pipe of the Runner must pass through it.
+// TestShimRunsInItsScope starts a shim through systemd-run, which must pass on the lock and the pipe of the Runner.
 func TestShimRunsInItsScope(t *testing.T) {
 	fakeSystemd(t, "control-group", `case $PWD in */jobs/*) echo ran >> scopes ;; esac; exec "$@"`)
 	b := newBench(t, 10*time.Second)
 	r := b.runner(nil, `echo done`)
 	r.lifetime = lifetimeOf(t.Context(), supervision{50, 1, "systemd", "0::/system.slice/w.service"}, OnStopAuto)
 	if r.lifetime.scope == nil {
-		t.Fatal("no scope")
+		t.Fatal("the Runner uses no scope, want one")
 	}
 	id := b.submit("{}")
 	grants, _, err := r.client.Request(t.Context(), r.request("one", 1))
 	if err != nil || len(grants) != 1 {
-		t.Fatalf("request: %v, %v", grants, err)
+		t.Fatalf("request: %v, %v; want one grant", grants, err)
 	}
 	r.follow(t.Context(), t.Context(), grants[0])
 	if j := b.awaitState(id, lessor.Completed); j.Attempt != 1 || b.read(id, "scopes") != "ran\n" {
-		t.Errorf("attempt %d, scopes %q", j.Attempt, b.read(id, "scopes"))
+		t.Errorf("attempt %d, scopes %q; want attempt 1 in one scope", j.Attempt, b.read(id, "scopes"))
 	}
 }

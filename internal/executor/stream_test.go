@@ -11,7 +11,7 @@ import (
 	"lessor"
 )
 
-// printed returns what the server has of a stream of a job's last attempt.
+// printed returns the output that the server has of a job's last attempt, for one stream.
 func (b *bench) printed(id lessor.JobID, stream string) string {
 	b.t.Helper()
 	var all []byte
@@ -35,10 +35,11 @@ func TestOutputIsSeenWhileTheCommandRuns(t *testing.T) {
 	}
 	b.awaitState(id, lessor.Completed)
 	if got := b.printed(id, lessor.Stdout); got != b.read(id, stdoutName) || !strings.HasSuffix(got, "20000\n") {
-		t.Errorf("%d bytes of the output were sent, and %d are in the file", len(got), len(b.read(id, stdoutName)))
+		t.Errorf("the server has %d bytes of the output, want the %d of the file", len(got),
+			len(b.read(id, stdoutName)))
 	}
 	if got := b.printed(id, lessor.Stderr); got != "trouble\nend\n" {
-		t.Errorf("the errors are %q", got)
+		t.Errorf("the server has the errors %q, want both lines", got)
 	}
 }
 
@@ -49,12 +50,12 @@ func TestOutputOfAFailedCommandIsSent(t *testing.T) {
 	b.awaitJob(id, "failed once", func(j lessor.Job) bool { return j.Attempt > 1 || !j.RetryAt.IsZero() })
 	out, err := b.client.Output(t.Context(), id, lessor.OutputQuery{Attempt: 1}, 0)
 	if err != nil || string(out.Data) != "last words" || !out.Ended {
-		t.Errorf("the output of the first attempt is %q, ended %v (%v)", out.Data, out.Ended, err)
+		t.Errorf("the output of attempt 1 is %q, ended %v (%v); want all of it, ended", out.Data, out.Ended, err)
 	}
 }
 
-// TestOutputOfAKilledShimIsSent has a command kill its shim when its last words are in the file. They are sent by the
-// Runner that runs, or by the next one.
+// TestOutputOfAKilledShimIsSent runs a command that kills its shim when its last output is in the file. The Runner
+// sends the rest of the output, or the next Runner does.
 func TestOutputOfAKilledShimIsSent(t *testing.T) {
 	for name, again := range map[string]bool{"by its Runner": false, "by the next Runner": true} {
 		t.Run(name, func(t *testing.T) {
@@ -85,8 +86,9 @@ func TestOutputOfAKilledShimIsSent(t *testing.T) {
 	}
 }
 
-// TestOffsetsStandOverATrimmedFile reads a stream at every size of a file that loses its older half again and again.
-func TestOffsetsStandOverATrimmedFile(t *testing.T) {
+// TestOffsetsStayValidInATrimmedFile reads a stream after each write to a file that loses its older half whenever it is
+// full.
+func TestOffsetsStayValidInATrimmedFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
@@ -109,14 +111,14 @@ func TestOffsetsStandOverATrimmedFile(t *testing.T) {
 			from = max(from, 0)
 			start, got := o.Read(from, buf)
 			if start < from || !bytes.Equal(buf[:got], all[start:start+int64(got)]) {
-				t.Fatalf("write %d: %d bytes from %d (asked for %d) are not what was printed", n, got, start, from)
+				t.Fatalf("write %d: %d bytes from %d (asked for %d) differ from the output", n, got, start, from)
 			}
 			if from < o.Size() && got == 0 {
-				t.Fatalf("write %d: nothing from %d of %d", n, from, o.Size())
+				t.Fatalf("write %d: no bytes from %d of %d", n, from, o.Size())
 			}
 		}
 		if n > 100 && o.Size()-o.first < 100 && n != 300 {
-			t.Fatalf("write %d: only %d bytes are in the file", n, o.Size()-o.first)
+			t.Fatalf("write %d: %d bytes are in the file, want at least 100", n, o.Size()-o.first)
 		}
 	}
 }
