@@ -175,9 +175,9 @@ func TestCrashFreesLocks(t *testing.T) {
 	}
 }
 
-// TestStoppedNode: a node that stops in a transaction keeps its locks no longer than the idle time-out, and cannot
-// commit afterwards.
-func TestStoppedNode(t *testing.T) {
+// TestStoppedNodeLosesItsLocks: a node that stops in a transaction keeps its locks no longer than the idle time-out,
+// and cannot commit afterwards.
+func TestStoppedNodeLosesItsLocks(t *testing.T) {
 	s, _, a, b := stepped(t)
 	err := a.Update(t.Context(), func(tx scheduler.Tx) error {
 		if err := set("x", "1")(tx); err != nil {
@@ -227,9 +227,9 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestSentBehindAPendingTransaction: a sole node sends a transaction behind another one. It fails with the one before
-// it, and if another node has written.
-func TestSentBehindAPendingTransaction(t *testing.T) {
+// TestPendingTransactionsCommitInTheirOrder: a sole node sends a transaction behind another one. It fails with the one
+// before it, and if another node has written.
+func TestPendingTransactionsCommitInTheirOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		fate  memory.Fate
 		other bool

@@ -8,19 +8,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver's name
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver pgx
 	"github.com/pressly/goose/v3"
 
 	"lessor/internal/scheduler"
 )
 
-// TestRunsOfTheFirstSchema migrates a database that holds jobs in every place from the first schema to this one: their
-// runs read like those of jobs that were stored since.
-func TestRunsOfTheFirstSchema(t *testing.T) {
+// TestMigrationShowsRunsOfTheFirstSchema migrates a database that holds jobs in every place from the first schema to
+// this one. Their runs must read like those of jobs that were stored with this schema.
+func TestMigrationShowsRunsOfTheFirstSchema(t *testing.T) {
 	modern := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(modern))}
-	s.play("")
-	s.play("nightly")
+	s.makeRuns("")
+	s.makeRuns("nightly")
 	want := readRuns(t, modern)
 	open := openJobs(t, modern)
 
@@ -41,14 +41,15 @@ func TestRunsOfTheFirstSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, readRuns(t, old)); d != "" || len(want) == 0 {
-		t.Errorf("%d runs, after the migration (-as stored +as migrated):\n%s", len(want), d)
+		t.Errorf("%d runs before, want some, and the same after the migration (-before +after):\n%s", len(want), d)
 	}
 	if d := cmp.Diff(open, openJobs(t, old)); d != "" || len(open) == 0 {
-		t.Errorf("%d jobs of definitions, after the migration (-as stored +as migrated):\n%s", len(open), d)
+		t.Errorf("%d jobs of definitions before, want some, and the same after the migration (-before +after):\n%s",
+			len(open), d)
 	}
 }
 
-// openJobs reads which jobs of definitions are open.
+// openJobs returns, for each job of a definition, whether it is open.
 func openJobs(t *testing.T, url string) map[string]string {
 	t.Helper()
 	jobs := map[string]string{}
@@ -57,6 +58,7 @@ func openJobs(t *testing.T, url string) map[string]string {
 	return jobs
 }
 
+// migrateTo brings an empty database to a version of the schema.
 func migrateTo(t *testing.T, url string, version int64) {
 	t.Helper()
 	db, err := stdsql.Open("pgx", url)

@@ -13,12 +13,12 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestChangesAreNotAheadOfTheClock publishes a change while the changes are read, in the round trip that takes the
-// gate: the clock is read after them.
+// TestChangesAreNotAheadOfTheClock publishes a change while a node reads changes in the round trip that takes the
+// gate. The node must read the clock after the changes.
 func TestChangesAreNotAheadOfTheClock(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, patient(url)), openAt(t, patient(url))
-	if err := write(t.Context(), other, "x", nil); err != nil { // opens its stream
+	if err := write(t.Context(), other, "x", nil); err != nil { // which opens the stream of the other node
 		t.Fatal(err)
 	}
 	p := scheduler.Position{}
@@ -36,7 +36,7 @@ func TestChangesAreNotAheadOfTheClock(t *testing.T) {
 		}
 		return changes, now
 	}
-	changes() // prepares the statements, which waits for the table too
+	changes() // prepares the statements, for which the table must not be locked
 	h := newHolder(t, url, "begin; lock table change")
 	h.take()
 	var published sync.WaitGroup
@@ -52,17 +52,18 @@ func TestChangesAreNotAheadOfTheClock(t *testing.T) {
 	all, now := changes()
 	published.Wait()
 	if len(all) != 1 {
-		t.Fatalf("changes are %v, want one", all)
+		t.Fatalf("%d changes were read, want one: %v", len(all), all)
 	}
 	at, err := strconv.ParseInt(string(all[0].Data), 10, 64)
 	if err != nil || now < lessor.Instant(at) {
-		t.Errorf("now is %v, and a change of %v was read (%v)", now, lessor.Instant(at), err)
+		t.Errorf("the time of the transaction is %v, want no earlier than its change of %v (%v)", now,
+			lessor.Instant(at), err)
 	}
 }
 
-// TestLockPausesByItsOwnClock: another node has a job, and the clock of the database stands still. The gate is not held
-// for longer than a few pauses.
-func TestLockPausesByItsOwnClock(t *testing.T) {
+// TestLockGivesUpWhileTheClockStandsStill: another node holds a job, and the clock of the database stands still. The
+// node pauses by its own clock, so it holds the gate for a few pauses only.
+func TestLockGivesUpWhileTheClockStandsStill(t *testing.T) {
 	db, err := pgtest.Start(t.Context(), pgtest.Options{FakeClock: pgtest.FakeClock(t)})
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Stop()) })
@@ -72,7 +73,7 @@ func TestLockPausesByItsOwnClock(t *testing.T) {
 	h := newHolder(t, url, "begin; select from queue for update")
 	h.take()
 	must(t, db.Freeze())
-	t.Cleanup(func() { must(t, db.Step(0)) }) // or it would not stop
+	t.Cleanup(func() { must(t, db.Step(0)) }) // a server with a frozen clock does not stop
 	locked := make(chan error, 1)
 	go func() {
 		locked <- s.store.Update(t.Context(), func(tx scheduler.Tx) error {
@@ -83,15 +84,15 @@ func TestLockPausesByItsOwnClock(t *testing.T) {
 	select {
 	case err := <-locked:
 		if !errors.Is(err, scheduler.ErrAgain) {
-			t.Errorf("a job that another node has: %v, want %v", err, scheduler.ErrAgain)
+			t.Errorf("a job that another node holds: %v, want %v", err, scheduler.ErrAgain)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the gate was held for ten seconds")
+		t.Error("the gate is held after ten seconds")
 	}
 }
 
-// TestGivenUpSessionWaitsForNoLock: the time-outs of the server do not come, as when its clock was set back. A node
-// that gives up on an answer ends the waiting of its session, which may have locks that other nodes wait for.
+// TestGivenUpSessionWaitsForNoLock: the time-outs of the server do not fire, as when its clock was set back. A node
+// that gives up on an answer ends the wait of its session, which may hold locks that other nodes wait for.
 func TestGivenUpSessionWaitsForNoLock(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url, StatementTimeout: time.Hour, LockTimeout: time.Hour})
@@ -103,17 +104,21 @@ func TestGivenUpSessionWaitsForNoLock(t *testing.T) {
 		return errors.Join(tx.SaveSetting(t.Context(), "x", nil), tx.Gate(t.Context()))
 	})
 	if !errors.Is(err, scheduler.ErrUnreachable) {
-		t.Errorf("a gate that nobody gives: %v, want %v", err, scheduler.ErrUnreachable)
+		t.Errorf("a gate that stays locked: %v, want %v", err, scheduler.ErrUnreachable)
 	}
 	await(t, "no session waits", func() bool { return countWaiting(t, url) == 0 })
 	h.give()
 }
 
-// TestReckoningIsNotBehindWhatWasRead: a transaction that reckons the time begins no earlier than what a view has shown
-// before.
-func TestReckoningIsNotBehindWhatWasRead(t *testing.T) {
+// TestReckonedTimeIsNotBehindAView: a transaction that reckons its time is not earlier than a view that was read before
+// it.
+func TestReckonedTimeIsNotBehindAView(t *testing.T) {
 	s := openAt(t, patient(pool.Database(t)))
+	deadline := time.Now().Add(time.Minute)
 	for reckoned := false; !reckoned; { // on a slow machine the clock is read instead
+		if time.Now().After(deadline) {
+			t.Fatal("no transaction reckoned its time in a minute")
+		}
 		s.alone(t, nil)
 		s.reckoned.at = s.reckoned.at.Add(-100 * time.Millisecond) // as after an answer that came late
 		var read lessor.Instant
@@ -128,7 +133,7 @@ func TestReckoningIsNotBehindWhatWasRead(t *testing.T) {
 		wait, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
 			reckoned = sent.(*tx).guard
 			if now := sent.Now(); now < read {
-				t.Errorf("now is %v, and a view has read at %v", now, read)
+				t.Errorf("the reckoned time is %v, want no earlier than %v of the view", now, read)
 			}
 			return nil
 		})

@@ -10,12 +10,12 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// cohort queues jobs together, edits their moves, and returns them.
+// cohort queues n new jobs in one row, after edit has changed their moves, and returns the moves.
 func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves []scheduler.Move, err error) {
 	t.Helper()
 	ctx := t.Context()
 	err = s.Update(ctx, func(tx scheduler.Tx) error {
-		lane, first, err := line(ctx, tx, n)
+		lane, first, err := laneAndSeqs(ctx, tx, n)
 		if err != nil {
 			return err
 		}
@@ -37,8 +37,8 @@ func cohort(t *testing.T, s *Store, n int, edit func([]scheduler.Move)) (moves [
 	return moves, err
 }
 
-// TestCohortIsOfNewJobs: a job that a shared row cannot describe is refused.
-func TestCohortIsOfNewJobs(t *testing.T) {
+// TestCohortRefusesJobsThatAreNotNew: a job that a shared row cannot describe is refused.
+func TestCohortRefusesJobsThatAreNotNew(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	for name, c := range map[string]struct {
 		jobs int
@@ -55,11 +55,11 @@ func TestCohortIsOfNewJobs(t *testing.T) {
 		}
 	}
 	if _, err := cohort(t, s, cohortMax, func([]scheduler.Move) {}); err != nil {
-		t.Errorf("a full one: %v", err)
+		t.Errorf("a cohort of the largest size: %v", err)
 	}
 }
 
-// TestSpentCohortsAreDropped: a cohort goes with its last job.
+// TestSpentCohortsAreDropped: the rows of a cohort are deleted after its last job was taken.
 func TestSpentCohortsAreDropped(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})
@@ -69,7 +69,7 @@ func TestSpentCohortsAreDropped(t *testing.T) {
 	}
 	rows := func() (n int) {
 		t.Helper()
-		s.tidied.spent = 0 // it is time
+		s.tidied.spent = 0 // so that Serve drops empty cohorts now
 		if _, err := s.Serve(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
@@ -90,17 +90,17 @@ func TestSpentCohortsAreDropped(t *testing.T) {
 	}
 	take(moves[1:])
 	if n := rows(); n != 2 {
-		t.Errorf("with a job left it has %d rows, want 2", n)
+		t.Errorf("a cohort with one job left has %d rows, want 2", n)
 	}
 	take(moves[:1])
 	if n := rows(); n != 0 {
-		t.Errorf("without a job it has %d rows", n)
+		t.Errorf("a cohort without jobs has %d rows, want none", n)
 	}
 }
 
-// TestCohorts: new jobs with consecutive seqs share a row if there are enough of them, and if nothing is known of them
-// but their submission.
-func TestCohorts(t *testing.T) {
+// TestConsecutiveNewJobsFormACohort: new jobs with consecutive seqs share a row if there are enough of them, and if
+// they have neither a start time nor an earlier job that they resume.
+func TestConsecutiveNewJobsFormACohort(t *testing.T) {
 	later := func(s *rules.Spec) { s.RunAt = 1 }
 	resumed := func(s *rules.Spec) { s.ResumedFrom = lessor.JobID{UUID: lessor.UUID{1}} }
 	skip := func(s *rules.Spec) { s.Seq += 1000 }
@@ -146,7 +146,7 @@ func TestCohorts(t *testing.T) {
 			got = append(got, s.RowRef)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
+			t.Errorf("%s: the jobs are in the cohorts %v, want %v", name, got, want)
 		}
 	}
 }

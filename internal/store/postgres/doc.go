@@ -29,17 +29,19 @@
 // Invariants:
 //   - Every job is in exactly one place at every commit (storetest).
 //   - All nodes wait for locks in one order and never in a circle (storetest Shared/LockOrder). A node that believes it
-//     is alone takes the gate lock last, and backs off if another node holds it (TestGateThatWaitsForUs).
+//     is alone takes the gate lock last, and backs off if another node holds it
+//     (TestSoleNodeGivesWayToTheHolderOfTheGate).
 //   - Rows and clock are read after the last wait for a lock (Shared/LeaseChangedWhileItsLockIsAwaited).
-//   - A node that stops in a transaction keeps its locks no longer than the idle time-out (TestStoppedNode,
-//     TestIdlesBetweenParts).
-//   - A commit whose answer was lost is settled before its calls are answered (TestAmbiguousCommit,
-//     TestTerminatedBackends).
+//   - A node that stops in a transaction keeps its locks no longer than the idle time-out
+//     (TestStoppedNodeLosesItsLocks, TestIdleTimeoutEndsATransactionBetweenParts).
+//   - A commit whose answer was lost is settled before its calls are answered (TestLostAnswerOfACommitIsResolved,
+//     TestTerminatedSessionsLoseNoCommit).
 //   - A node never misses a change of another node in silence (Shared/ChangesHaveNoGaps, TestTrimShowsAsGap,
-//     TestGuard).
+//     TestGuardFailsTheCommitIfAnotherNodeWrote).
 //   - Transactions behind each other are committed in their order; if one fails, so do those behind it
-//     (TestSentBehindAPendingTransaction).
-//   - Time in which no node served is not charged (TestServeLikeTheRules); a node that starts moves no floor
+//     (TestPendingTransactionsCommitInTheirOrder).
+//   - Time in which no node served is not charged (TestServeAgreesWithTheRules); a node that starts moves no floor
 //     (TestStartMovesNoFloor).
-//   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table (TestPlans).
+//   - Heartbeats change no index (TestHeartbeatsAreHOT); no hot statement reads a whole table
+//     (TestNoStatementReadsAWholeTable).
 package postgres

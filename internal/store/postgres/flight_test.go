@@ -15,8 +15,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestNextTransactionSeesThePendingOne begins a transaction while the previous commit is pending: what it reads was
-// committed, and the changes of both have their numbers.
+// TestNextTransactionSeesThePendingOne begins each transaction while the previous commit is pending. It reads what the
+// previous one wrote, and the change of each has a number of its own.
 func TestNextTransactionSeesThePendingOne(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -26,7 +26,7 @@ func TestNextTransactionSeesThePendingOne(t *testing.T) {
 		wait, err := s.Send(ctx, true, func(tx scheduler.Tx) error {
 			was, err := tx.Setting(ctx, "n")
 			if n > 1 && (len(was) != 1 || was[0] != n-1) {
-				t.Errorf("transaction %d sees %v, want what the one before wrote", n, was)
+				t.Errorf("transaction %d reads %v, want %d of the one before", n, was, n-1)
 			}
 			return errors.Join(err, tx.SaveSetting(ctx, "n", []byte{n}), tx.Publish(ctx, []byte{n}))
 		})
@@ -45,8 +45,8 @@ func TestNextTransactionSeesThePendingOne(t *testing.T) {
 	}
 }
 
-// TestFailureFailsTheNextTransaction: a transaction that was begun on top of one that fails does not commit, and later
-// ones do.
+// TestFailureFailsTheNextTransaction: a transaction that was begun behind one that fails does not commit. Later ones
+// do.
 func TestFailureFailsTheNextTransaction(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
@@ -56,7 +56,7 @@ func TestFailureFailsTheNextTransaction(t *testing.T) {
 		})
 	}
 	wait, err := send("first", func(tx scheduler.Tx) error {
-		// there is none
+		// There is no such row.
 		return tx.Move(ctx, []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}})
 	})
 	if err != nil {
@@ -64,28 +64,28 @@ func TestFailureFailsTheNextTransaction(t *testing.T) {
 	}
 	_, err = send("second", func(scheduler.Tx) error { return nil })
 	if !errors.Is(err, scheduler.ErrAgain) {
-		t.Errorf("behind a failure: got error %v, want %v", err, scheduler.ErrAgain)
+		t.Errorf("the second transaction: got error %v, want %v", err, scheduler.ErrAgain)
 	}
 	if err := wait(); !errors.Is(err, scheduler.ErrMoved) {
-		t.Errorf("the failure: got error %v, want %v", err, scheduler.ErrMoved)
+		t.Errorf("the first transaction: got error %v, want %v", err, scheduler.ErrMoved)
 	}
 	wait, err = send("third", func(scheduler.Tx) error { return nil })
 	if err == nil {
 		err = wait()
 	}
-	if err != nil || has(t, s, "first") || has(t, s, "second") || !has(t, s, "third") {
-		t.Errorf("after it: %v; there are first %v, second %v, third %v", err, has(t, s, "first"), has(t, s, "second"),
-			has(t, s, "third"))
+	if err != nil || hasSetting(t, s, "first") || hasSetting(t, s, "second") || !hasSetting(t, s, "third") {
+		t.Errorf("the third transaction: %v; stored are first %v, second %v, third %v; want only the third", err,
+			hasSetting(t, s, "first"), hasSetting(t, s, "second"), hasSetting(t, s, "third"))
 	}
 }
 
-// beat sends a heartbeat of leases, and says whether the store believed it was alone.
+// beat sends the heartbeats of leases, and returns whether the store believed it was alone.
 func (s *Store) beat(t *testing.T, ids []lessor.LeaseID) (wait func() error, alone bool) {
 	t.Helper()
 	return s.beatAnd(t, ids, func(scheduler.Tx) error { return nil })
 }
 
-// beatAnd does something besides, before it asks for the gate.
+// beatAnd is beat with a call of besides before it asks for the gate.
 func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(scheduler.Tx) error) (
 	wait func() error, alone bool,
 ) {
@@ -111,7 +111,7 @@ func (s *Store) beatAnd(t *testing.T, ids []lessor.LeaseID, besides func(schedul
 	return wait, alone
 }
 
-// alone makes a store one that believes it is alone: it has followed, serves, and knows the time.
+// alone makes a store believe that it is alone: the store reads all changes, serves, and reads the time.
 func (s *Store) alone(t *testing.T, ids []lessor.LeaseID) {
 	t.Helper()
 	follow(t, s, scheduler.Position{})
@@ -127,14 +127,14 @@ func (s *Store) alone(t *testing.T, ids []lessor.LeaseID) {
 	}
 }
 
-// TestGuard has another node request that a lease be cancelled, before and while a node that believes it is alone sends
-// its heartbeat: the heartbeat, which does not know of the request, does not commit.
-func TestGuard(t *testing.T) {
+// TestGuardFailsTheCommitIfAnotherNodeWrote cancels a lease on another node, before or while a node that believes it is
+// alone sends the heartbeat of that lease. The heartbeat, which does not know of the cancel, must not commit.
+func TestGuardFailsTheCommitIfAnotherNodeWrote(t *testing.T) {
 	for _, c := range []string{"nobody else", "before", "while"} {
 		t.Run(c, func(t *testing.T) {
 			url := pool.Database(t)
 			s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
-			ids := hold(t, s, 3)
+			ids := leaseJobs(t, s, 3)
 			cancel := func(between func()) {
 				err := other.Update(t.Context(), func(tx scheduler.Tx) error {
 					held, err := tx.Leases(t.Context(), ids[:1])
@@ -168,30 +168,30 @@ func TestGuard(t *testing.T) {
 			}
 			err := wait()
 			if want := c != "nobody else"; errors.Is(err, scheduler.ErrAgain) != want || !want && err != nil {
-				t.Errorf("got error %v, want to be told to repeat: %v", err, want)
+				t.Errorf("got error %v, want ErrAgain: %v", err, want)
 			}
 			cancelled := 0
 			readAll(t, url, "select 1 from lease where cancel_at = 1", func([][]byte) { cancelled++ })
 			if c != "nobody else" && cancelled != 1 {
-				t.Error("the other node's change is lost")
+				t.Errorf("%d leases are cancelled, want 1: the change of the other node is lost", cancelled)
 			}
 		})
 	}
 }
 
-// TestGuardedLockFailsAfterOthersWrote has a node that believes it is alone lock a lease that another has granted: the
-// store does not answer that there are no changes, since the lease came with one.
+// TestGuardedLockFailsAfterOthersWrote locks a lease that another node has granted, on a node that believes it is
+// alone. The store must not answer that there are no changes, since the lease came with one.
 func TestGuardedLockFailsAfterOthersWrote(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	s.alone(t, nil)
-	ids := hold(t, other, 1)
+	ids := leaseJobs(t, other, 1)
 	_, err := s.Send(t.Context(), true, func(sent scheduler.Tx) error {
 		if !sent.(*tx).guard {
 			t.Fatal("the store does not believe it is alone")
 		}
 		if held, err := sent.Leases(t.Context(), ids); err != nil || held[ids[0]] == nil {
-			t.Fatalf("the lease: %v, error %v", held[ids[0]], err)
+			t.Fatalf("the lease of the other node: %v, error %v; want it found", held[ids[0]], err)
 		}
 		_, err := sent.Changes(t.Context(), scheduler.Position{})
 		return err
@@ -201,7 +201,7 @@ func TestGuardedLockFailsAfterOthersWrote(t *testing.T) {
 	}
 }
 
-// prepareBoth has everything prepared on both connections.
+// prepareBoth prepares all statements on both connections.
 func (s *Store) prepareBoth(t *testing.T, ids []lessor.LeaseID) {
 	t.Helper()
 	for range 3 {
@@ -214,12 +214,12 @@ func (s *Store) prepareBoth(t *testing.T, ids []lessor.LeaseID) {
 	}
 }
 
-// TestAloneIsOneRoundTrip counts what is written to the network.
-func TestAloneIsOneRoundTrip(t *testing.T) {
+// TestHeartbeatOfASoleNodeIsOneRoundTrip counts the writes to the network.
+func TestHeartbeatOfASoleNodeIsOneRoundTrip(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	var w link
 	w.through(s)
-	ids := hold(t, s, 3)
+	ids := leaseJobs(t, s, 3)
 	s.prepareBoth(t, ids)
 	before := w.count()
 	wait, alone := s.beat(t, ids)
@@ -231,29 +231,29 @@ func TestAloneIsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSentBehindAPendingTransaction sends a transaction while the one before waits in the server: for the gate,
-// or, before that, for a lease, so that the second could be the first to come to the gate. They are committed in their
-// order; if the first fails, the one behind it does too, and the store goes on.
-func TestSentBehindAPendingTransaction(t *testing.T) {
+// TestPendingTransactionsCommitInTheirOrder sends a transaction while the one before waits in the server. The first
+// waits for the gate, or before that for a lease, so that the second could reach the gate first. They must commit in
+// their order. If the first fails, the second must fail too, and the store must continue.
+func TestPendingTransactionsCommitInTheirOrder(t *testing.T) {
 	moveNothing := func(tx scheduler.Tx) error {
-		return errors.Join(tx.Gate(t.Context()), // it is taken from the queue at the end
+		return errors.Join(tx.Gate(t.Context()), // the store takes the row from the queue last
 			tx.Move(t.Context(), []scheduler.Move{{From: rules.InQueue, To: rules.Delayed, Turn: rules.Turn{Seq: 1}}}))
 	}
 	for name, c := range map[string]struct {
 		atLease bool                     // the first waits for its lease
-		besides func(scheduler.Tx) error // what the first does
+		besides func(scheduler.Tx) error // what the first does besides its heartbeat
 		between bool                     // another node writes
 		fails   bool
 	}{
 		"both are committed":        {},
-		"the first comes later":     {atLease: true},
+		"the second is faster":      {atLease: true},
 		"another node came between": {between: true, fails: true},
 		"the first fails":           {besides: moveNothing, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := pool.Database(t)
 			s, other := openAt(t, Config{URL: url, GateTimeout: 10 * time.Second}), openAt(t, Config{URL: url})
-			ids := hold(t, s, 3)
+			ids := leaseJobs(t, s, 3)
 			s.prepareBoth(t, ids)
 			s.alone(t, ids)
 			was := s.stream.n
@@ -268,10 +268,10 @@ func TestSentBehindAPendingTransaction(t *testing.T) {
 			if c.atLease {
 				<-next.taken
 			} else {
-				awaitWaiting(t, url, 2) // behind the zeroth
+				awaitWaiting(t, url, 2) // it waits behind the zeroth
 			}
 			first, _ := s.beatAnd(t, ids[1:2], func(tx scheduler.Tx) error {
-				gate.give() // it has begun behind the zeroth, for which it waits now
+				gate.give() // the first has begun and waits for the zeroth
 				if c.besides == nil {
 					return nil
 				}
@@ -280,26 +280,27 @@ func TestSentBehindAPendingTransaction(t *testing.T) {
 			<-next.taken
 			second, alone := s.beat(t, ids[2:])
 			if len(s.flights) != 2 || s.flights[0].over() || !alone {
-				t.Fatalf("%d transactions are on their way, want 2; alone: %v", len(s.flights), alone)
+				t.Fatalf("%d transactions are pending, want 2, the first not over; alone: %v", len(s.flights), alone)
 			}
 			if c.between {
 				if err := write(t.Context(), other, "between", nil); err != nil {
 					t.Error(err)
 				}
 			}
-			for waiting := 0; waiting == 0 && !s.flights[1].isDone(); waiting = countWaiting(t, url) {
-			}
+			await(t, "the second transaction waits or is done", func() bool {
+				return s.flights[1].isDone() || countWaiting(t, url) > 0
+			})
 			next.give()
 			if err := zeroth(); err != nil {
 				t.Error(err)
 			}
 			for name, wait := range map[string]func() error{"first": first, "second": second} {
 				if err := wait(); errors.Is(err, scheduler.ErrAgain) != c.fails || !c.fails && err != nil {
-					t.Errorf("the %s: got error %v, want to be told to repeat: %v", name, err, c.fails)
+					t.Errorf("the %s: got error %v, want ErrAgain: %v", name, err, c.fails)
 				}
 			}
 			if err := write(t.Context(), s, "after", nil); err != nil {
-				t.Errorf("after it: %v", err)
+				t.Errorf("a transaction after them: %v", err)
 			}
 			want := was + 4
 			if c.fails {
@@ -309,7 +310,7 @@ func TestSentBehindAPendingTransaction(t *testing.T) {
 			readAll(t, url, "select 1 from change where stream = "+strconv.FormatInt(s.stream.id.Load(), 10),
 				func([][]byte) { got++ })
 			if got != want || s.stream.n != want {
-				t.Errorf("%d changes, the last with number %d, want %d", got, s.stream.n, want)
+				t.Errorf("%d changes, the last with number %d; want %d for both", got, s.stream.n, want)
 			}
 		})
 	}
@@ -334,6 +335,7 @@ type holder struct {
 	taken chan struct{}
 }
 
+// newHolder opens a session that runs text when take is called.
 func newHolder(t *testing.T, url, text string) *holder {
 	t.Helper()
 	c, err := pgconn.Connect(t.Context(), url)
@@ -357,13 +359,13 @@ func (h *holder) exec(text string) {
 	}
 }
 
-// awaitWaiting returns when n wait for an advisory lock.
+// awaitWaiting returns when n sessions wait for an advisory lock.
 func awaitWaiting(t *testing.T, url string, n int) {
 	t.Helper()
-	for countWaiting(t, url) < n {
-	}
+	await(t, fmt.Sprintf("%d sessions wait for an advisory lock", n), func() bool { return countWaiting(t, url) >= n })
 }
 
+// countWaiting returns the number of sessions that wait for an advisory lock.
 func countWaiting(t *testing.T, url string) (n int) {
 	t.Helper()
 	readAll(t, url, "select 1 from pg_locks where locktype = 'advisory' and not granted and database ="+

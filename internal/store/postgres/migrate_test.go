@@ -47,7 +47,7 @@ func TestNodesMigrateTogetherOnce(t *testing.T) {
 		}
 	}
 	if len(streams) != nodes && !t.Failed() {
-		t.Errorf("%d nodes have %d streams", nodes, len(streams))
+		t.Errorf("%d nodes have %d streams, want one each", nodes, len(streams))
 	}
 	applied := 0
 	readAll(t, url, "select version_id from goose_db_version where version_id > 0", func([][]byte) { applied++ })
@@ -56,9 +56,9 @@ func TestNodesMigrateTogetherOnce(t *testing.T) {
 	}
 }
 
-// TestTenantKeysMigration: ticks and alerts from before the migration are there, and another tenant's may have the same
-// names.
-func TestTenantKeysMigration(t *testing.T) {
+// TestTenantKeysMigrationKeepsTicksAndAlerts: ticks and alerts from before the migration are there, and another
+// tenant may have ones of the same names.
+func TestTenantKeysMigrationKeepsTicksAndAlerts(t *testing.T) {
 	url := pool.Bare(t)
 	migrateTo(t, url, 11)
 	readAll(t, url, "insert into tick"+
@@ -106,7 +106,7 @@ func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	readAll(t, url, "insert into goose_db_version (version_id, is_applied) values (999, true)", nil)
 	_, err := Open(t.Context(), Config{URL: url})
 	if err == nil || !strings.Contains(err.Error(), "version 999") {
-		t.Fatalf("a schema of version 999: %v", err)
+		t.Fatalf("a schema of version 999: %v, want an error that names the version", err)
 	}
 	knows, err := store.NewestMigration(migrations)
 	if err != nil {
@@ -116,33 +116,34 @@ func TestNewerSchemaIsRefusedUnlessItAllowsUs(t *testing.T) {
 	exercise(t, openAt(t, Config{URL: url}))
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestUnusableServersAreRefused(t *testing.T) {
 	for name, url := range map[string]string{
-		"an address that is none": "postgres://%zz", "nobody there": "postgres:///x?host=/nowhere&connect_timeout=1",
+		"a malformed URL": "postgres://%zz", "no server": "postgres:///x?host=/nowhere&connect_timeout=1",
 	} {
 		s, err := Open(t.Context(), Config{URL: url})
 		if err == nil {
 			_ = s.Close()
-			t.Errorf("%s: opened", name)
+			t.Errorf("%s: the store was opened, want an error", name)
 		}
 	}
 	url := pool.Database(t)
 	readAll(t, url, "do $$ begin execute "+
 		"format('alter database %I set default_transaction_read_only = on', current_database()); end $$", nil)
 	if _, err := Open(t.Context(), Config{URL: url}); err == nil {
-		t.Error("a server that takes no writes was opened")
+		t.Error("a read-only database was opened, want an error")
 	}
 }
 
-// TestUnprepared runs a store as behind a pooler that does not support prepared statements.
-func TestUnprepared(t *testing.T) {
+// TestStoreWorksWithoutPreparedStatements runs a store with the setting for poolers that do not support prepared
+// statements.
+func TestStoreWorksWithoutPreparedStatements(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t), Unprepared: true})
 	exercise(t, s)
-	ids := hold(t, s, 20)
+	ids := leaseJobs(t, s, 20)
 	if err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 		held, err := tx.Leases(t.Context(), ids)
 		if len(held) != len(ids) {
-			t.Errorf("%d leases of %d", len(held), len(ids))
+			t.Errorf("%d leases were found, want %d", len(held), len(ids))
 		}
 		return err
 	}); err != nil {
@@ -152,6 +153,6 @@ func TestUnprepared(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(s.writers[0].Prepared()) != 0 {
-		t.Errorf("%d statements were prepared", len(s.writers[0].Prepared()))
+		t.Errorf("%d statements were prepared, want none", len(s.writers[0].Prepared()))
 	}
 }

@@ -25,10 +25,10 @@ var tester = scheduler.Caller{Actor: "tester"}
 // startNode runs a scheduler on a database until the test ends.
 func startNode(t testing.TB, url string, edits ...func(*scheduler.Config)) *node {
 	t.Helper()
-	quiet := 0
+	idle := 0
 	cfg := scheduler.Config{
 		TTL: time.Minute, Sweep: time.Second, TotalUnits: 1_000_000, Percent: rules.DefaultPercent,
-		Busy: &quiet, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
+		Busy: &idle, BusyPoints: rules.DefaultBusyPoints(), TenantCap: 25, MaxInterruptions: 20,
 		Brake: rules.BrakeConfig{SharePercent: 30, Min: 10, Rate: 200},
 		Jobs: rules.SubmitConfig{
 			MaxAttempts: 5, BackoffFirst: time.Second, BackoffMax: 5 * time.Minute,
@@ -52,13 +52,11 @@ func startNode(t testing.TB, url string, edits ...func(*scheduler.Config)) *node
 			t.Errorf("run: %v", err)
 		}
 	})
-	for n.Ready() != nil {
-		time.Sleep(time.Millisecond)
-	}
+	await(t, "the node is ready", func() bool { return n.Ready() == nil })
 	return n
 }
 
-// life is one job from its submission to its end.
+// life submits a job, leases one, sends a heartbeat for it and completes it.
 func (n *node) life(ctx context.Context, worker string) error {
 	if _, err := n.Submit(ctx, tester, lessor.Submission{
 		Type:    new("generic"),
@@ -86,14 +84,15 @@ func (n *node) life(ctx context.Context, worker string) error {
 	return nil
 }
 
-// TestTwoNodesRace lets the workers of two nodes race for the same jobs: each is granted once, all end, and the folds
-// of both nodes equal the tables.
-func TestTwoNodesRace(t *testing.T) {
+// TestRacingNodesGrantEachJobOnce lets the workers of two nodes race for the same jobs. Each job is granted once, all
+// end, and the folds of both nodes equal the tables.
+func TestRacingNodesGrantEachJobOnce(t *testing.T) {
 	url := pool.Database(t)
 	few := func(c *scheduler.Config) { c.TotalUnits = 40 }
 	nodes := []*node{startNode(t, url, few), startNode(t, url, few)}
 	const jobs, workers = 1500, 24
-	ctx := t.Context()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
 	for first := 0; first < jobs; first += 500 {
 		subs := make([]lessor.Submission, 500)
 		for i := range subs {
@@ -133,11 +132,11 @@ func TestTwoNodesRace(t *testing.T) {
 	}
 	wg.Wait()
 	if len(granted) != jobs {
-		t.Errorf("%d jobs of %d were granted", len(granted), jobs)
+		t.Errorf("%d jobs were granted, want %d", len(granted), jobs)
 	}
 	for id, n := range granted {
 		if n != 1 {
-			t.Errorf("job %s was granted %d times", id, n)
+			t.Errorf("job %s was granted %d times, want once", id, n)
 		}
 	}
 	for i, n := range nodes {
@@ -147,8 +146,9 @@ func TestTwoNodesRace(t *testing.T) {
 	}
 }
 
-// TestWakeAcrossNodes: a request that waits on one node is woken by a job that comes to another.
-func TestWakeAcrossNodes(t *testing.T) {
+// TestJobWakesARequestOnAnotherNode: a request that waits on one node is answered when a job is submitted to
+// another.
+func TestJobWakesARequestOnAnotherNode(t *testing.T) {
 	url := pool.Database(t)
 	a, b := startNode(t, url), startNode(t, url)
 	for range 5 {
@@ -168,7 +168,7 @@ func TestWakeAcrossNodes(t *testing.T) {
 			}
 			result <- err
 		}()
-		time.Sleep(300 * time.Millisecond) // it is parked by then
+		time.Sleep(300 * time.Millisecond) // the request is parked by then
 		start := time.Now()
 		if _, err := a.Submit(t.Context(), tester, lessor.Submission{Type: new("generic")}); err != nil {
 			t.Fatal(err)
@@ -177,17 +177,19 @@ func TestWakeAcrossNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := woke.Sub(start); took > 500*time.Millisecond { // 150 ms on a machine that is not busy
-			t.Errorf("the request was answered after %v", took)
+			t.Errorf("the request was answered %v after the submission, want at most 500 ms", took)
 		}
 	}
 }
 
-// TestNodeOverLostServer takes the server away from a node at work: calls are refused as unavailable, nothing expires,
-// and it goes on by itself.
-func TestNodeOverLostServer(t *testing.T) {
+// TestNodeContinuesAfterLostSessions ends the sessions of a node at work. The node refuses calls as unavailable, and
+// continues by itself.
+func TestNodeContinuesAfterLostSessions(t *testing.T) {
 	url := pool.Database(t)
 	n := startNode(t, url)
-	ctx, worker := t.Context(), "w1"
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	const worker = "w1"
 	if err := n.life(ctx, worker); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +202,7 @@ func TestNodeOverLostServer(t *testing.T) {
 				break
 			}
 			if !errors.Is(err, lessor.ErrUnavailable) {
-				t.Fatalf("a call over a lost session: %v", err)
+				t.Fatalf("a call after the sessions ended: %v, want %v", err, lessor.ErrUnavailable)
 			}
 		}
 	}

@@ -10,43 +10,45 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// inParts has a busy node send a transaction in parts: it sends the heartbeat of ids[0] and calls besides. It returns
-// the error of the commit.
+// inParts makes a busy node send a transaction in parts: the heartbeat of ids[0], and what besides does. It returns the
+// error of the commit.
 func inParts(t *testing.T, s *Store, ids []lessor.LeaseID, besides func(scheduler.Tx) error) error {
 	t.Helper()
 	s.prepareBoth(t, ids)
 	s.alone(t, ids)
 	wait, alone := s.beatAnd(t, ids[:1], besides)
 	if !alone || s.flights[0].order == 0 {
-		t.Errorf("it believes it is alone: %v; its order lock is %d", alone, s.flights[0].order)
+		t.Errorf("the node believes it is alone: %v, its order lock is %d; want true and a lock", alone,
+			s.flights[0].order)
 	}
 	return wait()
 }
 
-// changers counts the sessions that have changed a lease and not ended their transactions.
-func changers(t *testing.T, url string) (n int) {
+// countLeaseChangers counts the sessions that have changed a lease and not ended their transactions.
+func countLeaseChangers(t *testing.T, url string) (n int) {
 	t.Helper()
 	readAll(t, url, "select distinct pid from pg_locks where relation = 'lease'::regclass"+
 		" and mode = 'RowExclusiveLock'", func([][]byte) { n++ })
 	return n
 }
 
-// await returns when a condition holds, and fails the test if it never does.
-func await(t *testing.T, what string, holds func() bool) {
+// await returns when a condition holds, and fails the test if it does not within a minute.
+func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); {
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it did not happen: %s", what)
+			t.Fatalf("it did not happen in a minute: %s", what)
 		}
 	}
 }
 
-// TestPartsGoOutAsTheyCome: the server works on the first part of a transaction before the last is decided.
-func TestPartsGoOutAsTheyCome(t *testing.T) {
+// TestPartsAreSentBeforeTheLastIsDecided: the server works on the first part of a transaction before the node has
+// decided the last.
+func TestPartsAreSentBeforeTheLastIsDecided(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, patient(url))
-	err := inParts(t, s, hold(t, s, busyFrom), func(scheduler.Tx) error {
-		await(t, "it has changed a lease", func() bool { return changers(t, url) == 1 })
+	err := inParts(t, s, leaseJobs(t, s, busyFrom), func(scheduler.Tx) error {
+		await(t, "it has changed a lease", func() bool { return countLeaseChangers(t, url) == 1 })
 		return nil
 	})
 	if err != nil {
@@ -54,11 +56,11 @@ func TestPartsGoOutAsTheyCome(t *testing.T) {
 	}
 }
 
-// TestFaultInAnEarlyPart: a transaction of which any part fails changes nothing and says why.
-func TestFaultInAnEarlyPart(t *testing.T) {
+// TestFaultInAnEarlyPartChangesNothing: a transaction of which any part fails changes nothing and returns the cause.
+func TestFaultInAnEarlyPartChangesNothing(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, patient(url))
-	ids := hold(t, s, busyFrom)
+	ids := leaseJobs(t, s, busyFrom)
 	version := func() (v string) {
 		readAll(t, url, "select xmin from lease where id = '"+ids[0].String()+"'",
 			func(row [][]byte) { v = string(row[0]) })
@@ -67,28 +69,31 @@ func TestFaultInAnEarlyPart(t *testing.T) {
 	var was string
 	err := inParts(t, s, ids, func(tx scheduler.Tx) error {
 		was = version()
-		return tx.SaveLeases(t.Context(), []*rules.Held{{ID: lessor.LeaseID{UUID: lessor.UUID{1}}}}) // there is none
+		// No such lease exists.
+		return tx.SaveLeases(t.Context(), []*rules.Held{{ID: lessor.LeaseID{UUID: lessor.UUID{1}}}})
 	})
-	if !errors.Is(err, scheduler.ErrAgain) { // another node may have ended it
+	if !errors.Is(err, scheduler.ErrAgain) { // another node may have ended the lease
 		t.Errorf("got error %v, want %v", err, scheduler.ErrAgain)
 	}
-	if is := version(); is != was || changers(t, url) > 0 {
-		t.Errorf("the lease is of transaction %s, want %s; %d transactions are open", is, was, changers(t, url))
+	if is := version(); is != was || countLeaseChangers(t, url) > 0 {
+		t.Errorf("the lease was changed by transaction %s, want %s; %d transactions are open, want none", is, was,
+			countLeaseChangers(t, url))
 	}
 	if err := write(t.Context(), s, "after", nil); err != nil {
-		t.Errorf("after it: %v", err)
+		t.Errorf("a transaction after the fault: %v", err)
 	}
 }
 
-// TestIdlesBetweenParts: a node that stops in mid-transaction holds nothing for longer than it may idle.
-func TestIdlesBetweenParts(t *testing.T) {
+// TestIdleTimeoutEndsATransactionBetweenParts: a node that stops inside a transaction holds its locks no longer than
+// the idle time-out.
+func TestIdleTimeoutEndsATransactionBetweenParts(t *testing.T) {
 	url := pool.Database(t)
 	cfg := patient(url)
-	cfg.IdleTimeout = 3 * time.Second // time enough to see it work before
+	cfg.IdleTimeout = 3 * time.Second // long enough to see the changed lease before
 	s := openAt(t, cfg)
-	err := inParts(t, s, hold(t, s, busyFrom), func(scheduler.Tx) error {
-		await(t, "it has changed a lease", func() bool { return changers(t, url) == 1 })
-		await(t, "the server has given up on it", func() bool { return changers(t, url) == 0 })
+	err := inParts(t, s, leaseJobs(t, s, busyFrom), func(scheduler.Tx) error {
+		await(t, "it has changed a lease", func() bool { return countLeaseChangers(t, url) == 1 })
+		await(t, "the server has ended the transaction", func() bool { return countLeaseChangers(t, url) == 0 })
 		return nil
 	})
 	if !errors.Is(err, scheduler.ErrUnreachable) {
@@ -96,17 +101,17 @@ func TestIdlesBetweenParts(t *testing.T) {
 	}
 }
 
-// TestGateThatWaitsForUs: another node has the gate and waits for a row of ours. The node that believes it is alone
-// backs off soon, and repeats.
-func TestGateThatWaitsForUs(t *testing.T) {
+// TestSoleNodeGivesWayToTheHolderOfTheGate: another node holds the gate and waits for a row that this node has locked.
+// The node that believes it is alone must give up after its gate time-out, and repeat.
+func TestSoleNodeGivesWayToTheHolderOfTheGate(t *testing.T) {
 	url := pool.Database(t)
-	// The server is not to end the deadlock.
+	// Keep the server from ending the deadlock.
 	readAll(t, url, "do $$ begin execute "+
 		"format('alter database %I set deadlock_timeout = 60000', current_database()); end $$", nil)
 	cfg := patient(url)
 	cfg.GateTimeout = 300 * time.Millisecond
 	s := openAt(t, cfg)
-	ids := hold(t, s, 2)
+	ids := leaseJobs(t, s, 2)
 	s.prepareBoth(t, ids)
 	s.alone(t, ids)
 	other := newHolder(t, url, takeGate)
@@ -121,11 +126,11 @@ func TestGateThatWaitsForUs(t *testing.T) {
 	}
 }
 
-// TestBusyNodeBeginsAtOnce: also if no commit is on its way, so that the next transaction need not wait for the
-// answer.
+// TestBusyNodeBeginsAtOnce: a busy node also sends a transaction in parts if no commit is pending, so that the next
+// transaction need not wait for the answer.
 func TestBusyNodeBeginsAtOnce(t *testing.T) {
 	s := openAt(t, patient(pool.Database(t)))
-	ids := hold(t, s, busyFrom)
+	ids := leaseJobs(t, s, busyFrom)
 	for _, c := range []struct {
 		leases int
 		held   bool
@@ -134,7 +139,7 @@ func TestBusyNodeBeginsAtOnce(t *testing.T) {
 		s.alone(t, ids[:c.leases])
 		wait, _ := s.beat(t, ids[:c.leases])
 		if got := s.flights[0].held; got != c.held {
-			t.Errorf("after transactions with %d leases the order is kept: %v, want %v", c.leases, got, c.held)
+			t.Errorf("after transactions with %d leases the order lock is held: %v, want %v", c.leases, got, c.held)
 		}
 		if err := wait(); err != nil {
 			t.Error(err)

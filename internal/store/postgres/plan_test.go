@@ -15,19 +15,19 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// whole has the statements whose purpose is to read a whole table.
-var whole = []*wire.Statement{
+// wholeReads are the statements whose purpose is to read a whole table.
+var wholeReads = []*wire.Statement{
 	readLanes, readNoticed, readQueue, readCohorts, readLeases, listLeases, listAgain, readTokens, readPosition,
 	readChanges, trimDead, dropDead, dropOrphans, readRatings, readMessaged,
 }
 
-// tiny tables are small: one row, or one a node.
+// tiny names the tables that have one row, or few rows for each node or operator.
 var tiny = []string{"serving", "stream", "stripped", "token", "setting"}
 
-// TestPlans reads the plans of every statement that a store uses, as they are used: prepared once, generic, with the
-// same settings. No table that grows may be scanned or sorted as a whole, while a million jobs come, nor when the
-// server last saw it empty.
-func TestPlans(t *testing.T) {
+// TestNoStatementReadsAWholeTable reads the plan of every statement that a store uses, in the way it is used: prepared
+// once, generic, with the same settings. No plan may scan a table that grows, with up to a million jobs, and after a
+// vacuum found the table empty.
+func TestNoStatementReadsAWholeTable(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url, StatementTimeout: time.Minute})
 	exercise(t, s)
@@ -61,6 +61,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// checkPlans fails the test for each prepared statement whose plan reads a whole table that grows.
 func checkPlans(t *testing.T, c *wire.Conn, begins map[string]string, when string) {
 	t.Helper()
 	for f := range c.Prepared() {
@@ -69,15 +70,15 @@ func checkPlans(t *testing.T, c *wire.Conn, begins map[string]string, when strin
 			continue // BEGIN and the like
 		}
 		for _, bad := range scans(plan, begins) {
-			if !slices.Contains(whole, f.Stmt) && !slices.Contains(wholeSchedules, f.Stmt) {
+			if !slices.Contains(wholeReads, f.Stmt) && !slices.Contains(wholeScheduleReads, f.Stmt) {
 				t.Errorf("%s: %s in the plan of\n%s\n%s", when, bad, f.Text(), plan)
 			}
 		}
 	}
 }
 
-// scans returns the nodes of a plan that read a whole table that grows, or a whole index of one: without a bound, or
-// with one that leaves out what the index begins with.
+// scans returns the nodes of a plan that read a whole table that grows, or a whole index of one: without a condition on
+// the index, or with one that leaves out the first column of the index.
 func scans(plan string, begins map[string]string) (bad []string) {
 	lines := strings.Split(plan, "\n")
 	for i, line := range lines {
@@ -127,10 +128,10 @@ func explain(t *testing.T, c *wire.Conn, f wire.Form) (string, bool) {
 	return strings.Join(lines, "\n"), true
 }
 
-// fill stores the jobs with these numbers, in all places, and lets the server know.
+// fill stores the jobs with these numbers, in all places, and updates the statistics of the server.
 func fill(t *testing.T, url string, from, to int) {
 	t.Helper()
-	const id = "lpad(to_hex(i), 32, '0')::uuid" // rising, as those that are given
+	const id = "lpad(to_hex(i), 32, '0')::uuid" // rising, like the ids of jobs
 	turn := id + ", 1, i, 1, 5, 0, i, 3, i"
 	//nolint:dupword // columns of one value
 	for _, text := range []string{
@@ -178,9 +179,9 @@ func fill(t *testing.T, url string, from, to int) {
 	readAll(t, url, "analyze", nil)
 }
 
-var errUndo = errors.New("nothing of it is wanted")
+var errUndo = errors.New("the test rolls back")
 
-// exercise uses every statement once, and keeps nothing.
+// exercise uses every statement once, and rolls back.
 func exercise(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -240,7 +241,8 @@ func exercise(t *testing.T, s *Store) {
 	}
 }
 
-// prepareRest prepares what would fail for want of rows, and what views use, on the first connection that writes.
+// prepareRest prepares the statements that would fail without rows, and those of views, on the first connection that
+// writes.
 func prepareRest(t *testing.T, s *Store) {
 	t.Helper()
 	c := s.writers[0]
@@ -276,16 +278,16 @@ func prepareRest(t *testing.T, s *Store) {
 		prepare(wire.Form{Stmt: stmt, Shape: wire.AnyShape})
 	}
 	if len(c.Prepared()) < 150 {
-		t.Fatalf("%d statements were used, want all", len(c.Prepared()))
+		t.Fatalf("%d statements are prepared, want at least 150", len(c.Prepared()))
 	}
 }
 
-// TestHeartbeatsAreHOT sends ten thousand heartbeats and asks the server how many of the new versions touched an index.
+// TestHeartbeatsAreHOT sends ten thousand heartbeats. The server counts the updates that changed no index.
 func TestHeartbeatsAreHOT(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})
 	const leases, rounds = 500, 20
-	ids := hold(t, s, leases)
+	ids := leaseJobs(t, s, leases)
 	for range rounds {
 		err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 			held, err := tx.Leases(t.Context(), ids)
@@ -305,7 +307,7 @@ func TestHeartbeatsAreHOT(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Close(); err != nil { // a session reports what it did when it ends
+	if err := s.Close(); err != nil { // a session reports its statistics when it ends
 		t.Fatal(err)
 	}
 	var updates, hot int
@@ -323,18 +325,18 @@ func TestHeartbeatsAreHOT(t *testing.T) {
 	}
 }
 
-// leaseOf is the i-th id of a lease, of the job with this seq.
+// leaseOf returns the i-th id of a lease for the job with this seq.
 func leaseOf(s *Store, seq int64, i int) lessor.LeaseID {
 	u := uuidAt(2, i)
 	return s.Seal().LeaseID(seq, [10]byte(append(u[12:], u[:6]...)))
 }
 
-// hold leases n new jobs.
-func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
+// leaseJobs stores n new jobs and leases them.
+func leaseJobs(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
 	t.Helper()
 	ctx := context.Background()
 	err := s.Update(ctx, func(tx scheduler.Tx) error {
-		lane, first, err := line(ctx, tx, n)
+		lane, first, err := laneAndSeqs(ctx, tx, n)
 		if err != nil {
 			return err
 		}
@@ -359,8 +361,8 @@ func hold(t *testing.T, s *Store, n int) (ids []lessor.LeaseID) {
 	return ids
 }
 
-// line returns a lane, and the first of n places in line.
-func line(ctx context.Context, tx scheduler.Tx, n int) (lane rules.LaneID, first int64, err error) {
+// laneAndSeqs returns a lane, and the first of n consecutive seqs.
+func laneAndSeqs(ctx context.Context, tx scheduler.Tx, n int) (lane rules.LaneID, first int64, err error) {
 	lanes, err := tx.Lanes(ctx, []rules.Lane{{Type: "x", Units: 1}})
 	if err == nil {
 		lane = lanes[0]

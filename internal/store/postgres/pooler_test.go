@@ -9,8 +9,8 @@ import (
 	"lessor/internal/pgtest"
 )
 
-// TestPoolerThatMixesUpStatementsIsNamed opens a store behind a pgbouncer that does not support prepared statements: a
-// second connection finds those of the first.
+// TestPoolerThatMixesUpStatementsIsNamed opens a store behind a pgbouncer that does not support prepared statements. A
+// second connection then meets the statements of the first, and the error must name the remedy.
 func TestPoolerThatMixesUpStatementsIsNamed(t *testing.T) {
 	ctx := t.Context()
 	server, err := pgtest.Start(ctx, pgtest.Options{})

@@ -102,7 +102,7 @@ func (s *stage) end(h *rules.Held, o rules.Outcome, final bool) {
 	})
 }
 
-// change does what a rule decided about a job without a lease.
+// change moves a job without a lease as a rule decides.
 func (s *stage) change(spec *rules.Spec, rule func(*rules.Standing, lessor.Instant) (rules.Change, error)) {
 	s.Helper()
 	s.update(func(ctx context.Context, tx scheduler.Tx) error {
@@ -122,8 +122,8 @@ func (s *stage) change(spec *rules.Spec, rule func(*rules.Standing, lessor.Insta
 	})
 }
 
-// play makes a job of every kind of run, and some that have none.
-func (s *stage) play(definition string) {
+// makeRuns makes runs of every status, and some jobs that have no run.
+func (s *stage) makeRuns(definition string) {
 	s.Helper()
 	again := func(o rules.Outcome) *rules.Spec {
 		spec := s.job(definition)
@@ -160,12 +160,13 @@ func (s *stage) play(definition string) {
 	})
 }
 
-// TestRunRelation compares kernel_job_run with rules.RunOf, for claimed jobs in every place, and with rules.CircuitRun.
-func TestRunRelation(t *testing.T) {
+// TestRunRelationAgreesWithTheRules compares kernel_job_run with rules.RunOf, for claimed jobs in every place, and with
+// rules.CircuitRun.
+func TestRunRelationAgreesWithTheRules(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}
-	s.play("")
-	s.play("nightly")
+	s.makeRuns("")
+	s.makeRuns("nightly")
 	circuit := rules.TickRow{
 		Definition: "nightly", Tenant: lessor.TenantID{UUID: uuidAt(3, 1)}, At: 1_760_000_000_123,
 		Outcome: lessor.TickCircuitOpen,
@@ -196,7 +197,7 @@ func TestRunRelation(t *testing.T) {
 		statuses[run.Status]++
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("kernel_job_run is not what the rules say (-rules +relation):\n%s", d)
+		t.Errorf("kernel_job_run differs from the rules (-rules +relation):\n%s", d)
 	}
 	counts := map[lessor.RunStatus]int{
 		lessor.RunClaimed: 2, lessor.RunRunning: 4, lessor.RunRetrying: 6, lessor.RunSuccess: 10, lessor.RunFailed: 12,
@@ -232,7 +233,7 @@ func readRuns(t *testing.T, url string) map[lessor.JobID]lessor.Run {
 			t.Fatal(err)
 		}
 		if _, twice := runs[run.RunID]; twice {
-			t.Errorf("run %s is there twice", run.RunID)
+			t.Errorf("kernel_job_run has run %s twice, want once", run.RunID)
 		}
 		runs[run.RunID] = run
 	})

@@ -14,8 +14,9 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestRelationColumns checks that the relations have the promised names and types. There may be more columns.
-func TestRelationColumns(t *testing.T) {
+// TestRelationsHaveThePromisedColumns checks that the relations have the promised names and types. There may be more
+// columns.
+func TestRelationsHaveThePromisedColumns(t *testing.T) {
 	url := pool.Database(t)
 	for relation, want := range map[string]string{
 		"kernel_job_definition": "job_id text, tenant_id uuid, schedule_jsonb jsonb, handler_id text, lock_key text," +
@@ -37,8 +38,8 @@ func TestRelationColumns(t *testing.T) {
 	}
 }
 
-// TestDefinitionRelation reads definitions of both kinds of schedules.
-func TestDefinitionRelation(t *testing.T) {
+// TestDefinitionRelationShowsBothKindsOfSchedules stores a definition with a cron schedule and one with an interval.
+func TestDefinitionRelationShowsBothKindsOfSchedules(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}
 	cron := &rules.Definition{
@@ -69,9 +70,9 @@ func TestDefinitionRelation(t *testing.T) {
 	}
 }
 
-// TestLockRelation compares locked_until with rules.Effective in every case: a plain lease, one that is watched, one
-// that lives on the floor alone, and one whose heartbeat came on a clock that has stepped back.
-func TestLockRelation(t *testing.T) {
+// TestLockRelationAgreesWithTheRules compares locked_until with rules.Effective in every case: a plain lease, one that
+// is watched, one that only the floor keeps alive, and those whose heartbeat came before the clock stepped back.
+func TestLockRelationAgreesWithTheRules(t *testing.T) {
 	url := pool.Database(t)
 	s := &stage{T: t, store: openAt(t, patient(url))}
 	if _, err := s.store.Serve(t.Context(), false); err != nil {
@@ -116,6 +117,6 @@ func TestLockRelation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, got); d != "" || len(got) != 5 {
-		t.Errorf("kernel_job_lock, %d rows (-rules +relation):\n%s", len(got), d)
+		t.Errorf("kernel_job_lock has %d rows, want 5 that agree with the rules (-rules +relation):\n%s", len(got), d)
 	}
 }

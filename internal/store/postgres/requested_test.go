@@ -10,19 +10,19 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestNewRequestIsOneRoundTrip counts what is written to the network for requests that were never granted anything.
+// TestNewRequestIsOneRoundTrip counts the writes to the network for requests that were granted nothing before.
 func TestNewRequestIsOneRoundTrip(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	var w link
 	w.through(s)
-	ids := hold(t, s, 3)
+	ids := leaseJobs(t, s, 3)
 	asked := 0
 	ask := func() (func() error, bool) {
 		return s.beatAnd(t, ids, func(tx scheduler.Tx) error {
 			asked++
 			found, err := tx.Requested(t.Context(), []scheduler.RequestRef{requestNo(asked)})
 			if len(found) > 0 {
-				t.Errorf("a new request was granted %v", found)
+				t.Errorf("a new request has the leases %v, want none", found)
 			}
 			return err
 		})
@@ -44,21 +44,22 @@ func TestNewRequestIsOneRoundTrip(t *testing.T) {
 	}
 }
 
+// requestNo returns the n-th request of a worker.
 func requestNo(n int) scheduler.RequestRef {
 	return scheduler.RequestRef{Holder: rules.Holder{Worker: "w1"}, RequestID: strconv.Itoa(n)}
 }
 
-// TestRepeatedRequestIsFound repeats a request to the node that granted it, and to one that does not know of the grant:
-// that node must repeat the transaction, in which it finds the grant, and reads it at once from then on.
+// TestRepeatedRequestIsFound repeats a request on a node that does not know of its grant. The first transaction must be
+// repeated. The repeated one finds the grant, and so does every later one.
 func TestRepeatedRequestIsFound(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})
-	ids := hold(t, s, 1)
+	ids := leaseJobs(t, s, 1)
 	readAll(t, url, "update lease set request_id = '1' returning 1", func([][]byte) {})
 	ask := func(s *Store, alone bool) (found map[scheduler.RequestRef][]*rules.Held, err error) {
 		ask := func(sent scheduler.Tx) (err error) {
 			if sent.(*tx).guard != alone {
-				t.Fatalf("the store believes it is alone: %v", !alone)
+				t.Fatalf("the store believes it is alone: %v, want %v", !alone, alone)
 			}
 			found, err = sent.Requested(t.Context(), []scheduler.RequestRef{requestNo(1)})
 			return err
@@ -78,18 +79,18 @@ func TestRepeatedRequestIsFound(t *testing.T) {
 	}
 	next.alone(t, nil)
 	if found, err := ask(next, true); !errors.Is(err, scheduler.ErrAgain) {
-		t.Errorf("a node that does not know of the grant: %v, error %v; want to be told to repeat", found, err)
+		t.Errorf("a node that does not know of the grant: %v, error %v; want %v", found, err, scheduler.ErrAgain)
 	}
 	for _, alone := range []bool{false, true} {
 		next.alone(t, nil)
 		found, err := ask(next, alone)
 		if held := found[requestNo(1)]; err != nil || len(held) != 1 || held[0].ID != ids[0] {
-			t.Errorf("alone %v: %v, error %v; want the lease", alone, found, err)
+			t.Errorf("alone %v: %v, error %v; want the lease %s", alone, found, err, ids[0])
 		}
 	}
 }
 
-// TestRequestIsKnownAsLongAsItsLease follows what a node knows of a request that it grants.
+// TestRequestIsKnownAsLongAsItsLease grants a request, forgets its lease, and ends it.
 func TestRequestIsKnownAsLongAsItsLease(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ref := requestNo(1)
@@ -97,7 +98,7 @@ func TestRequestIsKnownAsLongAsItsLease(t *testing.T) {
 	check := func(when string, want bool) {
 		t.Helper()
 		if got := s.granted(ref); got != want {
-			t.Errorf("%s: the request counts as granted: %v", when, got)
+			t.Errorf("%s: the request counts as granted: %v, want %v", when, got, want)
 		}
 	}
 	ctx := t.Context()
@@ -109,7 +110,7 @@ func TestRequestIsKnownAsLongAsItsLease(t *testing.T) {
 	}
 	check("before", false)
 	move(func(tx scheduler.Tx) []scheduler.Move {
-		lane, first, err := line(ctx, tx, 1)
+		lane, first, err := laneAndSeqs(ctx, tx, 1)
 		spec := &rules.Spec{ID: lessor.JobID{UUID: uuidAt(1, 1)}, LaneID: lane, Seq: first, MaxAttempts: 5}
 		turn := rules.Turn{Job: spec.ID, Lane: lane, Seq: first, MaxAttempts: 5}
 		held = rules.Grant(leaseOf(s, first, 1), turn, spec, ref.Worker, 1, tx.Now())
@@ -124,14 +125,15 @@ func TestRequestIsKnownAsLongAsItsLease(t *testing.T) {
 	move(func(tx scheduler.Tx) []scheduler.Move {
 		found := forgottenMeanwhile(t, tx, held.ID)
 		if found == nil || found.Worker != ref.Worker {
-			t.Errorf("a lease that was forgotten before its row was read is %+v", found)
+			t.Errorf("a lease that was forgotten before its row was read is %+v, want one of %s", found, ref.Worker)
 		}
 		return []scheduler.Move{{From: rules.Leased, To: rules.InQueue, Turn: held.Turn, Held: held}}
 	})
 	check("given back", false)
 }
 
-// forgottenMeanwhile locks a lease that the store forgets, as too many are known, before the answer comes.
+// forgottenMeanwhile locks a lease that the store forgets before the answer comes, as it does when it knows too many
+// leases.
 func forgottenMeanwhile(t *testing.T, at scheduler.Tx, id lessor.LeaseID) *rules.Held {
 	t.Helper()
 	tx := at.(*tx)

@@ -22,9 +22,9 @@ type fate int
 
 const (
 	passes     fate = iota
-	lost            // they never arrive
-	unanswered      // they arrive, and the answer does not
-	late            // they arrive after the node has given up
+	lost            // the bytes never arrive
+	unanswered      // the bytes arrive, and the answer does not
+	late            // the bytes arrive after the node has given up
 )
 
 // link is a network in which the next write can be made to fail.
@@ -33,29 +33,31 @@ type link struct {
 	next   fate
 	down   bool
 	writes int
-	missed chan func() // delivers what is late
+	missed chan func() // delivers the bytes that are late
 }
 
+// arm sets the fate of the next write.
 func (w *link) arm(f fate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next = f
 }
 
+// cut makes new connections fail, or work again.
 func (w *link) cut(down bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = down
 }
 
-// count is how often something was written.
+// count returns the number of writes.
 func (w *link) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.writes
 }
 
-// through makes a store use the wire.
+// through makes a store connect through the link.
 func (w *link) through(s *Store) {
 	w.missed = make(chan func(), 1)
 	dial := s.dialer.Server.DialFunc
@@ -63,7 +65,7 @@ func (w *link) through(s *Store) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.down {
-			return nil, errors.New("the wire is cut")
+			return nil, errors.New("the link is cut")
 		}
 		c, err := dial(ctx, network, addr)
 		return &linkConn{Conn: c, wire: w}, err
@@ -74,6 +76,7 @@ func (w *link) through(s *Store) {
 	s.writers = nil
 }
 
+// linkConn is a connection over a link. After it became deaf, it receives nothing.
 type linkConn struct {
 	net.Conn
 	wire *link
@@ -92,7 +95,7 @@ func (c *linkConn) Write(b []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	case unanswered:
 		n, err := c.Conn.Write(b)
-		_, _ = c.Conn.Read(make([]byte, 1)) // it has been dealt with when there is an answer
+		_, _ = c.Conn.Read(make([]byte, 1)) // an answer shows that the server has executed it
 		c.deaf.Store(true)
 		return n, err
 	case late:
@@ -100,7 +103,7 @@ func (c *linkConn) Write(b []byte) (int, error) {
 		bytes := append([]byte{}, b...)
 		c.wire.missed <- func() {
 			_, _ = c.Conn.Write(bytes)
-			_, _ = io.ReadAll(c.Conn) // until the server has dealt with it and the time-out ends the session
+			_, _ = io.ReadAll(c.Conn) // until the server has executed it and the time-out ends the session
 		}
 		return len(b), nil
 	}
@@ -114,7 +117,7 @@ func (c *linkConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// Close keeps the bytes that are on their way.
+// Close leaves a deaf connection open, so that late bytes can still be delivered.
 func (c *linkConn) Close() error {
 	if c.deaf.Load() {
 		return nil
@@ -122,7 +125,8 @@ func (c *linkConn) Close() error {
 	return c.Conn.Close()
 }
 
-func has(t *testing.T, s scheduler.Store, name string) bool {
+// hasSetting reports whether a view of the store shows a setting.
+func hasSetting(t *testing.T, s scheduler.Store, name string) bool {
 	t.Helper()
 	var value []byte
 	if err := s.View(t.Context(), func(v scheduler.View) (err error) {
@@ -134,7 +138,7 @@ func has(t *testing.T, s scheduler.Store, name string) bool {
 	return value != nil
 }
 
-// write commits one setting, and calls before just before the commit.
+// write commits one setting and a change. It calls before between the setting and the change.
 func write(ctx context.Context, s *Store, name string, before func()) error {
 	return s.Update(ctx, func(tx scheduler.Tx) error {
 		if err := tx.SaveSetting(ctx, name, []byte("x")); err != nil {
@@ -147,9 +151,9 @@ func write(ctx context.Context, s *Store, name string, before func()) error {
 	})
 }
 
-// TestAmbiguousCommit loses the connection during COMMIT in every way there is: the answer to the caller is what
-// happened.
-func TestAmbiguousCommit(t *testing.T) {
+// TestLostAnswerOfACommitIsResolved loses the connection during COMMIT in several ways. The store must tell its caller
+// what happened.
+func TestLostAnswerOfACommitIsResolved(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	var w link
@@ -164,10 +168,10 @@ func TestAmbiguousCommit(t *testing.T) {
 		{"never arrives", lost, scheduler.ErrUnreachable},
 		{"arrives, the answer is lost", unanswered, nil},
 		{"arrives late", late, scheduler.ErrUnreachable},
-		{"goes on", passes, nil},
+		{"comes after these", passes, nil},
 	} {
 		name := strconv.Itoa(i)
-		if err := write(t.Context(), s, "warm"+name, nil); err != nil { // everything is prepared then
+		if err := write(t.Context(), s, "warm"+name, nil); err != nil { // which prepares all statements
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		err := write(t.Context(), s, name, func() { w.arm(c.fate) })
@@ -178,20 +182,20 @@ func TestAmbiguousCommit(t *testing.T) {
 			deliver := <-w.missed
 			deliver()
 		}
-		if got := has(t, other, name); got != (c.want == nil) {
-			t.Errorf("a commit that %s: it is there: %v, and the caller was told %v", c.name, got, err)
+		if got := hasSetting(t, other, name); got != (c.want == nil) {
+			t.Errorf("a commit that %s: stored: %v, and the caller was told %v", c.name, got, err)
 		}
 		follow(t, other, position)
 	}
-	w.arm(lost) // BEGIN is lost: nothing was at stake, and a new connection does
-	if err := write(t.Context(), s, "begun again", nil); err != nil || !has(t, other, "begun again") {
-		t.Errorf("a transaction whose beginning was lost: %v", err)
+	w.arm(lost) // BEGIN is lost: the store repeats it on a new connection
+	if err := write(t.Context(), s, "begun again", nil); err != nil || !hasSetting(t, other, "begun again") {
+		t.Errorf("a transaction whose BEGIN was lost: %v, want it committed", err)
 	}
 }
 
-// TestUnknownOutcome loses the connection during COMMIT and cannot make a new one: the error says so, and the next
-// commits go to a new stream without a gap.
-func TestUnknownOutcome(t *testing.T) {
+// TestCommitThatCannotBeResolvedIsUnknown loses the connection during COMMIT and cannot make a new one. The error says
+// that the outcome is unknown, and later commits go to a new stream without a gap.
+func TestCommitThatCannotBeResolvedIsUnknown(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	var w link
@@ -214,11 +218,11 @@ func TestUnknownOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.stream.id.Load() == before {
-		t.Error("the stream whose next number is not known is still written to")
+		t.Errorf("a commit went to stream %d, whose next number is unknown; want a new stream", before)
 	}
 	follow(t, other, position)
-	if !has(t, s, "unknown") {
-		t.Error("the test is not what it says: the commit did not happen")
+	if !hasSetting(t, s, "unknown") {
+		t.Error("the commit did not happen, want one that happened and whose answer was lost")
 	}
 }
 
@@ -229,7 +233,7 @@ func follow(t *testing.T, s scheduler.Store, p scheduler.Position) (data []strin
 		changes, err := v.Changes(t.Context(), p)
 		for _, c := range changes {
 			if c.N != p[c.Stream]+1 {
-				t.Fatalf("stream %d goes from %d to %d", c.Stream, p[c.Stream], c.N)
+				t.Fatalf("stream %d goes from change %d to %d, want no gap", c.Stream, p[c.Stream], c.N)
 			}
 			p[c.Stream] = c.N
 			data = append(data, string(c.Data))
@@ -242,9 +246,9 @@ func follow(t *testing.T, s scheduler.Store, p scheduler.Position) (data []strin
 	return data
 }
 
-// TestTerminatedBackends ends the sessions of a store that writes, over and over: what was acknowledged is there, what
-// was refused is not, and the streams have no gaps.
-func TestTerminatedBackends(t *testing.T) {
+// TestTerminatedSessionsLoseNoCommit ends the sessions of a store that writes, over and over. Acknowledged settings are
+// stored, refused ones are not, and the streams have no gaps.
+func TestTerminatedSessionsLoseNoCommit(t *testing.T) {
 	url := pool.Database(t)
 	s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	position := scheduler.Position{}
@@ -285,27 +289,29 @@ func TestTerminatedBackends(t *testing.T) {
 	}
 	stop()
 	killer.Wait()
-	there, refused := map[string]bool{}, 0
-	readAll(t, url, "select name from setting", func(values [][]byte) { there[string(values[0])] = true })
+	stored, refused := map[string]bool{}, 0
+	readAll(t, url, "select name from setting", func(values [][]byte) { stored[string(values[0])] = true })
 	for name, want := range outcomes {
-		if there[name] != want {
-			t.Errorf("%s was acknowledged: %v, and is there: %v", name, want, there[name])
+		if stored[name] != want {
+			t.Errorf("%s was acknowledged: %v, and is stored: %v", name, want, stored[name])
 		}
 		if !want {
 			refused++
 		}
 	}
-	var err error
-	for range 20 { // its own session may be one of those ended last
-		if err = other.View(t.Context(), func(scheduler.View) error { return nil }); err == nil {
+	for range 20 { // the other store's session may be one of those that were ended last
+		if other.View(t.Context(), func(scheduler.View) error { return nil }) == nil {
 			break
 		}
 	}
 	follow(t, other, position)
+	if killed.Load() == 0 {
+		t.Error("no session was ended, want 150")
+	}
 	t.Logf("%d writes, %d refused, %d sessions ended", len(outcomes), refused, killed.Load())
 }
 
-// readAll reads with a connection that is not a store's.
+// readAll runs statements on a connection of its own, and calls each for every row.
 func readAll(t testing.TB, url, text string, each func([][]byte)) {
 	t.Helper()
 	c, err := pgconn.Connect(t.Context(), url)

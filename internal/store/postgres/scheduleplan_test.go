@@ -11,16 +11,16 @@ import (
 	"lessor/internal/store/postgres/wire"
 )
 
-// wholeSchedules names the statements about definitions that read a whole table, or a whole index. nextTick
-// stops at the first; an operator acknowledges one alert at a time.
-var wholeSchedules = append([]*wire.Statement{
+// wholeScheduleReads are the statements about definitions that read a whole table, or a whole index. nextTick
+// stops at the first row; an operator acknowledges one alert at a time.
+var wholeScheduleReads = append([]*wire.Statement{
 	readPolicies, readHandlers, readBlocks, nextTick, openAlert, readOneAlert, acknowledgeAlert,
 }, listCircuitTicks...)
 
-// restOfSchedules would fail for want of rows.
+// restOfSchedules are the statements that would fail without rows.
 var restOfSchedules = []*wire.Statement{putQueueAgain, putDelayedAgain, putDoneAgain, closeRuns}
 
-// fillSchedules stores definitions and what belongs to them beside jobs that fill stored.
+// fillSchedules stores definitions, circuits, ticks, alerts and audit entries beside the jobs of fill.
 func fillSchedules(t *testing.T, url string, n int) {
 	t.Helper()
 	//nolint:dupword // columns of one value
@@ -47,7 +47,7 @@ func fillSchedules(t *testing.T, url string, n int) {
 			from generate_series(1, %[1]d, 10) i on conflict do nothing`,
 		`insert into definition_job select 'd' || i %% 200, md5('j' || i)::uuid, i %% 4 > 0
 			from generate_series(1, %[1]d, 2) i on conflict do nothing`,
-		`update done set tenant = md5('t' || seq %% 50)::uuid, 
+		`update done set tenant = md5('t' || seq %% 50)::uuid,
 			definition = case seq %% 8 when 4 then 'd' || seq %% 200 end, started_at = seq
 			where seq <= %[1]d and started_at = 0`,
 	} {
@@ -56,7 +56,7 @@ func fillSchedules(t *testing.T, url string, n int) {
 	readAll(t, url, "analyze", nil)
 }
 
-// exerciseSchedules uses every statement about schedules once, and keeps nothing.
+// exerciseSchedules uses every statement about schedules once, and rolls back.
 func exerciseSchedules(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()

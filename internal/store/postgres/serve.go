@@ -15,7 +15,7 @@ import (
 // Serve runs on a connection of its own, in one round trip. A node serves if it could have committed a heartbeat.
 // Unless a commit of this node has just shown that, Serve makes an empty commit, which waits for the disk and the
 // standbys like any other. The note itself is a transaction behind it. It locks the row first, so that the clock is
-// read after the waiting. The rule is that of rules.Serve (TestServeLikeTheRules).
+// read after the waiting. The rule is that of rules.Serve (TestServeAgreesWithTheRules).
 //
 // The note does not wait for the disk, so that no node waits for another's. If it is lost in a crash the gap is found
 // again, since floor and beat stand in one row.

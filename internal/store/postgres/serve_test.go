@@ -10,8 +10,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestServeLikeTheRules compares the rule in SQL with the one in package rules, on both sides of each boundary.
-func TestServeLikeTheRules(t *testing.T) {
+// TestServeAgreesWithTheRules compares the rule in SQL with the one in package rules, on both sides of each boundary.
+func TestServeAgreesWithTheRules(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	c, err := s.dialer.Dial(t.Context(), brief)
 	if err != nil {
@@ -44,13 +44,14 @@ func TestServeLikeTheRules(t *testing.T) {
 	}
 }
 
-// TestSteps says which progress of the database's clock the time of the round trips can explain.
-func TestSteps(t *testing.T) {
+// TestSlowAnswersAreNoClockSteps: progress of the database's clock is a step if the time of the round trips
+// cannot explain it.
+func TestSlowAnswersAreNoClockSteps(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name         string
 		progress     time.Duration // of the database's clock
-		sent, answer time.Duration // the second reading, on ours
+		sent, answer time.Duration // when the second reading was sent and answered, by our clock
 		firstTook    time.Duration
 		want         bool
 	}{
@@ -71,7 +72,7 @@ func TestSteps(t *testing.T) {
 		var s clockSteps
 		const start = lessor.Instant(1_700_000_000_000)
 		if s.stepped(reading{at: start, sent: 0, answer: c.firstTook}) {
-			t.Errorf("%s: the first reading is a step", c.name)
+			t.Errorf("%s: the first reading is a step, want none", c.name)
 		}
 		got := s.stepped(reading{at: start.Add(c.progress), sent: c.sent, answer: c.answer})
 		if got != c.want {
@@ -80,8 +81,9 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestFloorAfterGap lets no node serve for longer than a second: the floor moves, once, for all nodes.
-func TestFloorAfterGap(t *testing.T) {
+// TestFloorMovesOnceAfterAGap lets more than a second pass in which no node serves. The floor moves once, for all
+// nodes.
+func TestFloorMovesOnceAfterAGap(t *testing.T) {
 	url := pool.Database(t)
 	a, b := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
 	serve := func(s *Store) rules.Serving {
@@ -94,11 +96,11 @@ func TestFloorAfterGap(t *testing.T) {
 	}
 	first := serve(a)
 	for range 5 {
-		time.Sleep(300 * time.Millisecond) // b alone serves, and that is enough
+		time.Sleep(300 * time.Millisecond) // b alone serves, which keeps the floor
 		serve(b)
 	}
 	if got := serve(a).Since; got != first.Since {
-		t.Errorf("one node was silent and the floor moved from %v to %v", first.Since, got)
+		t.Errorf("the floor moved from %v to %v while one node served, want it unmoved", first.Since, got)
 	}
 	time.Sleep(1200 * time.Millisecond)
 	var in rules.Serving
@@ -110,14 +112,14 @@ func TestFloorAfterGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if in.Since != now || in.LastBeat != now {
-		t.Errorf("after a gap a transaction of %v judges by %+v", now, in)
+		t.Errorf("after a gap a transaction at %[1]v judges by %+[2]v, want since and last beat %[1]v", now, in)
 	}
 	moved := serve(b)
 	if moved.Since == first.Since || moved.Since != moved.LastBeat {
-		t.Errorf("after a gap serving is %+v", moved)
+		t.Errorf("after a gap serving is %+v, want since the last beat", moved)
 	}
 	if got := serve(a).Since; got != moved.Since {
-		t.Errorf("the floor moved twice, to %v and %v", moved.Since, got)
+		t.Errorf("the floor moved to %v and again to %v, want once", moved.Since, got)
 	}
 }
 
@@ -130,7 +132,7 @@ func TestStartMovesNoFloor(t *testing.T) {
 	}
 	readAll(t, url, "select last_beat, since from serving", func(values [][]byte) {
 		if string(values[0]) != "0" || string(values[1]) != "0" {
-			t.Errorf("nobody served, and the row says %q", values)
+			t.Errorf("no node served, and the serving row has %q, want zeros", values)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func withStandby(t *testing.T) (primary, standby *pgtest.Server) {
 		t.Fatal(err)
 	}
 	stop(standby)
-	t.Cleanup(func() { _ = standby.Resume() }) // or it would not stop
+	t.Cleanup(func() { _ = standby.Resume() }) // a paused standby does not stop
 	must(t, primary.Synchronous(t.Context(), true))
 	return primary, standby
 }
@@ -54,8 +54,8 @@ func impatient(s *Store) {
 const waitForStandby = "select pid from pg_stat_activity where wait_event = 'SyncRep'" +
 	" and backend_type = 'client backend'"
 
-// hang waits until n commits wait for the standby.
-func hang(t *testing.T, url string, n int) {
+// awaitHanging returns when n commits wait for the standby.
+func awaitHanging(t *testing.T, url string, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		got := 0
@@ -69,9 +69,9 @@ func hang(t *testing.T, url string, n int) {
 	}
 }
 
-// TestCommitThatTheStandbyDoesNotHave: its outcome is unknown, however the waiting for the standby ended, until a later
-// commit has reached it.
-func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
+// TestCommitThatTheStandbyLacksIsUnknown: the outcome of a commit is unknown, however the wait for the standby ended,
+// until a later commit has reached the standby.
+func TestCommitThatTheStandbyLacksIsUnknown(t *testing.T) {
 	primary, standby := withStandby(t)
 	url := primary.URL("postgres")
 	cancelled, lost, idle, settled := openAt(t, Config{URL: url}), openAt(t, Config{URL: url}), openAt(t,
@@ -83,7 +83,7 @@ func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 	}
 	impatient(lost)
 	idle.server.Wait = time.Second
-	time.Sleep(2 * provedFor) // the idle one must prove that it can commit
+	time.Sleep(2 * provedFor) // after this the idle store must prove that it can commit
 	noted := func() (at string) {
 		readAll(t, url, "select last_beat from serving", func(values [][]byte) { at = string(values[0]) })
 		return at
@@ -96,57 +96,60 @@ func TestCommitThatTheStandbyDoesNotHave(t *testing.T) {
 	}
 	var whenCancelled, whenLost, whenServing error
 	result(cancelled, "cancelled", &whenCancelled)
-	hang(t, url, 1)
+	awaitHanging(t, url, 1)
 	readAll(t, url, "select pg_cancel_backend(pid) from ("+waitForStandby+") w", nil)
 	result(lost, "lost", &whenLost)
 	all.Go(func() { _, whenServing = idle.Serve(t.Context(), false) })
 	all.Wait()
 	for name, err := range map[string]error{
-		"the wait was cancelled":       whenCancelled,
-		"nobody waited for the answer": whenLost,
+		"the wait was cancelled": whenCancelled,
+		"the store gave up":      whenLost,
 	} {
 		if !errors.Is(err, scheduler.ErrUnknownOutcome) {
 			t.Errorf("a commit that the standby does not have, %s: %v, want an unknown outcome", name, err)
 		}
 	}
 	if !errors.Is(whenServing, scheduler.ErrUnreachable) || noted() != before {
-		t.Errorf("an idle node served while commits hang: %v", whenServing)
+		t.Errorf("Serve of an idle node while commits hang: %v, want %v and the serving row unchanged", whenServing,
+			scheduler.ErrUnreachable)
 	}
-	if !has(t, settled, "cancelled") || has(t, settled, "lost") {
-		t.Error("the commit that we gave up on was cancelled, or the other was not")
+	if !hasSetting(t, settled, "cancelled") || hasSetting(t, settled, "lost") {
+		t.Errorf("stored are cancelled: %v, lost: %v; want only the cancelled one", hasSetting(t, settled, "cancelled"),
+			hasSetting(t, settled, "lost"))
 	}
 
 	var whenSettled error
 	result(settled, "settled", &whenSettled)
-	for done := false; !done; time.Sleep(10 * time.Millisecond) { // its own, beside the one that hangs and the proof
+	for done := false; !done; time.Sleep(10 * time.Millisecond) { // cancel the newest wait until it is visible
 		readAll(t, url, waitForStandby+" and query = 'commit' order by state_change desc limit 1",
 			func(values [][]byte) {
 				readAll(t, url, fmt.Sprintf("select pg_cancel_backend(%s)", values[0]), nil)
 			})
-		done = has(t, lost, "settled")
+		done = hasSetting(t, lost, "settled")
 	}
 	must(t, standby.Resume())
 	all.Wait()
 	if whenSettled != nil {
-		t.Errorf("a commit that the standby got in the end: %v, want no error", whenSettled)
+		t.Errorf("a commit that reached the standby in the end: %v, want no error", whenSettled)
 	}
 	readAll(t, standby.URL("postgres"), "select count(*) from setting where name = 'settled'", func(values [][]byte) {
 		if string(values[0]) != "1" {
-			t.Error("an acknowledged commit is not on the standby")
+			t.Errorf("the standby has %s rows of an acknowledged commit, want 1", values[0])
 		}
 	})
 	_, err := idle.Serve(t.Context(), false)
 	must(t, err)
 }
 
-// beatAll sends many heartbeats for each lease until stop, and counts those that are over.
+// beatAll sends heartbeats for each lease until stop. The function that it returns waits for the last one, and returns
+// the number of leases that are over.
 func beatAll(t *testing.T, n *node, grants []lessor.Grant, stop <-chan struct{}) (wait func() int) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	over := 0
 	for i, g := range grants {
 		all.Go(func() {
-			time.Sleep(time.Duration(i) * 33 * time.Millisecond) // not all in one batch
+			time.Sleep(time.Duration(i) * 33 * time.Millisecond) // so that not all are in one batch
 			for {
 				_, err := n.Heartbeat(t.Context(), tester, g.Lease.ID, lessor.Heartbeat{WorkerID: &g.Lease.WorkerID})
 				if errors.Is(err, lessor.ErrLeaseNotFound) {
@@ -169,8 +172,8 @@ func beatAll(t *testing.T, n *node, grants []lessor.Grant, stop <-chan struct{})
 	return func() int { all.Wait(); return over }
 }
 
-// TestOutageIsFreeWhileANeighbourIsIdle: leases with heartbeats all along live through an outage of commits, though a
-// node without workers has nothing to fail with.
+// TestOutageIsFreeWhileANeighbourIsIdle: leases whose workers send heartbeats survive an outage in which no commit
+// succeeds, although a node without workers does not notice the outage.
 func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 	const ttl = 2500 * time.Millisecond
 	primary, standby := withStandby(t)
@@ -186,6 +189,9 @@ func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 			lessor.LeaseRequest{WorkerID: &worker, WaitMS: new(int64(5000))})
 		must(t, err)
 		grants = append(grants, got...)
+	}
+	if len(grants) != 9 {
+		t.Fatalf("%d leases were granted, want 9", len(grants))
 	}
 	for _, outage := range []struct {
 		name       string
@@ -207,8 +213,7 @@ func TestOutageIsFreeWhileANeighbourIsIdle(t *testing.T) {
 		outage.end()
 		close(stop)
 		if over := wait(); over > 0 {
-			t.Errorf("%s for two ttl: %d of %d leases with heartbeats all along are over", outage.name, over,
-				len(grants))
+			t.Errorf("%s for two ttl: %d of %d leases are over, want none", outage.name, over, len(grants))
 		}
 	}
 	_ = idle

@@ -30,7 +30,8 @@ func TestStatementsPerCall(t *testing.T) {
 	})
 }
 
-// countStatements returns the URL of a proxy before the server of url. It counts the messages that execute a statement.
+// countStatements returns the URL of a proxy in front of the server of url. The proxy counts the messages that execute
+// a statement.
 func countStatements(t *testing.T, url string, executed *atomic.Int64) string {
 	t.Helper()
 	to, err := pgconn.ParseConfig(url)

@@ -10,9 +10,9 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestStoppedNode stops a node inside a transaction, with locks and with the gate: another node goes on within the idle
-// time-out, and the one that stopped changes nothing when it wakes up.
-func TestStoppedNode(t *testing.T) {
+// TestStoppedNodeLosesItsLocks stops a node inside a transaction, while it holds a lock or the gate. Another node
+// continues after the idle time-out, and the stopped one changes nothing when it wakes up.
+func TestStoppedNodeLosesItsLocks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		take  func(scheduler.Tx) error
@@ -27,11 +27,12 @@ func TestStoppedNode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			url := pool.Database(t)
 			a, b := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
+			// This prepares the statements of the other node.
 			if err := b.Update(t.Context(),
 				func(tx scheduler.Tx) error {
 					return errors.Join(c.take(tx), errRefused)
 				}); !errors.Is(err, errRefused) {
-				t.Fatal(err) // everything is prepared now
+				t.Fatal(err)
 			}
 			stopped, wake, result := make(chan bool), make(chan bool), make(chan error)
 			go func() {
@@ -57,20 +58,21 @@ func TestStoppedNode(t *testing.T) {
 			if err := <-result; !errors.Is(err, scheduler.ErrUnreachable) {
 				t.Errorf("the node that had stopped: got error %v, want %v", err, scheduler.ErrUnreachable)
 			}
-			if has(t, a, "stopped") {
-				t.Error("the node that had stopped changed something")
+			if hasSetting(t, a, "stopped") {
+				t.Error("the change of the node that had stopped is stored, want it lost")
 			}
 			if err := write(t.Context(), a, "awake", nil); err != nil {
-				t.Errorf("the node that had stopped goes on: %v", err)
+				t.Errorf("a later write of the node that had stopped: %v", err)
 			}
 		})
 	}
 }
 
-var errRefused = errors.New("the test wants no commit")
+var errRefused = errors.New("the test rolls back")
 
-// TestOneBadCall gives the server values that it refuses: each is the fault of its call alone.
-func TestOneBadCall(t *testing.T) {
+// TestRefusedValueIsABadCall gives the server values that it refuses. The error says that the call is at fault, the
+// transaction changes nothing, and the next one uses the same connection.
+func TestRefusedValueIsABadCall(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	ctx := t.Context()
 	for name, call := range map[string]func(scheduler.Tx) error{
@@ -88,7 +90,7 @@ func TestOneBadCall(t *testing.T) {
 			id := lessor.JobID{UUID: lessor.UUID{1}}
 			return tx.Insert(ctx, []*rules.Spec{{ID: id}, {ID: id}})
 		},
-		"a text with NUL to look for": func(tx scheduler.Tx) error {
+		"a search for a text with NUL": func(tx scheduler.Tx) error {
 			_, err := tx.Requested(ctx, []scheduler.RequestRef{{Holder: rules.Holder{Worker: "\x00"}, RequestID: "r"}})
 			return err
 		},
@@ -101,16 +103,18 @@ func TestOneBadCall(t *testing.T) {
 		}
 		writer := s.writers[0]
 		if err := write(ctx, s, "after", nil); err != nil || s.writers[0] != writer {
-			t.Errorf("%s: the next transaction: %v, on a new connection: %v", name, err, s.writers[0] != writer)
+			t.Errorf("%s: the next transaction: %v, on a new connection: %v; want no error on the old one", name, err,
+				s.writers[0] != writer)
 		}
-		if has(t, s, name) {
-			t.Errorf("%s: something of its transaction stayed", name)
+		if hasSetting(t, s, name) {
+			t.Errorf("%s: a setting of its transaction is stored, want none", name)
 		}
 	}
 }
 
-// TestLostServer takes the server away and gives it back: everything is out of reach, and then goes on by itself.
-func TestLostServer(t *testing.T) {
+// TestStoreContinuesAfterALostServer cuts the connection to the server and restores it. All calls fail as unreachable,
+// and then succeed without a restart.
+func TestStoreContinuesAfterALostServer(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	var w link
 	w.through(s)

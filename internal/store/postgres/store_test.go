@@ -23,8 +23,7 @@ var pool = &pgtest.Pool{Migrate: func(ctx context.Context, url string) error {
 
 func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
-// patient is for tests that compare much inside a transaction, on a busy machine: the time-outs have tests of their
-// own.
+// patient returns settings with long time-outs, for tests that work long inside a transaction on a busy machine.
 func patient(url string) Config {
 	return Config{
 		URL: url, IdleTimeout: 20 * time.Second, GateTimeout: 20 * time.Second, LockTimeout: 30 * time.Second,
@@ -46,7 +45,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestLockedTableIsOutOfReach: a person locks tables, as for maintenance. Readers are refused, and know why.
+// TestLockedTableIsOutOfReach: an operator locks a table, as for maintenance. Views fail as unreachable.
 func TestLockedTableIsOutOfReach(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url, LockTimeout: 50 * time.Millisecond})
@@ -58,13 +57,13 @@ func TestLockedTableIsOutOfReach(t *testing.T) {
 			return err
 		})
 		if !errors.Is(err, scheduler.ErrUnreachable) || errors.Is(err, scheduler.ErrAgain) {
-			t.Errorf("%s is locked: %v, want %v", table, err, scheduler.ErrUnreachable)
+			t.Errorf("a view while %s is locked: %v, want %v", table, err, scheduler.ErrUnreachable)
 		}
 		h.give()
 	}
 }
 
-// openAt opens a store that is closed with the test.
+// openAt opens a store that is closed when the test ends.
 func openAt(t testing.TB, cfg Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), cfg)

@@ -25,7 +25,7 @@ func changes(t *testing.T, s *Store, after scheduler.Position) (got []scheduler.
 	return got
 }
 
-// tidyAt tidies as if it were at.
+// tidyAt tidies as if the time were at.
 func tidyAt(t *testing.T, s *Store, at lessor.Instant) {
 	t.Helper()
 	if err := s.asServer(t.Context(), func(c *wire.Conn) error { return s.tidy(c, at) }); err != nil {
@@ -33,7 +33,7 @@ func tidyAt(t *testing.T, s *Store, at lessor.Instant) {
 	}
 }
 
-// TestTrimShowsAsGap removes the changes that a node has not read: it finds a gap, and not nothing.
+// TestTrimShowsAsGap removes changes that a node has not read. The node must find a gap.
 func TestTrimShowsAsGap(t *testing.T) {
 	url := pool.Database(t)
 	writer, reader := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -54,22 +54,22 @@ func TestTrimShowsAsGap(t *testing.T) {
 	tidyAt(t, writer, now.Add(tidyEvery)) // notes that change 10 is the newest
 	commit(10)
 	if got := changes(t, reader, nil); len(got) != 20 || got[0].N != 1 {
-		t.Fatalf("before any is old there are %d changes, want 20", len(got))
+		t.Fatalf("%d changes before any is old, want 20", len(got))
 	}
 	tidyAt(t, writer, now.Add(2*tidyEvery+keepFor))
 	got := changes(t, reader, nil)
 	if len(got) != 11 || got[0].N != 10 {
-		t.Fatalf("of 20 changes, 10 of them old, %d are left: %+v", len(got), got)
+		t.Fatalf("of 20 changes, 10 of them old, %d are left, want 11 from 10 on: %+v", len(got), got)
 	}
 	tidyAt(t, writer, now.Add(10*keepFor))
 	if got = changes(t, reader, nil); len(got) != 1 || got[0].N != 20 {
-		t.Fatalf("all are old, and %+v is left; want the last", got)
+		t.Fatalf("all changes are old, and %+v are left; want only the last", got)
 	}
 	if p := positionOf(t, reader); p[got[0].Stream] != 20 {
 		t.Fatalf("the position of an idle stream is %v, want 20", p)
 	}
-	// The writer is gone for long: its stream is removed, its last change stays for a week. Followers forget the
-	// stream.
+	// The writer has been away for long: its stream is removed, and its last change stays for a week. Other nodes
+	// forget the stream.
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,22 +80,22 @@ func TestTrimShowsAsGap(t *testing.T) {
 	}
 	got = changes(t, reader, scheduler.Position{stream: 20})
 	if len(got) != 1 || got[0].N != scheduler.Ended {
-		t.Fatalf("a follower of a dead stream reads %+v, want its end", got)
+		t.Fatalf("a node that follows a dead stream reads %+v, want its end", got)
 	}
 	if next := reader.stream.next.Load(); len(*next) != 0 {
-		t.Fatalf("a follower keeps its position in a dead stream: %v", *next)
+		t.Fatalf("a node keeps the position %v in a dead stream, want none", *next)
 	}
 	readAll(t, url, fmt.Sprintf("update change set at = at - %d", goneAfter.Milliseconds()), nil)
 	openAt(t, Config{URL: url})
 	left := 0
 	readAll(t, url, "select from change", func([][]byte) { left++ })
 	if left != 0 {
-		t.Fatalf("%d changes of a dead stream are left after a week", left)
+		t.Fatalf("%d changes of a dead stream are left after a week, want none", left)
 	}
 }
 
-// TestStreamsAreNotComparedWithEachOther reads the plans of what reads all streams: with n streams and n positions, as
-// after n starts of a node that crashes, no plan may read n rows n times.
+// TestStreamsAreNotComparedWithEachOther reads the plans of the statements that read all streams. With n streams and n
+// positions, as after n starts of a node that crashes, no plan may read n rows n times.
 func TestStreamsAreNotComparedWithEachOther(t *testing.T) {
 	url := pool.Database(t)
 	s := openAt(t, Config{URL: url})
@@ -126,7 +126,8 @@ func TestStreamsAreNotComparedWithEachOther(t *testing.T) {
 			rows, _ := strconv.ParseFloat(m[1], 64)
 			loops, _ := strconv.ParseFloat(m[2], 64)
 			if rows*loops > 2*n {
-				t.Errorf("with %d streams a step of the plan makes %.0f rows:\n%s\n%s", n, rows*loops, line, f.Text())
+				t.Errorf("with %d streams a step of the plan makes %.0f rows, want at most %d:\n%s\n%s", n, rows*loops,
+					2*n, line, f.Text())
 			}
 		}
 	}
@@ -172,11 +173,11 @@ func positionOf(t *testing.T, s *Store) (p scheduler.Position) {
 	return p
 }
 
-// TestNodeThatSleptGetsAGap: a node that has not read for so long that changes may be gone gets a gap, once.
+// TestNodeThatSleptGetsAGap: a node that has not read for so long that changes may have been removed gets one gap.
 func TestNodeThatSleptGetsAGap(t *testing.T) {
 	s := openAt(t, Config{URL: pool.Database(t)})
 	if got := changes(t, s, nil); len(got) != 0 {
-		t.Fatalf("changes in an empty store: %+v", got)
+		t.Fatalf("changes in an empty store: %+v, want none", got)
 	}
 	s.stream.followed.Add(-forgetAfter.Milliseconds() - 1)
 	if got := changes(t, s, nil); len(got) != 1 || got[0].N == 1 {
@@ -184,13 +185,13 @@ func TestNodeThatSleptGetsAGap(t *testing.T) {
 	}
 	positionOf(t, s)
 	if got := changes(t, s, nil); len(got) != 0 {
-		t.Fatalf("after starting again from a position: %+v", got)
+		t.Fatalf("changes after a new position was read: %+v, want none", got)
 	}
 }
 
-// TestStreamThatWasDropped: a node that others took for dead gets a new stream and reads the tables again. It does not
-// believe that the database went back.
-func TestStreamThatWasDropped(t *testing.T) {
+// TestDroppedStreamIsReplaced: a node that others took for dead gets a new stream and reads the tables again. It must
+// not report that the database went back.
+func TestDroppedStreamIsReplaced(t *testing.T) {
 	for _, wrote := range []int{0, 2} {
 		url := pool.Database(t)
 		s, other := openAt(t, Config{URL: url}), openAt(t, Config{URL: url})
@@ -208,19 +209,20 @@ func TestStreamThatWasDropped(t *testing.T) {
 		}
 		tidyAt(t, other, serving.LastBeat.Add(keepFor))
 		if err := write(t.Context(), s, "lost", nil); err == nil {
-			t.Fatal("a change that nobody can see was committed")
+			t.Fatal("a change was committed to a dropped stream, want an error")
 		}
 		if err := write(t.Context(), s, "again", nil); !errors.Is(err, scheduler.ErrWentBack) {
-			t.Fatalf("a write before the tables were read again: %v", err)
+			t.Fatalf("a write before the tables were read again: %v, want %v", err, scheduler.ErrWentBack)
 		}
 		if err := write(t.Context(), s, "again", nil); err != nil {
 			t.Fatal(err)
 		}
-		if s.stream.id.Load() == old || has(t, s, "lost") {
-			t.Fatalf("stream %d after %d, and the lost change is there: %v", s.stream.id.Load(), old, has(t, s, "lost"))
+		if s.stream.id.Load() == old || hasSetting(t, s, "lost") {
+			t.Fatalf("stream %d after %d, and the lost change is stored: %v; want a new stream without it",
+				s.stream.id.Load(), old, hasSetting(t, s, "lost"))
 		}
 		if why := s.WentBack(); why != "" {
-			t.Fatalf("after %d commits and a long absence the node says: %s", wrote, why)
+			t.Fatalf("after %d commits and a long absence the node reports that the database went back: %s", wrote, why)
 		}
 	}
 }

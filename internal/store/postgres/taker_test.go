@@ -10,7 +10,7 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestTakerMigrationKeepsLeases: those that the release before granted live on, and are found by their ids, which end
+// TestTakerMigrationKeepsLeases: leases from before the migration stay valid, and are found by their ids, which end
 // with the seq of the job.
 func TestTakerMigrationKeepsLeases(t *testing.T) {
 	url := pool.Bare(t)
@@ -39,11 +39,11 @@ func TestTakerMigrationKeepsLeases(t *testing.T) {
 	err := s.Update(t.Context(), func(tx scheduler.Tx) error {
 		held, err := tx.Leases(t.Context(), []lessor.LeaseID{live})
 		if h := held[live]; h == nil || h.Taker != "" || h.Bound {
-			t.Errorf("the lease from before the migration is %+v", held)
+			t.Errorf("the lease from before the migration is %+v, want it without a taker and not bound", held)
 		}
 		ends, err2 := tx.LeaseEnds(t.Context(), []lessor.LeaseID{over})
 		if ends[over].Outcome != rules.OutcomeCompleted {
-			t.Errorf("the end of a lease from before the migration is %+v", ends)
+			t.Errorf("the end of the lease from before the migration is %+v, want completed", ends)
 		}
 		return errors.Join(err, err2)
 	})
@@ -52,7 +52,7 @@ func TestTakerMigrationKeepsLeases(t *testing.T) {
 	}
 }
 
-// TestNodesHaveOneSeal starts nodes at once on a database that has no key yet.
+// TestNodesHaveOneSeal starts five nodes at once on a database that has no key yet.
 func TestNodesHaveOneSeal(t *testing.T) {
 	url := pool.Database(t)
 	readAll(t, url, "delete from setting where name = 'seal'", nil)
@@ -76,6 +76,6 @@ func TestNodesHaveOneSeal(t *testing.T) {
 	}
 	all.Wait()
 	if len(seen) != 1 {
-		t.Errorf("five nodes have %d seals", len(seen))
+		t.Errorf("five nodes have %d seals, want one", len(seen))
 	}
 }

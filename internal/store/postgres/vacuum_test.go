@@ -10,8 +10,8 @@ import (
 	"lessor/internal/scheduler"
 )
 
-// TestNodeVacuumsWhatItUsedUp: the node does not wait for the server's own vacuum, which runs once a minute.
-func TestNodeVacuumsWhatItUsedUp(t *testing.T) {
+// TestNodeVacuumsAfterEndedLeases: the node does not wait for the server's own vacuum, which runs once a minute.
+func TestNodeVacuumsAfterEndedLeases(t *testing.T) {
 	url := pool.Database(t)
 	const leases = 100
 	s := openAt(t, Config{URL: url, VacuumAfter: leases})
@@ -44,17 +44,17 @@ func TestNodeVacuumsWhatItUsedUp(t *testing.T) {
 		})
 		return n
 	}
-	ids := hold(t, s, leases)
+	ids := leaseJobs(t, s, leases)
 	endAll(ids[1:])
-	s.vacuumTurn <- struct{}{} // none is under way
+	s.vacuumTurn <- struct{}{} // waits for a vacuum that is under way
 	if n := vacuums(); n != 0 {
-		t.Errorf("%d vacuums after %d leases, want none yet", n, leases-1)
+		t.Errorf("%d vacuums after %d ended leases, want none yet", n, leases-1)
 	}
 	<-s.vacuumTurn
 	endAll(ids[:1])
 	for deadline := time.Now().Add(10 * time.Second); vacuums() == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("no vacuum after %d leases", leases)
+			t.Fatalf("no vacuum in 10 s after %d ended leases, want one", leases)
 		}
 	}
 }

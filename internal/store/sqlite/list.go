@@ -18,7 +18,7 @@ const (
 // The tables of a list, newest job first: job, lane, seq, place (as rules.Place numbers them; 0 = not known), state and
 // fence of every row below a bound. Those of places are ordered by seq, the others by job id. A job gets both at its
 // submission and keeps them, so pages neither repeat nor lose a job that stays where it is. No plan may sort: a page
-// reads no more than it needs (TestPlans).
+// reads no more than it needs (TestNoStatementReadsAWholeTable).
 const (
 	fromQueue   = "select job, lane, seq, 1, 'queued', fence from queue where seq < +?1"
 	fromDelayed = "select job, lane, seq, 2, state, fence from delayed where seq < +?1"

@@ -254,9 +254,9 @@ func TestNothingIsPreparedAgain(t *testing.T) {
 	}
 }
 
-// TestPlans reads the plan of every statement that a busy day needs: each finds its rows by a key or an index, and none
+// TestNoStatementReadsAWholeTable reads the plan of every statement: each finds its rows by a key or an index, and none
 // sorts, so that its cost does not grow with the number of past jobs.
-func TestPlans(t *testing.T) {
+func TestNoStatementReadsAWholeTable(t *testing.T) {
 	s := openAt(t, Config{Readers: 1})
 	runEveryStatement(t, s)
 	whole := map[string]bool{ // statements that read all rows by design

@@ -2,8 +2,8 @@ package wire
 
 import "testing"
 
-// TestFirstIsAnsweredAtOnce: SendFirst returns with the answers to its statements, also if one of them has to be
-// prepared, which ends a pipeline.
+// TestFirstIsAnsweredAtOnce: SendFirst returns after the answers to its statements, even if one of them must be
+// prepared first, which ends a pipeline.
 func TestFirstIsAnsweredAtOnce(t *testing.T) {
 	known, unknown := SQL("select 1"), SQL("select 2")
 	for name, pipelined := range map[string]bool{"one round trip": false, "in parts": true} {
@@ -30,7 +30,7 @@ func TestFirstIsAnsweredAtOnce(t *testing.T) {
 				conn.Add(Step{Verb: "unknown", Stmt: unknown, Each: count})
 			})
 			if err != nil || rows != 2 {
-				t.Errorf("%d of 2 statements were answered, error %v", rows, err)
+				t.Errorf("%d statements were answered, error %v; want 2", rows, err)
 			}
 		})
 	}

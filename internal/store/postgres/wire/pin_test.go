@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestPins: pinned settings hold in transactions, in a session of our own without a statement and behind a pooler with
-// one. The next client of a pooler's session finds nothing of them.
-func TestPins(t *testing.T) {
+// TestPinnedSettingsHoldInTransactions: pinned settings hold in transactions. A session of our own needs no statement
+// for them, and one behind a pooler needs one. The next client of a pooler's session must not find them.
+func TestPinnedSettingsHoldInTransactions(t *testing.T) {
 	setting := SQL("select current_setting('enable_seqscan') || ' ' || current_setting('lock_timeout')")
 	ours := Limits{Idle: time.Second, Lock: 2 * time.Second, Statement: 3 * time.Second}
 	theirs := Limits{Idle: time.Second, Lock: 7 * time.Second, Statement: 3 * time.Second}
@@ -59,13 +59,13 @@ func TestPins(t *testing.T) {
 			}
 			conn.Add(Step{Verb: "commit", Stmt: commit})
 			if got := read(); got != c.after {
-				t.Errorf("after it: %s, want %s", got, c.after)
+				t.Errorf("after the transaction: %s, want %s", got, c.after)
 			}
 		})
 	}
 }
 
-// poolerConn invents the process id that a client gets, as poolers do.
+// poolerConn replaces the process id that a client gets, as poolers do.
 type poolerConn struct {
 	net.Conn
 	done bool

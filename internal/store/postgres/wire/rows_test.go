@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRowsOfEveryShape: the server returns rows as they were given, whichever of their columns differ, are null or
-// both, also when no more forms of the statement may be prepared.
+// TestRowsOfEveryShape: the server returns rows as they were sent, whichever of their columns differ or are null,
+// and also when no more forms of the statement may be prepared.
 func TestRowsOfEveryShape(t *testing.T) {
 	const columns = 10
 	c, err := dialer(t).Dial(t.Context(), Limits{time.Second, time.Second, time.Second})
@@ -29,7 +29,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 				v := ""
 				switch {
 				case differs>>column&1 == 1 && i == 1:
-				case column%2 == 0: // the odd ones are all null if they do not differ
+				case column%2 == 0: // odd columns are all null unless they differ
 					v = "equal"
 				case differs>>column&1 == 1:
 					v = "different"
@@ -59,7 +59,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 			t.Fatalf("shape %b: %v", differs<<1|1, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("shape %b came back differently (-want +got):\n%s", differs<<1|1, diff)
+			t.Fatalf("rows of shape %b (-want +got):\n%s", differs<<1|1, diff)
 		}
 	}
 	if n := len(c.prepared); n > maxPrepared+1 {
@@ -67,8 +67,8 @@ func TestRowsOfEveryShape(t *testing.T) {
 	}
 }
 
-// TestArrays: the values of an array are read as they were given, null and empty ones too.
-func TestArrays(t *testing.T) {
+// TestArraysAreReadAsGiven: the values of an array are read as they were sent, also null and empty ones.
+func TestArraysAreReadAsGiven(t *testing.T) {
 	c, err := dialer(t).Dial(t.Context(), Limits{time.Second, time.Second, time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +87,6 @@ func TestArrays(t *testing.T) {
 	}, Stmt: SQL("select a, coalesce(cardinality(a), 0) from (values (array['x', null, '', 'yz']), ('{}'), (null)," +
 		" (array['z'])) v (a)")})
 	if want := [][]string{{"x", "", "", "yz"}, {}, {}, {"z"}}; err != nil || !cmp.Equal(got, want) {
-		t.Errorf("%q, %v; want %q", got, err, want)
+		t.Errorf("read the arrays %q, %v; want %q", got, err, want)
 	}
 }

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { os.Exit(pool.Main(m)) }
 
 var begin, commit = SQL("begin"), SQL("commit")
 
-// dialer connects to a database of its own.
+// dialer returns a dialer for a new database.
 func dialer(t *testing.T) *Dialer {
 	t.Helper()
 	server, err := ParseServer(pool.Database(t))
