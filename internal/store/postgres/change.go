@@ -24,31 +24,26 @@ var (
 		" and seen_at > $3 - " + strconv.FormatInt((deadAfter/2).Milliseconds(), 10) +
 		" and ($2 = 1 or exists (select from change where stream = $1 and n = $2 - 1)) and " + sameTimeline("$5") +
 		" returning 1) select 1 / count(*) from put")
-	// readChanges returns first a change with a negative number for each followed change that is gone: -1 if its stream
-	// is gone too, else -2. The last change of a stream that was removed is scheduler.Ended.
-	readChanges = wire.SQL(goneChanges + " union all select c.stream, c.n, c.data from (" + othersAt + ") p" +
-		" cross join lateral (select stream, n, data from change where stream = p.id and n > p.n" +
-		" order by n offset 0) c" +
-		" union all select a.stream, " + strconv.FormatInt(scheduler.Ended, 10) + ", ''::bytea" +
-		" from unnest($1) as a (stream) where (select id from stream where id = a.stream offset 0) is null" +
-		" order by stream, n")
-	readGone     = wire.SQL(goneChanges)
+	// readChanges returns, for each stream, the change that this node followed last, without its data, and those behind
+	// it; a null if there are none. The last change of a stream that was removed is scheduler.Ended.
+	readChanges = wire.SQL("select p.id, c.n, c.data from (" + othersAt + ") p left join lateral" +
+		" (select n, case when n > p.n then data else '' end as data from change where stream = p.id and n >= p.n" +
+		" union all select " + strconv.FormatInt(scheduler.Ended, 10) + ", '' where p.removed) c on true" +
+		" order by p.id, c.n")
+	// readGone says for each change that was followed, and is not there any more, whether its stream was removed.
+	readGone = wire.SQL("select not exists (select from stream where id = a.stream)" +
+		" from unnest($1::bigint[], $2::bigint[]) as a (stream, n)" +
+		" where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null")
 	readPosition = wire.SQL("select s.id, (select max(n) from change c where c.stream = s.id) from stream s" +
 		" where s.id <> $1::bigint")
 )
 
-// goneChanges are the changes that were followed and are not there any more.
-const goneChanges = "select a.stream," +
-	" case when exists (select from stream where id = a.stream) then -2 else -1 end as n, ''::bytea as data" +
-	" from unnest($1::bigint[], $2::bigint[]) as a (stream, n)" +
-	" where a.n > 0 and (select n from change where stream = a.stream and n = a.n offset 0) is null"
-
-// othersAt is the position of this node in the stream of each other node: those that it follows, also if they are not
-// registered any more, and those that are new. The server looks the latter up in a hash table, so that the cost grows
-// with the number of streams, not with its square.
-const othersAt = "select a.stream as id, a.n from unnest($1::bigint[], $2::bigint[]) as a (stream, n)" +
-	" union all select s.id, 0 from stream s" +
-	" where s.id <> $3::bigint and s.id not in (select unnest($1::bigint[]))"
+// othersAt is the position of this node in the stream of each other node: those that it follows, also if they were
+// removed, and those that are new. The server joins both lists in their order, so that the cost grows with the number
+// of streams, not with its square.
+const othersAt = "select coalesce(s.id, a.stream) as id, coalesce(a.n, 0) as n, s.id is null as removed" +
+	" from stream s full join unnest($1::bigint[], $2::bigint[]) as a (stream, n) on a.stream = s.id" +
+	" where s.id is distinct from $3::bigint"
 
 // stream is the series of changes that this store publishes.
 type stream struct {
@@ -101,7 +96,7 @@ func (v *view) Position(context.Context) (scheduler.Position, error) {
 	if next := v.store.stream.next.Load(); next != nil && !v.store.origin.lost.Load() {
 		streams, ns := arraysOf(*next)
 		v.add("read position", wire.Step{Stmt: readGone, Each: func(r *wire.Row) error {
-			v.gone(scheduler.Change{Stream: r.Int(), N: r.Int()})
+			v.gone(r.Flag())
 			return nil
 		}}, streams, ns)
 	}
@@ -163,24 +158,31 @@ type following struct {
 func (v *view) addChanges(after scheduler.Position) *following {
 	f := &following{after: after}
 	streams, ns := arraysOf(after)
+	first := int64(0) // the stream whose first change was read
 	v.add("read changes", wire.Step{Stmt: readChanges, Each: func(r *wire.Row) error {
 		c := scheduler.Change{Stream: r.Int(), N: r.Int(), Data: r.Bytes()}
-		if c.N < 0 {
-			v.gone(c)
+		if c.Stream == first {
+			f.changes = append(f.changes, c)
 			return nil
 		}
-		f.changes = append(f.changes, c)
+		first = c.Stream
+		switch followed := after[c.Stream]; {
+		case followed > 0 && c.N != followed:
+			v.gone(c.N == scheduler.Ended)
+		case followed == 0 && c.N > 0:
+			f.changes = append(f.changes, c)
+		}
 		return nil
 	}}, streams, ns, wire.Int8(v.store.stream.id.Load()))
 	return f
 }
 
-// gone fails the view, because a change that this node has followed is missing. If its stream is missing too, both may
-// have been removed long after their node died.
-func (v *view) gone(c scheduler.Change) {
-	why := ""
-	if c.N == -2 {
-		why = "changes of another node that this node had followed are gone"
+// gone fails the view, because a change that this node has followed is missing. If its stream was removed, both may be
+// missing because their node died long ago.
+func (v *view) gone(removed bool) {
+	why := "changes of another node that this node had followed are gone"
+	if removed {
+		why = ""
 	}
 	v.store.lose(why)
 	v.err = errWentBack
